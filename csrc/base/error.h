@@ -1,0 +1,50 @@
+// Errors that cross layers: one exception type with a kind; bindings map the kind to a Python type.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+
+namespace ofl {
+
+enum class ErrorKind : uint8_t {
+  value,
+  type,
+  index,
+  overflow,
+  runtime,
+  out_of_memory,
+  not_implemented,
+  interrupted,  // the waiting thread was asked to stop (Ctrl-C); `payload` holds the caller's exception
+  foreign,      // raised by a host function; `payload` holds its exception
+};
+
+class Error : public std::runtime_error {
+ public:
+  Error(ErrorKind kind, const std::string& message, std::shared_ptr<void> payload = nullptr)
+      : std::runtime_error(message), kind_(kind), payload_(std::move(payload)) {}
+
+  ErrorKind kind() const { return kind_; }
+  const std::shared_ptr<void>& payload() const { return payload_; }
+
+ private:
+  ErrorKind kind_;
+  std::shared_ptr<void> payload_;  // opaque to C++: the exception object of the layer above
+};
+
+/// Concatenates its arguments, for messages of the form "[op] what, with the value".
+template <typename... Parts>
+std::string concat(const Parts&... parts) {
+  std::ostringstream out;
+  (out << ... << parts);
+  return out.str();
+}
+
+template <typename... Parts>
+[[noreturn]] void fail(ErrorKind kind, const Parts&... parts) {
+  throw Error(kind, concat(parts...));
+}
+
+}  // namespace ofl

@@ -1,0 +1,37 @@
+#include "ep/device.h"
+
+#include "ep/caching_allocator.h"
+#include "ep/event_pool.h"
+#include "ep/staging_pool.h"
+
+namespace ofl::ep {
+
+void* Stream::alloc_async(size_t bytes, uint32_t owner_tag) {
+  return device().allocator().alloc(bytes, this, owner_tag);
+}
+
+void Stream::free_async(void* ptr, size_t bytes) {
+  std::vector<EventLease> pending;
+  if (!device().is_host()) {
+    pending.push_back(device().events().lease());
+    record(*pending.back());
+  }
+  device().allocator().free(ptr, bytes, this, std::move(pending));
+}
+
+Device::Device(ofl::Device id, const AllocatorOptions& options)
+    : id_(id),
+      events_(std::make_unique<EventPool>(*this)),
+      allocator_(std::make_unique<CachingAllocator>(*this, options)),
+      staging_(std::make_unique<StagingPool>(*this)) {}
+
+Device::~Device() = default;
+
+// The allocator first: its pending blocks hold leases of the pool.
+void Device::shutdown() {
+  staging_.reset();
+  allocator_.reset();
+  events_.reset();
+}
+
+}  // namespace ofl::ep

@@ -1,0 +1,142 @@
+// The whole contract of a backend ("execution provider"). A backend implements Device, Stream and
+// Event; it knows no tensor, no dtype and no instruction. cpu/ is the synchronous one, mock/ the
+// template for a device with queues. All methods may be called from any thread unless said
+// otherwise. Failures are thrown as ofl::Error; a call that throws has had no effect.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "base/device.h"
+#include "base/error.h"
+
+namespace ofl::ep {
+
+class CachingAllocator;
+class Device;
+class EventPool;
+class StagingPool;
+
+/// A point in a queue. Reusable: each Stream::record moves it to a new point.
+class Event {
+ public:
+  virtual ~Event() = default;
+  /// True when all work before the last recorded point has finished (also when never recorded).
+  /// What that work wrote is visible to the caller after `true`. Never blocks.
+  virtual bool done() = 0;
+  /// Blocks the calling thread until done().
+  virtual void sync() = 0;
+  /// Host time (std::chrono::steady_clock, ns) at which the point was reached; only after done().
+  virtual int64_t reached_at_ns() = 0;
+};
+
+/// A host function with a block of plain arguments, copied at launch. On a device with queues it
+/// runs later, on the queue, and must not throw.
+struct HostKernel {
+  void (*run)(void* args);
+  const void* args;
+  size_t args_bytes;
+  double work;  // elements processed; a simulated device charges time for it
+};
+
+enum class CopyKind : uint8_t { h2d, d2h, d2d, peer };
+
+enum class QueuePriority : uint8_t { normal, high };
+
+/// A raw in-order queue of one device.
+class Stream {
+ public:
+  virtual ~Stream() = default;
+
+  virtual void launch(const HostKernel& kernel) = 0;
+  /// `dst` and `src` are pointers as their devices' allocators gave them; the host side of an h2d
+  /// or d2h copy may be any host memory, which must stay valid until the copy has run.
+  virtual void copy(void* dst, const void* src, size_t bytes, CopyKind kind) = 0;
+
+  virtual void record(Event& event) = 0;
+  /// Later work of this queue starts after the event's point recorded last. Does not block the
+  /// host.
+  virtual void wait(Event& event) = 0;
+  /// Blocks the host until the queue is empty.
+  virtual void sync() = 0;
+
+  /// Stream-ordered memory from the device's caching allocator: usable by work of this queue at
+  /// once.
+  void* alloc_async(size_t bytes, uint32_t owner_tag = 0);
+  /// Gives memory back; work already in this queue may still use it (others wait for an event).
+  void free_async(void* ptr, size_t bytes);
+
+  /// An error of work that was accepted and failed later, once; nullopt when there is none.
+  virtual std::optional<Error> async_error() = 0;
+
+  virtual Device& device() = 0;
+};
+
+struct MemoryInfo {
+  size_t capacity;  // bytes that the device has (or may use)
+  size_t held;      // bytes that the backend has handed out and not got back
+};
+
+/// What a backend wants of its caching allocator.
+struct AllocatorOptions {
+  size_t max_cached = SIZE_MAX;    // bytes kept for reuse at most; beyond, back to the device
+  bool announce_requests = false;  // call on_alloc_request()
+};
+
+/// Teardown: streams and leased events go first, then the Device. The destructor of each backend
+/// starts with shutdown(), while its virtual functions still are its own.
+class Device {
+ public:
+  virtual ~Device();
+
+  ofl::Device id() const { return id_; }
+  /// True when work runs in the calling thread before launch() returns (the cpu).
+  virtual bool is_host() const = 0;
+
+  virtual std::unique_ptr<Stream> create_stream(QueuePriority priority) = 0;
+  virtual std::unique_ptr<Event> create_event() = 0;
+
+  /// Raw memory, 64-byte aligned; Error(out_of_memory) when there is none. Prefer allocator().
+  virtual void* alloc(size_t bytes) = 0;
+  virtual void free(void* ptr, size_t bytes) = 0;
+  /// Host memory that this device's copies can use without staging.
+  virtual void* alloc_pinned(size_t bytes) = 0;
+  virtual void free_pinned(void* ptr, size_t bytes) = 0;
+  virtual MemoryInfo memory_info() = 0;
+
+  /// Called by the allocator for each request, cached or not, where AllocatorOptions ask for it; a
+  /// backend may throw (fault injection).
+  virtual void on_alloc_request(size_t bytes) { (void)bytes; }
+
+  /// The address at which a host kernel of this device may touch `ptr`; Error(runtime) when `ptr`
+  /// is another device's memory.
+  virtual void* host_address(void* ptr) = 0;
+
+  /// Makes this the calling thread's device, where the backend has such a notion.
+  virtual void set_active() {}
+
+  /// Called in the child after fork, before any other use. Threads are gone; memory is still there.
+  /// At the fork nothing was in flight and no other thread was inside ep.
+  virtual void after_fork_in_child() {}
+
+  /// One of each per device; they live as long as the device and outlive every block and lease.
+  CachingAllocator& allocator() { return *allocator_; }
+  EventPool& events() { return *events_; }
+  StagingPool& staging() { return *staging_; }
+
+ protected:
+  explicit Device(ofl::Device id, const AllocatorOptions& options = {});
+
+  /// Gives back the cached memory, then destroys the pooled events.
+  void shutdown();
+
+ private:
+  ofl::Device id_;
+  std::unique_ptr<EventPool> events_;
+  std::unique_ptr<CachingAllocator> allocator_;
+  std::unique_ptr<StagingPool> staging_;
+};
+
+}  // namespace ofl::ep

@@ -1,0 +1,129 @@
+#include "ep/mock/mock_queue.h"
+
+#include <sys/prctl.h>
+#include <time.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <system_error>
+
+namespace ofl::ep {
+
+namespace {
+
+// std::chrono::steady_clock is CLOCK_MONOTONIC, so both may be compared.
+void sleep_until_ns(int64_t time_ns) {
+  if (time_ns <= now_ns()) return;
+  timespec until;
+  until.tv_sec = time_ns / 1000000000;
+  until.tv_nsec = time_ns % 1000000000;
+  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr) != 0) {
+  }
+}
+
+}  // namespace
+
+int64_t now_ns() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+}
+
+void MockPoint::reach() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  reached_at_ns_.store(now_ns(), std::memory_order_release);
+  reached_.notify_all();
+}
+
+void MockPoint::wait() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  reached_.wait(lock, [this] { return is_reached(); });
+}
+
+MockQueue::~MockQueue() {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    is_stopping_ = true;
+  }
+  work_ready_.notify_one();
+  if (thread_.joinable()) thread_.join();
+}
+
+void MockQueue::push(MockTask task, const void* args, size_t args_bytes) {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!thread_.joinable()) start();
+    if (args_bytes > 0) {
+      constexpr size_t kAlign = alignof(std::max_align_t);
+      task.args_offset = (incoming_.args.size() + kAlign - 1) & ~(kAlign - 1);
+      incoming_.args.resize(task.args_offset + args_bytes);
+      std::memcpy(incoming_.args.data() + task.args_offset, args, args_bytes);
+    }
+    incoming_.tasks.push_back(std::move(task));
+  }
+  work_ready_.notify_one();
+}
+
+bool MockQueue::is_started() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return thread_.joinable();
+}
+
+std::optional<Error> MockQueue::take_error() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  std::optional<Error> error;
+  error.swap(error_);
+  return error;
+}
+
+void MockQueue::start() {
+  try {
+    thread_ = std::thread([this] { work(); });
+  } catch (const std::system_error& failure) {
+    fail(ErrorKind::runtime, "[", name_, "] cannot start the thread of a queue: ", failure.what());
+  }
+}
+
+void MockQueue::work() {
+  prctl(PR_SET_TIMERSLACK, 1);  // simulated times to microseconds, without spinning
+  for (;;) {
+    {
+      std::unique_lock<std::mutex> lock(mutex_);
+      work_ready_.wait(lock, [this] { return is_stopping_ || !incoming_.tasks.empty(); });
+      if (incoming_.tasks.empty()) return;
+      std::swap(incoming_, running_);
+    }
+    for (MockTask& task : running_.tasks) execute(task);
+    running_.tasks.clear();
+    running_.args.clear();
+  }
+}
+
+// A late wake-up of this thread does not shift the simulated times: a task starts when it was ready
+// and its predecessor had ended, and ends no earlier than its work really does.
+void MockQueue::execute(MockTask& task) {
+  const int64_t start_ns = std::max(clock_ns_, task.ready_at_ns) + task.delay_ns;
+  sleep_until_ns(start_ns);
+  run_task(task);
+  clock_ns_ = std::max(start_ns + task.duration_ns, now_ns());
+  sleep_until_ns(clock_ns_);
+}
+
+void MockQueue::run_task(MockTask& task) {
+  try {
+    switch (task.kind) {
+      case MockTaskKind::kernel: task.run(running_.args.data() + task.args_offset); break;
+      case MockTaskKind::copy: std::memmove(task.dst, task.src, task.bytes); break;
+      case MockTaskKind::record: task.point->reach(); break;
+      case MockTaskKind::wait: task.point->wait(); break;
+    }
+  } catch (const std::exception& failure) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!error_) {
+      error_ = Error(ErrorKind::runtime, concat("[", name_, "] a task failed: ", failure.what()));
+    }
+  }
+  task.point.reset();
+}
+
+}  // namespace ofl::ep

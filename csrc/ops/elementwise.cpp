@@ -1,0 +1,192 @@
+#include <algorithm>
+
+#include "base/error.h"
+#include "ops/buffering.h"
+#include "ops/kernel.h"
+#include "ops/loops.h"
+
+namespace ofl::ops {
+
+namespace {
+
+/// True when an element of a signed integer operand is negative.
+bool any_negative(const KernelArgs& args, int operand) {
+  return visit_dtype(args.dtype[operand], [&](auto sample) {
+    using T = decltype(sample);
+    bool negative = false;
+    if constexpr (std::is_integral_v<T> && std::is_signed_v<T>) {
+      Iteration own = args.iteration;  // a broadcast operand is looked at once
+      for (int d = 0; d < own.ndim; ++d) {
+        if (own.rows[d].strides[operand] == 0) own.rows[d].dim = std::min<int64_t>(own.rows[d].dim, 1);
+      }
+      const Iteration::Row& inner = inner_row(own);
+      for_each_row(own, outer_rows(own), args.data, [&](char* const* pointers) {
+        const char* from = pointers[operand];
+        for (int64_t i = 0; i < inner.dim; ++i, from += inner.strides[operand]) {
+          negative |= *reinterpret_cast<const T*>(from) < 0;
+        }
+      });
+    }
+    return negative;
+  });
+}
+
+DType wanted_dtype(const KernelArgs& args, int operand) {
+  const Resolution& resolution = *args.resolution;
+  return operand == args.iteration.operands - 1 ? resolution.out : resolution.in[operand];
+}
+
+/// What the loop steps by in memory. Not 0 for a single element: some loops then compute as if the
+/// operand were broadcast, and round differently.
+int64_t memory_step(const KernelArgs& args, int operand) {
+  const Iteration& iteration = args.iteration;
+  return iteration.ndim > 0 ? inner_row(iteration).strides[operand]
+                            : static_cast<int64_t>(size_of(args.dtype[operand]));
+}
+
+/// One operand of a block-wise call.
+struct BlockOperand {
+  CastFn cast = nullptr;  // between memory and the block; nullptr: the loop touches the memory
+  int64_t step = 0;       // what the loop steps by
+  int64_t item_size = 0;  // in the block
+  const char* held = nullptr;  // an input whose block was read from here, with `held_cores` steps
+  int64_t held_cores = 0;
+};
+
+/// Runs the loop block by block where operands are cast or walk their rows in jumps. A block is some
+/// steps of row `outer_` with everything inside it. Its inputs are read before its output is
+/// written, so an operand may be the output itself.
+class BlockRunner {
+ public:
+  BlockRunner(const KernelArgs& args, const Buffering& buffering, const bool* buffered)
+      : args_(args), iteration_(args.iteration), out_(args.iteration.operands - 1) {
+    const bool fits = buffering.core <= kBlock;
+    outer_ = iteration_.ndim - 1 - (fits ? buffering.depth : 0);
+    core_ = fits ? buffering.core : 1;
+    for (int k = 0; k <= out_; ++k) {
+      BlockOperand& operand = operands_[k];
+      const DType wanted = wanted_dtype(args, k);
+      const bool single = buffering.is_single(k);
+      operand.step = memory_step(args, k);
+      if (single && !buffered[k]) continue;
+      operand.cast = k == out_ ? cast_function(wanted, args.dtype[k])
+                               : cast_function(args.dtype[k], wanted);
+      operand.item_size = static_cast<int64_t>(size_of(wanted));
+      if (!single || operand.step != 0) operand.step = operand.item_size;
+    }
+  }
+
+  void run() {
+    const Iteration::Row& row = outer_ >= 0 ? iteration_.rows[outer_] : inner_row(iteration_);
+    const int64_t most = kBlock / core_;
+    for_each_row(iteration_, std::max(outer_, 0), args_.data, [&](char* const* pointers) {
+      for (int64_t start = 0; start < row.dim; start += most) {
+        char* at[kMaxOperands];
+        for (int k = 0; k <= out_; ++k) at[k] = pointers[k] + start * row.strides[k];
+        run_block(at, std::min(most, row.dim - start));
+      }
+    });
+  }
+
+ private:
+  char* block(int k) const { return thread_scratch().bytes + k * kBlockBytes; }
+
+  void run_block(char* const* at, int64_t cores) {
+    char* data[kMaxOperands];
+    intptr_t steps[kMaxOperands];
+    for (int k = 0; k <= out_; ++k) {
+      data[k] = operands_[k].cast ? block(k) : at[k];
+      steps[k] = operands_[k].step;
+      if (operands_[k].cast && k != out_) gather(k, at[k], cores);
+    }
+    const intptr_t n = core_ * cores;
+    args_.resolution->loop(data, &n, steps, args_.resolution->data);
+    if (operands_[out_].cast) scatter(at[out_], cores);
+  }
+
+  /// Reads a block of an input; not again where a broadcast input stayed at the same place.
+  void gather(int k, char* from, int64_t cores) {
+    BlockOperand& operand = operands_[k];
+    if (operand.held == from && operand.held_cores >= cores) return;
+    operand.held = from;
+    operand.held_cores = cores;
+    char* to = block(k);
+    if (operand.step == 0) return operand.cast(from, 0, to, 0, 1);
+    for_each_run(iteration_, std::max(outer_, 0), cores, k, from,
+                 [&](const char* run, int64_t stride, int64_t n) {
+                   operand.cast(run, stride, to, operand.item_size, n);
+                   to += n * operand.item_size;
+                 });
+  }
+
+  void scatter(char* to, int64_t cores) {
+    const BlockOperand& operand = operands_[out_];
+    const char* from = block(out_);
+    for_each_run(iteration_, std::max(outer_, 0), cores, out_, to,
+                 [&](char* run, int64_t stride, int64_t n) {
+                   operand.cast(from, operand.item_size, run, stride, n);
+                   from += n * operand.item_size;
+                 });
+  }
+
+  const KernelArgs& args_;
+  const Iteration& iteration_;
+  const int out_;
+  int outer_;
+  int64_t core_;
+  BlockOperand operands_[kMaxOperands];
+};
+
+/// A bool output with gaps. NumPy 2.4's isnan, isfinite and signbit write wrong values to those, so
+/// loops only see contiguous ones.
+bool is_spread_bool(const KernelArgs& args) {
+  const int out = args.iteration.operands - 1;
+  const Iteration::Row& row = inner_row(args.iteration);
+  return args.dtype[out] == DType::b1 && row.dim > 1 && row.strides[out] != 1;
+}
+
+void call_loop(const KernelArgs& args, char* const* pointers) {
+  char* data[kMaxOperands];  // a loop may change what it is given
+  intptr_t steps[kMaxOperands];
+  for (int k = 0; k < args.iteration.operands; ++k) {
+    data[k] = pointers[k];
+    steps[k] = memory_step(args, k);
+  }
+  const intptr_t n = inner_row(args.iteration).dim;
+  args.resolution->loop(data, &n, steps, args.resolution->data);
+}
+
+/// Several rows, or operands that must be buffered: by blocks where NumPy's iterator would use its
+/// buffer, else row by row.
+void run_rows(const KernelArgs& args, const bool* buffered, bool any_buffered) {
+  const Iteration& iteration = args.iteration;
+  Buffering buffering;
+  std::fill_n(buffering.single, kMaxOperands, 1);
+  if (iteration.ndim > 1) buffering = choose_buffering(iteration, buffered, false);
+  if (any_buffered || buffering.depth > 0) return BlockRunner(args, buffering, buffered).run();
+  for_each_row(iteration, outer_rows(iteration), args.data,
+               [&](char* const* pointers) { call_loop(args, pointers); });
+}
+
+}  // namespace
+
+void elementwise_kernel(const KernelArgs& args) {
+  const Iteration& iteration = args.iteration;
+  for (int d = 0; d < iteration.ndim; ++d) {
+    if (iteration.rows[d].dim == 0) return;
+  }
+  if (args.op->checks_exponent && any_negative(args, 1)) {
+    throw Error(ErrorKind::value, "Integers to negative integer powers are not allowed.");
+  }
+  bool buffered[kMaxOperands];
+  bool any_buffered = false;
+  for (int k = 0; k < iteration.operands; ++k) {
+    buffered[k] = args.dtype[k] != wanted_dtype(args, k);
+    if (k == iteration.operands - 1) buffered[k] |= is_spread_bool(args);
+    any_buffered |= buffered[k];
+  }
+  if (iteration.ndim <= 1 && !any_buffered) return call_loop(args, args.data);
+  run_rows(args, buffered, any_buffered);
+}
+
+}  // namespace ofl::ops

@@ -1,0 +1,58 @@
+#include "ops/launch.h"
+
+#include <cstring>
+
+namespace ofl::ops {
+
+namespace {
+
+size_t call_bytes(const KernelCall& call) {
+  return offsetof(KernelCall, args) + used_bytes(call.args);
+}
+
+/// On a queue's thread.
+void run_on_queue(void* block) {
+  auto* call = static_cast<KernelCall*>(block);
+  for (int i = 0; i < call->args.iteration.operands - 1; ++i) {
+    if (!call->args.data[i]) call->args.data[i] = reinterpret_cast<char*>(&call->args.scalars[i]);
+  }
+  try {
+    call->args.kernel(call->args);
+  } catch (const Error& error) {
+    call->async_error->emplace(error);
+  } catch (const std::exception& error) {
+    call->async_error->emplace(ErrorKind::runtime, error.what());
+  }
+}
+
+}  // namespace
+
+KernelCall& KernelCall::operator=(const KernelCall& other) {
+  std::memcpy(static_cast<void*>(this), &other, call_bytes(other));
+  return *this;
+}
+
+double work_of(const KernelArgs& args, double cost) {
+  double work = cost;
+  for (int d = 0; d < args.iteration.ndim; ++d) {
+    work *= static_cast<double>(args.iteration.rows[d].dim);
+  }
+  return work;
+}
+
+void launch(ep::Stream& queue, KernelCall& call) {
+  ep::Device& device = queue.device();
+  for (int i = 0; i < call.args.iteration.operands; ++i) {
+    char*& data = call.args.data[i];
+    if (data) data = static_cast<char*>(device.host_address(data));
+  }
+  if (!device.is_host()) {
+    return queue.launch({run_on_queue, &call, call_bytes(call), work_of(call.args, 1)});
+  }
+  for (int i = 0; i < call.args.iteration.operands - 1; ++i) {
+    if (!call.args.data[i]) call.args.data[i] = reinterpret_cast<char*>(&call.args.scalars[i]);
+  }
+  call.args.kernel(call.args);
+}
+
+}  // namespace ofl::ops

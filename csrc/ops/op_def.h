@@ -1,0 +1,82 @@
+// One row of the op table. Rows come from Python (oneflow_lite/ops); NumPy's inner loops are the
+// kernels of the elementwise ones. Nothing here knows Python or NumPy headers.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/dtype.h"
+
+namespace ofl::ops {
+
+/// NumPy's PyUFuncGenericFunction.
+using LoopFn = void (*)(char** args, const intptr_t* dims, const intptr_t* steps, void* data);
+
+inline constexpr int kMaxInputs = 3;
+inline constexpr int kMaxOperands = kMaxInputs + 1;
+
+enum class OpKind : uint8_t { elementwise, reduction, matmul };
+
+/// What an op does for one combination of operand types: the loop, and the dtypes it wants.
+struct Resolution {
+  LoopFn loop;
+  void* data;
+  DType in[kMaxInputs];
+  DType out;
+};
+
+/// Operand types of a resolution: a dtype, or a Python scalar, which is weak.
+using TypeCode = uint8_t;
+inline constexpr TypeCode kWeakInt = kDTypeCount;
+inline constexpr TypeCode kWeakFloat = kDTypeCount + 1;
+inline constexpr TypeCode kWeakComplex = kDTypeCount + 2;
+inline constexpr int kTypeCodeCount = kDTypeCount + 3;
+inline constexpr TypeCode code_of(DType dtype) { return static_cast<TypeCode>(dtype); }
+
+class OpDef {
+ public:
+  OpDef(std::string name, OpKind kind, int nin, double cost)
+      : name(std::move(name)), kind(kind), nin(nin), cost(cost) {
+    size_t entries = 1;
+    for (int i = 0; i < nin; ++i) entries *= kTypeCodeCount;
+    table_ = std::make_unique<std::atomic<const Resolution*>[]>(entries);
+    for (size_t i = 0; i < entries; ++i) table_[i].store(nullptr, std::memory_order_relaxed);
+  }
+
+  const std::string name;
+  const OpKind kind;
+  const int nin;
+  const double cost;  // of one element, in units of a float32 addition
+  bool checks_exponent = false;  // integer power: the loop must not see a negative exponent
+
+  /// The cached resolution, or nullptr when these operand types were not seen yet.
+  const Resolution* find(const TypeCode* codes) const {
+    return table_[index(codes)].load(std::memory_order_acquire);
+  }
+  /// Caches a resolution; the first one for given codes stays.
+  const Resolution* add(const TypeCode* codes, const Resolution& resolution) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const Resolution* known = find(codes);
+    if (known) return known;
+    rows_.push_back(std::make_unique<Resolution>(resolution));
+    table_[index(codes)].store(rows_.back().get(), std::memory_order_release);
+    return rows_.back().get();
+  }
+
+ private:
+  size_t index(const TypeCode* codes) const {
+    size_t i = 0;
+    for (int k = 0; k < nin; ++k) i = i * kTypeCodeCount + codes[k];
+    return i;
+  }
+
+  std::unique_ptr<std::atomic<const Resolution*>[]> table_;
+  std::mutex mutex_;  // guards rows_ and writes to table_
+  std::vector<std::unique_ptr<Resolution>> rows_;
+};
+
+}  // namespace ofl::ops

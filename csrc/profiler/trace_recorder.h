@@ -1,0 +1,65 @@
+// TraceRecorder: an Observer that keeps what it sees, for a trace.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "vm/observer.h"
+
+namespace ofl {
+
+enum class RecordKind : uint8_t { issue, run, wait, sync };
+inline constexpr const char* kRecordKindNames[] = {"issue", "run", "wait", "sync"};
+
+struct TraceRecord {
+  RecordKind kind;
+  int lane;
+  int64_t begin_ns, end_ns;
+  vm::Seq seq;        // 0: ran at once in the issuing thread
+  vm::Seq other_seq;  // wait: the instruction that `seq` waits for
+  const char* name;
+  vm::Description description;
+  uint64_t bytes;
+  vm::SiteId site;
+};
+
+struct TraceLane {
+  std::string name;
+  bool stream;  // else an issuing thread
+};
+
+struct Trace {
+  std::vector<TraceLane> lanes;  // by lane number
+  std::vector<TraceRecord> records;
+};
+
+/// Any thread. What is recorded stays until taken.
+class TraceRecorder final : public vm::Observer {
+ public:
+  void issued(const vm::Instruction& instruction, vm::Seq seq, const vm::Description& description,
+              int64_t begin_ns, int64_t end_ns) override;
+  void ran(const vm::Instruction& instruction, vm::Seq seq, const vm::Description& description,
+           bool on_stream, int64_t begin_ns, int64_t end_ns) override;
+  void waited(const vm::Stream& stream, vm::Seq seq, const vm::Stream& other,
+              vm::Seq other_seq) override;
+  void synced(const char* reason, int64_t begin_ns, int64_t end_ns) override;
+
+  /// Everything recorded since the last call.
+  Trace take();
+
+ private:
+  // With mutex_ held.
+  int lane_of(const vm::Stream& stream);
+  int lane_of_this_thread();
+
+  std::mutex mutex_;  // guards the fields below
+  std::map<const vm::Stream*, int> stream_lanes_;
+  std::map<std::thread::id, int> thread_lanes_;
+  Trace trace_;
+};
+
+}  // namespace ofl

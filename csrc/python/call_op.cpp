@@ -1,0 +1,142 @@
+// An op call from Python operands: classify, resolve, convert scalars, dispatch.
+#include <cmath>
+
+#include "python/convert.h"
+#include "python/op_registry.h"
+#include "python/runtime.h"
+
+namespace ofl::python {
+
+namespace {
+
+struct Operands {
+  ops::TypeCode codes[ops::kMaxInputs];
+  Input inputs[ops::kMaxInputs];
+  Tensor converted[ops::kMaxInputs];  // of NumPy arrays
+  bool weak_or_scalar[ops::kMaxInputs] = {};
+  const Tensor* first = nullptr;
+};
+
+/// Rank of NumPy's kinds for same_kind casts: bool < unsigned < signed < float < complex.
+int kind_rank(DType dtype) {
+  static constexpr int kRanks[] = {0, 2, 1, 3, 4};
+  return kRanks[static_cast<int>(info(dtype).kind)];
+}
+
+/// False when an operand is of a type that no op takes.
+bool classify_all(const OpObject& op, PyObject* const* operands, int count, Operands* out) {
+  for (int k = 0; k < count; ++k) {
+    if (!is_tensor(operands[k])) continue;
+    out->inputs[k].tensor = &tensor_of(operands[k]);
+    out->codes[k] = ops::code_of(out->inputs[k].tensor->dtype);
+    if (!out->first) out->first = out->inputs[k].tensor;
+  }
+  const char* name = op.op->name.c_str();
+  for (int k = 0; k < count; ++k) {
+    if (out->inputs[k].tensor) continue;
+    switch (classify(operands[k], &out->codes[k], name)) {
+      case OperandKind::scalar: out->weak_or_scalar[k] = true; break;
+      case OperandKind::other: return false;
+      case OperandKind::array:
+        out->converted[k] = from_array(reinterpret_cast<PyArrayObject*>(operands[k]),
+                                       out->first ? out->first->device() : default_device());
+        out->inputs[k].tensor = &out->converted[k];
+        out->codes[k] = ops::code_of(out->converted[k].dtype);
+        if (!out->first) out->first = &out->converted[k];
+    }
+  }
+  return true;
+}
+
+/// A Python integer that an integer dtype cannot hold compares like an infinity: NumPy 2 answers,
+/// where arithmetic raises OverflowError. float64 holds it well enough for the order.
+bool compares_out_of_range(const OpObject& op, const ops::Resolution& resolution,
+                           PyObject* const* operands, int k) {
+  if (resolution.out != DType::b1 || op.op->nin != 2 || !PyLong_CheckExact(operands[k]) ||
+      !is_integer(resolution.in[k])) {
+    return false;
+  }
+  try {
+    to_scalar(operands[k], resolution.in[k]);
+    return false;
+  } catch (const PythonErrorSet&) {
+    if (!PyErr_ExceptionMatches(PyExc_OverflowError)) throw;
+    PyErr_Clear();
+    return true;
+  }
+}
+
+const ops::Resolution& convert_scalars(const OpObject& op, PyObject* const* operands,
+                                       Operands* parsed) {
+  const ops::Resolution* resolution = &resolve(op, parsed->codes);
+  for (int k = 0; k < op.op->nin; ++k) {
+    if (!parsed->weak_or_scalar[k]) continue;
+    if (compares_out_of_range(op, *resolution, operands, k)) {
+      for (int i = 0; i < op.op->nin; ++i) parsed->codes[i] = ops::code_of(DType::f64);
+      resolution = &resolve(op, parsed->codes);
+      const bool negative = PyObject_RichCompareBool(operands[k], Py_False, Py_LT) == 1;
+      PyObject* infinity = PyFloat_FromDouble(negative ? -HUGE_VAL : HUGE_VAL);
+      parsed->inputs[k].scalar = to_scalar(infinity, DType::f64);
+      Py_DECREF(infinity);
+    } else {
+      parsed->inputs[k].scalar = to_scalar(operands[k], resolution->in[k]);
+    }
+  }
+  return *resolution;
+}
+
+void check_out(const OpObject& op, const ops::Resolution& resolution, const Tensor& out) {
+  if (kind_rank(resolution.out) > kind_rank(out.dtype)) {
+    fail(ErrorKind::type, "[", op.op->name, "] cannot write a result of dtype ",
+         name_of(resolution.out), " into a tensor of dtype ", name_of(out.dtype));
+  }
+}
+
+Tensor call_matmul(const OpObject& op, const Operands& parsed) {
+  if (!parsed.inputs[0].tensor || !parsed.inputs[1].tensor) {
+    fail(ErrorKind::value, "[matmul] expected at least one dimension, got a scalar");
+  }
+  const ops::Resolution& resolution = resolve(op, parsed.codes);
+  return matmul(issuer(), *op.op, resolution, *parsed.inputs[0].tensor, *parsed.inputs[1].tensor);
+}
+
+/// No operand is a tensor: the result is one all the same, on the default device.
+void make_first_a_tensor(Operands* parsed, const ops::Resolution& resolution) {
+  parsed->converted[0] = full(issuer(), default_device(), resolution.in[0], Dims{},
+                              parsed->inputs[0].scalar);
+  parsed->inputs[0].tensor = &parsed->converted[0];
+}
+
+}  // namespace
+
+PyObject* call_op(const OpObject& op, PyObject* const* operands, int count, bool not_implemented,
+                  TensorObject* out) {
+  Operands parsed;
+  if (!classify_all(op, operands, count, &parsed)) {
+    if (not_implemented) Py_RETURN_NOTIMPLEMENTED;
+    for (int k = 0; k < count; ++k) {
+      ops::TypeCode code;
+      if (!is_tensor(operands[k]) &&
+          classify(operands[k], &code, op.op->name.c_str()) == OperandKind::other) {
+        fail(ErrorKind::type, "[", op.op->name, "] expected a tensor, an array or a number, got ",
+             Py_TYPE(operands[k])->tp_name);
+      }
+    }
+  }
+  if (op.op->kind == ops::OpKind::matmul) {
+    Tensor result = call_matmul(op, parsed);
+    if (!out) return wrap(std::move(result));
+    assign(issuer(), out->tensor, result, "matmul");
+  } else {
+    const ops::Resolution& resolution = convert_scalars(op, operands, &parsed);
+    if (!parsed.first) make_first_a_tensor(&parsed, resolution);
+    if (out) check_out(op, resolution, out->tensor);
+    Tensor result = elementwise(issuer(), *op.op, resolution, parsed.inputs,
+                                out ? &out->tensor : nullptr);
+    if (!out) return wrap(std::move(result));
+  }
+  Py_INCREF(out);
+  return reinterpret_cast<PyObject*>(out);
+}
+
+}  // namespace ofl::python

@@ -1,0 +1,218 @@
+#include "python/convert.h"
+
+#include <cstring>
+
+#include "python/runtime.h"
+
+namespace ofl::python {
+
+namespace {
+
+/// NumPy's names differ for "long": match by kind and size.
+bool same_type(PyArray_Descr* descr, DType dtype) {
+  const DTypeInfo& row = info(dtype);
+  static constexpr char kKinds[] = {'b', 'i', 'u', 'f', 'c'};
+  return descr->kind == kKinds[static_cast<int>(row.kind)] &&
+         PyDataType_ELSIZE(descr) == row.size;
+}
+
+std::string text_of(PyObject* object) {
+  PyObject* text = PyObject_Str(object);
+  const char* chars = text ? PyUnicode_AsUTF8(text) : nullptr;
+  const std::string result = chars ? chars : "?";
+  PyErr_Clear();
+  Py_XDECREF(text);
+  return result;
+}
+
+std::string supported_dtypes() {
+  std::string names;
+  for (const DTypeInfo& row : kDTypes) names += std::string(names.empty() ? "" : ", ") + row.name;
+  return names;
+}
+
+void release_storage(PyObject* capsule) {
+  delete static_cast<StorageRef*>(PyCapsule_GetPointer(capsule, nullptr));
+}
+
+}  // namespace
+
+PyArray_Descr* descr_of(DType dtype) {
+  static PyArray_Descr* descrs[kDTypeCount] = {};
+  PyArray_Descr*& descr = descrs[static_cast<int>(dtype)];
+  if (!descr) {
+    PyObject* name = PyUnicode_FromString(name_of(dtype));
+    if (!name || !PyArray_DescrConverter(name, &descr)) throw PythonErrorSet{};
+    Py_DECREF(name);
+  }
+  return descr;
+}
+
+DType dtype_of(PyArray_Descr* descr, const char* op) {
+  for (int i = 0; i < kDTypeCount; ++i) {
+    const auto dtype = static_cast<DType>(i);
+    if (descr == descr_of(dtype)) return dtype;
+  }
+  for (int i = 0; i < kDTypeCount; ++i) {
+    if (same_type(descr, static_cast<DType>(i))) return static_cast<DType>(i);
+  }
+  fail(ErrorKind::type, "[", op, "] unsupported dtype ",
+       text_of(reinterpret_cast<PyObject*>(descr)), "; supported: ", supported_dtypes());
+}
+
+DType parse_dtype(PyObject* object, const char* op) {
+  PyArray_Descr* descr = nullptr;
+  if (!PyArray_DescrConverter(object, &descr)) throw PythonErrorSet{};
+  try {
+    const DType dtype = dtype_of(descr, op);
+    Py_DECREF(descr);
+    return dtype;
+  } catch (const Error&) {
+    Py_DECREF(descr);
+    throw;
+  }
+}
+
+Dims parse_dims(PyObject* object, const char* op) {
+  Dims dims;
+  if (PyIndex_Check(object)) {
+    dims.push_back(PyNumber_AsSsize_t(object, PyExc_OverflowError));
+    if (PyErr_Occurred()) throw PythonErrorSet{};
+    return dims;
+  }
+  PyObject* items = PySequence_Fast(object, "");
+  if (!items) {
+    PyErr_Clear();
+    fail(ErrorKind::type, "[", op, "] expected an integer or a sequence of integers, got ",
+         Py_TYPE(object)->tp_name);
+  }
+  const Py_ssize_t count = PySequence_Fast_GET_SIZE(items);
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    dims.push_back(PyNumber_AsSsize_t(PySequence_Fast_GET_ITEM(items, i), PyExc_OverflowError));
+    if (PyErr_Occurred()) {
+      Py_DECREF(items);
+      throw PythonErrorSet{};
+    }
+  }
+  Py_DECREF(items);
+  return dims;
+}
+
+PyObject* dims_tuple(const Dims& dims) {
+  PyObject* tuple = checked(PyTuple_New(dims.size()));
+  for (int i = 0; i < dims.size(); ++i) {
+    PyTuple_SET_ITEM(tuple, i, checked(PyLong_FromLongLong(dims[i])));
+  }
+  return tuple;
+}
+
+OperandKind classify(PyObject* object, ops::TypeCode* code, const char* op) {
+  if (PyFloat_CheckExact(object)) {
+    *code = ops::kWeakFloat;
+  } else if (PyLong_CheckExact(object)) {
+    *code = ops::kWeakInt;
+  } else if (PyBool_Check(object)) {
+    *code = ops::code_of(DType::b1);
+  } else if (PyComplex_CheckExact(object)) {
+    *code = ops::kWeakComplex;
+  } else if (PyArray_IsScalar(object, Generic)) {
+    PyArray_Descr* descr = PyArray_DescrFromScalar(object);
+    const DType dtype = dtype_of(descr, op);
+    Py_DECREF(descr);
+    *code = ops::code_of(dtype);
+  } else if (PyArray_Check(object)) {
+    return OperandKind::array;
+  } else {
+    return OperandKind::other;
+  }
+  return OperandKind::scalar;
+}
+
+Scalar to_scalar(PyObject* value, DType dtype) {
+  Scalar scalar;
+  if (PyFloat_CheckExact(value) && (dtype == DType::f64 || dtype == DType::f32)) {
+    const double number = PyFloat_AS_DOUBLE(value);
+    if (dtype == DType::f64) {
+      std::memcpy(scalar.bytes, &number, sizeof number);
+      return scalar;
+    }
+    const auto single = static_cast<float>(number);
+    std::memcpy(scalar.bytes, &single, sizeof single);
+    return scalar;
+  }
+  if (PyArray_Pack(descr_of(dtype), scalar.bytes, value) < 0) throw PythonErrorSet{};
+  return scalar;
+}
+
+PyObject* to_python(const char* element, DType dtype) {
+  switch (dtype) {
+    case DType::b1: return PyBool_FromLong(*element != 0);
+    case DType::f32: {
+      float value;
+      std::memcpy(&value, element, sizeof value);
+      return PyFloat_FromDouble(value);
+    }
+    case DType::f64: {
+      double value;
+      std::memcpy(&value, element, sizeof value);
+      return PyFloat_FromDouble(value);
+    }
+    case DType::i64: {
+      int64_t value;
+      std::memcpy(&value, element, sizeof value);
+      return PyLong_FromLongLong(value);
+    }
+    default: break;
+  }
+  PyObject* scalar =
+      checked(PyArray_Scalar(const_cast<char*>(element), descr_of(dtype), nullptr));
+  PyObject* object = PyObject_CallMethod(scalar, "item", nullptr);
+  Py_DECREF(scalar);
+  return checked(object);
+}
+
+// An array in another layout or byte order is first brought into ours by NumPy.
+Tensor from_array(PyArrayObject* array, Device device) {
+  const DType dtype = dtype_of(PyArray_DESCR(array), "tensor");
+  if (PyArray_NDIM(array) > kMaxDims) {
+    fail(ErrorKind::value, "[tensor] at most ", kMaxDims, " dimensions, got ", PyArray_NDIM(array));
+  }
+  Dims shape;
+  for (int d = 0; d < PyArray_NDIM(array); ++d) shape.push_back(PyArray_DIM(array, d));
+  PyArray_Descr* descr = descr_of(dtype);
+  Py_INCREF(descr);
+  PyObject* ready = checked(PyArray_FromArray(
+      array, descr, NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED | NPY_ARRAY_NOTSWAPPED));
+  try {
+    Tensor tensor = from_host(issuer(), PyArray_DATA(reinterpret_cast<PyArrayObject*>(ready)),
+                              dtype, shape, device);
+    Py_DECREF(ready);
+    return tensor;
+  } catch (const std::exception&) {
+    Py_DECREF(ready);
+    throw;
+  }
+}
+
+PyObject* array_over(const Tensor& x, bool writable) {
+  npy_intp shape[kMaxDims], strides[kMaxDims];
+  for (int d = 0; d < x.ndim(); ++d) {
+    shape[d] = x.shape[d];
+    strides[d] = x.strides[d];
+  }
+  PyArray_Descr* descr = descr_of(x.dtype);
+  Py_INCREF(descr);
+  PyObject* array = checked(PyArray_NewFromDescr(&PyArray_Type, descr, x.ndim(), shape, strides,
+                                                 x.address(), writable ? NPY_ARRAY_WRITEABLE : 0,
+                                                 nullptr));
+  PyObject* owner = PyCapsule_New(new StorageRef(x.storage), nullptr, release_storage);
+  // SetBaseObject takes over `owner`, also when it fails.
+  if (!owner || PyArray_SetBaseObject(reinterpret_cast<PyArrayObject*>(array), owner) < 0) {
+    Py_DECREF(array);
+    throw PythonErrorSet{};
+  }
+  PyArray_UpdateFlags(reinterpret_cast<PyArrayObject*>(array), NPY_ARRAY_UPDATE_ALL);
+  return array;
+}
+
+}  // namespace ofl::python

@@ -1,0 +1,36 @@
+// Python and NumPy values to and from the tensor layer's. All with the GIL; failures throw.
+#pragma once
+
+#include <vector>
+
+#include "ops/op_def.h"
+#include "python/errors.h"
+#include "tensor/tensor.h"
+
+namespace ofl::python {
+
+/// np.dtype of a DType, and back; the latter throws Error(type) `[op] unsupported dtype ...`.
+PyArray_Descr* descr_of(DType dtype);  // borrowed
+DType dtype_of(PyArray_Descr* descr, const char* op);
+/// From a dtype, a NumPy scalar type, a string or a Python type.
+DType parse_dtype(PyObject* object, const char* op);
+
+/// A sequence of integers, or one integer.
+Dims parse_dims(PyObject* object, const char* op);
+PyObject* dims_tuple(const Dims& dims);
+
+/// What an operand that is no tensor looks like to type resolution.
+enum class OperandKind : uint8_t { scalar, array, other };
+/// `code` is set for scalars: weak for Python's numbers, the dtype for NumPy's.
+OperandKind classify(PyObject* object, ops::TypeCode* code, const char* op);
+
+/// A Python or NumPy scalar as one element; OverflowError and friends as NumPy has them.
+Scalar to_scalar(PyObject* value, DType dtype);
+/// One element as a Python object.
+PyObject* to_python(const char* element, DType dtype);
+
+Tensor from_array(PyArrayObject* array, Device device);
+/// A NumPy array over the memory of a finished host tensor, which it keeps alive.
+PyObject* array_over(const Tensor& x, bool writable);
+
+}  // namespace ofl::python

@@ -1,0 +1,17 @@
+// The Python class Device.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include "base/device.h"
+#include "python/numpy_api.h"
+
+namespace ofl::python {
+
+/// "cpu", "mock:1", "cuda" (index 0); Error(value) lists the valid forms.
+Device parse_device(const std::string& text);
+/// A new reference.
+PyObject* device_object(Device device);
+void bind_device(pybind11::module_& module);
+
+}  // namespace ofl::python

@@ -1,0 +1,103 @@
+#include "python/errors.h"
+
+#include "python/gil.h"
+#include "python/issue_site.h"
+#include "vm/dependence.h"
+
+namespace ofl::python {
+
+namespace {
+
+PyObject* exception_type(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::value: return PyExc_ValueError;
+    case ErrorKind::type: return PyExc_TypeError;
+    case ErrorKind::index: return PyExc_IndexError;
+    case ErrorKind::overflow: return PyExc_OverflowError;
+    case ErrorKind::out_of_memory: return out_of_memory_type();
+    case ErrorKind::not_implemented: return PyExc_NotImplementedError;
+    case ErrorKind::runtime:
+    case ErrorKind::interrupted:
+    case ErrorKind::foreign: break;
+  }
+  return PyExc_RuntimeError;
+}
+
+bool has_note(PyObject* exception, PyObject* note) {
+  PyObject* notes = PyObject_GetAttrString(exception, "__notes__");
+  if (!notes) {
+    PyErr_Clear();
+    return false;
+  }
+  const bool found = PySequence_Contains(notes, note) == 1;
+  Py_DECREF(notes);
+  return found;
+}
+
+/// Python 3.10 has no add_note; the attribute is the same one that 3.11 reads.
+void add_note(PyObject* exception, const std::string& text) {
+  PyObject* note = PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size()));
+  if (note && !has_note(exception, note)) {
+    PyObject* notes = PyObject_GetAttrString(exception, "__notes__");
+    if (!notes) {
+      PyErr_Clear();
+      notes = PyList_New(0);
+      if (notes) PyObject_SetAttrString(exception, "__notes__", notes);
+    }
+    if (notes) PyList_Append(notes, note);
+    Py_XDECREF(notes);
+  }
+  Py_XDECREF(note);
+}
+
+PyObject* make_exception(const Error& error) {
+  if (error.payload()) {
+    PyObject* original = static_cast<PyObject*>(error.payload().get());
+    Py_INCREF(original);
+    return original;
+  }
+  return PyObject_CallFunction(exception_type(error.kind()), "s", error.what());
+}
+
+}  // namespace
+
+PyObject* out_of_memory_type() {
+  static PyObject* type = PyErr_NewExceptionWithDoc(
+      "oneflow_lite.OutOfMemoryError",
+      "A device has no memory left for a result, even after caches were released.",
+      PyExc_MemoryError, nullptr);
+  return type;
+}
+
+void set_python_error(const std::exception& error) {
+  const auto* known = dynamic_cast<const Error*>(&error);
+  if (!known) {
+    const bool memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
+    PyErr_SetString(memory ? PyExc_MemoryError : PyExc_RuntimeError, error.what());
+    return;
+  }
+  PyObject* exception = make_exception(*known);
+  if (!exception) return;
+  if (const auto* failed = dynamic_cast<const vm::OperationError*>(&error)) {
+    add_note(exception, failed->op + ": issued at " + format_site(failed->site));
+  }
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception)), exception);
+  Py_DECREF(exception);
+}
+
+Error take_python_error(const std::string& prefix) {
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyErr_NormalizeException(&type, &value, &traceback);
+  if (traceback) PyException_SetTraceback(value, traceback);
+  PyObject* text = PyObject_Str(value);
+  const char* message = text ? PyUnicode_AsUTF8(text) : nullptr;
+  const std::string what = prefix + (message ? message : "unprintable exception");
+  PyErr_Clear();
+  Py_XDECREF(text);
+  Py_XDECREF(type);
+  Py_XDECREF(traceback);
+  return Error(ErrorKind::foreign, what, keep_object(value));
+}
+
+}  // namespace ofl::python

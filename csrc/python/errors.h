@@ -1,0 +1,42 @@
+// From ofl::Error to Python exceptions and back.
+#pragma once
+
+#include "base/error.h"
+#include "python/numpy_api.h"
+
+namespace ofl::python {
+
+/// Thrown where Python's error indicator is already set.
+struct PythonErrorSet {};
+
+/// The exception class oneflow_lite.OutOfMemoryError; borrowed. Made on first call.
+PyObject* out_of_memory_type();
+
+/// Sets Python's error indicator from a C++ exception. Callers catch
+/// std::exception and PythonErrorSet and nothing else: the unwinding of a thread must pass.
+void set_python_error(const std::exception& error);
+
+/// The pending Python exception as an Error(foreign) with the exception as payload; clears it.
+Error take_python_error(const std::string& prefix);
+
+/// Runs `body`, which returns an owned PyObject* (or an int-like status); on failure sets the error
+/// indicator and returns `failed`.
+template <typename Result, typename Body>
+Result guarded(Result failed, const Body& body) {
+  try {
+    return body();
+  } catch (const PythonErrorSet&) {
+    return failed;
+  } catch (const std::exception& error) {
+    set_python_error(error);
+    return failed;
+  }
+}
+
+/// An object that the C API returned: throws PythonErrorSet when it is null.
+inline PyObject* checked(PyObject* object) {
+  if (!object) throw PythonErrorSet{};
+  return object;
+}
+
+}  // namespace ofl::python

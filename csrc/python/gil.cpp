@@ -1,0 +1,54 @@
+#include "python/gil.h"
+
+#include <unistd.h>
+
+namespace ofl::python {
+
+namespace {
+
+bool finalizing() {
+#if PY_VERSION_HEX >= 0x030D0000
+  return Py_IsFinalizing();
+#else
+  return _Py_IsFinalizing();
+#endif
+}
+
+}  // namespace
+
+std::shared_ptr<void> keep_object(PyObject* stolen) {
+  return std::shared_ptr<void>(stolen, [](void* object) {
+    if (!Py_IsInitialized() || finalizing()) return;  // the interpreter takes its objects with it
+    WithGil gil;
+    Py_DECREF(static_cast<PyObject*>(object));
+  });
+}
+
+void* GilHooks::release() { return PyGILState_Check() ? PyEval_SaveThread() : nullptr; }
+
+// A daemon thread that comes back after the interpreter has begun to end must not touch it; CPython
+// 3.14 lets such a thread hang, older versions end it by unwinding its stack.
+void GilHooks::acquire(void* token) {
+  if (!token) return;
+  while (finalizing()) pause();
+  PyEval_RestoreThread(static_cast<PyThreadState*>(token));
+}
+
+std::optional<Error> GilHooks::interrupt(void* token) {
+  if (!token) return std::nullopt;
+  acquire(token);
+  std::optional<Error> error;
+  if (PyErr_CheckSignals() < 0) {
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyErr_NormalizeException(&type, &value, &traceback);
+    if (traceback) PyException_SetTraceback(value, traceback);
+    Py_XDECREF(type);
+    Py_XDECREF(traceback);
+    error.emplace(ErrorKind::interrupted, "interrupted", keep_object(value));
+  }
+  PyEval_SaveThread();
+  return error;
+}
+
+}  // namespace ofl::python

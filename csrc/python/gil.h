@@ -1,0 +1,39 @@
+// The two helpers for the GIL, and what the machine does about it while a thread waits.
+#pragma once
+
+#include "python/numpy_api.h"
+#include "vm/virtual_machine.h"
+
+namespace ofl::python {
+
+/// Takes the GIL in any thread, for the lifetime of the object. Not during interpreter shutdown.
+class WithGil {
+ public:
+  WithGil() : state_(PyGILState_Ensure()) {}
+  ~WithGil() { PyGILState_Release(state_); }
+  WithGil(const WithGil&) = delete;
+
+ private:
+  PyGILState_STATE state_;
+};
+
+/// Runs `work` without the GIL. Not a scope object: taking the GIL back in a destructor would end the
+/// process when the interpreter stops this thread there.
+template <typename Work>
+void without_gil(const Work& work) {
+  PyThreadState* state = PyEval_SaveThread();
+  work();
+  PyEval_RestoreThread(state);
+}
+
+/// An owned Python object that any thread may let go.
+std::shared_ptr<void> keep_object(PyObject* stolen);
+
+class GilHooks final : public vm::HostHooks {
+ public:
+  void* release() override;
+  void acquire(void* token) override;
+  std::optional<Error> interrupt(void* token) override;
+};
+
+}  // namespace ofl::python

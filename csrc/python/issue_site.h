@@ -1,0 +1,28 @@
+// Where in the program an instruction was issued. Capture costs a look-up by (code object, instruction
+// offset); file and line are worked out once for each place.
+#pragma once
+
+#include <string>
+
+#include "vm/dependence.h"
+
+namespace ofl::python {
+
+/// Of the innermost Python frame outside this package. With the GIL.
+vm::SiteId capture_site();
+
+struct Site {
+  std::string file;
+  int line = 0;
+};
+
+/// Any thread. An id that capture_site() returned; 0 gives an empty file.
+Site site(vm::SiteId id);
+
+/// "file:line", or "an unknown place".
+std::string format_site(vm::SiteId id);
+
+/// Frames of files whose path starts with this are passed over.
+void set_package_dir(const std::string& path);
+
+}  // namespace ofl::python

@@ -1,0 +1,253 @@
+// The machine, its devices and its options, as module functions.
+#include "python/bind.h"
+
+#include <pybind11/stl.h>
+
+#include "ep/caching_allocator.h"
+#include "ep/mock/mock_device.h"
+#include "ep/staging_pool.h"
+#include "python/convert.h"
+#include "python/device_object.h"
+#include "python/errors.h"
+#include "python/gil.h"
+#include "python/issue_site.h"
+#include "python/runtime.h"
+
+namespace py = pybind11;
+
+namespace ofl::python {
+
+namespace {
+
+struct NoopBody {
+  void launch(vm::LaunchContext&) {}
+};
+
+const vm::InstructionType kNoopType = {
+    "no-op",
+    [](void*, vm::LaunchContext&) {},
+    [](void*, vm::Stream&, uint64_t) {},
+    [](void*, const vm::FailurePtr&) {},
+    [](const void*, vm::Description*) {},
+};
+
+/// Two reads and a write each, like the addition of two tensors.
+struct NoopProgram {
+  vm::Dependence inputs[2];
+  vm::Dependence outputs[256];
+  size_t next = 0;
+
+  void issue(bool inline_here) {
+    vm::VirtualMachine& machine = runtime().machine;
+    const vm::Operand operands[3] = {{&inputs[0], vm::Access::read},
+                                     {&inputs[1], vm::Access::read},
+                                     {&outputs[next++ % 256], vm::Access::write}};
+    if (inline_here) {
+      vm::InlineScope here(machine, operands, 3);
+      return;
+    }
+    vm::Instruction header;
+    header.type = &kNoopType;
+    header.name = "no-op";
+    header.stream = &machine.stream(Device{}, vm::StreamType::compute);
+    machine.issue(header, operands, 3, NoopBody{});
+  }
+};
+
+NoopProgram& noop_program() {
+  static NoopProgram* program = new NoopProgram;
+  return *program;
+}
+
+double run_noops(int64_t count, bool inline_here) {
+  const int64_t begin = vm::now_ns();
+  NoopProgram& program = noop_program();
+  for (int64_t i = 0; i < count; ++i) program.issue(inline_here);
+  runtime().machine.drain(std::nullopt);
+  return static_cast<double>(vm::now_ns() - begin) * 1e-9;
+}
+
+py::dict stats() {
+  const vm::VirtualMachine::Stats s = runtime().machine.stats();
+  py::dict streams;
+  uint64_t waits = 0, elided = 0, events = 0;
+  for (const auto& stream : s.streams) {
+    py::dict row;
+    row["retired"] = stream.retired;
+    row["stream_waits"] = stream.counters.waits;
+    row["stream_waits_elided"] = stream.counters.waits_elided;
+    row["events_recorded"] = stream.counters.events;
+    streams[py::str(stream.name)] = row;
+    waits += stream.counters.waits;
+    elided += stream.counters.waits_elided;
+    events += stream.counters.events;
+  }
+  py::dict result;
+  result["issued"] = s.issued;
+  result["inlined"] = s.inlined;
+  result["retired"] = s.retired;
+  result["in_flight"] = s.in_flight;
+  result["failed"] = s.failures;
+  result["host_waits"] = s.host_waits;
+  result["stream_waits"] = waits;
+  result["stream_waits_elided"] = elided;
+  result["events_recorded"] = events;
+  result["streams"] = streams;
+  return result;
+}
+
+template <typename Value, typename Apply>
+void set_if(const std::optional<Value>& value, const Apply& apply) {
+  if (value) apply(*value);
+}
+
+void configure(std::optional<bool> sync, std::optional<int64_t> max_in_flight,
+               std::optional<int64_t> max_bytes, std::optional<double> hang_timeout,
+               std::optional<int64_t> memory_limit,
+               const std::optional<std::string>& implicit_sync) {
+  vm::Options& options = runtime().machine.options();
+  if ((max_in_flight && *max_in_flight < 1) || (max_bytes && *max_bytes < 1)) {
+    fail(ErrorKind::value, "[configure] bounds of the window must be positive");
+  }
+  set_if(sync, [&](bool on) { options.naive.store(on); });
+  set_if(max_in_flight, [&](int64_t n) { options.max_in_flight.store(n); });
+  set_if(max_bytes, [&](int64_t n) { options.max_bytes.store(n); });
+  set_if(hang_timeout, [&](double s) { options.hang_timeout.store(s); });
+  set_if(memory_limit, [&](int64_t n) { set_memory_limit(static_cast<size_t>(n)); });
+  set_if(implicit_sync, [&](const std::string& mode) {
+    if (mode != "allow" && mode != "warn" && mode != "error") {
+      fail(ErrorKind::value, "[configure] implicit_sync must be allow, warn or error, got ", mode);
+    }
+    runtime().implicit_sync.store(mode == "allow"  ? ImplicitSync::allow
+                                  : mode == "warn" ? ImplicitSync::warn
+                                                   : ImplicitSync::error);
+  });
+}
+
+struct KnobRow {
+  const char* name;
+  double (*get)(const ep::MockKnobs&);
+  void (*set)(ep::MockKnobs&, double);
+};
+
+#define OFL_KNOB(field)                                                     \
+  {                                                                         \
+    #field, [](const ep::MockKnobs& k) { return double(k.field.load()); },  \
+        [](ep::MockKnobs& k, double v) { k.field.store(v); }                \
+  }
+#define OFL_FAULT(field)                                                             \
+  {                                                                                  \
+    "fail_" #field, [](const ep::MockKnobs& k) { return double(k.faults.field.load()); }, \
+        [](ep::MockKnobs& k, double v) { k.faults.field.store(int64_t(v)); }         \
+  }
+
+const KnobRow kKnobs[] = {
+    {"devices", [](const ep::MockKnobs& k) { return double(k.devices); },
+     [](ep::MockKnobs& k, double v) {
+       if (v < 0 || v > vm::kMaxDevicesPerType) {
+         fail(ErrorKind::value, "[mock] devices must be 0 to ", vm::kMaxDevicesPerType, ", got ", v);
+       }
+       k.devices = int(v);
+     }},
+    {"capacity", [](const ep::MockKnobs& k) { return double(k.capacity.load()); },
+     [](ep::MockKnobs& k, double v) { k.capacity.store(uint64_t(v)); }},
+    OFL_KNOB(h2d),
+    OFL_KNOB(d2h),
+    OFL_KNOB(d2d),
+    OFL_KNOB(launch_latency),
+    OFL_KNOB(compute),
+    OFL_KNOB(jitter),
+    OFL_FAULT(alloc),
+    OFL_FAULT(launch),
+    OFL_FAULT(copy),
+    OFL_FAULT(event),
+};
+#undef OFL_KNOB
+#undef OFL_FAULT
+
+void mock_configure(const std::map<std::string, double>& values) {
+  for (const auto& [name, value] : values) {
+    const KnobRow* row = nullptr;
+    for (const KnobRow& each : kKnobs) row = each.name == name ? &each : row;
+    if (!row) fail(ErrorKind::value, "[mock] no knob named ", name);
+    if (!(value >= 0)) fail(ErrorKind::value, "[mock] ", name, " must not be negative, got ", value);
+    row->set(ep::mock_knobs(), value);
+  }
+}
+
+py::dict mock_knobs() {
+  py::dict values;
+  for (const KnobRow& row : kKnobs) values[row.name] = row.get(ep::mock_knobs());
+  return values;
+}
+
+py::dict memory_stats(Device device) {
+  ep::Device& backend = runtime().machine.state(device).device;
+  const ep::AllocatorStats s = backend.allocator().stats();
+  const ep::MemoryInfo memory = backend.memory_info();
+  py::dict result;
+  result["in_use"] = s.in_use;
+  result["cached"] = s.cached;
+  result["peak_in_use"] = s.peak_in_use;
+  result["peak_held"] = s.peak_held;
+  result["allocs"] = s.allocs;
+  result["cache_hits"] = s.cache_hits;
+  result["device_allocs"] = s.device_allocs;
+  result["staging"] = backend.staging().leased();
+  result["events_leased"] = backend.events().leased();
+  result["capacity"] = memory.capacity;
+  result["held"] = memory.held;
+  return result;
+}
+
+size_t empty_cache(std::optional<Device> device) {
+  std::vector<ep::Device*> backends = known_devices();
+  if (device) backends = {&runtime().machine.state(*device).device};
+  size_t released = 0;
+  for (ep::Device* backend : backends) {
+    released += backend->allocator().release_cache() + backend->staging().release_cache();
+  }
+  return released;
+}
+
+/// Until nothing is in flight: other threads may issue while we wait, so look again with the GIL.
+void before_fork() {
+  vm::VirtualMachine& machine = runtime().machine;
+  do {
+    machine.drain(std::nullopt);
+  } while (machine.stats().in_flight > 0);
+  machine.before_fork();
+}
+
+DeviceType parse_type(const std::string& type) { return parse_device(type).type; }
+
+}  // namespace
+
+void bind_machine_functions(py::module_& m) {
+  m.def("synchronize",
+        [](std::optional<Device> device) { runtime().machine.synchronize(device); });
+  m.def("barrier", [] { runtime().machine.barrier(capture_site()); });
+  m.def("dump", [] { return runtime().machine.dump(); });
+  m.def("stats", &stats);
+  m.def("noop", &run_noops);
+  m.def("issue_noop", [] { noop_program().issue(false); });
+  m.def("configure", &configure, py::kw_only(), py::arg("sync") = py::none(),
+        py::arg("max_in_flight") = py::none(), py::arg("max_bytes_in_flight") = py::none(),
+        py::arg("hang_timeout") = py::none(), py::arg("memory_limit") = py::none(),
+        py::arg("implicit_sync") = py::none());
+  m.def("device_count", [](const std::string& type) { return device_count(parse_type(type)); });
+  m.def("set_default_device",
+        [](std::optional<Device> device) { set_default_device(device.value_or(Device{})); });
+  m.def("get_default_device", &default_device);
+  m.def("memory_stats", &memory_stats);
+  m.def("empty_cache", &empty_cache);
+  m.def("mock_configure", &mock_configure);
+  m.def("mock_knobs", &mock_knobs);
+  m.def("set_package_dir", &set_package_dir);
+  m.def("shutdown", [] { runtime().machine.shutdown(); });
+  m.def("before_fork", &before_fork);
+  m.def("after_fork_in_parent", [] { runtime().machine.after_fork_in_parent(); });
+  m.def("after_fork_in_child", [] { runtime().machine.after_fork_in_child(); });
+}
+
+}  // namespace ofl::python

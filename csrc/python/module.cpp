@@ -1,0 +1,46 @@
+// The extension module oneflow_lite._C.
+#define OFL_IMPORT_NUMPY
+#include "python/bind.h"
+#include "python/device_object.h"
+#include "python/errors.h"
+#include "python/op_registry.h"
+#include "python/tensor_object.h"
+
+namespace py = pybind11;
+
+namespace ofl::python {
+
+namespace {
+
+bool import_numpy() {
+  if (PyArray_ImportNumPyAPI() < 0) return false;
+  return PyUFunc_ImportUFuncAPI() >= 0;
+}
+
+void translate(std::exception_ptr pointer) {
+  try {
+    if (pointer) std::rethrow_exception(pointer);
+  } catch (const PythonErrorSet&) {
+    return;
+  } catch (const Error& error) {
+    set_python_error(error);
+  }
+}
+
+}  // namespace
+
+PYBIND11_MODULE(_C, m) {
+  m.doc() = "The machine, the tensor and the call path of oneflow_lite.";
+  if (!import_numpy()) throw py::error_already_set();
+  py::register_exception_translator(&translate);
+  bind_device(m);
+  init_tensor_type(m.ptr());
+  init_op_type(m.ptr());
+  m.add_object("OutOfMemoryError", out_of_memory_type());
+  bind_tensor_functions(m);
+  bind_machine_functions(m);
+  bind_host_function(m);
+  bind_profiler(m);
+}
+
+}  // namespace ofl::python

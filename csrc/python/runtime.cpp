@@ -1,0 +1,101 @@
+#include "python/runtime.h"
+
+#include <mutex>
+
+#include "ep/caching_allocator.h"
+#include "ep/cpu/cpu_device.h"
+#include "ep/mock/mock_device.h"
+#include "python/errors.h"
+#include "python/gil.h"
+#include "python/issue_site.h"
+
+namespace ofl::python {
+
+namespace {
+
+/// One row for each backend.
+struct Backend {
+  int (*count)();
+  std::unique_ptr<ep::Device> (*make)(int index);
+  const char* hint;  // where there is none
+};
+
+const Backend kBackends[kDeviceTypeCount] = {
+    {[] { return 1; }, [](int) { return ep::make_cpu_device(); }, ""},
+    {[] { return ep::mock_knobs().devices; }, [](int index) { return ep::make_mock_device(index); },
+     "; set ONEFLOW_LITE_MOCK=devices=N for more"},
+    {[] { return 0; }, nullptr, ": this build has no CUDA backend; use \"cpu\" or \"mock:0\""},
+};
+
+std::mutex devices_mutex;  // guards the array below
+std::unique_ptr<ep::Device> devices[kDeviceTypeCount][vm::kMaxDevicesPerType];
+
+ep::Device& find_device(Device device) {
+  const Backend& backend = kBackends[static_cast<int>(device.type)];
+  const int count = backend.count();
+  if (device.index < 0 || device.index >= count) {
+    fail(ErrorKind::value, "[device] ", device.str(), " does not exist, there ",
+         count == 1 ? "is 1 " : concat("are ", count, " "), kDeviceTypes[int(device.type)].name,
+         count == 1 ? " device" : " devices", backend.hint);
+  }
+  std::lock_guard<std::mutex> lock(devices_mutex);
+  auto& known = devices[static_cast<int>(device.type)][device.index];
+  if (!known) {
+    known = backend.make(device.index);
+    known->allocator().set_limit(runtime().memory_limit.load());
+  }
+  return *known;
+}
+
+thread_local Device thread_device;
+
+}  // namespace
+
+Runtime::Runtime() : machine(find_device) {
+  machine.set_hooks(std::make_unique<GilHooks>());
+  machine.set_format_site(format_site);
+}
+
+Runtime& runtime() {
+  static Runtime* the_runtime = new Runtime;
+  return *the_runtime;
+}
+
+int device_count(DeviceType type) { return kBackends[static_cast<int>(type)].count(); }
+
+Issuer issuer() { return {runtime().machine, capture_site()}; }
+
+Device default_device() { return thread_device; }
+
+void set_default_device(Device device) {
+  runtime().machine.state(device);  // throws when there is none
+  thread_device = device;
+}
+
+Tensor look_from_python(const Tensor& x, const char* method) {
+  const ImplicitSync mode = runtime().implicit_sync.load(std::memory_order_relaxed);
+  if (mode != ImplicitSync::allow && !runtime().machine.is_ready(x.storage->dependence())) {
+    const std::string text = concat("[", method, "] waits for a tensor that is not ready");
+    if (mode == ImplicitSync::error) fail(ErrorKind::runtime, text);
+    if (PyErr_WarnEx(PyExc_RuntimeWarning, text.c_str(), 1) < 0) throw PythonErrorSet{};
+  }
+  return look(issuer(), x, method);
+}
+
+void set_memory_limit(size_t bytes) {
+  runtime().memory_limit.store(bytes);
+  for (ep::Device* device : known_devices()) device->allocator().set_limit(bytes);
+}
+
+std::vector<ep::Device*> known_devices() {
+  std::lock_guard<std::mutex> lock(devices_mutex);
+  std::vector<ep::Device*> known;
+  for (auto& type : devices) {
+    for (auto& device : type) {
+      if (device) known.push_back(device.get());
+    }
+  }
+  return known;
+}
+
+}  // namespace ofl::python

@@ -1,0 +1,42 @@
+// The one machine of the process, its devices, and what the Python layer keeps beside them.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "tensor/dispatch.h"
+#include "vm/virtual_machine.h"
+
+namespace ofl::python {
+
+enum class ImplicitSync : uint8_t { allow, warn, error };
+
+struct Runtime {
+  Runtime();
+  vm::VirtualMachine machine;
+  std::atomic<ImplicitSync> implicit_sync{ImplicitSync::allow};
+  std::atomic<size_t> memory_limit{0};  // of each device; 0: what it has
+};
+
+/// Made at import and never destroyed: tensors may outlive the interpreter's other objects.
+Runtime& runtime();
+
+/// How many devices of a type this process can use.
+int device_count(DeviceType type);
+
+/// Machine and issue site of the calling thread. With the GIL.
+Issuer issuer();
+
+/// The calling thread's.
+Device default_device();
+void set_default_device(Device device);
+
+/// look() for a method of this name: counted, and refused or reported where the program forbids it.
+Tensor look_from_python(const Tensor& x, const char* method);
+
+void set_memory_limit(size_t bytes);
+/// Devices that have been used.
+std::vector<ep::Device*> known_devices();
+
+}  // namespace ofl::python

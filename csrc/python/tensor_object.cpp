@@ -1,0 +1,224 @@
+#include "python/tensor_object.h"
+
+#include <structmember.h>
+
+#include <iterator>
+#include <new>
+
+#include "python/convert.h"
+#include "python/device_object.h"
+#include "python/runtime.h"
+
+namespace ofl::python {
+
+PyTypeObject* tensor_type = nullptr;
+
+namespace {
+
+void tensor_dealloc(PyObject* self) {
+  auto* object = reinterpret_cast<TensorObject*>(self);
+  PyTypeObject* type = Py_TYPE(self);
+  if (object->weakrefs) PyObject_ClearWeakRefs(self);
+  object->tensor.~Tensor();
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+Py_ssize_t tensor_length(PyObject* self) {
+  return guarded<Py_ssize_t>(-1, [&]() -> Py_ssize_t {
+    const Tensor& x = tensor_of(self);
+    if (x.ndim() == 0) fail(ErrorKind::type, "len() of a 0-d tensor");
+    return x.shape[0];
+  });
+}
+
+PyObject* tensor_iter(PyObject* self) {
+  return guarded<PyObject*>(nullptr, [&] {
+    if (tensor_of(self).ndim() == 0) fail(ErrorKind::type, "iteration over a 0-d tensor");
+    return PySeqIter_New(self);
+  });
+}
+
+Tensor transposed(const Tensor& x, const char* name) {
+  if (x.ndim() < 2) {
+    fail(ErrorKind::value, "[", name, "] expected at least 2 dimensions, got shape ",
+         shape_str(x.shape));
+  }
+  SmallVector<int, 4> axes;
+  for (int d = 0; d < x.ndim(); ++d) axes.push_back(d);
+  std::swap(axes[x.ndim() - 1], axes[x.ndim() - 2]);
+  return permute_view(x, axes);
+}
+
+Tensor reversed(const Tensor& x) {
+  SmallVector<int, 4> axes;
+  for (int d = x.ndim() - 1; d >= 0; --d) axes.push_back(d);
+  return permute_view(x, axes);
+}
+
+Tensor component(const Tensor& x, int part) {
+  if (info(x.dtype).kind == DTypeKind::complex) return component_view(x, part);
+  return part == 0 ? x : full(issuer(), x.device(), x.dtype, x.shape, Scalar{});
+}
+
+PyObject* tensor_item_method(PyObject* self, PyObject* args) {
+  return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
+    if (PyTuple_GET_SIZE(args) == 0) return element_of(self, "item");
+    PyObject* view = checked(tensor_subscript(self, args));
+    PyObject* element = guarded<PyObject*>(nullptr, [&] { return element_of(view, "item"); });
+    Py_DECREF(view);
+    return element;
+  });
+}
+
+PyObject* tensor_numpy(PyObject* self, PyObject*) {
+  return guarded<PyObject*>(nullptr, [&] {
+    return array_over(look_from_python(tensor_of(self), "numpy"), true);
+  });
+}
+
+PyObject* tensor_complex(PyObject* self, PyObject*) {
+  return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
+    PyObject* element = checked(element_of(self, "complex"));
+    const Py_complex value = PyComplex_AsCComplex(element);
+    Py_DECREF(element);
+    return PyErr_Occurred() ? nullptr : PyComplex_FromCComplex(value);
+  });
+}
+
+PyObject* tensor_is_contiguous(PyObject* self, PyObject*) {
+  return PyBool_FromLong(tensor_of(self).contiguous());
+}
+
+PyObject* tensor_is_ready(PyObject* self, PyObject*) {
+  return PyBool_FromLong(runtime().machine.is_ready(tensor_of(self).storage->dependence()));
+}
+
+PyObject* tensor_shares_storage(PyObject* self, PyObject* other) {
+  return guarded<PyObject*>(nullptr, [&] {
+    const Tensor& y = require_tensor(other, "shares_storage");
+    return PyBool_FromLong(tensor_of(self).storage.get() == y.storage.get());
+  });
+}
+
+template <typename Get>
+PyObject* get(PyObject* self, const Get& getter) {
+  return guarded<PyObject*>(nullptr, [&]() -> PyObject* { return getter(tensor_of(self)); });
+}
+
+PyObject* get_shape(PyObject* self, void*) {
+  return get(self, [](const Tensor& x) { return dims_tuple(x.shape); });
+}
+PyObject* get_strides(PyObject* self, void*) {
+  return get(self, [](const Tensor& x) { return dims_tuple(x.strides); });
+}
+PyObject* get_dtype(PyObject* self, void*) {
+  return get(self, [](const Tensor& x) {
+    auto* descr = reinterpret_cast<PyObject*>(descr_of(x.dtype));
+    Py_INCREF(descr);
+    return descr;
+  });
+}
+PyObject* get_device(PyObject* self, void*) {
+  return get(self, [](const Tensor& x) { return device_object(x.device()); });
+}
+PyObject* get_ndim(PyObject* self, void*) {
+  return get(self, [](const Tensor& x) { return PyLong_FromLong(x.ndim()); });
+}
+PyObject* get_size(PyObject* self, void*) {
+  return get(self, [](const Tensor& x) { return PyLong_FromLongLong(x.size()); });
+}
+PyObject* get_itemsize(PyObject* self, void*) {
+  return get(self, [](const Tensor& x) { return PyLong_FromSize_t(size_of(x.dtype)); });
+}
+PyObject* get_nbytes(PyObject* self, void*) {
+  return get(self, [](const Tensor& x) {
+    return PyLong_FromLongLong(x.size() * static_cast<int64_t>(size_of(x.dtype)));
+  });
+}
+PyObject* get_t(PyObject* self, void*) {
+  return get(self, [](const Tensor& x) { return wrap(reversed(x)); });
+}
+PyObject* get_mt(PyObject* self, void*) {
+  return get(self, [](const Tensor& x) { return wrap(transposed(x, "mT")); });
+}
+PyObject* get_real(PyObject* self, void*) {
+  return get(self, [](const Tensor& x) { return wrap(component(x, 0)); });
+}
+PyObject* get_imag(PyObject* self, void*) {
+  return get(self, [](const Tensor& x) { return wrap(component(x, 1)); });
+}
+
+PyGetSetDef getset[] = {
+    {"shape", get_shape, nullptr, "Sizes of the dimensions.", nullptr},
+    {"strides", get_strides, nullptr, "Bytes from one element to the next.", nullptr},
+    {"dtype", get_dtype, nullptr, "Type of the elements.", nullptr},
+    {"device", get_device, nullptr, "Where the elements are.", nullptr},
+    {"ndim", get_ndim, nullptr, "Number of dimensions.", nullptr},
+    {"size", get_size, nullptr, "Number of elements.", nullptr},
+    {"itemsize", get_itemsize, nullptr, "Bytes of one element.", nullptr},
+    {"nbytes", get_nbytes, nullptr, "Bytes of all elements.", nullptr},
+    {"T", get_t, nullptr, "A view with the dimensions reversed.", nullptr},
+    {"mT", get_mt, nullptr, "A view with the last two dimensions swapped.", nullptr},
+    {"real", get_real, nullptr, "The real part: a view of a complex tensor.", nullptr},
+    {"imag", get_imag, nullptr, "The imaginary part: a view of a complex tensor.", nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr}};
+
+PyMethodDef methods[] = {
+    {"item", tensor_item_method, METH_VARARGS,
+     "The only element (or the one at an index) as a Python number; waits for it."},
+    {"numpy", tensor_numpy, METH_NOARGS, "The value as a NumPy array of its own; waits for it."},
+    {"__complex__", tensor_complex, METH_NOARGS, "The only element as a complex number."},
+    {"is_contiguous", tensor_is_contiguous, METH_NOARGS,
+     "True when the elements lie in row-major order without gaps."},
+    {"is_ready", tensor_is_ready, METH_NOARGS, "True when looking at it would not wait."},
+    {"shares_storage", tensor_shares_storage, METH_O, "True when both are views of one storage."},
+    {nullptr, nullptr, 0, nullptr}};
+
+PyMemberDef members[] = {
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(TensorObject, weakrefs), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr}};
+
+}  // namespace
+
+const Tensor& require_tensor(PyObject* object, const char* op) {
+  if (!is_tensor(object)) {
+    fail(ErrorKind::type, "[", op, "] expected a tensor, got ", Py_TYPE(object)->tp_name);
+  }
+  return tensor_of(object);
+}
+
+PyObject* wrap(Tensor&& tensor) {
+  auto* object = PyObject_New(TensorObject, tensor_type);
+  if (!object) throw PythonErrorSet{};
+  object->weakrefs = nullptr;
+  new (&object->tensor) Tensor(std::move(tensor));
+  return reinterpret_cast<PyObject*>(object);
+}
+
+void init_tensor_type(PyObject* module) {
+  std::vector<PyType_Slot> slots = tensor_number_slots();
+  const PyType_Slot others[] = {
+      {Py_tp_dealloc, slot_pointer(tensor_dealloc)},
+      {Py_tp_richcompare, slot_pointer(tensor_richcompare)},
+      {Py_tp_hash, slot_pointer(PyBaseObject_Type.tp_hash)},
+      {Py_tp_iter, slot_pointer(tensor_iter)},
+      {Py_mp_length, slot_pointer(tensor_length)},
+      {Py_mp_subscript, slot_pointer(tensor_subscript)},
+      {Py_mp_ass_subscript, slot_pointer(tensor_assign_subscript)},
+      {Py_sq_length, slot_pointer(tensor_length)},
+      {Py_sq_item, slot_pointer(tensor_item)},
+      {Py_tp_methods, methods},
+      {Py_tp_members, members},
+      {Py_tp_getset, getset},
+      {0, nullptr}};
+  slots.insert(slots.end(), std::begin(others), std::end(others));
+  PyType_Spec spec = {"oneflow_lite._C.Tensor", sizeof(TensorObject), 0,
+                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots.data()};
+  tensor_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
+  if (PyModule_AddObjectRef(module, "Tensor", reinterpret_cast<PyObject*>(tensor_type)) < 0) {
+    throw PythonErrorSet{};
+  }
+}
+
+}  // namespace ofl::python

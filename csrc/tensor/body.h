@@ -1,0 +1,77 @@
+// Instruction bodies of the tensor layer, and what they share: holding storages while in flight.
+#pragma once
+
+#include <memory>
+
+#include "ep/staging_pool.h"
+#include "ops/launch.h"
+#include "tensor/tensor.h"
+
+namespace ofl {
+
+/// Storages that an instruction keeps alive. Memory of the queue's own device is let go at launch (queue
+/// order protects it), everything else at retirement.
+class HeldStorages {
+ public:
+  HeldStorages() = default;
+  HeldStorages(const HeldStorages&) = delete;
+  HeldStorages(HeldStorages&& other) noexcept;
+  ~HeldStorages();
+
+  void add(TensorStorage* storage);  // nullptr: an empty place
+  void launched(vm::Stream& stream, uint64_t position);
+  int size() const { return count_; }
+  TensorStorage* operator[](int i) const { return storages_[i]; }
+
+ private:
+  TensorStorage* storages_[ops::kMaxOperands] = {};
+  bool memory_dropped_[ops::kMaxOperands] = {};
+  int count_ = 0;
+};
+
+/// A kernel over operands. Until launch, `call.args.data` holds offsets into the held storages.
+struct KernelBody {
+  ops::KernelCall call;
+  HeldStorages held;
+
+  void launch(vm::LaunchContext& context);
+  void describe(vm::Description* out) const;
+};
+
+/// Bytes from one place to another through a device's queue.
+struct CopyBody {
+  HeldStorages held;                   // destination, then the source storage if there is one
+  ep::StagingLease staging;            // or: the source in pinned host memory
+  ep::CopyKind kind = ep::CopyKind::h2d;
+  size_t bytes = 0;
+  int64_t source_offset = 0;
+  DType dtype = DType::u8;
+  Dims shape;
+
+  void launch(vm::LaunchContext& context);
+  void describe(vm::Description* out) const;
+};
+
+/// Makes memory exist (flow.empty).
+struct AllocateBody {
+  HeldStorages held;
+
+  void launch(vm::LaunchContext& context) { held[0]->materialize(context); }
+  void describe(vm::Description*) const {}
+};
+
+/// The function table of a body type with `held`, `launch` and `describe`.
+template <typename Body>
+constexpr vm::InstructionType instruction_type(const char* kind) {
+  return {
+      kind,
+      [](void* body, vm::LaunchContext& context) { static_cast<Body*>(body)->launch(context); },
+      [](void* body, vm::Stream& stream, uint64_t position) {
+        static_cast<Body*>(body)->held.launched(stream, position);
+      },
+      [](void* body, const vm::FailurePtr&) { static_cast<Body*>(body)->~Body(); },
+      [](const void* body, vm::Description* out) { static_cast<const Body*>(body)->describe(out); },
+  };
+}
+
+}  // namespace ofl

@@ -1,0 +1,79 @@
+// An op call: check, infer, allocate the result's handle, and issue one instruction (or run it here,
+// when it is small and nothing stands before it). Everything returns at once; wrong arguments throw.
+#pragma once
+
+#include <vector>
+
+#include "ops/op_def.h"
+#include "tensor/tensor.h"
+
+namespace ofl {
+
+/// Who issues: the machine, and the place in the program.
+struct Issuer {
+  vm::VirtualMachine& machine;
+  vm::SiteId site;
+};
+
+/// An operand: a tensor, or a scalar already converted to the dtype that the op wants.
+struct Input {
+  const Tensor* tensor = nullptr;
+  Scalar scalar;
+};
+
+/// `out` (may be null): the tensor to write instead of a new one; must have the broadcast shape.
+Tensor elementwise(const Issuer& issuer, const ops::OpDef& op, const ops::Resolution& resolution,
+                   const Input* inputs, const Tensor* out);
+
+/// condition ? x : y; x and y already have `dtype` (scalars included).
+Tensor where(const Issuer& issuer, const Input* inputs, DType dtype, Device device);
+
+/// Reduces over `reduced` axes with the op's binary loop; `initial` (may be null): in resolution.out.
+Tensor reduce(const Issuer& issuer, const ops::OpDef& op, const ops::Resolution& resolution,
+              const Tensor& x, const std::vector<bool>& reduced, const Scalar* initial,
+              bool keepdims);
+
+/// Index of the first extremum along `axis`, or over the row-major order of all elements (axis -1).
+Tensor arg_reduce(const Issuer& issuer, const char* name, const Tensor& x, int axis, bool keepdims,
+                  bool minimum);
+
+Tensor matmul(const Issuer& issuer, const ops::OpDef& op, const ops::Resolution& resolution,
+              const Tensor& a, const Tensor& b);
+
+Tensor empty(const Issuer& issuer, Device device, DType dtype, const Dims& shape);
+/// `value` has the dtype of the result.
+Tensor full(const Issuer& issuer, Device device, DType dtype, const Dims& shape,
+            const Scalar& value);
+
+/// A row-major copy with another dtype (or the same).
+Tensor cast_copy(const Issuer& issuer, const Tensor& x, DType dtype, const char* name);
+/// `x` itself when it is row-major, else a copy.
+Tensor contiguous(const Issuer& issuer, const Tensor& x);
+
+/// target[...] = value, with broadcasting and casting; both on one device.
+void assign(const Issuer& issuer, const Tensor& target, const Tensor& value, const char* name);
+void fill(const Issuer& issuer, const Tensor& target, const Scalar& value, const char* name);
+
+/// Along `axis`; all have the same dtype, device and other dimensions (checked).
+Tensor concatenate(const Issuer& issuer, const std::vector<Tensor>& parts, int axis);
+
+// --- between devices
+
+/// A copy on `device` (`x` itself when it lies there and `copy` is false).
+Tensor to_device(const Issuer& issuer, const Tensor& x, Device device, bool copy);
+
+/// Host elements, row-major, into a new tensor; `data` may be changed as soon as this returns.
+Tensor from_host(const Issuer& issuer, const void* data, DType dtype, const Dims& shape,
+                 Device device);
+
+/// The value of `x` as a finished row-major host tensor of its own. Waits for `x` only; throws what
+/// made it fail.
+Tensor look(const Issuer& issuer, const Tensor& x, const char* reason);
+
+/// The only element of `x`, when it is on the host, ready and sound; else false, and look() tells.
+bool read_element(const Issuer& issuer, const Tensor& x, Scalar* element);
+
+/// Error(value) naming both devices unless they are the same.
+void require_same_device(const char* op, Device a, Device b);
+
+}  // namespace ofl

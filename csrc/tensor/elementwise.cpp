@@ -1,0 +1,209 @@
+// Elementwise calls, copies, casts, fills, where: everything that iterates over one broadcast shape.
+#include "tensor/submit.h"
+
+namespace ofl {
+
+namespace {
+
+/// Fills in the loops over `shape` for all operands of the plan; scalars do not step.
+void plan_loops(KernelPlan& plan, const Dims& shape) {
+  ops::KernelArgs& args = plan.args();
+  const int operands = args.iteration.operands;
+  bool flat = true;
+  for (int k = 0; k < operands && flat; ++k) {
+    const Tensor* tensor = plan.operands[k];
+    flat = !tensor || (tensor->shape == shape && tensor->contiguous());
+  }
+  int64_t strides[ops::kMaxOperands] = {};
+  if (flat) {
+    for (int k = 0; k < operands; ++k) {
+      if (plan.operands[k]) strides[k] = static_cast<int64_t>(size_of(plan.operands[k]->dtype));
+    }
+    return plan.add_row(element_count(shape), strides);
+  }
+  Dims broadcast[ops::kMaxOperands];
+  for (int k = 0; k < operands; ++k) {
+    const Tensor* tensor = plan.operands[k];
+    if (tensor) broadcast[k] = broadcast_strides(tensor->shape, tensor->strides, shape, plan.name);
+  }
+  for (int d = 0; d < shape.size(); ++d) {
+    for (int k = 0; k < operands; ++k) strides[k] = plan.operands[k] ? broadcast[k][d] : 0;
+    plan.add_row(shape[d], strides);
+  }
+  ops::coalesce(&args.iteration);
+}
+
+Dims common_shape(const char* name, const Input* inputs, int count) {
+  Dims shape;
+  bool first = true;
+  for (int k = 0; k < count; ++k) {
+    if (!inputs[k].tensor) continue;
+    if (first) {
+      shape = inputs[k].tensor->shape;
+    } else if (shape != inputs[k].tensor->shape) {
+      shape = broadcast_shapes(shape, inputs[k].tensor->shape, name);
+    }
+    first = false;
+  }
+  return shape;
+}
+
+const Tensor* first_tensor(const char* name, const Input* inputs, int count) {
+  const Tensor* first = nullptr;
+  for (int k = 0; k < count; ++k) {
+    if (!inputs[k].tensor) continue;
+    if (first) require_same_device(name, first->device(), inputs[k].tensor->device());
+    if (!first) first = inputs[k].tensor;
+  }
+  return first;
+}
+
+/// One input, one output of the same shape (the input broadcasts).
+void submit_copy(const Issuer& issuer, const char* name, const Tensor& source, const Tensor& target,
+                 size_t new_bytes) {
+  KernelPlan plan(name, ops::copy_kernel, 2, 1);
+  plan.set_operand(0, &source);
+  plan.set_operand(1, &target);
+  plan.new_bytes = new_bytes;
+  plan_loops(plan, target.shape);
+  submit(issuer, plan);
+}
+
+}  // namespace
+
+void require_same_device(const char* op, Device a, Device b) {
+  if (a == b) return;
+  fail(ErrorKind::value, "[", op, "] operands are on different devices, ", a.str(), " and ", b.str(),
+       "; move one with .to(\"", a.str(), "\") or .to(\"", b.str(), "\")");
+}
+
+Tensor elementwise(const Issuer& issuer, const ops::OpDef& op, const ops::Resolution& resolution,
+                   const Input* inputs, const Tensor* out) {
+  const char* name = op.name.c_str();
+  KernelPlan plan(name, ops::elementwise_kernel, op.nin + 1, op.cost);
+  plan.args().op = &op;
+  plan.args().resolution = &resolution;
+  const Tensor* first = first_tensor(name, inputs, op.nin);
+  const Dims shape = common_shape(name, inputs, op.nin);
+  Tensor result;
+  Tensor copies[ops::kMaxInputs];
+  if (out) {
+    require_same_device(name, out->device(), first ? first->device() : out->device());
+    if (first && out->shape != shape && broadcast_shapes(shape, out->shape, name) != out->shape) {
+      fail(ErrorKind::value, "[", name, "] result of shape ", shape_str(shape),
+           " does not fit into a tensor of shape ", shape_str(out->shape));
+    }
+    require_writable(name, *out);
+    result = *out;
+  } else {
+    result = make_tensor(first->storage->state(), resolution.out, shape, issuer.site);
+    plan.new_bytes = result.storage->bytes();
+  }
+  for (int k = 0; k < op.nin; ++k) {
+    const Tensor* tensor = inputs[k].tensor;
+    if (!tensor) {
+      plan.args().scalars[k] = inputs[k].scalar;
+      plan.args().dtype[k] = resolution.in[k];
+      continue;
+    }
+    if (out && overlap(*tensor, result) == Overlap::partial) {
+      copies[k] = cast_copy(issuer, *tensor, tensor->dtype, name);
+      tensor = &copies[k];
+    }
+    plan.set_operand(k, tensor);
+  }
+  plan.set_operand(op.nin, &result);
+  plan_loops(plan, result.shape);
+  submit(issuer, plan);
+  return result;
+}
+
+Tensor where(const Issuer& issuer, const Input* inputs, DType dtype, Device device) {
+  const Tensor* first = first_tensor("where", inputs, 3);
+  KernelPlan plan("where", ops::where_kernel, 4, 1);
+  vm::DeviceState& state = first ? first->storage->state() : issuer.machine.state(device);
+  Tensor result = make_tensor(state, dtype, common_shape("where", inputs, 3), issuer.site);
+  plan.new_bytes = result.storage->bytes();
+  for (int k = 0; k < 3; ++k) {
+    if (inputs[k].tensor) {
+      plan.set_operand(k, inputs[k].tensor);
+    } else {
+      plan.args().scalars[k] = inputs[k].scalar;
+      plan.args().dtype[k] = k == 0 ? DType::b1 : dtype;
+    }
+  }
+  plan.set_operand(3, &result);
+  plan_loops(plan, result.shape);
+  submit(issuer, plan);
+  return result;
+}
+
+Tensor cast_copy(const Issuer& issuer, const Tensor& x, DType dtype, const char* name) {
+  Tensor result = make_tensor(x.storage->state(), dtype, x.shape, issuer.site);
+  submit_copy(issuer, name, x, result, result.storage->bytes());
+  return result;
+}
+
+Tensor contiguous(const Issuer& issuer, const Tensor& x) {
+  return x.contiguous() ? x : cast_copy(issuer, x, x.dtype, "copy");
+}
+
+void assign(const Issuer& issuer, const Tensor& target, const Tensor& value, const char* name) {
+  require_same_device(name, target.device(), value.device());
+  require_writable(name, target);
+  switch (overlap(target, value)) {
+    case Overlap::same: return;
+    case Overlap::none: return submit_copy(issuer, name, value, target, 0);
+    case Overlap::partial: break;
+  }
+  const Tensor copy = cast_copy(issuer, value, value.dtype, name);
+  submit_copy(issuer, name, copy, target, 0);
+}
+
+void fill(const Issuer& issuer, const Tensor& target, const Scalar& value, const char* name) {
+  require_writable(name, target);
+  KernelPlan plan(name, ops::fill_kernel, 1, 1);
+  plan.args().scalars[0] = value;
+  plan.set_operand(0, &target);
+  plan_loops(plan, target.shape);
+  submit(issuer, plan);
+}
+
+Tensor full(const Issuer& issuer, Device device, DType dtype, const Dims& shape,
+            const Scalar& value) {
+  Tensor result = make_tensor(issuer.machine.state(device), dtype, shape, issuer.site);
+  KernelPlan plan("full", ops::fill_kernel, 1, 1);
+  plan.args().scalars[0] = value;
+  plan.set_operand(0, &result);
+  plan.new_bytes = result.storage->bytes();
+  plan_loops(plan, shape);
+  submit(issuer, plan);
+  return result;
+}
+
+Tensor concatenate(const Issuer& issuer, const std::vector<Tensor>& parts, int axis) {
+  Dims shape = parts[0].shape;
+  for (size_t i = 1; i < parts.size(); ++i) {
+    const Tensor& part = parts[i];
+    require_same_device("concat", parts[0].device(), part.device());
+    bool fits = part.ndim() == shape.size();
+    for (int d = 0; fits && d < shape.size(); ++d) fits = d == axis || part.shape[d] == shape[d];
+    if (!fits) {
+      fail(ErrorKind::value, "[concat] shapes ", shape_str(parts[0].shape), " and ",
+           shape_str(part.shape), " differ outside axis ", axis);
+    }
+    shape[axis] += part.shape[axis];
+  }
+  Tensor result = make_tensor(parts[0].storage->state(), parts[0].dtype, shape, issuer.site);
+  Tensor slice = result;
+  size_t new_bytes = result.storage->bytes();
+  for (const Tensor& part : parts) {
+    slice.shape[axis] = part.shape[axis];
+    submit_copy(issuer, "concat", part, slice, new_bytes);
+    slice.offset += part.shape[axis] * slice.strides[axis];
+    new_bytes = 0;
+  }
+  return result;
+}
+
+}  // namespace ofl

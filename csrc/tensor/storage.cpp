@@ -1,0 +1,80 @@
+#include "tensor/storage.h"
+
+#include "ep/caching_allocator.h"
+
+namespace ofl {
+
+namespace {
+
+constexpr size_t kHoldersShown = 5;
+
+std::string with_holders(const std::string& message, ep::Device& device,
+                         const vm::VirtualMachine& machine) {
+  std::string text = message;
+  for (const ep::TagUsage& usage : device.allocator().largest_holders(kHoldersShown)) {
+    text += concat("\n  ", usage.bytes, " bytes in ", usage.blocks,
+                   usage.blocks == 1 ? " block" : " blocks", ", issued at ",
+                   usage.tag ? machine.format_site(usage.tag) : "several places");
+  }
+  return text;
+}
+
+}  // namespace
+
+TensorStorage::TensorStorage(vm::DeviceState& state, size_t bytes, vm::SiteId site)
+    : state_(state), bytes_(bytes), site_(site), on_host_(state.device.is_host()) {}
+
+void TensorStorage::materialize(vm::LaunchContext& context) {
+  if (data_) return;
+  // Host memory written by a device queue (d2h) belongs to no queue.
+  ep::Stream* queue = on_host_ ? nullptr : &context.queue;
+  for (;;) {
+    try {
+      data_ = static_cast<char*>(state_.device.allocator().alloc(bytes_, queue, site_));
+      home_ = queue;
+      return;
+    } catch (const ep::CapacityError& error) {
+      vm::VirtualMachine& machine = context.stream.machine();
+      if (machine.wait_for_memory(context)) continue;
+      throw Error(error.kind(), with_holders(error.what(), state_.device, machine));
+    }
+  }
+}
+
+void TensorStorage::materialize_on_host() {
+  if (!data_) data_ = static_cast<char*>(state_.device.allocator().alloc(bytes_, nullptr, site_));
+}
+
+void TensorStorage::drop_memory() {
+  if (!on_host_ && owners_.fetch_sub(1, std::memory_order_acq_rel) == 1) free_memory();
+}
+
+void TensorStorage::drop_ref() {
+  if (refs_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  if (on_host_) free_memory();
+  delete this;
+}
+
+void TensorStorage::note_use(vm::Stream& stream, uint64_t position) {
+  std::lock_guard<std::mutex> lock(uses_mutex_);
+  for (Use& use : uses_) {
+    if (use.stream != &stream) continue;
+    use.position = position;
+    return;
+  }
+  uses_.push_back({&stream, position});
+}
+
+/// Nobody else can reach the memory any more; what is left are launched uses in device queues.
+void TensorStorage::free_memory() {
+  if (!data_) return;
+  std::vector<ep::EventLease> pending;
+  for (const Use& use : uses_) {
+    auto& policy = static_cast<vm::QueuePolicy&>(use.stream->policy());
+    if (ep::EventLease event = policy.event_after(use.position)) pending.push_back(event);
+  }
+  state_.device.allocator().free(data_, bytes_, home_, std::move(pending));
+  data_ = nullptr;
+}
+
+}  // namespace ofl

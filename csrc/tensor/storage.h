@@ -1,0 +1,108 @@
+// TensorStorage: bytes on one device, and the Dependence that orders who touches them. Memory is
+// allocated when the first instruction that writes it runs, and given back when its last user has
+// run; on a device with queues in queue order, without waiting.
+//
+//   handle ──┐
+//   handle ──┼─ refs ──► TensorStorage ── owners ──► memory
+//   slots  ──┘              (slots give up ownership of memory at launch, their ref at retirement)
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/small_vector.h"
+#include "vm/virtual_machine.h"
+
+namespace ofl {
+
+class TensorStorage {
+ public:
+  TensorStorage(vm::DeviceState& state, size_t bytes, vm::SiteId site);
+  TensorStorage(const TensorStorage&) = delete;
+  TensorStorage& operator=(const TensorStorage&) = delete;
+
+  Device device() const { return state_.device.id(); }
+  vm::DeviceState& state() const { return state_; }
+  bool on_host() const { return on_host_; }
+  size_t bytes() const { return bytes_; }
+  vm::Dependence& dependence() { return dependence_; }
+
+  /// The memory; null until the first writer has run. To be read by who is ordered after it.
+  char* data() const { return data_; }
+  /// By a writer that runs: allocates if that has not happened. Climbs the ladder: the allocator's
+  /// cache, then what other instructions give back, then Error(out_of_memory).
+  void materialize(vm::LaunchContext& context);
+  /// On the host, for a writer that runs in the calling thread or before the storage is shared.
+  void materialize_on_host();
+
+  /// References keep the object, owners the memory. A holder takes both; it may give up ownership of
+  /// the memory first (drop_memory) and the reference later.
+  void acquire() {
+    refs_.fetch_add(1, std::memory_order_relaxed);
+    if (!on_host_) owners_.fetch_add(1, std::memory_order_relaxed);
+  }
+  void drop_memory();
+  void drop_ref();
+  void release() {
+    drop_memory();
+    drop_ref();
+  }
+  bool unique() const { return refs_.load(std::memory_order_acquire) == 1; }
+
+  /// An instruction of `stream`, launched at `position`, uses the memory. Device storages only.
+  void note_use(vm::Stream& stream, uint64_t position);
+
+ private:
+  struct Use {
+    vm::Stream* stream;
+    uint64_t position;
+  };
+
+  ~TensorStorage() = default;
+  void free_memory();
+
+  vm::DeviceState& state_;
+  const size_t bytes_;
+  const vm::SiteId site_;
+  const bool on_host_;
+  std::atomic<int32_t> refs_{1};
+  std::atomic<int32_t> owners_{1};  // devices with queues only; on the host the refs own the memory
+  char* data_ = nullptr;
+  ep::Stream* home_ = nullptr;  // the queue that may reuse the memory at once
+  std::mutex uses_mutex_;       // guards uses_: readers launch on several streams at once
+  SmallVector<Use, 2> uses_;    // the latest of each stream
+  vm::Dependence dependence_;
+};
+
+/// A handle: one reference and one ownership.
+class StorageRef {
+ public:
+  StorageRef() = default;
+  /// Takes over the reference that the constructor of TensorStorage made.
+  static StorageRef adopt(TensorStorage* storage) {
+    StorageRef ref;
+    ref.storage_ = storage;
+    return ref;
+  }
+  StorageRef(const StorageRef& other) : storage_(other.storage_) {
+    if (storage_) storage_->acquire();
+  }
+  StorageRef(StorageRef&& other) noexcept : storage_(other.storage_) { other.storage_ = nullptr; }
+  StorageRef& operator=(StorageRef other) noexcept {
+    std::swap(storage_, other.storage_);
+    return *this;
+  }
+  ~StorageRef() {
+    if (storage_) storage_->release();
+  }
+  TensorStorage* get() const { return storage_; }
+  TensorStorage* operator->() const { return storage_; }
+  TensorStorage& operator*() const { return *storage_; }
+  explicit operator bool() const { return storage_ != nullptr; }
+
+ private:
+  TensorStorage* storage_ = nullptr;
+};
+
+}  // namespace ofl

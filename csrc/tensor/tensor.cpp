@@ -1,0 +1,95 @@
+#include "tensor/tensor.h"
+
+namespace ofl {
+
+Tensor make_tensor(vm::DeviceState& state, DType dtype, const Dims& shape, vm::SiteId site) {
+  const auto itemsize = static_cast<int64_t>(size_of(dtype));
+  const int64_t bytes = count_elements(shape, itemsize, "tensor") * itemsize;
+  Tensor tensor;
+  tensor.storage = StorageRef::adopt(new TensorStorage(state, static_cast<size_t>(bytes), site));
+  tensor.dtype = dtype;
+  tensor.shape = shape;
+  tensor.strides = contiguous_strides(shape, itemsize);
+  return tensor;
+}
+
+std::optional<Tensor> reshape_view(const Tensor& x, const Dims& shape) {
+  Dims strides;
+  const auto itemsize = static_cast<int64_t>(size_of(x.dtype));
+  if (!reshape_strides(x.shape, x.strides, shape, itemsize, &strides)) return std::nullopt;
+  Tensor view = x;
+  view.shape = shape;
+  view.strides = strides;
+  return view;
+}
+
+Tensor permute_view(const Tensor& x, const SmallVector<int, 4>& axes) {
+  Tensor view = x;
+  for (int i = 0; i < axes.size(); ++i) {
+    view.shape[i] = x.shape[axes[i]];
+    view.strides[i] = x.strides[axes[i]];
+  }
+  return view;
+}
+
+Tensor broadcast_view(const Tensor& x, const Dims& shape, const char* op) {
+  Tensor view = x;
+  view.strides = broadcast_strides(x.shape, x.strides, shape, op);
+  view.shape = shape;
+  return view;
+}
+
+Tensor component_view(const Tensor& x, int part) {
+  Tensor view = x;
+  view.dtype = x.dtype == DType::c64 ? DType::f32 : DType::f64;
+  view.offset += part * static_cast<int64_t>(size_of(view.dtype));
+  return view;
+}
+
+Dims resolve_shape(const Tensor& x, Dims shape) {
+  if (shape.size() > kMaxDims) {
+    fail(ErrorKind::value, "[reshape] at most ", kMaxDims, " dimensions, got ", shape.size());
+  }
+  int inferred = -1;
+  int64_t known = 1;
+  for (int i = 0; i < shape.size(); ++i) {
+    if (shape[i] == -1 && inferred < 0) {
+      inferred = i;
+    } else if (shape[i] < 0) {
+      fail(ErrorKind::value, "[reshape] one dimension may be -1, got shape ", shape_str(shape));
+    } else if (__builtin_mul_overflow(known, shape[i], &known)) {
+      fail(ErrorKind::value, "[reshape] shape ", shape_str(shape), " is too large");
+    }
+  }
+  const int64_t size = x.size();
+  const bool fits = inferred < 0 ? known == size : known != 0 && size % known == 0;
+  if (!fits) {
+    fail(ErrorKind::value, "[reshape] cannot reshape ", shape_str(x.shape), " (", size,
+         " elements) into ", shape_str(shape));
+  }
+  if (inferred >= 0) shape[inferred] = size / known;
+  return shape;
+}
+
+int normalize_axis(int64_t axis, int ndim, const char* op) {
+  if (axis < -ndim || axis >= ndim) {
+    fail(ErrorKind::index, "[", op, "] axis ", axis, " is out of bounds for ", ndim,
+         ndim == 1 ? " dimension" : " dimensions");
+  }
+  return static_cast<int>(axis < 0 ? axis + ndim : axis);
+}
+
+Overlap overlap(const Tensor& a, const Tensor& b) {
+  if (a.storage.get() != b.storage.get()) return Overlap::none;
+  if (a.offset == b.offset && a.shape == b.shape && a.strides == b.strides &&
+      a.dtype == b.dtype) {
+    return Overlap::same;
+  }
+  int64_t low_a, high_a, low_b, high_b;
+  byte_range(a.shape, a.strides, static_cast<int64_t>(size_of(a.dtype)), &low_a, &high_a);
+  byte_range(b.shape, b.strides, static_cast<int64_t>(size_of(b.dtype)), &low_b, &high_b);
+  const bool apart = a.offset + high_a <= b.offset + low_b || b.offset + high_b <= a.offset + low_a;
+  return apart ? Overlap::none : Overlap::partial;
+}
+
+}  // namespace ofl

@@ -1,0 +1,22 @@
+#include "vm/dependence.h"
+
+#include <mutex>
+
+namespace ofl::vm {
+
+namespace {
+std::mutex failure_mutex;  // guards Dependence::failure_ of all objects; failures are rare
+}
+
+FailurePtr Dependence::find_failure(Seq reader) const {
+  std::lock_guard<std::mutex> lock(failure_mutex);
+  return failure_ && failure_->seq < reader ? failure_ : nullptr;
+}
+
+void Dependence::poison(const FailurePtr& failure) {
+  std::lock_guard<std::mutex> lock(failure_mutex);
+  if (!failure_ || failure->seq < failure_->seq) failure_ = failure;
+  poisoned_.store(true, std::memory_order_release);
+}
+
+}  // namespace ofl::vm

@@ -1,0 +1,75 @@
+// Dependence: who wrote one object last, and who has read it since. The hazard rule of the machine:
+//   a read waits for the last write; a write waits for the last write and for all reads since.
+// Two reads are never ordered against each other.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/device.h"
+#include "base/error.h"
+#include "base/small_vector.h"
+
+namespace ofl::vm {
+
+/// Names an instruction; grows in issue order. 0 names none. An instruction whose slot in the window
+/// has moved on is finished, so a name never dangles.
+using Seq = uint64_t;
+
+/// Where an instruction was issued; an index into a table of the layer above. 0: unknown.
+using SiteId = uint32_t;
+
+/// Why an instruction failed. Immutable and shared by everything it poisons.
+struct Failure {
+  ErrorKind kind;
+  std::string message;
+  std::string op;
+  SiteId site;
+  Seq seq;  // only what was issued later is affected
+  Device device;
+  std::shared_ptr<void> payload;
+};
+using FailurePtr = std::shared_ptr<const Failure>;
+
+/// The exception that a look at a poisoned object throws.
+class OperationError : public Error {
+ public:
+  explicit OperationError(const Failure& failure)
+      : Error(failure.kind, failure.message, failure.payload), op(failure.op), site(failure.site) {}
+
+  const std::string op;
+  const SiteId site;
+};
+
+class Dependence {
+ public:
+  Dependence() = default;
+  Dependence(const Dependence&) = delete;
+  Dependence& operator=(const Dependence&) = delete;
+
+  /// The earliest failure that an instruction named `reader` must heed, or null. A look from the
+  /// host passes the default. Any thread.
+  FailurePtr failure(Seq reader = ~Seq{0}) const {
+    return poisoned_.load(std::memory_order_acquire) ? find_failure(reader) : nullptr;
+  }
+
+  /// Any thread. Of several failures the earliest stays, whichever is noticed first.
+  void poison(const FailurePtr& failure);
+
+ private:
+  friend class VirtualMachine;
+  friend class Window;
+
+  FailurePtr find_failure(Seq reader) const;
+
+  // Guarded by the window's issue mutex.
+  Seq last_write_ = 0;
+  SmallVector<Seq, 2> reads_;  // since last_write_
+
+  std::atomic<bool> poisoned_{false};  // release-stored after failure_; false means failure_ is null
+  FailurePtr failure_;                 // guarded by a mutex in dependence.cpp
+};
+
+}  // namespace ofl::vm

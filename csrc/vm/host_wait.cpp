@@ -1,0 +1,240 @@
+// How host threads wait: for an instruction, a value, a device, room in the window, or memory.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+
+#include "vm/virtual_machine.h"
+
+namespace ofl::vm {
+
+namespace {
+
+constexpr std::chrono::milliseconds kSlice{50};  // between looks for an interrupt
+constexpr double kMaxHelpCost = 2e7;  // some 10 ms: a helping thread cannot answer Ctrl-C meanwhile
+constexpr int64_t kSpinNs = 20'000;
+
+}  // namespace
+
+// The hooks are called outside any destructor and any catch-all: an interpreter that is shutting down
+// may end this thread inside them by unwinding it.
+void VirtualMachine::host_wait(const char* reason, const std::function<bool()>& done) {
+  if (done()) return;
+  host_waits_.fetch_add(1, std::memory_order_relaxed);
+  const int64_t begin = now_ns();
+  void* token = hooks_->release();
+  waiting_threads_.fetch_add(1, std::memory_order_seq_cst);
+  for (Stream* stream : streams()) stream->worker().end_nap();
+  while (!done() && now_ns() - begin < kSpinNs) std::this_thread::yield();
+  std::optional<Error> interrupt = sleep_until(done, token);
+  waiting_threads_.fetch_sub(1, std::memory_order_seq_cst);
+  hooks_->acquire(token);
+  if (Observer* observer = this->observer()) observer->synced(reason, begin, now_ns());
+  if (interrupt) throw *interrupt;
+}
+
+std::optional<Error> VirtualMachine::sleep_until(const std::function<bool()>& done, void* token) {
+  uint64_t retired = 0;
+  int64_t since = 0;
+  for (;;) {
+    {
+      std::unique_lock<std::mutex> lock(sync_->mutex);
+      const auto slice_end = std::chrono::steady_clock::now() + kSlice;
+      if (sync_->changed.wait_until(lock, slice_end, done)) return std::nullopt;
+    }
+    if (std::optional<Error> error = hooks_->interrupt(token)) return error;
+    watch_for_hang(&retired, &since);
+  }
+}
+
+void VirtualMachine::watch_for_hang(uint64_t* retired, int64_t* since) {
+  const double timeout = options_.hang_timeout.load(std::memory_order_relaxed);
+  const uint64_t now_retired = retired_count();
+  const int64_t now = now_ns();
+  if (*since == 0 || now_retired != *retired) {
+    *retired = now_retired;
+    *since = now;
+  } else if (timeout > 0 && now - *since >= static_cast<int64_t>(timeout * 1e9)) {
+    const std::string report = dump();
+    std::fprintf(stderr, "oneflow_lite: nothing has retired for %g s while a thread waits\n%s",
+                 timeout, report.c_str());
+    *since = now;
+  }
+}
+
+/// True when the instruction has moved on; otherwise its retirement will wake us. Sync mutex or not:
+/// whoever then sleeps does so with the mutex held since this call.
+bool VirtualMachine::mark_waited(Seq seq) {
+  std::atomic<Seq>& word = window_.slot_of(seq).seq;
+  Seq current = word.load(std::memory_order_seq_cst);
+  while ((current & ~kWaited) == seq) {
+    if (current & kWaited) return false;
+    if (word.compare_exchange_weak(current, seq | kWaited, std::memory_order_seq_cst)) return false;
+  }
+  return true;
+}
+
+/// Runs what its host stream has ready, as long as that is short; true when `seq` has finished.
+bool VirtualMachine::help(Seq seq) {
+  Stream* stream = nullptr;
+  {
+    std::lock_guard<std::mutex> lock(window_.issue_mutex());  // keeps the slot's header in place
+    if (!window_.in_flight(seq)) return true;
+    stream = window_.slot_of(seq).header.stream;
+  }
+  if (!info(stream->type()).helpable || stream->policy().can_wait()) return false;
+  void* token = hooks_->release();
+  {
+    std::unique_lock<std::mutex> baton(stream->baton(), std::try_to_lock);
+    while (baton.owns_lock() && window_.in_flight(seq) && stream->run_next(kMaxHelpCost)) {
+    }
+  }
+  hooks_->acquire(token);
+  return !window_.in_flight(seq);
+}
+
+void VirtualMachine::wait(Seq seq, const char* reason) {
+  if (!window_.in_flight(seq) || RunningScope::contains(seq) || help(seq)) return;
+  host_wait(reason, [this, seq] { return mark_waited(seq); });
+}
+
+void VirtualMachine::wait_for_value(const Dependence& object, const char* reason) {
+  Seq last_write;
+  {
+    std::lock_guard<std::mutex> lock(window_.issue_mutex());
+    last_write = object.last_write_;
+  }
+  wait(last_write, reason);
+  if (FailurePtr failure = object.failure()) throw OperationError(*failure);
+}
+
+void VirtualMachine::wait_for_access(const Dependence& object, const char* reason) {
+  SmallVector<Seq, 16> accesses;
+  {
+    std::lock_guard<std::mutex> lock(window_.issue_mutex());
+    const Operand write{const_cast<Dependence*>(&object), Access::write};
+    window_.predecessors(&write, 1, &accesses);
+  }
+  for (Seq seq : accesses) wait(seq, reason);
+}
+
+bool VirtualMachine::is_ready(const Dependence& object) {
+  std::lock_guard<std::mutex> lock(window_.issue_mutex());
+  return !window_.in_flight(object.last_write_) || RunningScope::contains(object.last_write_);
+}
+
+/// With the issue mutex.
+void VirtualMachine::collect_in_flight(const DeviceState* state, SmallVector<Seq, 16>* out) {
+  for (size_t i = 0; i < window_.size(); ++i) {
+    Slot& slot = window_.slot_at(i);
+    const Seq seq = slot.seq.load(std::memory_order_acquire) & ~kWaited;
+    if (seq && (!state || &slot.header.stream->state() == state)) out->push_back(seq);
+  }
+}
+
+void VirtualMachine::drain(std::optional<Device> device) {
+  DeviceState* state = device ? &this->state(*device) : nullptr;
+  SmallVector<Seq, 16> in_flight;
+  {
+    std::lock_guard<std::mutex> lock(window_.issue_mutex());
+    collect_in_flight(state, &in_flight);
+  }
+  std::sort(in_flight.begin(), in_flight.end());
+  for (Seq seq : in_flight) wait(seq, "synchronize");
+}
+
+void VirtualMachine::synchronize(std::optional<Device> device) {
+  drain(device);
+  FailurePtr first;
+  size_t others = 0;
+  {
+    std::lock_guard<std::mutex> lock(failures_mutex_);
+    std::vector<FailurePtr> kept;
+    for (FailurePtr& failure : failures_) {
+      if (device && failure->device != *device) {
+        kept.push_back(std::move(failure));
+        continue;
+      }
+      if (first) ++others;
+      if (!first || failure->seq < first->seq) first = failure;
+    }
+    failures_.swap(kept);
+  }
+  if (!first) return;
+  if (others == 0) throw OperationError(*first);
+  Failure summary = *first;
+  summary.message += concat(" (and ", others, " more failed operation", others > 1 ? "s" : "", ")");
+  throw OperationError(summary);
+}
+
+void VirtualMachine::wait_for_room(DeviceState& state) {
+  const int64_t most = options_.max_in_flight.load(std::memory_order_relaxed);
+  const int64_t most_bytes = options_.max_bytes.load(std::memory_order_relaxed);
+  const int64_t slots = static_cast<int64_t>(window_.size());
+  const auto total_in_flight = [this] {
+    int64_t total = 0;
+    for (auto& type : states_) {
+      for (auto& entry : type) {
+        DeviceState* each = entry.load(std::memory_order_acquire);
+        if (!each) break;
+        total += each->in_flight.load(std::memory_order_seq_cst);
+      }
+    }
+    return total;
+  };
+  const auto below = [&](int64_t count, int64_t bytes, int64_t taken) {
+    return state.in_flight.load(std::memory_order_seq_cst) < count &&
+           state.bytes.load(std::memory_order_seq_cst) < bytes && total_in_flight() < taken;
+  };
+  // A host function that issues must not wait for room that only its own end can make.
+  const bool nested = RunningScope::any();
+  if (nested ? total_in_flight() < slots : below(most, most_bytes, slots)) return;
+  watchers_.fetch_add(1, std::memory_order_seq_cst);
+  std::optional<Error> interrupt;
+  try {
+    host_wait("room in the window", [&] {
+      if (nested) return total_in_flight() < slots;
+      return below(std::max<int64_t>(1, most / 2), std::max<int64_t>(1, most_bytes / 2), slots);
+    });
+  } catch (const Error& error) {
+    interrupt = error;
+  }
+  watchers_.fetch_sub(1, std::memory_order_seq_cst);
+  if (interrupt) throw *interrupt;
+}
+
+bool VirtualMachine::others_running(const Slot& self) {
+  for (size_t i = 0; i < window_.size(); ++i) {
+    Slot& slot = window_.slot_at(i);
+    if (&slot == &self || slot.seq.load(std::memory_order_acquire) == 0) continue;
+    const SlotState state = slot.state.load(std::memory_order_acquire);
+    const bool active = state == SlotState::running || state == SlotState::launched;
+    if (active && !slot.starved.load(std::memory_order_seq_cst)) return true;
+  }
+  return false;
+}
+
+bool VirtualMachine::wait_for_memory(LaunchContext& context) {
+  const uint64_t before = retired_count();
+  if (context.stream.policy().can_wait()) {
+    context.queue.sync();
+    while (context.stream.policy().poll()) {
+    }
+    if (retired_count() != before) return true;
+  }
+  watchers_.fetch_add(1, std::memory_order_seq_cst);
+  context.slot.starved.store(true, std::memory_order_seq_cst);
+  notify_all();  // others that starve see one runner less
+  bool retired = false;
+  {
+    std::unique_lock<std::mutex> lock(sync_->mutex);
+    sync_->changed.wait(lock, [&] {
+      retired = retired_count() != before;
+      return retired || !others_running(context.slot);
+    });
+  }
+  context.slot.starved.store(false, std::memory_order_seq_cst);
+  watchers_.fetch_sub(1, std::memory_order_seq_cst);
+  return retired;
+}
+
+}  // namespace ofl::vm

@@ -1,0 +1,120 @@
+// An instruction is a value: a header, the objects it reads and writes, and a body of plain bytes with
+// a table of functions. It lives in a slot of the in-flight window from issue to retirement:
+//
+//   issue ──► waiting ──► ready ──► running ──► launched ──► (slot moves on)
+//        linked to        in its     on a        in a device
+//        predecessors     stream     thread      queue
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/small_vector.h"
+#include "ep/event_pool.h"
+#include "vm/dependence.h"
+
+namespace ofl::vm {
+
+class Stream;
+struct Slot;
+
+enum class Access : uint8_t { read, write };
+
+struct Operand {
+  Dependence* object;
+  Access access;
+};
+
+/// What a trace shows of an instruction.
+struct Description {
+  static constexpr int kMaxDims = 6;
+  int ndim = -1;  // -1: no shape
+  int64_t dims[kMaxDims];
+  const char* dtype = nullptr;
+};
+
+/// What a body may use while it launches.
+struct LaunchContext {
+  ep::Stream& queue;
+  Stream& stream;
+  Slot& slot;
+};
+
+/// The functions of one kind of body. `launch` may throw; the others must not.
+struct InstructionType {
+  const char* kind;  // "op", "copy", "release", "host function", "barrier", ...
+  /// Runs the work, or enqueues it.
+  void (*launch)(void* body, LaunchContext& context);
+  /// Launched or skipped at `position` of the stream's queue: let go of the queue's own memory.
+  void (*launched)(void* body, Stream& stream, uint64_t position);
+  /// Finished, failed or skipped (`failure`): let go of everything and end the body's lifetime.
+  void (*retired)(void* body, const FailurePtr& failure);
+  void (*describe)(const void* body, Description* out);
+};
+
+struct Instruction {
+  const InstructionType* type = nullptr;
+  const char* name = "";  // outlives the machine
+  Stream* stream = nullptr;
+  SiteId site = 0;
+  uint64_t bytes = 0;  // that it pins while in flight
+  double cost = 0;     // estimated work in float32 additions; decides who runs it
+};
+
+/// What a predecessor must have reached before its successor may be dispatched.
+enum class Milestone : uint8_t { dispatched, launched, done };
+inline constexpr int kMilestoneCount = 3;
+
+/// A successor waiting for a predecessor; lives in the successor's slot.
+struct Edge {
+  Edge* next = nullptr;
+  Slot* successor = nullptr;
+  Slot* predecessor_slot = nullptr;
+  Stream* predecessor_stream = nullptr;
+  Seq predecessor = 0;
+  uint64_t position = 0;  // of the predecessor in its queue, once launched
+  Milestone milestone = Milestone::done;
+};
+
+enum class SlotState : uint8_t { free, waiting, ready, running, launched };
+inline constexpr const char* kSlotStateNames[] = {"free", "waiting", "ready", "running", "launched"};
+
+inline constexpr Seq kWaited = Seq{1} << 63;
+
+inline constexpr size_t kBodyBytes = 1792;
+
+/// One place of the in-flight window. Fields without a remark are written by the issuer before the
+/// slot is published and constant until it moves on.
+struct alignas(64) Slot {
+  /// The instruction in it, with kWaited set while a host thread sleeps until it moves on; 0: free.
+  /// Exchanged with 0 as the last step of retirement.
+  std::atomic<Seq> seq{0};
+  std::atomic<int32_t> pending{0};    // edges not yet released, plus one while being issued
+  std::atomic<SlotState> state{SlotState::free};  // for reports and the starvation rule only
+  std::atomic<bool> starved{false};   // running, but waiting for memory
+  /// Lists of successors by milestone; kClosed once it is reached.
+  std::atomic<Edge*> successors[kMilestoneCount];
+
+  Slot* next = nullptr;  // link in its stream's queue (owner: the queue)
+  Instruction header;
+  SmallVector<Operand, 4> operands;
+  int edge_count = 0;
+  Edge inline_edges[3];
+  std::vector<Edge> more_edges;
+
+  // Owned by whoever holds the stream's baton.
+  uint64_t position = 0;  // in its queue, from 1; written before milestone `launched` is closed
+  FailurePtr failure;
+  ep::EventLease started, ended;  // only while observed
+  std::optional<Error> async_error;  // written by device work before its event is done
+
+  alignas(64) std::byte body[kBodyBytes];
+
+  Seq name() const { return seq.load(std::memory_order_relaxed) & ~kWaited; }
+  Edge& edge(int i) { return i < 3 ? inline_edges[i] : more_edges[i - 3]; }
+};
+
+}  // namespace ofl::vm

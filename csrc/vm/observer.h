@@ -1,0 +1,30 @@
+// The one hook by which profiler, checker and tests see the machine. Called from issuing threads and
+// from workers, several at a time; must not issue instructions and must not throw.
+#pragma once
+
+#include <cstdint>
+
+#include "vm/instruction.h"
+
+namespace ofl::vm {
+
+class Observer {
+ public:
+  virtual ~Observer() = default;
+
+  /// The calling thread has issued it; [begin, end) is the time spent in issue().
+  virtual void issued(const Instruction&, Seq, const Description&, int64_t begin_ns,
+                      int64_t end_ns) = 0;
+  /// It has run: on its stream (`on_stream`), or in the calling thread.
+  virtual void ran(const Instruction&, Seq, const Description&, bool on_stream, int64_t begin_ns,
+                   int64_t end_ns) = 0;
+  /// The queue of `stream` waits for an event of `other`, so that `seq` runs after `other_seq`.
+  virtual void waited(const Stream& stream, Seq seq, const Stream& other, Seq other_seq) = 0;
+  /// A host thread has waited.
+  virtual void synced(const char* reason, int64_t begin_ns, int64_t end_ns) = 0;
+};
+
+/// std::chrono::steady_clock in nanoseconds; the clock of all records.
+int64_t now_ns();
+
+}  // namespace ofl::vm

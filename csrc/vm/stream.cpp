@@ -1,0 +1,115 @@
+#include "vm/stream.h"
+
+#include "vm/virtual_machine.h"
+
+namespace ofl::vm {
+
+namespace {
+
+std::unique_ptr<StreamPolicy> make_policy(Stream& stream) {
+  if (stream.device().is_host() || info(stream.type()).on_host) {
+    return std::make_unique<HostPolicy>(stream);
+  }
+  return std::make_unique<QueuePolicy>(stream);
+}
+
+}  // namespace
+
+Stream::Stream(VirtualMachine& machine, DeviceState& state, StreamType type, int id)
+    : machine_(machine),
+      state_(state),
+      device_(state.device),
+      type_(type),
+      id_(id),
+      name_(state.device.id().str() + " " + info(type).name),
+      queue_(state.device.create_stream(info(type).priority)),
+      policy_(make_policy(*this)),
+      worker_(*this) {}
+
+Stream::~Stream() { worker_.stop(); }
+
+// The list is closed and the slot queued in one critical section, so that an issuer who finds the list
+// closed and queues its own instruction behind (which needs ready_mutex_) comes after this one.
+void Stream::dispatch(Slot* slot) {
+  Edge* successors = nullptr;
+  slot->next = nullptr;
+  slot->state.store(SlotState::ready, std::memory_order_relaxed);
+  {
+    std::lock_guard<std::mutex> lock(ready_mutex_);
+    if (policy_->in_order()) successors = close_successors(slot, Milestone::dispatched);
+    (ready_tail_ ? ready_tail_->next : ready_head_) = slot;
+    ready_tail_ = slot;
+    ready_count_.fetch_add(1, std::memory_order_seq_cst);
+  }
+  release(successors, 0);
+  worker_.wake();
+}
+
+bool Stream::run_next(double max_cost) {
+  Slot* slot;
+  {
+    std::lock_guard<std::mutex> lock(ready_mutex_);
+    slot = ready_head_;
+    if (!slot || slot->header.cost > max_cost) return false;
+    ready_head_ = slot->next;
+    if (!ready_head_) ready_tail_ = nullptr;
+    ready_count_.fetch_sub(1, std::memory_order_seq_cst);
+  }
+  slot->state.store(SlotState::running, std::memory_order_relaxed);
+  policy_->run(slot);
+  return true;
+}
+
+// A host function may issue to its own stream: then the thread has the baton already.
+void Stream::run_in_caller(Slot* slot) {
+  const bool nested = baton_owner_.load(std::memory_order_relaxed) == std::this_thread::get_id();
+  std::unique_lock<std::mutex> baton(baton_, std::defer_lock);
+  if (!nested) baton.lock();
+  const std::thread::id outer =
+      baton_owner_.exchange(std::this_thread::get_id(), std::memory_order_relaxed);
+  if (policy_->in_order()) release(close_successors(slot, Milestone::dispatched), 0);
+  slot->state.store(SlotState::running, std::memory_order_relaxed);
+  policy_->run(slot);
+  policy_->drain();
+  baton_owner_.store(outer, std::memory_order_relaxed);
+}
+
+void Stream::release(Edge* edges, uint64_t position) {
+  while (edges) {
+    Edge* edge = edges;
+    Slot* successor = edge->successor;
+    edges = edge->next;  // before the successor can run and move on
+    edge->position = position;
+    // acq_rel: the last of the predecessors to get here sees what all of them wrote.
+    if (successor->pending.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      successor->header.stream->dispatch(successor);
+    }
+  }
+}
+
+void Stream::launched(Slot* slot) {
+  slot->state.store(SlotState::launched, std::memory_order_relaxed);
+  slot->header.type->launched(slot->body, *this, slot->position);
+  release(close_successors(slot, Milestone::launched), slot->position);
+}
+
+void Stream::retire(Slot* slot, const FailurePtr& failure) {
+  if (failure) {
+    for (const Operand& operand : slot->operands) {
+      if (operand.access == Access::write) operand.object->poison(failure);
+    }
+    if (failure->seq == slot->name()) machine_.note_failure(failure);
+  }
+  const uint64_t bytes = slot->header.bytes;
+  slot->header.type->retired(slot->body, failure);
+  slot->failure.reset();
+  slot->async_error.reset();
+  slot->started.reset();
+  slot->ended.reset();
+  release(close_successors(slot, Milestone::done), 0);
+  retired_.store(retired_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  slot->state.store(SlotState::free, std::memory_order_relaxed);
+  machine_.finished(slot, state_, bytes);
+}
+
+}  // namespace ofl::vm

@@ -1,0 +1,106 @@
+// Stream: the machine's lane for one (Device, StreamType), with its policy, its queue of ready
+// instructions and its worker. Who holds the baton, and only he, runs and retires its instructions.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "ep/device.h"
+#include "vm/instruction.h"
+#include "vm/stream_policy.h"
+#include "vm/worker.h"
+
+namespace ofl::vm {
+
+class VirtualMachine;
+struct DeviceState;
+
+enum class StreamType : uint8_t { compute, h2d, d2h, ccl, pinned_compute, host_func, barrier };
+
+struct StreamTypeInfo {
+  const char* name;
+  bool on_host;      // runs in host threads even when its device has queues
+  bool record_each;  // an event after every instruction: somebody will need exactly that point
+  bool helpable;     // a waiting host thread may run its instructions
+  ep::QueuePriority priority;
+};
+
+inline constexpr StreamTypeInfo kStreamTypes[] = {
+    {"compute", false, false, true, ep::QueuePriority::normal},
+    {"h2d", false, true, true, ep::QueuePriority::high},
+    {"d2h", false, true, true, ep::QueuePriority::high},
+    {"ccl", false, false, true, ep::QueuePriority::normal},
+    {"pinned_compute", true, false, true, ep::QueuePriority::normal},
+    {"host_func", true, false, false, ep::QueuePriority::normal},
+    {"barrier", true, false, false, ep::QueuePriority::normal},
+};
+inline constexpr int kStreamTypeCount = sizeof(kStreamTypes) / sizeof(kStreamTypes[0]);
+inline constexpr const StreamTypeInfo& info(StreamType type) {
+  return kStreamTypes[static_cast<int>(type)];
+}
+
+class Stream {
+ public:
+  /// `id` is dense over the machine's streams.
+  Stream(VirtualMachine& machine, DeviceState& state, StreamType type, int id);
+  ~Stream();
+
+  StreamType type() const { return type_; }
+  int id() const { return id_; }
+  const std::string& name() const { return name_; }  // "mock:0 h2d"
+  ep::Device& device() const { return device_; }
+  DeviceState& state() const { return state_; }
+  VirtualMachine& machine() const { return machine_; }
+  StreamPolicy& policy() const { return *policy_; }
+  ep::Stream& queue() const { return *queue_; }
+  Worker& worker() { return worker_; }
+
+  /// Any thread: puts an instruction whose predecessors are where they must be into the queue, in
+  /// order, and marks it dispatched. Wakes the worker.
+  void dispatch(Slot* slot);
+  bool has_ready() const { return ready_count_.load(std::memory_order_seq_cst) > 0; }
+
+  std::mutex& baton() { return baton_; }
+  /// With the baton: runs the next ready instruction; false when there is none or its cost is above
+  /// `max_cost`.
+  bool run_next(double max_cost);
+  /// Naive mode: takes the baton and runs, to its end, a slot that was never put into the queue.
+  void run_in_caller(Slot* slot);
+  /// With the baton: retires a slot, releases its successors and wakes who waits for it.
+  void retire(Slot* slot, const FailurePtr& failure);
+  /// With the baton: closes milestone `launched` and tells the body.
+  void launched(Slot* slot);
+
+  uint64_t retired_count() const { return retired_.load(std::memory_order_relaxed); }
+
+  /// In the child after fork, when nothing was in flight: forgets the dead thread.
+  void after_fork_in_child() { worker_.after_fork_in_child(); }
+
+ private:
+  void release(Edge* edges, uint64_t position);
+
+  VirtualMachine& machine_;
+  DeviceState& state_;
+  ep::Device& device_;
+  const StreamType type_;
+  const int id_;
+  const std::string name_;
+  std::unique_ptr<ep::Stream> queue_;
+  std::unique_ptr<StreamPolicy> policy_;
+
+  std::mutex ready_mutex_;      // guards the two ends; order in it is the order of dispatch
+  Slot* ready_head_ = nullptr;
+  Slot* ready_tail_ = nullptr;
+  std::atomic<int64_t> ready_count_{0};  // queued and not yet taken; seq_cst against Worker::asleep_
+
+  std::mutex baton_;  // held by the thread that runs this stream's instructions
+  std::atomic<std::thread::id> baton_owner_{};  // in naive mode; a thread only looks for itself
+  std::atomic<uint64_t> retired_{0};  // written with the baton
+
+  Worker worker_;  // last: its thread ends before the rest goes
+};
+
+}  // namespace ofl::vm

@@ -1,0 +1,259 @@
+#include "vm/stream_policy.h"
+
+#include <algorithm>
+
+#include "vm/stream.h"
+#include "vm/virtual_machine.h"
+
+namespace ofl::vm {
+
+namespace {
+
+constexpr uint64_t kLaunchesPerEvent = 32;
+
+/// The earliest failure among the objects that an instruction touches.
+FailurePtr operand_failure(Slot* slot) {
+  FailurePtr earliest;
+  for (const Operand& operand : slot->operands) {
+    FailurePtr failure = operand.object->failure(slot->name());
+    if (failure && (!earliest || failure->seq < earliest->seq)) earliest = failure;
+  }
+  return earliest;
+}
+
+FailurePtr make_failure(Slot* slot, ErrorKind kind, const char* message,
+                        std::shared_ptr<void> payload) {
+  return std::make_shared<const Failure>(Failure{kind, message, slot->header.name,
+                                                 slot->header.site, slot->name(),
+                                                 slot->header.stream->device().id(),
+                                                 std::move(payload)});
+}
+
+/// Calls `step`; what it throws becomes the slot's failure.
+template <typename Step>
+FailurePtr attempt(Slot* slot, const Step& step) {
+  try {
+    step();
+    return nullptr;
+  } catch (const Error& error) {
+    return make_failure(slot, error.kind(), error.what(), error.payload());
+  } catch (const std::bad_alloc&) {
+    return make_failure(slot, ErrorKind::out_of_memory, "out of host memory", nullptr);
+  } catch (const std::exception& error) {
+    return make_failure(slot, ErrorKind::runtime, error.what(), nullptr);
+  }
+}
+
+Description describe(Slot* slot) {
+  Description description;
+  slot->header.type->describe(slot->body, &description);
+  return description;
+}
+
+}  // namespace
+
+void HostPolicy::run(Slot* slot) {
+  Observer* observer = stream_.machine().observer();
+  const int64_t begin = observer ? now_ns() : 0;
+  FailurePtr failure = operand_failure(slot);
+  if (!failure) {
+    RunningScope running(slot->name());
+    LaunchContext context{stream_.queue(), stream_, *slot};
+    failure = attempt(slot, [&] { slot->header.type->launch(slot->body, context); });
+  }
+  if (observer) {
+    observer->ran(slot->header, slot->name(), describe(slot), true, begin, now_ns());
+  }
+  stream_.retire(slot, failure);
+}
+
+QueuePolicy::QueuePolicy(Stream& stream) : stream_(stream) {}
+
+void QueuePolicy::run(Slot* slot) {
+  slot->failure = operand_failure(slot);
+  if (!slot->failure) slot->failure = attempt(slot, [&] { launch(slot); });
+  FailurePtr record_failure;
+  {
+    std::unique_lock<std::mutex> lock(queue_mutex_);
+    slot->position = ++position_;
+    const bool wanted =
+        slot->successors[static_cast<int>(Milestone::launched)].load(std::memory_order_relaxed);
+    if (wanted || info(stream_.type()).record_each ||
+        position_ - (recorded_.empty() ? completed_ : recorded_.back().position) >=
+            kLaunchesPerEvent) {
+      record_failure = attempt(slot, [&] { record(lock); });
+    }
+  }
+  if (!slot->failure) slot->failure = record_failure;
+  launched_.push_back(slot);
+  stream_.launched(slot);
+}
+
+void QueuePolicy::launch(Slot* slot) {
+  wait_for_predecessors(slot);
+  ep::Stream& queue = stream_.queue();
+  const bool observed = stream_.machine().observer() != nullptr;
+  if (observed) {
+    slot->started = stream_.device().events().lease();
+    slot->ended = stream_.device().events().lease();
+    queue.record(*slot->started);
+  }
+  LaunchContext context{queue, stream_, *slot};
+  slot->header.type->launch(slot->body, context);
+  if (observed) queue.record(*slot->ended);
+}
+
+void QueuePolicy::wait_for_predecessors(Slot* slot) {
+  for (int i = 0; i < slot->edge_count; ++i) {
+    if (slot->edge(i).milestone == Milestone::launched) wait_for(slot->edge(i), slot);
+  }
+}
+
+// The clock is raised after the wait is in the queue: a record that another thread makes in between
+// carries the lower value, which costs a superfluous wait and never misses one.
+void QueuePolicy::wait_for(const Edge& edge, Slot* slot) {
+  const int other = edge.predecessor_stream->id();
+  {
+    std::lock_guard<std::mutex> lock(queue_mutex_);
+    if (static_cast<int>(clock_.size()) > other && clock_[other] >= edge.position) {
+      ++counters_.waits_elided;
+      return;
+    }
+  }
+  auto& policy = static_cast<QueuePolicy&>(edge.predecessor_stream->policy());
+  std::optional<Recorded> recorded = policy.recorded_after(edge.position);
+  if (recorded) {
+    stream_.queue().wait(*recorded->event);
+    if (Observer* observer = stream_.machine().observer()) {
+      observer->waited(stream_, slot->name(), *edge.predecessor_stream, edge.predecessor);
+    }
+  } else {
+    recorded = Recorded{edge.position, nullptr, {}};
+  }
+  std::lock_guard<std::mutex> lock(queue_mutex_);
+  ++(recorded->event ? counters_.waits : counters_.waits_elided);
+  recorded->clock.resize(std::max<size_t>(recorded->clock.size(), other + 1));
+  recorded->clock[other] = std::max(recorded->clock[other], recorded->position);
+  clock_.resize(std::max(clock_.size(), recorded->clock.size()));
+  for (size_t i = 0; i < recorded->clock.size(); ++i) {
+    clock_[i] = std::max(clock_[i], recorded->clock[i]);
+  }
+}
+
+ep::EventLease QueuePolicy::event_after(uint64_t position) {
+  std::optional<Recorded> recorded = recorded_after(position);
+  return recorded ? recorded->event : nullptr;
+}
+
+std::optional<QueuePolicy::Recorded> QueuePolicy::recorded_after(uint64_t position) {
+  std::unique_lock<std::mutex> lock(queue_mutex_);
+  if (completed_ >= position) return std::nullopt;
+  for (const Recorded& recorded : recorded_) {
+    if (recorded.position >= position) return recorded;
+  }
+  record(lock);
+  return recorded_.back();
+}
+
+// When the event cannot be had, the host waits instead, so that positions stay true; the error still
+// reaches whoever asked.
+void QueuePolicy::record(const std::unique_lock<std::mutex>&) {
+  try {
+    ep::EventLease event = stream_.device().events().lease();
+    stream_.queue().record(*event);
+    recorded_.push_back(Recorded{position_, std::move(event), clock_});
+    ++counters_.events;
+  } catch (const Error&) {
+    stream_.queue().sync();
+    completed_ = position_;
+    recorded_.clear();
+    throw;
+  }
+}
+
+bool QueuePolicy::poll() {
+  if (launched_.empty()) return false;
+  uint64_t completed;
+  {
+    std::unique_lock<std::mutex> lock(queue_mutex_);
+    const uint64_t covered = recorded_.empty() ? completed_ : recorded_.back().position;
+    if (covered < position_ && !stream_.has_ready()) {
+      Slot* last = launched_.back();
+      FailurePtr failure = attempt(last, [&] { record(lock); });
+      if (failure && !last->failure) last->failure = failure;
+    }
+    while (!recorded_.empty() && recorded_.front().event->done()) {
+      completed_ = recorded_.front().position;
+      recorded_.pop_front();
+    }
+    completed = completed_;
+  }
+  if (launched_.front()->position > completed) return false;
+  if (std::optional<Error> error = stream_.queue().async_error()) {
+    for (Slot* slot : launched_) {
+      if (!slot->failure) {
+        slot->failure = make_failure(slot, error->kind(), error->what(), error->payload());
+      }
+    }
+  }
+  bool progress = false;
+  while (!launched_.empty() && launched_.front()->position <= completed && retire_front()) {
+    progress = true;
+  }
+  return progress;
+}
+
+/// False while a predecessor on another stream is done on the device but its worker has not yet said
+/// whether it failed: its failure must be known before ours is decided.
+bool QueuePolicy::retire_front() {
+  Slot* slot = launched_.front();
+  for (int i = 0; i < slot->edge_count; ++i) {
+    const Edge& edge = slot->edge(i);
+    if (edge.milestone == Milestone::launched &&
+        stream_.machine().window().in_flight(edge.predecessor)) {
+      return false;
+    }
+  }
+  launched_.pop_front();
+  FailurePtr failure = outcome(slot);
+  Observer* observer = stream_.machine().observer();
+  if (observer && slot->ended && !slot->failure) {
+    observer->ran(slot->header, slot->name(), describe(slot), true,
+                  slot->started->reached_at_ns(), slot->ended->reached_at_ns());
+  }
+  stream_.retire(slot, failure);
+  return true;
+}
+
+FailurePtr QueuePolicy::outcome(Slot* slot) {
+  if (slot->failure) return slot->failure;
+  if (slot->async_error) {
+    const Error& error = *slot->async_error;
+    return make_failure(slot, error.kind(), error.what(), error.payload());
+  }
+  return operand_failure(slot);
+}
+
+void QueuePolicy::drain() {
+  while (!launched_.empty()) {
+    if (poll()) continue;
+    ep::EventLease last;
+    {
+      std::lock_guard<std::mutex> lock(queue_mutex_);
+      if (!recorded_.empty()) last = recorded_.back().event;
+    }
+    // Without an event, the front waits for another stream's worker, which needs nothing from us.
+    if (last && !last->done()) {
+      last->sync();
+    } else {
+      std::this_thread::yield();
+    }
+  }
+}
+
+StreamPolicy::Counters QueuePolicy::counters() const {
+  std::lock_guard<std::mutex> lock(queue_mutex_);
+  return counters_;
+}
+
+}  // namespace ofl::vm

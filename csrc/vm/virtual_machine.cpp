@@ -1,0 +1,229 @@
+#include "vm/virtual_machine.h"
+
+#include <chrono>
+#include <thread>
+
+namespace ofl::vm {
+
+namespace {
+
+constexpr size_t kMaxNotedFailures = 1024;
+
+thread_local RunningScope* innermost_running = nullptr;
+
+struct BarrierBody {};
+
+const InstructionType kBarrierType = {
+    "barrier",
+    [](void*, LaunchContext&) {},
+    [](void*, Stream&, uint64_t) {},
+    [](void*, const FailurePtr&) {},
+    [](const void*, Description*) {},
+};
+
+}  // namespace
+
+int64_t now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+RunningScope::RunningScope(Seq seq) : seq_(seq), outer_(innermost_running) {
+  innermost_running = this;
+}
+
+RunningScope::~RunningScope() { innermost_running = outer_; }
+
+bool RunningScope::contains(Seq seq) {
+  for (RunningScope* scope = innermost_running; scope; scope = scope->outer_) {
+    if (scope->seq_ == seq) return true;
+  }
+  return false;
+}
+
+bool RunningScope::any() { return innermost_running != nullptr; }
+
+VirtualMachine::VirtualMachine(FindDevice find_device, size_t window_slots)
+    : find_device_(std::move(find_device)), window_(window_slots) {}
+
+VirtualMachine::~VirtualMachine() { shutdown(); }
+
+DeviceState& VirtualMachine::state(Device device) {
+  if (device.index < 0 || device.index >= kMaxDevicesPerType) {
+    fail(ErrorKind::value, "[device] ", device.str(), " does not exist");
+  }
+  auto& entry = states_[static_cast<int>(device.type)][device.index];
+  if (DeviceState* known = entry.load(std::memory_order_acquire)) return *known;
+  ep::Device& found = find_device_(device);
+  std::lock_guard<std::mutex> lock(setup_mutex_);
+  if (DeviceState* known = entry.load(std::memory_order_relaxed)) return *known;
+  owned_states_.push_back(std::make_unique<DeviceState>(found));
+  entry.store(owned_states_.back().get(), std::memory_order_release);
+  return *owned_states_.back();
+}
+
+Stream& VirtualMachine::stream(Device device, StreamType type) {
+  DeviceState& home = state(device);
+  auto& entry = home.streams[static_cast<int>(type)];
+  if (Stream* known = entry.load(std::memory_order_acquire)) return *known;
+  std::lock_guard<std::mutex> lock(setup_mutex_);
+  if (Stream* known = entry.load(std::memory_order_relaxed)) return *known;
+  const int id = static_cast<int>(owned_streams_.size());
+  owned_streams_.push_back(std::make_unique<Stream>(*this, home, type, id));
+  entry.store(owned_streams_.back().get(), std::memory_order_release);
+  return *owned_streams_.back();
+}
+
+void VirtualMachine::collect_predecessors(const Operand* operands, int count,
+                                          SmallVector<Seq, 16>* out) {
+  out->clear();
+  if (window_.in_flight(barrier_)) out->push_back(barrier_);
+  window_.predecessors(operands, count, out);
+}
+
+/// With the issue mutex: puts the instruction into a slot and links it; nullptr when none is free.
+/// The slot still has its guard: it cannot be dispatched yet.
+Slot* VirtualMachine::enter(const Instruction& header, const Operand* operands, int count, void* body,
+                            Construct construct, const SmallVector<Seq, 16>& predecessors) {
+  Slot* slot = window_.claim();
+  if (!slot) return nullptr;
+  const Seq seq = window_.last_seq();
+  slot->header = header;
+  for (int i = 0; i < count; ++i) slot->operands.push_back(operands[i]);
+  construct(slot->body, body);
+  window_.link(slot, predecessors);
+  slot->seq.store(seq, std::memory_order_release);
+  window_.record(operands, count, seq);
+  DeviceState& state = header.stream->state();
+  state.in_flight.fetch_add(1, std::memory_order_relaxed);
+  state.bytes.fetch_add(static_cast<int64_t>(header.bytes), std::memory_order_relaxed);
+  ++issued_;
+  return slot;
+}
+
+Seq VirtualMachine::issue_body(const Instruction& header, const Operand* operands, int count,
+                               void* body, Construct construct) {
+  if (options_.naive.load(std::memory_order_relaxed) && !Worker::is_current_thread()) {
+    return issue_naive(header, operands, count, body, construct);
+  }
+  const bool observed = observer() != nullptr;
+  const int64_t begin = observed ? now_ns() : 0;
+  Description description;
+  if (observed) header.type->describe(body, &description);
+  Slot* slot = nullptr;
+  Seq seq = 0;
+  while (!slot) {
+    wait_for_room(header.stream->state());
+    std::lock_guard<std::mutex> lock(window_.issue_mutex());
+    SmallVector<Seq, 16> predecessors;
+    collect_predecessors(operands, count, &predecessors);
+    slot = enter(header, operands, count, body, construct, predecessors);
+    seq = window_.last_seq();
+  }
+  // acq_rel: pairs with the releases of the predecessors; the last one to get here dispatches.
+  if (slot->pending.fetch_sub(1, std::memory_order_acq_rel) == 1) header.stream->dispatch(slot);
+  if (observed) report_issue(header, seq, description, begin);
+  return seq;
+}
+
+// In naive mode nothing of this thread is in flight; predecessors can only be other threads' work.
+Seq VirtualMachine::issue_naive(const Instruction& header, const Operand* operands, int count,
+                                void* body, Construct construct) {
+  Slot* slot = nullptr;
+  Seq seq = 0;
+  SmallVector<Seq, 16> predecessors;
+  while (!slot) {
+    {
+      std::lock_guard<std::mutex> lock(window_.issue_mutex());
+      collect_predecessors(operands, count, &predecessors);
+      if (predecessors.empty()) {
+        slot = enter(header, operands, count, body, construct, predecessors);
+        seq = window_.last_seq();
+      }
+    }
+    if (!slot && predecessors.empty()) wait_for_room(header.stream->state());
+    for (Seq predecessor : predecessors) wait(predecessor, "naive mode");
+  }
+  void* token = hooks_->release();
+  header.stream->run_in_caller(slot);
+  hooks_->acquire(token);
+  return seq;
+}
+
+void VirtualMachine::barrier(SiteId site) {
+  Instruction header;
+  header.type = &kBarrierType;
+  header.name = "barrier";
+  header.stream = &stream(Device{}, StreamType::barrier);
+  header.site = site;
+  if (options_.naive.load(std::memory_order_relaxed) && !Worker::is_current_thread()) {
+    return drain(std::nullopt);
+  }
+  BarrierBody body;
+  Slot* slot = nullptr;
+  while (!slot) {
+    wait_for_room(header.stream->state());
+    std::lock_guard<std::mutex> lock(window_.issue_mutex());
+    SmallVector<Seq, 16> predecessors;
+    collect_in_flight(nullptr, &predecessors);
+    slot = enter(header, nullptr, 0, &body, [](void*, void*) {}, predecessors);
+    if (slot) barrier_ = window_.last_seq();
+  }
+  if (slot->pending.fetch_sub(1, std::memory_order_acq_rel) == 1) header.stream->dispatch(slot);
+}
+
+void VirtualMachine::report_issue(const Instruction& header, Seq seq,
+                                  const Description& description, int64_t begin) {
+  if (Observer* observer = this->observer()) {
+    observer->issued(header, seq, description, begin, now_ns());
+  }
+}
+
+// Retirement's last step. The exchange hands the slot to the next issuer and tells, in the same step,
+// whether a thread sleeps on it: a waiter sets kWaited by compare-exchange on the same word, so either
+// it is seen here or the waiter sees that the slot has moved on.
+// Watchers: the counts go down (seq_cst) before watchers_ is read; a watcher raises watchers_ (seq_cst)
+// before it reads the counts. One of the two sees the other.
+void VirtualMachine::finished(Slot* slot, DeviceState& state, uint64_t bytes) {
+  state.bytes.fetch_sub(static_cast<int64_t>(bytes), std::memory_order_seq_cst);
+  state.in_flight.fetch_sub(1, std::memory_order_seq_cst);
+  const Seq last = slot->seq.exchange(0, std::memory_order_seq_cst);
+  if ((last & kWaited) || watchers_.load(std::memory_order_seq_cst) > 0) notify_all();
+}
+
+void VirtualMachine::notify_all() {
+  { std::lock_guard<std::mutex> lock(sync_->mutex); }
+  sync_->changed.notify_all();
+}
+
+void VirtualMachine::note_failure(const FailurePtr& failure) {
+  std::lock_guard<std::mutex> lock(failures_mutex_);
+  ++failure_count_;
+  if (failures_.size() < kMaxNotedFailures) failures_.push_back(failure);
+}
+
+InlineScope::InlineScope(VirtualMachine& machine, const Operand* operands, int count)
+    : machine_(machine), lock_(machine.window_.issue_mutex()) {
+  if (machine.window_.in_flight(machine.barrier_) || !machine.window_.ready(operands, count)) {
+    lock_.unlock();
+  }
+}
+
+std::vector<Stream*> VirtualMachine::streams() {
+  std::lock_guard<std::mutex> lock(setup_mutex_);
+  std::vector<Stream*> all;
+  for (auto& stream : owned_streams_) all.push_back(stream.get());
+  return all;
+}
+
+void VirtualMachine::shutdown() {
+  drain(std::nullopt);
+  options_.naive.store(true, std::memory_order_relaxed);
+  drain(std::nullopt);  // what other threads issued until they saw the flag
+  void* token = hooks_->release();
+  for (Stream* stream : streams()) stream->worker().stop();
+  hooks_->acquire(token);
+}
+
+}  // namespace ofl::vm

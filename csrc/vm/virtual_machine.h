@@ -1,0 +1,228 @@
+// VirtualMachine: issue, dispatch, retire, sync, drain. The pusher appends, the finisher triggers:
+// the issuing thread finds an instruction's predecessors, the thread that finishes one releases the
+// successors. There is no scheduler thread.
+//
+//   issue ─► window (linked) ─► stream queue ─► worker, or a waiting thread that helps ─► retired
+//      └──► InlineScope: small, ready work of a host stream runs at once in the calling thread
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "vm/observer.h"
+#include "vm/stream.h"
+#include "vm/window.h"
+
+namespace ofl::vm {
+
+inline constexpr int kMaxDevicesPerType = 64;
+
+/// The machine's view of one device.
+struct DeviceState {
+  explicit DeviceState(ep::Device& device) : device(device) {}
+  ep::Device& device;
+  std::array<std::atomic<Stream*>, kStreamTypeCount> streams{};
+  std::atomic<int64_t> in_flight{0};  // instructions issued and not retired
+  std::atomic<int64_t> bytes{0};      // that they pin
+};
+
+/// What a blocking call does about the lock of the layer above (the GIL). Called from any thread.
+class HostHooks {
+ public:
+  virtual ~HostHooks() = default;
+  /// Lets go of the lock if the calling thread has it; a token for `acquire`.
+  virtual void* release() { return nullptr; }
+  virtual void acquire(void* token) { (void)token; }
+  /// Looks for an interrupt (Ctrl-C) without keeping the lock; the error to throw, or nullopt.
+  virtual std::optional<Error> interrupt(void* token) { (void)token; return std::nullopt; }
+};
+
+struct Options {
+  std::atomic<bool> naive{false};             // run everything in the calling thread, in order
+  std::atomic<int64_t> max_in_flight{1024};   // instructions a device: high-water mark; low is half
+  std::atomic<int64_t> max_bytes{int64_t{1} << 30};  // pinned by them, a device: high-water mark
+  std::atomic<double> hang_timeout{0};        // seconds without a retirement until a report; 0: never
+};
+
+/// Sequence numbers of instructions that the calling thread is running (a host function may issue,
+/// look and synchronize; it does not wait for itself).
+class RunningScope {
+ public:
+  explicit RunningScope(Seq seq);
+  ~RunningScope();
+  RunningScope(const RunningScope&) = delete;
+  static bool contains(Seq seq);
+  static bool any();
+
+ private:
+  const Seq seq_;
+  RunningScope* const outer_;
+};
+
+class VirtualMachine {
+ public:
+  using FindDevice = std::function<ep::Device&(Device)>;
+  using FormatSite = std::function<std::string(SiteId)>;
+
+  explicit VirtualMachine(FindDevice find_device, size_t window_slots = 4096);
+  ~VirtualMachine();
+
+  // --- set up, before the first instruction
+  void set_hooks(std::unique_ptr<HostHooks> hooks) { hooks_ = std::move(hooks); }
+  void set_format_site(FormatSite format) { format_site_ = std::move(format); }
+  Options& options() { return options_; }
+  std::string format_site(SiteId site) const { return format_site_ ? format_site_(site) : "?"; }
+
+  /// Any thread. Streams are made at first use and live as long as the machine.
+  Stream& stream(Device device, StreamType type);
+  DeviceState& state(Device device);
+
+  /// Any thread. Queues `body` (moved from) to run on header.stream after everything that its operands
+  /// order before it. Returns at once unless the device's bound is reached (then waits, without the
+  /// lock of the layer above) or in naive mode. Throws Error(interrupted), then `body` is untouched.
+  template <typename Body>
+  Seq issue(const Instruction& header, const Operand* operands, int count, Body&& body) {
+    using Value = std::decay_t<Body>;
+    static_assert(sizeof(Value) <= kBodyBytes && alignof(Value) <= 64, "body does not fit a slot");
+    return issue_body(header, operands, count, &body, [](void* slot, void* from) {
+      new (slot) Value(std::move(*static_cast<Value*>(from)));
+    });
+  }
+
+  /// After everything issued so far and before everything issued later.
+  void barrier(SiteId site);
+
+  // --- waiting; all of it goes through host_wait()
+
+  /// Until the instruction has retired.
+  void wait(Seq seq, const char* reason);
+  /// Until the last write of `object` has retired; throws OperationError when it is poisoned.
+  void wait_for_value(const Dependence& object, const char* reason);
+  /// Until everything accessing `object` has retired (its memory may then be changed from outside).
+  void wait_for_access(const Dependence& object, const char* reason);
+  bool is_ready(const Dependence& object);
+  /// Until everything issued so far (to one device) has retired; then throws the first failure not yet
+  /// thrown by a synchronize, once.
+  void synchronize(std::optional<Device> device);
+  /// The same without throwing failures.
+  void drain(std::optional<Device> device);
+
+  /// From a body that is launching: memory was refused. True when something else has retired since
+  /// the call, so that trying again makes sense; false when nothing can come back.
+  bool wait_for_memory(LaunchContext& context);
+
+  // --- for streams
+  Window& window() { return window_; }
+  Observer* observer() const { return observer_.load(std::memory_order_acquire); }
+  /// Set while nothing is in flight; the observer outlives its use.
+  void set_observer(Observer* observer) { observer_.store(observer, std::memory_order_release); }
+  void note_failure(const FailurePtr& failure);
+  void finished(Slot* slot, DeviceState& state, uint64_t bytes);
+  bool urgent() const { return waiting_threads_.load(std::memory_order_seq_cst) > 0; }
+
+  // --- reports
+  std::string dump();
+  struct Stats {
+    uint64_t issued = 0, inlined = 0, retired = 0, host_waits = 0, failures = 0;
+    int64_t in_flight = 0;
+    struct PerStream {
+      std::string name;
+      uint64_t retired;
+      StreamPolicy::Counters counters;
+    };
+    std::vector<PerStream> streams;
+  };
+  Stats stats();
+
+  // --- life cycle
+  /// Waits for everything in flight and ends the workers; from then on the machine is naive.
+  void shutdown();
+  /// Fork: drain, then hold every lock across it, so that the child finds them consistent.
+  void before_fork();
+  void after_fork_in_parent();
+  void after_fork_in_child();
+
+ private:
+  friend class InlineScope;
+  using Construct = void (*)(void* slot, void* from);
+
+  Seq issue_body(const Instruction& header, const Operand* operands, int count, void* body,
+                 Construct construct);
+  Seq issue_naive(const Instruction& header, const Operand* operands, int count, void* body,
+                  Construct construct);
+  Slot* enter(const Instruction& header, const Operand* operands, int count, void* body,
+              Construct construct, const SmallVector<Seq, 16>& predecessors);
+  void collect_predecessors(const Operand* operands, int count, SmallVector<Seq, 16>* out);
+  void collect_in_flight(const DeviceState* state, SmallVector<Seq, 16>* out);
+  void wait_for_room(DeviceState& state);
+  void report_issue(const Instruction& header, Seq seq, const Description& description,
+                    int64_t begin);
+
+  /// The one place where a host thread blocks. `done` is called with sync mutex held.
+  void host_wait(const char* reason, const std::function<bool()>& done);
+  std::optional<Error> sleep_until(const std::function<bool()>& done, void* token);
+  bool mark_waited(Seq seq);
+  bool help(Seq seq);
+  bool others_running(const Slot& self);
+  void watch_for_hang(uint64_t* retired, int64_t* since);
+  uint64_t retired_count();
+  std::vector<Stream*> streams();
+  void notify_all();
+
+  struct Sync {
+    std::mutex mutex;  // guards sleeping of host threads
+    std::condition_variable changed;
+  };
+
+  FindDevice find_device_;
+  FormatSite format_site_;
+  std::unique_ptr<HostHooks> hooks_ = std::make_unique<HostHooks>();
+  Options options_;
+  Window window_;
+  std::atomic<Observer*> observer_{nullptr};
+
+  std::atomic<DeviceState*> states_[kDeviceTypeCount][kMaxDevicesPerType] = {};
+  std::mutex setup_mutex_;  // guards making states and streams, and the two lists
+  std::vector<std::unique_ptr<DeviceState>> owned_states_;
+  std::vector<std::unique_ptr<Stream>> owned_streams_;
+
+  // Guarded by the issue mutex.
+  Seq barrier_ = 0;
+  uint64_t issued_ = 0;
+  uint64_t inlined_ = 0;
+
+  std::unique_ptr<Sync> sync_ = std::make_unique<Sync>();
+  std::atomic<int> watchers_{0};         // threads that want to see every retirement
+  std::atomic<int> waiting_threads_{0};  // threads in host_wait
+  std::atomic<uint64_t> host_waits_{0};
+
+  std::mutex failures_mutex_;  // guards the fields below
+  std::vector<FailurePtr> failures_;  // not yet thrown by synchronize
+  uint64_t failure_count_ = 0;
+};
+
+/// Small work stays home: while it is alive and true, the calling thread may do the work of an
+/// instruction with these operands itself, at once. Holds the issue mutex, so keep it to microseconds.
+class InlineScope {
+ public:
+  InlineScope(VirtualMachine& machine, const Operand* operands, int count);
+  ~InlineScope() {
+    if (lock_.owns_lock()) ++machine_.inlined_;
+  }
+  explicit operator bool() const { return lock_.owns_lock(); }
+  /// The name that a failure of this work carries: everything issued later comes after it.
+  Seq seq() const { return machine_.window_.last_seq(); }
+
+ private:
+  VirtualMachine& machine_;
+  std::unique_lock<std::mutex> lock_;
+};
+
+}  // namespace ofl::vm

@@ -1,0 +1,163 @@
+#include "vm/window.h"
+
+#include "vm/stream.h"
+
+namespace ofl::vm {
+
+namespace {
+
+constexpr int kPruneReads = 8;
+
+Edge closed_edge;
+
+/// The three rules of DESIGN.md, section 5.
+Milestone required_milestone(const Stream& predecessor, const Stream& successor) {
+  if (&predecessor == &successor && successor.policy().in_order()) return Milestone::dispatched;
+  if (&predecessor.device() == &successor.device() && predecessor.policy().can_wait() &&
+      successor.policy().can_wait()) {
+    return Milestone::launched;
+  }
+  return Milestone::done;
+}
+
+void add_unique(SmallVector<Seq, 16>* list, Seq seq) {
+  for (Seq known : *list) {
+    if (known == seq) return;
+  }
+  list->push_back(seq);
+}
+
+}  // namespace
+
+Edge* closed_list() { return &closed_edge; }
+
+Window::Window(size_t slots) {
+  size_t size = 64;
+  while (size < slots) size *= 2;
+  slots_ = std::make_unique<Slot[]>(size);
+  mask_ = size - 1;
+}
+
+Slot* Window::claim() {
+  for (size_t tries = 0; tries <= mask_; ++tries) {
+    Slot* slot = &slots_[++last_seq_ & mask_];
+    // acquire: the last owner's retirement happened before this reuse.
+    if (slot->seq.load(std::memory_order_acquire) != 0) continue;
+    slot->edge_count = 0;
+    slot->operands.clear();
+    slot->starved.store(false, std::memory_order_relaxed);
+    for (auto& list : slot->successors) list.store(nullptr, std::memory_order_relaxed);
+    slot->pending.store(1, std::memory_order_relaxed);
+    slot->state.store(SlotState::waiting, std::memory_order_relaxed);
+    return slot;
+  }
+  return nullptr;
+}
+
+bool Window::ready(const Operand* operands, int count) const {
+  for (int i = 0; i < count; ++i) {
+    const Dependence& object = *operands[i].object;
+    if (in_flight(object.last_write_)) return false;
+    if (object.poisoned_.load(std::memory_order_acquire)) return false;
+    if (operands[i].access == Access::read) continue;
+    for (Seq read : object.reads_) {
+      if (in_flight(read)) return false;
+    }
+  }
+  return true;
+}
+
+// A write lists the last write as well as the reads since: a read that was skipped because of a failed
+// input has not waited for that write, so the read alone does not stand for it.
+void Window::predecessors(const Operand* operands, int count, SmallVector<Seq, 16>* out) const {
+  for (int i = 0; i < count; ++i) {
+    const Dependence& object = *operands[i].object;
+    if (in_flight(object.last_write_)) add_unique(out, object.last_write_);
+    if (operands[i].access == Access::read) continue;
+    for (Seq read : object.reads_) {
+      if (in_flight(read)) add_unique(out, read);
+    }
+  }
+}
+
+void Window::record(const Operand* operands, int count, Seq seq) {
+  // Writes last: an object that is both read and written ends as written.
+  for (int i = 0; i < count; ++i) {
+    if (operands[i].access == Access::read) add_read(operands[i].object, seq);
+  }
+  for (int i = 0; i < count; ++i) {
+    if (operands[i].access == Access::read) continue;
+    operands[i].object->last_write_ = seq;
+    operands[i].object->reads_.clear();
+  }
+}
+
+// Keeps the list short: finished reads leave, and on an in-order queue a later read stands for an
+// earlier one (reaching it implies having reached the other).
+void Window::add_read(Dependence* object, Seq seq) {
+  auto& reads = object->reads_;
+  if (!reads.empty() && reads.back() == seq) return;
+  const int size = reads.size();
+  if (size >= kPruneReads && (size & (size - 1)) == 0) {
+    const Stream* stream = slot_of(seq).header.stream;
+    int kept = 0;
+    for (Seq read : reads) {
+      if (!in_flight(read)) continue;
+      if (stream->policy().in_order() && slot_of(read).header.stream == stream) continue;
+      reads[kept++] = read;
+    }
+    reads.resize(kept);
+  }
+  reads.push_back(seq);
+}
+
+// Proof of linking without a lock on the predecessor P. P's slot cannot get a new owner meanwhile,
+// because slots are claimed under the issue mutex, which we hold; so a list of P that is open belongs
+// to P. Either our compare-exchange comes before P's closing exchange in the list's modification
+// order, then P's finisher finds our edge and releases it; or it comes after and fails, then P has
+// reached the milestone and (acquire against the closing release) all it wrote before is visible.
+void Window::link(Slot* slot, const SmallVector<Seq, 16>& predecessors) {
+  const int count = predecessors.size();
+  if (count > 3 && slot->more_edges.size() < static_cast<size_t>(count - 3)) {
+    slot->more_edges.resize(count - 3);  // before any edge is published: edges must not move
+  }
+  for (Seq seq : predecessors) {
+    Slot& predecessor = slot_of(seq);
+    Edge& edge = slot->edge(slot->edge_count);
+    edge.successor = slot;
+    edge.predecessor = seq;
+    edge.predecessor_slot = &predecessor;
+    edge.predecessor_stream = predecessor.header.stream;
+    edge.milestone = required_milestone(*predecessor.header.stream, *slot->header.stream);
+    auto& list = predecessor.successors[static_cast<int>(edge.milestone)];
+    Edge* head = list.load(std::memory_order_acquire);
+    bool linked = false;
+    if (head != &closed_edge) {
+      slot->pending.fetch_add(1, std::memory_order_relaxed);
+      do {
+        edge.next = head;
+        linked = list.compare_exchange_weak(head, &edge, std::memory_order_acq_rel,
+                                            std::memory_order_acquire);
+      } while (!linked && head != &closed_edge);
+      if (!linked) slot->pending.fetch_sub(1, std::memory_order_relaxed);
+    }
+    if (!linked && edge.milestone == Milestone::launched) edge.position = predecessor.position;
+    // A reached milestone still needs its edge where the queue must wait or retirement is ordered.
+    if (linked || edge.milestone == Milestone::launched) ++slot->edge_count;
+  }
+}
+
+Edge* close_successors(Slot* slot, Milestone milestone) {
+  auto& list = slot->successors[static_cast<int>(milestone)];
+  Edge* edge = list.exchange(&closed_edge, std::memory_order_acq_rel);
+  Edge* in_order = nullptr;
+  while (edge) {
+    Edge* next = edge->next;
+    edge->next = in_order;
+    in_order = edge;
+    edge = next;
+  }
+  return in_order;
+}
+
+}  // namespace ofl::vm

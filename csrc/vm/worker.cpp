@@ -1,0 +1,136 @@
+#include "vm/worker.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <string>
+
+#include "vm/observer.h"
+#include "vm/stream.h"
+#include "vm/virtual_machine.h"
+
+namespace ofl::vm {
+
+namespace {
+
+constexpr int64_t kSpinNs = 30'000;
+constexpr int64_t kShortestNapNs = 20'000;
+constexpr int64_t kLongestNapNs = 1'000'000;
+
+thread_local bool on_worker_thread = false;
+
+inline void relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#else
+  std::this_thread::yield();
+#endif
+}
+
+}  // namespace
+
+// Sleeping without losing a wake-up: the waker makes work visible (W: ready_count_, seq_cst) and then
+// reads asleep_; the worker writes asleep_ (seq_cst) and then reads ready_count_. In the single total
+// order one of the two reads comes last and sees the other's write. If the waker sees asleep_, it
+// passes through the mutex, so the worker is either before its last look or inside the wait.
+void Worker::wake() {
+  if (!started_.load(std::memory_order_acquire)) start();
+  if (!asleep_.load(std::memory_order_seq_cst)) return;
+  { std::lock_guard<std::mutex> lock(parking_->mutex); }
+  parking_->wakeup.notify_one();
+}
+
+void Worker::end_nap() {
+  if (!napping_.load(std::memory_order_seq_cst)) return;
+  { std::lock_guard<std::mutex> lock(parking_->mutex); }
+  parking_->wakeup.notify_one();
+}
+
+void Worker::start() {
+  std::lock_guard<std::mutex> lock(start_mutex_);
+  if (started_.load(std::memory_order_relaxed)) return;
+  thread_ = std::thread([this] { loop(); });
+  started_.store(true, std::memory_order_release);
+}
+
+void Worker::stop() {
+  std::lock_guard<std::mutex> lock(start_mutex_);
+  if (!thread_.joinable()) return;
+  stopping_.store(true, std::memory_order_seq_cst);
+  { std::lock_guard<std::mutex> parked(parking_->mutex); }
+  parking_->wakeup.notify_one();
+  thread_.join();
+  stopping_.store(false, std::memory_order_relaxed);
+  started_.store(false, std::memory_order_release);
+}
+
+void Worker::after_fork_in_child() {
+  new std::thread(std::move(thread_));  // of the parent; there is nothing to join here
+  parking_.release();                   // may have been in use by it
+  parking_ = std::make_unique<Parking>();
+  started_.store(false, std::memory_order_relaxed);
+  asleep_.store(false, std::memory_order_relaxed);
+  napping_.store(false, std::memory_order_relaxed);
+}
+
+bool Worker::is_current_thread() { return on_worker_thread; }
+
+void Worker::loop() {
+  on_worker_thread = true;
+  pthread_setname_np(pthread_self(), stream_.name().substr(0, 15).c_str());
+  stream_.device().set_active();
+  int64_t idle_since = now_ns();
+  for (;;) {
+    if (work()) {
+      idle_since = now_ns();
+    } else if (stopping_.load(std::memory_order_seq_cst) && !stream_.has_ready()) {
+      return;
+    } else {
+      idle(idle_since);
+    }
+  }
+}
+
+/// One round with the baton; false when there was nothing to do.
+bool Worker::work() {
+  std::lock_guard<std::mutex> baton(stream_.baton());
+  bool progress = false;
+  while (stream_.run_next(std::numeric_limits<double>::infinity())) progress = true;
+  if (stopping_.load(std::memory_order_relaxed)) stream_.policy().drain();
+  return stream_.policy().poll() || progress;
+}
+
+// While the device computes, naps last a sixteenth of the time waited so far: completion is noticed
+// at most 6 % late, or some 20 us when a host thread waits for it.
+void Worker::idle(int64_t idle_since) {
+  const int64_t idle_ns = now_ns() - idle_since;
+  if (idle_ns < kSpinNs) {
+    for (int i = 0; i < 32 && !stream_.has_ready(); ++i) relax();
+    return;
+  }
+  bool busy;
+  {
+    std::lock_guard<std::mutex> baton(stream_.baton());
+    busy = stream_.policy().busy();
+  }
+  std::unique_lock<std::mutex> lock(parking_->mutex);
+  asleep_.store(true, std::memory_order_seq_cst);
+  const auto awake = [this] {
+    return stream_.has_ready() || stopping_.load(std::memory_order_seq_cst);
+  };
+  if (busy) {
+    napping_.store(true, std::memory_order_seq_cst);
+    const bool urgent = stream_.machine().urgent();
+    const int64_t nap = urgent ? kShortestNapNs
+                               : std::clamp(idle_ns / 16, kShortestNapNs, kLongestNapNs);
+    if (!awake()) parking_->wakeup.wait_for(lock, std::chrono::nanoseconds(nap));
+    napping_.store(false, std::memory_order_relaxed);
+  } else {
+    parking_->wakeup.wait(lock, awake);
+  }
+  asleep_.store(false, std::memory_order_relaxed);
+}
+
+}  // namespace ofl::vm

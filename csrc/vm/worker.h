@@ -1,0 +1,53 @@
+// Worker: the thread of a stream. Made at first use, spins for some tens of microseconds, then sleeps.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+namespace ofl::vm {
+
+class Stream;
+
+class Worker {
+ public:
+  explicit Worker(Stream& stream) : stream_(stream) {}
+  ~Worker() { stop(); }
+
+  /// Any thread, after making work visible (seq_cst): starts the thread or wakes it if it sleeps.
+  void wake();
+  /// A host thread has begun to wait: ends a nap between two looks at a busy device queue.
+  void end_nap();
+  /// Runs what is queued, then ends the thread. Not from the worker itself.
+  void stop();
+  /// True in the threads of workers. A host function there issues to the queues even in naive mode.
+  static bool is_current_thread();
+
+  /// In the child after fork, when nothing was in flight: the thread is gone and so is its state.
+  void after_fork_in_child();
+
+ private:
+  struct Parking {
+    std::mutex mutex;  // guards sleeping: held between the last look at the predicate and the wait
+    std::condition_variable wakeup;
+  };
+
+  void start();
+  void loop();
+  bool work();
+  void idle(int64_t idle_since_ns);
+
+  Stream& stream_;
+  std::unique_ptr<Parking> parking_ = std::make_unique<Parking>();
+  std::mutex start_mutex_;  // guards thread_
+  std::thread thread_;
+  std::atomic<bool> started_{false};
+  std::atomic<bool> asleep_{false};  // seq_cst against Stream::ready_count_
+  std::atomic<bool> napping_{false};  // asleep for a bounded time; seq_cst against urgent()
+  std::atomic<bool> stopping_{false};
+};
+
+}  // namespace ofl::vm

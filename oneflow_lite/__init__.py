@@ -1,0 +1,41 @@
+"""oneflow_lite: an eager tensor runtime on a virtual machine that overlaps copies and compute.
+
+>>> import oneflow_lite as flow
+>>> x = flow.tensor([1.0, 2.0, 3.0]).mock()
+>>> (x * 2 + 1).numpy()
+array([3., 5., 7.])
+"""
+
+try:
+    from oneflow_lite import _C as _C
+except ModuleNotFoundError as error:
+    raise ImportError(
+        "the native extension of oneflow_lite is not built for this Python: "
+        "run `pip install -e .` in the checkout"
+    ) from error
+
+from oneflow_lite import lifecycle as lifecycle, profiler as profiler, random as random, vm as vm
+from oneflow_lite._C import Op as Op, OutOfMemoryError as OutOfMemoryError
+from oneflow_lite.device import (
+    Device as Device,
+    device as device,
+    devices as devices,
+    empty_cache as empty_cache,
+    memory_stats as memory_stats,
+)
+from oneflow_lite.dtypes import *
+from oneflow_lite.flags import flags as flags
+from oneflow_lite.ops.creation import *
+from oneflow_lite.ops.data_type import *
+from oneflow_lite.ops.elementwise import *
+from oneflow_lite.ops.linalg import *
+from oneflow_lite.ops.manipulation import *
+from oneflow_lite.ops.reduction import *
+from oneflow_lite.ops.searching import *
+from oneflow_lite.tensor import Tensor as Tensor, tensor as tensor
+from oneflow_lite.vm import synchronize as synchronize
+
+__version__ = "0.1.0"
+__array_api_version__ = "2024.12"
+
+lifecycle.start()

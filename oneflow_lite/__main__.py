@@ -1,0 +1,45 @@
+"""``python -m oneflow_lite info``: version, devices, threads and flags."""
+
+import os
+import platform
+import sys
+
+import numpy as np
+
+import oneflow_lite as flow
+
+
+def info() -> str:
+    """Return what to put into a bug report."""
+    lines = [
+        f"oneflow_lite {flow.__version__}",
+        f"Python       {platform.python_version()} ({platform.platform()})",
+        f"NumPy        {np.__version__}",
+        f"cores        {os.cpu_count()}",
+        f"devices      {', '.join(str(device) for device in flow.devices())}",
+        "",
+        "flags",
+    ]
+    rows = [
+        (row.variable, "-" if value in (None, {}) else str(value), source, row.doc)
+        for row, value, source in flow.flags.rows()
+    ]
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    for variable, value, source, doc in rows:
+        lines.append(f"  {variable:{widths[0]}}  {value:{widths[1]}}  {source:{widths[2]}}  {doc}")
+    lines += ["", "machine"]
+    lines += [f"  {key}: {value}" for key, value in flow.vm.stats().items()]
+    return "\n".join(lines)
+
+
+def main(arguments: list[str]) -> int:
+    """Run the command; return the exit status."""
+    if arguments != ["info"]:
+        print("usage: python -m oneflow_lite info", file=sys.stderr)
+        return 2
+    print(info())
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

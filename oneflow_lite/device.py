@@ -1,0 +1,75 @@
+"""Devices, their memory, and the default device of a thread."""
+
+import threading
+from typing import Literal
+
+from oneflow_lite import _C
+from oneflow_lite._C import Device
+
+__all__ = ["Device", "DeviceLike", "device", "devices", "empty_cache", "memory_stats", "resolve"]
+
+DeviceLike = str | Device | None
+
+_scopes = threading.local()  # .stack: the default devices to go back to, of each thread
+
+
+class device(Device):  # noqa: N801 - a value type, spelled as in `with flow.device(...)`
+    """A device; in a ``with`` block, the default of the calling thread.
+
+    Parameters
+    ----------
+    spec : str or Device
+        ``"cpu"``, ``"mock"`` (the same as ``"mock:0"``), ``"mock:1"``, ``"cuda:0"``.
+
+    Raises
+    ------
+    ValueError
+        For anything else.
+
+    Examples
+    --------
+    >>> with flow.device("mock:1"):
+    ...     x = flow.zeros(3)
+    >>> x.device == flow.device("mock:1")
+    True
+    """
+
+    def __enter__(self) -> "device":
+        if not hasattr(_scopes, "stack"):
+            _scopes.stack = []
+        _scopes.stack.append(_C.get_default_device())
+        try:
+            _C.set_default_device(self)
+        except BaseException:
+            _scopes.stack.pop()
+            raise
+        return self
+
+    def __exit__(self, *exception: object) -> Literal[False]:
+        _C.set_default_device(_scopes.stack.pop())
+        return False
+
+
+def resolve(spec: DeviceLike) -> Device:
+    """Return the device named, or the calling thread's default for None."""
+    if spec is None:
+        return _C.get_default_device()
+    return spec if isinstance(spec, Device) else Device(spec)
+
+
+def devices() -> list[Device]:
+    """Return every device that is present, the cpu first."""
+    present = [Device("cpu")]
+    for kind in ("mock", "cuda"):
+        present += [Device(kind, index) for index in range(_C.device_count(kind))]
+    return present
+
+
+def memory_stats(device: DeviceLike = None) -> dict[str, int]:
+    """Return the allocator's counters of a device (the default device for None), in bytes."""
+    return _C.memory_stats(resolve(device))
+
+
+def empty_cache(device: DeviceLike = None) -> int:
+    """Give cached memory back, of one device or of all; return the bytes given back."""
+    return _C.empty_cache(None if device is None else resolve(device))

@@ -1,0 +1,345 @@
+"""The registry of flags: every ``ONEFLOW_LITE_*`` variable, its type, default and effect.
+
+The environment is read once, at import; C++ never reads it. Flags hold for the whole process.
+"""
+
+import difflib
+import logging
+import os
+import re
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from oneflow_lite import _C
+
+PREFIX = "ONEFLOW_LITE_"
+LOG = logging.getLogger("oneflow_lite")
+
+_TRUE = ("1", "true", "on", "yes")
+_FALSE = ("0", "false", "off", "no")
+_SYNC_MODES = ("allow", "warn", "error")
+_LEVELS = ("debug", "info", "warning", "error", "critical")
+
+# Suffix -> factor. Powers of 1024 are spelled with an i, as the IEC has it.
+_BYTES = {"": 1.0, "B": 1.0}
+_BYTES |= {f"{letter}B": 1000.0**i for i, letter in enumerate("kMGT", 1)}
+_BYTES |= {f"{letter}iB": 1024.0**i for i, letter in enumerate("KMGT", 1)}
+_BYTES["KB"] = 1000.0
+_RATES = {f"{unit}/s": factor for unit, factor in _BYTES.items() if unit}
+_COUNT_RATES = {f"{letter}/s": 1000.0**i for i, letter in enumerate(["", "k", "M", "G", "T"])}
+_SECONDS = {"": 1.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+
+
+def _quantity(value: object, units: Mapping[str, float]) -> float:
+    """A number of at least 0 with one of the units (a bare number is in the base unit)."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        number, unit = float(value), ""
+    else:
+        match = re.fullmatch(r"\s*(\d+(?:\.\d*)?(?:e[+-]?\d+)?)\s*([A-Za-z/]*)\s*", str(value))
+        if match is None or (match[2] and match[2] not in units):
+            known = ", ".join(unit for unit in units if unit)
+            raise ValueError(f"expected a number with one of the units {known}")
+        number, unit = float(match[1]), match[2]
+    if not 0 <= number < float("inf"):
+        raise ValueError("expected a finite number that is not negative")
+    return number * (units[unit] if unit else 1.0)
+
+
+def _parse_bool(value: object) -> bool:
+    text = str(value).strip().lower()
+    if text not in _TRUE + _FALSE:
+        raise ValueError(f"expected one of {', '.join(_TRUE)} or {', '.join(_FALSE)}")
+    return text in _TRUE
+
+
+def _parse_choice(choices: tuple[str, ...]) -> Callable[[object], str]:
+    def parse(value: object) -> str:
+        text = str(value).strip().lower()
+        if text not in choices:
+            raise ValueError(f"expected one of {', '.join(choices)}")
+        return text
+
+    return parse
+
+
+def _parse_int(minimum: int) -> Callable[[object], int]:
+    def parse(value: object) -> int:
+        text = str(value).strip()
+        if not text.isdecimal() or int(text) < minimum:
+            raise ValueError(f"expected an integer of at least {minimum}")
+        return int(text)
+
+    return parse
+
+
+def _parse_bytes(value: object) -> int:
+    return int(_quantity(value, _BYTES))
+
+
+def _parse_seconds(value: object) -> float:
+    return _quantity(value, _SECONDS)
+
+
+def _parse_path(value: object) -> str:
+    return os.fspath(value) if isinstance(value, os.PathLike) else str(value)
+
+
+# Key in the flag -> (key of _C.mock_configure, parser).
+_MOCK_KEYS: dict[str, tuple[str, Callable[[object], float]]] = {
+    "devices": ("devices", _parse_int(1)),
+    "capacity": ("capacity", _parse_bytes),
+    "h2d": ("h2d", lambda value: _quantity(value, _RATES)),
+    "d2h": ("d2h", lambda value: _quantity(value, _RATES)),
+    "d2d": ("d2d", lambda value: _quantity(value, _RATES)),
+    "launch": ("launch_latency", _parse_seconds),
+    "compute": ("compute", lambda value: _quantity(value, _COUNT_RATES)),
+    "jitter": ("jitter", _parse_seconds),
+}
+_FAIL_KEYS: dict[str, tuple[str, Callable[[object], float]]] = {
+    kind: (f"fail_{kind}", _parse_int(1)) for kind in ("alloc", "launch", "copy", "event")
+}
+
+
+def _parse_knobs(
+    keys: Mapping[str, tuple[str, Callable[[object], float]]], separator: str
+) -> Callable[[object], dict[str, float]]:
+    """Parses ``a=1,b=2`` (or a mapping) to {knob of the mock device: number}."""
+
+    def parse(value: object) -> dict[str, float]:
+        items: list[tuple[str, object]] = []
+        if isinstance(value, Mapping):
+            items = list(value.items())
+        else:
+            for part in filter(None, (part.strip() for part in str(value).split(","))):
+                key, found, text = part.partition(separator)
+                if not found:
+                    raise ValueError(f"expected key{separator}value, got {part!r}")
+                items.append((key.strip(), text))
+        knobs = {}
+        for key, item in items:
+            if key not in keys:
+                raise ValueError(f"unknown key {key!r}{_suggest(key, keys)}")
+            name, parse_one = keys[key]
+            try:
+                knobs[name] = parse_one(item)
+            except ValueError as error:
+                raise ValueError(f"{key}{separator}{item}: {error}") from None
+        return knobs
+
+    return parse
+
+
+def _suggest(name: str, known: Mapping[str, Any]) -> str:
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    hint = f"; did you mean {close[0]}?" if close else ""
+    return f"{hint} (known: {', '.join(known)})"
+
+
+_MOCK_DEFAULTS = {
+    key: value for key, value in _C.mock_knobs().items() if not key.startswith("fail_")
+}
+
+
+def _apply_mock(knobs: dict[str, float]) -> None:
+    wanted = _MOCK_DEFAULTS | knobs
+    if wanted["devices"] == _C.mock_knobs()["devices"]:
+        del wanted["devices"]  # cannot change once a mock device is in use
+    _C.mock_configure(wanted)
+
+
+def _apply_fail(faults: dict[str, float]) -> None:
+    _C.mock_configure(dict.fromkeys((name for name, _ in _FAIL_KEYS.values()), 0) | faults)
+
+
+def _apply_log(level: str) -> None:
+    LOG.setLevel(level.upper())
+
+
+@dataclass(frozen=True)
+class Flag:
+    """One row of the registry: how a flag is read, and what it does."""
+
+    name: str
+    default: Any
+    parse: Callable[[object], Any]
+    apply: Callable[[Any], None] | None  # None: read at import only
+    doc: str
+
+    @property
+    def variable(self) -> str:
+        """The environment variable."""
+        return PREFIX + self.name.upper()
+
+
+_ROWS = (
+    Flag("profile", None, _parse_path, None, "write a Chrome trace to this file at exit"),
+    Flag(
+        "sync",
+        False,
+        _parse_bool,
+        lambda value: _C.configure(sync=value),
+        "naive mode: run every operation in the calling thread, in program order",
+    ),
+    Flag("log", "warning", _parse_choice(_LEVELS), _apply_log, "level of logger 'oneflow_lite'"),
+    Flag(
+        "memory_limit",
+        0,
+        _parse_bytes,
+        lambda value: _C.configure(memory_limit=value),
+        "bytes that each device may hold, such as 512MiB; 0: as much as the device gives",
+    ),
+    Flag(
+        "max_in_flight",
+        1024,
+        _parse_int(1),
+        lambda value: _C.configure(max_in_flight=value),
+        "instructions in flight on a device before the issuing thread waits",
+    ),
+    Flag("mock", {}, _parse_knobs(_MOCK_KEYS, "="), _apply_mock, "knobs of the mock devices"),
+    Flag(
+        "fail",
+        {},
+        _parse_knobs(_FAIL_KEYS, ":"),
+        _apply_fail,
+        "the n-th alloc, launch, copy or event of a mock device fails, such as alloc:3,copy:1",
+    ),
+    Flag(
+        "hang_timeout",
+        30.0,
+        _parse_seconds,
+        lambda value: _C.configure(hang_timeout=value),
+        "seconds without progress before a waiting thread prints what is in flight "
+        "(it only prints; 0: never)",
+    ),
+    Flag(
+        "implicit_sync",
+        "allow",
+        _parse_choice(_SYNC_MODES),
+        lambda value: _C.configure(implicit_sync=value),
+        "what looking at a tensor that is not ready does: allow, warn or error",
+    ),
+)
+
+
+class Flags:
+    """Every flag, as an attribute; called, a scope in which some have other values.
+
+    Flags hold for the process, not for a thread.
+
+    Examples
+    --------
+    >>> flow.flags.sync
+    False
+    >>> with flow.flags(sync=True, implicit_sync="warn"):
+    ...     flow.flags.sync
+    True
+    """
+
+    __slots__ = ("_lock", "_rows", "_sources", "_values")
+
+    def __init__(self, rows: tuple[Flag, ...]) -> None:
+        self._lock = threading.Lock()  # guards _values and _sources
+        self._rows = {row.name: row for row in rows}
+        self._values = {row.name: row.default for row in rows}
+        self._sources = dict.fromkeys(self._rows, "default")
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        self._known(name, AttributeError)
+        return self._values[name]
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self._rows]
+
+    def __repr__(self) -> str:
+        values = ", ".join(f"{name}={value!r}" for name, value in self._values.items())
+        return f"flags({values})"
+
+    @contextmanager
+    def __call__(self, **changes: Any) -> Iterator[None]:
+        """Set flags for the time of a ``with`` block.
+
+        Parameters
+        ----------
+        **changes
+            Flags and their values, typed or as the environment variable has them.
+
+        Raises
+        ------
+        AttributeError
+            For a name that is no flag.
+        ValueError
+            For a value that the flag does not take.
+        """
+        values = {}
+        for name, value in changes.items():
+            row = self._known(name, AttributeError)
+            if row.apply is None:
+                raise ValueError(f"[flags] {name} is read at import only ({row.variable})")
+            values[name] = _parsed(row, f"{name}={value!r}", value)
+        before = {name: (self._values[name], self._sources[name]) for name in values}
+        done: list[str] = []
+        try:
+            for name, value in values.items():
+                self._set(name, value, "scope")
+                done.append(name)
+            yield
+        finally:
+            for name in reversed(done):
+                self._set(name, *before[name])
+
+    def load(self, environment: Mapping[str, str]) -> None:
+        """Take every ``ONEFLOW_LITE_*`` variable; an empty one stands for the default.
+
+        Raises
+        ------
+        ValueError
+            For an unknown variable or a bad value; the message names it.
+        """
+        variables = {row.variable: row for row in self._rows.values()}
+        given = {}
+        for variable, text in environment.items():
+            if not variable.startswith(PREFIX):
+                continue
+            if variable not in variables:
+                raise ValueError(
+                    f"[flags] unknown variable {variable}{_suggest(variable, variables)}"
+                )
+            if text.strip():
+                row = variables[variable]
+                given[row.name] = _parsed(row, f"{variable}={text}", text)
+        for name, row in self._rows.items():
+            self._set(
+                name, given.get(name, row.default), "environment" if name in given else "default"
+            )
+
+    def rows(self) -> list[tuple[Flag, Any, str]]:
+        """Every flag with its value and where the value comes from."""
+        return [(row, self._values[name], self._sources[name]) for name, row in self._rows.items()]
+
+    def _known(self, name: str, error: type[Exception]) -> Flag:
+        if name not in self._rows:
+            raise error(f"[flags] no flag {name!r}{_suggest(name, self._rows)}")
+        return self._rows[name]
+
+    def _set(self, name: str, value: Any, source: str) -> None:
+        with self._lock:
+            apply = self._rows[name].apply
+            if apply is not None:
+                apply(value)
+            self._values[name] = value
+            self._sources[name] = source
+
+
+def _parsed(row: Flag, given: str, value: object) -> Any:
+    try:
+        return row.parse(value)
+    except ValueError as error:
+        raise ValueError(f"[flags] {given}: {error}") from None
+
+
+flags = Flags(_ROWS)

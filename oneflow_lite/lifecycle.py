@@ -1,0 +1,39 @@
+"""How the package starts with its process, forks with it and leaves with it."""
+
+import atexit
+import os
+from pathlib import Path
+
+from oneflow_lite import _C, profiler
+from oneflow_lite.flags import LOG, flags
+
+_started = False
+
+
+def start() -> None:
+    """Read the flags and register the hooks, once for each process."""
+    global _started
+    if _started:
+        return
+    _C.set_package_dir(str(Path(__file__).parent))
+    flags.load(os.environ)
+    os.register_at_fork(
+        before=_C.before_fork,
+        after_in_parent=_C.after_fork_in_parent,
+        after_in_child=_C.after_fork_in_child,
+    )
+    atexit.register(_leave)
+    if flags.profile is not None:
+        profiler.start_file(flags.profile)
+    _started = True
+
+
+def _leave() -> None:
+    """Runs while Python is whole: nothing native outlives the interpreter."""
+    if flags.profile is not None:
+        try:
+            _C.synchronize(None)
+        except Exception as error:  # of an operation that nobody looked at
+            LOG.debug("at exit: %s", error)
+        profiler.write_file()
+    _C.shutdown()

@@ -1,0 +1,1 @@
+"""The operations, by chapter of the Python array API standard."""

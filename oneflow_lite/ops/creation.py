@@ -1,0 +1,273 @@
+"""Creation functions. Defaults are NumPy's: float64, int64, and the thread's default device."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from oneflow_lite import _C
+from oneflow_lite._C import Device, Tensor
+from oneflow_lite.device import DeviceLike, resolve
+from oneflow_lite.dtypes import DType, canonical, float64, result_type
+from oneflow_lite.ops.table import exported
+
+Shape = int | Sequence[int]
+
+
+def tensor(data: Any, dtype: Any = None, device: DeviceLike = None) -> Tensor:
+    """Return a new tensor with a copy of the data.
+
+    Parameters
+    ----------
+    data : nested sequence, scalar, NumPy array, Tensor or object with ``__array__``
+        Arrays may have any strides and byte order; they may be written to at once.
+    dtype : dtype, optional
+        NumPy's choice unless given.
+    device : Device or str, optional
+        That of ``data`` when it is a tensor, the thread's default device otherwise.
+
+    Raises
+    ------
+    TypeError
+        For data of objects, strings, dates, records or long doubles.
+    ValueError
+        For ragged sequences.
+    OverflowError
+        For Python integers that do not fit.
+
+    Examples
+    --------
+    >>> flow.tensor([[1, 2], [3, 4]], dtype=flow.float32)
+    tensor([[1., 2.],
+            [3., 4.]], dtype=float32, device='cpu')
+    """
+    if isinstance(data, Tensor):
+        return _converted(data, dtype, device, copy=True)
+    return _C.from_numpy(_host_array(data, dtype), resolve(device))
+
+
+def asarray(
+    obj: Any, /, *, dtype: Any = None, device: DeviceLike = None, copy: bool | None = None
+) -> Tensor:
+    """Return obj as a tensor; a tensor that fits is returned as it is.
+
+    Parameters
+    ----------
+    obj : anything that ``tensor`` takes
+        The data.
+    dtype, device
+        As for ``tensor``.
+    copy : bool, optional
+        True: always copy; False: raise ValueError where a copy is needed.
+
+    Examples
+    --------
+    >>> x = flow.zeros(2)
+    >>> flow.asarray(x) is x
+    True
+    """
+    if isinstance(obj, Tensor):
+        if dtype is None and device is None and not copy:
+            return obj
+        if copy is not False:
+            return _converted(obj, dtype, device, copy=bool(copy))
+        same_dtype = dtype is None or canonical(dtype, "asarray") == obj.dtype
+        if same_dtype and (device is None or resolve(device) == obj.device):
+            return obj
+    if copy is False:
+        raise ValueError("[asarray] copy=False, but a copy is needed")
+    return tensor(obj, dtype, device)
+
+
+def empty(shape: Shape, *, dtype: Any = float64, device: DeviceLike = None) -> Tensor:
+    """Return a new tensor whose values are undefined.
+
+    Examples
+    --------
+    >>> flow.empty((2, 3)).shape
+    (2, 3)
+    """
+    return _C.empty(shape, canonical(dtype, "empty"), resolve(device))
+
+
+def zeros(shape: Shape, *, dtype: Any = float64, device: DeviceLike = None) -> Tensor:
+    """Return a new tensor of zeros.
+
+    Examples
+    --------
+    >>> flow.zeros(2).numpy()
+    array([0., 0.])
+    """
+    return _C.full(shape, 0, canonical(dtype, "zeros"), resolve(device))
+
+
+def ones(shape: Shape, *, dtype: Any = float64, device: DeviceLike = None) -> Tensor:
+    """Return a new tensor of ones.
+
+    Examples
+    --------
+    >>> flow.ones(2, dtype=flow.int8).numpy()
+    array([1, 1], dtype=int8)
+    """
+    return _C.full(shape, 1, canonical(dtype, "ones"), resolve(device))
+
+
+def full(shape: Shape, fill_value: Any, *, dtype: Any = None, device: DeviceLike = None) -> Tensor:
+    """Return a new tensor of one value (or of an array broadcast to the shape).
+
+    Examples
+    --------
+    >>> flow.full((2,), 7).numpy()
+    array([7, 7])
+    """
+    if isinstance(fill_value, (bool, int, float, complex, np.generic)):
+        wanted = _scalar_dtype(fill_value) if dtype is None else canonical(dtype, "full")
+        return _C.full(shape, fill_value, wanted, resolve(device))
+    values = asarray(fill_value, device=resolve(device))
+    filled = empty(shape, dtype=values.dtype if dtype is None else dtype, device=device)
+    _C.assign(filled, values)
+    return filled
+
+
+def empty_like(x: Tensor, /, *, dtype: Any = None, device: DeviceLike = None) -> Tensor:
+    """Return a new tensor of x's shape, dtype and device, whose values are undefined."""
+    return empty(x.shape, **_like(x, dtype, device))
+
+
+def zeros_like(x: Tensor, /, *, dtype: Any = None, device: DeviceLike = None) -> Tensor:
+    """Return a new tensor of zeros, of x's shape, dtype and device."""
+    return zeros(x.shape, **_like(x, dtype, device))
+
+
+def ones_like(x: Tensor, /, *, dtype: Any = None, device: DeviceLike = None) -> Tensor:
+    """Return a new tensor of ones, of x's shape, dtype and device."""
+    return ones(x.shape, **_like(x, dtype, device))
+
+
+def full_like(
+    x: Tensor, /, fill_value: Any, *, dtype: Any = None, device: DeviceLike = None
+) -> Tensor:
+    """Return a new tensor of one value, of x's shape, dtype and device."""
+    return full(x.shape, fill_value, **_like(x, dtype, device))
+
+
+def arange(
+    start: float,
+    /,
+    stop: float | None = None,
+    step: float = 1,
+    *,
+    dtype: Any = None,
+    device: DeviceLike = None,
+) -> Tensor:
+    """Return evenly spaced values in [start, stop), or in [0, start).
+
+    Examples
+    --------
+    >>> flow.arange(2, 10, 3).numpy()
+    array([2, 5, 8])
+    """
+    wanted = None if dtype is None else canonical(dtype, "arange")
+    values = np.arange(start, dtype=wanted) if stop is None and step == 1 else None
+    if values is None:
+        first, last = (0, start) if stop is None else (start, stop)
+        values = np.arange(first, last, step, dtype=wanted)
+    return tensor(values, device=device)
+
+
+def linspace(
+    start: complex,
+    stop: complex,
+    /,
+    num: int,
+    *,
+    dtype: Any = None,
+    device: DeviceLike = None,
+    endpoint: bool = True,
+) -> Tensor:
+    """Return ``num`` evenly spaced values from start to stop (left out without ``endpoint``).
+
+    Examples
+    --------
+    >>> flow.linspace(0, 1, 5).numpy()
+    array([0.  , 0.25, 0.5 , 0.75, 1.  ])
+    """
+    wanted = None if dtype is None else canonical(dtype, "linspace")
+    return tensor(np.linspace(start, stop, num, dtype=wanted, endpoint=endpoint), device=device)
+
+
+def eye(
+    n_rows: int,
+    n_cols: int | None = None,
+    /,
+    *,
+    k: int = 0,
+    dtype: Any = float64,
+    device: DeviceLike = None,
+) -> Tensor:
+    """Return a matrix with ones on its k-th diagonal and zeros elsewhere.
+
+    Examples
+    --------
+    >>> flow.eye(2, 3, k=1).numpy()
+    array([[0., 1., 0.],
+           [0., 0., 1.]])
+    """
+    return tensor(np.eye(n_rows, n_cols, k=k, dtype=canonical(dtype, "eye")), device=device)
+
+
+def _like(x: Tensor, dtype: Any, device: DeviceLike) -> dict[str, Any]:
+    return {
+        "dtype": x.dtype if dtype is None else dtype,
+        "device": x.device if device is None else device,
+    }
+
+
+def _converted(x: Tensor, dtype: Any, device: DeviceLike, copy: bool) -> Tensor:
+    """X in the dtype and on the device asked for (None: its own), cast where it is."""
+    wanted = x.dtype if dtype is None else canonical(dtype, "tensor")
+    target: Device = x.device if device is None else resolve(device)
+    if wanted != x.dtype:
+        x, copy = _C.astype(x, wanted, True), False
+    return _C.to_device(x, target, copy)
+
+
+def _scalar_dtype(value: Any) -> DType:
+    if isinstance(value, np.generic):
+        return canonical(value.dtype, "full")
+    return result_type(np.asarray(value))
+
+
+def _host_array(data: Any, dtype: Any) -> npt.NDArray[Any]:
+    """The data as a NumPy array of a supported dtype in native byte order."""
+    wanted = None if dtype is None else canonical(dtype, "tensor")
+    is_array = isinstance(data, (np.ndarray, np.generic)) or hasattr(data, "__array__")
+    try:
+        array = np.asarray(data)
+        if array.dtype == object and not is_array and _all_integers(array):
+            array = _large_integers(array, wanted)
+        native = canonical(array.dtype, "tensor")
+        if wanted is None or wanted == native:
+            return array.astype(native, copy=False)
+        # From the numbers themselves where there are any: 300 does not fit in uint8, 2**53 + 1 does
+        # not go through float64.
+        with np.errstate(all="ignore"):
+            return array.astype(wanted) if is_array else np.asarray(data, dtype=wanted)
+    except (ValueError, OverflowError) as error:
+        raise type(error)(f"[tensor] {error}") from None
+
+
+def _all_integers(array: npt.NDArray[Any]) -> bool:
+    return array.size > 0 and all(isinstance(value, int) for value in array.flat)
+
+
+def _large_integers(array: npt.NDArray[Any], wanted: DType | None) -> npt.NDArray[Any]:
+    """Python integers beyond 64 bits: numbers for a floating dtype, an error for any other."""
+    if wanted is None or wanted.kind not in "fc":
+        raise OverflowError("a Python integer does not fit in 64 bits")
+    return array.astype(wanted)
+
+
+if not TYPE_CHECKING:
+    __all__ = exported(globals())

@@ -1,0 +1,195 @@
+"""Reductions: over all elements, or along axes; bits as NumPy's for contiguous tensors."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from oneflow_lite import _C
+from oneflow_lite._C import Tensor
+from oneflow_lite.dtypes import (
+    DType,
+    bool as bool_dtype,
+    canonical,
+    complex64,
+    complex128,
+    float16,
+    float32,
+    float64,
+    int64,
+    isdtype,
+    uint64,
+)
+from oneflow_lite.ops.creation import asarray
+from oneflow_lite.ops.table import exported
+
+Axis = int | Sequence[int] | None
+
+
+def _row(name: str, ufunc: np.ufunc) -> _C.Op:
+    return _C.register_op(
+        name, ufunc, "reduction", 1, f"Reduction by numpy.{ufunc.__name__}.", None
+    )
+
+
+_SUM = _row("sum", np.add)
+_PROD = _row("prod", np.multiply)
+_MAX = _row("max", np.maximum)
+_MIN = _row("min", np.minimum)
+_ANY = _row("any", np.logical_or)
+_ALL = _row("all", np.logical_and)
+
+_EXACT_FLOAT32 = 2**24  # integers up to here are float32 numbers
+
+
+def sum(x: Any, /, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
+    """Return the sum; 0 of no elements.
+
+    Parameters
+    ----------
+    x : Tensor or array
+        Operand.
+    axis : int or sequence of int, optional
+        The axes that go; None: all.
+    dtype : dtype, optional
+        To add in, and of the result. By default that of x, where bool and smaller integers become
+        int64 or uint64.
+    keepdims : bool
+        Keep the axes, with size 1.
+
+    Examples
+    --------
+    >>> flow.sum(flow.tensor([[1, 2], [3, 4]]), axis=0).numpy()
+    array([4, 6])
+    """
+    given = asarray(x)
+    return _reduce(_SUM, given, axis, _sum_dtype(given.dtype, dtype), 0, keepdims)
+
+
+def prod(x: Any, /, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
+    """Return the product; 1 of no elements. Parameters as for ``sum``.
+
+    Examples
+    --------
+    >>> flow.prod(flow.tensor([2.0, 3.0])).item()
+    6.0
+    """
+    given = asarray(x)
+    return _reduce(_PROD, given, axis, _sum_dtype(given.dtype, dtype), 1, keepdims)
+
+
+def max(x: Any, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """Return the largest element; NaN where there is one.
+
+    Raises
+    ------
+    ValueError
+        For no elements.
+
+    Examples
+    --------
+    >>> flow.max(flow.tensor([[1, 5], [3, 4]]), axis=1).numpy()
+    array([5, 4])
+    """
+    given = asarray(x)
+    return _reduce(_MAX, given, axis, given.dtype, None, keepdims)
+
+
+def min(x: Any, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """Return the smallest element; NaN where there is one. ValueError for no elements.
+
+    Examples
+    --------
+    >>> flow.min(flow.tensor([[1, 5], [3, 4]]), axis=1).numpy()
+    array([1, 3])
+    """
+    given = asarray(x)
+    return _reduce(_MIN, given, axis, given.dtype, None, keepdims)
+
+
+def any(x: Any, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """Tell whether some element is true (NaN is); False of no elements.
+
+    Examples
+    --------
+    >>> flow.any(flow.tensor([0, 2])).item()
+    True
+    """
+    return _reduce(_ANY, asarray(x), axis, bool_dtype, False, keepdims)
+
+
+def all(x: Any, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """Tell whether every element is true (NaN is); True of no elements.
+
+    Examples
+    --------
+    >>> flow.all(flow.tensor([0, 2])).item()
+    False
+    """
+    return _reduce(_ALL, asarray(x), axis, bool_dtype, True, keepdims)
+
+
+def mean(x: Any, /, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
+    """Return the sum divided by the count, with ``numpy.mean``'s bits; NaN of no elements.
+
+    Parameters
+    ----------
+    x, axis, keepdims
+        As for ``sum``.
+    dtype : dtype, optional
+        To add in, and of the result. By default float64 for integers, that of x otherwise, where
+        float16 is added in float32.
+
+    Examples
+    --------
+    >>> flow.mean(flow.tensor([[1, 2], [3, 5]]), axis=1).numpy()
+    array([1.5, 4. ])
+    """
+    given = asarray(x)
+    wanted = accumulate = given.dtype if dtype is None else canonical(dtype, "mean")
+    if dtype is None and (isdtype(given.dtype, "integral") or given.dtype == bool_dtype):
+        wanted = accumulate = float64
+    if dtype is None and given.dtype == float16:
+        accumulate = float32
+    total = _reduce(_SUM, given, axis, accumulate, 0, keepdims)
+    return _C.astype(_divided(total, _count(given, axis)), wanted, False)
+
+
+def _divided(total: Tensor, count: int) -> Tensor:
+    """``total / count`` rounded as NumPy does it: the count is an int64, which is not weak."""
+    if total.dtype == complex64:
+        total = _C.astype(total, complex128, True)
+    elif total.dtype not in (float32, float64, complex128) or (
+        total.dtype == float32 and count > _EXACT_FLOAT32
+    ):
+        total = _C.astype(total, float64, True)
+    return total / count
+
+
+def _count(x: Tensor, axis: Axis) -> int:
+    """How many elements of x make one of the reduction."""
+    if axis is None:
+        return x.size
+    count = 1
+    for one in axis if isinstance(axis, Sequence) else (axis,):
+        count *= x.shape[one]
+    return count
+
+
+def _sum_dtype(dtype: DType, wanted: Any) -> DType:
+    if wanted is not None:
+        return canonical(wanted, "sum")
+    if dtype == bool_dtype or isdtype(dtype, "signed integer"):
+        return int64
+    return uint64 if isdtype(dtype, "unsigned integer") else dtype
+
+
+def _reduce(
+    op: _C.Op, x: Tensor, axis: Axis, accumulate: DType, initial: Any, keepdims: bool
+) -> Tensor:
+    axes = axis if axis is None or isinstance(axis, Sequence) else (axis,)
+    return _C.reduce(op, x, axes, accumulate, initial, keepdims)
+
+
+if not TYPE_CHECKING:
+    __all__ = exported(globals())

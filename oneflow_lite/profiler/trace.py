@@ -1,0 +1,277 @@
+"""Recordings of the machine, as intervals and as Chrome or Perfetto traces.
+
+    issuing thread   ──[issue 7]──[issue 8]────────[sync]──
+                          └───────►  (arrow: issue to run)
+    mock:0 h2d       ──────────[run 7]─────────────────────
+                                   └──►  (arrow: a queue waited for another's event)
+    mock:0 compute   ────────────────[run 8]───────────────
+
+Times are nanoseconds of one monotonic clock; in the trace, microseconds since the first record.
+"""
+
+import json
+import os
+import threading
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from oneflow_lite import _C
+
+Interval = tuple[int, int]  # [begin, end) in ns
+
+
+class Record(NamedTuple):
+    """One thing that happened; fields that do not apply are None or 0."""
+
+    kind: str  # issue, run, wait (a queue for another), sync (the host)
+    lane: str
+    begin: int
+    end: int
+    seq: int
+    name: str
+    shape: tuple[int, ...] | None
+    dtype: str | None
+    bytes: int
+    site: tuple[str, int] | None  # file, line
+    other_seq: int
+
+
+class Profile:
+    """A recording of the machine, made by ``profile()``.
+
+    Attributes
+    ----------
+    records : list of Record
+        Everything that happened, by begin.
+    lanes : dict of str to str
+        Name of each lane -> its kind, ``stream`` or ``thread``.
+    """
+
+    def __init__(self) -> None:
+        self.records: list[Record] = []
+        self.lanes: dict[str, str] = {}
+
+    def add(self, recording: dict[str, Any]) -> None:
+        """Take over what ``_C.profile_stop()`` gave."""
+        names = {}
+        for lane, name, kind in recording["lanes"]:
+            names[lane] = name
+            self.lanes[name] = kind
+        self.records += [Record(row[0], names[row[1]], *row[2:]) for row in recording["records"]]
+        self.records.sort(key=lambda record: record.begin)
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        """The events of the trace, as Chrome's trace event format has them."""
+        return _Trace(self).events
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the trace as JSON, to be opened in Perfetto or chrome://tracing."""
+        trace = {"displayTimeUnit": "ns", "traceEvents": self.events}
+        Path(path).write_text(json.dumps(trace), encoding="utf-8")
+
+    def streams(self) -> list[str]:
+        """Return the names of the streams that ran something."""
+        return sorted(name for name, kind in self.lanes.items() if kind == "stream")
+
+    def intervals(self, *lanes: str) -> list[Interval]:
+        """Return when any of the lanes (such as ``"mock:0 h2d"``) ran something, merged."""
+        for lane in lanes:
+            if lane not in self.lanes:
+                raise ValueError(f"[profiler] no lane {lane!r}; there are {sorted(self.lanes)}")
+        runs = (r for r in self.records if r.kind == "run" and r.lane in lanes)
+        return _union((r.begin, r.end) for r in runs)
+
+    def busy(self, *lanes: str) -> int:
+        """Return the time in ns during which any of the lanes ran something."""
+        return sum(end - begin for begin, end in self.intervals(*lanes))
+
+    def overlap(self, first: str | Sequence[str], second: str | Sequence[str]) -> int:
+        """Return the time in ns during which both ran something; each is one lane or several."""
+        both = _intersection(self.intervals(*_lanes(first)), self.intervals(*_lanes(second)))
+        return sum(end - begin for begin, end in both)
+
+    def hidden_fraction(self, copies: str | Sequence[str], compute: str | Sequence[str]) -> float:
+        """Return the part of the copies' time in which compute was busy; 1 for no copies."""
+        total = self.busy(*_lanes(copies))
+        return self.overlap(copies, compute) / total if total else 1.0
+
+
+class profile:  # noqa: N801 - a scope, spelled as in `with flow.profiler.profile()`
+    """Record the machine for the time of a ``with`` block, which ends when the machine is idle.
+
+    Examples
+    --------
+    >>> with flow.profiler.profile() as prof:
+    ...     y = flow.ones(1000).mock() + 1
+    >>> prof.busy("mock:0 compute") > 0
+    True
+    """
+
+    def __init__(self) -> None:
+        self._profile = Profile()
+
+    def __enter__(self) -> Profile:
+        _recorder.begin(self._profile)
+        return self._profile
+
+    def __exit__(self, kind: type[BaseException] | None, *exception: object) -> None:
+        try:
+            if kind is None:
+                _C.synchronize(None)
+        finally:
+            _recorder.end(self._profile)
+
+
+class _Recorder:
+    """Shares the machine's one recorder between profiles that are open at the same time."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()  # guards _open
+        self._open: list[Profile] = []
+
+    def begin(self, profile: Profile) -> None:
+        with self._lock:
+            self._collect()
+            self._open.append(profile)
+            _C.profile_start()
+
+    def end(self, profile: Profile) -> None:
+        with self._lock:
+            self._collect()
+            self._open.remove(profile)
+            if self._open:
+                _C.profile_start()
+
+    def _collect(self) -> None:
+        if self._open:
+            recording = _C.profile_stop()
+            for profile in self._open:
+                profile.add(recording)
+
+
+_recorder = _Recorder()
+
+
+class _Trace:
+    """The trace events of a profile."""
+
+    def __init__(self, profile: Profile) -> None:
+        self._profile = profile
+        self._start = profile.records[0].begin if profile.records else 0
+        # Streams come first, then the threads.
+        by_kind = sorted(profile.lanes, key=lambda name: (profile.lanes[name] != "stream", name))
+        self._tids = {name: tid for tid, name in enumerate(by_kind, 1)}
+        self._runs = {record.seq: record for record in profile.records if record.kind == "run"}
+        self._arrows = 0
+        self.events = self._names()
+        for record in profile.records:
+            self._add(record)
+
+    def _names(self) -> list[dict[str, Any]]:
+        events = [self._event("M", "process_name", 0, args={"name": "oneflow_lite"})]
+        for name, tid in self._tids.items():
+            events.append(self._event("M", "thread_name", tid, args={"name": name}))
+            events.append(self._event("M", "thread_sort_index", tid, args={"sort_index": tid}))
+        return events
+
+    def _add(self, record: Record) -> None:
+        run = self._runs.get(record.seq)
+        if record.kind == "wait":
+            before = self._runs.get(record.other_seq)
+            if before is not None and run is not None:
+                self._arrow("wait", before, max(before.begin, before.end - 1), run)
+            return
+        span = {"ts": self._us(record.begin), "dur": (record.end - record.begin) / 1000}
+        self.events.append(
+            self._event(
+                "X",
+                record.name if record.kind == "run" else f"{record.kind} {record.name}",
+                self._tids[record.lane],
+                cat=record.kind,
+                args=_arguments(record),
+                **span,
+            )
+        )
+        if record.kind == "issue" and run is not None:
+            self._arrow("issue", record, record.begin, run)
+
+    def _arrow(self, kind: str, source: Record, at: int, target: Record) -> None:
+        """From inside the slice of ``source`` to the begin of ``target``."""
+        self._arrows += 1
+        common = {"cat": kind, "id": self._arrows}
+        begin, end = self._us(at), self._us(target.begin)
+        from_lane, to_lane = self._tids[source.lane], self._tids[target.lane]
+        self.events.append(self._event("s", kind, from_lane, ts=begin, **common))
+        self.events.append(self._event("f", kind, to_lane, ts=end, bp="e", **common))
+
+    def _us(self, ns: int) -> float:
+        return (ns - self._start) / 1000
+
+    @staticmethod
+    def _event(phase: str, name: str, tid: int, **more: Any) -> dict[str, Any]:
+        return {"ph": phase, "name": name, "pid": os.getpid(), "tid": tid, **more}
+
+
+def _arguments(record: Record) -> dict[str, Any]:
+    given: dict[str, Any] = {"seq": record.seq} if record.seq else {}
+    if record.shape is not None:
+        given["shape"] = list(record.shape)
+    if record.dtype is not None:
+        given["dtype"] = record.dtype
+    if record.bytes:
+        given["bytes"] = record.bytes
+    if record.site is not None:
+        given["site"] = f"{record.site[0]}:{record.site[1]}"
+    return given
+
+
+def _lanes(given: str | Sequence[str]) -> Sequence[str]:
+    return (given,) if isinstance(given, str) else given
+
+
+def _union(intervals: Iterable[Interval]) -> list[Interval]:
+    merged: list[Interval] = []
+    for begin, end in sorted(intervals):
+        if merged and begin <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((begin, end))
+    return merged
+
+
+def _intersection(first: Sequence[Interval], second: Sequence[Interval]) -> list[Interval]:
+    """Of two sorted lists without overlaps."""
+    common: list[Interval] = []
+    i = j = 0
+    while i < len(first) and j < len(second):
+        begin, end = max(first[i][0], second[j][0]), min(first[i][1], second[j][1])
+        if begin < end:
+            common.append((begin, end))
+        if first[i][1] < second[j][1]:
+            i += 1
+        else:
+            j += 1
+    return common
+
+
+# --- the whole program, for ONEFLOW_LITE_PROFILE
+
+_file: list[tuple[Profile, str, int]] = []  # at most one: profile, path, process
+
+
+def start_file(path: str) -> None:
+    """Record from now until ``write_file``."""
+    profile = Profile()
+    _recorder.begin(profile)
+    _file.append((profile, os.path.abspath(path), os.getpid()))
+
+
+def write_file() -> None:
+    """Write the trace of the whole program; the machine is idle. Not in a forked child."""
+    while _file:
+        profile, path, process = _file.pop()
+        if process == os.getpid():
+            _recorder.end(profile)
+            profile.save(path)

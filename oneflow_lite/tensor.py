@@ -1,0 +1,221 @@
+"""The methods of Tensor that are written in Python; operators and the call path are native."""
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from oneflow_lite import _C
+from oneflow_lite._C import Device, Tensor
+from oneflow_lite.device import DeviceLike, resolve
+from oneflow_lite.dtypes import canonical
+from oneflow_lite.ops import data_type, elementwise, manipulation, reduction, searching
+from oneflow_lite.ops.creation import tensor
+
+__all__ = ["Tensor", "tensor"]
+
+_EDGE = 3  # elements shown at each end of a long dimension
+_THRESHOLD = 1000  # larger tensors are summarised
+_DEVICE_TYPES = ("cpu", "mock", "cuda")
+_METHODS: dict[str, Any] = {}
+
+
+def _method(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a function of this file a method of Tensor."""
+    _METHODS[function.__name__] = function
+    return function
+
+
+# --- operations whose first operand is the tensor
+
+_METHODS |= {
+    "sum": reduction.sum,
+    "prod": reduction.prod,
+    "max": reduction.max,
+    "min": reduction.min,
+    "mean": reduction.mean,
+    "any": reduction.any,
+    "all": reduction.all,
+    "argmax": searching.argmax,
+    "argmin": searching.argmin,
+    "astype": data_type.astype,
+    "clip": elementwise.clip,
+    "round": elementwise.round,
+    "flatten": manipulation.flatten,
+    "ravel": manipulation.ravel,
+    "squeeze": manipulation.squeeze,
+}
+
+
+def _unpacked(numbers: tuple[Any, ...]) -> Sequence[int]:
+    """``f(2, 3)`` and ``f((2, 3))`` mean the same."""
+    return numbers[0] if len(numbers) == 1 and isinstance(numbers[0], Sequence) else numbers
+
+
+@_method
+def reshape(self: Tensor, *shape: Any, copy: bool | None = None) -> Tensor:
+    """Return the elements in another shape; see ``flow.reshape``."""
+    return _C.reshape(self, _unpacked(shape), copy)
+
+
+@_method
+def permute_dims(self: Tensor, *axes: Any) -> Tensor:
+    """Return a view with the dimensions in another order."""
+    return _C.permute(self, _unpacked(axes))
+
+
+@_method
+def transpose(self: Tensor, *axes: Any) -> Tensor:
+    """Return a view with the dimensions in another order, reversed without arguments."""
+    given = None if axes in ((), (None,)) else _unpacked(axes)
+    return manipulation.transpose(self, given)
+
+
+@_method
+def copy(self: Tensor) -> Tensor:
+    """Return a contiguous copy on the same device."""
+    return _C.copy(self)
+
+
+# --- devices
+
+
+@_method
+def to_device(self: Tensor, device: DeviceLike, /, *, stream: Any = None) -> Tensor:
+    """Return the tensor on a device: itself when it is there, an asynchronous copy otherwise."""
+    if stream is not None:
+        raise ValueError("[to_device] expected stream=None: the machine chooses the stream")
+    return _C.to_device(self, resolve(device), False)
+
+
+@_method
+def to(self: Tensor, target: Any, /, *, copy: bool = False) -> Tensor:
+    """Return the tensor on a device or in a dtype, whichever ``target`` names.
+
+    Parameters
+    ----------
+    target : Device, str or dtype
+        Such as ``"mock:1"`` or ``flow.float32``.
+    copy : bool
+        Copy even where nothing changes.
+    """
+    is_name = isinstance(target, str) and target.split(":")[0] in _DEVICE_TYPES
+    if is_name or isinstance(target, Device):
+        return _C.to_device(self, resolve(target), copy)
+    return _C.astype(self, canonical(target, "to"), copy)
+
+
+@_method
+def cpu(self: Tensor) -> Tensor:
+    """Return the tensor on the cpu; see ``to_device``."""
+    return _C.to_device(self, Device("cpu"), False)
+
+
+@_method
+def mock(self: Tensor, index: int = 0) -> Tensor:
+    """Return the tensor on a mock device; see ``to_device``."""
+    return _C.to_device(self, Device("mock", index), False)
+
+
+@_method
+def cuda(self: Tensor, index: int = 0) -> Tensor:
+    """Return the tensor on a CUDA device; see ``to_device``."""
+    return _C.to_device(self, Device("cuda", index), False)
+
+
+# --- looking
+
+
+@_method
+def tolist(self: Tensor) -> Any:
+    """Return the values as nested lists of Python numbers."""
+    return self.numpy().tolist()
+
+
+@_method
+def __array__(  # noqa: N807
+    self: Tensor, dtype: Any = None, copy: bool | None = None
+) -> npt.NDArray[Any]:
+    if copy is False:
+        raise ValueError("[__array__] copy=False, but NumPy gets a copy of a tensor")
+    values = self.numpy()
+    return values if dtype is None else values.astype(dtype, copy=False)
+
+
+@_method
+def __repr__(self: Tensor) -> str:  # noqa: N807
+    prefix = "tensor("
+    long = self.size > _THRESHOLD
+    shown = _edges(self) if long else self.numpy()
+    text = np.array2string(
+        shown, separator=", ", prefix=prefix, threshold=0 if long else _THRESHOLD, edgeitems=_EDGE
+    )
+    shape = f", shape={self.shape}" if long or not self.size else ""
+    return f"{prefix}{text}{shape}, dtype={self.dtype.name}, device='{self.device}')"
+
+
+def _edges(x: Tensor) -> npt.NDArray[Any]:
+    """What a summary of x shows; only this is copied from the device.
+
+    Long dimensions keep both ends and one more element, which stands for the rest: NumPy's summary
+    of the result is that of x.
+    """
+    kept = 2 * _EDGE + 1
+    for axis in sorted(range(x.ndim), key=lambda axis: -x.shape[axis]):
+        if x.shape[axis] > kept:
+            before = (slice(None),) * axis
+            ends = [x[(*before, slice(_EDGE + 1))], x[(*before, slice(-_EDGE, None))]]
+            x = _C.concat(ends, axis, x.dtype)
+    return x.numpy()
+
+
+@_method
+def __format__(self: Tensor, spec: str) -> str:  # noqa: N807
+    if self.ndim == 0:
+        return format(self.item(), spec)
+    if spec:
+        raise TypeError(f"[format] a format needs a 0-d tensor, got shape {self.shape}")
+    return str(self)
+
+
+@_method
+def __contains__(self: Tensor, value: Any) -> bool:  # noqa: N807
+    return bool(reduction.any(self == value))
+
+
+# --- the data model
+
+
+@_method
+def __array_namespace__(self: Tensor, *, api_version: str | None = None) -> Any:  # noqa: N807
+    namespace = sys.modules["oneflow_lite"]
+    version = namespace.__array_api_version__
+    if api_version not in (None, version):
+        raise ValueError(f"[__array_namespace__] expected api_version {version}, got {api_version}")
+    return namespace
+
+
+@_method
+def __copy__(self: Tensor) -> Tensor:  # noqa: N807
+    return _C.copy(self)
+
+
+@_method
+def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Tensor:  # noqa: N807
+    return _C.copy(self)
+
+
+@_method
+def __reduce__(self: Tensor) -> tuple[Any, ...]:  # noqa: N807
+    return tensor, (self.numpy(), None, str(self.device))
+
+
+_METHODS |= {
+    "__str__": __repr__,
+    "__hash__": object.__hash__,  # identity: equality gives a tensor
+    "__array_ufunc__": None,  # array + tensor is the tensor's business
+}
+for _name, _function in _METHODS.items():
+    setattr(Tensor, _name, _function)

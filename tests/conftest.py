@@ -1,0 +1,54 @@
+"""Fixtures of all tests: the devices present, and programs run as a user runs them."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import oneflow_lite as flow
+
+PREFIX = "ONEFLOW_LITE_"
+
+
+def _present(per_type: int = 2) -> list[str]:
+    """The cpu and the first devices of each other type."""
+    return [str(device) for device in flow.devices() if device.index < per_type]
+
+
+@pytest.fixture(params=_present())
+def device(request: pytest.FixtureRequest) -> flow.Device:
+    """Each device present, one after the other."""
+    return flow.Device(request.param)
+
+
+@pytest.fixture(params=[False, True], ids=["threaded", "naive"])
+def naive(request: pytest.FixtureRequest) -> Iterator[bool]:
+    """Both modes of the machine."""
+    with flow.flags(sync=request.param):
+        yield request.param
+
+
+@pytest.fixture
+def run_program(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run ``code`` in a fresh Python, in an empty folder; keywords are flags (``sync="1"``)."""
+
+    def run(
+        code: str, *arguments: str, timeout: float = 120, **flags: str
+    ) -> subprocess.CompletedProcess[str]:
+        environment = {k: v for k, v in os.environ.items() if not k.startswith(PREFIX)}
+        environment |= {PREFIX + name.upper(): value for name, value in flags.items()}
+        (tmp_path / "program.py").write_text(code, encoding="utf-8")
+        return subprocess.run(
+            [sys.executable, "program.py", *arguments],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+        )
+
+    return run

@@ -1,0 +1,44 @@
+// CHECK and CHECK_ERROR for the C++ test programs, and their summary. For one source file a
+// program.
+#pragma once
+
+#include <cstdio>
+#include <functional>
+#include <string>
+
+#include "base/error.h"
+
+namespace ofl {
+namespace {
+
+int g_passed = 0, g_failed = 0;
+
+#define CHECK(condition) check_that((condition), #condition, __LINE__)
+#define CHECK_ERROR(kind, part, expression) \
+  check_error(ErrorKind::kind, part, [&] { (void)(expression); }, __LINE__)
+
+void check_that(bool ok, const char* text, int line) {
+  ++(ok ? g_passed : g_failed);
+  if (!ok) std::printf("line %d: %s\n", line, text);
+}
+
+void check_error(ErrorKind kind, const std::string& part, const std::function<void()>& run,
+                 int line) {
+  try {
+    run();
+    check_that(false, ("no error, expected: " + part).c_str(), line);
+  } catch (const Error& error) {
+    const bool ok =
+        error.kind() == kind && std::string(error.what()).find(part) != std::string::npos;
+    check_that(ok, (part + " != " + error.what()).c_str(), line);
+  }
+}
+
+/// The exit status of main().
+int report() {
+  std::printf("%d passed, %d failed\n", g_passed, g_failed);
+  return g_failed == 0 ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace ofl
