@@ -3,6 +3,7 @@
 import os
 import platform
 import sys
+import threading
 
 import numpy as np
 
@@ -11,12 +12,16 @@ import oneflow_lite as flow
 
 def info() -> str:
     """Return what to put into a bug report."""
+    stats = flow.vm.stats()
+    streams = stats.pop("streams")
     lines = [
         f"oneflow_lite {flow.__version__}",
         f"Python       {platform.python_version()} ({platform.platform()})",
         f"NumPy        {np.__version__}",
-        f"cores        {os.cpu_count()}",
         f"devices      {', '.join(str(device) for device in flow.devices())}",
+        f"cores        {os.cpu_count()}",
+        f"threads      {threading.active_count()} of Python, {len(streams)} workers "
+        "(one for each stream, made at first use)",
         "",
         "flags",
     ]
@@ -28,7 +33,7 @@ def info() -> str:
     for variable, value, source, doc in rows:
         lines.append(f"  {variable:{widths[0]}}  {value:{widths[1]}}  {source:{widths[2]}}  {doc}")
     lines += ["", "machine"]
-    lines += [f"  {key}: {value}" for key, value in flow.vm.stats().items()]
+    lines += [f"  {key}: {value}" for key, value in stats.items()]
     return "\n".join(lines)
 
 

@@ -231,11 +231,9 @@ class Flags:
 
     Examples
     --------
-    >>> flow.flags.sync
-    False
     >>> with flow.flags(sync=True, implicit_sync="warn"):
-    ...     flow.flags.sync
-    True
+    ...     flow.flags.sync, flow.flags.implicit_sync
+    (True, 'warn')
     """
 
     __slots__ = ("_lock", "_rows", "_sources", "_values")

@@ -22,8 +22,9 @@ struct Buffering {
 };
 
 /// Chooses by cost: 1 + the number of operands that need a buffer, per block. `buffered[k]`:
-/// operand k needs one anyway. `reduces`: the last operand has stride 0 along reduced rows, and each merged run
-/// of kept or reduced rows of it has a single stride. There is at least one row, and none is empty.
+/// operand k needs one anyway. `reduces`: the last operand has stride 0 along reduced rows, and
+/// each merged run of kept or reduced rows of it has a single stride. There is at least one row,
+/// and none is empty.
 Buffering choose_buffering(const Iteration& iteration, const bool* buffered, bool reduces);
 
 /// Calls body(pointer, stride, n) for every run of operand k in a block that starts at `start`:
@@ -39,9 +40,8 @@ void for_each_run(const Iteration& iteration, int first, int64_t count, int k, c
     row.strides[0] = iteration.rows[d].strides[k];
   }
   const Iteration::Row& inner = inner_row(block);
-  for_each_row(block, outer_rows(block), &start, [&](char* const* pointers) {
-    body(pointers[0], inner.strides[0], inner.dim);
-  });
+  for_each_row(block, outer_rows(block), &start,
+               [&](char* const* pointers) { body(pointers[0], inner.strides[0], inner.dim); });
 }
 
 }  // namespace ofl::ops

@@ -30,7 +30,12 @@ T load(const char* from) {
 
 template <typename T>
 void store(char* to, T value) {
-  std::memcpy(to, static_cast<const void*>(&value), sizeof(T));
+  if constexpr (IsComplex<T>::value) {  // as parts: joining them first costs a stall
+    store(to, value.real());
+    store(to + sizeof(T) / 2, value.imag());
+  } else {
+    std::memcpy(to, static_cast<const void*>(&value), sizeof(T));
+  }
 }
 
 /// float -> uint32 of one element: the low half of a 64-bit conversion.
@@ -43,9 +48,9 @@ uint32_t to_uint32(From x) {
 template <typename From>
 uint32_t to_uint32_vector(From x) {
   constexpr From half_range = 2147483648.0f;
-  const bool big = x >= half_range;
-  const int32_t low = static_cast<int32_t>(big ? x - half_range : x);
-  return static_cast<uint32_t>(low) ^ (big ? 0x80000000u : 0u);
+  const From big = x >= half_range ? From{1} : From{0};
+  const int32_t low = static_cast<int32_t>(x - big * half_range);
+  return static_cast<uint32_t>(low) ^ (static_cast<uint32_t>(static_cast<int32_t>(big)) << 31);
 }
 
 template <typename From>
@@ -73,7 +78,7 @@ To real_to_integer(From x) {
 template <typename To, typename From>
 To convert(From x) {
   if constexpr (std::is_same_v<From, bool> && !std::is_same_v<To, bool>) {
-    return convert<To>(static_cast<uint8_t>(x));
+    return convert<To>(static_cast<int32_t>(x));
   } else if constexpr (IsComplex<From>::value) {
     if constexpr (std::is_same_v<To, bool>) {
       return x.real() != 0 || x.imag() != 0;

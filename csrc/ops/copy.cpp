@@ -15,7 +15,7 @@ constexpr int kOut = 1;
 /// A tile of a transposed copy: the source lines of kTileAlong output elements stay in the L1 cache
 /// for the kTileAcross output lines that share them, also when they lie a power of two apart.
 constexpr int64_t kTileAlong = 16;
-constexpr int64_t kTileAcross = 8;
+constexpr int64_t kTileAcross = 64;
 
 /// The row whose input stride is smallest, when reading along the innermost row jumps from cache
 /// line to cache line and this one does not. -1 where tiles would not help.

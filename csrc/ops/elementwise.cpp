@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <type_traits>
 
 #include "base/error.h"
 #include "ops/buffering.h"
@@ -17,7 +18,7 @@ bool any_negative(const KernelArgs& args, int operand) {
     if constexpr (std::is_integral_v<T> && std::is_signed_v<T>) {
       Iteration own = args.iteration;  // a broadcast operand is looked at once
       for (int d = 0; d < own.ndim; ++d) {
-        if (own.rows[d].strides[operand] == 0) own.rows[d].dim = std::min<int64_t>(own.rows[d].dim, 1);
+        if (own.rows[d].strides[operand] == 0) own.rows[d].dim = 1;
       }
       const Iteration::Row& inner = inner_row(own);
       for_each_row(own, outer_rows(own), args.data, [&](char* const* pointers) {
@@ -46,15 +47,15 @@ int64_t memory_step(const KernelArgs& args, int operand) {
 
 /// One operand of a block-wise call.
 struct BlockOperand {
-  CastFn cast = nullptr;  // between memory and the block; nullptr: the loop touches the memory
-  int64_t step = 0;       // what the loop steps by
-  int64_t item_size = 0;  // in the block
+  CastFn cast = nullptr;       // between memory and the block; nullptr: the loop touches the memory
+  int64_t step = 0;            // what the loop steps by
+  int64_t item_size = 0;       // in the block
   const char* held = nullptr;  // an input whose block was read from here, with `held_cores` steps
   int64_t held_cores = 0;
 };
 
-/// Runs the loop block by block where operands are cast or walk their rows in jumps. A block is some
-/// steps of row `outer_` with everything inside it. Its inputs are read before its output is
+/// Runs the loop block by block where operands are cast or walk their rows in jumps. A block is
+/// some steps of row `outer_` with everything inside it. Its inputs are read before its output is
 /// written, so an operand may be the output itself.
 class BlockRunner {
  public:
@@ -69,8 +70,8 @@ class BlockRunner {
       const bool single = buffering.is_single(k);
       operand.step = memory_step(args, k);
       if (single && !buffered[k]) continue;
-      operand.cast = k == out_ ? cast_function(wanted, args.dtype[k])
-                               : cast_function(args.dtype[k], wanted);
+      operand.cast =
+          k == out_ ? cast_function(wanted, args.dtype[k]) : cast_function(args.dtype[k], wanted);
       operand.item_size = static_cast<int64_t>(size_of(wanted));
       if (!single || operand.step != 0) operand.step = operand.item_size;
     }
@@ -145,15 +146,26 @@ bool is_spread_bool(const KernelArgs& args) {
   return args.dtype[out] == DType::b1 && row.dim > 1 && row.strides[out] != 1;
 }
 
-void call_loop(const KernelArgs& args, char* const* pointers) {
-  char* data[kMaxOperands];  // a loop may change what it is given
-  intptr_t steps[kMaxOperands];
-  for (int k = 0; k < args.iteration.operands; ++k) {
+/// Calls the loop on one row. The count is a constant because copying three pointers in a counted
+/// loop costs as much as the rest of a small call.
+template <int Operands>
+void call_loop(const KernelArgs& args, char* const* pointers, const int64_t* strides) {
+  char* data[Operands];  // a loop may change what it is given
+  intptr_t steps[Operands];
+  for (int k = 0; k < Operands; ++k) {
     data[k] = pointers[k];
-    steps[k] = memory_step(args, k);
+    steps[k] = strides[k];
   }
   const intptr_t n = inner_row(args.iteration).dim;
   args.resolution->loop(data, &n, steps, args.resolution->data);
+}
+
+void call_loop(const KernelArgs& args, char* const* pointers, const int64_t* strides) {
+  switch (args.iteration.operands) {
+    case 2: return call_loop<2>(args, pointers, strides);
+    case 3: return call_loop<3>(args, pointers, strides);
+    default: return call_loop<kMaxOperands>(args, pointers, strides);
+  }
 }
 
 /// Several rows, or operands that must be buffered: by blocks where NumPy's iterator would use its
@@ -164,29 +176,42 @@ void run_rows(const KernelArgs& args, const bool* buffered, bool any_buffered) {
   std::fill_n(buffering.single, kMaxOperands, 1);
   if (iteration.ndim > 1) buffering = choose_buffering(iteration, buffered, false);
   if (any_buffered || buffering.depth > 0) return BlockRunner(args, buffering, buffered).run();
+  int64_t steps[kMaxOperands];
+  for (int k = 0; k < iteration.operands; ++k) steps[k] = memory_step(args, k);
   for_each_row(iteration, outer_rows(iteration), args.data,
-               [&](char* const* pointers) { call_loop(args, pointers); });
+               [&](char* const* pointers) { call_loop(args, pointers, steps); });
+}
+
+/// Marks the operands that go through a block; returns whether there are any.
+inline bool mark_buffered(const KernelArgs& args, bool* buffered) {
+  const int out = args.iteration.operands - 1;
+  bool any = false;
+  for (int k = 0; k < out; ++k) any |= buffered[k] = args.dtype[k] != args.resolution->in[k];
+  buffered[out] = args.dtype[out] != args.resolution->out || is_spread_bool(args);
+  return any | buffered[out];
+}
+
+bool is_empty(const Iteration& iteration) {
+  for (int d = 0; d < iteration.ndim; ++d) {
+    if (iteration.rows[d].dim == 0) return true;
+  }
+  return false;
 }
 
 }  // namespace
 
 void elementwise_kernel(const KernelArgs& args) {
-  const Iteration& iteration = args.iteration;
-  for (int d = 0; d < iteration.ndim; ++d) {
-    if (iteration.rows[d].dim == 0) return;
-  }
+  if (is_empty(args.iteration)) return;
   if (args.op->checks_exponent && any_negative(args, 1)) {
     throw Error(ErrorKind::value, "Integers to negative integer powers are not allowed.");
   }
   bool buffered[kMaxOperands];
-  bool any_buffered = false;
-  for (int k = 0; k < iteration.operands; ++k) {
-    buffered[k] = args.dtype[k] != wanted_dtype(args, k);
-    if (k == iteration.operands - 1) buffered[k] |= is_spread_bool(args);
-    any_buffered |= buffered[k];
+  const bool any_buffered = mark_buffered(args, buffered);
+  if (args.iteration.ndim == 1 && !any_buffered) {
+    call_loop(args, args.data, args.iteration.rows[0].strides);
+  } else {
+    run_rows(args, buffered, any_buffered);
   }
-  if (iteration.ndim <= 1 && !any_buffered) return call_loop(args, args.data);
-  run_rows(args, buffered, any_buffered);
 }
 
 }  // namespace ofl::ops

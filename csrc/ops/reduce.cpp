@@ -161,7 +161,8 @@ void copy_result(const KernelArgs& args, const ReducePlan& plan, char* result) {
   copy_kernel(copy);
 }
 
-/// Of a reduction with an empty row: its outputs, where there are any, are the initial value.
+/// Of a reduction with an empty row: its outputs, where there are any, are the initial value. Kept
+/// rows are told from reduced ones by their output stride, also when they are empty.
 void fill_empty(const KernelArgs& args) {
   Iteration kept;
   kept.operands = 1;

@@ -56,9 +56,8 @@ void merge_rows(Iteration* iteration) {
   int last = 0;
   for (int d = 1; d < iteration->ndim; ++d) {
     const Iteration::Row& row = rows[d];
-    const bool merges =
-        rows[last].strides[kReduceIn] == row.strides[kReduceIn] * row.dim &&
-        rows[last].strides[kReduceOut] == row.strides[kReduceOut] * row.dim;
+    const bool merges = rows[last].strides[kReduceIn] == row.strides[kReduceIn] * row.dim &&
+                        rows[last].strides[kReduceOut] == row.strides[kReduceOut] * row.dim;
     const int64_t dim = merges ? rows[last].dim * row.dim : row.dim;
     if (!merges) ++last;
     rows[last] = row;

@@ -18,10 +18,10 @@ inline constexpr int kReduceOut = 1;
 struct ReducePlan {
   Iteration rows;
   int outer = 0;
-  int64_t core = 1;        // elements inside one step of row `outer`
+  int64_t core = 1;         // elements inside one step of row `outer`
   int64_t chunk_cores = 1;  // most steps of row `outer` in a chunk
-  bool by_core = false;    // the result changes between reduced and kept at row `outer`
-  bool buffered = false;   // the input is gathered (and cast) first
+  bool by_core = false;     // the result changes between reduced and kept at row `outer`
+  bool buffered = false;    // the input is gathered (and cast) first
   int64_t in_step = 0, in_core_step = 0;  // of a loop, and from one core to the next
   int64_t out_step = 0, out_core_step = 0;
   int64_t out_count = 1;      // elements of the result

@@ -23,8 +23,9 @@ int kind_rank(DType dtype) {
   return kRanks[static_cast<int>(info(dtype).kind)];
 }
 
-/// False when an operand is of a type that no op takes.
-bool classify_all(const OpObject& op, PyObject* const* operands, int count, Operands* out) {
+/// False when an operand is of a type that no op takes. `home`: for operands without a device.
+bool classify_all(const OpObject& op, PyObject* const* operands, int count, Device home,
+                  Operands* out) {
   for (int k = 0; k < count; ++k) {
     if (!is_tensor(operands[k])) continue;
     out->inputs[k].tensor = &tensor_of(operands[k]);
@@ -39,7 +40,7 @@ bool classify_all(const OpObject& op, PyObject* const* operands, int count, Oper
       case OperandKind::other: return false;
       case OperandKind::array:
         out->converted[k] = from_array(reinterpret_cast<PyArrayObject*>(operands[k]),
-                                       out->first ? out->first->device() : default_device());
+                                       out->first ? out->first->device() : home);
         out->inputs[k].tensor = &out->converted[k];
         out->codes[k] = ops::code_of(out->converted[k].dtype);
         if (!out->first) out->first = &out->converted[k];
@@ -100,10 +101,9 @@ Tensor call_matmul(const OpObject& op, const Operands& parsed) {
   return matmul(issuer(), *op.op, resolution, *parsed.inputs[0].tensor, *parsed.inputs[1].tensor);
 }
 
-/// No operand is a tensor: the result is one all the same, on the default device.
-void make_first_a_tensor(Operands* parsed, const ops::Resolution& resolution) {
-  parsed->converted[0] = full(issuer(), default_device(), resolution.in[0], Dims{},
-                              parsed->inputs[0].scalar);
+/// No operand is a tensor: the result is one all the same.
+void make_first_a_tensor(Device home, Operands* parsed, const ops::Resolution& resolution) {
+  parsed->converted[0] = full(issuer(), home, resolution.in[0], Dims{}, parsed->inputs[0].scalar);
   parsed->inputs[0].tensor = &parsed->converted[0];
 }
 
@@ -111,8 +111,9 @@ void make_first_a_tensor(Operands* parsed, const ops::Resolution& resolution) {
 
 PyObject* call_op(const OpObject& op, PyObject* const* operands, int count, bool not_implemented,
                   TensorObject* out) {
+  const Device home = out ? out->tensor.device() : default_device();
   Operands parsed;
-  if (!classify_all(op, operands, count, &parsed)) {
+  if (!classify_all(op, operands, count, home, &parsed)) {
     if (not_implemented) Py_RETURN_NOTIMPLEMENTED;
     for (int k = 0; k < count; ++k) {
       ops::TypeCode code;
@@ -129,7 +130,7 @@ PyObject* call_op(const OpObject& op, PyObject* const* operands, int count, bool
     assign(issuer(), out->tensor, result, "matmul");
   } else {
     const ops::Resolution& resolution = convert_scalars(op, operands, &parsed);
-    if (!parsed.first) make_first_a_tensor(&parsed, resolution);
+    if (!parsed.first) make_first_a_tensor(home, &parsed, resolution);
     if (out) check_out(op, resolution, out->tensor);
     Tensor result = elementwise(issuer(), *op.op, resolution, parsed.inputs,
                                 out ? &out->tensor : nullptr);

@@ -31,7 +31,6 @@ void TensorStorage::materialize(vm::LaunchContext& context) {
   for (;;) {
     try {
       data_ = static_cast<char*>(state_.device.allocator().alloc(bytes_, queue, site_));
-      home_ = queue;
       return;
     } catch (const ep::CapacityError& error) {
       vm::VirtualMachine& machine = context.stream.machine();
@@ -65,15 +64,20 @@ void TensorStorage::note_use(vm::Stream& stream, uint64_t position) {
   uses_.push_back({&stream, position});
 }
 
-/// Nobody else can reach the memory any more; what is left are launched uses in device queues.
+/// Nobody else can reach the memory any more; what is left are launched uses in device queues. A queue
+/// that has all of them may reuse the memory at once; uses on several queues leave it to their events.
 void TensorStorage::free_memory() {
   if (!data_) return;
   std::vector<ep::EventLease> pending;
+  ep::Stream* home = nullptr;
   for (const Use& use : uses_) {
     auto& policy = static_cast<vm::QueuePolicy&>(use.stream->policy());
-    if (ep::EventLease event = policy.event_after(use.position)) pending.push_back(event);
+    ep::EventLease event = policy.event_after(use.position);
+    if (!event) continue;
+    home = pending.empty() ? &use.stream->queue() : nullptr;
+    pending.push_back(std::move(event));
   }
-  state_.device.allocator().free(data_, bytes_, home_, std::move(pending));
+  state_.device.allocator().free(data_, bytes_, home, std::move(pending));
   data_ = nullptr;
 }
 

@@ -69,7 +69,6 @@ class TensorStorage {
   std::atomic<int32_t> refs_{1};
   std::atomic<int32_t> owners_{1};  // devices with queues only; on the host the refs own the memory
   char* data_ = nullptr;
-  ep::Stream* home_ = nullptr;  // the queue that may reuse the memory at once
   std::mutex uses_mutex_;       // guards uses_: readers launch on several streams at once
   SmallVector<Use, 2> uses_;    // the latest of each stream
   vm::Dependence dependence_;

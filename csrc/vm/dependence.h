@@ -46,6 +46,9 @@ class OperationError : public Error {
 class Dependence {
  public:
   Dependence() = default;
+  ~Dependence() {
+    if (poisoned_.load(std::memory_order_acquire)) poisoned_objects_.fetch_sub(1);
+  }
   Dependence(const Dependence&) = delete;
   Dependence& operator=(const Dependence&) = delete;
 
@@ -54,6 +57,10 @@ class Dependence {
   FailurePtr failure(Seq reader = ~Seq{0}) const {
     return poisoned_.load(std::memory_order_acquire) ? find_failure(reader) : nullptr;
   }
+
+  /// False when no living object is poisoned, so that nobody needs to look at each. A relaxed read:
+  /// who runs after a failed instruction is ordered after its poison by the release of its successors.
+  static bool any_poisoned() { return poisoned_objects_.load(std::memory_order_relaxed) > 0; }
 
   /// Any thread. Of several failures the earliest stays, whichever is noticed first.
   void poison(const FailurePtr& failure);
@@ -70,6 +77,7 @@ class Dependence {
 
   std::atomic<bool> poisoned_{false};  // release-stored after failure_; false means failure_ is null
   FailurePtr failure_;                 // guarded by a mutex in dependence.cpp
+  static std::atomic<int64_t> poisoned_objects_;
 };
 
 }  // namespace ofl::vm

@@ -33,7 +33,7 @@ void VirtualMachine::host_wait(const char* reason, const std::function<bool()>& 
 }
 
 std::optional<Error> VirtualMachine::sleep_until(const std::function<bool()>& done, void* token) {
-  uint64_t retired = 0;
+  int64_t retired = 0;
   int64_t since = 0;
   for (;;) {
     {
@@ -46,9 +46,9 @@ std::optional<Error> VirtualMachine::sleep_until(const std::function<bool()>& do
   }
 }
 
-void VirtualMachine::watch_for_hang(uint64_t* retired, int64_t* since) {
+void VirtualMachine::watch_for_hang(int64_t* retired, int64_t* since) {
   const double timeout = options_.hang_timeout.load(std::memory_order_relaxed);
-  const uint64_t now_retired = retired_count();
+  const int64_t now_retired = retired_count();
   const int64_t now = now_ns();
   if (*since == 0 || now_retired != *retired) {
     *retired = now_retired;
@@ -94,6 +94,12 @@ bool VirtualMachine::help(Seq seq) {
 
 void VirtualMachine::wait(Seq seq, const char* reason) {
   if (!window_.in_flight(seq) || RunningScope::contains(seq) || help(seq)) return;
+  wait_for_worker(seq, reason);
+}
+
+/// Without helping: when the window is full its workers are busy, and a second runner only gets in
+/// their way.
+void VirtualMachine::wait_for_worker(Seq seq, const char* reason) {
   host_wait(reason, [this, seq] { return mark_waited(seq); });
 }
 
@@ -166,40 +172,43 @@ void VirtualMachine::synchronize(std::optional<Device> device) {
   throw OperationError(summary);
 }
 
+/// An instruction in flight (on `state`, or anywhere) that is about half as old as the oldest may be;
+/// 0 when there is none.
+Seq VirtualMachine::middle_in_flight(const DeviceState* state, int64_t span) {
+  std::lock_guard<std::mutex> lock(window_.issue_mutex());  // slots keep their headers meanwhile
+  const Seq last = window_.last_seq();
+  const auto counts = [&](Seq seq) {
+    return window_.in_flight(seq) &&
+           (!state || &window_.slot_of(seq).header.stream->state() == state);
+  };
+  const Seq oldest = last > window_.size() ? last - window_.size() : 0;
+  const Seq middle = last > static_cast<Seq>(span / 2) ? last - static_cast<Seq>(span / 2) : 0;
+  for (Seq seq = middle; seq <= last; ++seq) {
+    if (counts(seq)) return seq;
+  }
+  for (Seq seq = middle; seq > oldest; --seq) {
+    if (counts(seq)) return seq;
+  }
+  return 0;
+}
+
 void VirtualMachine::wait_for_room(DeviceState& state) {
   const int64_t most = options_.max_in_flight.load(std::memory_order_relaxed);
   const int64_t most_bytes = options_.max_bytes.load(std::memory_order_relaxed);
-  const int64_t slots = static_cast<int64_t>(window_.size());
-  const auto total_in_flight = [this] {
-    int64_t total = 0;
-    for (auto& type : states_) {
-      for (auto& entry : type) {
-        DeviceState* each = entry.load(std::memory_order_acquire);
-        if (!each) break;
-        total += each->in_flight.load(std::memory_order_seq_cst);
-      }
-    }
-    return total;
-  };
-  const auto below = [&](int64_t count, int64_t bytes, int64_t taken) {
-    return state.in_flight.load(std::memory_order_seq_cst) < count &&
-           state.bytes.load(std::memory_order_seq_cst) < bytes && total_in_flight() < taken;
-  };
   // A host function that issues must not wait for room that only its own end can make.
-  const bool nested = RunningScope::any();
-  if (nested ? total_in_flight() < slots : below(most, most_bytes, slots)) return;
-  watchers_.fetch_add(1, std::memory_order_seq_cst);
-  std::optional<Error> interrupt;
-  try {
-    host_wait("room in the window", [&] {
-      if (nested) return total_in_flight() < slots;
-      return below(std::max<int64_t>(1, most / 2), std::max<int64_t>(1, most_bytes / 2), slots);
-    });
-  } catch (const Error& error) {
-    interrupt = error;
+  if (RunningScope::any() || state.below(most, most_bytes)) return;
+  const int64_t low = std::max<int64_t>(1, most / 2);
+  const int64_t low_bytes = std::max<int64_t>(1, most_bytes / 2);
+  while (!state.below(low, low_bytes)) {
+    const Seq middle = middle_in_flight(&state, most);
+    if (middle == 0) return;  // all of it retired meanwhile
+    wait_for_worker(middle, "room in the window");
   }
-  watchers_.fetch_sub(1, std::memory_order_seq_cst);
-  if (interrupt) throw *interrupt;
+}
+
+void VirtualMachine::wait_for_slot() {
+  const Seq middle = middle_in_flight(nullptr, static_cast<int64_t>(window_.size()));
+  if (middle) wait_for_worker(middle, "room in the window");
 }
 
 bool VirtualMachine::others_running(const Slot& self) {
@@ -214,7 +223,7 @@ bool VirtualMachine::others_running(const Slot& self) {
 }
 
 bool VirtualMachine::wait_for_memory(LaunchContext& context) {
-  const uint64_t before = retired_count();
+  const int64_t before = retired_count();
   if (context.stream.policy().can_wait()) {
     context.queue.sync();
     while (context.stream.policy().poll()) {

@@ -8,8 +8,8 @@
 
 namespace ofl::vm {
 
-uint64_t VirtualMachine::retired_count() {
-  uint64_t total = 0;
+int64_t VirtualMachine::retired_count() {
+  int64_t total = 0;
   for (Stream* stream : streams()) total += stream->retired_count();
   return total;
 }
@@ -27,13 +27,14 @@ VirtualMachine::Stats VirtualMachine::stats() {
   }
   stats.host_waits = host_waits_.load(std::memory_order_relaxed);
   for (Stream* stream : streams()) {
-    stats.streams.push_back({stream->name(), stream->retired_count(), stream->policy().counters()});
-    stats.retired += stream->retired_count();
+    const auto retired = static_cast<uint64_t>(stream->retired_count());
+    stats.streams.push_back({stream->name(), retired, stream->policy().counters()});
+    stats.retired += retired;
   }
   stats.retired += stats.inlined;
   std::lock_guard<std::mutex> lock(setup_mutex_);
   for (auto& state : owned_states_) {
-    stats.in_flight += state->in_flight.load(std::memory_order_relaxed);
+    stats.in_flight += state->in_flight();
   }
   return stats;
 }

@@ -37,24 +37,30 @@ void Stream::dispatch(Slot* slot) {
   {
     std::lock_guard<std::mutex> lock(ready_mutex_);
     if (policy_->in_order()) successors = close_successors(slot, Milestone::dispatched);
-    (ready_tail_ ? ready_tail_->next : ready_head_) = slot;
+    if (ready_.load(std::memory_order_relaxed)) {
+      ready_tail_->next = slot;
+    } else {
+      ready_.store(slot, std::memory_order_seq_cst);
+    }
     ready_tail_ = slot;
-    ready_count_.fetch_add(1, std::memory_order_seq_cst);
   }
   release(successors, 0);
   worker_.wake();
 }
 
+// The list is taken as a whole, so that issuer and worker meet at its mutex once for many instructions.
+// taken_ is set before ready_ is emptied: has_ready() never misses what is between the two.
 bool Stream::run_next(double max_cost) {
-  Slot* slot;
-  {
+  Slot* slot = taken_.load(std::memory_order_relaxed);
+  if (!slot) {
+    if (!ready_.load(std::memory_order_relaxed)) return false;
     std::lock_guard<std::mutex> lock(ready_mutex_);
-    slot = ready_head_;
-    if (!slot || slot->header.cost > max_cost) return false;
-    ready_head_ = slot->next;
-    if (!ready_head_) ready_tail_ = nullptr;
-    ready_count_.fetch_sub(1, std::memory_order_seq_cst);
+    slot = ready_.load(std::memory_order_relaxed);
+    taken_.store(slot, std::memory_order_seq_cst);
+    ready_.store(nullptr, std::memory_order_seq_cst);
   }
+  if (slot->header.cost > max_cost) return false;
+  taken_.store(slot->next, std::memory_order_seq_cst);
   slot->state.store(SlotState::running, std::memory_order_relaxed);
   policy_->run(slot);
   return true;
@@ -100,16 +106,18 @@ void Stream::retire(Slot* slot, const FailurePtr& failure) {
     }
     if (failure->seq == slot->name()) machine_.note_failure(failure);
   }
-  const uint64_t bytes = slot->header.bytes;
+  const auto bytes = static_cast<int64_t>(slot->header.bytes);
   slot->header.type->retired(slot->body, failure);
   slot->failure.reset();
   slot->async_error.reset();
   slot->started.reset();
   slot->ended.reset();
   release(close_successors(slot, Milestone::done), 0);
-  retired_.store(retired_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   slot->state.store(SlotState::free, std::memory_order_relaxed);
-  machine_.finished(slot, state_, bytes);
+  retired_bytes_.store(retired_bytes_.load(std::memory_order_relaxed) + bytes,
+                       std::memory_order_seq_cst);
+  retired_.store(retired_.load(std::memory_order_relaxed) + 1, std::memory_order_seq_cst);
+  machine_.finished(slot);
 }
 
 }  // namespace ofl::vm

@@ -61,7 +61,9 @@ class Stream {
   /// Any thread: puts an instruction whose predecessors are where they must be into the queue, in
   /// order, and marks it dispatched. Wakes the worker.
   void dispatch(Slot* slot);
-  bool has_ready() const { return ready_count_.load(std::memory_order_seq_cst) > 0; }
+  bool has_ready() const {
+    return ready_.load(std::memory_order_seq_cst) || taken_.load(std::memory_order_seq_cst);
+  }
 
   std::mutex& baton() { return baton_; }
   /// With the baton: runs the next ready instruction; false when there is none or its cost is above
@@ -74,7 +76,9 @@ class Stream {
   /// With the baton: closes milestone `launched` and tells the body.
   void launched(Slot* slot);
 
-  uint64_t retired_count() const { return retired_.load(std::memory_order_relaxed); }
+  /// Any thread: instructions retired so far, and the bytes that they had pinned.
+  int64_t retired_count() const { return retired_.load(std::memory_order_seq_cst); }
+  int64_t retired_bytes() const { return retired_bytes_.load(std::memory_order_seq_cst); }
 
   /// In the child after fork, when nothing was in flight: forgets the dead thread.
   void after_fork_in_child() { worker_.after_fork_in_child(); }
@@ -91,14 +95,15 @@ class Stream {
   std::unique_ptr<ep::Stream> queue_;
   std::unique_ptr<StreamPolicy> policy_;
 
-  std::mutex ready_mutex_;      // guards the two ends; order in it is the order of dispatch
-  Slot* ready_head_ = nullptr;
+  std::mutex ready_mutex_;  // guards the two below; order in the list is the order of dispatch
+  std::atomic<Slot*> ready_{nullptr};  // first of the list; seq_cst against Worker::asleep_
   Slot* ready_tail_ = nullptr;
-  std::atomic<int64_t> ready_count_{0};  // queued and not yet taken; seq_cst against Worker::asleep_
 
   std::mutex baton_;  // held by the thread that runs this stream's instructions
+  std::atomic<Slot*> taken_{nullptr};  // taken off the list and not yet run; written with the baton
   std::atomic<std::thread::id> baton_owner_{};  // in naive mode; a thread only looks for itself
-  std::atomic<uint64_t> retired_{0};  // written with the baton
+  std::atomic<int64_t> retired_{0};        // written with the baton; seq_cst against watchers_
+  std::atomic<int64_t> retired_bytes_{0};  // the same
 
   Worker worker_;  // last: its thread ends before the rest goes
 };

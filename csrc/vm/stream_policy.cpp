@@ -14,6 +14,7 @@ constexpr uint64_t kLaunchesPerEvent = 32;
 /// The earliest failure among the objects that an instruction touches.
 FailurePtr operand_failure(Slot* slot) {
   FailurePtr earliest;
+  if (!Dependence::any_poisoned()) return earliest;
   for (const Operand& operand : slot->operands) {
     FailurePtr failure = operand.object->failure(slot->name());
     if (failure && (!earliest || failure->seq < earliest->seq)) earliest = failure;
@@ -140,9 +141,13 @@ void QueuePolicy::wait_for(const Edge& edge, Slot* slot) {
   }
 }
 
-ep::EventLease QueuePolicy::event_after(uint64_t position) {
-  std::optional<Recorded> recorded = recorded_after(position);
-  return recorded ? recorded->event : nullptr;
+ep::EventLease QueuePolicy::event_after(uint64_t position) noexcept {
+  try {
+    std::optional<Recorded> recorded = recorded_after(position);
+    return recorded ? recorded->event : nullptr;
+  } catch (const Error&) {
+    return nullptr;  // record() has waited for the whole queue
+  }
 }
 
 std::optional<QueuePolicy::Recorded> QueuePolicy::recorded_after(uint64_t position) {

@@ -74,8 +74,9 @@ class QueuePolicy final : public StreamPolicy {
   void drain() override;
   Counters counters() const override;
 
-  /// An event at or after `position` of this queue, or null when that part has finished. Any thread.
-  ep::EventLease event_after(uint64_t position);
+  /// An event at or after `position` of this queue, or null when that part has finished (also after
+  /// an event could not be had and the host waited instead). Any thread.
+  ep::EventLease event_after(uint64_t position) noexcept;
 
  private:
   struct Recorded {

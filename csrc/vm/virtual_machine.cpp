@@ -23,6 +23,35 @@ const InstructionType kBarrierType = {
 
 }  // namespace
 
+int64_t DeviceState::in_flight() const {
+  int64_t count = issued.load(std::memory_order_relaxed);
+  for (auto& entry : streams) {
+    if (Stream* stream = entry.load(std::memory_order_acquire)) count -= stream->retired_count();
+  }
+  return count;
+}
+
+int64_t DeviceState::bytes_in_flight() const {
+  int64_t bytes = issued_bytes.load(std::memory_order_relaxed);
+  for (auto& entry : streams) {
+    if (Stream* stream = entry.load(std::memory_order_acquire)) bytes -= stream->retired_bytes();
+  }
+  return bytes;
+}
+
+bool DeviceState::below(int64_t count, int64_t bytes) {
+  const int64_t now_issued = issued.load(std::memory_order_relaxed);
+  const int64_t now_bytes = issued_bytes.load(std::memory_order_relaxed);
+  if (now_issued - seen_retired.load(std::memory_order_relaxed) < count &&
+      now_bytes - seen_retired_bytes.load(std::memory_order_relaxed) < bytes) {
+    return true;
+  }
+  const int64_t left = in_flight(), left_bytes = bytes_in_flight();
+  seen_retired.store(now_issued - left, std::memory_order_relaxed);
+  seen_retired_bytes.store(now_bytes - left_bytes, std::memory_order_relaxed);
+  return left < count && left_bytes < bytes;
+}
+
 int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
              std::chrono::steady_clock::now().time_since_epoch())
@@ -96,8 +125,10 @@ Slot* VirtualMachine::enter(const Instruction& header, const Operand* operands, 
   slot->seq.store(seq, std::memory_order_release);
   window_.record(operands, count, seq);
   DeviceState& state = header.stream->state();
-  state.in_flight.fetch_add(1, std::memory_order_relaxed);
-  state.bytes.fetch_add(static_cast<int64_t>(header.bytes), std::memory_order_relaxed);
+  state.issued.store(state.issued.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  state.issued_bytes.store(state.issued_bytes.load(std::memory_order_relaxed) +
+                               static_cast<int64_t>(header.bytes),
+                           std::memory_order_relaxed);
   ++issued_;
   return slot;
 }
@@ -113,13 +144,17 @@ Seq VirtualMachine::issue_body(const Instruction& header, const Operand* operand
   if (observed) header.type->describe(body, &description);
   Slot* slot = nullptr;
   Seq seq = 0;
-  while (!slot) {
-    wait_for_room(header.stream->state());
-    std::lock_guard<std::mutex> lock(window_.issue_mutex());
-    SmallVector<Seq, 16> predecessors;
-    collect_predecessors(operands, count, &predecessors);
-    slot = enter(header, operands, count, body, construct, predecessors);
-    seq = window_.last_seq();
+  wait_for_room(header.stream->state());
+  for (;;) {
+    {
+      std::lock_guard<std::mutex> lock(window_.issue_mutex());
+      SmallVector<Seq, 16> predecessors;
+      collect_predecessors(operands, count, &predecessors);
+      slot = enter(header, operands, count, body, construct, predecessors);
+      seq = window_.last_seq();
+    }
+    if (slot) break;
+    wait_for_slot();
   }
   // acq_rel: pairs with the releases of the predecessors; the last one to get here dispatches.
   if (slot->pending.fetch_sub(1, std::memory_order_acq_rel) == 1) header.stream->dispatch(slot);
@@ -142,7 +177,7 @@ Seq VirtualMachine::issue_naive(const Instruction& header, const Operand* operan
         seq = window_.last_seq();
       }
     }
-    if (!slot && predecessors.empty()) wait_for_room(header.stream->state());
+    if (!slot && predecessors.empty()) wait_for_slot();
     for (Seq predecessor : predecessors) wait(predecessor, "naive mode");
   }
   void* token = hooks_->release();
@@ -162,13 +197,16 @@ void VirtualMachine::barrier(SiteId site) {
   }
   BarrierBody body;
   Slot* slot = nullptr;
-  while (!slot) {
-    wait_for_room(header.stream->state());
-    std::lock_guard<std::mutex> lock(window_.issue_mutex());
-    SmallVector<Seq, 16> predecessors;
-    collect_in_flight(nullptr, &predecessors);
-    slot = enter(header, nullptr, 0, &body, [](void*, void*) {}, predecessors);
-    if (slot) barrier_ = window_.last_seq();
+  for (;;) {
+    {
+      std::lock_guard<std::mutex> lock(window_.issue_mutex());
+      SmallVector<Seq, 16> predecessors;
+      collect_in_flight(nullptr, &predecessors);
+      slot = enter(header, nullptr, 0, &body, [](void*, void*) {}, predecessors);
+      if (slot) barrier_ = window_.last_seq();
+    }
+    if (slot) break;
+    wait_for_slot();
   }
   if (slot->pending.fetch_sub(1, std::memory_order_acq_rel) == 1) header.stream->dispatch(slot);
 }
@@ -183,11 +221,9 @@ void VirtualMachine::report_issue(const Instruction& header, Seq seq,
 // Retirement's last step. The exchange hands the slot to the next issuer and tells, in the same step,
 // whether a thread sleeps on it: a waiter sets kWaited by compare-exchange on the same word, so either
 // it is seen here or the waiter sees that the slot has moved on.
-// Watchers: the counts go down (seq_cst) before watchers_ is read; a watcher raises watchers_ (seq_cst)
+// Watchers: the stream counts the retirement (seq_cst) before watchers_ is read; a watcher raises watchers_ (seq_cst)
 // before it reads the counts. One of the two sees the other.
-void VirtualMachine::finished(Slot* slot, DeviceState& state, uint64_t bytes) {
-  state.bytes.fetch_sub(static_cast<int64_t>(bytes), std::memory_order_seq_cst);
-  state.in_flight.fetch_sub(1, std::memory_order_seq_cst);
+void VirtualMachine::finished(Slot* slot) {
   const Seq last = slot->seq.exchange(0, std::memory_order_seq_cst);
   if ((last & kWaited) || watchers_.load(std::memory_order_seq_cst) > 0) notify_all();
 }

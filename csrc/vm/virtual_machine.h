@@ -29,8 +29,19 @@ struct DeviceState {
   explicit DeviceState(ep::Device& device) : device(device) {}
   ep::Device& device;
   std::array<std::atomic<Stream*>, kStreamTypeCount> streams{};
-  std::atomic<int64_t> in_flight{0};  // instructions issued and not retired
-  std::atomic<int64_t> bytes{0};      // that they pin
+  // Written with the issue mutex. What is in flight is this less what the streams have retired: the
+  // two sides count in different places, so that neither waits for the other's cache line.
+  std::atomic<int64_t> issued{0};        // instructions
+  std::atomic<int64_t> issued_bytes{0};  // that they pin
+
+  // What had been retired when somebody last looked; enough to know that there is room.
+  std::atomic<int64_t> seen_retired{0};
+  std::atomic<int64_t> seen_retired_bytes{0};
+
+  int64_t in_flight() const;
+  int64_t bytes_in_flight() const;
+  /// Fewer than these are in flight.
+  bool below(int64_t count, int64_t bytes);
 };
 
 /// What a blocking call does about the lock of the layer above (the GIL). Called from any thread.
@@ -71,7 +82,7 @@ class VirtualMachine {
   using FindDevice = std::function<ep::Device&(Device)>;
   using FormatSite = std::function<std::string(SiteId)>;
 
-  explicit VirtualMachine(FindDevice find_device, size_t window_slots = 4096);
+  explicit VirtualMachine(FindDevice find_device, size_t window_slots = 2048);
   ~VirtualMachine();
 
   // --- set up, before the first instruction
@@ -124,7 +135,7 @@ class VirtualMachine {
   /// Set while nothing is in flight; the observer outlives its use.
   void set_observer(Observer* observer) { observer_.store(observer, std::memory_order_release); }
   void note_failure(const FailurePtr& failure);
-  void finished(Slot* slot, DeviceState& state, uint64_t bytes);
+  void finished(Slot* slot);
   bool urgent() const { return waiting_threads_.load(std::memory_order_seq_cst) > 0; }
 
   // --- reports
@@ -162,6 +173,9 @@ class VirtualMachine {
   void collect_predecessors(const Operand* operands, int count, SmallVector<Seq, 16>* out);
   void collect_in_flight(const DeviceState* state, SmallVector<Seq, 16>* out);
   void wait_for_room(DeviceState& state);
+  void wait_for_slot();
+  void wait_for_worker(Seq seq, const char* reason);
+  Seq middle_in_flight(const DeviceState* state, int64_t span);
   void report_issue(const Instruction& header, Seq seq, const Description& description,
                     int64_t begin);
 
@@ -171,8 +185,8 @@ class VirtualMachine {
   bool mark_waited(Seq seq);
   bool help(Seq seq);
   bool others_running(const Slot& self);
-  void watch_for_hang(uint64_t* retired, int64_t* since);
-  uint64_t retired_count();
+  void watch_for_hang(int64_t* retired, int64_t* since);
+  int64_t retired_count();
   std::vector<Stream*> streams();
   void notify_all();
 

@@ -20,9 +20,10 @@ Milestone required_milestone(const Stream& predecessor, const Stream& successor)
   return Milestone::done;
 }
 
-void add_unique(SmallVector<Seq, 16>* list, Seq seq) {
-  for (Seq known : *list) {
-    if (known == seq) return;
+/// Appends `seq` unless it is among the first `others` (what one object lists has no doubles).
+void add_unique(SmallVector<Seq, 16>* list, int others, Seq seq) {
+  for (int i = 0; i < others; ++i) {
+    if ((*list)[i] == seq) return;
   }
   list->push_back(seq);
 }
@@ -72,10 +73,11 @@ bool Window::ready(const Operand* operands, int count) const {
 void Window::predecessors(const Operand* operands, int count, SmallVector<Seq, 16>* out) const {
   for (int i = 0; i < count; ++i) {
     const Dependence& object = *operands[i].object;
-    if (in_flight(object.last_write_)) add_unique(out, object.last_write_);
+    const int others = out->size();
+    if (in_flight(object.last_write_)) add_unique(out, others, object.last_write_);
     if (operands[i].access == Access::read) continue;
     for (Seq read : object.reads_) {
-      if (in_flight(read)) add_unique(out, read);
+      if (in_flight(read)) add_unique(out, others, read);
     }
   }
 }

@@ -31,8 +31,8 @@ inline void relax() {
 
 }  // namespace
 
-// Sleeping without losing a wake-up: the waker makes work visible (W: ready_count_, seq_cst) and then
-// reads asleep_; the worker writes asleep_ (seq_cst) and then reads ready_count_. In the single total
+// Sleeping without losing a wake-up: the waker makes work visible (W: Stream::ready_, seq_cst) and then
+// reads asleep_; the worker writes asleep_ (seq_cst) and then reads ready_. In the single total
 // order one of the two reads comes last and sees the other's write. If the waker sees asleep_, it
 // passes through the mutex, so the worker is either before its last look or inside the wait.
 void Worker::wake() {

@@ -250,6 +250,8 @@ def _host_array(data: Any, dtype: Any) -> npt.NDArray[Any]:
         native = canonical(array.dtype, "tensor")
         if wanted is None or wanted == native:
             return array.astype(native, copy=False)
+        if native.kind == "c" and wanted.kind not in "cb":
+            raise TypeError(f"[tensor] cannot cast {native} to {wanted}; take the real part first")
         # From the numbers themselves where there are any: 300 does not fit in uint8, 2**53 + 1 does
         # not go through float64.
         with np.errstate(all="ignore"):

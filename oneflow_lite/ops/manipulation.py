@@ -194,20 +194,12 @@ def ravel(x: Any, /) -> Tensor:
 
 
 def _normalize_axes(axes: Axes, ndim: int, op: str) -> tuple[int, ...]:
-    """Return axes as numbers from 0.
-
-    Raises
-    ------
-    ValueError
-        For an axis out of range (``numpy.exceptions.AxisError``, an IndexError too) or given twice.
-    """
+    """Return axes as numbers from 0; IndexError out of range, ValueError for one given twice."""
     given = tuple(axes) if isinstance(axes, Sequence) else (axes,)
     normal = []
     for axis in map(operator.index, given):
         if not -ndim <= axis < ndim:
-            raise np.exceptions.AxisError(
-                f"[{op}] axis {axis} is out of range for {ndim} dimensions"
-            )
+            raise IndexError(f"[{op}] axis {axis} is out of bounds for {ndim} dimensions")
         normal.append(axis % ndim)
     if len(set(normal)) != len(normal):
         raise ValueError(f"[{op}] an axis is given twice: {given}")

@@ -163,7 +163,7 @@ class _Trace:
         # Streams come first, then the threads.
         by_kind = sorted(profile.lanes, key=lambda name: (profile.lanes[name] != "stream", name))
         self._tids = {name: tid for tid, name in enumerate(by_kind, 1)}
-        self._runs = {record.seq: record for record in profile.records if record.kind == "run"}
+        self._runs = {r.seq: r for r in profile.records if r.kind == "run" and r.seq}
         self._arrows = 0
         self.events = self._names()
         for record in profile.records:

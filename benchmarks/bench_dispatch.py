@@ -1,0 +1,119 @@
+"""What a small operation costs, against NumPy and, where installed, PyTorch, JAX and MLX.
+
+*Sustained* is a loop of operations that ends when the last has been executed. *Asleep* is a single
+operation whose value is looked at, 5 ms after the last work, when every worker sleeps.
+"""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+import oneflow_lite as flow
+from libraries import OURS, Library, installed
+from report import Report, arguments
+from timing import Contender, Effort, measure, statement
+
+SLEEP_SECONDS = 5e-3  # workers spin for some tens of microseconds, then sleep
+SIZE = 16
+
+
+@dataclass(frozen=True)
+class Case:
+    """A question: what is repeated; by module where it has another spelling (None: has none)."""
+
+    question: str
+    code: str
+    others: Mapping[str, str | None] = field(default_factory=dict)
+    now: float | None = None  # targets, in times of NumPy
+    goal: float | None = None
+    goal_torch: float | None = None
+
+
+# a, b: SIZE float32; c, d: one; r: the result, at first a. {look}: a + b as a NumPy array.
+SUSTAINED = (
+    Case("a + b", "r = a + b", now=1.3, goal=1.0, goal_torch=0.3),
+    Case("chain x = x + y", "r = r + b"),
+    Case("a * 2.0", "r = a * 2.0"),
+    Case("a += b", "r += b", {"jax": None}),
+    Case("a < b", "r = a < b"),
+    Case("a.sum()", "r = a.sum()"),
+    Case("a[3:7]", "r = a[3:7]"),
+    Case("(c + d).item()", "r = (c + d).item()"),
+    Case("(a + b).sum().item()", "r = (a + b).sum().item()"),
+    Case("(a + b).numpy()", "r = {look}"),
+)
+ASLEEP = (
+    Case("(c + d).item(), asleep", "r = (c + d).item()", now=5.0, goal=3.0),
+    Case("(a + b).numpy(), asleep", "r = {look}", goal=3.0),
+)
+
+
+def values(library: Library) -> dict[str, Any]:
+    """Return the local variables of the statements."""
+    a = np.linspace(0.5, 2.0, SIZE, dtype=np.float32)
+    b = np.full(SIZE, 1e-3, np.float32)
+    arrays = {"a": a, "b": b, "c": a[:1], "d": b[:1], "r": a}
+    names = {name: library.array(array) for name, array in arrays.items()}
+    return {**names, "np": np, "lib": library.module}
+
+
+def spelled(case: Case, library: Library) -> str | None:
+    code = case.others.get(library.module.__name__, case.code)
+    if code is None:
+        return None
+    code = code.format(look=library.numpy.format("(a + b)"))
+    return f"{code}; {library.each}" if library.each else code
+
+
+def sleep_first() -> None:
+    """Return when nothing is in flight and the workers have gone to sleep."""
+    flow.synchronize()
+    time.sleep(SLEEP_SECONDS)
+
+
+def contenders(case: Case, libraries: list[Library], asleep: bool) -> list[Contender]:
+    found = []
+    for library in libraries:
+        code = spelled(case, library)
+        if code is None:
+            continue
+        if asleep:
+            found.append(
+                statement(library.name, code, values(library), before=sleep_first, number=1)
+            )
+        else:
+            found.append(statement(library.name, code, values(library), finish=library.finish))
+    return found
+
+
+def run(report: Report, case: Case, libraries: list[Library], effort: Effort, asleep: bool) -> None:
+    measurement = measure(contenders(case, libraries, asleep), effort)
+    report.times(case.question, measurement, "NumPy")
+    if case.now or case.goal:
+        ratio = measurement.ratio(OURS.name, "NumPy")
+        report.claim(case.question, ratio, "x NumPy", now=case.now, goal=case.goal)
+    if case.goal_torch and "PyTorch" in measurement.names:
+        ratio = measurement.ratio(OURS.name, "PyTorch")
+        report.claim(case.question, ratio, "x PyTorch", goal=case.goal_torch)
+
+
+def main() -> None:
+    options = arguments(__doc__).parse_args()
+    libraries, missing = installed()
+    report = Report("bench_dispatch", {library.name: library.version for library in libraries})
+    if missing:
+        report.note(f"not installed, skipped: {', '.join(missing)}")
+    sustained = Effort(3, 1e-4) if options.quick else Effort(60, 3e-3)
+    asleep = Effort(3, 0) if options.quick else Effort(150, 0)
+    for case in SUSTAINED:
+        run(report, case, libraries, sustained, asleep=False)
+    for case in ASLEEP:
+        run(report, case, libraries, asleep, asleep=True)
+    report.finish(options.json)
+
+
+if __name__ == "__main__":
+    main()

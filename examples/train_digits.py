@@ -1,0 +1,184 @@
+"""Train a two-layer network on handwritten digits, with the gradients written out by hand.
+
+    python examples/train_digits.py                    # on the cpu
+    python examples/train_digits.py --device mock:0    # on a simulated device, with copies
+    ONEFLOW_LITE_MOCK=h2d=100MB/s,d2h=100MB/s python examples/train_digits.py --device mock:0
+
+The program is a plain loop. On a device with its own memory, each batch is copied while the one
+before it computes; nothing in the loop says so. Needs scikit-learn (for the 1797 digits) and tqdm:
+``pip install "oneflow_lite[examples]"``.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.datasets import load_digits
+from tqdm import tqdm
+
+import oneflow_lite as flow
+
+HIDDEN = 256
+CLASSES = 10
+LEARNING_RATE = 0.1
+MOMENTUM = 0.9
+TEST_IMAGES = 360
+
+Array = npt.NDArray[np.float32]
+Batch = tuple[flow.Tensor, flow.Tensor]  # images (n, 64), one-hot labels (n, 10)
+
+
+def load_data(rng: np.random.Generator) -> tuple[Array, Array, Array, Array]:
+    """Return training images and one-hot labels, then those of the test; pixels from 0 to 1."""
+    digits = load_digits()
+    order = rng.permutation(len(digits.data))
+    images = (digits.data[order] / 16).astype(np.float32)
+    labels = np.eye(CLASSES, dtype=np.float32)[digits.target[order]]
+    return images[TEST_IMAGES:], labels[TEST_IMAGES:], images[:TEST_IMAGES], labels[:TEST_IMAGES]
+
+
+def batches(
+    images: Array, labels: Array, size: int, device: str, rng: np.random.Generator
+) -> Iterator[Batch]:
+    """Yield shuffled batches; when one is yielded, the copy of the next has been issued."""
+    order = rng.permutation(len(images))
+    ready: Batch | None = None
+    for start in range(0, len(order), size):
+        rows = order[start : start + size]
+        following = (
+            flow.tensor(images[rows], device=device),
+            flow.tensor(labels[rows], device=device),
+        )
+        if ready is not None:
+            yield ready
+        ready = following
+    if ready is not None:
+        yield ready
+
+
+class Network:
+    """relu(x @ w1 + b1) @ w2 + b2, trained by gradient descent with momentum."""
+
+    def __init__(self, pixels: int, device: str, rng: np.random.Generator) -> None:
+        self.weights: dict[str, flow.Tensor] = {}
+        for name, shape in {
+            "w1": (pixels, HIDDEN),
+            "b1": (HIDDEN,),
+            "w2": (HIDDEN, CLASSES),
+            "b2": (CLASSES,),
+        }.items():
+            scale = np.sqrt(2 / shape[0]) if len(shape) == 2 else 0.0
+            start = (rng.normal(size=shape) * scale).astype(np.float32)
+            self.weights[name] = flow.tensor(start, device=device)
+        self.velocity = {name: flow.zeros_like(w) for name, w in self.weights.items()}
+
+    def forward(self, x: flow.Tensor) -> tuple[flow.Tensor, flow.Tensor]:
+        """Return the hidden layer and the scores of the classes."""
+        w = self.weights
+        hidden = flow.maximum(x @ w["w1"] + w["b1"], 0)
+        return hidden, hidden @ w["w2"] + w["b2"]
+
+    def step(self, x: flow.Tensor, target: flow.Tensor) -> flow.Tensor:
+        """Make one step down the gradient; return the cross-entropy before it, as a 0-d tensor."""
+        hidden, scores = self.forward(x)
+        exponents = flow.exp(scores - scores.max(axis=1, keepdims=True))
+        softmax = exponents / exponents.sum(axis=1, keepdims=True)
+        loss = -flow.log((softmax * target).sum(axis=1) + 1e-12).mean()
+
+        d_scores = (softmax - target) / len(x)
+        d_hidden = (d_scores @ self.weights["w2"].T) * (hidden > 0)
+        gradients = {
+            "w1": x.T @ d_hidden,
+            "b1": d_hidden.sum(axis=0),
+            "w2": hidden.T @ d_scores,
+            "b2": d_scores.sum(axis=0),
+        }
+        for name, gradient in gradients.items():
+            self.velocity[name] *= MOMENTUM
+            self.velocity[name] -= LEARNING_RATE * gradient
+            self.weights[name] += self.velocity[name]
+        return loss
+
+    def accuracy(self, x: flow.Tensor, target: flow.Tensor) -> float:
+        """Return the part of the images whose largest score is that of the right class."""
+        _, scores = self.forward(x)
+        right = scores.argmax(axis=1) == target.argmax(axis=1)
+        return right.astype(flow.float32).mean().item()
+
+
+def report_copies(recording: flow.profiler.Profile, device: str) -> str:
+    """Say how much of the time of the copies was hidden behind compute."""
+    names = [f"{flow.Device(device)} {kind}" for kind in ("h2d", "d2h")]
+    copies = [name for name in names if name in recording.lanes]
+    if not copies:
+        return f"none: {device} computes in the memory of the host, there is nothing to hide"
+    hidden = recording.hidden_fraction(copies, f"{flow.Device(device)} compute")
+    text = f"{recording.busy(*copies) / 1e6:.2f} ms in the last epoch, {hidden:.0%} of it hidden"
+    if flow.Device(device).type == "mock" and not flow.flags.mock:
+        text += (
+            "\n          (as fast as memcpy; ONEFLOW_LITE_MOCK=h2d=100MB/s simulates a slow link)"
+        )
+    return text
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Train a two-layer network on handwritten digits.")
+    parser.add_argument("--device", default="cpu", help="cpu, mock:0 or cuda:0 (default: cpu)")
+    parser.add_argument("--epochs", type=int, default=20, help="default: 20")
+    parser.add_argument("--batch", type=int, default=64, help="images in a batch (default: 64)")
+    parser.add_argument("--seed", type=int, default=0, help="default: 0")
+    parser.add_argument("--save-weights", metavar="FILE.npz", help="where the weights go")
+    arguments = parser.parse_args()
+    if arguments.epochs < 1 or arguments.batch < 1:
+        parser.error("--epochs and --batch must be at least 1")
+    return arguments
+
+
+def main() -> int:
+    arguments = parse_arguments()
+    device = arguments.device
+    rng = np.random.default_rng(arguments.seed)
+    images, labels, test_images, test_labels = load_data(rng)
+    try:
+        network = Network(images.shape[1], device, rng)
+    except ValueError as error:  # there is no such device
+        print(error, file=sys.stderr)
+        return 2
+
+    losses: list[flow.Tensor] = []
+
+    def train(epochs: int) -> None:
+        for _ in range(epochs):
+            for x, target in batches(images, labels, arguments.batch, device, rng):
+                losses.append(network.step(x, target).cpu())  # does not wait
+                progress.update()
+                if len(losses) % 50 == 0:
+                    progress.set_postfix(loss=f"{losses[-50].item():.3f}")  # ready by now
+
+    steps = -(-len(images) // arguments.batch)
+    with tqdm(total=arguments.epochs * steps, unit="step", disable=None) as progress:
+        began = time.perf_counter()
+        train(arguments.epochs - 1)
+        flow.synchronize()  # so that the recording of the last epoch holds all of its work, only
+        with flow.profiler.profile() as recording:
+            train(1)
+        seconds = time.perf_counter() - began
+
+    test = flow.tensor(test_images, device=device), flow.tensor(test_labels, device=device)
+    last = np.mean([loss.item() for loss in losses[-steps:]])
+    speed = arguments.epochs * len(images) / seconds
+    print(f"device    {device}")
+    print(f"loss      {losses[0].item():.3f} at first, {last:.4f} in the last epoch")
+    print(f"accuracy  {network.accuracy(*test):.4f} on {len(test_images)} test images")
+    print(f"speed     {speed:,.0f} images/s ({len(losses)} steps in {seconds:.2f} s)")
+    print(f"copies    {report_copies(recording, device)}")
+    if arguments.save_weights:
+        np.savez(arguments.save_weights, **{name: w.numpy() for name, w in network.weights.items()})
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
