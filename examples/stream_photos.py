@@ -2,11 +2,14 @@
 
     python examples/stream_photos.py                             # on the cpu
     python examples/stream_photos.py --device mock:0             # on a simulated device
-    ONEFLOW_LITE_MOCK=h2d=20MB/s,d2h=20MB/s,compute=800M/s python examples/stream_photos.py --device mock:0
+
+    # a slow simulated device: copy in, compute and copy out take some 40 ms a frame each
+    export ONEFLOW_LITE_MOCK=h2d=20MB/s,d2h=20MB/s,compute=800M/s
+    python examples/stream_photos.py --device mock:0
 
 A camera pans over scikit-learn's two sample photographs. Each frame is copied to the device, tone
 mapped and copied back by a plain loop; on a device with its own memory, the three overlap. Needs
-scikit-learn and Pillow: ``pip install "oneflow_lite[examples]"``.
+scikit-learn and Pillow: ``pip install -e ".[examples]"``.
 """
 
 import argparse
@@ -77,7 +80,7 @@ def report_overlap(recording: flow.profiler.Profile, device: str) -> str:
     """Say how busy each stream of the device was, and when they ran at the same time."""
     lanes = [f"{flow.Device(device)} {stage}" for stage in STAGES]
     if not set(lanes) <= set(recording.lanes):
-        return f"copies   none: {device} computes in the memory of the host"
+        return f"copies   none to hide: {device} computes in host memory"
     busy = [recording.busy(lane) for lane in lanes]
     span = recording.intervals(*lanes)
     total = span[-1][1] - span[0][0]
@@ -88,7 +91,7 @@ def report_overlap(recording: flow.profiler.Profile, device: str) -> str:
         f"overlap  {hidden:.0%} of the time of the copies was hidden behind compute"
     )
     if flow.Device(device).type == "mock" and not flow.flags.mock:
-        text += "\n         (ONEFLOW_LITE_MOCK=h2d=20MB/s,d2h=20MB/s simulates a slow link)"
+        text += "\n         (copies at the speed of memcpy; ONEFLOW_LITE_MOCK can make the device slower)"
     return text
 
 

@@ -170,6 +170,11 @@ def test_times_for_fills_the_sample(timing: ModuleType) -> None:
     assert timing.times_for(lambda times: 5.0 * times, 1.0) == 1
 
 
+def test_times_for_forgives_a_disturbance(timing: ModuleType) -> None:
+    disturbance = iter([10.0])
+    assert timing.times_for(lambda times: 0.001 * times + next(disturbance, 0.0), 1.0) == 1000
+
+
 def test_processes_take_turns(timing: ModuleType, tmp_path: Path) -> None:
     log = tmp_path / "log"
     code = "import sys; open(sys.argv[1], 'a').write(sys.argv[2]); print('noise'); print(1.5)"

@@ -302,7 +302,7 @@ def test_out(device: flow.Device) -> None:
     same(np.array([[18, 8, 2], [18, 8, 2]], "f4"), out)
     with pytest.raises(TypeError, match=r"\[add\].*float64.*int32"):
         flow.add(x, x, out=flow.zeros(3, dtype="int32", device=device))
-    with pytest.raises(TypeError, match=r"\[add\] out must be a tensor, got ndarray"):
+    with pytest.raises(TypeError, match=r"\[add\] out must be a tensor, got numpy.ndarray"):
         flow.add(x, x, out=np.zeros(3))
 
 

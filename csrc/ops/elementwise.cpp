@@ -202,8 +202,9 @@ bool is_empty(const Iteration& iteration) {
 
 void elementwise_kernel(const KernelArgs& args) {
   if (is_empty(args.iteration)) return;
-  if (args.op->checks_exponent && any_negative(args, 1)) {
-    throw Error(ErrorKind::value, "Integers to negative integer powers are not allowed.");
+  if (args.op->checks_exponent && is_integer(args.resolution->in[1]) && any_negative(args, 1)) {
+    fail(ErrorKind::value, "[", args.op->name,
+         "] integers to negative integer powers are not allowed");
   }
   bool buffered[kMaxOperands];
   const bool any_buffered = mark_buffered(args, buffered);

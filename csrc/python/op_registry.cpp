@@ -47,7 +47,7 @@ bool find_loop(PyUFuncObject* ufunc, const DType* dtypes, ops::Resolution* out) 
     bool same = true;
     for (int k = 0; same && k < ufunc->nargs; ++k) {
       PyArray_Descr* descr = PyArray_DescrFromType(ufunc->types[i * ufunc->nargs + k]);
-      same = descr == descr_of(dtypes[k]);
+      same = descr && PyArray_EquivTypes(descr, descr_of(dtypes[k]));  // long and long long
       Py_XDECREF(descr);
     }
     if (!same) continue;

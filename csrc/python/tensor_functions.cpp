@@ -67,7 +67,7 @@ py::object astype(const py::object& x, const py::object& dtype, bool copy) {
 py::object reshaped(const py::object& x, const py::object& shape, const py::object& copy) {
   const Tensor& tensor = tensor_arg(x, "reshape");
   const Dims dims = resolve_shape(tensor, parse_dims(shape.ptr(), "reshape"));
-  const bool must_copy = !copy.is_none() && copy.cast<bool>();
+  const bool must_copy = !copy.is_none() && PyObject_IsTrue(copy.ptr()) == 1;
   const std::optional<Tensor> view = must_copy ? std::nullopt : reshape_view(tensor, dims);
   if (view) return wrapped(Tensor(*view));
   if (!copy.is_none() && !must_copy) {
@@ -169,8 +169,14 @@ py::object reduced(const py::object& op, const py::object& x, const py::object& 
 py::object arg_reduced(const py::object& x, const py::object& axis, bool keepdims, bool minimum) {
   const char* name = minimum ? "argmin" : "argmax";
   const Tensor& tensor = tensor_arg(x, name);
-  const int normal =
-      axis.is_none() ? -1 : normalize_axis(axis.cast<int64_t>(), tensor.ndim(), name);
+  int normal = -1;
+  if (!axis.is_none()) {
+    if (!PyIndex_Check(axis.ptr())) {
+      fail(ErrorKind::type, "[", name, "] expected an integer axis, got ",
+           Py_TYPE(axis.ptr())->tp_name);
+    }
+    normal = normalize_axis(parse_dims(axis.ptr(), name)[0], tensor.ndim(), name);
+  }
   return wrapped(arg_reduce(issuer(), name, tensor, normal, keepdims, minimum));
 }
 

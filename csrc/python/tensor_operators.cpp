@@ -28,24 +28,27 @@ PyObject* unary(PyObject* a) {
   return guarded<PyObject*>(nullptr, [&] { return call_op(op_of(slot), &a, 1, true); });
 }
 
-/// NumPy computes some powers by simpler loops, which round differently from pow.
+/// NumPy computes some powers by simpler loops, which round differently from pow: which one for this
+/// kind of base and a Python number as exponent, or null.
 const char* power_shortcut(PyObject* base, PyObject* exponent) {
   if (!is_tensor(base)) return nullptr;
   const DTypeKind kind = info(tensor_of(base).dtype).kind;
   const bool inexact = kind == DTypeKind::floating || kind == DTypeKind::complex;
+  const bool float_exponent = PyFloat_CheckExact(exponent);
   double value;
-  if (PyFloat_CheckExact(exponent) && inexact) {
+  if (float_exponent && inexact) {
     value = PyFloat_AS_DOUBLE(exponent);
-  } else if (PyLong_CheckExact(exponent) && kind != DTypeKind::boolean) {
+  } else if (PyLong_CheckExact(exponent)) {
     int overflow;
     value = static_cast<double>(PyLong_AsLongLongAndOverflow(exponent, &overflow));
     if (overflow) return nullptr;
   } else {
     return nullptr;
   }
-  if (value == 2.0) return "square";
+  const bool general = float_exponent && kind == DTypeKind::complex;
+  if (value == 2.0) return general ? nullptr : "square";
   if (!inexact) return nullptr;
-  if (value == -1.0) return "reciprocal";
+  if (value == -1.0) return general ? nullptr : "reciprocal";
   if (value == 0.5) return "sqrt";
   return value == 1.0 ? "positive" : nullptr;
 }

@@ -1,4 +1,7 @@
 // Elementwise calls, copies, casts, fills, where: everything that iterates over one broadcast shape.
+#include <algorithm>
+#include <cstdlib>
+
 #include "tensor/submit.h"
 
 namespace ofl {
@@ -58,6 +61,55 @@ const Tensor* first_tensor(const char* name, const Input* inputs, int count) {
   return first;
 }
 
+/// True when axis `a` should be outside axis `b`: its strides are larger in the first input that steps
+/// along both. nullopt: no input does.
+std::optional<bool> outside(const Dims* strides, int count, int a, int b) {
+  std::optional<bool> answer;
+  for (int k = 0; k < count; ++k) {
+    if (strides[k].empty() || strides[k][a] == 0 || strides[k][b] == 0) continue;
+    if (std::abs(strides[k][b]) <= std::abs(strides[k][a])) return true;
+    if (!answer) answer = false;
+  }
+  return answer;
+}
+
+/// A new tensor laid out like the inputs, as NumPy's order "K" has it: loops whose rounding depends on
+/// strides then see the strides that they see in NumPy.
+Tensor make_like(const Input* inputs, int count, const Dims& shape, DType dtype, vm::DeviceState& state,
+                 vm::SiteId site) {
+  Tensor result = make_tensor(state, dtype, shape, site);
+  Dims strides[ops::kMaxInputs];
+  bool row_major = true;
+  for (int k = 0; k < count; ++k) {
+    const Tensor* tensor = inputs[k].tensor;
+    if (!tensor || (tensor->shape == shape && tensor->contiguous())) continue;
+    row_major = false;
+  }
+  if (row_major) return result;
+  for (int k = 0; k < count; ++k) {
+    const Tensor* tensor = inputs[k].tensor;
+    if (tensor) strides[k] = broadcast_strides(tensor->shape, tensor->strides, shape, "layout");
+  }
+  SmallVector<int, 4> order;  // of the axes, innermost first; insertion sort, stable
+  for (int axis = shape.size() - 1; axis >= 0; --axis) {
+    int place = order.size();
+    for (int i = order.size() - 1; i >= 0; --i) {
+      const std::optional<bool> sorted = outside(strides, count, axis, order[i]);
+      if (!sorted) continue;
+      if (*sorted) break;
+      place = i;
+    }
+    order.push_back(axis);
+    for (int i = order.size() - 1; i > place; --i) std::swap(order[i], order[i - 1]);
+  }
+  auto stride = static_cast<int64_t>(size_of(dtype));
+  for (int axis : order) {
+    result.strides[axis] = stride;
+    stride *= std::max<int64_t>(shape[axis], 1);
+  }
+  return result;
+}
+
 /// One input, one output of the same shape (the input broadcasts).
 void submit_copy(const Issuer& issuer, const char* name, const Tensor& source, const Tensor& target,
                  size_t new_bytes) {
@@ -96,7 +148,7 @@ Tensor elementwise(const Issuer& issuer, const ops::OpDef& op, const ops::Resolu
     require_writable(name, *out);
     result = *out;
   } else {
-    result = make_tensor(first->storage->state(), resolution.out, shape, issuer.site);
+    result = make_like(inputs, op.nin, shape, resolution.out, first->storage->state(), issuer.site);
     plan.new_bytes = result.storage->bytes();
   }
   for (int k = 0; k < op.nin; ++k) {

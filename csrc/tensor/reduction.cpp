@@ -93,6 +93,7 @@ Tensor reduce(const Issuer& issuer, const ops::OpDef& op, const ops::Resolution&
   plan.set_operand(0, &x);
   plan.set_operand(1, &result);
   plan.new_bytes = result.storage->bytes();
+  if (result.size() == 0) return empty(issuer, result.device(), result.dtype, result.shape);
   plan_reduction(plan, x, result, reduced);
   submit(issuer, plan);
   return result;
@@ -113,6 +114,7 @@ Tensor arg_reduce(const Issuer& issuer, const char* name, const Tensor& x, int a
   plan.set_operand(0, &x);
   plan.set_operand(1, &result);
   plan.new_bytes = result.storage->bytes();
+  if (result.size() == 0) return empty(issuer, result.device(), result.dtype, result.shape);
   plan_reduction(plan, x, result, reduced);
   submit(issuer, plan);
   return result;

@@ -1,5 +1,7 @@
 #include "tensor/submit.h"
 
+#include "ep/caching_allocator.h"
+
 namespace ofl {
 
 namespace {
@@ -56,6 +58,9 @@ bool run_inline(const Issuer& issuer, KernelPlan& plan, const vm::Operand* opera
                                            : reinterpret_cast<char*>(&plan.call.args.scalars[i]);
     }
     plan.call.args.kernel(plan.call.args);
+  } catch (const ep::CapacityError&) {
+    here.decline();  // as an instruction it waits for what others give back
+    return false;
   } catch (const Error& error) {
     auto failure = std::make_shared<const vm::Failure>(
         vm::Failure{error.kind(), error.what(), plan.name, issuer.site, here.seq(),

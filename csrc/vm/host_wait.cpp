@@ -93,7 +93,11 @@ bool VirtualMachine::help(Seq seq) {
 }
 
 void VirtualMachine::wait(Seq seq, const char* reason) {
-  if (!window_.in_flight(seq) || RunningScope::contains(seq) || help(seq)) return;
+  if (!window_.in_flight(seq)) return;
+  if (RunningScope::contains(seq)) {
+    fail(ErrorKind::runtime, "[", reason, "] a host function cannot wait for itself");
+  }
+  if (help(seq)) return;
   wait_for_worker(seq, reason);
 }
 
@@ -125,7 +129,7 @@ void VirtualMachine::wait_for_access(const Dependence& object, const char* reaso
 
 bool VirtualMachine::is_ready(const Dependence& object) {
   std::lock_guard<std::mutex> lock(window_.issue_mutex());
-  return !window_.in_flight(object.last_write_) || RunningScope::contains(object.last_write_);
+  return !window_.in_flight(object.last_write_);
 }
 
 /// With the issue mutex.
@@ -138,7 +142,11 @@ void VirtualMachine::collect_in_flight(const DeviceState* state, SmallVector<Seq
 }
 
 void VirtualMachine::drain(std::optional<Device> device) {
+  if (RunningScope::any()) {
+    fail(ErrorKind::runtime, "[synchronize] called inside a host function, which is in flight itself");
+  }
   DeviceState* state = device ? &this->state(*device) : nullptr;
+  if ((state ? state->in_flight() : total_in_flight()) == 0) return;
   SmallVector<Seq, 16> in_flight;
   {
     std::lock_guard<std::mutex> lock(window_.issue_mutex());
@@ -172,24 +180,32 @@ void VirtualMachine::synchronize(std::optional<Device> device) {
   throw OperationError(summary);
 }
 
-/// An instruction in flight (on `state`, or anywhere) that is about half as old as the oldest may be;
-/// 0 when there is none.
+int64_t VirtualMachine::total_in_flight() const {
+  int64_t total = 0;
+  for (auto& type : states_) {
+    for (auto& entry : type) {
+      const DeviceState* state = entry.load(std::memory_order_acquire);
+      if (state) total += state->in_flight();
+    }
+  }
+  return total;
+}
+
+/// Of what is in flight (on `state`, or anywhere) the oldest in the younger half of a window of `span`,
+/// else the youngest of the rest; 0 when there is nothing. Slots are looked at one by one: the number
+/// of a slow instruction may be older than the ring is long.
 Seq VirtualMachine::middle_in_flight(const DeviceState* state, int64_t span) {
-  std::lock_guard<std::mutex> lock(window_.issue_mutex());  // slots keep their headers meanwhile
+  SmallVector<Seq, 16> in_flight;
+  std::lock_guard<std::mutex> lock(window_.issue_mutex());
+  collect_in_flight(state, &in_flight);
   const Seq last = window_.last_seq();
-  const auto counts = [&](Seq seq) {
-    return window_.in_flight(seq) &&
-           (!state || &window_.slot_of(seq).header.stream->state() == state);
-  };
-  const Seq oldest = last > window_.size() ? last - window_.size() : 0;
   const Seq middle = last > static_cast<Seq>(span / 2) ? last - static_cast<Seq>(span / 2) : 0;
-  for (Seq seq = middle; seq <= last; ++seq) {
-    if (counts(seq)) return seq;
+  Seq above = 0, below = 0;
+  for (Seq seq : in_flight) {
+    if (seq >= middle && (above == 0 || seq < above)) above = seq;
+    if (seq < middle) below = std::max(below, seq);
   }
-  for (Seq seq = middle; seq > oldest; --seq) {
-    if (counts(seq)) return seq;
-  }
-  return 0;
+  return above ? above : below;
 }
 
 void VirtualMachine::wait_for_room(DeviceState& state) {
@@ -211,7 +227,11 @@ void VirtualMachine::wait_for_slot() {
   if (middle) wait_for_worker(middle, "room in the window");
 }
 
+/// Something that may give memory back is running, or is ready on a stream whose runner is not starved.
 bool VirtualMachine::others_running(const Slot& self) {
+  for (Stream* stream : streams()) {
+    if (stream->has_ready() && !stream->starved()) return true;
+  }
   for (size_t i = 0; i < window_.size(); ++i) {
     Slot& slot = window_.slot_at(i);
     if (&slot == &self || slot.seq.load(std::memory_order_acquire) == 0) continue;
@@ -225,13 +245,15 @@ bool VirtualMachine::others_running(const Slot& self) {
 bool VirtualMachine::wait_for_memory(LaunchContext& context) {
   const int64_t before = retired_count();
   if (context.stream.policy().can_wait()) {
+    context.stream.policy().poll(true);  // the events that the sync will complete
     context.queue.sync();
-    while (context.stream.policy().poll()) {
+    while (context.stream.policy().poll(true)) {
     }
     if (retired_count() != before) return true;
   }
   watchers_.fetch_add(1, std::memory_order_seq_cst);
   context.slot.starved.store(true, std::memory_order_seq_cst);
+  context.stream.set_starved(true);
   notify_all();  // others that starve see one runner less
   bool retired = false;
   {
@@ -241,6 +263,7 @@ bool VirtualMachine::wait_for_memory(LaunchContext& context) {
       return retired || !others_running(context.slot);
     });
   }
+  context.stream.set_starved(false);
   context.slot.starved.store(false, std::memory_order_seq_cst);
   watchers_.fetch_sub(1, std::memory_order_seq_cst);
   return retired;

@@ -113,6 +113,13 @@ struct alignas(64) Slot {
 
   alignas(64) std::byte body[kBodyBytes];
 
+  /// `failure` is the value of everything that it writes.
+  friend void poison_results(Slot* slot, const FailurePtr& failure) {
+    for (const Operand& operand : slot->operands) {
+      if (operand.access == Access::write) operand.object->poison(failure);
+    }
+  }
+
   Seq name() const { return seq.load(std::memory_order_relaxed) & ~kWaited; }
   Edge& edge(int i) { return i < 3 ? inline_edges[i] : more_edges[i - 3]; }
 };

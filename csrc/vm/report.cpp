@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "ep/caching_allocator.h"
+#include "ep/staging_pool.h"
 #include "vm/virtual_machine.h"
 
 namespace ofl::vm {
@@ -75,11 +76,13 @@ void VirtualMachine::before_fork() {
   for (auto& state : owned_states_) {
     state->device.allocator().mutex().lock();
     state->device.events().mutex().lock();
+    state->device.staging().mutex().lock();
   }
 }
 
 void VirtualMachine::after_fork_in_parent() {
   for (auto& state : owned_states_) {
+    state->device.staging().mutex().unlock();
     state->device.events().mutex().unlock();
     state->device.allocator().mutex().unlock();
   }

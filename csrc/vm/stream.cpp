@@ -28,9 +28,11 @@ Stream::Stream(VirtualMachine& machine, DeviceState& state, StreamType type, int
 
 Stream::~Stream() { worker_.stop(); }
 
+void Stream::dispatch(Slot* slot) { release(enqueue(slot), 0); }
+
 // The list is closed and the slot queued in one critical section, so that an issuer who finds the list
 // closed and queues its own instruction behind (which needs ready_mutex_) comes after this one.
-void Stream::dispatch(Slot* slot) {
+Edge* Stream::enqueue(Slot* slot) {
   Edge* successors = nullptr;
   slot->next = nullptr;
   slot->state.store(SlotState::ready, std::memory_order_relaxed);
@@ -44,8 +46,8 @@ void Stream::dispatch(Slot* slot) {
     }
     ready_tail_ = slot;
   }
-  release(successors, 0);
   worker_.wake();
+  return successors;
 }
 
 // The list is taken as a whole, so that issuer and worker meet at its mutex once for many instructions.
@@ -80,6 +82,7 @@ void Stream::run_in_caller(Slot* slot) {
   baton_owner_.store(outer, std::memory_order_relaxed);
 }
 
+// A loop and not a recursion: chains of dispatched instructions can be as long as the window.
 void Stream::release(Edge* edges, uint64_t position) {
   while (edges) {
     Edge* edge = edges;
@@ -87,9 +90,13 @@ void Stream::release(Edge* edges, uint64_t position) {
     edges = edge->next;  // before the successor can run and move on
     edge->position = position;
     // acq_rel: the last of the predecessors to get here sees what all of them wrote.
-    if (successor->pending.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-      successor->header.stream->dispatch(successor);
-    }
+    if (successor->pending.fetch_sub(1, std::memory_order_acq_rel) != 1) continue;
+    Edge* more = successor->header.stream->enqueue(successor);
+    if (!more) continue;
+    Edge* last = more;  // their position is of no interest: they wait for the dispatch only
+    while (last->next) last = last->next;
+    last->next = edges;
+    edges = more;
   }
 }
 
@@ -101,9 +108,7 @@ void Stream::launched(Slot* slot) {
 
 void Stream::retire(Slot* slot, const FailurePtr& failure) {
   if (failure) {
-    for (const Operand& operand : slot->operands) {
-      if (operand.access == Access::write) operand.object->poison(failure);
-    }
+    poison_results(slot, failure);
     if (failure->seq == slot->name()) machine_.note_failure(failure);
   }
   const auto bytes = static_cast<int64_t>(slot->header.bytes);

@@ -76,6 +76,10 @@ class Stream {
   /// With the baton: closes milestone `launched` and tells the body.
   void launched(Slot* slot);
 
+  /// Its runner waits for memory. Any thread reads.
+  bool starved() const { return starved_.load(std::memory_order_seq_cst); }
+  void set_starved(bool starved) { starved_.store(starved, std::memory_order_seq_cst); }
+
   /// Any thread: instructions retired so far, and the bytes that they had pinned.
   int64_t retired_count() const { return retired_.load(std::memory_order_seq_cst); }
   int64_t retired_bytes() const { return retired_bytes_.load(std::memory_order_seq_cst); }
@@ -84,7 +88,8 @@ class Stream {
   void after_fork_in_child() { worker_.after_fork_in_child(); }
 
  private:
-  void release(Edge* edges, uint64_t position);
+  Edge* enqueue(Slot* slot);
+  static void release(Edge* edges, uint64_t position);
 
   VirtualMachine& machine_;
   DeviceState& state_;
@@ -102,6 +107,7 @@ class Stream {
   std::mutex baton_;  // held by the thread that runs this stream's instructions
   std::atomic<Slot*> taken_{nullptr};  // taken off the list and not yet run; written with the baton
   std::atomic<std::thread::id> baton_owner_{};  // in naive mode; a thread only looks for itself
+  std::atomic<bool> starved_{false};
   std::atomic<int64_t> retired_{0};        // written with the baton; seq_cst against watchers_
   std::atomic<int64_t> retired_bytes_{0};  // the same
 

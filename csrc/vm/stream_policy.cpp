@@ -73,6 +73,8 @@ QueuePolicy::QueuePolicy(Stream& stream) : stream_(stream) {}
 void QueuePolicy::run(Slot* slot) {
   slot->failure = operand_failure(slot);
   if (!slot->failure) slot->failure = attempt(slot, [&] { launch(slot); });
+  // Before any successor is released: it must not touch what was never made.
+  if (slot->failure) poison_results(slot, slot->failure);
   FailurePtr record_failure;
   {
     std::unique_lock<std::mutex> lock(queue_mutex_);
@@ -176,17 +178,21 @@ void QueuePolicy::record(const std::unique_lock<std::mutex>&) {
   }
 }
 
-bool QueuePolicy::poll() {
+/// An event behind the last launch, unless there is one.
+void QueuePolicy::close_queue(std::unique_lock<std::mutex>& lock) {
+  const uint64_t covered = recorded_.empty() ? completed_ : recorded_.back().position;
+  if (covered == position_) return;
+  Slot* last = launched_.back();
+  FailurePtr failure = attempt(last, [&] { record(lock); });
+  if (failure && !last->failure) last->failure = failure;
+}
+
+bool QueuePolicy::poll(bool close) {
   if (launched_.empty()) return false;
   uint64_t completed;
   {
     std::unique_lock<std::mutex> lock(queue_mutex_);
-    const uint64_t covered = recorded_.empty() ? completed_ : recorded_.back().position;
-    if (covered < position_ && !stream_.has_ready()) {
-      Slot* last = launched_.back();
-      FailurePtr failure = attempt(last, [&] { record(lock); });
-      if (failure && !last->failure) last->failure = failure;
-    }
+    if (close) close_queue(lock);
     while (!recorded_.empty() && recorded_.front().event->done()) {
       completed_ = recorded_.front().position;
       recorded_.pop_front();
@@ -231,17 +237,16 @@ bool QueuePolicy::retire_front() {
 }
 
 FailurePtr QueuePolicy::outcome(Slot* slot) {
+  if (FailurePtr earlier = operand_failure(slot)) return earlier;
   if (slot->failure) return slot->failure;
-  if (slot->async_error) {
-    const Error& error = *slot->async_error;
-    return make_failure(slot, error.kind(), error.what(), error.payload());
-  }
-  return operand_failure(slot);
+  if (!slot->async_error) return nullptr;
+  const Error& error = *slot->async_error;
+  return make_failure(slot, error.kind(), error.what(), error.payload());
 }
 
 void QueuePolicy::drain() {
   while (!launched_.empty()) {
-    if (poll()) continue;
+    if (poll(true)) continue;
     ep::EventLease last;
     {
       std::lock_guard<std::mutex> lock(queue_mutex_);

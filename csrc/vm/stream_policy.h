@@ -26,8 +26,9 @@ class StreamPolicy {
 
   /// Launches one instruction (all predecessors are where they must be).
   virtual void run(Slot* slot) = 0;
-  /// Retires what has finished; true when there was something.
-  virtual bool poll() = 0;
+  /// Retires what has finished; true when there was something. `close`: see to it that all that is
+  /// launched will be found finished one day, though more is ready to be launched.
+  virtual bool poll(bool close) = 0;
   /// Something is launched and not yet retired.
   virtual bool busy() const = 0;
   /// Blocks until all that is launched is retired.
@@ -49,7 +50,7 @@ class HostPolicy final : public StreamPolicy {
   bool in_order() const override { return false; }
   bool can_wait() const override { return false; }
   void run(Slot* slot) override;
-  bool poll() override { return false; }
+  bool poll(bool) override { return false; }
   bool busy() const override { return false; }
   void drain() override {}
 
@@ -69,7 +70,7 @@ class QueuePolicy final : public StreamPolicy {
   bool in_order() const override { return true; }
   bool can_wait() const override { return true; }
   void run(Slot* slot) override;
-  bool poll() override;
+  bool poll(bool close) override;
   bool busy() const override { return !launched_.empty(); }
   void drain() override;
   Counters counters() const override;
@@ -90,6 +91,7 @@ class QueuePolicy final : public StreamPolicy {
   void wait_for(const Edge& edge, Slot* slot);
   std::optional<Recorded> recorded_after(uint64_t position);
   void record(const std::unique_lock<std::mutex>& queue_lock);
+  void close_queue(std::unique_lock<std::mutex>& queue_lock);
   bool retire_front();
   FailurePtr outcome(Slot* slot);
 

@@ -104,11 +104,18 @@ Stream& VirtualMachine::stream(Device device, StreamType type) {
   return *owned_streams_.back();
 }
 
-void VirtualMachine::collect_predecessors(const Operand* operands, int count,
+void VirtualMachine::collect_predecessors(const char* name, const Operand* operands, int count,
                                           SmallVector<Seq, 16>* out) {
   out->clear();
   if (window_.in_flight(barrier_)) out->push_back(barrier_);
   window_.predecessors(operands, count, out);
+  if (!RunningScope::any()) return;
+  for (Seq seq : *out) {
+    if (RunningScope::contains(seq)) {
+      fail(ErrorKind::runtime, "[", name, "] issued inside a host function on a tensor of its own "
+           "read or write set; it would wait for itself");
+    }
+  }
 }
 
 /// With the issue mutex: puts the instruction into a slot and links it; nullptr when none is free.
@@ -149,7 +156,7 @@ Seq VirtualMachine::issue_body(const Instruction& header, const Operand* operand
     {
       std::lock_guard<std::mutex> lock(window_.issue_mutex());
       SmallVector<Seq, 16> predecessors;
-      collect_predecessors(operands, count, &predecessors);
+      collect_predecessors(header.name, operands, count, &predecessors);
       slot = enter(header, operands, count, body, construct, predecessors);
       seq = window_.last_seq();
     }
@@ -171,7 +178,7 @@ Seq VirtualMachine::issue_naive(const Instruction& header, const Operand* operan
   while (!slot) {
     {
       std::lock_guard<std::mutex> lock(window_.issue_mutex());
-      collect_predecessors(operands, count, &predecessors);
+      collect_predecessors(header.name, operands, count, &predecessors);
       if (predecessors.empty()) {
         slot = enter(header, operands, count, body, construct, predecessors);
         seq = window_.last_seq();

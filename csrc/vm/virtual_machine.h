@@ -170,9 +170,11 @@ class VirtualMachine {
                   Construct construct);
   Slot* enter(const Instruction& header, const Operand* operands, int count, void* body,
               Construct construct, const SmallVector<Seq, 16>& predecessors);
-  void collect_predecessors(const Operand* operands, int count, SmallVector<Seq, 16>* out);
+  void collect_predecessors(const char* name, const Operand* operands, int count,
+                            SmallVector<Seq, 16>* out);
   void collect_in_flight(const DeviceState* state, SmallVector<Seq, 16>* out);
   void wait_for_room(DeviceState& state);
+  int64_t total_in_flight() const;
   void wait_for_slot();
   void wait_for_worker(Seq seq, const char* reason);
   Seq middle_in_flight(const DeviceState* state, int64_t span);
@@ -231,6 +233,8 @@ class InlineScope {
     if (lock_.owns_lock()) ++machine_.inlined_;
   }
   explicit operator bool() const { return lock_.owns_lock(); }
+  /// The work was not done here after all.
+  void decline() { lock_.unlock(); }
   /// The name that a failure of this work carries: everything issued later comes after it.
   Seq seq() const { return machine_.window_.last_seq(); }
 

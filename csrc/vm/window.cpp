@@ -20,6 +20,11 @@ Milestone required_milestone(const Stream& predecessor, const Stream& successor)
   return Milestone::done;
 }
 
+bool is_dispatched(const Slot& slot) {
+  constexpr int kDispatched = static_cast<int>(Milestone::dispatched);
+  return slot.successors[kDispatched].load(std::memory_order_acquire) == &closed_edge;
+}
+
 /// Appends `seq` unless it is among the first `others` (what one object lists has no doubles).
 void add_unique(SmallVector<Seq, 16>* list, int others, Seq seq) {
   for (int i = 0; i < others; ++i) {
@@ -40,6 +45,7 @@ Window::Window(size_t slots) {
 }
 
 Slot* Window::claim() {
+  const Seq before = last_seq_;
   for (size_t tries = 0; tries <= mask_; ++tries) {
     Slot* slot = &slots_[++last_seq_ & mask_];
     // acquire: the last owner's retirement happened before this reuse.
@@ -52,6 +58,7 @@ Slot* Window::claim() {
     slot->state.store(SlotState::waiting, std::memory_order_relaxed);
     return slot;
   }
+  last_seq_ = before;
   return nullptr;
 }
 
@@ -94,8 +101,8 @@ void Window::record(const Operand* operands, int count, Seq seq) {
   }
 }
 
-// Keeps the list short: finished reads leave, and on an in-order queue a later read stands for an
-// earlier one (reaching it implies having reached the other).
+// Keeps the list short: finished reads leave, and so do reads already dispatched to the in-order queue
+// that this one goes to: it is dispatched later, so reaching it implies having reached them.
 void Window::add_read(Dependence* object, Seq seq) {
   auto& reads = object->reads_;
   if (!reads.empty() && reads.back() == seq) return;
@@ -105,7 +112,10 @@ void Window::add_read(Dependence* object, Seq seq) {
     int kept = 0;
     for (Seq read : reads) {
       if (!in_flight(read)) continue;
-      if (stream->policy().in_order() && slot_of(read).header.stream == stream) continue;
+      if (stream->policy().in_order() && slot_of(read).header.stream == stream &&
+          is_dispatched(slot_of(read))) {
+        continue;
+      }
       reads[kept++] = read;
     }
     reads.resize(kept);

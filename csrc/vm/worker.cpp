@@ -36,7 +36,7 @@ inline void relax() {
 // order one of the two reads comes last and sees the other's write. If the waker sees asleep_, it
 // passes through the mutex, so the worker is either before its last look or inside the wait.
 void Worker::wake() {
-  if (!started_.load(std::memory_order_acquire)) start();
+  if (!started_.load(std::memory_order_seq_cst)) start();
   if (!asleep_.load(std::memory_order_seq_cst)) return;
   { std::lock_guard<std::mutex> lock(parking_->mutex); }
   parking_->wakeup.notify_one();
@@ -50,20 +50,26 @@ void Worker::end_nap() {
 
 void Worker::start() {
   std::lock_guard<std::mutex> lock(start_mutex_);
-  if (started_.load(std::memory_order_relaxed)) return;
+  if (!started_.load(std::memory_order_relaxed)) start_locked();
+}
+
+void Worker::start_locked() {
   thread_ = std::thread([this] { loop(); });
   started_.store(true, std::memory_order_release);
 }
 
+// What was dispatched after the thread's last look, when the waker still saw it started, gets a new one.
 void Worker::stop() {
   std::lock_guard<std::mutex> lock(start_mutex_);
-  if (!thread_.joinable()) return;
-  stopping_.store(true, std::memory_order_seq_cst);
-  { std::lock_guard<std::mutex> parked(parking_->mutex); }
-  parking_->wakeup.notify_one();
-  thread_.join();
-  stopping_.store(false, std::memory_order_relaxed);
-  started_.store(false, std::memory_order_release);
+  while (thread_.joinable()) {
+    stopping_.store(true, std::memory_order_seq_cst);
+    { std::lock_guard<std::mutex> parked(parking_->mutex); }
+    parking_->wakeup.notify_one();
+    thread_.join();
+    stopping_.store(false, std::memory_order_seq_cst);
+    started_.store(false, std::memory_order_seq_cst);
+    if (stream_.has_ready()) start_locked();
+  }
 }
 
 void Worker::after_fork_in_child() {
@@ -99,7 +105,7 @@ bool Worker::work() {
   bool progress = false;
   while (stream_.run_next(std::numeric_limits<double>::infinity())) progress = true;
   if (stopping_.load(std::memory_order_relaxed)) stream_.policy().drain();
-  return stream_.policy().poll() || progress;
+  return stream_.policy().poll(!stream_.has_ready()) || progress;
 }
 
 // While the device computes, naps last a sixteenth of the time waited so far: completion is noticed

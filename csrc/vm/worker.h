@@ -36,6 +36,7 @@ class Worker {
   };
 
   void start();
+  void start_locked();
   void loop();
   bool work();
   void idle(int64_t idle_since_ns);

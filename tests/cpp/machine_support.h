@@ -81,8 +81,9 @@ class World {
   /// The same for work that needs no context.
   Seq run(Device device, StreamType type, const std::vector<Operand>& operands,
           std::function<void()> work) {
-    return issue(device, type, operands,
-                 [work = std::move(work)](LaunchContext& context) { run_on_stream(context, work); });
+    return issue(device, type, operands, [work = std::move(work)](LaunchContext& context) {
+      run_on_stream(context, work);
+    });
   }
 
  private:

@@ -1,6 +1,6 @@
 // Random programs on the machine, compared with running them serially: several threads issue onto
-// random streams of a cpu and two mock devices, with looks, barriers, inlined work, failures, nested
-// issues and naive mode. Values are plain memory, so a sanitizer sees every missing order.
+// random streams of a cpu and two mock devices, with looks, barriers, inlined work, failures,
+// nested issues and naive mode. Values are plain memory, so a sanitizer sees every missing order.
 //
 //   stress_machine [seed [rounds [threads]]]
 #include <unistd.h>
@@ -15,10 +15,10 @@
 namespace ofl::vm {
 namespace {
 
-constexpr int kVariables = 12;        // of each thread
-constexpr int kShared = 4;            // read by all threads
-constexpr int kOperations = 250;      // of each thread in a round
-constexpr int kHealthy = -1;          // no failure
+constexpr int kVariables = 12;    // of each thread
+constexpr int kShared = 4;        // read by all threads
+constexpr int kOperations = 250;  // of each thread in a round
+constexpr int kHealthy = -1;      // no failure
 
 using Random = std::mt19937_64;
 
@@ -70,11 +70,11 @@ struct Lane {
 };
 
 constexpr Lane kLanes[] = {
-    {kCpu, StreamType::compute},    {kCpu, StreamType::host_func},
+    {kCpu, StreamType::compute},        {kCpu, StreamType::host_func},
     {kCpu, StreamType::pinned_compute}, {kMock0, StreamType::compute},
-    {kMock0, StreamType::h2d},      {kMock0, StreamType::d2h},
-    {kMock0, StreamType::ccl},      {kMock0, StreamType::pinned_compute},
-    {kMock1, StreamType::compute},  {kMock1, StreamType::h2d},
+    {kMock0, StreamType::h2d},          {kMock0, StreamType::d2h},
+    {kMock0, StreamType::ccl},          {kMock0, StreamType::pinned_compute},
+    {kMock1, StreamType::compute},      {kMock1, StreamType::h2d},
     {kMock1, StreamType::d2h},
 };
 constexpr int kLaneCount = sizeof(kLanes) / sizeof(kLanes[0]);
@@ -101,6 +101,7 @@ class Program {
   /// Once everything has run.
   void check() {
     for (int i = 0; i < kVariables; ++i) look(i);
+    world_.machine.wait_for_value(nested_, "look");
     CHECK(nested_done_ == nested_issued_);
     for (int i = 0; i < kVariables; ++i) {
       if (expected_[i].failure != kHealthy) continue;
@@ -111,7 +112,8 @@ class Program {
  private:
   Operation make_operation(int id) {
     Operation op{id, Fault::none, {}, {}, chance(random_, 0.1) ? below(random_, 4000) : 0};
-    if (faults_ && chance(random_, 0.01)) op.fault = chance(random_, 0.5) ? Fault::launch : Fault::late;
+    if (faults_ && chance(random_, 0.01))
+      op.fault = chance(random_, 0.5) ? Fault::launch : Fault::late;
     std::vector<int> all(kVariables);
     for (int i = 0; i < kVariables; ++i) all[i] = i;
     std::shuffle(all.begin(), all.end(), random_);

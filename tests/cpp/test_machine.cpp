@@ -1,5 +1,5 @@
-// Directed tests of the machine: one for each way in which linking, dispatch, retirement, waiting or
-// the window could go wrong. Order is proven with promises, never with times.
+// Directed tests of the machine: one for each way in which linking, dispatch, retirement, waiting
+// or the window could go wrong. Order is proven with promises, never with times.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -119,7 +119,9 @@ void test_starving_in_the_middle_of_a_queue() {
     world.issue(kMock0, StreamType::compute, {reads(gate.object), writes(outputs[i])},
                 [&, i](LaunchContext& context) {
                   if (i == 5) came_back = world.machine.wait_for_memory(context);
-                  if (i == 6) while (world.machine.wait_for_memory(context)) {}
+                  if (i == 6)
+                    while (world.machine.wait_for_memory(context)) {
+                    }
                 });
   }
   gate.open();
@@ -144,18 +146,19 @@ void test_starving_streams_feed_each_other() {
     if (!failure) ++units;
   };
   const std::pair<Device, StreamType> lanes[] = {
-      {kCpu, StreamType::compute},    {kCpu, StreamType::host_func}, {kMock0, StreamType::compute},
-      {kMock0, StreamType::h2d},      {kMock0, StreamType::d2h},     {kMock1, StreamType::compute},
+      {kCpu, StreamType::compute},  {kCpu, StreamType::host_func}, {kMock0, StreamType::compute},
+      {kMock0, StreamType::h2d},    {kMock0, StreamType::d2h},     {kMock1, StreamType::compute},
       {kMock1, StreamType::compute}};
   std::vector<Dependence> objects(5);
   for (int i = 0; i < 3000; ++i) {
     const auto& [device, type] = lanes[i % 7];
-    world.issue(device, type, {writes(objects[i % 5])},
-                [&](LaunchContext& context) {
-                  take(context);
-                  run_on_stream(context, [] {});
-                },
-                give);
+    world.issue(
+        device, type, {writes(objects[i % 5])},
+        [&](LaunchContext& context) {
+          take(context);
+          run_on_stream(context, [] {});
+        },
+        give);
   }
   world.machine.drain(std::nullopt);
   CHECK(world.machine.stats().failures == 0);
@@ -201,8 +204,9 @@ void test_bounds() {
   DeviceState& state = world.machine.state(kMock0);
   const auto issue_many = [&] {
     for (int i = 0; i < 500; ++i) {
-      world.issue(kMock0, StreamType::compute, {},
-                  [](LaunchContext& c) { run_on_stream(c, [] {}); }, nullptr, 100);
+      world.issue(
+          kMock0, StreamType::compute, {}, [](LaunchContext& c) { run_on_stream(c, [] {}); },
+          nullptr, 100);
       most = std::max<int64_t>(most, state.in_flight());
       most_bytes = std::max<int64_t>(most_bytes, state.bytes_in_flight());
     }
@@ -243,7 +247,8 @@ void test_long_chain() {
     Gate gate(world);
     world.run(kMock0, StreamType::compute, {reads(gate.object), writes(chained)}, [] {});
     for (int i = 0; i < 3900; ++i) {
-      world.run(kMock0, StreamType::compute, {writes(chained)}, [&, i] { sum = sum * 3 % 1000003 + i; });
+      world.run(kMock0, StreamType::compute, {writes(chained)},
+                [&, i] { sum = sum * 3 % 1000003 + i; });
     }
   }
   world.machine.wait_for_value(chained, "test");
@@ -282,8 +287,8 @@ void test_interrupted_waits() {
       world.run(kMock0, StreamType::compute, {reads(gate.object), writes(counted)}, [&] { ++ran; });
     }
     wanted = true;
-    CHECK_ERROR(interrupted, "stop", world.run(kMock0, StreamType::compute, {writes(counted)},
-                                               [&] { ran += 100; }));
+    CHECK_ERROR(interrupted, "stop",
+                world.run(kMock0, StreamType::compute, {writes(counted)}, [&] { ran += 100; }));
   }
   world.run(kMock0, StreamType::compute, {writes(counted)}, [&] { ran += 10; });
   world.machine.wait_for_value(counted, "test");

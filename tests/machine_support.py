@@ -1,0 +1,50 @@
+"""What the tests of the machine share: work that is held until a test lets it go."""
+
+import threading
+from collections.abc import Callable
+
+import oneflow_lite as flow
+
+
+class Gate:
+    """A host function that runs until ``open``; in a ``with`` block, opened at its end.
+
+    ``tensor`` is a cpu tensor of zeros that the function writes: what uses it waits for the gate.
+    """
+
+    def __init__(self, size: int = 4) -> None:
+        self.tensor = flow.zeros(size)
+        self._opened = threading.Event()
+        self._begun = threading.Event()
+
+    def __enter__(self) -> "Gate":
+        def hold(_: object) -> None:
+            self._begun.set()
+            self._opened.wait()
+
+        self.call = flow.vm.host_func(hold, writes=[self.tensor])
+        self._begun.wait()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.open()
+        self.call.wait()
+
+    def open(self) -> None:
+        self._opened.set()
+
+    def on(self, device: flow.Device | str) -> flow.Tensor:
+        """Zeros on a device, not there before the gate is opened."""
+        return self.tensor.to(device)
+
+
+def in_thread(work: Callable[[], None]) -> threading.Thread:
+    thread = threading.Thread(target=work)
+    thread.start()
+    return thread
+
+
+def line_of(error: BaseException) -> str:
+    """The note that says where the failed operation was issued."""
+    (note,) = error.__notes__
+    return str(note)

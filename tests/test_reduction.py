@@ -1,0 +1,162 @@
+"""Reductions: NumPy's dtypes, shapes and, over contiguous elements, bits."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from random_program import DTYPES, compare, values
+
+import oneflow_lite as flow
+
+NAMES = ("sum", "prod", "max", "min", "mean", "any", "all", "argmax", "argmin")
+ARG = ("argmax", "argmin")
+NEEDS_ELEMENTS = ("max", "min", *ARG)
+SHAPES = ((), (1,), (7,), (8,), (127,), (3, 5), (2, 3, 4), (1, 6, 1), (8193,), (129, 130), (5, 9001))
+
+
+@pytest.fixture(autouse=True)
+def _no_warnings() -> Iterator[None]:
+    with np.errstate(all="ignore"):
+        yield
+
+
+def same(expected: Any, seen: flow.Tensor) -> None:
+    difference = compare(np.asarray(expected), seen.numpy())
+    assert difference is None, difference
+
+
+def axes_of(shape: tuple[int, ...], name: str) -> list[Any]:
+    single = [None, *range(-len(shape), len(shape))]
+    return single if name in ARG else [*single, (), tuple(range(len(shape))), (0, -1)[: len(shape)]]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_bits(name: str, dtype: str, device: flow.Device) -> None:
+    for shape in SHAPES:
+        x = values(shape, dtype, 7)
+        if x.dtype.kind in "fc":  # infinities would hide the order of a sum
+            x = np.asarray(np.nan_to_num(np.where(np.abs(x) < 100, x, 1.5)), dtype)
+        t = flow.tensor(x, device=device)
+        for axis in axes_of(shape, name):
+            for keepdims in (False, True):
+                try:
+                    expected = getattr(np, name)(x, axis=axis, keepdims=keepdims)
+                except (TypeError, ValueError) as error:
+                    with pytest.raises(type(error)):
+                        getattr(flow, name)(t, axis=axis, keepdims=keepdims)
+                else:
+                    same(expected, getattr(flow, name)(t, axis=axis, keepdims=keepdims))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64", "complex128"])
+def test_special_values(name: str, dtype: str, device: flow.Device) -> None:
+    for seed in range(6):
+        x = values((61, 140), dtype, seed)
+        for part in (x, x[:, :3], x[:1, :1] * np.nan, np.zeros_like(x), -np.zeros_like(x)):
+            t = flow.tensor(part, device=device)
+            for axis in (None, 0, 1):
+                same(getattr(np, name)(np.ascontiguousarray(part), axis=axis), getattr(flow, name)(t, axis=axis))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0), (2, 0, 4)])
+def test_empty(name: str, shape: tuple[int, ...], device: flow.Device) -> None:
+    for dtype in ("bool", "int8", "float32", "complex64"):
+        x = np.empty(shape, dtype)
+        t = flow.tensor(x, device=device)
+        for axis in (None, *range(len(shape))):
+            count = x.size if axis is None else shape[axis]
+            if name in NEEDS_ELEMENTS and count == 0:
+                with pytest.raises(ValueError, match=rf"\[{name}\]"):
+                    getattr(flow, name)(t, axis=axis)
+            else:
+                expected = np.full(np.sum(x, axis=axis).shape, np.nan) if name == "mean" else None
+                result = getattr(flow, name)(t, axis=axis)
+                if expected is None:
+                    same(getattr(np, name)(x, axis=axis), result)
+                else:
+                    assert result.shape == expected.shape
+                    assert np.isnan(result.numpy()).all()
+
+
+@pytest.mark.parametrize("dtype", [d for d in DTYPES if d != "bool"])
+def test_dtype_argument(dtype: str, device: flow.Device) -> None:
+    x = np.asarray(np.arange(1, 60) % 5 + 1)
+    for source in ("int8", "uint16", "bool", "float32"):
+        a = x.astype(source)
+        t = flow.tensor(a, device=device)
+        for name in ("sum", "prod", "mean"):
+            same(getattr(np, name)(a, dtype=dtype), getattr(flow, name)(t, dtype=dtype))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_views(name: str, device: flow.Device) -> None:
+    """Exact dtypes are equal; sums of floats in another order are close."""
+    for dtype in ("int32", "uint64", "bool", "float32", "float64", "complex64"):
+        x = np.asarray(values((40, 30, 20), dtype, 9))
+        if x.dtype.kind in "fc":
+            x = np.asarray(np.nan_to_num(np.where(np.abs(x) < 9, x, 1)), dtype)
+        if name == "prod":
+            x = np.asarray(np.where(x == 0, 0, 1), dtype)
+        t = flow.tensor(x, device=device)
+        pairs = [
+            (x.T, t.T),
+            (x[::-1, :, ::-2], t[::-1, :, ::-2]),
+            (x[3:30:4, 5:, 1], t[3:30:4, 5:, 1]),
+            (x.transpose(1, 0, 2), t.transpose(1, 0, 2)),
+            (np.broadcast_to(x[0], (5, 30, 20)), flow.broadcast_to(t[0], (5, 30, 20))),
+        ]
+        for a, b in pairs:
+            for axis in axes_of(a.shape, name):
+                expected = np.asarray(getattr(np, name)(a, axis=axis))
+                result = getattr(flow, name)(b, axis=axis)
+                if expected.dtype.kind in "fc" and name in ("sum", "mean"):
+                    assert result.dtype == expected.dtype
+                    assert np.allclose(result.numpy(), expected, rtol=1e-4, atol=1e-3)
+                else:
+                    same(expected, result)
+
+
+def test_integer_mean_is_float64(device: flow.Device) -> None:
+    for dtype in ("int8", "uint64", "bool", "int64"):
+        x = values((1000,), dtype, 3)
+        same(np.mean(x), flow.tensor(x, device=device).mean())
+
+
+def test_sums_wrap_around_and_widen(device: flow.Device) -> None:
+    same(np.uint64(255 * 9000), flow.sum(flow.full((9000,), 255, dtype="uint8", device=device)))
+    big = np.array([2**63 - 1, 1])
+    same(big.sum(), flow.tensor(big, device=device).sum())
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "max"])
+def test_large_in_both_modes(name: str, device: flow.Device, naive: bool) -> None:
+    for dtype in ("float16", "float32", "float64", "int32"):
+        x = np.random.default_rng(1).normal(0, 3, 300_007).astype(dtype)
+        same(getattr(np, name)(x), getattr(flow.tensor(x, device=device), name)())
+
+
+@pytest.mark.parametrize("axis", [2, -3, (0, 0), (0, 2), (0, -2), 10**30])
+def test_bad_axes(axis: Any) -> None:
+    x = flow.ones((2, 3))
+    for name in NAMES:
+        if name in ARG and isinstance(axis, tuple):
+            continue
+        with pytest.raises((ValueError, IndexError, OverflowError), match=r"\[\w+\]|int"):
+            getattr(flow, name)(x, axis=axis)
+
+
+@pytest.mark.parametrize("axis", ["0", 1.0, [None], {}])
+def test_axes_of_other_types(axis: Any) -> None:
+    for name in NAMES:
+        with pytest.raises(TypeError):
+            getattr(flow, name)(flow.ones((2, 3)), axis=axis)
+
+
+def test_complex_order_is_numpys(device: flow.Device) -> None:
+    x = values((500,), "complex128", 2)
+    for name in ("max", "min", "argmax", "argmin"):
+        same(getattr(np, name)(x), getattr(flow, name)(flow.tensor(x, device=device)))
