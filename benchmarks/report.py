@@ -162,19 +162,23 @@ def seconds_str(seconds: float) -> str:
     return f"{seconds / unit:.3g} {name}"
 
 
+def noise_mark(measured: Summary) -> str:
+    """Return the mark of a wide spread."""
+    return "~" if measured.spread > NOISY * abs(measured.median) else ""
+
+
 def times_cells(row: Row) -> list[str]:
-    noisy = "~" if row.seconds.spread > NOISY * row.seconds.median else ""
     times = (row.seconds.median, row.seconds.minimum, row.seconds.spread)
     is_reference = row.contender == row.reference
     ratio = ["1", ""] if is_reference else [f"{row.ratio.median:.3g}", f"{row.ratio.spread:.2g}"]
     median, minimum, spread = map(seconds_str, times)
-    return [row.question, row.contender, median, minimum, noisy + spread, *ratio]
+    return [row.question, row.contender, median, minimum, noise_mark(row.seconds) + spread, *ratio]
 
 
 def claim_cells(claim: Claim) -> list[str]:
     sign = ">=" if claim.at_least else "<="
-    cells = [claim.question, f"{claim.measured.median:.3g}", f"{claim.measured.spread:.2g}"]
-    cells.append(claim.unit)
+    spread = f"{noise_mark(claim.measured)}{claim.measured.spread:.2g}"
+    cells = [claim.question, f"{claim.measured.median:.3g}", spread, claim.unit]
     for target in (claim.now, claim.goal):
         met = claim.meets(target)
         cells.append("" if target is None else f"{sign} {target:g}")

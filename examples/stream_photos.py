@@ -4,7 +4,7 @@
     python examples/stream_photos.py --device mock:0             # on a simulated device
 
     # a slow simulated device: copy in, compute and copy out take some 40 ms a frame each
-    export ONEFLOW_LITE_MOCK=h2d=20MB/s,d2h=20MB/s,compute=800M/s
+    export ONEFLOW_LITE_MOCK=h2d=20MB/s,d2h=20MB/s,compute=640M/s
     python examples/stream_photos.py --device mock:0
 
 A camera pans over scikit-learn's two sample photographs. Each frame is copied to the device, tone
@@ -91,7 +91,7 @@ def report_overlap(recording: flow.profiler.Profile, device: str) -> str:
         f"overlap  {hidden:.0%} of the time of the copies was hidden behind compute"
     )
     if flow.Device(device).type == "mock" and not flow.flags.mock:
-        text += "\n         (copies at the speed of memcpy; ONEFLOW_LITE_MOCK can make the device slower)"
+        text += "\n         (at the speed of memcpy; ONEFLOW_LITE_MOCK can make the device slower)"
     return text
 
 

@@ -157,7 +157,8 @@ def main() -> int:
                 losses.append(network.step(x, target).cpu())  # does not wait
                 progress.update()
                 if len(losses) % 50 == 0:
-                    progress.set_postfix(loss=f"{losses[-50].item():.3f}")  # ready by now
+                    recent = losses[-50].item()  # ready by now
+                    progress.set_postfix(loss=f"{recent:.3f}", refresh=False)
 
     steps = -(-len(images) // arguments.batch)
     with tqdm(total=arguments.epochs * steps, unit="step", disable=None) as progress:

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from random_program import DTYPES, compare, laid_out, values
 
 import oneflow_lite as flow
 from oneflow_lite.ops.table import ROWS
+from oracle import DTYPES, compare, laid_out, values
 
 NAMES = [name for name in ROWS if name != "clip"]
 LARGE = 20011  # a worker runs it; no multiple of a vector
@@ -79,7 +79,10 @@ def test_bits_of_views(name: str, view: str, device: flow.Device) -> None:
             if expected is None:
                 continue
             tensors = [flow.tensor(x, device=device) for x in given]
-            same(expected, getattr(flow, name)(*((one, other)[i % 2](t) for i, t in enumerate(tensors))))
+            same(
+                expected,
+                getattr(flow, name)(*((one, other)[i % 2](t) for i, t in enumerate(tensors))),
+            )
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -122,7 +125,18 @@ def test_promotion_table(name: str) -> None:
 @pytest.mark.parametrize("name", ["add", "multiply", "divide", "pow", "less", "maximum", "equal"])
 def test_scalars_are_weak(name: str, dtype: str, device: flow.Device) -> None:
     x = np.array([1, 0, 1]).astype(dtype)
-    for scalar in (True, 2, 0.5, 2.0, 1e300, 1j, np.int16(2), np.float32(2), np.float64(2), np.uint8(1)):
+    for scalar in (
+        True,
+        2,
+        0.5,
+        2.0,
+        1e300,
+        1j,
+        np.int16(2),
+        np.float32(2),
+        np.float64(2),
+        np.uint8(1),
+    ):
         for reverse in (False, True):
             given = (scalar, x) if reverse else (x, scalar)
             tensors = tuple(flow.tensor(g, device=device) if g is x else g for g in given)
@@ -177,7 +191,8 @@ def test_operators(function: Callable[[Any, Any], Any], device: flow.Device) -> 
             for reverse in (False, True):
                 arrays = (b, x) if reverse else (x, b)
                 tensors = tuple(
-                    flow.tensor(g, device=device) if isinstance(g, np.ndarray) else g for g in arrays
+                    flow.tensor(g, device=device) if isinstance(g, np.ndarray) else g
+                    for g in arrays
                 )
                 try:
                     expected = function(*arrays)
@@ -189,7 +204,9 @@ def test_operators(function: Callable[[Any, Any], Any], device: flow.Device) -> 
 
 
 @pytest.mark.parametrize("exponent", [2, 3, 0, 1, -1, 0.5, 2.0, -1.0, 1.0, -0.5, 0.0, 2j, True, 10])
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64", "complex128", "int32", "bool"])
+@pytest.mark.parametrize(
+    "dtype", ["float16", "float32", "float64", "complex64", "complex128", "int32", "bool"]
+)
 def test_powers(dtype: str, exponent: Any, device: flow.Device) -> None:
     for size in (13, LARGE):
         x = values((size,), dtype, 5)
@@ -210,7 +227,9 @@ def test_powers(dtype: str, exponent: Any, device: flow.Device) -> None:
 
 @pytest.mark.parametrize("size", [3, LARGE])
 @pytest.mark.parametrize("dtype", ["int8", "int64"])
-def test_negative_exponents_of_integers(dtype: str, size: int, device: flow.Device, naive: bool) -> None:
+def test_negative_exponents_of_integers(
+    dtype: str, size: int, device: flow.Device, naive: bool
+) -> None:
     """NumPy raises ValueError; here the tensor does, when it is looked at, and says where."""
     exponents = np.zeros(size, dtype)
     exponents[-1] = -1
@@ -226,7 +245,7 @@ def test_negative_exponents_of_integers(dtype: str, size: int, device: flow.Devi
         flow.synchronize()
     flow.synchronize()
     with pytest.raises(ValueError, match="negative"):
-        (x ** -1).numpy()
+        (x**-1).numpy()
     with pytest.raises(ValueError, match="negative"):
         flow.synchronize()
 
@@ -240,7 +259,9 @@ def test_integer_division_by_zero(dtype: str, device: flow.Device) -> None:
         for name in ("floor_divide", "remainder", "divide"):
             same(
                 ROWS[name].ufunc(x, divisor),
-                getattr(flow, name)(flow.tensor(x, device=device), flow.tensor(divisor, device=device)),
+                getattr(flow, name)(
+                    flow.tensor(x, device=device), flow.tensor(divisor, device=device)
+                ),
             )
     same(x // 0, flow.tensor(x, device=device) // 0)
     same(x % 0, flow.tensor(x, device=device) % 0)
@@ -285,11 +306,20 @@ def test_overlapping_operands_in_place(key: str, size: int, device: flow.Device)
     """As if the operands were copied first."""
     x = values((size, size), "float64", 3)
     t = flow.tensor(x, device=device)
-    other = {"[1:]": "[:-1]", "[::-1]": "[:]", "[:-1]": "[1:]", "[::2]": f"[:{size // 2}]", ".T": "[:]"}[key]
+    other = {
+        "[1:]": "[:-1]",
+        "[::-1]": "[:]",
+        "[:-1]": "[1:]",
+        "[::2]": f"[:{size // 2}]",
+        ".T": "[:]",
+    }[key]
     for line in ("target += source", "target[...] = source", "np.add(target, source, out=source)"):
         names: dict[str, Any] = {"np": np, "x": x, "t": t}
         exec(f"target, source = x{key}, x{other}\n{line}", names)
-        exec(f"target, source = t{key}, t{other}\n{line.replace('np.', 'flow.')}", {**names, "flow": flow})
+        exec(
+            f"target, source = t{key}, t{other}\n{line.replace('np.', 'flow.')}",
+            {**names, "flow": flow},
+        )
         same(x, t)
 
 
@@ -330,7 +360,9 @@ def test_clip(dtype: str, device: flow.Device) -> None:
     if x.dtype.kind == "f":
         bounds += [(-0.0, 0.0), (np.nan, 1.0), (0.0, np.inf)]
     for low, high in bounds:
-        given = [flow.tensor(b, device=device) if isinstance(b, np.ndarray) else b for b in (low, high)]
+        given = [
+            flow.tensor(b, device=device) if isinstance(b, np.ndarray) else b for b in (low, high)
+        ]
         try:
             expected = np.clip(x, low, high)
         except TypeError:
@@ -363,7 +395,10 @@ def test_where(a: str, shape: tuple[int, ...], device: flow.Device) -> None:
         given = [flow.tensor(v, device=device) for v in (mask, x, y)]
         same(np.where(mask, x, y), flow.where(*given))
     same(np.where(mask, x, True), flow.where(given[0], given[1], True))
-    same(np.where(x, x, x[..., :1] if shape else x), flow.where(given[1], given[1], given[1][..., :1] if shape else given[1]))
+    same(
+        np.where(x, x, x[..., :1] if shape else x),
+        flow.where(given[1], given[1], given[1][..., :1] if shape else given[1]),
+    )
 
 
 def test_numpy_names() -> None:

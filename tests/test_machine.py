@@ -149,10 +149,10 @@ def test_the_bytes_in_flight_are_bounded() -> None:
             issuer = in_thread(
                 lambda: results.extend(gate.tensor + i for i in range(40))  # 1 MiB each
             )
-            while in_flight(flow.Device("cpu")) < 9:
+            while in_flight(flow.Device("cpu")) < 8:  # one of them is the gate
                 pass
             seen = [in_flight(flow.Device("cpu")) for _ in range(200)]
-            assert max(seen) <= 10
+            assert max(seen) <= 9
             assert issuer.is_alive()
             gate.open()
             issuer.join()
@@ -208,9 +208,11 @@ def test_stats_count() -> None:
     assert after["inlined"] > before["inlined"]
     assert after["issued"] == after["retired"]
     assert after["in_flight"] == 0
-    assert after["streams"]["cpu compute"]["retired"] - before["streams"].get("cpu compute", {}).get(
-        "retired", 0
-    ) >= 10
+    assert (
+        after["streams"]["cpu compute"]["retired"]
+        - before["streams"].get("cpu compute", {}).get("retired", 0)
+        >= 10
+    )
     assert y.tolist() == [2, 2]
 
 

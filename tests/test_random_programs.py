@@ -8,9 +8,10 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from random_program import LAYOUTS, Flow, Numpy, compare, knobs, program, run_threads
 
 import oneflow_lite as flow
+from oracle import Flow, Numpy, compare
+from random_program import LAYOUTS, knobs, program, run_threads
 
 PROGRAMS = int(os.environ.get("OFL_TEST_PROGRAMS", "320"))
 BATCHES = 16

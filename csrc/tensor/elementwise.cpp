@@ -88,7 +88,11 @@ Tensor make_like(const Input* inputs, int count, const Dims& shape, DType dtype,
   if (row_major) return result;
   for (int k = 0; k < count; ++k) {
     const Tensor* tensor = inputs[k].tensor;
-    if (tensor) strides[k] = broadcast_strides(tensor->shape, tensor->strides, shape, "layout");
+    if (!tensor) continue;
+    strides[k] = broadcast_strides(tensor->shape, tensor->strides, shape, "layout");
+    for (int d = 0; d < shape.size(); ++d) {
+      if (shape[d] == 1) strides[k][d] = 0;  // no steps to compare
+    }
   }
   SmallVector<int, 4> order;  // of the axes, innermost first; insertion sort, stable
   for (int axis = shape.size() - 1; axis >= 0; --axis) {

@@ -83,7 +83,12 @@ constexpr int kLaneCount = sizeof(kLanes) / sizeof(kLanes[0]);
 class Program {
  public:
   Program(World& world, uint64_t seed, bool faults, std::vector<Variable>& shared)
-      : world_(world), random_(seed), faults_(faults), own_(kVariables), expected_(kVariables) {
+      : world_(world),
+        seed_(seed),
+        random_(seed),
+        faults_(faults),
+        own_(kVariables),
+        expected_(kVariables) {
     for (Variable& variable : own_) variables_.push_back(&variable);
     for (Variable& variable : shared) variables_.push_back(&variable);
   }
@@ -102,10 +107,14 @@ class Program {
   void check() {
     for (int i = 0; i < kVariables; ++i) look(i);
     world_.machine.wait_for_value(nested_, "look");
-    CHECK(nested_done_ == nested_issued_);
+    same(nested_done_ == nested_issued_,
+         concat("nested: ", nested_done_, ", not ", nested_issued_));
     for (int i = 0; i < kVariables; ++i) {
       if (expected_[i].failure != kHealthy) continue;
-      CHECK(own_[i].history == expected_[i].history);
+      const auto& history = own_[i].history;
+      const auto& expected = expected_[i].history;
+      same(history == expected, concat("variable ", i, ": history of ", history.size(),
+                                       " values differs from ", expected.size()));
     }
   }
 
@@ -206,21 +215,24 @@ class Program {
     const int failure = expected_[i].failure;
     try {
       world_.machine.wait_for_value(own_[i].dependence, "look");
-      same(failure == kHealthy, "a failed variable gave a value");
-      same(failure != kHealthy || own_[i].value == expected_[i].value, "value differs");
+      same(failure == kHealthy, concat("variable ", i, " has a value, not failure ", failure));
+      same(failure != kHealthy || own_[i].value == expected_[i].value,
+           concat("variable ", i, " has another value"));
     } catch (const OperationError& error) {
-      same(error.what() == "operation " + std::to_string(failure), error.what());
+      same(error.what() == "operation " + std::to_string(failure),
+           concat("variable ", i, " has ", error.what(), ", not ", failure));
     }
   }
 
-  void same(bool ok, const char* what) {
+  void same(bool ok, const std::string& what) {
     std::lock_guard<std::mutex> lock(report_mutex);
-    check_that(ok, what, __LINE__);
+    check_that(ok, concat("program ", seed_, ": ", what).c_str(), __LINE__);
   }
 
   static std::mutex report_mutex;  // guards the counts of check.h
 
   World& world_;
+  const uint64_t seed_;
   Random random_;
   const bool faults_;
   std::vector<Variable> own_;

@@ -1,0 +1,64 @@
+"""Every example in a public docstring says what happens."""
+
+import doctest
+import inspect
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import oneflow_lite as flow
+
+
+def documented() -> dict[str, Any]:
+    """The public objects by name: of the namespace, its modules, and the methods of its classes."""
+    found: dict[str, Any] = {"oneflow_lite": flow}
+    for space in (flow, flow.random, flow.vm, flow.profiler):
+        names = getattr(space, "__all__", dir(space))
+        for name in names:
+            value = getattr(space, name)
+            if not name.startswith("_") and not isinstance(value, ModuleType):
+                found[f"{space.__name__}.{name}"] = value
+                if inspect.isclass(value):
+                    for method, function in vars(value).items():
+                        found[f"{space.__name__}.{name}.{method}"] = function
+    found["flow.flags"] = type(flow.flags)
+    return found
+
+
+EXAMPLES = [
+    example
+    for name, value in sorted(documented().items())
+    if isinstance(text := getattr(value, "__doc__", None), str)
+    for example in [doctest.DocTestParser().get_doctest(text, {}, name, None, None)]
+    if example.examples
+]
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda e: e.name)
+def test_example(example: doctest.DocTest) -> None:
+    example.globs = {"flow": flow, "np": np}
+    report: list[str] = []
+    runner = doctest.DocTestRunner(verbose=False)
+    with np.errstate(all="ignore"):
+        runner.run(example, out=report.append)
+    assert runner.failures == 0, "".join(report)
+
+
+def test_there_are_examples_to_run() -> None:
+    assert len(EXAMPLES) > 100
+
+
+@pytest.mark.parametrize("name", [n for n in dir(flow) if isinstance(getattr(flow, n), flow.Op)])
+def test_every_op_has_an_example(name: str) -> None:
+    assert ">>>" in getattr(flow, name).__doc__
+
+
+def test_every_public_function_is_documented() -> None:
+    missing = [
+        name
+        for name, value in documented().items()
+        if callable(value) and not name.rpartition(".")[2].startswith("_") and not value.__doc__
+    ]
+    assert missing == []

@@ -1,0 +1,107 @@
+"""Contract 5: memory exists from when an instruction runs until its last user has run."""
+
+import os
+from collections.abc import Callable
+
+import pytest
+from machine_support import Gate
+
+import oneflow_lite as flow
+
+TEMPORARIES = int(os.environ.get("OFL_TEST_TEMPORARIES", "100000"))
+MEBIBYTE = 1 << 20
+
+
+@pytest.mark.parametrize("device", ["cpu", "mock:0"])
+def test_queued_temporaries_do_not_raise_the_peak(
+    run_program: Callable[..., object], device: str
+) -> None:
+    """OFL_TEST_TEMPORARIES=1000000 for the long run."""
+    code = """
+import resource, sys, oneflow_lite as flow
+device, count = sys.argv[1], int(sys.argv[2])
+x = flow.ones(1 << 20, dtype=flow.uint8, device=device)
+rss = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+for _ in range(count):
+    x + x
+flow.synchronize()
+stats = flow.memory_stats(device)
+print(stats["peak_held"], (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - rss) * 1024)
+print(stats["in_use"])
+"""
+    done = run_program(code, device, str(TEMPORARIES), timeout=1800)
+    assert (done.returncode, done.stderr) == (0, "")
+    peak, resident, in_use = map(int, done.stdout.split())
+    assert in_use == MEBIBYTE
+    assert peak <= 64 * MEBIBYTE  # one at a time, and what a queue has launched
+    assert resident <= 256 * MEBIBYTE
+
+
+def test_nothing_is_allocated_before_it_runs(device: flow.Device) -> None:
+    flow.synchronize()
+    before = flow.memory_stats(device)["in_use"]
+    with Gate(1 << 17) as gate:
+        x = gate.on(device)
+        queued = [x * i for i in range(50)]  # 1 MiB each
+        assert flow.memory_stats(device)["in_use"] <= before + 2 * MEBIBYTE
+    assert queued[7][0].item() == 0
+
+
+def test_a_dropped_handle_gives_its_memory_back(device: flow.Device, naive: bool) -> None:
+    flow.synchronize()
+    before = flow.memory_stats(device)["in_use"]
+    x = flow.ones(1 << 17, device=device)
+    y = x[5:] + 1
+    assert y[0].item() == 2
+    assert flow.memory_stats(device)["in_use"] >= before + 2 * MEBIBYTE - 64
+    view = x[:3]
+    del x, y
+    flow.synchronize()
+    assert view.tolist() == [1, 1, 1]
+    assert flow.memory_stats(device)["in_use"] >= before + MEBIBYTE
+    del view
+    flow.synchronize()
+    assert flow.memory_stats(device)["in_use"] == before
+
+
+def test_memory_is_reused(device: flow.Device) -> None:
+    flow.synchronize()
+    for _ in range(3):
+        (flow.ones(1 << 18, device=device) + 1).numpy()
+    flow.synchronize()
+    before = flow.memory_stats(device)
+    for _ in range(20):
+        (flow.ones(1 << 18, device=device) + 1).cpu()
+    flow.synchronize()
+    after = flow.memory_stats(device)
+    assert after["device_allocs"] - before["device_allocs"] <= 4
+    assert after["cache_hits"] - before["cache_hits"] >= 36
+
+
+def test_empty_cache(device: flow.Device) -> None:
+    x = flow.ones(1 << 18, device=device)
+    x.numpy()
+    del x
+    flow.synchronize()
+    assert flow.memory_stats(device)["cached"] >= 2 * MEBIBYTE
+    assert flow.empty_cache(device) >= 2 * MEBIBYTE
+    assert flow.memory_stats(device)["cached"] == 0
+
+
+def test_a_failed_operation_gives_its_memory_back(device: flow.Device) -> None:
+    flow.synchronize()
+    before = flow.memory_stats(device)["in_use"]
+
+    def fail(_: object) -> None:
+        raise ValueError("on purpose")
+
+    x = flow.zeros(1 << 17)
+    flow.vm.host_func(fail, writes=[x])
+    y = x.to(device) + 1
+    with pytest.raises(ValueError, match="on purpose"):
+        y.numpy()
+    del x, y
+    with pytest.raises(ValueError, match="on purpose"):
+        flow.synchronize()
+    flow.synchronize()
+    assert flow.memory_stats(device)["in_use"] == before
