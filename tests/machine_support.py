@@ -1,5 +1,6 @@
 """What the tests of the machine share: work that is held until a test lets it go."""
 
+import sys
 import threading
 from collections.abc import Callable
 
@@ -48,3 +49,8 @@ def line_of(error: BaseException) -> str:
     """The note that says where the failed operation was issued."""
     (note,) = error.__notes__
     return str(note)
+
+
+def here() -> int:
+    """The line of the caller."""
+    return sys._getframe(1).f_lineno

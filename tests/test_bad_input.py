@@ -79,7 +79,7 @@ MESSAGES: list[tuple[Callable[[], Any], Any, str]] = [
     # operands
     (lambda: x() + "a", TypeError, r"unsupported operand|\[add\]"),
     (lambda: x() + None, TypeError, "unsupported operand"),
-    (lambda: x() + [*(1, 2)], TypeError, "unsupported operand"),
+    (lambda: x() + range(3), TypeError, "unsupported operand"),
     (lambda: x() < "a", TypeError, "not supported"),
     (lambda: flow.add(x(), "a"), TypeError, r"\[add\].*str"),
     (lambda: flow.add(x(), None), TypeError, r"\[add\].*NoneType"),
@@ -208,7 +208,7 @@ def test_a_huge_broadcast_view_is_fine() -> None:
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("sync", ["0", "1"])
 def test_fuzz(run_program: Run, seed: int, sync: str) -> None:
-    """Every public function and method, with garbage: exceptions and no signal, then it still works."""
+    """Every public function and method, with garbage: exceptions, no signal, and then it works."""
     done = run_program(
         FUZZ.read_text(), str(seed), "6", sync=sync, memory_limit="256MiB", timeout=300
     )
@@ -242,7 +242,7 @@ for device in ("cpu", "mock:0"):
         lambda: flow.ones((1 << 62, 0), device=device).numpy(),
         lambda: flow.ones(2, device=device) << 1,
         lambda: flow.ones(2, dtype="int32", device=device) << 1000,
-        lambda: flow.matmul(flow.broadcast_to(one, (1 << 40, 1)), flow.broadcast_to(one, (1, 1 << 40))),
+        lambda: flow.broadcast_to(one, (1 << 40, 1)) @ flow.broadcast_to(one, (1, 1 << 40)),
         lambda: flow.add(three[:2], 1, out=flow.broadcast_to(one, (2,))),
     ):
         try:

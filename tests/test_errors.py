@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from machine_support import Gate, line_of
+from machine_support import Gate, here, line_of
 
 import oneflow_lite as flow
 
@@ -65,8 +65,8 @@ def test_the_note_says_where_it_was_issued() -> None:
     def divide(_: object) -> None:
         raise ZeroDivisionError
 
+    line = here() + 1
     flow.vm.host_func(divide, writes=[x])
-    line = test_the_note_says_where_it_was_issued.__code__.co_firstlineno + 6
     y = x + 1
     z = y.mock(0)
     for poisoned in (x, y, z):

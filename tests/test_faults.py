@@ -1,11 +1,12 @@
 """Injected failures of the mock device: the right error at the right tensor, and nothing else."""
 
+import gc
 import re
 from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
-from machine_support import Gate, line_of
+from machine_support import Gate, here, line_of
 
 import oneflow_lite as flow
 
@@ -20,6 +21,7 @@ ERRORS = {
 
 
 def counters() -> dict[str, int]:
+    gc.collect()  # a caught exception keeps the frames that it came through
     flow.empty_cache()  # blocks kept for reuse may hold events
     stats = flow.memory_stats(DEVICE)
     return {name: stats[name] for name in COUNTERS}
@@ -46,7 +48,7 @@ def taken(look: Callable[[], object]) -> BaseException | None:
 
 def program(source: np.ndarray) -> tuple[list[flow.Tensor], int]:
     """Copies, kernels and copies back on two independent chains; and the line of the first one."""
-    line = program.__code__.co_firstlineno + 3
+    line = here() + 1
     a = flow.tensor(source).to(DEVICE)
     b = a + 1
     c = b.cpu()
@@ -92,7 +94,7 @@ def test_the_failed_tensor_names_its_line(kind: str) -> None:
     other = source + 5
     flow.synchronize()
     with flow.flags(fail=f"{kind}:1"):
-        line = test_the_failed_tensor_names_its_line.__code__.co_firstlineno + 5
+        line = here() + 1
         bad = source.to("mock:1") if kind == "copy" else source + 1
         after = bad * 2
         taken(after.numpy)
@@ -146,9 +148,9 @@ print(x.tolist()[0])
 def test_memory_runs_out_on_a_device_with_a_queue() -> None:
     flow.empty_cache()
     with flow.flags(mock="capacity=16MiB"):
+        line = here() + 1
         held = [flow.ones(1 << 18, device=DEVICE) for _ in range(6)]  # 2 MiB each
         flow.synchronize()
-        line = test_memory_runs_out_on_a_device_with_a_queue.__code__.co_firstlineno + 3
         big = flow.ones(1 << 20, device=DEVICE)
         behind = held[0] + 0.5
         with pytest.raises(flow.OutOfMemoryError) as caught:

@@ -80,16 +80,42 @@ def test_it_may_issue_and_look_at_other_tensors(naive: bool) -> None:
     assert flow.vm.host_func(work).result() == 4
 
 
-def test_it_may_issue_on_what_it_writes(naive: bool) -> None:
+def test_it_may_not_issue_on_its_own_tensors(naive: bool) -> None:
+    """Such work would come after the function, which would wait for it when it looked."""
+    x, y = flow.ones(4), flow.zeros(4)
+    errors: list[str] = []
+
+    def work(read: np.ndarray, write: np.ndarray) -> None:
+        write[:] = read
+        for use in (lambda: y + 1, y.numpy, lambda: x.__iadd__(1)):
+            with pytest.raises(RuntimeError, match="inside a host function") as caught:
+                use()
+            errors.append(str(caught.value))
+
+    flow.vm.host_func(work, reads=[x], writes=[y]).wait()
+    assert len(errors) == 3
+    assert (y + 1).tolist() == [2] * 4
+
+
+def test_synchronize_inside_does_not_wait_for_what_waits_for_it() -> None:
     y = flow.zeros(4)
-    inside: list[flow.Tensor] = []
+    begun, issued = threading.Event(), threading.Event()
 
-    def work(array: np.ndarray) -> None:
-        array[:] = 1
-        inside.append(y + 1)
+    def work(_: np.ndarray) -> str:
+        begun.set()
+        assert issued.wait(60)
+        try:
+            flow.synchronize()
+        except RuntimeError as error:
+            return str(error)
+        return "returned"
 
-    flow.vm.host_func(work, writes=[y]).wait()
-    assert inside[0].tolist() == [2] * 4
+    call = flow.vm.host_func(work, writes=[y])
+    assert begun.wait(60)
+    after = y + 1
+    issued.set()
+    assert call.result()
+    assert after.tolist() == [1] * 4
 
 
 def test_its_objects_are_let_go(naive: bool) -> None:

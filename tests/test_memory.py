@@ -1,5 +1,6 @@
 """Contract 5: memory exists from when an instruction runs until its last user has run."""
 
+import gc
 import os
 from collections.abc import Callable
 
@@ -65,17 +66,19 @@ def test_a_dropped_handle_gives_its_memory_back(device: flow.Device, naive: bool
 
 
 def test_memory_is_reused(device: flow.Device) -> None:
-    flow.synchronize()
+    """Work that ends before the next begins finds the memory that it gave back."""
+
+    def work() -> None:
+        assert (flow.ones(1 << 18, device=device) + 1).sum().item() == 1 << 19
+
     for _ in range(3):
-        (flow.ones(1 << 18, device=device) + 1).numpy()
-    flow.synchronize()
+        work()
     before = flow.memory_stats(device)
     for _ in range(20):
-        (flow.ones(1 << 18, device=device) + 1).cpu()
-    flow.synchronize()
+        work()
     after = flow.memory_stats(device)
-    assert after["device_allocs"] - before["device_allocs"] <= 4
-    assert after["cache_hits"] - before["cache_hits"] >= 36
+    assert after["device_allocs"] - before["device_allocs"] <= 2
+    assert after["cache_hits"] - before["cache_hits"] >= 38
 
 
 def test_empty_cache(device: flow.Device) -> None:
@@ -100,8 +103,9 @@ def test_a_failed_operation_gives_its_memory_back(device: flow.Device) -> None:
     y = x.to(device) + 1
     with pytest.raises(ValueError, match="on purpose"):
         y.numpy()
-    del x, y
     with pytest.raises(ValueError, match="on purpose"):
         flow.synchronize()
+    del x, y
+    gc.collect()  # the exception keeps the frames that it came through
     flow.synchronize()
     assert flow.memory_stats(device)["in_use"] == before

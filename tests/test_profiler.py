@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from machine_support import here
 
 import oneflow_lite as flow
 from oneflow_lite.profiler import profile
@@ -36,7 +37,7 @@ def check(events: list[dict[str, Any]]) -> None:
 
 def test_lanes_arrows_and_arguments(tmp_path: Path) -> None:
     with profile() as prof:
-        line = test_lanes_arrows_and_arguments.__code__.co_firstlineno + 3
+        line = here() + 1
         x = flow.tensor(np.ones((200, 300), np.float32)).mock(0)
         y = x * 2
         z = y.cpu()

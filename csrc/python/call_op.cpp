@@ -67,8 +67,19 @@ bool compares_out_of_range(const OpObject& op, const ops::Resolution& resolution
   }
 }
 
+/// Without a tensor or array Python's numbers are not weak, as in NumPy.
+void strengthen_codes(int count, Operands* parsed) {
+  for (int k = 0; k < count; ++k) {
+    ops::TypeCode& code = parsed->codes[k];
+    if (code == ops::kWeakInt) code = ops::code_of(DType::i64);
+    if (code == ops::kWeakFloat) code = ops::code_of(DType::f64);
+    if (code == ops::kWeakComplex) code = ops::code_of(DType::c128);
+  }
+}
+
 const ops::Resolution& convert_scalars(const OpObject& op, PyObject* const* operands,
                                        Operands* parsed) {
+  if (!parsed->first) strengthen_codes(op.op->nin, parsed);
   const ops::Resolution* resolution = &resolve(op, parsed->codes);
   for (int k = 0; k < op.op->nin; ++k) {
     if (!parsed->weak_or_scalar[k]) continue;

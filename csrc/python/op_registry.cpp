@@ -142,7 +142,14 @@ PyMemberDef op_members[] = {
 PyGetSetDef op_getset[] = {{"__dict__", PyObject_GenericGetDict, nullptr, nullptr, nullptr},
                            {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
-PyType_Slot op_slots[] = {{Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+constexpr char kOpDoc[] =
+    "A row of the op table, callable: ``op(x1[, x2[, x3]], /, *, out=None)``.\n\n"
+    "Examples\n--------\n"
+    ">>> flow.add(flow.ones(2), 1).tolist()\n"
+    "[2.0, 2.0]";
+
+PyType_Slot op_slots[] = {{Py_tp_doc, const_cast<char*>(kOpDoc)},
+                          {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
                           {Py_tp_dealloc, reinterpret_cast<void*>(op_dealloc)},
                           {Py_tp_repr, reinterpret_cast<void*>(op_repr)},
                           {Py_tp_members, op_members},

@@ -7,6 +7,12 @@ namespace ofl::python {
 
 namespace {
 
+/// Every ndarray has __index__, and most of them refuse.
+bool is_integer_index(PyObject* key) {
+  if (!PyIndex_Check(key) || PyBool_Check(key)) return false;
+  return !PyArray_Check(key) || PyArray_NDIM(reinterpret_cast<PyArrayObject*>(key)) == 0;
+}
+
 /// Builds a view of `x` axis by axis.
 class Indexer {
  public:
@@ -57,7 +63,7 @@ class Indexer {
       push(1, 0);
     } else if (PySlice_Check(key)) {
       slice(key);
-    } else if (PyIndex_Check(key) && !PyBool_Check(key)) {
+    } else if (is_integer_index(key)) {
       element(key);
     } else {
       fail(ErrorKind::index, "[getitem] indices must be integers, slices, ... or None, got ",
@@ -129,7 +135,7 @@ void assign_value(const Tensor& target, PyObject* value, const char* op) {
   }
   const Tensor source = value_tensor(value, target);
   if (info(source.dtype).kind == DTypeKind::complex &&
-      info(target.dtype).kind != DTypeKind::complex) {
+      info(target.dtype).kind != DTypeKind::complex && target.dtype != DType::b1) {
     fail(ErrorKind::type, "[", op, "] cannot assign ", name_of(source.dtype), " to ",
          name_of(target.dtype), "; take flow.real() or flow.imag() first");
   }

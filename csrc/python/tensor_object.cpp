@@ -149,6 +149,15 @@ PyObject* get_imag(PyObject* self, void*) {
   return get(self, [](const Tensor& x) { return wrap(component(x, 1)); });
 }
 
+constexpr char kTensorDoc[] =
+    "A strided view (dtype, shape, strides) of a storage on a device.\n\n"
+    "Made by ``flow.tensor`` and the creation functions. Operations return at once; looking at the\n"
+    "value (``numpy()``, ``item()``, ``print``) waits for this tensor, and raises what made it fail.\n\n"
+    "Examples\n--------\n"
+    ">>> x = flow.tensor([1.0, 2.0])\n"
+    ">>> (x + 1).tolist()\n"
+    "[2.0, 3.0]";
+
 PyGetSetDef getset[] = {
     {"shape", get_shape, nullptr, "Sizes of the dimensions.", nullptr},
     {"strides", get_strides, nullptr, "Bytes from one element to the next.", nullptr},
@@ -199,6 +208,7 @@ PyObject* wrap(Tensor&& tensor) {
 void init_tensor_type(PyObject* module) {
   std::vector<PyType_Slot> slots = tensor_number_slots();
   const PyType_Slot others[] = {
+      {Py_tp_doc, const_cast<char*>(kTensorDoc)},
       {Py_tp_dealloc, slot_pointer(tensor_dealloc)},
       {Py_tp_richcompare, slot_pointer(tensor_richcompare)},
       {Py_tp_hash, slot_pointer(PyBaseObject_Type.tp_hash)},

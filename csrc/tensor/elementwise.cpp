@@ -133,6 +133,27 @@ void require_same_device(const char* op, Device a, Device b) {
        "; move one with .to(\"", a.str(), "\") or .to(\"", b.str(), "\")");
 }
 
+namespace {
+
+/// Throws unless a result of `shape` may be written to `out`, where `home` is the operands' device.
+void check_output(const char* name, const Tensor& out, const Dims& shape, Device home) {
+  require_same_device(name, out.device(), home);
+  if (out.shape != shape && broadcast_shapes(shape, out.shape, name) != out.shape) {
+    fail(ErrorKind::value, "[", name, "] result of shape ", shape_str(shape),
+         " does not fit into a tensor of shape ", shape_str(out.shape));
+  }
+  require_writable(name, out);
+}
+
+bool any_partial_overlap(const Input* inputs, int count, const Tensor& out) {
+  for (int k = 0; k < count; ++k) {
+    if (inputs[k].tensor && overlap(*inputs[k].tensor, out) == Overlap::partial) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 Tensor elementwise(const Issuer& issuer, const ops::OpDef& op, const ops::Resolution& resolution,
                    const Input* inputs, const Tensor* out) {
   const char* name = op.name.c_str();
@@ -142,36 +163,34 @@ Tensor elementwise(const Issuer& issuer, const ops::OpDef& op, const ops::Resolu
   const Tensor* first = first_tensor(name, inputs, op.nin);
   const Dims shape = common_shape(name, inputs, op.nin);
   Tensor result;
-  Tensor copies[ops::kMaxInputs];
+  bool write_back = false;
   if (out) {
-    require_same_device(name, out->device(), first ? first->device() : out->device());
-    if (first && out->shape != shape && broadcast_shapes(shape, out->shape, name) != out->shape) {
-      fail(ErrorKind::value, "[", name, "] result of shape ", shape_str(shape),
-           " does not fit into a tensor of shape ", shape_str(out->shape));
-    }
-    require_writable(name, *out);
+    check_output(name, *out, shape, first->device());
+    // Like NumPy: where `out` overlaps an input, the result is made elsewhere and copied.
+    write_back = any_partial_overlap(inputs, op.nin, *out);
+  }
+  if (out && !write_back) {
     result = *out;
   } else {
-    result = make_like(inputs, op.nin, shape, resolution.out, first->storage->state(), issuer.site);
+    vm::DeviceState& state = first->storage->state();
+    result = out ? make_tensor(state, resolution.out, out->shape, issuer.site)
+                 : make_like(inputs, op.nin, shape, resolution.out, state, issuer.site);
     plan.new_bytes = result.storage->bytes();
   }
   for (int k = 0; k < op.nin; ++k) {
-    const Tensor* tensor = inputs[k].tensor;
-    if (!tensor) {
+    if (inputs[k].tensor) {
+      plan.set_operand(k, inputs[k].tensor);
+    } else {
       plan.args().scalars[k] = inputs[k].scalar;
       plan.args().dtype[k] = resolution.in[k];
-      continue;
     }
-    if (out && overlap(*tensor, result) == Overlap::partial) {
-      copies[k] = cast_copy(issuer, *tensor, tensor->dtype, name);
-      tensor = &copies[k];
-    }
-    plan.set_operand(k, tensor);
   }
   plan.set_operand(op.nin, &result);
   plan_loops(plan, result.shape);
   submit(issuer, plan);
-  return result;
+  if (!write_back) return result;
+  submit_copy(issuer, name, result, *out, 0);
+  return *out;
 }
 
 Tensor where(const Issuer& issuer, const Input* inputs, DType dtype, Device device) {

@@ -65,7 +65,7 @@ bool run_inline(const Issuer& issuer, KernelPlan& plan, const vm::Operand* opera
     auto failure = std::make_shared<const vm::Failure>(
         vm::Failure{error.kind(), error.what(), plan.name, issuer.site, here.seq(),
                     output.device(), error.payload()});
-    output.dependence().poison(failure);
+    output.dependence().poison(failure, here.seq());
     machine.note_failure(failure);
   }
   describe_inline(machine, issuer, plan, stream, begin);

@@ -33,6 +33,7 @@ Tensor permute_view(const Tensor& x, const SmallVector<int, 4>& axes) {
 }
 
 Tensor broadcast_view(const Tensor& x, const Dims& shape, const char* op) {
+  count_elements(shape, static_cast<int64_t>(size_of(x.dtype)), op);
   Tensor view = x;
   view.strides = broadcast_strides(x.shape, x.strides, shape, op);
   view.shape = shape;

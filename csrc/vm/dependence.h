@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/device.h"
 #include "base/error.h"
@@ -62,8 +63,9 @@ class Dependence {
   /// who runs after a failed instruction is ordered after its poison by the release of its successors.
   static bool any_poisoned() { return poisoned_objects_.load(std::memory_order_relaxed) > 0; }
 
-  /// Any thread. Of several failures the earliest stays, whichever is noticed first.
-  void poison(const FailurePtr& failure);
+  /// The value that instruction `since` writes is `failure`. Any thread, in any order: what was issued
+  /// before `since` still sees a sound value.
+  void poison(const FailurePtr& failure, Seq since);
 
  private:
   friend class VirtualMachine;
@@ -75,8 +77,13 @@ class Dependence {
   Seq last_write_ = 0;
   SmallVector<Seq, 2> reads_;  // since last_write_
 
-  std::atomic<bool> poisoned_{false};  // release-stored after failure_; false means failure_ is null
-  FailurePtr failure_;                 // guarded by a mutex in dependence.cpp
+  struct Poison {
+    Seq since;
+    FailurePtr failure;
+  };
+
+  std::atomic<bool> poisoned_{false};  // release-stored after poisons_; false: it is empty
+  std::vector<Poison> poisons_;        // guarded by a mutex in dependence.cpp
   static std::atomic<int64_t> poisoned_objects_;
 };
 

@@ -116,7 +116,7 @@ struct alignas(64) Slot {
   /// `failure` is the value of everything that it writes.
   friend void poison_results(Slot* slot, const FailurePtr& failure) {
     for (const Operand& operand : slot->operands) {
-      if (operand.access == Access::write) operand.object->poison(failure);
+      if (operand.access == Access::write) operand.object->poison(failure, slot->name());
     }
   }
 

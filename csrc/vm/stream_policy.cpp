@@ -237,11 +237,13 @@ bool QueuePolicy::retire_front() {
 }
 
 FailurePtr QueuePolicy::outcome(Slot* slot) {
-  if (FailurePtr earlier = operand_failure(slot)) return earlier;
-  if (slot->failure) return slot->failure;
-  if (!slot->async_error) return nullptr;
-  const Error& error = *slot->async_error;
-  return make_failure(slot, error.kind(), error.what(), error.payload());
+  FailurePtr own = slot->failure;
+  if (!own && slot->async_error) {
+    const Error& error = *slot->async_error;
+    own = make_failure(slot, error.kind(), error.what(), error.payload());
+  }
+  const FailurePtr operand = operand_failure(slot);
+  return operand && (!own || operand->seq < own->seq) ? operand : own;
 }
 
 void QueuePolicy::drain() {

@@ -144,6 +144,12 @@ def clip(x: Any, /, min: Any = None, max: Any = None, *, out: Tensor | None = No
     >>> flow.clip(flow.tensor([-1.0, 0.5, 2.0]), 0.0, 1.0).numpy()
     array([0. , 0.5, 1. ])
     """
+    if not (isinstance(min, Tensor) or isinstance(max, Tensor)):
+        x = asarray(x)
+    if isinstance(x, Tensor) and isdtype(x.dtype, "integral"):  # a bound beyond all numbers of the dtype is none, as in NumPy
+        limits = np.iinfo(x.dtype)
+        min = None if type(min) is int and min <= limits.min else min
+        max = None if type(max) is int and max >= limits.max else max
     if min is None and max is None:
         return positive(x, out=out) if out is not None else _C.copy(asarray(x))
     if max is None:
