@@ -27,6 +27,8 @@ LAYOUTS = {
     "mixed": ("cpu", "mock:0", "mock:1"),
     "mixed, mock first": ("mock:1", "cpu", "mock:0"),
 }
+LARGEST = 100_000  # elements of a result
+
 # Small shapes run in the calling thread, large ones (more than 16384 elements) on a worker.
 _SHAPES: tuple[tuple[int, ...], ...] = (
     *((), (0,), (3, 0, 2), (1,), (7,), (4, 5), (2, 3, 4), (1, 6, 1), (33, 17)),
@@ -141,6 +143,15 @@ class Generator:
         name = self.pick(device) if self.rng.random() < 0.75 else None
         return name or self.scalar()
 
+    def is_large(self, *names: str | None) -> bool:
+        """Together they would make something that takes long."""
+        shapes = [self.value(name).shape for name in names if name in self.variables]
+        try:
+            broadcast = np.prod(np.broadcast_shapes(*shapes), dtype=float)
+        except ValueError:
+            broadcast = 0
+        return max(broadcast, sum(np.prod(shape, dtype=float) for shape in shapes)) > LARGEST
+
     # --- steps
 
     def create(self) -> None:
@@ -160,6 +171,8 @@ class Generator:
         device = self.variables[x].device
         y = self.operand(device)
         choice = self.rng.random()
+        if self.is_large(x, y):
+            return
         if choice < 0.3:
             self.new(f"rt.call({self.rng.choice(_UNARY)!r}, {x})", device)
         elif choice < 0.6:
@@ -260,7 +273,7 @@ class Generator:
             )
         else:
             shape = (self.rng.choice([1, 2, 3]), *array.shape)
-            if np.prod(shape, dtype=float) <= 10**5:
+            if np.prod(shape, dtype=float) <= LARGEST:
                 self.new(f"rt.view('broadcast_to', {x}, {shape})", old.device, True)
             return
         self.new(expression, old.device, old.read_only)
@@ -310,7 +323,8 @@ class Generator:
             self.new(f"rt.copy({x})", device)
         elif choice < 0.5:
             y = self.pick(device)
-            self.new(f"rt.call({self.rng.choice(['concat', 'stack'])!r}, [{x}, {y}])", device)
+            if not self.is_large(x, y):
+                self.new(f"rt.call({self.rng.choice(['concat', 'stack'])!r}, [{x}, {y}])", device)
         else:
             dtype = self.rng.choice(DTYPES)
             self.names["_probe"] = np.empty((), dtype)

@@ -19,7 +19,7 @@ INCLUDES = {
     "base": set(),
     "ep": {"base"},
     "vm": {"base", "ep"},
-    "ops": {"base"},
+    "ops": {"base", "ep"},
     "tensor": {"base", "ep", "vm", "ops"},
     "profiler": {"base", "ep", "vm", "ops", "tensor"},
     "python": {"base", "ep", "vm", "ops", "tensor", "profiler"},

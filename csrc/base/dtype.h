@@ -19,6 +19,7 @@ struct DTypeInfo {
   DTypeKind kind;
 };
 
+// clang-format off
 inline constexpr DTypeInfo kDTypes[] = {
     {"bool", '?', 1, 1, DTypeKind::boolean},
     {"int8", 'b', 1, 1, DTypeKind::signed_int},
@@ -35,6 +36,7 @@ inline constexpr DTypeInfo kDTypes[] = {
     {"complex64", 'F', 8, 4, DTypeKind::complex},
     {"complex128", 'D', 16, 8, DTypeKind::complex},
 };
+// clang-format on
 inline constexpr int kDTypeCount = sizeof(kDTypes) / sizeof(kDTypes[0]);
 
 inline constexpr const DTypeInfo& info(DType dtype) { return kDTypes[static_cast<int>(dtype)]; }

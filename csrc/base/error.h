@@ -17,7 +17,8 @@ enum class ErrorKind : uint8_t {
   runtime,
   out_of_memory,
   not_implemented,
-  interrupted,  // the waiting thread was asked to stop (Ctrl-C); `payload` holds the caller's exception
+  interrupted,  // the waiting thread was asked to stop (Ctrl-C); `payload` holds the caller's
+                // exception
   foreign,      // raised by a host function; `payload` holds its exception
 };
 

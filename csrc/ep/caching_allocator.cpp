@@ -290,10 +290,10 @@ void CachingAllocator::fail_out_of_memory(size_t bytes) {
   const size_t unused = memory.capacity > memory.held ? memory.capacity - memory.held : 0;
   std::lock_guard<std::mutex> lock(mutex_);
   const std::string limit = limit_ > 0 ? concat("limit ", bytes_str(limit_), ", ") : "";
-  throw CapacityError(concat("[", device_.id().str(), "] out of memory: asked for ",
-       bytes_str(bytes), ", held ", bytes_str(in_use_), " in live blocks and ", bytes_str(cached_),
-       " in the cache, ", limit, "capacity ", bytes_str(memory.capacity), " (", bytes_str(unused),
-       " free)"));
+  throw CapacityError(
+      concat("[", device_.id().str(), "] out of memory: asked for ", bytes_str(bytes), ", held ",
+             bytes_str(in_use_), " in live blocks and ", bytes_str(cached_), " in the cache, ",
+             limit, "capacity ", bytes_str(memory.capacity), " (", bytes_str(unused), " free)"));
 }
 
 // ---- bookkeeping, with mutex_ held ----

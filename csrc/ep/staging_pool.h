@@ -50,7 +50,7 @@ class StagingPool {
   /// Unpins what is kept for reuse; the bytes released.
   size_t release_cache();
 
-  size_t leased() const;  // bytes out now
+  size_t leased() const;                  // bytes out now
   std::mutex& mutex() { return mutex_; }  // held across fork
 
  private:
@@ -58,7 +58,7 @@ class StagingPool {
   void give_back(char* data, size_t bytes);
 
   Device& device_;
-  mutable std::mutex mutex_;  // guards the fields below
+  mutable std::mutex mutex_;                             // guards the fields below
   std::unordered_map<size_t, std::vector<char*>> free_;  // by block size
   size_t cached_ = 0;
   size_t leased_ = 0;

@@ -28,13 +28,13 @@ using KernelFn = void (*)(const KernelArgs&);
 /// the output comes last (index `iteration.operands - 1`).
 struct KernelArgs {
   KernelFn kernel = nullptr;
-  const OpDef* op = nullptr;             // elementwise, reduction, matmul: the row
+  const OpDef* op = nullptr;               // elementwise, reduction, matmul: the row
   const Resolution* resolution = nullptr;  // and what it resolved to
   char* data[kMaxOperands] = {};
-  DType dtype[kMaxOperands] = {};        // of the operands as they lie in memory
-  Scalar scalars[kMaxInputs];            // an input whose stride is 0 everywhere may point here
-  int64_t attr[4] = {};                  // kernel specific, see below
-  Iteration iteration;                   // last: only its valid rows are copied
+  DType dtype[kMaxOperands] = {};  // of the operands as they lie in memory
+  Scalar scalars[kMaxInputs];      // an input whose stride is 0 everywhere may point here
+  int64_t attr[4] = {};            // kernel specific, see below
+  Iteration iteration;             // last: only its valid rows are copied
 };
 
 /// Bytes of `args` up to its last valid iteration row.
@@ -56,22 +56,23 @@ void fill_kernel(const KernelArgs& args);
 /// out[i] = in0[i] ? in1[i] : in2[i]; in0 bool, the others of the output's dtype.
 void where_kernel(const KernelArgs& args);
 
-/// out = reduce(in) by the op's binary loop (resolution: dtype,dtype->dtype; the input is cast to it
-/// in NumPy's buffer of 8192 elements where it differs). Reduced rows have output stride 0.
+/// out = reduce(in) by the op's binary loop (resolution: dtype,dtype->dtype; the input is cast to
+/// it in NumPy's buffer of 8192 elements where it differs). Reduced rows have output stride 0.
 /// attr[0]: 1 when `scalars[0]` holds the initial value (sum, prod, all, any), 0 when the first
 /// element along the reduced rows starts (max, min; the caller rejects empty reductions).
 /// Same bits as np.<ufunc>.reduce wherever NumPy's order is defined by contiguity.
 /// Rows may come in any order; the kernel sorts and merges them as NumPy's iterator does.
 void reduce_kernel(const KernelArgs& args);
 
-/// out[kept] = index of the first maximum (attr[0] == 0) or minimum (attr[0] == 1) along the reduced
-/// rows, flattened in the order of the rows given (row-major over the reduced axes); NaN wins, the first one.
-/// Output dtype int64.
+/// out[kept] = index of the first maximum (attr[0] == 0) or minimum (attr[0] == 1) along the
+/// reduced rows, flattened in the order of the rows given (row-major over the reduced axes); NaN
+/// wins, the first one. Output dtype int64.
 void arg_reduce_kernel(const KernelArgs& args);
 
-/// Batched product by NumPy's matmul loop (dtypes as resolved; the caller casts before). Rows are the batch
-/// dimensions. attr: m, k, n (out is m x n); core strides lie in the last three rows of the
-/// iteration: rows[ndim-3] = {m; a, -, out}, rows[ndim-2] = {k; a, b, -}, rows[ndim-1] = {n; -, b, out}.
+/// Batched product by NumPy's matmul loop (dtypes as resolved; the caller casts before). Rows are
+/// the batch dimensions. attr: m, k, n (out is m x n); core strides lie in the last three rows of
+/// the iteration: rows[ndim-3] = {m; a, -, out}, rows[ndim-2] = {k; a, b, -}, rows[ndim-1] = {n; -,
+/// b, out}.
 void matmul_kernel(const KernelArgs& args);
 
 /// Merges rows that step together and puts the smallest output strides innermost. For elementwise
@@ -79,7 +80,8 @@ void matmul_kernel(const KernelArgs& args);
 void coalesce(Iteration* iteration);
 
 /// Casts n elements with strides (bytes); the one conversion table. Bits as NumPy's astype.
-using CastFn = void (*)(const char* src, int64_t src_stride, char* dst, int64_t dst_stride, int64_t n);
+using CastFn = void (*)(const char* src, int64_t src_stride, char* dst, int64_t dst_stride,
+                        int64_t n);
 CastFn cast_function(DType from, DType to);
 
 }  // namespace ofl::ops

@@ -1,4 +1,5 @@
-// Puts a kernel call on a device's queue: the one place that knows how each kind of device runs one.
+// Puts a kernel call on a device's queue: the one place that knows how each kind of device runs
+// one.
 #pragma once
 
 #include <optional>

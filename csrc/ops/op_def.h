@@ -50,7 +50,7 @@ class OpDef {
   const std::string name;
   const OpKind kind;
   const int nin;
-  const double cost;  // of one element, in units of a float32 addition
+  const double cost;             // of one element, in units of a float32 addition
   bool checks_exponent = false;  // integer power: the loop must not see a negative exponent
 
   /// The cached resolution, or nullptr when these operand types were not seen yet.

@@ -143,8 +143,8 @@ PyObject* call_op(const OpObject& op, PyObject* const* operands, int count, bool
     const ops::Resolution& resolution = convert_scalars(op, operands, &parsed);
     if (!parsed.first) make_first_a_tensor(home, &parsed, resolution);
     if (out) check_out(op, resolution, out->tensor);
-    Tensor result = elementwise(issuer(), *op.op, resolution, parsed.inputs,
-                                out ? &out->tensor : nullptr);
+    Tensor result =
+        elementwise(issuer(), *op.op, resolution, parsed.inputs, out ? &out->tensor : nullptr);
     if (!out) return wrap(std::move(result));
   }
   Py_INCREF(out);

@@ -12,8 +12,7 @@ namespace {
 bool same_type(PyArray_Descr* descr, DType dtype) {
   const DTypeInfo& row = info(dtype);
   static constexpr char kKinds[] = {'b', 'i', 'u', 'f', 'c'};
-  return descr->kind == kKinds[static_cast<int>(row.kind)] &&
-         PyDataType_ELSIZE(descr) == row.size;
+  return descr->kind == kKinds[static_cast<int>(row.kind)] && PyDataType_ELSIZE(descr) == row.size;
 }
 
 std::string text_of(PyObject* object) {
@@ -164,8 +163,7 @@ PyObject* to_python(const char* element, DType dtype) {
     }
     default: break;
   }
-  PyObject* scalar =
-      checked(PyArray_Scalar(const_cast<char*>(element), descr_of(dtype), nullptr));
+  PyObject* scalar = checked(PyArray_Scalar(const_cast<char*>(element), descr_of(dtype), nullptr));
   PyObject* object = PyObject_CallMethod(scalar, "item", nullptr);
   Py_DECREF(scalar);
   return checked(object);
@@ -202,9 +200,9 @@ PyObject* array_over(const Tensor& x, bool writable) {
   }
   PyArray_Descr* descr = descr_of(x.dtype);
   Py_INCREF(descr);
-  PyObject* array = checked(PyArray_NewFromDescr(&PyArray_Type, descr, x.ndim(), shape, strides,
-                                                 x.address(), writable ? NPY_ARRAY_WRITEABLE : 0,
-                                                 nullptr));
+  PyObject* array =
+      checked(PyArray_NewFromDescr(&PyArray_Type, descr, x.ndim(), shape, strides, x.address(),
+                                   writable ? NPY_ARRAY_WRITEABLE : 0, nullptr));
   PyObject* owner = PyCapsule_New(new StorageRef(x.storage), nullptr, release_storage);
   // SetBaseObject takes over `owner`, also when it fails.
   if (!owner || PyArray_SetBaseObject(reinterpret_cast<PyArrayObject*>(array), owner) < 0) {

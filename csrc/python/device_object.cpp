@@ -54,9 +54,10 @@ Device parse_device(const std::string& text) {
 PyObject* device_object(Device device) { return py::cast(device).release().ptr(); }
 
 void bind_device(py::module_& module) {
-  py::class_<Device>(module, "Device",
-                     "A device: type (``cpu``, ``mock``, ``cuda``) and index. Immutable; equals its "
-                     "string.")
+  py::class_<Device>(
+      module, "Device",
+      "A device: type (``cpu``, ``mock``, ``cuda``) and index. Immutable; equals its "
+      "string.")
       .def(py::init([](const Device& device) { return device; }), py::arg("spec"))
       .def(py::init(&parse_device), py::arg("spec"))
       .def(py::init(&with_index), py::arg("spec"), py::arg("index"))

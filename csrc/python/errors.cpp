@@ -59,6 +59,16 @@ PyObject* make_exception(const Error& error) {
   return PyObject_CallFunction(exception_type(error.kind()), "s", error.what());
 }
 
+/// Variables of finished frames may lead back to what keeps this exception alive, through C++, where
+/// the garbage collector cannot see the cycle.
+void clear_frames(PyObject* traceback) {
+  PyObject* module = PyImport_ImportModule("traceback");
+  PyObject* done = module ? PyObject_CallMethod(module, "clear_frames", "O", traceback) : nullptr;
+  if (!done) PyErr_Clear();
+  Py_XDECREF(done);
+  Py_XDECREF(module);
+}
+
 }  // namespace
 
 PyObject* out_of_memory_type() {
@@ -89,7 +99,10 @@ Error take_python_error(const std::string& prefix) {
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);
   PyErr_NormalizeException(&type, &value, &traceback);
-  if (traceback) PyException_SetTraceback(value, traceback);
+  if (traceback) {
+    PyException_SetTraceback(value, traceback);
+    clear_frames(traceback);
+  }
   PyObject* text = PyObject_Str(value);
   const char* message = text ? PyUnicode_AsUTF8(text) : nullptr;
   const std::string what = prefix + (message ? message : "unprintable exception");

@@ -17,8 +17,8 @@ class WithGil {
   PyGILState_STATE state_;
 };
 
-/// Runs `work` without the GIL. Not a scope object: taking the GIL back in a destructor would end the
-/// process when the interpreter stops this thread there.
+/// Runs `work` without the GIL. Not a scope object: taking the GIL back in a destructor would end
+/// the process when the interpreter stops this thread there.
 template <typename Work>
 void without_gil(const Work& work) {
   PyThreadState* state = PyEval_SaveThread();

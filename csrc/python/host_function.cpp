@@ -85,7 +85,8 @@ std::vector<Tensor> host_tensors(const std::vector<py::object>& objects) {
   for (const py::object& object : objects) {
     const Tensor& tensor = require_tensor(object.ptr(), "host_func");
     if (!tensor.storage->on_host()) {
-      fail(ErrorKind::value, "[host_func] a host function reads and writes cpu tensors, got one on ",
+      fail(ErrorKind::value,
+           "[host_func] a host function reads and writes cpu tensors, got one on ",
            tensor.device().str(), "; copy it with .cpu() first");
     }
     tensors.push_back(tensor);
@@ -127,18 +128,20 @@ std::shared_ptr<HostCall> host_func(const py::function& function,
 
 void bind_host_function(py::module_& m) {
   py::class_<HostCall, std::shared_ptr<HostCall>>(m, "HostCall", "A host function in flight.")
-      .def("done",
-           [](HostCall& call) { return runtime().machine.is_ready(call.done); },
-           "True when it has run (or failed); never waits.")
-      .def("wait",
-           [](HostCall& call) { runtime().machine.wait_for_value(call.done, "HostCall.wait"); },
-           "Waits until it has run; raises what it raised.")
-      .def("result",
-           [](HostCall& call) {
-             runtime().machine.wait_for_value(call.done, "HostCall.result");
-             return py::reinterpret_borrow<py::object>(static_cast<PyObject*>(call.result.get()));
-           },
-           "Waits, and returns what the function returned.");
+      .def(
+          "done", [](HostCall& call) { return runtime().machine.is_ready(call.done); },
+          "True when it has run (or failed); never waits.")
+      .def(
+          "wait",
+          [](HostCall& call) { runtime().machine.wait_for_value(call.done, "HostCall.wait"); },
+          "Waits until it has run; raises what it raised.")
+      .def(
+          "result",
+          [](HostCall& call) {
+            runtime().machine.wait_for_value(call.done, "HostCall.result");
+            return py::reinterpret_borrow<py::object>(static_cast<PyObject*>(call.result.get()));
+          },
+          "Waits, and returns what the function returned.");
   m.def("host_func", &host_func);
 }
 

@@ -20,9 +20,7 @@ struct Place {
   PyCodeObject* code = nullptr;
   int offset = 0;
 
-  bool operator==(const Place& other) const {
-    return code == other.code && offset == other.offset;
-  }
+  bool operator==(const Place& other) const { return code == other.code && offset == other.offset; }
 };
 
 struct PlaceHash {

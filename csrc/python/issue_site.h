@@ -1,5 +1,5 @@
-// Where in the program an instruction was issued. Capture costs a look-up by (code object, instruction
-// offset); file and line are worked out once for each place.
+// Where in the program an instruction was issued. Capture costs a look-up by (code object,
+// instruction offset); file and line are worked out once for each place.
 #pragma once
 
 #include <string>

@@ -130,22 +130,19 @@ struct KnobRow {
   void (*set)(ep::MockKnobs&, double);
 };
 
-#define OFL_KNOB(field)                                                     \
-  {                                                                         \
-    #field, [](const ep::MockKnobs& k) { return double(k.field.load()); },  \
-        [](ep::MockKnobs& k, double v) { k.field.store(v); }                \
-  }
-#define OFL_FAULT(field)                                                             \
-  {                                                                                  \
-    "fail_" #field, [](const ep::MockKnobs& k) { return double(k.faults.field.load()); }, \
-        [](ep::MockKnobs& k, double v) { k.faults.field.store(int64_t(v)); }         \
-  }
+#define OFL_KNOB(field)                                                   \
+  {#field, [](const ep::MockKnobs& k) { return double(k.field.load()); }, \
+   [](ep::MockKnobs& k, double v) { k.field.store(v); }}
+#define OFL_FAULT(field)                                                                 \
+  {"fail_" #field, [](const ep::MockKnobs& k) { return double(k.faults.field.load()); }, \
+   [](ep::MockKnobs& k, double v) { k.faults.field.store(int64_t(v)); }}
 
 const KnobRow kKnobs[] = {
     {"devices", [](const ep::MockKnobs& k) { return double(k.devices); },
      [](ep::MockKnobs& k, double v) {
        if (v < 0 || v > vm::kMaxDevicesPerType) {
-         fail(ErrorKind::value, "[mock] devices must be 0 to ", vm::kMaxDevicesPerType, ", got ", v);
+         fail(ErrorKind::value, "[mock] devices must be 0 to ", vm::kMaxDevicesPerType, ", got ",
+              v);
        }
        k.devices = int(v);
      }},
@@ -170,7 +167,8 @@ void mock_configure(const std::map<std::string, double>& values) {
     const KnobRow* row = nullptr;
     for (const KnobRow& each : kKnobs) row = each.name == name ? &each : row;
     if (!row) fail(ErrorKind::value, "[mock] no knob named ", name);
-    if (!(value >= 0)) fail(ErrorKind::value, "[mock] ", name, " must not be negative, got ", value);
+    if (!(value >= 0))
+      fail(ErrorKind::value, "[mock] ", name, " must not be negative, got ", value);
     row->set(ep::mock_knobs(), value);
   }
 }
@@ -224,8 +222,7 @@ DeviceType parse_type(const std::string& type) { return parse_device(type).type;
 }  // namespace
 
 void bind_machine_functions(py::module_& m) {
-  m.def("synchronize",
-        [](std::optional<Device> device) { runtime().machine.synchronize(device); });
+  m.def("synchronize", [](std::optional<Device> device) { runtime().machine.synchronize(device); });
   m.def("barrier", [] { runtime().machine.barrier(capture_site()); });
   m.def("dump", [] { return runtime().machine.dump(); });
   m.def("stats", &stats);

@@ -14,8 +14,8 @@ namespace ofl::python {
 namespace {
 
 constexpr const char* kSlotNames[kSlotCount] = {
-    "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul",
-    "and", "or",  "xor", "lshift",  "rshift",   "lt",  "le",  "eq",
+    "add", "sub", "mul", "truediv", "floordiv", "mod", "pow",   "matmul",
+    "and", "or",  "xor", "lshift",  "rshift",   "lt",  "le",    "eq",
     "ne",  "gt",  "ge",  "neg",     "pos",      "abs", "invert"};
 
 PyTypeObject* op_type = nullptr;
@@ -156,10 +156,9 @@ PyType_Slot op_slots[] = {{Py_tp_doc, const_cast<char*>(kOpDoc)},
                           {Py_tp_getset, op_getset},
                           {0, nullptr}};
 
-PyType_Spec op_spec = {"oneflow_lite._C.Op", sizeof(OpObject), 0,
-                       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL |
-                           Py_TPFLAGS_DISALLOW_INSTANTIATION,
-                       op_slots};
+PyType_Spec op_spec = {
+    "oneflow_lite._C.Op", sizeof(OpObject), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION, op_slots};
 
 Slot parse_slot(const char* name) {
   for (int i = 0; i < kSlotCount; ++i) {

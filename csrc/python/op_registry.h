@@ -10,14 +10,35 @@ namespace ofl::python {
 
 /// Operators that a row of the table may serve.
 enum class Slot : uint8_t {
-  add, sub, mul, truediv, floordiv, mod, pow, matmul, and_, or_, xor_, lshift, rshift,
-  lt, le, eq, ne, gt, ge, neg, pos, abs, invert, none,
+  add,
+  sub,
+  mul,
+  truediv,
+  floordiv,
+  mod,
+  pow,
+  matmul,
+  and_,
+  or_,
+  xor_,
+  lshift,
+  rshift,
+  lt,
+  le,
+  eq,
+  ne,
+  gt,
+  ge,
+  neg,
+  pos,
+  abs,
+  invert,
+  none,
 };
 inline constexpr int kSlotCount = static_cast<int>(Slot::none);
 
 struct OpObject {
-  PyObject_HEAD
-  vectorcallfunc vectorcall;
+  PyObject_HEAD vectorcallfunc vectorcall;
   PyObject* dict;
   ops::OpDef* op;
   PyObject* ufunc;
@@ -37,8 +58,8 @@ const ops::Resolution& resolve(const OpObject& op, const ops::TypeCode* codes);
 /// The loop of a binary ufunc that takes and gives `dtype` (reductions).
 const ops::Resolution& resolve_reduction(const OpObject& op, DType dtype);
 
-/// Calls an op on Python operands. `not_implemented`: answer Py_NotImplemented for operands of unknown
-/// types (operators) instead of raising. `out`: write there instead of making a new tensor.
+/// Calls an op on Python operands. `not_implemented`: answer Py_NotImplemented for operands of
+/// unknown types (operators) instead of raising. `out`: write there instead of making a new tensor.
 PyObject* call_op(const OpObject& op, PyObject* const* operands, int count, bool not_implemented,
                   TensorObject* out = nullptr);
 

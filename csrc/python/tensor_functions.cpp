@@ -41,8 +41,8 @@ Dims parse_new_shape(const py::object& shape, const char* op) {
 }
 
 py::object empty_of(const py::object& shape, const py::object& dtype, Device device) {
-  return wrapped(empty(issuer(), device, parse_dtype(dtype.ptr(), "empty"),
-                       parse_new_shape(shape, "empty")));
+  return wrapped(
+      empty(issuer(), device, parse_dtype(dtype.ptr(), "empty"), parse_new_shape(shape, "empty")));
 }
 
 py::object full_of(const py::object& shape, const py::object& value, const py::object& dtype,
@@ -103,14 +103,14 @@ py::object concatenated(const std::vector<py::object>& parts, int axis, const py
     tensors.push_back(tensor.dtype == target ? tensor
                                              : cast_copy(issuer(), tensor, target, "concat"));
   }
-  return wrapped(
-      concatenate(issuer(), tensors, normalize_axis(axis, tensors[0].ndim(), "concat")));
+  return wrapped(concatenate(issuer(), tensors, normalize_axis(axis, tensors[0].ndim(), "concat")));
 }
 
 /// Operands of where: the dtype is that of maximum on the same two operands, which promotes alike.
 py::object where_of(const py::object& condition, const py::object& x, const py::object& y) {
   const Tensor& mask = tensor_arg(condition, "where");
-  const Tensor bits = mask.dtype == DType::b1 ? mask : cast_copy(issuer(), mask, DType::b1, "where");
+  const Tensor bits =
+      mask.dtype == DType::b1 ? mask : cast_copy(issuer(), mask, DType::b1, "where");
   const py::object values[2] = {x, y};
   ops::TypeCode codes[2];
   Tensor held[2];
@@ -127,9 +127,8 @@ py::object where_of(const py::object& condition, const py::object& x, const py::
       fail(ErrorKind::type, "[where] expected a tensor, an array or a number, got ",
            Py_TYPE(value)->tp_name);
     }
-    held[k] = is_tensor(value)
-                  ? tensor_of(value)
-                  : from_array(reinterpret_cast<PyArrayObject*>(value), mask.device());
+    held[k] = is_tensor(value) ? tensor_of(value)
+                               : from_array(reinterpret_cast<PyArrayObject*>(value), mask.device());
     codes[k] = ops::code_of(held[k].dtype);
   }
   const OpObject* promoter = find_op("maximum");
@@ -154,12 +153,12 @@ py::object reduced(const py::object& op, const py::object& x, const py::object& 
   if (!axes.is_none()) {
     for (int64_t axis : parse_dims(axes.ptr(), name)) {
       const int normal = normalize_axis(axis, tensor.ndim(), name);
-      if (reduced_axes[normal]) fail(ErrorKind::value, "[", name, "] axis ", axis, " is named twice");
+      if (reduced_axes[normal])
+        fail(ErrorKind::value, "[", name, "] axis ", axis, " is named twice");
       reduced_axes[normal] = true;
     }
   }
-  const ops::Resolution& resolution =
-      resolve_reduction(row, parse_dtype(accumulate.ptr(), name));
+  const ops::Resolution& resolution = resolve_reduction(row, parse_dtype(accumulate.ptr(), name));
   Scalar first;
   if (!initial.is_none()) first = to_scalar(initial.ptr(), resolution.out);
   return wrapped(reduce(issuer(), *row.op, resolution, tensor, reduced_axes,

@@ -72,9 +72,8 @@ PyObject* tensor_item_method(PyObject* self, PyObject* args) {
 }
 
 PyObject* tensor_numpy(PyObject* self, PyObject*) {
-  return guarded<PyObject*>(nullptr, [&] {
-    return array_over(look_from_python(tensor_of(self), "numpy"), true);
-  });
+  return guarded<PyObject*>(
+      nullptr, [&] { return array_over(look_from_python(tensor_of(self), "numpy"), true); });
 }
 
 PyObject* tensor_complex(PyObject* self, PyObject*) {
@@ -151,8 +150,10 @@ PyObject* get_imag(PyObject* self, void*) {
 
 constexpr char kTensorDoc[] =
     "A strided view (dtype, shape, strides) of a storage on a device.\n\n"
-    "Made by ``flow.tensor`` and the creation functions. Operations return at once; looking at the\n"
-    "value (``numpy()``, ``item()``, ``print``) waits for this tensor, and raises what made it fail.\n\n"
+    "Made by ``flow.tensor`` and the creation functions. Operations return at once; looking at "
+    "the\n"
+    "value (``numpy()``, ``item()``, ``print``) waits for this tensor, and raises what made it "
+    "fail.\n\n"
     "Examples\n--------\n"
     ">>> x = flow.tensor([1.0, 2.0])\n"
     ">>> (x + 1).tolist()\n"
@@ -207,21 +208,20 @@ PyObject* wrap(Tensor&& tensor) {
 
 void init_tensor_type(PyObject* module) {
   std::vector<PyType_Slot> slots = tensor_number_slots();
-  const PyType_Slot others[] = {
-      {Py_tp_doc, const_cast<char*>(kTensorDoc)},
-      {Py_tp_dealloc, slot_pointer(tensor_dealloc)},
-      {Py_tp_richcompare, slot_pointer(tensor_richcompare)},
-      {Py_tp_hash, slot_pointer(PyBaseObject_Type.tp_hash)},
-      {Py_tp_iter, slot_pointer(tensor_iter)},
-      {Py_mp_length, slot_pointer(tensor_length)},
-      {Py_mp_subscript, slot_pointer(tensor_subscript)},
-      {Py_mp_ass_subscript, slot_pointer(tensor_assign_subscript)},
-      {Py_sq_length, slot_pointer(tensor_length)},
-      {Py_sq_item, slot_pointer(tensor_item)},
-      {Py_tp_methods, methods},
-      {Py_tp_members, members},
-      {Py_tp_getset, getset},
-      {0, nullptr}};
+  const PyType_Slot others[] = {{Py_tp_doc, const_cast<char*>(kTensorDoc)},
+                                {Py_tp_dealloc, slot_pointer(tensor_dealloc)},
+                                {Py_tp_richcompare, slot_pointer(tensor_richcompare)},
+                                {Py_tp_hash, slot_pointer(PyBaseObject_Type.tp_hash)},
+                                {Py_tp_iter, slot_pointer(tensor_iter)},
+                                {Py_mp_length, slot_pointer(tensor_length)},
+                                {Py_mp_subscript, slot_pointer(tensor_subscript)},
+                                {Py_mp_ass_subscript, slot_pointer(tensor_assign_subscript)},
+                                {Py_sq_length, slot_pointer(tensor_length)},
+                                {Py_sq_item, slot_pointer(tensor_item)},
+                                {Py_tp_methods, methods},
+                                {Py_tp_members, members},
+                                {Py_tp_getset, getset},
+                                {0, nullptr}};
   slots.insert(slots.end(), std::begin(others), std::end(others));
   PyType_Spec spec = {"oneflow_lite._C.Tensor", sizeof(TensorObject), 0,
                       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots.data()};

@@ -9,8 +9,7 @@
 namespace ofl::python {
 
 struct TensorObject {
-  PyObject_HEAD
-  PyObject* weakrefs;
+  PyObject_HEAD PyObject* weakrefs;
   Tensor tensor;
 };
 

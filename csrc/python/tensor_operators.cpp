@@ -28,8 +28,8 @@ PyObject* unary(PyObject* a) {
   return guarded<PyObject*>(nullptr, [&] { return call_op(op_of(slot), &a, 1, true); });
 }
 
-/// NumPy computes some powers by simpler loops, which round differently from pow: which one for this
-/// kind of base and a Python number as exponent, or null.
+/// NumPy computes some powers by simpler loops, which round differently from pow: which one for
+/// this kind of base and a Python number as exponent, or null.
 const char* power_shortcut(PyObject* base, PyObject* exponent) {
   if (!is_tensor(base)) return nullptr;
   const DTypeKind kind = info(tensor_of(base).dtype).kind;
@@ -88,8 +88,8 @@ PyObject* as_index(PyObject* self) {
   return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
     const Tensor& x = tensor_of(self);
     if (!is_integer(x.dtype) || x.ndim() != 0) {
-      fail(ErrorKind::type, "only 0-d integer tensors can be indices, got dtype ",
-           name_of(x.dtype), " and shape ", shape_str(x.shape));
+      fail(ErrorKind::type, "only 0-d integer tensors can be indices, got dtype ", name_of(x.dtype),
+           " and shape ", shape_str(x.shape));
     }
     return element_of(self, "index");
   });

@@ -48,7 +48,8 @@ void KernelBody::launch(vm::LaunchContext& context) {
   const int operands = call.args.iteration.operands;
   held[operands - 1]->materialize(context);
   for (int i = 0; i < operands; ++i) {
-    if (held[i]) call.args.data[i] = held[i]->data() + reinterpret_cast<intptr_t>(call.args.data[i]);
+    if (held[i])
+      call.args.data[i] = held[i]->data() + reinterpret_cast<intptr_t>(call.args.data[i]);
   }
   call.async_error = &context.slot.async_error;
   ops::launch(context.queue, call);

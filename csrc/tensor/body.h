@@ -9,8 +9,8 @@
 
 namespace ofl {
 
-/// Storages that an instruction keeps alive. Memory of the queue's own device is let go at launch (queue
-/// order protects it), everything else at retirement.
+/// Storages that an instruction keeps alive. Memory of the queue's own device is let go at launch
+/// (queue order protects it), everything else at retirement.
 class HeldStorages {
  public:
   HeldStorages() = default;
@@ -40,8 +40,8 @@ struct KernelBody {
 
 /// Bytes from one place to another through a device's queue.
 struct CopyBody {
-  HeldStorages held;                   // destination, then the source storage if there is one
-  ep::StagingLease staging;            // or: the source in pinned host memory
+  HeldStorages held;         // destination, then the source storage if there is one
+  ep::StagingLease staging;  // or: the source in pinned host memory
   ep::CopyKind kind = ep::CopyKind::h2d;
   size_t bytes = 0;
   int64_t source_offset = 0;

@@ -1,5 +1,6 @@
-// An op call: check, infer, allocate the result's handle, and issue one instruction (or run it here,
-// when it is small and nothing stands before it). Everything returns at once; wrong arguments throw.
+// An op call: check, infer, allocate the result's handle, and issue one instruction (or run it
+// here, when it is small and nothing stands before it). Everything returns at once; wrong arguments
+// throw.
 #pragma once
 
 #include <vector>
@@ -28,7 +29,8 @@ Tensor elementwise(const Issuer& issuer, const ops::OpDef& op, const ops::Resolu
 /// condition ? x : y; x and y already have `dtype` (scalars included).
 Tensor where(const Issuer& issuer, const Input* inputs, DType dtype, Device device);
 
-/// Reduces over `reduced` axes with the op's binary loop; `initial` (may be null): in resolution.out.
+/// Reduces over `reduced` axes with the op's binary loop; `initial` (may be null): in
+/// resolution.out.
 Tensor reduce(const Issuer& issuer, const ops::OpDef& op, const ops::Resolution& resolution,
               const Tensor& x, const std::vector<bool>& reduced, const Scalar* initial,
               bool keepdims);

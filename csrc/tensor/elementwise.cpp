@@ -1,4 +1,5 @@
-// Elementwise calls, copies, casts, fills, where: everything that iterates over one broadcast shape.
+// Elementwise calls, copies, casts, fills, where: everything that iterates over one broadcast
+// shape.
 #include <algorithm>
 #include <cstdlib>
 
@@ -61,8 +62,8 @@ const Tensor* first_tensor(const char* name, const Input* inputs, int count) {
   return first;
 }
 
-/// True when axis `a` should be outside axis `b`: its strides are larger in the first input that steps
-/// along both. nullopt: no input does.
+/// True when axis `a` should be outside axis `b`: its strides are larger in the first input that
+/// steps along both. nullopt: no input does.
 std::optional<bool> outside(const Dims* strides, int count, int a, int b) {
   std::optional<bool> answer;
   for (int k = 0; k < count; ++k) {
@@ -73,10 +74,10 @@ std::optional<bool> outside(const Dims* strides, int count, int a, int b) {
   return answer;
 }
 
-/// A new tensor laid out like the inputs, as NumPy's order "K" has it: loops whose rounding depends on
-/// strides then see the strides that they see in NumPy.
-Tensor make_like(const Input* inputs, int count, const Dims& shape, DType dtype, vm::DeviceState& state,
-                 vm::SiteId site) {
+/// A new tensor laid out like the inputs, as NumPy's order "K" has it: loops whose rounding depends
+/// on strides then see the strides that they see in NumPy.
+Tensor make_like(const Input* inputs, int count, const Dims& shape, DType dtype,
+                 vm::DeviceState& state, vm::SiteId site) {
   Tensor result = make_tensor(state, dtype, shape, site);
   Dims strides[ops::kMaxInputs];
   bool row_major = true;
@@ -129,8 +130,8 @@ void submit_copy(const Issuer& issuer, const char* name, const Tensor& source, c
 
 void require_same_device(const char* op, Device a, Device b) {
   if (a == b) return;
-  fail(ErrorKind::value, "[", op, "] operands are on different devices, ", a.str(), " and ", b.str(),
-       "; move one with .to(\"", a.str(), "\") or .to(\"", b.str(), "\")");
+  fail(ErrorKind::value, "[", op, "] operands are on different devices, ", a.str(), " and ",
+       b.str(), "; move one with .to(\"", a.str(), "\") or .to(\"", b.str(), "\")");
 }
 
 namespace {

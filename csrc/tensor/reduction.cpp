@@ -57,8 +57,10 @@ Dims leading(const Dims& dims, int drop) {
 void plan_matmul(KernelPlan& plan, const Tensor& a, const Tensor& b, const Tensor& result) {
   const int dims_a = a.ndim(), dims_b = b.ndim(), dims = result.ndim();
   const Dims batch = leading(result.shape, 2);
-  const Dims steps_a = broadcast_strides(leading(a.shape, 2), leading(a.strides, 2), batch, "matmul");
-  const Dims steps_b = broadcast_strides(leading(b.shape, 2), leading(b.strides, 2), batch, "matmul");
+  const Dims steps_a =
+      broadcast_strides(leading(a.shape, 2), leading(a.strides, 2), batch, "matmul");
+  const Dims steps_b =
+      broadcast_strides(leading(b.shape, 2), leading(b.strides, 2), batch, "matmul");
   for (int d = 0; d < batch.size(); ++d) {
     plan.add_row(batch[d], {steps_a[d], steps_b[d], result.strides[d], 0});
   }

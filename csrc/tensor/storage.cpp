@@ -64,8 +64,9 @@ void TensorStorage::note_use(vm::Stream& stream, uint64_t position) {
   uses_.push_back({&stream, position});
 }
 
-/// Nobody else can reach the memory any more; what is left are launched uses in device queues. A queue
-/// that has all of them may reuse the memory at once; uses on several queues leave it to their events.
+/// Nobody else can reach the memory any more; what is left are launched uses in device queues. A
+/// queue that has all of them may reuse the memory at once; uses on several queues leave it to
+/// their events.
 void TensorStorage::free_memory() {
   if (!data_) return;
   std::vector<ep::EventLease> pending;

@@ -36,8 +36,8 @@ class TensorStorage {
   /// On the host, for a writer that runs in the calling thread or before the storage is shared.
   void materialize_on_host();
 
-  /// References keep the object, owners the memory. A holder takes both; it may give up ownership of
-  /// the memory first (drop_memory) and the reference later.
+  /// References keep the object, owners the memory. A holder takes both; it may give up ownership
+  /// of the memory first (drop_memory) and the reference later.
   void acquire() {
     refs_.fetch_add(1, std::memory_order_relaxed);
     if (!on_host_) owners_.fetch_add(1, std::memory_order_relaxed);
@@ -69,8 +69,8 @@ class TensorStorage {
   std::atomic<int32_t> refs_{1};
   std::atomic<int32_t> owners_{1};  // devices with queues only; on the host the refs own the memory
   char* data_ = nullptr;
-  std::mutex uses_mutex_;       // guards uses_: readers launch on several streams at once
-  SmallVector<Use, 2> uses_;    // the latest of each stream
+  std::mutex uses_mutex_;     // guards uses_: readers launch on several streams at once
+  SmallVector<Use, 2> uses_;  // the latest of each stream
   vm::Dependence dependence_;
 };
 

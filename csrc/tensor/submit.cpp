@@ -54,8 +54,9 @@ bool run_inline(const Issuer& issuer, KernelPlan& plan, const vm::Operand* opera
   try {
     output.materialize_on_host();
     for (int i = 0; i <= last; ++i) {
-      plan.call.args.data[i] = plan.operands[i] ? plan.operands[i]->address()
-                                           : reinterpret_cast<char*>(&plan.call.args.scalars[i]);
+      plan.call.args.data[i] = plan.operands[i]
+                                   ? plan.operands[i]->address()
+                                   : reinterpret_cast<char*>(&plan.call.args.scalars[i]);
     }
     plan.call.args.kernel(plan.call.args);
   } catch (const ep::CapacityError&) {
@@ -63,8 +64,8 @@ bool run_inline(const Issuer& issuer, KernelPlan& plan, const vm::Operand* opera
     return false;
   } catch (const Error& error) {
     auto failure = std::make_shared<const vm::Failure>(
-        vm::Failure{error.kind(), error.what(), plan.name, issuer.site, here.seq(),
-                    output.device(), error.payload()});
+        vm::Failure{error.kind(), error.what(), plan.name, issuer.site, here.seq(), output.device(),
+                    error.payload()});
     output.dependence().poison(failure, here.seq());
     machine.note_failure(failure);
   }

@@ -17,7 +17,7 @@ struct KernelPlan {
   ops::KernelCall call;
   const Tensor* operands[ops::kMaxOperands] = {};
   const char* name;
-  double cost;  // of one iteration, in float32 additions
+  double cost;           // of one iteration, in float32 additions
   size_t new_bytes = 0;  // of memory that it will allocate
 
   /// Appends a loop over all operands; strides in bytes.

@@ -82,8 +82,7 @@ int normalize_axis(int64_t axis, int ndim, const char* op) {
 
 Overlap overlap(const Tensor& a, const Tensor& b) {
   if (a.storage.get() != b.storage.get()) return Overlap::none;
-  if (a.offset == b.offset && a.shape == b.shape && a.strides == b.strides &&
-      a.dtype == b.dtype) {
+  if (a.offset == b.offset && a.shape == b.shape && a.strides == b.strides && a.dtype == b.dtype) {
     return Overlap::same;
   }
   int64_t low_a, high_a, low_b, high_b;

@@ -15,7 +15,7 @@ struct Tensor {
   StorageRef storage;
   DType dtype = DType::f64;
   Dims shape;
-  Dims strides;  // bytes
+  Dims strides;        // bytes
   int64_t offset = 0;  // bytes from the start of the storage to the first element
 
   int ndim() const { return shape.size(); }
@@ -43,7 +43,8 @@ Tensor component_view(const Tensor& x, int part);
 /// `shape` with one -1 replaced; Error(value) when the element counts differ.
 Dims resolve_shape(const Tensor& x, Dims shape);
 
-/// Negative axes counted from the end; Error(index) `[op] axis 3 is out of bounds for 2 dimensions`.
+/// Negative axes counted from the end; Error(index) `[op] axis 3 is out of bounds for 2
+/// dimensions`.
 int normalize_axis(int64_t axis, int ndim, const char* op);
 
 /// How two tensors lie to each other in memory.

@@ -1,5 +1,5 @@
-// Tensors from and to the host and between devices. Copies are instructions: h2d and d2h on streams of
-// their own, peer copies on the target's compute stream.
+// Tensors from and to the host and between devices. Copies are instructions: h2d and d2h on streams
+// of their own, peer copies on the target's compute stream.
 #include <cstring>
 
 #include "ep/caching_allocator.h"
@@ -104,7 +104,8 @@ Tensor from_host(const Issuer& issuer, const void* data, DType dtype, const Dims
   return result;
 }
 
-// A look takes a snapshot: the copy is ordered like any other read, and nobody else can write to it.
+// A look takes a snapshot: the copy is ordered like any other read, and nobody else can write to
+// it.
 Tensor look(const Issuer& issuer, const Tensor& x, const char* reason) {
   Tensor snapshot;
   if (x.storage->on_host()) {

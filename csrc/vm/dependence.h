@@ -15,8 +15,8 @@
 
 namespace ofl::vm {
 
-/// Names an instruction; grows in issue order. 0 names none. An instruction whose slot in the window
-/// has moved on is finished, so a name never dangles.
+/// Names an instruction; grows in issue order. 0 names none. An instruction whose slot in the
+/// window has moved on is finished, so a name never dangles.
 using Seq = uint64_t;
 
 /// Where an instruction was issued; an index into a table of the layer above. 0: unknown.
@@ -60,11 +60,12 @@ class Dependence {
   }
 
   /// False when no living object is poisoned, so that nobody needs to look at each. A relaxed read:
-  /// who runs after a failed instruction is ordered after its poison by the release of its successors.
+  /// who runs after a failed instruction is ordered after its poison by the release of its
+  /// successors.
   static bool any_poisoned() { return poisoned_objects_.load(std::memory_order_relaxed) > 0; }
 
-  /// The value that instruction `since` writes is `failure`. Any thread, in any order: what was issued
-  /// before `since` still sees a sound value.
+  /// The value that instruction `since` writes is `failure`. Any thread, in any order: what was
+  /// issued before `since` still sees a sound value.
   void poison(const FailurePtr& failure, Seq since);
 
  private:

@@ -15,8 +15,8 @@ constexpr int64_t kSpinNs = 20'000;
 
 }  // namespace
 
-// The hooks are called outside any destructor and any catch-all: an interpreter that is shutting down
-// may end this thread inside them by unwinding it.
+// The hooks are called outside any destructor and any catch-all: an interpreter that is shutting
+// down may end this thread inside them by unwinding it.
 void VirtualMachine::host_wait(const char* reason, const std::function<bool()>& done) {
   if (done()) return;
   host_waits_.fetch_add(1, std::memory_order_relaxed);
@@ -61,8 +61,8 @@ void VirtualMachine::watch_for_hang(int64_t* retired, int64_t* since) {
   }
 }
 
-/// True when the instruction has moved on; otherwise its retirement will wake us. Sync mutex or not:
-/// whoever then sleeps does so with the mutex held since this call.
+/// True when the instruction has moved on; otherwise its retirement will wake us. Sync mutex or
+/// not: whoever then sleeps does so with the mutex held since this call.
 bool VirtualMachine::mark_waited(Seq seq) {
   std::atomic<Seq>& word = window_.slot_of(seq).seq;
   Seq current = word.load(std::memory_order_seq_cst);
@@ -143,7 +143,8 @@ void VirtualMachine::collect_in_flight(const DeviceState* state, SmallVector<Seq
 
 void VirtualMachine::drain(std::optional<Device> device) {
   if (RunningScope::any()) {
-    fail(ErrorKind::runtime, "[synchronize] called inside a host function, which is in flight itself");
+    fail(ErrorKind::runtime,
+         "[synchronize] called inside a host function, which is in flight itself");
   }
   DeviceState* state = device ? &this->state(*device) : nullptr;
   if ((state ? state->in_flight() : total_in_flight()) == 0) return;
@@ -191,9 +192,9 @@ int64_t VirtualMachine::total_in_flight() const {
   return total;
 }
 
-/// Of what is in flight (on `state`, or anywhere) the oldest in the younger half of a window of `span`,
-/// else the youngest of the rest; 0 when there is nothing. Slots are looked at one by one: the number
-/// of a slow instruction may be older than the ring is long.
+/// Of what is in flight (on `state`, or anywhere) the oldest in the younger half of a window of
+/// `span`, else the youngest of the rest; 0 when there is nothing. Slots are looked at one by one:
+/// the number of a slow instruction may be older than the ring is long.
 Seq VirtualMachine::middle_in_flight(const DeviceState* state, int64_t span) {
   SmallVector<Seq, 16> in_flight;
   std::lock_guard<std::mutex> lock(window_.issue_mutex());
@@ -227,7 +228,8 @@ void VirtualMachine::wait_for_slot() {
   if (middle) wait_for_worker(middle, "room in the window");
 }
 
-/// Something that may give memory back is running, or is ready on a stream whose runner is not starved.
+/// Something that may give memory back is running, or is ready on a stream whose runner is not
+/// starved.
 bool VirtualMachine::others_running(const Slot& self) {
   for (Stream* stream : streams()) {
     if (stream->has_ready() && !stream->starved()) return true;

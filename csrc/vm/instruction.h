@@ -1,5 +1,5 @@
-// An instruction is a value: a header, the objects it reads and writes, and a body of plain bytes with
-// a table of functions. It lives in a slot of the in-flight window from issue to retirement:
+// An instruction is a value: a header, the objects it reads and writes, and a body of plain bytes
+// with a table of functions. It lives in a slot of the in-flight window from issue to retirement:
 //
 //   issue ──► waiting ──► ready ──► running ──► launched ──► (slot moves on)
 //        linked to        in its     on a        in a device
@@ -80,7 +80,8 @@ struct Edge {
 };
 
 enum class SlotState : uint8_t { free, waiting, ready, running, launched };
-inline constexpr const char* kSlotStateNames[] = {"free", "waiting", "ready", "running", "launched"};
+inline constexpr const char* kSlotStateNames[] = {"free", "waiting", "ready", "running",
+                                                  "launched"};
 
 inline constexpr Seq kWaited = Seq{1} << 63;
 
@@ -92,9 +93,9 @@ struct alignas(64) Slot {
   /// The instruction in it, with kWaited set while a host thread sleeps until it moves on; 0: free.
   /// Exchanged with 0 as the last step of retirement.
   std::atomic<Seq> seq{0};
-  std::atomic<int32_t> pending{0};    // edges not yet released, plus one while being issued
+  std::atomic<int32_t> pending{0};  // edges not yet released, plus one while being issued
   std::atomic<SlotState> state{SlotState::free};  // for reports and the starvation rule only
-  std::atomic<bool> starved{false};   // running, but waiting for memory
+  std::atomic<bool> starved{false};               // running, but waiting for memory
   /// Lists of successors by milestone; kClosed once it is reached.
   std::atomic<Edge*> successors[kMilestoneCount];
 
@@ -108,7 +109,7 @@ struct alignas(64) Slot {
   // Owned by whoever holds the stream's baton.
   uint64_t position = 0;  // in its queue, from 1; written before milestone `launched` is closed
   FailurePtr failure;
-  ep::EventLease started, ended;  // only while observed
+  ep::EventLease started, ended;     // only while observed
   std::optional<Error> async_error;  // written by device work before its event is done
 
   alignas(64) std::byte body[kBodyBytes];

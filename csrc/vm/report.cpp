@@ -65,9 +65,9 @@ std::string VirtualMachine::dump() {
   return out.str();
 }
 
-// Nothing is in flight and the caller keeps other threads of the layer above out, so what could still
-// be held is a lock that an idle worker takes for a moment: the batons. With them, and the locks of
-// issuing and of memory, in our hands the child starts from a consistent state.
+// Nothing is in flight and the caller keeps other threads of the layer above out, so what could
+// still be held is a lock that an idle worker takes for a moment: the batons. With them, and the
+// locks of issuing and of memory, in our hands the child starts from a consistent state.
 void VirtualMachine::before_fork() {
   for (Stream* stream : streams()) stream->baton().lock();
   window_.issue_mutex().lock();

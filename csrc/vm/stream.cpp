@@ -30,8 +30,9 @@ Stream::~Stream() { worker_.stop(); }
 
 void Stream::dispatch(Slot* slot) { release(enqueue(slot), 0); }
 
-// The list is closed and the slot queued in one critical section, so that an issuer who finds the list
-// closed and queues its own instruction behind (which needs ready_mutex_) comes after this one.
+// The list is closed and the slot queued in one critical section, so that an issuer who finds the
+// list closed and queues its own instruction behind (which needs ready_mutex_) comes after this
+// one.
 Edge* Stream::enqueue(Slot* slot) {
   Edge* successors = nullptr;
   slot->next = nullptr;
@@ -50,8 +51,9 @@ Edge* Stream::enqueue(Slot* slot) {
   return successors;
 }
 
-// The list is taken as a whole, so that issuer and worker meet at its mutex once for many instructions.
-// taken_ is set before ready_ is emptied: has_ready() never misses what is between the two.
+// The list is taken as a whole, so that issuer and worker meet at its mutex once for many
+// instructions. taken_ is set before ready_ is emptied: has_ready() never misses what is between
+// the two.
 bool Stream::run_next(double max_cost) {
   Slot* slot = taken_.load(std::memory_order_relaxed);
   if (!slot) {

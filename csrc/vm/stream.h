@@ -104,7 +104,7 @@ class Stream {
   std::atomic<Slot*> ready_{nullptr};  // first of the list; seq_cst against Worker::asleep_
   Slot* ready_tail_ = nullptr;
 
-  std::mutex baton_;  // held by the thread that runs this stream's instructions
+  std::mutex baton_;                   // held by the thread that runs this stream's instructions
   std::atomic<Slot*> taken_{nullptr};  // taken off the list and not yet run; written with the baton
   std::atomic<std::thread::id> baton_owner_{};  // in naive mode; a thread only looks for itself
   std::atomic<bool> starved_{false};

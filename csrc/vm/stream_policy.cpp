@@ -24,10 +24,9 @@ FailurePtr operand_failure(Slot* slot) {
 
 FailurePtr make_failure(Slot* slot, ErrorKind kind, const char* message,
                         std::shared_ptr<void> payload) {
-  return std::make_shared<const Failure>(Failure{kind, message, slot->header.name,
-                                                 slot->header.site, slot->name(),
-                                                 slot->header.stream->device().id(),
-                                                 std::move(payload)});
+  return std::make_shared<const Failure>(
+      Failure{kind, message, slot->header.name, slot->header.site, slot->name(),
+              slot->header.stream->device().id(), std::move(payload)});
 }
 
 /// Calls `step`; what it throws becomes the slot's failure.
@@ -162,8 +161,8 @@ std::optional<QueuePolicy::Recorded> QueuePolicy::recorded_after(uint64_t positi
   return recorded_.back();
 }
 
-// When the event cannot be had, the host waits instead, so that positions stay true; the error still
-// reaches whoever asked.
+// When the event cannot be had, the host waits instead, so that positions stay true; the error
+// still reaches whoever asked.
 void QueuePolicy::record(const std::unique_lock<std::mutex>&) {
   try {
     ep::EventLease event = stream_.device().events().lease();
@@ -214,8 +213,8 @@ bool QueuePolicy::poll(bool close) {
   return progress;
 }
 
-/// False while a predecessor on another stream is done on the device but its worker has not yet said
-/// whether it failed: its failure must be known before ours is decided.
+/// False while a predecessor on another stream is done on the device but its worker has not yet
+/// said whether it failed: its failure must be known before ours is decided.
 bool QueuePolicy::retire_front() {
   Slot* slot = launched_.front();
   for (int i = 0; i < slot->edge_count; ++i) {
@@ -229,8 +228,8 @@ bool QueuePolicy::retire_front() {
   FailurePtr failure = outcome(slot);
   Observer* observer = stream_.machine().observer();
   if (observer && slot->ended && !slot->failure) {
-    observer->ran(slot->header, slot->name(), describe(slot), true,
-                  slot->started->reached_at_ns(), slot->ended->reached_at_ns());
+    observer->ran(slot->header, slot->name(), describe(slot), true, slot->started->reached_at_ns(),
+                  slot->ended->reached_at_ns());
   }
   stream_.retire(slot, failure);
   return true;

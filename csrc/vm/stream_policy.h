@@ -1,5 +1,5 @@
-// StreamPolicy: how a stream runs an instruction, tells that it is done, and waits for another stream.
-// All methods are called with the stream's baton, unless said otherwise.
+// StreamPolicy: how a stream runs an instruction, tells that it is done, and waits for another
+// stream. All methods are called with the stream's baton, unless said otherwise.
 #pragma once
 
 #include <atomic>
@@ -98,10 +98,10 @@ class QueuePolicy final : public StreamPolicy {
   Stream& stream_;
   std::deque<Slot*> launched_;  // launched and not retired, in queue order
 
-  mutable std::mutex queue_mutex_;       // guards the fields below and the order of records in the queue
-  uint64_t position_ = 0;        // launches so far
-  uint64_t completed_ = 0;       // positions known to be finished
-  std::deque<Recorded> recorded_;  // events not known to be done, by position
+  mutable std::mutex queue_mutex_;  // guards the fields below and the order of records in the queue
+  uint64_t position_ = 0;           // launches so far
+  uint64_t completed_ = 0;          // positions known to be finished
+  std::deque<Recorded> recorded_;   // events not known to be done, by position
   /// clock_[s]: this queue runs after position clock_[s] of stream s (a vector clock: a wait for an
   /// event also inherits what that event's queue had waited for).
   std::vector<uint64_t> clock_;

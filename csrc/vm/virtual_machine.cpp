@@ -112,7 +112,8 @@ void VirtualMachine::collect_predecessors(const char* name, const Operand* opera
   if (!RunningScope::any()) return;
   for (Seq seq : *out) {
     if (RunningScope::contains(seq)) {
-      fail(ErrorKind::runtime, "[", name, "] issued inside a host function on a tensor of its own "
+      fail(ErrorKind::runtime, "[", name,
+           "] issued inside a host function on a tensor of its own "
            "read or write set; it would wait for itself");
     }
   }
@@ -120,8 +121,9 @@ void VirtualMachine::collect_predecessors(const char* name, const Operand* opera
 
 /// With the issue mutex: puts the instruction into a slot and links it; nullptr when none is free.
 /// The slot still has its guard: it cannot be dispatched yet.
-Slot* VirtualMachine::enter(const Instruction& header, const Operand* operands, int count, void* body,
-                            Construct construct, const SmallVector<Seq, 16>& predecessors) {
+Slot* VirtualMachine::enter(const Instruction& header, const Operand* operands, int count,
+                            void* body, Construct construct,
+                            const SmallVector<Seq, 16>& predecessors) {
   Slot* slot = window_.claim();
   if (!slot) return nullptr;
   const Seq seq = window_.last_seq();
@@ -133,9 +135,9 @@ Slot* VirtualMachine::enter(const Instruction& header, const Operand* operands, 
   window_.record(operands, count, seq);
   DeviceState& state = header.stream->state();
   state.issued.store(state.issued.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  state.issued_bytes.store(state.issued_bytes.load(std::memory_order_relaxed) +
-                               static_cast<int64_t>(header.bytes),
-                           std::memory_order_relaxed);
+  state.issued_bytes.store(
+      state.issued_bytes.load(std::memory_order_relaxed) + static_cast<int64_t>(header.bytes),
+      std::memory_order_relaxed);
   ++issued_;
   return slot;
 }
@@ -225,10 +227,10 @@ void VirtualMachine::report_issue(const Instruction& header, Seq seq,
   }
 }
 
-// Retirement's last step. The exchange hands the slot to the next issuer and tells, in the same step,
-// whether a thread sleeps on it: a waiter sets kWaited by compare-exchange on the same word, so either
-// it is seen here or the waiter sees that the slot has moved on.
-// Watchers: the stream counts the retirement (seq_cst) before watchers_ is read; a watcher raises watchers_ (seq_cst)
+// Retirement's last step. The exchange hands the slot to the next issuer and tells, in the same
+// step, whether a thread sleeps on it: a waiter sets kWaited by compare-exchange on the same word,
+// so either it is seen here or the waiter sees that the slot has moved on. Watchers: the stream
+// counts the retirement (seq_cst) before watchers_ is read; a watcher raises watchers_ (seq_cst)
 // before it reads the counts. One of the two sees the other.
 void VirtualMachine::finished(Slot* slot) {
   const Seq last = slot->seq.exchange(0, std::memory_order_seq_cst);
@@ -236,7 +238,9 @@ void VirtualMachine::finished(Slot* slot) {
 }
 
 void VirtualMachine::notify_all() {
-  { std::lock_guard<std::mutex> lock(sync_->mutex); }
+  {
+    std::lock_guard<std::mutex> lock(sync_->mutex);
+  }
   sync_->changed.notify_all();
 }
 

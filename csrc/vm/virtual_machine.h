@@ -52,14 +52,17 @@ class HostHooks {
   virtual void* release() { return nullptr; }
   virtual void acquire(void* token) { (void)token; }
   /// Looks for an interrupt (Ctrl-C) without keeping the lock; the error to throw, or nullopt.
-  virtual std::optional<Error> interrupt(void* token) { (void)token; return std::nullopt; }
+  virtual std::optional<Error> interrupt(void* token) {
+    (void)token;
+    return std::nullopt;
+  }
 };
 
 struct Options {
-  std::atomic<bool> naive{false};             // run everything in the calling thread, in order
-  std::atomic<int64_t> max_in_flight{1024};   // instructions a device: high-water mark; low is half
+  std::atomic<bool> naive{false};            // run everything in the calling thread, in order
+  std::atomic<int64_t> max_in_flight{1024};  // instructions a device: high-water mark; low is half
   std::atomic<int64_t> max_bytes{int64_t{1} << 30};  // pinned by them, a device: high-water mark
-  std::atomic<double> hang_timeout{0};        // seconds without a retirement until a report; 0: never
+  std::atomic<double> hang_timeout{0};  // seconds without a retirement until a report; 0: never
 };
 
 /// Sequence numbers of instructions that the calling thread is running (a host function may issue,
@@ -95,9 +98,10 @@ class VirtualMachine {
   Stream& stream(Device device, StreamType type);
   DeviceState& state(Device device);
 
-  /// Any thread. Queues `body` (moved from) to run on header.stream after everything that its operands
-  /// order before it. Returns at once unless the device's bound is reached (then waits, without the
-  /// lock of the layer above) or in naive mode. Throws Error(interrupted), then `body` is untouched.
+  /// Any thread. Queues `body` (moved from) to run on header.stream after everything that its
+  /// operands order before it. Returns at once unless the device's bound is reached (then waits,
+  /// without the lock of the layer above) or in naive mode. Throws Error(interrupted), then `body`
+  /// is untouched.
   template <typename Body>
   Seq issue(const Instruction& header, const Operand* operands, int count, Body&& body) {
     using Value = std::decay_t<Body>;
@@ -119,8 +123,8 @@ class VirtualMachine {
   /// Until everything accessing `object` has retired (its memory may then be changed from outside).
   void wait_for_access(const Dependence& object, const char* reason);
   bool is_ready(const Dependence& object);
-  /// Until everything issued so far (to one device) has retired; then throws the first failure not yet
-  /// thrown by a synchronize, once.
+  /// Until everything issued so far (to one device) has retired; then throws the first failure not
+  /// yet thrown by a synchronize, once.
   void synchronize(std::optional<Device> device);
   /// The same without throwing failures.
   void drain(std::optional<Device> device);
@@ -219,13 +223,14 @@ class VirtualMachine {
   std::atomic<int> waiting_threads_{0};  // threads in host_wait
   std::atomic<uint64_t> host_waits_{0};
 
-  std::mutex failures_mutex_;  // guards the fields below
+  std::mutex failures_mutex_;         // guards the fields below
   std::vector<FailurePtr> failures_;  // not yet thrown by synchronize
   uint64_t failure_count_ = 0;
 };
 
 /// Small work stays home: while it is alive and true, the calling thread may do the work of an
-/// instruction with these operands itself, at once. Holds the issue mutex, so keep it to microseconds.
+/// instruction with these operands itself, at once. Holds the issue mutex, so keep it to
+/// microseconds.
 class InlineScope {
  public:
   InlineScope(VirtualMachine& machine, const Operand* operands, int count);

@@ -75,8 +75,8 @@ bool Window::ready(const Operand* operands, int count) const {
   return true;
 }
 
-// A write lists the last write as well as the reads since: a read that was skipped because of a failed
-// input has not waited for that write, so the read alone does not stand for it.
+// A write lists the last write as well as the reads since: a read that was skipped because of a
+// failed input has not waited for that write, so the read alone does not stand for it.
 void Window::predecessors(const Operand* operands, int count, SmallVector<Seq, 16>* out) const {
   for (int i = 0; i < count; ++i) {
     const Dependence& object = *operands[i].object;
@@ -101,8 +101,8 @@ void Window::record(const Operand* operands, int count, Seq seq) {
   }
 }
 
-// Keeps the list short: finished reads leave, and so do reads already dispatched to the in-order queue
-// that this one goes to: it is dispatched later, so reaching it implies having reached them.
+// Keeps the list short: finished reads leave, and so do reads already dispatched to the in-order
+// queue that this one goes to: it is dispatched later, so reaching it implies having reached them.
 void Window::add_read(Dependence* object, Seq seq) {
   auto& reads = object->reads_;
   if (!reads.empty() && reads.back() == seq) return;
@@ -124,10 +124,11 @@ void Window::add_read(Dependence* object, Seq seq) {
 }
 
 // Proof of linking without a lock on the predecessor P. P's slot cannot get a new owner meanwhile,
-// because slots are claimed under the issue mutex, which we hold; so a list of P that is open belongs
-// to P. Either our compare-exchange comes before P's closing exchange in the list's modification
-// order, then P's finisher finds our edge and releases it; or it comes after and fails, then P has
-// reached the milestone and (acquire against the closing release) all it wrote before is visible.
+// because slots are claimed under the issue mutex, which we hold; so a list of P that is open
+// belongs to P. Either our compare-exchange comes before P's closing exchange in the list's
+// modification order, then P's finisher finds our edge and releases it; or it comes after and
+// fails, then P has reached the milestone and (acquire against the closing release) all it wrote
+// before is visible.
 void Window::link(Slot* slot, const SmallVector<Seq, 16>& predecessors) {
   const int count = predecessors.size();
   if (count > 3 && slot->more_edges.size() < static_cast<size_t>(count - 3)) {

@@ -31,20 +31,25 @@ inline void relax() {
 
 }  // namespace
 
-// Sleeping without losing a wake-up: the waker makes work visible (W: Stream::ready_, seq_cst) and then
-// reads asleep_; the worker writes asleep_ (seq_cst) and then reads ready_. In the single total
-// order one of the two reads comes last and sees the other's write. If the waker sees asleep_, it
-// passes through the mutex, so the worker is either before its last look or inside the wait.
+// Sleeping without losing a wake-up: the waker makes work visible (W: Stream::ready_, seq_cst) and
+// then reads asleep_; the worker writes asleep_ (seq_cst) and then reads ready_. In the single
+// total order one of the two reads comes last and sees the other's write. If the waker sees
+// asleep_, it passes through the mutex, so the worker is either before its last look or inside the
+// wait.
 void Worker::wake() {
   if (!started_.load(std::memory_order_seq_cst)) start();
   if (!asleep_.load(std::memory_order_seq_cst)) return;
-  { std::lock_guard<std::mutex> lock(parking_->mutex); }
+  {
+    std::lock_guard<std::mutex> lock(parking_->mutex);
+  }
   parking_->wakeup.notify_one();
 }
 
 void Worker::end_nap() {
   if (!napping_.load(std::memory_order_seq_cst)) return;
-  { std::lock_guard<std::mutex> lock(parking_->mutex); }
+  {
+    std::lock_guard<std::mutex> lock(parking_->mutex);
+  }
   parking_->wakeup.notify_one();
 }
 
@@ -58,12 +63,15 @@ void Worker::start_locked() {
   started_.store(true, std::memory_order_release);
 }
 
-// What was dispatched after the thread's last look, when the waker still saw it started, gets a new one.
+// What was dispatched after the thread's last look, when the waker still saw it started, gets a new
+// one.
 void Worker::stop() {
   std::lock_guard<std::mutex> lock(start_mutex_);
   while (thread_.joinable()) {
     stopping_.store(true, std::memory_order_seq_cst);
-    { std::lock_guard<std::mutex> parked(parking_->mutex); }
+    {
+      std::lock_guard<std::mutex> parked(parking_->mutex);
+    }
     parking_->wakeup.notify_one();
     thread_.join();
     stopping_.store(false, std::memory_order_seq_cst);
@@ -129,8 +137,8 @@ void Worker::idle(int64_t idle_since) {
   if (busy) {
     napping_.store(true, std::memory_order_seq_cst);
     const bool urgent = stream_.machine().urgent();
-    const int64_t nap = urgent ? kShortestNapNs
-                               : std::clamp(idle_ns / 16, kShortestNapNs, kLongestNapNs);
+    const int64_t nap =
+        urgent ? kShortestNapNs : std::clamp(idle_ns / 16, kShortestNapNs, kLongestNapNs);
     if (!awake()) parking_->wakeup.wait_for(lock, std::chrono::nanoseconds(nap));
     napping_.store(false, std::memory_order_relaxed);
   } else {

@@ -1,4 +1,5 @@
-// Worker: the thread of a stream. Made at first use, spins for some tens of microseconds, then sleeps.
+// Worker: the thread of a stream. Made at first use, spins for some tens of microseconds, then
+// sleeps.
 #pragma once
 
 #include <atomic>
@@ -46,7 +47,7 @@ class Worker {
   std::mutex start_mutex_;  // guards thread_
   std::thread thread_;
   std::atomic<bool> started_{false};
-  std::atomic<bool> asleep_{false};  // seq_cst against Stream::ready_
+  std::atomic<bool> asleep_{false};   // seq_cst against Stream::ready_
   std::atomic<bool> napping_{false};  // asleep for a bounded time; seq_cst against urgent()
   std::atomic<bool> stopping_{false};
 };

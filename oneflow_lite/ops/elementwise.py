@@ -146,7 +146,8 @@ def clip(x: Any, /, min: Any = None, max: Any = None, *, out: Tensor | None = No
     """
     if not (isinstance(min, Tensor) or isinstance(max, Tensor)):
         x = asarray(x)
-    if isinstance(x, Tensor) and isdtype(x.dtype, "integral"):  # a bound beyond all numbers of the dtype is none, as in NumPy
+    if isinstance(x, Tensor) and isdtype(x.dtype, "integral"):
+        # A bound beyond all numbers of the dtype is none, as in NumPy.
         limits = np.iinfo(x.dtype)
         min = None if type(min) is int and min <= limits.min else min
         max = None if type(max) is int and max >= limits.max else max

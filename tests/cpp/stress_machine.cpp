@@ -170,7 +170,7 @@ class Program {
     }
     const auto failure = std::make_shared<const Failure>(
         Failure{ErrorKind::value, error_of(op).what(), "inline", 0, here.seq(), kCpu, nullptr});
-    for (int i : op.writes) own_[i].dependence.poison(failure);
+    for (int i : op.writes) own_[i].dependence.poison(failure, here.seq());
     world_.machine.note_failure(failure);
     return true;
   }

@@ -36,7 +36,8 @@ void MockPoint::reach() {
 }
 
 void MockPoint::wait() {
-  if (is_reached()) return;  // without the mutex: in a forked child the queue's thread may have had it
+  if (is_reached())
+    return;  // without the mutex: in a forked child the queue's thread may have had it
   std::unique_lock<std::mutex> lock(mutex_);
   reached_.wait(lock, [this] { return is_reached(); });
 }

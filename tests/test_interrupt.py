@@ -1,0 +1,146 @@
+"""Ctrl-C in every wait: it arrives long before the wait would end, and the machine goes on."""
+
+import os
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+START = """
+import _thread, os, signal, sys, threading, time
+import numpy as np
+import oneflow_lite as flow
+
+opened = threading.Event()
+
+def hold(*_):
+    assert opened.wait(100)
+
+x = flow.zeros(2000)
+call = flow.vm.host_func(hold, writes=[x])
+
+def interrupt():
+    time.sleep(0.1)  # the main thread waits by now, or will: the signal stays pending
+    sent.append(time.monotonic())
+    os.kill(os.getpid(), signal.SIGINT)
+
+sent = []
+threading.Thread(target=interrupt).start()
+try:
+    {wait}
+    print("not interrupted")
+except KeyboardInterrupt:
+    late = time.monotonic() - sent[0]
+opened.set()
+# The host function would have held everything for 100 s. The promise is 0.2 s, on a quiet machine.
+print("interrupted" if late < 20 else "late")
+print((x.mock(0) + 1).tolist()[0], (x + 1).tolist()[0], call.result())
+flow.synchronize()
+print(flow.vm.stats()["in_flight"])
+"""
+
+WAITS = {
+    "numpy": "x.numpy()",
+    "item": "x[0].item()",
+    "tolist": "x.tolist()",
+    "bool": "bool(x[0] == 0)",
+    "repr": "repr(x)",
+    "look at a device": "(x.mock(0) + 1).numpy()",
+    "synchronize": "flow.synchronize()",
+    "synchronize of a device": "y = x.mock(1); flow.synchronize('mock:1')",
+    "result": "call.result()",
+    "wait": "call.wait()",
+    "full window, cpu": "\n    while True: y = x + 1",
+    "full window, mock": "y = x.mock(0)\n    while True: y = y + 1",
+    "barrier": "flow.vm.barrier(); y = flow.ones(3); y.numpy()",
+    "profile": "\n    with flow.profiler.profile(): x + 1",
+    "naive mode behind others": "\n    with flow.flags(sync=True): x + 1",
+}
+
+
+@pytest.mark.parametrize("name", WAITS)
+def test_ctrl_c(run_program: Callable[..., Any], name: str) -> None:
+    done = run_program(START.replace("{wait}", WAITS[name]), timeout=150)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == ["interrupted", "1.0 1.0 None", "0"]
+
+
+def test_ctrl_c_beside_a_slow_device(run_program: Callable[..., Any]) -> None:
+    code = """
+import os, signal, threading, numpy as np, oneflow_lite as flow
+threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+with flow.flags(mock="h2d=160B/s"):  # 100 s
+    x = flow.tensor(np.ones(2000)).mock(0)
+    try:
+        x.numpy()
+    except KeyboardInterrupt:
+        print("interrupted", x.is_ready(), flow.ones(2, device="mock:1").tolist(), flush=True)
+os._exit(0)
+"""
+    done = run_program(code)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "interrupted False [1.0, 1.0]\n"
+
+
+def test_a_handler_that_raises_something_else(run_program: Callable[..., Any]) -> None:
+    code = """
+import os, signal, threading, oneflow_lite as flow
+class Stop(Exception): pass
+def handler(*_): raise Stop("now")
+signal.signal(signal.SIGALRM, handler)
+opened = threading.Event()
+x = flow.zeros(3)
+flow.vm.host_func(lambda _: opened.wait(100), writes=[x])
+signal.setitimer(signal.ITIMER_REAL, 0.1)
+try:
+    x.numpy()
+except Stop as error:
+    print("stopped", error)
+opened.set()
+print(x.tolist())
+"""
+    done = run_program(code)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "stopped now\n[0.0, 0.0, 0.0]\n"
+
+
+def test_a_handler_that_returns_does_not_end_a_wait(run_program: Callable[..., Any]) -> None:
+    code = """
+import signal, threading, oneflow_lite as flow
+opened, count = threading.Event(), [0]
+def handler(*_):
+    count[0] += 1
+    if count[0] == 3: opened.set()
+signal.signal(signal.SIGALRM, handler)
+x = flow.zeros(3)
+flow.vm.host_func(lambda _: opened.wait(100), writes=[x])
+signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
+print(x.tolist(), count[0] >= 3)
+signal.setitimer(signal.ITIMER_REAL, 0)
+"""
+    done = run_program(code)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.fullmatch(r"\[0.0, 0.0, 0.0\] True\n", done.stdout)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
+def test_ctrl_c_in_a_fork_that_waits(run_program: Callable[..., Any]) -> None:
+    code = """
+import os, signal, threading, oneflow_lite as flow
+opened = threading.Event()
+x = flow.zeros(3)
+flow.vm.host_func(lambda _: opened.wait(100), writes=[x])
+threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+threading.Timer(1, opened.set).start()
+try:
+    child = os.fork()
+    if child == 0: os._exit(0)
+    os.waitpid(child, 0)
+except KeyboardInterrupt:
+    pass
+print(x.tolist(), (x.mock(0) + 1).tolist())
+"""
+    done = run_program(code)
+    assert done.returncode == 0
+    assert done.stdout == "[0.0, 0.0, 0.0] [1.0, 1.0, 1.0]\n"
