@@ -25,7 +25,7 @@ def work(device="mock:0", count=300):
 entered = []
 
 def enter(scope):
-    """Like `with`, until the program ends."""
+    # Like "with", until the program ends.
     entered.append(scope)
     scope.__enter__()
 
@@ -205,14 +205,14 @@ WAITS = {
 
 @pytest.mark.parametrize("name", WAITS)
 def test_ctrl_c_ends_a_program(run_program: Callable[..., Any], name: str) -> None:
-    """The device needs 4 s for the copy; the program ends by the interrupt, and then at its end."""
+    """The device needs 2 s for the copy; the program ends by the interrupt, and then at its end."""
     code = (
         START
         + """
 import time
-def pause(): time.sleep(3)
+def pause(): time.sleep(2)
 def slow():
-    enter(flow.flags(mock="h2d=4kB/s"))
+    enter(flow.flags(mock="h2d=8kB/s"))
     return flow.tensor(np.ones(2000)).to("mock:0") + 1
 interrupt_soon()
 """

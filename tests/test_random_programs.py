@@ -13,7 +13,7 @@ import oneflow_lite as flow
 from oracle import Flow, Numpy, compare
 from random_program import LAYOUTS, knobs, program, run_threads
 
-PROGRAMS = int(os.environ.get("OFL_TEST_PROGRAMS", "320"))
+PROGRAMS = int(os.environ.get("OFL_TEST_PROGRAMS", "400"))
 BATCHES = 16
 TIMINGS = list(knobs())
 

@@ -24,7 +24,11 @@ std::shared_ptr<void> keep_object(PyObject* stolen) {
   });
 }
 
-void* GilHooks::release() { return PyGILState_Check() ? PyEval_SaveThread() : nullptr; }
+// While the interpreter ends, the thread that ends it keeps the GIL: nobody else may have it any
+// more, and it would not get it back.
+void* GilHooks::release() {
+  return PyGILState_Check() && !finalizing() ? PyEval_SaveThread() : nullptr;
+}
 
 // A daemon thread that comes back after the interpreter has begun to end must not touch it; CPython
 // 3.14 lets such a thread hang, older versions end it by unwinding its stack.

@@ -28,13 +28,14 @@ void TensorStorage::materialize(vm::LaunchContext& context) {
   if (data_) return;
   // Host memory written by a device queue (d2h) belongs to no queue.
   ep::Stream* queue = on_host_ ? nullptr : &context.queue;
+  vm::VirtualMachine& machine = context.stream.machine();
   for (;;) {
+    const int64_t retired = machine.retired_count();
     try {
       data_ = static_cast<char*>(state_.device.allocator().alloc(bytes_, queue, site_));
       return;
     } catch (const ep::CapacityError& error) {
-      vm::VirtualMachine& machine = context.stream.machine();
-      if (machine.wait_for_memory(context)) continue;
+      if (machine.wait_for_memory(context, retired)) continue;
       throw Error(error.kind(), with_holders(error.what(), state_.device, machine));
     }
   }

@@ -63,10 +63,10 @@ bool run_inline(const Issuer& issuer, KernelPlan& plan, const vm::Operand* opera
     here.decline();  // as an instruction it waits for what others give back
     return false;
   } catch (const Error& error) {
-    auto failure = std::make_shared<const vm::Failure>(
-        vm::Failure{error.kind(), error.what(), plan.name, issuer.site, here.seq(), output.device(),
-                    error.payload()});
-    output.dependence().poison(failure, here.seq());
+    const vm::Seq seq = here.take_seq();
+    auto failure = std::make_shared<const vm::Failure>(vm::Failure{
+        error.kind(), error.what(), plan.name, issuer.site, seq, output.device(), error.payload()});
+    output.dependence().poison(failure, seq);
     machine.note_failure(failure);
   }
   describe_inline(machine, issuer, plan, stream, begin);

@@ -23,10 +23,13 @@ void VirtualMachine::host_wait(const char* reason, const std::function<bool()>& 
   const int64_t begin = now_ns();
   void* token = hooks_->release();
   waiting_threads_.fetch_add(1, std::memory_order_seq_cst);
+  waited_since_.store(begin, std::memory_order_seq_cst);
   for (Stream* stream : streams()) stream->worker().end_nap();
   while (!done() && now_ns() - begin < kSpinNs) std::this_thread::yield();
   std::optional<Error> interrupt = sleep_until(done, token);
-  waiting_threads_.fetch_sub(1, std::memory_order_seq_cst);
+  if (waiting_threads_.fetch_sub(1, std::memory_order_seq_cst) == 1) {
+    waited_since_.store(0, std::memory_order_seq_cst);
+  }
   hooks_->acquire(token);
   if (Observer* observer = this->observer()) observer->synced(reason, begin, now_ns());
   if (interrupt) throw *interrupt;
@@ -244,15 +247,14 @@ bool VirtualMachine::others_running(const Slot& self) {
   return false;
 }
 
-bool VirtualMachine::wait_for_memory(LaunchContext& context) {
-  const int64_t before = retired_count();
+bool VirtualMachine::wait_for_memory(LaunchContext& context, int64_t before) {
   if (context.stream.policy().can_wait()) {
     context.stream.policy().poll(true);  // the events that the sync will complete
     context.queue.sync();
     while (context.stream.policy().poll(true)) {
     }
-    if (retired_count() != before) return true;
   }
+  if (retired_count() != before) return true;
   watchers_.fetch_add(1, std::memory_order_seq_cst);
   context.slot.starved.store(true, std::memory_order_seq_cst);
   context.stream.set_starved(true);

@@ -129,9 +129,11 @@ class VirtualMachine {
   /// The same without throwing failures.
   void drain(std::optional<Device> device);
 
-  /// From a body that is launching: memory was refused. True when something else has retired since
-  /// the call, so that trying again makes sense; false when nothing can come back.
-  bool wait_for_memory(LaunchContext& context);
+  /// From a body that is launching: memory was refused, when `retired` instructions had retired
+  /// (counted before it asked). True when something else has retired since then, so that trying
+  /// again makes sense; false when nothing can come back.
+  bool wait_for_memory(LaunchContext& context, int64_t retired);
+  int64_t retired_count();
 
   // --- for streams
   Window& window() { return window_; }
@@ -140,7 +142,8 @@ class VirtualMachine {
   void set_observer(Observer* observer) { observer_.store(observer, std::memory_order_release); }
   void note_failure(const FailurePtr& failure);
   void finished(Slot* slot);
-  bool urgent() const { return waiting_threads_.load(std::memory_order_seq_cst) > 0; }
+  /// When the youngest of the host threads that wait began to; 0 when none does.
+  int64_t waited_since_ns() const { return waited_since_.load(std::memory_order_seq_cst); }
 
   // --- reports
   std::string dump();
@@ -192,7 +195,6 @@ class VirtualMachine {
   bool help(Seq seq);
   bool others_running(const Slot& self);
   void watch_for_hang(int64_t* retired, int64_t* since);
-  int64_t retired_count();
   std::vector<Stream*> streams();
   void notify_all();
 
@@ -221,6 +223,7 @@ class VirtualMachine {
   std::unique_ptr<Sync> sync_ = std::make_unique<Sync>();
   std::atomic<int> watchers_{0};         // threads that want to see every retirement
   std::atomic<int> waiting_threads_{0};  // threads in host_wait
+  std::atomic<int64_t> waited_since_{0};
   std::atomic<uint64_t> host_waits_{0};
 
   std::mutex failures_mutex_;         // guards the fields below
@@ -241,7 +244,7 @@ class InlineScope {
   /// The work was not done here after all.
   void decline() { lock_.unlock(); }
   /// The name that a failure of this work carries: everything issued later comes after it.
-  Seq seq() const { return machine_.window_.last_seq(); }
+  Seq take_seq() { return machine_.window_.pass_over(); }
 
  private:
   VirtualMachine& machine_;

@@ -30,6 +30,8 @@ class Window {
   /// A free slot with the next sequence number, not yet published; nullptr when all are taken.
   Slot* claim();
   Seq last_seq() const { return last_seq_; }
+  /// A number for work that takes no slot.
+  Seq pass_over() { return ++last_seq_; }
 
   /// True when nothing in flight orders itself before these accesses and none is poisoned.
   bool ready(const Operand* operands, int count) const;

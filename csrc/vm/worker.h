@@ -47,8 +47,9 @@ class Worker {
   std::mutex start_mutex_;  // guards thread_
   std::thread thread_;
   std::atomic<bool> started_{false};
-  std::atomic<bool> asleep_{false};   // seq_cst against Stream::ready_
-  std::atomic<bool> napping_{false};  // asleep for a bounded time; seq_cst against urgent()
+  std::atomic<bool> asleep_{false};  // seq_cst against Stream::ready_
+  std::atomic<bool> napping_{
+      false};  // asleep for a bounded time; seq_cst against VirtualMachine::waited_since_ns()
   std::atomic<bool> stopping_{false};
 };
 

@@ -118,9 +118,11 @@ void test_starving_in_the_middle_of_a_queue() {
   for (int i = 0; i < 12; ++i) {
     world.issue(kMock0, StreamType::compute, {reads(gate.object), writes(outputs[i])},
                 [&, i](LaunchContext& context) {
-                  if (i == 5) came_back = world.machine.wait_for_memory(context);
+                  if (i == 5)
+                    came_back =
+                        world.machine.wait_for_memory(context, world.machine.retired_count());
                   if (i == 6)
-                    while (world.machine.wait_for_memory(context)) {
+                    while (world.machine.wait_for_memory(context, world.machine.retired_count())) {
                     }
                 });
   }
@@ -135,11 +137,13 @@ void test_starving_streams_feed_each_other() {
   std::atomic<int> units{2};
   const auto take = [&](LaunchContext& context) {
     for (;;) {
+      const int64_t before = world.machine.retired_count();
       int left = units;
       while (left > 0) {
         if (units.compare_exchange_weak(left, left - 1)) return;
       }
-      if (!world.machine.wait_for_memory(context)) fail(ErrorKind::out_of_memory, "refused");
+      if (!world.machine.wait_for_memory(context, before))
+        fail(ErrorKind::out_of_memory, "refused");
     }
   };
   const auto give = [&](const FailurePtr& failure) {

@@ -1,0 +1,131 @@
+"""The C++ programs in tests/cpp: compiled with the system's compiler and run, plain and under
+ThreadSanitizer, and AddressSanitizer with UndefinedBehaviorSanitizer.
+
+OFL_STRESS="seed rounds threads" runs stress_machine with these numbers instead of a short run.
+"""
+
+import os
+import shlex
+import shutil
+import subprocess
+import sysconfig
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SOURCES = ROOT / "tests" / "cpp"
+LAYERS = ("base", "ep", "vm")  # what the programs are linked with
+COMPILER = shlex.split(os.environ.get("CXX") or sysconfig.get_config_var("CXX") or "c++")[0]
+
+
+@dataclass(frozen=True)
+class Flavor:
+    flags: tuple[str, ...]
+    seeds: tuple[int, ...]  # of the stress program
+    rounds: int
+
+
+FLAVORS = {
+    "plain": Flavor(("-O2",), (1, 2, 3, 4), 60),
+    "thread": Flavor(("-O1", "-g1", "-fsanitize=thread"), (5, 6), 25),
+    "address": Flavor(
+        ("-O1", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"), (7, 8), 25
+    ),
+}
+SANITIZED = ("test_ep", "test_allocator", "test_machine", "stress_machine")
+
+
+def run(command: Sequence[object], timeout: float = 600) -> subprocess.CompletedProcess[str]:
+    text = [str(part) for part in command]
+    return subprocess.run(text, capture_output=True, text=True, timeout=timeout, check=False)
+
+
+def compiled(command: Sequence[object]) -> None:
+    done = run(command)
+    assert done.returncode == 0, done.stderr[-4000:]
+
+
+class Builder:
+    """Compiles the layers once for each flavor, and programs with them."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._objects: dict[str, list[Path]] = {}
+
+    def program(self, name: str, flavor: str) -> Path:
+        target = self._folder / flavor / name
+        if not target.exists():
+            objects = self._layers(flavor)
+            compiled([*self._compiler(flavor), SOURCES / f"{name}.cpp", *objects, "-o", target])
+        return target
+
+    def _compiler(self, flavor: str) -> list[object]:
+        flags = (*FLAVORS[flavor].flags, "-std=c++17", "-pthread")
+        return [COMPILER, *flags, f"-I{ROOT / 'csrc'}", f"-I{SOURCES}"]
+
+    def _layers(self, flavor: str) -> list[Path]:
+        if flavor not in self._objects:
+            self._require(flavor)
+            sources = sorted(s for layer in LAYERS for s in (ROOT / "csrc" / layer).rglob("*.cpp"))
+            with ThreadPoolExecutor(os.cpu_count()) as pool:
+                self._objects[flavor] = list(pool.map(lambda s: self._object(s, flavor), sources))
+        return self._objects[flavor]
+
+    def _object(self, source: Path, flavor: str) -> Path:
+        target = self._folder / flavor / f"{source.parent.name}_{source.stem}.o"
+        target.parent.mkdir(exist_ok=True)
+        compiled([*self._compiler(flavor), "-c", source, "-o", target])
+        return target
+
+    def _require(self, flavor: str) -> None:
+        if shutil.which(COMPILER) is None:
+            pytest.skip(f"no C++ compiler ({COMPILER})")
+        source = self._folder / "empty.cpp"
+        source.write_text("#include <thread>\nint main() { std::thread([] {}).join(); }\n")
+        target = self._folder / f"empty-{flavor}"
+        done = run([*self._compiler(flavor), source, "-o", target])
+        if done.returncode == 0:
+            done = run([target])
+        if done.returncode != 0:
+            reason = done.stderr.strip().splitlines()[-1:] or [f"return code {done.returncode}"]
+            pytest.skip(f"{COMPILER} cannot build and run with {flavor} here: {reason[0]}")
+
+
+@pytest.fixture(scope="module")
+def builder(tmp_path_factory: pytest.TempPathFactory) -> Builder:
+    return Builder(tmp_path_factory.mktemp("cpp"))
+
+
+def check(program: Path, *arguments: object) -> None:
+    done = run([program, *arguments])
+    assert done.returncode == 0, f"{done.stdout[-4000:]}\n{done.stderr[-8000:]}"
+    assert " 0 failed" in done.stdout
+
+
+def names() -> list[str]:
+    return sorted(path.stem for path in SOURCES.glob("test_*.cpp"))
+
+
+@pytest.mark.parametrize("name", names())
+def test_program(builder: Builder, name: str) -> None:
+    check(builder.program(name, "plain"))
+
+
+@pytest.mark.parametrize("flavor", FLAVORS)
+def test_stress(builder: Builder, flavor: str) -> None:
+    program = builder.program("stress_machine", flavor)
+    if "OFL_STRESS" in os.environ:
+        check(program, *os.environ["OFL_STRESS"].split())
+        return
+    for seed in FLAVORS[flavor].seeds:
+        check(program, seed, FLAVORS[flavor].rounds, 3)
+
+
+@pytest.mark.parametrize("flavor", ["thread", "address"])
+@pytest.mark.parametrize("name", [name for name in SANITIZED if name.startswith("test_")])
+def test_program_under_a_sanitizer(builder: Builder, name: str, flavor: str) -> None:
+    check(builder.program(name, flavor))
