@@ -94,6 +94,18 @@ std::vector<Tensor> host_tensors(const std::vector<py::object>& objects) {
   return tensors;
 }
 
+/// In naive mode the function has run in this thread: Ctrl-C and SystemExit in it are this
+/// thread's.
+void raise_interrupt(const HostCall& call) {
+  const vm::FailurePtr failure = call.done.failure();
+  if (!failure || !failure->payload) return;
+  PyObject* exception = static_cast<PyObject*>(failure->payload.get());
+  if (!PyObject_TypeCheck(exception, reinterpret_cast<PyTypeObject*>(PyExc_Exception)) &&
+      runtime().machine.options().naive.load()) {
+    throw vm::OperationError(*failure);
+  }
+}
+
 std::shared_ptr<HostCall> host_func(const py::function& function,
                                     const std::vector<py::object>& reads,
                                     const std::vector<py::object>& writes,
@@ -121,6 +133,7 @@ std::shared_ptr<HostCall> host_func(const py::function& function,
   header.bytes = bytes;
   std::shared_ptr<HostCall> call = body.call;
   from.machine.issue(header, operands.data(), static_cast<int>(operands.size()), std::move(body));
+  raise_interrupt(*call);
   return call;
 }
 

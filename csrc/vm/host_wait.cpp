@@ -263,8 +263,10 @@ bool VirtualMachine::wait_for_memory(LaunchContext& context, int64_t before) {
   {
     std::unique_lock<std::mutex> lock(sync_->mutex);
     sync_->changed.wait(lock, [&] {
+      // The count last: what has stopped running meanwhile was counted before it stopped.
+      const bool alone = !others_running(context.slot);
       retired = retired_count() != before;
-      return retired || !others_running(context.slot);
+      return retired || alone;
     });
   }
   context.stream.set_starved(false);

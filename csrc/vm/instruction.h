@@ -79,9 +79,8 @@ struct Edge {
   Milestone milestone = Milestone::done;
 };
 
-enum class SlotState : uint8_t { free, waiting, ready, running, launched };
-inline constexpr const char* kSlotStateNames[] = {"free", "waiting", "ready", "running",
-                                                  "launched"};
+enum class SlotState : uint8_t { waiting, ready, running, launched };
+inline constexpr const char* kSlotStateNames[] = {"waiting", "ready", "running", "launched"};
 
 inline constexpr Seq kWaited = Seq{1} << 63;
 
@@ -94,8 +93,8 @@ struct alignas(64) Slot {
   /// Exchanged with 0 as the last step of retirement.
   std::atomic<Seq> seq{0};
   std::atomic<int32_t> pending{0};  // edges not yet released, plus one while being issued
-  std::atomic<SlotState> state{SlotState::free};  // for reports and the starvation rule only
-  std::atomic<bool> starved{false};               // running, but waiting for memory
+  std::atomic<SlotState> state{SlotState::waiting};  // for reports and the starvation rule only
+  std::atomic<bool> starved{false};                  // running, but waiting for memory
   /// Lists of successors by milestone; kClosed once it is reached.
   std::atomic<Edge*> successors[kMilestoneCount];
 

@@ -64,8 +64,9 @@ bool Stream::run_next(double max_cost) {
     ready_.store(nullptr, std::memory_order_seq_cst);
   }
   if (slot->header.cost > max_cost) return false;
+  slot->state.store(SlotState::running,
+                    std::memory_order_seq_cst);  // never neither ready nor running
   taken_.store(slot->next, std::memory_order_seq_cst);
-  slot->state.store(SlotState::running, std::memory_order_relaxed);
   policy_->run(slot);
   return true;
 }
@@ -120,7 +121,6 @@ void Stream::retire(Slot* slot, const FailurePtr& failure) {
   slot->started.reset();
   slot->ended.reset();
   release(close_successors(slot, Milestone::done), 0);
-  slot->state.store(SlotState::free, std::memory_order_relaxed);
   retired_bytes_.store(retired_bytes_.load(std::memory_order_relaxed) + bytes,
                        std::memory_order_seq_cst);
   retired_.store(retired_.load(std::memory_order_relaxed) + 1, std::memory_order_seq_cst);

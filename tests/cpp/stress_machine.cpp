@@ -168,9 +168,10 @@ class Program {
       compute(op, variables_);
       return true;
     }
+    const Seq seq = here.take_seq();
     const auto failure = std::make_shared<const Failure>(
-        Failure{ErrorKind::value, error_of(op).what(), "inline", 0, here.seq(), kCpu, nullptr});
-    for (int i : op.writes) own_[i].dependence.poison(failure, here.seq());
+        Failure{ErrorKind::value, error_of(op).what(), "inline", 0, seq, kCpu, nullptr});
+    for (int i : op.writes) own_[i].dependence.poison(failure, seq);
     world_.machine.note_failure(failure);
     return true;
   }
