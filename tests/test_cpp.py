@@ -33,7 +33,9 @@ FLAVORS = {
     "plain": Flavor(("-O2",), (1, 2, 3, 4), 60),
     "thread": Flavor(("-O1", "-g1", "-fsanitize=thread"), (5, 6), 25),
     "address": Flavor(
-        ("-O1", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"), (7, 8), 25
+        ("-O1", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"),
+        (7, 8),
+        25,
     ),
 }
 SANITIZED = ("test_ep", "test_allocator", "test_machine", "stress_machine")

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from machine_support import Gate, here, line_of
 
 import oneflow_lite as flow
+from machine_support import Gate, here, line_of
 
 
 class Broken(Exception):

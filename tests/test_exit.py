@@ -149,7 +149,11 @@ QUIET = {
 
 # Name -> (program, last line of stderr, return code).
 LOUD = {
-    "exception with work in flight": ("x = work()\n1 / 0", "ZeroDivisionError: division by zero", 1),
+    "exception with work in flight": (
+        "x = work()\n1 / 0",
+        "ZeroDivisionError: division by zero",
+        1,
+    ),
     "exception of a failed operation": (
         "enter(flow.flags(fail='launch:3')); work().numpy()",
         "add: issued at ",
@@ -163,7 +167,8 @@ LOUD = {
     ),
     "Ctrl-C in a look": (
         "x = flow.zeros(3); flow.vm.host_func(never, writes=[x], name='n')\n"
-        "interrupt_soon()\ntry: x.numpy()\nexcept KeyboardInterrupt: os.write(2, b'caught'); os._exit(9)",
+        "interrupt_soon()\ntry: x.numpy()\n"
+        "except KeyboardInterrupt: os.write(2, b'caught'); os._exit(9)",
         "caught",
         9,
     ),

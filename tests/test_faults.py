@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
-from machine_support import Gate, here, line_of
 
 import oneflow_lite as flow
+from machine_support import Gate, here, line_of
 
 DEVICE = "mock:0"
 COUNTERS = ("in_use", "staging", "events_leased")

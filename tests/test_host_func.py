@@ -6,9 +6,9 @@ import weakref
 
 import numpy as np
 import pytest
-from machine_support import Gate
 
 import oneflow_lite as flow
+from machine_support import Gate
 
 
 def test_it_runs_after_what_it_reads_and_before_what_reads_it(naive: bool) -> None:

@@ -5,9 +5,9 @@ import os
 from collections.abc import Callable
 
 import pytest
-from machine_support import Gate
 
 import oneflow_lite as flow
+from machine_support import Gate
 
 TEMPORARIES = int(os.environ.get("OFL_TEST_TEMPORARIES", "100000"))
 MEBIBYTE = 1 << 20

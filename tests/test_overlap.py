@@ -32,9 +32,7 @@ def test_copies_and_kernels_of_a_naive_loop_overlap() -> None:
     prof = stream("mock:0")
     h2d, compute, d2h = (runs(prof, f"mock:0 {name}") for name in ("h2d", "compute", "d2h"))
     assert len(h2d) == len(compute) == len(d2h) == CHUNKS
-    all_three = [
-        intersect(h2d[i + 1], compute[i], d2h[i - 1]) for i in range(1, CHUNKS - 1)
-    ]
+    all_three = [intersect(h2d[i + 1], compute[i], d2h[i - 1]) for i in range(1, CHUNKS - 1)]
     # Each wake-up of a thread may come late on a busy machine, but not all of them.
     assert sum(all_three) >= (CHUNKS - 2) // 2
     for i in range(CHUNKS):  # and never before its operand

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from machine_support import here
 
 import oneflow_lite as flow
+from machine_support import here
 from oneflow_lite.profiler import profile
 
 

@@ -1,7 +1,7 @@
 """The extension itself under a sanitizer: random programs of Python, the C++ below instrumented.
 
-On request only, as it compiles the whole extension twice (some minutes): OFL_TEST_SANITIZERS=thread,address
-(or one of them). What runs always is the machine without Python, in test_cpp.py.
+On request only, as it compiles the whole extension once for each (some minutes):
+OFL_TEST_SANITIZERS=thread,address. What runs always is the machine without Python, in test_cpp.py.
 """
 
 import os
@@ -44,7 +44,9 @@ def sanitized(
     preload = library(sanitizer)
     tree = tmp_path_factory.mktemp(sanitizer)
     for folder in ("csrc", "oneflow_lite", "tests"):
-        shutil.copytree(ROOT / folder, tree / folder, ignore=shutil.ignore_patterns("*.so", "*.pyc"))
+        shutil.copytree(
+            ROOT / folder, tree / folder, ignore=shutil.ignore_patterns("*.so", "*.pyc")
+        )
     for name in ("setup.py", "pyproject.toml", "README.md"):
         shutil.copy(ROOT / name, tree)
     subprocess.run(
