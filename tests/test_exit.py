@@ -93,7 +93,7 @@ QUIET = {
         "class Looker:\n"
         "    def __init__(self): self.x = work()\n"
         "    def __del__(self):\n"
-        "        assert (self.x * 0 + flow.ones(2000, device='mock:0')).numpy().sum() == 2000\n"
+        "        assert (self.x + 1)[0].item() == 302 and self.x.numpy()[0] == 301\n"
         "kept = Looker()",
         0,
     ),
@@ -226,6 +226,6 @@ interrupt_soon()
     done = run_program(code, timeout=60)
     assert done.returncode in (-2, 130)
     lines = done.stderr.splitlines()
-    assert lines[-1] == "KeyboardInterrupt"
+    assert "KeyboardInterrupt" in lines[-2:]  # the note of a failed operation may follow
     assert lines[0] == "Traceback (most recent call last):"
     assert "terminate" not in done.stderr

@@ -226,7 +226,7 @@ def test_small_work_waits_for_memory_in_flight_too() -> None:
     """Work that the calling thread could do itself climbs the same ladder."""
     flow.empty_cache()
     in_use = flow.memory_stats("cpu")["in_use"]
-    with flow.flags(memory_limit=in_use + (2 << 20)):
+    with flow.flags(memory_limit=in_use + (4 << 20)):
         for i in range(100):
             big = flow.full((200_000,), i, dtype=flow.float64)  # 1.5 MiB
             y = big * 1

@@ -59,8 +59,8 @@ PyObject* make_exception(const Error& error) {
   return PyObject_CallFunction(exception_type(error.kind()), "s", error.what());
 }
 
-/// Variables of finished frames may lead back to what keeps this exception alive, through C++, where
-/// the garbage collector cannot see the cycle.
+/// Variables of finished frames may lead back to what keeps this exception alive, through C++,
+/// where the garbage collector cannot see the cycle.
 void clear_frames(PyObject* traceback) {
   PyObject* module = PyImport_ImportModule("traceback");
   PyObject* done = module ? PyObject_CallMethod(module, "clear_frames", "O", traceback) : nullptr;

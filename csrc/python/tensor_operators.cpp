@@ -50,7 +50,7 @@ const char* power_shortcut(PyObject* base, PyObject* exponent) {
   if (!inexact) return nullptr;
   if (value == -1.0) return general ? nullptr : "reciprocal";
   if (value == 0.5) return "sqrt";
-  return value == 1.0 ? "positive" : nullptr;
+  return value == 1.0 && kind == DTypeKind::floating ? "positive" : nullptr;
 }
 
 PyObject* call_power(PyObject* a, PyObject* b, PyObject* modulus, TensorObject* out) {

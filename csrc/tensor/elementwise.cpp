@@ -1,8 +1,6 @@
 // Elementwise calls, copies, casts, fills, where: everything that iterates over one broadcast
 // shape.
-#include <algorithm>
-#include <cstdlib>
-
+#include "tensor/layout.h"
 #include "tensor/submit.h"
 
 namespace ofl {
@@ -62,59 +60,6 @@ const Tensor* first_tensor(const char* name, const Input* inputs, int count) {
   return first;
 }
 
-/// True when axis `a` should be outside axis `b`: its strides are larger in the first input that
-/// steps along both. nullopt: no input does.
-std::optional<bool> outside(const Dims* strides, int count, int a, int b) {
-  std::optional<bool> answer;
-  for (int k = 0; k < count; ++k) {
-    if (strides[k].empty() || strides[k][a] == 0 || strides[k][b] == 0) continue;
-    if (std::abs(strides[k][b]) <= std::abs(strides[k][a])) return true;
-    if (!answer) answer = false;
-  }
-  return answer;
-}
-
-/// A new tensor laid out like the inputs, as NumPy's order "K" has it: loops whose rounding depends
-/// on strides then see the strides that they see in NumPy.
-Tensor make_like(const Input* inputs, int count, const Dims& shape, DType dtype,
-                 vm::DeviceState& state, vm::SiteId site) {
-  Tensor result = make_tensor(state, dtype, shape, site);
-  Dims strides[ops::kMaxInputs];
-  bool row_major = true;
-  for (int k = 0; k < count; ++k) {
-    const Tensor* tensor = inputs[k].tensor;
-    if (!tensor || (tensor->shape == shape && tensor->contiguous())) continue;
-    row_major = false;
-  }
-  if (row_major) return result;
-  for (int k = 0; k < count; ++k) {
-    const Tensor* tensor = inputs[k].tensor;
-    if (!tensor) continue;
-    strides[k] = broadcast_strides(tensor->shape, tensor->strides, shape, "layout");
-    for (int d = 0; d < shape.size(); ++d) {
-      if (shape[d] == 1) strides[k][d] = 0;  // no steps to compare
-    }
-  }
-  SmallVector<int, 4> order;  // of the axes, innermost first; insertion sort, stable
-  for (int axis = shape.size() - 1; axis >= 0; --axis) {
-    int place = order.size();
-    for (int i = order.size() - 1; i >= 0; --i) {
-      const std::optional<bool> sorted = outside(strides, count, axis, order[i]);
-      if (!sorted) continue;
-      if (*sorted) break;
-      place = i;
-    }
-    order.push_back(axis);
-    for (int i = order.size() - 1; i > place; --i) std::swap(order[i], order[i - 1]);
-  }
-  auto stride = static_cast<int64_t>(size_of(dtype));
-  for (int axis : order) {
-    result.strides[axis] = stride;
-    stride *= std::max<int64_t>(shape[axis], 1);
-  }
-  return result;
-}
-
 /// One input, one output of the same shape (the input broadcasts).
 void submit_copy(const Issuer& issuer, const char* name, const Tensor& source, const Tensor& target,
                  size_t new_bytes) {
@@ -146,13 +91,6 @@ void check_output(const char* name, const Tensor& out, const Dims& shape, Device
   require_writable(name, out);
 }
 
-bool any_partial_overlap(const Input* inputs, int count, const Tensor& out) {
-  for (int k = 0; k < count; ++k) {
-    if (inputs[k].tensor && overlap(*inputs[k].tensor, out) == Overlap::partial) return true;
-  }
-  return false;
-}
-
 }  // namespace
 
 Tensor elementwise(const Issuer& issuer, const ops::OpDef& op, const ops::Resolution& resolution,
@@ -168,7 +106,7 @@ Tensor elementwise(const Issuer& issuer, const ops::OpDef& op, const ops::Resolu
   if (out) {
     check_output(name, *out, shape, first->device());
     // Like NumPy: where `out` overlaps an input, the result is made elsewhere and copied.
-    write_back = any_partial_overlap(inputs, op.nin, *out);
+    write_back = has_harmful_overlap(inputs, op.nin, resolution, *out);
   }
   if (out && !write_back) {
     result = *out;

@@ -69,6 +69,7 @@ std::string VirtualMachine::dump() {
 // still be held is a lock that an idle worker takes for a moment: the batons. With them, and the
 // locks of issuing and of memory, in our hands the child starts from a consistent state.
 void VirtualMachine::before_fork() {
+  fork_prepared_ = true;
   for (Stream* stream : streams()) stream->baton().lock();
   window_.issue_mutex().lock();
   setup_mutex_.lock();
@@ -81,6 +82,8 @@ void VirtualMachine::before_fork() {
 }
 
 void VirtualMachine::after_fork_in_parent() {
+  if (!fork_prepared_) return;
+  fork_prepared_ = false;
   for (auto& state : owned_states_) {
     state->device.staging().mutex().unlock();
     state->device.events().mutex().unlock();
@@ -93,6 +96,7 @@ void VirtualMachine::after_fork_in_parent() {
 }
 
 void VirtualMachine::after_fork_in_child() {
+  if (!fork_prepared_) return;
   after_fork_in_parent();
   sync_.release();  // other threads of the parent may have been asleep in it
   sync_ = std::make_unique<Sync>();

@@ -162,7 +162,9 @@ class VirtualMachine {
   // --- life cycle
   /// Waits for everything in flight and ends the workers; from then on the machine is naive.
   void shutdown();
-  /// Fork: drain, then hold every lock across it, so that the child finds them consistent.
+  /// Fork: drain, then hold every lock across it, so that the child finds them consistent. Without
+  /// a before_fork() that returned (it was interrupted, or called in a host function) the others do
+  /// nothing.
   void before_fork();
   void after_fork_in_parent();
   void after_fork_in_child();
@@ -225,6 +227,8 @@ class VirtualMachine {
   std::atomic<int> waiting_threads_{0};  // threads in host_wait
   std::atomic<int64_t> waited_since_{0};
   std::atomic<uint64_t> host_waits_{0};
+
+  bool fork_prepared_ = false;  // by the forking thread
 
   std::mutex failures_mutex_;         // guards the fields below
   std::vector<FailurePtr> failures_;  // not yet thrown by synchronize

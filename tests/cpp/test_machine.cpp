@@ -71,6 +71,30 @@ void test_write_waits_for_a_read_that_is_late(StreamType late, StreamType others
   CHECK(seen == 1 && value == 2);
 }
 
+// Two queues of one device: the second kernel is launched at once and starts after the first has
+// ended.
+void test_queue_waits_for_queue(StreamType first, StreamType second) {
+  World world;
+  Dependence object, copy;
+  std::promise<void> go;
+  std::atomic<bool> began{false};
+  bool written = false, seen = false;
+  world.run(kMock0, first, {writes(object)}, [&] {
+    go.get_future().wait();
+    written = true;
+  });
+  world.run(kMock0, second, {reads(object), writes(copy)}, [&] {
+    began = true;
+    seen = written;
+  });
+  const auto give_up = std::chrono::steady_clock::now() + 50ms;  // time to go wrong in
+  while (!began && std::chrono::steady_clock::now() < give_up) std::this_thread::yield();
+  CHECK(!began);
+  go.set_value();
+  world.machine.drain(std::nullopt);
+  CHECK(seen);
+}
+
 void test_failed_launch_is_known_to_what_follows(StreamType next) {
   World world;
   Gate gate(world);
@@ -388,6 +412,8 @@ int main() {
   test_write_waits_for_a_read_that_is_late(StreamType::compute, StreamType::compute);
   test_write_waits_for_a_read_that_is_late(StreamType::d2h, StreamType::d2h);
   test_write_waits_for_a_read_that_is_late(StreamType::d2h, StreamType::compute);
+  test_queue_waits_for_queue(StreamType::h2d, StreamType::compute);
+  test_queue_waits_for_queue(StreamType::compute, StreamType::d2h);
   test_failed_launch_is_known_to_what_follows(StreamType::compute);
   test_failed_launch_is_known_to_what_follows(StreamType::d2h);
   test_earlier_reader_of_a_failed_write();

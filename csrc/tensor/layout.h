@@ -1,0 +1,17 @@
+// Where an elementwise result lies in memory, by NumPy's rules: some of its loops round differently
+// for other strides, or for outputs that are also inputs, so equal bits need equal layouts.
+#pragma once
+
+#include "tensor/dispatch.h"
+
+namespace ofl {
+
+/// A new tensor laid out like the inputs, as NumPy's order "K" has it.
+Tensor make_like(const Input* inputs, int count, const Dims& shape, DType dtype,
+                 vm::DeviceState& state, vm::SiteId site);
+
+/// True when `out` overlaps an input in a way that needs the result to be made elsewhere first.
+bool has_harmful_overlap(const Input* inputs, int count, const ops::Resolution& resolution,
+                         const Tensor& out);
+
+}  // namespace ofl
