@@ -18,7 +18,8 @@ void plan_loops(KernelPlan& plan, const Dims& shape) {
   }
   int64_t strides[ops::kMaxOperands] = {};
   if (flat) {
-    for (int k = 0; k < operands; ++k) {
+    // Without dimensions there is no step: NumPy's loops see 0 and may take another path.
+    for (int k = 0; k < operands && !shape.empty(); ++k) {
       if (plan.operands[k]) strides[k] = static_cast<int64_t>(size_of(plan.operands[k]->dtype));
     }
     return plan.add_row(element_count(shape), strides);

@@ -113,6 +113,28 @@ void test_failed_launch_is_known_to_what_follows(StreamType next) {
   CHECK(!launched);
 }
 
+// The same when the write is skipped because of a failure that is older than the read.
+void test_earlier_reader_of_a_skipped_write() {
+  World world;
+  std::promise<void> go;
+  Dependence failed, object, copy, unrelated;
+  int value = 7, copied = 0;
+  world.issue(kMock0, StreamType::compute, {writes(failed)},
+              [](LaunchContext&) { fail(ErrorKind::value, "older"); });
+  world.run(kMock0, StreamType::d2h, {reads(object), writes(copy)}, [&] {
+    go.get_future().wait();
+    copied = value;
+  });
+  world.run(kMock0, StreamType::compute, {reads(failed), writes(object)}, [&] { value = 8; });
+  world.run(kMock0, StreamType::compute, {reads(failed), writes(unrelated)}, [] {});
+  CHECK(error_of(world, failed) == "older");
+  const auto give_up = std::chrono::steady_clock::now() + 50ms;  // time to go wrong in
+  while (std::chrono::steady_clock::now() < give_up) std::this_thread::yield();
+  go.set_value();
+  CHECK(error_of(world, copy).empty() && copied == 7);
+  CHECK(error_of(world, object) == "older");
+}
+
 // A failure poisons what comes later, not a read that was issued before and runs slowly.
 void test_earlier_reader_of_a_failed_write() {
   World world;
@@ -131,6 +153,30 @@ void test_earlier_reader_of_a_failed_write() {
   CHECK(error_of(world, object) == "late write");
   CHECK_ERROR(value, "late write", world.machine.synchronize(std::nullopt));
   world.machine.synchronize(std::nullopt);  // once only
+}
+
+// A successor on another queue is done on the device before the worker of the first queue, held up
+// by its next launch, has said that the predecessor failed: it must not pass as sound.
+void test_late_failure_is_waited_for() {
+  World world;
+  Gate gate(world);
+  Dependence first, second;
+  std::promise<void> go;
+  std::atomic<bool> ran{false};
+  world.run(kMock0, StreamType::compute, {reads(gate.object), writes(first)},
+            [] { fail(ErrorKind::value, "on the device"); });
+  world.issue(kMock0, StreamType::compute, {reads(gate.object)},
+              [&](LaunchContext&) { go.get_future().wait(); });
+  world.run(kMock0, StreamType::d2h, {reads(first), writes(second)}, [&] { ran = true; });
+  gate.open();
+  CHECK(eventually([&] { return ran.load(); }));
+  const auto give_up = std::chrono::steady_clock::now() + 50ms;  // time to go wrong in
+  while (!world.machine.is_ready(second) && std::chrono::steady_clock::now() < give_up) {
+    std::this_thread::yield();
+  }
+  CHECK(!world.machine.is_ready(second));
+  go.set_value();
+  CHECK(error_of(world, second) == "on the device");
 }
 
 // Memory is refused while instructions before it are launched and others are ready behind it.
@@ -417,7 +463,9 @@ int main() {
   test_failed_launch_is_known_to_what_follows(StreamType::compute);
   test_failed_launch_is_known_to_what_follows(StreamType::d2h);
   test_earlier_reader_of_a_failed_write();
+  test_earlier_reader_of_a_skipped_write();
   test_late_failure_across_queues();
+  test_late_failure_is_waited_for();
   test_barrier();
   test_bounds();
   test_long_chain();
