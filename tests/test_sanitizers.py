@@ -14,7 +14,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 REQUESTED = os.environ.get("OFL_TEST_SANITIZERS", "").split(",")
-LIBRARIES = {"thread": "libtsan.so", "address": "libasan.so"}
+# AddressSanitizer must find the C++ runtime that Python itself does not load.
+LIBRARIES = {"thread": ("libtsan.so",), "address": ("libasan.so", "libstdc++.so")}
 OPTIONS = {
     # Python's own memory is not the subject; fork in a program with threads is.
     "thread": {"TSAN_OPTIONS": "halt_on_error=1 exitcode=66 die_after_fork=0"},
@@ -22,15 +23,19 @@ OPTIONS = {
 }
 
 
-def library(sanitizer: str) -> str:
+def libraries(sanitizer: str) -> str:
+    """What LD_PRELOAD wants."""
     compiler = os.environ.get("CXX", "g++")
     if shutil.which(compiler) is None:
         pytest.skip(f"no {compiler}")
-    command = [compiler, f"-print-file-name={LIBRARIES[sanitizer]}"]
-    path = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-    if not os.path.isabs(path):
-        pytest.skip(f"{compiler} has no {LIBRARIES[sanitizer]}")
-    return path
+    paths = []
+    for name in LIBRARIES[sanitizer]:
+        command = [compiler, f"-print-file-name={name}"]
+        path = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+        if not os.path.isabs(path):
+            pytest.skip(f"{compiler} has no {name}")
+        paths.append(path)
+    return " ".join(paths)
 
 
 @pytest.fixture(scope="module", params=LIBRARIES)
@@ -41,7 +46,7 @@ def sanitized(
     sanitizer = request.param
     if sanitizer not in REQUESTED:
         pytest.skip(f"on request: OFL_TEST_SANITIZERS={sanitizer}")
-    preload = library(sanitizer)
+    preload = libraries(sanitizer)
     tree = tmp_path_factory.mktemp(sanitizer)
     for folder in ("csrc", "oneflow_lite", "tests"):
         shutil.copytree(

@@ -19,6 +19,16 @@ struct Iteration {
     int64_t dim;
     int64_t strides[kMaxOperands];
   } rows[kMaxDims];
+
+  Iteration() = default;
+  Iteration(const Iteration& other) { *this = other; }
+  /// Copies valid rows only: there may be no memory behind them (arguments in a device queue).
+  Iteration& operator=(const Iteration& other) {
+    ndim = other.ndim;
+    operands = other.operands;
+    for (int d = 0; d < ndim; ++d) rows[d] = other.rows[d];
+    return *this;
+  }
 };
 
 struct KernelArgs;

@@ -16,6 +16,8 @@ bool finalizing() {
 
 }  // namespace
 
+thread_local bool KeepGil::active = false;
+
 std::shared_ptr<void> keep_object(PyObject* stolen) {
   return std::shared_ptr<void>(stolen, [](void* object) {
     if (!Py_IsInitialized() || finalizing()) return;  // the interpreter takes its objects with it
@@ -27,7 +29,8 @@ std::shared_ptr<void> keep_object(PyObject* stolen) {
 // While the interpreter ends, the thread that ends it keeps the GIL: nobody else may have it any
 // more, and it would not get it back.
 void* GilHooks::release() {
-  return PyGILState_Check() && !finalizing() ? PyEval_SaveThread() : nullptr;
+  const bool mine = !KeepGil::active && PyGILState_Check() && !finalizing();
+  return mine ? PyEval_SaveThread() : nullptr;
 }
 
 // A daemon thread that comes back after the interpreter has begun to end must not touch it; CPython

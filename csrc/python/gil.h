@@ -29,6 +29,16 @@ void without_gil(const Work& work) {
 /// An owned Python object that any thread may let go.
 std::shared_ptr<void> keep_object(PyObject* stolen);
 
+/// While it lives, waits of this thread keep the GIL, so that no other Python thread issues. Only
+/// for waits for work that needs no GIL.
+class KeepGil {
+ public:
+  KeepGil() { active = true; }
+  ~KeepGil() { active = false; }
+  KeepGil(const KeepGil&) = delete;
+  static thread_local bool active;
+};
+
 class GilHooks final : public vm::HostHooks {
  public:
   void* release() override;

@@ -208,12 +208,17 @@ size_t empty_cache(std::optional<Device> device) {
   return released;
 }
 
-/// Until nothing is in flight: other threads may issue while we wait, so look again with the GIL.
+/// Until nothing is in flight. Other threads issue while we wait without the GIL; what is left then
+/// is waited for with it, unless that needs it.
 void before_fork() {
   vm::VirtualMachine& machine = runtime().machine;
   do {
     machine.drain(std::nullopt);
-  } while (machine.stats().in_flight > 0);
+  } while (machine.in_flight_on(vm::StreamType::host_func));
+  {
+    KeepGil keep;
+    while (machine.stats().in_flight > 0) machine.drain(std::nullopt);
+  }
   machine.before_fork();
 }
 

@@ -18,8 +18,7 @@ void plan_loops(KernelPlan& plan, const Dims& shape) {
   }
   int64_t strides[ops::kMaxOperands] = {};
   if (flat) {
-    // Without dimensions there is no step: NumPy's loops see 0 and may take another path.
-    for (int k = 0; k < operands && !shape.empty(); ++k) {
+    for (int k = 0; k < operands; ++k) {
       if (plan.operands[k]) strides[k] = static_cast<int64_t>(size_of(plan.operands[k]->dtype));
     }
     return plan.add_row(element_count(shape), strides);
@@ -127,6 +126,9 @@ Tensor elementwise(const Issuer& issuer, const ops::OpDef& op, const ops::Resolu
   }
   plan.set_operand(op.nin, &result);
   plan_loops(plan, result.shape);
+  if (out && result.ndim() == 0) {  // NumPy's loops then see steps of 0, and may take another path
+    for (int64_t& stride : plan.args().iteration.rows[0].strides) stride = 0;
+  }
   submit(issuer, plan);
   if (!write_back) return result;
   submit_copy(issuer, name, result, *out, 0);

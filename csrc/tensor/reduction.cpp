@@ -30,6 +30,17 @@ void plan_reduction(KernelPlan& plan, const Tensor& x, const Tensor& result,
   }
 }
 
+Tensor submit_reduction(const Issuer& issuer, KernelPlan& plan, const Tensor& x,
+                        const Tensor& result, const std::vector<bool>& reduced) {
+  if (result.size() == 0) return empty(issuer, result.device(), result.dtype, result.shape);
+  plan.set_operand(0, &x);
+  plan.set_operand(1, &result);
+  plan.new_bytes = result.storage->bytes();
+  plan_reduction(plan, x, result, reduced);
+  submit(issuer, plan);
+  return result;
+}
+
 Tensor with_row_axis(const Tensor& x, int position) {
   Tensor view = x;
   view.shape.resize(0);
@@ -92,13 +103,7 @@ Tensor reduce(const Issuer& issuer, const ops::OpDef& op, const ops::Resolution&
   plan.args().resolution = &resolution;
   plan.args().attr[0] = initial != nullptr;
   if (initial) plan.args().scalars[0] = *initial;
-  plan.set_operand(0, &x);
-  plan.set_operand(1, &result);
-  plan.new_bytes = result.storage->bytes();
-  if (result.size() == 0) return empty(issuer, result.device(), result.dtype, result.shape);
-  plan_reduction(plan, x, result, reduced);
-  submit(issuer, plan);
-  return result;
+  return submit_reduction(issuer, plan, x, result, reduced);
 }
 
 Tensor arg_reduce(const Issuer& issuer, const char* name, const Tensor& x, int axis, bool keepdims,
@@ -113,13 +118,7 @@ Tensor arg_reduce(const Issuer& issuer, const char* name, const Tensor& x, int a
                               reduced_shape(x.shape, reduced, keepdims), issuer.site);
   KernelPlan plan(name, ops::arg_reduce_kernel, 2, 2);
   plan.args().attr[0] = minimum;
-  plan.set_operand(0, &x);
-  plan.set_operand(1, &result);
-  plan.new_bytes = result.storage->bytes();
-  if (result.size() == 0) return empty(issuer, result.device(), result.dtype, result.shape);
-  plan_reduction(plan, x, result, reduced);
-  submit(issuer, plan);
-  return result;
+  return submit_reduction(issuer, plan, x, result, reduced);
 }
 
 Tensor matmul(const Issuer& issuer, const ops::OpDef& op, const ops::Resolution& resolution,

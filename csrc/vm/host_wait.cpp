@@ -135,6 +135,16 @@ bool VirtualMachine::is_ready(const Dependence& object) {
   return !window_.in_flight(object.last_write_);
 }
 
+bool VirtualMachine::in_flight_on(StreamType type) {
+  std::lock_guard<std::mutex> lock(window_.issue_mutex());
+  SmallVector<Seq, 16> in_flight;
+  collect_in_flight(nullptr, &in_flight);
+  for (Seq seq : in_flight) {
+    if (window_.slot_of(seq).header.stream->type() == type) return true;
+  }
+  return false;
+}
+
 /// With the issue mutex.
 void VirtualMachine::collect_in_flight(const DeviceState* state, SmallVector<Seq, 16>* out) {
   for (size_t i = 0; i < window_.size(); ++i) {

@@ -123,6 +123,7 @@ class VirtualMachine {
   /// Until everything accessing `object` has retired (its memory may then be changed from outside).
   void wait_for_access(const Dependence& object, const char* reason);
   bool is_ready(const Dependence& object);
+  bool in_flight_on(StreamType type);
   /// Until everything issued so far (to one device) has retired; then throws the first failure not
   /// yet thrown by a synchronize, once.
   void synchronize(std::optional<Device> device);

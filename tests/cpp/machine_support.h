@@ -102,10 +102,13 @@ class World {
 class Gate {
  public:
   explicit Gate(World& world) : world_(world) {
-    world_.run(kCpu, StreamType::host_func, {writes(object)},
-               [opened = opened_.get_future().share()] { opened.wait(); });
+    held_ = world_.run(kCpu, StreamType::host_func, {writes(object)},
+                       [opened = opened_.get_future().share()] { opened.wait(); });
   }
-  ~Gate() { open(); }
+  ~Gate() {
+    open();
+    world_.machine.wait(held_, "gate");
+  }
   void open() {
     if (!is_open_) opened_.set_value();
     is_open_ = true;
@@ -115,6 +118,7 @@ class Gate {
 
  private:
   World& world_;
+  Seq held_ = 0;
   std::promise<void> opened_;
   bool is_open_ = false;
 };

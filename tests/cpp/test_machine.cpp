@@ -111,6 +111,7 @@ void test_failed_launch_is_known_to_what_follows(StreamType next) {
   CHECK(error_of(world, second) == "original");
   CHECK(error_of(world, first) == "original");
   CHECK(!launched);
+  world.machine.drain(std::nullopt);  // before its objects go
 }
 
 // The same when the write is skipped because of a failure that is older than the read.
@@ -133,6 +134,7 @@ void test_earlier_reader_of_a_skipped_write() {
   go.set_value();
   CHECK(error_of(world, copy).empty() && copied == 7);
   CHECK(error_of(world, object) == "older");
+  world.machine.drain(std::nullopt);  // before its objects go
 }
 
 // A failure poisons what comes later, not a read that was issued before and runs slowly.
@@ -153,22 +155,27 @@ void test_earlier_reader_of_a_failed_write() {
   CHECK(error_of(world, object) == "late write");
   CHECK_ERROR(value, "late write", world.machine.synchronize(std::nullopt));
   world.machine.synchronize(std::nullopt);  // once only
+  world.machine.drain(std::nullopt);        // before its objects go
 }
 
 // A successor on another queue is done on the device before the worker of the first queue, held up
 // by its next launch, has said that the predecessor failed: it must not pass as sound.
 void test_late_failure_is_waited_for() {
   World world;
-  Gate gate(world);
   Dependence first, second;
-  std::promise<void> go;
-  std::atomic<bool> ran{false};
-  world.run(kMock0, StreamType::compute, {reads(gate.object), writes(first)},
-            [] { fail(ErrorKind::value, "on the device"); });
-  world.issue(kMock0, StreamType::compute, {reads(gate.object)},
-              [&](LaunchContext&) { go.get_future().wait(); });
+  std::promise<void> failing, go;
+  std::atomic<bool> held{false}, ran{false};
+  world.run(kMock0, StreamType::compute, {writes(first)}, [&] {
+    failing.get_future().wait();
+    fail(ErrorKind::value, "on the device");
+  });
   world.run(kMock0, StreamType::d2h, {reads(first), writes(second)}, [&] { ran = true; });
-  gate.open();
+  world.issue(kMock0, StreamType::compute, {}, [&](LaunchContext&) {
+    held = true;
+    go.get_future().wait();
+  });
+  CHECK(eventually([&] { return held.load(); }));
+  failing.set_value();
   CHECK(eventually([&] { return ran.load(); }));
   const auto give_up = std::chrono::steady_clock::now() + 50ms;  // time to go wrong in
   while (!world.machine.is_ready(second) && std::chrono::steady_clock::now() < give_up) {
@@ -177,6 +184,7 @@ void test_late_failure_is_waited_for() {
   CHECK(!world.machine.is_ready(second));
   go.set_value();
   CHECK(error_of(world, second) == "on the device");
+  world.machine.drain(std::nullopt);  // before its objects go
 }
 
 // Memory is refused while instructions before it are launched and others are ready behind it.
@@ -329,6 +337,7 @@ void test_long_chain() {
   int64_t expected = 0;
   for (int i = 0; i < 3900; ++i) expected = expected * 3 % 1000003 + i;
   CHECK(sum == expected);
+  world.machine.drain(std::nullopt);  // before its objects go
 }
 
 class InterruptHooks final : public HostHooks {
@@ -367,6 +376,7 @@ void test_interrupted_waits() {
   world.run(kMock0, StreamType::compute, {writes(counted)}, [&] { ran += 10; });
   world.machine.wait_for_value(counted, "test");
   CHECK(ran == 13);
+  world.machine.drain(std::nullopt);  // before its objects go
 }
 
 // The failure of device work that was accepted reaches the host, and what another queue made of it.
@@ -380,6 +390,7 @@ void test_late_failure_across_queues() {
   CHECK(error_of(world, second) == "on the device");
   CHECK(error_of(world, second) == "on the device");
   CHECK(error_of(world, healthy).empty());
+  world.machine.drain(std::nullopt);  // before its objects go
 }
 
 // Sleeping workers are woken for each of many single instructions.
@@ -395,6 +406,7 @@ void test_wake_ups() {
   }
   world.machine.wait_for_value(object, "test");
   CHECK(count == 2000);
+  world.machine.drain(std::nullopt);  // before its objects go
 }
 
 void test_shutdown_beside_an_issuer() {
@@ -445,6 +457,7 @@ void test_fork() {
     waitpid(child, &status, 0);
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 42);
   }
+  world.machine.drain(std::nullopt);  // before its objects go
 }
 #endif
 
