@@ -38,6 +38,21 @@ print(stats["in_use"])
     assert resident <= 256 * MEBIBYTE
 
 
+@pytest.mark.parametrize("device", ["cpu", "mock:0"])
+def test_chains_run_one_after_the_other(run_program: Callable[..., object], device: str) -> None:
+    """What is ready first does not run first: an old chain ends before a young one begins."""
+    code = """
+import sys, oneflow_lite as flow
+for i in range(500):
+    flow.full((1 << 17,), float(i), device=sys.argv[1]) * 1 + 2  # 1 MiB each
+flow.synchronize()
+print(flow.memory_stats(sys.argv[1])["peak_in_use"])
+"""
+    done = run_program(code, device)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert int(done.stdout) <= 16 * MEBIBYTE  # 2 when run in order
+
+
 def test_nothing_is_allocated_before_it_runs(device: flow.Device) -> None:
     flow.synchronize()
     before = flow.memory_stats(device)["in_use"]

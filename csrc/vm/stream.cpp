@@ -51,6 +51,25 @@ Edge* Stream::enqueue(Slot* slot) {
   return successors;
 }
 
+// With the baton: what this stream's own retirement made ready runs next if it is older than what
+// is queued. Consumers then follow their producers, and queued producers do not fill the memory
+// first; older work is never overtaken for good.
+void Stream::run_soon(Slot* slot) {
+  Slot* next = taken_.load(std::memory_order_relaxed);
+  if (!next) {
+    std::lock_guard<std::mutex> lock(ready_mutex_);
+    next = ready_.load(std::memory_order_relaxed);
+  }
+  if (next && next->name() < slot->name()) {
+    enqueue(slot);  // a host stream: nobody waits for the dispatch alone
+    return;
+  }
+  slot->state.store(SlotState::ready, std::memory_order_relaxed);
+  slot->next = taken_.load(std::memory_order_relaxed);
+  taken_.store(slot, std::memory_order_seq_cst);
+  worker_.wake();  // the runner may be a thread that only helps, and leave
+}
+
 // The list is taken as a whole, so that issuer and worker meet at its mutex once for many
 // instructions. taken_ is set before ready_ is emptied: has_ready() never misses what is between
 // the two.
@@ -86,7 +105,7 @@ void Stream::run_in_caller(Slot* slot) {
 }
 
 // A loop and not a recursion: chains of dispatched instructions can be as long as the window.
-void Stream::release(Edge* edges, uint64_t position) {
+void Stream::release(Edge* edges, uint64_t position, Stream* retiring) {
   while (edges) {
     Edge* edge = edges;
     Slot* successor = edge->successor;
@@ -94,6 +113,10 @@ void Stream::release(Edge* edges, uint64_t position) {
     edge->position = position;
     // acq_rel: the last of the predecessors to get here sees what all of them wrote.
     if (successor->pending.fetch_sub(1, std::memory_order_acq_rel) != 1) continue;
+    if (successor->header.stream == retiring && !retiring->policy_->in_order()) {
+      retiring->run_soon(successor);
+      continue;
+    }
     Edge* more = successor->header.stream->enqueue(successor);
     if (!more) continue;
     Edge* last = more;  // their position is of no interest: they wait for the dispatch only
@@ -120,7 +143,7 @@ void Stream::retire(Slot* slot, const FailurePtr& failure) {
   slot->async_error.reset();
   slot->started.reset();
   slot->ended.reset();
-  release(close_successors(slot, Milestone::done), 0);
+  release(close_successors(slot, Milestone::done), 0, this);
   retired_bytes_.store(retired_bytes_.load(std::memory_order_relaxed) + bytes,
                        std::memory_order_seq_cst);
   retired_.store(retired_.load(std::memory_order_relaxed) + 1, std::memory_order_seq_cst);

@@ -89,7 +89,8 @@ class Stream {
 
  private:
   Edge* enqueue(Slot* slot);
-  static void release(Edge* edges, uint64_t position);
+  void run_soon(Slot* slot);
+  static void release(Edge* edges, uint64_t position, Stream* retiring = nullptr);
 
   VirtualMachine& machine_;
   DeviceState& state_;
