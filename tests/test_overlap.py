@@ -32,21 +32,13 @@ def test_copies_and_kernels_of_a_naive_loop_overlap() -> None:
     prof = stream("mock:0")
     h2d, compute, d2h = (runs(prof, f"mock:0 {name}") for name in ("h2d", "compute", "d2h"))
     assert len(h2d) == len(compute) == len(d2h) == CHUNKS
-    # While chunk i computes, a later one arrives and an earlier one leaves. Which ones depends on
-    # how late the threads of a busy machine wake up; two chunks in ten must manage.
-    all_three = [
-        any(
-            intersect(h2d[later], compute[i], d2h[earlier])
-            for later in range(i + 1, CHUNKS)
-            for earlier in range(i)
-        )
-        for i in range(CHUNKS)
-    ]
-    assert sum(all_three) >= 2
+    all_three = [intersect(h2d[i + 1], compute[i], d2h[i - 1]) for i in range(1, CHUNKS - 1)]
+    # Each wake-up of a thread may come late on a busy machine, but not all of them.
+    assert sum(all_three) >= (CHUNKS - 2) // 2
     for i in range(CHUNKS):  # and never before its operand
         assert h2d[i][1] <= compute[i][0] + 1
         assert compute[i][1] <= d2h[i][0] + 1
-    assert prof.hidden_fraction("mock:0 h2d", "mock:0 compute") > 0.2
+    assert prof.hidden_fraction("mock:0 h2d", "mock:0 compute") > 0.4
 
 
 def test_two_devices_overlap() -> None:
