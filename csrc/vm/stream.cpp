@@ -30,36 +30,55 @@ Stream::~Stream() { worker_.stop(); }
 
 void Stream::dispatch(Slot* slot) { release(enqueue(slot), 0); }
 
-// The list is closed and the slot queued in one critical section, so that an issuer who finds the
-// list closed and queues its own instruction behind (which needs ready_mutex_) comes after this
-// one.
+// An in-order stream closes the list and queues the slot in one critical section, so that an issuer
+// who finds the list closed and queues its own instruction behind (which needs the mutex) comes
+// after this one.
 Edge* Stream::enqueue(Slot* slot) {
-  Edge* successors = nullptr;
-  slot->next = nullptr;
   slot->state.store(SlotState::ready, std::memory_order_relaxed);
-  {
-    std::lock_guard<std::mutex> lock(ready_mutex_);
-    if (policy_->in_order()) successors = close_successors(slot, Milestone::dispatched);
-    if (ready_.load(std::memory_order_relaxed)) {
-      ready_tail_->next = slot;
-    } else {
-      ready_.store(slot, std::memory_order_seq_cst);
-    }
-    ready_tail_ = slot;
+  Edge* successors = nullptr;
+  if (policy_->in_order()) {
+    std::lock_guard<std::mutex> lock(dispatch_mutex_);
+    successors = close_successors(slot, Milestone::dispatched);
+    push_ready(slot);
+  } else {
+    push_ready(slot);
   }
   worker_.wake();
   return successors;
+}
+
+// Links are written before the slot is published and then belong to who holds the baton; slots
+// leave only all at once, so a head that compares equal is the head that was read.
+void Stream::push_ready(Slot* slot) {
+  slot->next = ready_.load(std::memory_order_relaxed);
+  while (!ready_.compare_exchange_weak(slot->next, slot, std::memory_order_seq_cst,
+                                       std::memory_order_relaxed)) {
+  }
+}
+
+// The oldest that is not yet run. What was pushed is taken as a whole and turned round. taken_ is
+// marked before ready_ is emptied: has_ready() never misses what is between the two.
+Slot* Stream::first_ready() {
+  Slot* first = taken_.load(std::memory_order_relaxed);
+  Slot* youngest = ready_.load(std::memory_order_relaxed);
+  if (first || !youngest) return first;
+  taken_.store(youngest, std::memory_order_seq_cst);  // any slot will do for a mark
+  youngest = ready_.exchange(nullptr, std::memory_order_seq_cst);
+  while (youngest) {
+    Slot* older = youngest->next;
+    youngest->next = first;
+    first = youngest;
+    youngest = older;
+  }
+  taken_.store(first, std::memory_order_seq_cst);
+  return first;
 }
 
 // With the baton: what this stream's own retirement made ready runs next if it is older than what
 // is queued. Consumers then follow their producers, and queued producers do not fill the memory
 // first; older work is never overtaken for good.
 void Stream::run_soon(Slot* slot) {
-  Slot* next = taken_.load(std::memory_order_relaxed);
-  if (!next) {
-    std::lock_guard<std::mutex> lock(ready_mutex_);
-    next = ready_.load(std::memory_order_relaxed);
-  }
+  const Slot* next = first_ready();
   if (next && next->name() < slot->name()) {
     enqueue(slot);  // a host stream: nobody waits for the dispatch alone
     return;
@@ -70,18 +89,9 @@ void Stream::run_soon(Slot* slot) {
   worker_.wake();  // the runner may be a thread that only helps, and leave
 }
 
-// The list is taken as a whole, so that issuer and worker meet at its mutex once for many
-// instructions. taken_ is set before ready_ is emptied: has_ready() never misses what is between
-// the two.
 bool Stream::run_next(double max_cost) {
-  Slot* slot = taken_.load(std::memory_order_relaxed);
-  if (!slot) {
-    if (!ready_.load(std::memory_order_relaxed)) return false;
-    std::lock_guard<std::mutex> lock(ready_mutex_);
-    slot = ready_.load(std::memory_order_relaxed);
-    taken_.store(slot, std::memory_order_seq_cst);
-    ready_.store(nullptr, std::memory_order_seq_cst);
-  }
+  Slot* slot = first_ready();
+  if (!slot) return false;
   if (slot->header.cost > max_cost) return false;
   slot->state.store(SlotState::running,
                     std::memory_order_seq_cst);  // never neither ready nor running

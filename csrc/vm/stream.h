@@ -89,6 +89,8 @@ class Stream {
 
  private:
   Edge* enqueue(Slot* slot);
+  void push_ready(Slot* slot);
+  Slot* first_ready();
   void run_soon(Slot* slot);
   static void release(Edge* edges, uint64_t position, Stream* retiring = nullptr);
 
@@ -101,12 +103,11 @@ class Stream {
   std::unique_ptr<ep::Stream> queue_;
   std::unique_ptr<StreamPolicy> policy_;
 
-  std::mutex ready_mutex_;  // guards the two below; order in the list is the order of dispatch
-  std::atomic<Slot*> ready_{nullptr};  // first of the list; seq_cst against Worker::asleep_
-  Slot* ready_tail_ = nullptr;
+  std::mutex dispatch_mutex_;  // in-order streams: makes closing a list and queueing one step
+  alignas(64) std::atomic<Slot*> ready_{nullptr};  // youngest first; seq_cst against asleep_
 
-  std::mutex baton_;                   // held by the thread that runs this stream's instructions
-  std::atomic<Slot*> taken_{nullptr};  // taken off the list and not yet run; written with the baton
+  alignas(64) std::mutex baton_;       // held by the thread that runs this stream's instructions
+  std::atomic<Slot*> taken_{nullptr};  // oldest first, not yet run; written with the baton
   std::atomic<std::thread::id> baton_owner_{};  // in naive mode; a thread only looks for itself
   std::atomic<bool> starved_{false};
   std::atomic<int64_t> retired_{0};        // written with the baton; seq_cst against watchers_

@@ -13,6 +13,16 @@ thread_local RunningScope* innermost_running = nullptr;
 
 struct BarrierBody {};
 
+// Gives up the issuer's guard; the last of issuer and predecessors to get here dispatches. acq_rel,
+// acquire: pairs with the releases of the predecessors. A count of one is the guard alone, which
+// nobody else gives up, so it needs no atomic step.
+void dispatch_if_last(Slot* slot) {
+  if (slot->pending.load(std::memory_order_acquire) == 1 ||
+      slot->pending.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+    slot->header.stream->dispatch(slot);
+  }
+}
+
 const InstructionType kBarrierType = {
     "barrier",
     [](void*, LaunchContext&) {},
@@ -165,8 +175,7 @@ Seq VirtualMachine::issue_body(const Instruction& header, const Operand* operand
     if (slot) break;
     wait_for_slot();
   }
-  // acq_rel: pairs with the releases of the predecessors; the last one to get here dispatches.
-  if (slot->pending.fetch_sub(1, std::memory_order_acq_rel) == 1) header.stream->dispatch(slot);
+  dispatch_if_last(slot);
   if (observed) report_issue(header, seq, description, begin);
   return seq;
 }
@@ -217,7 +226,7 @@ void VirtualMachine::barrier(SiteId site) {
     if (slot) break;
     wait_for_slot();
   }
-  if (slot->pending.fetch_sub(1, std::memory_order_acq_rel) == 1) header.stream->dispatch(slot);
+  dispatch_if_last(slot);
 }
 
 void VirtualMachine::report_issue(const Instruction& header, Seq seq,

@@ -224,8 +224,9 @@ class VirtualMachine {
   uint64_t inlined_ = 0;
 
   std::unique_ptr<Sync> sync_ = std::make_unique<Sync>();
-  std::atomic<int> watchers_{0};         // threads that want to see every retirement
-  std::atomic<int> waiting_threads_{0};  // threads in host_wait
+  // On a line that issuers do not write to: workers read it at each retirement.
+  alignas(64) std::atomic<int> watchers_{0};  // threads that want to see every retirement
+  std::atomic<int> waiting_threads_{0};       // threads in host_wait
   std::atomic<int64_t> waited_since_{0};
   std::atomic<uint64_t> host_waits_{0};
 

@@ -16,6 +16,7 @@ namespace ofl::vm {
 namespace {
 
 constexpr int64_t kSpinNs = 30'000;
+constexpr int kPausesPerLook = 16;  // some 0.5 us: each look takes the issuer's cache line away
 constexpr int64_t kShortestNapNs = 20'000;
 constexpr int64_t kLongestNapNs = 1'000'000;
 
@@ -121,7 +122,7 @@ bool Worker::work() {
 void Worker::idle(int64_t idle_since) {
   const int64_t idle_ns = now_ns() - idle_since;
   if (idle_ns < kSpinNs) {
-    for (int i = 0; i < 32 && !stream_.has_ready(); ++i) relax();
+    for (int i = 0; i < kPausesPerLook; ++i) relax();
     return;
   }
   bool busy;
