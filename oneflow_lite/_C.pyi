@@ -161,6 +161,20 @@ def reduce(
     initial None: ValueError for an empty reduction."""
 
 def arg_reduce(x: Tensor, axis: int | None, keepdims: bool, minimum: bool) -> Tensor: ...
+def call_kernel(
+    name: str,
+    kernel: str,
+    inputs: Sequence[Tensor],
+    outputs: Sequence[Tensor | tuple[Sequence[int], np.dtype[Any]]],
+    attr: Sequence[int] = (),
+    loop: tuple[np.ufunc, str] | None = None,
+    elements: float = -1,
+) -> list[Tensor]:
+    """Issues an array kernel (csrc/ops/array_kernel.h) for the operation ``name``.
+    outputs: tensors to write to, or (shape, dtype) of new ones. loop: a ufunc and the signature of
+    its typed loop, such as (np.add, 'dd->d'). elements: what the cost is of; default: the largest
+    operand. Returns the outputs."""
+
 def scalar_fits(value: Any, dtype: np.dtype[Any]) -> bool: ...
 
 # --- the machine

@@ -16,10 +16,10 @@ enum class ErrorKind : uint8_t {
   overflow,
   runtime,
   out_of_memory,
-  not_implemented,
-  interrupted,  // the waiting thread was asked to stop (Ctrl-C); `payload` holds the caller's
-                // exception
-  foreign,      // raised by a host function; `payload` holds its exception
+  linear_algebra,  // a singular matrix, no convergence
+  interrupted,     // the waiting thread was asked to stop (Ctrl-C); `payload` holds the caller's
+                   // exception
+  foreign,         // raised by a host function; `payload` holds its exception
 };
 
 class Error : public std::runtime_error {

@@ -8,6 +8,17 @@ namespace ofl::python {
 
 namespace {
 
+/// numpy.linalg.LinAlgError, borrowed.
+PyObject* linear_algebra_error_type() {
+  static PyObject* type = [] {
+    PyObject* module = checked(PyImport_ImportModule("numpy.linalg"));
+    PyObject* found = checked(PyObject_GetAttrString(module, "LinAlgError"));
+    Py_DECREF(module);
+    return found;
+  }();
+  return type;
+}
+
 PyObject* exception_type(ErrorKind kind) {
   switch (kind) {
     case ErrorKind::value: return PyExc_ValueError;
@@ -15,7 +26,7 @@ PyObject* exception_type(ErrorKind kind) {
     case ErrorKind::index: return PyExc_IndexError;
     case ErrorKind::overflow: return PyExc_OverflowError;
     case ErrorKind::out_of_memory: return out_of_memory_type();
-    case ErrorKind::not_implemented: return PyExc_NotImplementedError;
+    case ErrorKind::linear_algebra: return linear_algebra_error_type();
     case ErrorKind::runtime:
     case ErrorKind::interrupted:
     case ErrorKind::foreign: break;

@@ -4,7 +4,6 @@
 #include <pybind11/stl.h>
 
 #include <string>
-#include <unordered_set>
 
 #include "python/convert.h"
 #include "python/gil.h"
@@ -73,12 +72,6 @@ const vm::InstructionType kHostFunctionType = {
     },
     [](const void*, vm::Description*) {},
 };
-
-/// Names of instructions outlive the machine.
-const char* intern(const std::string& name) {
-  static std::unordered_set<std::string>* names = new std::unordered_set<std::string>;
-  return names->insert(name).first->c_str();
-}
 
 std::vector<Tensor> host_tensors(const std::vector<py::object>& objects) {
   std::vector<Tensor> tensors;

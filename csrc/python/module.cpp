@@ -38,6 +38,7 @@ PYBIND11_MODULE(_C, m) {
   init_op_type(m.ptr());
   m.add_object("OutOfMemoryError", out_of_memory_type());
   bind_tensor_functions(m);
+  bind_array_functions(m);
   bind_machine_functions(m);
   bind_host_function(m);
   bind_profiler(m);

@@ -1,6 +1,7 @@
 #include "python/runtime.h"
 
 #include <mutex>
+#include <unordered_set>
 
 #include "ep/caching_allocator.h"
 #include "ep/cpu/cpu_device.h"
@@ -64,6 +65,11 @@ Runtime& runtime() {
 int device_count(DeviceType type) { return kBackends[static_cast<int>(type)].count(); }
 
 Issuer issuer() { return {runtime().machine, capture_site()}; }
+
+const char* intern(const std::string& name) {
+  static std::unordered_set<std::string>* names = new std::unordered_set<std::string>;
+  return names->insert(name).first->c_str();
+}
 
 Device default_device() { return thread_device; }
 

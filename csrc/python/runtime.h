@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "tensor/dispatch.h"
@@ -27,6 +28,9 @@ int device_count(DeviceType type);
 
 /// Machine and issue site of the calling thread. With the GIL.
 Issuer issuer();
+
+/// A copy of a name that outlives the machine. With the GIL.
+const char* intern(const std::string& name);
 
 /// The calling thread's.
 Device default_device();

@@ -1,7 +1,6 @@
 #include "tensor/body.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace ofl {
 
@@ -15,31 +14,25 @@ void describe_shape(const Dims& shape, DType dtype, vm::Description* out) {
 
 }  // namespace
 
-HeldStorages::HeldStorages(HeldStorages&& other) noexcept : count_(other.count_) {
-  std::copy_n(other.storages_, count_, storages_);
-  std::copy_n(other.memory_dropped_, count_, memory_dropped_);
-  other.count_ = 0;
-}
-
 HeldStorages::~HeldStorages() {
-  for (int i = 0; i < count_; ++i) {
-    if (!storages_[i]) continue;
-    if (!memory_dropped_[i]) storages_[i]->drop_memory();
-    storages_[i]->drop_ref();
+  for (const Held& held : held_) {
+    if (!held.storage) continue;
+    if (!held.memory_dropped) held.storage->drop_memory();
+    held.storage->drop_ref();
   }
 }
 
 void HeldStorages::add(TensorStorage* storage) {
   if (storage) storage->acquire();
-  storages_[count_++] = storage;
+  held_.push_back({storage, false});
 }
 
 void HeldStorages::launched(vm::Stream& stream, uint64_t position) {
-  for (int i = 0; i < count_; ++i) {
-    TensorStorage* storage = storages_[i];
+  for (Held& held : held_) {
+    TensorStorage* storage = held.storage;
     if (!storage || storage->on_host() || &storage->state() != &stream.state()) continue;
     storage->note_use(stream, position);
-    memory_dropped_[i] = true;
+    held.memory_dropped = true;
     storage->drop_memory();
   }
 }
@@ -60,6 +53,20 @@ void KernelBody::describe(vm::Description* out) const {
   out->ndim = std::min(iteration.ndim, vm::Description::kMaxDims);
   for (int d = 0; d < out->ndim; ++d) out->dims[d] = iteration.rows[d].dim;
   out->dtype = name_of(call.args.dtype[iteration.operands - 1]);
+}
+
+void ArrayKernelBody::launch(vm::LaunchContext& context) {
+  for (int i = call->args.inputs; i < held.size(); ++i) held[i]->materialize(context);
+  for (int i = 0; i < held.size(); ++i) {
+    call->args.operands[i].data = held[i]->data() + offsets[i];
+  }
+  call->async_error = &context.slot.async_error;
+  ops::launch(context.queue, *call);
+}
+
+void ArrayKernelBody::describe(vm::Description* out) const {
+  const ops::ArrayView& result = call->args.output(0);
+  describe_shape(result.shape, result.dtype, out);
 }
 
 void CopyBody::launch(vm::LaunchContext& context) {

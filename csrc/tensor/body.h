@@ -2,8 +2,10 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "ep/staging_pool.h"
+#include "ops/array_kernel.h"
 #include "ops/launch.h"
 #include "tensor/tensor.h"
 
@@ -15,24 +17,37 @@ class HeldStorages {
  public:
   HeldStorages() = default;
   HeldStorages(const HeldStorages&) = delete;
-  HeldStorages(HeldStorages&& other) noexcept;
+  HeldStorages(HeldStorages&&) noexcept = default;
   ~HeldStorages();
 
   void add(TensorStorage* storage);  // nullptr: an empty place
   void launched(vm::Stream& stream, uint64_t position);
-  int size() const { return count_; }
-  TensorStorage* operator[](int i) const { return storages_[i]; }
+  int size() const { return held_.size(); }
+  TensorStorage* operator[](int i) const { return held_[i].storage; }
 
  private:
-  TensorStorage* storages_[ops::kMaxOperands] = {};
-  bool memory_dropped_[ops::kMaxOperands] = {};
-  int count_ = 0;
+  struct Held {
+    TensorStorage* storage;
+    bool memory_dropped;
+  };
+
+  SmallVector<Held, ops::kMaxOperands> held_;
 };
 
 /// A kernel over operands. Until launch, `call.args.data` holds offsets into the held storages.
 struct KernelBody {
   ops::KernelCall call;
   HeldStorages held;
+
+  void launch(vm::LaunchContext& context);
+  void describe(vm::Description* out) const;
+};
+
+/// An array kernel. Until launch, `data` of its operands is null and the offsets are here.
+struct ArrayKernelBody {
+  std::unique_ptr<ops::ArrayCall> call;
+  HeldStorages held;             // of the operands, in their order
+  std::vector<int64_t> offsets;  // the same
 
   void launch(vm::LaunchContext& context);
   void describe(vm::Description* out) const;

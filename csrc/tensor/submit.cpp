@@ -1,13 +1,8 @@
 #include "tensor/submit.h"
 
-#include "ep/caching_allocator.h"
-
 namespace ofl {
 
 namespace {
-
-// Up to some 5 us of work: less than handing it to a thread costs.
-constexpr double kInlineCost = 16384;
 
 constexpr vm::InstructionType kKernelType = instruction_type<KernelBody>("op");
 
@@ -23,54 +18,29 @@ int operands_of(const KernelPlan& plan, vm::Operand* out) {
   return count;
 }
 
-void describe_inline(vm::VirtualMachine& machine, const Issuer& issuer, const KernelPlan& plan,
-                     vm::Stream& stream, int64_t begin) {
-  vm::Observer* observer = machine.observer();
-  if (!observer) return;
-  vm::Instruction header;
-  header.type = &kKernelType;
-  header.name = plan.name;
-  header.stream = &stream;
-  header.site = issuer.site;
-  vm::Description description;
-  const ops::Iteration& iteration = plan.call.args.iteration;
-  description.ndim = 0;
-  for (int d = 0; d < iteration.ndim && d < vm::Description::kMaxDims; ++d) {
-    description.dims[description.ndim++] = iteration.rows[d].dim;
+void describe_rows(const ops::KernelArgs& args, vm::Description* out) {
+  out->ndim = 0;
+  for (int d = 0; d < args.iteration.ndim && d < vm::Description::kMaxDims; ++d) {
+    out->dims[out->ndim++] = args.iteration.rows[d].dim;
   }
-  description.dtype = name_of(plan.call.args.dtype[iteration.operands - 1]);
-  observer->ran(header, 0, description, false, begin, vm::now_ns());
+  out->dtype = name_of(args.dtype[args.iteration.operands - 1]);
 }
 
 /// Runs the kernel in this thread when nothing stands before it; false when something does.
 bool run_inline(const Issuer& issuer, KernelPlan& plan, const vm::Operand* operands, int count,
                 vm::Stream& stream) {
-  vm::VirtualMachine& machine = issuer.machine;
-  const int64_t begin = machine.observer() ? vm::now_ns() : 0;
-  vm::InlineScope here(machine, operands, count);
-  if (!here) return false;
-  const int last = plan.call.args.iteration.operands - 1;
-  TensorStorage& output = *plan.operands[last]->storage;
-  try {
-    output.materialize_on_host();
+  ops::KernelArgs& args = plan.call.args;
+  const int last = args.iteration.operands - 1;
+  TensorStorage* const output = plan.operands[last]->storage.get();
+  const InlineWork work{&kKernelType, plan.name, operands, count, &output, 1, &stream};
+  const auto run = [&] {
     for (int i = 0; i <= last; ++i) {
-      plan.call.args.data[i] = plan.operands[i]
-                                   ? plan.operands[i]->address()
-                                   : reinterpret_cast<char*>(&plan.call.args.scalars[i]);
+      args.data[i] = plan.operands[i] ? plan.operands[i]->address()
+                                      : reinterpret_cast<char*>(&args.scalars[i]);
     }
-    plan.call.args.kernel(plan.call.args);
-  } catch (const ep::CapacityError&) {
-    here.decline();  // as an instruction it waits for what others give back
-    return false;
-  } catch (const Error& error) {
-    const vm::Seq seq = here.take_seq();
-    auto failure = std::make_shared<const vm::Failure>(vm::Failure{
-        error.kind(), error.what(), plan.name, issuer.site, seq, output.device(), error.payload()});
-    output.dependence().poison(failure, seq);
-    machine.note_failure(failure);
-  }
-  describe_inline(machine, issuer, plan, stream, begin);
-  return true;
+    args.kernel(args);
+  };
+  return run_here(issuer, work, run, [&](vm::Description* out) { describe_rows(args, out); });
 }
 
 }  // namespace
@@ -96,6 +66,26 @@ vm::Stream& compute_stream(vm::VirtualMachine& machine, vm::DeviceState& state) 
   constexpr int kCompute = static_cast<int>(vm::StreamType::compute);
   vm::Stream* stream = state.streams[kCompute].load(std::memory_order_acquire);
   return stream ? *stream : machine.stream(state.device.id(), vm::StreamType::compute);
+}
+
+void poison_outputs(const Issuer& issuer, const InlineWork& work, const Error& error, vm::Seq seq) {
+  const auto failure = std::make_shared<const vm::Failure>(
+      vm::Failure{error.kind(), error.what(), work.name, issuer.site, seq,
+                  work.stream->device().id(), error.payload()});
+  for (int i = 0; i < work.output_count; ++i) work.outputs[i]->dependence().poison(failure, seq);
+  issuer.machine.note_failure(failure);
+}
+
+void report_inline(const Issuer& issuer, const InlineWork& work, const vm::Description& description,
+                   int64_t begin) {
+  vm::Instruction header;
+  header.type = work.type;
+  header.name = work.name;
+  header.stream = work.stream;
+  header.site = issuer.site;
+  if (vm::Observer* observer = issuer.machine.observer()) {
+    observer->ran(header, 0, description, false, begin, vm::now_ns());
+  }
 }
 
 void submit(const Issuer& issuer, KernelPlan& plan) {

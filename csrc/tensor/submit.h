@@ -1,6 +1,7 @@
 // From a planned kernel call to an instruction; shared by the files of this folder.
 #pragma once
 
+#include "ep/caching_allocator.h"
 #include "tensor/body.h"
 #include "tensor/dispatch.h"
 
@@ -31,5 +32,49 @@ void submit(const Issuer& issuer, KernelPlan& plan);
 void require_writable(const char* op, const Tensor& target);
 
 vm::Stream& compute_stream(vm::VirtualMachine& machine, vm::DeviceState& state);
+
+/// Work up to here is less than handing it to a thread costs: some 5 us.
+inline constexpr double kInlineCost = 16384;
+
+/// Small work of a host stream that runs in the calling thread.
+struct InlineWork {
+  const vm::InstructionType* type;
+  const char* name;
+  const vm::Operand* operands;
+  int operand_count;
+  TensorStorage* const* outputs;
+  int output_count;
+  vm::Stream* stream;
+};
+
+void poison_outputs(const Issuer& issuer, const InlineWork& work, const Error& error, vm::Seq seq);
+void report_inline(const Issuer& issuer, const InlineWork& work, const vm::Description& description,
+                   int64_t begin);
+
+/// Calls `run()` in this thread, with the outputs materialized, when nothing stands before it;
+/// false when something does. A failure poisons the outputs.
+template <typename Run, typename Describe>
+bool run_here(const Issuer& issuer, const InlineWork& work, const Run& run,
+              const Describe& describe) {
+  vm::VirtualMachine& machine = issuer.machine;
+  const int64_t begin = machine.observer() ? vm::now_ns() : 0;
+  vm::InlineScope here(machine, work.operands, work.operand_count);
+  if (!here) return false;
+  try {
+    for (int i = 0; i < work.output_count; ++i) work.outputs[i]->materialize_on_host();
+    run();
+  } catch (const ep::CapacityError&) {
+    here.decline();  // as an instruction it waits for what others give back
+    return false;
+  } catch (const Error& error) {
+    poison_outputs(issuer, work, error, here.take_seq());
+  }
+  if (machine.observer()) {
+    vm::Description description;
+    describe(&description);
+    report_inline(issuer, work, description, begin);
+  }
+  return true;
+}
 
 }  // namespace ofl

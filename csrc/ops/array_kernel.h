@@ -1,0 +1,72 @@
+// Array kernels: work on whole arrays that is no loop nest over broadcast operands, such as gather,
+// sort, scan and NumPy's generalized ufuncs. The rules of kernel.h hold: a plain function that gets
+// addresses it may touch, knows no tensor and no device, takes no lock and needs no GIL; it may
+// throw ofl::Error. Outputs overlap no input and each other unless the kernel says otherwise.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/shape.h"
+#include "ep/device.h"
+#include "ops/op_def.h"
+
+namespace ofl::ops {
+
+/// A strided array: `data` is its first element, strides are in bytes and of any sign.
+struct ArrayView {
+  char* data = nullptr;
+  DType dtype = DType::f64;
+  Dims shape;
+  Dims strides;
+};
+
+/// One of NumPy's typed inner loops.
+struct Loop {
+  LoopFn function = nullptr;
+  void* data = nullptr;
+};
+
+struct ArrayArgs {
+  std::vector<ArrayView> operands;  // inputs, then outputs
+  int inputs = 0;
+  std::vector<int64_t> attr;  // kernel specific
+  Loop loop;                  // for the kernels that run one
+
+  const ArrayView& input(int i) const { return operands[i]; }
+  const ArrayView& output(int i) const { return operands[inputs + i]; }
+  int outputs() const { return static_cast<int>(operands.size()) - inputs; }
+};
+
+/// A row of the table of array kernels (array_kernels.cpp).
+struct ArrayKernel {
+  const char* name;
+  void (*run)(const ArrayArgs& args);
+  double cost;  // of one element of the largest operand, in float32 additions
+};
+
+/// Error(runtime) for a name that the table does not have.
+const ArrayKernel& array_kernel(const std::string& name);
+
+/// An array kernel with its arguments; stays in place until the queue has run it.
+struct ArrayCall {
+  const ArrayKernel* kernel = nullptr;
+  ArrayArgs args;
+  double work = 0;  // in float32 additions
+  std::optional<Error>* async_error = nullptr;
+};
+
+/// Runs it in the calling thread (host devices; may throw what the kernel throws), or enqueues it;
+/// then a failure goes to *async_error before the queue moves on. Turns device addresses into what
+/// the kernel may touch.
+void launch(ep::Stream& queue, ArrayCall& call);
+
+// --- the kernels; attr is said of each
+
+/// out[i] = loop(out[i - 1], in[i]) along axis attr[0], starting with in[0]; the loop is a binary
+/// one of the dtype that both arrays have. Bits as NumPy's <ufunc>.accumulate.
+void accumulate_kernel(const ArrayArgs& args);
+
+}  // namespace ofl::ops

@@ -1,0 +1,43 @@
+// The table of array kernels, and how one is put on a device's queue.
+#include "ops/array_kernel.h"
+
+namespace ofl::ops {
+
+namespace {
+
+constexpr ArrayKernel kArrayKernels[] = {
+    {"accumulate", accumulate_kernel, 2},
+};
+
+/// On a queue's thread.
+void run_on_queue(void* block) {
+  ArrayCall& call = **static_cast<ArrayCall**>(block);
+  try {
+    call.kernel->run(call.args);
+  } catch (const Error& error) {
+    call.async_error->emplace(error);
+  } catch (const std::exception& error) {
+    call.async_error->emplace(ErrorKind::runtime, error.what());
+  }
+}
+
+}  // namespace
+
+const ArrayKernel& array_kernel(const std::string& name) {
+  for (const ArrayKernel& kernel : kArrayKernels) {
+    if (name == kernel.name) return kernel;
+  }
+  fail(ErrorKind::runtime, "[array_kernel] there is no kernel named ", name);
+}
+
+void launch(ep::Stream& queue, ArrayCall& call) {
+  ep::Device& device = queue.device();
+  for (ArrayView& view : call.args.operands) {
+    if (view.data) view.data = static_cast<char*>(device.host_address(view.data));
+  }
+  if (device.is_host()) return call.kernel->run(call.args);
+  ArrayCall* in_place = &call;
+  queue.launch({run_on_queue, &in_place, sizeof(in_place), call.work});
+}
+
+}  // namespace ofl::ops

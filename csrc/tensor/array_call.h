@@ -1,0 +1,25 @@
+// Issues array kernels (ops/array_kernel.h) on tensors.
+#pragma once
+
+#include <vector>
+
+#include "ops/array_kernel.h"
+#include "tensor/dispatch.h"
+
+namespace ofl {
+
+struct ArrayRequest {
+  const char* name;  // of the operation, in errors and traces; outlives the machine
+  const ops::ArrayKernel* kernel;
+  std::vector<Tensor> inputs;
+  std::vector<Tensor> outputs;  // at least one; new, or tensors whose elements are written
+  std::vector<int64_t> attr;
+  ops::Loop loop;
+  double elements = -1;  // that the cost is of; negative: those of the largest operand
+};
+
+/// All operands lie on one device (checked). Outputs share no storage with inputs unless the kernel
+/// allows it.
+void submit_array_kernel(const Issuer& issuer, ArrayRequest&& request);
+
+}  // namespace ofl
