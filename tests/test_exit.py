@@ -12,9 +12,12 @@ import pytest
 REPEAT = int(os.environ.get("OFL_TEST_REPEAT", "1"))
 
 START = """
-import gc, os, signal, sys, threading
+import gc, os, signal, sys, threading, warnings
 import numpy as np
 import oneflow_lite as flow
+
+# Python's own words at each fork of a process with threads, from 3.12.
+warnings.filterwarnings("ignore", ".*multi-threaded.*fork", DeprecationWarning)
 
 def work(device="mock:0", count=300):
     x = flow.tensor(np.ones(2000)).to(device)

@@ -61,13 +61,16 @@ void add_note(PyObject* exception, const std::string& text) {
   Py_XDECREF(note);
 }
 
-PyObject* make_exception(const Error& error) {
+/// A traceback of Python 3.10 does not show notes: there the message ends with it.
+PyObject* make_exception(const Error& error, const std::string& note) {
   if (error.payload()) {
     PyObject* original = static_cast<PyObject*>(error.payload().get());
     Py_INCREF(original);
     return original;
   }
-  return PyObject_CallFunction(exception_type(error.kind()), "s", error.what());
+  std::string message = error.what();
+  if (PY_VERSION_HEX < 0x030B0000 && !note.empty()) message += "\n" + note;
+  return PyObject_CallFunction(exception_type(error.kind()), "s", message.c_str());
 }
 
 /// Variables of finished frames may lead back to what keeps this exception alive, through C++,
@@ -97,11 +100,12 @@ void set_python_error(const std::exception& error) {
     PyErr_SetString(memory ? PyExc_MemoryError : PyExc_RuntimeError, error.what());
     return;
   }
-  PyObject* exception = make_exception(*known);
+  const auto* failed = dynamic_cast<const vm::OperationError*>(&error);
+  const std::string note =
+      failed ? failed->op + ": issued at " + format_site(failed->site) : std::string();
+  PyObject* exception = make_exception(*known, note);
   if (!exception) return;
-  if (const auto* failed = dynamic_cast<const vm::OperationError*>(&error)) {
-    add_note(exception, failed->op + ": issued at " + format_site(failed->site));
-  }
+  if (failed) add_note(exception, note);
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception)), exception);
   Py_DECREF(exception);
 }
