@@ -208,6 +208,7 @@ def configure(
     hang_timeout: float | None = None,
     memory_limit: int | None = None,
     implicit_sync: str | None = None,
+    num_threads: int | None = None,
 ) -> None:
     """Sets machine options; None leaves one alone. implicit_sync: 'allow', 'warn' or 'error'."""
 

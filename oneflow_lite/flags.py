@@ -154,6 +154,13 @@ def _apply_fail(faults: dict[str, float]) -> None:
     _C.mock_configure(dict.fromkeys((name for name, _ in _FAIL_KEYS.values()), 0) | faults)
 
 
+def _cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def _apply_log(level: str) -> None:
     LOG.setLevel(level.upper())
 
@@ -182,6 +189,13 @@ _ROWS = (
         _parse_bool,
         lambda value: _C.configure(sync=value),
         "naive mode: run every operation in the calling thread, in program order",
+    ),
+    Flag(
+        "num_threads",
+        0,
+        _parse_int(0),
+        lambda value: _C.configure(num_threads=value or _cores()),
+        "threads that share large work on the cpu; 0: the cores that the process may use",
     ),
     Flag("log", "warning", _parse_choice(_LEVELS), _apply_log, "level of logger 'oneflow_lite'"),
     Flag(

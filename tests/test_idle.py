@@ -13,6 +13,11 @@ def use_cpu() -> None:
     (flow.ones(50_000) + 1).numpy()
 
 
+def use_helpers() -> None:
+    with flow.flags(num_threads=3):
+        flow.exp(flow.ones(1_000_000)).numpy()
+
+
 def use_mock() -> None:
     for i in range(2):
         x = flow.tensor(np.ones(50_000)).mock(i)
@@ -48,7 +53,7 @@ def use_everything() -> None:
 
 
 USES: list[Callable[[], None]] = [
-    *(use_cpu, use_mock, use_host_functions, use_barrier, use_naive_mode, use_failure),
+    *(use_cpu, use_helpers, use_mock, use_host_functions, use_barrier, use_naive_mode, use_failure),
     use_everything,
 ]
 

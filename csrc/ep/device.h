@@ -74,6 +74,8 @@ class Stream {
   virtual Device& device() = 0;
 };
 
+class HelperPool;
+
 struct MemoryInfo {
   size_t capacity;  // bytes that the device has (or may use)
   size_t held;      // bytes that the backend has handed out and not got back
@@ -116,6 +118,9 @@ class Device {
 
   /// Makes this the calling thread's device, where the backend has such a notion.
   virtual void set_active() {}
+
+  /// Threads that help with large kernels that run in the calling thread; nullptr where none do.
+  virtual HelperPool* helpers() { return nullptr; }
 
   /// Called in the child after fork, before any other use. Threads are gone; memory is still there.
   /// At the fork nothing was in flight and no other thread was inside ep.

@@ -11,6 +11,7 @@
 
 #include "base/shape.h"
 #include "ep/device.h"
+#include "ep/helper_pool.h"
 #include "ops/op_def.h"
 
 namespace ofl::ops {
@@ -32,8 +33,9 @@ struct Loop {
 struct ArrayArgs {
   std::vector<ArrayView> operands;  // inputs, then outputs
   int inputs = 0;
-  std::vector<int64_t> attr;  // kernel specific
-  Loop loop;                  // for the kernels that run one
+  std::vector<int64_t> attr;          // kernel specific
+  Loop loop;                          // for the kernels that run one
+  ep::HelperPool* helpers = nullptr;  // for large work; nullptr: none
 
   const ArrayView& input(int i) const { return operands[i]; }
   const ArrayView& output(int i) const { return operands[inputs + i]; }

@@ -35,6 +35,7 @@ void launch(ep::Stream& queue, ArrayCall& call) {
   for (ArrayView& view : call.args.operands) {
     if (view.data) view.data = static_cast<char*>(device.host_address(view.data));
   }
+  call.args.helpers = device.helpers();
   if (device.is_host()) return call.kernel->run(call.args);
   ArrayCall* in_place = &call;
   queue.launch({run_on_queue, &in_place, sizeof(in_place), call.work});

@@ -4,6 +4,7 @@
 
 #include "ops/kernel.h"
 #include "ops/loops.h"
+#include "ops/pieces.h"
 
 namespace ofl::ops {
 
@@ -91,13 +92,10 @@ FillFn fill_function(size_t size) {
   }
 }
 
-}  // namespace
-
-void copy_kernel(const KernelArgs& args) {
+void copy_piece(const KernelArgs& args) {
   const Iteration& iteration = args.iteration;
   const CastFn cast = cast_function(args.dtype[kIn], args.dtype[kOut]);
   const Iteration::Row& inner = inner_row(iteration);
-  if (inner.dim == 0) return;
   if (iteration.ndim >= 2) {
     const int across = tile_row(iteration, static_cast<int64_t>(size_of(args.dtype[kIn])));
     if (across >= 0) return copy_tiled(cast, args, across);
@@ -107,7 +105,7 @@ void copy_kernel(const KernelArgs& args) {
   });
 }
 
-void fill_kernel(const KernelArgs& args) {
+void fill_piece(const KernelArgs& args) {
   const Iteration& iteration = args.iteration;
   const Iteration::Row& inner = inner_row(iteration);
   const FillFn fill = fill_function(size_of(args.dtype[0]));
@@ -115,5 +113,13 @@ void fill_kernel(const KernelArgs& args) {
     fill(args.scalars[0].bytes, pointers[0], inner.strides[0], inner.dim);
   });
 }
+
+}  // namespace
+
+void copy_kernel(const KernelArgs& args) {
+  if (iteration_size(args.iteration) > 0) for_each_piece(args, 1, copy_piece);
+}
+
+void fill_kernel(const KernelArgs& args) { for_each_piece(args, 0.5, fill_piece); }
 
 }  // namespace ofl::ops

@@ -5,6 +5,7 @@
 #include "ops/buffering.h"
 #include "ops/kernel.h"
 #include "ops/loops.h"
+#include "ops/pieces.h"
 
 namespace ofl::ops {
 
@@ -168,18 +169,32 @@ void call_loop(const KernelArgs& args, char* const* pointers, const int64_t* str
   }
 }
 
+/// Row by row, as the operands lie in memory.
+void run_in_place(const KernelArgs& args) {
+  const Iteration& iteration = args.iteration;
+  int64_t steps[kMaxOperands];
+  for (int k = 0; k < iteration.operands; ++k) steps[k] = memory_step(args, k);
+  for_each_row(iteration, outer_rows(iteration), args.data,
+               [&](char* const* pointers) { call_loop(args, pointers, steps); });
+}
+
 /// Several rows, or operands that must be buffered: by blocks where NumPy's iterator would use its
-/// buffer, else row by row.
+/// buffer, else row by row. The choice is made for the whole, before it is divided: it decides the
+/// bits.
 void run_rows(const KernelArgs& args, const bool* buffered, bool any_buffered) {
   const Iteration& iteration = args.iteration;
   Buffering buffering;
   std::fill_n(buffering.single, kMaxOperands, 1);
   if (iteration.ndim > 1) buffering = choose_buffering(iteration, buffered, false);
-  if (any_buffered || buffering.depth > 0) return BlockRunner(args, buffering, buffered).run();
-  int64_t steps[kMaxOperands];
-  for (int k = 0; k < iteration.operands; ++k) steps[k] = memory_step(args, k);
-  for_each_row(iteration, outer_rows(iteration), args.data,
-               [&](char* const* pointers) { call_loop(args, pointers, steps); });
+  if (!any_buffered && buffering.depth == 0) {
+    return for_each_piece(args, args.op->cost, run_in_place);
+  }
+  const bool fits = buffering.core <= kBlock;
+  const int outer = iteration.ndim - 1 - (fits ? buffering.depth : 0);
+  const int64_t block = fits ? kBlock / buffering.core : kBlock;
+  for_each_piece(
+      args, args.op->cost, outer + 1, [&](int row) { return row == outer ? block : 1; },
+      [&](const KernelArgs& piece) { BlockRunner(piece, buffering, buffered).run(); });
 }
 
 /// Marks the operands that go through a block; returns whether there are any.
@@ -209,7 +224,9 @@ void elementwise_kernel(const KernelArgs& args) {
   bool buffered[kMaxOperands];
   const bool any_buffered = mark_buffered(args, buffered);
   if (args.iteration.ndim == 1 && !any_buffered) {
-    call_loop(args, args.data, args.iteration.rows[0].strides);
+    for_each_piece(args, args.op->cost, [](const KernelArgs& piece) {
+      call_loop(piece, piece.data, piece.iteration.rows[0].strides);
+    });
   } else {
     run_rows(args, buffered, any_buffered);
   }

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "base/shape.h"
+#include "ep/helper_pool.h"
 #include "ops/op_def.h"
 
 namespace ofl::ops {
@@ -41,10 +42,11 @@ struct KernelArgs {
   const OpDef* op = nullptr;               // elementwise, reduction, matmul: the row
   const Resolution* resolution = nullptr;  // and what it resolved to
   char* data[kMaxOperands] = {};
-  DType dtype[kMaxOperands] = {};  // of the operands as they lie in memory
-  Scalar scalars[kMaxInputs];      // an input whose stride is 0 everywhere may point here
-  int64_t attr[4] = {};            // kernel specific, see below
-  Iteration iteration;             // last: only its valid rows are copied
+  DType dtype[kMaxOperands] = {};     // of the operands as they lie in memory
+  Scalar scalars[kMaxInputs];         // an input whose stride is 0 everywhere may point here
+  int64_t attr[4] = {};               // kernel specific, see below
+  ep::HelperPool* helpers = nullptr;  // for large work; nullptr: none
+  Iteration iteration;                // last: only its valid rows are copied
 };
 
 /// Bytes of `args` up to its last valid iteration row.

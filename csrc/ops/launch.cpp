@@ -52,6 +52,7 @@ void launch(ep::Stream& queue, KernelCall& call) {
   for (int i = 0; i < call.args.iteration.operands - 1; ++i) {
     if (!call.args.data[i]) call.args.data[i] = reinterpret_cast<char*>(&call.args.scalars[i]);
   }
+  call.args.helpers = device.helpers();
   call.args.kernel(call.args);
 }
 

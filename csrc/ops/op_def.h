@@ -51,6 +51,7 @@ class OpDef {
   const OpKind kind;
   const int nin;
   const double cost;             // of one element, in units of a float32 addition
+  bool adds = false;             // the loops add, pairwise when they reduce
   bool checks_exponent = false;  // integer power: the loop must not see a negative exponent
 
   /// The cached resolution, or nullptr when these operand types were not seen yet.

@@ -1,9 +1,11 @@
 #include <algorithm>
+#include <cstring>
 #include <memory>
 
 #include "ops/buffering.h"
 #include "ops/kernel.h"
 #include "ops/loops.h"
+#include "ops/pieces.h"
 #include "ops/reduce_plan.h"
 
 namespace ofl::ops {
@@ -12,6 +14,8 @@ namespace {
 
 constexpr int kIn = kReduceIn;
 constexpr int kOut = kReduceOut;
+constexpr int64_t kLeafComponents = 65536;
+constexpr int64_t kLeast = 512;  // outputs beside each other in a piece
 
 /// Where the walk stands: the index of each row at the start of a chunk, and the addresses there.
 struct Position {
@@ -178,6 +182,163 @@ void fill_empty(const KernelArgs& args) {
   for_each_row(kept, kept.ndim, out, [&](char* const* to) { cast(initial, 0, to[0], 0, 1); });
 }
 
+/// The walk in pieces of its outermost row, where that is kept: each output is made by one piece,
+/// from the chunks that it would have in the whole.
+void run_kept_pieces(const KernelArgs& args, const ReducePlan& plan, char* out, double work) {
+  const Iteration::Row& row = plan.rows.rows[0];
+  const bool gathers = plan.outer == 0 && plan.buffered;
+  const int64_t steps = steps_in_piece(row.dim, work, gathers ? plan.chunk_cores : 1);
+  args.helpers->parallel_for((row.dim + steps - 1) / steps, [&](int64_t i) {
+    KernelArgs piece = args;
+    ReducePlan part = plan;
+    const int64_t start = i * steps;
+    part.rows.rows[0].dim = std::min(steps, row.dim - start);
+    part.out_count = plan.out_count / row.dim * part.rows.rows[0].dim;
+    piece.data[kIn] += start * row.strides[kIn];
+    ReduceRunner(piece, part, out + start * row.strides[kOut], args.attr[0] == 0).run();
+  });
+}
+
+/// Reduces parts of the outputs as if they were the whole: the innermost row is kept, so that every
+/// output takes its elements one after the other, whatever lies beside it.
+bool reduce_beside(const KernelArgs& args, const ReducePlan& plan) {
+  const int64_t stride = inner_row(plan.rows).strides[kIn];
+  for (int d = 0; d < args.iteration.ndim; ++d) {
+    const Iteration::Row& row = args.iteration.rows[d];
+    if (row.strides[kOut] == 0 || row.strides[kIn] != stride || row.dim < 2 * kLeast) continue;
+    const int64_t pieces = std::min<int64_t>(row.dim / kLeast, 4 * args.helpers->threads());
+    const int64_t steps = (row.dim + pieces - 1) / pieces;
+    args.helpers->parallel_for((row.dim + steps - 1) / steps, [&](int64_t i) {
+      KernelArgs piece = args;
+      piece.helpers = nullptr;
+      piece.iteration.rows[d].dim = std::min(steps, row.dim - i * steps);
+      piece.data[kIn] += i * steps * row.strides[kIn];
+      piece.data[kOut] += i * steps * row.strides[kOut];
+      reduce_kernel(piece);
+    });
+    return true;
+  }
+  return false;
+}
+
+/// Leaves of NumPy's pairwise summation tree, from the left. It halves what it sums until 128
+/// components are left (numpy/_core/src/umath/loops_utils.h.src), and so does this until a leaf is
+/// worth a piece; the loop itself goes on from there.
+void pairwise_leaves(int64_t components, SmallVector<int64_t, 16>* leaves) {
+  if (components <= kLeafComponents) return leaves->push_back(components);
+  const int64_t half = components / 2 - components / 2 % 8;
+  pairwise_leaves(half, leaves);
+  pairwise_leaves(components - half, leaves);
+}
+
+/// One sum of everything, in one row: the loop calls (or the leaves of the only one) by themselves,
+/// each starting with -0, which changes nothing it is added to; then their results in NumPy's
+/// order.
+class DividedSum {
+ public:
+  DividedSum(const KernelArgs& args, const ReducePlan& plan) : args_(args), plan_(plan) {
+    const DType dtype = args.resolution->out;
+    components_ = info(dtype).kind == DTypeKind::complex ? 2 : 1;
+    const int64_t dim = plan.rows.rows[0].dim;
+    if (plan.buffered) {
+      for (int64_t i = 0; i < dim; i += plan.chunk_cores) {
+        counts_.push_back(std::min(plan.chunk_cores, dim - i));
+      }
+    } else {
+      pairwise_leaves(dim * components_, &counts_);
+      for (int64_t& count : counts_) count /= components_;
+    }
+    sums_.reset(new Scalar[counts_.size()]);
+    starts_.push_back(0);
+    for (int64_t count : counts_) starts_.push_back(starts_.back() + count);
+  }
+
+  void run(char* out) {
+    const int64_t group = std::max<int64_t>(1, kLeafComponents / counts_[0]);
+    args_.helpers->parallel_for((counts_.size() + group - 1) / group, [&](int64_t i) {
+      const int64_t end = std::min<int64_t>((i + 1) * group, counts_.size());
+      for (int64_t leaf = i * group; leaf < end; ++leaf) sum_leaf(static_cast<int>(leaf));
+    });
+    if (!plan_.buffered) {
+      int leaf = 0;
+      return add(out, fold(plan_.rows.rows[0].dim * components_, &leaf));
+    }
+    for (int leaf = 0; leaf < counts_.size(); ++leaf) add(out, &sums_[leaf]);
+  }
+
+ private:
+  void sum_leaf(int leaf) {
+    KernelArgs piece = args_;
+    ReducePlan part = plan_;
+    part.rows.rows[0].dim = counts_[leaf];
+    piece.data[kIn] += starts_[leaf] * plan_.rows.rows[0].strides[kIn];
+    char* sum = reinterpret_cast<char*>(&sums_[leaf]);
+    write_negative_zero(sum);
+    ReduceRunner(piece, part, sum, false).run();
+  }
+
+  void write_negative_zero(char* to) const {
+    if (is_integer(args_.resolution->out)) return;  // already 0
+    const bool is_double = size_of(args_.resolution->out) / components_ == sizeof(double);
+    for (int i = 0; i < components_; ++i) {
+      if (is_double) {
+        reinterpret_cast<double*>(to)[i] = -0.0;
+      } else {
+        reinterpret_cast<float*>(to)[i] = -0.0F;
+      }
+    }
+  }
+
+  /// The sum of a subtree, left in the place of its first leaf.
+  Scalar* fold(int64_t components, int* leaf) {
+    if (components <= kLeafComponents) return &sums_[(*leaf)++];
+    const int64_t half = components / 2 - components / 2 % 8;
+    Scalar* left = fold(half, leaf);
+    add(reinterpret_cast<char*>(left), fold(components - half, leaf));
+    return left;
+  }
+
+  void add(char* to, Scalar* value) const {
+    Scalar sum;
+    char* data[] = {to, reinterpret_cast<char*>(value), reinterpret_cast<char*>(&sum)};
+    const auto size = static_cast<intptr_t>(size_of(args_.resolution->out));
+    const intptr_t steps[] = {size, size, size};
+    const intptr_t one = 1;
+    args_.resolution->loop(data, &one, steps, args_.resolution->data);
+    std::memcpy(to, sum.bytes, size);
+  }
+
+  const KernelArgs& args_;
+  const ReducePlan& plan_;
+  int components_;
+  SmallVector<int64_t, 16> counts_, starts_;  // of the leaves, in elements
+  std::unique_ptr<Scalar[]> sums_;
+};
+
+/// float16 adds in float32 inside its loop: partial sums would be rounded once more.
+bool is_divisible_sum(const KernelArgs& args, const ReducePlan& plan) {
+  const DType dtype = args.resolution->out;
+  return args.op->adds && args.attr[0] == 1 && dtype != DType::f16 && dtype != DType::b1 &&
+         plan.rows.ndim == 1 && plan.out_count == 1 && plan.in_step != 0;
+}
+
+/// Divides the walk where that leaves every bit; false where it does not or would not pay.
+bool run_divided(const KernelArgs& args, const ReducePlan& plan, char* out, bool direct) {
+  const auto work = static_cast<double>(iteration_size(args.iteration));
+  if (!is_divisible(args.helpers, work) || reads_what_it_writes(args)) return false;
+  const Iteration::Row& outermost = plan.rows.rows[0];
+  if (outermost.strides[kOut] != 0 && outermost.dim >= 2 * args.helpers->threads()) {
+    start_result(args, plan, out);
+    run_kept_pieces(args, plan, out, work);
+    return true;
+  }
+  if (direct && plan.out_step != 0) return reduce_beside(args, plan);
+  if (!is_divisible_sum(args, plan)) return false;
+  start_result(args, plan, out);
+  DividedSum(args, plan).run(out);
+  return true;
+}
+
 }  // namespace
 
 void reduce_kernel(const KernelArgs& args) {
@@ -197,8 +358,10 @@ void reduce_kernel(const KernelArgs& args) {
     result.reset(new Scalar[(plan.out_count * item_size + sizeof(Scalar) - 1) / sizeof(Scalar)]);
     out = reinterpret_cast<char*>(result.get());
   }
-  start_result(args, plan, out);
-  ReduceRunner(args, plan, out, args.attr[0] == 0).run();
+  if (!run_divided(args, plan, out, direct)) {
+    start_result(args, plan, out);
+    ReduceRunner(args, plan, out, args.attr[0] == 0).run();
+  }
   if (!direct) copy_result(args, plan, out);
 }
 

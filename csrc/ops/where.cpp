@@ -3,6 +3,7 @@
 
 #include "ops/kernel.h"
 #include "ops/loops.h"
+#include "ops/pieces.h"
 
 namespace ofl::ops {
 
@@ -75,11 +76,12 @@ SelectFn select_function(size_t size) {
 }  // namespace
 
 void where_kernel(const KernelArgs& args) {
-  const Iteration& iteration = args.iteration;
-  const Iteration::Row& inner = inner_row(iteration);
   const SelectFn select_row = select_function(size_of(args.dtype[kOut]));
-  for_each_row(iteration, outer_rows(iteration), args.data,
-               [&](char* const* pointers) { select_row(pointers, inner.strides, inner.dim); });
+  for_each_piece(args, 1, [&](const KernelArgs& piece) {
+    const Iteration::Row& inner = inner_row(piece.iteration);
+    for_each_row(piece.iteration, outer_rows(piece.iteration), piece.data,
+                 [&](char* const* pointers) { select_row(pointers, inner.strides, inner.dim); });
+  });
 }
 
 }  // namespace ofl::ops

@@ -4,6 +4,7 @@
 #include <pybind11/stl.h>
 
 #include "ep/caching_allocator.h"
+#include "ep/helper_pool.h"
 #include "ep/mock/mock_device.h"
 #include "ep/staging_pool.h"
 #include "python/convert.h"
@@ -103,12 +104,17 @@ void set_if(const std::optional<Value>& value, const Apply& apply) {
 
 void configure(std::optional<bool> sync, std::optional<int64_t> max_in_flight,
                std::optional<int64_t> max_bytes, std::optional<double> hang_timeout,
-               std::optional<int64_t> memory_limit,
-               const std::optional<std::string>& implicit_sync) {
+               std::optional<int64_t> memory_limit, const std::optional<std::string>& implicit_sync,
+               std::optional<int> num_threads) {
   vm::Options& options = runtime().machine.options();
   if ((max_in_flight && *max_in_flight < 1) || (max_bytes && *max_bytes < 1)) {
     fail(ErrorKind::value, "[configure] bounds of the window must be positive");
   }
+  if (num_threads && *num_threads < 1) {
+    fail(ErrorKind::value, "[configure] num_threads must be positive, got ", *num_threads);
+  }
+  set_if(num_threads,
+         [&](int n) { runtime().machine.state(Device{}).device.helpers()->set_threads(n); });
   set_if(sync, [&](bool on) { options.naive.store(on); });
   set_if(max_in_flight, [&](int64_t n) { options.max_in_flight.store(n); });
   set_if(max_bytes, [&](int64_t n) { options.max_bytes.store(n); });
@@ -236,7 +242,7 @@ void bind_machine_functions(py::module_& m) {
   m.def("configure", &configure, py::kw_only(), py::arg("sync") = py::none(),
         py::arg("max_in_flight") = py::none(), py::arg("max_bytes_in_flight") = py::none(),
         py::arg("hang_timeout") = py::none(), py::arg("memory_limit") = py::none(),
-        py::arg("implicit_sync") = py::none());
+        py::arg("implicit_sync") = py::none(), py::arg("num_threads") = py::none());
   m.def("device_count", [](const std::string& type) { return device_count(parse_type(type)); });
   m.def("set_default_device",
         [](std::optional<Device> device) { set_default_device(device.value_or(Device{})); });

@@ -202,6 +202,7 @@ PyObject* register_op(PyObject*, PyObject* args) {
     Py_INCREF(ufunc);
     op->op = new ops::OpDef(name, parse_kind(kind), loops->nin, cost);  // as long as the process
     op->op->checks_exponent = std::strcmp(loops->name, "power") == 0;
+    op->op->adds = std::strcmp(loops->name, "add") == 0;
     auto* object = reinterpret_cast<PyObject*>(op);
     set_attribute(object, "__name__", name);
     set_attribute(object, "__qualname__", name);

@@ -61,7 +61,7 @@ py::object astype(const py::object& x, const py::object& dtype, bool copy) {
     fail(ErrorKind::type, "[astype] cannot cast ", name_of(tensor.dtype), " to ", name_of(target),
          "; take flow.real() or flow.imag() first");
   }
-  return wrapped(cast_copy(issuer(), tensor, target, "astype"));
+  return wrapped(cast_like(issuer(), tensor, target, "astype"));
 }
 
 py::object reshaped(const py::object& x, const py::object& shape, const py::object& copy) {

@@ -49,6 +49,8 @@ Tensor full(const Issuer& issuer, Device device, DType dtype, const Dims& shape,
 
 /// A row-major copy with another dtype (or the same).
 Tensor cast_copy(const Issuer& issuer, const Tensor& x, DType dtype, const char* name);
+/// The same, laid out like `x` (NumPy's order K).
+Tensor cast_like(const Issuer& issuer, const Tensor& x, DType dtype, const char* name);
 /// `x` itself when it is row-major, else a copy.
 Tensor contiguous(const Issuer& issuer, const Tensor& x);
 

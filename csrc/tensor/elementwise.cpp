@@ -139,7 +139,8 @@ Tensor where(const Issuer& issuer, const Input* inputs, DType dtype, Device devi
   const Tensor* first = first_tensor("where", inputs, 3);
   KernelPlan plan("where", ops::where_kernel, 4, 1);
   vm::DeviceState& state = first ? first->storage->state() : issuer.machine.state(device);
-  Tensor result = make_tensor(state, dtype, common_shape("where", inputs, 3), issuer.site);
+  const Dims shape = common_shape("where", inputs, 3);
+  Tensor result = make_like(inputs, 3, shape, dtype, state, issuer.site);
   plan.new_bytes = result.storage->bytes();
   for (int k = 0; k < 3; ++k) {
     if (inputs[k].tensor) {
@@ -157,6 +158,14 @@ Tensor where(const Issuer& issuer, const Input* inputs, DType dtype, Device devi
 
 Tensor cast_copy(const Issuer& issuer, const Tensor& x, DType dtype, const char* name) {
   Tensor result = make_tensor(x.storage->state(), dtype, x.shape, issuer.site);
+  submit_copy(issuer, name, x, result, result.storage->bytes());
+  return result;
+}
+
+Tensor cast_like(const Issuer& issuer, const Tensor& x, DType dtype, const char* name) {
+  Input input;
+  input.tensor = &x;
+  Tensor result = make_like(&input, 1, x.shape, dtype, x.storage->state(), issuer.site);
   submit_copy(issuer, name, x, result, result.storage->bytes());
   return result;
 }

@@ -7,8 +7,10 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <thread>
 
 #include "ep/caching_allocator.h"
+#include "ep/helper_pool.h"
 #include "ep/mock/mock_memory.h"
 
 namespace ofl::ep {
@@ -89,8 +91,11 @@ class CpuDevice final : public Device {
   void free_pinned(void* ptr, size_t bytes) override { free(ptr, bytes); }
   MemoryInfo memory_info() override { return {capacity_, held_}; }
   void* host_address(void* ptr) override;
+  HelperPool* helpers() override { return &helpers_; }
+  void after_fork_in_child() override { helpers_.after_fork_in_child(); }
 
  private:
+  HelperPool helpers_{static_cast<int>(std::thread::hardware_concurrency())};
   const size_t capacity_;
   std::atomic<size_t> held_{0};
 };

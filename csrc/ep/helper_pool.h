@@ -1,0 +1,54 @@
+// HelperPool: threads that help the thread which runs a large kernel. They are made at the first
+// call that wants them, and sleep when there is nothing to do.
+//
+//   parallel_for ──► job (on the caller's stack) ◄── helpers join, take chunks, leave
+//        └── takes chunks too; returns when none is left and all that joined have left
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+namespace ofl::ep {
+
+class HelperPool {
+ public:
+  /// `threads` that work at once, the caller included.
+  explicit HelperPool(int threads);
+  /// Ends the helpers; nobody is inside parallel_for().
+  ~HelperPool();
+  HelperPool(const HelperPool&) = delete;
+
+  int threads() const { return threads_.load(std::memory_order_relaxed); }
+  /// Any thread. Helpers that are too many stay asleep.
+  void set_threads(int threads) { threads_.store(threads, std::memory_order_relaxed); }
+
+  /// Calls body(chunk) once for each chunk in [0, chunks), in any order and on any of the threads,
+  /// and returns when all calls have; what they wrote is visible then. When one throws, the rest is
+  /// left out and what was thrown first is thrown here. Any thread; who finds the pool in use, a
+  /// body among them, does everything itself.
+  template <typename Body>
+  void parallel_for(int64_t chunks, const Body& body) {
+    run(
+        chunks, [](const void* context, int64_t i) { (*static_cast<const Body*>(context))(i); },
+        &body);
+  }
+
+  /// In the child after fork: the helpers are gone.
+  void after_fork_in_child();
+
+ private:
+  using ChunkFn = void (*)(const void* context, int64_t chunk);
+  struct Job;
+  struct Shared;
+
+  void run(int64_t chunks, ChunkFn body, const void* context);
+  void offer(Job* job, int helpers);
+  void withdraw();
+  static void help(const std::shared_ptr<Shared>& shared, int number);
+
+  std::atomic<int> threads_;
+  std::shared_ptr<Shared> shared_;  // with the helpers, which may outlive a forked pool
+};
+
+}  // namespace ofl::ep

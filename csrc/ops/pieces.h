@@ -1,0 +1,66 @@
+// Pieces: large work divided along one row of its iteration, for the helpers of the device.
+#pragma once
+
+#include <algorithm>
+
+#include "ops/kernel.h"
+#include "ops/loops.h"
+
+namespace ofl::ops {
+
+/// Float32 additions in a piece: some 20 us. Waking a helper costs as much, so less than four
+/// pieces are not worth it.
+inline constexpr double kPieceWork = 65536;
+inline constexpr double kSplitWork = 4 * kPieceWork;
+
+/// True when work of this size is to be divided.
+inline bool is_divisible(ep::HelperPool* helpers, double work) {
+  return helpers && work >= kSplitWork && helpers->threads() > 1;
+}
+
+/// The output shares memory with an input, other than element by element: pieces would read what
+/// other pieces have written.
+bool reads_what_it_writes(const KernelArgs& args);
+
+/// The row to divide, of rows [0, end): the outermost that is long enough, else the longest.
+int row_to_divide(const Iteration& iteration, int end, int threads);
+
+/// Steps of a row of `dim` in one piece, a multiple of `multiple`.
+inline int64_t steps_in_piece(int64_t dim, double work, int64_t multiple) {
+  const auto steps = static_cast<int64_t>(kPieceWork / (work / static_cast<double>(dim)));
+  return std::max(multiple, steps - steps % multiple);
+}
+
+/// Calls run(piece) for pieces of `args` that together are the whole, or run(args) where it is too
+/// small. `cost` is of one element. Only rows [0, end) are divided; `multiple(row)` is what the
+/// lengths of its pieces are multiples of.
+template <typename Multiple, typename Run>
+void for_each_piece(const KernelArgs& args, double cost, int end, const Multiple& multiple,
+                    const Run& run) {
+  const double work = static_cast<double>(iteration_size(args.iteration)) * cost;
+  if (!is_divisible(args.helpers, work) || end == 0 || reads_what_it_writes(args)) {
+    return run(args);
+  }
+  const int row = row_to_divide(args.iteration, end, args.helpers->threads());
+  const int64_t dim = args.iteration.rows[row].dim;
+  const int64_t steps = steps_in_piece(dim, work, multiple(row));
+  args.helpers->parallel_for((dim + steps - 1) / steps, [&](int64_t i) {
+    KernelArgs piece = args;
+    Iteration::Row& part = piece.iteration.rows[row];
+    part.dim = std::min(steps, dim - i * steps);
+    for (int k = 0; k < piece.iteration.operands; ++k) {
+      piece.data[k] += i * steps * part.strides[k];
+    }
+    run(piece);
+  });
+}
+
+/// Pieces of a kernel that may be divided anywhere; those of the innermost row are whole blocks.
+template <typename Run>
+void for_each_piece(const KernelArgs& args, double cost, const Run& run) {
+  const int inner = args.iteration.ndim - 1;
+  for_each_piece(
+      args, cost, args.iteration.ndim, [&](int row) { return row == inner ? kBlock : 1; }, run);
+}
+
+}  // namespace ofl::ops

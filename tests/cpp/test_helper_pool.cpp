@@ -1,0 +1,127 @@
+// Properties of the helper pool: every chunk once, errors, several callers, resizing, ends. Run
+// plain, and under ThreadSanitizer and AddressSanitizer.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <numeric>
+#include <thread>
+#include <vector>
+
+#include "check.h"
+#include "ep/helper_pool.h"
+
+namespace ofl::ep {
+namespace {
+
+constexpr int64_t kChunks = 200;
+
+/// Plain memory, so that a sanitizer sees what is not ordered.
+bool every_chunk_once(HelperPool& pool, int64_t chunks) {
+  std::vector<int> seen(chunks, 0);
+  pool.parallel_for(chunks, [&](int64_t i) { ++seen[i]; });
+  for (int count : seen) {
+    if (count != 1) return false;
+  }
+  return true;
+}
+
+void test_every_chunk_once() {
+  for (int threads : {1, 2, 3, 7}) {
+    HelperPool pool(threads);
+    bool ok = true;
+    for (int round = 0; round < 300; ++round) ok = ok && every_chunk_once(pool, round % 17);
+    CHECK(ok);
+    CHECK(every_chunk_once(pool, 10'000));
+  }
+}
+
+void test_results_are_visible() {
+  HelperPool pool(4);
+  std::vector<int64_t> values(kChunks);
+  int64_t wrong = 0;
+  for (int64_t round = 0; round < 200; ++round) {
+    pool.parallel_for(kChunks, [&](int64_t i) { values[i] = round + i; });
+    const int64_t sum = std::accumulate(values.begin(), values.end(), int64_t{0});
+    wrong += sum != kChunks * round + kChunks * (kChunks - 1) / 2;
+  }
+  CHECK(wrong == 0);
+}
+
+void test_sizes_change() {
+  HelperPool pool(1);
+  bool ok = true;
+  for (int round = 0; round < 100; ++round) {
+    pool.set_threads(1 + round % 5);
+    ok = ok && every_chunk_once(pool, kChunks);
+  }
+  CHECK(ok && pool.threads() == 5);
+}
+
+void test_errors() {
+  HelperPool pool(3);
+  const auto fails = [](int64_t i) {
+    if (i % 7 == 3) fail(ErrorKind::value, "chunk ", i);
+  };
+  for (int round = 0; round < 100; ++round) {
+    CHECK_ERROR(value, "chunk ", pool.parallel_for(kChunks, fails));
+  }
+  CHECK(every_chunk_once(pool, kChunks));
+}
+
+void test_nested_and_concurrent_callers() {
+  HelperPool pool(3);
+  std::vector<std::thread> callers;
+  std::atomic<int> wrong{0};
+  for (int caller = 0; caller < 3; ++caller) {
+    callers.emplace_back([&] {
+      for (int round = 0; round < 50; ++round) {
+        std::vector<int> sums(8, 0);
+        pool.parallel_for(8, [&](int64_t i) {
+          pool.parallel_for(10, [&](int64_t j) { sums[i] += static_cast<int>(j); });
+        });
+        for (int sum : sums) wrong += sum != 45;
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  CHECK(wrong == 0);
+}
+
+void test_ends_at_any_time() {
+  for (int round = 0; round < 100; ++round) {
+    HelperPool pool(4);
+    if (round % 3 > 0) pool.parallel_for(round % 5, [](int64_t) {});
+  }
+  CHECK(true);
+}
+
+[[maybe_unused]] void test_fork() {
+  HelperPool pool(3);
+  CHECK(every_chunk_once(pool, kChunks));
+  const pid_t child = fork();
+  if (child == 0) {
+    pool.after_fork_in_child();
+    _exit(every_chunk_once(pool, kChunks) ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  CHECK(every_chunk_once(pool, kChunks));
+}
+
+}  // namespace
+}  // namespace ofl::ep
+
+int main() {
+  using namespace ofl::ep;
+  test_every_chunk_once();
+  test_results_are_visible();
+  test_sizes_change();
+  test_errors();
+  test_nested_and_concurrent_callers();
+  test_ends_at_any_time();
+#if !defined(__SANITIZE_THREAD__)  // which does not let a forked child start threads
+  test_fork();
+#endif
+  return ofl::report();
+}

@@ -1,0 +1,101 @@
+"""Large work on the cpu is shared by helper threads; how many never shows in the result."""
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import oneflow_lite as flow
+
+THREADS = (1, 2, 3, 7)
+SHAPES = ((1_000_003,), (1000, 1003), (7, 300, 517), (3, 400_000), (400_000, 3))
+VIEWS: dict[str, Callable[[Any], Any]] = {
+    "whole": lambda x: x,
+    "transposed": lambda x: x.T,
+    "reversed": lambda x: x[..., ::-1],
+    "every other": lambda x: x[::2],
+}
+# Every one takes the namespace and an array, of NumPy's or a tensor.
+PROGRAMS: dict[str, Callable[[Any, Any], Any]] = {
+    "add": lambda np_, x: x + x,
+    "add a row": lambda np_, x: x + x[:1],
+    "sin": lambda np_, x: np_.sin(x),
+    "compare what was cast": lambda np_, x: x.astype(np.float32) > x,
+    "cast": lambda np_, x: x.astype(np.complex128),
+    "where": lambda np_, x: np_.where(x > 0, x, -x),
+    "sum": lambda np_, x: x.sum(),
+    "sum of what is cast": lambda np_, x: x.astype(np.float32).sum(dtype=np.float64),
+    "mean of integers": lambda np_, x: (x * 100).astype(np.int16).mean(),
+    "sum along the first": lambda np_, x: x.sum(axis=0),
+    "sum along the last": lambda np_, x: x.sum(axis=-1),
+    "max along the first": lambda np_, x: x.max(axis=0),
+    "max along the last": lambda np_, x: x.max(axis=-1),
+}
+
+
+def numbers(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    return (np.random.default_rng(0).normal(size=shape) * 50).astype(dtype)
+
+
+def same_bits(got: np.ndarray, wanted: np.ndarray) -> bool:
+    alike = got.dtype == wanted.dtype and got.shape == wanted.shape
+    return alike and np.ascontiguousarray(got).tobytes() == np.ascontiguousarray(wanted).tobytes()
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int32], ids=lambda d: d.__name__)
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_bits_are_numpys_at_any_number_of_threads(program: str, dtype: Any) -> None:
+    run = PROGRAMS[program]
+    for shape in SHAPES:
+        array = numbers(shape, dtype)
+        tensor = flow.tensor(array)
+        for view in VIEWS.values():
+            with np.errstate(all="ignore"):
+                wanted = np.asarray(run(np, view(array)))
+            for threads in THREADS:
+                with flow.flags(num_threads=threads):
+                    assert same_bits(run(flow, view(tensor)).numpy(), wanted), (shape, threads)
+
+
+def test_work_that_reads_what_it_writes_is_not_divided() -> None:
+    """A loop that runs ahead of its own writes is one loop."""
+    array = np.arange(1_000_000.0)
+    tensor = flow.tensor(array)
+    with flow.flags(num_threads=7):
+        np.add(array[1:], array[:-1], out=array[:-1])
+        flow.add(tensor[1:], tensor[:-1], out=tensor[:-1])
+        assert same_bits(tensor.numpy(), array)
+
+
+def test_an_error_in_a_piece_is_the_operations() -> None:
+    base = flow.full((500_000,), 2, dtype=flow.int64)
+    exponent = flow.zeros((500_000,), dtype=flow.int64)
+    exponent[-1] = -1
+    with flow.flags(num_threads=3):
+        failed = base**exponent
+        with pytest.raises(ValueError, match="negative integer powers"):
+            failed.numpy()
+        assert (base + 1).sum().item() == 1_500_000
+    with pytest.raises(ValueError, match="negative integer powers"):
+        flow.synchronize()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_child_has_helpers_of_its_own() -> None:
+    with flow.flags(num_threads=3):
+        x = flow.ones(1_000_000)
+        assert (x + 1).sum().item() == 2_000_000
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if (x + 2).sum().item() == 3_000_000 else 1)
+        assert os.waitpid(child, 0)[1] == 0
+        assert (x + 3).sum().item() == 4_000_000
+
+
+def test_the_default_is_what_the_process_may_use(run_program: Callable[..., Any]) -> None:
+    code = "import oneflow_lite as flow; print(flow.flags.num_threads)"
+    assert run_program(code).stdout == "0\n"
+    assert run_program(code, num_threads="5").stdout == "5\n"
