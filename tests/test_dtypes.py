@@ -53,14 +53,17 @@ def test_promotion(a: str) -> None:
 )
 def test_unsupported(bad: Any) -> None:
     calls = [
-        lambda: flow.zeros(1, dtype=bad),
         lambda: flow.zeros(1).astype(bad),
         lambda: flow.promote(bad, "int8"),
         lambda: flow.isdtype(bad, "bool"),
         lambda: flow.zeros(1).to(bad),
     ]
-    if bad is not None:
-        calls += [lambda: flow.tensor([1], dtype=bad), lambda: flow.arange(3, dtype=bad)]
+    if bad is not None:  # NumPy's choice
+        calls += [
+            lambda: flow.zeros(1, dtype=bad),
+            lambda: flow.tensor([1], dtype=bad),
+            lambda: flow.arange(3, dtype=bad),
+        ]
     for call in calls:
         with pytest.raises((TypeError, ValueError), match=r"\[\w+\]"):
             call()
@@ -93,9 +96,9 @@ def test_isdtype() -> None:
 def test_limits() -> None:
     assert flow.finfo("float32").eps == np.finfo("float32").eps
     assert flow.iinfo(flow.zeros(1, dtype="int8")).max == 127
-    with pytest.raises(ValueError, match="int"):
+    with pytest.raises(ValueError, match=r"\[finfo\].*int8"):
         flow.finfo("int8")
-    with pytest.raises(ValueError, match="data type"):
+    with pytest.raises(ValueError, match=r"\[iinfo\].*float32"):
         flow.iinfo("float32")
 
 
