@@ -36,7 +36,8 @@ PARTS = [
 @pytest.mark.parametrize("name", JOINS)
 @pytest.mark.parametrize("shapes", PARTS, ids=str)
 def test_joins(name: str, shapes: list[Any], device: flow.Device) -> None:
-    arrays = [values(s, d, i) for i, (s, d) in enumerate(zip(shapes, ("int8", "float32")))]  # noqa: B905
+    pairs = zip(shapes, ("int8", "float32"), strict=True)
+    arrays = [values(shape, dtype, 1) for shape, dtype in pairs]
     tensors = [flow.tensor(x, device=device) for x in arrays]
     try:
         expected = getattr(np, name)(arrays)

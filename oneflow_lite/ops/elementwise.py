@@ -203,11 +203,16 @@ def round(x: Any, /, decimals: int = 0, *, out: Tensor | None = None) -> Tensor:
     3.14
     """
     given, digits = asarray(x), operator.index(decimals)
-    integers = isdtype(given.dtype, "integral")
-    if (integers and digits >= 0) or given.dtype == bool_dtype:
+    if isdtype(given.dtype, "integral") and digits >= 0:
         rounded = given
     elif digits == 0:
         return rint(given, out=out)
+    elif given.dtype == bool_dtype:
+        raise TypeError(f"[round] bool has no decimals, got {digits}")
+    elif isdtype(given.dtype, "complex floating"):
+        rounded = _C.copy(given)
+        for part in (rounded.real, rounded.imag):
+            round(part, digits, out=part)
     else:
         scale = 10.0 ** builtins.abs(digits)
         up, down = (multiply, divide) if digits > 0 else (divide, multiply)
