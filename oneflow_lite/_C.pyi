@@ -2,6 +2,7 @@
 by the package; nothing here is imported by users."""
 
 from collections.abc import Callable, Iterator, Sequence
+from inspect import Signature
 from typing import Any
 
 import numpy as np
@@ -117,6 +118,7 @@ class Op:
 
     __name__: str
     __doc__: str
+    __signature__: Signature
     def __call__(self, *operands: Any, out: Tensor | None = None) -> Tensor: ...
 
 def register_op(

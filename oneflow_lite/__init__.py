@@ -25,17 +25,30 @@ from oneflow_lite.device import (
 )
 from oneflow_lite.dtypes import *
 from oneflow_lite.flags import flags as flags
+from oneflow_lite.inspection import (
+    __array_namespace_info__ as __array_namespace_info__,
+    array_api_version as _array_api_version,
+)
+from oneflow_lite.ops.assembly import *
 from oneflow_lite.ops.creation import *
 from oneflow_lite.ops.data_type import *
 from oneflow_lite.ops.elementwise import *
 from oneflow_lite.ops.linalg import *
 from oneflow_lite.ops.manipulation import *
+from oneflow_lite.ops.ranges import *
 from oneflow_lite.ops.reduction import *
 from oneflow_lite.ops.searching import *
+from oneflow_lite.ops.utility import *
 from oneflow_lite.tensor import Tensor as Tensor, tensor as tensor
 from oneflow_lite.vm import synchronize as synchronize
 
 __version__ = "0.1.0"
-__array_api_version__ = "2024.12"
+
+
+def __getattr__(name: str) -> str:
+    if name == "__array_api_version__":  # a flag decides
+        return _array_api_version()
+    raise AttributeError(f"module 'oneflow_lite' has no attribute {name!r}")
+
 
 lifecycle.start()

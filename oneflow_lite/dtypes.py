@@ -1,7 +1,8 @@
 """Element types (instances of ``numpy.dtype``), their promotion, and the constants."""
 
 import builtins
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 from numpy import e, inf, nan, newaxis, pi
@@ -125,10 +126,21 @@ def promote(first: Any, second: Any) -> DType:
     )
 
 
-def can_cast(source: Any, target: Any, /) -> builtins.bool:
-    """Tell whether ``source``, a dtype or a tensor, casts to ``target`` safely."""
-    dtype = source.dtype if isinstance(source, Tensor) else canonical(source, "can_cast")
-    return np.can_cast(dtype, canonical(target, "can_cast"))
+def can_cast(
+    from_: Any,
+    to: Any,
+    /,
+    casting: Literal["no", "equiv", "safe", "same_kind", "unsafe"] = "safe",
+) -> builtins.bool:
+    """Tell whether ``from_``, a dtype or a tensor, casts to the dtype ``to``, safely by default.
+
+    Examples
+    --------
+    >>> flow.can_cast(flow.int64, flow.float64), flow.can_cast(flow.int64, flow.int8)
+    (True, False)
+    """
+    dtype = from_.dtype if isinstance(from_, Tensor) else canonical(from_, "can_cast")
+    return np.can_cast(dtype, canonical(to, "can_cast"), casting)
 
 
 def isdtype(dtype: Any, kind: Any) -> builtins.bool:
@@ -157,13 +169,78 @@ def isdtype(dtype: Any, kind: Any) -> builtins.bool:
     return asked.kind in _KINDS[kind]
 
 
-def finfo(dtype: Any) -> Any:
-    """Return NumPy's limits of a floating dtype (of a tensor's, too)."""
-    asked = dtype.dtype if isinstance(dtype, Tensor) else dtype
-    return np.finfo(canonical(asked, "finfo"))
+@dataclass(frozen=True)
+class FloatLimits:
+    """What a floating dtype can hold; of a complex dtype, its components. Python numbers."""
+
+    bits: int
+    eps: float  # from 1 to the next larger number
+    epsneg: float  # from 1 to the next smaller number
+    max: float
+    min: float
+    smallest_normal: float
+    smallest_subnormal: float
+    tiny: float  # NumPy's name for smallest_normal
+    precision: int  # decimal digits that are kept
+    resolution: float
+    dtype: DType
 
 
-def iinfo(dtype: Any) -> Any:
-    """Return NumPy's limits of an integer dtype (of a tensor's, too)."""
-    asked = dtype.dtype if isinstance(dtype, Tensor) else dtype
-    return np.iinfo(canonical(asked, "iinfo"))
+@dataclass(frozen=True)
+class IntegerLimits:
+    """What an integer dtype can hold."""
+
+    bits: int
+    max: int
+    min: int
+    dtype: DType
+
+
+def finfo(type: Any, /) -> FloatLimits:
+    """Return the limits of a floating or complex dtype, given itself or by a tensor or scalar.
+
+    Raises
+    ------
+    ValueError
+        For any other dtype.
+
+    Examples
+    --------
+    >>> flow.finfo(flow.float32).eps
+    1.1920928955078125e-07
+    """
+    dtype = _dtype_of(type, "finfo")
+    if dtype.kind not in "fc":
+        raise ValueError(f"[finfo] expected a floating dtype, got {dtype}; iinfo is for integers")
+    limits = np.finfo(dtype)
+    names = ("eps", "epsneg", "max", "min", "smallest_normal", "smallest_subnormal", "tiny")
+    numbers = {name: float(getattr(limits, name)) for name in (*names, "resolution")}
+    return FloatLimits(limits.bits, precision=limits.precision, dtype=limits.dtype, **numbers)
+
+
+def iinfo(type: Any, /) -> IntegerLimits:
+    """Return the limits of an integer dtype, given itself or by a tensor or scalar.
+
+    Raises
+    ------
+    ValueError
+        For any other dtype.
+
+    Examples
+    --------
+    >>> flow.iinfo(flow.int8).max
+    127
+    """
+    dtype = _dtype_of(type, "iinfo")
+    if dtype.kind not in "iu":
+        raise ValueError(f"[iinfo] expected an integer dtype, got {dtype}; finfo is for floats")
+    limits = np.iinfo(dtype)
+    return IntegerLimits(limits.bits, limits.max, limits.min, dtype)
+
+
+def _dtype_of(given: Any, op: str) -> DType:
+    """The dtype of a tensor, array or number, or the one that is named."""
+    if isinstance(given, (builtins.bool, int, float, complex)):
+        return canonical(type(given), op)
+    has_dtype = isinstance(given, (Tensor, np.generic, np.ndarray))
+    return canonical(given.dtype if has_dtype else given, op)

@@ -21,6 +21,7 @@ LOG = logging.getLogger("oneflow_lite")
 _TRUE = ("1", "true", "on", "yes")
 _FALSE = ("0", "false", "off", "no")
 _SYNC_MODES = ("allow", "warn", "error")
+_ARRAY_API = ("2024.12", "2025.12")
 _LEVELS = ("debug", "info", "warning", "error", "critical")
 
 # Suffix -> factor. Powers of 1024 are spelled with an i, as the IEC has it.
@@ -161,6 +162,10 @@ def _cores() -> int:
     return os.cpu_count() or 1
 
 
+def _apply_when_asked(value: object) -> None:
+    """For flags that are looked up where they matter."""
+
+
 def _apply_log(level: str) -> None:
     LOG.setLevel(level.upper())
 
@@ -234,6 +239,14 @@ _ROWS = (
         _parse_choice(_SYNC_MODES),
         lambda value: _C.configure(implicit_sync=value),
         "what looking at a tensor that is not ready does: allow, warn or error",
+    ),
+    Flag(
+        "array_api",
+        "2024.12",
+        _parse_choice(_ARRAY_API),
+        _apply_when_asked,
+        "version of the array API standard that the namespace announces; some functions return "
+        "lists in 2024.12 and tuples in 2025.12",
     ),
 )
 

@@ -11,6 +11,7 @@ from oneflow_lite import _C
 from oneflow_lite._C import Device, Tensor
 from oneflow_lite.device import DeviceLike, resolve
 from oneflow_lite.dtypes import canonical
+from oneflow_lite.inspection import VERSIONS
 from oneflow_lite.ops import data_type, elementwise, manipulation, reduction, searching
 from oneflow_lite.ops.creation import tensor
 
@@ -46,6 +47,10 @@ _METHODS |= {
     "flatten": manipulation.flatten,
     "ravel": manipulation.ravel,
     "squeeze": manipulation.squeeze,
+    "swapaxes": manipulation.swapaxes,
+    "repeat": manipulation.repeat,
+    "std": reduction.std,
+    "var": reduction.var,
 }
 
 
@@ -190,11 +195,22 @@ def __contains__(self: Tensor, value: Any) -> bool:  # noqa: N807
 
 @_method
 def __array_namespace__(self: Tensor, *, api_version: str | None = None) -> Any:  # noqa: N807
-    namespace = sys.modules["oneflow_lite"]
-    version = namespace.__array_api_version__
-    if api_version not in (None, version):
-        raise ValueError(f"[__array_namespace__] expected api_version {version}, got {api_version}")
-    return namespace
+    if api_version is not None and api_version not in VERSIONS:
+        known = " or ".join(VERSIONS)
+        raise ValueError(f"[__array_namespace__] expected api_version {known}, got {api_version!r}")
+    return sys.modules["oneflow_lite"]
+
+
+@_method
+def conj(self: Tensor) -> Tensor:
+    """Return the complex conjugate; see ``flow.conj``."""
+    return elementwise.conj(self)
+
+
+@_method
+def fill(self: Tensor, value: Any) -> None:
+    """Write one value to every element."""
+    _C.assign(self, value)
 
 
 @_method
@@ -213,6 +229,7 @@ def __reduce__(self: Tensor) -> tuple[Any, ...]:  # noqa: N807
 
 
 _METHODS |= {
+    "conjugate": conj,
     "__str__": __repr__,
     "__hash__": object.__hash__,  # identity: equality gives a tensor
     "__array_ufunc__": None,  # array + tensor is the tensor's business

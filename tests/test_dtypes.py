@@ -53,14 +53,17 @@ def test_promotion(a: str) -> None:
 )
 def test_unsupported(bad: Any) -> None:
     calls = [
-        lambda: flow.zeros(1, dtype=bad),
         lambda: flow.zeros(1).astype(bad),
         lambda: flow.promote(bad, "int8"),
         lambda: flow.isdtype(bad, "bool"),
         lambda: flow.zeros(1).to(bad),
     ]
-    if bad is not None:
-        calls += [lambda: flow.tensor([1], dtype=bad), lambda: flow.arange(3, dtype=bad)]
+    if bad is not None:  # NumPy's choice
+        calls += [
+            lambda: flow.zeros(1, dtype=bad),
+            lambda: flow.tensor([1], dtype=bad),
+            lambda: flow.arange(3, dtype=bad),
+        ]
     for call in calls:
         with pytest.raises((TypeError, ValueError), match=r"\[\w+\]"):
             call()
@@ -90,13 +93,45 @@ def test_isdtype() -> None:
         flow.isdtype("float32", "float")
 
 
-def test_limits() -> None:
-    assert flow.finfo("float32").eps == np.finfo("float32").eps
-    assert flow.iinfo(flow.zeros(1, dtype="int8")).max == 127
-    with pytest.raises(ValueError, match="int"):
-        flow.finfo("int8")
-    with pytest.raises(ValueError, match="data type"):
-        flow.iinfo("float32")
+@pytest.mark.parametrize("name", DTYPES)
+def test_limits(name: str) -> None:
+    kind = np.dtype(name).kind
+    if kind in "iu":
+        expected, limits = np.iinfo(name), flow.iinfo(name)
+        assert (limits.bits, limits.max, limits.min) == (expected.bits, expected.max, expected.min)
+        assert limits.dtype == name
+        assert flow.iinfo(flow.zeros(1, dtype=name)) == flow.iinfo(np.zeros(1, name)) == limits
+    else:
+        with pytest.raises(ValueError, match=rf"\[iinfo\].*{name}"):
+            flow.iinfo(name)
+    if kind in "fc":
+        known, numbers = np.finfo(name), flow.finfo(name)
+        for attribute in ("eps", "epsneg", "max", "min", "smallest_normal", "tiny", "resolution"):
+            number = getattr(numbers, attribute)
+            assert type(number) is float
+            assert number == getattr(known, attribute)
+        assert (numbers.bits, numbers.dtype) == (known.bits, known.dtype)
+        assert numbers.smallest_subnormal == known.smallest_subnormal
+        assert numbers.precision == known.precision
+        assert flow.finfo(flow.zeros(1, dtype=name)) == flow.finfo(np.zeros(1, name)[0]) == numbers
+    else:
+        with pytest.raises(ValueError, match=rf"\[finfo\].*{name}"):
+            flow.finfo(name)
+
+
+def test_limits_of_python_numbers() -> None:
+    assert flow.finfo(1.0) == flow.finfo(float) == flow.finfo("float64")
+    assert flow.iinfo(1) == flow.iinfo(int) == flow.iinfo("int64")
+    assert flow.finfo(1j).dtype == "float64"
+    with pytest.raises(ValueError, match=r"\[iinfo\].*bool"):
+        flow.iinfo(True)
+
+
+def test_can_cast() -> None:
+    for a in DTYPES:
+        for b in DTYPES:
+            for casting in ("no", "equiv", "safe", "same_kind", "unsafe"):
+                assert flow.can_cast(a, b, casting) == np.can_cast(a, b, casting)
 
 
 def test_constants() -> None:

@@ -1,5 +1,6 @@
 """Elementwise functions: NumPy's dtypes and bits, for every row of the table."""
 
+import inspect
 import operator
 import re
 from collections.abc import Callable, Iterator
@@ -405,3 +406,29 @@ def test_numpy_names() -> None:
     for name, row in ROWS.items():
         if hasattr(flow, row.ufunc.__name__) and name != "clip":
             assert getattr(flow, row.ufunc.__name__) is getattr(flow, name)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("decimals", [-2, -1, 0, 1, 2, 7])
+def test_round_to_decimals(dtype: str, decimals: int, device: flow.Device) -> None:
+    x = values((500,), dtype, 4)
+    t = flow.tensor(x, device=device)
+    if dtype == "bool" and decimals:
+        with pytest.raises(TypeError, match=r"\[round\] bool"):
+            flow.round(t, decimals)
+        return
+    expected = np.round(x, decimals)
+    same(expected, flow.round(t, decimals))
+    same(expected, t.round(decimals=decimals))
+    out = flow.zeros(500, dtype=expected.dtype, device=device)
+    assert flow.round(t, decimals, out=out) is out
+    same(expected, out)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_signatures(name: str) -> None:
+    *operands, out = inspect.signature(ROWS[name].op).parameters.values()
+    count = ROWS[name].ufunc.nin
+    assert [p.name for p in operands] == (["x"] if count == 1 else ["x1", "x2", "x3"][:count])
+    assert {p.kind for p in operands} == {inspect.Parameter.POSITIONAL_ONLY}
+    assert (out.name, out.kind, out.default) == ("out", inspect.Parameter.KEYWORD_ONLY, None)

@@ -28,7 +28,7 @@ INCLUDES = {
 # Layers of the package, lowest first; a module imports its own layer and those below.
 LAYERS = (
     {"_C"},
-    {"flags", "dtypes", "device"},
+    {"flags", "dtypes", "device", "inspection"},
     {"ops", "random", "tensor", "vm"},
     {"engine", "profiler", "cuda"},
     {"graph"},

@@ -138,6 +138,141 @@ def test_dimensions_of_size_one(x: np.ndarray, device: flow.Device) -> None:
     assert t.ravel().shares_storage(t)
 
 
+def test_exchanges_and_flips(x: np.ndarray, device: flow.Device) -> None:
+    t = flow.tensor(x, device=device)
+    for one, two in ((0, 1), (2, 0), (-1, 1), (1, 1)):
+        same(np.swapaxes(x, one, two), flow.swapaxes(t, one, two))
+        same(x.swapaxes(one, two), t.swapaxes(one, two))
+    for axis in (None, 0, -1, (0, 2), ()):
+        same(np.flip(x, axis), flow.flip(t, axis=axis))
+        assert flow.flip(t, axis=axis).shares_storage(t)
+    same(np.array(3.0), flow.flip(flow.tensor(3.0)))
+    for rows, tensor in zip(x.swapaxes(0, 1), flow.unstack(t, axis=1), strict=True):
+        same(rows, tensor)
+        assert tensor.shares_storage(t)
+    assert flow.unstack(flow.zeros((0, 2))) == ()
+    with pytest.raises(ValueError, match=r"\[unstack\].*0-d"):
+        flow.unstack(flow.tensor(1))
+    for call in (flow.flip, flow.unstack):
+        with pytest.raises(IndexError, match=rf"\[{call.__name__}\] axis 3"):
+            call(t, axis=3)
+
+
+@pytest.mark.parametrize("layout", ["whole", "transposed", "reversed", "broadcast"])
+def test_roll(x: np.ndarray, layout: str, device: flow.Device) -> None:
+    a, t = SOURCES[layout](x), SOURCES[layout](flow.tensor(x, device=device))
+    for shift in (0, 1, -1, 3, 100, -100):
+        same(np.roll(a, shift), flow.roll(t, shift))
+        for axis in (0, 1, -1):
+            same(np.roll(a, shift, axis), flow.roll(t, shift, axis=axis))
+    for shifts, axes in (
+        ((1, 2), (0, 1)),
+        (2, (0, 2)),
+        ((1, 1, -3), 0),
+        ((1, 2), (1, 1)),
+        ((), ()),
+    ):
+        same(np.roll(a, shifts, axes), flow.roll(t, shifts, axis=axes))
+    same(np.roll(a, (1, 2)), flow.roll(t, (1, 2)))
+    assert not flow.roll(t, 0).shares_storage(t)
+
+
+def test_roll_of_little(device: flow.Device) -> None:
+    for shape in ((), (0,), (0, 3), (3, 0), (1,)):
+        array = values(shape, "int8", 1)
+        t = flow.tensor(array, device=device)
+        same(np.roll(array, 2), flow.roll(t, 2))
+        if shape:
+            same(np.roll(array, 2, 0), flow.roll(t, 2, axis=0))
+    with pytest.raises(ValueError, match=r"\[roll\].*\(1, 2, 3\).*\(0, 1\)"):
+        flow.roll(flow.zeros((2, 2)), (1, 2, 3), axis=(0, 1))
+    with pytest.raises(IndexError, match=r"\[roll\] axis 2"):
+        flow.roll(flow.zeros((2, 2)), 1, axis=2)
+
+
+COUNTS: list[Any] = [0, 1, 3, [2], [2, 0], [1, 1], [0, 0], [3, 1], np.array([5, 2], "uint8"), True]
+
+
+@pytest.mark.parametrize("counts", COUNTS, ids=str)
+def test_repeat(x: np.ndarray, counts: Any, device: flow.Device) -> None:
+    t = flow.tensor(x, device=device)
+    same(np.repeat(x, counts, 0), flow.repeat(t, counts, axis=0))
+    same(np.repeat(x.T, counts, -1), flow.repeat(t.T, counts, axis=-1))
+    same(np.repeat(x, counts, 0), t.repeat(flow.tensor(counts, device=device), axis=0))
+    if np.size(counts) == 1:
+        same(np.repeat(x, counts), flow.repeat(t, counts))
+        same(np.repeat(x[:, :0], counts, 1), flow.repeat(t[:, :0], counts, axis=1))
+        same(np.repeat(7.0, counts), flow.repeat(flow.tensor(7.0, device=device), counts))
+
+
+def test_repeat_of_many(device: flow.Device) -> None:
+    rng = np.random.default_rng(1)
+    array, counts = rng.normal(size=(500, 2)), rng.integers(0, 4, 500)
+    t = flow.tensor(array, device=device)
+    same(np.repeat(array, counts, 0), flow.repeat(t, flow.tensor(counts, device=device), axis=0))
+    assert flow.repeat(t[:0], flow.tensor([], dtype="int64"), axis=0).shape == (0, 2)
+
+
+def test_bad_repeat() -> None:
+    t = flow.zeros((2, 3))
+    for counts in (-1, [1, -1]):
+        with pytest.raises(ValueError, match=r"\[repeat\].*negative"):
+            flow.repeat(t, counts, axis=0)
+    with pytest.raises(ValueError, match=r"\[repeat\] expected 1 or 2 counts, got 3"):
+        flow.repeat(t, [1, 2, 3], axis=0)
+    for counts in (1.5, [[1, 2]], "a", None):
+        with pytest.raises(TypeError, match=r"\[repeat\].*integer"):
+            flow.repeat(t, counts)
+    with pytest.raises(IndexError, match=r"\[repeat\] axis 2"):
+        flow.repeat(t, 1, axis=2)
+
+
+@pytest.mark.parametrize(
+    "times", [1, 0, 3, (2,), (2, 3), (1, 2, 1), (2, 1, 3, 2), (0, 2), ()], ids=str
+)
+def test_tile(x: np.ndarray, times: Any, device: flow.Device) -> None:
+    t = flow.tensor(x, device=device)
+    for a, b in ((x, t), (x.T, t.T), (x[0, 0], t[0, 0]), (x[:0], t[:0]), (x[0, 0, 0], t[0, 0, 0])):
+        same(np.tile(a, times), flow.tile(b, times))
+        assert not flow.tile(b, times).shares_storage(t)
+
+
+def test_bad_tile() -> None:
+    with pytest.raises(ValueError, match=r"\[tile\].*negative"):
+        flow.tile(flow.zeros(2), (2, -1))
+    with pytest.raises(TypeError):
+        flow.tile(flow.zeros(2), 1.5)  # type: ignore[arg-type]
+
+
+def test_broadcast_shapes() -> None:
+    for shapes in (
+        ((2, 1), (3,)),
+        (3, (2, 1)),
+        ((),),
+        (),
+        ((0,), (1, 1)),
+        ((5, 1, 4), (3, 1), (4,)),
+    ):
+        assert flow.broadcast_shapes(*shapes) == np.broadcast_shapes(*shapes)
+    with pytest.raises(ValueError, match=r"\[broadcast_shapes\] shapes \(2,\), \(3,\)"):
+        flow.broadcast_shapes((2,), (3,))
+
+
+def test_where_takes_anything(device: flow.Device) -> None:
+    mask, array = values((3, 4), "bool", 1), values((3, 4), "float32", 2)
+    t, m = flow.tensor(array, device=device), flow.tensor(mask, device=device)
+    for condition in (m, mask, mask.tolist(), m.to("int8"), True, 0):
+        plain = mask if isinstance(condition, flow.Tensor) else condition
+        for other in (2, 2.5, np.float64(1), np.ones(4, "int8"), [1, 2, 3, 4]):
+            seen = flow.where(condition, t, other)
+            same(np.where(plain, array, other), seen)
+            assert seen.device == device
+            same(np.where(plain, other, array), flow.where(condition, other, t))
+    same(np.where(mask, 1, 2.5), flow.where(m, 1, 2.5))
+    with pytest.raises(ValueError, match=r"\[where\].*broadcast"):
+        flow.where(m, t, flow.ones(3, device=device))
+
+
 BROADCASTS = [
     *(
         ((3,), (2, 3)),

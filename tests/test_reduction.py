@@ -175,3 +175,97 @@ def test_complex_order_is_numpys(device: flow.Device) -> None:
     x = values((500,), "complex128", 2)
     for name in ("max", "min", "argmax", "argmin"):
         same(getattr(np, name)(x), getattr(flow, name)(flow.tensor(x, device=device)))
+
+
+# --- statistics
+
+
+STATISTICS = ("var", "std", "ptp", "nansum", "nanprod", "nanmax", "nanmin", "nanmean")
+
+
+def tame(shape: tuple[int, ...], dtype: str, seed: int) -> np.ndarray:
+    """Numbers whose sums stay finite in every order."""
+    x = values(shape, dtype, seed)
+    return x if x.dtype.kind not in "fc" else np.asarray(np.where(np.abs(x) < 99, x, 1.5), dtype)
+
+
+@pytest.mark.parametrize("name", STATISTICS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_statistics(name: str, dtype: str, device: flow.Device) -> None:
+    for shape in SHAPES:
+        x = tame(shape, dtype, 5)
+        t = flow.tensor(x, device=device)
+        for axis in axes_of(shape, name):
+            if name == "ptp" and dtype == "bool":
+                with pytest.raises(TypeError, match=r"\[subtract\].*bool"):
+                    flow.ptp(t, axis)
+                continue
+            expected = getattr(np, name)(x, axis=axis, keepdims=True)
+            same(expected, getattr(flow, name)(t, axis=axis, keepdims=True))
+            same(getattr(np, name)(x, axis), getattr(flow, name)(t, axis))
+
+
+@pytest.mark.parametrize("name", [name for name in STATISTICS if name.startswith("nan")])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64", "complex128"])
+@pytest.mark.filterwarnings("ignore:.*(All-NaN|Mean of empty):RuntimeWarning")
+def test_nan_is_passed_over(name: str, dtype: str, device: flow.Device) -> None:
+    x = tame((9, 120), dtype, 6)
+    x[::2, ::3] = np.nan
+    x[4] = np.nan
+    t = flow.tensor(x, device=device)
+    for axis in (None, 0, 1):
+        same(getattr(np, name)(x, axis=axis), getattr(flow, name)(t, axis=axis))
+
+
+@pytest.mark.parametrize("name", ["var", "std"])
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "float64", "complex64", "bool"])
+@pytest.mark.filterwarnings("ignore:Degrees of freedom")
+def test_corrections(name: str, dtype: str, device: flow.Device) -> None:
+    x = tame((7, 30), dtype, 8)
+    t = flow.tensor(x, device=device)
+    for less in (0, 1, 1.5, 0.1, 7, 30, 31, -2.5, float("inf")):
+        for axis in (0, 1, (0, 1)):
+            expected = getattr(np, name)(x, axis=axis, ddof=less)
+            same(expected, getattr(flow, name)(t, axis=axis, ddof=less))
+            same(expected, getattr(flow, name)(t, axis=axis, correction=less))
+    for wanted in ("float32", "float64", "complex128"):
+        if dtype != "complex64" or wanted == "complex128":
+            expected = getattr(np, name)(x, axis=0, dtype=wanted)
+            seen = getattr(flow, name)(t, axis=0, dtype=wanted)
+            assert compare(np.asarray(expected), seen.numpy()) is None
+    same(getattr(np, name)(x.T, axis=0), getattr(t.T, name)(axis=0))
+    with pytest.raises(ValueError, match=r"\[var\] correction and ddof"):
+        getattr(flow, name)(t, correction=1, ddof=1)
+
+
+@pytest.mark.parametrize("name", ["var", "std"])
+@pytest.mark.filterwarnings("ignore:Degrees of freedom", "ignore:Mean of empty slice")
+def test_variance_of_little(name: str, device: flow.Device) -> None:
+    for shape in ((0,), (0, 3), (1,), ()):
+        x = np.ones(shape)
+        t = flow.tensor(x, device=device)
+        same(getattr(np, name)(x), getattr(flow, name)(t))
+        same(getattr(np, name)(x, ddof=1), getattr(flow, name)(t, ddof=1))
+
+
+def test_average(device: flow.Device) -> None:
+    for dtype in ("int32", "float32", "float64", "complex64", "bool"):
+        x, rows = tame((5, 40), dtype, 3), np.arange(1, 201).reshape(5, 40)
+        for weight in (rows, rows.astype("float32"), rows.astype("float64")):
+            t, w = flow.tensor(x, device=device), flow.tensor(weight, device=device)
+            for axis in (None, 0, 1, -1, (0, 1)):
+                same(np.average(x, axis), flow.average(t, axis))
+                same(np.average(x, axis, weight), flow.average(t, axis, w))
+            same(np.average(x, 1, weight[0]), flow.average(t, 1, w[0]))
+            same(np.average(x, 0, weight[:, 0]), flow.average(t, -2, w[:, 0]))
+            same(np.average(x, 0, weight[:, 0]), flow.average(t, 0, weight[:, 0]))
+    with pytest.raises(ValueError, match=r"\[average\] expected 5 weights, got 40"):
+        flow.average(t, 0, w[0])
+    for axis in (None, (0, 1)):
+        with pytest.raises(TypeError, match=r"\[average\].*\(5, 40\).*\(40,\)"):
+            flow.average(t, axis, w[0])
+
+
+def test_names_of_numpy() -> None:
+    assert flow.amax is flow.max
+    assert flow.amin is flow.min

@@ -1,4 +1,4 @@
-"""Creation functions. Defaults are NumPy's: float64, int64, and the thread's default device."""
+"""Creation from data and values. Defaults: float64, int64, the thread's default device."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -80,40 +80,86 @@ def asarray(
     return tensor(obj, dtype, device)
 
 
-def empty(shape: Shape, *, dtype: Any = float64, device: DeviceLike = None) -> Tensor:
-    """Return a new tensor whose values are undefined.
+def array(
+    data: Any,
+    dtype: Any = None,
+    *,
+    copy: bool | None = True,
+    ndmin: int = 0,
+    device: DeviceLike = None,
+) -> Tensor:
+    """Return the data as a tensor of at least ``ndmin`` dimensions; NumPy's name for ``tensor``.
+
+    Parameters
+    ----------
+    data, dtype, device
+        As for ``tensor``.
+    copy : bool, optional
+        None: a tensor that fits is not copied; False: raise ValueError where a copy is needed.
+    ndmin : int
+        Dimensions of size 1 are added in front.
+
+    Examples
+    --------
+    >>> flow.array([1, 2], ndmin=2).shape
+    (1, 2)
+    """
+    made = asarray(data, dtype=dtype, device=device, copy=copy)
+    return made if made.ndim >= ndmin else made[(None,) * (ndmin - made.ndim)]
+
+
+def asanyarray(obj: Any, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
+    """Return obj as a tensor; see ``asarray``."""
+    return asarray(obj, dtype=dtype, device=device)
+
+
+def ascontiguousarray(obj: Any, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
+    """Return obj as a row-major tensor of at least one dimension; one that fits as it is.
+
+    Examples
+    --------
+    >>> flow.ascontiguousarray(flow.zeros((2, 3)).T).strides
+    (16, 8)
+    """
+    made = asarray(obj, dtype=dtype, device=device)
+    made = made if made.is_contiguous() else _C.copy(made)
+    return made if made.ndim else _C.reshape(made, (1,), None)
+
+
+def empty(shape: Shape, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
+    """Return a new tensor whose values are undefined, of float64 unless told otherwise.
 
     Examples
     --------
     >>> flow.empty((2, 3)).shape
     (2, 3)
     """
-    return _C.empty(shape, canonical(dtype, "empty"), resolve(device))
+    return _C.empty(shape, _float_or(dtype, "empty"), resolve(device))
 
 
-def zeros(shape: Shape, *, dtype: Any = float64, device: DeviceLike = None) -> Tensor:
-    """Return a new tensor of zeros.
+def zeros(shape: Shape, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
+    """Return a new tensor of zeros, of float64 unless told otherwise.
 
     Examples
     --------
     >>> flow.zeros(2).numpy()
     array([0., 0.])
     """
-    return _C.full(shape, 0, canonical(dtype, "zeros"), resolve(device))
+    return _C.full(shape, 0, _float_or(dtype, "zeros"), resolve(device))
 
 
-def ones(shape: Shape, *, dtype: Any = float64, device: DeviceLike = None) -> Tensor:
-    """Return a new tensor of ones.
+def ones(shape: Shape, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
+    """Return a new tensor of ones, of float64 unless told otherwise.
 
     Examples
     --------
     >>> flow.ones(2, dtype=flow.int8).numpy()
     array([1, 1], dtype=int8)
     """
-    return _C.full(shape, 1, canonical(dtype, "ones"), resolve(device))
+    return _C.full(shape, 1, _float_or(dtype, "ones"), resolve(device))
 
 
-def full(shape: Shape, fill_value: Any, *, dtype: Any = None, device: DeviceLike = None) -> Tensor:
+def full(shape: Shape, fill_value: Any, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
     """Return a new tensor of one value (or of an array broadcast to the shape).
 
     Examples
@@ -130,91 +176,30 @@ def full(shape: Shape, fill_value: Any, *, dtype: Any = None, device: DeviceLike
     return filled
 
 
-def empty_like(x: Tensor, /, *, dtype: Any = None, device: DeviceLike = None) -> Tensor:
+def empty_like(x: Any, /, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
     """Return a new tensor of x's shape, dtype and device, whose values are undefined."""
-    return empty(x.shape, **_like(x, dtype, device))
+    given = asarray(x)
+    return empty(given.shape, **_like(given, dtype, device))
 
 
-def zeros_like(x: Tensor, /, *, dtype: Any = None, device: DeviceLike = None) -> Tensor:
+def zeros_like(x: Any, /, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
     """Return a new tensor of zeros, of x's shape, dtype and device."""
-    return zeros(x.shape, **_like(x, dtype, device))
+    given = asarray(x)
+    return zeros(given.shape, **_like(given, dtype, device))
 
 
-def ones_like(x: Tensor, /, *, dtype: Any = None, device: DeviceLike = None) -> Tensor:
+def ones_like(x: Any, /, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
     """Return a new tensor of ones, of x's shape, dtype and device."""
-    return ones(x.shape, **_like(x, dtype, device))
+    given = asarray(x)
+    return ones(given.shape, **_like(given, dtype, device))
 
 
 def full_like(
-    x: Tensor, /, fill_value: Any, *, dtype: Any = None, device: DeviceLike = None
+    x: Any, /, fill_value: Any, dtype: Any = None, *, device: DeviceLike = None
 ) -> Tensor:
     """Return a new tensor of one value, of x's shape, dtype and device."""
-    return full(x.shape, fill_value, **_like(x, dtype, device))
-
-
-def arange(
-    start: float,
-    /,
-    stop: float | None = None,
-    step: float = 1,
-    *,
-    dtype: Any = None,
-    device: DeviceLike = None,
-) -> Tensor:
-    """Return evenly spaced values in [start, stop), or in [0, start).
-
-    Examples
-    --------
-    >>> flow.arange(2, 10, 3).numpy()
-    array([2, 5, 8])
-    """
-    wanted = None if dtype is None else canonical(dtype, "arange")
-    values = np.arange(start, dtype=wanted) if stop is None and step == 1 else None
-    if values is None:
-        first, last = (0, start) if stop is None else (start, stop)
-        values = np.arange(first, last, step, dtype=wanted)
-    return tensor(values, device=device)
-
-
-def linspace(
-    start: complex,
-    stop: complex,
-    /,
-    num: int,
-    *,
-    dtype: Any = None,
-    device: DeviceLike = None,
-    endpoint: bool = True,
-) -> Tensor:
-    """Return ``num`` evenly spaced values from start to stop (left out without ``endpoint``).
-
-    Examples
-    --------
-    >>> flow.linspace(0, 1, 5).numpy()
-    array([0.  , 0.25, 0.5 , 0.75, 1.  ])
-    """
-    wanted = None if dtype is None else canonical(dtype, "linspace")
-    return tensor(np.linspace(start, stop, num, dtype=wanted, endpoint=endpoint), device=device)
-
-
-def eye(
-    n_rows: int,
-    n_cols: int | None = None,
-    /,
-    *,
-    k: int = 0,
-    dtype: Any = float64,
-    device: DeviceLike = None,
-) -> Tensor:
-    """Return a matrix with ones on its k-th diagonal and zeros elsewhere.
-
-    Examples
-    --------
-    >>> flow.eye(2, 3, k=1).numpy()
-    array([[0., 1., 0.],
-           [0., 0., 1.]])
-    """
-    return tensor(np.eye(n_rows, n_cols, k=k, dtype=canonical(dtype, "eye")), device=device)
+    given = asarray(x)
+    return full(given.shape, fill_value, **_like(given, dtype, device))
 
 
 def _like(x: Tensor, dtype: Any, device: DeviceLike) -> dict[str, Any]:
@@ -231,6 +216,10 @@ def _converted(x: Tensor, dtype: Any, device: DeviceLike, copy: bool) -> Tensor:
     if wanted != x.dtype:
         x, copy = _C.astype(x, wanted, True), False
     return _C.to_device(x, target, copy)
+
+
+def _float_or(dtype: Any, op: str) -> DType:
+    return float64 if dtype is None else canonical(dtype, op)
 
 
 def _scalar_dtype(value: Any) -> DType:

@@ -3,6 +3,8 @@
 To add an operation, add a row: ``name = op(name, ufunc, CUDA text, cost, summary, operator)``.
 """
 
+import builtins
+import operator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +12,7 @@ from numpy._core.umath import clip as _clip_ufunc  # type: ignore[attr-defined]
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
-from oneflow_lite.dtypes import isdtype
+from oneflow_lite.dtypes import bool as bool_dtype, isdtype
 from oneflow_lite.ops.creation import asarray
 from oneflow_lite.ops.table import exported, op
 
@@ -40,16 +42,30 @@ maximum = op("maximum", np.maximum, "max(x, y)", 1, "The larger; NaN where eithe
 minimum = op("minimum", np.minimum, "min(x, y)", 1, "The smaller; NaN where either is NaN.")
 sign = op("sign", np.sign, "(x > 0) - (x < 0)", 2, "-1, 0 or 1; x / abs(x) of a complex number.",
           None, _MIXED)
+fmax = op("fmax", np.fmax, "fmax(x, y)", 1, "The larger; NaN only where both are NaN.")
+fmin = op("fmin", np.fmin, "fmin(x, y)", 1, "The smaller; NaN only where both are NaN.")
+fmod = op("fmod", np.fmod, "fmod(x, y)", 8,
+          "Remainder of the truncated quotient; it has the dividend's sign.", None, _MIXED)
+fabs = op("fabs", np.fabs, "fabs(x)", 1, "Absolute value, as a float.", None, _MIXED)
+float_power = op("float_power", np.float_power, "pow(x, y)", 20,
+                 "First operand to the power of the second, in float64 at least.")
+cbrt = op("cbrt", np.cbrt, "cbrt(x)", 20, "Cube root.")
+gcd = op("gcd", np.gcd, "gcd(x, y)", 30, "Greatest common divisor.")
+lcm = op("lcm", np.lcm, "lcm(x, y)", 30, "Least common multiple.")
+heaviside = op("heaviside", np.heaviside, "x < 0 ? 0 : x > 0 ? 1 : y", 2,
+               "0 where x1 is negative, x2 where it is 0, 1 where it is positive.")
 conj = op("conj", np.conjugate, "conj(x)", 1, "Complex conjugate.", None, ([1 + 2j, 3 - 1j],))
 
 # --- exponents and logarithms
 exp = op("exp", np.exp, "exp(x)", 10, "e to the power of x.")
+exp2 = op("exp2", np.exp2, "exp2(x)", 10, "2 to the power of x.")
 expm1 = op("expm1", np.expm1, "expm1(x)", 15, "exp(x) - 1, exact near 0.")
 log = op("log", np.log, "log(x)", 10, "Natural logarithm.")
 log1p = op("log1p", np.log1p, "log1p(x)", 15, "log(1 + x), exact near 0.")
 log2 = op("log2", np.log2, "log2(x)", 10, "Logarithm to base 2.")
 log10 = op("log10", np.log10, "log10(x)", 12, "Logarithm to base 10.")
 logaddexp = op("logaddexp", np.logaddexp, "logaddexp(x, y)", 30, "log(exp(x1) + exp(x2)).")
+logaddexp2 = op("logaddexp2", np.logaddexp2, "logaddexp2(x, y)", 30, "log2(2**x1 + 2**x2).")
 
 # --- trigonometry
 sin = op("sin", np.sin, "sin(x)", 12, "Sine of radians.")
@@ -65,6 +81,8 @@ tanh = op("tanh", np.tanh, "tanh(x)", 12, "Hyperbolic tangent.")
 asinh = op("asinh", np.arcsinh, "asinh(x)", 20, "Inverse hyperbolic sine.")
 acosh = op("acosh", np.arccosh, "acosh(x)", 20, "Inverse hyperbolic cosine.", None, ([1.0, 2.0],))
 atanh = op("atanh", np.arctanh, "atanh(x)", 20, "Inverse hyperbolic tangent.")
+deg2rad = op("deg2rad", np.deg2rad, "x * (pi / 180)", 1, "Degrees as radians.")
+rad2deg = op("rad2deg", np.rad2deg, "x * (180 / pi)", 1, "Radians as degrees.")
 
 # --- rounding and the parts of a number
 ceil = op("ceil", np.ceil, "ceil(x)", 1, "The nearest integer not below.", None, _MIXED)
@@ -73,6 +91,7 @@ trunc = op("trunc", np.trunc, "trunc(x)", 1, "The nearest integer towards 0.", N
 rint = op("rint", np.rint, "rint(x)", 1, "The nearest integer, ties to even.", None, _MIXED)
 copysign = op("copysign", np.copysign, "copysign(x, y)", 2, "x1 with the sign of x2.", None, _MIXED)
 nextafter = op("nextafter", np.nextafter, "nextafter(x, y)", 10, "Float next to x1 towards x2.")
+spacing = op("spacing", np.spacing, "spacing(x)", 10, "Distance to the next float away from 0.")
 signbit = op("signbit", np.signbit, "signbit(x)", 1, "The sign bit is set.", None, _MIXED)
 
 # --- comparison and classification
@@ -99,6 +118,8 @@ bitwise_left_shift = op("bitwise_left_shift", np.left_shift, "x << y", 1,
                         "Bits moved towards the high end.", "lshift")
 bitwise_right_shift = op("bitwise_right_shift", np.right_shift, "x >> y", 1,
                          "Bits moved towards the low end, keeping the sign.", "rshift")
+bitwise_count = op("bitwise_count", np.bitwise_count, "popcount(x)", 2,
+                   "How many bits of the absolute value are set.")
 
 _clip = op("clip", _clip_ufunc, "min(max(x, y), z)", 2, "x kept between y and z.", None,
            ([1.0, 5.0], [2.0, 2.0], [4.0, 4.0]))
@@ -114,6 +135,8 @@ arctan = atan
 arctan2 = atan2
 arctanh = atanh
 conjugate = conj
+degrees = rad2deg
+radians = deg2rad
 invert = bitwise_not = bitwise_invert
 left_shift = bitwise_left_shift
 mod = remainder
@@ -160,18 +183,41 @@ def clip(x: Any, /, min: Any = None, max: Any = None, *, out: Tensor | None = No
     return _clip(x, min, max, out=out)
 
 
-def round(x: Any, /, *, out: Tensor | None = None) -> Tensor:
-    """Return the nearest integers, ties to even, in the dtype of x (integers are copied).
+def round(x: Any, /, decimals: int = 0, *, out: Tensor | None = None) -> Tensor:
+    """Return the nearest numbers with so many decimals, ties to even, in the dtype of x.
+
+    Parameters
+    ----------
+    x : Tensor, array or scalar
+        Operand; integers are changed by negative ``decimals`` only.
+    decimals : int
+        Negative: tens, hundreds and so on.
+    out : Tensor, optional
+        Where the result goes.
 
     Examples
     --------
     >>> flow.round(flow.tensor([0.5, 1.5, -2.7])).numpy()
     array([ 0.,  2., -3.])
+    >>> flow.round(flow.tensor([3.14159]), 2).item()
+    3.14
     """
-    given = asarray(x)
-    if not isdtype(given.dtype, "integral"):
+    given, digits = asarray(x), operator.index(decimals)
+    if isdtype(given.dtype, "integral") and digits >= 0:
+        rounded = given
+    elif digits == 0:
         return rint(given, out=out)
-    return _C.copy(given) if out is None else positive(given, out=out)
+    elif given.dtype == bool_dtype:
+        raise TypeError(f"[round] bool has no decimals, got {digits}")
+    elif isdtype(given.dtype, "complex floating"):
+        rounded = _C.copy(given)
+        for part in (rounded.real, rounded.imag):
+            round(part, digits, out=part)
+    else:
+        scale = 10.0 ** builtins.abs(digits)
+        up, down = (multiply, divide) if digits > 0 else (divide, multiply)
+        rounded = _C.astype(down(rint(up(given, scale)), scale), given.dtype, False)
+    return positive(rounded, out=out) if out is not None else _C.copy(rounded)
 
 
 def real(x: Any, /) -> Tensor:

@@ -1,15 +1,18 @@
 """Shapes: views where strides allow, copies elsewhere."""
 
+import itertools
 import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
-from oneflow_lite.dtypes import result_type
-from oneflow_lite.ops.creation import asarray
+from oneflow_lite.dtypes import DType, canonical, result_type
+from oneflow_lite.inspection import returned
+from oneflow_lite.ops.creation import asarray, empty_like
 from oneflow_lite.ops.table import exported
 
 Axes = int | Sequence[int]
@@ -95,18 +98,50 @@ def broadcast_to(x: Any, /, shape: int | Sequence[int]) -> Tensor:
     return _C.broadcast_to(asarray(x), wanted)
 
 
-def broadcast_arrays(*arrays: Any) -> tuple[Tensor, ...]:
-    """Return views of the arrays, broadcast against each other."""
+def broadcast_arrays(*arrays: Any) -> list[Tensor] | tuple[Tensor, ...]:
+    """Return views of the arrays, broadcast against each other.
+
+    Returns
+    -------
+    list or tuple of Tensor
+        A tuple from version 2025.12 of the standard.
+
+    Examples
+    --------
+    >>> x, y = flow.broadcast_arrays(flow.zeros((2, 1)), flow.zeros(3))
+    >>> x.shape, y.shape
+    ((2, 3), (2, 3))
+    """
     given = [asarray(x) for x in arrays]
+    shape = _common_shape([x.shape for x in given], "broadcast_arrays")
+    return returned(_C.broadcast_to(x, shape) for x in given)
+
+
+def broadcast_shapes(*shapes: int | Sequence[int]) -> tuple[int, ...]:
+    """Return the shape to which shapes broadcast.
+
+    Raises
+    ------
+    ValueError
+        Where they do not.
+
+    Examples
+    --------
+    >>> flow.broadcast_shapes((2, 1), (3,))
+    (2, 3)
+    """
+    return _common_shape(shapes, "broadcast_shapes")
+
+
+def _common_shape(shapes: Sequence[int | Sequence[int]], op: str) -> tuple[int, ...]:
     try:
-        shape = np.broadcast_shapes(*(x.shape for x in given))
+        return np.broadcast_shapes(*shapes)
     except ValueError:
-        shapes = ", ".join(str(x.shape) for x in given)
-        raise ValueError(f"[broadcast_arrays] shapes {shapes} do not broadcast") from None
-    return tuple(_C.broadcast_to(x, shape) for x in given)
+        given = ", ".join(map(str, shapes))
+        raise ValueError(f"[{op}] shapes {given} do not broadcast") from None
 
 
-def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Tensor:
+def concat(arrays: Sequence[Any], /, axis: int | None = 0, *, dtype: Any = None) -> Tensor:
     """Return the arrays, one after the other along an axis.
 
     Parameters
@@ -115,6 +150,8 @@ def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Tensor:
         They agree in all dimensions but that of the axis; their dtypes are promoted.
     axis : int, optional
         None: all are flattened first.
+    dtype : dtype, optional
+        Of the result, instead of the promoted one.
 
     Examples
     --------
@@ -127,10 +164,10 @@ def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Tensor:
     if given[0].ndim == 0:
         raise ValueError("[concat] 0-d tensors cannot be joined; use stack")
     (along,) = _normalize_axes(axis, given[0].ndim, "concat")
-    return _C.concat(given, along, result_type(*given))
+    return _C.concat(given, along, _joined_dtype(given, dtype, "concat"))
 
 
-def stack(arrays: Sequence[Any], /, *, axis: int = 0) -> Tensor:
+def stack(arrays: Sequence[Any], /, axis: int = 0, *, dtype: Any = None) -> Tensor:
     """Return the arrays, of one shape, side by side along a new axis.
 
     Examples
@@ -145,7 +182,27 @@ def stack(arrays: Sequence[Any], /, *, axis: int = 0) -> Tensor:
         raise ValueError(f"[stack] expected equal shapes, got {shapes}")
     (along,) = _normalize_axes(axis, given[0].ndim + 1, "stack")
     rows = [expand_dims(x, axis=along) for x in given]
-    return _C.concat(rows, along, result_type(*given))
+    return _C.concat(rows, along, _joined_dtype(given, dtype, "stack"))
+
+
+def _joined_dtype(tensors: Sequence[Tensor], dtype: Any, op: str) -> DType:
+    return result_type(*tensors) if dtype is None else canonical(dtype, op)
+
+
+def unstack(x: Any, /, *, axis: int = 0) -> tuple[Tensor, ...]:
+    """Return the slices of x along an axis, as views without it.
+
+    Examples
+    --------
+    >>> [row.tolist() for row in flow.unstack(flow.tensor([[1, 2], [3, 4]]))]
+    [[1, 2], [3, 4]]
+    """
+    given = asarray(x)
+    if given.ndim == 0:
+        raise ValueError("[unstack] expected at least one dimension, got a 0-d tensor")
+    (along,) = _normalize_axes(axis, given.ndim, "unstack")
+    before = (slice(None),) * along
+    return tuple(given[(*before, i)] for i in range(given.shape[along]))
 
 
 def expand_dims(x: Any, /, axis: Axes = 0) -> Tensor:
@@ -181,6 +238,176 @@ def squeeze(x: Any, /, axis: Axes | None = None) -> Tensor:
         if given.shape[i] != 1:
             raise ValueError(f"[squeeze] expected size 1 along axis {i}, got shape {given.shape}")
     return _C.reshape(given, [n for i, n in enumerate(given.shape) if i not in gone], None)
+
+
+def flip(x: Any, /, axis: Axes | None = None) -> Tensor:
+    """Return a view in the opposite order along some axes (None: all).
+
+    Examples
+    --------
+    >>> flow.flip(flow.arange(3)).numpy()
+    array([2, 1, 0])
+    """
+    given = asarray(x)
+    chosen = range(given.ndim) if axis is None else _normalize_axes(axis, given.ndim, "flip")
+    steps = (slice(None, None, -1 if i in chosen else None) for i in range(given.ndim))
+    return given[tuple(steps)]
+
+
+def roll(x: Any, /, shift: Axes, axis: Axes | None = None) -> Tensor:
+    """Return a copy with the elements moved along axes; what leaves at an end enters at the other.
+
+    Parameters
+    ----------
+    x : Tensor or array
+        Operand.
+    shift : int or sequence of int
+        By how many places, for each axis or for all of them.
+    axis : int or sequence of int, optional
+        Where; None: x is moved as if it had one dimension. An axis may come more than once.
+
+    Examples
+    --------
+    >>> flow.roll(flow.arange(5), 2).numpy()
+    array([3, 4, 0, 1, 2])
+    """
+    given = asarray(x)
+    if axis is None:
+        flat = _C.reshape(given, (-1,), None)
+        return _C.reshape(roll(flat, shift, 0), given.shape, None)
+    shifts = [0] * given.ndim
+    for places, along in _pairs(shift, axis):
+        (normal,) = _normalize_axes(along, given.ndim, "roll")
+        shifts[normal] += places
+    # Each axis falls into two parts, which change places.
+    parts = [
+        [(slice(None), slice(None))]
+        if size == 0 or places % size == 0
+        else [
+            (slice(places % size, None), slice(None, size - places % size)),
+            (slice(None, places % size), slice(size - places % size, None)),
+        ]
+        for size, places in zip(given.shape, shifts, strict=True)
+    ]
+    rolled = empty_like(given)
+    for pairs in itertools.product(*parts):
+        _C.assign(rolled[tuple(to for to, _ in pairs)], given[tuple(of for _, of in pairs)])
+    return rolled
+
+
+def _pairs(shift: Axes, axis: Axes) -> list[tuple[int, int]]:
+    """Shifts and axes side by side, one of either stands for many."""
+    shifts = [operator.index(n) for n in (shift if isinstance(shift, Sequence) else (shift,))]
+    axes = [operator.index(n) for n in (axis if isinstance(axis, Sequence) else (axis,))]
+    if len(shifts) != len(axes) and 1 not in (len(shifts), len(axes)):
+        raise ValueError(f"[roll] expected as many shifts as axes, got {shift} and {axis}")
+    count = len(shifts) if len(axes) == 1 else len(axes)
+    shifts, axes = (n * count if len(n) == 1 else n for n in (shifts, axes))
+    return list(zip(shifts, axes, strict=True))
+
+
+def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Tensor:
+    """Return each element of x, or each slice along an axis, several times.
+
+    Parameters
+    ----------
+    x : Tensor or array
+        Operand.
+    repeats : int, or sequence, array or Tensor of int
+        How often: for all, or for each. A tensor is looked at: the shape depends on it.
+    axis : int, optional
+        None: x is flattened first.
+
+    Examples
+    --------
+    >>> flow.repeat(flow.tensor([1, 2]), 2).numpy()
+    array([1, 1, 2, 2])
+    >>> flow.repeat(flow.tensor([1, 2]), flow.tensor([3, 1])).numpy()
+    array([1, 1, 1, 2])
+    """
+    given = asarray(x)
+    if axis is None:
+        given, axis = _C.reshape(given, (-1,), None), 0
+    (along,) = _normalize_axes(axis, given.ndim, "repeat")
+    counts = _counts(repeats, given.shape[along])
+    if len(counts) == 1 or (counts[0] == counts).all():
+        return _repeated(given, int(counts[0]), along)
+    before = (slice(None),) * along
+    ends = [*(np.flatnonzero(np.diff(counts)) + 1).tolist(), len(counts)]
+    runs = [
+        _repeated(given[(*before, slice(start, end))], int(counts[start]), along)
+        for start, end in zip([0, *ends[:-1]], ends, strict=True)
+    ]
+    return _C.concat(runs, along, given.dtype)
+
+
+def _counts(repeats: Any, size: int) -> npt.NDArray[Any]:
+    """What ``repeat`` was given, checked: one count, or one for each of ``size`` slices."""
+    counts = np.asarray(repeats.numpy() if isinstance(repeats, Tensor) else repeats)
+    if counts.dtype.kind not in "iub" or counts.ndim > 1:
+        raise TypeError(
+            f"[repeat] expected an integer or integers in one dimension, got {counts.dtype} of "
+            f"shape {counts.shape}"
+        )
+    counts = counts.reshape(-1)
+    if len(counts) not in (1, size):
+        raise ValueError(f"[repeat] expected 1 or {size} counts, got {len(counts)}")
+    if (counts < 0).any():
+        raise ValueError(f"[repeat] counts may not be negative, got {counts.min()}")
+    return counts if size or len(counts) else np.ones(1, int)
+
+
+def _repeated(x: Tensor, count: int, axis: int) -> Tensor:
+    """Each slice of x along the axis ``count`` times, in a copy."""
+    shape = x.shape
+    wide = (*shape[: axis + 1], count, *shape[axis + 1 :])
+    rows = _C.broadcast_to(expand_dims(x, axis + 1), wide)
+    return _C.reshape(rows, (*shape[:axis], shape[axis] * count, *shape[axis + 1 :]), True)
+
+
+def tile(x: Any, repetitions: int | Sequence[int], /) -> Tensor:
+    """Return copies of x side by side, as many along each axis as given.
+
+    Parameters
+    ----------
+    x : Tensor or array
+        Operand.
+    repetitions : int or sequence of int
+        Axes are aligned at the last; missing ones are of size 1, or repeated once.
+
+    Examples
+    --------
+    >>> flow.tile(flow.tensor([1, 2]), (2, 2)).numpy()
+    array([[1, 2, 1, 2],
+           [1, 2, 1, 2]])
+    """
+    given = asarray(x)
+    counts = repetitions if isinstance(repetitions, Sequence) else (repetitions,)
+    ndim = max(given.ndim, len(counts))
+    times = [1] * (ndim - len(counts)) + [operator.index(n) for n in counts]
+    sizes = [1] * (ndim - given.ndim) + list(given.shape)
+    if any(n < 0 for n in times):
+        raise ValueError(f"[tile] repetitions may not be negative, got {repetitions}")
+    split = [n for size in sizes for n in (1, size)]
+    wide = [n for pair in zip(times, sizes, strict=True) for n in pair]
+    rows = _C.broadcast_to(_C.reshape(given, split, None), wide)
+    return _C.reshape(rows, [n * size for n, size in zip(times, sizes, strict=True)], True)
+
+
+def swapaxes(x: Any, axis1: int, axis2: int, /) -> Tensor:
+    """Return a view with two dimensions exchanged.
+
+    Examples
+    --------
+    >>> flow.swapaxes(flow.zeros((2, 3, 4)), 0, 2).shape
+    (4, 3, 2)
+    """
+    given = asarray(x)
+    order = list(range(given.ndim))
+    (first,) = _normalize_axes(axis1, given.ndim, "swapaxes")
+    (second,) = _normalize_axes(axis2, given.ndim, "swapaxes")
+    order[first], order[second] = second, first
+    return _C.permute(given, order)
 
 
 def flatten(x: Any, /) -> Tensor:

@@ -18,9 +18,11 @@ from oneflow_lite.dtypes import (
     float64,
     int64,
     isdtype,
+    result_type,
     uint64,
 )
 from oneflow_lite.ops.creation import asarray
+from oneflow_lite.ops.elementwise import isnan, sqrt
 from oneflow_lite.ops.table import exported
 
 Axis = int | Sequence[int] | None
@@ -38,6 +40,8 @@ _MAX = _row("max", np.maximum)
 _MIN = _row("min", np.minimum)
 _ANY = _row("any", np.logical_or)
 _ALL = _row("all", np.logical_and)
+_NANMAX = _row("nanmax", np.fmax)
+_NANMIN = _row("nanmin", np.fmin)
 
 _EXACT_FLOAT32 = 2**24  # integers up to here are float32 numbers
 
@@ -155,12 +159,196 @@ def mean(x: Any, /, axis: Axis = None, dtype: Any = None, keepdims: bool = False
     return _C.astype(_divided(total, _count(given, axis)), wanted, False)
 
 
-def _divided(total: Tensor, count: int) -> Tensor:
-    """``total / count`` rounded as NumPy does it: the count is an int64, which is not weak."""
+def var(
+    x: Any,
+    /,
+    axis: Axis = None,
+    dtype: Any = None,
+    *,
+    correction: float | None = None,
+    ddof: float | None = None,
+    keepdims: bool = False,
+) -> Tensor:
+    """Return the mean squared distance from the mean, with ``numpy.var``'s bits.
+
+    Parameters
+    ----------
+    x, axis, dtype, keepdims
+        As for ``mean``.
+    correction, ddof : float
+        What is taken from the count before dividing by it; two names, 0 by default.
+
+    Examples
+    --------
+    >>> flow.var(flow.tensor([1.0, 3.0])).item(), flow.var(flow.tensor([1.0, 3.0]), ddof=1).item()
+    (1.0, 2.0)
+    """
+    given = asarray(x)
+    if correction is not None and ddof is not None:
+        raise ValueError("[var] correction and ddof are the same; give one of them")
+    less = correction if ddof is None else ddof
+    accumulate = given.dtype if dtype is None else canonical(dtype, "var")
+    if dtype is None and (isdtype(given.dtype, "integral") or given.dtype == bool_dtype):
+        accumulate = float64
+    count = _count(given, axis)
+    total = _reduce(_SUM, given, axis, accumulate, 0, True)
+    distance = given - _C.astype(_divided(total, count), accumulate, False)
+    squares = distance * distance
+    if isdtype(distance.dtype, "complex floating"):
+        real, imag = distance.real, distance.imag
+        squares = real * real + imag * imag
+        accumulate = squares.dtype if dtype is None else accumulate
+    total = _reduce(_SUM, squares, axis, accumulate, 0, keepdims)
+    divisor = count - (less or 0)
+    return _C.astype(_divided(total, divisor if divisor > 0 else 0), accumulate, False)
+
+
+def std(
+    x: Any,
+    /,
+    axis: Axis = None,
+    dtype: Any = None,
+    *,
+    correction: float | None = None,
+    ddof: float | None = None,
+    keepdims: bool = False,
+) -> Tensor:
+    """Return the square root of ``var``. Parameters as for ``var``.
+
+    Examples
+    --------
+    >>> flow.std(flow.tensor([1.0, 3.0])).item()
+    1.0
+    """
+    return sqrt(var(x, axis, dtype, correction=correction, ddof=ddof, keepdims=keepdims))
+
+
+def average(x: Any, /, axis: Axis = None, weights: Any = None, *, keepdims: bool = False) -> Tensor:
+    """Return the mean, each element counted by its weight; NaN or infinite where these sum to 0.
+
+    Parameters
+    ----------
+    x, axis, keepdims
+        As for ``mean``.
+    weights : Tensor or array, optional
+        Of the shape of x, or in one dimension along the axis.
+
+    Examples
+    --------
+    >>> flow.average(flow.tensor([1.0, 2.0]), weights=flow.tensor([3, 1])).item()
+    1.25
+    """
+    given = asarray(x)
+    if weights is None:
+        return mean(given, axis, keepdims=keepdims)
+    weight = weights if isinstance(weights, Tensor) else asarray(weights, device=given.device)
+    if weight.shape != given.shape:
+        along = axis if not isinstance(axis, Sequence) else None
+        if along is None or weight.ndim != 1:
+            raise TypeError(
+                f"[average] expected weights of shape {given.shape}, or in one dimension along one "
+                f"axis, got {weight.shape}"
+            )
+        if weight.shape[0] != given.shape[along]:
+            raise ValueError(
+                f"[average] expected {given.shape[along]} weights, got {weight.shape[0]}"
+            )
+        rows = _C.reshape(weight, (-1,) + (1,) * (given.ndim - along % given.ndim - 1), None)
+        weight = _C.broadcast_to(rows, given.shape)
+    wanted = result_type(given, weight)
+    if isdtype(given.dtype, ("bool", "integral")):
+        wanted = result_type(wanted, float64)
+    products = _C.astype(given, wanted, False) * _C.astype(weight, wanted, False)
+    scale = sum(weight, axis, wanted, keepdims)
+    return sum(products, axis, keepdims=keepdims) / scale
+
+
+def ptp(x: Any, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """Return the largest less the smallest element.
+
+    Examples
+    --------
+    >>> flow.ptp(flow.tensor([3, 7, 5])).item()
+    4
+    """
+    given = asarray(x)
+    return max(given, axis, keepdims) - min(given, axis, keepdims)
+
+
+def nansum(x: Any, /, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
+    """Return the sum of what is not NaN. Parameters as for ``sum``.
+
+    Examples
+    --------
+    >>> flow.nansum(flow.tensor([1.0, flow.nan])).item()
+    1.0
+    """
+    return sum(_without_nan(asarray(x), 0), axis, dtype, keepdims)
+
+
+def nanprod(x: Any, /, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
+    """Return the product of what is not NaN. Parameters as for ``sum``.
+
+    Examples
+    --------
+    >>> flow.nanprod(flow.tensor([2.0, flow.nan])).item()
+    2.0
+    """
+    return prod(_without_nan(asarray(x), 1), axis, dtype, keepdims)
+
+
+def nanmax(x: Any, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """Return the largest element that is not NaN; NaN where all are. ValueError for no elements.
+
+    Examples
+    --------
+    >>> flow.nanmax(flow.tensor([1.0, flow.nan])).item()
+    1.0
+    """
+    given = asarray(x)
+    return _reduce(_NANMAX, given, axis, given.dtype, None, keepdims)
+
+
+def nanmin(x: Any, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """Return the smallest element that is not NaN; NaN where all are. ValueError for no elements.
+
+    Examples
+    --------
+    >>> flow.nanmin(flow.tensor([1.0, flow.nan])).item()
+    1.0
+    """
+    given = asarray(x)
+    return _reduce(_NANMIN, given, axis, given.dtype, None, keepdims)
+
+
+def nanmean(x: Any, /, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
+    """Return the mean of what is not NaN; NaN where all are. Parameters as for ``mean``.
+
+    Examples
+    --------
+    >>> flow.nanmean(flow.tensor([1.0, 3.0, flow.nan])).item()
+    2.0
+    """
+    given = asarray(x)
+    if not isdtype(given.dtype, ("real floating", "complex floating")):
+        return mean(given, axis, dtype, keepdims)
+    count = sum(~isnan(given), axis, keepdims=keepdims)
+    total = nansum(given, axis, dtype, keepdims)
+    return _C.astype(total / count, total.dtype, False)
+
+
+def _without_nan(x: Tensor, instead: int) -> Tensor:
+    if not isdtype(x.dtype, ("real floating", "complex floating")):
+        return x
+    return _C.where(isnan(x), instead, x)
+
+
+def _divided(total: Tensor, count: float) -> Tensor:
+    """``total / count`` rounded as NumPy does it: the count is an int64 or float64, not weak."""
     if total.dtype == complex64:
         total = _C.astype(total, complex128, True)
     elif total.dtype not in (float32, float64, complex128) or (
-        total.dtype == float32 and count > _EXACT_FLOAT32
+        total.dtype == float32 and (count > _EXACT_FLOAT32 or not float(count).is_integer())
     ):
         total = _C.astype(total, float64, True)
     return total / count
@@ -190,6 +378,8 @@ def _reduce(
     axes = axis if axis is None or isinstance(axis, Sequence) else (axis,)
     return _C.reduce(op, x, axes, accumulate, initial, keepdims)
 
+
+amax, amin = max, min  # NumPy's names
 
 if not TYPE_CHECKING:
     __all__ = exported(globals())

@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.ops.creation import asarray
@@ -44,15 +46,33 @@ def argmin(x: Any, /, axis: int | None = None, keepdims: bool = False) -> Tensor
     return _C.arg_reduce(asarray(x), axis, keepdims, True)
 
 
-def where(condition: Any, x: Any, y: Any, /) -> Tensor:
-    """Return x where the condition is true and y elsewhere, of their promoted dtype.
+def where(condition: Any, x1: Any, x2: Any, /) -> Tensor:
+    """Return x1 where the condition is true and x2 elsewhere, of their promoted dtype.
+
+    Parameters
+    ----------
+    condition : Tensor, array or scalar
+        Of any dtype; what is not 0 is true.
+    x1, x2 : Tensor, array or scalar
+        Operands; all three are broadcast against each other. What is no tensor goes to the device
+        of what is one.
 
     Examples
     --------
     >>> flow.where(flow.tensor([True, False]), 1.0, -1.0).numpy()
     array([ 1., -1.])
     """
-    return _C.where(condition, x, y)
+    if not isinstance(condition, Tensor):
+        homes = [x.device for x in (x1, x2) if isinstance(x, Tensor)]
+        condition = asarray(condition, device=homes[0] if homes else None)
+    return _C.where(condition, *(_operand(x, condition) for x in (x1, x2)))
+
+
+def _operand(x: Any, condition: Tensor) -> Any:
+    """What the extension takes as it is: tensors, NumPy's arrays and numbers."""
+    if isinstance(x, (Tensor, np.ndarray, np.generic, bool, int, float, complex)):
+        return x
+    return asarray(x, device=condition.device)
 
 
 if not TYPE_CHECKING:

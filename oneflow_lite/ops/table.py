@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from inspect import Parameter, Signature
 from typing import Any
 
 import numpy as np
 
 from oneflow_lite import _C
-from oneflow_lite._C import Op
+from oneflow_lite._C import Op, Tensor
 
 Samples = tuple[Any, ...]
 
@@ -43,6 +44,7 @@ def op(
     """Add a row; return its public function. ``example`` are the operands of its doctest."""
     doc = _docstring(name, ufunc, summary, example)
     function = _C.register_op(name, ufunc, "elementwise", cost, doc, slot)
+    function.__signature__ = _signature(ufunc)
     ROWS[name] = Row(name, ufunc, cuda, cost, slot, summary, function)
     return function
 
@@ -57,13 +59,25 @@ def exported(namespace: Mapping[str, Any]) -> list[str]:
     ]
 
 
+def _operand_names(ufunc: np.ufunc) -> list[str]:
+    return ["x"] if ufunc.nin == 1 else [f"x{i}" for i in range(1, ufunc.nin + 1)]
+
+
+def _signature(ufunc: np.ufunc) -> Signature:
+    """What ``inspect`` says of a row's function."""
+    names = _operand_names(ufunc)
+    operands = [Parameter(name, Parameter.POSITIONAL_ONLY, annotation=Any) for name in names]
+    out = Parameter("out", Parameter.KEYWORD_ONLY, default=None, annotation=Tensor | None)
+    return Signature([*operands, out], return_annotation=Tensor)
+
+
 def _docstring(name: str, ufunc: np.ufunc, summary: str, example: Samples | None) -> str:
     """The docstring of a row; the result of its example is what NumPy's ufunc says."""
     if example is None:
         floats = any(signature.startswith("d" * ufunc.nin) for signature in ufunc.types)
         example = _POSITIVE if floats else _INTEGERS
     samples = example[: ufunc.nin]
-    names = ["x"] if ufunc.nin == 1 else [f"x{i}" for i in range(1, ufunc.nin + 1)]
+    names = _operand_names(ufunc)
     call = ", ".join(f"flow.tensor({sample})" for sample in samples)
     result = ufunc(*(np.asarray(sample) for sample in samples))
     return f"""{name}({", ".join(names)}, /, *, out=None)

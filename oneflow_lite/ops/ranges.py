@@ -1,0 +1,270 @@
+"""Creation from a rule: ranges, grids, identities, triangles."""
+
+import operator
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from oneflow_lite import _C
+from oneflow_lite._C import Tensor
+from oneflow_lite.device import DeviceLike
+from oneflow_lite.dtypes import canonical
+from oneflow_lite.inspection import returned
+from oneflow_lite.ops.creation import asarray, ones, tensor, zeros
+from oneflow_lite.ops.table import exported
+
+
+def arange(
+    start: float,
+    /,
+    stop: float | None = None,
+    step: float = 1,
+    dtype: Any = None,
+    *,
+    device: DeviceLike = None,
+) -> Tensor:
+    """Return evenly spaced values in [start, stop), or in [0, start).
+
+    Examples
+    --------
+    >>> flow.arange(2, 10, 3).numpy()
+    array([2, 5, 8])
+    """
+    wanted = None if dtype is None else canonical(dtype, "arange")
+    values = np.arange(start, dtype=wanted) if stop is None and step == 1 else None
+    if values is None:
+        first, last = (0, start) if stop is None else (start, stop)
+        values = np.arange(first, last, step, dtype=wanted)
+    return tensor(values, device=device)
+
+
+def linspace(
+    start: complex,
+    stop: complex,
+    /,
+    num: int = 50,
+    endpoint: bool = True,
+    *,
+    dtype: Any = None,
+    device: DeviceLike = None,
+) -> Tensor:
+    """Return ``num`` evenly spaced values from start to stop (left out without ``endpoint``).
+
+    Examples
+    --------
+    >>> flow.linspace(0, 1, 5).numpy()
+    array([0.  , 0.25, 0.5 , 0.75, 1.  ])
+    """
+    wanted = None if dtype is None else canonical(dtype, "linspace")
+    return tensor(np.linspace(start, stop, num, dtype=wanted, endpoint=endpoint), device=device)
+
+
+def logspace(
+    start: complex,
+    stop: complex,
+    /,
+    num: int = 50,
+    endpoint: bool = True,
+    base: complex = 10.0,
+    *,
+    dtype: Any = None,
+    device: DeviceLike = None,
+) -> Tensor:
+    """Return ``base`` to the power of evenly spaced exponents from start to stop.
+
+    Examples
+    --------
+    >>> flow.logspace(0, 2, 3).numpy()
+    array([  1.,  10., 100.])
+    """
+    wanted = None if dtype is None else canonical(dtype, "logspace")
+    values = np.logspace(start, stop, num, endpoint, base, wanted)
+    return tensor(values, device=device)
+
+
+def geomspace(
+    start: complex,
+    stop: complex,
+    /,
+    num: int = 50,
+    endpoint: bool = True,
+    *,
+    dtype: Any = None,
+    device: DeviceLike = None,
+) -> Tensor:
+    """Return ``num`` values from start to stop, each a constant multiple of the one before.
+
+    Examples
+    --------
+    >>> flow.geomspace(1, 8, 4).numpy()
+    array([1., 2., 4., 8.])
+    """
+    wanted = None if dtype is None else canonical(dtype, "geomspace")
+    return tensor(np.geomspace(start, stop, num, endpoint, wanted), device=device)
+
+
+def eye(
+    n_rows: int,
+    n_cols: int | None = None,
+    /,
+    k: int = 0,
+    dtype: Any = None,
+    *,
+    device: DeviceLike = None,
+) -> Tensor:
+    """Return a matrix with ones on its k-th diagonal and zeros elsewhere.
+
+    Examples
+    --------
+    >>> flow.eye(2, 3, k=1).numpy()
+    array([[0., 1., 0.],
+           [0., 0., 1.]])
+    """
+    columns = operator.index(n_rows if n_cols is None else n_cols)
+    matrix = zeros((operator.index(n_rows), columns), dtype, device=device)
+    _diagonal(matrix, operator.index(k))[...] = 1
+    return matrix
+
+
+def identity(n: int, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
+    """Return the square matrix with ones on its diagonal; see ``eye``."""
+    return eye(n, dtype=dtype, device=device)
+
+
+def diag(x: Any, /, k: int = 0) -> Tensor:
+    """Return a matrix with x on its k-th diagonal, or a copy of the k-th diagonal of a matrix.
+
+    Raises
+    ------
+    ValueError
+        Unless x has one dimension or two.
+
+    Examples
+    --------
+    >>> flow.diag(flow.tensor([1, 2])).numpy()
+    array([[1, 0],
+           [0, 2]])
+    """
+    given, offset = asarray(x), operator.index(k)
+    if given.ndim == 1:
+        size = given.shape[0] + abs(offset)
+        matrix = zeros((size, size), given.dtype, device=given.device)
+        _diagonal(matrix, offset)[...] = given
+        return matrix
+    if given.ndim != 2:
+        raise ValueError(f"[diag] expected 1 or 2 dimensions, got shape {given.shape}")
+    rows = given if given.is_contiguous() else _C.copy(given)
+    return _C.copy(_diagonal(rows, offset))
+
+
+def tri(
+    n_rows: int,
+    n_cols: int | None = None,
+    k: int = 0,
+    dtype: Any = None,
+    *,
+    device: DeviceLike = None,
+) -> Tensor:
+    """Return a matrix with ones at and below its k-th diagonal and zeros elsewhere.
+
+    Examples
+    --------
+    >>> flow.tri(2, 3).numpy()
+    array([[1., 0., 0.],
+           [1., 1., 0.]])
+    """
+    return tril(ones((n_rows, n_rows if n_cols is None else n_cols), dtype, device=device), k=k)
+
+
+def tril(x: Any, /, k: int = 0) -> Tensor:
+    """Return x with zeros above the k-th diagonal of its last two dimensions.
+
+    Examples
+    --------
+    >>> flow.tril(flow.ones((2, 2))).numpy()
+    array([[1., 0.],
+           [1., 1.]])
+    """
+    given = asarray(x)
+    below = _below(given, operator.index(k), "tril")
+    return _C.where(below, given, False)
+
+
+def triu(x: Any, /, k: int = 0) -> Tensor:
+    """Return x with zeros below the k-th diagonal of its last two dimensions.
+
+    Examples
+    --------
+    >>> flow.triu(flow.ones((2, 2))).numpy()
+    array([[1., 1.],
+           [0., 1.]])
+    """
+    given = asarray(x)
+    below = _below(given, operator.index(k) - 1, "triu")
+    return _C.where(below, False, given)
+
+
+def meshgrid(
+    *arrays: Any, indexing: Literal["xy", "ij"] = "xy", sparse: bool = False, copy: bool = True
+) -> list[Tensor] | tuple[Tensor, ...]:
+    """Return the coordinates of a grid from those of its axes.
+
+    Parameters
+    ----------
+    *arrays : Tensor or array
+        The coordinates along each axis, in one dimension.
+    indexing : {'xy', 'ij'}
+        Whether the first two axes are exchanged in the results, as plots have them.
+    sparse : bool
+        Leave the results with size 1 along the other axes.
+    copy : bool
+        False: the results are views.
+
+    Returns
+    -------
+    list or tuple of Tensor
+        One for each axis; a tuple from version 2025.12 of the standard.
+
+    Examples
+    --------
+    >>> x, y = flow.meshgrid(flow.arange(3), flow.arange(2))
+    >>> y.numpy()
+    array([[0, 0, 0],
+           [1, 1, 1]])
+    """
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f"[meshgrid] expected indexing 'xy' or 'ij', got {indexing!r}")
+    axes = list(range(len(arrays)))
+    if indexing == "xy" and len(arrays) > 1:
+        axes[:2] = 1, 0
+    rows = []
+    for axis, one in zip(axes, arrays, strict=True):
+        shape = [1] * len(arrays)
+        shape[axis] = -1
+        rows.append(_C.reshape(asarray(one), shape, None))
+    if not sparse:
+        grid = np.broadcast_shapes(*(row.shape for row in rows))
+        rows = [_C.broadcast_to(row, grid) for row in rows]
+    return returned([_C.copy(row) for row in rows] if copy else rows)
+
+
+def _diagonal(matrix: Tensor, k: int) -> Tensor:
+    """The k-th diagonal of a row-major matrix, a view."""
+    rows, columns = matrix.shape
+    if k >= columns or k <= -rows:
+        return _C.reshape(matrix[:0, :1], (-1,), None)
+    start = k if k >= 0 else -k * columns
+    return _C.reshape(matrix[: columns - k], (-1,), None)[start :: columns + 1]
+
+
+def _below(x: Tensor, k: int, op: str) -> Tensor:
+    """Whether an element of the last two dimensions lies at or below the k-th diagonal."""
+    if x.ndim == 0:
+        raise ValueError(f"[{op}] expected at least one dimension, got a 0-d tensor")
+    rows, columns = x.shape[-2:] if x.ndim > 1 else (x.shape[0], x.shape[0])
+    last = min(max(k, -rows), columns)  # of row 0
+    return arange(columns, device=x.device) <= arange(last, last + rows, device=x.device)[:, None]
+
+
+if not TYPE_CHECKING:
+    __all__ = exported(globals())
