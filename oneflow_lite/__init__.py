@@ -32,6 +32,7 @@ from oneflow_lite.ops.linalg import *
 from oneflow_lite.ops.manipulation import *
 from oneflow_lite.ops.reduction import *
 from oneflow_lite.ops.searching import *
+from oneflow_lite.ops.sorting import *
 from oneflow_lite.tensor import Tensor as Tensor, tensor as tensor
 from oneflow_lite.vm import synchronize as synchronize
 

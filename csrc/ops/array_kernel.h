@@ -69,4 +69,13 @@ void launch(ep::Stream& queue, ArrayCall& call);
 /// one of the dtype that both arrays have. Bits as NumPy's <ufunc>.accumulate.
 void accumulate_kernel(const ArrayArgs& args);
 
+/// out = in, sorted along axis attr[0], descending if attr[1]; attr[2]: equal elements that can be
+/// told apart (signed zeros, NaN) keep their order. The loop is NumPy's sort of the dtype, of
+/// uint64 for complex numbers, or empty.
+void sort_kernel(const ArrayArgs& args);
+
+/// out (int64) = the positions that sort in along axis attr[0], descending if attr[1]; equal
+/// elements keep their order. The loop is NumPy's sort of uint64, or empty.
+void argsort_kernel(const ArrayArgs& args);
+
 }  // namespace ofl::ops

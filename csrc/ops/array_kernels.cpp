@@ -7,6 +7,8 @@ namespace {
 
 constexpr ArrayKernel kArrayKernels[] = {
     {"accumulate", accumulate_kernel, 2},
+    {"argsort", argsort_kernel, 30},
+    {"sort", sort_kernel, 10},
 };
 
 /// On a queue's thread.
