@@ -25,6 +25,7 @@ from oneflow_lite.device import (
 )
 from oneflow_lite.dtypes import *
 from oneflow_lite.flags import flags as flags
+from oneflow_lite.ops.counting import *
 from oneflow_lite.ops.creation import *
 from oneflow_lite.ops.data_type import *
 from oneflow_lite.ops.elementwise import *
@@ -32,6 +33,7 @@ from oneflow_lite.ops.linalg import *
 from oneflow_lite.ops.manipulation import *
 from oneflow_lite.ops.reduction import *
 from oneflow_lite.ops.searching import *
+from oneflow_lite.ops.sets import *
 from oneflow_lite.ops.sorting import *
 from oneflow_lite.tensor import Tensor as Tensor, tensor as tensor
 from oneflow_lite.vm import synchronize as synchronize

@@ -78,4 +78,30 @@ void sort_kernel(const ArrayArgs& args);
 /// elements keep their order. The loop is NumPy's sort of uint64, or empty.
 void argsort_kernel(const ArrayArgs& args);
 
+/// out (int64) = how many elements of the sorted in[0] come before each element of in[1], equal
+/// ones included if attr[0]; all one-dimensional. A third input: the positions that sort in[0].
+void search_sorted_kernel(const ArrayArgs& args);
+
+/// out (bool) = whether each element of in[1] is in the sorted in[0]; the opposite if attr[0].
+void contains_kernel(const ArrayArgs& args);
+
+/// out[0] = the elements of in[2] whose keys, in[1], are in the sorted in[0] (not in it, if
+/// attr[0]), in their order, and then anything; out[1] (one int64) = how many.
+void members_kernel(const ArrayArgs& args);
+
+/// Runs of equal elements in a sorted array of n: out[0] (n + 1 int64, contiguous) gets where each
+/// starts, then n; out[1] (one int64) their number. attr[0]: NaN equal each other.
+void run_starts_kernel(const ArrayArgs& args);
+
+/// out = in[0][in[1]], one-dimensional; the positions are in range.
+void pick_kernel(const ArrayArgs& args);
+
+/// out[in[1][i]] = the run that i belongs to; in[0]: where runs start, then where the last one
+/// ends.
+void run_numbers_kernel(const ArrayArgs& args);
+
+/// out (contiguous) = how often each number occurs in in[0] (int64, in range), or the sum of its
+/// weights in[1] (float64).
+void bincount_kernel(const ArrayArgs& args);
+
 }  // namespace ofl::ops

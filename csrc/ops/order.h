@@ -81,7 +81,7 @@ inline bool before(T a, T b) {
   } else if constexpr (std::is_same_v<T, Half>) {
     return order_key(a) < order_key(b);
   } else if constexpr (std::is_floating_point_v<T>) {
-    return a < b || (b != b && a == a);
+    return (a < b) | ((b != b) & (a == a));
   } else {
     return a < b;
   }
