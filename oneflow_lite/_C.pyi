@@ -118,6 +118,7 @@ class Op:
     __name__: str
     __doc__: str
     def __call__(self, *operands: Any, out: Tensor | None = None) -> Tensor: ...
+    def accumulate(self, x: Any, axis: int = 0, dtype: Any = None) -> Tensor: ...
 
 def register_op(
     name: str, ufunc: np.ufunc, kind: str, cost: float, doc: str, slot: str | None

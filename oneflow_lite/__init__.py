@@ -32,6 +32,7 @@ from oneflow_lite.ops.elementwise import *
 from oneflow_lite.ops.linalg import *
 from oneflow_lite.ops.manipulation import *
 from oneflow_lite.ops.reduction import *
+from oneflow_lite.ops.scan import *
 from oneflow_lite.ops.searching import *
 from oneflow_lite.ops.sets import *
 from oneflow_lite.ops.sorting import *

@@ -66,7 +66,8 @@ void launch(ep::Stream& queue, ArrayCall& call);
 // --- the kernels; attr is said of each
 
 /// out[i] = loop(out[i - 1], in[i]) along axis attr[0], starting with in[0]; the loop is a binary
-/// one of the dtype that both arrays have. Bits as NumPy's <ufunc>.accumulate.
+/// one of the dtype that both arrays have. Bits as NumPy's <ufunc>.accumulate. attr[1]: the loop
+/// gives the same bits for any strides, so that lanes may go side by side.
 void accumulate_kernel(const ArrayArgs& args);
 
 /// out = in, sorted along axis attr[0], descending if attr[1]; attr[2]: equal elements that can be
