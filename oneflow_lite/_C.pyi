@@ -120,6 +120,7 @@ class Op:
     __doc__: str
     __signature__: Signature
     def __call__(self, *operands: Any, out: Tensor | None = None) -> Tensor: ...
+    def accumulate(self, x: Any, axis: int = 0, dtype: Any = None) -> Tensor: ...
 
 def register_op(
     name: str, ufunc: np.ufunc, kind: str, cost: float, doc: str, slot: str | None
@@ -169,13 +170,16 @@ def call_kernel(
     inputs: Sequence[Tensor],
     outputs: Sequence[Tensor | tuple[Sequence[int], np.dtype[Any]]],
     attr: Sequence[int] = (),
-    loop: tuple[np.ufunc, str] | None = None,
+    loop: tuple[np.ufunc, str] | np.dtype[Any] | None = None,
     elements: float = -1,
 ) -> list[Tensor]:
     """Issues an array kernel (csrc/ops/array_kernel.h) for the operation ``name``.
     outputs: tensors to write to, or (shape, dtype) of new ones. loop: a ufunc and the signature of
-    its typed loop, such as (np.add, 'dd->d'). elements: what the cost is of; default: the largest
-    operand. Returns the outputs."""
+    its typed loop, such as (np.add, 'dd->d'), or a dtype for NumPy's sort of it. elements: what the
+    cost is of; default: the largest operand. Returns the outputs."""
+
+def look(name: str, x: Tensor) -> npt.NDArray[Any]:
+    """The values of x, for the operation ``name`` whose result depends on them; waits for x."""
 
 def scalar_fits(value: Any, dtype: np.dtype[Any]) -> bool: ...
 

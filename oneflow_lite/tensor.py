@@ -12,7 +12,15 @@ from oneflow_lite._C import Device, Tensor
 from oneflow_lite.device import DeviceLike, resolve
 from oneflow_lite.dtypes import canonical
 from oneflow_lite.inspection import VERSIONS
-from oneflow_lite.ops import data_type, elementwise, manipulation, reduction, searching
+from oneflow_lite.ops import (
+    data_type,
+    elementwise,
+    manipulation,
+    reduction,
+    scan,
+    searching,
+    sorting,
+)
 from oneflow_lite.ops.creation import tensor
 
 __all__ = ["Tensor", "tensor"]
@@ -41,6 +49,11 @@ _METHODS |= {
     "all": reduction.all,
     "argmax": searching.argmax,
     "argmin": searching.argmin,
+    "argsort": sorting.argsort,
+    "cumprod": scan.cumprod,
+    "cumsum": scan.cumsum,
+    "searchsorted": searching.searchsorted,
+    "sort": sorting.sort_in_place,
     "astype": data_type.astype,
     "clip": elementwise.clip,
     "round": elementwise.round,

@@ -1,16 +1,18 @@
-// Running sums and products by NumPy's binary loops.
+// Running sums, products and the like by NumPy's binary loops.
+#include <cstdlib>
+
 #include "ops/array_kernel.h"
 #include "ops/lanes.h"
 
 namespace ofl::ops {
 
-// One element goes over as it is; the loop then reads what it wrote a step before, as NumPy's own
-// accumulate lets it.
-void accumulate_kernel(const ArrayArgs& args) {
+namespace {
+
+/// Along the axis, lane by lane. One element goes over as it is; the loop then reads what it wrote
+/// a step before, as NumPy's own accumulate lets it.
+void accumulate_lanes(const ArrayArgs& args, int axis) {
   const ArrayView &in = args.input(0), &out = args.output(0);
-  const auto axis = static_cast<int>(args.attr[0]);
   const int64_t n = in.shape[axis];
-  if (n == 0) return;
   const size_t itemsize = size_of(in.dtype);
   for_each_lane({&in, &out}, axis, [&](char* const* first) {
     std::memcpy(first[1], first[0], itemsize);
@@ -21,6 +23,53 @@ void accumulate_kernel(const ArrayArgs& args) {
     const intptr_t steps[3] = {out_step, in_step, out_step};
     args.loop.function(pointers, &count, steps, args.loop.data);
   });
+}
+
+/// The other dimension along which neighbours of the output lie closest, or -1.
+int closest_dimension(const ArrayView& out, int axis) {
+  int closest = -1;
+  for (int d = 0; d < out.shape.size(); ++d) {
+    if (d == axis || out.shape[d] < 2) continue;
+    if (closest < 0 || std::abs(out.strides[d]) < std::abs(out.strides[closest])) closest = d;
+  }
+  return closest;
+}
+
+/// Row by row, along another dimension: memory is read in its order, and the loop vectorizes.
+void accumulate_rows(const ArrayArgs& args, int axis, int along) {
+  ArrayView in = args.input(0), out = args.output(0);
+  const size_t itemsize = size_of(in.dtype);
+  const int64_t n = in.shape[axis];
+  const intptr_t count = in.shape[along];
+  const intptr_t in_step = in.strides[along], out_step = out.strides[along];
+  in.shape[along] = out.shape[along] = 1;
+  const intptr_t steps[3] = {out_step, in_step, out_step};
+  for_each_lane({&in, &out}, axis, [&](char* const* first) {
+    for (int64_t i = 0; i < count; ++i) {
+      std::memcpy(first[1] + i * out_step, first[0] + i * in_step, itemsize);
+    }
+    for (int64_t k = 1; k < n; ++k) {
+      char* row = first[1] + k * out.strides[axis];
+      char* pointers[3] = {row - out.strides[axis], first[0] + k * in.strides[axis], row};
+      args.loop.function(pointers, &count, steps, args.loop.data);
+    }
+  });
+}
+
+}  // namespace
+
+void accumulate_kernel(const ArrayArgs& args) {
+  const auto axis = static_cast<int>(args.attr[0]);
+  const ArrayView& out = args.output(0);
+  if (out.shape[axis] == 0) return;
+  const int along = closest_dimension(out, axis);
+  const bool by_rows =
+      args.attr[1] != 0 && along >= 0 && std::abs(out.strides[along]) < std::abs(out.strides[axis]);
+  if (by_rows) {
+    accumulate_rows(args, axis, along);
+  } else {
+    accumulate_lanes(args, axis);
+  }
 }
 
 }  // namespace ofl::ops

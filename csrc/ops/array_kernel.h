@@ -68,7 +68,43 @@ void launch(ep::Stream& queue, ArrayCall& call);
 // --- the kernels; attr is said of each
 
 /// out[i] = loop(out[i - 1], in[i]) along axis attr[0], starting with in[0]; the loop is a binary
-/// one of the dtype that both arrays have. Bits as NumPy's <ufunc>.accumulate.
+/// one of the dtype that both arrays have. Bits as NumPy's <ufunc>.accumulate. attr[1]: the loop
+/// gives the same bits for any strides, so that lanes may go side by side.
 void accumulate_kernel(const ArrayArgs& args);
+
+/// out = in, sorted along axis attr[0], descending if attr[1]; attr[2]: equal elements that can be
+/// told apart (signed zeros, NaN) keep their order. The loop is NumPy's sort of the dtype, of
+/// uint64 for complex numbers, or empty.
+void sort_kernel(const ArrayArgs& args);
+
+/// out (int64) = the positions that sort in along axis attr[0], descending if attr[1]; equal
+/// elements keep their order. The loop is NumPy's sort of uint64, or empty.
+void argsort_kernel(const ArrayArgs& args);
+
+/// out (int64) = how many elements of the sorted in[0] come before each element of in[1], equal
+/// ones included if attr[0]; all one-dimensional. A third input: the positions that sort in[0].
+void search_sorted_kernel(const ArrayArgs& args);
+
+/// out (bool) = whether each element of in[1] is in the sorted in[0]; the opposite if attr[0].
+void contains_kernel(const ArrayArgs& args);
+
+/// out[0] = the elements of in[2] whose keys, in[1], are in the sorted in[0] (not in it, if
+/// attr[0]), in their order, and then anything; out[1] (one int64) = how many.
+void members_kernel(const ArrayArgs& args);
+
+/// Runs of equal elements in a sorted array of n: out[0] (n + 1 int64, contiguous) gets where each
+/// starts, then n; out[1] (one int64) their number. attr[0]: NaN equal each other.
+void run_starts_kernel(const ArrayArgs& args);
+
+/// out = in[0][in[1]], one-dimensional; the positions are in range.
+void pick_kernel(const ArrayArgs& args);
+
+/// out[in[1][i]] = the run that i belongs to; in[0]: where runs start, then where the last one
+/// ends.
+void run_numbers_kernel(const ArrayArgs& args);
+
+/// out (contiguous) = how often each number occurs in in[0] (int64, in range), or the sum of its
+/// weights in[1] (float64).
+void bincount_kernel(const ArrayArgs& args);
 
 }  // namespace ofl::ops

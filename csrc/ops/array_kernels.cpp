@@ -7,6 +7,15 @@ namespace {
 
 constexpr ArrayKernel kArrayKernels[] = {
     {"accumulate", accumulate_kernel, 2},
+    {"argsort", argsort_kernel, 30},
+    {"bincount", bincount_kernel, 4},
+    {"contains", contains_kernel, 40},
+    {"members", members_kernel, 40},
+    {"pick", pick_kernel, 4},
+    {"run_numbers", run_numbers_kernel, 4},
+    {"run_starts", run_starts_kernel, 4},
+    {"search_sorted", search_sorted_kernel, 40},
+    {"sort", sort_kernel, 10},
 };
 
 /// On a queue's thread.

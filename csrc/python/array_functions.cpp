@@ -34,6 +34,29 @@ ops::Loop find_loop(PyObject* object, const std::string& signature) {
   fail(ErrorKind::type, "[", ufunc->name, "] has no loop ", signature);
 }
 
+/// Runs the sort function of a NumPy dtype, which `data` is, on contiguous elements.
+void run_sort(char** args, const intptr_t* dims, const intptr_t*, void* data) {
+  const auto sort = reinterpret_cast<PyArray_SortFunc*>(data);
+  if (sort(args[0], dims[0], nullptr) < 0) fail(ErrorKind::out_of_memory, "[sort] no memory");
+}
+
+/// NumPy's sort of a dtype of numbers, as a loop: these take no array and need no GIL. Empty where
+/// this NumPy does not have it in its table of C functions.
+ops::Loop find_sort(PyObject* dtype) {
+  PyArray_Descr* descr = descr_of(parse_dtype(dtype, "call_kernel"));
+  PyArray_SortFunc* sort = PyDataType_GetArrFuncs(descr)->sort[NPY_QUICKSORT];
+  if (!sort) return {};
+  return {run_sort, reinterpret_cast<void*>(sort)};
+}
+
+/// A ufunc with a signature, or a dtype, for its sort.
+ops::Loop parse_loop(const py::object& object) {
+  if (object.is_none()) return {};
+  if (PyArray_DescrCheck(object.ptr())) return find_sort(object.ptr());
+  const auto [ufunc, signature] = py::cast<std::pair<py::object, std::string>>(object);
+  return find_loop(ufunc.ptr(), signature);
+}
+
 /// A tensor to write to, or the (shape, dtype) of a new one.
 Tensor parse_output(const py::handle& object, Device device, const char* op) {
   if (is_tensor(object.ptr())) return tensor_of(object.ptr());
@@ -58,10 +81,7 @@ py::list call_kernel(const std::string& name, const std::string& kernel, const p
   for (const py::handle& x : outputs) {
     request.outputs.push_back(parse_output(x, device, request.name));
   }
-  if (!loop.is_none()) {
-    const auto [ufunc, signature] = py::cast<std::pair<py::object, std::string>>(loop);
-    request.loop = find_loop(ufunc.ptr(), signature);
-  }
+  request.loop = parse_loop(loop);
   std::vector<Tensor> results = request.outputs;
   submit_array_kernel(issuer(), std::move(request));
   py::list list;
@@ -71,12 +91,20 @@ py::list call_kernel(const std::string& name, const std::string& kernel, const p
   return list;
 }
 
+/// The values of x, for an operation whose result depends on them.
+py::object look_for(const std::string& name, const py::object& x) {
+  const char* op = intern(name);
+  return py::reinterpret_steal<py::object>(
+      checked(array_over(look_from_python(require_tensor(x.ptr(), op), op), true)));
+}
+
 }  // namespace
 
 void bind_array_functions(py::module_& m) {
   m.def("call_kernel", &call_kernel, py::arg("name"), py::arg("kernel"), py::arg("inputs"),
         py::arg("outputs"), py::arg("attr") = std::vector<int64_t>{}, py::arg("loop") = py::none(),
         py::arg("elements") = -1.0);
+  m.def("look", &look_for);
 }
 
 }  // namespace ofl::python

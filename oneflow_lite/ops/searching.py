@@ -6,7 +6,10 @@ import numpy as np
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
+from oneflow_lite.dtypes import int64, isdtype
 from oneflow_lite.ops.creation import asarray
+from oneflow_lite.ops.manipulation import ravel
+from oneflow_lite.ops.operands import on_one_device, promoted
 from oneflow_lite.ops.table import exported
 
 
@@ -73,6 +76,51 @@ def _operand(x: Any, condition: Tensor) -> Any:
     if isinstance(x, (Tensor, np.ndarray, np.generic, bool, int, float, complex)):
         return x
     return asarray(x, device=condition.device)
+
+
+def searchsorted(x1: Any, x2: Any, /, side: str = "left", sorter: Any = None) -> Tensor:
+    """Return the int64 positions at which the elements of x2 would keep x1 sorted.
+
+    Parameters
+    ----------
+    x1 : Tensor or array
+        Ascending, in one dimension (NaN last); or in any order, with a sorter.
+    x2 : Tensor, array or scalar
+        Of any shape; both are compared in their promoted dtype.
+    side : {"left", "right"}
+        Before or after the elements that are equal.
+    sorter : Tensor or array of int, optional
+        The positions that sort x1, such as ``argsort`` returns. One that is out of range raises
+        ValueError where the result is looked at.
+
+    Examples
+    --------
+    >>> flow.searchsorted(flow.tensor([1, 3, 3, 5]), [3, 6], side="right").numpy()
+    array([3, 4])
+    """
+    if side not in ("left", "right"):
+        raise ValueError(f"[searchsorted] expected side 'left' or 'right', got {side!r}")
+    given = on_one_device(x1, x2) if sorter is None else on_one_device(x1, x2, sorter)
+    if given[0].ndim != 1:
+        raise ValueError(f"[searchsorted] expected x1 in one dimension, got shape {given[0].shape}")
+    values, needles = promoted(*given[:2])
+    inputs = [values, ravel(needles)]
+    if sorter is not None:
+        inputs.append(_sorter(given[2], values))
+    outputs = [((needles.size,), int64)]
+    attr = (side == "right",)
+    (found,) = _C.call_kernel("searchsorted", "search_sorted", inputs, outputs, attr)
+    return _C.reshape(found, needles.shape, None)
+
+
+def _sorter(given: Tensor, values: Tensor) -> Tensor:
+    if not isdtype(given.dtype, "integral") and given.size:
+        raise TypeError(f"[searchsorted] expected a sorter of integers, got {given.dtype}")
+    if given.shape != values.shape:
+        raise ValueError(
+            f"[searchsorted] expected a sorter of shape {values.shape}, got {given.shape}"
+        )
+    return _C.astype(given, int64, False)
 
 
 if not TYPE_CHECKING:

@@ -1,0 +1,274 @@
+"""Sets: the distinct elements of a tensor, and membership. How many there are is data-dependent, so
+these functions wait for that one number, except ``isin``.
+"""
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from oneflow_lite import _C
+from oneflow_lite._C import Tensor
+from oneflow_lite.dtypes import bool as bool_dtype, int64, isdtype, result_type
+from oneflow_lite.ops.creation import asarray
+from oneflow_lite.ops.manipulation import concat, ravel
+from oneflow_lite.ops.operands import on_one_device, promoted
+from oneflow_lite.ops.sorting import argsort, sort
+from oneflow_lite.ops.table import exported
+
+
+class UniqueAllResult(NamedTuple):
+    """What ``unique_all`` returns."""
+
+    values: Tensor
+    indices: Tensor
+    inverse_indices: Tensor
+    counts: Tensor
+
+
+class UniqueCountsResult(NamedTuple):
+    """What ``unique_counts`` returns."""
+
+    values: Tensor
+    counts: Tensor
+
+
+class UniqueInverseResult(NamedTuple):
+    """What ``unique_inverse`` returns."""
+
+    values: Tensor
+    inverse_indices: Tensor
+
+
+class _Runs:
+    """The elements of a tensor, sorted, as runs of equal ones."""
+
+    def __init__(self, x: Tensor, op: str, positions: bool, equal_nan: bool) -> None:
+        self._op, self._shape = op, x.shape
+        flat = ravel(x)
+        self._order = argsort(flat) if positions else None
+        self._sorted = sort(flat) if self._order is None else _pick(op, flat, self._order)
+        outputs: list[Any] = [((flat.size + 1,), int64), ((), int64)]
+        starts, count = _C.call_kernel(op, "run_starts", [self._sorted], outputs, (equal_nan,))
+        self._bounds = starts[: int(_C.look(op, count)) + 1]
+
+    def values(self) -> Tensor:
+        return _pick(self._op, self._sorted, self._bounds[:-1])
+
+    def counts(self) -> Tensor:
+        return self._bounds[1:] - self._bounds[:-1]
+
+    def first_positions(self) -> Tensor:
+        assert self._order is not None
+        return _pick(self._op, self._order, self._bounds[:-1])
+
+    def inverse(self) -> Tensor:
+        """Of the shape of the tensor."""
+        assert self._order is not None
+        inputs, outputs = [self._bounds, self._order], [(self._order.shape, int64)]
+        (numbers,) = _C.call_kernel(self._op, "run_numbers", inputs, outputs)
+        return _C.reshape(numbers, self._shape, None)
+
+
+def unique_all(x: Any, /) -> UniqueAllResult:
+    """Return the distinct elements, where each occurs first, which of them each element is, and how
+    often each occurs.
+
+    Parameters
+    ----------
+    x : Tensor or array
+        Operand, flattened.
+
+    Returns
+    -------
+    UniqueAllResult
+        ``values``, ascending, in which each NaN is distinct and -0 equals 0; ``indices`` and
+        ``counts`` of their shape, ``inverse_indices`` of x's shape, all int64.
+
+    Examples
+    --------
+    >>> flow.unique_all(flow.tensor([2, 1, 2])).inverse_indices.numpy()
+    array([1, 0, 1])
+    """
+    runs = _Runs(asarray(x), "unique_all", positions=True, equal_nan=False)
+    return UniqueAllResult(runs.values(), runs.first_positions(), runs.inverse(), runs.counts())
+
+
+def unique_counts(x: Any, /) -> UniqueCountsResult:
+    """Return the distinct elements and how often each occurs; see ``unique_all``.
+
+    Examples
+    --------
+    >>> flow.unique_counts(flow.tensor([2, 1, 2])).counts.numpy()
+    array([1, 2])
+    """
+    runs = _Runs(asarray(x), "unique_counts", positions=False, equal_nan=False)
+    return UniqueCountsResult(runs.values(), runs.counts())
+
+
+def unique_inverse(x: Any, /) -> UniqueInverseResult:
+    """Return the distinct elements, and which of them each element is; see ``unique_all``.
+
+    Examples
+    --------
+    >>> values, inverse = flow.unique_inverse(flow.tensor([[5, 3], [3, 3]]))
+    >>> inverse.numpy()
+    array([[1, 0],
+           [0, 0]])
+    """
+    runs = _Runs(asarray(x), "unique_inverse", positions=True, equal_nan=False)
+    return UniqueInverseResult(runs.values(), runs.inverse())
+
+
+def unique_values(x: Any, /) -> Tensor:
+    """Return the distinct elements, ascending; see ``unique_all``.
+
+    Examples
+    --------
+    >>> flow.unique_values(flow.tensor([2, 1, 2])).numpy()
+    array([1, 2])
+    """
+    return _Runs(asarray(x), "unique_values", positions=False, equal_nan=False).values()
+
+
+def unique(
+    x: Any,
+    /,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: None = None,
+    *,
+    equal_nan: bool = True,
+    sorted: bool = True,
+) -> Any:
+    """Return the distinct elements, ascending, as ``numpy.unique`` does.
+
+    Parameters
+    ----------
+    x : Tensor or array
+        Operand, flattened.
+    return_index, return_inverse, return_counts : bool
+        Return a tuple, with where each element occurs first, which of them each element of x is,
+        and how often each occurs.
+    axis : None
+        The rows of a matrix are not compared: ValueError for an axis.
+    equal_nan : bool
+        All NaN are one.
+    sorted : bool
+        Accepted; the elements are always sorted.
+
+    Examples
+    --------
+    >>> flow.unique(flow.tensor([2.0, flow.nan, 2.0, flow.nan])).numpy()
+    array([ 2., nan])
+    """
+    if axis is not None:
+        raise ValueError(f"[unique] expected axis=None, got {axis}: only elements are compared")
+    runs = _Runs(asarray(x), "unique", return_index or return_inverse, equal_nan)
+    parts = [runs.values()]
+    if return_index:
+        parts.append(runs.first_positions())
+    if return_inverse:
+        parts.append(runs.inverse())
+    if return_counts:
+        parts.append(runs.counts())
+    return tuple(parts) if len(parts) > 1 else parts[0]
+
+
+def isin(
+    x1: Any,
+    x2: Any,
+    /,
+    assume_unique: bool = False,
+    invert: bool = False,
+    *,
+    kind: str | None = None,
+) -> Tensor:
+    """Tell for each element of x1 whether it is in x2. NaN is nowhere.
+
+    Parameters
+    ----------
+    x1, x2 : Tensor, array or scalar
+        Of any shapes; compared in their promoted dtype, integers exactly.
+    invert : bool
+        Tell whether it is not.
+    assume_unique, kind
+        Accepted, as in ``numpy.isin``; they change nothing.
+
+    Examples
+    --------
+    >>> flow.isin(flow.tensor([[1, 2], [3, 4]]), [2, 4]).numpy()
+    array([[False,  True],
+           [False,  True]])
+    """
+    if kind not in (None, "sort", "table"):
+        raise ValueError(f"[isin] expected kind to be None, 'sort' or 'table', got {kind!r}")
+    elements, tests = on_one_device(x1, x2)
+    flat, among = ravel(elements), ravel(tests)
+    integers = isdtype(flat.dtype, "integral") and isdtype(among.dtype, "integral")
+    if integers and isdtype(result_type(flat, among), "real floating"):
+        # uint64 and a signed one: equal bits are equal numbers unless the sign bit is set.
+        flat, among = _C.astype(flat, int64, False), _C.astype(among, int64, False)
+        found = _contains(flat, among, False) & (flat >= 0)
+        found = ~found if invert else found
+    else:
+        flat, among = promoted(flat, among)
+        found = _contains(flat, among, invert)
+    return _C.reshape(found, elements.shape, None)
+
+
+def intersect1d(x1: Any, x2: Any, /, assume_unique: bool = False) -> Tensor:
+    """Return the distinct elements that are in both, ascending.
+
+    Examples
+    --------
+    >>> flow.intersect1d(flow.tensor([3, 1, 2]), flow.tensor([2, 3, 5])).numpy()
+    array([2, 3])
+    """
+    first, second = promoted(*(ravel(x) for x in on_one_device(x1, x2)))
+    elements = sort(first) if assume_unique else unique(first)
+    return _members("intersect1d", elements, second, invert=False)
+
+
+def union1d(x1: Any, x2: Any, /) -> Tensor:
+    """Return the distinct elements of both, ascending.
+
+    Examples
+    --------
+    >>> flow.union1d(flow.tensor([3, 1]), flow.tensor([2, 3])).numpy()
+    array([1, 2, 3])
+    """
+    result: Tensor = unique(concat([ravel(x) for x in on_one_device(x1, x2)]))
+    return result
+
+
+def setdiff1d(x1: Any, x2: Any, /, assume_unique: bool = False) -> Tensor:
+    """Return the distinct elements of x1 that are not in x2, ascending.
+
+    Examples
+    --------
+    >>> flow.setdiff1d(flow.tensor([3, 1, 2]), flow.tensor([2, 5])).numpy()
+    array([1, 3])
+    """
+    first, second = (ravel(x) for x in on_one_device(x1, x2))
+    elements = first if assume_unique else unique(first)
+    return _members("setdiff1d", elements, second, invert=True)
+
+
+def _contains(flat: Tensor, among: Tensor, invert: bool) -> Tensor:
+    outputs = [(flat.shape, bool_dtype)]
+    return _C.call_kernel("isin", "contains", [sort(among), flat], outputs, (invert,))[0]
+
+
+def _members(op: str, elements: Tensor, among: Tensor, invert: bool) -> Tensor:
+    """Return the elements that are in ``among`` (invert: that are not), in their order."""
+    keys, tests = promoted(elements, among)
+    inputs, outputs = [sort(tests), keys, elements], [(keys.shape, elements.dtype), ((), int64)]
+    values, count = _C.call_kernel(op, "members", inputs, outputs, (invert,))
+    return _C.copy(values[: int(_C.look(op, count))])
+
+
+def _pick(op: str, x: Tensor, positions: Tensor) -> Tensor:
+    return _C.call_kernel(op, "pick", [x, positions], [(positions.shape, x.dtype)])[0]
+
+
+if not TYPE_CHECKING:
+    __all__ = exported(globals())
