@@ -163,6 +163,14 @@ def reduce(
 def arg_reduce(x: Tensor, axis: int | None, keepdims: bool, minimum: bool) -> Tensor: ...
 def scalar_fits(value: Any, dtype: np.dtype[Any]) -> bool: ...
 
+# --- interchange
+def dlpack_device(x: Tensor) -> tuple[int, int]: ...
+def to_dlpack(x: Tensor, versioned: bool, copy: bool) -> Any:
+    """A capsule over the (settled, shared) memory of a cpu tensor, or over a copy on the host."""
+
+def from_dlpack(capsule: Any) -> Tensor:
+    """Consumes a capsule of host memory."""
+
 # --- the machine
 def synchronize(device: Device | None) -> None: ...
 def host_func(

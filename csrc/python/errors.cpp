@@ -16,6 +16,7 @@ PyObject* exception_type(ErrorKind kind) {
     case ErrorKind::overflow: return PyExc_OverflowError;
     case ErrorKind::out_of_memory: return out_of_memory_type();
     case ErrorKind::not_implemented: return PyExc_NotImplementedError;
+    case ErrorKind::buffer: return PyExc_BufferError;
     case ErrorKind::runtime:
     case ErrorKind::interrupted:
     case ErrorKind::foreign: break;
