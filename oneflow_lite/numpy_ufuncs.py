@@ -135,6 +135,7 @@ def _cast(
     if isinstance(loop, str):
         left, _, right = loop.rpartition("->")
         loop = (*(left or [None] * ufunc.nin), *right)
+    loop = loop or (None,) * ufunc.nargs
     given = [
         type(x) if type(x) in (int, float, complex) else np.result_type(x)
         for x in map(_dtyped, inputs)
@@ -205,13 +206,24 @@ def reduce(
         if len(set(resolved)) != 1:
             raise not_there(f"{ufunc.__name__}.reduce")
     accumulate = canonical(resolved[0] if dtype is None else dtype, f"numpy.{ufunc.__name__}")
+    axes = axis if axis is None or isinstance(axis, Sequence) else (axis,)
+    _check_order(ufunc, accumulate, x.ndim if axes is None else len(axes))
     start: Any = initial
     if initial is _NOT_GIVEN:
         start = _identity(ufunc, accumulate)
     if where is not True:
         x = _masked(ufunc, x.astype(accumulate, copy=False), start, where)
-    axes = axis if axis is None or isinstance(axis, Sequence) else (axis,)
     return store(out, _C.reduce(function, x, axes, accumulate, start, bool(keepdims)))
+
+
+def _check_order(ufunc: np.ufunc, dtype: Any, axes: int) -> None:
+    """NumPy's rule for operations whose order matters; integer powers raise inside their loop."""
+    if ufunc is np.power and dtype.kind in "iu":
+        raise not_there("power.reduce")
+    if axes > 1 and ufunc.identity is None and ufunc not in _IDEMPOTENT:
+        raise ValueError(
+            f"[numpy.{ufunc.__name__}.reduce] the order matters: expected one axis, got {axes}"
+        )
 
 
 def _identity(ufunc: np.ufunc, dtype: Any) -> Any:
@@ -222,10 +234,12 @@ def _identity(ufunc: np.ufunc, dtype: Any) -> Any:
 def _masked(ufunc: np.ufunc, x: Tensor, start: Any, where: Any) -> Tensor:
     """X with elements that change nothing where the mask is false."""
     neutral = start if ufunc in _IDEMPOTENT else _identity(ufunc, x.dtype)
-    if neutral is None or start is None:
+    if start is None:
         raise ValueError(
             f"[numpy.{ufunc.__name__}.reduce] there is no identity, so a mask needs `initial`"
         )
+    if neutral is None:
+        raise not_there(f"{ufunc.__name__}.reduce")
     return selected(where, x, _C.full((), neutral, x.dtype, x.device))
 
 
@@ -248,10 +262,8 @@ def accumulate(
 def _outer(
     ufunc: np.ufunc, inputs: Sequence[Any], outs: Sequence[Any] = (), **keywords: Any
 ) -> Any:
-    a, b = (x if isinstance(x, (Tensor, *NUMBERS)) else np.asarray(x) for x in inputs)
-    if isinstance(a, (Tensor, np.ndarray)):
-        a = a.reshape(a.shape + (1,) * np.ndim(b))
-    return _call(ufunc, [a, b], outs, **keywords)
+    a, b = (x if isinstance(x, Tensor) else np.asarray(x) for x in inputs)
+    return _call(ufunc, [a.reshape(a.shape + (1,) * b.ndim), b], outs, **keywords)
 
 
 _METHODS: dict[str, Function] = {

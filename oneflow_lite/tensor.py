@@ -194,6 +194,16 @@ def __contains__(self: Tensor, value: Any) -> bool:  # noqa: N807
 
 
 @_method
+def __divmod__(self: Tensor, other: Any) -> tuple[Tensor, Tensor]:  # noqa: N807
+    return self // other, self % other
+
+
+@_method
+def __rdivmod__(self: Tensor, other: Any) -> tuple[Tensor, Tensor]:  # noqa: N807
+    return other // self, other % self
+
+
+@_method
 def __array_namespace__(self: Tensor, *, api_version: str | None = None) -> Any:  # noqa: N807
     namespace = sys.modules["oneflow_lite"]
     version = namespace.__array_api_version__
