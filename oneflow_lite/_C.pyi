@@ -183,6 +183,14 @@ def look(name: str, x: Tensor) -> npt.NDArray[Any]:
 
 def scalar_fits(value: Any, dtype: np.dtype[Any]) -> bool: ...
 
+# --- interchange
+def dlpack_device(x: Tensor) -> tuple[int, int]: ...
+def to_dlpack(x: Tensor, versioned: bool, copy: bool) -> Any:
+    """A capsule over the (settled, shared) memory of a cpu tensor, or over a copy on the host."""
+
+def from_dlpack(capsule: Any) -> Tensor:
+    """Consumes a capsule of host memory."""
+
 # --- the machine
 def synchronize(device: Device | None) -> None: ...
 def host_func(

@@ -14,7 +14,13 @@ except ModuleNotFoundError as error:
         "run `pip install -e .` in the checkout"
     ) from error
 
-from oneflow_lite import lifecycle as lifecycle, profiler as profiler, random as random, vm as vm
+from oneflow_lite import (
+    interchange as interchange,
+    lifecycle as lifecycle,
+    profiler as profiler,
+    random as random,
+    vm as vm,
+)
 from oneflow_lite._C import Op as Op, OutOfMemoryError as OutOfMemoryError
 from oneflow_lite.device import (
     Device as Device,
@@ -31,6 +37,13 @@ from oneflow_lite.inspection import (
 )
 from oneflow_lite.ops.assembly import *
 from oneflow_lite.ops.counting import *
+from oneflow_lite.interchange import (
+    from_dlpack as from_dlpack,
+    load as load,
+    save as save,
+    savez as savez,
+    savez_compressed as savez_compressed,
+)
 from oneflow_lite.ops.creation import *
 from oneflow_lite.ops.data_type import *
 from oneflow_lite.ops.elementwise import *

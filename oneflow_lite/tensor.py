@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from oneflow_lite import _C
+from oneflow_lite import _C, interchange, numpy_protocols
 from oneflow_lite._C import Device, Tensor
 from oneflow_lite.device import DeviceLike, resolve
 from oneflow_lite.dtypes import canonical
@@ -157,7 +157,12 @@ def __array__(  # noqa: N807
     self: Tensor, dtype: Any = None, copy: bool | None = None
 ) -> npt.NDArray[Any]:
     if copy is False:
-        raise ValueError("[__array__] copy=False, but NumPy gets a copy of a tensor")
+        if self.device.type != "cpu" or dtype not in (None, self.dtype):
+            raise ValueError(
+                f"[__array__] copy=False, but {self.dtype} on {self.device} becomes an array of "
+                f"{np.dtype(dtype or self.dtype)} by a copy only"
+            )
+        return np.asarray(memoryview(self))
     values = self.numpy()
     return values if dtype is None else values.astype(dtype, copy=False)
 
@@ -207,6 +212,16 @@ def __contains__(self: Tensor, value: Any) -> bool:  # noqa: N807
 
 
 @_method
+def __divmod__(self: Tensor, other: Any) -> tuple[Tensor, Tensor]:  # noqa: N807
+    return self // other, self % other
+
+
+@_method
+def __rdivmod__(self: Tensor, other: Any) -> tuple[Tensor, Tensor]:  # noqa: N807
+    return other // self, other % self
+
+
+@_method
 def __array_namespace__(self: Tensor, *, api_version: str | None = None) -> Any:  # noqa: N807
     if api_version is not None and api_version not in VERSIONS:
         known = " or ".join(VERSIONS)
@@ -236,16 +251,11 @@ def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Tensor:  # noqa: N807
     return _C.copy(self)
 
 
-@_method
-def __reduce__(self: Tensor) -> tuple[Any, ...]:  # noqa: N807
-    return tensor, (self.numpy(), None, str(self.device))
-
-
+_METHODS |= interchange.METHODS | numpy_protocols.METHODS
 _METHODS |= {
     "conjugate": conj,
     "__str__": __repr__,
     "__hash__": object.__hash__,  # identity: equality gives a tensor
-    "__array_ufunc__": None,  # array + tensor is the tensor's business
 }
 for _name, _function in _METHODS.items():
     setattr(Tensor, _name, _function)

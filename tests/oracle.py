@@ -217,7 +217,7 @@ class Flow:
         elif how == "item" and x.size == 1:
             seen = np.full(x.shape, x.item(), x.dtype)
         else:
-            seen = np.asarray(x) if how == "array" else x.numpy()
+            seen = np.array(x) if how == "array" else x.numpy()
         self.seen.append((label, seen))
 
 

@@ -17,6 +17,7 @@ enum class ErrorKind : uint8_t {
   runtime,
   out_of_memory,
   linear_algebra,  // a singular matrix, no convergence
+  buffer,          // memory cannot be handed over as asked
   interrupted,     // the waiting thread was asked to stop (Ctrl-C); `payload` holds the caller's
                    // exception
   foreign,         // raised by a host function; `payload` holds its exception

@@ -23,9 +23,12 @@ int kind_rank(DType dtype) {
   return kRanks[static_cast<int>(info(dtype).kind)];
 }
 
+bool is_sequence(PyObject* object) { return PyList_Check(object) || PyTuple_Check(object); }
+
 /// False when an operand is of a type that no op takes. `home`: for operands without a device.
+/// `sequences`: lists and tuples are arrays (in operators, as with NumPy's).
 bool classify_all(const OpObject& op, PyObject* const* operands, int count, Device home,
-                  Operands* out) {
+                  bool sequences, Operands* out) {
   for (int k = 0; k < count; ++k) {
     if (!is_tensor(operands[k])) continue;
     out->inputs[k].tensor = &tensor_of(operands[k]);
@@ -33,17 +36,23 @@ bool classify_all(const OpObject& op, PyObject* const* operands, int count, Devi
     if (!out->first) out->first = out->inputs[k].tensor;
   }
   const char* name = op.op->name.c_str();
+  const auto convert = [&](int k, Tensor&& tensor) {
+    out->converted[k] = std::move(tensor);
+    out->inputs[k].tensor = &out->converted[k];
+    out->codes[k] = ops::code_of(out->converted[k].dtype);
+    if (!out->first) out->first = &out->converted[k];
+  };
   for (int k = 0; k < count; ++k) {
     if (out->inputs[k].tensor) continue;
+    const Device device = out->first ? out->first->device() : home;
     switch (classify(operands[k], &out->codes[k], name)) {
       case OperandKind::scalar: out->weak_or_scalar[k] = true; break;
-      case OperandKind::other: return false;
+      case OperandKind::other:
+        if (!sequences || !is_sequence(operands[k])) return false;
+        convert(k, from_any(operands[k], device));
+        break;
       case OperandKind::array:
-        out->converted[k] = from_array(reinterpret_cast<PyArrayObject*>(operands[k]),
-                                       out->first ? out->first->device() : home);
-        out->inputs[k].tensor = &out->converted[k];
-        out->codes[k] = ops::code_of(out->converted[k].dtype);
-        if (!out->first) out->first = &out->converted[k];
+        convert(k, from_array(reinterpret_cast<PyArrayObject*>(operands[k]), device));
     }
   }
   return true;
@@ -124,7 +133,7 @@ PyObject* call_op(const OpObject& op, PyObject* const* operands, int count, bool
                   TensorObject* out) {
   const Device home = out ? out->tensor.device() : default_device();
   Operands parsed;
-  if (!classify_all(op, operands, count, home, &parsed)) {
+  if (!classify_all(op, operands, count, home, not_implemented, &parsed)) {
     if (not_implemented) Py_RETURN_NOTIMPLEMENTED;
     for (int k = 0; k < count; ++k) {
       ops::TypeCode code;

@@ -192,6 +192,18 @@ Tensor from_array(PyArrayObject* array, Device device) {
   }
 }
 
+Tensor from_any(PyObject* object, Device device) {
+  PyObject* array = checked(PyArray_FROM_O(object));
+  try {
+    Tensor tensor = from_array(reinterpret_cast<PyArrayObject*>(array), device);
+    Py_DECREF(array);
+    return tensor;
+  } catch (const std::exception&) {
+    Py_DECREF(array);
+    throw;
+  }
+}
+
 PyObject* array_over(const Tensor& x, bool writable) {
   npy_intp shape[kMaxDims], strides[kMaxDims];
   for (int d = 0; d < x.ndim(); ++d) {

@@ -30,6 +30,8 @@ Scalar to_scalar(PyObject* value, DType dtype);
 PyObject* to_python(const char* element, DType dtype);
 
 Tensor from_array(PyArrayObject* array, Device device);
+/// Of whatever NumPy makes an array of.
+Tensor from_any(PyObject* object, Device device);
 /// A NumPy array over the memory of a finished host tensor, which it keeps alive.
 PyObject* array_over(const Tensor& x, bool writable);
 

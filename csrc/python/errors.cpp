@@ -27,6 +27,7 @@ PyObject* exception_type(ErrorKind kind) {
     case ErrorKind::overflow: return PyExc_OverflowError;
     case ErrorKind::out_of_memory: return out_of_memory_type();
     case ErrorKind::linear_algebra: return linear_algebra_error_type();
+    case ErrorKind::buffer: return PyExc_BufferError;
     case ErrorKind::runtime:
     case ErrorKind::interrupted:
     case ErrorKind::foreign: break;

@@ -2,6 +2,9 @@
 
 #include <unistd.h>
 
+#include <mutex>
+#include <vector>
+
 namespace ofl::python {
 
 namespace {
@@ -15,6 +18,49 @@ bool finalizing() {
 }
 
 }  // namespace
+
+namespace {
+
+struct Release {
+  void (*release)(void*);
+  void* object;
+};
+
+struct DeferredReleases {
+  std::mutex mutex;  // guards `waiting`
+  std::vector<Release> waiting;
+};
+
+DeferredReleases& deferred_releases() {
+  static DeferredReleases* deferred = new DeferredReleases;
+  return *deferred;
+}
+
+int run_deferred_releases(void*) {
+  std::vector<Release> waiting;
+  {
+    std::lock_guard<std::mutex> lock(deferred_releases().mutex);
+    waiting.swap(deferred_releases().waiting);
+  }
+  for (const Release& one : waiting) one.release(one.object);
+  return 0;
+}
+
+}  // namespace
+
+void release_with_gil(void (*release)(void*), void* object) {
+  if (!Py_IsInitialized()) return;  // the interpreter has taken its objects with it
+  if (PyGILState_Check()) {
+    release(object);
+    run_deferred_releases(nullptr);
+    return;
+  }
+  {
+    std::lock_guard<std::mutex> lock(deferred_releases().mutex);
+    deferred_releases().waiting.push_back({release, object});
+  }
+  Py_AddPendingCall(run_deferred_releases, nullptr);  // refused: the next release takes it along
+}
 
 thread_local bool KeepGil::active = false;
 

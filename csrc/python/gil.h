@@ -26,6 +26,10 @@ void without_gil(const Work& work) {
   PyEval_RestoreThread(state);
 }
 
+/// Runs `release(object)`, which may need the GIL: here when the calling thread has it, else soon
+/// in the main thread. Never waits for the GIL, so it may be called with any lock of the machine.
+void release_with_gil(void (*release)(void*), void* object);
+
 /// An owned Python object that any thread may let go.
 std::shared_ptr<void> keep_object(PyObject* stolen);
 

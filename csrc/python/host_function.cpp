@@ -106,6 +106,12 @@ std::shared_ptr<HostCall> host_func(const py::function& function,
   HostFunctionBody body;
   body.reads = host_tensors(reads);
   body.writes = host_tensors(writes);
+  for (const Tensor& x : body.writes) {
+    if (!x.storage->writable()) {
+      fail(ErrorKind::value, "[host_func] cannot write into a read-only tensor of shape ",
+           shape_str(x.shape), "; copy it first");
+    }
+  }
   body.call = std::make_shared<HostCall>();
   body.function = keep_object(py::object(function).release().ptr());
   std::vector<vm::Operand> operands{{&body.call->done, vm::Access::write}};

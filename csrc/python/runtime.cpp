@@ -78,14 +78,29 @@ void set_default_device(Device device) {
   thread_device = device;
 }
 
-Tensor look_from_python(const Tensor& x, const char* method) {
+namespace {
+
+void report_implicit_wait(const Tensor& x, const char* method) {
   const ImplicitSync mode = runtime().implicit_sync.load(std::memory_order_relaxed);
   if (mode != ImplicitSync::allow && !runtime().machine.is_ready(x.storage->dependence())) {
     const std::string text = concat("[", method, "] waits for a tensor that is not ready");
     if (mode == ImplicitSync::error) fail(ErrorKind::runtime, text);
     if (PyErr_WarnEx(PyExc_RuntimeWarning, text.c_str(), 1) < 0) throw PythonErrorSet{};
   }
+}
+
+}  // namespace
+
+Tensor look_from_python(const Tensor& x, const char* method) {
+  report_implicit_wait(x, method);
   return look(issuer(), x, method);
+}
+
+void settle_from_python(const Tensor& x, const char* method) {
+  report_implicit_wait(x, method);
+  vm::VirtualMachine& machine = runtime().machine;
+  machine.wait_for_value(x.storage->dependence(), method);
+  machine.wait_for_access(x.storage->dependence(), method);
 }
 
 void set_memory_limit(size_t bytes) {

@@ -39,6 +39,10 @@ void set_default_device(Device device);
 /// look() for a method of this name: counted, and refused or reported where the program forbids it.
 Tensor look_from_python(const Tensor& x, const char* method);
 
+/// Waits until nothing issued so far uses the memory of a cpu tensor, counted and refused like a
+/// look; throws what made it fail. Where it is shared already, it stays settled.
+void settle_from_python(const Tensor& x, const char* method);
+
 void set_memory_limit(size_t bytes);
 /// Devices that have been used.
 std::vector<ep::Device*> known_devices();

@@ -218,6 +218,8 @@ void init_tensor_type(PyObject* module) {
                                 {Py_mp_ass_subscript, slot_pointer(tensor_assign_subscript)},
                                 {Py_sq_length, slot_pointer(tensor_length)},
                                 {Py_sq_item, slot_pointer(tensor_item)},
+                                {Py_bf_getbuffer, slot_pointer(tensor_get_buffer)},
+                                {Py_bf_releasebuffer, slot_pointer(tensor_release_buffer)},
                                 {Py_tp_methods, methods},
                                 {Py_tp_members, members},
                                 {Py_tp_getset, getset},

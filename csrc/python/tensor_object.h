@@ -43,6 +43,8 @@ PyObject* element_of(PyObject* self, const char* method);
 PyObject* tensor_subscript(PyObject* self, PyObject* key);  // tensor_indexing.cpp
 int tensor_assign_subscript(PyObject* self, PyObject* key, PyObject* value);
 PyObject* tensor_item(PyObject* self, Py_ssize_t index);
+int tensor_get_buffer(PyObject* self, Py_buffer* view, int flags);  // buffer.cpp
+void tensor_release_buffer(PyObject* self, Py_buffer* view);
 /// target[...] = value for any Python value.
 void assign_value(const Tensor& target, PyObject* value, const char* op);
 

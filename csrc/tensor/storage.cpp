@@ -24,6 +24,16 @@ std::string with_holders(const std::string& message, ep::Device& device,
 TensorStorage::TensorStorage(vm::DeviceState& state, size_t bytes, vm::SiteId site)
     : state_(state), bytes_(bytes), site_(site), on_host_(state.device.is_host()) {}
 
+TensorStorage::TensorStorage(vm::DeviceState& state, void* data, size_t bytes,
+                             std::shared_ptr<void> owner, bool writable)
+    : state_(state),
+      bytes_(bytes),
+      site_(0),
+      on_host_(true),
+      writable_(writable),
+      owner_(std::move(owner)),
+      data_(static_cast<char*>(data)) {}
+
 void TensorStorage::materialize(vm::LaunchContext& context) {
   if (data_) return;
   // Host memory written by a device queue (d2h) belongs to no queue.
@@ -69,7 +79,7 @@ void TensorStorage::note_use(vm::Stream& stream, uint64_t position) {
 /// queue that has all of them may reuse the memory at once; uses on several queues leave it to
 /// their events.
 void TensorStorage::free_memory() {
-  if (!data_) return;
+  if (!data_ || owner_) return;
   std::vector<ep::EventLease> pending;
   ep::Stream* home = nullptr;
   for (const Use& use : uses_) {

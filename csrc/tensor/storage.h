@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include "base/small_vector.h"
 #include "vm/virtual_machine.h"
@@ -19,6 +20,9 @@ namespace ofl {
 class TensorStorage {
  public:
   TensorStorage(vm::DeviceState& state, size_t bytes, vm::SiteId site);
+  /// Host memory of somebody else; `owner` goes when the last user has run, in any thread.
+  TensorStorage(vm::DeviceState& state, void* data, size_t bytes, std::shared_ptr<void> owner,
+                bool writable);
   TensorStorage(const TensorStorage&) = delete;
   TensorStorage& operator=(const TensorStorage&) = delete;
 
@@ -27,6 +31,8 @@ class TensorStorage {
   bool on_host() const { return on_host_; }
   size_t bytes() const { return bytes_; }
   vm::Dependence& dependence() { return dependence_; }
+  /// False: no instruction may write to it (require_writable() refuses).
+  bool writable() const { return writable_; }
 
   /// The memory; null until the first writer has run. To be read by who is ordered after it.
   char* data() const { return data_; }
@@ -66,6 +72,8 @@ class TensorStorage {
   const size_t bytes_;
   const vm::SiteId site_;
   const bool on_host_;
+  const bool writable_ = true;
+  std::shared_ptr<void> owner_;  // of foreign memory; else null
   std::atomic<int32_t> refs_{1};
   std::atomic<int32_t> owners_{1};  // devices with queues only; on the host the refs own the memory
   char* data_ = nullptr;
@@ -102,6 +110,21 @@ class StorageRef {
 
  private:
   TensorStorage* storage_ = nullptr;
+};
+
+/// A storage that others see, too, while this lives: what is issued on it has run when the call
+/// returns. Make it first, then wait for access: from then on the memory is settled.
+class SharedStorage {
+ public:
+  explicit SharedStorage(StorageRef storage) : storage_(std::move(storage)) {
+    storage_->dependence().share();
+  }
+  SharedStorage(const SharedStorage&) = delete;
+  SharedStorage& operator=(const SharedStorage&) = delete;
+  ~SharedStorage() { storage_->dependence().unshare(); }
+
+ private:
+  StorageRef storage_;
 };
 
 }  // namespace ofl

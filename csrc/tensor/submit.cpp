@@ -117,6 +117,10 @@ void submit(const Issuer& issuer, KernelPlan& plan) {
 }
 
 void require_writable(const char* op, const Tensor& target) {
+  if (!target.storage->writable()) {
+    fail(ErrorKind::value, "[", op, "] cannot write into a read-only tensor of shape ",
+         shape_str(target.shape), "; copy it first");
+  }
   if (may_self_overlap(target.shape, target.strides, static_cast<int64_t>(size_of(target.dtype)))) {
     fail(ErrorKind::value, "[", op, "] cannot write into a broadcast view of shape ",
          shape_str(target.shape), "; copy it first");

@@ -68,6 +68,13 @@ class Dependence {
   /// issued before `since` still sees a sound value.
   void poison(const FailurePtr& failure, Seq since);
 
+  /// While it is shared, somebody outside the machine sees the object, too: an instruction on it
+  /// has retired when issue() returns. Counted. Any thread; who then waits for access (below the
+  /// issue mutex) has waited for everything that did not see it shared.
+  void share() { sharers_.fetch_add(1, std::memory_order_relaxed); }
+  void unshare() { sharers_.fetch_sub(1, std::memory_order_relaxed); }
+  bool shared() const { return sharers_.load(std::memory_order_relaxed) > 0; }
+
  private:
   friend class VirtualMachine;
   friend class Window;
@@ -83,6 +90,7 @@ class Dependence {
     FailurePtr failure;
   };
 
+  std::atomic<int32_t> sharers_{0};
   std::atomic<bool> poisoned_{false};  // release-stored after poisons_; false: it is empty
   std::vector<Poison> poisons_;        // guarded by a mutex in dependence.cpp
   static std::atomic<int64_t> poisoned_objects_;

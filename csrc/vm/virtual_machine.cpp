@@ -175,8 +175,12 @@ Seq VirtualMachine::issue_body(const Instruction& header, const Operand* operand
     if (slot) break;
     wait_for_slot();
   }
+  // The slot's guard still keeps the operands alive.
+  bool shared = false;
+  for (int i = 0; i < count; ++i) shared = shared || operands[i].object->shared();
   dispatch_if_last(slot);
   if (observed) report_issue(header, seq, description, begin);
+  if (shared) wait(seq, "shared memory");
   return seq;
 }
 

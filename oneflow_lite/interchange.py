@@ -1,0 +1,304 @@
+"""Tensors to and from other libraries, other processes and files: DLPack, pickle, .npy and .npz.
+
+Memory that somebody else sees, too, is *shared*: as long as it is, an operation on it has run when
+the call returns, so that program order holds between this package and the other one.
+"""
+
+import contextlib
+import os
+from collections.abc import Iterator, Mapping
+from contextvars import ContextVar
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from oneflow_lite import _C
+from oneflow_lite._C import Device, Tensor
+from oneflow_lite.device import DeviceLike, resolve
+from oneflow_lite.ops.creation import tensor
+
+__all__ = ["from_dlpack", "load", "map_device", "save", "savez", "savez_compressed"]
+
+File = str | os.PathLike[str] | IO[bytes]
+
+_HOST = (1, 0)  # DLPack's device of cpu memory
+_HOST_TYPES = (1, 3)  # with pinned memory
+_VERSION = (1, 0)
+
+_DeviceMap = DeviceLike | Mapping[str, DeviceLike]
+_device_map: ContextVar[_DeviceMap] = ContextVar("device_map", default=None)
+
+
+# --- DLPack
+
+
+def dlpack_device(self: Tensor) -> tuple[int, int]:
+    """Return DLPack's device type and index: (1, 0) for the cpu, (12, index) for ``mock:index``."""
+    return _C.dlpack_device(self)
+
+
+def to_dlpack(
+    self: Tensor,
+    *,
+    stream: Any = None,
+    max_version: tuple[int, int] | None = None,
+    dl_device: tuple[int, int] | None = None,
+    copy: bool | None = None,
+) -> Any:
+    """Return a DLPack capsule; waits for the tensor, and shares the memory of a cpu tensor.
+
+    Parameters
+    ----------
+    stream : None
+        The cpu has none.
+    max_version : tuple of int, optional
+        The newest version that the consumer knows; before (1, 0) read-only memory is refused.
+    dl_device : tuple of int, optional
+        Where the consumer wants it: (1, 0), the host, or where it is. A tensor of another device is
+        copied to the host when this asks for it.
+    copy : bool, optional
+        True: memory of its own; False: BufferError where that would be needed.
+
+    Raises
+    ------
+    BufferError
+        Where the memory cannot be handed over as asked.
+
+    Examples
+    --------
+    >>> np.from_dlpack(flow.arange(3))
+    array([0, 1, 2])
+    """
+    if stream is not None:
+        raise ValueError(f"[__dlpack__] expected stream=None, got {stream!r}")
+    own = _C.dlpack_device(self)
+    wanted = own if dl_device is None else (int(dl_device[0]), int(dl_device[1]))
+    if wanted not in (own, _HOST):
+        raise BufferError(f"[__dlpack__] expected dl_device {own} or {_HOST}, got {wanted}")
+    moves = wanted != own
+    if moves and copy is False:
+        raise BufferError(
+            f"[__dlpack__] copy=False, but {self.device} memory reaches the host by a copy only"
+        )
+    versioned = max_version is not None and max_version[0] >= _VERSION[0]
+    return _C.to_dlpack(self, versioned, moves or (bool(copy) and own == _HOST))
+
+
+def from_dlpack(x: Any, /, *, device: DeviceLike = None, copy: bool | None = None) -> Tensor:
+    """Return a tensor over the memory of another library's array.
+
+    The memory is shared: writes on either side are seen by the other, in program order. It is kept
+    until the last user of the tensor has run. A tensor over read-only memory refuses writes; as in
+    NumPy, that is also what comes from a library whose DLPack (before 1.0) cannot say whether it
+    may be written to.
+
+    Parameters
+    ----------
+    x : object with ``__dlpack__`` and ``__dlpack_device__``
+        On the cpu, or willing to be copied there. A tensor is returned as it is.
+    device : Device or str, optional
+        Copy it there, unless it is there; by default it stays.
+    copy : bool, optional
+        True: always copy; False: raise BufferError where a copy is needed.
+
+    Raises
+    ------
+    BufferError
+        For dtypes that tensors do not have (bfloat16), and for memory that cannot be reached.
+    TypeError
+        For an object without the protocol.
+
+    Examples
+    --------
+    >>> a = np.zeros(3)
+    >>> x = flow.from_dlpack(a)
+    >>> x += 1
+    >>> a
+    array([1., 1., 1.])
+    """
+    if not isinstance(x, Tensor):
+        x = _C.from_dlpack(_capsule(x, copy))
+    target: Device = x.device if device is None else resolve(device)
+    if copy is False and target != x.device:
+        raise BufferError(
+            f"[from_dlpack] copy=False, but {x.device} memory reaches {target} by a copy only"
+        )
+    return _C.to_device(x, target, bool(copy))
+
+
+def _capsule(x: Any, copy: bool | None) -> Any:
+    """What x exports, on the host. Producers older than the standard of 2023 take no keywords."""
+    if not (hasattr(x, "__dlpack__") and hasattr(x, "__dlpack_device__")):
+        raise TypeError(
+            f"[from_dlpack] expected an object with __dlpack__ and __dlpack_device__, "
+            f"got {type(x).__name__}"
+        )
+    asked: dict[str, Any] = {"max_version": _VERSION}
+    if x.__dlpack_device__()[0] not in _HOST_TYPES:
+        return x.__dlpack__(**asked, dl_device=_HOST, copy=copy)
+    if copy is False:
+        asked["copy"] = False
+    try:
+        return x.__dlpack__(**asked)
+    except TypeError:
+        return x.__dlpack__()
+
+
+# --- pickle
+
+
+@contextlib.contextmanager
+def map_device(target: _DeviceMap) -> Iterator[None]:
+    """Say where tensors go that are unpickled in the ``with`` block.
+
+    Parameters
+    ----------
+    target : Device, str or mapping
+        One device for all tensors, or new devices by the names of the old ones; a tensor of a
+        device that the mapping does not name stays there.
+
+    Examples
+    --------
+    >>> import pickle
+    >>> data = pickle.dumps(flow.ones(2, device="mock:1"))
+    >>> with flow.interchange.map_device("cpu"):
+    ...     x = pickle.loads(data)
+    >>> x.device == "cpu"
+    True
+    """
+    token = _device_map.set(target)
+    try:
+        yield
+    finally:
+        _device_map.reset(token)
+
+
+def reduce(self: Tensor) -> tuple[Any, ...]:
+    """Return how pickle makes the tensor again: from its value and the name of its device.
+
+    The value is pickled by NumPy, so protocol 5 may keep it out of band.
+    """
+    return _unpickled, (self.numpy(), str(self.device))
+
+
+def _unpickled(value: npt.NDArray[Any], device: str) -> Tensor:
+    mapping = _device_map.get()
+    wanted = mapping.get(device, device) if isinstance(mapping, Mapping) else mapping or device
+    try:
+        return tensor(value, device=wanted)
+    except ValueError as error:
+        raise ValueError(
+            f"[pickle] a tensor of {device} cannot go to {wanted}: {error}; "
+            'load it with flow.interchange.map_device("cpu")'
+        ) from None
+
+
+# --- files
+
+
+def save(file: File, x: Any) -> None:
+    """Write one tensor to a file in NumPy's .npy format; waits for it.
+
+    Parameters
+    ----------
+    file : str, path or binary file
+        A name gets the suffix ``.npy`` unless it has it.
+    x : Tensor or anything that ``tensor`` takes
+        The value, written in row-major order. Its device is not recorded.
+
+    Examples
+    --------
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> flow.save(file, flow.arange(3))
+    >>> _ = file.seek(0)
+    >>> np.load(file)
+    array([0, 1, 2])
+    """
+    np.save(file, _value(x), allow_pickle=False)
+
+
+def savez(file: File, /, *tensors: Any, **named: Any) -> None:
+    """Write tensors to a file in NumPy's .npz format; waits for them.
+
+    Parameters
+    ----------
+    file : str, path or binary file
+        A name gets the suffix ``.npz`` unless it has it.
+    *tensors, **named
+        Tensors without a name are called ``arr_0``, ``arr_1``, and so on.
+
+    Examples
+    --------
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> flow.savez(file, weights=flow.ones(2), bias=flow.zeros(1))
+    >>> _ = file.seek(0)
+    >>> sorted(flow.load(file))
+    ['bias', 'weights']
+    """
+    np.savez(file, *map(_value, tensors), **_values(named))
+
+
+def savez_compressed(file: File, /, *tensors: Any, **named: Any) -> None:
+    """Write tensors to a compressed file in NumPy's .npz format; see ``savez``."""
+    np.savez_compressed(file, *map(_value, tensors), **_values(named))
+
+
+def load(
+    file: File, *, device: DeviceLike = None, mmap_mode: str | None = None
+) -> Tensor | dict[str, Tensor]:
+    """Return what a .npy or .npz file holds: a tensor, or a dict of them.
+
+    Parameters
+    ----------
+    file : str, path or binary file
+        Written by ``save``, ``savez`` or NumPy, of any order and byte order. Pickled objects are
+        refused.
+    device : Device or str, optional
+        Where the tensors go; the thread's default device unless given.
+    mmap_mode : {None, "r", "r+", "c"}
+        Map a .npy file into memory instead of reading it; see ``numpy.memmap``. On the cpu the
+        tensor lies over the file, read-only for "r".
+
+    Raises
+    ------
+    ValueError
+        For a file of another format, or of pickled objects.
+    TypeError
+        For elements that tensors do not have.
+
+    Examples
+    --------
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> np.save(file, np.eye(2))
+    >>> _ = file.seek(0)
+    >>> flow.load(file)
+    tensor([[1., 0.],
+            [0., 1.]], dtype=float64, device='cpu')
+    """
+    target = resolve(device)
+    found = np.load(file, mmap_mode=mmap_mode, allow_pickle=False)  # type: ignore[arg-type]
+    if isinstance(found, np.ndarray):
+        if mmap_mode is None:
+            return tensor(found, device=target)
+        return from_dlpack(found, device=target)
+    with found:
+        return {name: tensor(found[name], device=target) for name in found.files}
+
+
+def _value(x: Any) -> npt.NDArray[Any]:
+    return x.numpy() if isinstance(x, Tensor) else np.asarray(tensor(x, device="cpu"))
+
+
+def _values(named: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: _value(x) for name, x in named.items()}
+
+
+METHODS = {
+    "__dlpack__": to_dlpack,
+    "__dlpack_device__": dlpack_device,
+    "__reduce__": reduce,
+}

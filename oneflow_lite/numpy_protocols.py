@@ -1,0 +1,241 @@
+"""NumPy's functions on tensors: ``np.concatenate([t, u])``, ``np.linalg.inv(t)``.
+
+NumPy hands such calls over. The function of this package with the same name does the work; the two
+signatures translate the arguments. Results stay on the tensor's device. What is not there is a
+TypeError: nothing is looked at behind the program's back.
+"""
+
+import functools
+import inspect
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from oneflow_lite import _C
+from oneflow_lite._C import Tensor
+from oneflow_lite.device import device
+from oneflow_lite.numpy_ufuncs import (
+    NUMBERS,
+    Function,
+    accumulate,
+    array_ufunc,
+    namespace,
+    not_there,
+    reduce,
+    selected,
+    store,
+)
+from oneflow_lite.ops.creation import asarray
+
+__all__: list[str] = []
+
+# NumPy's names where this package has the array API's.
+_RENAMED = {
+    "amax": "max",
+    "amin": "min",
+    "around": "round",
+    "array": "tensor",
+    "concatenate": "concat",
+    "round_": "round",
+}
+_RENAMED_KEYWORDS = {"a_min": "min", "a_max": "max"}
+_REDUCTIONS = {
+    "sum": np.add,
+    "prod": np.multiply,
+    "max": np.maximum,
+    "amax": np.maximum,
+    "min": np.minimum,
+    "amin": np.minimum,
+    "any": np.logical_or,
+    "all": np.logical_and,
+}
+
+# NumPy's code is right for tensors, as it only asks for their attributes; these never wait.
+_BY_ATTRIBUTES = (np.shape, np.ndim, np.size, np.iscomplexobj, np.isrealobj)
+_BY_DTYPES = (np.result_type, np.can_cast, np.common_type)
+# These look: what they make is text or a file.
+_LOOKING = (
+    *(np.array_repr, np.array_str, np.array2string),
+    *(np.save, np.savez, np.savez_compressed, np.savetxt),
+)
+
+
+def array_function(
+    self: Tensor, func: Function, types: Iterable[type], args: Any, kwargs: Any
+) -> Any:
+    """Do what a function of NumPy does, by the function of this package of the same name.
+
+    Raises
+    ------
+    TypeError
+        Where this package has none, or none with such an argument.
+    """
+    if not all(issubclass(kind, (Tensor, np.ndarray)) for kind in types):
+        return NotImplemented
+    with device(self.device):  # where arrays and new tensors go
+        special = _SPECIAL.get(func)
+        if special is not None:
+            return special(*args, **kwargs)
+        if func in _BY_ATTRIBUTES:
+            return func._implementation(*args, **kwargs)  # type: ignore[attr-defined]
+        if func in _BY_DTYPES:
+            return func(*map(_stand_in, args), **kwargs)
+        if func in _LOOKING:
+            seen = {name: _seen(x) for name, x in kwargs.items()}
+            return func(*map(_seen, args), **seen)
+        return _translated(func, _named_like(func), args, kwargs)
+
+
+def _stand_in(x: Any) -> Any:
+    return np.empty(0, x.dtype) if isinstance(x, Tensor) else x
+
+
+def _seen(x: Any) -> Any:
+    return x.numpy() if isinstance(x, Tensor) else x
+
+
+def _path(func: Function) -> str:
+    """``linalg.norm`` for ``numpy.linalg.norm``."""
+    return ".".join([*func.__module__.split(".")[1:], func.__name__])
+
+
+def _named_like(func: Function) -> Function:
+    path = _path(func)
+    for name in (path, _RENAMED.get(path)):
+        found = namespace()
+        for part in name.split(".") if name else ():
+            found = getattr(found, part, None)
+        if name and callable(found):
+            return found  # type: ignore[no-any-return]
+    raise not_there(path)
+
+
+@functools.cache
+def _parameters(function: Function) -> dict[str, inspect.Parameter] | None:
+    try:
+        return dict(inspect.signature(function).parameters)
+    except ValueError:  # native
+        return None
+
+
+def _translated(func: Function, function: Function, args: Any, kwargs: Any) -> Any:
+    """Call ``function`` with what ``func`` was given."""
+    source, target = _parameters(func), _parameters(function)
+    if source is None or target is None:
+        return function(*args, **kwargs)
+    given = inspect.signature(func).bind(*args, **kwargs).arguments
+    positions = [p for p in target.values() if p.kind <= p.POSITIONAL_OR_KEYWORD]
+    operands: list[Any] = []
+    named: dict[str, Any] = {}
+    left: dict[str, Any] = {}
+    for i, (name, parameter) in enumerate(source.items()):
+        if name not in given:
+            continue
+        value, wanted = given[name], _RENAMED_KEYWORDS.get(name, name)
+        known = target.get(wanted)
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            operands += value
+        elif parameter.kind is parameter.VAR_KEYWORD:
+            named |= value
+        elif (
+            known and known.kind is not known.POSITIONAL_ONLY and not _is_default(value, parameter)
+        ):
+            named[wanted] = value
+        elif known is None and _is_default(value, parameter):
+            continue
+        elif i == len(operands) < len(positions) and (
+            positions[i].name == wanted or positions[i].name not in source
+        ):
+            operands.append(value)
+        elif not _is_default(value, parameter):
+            left[name] = value
+    return _finished(func, function, operands, named, left)
+
+
+def _is_default(value: Any, parameter: inspect.Parameter) -> bool:
+    default = parameter.default
+    return value is default or (
+        type(value) is type(default) and isinstance(value, (int, str)) and value == default
+    )
+
+
+def _finished(
+    func: Function,
+    function: Function,
+    operands: list[Any],
+    named: dict[str, Any],
+    left: dict[str, Any],
+) -> Any:
+    """Call the function, and do what it has no parameters for."""
+    path = _path(func)
+    left.pop("subok", None)
+    out = left.pop("out", None)
+    casting = left.pop("casting", "same_kind")
+    if left.get("order") == "C":
+        del left["order"]
+    if path in _REDUCTIONS and left.keys() & {"where", "initial"}:
+        keywords = {"axis": None} | named | left
+        return reduce(_REDUCTIONS[path], operands, (out,) if out is not None else (), **keywords)
+    joins = "casting" in (_parameters(func) or {})
+    dtype = left.pop("dtype", None) if joins else None
+    if left:
+        raise TypeError(f"[numpy.{path}] {', '.join(left)}: not there for tensors")
+    result = function(*operands, **named)
+    if dtype is not None:
+        if not np.can_cast(result.dtype, dtype, casting):
+            raise TypeError(f"[numpy.{path}] cannot cast {result.dtype} to {dtype} ({casting})")
+        result = result.astype(dtype, copy=False)
+    return result if out is None else store(out, result, casting)
+
+
+# --- functions that need more than another name
+
+
+def _copy(a: Any, order: str = "K", subok: bool = False) -> Tensor:
+    return _C.copy(asarray(a))
+
+
+def _copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
+    source = src if isinstance(src, Tensor) else asarray(src)
+    if type(src) in NUMBERS:  # a Python number is weak
+        source = _C.full((), src, dst.dtype, source.device)
+    target = dst if isinstance(dst, Tensor) else None
+    if where is not True:
+        source = selected(where, source, dst)
+    if target is not None:
+        source = _C.to_device(source, target.device, False)
+    store(dst, source, casting)
+
+
+def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
+    if x is None and y is None:
+        return _named_like(np.nonzero)(asarray(condition))
+    if x is None or y is None:
+        raise ValueError("[numpy.where] expected both x and y, or neither")
+    return _named_like(np.where)(asarray(condition), x, y)
+
+
+def _cumulative(func: Function, ufunc: np.ufunc) -> Function:
+    def cumulative(a: Any, axis: int | None = None, dtype: Any = None, out: Any = None) -> Any:
+        x = asarray(a)
+        flat = x.reshape(-1) if axis is None else x
+        outs = () if out is None else (out,)
+        return accumulate(ufunc, [flat], outs, axis=0 if axis is None else axis, dtype=dtype)
+
+    return functools.wraps(func)(cumulative)
+
+
+_SPECIAL: dict[Function, Function] = {
+    np.copy: _copy,
+    np.copyto: _copyto,
+    np.where: _where,
+    np.cumsum: _cumulative(np.cumsum, np.add),
+    np.cumprod: _cumulative(np.cumprod, np.multiply),
+}
+
+METHODS = {
+    "__array_ufunc__": array_ufunc,
+    "__array_function__": array_function,
+    "__array_priority__": 1000.0,  # of older code that asks for it instead
+}

@@ -1,0 +1,274 @@
+"""NumPy's ufuncs on tensors: ``np.sin(t)``, ``array + t``, ``np.add.reduce(t)``.
+
+NumPy hands such calls over. What a ufunc does is found in the op table; the result stays on the
+tensor's device. What has no counterpart is a TypeError: nothing is looked at behind the program's
+back.
+"""
+
+import functools
+import inspect
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from oneflow_lite import _C
+from oneflow_lite._C import Op, Tensor
+from oneflow_lite.device import device
+from oneflow_lite.dtypes import canonical
+from oneflow_lite.ops.creation import asarray
+from oneflow_lite.ops.table import ROWS
+
+__all__: list[str] = []
+
+Function = Callable[..., Any]
+
+NUMBERS = (bool, int, float, complex)
+
+_NOT_GIVEN = inspect.signature(np.sum).parameters["initial"].default  # NumPy's own marker
+_ACCUMULATIONS: dict[np.ufunc, str] = {np.add: "cumulative_sum", np.multiply: "cumulative_prod"}
+_IDEMPOTENT = {np.maximum, np.minimum, np.fmax, np.fmin}  # any initial value serves as identity
+
+
+def namespace() -> Any:
+    """Return the package; its names are complete only after this module is imported."""
+    return sys.modules["oneflow_lite"]
+
+
+def not_there(name: str) -> TypeError:
+    """Return the error for what this package has no counterpart of."""
+    return TypeError(
+        f"[numpy.{name}] no implementation found for tensors; look at their values with .numpy() "
+        "and use NumPy on these"
+    )
+
+
+def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **keywords: Any) -> Any:
+    """Do what a ufunc, or one of its methods, does; see ``numpy.ufunc``.
+
+    ``out``, ``where``, ``dtype``, ``casting`` and ``signature`` have their meaning; elements of a
+    new result that ``where`` leaves out are 0. An array as ``out`` waits. NumPy's warnings are not
+    raised.
+    """
+    outs = keywords.pop("out", ())
+    if not all(map(_is_known, (*inputs, *outs))):
+        return NotImplemented
+    home = next((x.device for x in (*inputs, *outs) if isinstance(x, Tensor)), self.device)
+    with device(home):
+        return _METHODS.get(method, _missing_method(method))(
+            ufunc, [_operand(x) for x in inputs], outs, **keywords
+        )
+
+
+def _is_known(x: Any) -> bool:
+    """False for arrays of other libraries, whose turn it then is."""
+    override = getattr(type(x), "__array_ufunc__", None)
+    return override is None or override in (array_ufunc, np.ndarray.__array_ufunc__)
+
+
+def _operand(x: Any) -> Any:
+    return x if isinstance(x, (Tensor, np.ndarray, np.generic, *NUMBERS)) else np.asarray(x)
+
+
+def _missing_method(method: str) -> Function:
+    def fail(ufunc: np.ufunc, *operands: Any, **keywords: Any) -> Any:
+        raise not_there(f"{ufunc.__name__}.{method}")
+
+    return fail
+
+
+@functools.cache
+def _function_of(ufunc: np.ufunc) -> Function:
+    for row in ROWS.values():
+        if row.ufunc is ufunc:
+            return row.op
+    function = getattr(namespace(), ufunc.__name__, None)
+    if callable(function):
+        return function  # type: ignore[no-any-return]
+    if ufunc is np.divmod:
+        return lambda x, y: (_function_of(np.floor_divide)(x, y), _function_of(np.remainder)(x, y))
+    raise not_there(ufunc.__name__)
+
+
+def _call(
+    ufunc: np.ufunc,
+    inputs: Sequence[Any],
+    outs: Sequence[Any] = (),
+    *,
+    where: Any = True,
+    casting: Any = "same_kind",
+    order: Any = "K",
+    dtype: Any = None,
+    signature: Any = None,
+    sig: Any = None,
+    subok: bool = True,
+    **others: Any,
+) -> Any:
+    if order not in ("K", "C", "A", None) or subok is None:
+        raise TypeError(f"[numpy.{ufunc.__name__}] tensors are not made in order {order!r}")
+    if others:
+        raise TypeError(f"[numpy.{ufunc.__name__}] {', '.join(others)}: not there for tensors")
+    function = _function_of(ufunc)
+    loop = signature if sig is None else sig
+    if loop is None and dtype is not None:
+        loop = (None,) * ufunc.nin + (dtype,) * ufunc.nout
+    if loop is not None or casting != "same_kind":
+        inputs = _cast(ufunc, inputs, outs, loop, casting)
+    is_plain = isinstance(function, Op) and where is True and casting == "same_kind"
+    if is_plain and outs and isinstance(outs[0], Tensor):
+        return function(*inputs, out=outs[0])
+    result = function(*(x if isinstance(function, Op) else asarray(x) for x in inputs))
+    results = result if isinstance(result, tuple) else (result,)
+    targets = outs or (None,) * len(results)
+    stored = tuple(
+        store(target, selected(where, value, target), casting)
+        for target, value in zip(targets, results, strict=True)
+    )
+    return stored if isinstance(result, tuple) else stored[0]
+
+
+def _cast(
+    ufunc: np.ufunc, inputs: Sequence[Any], outs: Sequence[Any], loop: Any, casting: Any
+) -> list[Any]:
+    """The inputs in the dtypes of the loop that NumPy chooses; its own errors without one."""
+    if isinstance(loop, str):
+        left, _, right = loop.rpartition("->")
+        loop = (*(left or [None] * ufunc.nin), *right)
+    loop = loop or (None,) * ufunc.nargs
+    given = [
+        type(x) if type(x) in (int, float, complex) else np.result_type(x)
+        for x in map(_dtyped, inputs)
+    ]
+    targets = [None if x is None else x.dtype for x in outs] or [None] * ufunc.nout
+    resolved = ufunc.resolve_dtypes((*given, *targets), signature=loop, casting=casting)
+    return [
+        x if type(x) in NUMBERS else x.astype(wanted, copy=False)
+        for x, wanted in zip(inputs, resolved, strict=False)
+    ]
+
+
+def _dtyped(x: Any) -> Any:
+    return x.dtype if isinstance(x, (Tensor, np.ndarray, np.generic)) else x
+
+
+def selected(where: Any, value: Tensor, target: Any) -> Tensor:
+    """Value where the mask is true; elsewhere what the target has, or 0."""
+    if where is True:
+        return value
+    mask = asarray(where)
+    if mask.dtype != np.bool_:
+        raise TypeError(f"[where] expected a mask of dtype bool, got {mask.dtype}")
+    if target is None:
+        other = _C.full((), 0, value.dtype, value.device)
+    else:
+        other = asarray(target)
+        value = value.astype(other.dtype, copy=False)
+    return _C.where(_C.to_device(mask, value.device, False), value, other)
+
+
+def store(target: Any, value: Tensor, casting: Any = "same_kind") -> Any:
+    """Put a result where ``out`` says, and return that."""
+    if target is None:
+        return value
+    if not np.can_cast(value.dtype, target.dtype, casting):
+        raise TypeError(
+            f"[out] cannot cast {value.dtype} to {target.dtype} with casting rule {casting!r}"
+        )
+    if isinstance(target, Tensor):
+        if np.broadcast_shapes(value.shape, target.shape) != target.shape:
+            raise ValueError(f"[out] expected shape {value.shape}, got {target.shape}")
+        _C.assign(target, value)
+    else:
+        np.copyto(target, value.numpy(), casting=casting)
+    return target
+
+
+def reduce(
+    ufunc: np.ufunc,
+    inputs: Sequence[Any],
+    outs: Sequence[Any] = (),
+    *,
+    axis: Any = 0,
+    dtype: Any = None,
+    keepdims: bool = False,
+    initial: Any = _NOT_GIVEN,
+    where: Any = True,
+) -> Any:
+    function = _function_of(ufunc)
+    if ufunc.nin != 2 or not isinstance(function, Op):
+        raise not_there(f"{ufunc.__name__}.reduce")
+    out = outs[0] if outs else None
+    x = asarray(inputs[0])
+    if dtype is None:
+        first = None if out is None else out.dtype
+        resolved = ufunc.resolve_dtypes((first, x.dtype, None), reduction=True)
+        if len(set(resolved)) != 1:
+            raise not_there(f"{ufunc.__name__}.reduce")
+    accumulate = canonical(resolved[0] if dtype is None else dtype, f"numpy.{ufunc.__name__}")
+    axes = axis if axis is None or isinstance(axis, Sequence) else (axis,)
+    _check_order(ufunc, accumulate, x.ndim if axes is None else len(axes))
+    start: Any = initial
+    if initial is _NOT_GIVEN:
+        start = _identity(ufunc, accumulate)
+    if where is not True:
+        x = _masked(ufunc, x.astype(accumulate, copy=False), start, where)
+    return store(out, _C.reduce(function, x, axes, accumulate, start, bool(keepdims)))
+
+
+def _check_order(ufunc: np.ufunc, dtype: Any, axes: int) -> None:
+    """NumPy's rule for operations whose order matters; integer powers raise inside their loop."""
+    if ufunc is np.power and dtype.kind in "iu":
+        raise not_there("power.reduce")
+    if axes > 1 and ufunc.identity is None and ufunc not in _IDEMPOTENT:
+        raise ValueError(
+            f"[numpy.{ufunc.__name__}.reduce] the order matters: expected one axis, got {axes}"
+        )
+
+
+def _identity(ufunc: np.ufunc, dtype: Any) -> Any:
+    """What a reduction starts with; None: with the first element."""
+    return None if ufunc.identity is None else np.asarray(ufunc.identity).astype(dtype)[()]
+
+
+def _masked(ufunc: np.ufunc, x: Tensor, start: Any, where: Any) -> Tensor:
+    """X with elements that change nothing where the mask is false."""
+    neutral = start if ufunc in _IDEMPOTENT else _identity(ufunc, x.dtype)
+    if start is None:
+        raise ValueError(
+            f"[numpy.{ufunc.__name__}.reduce] there is no identity, so a mask needs `initial`"
+        )
+    if neutral is None:
+        raise not_there(f"{ufunc.__name__}.reduce")
+    return selected(where, x, _C.full((), neutral, x.dtype, x.device))
+
+
+def accumulate(
+    ufunc: np.ufunc,
+    inputs: Sequence[Any],
+    outs: Sequence[Any] = (),
+    *,
+    axis: int = 0,
+    dtype: Any = None,
+) -> Any:
+    function = getattr(namespace(), _ACCUMULATIONS.get(ufunc, ""), None)
+    if function is None:
+        raise not_there(f"{ufunc.__name__}.accumulate")
+    out = outs[0] if outs else None
+    wanted = out.dtype if dtype is None and out is not None else dtype
+    return store(out, function(asarray(inputs[0]), axis=axis, dtype=wanted))
+
+
+def _outer(
+    ufunc: np.ufunc, inputs: Sequence[Any], outs: Sequence[Any] = (), **keywords: Any
+) -> Any:
+    a, b = (x if isinstance(x, Tensor) else np.asarray(x) for x in inputs)
+    return _call(ufunc, [a.reshape(a.shape + (1,) * b.ndim), b], outs, **keywords)
+
+
+_METHODS: dict[str, Function] = {
+    "__call__": _call,
+    "reduce": reduce,
+    "accumulate": accumulate,
+    "outer": _outer,
+}
