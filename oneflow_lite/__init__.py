@@ -14,7 +14,14 @@ except ModuleNotFoundError as error:
         "run `pip install -e .` in the checkout"
     ) from error
 
-from oneflow_lite import lifecycle as lifecycle, profiler as profiler, random as random, vm as vm
+from oneflow_lite import (
+    fft as fft,
+    lifecycle as lifecycle,
+    linalg as linalg,
+    profiler as profiler,
+    random as random,
+    vm as vm,
+)
 from oneflow_lite._C import Op as Op, OutOfMemoryError as OutOfMemoryError
 from oneflow_lite.device import (
     Device as Device,

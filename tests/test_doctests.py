@@ -14,7 +14,7 @@ import oneflow_lite as flow
 def documented() -> dict[str, Any]:
     """The public objects by name: of the namespace, its modules, and the methods of its classes."""
     found: dict[str, Any] = {"oneflow_lite": flow}
-    for space in (flow, flow.random, flow.vm, flow.profiler):
+    for space in (flow, flow.fft, flow.linalg, flow.random, flow.vm, flow.profiler):
         names = getattr(space, "__all__", dir(space))
         for name in names:
             value = getattr(space, name)

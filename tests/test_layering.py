@@ -29,14 +29,14 @@ INCLUDES = {
 LAYERS = (
     {"_C"},
     {"flags", "dtypes", "device"},
-    {"ops", "random", "tensor", "vm"},
+    {"ops", "random", "tensor", "vm", "linalg", "fft"},
     {"engine", "profiler", "cuda"},
     {"graph"},
     {"distributed"},
     {"lifecycle"},
     {"", "__main__"},  # "" is the package itself
 )
-ORDER = ("ops", "random", "tensor")  # within their layer: imports point left
+ORDER = ("ops", "linalg", "fft", "random", "tensor")  # within their layer: imports point left
 
 CPP = sorted(path for path in CSRC.rglob("*") if path.suffix in (".h", ".cpp"))
 PACKAGE_FILES = sorted(PACKAGE.rglob("*.py"))

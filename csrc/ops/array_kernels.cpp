@@ -7,6 +7,7 @@ namespace {
 
 constexpr ArrayKernel kArrayKernels[] = {
     {"accumulate", accumulate_kernel, 2},
+    {"gufunc", gufunc_kernel, 1},
 };
 
 /// On a queue's thread.
