@@ -147,6 +147,9 @@ def reshape(x: Tensor, shape: Sequence[int], copy: bool | None) -> Tensor:
 
 def permute(x: Tensor, axes: Sequence[int]) -> Tensor: ...
 def broadcast_to(x: Tensor, shape: Sequence[int]) -> Tensor: ...
+def diagonal(x: Tensor, offset: int, axis1: int, axis2: int) -> Tensor:
+    """A view; the diagonal of the two axes (may be negative) becomes the last one."""
+
 def concat(tensors: Sequence[Tensor], axis: int, dtype: np.dtype[Any]) -> Tensor:
     """Along an existing axis (already normalized); the others agree."""
 

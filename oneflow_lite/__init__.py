@@ -15,8 +15,10 @@ except ModuleNotFoundError as error:
     ) from error
 
 from oneflow_lite import (
+    fft as fft,
     interchange as interchange,
     lifecycle as lifecycle,
+    linalg as linalg,
     profiler as profiler,
     random as random,
     vm as vm,

@@ -14,7 +14,8 @@ import oneflow_lite as flow
 def documented() -> dict[str, Any]:
     """The public objects by name: of the namespace, its modules, and the methods of its classes."""
     found: dict[str, Any] = {"oneflow_lite": flow}
-    for space in (flow, flow.random, flow.vm, flow.profiler, flow.interchange):
+    spaces = (flow.fft, flow.linalg, flow.random, flow.vm, flow.profiler, flow.interchange)
+    for space in (flow, *spaces):
         names = getattr(space, "__all__", dir(space))
         for name in names:
             value = getattr(space, name)

@@ -29,7 +29,10 @@ INCLUDES = {
 LAYERS = (
     {"_C"},
     {"flags", "dtypes", "device", "inspection"},
-    {"ops", "random", "interchange", "numpy_ufuncs", "numpy_protocols", "tensor", "vm"},
+    {
+        *("ops", "linalg", "fft", "random", "interchange"),
+        *("numpy_ufuncs", "numpy_protocols", "tensor", "vm"),
+    },
     {"engine", "profiler", "cuda"},
     {"graph"},
     {"distributed"},
@@ -37,7 +40,10 @@ LAYERS = (
     {"", "__main__"},  # "" is the package itself
 )
 # Within their layer: imports point left.
-ORDER = ("ops", "random", "interchange", "numpy_ufuncs", "numpy_protocols", "tensor")
+ORDER = (
+    *("ops", "linalg", "fft", "random", "interchange"),
+    *("numpy_ufuncs", "numpy_protocols", "tensor"),
+)
 
 CPP = sorted(path for path in CSRC.rglob("*") if path.suffix in (".h", ".cpp"))
 PACKAGE_FILES = sorted(PACKAGE.rglob("*.py"))

@@ -36,6 +36,7 @@ struct ArrayArgs {
   std::vector<int64_t> attr;          // kernel specific
   Loop loop;                          // for the kernels that run one
   ep::HelperPool* helpers = nullptr;  // for large work; nullptr: none
+  const char* name = "";              // of the operation, in errors
 
   const ArrayView& input(int i) const { return operands[i]; }
   const ArrayView& output(int i) const { return operands[inputs + i]; }
@@ -106,5 +107,14 @@ void run_numbers_kernel(const ArrayArgs& args);
 /// out (contiguous) = how often each number occurs in in[0] (int64, in range), or the sum of its
 /// weights in[1] (float64).
 void bincount_kernel(const ArrayArgs& args);
+/// A generalized ufunc: `loop` on the operands from attr[0] on, whose dtypes are the loop's.
+/// attr[1]: what it means when the loop sets the invalid flag (0: nothing, 1: singular, 2: not
+/// positive definite, 3: eigenvalues, 4: singular values, 5: qr, 6: least squares). attr[2]: input
+/// 0 (f64 or c128) must be finite. attr[3]: how many core dimensions there are; then, for each
+/// operand of the loop, how many of its last dimensions are core ones, and their numbers in the
+/// order of the ufunc's signature. The other dimensions are broadcast to those of the last operand.
+/// An array that the loop changes in place (qr_r_raw) is input and output, and attr[0] passes over
+/// the input.
+void gufunc_kernel(const ArrayArgs& args);
 
 }  // namespace ofl::ops

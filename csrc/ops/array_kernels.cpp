@@ -16,6 +16,7 @@ constexpr ArrayKernel kArrayKernels[] = {
     {"run_starts", run_starts_kernel, 4},
     {"search_sorted", search_sorted_kernel, 40},
     {"sort", sort_kernel, 10},
+    {"gufunc", gufunc_kernel, 1},
 };
 
 /// On a queue's thread.

@@ -29,7 +29,8 @@ ops::Loop find_loop(PyObject* object, const std::string& signature) {
       candidate += descr->type;
       Py_DECREF(descr);
     }
-    if (candidate == signature) return {ufunc->functions[row], ufunc->data[row]};
+    if (candidate != signature) continue;
+    return {ufunc->functions[row], ufunc->data ? ufunc->data[row] : nullptr};
   }
   fail(ErrorKind::type, "[", ufunc->name, "] has no loop ", signature);
 }

@@ -94,6 +94,18 @@ py::object permuted(const py::object& x, const py::object& axes) {
   return wrapped(permute_view(tensor, order));
 }
 
+py::object diagonal_of(const py::object& x, int64_t offset, int64_t axis1, int64_t axis2) {
+  const Tensor& tensor = tensor_arg(x, "diagonal");
+  if (tensor.ndim() < 2) {
+    fail(ErrorKind::value, "[diagonal] expected at least two dimensions, got shape ",
+         shape_str(tensor.shape));
+  }
+  const int first = normalize_axis(axis1, tensor.ndim(), "diagonal");
+  const int second = normalize_axis(axis2, tensor.ndim(), "diagonal");
+  if (first == second) fail(ErrorKind::value, "[diagonal] axis ", axis2, " is named twice");
+  return wrapped(diagonal_view(tensor, offset, first, second));
+}
+
 py::object concatenated(const std::vector<py::object>& parts, int axis, const py::object& dtype) {
   const DType target = parse_dtype(dtype.ptr(), "concat");
   if (parts.empty()) fail(ErrorKind::value, "[concat] expected at least one tensor");
@@ -222,6 +234,7 @@ void bind_tensor_functions(py::module_& m) {
     return wrapped(broadcast_view(tensor_arg(x, "broadcast_to"),
                                   parse_new_shape(shape, "broadcast_to"), "broadcast_to"));
   });
+  m.def("diagonal", &diagonal_of);
   m.def("concat", &concatenated);
   m.def("where", &where_of);
   m.def("matmul", &matmul_of);

@@ -57,6 +57,7 @@ void submit_array_kernel(const Issuer& issuer, ArrayRequest&& request) {
   call.args.inputs = static_cast<int>(request.inputs.size());
   call.args.attr = std::move(request.attr);
   call.args.loop = request.loop;
+  call.args.name = request.name;
   size_t bytes = 0;
   for (const Tensor& x : request.inputs) {
     require_same_device(request.name, first.device(), x.device());

@@ -1,5 +1,7 @@
 #include "tensor/tensor.h"
 
+#include <algorithm>
+
 namespace ofl {
 
 Tensor make_tensor(vm::DeviceState& state, DType dtype, const Dims& shape, vm::SiteId site) {
@@ -37,6 +39,26 @@ Tensor broadcast_view(const Tensor& x, const Dims& shape, const char* op) {
   Tensor view = x;
   view.strides = broadcast_strides(x.shape, x.strides, shape, op);
   view.shape = shape;
+  return view;
+}
+
+Tensor diagonal_view(const Tensor& x, int64_t offset, int axis1, int axis2) {
+  Tensor view = x;
+  view.shape.clear();
+  view.strides.clear();
+  for (int d = 0; d < x.ndim(); ++d) {
+    if (d == axis1 || d == axis2) continue;
+    view.shape.push_back(x.shape[d]);
+    view.strides.push_back(x.strides[d]);
+  }
+  offset = std::clamp(offset, -x.shape[axis1], x.shape[axis2]);
+  const int64_t rows = x.shape[axis1] - (offset < 0 ? -offset : 0);
+  const int64_t columns = x.shape[axis2] - (offset > 0 ? offset : 0);
+  const int64_t size = std::max<int64_t>(0, std::min(rows, columns));
+  // No elements have no place: a far offset must not leave the storage.
+  if (size > 0) view.offset += offset < 0 ? -offset * x.strides[axis1] : offset * x.strides[axis2];
+  view.shape.push_back(size);
+  view.strides.push_back(x.strides[axis1] + x.strides[axis2]);
   return view;
 }
 

@@ -37,6 +37,8 @@ Tensor make_tensor(vm::DeviceState& state, DType dtype, const Dims& shape, vm::S
 std::optional<Tensor> reshape_view(const Tensor& x, const Dims& shape);
 Tensor permute_view(const Tensor& x, const SmallVector<int, 4>& axes);
 Tensor broadcast_view(const Tensor& x, const Dims& shape, const char* op);
+/// The diagonal of two different axes (normalized), `offset` above the main one, as the last axis.
+Tensor diagonal_view(const Tensor& x, int64_t offset, int axis1, int axis2);
 /// Real (part 0) or imaginary (part 1) components of a complex tensor.
 Tensor component_view(const Tensor& x, int part);
 

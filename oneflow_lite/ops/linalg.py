@@ -1,15 +1,24 @@
-"""Linear algebra."""
+"""Products of arrays, and diagonals. Decompositions and the like are in ``flow.linalg``."""
 
+import operator
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
-from oneflow_lite.ops.creation import asarray
+from oneflow_lite.dtypes import result_type
+from oneflow_lite.ops.gufunc import call_gufunc, tensors
+from oneflow_lite.ops.manipulation import moveaxis, stack
+from oneflow_lite.ops.reduction import sum as sum_of
 from oneflow_lite.ops.table import exported
 
 _C.register_op("matmul", np.matmul, "matmul", 1, "Matrix product.", "matmul")
+
+_FAR = 2**62  # beyond every diagonal
+
+Axes = int | Sequence[int]
 
 
 def matmul(x1: Any, x2: Any, /) -> Tensor:
@@ -31,7 +40,273 @@ def matmul(x1: Any, x2: Any, /) -> Tensor:
     >>> flow.matmul(flow.tensor([[1.0, 2.0]]), flow.tensor([3.0, 4.0])).numpy()
     array([11.])
     """
-    return _C.matmul(asarray(x1), asarray(x2))
+    return _C.matmul(*tensors(x1, x2))
+
+
+def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
+    """Return the dot products of the vectors along an axis; x1 is conjugated.
+
+    Parameters
+    ----------
+    x1, x2 : Tensor or array
+        Operands, broadcast against each other but for the axis.
+    axis : int
+        Of both operands.
+
+    Examples
+    --------
+    >>> flow.vecdot(flow.tensor([[1, 2], [3, 4]]), flow.tensor([1, 10])).numpy()
+    array([21, 43])
+    """
+    a, b = (_last(x, axis, "vecdot") for x in tensors(x1, x2))
+    return _dot_loop("vecdot", np.vecdot, a, b)
+
+
+def matvec(x1: Any, x2: Any, /) -> Tensor:
+    """Return the products of matrices with vectors; leading dimensions are broadcast.
+
+    Examples
+    --------
+    >>> flow.matvec(flow.tensor([[1, 2], [3, 4]]), flow.tensor([1, 10])).numpy()
+    array([21, 43])
+    """
+    return _dot_loop("matvec", np.matvec, *tensors(x1, x2))
+
+
+def vecmat(x1: Any, x2: Any, /) -> Tensor:
+    """Return the products of vectors, conjugated, with matrices; leading dimensions are broadcast.
+
+    Examples
+    --------
+    >>> flow.vecmat(flow.tensor([1, 10]), flow.tensor([[1, 2], [3, 4]])).numpy()
+    array([31, 42])
+    """
+    return _dot_loop("vecmat", np.vecmat, *tensors(x1, x2))
+
+
+def tensordot(x1: Any, x2: Any, /, *, axes: int | tuple[Axes, Axes] = 2) -> Tensor:
+    """Return the sums of products over pairs of axes.
+
+    Parameters
+    ----------
+    x1, x2 : Tensor or array
+        Operands.
+    axes : int or pair of axes
+        A number n: the last n axes of x1 with the first n of x2; or the axes of x1 and those of
+        x2, in pairs.
+
+    Returns
+    -------
+    Tensor
+        Of the other axes of x1, then those of x2.
+
+    Examples
+    --------
+    >>> flow.tensordot(flow.ones((2, 3)), flow.ones((3, 4)), axes=1).numpy()
+    array([[3., 3., 3., 3.],
+           [3., 3., 3., 3.]])
+    """
+    a, b = tensors(x1, x2)
+    left, right = _paired_axes(a, b, axes)
+    kept_a = [d for d in range(a.ndim) if d not in left]
+    kept_b = [d for d in range(b.ndim) if d not in right]
+    shape = [a.shape[d] for d in kept_a] + [b.shape[d] for d in kept_b]
+    rows = int(np.prod([a.shape[d] for d in kept_a], dtype=object))
+    inner = int(np.prod([a.shape[d] for d in left], dtype=object))
+    columns = int(np.prod([b.shape[d] for d in kept_b], dtype=object))
+    first = _C.reshape(_C.permute(a, [*kept_a, *left]), (rows, inner), None)
+    second = _C.reshape(_C.permute(b, [*right, *kept_b]), (inner, columns), None)
+    return _C.reshape(_C.matmul(first, second), shape, None)
+
+
+def dot(a: Any, b: Any, /) -> Tensor:
+    """Return the sums of products over the last axis of a and the last but one of b.
+
+    That is the inner product of vectors (nothing is conjugated), the product of matrices, and
+    ``a * b`` where either has no dimensions.
+
+    Examples
+    --------
+    >>> flow.dot(flow.tensor([1, 2]), flow.tensor([3, 4])).item()
+    11
+    """
+    x, y = tensors(a, b)
+    if x.ndim == 0 or y.ndim == 0:
+        return x * y
+    if x.ndim <= 2 and y.ndim <= 2:
+        return _C.matmul(x, y)
+    return tensordot(x, y, axes=(-1, -2 if y.ndim > 1 else -1))
+
+
+def inner(a: Any, b: Any, /) -> Tensor:
+    """Return the sums of products over the last axes; ``a * b`` where either has no dimensions.
+
+    Examples
+    --------
+    >>> flow.inner(flow.tensor([[1, 2], [3, 4]]), flow.tensor([1, 10])).numpy()
+    array([21, 43])
+    """
+    x, y = tensors(a, b)
+    return x * y if x.ndim == 0 or y.ndim == 0 else tensordot(x, y, axes=(-1, -1))
+
+
+def vdot(a: Any, b: Any, /) -> Tensor:
+    """Return the dot product of the flattened operands; a is conjugated.
+
+    Examples
+    --------
+    >>> flow.vdot(flow.tensor([1 + 2j]), flow.tensor([3 + 0j])).item()
+    (3-6j)
+    """
+    x, y = (_C.reshape(x, (-1,), None) for x in tensors(a, b))
+    return _dot_loop("vdot", np.vecdot, x, y)
+
+
+def outer(a: Any, b: Any, /) -> Tensor:
+    """Return the products of all pairs of elements of the flattened operands.
+
+    Examples
+    --------
+    >>> flow.outer(flow.tensor([1, 2]), flow.tensor([1, 10])).numpy()
+    array([[ 1, 10],
+           [ 2, 20]])
+    """
+    x, y = tensors(a, b)
+    return _C.reshape(x, (-1, 1), None) * _C.reshape(y, (1, -1), None)
+
+
+def kron(a: Any, b: Any, /) -> Tensor:
+    """Return the Kronecker product: each element of a times all of b.
+
+    Examples
+    --------
+    >>> flow.kron(flow.tensor([1, 10]), flow.tensor([1, 2])).numpy()
+    array([ 1,  2, 10, 20])
+    """
+    x, y = tensors(a, b)
+    ndim = max(x.ndim, y.ndim)
+    outside = (1,) * (ndim - x.ndim) + x.shape
+    inside = (1,) * (ndim - y.ndim) + y.shape
+    first = _C.reshape(x, [n for size in outside for n in (size, 1)], None)
+    second = _C.reshape(y, [n for size in inside for n in (1, size)], None)
+    shape = [n * m for n, m in zip(outside, inside, strict=True)]
+    return _C.reshape(first * second, shape, None)
+
+
+def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
+    """Return the cross products of vectors of three elements.
+
+    Parameters
+    ----------
+    x1, x2 : Tensor or array
+        Operands, broadcast against each other.
+    axis : int
+        Of both operands; of size 3.
+
+    Raises
+    ------
+    ValueError
+        For vectors of another size.
+
+    Examples
+    --------
+    >>> flow.cross(flow.tensor([1, 0, 0]), flow.tensor([0, 1, 0])).numpy()
+    array([0, 0, 1])
+    """
+    a, b = (_last(x, axis, "cross") for x in tensors(x1, x2))
+    if a.shape[-1] != 3 or b.shape[-1] != 3:
+        raise ValueError(
+            f"[cross] expected vectors of 3 elements, got {a.shape[-1]} and {b.shape[-1]}"
+        )
+    a0, a1, a2 = (a[..., i] for i in range(3))
+    b0, b1, b2 = (b[..., i] for i in range(3))
+    parts = [a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0]
+    # The axis counts in the broadcast shape, whose last dimensions are the operands'.
+    ndim = parts[0].ndim + 1
+    position = axis if axis < 0 else axis + ndim - max(a.ndim, b.ndim)
+    return stack(parts, axis=position)
+
+
+def diagonal(x: Any, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
+    """Return a view of a diagonal of two axes, which becomes the last axis.
+
+    Parameters
+    ----------
+    x : Tensor or array
+        Of at least two dimensions.
+    offset : int
+        How far above the main diagonal (below, where it is negative).
+    axis1, axis2 : int
+        The axes of rows and columns.
+
+    Examples
+    --------
+    >>> flow.diagonal(flow.tensor([[1, 2], [3, 4]])).numpy()
+    array([1, 4])
+    """
+    (given,) = tensors(x)
+    place = max(-_FAR, min(operator.index(offset), _FAR))
+    return _C.diagonal(given, place, axis1, axis2)
+
+
+def trace(x: Any, /, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Tensor:
+    """Return the sum along a diagonal of two axes; parameters as for ``diagonal`` and ``sum``.
+
+    Examples
+    --------
+    >>> flow.trace(flow.tensor([[1, 2], [3, 4]])).item()
+    5
+    """
+    return sum_of(diagonal(x, offset, axis1, axis2), axis=-1, dtype=dtype)
+
+
+def _last(x: Tensor, axis: int, op: str) -> Tensor:
+    """X with the axis moved to the end."""
+    if x.ndim == 0:
+        raise ValueError(f"[{op}] expected at least one dimension, got shape ()")
+    return x if axis == -1 else moveaxis(x, axis, -1)
+
+
+def _dot_loop(name: str, ufunc: np.ufunc, a: Tensor, b: Tensor) -> Tensor:
+    code = result_type(a, b).char
+    work = max(a.size, b.size, 1) / max(_rows(a) * _rows(b), 1)
+    return call_gufunc(name, ufunc, f"{code}{code}->{code}", [a, b], work=work)[0]
+
+
+def _rows(x: Tensor) -> int:
+    return int(np.prod(x.shape[:-1], dtype=object))
+
+
+def _paired_axes(
+    a: Tensor, b: Tensor, axes: int | tuple[Axes, Axes]
+) -> tuple[list[int], list[int]]:
+    """Return the axes to contract, numbered from 0."""
+    if isinstance(axes, (int, np.integer)):
+        if not 0 <= axes <= min(a.ndim, b.ndim):
+            raise ValueError(
+                f"[tensordot] expected 0 to {min(a.ndim, b.ndim)} axes, got {axes} "
+                f"(shapes {a.shape} and {b.shape})"
+            )
+        return list(range(a.ndim - axes, a.ndim)), list(range(axes))
+    first, second = axes
+    left = _numbered(first, a.ndim)
+    right = _numbered(second, b.ndim)
+    if [a.shape[d] for d in left] != [b.shape[d] for d in right]:
+        raise ValueError(
+            f"[tensordot] the axes {first} of shape {a.shape} and {second} of {b.shape} differ"
+        )
+    return left, right
+
+
+def _numbered(axes: Axes, ndim: int) -> list[int]:
+    given = [operator.index(axis) for axis in (axes if isinstance(axes, Sequence) else (axes,))]
+    for axis in given:
+        if not -ndim <= axis < ndim:
+            raise IndexError(f"[tensordot] axis {axis} is out of bounds for {ndim} dimensions")
+    normal = [axis % ndim for axis in given]
+    if len(set(normal)) != len(normal):
+        raise ValueError(f"[tensordot] an axis is given twice: {given}")
+    return normal
 
 
 if not TYPE_CHECKING:

@@ -1,0 +1,160 @@
+// NumPy's generalized ufuncs: one typed loop for each small matrix of a batch.
+#include <cfenv>
+#include <cmath>
+
+#include "ops/array_kernel.h"
+#include "ops/lanes.h"
+
+namespace ofl::ops {
+
+namespace {
+
+/// What a failed LAPACK call says, by attr[1].
+constexpr const char* kFailures[] = {
+    nullptr,
+    "singular matrix",
+    "the matrix is not positive definite",
+    "the eigenvalues did not converge",
+    "the singular values did not converge",
+    "the factorization got a wrong argument",
+    "the least squares did not converge",
+};
+
+/// The floating-point flags of the running thread, put back at the end. Loops report a failed
+/// LAPACK call by the invalid flag and do not change it otherwise.
+class InvalidFlag {
+ public:
+  InvalidFlag() {
+    std::fegetexceptflag(&saved_, FE_ALL_EXCEPT);
+    std::feclearexcept(FE_INVALID);
+  }
+  ~InvalidFlag() { std::fesetexceptflag(&saved_, FE_ALL_EXCEPT); }
+  InvalidFlag(const InvalidFlag&) = delete;
+  InvalidFlag& operator=(const InvalidFlag&) = delete;
+
+  bool raised() const { return std::fetestexcept(FE_INVALID) != 0; }
+
+ private:
+  std::fexcept_t saved_;
+};
+
+struct BatchRow {
+  int64_t dim;
+  std::vector<intptr_t> strides;  // of each operand of the loop
+};
+
+/// A call as NumPy's loops want it: dims and steps of the core dimensions, batch dimensions apart.
+struct GufuncCall {
+  std::vector<const ArrayView*> operands;
+  std::vector<int> core;        // dimensions of each operand that the loop sees
+  std::vector<intptr_t> dims;   // of the innermost batch row, then the core ones by their number
+  std::vector<intptr_t> steps;  // core strides, operand after operand
+  std::vector<BatchRow> rows;   // outermost first, merged where all operands step together
+};
+
+GufuncCall parse_call(const ArrayArgs& args) {
+  GufuncCall call;
+  call.dims.resize(1 + args.attr[3]);
+  size_t next = 4;
+  for (size_t k = args.attr[0]; k < args.operands.size(); ++k) {
+    const ArrayView& x = args.operands[k];
+    const auto core = static_cast<int>(args.attr[next++]);
+    call.operands.push_back(&x);
+    call.core.push_back(core);
+    for (int d = x.shape.size() - core; d < x.shape.size(); ++d) {
+      call.dims[1 + args.attr[next++]] = x.shape[d];
+      call.steps.push_back(x.strides[d]);
+    }
+  }
+  return call;
+}
+
+/// Step of an operand along batch dimension d of `batch`; operands are aligned at the right.
+intptr_t batch_step(const ArrayView& x, int core, int d, int batch) {
+  const int position = d - (batch - (x.shape.size() - core));
+  return position >= 0 && x.shape[position] != 1 ? x.strides[position] : 0;
+}
+
+bool steps_together(const BatchRow& outer, const BatchRow& inner) {
+  for (size_t k = 0; k < inner.strides.size(); ++k) {
+    if (outer.strides[k] != inner.strides[k] * inner.dim) return false;
+  }
+  return true;
+}
+
+/// The last operand is an output and has the whole batch.
+void plan_batch(GufuncCall* call) {
+  const ArrayView& whole = *call->operands.back();
+  const int batch = whole.shape.size() - call->core.back();
+  for (int d = 0; d < batch; ++d) {
+    if (whole.shape[d] == 1) continue;
+    BatchRow row{whole.shape[d], {}};
+    for (size_t k = 0; k < call->operands.size(); ++k) {
+      row.strides.push_back(batch_step(*call->operands[k], call->core[k], d, batch));
+    }
+    if (!call->rows.empty() && steps_together(call->rows.back(), row)) {
+      row.dim *= call->rows.back().dim;
+      call->rows.pop_back();
+    }
+    call->rows.push_back(std::move(row));
+  }
+  if (call->rows.empty()) call->rows.push_back({1, std::vector<intptr_t>(call->core.size(), 0)});
+}
+
+void run_call(GufuncCall& call, const Loop& loop) {
+  const size_t operands = call.operands.size();
+  const BatchRow& inner = call.rows.back();
+  const size_t outer = call.rows.size() - 1;
+  call.dims[0] = inner.dim;
+  call.steps.insert(call.steps.begin(), inner.strides.begin(), inner.strides.end());
+  std::vector<char*> pointers(operands), given(operands);
+  for (size_t k = 0; k < operands; ++k) pointers[k] = call.operands[k]->data;
+  for (const BatchRow& row : call.rows) {
+    if (row.dim == 0) return;
+  }
+  std::vector<int64_t> index(outer, 0);
+  for (;;) {
+    given = pointers;  // loops may step them
+    loop.function(given.data(), call.dims.data(), call.steps.data(), loop.data);
+    size_t d = outer;
+    for (; d > 0; --d) {
+      const BatchRow& row = call.rows[d - 1];
+      const bool more = ++index[d - 1] < row.dim;
+      const int64_t moved = more ? 1 : 1 - row.dim;
+      for (size_t k = 0; k < operands; ++k) pointers[k] += moved * row.strides[k];
+      if (more) break;
+      index[d - 1] = 0;
+    }
+    if (d == 0) return;
+  }
+}
+
+/// LAPACK may not come back from infinities and NaNs. Of doubles, or pairs of them.
+void require_finite(const char* name, const ArrayView& x) {
+  const int last = x.shape.size() - 1;
+  const int parts = static_cast<int>(size_of(x.dtype) / sizeof(double));
+  for_each_lane({&x}, last, [&](char* const* lane) {
+    for (int64_t i = 0; i < x.shape[last]; ++i) {
+      const auto* value = reinterpret_cast<const double*>(lane[0] + i * x.strides[last]);
+      for (int part = 0; part < parts; ++part) {
+        if (std::isfinite(value[part])) continue;
+        fail(ErrorKind::linear_algebra, "[", name, "] expected finite numbers, got ", value[part]);
+      }
+    }
+  });
+}
+
+}  // namespace
+
+void gufunc_kernel(const ArrayArgs& args) {
+  GufuncCall call = parse_call(args);
+  plan_batch(&call);
+  if (args.attr[2]) require_finite(args.name, args.input(0));
+  const char* failure = kFailures[args.attr[1]];
+  if (!failure) return run_call(call, args.loop);
+  InvalidFlag invalid;
+  run_call(call, args.loop);
+  if (invalid.raised()) fail(ErrorKind::linear_algebra, "[", args.name, "] ", failure);
+}
+
+}  // namespace ofl::ops

@@ -1,0 +1,434 @@
+"""Discrete Fourier transforms: the extension ``fft`` of the array API standard, with NumPy's bits.
+
+All transforms take ``norm``: which direction is divided by the number of points, ``"forward"`` or
+``"backward"`` (the default), or both by its root, ``"ortho"``.
+
+>>> flow.fft.fft(flow.tensor([1.0, 0.0, 0.0, 0.0])).numpy()
+array([1.+0.j, 1.+0.j, 1.+0.j, 1.+0.j])
+"""
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.fft import _pocketfft_umath as loops  # type: ignore[attr-defined]
+
+from oneflow_lite import _C
+from oneflow_lite._C import Tensor
+from oneflow_lite.device import DeviceLike
+from oneflow_lite.dtypes import canonical
+from oneflow_lite.ops import elementwise
+from oneflow_lite.ops.creation import tensor
+from oneflow_lite.ops.gufunc import call_gufunc, tensors
+from oneflow_lite.ops.table import exported
+
+Sizes = Sequence[int] | None
+Axes = Sequence[int] | None
+Transform = Callable[..., Tensor]
+
+_OPPOSITE = {None: "forward", "backward": "forward", "forward": "backward", "ortho": "ortho"}
+_PLANE = (-2, -1)
+
+
+def fft(x: Any, /, n: int | None = None, axis: int = -1, norm: str | None = None) -> Tensor:
+    """Return the Fourier transform along an axis.
+
+    Parameters
+    ----------
+    x : Tensor or array
+        Operand.
+    n : int, optional
+        How many points: the axis is cropped, or padded with zeros.
+    axis : int
+        The axis.
+    norm : str, optional
+        ``"backward"``, ``"ortho"`` or ``"forward"``.
+
+    Returns
+    -------
+    Tensor
+        complex64 for float32, float16 and complex64, complex128 otherwise.
+
+    Examples
+    --------
+    >>> flow.fft.fft(flow.tensor([1.0, 2.0])).numpy()
+    array([ 3.+0.j, -1.+0.j])
+    """
+    return _complex("fft", loops.fft, x, n, axis, norm)
+
+
+def ifft(x: Any, /, n: int | None = None, axis: int = -1, norm: str | None = None) -> Tensor:
+    """Return the inverse of ``fft``; parameters as there.
+
+    Examples
+    --------
+    >>> flow.fft.ifft(flow.tensor([3.0, -1.0])).numpy()
+    array([1.+0.j, 2.+0.j])
+    """
+    return _complex("ifft", loops.ifft, x, n, axis, _opposite("ifft", norm))
+
+
+def rfft(x: Any, /, n: int | None = None, axis: int = -1, norm: str | None = None) -> Tensor:
+    """Return the first half (``n // 2 + 1`` points) of the transform of real numbers.
+
+    Raises
+    ------
+    TypeError
+        For complex numbers.
+
+    Examples
+    --------
+    >>> flow.fft.rfft(flow.tensor([1.0, 2.0, 3.0])).shape
+    (2,)
+    """
+    return _from_real("rfft", x, n, axis, norm)
+
+
+def irfft(x: Any, /, n: int | None = None, axis: int = -1, norm: str | None = None) -> Tensor:
+    """Return the inverse of ``rfft``: n real points, by default ``2 * (size - 1)``.
+
+    Examples
+    --------
+    >>> flow.fft.irfft(flow.tensor([3.0, -1.0])).numpy()
+    array([1., 2.])
+    """
+    return _to_real("irfft", x, n, axis, _opposite("irfft", norm))
+
+
+def hfft(x: Any, /, n: int | None = None, axis: int = -1, norm: str | None = None) -> Tensor:
+    """Return the transform, n real points, of a signal with Hermitian symmetry (its first half).
+
+    Examples
+    --------
+    >>> flow.fft.hfft(flow.tensor([1.0, 2.0, 1.0])).numpy()
+    array([ 6.,  0., -2.,  0.])
+    """
+    return _to_real("hfft", elementwise.conj(*tensors(x)), n, axis, norm)
+
+
+def ihfft(x: Any, /, n: int | None = None, axis: int = -1, norm: str | None = None) -> Tensor:
+    """Return the inverse of ``hfft``: the first half, ``n // 2 + 1`` points.
+
+    Examples
+    --------
+    >>> flow.fft.ihfft(flow.tensor([1.0, 2.0, 3.0])).shape
+    (2,)
+    """
+    return elementwise.conj(_from_real("ihfft", x, n, axis, _opposite("ihfft", norm)))
+
+
+def fftn(x: Any, /, s: Sizes = None, axes: Axes = None, norm: str | None = None) -> Tensor:
+    """Return the Fourier transform along several axes.
+
+    Parameters
+    ----------
+    x : Tensor or array
+        Operand.
+    s : sequence of int, optional
+        How many points along each axis (-1: as many as there are).
+    axes : sequence of int, optional
+        The axes; None: the last ``len(s)``, or all.
+    norm : str, optional
+        As for ``fft``.
+
+    Examples
+    --------
+    >>> flow.fft.fftn(flow.ones((2, 2))).numpy()
+    array([[4.+0.j, 0.+0.j],
+           [0.+0.j, 0.+0.j]])
+    """
+    return _repeated("fftn", fft, x, s, axes, norm)
+
+
+def ifftn(x: Any, /, s: Sizes = None, axes: Axes = None, norm: str | None = None) -> Tensor:
+    """Return the inverse of ``fftn``; parameters as there.
+
+    Examples
+    --------
+    >>> flow.fft.ifftn(flow.ones((2, 2)))[0, 0].item()
+    (1+0j)
+    """
+    return _repeated("ifftn", ifft, x, s, axes, norm)
+
+
+def rfftn(x: Any, /, s: Sizes = None, axes: Axes = None, norm: str | None = None) -> Tensor:
+    """Return ``rfft`` along the last of the axes, then ``fft`` along the others.
+
+    Examples
+    --------
+    >>> flow.fft.rfftn(flow.ones((4, 4))).shape
+    (4, 3)
+    """
+    (given,) = tensors(x)
+    sizes, along = _plan("rfftn", given, s, axes)
+    result = rfft(given, sizes[-1], along[-1], norm)
+    for size, axis in zip(sizes[-2::-1], along[-2::-1], strict=True):
+        result = fft(result, size, axis, norm)
+    return result
+
+
+def irfftn(x: Any, /, s: Sizes = None, axes: Axes = None, norm: str | None = None) -> Tensor:
+    """Return the inverse of ``rfftn``: real numbers, ``2 * (size - 1)`` along the last axis.
+
+    Examples
+    --------
+    >>> flow.fft.irfftn(flow.ones((4, 3))).shape
+    (4, 4)
+    """
+    (given,) = tensors(x)
+    sizes, along = _plan("irfftn", given, s, axes)
+    if s is None:
+        sizes[-1] = 2 * (given.shape[along[-1]] - 1)
+    result = given
+    for size, axis in zip(sizes[:-1], along[:-1], strict=True):
+        result = ifft(result, size, axis, norm)
+    return irfft(result, sizes[-1], along[-1], norm)
+
+
+def fft2(x: Any, /, s: Sizes = None, axes: Axes = _PLANE, norm: str | None = None) -> Tensor:
+    """Return ``fftn`` along the last two axes.
+
+    Examples
+    --------
+    >>> flow.fft.fft2(flow.ones((2, 2)))[0, 0].item()
+    (4+0j)
+    """
+    return fftn(x, s, axes, norm)
+
+
+def ifft2(x: Any, /, s: Sizes = None, axes: Axes = _PLANE, norm: str | None = None) -> Tensor:
+    """Return ``ifftn`` along the last two axes.
+
+    Examples
+    --------
+    >>> flow.fft.ifft2(flow.ones((2, 2)))[0, 0].item()
+    (1+0j)
+    """
+    return ifftn(x, s, axes, norm)
+
+
+def rfft2(x: Any, /, s: Sizes = None, axes: Axes = _PLANE, norm: str | None = None) -> Tensor:
+    """Return ``rfftn`` along the last two axes.
+
+    Examples
+    --------
+    >>> flow.fft.rfft2(flow.ones((4, 4))).shape
+    (4, 3)
+    """
+    return rfftn(x, s, axes, norm)
+
+
+def irfft2(x: Any, /, s: Sizes = None, axes: Axes = _PLANE, norm: str | None = None) -> Tensor:
+    """Return ``irfftn`` along the last two axes.
+
+    Examples
+    --------
+    >>> flow.fft.irfft2(flow.ones((4, 3))).shape
+    (4, 4)
+    """
+    return irfftn(x, s, axes, norm)
+
+
+def fftfreq(n: int, /, d: float = 1.0, *, dtype: Any = None, device: DeviceLike = None) -> Tensor:
+    """Return the frequencies of the points of ``fft``, in cycles per unit of d.
+
+    Parameters
+    ----------
+    n : int
+        How many points.
+    d : float
+        The distance between two samples.
+    dtype : dtype, optional
+        A real floating dtype; float64 by default.
+    device : Device or str, optional
+        Where the result goes.
+
+    Examples
+    --------
+    >>> flow.fft.fftfreq(4).numpy()
+    array([ 0.  ,  0.25, -0.5 , -0.25])
+    """
+    return _frequencies("fftfreq", np.fft.fftfreq, n, d, dtype, device)
+
+
+def rfftfreq(n: int, /, d: float = 1.0, *, dtype: Any = None, device: DeviceLike = None) -> Tensor:
+    """Return the frequencies of the points of ``rfft``; parameters as for ``fftfreq``.
+
+    Examples
+    --------
+    >>> flow.fft.rfftfreq(4).numpy()
+    array([0.  , 0.25, 0.5 ])
+    """
+    return _frequencies("rfftfreq", np.fft.rfftfreq, n, d, dtype, device)
+
+
+def fftshift(x: Any, /, axes: int | Axes = None) -> Tensor:
+    """Return x with the frequency 0 in the middle of the axes (None: of all).
+
+    Examples
+    --------
+    >>> flow.fft.fftshift(flow.arange(5)).numpy()
+    array([3, 4, 0, 1, 2])
+    """
+    (given,) = tensors(x)
+    return _shifted("fftshift", given, axes, lambda size: size - size // 2)
+
+
+def ifftshift(x: Any, /, axes: int | Axes = None) -> Tensor:
+    """Return the inverse of ``fftshift``.
+
+    Examples
+    --------
+    >>> flow.fft.ifftshift(flow.tensor([3, 4, 0, 1, 2])).numpy()
+    array([0, 1, 2, 3, 4])
+    """
+    (given,) = tensors(x)
+    return _shifted("ifftshift", given, axes, lambda size: size // 2)
+
+
+# --- one axis; `norm` is that of the direction computed: "forward" divides by the number of points
+
+
+def _complex(
+    op: str, ufunc: np.ufunc, x: Any, n: int | None, axis: int, norm: str | None
+) -> Tensor:
+    (given,) = tensors(x)
+    size = _points(op, given, n, axis)
+    return _transform(op, ufunc, given, size, size, axis, norm, np.result_type(given.dtype, 1j))
+
+
+def _from_real(op: str, x: Any, n: int | None, axis: int, norm: str | None) -> Tensor:
+    (given,) = tensors(x)
+    if given.dtype.kind == "c":
+        raise TypeError(f"[{op}] expected real numbers, got {given.dtype}")
+    size = _points(op, given, n, axis)
+    ufunc = loops.rfft_n_odd if size % 2 else loops.rfft_n_even
+    dtype = np.result_type(given.dtype, 1j)
+    return _transform(op, ufunc, given, size, size // 2 + 1, axis, norm, dtype)
+
+
+def _to_real(op: str, x: Any, n: int | None, axis: int, norm: str | None) -> Tensor:
+    (given,) = tensors(x)
+    size = _points(op, given, n, axis, lambda half: 2 * (half - 1))
+    return _transform(op, loops.irfft, given, size, size, axis, norm, _real(given.dtype))
+
+
+def _transform(
+    op: str,
+    ufunc: np.ufunc,
+    x: Tensor,
+    points: int,
+    size: int,
+    axis: int,
+    norm: str | None,
+    dtype: np.dtype[Any],
+) -> Tensor:
+    """``size`` results of a transform of ``points``, by the loop that NumPy takes."""
+    factor = _factor(op, norm, points, _real(x.dtype))
+    weak = int if type(factor) is int else factor.dtype
+    types = [one.char for one in ufunc.resolve_dtypes((x.dtype, weak, dtype))]
+    last = axis % x.ndim
+    shape = (*x.shape[:last], size, *x.shape[last + 1 :])
+    result = _C.empty(shape, np.dtype(types[2]), x.device)
+    order = [d for d in range(x.ndim) if d != last] + [last]
+    call_gufunc(
+        op,
+        ufunc,
+        f"{types[0]}{types[1]}->{types[2]}",
+        [_C.permute(x, order), _C.full((), factor, np.dtype(types[1]), x.device)],
+        outputs=[_C.permute(result, order)],
+        work=5.0 * points * (1 + math.log2(points)),
+    )
+    return _C.astype(result, dtype, False)
+
+
+def _factor(op: str, norm: str | None, points: int, real: np.dtype[Any]) -> Any:
+    """What the results are multiplied by; NumPy's plain 1 where that is nothing."""
+    if norm not in _OPPOSITE:
+        raise ValueError(f"[{op}] expected norm backward, ortho or forward, got {norm!r}")
+    if norm in (None, "backward"):
+        return 1
+    divisor = np.sqrt(points, dtype=real) if norm == "ortho" else points
+    return np.reciprocal(divisor, dtype=real)
+
+
+def _opposite(op: str, norm: str | None) -> str:
+    if norm not in _OPPOSITE:
+        raise ValueError(f"[{op}] expected norm backward, ortho or forward, got {norm!r}")
+    return _OPPOSITE[norm]
+
+
+def _points(
+    op: str, x: Tensor, n: int | None, axis: int, default: Callable[[int], int] = operator.index
+) -> int:
+    if not -x.ndim <= operator.index(axis) < x.ndim:
+        raise IndexError(f"[{op}] axis {axis} is out of bounds for {x.ndim} dimensions")
+    points = default(x.shape[axis]) if n is None else operator.index(n)
+    if points < 1:
+        raise ValueError(f"[{op}] expected at least 1 point, got {points}")
+    return points
+
+
+def _real(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype of the factor, and of real results."""
+    return np.result_type(np.empty(0, dtype).real.dtype, 1.0)
+
+
+# --- several axes
+
+
+def _plan(op: str, x: Tensor, s: Sizes, axes: Axes) -> tuple[list[int], list[int]]:
+    """Return how many points along which axes."""
+    if axes is None:
+        count = x.ndim if s is None else len(s)
+        along = list(range(-count, 0))
+    else:
+        along = [operator.index(axis) for axis in axes]
+    for axis in along:
+        if not -x.ndim <= axis < x.ndim:
+            raise IndexError(f"[{op}] axis {axis} is out of bounds for {x.ndim} dimensions")
+    sizes = [x.shape[axis] for axis in along] if s is None else [operator.index(n) for n in s]
+    if len(sizes) != len(along):
+        raise ValueError(
+            f"[{op}] expected as many sizes as axes, got {len(sizes)} and {len(along)}"
+        )
+    return [x.shape[d] if n == -1 else n for n, d in zip(sizes, along, strict=True)], along
+
+
+def _repeated(
+    op: str, transform: Transform, x: Any, s: Sizes, axes: Axes, norm: str | None
+) -> Tensor:
+    (result,) = tensors(x)
+    sizes, along = _plan(op, result, s, axes)
+    for size, axis in zip(sizes[::-1], along[::-1], strict=True):
+        result = transform(result, size, axis, norm)
+    return result
+
+
+def _frequencies(
+    op: str, function: Callable[..., Any], n: int, d: float, dtype: Any, device: DeviceLike
+) -> Tensor:
+    wanted = np.dtype(float) if dtype is None else canonical(dtype, op)
+    if wanted.kind != "f":
+        raise TypeError(f"[{op}] expected a real floating dtype, got {wanted}")
+    return tensor(function(operator.index(n), d), dtype=wanted, device=device)
+
+
+def _shifted(op: str, x: Tensor, axes: int | Axes, split: Callable[[int], int]) -> Tensor:
+    """X with the parts before and after ``split(size)`` exchanged along each axis."""
+    along = range(x.ndim) if axes is None else axes if isinstance(axes, Sequence) else (axes,)
+    result = x
+    for axis in along:
+        if not -x.ndim <= axis < x.ndim:
+            raise IndexError(f"[{op}] axis {axis} is out of bounds for {x.ndim} dimensions")
+        before = (slice(None),) * (axis % x.ndim)
+        middle = split(x.shape[axis])
+        parts = [result[(*before, slice(middle, None))], result[(*before, slice(middle))]]
+        result = _C.concat(parts, axis % x.ndim, x.dtype)
+    return result if result is not x else _C.copy(x)
+
+
+if not TYPE_CHECKING:
+    __all__ = exported(globals())

@@ -1,0 +1,256 @@
+"""Inverses, determinants and linear equations, with NumPy's bits: the same LAPACK calls."""
+
+import operator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.linalg import LinAlgError, _umath_linalg as loops
+
+from oneflow_lite import _C
+from oneflow_lite._C import Tensor
+from oneflow_lite.linalg.decompositions import svd
+from oneflow_lite.linalg.lapack import (
+    call_lapack,
+    cast,
+    check_matrices,
+    check_square,
+    loop_types,
+    real_of,
+    result_dtype,
+)
+from oneflow_lite.ops import elementwise
+from oneflow_lite.ops.creation import empty, eye, full, zeros
+from oneflow_lite.ops.gufunc import call_gufunc, tensors
+from oneflow_lite.ops.manipulation import broadcast_to, expand_dims
+from oneflow_lite.ops.reduction import max as max_of
+from oneflow_lite.ops.table import exported
+
+_NUMPY_CUTOFF = 1e-15  # of pinv, relative to the largest singular value
+
+
+class SlogdetResult(NamedTuple):
+    """Sign (of modulus 1) and logarithm of the absolute value of determinants."""
+
+    sign: Tensor
+    logabsdet: Tensor
+
+
+class LstsqResult(NamedTuple):
+    """Solution, sums of squared residuals, rank of the matrix, its singular values."""
+
+    x: Tensor
+    residuals: Tensor
+    rank: Tensor
+    singular_values: Tensor
+
+
+def inv(x: Any, /) -> Tensor:
+    """Return the inverse of square matrices.
+
+    Raises
+    ------
+    LinAlgError
+        At the call where matrices are not square; at the look where one is singular.
+
+    Examples
+    --------
+    >>> flow.linalg.inv(flow.tensor([[2.0, 0.0], [0.0, 4.0]])).numpy()
+    array([[0.5 , 0.  ],
+           [0.  , 0.25]])
+    """
+    (a,) = tensors(x)
+    check_square("inv", a)
+    dtype = result_dtype("inv", a)
+    (inverse,) = call_lapack("inv", loops.inv, _unary(dtype), a, failure="singular")
+    return cast(inverse, dtype)
+
+
+def det(x: Any, /) -> Tensor:
+    """Return the determinant of square matrices.
+
+    Examples
+    --------
+    >>> flow.linalg.det(flow.tensor([[2.0, 1.0], [0.0, 4.0]])).round().item()
+    8.0
+    """
+    (a,) = tensors(x)
+    check_square("det", a)
+    dtype = result_dtype("det", a)
+    return cast(call_lapack("det", loops.det, _unary(dtype), a)[0], dtype)
+
+
+def slogdet(x: Any, /) -> SlogdetResult:
+    """Return sign and logarithm of the absolute value of determinants; 0 and -inf where singular.
+
+    Examples
+    --------
+    >>> flow.linalg.slogdet(flow.tensor([[1.0, 0.0], [0.0, -1.0]])).sign.item()
+    -1.0
+    """
+    (a,) = tensors(x)
+    check_square("slogdet", a)
+    dtype = result_dtype("slogdet", a)
+    types = loop_types(dtype, "d->dd", "D->Dd")
+    sign, logarithm = call_lapack("slogdet", loops.slogdet, types, a)
+    return SlogdetResult(cast(sign, dtype), cast(logarithm, real_of(dtype)))
+
+
+def solve(x1: Any, x2: Any, /) -> Tensor:
+    """Return the solution of ``x1 @ x = x2``.
+
+    Parameters
+    ----------
+    x1 : Tensor or array
+        Square matrices (..., M, M).
+    x2 : Tensor or array
+        One vector (M), or matrices (..., M, K). Leading dimensions are broadcast.
+
+    Raises
+    ------
+    LinAlgError
+        At the call where x1 is not square; at the look where one is singular.
+
+    Examples
+    --------
+    >>> flow.linalg.solve(flow.tensor([[2.0, 0.0], [0.0, 4.0]]), flow.tensor([2.0, 2.0])).numpy()
+    array([1. , 0.5])
+    """
+    a, b = tensors(x1, x2)
+    check_square("solve", a)
+    dtype = result_dtype("solve", a, b)
+    loop = loops.solve1 if b.ndim == 1 else loops.solve
+    types = loop_types(dtype, "dd->d", "DD->D")
+    return cast(call_lapack("solve", loop, types, a, b, failure="singular")[0], dtype)
+
+
+def matrix_power(x: Any, n: int, /) -> Tensor:
+    """Return square matrices to the power of n; of their inverse where n is negative.
+
+    Examples
+    --------
+    >>> flow.linalg.matrix_power(flow.tensor([[1, 1], [0, 1]]), 5).numpy()
+    array([[1, 5],
+           [0, 1]])
+    """
+    (a,) = tensors(x)
+    check_square("matrix_power", a)
+    power = operator.index(n)
+    if power == 0:
+        one = eye(a.shape[-1], dtype=a.dtype, device=a.device)
+        return _C.copy(broadcast_to(one, a.shape))
+    square, power = (inv(a), -power) if power < 0 else (a, power)
+    if power == 3:  # NumPy's order
+        return _C.matmul(_C.matmul(square, square), square)
+    result: Tensor | None = None
+    while power:
+        if power % 2:
+            result = square if result is None else _C.matmul(result, square)
+        power //= 2
+        square = _C.matmul(square, square) if power else square
+    return square if result is None else result
+
+
+def pinv(x: Any, /, rcond: Any = None, *, rtol: Any = _NUMPY_CUTOFF) -> Tensor:
+    """Return the pseudo-inverse of matrices.
+
+    Parameters
+    ----------
+    x : Tensor or array
+        Of shape (..., M, N).
+    rcond, rtol : float or Tensor, optional
+        Singular values up to this part of the largest one count as 0; tensors are broadcast
+        against the leading dimensions. 1e-15 by default, as in NumPy; ``rtol=None``: max(M, N)
+        times the dtype's precision. rcond is NumPy's other name.
+
+    Examples
+    --------
+    >>> flow.linalg.pinv(flow.tensor([[2.0], [0.0]])).numpy()
+    array([[0.5, 0. ]])
+    """
+    (a,) = tensors(x)
+    check_matrices("pinv", a)
+    rows, columns = a.shape[-2:]
+    if rows == 0 or columns == 0:
+        return empty((*a.shape[:-2], columns, rows), dtype=a.dtype, device=a.device)
+    dtype = result_dtype("pinv", a)
+    part = rtol if rcond is None else rcond
+    if part is None:
+        part = max(rows, columns) * np.finfo(dtype).eps
+    u, s, vh = svd(elementwise.conj(a), full_matrices=False)
+    # Not a weak scalar, as in NumPy: a cutoff of float64 is not rounded to float32.
+    cutoff = expand_dims(tensors(a, part)[1], axis=-1)
+    large = s > cutoff * max_of(s, axis=-1, keepdims=True)
+    reciprocal = _C.where(large, 1 / s, 0)
+    return _C.matmul(vh.mT, expand_dims(reciprocal, axis=-1) * u.mT)
+
+
+def lstsq(a: Any, b: Any, rcond: float | None = None) -> LstsqResult:
+    """Return the solution of ``a @ x = b`` that has the least squares.
+
+    Parameters
+    ----------
+    a, b : Tensor or array
+        A matrix (M, N); a vector (M) or a matrix (M, K).
+    rcond : float, optional
+        Singular values up to this part of the largest one count as 0; by default max(M, N) times
+        the precision of float64.
+
+    Returns
+    -------
+    LstsqResult
+        With residuals of shape (0,) where the rank is not N, or M is not above N. For M above N
+        that is a look at the rank.
+
+    Examples
+    --------
+    >>> flow.linalg.lstsq(flow.tensor([[1.0], [1.0]]), flow.tensor([1.0, 3.0])).x.numpy()
+    array([2.])
+    """
+    matrix, given = tensors(a, b)
+    right = expand_dims(given, axis=-1) if given.ndim == 1 else given
+    for x in (matrix, right):
+        if x.ndim != 2:
+            raise LinAlgError(f"[lstsq] expected two dimensions, got shape {x.shape}")
+    rows, columns = matrix.shape
+    if right.shape[0] != rows:
+        raise LinAlgError(f"[lstsq] expected {rows} rows, got shape {given.shape}")
+    dtype = result_dtype("lstsq", matrix, right)
+    solution, residuals, rank, s = _least_squares(matrix, right, rcond, dtype.kind == "c")
+    if rows == 0:
+        solution = zeros(solution.shape, dtype=solution.dtype, device=matrix.device)
+    if rows <= columns or int(rank) != columns:
+        residuals = empty((0,), dtype=real_of(dtype), device=matrix.device)
+    if given.ndim == 1:
+        solution = solution[:, 0]
+    return LstsqResult(
+        cast(solution, dtype), cast(residuals, real_of(dtype)), rank, cast(s, real_of(dtype))
+    )
+
+
+def _least_squares(
+    matrix: Tensor, right: Tensor, rcond: float | None, is_complex: bool
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Solution, residuals, rank, singular values; LAPACK wants a right side, so one is made up."""
+    rows, columns = matrix.shape
+    count = right.shape[1]
+    if count == 0:
+        right = zeros((rows, 1), dtype=right.dtype, device=matrix.device)
+    part = np.finfo(float).eps * max(rows, columns) if rcond is None else rcond
+    x, residuals, rank, s = call_gufunc(
+        "lstsq",
+        loops.lstsq,
+        "DDd->Ddid" if is_complex else "ddd->ddid",
+        [matrix, right, full((), float(part), device=matrix.device)],
+        sizes={"p": min(rows, columns)},
+        work=16.0 * (rows + 1) * (columns + 1) * min(rows, columns),
+        failure="least squares",
+    )
+    return x[:, :count], residuals[:count], rank, s
+
+
+def _unary(dtype: np.dtype[Any]) -> str:
+    return loop_types(dtype, "d->d", "D->D")
+
+
+if not TYPE_CHECKING:
+    __all__ = exported(globals())
