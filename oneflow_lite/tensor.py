@@ -11,7 +11,7 @@ from oneflow_lite import _C
 from oneflow_lite._C import Device, Tensor
 from oneflow_lite.device import DeviceLike, resolve
 from oneflow_lite.dtypes import canonical
-from oneflow_lite.ops import data_type, elementwise, manipulation, reduction, searching
+from oneflow_lite.ops import data_type, elementwise, linalg, manipulation, reduction, searching
 from oneflow_lite.ops.creation import tensor
 
 __all__ = ["Tensor", "tensor"]
@@ -42,6 +42,9 @@ _METHODS |= {
     "argmin": searching.argmin,
     "astype": data_type.astype,
     "clip": elementwise.clip,
+    "dot": linalg.dot,
+    "diagonal": linalg.diagonal,
+    "trace": linalg.trace,
     "round": elementwise.round,
     "flatten": manipulation.flatten,
     "ravel": manipulation.ravel,
