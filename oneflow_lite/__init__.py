@@ -48,6 +48,7 @@ from oneflow_lite.interchange import (
 )
 from oneflow_lite.ops.creation import *
 from oneflow_lite.ops.data_type import *
+from oneflow_lite.ops.einsum import *
 from oneflow_lite.ops.elementwise import *
 from oneflow_lite.ops.linalg import *
 from oneflow_lite.ops.manipulation import *

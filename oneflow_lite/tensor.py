@@ -15,6 +15,7 @@ from oneflow_lite.inspection import VERSIONS
 from oneflow_lite.ops import (
     data_type,
     elementwise,
+    linalg,
     manipulation,
     reduction,
     scan,
@@ -56,6 +57,9 @@ _METHODS |= {
     "sort": sorting.sort_in_place,
     "astype": data_type.astype,
     "clip": elementwise.clip,
+    "dot": linalg.dot,
+    "diagonal": linalg.diagonal,
+    "trace": linalg.trace,
     "round": elementwise.round,
     "flatten": manipulation.flatten,
     "ravel": manipulation.ravel,

@@ -287,13 +287,13 @@ def _paired_axes(
                 f"[tensordot] expected 0 to {min(a.ndim, b.ndim)} axes, got {axes} "
                 f"(shapes {a.shape} and {b.shape})"
             )
-        return list(range(a.ndim - axes, a.ndim)), list(range(axes))
-    first, second = axes
-    left = _numbered(first, a.ndim)
-    right = _numbered(second, b.ndim)
+        left, right = list(range(a.ndim - axes, a.ndim)), list(range(axes))
+    else:
+        left, right = _numbered(axes[0], a.ndim), _numbered(axes[1], b.ndim)
     if [a.shape[d] for d in left] != [b.shape[d] for d in right]:
         raise ValueError(
-            f"[tensordot] the axes {first} of shape {a.shape} and {second} of {b.shape} differ"
+            f"[tensordot] expected equal sizes along axes {left} of shape {a.shape} and {right} "
+            f"of shape {b.shape}"
         )
     return left, right
 

@@ -1,0 +1,234 @@
+"""Sums of products in Einstein's notation: views, products of matrices and sums."""
+
+import math
+import string
+from collections import Counter
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from oneflow_lite import _C
+from oneflow_lite._C import Tensor
+from oneflow_lite.dtypes import bool as bool_dtype, canonical, result_type
+from oneflow_lite.ops import reduction
+from oneflow_lite.ops.gufunc import tensors
+from oneflow_lite.ops.table import exported
+
+# A letter of the subscripts, or a dimension of the ellipsis, counted from the right.
+Label = str | int
+
+
+class _Part(NamedTuple):
+    """A tensor and the label of each of its dimensions; no label stands twice."""
+
+    x: Tensor
+    labels: list[Label]
+
+
+def einsum(subscripts: Any, /, *operands: Any, dtype: Any = None, optimize: Any = True) -> Tensor:
+    """Return sums of products in Einstein's notation.
+
+    Pairs of operands go through ``matmul``: integers are exact, floats may round differently from
+    ``numpy.einsum``.
+
+    Parameters
+    ----------
+    subscripts : str
+        Letters for the dimensions of each operand, ``"ij,jk->ik"``. Without ``->`` the result has
+        the letters that stand once, in alphabetical order; ``...`` are broadcast dimensions, a
+        letter twice in an operand its diagonal. NumPy's other form, ``einsum(x, [0, 1], y, [1, 2],
+        [0, 2])``, works too.
+    *operands : Tensor or array
+        Operands.
+    dtype : dtype, optional
+        To calculate in, and of the result; by default the promoted one.
+    optimize : bool or str
+        How the order of the pairs is found, for more than two operands: False: from left to right;
+        True: ``"greedy"``; or a method of ``numpy.einsum_path``.
+
+    Returns
+    -------
+    Tensor
+        A view where nothing is multiplied or summed.
+
+    Examples
+    --------
+    >>> x = flow.tensor([[1, 2], [3, 4]])
+    >>> flow.einsum("ij,kj->ik", x, x).numpy()
+    array([[ 5, 11],
+           [11, 25]])
+    >>> flow.einsum("ii", x).item()
+    5
+    """
+    if not isinstance(subscripts, str):
+        subscripts, operands = _from_lists((subscripts, *operands))
+    given = tensors(*operands)
+    terms, output = _parse(subscripts.replace(" ", ""), [x.ndim for x in given])
+    sizes = _sizes(terms, given)
+    wanted = result_type(*given) if dtype is None else canonical(dtype, "einsum")
+    parts = [
+        _diagonal(_Part(_C.astype(x, wanted, False), term))
+        for x, term in zip(given, terms, strict=True)
+    ]
+    for positions in _path(subscripts, given, optimize):
+        group = [parts[i] for i in positions]
+        parts = [part for i, part in enumerate(parts) if i not in positions]
+        kept = {*output, *(label for part in parts for label in part.labels)}
+        made = group[0]
+        for i, part in enumerate(group[1:], 2):
+            later = kept.union(*(rest.labels for rest in group[i:]))
+            made = _product(made, part, later, sizes)
+        parts.append(made)
+    (result,) = parts
+    result = _summed(result, output)
+    return _C.permute(result.x, [result.labels.index(label) for label in output])
+
+
+# --- the subscripts
+
+
+def _from_lists(arguments: Sequence[Any]) -> tuple[str, tuple[Any, ...]]:
+    """The form ``x, [0, 1], y, [1, 2], [0, 2]`` as subscripts and operands."""
+    count = len(arguments) // 2
+    lists = [arguments[2 * i + 1] for i in range(count)]
+    text = ",".join(map(_letters, lists))
+    if len(arguments) % 2:
+        text += "->" + _letters(arguments[-1])
+    return text, tuple(arguments[2 * i] for i in range(count))
+
+
+def _letters(numbers: Any) -> str:
+    if not isinstance(numbers, Sequence):
+        raise TypeError(f"[einsum] expected subscripts or a list, got {type(numbers).__name__}")
+    try:
+        return "".join("..." if n is Ellipsis else string.ascii_letters[n] for n in numbers)
+    except (IndexError, TypeError):
+        raise ValueError(f"[einsum] expected numbers from 0 to 51 or ..., got {numbers}") from None
+
+
+def _parse(text: str, dims: Sequence[int]) -> tuple[list[list[Label]], list[Label]]:
+    """Return the labels of the operands and of the result."""
+    left, arrow, right = text.partition("->")
+    terms = left.split(",")
+    if len(terms) != len(dims):
+        raise ValueError(f"[einsum] expected {len(terms)} operands for {text!r}, got {len(dims)}")
+    labels = [_labels(term, ndim, text) for term, ndim in zip(terms, dims, strict=True)]
+    widest = max((label for term in labels for label in term if isinstance(label, int)), default=0)
+    if not arrow:
+        counts = Counter(left.replace(",", "").replace(".", ""))
+        once = sorted(letter for letter, count in counts.items() if count == 1)
+        return labels, [*range(widest, 0, -1), *once]
+    if widest and "..." not in right:
+        raise ValueError(f"[einsum] expected '...' in the result of {text!r}")
+    letters = len(right.replace("...", ""))
+    output = _labels(right, letters + (widest if "..." in right else 0), text)
+    known = {label for term in labels for label in term}
+    for label, count in Counter(output).items():
+        if label not in known:
+            raise ValueError(f"[einsum] {label!r} of the result is in no operand of {text!r}")
+        if count > 1:
+            raise ValueError(f"[einsum] {label!r} stands twice in the result of {text!r}")
+    return labels, output
+
+
+def _labels(term: str, ndim: int, text: str) -> list[Label]:
+    """Return the label of each of ``ndim`` dimensions."""
+    before, ellipsis, after = term.partition("...")
+    for letter in before + after:
+        if letter not in string.ascii_letters:
+            raise ValueError(f"[einsum] expected letters, ',', '->' and '...', got {text!r}")
+    spread = ndim - len(before) - len(after)
+    if spread < 0 or (spread and not ellipsis):
+        raise ValueError(f"[einsum] {term!r} does not fit an operand of {ndim} dimensions")
+    return [*before, *range(spread, 0, -1), *after]
+
+
+def _sizes(terms: Sequence[Sequence[Label]], given: Sequence[Tensor]) -> dict[Label, int]:
+    """The size of each label; 1 goes with every other size."""
+    sizes: dict[Label, int] = {}
+    for term, x in zip(terms, given, strict=True):
+        own: dict[Label, int] = {}
+        for label, size in zip(term, x.shape, strict=True):
+            known = sizes.setdefault(label, size)
+            if own.setdefault(label, size) != size or (1 not in (known, size) and known != size):
+                other = own[label] if own[label] != size else known
+                raise ValueError(f"[einsum] dimension {label!r} has sizes {other} and {size}")
+            sizes[label] = size if known == 1 else known
+    return sizes
+
+
+def _path(subscripts: str, given: Sequence[Tensor], optimize: Any) -> list[tuple[int, ...]]:
+    """Which operands to take together; their product is appended to the others."""
+    if len(given) <= 2 or optimize is False:
+        return [tuple(range(len(given)))]
+    method = "greedy" if optimize is True else optimize
+    shapes = [np.broadcast_to(np.float64(0), x.shape) for x in given]
+    return list(np.einsum_path(subscripts, *shapes, optimize=method)[0][1:])
+
+
+# --- what is computed
+
+
+def _diagonal(part: _Part) -> _Part:
+    """Labels that stand twice become the diagonal."""
+    x, labels = part
+    for label in [label for label, count in Counter(labels).items() if count > 1]:
+        while labels.count(label) > 1:
+            first = labels.index(label)
+            second = labels.index(label, first + 1)
+            x = _C.diagonal(x, 0, first, second)
+            labels = [*(one for i, one in enumerate(labels) if i not in (first, second)), label]
+    return _Part(x, labels)
+
+
+def _summed(part: _Part, kept: Collection[Label]) -> _Part:
+    """Without the labels that nobody needs."""
+    axes = [i for i, label in enumerate(part.labels) if label not in kept]
+    if not axes:
+        return part
+    labels = [label for label in part.labels if label in kept]
+    if part.x.dtype == bool_dtype:
+        return _Part(reduction.any(part.x, axis=axes), labels)
+    return _Part(reduction.sum(part.x, axis=axes, dtype=part.x.dtype), labels)
+
+
+def _product(a: _Part, b: _Part, later: Collection[Label], sizes: dict[Label, int]) -> _Part:
+    """Summed over what neither the result nor another operand needs."""
+    a = _summed(a, {*later, *b.labels})
+    b = _summed(b, {*later, *a.labels})
+    shared = [label for label in a.labels if label in b.labels]
+    gone = [label for label in shared if label not in later]
+    batch = [label for label in shared if label in later]
+    rows = [label for label in a.labels if label not in shared]
+    columns = [label for label in b.labels if label not in shared]
+    if not gone:
+        order = batch + rows + columns
+        return _Part(_aligned(a, order) * _aligned(b, order), order)
+    inner = math.prod(sizes[label] for label in gone)
+    # A size of 1 is repeated along the sum.
+    first, second = _aligned(a, batch + rows + gone), _aligned(b, batch + gone + columns)
+    kept = len(batch)
+    left, middle = first.shape[: kept + len(rows)], [sizes[label] for label in gone]
+    first = _C.broadcast_to(first, [*left, *middle])
+    right = second.shape[kept + len(gone) :]
+    second = _C.broadcast_to(second, [*second.shape[:kept], *middle, *right])
+    first = _C.reshape(first, [*left[:kept], math.prod(left[kept:]), inner], None)
+    second = _C.reshape(second, [*second.shape[:kept], inner, math.prod(right)], None)
+    made = _C.matmul(first, second)
+    shape = [*made.shape[:kept], *left[kept:], *right]
+    return _Part(_C.reshape(made, shape, None), batch + rows + columns)
+
+
+def _aligned(part: _Part, order: Sequence[Label]) -> Tensor:
+    """A view with the dimensions in this order; size 1 where it has none."""
+    present = [label for label in order if label in part.labels]
+    x = _C.permute(part.x, [part.labels.index(label) for label in present])
+    if len(present) == len(order):
+        return x
+    shape = iter(x.shape)
+    return _C.reshape(x, [next(shape) if label in present else 1 for label in order], None)
+
+
+if not TYPE_CHECKING:
+    __all__ = exported(globals())
