@@ -19,7 +19,8 @@ from oneflow_lite.linalg.lapack import (
     result_dtype,
 )
 from oneflow_lite.ops import elementwise
-from oneflow_lite.ops.creation import empty, eye, full, zeros
+from oneflow_lite.ops.creation import empty, full, zeros
+from oneflow_lite.ops.ranges import eye
 from oneflow_lite.ops.gufunc import call_gufunc, tensors
 from oneflow_lite.ops.manipulation import broadcast_to, expand_dims
 from oneflow_lite.ops.reduction import max as max_of
