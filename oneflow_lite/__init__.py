@@ -28,6 +28,7 @@ from oneflow_lite.flags import flags as flags
 from oneflow_lite.ops.creation import *
 from oneflow_lite.ops.data_type import *
 from oneflow_lite.ops.elementwise import *
+from oneflow_lite.ops.indexing import *
 from oneflow_lite.ops.linalg import *
 from oneflow_lite.ops.manipulation import *
 from oneflow_lite.ops.reduction import *

@@ -11,7 +11,14 @@ from oneflow_lite import _C
 from oneflow_lite._C import Device, Tensor
 from oneflow_lite.device import DeviceLike, resolve
 from oneflow_lite.dtypes import canonical
-from oneflow_lite.ops import data_type, elementwise, manipulation, reduction, searching
+from oneflow_lite.ops import (
+    data_type,
+    elementwise,
+    indexing,
+    manipulation,
+    reduction,
+    searching,
+)
 from oneflow_lite.ops.creation import tensor
 
 __all__ = ["Tensor", "tensor"]
@@ -40,6 +47,8 @@ _METHODS |= {
     "all": reduction.all,
     "argmax": searching.argmax,
     "argmin": searching.argmin,
+    "nonzero": searching.nonzero,
+    "take": indexing.take,
     "astype": data_type.astype,
     "clip": elementwise.clip,
     "round": elementwise.round,
