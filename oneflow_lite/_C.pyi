@@ -184,6 +184,22 @@ def call_kernel(
 def look(name: str, x: Tensor) -> npt.NDArray[Any]:
     """The values of x, for the operation ``name`` whose result depends on them; waits for x."""
 
+def getitem(x: Tensor, key: Any, name: str) -> Tensor:
+    """x[key], named ``name`` in errors and traces."""
+
+def setitem(x: Tensor, key: Any, value: Any, name: str) -> None:
+    """x[key] = value, named ``name`` in errors and traces."""
+
+def index_array(indices: Any, x: Tensor, axis: int, mode: int, name: str) -> Tensor:
+    """Integer indices for an axis of x, on its device; IndexError for others. Values on the host are
+    checked in mode 0."""
+
+def take(x: Tensor, indices: Any, axis: int, mode: int) -> Tensor:
+    """mode: what an index out of range does; 0 IndexError, 1 wrap, 2 clip."""
+
+def nonzero(x: Tensor, name: str) -> Tensor:
+    """A row of coordinates for each dimension; looks at how many there are."""
+
 def scalar_fits(value: Any, dtype: np.dtype[Any]) -> bool: ...
 
 # --- interchange

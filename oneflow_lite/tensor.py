@@ -15,6 +15,7 @@ from oneflow_lite.inspection import VERSIONS
 from oneflow_lite.ops import (
     data_type,
     elementwise,
+    indexing,
     linalg,
     manipulation,
     reduction,
@@ -55,6 +56,8 @@ _METHODS |= {
     "cumsum": scan.cumsum,
     "searchsorted": searching.searchsorted,
     "sort": sorting.sort_in_place,
+    "nonzero": searching.nonzero,
+    "take": indexing.take,
     "astype": data_type.astype,
     "clip": elementwise.clip,
     "dot": linalg.dot,

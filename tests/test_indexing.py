@@ -206,20 +206,11 @@ def test_bad_keys(x: np.ndarray, key: Any) -> None:
     same(x, t)
 
 
-@pytest.mark.parametrize(
-    "key", [[0, 1], np.array([0, 1]), np.array([True, False, True]), True, False], ids=repr
-)
-def test_advanced_keys_are_refused_clearly(x: np.ndarray, key: Any) -> None:
-    """Until they are built: never NumPy's key read as something else."""
-    with pytest.raises(IndexError, match=r"\[getitem\] indices must be integers, slices"):
-        flow.tensor(x)[key]
-
-
 def test_a_tensor_as_an_index(x: np.ndarray, device: flow.Device) -> None:
     t = flow.tensor(x)
     same(x[2], t[flow.tensor(2, device=device)])
-    for bad in (flow.tensor([0, 1]), flow.tensor(1.0), flow.tensor(True)):
-        with pytest.raises((IndexError, TypeError)):
+    for bad in (flow.tensor(1.0), flow.tensor([1.0]), flow.tensor([1j])):
+        with pytest.raises(IndexError, match="integers or booleans"):
             t[bad]
 
 

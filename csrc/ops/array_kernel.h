@@ -116,5 +116,37 @@ void bincount_kernel(const ArrayArgs& args);
 /// An array that the loop changes in place (qr_r_raw) is input and output, and attr[0] passes over
 /// the input.
 void gufunc_kernel(const ArrayArgs& args);
+/// What an index outside of its axis does.
+enum class OutOfRange : int64_t { raise, wrap, clip };
+
+/// out[b..., r...] = x[i0[b...], i1[b...], ..., r...]; inputs x, then an index array (of integers)
+/// for each of x's leading dimensions, broadcast to one shape. attr: OutOfRange, then for each
+/// index array the number of its axis, for errors. Error(index) for an index out of range.
+void gather_kernel(const ArrayArgs& args);
+
+/// x[i0[b...], i1[b...], ..., r...] = value[b..., r...] in row-major order of b; the output is x.
+/// Inputs: the index arrays, then the value of x's dtype, or none and it is the scalar in attr.
+/// attr: OutOfRange, how many index arrays, their axes, the two words of the scalar.
+void scatter_kernel(const ArrayArgs& args);
+
+/// out[k, r...] = x[m..., r...] for the k-th true m of the mask; inputs x, mask. Error(runtime)
+/// when there are not as many as out has room for.
+void mask_gather_kernel(const ArrayArgs& args);
+
+/// x[m..., r...] = value[k, r...] for the k-th true m of the mask; the output is x. Inputs: mask,
+/// then the value of x's dtype, or none and it is the scalar in attr. attr: how many must be true,
+/// or -1 (Error(value) before anything is written), the two words of the scalar.
+void mask_scatter_kernel(const ArrayArgs& args);
+
+/// out[..., j, ...] = x[..., index[..., j, ...], ...] along axis attr[0]; inputs x, index. They
+/// have one shape, but for x along the axis. Error(index) for an index out of range.
+void take_along_axis_kernel(const ArrayArgs& args);
+
+/// out (0-d int64) = how many elements of the input are not zero.
+void count_nonzero_kernel(const ArrayArgs& args);
+
+/// out[d, k] = coordinate d of the k-th element that is not zero, in row-major order; out int64
+/// with a row for each dimension. Error(runtime) when there are not as many as out has columns.
+void nonzero_kernel(const ArrayArgs& args);
 
 }  // namespace ofl::ops

@@ -17,6 +17,13 @@ constexpr ArrayKernel kArrayKernels[] = {
     {"search_sorted", search_sorted_kernel, 40},
     {"sort", sort_kernel, 10},
     {"gufunc", gufunc_kernel, 1},
+    {"gather", gather_kernel, 3},
+    {"scatter", scatter_kernel, 3},
+    {"mask_gather", mask_gather_kernel, 2},
+    {"mask_scatter", mask_scatter_kernel, 2},
+    {"take_along_axis", take_along_axis_kernel, 3},
+    {"count_nonzero", count_nonzero_kernel, 0.5},
+    {"nonzero", nonzero_kernel, 2},
 };
 
 /// On a queue's thread.

@@ -39,6 +39,7 @@ PYBIND11_MODULE(_C, m) {
   m.add_object("OutOfMemoryError", out_of_memory_type());
   bind_tensor_functions(m);
   bind_array_functions(m);
+  bind_indexing(m);
   bind_machine_functions(m);
   bind_host_function(m);
   bind_dlpack(m);

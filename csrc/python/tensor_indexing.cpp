@@ -1,117 +1,15 @@
-// Basic indexing: integers, slices, Ellipsis, None, and tuples of them. Always a view.
+// x[key] and x[key] = value: a view where the key has no arrays, else a gather or a scatter.
+#include "python/bind.h"
 #include "python/convert.h"
+#include "python/index_key.h"
 #include "python/runtime.h"
 #include "python/tensor_object.h"
+
+namespace py = pybind11;
 
 namespace ofl::python {
 
 namespace {
-
-/// Every ndarray has __index__, and most of them refuse.
-bool is_integer_index(PyObject* key) {
-  if (!PyIndex_Check(key) || PyBool_Check(key)) return false;
-  return !PyArray_Check(key) || PyArray_NDIM(reinterpret_cast<PyArrayObject*>(key)) == 0;
-}
-
-/// Builds a view of `x` axis by axis.
-class Indexer {
- public:
-  explicit Indexer(const Tensor& x) : x_(x), view_(x) {
-    view_.shape.clear();
-    view_.strides.clear();
-  }
-
-  void apply(PyObject* key) {
-    if (!PyTuple_Check(key)) {
-      apply_all(&key, 1);
-    } else {
-      apply_all(&PyTuple_GET_ITEM(key, 0), PyTuple_GET_SIZE(key));
-    }
-  }
-  Tensor take() { return std::move(view_); }
-
- private:
-  void apply_all(PyObject* const* keys, Py_ssize_t count) {
-    int consumed = 0;
-    bool ellipsis = false;
-    for (Py_ssize_t i = 0; i < count; ++i) {
-      if (keys[i] == Py_Ellipsis) {
-        if (ellipsis) fail(ErrorKind::index, "[getitem] more than one ellipsis");
-        ellipsis = true;
-      } else if (keys[i] != Py_None) {
-        ++consumed;
-      }
-    }
-    if (consumed > x_.ndim()) {
-      fail(ErrorKind::index, "[getitem] ", consumed, " indices for ", x_.ndim(), " dimensions");
-    }
-    for (Py_ssize_t i = 0; i < count; ++i) {
-      if (keys[i] == Py_Ellipsis) {
-        keep(x_.ndim() - consumed);
-      } else {
-        apply_one(keys[i]);
-      }
-    }
-    keep(x_.ndim() - axis_);
-    if (view_.ndim() > kMaxDims) {
-      fail(ErrorKind::index, "[getitem] at most ", kMaxDims, " dimensions, got ", view_.ndim());
-    }
-  }
-
-  void apply_one(PyObject* key) {
-    if (key == Py_None) {
-      push(1, 0);
-    } else if (PySlice_Check(key)) {
-      slice(key);
-    } else if (is_integer_index(key)) {
-      element(key);
-    } else {
-      fail(ErrorKind::index, "[getitem] indices must be integers, slices, ... or None, got ",
-           Py_TYPE(key)->tp_name);
-    }
-  }
-
-  void element(PyObject* key) {
-    const Py_ssize_t given = PyNumber_AsSsize_t(key, PyExc_IndexError);
-    if (given == -1 && PyErr_Occurred()) throw PythonErrorSet{};
-    const int64_t size = x_.shape[axis_];
-    const int64_t index = given < 0 ? given + size : given;
-    if (index < 0 || index >= size) {
-      fail(ErrorKind::index, "[getitem] index ", given, " is out of bounds for axis ", axis_,
-           " with size ", size);
-    }
-    view_.offset += index * x_.strides[axis_];
-    ++axis_;
-  }
-
-  void slice(PyObject* key) {
-    Py_ssize_t start, stop, step;
-    if (PySlice_Unpack(key, &start, &stop, &step) < 0) throw PythonErrorSet{};
-    const Py_ssize_t length = PySlice_AdjustIndices(x_.shape[axis_], &start, &stop, step);
-    if (length > 0) view_.offset += start * x_.strides[axis_];
-    push(length, length > 1 ? step * x_.strides[axis_] : x_.strides[axis_]);
-    ++axis_;
-  }
-
-  void keep(int count) {
-    for (int i = 0; i < count; ++i, ++axis_) push(x_.shape[axis_], x_.strides[axis_]);
-  }
-
-  void push(int64_t size, int64_t stride) {
-    view_.shape.push_back(size);
-    view_.strides.push_back(stride);
-  }
-
-  const Tensor& x_;
-  Tensor view_;
-  int axis_ = 0;  // of x_, the next to index
-};
-
-Tensor index(const Tensor& x, PyObject* key) {
-  Indexer indexer(x);
-  indexer.apply(key);
-  return indexer.take();
-}
 
 Tensor value_tensor(PyObject* value, const Tensor& target) {
   if (is_tensor(value)) return tensor_of(value);
@@ -126,36 +24,80 @@ Tensor value_tensor(PyObject* value, const Tensor& target) {
   }
 }
 
+void require_castable(const char* op, const Tensor& source, DType target) {
+  if (info(source.dtype).kind != DTypeKind::complex || target == DType::b1 ||
+      info(target).kind == DTypeKind::complex) {
+    return;
+  }
+  fail(ErrorKind::type, "[", op, "] cannot assign ", name_of(source.dtype), " to ", name_of(target),
+       "; take flow.real() or flow.imag() first");
+}
+
+/// True for a Python or NumPy number.
+bool is_scalar(PyObject* value, const char* op) {
+  ops::TypeCode code;
+  return !is_tensor(value) && classify(value, &code, op) == OperandKind::scalar;
+}
+
+/// What a key selects, as a new tensor; a mask that is not counted is looked at.
+Tensor read_selected(Selection selection, const char* op) {
+  if (selection.mask && selection.picked[0] < 0) {
+    selection.picked[0] = look_at_count(*selection.mask, op);
+  }
+  return gather(issuer(), op, selection);
+}
+
+void assign_selected(const Selection& selection, PyObject* value, const char* op) {
+  const DType dtype = selection.x.dtype;
+  if (is_scalar(value, op)) {
+    return scatter(issuer(), op, selection, to_scalar(value, dtype));
+  }
+  const Tensor source = value_tensor(value, selection.x);
+  require_castable(op, source, dtype);
+  scatter(issuer(), op, selection, source);
+}
+
 }  // namespace
 
 void assign_value(const Tensor& target, PyObject* value, const char* op) {
-  ops::TypeCode code;
-  if (!is_tensor(value) && classify(value, &code, op) == OperandKind::scalar) {
+  if (is_scalar(value, op)) {
     return fill(issuer(), target, to_scalar(value, target.dtype), op);
   }
   const Tensor source = value_tensor(value, target);
-  if (info(source.dtype).kind == DTypeKind::complex &&
-      info(target.dtype).kind != DTypeKind::complex && target.dtype != DType::b1) {
-    fail(ErrorKind::type, "[", op, "] cannot assign ", name_of(source.dtype), " to ",
-         name_of(target.dtype), "; take flow.real() or flow.imag() first");
-  }
-  Tensor trimmed = source;  // NumPy lets leading dimensions of size 1 go
-  while (trimmed.ndim() > target.ndim() && trimmed.shape[0] == 1) {
-    Dims rest;
-    for (int d = 1; d < trimmed.ndim(); ++d) rest.push_back(trimmed.shape[d]);
-    trimmed = *reshape_view(trimmed, rest);
-  }
+  require_castable(op, source, target.dtype);
+  const Tensor trimmed = without_leading(source, target.ndim());
   assign(issuer(), target, broadcast_view(trimmed, target.shape, op), op);
 }
 
+namespace {
+
+Tensor get_item(const Tensor& x, PyObject* key, const char* op) {
+  Indexed indexed = parse_key(x, key, op);
+  if (indexed.selection) return read_selected(std::move(*indexed.selection), op);
+  if (!indexed.copy) return std::move(indexed.view);
+  return cast_copy(issuer(), indexed.view, indexed.view.dtype, op);
+}
+
+void set_item(const Tensor& x, PyObject* key, PyObject* value, const char* op) {
+  const Indexed indexed = parse_key(x, key, op);
+  if (indexed.selection) {
+    assign_selected(*indexed.selection, value, op);
+  } else {
+    assign_value(indexed.view, value, op);
+  }
+}
+
+}  // namespace
+
 PyObject* tensor_subscript(PyObject* self, PyObject* key) {
-  return guarded<PyObject*>(nullptr, [&] { return wrap(index(tensor_of(self), key)); });
+  return guarded<PyObject*>(nullptr,
+                            [&] { return wrap(get_item(tensor_of(self), key, "getitem")); });
 }
 
 int tensor_assign_subscript(PyObject* self, PyObject* key, PyObject* value) {
   return guarded(-1, [&] {
     if (!value) fail(ErrorKind::type, "[setitem] elements of a tensor cannot be deleted");
-    assign_value(index(tensor_of(self), key), value, "setitem");
+    set_item(tensor_of(self), key, value, "setitem");
     return 0;
   });
 }
@@ -167,6 +109,51 @@ PyObject* tensor_item(PyObject* self, Py_ssize_t i) {
     Py_DECREF(key);
     return item;
   });
+}
+
+namespace {
+
+py::object wrapped(Tensor&& tensor) {
+  return py::reinterpret_steal<py::object>(wrap(std::move(tensor)));
+}
+
+py::object take(const py::object& x, const py::object& indices, int axis, int mode) {
+  const Tensor& tensor = require_tensor(x.ptr(), "take");
+  const int along = normalize_axis(axis, tensor.ndim(), "take");
+  const auto out_of_range = static_cast<ops::OutOfRange>(mode);
+  const Tensor array = index_array(indices.ptr(), tensor, along, out_of_range, "take");
+  return wrapped(gather(issuer(), "take", select_along(tensor, along, array, out_of_range)));
+}
+
+py::object nonzero_of(const py::object& x, const std::string& name) {
+  const char* op = intern(name);
+  const Tensor& tensor = require_tensor(x.ptr(), op);
+  if (tensor.ndim() == 0)
+    fail(ErrorKind::value, "[", op, "] expected a dimension, got a 0-d tensor");
+  const int64_t count = look_at_count(tensor, op);
+  return wrapped(nonzero(issuer(), op, tensor, count));
+}
+
+}  // namespace
+
+void bind_indexing(py::module_& m) {
+  m.def("getitem", [](const py::object& x, const py::object& key, const std::string& name) {
+    const char* op = intern(name);
+    return wrapped(get_item(require_tensor(x.ptr(), op), key.ptr(), op));
+  });
+  m.def("setitem", [](const py::object& x, const py::object& key, const py::object& value,
+                      const std::string& name) {
+    const char* op = intern(name);
+    set_item(require_tensor(x.ptr(), op), key.ptr(), value.ptr(), op);
+  });
+  m.def("index_array", [](const py::object& indices, const py::object& x, int axis, int mode,
+                          const std::string& name) {
+    const char* op = intern(name);
+    return wrapped(index_array(indices.ptr(), require_tensor(x.ptr(), op), axis,
+                               static_cast<ops::OutOfRange>(mode), op));
+  });
+  m.def("take", &take);
+  m.def("nonzero", &nonzero_of);
 }
 
 }  // namespace ofl::python

@@ -53,6 +53,8 @@ void submit_array_kernel(const Issuer& issuer, ArrayRequest&& request) {
   bound.body.call = std::make_unique<ops::ArrayCall>();
   ops::ArrayCall& call = *bound.body.call;
   call.kernel = request.kernel;
+  call.args.operands.reserve(request.inputs.size() + request.outputs.size());
+  bound.body.offsets.reserve(request.inputs.size() + request.outputs.size());
   call.work = work_of(request);
   call.args.inputs = static_cast<int>(request.inputs.size());
   call.args.attr = std::move(request.attr);
@@ -66,7 +68,7 @@ void submit_array_kernel(const Issuer& issuer, ArrayRequest&& request) {
   for (const Tensor& x : request.outputs) {
     require_same_device(request.name, first.device(), x.device());
     bind(x, vm::Access::write, &bound);
-    bytes += x.storage->bytes();
+    if (!request.in_place) bytes += x.storage->bytes();
   }
   vm::Stream& stream = compute_stream(issuer.machine, first.storage->state());
   const InlineWork work{&kArrayKernelType,

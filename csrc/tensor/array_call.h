@@ -15,7 +15,8 @@ struct ArrayRequest {
   std::vector<Tensor> outputs;  // at least one; new, or tensors whose elements are written
   std::vector<int64_t> attr;
   ops::Loop loop;
-  double elements = -1;  // that the cost is of; negative: those of the largest operand
+  double elements = -1;   // that the cost is of; negative: those of the largest operand
+  bool in_place = false;  // the outputs exist: no memory is allocated for them
 };
 
 /// All operands lie on one device (checked). Outputs share no storage with inputs unless the kernel

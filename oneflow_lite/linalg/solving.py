@@ -20,9 +20,9 @@ from oneflow_lite.linalg.lapack import (
 )
 from oneflow_lite.ops import elementwise
 from oneflow_lite.ops.creation import empty, full, zeros
-from oneflow_lite.ops.ranges import eye
 from oneflow_lite.ops.gufunc import call_gufunc, tensors
 from oneflow_lite.ops.manipulation import broadcast_to, expand_dims
+from oneflow_lite.ops.ranges import eye
 from oneflow_lite.ops.reduction import max as max_of
 from oneflow_lite.ops.table import exported
 
