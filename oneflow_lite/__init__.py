@@ -37,8 +37,6 @@ from oneflow_lite.inspection import (
     __array_namespace_info__ as __array_namespace_info__,
     array_api_version as _array_api_version,
 )
-from oneflow_lite.ops.assembly import *
-from oneflow_lite.ops.counting import *
 from oneflow_lite.interchange import (
     from_dlpack as from_dlpack,
     load as load,
@@ -46,6 +44,8 @@ from oneflow_lite.interchange import (
     savez as savez,
     savez_compressed as savez_compressed,
 )
+from oneflow_lite.ops.assembly import *
+from oneflow_lite.ops.counting import *
 from oneflow_lite.ops.creation import *
 from oneflow_lite.ops.data_type import *
 from oneflow_lite.ops.einsum import *
@@ -56,9 +56,9 @@ from oneflow_lite.ops.ranges import *
 from oneflow_lite.ops.reduction import *
 from oneflow_lite.ops.scan import *
 from oneflow_lite.ops.searching import *
-from oneflow_lite.ops.utility import *
 from oneflow_lite.ops.sets import *
 from oneflow_lite.ops.sorting import *
+from oneflow_lite.ops.utility import *
 from oneflow_lite.tensor import Tensor as Tensor, tensor as tensor
 from oneflow_lite.vm import synchronize as synchronize
 
