@@ -129,12 +129,16 @@ def _translated(func: Function, function: Function, args: Any, kwargs: Any) -> A
     operands: list[Any] = []
     named: dict[str, Any] = {}
     left: dict[str, Any] = {}
+    # Stored and cast here, by NumPy's rules of casting.
+    held = {"out"} | ({"dtype"} if "casting" in source.keys() - target.keys() else set())
     for i, (name, parameter) in enumerate(source.items()):
         if name not in given:
             continue
         value, wanted = given[name], _RENAMED_KEYWORDS.get(name, name)
         known = target.get(wanted)
-        if parameter.kind is parameter.VAR_POSITIONAL:
+        if wanted in held:
+            left |= {} if value is None else {name: value}
+        elif parameter.kind is parameter.VAR_POSITIONAL:
             operands += value
         elif parameter.kind is parameter.VAR_KEYWORD:
             named |= value
@@ -177,8 +181,9 @@ def _finished(
     if path in _REDUCTIONS and left.keys() & {"where", "initial"}:
         keywords = {"axis": None} | named | left
         return reduce(_REDUCTIONS[path], operands, (out,) if out is not None else (), **keywords)
-    joins = "casting" in (_parameters(func) or {})
-    dtype = left.pop("dtype", None) if joins else None
+    dtype = left.pop("dtype", None) if "casting" in (_parameters(func) or {}) else None
+    if path.endswith("_like") and "shape" in left:
+        operands[0] = _reshaped(operands[0], left.pop("shape"))
     if left:
         raise TypeError(f"[numpy.{path}] {', '.join(left)}: not there for tensors")
     result = function(*operands, **named)
@@ -187,6 +192,11 @@ def _finished(
             raise TypeError(f"[numpy.{path}] cannot cast {result.dtype} to {dtype} ({casting})")
         result = result.astype(dtype, copy=False)
     return result if out is None else store(out, result, casting)
+
+
+def _reshaped(x: Tensor, shape: Any) -> Tensor:
+    """Stands for a tensor like x, of another shape: one element, broadcast."""
+    return _C.broadcast_to(_C.full((), 0, x.dtype, x.device), shape)
 
 
 # --- functions that need more than another name

@@ -268,6 +268,8 @@ FUNCTIONS: dict[str, tuple[Call, ...]] = {
         lambda a: np.ones_like(a, dtype="int8"),
         lambda a: np.full_like(a, 3),
         lambda a: np.full_like(a, 3, dtype="complex64", subok=True),
+        lambda a: np.zeros_like(a, shape=(2, 0)),
+        lambda a: np.ones_like(a, shape=3, order="C"),
     ),
     "made like": (
         lambda a: np.asarray([1, 2], like=a),
@@ -353,6 +355,9 @@ def test_out_of_functions(device: flow.Device) -> None:
     out = flow.zeros((4, 3), device=device)
     assert np.concatenate([t, t], out=out) is out
     assert out[2:].tolist() == t.tolist()
+    array = np.zeros((2, 6))
+    assert np.concatenate([t, t], axis=1, out=array) is array
+    assert array[:, 3:].tolist() == t.tolist()
     array = np.zeros(2)
     assert np.mean(t, axis=1, out=array) is array
     assert array.tolist() == [1, 4]
