@@ -17,11 +17,7 @@ def start() -> None:
         return
     _C.set_package_dir(str(Path(__file__).parent))
     flags.load(os.environ)
-    os.register_at_fork(
-        before=_C.before_fork,
-        after_in_parent=_C.after_fork_in_parent,
-        after_in_child=_C.after_fork_in_child,
-    )
+    os.register_at_fork(before=_C.before_fork, after_in_child=_C.after_fork_in_child)
     atexit.register(_leave)
     if flags.profile is not None:
         profiler.start_file(flags.profile)

@@ -133,3 +133,77 @@ if __name__ == "__main__":
 def test_the_child_has_no_threads_before_it_works() -> None:
     flow.ones(20_000, device="mock:0").numpy()
     in_child(lambda: len(os.listdir("/proc/self/task")) == 1)
+
+
+def test_hooks_of_others_that_run_python(run_program: Callable[..., Any]) -> None:
+    """Between our hook and the fork itself other threads run, and issue."""
+    code = """
+import os, threading, time
+os.register_at_fork(before=lambda: time.sleep(0.02), after_in_parent=lambda: time.sleep(0.02))
+import oneflow_lite as flow
+stop = threading.Event()
+def loop(where):
+    x = flow.zeros(20_000, device=where)
+    while not stop.is_set():
+        x += 1
+        x[0].item()
+threads = [threading.Thread(target=loop, args=(w,)) for w in ("cpu", "mock:0")]
+for t in threads: t.start()
+for _ in range(20):
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0 if flow.ones(20_000, device="mock:0").sum().item() == 20_000 else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+stop.set()
+for t in threads: t.join()
+"""
+    done = run_program("import warnings; warnings.simplefilter('ignore')" + code, timeout=100)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_host_function_that_another_thread_issues_meanwhile(
+    run_program: Callable[..., Any],
+) -> None:
+    """In the parent it goes on; in the child it has failed, and what came after it."""
+    code = """
+import os, threading
+hooks, begun, go_on = [], threading.Event(), threading.Event()
+os.register_at_fork(before=lambda: [hook() for hook in hooks])
+import oneflow_lite as flow
+
+x, y = flow.zeros(5), flow.zeros(5)
+
+def first(_):
+    begun.set()
+    go_on.wait()
+
+def issue():
+    calls.append(flow.vm.host_func(first, writes=[x]))
+    calls.append(flow.vm.host_func(lambda _: None, writes=[y]))
+
+def meanwhile():
+    if not calls:
+        thread = threading.Thread(target=issue)
+        thread.start()
+        thread.join()
+        begun.wait()
+
+calls = []
+hooks.append(meanwhile)
+pid = os.fork()
+if pid == 0:
+    messages = []
+    for look in (calls[0].result, calls[1].result, (x + 1).tolist, y.mock().tolist):
+        try:
+            look()
+        except RuntimeError as error:
+            messages.append("in flight in another thread when the process forked" in str(error))
+    flow.synchronize()
+    new = flow.vm.host_func(lambda: 7).result()
+    os._exit(0 if messages == [True] * 4 and new == 7 and (flow.ones(3) + 1).sum().item() == 6 else 1)
+go_on.set()
+assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+assert (x + 1).tolist() == [1] * 5 and calls[0].result() is None
+"""
+    done = run_program("import warnings; warnings.simplefilter('ignore')" + code, timeout=100)
+    assert (done.returncode, done.stderr) == (0, "")

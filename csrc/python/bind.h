@@ -11,6 +11,7 @@ void bind_tensor_functions(pybind11::module_& module);   // tensor_functions.cpp
 void bind_array_functions(pybind11::module_& module);    // array_functions.cpp
 void bind_indexing(pybind11::module_& module);           // tensor_indexing.cpp
 void bind_machine_functions(pybind11::module_& module);  // machine_functions.cpp
+void bind_fork(pybind11::module_& module);               // fork.cpp
 void bind_host_function(pybind11::module_& module);      // host_function.cpp
 void bind_dlpack(pybind11::module_& module);             // dlpack.cpp
 void bind_profiler(pybind11::module_& module);           // profiler_functions.cpp

@@ -62,13 +62,23 @@ void release_with_gil(void (*release)(void*), void* object) {
   Py_AddPendingCall(run_deferred_releases, nullptr);  // refused: the next release takes it along
 }
 
+// What comes out of PyEval_RestoreThread is the end of this thread, which stops on its way: leaving
+// the handler would end the process.
+void take_gil_back(PyThreadState* state) {
+  while (finalizing()) pause();
+  try {
+    PyEval_RestoreThread(state);
+  } catch (...) {
+    for (;;) pause();
+  }
+}
+
 thread_local bool KeepGil::active = false;
 
 std::shared_ptr<void> keep_object(PyObject* stolen) {
   return std::shared_ptr<void>(stolen, [](void* object) {
-    if (!Py_IsInitialized() || finalizing()) return;  // the interpreter takes its objects with it
-    WithGil gil;
-    Py_DECREF(static_cast<PyObject*>(object));
+    if (finalizing()) return;  // the interpreter takes its objects with it
+    release_with_gil([](void* one) { Py_DECREF(static_cast<PyObject*>(one)); }, object);
   });
 }
 
@@ -79,12 +89,8 @@ void* GilHooks::release() {
   return mine ? PyEval_SaveThread() : nullptr;
 }
 
-// A daemon thread that comes back after the interpreter has begun to end must not touch it; CPython
-// 3.14 lets such a thread hang, older versions end it by unwinding its stack.
 void GilHooks::acquire(void* token) {
-  if (!token) return;
-  while (finalizing()) pause();
-  PyEval_RestoreThread(static_cast<PyThreadState*>(token));
+  if (token) take_gil_back(static_cast<PyThreadState*>(token));
 }
 
 std::optional<Error> GilHooks::interrupt(void* token) {

@@ -6,6 +6,11 @@
 
 namespace ofl::python {
 
+/// Takes the GIL back. While the interpreter ends, threads other than the one that ends it do not
+/// return from here, as in CPython 3.14: older versions end such a thread by unwinding its stack,
+/// whose objects would then touch the interpreter without the GIL.
+void take_gil_back(PyThreadState* state);
+
 /// Takes the GIL in any thread, for the lifetime of the object. Not during interpreter shutdown.
 class WithGil {
  public:
@@ -17,13 +22,12 @@ class WithGil {
   PyGILState_STATE state_;
 };
 
-/// Runs `work` without the GIL. Not a scope object: taking the GIL back in a destructor would end
-/// the process when the interpreter stops this thread there.
+/// Runs `work`, which does not throw, without the GIL.
 template <typename Work>
 void without_gil(const Work& work) {
   PyThreadState* state = PyEval_SaveThread();
   work();
-  PyEval_RestoreThread(state);
+  take_gil_back(state);
 }
 
 /// Runs `release(object)`, which may need the GIL: here when the calling thread has it, else soon

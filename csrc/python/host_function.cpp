@@ -28,6 +28,7 @@ struct HostFunctionBody {
   std::vector<Tensor> reads, writes;
 
   void launch(vm::LaunchContext& context);
+  std::optional<Error> call_it();
 };
 
 /// With the GIL: one array per declared tensor, reads first.
@@ -45,6 +46,14 @@ py::tuple make_arguments(const HostFunctionBody& body) {
 
 void HostFunctionBody::launch(vm::LaunchContext& context) {
   for (const Tensor& x : writes) x.storage->materialize(context);
+  context.slot.state.store(vm::SlotState::calling, std::memory_order_release);
+  std::optional<Error> error = call_it();
+  context.slot.state.store(vm::SlotState::running, std::memory_order_release);
+  if (error) throw *error;
+}
+
+/// Lets go of the function with the GIL at hand: retirement would have to put it off.
+std::optional<Error> HostFunctionBody::call_it() {
   WithGil gil;
   std::optional<Error> error;
   try {
@@ -58,7 +67,8 @@ void HostFunctionBody::launch(vm::LaunchContext& context) {
   } catch (const PythonErrorSet&) {
     error = take_python_error("");
   }
-  if (error) throw *error;
+  function.reset();
+  return error;
 }
 
 const vm::InstructionType kHostFunctionType = {

@@ -214,20 +214,6 @@ size_t empty_cache(std::optional<Device> device) {
   return released;
 }
 
-/// Until nothing is in flight. Other threads issue while we wait without the GIL; what is left then
-/// is waited for with it, unless that needs it.
-void before_fork() {
-  vm::VirtualMachine& machine = runtime().machine;
-  do {
-    machine.drain(std::nullopt);
-  } while (machine.in_flight_on(vm::StreamType::host_func));
-  {
-    KeepGil keep;
-    while (machine.stats().in_flight > 0) machine.drain(std::nullopt);
-  }
-  machine.before_fork();
-}
-
 DeviceType parse_type(const std::string& type) { return parse_device(type).type; }
 
 }  // namespace
@@ -253,9 +239,6 @@ void bind_machine_functions(py::module_& m) {
   m.def("mock_knobs", &mock_knobs);
   m.def("set_package_dir", &set_package_dir);
   m.def("shutdown", [] { runtime().machine.shutdown(); });
-  m.def("before_fork", &before_fork);
-  m.def("after_fork_in_parent", [] { runtime().machine.after_fork_in_parent(); });
-  m.def("after_fork_in_child", [] { runtime().machine.after_fork_in_child(); });
 }
 
 }  // namespace ofl::python

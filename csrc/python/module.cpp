@@ -41,6 +41,7 @@ PYBIND11_MODULE(_C, m) {
   bind_array_functions(m);
   bind_indexing(m);
   bind_machine_functions(m);
+  bind_fork(m);
   bind_host_function(m);
   bind_dlpack(m);
   bind_profiler(m);

@@ -262,13 +262,11 @@ const ops::Resolution& resolve(const OpObject& op, const ops::TypeCode* codes) {
 
 const ops::Resolution& resolve_reduction(const OpObject& op, DType dtype) {
   const ops::TypeCode codes[2] = {ops::code_of(dtype), ops::code_of(dtype)};
-  if (const ops::Resolution* known = op.op->find(codes)) return *known;
-  const DType dtypes[3] = {dtype, dtype, dtype};
-  ops::Resolution resolution{};
-  if (!find_loop(reinterpret_cast<PyUFuncObject*>(op.ufunc), dtypes, &resolution)) {
-    fail(ErrorKind::type, "[", op.op->name, "] is not defined for ", name_of(dtype));
+  const ops::Resolution& resolution = resolve(op, codes);
+  if (resolution.in[0] != dtype || resolution.in[1] != dtype || resolution.out != dtype) {
+    fail(ErrorKind::type, "[", op.op->name, "] has no reduction in ", name_of(dtype));
   }
-  return *op.op->add(codes, resolution);
+  return resolution;
 }
 
 }  // namespace ofl::python

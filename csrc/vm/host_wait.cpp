@@ -135,16 +135,6 @@ bool VirtualMachine::is_ready(const Dependence& object) {
   return !window_.in_flight(object.last_write_);
 }
 
-bool VirtualMachine::in_flight_on(StreamType type) {
-  std::lock_guard<std::mutex> lock(window_.issue_mutex());
-  SmallVector<Seq, 16> in_flight;
-  collect_in_flight(nullptr, &in_flight);
-  for (Seq seq : in_flight) {
-    if (window_.slot_of(seq).header.stream->type() == type) return true;
-  }
-  return false;
-}
-
 /// With the issue mutex.
 void VirtualMachine::collect_in_flight(const DeviceState* state, SmallVector<Seq, 16>* out) {
   for (size_t i = 0; i < window_.size(); ++i) {
@@ -251,7 +241,8 @@ bool VirtualMachine::others_running(const Slot& self) {
     Slot& slot = window_.slot_at(i);
     if (&slot == &self || slot.seq.load(std::memory_order_acquire) == 0) continue;
     const SlotState state = slot.state.load(std::memory_order_acquire);
-    const bool active = state == SlotState::running || state == SlotState::launched;
+    const bool active =
+        state == SlotState::running || state == SlotState::calling || state == SlotState::launched;
     if (active && !slot.starved.load(std::memory_order_seq_cst)) return true;
   }
   return false;

@@ -79,8 +79,10 @@ struct Edge {
   Milestone milestone = Milestone::done;
 };
 
-enum class SlotState : uint8_t { waiting, ready, running, launched };
-inline constexpr const char* kSlotStateNames[] = {"waiting", "ready", "running", "launched"};
+/// calling: in a function of the layer above, which may wait for a lock of that layer.
+enum class SlotState : uint8_t { waiting, ready, running, calling, launched };
+inline constexpr const char* kSlotStateNames[] = {"waiting", "ready", "running", "calling",
+                                                  "launched"};
 
 inline constexpr Seq kWaited = Seq{1} << 63;
 
@@ -94,7 +96,7 @@ struct alignas(64) Slot {
   /// Exchanged with 0 as the last step of retirement.
   std::atomic<Seq> seq{0};
   std::atomic<int32_t> pending{0};  // edges not yet released, plus one while being issued
-  std::atomic<SlotState> state{SlotState::waiting};  // for reports and the starvation rule only
+  std::atomic<SlotState> state{SlotState::waiting};  // for reports, the starvation rule, fork
   std::atomic<bool> starved{false};                  // running, but waiting for memory
   /// Lists of successors by milestone; kClosed once it is reached.
   std::atomic<Edge*> successors[kMilestoneCount];

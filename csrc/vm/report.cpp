@@ -1,10 +1,7 @@
-// What the machine tells about itself: counters and the list of what is in flight. And fork, which
-// needs the same overview of everything that is locked.
+// What the machine tells about itself: counters and the list of what is in flight.
 #include <algorithm>
 #include <sstream>
 
-#include "ep/caching_allocator.h"
-#include "ep/staging_pool.h"
 #include "vm/virtual_machine.h"
 
 namespace ofl::vm {
@@ -63,47 +60,6 @@ std::string VirtualMachine::dump() {
     out << "\n";
   }
   return out.str();
-}
-
-// Nothing is in flight and the caller keeps other threads of the layer above out, so what could
-// still be held is a lock that an idle worker takes for a moment: the batons. With them, and the
-// locks of issuing and of memory, in our hands the child starts from a consistent state.
-void VirtualMachine::before_fork() {
-  fork_prepared_ = true;
-  for (Stream* stream : streams()) stream->baton().lock();
-  window_.issue_mutex().lock();
-  setup_mutex_.lock();
-  failures_mutex_.lock();
-  for (auto& state : owned_states_) {
-    state->device.allocator().mutex().lock();
-    state->device.events().mutex().lock();
-    state->device.staging().mutex().lock();
-  }
-}
-
-void VirtualMachine::after_fork_in_parent() {
-  if (!fork_prepared_) return;
-  fork_prepared_ = false;
-  for (auto& state : owned_states_) {
-    state->device.staging().mutex().unlock();
-    state->device.events().mutex().unlock();
-    state->device.allocator().mutex().unlock();
-  }
-  failures_mutex_.unlock();
-  setup_mutex_.unlock();
-  window_.issue_mutex().unlock();
-  for (Stream* stream : streams()) stream->baton().unlock();
-}
-
-void VirtualMachine::after_fork_in_child() {
-  if (!fork_prepared_) return;
-  after_fork_in_parent();
-  sync_.release();  // other threads of the parent may have been asleep in it
-  sync_ = std::make_unique<Sync>();
-  waiting_threads_.store(0, std::memory_order_relaxed);
-  watchers_.store(0, std::memory_order_relaxed);
-  for (auto& state : owned_states_) state->device.after_fork_in_child();
-  for (Stream* stream : streams()) stream->after_fork_in_child();
 }
 
 }  // namespace ofl::vm

@@ -69,7 +69,7 @@ class Stream {
   /// With the baton: runs the next ready instruction; false when there is none or its cost is above
   /// `max_cost`.
   bool run_next(double max_cost);
-  /// Naive mode: takes the baton and runs, to its end, a slot that was never put into the queue.
+  /// Naive mode: takes the baton and runs, to its end, a slot that is not in the queue.
   void run_in_caller(Slot* slot);
   /// With the baton: retires a slot, releases its successors and wakes who waits for it.
   void retire(Slot* slot, const FailurePtr& failure);
@@ -84,8 +84,8 @@ class Stream {
   int64_t retired_count() const { return retired_.load(std::memory_order_seq_cst); }
   int64_t retired_bytes() const { return retired_bytes_.load(std::memory_order_seq_cst); }
 
-  /// In the child after fork, when nothing was in flight: forgets the dead thread.
-  void after_fork_in_child() { worker_.after_fork_in_child(); }
+  /// In the child after fork: forgets the dead thread, which may have had the baton.
+  void after_fork_in_child(bool baton_lost);
 
  private:
   Edge* enqueue(Slot* slot);

@@ -55,7 +55,7 @@ Description describe(Slot* slot) {
 void HostPolicy::run(Slot* slot) {
   Observer* observer = stream_.machine().observer();
   const int64_t begin = observer ? now_ns() : 0;
-  FailurePtr failure = operand_failure(slot);
+  FailurePtr failure = slot->failure ? slot->failure : operand_failure(slot);
   if (!failure) {
     RunningScope running(slot->name());
     LaunchContext context{stream_.queue(), stream_, *slot};

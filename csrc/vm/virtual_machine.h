@@ -123,7 +123,6 @@ class VirtualMachine {
   /// Until everything accessing `object` has retired (its memory may then be changed from outside).
   void wait_for_access(const Dependence& object, const char* reason);
   bool is_ready(const Dependence& object);
-  bool in_flight_on(StreamType type);
   /// Until everything issued so far (to one device) has retired; then throws the first failure not
   /// yet thrown by a synchronize, once.
   void synchronize(std::optional<Device> device);
@@ -163,12 +162,15 @@ class VirtualMachine {
   // --- life cycle
   /// Waits for everything in flight and ends the workers; from then on the machine is naive.
   void shutdown();
-  /// Fork: drain, then hold every lock across it, so that the child finds them consistent. Without
-  /// a before_fork() that returned (it was interrupted, or called in a host function) the others do
-  /// nothing.
+  /// Fork: come to rest, then hold every lock across it, so that the child finds them consistent.
+  /// Until then the caller keeps other threads from issuing. Without a before_fork() that returned
+  /// the others do nothing.
   void before_fork();
   void after_fork_in_parent();
   void after_fork_in_child();
+  /// In the child, once instructions may be let go: host functions that were in flight at the fork
+  /// fail here.
+  void fail_lost_host_functions();
 
  private:
   friend class InlineScope;
@@ -198,6 +200,9 @@ class VirtualMachine {
   bool help(Seq seq);
   bool others_running(const Slot& self);
   void watch_for_hang(int64_t* retired, int64_t* since);
+  Slot* find_moving(std::vector<Stream*>* calling);
+  std::vector<Stream*> settle();
+  bool is_calling_at_fork(Stream* stream) const;
   std::vector<Stream*> streams();
   void notify_all();
 
@@ -230,7 +235,9 @@ class VirtualMachine {
   std::atomic<int64_t> waited_since_{0};
   std::atomic<uint64_t> host_waits_{0};
 
-  bool fork_prepared_ = false;  // by the forking thread
+  // By the forking thread.
+  bool fork_prepared_ = false;
+  std::vector<Stream*> calling_at_fork_;
 
   std::mutex failures_mutex_;         // guards the fields below
   std::vector<FailurePtr> failures_;  // not yet thrown by synchronize
