@@ -53,6 +53,7 @@ from oneflow_lite.ops.elementwise import *
 from oneflow_lite.ops.indexing import *
 from oneflow_lite.ops.linalg import *
 from oneflow_lite.ops.manipulation import *
+from oneflow_lite.ops.quantiles import *
 from oneflow_lite.ops.ranges import *
 from oneflow_lite.ops.reduction import *
 from oneflow_lite.ops.scan import *
