@@ -8,11 +8,23 @@ namespace ofl::python {
 
 namespace {
 
+/// numpy.exceptions.AxisError, borrowed.
+PyObject* axis_error_type() {
+  static PyObject* type = [] {
+    PyObject* module = checked(PyImport_ImportModule("numpy.exceptions"));
+    PyObject* found = checked(PyObject_GetAttrString(module, "AxisError"));
+    Py_DECREF(module);
+    return found;
+  }();
+  return type;
+}
+
 PyObject* exception_type(ErrorKind kind) {
   switch (kind) {
     case ErrorKind::value: return PyExc_ValueError;
     case ErrorKind::type: return PyExc_TypeError;
     case ErrorKind::index: return PyExc_IndexError;
+    case ErrorKind::axis: return axis_error_type();
     case ErrorKind::overflow: return PyExc_OverflowError;
     case ErrorKind::out_of_memory: return out_of_memory_type();
     case ErrorKind::not_implemented: return PyExc_NotImplementedError;
