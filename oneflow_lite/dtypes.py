@@ -120,7 +120,13 @@ def result_type(*operands: Any) -> DType:
 
 
 def promote(first: Any, second: Any) -> DType:
-    """Return the smallest dtype to which both cast safely."""
+    """Return the smallest dtype to which both cast safely.
+
+    Examples
+    --------
+    >>> flow.promote(flow.int8, flow.uint8)
+    dtype('int16')
+    """
     return canonical(
         np.promote_types(canonical(first, "promote"), canonical(second, "promote")), "promote"
     )

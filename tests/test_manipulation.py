@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.exceptions import AxisError
 
 import oneflow_lite as flow
 from oracle import DTYPES, compare, values
@@ -154,7 +155,7 @@ def test_exchanges_and_flips(x: np.ndarray, device: flow.Device) -> None:
     with pytest.raises(ValueError, match=r"\[unstack\].*0-d"):
         flow.unstack(flow.tensor(1))
     for call in (flow.flip, flow.unstack):
-        with pytest.raises(IndexError, match=rf"\[{call.__name__}\] axis 3"):
+        with pytest.raises(AxisError, match=rf"\[{call.__name__}\] axis 3"):
             call(t, axis=3)
 
 
@@ -186,7 +187,7 @@ def test_roll_of_little(device: flow.Device) -> None:
             same(np.roll(array, 2, 0), flow.roll(t, 2, axis=0))
     with pytest.raises(ValueError, match=r"\[roll\].*\(1, 2, 3\).*\(0, 1\)"):
         flow.roll(flow.zeros((2, 2)), (1, 2, 3), axis=(0, 1))
-    with pytest.raises(IndexError, match=r"\[roll\] axis 2"):
+    with pytest.raises(AxisError, match=r"\[roll\] axis 2"):
         flow.roll(flow.zeros((2, 2)), 1, axis=2)
 
 
@@ -223,7 +224,7 @@ def test_bad_repeat() -> None:
     for counts in (1.5, [[1, 2]], "a", None):
         with pytest.raises(TypeError, match=r"\[repeat\].*integer"):
             flow.repeat(t, counts)
-    with pytest.raises(IndexError, match=r"\[repeat\] axis 2"):
+    with pytest.raises(AxisError, match=r"\[repeat\] axis 2"):
         flow.repeat(t, 1, axis=2)
 
 
@@ -271,6 +272,17 @@ def test_where_takes_anything(device: flow.Device) -> None:
     same(np.where(mask, 1, 2.5), flow.where(m, 1, 2.5))
     with pytest.raises(ValueError, match=r"\[where\].*broadcast"):
         flow.where(m, t, flow.ones(3, device=device))
+
+
+def test_numpys_arrays_come_along(device: flow.Device) -> None:
+    """What is no tensor goes to the device of what is one."""
+    array, t = np.ones((2, 2)), flow.zeros((2, 2), device=device)
+    for name in ("concat", "stack", "vstack", "hstack", "dstack", "column_stack", "concatenate"):
+        assert getattr(flow, name)([array, t]).device == device
+    assert [x.device for x in flow.broadcast_arrays(array, t, 1.0)] == [device] * 3
+    assert [x.device for x in flow.meshgrid(array[0], t[0])] == [device] * 2
+    assert flow.isclose(array, t).device == device
+    assert flow.array_equal([[0.0, 0.0]] * 2, t)
 
 
 BROADCASTS = [

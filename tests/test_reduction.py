@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.exceptions import AxisError
 
 import oneflow_lite as flow
 from oracle import DTYPES, compare, values
@@ -162,6 +163,12 @@ def test_bad_axes(axis: Any) -> None:
             continue
         with pytest.raises((ValueError, IndexError, OverflowError), match=r"\[\w+\]|int"):
             getattr(flow, name)(x, axis=axis)
+
+
+@pytest.mark.parametrize("name", [*NAMES, "var", "nanmax", "nanmin"])
+def test_an_axis_error_is_numpys(name: str) -> None:
+    with pytest.raises(AxisError, match=rf"\[{name}\] axis 2"):
+        getattr(flow, name)(flow.ones((2, 3)), axis=2)
 
 
 @pytest.mark.parametrize("axis", ["0", 1.0, [None], {}])

@@ -13,6 +13,7 @@ enum class ErrorKind : uint8_t {
   value,
   type,
   index,
+  axis,  // an index error that is a value error, too, as NumPy's
   overflow,
   runtime,
   out_of_memory,

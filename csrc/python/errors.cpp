@@ -8,14 +8,21 @@ namespace ofl::python {
 
 namespace {
 
-/// numpy.linalg.LinAlgError, borrowed.
+/// The exception class `name` of a module of NumPy, for good.
+PyObject* numpy_error_type(const char* module_name, const char* name) {
+  PyObject* module = checked(PyImport_ImportModule(module_name));
+  PyObject* found = checked(PyObject_GetAttrString(module, name));
+  Py_DECREF(module);
+  return found;
+}
+
 PyObject* linear_algebra_error_type() {
-  static PyObject* type = [] {
-    PyObject* module = checked(PyImport_ImportModule("numpy.linalg"));
-    PyObject* found = checked(PyObject_GetAttrString(module, "LinAlgError"));
-    Py_DECREF(module);
-    return found;
-  }();
+  static PyObject* type = numpy_error_type("numpy.linalg", "LinAlgError");
+  return type;
+}
+
+PyObject* axis_error_type() {
+  static PyObject* type = numpy_error_type("numpy.exceptions", "AxisError");
   return type;
 }
 
@@ -24,6 +31,7 @@ PyObject* exception_type(ErrorKind kind) {
     case ErrorKind::value: return PyExc_ValueError;
     case ErrorKind::type: return PyExc_TypeError;
     case ErrorKind::index: return PyExc_IndexError;
+    case ErrorKind::axis: return axis_error_type();
     case ErrorKind::overflow: return PyExc_OverflowError;
     case ErrorKind::out_of_memory: return out_of_memory_type();
     case ErrorKind::linear_algebra: return linear_algebra_error_type();

@@ -96,7 +96,7 @@ Dims resolve_shape(const Tensor& x, Dims shape) {
 
 int normalize_axis(int64_t axis, int ndim, const char* op) {
   if (axis < -ndim || axis >= ndim) {
-    fail(ErrorKind::index, "[", op, "] axis ", axis, " is out of bounds for ", ndim,
+    fail(ErrorKind::axis, "[", op, "] axis ", axis, " is out of bounds for ", ndim,
          ndim == 1 ? " dimension" : " dimensions");
   }
   return static_cast<int>(axis < 0 ? axis + ndim : axis);

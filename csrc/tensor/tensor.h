@@ -45,7 +45,7 @@ Tensor component_view(const Tensor& x, int part);
 /// `shape` with one -1 replaced; Error(value) when the element counts differ.
 Dims resolve_shape(const Tensor& x, Dims shape);
 
-/// Negative axes counted from the end; Error(index) `[op] axis 3 is out of bounds for 2
+/// Negative axes counted from the end; Error(axis) `[op] axis 3 is out of bounds for 2
 /// dimensions`.
 int normalize_axis(int64_t axis, int ndim, const char* op);
 

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+from numpy.exceptions import AxisError
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.ops.creation import asarray, empty
 from oneflow_lite.ops.manipulation import concat, flip, transpose
+from oneflow_lite.ops.operands import on_one_device
 from oneflow_lite.ops.table import exported
 
 Padding = int | Sequence[int] | Sequence[Sequence[int]]
@@ -51,7 +53,7 @@ def vstack(arrays: Sequence[Any], /, *, dtype: Any = None) -> Tensor:
     array([[1, 2],
            [3, 4]])
     """
-    return concat([_at_least_2d(x) for x in arrays], 0, dtype=dtype)
+    return concat([_at_least_2d(x) for x in on_one_device(*arrays)], 0, dtype=dtype)
 
 
 def hstack(arrays: Sequence[Any], /, *, dtype: Any = None) -> Tensor:
@@ -62,7 +64,7 @@ def hstack(arrays: Sequence[Any], /, *, dtype: Any = None) -> Tensor:
     >>> flow.hstack([flow.tensor([1, 2]), flow.tensor([3])]).numpy()
     array([1, 2, 3])
     """
-    given = [_at_least_1d(x) for x in arrays]
+    given = [_at_least_1d(x) for x in on_one_device(*arrays)]
     return concat(given, 0 if given and given[0].ndim == 1 else 1, dtype=dtype)
 
 
@@ -74,7 +76,7 @@ def dstack(arrays: Sequence[Any], /) -> Tensor:
     >>> flow.dstack([flow.tensor([1, 2]), flow.tensor([3, 4])]).shape
     (1, 2, 2)
     """
-    return concat([_at_least_3d(x) for x in arrays], 2)
+    return concat([_at_least_3d(x) for x in on_one_device(*arrays)], 2)
 
 
 def column_stack(arrays: Sequence[Any], /) -> Tensor:
@@ -86,7 +88,7 @@ def column_stack(arrays: Sequence[Any], /) -> Tensor:
     array([[1, 3],
            [2, 4]])
     """
-    given = [asarray(x) for x in arrays]
+    given = on_one_device(*arrays)
     columns = [x if x.ndim > 1 else _C.reshape(x, (-1, 1), None) for x in given]
     return concat(columns, 1)
 
@@ -143,7 +145,7 @@ def array_split(x: Any, parts: int | Sequence[int], /, axis: int = 0) -> list[Te
     """
     given = asarray(x)
     if not -given.ndim <= operator.index(axis) < given.ndim:
-        raise IndexError(f"[split] axis {axis} is out of bounds for {given.ndim} dimensions")
+        raise AxisError(f"[split] axis {axis} is out of bounds for {given.ndim} dimensions")
     before, size = (slice(None),) * (axis % given.ndim), given.shape[axis]
     cuts = _cuts(parts)
     if cuts is not None:
@@ -188,18 +190,36 @@ def _cuts(parts: Any) -> list[int] | None:
 
 
 def vsplit(x: Any, parts: int | Sequence[int], /) -> list[Tensor]:
-    """Return views of x cut along its first axis; see ``split``."""
+    """Return views of x cut along its first axis; see ``split``.
+
+    Examples
+    --------
+    >>> [part.tolist() for part in flow.vsplit(flow.tensor([[1, 2], [3, 4]]), 2)]
+    [[[1, 2]], [[3, 4]]]
+    """
     return split(_of_dimensions(x, 2, "vsplit"), parts, 0)
 
 
 def hsplit(x: Any, parts: int | Sequence[int], /) -> list[Tensor]:
-    """Return views of x cut along its second axis, or its only one; see ``split``."""
+    """Return views of x cut along its second axis, or its only one; see ``split``.
+
+    Examples
+    --------
+    >>> [part.tolist() for part in flow.hsplit(flow.tensor([[1, 2], [3, 4]]), 2)]
+    [[[1], [3]], [[2], [4]]]
+    """
     given = _of_dimensions(x, 1, "hsplit")
     return split(given, parts, 1 if given.ndim > 1 else 0)
 
 
 def dsplit(x: Any, parts: int | Sequence[int], /) -> list[Tensor]:
-    """Return views of x cut along its third axis; see ``split``."""
+    """Return views of x cut along its third axis; see ``split``.
+
+    Examples
+    --------
+    >>> [part.shape for part in flow.dsplit(flow.zeros((2, 2, 4)), 2)]
+    [(2, 2, 2), (2, 2, 2)]
+    """
     return split(_of_dimensions(x, 3, "dsplit"), parts, 2)
 
 

@@ -48,7 +48,7 @@ def tensor(data: Any, dtype: Any = None, device: DeviceLike = None) -> Tensor:
 
 
 def asarray(
-    obj: Any, /, *, dtype: Any = None, device: DeviceLike = None, copy: bool | None = None
+    obj: Any, /, dtype: Any = None, *, device: DeviceLike = None, copy: bool | None = None
 ) -> Tensor:
     """Return obj as a tensor; a tensor that fits is returned as it is.
 
@@ -109,7 +109,13 @@ def array(
 
 
 def asanyarray(obj: Any, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
-    """Return obj as a tensor; see ``asarray``."""
+    """Return obj as a tensor; see ``asarray``.
+
+    Examples
+    --------
+    >>> flow.asanyarray([1, 2]).numpy()
+    array([1, 2])
+    """
     return asarray(obj, dtype=dtype, device=device)
 
 
@@ -177,19 +183,37 @@ def full(shape: Shape, fill_value: Any, dtype: Any = None, *, device: DeviceLike
 
 
 def empty_like(x: Any, /, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
-    """Return a new tensor of x's shape, dtype and device, whose values are undefined."""
+    """Return a new tensor of x's shape, dtype and device, whose values are undefined.
+
+    Examples
+    --------
+    >>> flow.empty_like(flow.zeros((2, 3), dtype=flow.int8)).shape
+    (2, 3)
+    """
     given = asarray(x)
     return empty(given.shape, **_like(given, dtype, device))
 
 
 def zeros_like(x: Any, /, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
-    """Return a new tensor of zeros, of x's shape, dtype and device."""
+    """Return a new tensor of zeros, of x's shape, dtype and device.
+
+    Examples
+    --------
+    >>> flow.zeros_like(flow.tensor([1, 2])).numpy()
+    array([0, 0])
+    """
     given = asarray(x)
     return zeros(given.shape, **_like(given, dtype, device))
 
 
 def ones_like(x: Any, /, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
-    """Return a new tensor of ones, of x's shape, dtype and device."""
+    """Return a new tensor of ones, of x's shape, dtype and device.
+
+    Examples
+    --------
+    >>> flow.ones_like(flow.tensor([1.5, 2.5])).numpy()
+    array([1., 1.])
+    """
     given = asarray(x)
     return ones(given.shape, **_like(given, dtype, device))
 
@@ -197,7 +221,13 @@ def ones_like(x: Any, /, dtype: Any = None, *, device: DeviceLike = None) -> Ten
 def full_like(
     x: Any, /, fill_value: Any, dtype: Any = None, *, device: DeviceLike = None
 ) -> Tensor:
-    """Return a new tensor of one value, of x's shape, dtype and device."""
+    """Return a new tensor of one value, of x's shape, dtype and device.
+
+    Examples
+    --------
+    >>> flow.full_like(flow.tensor([1, 2]), 7).numpy()
+    array([7, 7])
+    """
     given = asarray(x)
     return full(given.shape, fill_value, **_like(given, dtype, device))
 

@@ -221,12 +221,24 @@ def round(x: Any, /, decimals: int = 0, *, out: Tensor | None = None) -> Tensor:
 
 
 def real(x: Any, /) -> Tensor:
-    """Return the real part: a view of a complex tensor, x itself otherwise."""
+    """Return the real part: a view of a complex tensor, x itself otherwise.
+
+    Examples
+    --------
+    >>> flow.real(flow.tensor([1 + 2j])).numpy()
+    array([1.])
+    """
     return asarray(x).real
 
 
 def imag(x: Any, /) -> Tensor:
-    """Return the imaginary part: a view of a complex tensor, zeros otherwise."""
+    """Return the imaginary part: a view of a complex tensor, zeros otherwise.
+
+    Examples
+    --------
+    >>> flow.imag(flow.tensor([1 + 2j])).numpy()
+    array([2.])
+    """
     return asarray(x).imag
 
 

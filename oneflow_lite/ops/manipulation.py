@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from numpy.exceptions import AxisError
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.dtypes import DType, canonical, result_type
 from oneflow_lite.inspection import returned
 from oneflow_lite.ops.creation import asarray, empty_like
+from oneflow_lite.ops.operands import on_one_device
 from oneflow_lite.ops.table import exported
 
 Axes = int | Sequence[int]
@@ -53,13 +55,25 @@ def permute_dims(x: Any, /, axes: Sequence[int]) -> Tensor:
 
 
 def transpose(x: Any, /, axes: Sequence[int] | None = None) -> Tensor:
-    """Return a view with the dimensions in another order, reversed by default."""
+    """Return a view with the dimensions in another order, reversed by default.
+
+    Examples
+    --------
+    >>> flow.transpose(flow.zeros((2, 3, 4))).shape
+    (4, 3, 2)
+    """
     given = asarray(x)
     return _C.permute(given, tuple(range(given.ndim))[::-1] if axes is None else tuple(axes))
 
 
 def matrix_transpose(x: Any, /) -> Tensor:
-    """Return a view with the last two dimensions exchanged."""
+    """Return a view with the last two dimensions exchanged.
+
+    Examples
+    --------
+    >>> flow.matrix_transpose(flow.zeros((2, 3, 4))).shape
+    (2, 4, 3)
+    """
     return asarray(x).mT
 
 
@@ -112,7 +126,7 @@ def broadcast_arrays(*arrays: Any) -> list[Tensor] | tuple[Tensor, ...]:
     >>> x.shape, y.shape
     ((2, 3), (2, 3))
     """
-    given = [asarray(x) for x in arrays]
+    given = on_one_device(*arrays)
     shape = _common_shape([x.shape for x in given], "broadcast_arrays")
     return returned(_C.broadcast_to(x, shape) for x in given)
 
@@ -411,22 +425,34 @@ def swapaxes(x: Any, axis1: int, axis2: int, /) -> Tensor:
 
 
 def flatten(x: Any, /) -> Tensor:
-    """Return a copy in one dimension."""
+    """Return a copy in one dimension.
+
+    Examples
+    --------
+    >>> flow.flatten(flow.tensor([[1, 2], [3, 4]])).numpy()
+    array([1, 2, 3, 4])
+    """
     return _C.reshape(asarray(x), (-1,), True)
 
 
 def ravel(x: Any, /) -> Tensor:
-    """Return the elements in one dimension: a view where strides allow."""
+    """Return the elements in one dimension: a view where strides allow.
+
+    Examples
+    --------
+    >>> flow.ravel(flow.tensor([[1, 2], [3, 4]])).numpy()
+    array([1, 2, 3, 4])
+    """
     return _C.reshape(asarray(x), (-1,), None)
 
 
 def _normalize_axes(axes: Axes, ndim: int, op: str) -> tuple[int, ...]:
-    """Return axes as numbers from 0; IndexError out of range, ValueError for one given twice."""
+    """Return axes as numbers from 0; AxisError out of range, ValueError for one given twice."""
     given = tuple(axes) if isinstance(axes, Sequence) else (axes,)
     normal = []
     for axis in map(operator.index, given):
         if not -ndim <= axis < ndim:
-            raise IndexError(f"[{op}] axis {axis} is out of bounds for {ndim} dimensions")
+            raise AxisError(f"[{op}] axis {axis} is out of bounds for {ndim} dimensions")
         normal.append(axis % ndim)
     if len(set(normal)) != len(normal):
         raise ValueError(f"[{op}] an axis is given twice: {given}")
@@ -436,7 +462,7 @@ def _normalize_axes(axes: Axes, ndim: int, op: str) -> tuple[int, ...]:
 def _tensors(arrays: Sequence[Any], op: str) -> list[Tensor]:
     if isinstance(arrays, Tensor):
         raise TypeError(f"[{op}] expected a sequence of tensors, got one tensor")
-    given = [asarray(x) for x in arrays]
+    given = on_one_device(*arrays)
     if not given:
         raise ValueError(f"[{op}] expected at least one tensor")
     return given

@@ -10,9 +10,8 @@ from oneflow_lite.ops.creation import asarray
 
 def on_one_device(*operands: Any) -> list[Tensor]:
     """Return the operands as tensors: arrays, lists and scalars go to where the first tensor is."""
-    devices = [x.device for x in operands if isinstance(x, Tensor)]
-    target = devices[0] if devices else None
-    return [x if isinstance(x, Tensor) else asarray(x, device=target) for x in operands]
+    home = next((x.device for x in operands if isinstance(x, Tensor)), None)
+    return [x if isinstance(x, Tensor) else asarray(x, device=home) for x in operands]
 
 
 def promoted(*tensors: Tensor) -> list[Tensor]:

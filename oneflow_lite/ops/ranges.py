@@ -11,6 +11,7 @@ from oneflow_lite.device import DeviceLike
 from oneflow_lite.dtypes import canonical
 from oneflow_lite.inspection import returned
 from oneflow_lite.ops.creation import asarray, ones, tensor, zeros
+from oneflow_lite.ops.operands import on_one_device
 from oneflow_lite.ops.table import exported
 
 
@@ -127,7 +128,14 @@ def eye(
 
 
 def identity(n: int, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
-    """Return the square matrix with ones on its diagonal; see ``eye``."""
+    """Return the square matrix with ones on its diagonal; see ``eye``.
+
+    Examples
+    --------
+    >>> flow.identity(2).numpy()
+    array([[1., 0.],
+           [0., 1.]])
+    """
     return eye(n, dtype=dtype, device=device)
 
 
@@ -238,10 +246,10 @@ def meshgrid(
     if indexing == "xy" and len(arrays) > 1:
         axes[:2] = 1, 0
     rows = []
-    for axis, one in zip(axes, arrays, strict=True):
+    for axis, one in zip(axes, on_one_device(*arrays), strict=True):
         shape = [1] * len(arrays)
         shape[axis] = -1
-        rows.append(_C.reshape(asarray(one), shape, None))
+        rows.append(_C.reshape(one, shape, None))
     if not sparse:
         grid = np.broadcast_shapes(*(row.shape for row in rows))
         rows = [_C.broadcast_to(row, grid) for row in rows]

@@ -4,12 +4,15 @@ import builtins
 import operator
 from typing import TYPE_CHECKING, Any
 
+from numpy.exceptions import AxisError
+
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.dtypes import bool as bool_dtype, finfo, isdtype, result_type
 from oneflow_lite.ops.creation import asarray
 from oneflow_lite.ops.elementwise import abs, isfinite, isnan, not_equal, subtract
 from oneflow_lite.ops.manipulation import concat
+from oneflow_lite.ops.operands import on_one_device
 from oneflow_lite.ops.reduction import all
 from oneflow_lite.ops.table import exported
 
@@ -42,7 +45,7 @@ def diff(x: Any, /, n: int = 1, axis: int = -1, prepend: Any = None, append: Any
         raise ValueError("[diff] expected at least one dimension, got a 0-d tensor")
     along = operator.index(axis)
     if not -given.ndim <= along < given.ndim:
-        raise IndexError(f"[diff] axis {along} is out of bounds for {given.ndim} dimensions")
+        raise AxisError(f"[diff] axis {along} is out of bounds for {given.ndim} dimensions")
     along %= given.ndim
     ends = [_slice_of(end, given, along) for end in (prepend, append)]
     if ends != [None, None]:
@@ -73,7 +76,7 @@ def isclose(
     >>> flow.isclose(flow.tensor([1.0, 2.0]), flow.tensor([1.0, 2.1])).numpy()
     array([ True, False])
     """
-    given, reference = _one_device(x1, x2)
+    given, reference = on_one_device(x1, x2)
     reference = _C.astype(reference, result_type(reference, 1.0), False)
     near: Tensor = abs(given - reference) <= atol + rtol * abs(reference)
     close = near & isfinite(reference) | (given == reference)
@@ -101,7 +104,7 @@ def array_equal(x1: Any, x2: Any, /, equal_nan: bool = False) -> builtins.bool:
     >>> flow.array_equal(flow.tensor([1, 2]), flow.tensor([1.0, 2.0]))
     True
     """
-    given, reference = _one_device(x1, x2)
+    given, reference = on_one_device(x1, x2)
     if given.shape != reference.shape:
         return False
     same = given == reference
@@ -118,7 +121,7 @@ def array_equiv(x1: Any, x2: Any, /) -> builtins.bool:
     >>> flow.array_equiv(flow.tensor([1, 1]), 1)
     True
     """
-    given, reference = _one_device(x1, x2)
+    given, reference = on_one_device(x1, x2)
     try:
         same = given == reference
     except ValueError:
@@ -164,14 +167,6 @@ def nan_to_num(
         cleaned = _C.where(infinite & (part < 0), smallest, cleaned)
         _C.assign(part, _C.where(isnan(part), nan, cleaned))
     return given
-
-
-def _one_device(x1: Any, x2: Any) -> tuple[Tensor, Tensor]:
-    """Both as tensors; what is none goes to the device of the other."""
-    if not isinstance(x1, Tensor) and isinstance(x2, Tensor):
-        return asarray(x1, device=x2.device), x2
-    first = asarray(x1)
-    return first, x2 if isinstance(x2, Tensor) else asarray(x2, device=first.device)
 
 
 def _slice_of(value: Any, x: Tensor, axis: int) -> Tensor | None:
