@@ -11,9 +11,10 @@ import numpy as np
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.dtypes import bool as bool_dtype
-from oneflow_lite.ops.creation import arange, asarray
+from oneflow_lite.ops.creation import asarray
 from oneflow_lite.ops.elementwise import clip
 from oneflow_lite.ops.manipulation import ravel
+from oneflow_lite.ops.ranges import arange
 from oneflow_lite.ops.table import exported
 
 _MODES = {"raise": 0, "wrap": 1, "clip": 2}
