@@ -21,7 +21,9 @@ from oneflow_lite.device import DeviceLike
 from oneflow_lite.dtypes import canonical
 from oneflow_lite.ops import elementwise
 from oneflow_lite.ops.creation import tensor
-from oneflow_lite.ops.gufunc import call_gufunc, tensors
+from oneflow_lite.ops.gufunc import call_gufunc
+from oneflow_lite.ops.manipulation import roll
+from oneflow_lite.ops.operands import on_one_device
 from oneflow_lite.ops.table import exported
 
 Sizes = Sequence[int] | None
@@ -105,7 +107,7 @@ def hfft(x: Any, /, n: int | None = None, axis: int = -1, norm: str | None = Non
     >>> flow.fft.hfft(flow.tensor([1.0, 2.0, 1.0])).numpy()
     array([ 6.,  0., -2.,  0.])
     """
-    return _to_real("hfft", elementwise.conj(*tensors(x)), n, axis, norm)
+    return _to_real("hfft", elementwise.conj(*on_one_device(x)), n, axis, norm)
 
 
 def ihfft(x: Any, /, n: int | None = None, axis: int = -1, norm: str | None = None) -> Tensor:
@@ -161,7 +163,7 @@ def rfftn(x: Any, /, s: Sizes = None, axes: Axes = None, norm: str | None = None
     >>> flow.fft.rfftn(flow.ones((4, 4))).shape
     (4, 3)
     """
-    (given,) = tensors(x)
+    (given,) = on_one_device(x)
     sizes, along = _plan("rfftn", given, s, axes)
     result = rfft(given, sizes[-1], along[-1], norm)
     for size, axis in zip(sizes[-2::-1], along[-2::-1], strict=True):
@@ -177,7 +179,7 @@ def irfftn(x: Any, /, s: Sizes = None, axes: Axes = None, norm: str | None = Non
     >>> flow.fft.irfftn(flow.ones((4, 3))).shape
     (4, 4)
     """
-    (given,) = tensors(x)
+    (given,) = on_one_device(x)
     sizes, along = _plan("irfftn", given, s, axes)
     if s is None:
         sizes[-1] = 2 * (given.shape[along[-1]] - 1)
@@ -272,8 +274,8 @@ def fftshift(x: Any, /, axes: int | Axes = None) -> Tensor:
     >>> flow.fft.fftshift(flow.arange(5)).numpy()
     array([3, 4, 0, 1, 2])
     """
-    (given,) = tensors(x)
-    return _shifted("fftshift", given, axes, lambda size: size - size // 2)
+    (given,) = on_one_device(x)
+    return _shifted("fftshift", given, axes, lambda size: size // 2)
 
 
 def ifftshift(x: Any, /, axes: int | Axes = None) -> Tensor:
@@ -284,8 +286,8 @@ def ifftshift(x: Any, /, axes: int | Axes = None) -> Tensor:
     >>> flow.fft.ifftshift(flow.tensor([3, 4, 0, 1, 2])).numpy()
     array([0, 1, 2, 3, 4])
     """
-    (given,) = tensors(x)
-    return _shifted("ifftshift", given, axes, lambda size: size // 2)
+    (given,) = on_one_device(x)
+    return _shifted("ifftshift", given, axes, lambda size: -(size // 2))
 
 
 # --- one axis; `norm` is that of the direction computed: "forward" divides by the number of points
@@ -294,13 +296,13 @@ def ifftshift(x: Any, /, axes: int | Axes = None) -> Tensor:
 def _complex(
     op: str, ufunc: np.ufunc, x: Any, n: int | None, axis: int, norm: str | None
 ) -> Tensor:
-    (given,) = tensors(x)
+    (given,) = on_one_device(x)
     size = _points(op, given, n, axis)
     return _transform(op, ufunc, given, size, size, axis, norm, np.result_type(given.dtype, 1j))
 
 
 def _from_real(op: str, x: Any, n: int | None, axis: int, norm: str | None) -> Tensor:
-    (given,) = tensors(x)
+    (given,) = on_one_device(x)
     if given.dtype.kind == "c":
         raise TypeError(f"[{op}] expected real numbers, got {given.dtype}")
     size = _points(op, given, n, axis)
@@ -310,7 +312,7 @@ def _from_real(op: str, x: Any, n: int | None, axis: int, norm: str | None) -> T
 
 
 def _to_real(op: str, x: Any, n: int | None, axis: int, norm: str | None) -> Tensor:
-    (given,) = tensors(x)
+    (given,) = on_one_device(x)
     size = _points(op, given, n, axis, lambda half: 2 * (half - 1))
     return _transform(op, loops.irfft, given, size, size, axis, norm, _real(given.dtype))
 
@@ -340,6 +342,7 @@ def _transform(
         [_C.permute(x, order), _C.full((), factor, np.dtype(types[1]), x.device)],
         outputs=[_C.permute(result, order)],
         work=5.0 * points * (1 + math.log2(points)),
+        divide=True,
     )
     return _C.astype(result, dtype, False)
 
@@ -400,7 +403,7 @@ def _plan(op: str, x: Tensor, s: Sizes, axes: Axes) -> tuple[list[int], list[int
 def _repeated(
     op: str, transform: Transform, x: Any, s: Sizes, axes: Axes, norm: str | None
 ) -> Tensor:
-    (result,) = tensors(x)
+    (result,) = on_one_device(x)
     sizes, along = _plan(op, result, s, axes)
     for size, axis in zip(sizes[::-1], along[::-1], strict=True):
         result = transform(result, size, axis, norm)
@@ -416,18 +419,13 @@ def _frequencies(
     return tensor(function(operator.index(n), d), dtype=wanted, device=device)
 
 
-def _shifted(op: str, x: Tensor, axes: int | Axes, split: Callable[[int], int]) -> Tensor:
-    """X with the parts before and after ``split(size)`` exchanged along each axis."""
+def _shifted(op: str, x: Tensor, axes: int | Axes, shift: Callable[[int], int]) -> Tensor:
+    """X rolled by ``shift(size)`` along each axis."""
     along = range(x.ndim) if axes is None else axes if isinstance(axes, Sequence) else (axes,)
-    result = x
     for axis in along:
         if not -x.ndim <= axis < x.ndim:
             raise IndexError(f"[{op}] axis {axis} is out of bounds for {x.ndim} dimensions")
-        before = (slice(None),) * (axis % x.ndim)
-        middle = split(x.shape[axis])
-        parts = [result[(*before, slice(middle, None))], result[(*before, slice(middle))]]
-        result = _C.concat(parts, axis % x.ndim, x.dtype)
-    return result if result is not x else _C.copy(x)
+    return roll(x, [shift(x.shape[axis]) for axis in along], list(along))
 
 
 if not TYPE_CHECKING:

@@ -110,11 +110,11 @@ void bincount_kernel(const ArrayArgs& args);
 /// A generalized ufunc: `loop` on the operands from attr[0] on, whose dtypes are the loop's.
 /// attr[1]: what it means when the loop sets the invalid flag (0: nothing, 1: singular, 2: not
 /// positive definite, 3: eigenvalues, 4: singular values, 5: qr, 6: least squares). attr[2]: input
-/// 0 (f64 or c128) must be finite. attr[3]: how many core dimensions there are; then, for each
-/// operand of the loop, how many of its last dimensions are core ones, and their numbers in the
-/// order of the ufunc's signature. The other dimensions are broadcast to those of the last operand.
-/// An array that the loop changes in place (qr_r_raw) is input and output, and attr[0] passes over
-/// the input.
+/// 0 (f64 or c128) must be finite. attr[3]: work of one matrix, 0: helpers may not share the batch.
+/// attr[4]: how many core dimensions there are; then, for each operand of the loop, how many of its
+/// last dimensions are core ones, and their numbers in the order of the ufunc's signature. The
+/// other dimensions are broadcast to those of the last operand. An array that the loop changes in
+/// place (qr_r_raw) is input and output, and attr[0] passes over the input.
 void gufunc_kernel(const ArrayArgs& args);
 /// What an index outside of its axis does.
 enum class OutOfRange : int64_t { raise, wrap, clip };

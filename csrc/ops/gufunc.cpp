@@ -1,9 +1,12 @@
 // NumPy's generalized ufuncs: one typed loop for each small matrix of a batch.
+#include <algorithm>
+#include <atomic>
 #include <cfenv>
 #include <cmath>
 
 #include "ops/array_kernel.h"
 #include "ops/lanes.h"
+#include "ops/pieces.h"
 
 namespace ofl::ops {
 
@@ -46,6 +49,7 @@ struct BatchRow {
 /// A call as NumPy's loops want it: dims and steps of the core dimensions, batch dimensions apart.
 struct GufuncCall {
   std::vector<const ArrayView*> operands;
+  std::vector<char*> data;      // of the first matrices
   std::vector<int> core;        // dimensions of each operand that the loop sees
   std::vector<intptr_t> dims;   // of the innermost batch row, then the core ones by their number
   std::vector<intptr_t> steps;  // core strides, operand after operand
@@ -54,12 +58,13 @@ struct GufuncCall {
 
 GufuncCall parse_call(const ArrayArgs& args) {
   GufuncCall call;
-  call.dims.resize(1 + args.attr[3]);
-  size_t next = 4;
+  call.dims.resize(1 + args.attr[4]);
+  size_t next = 5;
   for (size_t k = args.attr[0]; k < args.operands.size(); ++k) {
     const ArrayView& x = args.operands[k];
     const auto core = static_cast<int>(args.attr[next++]);
     call.operands.push_back(&x);
+    call.data.push_back(x.data);
     call.core.push_back(core);
     for (int d = x.shape.size() - core; d < x.shape.size(); ++d) {
       call.dims[1 + args.attr[next++]] = x.shape[d];
@@ -101,21 +106,18 @@ void plan_batch(GufuncCall* call) {
   if (call->rows.empty()) call->rows.push_back({1, std::vector<intptr_t>(call->core.size(), 0)});
 }
 
-void run_call(GufuncCall& call, const Loop& loop) {
+void run_call(const GufuncCall& call, const Loop& loop) {
   const size_t operands = call.operands.size();
   const BatchRow& inner = call.rows.back();
   const size_t outer = call.rows.size() - 1;
-  call.dims[0] = inner.dim;
-  call.steps.insert(call.steps.begin(), inner.strides.begin(), inner.strides.end());
-  std::vector<char*> pointers(operands), given(operands);
-  for (size_t k = 0; k < operands; ++k) pointers[k] = call.operands[k]->data;
-  for (const BatchRow& row : call.rows) {
-    if (row.dim == 0) return;
-  }
+  std::vector<intptr_t> dims = call.dims, steps = inner.strides;
+  dims[0] = inner.dim;
+  steps.insert(steps.end(), call.steps.begin(), call.steps.end());
+  std::vector<char*> pointers = call.data, given(operands);
   std::vector<int64_t> index(outer, 0);
   for (;;) {
     given = pointers;  // loops may step them
-    loop.function(given.data(), call.dims.data(), call.steps.data(), loop.data);
+    loop.function(given.data(), dims.data(), steps.data(), loop.data);
     size_t d = outer;
     for (; d > 0; --d) {
       const BatchRow& row = call.rows[d - 1];
@@ -127,6 +129,32 @@ void run_call(GufuncCall& call, const Loop& loop) {
     }
     if (d == 0) return;
   }
+}
+
+int64_t count_matrices(const GufuncCall& call) {
+  int64_t count = 1;
+  for (const BatchRow& row : call.rows) count *= row.dim;
+  return count;
+}
+
+/// Divides the longest row. Pieces are multiples of what the loops take at once, so that each
+/// matrix goes through the code that it would go through otherwise.
+template <typename Run>
+void run_in_pieces(const ArrayArgs& args, const GufuncCall& call, double work, const Run& run) {
+  constexpr int64_t kMultiple = 16;
+  size_t longest = 0;
+  for (size_t d = 1; d < call.rows.size(); ++d) {
+    if (call.rows[d].dim > call.rows[longest].dim) longest = d;
+  }
+  const int64_t dim = call.rows[longest].dim;
+  const int64_t steps = steps_in_piece(dim, work, kMultiple);
+  args.helpers->parallel_for((dim + steps - 1) / steps, [&](int64_t i) {
+    GufuncCall piece = call;
+    BatchRow& row = piece.rows[longest];
+    row.dim = std::min(steps, dim - i * steps);
+    for (size_t k = 0; k < piece.data.size(); ++k) piece.data[k] += i * steps * row.strides[k];
+    run(piece);
+  });
 }
 
 /// LAPACK may not come back from infinities and NaNs. Of doubles, or pairs of them.
@@ -149,12 +177,24 @@ void require_finite(const char* name, const ArrayView& x) {
 void gufunc_kernel(const ArrayArgs& args) {
   GufuncCall call = parse_call(args);
   plan_batch(&call);
+  const int64_t matrices = count_matrices(call);
+  if (matrices == 0) return;
   if (args.attr[2]) require_finite(args.name, args.input(0));
   const char* failure = kFailures[args.attr[1]];
-  if (!failure) return run_call(call, args.loop);
-  InvalidFlag invalid;
-  run_call(call, args.loop);
-  if (invalid.raised()) fail(ErrorKind::linear_algebra, "[", args.name, "] ", failure);
+  std::atomic<bool> failed{false};
+  const auto run = [&](const GufuncCall& part) {
+    if (!failure) return run_call(part, args.loop);
+    InvalidFlag invalid;
+    run_call(part, args.loop);
+    if (invalid.raised()) failed.store(true, std::memory_order_relaxed);
+  };
+  const double work = static_cast<double>(matrices) * static_cast<double>(args.attr[3]);
+  if (is_divisible(args.helpers, work)) {
+    run_in_pieces(args, call, work, run);
+  } else {
+    run(call);
+  }
+  if (failed) fail(ErrorKind::linear_algebra, "[", args.name, "] ", failure);
 }
 
 }  // namespace ofl::ops

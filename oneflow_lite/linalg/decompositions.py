@@ -17,7 +17,8 @@ from oneflow_lite.linalg.lapack import (
     real_of,
     result_dtype,
 )
-from oneflow_lite.ops.gufunc import tensors
+from oneflow_lite.ops.operands import on_one_device
+from oneflow_lite.ops.ranges import triu
 from oneflow_lite.ops.table import exported
 
 
@@ -71,7 +72,7 @@ def cholesky(x: Any, /, *, upper: bool = False) -> Tensor:
     array([[2., 0.],
            [1., 2.]])
     """
-    (a,) = tensors(x)
+    (a,) = on_one_device(x)
     check_square("cholesky", a)
     dtype = result_dtype("cholesky", a)
     loop = loops.cholesky_up if upper else loops.cholesky_lo
@@ -101,7 +102,7 @@ def qr(x: Any, /, mode: str = "reduced") -> Any:
     """
     if mode not in ("reduced", "complete", "r", "raw"):
         raise ValueError(f"[qr] expected mode reduced, complete, r or raw, got {mode!r}")
-    (given,) = tensors(x)
+    (given,) = on_one_device(x)
     check_matrices("qr", given)
     dtype = result_dtype("qr", given)
     rows, columns = given.shape[-2:]
@@ -114,13 +115,13 @@ def qr(x: Any, /, mode: str = "reduced") -> Any:
     if mode == "raw":
         return cast(a.mT, dtype), cast(tau, dtype)
     if mode == "r":
-        return cast(_upper(a[..., :smaller, :]), dtype)
+        return cast(triu(a[..., :smaller, :]), dtype)
     whole = mode == "complete" and rows > columns
     loop = loops.qr_complete if whole else loops.qr_reduced
     types = loop_types(dtype, "dd->d", "DD->D")
     # Reduced: (m,n),(k)->(m,k); complete: (m,n),(n)->(m,m).
     (q,) = call_lapack("qr", loop, types, a, tau, failure="qr")
-    r = _upper(a[..., : rows if whole else smaller, :])
+    r = triu(a[..., : rows if whole else smaller, :])
     return QRResult(cast(q, dtype), cast(r, dtype))
 
 
@@ -148,7 +149,7 @@ def svd(x: Any, /, full_matrices: bool = True, compute_uv: bool = True) -> Any:
     """
     if not compute_uv:
         return svdvals(x)
-    (a,) = tensors(x)
+    (a,) = on_one_device(x)
     check_matrices("svd", a)
     dtype = result_dtype("svd", a)
     loop = loops.svd_f if full_matrices else loops.svd_s
@@ -171,7 +172,7 @@ def svdvals(x: Any, /) -> Tensor:
     >>> flow.linalg.svdvals(flow.tensor([[3.0, 0.0], [0.0, 4.0]])).numpy()
     array([4., 3.])
     """
-    (a,) = tensors(x)
+    (a,) = on_one_device(x)
     check_matrices("svdvals", a)
     dtype = result_dtype("svdvals", a)
     types = loop_types(dtype, "d->d", "D->d")
@@ -195,7 +196,7 @@ def eig(x: Any, /) -> EigResult:
     >>> flow.linalg.eig(flow.tensor([[2.0, 0.0], [0.0, 3.0]])).eigenvalues.numpy()
     array([2.+0.j, 3.+0.j])
     """
-    (a,) = tensors(x)
+    (a,) = on_one_device(x)
     check_square("eig", a)
     dtype = result_dtype("eig", a)
     types = loop_types(dtype, "d->DD", "D->DD")
@@ -211,7 +212,7 @@ def eigvals(x: Any, /) -> Tensor:
     >>> flow.linalg.eigvals(flow.tensor([[0.0, 1.0], [-1.0, 0.0]])).numpy()
     array([0.+1.j, 0.-1.j])
     """
-    (a,) = tensors(x)
+    (a,) = on_one_device(x)
     check_square("eigvals", a)
     dtype = result_dtype("eigvals", a)
     types = loop_types(dtype, "d->D", "D->D")
@@ -234,7 +235,7 @@ def eigh(x: Any, /, UPLO: str = "L") -> EighResult:  # noqa: N803 - NumPy's name
     >>> flow.linalg.eigh(flow.tensor([[3.0, 0.0], [0.0, 2.0]])).eigenvalues.numpy()
     array([2., 3.])
     """
-    (a,) = tensors(x)
+    (a,) = on_one_device(x)
     check_square("eigh", a)
     dtype = result_dtype("eigh", a)
     loop = loops.eigh_lo if _is_lower(UPLO, "eigh") else loops.eigh_up
@@ -251,7 +252,7 @@ def eigvalsh(x: Any, /, UPLO: str = "L") -> Tensor:  # noqa: N803 - NumPy's name
     >>> flow.linalg.eigvalsh(flow.tensor([[3.0, 0.0], [0.0, 2.0]])).numpy()
     array([2., 3.])
     """
-    (a,) = tensors(x)
+    (a,) = on_one_device(x)
     check_square("eigvalsh", a)
     dtype = result_dtype("eigvalsh", a)
     loop = loops.eigvalsh_lo if _is_lower(UPLO, "eigvalsh") else loops.eigvalsh_up
@@ -264,13 +265,6 @@ def _is_lower(triangle: str, op: str) -> bool:
     if triangle.upper() not in ("L", "U"):
         raise ValueError(f"[{op}] expected UPLO 'L' or 'U', got {triangle!r}")
     return triangle.upper() == "L"
-
-
-def _upper(x: Tensor) -> Tensor:
-    """The upper triangle; zeros below."""
-    rows, columns = x.shape[-2:]
-    below = np.tri(rows, columns, k=-1, dtype=bool)
-    return _C.where(_C.from_numpy(below, x.device), 0, x)
 
 
 if not TYPE_CHECKING:

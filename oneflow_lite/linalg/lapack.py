@@ -24,6 +24,10 @@ _COMPLEX: dict[DType, DType] = {
 }
 
 
+# Of matrices so small that LAPACK does not use several threads itself (some 60 rows).
+_SERIAL_WORK = 1e6
+
+
 def real_of(dtype: DType) -> DType:
     """Return the real dtype of a result's dtype."""
     return _REAL[dtype]
@@ -82,7 +86,8 @@ def call_lapack(
     smaller, larger = sorted((rows, columns))
     # A factorization takes some n*n*m multiply-adds of doubles; the others a small multiple.
     work = 4.0 * smaller * smaller * larger + 8.0 * rows * columns
-    return call_gufunc(name, ufunc, types, inputs, work=work, **how)
+    divide = work <= _SERIAL_WORK
+    return call_gufunc(name, ufunc, types, inputs, work=work, divide=divide, **how)
 
 
 def cast(x: Tensor, dtype: DType) -> Tensor:

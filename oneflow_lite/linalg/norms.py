@@ -14,9 +14,9 @@ from oneflow_lite.linalg.decompositions import svdvals
 from oneflow_lite.linalg.lapack import call_lapack, cast, check_square, loop_types, result_dtype
 from oneflow_lite.ops import elementwise, reduction
 from oneflow_lite.ops.creation import zeros
-from oneflow_lite.ops.gufunc import tensors
 from oneflow_lite.ops.linalg import vecdot
 from oneflow_lite.ops.manipulation import expand_dims, moveaxis
+from oneflow_lite.ops.operands import on_one_device
 from oneflow_lite.ops.table import exported
 
 Order = int | float | str | None
@@ -45,7 +45,7 @@ def vector_norm(
     >>> flow.linalg.vector_norm(flow.tensor([3.0, 4.0])).item()
     5.0
     """
-    (given,) = tensors(x)
+    (given,) = on_one_device(x)
     axes = _axes(axis, given.ndim, "vector_norm")
     rest = [d for d in range(given.ndim) if d not in axes]
     count = math.prod(given.shape[d] for d in axes)
@@ -78,7 +78,7 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Order = "fro") -> Ten
     >>> flow.linalg.matrix_norm(flow.tensor([[1.0, -2.0], [3.0, 4.0]]), ord=1).item()
     6.0
     """
-    (given,) = tensors(x)
+    (given,) = on_one_device(x)
     if given.ndim < 2:
         raise ValueError(f"[matrix_norm] expected at least two dimensions, got shape {given.shape}")
     result = _matrix_norm(_floating(given), ord, "matrix_norm")
@@ -104,7 +104,7 @@ def norm(x: Any, /, ord: Order = None, axis: Axis = None, keepdims: bool = False
     >>> flow.linalg.norm(flow.tensor([[3.0, 4.0], [6.0, 8.0]]), axis=1).numpy()
     array([ 5., 10.])
     """
-    (given,) = tensors(x)
+    (given,) = on_one_device(x)
     floating = _floating(given)
     everything = axis is None
     axes = _axes(axis, given.ndim, "norm")
@@ -135,7 +135,7 @@ def cond(x: Any, /, p: Order = None) -> Tensor:
     >>> flow.linalg.cond(flow.tensor([[2.0, 0.0], [0.0, 4.0]])).item()
     2.0
     """
-    (a,) = tensors(x)
+    (a,) = on_one_device(x)
     if a.size == 0 and 0 in a.shape[-2:]:
         raise LinAlgError(f"[cond] expected matrices with elements, got shape {a.shape}")
     if p is None or p in (2, -2):
@@ -171,16 +171,16 @@ def matrix_rank(x: Any, /, tol: Any = None, *, rtol: Any = None) -> Tensor:
     """
     if tol is not None and rtol is not None:
         raise ValueError("[matrix_rank] expected tol or rtol, got both")
-    (a,) = tensors(x)
+    (a,) = on_one_device(x)
     if a.ndim < 2:
         return cast(reduction.any(a != 0), int64)
     s = svdvals(a)
     if tol is None:
         part: Any = max(a.shape[-2:]) * np.finfo(s.dtype).eps
-        part = part if rtol is None else expand_dims(tensors(a, rtol)[1], axis=-1)
+        part = part if rtol is None else expand_dims(on_one_device(a, rtol)[1], axis=-1)
         limit = expand_dims(_max_or_zero(s, s.ndim - 1), axis=-1) * part
     else:
-        limit = expand_dims(tensors(a, tol)[1], axis=-1)
+        limit = expand_dims(on_one_device(a, tol)[1], axis=-1)
     return reduction.sum(s > limit, axis=-1)
 
 

@@ -8,7 +8,7 @@ from numpy.linalg import LinAlgError
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.ops import linalg as whole
-from oneflow_lite.ops.gufunc import tensors
+from oneflow_lite.ops.operands import on_one_device
 from oneflow_lite.ops.table import exported
 
 
@@ -43,7 +43,7 @@ def outer(x1: Any, x2: Any, /) -> Tensor:
     array([[ 1, 10],
            [ 2, 20]])
     """
-    a, b = tensors(x1, x2)
+    a, b = on_one_device(x1, x2)
     if a.ndim != 1 or b.ndim != 1:
         raise ValueError(f"[outer] expected two vectors, got shapes {a.shape} and {b.shape}")
     return whole.outer(a, b)
@@ -62,7 +62,7 @@ def multi_dot(arrays: Sequence[Any], /) -> Tensor:
     >>> flow.linalg.multi_dot([flow.ones((2, 3)), flow.ones((3, 4)), flow.ones(4)]).numpy()
     array([12., 12.])
     """
-    given = tensors(*arrays)
+    given = on_one_device(*arrays)
     if len(given) < 2:
         raise ValueError(f"[multi_dot] expected at least two arrays, got {len(given)}")
     first, last = given[0].ndim == 1, given[-1].ndim == 1

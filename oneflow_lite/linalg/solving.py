@@ -20,8 +20,9 @@ from oneflow_lite.linalg.lapack import (
 )
 from oneflow_lite.ops import elementwise
 from oneflow_lite.ops.creation import empty, full, zeros
-from oneflow_lite.ops.gufunc import call_gufunc, tensors
+from oneflow_lite.ops.gufunc import call_gufunc
 from oneflow_lite.ops.manipulation import broadcast_to, expand_dims
+from oneflow_lite.ops.operands import on_one_device
 from oneflow_lite.ops.ranges import eye
 from oneflow_lite.ops.reduction import max as max_of
 from oneflow_lite.ops.table import exported
@@ -59,7 +60,7 @@ def inv(x: Any, /) -> Tensor:
     array([[0.5 , 0.  ],
            [0.  , 0.25]])
     """
-    (a,) = tensors(x)
+    (a,) = on_one_device(x)
     check_square("inv", a)
     dtype = result_dtype("inv", a)
     (inverse,) = call_lapack("inv", loops.inv, _unary(dtype), a, failure="singular")
@@ -74,7 +75,7 @@ def det(x: Any, /) -> Tensor:
     >>> flow.linalg.det(flow.tensor([[2.0, 1.0], [0.0, 4.0]])).round().item()
     8.0
     """
-    (a,) = tensors(x)
+    (a,) = on_one_device(x)
     check_square("det", a)
     dtype = result_dtype("det", a)
     return cast(call_lapack("det", loops.det, _unary(dtype), a)[0], dtype)
@@ -88,7 +89,7 @@ def slogdet(x: Any, /) -> SlogdetResult:
     >>> flow.linalg.slogdet(flow.tensor([[1.0, 0.0], [0.0, -1.0]])).sign.item()
     -1.0
     """
-    (a,) = tensors(x)
+    (a,) = on_one_device(x)
     check_square("slogdet", a)
     dtype = result_dtype("slogdet", a)
     types = loop_types(dtype, "d->dd", "D->Dd")
@@ -116,7 +117,7 @@ def solve(x1: Any, x2: Any, /) -> Tensor:
     >>> flow.linalg.solve(flow.tensor([[2.0, 0.0], [0.0, 4.0]]), flow.tensor([2.0, 2.0])).numpy()
     array([1. , 0.5])
     """
-    a, b = tensors(x1, x2)
+    a, b = on_one_device(x1, x2)
     check_square("solve", a)
     dtype = result_dtype("solve", a, b)
     loop = loops.solve1 if b.ndim == 1 else loops.solve
@@ -133,7 +134,7 @@ def matrix_power(x: Any, n: int, /) -> Tensor:
     array([[1, 5],
            [0, 1]])
     """
-    (a,) = tensors(x)
+    (a,) = on_one_device(x)
     check_square("matrix_power", a)
     power = operator.index(n)
     if power == 0:
@@ -168,7 +169,7 @@ def pinv(x: Any, /, rcond: Any = None, *, rtol: Any = _NUMPY_CUTOFF) -> Tensor:
     >>> flow.linalg.pinv(flow.tensor([[2.0], [0.0]])).numpy()
     array([[0.5, 0. ]])
     """
-    (a,) = tensors(x)
+    (a,) = on_one_device(x)
     check_matrices("pinv", a)
     rows, columns = a.shape[-2:]
     if rows == 0 or columns == 0:
@@ -179,7 +180,7 @@ def pinv(x: Any, /, rcond: Any = None, *, rtol: Any = _NUMPY_CUTOFF) -> Tensor:
         part = max(rows, columns) * np.finfo(dtype).eps
     u, s, vh = svd(elementwise.conj(a), full_matrices=False)
     # Not a weak scalar, as in NumPy: a cutoff of float64 is not rounded to float32.
-    cutoff = expand_dims(tensors(a, part)[1], axis=-1)
+    cutoff = expand_dims(on_one_device(a, part)[1], axis=-1)
     large = s > cutoff * max_of(s, axis=-1, keepdims=True)
     reciprocal = _C.where(large, 1 / s, 0)
     return _C.matmul(vh.mT, expand_dims(reciprocal, axis=-1) * u.mT)
@@ -207,7 +208,7 @@ def lstsq(a: Any, b: Any, rcond: float | None = None) -> LstsqResult:
     >>> flow.linalg.lstsq(flow.tensor([[1.0], [1.0]]), flow.tensor([1.0, 3.0])).x.numpy()
     array([2.])
     """
-    matrix, given = tensors(a, b)
+    matrix, given = on_one_device(a, b)
     right = expand_dims(given, axis=-1) if given.ndim == 1 else given
     for x in (matrix, right):
         if x.ndim != 2:
@@ -219,7 +220,7 @@ def lstsq(a: Any, b: Any, rcond: float | None = None) -> LstsqResult:
     solution, residuals, rank, s = _least_squares(matrix, right, rcond, dtype.kind == "c")
     if rows == 0:
         solution = zeros(solution.shape, dtype=solution.dtype, device=matrix.device)
-    if rows <= columns or int(rank) != columns:
+    if rows <= columns or int(_C.look("lstsq", rank)) != columns:
         residuals = empty((0,), dtype=real_of(dtype), device=matrix.device)
     if given.ndim == 1:
         solution = solution[:, 0]

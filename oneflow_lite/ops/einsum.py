@@ -12,7 +12,7 @@ from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.dtypes import bool as bool_dtype, canonical, result_type
 from oneflow_lite.ops import reduction
-from oneflow_lite.ops.gufunc import tensors
+from oneflow_lite.ops.operands import on_one_device
 from oneflow_lite.ops.table import exported
 
 # A letter of the subscripts, or a dimension of the ellipsis, counted from the right.
@@ -63,7 +63,7 @@ def einsum(subscripts: Any, /, *operands: Any, dtype: Any = None, optimize: Any 
     """
     if not isinstance(subscripts, str):
         subscripts, operands = _from_lists((subscripts, *operands))
-    given = tensors(*operands)
+    given = on_one_device(*operands)
     terms, output = _parse(subscripts.replace(" ", ""), [x.ndim for x in given])
     sizes = _sizes(terms, given)
     wanted = result_type(*given) if dtype is None else canonical(dtype, "einsum")

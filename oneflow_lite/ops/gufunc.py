@@ -1,14 +1,15 @@
 """Calls of NumPy's generalized ufuncs: core dimensions are checked, the others broadcast."""
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
-from oneflow_lite.ops.creation import asarray
+from oneflow_lite.dtypes import DType
 
 # What it means when a loop reports a failure; the numbers are those of csrc/ops/gufunc.cpp.
 FAILURES = {
@@ -21,14 +22,20 @@ FAILURES = {
     "least squares": 6,
 }
 
+_MOST_WORK = 2**62  # of one matrix; the kernel counts in int64
+
 Core = tuple[str, ...]
 Shape = tuple[int, ...]
 
 
-def tensors(*operands: Any) -> list[Tensor]:
-    """Return the operands as tensors; what is none goes to the device of the first one that is."""
-    device = next((x.device for x in operands if isinstance(x, Tensor)), None)
-    return [x if isinstance(x, Tensor) else asarray(x, device=device) for x in operands]
+class _Plan(NamedTuple):
+    """What a ufunc and its loop say: core dimensions, dtypes, attr of the kernel."""
+
+    cores_in: list[Core]
+    cores_out: list[Core]
+    dtypes_in: list[DType]
+    dtypes_out: list[DType]
+    layout: tuple[int, ...]  # how many core dimensions; of each operand, how many and which
 
 
 def call_gufunc(
@@ -43,6 +50,7 @@ def call_gufunc(
     failure: str | None = None,
     finite: bool = False,
     in_place: bool = False,
+    divide: bool = False,
 ) -> list[Tensor]:
     """Issue a generalized ufunc; return its results, new tensors or ``outputs``.
 
@@ -64,54 +72,54 @@ def call_gufunc(
         Fail where the first input has an infinity or a NaN.
     in_place : bool
         The loop changes its only input; the caller owns it.
+    divide : bool
+        Several threads may share a large batch.
     """
-    cores_in, cores_out = _parse(str(ufunc.signature))
-    dtypes_in, dtypes_out = ([np.dtype(code) for code in part] for part in types.split("->"))
-    given = [_C.astype(x, dtype, False) for x, dtype in zip(inputs, dtypes_in, strict=True)]
-    known = _core_sizes(name, cores_in, given) | dict(sizes or {})
-    batch = _batch_shape(name, cores_in, given)
-    if outputs is None:
-        device = given[0].device
-        outputs = [
-            _C.empty((*batch, *(known[d] for d in core)), dtype, device)
-            for core, dtype in zip(cores_out, dtypes_out, strict=True)
-        ]
-    loop_outputs = [*given, *outputs] if in_place else outputs
-    count = float(np.prod(batch, dtype=float))
-    flags = (int(in_place), FAILURES[failure], int(finite))
+    plan = _plan(ufunc, types)
+    given = [
+        x if x.dtype == dtype else _C.astype(x, dtype, True)
+        for x, dtype in zip(inputs, plan.dtypes_in, strict=True)
+    ]
+    known = _core_sizes(name, plan.cores_in, given)
+    if sizes:
+        known.update(sizes)
+    batch = _batch_shape(name, plan.cores_in, given)
+    results: Sequence[Any] = outputs or [
+        ((*batch, *(known[d] for d in core)), dtype)
+        for core, dtype in zip(plan.cores_out, plan.dtypes_out, strict=True)
+    ]
+    shared_work = int(min(work, _MOST_WORK)) if divide else 0
     made = _C.call_kernel(
         name,
         "gufunc",
         given,
-        loop_outputs,
-        [*flags, *_layout(str(ufunc.signature))],
+        [*given, *results] if in_place else results,
+        (int(in_place), FAILURES[failure], int(finite), shared_work, *plan.layout),
         (ufunc, types),
-        count * work,
+        math.prod(batch) * work,
     )
     return made[len(given) :] if in_place else made
 
 
 @cache
-def _parse(signature: str) -> tuple[list[Core], list[Core]]:
-    """Return the names of the core dimensions of each input and of each output."""
-    left, right = signature.replace(" ", "").replace("?", "").split("->")
+def _plan(ufunc: np.ufunc, types: str) -> _Plan:
     sides = []
-    for side in (left, right):
+    for side in str(ufunc.signature).replace(" ", "").replace("?", "").split("->"):
         groups = side[1:-1].split("),(")
         sides.append([tuple(group.split(",")) if group else () for group in groups])
-    return sides[0], sides[1]
-
-
-@cache
-def _layout(signature: str) -> tuple[int, ...]:
-    """Return how many core dimensions there are; of each operand, how many and which."""
-    cores_in, cores_out = _parse(signature)
     numbers: dict[str, int] = {}
     layout = []
-    for core in (*cores_in, *cores_out):
+    for core in (*sides[0], *sides[1]):
         layout.append(len(core))
         layout += [numbers.setdefault(dim, len(numbers)) for dim in core]
-    return (len(numbers), *layout)
+    codes_in, codes_out = types.split("->")
+    return _Plan(
+        sides[0],
+        sides[1],
+        [np.dtype(code) for code in codes_in],
+        [np.dtype(code) for code in codes_out],
+        (len(numbers), *layout),
+    )
 
 
 def _core_sizes(name: str, cores: Sequence[Core], operands: Sequence[Tensor]) -> dict[str, int]:
@@ -130,6 +138,9 @@ def _core_sizes(name: str, cores: Sequence[Core], operands: Sequence[Tensor]) ->
 
 def _batch_shape(name: str, cores: Sequence[Core], operands: Sequence[Tensor]) -> Shape:
     batches = [x.shape[: x.ndim - len(core)] for core, x in zip(cores, operands, strict=True)]
+    different = {batch for batch in batches if batch}
+    if len(different) <= 1:
+        return different.pop() if different else ()
     try:
         return np.broadcast_shapes(*batches)
     except ValueError:

@@ -9,8 +9,9 @@ import numpy as np
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.dtypes import result_type
-from oneflow_lite.ops.gufunc import call_gufunc, tensors
+from oneflow_lite.ops.gufunc import call_gufunc
 from oneflow_lite.ops.manipulation import moveaxis, stack
+from oneflow_lite.ops.operands import on_one_device
 from oneflow_lite.ops.reduction import sum as sum_of
 from oneflow_lite.ops.table import exported
 
@@ -40,7 +41,7 @@ def matmul(x1: Any, x2: Any, /) -> Tensor:
     >>> flow.matmul(flow.tensor([[1.0, 2.0]]), flow.tensor([3.0, 4.0])).numpy()
     array([11.])
     """
-    return _C.matmul(*tensors(x1, x2))
+    return _C.matmul(*on_one_device(x1, x2))
 
 
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
@@ -58,7 +59,7 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
     >>> flow.vecdot(flow.tensor([[1, 2], [3, 4]]), flow.tensor([1, 10])).numpy()
     array([21, 43])
     """
-    a, b = (_last(x, axis, "vecdot") for x in tensors(x1, x2))
+    a, b = (_last(x, axis, "vecdot") for x in on_one_device(x1, x2))
     return _dot_loop("vecdot", np.vecdot, a, b)
 
 
@@ -70,7 +71,7 @@ def matvec(x1: Any, x2: Any, /) -> Tensor:
     >>> flow.matvec(flow.tensor([[1, 2], [3, 4]]), flow.tensor([1, 10])).numpy()
     array([21, 43])
     """
-    return _dot_loop("matvec", np.matvec, *tensors(x1, x2))
+    return _dot_loop("matvec", np.matvec, *on_one_device(x1, x2))
 
 
 def vecmat(x1: Any, x2: Any, /) -> Tensor:
@@ -81,7 +82,7 @@ def vecmat(x1: Any, x2: Any, /) -> Tensor:
     >>> flow.vecmat(flow.tensor([1, 10]), flow.tensor([[1, 2], [3, 4]])).numpy()
     array([31, 42])
     """
-    return _dot_loop("vecmat", np.vecmat, *tensors(x1, x2))
+    return _dot_loop("vecmat", np.vecmat, *on_one_device(x1, x2))
 
 
 def tensordot(x1: Any, x2: Any, /, *, axes: int | tuple[Axes, Axes] = 2) -> Tensor:
@@ -106,7 +107,7 @@ def tensordot(x1: Any, x2: Any, /, *, axes: int | tuple[Axes, Axes] = 2) -> Tens
     array([[3., 3., 3., 3.],
            [3., 3., 3., 3.]])
     """
-    a, b = tensors(x1, x2)
+    a, b = on_one_device(x1, x2)
     left, right = _paired_axes(a, b, axes)
     kept_a = [d for d in range(a.ndim) if d not in left]
     kept_b = [d for d in range(b.ndim) if d not in right]
@@ -130,7 +131,7 @@ def dot(a: Any, b: Any, /) -> Tensor:
     >>> flow.dot(flow.tensor([1, 2]), flow.tensor([3, 4])).item()
     11
     """
-    x, y = tensors(a, b)
+    x, y = on_one_device(a, b)
     if x.ndim == 0 or y.ndim == 0:
         return x * y
     if x.ndim <= 2 and y.ndim <= 2:
@@ -146,7 +147,7 @@ def inner(a: Any, b: Any, /) -> Tensor:
     >>> flow.inner(flow.tensor([[1, 2], [3, 4]]), flow.tensor([1, 10])).numpy()
     array([21, 43])
     """
-    x, y = tensors(a, b)
+    x, y = on_one_device(a, b)
     return x * y if x.ndim == 0 or y.ndim == 0 else tensordot(x, y, axes=(-1, -1))
 
 
@@ -158,7 +159,7 @@ def vdot(a: Any, b: Any, /) -> Tensor:
     >>> flow.vdot(flow.tensor([1 + 2j]), flow.tensor([3 + 0j])).item()
     (3-6j)
     """
-    x, y = (_C.reshape(x, (-1,), None) for x in tensors(a, b))
+    x, y = (_C.reshape(x, (-1,), None) for x in on_one_device(a, b))
     return _dot_loop("vdot", np.vecdot, x, y)
 
 
@@ -171,7 +172,7 @@ def outer(a: Any, b: Any, /) -> Tensor:
     array([[ 1, 10],
            [ 2, 20]])
     """
-    x, y = tensors(a, b)
+    x, y = on_one_device(a, b)
     return _C.reshape(x, (-1, 1), None) * _C.reshape(y, (1, -1), None)
 
 
@@ -183,7 +184,7 @@ def kron(a: Any, b: Any, /) -> Tensor:
     >>> flow.kron(flow.tensor([1, 10]), flow.tensor([1, 2])).numpy()
     array([ 1,  2, 10, 20])
     """
-    x, y = tensors(a, b)
+    x, y = on_one_device(a, b)
     ndim = max(x.ndim, y.ndim)
     outside = (1,) * (ndim - x.ndim) + x.shape
     inside = (1,) * (ndim - y.ndim) + y.shape
@@ -213,7 +214,7 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
     >>> flow.cross(flow.tensor([1, 0, 0]), flow.tensor([0, 1, 0])).numpy()
     array([0, 0, 1])
     """
-    a, b = (_last(x, axis, "cross") for x in tensors(x1, x2))
+    a, b = (_last(x, axis, "cross") for x in on_one_device(x1, x2))
     if a.shape[-1] != 3 or b.shape[-1] != 3:
         raise ValueError(
             f"[cross] expected vectors of 3 elements, got {a.shape[-1]} and {b.shape[-1]}"
@@ -244,7 +245,7 @@ def diagonal(x: Any, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tens
     >>> flow.diagonal(flow.tensor([[1, 2], [3, 4]])).numpy()
     array([1, 4])
     """
-    (given,) = tensors(x)
+    (given,) = on_one_device(x)
     place = max(-_FAR, min(operator.index(offset), _FAR))
     return _C.diagonal(given, place, axis1, axis2)
 
