@@ -59,11 +59,11 @@ def call_gufunc(
     name : str
         Of the operation, in errors.
     ufunc, types
-        The ufunc and the signature of its loop, such as ``"dd->d"``; the inputs are cast to it.
+        And the signature of its loop, such as ``"dd->d"``; the inputs are cast to it.
     sizes : mapping, optional
         Core dimensions that the inputs do not tell.
     outputs : sequence of Tensor, optional
-        Where the results go, of the loop's dtypes and broadcast shapes.
+        Of the loop's dtypes and broadcast shapes.
     work : float
         Of one matrix of the batch, in float32 additions.
     failure : str, optional
@@ -76,10 +76,7 @@ def call_gufunc(
         Several threads may share a large batch.
     """
     plan = _plan(ufunc, types)
-    given = [
-        x if x.dtype == dtype else _C.astype(x, dtype, True)
-        for x, dtype in zip(inputs, plan.dtypes_in, strict=True)
-    ]
+    given = [_as(x, dtype) for x, dtype in zip(inputs, plan.dtypes_in, strict=True)]
     known = _core_sizes(name, plan.cores_in, given)
     if sizes:
         known.update(sizes)
@@ -99,6 +96,10 @@ def call_gufunc(
         math.prod(batch) * work,
     )
     return made[len(given) :] if in_place else made
+
+
+def _as(x: Tensor, dtype: DType) -> Tensor:
+    return x if x.dtype == dtype else _C.astype(x, dtype, True)
 
 
 @cache
