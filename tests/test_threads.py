@@ -59,6 +59,45 @@ def test_bits_are_numpys_at_any_number_of_threads(program: str, dtype: Any) -> N
                     assert same_bits(run(flow, view(tensor)).numpy(), wanted), (shape, threads)
 
 
+BATCHES: dict[str, Callable[[Any, Any], Any]] = {
+    "inverse": lambda np_, x: np_.linalg.inv(x),
+    "determinant": lambda np_, x: np_.linalg.det(x),
+    "solve": lambda np_, x: np_.linalg.solve(x, x[::-1]),
+    "qr": lambda np_, x: np_.linalg.qr(x)[1],
+    "singular values": lambda np_, x: np_.linalg.svd(x)[1],
+    "eigenvectors": lambda np_, x: np_.linalg.eigh(x)[1],
+    "inner products": lambda np_, x: np_.linalg.vecdot(x, x[::-1]),
+    "transform": lambda np_, x: np_.fft.fft(x),
+    "transform along the first": lambda np_, x: np_.fft.fft(x, axis=0),
+    "transform of reals": lambda np_, x: np_.fft.rfft(x.real),
+    "transform to reals": lambda np_, x: np_.fft.irfft(x),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.complex128], ids=lambda d: d.__name__)
+@pytest.mark.parametrize("program", BATCHES)
+def test_bits_of_batches_are_numpys_at_any_number_of_threads(program: str, dtype: Any) -> None:
+    run = BATCHES[program]
+    for shape in ((4001, 6, 6), (3, 1501, 5, 5)):
+        array = numbers(shape, dtype)
+        tensor = flow.tensor(array)
+        for view in (lambda x: x, lambda x: x.mT, lambda x: x[::-2]):
+            wanted = np.asarray(run(np, view(array)))
+            for threads in THREADS:
+                with flow.flags(num_threads=threads):
+                    assert same_bits(run(flow, view(tensor)).numpy(), wanted), (shape, threads)
+
+
+def test_a_singular_matrix_in_any_thread_is_an_error() -> None:
+    array = numbers((4001, 6, 6), np.float64)
+    array[3777] = 1
+    for threads in THREADS:
+        with flow.flags(num_threads=threads):
+            with pytest.raises(np.linalg.LinAlgError, match="singular"):
+                flow.linalg.inv(flow.tensor(array)).numpy()
+            assert flow.linalg.inv(flow.tensor(array[:3000])).shape == (3000, 6, 6)
+
+
 def test_work_that_reads_what_it_writes_is_not_divided() -> None:
     """A loop that runs ahead of its own writes is one loop."""
     array = np.arange(1_000_000.0)
