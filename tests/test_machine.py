@@ -191,7 +191,7 @@ def test_dump_says_what_waits_for_what() -> None:
     add = next(row for row in report.splitlines() if " add on " in row)
     assert re.search(r"#\d+ add on mock:0 compute, waiting, waits for #\d+, issued at ", add)
     assert add.endswith(f"{__file__}:{line}")
-    assert "on cpu host_func, running" in report
+    assert "on cpu host_func, calling" in report
     assert "h2d on mock:0 h2d, waiting" in report
     y.numpy()
     flow.synchronize()
@@ -292,7 +292,7 @@ print(y.tolist())
     done = run_program(code, hang_timeout="300ms")
     assert (done.returncode, done.stdout) == (0, "[1.0, 1.0, 1.0, 1.0]\n")
     assert "nothing has retired for 0.3 s while a thread waits" in done.stderr
-    assert "slow one on cpu host_func, running" in done.stderr
+    assert "slow one on cpu host_func, calling" in done.stderr
     assert re.search(r"add on mock:0 compute, waiting, .*program.py:6", done.stderr)
 
 
