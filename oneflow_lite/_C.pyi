@@ -242,12 +242,16 @@ def configure(
     memory_limit: int | None = None,
     implicit_sync: str | None = None,
     num_threads: int | None = None,
+    standard_values: bool | None = None,
 ) -> None:
     """Sets machine options; None leaves one alone. implicit_sync: 'allow', 'warn' or 'error'."""
 
 def device_count(type: str) -> int: ...
-def set_default_device(device: Device | None) -> None:
-    """Of the calling thread; None: the cpu."""
+def set_process_device(device: Device) -> None:
+    """The default device of threads that have chosen none."""
+
+def exchange_thread_device(device: Device | None) -> Device | None:
+    """Sets the default device of the calling thread; returns its former choice. None: no choice."""
 
 def get_default_device() -> Device: ...
 def memory_stats(device: Device) -> dict[str, int]: ...

@@ -10,7 +10,7 @@ __all__ = ["Device", "DeviceLike", "device", "devices", "empty_cache", "memory_s
 
 DeviceLike = str | Device | None
 
-_scopes = threading.local()  # .stack: the default devices to go back to, of each thread
+_scopes = threading.local()  # .stack: of each thread, the choices to go back to
 
 
 class device(Device):  # noqa: N801 - a value type, spelled as in `with flow.device(...)`
@@ -37,16 +37,11 @@ class device(Device):  # noqa: N801 - a value type, spelled as in `with flow.dev
     def __enter__(self) -> "device":
         if not hasattr(_scopes, "stack"):
             _scopes.stack = []
-        _scopes.stack.append(_C.get_default_device())
-        try:
-            _C.set_default_device(self)
-        except BaseException:
-            _scopes.stack.pop()
-            raise
+        _scopes.stack.append(_C.exchange_thread_device(self))
         return self
 
     def __exit__(self, *exception: object) -> Literal[False]:
-        _C.set_default_device(_scopes.stack.pop())
+        _C.exchange_thread_device(_scopes.stack.pop())
         return False
 
 

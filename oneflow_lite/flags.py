@@ -21,7 +21,7 @@ LOG = logging.getLogger("oneflow_lite")
 _TRUE = ("1", "true", "on", "yes")
 _FALSE = ("0", "false", "off", "no")
 _SYNC_MODES = ("allow", "warn", "error")
-_ARRAY_API = ("2024.12", "2025.12")
+_ARRAY_API = ("numpy", "2024.12", "2025.12")
 _LEVELS = ("debug", "info", "warning", "error", "critical")
 
 # Suffix -> factor. Powers of 1024 are spelled with an i, as the IEC has it.
@@ -162,10 +162,6 @@ def _cores() -> int:
     return os.cpu_count() or 1
 
 
-def _apply_when_asked(value: object) -> None:
-    """For flags that are looked up where they matter."""
-
-
 def _apply_log(level: str) -> None:
     LOG.setLevel(level.upper())
 
@@ -226,6 +222,13 @@ _ROWS = (
         "the n-th alloc, launch, copy or event of a mock device fails, such as alloc:3,copy:1",
     ),
     Flag(
+        "device",
+        "cpu",
+        lambda value: str(_C.Device(str(value))),
+        lambda value: _C.set_process_device(_C.Device(value)),
+        "where tensors are made when nothing else is said, such as mock:0",
+    ),
+    Flag(
         "hang_timeout",
         30.0,
         _parse_seconds,
@@ -242,11 +245,11 @@ _ROWS = (
     ),
     Flag(
         "array_api",
-        "2024.12",
+        "numpy",
         _parse_choice(_ARRAY_API),
-        _apply_when_asked,
-        "version of the array API standard that the namespace announces; some functions return "
-        "lists in 2024.12 and tuples in 2025.12",
+        lambda value: _C.configure(standard_values=value != "numpy"),
+        "version of the array API standard to follow to the letter; numpy: 2024.12, with NumPy's "
+        "special values. Some functions return lists in 2024.12 and tuples in 2025.12",
     ),
 )
 

@@ -2,6 +2,8 @@
 
 import dataclasses
 import logging
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -233,3 +235,31 @@ def test_info_shows_value_and_source(run_program) -> None:
     assert lines["ONEFLOW_LITE_LOG"][1:3] == ["warning", "default"]
     assert "mock:2" in done.stdout
     assert set(VARIABLES) <= set(lines)
+
+
+def test_default_device_of_the_process(run_program: Callable[..., Any]) -> None:
+    code = """
+import threading
+import oneflow_lite as flow
+assert flow.zeros(2).device == flow.device("mock:1")
+assert flow.__array_namespace_info__().default_device() == flow.device("mock:1")
+seen = []
+thread = threading.Thread(target=lambda: seen.append(flow.tensor([1]).device))
+with flow.device("cpu"):
+    thread.start()
+    thread.join()
+    assert flow.zeros(2).device == flow.device("cpu")
+    with flow.flags(device="mock:0"):
+        assert flow.zeros(2).device == flow.device("cpu")
+with flow.flags(device="mock"):
+    assert flow.zeros(2).device == flow.device("mock:0")
+assert seen == [flow.device("mock:1")] == [flow.zeros(2).device]
+"""
+    done = run_program(code, device="mock:1")
+    assert (done.returncode, done.stderr) == (0, "")
+    done = run_program("import oneflow_lite", device="mock:7")
+    assert done.returncode != 0
+    assert "mock:7" in done.stderr
+    done = run_program("import oneflow_lite", device="gpu")
+    assert done.returncode != 0
+    assert "ONEFLOW_LITE_DEVICE=gpu" in done.stderr

@@ -41,10 +41,8 @@ class OpDef {
  public:
   OpDef(std::string name, OpKind kind, int nin, double cost)
       : name(std::move(name)), kind(kind), nin(nin), cost(cost) {
-    size_t entries = 1;
-    for (int i = 0; i < nin; ++i) entries *= kTypeCodeCount;
-    table_ = std::make_unique<std::atomic<const Resolution*>[]>(entries);
-    for (size_t i = 0; i < entries; ++i) table_[i].store(nullptr, std::memory_order_relaxed);
+    for (int i = 0; i < nin; ++i) entries_ *= kTypeCodeCount;
+    table_ = make_table();
   }
 
   const std::string name;
@@ -53,6 +51,7 @@ class OpDef {
   const double cost;             // of one element, in units of a float32 addition
   bool adds = false;             // the loops add, pairwise when they reduce
   bool checks_exponent = false;  // integer power: the loop must not see a negative exponent
+  bool standard_values = false;  // see standard_values.h; set_standard_values() changes it
 
   /// The cached resolution, or nullptr when these operand types were not seen yet.
   const Resolution* find(const TypeCode* codes) const {
@@ -67,15 +66,30 @@ class OpDef {
     table_[index(codes)].store(rows_.back().get(), std::memory_order_release);
     return rows_.back().get();
   }
+  /// Chooses between two sets of cached resolutions. No other thread may look for one meanwhile.
+  void set_standard_values(bool on) {
+    if (on == standard_values) return;
+    standard_values = on;
+    table_.swap(other_table_);
+    if (!table_) table_ = make_table();
+  }
 
  private:
+  using Table = std::unique_ptr<std::atomic<const Resolution*>[]>;
+
+  Table make_table() const {
+    Table table = std::make_unique<std::atomic<const Resolution*>[]>(entries_);
+    for (size_t i = 0; i < entries_; ++i) table[i].store(nullptr, std::memory_order_relaxed);
+    return table;
+  }
   size_t index(const TypeCode* codes) const {
     size_t i = 0;
     for (int k = 0; k < nin; ++k) i = i * kTypeCodeCount + codes[k];
     return i;
   }
 
-  std::unique_ptr<std::atomic<const Resolution*>[]> table_;
+  size_t entries_ = 1;
+  Table table_, other_table_;
   std::mutex mutex_;  // guards rows_ and writes to table_
   std::vector<std::unique_ptr<Resolution>> rows_;
 };

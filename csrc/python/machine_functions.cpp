@@ -12,6 +12,7 @@
 #include "python/errors.h"
 #include "python/gil.h"
 #include "python/issue_site.h"
+#include "python/op_registry.h"
 #include "python/runtime.h"
 
 namespace py = pybind11;
@@ -105,7 +106,7 @@ void set_if(const std::optional<Value>& value, const Apply& apply) {
 void configure(std::optional<bool> sync, std::optional<int64_t> max_in_flight,
                std::optional<int64_t> max_bytes, std::optional<double> hang_timeout,
                std::optional<int64_t> memory_limit, const std::optional<std::string>& implicit_sync,
-               std::optional<int> num_threads) {
+               std::optional<int> num_threads, std::optional<bool> standard_values) {
   vm::Options& options = runtime().machine.options();
   if ((max_in_flight && *max_in_flight < 1) || (max_bytes && *max_bytes < 1)) {
     fail(ErrorKind::value, "[configure] bounds of the window must be positive");
@@ -115,6 +116,7 @@ void configure(std::optional<bool> sync, std::optional<int64_t> max_in_flight,
   }
   set_if(num_threads,
          [&](int n) { runtime().machine.state(Device{}).device.helpers()->set_threads(n); });
+  set_if(standard_values, set_standard_values);
   set_if(sync, [&](bool on) { options.naive.store(on); });
   set_if(max_in_flight, [&](int64_t n) { options.max_in_flight.store(n); });
   set_if(max_bytes, [&](int64_t n) { options.max_bytes.store(n); });
@@ -228,10 +230,11 @@ void bind_machine_functions(py::module_& m) {
   m.def("configure", &configure, py::kw_only(), py::arg("sync") = py::none(),
         py::arg("max_in_flight") = py::none(), py::arg("max_bytes_in_flight") = py::none(),
         py::arg("hang_timeout") = py::none(), py::arg("memory_limit") = py::none(),
-        py::arg("implicit_sync") = py::none(), py::arg("num_threads") = py::none());
+        py::arg("implicit_sync") = py::none(), py::arg("num_threads") = py::none(),
+        py::arg("standard_values") = py::none());
   m.def("device_count", [](const std::string& type) { return device_count(parse_type(type)); });
-  m.def("set_default_device",
-        [](std::optional<Device> device) { set_default_device(device.value_or(Device{})); });
+  m.def("set_process_device", &set_process_device);
+  m.def("exchange_thread_device", &exchange_thread_device);
   m.def("get_default_device", &default_device);
   m.def("memory_stats", &memory_stats);
   m.def("empty_cache", &empty_cache);

@@ -6,6 +6,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "ops/standard_values.h"
 #include "python/convert.h"
 #include "python/runtime.h"
 
@@ -34,6 +35,10 @@ PyObject* type_of_code(ops::TypeCode code) {
     case ops::kWeakComplex: return reinterpret_cast<PyObject*>(&PyComplex_Type);
     default: return reinterpret_cast<PyObject*>(descr_of(static_cast<DType>(code)));
   }
+}
+
+const char* ufunc_name(const OpObject& op) {
+  return reinterpret_cast<PyUFuncObject*>(op.ufunc)->name;
 }
 
 std::string code_name(ops::TypeCode code) {
@@ -249,6 +254,13 @@ const OpObject& parse_op(PyObject* object) {
   return *reinterpret_cast<OpObject*>(object);
 }
 
+// With the GIL, which whoever resolves has, too.
+void set_standard_values(bool on) {
+  for (auto& [name, op] : ops_by_name()) {
+    if (ops::has_standard_values(ufunc_name(*op))) op->op->set_standard_values(on);
+  }
+}
+
 const ops::Resolution& resolve(const OpObject& op, const ops::TypeCode* codes) {
   if (const ops::Resolution* known = op.op->find(codes)) return *known;
   DType dtypes[ops::kMaxOperands];
@@ -257,6 +269,7 @@ const ops::Resolution& resolve(const OpObject& op, const ops::TypeCode* codes) {
       !find_loop(reinterpret_cast<PyUFuncObject*>(op.ufunc), dtypes, &resolution)) {
     fail_undefined(*op.op, codes);
   }
+  if (op.op->standard_values) ops::use_standard_values(ufunc_name(op), &resolution);
   return *op.op->add(codes, resolution);
 }
 

@@ -53,6 +53,9 @@ const OpObject& op_of(Slot slot);
 const OpObject* find_op(const char* name);
 const OpObject& parse_op(PyObject* object);
 
+/// Whether special values are the standard's, where NumPy has others.
+void set_standard_values(bool on);
+
 /// What the op does for these operand types; Error(type) when it is not defined for them.
 const ops::Resolution& resolve(const OpObject& op, const ops::TypeCode* codes);
 /// The loop of a binary ufunc that takes and gives `dtype` (reductions).

@@ -2,6 +2,7 @@
 
 #include <mutex>
 #include <unordered_set>
+#include <utility>
 
 #include "ep/caching_allocator.h"
 #include "ep/cpu/cpu_device.h"
@@ -48,7 +49,8 @@ ep::Device& find_device(Device device) {
   return *known;
 }
 
-thread_local Device thread_device;
+std::atomic<Device> process_device{Device{}};
+thread_local std::optional<Device> thread_device;
 
 }  // namespace
 
@@ -71,11 +73,18 @@ const char* intern(const std::string& name) {
   return names->insert(name).first->c_str();
 }
 
-Device default_device() { return thread_device; }
+Device default_device() {
+  return thread_device ? *thread_device : process_device.load(std::memory_order_relaxed);
+}
 
-void set_default_device(Device device) {
+void set_process_device(Device device) {
   runtime().machine.state(device);  // throws when there is none
-  thread_device = device;
+  process_device.store(device, std::memory_order_relaxed);
+}
+
+std::optional<Device> exchange_thread_device(std::optional<Device> device) {
+  if (device) runtime().machine.state(*device);
+  return std::exchange(thread_device, device);
 }
 
 namespace {

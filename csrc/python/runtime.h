@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,8 +34,11 @@ Issuer issuer();
 const char* intern(const std::string& name);
 
 /// The calling thread's.
+/// The calling thread's, or that of the process where the thread has chosen none.
 Device default_device();
-void set_default_device(Device device);
+void set_process_device(Device device);
+/// Returns the former choice; nullopt: none.
+std::optional<Device> exchange_thread_device(std::optional<Device> device);
 
 /// look() for a method of this name: counted, and refused or reported where the program forbids it.
 Tensor look_from_python(const Tensor& x, const char* method);
