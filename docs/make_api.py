@@ -166,7 +166,11 @@ def origin(name: str, value: Any) -> str:
     if isinstance(value, np.dtype) and value != flow.float16:
         return "standard"
     space, _, last = name.rpartition(".")
-    roots = {"": [np], "random": [np.random, np.random.Generator], "linalg": [np.linalg]}
+    roots: dict[str, list[Any]] = {
+        "": [np],
+        "random": [np.random, np.random.Generator],
+        "linalg": [np.linalg],
+    }
     known = any(hasattr(root, last) for root in roots.get(space, [getattr(np, space, None)]))
     return "NumPy" if known and name != "__version__" else "own"
 

@@ -1,13 +1,16 @@
 """docs/api.md is what its generator writes, and every public name says what it does."""
 
 import contextlib
+import doctest
 import inspect
 import itertools
+import re
 import runpy
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import oneflow_lite as flow
@@ -156,3 +159,24 @@ def test_what_looks_only_sometimes() -> None:
         ):
             with pytest.raises(RuntimeError, match="not ready"):
                 call()
+
+
+# --- docs/numpy.md
+
+DIFFERENCES = MAKER["TARGET"].with_name("numpy.md").read_text(encoding="utf-8")
+EXAMPLES = re.findall(r"^```python\n(.*?)^```", DIFFERENCES, re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.usefixtures("drained")
+@pytest.mark.parametrize("text", EXAMPLES, ids=lambda text: text.splitlines()[0][4:30])
+def test_what_is_said_of_numpy(text: str) -> None:
+    globs = {"flow": flow, "np": np}
+    example = doctest.DocTestParser().get_doctest(text, globs, "numpy.md", None, None)
+    report: list[str] = []
+    runner = doctest.DocTestRunner(verbose=False)
+    runner.run(example, out=report.append)
+    assert runner.failures == 0, "".join(report)
+
+
+def test_there_are_examples_of_differences() -> None:
+    assert len(EXAMPLES) > 5
