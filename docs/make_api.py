@@ -251,8 +251,8 @@ def tensor_members() -> Iterator[str]:
 
 def specials() -> str:
     """Return the special methods of Tensor, as one paragraph."""
-    plain = set(dir(type("Plain", (), {})))
-    names = sorted(n for n in vars(flow.Tensor) if n.startswith("__") and n not in plain)
+    own = {n: v for n, v in vars(flow.Tensor).items() if v is not getattr(object, n, None)}
+    names = sorted(n for n, value in own.items() if n.startswith("__") and callable(value))
     return f"Special methods: {', '.join(f'`{name}`' for name in names)}."
 
 
