@@ -53,7 +53,13 @@ def resolve(spec: DeviceLike) -> Device:
 
 
 def devices() -> list[Device]:
-    """Return every device that is present, the cpu first."""
+    """Return every device that is present, the cpu first.
+
+    Examples
+    --------
+    >>> str(flow.devices()[0])
+    'cpu'
+    """
     present = [Device("cpu")]
     for kind in ("mock", "cuda"):
         present += [Device(kind, index) for index in range(_C.device_count(kind))]
@@ -61,10 +67,25 @@ def devices() -> list[Device]:
 
 
 def memory_stats(device: DeviceLike = None) -> dict[str, int]:
-    """Return the allocator's counters of a device (the default device for None), in bytes."""
+    """Return the allocator's counters of a device (the default device for None), in bytes.
+
+    Examples
+    --------
+    >>> x = flow.ones(1000)
+    >>> x.sum().item()
+    1000.0
+    >>> flow.memory_stats("cpu")["in_use"] >= x.nbytes
+    True
+    """
     return _C.memory_stats(resolve(device))
 
 
 def empty_cache(device: DeviceLike = None) -> int:
-    """Give cached memory back, of one device or of all; return the bytes given back."""
+    """Give cached memory back, of one device or of all; return the bytes given back.
+
+    Examples
+    --------
+    >>> flow.empty_cache("mock:0") >= 0
+    True
+    """
     return _C.empty_cache(None if device is None else resolve(device))

@@ -242,7 +242,17 @@ def savez(file: File, /, *tensors: Any, **named: Any) -> None:
 
 
 def savez_compressed(file: File, /, *tensors: Any, **named: Any) -> None:
-    """Write tensors to a compressed file in NumPy's .npz format; see ``savez``."""
+    """Write tensors to a compressed file in NumPy's .npz format; see ``savez``.
+
+    Examples
+    --------
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> flow.savez_compressed(file, weights=flow.ones(2))
+    >>> _ = file.seek(0)
+    >>> list(flow.load(file))
+    ['weights']
+    """
     np.savez_compressed(file, *map(_value, tensors), **_values(named))
 
 

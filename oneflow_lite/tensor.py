@@ -81,26 +81,53 @@ def _unpacked(numbers: tuple[Any, ...]) -> Sequence[int]:
 
 @_method
 def reshape(self: Tensor, *shape: Any, copy: bool | None = None) -> Tensor:
-    """Return the elements in another shape; see ``flow.reshape``."""
+    """Return the elements in another shape; see ``flow.reshape``.
+
+    Examples
+    --------
+    >>> flow.arange(6).reshape(2, -1).shape
+    (2, 3)
+    """
     return _C.reshape(self, _unpacked(shape), copy)
 
 
 @_method
 def permute_dims(self: Tensor, *axes: Any) -> Tensor:
-    """Return a view with the dimensions in another order."""
+    """Return a view with the dimensions in another order.
+
+    Examples
+    --------
+    >>> flow.zeros((2, 3, 4)).permute_dims(2, 0, 1).shape
+    (4, 2, 3)
+    """
     return _C.permute(self, _unpacked(axes))
 
 
 @_method
 def transpose(self: Tensor, *axes: Any) -> Tensor:
-    """Return a view with the dimensions in another order, reversed without arguments."""
+    """Return a view with the dimensions in another order, reversed without arguments.
+
+    Examples
+    --------
+    >>> flow.zeros((2, 3, 4)).transpose().shape
+    (4, 3, 2)
+    """
     given = None if axes in ((), (None,)) else _unpacked(axes)
     return manipulation.transpose(self, given)
 
 
 @_method
 def copy(self: Tensor) -> Tensor:
-    """Return a contiguous copy on the same device."""
+    """Return a contiguous copy on the same device.
+
+    Examples
+    --------
+    >>> x = flow.zeros(2)
+    >>> y = x.copy()
+    >>> y[0] = 1
+    >>> x.tolist()
+    [0.0, 0.0]
+    """
     return _C.copy(self)
 
 
@@ -109,7 +136,13 @@ def copy(self: Tensor) -> Tensor:
 
 @_method
 def to_device(self: Tensor, device: DeviceLike, /, *, stream: Any = None) -> Tensor:
-    """Return the tensor on a device: itself when it is there, an asynchronous copy otherwise."""
+    """Return the tensor on a device: itself when it is there, an asynchronous copy otherwise.
+
+    Examples
+    --------
+    >>> flow.zeros(2).to_device("mock:1").device == "mock:1"
+    True
+    """
     if stream is not None:
         raise ValueError("[to_device] expected stream=None: the machine chooses the stream")
     return _C.to_device(self, resolve(device), False)
@@ -125,6 +158,11 @@ def to(self: Tensor, target: Any, /, *, copy: bool = False) -> Tensor:
         Such as ``"mock:1"`` or ``flow.float32``.
     copy : bool
         Copy even where nothing changes.
+
+    Examples
+    --------
+    >>> flow.ones(2).to(flow.float32).to("mock:0")
+    tensor([1., 1.], dtype=float32, device='mock:0')
     """
     is_name = isinstance(target, str) and target.split(":")[0] in _DEVICE_TYPES
     if is_name or isinstance(target, Device):
@@ -134,13 +172,25 @@ def to(self: Tensor, target: Any, /, *, copy: bool = False) -> Tensor:
 
 @_method
 def cpu(self: Tensor) -> Tensor:
-    """Return the tensor on the cpu; see ``to_device``."""
+    """Return the tensor on the cpu; see ``to_device``.
+
+    Examples
+    --------
+    >>> (flow.ones(2).mock() * 3).cpu().tolist()
+    [3.0, 3.0]
+    """
     return _C.to_device(self, Device("cpu"), False)
 
 
 @_method
 def mock(self: Tensor, index: int = 0) -> Tensor:
-    """Return the tensor on a mock device; see ``to_device``."""
+    """Return the tensor on a mock device; see ``to_device``.
+
+    Examples
+    --------
+    >>> str(flow.ones(2).mock(1).device)
+    'mock:1'
+    """
     return _C.to_device(self, Device("mock", index), False)
 
 
@@ -155,7 +205,13 @@ def cuda(self: Tensor, index: int = 0) -> Tensor:
 
 @_method
 def tolist(self: Tensor) -> Any:
-    """Return the values as nested lists of Python numbers."""
+    """Return the values as nested lists of Python numbers.
+
+    Examples
+    --------
+    >>> flow.eye(2).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
     return self.numpy().tolist()
 
 
@@ -238,13 +294,27 @@ def __array_namespace__(self: Tensor, *, api_version: str | None = None) -> Any:
 
 @_method
 def conj(self: Tensor) -> Tensor:
-    """Return the complex conjugate; see ``flow.conj``."""
+    """Return the complex conjugate; see ``flow.conj``.
+
+    Examples
+    --------
+    >>> flow.tensor(1 + 2j).conj().item()
+    (1-2j)
+    """
     return elementwise.conj(self)
 
 
 @_method
 def fill(self: Tensor, value: Any) -> None:
-    """Write one value to every element."""
+    """Write one value to every element.
+
+    Examples
+    --------
+    >>> x = flow.zeros(2)
+    >>> x.fill(3)
+    >>> x.tolist()
+    [3.0, 3.0]
+    """
     _C.assign(self, value)
 
 

@@ -22,6 +22,13 @@ def synchronize(device: DeviceLike = None) -> None:
     ------
     Exception
         The first error of an operation that no ``synchronize`` has raised yet.
+
+    Examples
+    --------
+    >>> x = flow.ones(3).mock() + 1
+    >>> flow.synchronize()
+    >>> x.is_ready()
+    True
     """
     _C.synchronize(None if device is None else resolve(device))
 
@@ -63,15 +70,37 @@ def host_func(
 
 
 def barrier() -> None:
-    """Order everything issued later after everything issued before. Does not wait."""
+    """Order everything issued later after everything issued before. Does not wait.
+
+    Examples
+    --------
+    >>> x = flow.ones(2).mock()
+    >>> flow.vm.barrier()
+    >>> y = flow.ones(2).mock(1)  # the copy begins when that of x has ended
+    """
     _C.barrier()
 
 
 def dump() -> str:
-    """Return what is in flight: each instruction, its stream, what it waits for, who issued it."""
+    """Return what is in flight: each instruction, its stream, what it waits for, who issued it.
+
+    Examples
+    --------
+    >>> flow.synchronize()
+    >>> print(flow.vm.dump(), end="")
+    0 instructions in flight
+    """
     return _C.dump()
 
 
 def stats() -> dict[str, Any]:
-    """Return the machine's counters."""
+    """Return the machine's counters.
+
+    Examples
+    --------
+    >>> before = flow.vm.stats()["issued"]
+    >>> x = flow.ones(2) + 1
+    >>> flow.vm.stats()["issued"] > before
+    True
+    """
     return _C.stats()

@@ -117,3 +117,11 @@ def test_spaces(name: str, device: flow.Device) -> None:
                 same(expected, function(start, stop, number, endpoint=endpoint, device=device))
     same(reference(1, 5, 4, dtype="float32"), function(1, 5, 4, dtype="float32", device=device))
     same(reference(1, 2), function(1, 2), flow.Device("cpu"))
+
+
+@pytest.mark.parametrize("name", ["linspace", "logspace", "geomspace"])
+def test_spaces_between_tensors(name: str, device: flow.Device) -> None:
+    function, reference = getattr(flow, name), getattr(np, name)
+    for start, stop in ((np.float32(1), np.float32(4)), (np.ones(2), np.array([2.0, 5.0]))):
+        ends = (flow.tensor(x, device=device) for x in (start, stop))
+        same(reference(start, stop, 5), function(*ends, 5))

@@ -57,7 +57,8 @@ def linspace(
     array([0.  , 0.25, 0.5 , 0.75, 1.  ])
     """
     wanted = None if dtype is None else canonical(dtype, "linspace")
-    return tensor(np.linspace(start, stop, num, dtype=wanted, endpoint=endpoint), device=device)
+    first, last = _seen("linspace", start), _seen("linspace", stop)
+    return tensor(np.linspace(first, last, num, dtype=wanted, endpoint=endpoint), device=device)
 
 
 def logspace(
@@ -79,8 +80,8 @@ def logspace(
     array([  1.,  10., 100.])
     """
     wanted = None if dtype is None else canonical(dtype, "logspace")
-    values = np.logspace(start, stop, num, endpoint, base, wanted)
-    return tensor(values, device=device)
+    first, last, of = (_seen("logspace", x) for x in (start, stop, base))
+    return tensor(np.logspace(first, last, num, endpoint, of, wanted), device=device)
 
 
 def geomspace(
@@ -101,7 +102,13 @@ def geomspace(
     array([1., 2., 4., 8.])
     """
     wanted = None if dtype is None else canonical(dtype, "geomspace")
-    return tensor(np.geomspace(start, stop, num, endpoint, wanted), device=device)
+    first, last = _seen("geomspace", start), _seen("geomspace", stop)
+    return tensor(np.geomspace(first, last, num, endpoint, wanted), device=device)
+
+
+def _seen(op: str, end: Any) -> Any:
+    """Return the number or array that a range begins or ends with; a tensor is looked at."""
+    return _C.look(op, end) if isinstance(end, Tensor) else end
 
 
 def eye(

@@ -84,7 +84,15 @@ def argsort(
 def sort_in_place(
     x: Tensor, axis: int = -1, kind: str | None = None, *, stable: bool | None = None
 ) -> None:
-    """Sort the tensor itself along an axis, ascending; parameters as for ``flow.sort``."""
+    """Sort the tensor itself along an axis, ascending; parameters as for ``flow.sort``.
+
+    Examples
+    --------
+    >>> x = flow.tensor([3, 1, 2])
+    >>> x.sort()
+    >>> x.tolist()
+    [1, 2, 3]
+    """
     _C.assign(x, sort(x, axis=operator.index(axis), stable=stable, kind=kind))
 
 

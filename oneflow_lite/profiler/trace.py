@@ -46,6 +46,13 @@ class Profile:
         Everything that happened, by begin.
     lanes : dict of str to str
         Name of each lane -> its kind, ``stream`` or ``thread``.
+
+    Examples
+    --------
+    >>> with flow.profiler.profile() as prof:
+    ...     y = flow.ones(1000).mock() + 1
+    >>> "mock:0 compute" in prof.streams()
+    True
     """
 
     def __init__(self) -> None:
@@ -262,14 +269,33 @@ _file: list[tuple[Profile, str, int]] = []  # at most one: profile, path, proces
 
 
 def start_file(path: str) -> None:
-    """Record from now until ``write_file``."""
+    """Record from now until ``write_file``.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = os.path.join(folder.name, "trace.json")
+    >>> flow.profiler.start_file(path)
+    >>> y = flow.ones(3) + 1
+    >>> flow.synchronize()
+    >>> flow.profiler.write_file()
+    >>> os.path.exists(path)
+    True
+    >>> folder.cleanup()
+    """
     profile = Profile()
     _recorder.begin(profile)
     _file.append((profile, os.path.abspath(path), os.getpid()))
 
 
 def write_file() -> None:
-    """Write the trace of the whole program; the machine is idle. Not in a forked child."""
+    """Write the trace of the whole program; the machine is idle. Not in a forked child.
+
+    Examples
+    --------
+    >>> flow.profiler.write_file()  # nothing, unless ``start_file`` was called
+    """
     while _file:
         profile, path, process = _file.pop()
         if process == os.getpid():

@@ -1,0 +1,269 @@
+"""Writes docs/api.md from the namespace: ``python docs/make_api.py``. A test keeps it current."""
+
+import functools
+import inspect
+import runpy
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+import oneflow_lite as flow
+
+TARGET = Path(__file__).parent / "api.md"
+# What the array API standard has, as the tests know it.
+STANDARD = runpy.run_path(str(Path(__file__).parents[1] / "tests" / "standard.py"))
+
+HEADER = """# The public names
+
+Written by `python docs/make_api.py`; do not edit. `help(flow.sum)` says more of each, with an
+example.
+
+`import oneflow_lite as flow`. Every public name stands here once, in the chapter of the array API
+standard that it belongs to; other names of the same object stand beside its first. *Of* says where
+a name comes from: `standard` is the array API standard (2025.12, which has the names of the
+versions before it), `NumPy` has the others too, and what neither has is `own`. How results differ
+from NumPy's is in [numpy.md](numpy.md).
+
+Calls return at once. What has to see a value before it can return is marked *looks*: it waits for
+the tensors that it was given, and `ONEFLOW_LITE_IMPLICIT_SYNC=error` forbids it. Two more things
+look wherever they are given: a tensor where Python's integers are wanted (a shape, an axis), and a
+list of tensors where an array is wanted (`flow.asarray([x, y])`; `flow.stack([x, y])` does not).
+"""
+
+# Title -> chapter of the standard, and where the other names of the chapter are defined.
+CHAPTERS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "Constants": ("", ()),
+    "Data types": ("data types", ("dtypes", "ops.data_type")),
+    "Creation": ("creation", ("ops.creation", "ops.ranges")),
+    "Elementwise": ("elementwise", ("ops.elementwise",)),
+    "Indexing": ("indexing", ("ops.indexing",)),
+    "Linear algebra": ("linear algebra", ("ops.linalg", "ops.einsum")),
+    "Manipulation": ("manipulation", ("ops.manipulation", "ops.assembly")),
+    "Searching": ("searching", ("ops.searching",)),
+    "Sets": ("sets", ("ops.sets",)),
+    "Sorting": ("sorting", ("ops.sorting",)),
+    "Statistics": ("statistics", ("ops.reduction", "ops.scan", "ops.quantiles", "ops.counting")),
+    "Utility": ("utility", ("ops.utility",)),
+    "Inspection": ("", ("inspection",)),
+    "`flow.linalg`": ("linalg", ("linalg",)),
+    "`flow.fft`": ("fft", ("fft",)),
+    "`flow.random`": ("", ("random",)),
+    "Tensors, devices, flags": ("", ("", "_C", "device", "flags")),
+    "Files and other libraries": ("", ("interchange",)),
+    "`flow.vm`": ("", ("vm",)),
+    "`flow.profiler`": ("", ("profiler",)),
+}
+ORIGINS = ("standard", "NumPy", "own")
+SPACES = ("linalg", "fft", "random", "vm", "profiler", "interchange")
+
+_COUNT = "how many there are depends on the values"
+_ANSWER = "the answer is a `bool` of Python"
+_NUMBER = "where a number is given as a tensor"
+_PARTS = "where the parts are given as a tensor"
+# What has to see a value before it can return, and why.
+LOOKS = {
+    **dict.fromkeys(("argwhere", "compress", "extract", "flatnonzero", "nonzero"), _COUNT),
+    **dict.fromkeys(("intersect1d", "setdiff1d", "union1d", "unique"), _COUNT),
+    **dict.fromkeys(("unique_all", "unique_counts", "unique_inverse", "unique_values"), _COUNT),
+    **dict.fromkeys(("allclose", "array_equal", "array_equiv"), _ANSWER),
+    **dict.fromkeys(("array_split", "dsplit", "hsplit", "split", "vsplit"), _PARTS),
+    **dict.fromkeys(("arange", "geomspace", "linspace", "logspace"), _NUMBER),
+    "bincount": "the greatest value decides the length, and a negative one is an error",
+    "digitize": "bins have to be sorted",
+    "histogram": "the least and the greatest value decide the edges",
+    "linalg.lstsq": "where there are more rows than columns: the rank decides whether there are "
+    "residuals",
+    "pad": "where widths or values are given as a tensor",
+    "percentile": "where q is given as a tensor",
+    "quantile": "where q is given as a tensor",
+    "random.permutation": "where a tensor is given: the host makes the permutation",
+    "repeat": "where the repeats are given as a tensor",
+    "save": "it writes the values",
+    "savez": "it writes the values",
+    "savez_compressed": "it writes the values",
+    "synchronize": "that is what it is for",
+    "Tensor.item": "it returns a number of Python",
+    "Tensor.nonzero": _COUNT,
+    "Tensor.numpy": "it returns an array",
+    "Tensor.repeat": "where the repeats are given as a tensor",
+    "Tensor.tolist": "it returns numbers of Python",
+}
+_INSPECTION = ("__array_api_version__", "__array_namespace_info__", "__version__")
+
+
+def public_names(space: str) -> list[str]:
+    """Return the public names of the package (for "") or of one of its modules, sorted."""
+    module = getattr(flow, space) if space else flow
+    names = getattr(module, "__all__", dir(module))
+    found = [name for name in names if not name.startswith("_") or name in _INSPECTION]
+    return sorted(n for n in found if not isinstance(getattr(module, n), ModuleType))
+
+
+@functools.cache
+def public() -> dict[str, Any]:
+    """Return what every public name stands for, without the members of Tensor."""
+    found = {name: getattr(flow, name) for name in (*public_names(""), *_INSPECTION)}
+    for space in SPACES:
+        module = getattr(flow, space)
+        found |= {f"{space}.{name}": getattr(module, name) for name in public_names(space)}
+    return found
+
+
+@functools.cache
+def grouped() -> dict[str, list[str]]:
+    """Return the other names of each function or class, by its first name."""
+    same: dict[int, list[str]] = {}
+    for name, value in public().items():
+        same.setdefault(id(value) if callable(value) else id(name), []).append(name)
+    of_standard = _standard_names()
+    groups = {}
+    for names in same.values():
+        value = public()[names[0]]
+        known = [name for name in names if name in of_standard]
+        own = [name for name in names if name == getattr(value, "__name__", None)]
+        first = (known or own or names)[0]
+        groups[first] = [name for name in names if name != first]
+    return groups
+
+
+@functools.cache
+def _standard_names() -> dict[str, str]:
+    """Return the chapter of each function of the standard."""
+    names = STANDARD["names"]
+    return {name: chapter for chapter in STANDARD["STANDARD"] for name in names(chapter)}
+
+
+def title_of(name: str, value: Any) -> str:
+    """Return the chapter of a public name; one of a new module needs a row in CHAPTERS."""
+    if name in STANDARD["CONSTANTS"]:
+        return "Constants"
+    if name in _INSPECTION:
+        return "Inspection"
+    chapter = _standard_names().get(name, "none")
+    space = name.rpartition(".")[0]
+    if space in ("linalg", "fft", "random", "vm", "profiler"):
+        module = space
+    elif isinstance(value, np.dtype):
+        module = "dtypes"
+    elif isinstance(value, flow.Op):
+        module = "ops.elementwise"
+    else:
+        module = value.__module__.removeprefix("oneflow_lite").removeprefix(".")
+    for title, (key, modules) in CHAPTERS.items():
+        if key == chapter or (chapter == "none" and module in modules):
+            return title
+    raise LookupError(f"{name} of {module} belongs to no chapter: docs/make_api.py wants one")
+
+
+def origin(name: str, value: Any) -> str:
+    """Return where a name comes from."""
+    numbers = STANDARD["CONSTANTS"] + _INSPECTION[:2]
+    if name in _standard_names() or name in numbers:
+        return "standard"
+    if isinstance(value, np.dtype) and value != flow.float16:
+        return "standard"
+    space, _, last = name.rpartition(".")
+    roots: dict[str, list[Any]] = {
+        "": [np],
+        "random": [np.random, np.random.Generator],
+        "linalg": [np.linalg],
+    }
+    known = any(hasattr(root, last) for root in roots.get(space, [getattr(np, space, None)]))
+    return "NumPy" if known and name != "__version__" else "own"
+
+
+def summary(value: Any) -> str:
+    """Return the first sentences of a docstring, without a signature line."""
+    paragraphs = inspect.cleandoc(value.__doc__ or "").split("\n\n")
+    has_signature = isinstance(value, flow.Op) and not value.__doc__.startswith("A row")
+    first = paragraphs[1] if has_signature else paragraphs[0]
+    return " ".join(first.split()).replace("``", "`").replace("|", "\\|")
+
+
+def signature(name: str, value: Any, bound: int = 0) -> str:
+    """Return ``name(parameters)``, without annotations; ``bound`` leading ones are left out.
+
+    A class has its name only.
+    """
+    if isinstance(value, type):
+        return name
+    try:
+        given = inspect.signature(value)
+    except ValueError:  # a native method without a signature
+        return f"{name}(...)"
+    bare = [p.replace(annotation=inspect.Parameter.empty) for p in given.parameters.values()]
+    text = str(given.replace(parameters=bare[bound:], return_annotation=inspect.Signature.empty))
+    return name + text.replace("<class 'numpy.int64'>", "int64")
+
+
+def described(name: str, value: Any) -> str:
+    """Return what a name does, its aliases, and why it looks."""
+    text = value if isinstance(value, str) else summary(value)
+    if not text.endswith((".", ":", ")")):
+        text += "."
+    also = grouped().get(name, [])
+    if also:
+        text += f" Also `{'`, `'.join(also)}`."
+    return text + (f" *Looks*: {LOOKS[name]}." if name in LOOKS else "")
+
+
+_PLAIN = {
+    "__array_api_version__": "The version of the standard that the flag `array_api` announces",
+    "__version__": "The version of this package",
+    "e": "Euler's number",
+    "flags": "The flags, as attributes; `with flow.flags(sync=True):` sets them for a while",
+    "inf": "Positive infinity",
+    "nan": "Not a number",
+    "newaxis": "None: in an index, a new dimension",
+    "pi": "The ratio of a circle's circumference to its diameter",
+}
+
+
+def row(name: str, value: Any) -> str:
+    """Return one row of a table."""
+    said = _PLAIN.get(name, f"A dtype, `{value!r}`" if isinstance(value, np.dtype) else value)
+    shown = signature(name, value) if callable(value) and name not in _PLAIN else name
+    return f"| `{shown}` | {origin(name, value)} | {described(name, said)} |"
+
+
+def chapters() -> Iterator[tuple[str, list[str]]]:
+    """Yield each title with the rows under it."""
+    values = public()
+    of = {name: title_of(name, values[name]) for name in grouped()}
+    for title in CHAPTERS:
+        names = sorted(name for name in of if of[name] == title)
+        ordered = sorted(names, key=lambda name: ORIGINS.index(origin(name, values[name])))
+        yield title, [row(name, values[name]) for name in ordered]
+
+
+def tensor_members() -> Iterator[str]:
+    """Yield a row for each method and attribute of Tensor."""
+    for name in sorted(vars(flow.Tensor)):
+        if not name.startswith("_"):
+            value = getattr(flow.Tensor, name)
+            shown = signature(name, value, bound=1) if callable(value) else name
+            text = described(f"Tensor.{name}", summary(value))
+            yield f"| `{shown}` | {text} |"
+
+
+def specials() -> str:
+    """Return the special methods of Tensor, as one paragraph."""
+    own = {n: v for n, v in vars(flow.Tensor).items() if v is not getattr(object, n, None)}
+    names = sorted(n for n, value in own.items() if n.startswith("__") and callable(value))
+    return f"Special methods: {', '.join(f'`{name}`' for name in names)}."
+
+
+def api() -> str:
+    """Return the text of docs/api.md."""
+    lines = [HEADER]
+    for title, rows in chapters():
+        lines += [f"## {title}", "", "| name | of | what it does |", "|---|---|---|", *rows, ""]
+    lines += ["## `flow.Tensor`", "", "| name | what it does |", "|---|---|"]
+    return "\n".join([*lines, *tensor_members(), "", specials(), ""])
+
+
+if __name__ == "__main__":
+    TARGET.write_text(api(), encoding="utf-8")
