@@ -117,3 +117,19 @@ def test_spaces(name: str, device: flow.Device) -> None:
                 same(expected, function(start, stop, number, endpoint=endpoint, device=device))
     same(reference(1, 5, 4, dtype="float32"), function(1, 5, 4, dtype="float32", device=device))
     same(reference(1, 2), function(1, 2), flow.Device("cpu"))
+
+
+def test_limits_may_be_tensors(device: flow.Device) -> None:
+    low, high = flow.tensor(1.0, device=device), flow.tensor(9.0, device=device)
+    for name in ("linspace", "geomspace", "logspace"):
+        function = getattr(np, name)
+        expected = function(1.0, 9.0, 5)
+        same(expected, getattr(flow, name)(low, high, 5, device=device), device)
+        same(expected, function(low, high, 5), device)
+    numbers = flow.tensor([0.0, 2.0, 4.0], device=device)
+    for seen, array in zip(
+        flow.histogram(numbers, range=(low, high)),
+        np.histogram([0.0, 2.0, 4.0], range=(1.0, 9.0)),
+        strict=True,
+    ):
+        same(array, seen, device)

@@ -57,7 +57,9 @@ def linspace(
     array([0.  , 0.25, 0.5 , 0.75, 1.  ])
     """
     wanted = None if dtype is None else canonical(dtype, "linspace")
-    return tensor(np.linspace(start, stop, num, dtype=wanted, endpoint=endpoint), device=device)
+    first, last = _number("linspace", start), _number("linspace", stop)
+    values = np.linspace(first, last, num, dtype=wanted, endpoint=endpoint)
+    return tensor(values, device=device)
 
 
 def logspace(
@@ -79,7 +81,8 @@ def logspace(
     array([  1.,  10., 100.])
     """
     wanted = None if dtype is None else canonical(dtype, "logspace")
-    values = np.logspace(start, stop, num, endpoint, base, wanted)
+    first, last, factor = (_number("logspace", x) for x in (start, stop, base))
+    values = np.logspace(first, last, num, endpoint, factor, wanted)
     return tensor(values, device=device)
 
 
@@ -101,7 +104,13 @@ def geomspace(
     array([1., 2., 4., 8.])
     """
     wanted = None if dtype is None else canonical(dtype, "geomspace")
-    return tensor(np.geomspace(start, stop, num, endpoint, wanted), device=device)
+    first, last = _number("geomspace", start), _number("geomspace", stop)
+    return tensor(np.geomspace(first, last, num, endpoint, wanted), device=device)
+
+
+def _number(op: str, x: Any) -> Any:
+    """The value of a tensor: NumPy would hand a tensor back to the function that asked it."""
+    return _C.look(op, x) if isinstance(x, Tensor) else x
 
 
 def eye(
