@@ -32,6 +32,7 @@ def arange(
     array([2, 5, 8])
     """
     wanted = None if dtype is None else canonical(dtype, "arange")
+    start, stop, step = (_number("arange", x) for x in (start, stop, step))
     values = np.arange(start, dtype=wanted) if stop is None and step == 1 else None
     if values is None:
         first, last = (0, start) if stop is None else (start, stop)
