@@ -223,7 +223,7 @@ def copied(call: str) -> tuple[int, int]:
     sizes = {f"{HOME} compute": 0, f"{HOME} d2h": 0, f"{HOME} h2d": 0}
     for record in recording.records:
         if record.kind == "run":
-            sizes[record.lane] += record.bytes  # KeyError: a stream of the host, or another device
+            sizes[record.lane] += record.bytes  # KeyError: on the host, or another device
     return sizes[f"{HOME} d2h"], sizes[f"{HOME} h2d"]
 
 
@@ -256,7 +256,7 @@ def test_looks_copy_what_they_need(call: str, size: int) -> None:
 
 
 def test_a_leak_is_seen() -> None:
-    with pytest.raises(KeyError, match="cpu compute"):
+    with pytest.raises(KeyError, match=r"cpu compute|thread"):  # small work runs in this thread
         copied("(x.cpu() + 1).to(HOME)")
     with pytest.raises(AssertionError):
         copied("x.cpu()")
