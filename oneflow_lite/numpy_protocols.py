@@ -226,6 +226,18 @@ def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
     return _named_like(np.where)(asarray(condition), x, y)
 
 
+def _may_share_memory(a: Any, b: Any, max_work: Any = None) -> bool:
+    if isinstance(a, Tensor) and isinstance(b, Tensor):
+        return a.shares_storage(b)
+    one, other = (
+        np.asarray(memoryview(x)) if isinstance(x, Tensor) and x.device.type == "cpu" else x
+        for x in (a, b)
+    )
+    if isinstance(one, Tensor) or isinstance(other, Tensor):  # no array is in a device's memory
+        return False
+    return np.may_share_memory(one, other, max_work)
+
+
 def _cumulative(func: Function, ufunc: np.ufunc) -> Function:
     def cumulative(a: Any, axis: int | None = None, dtype: Any = None, out: Any = None) -> Any:
         x = asarray(a)
@@ -240,6 +252,7 @@ _SPECIAL: dict[Function, Function] = {
     np.copy: _copy,
     np.copyto: _copyto,
     np.where: _where,
+    np.may_share_memory: _may_share_memory,
     np.cumsum: _cumulative(np.cumsum, np.add),
     np.cumprod: _cumulative(np.cumprod, np.multiply),
 }

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from oneflow_lite import _C
 from oneflow_lite._C import Tensor
-from oneflow_lite.device import DeviceLike
+from oneflow_lite.device import DeviceLike, resolve
 from oneflow_lite.ops.creation import tensor
 
 __all__ = ["Generator", "default_rng", "integers", "normal", "permutation", "seed", "uniform"]
@@ -111,17 +112,19 @@ class Generator:
     def permutation(self, x: Any, *, device: DeviceLike = None) -> Tensor:
         """Return the integers below x in random order, or the rows of x.
 
-        A tensor is looked at, and the result goes to its device.
+        The rows of a tensor are taken on its device, where the result stays without ``device``.
 
         Examples
         --------
         >>> flow.random.default_rng(0).permutation(4).tolist()
         [2, 0, 1, 3]
         """
-        if isinstance(x, Tensor):
-            device = x.device if device is None else device
-            x = x.numpy()
-        return self._draw(lambda rng: rng.permutation(x), None, device)
+        if not isinstance(x, Tensor) or x.ndim == 0:
+            return self._draw(lambda rng: rng.permutation(x), None, device)
+        # NumPy draws otherwise for one dimension than for more.
+        rows = np.arange(len(x)).reshape(-1, *(1,) * (x.ndim - 1))
+        order = self._draw(lambda rng: rng.permutation(rows).ravel(), None, x.device)
+        return _C.to_device(x[order], x.device if device is None else resolve(device), False)
 
     def _draw(
         self, draw: Callable[[np.random.Generator], Any], dtype: Any, device: DeviceLike

@@ -22,6 +22,7 @@ MESSAGES: list[tuple[Callable[[], Any], Any, str]] = [
     # shapes
     (lambda: x() + flow.ones((2, 4)), ValueError, r"\[add\].*\(2, 3\).*\(2, 4\)"),
     (lambda: flow.where(x() > 0, flow.ones(4), 0.0), ValueError, r"\[where\].*\(2, 3\).*\(4,\)"),
+    (lambda: flow.where(x() > 0, 1), ValueError, r"\[where\].*both x1 and x2 or neither"),
     (lambda: x() @ x(), ValueError, r"\[matmul\].*\(2, 3\)"),
     (lambda: flow.matmul(x(), flow.tensor(1.0)), ValueError, r"\[matmul\].*dimension"),
     (lambda: flow.clip(x(), flow.ones(2), 3), ValueError, r"\[clip\].*\(2, 3\).*\(2,\)"),

@@ -400,6 +400,9 @@ def test_where(a: str, shape: tuple[int, ...], device: flow.Device) -> None:
         np.where(x, x, x[..., :1] if shape else x),
         flow.where(given[1], given[1], given[1][..., :1] if shape else given[1]),
     )
+    if shape:
+        for expected, seen in zip(np.where(x), flow.where(given[1]), strict=True):
+            same(expected, seen)
 
 
 def test_numpy_names() -> None:

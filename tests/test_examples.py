@@ -164,12 +164,43 @@ def test_photos_overlap_on_a_device(tmp_path: Path) -> None:
     assert number(r"overlap +(\d+)%", naive) == 0
 
 
-# --- both
+# --- standard_libraries.py
+
+
+@pytest.mark.parametrize("device", ["cpu", "mock:0"])
+@pytest.mark.parametrize("sync", ["0", "1"], ids=["threaded", "naive"])
+def test_libraries_agree_with_numpy(device: str, sync: str) -> None:
+    text = succeed("standard_libraries.py", "--device", device, "--samples", "300", sync=sync)
+    steps = re.findall(r"(?m)^  \S.*? +[\d.e+-]+  +(\S.*?)  +[\d,]+$", text)
+    assert steps.count(f"Tensor on {device}") >= 16
+    assert set(steps) <= {f"Tensor on {device}", "ndarray"}  # of older versions of SciPy
+    assert f"{len(steps)} of {len(steps)} steps agree" in text
+
+
+def test_a_library_that_is_not_there_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "scipy.py").write_text("raise ModuleNotFoundError(\"No module named 'scipy'\")")
+    paths = [str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
+    done = run("standard_libraries.py")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.count("\n") == 1
+    assert "No module named 'scipy'" in done.stderr
+    assert "pip install" in done.stderr
+
+
+# --- all
 
 
 @pytest.mark.parametrize(
     ("name", "device"),
-    [("train_digits.py", "cuda:0"), ("train_digits.py", "gpu"), ("stream_photos.py", "cuda:0")],
+    [
+        ("train_digits.py", "cuda:0"),
+        ("train_digits.py", "gpu"),
+        ("stream_photos.py", "cuda:0"),
+        ("standard_libraries.py", "cuda:0"),
+    ],
 )
 def test_a_device_that_is_not_there_is_one_line(name: str, device: str) -> None:
     done = run(name, "--device", device)
@@ -180,9 +211,14 @@ def test_a_device_that_is_not_there_is_one_line(name: str, device: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "option"), [("train_digits.py", "--epochs"), ("stream_photos.py", "--frames")]
+    ("name", "option", "least"),
+    [
+        ("train_digits.py", "--epochs", 1),
+        ("stream_photos.py", "--frames", 1),
+        ("standard_libraries.py", "--samples", 200),
+    ],
 )
-def test_bad_arguments_are_told(name: str, option: str) -> None:
-    done = run(name, option, "0")
+def test_bad_arguments_are_told(name: str, option: str, least: int) -> None:
+    done = run(name, option, str(least - 1))
     assert done.returncode == 2
-    assert "must be at least 1" in done.stderr
+    assert f"must be at least {least}" in done.stderr

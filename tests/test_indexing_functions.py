@@ -84,14 +84,15 @@ def test_along_axis_broadcasts(device: flow.Device) -> None:
     x, index = np.arange(24).reshape(2, 3, 4), np.array([[[2, -1]]])
     t = flow.tensor(x, device=device)
     same(np.take_along_axis(x, index, 2), flow.take_along_axis(t, index))
-    same(np.take_along_axis(x[:1], x % 3, 1), flow.take_along_axis(t[:1], t % 3, axis=1))
+    same(np.take_along_axis(x[:1], x % 3, 1), flow.take_along_axis(t[:1], t % 3, 1))
+    same(np.take_along_axis(x, indices=index), flow.take_along_axis(t, indices=index))
     same(
         np.take_along_axis(x, np.array([5, -1]), None), flow.take_along_axis(t, [5, -1], axis=None)
     )
     same(np.take_along_axis(x.T, index.T, 0), flow.take_along_axis(t.T, index.T, axis=0))
     for value in (7, np.array([8, 9]), 1.9):
         np.put_along_axis(x, index, value, 2)
-        flow.put_along_axis(t, index, value, axis=2)
+        flow.put_along_axis(t, indices=index, values=value, axis=2)
         same(x, t)
     np.put_along_axis(x, np.array([3, 4]), 0, None)
     flow.put_along_axis(t, [3, 4], 0, axis=None)

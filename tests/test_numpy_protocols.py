@@ -424,3 +424,16 @@ def test_copies_of_a_tensor(dtype: str, device: flow.Device) -> None:
     for one in (np.copy(t), copy.copy(t), copy.deepcopy(t)):
         assert compare(x, one.numpy()) is None
         assert not one.shares_storage(t)
+
+
+def test_may_share_memory(device: flow.Device) -> None:
+    t = flow.ones((3, 4), device=device)
+    assert np.may_share_memory(t, t[1:])
+    assert not np.may_share_memory(t, t + 1)
+    assert not np.may_share_memory(t, np.ones(3))
+    assert not np.may_share_memory(np.ones(3), t)
+    if device.type == "cpu":
+        array = np.asarray(memoryview(t))
+        assert np.may_share_memory(t, array)
+        assert np.may_share_memory(array[2:], t[2])
+        assert not np.may_share_memory(array[2:], t[:1])

@@ -35,11 +35,17 @@ def test_numbers_are_numpys(device: flow.Device) -> None:
     )
 
 
-def test_permutation_of_rows(device: flow.Device) -> None:
-    x = np.arange(12).reshape(6, 2)
-    result = flow.random.Generator(1).permutation(flow.tensor(x, device=device))
+@pytest.mark.parametrize("shape", [(7,), (6, 2), (3, 1, 2), (0,), (0, 3), (1,), (5000,), (300, 4)])
+def test_permutation_of_rows(shape: tuple[int, ...], device: flow.Device) -> None:
+    x = np.arange(np.prod(shape)).reshape(shape)
+    t = flow.tensor(x, device=device)
+    result = flow.random.Generator(1).permutation(t)
     assert result.device == device
-    same(np.random.default_rng(1).permutation(x), result)
+    expected = np.random.default_rng(1).permutation(x)
+    same(expected, result)
+    moved = flow.random.Generator(1).permutation(t, device="mock:1")
+    assert moved.device == "mock:1"
+    same(expected, moved)
 
 
 def test_seed() -> None:

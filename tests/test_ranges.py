@@ -125,3 +125,19 @@ def test_spaces_between_tensors(name: str, device: flow.Device) -> None:
     for start, stop in ((np.float32(1), np.float32(4)), (np.ones(2), np.array([2.0, 5.0]))):
         ends = (flow.tensor(x, device=device) for x in (start, stop))
         same(reference(start, stop, 5), function(*ends, 5))
+
+
+def test_limits_may_be_tensors(device: flow.Device) -> None:
+    low, high = flow.tensor(1.0, device=device), flow.tensor(9.0, device=device)
+    for name in ("linspace", "geomspace", "logspace"):
+        function = getattr(np, name)
+        expected = function(1.0, 9.0, 5)
+        same(expected, getattr(flow, name)(low, high, 5, device=device), device)
+        same(expected, function(low, high, 5), device)
+    numbers = flow.tensor([0.0, 2.0, 4.0], device=device)
+    for seen, array in zip(
+        flow.histogram(numbers, range=(low, high)),
+        np.histogram([0.0, 2.0, 4.0], range=(1.0, 9.0)),
+        strict=True,
+    ):
+        same(array, seen, device)

@@ -152,7 +152,7 @@ def _largest(numbers: Tensor) -> int:
     return int(_C.look("bincount", most))
 
 
-def _edges(numbers: Tensor, bins: Any, limits: tuple[float, float] | None) -> Tensor:
+def _edges(numbers: Tensor, bins: Any, limits: tuple[Any, Any] | None) -> Tensor:
     """The edges of the bins of a histogram."""
     if isinstance(bins, str):
         raise ValueError(f"[histogram] expected a number of bins or their edges, got {bins!r}")
@@ -167,6 +167,9 @@ def _edges(numbers: Tensor, bins: Any, limits: tuple[float, float] | None) -> Te
     if numbers.size and limits is None:
         least, most = min(numbers), max(numbers)
         ends = np.stack([_C.look("histogram", least), _C.look("histogram", most)])
+    if limits is not None:
+        low, high = (_C.look("histogram", x) if isinstance(x, Tensor) else x for x in limits)
+        limits = (low, high)
     try:
         return asarray(np.histogram_bin_edges(ends, bins, limits), device=numbers.device)
     except (ValueError, TypeError) as error:

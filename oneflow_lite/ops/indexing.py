@@ -51,7 +51,7 @@ def take(x: Any, indices: Any, /, axis: int | None = None, *, mode: str = "raise
     return _C.take(source, indices, axis or 0, _mode(mode, "take"))
 
 
-def take_along_axis(x: Any, indices: Any, /, *, axis: int | None = -1) -> Tensor:
+def take_along_axis(x: Any, /, indices: Any, axis: int | None = -1) -> Tensor:
     """Return elements by indices along an axis, with indices of their own for each lane.
 
     Parameters
@@ -88,7 +88,7 @@ def take_along_axis(x: Any, indices: Any, /, *, axis: int | None = -1) -> Tensor
     return result
 
 
-def put_along_axis(x: Tensor, indices: Any, values: Any, /, axis: int | None = -1) -> None:
+def put_along_axis(x: Tensor, /, indices: Any, values: Any, axis: int | None = -1) -> None:
     """Write values, in place, where ``take_along_axis`` would read them.
 
     Parameters

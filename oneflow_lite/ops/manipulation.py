@@ -346,13 +346,8 @@ def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Tensor:
     counts = _counts(repeats, given.shape[along])
     if len(counts) == 1 or (counts[0] == counts).all():
         return _repeated(given, int(counts[0]), along)
-    before = (slice(None),) * along
-    ends = [*(np.flatnonzero(np.diff(counts)) + 1).tolist(), len(counts)]
-    runs = [
-        _repeated(given[(*before, slice(start, end))], int(counts[start]), along)
-        for start, end in zip([0, *ends[:-1]], ends, strict=True)
-    ]
-    return _C.concat(runs, along, given.dtype)
+    index = np.repeat(np.arange(len(counts)), counts)
+    return _C.getitem(given, (*(slice(None),) * along, index), "repeat")
 
 
 def _counts(repeats: Any, size: int) -> npt.NDArray[Any]:

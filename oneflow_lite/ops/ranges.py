@@ -32,6 +32,7 @@ def arange(
     array([2, 5, 8])
     """
     wanted = None if dtype is None else canonical(dtype, "arange")
+    start, stop, step = (_number("arange", x) for x in (start, stop, step))
     values = np.arange(start, dtype=wanted) if stop is None and step == 1 else None
     if values is None:
         first, last = (0, start) if stop is None else (start, stop)
@@ -57,8 +58,9 @@ def linspace(
     array([0.  , 0.25, 0.5 , 0.75, 1.  ])
     """
     wanted = None if dtype is None else canonical(dtype, "linspace")
-    first, last = _seen("linspace", start), _seen("linspace", stop)
-    return tensor(np.linspace(first, last, num, dtype=wanted, endpoint=endpoint), device=device)
+    first, last = _number("linspace", start), _number("linspace", stop)
+    values = np.linspace(first, last, num, dtype=wanted, endpoint=endpoint)
+    return tensor(values, device=device)
 
 
 def logspace(
@@ -80,8 +82,9 @@ def logspace(
     array([  1.,  10., 100.])
     """
     wanted = None if dtype is None else canonical(dtype, "logspace")
-    first, last, of = (_seen("logspace", x) for x in (start, stop, base))
-    return tensor(np.logspace(first, last, num, endpoint, of, wanted), device=device)
+    first, last, factor = (_number("logspace", x) for x in (start, stop, base))
+    values = np.logspace(first, last, num, endpoint, factor, wanted)
+    return tensor(values, device=device)
 
 
 def geomspace(
@@ -102,13 +105,13 @@ def geomspace(
     array([1., 2., 4., 8.])
     """
     wanted = None if dtype is None else canonical(dtype, "geomspace")
-    first, last = _seen("geomspace", start), _seen("geomspace", stop)
+    first, last = _number("geomspace", start), _number("geomspace", stop)
     return tensor(np.geomspace(first, last, num, endpoint, wanted), device=device)
 
 
-def _seen(op: str, end: Any) -> Any:
-    """Return the number or array that a range begins or ends with; a tensor is looked at."""
-    return _C.look(op, end) if isinstance(end, Tensor) else end
+def _number(op: str, x: Any) -> Any:
+    """The value of a tensor: NumPy would hand a tensor back to the function that asked it."""
+    return _C.look(op, x) if isinstance(x, Tensor) else x
 
 
 def eye(

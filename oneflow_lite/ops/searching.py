@@ -1,7 +1,7 @@
 """Searching: where things are, and choosing by a condition."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -51,7 +51,11 @@ def argmin(x: Any, /, axis: int | None = None, keepdims: bool = False) -> Tensor
     return _C.arg_reduce(asarray(x), axis, keepdims, True)
 
 
-def where(condition: Any, x1: Any, x2: Any, /) -> Tensor:
+@overload
+def where(condition: Any, /) -> tuple[Tensor, ...]: ...
+@overload
+def where(condition: Any, x1: Any, x2: Any, /) -> Tensor: ...
+def where(condition: Any, x1: Any = None, x2: Any = None, /) -> Any:
     """Return x1 where the condition is true and x2 elsewhere, of their promoted dtype.
 
     Parameters
@@ -60,13 +64,17 @@ def where(condition: Any, x1: Any, x2: Any, /) -> Tensor:
         Of any dtype; what is not 0 is true.
     x1, x2 : Tensor, array or scalar
         Operands; all three are broadcast against each other. What is no tensor goes to the device
-        of what is one.
+        of what is one. Without both: ``nonzero(condition)``.
 
     Examples
     --------
     >>> flow.where(flow.tensor([True, False]), 1.0, -1.0).numpy()
     array([ 1., -1.])
     """
+    if x1 is None and x2 is None:
+        return nonzero(condition)
+    if x1 is None or x2 is None:
+        raise ValueError("[where] expected both x1 and x2 or neither, got one")
     if not isinstance(condition, Tensor):
         homes = [x.device for x in (x1, x2) if isinstance(x, Tensor)]
         condition = asarray(condition, device=homes[0] if homes else None)
