@@ -79,7 +79,6 @@ LOOKS = {
     "pad": "where widths or values are given as a tensor",
     "percentile": "where q is given as a tensor",
     "quantile": "where q is given as a tensor",
-    "random.permutation": "where a tensor is given: the host makes the permutation",
     "repeat": "where the repeats are given as a tensor",
     "save": "it writes the values",
     "savez": "it writes the values",
@@ -90,6 +89,7 @@ LOOKS = {
     "Tensor.numpy": "it returns an array",
     "Tensor.repeat": "where the repeats are given as a tensor",
     "Tensor.tolist": "it returns numbers of Python",
+    "where": "where only a condition is given: the number of true elements is the size",
 }
 _INSPECTION = ("__array_api_version__", "__array_namespace_info__", "__version__")
 

@@ -152,12 +152,13 @@ def test_what_looks_only_sometimes() -> None:
             lambda: flow.repeat(cube, 2),
             lambda: flow.quantile(cube, 0.5),
             lambda: flow.pad(cube, 1),
+            lambda: flow.random.permutation(cube),
         ):
             call()
         tall = flow.reshape(gate.tensor, (4, 2))
         for call in (
             lambda: flow.linalg.lstsq(tall, tall),
-            lambda: flow.random.permutation(cube),
+            lambda: flow.where(cube),
             lambda: flow.dsplit(cube, flow.astype(cube[0, 0], flow.int64)),
         ):
             with pytest.raises(RuntimeError, match="not ready"):
