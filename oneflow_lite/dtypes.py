@@ -72,6 +72,9 @@ _FLOATS = (float16, float32, float64, complex64, complex128)
 SUPPORTED: dict[DType, DType] = {dtype: dtype for dtype in (bool, *_INTEGERS, *_FLOATS)}
 _NAMES = ", ".join(dtype.name for dtype in SUPPORTED)
 
+# What sums and products are made in, and are, when nothing else is said.
+SUM_DTYPES = {d: {"b": int64, "i": int64, "u": uint64}.get(d.kind, d) for d in SUPPORTED}
+
 
 def canonical(dtype: Any, op: str) -> DType:
     """Return the supported dtype that ``dtype`` names.
@@ -88,6 +91,10 @@ def canonical(dtype: Any, op: str) -> DType:
     TypeError
         For anything else, objects, strings and dates among them.
     """
+    if isinstance(dtype, np.dtype):
+        known = SUPPORTED.get(dtype)
+        if known is not None:
+            return known
     try:
         wanted = np.dtype(dtype).newbyteorder("=") if dtype is not None else None
         if wanted is not None:
@@ -116,6 +123,8 @@ def result_type(*operands: Any) -> DType:
     if not operands:
         raise ValueError("[result_type] expected at least one operand")
     given = [x.dtype if isinstance(x, Tensor) else x for x in operands]
+    if isinstance(given[0], np.dtype) and all(one is given[0] for one in given):
+        return canonical(given[0], "result_type")
     return canonical(np.result_type(*given), "result_type")
 
 

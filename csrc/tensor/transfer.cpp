@@ -64,12 +64,16 @@ Tensor transfer(const Issuer& issuer, const Tensor& x, Device stream_device, Dev
 Tensor empty(const Issuer& issuer, Device device, DType dtype, const Dims& shape) {
   Tensor result = make_tensor(issuer.machine.state(device), dtype, shape, issuer.site);
   const vm::Operand operand{&result.storage->dependence(), vm::Access::write};
+  TensorStorage* const storage = result.storage.get();
+  vm::Stream& stream = compute_stream(issuer.machine, storage->state());
+  const InlineWork work{&kAllocateType, "empty", &operand, 1, &storage, 1, &stream};
+  if (storage->on_host() && run_here(issuer, work, [] {}, [](vm::Description*) {})) return result;
   AllocateBody body;
-  body.held.add(result.storage.get());
+  body.held.add(storage);
   vm::Instruction header;
   header.type = &kAllocateType;
   header.name = "empty";
-  header.stream = &compute_stream(issuer.machine, result.storage->state());
+  header.stream = &stream;
   header.site = issuer.site;
   header.bytes = result.storage->bytes();
   issuer.machine.issue(header, &operand, 1, std::move(body));

@@ -8,6 +8,7 @@ import numpy as np
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.dtypes import (
+    SUM_DTYPES,
     DType,
     bool as bool_dtype,
     canonical,
@@ -16,10 +17,8 @@ from oneflow_lite.dtypes import (
     float16,
     float32,
     float64,
-    int64,
     isdtype,
     result_type,
-    uint64,
 )
 from oneflow_lite.ops.creation import asarray
 from oneflow_lite.ops.elementwise import isnan, sqrt
@@ -367,11 +366,7 @@ def _count(x: Tensor, axis: Axis) -> int:
 
 
 def _sum_dtype(dtype: DType, wanted: Any) -> DType:
-    if wanted is not None:
-        return canonical(wanted, "sum")
-    if dtype == bool_dtype or isdtype(dtype, "signed integer"):
-        return int64
-    return uint64 if isdtype(dtype, "unsigned integer") else dtype
+    return SUM_DTYPES[dtype] if wanted is None else canonical(wanted, "sum")
 
 
 def _reduce(

@@ -1,13 +1,14 @@
 """Running sums, products and other accumulations, with NumPy's bits."""
 
 import operator
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from oneflow_lite import _C
 from oneflow_lite._C import Op, Tensor
-from oneflow_lite.dtypes import DType, bool as bool_dtype, canonical, int64, isdtype, uint64
+from oneflow_lite.dtypes import SUM_DTYPES, DType, bool as bool_dtype, canonical, isdtype
 from oneflow_lite.ops.creation import asarray
 from oneflow_lite.ops.manipulation import ravel
 from oneflow_lite.ops.table import ROWS, exported
@@ -173,17 +174,20 @@ def _accumulator(ufunc: np.ufunc, dtype: DType, wanted: Any, op: str) -> DType:
     elif ufunc in _LOGICAL:
         dtype = bool_dtype
     elif ufunc in (np.add, np.multiply):
-        if dtype == bool_dtype or isdtype(dtype, "signed integer"):
-            dtype = int64
-        elif isdtype(dtype, "unsigned integer"):
-            dtype = uint64
+        dtype = SUM_DTYPES[dtype]
+    _require_closed(ufunc, dtype, op)
+    return dtype
+
+
+@cache
+def _require_closed(ufunc: np.ufunc, dtype: DType, op: str) -> None:
+    """Raise unless results have the operands' dtype."""
     try:
         resolved = ufunc.resolve_dtypes((dtype, dtype, None))
     except TypeError as error:
         raise TypeError(f"[{op}] {error}") from None
     if any(one != dtype for one in resolved):
         raise TypeError(f"[{op}] cannot accumulate in {dtype}")
-    return dtype
 
 
 _OP_METHODS = {"accumulate": accumulate}
