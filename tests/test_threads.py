@@ -88,6 +88,58 @@ def test_bits_of_batches_are_numpys_at_any_number_of_threads(program: str, dtype
                     assert same_bits(run(flow, view(tensor)).numpy(), wanted), (shape, threads)
 
 
+def positions(shape: tuple[int, ...], below: int) -> np.ndarray:
+    return np.random.default_rng(1).integers(0, below, shape)
+
+
+ARRANGED: dict[str, Callable[[Any, Any], Any]] = {
+    "sort": lambda np_, x: np_.sort(x),
+    "sort along the first": lambda np_, x: np_.sort(x, axis=0),
+    "order": lambda np_, x: np_.argsort(x, axis=0, stable=True),
+    "running sums": lambda np_, x: np_.cumsum(x, axis=-1),
+    "running sums along the first": lambda np_, x: np_.cumsum(x, axis=0),
+    "rows by number": lambda np_, x: x[np_.asarray(positions((3, 200_000 // x.shape[1]), len(x)))],
+    "few long rows": lambda np_, x: x[np_.asarray(positions((3,), len(x)))],
+    "elements by numbers": lambda np_, x: x[
+        np_.asarray(positions((900, 800), len(x))), np_.asarray(positions((800,), x.shape[1]))
+    ],
+    "take along": lambda np_, x: np_.take_along_axis(x, np_.argsort(x, axis=1, stable=True), 1),
+    "take along a long axis": lambda np_, x: np_.take_along_axis(
+        x.reshape(-1), np_.asarray(positions((700_001,), x.size)), 0
+    ),
+    "places among the sorted": lambda np_, x: np_.searchsorted(np_.sort(x[0]), x.reshape(-1)),
+    "which are there": lambda np_, x: np_.isin(x, x[1]),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int16], ids=lambda d: d.__name__)
+@pytest.mark.parametrize("program", ARRANGED)
+def test_arranging_is_the_same_at_any_number_of_threads(program: str, dtype: Any) -> None:
+    run = ARRANGED[program]
+    for shape in ((700, 1009), (5, 100_003), (90_001, 7)):
+        array = numbers(shape, dtype)
+        tensor = flow.tensor(array)
+        for view in ("whole", "reversed"):
+            wanted = run(np, VIEWS[view](array))
+            for threads in THREADS:
+                with flow.flags(num_threads=threads):
+                    got = run(flow, VIEWS[view](tensor)).numpy()
+                assert same_bits(got, wanted), (shape, view, threads)
+
+
+def test_the_first_index_out_of_range_is_named() -> None:
+    x, places = flow.arange(1000), positions((700_000,), 1000)
+    places[[650_000, 300_000, 20_000]] = 5000, 4000, 3000
+    for threads in THREADS:
+        with flow.flags(num_threads=threads):
+            with pytest.raises(IndexError, match="3000"):
+                x[flow.asarray(places)].numpy()
+            with pytest.raises(IndexError, match="3000"):
+                flow.take_along_axis(x, flow.asarray(places), axis=0).numpy()
+    with pytest.raises(IndexError):
+        flow.synchronize()
+
+
 def test_a_singular_matrix_in_any_thread_is_an_error() -> None:
     array = numbers((4001, 6, 6), np.float64)
     array[3777] = 1

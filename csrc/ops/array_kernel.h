@@ -43,11 +43,17 @@ struct ArrayArgs {
   int outputs() const { return static_cast<int>(operands.size()) - inputs; }
 };
 
+/// How helpers may share the work: none; by lanes along axis attr[0]; the same, or by places along
+/// the axis of all but the first input; by the places of index arrays; by the elements of the
+/// second input.
+enum class Division : uint8_t { none, lanes, along, places, queries };
+
 /// A row of the table of array kernels (array_kernels.cpp).
 struct ArrayKernel {
   const char* name;
   void (*run)(const ArrayArgs& args);
   double cost;  // of one element of the largest operand, in float32 additions
+  Division division = Division::none;
 };
 
 /// Error(runtime) for a name that the table does not have.

@@ -1,27 +1,28 @@
 // The table of array kernels, and how one is put on a device's queue.
 #include "ops/array_kernel.h"
+#include "ops/division.h"
 
 namespace ofl::ops {
 
 namespace {
 
 constexpr ArrayKernel kArrayKernels[] = {
-    {"accumulate", accumulate_kernel, 2},
-    {"argsort", argsort_kernel, 30},
+    {"accumulate", accumulate_kernel, 2, Division::lanes},
+    {"argsort", argsort_kernel, 30, Division::lanes},
     {"bincount", bincount_kernel, 4},
-    {"contains", contains_kernel, 40},
+    {"contains", contains_kernel, 40, Division::queries},
     {"members", members_kernel, 40},
-    {"pick", pick_kernel, 4},
+    {"pick", pick_kernel, 4, Division::queries},
     {"run_numbers", run_numbers_kernel, 4},
     {"run_starts", run_starts_kernel, 4},
-    {"search_sorted", search_sorted_kernel, 40},
-    {"sort", sort_kernel, 10},
+    {"search_sorted", search_sorted_kernel, 40, Division::queries},
+    {"sort", sort_kernel, 10, Division::lanes},
     {"gufunc", gufunc_kernel, 1},
-    {"gather", gather_kernel, 3},
+    {"gather", gather_kernel, 3, Division::places},
     {"scatter", scatter_kernel, 3},
     {"mask_gather", mask_gather_kernel, 2},
     {"mask_scatter", mask_scatter_kernel, 2},
-    {"take_along_axis", take_along_axis_kernel, 3},
+    {"take_along_axis", take_along_axis_kernel, 3, Division::along},
     {"count_nonzero", count_nonzero_kernel, 0.5},
     {"nonzero", nonzero_kernel, 2},
 };
@@ -30,7 +31,7 @@ constexpr ArrayKernel kArrayKernels[] = {
 void run_on_queue(void* block) {
   ArrayCall& call = **static_cast<ArrayCall**>(block);
   try {
-    call.kernel->run(call.args);
+    run(call);
   } catch (const Error& error) {
     call.async_error->emplace(error);
   } catch (const std::exception& error) {
@@ -53,7 +54,7 @@ void launch(ep::Stream& queue, ArrayCall& call) {
     if (view.data) view.data = static_cast<char*>(device.host_address(view.data));
   }
   call.args.helpers = device.helpers();
-  if (device.is_host()) return call.kernel->run(call.args);
+  if (device.is_host()) return run(call);
   ArrayCall* in_place = &call;
   queue.launch({run_on_queue, &in_place, sizeof(in_place), call.work});
 }
