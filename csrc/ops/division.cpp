@@ -1,5 +1,8 @@
 #include "ops/division.h"
 
+#include <cstdlib>
+#include <utility>
+
 #include "ops/pieces.h"
 
 namespace ofl::ops {
@@ -12,16 +15,19 @@ constexpr int64_t kTogether = 64;
 /// The dimension of each operand that is cut; -1: it is whole in each piece.
 using Cuts = SmallVector<int, 8>;
 
-/// The dimension of `x` in [begin, end) to cut, but for `except`: the outermost that is long enough
-/// for all threads, else the longest; -1 when there is none.
-int dimension_to_cut(const ArrayView& x, int begin, int end, int except, int threads) {
-  int longest = -1;
-  for (int d = begin; d < end; ++d) {
+/// The dimension to cut, but for `except`: of those that are long enough for all threads the one
+/// whose pieces lie farthest apart, else the longest; -1 when there is none.
+int dimension_to_cut(const ArrayView& out, int except, int threads) {
+  int best = -1;
+  for (int d = 0; d < out.shape.size(); ++d) {
     if (d == except) continue;
-    if (x.shape[d] >= 8 * threads) return d;
-    if (longest < 0 || x.shape[d] > x.shape[longest]) longest = d;
+    const auto rank = [&](int i) {
+      const bool is_long = out.shape[i] >= 8 * threads;
+      return std::make_pair(is_long, is_long ? std::abs(out.strides[i]) : out.shape[i]);
+    };
+    if (best < 0 || rank(d) > rank(best)) best = d;
   }
-  return longest;
+  return best;
 }
 
 Cuts whole(const ArrayArgs& args) {
@@ -34,7 +40,7 @@ Cuts whole(const ArrayArgs& args) {
 Cuts cut_lanes(const ArrayArgs& args, int threads) {
   const auto axis = static_cast<int>(args.attr[0]);
   const ArrayView& out = args.output(0);
-  const int d = dimension_to_cut(out, 0, out.shape.size(), axis, threads);
+  const int d = dimension_to_cut(out, axis, threads);
   Cuts cuts;
   for (size_t k = 0; k < args.operands.size(); ++k) cuts.push_back(d);
   return cuts;
@@ -54,7 +60,7 @@ Cuts cut_places(const ArrayArgs& args, int threads) {
   const ArrayView& out = args.output(0);
   const int indices = args.inputs - 1, places = args.input(1).shape.size();
   const int last = static_cast<int>(args.operands.size()) - 1;
-  const int d = dimension_to_cut(out, 0, out.shape.size(), -1, threads);
+  const int d = dimension_to_cut(out, -1, threads);
   cuts[last] = d;
   if (d < places) {
     for (int k = 1; k <= indices; ++k) cuts[k] = d;
