@@ -71,6 +71,10 @@ _INTEGERS = (int8, int16, int32, int64, uint8, uint16, uint32, uint64)
 _FLOATS = (float16, float32, float64, complex64, complex128)
 SUPPORTED: dict[DType, DType] = {dtype: dtype for dtype in (bool, *_INTEGERS, *_FLOATS)}
 _NAMES = ", ".join(dtype.name for dtype in SUPPORTED)
+_USUAL: dict[Any, DType] = {  # ways to name a dtype that need no parsing
+    **{name: d for d in SUPPORTED for name in (d, d.type, d.name, d.str[1:])},
+    **{builtins.bool: bool, int: int64, float: float64, complex: complex128},
+}
 
 # What sums and products are made in, and are, when nothing else is said.
 SUM_DTYPES = {d: {"b": int64, "i": int64, "u": uint64}.get(d.kind, d) for d in SUPPORTED}
@@ -91,11 +95,9 @@ def canonical(dtype: Any, op: str) -> DType:
     TypeError
         For anything else, objects, strings and dates among them.
     """
-    if isinstance(dtype, np.dtype):
-        known = SUPPORTED.get(dtype)
-        if known is not None:
-            return known
     try:
+        if dtype in _USUAL:
+            return _USUAL[dtype]
         wanted = np.dtype(dtype).newbyteorder("=") if dtype is not None else None
         if wanted is not None:
             return SUPPORTED[wanted]
