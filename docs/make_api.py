@@ -79,7 +79,6 @@ LOOKS = {
     "pad": "where widths or values are given as a tensor",
     "percentile": "where q is given as a tensor",
     "quantile": "where q is given as a tensor",
-    "random.permutation": "where a tensor is given: the host makes the permutation",
     "repeat": "where the repeats are given as a tensor",
     "save": "it writes the values",
     "savez": "it writes the values",
