@@ -33,6 +33,10 @@ look wherever they are given: a tensor where Python's integers are wanted (a sha
 list of tensors where an array is wanted (`flow.asarray([x, y])`; `flow.stack([x, y])` does not).
 """
 
+_STATISTICS = (
+    *("ops.reduction", "ops.scan", "ops.quantiles", "ops.counting"),
+    *("ops.nan_statistics", "ops.statistics"),
+)
 # Title -> chapter of the standard, and where the other names of the chapter are defined.
 CHAPTERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "Constants": ("", ()),
@@ -45,7 +49,7 @@ CHAPTERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "Searching": ("searching", ("ops.searching",)),
     "Sets": ("sets", ("ops.sets",)),
     "Sorting": ("sorting", ("ops.sorting",)),
-    "Statistics": ("statistics", ("ops.reduction", "ops.scan", "ops.quantiles", "ops.counting")),
+    "Statistics": ("statistics", _STATISTICS),
     "Utility": ("utility", ("ops.utility",)),
     "Inspection": ("", ("inspection",)),
     "`flow.linalg`": ("linalg", ("linalg",)),
@@ -76,6 +80,9 @@ LOOKS = {
     "histogram": "the least and the greatest value decide the edges",
     "linalg.lstsq": "where there are more rows than columns: the rank decides whether there are "
     "residuals",
+    **dict.fromkeys(("nanargmax", "nanargmin"), "a lane of NaN only is an error"),
+    **dict.fromkeys(("nanpercentile", "nanquantile"), "where q is given as a tensor"),
+    "gradient": "where coordinates are given as a tensor",
     "pad": "where widths or values are given as a tensor",
     "percentile": "where q is given as a tensor",
     "quantile": "where q is given as a tensor",
@@ -83,6 +90,7 @@ LOOKS = {
     "save": "it writes the values",
     "savez": "it writes the values",
     "savez_compressed": "it writes the values",
+    "where": f"with one argument: {_COUNT}",
     "synchronize": "that is what it is for",
     "Tensor.item": "it returns a number of Python",
     "Tensor.nonzero": _COUNT,

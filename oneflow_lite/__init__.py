@@ -53,6 +53,7 @@ from oneflow_lite.ops.elementwise import *
 from oneflow_lite.ops.indexing import *
 from oneflow_lite.ops.linalg import *
 from oneflow_lite.ops.manipulation import *
+from oneflow_lite.ops.nan_statistics import *
 from oneflow_lite.ops.quantiles import *
 from oneflow_lite.ops.ranges import *
 from oneflow_lite.ops.reduction import *
@@ -60,6 +61,7 @@ from oneflow_lite.ops.scan import *
 from oneflow_lite.ops.searching import *
 from oneflow_lite.ops.sets import *
 from oneflow_lite.ops.sorting import *
+from oneflow_lite.ops.statistics import *
 from oneflow_lite.ops.utility import *
 from oneflow_lite.tensor import Tensor as Tensor, tensor as tensor
 from oneflow_lite.vm import synchronize as synchronize

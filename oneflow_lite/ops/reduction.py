@@ -285,7 +285,7 @@ def nansum(x: Any, /, axis: Axis = None, dtype: Any = None, keepdims: bool = Fal
     >>> flow.nansum(flow.tensor([1.0, flow.nan])).item()
     1.0
     """
-    return sum(_without_nan(asarray(x), 0), axis, dtype, keepdims)
+    return sum(without_nan(asarray(x), 0), axis, dtype, keepdims)
 
 
 def nanprod(x: Any, /, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
@@ -296,7 +296,7 @@ def nanprod(x: Any, /, axis: Axis = None, dtype: Any = None, keepdims: bool = Fa
     >>> flow.nanprod(flow.tensor([2.0, flow.nan])).item()
     2.0
     """
-    return prod(_without_nan(asarray(x), 1), axis, dtype, keepdims)
+    return prod(without_nan(asarray(x), 1), axis, dtype, keepdims)
 
 
 def nanmax(x: Any, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
@@ -339,7 +339,8 @@ def nanmean(x: Any, /, axis: Axis = None, dtype: Any = None, keepdims: bool = Fa
     return _C.astype(total / count, total.dtype, False)
 
 
-def _without_nan(x: Tensor, instead: int) -> Tensor:
+def without_nan(x: Tensor, instead: int) -> Tensor:
+    """Return x with a number in the place of NaN."""
     if not isdtype(x.dtype, ("real floating", "complex floating")):
         return x
     return _C.where(isnan(x), instead, x)
@@ -384,4 +385,4 @@ def _reduce(
 amax, amin = max, min  # NumPy's names
 
 if not TYPE_CHECKING:
-    __all__ = exported(globals())
+    __all__ = [name for name in exported(globals()) if name != "without_nan"]

@@ -51,8 +51,10 @@ def argmin(x: Any, /, axis: int | None = None, keepdims: bool = False) -> Tensor
     return _C.arg_reduce(asarray(x), axis, keepdims, True)
 
 
-def where(condition: Any, x1: Any, x2: Any, /) -> Tensor:
+def where(condition: Any, x1: Any = None, x2: Any = None, /) -> Any:
     """Return x1 where the condition is true and x2 elsewhere, of their promoted dtype.
+
+    Without them, the indices of what is true, as ``nonzero`` returns them; that is a look.
 
     Parameters
     ----------
@@ -67,6 +69,10 @@ def where(condition: Any, x1: Any, x2: Any, /) -> Tensor:
     >>> flow.where(flow.tensor([True, False]), 1.0, -1.0).numpy()
     array([ 1., -1.])
     """
+    if x2 is None:
+        if x1 is not None:
+            raise ValueError("[where] expected both x1 and x2, or neither")
+        return tuple(_C.nonzero(asarray(condition), "where"))
     if not isinstance(condition, Tensor):
         homes = [x.device for x in (x1, x2) if isinstance(x, Tensor)]
         condition = asarray(condition, device=homes[0] if homes else None)
