@@ -45,11 +45,14 @@ from oneflow_lite.interchange import (
     savez_compressed as savez_compressed,
 )
 from oneflow_lite.ops.assembly import *
+from oneflow_lite.ops.choosing import *
 from oneflow_lite.ops.counting import *
 from oneflow_lite.ops.creation import *
 from oneflow_lite.ops.data_type import *
+from oneflow_lite.ops.editing import *
 from oneflow_lite.ops.einsum import *
 from oneflow_lite.ops.elementwise import *
+from oneflow_lite.ops.grids import *
 from oneflow_lite.ops.indexing import *
 from oneflow_lite.ops.linalg import *
 from oneflow_lite.ops.manipulation import *
@@ -61,6 +64,7 @@ from oneflow_lite.ops.scan import *
 from oneflow_lite.ops.searching import *
 from oneflow_lite.ops.sets import *
 from oneflow_lite.ops.sorting import *
+from oneflow_lite.ops.special import *
 from oneflow_lite.ops.statistics import *
 from oneflow_lite.ops.utility import *
 from oneflow_lite.tensor import Tensor as Tensor, tensor as tensor

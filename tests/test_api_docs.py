@@ -23,7 +23,7 @@ LOOKS: dict[str, str] = MAKER["LOOKS"]
 
 # These look as the program says, or need what the test below does not give them.
 BESIDES = {
-    *("linalg.lstsq", "dsplit", "synchronize", "broadcast_shapes", "gradient"),
+    *("linalg.lstsq", "dsplit", "synchronize", "broadcast_shapes", "gradient", "piecewise"),
     *("save", "savez", "savez_compressed"),
 }
 

@@ -31,6 +31,7 @@ from oneflow_lite.ops.sorting import argsort
 from oneflow_lite.ops.table import exported
 from oneflow_lite.ops.utility import diff
 
+_MODES = ("full", "same", "valid")
 _INEXACT = ("real floating", "complex floating")
 
 
@@ -358,8 +359,8 @@ def _sequences(a: Any, v: Any, op: str) -> list[Tensor]:
 
 
 def _overlaps(long: Tensor, short: Tensor, mode: str, op: str) -> Tensor:
-    if mode not in (modes := ("full", "same", "valid")):
-        raise ValueError(f"[{op}] expected mode to be one of {modes}, got {mode!r}")
+    if not isinstance(mode, str) or mode not in _MODES:
+        raise ValueError(f"[{op}] expected mode to be one of {_MODES}, got {mode!r}")
     n, m = long.size, short.size
     dtype = float32 if long.dtype == float16 else long.dtype
     total = zeros(n + m - 1, dtype, device=long.device)
