@@ -44,6 +44,7 @@ from oneflow_lite.interchange import (
     savez as savez,
     savez_compressed as savez_compressed,
 )
+from oneflow_lite.linalg.fitting import polyfit as polyfit
 from oneflow_lite.ops.assembly import *
 from oneflow_lite.ops.choosing import *
 from oneflow_lite.ops.counting import *
@@ -57,6 +58,7 @@ from oneflow_lite.ops.indexing import *
 from oneflow_lite.ops.linalg import *
 from oneflow_lite.ops.manipulation import *
 from oneflow_lite.ops.nan_statistics import *
+from oneflow_lite.ops.polynomials import *
 from oneflow_lite.ops.quantiles import *
 from oneflow_lite.ops.ranges import *
 from oneflow_lite.ops.reduction import *

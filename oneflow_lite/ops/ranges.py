@@ -36,7 +36,7 @@ def arange(
     if values is None:
         first, last = (0, start) if stop is None else (start, stop)
         values = np.arange(first, last, step, dtype=wanted)
-    return tensor(values, device=device)
+    return tensor(values, device=_home(device, start, stop, step))
 
 
 def linspace(
@@ -58,7 +58,10 @@ def linspace(
     """
     wanted = None if dtype is None else canonical(dtype, "linspace")
     first, last = _seen("linspace", start), _seen("linspace", stop)
-    return tensor(np.linspace(first, last, num, dtype=wanted, endpoint=endpoint), device=device)
+    return tensor(
+        np.linspace(first, last, num, dtype=wanted, endpoint=endpoint),
+        device=_home(device, start, stop),
+    )
 
 
 def logspace(
@@ -81,7 +84,9 @@ def logspace(
     """
     wanted = None if dtype is None else canonical(dtype, "logspace")
     first, last, of = (_seen("logspace", x) for x in (start, stop, base))
-    return tensor(np.logspace(first, last, num, endpoint, of, wanted), device=device)
+    return tensor(
+        np.logspace(first, last, num, endpoint, of, wanted), device=_home(device, start, stop, base)
+    )
 
 
 def geomspace(
@@ -103,7 +108,16 @@ def geomspace(
     """
     wanted = None if dtype is None else canonical(dtype, "geomspace")
     first, last = _seen("geomspace", start), _seen("geomspace", stop)
-    return tensor(np.geomspace(first, last, num, endpoint, wanted), device=device)
+    return tensor(
+        np.geomspace(first, last, num, endpoint, wanted), device=_home(device, start, stop)
+    )
+
+
+def _home(device: DeviceLike, *ends: Any) -> DeviceLike:
+    """Return where a range goes: to the device of an end, unless told otherwise."""
+    if device is not None:
+        return device
+    return next((end.device for end in ends if isinstance(end, Tensor)), None)
 
 
 def _seen(op: str, end: Any) -> Any:
