@@ -28,9 +28,8 @@ versions before it), `NumPy` has the others too, and what neither has is `own`. 
 from NumPy's is in [numpy.md](numpy.md).
 
 Calls return at once. What has to see a value before it can return is marked *looks*: it waits for
-the tensors that it was given, and `ONEFLOW_LITE_IMPLICIT_SYNC=error` forbids it. Two more things
-look wherever they are given: a tensor where Python's integers are wanted (a shape, an axis), and a
-list of tensors where an array is wanted (`flow.asarray([x, y])`; `flow.stack([x, y])` does not).
+the tensors that it was given, and `ONEFLOW_LITE_IMPLICIT_SYNC=error` forbids it. A tensor where
+Python's integers are wanted (a shape, an axis) looks wherever it is given.
 """
 
 _STATISTICS = (

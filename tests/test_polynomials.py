@@ -92,3 +92,18 @@ def test_ranges_go_where_their_ends_are(device: flow.Device) -> None:
     ):
         assert made.device == device
     assert flow.linspace(0, end, device="cpu").device == "cpu"
+
+
+def test_lists_of_tensors_are_stacked(device: flow.Device) -> None:
+    x, y = values((3,), "float32", 1), values((3,), "int64", 2)
+    t, u = flow.tensor(x, device=device), flow.tensor(y, device=device)
+    with flow.flags(implicit_sync="error"):
+        made = [flow.asarray([t, u]), flow.asarray([[t], [u]]), flow.asarray((t[0], 2, u[1]))]
+        cast = flow.tensor([t, t], dtype="float16", device="cpu")
+    same(np.array([x, y]), made[0], device)
+    same(np.array([[x], [y]]), made[1], device)
+    same(np.array((x[0], 2, y[1])), made[2], device)
+    same(np.array([x, x], "float16"), cast)
+    assert cast.device == "cpu"
+    with pytest.raises(ValueError, match=r"\[tensor\] inhomogeneous"):
+        flow.asarray([t, t[1:]])
