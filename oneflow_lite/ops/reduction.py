@@ -23,6 +23,7 @@ from oneflow_lite.dtypes import (
 )
 from oneflow_lite.ops.creation import asarray
 from oneflow_lite.ops.elementwise import isnan, sqrt
+from oneflow_lite.ops.masking import selected, store
 from oneflow_lite.ops.table import exported
 
 Axis = int | Sequence[int] | None
@@ -48,7 +49,17 @@ _NANMIN = _row("nanmin", np.fmin)
 _EXACT_FLOAT32 = 2**24  # integers up to here are float32 numbers
 
 
-def sum(x: Any, /, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
+def sum(
+    x: Any,
+    /,
+    axis: Axis = None,
+    dtype: Any = None,
+    keepdims: bool = False,
+    *,
+    initial: Any = None,
+    where: Any = True,
+    out: Any = None,
+) -> Tensor:
     """Return the sum; 0 of no elements.
 
     Parameters
@@ -62,6 +73,12 @@ def sum(x: Any, /, axis: Axis = None, dtype: Any = None, keepdims: bool = False)
         int64 or uint64.
     keepdims : bool
         Keep the axes, with size 1.
+    initial : scalar, optional
+        What to begin with.
+    where : Tensor or array of bool
+        Which elements count; broadcast to the shape of x.
+    out : Tensor or array, optional
+        Where the result goes; an array waits for it.
 
     Examples
     --------
@@ -69,10 +86,22 @@ def sum(x: Any, /, axis: Axis = None, dtype: Any = None, keepdims: bool = False)
     array([4, 6])
     """
     given = asarray(x)
-    return _reduce(_SUM, given, axis, _sum_dtype(given.dtype, dtype), 0, keepdims)
+    start = 0 if initial is None else initial
+    wanted = _sum_dtype(given.dtype, dtype)
+    return _reduce(_SUM, given, axis, wanted, start, keepdims, 0, where, out)
 
 
-def prod(x: Any, /, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
+def prod(
+    x: Any,
+    /,
+    axis: Axis = None,
+    dtype: Any = None,
+    keepdims: bool = False,
+    *,
+    initial: Any = None,
+    where: Any = True,
+    out: Any = None,
+) -> Tensor:
     """Return the product; 1 of no elements. Parameters as for ``sum``.
 
     Examples
@@ -81,10 +110,21 @@ def prod(x: Any, /, axis: Axis = None, dtype: Any = None, keepdims: bool = False
     6.0
     """
     given = asarray(x)
-    return _reduce(_PROD, given, axis, _sum_dtype(given.dtype, dtype), 1, keepdims)
+    start = 1 if initial is None else initial
+    wanted = _sum_dtype(given.dtype, dtype)
+    return _reduce(_PROD, given, axis, wanted, start, keepdims, 1, where, out)
 
 
-def max(x: Any, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
+def max(
+    x: Any,
+    /,
+    axis: Axis = None,
+    keepdims: bool = False,
+    *,
+    initial: Any = None,
+    where: Any = True,
+    out: Any = None,
+) -> Tensor:
     """Return the largest element; NaN where there is one.
 
     Raises
@@ -98,10 +138,21 @@ def max(x: Any, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
     array([5, 4])
     """
     given = asarray(x)
-    return _reduce(_MAX, given, axis, given.dtype, None, keepdims)
+    if where is not True and initial is None:
+        raise ValueError("[max] there is no identity, so a mask needs `initial`")
+    return _reduce(_MAX, given, axis, given.dtype, initial, keepdims, initial, where, out)
 
 
-def min(x: Any, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
+def min(
+    x: Any,
+    /,
+    axis: Axis = None,
+    keepdims: bool = False,
+    *,
+    initial: Any = None,
+    where: Any = True,
+    out: Any = None,
+) -> Tensor:
     """Return the smallest element; NaN where there is one. ValueError for no elements.
 
     Examples
@@ -110,10 +161,20 @@ def min(x: Any, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
     array([1, 3])
     """
     given = asarray(x)
-    return _reduce(_MIN, given, axis, given.dtype, None, keepdims)
+    if where is not True and initial is None:
+        raise ValueError("[min] there is no identity, so a mask needs `initial`")
+    return _reduce(_MIN, given, axis, given.dtype, initial, keepdims, initial, where, out)
 
 
-def any(x: Any, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
+def any(
+    x: Any,
+    /,
+    axis: Axis = None,
+    keepdims: bool = False,
+    *,
+    where: Any = True,
+    out: Any = None,
+) -> Tensor:
     """Tell whether some element is true (NaN is); False of no elements.
 
     Examples
@@ -121,10 +182,18 @@ def any(x: Any, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
     >>> flow.any(flow.tensor([0, 2])).item()
     True
     """
-    return _reduce(_ANY, asarray(x), axis, bool_dtype, False, keepdims)
+    return _reduce(_ANY, asarray(x), axis, bool_dtype, False, keepdims, False, where, out)
 
 
-def all(x: Any, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
+def all(
+    x: Any,
+    /,
+    axis: Axis = None,
+    keepdims: bool = False,
+    *,
+    where: Any = True,
+    out: Any = None,
+) -> Tensor:
     """Tell whether every element is true (NaN is); True of no elements.
 
     Examples
@@ -132,7 +201,7 @@ def all(x: Any, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
     >>> flow.all(flow.tensor([0, 2])).item()
     False
     """
-    return _reduce(_ALL, asarray(x), axis, bool_dtype, True, keepdims)
+    return _reduce(_ALL, asarray(x), axis, bool_dtype, True, keepdims, True, where, out)
 
 
 def mean(x: Any, /, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
@@ -376,10 +445,23 @@ def _sum_dtype(dtype: DType, wanted: Any) -> DType:
 
 
 def _reduce(
-    op: _C.Op, x: Tensor, axis: Axis, accumulate: DType, initial: Any, keepdims: bool
+    op: _C.Op,
+    x: Tensor,
+    axis: Axis,
+    accumulate: DType,
+    initial: Any,
+    keepdims: bool,
+    neutral: Any = None,
+    where: Any = True,
+    out: Any = None,
 ) -> Tensor:
+    """Reduce; ``neutral`` takes the place of elements that ``where`` leaves out."""
     axes = axis if axis is None or isinstance(axis, Sequence) else (axis,)
-    return _C.reduce(op, x, axes, accumulate, initial, keepdims)
+    if where is not True:
+        given = _C.astype(x, accumulate, False)
+        x = selected(where, given, _C.full((), neutral, accumulate, x.device))
+    result = _C.reduce(op, x, axes, accumulate, initial, keepdims)
+    return result if out is None else store(out, result)
 
 
 amax, amin = max, min  # NumPy's names
