@@ -28,24 +28,30 @@ versions before it), `NumPy` has the others too, and what neither has is `own`. 
 from NumPy's is in [numpy.md](numpy.md).
 
 Calls return at once. What has to see a value before it can return is marked *looks*: it waits for
-the tensors that it was given, and `ONEFLOW_LITE_IMPLICIT_SYNC=error` forbids it. Two more things
-look wherever they are given: a tensor where Python's integers are wanted (a shape, an axis), and a
-list of tensors where an array is wanted (`flow.asarray([x, y])`; `flow.stack([x, y])` does not).
+the tensors that it was given, and `ONEFLOW_LITE_IMPLICIT_SYNC=error` forbids it. A tensor where
+Python's integers are wanted (a shape, an axis) looks wherever it is given.
 """
 
+_STATISTICS = (
+    *("ops.reduction", "ops.scan", "ops.quantiles", "ops.counting"),
+    *("ops.nan_statistics", "ops.statistics"),
+)
 # Title -> chapter of the standard, and where the other names of the chapter are defined.
 CHAPTERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "Constants": ("", ()),
     "Data types": ("data types", ("dtypes", "ops.data_type")),
     "Creation": ("creation", ("ops.creation", "ops.ranges")),
-    "Elementwise": ("elementwise", ("ops.elementwise",)),
-    "Indexing": ("indexing", ("ops.indexing",)),
-    "Linear algebra": ("linear algebra", ("ops.linalg", "ops.einsum")),
-    "Manipulation": ("manipulation", ("ops.manipulation", "ops.assembly")),
-    "Searching": ("searching", ("ops.searching",)),
+    "Elementwise": ("elementwise", ("ops.elementwise", "ops.special")),
+    "Indexing": ("indexing", ("ops.indexing", "ops.grids")),
+    "Linear algebra": (
+        "linear algebra",
+        ("ops.linalg", "ops.einsum", "ops.polynomials", "linalg.fitting"),
+    ),
+    "Manipulation": ("manipulation", ("ops.manipulation", "ops.assembly", "ops.editing")),
+    "Searching": ("searching", ("ops.searching", "ops.choosing")),
     "Sets": ("sets", ("ops.sets",)),
     "Sorting": ("sorting", ("ops.sorting",)),
-    "Statistics": ("statistics", ("ops.reduction", "ops.scan", "ops.quantiles", "ops.counting")),
+    "Statistics": ("statistics", _STATISTICS),
     "Utility": ("utility", ("ops.utility",)),
     "Inspection": ("", ("inspection",)),
     "`flow.linalg`": ("linalg", ("linalg",)),
@@ -76,6 +82,18 @@ LOOKS = {
     "histogram": "the least and the greatest value decide the edges",
     "linalg.lstsq": "where there are more rows than columns: the rank decides whether there are "
     "residuals",
+    **dict.fromkeys(("nanargmax", "nanargmin"), "a lane of NaN only is an error"),
+    **dict.fromkeys(("nanpercentile", "nanquantile"), "where q is given as a tensor"),
+    "setxor1d": _COUNT,
+    **dict.fromkeys(("argpartition", "partition"), "where kth is given as a tensor"),
+    **dict.fromkeys(("delete", "insert"), "where the places are given as a tensor"),
+    "polyfit": "as `linalg.lstsq`",
+    "Tensor.tobytes": "it returns the values",
+    "Tensor.compress": _COUNT,
+    **dict.fromkeys(("Tensor.argpartition", "Tensor.partition"), "where kth is a tensor"),
+    "ix_": "where a mask is given as a tensor",
+    "piecewise": "how many elements a function is given depends on the values",
+    "gradient": "where coordinates are given as a tensor",
     "pad": "where widths or values are given as a tensor",
     "percentile": "where q is given as a tensor",
     "quantile": "where q is given as a tensor",
@@ -83,13 +101,13 @@ LOOKS = {
     "save": "it writes the values",
     "savez": "it writes the values",
     "savez_compressed": "it writes the values",
+    "where": f"with one argument: {_COUNT}",
     "synchronize": "that is what it is for",
     "Tensor.item": "it returns a number of Python",
     "Tensor.nonzero": _COUNT,
     "Tensor.numpy": "it returns an array",
     "Tensor.repeat": "where the repeats are given as a tensor",
     "Tensor.tolist": "it returns numbers of Python",
-    "where": "where only a condition is given: the number of true elements is the size",
 }
 _INSPECTION = ("__array_api_version__", "__array_namespace_info__", "__version__")
 

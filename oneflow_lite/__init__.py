@@ -44,15 +44,21 @@ from oneflow_lite.interchange import (
     savez as savez,
     savez_compressed as savez_compressed,
 )
+from oneflow_lite.linalg.fitting import polyfit as polyfit
 from oneflow_lite.ops.assembly import *
+from oneflow_lite.ops.choosing import *
 from oneflow_lite.ops.counting import *
 from oneflow_lite.ops.creation import *
 from oneflow_lite.ops.data_type import *
+from oneflow_lite.ops.editing import *
 from oneflow_lite.ops.einsum import *
 from oneflow_lite.ops.elementwise import *
+from oneflow_lite.ops.grids import *
 from oneflow_lite.ops.indexing import *
 from oneflow_lite.ops.linalg import *
 from oneflow_lite.ops.manipulation import *
+from oneflow_lite.ops.nan_statistics import *
+from oneflow_lite.ops.polynomials import *
 from oneflow_lite.ops.quantiles import *
 from oneflow_lite.ops.ranges import *
 from oneflow_lite.ops.reduction import *
@@ -60,6 +66,8 @@ from oneflow_lite.ops.scan import *
 from oneflow_lite.ops.searching import *
 from oneflow_lite.ops.sets import *
 from oneflow_lite.ops.sorting import *
+from oneflow_lite.ops.special import *
+from oneflow_lite.ops.statistics import *
 from oneflow_lite.ops.utility import *
 from oneflow_lite.tensor import Tensor as Tensor, tensor as tensor
 from oneflow_lite.vm import synchronize as synchronize

@@ -22,11 +22,9 @@ from oneflow_lite.numpy_ufuncs import (
     array_ufunc,
     namespace,
     not_there,
-    reduce,
-    selected,
-    store,
 )
 from oneflow_lite.ops.creation import asarray
+from oneflow_lite.ops.masking import selected, store
 
 __all__: list[str] = []
 
@@ -40,16 +38,6 @@ _RENAMED = {
     "round_": "round",
 }
 _RENAMED_KEYWORDS = {"a_min": "min", "a_max": "max"}
-_REDUCTIONS = {
-    "sum": np.add,
-    "prod": np.multiply,
-    "max": np.maximum,
-    "amax": np.maximum,
-    "min": np.minimum,
-    "amin": np.minimum,
-    "any": np.logical_or,
-    "all": np.logical_and,
-}
 
 # NumPy's code is right for tensors, as it only asks for their attributes; these never wait.
 _BY_ATTRIBUTES = (np.shape, np.ndim, np.size, np.iscomplexobj, np.isrealobj)
@@ -178,9 +166,6 @@ def _finished(
     casting = left.pop("casting", "same_kind")
     if left.get("order") == "C":
         del left["order"]
-    if path in _REDUCTIONS and left.keys() & {"where", "initial"}:
-        keywords = {"axis": None} | named | left
-        return reduce(_REDUCTIONS[path], operands, (out,) if out is not None else (), **keywords)
     dtype = left.pop("dtype", None) if "casting" in (_parameters(func) or {}) else None
     if path.endswith("_like") and "shape" in left:
         operands[0] = _reshaped(operands[0], left.pop("shape"))

@@ -18,6 +18,7 @@ from oneflow_lite._C import Op, Tensor
 from oneflow_lite.device import device
 from oneflow_lite.dtypes import canonical
 from oneflow_lite.ops.creation import asarray
+from oneflow_lite.ops.masking import selected, store
 from oneflow_lite.ops.table import ROWS
 
 __all__: list[str] = []
@@ -150,38 +151,6 @@ def _cast(
 
 def _dtyped(x: Any) -> Any:
     return x.dtype if isinstance(x, (Tensor, np.ndarray, np.generic)) else x
-
-
-def selected(where: Any, value: Tensor, target: Any) -> Tensor:
-    """Value where the mask is true; elsewhere what the target has, or 0."""
-    if where is True:
-        return value
-    mask = asarray(where)
-    if mask.dtype != np.bool_:
-        raise TypeError(f"[where] expected a mask of dtype bool, got {mask.dtype}")
-    if target is None:
-        other = _C.full((), 0, value.dtype, value.device)
-    else:
-        other = asarray(target)
-        value = value.astype(other.dtype, copy=False)
-    return _C.where(_C.to_device(mask, value.device, False), value, other)
-
-
-def store(target: Any, value: Tensor, casting: Any = "same_kind") -> Any:
-    """Put a result where ``out`` says, and return that."""
-    if target is None:
-        return value
-    if not np.can_cast(value.dtype, target.dtype, casting):
-        raise TypeError(
-            f"[out] cannot cast {value.dtype} to {target.dtype} with casting rule {casting!r}"
-        )
-    if isinstance(target, Tensor):
-        if np.broadcast_shapes(value.shape, target.shape) != target.shape:
-            raise ValueError(f"[out] expected shape {value.shape}, got {target.shape}")
-        _C.assign(target, value)
-    else:
-        np.copyto(target, value.numpy(), casting=casting)
-    return target
 
 
 def reduce(

@@ -13,6 +13,7 @@ from oneflow_lite.device import DeviceLike, resolve
 from oneflow_lite.dtypes import canonical
 from oneflow_lite.inspection import VERSIONS
 from oneflow_lite.ops import (
+    choosing,
     data_type,
     elementwise,
     indexing,
@@ -57,6 +58,10 @@ _METHODS |= {
     "searchsorted": searching.searchsorted,
     "sort": sorting.sort_in_place,
     "nonzero": searching.nonzero,
+    "argpartition": choosing.argpartition,
+    "choose": choosing.choose,
+    "ptp": reduction.ptp,
+    "put": indexing.put,
     "take": indexing.take,
     "astype": data_type.astype,
     "clip": elementwise.clip,
@@ -316,6 +321,44 @@ def fill(self: Tensor, value: Any) -> None:
     [3.0, 3.0]
     """
     _C.assign(self, value)
+
+
+@_method
+def compress(self: Tensor, condition: Any, axis: int | None = None) -> Tensor:
+    """Return the slices along an axis for which a condition is true; see ``flow.compress``.
+
+    Examples
+    --------
+    >>> flow.tensor([1, 2]).compress([False, True]).tolist()
+    [2]
+    """
+    return indexing.compress(condition, self, axis)
+
+
+@_method
+def partition(self: Tensor, kth: Any, axis: int = -1, kind: str = "introselect") -> None:
+    """Put the kth element in its place, in the tensor itself; see ``flow.partition``.
+
+    Examples
+    --------
+    >>> x = flow.tensor([3, 1, 2])
+    >>> x.partition(1)
+    >>> x.tolist()
+    [1, 2, 3]
+    """
+    _C.assign(self, choosing.partition(self, kth, axis, kind))
+
+
+@_method
+def tobytes(self: Tensor) -> bytes:
+    r"""Return the values as bytes, in row-major order.
+
+    Examples
+    --------
+    >>> flow.tensor([1, 2], dtype="int8").tobytes()
+    b'\x01\x02'
+    """
+    return self.numpy().tobytes()
 
 
 @_method

@@ -23,7 +23,8 @@ LOOKS: dict[str, str] = MAKER["LOOKS"]
 
 # These look as the program says, or need what the test below does not give them.
 BESIDES = {
-    *("linalg.lstsq", "random.permutation", "dsplit", "synchronize", "broadcast_shapes"),
+    *("linalg.lstsq", "dsplit", "synchronize", "broadcast_shapes", "gradient", "piecewise"),
+    "polyfit",
     *("save", "savez", "savez_compressed"),
 }
 
@@ -94,10 +95,17 @@ def given(function: Any) -> Iterator[tuple[flow.Tensor, ...]]:
     except ValueError:  # a native method
         wanted = []
     needed = [p for p in wanted if p.default is p.empty and p.kind <= p.POSITIONAL_OR_KEYWORD]
-    with Gate(4) as gate:
-        x = gate.tensor
-        pending = (x, flow.reshape(x, (2, 2)), x.astype("int64"), x.astype("bool"), x[0])
-        yield from itertools.product(pending, repeat=max(len(needed), 1))
+    count = max(len(needed), 1)
+    # A new gate for each choice of many operands: what waits behind one gate is bounded.
+    firsts = list(itertools.product(range(5), repeat=count if count > 2 else 0))
+    for first in firsts:
+        with Gate(4) as gate:
+            x = gate.tensor
+            pending = (x, flow.reshape(x, (2, 2)), x.astype("int64"), x.astype("bool"), x[0])
+            if first:
+                yield tuple(pending[i] for i in first)
+            else:
+                yield from itertools.product(pending, repeat=count)
 
 
 def looks(function: Any) -> bool:
@@ -153,6 +161,8 @@ def test_what_looks_only_sometimes() -> None:
             lambda: flow.quantile(cube, 0.5),
             lambda: flow.pad(cube, 1),
             lambda: flow.random.permutation(cube),
+            lambda: flow.random.choice(cube, 3),
+            lambda: flow.random.shuffle(cube),
         ):
             call()
         tall = flow.reshape(gate.tensor, (4, 2))

@@ -99,3 +99,124 @@ def test_threads_share_a_generator() -> None:
 def test_bad_arguments(bad: Any) -> None:
     with pytest.raises((ValueError, TypeError)):
         bad(flow.random.Generator(0))
+
+
+DISTRIBUTIONS: dict[str, tuple[Any, ...]] = {
+    "beta": (2.0, 3.0),
+    "binomial": (10, 0.4),
+    "chisquare": (2.0,),
+    "dirichlet": ([1.0, 2.0, 3.0],),
+    "exponential": (2.0,),
+    "f": (2.0, 3.0),
+    "gamma": (2.0, 3.0),
+    "geometric": (0.3,),
+    "gumbel": (0.5, 2.0),
+    "hypergeometric": (5, 6, 4),
+    "laplace": (0.5, 2.0),
+    "logistic": (0.5, 2.0),
+    "lognormal": (0.5, 2.0),
+    "logseries": (0.4,),
+    "multinomial": (10, [0.3, 0.7]),
+    "multivariate_normal": ([0.0, 1.0], [[2.0, 1.0], [1.0, 2.0]]),
+    "negative_binomial": (3, 0.5),
+    "noncentral_chisquare": (2.0, 1.0),
+    "noncentral_f": (2.0, 3.0, 1.0),
+    "pareto": (3.0,),
+    "poisson": (4.0,),
+    "power": (3.0,),
+    "random": (),
+    "rayleigh": (2.0,),
+    "standard_cauchy": (),
+    "standard_exponential": (),
+    "standard_gamma": (2.0,),
+    "standard_normal": (),
+    "standard_t": (3.0,),
+    "triangular": (0.0, 1.0, 3.0),
+    "vonmises": (0.0, 4.0),
+    "wald": (3.0, 2.0),
+    "weibull": (2.0,),
+    "zipf": (3.0,),
+}
+
+
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_distributions(name: str, device: flow.Device) -> None:
+    ours, numpys = flow.random.default_rng(3), np.random.default_rng(3)
+    parameters = DISTRIBUTIONS[name]
+    for size in (None, 3, (2, 4), (0,)):
+        drawn = getattr(ours, name)(*parameters, size=size, device=device)
+        assert drawn.device == device
+        same(getattr(numpys, name)(*parameters, size), drawn)
+    if parameters:
+        first = flow.tensor(parameters[0], device=device)
+        drawn = getattr(ours, name)(first, *parameters[1:])
+        assert drawn.device == device
+        same(getattr(numpys, name)(*parameters), drawn)
+    assert getattr(flow.random, name)(*parameters, dtype="complex64").dtype == "complex64"
+
+
+@pytest.mark.parametrize("name", ["random", "standard_normal", "standard_exponential"])
+def test_float32_is_drawn_as_such(name: str, device: flow.Device) -> None:
+    ours, numpys = flow.random.default_rng(3), np.random.default_rng(3)
+    expected = getattr(numpys, name)(5, dtype="float32")
+    same(expected, getattr(ours, name)(5, dtype="float32", device=device))
+
+
+ROWS = ((7,), (6, 3), (2, 5, 3), (0,), (0, 2))
+
+
+@pytest.mark.parametrize("shape", ROWS, ids=str)
+def test_order(shape: tuple[int, ...], device: flow.Device) -> None:
+    ours, numpys = flow.random.default_rng(9), np.random.default_rng(9)
+    x = np.arange(np.prod(shape)).reshape(shape)
+    t = flow.tensor(x, device=device)
+    for axis in range(-1, len(shape)):
+        same(numpys.permutation(x, axis=axis), ours.permutation(t, axis=axis))
+        same(numpys.permuted(x, axis=axis), ours.permuted(t, axis=axis))
+        shuffled, expected = t.copy(), x.copy()
+        ours.shuffle(shuffled, axis)
+        numpys.shuffle(expected, axis)
+        same(expected, shuffled)
+    same(numpys.permuted(x), ours.permuted(t))
+    backwards, expected = t.copy()[::-1], x.copy()[::-1]
+    ours.shuffle(backwards)
+    numpys.shuffle(expected)
+    same(expected, backwards)
+    with pytest.raises(IndexError, match="axis 3"):
+        ours.permutation(t, 3)
+
+
+def test_choice(device: flow.Device) -> None:
+    ours, numpys = flow.random.default_rng(9), np.random.default_rng(9)
+    x = np.arange(12.0).reshape(6, 2)
+    t = flow.tensor(x, device=device)
+    p = np.asarray([0.1, 0.2, 0.3, 0.2, 0.1, 0.1])
+    for size in (None, 3, (2, 2), (0,)):
+        for keywords in ({}, {"replace": False}, {"p": p}, {"replace": False, "shuffle": False}):
+            chosen = ours.choice(t, size, **keywords)
+            assert chosen.device == device
+            same(numpys.choice(x, size, **keywords), chosen)
+            same(numpys.choice(6, size, **keywords), ours.choice(6, size, **keywords))
+    same(numpys.choice(x, 3, axis=1), ours.choice(t, 3, axis=1))
+    same(numpys.choice([5, 6, 7], 3), ours.choice([5, 6, 7], 3, device=device))
+    same(numpys.choice(6, 3, p=p), ours.choice(flow.tensor(6), 3, p=flow.tensor(p, device=device)))
+    for wrong in (
+        lambda: ours.choice(0, 1),
+        lambda: ours.choice(t, 7, replace=False),
+        lambda: ours.choice(t, 1, p=[0.5]),
+        lambda: ours.choice(t, axis=5),
+    ):
+        with pytest.raises((ValueError, IndexError)):
+            wrong()
+
+
+def test_parts_of_numpys_generator() -> None:
+    ours, numpys = flow.random.default_rng(9), np.random.default_rng(9)
+    assert ours.bytes(5) == numpys.bytes(5)
+    for one, other in zip(ours.spawn(2), numpys.spawn(2), strict=True):
+        same(other.normal(), one.normal())
+    assert ours.bit_generator.state == numpys.bit_generator.state
+    with pytest.raises(TypeError, match=r"\[shuffle\]"):
+        ours.shuffle([1, 2])
+    with pytest.raises(TypeError, match=r"\[shuffle\].*0-d"):
+        ours.shuffle(flow.tensor(1))

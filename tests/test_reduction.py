@@ -276,3 +276,29 @@ def test_average(device: flow.Device) -> None:
 def test_names_of_numpy() -> None:
     assert flow.amax is flow.max
     assert flow.amin is flow.min
+
+
+def test_masks_starts_and_targets(device: flow.Device) -> None:
+    """Of whole numbers: NumPy adds the runs of a masked sum apart, which rounds otherwise."""
+    mask = np.asarray([True, False, True, True])
+    for dtype in ("int8", "float32"):
+        x = np.arange(-6, 6).reshape(3, 4).astype(dtype)
+        t = flow.tensor(x, device=device)
+        for name in ("sum", "prod", "max", "min", "any", "all"):
+            ours, numpys = getattr(flow, name), getattr(np, name)
+            start = {} if name in ("any", "all") else {"initial": 2}
+            for where in (mask, x > 0, True):
+                keywords = {"axis": 1, "where": where, **start}
+                for given in (keywords, keywords | {"keepdims": True}):
+                    seen, expected = ours(t, **given), np.asarray(numpys(x, **given))
+                    assert (seen.dtype, seen.device) == (expected.dtype, device)
+                    assert np.array_equal(seen.numpy(), expected)
+            out = flow.zeros(4, dtype=numpys(x).dtype, device=device)
+            assert ours(t, axis=0, out=out) is out
+            assert np.array_equal(out.numpy(), numpys(x, axis=0))
+    for name in ("max", "min"):
+        with pytest.raises(ValueError, match=rf"\[{name}\].*initial"):
+            getattr(flow, name)(t, where=t > 0)
+        assert getattr(flow, name)(t[:0], initial=3).item() == 3
+    with pytest.raises(ValueError, match=r"\[out\]"):
+        flow.sum(t, axis=0, out=flow.zeros(3, device=device))

@@ -13,6 +13,7 @@ from oneflow_lite.linalg.decompositions import *
 from oneflow_lite.linalg.norms import *
 from oneflow_lite.linalg.products import *
 from oneflow_lite.linalg.solving import *
+from oneflow_lite.linalg.tensors import *
 from oneflow_lite.ops.linalg import (
     cross as cross,
     matmul as matmul,

@@ -44,6 +44,8 @@ def tensor(data: Any, dtype: Any = None, device: DeviceLike = None) -> Tensor:
     """
     if isinstance(data, Tensor):
         return _converted(data, dtype, device, copy=True)
+    if isinstance(data, (list, tuple)) and (first := _first_leaf(data)) is not None:
+        return _converted(_stacked(data, first.device), dtype, device, copy=False)
     return _C.from_numpy(_host_array(data, dtype), resolve(device))
 
 
@@ -246,6 +248,26 @@ def _converted(x: Tensor, dtype: Any, device: DeviceLike, copy: bool) -> Tensor:
     if wanted != x.dtype:
         x, copy = _C.astype(x, wanted, True), False
     return _C.to_device(x, target, copy)
+
+
+def _first_leaf(data: Any) -> Tensor | None:
+    """The tensor that nested sequences begin with."""
+    while isinstance(data, (list, tuple)) and data:
+        data = data[0]
+    return data if isinstance(data, Tensor) else None
+
+
+def _stacked(data: Any, home: Device) -> Tensor:
+    """Nested sequences of tensors, one after the other; they are not looked at."""
+    if not isinstance(data, (list, tuple)) or not data:
+        return data if isinstance(data, Tensor) else tensor(data, device=home)
+    parts = [_stacked(one, home) for one in data]
+    for part in parts:
+        if part.shape != parts[0].shape:
+            raise ValueError(
+                f"[tensor] inhomogeneous: expected shape {parts[0].shape}, got {part.shape}"
+            )
+    return _C.concat([part[None] for part in parts], 0, result_type(*parts))
 
 
 def _float_or(dtype: Any, op: str) -> DType:

@@ -242,5 +242,7 @@ def imag(x: Any, /) -> Tensor:
     return asarray(x).imag
 
 
+around = round  # NumPy's other name
+
 if not TYPE_CHECKING:
     __all__ = exported(globals())

@@ -48,7 +48,7 @@ def take(x: Any, indices: Any, /, axis: int | None = None, *, mode: str = "raise
     """
     given = asarray(x)
     source = ravel(given) if axis is None else given
-    return _C.take(source, indices, axis or 0, _mode(mode, "take"))
+    return _C.take(source, indices, axis or 0, mode_number(mode, "take"))
 
 
 def take_along_axis(x: Any, /, indices: Any, axis: int | None = -1) -> Tensor:
@@ -149,7 +149,7 @@ def put(x: Tensor, indices: Any, values: Any, /, *, mode: str = "raise") -> None
     """
     target = _target(x, "put")
     flat = ravel(target)
-    index = ravel(_C.index_array(indices, flat, 0, _mode(mode, "put"), "put"))
+    index = ravel(_C.index_array(indices, flat, 0, mode_number(mode, "put"), "put"))
     given = ravel(asarray(values, device=target.device))
     if not index.size or not given.size:
         return
@@ -211,8 +211,9 @@ def extract(condition: Any, x: Any, /) -> Tensor:
     return compress(chosen, x)
 
 
-def _mode(mode: str, op: str) -> int:
-    if mode not in _MODES:
+def mode_number(mode: str, op: str) -> int:
+    """Return the number of a mode."""
+    if not isinstance(mode, str) or mode not in _MODES:
         raise ValueError(f"[{op}] expected mode 'raise', 'wrap' or 'clip', got {mode!r}")
     return _MODES[mode]
 
@@ -246,4 +247,4 @@ def _lanes(x: Tensor, index: Tensor, axis: int, op: str) -> tuple[int, ...]:
 
 
 if not TYPE_CHECKING:
-    __all__ = exported(globals())
+    __all__ = [name for name in exported(globals()) if name != "mode_number"]

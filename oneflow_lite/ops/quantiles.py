@@ -13,7 +13,6 @@ from oneflow_lite.ops.creation import asarray
 from oneflow_lite.ops.manipulation import moveaxis, stack
 from oneflow_lite.ops.reduction import mean
 from oneflow_lite.ops.sorting import sort
-from oneflow_lite.ops.table import exported
 
 Axis = int | Sequence[int] | None
 
@@ -35,7 +34,7 @@ def median(x: Any, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
     >>> flow.median(flow.tensor([[3, 1, 2], [6, 5, 9]]), axis=1).numpy()
     array([2., 6.])
     """
-    lanes, shape = _sorted_lanes(asarray(x), axis, "median")
+    lanes, shape = sorted_lanes(asarray(x), axis, "median")
     n = lanes.shape[-1]
     middle = (
         lanes[..., n // 2 : n // 2 + 1] if n % 2 else lanes[..., max(n // 2 - 1, 0) : n // 2 + 1]
@@ -66,7 +65,7 @@ def quantile(
     >>> flow.quantile(flow.tensor([1.0, 2.0, 4.0]), [0.5, 0.75]).numpy()
     array([2., 3.])
     """
-    return _quantile("quantile", x, _parts("quantile", q), q, axis, method, keepdims)
+    return quantile_of("quantile", x, parts_of("quantile", q), q, axis, method, keepdims)
 
 
 def percentile(
@@ -79,31 +78,25 @@ def percentile(
     >>> flow.percentile(flow.tensor([1.0, 2.0, 4.0]), 75).item()
     3.0
     """
-    parts = np.true_divide(_parts("percentile", q), 100, dtype=None)
-    return _quantile("percentile", x, np.asarray(parts), q, axis, method, keepdims)
+    parts = np.true_divide(parts_of("percentile", q), 100, dtype=None)
+    return quantile_of("percentile", x, np.asarray(parts), q, axis, method, keepdims)
 
 
-def _parts(op: str, q: Any) -> npt.NDArray[Any]:
+def parts_of(op: str, q: Any) -> npt.NDArray[Any]:
+    """Return the parts as an array; those of a tensor are looked at."""
     parts = _C.look(op, q) if isinstance(q, Tensor) else np.asarray(q)
     if parts.dtype.kind not in "biuf":
         raise TypeError(f"[{op}] expected q to be real numbers, got {parts.dtype}")
     return parts
 
 
-def _quantile(
+def quantile_of(
     op: str, x: Any, parts: npt.NDArray[Any], q: Any, axis: Axis, method: str, keepdims: bool
 ) -> Tensor:
+    """Return quantiles for the operation ``op``; ``q`` is what was given as parts."""
     given = asarray(x)
-    if method != "linear":
-        raise ValueError(f"[{op}] expected method 'linear', got {method!r}")
-    if isdtype(given.dtype, ("bool", "complex floating")):
-        raise TypeError(f"[{op}] expected real numbers, got {given.dtype}")
-    if parts.ndim > 2:
-        raise ValueError(f"[{op}] expected q in at most two dimensions, got shape {parts.shape}")
-    if not ((parts >= 0) & (parts <= 1)).all():
-        most = 100 if op == "percentile" else 1
-        raise ValueError(f"[{op}] expected q in the range [0, {most}], got {q}")
-    lanes, shape = _sorted_lanes(given, axis, op)
+    checked_parts(op, given, parts, q, method)
+    lanes, shape = sorted_lanes(given, axis, op)
     if lanes.shape[-1] == 0:
         raise IndexError(f"[{op}] expected at least one element, got shape {given.shape}")
     weak = type(q) in (int, float)
@@ -114,6 +107,19 @@ def _quantile(
         return _C.empty((*parts.shape, *rest), dtype, lanes.device)
     joined = results[0] if parts.ndim == 0 else stack(results)
     return _C.reshape(joined, (*parts.shape, *rest), None)
+
+
+def checked_parts(op: str, x: Tensor, parts: npt.NDArray[Any], q: Any, method: str) -> None:
+    """Raise what is wrong with the arguments of a quantile; ``q`` is what was given as parts."""
+    if not isinstance(method, str) or method != "linear":
+        raise ValueError(f"[{op}] expected method 'linear', got {method!r}")
+    if isdtype(x.dtype, ("bool", "complex floating")):
+        raise TypeError(f"[{op}] expected real numbers, got {x.dtype}")
+    if parts.ndim > 2:
+        raise ValueError(f"[{op}] expected q in at most two dimensions, got shape {parts.shape}")
+    if not ((parts >= 0) & (parts <= 1)).all():
+        most = 100 if op.endswith("percentile") else 1
+        raise ValueError(f"[{op}] expected q in the range [0, {most}], got {q}")
 
 
 def _interpolated(lanes: Tensor, parts: npt.NDArray[Any], weak: bool) -> Iterator[Tensor]:
@@ -140,8 +146,8 @@ def _nan_if_any(result: Tensor, lanes: Tensor) -> Tensor:
     return _C.where(last != last, last, result)
 
 
-def _sorted_lanes(x: Tensor, axis: Axis, op: str) -> tuple[Tensor, list[int]]:
-    """What the axes hold, sorted along a new last dimension; x's shape with axes of size 1."""
+def sorted_lanes(x: Tensor, axis: Axis, op: str) -> tuple[Tensor, list[int]]:
+    """Return what the axes hold, sorted in a new last dimension; x's shape with axes of size 1."""
     if axis is None:
         axes = tuple(range(x.ndim))
     else:
@@ -157,4 +163,4 @@ def _sorted_lanes(x: Tensor, axis: Axis, op: str) -> tuple[Tensor, list[int]]:
 
 
 if not TYPE_CHECKING:
-    __all__ = exported(globals())
+    __all__ = ["median", "percentile", "quantile"]

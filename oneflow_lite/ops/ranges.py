@@ -32,6 +32,7 @@ def arange(
     array([2, 5, 8])
     """
     wanted = None if dtype is None else canonical(dtype, "arange")
+    device = _home(device, start, stop, step)
     start, stop, step = (_number("arange", x) for x in (start, stop, step))
     values = np.arange(start, dtype=wanted) if stop is None and step == 1 else None
     if values is None:
@@ -59,8 +60,10 @@ def linspace(
     """
     wanted = None if dtype is None else canonical(dtype, "linspace")
     first, last = _number("linspace", start), _number("linspace", stop)
-    values = np.linspace(first, last, num, dtype=wanted, endpoint=endpoint)
-    return tensor(values, device=device)
+    return tensor(
+        np.linspace(first, last, num, dtype=wanted, endpoint=endpoint),
+        device=_home(device, start, stop),
+    )
 
 
 def logspace(
@@ -82,9 +85,10 @@ def logspace(
     array([  1.,  10., 100.])
     """
     wanted = None if dtype is None else canonical(dtype, "logspace")
-    first, last, factor = (_number("logspace", x) for x in (start, stop, base))
-    values = np.logspace(first, last, num, endpoint, factor, wanted)
-    return tensor(values, device=device)
+    first, last, of = (_number("logspace", x) for x in (start, stop, base))
+    return tensor(
+        np.logspace(first, last, num, endpoint, of, wanted), device=_home(device, start, stop, base)
+    )
 
 
 def geomspace(
@@ -106,7 +110,16 @@ def geomspace(
     """
     wanted = None if dtype is None else canonical(dtype, "geomspace")
     first, last = _number("geomspace", start), _number("geomspace", stop)
-    return tensor(np.geomspace(first, last, num, endpoint, wanted), device=device)
+    return tensor(
+        np.geomspace(first, last, num, endpoint, wanted), device=_home(device, start, stop)
+    )
+
+
+def _home(device: DeviceLike, *ends: Any) -> DeviceLike:
+    """Return where a range goes: to the device of an end, unless told otherwise."""
+    if device is not None:
+        return device
+    return next((end.device for end in ends if isinstance(end, Tensor)), None)
 
 
 def _number(op: str, x: Any) -> Any:

@@ -22,6 +22,7 @@ from oneflow_lite.dtypes import (
 )
 from oneflow_lite.ops.creation import asarray
 from oneflow_lite.ops.elementwise import isnan, sqrt
+from oneflow_lite.ops.masking import selected, store
 from oneflow_lite.ops.table import exported
 
 Axis = int | Sequence[int] | None
@@ -47,7 +48,17 @@ _NANMIN = _row("nanmin", np.fmin)
 _EXACT_FLOAT32 = 2**24  # integers up to here are float32 numbers
 
 
-def sum(x: Any, /, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
+def sum(
+    x: Any,
+    /,
+    axis: Axis = None,
+    dtype: Any = None,
+    keepdims: bool = False,
+    *,
+    initial: Any = None,
+    where: Any = True,
+    out: Any = None,
+) -> Tensor:
     """Return the sum; 0 of no elements.
 
     Parameters
@@ -61,6 +72,12 @@ def sum(x: Any, /, axis: Axis = None, dtype: Any = None, keepdims: bool = False)
         int64 or uint64.
     keepdims : bool
         Keep the axes, with size 1.
+    initial : scalar, optional
+        What to begin with.
+    where : Tensor or array of bool
+        Which elements count; broadcast to the shape of x.
+    out : Tensor or array, optional
+        Where the result goes; an array waits for it.
 
     Examples
     --------
@@ -68,10 +85,22 @@ def sum(x: Any, /, axis: Axis = None, dtype: Any = None, keepdims: bool = False)
     array([4, 6])
     """
     given = asarray(x)
-    return _reduce(_SUM, given, axis, _sum_dtype(given.dtype, dtype), 0, keepdims)
+    start = 0 if initial is None else initial
+    wanted = _sum_dtype(given.dtype, dtype)
+    return _reduce(_SUM, given, axis, wanted, start, keepdims, 0, where, out)
 
 
-def prod(x: Any, /, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
+def prod(
+    x: Any,
+    /,
+    axis: Axis = None,
+    dtype: Any = None,
+    keepdims: bool = False,
+    *,
+    initial: Any = None,
+    where: Any = True,
+    out: Any = None,
+) -> Tensor:
     """Return the product; 1 of no elements. Parameters as for ``sum``.
 
     Examples
@@ -80,10 +109,21 @@ def prod(x: Any, /, axis: Axis = None, dtype: Any = None, keepdims: bool = False
     6.0
     """
     given = asarray(x)
-    return _reduce(_PROD, given, axis, _sum_dtype(given.dtype, dtype), 1, keepdims)
+    start = 1 if initial is None else initial
+    wanted = _sum_dtype(given.dtype, dtype)
+    return _reduce(_PROD, given, axis, wanted, start, keepdims, 1, where, out)
 
 
-def max(x: Any, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
+def max(
+    x: Any,
+    /,
+    axis: Axis = None,
+    keepdims: bool = False,
+    *,
+    initial: Any = None,
+    where: Any = True,
+    out: Any = None,
+) -> Tensor:
     """Return the largest element; NaN where there is one.
 
     Raises
@@ -97,10 +137,21 @@ def max(x: Any, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
     array([5, 4])
     """
     given = asarray(x)
-    return _reduce(_MAX, given, axis, given.dtype, None, keepdims)
+    if where is not True and initial is None:
+        raise ValueError("[max] there is no identity, so a mask needs `initial`")
+    return _reduce(_MAX, given, axis, given.dtype, initial, keepdims, initial, where, out)
 
 
-def min(x: Any, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
+def min(
+    x: Any,
+    /,
+    axis: Axis = None,
+    keepdims: bool = False,
+    *,
+    initial: Any = None,
+    where: Any = True,
+    out: Any = None,
+) -> Tensor:
     """Return the smallest element; NaN where there is one. ValueError for no elements.
 
     Examples
@@ -109,10 +160,20 @@ def min(x: Any, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
     array([1, 3])
     """
     given = asarray(x)
-    return _reduce(_MIN, given, axis, given.dtype, None, keepdims)
+    if where is not True and initial is None:
+        raise ValueError("[min] there is no identity, so a mask needs `initial`")
+    return _reduce(_MIN, given, axis, given.dtype, initial, keepdims, initial, where, out)
 
 
-def any(x: Any, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
+def any(
+    x: Any,
+    /,
+    axis: Axis = None,
+    keepdims: bool = False,
+    *,
+    where: Any = True,
+    out: Any = None,
+) -> Tensor:
     """Tell whether some element is true (NaN is); False of no elements.
 
     Examples
@@ -120,10 +181,18 @@ def any(x: Any, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
     >>> flow.any(flow.tensor([0, 2])).item()
     True
     """
-    return _reduce(_ANY, asarray(x), axis, bool_dtype, False, keepdims)
+    return _reduce(_ANY, asarray(x), axis, bool_dtype, False, keepdims, False, where, out)
 
 
-def all(x: Any, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
+def all(
+    x: Any,
+    /,
+    axis: Axis = None,
+    keepdims: bool = False,
+    *,
+    where: Any = True,
+    out: Any = None,
+) -> Tensor:
     """Tell whether every element is true (NaN is); True of no elements.
 
     Examples
@@ -131,7 +200,7 @@ def all(x: Any, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
     >>> flow.all(flow.tensor([0, 2])).item()
     False
     """
-    return _reduce(_ALL, asarray(x), axis, bool_dtype, True, keepdims)
+    return _reduce(_ALL, asarray(x), axis, bool_dtype, True, keepdims, True, where, out)
 
 
 def mean(x: Any, /, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
@@ -284,7 +353,7 @@ def nansum(x: Any, /, axis: Axis = None, dtype: Any = None, keepdims: bool = Fal
     >>> flow.nansum(flow.tensor([1.0, flow.nan])).item()
     1.0
     """
-    return sum(_without_nan(asarray(x), 0), axis, dtype, keepdims)
+    return sum(without_nan(asarray(x), 0), axis, dtype, keepdims)
 
 
 def nanprod(x: Any, /, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
@@ -295,7 +364,7 @@ def nanprod(x: Any, /, axis: Axis = None, dtype: Any = None, keepdims: bool = Fa
     >>> flow.nanprod(flow.tensor([2.0, flow.nan])).item()
     2.0
     """
-    return prod(_without_nan(asarray(x), 1), axis, dtype, keepdims)
+    return prod(without_nan(asarray(x), 1), axis, dtype, keepdims)
 
 
 def nanmax(x: Any, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
@@ -338,7 +407,8 @@ def nanmean(x: Any, /, axis: Axis = None, dtype: Any = None, keepdims: bool = Fa
     return _C.astype(total / count, total.dtype, False)
 
 
-def _without_nan(x: Tensor, instead: int) -> Tensor:
+def without_nan(x: Tensor, instead: int) -> Tensor:
+    """Return x with a number in the place of NaN."""
     if not isdtype(x.dtype, ("real floating", "complex floating")):
         return x
     return _C.where(isnan(x), instead, x)
@@ -370,13 +440,26 @@ def _sum_dtype(dtype: DType, wanted: Any) -> DType:
 
 
 def _reduce(
-    op: _C.Op, x: Tensor, axis: Axis, accumulate: DType, initial: Any, keepdims: bool
+    op: _C.Op,
+    x: Tensor,
+    axis: Axis,
+    accumulate: DType,
+    initial: Any,
+    keepdims: bool,
+    neutral: Any = None,
+    where: Any = True,
+    out: Any = None,
 ) -> Tensor:
+    """Reduce; ``neutral`` takes the place of elements that ``where`` leaves out."""
     axes = axis if axis is None or isinstance(axis, Sequence) else (axis,)
-    return _C.reduce(op, x, axes, accumulate, initial, keepdims)
+    if where is not True:
+        given = _C.astype(x, accumulate, False)
+        x = selected(where, given, _C.full((), neutral, accumulate, x.device))
+    result = _C.reduce(op, x, axes, accumulate, initial, keepdims)
+    return result if out is None else store(out, result)
 
 
 amax, amin = max, min  # NumPy's names
 
 if not TYPE_CHECKING:
-    __all__ = exported(globals())
+    __all__ = [name for name in exported(globals()) if name != "without_nan"]

@@ -58,6 +58,8 @@ def where(condition: Any, x1: Any, x2: Any, /) -> Tensor: ...
 def where(condition: Any, x1: Any = None, x2: Any = None, /) -> Any:
     """Return x1 where the condition is true and x2 elsewhere, of their promoted dtype.
 
+    Without them, the indices of what is true, as ``nonzero`` returns them; that is a look.
+
     Parameters
     ----------
     condition : Tensor, array or scalar
@@ -108,7 +110,7 @@ def searchsorted(x1: Any, x2: Any, /, side: str = "left", sorter: Any = None) ->
     >>> flow.searchsorted(flow.tensor([1, 3, 3, 5]), [3, 6], side="right").numpy()
     array([3, 4])
     """
-    if side not in ("left", "right"):
+    if not isinstance(side, str) or side not in ("left", "right"):
         raise ValueError(f"[searchsorted] expected side 'left' or 'right', got {side!r}")
     given = on_one_device(x1, x2) if sorter is None else on_one_device(x1, x2, sorter)
     if given[0].ndim != 1:

@@ -98,7 +98,7 @@ def sort_in_place(
 
 def _lanes(x: Tensor, axis: int | None, kind: str | None, op: str) -> tuple[Tensor, int]:
     """What to sort and the axis, counted from 0."""
-    if kind not in _KINDS:
+    if not (kind is None or isinstance(kind, str)) or kind not in _KINDS:
         raise ValueError(f"[{op}] expected kind to be one of {_KINDS}, got {kind!r}")
     if axis is None:
         return ravel(x), 0

@@ -1,0 +1,319 @@
+"""Choosing elements by conditions and numbers, and partial orders."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from oneflow_lite import _C
+from oneflow_lite._C import Tensor
+from oneflow_lite.dtypes import bool as bool_dtype, int64, isdtype, result_type
+from oneflow_lite.ops.creation import asarray, zeros_like
+from oneflow_lite.ops.elementwise import clip
+from oneflow_lite.ops.indexing import mode_number, take, take_along_axis
+from oneflow_lite.ops.manipulation import broadcast_arrays, concat, ravel, stack
+from oneflow_lite.ops.operands import on_one_device
+from oneflow_lite.ops.ranges import arange
+from oneflow_lite.ops.reduction import any
+from oneflow_lite.ops.scan import cumsum
+from oneflow_lite.ops.sets import unique
+from oneflow_lite.ops.sorting import argsort, sort
+from oneflow_lite.ops.table import exported
+
+_NUMBERS = (int, float, complex)  # weak
+_KINDS = ("introselect",)
+
+
+def partition(x: Any, kth: Any, /, axis: int | None = -1, kind: str = "introselect") -> Tensor:
+    """Return x with its kth element in its place, none larger before it, none smaller behind.
+
+    Parameters
+    ----------
+    x : Tensor or array
+        Operand.
+    kth : int or sequence of int
+        Places. All elements are sorted, which is one such order.
+    axis : int, optional
+        None: x is flattened.
+    kind : {"introselect"}
+        Accepted, as in ``numpy.partition``.
+
+    Examples
+    --------
+    >>> flow.partition(flow.tensor([3, 1, 2]), 1).numpy()
+    array([1, 2, 3])
+    """
+    given = _partitioned("partition", x, kth, axis, kind)
+    return sort(given, axis=axis)
+
+
+def argpartition(x: Any, kth: Any, /, axis: int | None = -1, kind: str = "introselect") -> Tensor:
+    """Return the int64 positions that partition x. Parameters as for ``partition``.
+
+    Examples
+    --------
+    >>> flow.argpartition(flow.tensor([3, 1, 2]), 1).numpy()
+    array([1, 2, 0])
+    """
+    given = _partitioned("argpartition", x, kth, axis, kind)
+    return argsort(given, axis=axis)
+
+
+def _partitioned(op: str, x: Any, kth: Any, axis: int | None, kind: str) -> Tensor:
+    if not isinstance(kind, str) or kind not in _KINDS:
+        raise ValueError(f"[{op}] expected kind 'introselect', got {kind!r}")
+    given = asarray(x)
+    if axis is not None and not -given.ndim <= axis < given.ndim:
+        raise np.exceptions.AxisError(
+            f"[{op}] axis {axis} is out of bounds for {given.ndim} dimensions"
+        )
+    size = given.size if axis is None else given.shape[axis]
+    places = _C.look(op, kth) if isinstance(kth, Tensor) else np.asarray(kth)
+    if places.dtype.kind not in "iu":
+        raise TypeError(f"[{op}] expected kth to be integers, got {places.dtype}")
+    if ((places < -size) | (places >= size)).any():
+        raise ValueError(f"[{op}] expected kth within {size} elements, got {kth}")
+    return given
+
+
+def lexsort(keys: Any, /, axis: int = -1) -> Tensor:
+    """Return the int64 positions that sort by several keys; the last key counts most.
+
+    Parameters
+    ----------
+    keys : sequence of Tensor, or Tensor
+        The keys, of equal shapes; or a tensor of them, along its first dimension.
+    axis : int
+        To sort along.
+
+    Examples
+    --------
+    >>> flow.lexsort((flow.tensor([2, 1, 3]), flow.tensor([0, 0, -1]))).numpy()
+    array([2, 1, 0])
+    """
+    given = on_one_device(*keys)
+    if not given:
+        raise TypeError("[lexsort] expected at least one key, got none")
+    if any_differ := [x.shape for x in given if x.shape != given[0].shape]:
+        raise ValueError(f"[lexsort] expected shape {given[0].shape}, got {any_differ[0]}")
+    order = argsort(given[0], axis=axis)
+    for key in given[1:]:
+        nearer = argsort(take_along_axis(key, order, axis=axis), axis=axis)
+        order = take_along_axis(order, nearer, axis=axis)
+    return order
+
+
+def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Tensor:
+    """Return, at each place, the choice of the first condition that is true there.
+
+    Parameters
+    ----------
+    condlist : sequence of Tensor or array
+        Of bool; all operands are broadcast against each other.
+    choicelist : sequence of Tensor, array or scalar
+        One for each condition.
+    default : Tensor, array or scalar
+        Where none is true.
+
+    Examples
+    --------
+    >>> x = flow.arange(6)
+    >>> flow.select([x < 2, x > 3], [x, x * 10], 7).numpy()
+    array([ 0,  1,  7,  7, 40, 50])
+    """
+    if len(condlist) != len(choicelist):
+        raise ValueError(
+            f"[select] expected a choice for each of {len(condlist)} conditions, got "
+            f"{len(choicelist)}"
+        )
+    if not len(condlist):
+        raise ValueError("[select] expected at least one condition, got none")
+    weak = [type(x) in _NUMBERS for x in (*choicelist, default)]
+    given = on_one_device(*condlist, *choicelist, default)
+    conditions, choices = given[: len(condlist)], given[len(condlist) :]
+    for condition in conditions:
+        if condition.dtype != bool_dtype:
+            raise TypeError(f"[select] expected conditions of bool, got {condition.dtype}")
+    values = [
+        value if is_weak else x
+        for value, x, is_weak in zip((*choicelist, default), choices, weak, strict=True)
+    ]
+    dtype = np.result_type(*(x.dtype if isinstance(x, Tensor) else x for x in values))
+    result = _C.astype(choices[-1], dtype, False)
+    for condition, choice in zip(conditions[::-1], choices[-2::-1], strict=True):
+        result = _C.where(condition, _C.astype(choice, dtype, False), result)
+    return result
+
+
+def choose(a: Any, choices: Any, /, *, mode: str = "raise") -> Tensor:
+    """Return, at each place, the choice that has the number given there.
+
+    Parameters
+    ----------
+    a : Tensor or array of int
+        The numbers.
+    choices : sequence of Tensor or array, or Tensor
+        All operands are broadcast against each other.
+    mode : {"raise", "wrap", "clip"}
+        What a number without a choice does: an IndexError at the look, counting on from the other
+        end, or the nearest choice.
+
+    Examples
+    --------
+    >>> flow.choose(flow.tensor([1, 0, 1]), [[1, 2, 3], [10, 20, 30]]).numpy()
+    array([10,  2, 30])
+    """
+    how = mode_number(mode, "choose")
+    numbers, *options = on_one_device(a, *choices)
+    if not isdtype(numbers.dtype, ("integral", "bool")):
+        raise TypeError(f"[choose] expected integers, got {numbers.dtype}")
+    if not options:
+        raise ValueError("[choose] expected at least one choice, got none")
+    dtype, count = result_type(*options), len(options)
+    index, *options = broadcast_arrays(
+        _C.astype(numbers, int64, False), *(_C.astype(x, dtype, False) for x in options)
+    )
+    if how == mode_number("wrap", "choose"):
+        index = index % count
+    elif how == mode_number("clip", "choose"):
+        index = clip(index, 0, count - 1)
+    else:  # a negative number is out of range too
+        index = _C.where(index < 0, count, index)
+    return take_along_axis(stack(options), index[None], axis=0)[0]
+
+
+def piecewise(
+    x: Any, condlist: Any, funclist: Sequence[Any], *arguments: Any, **keywords: Any
+) -> Tensor:
+    """Return what a function makes of x where its condition holds.
+
+    Parameters
+    ----------
+    x : Tensor or array
+        Operand.
+    condlist : sequence of Tensor or array, or one of them
+        Conditions of x's shape. Where several hold the last counts.
+    funclist : sequence of callable or scalar
+        One for each condition, and perhaps one for where none holds. A callable is given the
+        elements for which the condition holds, in one dimension: how many is looked at.
+    *arguments, **keywords
+        Passed on to callables.
+
+    Examples
+    --------
+    >>> x = flow.tensor([-2.0, 3.0])
+    >>> flow.piecewise(x, [x < 0, x >= 0], [lambda part: -part, 10]).numpy()
+    array([ 2., 10.])
+    """
+    given = asarray(x)
+    # One condition, as an array or a list of its elements; more are a list or one array of them.
+    if isinstance(condlist, (list, tuple)):
+        single = not condlist or (given.ndim > 0 and _ndim(condlist[0]) == 0)
+    else:
+        single = _ndim(condlist) <= (given.ndim > 0)
+    conditions = [
+        _C.astype(asarray(one, device=given.device), bool_dtype, False)
+        for one in ([condlist] if single else condlist)
+    ]
+    if len(funclist) == len(conditions) + 1:
+        conditions.append(~any(stack(conditions), 0))
+    if len(funclist) != len(conditions):
+        n = len(conditions)
+        raise ValueError(f"[piecewise] expected {n} or {n + 1} functions, got {len(funclist)}")
+    result = zeros_like(given)
+    for condition, function in zip(conditions, funclist, strict=True):
+        value = function
+        if isinstance(function, Callable):  # type: ignore[arg-type]
+            part = _C.getitem(given, condition, "piecewise")
+            if not part.size:
+                continue
+            value = function(part, *arguments, **keywords)
+        _C.setitem(result, condition, value, "piecewise")
+    return result
+
+
+def _ndim(x: Any) -> int:
+    return x.ndim if isinstance(x, Tensor) else np.ndim(x)
+
+
+def place(x: Tensor, mask: Any, vals: Any, /) -> None:
+    """Write values, in place, one after the other where a mask of x's size is true.
+
+    Parameters
+    ----------
+    x : Tensor
+        Written to.
+    mask : Tensor or array
+        What is not 0 is true. It is not looked at.
+    vals : Tensor, array or scalar
+        From the first again where there are too few.
+
+    Examples
+    --------
+    >>> x = flow.arange(5)
+    >>> flow.place(x, x > 1, [10, 20])
+    >>> x.numpy()
+    array([ 0,  1, 10, 20, 10])
+    """
+    chosen, values = _written("place", x, mask, vals)
+    if values.size and x.size:
+        order = cumsum(ravel(chosen)) - 1
+        _chosen_from(x, chosen, take(values, clip(order, 0, None), mode="wrap"))
+    elif x.size:
+        raise ValueError("[place] expected at least one value, got none")
+
+
+def putmask(x: Tensor, mask: Any, values: Any, /) -> None:
+    """Write, in place, the value of the same place where a mask of x's size is true.
+
+    Parameters as for ``place``; values are repeated until they have x's size.
+
+    Examples
+    --------
+    >>> x = flow.arange(5)
+    >>> flow.putmask(x, x > 1, [10, 20])
+    >>> x.numpy()
+    array([ 0,  1, 10, 20, 10])
+    """
+    chosen, given = _written("putmask", x, mask, values)
+    if given.size and x.size:
+        _chosen_from(x, chosen, take(given, arange(x.size, device=x.device), mode="wrap"))
+
+
+def _written(op: str, x: Any, mask: Any, values: Any) -> tuple[Tensor, Tensor]:
+    if not isinstance(x, Tensor):
+        raise TypeError(f"[{op}] expected a tensor to write to, got {type(x).__name__}")
+    chosen = _C.astype(asarray(mask, device=_home(mask, x)), bool_dtype, False)
+    if chosen.size != x.size:
+        raise ValueError(f"[{op}] expected a mask of size {x.size}, got shape {chosen.shape}")
+    return chosen, ravel(asarray(values, device=_home(values, x)))
+
+
+def _home(given: Any, x: Tensor) -> Any:
+    return None if isinstance(given, Tensor) else x.device
+
+
+def _chosen_from(x: Tensor, mask: Tensor, values: Tensor) -> None:
+    shaped = _C.reshape(_C.astype(values, x.dtype, False), x.shape, None)
+    _C.assign(x, _C.where(_C.reshape(mask, x.shape, None), shaped, x))
+
+
+def setxor1d(x1: Any, x2: Any, /, assume_unique: bool = False) -> Tensor:
+    """Return the elements that are in one of both only, ascending.
+
+    Examples
+    --------
+    >>> flow.setxor1d(flow.tensor([1, 2, 3]), flow.tensor([2, 5])).numpy()
+    array([1, 3, 5])
+    """
+    parts = [ravel(x) for x in on_one_device(x1, x2)]
+    ordered = sort(concat(parts if assume_unique else [unique(x) for x in parts]))
+    if not ordered.size:
+        return ordered
+    end = asarray([True], device=ordered.device)
+    flags = concat([end, ordered[1:] != ordered[:-1], end])
+    return _C.getitem(ordered, flags[1:] & flags[:-1], "setxor1d")
+
+
+if not TYPE_CHECKING:
+    __all__ = exported(globals())
