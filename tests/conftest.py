@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import oneflow_lite as flow
@@ -22,6 +23,13 @@ def _present(per_type: int = 2) -> list[str]:
 def device(request: pytest.FixtureRequest) -> flow.Device:
     """Each device present, one after the other."""
     return flow.Device(request.param)
+
+
+@pytest.fixture
+def no_warnings() -> Iterator[None]:
+    """NumPy does not say what it thinks of infinities and NaN."""
+    with np.errstate(all="ignore"):
+        yield
 
 
 @pytest.fixture(params=[False, True], ids=["threaded", "naive"])

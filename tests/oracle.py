@@ -233,4 +233,17 @@ def compare(expected: np.ndarray, seen: np.ndarray) -> str | None:
             where = tuple(int(i) for i in np.argwhere(~same)[0])
             count = f"{(~same).sum()} of {same.size}"
             return f"{count} differ, first at {where}: {a[where]!r}, got {b[where]!r}"
+            return f"{count} differ, first at {where}: {a[where]!r}, got {b[where]!r}"
     return None
+
+
+def same(expected: Any, seen: Any, label: str = "") -> None:
+    """Fail unless a result, or each of several, is what NumPy has."""
+    if isinstance(seen, (tuple, list)):
+        assert len(expected) == len(seen), label
+        for one, other in zip(expected, seen, strict=True):
+            same(one, other, label)
+        return
+    array = seen.numpy() if isinstance(seen, flow.Tensor) else np.array(seen)
+    difference = compare(np.asarray(expected), array)
+    assert difference is None, f"{label}: {difference}" if label else difference

@@ -10,12 +10,7 @@ import pytest
 
 import oneflow_lite as flow
 from machine_support import Gate, here, line_of
-from oracle import DTYPES, compare, values
-
-
-def same(expected: Any, seen: flow.Tensor) -> None:
-    difference = compare(np.asarray(expected), seen.numpy())
-    assert difference is None, difference
+from oracle import DTYPES, same, values
 
 
 def given(key: Any, device: flow.Device, form: str = "tensor") -> Any:

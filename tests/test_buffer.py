@@ -3,18 +3,12 @@
 import gc
 import io
 import struct
-from typing import Any
 
 import numpy as np
 import pytest
 
 import oneflow_lite as flow
-from oracle import DTYPES, compare, laid_out, values
-
-
-def same(expected: Any, seen: Any) -> None:
-    difference = compare(np.asarray(expected), np.array(seen))
-    assert difference is None, difference
+from oracle import DTYPES, laid_out, same, values
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

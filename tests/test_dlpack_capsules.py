@@ -8,12 +8,7 @@ import pytest
 
 import oneflow_lite as flow
 from capsules import DataType, HandMade
-from oracle import compare
-
-
-def same(expected: Any, seen: Any) -> None:
-    difference = compare(np.asarray(expected), np.array(seen))
-    assert difference is None, difference
+from oracle import same
 
 
 def test_a_capsule_without_strides_and_with_an_offset() -> None:

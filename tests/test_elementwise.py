@@ -3,7 +3,7 @@
 import inspect
 import operator
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,23 +11,14 @@ import pytest
 
 import oneflow_lite as flow
 from oneflow_lite.ops.table import ROWS
-from oracle import DTYPES, compare, laid_out, values
+from oracle import DTYPES, laid_out, same, values
+
+pytestmark = pytest.mark.usefixtures("no_warnings")
 
 NAMES = [name for name in ROWS if name != "clip"]
 LARGE = 20011  # a worker runs it; no multiple of a vector
 SHIFTS = ("bitwise_left_shift", "bitwise_right_shift")
 LOOKS = ("bool", "int8", "uint8", "int32", "int64", "uint64", "float16", "float32", "float64")
-
-
-@pytest.fixture(autouse=True)
-def _no_warnings() -> Iterator[None]:
-    with np.errstate(all="ignore"):
-        yield
-
-
-def same(expected: Any, seen: flow.Tensor) -> None:
-    difference = compare(np.asarray(expected), seen.numpy())
-    assert difference is None, difference
 
 
 def operands(name: str, dtype: str, shape: tuple[int, ...], layout: str) -> list[np.ndarray]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import oneflow_lite as flow
-from oracle import DTYPES, compare
+from oracle import DTYPES, same
 
 NORMS = (None, "backward", "ortho", "forward")
 COMPLEX, REAL, TO_REAL = ("fft", "ifft"), ("rfft", "ihfft"), ("irfft", "hfft")
@@ -19,11 +19,6 @@ def numbers(shape: tuple[int, ...], dtype: str, seed: int = 0) -> np.ndarray:
         return rng.integers(0, 9, shape).astype(dtype)
     x = rng.normal(size=shape)
     return (x + 1j * rng.normal(size=shape)).astype(dtype) if dtype[0] == "c" else x.astype(dtype)
-
-
-def same(expected: Any, seen: flow.Tensor, label: str = "") -> None:
-    difference = compare(np.asarray(expected), seen.numpy())
-    assert difference is None, f"{label}: {difference}"
 
 
 def check(name: str, x: np.ndarray, t: flow.Tensor, *arguments: Any, **keywords: Any) -> None:

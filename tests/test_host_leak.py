@@ -46,13 +46,20 @@ STAYS = {
         std(x) var(x) sum(x) swapaxes(x,0,1) take(x,i) put(x,i,v) take_along_axis(x,i[:,None])
         tensordot(x,x) tile(x,2) trace(x) transpose(x)
         vdot(v,v) vecdot(x,v) where(b,x,v)
+        angle(z) fix(x) isposinf(x) isneginf(x) isreal(z) iscomplex(z) sinc(x) around(x,1)
+        append(x,v) block([[x,x],[x,x]]) rollaxis(c,2) shape(x) ndim(x) size(x) copy(x)
+        nanstd(x) nanvar(x) nanmedian(x) nanquantile(x,0.5) nanpercentile(x,50) nancumsum(x)
+        nancumprod(x) cov(x) corrcoef(x) gradient(x) trapezoid(v) convolve(v,v) correlate(v,v)
+        interp(v,v,v) partition(x,1) argpartition(x,1) lexsort((v,v)) choose(i,[v,v,v])
+        piecewise(x,[b],[1]) place(x,b,v) unravel_index(i,(3,3)) ravel_multi_index((i,i),(3,3))
+        vander(v) polyval(v,v)
         """,
     "flow.linalg": """
         cholesky(x) cond(x) cross(x,x) det(x) diagonal(x) eigh(x) eigvalsh(x) inv(x) lstsq(x,v)
         matmul(x,x) matrix_norm(x) matrix_norm(x,ord=2) matrix_power(x,3) matrix_power(x,-1)
         matrix_rank(x) matrix_transpose(x) multi_dot([x,x,x]) norm(x) norm(v,1) outer(v,v)
         eig(x) eigvals(x) slogdet(x) solve(x,v) svd(x) svdvals(x) tensordot(x,x) trace(x)
-        vecdot(x,x) vector_norm(x)
+        vecdot(x,x) vector_norm(x) tensorinv(x,ind=1) tensorsolve(x,v)
         """,
     "flow.fft": """
         fft(v) ifft(z) rfft(v) irfft(z) hfft(z) ihfft(v) fftn(x) ifftn(x) rfftn(x) irfftn(x)
@@ -60,7 +67,8 @@ STAYS = {
         """,
     "x": """
         sum() prod() max() min() mean() any() all() argmax() argmin() argsort() cumprod() cumsum()
-        sort() take(i) astype('int8') clip(0,1) dot(x) diagonal() trace() round()
+        sort() ptp() put(i,v) partition(1) argpartition(1)
+        take(i) astype('int8') clip(0,1) dot(x) diagonal() trace() round()
         flatten() ravel() squeeze() swapaxes(0,1) repeat(2) std() var() reshape(9) permute_dims(1,0)
         transpose() copy() to_device(HOME) to('int8') mock() conj() conjugate() fill(2)
         T mT real imag is_contiguous() is_ready() shares_storage(x)
@@ -75,6 +83,7 @@ STAYS = {
         """,
     "v": "searchsorted(x)",
     "i": """
+        choose([v,v,v])
         __invert__() __lshift__(i) __rlshift__(i) __rshift__(i) __rrshift__(i) __and__(i)
         __rand__(i) __xor__(i) __rxor__(i) __or__(i) __ror__(i) __ilshift__(i) __irshift__(i)
         __iand__(i) __ixor__(i) __ior__(i)
@@ -105,11 +114,37 @@ UPLOADS = {
     "flow.linalg.qr(x)": 48,
     "flow.fft.fftfreq(5)": 40,
     "flow.fft.rfftfreq(5)": 24,
-    "flow.random.integers(5, size=3)": 24,
-    "flow.random.normal(size=3)": 24,
-    "flow.random.uniform(size=3)": 24,
     "flow.random.permutation(x)": 24,
+    "flow.random.permuted(x)": 72,
+    "flow.random.bytes(3)": 0,
+    "flow.random.dirichlet([1.0, 1], 3)": 48,
+    "flow.random.multinomial(3, [0.5, 0.5])": 16,
+    "flow.insert(v, 1, 2.0)": 40,
+    "flow.delete(v, 1)": 16,
+    "flow.resize(x, (2, 2))": 32,
+    "flow.select([b], [x])": 8,
+    "flow.putmask(x, b, v)": 72,
+    "flow.indices((2, 2))": 32,
+    "flow.ix_([0, 1], [1, 2])": 32,
+    "flow.tril_indices(3)": 96,
+    "flow.triu_indices(3)": 96,
+    "flow.diag_indices(3)": 24,
+    "flow.tril_indices_from(x)": 96,
+    "flow.triu_indices_from(x)": 96,
+    "flow.diag_indices_from(x)": 24,
+    "flow.fill_diagonal(x, 1.0)": 32,
 }
+# Random numbers are drawn on the host: three float64 or int64.
+DRAWS = """
+    beta(1.0,2.0,3) binomial(5,0.5,3) chisquare(2.0,3) choice(x,3) exponential(1.0,3) f(1.0,2.0,3)
+    gamma(1.0,1.0,3) geometric(0.5,3) gumbel(size=3) hypergeometric(3,3,3,3) laplace(size=3)
+    logistic(size=3) lognormal(size=3) logseries(0.5,3) multivariate_normal([0.0],[[1.0]],3)
+    negative_binomial(3,0.5,3) noncentral_chisquare(2.0,1.0,3) noncentral_f(1.0,1.0,1.0,3)
+    pareto(1.0,3) poisson(1.0,3) power(1.0,3) random(3) rayleigh(1.0,3) shuffle(x)
+    standard_cauchy(3) standard_exponential(3) standard_gamma(1.0,3) standard_normal(3)
+    standard_t(2.0,3) triangular(0.0,1.0,2.0,3) vonmises(0.0,1.0,3) wald(1.0,1.0,3)
+    weibull(1.0,3) zipf(2.0,3) integers(5,size=3) normal(size=3) uniform(size=3)
+    """
 
 # Calls that must know values, and the bytes that they copy to the host for it.
 LOOKS = {
@@ -140,8 +175,14 @@ LOOKS = {
     "flow.unique_counts(i)": 8,
     "flow.unique_inverse(i)": 8,
     "flow.unique_values(i)": 8,
+    "flow.nanargmax(x)": 1,
+    "flow.nanargmin(x)": 1,
+    "flow.setxor1d(i, i)": 24,
+    "flow.polyfit(v, v, 1)": 4,
     "flow.where(b)": 8,
     "x.nonzero()": 8,
+    "x.compress(b[0], 0)": 8,
+    "x.tobytes()": 72,
     "x.__getitem__(b)": 8,
     "x.__contains__(4.0)": 1,
     "x.__array__()": 72,
@@ -192,6 +233,7 @@ def of_ops() -> list[str]:
 
 
 STAYING = [f"{on}.{call}" for on, text in STAYS.items() for call in split_calls(text)] + of_ops()
+UPLOADS |= {f"flow.random.{call}": 24 for call in split_calls(DRAWS)}
 
 
 def operands(more: Any = 0.0) -> dict[str, Any]:

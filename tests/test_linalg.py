@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import oneflow_lite as flow
-from oracle import DTYPES, compare, laid_out
+from oracle import DTYPES, laid_out, same
 
 FLOATS = ("float32", "float64", "complex64", "complex128")
 SQUARE = [(1, 1), (3, 3), (2, 4, 4), (2, 1, 2, 2), (0, 0), (3, 0, 0), (0, 3, 3)]
@@ -27,17 +27,6 @@ def numbers(shape: tuple[int, ...], dtype: str, seed: int = 0) -> np.ndarray:
 def positive(x: np.ndarray) -> np.ndarray:
     """Hermitian and positive definite."""
     return x @ x.mT.conj() + 3 * np.eye(x.shape[-1], dtype=x.dtype)
-
-
-def same(expected: Any, seen: Any, label: str = "") -> None:
-    if isinstance(expected, tuple):
-        assert isinstance(seen, tuple)
-        assert len(expected) == len(seen)
-        for one, other in zip(expected, seen, strict=True):
-            same(one, other, label)
-    else:
-        difference = compare(np.asarray(expected), seen.numpy())
-        assert difference is None, f"{label}: {difference}"
 
 
 def check(name: str, device: flow.Device, *arrays: Any, **keywords: Any) -> None:

@@ -7,12 +7,7 @@ import pytest
 from numpy.exceptions import AxisError
 
 import oneflow_lite as flow
-from oracle import DTYPES, compare, values
-
-
-def same(expected: Any, seen: flow.Tensor) -> None:
-    difference = compare(np.asarray(expected), seen.numpy())
-    assert difference is None, difference
+from oracle import DTYPES, same, values
 
 
 @pytest.fixture

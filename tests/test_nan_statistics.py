@@ -1,27 +1,17 @@
 """Statistics of what is not NaN: NumPy's results, on every device."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
 import oneflow_lite as flow
-from oracle import DTYPES, compare
+from oracle import DTYPES, same
+
+pytestmark = pytest.mark.usefixtures("no_warnings")
 
 SHAPES = ((1,), (9,), (40,), (7, 10), (3, 4, 6), ())
 FLOATS = ("float32", "float64")
-
-
-@pytest.fixture(autouse=True)
-def _no_warnings() -> Iterator[None]:
-    with np.errstate(all="ignore"):
-        yield
-
-
-def same(expected: Any, seen: flow.Tensor) -> None:
-    difference = compare(np.asarray(expected), seen.numpy())
-    assert difference is None, difference
 
 
 def numbers(shape: tuple[int, ...], dtype: str, seed: int) -> np.ndarray:

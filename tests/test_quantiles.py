@@ -1,27 +1,17 @@
 """median, quantile, percentile: NumPy's dtypes and bits, on every device."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
 import oneflow_lite as flow
-from oracle import DTYPES, compare, values
+from oracle import DTYPES, same, values
+
+pytestmark = pytest.mark.usefixtures("no_warnings")
 
 REAL = [d for d in DTYPES if not d.startswith(("bool", "complex"))]
 SHAPES = ((1,), (2,), (9,), (400,), (7, 10), (4, 5, 6), ())
-
-
-@pytest.fixture(autouse=True)
-def _no_warnings() -> Iterator[None]:
-    with np.errstate(all="ignore"):
-        yield
-
-
-def same(expected: Any, seen: flow.Tensor) -> None:
-    difference = compare(np.asarray(expected), seen.numpy())
-    assert difference is None, difference
 
 
 def numbers(shape: tuple[int, ...], dtype: str, seed: int) -> np.ndarray:

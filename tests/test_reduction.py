@@ -1,6 +1,5 @@
 """Reductions: NumPy's dtypes, shapes and, over contiguous elements, bits."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -8,7 +7,9 @@ import pytest
 from numpy.exceptions import AxisError
 
 import oneflow_lite as flow
-from oracle import DTYPES, compare, values
+from oracle import DTYPES, compare, same, values
+
+pytestmark = pytest.mark.usefixtures("no_warnings")
 
 NAMES = ("sum", "prod", "max", "min", "mean", "any", "all", "argmax", "argmin")
 ARG = ("argmax", "argmin")
@@ -26,17 +27,6 @@ SHAPES = (
     (129, 130),
     (5, 9001),
 )
-
-
-@pytest.fixture(autouse=True)
-def _no_warnings() -> Iterator[None]:
-    with np.errstate(all="ignore"):
-        yield
-
-
-def same(expected: Any, seen: flow.Tensor) -> None:
-    difference = compare(np.asarray(expected), seen.numpy())
-    assert difference is None, difference
 
 
 def axes_of(shape: tuple[int, ...], name: str) -> list[Any]:

@@ -1,26 +1,14 @@
 """Running sums and their like: NumPy's dtypes and bits, along every axis and on every device."""
 
-from collections.abc import Iterator
-from typing import Any
-
 import numpy as np
 import pytest
 
 import oneflow_lite as flow
-from oracle import DTYPES, compare, values
+from oracle import DTYPES, same, values
+
+pytestmark = pytest.mark.usefixtures("no_warnings")
 
 SHAPES = ((1,), (7,), (0,), (2000,), (5, 9), (40, 130), (3, 0, 4), (6, 5, 17))
-
-
-@pytest.fixture(autouse=True)
-def _no_warnings() -> Iterator[None]:
-    with np.errstate(all="ignore"):
-        yield
-
-
-def same(expected: Any, seen: flow.Tensor) -> None:
-    difference = compare(np.asarray(expected), seen.numpy())
-    assert difference is None, difference
 
 
 def numbers(shape: tuple[int, ...], dtype: str, seed: int) -> np.ndarray:

@@ -1,20 +1,14 @@
 """Set functions: the standard's and NumPy's, element for element."""
 
 import threading
-from typing import Any
 
 import numpy as np
 import pytest
 
 import oneflow_lite as flow
-from oracle import DTYPES, compare, values
+from oracle import DTYPES, same, values
 
 SHAPES = ((), (0,), (1,), (2, 0), (40,), (7, 9), (3000,))
-
-
-def same(expected: Any, seen: flow.Tensor) -> None:
-    difference = compare(np.asarray(expected), seen.numpy())
-    assert difference is None, difference
 
 
 def unsigned(array: np.ndarray) -> np.ndarray:

@@ -1,21 +1,14 @@
 """sort and argsort: NumPy's order and bits, stable in both directions, on every device."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 
 import oneflow_lite as flow
 from oneflow_lite import _C
-from oracle import DTYPES, compare, laid_out, values
+from oracle import DTYPES, laid_out, same, values
 
 SHAPES = ((0,), (1,), (2,), (17,), (300,), (5000,), (13, 70), (3, 40, 5), (0, 3), (3, 0))
 FLOATS = ("float16", "float32", "float64")
-
-
-def same(expected: Any, seen: flow.Tensor) -> None:
-    difference = compare(np.asarray(expected), seen.numpy())
-    assert difference is None, difference
 
 
 def bits(array: np.ndarray) -> np.ndarray:

@@ -1,26 +1,16 @@
 """cov, gradient, trapezoid, convolve, interp and their like: NumPy's results, on every device."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
 import oneflow_lite as flow
-from oracle import DTYPES, compare
+from oracle import DTYPES, same
+
+pytestmark = pytest.mark.usefixtures("no_warnings")
 
 NUMBERS = [d for d in DTYPES if d != "bool"]
-
-
-@pytest.fixture(autouse=True)
-def _no_warnings() -> Iterator[None]:
-    with np.errstate(all="ignore"):
-        yield
-
-
-def same(expected: Any, seen: flow.Tensor) -> None:
-    difference = compare(np.asarray(expected), seen.numpy())
-    assert difference is None, difference
 
 
 def near(expected: Any, seen: flow.Tensor, device: Any = None) -> None:

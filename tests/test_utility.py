@@ -1,24 +1,12 @@
 """Differences and likeness: NumPy's answers."""
 
-from collections.abc import Iterator
-from typing import Any
-
 import numpy as np
 import pytest
 
 import oneflow_lite as flow
-from oracle import DTYPES, compare, values
+from oracle import DTYPES, same, values
 
-
-@pytest.fixture(autouse=True)
-def _no_warnings() -> Iterator[None]:
-    with np.errstate(all="ignore"):
-        yield
-
-
-def same(expected: Any, seen: flow.Tensor) -> None:
-    difference = compare(np.asarray(expected), seen.numpy())
-    assert difference is None, difference
+pytestmark = pytest.mark.usefixtures("no_warnings")
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
