@@ -269,7 +269,8 @@ def tensor_members() -> Iterator[str]:
 def specials() -> str:
     """Return the special methods of Tensor, as one paragraph."""
     own = {n: v for n, v in vars(flow.Tensor).items() if v is not getattr(object, n, None)}
-    names = sorted(n for n, value in own.items() if n.startswith("__") and callable(value))
+    newer = ("__buffer__", "__release_buffer__")  # Python 3.12 shows the buffer protocol by these
+    names = sorted(n for n, v in own.items() if n[:2] == "__" and callable(v) and n not in newer)
     return f"Special methods: {', '.join(f'`{name}`' for name in names)}."
 
 
