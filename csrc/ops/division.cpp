@@ -9,7 +9,7 @@ namespace ofl::ops {
 
 namespace {
 
-/// Elements of an innermost dimension that stay together, for the sake of cache lines.
+/// Neighbouring elements of the output that stay in one piece, for the sake of cache lines.
 constexpr int64_t kTogether = 64;
 
 /// The dimension of each operand that is cut; -1: it is whole in each piece.
@@ -99,8 +99,9 @@ void run_pieces(const ArrayCall& call, const Cuts& cuts) {
   const int last = static_cast<int>(args.operands.size()) - 1;
   const ArrayView& out = args.operands[last];
   const int64_t dim = out.shape[cuts[last]];
-  const bool innermost = std::abs(out.strides[cuts[last]]) <= static_cast<int64_t>(kTogether);
-  const int64_t steps = steps_in_piece(dim, call.work, innermost ? kTogether : 1);
+  const bool neighbours =
+      std::abs(out.strides[cuts[last]]) == static_cast<int64_t>(size_of(out.dtype));
+  const int64_t steps = steps_in_piece(dim, call.work, neighbours ? kTogether : 1);
   args.helpers->parallel_for((dim + steps - 1) / steps, [&](int64_t i) {
     ArrayArgs piece = args;
     const int64_t length = std::min(steps, dim - i * steps);

@@ -22,14 +22,6 @@ class WithGil {
   PyGILState_STATE state_;
 };
 
-/// Runs `work`, which does not throw, without the GIL.
-template <typename Work>
-void without_gil(const Work& work) {
-  PyThreadState* state = PyEval_SaveThread();
-  work();
-  take_gil_back(state);
-}
-
 /// Runs `release(object)`, which may need the GIL: here when the calling thread has it, else soon
 /// in the main thread. Never waits for the GIL, so it may be called with any lock of the machine.
 void release_with_gil(void (*release)(void*), void* object);

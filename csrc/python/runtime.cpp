@@ -49,8 +49,8 @@ ep::Device& find_device(Device device) {
   return *known;
 }
 
-std::atomic<Device> process_device{Device{}};
-thread_local std::optional<Device> thread_device;
+std::atomic<Device> process_device{Device{}};      // any thread reads, the flag sets
+thread_local std::optional<Device> thread_device;  // its own choice; none: the process's
 
 }  // namespace
 
