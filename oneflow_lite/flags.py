@@ -192,6 +192,20 @@ _ROWS = (
         "naive mode: run every operation in the calling thread, in program order",
     ),
     Flag(
+        "fusion",
+        True,
+        _parse_bool,
+        lambda value: _C.configure(fusion=value),
+        "run elementwise operations on the cpu as one where they follow each other",
+    ),
+    Flag(
+        "inline",
+        20e-6,
+        _parse_seconds,
+        lambda value: _C.configure(inline_seconds=value),
+        "work on the cpu of up to so many seconds runs in the calling thread if it can at once",
+    ),
+    Flag(
         "num_threads",
         0,
         _parse_int(0),

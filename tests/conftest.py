@@ -12,6 +12,14 @@ import pytest
 import oneflow_lite as flow
 
 PREFIX = "ONEFLOW_LITE_"
+INLINE = "1us"  # arrays of some thousand elements are work for a worker
+
+
+@pytest.fixture(autouse=True, scope="session")
+def work_for_workers() -> Iterator[None]:
+    """Tests need not be large to reach the workers."""
+    with flow.flags(inline=INLINE):
+        yield
 
 
 def _present(per_type: int = 2) -> list[str]:
@@ -47,6 +55,7 @@ def run_program(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str
         code: str, *arguments: str, timeout: float = 120, **flags: str
     ) -> subprocess.CompletedProcess[str]:
         environment = {k: v for k, v in os.environ.items() if not k.startswith(PREFIX)}
+        flags = {"inline": INLINE} | flags
         environment |= {PREFIX + name.upper(): value for name, value in flags.items()}
         (tmp_path / "program.py").write_text(code, encoding="utf-8")
         return subprocess.run(

@@ -29,7 +29,7 @@ LAYOUTS = {
 }
 LARGEST = 100_000  # elements of a result
 
-# Small shapes run in the calling thread, large ones (more than 16384 elements) on a worker.
+# Small shapes run in the calling thread, large ones on a worker, where they may run as one.
 _SHAPES: tuple[tuple[int, ...], ...] = (
     *((), (0,), (3, 0, 2), (1,), (7,), (4, 5), (2, 3, 4), (1, 6, 1), (33, 17)),
     *((129, 129), (20000,), (3, 7000), (2, 100, 101), (40000,)),
@@ -441,10 +441,11 @@ def run_threads(seeds: Sequence[int], layout: Sequence[str], steps: int = 40) ->
 
 
 def knobs() -> Iterator[dict[str, str]]:
-    """Mock devices with different timings, to bring different orders about."""
+    """Different timings of the devices and borders of what runs where, for different orders."""
+    yield {"inline": "1us"}
+    yield {"mock": "jitter=200us", "inline": "0"}
+    yield {"mock": "jitter=50us,launch=20us,h2d=1GB/s,d2h=500MB/s", "inline": "1us", "fusion": "0"}
     yield {}
-    yield {"mock": "jitter=200us"}
-    yield {"mock": "jitter=50us,launch=20us,h2d=1GB/s,d2h=500MB/s"}
 
 
 def main() -> int:

@@ -153,12 +153,13 @@ def test_the_bytes_in_flight_are_bounded() -> None:
     _C.configure(max_bytes_in_flight=8 * mebibyte)
     try:
         with Gate(mebibyte // 8) as gate:
+            held = gate.on("mock:0")
             results: list[flow.Tensor] = []
             issuer = issue_until_held(
-                lambda: results.extend(gate.tensor + i for i in range(40))  # 1 MiB each
+                lambda: results.extend(held + i for i in range(40))  # 1 MiB each
             )
-            seen = [in_flight(flow.Device("cpu")) for _ in range(200)]
-            assert 4 < max(seen) <= 9  # one of them is the gate
+            seen = [in_flight(flow.Device("mock:0")) for _ in range(200)]
+            assert 4 < max(seen) <= 9  # one of them is the copy
             assert issuer.is_alive()
             gate.open()
             issuer.join()

@@ -92,7 +92,7 @@ FillFn fill_function(size_t size) {
   }
 }
 
-void copy_piece(const KernelArgs& args) {
+void copy_piece(const KernelArgs& args, const Piecewise&) {
   const Iteration& iteration = args.iteration;
   const CastFn cast = cast_function(args.dtype[kIn], args.dtype[kOut]);
   const Iteration::Row& inner = inner_row(iteration);
@@ -105,7 +105,7 @@ void copy_piece(const KernelArgs& args) {
   });
 }
 
-void fill_piece(const KernelArgs& args) {
+void fill_piece(const KernelArgs& args, const Piecewise&) {
   const Iteration& iteration = args.iteration;
   const Iteration::Row& inner = inner_row(iteration);
   const FillFn fill = fill_function(size_of(args.dtype[0]));
@@ -116,10 +116,14 @@ void fill_piece(const KernelArgs& args) {
 
 }  // namespace
 
+Piecewise copy_pieces(const KernelArgs& args) { return cut_anywhere(args, 1, copy_piece); }
+
+Piecewise fill_pieces(const KernelArgs& args) { return cut_anywhere(args, 0.5, fill_piece); }
+
 void copy_kernel(const KernelArgs& args) {
-  if (iteration_size(args.iteration) > 0) for_each_piece(args, 1, copy_piece);
+  if (iteration_size(args.iteration) > 0) run_pieces(args, copy_pieces(args));
 }
 
-void fill_kernel(const KernelArgs& args) { for_each_piece(args, 0.5, fill_piece); }
+void fill_kernel(const KernelArgs& args) { run_pieces(args, fill_pieces(args)); }
 
 }  // namespace ofl::ops

@@ -178,25 +178,6 @@ void run_in_place(const KernelArgs& args) {
                [&](char* const* pointers) { call_loop(args, pointers, steps); });
 }
 
-/// Several rows, or operands that must be buffered: by blocks where NumPy's iterator would use its
-/// buffer, else row by row. The choice is made for the whole, before it is divided: it decides the
-/// bits.
-void run_rows(const KernelArgs& args, const bool* buffered, bool any_buffered) {
-  const Iteration& iteration = args.iteration;
-  Buffering buffering;
-  std::fill_n(buffering.single, kMaxOperands, 1);
-  if (iteration.ndim > 1) buffering = choose_buffering(iteration, buffered, false);
-  if (!any_buffered && buffering.depth == 0) {
-    return for_each_piece(args, args.op->cost, run_in_place);
-  }
-  const bool fits = buffering.core <= kBlock;
-  const int outer = iteration.ndim - 1 - (fits ? buffering.depth : 0);
-  const int64_t block = fits ? kBlock / buffering.core : kBlock;
-  for_each_piece(
-      args, args.op->cost, outer + 1, [&](int row) { return row == outer ? block : 1; },
-      [&](const KernelArgs& piece) { BlockRunner(piece, buffering, buffered).run(); });
-}
-
 /// Marks the operands that go through a block; returns whether there are any.
 inline bool mark_buffered(const KernelArgs& args, bool* buffered) {
   const int out = args.iteration.operands - 1;
@@ -215,6 +196,26 @@ bool is_empty(const Iteration& iteration) {
 
 }  // namespace
 
+// Several rows, or operands that must be buffered: by blocks where NumPy's iterator would use its
+// buffer, else row by row.
+Piecewise elementwise_pieces(const KernelArgs& args) {
+  const Iteration& iteration = args.iteration;
+  Piecewise whole =
+      cut_anywhere(args, args.resolution->cost,
+                   [](const KernelArgs& piece, const Piecewise&) { run_in_place(piece); });
+  std::fill_n(whole.buffering.single, kMaxOperands, 1);
+  const bool any_buffered = mark_buffered(args, whole.buffered);
+  if (iteration.ndim > 1) whole.buffering = choose_buffering(iteration, whole.buffered, false);
+  if (!any_buffered && whole.buffering.depth == 0) return whole;
+  const bool fits = whole.buffering.core <= kBlock;
+  whole.end = iteration.ndim - (fits ? whole.buffering.depth : 0);
+  whole.multiple = fits ? kBlock / whole.buffering.core : kBlock;
+  whole.run = [](const KernelArgs& piece, const Piecewise& plan) {
+    BlockRunner(piece, plan.buffering, plan.buffered).run();
+  };
+  return whole;
+}
+
 void elementwise_kernel(const KernelArgs& args) {
   if (is_empty(args.iteration)) return;
   if (args.op->checks_exponent && is_integer(args.resolution->in[1]) && any_negative(args, 1)) {
@@ -222,14 +223,13 @@ void elementwise_kernel(const KernelArgs& args) {
          "] integers to negative integer powers are not allowed");
   }
   bool buffered[kMaxOperands];
-  const bool any_buffered = mark_buffered(args, buffered);
-  if (args.iteration.ndim == 1 && !any_buffered) {
-    for_each_piece(args, args.op->cost, [](const KernelArgs& piece) {
-      call_loop(piece, piece.data, piece.iteration.rows[0].strides);
-    });
-  } else {
-    run_rows(args, buffered, any_buffered);
+  if (args.iteration.ndim != 1 || mark_buffered(args, buffered)) {
+    return run_pieces(args, elementwise_pieces(args));
   }
+  const auto multiple = [](int) { return kBlock; };
+  for_each_piece(args, args.resolution->cost, 1, multiple, [](const KernelArgs& piece) {
+    call_loop(piece, piece.data, piece.iteration.rows[0].strides);
+  });
 }
 
 }  // namespace ofl::ops

@@ -27,6 +27,7 @@ struct Resolution {
   void* data;
   DType in[kMaxInputs];
   DType out;
+  double cost = 1;  // of one element, measured: see loop_cost.h
 };
 
 /// Operand types of a resolution: a dtype, or a Python scalar, which is weak.
@@ -48,7 +49,7 @@ class OpDef {
   const std::string name;
   const OpKind kind;
   const int nin;
-  const double cost;             // of one element, in units of a float32 addition
+  const double cost;             // of one element on a queue, in float32 additions
   bool adds = false;             // the loops add, pairwise when they reduce
   bool checks_exponent = false;  // integer power: the loop must not see a negative exponent
   bool standard_values = false;  // see standard_values.h; set_standard_values() changes it

@@ -3,10 +3,28 @@
 
 #include <algorithm>
 
+#include "ops/buffering.h"
 #include "ops/kernel.h"
 #include "ops/loops.h"
 
 namespace ofl::ops {
+
+/// How a kernel call may be cut into pieces: rows outside the one that is cut have one step left.
+/// What decides its bits is decided for the whole, and here.
+struct Piecewise {
+  void (*run)(const KernelArgs& piece, const Piecewise& whole) = nullptr;
+  int end = 0;           // rows [0, end) may be cut
+  int64_t multiple = 1;  // of steps of row end - 1 in a piece
+  double cost = 1;       // of one element
+  bool buffered[kMaxOperands] = {};
+  Buffering buffering;
+};
+
+// Of calls that are not empty. Kernels without one of these do not run in pieces.
+Piecewise elementwise_pieces(const KernelArgs& args);
+Piecewise copy_pieces(const KernelArgs& args);
+Piecewise where_pieces(const KernelArgs& args);
+Piecewise fill_pieces(const KernelArgs& args);
 
 /// Float32 additions in a piece: some 20 us. Waking a helper costs as much, so less than four
 /// pieces are not worth it.
@@ -55,12 +73,23 @@ void for_each_piece(const KernelArgs& args, double cost, int end, const Multiple
   });
 }
 
-/// Pieces of a kernel that may be divided anywhere; those of the innermost row are whole blocks.
-template <typename Run>
-void for_each_piece(const KernelArgs& args, double cost, const Run& run) {
-  const int inner = args.iteration.ndim - 1;
+/// Of a kernel that may be cut anywhere; pieces of the innermost row are whole blocks.
+inline Piecewise cut_anywhere(const KernelArgs& args, double cost,
+                              void (*run)(const KernelArgs& piece, const Piecewise& whole)) {
+  Piecewise whole;
+  whole.run = run;
+  whole.end = args.iteration.ndim;
+  whole.multiple = kBlock;
+  whole.cost = cost;
+  return whole;
+}
+
+/// Runs all pieces, on the helpers where that pays.
+inline void run_pieces(const KernelArgs& args, const Piecewise& whole) {
   for_each_piece(
-      args, cost, args.iteration.ndim, [&](int row) { return row == inner ? kBlock : 1; }, run);
+      args, whole.cost, whole.end,
+      [&](int row) { return row == whole.end - 1 ? whole.multiple : 1; },
+      [&](const KernelArgs& piece) { whole.run(piece, whole); });
 }
 
 }  // namespace ofl::ops

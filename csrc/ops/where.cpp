@@ -73,15 +73,17 @@ SelectFn select_function(size_t size) {
   }
 }
 
+void where_piece(const KernelArgs& args, const Piecewise&) {
+  const SelectFn select_row = select_function(size_of(args.dtype[kOut]));
+  const Iteration::Row& inner = inner_row(args.iteration);
+  for_each_row(args.iteration, outer_rows(args.iteration), args.data,
+               [&](char* const* pointers) { select_row(pointers, inner.strides, inner.dim); });
+}
+
 }  // namespace
 
-void where_kernel(const KernelArgs& args) {
-  const SelectFn select_row = select_function(size_of(args.dtype[kOut]));
-  for_each_piece(args, 1, [&](const KernelArgs& piece) {
-    const Iteration::Row& inner = inner_row(piece.iteration);
-    for_each_row(piece.iteration, outer_rows(piece.iteration), piece.data,
-                 [&](char* const* pointers) { select_row(pointers, inner.strides, inner.dim); });
-  });
-}
+Piecewise where_pieces(const KernelArgs& args) { return cut_anywhere(args, 1, where_piece); }
+
+void where_kernel(const KernelArgs& args) { run_pieces(args, where_pieces(args)); }
 
 }  // namespace ofl::ops

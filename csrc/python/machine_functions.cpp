@@ -7,6 +7,7 @@
 #include "ep/helper_pool.h"
 #include "ep/mock/mock_device.h"
 #include "ep/staging_pool.h"
+#include "ops/loop_cost.h"
 #include "python/convert.h"
 #include "python/device_object.h"
 #include "python/errors.h"
@@ -94,6 +95,10 @@ py::dict stats() {
   result["stream_waits"] = waits;
   result["stream_waits_elided"] = elided;
   result["events_recorded"] = events;
+  result["fused_groups"] = s.groups;
+  result["fused_instructions"] = s.grouped;
+  result["fused_results"] = s.saved_results;
+  result["fused_bytes"] = s.saved_bytes;
   result["streams"] = streams;
   return result;
 }
@@ -106,7 +111,8 @@ void set_if(const std::optional<Value>& value, const Apply& apply) {
 void configure(std::optional<bool> sync, std::optional<int64_t> max_in_flight,
                std::optional<int64_t> max_bytes, std::optional<double> hang_timeout,
                std::optional<int64_t> memory_limit, const std::optional<std::string>& implicit_sync,
-               std::optional<int> num_threads, std::optional<bool> standard_values) {
+               std::optional<int> num_threads, std::optional<bool> standard_values,
+               std::optional<bool> fusion, std::optional<double> inline_seconds) {
   vm::Options& options = runtime().machine.options();
   if ((max_in_flight && *max_in_flight < 1) || (max_bytes && *max_bytes < 1)) {
     fail(ErrorKind::value, "[configure] bounds of the window must be positive");
@@ -118,6 +124,8 @@ void configure(std::optional<bool> sync, std::optional<int64_t> max_in_flight,
          [&](int n) { runtime().machine.state(Device{}).device.helpers()->set_threads(n); });
   set_if(standard_values, set_standard_values);
   set_if(sync, [&](bool on) { options.naive.store(on); });
+  set_if(fusion, [&](bool on) { options.fusion.store(on); });
+  set_if(inline_seconds, [&](double s) { options.inline_cost.store(s * 1e9 / ops::kAdditionNs); });
   set_if(max_in_flight, [&](int64_t n) { options.max_in_flight.store(n); });
   set_if(max_bytes, [&](int64_t n) { options.max_bytes.store(n); });
   set_if(hang_timeout, [&](double s) { options.hang_timeout.store(s); });
@@ -231,7 +239,8 @@ void bind_machine_functions(py::module_& m) {
         py::arg("max_in_flight") = py::none(), py::arg("max_bytes_in_flight") = py::none(),
         py::arg("hang_timeout") = py::none(), py::arg("memory_limit") = py::none(),
         py::arg("implicit_sync") = py::none(), py::arg("num_threads") = py::none(),
-        py::arg("standard_values") = py::none());
+        py::arg("standard_values") = py::none(), py::arg("fusion") = py::none(),
+        py::arg("inline_seconds") = py::none());
   m.def("device_count", [](const std::string& type) { return device_count(parse_type(type)); });
   m.def("set_process_device", &set_process_device);
   m.def("exchange_thread_device", &exchange_thread_device);

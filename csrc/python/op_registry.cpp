@@ -6,6 +6,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "ops/loop_cost.h"
 #include "ops/standard_values.h"
 #include "python/convert.h"
 #include "python/runtime.h"
@@ -270,6 +271,9 @@ const ops::Resolution& resolve(const OpObject& op, const ops::TypeCode* codes) {
     fail_undefined(*op.op, codes);
   }
   if (op.op->standard_values) ops::use_standard_values(ufunc_name(op), &resolution);
+  if (op.op->kind != ops::OpKind::matmul) {
+    resolution.cost = ops::measure_cost(resolution, op.op->nin);
+  }
   return *op.op->add(codes, resolution);
 }
 

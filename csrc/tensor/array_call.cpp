@@ -78,7 +78,8 @@ void submit_array_kernel(const Issuer& issuer, ArrayRequest&& request) {
                         bound.outputs.data(),
                         bound.outputs.size(),
                         &stream};
-  if (first.storage->on_host() && call.work <= kInlineCost &&
+  if (first.storage->on_host() &&
+      call.work <= issuer.machine.options().inline_cost.load(std::memory_order_relaxed) &&
       run_inline(issuer, work, bound.body)) {
     return;
   }

@@ -60,10 +60,17 @@ const Tensor* first_tensor(const char* name, const Input* inputs, int count) {
   return first;
 }
 
+/// Of one element; the unit is memory speed, which small copies exceed.
+double copy_cost(const Tensor& source, const Tensor& target) {
+  const bool half = source.dtype == DType::f16 || target.dtype == DType::f16;
+  if (half && source.dtype != target.dtype) return 6;
+  return source.contiguous() && target.contiguous() ? 0.5 : 3;
+}
+
 /// One input, one output of the same shape (the input broadcasts).
 void submit_copy(const Issuer& issuer, const char* name, const Tensor& source, const Tensor& target,
                  size_t new_bytes) {
-  KernelPlan plan(name, ops::copy_kernel, 2, 1);
+  KernelPlan plan(name, ops::copy_kernel, 2, copy_cost(source, target));
   plan.set_operand(0, &source);
   plan.set_operand(1, &target);
   plan.new_bytes = new_bytes;
@@ -96,7 +103,7 @@ void check_output(const char* name, const Tensor& out, const Dims& shape, Device
 Tensor elementwise(const Issuer& issuer, const ops::OpDef& op, const ops::Resolution& resolution,
                    const Input* inputs, const Tensor* out) {
   const char* name = op.name.c_str();
-  KernelPlan plan(name, ops::elementwise_kernel, op.nin + 1, op.cost);
+  KernelPlan plan(name, ops::elementwise_kernel, op.nin + 1, resolution.cost);
   plan.args().op = &op;
   plan.args().resolution = &resolution;
   const Tensor* first = first_tensor(name, inputs, op.nin);
@@ -188,7 +195,7 @@ void assign(const Issuer& issuer, const Tensor& target, const Tensor& value, con
 
 void fill(const Issuer& issuer, const Tensor& target, const Scalar& value, const char* name) {
   require_writable(name, target);
-  KernelPlan plan(name, ops::fill_kernel, 1, 1);
+  KernelPlan plan(name, ops::fill_kernel, 1, 0.5);
   plan.args().scalars[0] = value;
   plan.set_operand(0, &target);
   plan_loops(plan, target.shape);
@@ -198,7 +205,7 @@ void fill(const Issuer& issuer, const Tensor& target, const Scalar& value, const
 Tensor full(const Issuer& issuer, Device device, DType dtype, const Dims& shape,
             const Scalar& value) {
   Tensor result = make_tensor(issuer.machine.state(device), dtype, shape, issuer.site);
-  KernelPlan plan("full", ops::fill_kernel, 1, 1);
+  KernelPlan plan("full", ops::fill_kernel, 1, 0.5);
   plan.args().scalars[0] = value;
   plan.set_operand(0, &result);
   plan.new_bytes = result.storage->bytes();

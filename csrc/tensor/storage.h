@@ -54,7 +54,7 @@ class TensorStorage {
     drop_memory();
     drop_ref();
   }
-  bool unique() const { return refs_.load(std::memory_order_acquire) == 1; }
+  int references() const { return refs_.load(std::memory_order_acquire); }
 
   /// An instruction of `stream`, launched at `position`, uses the memory. Device storages only.
   void note_use(vm::Stream& stream, uint64_t position);

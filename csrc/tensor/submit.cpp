@@ -1,10 +1,10 @@
 #include "tensor/submit.h"
 
+#include "tensor/fused_kernels.h"
+
 namespace ofl {
 
 namespace {
-
-constexpr vm::InstructionType kKernelType = instruction_type<KernelBody>("op");
 
 int operands_of(const KernelPlan& plan, vm::Operand* out) {
   const int operands = plan.call.args.iteration.operands;
@@ -44,6 +44,12 @@ bool run_inline(const Issuer& issuer, KernelPlan& plan, const vm::Operand* opera
 }
 
 }  // namespace
+
+const vm::InstructionType kKernelType = [] {
+  vm::InstructionType type = instruction_type<KernelBody>("op");
+  type.group = FusedKernels::begin;
+  return type;
+}();
 
 KernelPlan::KernelPlan(const char* name, ops::KernelFn kernel, int operands, double cost)
     : name(name), cost(cost) {
@@ -95,7 +101,8 @@ void submit(const Issuer& issuer, KernelPlan& plan) {
   TensorStorage& output = *plan.operands[last]->storage;
   vm::Stream& stream = compute_stream(issuer.machine, output.state());
   const double work = ops::work_of(plan.call.args, plan.cost);
-  if (output.on_host() && work <= kInlineCost &&
+  if (output.on_host() &&
+      work <= issuer.machine.options().inline_cost.load(std::memory_order_relaxed) &&
       run_inline(issuer, plan, operands, count, stream)) {
     return;
   }
@@ -111,7 +118,8 @@ void submit(const Issuer& issuer, KernelPlan& plan) {
   header.name = plan.name;
   header.stream = &stream;
   header.site = issuer.site;
-  header.bytes = plan.new_bytes;
+  // Host memory is taken when the instruction runs, and then nothing of it is in flight.
+  header.bytes = output.on_host() ? 0 : plan.new_bytes;
   header.cost = work;
   issuer.machine.issue(header, operands, count, std::move(body));
 }

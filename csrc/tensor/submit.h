@@ -7,6 +7,9 @@
 
 namespace ofl {
 
+/// Of instructions whose body is a KernelBody.
+extern const vm::InstructionType kKernelType;
+
 /// A kernel call being planned: args without `data`, and the operands (null: a scalar in args).
 struct KernelPlan {
   /// `operands` counts the inputs and the output.
@@ -32,9 +35,6 @@ void submit(const Issuer& issuer, KernelPlan& plan);
 void require_writable(const char* op, const Tensor& target);
 
 vm::Stream& compute_stream(vm::VirtualMachine& machine, vm::DeviceState& state);
-
-/// Work up to here is less than handing it to a thread costs: some 5 us.
-inline constexpr double kInlineCost = 16384;
 
 /// Small work of a host stream that runs in the calling thread.
 struct InlineWork {

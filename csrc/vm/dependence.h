@@ -18,6 +18,7 @@ namespace ofl::vm {
 /// Names an instruction; grows in issue order. 0 names none. An instruction whose slot in the
 /// window has moved on is finished, so a name never dangles.
 using Seq = uint64_t;
+inline constexpr Seq kNoneAwaited = ~Seq{0};
 
 /// Where an instruction was issued; an index into a table of the layer above. 0: unknown.
 using SiteId = uint32_t;

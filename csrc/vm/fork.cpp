@@ -135,7 +135,7 @@ void VirtualMachine::fail_lost_host_functions() {
   }
   for (Stream* stream : calling_at_fork_) {
     std::lock_guard<std::mutex> baton(stream->baton());
-    while (stream->run_next(std::numeric_limits<double>::infinity())) {
+    while (stream->run_next(std::numeric_limits<double>::infinity(), kNoneAwaited, false)) {
     }
   }
   calling_at_fork_.clear();

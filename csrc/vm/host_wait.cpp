@@ -29,6 +29,7 @@ void VirtualMachine::host_wait(const char* reason, const std::function<bool()>& 
   std::optional<Error> interrupt = sleep_until(done, token);
   if (waiting_threads_.fetch_sub(1, std::memory_order_seq_cst) == 1) {
     waited_since_.store(0, std::memory_order_seq_cst);
+    last_awaited_.store(kNoneAwaited, std::memory_order_relaxed);
   }
   hooks_->acquire(token);
   if (Observer* observer = this->observer()) observer->synced(reason, begin, now_ns());
@@ -88,7 +89,8 @@ bool VirtualMachine::help(Seq seq) {
   void* token = hooks_->release();
   {
     std::unique_lock<std::mutex> baton(stream->baton(), std::try_to_lock);
-    while (baton.owns_lock() && window_.in_flight(seq) && stream->run_next(kMaxHelpCost)) {
+    while (baton.owns_lock() && window_.in_flight(seq) &&
+           stream->run_next(kMaxHelpCost, seq, false)) {
     }
   }
   hooks_->acquire(token);
@@ -107,6 +109,11 @@ void VirtualMachine::wait(Seq seq, const char* reason) {
 /// Without helping: when the window is full its workers are busy, and a second runner only gets in
 /// their way.
 void VirtualMachine::wait_for_worker(Seq seq, const char* reason) {
+  // A hint: who leaves at the same time may take it away.
+  const Seq awaited = last_awaited_.load(std::memory_order_relaxed);
+  if (awaited == kNoneAwaited || awaited < seq) {
+    last_awaited_.store(seq, std::memory_order_relaxed);
+  }
   host_wait(reason, [this, seq] { return mark_waited(seq); });
 }
 
@@ -127,7 +134,9 @@ void VirtualMachine::wait_for_access(const Dependence& object, const char* reaso
     const Operand write{const_cast<Dependence*>(&object), Access::write};
     window_.predecessors(&write, 1, &accesses);
   }
-  for (Seq seq : accesses) wait(seq, reason);
+  std::sort(accesses.begin(), accesses.end());
+  // The youngest first: what comes before it may then run as one with it.
+  for (int i = accesses.size() - 1; i >= 0; --i) wait(accesses[i], reason);
 }
 
 bool VirtualMachine::is_ready(const Dependence& object) {
@@ -157,7 +166,7 @@ void VirtualMachine::drain(std::optional<Device> device) {
     collect_in_flight(state, &in_flight);
   }
   std::sort(in_flight.begin(), in_flight.end());
-  for (Seq seq : in_flight) wait(seq, "synchronize");
+  for (int i = in_flight.size() - 1; i >= 0; --i) wait(in_flight[i], "synchronize");
 }
 
 void VirtualMachine::synchronize(std::optional<Device> device) {

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -19,6 +20,7 @@
 namespace ofl::vm {
 
 class Stream;
+class Group;
 struct Slot;
 
 enum class Access : uint8_t { read, write };
@@ -34,6 +36,8 @@ struct Description {
   int ndim = -1;  // -1: no shape
   int64_t dims[kMaxDims];
   const char* dtype = nullptr;
+  Seq group = 0;             // it ran as one with others: the name of the first; else 0
+  uint64_t saved_bytes = 0;  // of the first of a group: results that were never in memory
 };
 
 /// What a body may use while it launches.
@@ -53,6 +57,8 @@ struct InstructionType {
   /// Finished, failed or skipped (`failure`): let go of everything and end the body's lifetime.
   void (*retired)(void* body, const FailurePtr& failure);
   void (*describe)(const void* body, Description* out);
+  /// A group that begins with this instruction; null: it runs by itself. Null as a whole: all do.
+  std::unique_ptr<Group> (*group)(Slot* slot) = nullptr;
 };
 
 struct Instruction {

@@ -28,6 +28,11 @@ VirtualMachine::Stats VirtualMachine::stats() {
     const auto retired = static_cast<uint64_t>(stream->retired_count());
     stats.streams.push_back({stream->name(), retired, stream->policy().counters()});
     stats.retired += retired;
+    const GroupState& groups = stream->groups();
+    stats.groups += groups.groups.load(std::memory_order_relaxed);
+    stats.grouped += groups.instructions.load(std::memory_order_relaxed);
+    stats.saved_results += groups.results.load(std::memory_order_relaxed);
+    stats.saved_bytes += groups.bytes.load(std::memory_order_relaxed);
   }
   stats.retired += stats.inlined;
   std::lock_guard<std::mutex> lock(setup_mutex_);

@@ -56,48 +56,97 @@ void Stream::push_ready(Slot* slot) {
   }
 }
 
-// The oldest that is not yet run. What was pushed is taken as a whole and turned round. taken_ is
-// marked before ready_ is emptied: has_ready() never misses what is between the two.
-Slot* Stream::first_ready() {
-  Slot* first = taken_.load(std::memory_order_relaxed);
+// What was pushed is taken as a whole and turned round. taken_ is marked before ready_ is emptied:
+// has_ready() never misses what is between the two.
+void Stream::pull_ready() {
   Slot* youngest = ready_.load(std::memory_order_relaxed);
-  if (first || !youngest) return first;
-  taken_.store(youngest, std::memory_order_seq_cst);  // any slot will do for a mark
+  if (!youngest) return;
+  const bool was_empty = !taken_.load(std::memory_order_relaxed);
+  if (was_empty) taken_.store(youngest, std::memory_order_seq_cst);  // any slot will do for a mark
   youngest = ready_.exchange(nullptr, std::memory_order_seq_cst);
+  Slot* const last = youngest;
+  Slot* first = nullptr;
   while (youngest) {
     Slot* older = youngest->next;
     youngest->next = first;
     first = youngest;
     youngest = older;
   }
-  taken_.store(first, std::memory_order_seq_cst);
-  return first;
+  if (was_empty) {
+    taken_.store(first, std::memory_order_seq_cst);
+  } else {
+    last_taken_->next = first;
+  }
+  last_taken_ = last;
+}
+
+void Stream::remove_taken(Slot* slot) {
+  Slot* before = nullptr;
+  for (Slot* each = first_taken(); each != slot; each = each->next) before = each;
+  if (last_taken_ == slot) last_taken_ = before;
+  if (before) {
+    before->next = slot->next;
+  } else {
+    taken_.store(slot->next, std::memory_order_seq_cst);
+  }
+}
+
+void Stream::put_back(Slot* slot) {
+  slot->state.store(SlotState::ready, std::memory_order_relaxed);
+  slot->next = first_taken();
+  if (!slot->next) last_taken_ = slot;
+  taken_.store(slot, std::memory_order_seq_cst);
+  worker_.wake();  // the runner may be a thread that only helps, and leave
 }
 
 // With the baton: what this stream's own retirement made ready runs next if it is older than what
 // is queued. Consumers then follow their producers, and queued producers do not fill the memory
 // first; older work is never overtaken for good.
 void Stream::run_soon(Slot* slot) {
-  const Slot* next = first_ready();
+  pull_ready();
+  const Slot* next = first_taken();
   if (next && next->name() < slot->name()) {
     enqueue(slot);  // a host stream: nobody waits for the dispatch alone
     return;
   }
-  slot->state.store(SlotState::ready, std::memory_order_relaxed);
-  slot->next = taken_.load(std::memory_order_relaxed);
-  taken_.store(slot, std::memory_order_seq_cst);
-  worker_.wake();  // the runner may be a thread that only helps, and leave
+  put_back(slot);
 }
 
-bool Stream::run_next(double max_cost) {
-  Slot* slot = first_ready();
-  if (!slot) return false;
-  if (slot->header.cost > max_cost) return false;
-  slot->state.store(SlotState::running,
-                    std::memory_order_seq_cst);  // never neither ready nor running
-  taken_.store(slot->next, std::memory_order_seq_cst);
+bool Stream::run_next(double max_cost, Seq last, bool lingers) {
+  if (!first_taken()) pull_ready();
+  Slot* slot = first_taken();
+  if (!slot || slot->header.cost > max_cost) return false;
+  // Never neither ready nor running.
+  slot->state.store(SlotState::running, std::memory_order_seq_cst);
+  remove_taken(slot);
+  if (run_group(slot, max_cost, last, lingers)) return true;
+  if (first_taken() == slot) return false;
   policy_->run(slot);
   return true;
+}
+
+/// Runs what can run as one with `first`; false when it is to run by itself, or, back in its place,
+/// not now.
+bool Stream::run_group(Slot* first, double max_cost, Seq last, bool lingers) {
+  if (!first->header.type->group || !machine_.options().fusion.load(std::memory_order_relaxed) ||
+      operand_failure(first)) {
+    return false;
+  }
+  std::unique_ptr<Group> group = first->header.type->group(first);
+  if (!group) return false;
+  Gathering gathering(*this, groups_, std::move(group), first, last);
+  gathering.collect();
+  if (lingers) gathering.linger();
+  if (gathering.alone()) return false;
+  if (gathering.cost() > max_cost) {
+    gathering.disband();
+    return false;
+  }
+  if (gathering.run()) return true;
+  gathering.disband();
+  remove_taken(first);  // it is the first one
+  first->state.store(SlotState::running, std::memory_order_seq_cst);
+  return false;
 }
 
 // A host function may issue to its own stream: then the thread has the baton already.

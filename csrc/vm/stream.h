@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "ep/device.h"
+#include "vm/gathering.h"
 #include "vm/instruction.h"
 #include "vm/stream_policy.h"
 #include "vm/worker.h"
@@ -66,9 +67,17 @@ class Stream {
   }
 
   std::mutex& baton() { return baton_; }
-  /// With the baton: runs the next ready instruction; false when there is none or its cost is above
-  /// `max_cost`.
-  bool run_next(double max_cost);
+  /// With the baton: runs the next ready instruction, and what can run as one with it unless it was
+  /// issued after `last`; false when there is none or the cost is above `max_cost`. `lingers`: it
+  /// may wait a little for more.
+  bool run_next(double max_cost, Seq last, bool lingers);
+  // For groups, with the baton: the list of what is ready and not yet run, oldest first.
+  void pull_ready();
+  Slot* first_taken() const { return taken_.load(std::memory_order_relaxed); }
+  void remove_taken(Slot* slot);
+  void put_back(Slot* slot);
+  const GroupState& groups() const { return groups_; }
+
   /// Naive mode: takes the baton and runs, to its end, a slot that is not in the queue.
   void run_in_caller(Slot* slot);
   /// With the baton: retires a slot, releases its successors and wakes who waits for it.
@@ -90,7 +99,7 @@ class Stream {
  private:
   Edge* enqueue(Slot* slot);
   void push_ready(Slot* slot);
-  Slot* first_ready();
+  bool run_group(Slot* first, double max_cost, Seq last, bool lingers);
   void run_soon(Slot* slot);
   static void release(Edge* edges, uint64_t position, Stream* retiring = nullptr);
 
@@ -108,6 +117,8 @@ class Stream {
 
   alignas(64) std::mutex baton_;       // held by the thread that runs this stream's instructions
   std::atomic<Slot*> taken_{nullptr};  // oldest first, not yet run; written with the baton
+  Slot* last_taken_ = nullptr;         // while there is a first one
+  GroupState groups_;
   std::atomic<std::thread::id> baton_owner_{};  // in naive mode; a thread only looks for itself
   std::atomic<bool> starved_{false};
   std::atomic<int64_t> retired_{0};        // written with the baton; seq_cst against watchers_

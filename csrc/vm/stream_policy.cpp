@@ -11,8 +11,15 @@ namespace {
 
 constexpr uint64_t kLaunchesPerEvent = 32;
 
-/// The earliest failure among the objects that an instruction touches.
-FailurePtr operand_failure(Slot* slot) {
+Description describe(Slot* slot) {
+  Description description;
+  slot->header.type->describe(slot->body, &description);
+  return description;
+}
+
+}  // namespace
+
+FailurePtr operand_failure(const Slot* slot) {
   FailurePtr earliest;
   if (!Dependence::any_poisoned()) return earliest;
   for (const Operand& operand : slot->operands) {
@@ -22,35 +29,12 @@ FailurePtr operand_failure(Slot* slot) {
   return earliest;
 }
 
-FailurePtr make_failure(Slot* slot, ErrorKind kind, const char* message,
+FailurePtr make_failure(const Slot* slot, ErrorKind kind, const char* message,
                         std::shared_ptr<void> payload) {
   return std::make_shared<const Failure>(
       Failure{kind, message, slot->header.name, slot->header.site, slot->name(),
               slot->header.stream->device().id(), std::move(payload)});
 }
-
-/// Calls `step`; what it throws becomes the slot's failure.
-template <typename Step>
-FailurePtr attempt(Slot* slot, const Step& step) {
-  try {
-    step();
-    return nullptr;
-  } catch (const Error& error) {
-    return make_failure(slot, error.kind(), error.what(), error.payload());
-  } catch (const std::bad_alloc&) {
-    return make_failure(slot, ErrorKind::out_of_memory, "out of host memory", nullptr);
-  } catch (const std::exception& error) {
-    return make_failure(slot, ErrorKind::runtime, error.what(), nullptr);
-  }
-}
-
-Description describe(Slot* slot) {
-  Description description;
-  slot->header.type->describe(slot->body, &description);
-  return description;
-}
-
-}  // namespace
 
 void HostPolicy::run(Slot* slot) {
   Observer* observer = stream_.machine().observer();

@@ -7,6 +7,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <vector>
 
@@ -14,6 +15,27 @@
 #include "vm/instruction.h"
 
 namespace ofl::vm {
+
+/// The earliest failure among the objects that an instruction touches; null: none has failed.
+FailurePtr operand_failure(const Slot* slot);
+
+FailurePtr make_failure(const Slot* slot, ErrorKind kind, const char* message,
+                        std::shared_ptr<void> payload);
+
+/// Calls `step`; what it throws becomes the slot's failure.
+template <typename Step>
+FailurePtr attempt(const Slot* slot, const Step& step) {
+  try {
+    step();
+    return nullptr;
+  } catch (const Error& error) {
+    return make_failure(slot, error.kind(), error.what(), error.payload());
+  } catch (const std::bad_alloc&) {
+    return make_failure(slot, ErrorKind::out_of_memory, "out of host memory", nullptr);
+  } catch (const std::exception& error) {
+    return make_failure(slot, ErrorKind::runtime, error.what(), nullptr);
+  }
+}
 
 class StreamPolicy {
  public:

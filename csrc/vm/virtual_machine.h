@@ -59,7 +59,11 @@ class HostHooks {
 };
 
 struct Options {
-  std::atomic<bool> naive{false};            // run everything in the calling thread, in order
+  std::atomic<bool> naive{false};  // run everything in the calling thread, in order
+  /// Work up to here runs in the calling thread, if it can run at once: some 20 us, what it costs
+  /// to hand it to a thread that sleeps and to wait for it. In float32 additions.
+  std::atomic<double> inline_cost{65536};
+  std::atomic<bool> fusion{true};            // run instructions as one where they belong together
   std::atomic<int64_t> max_in_flight{1024};  // instructions a device: high-water mark; low is half
   std::atomic<int64_t> max_bytes{int64_t{1} << 30};  // pinned by them, a device: high-water mark
   std::atomic<double> hang_timeout{0};  // seconds without a retirement until a report; 0: never
@@ -144,11 +148,14 @@ class VirtualMachine {
   void finished(Slot* slot);
   /// When the youngest of the host threads that wait began to; 0 when none does.
   int64_t waited_since_ns() const { return waited_since_.load(std::memory_order_seq_cst); }
+  /// The youngest instruction that a host thread waits for, or kNoneAwaited. A hint.
+  Seq last_awaited() const { return last_awaited_.load(std::memory_order_relaxed); }
 
   // --- reports
   std::string dump();
   struct Stats {
     uint64_t issued = 0, inlined = 0, retired = 0, host_waits = 0, failures = 0;
+    uint64_t groups = 0, grouped = 0, saved_results = 0, saved_bytes = 0;
     int64_t in_flight = 0;
     struct PerStream {
       std::string name;
@@ -233,6 +240,7 @@ class VirtualMachine {
   alignas(64) std::atomic<int> watchers_{0};  // threads that want to see every retirement
   std::atomic<int> waiting_threads_{0};       // threads in host_wait
   std::atomic<int64_t> waited_since_{0};
+  std::atomic<Seq> last_awaited_{kNoneAwaited};
   std::atomic<uint64_t> host_waits_{0};
 
   // By the forking thread.

@@ -16,21 +16,22 @@ namespace ofl::vm {
 namespace {
 
 constexpr int64_t kSpinNs = 30'000;
-constexpr int kPausesPerLook = 16;  // some 0.5 us: each look takes the issuer's cache line away
 constexpr int64_t kShortestNapNs = 20'000;
 constexpr int64_t kLongestNapNs = 1'000'000;
 
 thread_local bool on_worker_thread = false;
 
-inline void relax() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#else
-  std::this_thread::yield();
-#endif
-}
-
 }  // namespace
+
+void pause_briefly() {
+  for (int i = 0; i < 16; ++i) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#else
+    std::this_thread::yield();
+#endif
+  }
+}
 
 // Sleeping without losing a wake-up: the waker makes work visible (W: Stream::ready_, seq_cst) and
 // then reads asleep_; the worker writes asleep_ (seq_cst) and then reads ready_. In the single
@@ -112,7 +113,8 @@ void Worker::loop() {
 bool Worker::work() {
   std::lock_guard<std::mutex> baton(stream_.baton());
   bool progress = false;
-  while (stream_.run_next(std::numeric_limits<double>::infinity())) progress = true;
+  constexpr double kAnyCost = std::numeric_limits<double>::infinity();
+  while (stream_.run_next(kAnyCost, kNoneAwaited, true)) progress = true;
   if (stopping_.load(std::memory_order_relaxed)) stream_.policy().drain();
   return stream_.policy().poll(!stream_.has_ready()) || progress;
 }
@@ -122,7 +124,7 @@ bool Worker::work() {
 void Worker::idle(int64_t idle_since) {
   const int64_t idle_ns = now_ns() - idle_since;
   if (idle_ns < kSpinNs) {
-    for (int i = 0; i < kPausesPerLook; ++i) relax();
+    pause_briefly();
     return;
   }
   bool busy;

@@ -1,0 +1,108 @@
+// Fusion: several elementwise kernels over one iteration space, and at most one reduction behind
+// them, run tile by tile by the loops that would run them one after the other, with the same bits.
+//
+//   memory ──► kernel 1 ──► tile buffer ──► kernel 2 ──► memory      for each tile, on any thread;
+//                 └───────────────────────► kernel 3 ──► ...         a tile stays in the cache
+//
+// What a kernel reads is what the ones before it have written in the same tile: add() takes only
+// kernels for which that is program order.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "ops/pieces.h"
+#include "ops/tiled_reduction.h"
+
+namespace ofl::ops {
+
+class FusionGroup {
+ public:
+  static constexpr int kMaxKernels = 48;
+
+  /// What the kernels share: memory that operands lie in.
+  struct Memory {
+    void* id;
+    int uses = 0;             // operands in it
+    bool written = false;     // by a kernel of the group
+    bool internal = false;    // written before it is read, in one place: it may live in tiles alone
+    char* address = nullptr;  // of its first byte; null: it does live in tiles alone
+    int first = 0, last = 0;  // kernels that use it
+    int64_t offset = 0, item_size = 0;  // of the place, where it is internal
+    int buffer = -1;                    // number, where it lives in tiles alone
+  };
+
+  /// Takes a kernel to run with the ones before, after them; false: it must run by itself. Until
+  /// run() args.data are offsets in the memories (null: a scalar). `args` outlive the group.
+  bool add(const KernelArgs& args, void* const* memories);
+  /// Nothing can be added any more.
+  bool full() const { return reduction_ || size() == kMaxKernels; }
+
+  int size() const { return static_cast<int>(kernels_.size()); }
+  std::vector<Memory>& memories() { return memories_; }
+
+  /// Runs all. Memories that are written have an address, unless they are internal.
+  void run(ep::HelperPool* helpers);
+  /// The number of the kernel that threw.
+  int failed() const { return failed_.load(std::memory_order_relaxed); }
+
+ private:
+  /// A kernel of the group; tiles cut row `cut` of its iteration, whose steps have `inner`
+  /// elements.
+  struct Kernel {
+    const KernelArgs* args;
+    Piecewise whole;
+    int memory[kMaxOperands];  // number; -1: a scalar
+    int cut = 0;
+    int64_t inner = 1;
+  };
+
+  /// Where an operand lies, as the loops walk it: rows that step together are one.
+  struct Place {
+    int memory;
+    bool written;
+    int64_t offset, low, high, item_size;  // bytes
+    Dims dims, strides;
+  };
+
+  /// Tiles of `size` elements, `per_run` of them in each run of `run` elements.
+  struct Tiling {
+    int64_t unit = 0;  // elements in a step of what is cut
+    int64_t size = 0, run = 0, per_run = 0;
+  };
+
+  struct Draft;
+  class TileRunner;
+
+  static Place make_place(const KernelArgs& args, int k, int memory);
+  void place_operands(const KernelArgs& args, void* const* memories, Draft* draft) const;
+  bool is_in_order(const Draft& draft) const;
+  bool make_reduction(const KernelArgs& args, Draft* draft) const;
+  bool choose_tiling(const Draft& draft, Tiling* tiling) const;
+  static int64_t steps_of_tile(const Draft& draft, int64_t unit, int64_t run);
+  static std::pair<int, int64_t> row_of(const Kernel& kernel, int64_t unit);
+  void take(Draft&& draft, void* const* memories);
+  void add_use(const Place& place, void* id, bool reduces);
+  int find(void* id) const;
+
+  void assign_buffers();
+  int64_t tile_count() const;
+  void run_tiles(ep::HelperPool* helpers);
+
+  std::vector<Kernel> kernels_;
+  std::vector<Memory> memories_;
+  std::vector<Place> places_;
+  std::vector<int64_t> bounds_;  // elements inside the rows of all kernels: each divides the next
+  int64_t elements_ = 0;
+  bool aligned_ = false;   // some bits depend on it that tiles start at multiples of four
+  int64_t item_size_ = 1;  // of the largest elements
+  Tiling tiling_;
+  std::unique_ptr<TiledReduction> reduction_;  // of the last kernel
+  size_t buffer_size_ = 0;                     // bytes
+  int buffers_ = 0;
+  std::atomic<int> failed_{0};
+};
+
+}  // namespace ofl::ops

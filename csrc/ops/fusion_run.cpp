@@ -1,0 +1,171 @@
+#include <algorithm>
+#include <new>
+#include <tuple>
+
+#include "ops/fusion.h"
+
+namespace ofl::ops {
+
+namespace {
+
+/// Memory of the calling thread for tiles; it stays for the next group.
+char* tile_buffers(size_t bytes) {
+  constexpr std::align_val_t kAlign{64};
+  struct Free {
+    void operator()(char* memory) const { ::operator delete(memory, std::align_val_t{64}); }
+  };
+  static thread_local std::unique_ptr<char, Free> buffers;
+  static thread_local size_t size = 0;
+  if (size < bytes) {
+    size = 0;
+    buffers.reset(static_cast<char*>(::operator new(bytes, kAlign)));
+    size = bytes;
+  }
+  return buffers.get();
+}
+
+}  // namespace
+
+/// Runs tiles in one thread: the kernels' arguments with the addresses of a tile.
+class FusionGroup::TileRunner {
+ public:
+  explicit TileRunner(FusionGroup& group)
+      : group_(group),
+        buffers_(group.buffers_ ? tile_buffers(group.buffers_ * group.buffer_size_) : nullptr) {
+    pieces_.reserve(group.kernels_.size());
+    for (const Kernel& kernel : group.kernels_) {
+      pieces_.push_back(*kernel.args);
+      KernelArgs& piece = pieces_.back();
+      piece.helpers = nullptr;
+      for (int d = 0; d < kernel.cut; ++d) piece.iteration.rows[d].dim = 1;
+    }
+  }
+
+  void run(int64_t tile) {
+    const Tiling& tiling = group_.tiling_;
+    int64_t first, count;
+    if (const DividedSum* sum = group_.reduction_ ? group_.reduction_->sum() : nullptr) {
+      first = sum->start(static_cast<int>(tile));
+      count = sum->count(static_cast<int>(tile));
+    } else {
+      const int64_t start = tile % tiling.per_run * tiling.size;
+      first = tile / tiling.per_run * tiling.run + start;
+      count = std::min(tiling.size, tiling.run - start);
+    }
+    for (int i = 0; i < group_.size(); ++i) {
+      try {
+        run_kernel(i, tile, first, count);
+      } catch (...) {
+        group_.failed_.store(i, std::memory_order_relaxed);
+        throw;
+      }
+    }
+  }
+
+ private:
+  void run_kernel(int number, int64_t tile, int64_t first, int64_t count) {
+    const Kernel& kernel = group_.kernels_[number];
+    KernelArgs& piece = pieces_[number];
+    const bool reduces = group_.reduction_ && number == group_.size() - 1;
+    bind(kernel, reduces ? 1 : kernel.args->iteration.operands, first, &piece);
+    if (reduces) {
+      const Memory& result = group_.memories_[kernel.memory[kReduceOut]];
+      char* out = result.address + reinterpret_cast<intptr_t>(kernel.args->data[kReduceOut]);
+      return group_.reduction_->take(static_cast<int>(tile), first, count, piece.data[kReduceIn],
+                                     out);
+    }
+    if (kernel.args->iteration.ndim > 0) {
+      piece.iteration.rows[kernel.cut].dim = count / kernel.inner;
+    }
+    kernel.whole.run(piece, kernel.whole);
+  }
+
+  /// Where the first `operands` operands of a kernel have element `first`.
+  void bind(const Kernel& kernel, int operands, int64_t first, KernelArgs* piece) {
+    int64_t offsets[kMaxOperands] = {};
+    const Iteration& iteration = kernel.args->iteration;
+    int64_t step = first / kernel.inner;
+    for (int d = kernel.cut; d >= 0 && step > 0; --d) {
+      const Iteration::Row& row = iteration.rows[d];
+      const int64_t index = step % row.dim;
+      step /= row.dim;
+      for (int k = 0; k < operands; ++k) offsets[k] += index * row.strides[k];
+    }
+    for (int k = 0; k < operands; ++k) {
+      if (kernel.memory[k] < 0) {
+        piece->data[k] =
+            reinterpret_cast<char*>(const_cast<unsigned char*>(kernel.args->scalars[k].bytes));
+        continue;
+      }
+      const Memory& memory = group_.memories_[kernel.memory[k]];
+      piece->data[k] =
+          memory.buffer >= 0
+              ? buffers_ + memory.buffer * group_.buffer_size_
+              : memory.address + reinterpret_cast<intptr_t>(kernel.args->data[k]) + offsets[k];
+    }
+  }
+
+  FusionGroup& group_;
+  char* const buffers_;
+  std::vector<KernelArgs> pieces_;
+};
+
+void FusionGroup::run(ep::HelperPool* helpers) {
+  for (Kernel& kernel : kernels_) std::tie(kernel.cut, kernel.inner) = row_of(kernel, tiling_.unit);
+  assign_buffers();
+  char* result = nullptr;
+  if (reduction_) {
+    const Kernel& last = kernels_.back();
+    result = memories_[last.memory[kReduceOut]].address +
+             reinterpret_cast<intptr_t>(last.args->data[kReduceOut]);
+    reduction_->begin(result);
+  }
+  run_tiles(helpers);
+  if (reduction_) reduction_->finish(result);
+}
+
+/// A memory without an address gets the first buffer that no other one needs at the same time.
+void FusionGroup::assign_buffers() {
+  std::vector<int> busy_until;  // by buffer: the last kernel that uses it
+  int64_t item_size = 1;
+  for (Memory& memory : memories_) {  // by first use
+    if (memory.address) continue;
+    item_size = std::max(item_size, memory.item_size);
+    size_t i = 0;
+    while (i < busy_until.size() && busy_until[i] >= memory.first) ++i;
+    if (i == busy_until.size()) busy_until.push_back(0);
+    busy_until[i] = memory.last;
+    memory.buffer = static_cast<int>(i);
+  }
+  int64_t longest = tiling_.size;
+  if (const DividedSum* sum = reduction_ ? reduction_->sum() : nullptr) {
+    for (int leaf = 0; leaf < sum->leaves(); ++leaf) longest = std::max(longest, sum->count(leaf));
+  }
+  buffers_ = static_cast<int>(busy_until.size());
+  buffer_size_ = static_cast<size_t>((longest * item_size + 63) & ~int64_t{63});
+}
+
+int64_t FusionGroup::tile_count() const {
+  if (const DividedSum* sum = reduction_ ? reduction_->sum() : nullptr) return sum->leaves();
+  return elements_ / tiling_.run * tiling_.per_run;
+}
+
+void FusionGroup::run_tiles(ep::HelperPool* helpers) {
+  const int64_t tiles = tile_count();
+  double work = 0;
+  for (const Kernel& kernel : kernels_) work += kernel.whole.cost * static_cast<double>(elements_);
+  if (!is_divisible(helpers, work)) {
+    TileRunner runner(*this);
+    for (int64_t tile = 0; tile < tiles; ++tile) runner.run(tile);
+    return;
+  }
+  const auto group = std::max<int64_t>(1, static_cast<int64_t>(kPieceWork / work * tiles));
+  helpers->parallel_for((tiles + group - 1) / group, [&](int64_t i) {
+    TileRunner runner(*this);
+    for (int64_t tile = i * group; tile < std::min((i + 1) * group, tiles); ++tile) {
+      runner.run(tile);
+    }
+  });
+}
+
+}  // namespace ofl::ops

@@ -1,0 +1,46 @@
+#include "ops/loop_cost.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "ops/loops.h"
+
+namespace ofl::ops {
+
+namespace {
+
+constexpr intptr_t kElements = 1024;
+constexpr int kRuns = 3;  // the best counts: the others were disturbed
+
+/// In the domain of every function.
+void fill_sample(DType dtype, char* to) {
+  const double sample = is_integer(dtype) ? 1.0 : 0.5;
+  cast_function(DType::f64, dtype)(reinterpret_cast<const char*>(&sample), 0, to,
+                                   static_cast<int64_t>(size_of(dtype)), kElements);
+}
+
+}  // namespace
+
+double measure_cost(const Resolution& resolution, int inputs) {
+  char* data[kMaxOperands];
+  intptr_t steps[kMaxOperands];
+  for (int k = 0; k <= inputs; ++k) {
+    const DType dtype = k < inputs ? resolution.in[k] : resolution.out;
+    data[k] = thread_scratch().bytes + k * kBlockBytes;
+    steps[k] = static_cast<intptr_t>(size_of(dtype));
+    if (k < inputs) fill_sample(dtype, data[k]);
+  }
+  double best = 0;
+  for (int i = 0; i <= kRuns; ++i) {  // the first one warms up
+    char* pointers[kMaxOperands];
+    std::copy_n(data, inputs + 1, pointers);
+    const intptr_t n = kElements;
+    const auto begin = std::chrono::steady_clock::now();
+    resolution.loop(pointers, &n, steps, resolution.data);
+    const std::chrono::duration<double, std::nano> taken = std::chrono::steady_clock::now() - begin;
+    if (i == 1 || (i > 1 && taken.count() < best)) best = taken.count();
+  }
+  return std::max(best / kElements, 0.05) / kAdditionNs;
+}
+
+}  // namespace ofl::ops

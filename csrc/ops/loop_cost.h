@@ -1,0 +1,16 @@
+// What a loop costs on this machine. It differs by a hundred between loops, and by ten between
+// dtypes and processors, and decides whether a call is worth a thread's while.
+#pragma once
+
+#include "ops/op_def.h"
+
+namespace ofl::ops {
+
+/// A float32 addition of large arrays: the unit of all costs, in nanoseconds.
+inline constexpr double kAdditionNs = 0.3;
+
+/// Runs the loop on some elements in the cache; the cost of one, in float32 additions. Takes some
+/// microseconds, once for each loop.
+double measure_cost(const Resolution& resolution, int inputs);
+
+}  // namespace ofl::ops

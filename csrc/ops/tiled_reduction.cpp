@@ -1,0 +1,65 @@
+#include "ops/tiled_reduction.h"
+
+#include "ops/loops.h"
+#include "ops/reduce_runner.h"
+
+namespace ofl::ops {
+
+namespace {
+
+/// The input is read element after element, and the result is written where it belongs.
+bool is_plain(const KernelArgs& args, const ReducePlan& plan) {
+  auto step = static_cast<int64_t>(size_of(args.dtype[kReduceIn]));
+  for (int d = plan.rows.ndim - 1; d >= 0; --d) {
+    if (plan.rows.rows[d].strides[kReduceIn] != step) return false;
+    step *= plan.rows.rows[d].dim;
+  }
+  return plan.out_is_caller && args.dtype[kReduceOut] == args.resolution->out;
+}
+
+}  // namespace
+
+std::unique_ptr<TiledReduction> TiledReduction::make(const KernelArgs& args,
+                                                     int64_t leaf_components) {
+  const int64_t elements = iteration_size(args.iteration);
+  if (elements == 0) return nullptr;
+  const auto item_size = static_cast<int64_t>(size_of(args.resolution->out));
+  const bool cast = args.dtype[kReduceIn] != args.resolution->in[0];
+  const ReducePlan plan = plan_reduction(args.iteration, cast, item_size);
+  if (!is_plain(args, plan)) return nullptr;
+  std::unique_ptr<TiledReduction> reduction(new TiledReduction(args, plan));
+  const Iteration::Row& outermost = plan.rows.rows[0];
+  if (outermost.strides[kReduceOut] != 0) {
+    const bool gathers = plan.outer == 0 && plan.buffered;
+    reduction->step_ = elements / outermost.dim;
+    reduction->unit_ = reduction->step_ * (gathers ? plan.chunk_cores : 1);
+  } else if (DividedSum::accepts(args, plan)) {
+    reduction->sum_.emplace(args, plan, leaf_components);
+  } else {
+    return nullptr;
+  }
+  return reduction;
+}
+
+void TiledReduction::begin(char* out) {
+  if (sum_) start_result(args_, plan_, out);
+}
+
+void TiledReduction::take(int tile, int64_t first, int64_t n, char* in, char* out) {
+  if (sum_) return sum_->sum_leaf(tile, in);
+  const Iteration::Row& row = plan_.rows.rows[0];
+  KernelArgs piece = args_;
+  ReducePlan part = plan_;
+  piece.data[kReduceIn] = in;
+  part.rows.rows[0].dim = n / step_;
+  part.out_count = plan_.out_count / row.dim * part.rows.rows[0].dim;
+  char* result = out + first / step_ * row.strides[kReduceOut];
+  start_result(piece, part, result);
+  ReduceRunner(piece, part, result, args_.attr[0] == 0).run();
+}
+
+void TiledReduction::finish(char* out) {
+  if (sum_) sum_->finish(out);
+}
+
+}  // namespace ofl::ops

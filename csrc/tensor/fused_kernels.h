@@ -1,0 +1,31 @@
+// FusedKernels: kernels of a host stream that run as one (ops/fusion.h). What only they would see
+// is never written to memory.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "ops/fusion.h"
+#include "vm/group.h"
+
+namespace ofl {
+
+class FusedKernels final : public vm::Group {
+ public:
+  /// A group that begins with this kernel, or null where it runs by itself.
+  static std::unique_ptr<vm::Group> begin(vm::Slot* slot);
+
+  bool add(vm::Slot* slot) override;
+  bool full() const override { return group_.full(); }
+  bool launch(vm::LaunchContext& context) override;
+  int failed() const override { return group_.failed(); }
+  Savings savings() const override { return savings_; }
+
+ private:
+  bool find_memories();
+
+  ops::FusionGroup group_;
+  Savings savings_;
+};
+
+}  // namespace ofl

@@ -1,0 +1,34 @@
+// Group: instructions of one host stream that run as one. The machine finds and orders them; the
+// layer above says which belong together, and runs them.
+#pragma once
+
+#include <cstdint>
+
+#include "vm/instruction.h"
+
+namespace ofl::vm {
+
+/// Called with the stream's baton.
+class Group {
+ public:
+  virtual ~Group() = default;
+
+  /// Takes an instruction that is to run with the others, after them; false: it must run by itself.
+  /// All that it waits for has finished or is in the group.
+  virtual bool add(Slot* slot) = 0;
+  virtual bool full() const = 0;
+
+  /// Runs all; false: not now (there is no memory for it), and nothing has happened. May throw what
+  /// the body of member failed() threw; what the members write is lost then.
+  virtual bool launch(LaunchContext& context) = 0;
+  virtual int failed() const = 0;
+
+  /// What running as one has saved: results that were never in memory, and their bytes.
+  struct Savings {
+    int results = 0;
+    int64_t bytes = 0;
+  };
+  virtual Savings savings() const = 0;
+};
+
+}  // namespace ofl::vm
