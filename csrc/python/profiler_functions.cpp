@@ -34,7 +34,7 @@ py::tuple to_tuple(const TraceRecord& r) {
       r.description.dtype ? py::object(py::str(r.description.dtype)) : py::object(py::none());
   return py::make_tuple(kRecordKindNames[static_cast<int>(r.kind)], r.lane, r.begin_ns, r.end_ns,
                         r.seq, r.name, shape_of(r.description), dtype, r.bytes, site_of(r.site),
-                        r.other_seq);
+                        r.other_seq, r.description.group, r.description.saved_bytes);
 }
 
 /// Observers change while nothing is in flight, so that each instruction is seen whole.

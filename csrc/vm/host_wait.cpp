@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kSlice{50};  // between looks for an interrupt
 constexpr double kMaxHelpCost = 2e7;  // some 10 ms: a helping thread cannot answer Ctrl-C meanwhile
-constexpr int64_t kSpinNs = 20'000;
+constexpr int64_t kSpinNs = 100'000;  // to sleep and be woken costs half of it
 
 }  // namespace
 

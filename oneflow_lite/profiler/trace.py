@@ -35,6 +35,8 @@ class Record(NamedTuple):
     bytes: int
     site: tuple[str, int] | None  # file, line
     other_seq: int
+    group: int  # it ran as one with others: the seq of the first; else 0
+    saved_bytes: int  # of the first of a group: results that never were in memory
 
 
 class Profile:
@@ -171,6 +173,10 @@ class _Trace:
         by_kind = sorted(profile.lanes, key=lambda name: (profile.lanes[name] != "stream", name))
         self._tids = {name: tid for tid, name in enumerate(by_kind, 1)}
         self._runs = {r.seq: r for r in profile.records if r.kind == "run" and r.seq}
+        self._groups: dict[int, list[Record]] = {}
+        for record in self._runs.values():
+            if record.group:
+                self._groups.setdefault(record.group, []).append(record)
         self._arrows = 0
         self.events = self._names()
         for record in profile.records:
@@ -190,17 +196,16 @@ class _Trace:
             if before is not None and run is not None:
                 self._arrow("wait", before, max(before.begin, before.end - 1), run)
             return
+        name, arguments = f"{record.kind} {record.name}", _arguments(record)
+        if record.kind == "run" and record.group:
+            if record.seq != record.group:
+                return  # a part of the slice of the first
+            name, arguments = _group(self._groups[record.group])
+        elif record.kind == "run":
+            name = record.name
         span = {"ts": self._us(record.begin), "dur": (record.end - record.begin) / 1000}
-        self.events.append(
-            self._event(
-                "X",
-                record.name if record.kind == "run" else f"{record.kind} {record.name}",
-                self._tids[record.lane],
-                cat=record.kind,
-                args=_arguments(record),
-                **span,
-            )
-        )
+        lane = self._tids[record.lane]
+        self.events.append(self._event("X", name, lane, cat=record.kind, args=arguments, **span))
         if record.kind == "issue" and run is not None:
             self._arrow("issue", record, record.begin, run)
 
@@ -232,6 +237,13 @@ def _arguments(record: Record) -> dict[str, Any]:
     if record.site is not None:
         given["site"] = f"{record.site[0]}:{record.site[1]}"
     return given
+
+
+def _group(members: Sequence[Record]) -> tuple[str, dict[str, Any]]:
+    """The slice of operations that ran as one: its name, and its arguments."""
+    operations = [{"name": record.name, **_arguments(record)} for record in members]
+    name = f"fused {' '.join(record.name for record in members)}"
+    return name, {"operations": operations, "saved_bytes": members[0].saved_bytes}
 
 
 def _lanes(given: str | Sequence[str]) -> Sequence[str]:
