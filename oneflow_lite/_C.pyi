@@ -3,10 +3,12 @@ by the package; nothing here is imported by users."""
 
 from collections.abc import Callable, Iterator, Sequence
 from inspect import Signature
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 class Device:
     """A device: type (``cpu``, ``mock``, ``cuda``) and index. Immutable; equals its string."""
@@ -127,6 +129,16 @@ def register_op(
 ) -> Op:
     """Adds a row. kind: 'elementwise', 'reduction' (reduce with the ufunc's binary loop) or 'matmul'.
     cost: of one element, in float32 additions. slot: the operator that it serves ('add' for ``+``)."""
+
+class NativeFunction:
+    """A Python function, with a native path for the arguments that are common."""
+
+    __wrapped__: Callable[..., Any]
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any: ...
+
+def native(function: _Function, /) -> _Function:
+    """Makes a NativeFunction of a function, whose path goes by module and name ('reduction.sum').
+    The parameters and defaults are the function's; arguments that the path does not know go to it."""
 
 # --- tensors (all return at once; errors of arguments are raised at the call)
 def from_numpy(array: npt.NDArray[Any], device: Device) -> Tensor:
