@@ -78,8 +78,7 @@ struct Items {
 
 Items items_of(PyObject* object) {
   if (!PyTuple_Check(object) && !PyList_Check(object)) {
-    fail(ErrorKind::type, "[call_kernel] expected a list or tuple, got ",
-         Py_TYPE(object)->tp_name);
+    fail(ErrorKind::type, "[call_kernel] expected a list or tuple, got ", Py_TYPE(object)->tp_name);
   }
   return {PySequence_Fast_ITEMS(object), PySequence_Fast_GET_SIZE(object)};
 }
@@ -157,7 +156,8 @@ PyObject* call_kernel(Arguments call) {
 }
 
 constexpr int kNeeded = 4;
-constexpr const char* kNames[] = {"name", "kernel", "inputs", "outputs", "attr", "loop", "elements"};
+constexpr const char* kNames[] = {"name", "kernel", "inputs",  "outputs",
+                                  "attr", "loop",   "elements"};
 constexpr int kParameters = sizeof(kNames) / sizeof(kNames[0]);
 
 /// Puts the keywords in their places; what is left out is null.
@@ -193,8 +193,7 @@ py::object look_for(const std::string& name, const py::object& x) {
 
 void bind_array_functions(py::module_& m) {
   static PyMethodDef functions[] = {
-      {"call_kernel",
-       reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(call_kernel_function)),
+      {"call_kernel", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(call_kernel_function)),
        METH_FASTCALL | METH_KEYWORDS, nullptr},
       {nullptr, nullptr, 0, nullptr}};
   if (PyModule_AddFunctions(m.ptr(), functions) < 0) throw PythonErrorSet{};

@@ -345,11 +345,29 @@ Selection KeyParser::select() {
 
 }  // namespace
 
+namespace {
+
+/// One tensor of int64 in the first place, by far the most common key with an array.
+bool is_plain_array(const Tensor& x, PyObject* key) {
+  if (!is_tensor(key) || x.ndim() == 0) return false;
+  const Tensor& indices = tensor_of(key);
+  return indices.dtype == DType::i64 && indices.device() == x.device() &&
+         indices.ndim() + x.ndim() <= kMaxDims;
+}
+
+}  // namespace
+
 Indexed parse_key(const Tensor& x, PyObject* key, const char* op) {
+  if (is_plain_array(x, key)) {
+    Indexed out;
+    out.selection = select_along(x, 0, tensor_of(key), ops::OutOfRange::raise);
+    return out;
+  }
   return KeyParser(x, op).parse(key);
 }
 
 int64_t look_at_count(const Tensor& x, const char* op) {
+  if (const std::optional<int64_t> count = count_nonzero_here(issuer(), x)) return *count;
   const Tensor count = count_nonzero(issuer(), op, x);
   Scalar element;
   int64_t value;

@@ -86,7 +86,7 @@ void submit_array_kernel(const Issuer& issuer, ArrayRequest&& request) {
   }
   const double cost = work_of(request);
   vm::Stream& stream = compute_stream(issuer.machine, first.storage->state());
-  const InlineWork work{&kArrayKernelType, request.name,    operands.data(), operands.size(),
+  const InlineWork work{&kArrayKernelType, request.name,   operands.data(), operands.size(),
                         outputs.data(),    outputs.size(), &stream};
   if (first.storage->on_host() && cost <= kInlineCost && run_inline(issuer, work, request)) return;
   vm::Instruction header;

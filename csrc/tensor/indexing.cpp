@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ops/places.h"
 #include "tensor/array_call.h"
 #include "tensor/submit.h"
 
@@ -13,6 +14,7 @@ namespace {
 /// A tensor of the selected shape, seen with the picked dimensions first: as kernels want it.
 Tensor picked_first(const Tensor& selected, const Selection& selection) {
   const int picked = selection.picked.size();
+  if (selection.place == 0) return selected;
   SmallVector<int, 4> order;
   for (int d = 0; d < picked; ++d) order.push_back(selection.place + d);
   for (int d = 0; d < selected.ndim(); ++d) {
@@ -25,8 +27,10 @@ Tensor picked_first(const Tensor& selected, const Selection& selection) {
 std::vector<Tensor> selectors(const Selection& selection, const char* name) {
   if (selection.mask) return {*selection.mask};
   std::vector<Tensor> arrays;
+  arrays.reserve(selection.arrays.size());
   for (const Tensor& array : selection.arrays) {
-    arrays.push_back(broadcast_view(array, selection.picked, name));
+    const bool same = array.shape == selection.picked;
+    arrays.push_back(same ? array : broadcast_view(array, selection.picked, name));
   }
   return arrays;
 }
@@ -126,11 +130,13 @@ Tensor gather(const Issuer& issuer, const char* name, const Selection& selection
   require_elements(name, selection);
   const Dims shape = selected_shape(selection);
   Tensor result = make_tensor(selection.x.storage->state(), selection.x.dtype, shape, issuer.site);
-  ArrayRequest request{name, selection.mask ? &by_mask : &by_arrays, {selection.x}, {}, {}, {}};
-  for (Tensor& selector : selectors(selection, name)) request.inputs.push_back(selector);
-  request.outputs = {picked_first(result, selection)};
+  ArrayRequest request{name, selection.mask ? &by_mask : &by_arrays, {}, {}, {}, {}};
+  request.inputs = selectors(selection, name);
+  request.inputs.insert(request.inputs.begin(), selection.x);
+  request.outputs.push_back(picked_first(result, selection));
   if (!selection.mask) {
-    request.attr = {static_cast<int64_t>(selection.mode)};
+    request.attr.reserve(1 + selection.axes.size());
+    request.attr.push_back(static_cast<int64_t>(selection.mode));
     request.attr.insert(request.attr.end(), selection.axes.begin(), selection.axes.end());
   }
   request.elements = work_elements(selection, shape);
@@ -167,6 +173,14 @@ void scatter(const Issuer& issuer, const char* name, const Selection& selection,
   Selection sized = selection;
   if (selection.mask) sized.picked = {1};
   write_selected(issuer, name, sized, selected_shape(sized), nullptr, value, -1);
+}
+
+std::optional<int64_t> count_nonzero_here(const Issuer& issuer, const Tensor& x) {
+  if (!x.storage->on_host() || static_cast<double>(x.size()) > kInlineCost) return std::nullopt;
+  const vm::Operand read{&x.storage->dependence(), vm::Access::read};
+  vm::InlineScope here(issuer.machine, &read, 1);
+  if (!here) return std::nullopt;
+  return ops::count_nonzero({x.address(), x.dtype, x.shape, x.strides});
 }
 
 Tensor count_nonzero(const Issuer& issuer, const char* name, const Tensor& x) {
