@@ -185,13 +185,18 @@ def call_kernel(
     inputs: Sequence[Tensor],
     outputs: Sequence[Tensor | tuple[Sequence[int], np.dtype[Any]]],
     attr: Sequence[int] = (),
-    loop: tuple[np.ufunc, str] | np.dtype[Any] | None = None,
+    loop: tuple[np.ufunc, str] | None = None,
     elements: float = -1,
 ) -> list[Tensor]:
     """Issues an array kernel (csrc/ops/array_kernel.h) for the operation ``name``.
     outputs: tensors to write to, or (shape, dtype) of new ones. loop: a ufunc and the signature of
-    its typed loop, such as (np.add, 'dd->d'), or a dtype for NumPy's sort of it. elements: what the
-    cost is of; default: the largest operand. Returns the outputs."""
+    its typed loop, such as (np.add, 'dd->d'). elements: what the cost is of; default: the largest
+    operand. Returns the outputs."""
+
+def sort(x: Tensor, axis: int, descending: bool, stable: bool) -> Tensor:
+    """Along an axis counted from 0. stable: equal elements of different bits keep their order."""
+
+def argsort(x: Tensor, axis: int, descending: bool) -> Tensor: ...
 
 def look(name: str, x: Tensor) -> npt.NDArray[Any]:
     """The values of x, for the operation ``name`` whose result depends on them; waits for x."""

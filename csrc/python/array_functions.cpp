@@ -11,6 +11,7 @@
 #include "python/convert.h"
 #include "python/op_registry.h"
 #include "python/runtime.h"
+#include "python/tensor_functions.h"
 #include "tensor/array_call.h"
 
 namespace py = pybind11;
@@ -60,9 +61,8 @@ void run_sort(char** args, const intptr_t* dims, const intptr_t*, void* data) {
 
 /// NumPy's sort of a dtype of numbers, as a loop: these take no array and need no GIL. Empty where
 /// this NumPy does not have it in its table of C functions.
-ops::Loop find_sort(PyObject* dtype) {
-  PyArray_Descr* descr = descr_of(parse_dtype(dtype, "call_kernel"));
-  PyArray_SortFunc* sort = PyDataType_GetArrFuncs(descr)->sort[NPY_QUICKSORT];
+ops::Loop find_sort(DType dtype) {
+  PyArray_SortFunc* sort = PyDataType_GetArrFuncs(descr_of(dtype))->sort[NPY_QUICKSORT];
   if (!sort) return {};
   return {run_sort, reinterpret_cast<void*>(sort)};
 }
@@ -97,10 +97,9 @@ std::string text_of(PyObject* object) {
   return text;
 }
 
-/// A ufunc with a signature, or a dtype, for its sort.
+/// A ufunc with a signature.
 ops::Loop parse_loop(PyObject* object) {
   if (object == Py_None) return {};
-  if (PyArray_DescrCheck(object)) return find_sort(object);
   const Items pair = pair_of(object);
   return find_loop(pair.data[0], text_of(pair.data[1]));
 }
@@ -123,9 +122,8 @@ PyObject* tensor_list(std::vector<Tensor>&& tensors) {
 }
 
 /// Integers and truths.
-std::vector<int64_t> parse_attr(const Items& items) {
-  std::vector<int64_t> attr;
-  attr.reserve(items.count);
+SmallVector<int64_t, 8> parse_attr(const Items& items) {
+  SmallVector<int64_t, 8> attr;
   for (PyObject* item : items) {
     const Reference number(checked(PyNumber_Long(item)));
     attr.push_back(PyLong_AsLongLong(number.get()));
@@ -140,19 +138,53 @@ PyObject* call_kernel(Arguments call) {
   request.name = intern(text_of(call[0]));
   request.kernel = &ops::array_kernel(text_of(call[1]));
   for (PyObject* x : items_of(call[2])) {
-    request.inputs.push_back(require_tensor(x, request.name));
+    request.inputs.push_back(&require_tensor(x, request.name));
   }
-  const Device device = request.inputs.empty() ? default_device() : request.inputs[0].device();
-  for (PyObject* x : items_of(call[3])) {
-    request.outputs.push_back(parse_output(x, device, request.name));
+  const Device device = request.inputs.empty() ? default_device() : request.inputs[0]->device();
+  const Items outputs = items_of(call[3]);
+  std::vector<Tensor> results;
+  results.reserve(outputs.count);
+  for (PyObject* x : outputs) {
+    results.push_back(parse_output(x, device, request.name));
+    request.outputs.push_back(&results.back());
   }
   if (call[4]) request.attr = parse_attr(items_of(call[4]));
   if (call[5]) request.loop = parse_loop(call[5]);
   if (call[6]) request.elements = PyFloat_AsDouble(call[6]);
   if (PyErr_Occurred()) throw PythonErrorSet{};
-  std::vector<Tensor> results = request.outputs;
-  submit_array_kernel(issuer(), std::move(request));
+  submit_array_kernel(issuer(), request);
   return tensor_list(std::move(results));
+}
+
+/// One input, one output of its shape, sorted along an axis by a kernel with NumPy's sort of a
+/// dtype.
+PyObject* sorted_by(const char* name, const Tensor& x, DType result, DType compared,
+                    const SmallVector<int64_t, 8>& attr) {
+  const Issuer from = issuer();
+  Tensor out = make_tensor(x.storage->state(), result, x.shape, from.site);
+  const ArrayRequest request{name, &ops::array_kernel(name), {&x}, {&out},
+                             attr, find_sort(compared)};
+  submit_array_kernel(from, request);
+  return wrap(std::move(out));
+}
+
+/// An axis counted from 0.
+int64_t axis_argument(PyObject* object) {
+  const long long axis = PyLong_AsLongLong(object);
+  if (axis == -1 && PyErr_Occurred()) throw PythonErrorSet{};
+  return axis;
+}
+
+/// sort(x, axis, descending, stable)
+PyObject* sort_function(Arguments given) {
+  return sort_tensor(require_tensor(given[0], "sort"), axis_argument(given[1]), truth(given[2]),
+                     truth(given[3]));
+}
+
+/// argsort(x, axis, descending)
+PyObject* argsort_function(Arguments given) {
+  return argsort_tensor(require_tensor(given[0], "argsort"), axis_argument(given[1]),
+                        truth(given[2]));
 }
 
 constexpr int kNeeded = 4;
@@ -191,10 +223,22 @@ py::object look_for(const std::string& name, const py::object& x) {
 
 }  // namespace
 
+PyObject* sort_tensor(const Tensor& x, int64_t axis, bool descending, bool stable) {
+  const bool complex = info(x.dtype).kind == DTypeKind::complex;
+  return sorted_by("sort", x, x.dtype, complex ? DType::u64 : x.dtype,
+                   {axis, int64_t{descending}, int64_t{stable}});
+}
+
+PyObject* argsort_tensor(const Tensor& x, int64_t axis, bool descending) {
+  return sorted_by("argsort", x, DType::i64, DType::u64, {axis, int64_t{descending}});
+}
+
 void bind_array_functions(py::module_& m) {
   static PyMethodDef functions[] = {
       {"call_kernel", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(call_kernel_function)),
        METH_FASTCALL | METH_KEYWORDS, nullptr},
+      positional<sort_function, 4>("sort"),
+      positional<argsort_function, 3>("argsort"),
       {nullptr, nullptr, 0, nullptr}};
   if (PyModule_AddFunctions(m.ptr(), functions) < 0) throw PythonErrorSet{};
   m.def("look", &look_for);

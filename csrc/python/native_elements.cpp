@@ -1,4 +1,4 @@
-// Native paths of functions on elements: casts, where, clip, take.
+// Native paths of functions on elements: casts, where, sorts.
 #include "python/convert.h"
 #include "python/native_function.h"
 #include "python/tensor_functions.h"
@@ -28,9 +28,28 @@ PyObject* where_path(const Call& call) {
   return where_of(call[0], call[1], call[2]);
 }
 
+/// sort(x, axis, descending, stable, kind)
+PyObject* sort_path(const Call& call) {
+  const Tensor* x = tensor_or_null(call[0]);
+  const std::optional<int> axis = x ? known_axis(call[1], x->ndim()) : std::nullopt;
+  if (!axis || !is_flag(call[2]) || call[4] != Py_None) return nullptr;
+  return sort_tensor(*x, *axis, call[2] == Py_True, call[3] != Py_False);
+}
+
+/// argsort(x, axis, descending, stable, kind)
+PyObject* argsort_path(const Call& call) {
+  const Tensor* x = tensor_or_null(call[0]);
+  const std::optional<int> axis = x ? known_axis(call[1], x->ndim()) : std::nullopt;
+  if (!axis || !is_flag(call[2]) || call[4] != Py_None) return nullptr;
+  return argsort_tensor(*x, *axis, call[2] == Py_True);
+}
+
 }  // namespace
 
-const NativeRow kElementPaths[] = {
-    {"data_type.astype", astype_path}, {"searching.where", where_path}, {nullptr, nullptr}};
+const NativeRow kElementPaths[] = {{"data_type.astype", astype_path},
+                                   {"searching.where", where_path},
+                                   {"sorting.sort", sort_path},
+                                   {"sorting.argsort", argsort_path},
+                                   {nullptr, nullptr}};
 
 }  // namespace ofl::python

@@ -28,4 +28,10 @@ PyObject* reduce_tensor(const OpObject& row, const Tensor& x, PyObject* axes, DT
 /// The first extremum, over all elements where `axis` is -1.
 PyObject* arg_reduce_tensor(const Tensor& x, int axis, bool keepdims, bool minimum);
 
+/// A new tensor, sorted along an axis; `stable`: equal elements that differ in bits keep their
+/// order.
+PyObject* sort_tensor(const Tensor& x, int64_t axis, bool descending, bool stable);
+/// The int64 positions that sort x.
+PyObject* argsort_tensor(const Tensor& x, int64_t axis, bool descending);
+
 }  // namespace ofl::python

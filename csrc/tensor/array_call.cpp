@@ -13,8 +13,8 @@ constexpr vm::InstructionType kArrayKernelType = instruction_type<ArrayKernelBod
 double work_of(const ArrayRequest& request) {
   double elements = request.elements;
   if (elements < 0) {
-    for (const Tensor& x : request.inputs) elements = std::max(elements, double(x.size()));
-    for (const Tensor& x : request.outputs) elements = std::max(elements, double(x.size()));
+    for (const Tensor* x : request.inputs) elements = std::max(elements, double(x->size()));
+    for (const Tensor* x : request.outputs) elements = std::max(elements, double(x->size()));
   }
   return elements * request.kernel->cost;
 }
@@ -22,46 +22,46 @@ double work_of(const ArrayRequest& request) {
 ops::ArrayView view_of(const Tensor& x, char* data) { return {data, x.dtype, x.shape, x.strides}; }
 
 /// What the kernel is told; without its operands.
-void describe_call(ArrayRequest& request, double work, ops::ArrayCall* call) {
+void describe_call(const ArrayRequest& request, double work, ops::ArrayCall* call) {
   call->kernel = request.kernel;
   call->work = work;
-  call->args.inputs = static_cast<int>(request.inputs.size());
-  call->args.attr.swap(request.attr);
+  call->args.inputs = request.inputs.size();
+  call->args.attr.assign(request.attr.begin(), request.attr.end());
   call->args.loop = request.loop;
   call->args.name = request.name;
 }
 
-bool run_inline(const Issuer& issuer, const InlineWork& work, ArrayRequest& request) {
+bool run_inline(const Issuer& issuer, const InlineWork& work, const ArrayRequest& request) {
   // Keeps its memory from one call to the next: a kernel that runs here issues none.
   static thread_local ops::ArrayCall call;
   const auto run = [&] {
     describe_call(request, 0, &call);
     call.args.operands.clear();
-    for (const std::vector<Tensor>* tensors : {&request.inputs, &request.outputs}) {
-      for (const Tensor& x : *tensors) call.args.operands.push_back(view_of(x, x.address()));
+    for (const auto* tensors : {&request.inputs, &request.outputs}) {
+      for (const Tensor* x : *tensors) call.args.operands.push_back(view_of(*x, x->address()));
     }
     call.kernel->run(call.args);
   };
   return run_here(issuer, work, run, [&](vm::Description* out) {
-    const Tensor& result = request.outputs[0];
+    const Tensor& result = *request.outputs[0];
     out->ndim = std::min(result.ndim(), vm::Description::kMaxDims);
     std::copy_n(result.shape.begin(), out->ndim, out->dims);
     out->dtype = name_of(result.dtype);
   });
 }
 
-ArrayKernelBody body_of(ArrayRequest& request, double work) {
+ArrayKernelBody body_of(const ArrayRequest& request, double work) {
   ArrayKernelBody body;
   body.call = std::make_unique<ops::ArrayCall>();
   describe_call(request, work, body.call.get());
-  const size_t operands = request.inputs.size() + request.outputs.size();
+  const auto operands = static_cast<size_t>(request.inputs.size() + request.outputs.size());
   body.call->args.operands.reserve(operands);
   body.offsets.reserve(operands);
-  for (const std::vector<Tensor>* tensors : {&request.inputs, &request.outputs}) {
-    for (const Tensor& x : *tensors) {
-      body.held.add(x.storage.get());
-      body.offsets.push_back(x.offset);
-      body.call->args.operands.push_back(view_of(x, nullptr));
+  for (const auto* tensors : {&request.inputs, &request.outputs}) {
+    for (const Tensor* x : *tensors) {
+      body.held.add(x->storage.get());
+      body.offsets.push_back(x->offset);
+      body.call->args.operands.push_back(view_of(*x, nullptr));
     }
   }
   return body;
@@ -69,20 +69,20 @@ ArrayKernelBody body_of(ArrayRequest& request, double work) {
 
 }  // namespace
 
-void submit_array_kernel(const Issuer& issuer, ArrayRequest&& request) {
-  const Tensor& first = request.outputs.front();
+void submit_array_kernel(const Issuer& issuer, const ArrayRequest& request) {
+  const Tensor& first = *request.outputs[0];
   SmallVector<vm::Operand, 8> operands;
   SmallVector<TensorStorage*, 4> outputs;
-  for (const Tensor& x : request.inputs) {
-    require_same_device(request.name, first.device(), x.device());
-    operands.push_back({&x.storage->dependence(), vm::Access::read});
+  for (const Tensor* x : request.inputs) {
+    require_same_device(request.name, first.device(), x->device());
+    operands.push_back({&x->storage->dependence(), vm::Access::read});
   }
   size_t bytes = 0;
-  for (const Tensor& x : request.outputs) {
-    require_same_device(request.name, first.device(), x.device());
-    operands.push_back({&x.storage->dependence(), vm::Access::write});
-    outputs.push_back(x.storage.get());
-    if (!request.in_place) bytes += x.storage->bytes();
+  for (const Tensor* x : request.outputs) {
+    require_same_device(request.name, first.device(), x->device());
+    operands.push_back({&x->storage->dependence(), vm::Access::write});
+    outputs.push_back(x->storage.get());
+    if (!request.in_place) bytes += x->storage->bytes();
   }
   const double cost = work_of(request);
   vm::Stream& stream = compute_stream(issuer.machine, first.storage->state());

@@ -23,14 +23,16 @@ Tensor picked_first(const Tensor& selected, const Selection& selection) {
   return permute_view(selected, order);
 }
 
-/// The index arrays, broadcast, or the mask.
-std::vector<Tensor> selectors(const Selection& selection, const char* name) {
-  if (selection.mask) return {*selection.mask};
-  std::vector<Tensor> arrays;
-  arrays.reserve(selection.arrays.size());
+/// The index arrays, broadcast, or the mask: those of the selection, or kept in `made`.
+SmallVector<const Tensor*, 4> selectors(const Selection& selection, const char* name,
+                                        std::vector<Tensor>* made) {
+  if (selection.mask) return {&*selection.mask};
+  SmallVector<const Tensor*, 4> arrays;
+  made->reserve(selection.arrays.size());
   for (const Tensor& array : selection.arrays) {
     const bool same = array.shape == selection.picked;
-    arrays.push_back(same ? array : broadcast_view(array, selection.picked, name));
+    if (!same) made->push_back(broadcast_view(array, selection.picked, name));
+    arrays.push_back(same ? &array : &made->back());
   }
   return arrays;
 }
@@ -51,12 +53,14 @@ double work_elements(const Selection& selection, const Dims& selected) {
   return selection.mask ? std::max(elements, double(selection.mask->size())) : elements;
 }
 
-/// Selectors that lie in the memory that is written are read from a copy.
+/// Selectors that lie in the memory that is written are read from a copy, kept in `made`.
 void keep_apart(const Issuer& issuer, const char* name, const Tensor& target,
-                std::vector<Tensor>* inputs) {
-  for (Tensor& input : *inputs) {
-    if (overlap(input, target) != Overlap::none)
-      input = cast_copy(issuer, input, input.dtype, name);
+                SmallVector<const Tensor*, 4>* inputs, std::vector<Tensor>* made) {
+  made->reserve(inputs->size());
+  for (const Tensor*& input : *inputs) {
+    if (overlap(*input, target) == Overlap::none) continue;
+    made->push_back(cast_copy(issuer, *input, input->dtype, name));
+    input = &made->back();
   }
 }
 
@@ -68,22 +72,23 @@ void write_selected(const Issuer& issuer, const char* name, const Selection& sel
   static const ops::ArrayKernel& by_mask = ops::array_kernel("mask_scatter");
   require_elements(name, selection);
   ArrayRequest request{name, selection.mask ? &by_mask : &by_arrays, {}, {}, {}, {}};
-  request.inputs = selectors(selection, name);
-  keep_apart(issuer, name, selection.x, &request.inputs);
-  if (value) request.inputs.push_back(*value);
-  request.outputs = {selection.x};
+  std::vector<Tensor> views, copies;
+  request.inputs = selectors(selection, name, &views);
+  keep_apart(issuer, name, selection.x, &request.inputs, &copies);
+  if (value) request.inputs.push_back(value);
+  request.outputs = {&selection.x};
   request.in_place = true;
   request.elements = work_elements(selection, selected);
   if (selection.mask) {
     request.attr = {expected};
   } else {
     request.attr = {static_cast<int64_t>(selection.mode), int64_t(selection.arrays.size())};
-    request.attr.insert(request.attr.end(), selection.axes.begin(), selection.axes.end());
+    for (int64_t axis : selection.axes) request.attr.push_back(axis);
   }
   int64_t words[2];
   std::memcpy(words, scalar.bytes, sizeof words);
-  request.attr.insert(request.attr.end(), words, words + 2);
-  submit_array_kernel(issuer, std::move(request));
+  for (int64_t word : words) request.attr.push_back(word);
+  submit_array_kernel(issuer, request);
 }
 
 }  // namespace
@@ -130,17 +135,20 @@ Tensor gather(const Issuer& issuer, const char* name, const Selection& selection
   require_elements(name, selection);
   const Dims shape = selected_shape(selection);
   Tensor result = make_tensor(selection.x.storage->state(), selection.x.dtype, shape, issuer.site);
-  ArrayRequest request{name, selection.mask ? &by_mask : &by_arrays, {}, {}, {}, {}};
-  request.inputs = selectors(selection, name);
-  request.inputs.insert(request.inputs.begin(), selection.x);
-  request.outputs.push_back(picked_first(result, selection));
+  ArrayRequest request{name, selection.mask ? &by_mask : &by_arrays, {&selection.x}, {}, {}, {}};
+  std::vector<Tensor> views;
+  for (const Tensor* selector : selectors(selection, name, &views)) {
+    request.inputs.push_back(selector);
+  }
+  Tensor lined;  // the result as the kernel wants it
+  if (selection.place) lined = picked_first(result, selection);
+  request.outputs = {selection.place ? &lined : &result};
   if (!selection.mask) {
-    request.attr.reserve(1 + selection.axes.size());
-    request.attr.push_back(static_cast<int64_t>(selection.mode));
-    request.attr.insert(request.attr.end(), selection.axes.begin(), selection.axes.end());
+    request.attr = {static_cast<int64_t>(selection.mode)};
+    for (int64_t axis : selection.axes) request.attr.push_back(axis);
   }
   request.elements = work_elements(selection, shape);
-  submit_array_kernel(issuer, std::move(request));
+  submit_array_kernel(issuer, request);
   return result;
 }
 
@@ -186,14 +194,14 @@ std::optional<int64_t> count_nonzero_here(const Issuer& issuer, const Tensor& x)
 Tensor count_nonzero(const Issuer& issuer, const char* name, const Tensor& x) {
   static const ops::ArrayKernel& kernel = ops::array_kernel("count_nonzero");
   Tensor count = make_tensor(x.storage->state(), DType::i64, {}, issuer.site);
-  submit_array_kernel(issuer, {name, &kernel, {x}, {count}, {}, {}});
+  submit_array_kernel(issuer, {name, &kernel, {&x}, {&count}, {}, {}});
   return count;
 }
 
 Tensor nonzero(const Issuer& issuer, const char* name, const Tensor& x, int64_t count) {
   static const ops::ArrayKernel& kernel = ops::array_kernel("nonzero");
   Tensor coordinates = make_tensor(x.storage->state(), DType::i64, {x.ndim(), count}, issuer.site);
-  submit_array_kernel(issuer, {name, &kernel, {x}, {coordinates}, {}, {}});
+  submit_array_kernel(issuer, {name, &kernel, {&x}, {&coordinates}, {}, {}});
   return coordinates;
 }
 
