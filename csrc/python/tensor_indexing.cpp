@@ -60,7 +60,9 @@ void assign_selected(const Selection& selection, PyObject* value, const char* op
 
 void assign_value(const Tensor& target, PyObject* value, const char* op) {
   if (is_scalar(value, op)) {
-    return fill(issuer(), target, to_scalar(value, target.dtype), op);
+    const Scalar scalar = to_scalar(value, target.dtype);
+    if (target.ndim() == 0 && write_element(issuer(), target, scalar)) return;
+    return fill(issuer(), target, scalar, op);
   }
   const Tensor source = value_tensor(value, target);
   require_castable(op, source, target.dtype);

@@ -353,6 +353,8 @@ def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Tensor:
     if axis is None:
         given, axis = _C.reshape(given, (-1,), None), 0
     (along,) = _normalize_axes(axis, given.ndim, "repeat")
+    if type(repeats) is int and repeats >= 0:
+        return _repeated(given, repeats, along)
     counts = _counts(repeats, given.shape[along])
     if len(counts) == 1 or (counts[0] == counts).all():
         return _repeated(given, int(counts[0]), along)
@@ -456,6 +458,8 @@ def ravel(x: Any, /) -> Tensor:
 
 def _normalize_axes(axes: Axes, ndim: int, op: str) -> tuple[int, ...]:
     """Return axes as numbers from 0; AxisError out of range, ValueError for one given twice."""
+    if type(axes) is int and -ndim <= axes < ndim:
+        return (axes % ndim,)
     given = tuple(axes) if isinstance(axes, Sequence) else (axes,)
     normal = []
     for axis in map(operator.index, given):
