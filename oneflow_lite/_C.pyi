@@ -197,7 +197,6 @@ def sort(x: Tensor, axis: int, descending: bool, stable: bool) -> Tensor:
     """Along an axis counted from 0. stable: equal elements of different bits keep their order."""
 
 def argsort(x: Tensor, axis: int, descending: bool) -> Tensor: ...
-
 def look(name: str, x: Tensor) -> npt.NDArray[Any]:
     """The values of x, for the operation ``name`` whose result depends on them; waits for x."""
 

@@ -76,6 +76,7 @@ def of_tensors(x: flow.Tensor, y: flow.Tensor) -> dict[str, list[tuple[Any, ...]
         **dict.fromkeys(("reshape", "broadcast_to"), shapes),
         **dict.fromkeys(("ravel", "flatten", "asarray"), plain),
         **dict.fromkeys(("sort", "argsort"), few),
+        "take": [(x, i, axis) for i in (0, [0, -1], [7], [], 1.5, True, "a") for axis in AXES],
         "where": [
             (x, a, b) for a in (x, 1, None, 2.5, [1, 2], "a") for b in (y, first, 0, np.ones(3))
         ],
@@ -184,6 +185,14 @@ def test_what_has_no_path() -> None:
 def test_ranges_are_numpys() -> None:
     for arguments in ((0,), (7,), (3, 9, 4), (9, 3, -4), (-5, 5, 3), (5, -5), (1023,), (1025,)):
         assert np.array_equal(flow.arange(*arguments).numpy(), np.arange(*arguments))
+
+
+def test_float_ranges_are_numpys() -> None:
+    rng = np.random.default_rng(3)
+    for start, stop, step in rng.normal(0, 5, (300, 3)).round(3).tolist():
+        for arguments in ((start, stop, step), (start, stop), (stop,), (int(start), stop, step)):
+            expected = np.arange(*arguments)
+            assert flow.arange(*arguments).numpy().tobytes() == expected.tobytes()
 
 
 def test_one_element_is_written_where_it_is(device: flow.Device, naive: bool) -> None:

@@ -1,4 +1,7 @@
 // Native paths of ops/creation.py and ops/ranges.py.
+#include <cmath>
+#include <cstdlib>
+
 #include "python/convert.h"
 #include "python/native_function.h"
 #include "python/runtime.h"
@@ -145,31 +148,44 @@ PyObject* integer_range(int64_t first, int64_t last, int64_t step, Device device
   return wrap(from_host(issuer(), values, DType::i64, {count}, device));
 }
 
-bool is_real_number(PyObject* value) {
-  return PyFloat_CheckExact(value) || PyLong_CheckExact(value);
+/// A float, or an integer that is one exactly.
+std::optional<double> exact_double(PyObject* value) {
+  constexpr int64_t kExact = int64_t{1} << 53;
+  if (PyFloat_CheckExact(value)) return PyFloat_AS_DOUBLE(value);
+  const std::optional<int64_t> number = known_integer(value);
+  if (!number || *number < -kExact || *number > kExact) return std::nullopt;
+  return static_cast<double>(*number);
+}
+
+/// NumPy's float64 range; null for what NumPy refuses.
+PyObject* float_range(double first, double last, double step, Device device) {
+  if (step == 0 || !std::isfinite(first) || !std::isfinite(last) || !std::isfinite(step)) {
+    return nullptr;
+  }
+  const Reference array(PyArray_Arange(first, last, step, NPY_DOUBLE));
+  if (array.get()) return wrap(from_array(reinterpret_cast<PyArrayObject*>(array.get()), device));
+  PyErr_Clear();  // the function says what is wrong
+  return nullptr;
 }
 
 /// arange(start, stop, step, dtype, device)
 PyObject* arange_path(const Call& call) {
   const std::optional<Device> device = known_device(call[4]);
-  const std::optional<DType> dtype = call[3] == Py_None ? DType::i64 : known_dtype(call[3]);
-  if (!device || !dtype) return nullptr;
+  if (!device) return nullptr;
   const bool from_zero = call[1] == Py_None;
   PyObject* const stop = call[from_zero ? 0 : 1];
   const auto first = from_zero ? std::optional<int64_t>(0) : known_integer(call[0]);
   const std::optional<int64_t> last = known_integer(stop), step = known_integer(call[2]);
-  if (first && last && step && *dtype == DType::i64) {
-    return integer_range(*first, *last, *step, *device);
+  const std::optional<DType> dtype = call[3] == Py_None ? std::nullopt : known_dtype(call[3]);
+  if (!dtype && call[3] != Py_None) return nullptr;
+  if (first && last && step) {
+    const bool integers = !dtype || *dtype == DType::i64;
+    return integers ? integer_range(*first, *last, *step, *device) : nullptr;
   }
-  if (!is_real_number(call[0]) || !is_real_number(stop) || !is_real_number(call[2])) return nullptr;
-  const Reference zero(PyLong_FromLong(0));
-  const Reference array(PyArray_ArangeObj(from_zero ? zero.get() : call[0], stop, call[2],
-                                          call[3] == Py_None ? nullptr : descr_of(*dtype)));
-  if (!array.get()) {
-    PyErr_Clear();  // the function says what is wrong
-    return nullptr;
-  }
-  return wrap(from_array(reinterpret_cast<PyArrayObject*>(array.get()), *device));
+  if (dtype && *dtype != DType::f64) return nullptr;
+  const auto begin = from_zero ? std::optional<double>(0) : exact_double(call[0]);
+  const std::optional<double> end = exact_double(stop), stride = exact_double(call[2]);
+  return begin && end && stride ? float_range(*begin, *end, *stride, *device) : nullptr;
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Native paths of functions on elements: casts, where, sorts.
+// Native paths of functions on elements: casts, where, take, sorts.
 #include "python/convert.h"
 #include "python/native_function.h"
 #include "python/tensor_functions.h"
@@ -44,12 +44,21 @@ PyObject* argsort_path(const Call& call) {
   return argsort_tensor(*x, *axis, call[2] == Py_True);
 }
 
+/// take(x, indices, axis, mode)
+PyObject* take_path(const Call& call) {
+  const Tensor* x = tensor_or_null(call[0]);
+  if (!x || !PyUnicode_CheckExact(call[3])) return nullptr;
+  if (PyUnicode_CompareWithASCIIString(call[3], "raise") != 0) return nullptr;
+  const bool flat = call[2] == Py_None && x->ndim() == 1;
+  const std::optional<int> axis = flat ? 0 : known_axis(call[2], x->ndim());
+  return axis ? take_along(*x, call[1], *axis, ops::OutOfRange::raise) : nullptr;
+}
+
 }  // namespace
 
-const NativeRow kElementPaths[] = {{"data_type.astype", astype_path},
-                                   {"searching.where", where_path},
-                                   {"sorting.sort", sort_path},
-                                   {"sorting.argsort", argsort_path},
-                                   {nullptr, nullptr}};
+const NativeRow kElementPaths[] = {
+    {"data_type.astype", astype_path}, {"searching.where", where_path},
+    {"indexing.take", take_path},      {"sorting.sort", sort_path},
+    {"sorting.argsort", argsort_path}, {nullptr, nullptr}};
 
 }  // namespace ofl::python

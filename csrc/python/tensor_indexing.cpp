@@ -4,6 +4,7 @@
 #include "python/convert.h"
 #include "python/index_key.h"
 #include "python/runtime.h"
+#include "python/tensor_functions.h"
 #include "python/tensor_object.h"
 
 namespace ofl::python {
@@ -149,8 +150,7 @@ PyObject* take(Arguments given) {
   const Tensor& tensor = require_tensor(given[0], "take");
   const int along = normalize_axis(integer_argument(given[2]), tensor.ndim(), "take");
   const auto mode = static_cast<ops::OutOfRange>(integer_argument(given[3]));
-  const Tensor array = index_array(given[1], tensor, along, mode, "take");
-  return wrap(gather(issuer(), "take", select_along(tensor, along, array, mode)));
+  return take_along(tensor, given[1], along, mode);
 }
 
 PyObject* nonzero_of(Arguments given) {
@@ -170,6 +170,11 @@ PyMethodDef functions[] = {positional<getitem, 3>("getitem"),
                            {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace
+
+PyObject* take_along(const Tensor& x, PyObject* indices, int axis, ops::OutOfRange mode) {
+  const Tensor array = index_array(indices, x, axis, mode, "take");
+  return wrap(gather(issuer(), "take", select_along(x, axis, array, mode)));
+}
 
 void bind_indexing(pybind11::module_& m) {
   if (PyModule_AddFunctions(m.ptr(), functions) < 0) throw PythonErrorSet{};
