@@ -183,8 +183,10 @@ void scatter(const Issuer& issuer, const char* name, const Selection& selection,
   write_selected(issuer, name, sized, selected_shape(sized), nullptr, value, -1);
 }
 
+constexpr int64_t kCountedHere = 16384;  // elements: some microseconds
+
 std::optional<int64_t> count_nonzero_here(const Issuer& issuer, const Tensor& x) {
-  if (!x.storage->on_host() || static_cast<double>(x.size()) > kInlineCost) return std::nullopt;
+  if (!x.storage->on_host() || x.size() > kCountedHere) return std::nullopt;
   const vm::Operand read{&x.storage->dependence(), vm::Access::read};
   vm::InlineScope here(issuer.machine, &read, 1);
   if (!here) return std::nullopt;
