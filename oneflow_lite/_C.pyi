@@ -3,10 +3,12 @@ by the package; nothing here is imported by users."""
 
 from collections.abc import Callable, Iterator, Sequence
 from inspect import Signature
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 class Device:
     """A device: type (``cpu``, ``mock``, ``cuda``) and index. Immutable; equals its string."""
@@ -128,6 +130,16 @@ def register_op(
     """Adds a row. kind: 'elementwise', 'reduction' (reduce with the ufunc's binary loop) or 'matmul'.
     cost: of one element, in float32 additions. slot: the operator that it serves ('add' for ``+``)."""
 
+class NativeFunction:
+    """A Python function, with a native path for the arguments that are common."""
+
+    __wrapped__: Callable[..., Any]
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any: ...
+
+def native(function: _Function, /) -> _Function:
+    """Makes a NativeFunction of a function, whose path goes by module and name ('reduction.sum').
+    The parameters and defaults are the function's; arguments that the path does not know go to it."""
+
 # --- tensors (all return at once; errors of arguments are raised at the call)
 def from_numpy(array: npt.NDArray[Any], device: Device) -> Tensor:
     """A copy of the array (any strides; supported dtypes only, native byte order) on the device."""
@@ -173,14 +185,18 @@ def call_kernel(
     inputs: Sequence[Tensor],
     outputs: Sequence[Tensor | tuple[Sequence[int], np.dtype[Any]]],
     attr: Sequence[int] = (),
-    loop: tuple[np.ufunc, str] | np.dtype[Any] | None = None,
+    loop: tuple[np.ufunc, str] | None = None,
     elements: float = -1,
 ) -> list[Tensor]:
     """Issues an array kernel (csrc/ops/array_kernel.h) for the operation ``name``.
     outputs: tensors to write to, or (shape, dtype) of new ones. loop: a ufunc and the signature of
-    its typed loop, such as (np.add, 'dd->d'), or a dtype for NumPy's sort of it. elements: what the
-    cost is of; default: the largest operand. Returns the outputs."""
+    its typed loop, such as (np.add, 'dd->d'). elements: what the cost is of; default: the largest
+    operand. Returns the outputs."""
 
+def sort(x: Tensor, axis: int, descending: bool, stable: bool) -> Tensor:
+    """Along an axis counted from 0. stable: equal elements of different bits keep their order."""
+
+def argsort(x: Tensor, axis: int, descending: bool) -> Tensor: ...
 def look(name: str, x: Tensor) -> npt.NDArray[Any]:
     """The values of x, for the operation ``name`` whose result depends on them; waits for x."""
 

@@ -67,7 +67,21 @@ def devices() -> list[Device]:
 
 
 def memory_stats(device: DeviceLike = None) -> dict[str, int]:
-    """Return the allocator's counters of a device (the default device for None), in bytes.
+    """Return the counters of a device's memory (the default device's for None).
+
+    Parameters
+    ----------
+    device : Device or str, optional
+        The device asked about.
+
+    Returns
+    -------
+    dict
+        In bytes: ``in_use`` by tensors; ``cached`` for them; ``peak_in_use`` and ``peak_held``, the
+        most there was of the first, and of both; ``staging``, pinned for copies in flight;
+        ``limit``, as ``ONEFLOW_LITE_MEMORY_LIMIT`` has it (0: none); ``capacity`` of the device and
+        what is ``held`` of it. Counts: ``allocs`` asked for, ``cache_hits`` among them,
+        ``device_allocs`` that the device served, ``events_leased`` now.
 
     Examples
     --------

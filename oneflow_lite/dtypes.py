@@ -96,8 +96,8 @@ def canonical(dtype: Any, op: str) -> DType:
         For anything else, objects, strings and dates among them.
     """
     try:
-        if dtype in _USUAL:
-            return _USUAL[dtype]
+        if (known := _USUAL.get(dtype)) is not None:
+            return known
         wanted = np.dtype(dtype).newbyteorder("=") if dtype is not None else None
         if wanted is not None:
             return SUPPORTED[wanted]

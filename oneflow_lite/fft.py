@@ -10,6 +10,7 @@ array([1.+0.j, 1.+0.j, 1.+0.j, 1.+0.j])
 import math
 import operator
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -330,7 +331,7 @@ def _transform(
     """``size`` results of a transform of ``points``, by the loop that NumPy takes."""
     factor = _factor(op, norm, points, _real(x.dtype))
     weak = int if type(factor) is int else factor.dtype
-    types = [one.char for one in ufunc.resolve_dtypes((x.dtype, weak, dtype))]
+    types = _types(ufunc, x.dtype, weak, dtype)
     last = axis % x.ndim
     shape = (*x.shape[:last], size, *x.shape[last + 1 :])
     result = _C.empty(shape, np.dtype(types[2]), x.device)
@@ -345,6 +346,12 @@ def _transform(
         divide=True,
     )
     return _C.astype(result, dtype, False)
+
+
+@cache
+def _types(ufunc: np.ufunc, *dtypes: Any) -> list[str]:
+    """The type codes of the loop that NumPy takes."""
+    return [one.char for one in ufunc.resolve_dtypes(dtypes)]
 
 
 def _factor(op: str, norm: str | None, points: int, real: np.dtype[Any]) -> Any:
@@ -374,6 +381,7 @@ def _points(
     return points
 
 
+@cache
 def _real(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """The dtype of the factor, and of real results."""
     return np.result_type(np.empty(0, dtype).real.dtype, 1.0)

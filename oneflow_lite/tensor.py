@@ -85,6 +85,7 @@ def _unpacked(numbers: tuple[Any, ...]) -> Sequence[int]:
 
 
 @_method
+@_C.native
 def reshape(self: Tensor, *shape: Any, copy: bool | None = None) -> Tensor:
     """Return the elements in another shape; see ``flow.reshape``.
 
@@ -97,6 +98,7 @@ def reshape(self: Tensor, *shape: Any, copy: bool | None = None) -> Tensor:
 
 
 @_method
+@_C.native
 def permute_dims(self: Tensor, *axes: Any) -> Tensor:
     """Return a view with the dimensions in another order.
 
@@ -109,6 +111,7 @@ def permute_dims(self: Tensor, *axes: Any) -> Tensor:
 
 
 @_method
+@_C.native
 def transpose(self: Tensor, *axes: Any) -> Tensor:
     """Return a view with the dimensions in another order, reversed without arguments.
 
@@ -122,6 +125,7 @@ def transpose(self: Tensor, *axes: Any) -> Tensor:
 
 
 @_method
+@_C.native
 def copy(self: Tensor) -> Tensor:
     """Return a contiguous copy on the same device.
 

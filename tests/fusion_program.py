@@ -26,11 +26,11 @@ SHAPES = (
 KINDS = ("float32", "float64", "float32", "int32", "complex64", "float16", "bool", "uint8", "int64")
 UNARY = (
     *("negative", "abs", "square", "sqrt", "exp", "tanh", "sin", "floor", "sign", "positive"),
-    *("logical_not", "isnan", "signbit", "reciprocal", "conj", "log1p"),
+    *("logical_not", "isnan", "trunc", "reciprocal", "conj", "log1p"),
 )
 BINARY = (
     *("add", "subtract", "multiply", "divide", "maximum", "minimum", "less", "equal", "hypot"),
-    *("greater_equal", "logical_and", "bitwise_xor", "copysign", "floor_divide", "add", "multiply"),
+    *("greater_equal", "logical_and", "bitwise_xor", "fmax", "floor_divide", "add", "multiply"),
 )
 IN_PLACE = ("+=", "-=", "*=", "/=")
 SETTINGS: tuple[dict[str, Any], ...] = (

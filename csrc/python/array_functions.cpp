@@ -3,9 +3,15 @@
 
 #include <pybind11/stl.h>
 
+#include <algorithm>
+#include <iterator>
+#include <map>
+
+#include "python/arguments.h"
 #include "python/convert.h"
 #include "python/op_registry.h"
 #include "python/runtime.h"
+#include "python/tensor_functions.h"
 #include "tensor/array_call.h"
 
 namespace py = pybind11;
@@ -14,25 +20,37 @@ namespace ofl::python {
 
 namespace {
 
-/// The typed loop of a ufunc, by NumPy's signature of type codes ("dd->d").
-ops::Loop find_loop(PyObject* object, const std::string& signature) {
-  if (!PyObject_TypeCheck(object, &PyUFunc_Type)) {
-    fail(ErrorKind::type, "[call_kernel] expected a ufunc, got ", Py_TYPE(object)->tp_name);
+/// NumPy's signature of a row of a ufunc's loops, in type codes ("dd->d").
+std::string signature_of(const PyUFuncObject& ufunc, int row) {
+  std::string signature;
+  for (int k = 0; k < ufunc.nargs; ++k) {
+    if (k == ufunc.nin) signature += "->";
+    PyArray_Descr* descr = PyArray_DescrFromType(ufunc.types[row * ufunc.nargs + k]);
+    signature += descr->type;
+    Py_DECREF(descr);
   }
-  auto* ufunc = reinterpret_cast<PyUFuncObject*>(object);
-  for (int row = 0; row < ufunc->ntypes; ++row) {
-    std::string candidate;
-    for (int k = 0; k < ufunc->nargs; ++k) {
-      if (k == ufunc->nin) candidate += "->";
-      const int type = ufunc->types[row * ufunc->nargs + k];
-      PyArray_Descr* descr = PyArray_DescrFromType(type);
-      candidate += descr->type;
-      Py_DECREF(descr);
-    }
-    if (candidate != signature) continue;
-    return {ufunc->functions[row], ufunc->data ? ufunc->data[row] : nullptr};
+  return signature;
+}
+
+ops::Loop search_loop(const PyUFuncObject& ufunc, const std::string& signature) {
+  for (int row = 0; row < ufunc.ntypes; ++row) {
+    if (signature_of(ufunc, row) != signature) continue;
+    return {ufunc.functions[row], ufunc.data ? ufunc.data[row] : nullptr};
   }
-  fail(ErrorKind::type, "[", ufunc->name, "] has no loop ", signature);
+  fail(ErrorKind::type, "[", ufunc.name, "] has no loop ", signature);
+}
+
+/// The typed loop of a ufunc with this signature; each is searched for once.
+ops::Loop find_loop(PyObject* ufunc, const std::string& signature) {
+  if (!PyObject_TypeCheck(ufunc, &PyUFunc_Type)) {
+    fail(ErrorKind::type, "[call_kernel] expected a ufunc, got ", Py_TYPE(ufunc)->tp_name);
+  }
+  static auto* const known = new std::map<std::pair<PyObject*, std::string>, ops::Loop>;
+  const auto found = known->find({ufunc, signature});
+  if (found != known->end()) return found->second;
+  const ops::Loop loop = search_loop(*reinterpret_cast<PyUFuncObject*>(ufunc), signature);
+  Py_INCREF(ufunc);  // its address stays the key of this one
+  return known->emplace(std::make_pair(ufunc, signature), loop).first->second;
 }
 
 /// Runs the sort function of a NumPy dtype, which `data` is, on contiguous elements.
@@ -43,53 +61,157 @@ void run_sort(char** args, const intptr_t* dims, const intptr_t*, void* data) {
 
 /// NumPy's sort of a dtype of numbers, as a loop: these take no array and need no GIL. Empty where
 /// this NumPy does not have it in its table of C functions.
-ops::Loop find_sort(PyObject* dtype) {
-  PyArray_Descr* descr = descr_of(parse_dtype(dtype, "call_kernel"));
-  PyArray_SortFunc* sort = PyDataType_GetArrFuncs(descr)->sort[NPY_QUICKSORT];
+ops::Loop find_sort(DType dtype) {
+  PyArray_SortFunc* sort = PyDataType_GetArrFuncs(descr_of(dtype))->sort[NPY_QUICKSORT];
   if (!sort) return {};
   return {run_sort, reinterpret_cast<void*>(sort)};
 }
 
-/// A ufunc with a signature, or a dtype, for its sort.
-ops::Loop parse_loop(const py::object& object) {
-  if (object.is_none()) return {};
-  if (PyArray_DescrCheck(object.ptr())) return find_sort(object.ptr());
-  const auto [ufunc, signature] = py::cast<std::pair<py::object, std::string>>(object);
-  return find_loop(ufunc.ptr(), signature);
+/// The items of a list or tuple.
+struct Items {
+  PyObject* const* data;
+  Py_ssize_t count;
+
+  PyObject* const* begin() const { return data; }
+  PyObject* const* end() const { return data + count; }
+};
+
+Items items_of(PyObject* object) {
+  if (!PyTuple_Check(object) && !PyList_Check(object)) {
+    fail(ErrorKind::type, "[call_kernel] expected a list or tuple, got ", Py_TYPE(object)->tp_name);
+  }
+  return {PySequence_Fast_ITEMS(object), PySequence_Fast_GET_SIZE(object)};
+}
+
+Items pair_of(PyObject* object) {
+  const Items items = items_of(object);
+  if (items.count != 2) {
+    fail(ErrorKind::type, "[call_kernel] expected two items, got ", items.count);
+  }
+  return items;
+}
+
+std::string text_of(PyObject* object) {
+  const char* text = PyUnicode_AsUTF8(object);
+  if (!text) throw PythonErrorSet{};
+  return text;
+}
+
+/// A ufunc with a signature.
+ops::Loop parse_loop(PyObject* object) {
+  if (object == Py_None) return {};
+  const Items pair = pair_of(object);
+  return find_loop(pair.data[0], text_of(pair.data[1]));
 }
 
 /// A tensor to write to, or the (shape, dtype) of a new one.
-Tensor parse_output(const py::handle& object, Device device, const char* op) {
-  if (is_tensor(object.ptr())) return tensor_of(object.ptr());
-  const auto pair = py::cast<py::tuple>(object);
+Tensor parse_output(PyObject* object, Device device, const char* op) {
+  if (is_tensor(object)) return tensor_of(object);
+  const Items pair = pair_of(object);
   const Issuer from = issuer();
-  return make_tensor(from.machine.state(device), parse_dtype(pair[1].ptr(), op),
-                     parse_dims(pair[0].ptr(), op), from.site);
+  return make_tensor(from.machine.state(device), parse_dtype(pair.data[1], op),
+                     parse_dims(pair.data[0], op), from.site);
 }
 
-py::list call_kernel(const std::string& name, const std::string& kernel, const py::sequence& inputs,
-                     const py::sequence& outputs, std::vector<int64_t> attr, const py::object& loop,
-                     double elements) {
-  ArrayRequest request;
-  request.name = intern(name);
-  request.kernel = &ops::array_kernel(kernel);
-  request.attr = std::move(attr);
-  request.elements = elements;
-  for (const py::handle& x : inputs) {
-    request.inputs.push_back(require_tensor(x.ptr(), request.name));
-  }
-  const Device device = request.inputs.empty() ? default_device() : request.inputs[0].device();
-  for (const py::handle& x : outputs) {
-    request.outputs.push_back(parse_output(x, device, request.name));
-  }
-  request.loop = parse_loop(loop);
-  std::vector<Tensor> results = request.outputs;
-  submit_array_kernel(issuer(), std::move(request));
-  py::list list;
-  for (Tensor& result : results) {
-    list.append(py::reinterpret_steal<py::object>(wrap(std::move(result))));
+PyObject* tensor_list(std::vector<Tensor>&& tensors) {
+  PyObject* list = checked(PyList_New(static_cast<Py_ssize_t>(tensors.size())));
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    PyList_SET_ITEM(list, static_cast<Py_ssize_t>(i), wrap(std::move(tensors[i])));
   }
   return list;
+}
+
+/// Integers and truths.
+SmallVector<int64_t, 8> parse_attr(const Items& items) {
+  SmallVector<int64_t, 8> attr;
+  for (PyObject* item : items) {
+    const Reference number(checked(PyNumber_Long(item)));
+    attr.push_back(PyLong_AsLongLong(number.get()));
+    if (PyErr_Occurred()) throw PythonErrorSet{};
+  }
+  return attr;
+}
+
+/// call_kernel(name, kernel, inputs, outputs, attr, loop, elements)
+PyObject* call_kernel(Arguments call) {
+  ArrayRequest request;
+  request.name = intern(text_of(call[0]));
+  request.kernel = &ops::array_kernel(text_of(call[1]));
+  for (PyObject* x : items_of(call[2])) {
+    request.inputs.push_back(&require_tensor(x, request.name));
+  }
+  const Device device = request.inputs.empty() ? default_device() : request.inputs[0]->device();
+  const Items outputs = items_of(call[3]);
+  std::vector<Tensor> results;
+  results.reserve(outputs.count);
+  for (PyObject* x : outputs) {
+    results.push_back(parse_output(x, device, request.name));
+    request.outputs.push_back(&results.back());
+  }
+  if (call[4]) request.attr = parse_attr(items_of(call[4]));
+  if (call[5]) request.loop = parse_loop(call[5]);
+  if (call[6]) request.elements = PyFloat_AsDouble(call[6]);
+  if (PyErr_Occurred()) throw PythonErrorSet{};
+  submit_array_kernel(issuer(), request);
+  return tensor_list(std::move(results));
+}
+
+/// One input, one output of its shape, sorted along an axis by a kernel with NumPy's sort of a
+/// dtype.
+PyObject* sorted_by(const char* name, const Tensor& x, DType result, DType compared,
+                    const SmallVector<int64_t, 8>& attr) {
+  const Issuer from = issuer();
+  Tensor out = make_tensor(x.storage->state(), result, x.shape, from.site);
+  const ArrayRequest request{name, &ops::array_kernel(name), {&x}, {&out},
+                             attr, find_sort(compared)};
+  submit_array_kernel(from, request);
+  return wrap(std::move(out));
+}
+
+/// An axis counted from 0.
+int64_t axis_argument(PyObject* object) {
+  const long long axis = PyLong_AsLongLong(object);
+  if (axis == -1 && PyErr_Occurred()) throw PythonErrorSet{};
+  return axis;
+}
+
+/// sort(x, axis, descending, stable)
+PyObject* sort_function(Arguments given) {
+  return sort_tensor(require_tensor(given[0], "sort"), axis_argument(given[1]), truth(given[2]),
+                     truth(given[3]));
+}
+
+/// argsort(x, axis, descending)
+PyObject* argsort_function(Arguments given) {
+  return argsort_tensor(require_tensor(given[0], "argsort"), axis_argument(given[1]),
+                        truth(given[2]));
+}
+
+constexpr int kNeeded = 4;
+constexpr const char* kNames[] = {"name", "kernel", "inputs",  "outputs",
+                                  "attr", "loop",   "elements"};
+constexpr int kParameters = sizeof(kNames) / sizeof(kNames[0]);
+
+/// Puts the keywords in their places; what is left out is null.
+PyObject* call_kernel_function(PyObject*, PyObject* const* given, Py_ssize_t count,
+                               PyObject* keywords) {
+  return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
+    if (count < kNeeded || count > kParameters) {
+      fail(ErrorKind::type, "[call_kernel] expected ", kNeeded, " to ", kParameters,
+           " positional arguments, got ", count);
+    }
+    PyObject* values[kParameters] = {};
+    std::copy_n(given, count, values);
+    for (Py_ssize_t k = 0; keywords && k < PyTuple_GET_SIZE(keywords); ++k) {
+      PyObject* name = PyTuple_GET_ITEM(keywords, k);
+      const auto place = std::find_if(std::begin(kNames), std::end(kNames), [name](const char* n) {
+        return PyUnicode_CompareWithASCIIString(name, n) == 0;
+      });
+      if (place == std::end(kNames)) fail(ErrorKind::type, "[call_kernel] unknown keyword");
+      values[place - kNames] = given[count + k];
+    }
+    return call_kernel(values);
+  });
 }
 
 /// The values of x, for an operation whose result depends on them.
@@ -101,10 +223,24 @@ py::object look_for(const std::string& name, const py::object& x) {
 
 }  // namespace
 
+PyObject* sort_tensor(const Tensor& x, int64_t axis, bool descending, bool stable) {
+  const bool complex = info(x.dtype).kind == DTypeKind::complex;
+  return sorted_by("sort", x, x.dtype, complex ? DType::u64 : x.dtype,
+                   {axis, int64_t{descending}, int64_t{stable}});
+}
+
+PyObject* argsort_tensor(const Tensor& x, int64_t axis, bool descending) {
+  return sorted_by("argsort", x, DType::i64, DType::u64, {axis, int64_t{descending}});
+}
+
 void bind_array_functions(py::module_& m) {
-  m.def("call_kernel", &call_kernel, py::arg("name"), py::arg("kernel"), py::arg("inputs"),
-        py::arg("outputs"), py::arg("attr") = std::vector<int64_t>{}, py::arg("loop") = py::none(),
-        py::arg("elements") = -1.0);
+  static PyMethodDef functions[] = {
+      {"call_kernel", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(call_kernel_function)),
+       METH_FASTCALL | METH_KEYWORDS, nullptr},
+      positional<sort_function, 4>("sort"),
+      positional<argsort_function, 3>("argsort"),
+      {nullptr, nullptr, 0, nullptr}};
+  if (PyModule_AddFunctions(m.ptr(), functions) < 0) throw PythonErrorSet{};
   m.def("look", &look_for);
 }
 

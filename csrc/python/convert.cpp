@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "python/arguments.h"
 #include "python/runtime.h"
 
 namespace ofl::python {
@@ -60,6 +61,7 @@ DType dtype_of(PyArray_Descr* descr, const char* op) {
 }
 
 DType parse_dtype(PyObject* object, const char* op) {
+  if (const std::optional<DType> known = known_dtype(object)) return *known;
   PyArray_Descr* descr = nullptr;
   if (!PyArray_DescrConverter(object, &descr)) throw PythonErrorSet{};
   try {
@@ -127,18 +129,40 @@ OperandKind classify(PyObject* object, ops::TypeCode* code, const char* op) {
   return OperandKind::scalar;
 }
 
+namespace {
+
+template <typename T>
+bool store(T number, Scalar* out) {
+  std::memcpy(out->bytes, &number, sizeof number);
+  return true;
+}
+
+/// The pairs of number and dtype that come often, with NumPy's rounding.
+bool store_number(PyObject* value, DType dtype, Scalar* out) {
+  if (PyFloat_CheckExact(value)) {
+    const double number = PyFloat_AS_DOUBLE(value);
+    if (dtype == DType::f64) return store(number, out);
+    return dtype == DType::f32 && store(static_cast<float>(number), out);
+  }
+  if (!PyLong_CheckExact(value)) return false;
+  int overflow;
+  const long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
+  if (overflow) return false;
+  switch (dtype) {
+    case DType::i64: return store(static_cast<int64_t>(number), out);
+    case DType::f64: return store(static_cast<double>(number), out);
+    case DType::f32: return store(static_cast<float>(static_cast<double>(number)), out);
+    case DType::i32:
+      return number == static_cast<int32_t>(number) && store(static_cast<int32_t>(number), out);
+    default: return false;
+  }
+}
+
+}  // namespace
+
 Scalar to_scalar(PyObject* value, DType dtype) {
   Scalar scalar;
-  if (PyFloat_CheckExact(value) && (dtype == DType::f64 || dtype == DType::f32)) {
-    const double number = PyFloat_AS_DOUBLE(value);
-    if (dtype == DType::f64) {
-      std::memcpy(scalar.bytes, &number, sizeof number);
-      return scalar;
-    }
-    const auto single = static_cast<float>(number);
-    std::memcpy(scalar.bytes, &single, sizeof single);
-    return scalar;
-  }
+  if (store_number(value, dtype, &scalar)) return scalar;
   if (PyArray_Pack(descr_of(dtype), scalar.bytes, value) < 0) throw PythonErrorSet{};
   return scalar;
 }

@@ -2,7 +2,6 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <optional>
 
 #include "base/error.h"
 
@@ -49,6 +48,13 @@ Device parse_device(const std::string& text) {
   }
   fail(ErrorKind::value, "[device] no device \"", text,
        "\"; expected \"cpu\", \"mock:N\" or \"cuda:N\"");
+}
+
+std::optional<Device> device_or_none(PyObject* object) {
+  static PyTypeObject* const type =
+      reinterpret_cast<PyTypeObject*>(py::type::of<Device>().release().ptr());
+  if (!PyObject_TypeCheck(object, type)) return std::nullopt;
+  return py::handle(object).cast<Device>();
 }
 
 PyObject* device_object(Device device) { return py::cast(device).release().ptr(); }

@@ -3,6 +3,8 @@
 
 #include <pybind11/pybind11.h>
 
+#include <optional>
+
 #include "base/device.h"
 #include "python/numpy_api.h"
 
@@ -10,6 +12,8 @@ namespace ofl::python {
 
 /// "cpu", "mock:1", "cuda" (index 0); Error(value) lists the valid forms.
 Device parse_device(const std::string& text);
+/// Of a Device, subclasses included.
+std::optional<Device> device_or_none(PyObject* object);
 /// A new reference.
 PyObject* device_object(Device device);
 void bind_device(pybind11::module_& module);

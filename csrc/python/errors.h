@@ -39,4 +39,16 @@ inline PyObject* checked(PyObject* object) {
   return object;
 }
 
+/// Lets an owned object go at the end of its scope.
+class Reference {
+ public:
+  explicit Reference(PyObject* stolen) : object_(stolen) {}
+  ~Reference() { Py_XDECREF(object_); }
+  Reference(const Reference&) = delete;
+  PyObject* get() const { return object_; }
+
+ private:
+  PyObject* object_;
+};
+
 }  // namespace ofl::python

@@ -209,6 +209,7 @@ py::dict memory_stats(Device device) {
   result["device_allocs"] = s.device_allocs;
   result["staging"] = backend.staging().leased();
   result["events_leased"] = backend.events().leased();
+  result["limit"] = runtime().memory_limit.load();
   result["capacity"] = memory.capacity;
   result["held"] = memory.held;
   return result;

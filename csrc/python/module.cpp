@@ -3,6 +3,7 @@
 #include "python/bind.h"
 #include "python/device_object.h"
 #include "python/errors.h"
+#include "python/native_function.h"
 #include "python/op_registry.h"
 #include "python/tensor_object.h"
 
@@ -36,6 +37,7 @@ PYBIND11_MODULE(_C, m) {
   bind_device(m);
   init_tensor_type(m.ptr());
   init_op_type(m.ptr());
+  init_native_function(m.ptr());
   m.add_object("OutOfMemoryError", out_of_memory_type());
   bind_tensor_functions(m);
   bind_array_functions(m);

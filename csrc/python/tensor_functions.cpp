@@ -1,36 +1,32 @@
 // The functions on tensors that the Python layer builds its namespace from.
+#include "python/tensor_functions.h"
+
 #include "python/bind.h"
-
-#include <pybind11/stl.h>
-
 #include "python/convert.h"
 #include "python/device_object.h"
 #include "python/op_registry.h"
 #include "python/runtime.h"
 
-namespace py = pybind11;
-
 namespace ofl::python {
 
 namespace {
 
-py::object wrapped(Tensor&& tensor) {
-  return py::reinterpret_steal<py::object>(wrap(std::move(tensor)));
+Device device_argument(PyObject* object, const char* op) {
+  const std::optional<Device> device = device_or_none(object);
+  if (device) return *device;
+  fail(ErrorKind::type, "[", op, "] expected a device, got ", Py_TYPE(object)->tp_name);
 }
 
-const Tensor& tensor_arg(const py::handle& object, const char* op) {
-  return require_tensor(object.ptr(), op);
-}
-
-py::object from_numpy(const py::object& array, Device device) {
-  if (!PyArray_Check(array.ptr())) {
-    fail(ErrorKind::type, "[tensor] expected a NumPy array, got ", Py_TYPE(array.ptr())->tp_name);
+PyObject* from_numpy(Arguments given) {
+  if (!PyArray_Check(given[0])) {
+    fail(ErrorKind::type, "[tensor] expected a NumPy array, got ", Py_TYPE(given[0])->tp_name);
   }
-  return wrapped(from_array(reinterpret_cast<PyArrayObject*>(array.ptr()), device));
+  return wrap(
+      from_array(reinterpret_cast<PyArrayObject*>(given[0]), device_argument(given[1], "tensor")));
 }
 
-Dims parse_new_shape(const py::object& shape, const char* op) {
-  Dims dims = parse_dims(shape.ptr(), op);
+Dims parse_new_shape(PyObject* shape, const char* op) {
+  Dims dims = parse_dims(shape, op);
   if (dims.size() > kMaxDims) {
     fail(ErrorKind::value, "[", op, "] at most ", kMaxDims, " dimensions, got ", dims.size());
   }
@@ -40,97 +36,214 @@ Dims parse_new_shape(const py::object& shape, const char* op) {
   return dims;
 }
 
-py::object empty_of(const py::object& shape, const py::object& dtype, Device device) {
-  return wrapped(
-      empty(issuer(), device, parse_dtype(dtype.ptr(), "empty"), parse_new_shape(shape, "empty")));
+PyObject* empty_of(Arguments given) {
+  return wrap(empty(issuer(), device_argument(given[2], "empty"), parse_dtype(given[1], "empty"),
+                    parse_new_shape(given[0], "empty")));
 }
 
-py::object full_of(const py::object& shape, const py::object& value, const py::object& dtype,
-                   Device device) {
-  const DType type = parse_dtype(dtype.ptr(), "full");
-  const Dims dims = parse_new_shape(shape, "full");
-  return wrapped(full(issuer(), device, type, dims, to_scalar(value.ptr(), type)));
+PyObject* full_of(Arguments given) {
+  const DType dtype = parse_dtype(given[2], "full");
+  const Dims dims = parse_new_shape(given[0], "full");
+  return wrap(
+      full(issuer(), device_argument(given[3], "full"), dtype, dims, to_scalar(given[1], dtype)));
 }
 
-py::object astype(const py::object& x, const py::object& dtype, bool copy) {
-  const Tensor& tensor = tensor_arg(x, "astype");
-  const DType target = parse_dtype(dtype.ptr(), "astype");
-  if (tensor.dtype == target && !copy) return x;
-  if (info(tensor.dtype).kind == DTypeKind::complex && info(target).kind != DTypeKind::complex &&
-      target != DType::b1) {
-    fail(ErrorKind::type, "[astype] cannot cast ", name_of(tensor.dtype), " to ", name_of(target),
-         "; take flow.real() or flow.imag() first");
-  }
-  return wrapped(cast_like(issuer(), tensor, target, "astype"));
+PyObject* astype(Arguments given) {
+  require_tensor(given[0], "astype");
+  return cast_tensor(given[0], parse_dtype(given[1], "astype"), truth(given[2]));
 }
 
-py::object reshaped(const py::object& x, const py::object& shape, const py::object& copy) {
-  const Tensor& tensor = tensor_arg(x, "reshape");
-  const Dims dims = resolve_shape(tensor, parse_dims(shape.ptr(), "reshape"));
-  const bool must_copy = !copy.is_none() && PyObject_IsTrue(copy.ptr()) == 1;
-  const std::optional<Tensor> view = must_copy ? std::nullopt : reshape_view(tensor, dims);
-  if (view) return wrapped(Tensor(*view));
-  if (!copy.is_none() && !must_copy) {
-    fail(ErrorKind::value, "[reshape] strides do not allow a view of shape ", shape_str(dims),
-         " and copy=False");
-  }
-  return wrapped(*reshape_view(cast_copy(issuer(), tensor, tensor.dtype, "reshape"), dims));
+PyObject* copy_of(Arguments given) { return copy_tensor(require_tensor(given[0], "copy")); }
+
+PyObject* to_device_of(Arguments given) {
+  const Tensor& tensor = require_tensor(given[0], "to_device");
+  const Device device = device_argument(given[1], "to_device");
+  const bool copy = truth(given[2]);
+  if (tensor.device() != device || copy) return wrap(to_device(issuer(), tensor, device, copy));
+  Py_INCREF(given[0]);
+  return given[0];
 }
 
-py::object permuted(const py::object& x, const py::object& axes) {
-  const Tensor& tensor = tensor_arg(x, "permute_dims");
-  const Dims given = parse_dims(axes.ptr(), "permute_dims");
+PyObject* assign_of(Arguments given) {
+  assign_value(require_tensor(given[0], "assign"), given[1], "assign");
+  Py_RETURN_NONE;
+}
+
+PyObject* reshaped(Arguments given) {
+  const Tensor& tensor = require_tensor(given[0], "reshape");
+  const Reuse reuse = given[2] == Py_None ? Reuse::where_possible
+                      : truth(given[2])   ? Reuse::never
+                                          : Reuse::always;
+  return reshape_tensor(tensor, parse_dims(given[1], "reshape"), reuse);
+}
+
+PyObject* permuted(Arguments given) {
+  const Tensor& tensor = require_tensor(given[0], "permute_dims");
+  const Dims axes = parse_dims(given[1], "permute_dims");
   SmallVector<int, 4> order;
-  std::vector<bool> seen(tensor.ndim(), false);
-  for (int64_t axis : given) {
+  uint32_t seen = 0;
+  for (int64_t axis : axes) {
     const int normal = normalize_axis(axis, tensor.ndim(), "permute_dims");
-    if (seen[normal]) fail(ErrorKind::value, "[permute_dims] axis ", axis, " is named twice");
-    seen[normal] = true;
+    if (seen >> normal & 1) {
+      fail(ErrorKind::value, "[permute_dims] axis ", axis, " is named twice");
+    }
+    seen |= uint32_t{1} << normal;
     order.push_back(normal);
   }
   if (order.size() != tensor.ndim()) {
     fail(ErrorKind::value, "[permute_dims] expected ", tensor.ndim(), " axes, got ", order.size());
   }
-  return wrapped(permute_view(tensor, order));
+  return wrap(permute_view(tensor, order));
 }
 
-py::object diagonal_of(const py::object& x, int64_t offset, int64_t axis1, int64_t axis2) {
-  const Tensor& tensor = tensor_arg(x, "diagonal");
+PyObject* broadcast_of(Arguments given) {
+  return wrap(broadcast_view(require_tensor(given[0], "broadcast_to"),
+                             parse_new_shape(given[1], "broadcast_to"), "broadcast_to"));
+}
+
+int64_t integer_argument(PyObject* object) {
+  const Py_ssize_t value = PyNumber_AsSsize_t(object, PyExc_OverflowError);
+  if (value == -1 && PyErr_Occurred()) throw PythonErrorSet{};
+  return value;
+}
+
+PyObject* diagonal_of(Arguments given) {
+  const Tensor& tensor = require_tensor(given[0], "diagonal");
   if (tensor.ndim() < 2) {
     fail(ErrorKind::value, "[diagonal] expected at least two dimensions, got shape ",
          shape_str(tensor.shape));
   }
-  const int first = normalize_axis(axis1, tensor.ndim(), "diagonal");
-  const int second = normalize_axis(axis2, tensor.ndim(), "diagonal");
-  if (first == second) fail(ErrorKind::value, "[diagonal] axis ", axis2, " is named twice");
-  return wrapped(diagonal_view(tensor, offset, first, second));
+  const int first = normalize_axis(integer_argument(given[2]), tensor.ndim(), "diagonal");
+  const int second = normalize_axis(integer_argument(given[3]), tensor.ndim(), "diagonal");
+  if (first == second) {
+    fail(ErrorKind::value, "[diagonal] axis ", integer_argument(given[3]), " is named twice");
+  }
+  return wrap(diagonal_view(tensor, integer_argument(given[1]), first, second));
 }
 
-py::object concatenated(const std::vector<py::object>& parts, int axis, const py::object& dtype) {
-  const DType target = parse_dtype(dtype.ptr(), "concat");
-  if (parts.empty()) fail(ErrorKind::value, "[concat] expected at least one tensor");
+PyObject* concatenated(Arguments given) {
+  const DType target = parse_dtype(given[2], "concat");
+  const Py_ssize_t count = PySequence_Size(given[0]);
+  if (count < 0) throw PythonErrorSet{};
+  if (count == 0) fail(ErrorKind::value, "[concat] expected at least one tensor");
   std::vector<Tensor> tensors;
-  for (const py::object& part : parts) {
-    const Tensor& tensor = tensor_arg(part, "concat");
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    PyObject* part = checked(PySequence_GetItem(given[0], i));
+    const Reference held(part);
+    const Tensor& tensor = require_tensor(part, "concat");
     tensors.push_back(tensor.dtype == target ? tensor
                                              : cast_copy(issuer(), tensor, target, "concat"));
   }
-  return wrapped(concatenate(issuer(), tensors, normalize_axis(axis, tensors[0].ndim(), "concat")));
+  const int axis = normalize_axis(integer_argument(given[1]), tensors[0].ndim(), "concat");
+  return wrap(concatenate(issuer(), tensors, axis));
+}
+
+PyObject* where_function(Arguments given) { return where_of(given[0], given[1], given[2]); }
+
+PyObject* reduced(Arguments given) {
+  const OpObject& row = parse_op(given[0]);
+  const char* name = row.op->name.c_str();
+  const Tensor& tensor = require_tensor(given[1], name);
+  const DType accumulate = parse_dtype(given[3], name);
+  if (given[4] == Py_None) {
+    return reduce_tensor(row, tensor, given[2], accumulate, nullptr, truth(given[5]));
+  }
+  const Scalar initial = to_scalar(given[4], resolve_reduction(row, accumulate).out);
+  return reduce_tensor(row, tensor, given[2], accumulate, &initial, truth(given[5]));
+}
+
+PyObject* arg_reduced(Arguments given) {
+  const bool minimum = truth(given[3]);
+  const char* name = minimum ? "argmin" : "argmax";
+  const Tensor& tensor = require_tensor(given[0], name);
+  int axis = -1;
+  if (given[1] != Py_None) {
+    if (!PyIndex_Check(given[1])) {
+      fail(ErrorKind::type, "[", name, "] expected an integer axis, got ",
+           Py_TYPE(given[1])->tp_name);
+    }
+    axis = normalize_axis(parse_dims(given[1], name)[0], tensor.ndim(), name);
+  }
+  return arg_reduce_tensor(tensor, axis, truth(given[2]), minimum);
+}
+
+PyObject* matmul_of(Arguments given) { return call_op(op_of(Slot::matmul), given, 2, false); }
+
+PyObject* scalar_fits(Arguments given) {
+  try {
+    to_scalar(given[0], parse_dtype(given[1], "scalar_fits"));
+    Py_RETURN_TRUE;
+  } catch (const PythonErrorSet&) {
+    if (!PyErr_ExceptionMatches(PyExc_OverflowError) && !PyErr_ExceptionMatches(PyExc_ValueError)) {
+      throw;
+    }
+    PyErr_Clear();
+    Py_RETURN_FALSE;
+  }
+}
+
+PyMethodDef functions[] = {positional<from_numpy, 2>("from_numpy"),
+                           positional<empty_of, 3>("empty"),
+                           positional<full_of, 4>("full"),
+                           positional<astype, 3>("astype"),
+                           positional<copy_of, 1>("copy"),
+                           positional<to_device_of, 3>("to_device"),
+                           positional<assign_of, 2>("assign"),
+                           positional<reshaped, 3>("reshape"),
+                           positional<permuted, 2>("permute"),
+                           positional<broadcast_of, 2>("broadcast_to"),
+                           positional<diagonal_of, 4>("diagonal"),
+                           positional<concatenated, 3>("concat"),
+                           positional<where_function, 3>("where"),
+                           positional<matmul_of, 2>("matmul"),
+                           positional<reduced, 6>("reduce"),
+                           positional<arg_reduced, 4>("arg_reduce"),
+                           positional<scalar_fits, 2>("scalar_fits"),
+                           {nullptr, nullptr, 0, nullptr}};
+
+}  // namespace
+
+PyObject* cast_tensor(PyObject* x, DType dtype, bool copy) {
+  const Tensor& tensor = tensor_of(x);
+  if (tensor.dtype == dtype && !copy) {
+    Py_INCREF(x);
+    return x;
+  }
+  if (info(tensor.dtype).kind == DTypeKind::complex && info(dtype).kind != DTypeKind::complex &&
+      dtype != DType::b1) {
+    fail(ErrorKind::type, "[astype] cannot cast ", name_of(tensor.dtype), " to ", name_of(dtype),
+         "; take flow.real() or flow.imag() first");
+  }
+  return wrap(cast_like(issuer(), tensor, dtype, "astype"));
+}
+
+PyObject* copy_tensor(const Tensor& x) { return wrap(cast_copy(issuer(), x, x.dtype, "copy")); }
+
+PyObject* reshape_tensor(const Tensor& x, const Dims& shape, Reuse reuse) {
+  const Dims dims = resolve_shape(x, shape);
+  std::optional<Tensor> view = reuse == Reuse::never ? std::nullopt : reshape_view(x, dims);
+  if (view) return wrap(std::move(*view));
+  if (reuse == Reuse::always) {
+    fail(ErrorKind::value, "[reshape] strides do not allow a view of shape ", shape_str(dims),
+         " and copy=False");
+  }
+  return wrap(*reshape_view(cast_copy(issuer(), x, x.dtype, "reshape"), dims));
 }
 
 /// Operands of where: the dtype is that of maximum on the same two operands, which promotes alike.
-py::object where_of(const py::object& condition, const py::object& x, const py::object& y) {
-  const Tensor& mask = tensor_arg(condition, "where");
+PyObject* where_of(PyObject* condition, PyObject* x, PyObject* y) {
+  static const OpObject* const promoter = find_op("maximum");
+  const Tensor& mask = require_tensor(condition, "where");
   const Tensor bits =
       mask.dtype == DType::b1 ? mask : cast_copy(issuer(), mask, DType::b1, "where");
-  const py::object values[2] = {x, y};
+  PyObject* const values[2] = {x, y};
   ops::TypeCode codes[2];
   Tensor held[2];
   Input inputs[3];
   inputs[0].tensor = &bits;
   bool scalar[2] = {};
   for (int k = 0; k < 2; ++k) {
-    PyObject* value = values[k].ptr();
+    PyObject* value = values[k];
     const OperandKind kind =
         is_tensor(value) ? OperandKind::array : classify(value, &codes[k], "where");
     scalar[k] = kind == OperandKind::scalar;
@@ -143,104 +256,40 @@ py::object where_of(const py::object& condition, const py::object& x, const py::
                                : from_array(reinterpret_cast<PyArrayObject*>(value), mask.device());
     codes[k] = ops::code_of(held[k].dtype);
   }
-  const OpObject* promoter = find_op("maximum");
   const DType dtype = resolve(*promoter, codes).in[0];
   for (int k = 0; k < 2; ++k) {
     if (scalar[k]) {
-      inputs[k + 1].scalar = to_scalar(values[k].ptr(), dtype);
+      inputs[k + 1].scalar = to_scalar(values[k], dtype);
     } else {
       if (held[k].dtype != dtype) held[k] = cast_copy(issuer(), held[k], dtype, "where");
       inputs[k + 1].tensor = &held[k];
     }
   }
-  return wrapped(where(issuer(), inputs, dtype, mask.device()));
+  return wrap(where(issuer(), inputs, dtype, mask.device()));
 }
 
-py::object reduced(const py::object& op, const py::object& x, const py::object& axes,
-                   const py::object& accumulate, const py::object& initial, bool keepdims) {
-  const OpObject& row = parse_op(op.ptr());
+PyObject* reduce_tensor(const OpObject& row, const Tensor& x, PyObject* axes, DType accumulate,
+                        const Scalar* initial, bool keepdims) {
   const char* name = row.op->name.c_str();
-  const Tensor& tensor = tensor_arg(x, name);
-  std::vector<bool> reduced_axes(tensor.ndim(), axes.is_none());
-  if (!axes.is_none()) {
-    for (int64_t axis : parse_dims(axes.ptr(), name)) {
-      const int normal = normalize_axis(axis, tensor.ndim(), name);
+  std::vector<bool> reduced_axes(x.ndim(), axes == Py_None);
+  if (axes != Py_None) {
+    for (int64_t axis : parse_dims(axes, name)) {
+      const int normal = normalize_axis(axis, x.ndim(), name);
       if (reduced_axes[normal])
         fail(ErrorKind::value, "[", name, "] axis ", axis, " is named twice");
       reduced_axes[normal] = true;
     }
   }
-  const ops::Resolution& resolution = resolve_reduction(row, parse_dtype(accumulate.ptr(), name));
-  Scalar first;
-  if (!initial.is_none()) first = to_scalar(initial.ptr(), resolution.out);
-  return wrapped(reduce(issuer(), *row.op, resolution, tensor, reduced_axes,
-                        initial.is_none() ? nullptr : &first, keepdims));
+  return wrap(reduce(issuer(), *row.op, resolve_reduction(row, accumulate), x, reduced_axes,
+                     initial, keepdims));
 }
 
-py::object arg_reduced(const py::object& x, const py::object& axis, bool keepdims, bool minimum) {
-  const char* name = minimum ? "argmin" : "argmax";
-  const Tensor& tensor = tensor_arg(x, name);
-  int normal = -1;
-  if (!axis.is_none()) {
-    if (!PyIndex_Check(axis.ptr())) {
-      fail(ErrorKind::type, "[", name, "] expected an integer axis, got ",
-           Py_TYPE(axis.ptr())->tp_name);
-    }
-    normal = normalize_axis(parse_dims(axis.ptr(), name)[0], tensor.ndim(), name);
-  }
-  return wrapped(arg_reduce(issuer(), name, tensor, normal, keepdims, minimum));
+PyObject* arg_reduce_tensor(const Tensor& x, int axis, bool keepdims, bool minimum) {
+  return wrap(arg_reduce(issuer(), minimum ? "argmin" : "argmax", x, axis, keepdims, minimum));
 }
 
-py::object matmul_of(const py::object& a, const py::object& b) {
-  PyObject* const operands[2] = {a.ptr(), b.ptr()};
-  return py::reinterpret_steal<py::object>(call_op(op_of(Slot::matmul), operands, 2, false));
-}
-
-bool scalar_fits(const py::object& value, const py::object& dtype) {
-  try {
-    to_scalar(value.ptr(), parse_dtype(dtype.ptr(), "scalar_fits"));
-    return true;
-  } catch (const PythonErrorSet&) {
-    if (!PyErr_ExceptionMatches(PyExc_OverflowError) && !PyErr_ExceptionMatches(PyExc_ValueError)) {
-      throw;
-    }
-    PyErr_Clear();
-    return false;
-  }
-}
-
-}  // namespace
-
-void bind_tensor_functions(py::module_& m) {
-  m.def("from_numpy", &from_numpy);
-  m.def("empty", &empty_of);
-  m.def("full", &full_of);
-  m.def("astype", &astype);
-  m.def("copy", [](const py::object& x) {
-    const Tensor& tensor = tensor_arg(x, "copy");
-    return wrapped(cast_copy(issuer(), tensor, tensor.dtype, "copy"));
-  });
-  m.def("to_device", [](const py::object& x, Device device, bool copy) -> py::object {
-    const Tensor& tensor = tensor_arg(x, "to_device");
-    if (tensor.device() == device && !copy) return x;
-    return wrapped(to_device(issuer(), tensor, device, copy));
-  });
-  m.def("assign", [](const py::object& target, const py::object& value) {
-    assign_value(tensor_arg(target, "assign"), value.ptr(), "assign");
-  });
-  m.def("reshape", &reshaped);
-  m.def("permute", &permuted);
-  m.def("broadcast_to", [](const py::object& x, const py::object& shape) {
-    return wrapped(broadcast_view(tensor_arg(x, "broadcast_to"),
-                                  parse_new_shape(shape, "broadcast_to"), "broadcast_to"));
-  });
-  m.def("diagonal", &diagonal_of);
-  m.def("concat", &concatenated);
-  m.def("where", &where_of);
-  m.def("matmul", &matmul_of);
-  m.def("reduce", &reduced);
-  m.def("arg_reduce", &arg_reduced);
-  m.def("scalar_fits", &scalar_fits);
+void bind_tensor_functions(pybind11::module_& m) {
+  if (PyModule_AddFunctions(m.ptr(), functions) < 0) throw PythonErrorSet{};
 }
 
 }  // namespace ofl::python

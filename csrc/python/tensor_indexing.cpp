@@ -1,11 +1,11 @@
 // x[key] and x[key] = value: a view where the key has no arrays, else a gather or a scatter.
+#include "python/arguments.h"
 #include "python/bind.h"
 #include "python/convert.h"
 #include "python/index_key.h"
 #include "python/runtime.h"
+#include "python/tensor_functions.h"
 #include "python/tensor_object.h"
-
-namespace py = pybind11;
 
 namespace ofl::python {
 
@@ -61,7 +61,9 @@ void assign_selected(const Selection& selection, PyObject* value, const char* op
 
 void assign_value(const Tensor& target, PyObject* value, const char* op) {
   if (is_scalar(value, op)) {
-    return fill(issuer(), target, to_scalar(value, target.dtype), op);
+    const Scalar scalar = to_scalar(value, target.dtype);
+    if (target.ndim() == 0 && write_element(issuer(), target, scalar)) return;
+    return fill(issuer(), target, scalar, op);
   }
   const Tensor source = value_tensor(value, target);
   require_castable(op, source, target.dtype);
@@ -113,47 +115,69 @@ PyObject* tensor_item(PyObject* self, Py_ssize_t i) {
 
 namespace {
 
-py::object wrapped(Tensor&& tensor) {
-  return py::reinterpret_steal<py::object>(wrap(std::move(tensor)));
+/// The name of the operation, for errors and traces.
+const char* name_argument(PyObject* object) {
+  const char* text = PyUnicode_AsUTF8(object);
+  if (!text) throw PythonErrorSet{};
+  return intern(text);
 }
 
-py::object take(const py::object& x, const py::object& indices, int axis, int mode) {
-  const Tensor& tensor = require_tensor(x.ptr(), "take");
-  const int along = normalize_axis(axis, tensor.ndim(), "take");
-  const auto out_of_range = static_cast<ops::OutOfRange>(mode);
-  const Tensor array = index_array(indices.ptr(), tensor, along, out_of_range, "take");
-  return wrapped(gather(issuer(), "take", select_along(tensor, along, array, out_of_range)));
+int integer_argument(PyObject* object) {
+  const Py_ssize_t value = PyNumber_AsSsize_t(object, PyExc_OverflowError);
+  if (value == -1 && PyErr_Occurred()) throw PythonErrorSet{};
+  return static_cast<int>(value);
 }
 
-py::object nonzero_of(const py::object& x, const std::string& name) {
-  const char* op = intern(name);
-  const Tensor& tensor = require_tensor(x.ptr(), op);
+PyObject* getitem(Arguments given) {
+  const char* op = name_argument(given[2]);
+  return wrap(get_item(require_tensor(given[0], op), given[1], op));
+}
+
+PyObject* setitem(Arguments given) {
+  const char* op = name_argument(given[3]);
+  set_item(require_tensor(given[0], op), given[1], given[2], op);
+  Py_RETURN_NONE;
+}
+
+PyObject* index_array_of(Arguments given) {
+  const char* op = name_argument(given[4]);
+  const auto mode = static_cast<ops::OutOfRange>(integer_argument(given[3]));
+  return wrap(
+      index_array(given[0], require_tensor(given[1], op), integer_argument(given[2]), mode, op));
+}
+
+PyObject* take(Arguments given) {
+  const Tensor& tensor = require_tensor(given[0], "take");
+  const int along = normalize_axis(integer_argument(given[2]), tensor.ndim(), "take");
+  const auto mode = static_cast<ops::OutOfRange>(integer_argument(given[3]));
+  return take_along(tensor, given[1], along, mode);
+}
+
+PyObject* nonzero_of(Arguments given) {
+  const char* op = name_argument(given[1]);
+  const Tensor& tensor = require_tensor(given[0], op);
   if (tensor.ndim() == 0)
     fail(ErrorKind::value, "[", op, "] expected a dimension, got a 0-d tensor");
   const int64_t count = look_at_count(tensor, op);
-  return wrapped(nonzero(issuer(), op, tensor, count));
+  return wrap(nonzero(issuer(), op, tensor, count));
 }
+
+PyMethodDef functions[] = {positional<getitem, 3>("getitem"),
+                           positional<setitem, 4>("setitem"),
+                           positional<index_array_of, 5>("index_array"),
+                           positional<take, 4>("take"),
+                           positional<nonzero_of, 2>("nonzero"),
+                           {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace
 
-void bind_indexing(py::module_& m) {
-  m.def("getitem", [](const py::object& x, const py::object& key, const std::string& name) {
-    const char* op = intern(name);
-    return wrapped(get_item(require_tensor(x.ptr(), op), key.ptr(), op));
-  });
-  m.def("setitem", [](const py::object& x, const py::object& key, const py::object& value,
-                      const std::string& name) {
-    const char* op = intern(name);
-    set_item(require_tensor(x.ptr(), op), key.ptr(), value.ptr(), op);
-  });
-  m.def("index_array", [](const py::object& indices, const py::object& x, int axis, int mode,
-                          const std::string& name) {
-    const char* op = intern(name);
-    return wrapped(index_array(indices.ptr(), require_tensor(x.ptr(), op), axis,
-                               static_cast<ops::OutOfRange>(mode), op));
-  });
-  m.def("take", &take);
-  m.def("nonzero", &nonzero_of);
+PyObject* take_along(const Tensor& x, PyObject* indices, int axis, ops::OutOfRange mode) {
+  const Tensor array = index_array(indices, x, axis, mode, "take");
+  return wrap(gather(issuer(), "take", select_along(x, axis, array, mode)));
+}
+
+void bind_indexing(pybind11::module_& m) {
+  if (PyModule_AddFunctions(m.ptr(), functions) < 0) throw PythonErrorSet{};
 }
 
 }  // namespace ofl::python

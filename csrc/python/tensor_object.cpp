@@ -61,13 +61,26 @@ Tensor component(const Tensor& x, int part) {
   return part == 0 ? x : full(issuer(), x.device(), x.dtype, x.shape, Scalar{});
 }
 
-PyObject* tensor_item_method(PyObject* self, PyObject* args) {
+/// The key of item(i, j): one object alone stands for itself.
+PyObject* key_of(PyObject* const* arguments, Py_ssize_t count) {
+  if (count == 1) {
+    Py_INCREF(arguments[0]);
+    return arguments[0];
+  }
+  PyObject* key = checked(PyTuple_New(count));
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    Py_INCREF(arguments[i]);
+    PyTuple_SET_ITEM(key, i, arguments[i]);
+  }
+  return key;
+}
+
+PyObject* tensor_item_method(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
   return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
-    if (PyTuple_GET_SIZE(args) == 0) return element_of(self, "item");
-    PyObject* view = checked(tensor_subscript(self, args));
-    PyObject* element = guarded<PyObject*>(nullptr, [&] { return element_of(view, "item"); });
-    Py_DECREF(view);
-    return element;
+    if (count == 0) return element_of(self, "item");
+    const Reference key(key_of(arguments, count));
+    const Reference view(checked(tensor_subscript(self, key.get())));
+    return element_of(view.get(), "item");
   });
 }
 
@@ -175,7 +188,7 @@ PyGetSetDef getset[] = {
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
 PyMethodDef methods[] = {
-    {"item", tensor_item_method, METH_VARARGS,
+    {"item", reinterpret_cast<PyCFunction>(slot_pointer(tensor_item_method)), METH_FASTCALL,
      "The only element (or the one at an index) as a Python number; waits for it."},
     {"numpy", tensor_numpy, METH_NOARGS, "The value as a NumPy array of its own; waits for it."},
     {"__complex__", tensor_complex, METH_NOARGS, "The only element as a complex number."},

@@ -13,84 +13,93 @@ constexpr vm::InstructionType kArrayKernelType = instruction_type<ArrayKernelBod
 double work_of(const ArrayRequest& request) {
   double elements = request.elements;
   if (elements < 0) {
-    for (const Tensor& x : request.inputs) elements = std::max(elements, double(x.size()));
-    for (const Tensor& x : request.outputs) elements = std::max(elements, double(x.size()));
+    for (const Tensor* x : request.inputs) elements = std::max(elements, double(x->size()));
+    for (const Tensor* x : request.outputs) elements = std::max(elements, double(x->size()));
   }
   return elements * request.kernel->cost;
 }
 
-/// Operands as the machine orders them, and as the kernel sees them; `data` is not yet known.
-struct Bound {
-  SmallVector<vm::Operand, 4> operands;
-  SmallVector<TensorStorage*, 4> outputs;
-  ArrayKernelBody body;
-};
+ops::ArrayView view_of(const Tensor& x, char* data) { return {data, x.dtype, x.shape, x.strides}; }
 
-void bind(const Tensor& x, vm::Access access, Bound* out) {
-  out->operands.push_back({&x.storage->dependence(), access});
-  if (access == vm::Access::write) out->outputs.push_back(x.storage.get());
-  out->body.held.add(x.storage.get());
-  out->body.offsets.push_back(x.offset);
-  out->body.call->args.operands.push_back({nullptr, x.dtype, x.shape, x.strides});
+/// What the kernel is told; without its operands.
+void describe_call(const ArrayRequest& request, double work, ops::ArrayCall* call) {
+  call->kernel = request.kernel;
+  call->work = work;
+  call->args.inputs = request.inputs.size();
+  call->args.attr.assign(request.attr.begin(), request.attr.end());
+  call->args.loop = request.loop;
+  call->args.name = request.name;
 }
 
-bool run_inline(const Issuer& issuer, const InlineWork& work, ArrayKernelBody& body) {
-  ops::ArrayCall& call = *body.call;
+bool run_inline(const Issuer& issuer, const InlineWork& work, const ArrayRequest& request) {
+  // Keeps its memory from one call to the next: a kernel that runs here issues none.
+  static thread_local ops::ArrayCall call;
   const auto run = [&] {
-    for (int i = 0; i < body.held.size(); ++i) {
-      call.args.operands[i].data = body.held[i]->data() + body.offsets[i];
+    describe_call(request, 0, &call);
+    call.args.operands.clear();
+    for (const auto* tensors : {&request.inputs, &request.outputs}) {
+      for (const Tensor* x : *tensors) call.args.operands.push_back(view_of(*x, x->address()));
     }
     call.kernel->run(call.args);
   };
-  return run_here(issuer, work, run, [&](vm::Description* out) { body.describe(out); });
+  return run_here(issuer, work, run, [&](vm::Description* out) {
+    const Tensor& result = *request.outputs[0];
+    out->ndim = std::min(result.ndim(), vm::Description::kMaxDims);
+    std::copy_n(result.shape.begin(), out->ndim, out->dims);
+    out->dtype = name_of(result.dtype);
+  });
+}
+
+ArrayKernelBody body_of(const ArrayRequest& request, double work) {
+  ArrayKernelBody body;
+  body.call = std::make_unique<ops::ArrayCall>();
+  describe_call(request, work, body.call.get());
+  const auto operands = static_cast<size_t>(request.inputs.size() + request.outputs.size());
+  body.call->args.operands.reserve(operands);
+  body.offsets.reserve(operands);
+  for (const auto* tensors : {&request.inputs, &request.outputs}) {
+    for (const Tensor* x : *tensors) {
+      body.held.add(x->storage.get());
+      body.offsets.push_back(x->offset);
+      body.call->args.operands.push_back(view_of(*x, nullptr));
+    }
+  }
+  return body;
 }
 
 }  // namespace
 
-void submit_array_kernel(const Issuer& issuer, ArrayRequest&& request) {
-  const Tensor& first = request.outputs.front();
-  Bound bound;
-  bound.body.call = std::make_unique<ops::ArrayCall>();
-  ops::ArrayCall& call = *bound.body.call;
-  call.kernel = request.kernel;
-  call.args.operands.reserve(request.inputs.size() + request.outputs.size());
-  bound.body.offsets.reserve(request.inputs.size() + request.outputs.size());
-  call.work = work_of(request);
-  call.args.inputs = static_cast<int>(request.inputs.size());
-  call.args.attr = std::move(request.attr);
-  call.args.loop = request.loop;
-  call.args.name = request.name;
+void submit_array_kernel(const Issuer& issuer, const ArrayRequest& request) {
+  const Tensor& first = *request.outputs[0];
+  SmallVector<vm::Operand, 8> operands;
+  SmallVector<TensorStorage*, 4> outputs;
+  for (const Tensor* x : request.inputs) {
+    require_same_device(request.name, first.device(), x->device());
+    operands.push_back({&x->storage->dependence(), vm::Access::read});
+  }
   size_t bytes = 0;
-  for (const Tensor& x : request.inputs) {
-    require_same_device(request.name, first.device(), x.device());
-    bind(x, vm::Access::read, &bound);
+  for (const Tensor* x : request.outputs) {
+    require_same_device(request.name, first.device(), x->device());
+    operands.push_back({&x->storage->dependence(), vm::Access::write});
+    outputs.push_back(x->storage.get());
+    if (!request.in_place) bytes += x->storage->bytes();
   }
-  for (const Tensor& x : request.outputs) {
-    require_same_device(request.name, first.device(), x.device());
-    bind(x, vm::Access::write, &bound);
-    if (!request.in_place) bytes += x.storage->bytes();
-  }
+  const double cost = work_of(request);
   vm::Stream& stream = compute_stream(issuer.machine, first.storage->state());
-  const InlineWork work{&kArrayKernelType,
-                        request.name,
-                        bound.operands.data(),
-                        bound.operands.size(),
-                        bound.outputs.data(),
-                        bound.outputs.size(),
-                        &stream};
+  const InlineWork work{&kArrayKernelType, request.name,   operands.data(), operands.size(),
+                        outputs.data(),    outputs.size(), &stream};
   if (first.storage->on_host() &&
-      call.work <= issuer.machine.options().inline_cost.load(std::memory_order_relaxed) &&
-      run_inline(issuer, work, bound.body)) {
+      cost <= issuer.machine.options().inline_cost.load(std::memory_order_relaxed) &&
+      run_inline(issuer, work, request))
     return;
-  }
   vm::Instruction header;
   header.type = &kArrayKernelType;
   header.name = request.name;
   header.stream = &stream;
   header.site = issuer.site;
   header.bytes = bytes;
-  header.cost = call.work;
-  issuer.machine.issue(header, bound.operands.data(), bound.operands.size(), std::move(bound.body));
+  header.cost = cost;
+  issuer.machine.issue(header, operands.data(), operands.size(), body_of(request, cost));
 }
 
 }  // namespace ofl

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ops/places.h"
 #include "tensor/array_call.h"
 #include "tensor/submit.h"
 
@@ -13,6 +14,7 @@ namespace {
 /// A tensor of the selected shape, seen with the picked dimensions first: as kernels want it.
 Tensor picked_first(const Tensor& selected, const Selection& selection) {
   const int picked = selection.picked.size();
+  if (selection.place == 0) return selected;
   SmallVector<int, 4> order;
   for (int d = 0; d < picked; ++d) order.push_back(selection.place + d);
   for (int d = 0; d < selected.ndim(); ++d) {
@@ -21,12 +23,16 @@ Tensor picked_first(const Tensor& selected, const Selection& selection) {
   return permute_view(selected, order);
 }
 
-/// The index arrays, broadcast, or the mask.
-std::vector<Tensor> selectors(const Selection& selection, const char* name) {
-  if (selection.mask) return {*selection.mask};
-  std::vector<Tensor> arrays;
+/// The index arrays, broadcast, or the mask: those of the selection, or kept in `made`.
+SmallVector<const Tensor*, 4> selectors(const Selection& selection, const char* name,
+                                        std::vector<Tensor>* made) {
+  if (selection.mask) return {&*selection.mask};
+  SmallVector<const Tensor*, 4> arrays;
+  made->reserve(selection.arrays.size());
   for (const Tensor& array : selection.arrays) {
-    arrays.push_back(broadcast_view(array, selection.picked, name));
+    const bool same = array.shape == selection.picked;
+    if (!same) made->push_back(broadcast_view(array, selection.picked, name));
+    arrays.push_back(same ? &array : &made->back());
   }
   return arrays;
 }
@@ -47,12 +53,14 @@ double work_elements(const Selection& selection, const Dims& selected) {
   return selection.mask ? std::max(elements, double(selection.mask->size())) : elements;
 }
 
-/// Selectors that lie in the memory that is written are read from a copy.
+/// Selectors that lie in the memory that is written are read from a copy, kept in `made`.
 void keep_apart(const Issuer& issuer, const char* name, const Tensor& target,
-                std::vector<Tensor>* inputs) {
-  for (Tensor& input : *inputs) {
-    if (overlap(input, target) != Overlap::none)
-      input = cast_copy(issuer, input, input.dtype, name);
+                SmallVector<const Tensor*, 4>* inputs, std::vector<Tensor>* made) {
+  made->reserve(inputs->size());
+  for (const Tensor*& input : *inputs) {
+    if (overlap(*input, target) == Overlap::none) continue;
+    made->push_back(cast_copy(issuer, *input, input->dtype, name));
+    input = &made->back();
   }
 }
 
@@ -64,22 +72,23 @@ void write_selected(const Issuer& issuer, const char* name, const Selection& sel
   static const ops::ArrayKernel& by_mask = ops::array_kernel("mask_scatter");
   require_elements(name, selection);
   ArrayRequest request{name, selection.mask ? &by_mask : &by_arrays, {}, {}, {}, {}};
-  request.inputs = selectors(selection, name);
-  keep_apart(issuer, name, selection.x, &request.inputs);
-  if (value) request.inputs.push_back(*value);
-  request.outputs = {selection.x};
+  std::vector<Tensor> views, copies;
+  request.inputs = selectors(selection, name, &views);
+  keep_apart(issuer, name, selection.x, &request.inputs, &copies);
+  if (value) request.inputs.push_back(value);
+  request.outputs = {&selection.x};
   request.in_place = true;
   request.elements = work_elements(selection, selected);
   if (selection.mask) {
     request.attr = {expected};
   } else {
     request.attr = {static_cast<int64_t>(selection.mode), int64_t(selection.arrays.size())};
-    request.attr.insert(request.attr.end(), selection.axes.begin(), selection.axes.end());
+    for (int64_t axis : selection.axes) request.attr.push_back(axis);
   }
   int64_t words[2];
   std::memcpy(words, scalar.bytes, sizeof words);
-  request.attr.insert(request.attr.end(), words, words + 2);
-  submit_array_kernel(issuer, std::move(request));
+  for (int64_t word : words) request.attr.push_back(word);
+  submit_array_kernel(issuer, request);
 }
 
 }  // namespace
@@ -126,15 +135,20 @@ Tensor gather(const Issuer& issuer, const char* name, const Selection& selection
   require_elements(name, selection);
   const Dims shape = selected_shape(selection);
   Tensor result = make_tensor(selection.x.storage->state(), selection.x.dtype, shape, issuer.site);
-  ArrayRequest request{name, selection.mask ? &by_mask : &by_arrays, {selection.x}, {}, {}, {}};
-  for (Tensor& selector : selectors(selection, name)) request.inputs.push_back(selector);
-  request.outputs = {picked_first(result, selection)};
+  ArrayRequest request{name, selection.mask ? &by_mask : &by_arrays, {&selection.x}, {}, {}, {}};
+  std::vector<Tensor> views;
+  for (const Tensor* selector : selectors(selection, name, &views)) {
+    request.inputs.push_back(selector);
+  }
+  Tensor lined;  // the result as the kernel wants it
+  if (selection.place) lined = picked_first(result, selection);
+  request.outputs = {selection.place ? &lined : &result};
   if (!selection.mask) {
     request.attr = {static_cast<int64_t>(selection.mode)};
-    request.attr.insert(request.attr.end(), selection.axes.begin(), selection.axes.end());
+    for (int64_t axis : selection.axes) request.attr.push_back(axis);
   }
   request.elements = work_elements(selection, shape);
-  submit_array_kernel(issuer, std::move(request));
+  submit_array_kernel(issuer, request);
   return result;
 }
 
@@ -169,17 +183,27 @@ void scatter(const Issuer& issuer, const char* name, const Selection& selection,
   write_selected(issuer, name, sized, selected_shape(sized), nullptr, value, -1);
 }
 
+constexpr int64_t kCountedHere = 16384;  // elements: some microseconds
+
+std::optional<int64_t> count_nonzero_here(const Issuer& issuer, const Tensor& x) {
+  if (!x.storage->on_host() || x.size() > kCountedHere) return std::nullopt;
+  const vm::Operand read{&x.storage->dependence(), vm::Access::read};
+  vm::InlineScope here(issuer.machine, &read, 1);
+  if (!here) return std::nullopt;
+  return ops::count_nonzero({x.address(), x.dtype, x.shape, x.strides});
+}
+
 Tensor count_nonzero(const Issuer& issuer, const char* name, const Tensor& x) {
   static const ops::ArrayKernel& kernel = ops::array_kernel("count_nonzero");
   Tensor count = make_tensor(x.storage->state(), DType::i64, {}, issuer.site);
-  submit_array_kernel(issuer, {name, &kernel, {x}, {count}, {}, {}});
+  submit_array_kernel(issuer, {name, &kernel, {&x}, {&count}, {}, {}});
   return count;
 }
 
 Tensor nonzero(const Issuer& issuer, const char* name, const Tensor& x, int64_t count) {
   static const ops::ArrayKernel& kernel = ops::array_kernel("nonzero");
   Tensor coordinates = make_tensor(x.storage->state(), DType::i64, {x.ndim(), count}, issuer.site);
-  submit_array_kernel(issuer, {name, &kernel, {x}, {coordinates}, {}, {}});
+  submit_array_kernel(issuer, {name, &kernel, {&x}, {&coordinates}, {}, {}});
   return coordinates;
 }
 

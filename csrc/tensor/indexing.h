@@ -42,7 +42,9 @@ void scatter(const Issuer& issuer, const char* name, const Selection& selection,
 void scatter(const Issuer& issuer, const char* name, const Selection& selection,
              const Scalar& value);
 
-/// How many elements of x are not zero: 0-d int64.
+/// How many elements of x are not zero, when it is small, on the host, ready and sound.
+std::optional<int64_t> count_nonzero_here(const Issuer& issuer, const Tensor& x);
+/// The same for any x: 0-d int64.
 Tensor count_nonzero(const Issuer& issuer, const char* name, const Tensor& x);
 
 /// Their coordinates, a row for each dimension; `count` of them.

@@ -98,7 +98,7 @@ Tensor reduce(const Issuer& issuer, const ops::OpDef& op, const ops::Resolution&
   }
   Tensor result = make_tensor(x.storage->state(), resolution.out,
                               reduced_shape(x.shape, reduced, keepdims), issuer.site);
-  KernelPlan plan(name, ops::reduce_kernel, 2, op.cost);
+  KernelPlan plan(name, ops::reduce_kernel, 2, resolution.cost);
   plan.args().op = &op;
   plan.args().resolution = &resolution;
   plan.args().attr[0] = initial != nullptr;

@@ -130,4 +130,17 @@ bool read_element(const Issuer& issuer, const Tensor& x, Scalar* element) {
   return true;
 }
 
+bool write_element(const Issuer& issuer, const Tensor& x, const Scalar& element) {
+  if (!x.storage->on_host() || !x.storage->writable() || issuer.machine.observer()) return false;
+  const vm::Operand write{&x.storage->dependence(), vm::Access::write};
+  vm::InlineScope here(issuer.machine, &write, 1);
+  if (!here) return false;
+  if (!x.storage->data()) {
+    here.decline();
+    return false;
+  }
+  std::memcpy(x.address(), element.bytes, size_of(x.dtype));
+  return true;
+}
+
 }  // namespace ofl

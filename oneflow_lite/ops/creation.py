@@ -15,6 +15,7 @@ from oneflow_lite.ops.table import exported
 Shape = int | Sequence[int]
 
 
+@_C.native
 def tensor(data: Any, dtype: Any = None, device: DeviceLike = None) -> Tensor:
     """Return a new tensor with a copy of the data.
 
@@ -49,6 +50,7 @@ def tensor(data: Any, dtype: Any = None, device: DeviceLike = None) -> Tensor:
     return _C.from_numpy(_host_array(data, dtype), resolve(device))
 
 
+@_C.native
 def asarray(
     obj: Any, /, dtype: Any = None, *, device: DeviceLike = None, copy: bool | None = None
 ) -> Tensor:
@@ -134,6 +136,7 @@ def ascontiguousarray(obj: Any, dtype: Any = None, *, device: DeviceLike = None)
     return made if made.ndim else _C.reshape(made, (1,), None)
 
 
+@_C.native
 def empty(shape: Shape, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
     """Return a new tensor whose values are undefined, of float64 unless told otherwise.
 
@@ -145,6 +148,7 @@ def empty(shape: Shape, dtype: Any = None, *, device: DeviceLike = None) -> Tens
     return _C.empty(shape, _float_or(dtype, "empty"), resolve(device))
 
 
+@_C.native
 def zeros(shape: Shape, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
     """Return a new tensor of zeros, of float64 unless told otherwise.
 
@@ -156,6 +160,7 @@ def zeros(shape: Shape, dtype: Any = None, *, device: DeviceLike = None) -> Tens
     return _C.full(shape, 0, _float_or(dtype, "zeros"), resolve(device))
 
 
+@_C.native
 def ones(shape: Shape, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
     """Return a new tensor of ones, of float64 unless told otherwise.
 
@@ -167,6 +172,7 @@ def ones(shape: Shape, dtype: Any = None, *, device: DeviceLike = None) -> Tenso
     return _C.full(shape, 1, _float_or(dtype, "ones"), resolve(device))
 
 
+@_C.native
 def full(shape: Shape, fill_value: Any, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
     """Return a new tensor of one value (or of an array broadcast to the shape).
 
@@ -184,6 +190,7 @@ def full(shape: Shape, fill_value: Any, dtype: Any = None, *, device: DeviceLike
     return filled
 
 
+@_C.native
 def empty_like(x: Any, /, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
     """Return a new tensor of x's shape, dtype and device, whose values are undefined.
 
@@ -196,6 +203,7 @@ def empty_like(x: Any, /, dtype: Any = None, *, device: DeviceLike = None) -> Te
     return empty(given.shape, **_like(given, dtype, device))
 
 
+@_C.native
 def zeros_like(x: Any, /, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
     """Return a new tensor of zeros, of x's shape, dtype and device.
 
@@ -208,6 +216,7 @@ def zeros_like(x: Any, /, dtype: Any = None, *, device: DeviceLike = None) -> Te
     return zeros(given.shape, **_like(given, dtype, device))
 
 
+@_C.native
 def ones_like(x: Any, /, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
     """Return a new tensor of ones, of x's shape, dtype and device.
 
@@ -220,6 +229,7 @@ def ones_like(x: Any, /, dtype: Any = None, *, device: DeviceLike = None) -> Ten
     return ones(given.shape, **_like(given, dtype, device))
 
 
+@_C.native
 def full_like(
     x: Any, /, fill_value: Any, dtype: Any = None, *, device: DeviceLike = None
 ) -> Tensor:

@@ -10,6 +10,7 @@ from oneflow_lite.ops.creation import asarray
 from oneflow_lite.ops.table import exported
 
 
+@_C.native
 def astype(x: Any, /, dtype: Any, *, copy: bool = True, device: DeviceLike = None) -> Tensor:
     """Return x in another dtype; without ``copy``, x itself where it has that dtype.
 

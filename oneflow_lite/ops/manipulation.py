@@ -20,6 +20,7 @@ from oneflow_lite.ops.table import exported
 Axes = int | Sequence[int]
 
 
+@_C.native
 def reshape(x: Any, /, shape: int | Sequence[int], *, copy: bool | None = None) -> Tensor:
     """Return the elements of x, in row-major order, in another shape.
 
@@ -43,6 +44,7 @@ def reshape(x: Any, /, shape: int | Sequence[int], *, copy: bool | None = None) 
     return _C.reshape(asarray(x), wanted, copy)
 
 
+@_C.native
 def permute_dims(x: Any, /, axes: Sequence[int]) -> Tensor:
     """Return a view with the dimensions in another order.
 
@@ -54,6 +56,7 @@ def permute_dims(x: Any, /, axes: Sequence[int]) -> Tensor:
     return _C.permute(asarray(x), tuple(axes))
 
 
+@_C.native
 def transpose(x: Any, /, axes: Sequence[int] | None = None) -> Tensor:
     """Return a view with the dimensions in another order, reversed by default.
 
@@ -77,6 +80,7 @@ def matrix_transpose(x: Any, /) -> Tensor:
     return asarray(x).mT
 
 
+@_C.native
 def moveaxis(x: Any, source: Axes, destination: Axes, /) -> Tensor:
     """Return a view with some dimensions at other positions; the others keep their order.
 
@@ -99,6 +103,7 @@ def moveaxis(x: Any, source: Axes, destination: Axes, /) -> Tensor:
     return _C.permute(given, order)
 
 
+@_C.native
 def broadcast_to(x: Any, /, shape: int | Sequence[int]) -> Tensor:
     """Return a view of x with NumPy's broadcasting.
 
@@ -155,6 +160,7 @@ def _common_shape(shapes: Sequence[int | Sequence[int]], op: str) -> tuple[int, 
         raise ValueError(f"[{op}] shapes {given} do not broadcast") from None
 
 
+@_C.native
 def concat(arrays: Sequence[Any], /, axis: int | None = 0, *, dtype: Any = None) -> Tensor:
     """Return the arrays, one after the other along an axis.
 
@@ -181,6 +187,7 @@ def concat(arrays: Sequence[Any], /, axis: int | None = 0, *, dtype: Any = None)
     return _C.concat(given, along, _joined_dtype(given, dtype, "concat"))
 
 
+@_C.native
 def stack(arrays: Sequence[Any], /, axis: int = 0, *, dtype: Any = None) -> Tensor:
     """Return the arrays, of one shape, side by side along a new axis.
 
@@ -219,6 +226,7 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     return tuple(given[(*before, i)] for i in range(given.shape[along]))
 
 
+@_C.native
 def expand_dims(x: Any, /, axis: Axes = 0) -> Tensor:
     """Return a view with new dimensions of size 1 at the positions given.
 
@@ -235,6 +243,7 @@ def expand_dims(x: Any, /, axis: Axes = 0) -> Tensor:
     return _C.reshape(given, shape, None)
 
 
+@_C.native
 def squeeze(x: Any, /, axis: Axes | None = None) -> Tensor:
     """Return a view without the dimensions given, which are of size 1 (None: all that are).
 
@@ -254,6 +263,7 @@ def squeeze(x: Any, /, axis: Axes | None = None) -> Tensor:
     return _C.reshape(given, [n for i, n in enumerate(given.shape) if i not in gone], None)
 
 
+@_C.native
 def flip(x: Any, /, axis: Axes | None = None) -> Tensor:
     """Return a view in the opposite order along some axes (None: all).
 
@@ -343,6 +353,8 @@ def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Tensor:
     if axis is None:
         given, axis = _C.reshape(given, (-1,), None), 0
     (along,) = _normalize_axes(axis, given.ndim, "repeat")
+    if type(repeats) is int and repeats >= 0:
+        return _repeated(given, repeats, along)
     counts = _counts(repeats, given.shape[along])
     if len(counts) == 1 or (counts[0] == counts).all():
         return _repeated(given, int(counts[0]), along)
@@ -403,6 +415,7 @@ def tile(x: Any, repetitions: int | Sequence[int], /) -> Tensor:
     return _C.reshape(rows, [n * size for n, size in zip(times, sizes, strict=True)], True)
 
 
+@_C.native
 def swapaxes(x: Any, axis1: int, axis2: int, /) -> Tensor:
     """Return a view with two dimensions exchanged.
 
@@ -419,6 +432,7 @@ def swapaxes(x: Any, axis1: int, axis2: int, /) -> Tensor:
     return _C.permute(given, order)
 
 
+@_C.native
 def flatten(x: Any, /) -> Tensor:
     """Return a copy in one dimension.
 
@@ -430,6 +444,7 @@ def flatten(x: Any, /) -> Tensor:
     return _C.reshape(asarray(x), (-1,), True)
 
 
+@_C.native
 def ravel(x: Any, /) -> Tensor:
     """Return the elements in one dimension: a view where strides allow.
 
@@ -443,6 +458,8 @@ def ravel(x: Any, /) -> Tensor:
 
 def _normalize_axes(axes: Axes, ndim: int, op: str) -> tuple[int, ...]:
     """Return axes as numbers from 0; AxisError out of range, ValueError for one given twice."""
+    if type(axes) is int and -ndim <= axes < ndim:
+        return (axes % ndim,)
     given = tuple(axes) if isinstance(axes, Sequence) else (axes,)
     normal = []
     for axis in map(operator.index, given):

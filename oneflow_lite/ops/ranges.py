@@ -15,6 +15,7 @@ from oneflow_lite.ops.operands import on_one_device
 from oneflow_lite.ops.table import exported
 
 
+@_C.native
 def arange(
     start: float,
     /,

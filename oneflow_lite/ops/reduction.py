@@ -48,6 +48,7 @@ _NANMIN = _row("nanmin", np.fmin)
 _EXACT_FLOAT32 = 2**24  # integers up to here are float32 numbers
 
 
+@_C.native
 def sum(
     x: Any,
     /,
@@ -90,6 +91,7 @@ def sum(
     return _reduce(_SUM, given, axis, wanted, start, keepdims, 0, where, out)
 
 
+@_C.native
 def prod(
     x: Any,
     /,
@@ -114,6 +116,7 @@ def prod(
     return _reduce(_PROD, given, axis, wanted, start, keepdims, 1, where, out)
 
 
+@_C.native
 def max(
     x: Any,
     /,
@@ -142,6 +145,7 @@ def max(
     return _reduce(_MAX, given, axis, given.dtype, initial, keepdims, initial, where, out)
 
 
+@_C.native
 def min(
     x: Any,
     /,
@@ -165,6 +169,7 @@ def min(
     return _reduce(_MIN, given, axis, given.dtype, initial, keepdims, initial, where, out)
 
 
+@_C.native
 def any(
     x: Any,
     /,
@@ -184,6 +189,7 @@ def any(
     return _reduce(_ANY, asarray(x), axis, bool_dtype, False, keepdims, False, where, out)
 
 
+@_C.native
 def all(
     x: Any,
     /,

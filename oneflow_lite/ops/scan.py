@@ -161,7 +161,7 @@ def _accumulated(
         target = result[(*before, slice(1, None))]
     signature = f"{dtype.char}{dtype.char}->{dtype.char}"
     # Complex products, and zeros of maxima, may differ between a vectorized loop and a scalar one.
-    real = not isdtype(dtype, "complex floating")
+    real = dtype.kind != "c"
     exact = ufunc is np.add or (ufunc is np.multiply and real)
     (out,) = _C.call_kernel(op, "accumulate", [given], [target], (along, exact), (ufunc, signature))
     return out if initial is None else result

@@ -15,6 +15,7 @@ from oneflow_lite.ops.operands import on_one_device, promoted
 from oneflow_lite.ops.table import exported
 
 
+@_C.native
 def argmax(x: Any, /, axis: int | None = None, keepdims: bool = False) -> Tensor:
     """Return the int64 index of the first largest element (of the first NaN, if any).
 
@@ -40,6 +41,7 @@ def argmax(x: Any, /, axis: int | None = None, keepdims: bool = False) -> Tensor
     return _C.arg_reduce(asarray(x), axis, keepdims, False)
 
 
+@_C.native
 def argmin(x: Any, /, axis: int | None = None, keepdims: bool = False) -> Tensor:
     """Return the int64 index of the first smallest element. Parameters as for ``argmax``.
 
@@ -55,6 +57,7 @@ def argmin(x: Any, /, axis: int | None = None, keepdims: bool = False) -> Tensor
 def where(condition: Any, /) -> tuple[Tensor, ...]: ...
 @overload
 def where(condition: Any, x1: Any, x2: Any, /) -> Tensor: ...
+@_C.native
 def where(condition: Any, x1: Any = None, x2: Any = None, /) -> Any:
     """Return x1 where the condition is true and x2 elsewhere, of their promoted dtype.
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
-from oneflow_lite.dtypes import int64, isdtype, uint64
 from oneflow_lite.ops.creation import asarray
 from oneflow_lite.ops.manipulation import ravel
 from oneflow_lite.ops.table import exported
@@ -17,6 +16,7 @@ from oneflow_lite.ops.table import exported
 _KINDS = (None, "quicksort", "heapsort", "mergesort", "stable")
 
 
+@_C.native
 def sort(
     x: Any,
     /,
@@ -48,11 +48,10 @@ def sort(
            [ 3., nan]])
     """
     given, along = _lanes(asarray(x), axis, kind, "sort")
-    dtype = uint64 if isdtype(given.dtype, "complex floating") else given.dtype
-    attr = (along, descending, stable is not False)
-    return _C.call_kernel("sort", "sort", [given], [(given.shape, given.dtype)], attr, dtype)[0]
+    return _C.sort(given, along, descending, stable is not False)
 
 
+@_C.native
 def argsort(
     x: Any,
     /,
@@ -77,8 +76,7 @@ def argsort(
     array([3, 0, 2, 1])
     """
     given, along = _lanes(asarray(x), axis, kind, "argsort")
-    outputs = [(given.shape, int64)]
-    return _C.call_kernel("argsort", "argsort", [given], outputs, (along, descending), uint64)[0]
+    return _C.argsort(given, along, descending)
 
 
 def sort_in_place(

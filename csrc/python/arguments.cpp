@@ -1,0 +1,85 @@
+#include "python/arguments.h"
+
+#include <cstring>
+
+#include "python/convert.h"
+#include "python/device_object.h"
+#include "python/runtime.h"
+
+namespace ofl::python {
+
+namespace {
+
+std::optional<DType> dtype_of_type(PyObject* type) {
+  struct PythonType {
+    PyTypeObject* type;
+    DType dtype;
+  };
+  static const PythonType kTypes[] = {{&PyFloat_Type, DType::f64},
+                                      {&PyLong_Type, DType::i64},
+                                      {&PyBool_Type, DType::b1},
+                                      {&PyComplex_Type, DType::c128}};
+  for (const PythonType& row : kTypes) {
+    if (type == reinterpret_cast<PyObject*>(row.type)) return row.dtype;
+  }
+  for (int i = 0; i < kDTypeCount; ++i) {
+    const auto dtype = static_cast<DType>(i);
+    if (type == reinterpret_cast<PyObject*>(descr_of(dtype)->typeobj)) return dtype;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<DType> known_dtype(PyObject* object) {
+  if (PyArray_DescrCheck(object)) {
+    for (int i = 0; i < kDTypeCount; ++i) {
+      const auto dtype = static_cast<DType>(i);
+      if (object == reinterpret_cast<PyObject*>(descr_of(dtype))) return dtype;
+    }
+    return std::nullopt;
+  }
+  if (PyType_Check(object)) return dtype_of_type(object);
+  if (!PyUnicode_CheckExact(object)) return std::nullopt;
+  Py_ssize_t length;
+  const char* text = PyUnicode_AsUTF8AndSize(object, &length);
+  if (!text) throw PythonErrorSet{};
+  for (int i = 0; i < kDTypeCount; ++i) {
+    if (std::strcmp(text, kDTypes[i].name) == 0) return static_cast<DType>(i);
+  }
+  return std::nullopt;
+}
+
+std::optional<Device> known_device(PyObject* object) {
+  if (object == Py_None) return default_device();
+  return device_or_none(object);
+}
+
+std::optional<int64_t> known_integer(PyObject* object) {
+  if (!PyLong_CheckExact(object)) return std::nullopt;
+  int overflow;
+  const long long value = PyLong_AsLongLongAndOverflow(object, &overflow);
+  if (overflow) return std::nullopt;
+  return value;
+}
+
+std::optional<int> known_axis(PyObject* object, int ndim) {
+  const std::optional<int64_t> axis = known_integer(object);
+  if (!axis || *axis < -ndim || *axis >= ndim) return std::nullopt;
+  return static_cast<int>(*axis < 0 ? *axis + ndim : *axis);
+}
+
+std::optional<Dims> known_shape(PyObject* object) {
+  Dims shape;
+  const bool sequence = PyTuple_CheckExact(object) || PyList_CheckExact(object);
+  const Py_ssize_t count = sequence ? PySequence_Fast_GET_SIZE(object) : 1;
+  if (count > kMaxDims) return std::nullopt;
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    const auto size = known_integer(sequence ? PySequence_Fast_GET_ITEM(object, i) : object);
+    if (!size || *size < 0) return std::nullopt;
+    shape.push_back(*size);
+  }
+  return shape;
+}
+
+}  // namespace ofl::python

@@ -1,0 +1,63 @@
+// Arguments of functions that are called often: read without Python code. Each reader answers
+// nullopt for what it does not know, which is then left to the general way.
+#pragma once
+
+#include <optional>
+
+#include "python/errors.h"
+#include "python/tensor_object.h"
+
+namespace ofl::python {
+
+/// Borrowed; as many as the function has parameters.
+using Arguments = PyObject* const*;
+
+/// A tensor, or null.
+inline const Tensor* tensor_or_null(PyObject* object) {
+  return is_tensor(object) ? &tensor_of(object) : nullptr;
+}
+
+/// Of a supported np.dtype, its scalar type or name, or one of Python's bool, int, float, complex.
+std::optional<DType> known_dtype(PyObject* object);
+
+/// Of a Device, or None: the calling thread's default.
+std::optional<Device> known_device(PyObject* object);
+
+/// Of one of Python's integers that fits, bool left out.
+std::optional<int64_t> known_integer(PyObject* object);
+
+/// The same from 0 on, when it is within `ndim`.
+std::optional<int> known_axis(PyObject* object, int ndim);
+
+/// Of an integer, or a tuple or list of them, none negative.
+std::optional<Dims> known_shape(PyObject* object);
+
+inline bool is_flag(PyObject* object) { return object == Py_True || object == Py_False; }
+
+/// A function of the module with positional arguments only; `run` returns a new reference.
+template <PyObject* (*run)(Arguments), int count>
+PyObject* call_positional(PyObject*, PyObject* const* arguments, Py_ssize_t given) {
+  return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
+    if (given != count) {
+      fail(ErrorKind::type, "expected ", count, " positional arguments, got ", given);
+    }
+    return run(arguments);
+  });
+}
+
+template <PyObject* (*run)(Arguments), int count>
+PyMethodDef positional(const char* name) {
+  PyObject* (*function)(PyObject*, PyObject* const*, Py_ssize_t) = call_positional<run, count>;
+  return {name, reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(function)), METH_FASTCALL,
+          nullptr};
+}
+
+/// The truth of a Python object.
+inline bool truth(PyObject* object) {
+  if (is_flag(object)) return object == Py_True;
+  const int answer = PyObject_IsTrue(object);
+  if (answer < 0) throw PythonErrorSet{};
+  return answer == 1;
+}
+
+}  // namespace ofl::python

@@ -1,0 +1,206 @@
+// Native paths of ops/creation.py and ops/ranges.py.
+#include <cmath>
+#include <cstdlib>
+
+#include "python/convert.h"
+#include "python/native_function.h"
+#include "python/runtime.h"
+#include "python/tensor_functions.h"
+
+namespace ofl::python {
+
+namespace {
+
+PyObject* same(PyObject* object) {
+  Py_INCREF(object);
+  return object;
+}
+
+// --- from a shape
+
+enum class Filling : uint8_t { nothing, zero, one };
+
+Scalar number(Filling filling, DType dtype) {
+  return filling == Filling::one ? to_scalar(Py_True, dtype) : Scalar{};
+}
+
+PyObject* make(Filling filling, Device device, DType dtype, const Dims& shape) {
+  if (filling == Filling::nothing) return wrap(empty(issuer(), device, dtype, shape));
+  return wrap(full(issuer(), device, dtype, shape, number(filling, dtype)));
+}
+
+/// f(shape, dtype, device)
+template <Filling filling>
+PyObject* filled(const Call& call) {
+  const std::optional<Dims> shape = known_shape(call[0]);
+  const std::optional<DType> dtype = call[1] == Py_None ? DType::f64 : known_dtype(call[1]);
+  const std::optional<Device> device = known_device(call[2]);
+  if (!shape || !dtype || !device) return nullptr;
+  return make(filling, *device, *dtype, *shape);
+}
+
+/// f(x, dtype, device)
+template <Filling filling>
+PyObject* filled_like(const Call& call) {
+  const Tensor* x = tensor_or_null(call[0]);
+  if (!x || call[2] != Py_None) return nullptr;
+  const std::optional<DType> dtype = call[1] == Py_None ? x->dtype : known_dtype(call[1]);
+  return dtype ? make(filling, x->device(), *dtype, x->shape) : nullptr;
+}
+
+/// What NumPy makes of one of Python's numbers.
+std::optional<DType> dtype_of_number(PyObject* value) {
+  if (PyFloat_CheckExact(value)) return DType::f64;
+  if (PyBool_Check(value)) return DType::b1;
+  if (PyComplex_CheckExact(value)) return DType::c128;
+  return known_integer(value) ? std::optional<DType>(DType::i64) : std::nullopt;
+}
+
+/// full(shape, fill_value, dtype, device)
+PyObject* full_path(const Call& call) {
+  const std::optional<DType> own = dtype_of_number(call[1]);
+  if (!own) return nullptr;
+  const std::optional<DType> dtype = call[2] == Py_None ? own : known_dtype(call[2]);
+  const std::optional<Dims> shape = known_shape(call[0]);
+  const std::optional<Device> device = known_device(call[3]);
+  if (!shape || !dtype || !device) return nullptr;
+  return wrap(full(issuer(), *device, *dtype, *shape, to_scalar(call[1], *dtype)));
+}
+
+/// full_like(x, fill_value, dtype, device)
+PyObject* full_like_path(const Call& call) {
+  const Tensor* x = tensor_or_null(call[0]);
+  if (!x || call[3] != Py_None || !dtype_of_number(call[1])) return nullptr;
+  const std::optional<DType> dtype = call[2] == Py_None ? x->dtype : known_dtype(call[2]);
+  if (!dtype) return nullptr;
+  return wrap(full(issuer(), x->device(), *dtype, x->shape, to_scalar(call[1], *dtype)));
+}
+
+// --- from data
+
+bool is_supported(PyArrayObject* array) {
+  return known_dtype(reinterpret_cast<PyObject*>(PyArray_DESCR(array))).has_value() &&
+         PyArray_NDIM(array) <= kMaxDims;
+}
+
+/// Whether nested sequences begin with a tensor.
+bool begins_with_tensor(PyObject* data) {
+  for (int depth = 0; depth <= kMaxDims; ++depth) {
+    const bool sequence = PyList_Check(data) || PyTuple_Check(data);
+    if (!sequence || PySequence_Fast_GET_SIZE(data) == 0) return is_tensor(data);
+    data = PySequence_Fast_GET_ITEM(data, 0);
+  }
+  return false;
+}
+
+/// The array that NumPy makes of numbers and nested sequences of them, in NumPy's dtype; null
+/// where that takes more, or fails.
+PyObject* plain_array(PyObject* data) {
+  const bool sequence = PyList_CheckExact(data) || PyTuple_CheckExact(data);
+  if (!sequence && !dtype_of_number(data)) return nullptr;
+  if (sequence && begins_with_tensor(data)) return nullptr;
+  PyObject* array = PyArray_FROM_O(data);
+  if (!array) PyErr_Clear();
+  return array;
+}
+
+/// Tensor of the data, or null.
+PyObject* converted(PyObject* data, PyObject* wanted_device) {
+  const std::optional<Device> device = known_device(wanted_device);
+  if (!device) return nullptr;
+  if (PyArray_CheckExact(data)) {
+    auto* array = reinterpret_cast<PyArrayObject*>(data);
+    return is_supported(array) ? wrap(from_array(array, *device)) : nullptr;
+  }
+  const Reference made(plain_array(data));
+  auto* array = reinterpret_cast<PyArrayObject*>(made.get());
+  return array && is_supported(array) ? wrap(from_array(array, *device)) : nullptr;
+}
+
+/// tensor(data, dtype, device)
+PyObject* tensor_path(const Call& call) {
+  return call[1] == Py_None && !is_tensor(call[0]) ? converted(call[0], call[2]) : nullptr;
+}
+
+/// asarray(obj, dtype, device, copy)
+PyObject* asarray_path(const Call& call) {
+  if (call[1] != Py_None || call[3] == Py_False) return nullptr;
+  if (!is_tensor(call[0])) return converted(call[0], call[2]);
+  return call[2] == Py_None && call[3] == Py_None ? same(call[0]) : nullptr;
+}
+
+// --- ranges
+
+constexpr int64_t kSmallRange = 1024;  // longer ones are left to NumPy
+
+/// The integers from `first` on, before `last`; null when they are too many or far.
+PyObject* integer_range(int64_t first, int64_t last, int64_t step, Device device) {
+  constexpr int64_t kFar = int64_t{1} << 60;
+  if (step == 0 || std::abs(first) > kFar || std::abs(last) > kFar || std::abs(step) > kFar) {
+    return nullptr;
+  }
+  const int64_t span = step > 0 ? last - first : first - last;
+  const int64_t stride = std::abs(step);
+  const int64_t count = span > 0 ? (span - 1) / stride + 1 : 0;
+  if (count > kSmallRange) return nullptr;
+  int64_t values[kSmallRange];
+  for (int64_t i = 0; i < count; ++i) values[i] = first + i * step;
+  return wrap(from_host(issuer(), values, DType::i64, {count}, device));
+}
+
+/// A float, or an integer that is one exactly.
+std::optional<double> exact_double(PyObject* value) {
+  constexpr int64_t kExact = int64_t{1} << 53;
+  if (PyFloat_CheckExact(value)) return PyFloat_AS_DOUBLE(value);
+  const std::optional<int64_t> number = known_integer(value);
+  if (!number || *number < -kExact || *number > kExact) return std::nullopt;
+  return static_cast<double>(*number);
+}
+
+/// NumPy's float64 range; null for what NumPy refuses.
+PyObject* float_range(double first, double last, double step, Device device) {
+  if (step == 0 || !std::isfinite(first) || !std::isfinite(last) || !std::isfinite(step)) {
+    return nullptr;
+  }
+  const Reference array(PyArray_Arange(first, last, step, NPY_DOUBLE));
+  if (array.get()) return wrap(from_array(reinterpret_cast<PyArrayObject*>(array.get()), device));
+  PyErr_Clear();  // the function says what is wrong
+  return nullptr;
+}
+
+/// arange(start, stop, step, dtype, device)
+PyObject* arange_path(const Call& call) {
+  const std::optional<Device> device = known_device(call[4]);
+  if (!device) return nullptr;
+  const bool from_zero = call[1] == Py_None;
+  PyObject* const stop = call[from_zero ? 0 : 1];
+  const auto first = from_zero ? std::optional<int64_t>(0) : known_integer(call[0]);
+  const std::optional<int64_t> last = known_integer(stop), step = known_integer(call[2]);
+  const std::optional<DType> dtype = call[3] == Py_None ? std::nullopt : known_dtype(call[3]);
+  if (!dtype && call[3] != Py_None) return nullptr;
+  if (first && last && step) {
+    const bool integers = !dtype || *dtype == DType::i64;
+    return integers ? integer_range(*first, *last, *step, *device) : nullptr;
+  }
+  if (dtype && *dtype != DType::f64) return nullptr;
+  const auto begin = from_zero ? std::optional<double>(0) : exact_double(call[0]);
+  const std::optional<double> end = exact_double(stop), stride = exact_double(call[2]);
+  return begin && end && stride ? float_range(*begin, *end, *stride, *device) : nullptr;
+}
+
+}  // namespace
+
+const NativeRow kCreationPaths[] = {{"creation.tensor", tensor_path},
+                                    {"creation.asarray", asarray_path},
+                                    {"creation.empty", filled<Filling::nothing>},
+                                    {"creation.zeros", filled<Filling::zero>},
+                                    {"creation.ones", filled<Filling::one>},
+                                    {"creation.full", full_path},
+                                    {"creation.empty_like", filled_like<Filling::nothing>},
+                                    {"creation.zeros_like", filled_like<Filling::zero>},
+                                    {"creation.ones_like", filled_like<Filling::one>},
+                                    {"creation.full_like", full_like_path},
+                                    {"ranges.arange", arange_path},
+                                    {nullptr, nullptr}};
+
+}  // namespace ofl::python

@@ -1,0 +1,64 @@
+// Native paths of functions on elements: casts, where, take, sorts.
+#include "python/convert.h"
+#include "python/native_function.h"
+#include "python/tensor_functions.h"
+
+namespace ofl::python {
+
+namespace {
+
+/// astype(x, dtype, copy, device)
+PyObject* astype_path(const Call& call) {
+  if (!is_tensor(call[0]) || !is_flag(call[2]) || call[3] != Py_None) return nullptr;
+  const std::optional<DType> dtype = known_dtype(call[1]);
+  return dtype ? cast_tensor(call[0], *dtype, call[2] == Py_True) : nullptr;
+}
+
+bool is_number(PyObject* object) {
+  return PyFloat_CheckExact(object) || PyLong_CheckExact(object) || PyBool_Check(object) ||
+         PyComplex_CheckExact(object);
+}
+
+/// where(condition, x1, x2)
+PyObject* where_path(const Call& call) {
+  if (!is_tensor(call[0])) return nullptr;
+  for (int i : {1, 2}) {
+    if (!is_tensor(call[i]) && !is_number(call[i])) return nullptr;
+  }
+  return where_of(call[0], call[1], call[2]);
+}
+
+/// sort(x, axis, descending, stable, kind)
+PyObject* sort_path(const Call& call) {
+  const Tensor* x = tensor_or_null(call[0]);
+  const std::optional<int> axis = x ? known_axis(call[1], x->ndim()) : std::nullopt;
+  if (!axis || !is_flag(call[2]) || call[4] != Py_None) return nullptr;
+  return sort_tensor(*x, *axis, call[2] == Py_True, call[3] != Py_False);
+}
+
+/// argsort(x, axis, descending, stable, kind)
+PyObject* argsort_path(const Call& call) {
+  const Tensor* x = tensor_or_null(call[0]);
+  const std::optional<int> axis = x ? known_axis(call[1], x->ndim()) : std::nullopt;
+  if (!axis || !is_flag(call[2]) || call[4] != Py_None) return nullptr;
+  return argsort_tensor(*x, *axis, call[2] == Py_True);
+}
+
+/// take(x, indices, axis, mode)
+PyObject* take_path(const Call& call) {
+  const Tensor* x = tensor_or_null(call[0]);
+  if (!x || !PyUnicode_CheckExact(call[3])) return nullptr;
+  if (PyUnicode_CompareWithASCIIString(call[3], "raise") != 0) return nullptr;
+  const bool flat = call[2] == Py_None && x->ndim() == 1;
+  const std::optional<int> axis = flat ? 0 : known_axis(call[2], x->ndim());
+  return axis ? take_along(*x, call[1], *axis, ops::OutOfRange::raise) : nullptr;
+}
+
+}  // namespace
+
+const NativeRow kElementPaths[] = {
+    {"data_type.astype", astype_path}, {"searching.where", where_path},
+    {"indexing.take", take_path},      {"sorting.sort", sort_path},
+    {"sorting.argsort", argsort_path}, {nullptr, nullptr}};
+
+}  // namespace ofl::python
