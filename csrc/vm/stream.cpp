@@ -128,8 +128,8 @@ bool Stream::run_next(double max_cost, Seq last, bool lingers) {
 /// Runs what can run as one with `first`; false when it is to run by itself, or, back in its place,
 /// not now.
 bool Stream::run_group(Slot* first, double max_cost, Seq last, bool lingers) {
-  if (!first->header.type->group || !machine_.options().fusion.load(std::memory_order_relaxed) ||
-      operand_failure(first)) {
+  if (policy_->in_order() || !first->header.type->group ||
+      !machine_.options().fusion.load(std::memory_order_relaxed) || operand_failure(first)) {
     return false;
   }
   std::unique_ptr<Group> group = first->header.type->group(first);

@@ -69,9 +69,11 @@ class World {
       : machine([this](Device device) -> ep::Device& { return find(device); }, slots) {}
 
   Seq issue(Device device, StreamType type, const std::vector<Operand>& operands, Work work,
-            std::function<void(const FailurePtr&)> retired = nullptr, uint64_t bytes = 0) {
+            std::function<void(const FailurePtr&)> retired = nullptr, uint64_t bytes = 0,
+            const InstructionType& kind = kFunctionType, double cost = 0) {
     Instruction header;
-    header.type = &kFunctionType;
+    header.type = &kind;
+    header.cost = cost;
     header.name = "work";
     header.stream = &machine.stream(device, type);
     header.bytes = bytes;

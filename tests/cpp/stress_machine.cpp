@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "machine_support.h"
+#include "vm/group.h"
 
 namespace ofl::vm {
 namespace {
@@ -64,12 +65,50 @@ void compute(const Operation& op, const std::vector<Variable*>& variables) {
   }
 }
 
+/// Runs its members one after the other; takes some and refuses some, and now and then has no
+/// memory.
+class RandomGroup final : public Group {
+ public:
+  static std::unique_ptr<Group> begin(Slot* slot) {
+    auto group = std::make_unique<RandomGroup>(slot->name());
+    group->slots_.push_back(slot);
+    return group;
+  }
+  explicit RandomGroup(Seq seed) : random_(seed), most_(1 + random_() % 12) {}
+
+  bool add(Slot* slot) override {
+    const bool fits = slot->header.type->group == &begin && !chance(random_, 0.1);
+    if (fits) slots_.push_back(slot);
+    return fits;
+  }
+  bool full() const override { return slots_.size() >= most_; }
+  bool launch(LaunchContext& context) override {
+    if (chance(random_, 0.1)) return false;
+    for (Slot* slot : slots_) slot->header.type->launch(slot->body, context);
+    return true;
+  }
+  int failed() const override { return 0; }
+  Savings savings() const override { return {}; }
+
+ private:
+  Random random_;
+  const size_t most_;
+  std::vector<Slot*> slots_;
+};
+
+const InstructionType kGroupableType = [] {
+  InstructionType type = kFunctionType;
+  type.group = &RandomGroup::begin;
+  return type;
+}();
+
 struct Lane {
   Device device;
   StreamType type;
 };
 
 constexpr Lane kLanes[] = {
+    {kCpu, StreamType::compute},        {kCpu, StreamType::compute},
     {kCpu, StreamType::compute},        {kCpu, StreamType::host_func},
     {kCpu, StreamType::pinned_compute}, {kMock0, StreamType::compute},
     {kMock0, StreamType::h2d},          {kMock0, StreamType::d2h},
@@ -146,14 +185,18 @@ class Program {
     const Lane& lane = kLanes[below(random_, kLaneCount)];
     const bool nested = lane.type == StreamType::host_func && chance(random_, 0.3);
     if (nested && op.fault == Fault::none && !touches_failure(op)) ++nested_issued_;
-    world_.issue(lane.device, lane.type, operands, [this, op, nested](LaunchContext& context) {
+    const Work work = [this, op, nested](LaunchContext& context) {
       if (op.fault == Fault::launch) throw error_of(op);
       if (nested && op.fault == Fault::none) issue_nested();
       run_on_stream(context, [this, op] {
         if (op.fault == Fault::late) throw error_of(op);
         compute(op, variables_);
       });
-    });
+    };
+    // Where one of a group fails, all have failed: only what does not fail is grouped here.
+    const bool groupable = op.fault == Fault::none && !nested && chance(random_, 0.8);
+    world_.issue(lane.device, lane.type, operands, work, nullptr, 0,
+                 groupable ? kGroupableType : kFunctionType, chance(random_, 0.5) ? 0 : 1e5);
   }
 
   // Host functions may issue; their order among each other is not fixed, so this only counts.
@@ -272,6 +315,7 @@ void run_round(World& world, uint64_t seed, int threads, const Setting& setting)
 
 void stress(uint64_t seed, int rounds, int threads) {
   World world(1024);
+  world.machine.options().hang_timeout = 20;  // then it says what is in flight
   for (int round = 0; round < rounds; ++round) {
     Random random(seed * 1000 + static_cast<uint64_t>(round));
     const Setting setting{chance(random, 0.15), chance(random, 0.5),
@@ -281,9 +325,12 @@ void stress(uint64_t seed, int rounds, int threads) {
   const VirtualMachine::Stats stats = world.machine.stats();
   CHECK(stats.in_flight == 0);
   CHECK(stats.issued == stats.retired);
-  std::printf("seed %llu: %llu instructions, %llu inlined, %llu failures\n",
+  CHECK(stats.grouped > stats.groups);
+  std::printf("seed %llu: %llu instructions, %llu inlined, %llu in %llu groups, %llu failures\n",
               static_cast<unsigned long long>(seed), static_cast<unsigned long long>(stats.issued),
               static_cast<unsigned long long>(stats.inlined),
+              static_cast<unsigned long long>(stats.grouped),
+              static_cast<unsigned long long>(stats.groups),
               static_cast<unsigned long long>(stats.failures));
 }
 
