@@ -9,6 +9,7 @@ import numpy as np
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.dtypes import result_type
+from oneflow_lite.ops import blas as blas
 from oneflow_lite.ops.gufunc import call_gufunc
 from oneflow_lite.ops.manipulation import moveaxis, stack
 from oneflow_lite.ops.operands import on_one_device

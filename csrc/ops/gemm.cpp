@@ -1,0 +1,283 @@
+// Products by BLAS. The routines run in one thread each; large products are cut into parts for the
+// helpers. Operands are passed as they lie where a routine can take them, and copied where not.
+#include "ops/gemm.h"
+
+#include <climits>
+#include <cstring>
+#include <optional>
+#include <vector>
+
+#include "ops/gemm_plan.h"
+#include "ops/pieces.h"
+
+namespace ofl::ops {
+
+namespace {
+
+/// Bytes of an operand that are copied at a time, where it has to be copied.
+constexpr int64_t kPackBytes = int64_t{4} << 20;
+/// Of vectors and of the inner dimension: what makes one partial sum.
+constexpr int64_t kInnerPart = 1 << 15;
+/// Symmetric products of fewer rows are not worth two steps.
+constexpr int64_t kLeastSymmetric = 48;
+/// Rows of a block on the diagonal, which is copied to its other half element by element.
+constexpr int64_t kSymmetricBlock = 384;
+
+/// How a routine sees a matrix.
+struct Lie {
+  int trans = kNoTrans;
+  int64_t lead = 0;  // elements from one row, or column, to the next
+};
+
+/// nullopt: a routine cannot take it; neither its rows nor its columns are contiguous.
+template <typename T>
+std::optional<Lie> lie_of(const Matrix& x) {
+  constexpr int64_t kItem = sizeof(T);
+  const auto is_lead = [](int64_t step, int64_t length) {
+    return step % kItem == 0 && step >= length * kItem && step / kItem <= INT_MAX;
+  };
+  if (x.column_step == kItem || x.columns == 1) {
+    if (x.rows == 1) return Lie{kNoTrans, x.columns};
+    if (is_lead(x.row_step, x.columns)) return Lie{kNoTrans, x.row_step / kItem};
+  }
+  if (x.row_step == kItem || x.rows == 1) {
+    if (x.columns == 1) return Lie{kTrans, x.rows};
+    if (is_lead(x.column_step, x.rows)) return Lie{kTrans, x.column_step / kItem};
+  }
+  return std::nullopt;
+}
+
+template <typename T>
+bool is_as_wanted(const Matrix& x) {
+  return size_of(x.dtype) == sizeof(T) && lie_of<T>(x);
+}
+
+/// A column of elements with one step, as routines take it.
+template <typename T>
+struct Vector {
+  explicit Vector(const Matrix& column) : step(column.row_step / int64_t(sizeof(T))) {
+    data = reinterpret_cast<T*>(column.data);
+    if (column.rows == 1) step = 1;
+    if (step < 0) data += (column.rows - 1) * step;  // routines count from the lowest address
+  }
+  static bool fits(const Matrix& column) {
+    const int64_t steps = column.row_step / int64_t(sizeof(T));
+    return size_of(column.dtype) == sizeof(T) &&
+           (column.rows == 1 || (column.row_step % int64_t(sizeof(T)) == 0 && steps != 0 &&
+                                 std::abs(steps) <= INT_MAX));
+  }
+  T* data;
+  int64_t step;
+};
+
+template <typename T>
+class Multiplier {
+ public:
+  Multiplier(const Blas& blas, DType dtype, ep::HelperPool* helpers)
+      : routines_(blas.of<T>()), dtype_(dtype), helpers_(helpers) {}
+
+  void run(BatchedProduct& plan) const;
+
+ private:
+  using Routines = BlasRoutines<T>;
+
+  void run_one(const Product& whole) const;
+  void run_in_thread(const Product& p) const;
+  void run_packed(const Product& p) const;
+  void gemm(const Product& p) const;
+  bool vector_product(const Product& p) const;
+  void sum_parts(const Product& whole, int64_t parts) const;
+  bool is_symmetric(const Product& p) const;
+  void symmetric(const Product& whole, int64_t threads) const;
+  double work(const Product& p) const { return product_work(p.m(), p.k(), p.n(), dtype_); }
+
+  const Routines& routines_;
+  const DType dtype_;  // of T
+  ep::HelperPool* const helpers_;
+};
+
+template <typename T>
+void Multiplier<T>::gemm(const Product& p) const {
+  const Lie a = *lie_of<T>(p.a), b = *lie_of<T>(p.b), out = *lie_of<T>(p.out);
+  if (out.trans == kTrans) return gemm(p.transposed());
+  routines_.gemm(kRowMajor, a.trans, b.trans, int(p.m()), int(p.n()), int(p.k()),
+                 Routines::factor(T(1)), reinterpret_cast<T*>(p.a.data), int(a.lead),
+                 reinterpret_cast<T*>(p.b.data), int(b.lead), Routines::factor(T(0)),
+                 reinterpret_cast<T*>(p.out.data), int(out.lead));
+}
+
+/// A matrix with a vector, or two vectors; false where they do not lie as a routine wants.
+template <typename T>
+bool Multiplier<T>::vector_product(const Product& p) const {
+  if (p.n() != 1) return p.m() == 1 && vector_product(p.transposed());
+  if (!Vector<T>::fits(p.b) || !Vector<T>::fits(p.out)) return false;
+  const Vector<T> x(p.b), y(p.out);
+  if (p.m() == 1) {
+    if (!Vector<T>::fits(p.a.transposed())) return false;
+    const Vector<T> row(p.a.transposed());
+    if constexpr (Routines::kComplex) {
+      routines_.dot(int(p.k()), row.data, int(row.step), x.data, int(x.step), y.data);
+    } else {
+      *y.data = routines_.dot(int(p.k()), row.data, int(row.step), x.data, int(x.step));
+    }
+    return true;
+  }
+  if (!is_as_wanted<T>(p.a)) return false;
+  const Lie a = *lie_of<T>(p.a);
+  const bool rows = a.trans == kNoTrans;
+  routines_.gemv(kRowMajor, a.trans, int(rows ? p.m() : p.k()), int(rows ? p.k() : p.m()),
+                 Routines::factor(T(1)), reinterpret_cast<T*>(p.a.data), int(a.lead), x.data,
+                 int(x.step), Routines::factor(T(0)), y.data, int(y.step));
+  return true;
+}
+
+template <typename T>
+void Multiplier<T>::run_in_thread(const Product& p) const {
+  if ((p.m() == 1 || p.n() == 1) && vector_product(p)) return;
+  const bool fits = is_as_wanted<T>(p.a) && is_as_wanted<T>(p.b) && is_as_wanted<T>(p.out);
+  return fits ? gemm(p) : run_packed(p);
+}
+
+/// Some rows at a time; b, the smaller one, is copied as a whole.
+template <typename T>
+void Multiplier<T>::run_packed(const Product& p) const {
+  if (p.m() < p.n()) return run_packed(p.transposed());
+  std::optional<PackedMatrix> b;
+  Product whole = p;
+  if (!is_as_wanted<T>(p.b)) whole.b = b.emplace(p.b, dtype_, nullptr).matrix();
+  const int64_t row_bytes = std::max(p.k(), p.n()) * int64_t(sizeof(T));
+  const int64_t step = std::max<int64_t>(64, kPackBytes / row_bytes);
+  for (int64_t row = 0; row < p.m(); row += step) {
+    Product part = whole.block(row, std::min(step, p.m() - row), 0, p.n());
+    std::optional<PackedMatrix> a, out;
+    const Matrix target = part.out;
+    if (!is_as_wanted<T>(part.a)) part.a = a.emplace(part.a, dtype_, nullptr).matrix();
+    if (!is_as_wanted<T>(target)) part.out = out.emplace(target, dtype_).matrix();
+    run_in_thread(part);
+    if (out) copy_matrix(part.out, target, nullptr);
+  }
+}
+
+/// Few rows and columns, but a long sum: parts of the sum, added in their order.
+template <typename T>
+void Multiplier<T>::sum_parts(const Product& whole, int64_t parts) const {
+  const int64_t step = (whole.k() + parts - 1) / parts;
+  const int64_t size = whole.m() * whole.n();
+  std::vector<T> sums(size * parts);
+  const int64_t item = sizeof(T);
+  helpers_->parallel_for(parts, [&](int64_t i) {
+    const int64_t first = i * step, count = std::min(step, whole.k() - first);
+    if (count <= 0) return;
+    char* sum = reinterpret_cast<char*>(sums.data() + i * size);
+    run_in_thread({whole.a.block(0, whole.m(), first, count),
+                   whole.b.block(first, count, 0, whole.n()),
+                   {sum, dtype_, whole.m(), whole.n(), whole.n() * item, item}});
+  });
+  for (int64_t i = 1; i < parts; ++i) {
+    for (int64_t j = 0; j < size; ++j) sums[j] += sums[i * size + j];
+  }
+  copy_matrix(
+      {reinterpret_cast<char*>(sums.data()), dtype_, whole.m(), whole.n(), whole.n() * item, item},
+      whole.out, nullptr);
+}
+
+/// x @ x.T, of which half is computed.
+template <typename T>
+bool Multiplier<T>::is_symmetric(const Product& p) const {
+  return p.a.data == p.b.data && p.m() == p.n() && p.a.row_step == p.b.column_step &&
+         p.a.column_step == p.b.row_step && p.m() >= kLeastSymmetric && is_as_wanted<T>(p.a) &&
+         is_as_wanted<T>(p.out) && lie_of<T>(p.out)->trans == kNoTrans;
+}
+
+/// The blocks of the lower triangle, each copied to its place above.
+template <typename T>
+void Multiplier<T>::symmetric(const Product& whole, int64_t threads) const {
+  const Lie x = *lie_of<T>(whole.a), out = *lie_of<T>(whole.out);
+  const int64_t n = whole.n();
+  const int64_t wanted = std::max(threads == 1 ? 1 : 2 * threads, n / kSymmetricBlock);
+  const int64_t parts = std::min(wanted, std::max<int64_t>(1, n / kLeastSymmetric));
+  const int64_t step = (n + parts - 1) / parts;
+  const auto run = [&](int64_t index) {
+    int64_t row = 0, column = index;
+    while (column > row) column -= ++row;
+    const Product part = whole.block(row * step, std::min(step, n - row * step), column * step,
+                                     std::min(step, n - column * step));
+    if (part.m() <= 0 || part.n() <= 0) return;
+    if (row != column) {
+      gemm(part);
+      const Matrix above = whole.out.block(column * step, part.n(), row * step, part.m());
+      return copy_matrix(part.out.transposed(), above, nullptr);
+    }
+    T* corner = reinterpret_cast<T*>(part.out.data);
+    routines_.syrk(kRowMajor, kLower, x.trans, int(part.n()), int(part.k()), Routines::factor(T(1)),
+                   reinterpret_cast<T*>(part.a.data), int(x.lead), Routines::factor(T(0)), corner,
+                   int(out.lead));
+    for (int64_t i = 1; i < part.n(); ++i) {
+      for (int64_t j = 0; j < i; ++j) corner[j * out.lead + i] = corner[i * out.lead + j];
+    }
+  };
+  const int64_t blocks = parts * (parts + 1) / 2;
+  if (threads > 1) return helpers_->parallel_for(blocks, run);
+  for (int64_t i = 0; i < blocks; ++i) run(i);
+}
+
+/// One product, by all threads where it is large.
+template <typename T>
+void Multiplier<T>::run_one(const Product& whole) const {
+  const double total = work(whole);
+  const bool divided = is_divisible(helpers_, total);
+  const int64_t threads = divided ? helpers_->threads() : 1;
+  if (is_symmetric(whole)) return symmetric(whole, threads);
+  if (!divided) return run_in_thread(whole);
+  if (whole.k() >= 2 * kInnerPart && whole.k() >= 64 * std::max(whole.m(), whole.n())) {
+    return sum_parts(whole, std::min<int64_t>(whole.k() / kInnerPart, 64));
+  }
+  const auto parts = std::min(threads, static_cast<int64_t>(total / kPieceWork));
+  const Grid grid = cut(whole, parts);
+  Product p = whole;
+  std::optional<PackedMatrix> a, b;
+  if (!is_as_wanted<T>(p.b)) p.b = b.emplace(p.b, dtype_, helpers_).matrix();
+  if (grid.columns > 1 && !is_as_wanted<T>(p.a)) p.a = a.emplace(p.a, dtype_, helpers_).matrix();
+  helpers_->parallel_for(grid.count(), [&](int64_t i) { run_in_thread(grid.part(p, i)); });
+}
+
+template <typename T>
+void Multiplier<T>::run(BatchedProduct& plan) const {
+  const int64_t count = plan.count();
+  const double each = work(plan.first);
+  const bool divided = is_divisible(helpers_, each * static_cast<double>(count));
+  if (!divided || count < 2 * helpers_->threads()) {
+    for (int64_t i = 0; i < count; ++i) run_one(plan[i]);
+    return;
+  }
+  const int64_t step = std::max<int64_t>(1, static_cast<int64_t>(kPieceWork / each));
+  helpers_->parallel_for((count + step - 1) / step, [&](int64_t piece) {
+    const int64_t end = std::min(count, (piece + 1) * step);
+    for (int64_t i = piece * step; i < end; ++i) run_in_thread(plan[i]);
+  });
+}
+
+bool fits_in_int(const Product& p) { return std::max({p.m(), p.k(), p.n()}) <= INT_MAX; }
+
+template <typename T>
+void run(const Blas& blas, DType dtype, const KernelArgs& args, BatchedProduct& plan) {
+  Multiplier<T>(blas, dtype, args.helpers).run(plan);
+}
+
+}  // namespace
+
+bool blas_product(const Blas& blas, const KernelArgs& args) {
+  BatchedProduct plan = plan_products(args);
+  if (!fits_in_int(plan.first)) return false;
+  switch (args.dtype[args.iteration.operands - 1]) {
+    case DType::f16:
+    case DType::f32: run<float>(blas, DType::f32, args, plan); break;
+    case DType::f64: run<double>(blas, DType::f64, args, plan); break;
+    case DType::c64: run<std::complex<float>>(blas, DType::c64, args, plan); break;
+    case DType::c128: run<std::complex<double>>(blas, DType::c128, args, plan); break;
+    default: return false;
+  }
+  return true;
+}
+
+}  // namespace ofl::ops
