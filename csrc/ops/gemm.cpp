@@ -83,6 +83,7 @@ class Multiplier {
 
   void run_one(const Product& whole) const;
   void run_in_thread(const Product& p) const;
+  void run_in_thread(const BatchedProduct& plan, int64_t begin, int64_t end) const;
   void run_packed(const Product& p) const;
   void gemm(const Product& p) const;
   bool vector_product(const Product& p) const;
@@ -136,6 +137,34 @@ void Multiplier<T>::run_in_thread(const Product& p) const {
   if ((p.m() == 1 || p.n() == 1) && vector_product(p)) return;
   const bool fits = is_as_wanted<T>(p.a) && is_as_wanted<T>(p.b) && is_as_wanted<T>(p.out);
   return fits ? gemm(p) : run_packed(p);
+}
+
+/// Some products of a batch. They lie alike, which is seen to once where they are small.
+template <typename T>
+void Multiplier<T>::run_in_thread(const BatchedProduct& plan, int64_t begin, int64_t end) const {
+  const Product& first = plan.first;
+  const auto a = lie_of<T>(first.a), b = lie_of<T>(first.b), out = lie_of<T>(first.out);
+  const bool wanted = size_of(first.a.dtype) == sizeof(T) && a && b && out;
+  if (!wanted || out->trans == kTrans || first.m() == 1 || first.n() == 1) {
+    for (int64_t i = begin; i < end; ++i) run_in_thread(plan[i]);
+    return;
+  }
+  const int m = int(first.m()), n = int(first.n()), k = int(first.k());
+  const T one(1), zero(0);
+  const BatchRow& row = plan.batch.back();
+  for (int64_t i = begin; i < end;) {
+    Product p = plan[i];
+    const int64_t stop = std::min(end, i + row.dim - i % row.dim);
+    for (; i < stop; ++i) {
+      routines_.gemm(kRowMajor, a->trans, b->trans, m, n, k, Routines::factor(one),
+                     reinterpret_cast<T*>(p.a.data), int(a->lead), reinterpret_cast<T*>(p.b.data),
+                     int(b->lead), Routines::factor(zero), reinterpret_cast<T*>(p.out.data),
+                     int(out->lead));
+      p.a.data += row.a;
+      p.b.data += row.b;
+      p.out.data += row.out;
+    }
+  }
 }
 
 /// Some rows at a time; b, the smaller one, is copied as a whole.
@@ -246,14 +275,16 @@ void Multiplier<T>::run(BatchedProduct& plan) const {
   const int64_t count = plan.count();
   const double each = work(plan.first);
   const bool divided = is_divisible(helpers_, each * static_cast<double>(count));
-  if (!divided || count < 2 * helpers_->threads()) {
+  if (count == 1) return run_one(plan.first);
+  if (!divided) return run_in_thread(plan, 0, count);
+  if (count < 2 * helpers_->threads()) {
     for (int64_t i = 0; i < count; ++i) run_one(plan[i]);
     return;
   }
   const int64_t step = std::max<int64_t>(1, static_cast<int64_t>(kPieceWork / each));
   helpers_->parallel_for((count + step - 1) / step, [&](int64_t piece) {
     const int64_t end = std::min(count, (piece + 1) * step);
-    for (int64_t i = piece * step; i < end; ++i) run_in_thread(plan[i]);
+    run_in_thread(plan, piece * step, end);
   });
 }
 

@@ -79,41 +79,6 @@ inline __attribute__((always_inline)) void multiply_block(const Word* a, const W
   std::memcpy(sums, acc, sizeof(acc));
 }
 
-#if defined(__x86_64__) && defined(__GNUC__)
-#define OFL_WIDE 1
-template <typename T, typename Word>
-__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl"))) void multiply_512(const Word* a,
-                                                                                const Word* b,
-                                                                                int64_t depth,
-                                                                                Word* sums) {
-  multiply_block<T>(a, b, depth, sums);
-}
-template <typename T, typename Word>
-__attribute__((target("avx2"))) void multiply_256(const Word* a, const Word* b, int64_t depth,
-                                                  Word* sums) {
-  multiply_block<T>(a, b, depth, sums);
-}
-#endif
-template <typename T, typename Word>
-void multiply_any(const Word* a, const Word* b, int64_t depth, Word* sums) {
-  multiply_block<T>(a, b, depth, sums);
-}
-
-template <typename Word>
-using BlockFn = void (*)(const Word* a, const Word* b, int64_t depth, Word* sums);
-
-template <typename T, typename Word>
-BlockFn<Word> choose_block() {
-#ifdef OFL_WIDE
-  if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-      __builtin_cpu_supports("avx512vl")) {
-    return multiply_512<T, Word>;
-  }
-  if (__builtin_cpu_supports("avx2")) return multiply_256<T, Word>;
-#endif
-  return multiply_any<T, Word>;
-}
-
 /// Words of a matrix in stripes of `width` rows, each stripe column after column; rows that are
 /// missing in the last one are 0.
 template <typename T, typename Word>
@@ -158,7 +123,6 @@ struct Blocks {
 template <typename T>
 void multiply(const Product& p) {
   using Word = typename Modular<T>::Word;
-  static const BlockFn<Word> block = choose_block<T, Word>();
   Blocks<Word> packed(p);
   Word* const b = packed.b.data()->words;
   typename Blocks<Word>::Line sums[kRows];
@@ -171,7 +135,7 @@ void multiply(const Product& p) {
       for (int64_t j = 0; j < p.n(); j += kColumns<Word>) {
         const int64_t columns = std::min(kColumns<Word>, p.n() - j);
         for (int64_t r = 0; r < rows; r += kRows) {
-          block(packed.a.data() + r * depth, b + j * depth, depth, sums->words);
+          multiply_block<T>(packed.a.data() + r * depth, b + j * depth, depth, sums->words);
           store<T>(sums->words, p.out.block(i + r, std::min(kRows, rows - r), j, columns), k == 0);
         }
       }
@@ -228,12 +192,45 @@ void multiply_row(const Product& p) {
 }
 
 template <typename T>
-void run(const Product& p) {
-  if (p.n() == 1 && p.m() > 1) return run<T>(p.transposed());
+void multiply_as_fits(const Product& p) {
   if (p.m() == 1 && p.b.column_step == int64_t(sizeof(T))) return multiply_row<T>(p);
   // Blocks of vectors would not be used twice.
   if (p.m() == 1 || p.m() * p.n() * p.k() <= 512) return multiply_dots<T>(p);
   multiply<T>(p);
+}
+
+using ProductFn = void (*)(const Product&);
+
+// The same code for the vectors of each CPU: all that they call is inlined into them.
+#if defined(__x86_64__) && defined(__GNUC__)
+#define OFL_WIDE 1
+template <typename T>
+__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl"),
+               flatten)) void multiply_512(const Product& p) {
+  multiply_as_fits<T>(p);
+}
+template <typename T>
+__attribute__((target("avx2"), flatten)) void multiply_256(const Product& p) {
+  multiply_as_fits<T>(p);
+}
+#endif
+
+template <typename T>
+ProductFn choose() {
+#ifdef OFL_WIDE
+  if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512vl")) {
+    return multiply_512<T>;
+  }
+  if (__builtin_cpu_supports("avx2")) return multiply_256<T>;
+#endif
+  return multiply_as_fits<T>;
+}
+
+template <typename T>
+void run(const Product& p) {
+  static const ProductFn multiply_here = choose<T>();
+  multiply_here(p.n() == 1 && p.m() > 1 ? p.transposed() : p);
 }
 
 template <typename T>
