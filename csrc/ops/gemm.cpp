@@ -18,7 +18,7 @@ namespace {
 constexpr int64_t kPackBytes = int64_t{4} << 20;
 /// Of vectors and of the inner dimension: what makes one partial sum.
 constexpr int64_t kInnerPart = 1 << 15;
-/// Symmetric products of fewer rows are not worth two steps.
+/// Rows of a block of a symmetric product, at least where threads share it.
 constexpr int64_t kLeastSymmetric = 48;
 /// Rows of a block on the diagonal, which is copied to its other half element by element.
 constexpr int64_t kSymmetricBlock = 384;
@@ -136,7 +136,8 @@ template <typename T>
 void Multiplier<T>::run_in_thread(const Product& p) const {
   if ((p.m() == 1 || p.n() == 1) && vector_product(p)) return;
   const bool fits = is_as_wanted<T>(p.a) && is_as_wanted<T>(p.b) && is_as_wanted<T>(p.out);
-  return fits ? gemm(p) : run_packed(p);
+  if (!fits) return run_packed(p);
+  return is_symmetric(p) ? symmetric(p, 1) : gemm(p);
 }
 
 /// Some products of a batch. They lie alike, which is seen to once where they are small.
@@ -145,7 +146,8 @@ void Multiplier<T>::run_in_thread(const BatchedProduct& plan, int64_t begin, int
   const Product& first = plan.first;
   const auto a = lie_of<T>(first.a), b = lie_of<T>(first.b), out = lie_of<T>(first.out);
   const bool wanted = size_of(first.a.dtype) == sizeof(T) && a && b && out;
-  if (!wanted || out->trans == kTrans || first.m() == 1 || first.n() == 1) {
+  const bool special = first.m() == 1 || first.n() == 1 || is_symmetric(first);
+  if (!wanted || special || out->trans == kTrans) {
     for (int64_t i = begin; i < end; ++i) run_in_thread(plan[i]);
     return;
   }
@@ -214,7 +216,7 @@ void Multiplier<T>::sum_parts(const Product& whole, int64_t parts) const {
 template <typename T>
 bool Multiplier<T>::is_symmetric(const Product& p) const {
   return p.a.data == p.b.data && p.m() == p.n() && p.a.row_step == p.b.column_step &&
-         p.a.column_step == p.b.row_step && p.m() >= kLeastSymmetric && is_as_wanted<T>(p.a) &&
+         p.a.column_step == p.b.row_step && p.m() > 1 && is_as_wanted<T>(p.a) &&
          is_as_wanted<T>(p.out) && lie_of<T>(p.out)->trans == kNoTrans;
 }
 
@@ -255,13 +257,13 @@ template <typename T>
 void Multiplier<T>::run_one(const Product& whole) const {
   const double total = work(whole);
   const bool divided = is_divisible(helpers_, total);
-  const int64_t threads = divided ? helpers_->threads() : 1;
-  if (is_symmetric(whole)) return symmetric(whole, threads);
   if (!divided) return run_in_thread(whole);
   if (whole.k() >= 2 * kInnerPart && whole.k() >= 64 * std::max(whole.m(), whole.n())) {
     return sum_parts(whole, std::min<int64_t>(whole.k() / kInnerPart, 64));
   }
-  const auto parts = std::min(threads, static_cast<int64_t>(total / kPieceWork));
+  if (is_symmetric(whole)) return symmetric(whole, helpers_->threads());
+  const auto parts =
+      std::min<int64_t>(helpers_->threads(), static_cast<int64_t>(total / kPieceWork));
   const Grid grid = cut(whole, parts);
   Product p = whole;
   std::optional<PackedMatrix> a, b;

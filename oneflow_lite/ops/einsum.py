@@ -18,7 +18,7 @@ from oneflow_lite.ops.table import exported
 
 # A letter of the subscripts, or a dimension of the ellipsis, counted from the right.
 Label = str | int
-Shape = tuple[int, ...]
+_Shape = tuple[int, ...]
 
 
 class _Part(NamedTuple):
@@ -150,14 +150,14 @@ def _labels(term: str, ndim: int, text: str) -> list[Label]:
 
 @lru_cache(maxsize=256)
 def _understood(
-    subscripts: str, shapes: Sequence[Shape]
+    subscripts: str, shapes: Sequence[_Shape]
 ) -> tuple[list[list[Label]], list[Label], dict[Label, int]]:
     """Return the labels of the operands and of the result, and their sizes; not to be changed."""
     terms, output = _parse(subscripts.replace(" ", ""), [len(shape) for shape in shapes])
     return terms, output, _sizes(terms, shapes)
 
 
-def _sizes(terms: Sequence[Sequence[Label]], shapes: Sequence[Shape]) -> dict[Label, int]:
+def _sizes(terms: Sequence[Sequence[Label]], shapes: Sequence[_Shape]) -> dict[Label, int]:
     """The size of each label; 1 goes with every other size."""
     sizes: dict[Label, int] = {}
     for term, shape in zip(terms, shapes, strict=True):
@@ -171,7 +171,7 @@ def _sizes(terms: Sequence[Sequence[Label]], shapes: Sequence[Shape]) -> dict[La
     return sizes
 
 
-def _path(subscripts: str, shapes: Sequence[Shape], optimize: Any) -> list[tuple[int, ...]]:
+def _path(subscripts: str, shapes: Sequence[_Shape], optimize: Any) -> list[tuple[int, ...]]:
     """Which operands to take together; their product is appended to the others."""
     if len(shapes) <= 2 or optimize is False:
         return [tuple(range(len(shapes)))]
@@ -181,7 +181,7 @@ def _path(subscripts: str, shapes: Sequence[Shape], optimize: Any) -> list[tuple
 
 
 @lru_cache(maxsize=256)
-def _find_path(subscripts: str, shapes: Sequence[Shape], method: Any) -> list[tuple[int, ...]]:
+def _find_path(subscripts: str, shapes: Sequence[_Shape], method: Any) -> list[tuple[int, ...]]:
     stand_ins = [np.broadcast_to(np.float64(0), shape) for shape in shapes]
     return list(np.einsum_path(subscripts, *stand_ins, optimize=method)[0][1:])
 
@@ -262,7 +262,7 @@ def _contracted(
     return _Part(_reshaped(made, shape), batch + rows + columns)
 
 
-def _reshaped(x: Tensor, shape: Shape) -> Tensor:
+def _reshaped(x: Tensor, shape: _Shape) -> Tensor:
     return x if x.shape == shape else _C.reshape(x, shape, None)
 
 
