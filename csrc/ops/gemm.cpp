@@ -17,11 +17,20 @@ namespace {
 /// Bytes of an operand that are copied at a time, where it has to be copied.
 constexpr int64_t kPackBytes = int64_t{4} << 20;
 /// Of vectors and of the inner dimension: what makes one partial sum.
-constexpr int64_t kInnerPart = 1 << 15;
-/// Rows of a block of a symmetric product, at least where threads share it.
-constexpr int64_t kLeastSymmetric = 48;
-/// Rows of a block on the diagonal, which is copied to its other half element by element.
-constexpr int64_t kSymmetricBlock = 384;
+constexpr int64_t kInnerPart = 1 << 15, kMostInnerParts = 64;
+/// What parts of matrices are multiples of: the routines' inner loops leave no rest, so that the
+/// bits are those of the whole.
+constexpr int64_t kAligned = 48;
+/// Rows of a block of a symmetric product.
+constexpr int64_t kSymmetricLeast = 4 * kAligned, kSymmetricMost = 8 * kAligned;
+/// Elements of a matrix that is multiplied with a vector, in one part.
+constexpr int64_t kVectorPart = 1 << 17;
+
+template <typename Body>
+void share(ep::HelperPool* helpers, int64_t count, const Body& body) {
+  if (helpers) return helpers->parallel_for(count, body);
+  for (int64_t i = 0; i < count; ++i) body(i);
+}
 
 /// How a routine sees a matrix.
 struct Lie {
@@ -81,15 +90,16 @@ class Multiplier {
  private:
   using Routines = BlasRoutines<T>;
 
-  void run_one(const Product& whole) const;
+  void run_one(const Product& whole, ep::HelperPool* helpers) const;
   void run_in_thread(const Product& p) const;
-  void run_in_thread(const BatchedProduct& plan, int64_t begin, int64_t end) const;
+  void run_some(const BatchedProduct& plan, int64_t begin, int64_t end) const;
   void run_packed(const Product& p) const;
   void gemm(const Product& p) const;
   bool vector_product(const Product& p) const;
-  void sum_parts(const Product& whole, int64_t parts) const;
+  void multiply_vector(const Product& whole, ep::HelperPool* helpers) const;
+  void sum_parts(const Product& whole, ep::HelperPool* helpers) const;
   bool is_symmetric(const Product& p) const;
-  void symmetric(const Product& whole, int64_t threads) const;
+  void symmetric(const Product& whole, ep::HelperPool* helpers) const;
   double work(const Product& p) const { return product_work(p.m(), p.k(), p.n(), dtype_); }
 
   const Routines& routines_;
@@ -137,18 +147,18 @@ void Multiplier<T>::run_in_thread(const Product& p) const {
   if ((p.m() == 1 || p.n() == 1) && vector_product(p)) return;
   const bool fits = is_as_wanted<T>(p.a) && is_as_wanted<T>(p.b) && is_as_wanted<T>(p.out);
   if (!fits) return run_packed(p);
-  return is_symmetric(p) ? symmetric(p, 1) : gemm(p);
+  return is_symmetric(p) ? symmetric(p, nullptr) : gemm(p);
 }
 
 /// Some products of a batch. They lie alike, which is seen to once where they are small.
 template <typename T>
-void Multiplier<T>::run_in_thread(const BatchedProduct& plan, int64_t begin, int64_t end) const {
+void Multiplier<T>::run_some(const BatchedProduct& plan, int64_t begin, int64_t end) const {
   const Product& first = plan.first;
   const auto a = lie_of<T>(first.a), b = lie_of<T>(first.b), out = lie_of<T>(first.out);
   const bool wanted = size_of(first.a.dtype) == sizeof(T) && a && b && out;
   const bool special = first.m() == 1 || first.n() == 1 || is_symmetric(first);
-  if (!wanted || special || out->trans == kTrans) {
-    for (int64_t i = begin; i < end; ++i) run_in_thread(plan[i]);
+  if (!wanted || special || out->trans == kTrans || work(first) >= kSplitWork) {
+    for (int64_t i = begin; i < end; ++i) run_one(plan[i], nullptr);
     return;
   }
   const int m = int(first.m()), n = int(first.n()), k = int(first.k());
@@ -191,12 +201,13 @@ void Multiplier<T>::run_packed(const Product& p) const {
 
 /// Few rows and columns, but a long sum: parts of the sum, added in their order.
 template <typename T>
-void Multiplier<T>::sum_parts(const Product& whole, int64_t parts) const {
+void Multiplier<T>::sum_parts(const Product& whole, ep::HelperPool* helpers) const {
+  const int64_t parts = std::min(whole.k() / kInnerPart, kMostInnerParts);
   const int64_t step = (whole.k() + parts - 1) / parts;
   const int64_t size = whole.m() * whole.n();
   std::vector<T> sums(size * parts);
   const int64_t item = sizeof(T);
-  helpers_->parallel_for(parts, [&](int64_t i) {
+  share(helpers, parts, [&](int64_t i) {
     const int64_t first = i * step, count = std::min(step, whole.k() - first);
     if (count <= 0) return;
     char* sum = reinterpret_cast<char*>(sums.data() + i * size);
@@ -222,12 +233,12 @@ bool Multiplier<T>::is_symmetric(const Product& p) const {
 
 /// The blocks of the lower triangle, each copied to its place above.
 template <typename T>
-void Multiplier<T>::symmetric(const Product& whole, int64_t threads) const {
+void Multiplier<T>::symmetric(const Product& whole, ep::HelperPool* helpers) const {
   const Lie x = *lie_of<T>(whole.a), out = *lie_of<T>(whole.out);
   const int64_t n = whole.n();
-  const int64_t wanted = std::max(threads == 1 ? 1 : 2 * threads, n / kSymmetricBlock);
-  const int64_t parts = std::min(wanted, std::max<int64_t>(1, n / kLeastSymmetric));
-  const int64_t step = (n + parts - 1) / parts;
+  const int64_t step =
+      std::clamp((n + 1) / 2 / kAligned * kAligned, kSymmetricLeast, kSymmetricMost);
+  const int64_t parts = (n + step - 1) / step;
   const auto run = [&](int64_t index) {
     int64_t row = 0, column = index;
     while (column > row) column -= ++row;
@@ -247,46 +258,53 @@ void Multiplier<T>::symmetric(const Product& whole, int64_t threads) const {
       for (int64_t j = 0; j < i; ++j) corner[j * out.lead + i] = corner[i * out.lead + j];
     }
   };
-  const int64_t blocks = parts * (parts + 1) / 2;
-  if (threads > 1) return helpers_->parallel_for(blocks, run);
-  for (int64_t i = 0; i < blocks; ++i) run(i);
+  share(helpers, parts * (parts + 1) / 2, run);
 }
 
-/// One product, by all threads where it is large.
+/// A matrix with a vector: some rows in each part.
 template <typename T>
-void Multiplier<T>::run_one(const Product& whole) const {
+void Multiplier<T>::multiply_vector(const Product& p, ep::HelperPool* helpers) const {
+  if (p.m() == 1) return multiply_vector(p.transposed(), helpers);
+  const int64_t step = std::max<int64_t>(1, kVectorPart / p.k() / kAligned) * kAligned;
+  share(helpers, (p.m() + step - 1) / step, [&](int64_t i) {
+    run_in_thread(p.block(i * step, std::min(step, p.m() - i * step), 0, 1));
+  });
+}
+
+/// One product, by all threads where it is large. How it is cut depends on the helpers only where
+/// the bits do not.
+template <typename T>
+void Multiplier<T>::run_one(const Product& whole, ep::HelperPool* helpers) const {
   const double total = work(whole);
-  const bool divided = is_divisible(helpers_, total);
-  if (!divided) return run_in_thread(whole);
-  if (whole.k() >= 2 * kInnerPart && whole.k() >= 64 * std::max(whole.m(), whole.n())) {
-    return sum_parts(whole, std::min<int64_t>(whole.k() / kInnerPart, 64));
-  }
-  if (is_symmetric(whole)) return symmetric(whole, helpers_->threads());
-  const auto parts =
-      std::min<int64_t>(helpers_->threads(), static_cast<int64_t>(total / kPieceWork));
-  const Grid grid = cut(whole, parts);
+  const bool long_sum =
+      whole.k() >= 2 * kInnerPart && whole.k() >= 64 * std::max(whole.m(), whole.n());
+  if (total < kSplitWork) return run_in_thread(whole);
+  if (long_sum) return sum_parts(whole, helpers);
+  if (whole.m() == 1 || whole.n() == 1) return multiply_vector(whole, helpers);
+  if (!is_divisible(helpers, total)) return run_in_thread(whole);
+  if (is_symmetric(whole)) return symmetric(whole, helpers);
+  const auto most = static_cast<int64_t>(total / kPieceWork);
+  const Grid grid = cut(whole, std::min<int64_t>(helpers->threads(), most));
   Product p = whole;
   std::optional<PackedMatrix> a, b;
-  if (!is_as_wanted<T>(p.b)) p.b = b.emplace(p.b, dtype_, helpers_).matrix();
-  if (grid.columns > 1 && !is_as_wanted<T>(p.a)) p.a = a.emplace(p.a, dtype_, helpers_).matrix();
-  helpers_->parallel_for(grid.count(), [&](int64_t i) { run_in_thread(grid.part(p, i)); });
+  if (!is_as_wanted<T>(p.b)) p.b = b.emplace(p.b, dtype_, helpers).matrix();
+  if (grid.columns > 1 && !is_as_wanted<T>(p.a)) p.a = a.emplace(p.a, dtype_, helpers).matrix();
+  helpers->parallel_for(grid.count(), [&](int64_t i) { run_in_thread(grid.part(p, i)); });
 }
 
 template <typename T>
 void Multiplier<T>::run(BatchedProduct& plan) const {
   const int64_t count = plan.count();
   const double each = work(plan.first);
-  const bool divided = is_divisible(helpers_, each * static_cast<double>(count));
-  if (count == 1) return run_one(plan.first);
-  if (!divided) return run_in_thread(plan, 0, count);
+  if (count == 1) return run_one(plan.first, helpers_);
+  if (!is_divisible(helpers_, each * static_cast<double>(count))) return run_some(plan, 0, count);
   if (count < 2 * helpers_->threads()) {
-    for (int64_t i = 0; i < count; ++i) run_one(plan[i]);
+    for (int64_t i = 0; i < count; ++i) run_one(plan[i], helpers_);
     return;
   }
   const int64_t step = std::max<int64_t>(1, static_cast<int64_t>(kPieceWork / each));
   helpers_->parallel_for((count + step - 1) / step, [&](int64_t piece) {
-    const int64_t end = std::min(count, (piece + 1) * step);
-    run_in_thread(plan, piece * step, end);
+    run_some(plan, piece * step, std::min(count, (piece + 1) * step));
   });
 }
 

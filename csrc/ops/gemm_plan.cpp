@@ -138,31 +138,39 @@ double product_work(int64_t m, int64_t k, int64_t n, DType dtype) {
   return call + (dm * dk * dn * multiply + elements * memory) * item / sizeof(float);
 }
 
+namespace {
+
+/// The largest number of pieces, up to `pieces`, of which none is much shorter than the others.
+int64_t cut_length(int64_t length, int64_t pieces, int64_t multiple, int64_t* step) {
+  for (; pieces > 1; --pieces) {
+    *step = std::max<int64_t>(1, (length + pieces * multiple / 2) / (pieces * multiple)) * multiple;
+    if (2 * (length - (pieces - 1) * *step) >= *step) return pieces;
+  }
+  *step = length;
+  return 1;
+}
+
+}  // namespace
+
 Grid cut(const Product& p, int64_t parts) {
-  // Whole vectors of the routines' inner loops, and enough of them to be worth packing the others.
-  constexpr int64_t kMultiple = 16, kLeast = 64;
+  // Multiples of what the routines' inner loops take at once: else the last of a part would be
+  // rounded otherwise than in the whole. And enough of them to be worth packing the others.
+  constexpr int64_t kRowMultiple = 48, kColumnMultiple = 192, kLeast = 96;
   // Packing the rows once more for each column of parts costs twice as much as the opposite.
   constexpr int64_t kColumnCost = 2;
-  const auto most = [](int64_t length) { return std::max<int64_t>(1, length / kLeast); };
-  int64_t rows = 0, columns = 0, least = 0;
-  for (int64_t r = 1; r <= std::min(parts, most(p.m())); ++r) {
-    const int64_t c = std::min(parts / r, most(p.n()));
-    const int64_t cost = r * p.n() + c * p.m() * kColumnCost;
-    if (r * c > rows * columns || (r * c == rows * columns && cost < least)) {
-      rows = r;
-      columns = c;
+  Grid grid{0, 0, 0, 0};
+  int64_t least = 0;
+  for (int64_t r = 1; r <= std::min(parts, std::max<int64_t>(1, p.m() / kLeast)); ++r) {
+    Grid one;
+    one.rows = cut_length(p.m(), r, kRowMultiple, &one.row_step);
+    one.columns = cut_length(p.n(), std::min(parts / r, std::max<int64_t>(1, p.n() / kLeast)),
+                             kColumnMultiple, &one.column_step);
+    const int64_t cost = one.rows * p.n() + one.columns * p.m() * kColumnCost;
+    if (one.count() > grid.count() || (one.count() == grid.count() && cost < least)) {
+      grid = one;
       least = cost;
     }
   }
-  const auto step = [](int64_t length, int64_t pieces) {
-    const int64_t even = (length + pieces - 1) / pieces;
-    return pieces == 1 ? length : (even + kMultiple - 1) / kMultiple * kMultiple;
-  };
-  Grid grid;
-  grid.row_step = step(p.m(), rows);
-  grid.column_step = step(p.n(), columns);
-  grid.rows = (p.m() + grid.row_step - 1) / grid.row_step;
-  grid.columns = (p.n() + grid.column_step - 1) / grid.column_step;
   return grid;
 }
 

@@ -77,16 +77,18 @@ class PackedMatrix {
 /// to = from, cast.
 void copy_matrix(const Matrix& from, const Matrix& to, ep::HelperPool* helpers);
 
-/// How one product is cut: `rows` x `columns` parts of `row_step` rows and `column_step` columns.
+/// How one product is cut: `rows` x `columns` parts of `row_step` rows and `column_step` columns;
+/// the last ones take the rest.
 struct Grid {
-  int64_t rows = 1, columns = 1;
+  int64_t rows, columns;
   int64_t row_step, column_step;
 
   int64_t count() const { return rows * columns; }
   Product part(const Product& whole, int64_t index) const {
-    const int64_t row = index / columns * row_step, column = index % columns * column_step;
-    return whole.block(row, std::min(row_step, whole.m() - row), column,
-                       std::min(column_step, whole.n() - column));
+    const int64_t i = index / columns, j = index % columns;
+    const int64_t row = i * row_step, column = j * column_step;
+    return whole.block(row, i == rows - 1 ? whole.m() - row : row_step, column,
+                       j == columns - 1 ? whole.n() - column : column_step);
   }
 };
 
