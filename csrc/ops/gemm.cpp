@@ -23,6 +23,8 @@ constexpr int64_t kInnerPart = 1 << 15, kMostInnerParts = 64;
 constexpr int64_t kAligned = 48;
 /// Rows of a block of a symmetric product.
 constexpr int64_t kSymmetricLeast = 4 * kAligned, kSymmetricMost = 8 * kAligned;
+/// Work of a part, in float32 additions, that costs little by being a part: some 20 ms.
+constexpr double kLongPart = 1000 * kPieceWork;
 /// Elements of a matrix that is multiplied with a vector, in one part.
 constexpr int64_t kVectorPart = 1 << 17;
 
@@ -283,8 +285,11 @@ void Multiplier<T>::run_one(const Product& whole, ep::HelperPool* helpers) const
   if (whole.m() == 1 || whole.n() == 1) return multiply_vector(whole, helpers);
   if (!is_divisible(helpers, total)) return run_in_thread(whole);
   if (is_symmetric(whole)) return symmetric(whole, helpers);
+  const int64_t threads = helpers->threads();
+  // A thread may be held up, by what other libraries' threads do: of long parts there are more.
+  const bool is_long = total >= kLongPart * static_cast<double>(2 * threads);
   const auto most = static_cast<int64_t>(total / kPieceWork);
-  const Grid grid = cut(whole, std::min<int64_t>(helpers->threads(), most));
+  const Grid grid = cut(whole, is_long ? 2 * threads : std::min(threads, most));
   Product p = whole;
   std::optional<PackedMatrix> a, b;
   if (!is_as_wanted<T>(p.b)) p.b = b.emplace(p.b, dtype_, helpers).matrix();
