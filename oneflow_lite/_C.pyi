@@ -167,6 +167,16 @@ def concat(tensors: Sequence[Tensor], axis: int, dtype: np.dtype[Any]) -> Tensor
 
 def where(condition: Any, x: Any, y: Any) -> Tensor: ...
 def matmul(a: Tensor, b: Tensor) -> Tensor: ...
+def set_blas_finder(finder: Callable[[], object]) -> None:
+    """Called once, when the first product of floating-point matrices is issued."""
+
+def load_blas(path: str, prefix: str) -> tuple[str, str]:
+    """Takes the products to this library, whose symbols have the prefix; returns what it says of
+    its configuration and of the core type in use. RuntimeError when it cannot be loaded."""
+
+def cpu_wants_skylake_x() -> bool:
+    """Whether OpenBLAS must be told that the CPU has AVX-512."""
+
 def reduce(
     op: Op,
     x: Tensor,

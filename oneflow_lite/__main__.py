@@ -8,16 +8,19 @@ import threading
 import numpy as np
 
 import oneflow_lite as flow
+from oneflow_lite.ops.blas import in_force
 
 
 def info() -> str:
     """Return what to put into a bug report."""
     stats = flow.vm.stats()
+    blas = in_force()
     streams = stats.pop("streams")
     lines = [
         f"oneflow_lite {flow.__version__}",
         f"Python       {platform.python_version()} ({platform.platform()})",
         f"NumPy        {np.__version__}",
+        f"BLAS         {blas.name}{f', core type {blas.core}' if blas.core else ''}",
         f"devices      {', '.join(str(device) for device in flow.devices())}",
         f"cores        {os.cpu_count()}",
         f"threads      {threading.active_count()} of Python, {len(streams)} workers "

@@ -76,6 +76,13 @@ def _parse_int(minimum: int) -> Callable[[object], int]:
     return parse
 
 
+def _parse_core(value: object) -> str:
+    text = str(value).strip()
+    if not text.isalnum():
+        raise ValueError("expected auto, numpy or the name of a core type, such as SkylakeX")
+    return text.lower() if text.lower() in ("auto", "numpy") else text
+
+
 def _parse_bytes(value: object) -> int:
     return int(_quantity(value, _BYTES))
 
@@ -211,6 +218,13 @@ _ROWS = (
         _parse_int(0),
         lambda value: _C.configure(num_threads=value or _cores()),
         "threads that share large work on the cpu; 0: the cores that the process may use",
+    ),
+    Flag(
+        "blas_core",
+        "auto",
+        _parse_core,
+        None,
+        "core type that OpenBLAS is loaded for, such as SkylakeX; numpy: products by NumPy's loops",
     ),
     Flag("log", "warning", _parse_choice(_LEVELS), _apply_log, "level of logger 'oneflow_lite'"),
     Flag(

@@ -81,10 +81,10 @@ void reduce_kernel(const KernelArgs& args);
 /// wins, the first one. Output dtype int64.
 void arg_reduce_kernel(const KernelArgs& args);
 
-/// Batched product by NumPy's matmul loop (dtypes as resolved; the caller casts before). Rows are
-/// the batch dimensions. attr: m, k, n (out is m x n); core strides lie in the last three rows of
-/// the iteration: rows[ndim-3] = {m; a, -, out}, rows[ndim-2] = {k; a, b, -}, rows[ndim-1] = {n; -,
-/// b, out}.
+/// Batched product (dtypes as resolved; the caller casts before): by BLAS, or by NumPy's matmul
+/// loop where there is none; integers by loops of our own. Rows are the batch dimensions. attr: m,
+/// k, n (out is m x n); core strides lie in the last three rows of the iteration:
+/// rows[ndim-3] = {m; a, -, out}, rows[ndim-2] = {k; a, b, -}, rows[ndim-1] = {n; -, b, out}.
 void matmul_kernel(const KernelArgs& args);
 
 /// Merges rows that step together and puts the smallest output strides innermost. For elementwise

@@ -1,4 +1,4 @@
-#include "ops/kernel.h"
+#include "ops/gemm.h"
 #include "ops/loops.h"
 
 namespace ofl::ops {
@@ -7,9 +7,8 @@ namespace {
 
 enum Operand { kA, kB, kOut };
 
-}  // namespace
-
-void matmul_kernel(const KernelArgs& args) {
+/// NumPy's loop, matrix after matrix.
+void numpy_product(const KernelArgs& args) {
   const Iteration& iteration = args.iteration;
   const int batch_rows = iteration.ndim - 3;
   const Iteration::Row& m = iteration.rows[batch_rows];
@@ -17,7 +16,6 @@ void matmul_kernel(const KernelArgs& args) {
   const Iteration::Row& n = iteration.rows[batch_rows + 2];
   static constexpr Iteration::Row kOne = {1, {}};
   const Iteration::Row& batch = batch_rows > 0 ? iteration.rows[batch_rows - 1] : kOne;
-  if (batch.dim == 0 || m.dim == 0 || n.dim == 0) return;
 
   // NumPy's signature (m,k),(k,n)->(m,n): the outer count and strides first, then the core ones.
   const intptr_t dims[] = {batch.dim, m.dim, k.dim, n.dim};
@@ -29,6 +27,26 @@ void matmul_kernel(const KernelArgs& args) {
                  char* data[] = {pointers[kA], pointers[kB], pointers[kOut]};
                  args.resolution->loop(data, dims, steps, args.resolution->data);
                });
+}
+
+bool is_empty(const Iteration& iteration) {
+  for (int d = 0; d < iteration.ndim; ++d) {
+    if (d != iteration.ndim - 2 && iteration.rows[d].dim == 0) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void matmul_kernel(const KernelArgs& args) {
+  if (is_empty(args.iteration)) return;
+  const bool sums_nothing = args.iteration.rows[args.iteration.ndim - 2].dim == 0;
+  const DTypeKind kind = info(args.dtype[kOut]).kind;
+  const bool inexact = kind == DTypeKind::floating || kind == DTypeKind::complex;
+  if (sums_nothing) return numpy_product(args);
+  if (!inexact) return integer_product(args);
+  const Blas* library = blas();
+  if (!library || !blas_product(*library, args)) numpy_product(args);
 }
 
 }  // namespace ofl::ops

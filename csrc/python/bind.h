@@ -15,5 +15,6 @@ void bind_fork(pybind11::module_& module);               // fork.cpp
 void bind_host_function(pybind11::module_& module);      // host_function.cpp
 void bind_dlpack(pybind11::module_& module);             // dlpack.cpp
 void bind_profiler(pybind11::module_& module);           // profiler_functions.cpp
+void bind_blas(pybind11::module_& module);               // blas.cpp
 
 }  // namespace ofl::python

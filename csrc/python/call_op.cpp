@@ -1,6 +1,7 @@
 // An op call from Python operands: classify, resolve, convert scalars, dispatch.
 #include <cmath>
 
+#include "python/blas.h"
 #include "python/convert.h"
 #include "python/op_registry.h"
 #include "python/runtime.h"
@@ -118,6 +119,7 @@ Tensor call_matmul(const OpObject& op, const Operands& parsed) {
     fail(ErrorKind::value, "[matmul] expected at least one dimension, got a scalar");
   }
   const ops::Resolution& resolution = resolve(op, parsed.codes);
+  if (!is_integer(resolution.out)) look_for_blas();
   return matmul(issuer(), *op.op, resolution, *parsed.inputs[0].tensor, *parsed.inputs[1].tensor);
 }
 

@@ -47,6 +47,7 @@ PYBIND11_MODULE(_C, m) {
   bind_host_function(m);
   bind_dlpack(m);
   bind_profiler(m);
+  bind_blas(m);
 }
 
 }  // namespace ofl::python

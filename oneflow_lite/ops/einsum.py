@@ -4,6 +4,7 @@ import math
 import string
 from collections import Counter
 from collections.abc import Collection, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from oneflow_lite.ops.table import exported
 
 # A letter of the subscripts, or a dimension of the ellipsis, counted from the right.
 Label = str | int
+_Shape = tuple[int, ...]
 
 
 class _Part(NamedTuple):
@@ -64,24 +66,26 @@ def einsum(subscripts: Any, /, *operands: Any, dtype: Any = None, optimize: Any 
     if not isinstance(subscripts, str):
         subscripts, operands = _from_lists((subscripts, *operands))
     given = on_one_device(*operands)
-    terms, output = _parse(subscripts.replace(" ", ""), [x.ndim for x in given])
-    sizes = _sizes(terms, given)
+    shapes = tuple([x.shape for x in given])
+    terms, output, sizes = _understood(subscripts, shapes)
     wanted = result_type(*given) if dtype is None else canonical(dtype, "einsum")
     parts = [
-        _diagonal(_Part(_C.astype(x, wanted, False), term))
+        _diagonal(_Part(x if x.dtype == wanted else _C.astype(x, wanted, False), term))
         for x, term in zip(given, terms, strict=True)
     ]
-    for positions in _path(subscripts, given, optimize):
+    for positions in _path(subscripts, shapes, optimize):
         group = [parts[i] for i in positions]
         parts = [part for i, part in enumerate(parts) if i not in positions]
         kept = {*output, *(label for part in parts for label in part.labels)}
         made = group[0]
         for i, part in enumerate(group[1:], 2):
             later = kept.union(*(rest.labels for rest in group[i:]))
-            made = _product(made, part, later, sizes)
+            made = _product(made, part, later, output, sizes)
         parts.append(made)
     (result,) = parts
     result = _summed(result, output)
+    if len(given) > 1 and result.labels == output:  # of one operand: a view
+        return result.x
     return _C.permute(result.x, [result.labels.index(label) for label in output])
 
 
@@ -144,12 +148,21 @@ def _labels(term: str, ndim: int, text: str) -> list[Label]:
     return [*before, *range(spread, 0, -1), *after]
 
 
-def _sizes(terms: Sequence[Sequence[Label]], given: Sequence[Tensor]) -> dict[Label, int]:
+@lru_cache(maxsize=256)
+def _understood(
+    subscripts: str, shapes: Sequence[_Shape]
+) -> tuple[list[list[Label]], list[Label], dict[Label, int]]:
+    """Return the labels of the operands and of the result, and their sizes; not to be changed."""
+    terms, output = _parse(subscripts.replace(" ", ""), [len(shape) for shape in shapes])
+    return terms, output, _sizes(terms, shapes)
+
+
+def _sizes(terms: Sequence[Sequence[Label]], shapes: Sequence[_Shape]) -> dict[Label, int]:
     """The size of each label; 1 goes with every other size."""
     sizes: dict[Label, int] = {}
-    for term, x in zip(terms, given, strict=True):
+    for term, shape in zip(terms, shapes, strict=True):
         own: dict[Label, int] = {}
-        for label, size in zip(term, x.shape, strict=True):
+        for label, size in zip(term, shape, strict=True):
             known = sizes.setdefault(label, size)
             if own.setdefault(label, size) != size or (1 not in (known, size) and known != size):
                 other = own[label] if own[label] != size else known
@@ -158,13 +171,19 @@ def _sizes(terms: Sequence[Sequence[Label]], given: Sequence[Tensor]) -> dict[La
     return sizes
 
 
-def _path(subscripts: str, given: Sequence[Tensor], optimize: Any) -> list[tuple[int, ...]]:
+def _path(subscripts: str, shapes: Sequence[_Shape], optimize: Any) -> list[tuple[int, ...]]:
     """Which operands to take together; their product is appended to the others."""
-    if len(given) <= 2 or optimize is False:
-        return [tuple(range(len(given)))]
+    if len(shapes) <= 2 or optimize is False:
+        return [tuple(range(len(shapes)))]
     method = "greedy" if optimize is True else optimize
-    shapes = [np.broadcast_to(np.float64(0), x.shape) for x in given]
-    return list(np.einsum_path(subscripts, *shapes, optimize=method)[0][1:])
+    find = _find_path if isinstance(method, str) else _find_path.__wrapped__
+    return find(subscripts, shapes, method)
+
+
+@lru_cache(maxsize=256)
+def _find_path(subscripts: str, shapes: Sequence[_Shape], method: Any) -> list[tuple[int, ...]]:
+    stand_ins = [np.broadcast_to(np.float64(0), shape) for shape in shapes]
+    return list(np.einsum_path(subscripts, *stand_ins, optimize=method)[0][1:])
 
 
 # --- what is computed
@@ -173,6 +192,8 @@ def _path(subscripts: str, given: Sequence[Tensor], optimize: Any) -> list[tuple
 def _diagonal(part: _Part) -> _Part:
     """Labels that stand twice become the diagonal."""
     x, labels = part
+    if len(set(labels)) == len(labels):
+        return part
     for label in [label for label, count in Counter(labels).items() if count > 1]:
         while labels.count(label) > 1:
             first = labels.index(label)
@@ -193,35 +214,74 @@ def _summed(part: _Part, kept: Collection[Label]) -> _Part:
     return _Part(reduction.sum(part.x, axis=axes, dtype=part.x.dtype), labels)
 
 
-def _product(a: _Part, b: _Part, later: Collection[Label], sizes: dict[Label, int]) -> _Part:
+def _product(
+    a: _Part, b: _Part, later: Collection[Label], output: Sequence[Label], sizes: dict[Label, int]
+) -> _Part:
     """Summed over what neither the result nor another operand needs."""
     a = _summed(a, {*later, *b.labels})
     b = _summed(b, {*later, *a.labels})
+    first = next((label for label in output if (label in a.labels) != (label in b.labels)), None)
+    if first in b.labels and first is not None:
+        a, b = b, a  # the result then lies as it is wanted
     shared = [label for label in a.labels if label in b.labels]
     gone = [label for label in shared if label not in later]
     batch = [label for label in shared if label in later]
-    rows = [label for label in a.labels if label not in shared]
-    columns = [label for label in b.labels if label not in shared]
+    rows = _by_memory(a, set(a.labels).difference(shared))
+    columns = _by_memory(b, set(b.labels).difference(shared))
     if not gone:
         order = batch + rows + columns
         return _Part(_aligned(a, order) * _aligned(b, order), order)
+    # The larger one is not copied, where that can be.
+    return _contracted(a, b, batch, rows, _by_memory(max(a, b, key=_size), gone), columns, sizes)
+
+
+def _contracted(
+    a: _Part,
+    b: _Part,
+    batch: list[Label],
+    rows: list[Label],
+    gone: list[Label],
+    columns: list[Label],
+    sizes: dict[Label, int],
+) -> _Part:
+    """One batched product of matrices: (batch, rows, gone) @ (batch, gone, columns)."""
     inner = math.prod(sizes[label] for label in gone)
     # A size of 1 is repeated along the sum.
     first, second = _aligned(a, batch + rows + gone), _aligned(b, batch + gone + columns)
     kept = len(batch)
     left, middle = first.shape[: kept + len(rows)], [sizes[label] for label in gone]
-    first = _C.broadcast_to(first, [*left, *middle])
     right = second.shape[kept + len(gone) :]
-    second = _C.broadcast_to(second, [*second.shape[:kept], *middle, *right])
-    first = _C.reshape(first, [*left[:kept], math.prod(left[kept:]), inner], None)
-    second = _C.reshape(second, [*second.shape[:kept], inner, math.prod(right)], None)
+    if first.shape != (*left, *middle):
+        first = _C.broadcast_to(first, [*left, *middle])
+    if second.shape != (*second.shape[:kept], *middle, *right):
+        second = _C.broadcast_to(second, [*second.shape[:kept], *middle, *right])
+    first = _reshaped(first, (*left[:kept], math.prod(left[kept:]), inner))
+    second = _reshaped(second, (*second.shape[:kept], inner, math.prod(right)))
     made = _C.matmul(first, second)
-    shape = [*made.shape[:kept], *left[kept:], *right]
-    return _Part(_C.reshape(made, shape, None), batch + rows + columns)
+    shape = (*made.shape[:kept], *left[kept:], *right)
+    return _Part(_reshaped(made, shape), batch + rows + columns)
+
+
+def _reshaped(x: Tensor, shape: _Shape) -> Tensor:
+    return x if x.shape == shape else _C.reshape(x, shape, None)
+
+
+def _size(part: _Part) -> int:
+    return part.x.size
+
+
+def _by_memory(part: _Part, labels: Collection[Label]) -> list[Label]:
+    """Return the labels from the largest step to the smallest: such dimensions merge to a view."""
+    steps = dict(zip(part.labels, part.x.strides, strict=True))
+    return sorted(
+        (label for label in part.labels if label in labels), key=lambda label: -abs(steps[label])
+    )
 
 
 def _aligned(part: _Part, order: Sequence[Label]) -> Tensor:
     """A view with the dimensions in this order; size 1 where it has none."""
+    if part.labels == order:
+        return part.x
     present = [label for label in order if label in part.labels]
     x = _C.permute(part.x, [part.labels.index(label) for label in present])
     if len(present) == len(order):

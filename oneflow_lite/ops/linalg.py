@@ -8,8 +8,8 @@ import numpy as np
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
-from oneflow_lite.dtypes import result_type
-from oneflow_lite.ops.gufunc import call_gufunc
+from oneflow_lite.ops import blas as blas
+from oneflow_lite.ops.elementwise import conj
 from oneflow_lite.ops.manipulation import moveaxis, stack
 from oneflow_lite.ops.operands import on_one_device
 from oneflow_lite.ops.reduction import sum as sum_of
@@ -60,7 +60,8 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
     array([21, 43])
     """
     a, b = (_last(x, axis, "vecdot") for x in on_one_device(x1, x2))
-    return _dot_loop("vecdot", np.vecdot, a, b)
+    _check_vectors("vecdot", a, 1, b, 1)
+    return _C.matmul(_row(_conjugate(a)), _column(b))[..., 0, 0]
 
 
 def matvec(x1: Any, x2: Any, /) -> Tensor:
@@ -71,7 +72,9 @@ def matvec(x1: Any, x2: Any, /) -> Tensor:
     >>> flow.matvec(flow.tensor([[1, 2], [3, 4]]), flow.tensor([1, 10])).numpy()
     array([21, 43])
     """
-    return _dot_loop("matvec", np.matvec, *on_one_device(x1, x2))
+    a, b = on_one_device(x1, x2)
+    _check_vectors("matvec", a, 2, b, 1)
+    return _C.matmul(a, _column(b))[..., 0]
 
 
 def vecmat(x1: Any, x2: Any, /) -> Tensor:
@@ -82,7 +85,9 @@ def vecmat(x1: Any, x2: Any, /) -> Tensor:
     >>> flow.vecmat(flow.tensor([1, 10]), flow.tensor([[1, 2], [3, 4]])).numpy()
     array([31, 42])
     """
-    return _dot_loop("vecmat", np.vecmat, *on_one_device(x1, x2))
+    a, b = on_one_device(x1, x2)
+    _check_vectors("vecmat", a, 1, b, 2)
+    return _C.matmul(_row(_conjugate(a)), b)[..., 0, :]
 
 
 def tensordot(x1: Any, x2: Any, /, *, axes: int | tuple[Axes, Axes] = 2) -> Tensor:
@@ -109,6 +114,10 @@ def tensordot(x1: Any, x2: Any, /, *, axes: int | tuple[Axes, Axes] = 2) -> Tens
     """
     a, b = on_one_device(x1, x2)
     left, right = _paired_axes(a, b, axes)
+    # In the order in which the larger operand lies, so that it need not be copied.
+    steps = [a.strides[d] for d in left] if a.size >= b.size else [b.strides[d] for d in right]
+    order = sorted(range(len(left)), key=lambda i: -abs(steps[i]))
+    left, right = [left[i] for i in order], [right[i] for i in order]
     kept_a = [d for d in range(a.ndim) if d not in left]
     kept_b = [d for d in range(b.ndim) if d not in right]
     shape = [a.shape[d] for d in kept_a] + [b.shape[d] for d in kept_b]
@@ -160,7 +169,7 @@ def vdot(a: Any, b: Any, /) -> Tensor:
     (3-6j)
     """
     x, y = (_C.reshape(x, (-1,), None) for x in on_one_device(a, b))
-    return _dot_loop("vdot", np.vecdot, x, y)
+    return _C.matmul(_conjugate(x), y)
 
 
 def outer(a: Any, b: Any, /) -> Tensor:
@@ -268,14 +277,36 @@ def _last(x: Tensor, axis: int, op: str) -> Tensor:
     return x if axis == -1 else moveaxis(x, axis, -1)
 
 
-def _dot_loop(name: str, ufunc: np.ufunc, a: Tensor, b: Tensor) -> Tensor:
-    code = result_type(a, b).char
-    work = max(a.size, b.size, 1) / max(_rows(a) * _rows(b), 1)
-    return call_gufunc(name, ufunc, f"{code}{code}->{code}", [a, b], work=work)[0]
+def _conjugate(x: Tensor) -> Tensor:
+    return conj(x) if x.dtype.kind == "c" else x
 
 
-def _rows(x: Tensor) -> int:
-    return int(np.prod(x.shape[:-1], dtype=object))
+def _check_vectors(op: str, a: Tensor, cores_a: int, b: Tensor, cores_b: int) -> None:
+    """ValueError unless the last dimension of a goes with that of b, or with the rows of b.
+
+    ``cores``: how many dimensions are not broadcast.
+    """
+    for x, cores in ((a, cores_a), (b, cores_b)):
+        if x.ndim < cores:
+            raise ValueError(f"[{op}] expected at least {cores} dimensions, got shape {x.shape}")
+    if a.shape[-1] != b.shape[-cores_b]:
+        raise ValueError(
+            f"[{op}] expected size {a.shape[-1]}, got {b.shape[-cores_b]} ({a.shape} and {b.shape})"
+        )
+    try:
+        np.broadcast_shapes(a.shape[:-cores_a], b.shape[:-cores_b])
+    except ValueError:
+        raise ValueError(
+            f"[{op}] the leading dimensions of {a.shape} and {b.shape} do not broadcast"
+        ) from None
+
+
+def _row(x: Tensor) -> Tensor:
+    return _C.reshape(x, (*x.shape[:-1], 1, x.shape[-1]), None)
+
+
+def _column(x: Tensor) -> Tensor:
+    return _C.reshape(x, (*x.shape, 1), None)
 
 
 def _paired_axes(

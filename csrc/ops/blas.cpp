@@ -1,0 +1,53 @@
+#include "ops/blas.h"
+
+#include <atomic>
+
+namespace ofl::ops {
+
+namespace {
+
+std::atomic<const Blas*> in_force{nullptr};
+
+struct Finder {
+  void* (*find)(void* context, const char* name);
+  void* context;
+  const char* missing = nullptr;
+
+  template <typename Routine>
+  void operator()(Routine* routine, const char* name) {
+    void* address = find(context, name);
+    if (!address && !missing) missing = name;
+    *routine = reinterpret_cast<Routine>(address);
+  }
+};
+
+/// Names of one element type, in the order of the members.
+template <typename T>
+void find_all(Finder& find, BlasRoutines<T>* routines, const char* const (&names)[4]) {
+  find(&routines->gemm, names[0]);
+  find(&routines->gemv, names[1]);
+  find(&routines->syrk, names[2]);
+  find(&routines->dot, names[3]);
+}
+
+}  // namespace
+
+const char* find_routines(Blas* blas, void* (*find)(void* context, const char* name),
+                          void* context) {
+  Finder finder{find, context};
+  find_all(finder, &std::get<0>(blas->routines),
+           {"cblas_sgemm", "cblas_sgemv", "cblas_ssyrk", "cblas_sdot"});
+  find_all(finder, &std::get<1>(blas->routines),
+           {"cblas_dgemm", "cblas_dgemv", "cblas_dsyrk", "cblas_ddot"});
+  find_all(finder, &std::get<2>(blas->routines),
+           {"cblas_cgemm", "cblas_cgemv", "cblas_csyrk", "cblas_cdotu_sub"});
+  find_all(finder, &std::get<3>(blas->routines),
+           {"cblas_zgemm", "cblas_zgemv", "cblas_zsyrk", "cblas_zdotu_sub"});
+  return finder.missing;
+}
+
+const Blas* blas() { return in_force.load(std::memory_order_acquire); }
+
+void set_blas(const Blas* blas) { in_force.store(blas, std::memory_order_release); }
+
+}  // namespace ofl::ops

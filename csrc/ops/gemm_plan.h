@@ -1,0 +1,98 @@
+// A batch of matrix products as few and as large ones as its strides allow, how their work is
+// divided, and operands copied where a routine cannot take them as they lie. The files gemm*.cpp
+// share it.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+
+#include "ops/kernel.h"
+
+namespace ofl::ops {
+
+/// A matrix as it lies in memory; steps in bytes, of any sign.
+struct Matrix {
+  char* data = nullptr;
+  DType dtype = DType::f64;
+  int64_t rows = 0, columns = 0;
+  int64_t row_step = 0, column_step = 0;
+
+  Matrix transposed() const { return {data, dtype, columns, rows, column_step, row_step}; }
+  Matrix block(int64_t row, int64_t row_count, int64_t column, int64_t column_count) const {
+    char* first = data + row * row_step + column * column_step;
+    return {first, dtype, row_count, column_count, row_step, column_step};
+  }
+};
+
+/// out = a @ b. `out` shares no memory with the others.
+struct Product {
+  Matrix a, b, out;
+
+  int64_t m() const { return a.rows; }
+  int64_t k() const { return a.columns; }
+  int64_t n() const { return b.columns; }
+  /// The same product, as out.T = b.T @ a.T.
+  Product transposed() const { return {b.transposed(), a.transposed(), out.transposed()}; }
+  /// The part that makes these rows and columns of out.
+  Product block(int64_t row, int64_t row_count, int64_t column, int64_t column_count) const {
+    return {a.block(row, row_count, 0, k()), b.block(0, k(), column, column_count),
+            out.block(row, row_count, column, column_count)};
+  }
+};
+
+/// A loop around products.
+struct BatchRow {
+  int64_t dim;
+  int64_t a, b, out;  // steps in bytes
+};
+
+struct BatchedProduct {
+  Product first;
+  SmallVector<BatchRow, 4> batch;  // outermost first; no dim is 1
+
+  int64_t count() const;
+  /// Number `index` of the batch, in row-major order.
+  Product operator[](int64_t index) const;
+};
+
+/// The call of a matmul kernel. Batch dimensions become rows or columns of the matrices where one
+/// operand has none and the strides allow it; `out` has unit steps along its rows where possible.
+BatchedProduct plan_products(const KernelArgs& args);
+
+/// Memory for a copy of an operand.
+class PackedMatrix {
+ public:
+  /// A copy of `x` in another dtype (or the same), in the order in which x lies.
+  PackedMatrix(const Matrix& x, DType dtype, ep::HelperPool* helpers);
+  /// Of the shape of `x`, row-major, not initialized.
+  PackedMatrix(const Matrix& x, DType dtype);
+
+  const Matrix& matrix() const { return matrix_; }
+
+ private:
+  std::unique_ptr<char[]> memory_;
+  Matrix matrix_;
+};
+
+/// to = from, cast.
+void copy_matrix(const Matrix& from, const Matrix& to, ep::HelperPool* helpers);
+
+/// How one product is cut: `rows` x `columns` parts of `row_step` rows and `column_step` columns;
+/// the last ones take the rest.
+struct Grid {
+  int64_t rows, columns;
+  int64_t row_step, column_step;
+
+  int64_t count() const { return rows * columns; }
+  Product part(const Product& whole, int64_t index) const {
+    const int64_t i = index / columns, j = index % columns;
+    const int64_t row = i * row_step, column = j * column_step;
+    return whole.block(row, i == rows - 1 ? whole.m() - row : row_step, column,
+                       j == columns - 1 ? whole.n() - column : column_step);
+  }
+};
+
+/// Up to `parts` parts, as many as there are rows and columns for.
+Grid cut(const Product& p, int64_t parts);
+
+}  // namespace ofl::ops

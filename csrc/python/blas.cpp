@@ -1,0 +1,88 @@
+// Loads OpenBLAS. Which library, and the core type, are chosen in Python
+// (oneflow_lite/ops/blas.py).
+#include "python/blas.h"
+
+#include <dlfcn.h>
+#include <pybind11/stl.h>
+
+#include <string>
+#include <utility>
+
+#include "base/error.h"
+#include "ops/blas.h"
+#include "python/bind.h"
+#include "python/errors.h"
+
+namespace py = pybind11;
+
+namespace ofl::python {
+
+namespace {
+
+// With the GIL.
+bool looked = false;
+PyObject* finder = nullptr;
+
+struct Symbols {
+  void* library;
+  std::string prefix;
+
+  void* find(const char* name) const { return dlsym(library, (prefix + name).c_str()); }
+  const char* text(const char* name) const {
+    const auto function = reinterpret_cast<const char* (*)()>(find(name));
+    return function ? function() : "";
+  }
+};
+
+/// Returns what the library says of itself: its configuration and its core type. Keeps the GIL, so
+/// that no Python code runs while the environment is as the library shall find it.
+std::pair<std::string, std::string> load_blas(const std::string& path, const std::string& prefix) {
+  void* opened = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!opened) fail(ErrorKind::runtime, "[blas] cannot load ", path, ": ", dlerror());
+  Symbols symbols{opened, prefix};
+  const auto find = [](void* context, const char* name) {
+    return static_cast<Symbols*>(context)->find(name);
+  };
+  static ops::Blas library;
+  ops::Blas found;
+  const char* missing = ops::find_routines(&found, find, &symbols);
+  if (missing) fail(ErrorKind::runtime, "[blas] ", path, " has no ", prefix, missing);
+  const auto set_threads =
+      reinterpret_cast<void (*)(int)>(symbols.find("openblas_set_num_threads"));
+  if (set_threads) set_threads(1);  // of a copy that somebody else has loaded
+  library = found;
+  ops::set_blas(&library);
+  return {symbols.text("openblas_get_config"), symbols.text("openblas_get_corename")};
+}
+
+/// AVX-512 in a core that is not Intel's: OpenBLAS's own choice may be one for AVX2.
+#if defined(__x86_64__) && defined(__GNUC__)
+bool wants_skylake_x() {
+  return !__builtin_cpu_is("intel") && __builtin_cpu_supports("avx512f") &&
+         __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+}
+#else
+bool wants_skylake_x() { return false; }
+#endif
+
+}  // namespace
+
+void look_for_blas() {
+  if (looked || !finder) return;
+  PyObject* done = PyObject_CallNoArgs(finder);
+  if (!done) throw PythonErrorSet{};
+  Py_DECREF(done);
+  looked = true;
+}
+
+void bind_blas(py::module_& m) {
+  m.def("set_blas_finder", [](const py::object& function) {
+    Py_XDECREF(finder);
+    finder = function.inc_ref().ptr();
+  });
+  m.def("load_blas", &load_blas, py::arg("path"), py::arg("prefix"));
+  m.def("cpu_wants_skylake_x", &wants_skylake_x);
+}
+
+}  // namespace ofl::python

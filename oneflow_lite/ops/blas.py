@@ -1,0 +1,100 @@
+"""The library of matrix products: which one, and for which kind of core.
+
+It is loaded when the first product of floating-point matrices is issued.
+"""
+
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+from oneflow_lite import _C
+from oneflow_lite.flags import LOG, flags
+
+_PACKAGE = "scipy_openblas32"
+_PREFIX = "scipy_"  # of its symbols
+_CORE_VARIABLE = "OPENBLAS_CORETYPE"
+
+
+class Blas(NamedTuple):
+    """What products use: OpenBLAS's version, its core type; or why NumPy's loops are used."""
+
+    name: str
+    core: str
+
+
+_lock = threading.Lock()  # guards the one below while it is found
+_found: Blas | None = None
+
+
+def in_force() -> Blas:
+    """Return the library in force; load it where that was not tried yet."""
+    global _found
+    with _lock:
+        if _found is None:
+            _found = _find()
+        return _found
+
+
+def _find() -> Blas:
+    if flags.blas_core == "numpy":
+        return Blas("NumPy's loops (flag blas_core)", "")
+    path = _library()
+    if path is None:
+        return Blas(f"NumPy's loops (package {_PACKAGE.replace('_', '-')} is not installed)", "")
+    wanted = _core()
+    try:
+        # It makes no threads: the helpers of the cpu call it.
+        with _environment(OPENBLAS_NUM_THREADS="1", OPENBLAS_CORETYPE=wanted):
+            config, core = _C.load_blas(str(path), _PREFIX)
+    except RuntimeError as error:
+        LOG.warning("products go through NumPy's loops: %s", error)
+        return Blas(f"NumPy's loops ({error})", "")
+    if wanted and core.lower() != wanted.lower():
+        LOG.warning("OpenBLAS has no core type %s here, it uses %s", wanted, core)
+    return Blas(" ".join(config.split()[:2]), core)
+
+
+def _library() -> Path | None:
+    """Return the path of the package's library; the package itself need not be imported."""
+    spec = find_spec(_PACKAGE)
+    if spec is None or spec.origin is None:
+        return None
+    suffix = "dylib" if sys.platform == "darwin" else "so"
+    path = Path(spec.origin).parent / "lib" / f"libscipy_openblas.{suffix}"
+    return path if path.exists() else None
+
+
+@contextmanager
+def _environment(**variables: str) -> Iterator[None]:
+    """Set what the library reads while it is loaded, if not empty; ``os.environ`` is as before."""
+    given = {name: value for name, value in variables.items() if value}
+    for name, value in given.items():
+        os.putenv(name, value)
+    try:
+        yield
+    finally:
+        for name in given:
+            if name in os.environ:
+                os.putenv(name, os.environ[name])
+            else:
+                os.unsetenv(name)
+
+
+def _core() -> str:
+    """Return the core type to ask for; empty: OpenBLAS's own choice.
+
+    For AVX-512 cores that are not Intel's, its choice has been Haswell, at half the speed.
+    """
+    if flags.blas_core != "auto":
+        return str(flags.blas_core)
+    if os.environ.get(_CORE_VARIABLE):
+        return ""
+    return "SkylakeX" if _C.cpu_wants_skylake_x() else ""
+
+
+_C.set_blas_finder(in_force)

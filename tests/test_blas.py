@@ -1,0 +1,141 @@
+"""The library of products: found, loaded, chosen, done without."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+import pytest
+
+import oneflow_lite as flow
+from oneflow_lite.ops.blas import in_force
+
+HAS_OPENBLAS = find_spec("scipy_openblas32") is not None
+needs_openblas = pytest.mark.skipif(not HAS_OPENBLAS, reason="needs scipy-openblas32")
+
+
+def test_info_says_which_library(run_program: Callable[..., Any]) -> None:
+    assert ("OpenBLAS" in in_force().name) == HAS_OPENBLAS
+    done = subprocess.run(
+        [sys.executable, "-m", "oneflow_lite", "info"], capture_output=True, text=True, check=True
+    )
+    assert f"BLAS         {in_force().name}" in done.stdout
+    assert "ONEFLOW_LITE_BLAS_CORE" in done.stdout
+
+
+@needs_openblas
+def test_the_core_type_can_be_chosen(run_program: Callable[..., Any]) -> None:
+    code = """
+import oneflow_lite as flow
+from oneflow_lite.ops.blas import in_force
+x = flow.arange(90_000.0).reshape(300, 300)
+(x @ x).numpy()
+print(in_force().core)
+"""
+    assert run_program(code).stdout.strip() == in_force().core
+    if in_force().core == "SkylakeX":
+        assert run_program(code, blas_core="haswell").stdout.strip() == "Haswell"
+    unknown = run_program(code, blas_core="Fantasy")
+    assert unknown.returncode == 0
+    assert "no core type Fantasy" in unknown.stderr
+
+
+def test_numpys_loops_instead(run_program: Callable[..., Any]) -> None:
+    code = """
+import numpy as np, oneflow_lite as flow
+from oneflow_lite.ops.blas import in_force
+for dtype in "efdFD":
+    x, y = np.random.default_rng(0).normal(size=(2, 70, 70)).astype(dtype)
+    assert ((flow.tensor(x) @ flow.tensor(y)).numpy() == x @ y).all()
+print(in_force().name)
+"""
+    done = run_program(code, blas_core="numpy")
+    assert (done.returncode, done.stdout) == (0, "NumPy's loops (flag blas_core)\n"), done.stderr
+
+
+def test_without_the_package(run_program: Callable[..., Any]) -> None:
+    code = """
+import importlib.util
+found = importlib.util.find_spec
+importlib.util.find_spec = lambda name: None if name == "scipy_openblas32" else found(name)
+import oneflow_lite as flow
+from oneflow_lite.ops.blas import in_force
+assert (flow.ones((2, 3)) @ flow.ones((3, 2))).tolist() == [[3, 3], [3, 3]]
+print(in_force().name)
+"""
+    done = run_program(code)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "NumPy's loops (package scipy-openblas32 is not installed)\n"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks the C library")
+def test_the_environment_is_as_before(run_program: Callable[..., Any]) -> None:
+    code = """
+import ctypes, os, sys
+if sys.argv[1]:
+    os.environ["OPENBLAS_NUM_THREADS"] = sys.argv[1]
+import oneflow_lite as flow
+(flow.ones((2, 3)) @ flow.ones((3, 2))).numpy()
+getenv = ctypes.CDLL(None).getenv
+getenv.restype = ctypes.c_char_p
+print(getenv(b"OPENBLAS_NUM_THREADS"), getenv(b"OPENBLAS_CORETYPE"))
+"""
+    assert run_program(code, "").stdout == f"{_bytes('OPENBLAS_NUM_THREADS')} None\n"
+    assert run_program(code, "5").stdout == "b'5' None\n"
+
+
+def _bytes(name: str) -> bytes | None:
+    return os.environ[name].encode() if name in os.environ else None
+
+
+def test_it_is_not_loaded_before_the_first_product(run_program: Callable[..., Any]) -> None:
+    code = """
+import oneflow_lite as flow
+from oneflow_lite.ops import blas
+(flow.ones((2, 3)) + 1).sum().item()
+flow.ones((2, 3), dtype="int64") @ flow.ones((3, 2), dtype="int64")
+print(blas._found)
+"""
+    assert run_program(code).stdout == "None\n"
+
+
+@pytest.mark.parametrize("core", ["", "Skylake X", "a/b"])
+def test_bad_core_types(run_program: Callable[..., Any], core: str) -> None:
+    with pytest.raises(ValueError, match="read at import only"), flow.flags(blas_core="Haswell"):
+        pass
+    done = run_program("import oneflow_lite", blas_core=core)
+    assert (done.returncode == 0) == (core == "")
+    assert core == "" or "ONEFLOW_LITE_BLAS_CORE" in done.stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_products_in_a_forked_child() -> None:
+    x = np.random.default_rng(0).normal(size=(500, 400))
+    t = flow.tensor(x)
+    expected = (t @ t.T).numpy()
+    running = [t @ t.T for _ in range(5)]
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            again = (t @ t.T).numpy()
+            code = 0 if (again == expected).all() and (running[-1].numpy() == expected).all() else 2
+        finally:
+            os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert (running[0].numpy() == expected).all()
+
+
+def test_products_in_flight_at_exit(run_program: Callable[..., Any]) -> None:
+    code = """
+import oneflow_lite as flow
+for device in ("cpu", "mock:0"):
+    x = flow.ones((400, 400), device=device)
+    products = [x @ x for _ in range(10)]
+"""
+    done = run_program(code)
+    assert (done.returncode, done.stderr) == (0, "")
