@@ -12,13 +12,15 @@ import numpy as np
 
 import oneflow_lite as flow
 from bench_memory import MIB, peak_rss
-from comparison import NUMPY, UNFUSED, Arrays, Comparison, Program, worst
+from comparison import HUGE, JIT, LARGE, NUMPY, UNFUSED, Arrays, Comparison, Program
 from libraries import OURS
 from report import Report, arguments, size_str
 from timing import Effort, Summary, run_process
 
-LARGE, FULL, QUICK = 10**7, 10**8, 10**4
-JIT = "JAX jit"
+TARGET = {NUMPY: 0.5}
+CHAIN_TARGETS = {NUMPY: 0.3, JIT: 0.7}
+SLOWEST_TARGET = 1.2  # of every program, in times of NumPy, at the size where it is slowest
+PEAK_TARGET_MIB = 16.0  # a few tiles for each core
 
 
 def uniform(low: float, high: float, *shape: int) -> np.ndarray:
@@ -116,19 +118,20 @@ def image_arrays(size: int) -> Arrays:
     return image, *channels
 
 
-CHAIN = Program("chain", chain, chain_arrays)
+CHAIN = Program("chain", chain, chain_arrays, most=HUGE, targets=CHAIN_TARGETS, headline=True)
 PROGRAMS = (
     CHAIN,
-    Program("Black-Scholes", black_scholes, black_scholes_arrays, tolerance=1e-2),
-    Program("k-means step", nearest_centre, centre_arrays, least=CENTRES * DIMENSIONS),
-    Program("softmax", softmax, row_arrays),
-    Program("layer norm", layer_norm, layer_norm_arrays),
-    Program("stencil", stencil, grid_arrays, least=(2 * STEPS + 1) ** 2),
-    Program("standardize", standardize, image_arrays, least=3),
+    Program(
+        "Black-Scholes", black_scholes, black_scholes_arrays, 1e-2, targets=TARGET, headline=True
+    ),
+    Program(
+        "k-means step", nearest_centre, centre_arrays, least=CENTRES * DIMENSIONS, targets=TARGET
+    ),
+    Program("softmax", softmax, row_arrays, targets=TARGET, headline=True),
+    Program("layer norm", layer_norm, layer_norm_arrays, targets=TARGET),
+    Program("stencil", stencil, grid_arrays, least=(2 * STEPS + 1) ** 2, targets=TARGET),
+    Program("standardize", standardize, image_arrays, least=3, targets=TARGET),
 )
-# Targets of ours: in times of NumPy, and of jax.jit where it has one of its own.
-TARGETS = {CHAIN.name: (0.3, 0.7)}
-TARGET, WORST_TARGET = 0.5, 1.2
 
 
 # --- what is measured
@@ -136,23 +139,16 @@ TARGET, WORST_TARGET = 0.5, 1.2
 
 def measure_program(comparison: Comparison, program: Program, sizes: list[int]) -> float | None:
     """Report a program and its claims; return the ratio to jax.jit, where there is one."""
-    curve = comparison.curve(program, sizes, {FULL: (OURS.name, NUMPY, JIT)})
-    size = min(LARGE, max(curve))
-    report, large = comparison.report, curve[size]
-    question = f"{program.name}, {size_str(size)}"
-    target, target_jit = TARGETS.get(program.name, (TARGET, None))
-    ratio = large.ratio(OURS.name, NUMPY)
-    report.claim(question, ratio, f"x {NUMPY}", now=target, goal=target)
+    curve = comparison.curve(program, sizes)
+    large = comparison.claims(program, curve, SLOWEST_TARGET, SLOWEST_TARGET)
+    report, question = comparison.report, f"{program.name}, {size_str(min(LARGE, max(curve)))}"
     if UNFUSED in large.names:
         report.claim(f"{question}, unfused", large.ratio(UNFUSED, NUMPY), f"x {NUMPY}")
-    at, ratio = worst(curve)
-    slowest = f"{program.name}, slowest size ({size_str(at)})"
-    report.claim(slowest, ratio, f"x {NUMPY}", now=WORST_TARGET, goal=WORST_TARGET)
-    report.headline(question, large, OURS.name)
     if JIT not in large.names:
         return None
     ratio = large.ratio(OURS.name, JIT)
-    report.claim(question, ratio, f"x {JIT}", now=target_jit, goal=target_jit)
+    if JIT not in program.targets:
+        report.claim(question, ratio, f"x {JIT}")
     return ratio.median
 
 
@@ -161,7 +157,7 @@ def measure_peak(report: Report, size: int) -> None:
     used = run_process([__file__, "--child", str(size)])
     for what, growth in used.items():
         question = f"chain, {size_str(size)}, peak above inputs and output: {what}"
-        tiles = 64 if what == "held" else None
+        tiles = PEAK_TARGET_MIB if what == "held" else None
         report.claim(question, Summary.of([growth / MIB]), "MiB", now=tiles, goal=tiles)
 
 
@@ -178,27 +174,23 @@ def child(size: int) -> None:
 
 def main() -> None:
     parser = arguments(__doc__)
-    parser.add_argument("--full", action="store_true", help=f"the chain with {size_str(FULL)}, too")
+    parser.add_argument("--full", action="store_true", help=f"the chain with {size_str(HUGE)}, too")
     parser.add_argument("--child", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child is not None:
         child(options.child)
         return
-    effort = Effort(3, 1e-4) if options.quick else Effort(25, 2e-3, 2.0)
+    effort = Effort(3, 1e-4) if options.quick else Effort(25, 2e-3, 1.5)
     comparison = Comparison("bench_chain", effort, options.quick, unfused=True)
-    largest = QUICK if options.quick else LARGE
-    sizes = [10**n for n in range(8) if 10**n <= largest]
-    ratios = []
-    for program in PROGRAMS:
-        full = [FULL] if options.full and program is CHAIN else []
-        ratios.append(measure_program(comparison, program, sizes + full))
+    sizes = comparison.sizes(options.full)
+    ratios = [measure_program(comparison, program, sizes) for program in PROGRAMS]
     to_jit = [ratio for ratio in ratios if ratio is not None]
     if to_jit:
         beaten = Summary.of([sum(ratio <= 1 for ratio in to_jit)])
         half = len(PROGRAMS) / 2
         question = f"programs not slower than {JIT}, of {len(to_jit)}"
         comparison.report.claim(question, beaten, "programs", now=half, goal=half, at_least=True)
-    measure_peak(comparison.report, FULL if options.full else largest)
+    measure_peak(comparison.report, sizes[-1])
     comparison.finish(options.json)
 
 

@@ -1,18 +1,13 @@
 """Single elementwise operations, casts and copies, of 10 to 10,000,000 elements."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from comparison import NUMPY, Arrays, Comparison, Program, worst
-from libraries import OURS
+from comparison import HUGE, NUMPY, TORCH, Arrays, Comparison, Program
 from report import arguments, size_str
 from timing import Effort
-
-LARGE, FULL, QUICK = 10**7, 10**8, 10**4
-JIT, TORCH = "JAX jit", "PyTorch"
 
 
 def values(dtype: str, size: int, seed: int) -> np.ndarray:
@@ -27,85 +22,59 @@ def values(dtype: str, size: int, seed: int) -> np.ndarray:
 
 
 def arrays_of(*dtypes: str) -> Callable[[int], Arrays]:
+    """Return what makes arrays of these dtypes."""
     return lambda size: tuple(values(dtype, size, seed) for seed, dtype in enumerate(dtypes))
 
 
-def square(dtype: str) -> Callable[[int], Arrays]:
+def square_of(dtype: str) -> Callable[[int], Arrays]:
     """Return what makes a square array of about so many elements."""
-    return lambda size: (values(dtype, round(size**0.5) ** 2, 0).reshape(round(size**0.5), -1),)
+
+    def make(size: int) -> Arrays:
+        side = round(size**0.5)
+        return (values(dtype, side * side, 0).reshape(side, side),)
+
+    return make
 
 
-@dataclass(frozen=True)
-class Case:
-    """A program, and its targets at LARGE: in times of NumPy and of PyTorch."""
-
-    name: str
-    run: Callable[..., Any]
-    inputs: Callable[[int], Arrays]
-    target: float | None = None
-    target_torch: float | None = None
-    headline: bool = False
+def program(name: str, run: Callable[..., Any], *dtypes: str, **more: Any) -> Program:
+    """Return the program of arrays of these dtypes."""
+    return Program(name, run, more.pop("inputs", arrays_of(*dtypes)), **more)
 
 
-def single(name: str, *dtypes: str, **target: Any) -> Case:
-    """Return the case of a function that every namespace has."""
-
-    def run(xp: Any, *arrays: Any) -> Any:
-        return getattr(xp, name)(*arrays)
-
-    # The number of arrays shows in the signature.
-    return Case(f"{name} {dtypes[0]}", run, arrays_of(*dtypes), **target)
-
-
-TARGET = {"target": 0.7, "target_torch": 1.0}
 F32, F64 = "float32", "float64"
-CASES = (
-    Case("add float32", lambda xp, a, b: a + b, arrays_of(F32, F32), **TARGET, headline=True),
-    Case("add float64", lambda xp, a, b: a + b, arrays_of(F64, F64)),
-    Case("add int64", lambda xp, a, b: a + b, arrays_of("int64", "int64")),
-    Case("add complex64", lambda xp, a, b: a + b, arrays_of("complex64", "complex64")),
-    Case("add float16", lambda xp, a, b: a + b, arrays_of("float16", "float16")),
-    Case("multiply float32", lambda xp, a, b: a * b, arrays_of(F32, F32)),
-    Case("exp float32", lambda xp, a: xp.exp(a), arrays_of(F32), **TARGET, headline=True),
-    Case("exp float64", lambda xp, a: xp.exp(a), arrays_of(F64)),
-    Case("tanh float32", lambda xp, a: xp.tanh(a), arrays_of(F32)),
-    Case("sqrt float32", lambda xp, a: xp.sqrt(a), arrays_of(F32)),
-    Case("a < b float32", lambda xp, a, b: a < b, arrays_of(F32, F32)),
-    Case("logical_and bool", lambda xp, a, b: xp.logical_and(a, b), arrays_of("bool", "bool")),
-    Case("where float32", lambda xp, c, a, b: xp.where(c, a, b), arrays_of("bool", F32, F32)),
-    Case("float32 to float64", lambda xp, a: xp.astype(a, xp.float64), arrays_of(F32), **TARGET),
-    Case("int32 to float32", lambda xp, a: xp.astype(a, xp.float32), arrays_of("int32"), **TARGET),
-    Case("copy float32", lambda xp, a: xp.copy(a), arrays_of(F32), **TARGET),
-    Case("copy of a.T float32", lambda xp, a: xp.contiguous(a.T), square(F32), **TARGET),
-    Case("copy of a[::2] float32", lambda xp, a: xp.contiguous(a[::2]), arrays_of(F32), **TARGET),
+# Of single large operations.
+TARGETS: dict[str, Any] = {"targets": {NUMPY: 0.7, TORCH: 1.0}}
+MAIN: dict[str, Any] = {**TARGETS, "most": HUGE, "headline": True}
+PROGRAMS = (
+    program("add float32", lambda xp, a, b: a + b, F32, F32, **MAIN),
+    program("add float64", lambda xp, a, b: a + b, F64, F64),
+    program("add int64", lambda xp, a, b: a + b, "int64", "int64"),
+    program("add complex64", lambda xp, a, b: a + b, "complex64", "complex64"),
+    program("add float16", lambda xp, a, b: a + b, "float16", "float16"),
+    program("multiply float32", lambda xp, a, b: a * b, F32, F32),
+    program("exp float32", lambda xp, a: xp.exp(a), F32, **MAIN),
+    program("exp float64", lambda xp, a: xp.exp(a), F64),
+    program("tanh float32", lambda xp, a: xp.tanh(a), F32),
+    program("sqrt float32", lambda xp, a: xp.sqrt(a), F32),
+    program("a < b float32", lambda xp, a, b: a < b, F32, F32),
+    program("logical_and bool", lambda xp, a, b: xp.logical_and(a, b), "bool", "bool"),
+    program("where float32", lambda xp, c, a, b: xp.where(c, a, b), "bool", F32, F32),
+    program("float32 to float64", lambda xp, a: xp.astype(a, xp.float64), F32, **TARGETS),
+    program("int32 to float32", lambda xp, a: xp.astype(a, xp.float32), "int32", **TARGETS),
+    program("copy of a", lambda xp, a: xp.copy(a), F32, **TARGETS),
+    program("copy of a.T", lambda xp, a: xp.contiguous(a.T), inputs=square_of(F32), **TARGETS),
+    program("copy of a[::2]", lambda xp, a: xp.contiguous(a[::2]), F32, **TARGETS),
 )
-
-
-def measure_case(comparison: Comparison, case: Case, sizes: list[int]) -> None:
-    program = Program(case.name, case.run, case.inputs)
-    curve = comparison.curve(program, sizes, {FULL: (OURS.name, NUMPY, JIT)})
-    report, size = comparison.report, min(LARGE, max(curve))
-    large, question = curve[size], f"{case.name}, {size_str(size)}"
-    for name, target in ((NUMPY, case.target), (TORCH, case.target_torch)):
-        if target and name in large.names:
-            ratio = large.ratio(OURS.name, name)
-            report.claim(question, ratio, f"x {name}", now=target, goal=target)
-    at, ratio = worst(curve)
-    report.claim(f"{case.name}, slowest size ({size_str(at)})", ratio, f"x {NUMPY}")
-    if case.headline:
-        report.headline(question, large, OURS.name)
 
 
 def main() -> None:
     parser = arguments(__doc__)
-    parser.add_argument("--full", action="store_true", help=f"{size_str(FULL)} float32, too")
+    parser.add_argument("--full", action="store_true", help=f"add and exp of {size_str(HUGE)}, too")
     options = parser.parse_args()
-    effort = Effort(3, 1e-4) if options.quick else Effort(15, 1e-3, 0.7)
+    effort = Effort(3, 1e-4) if options.quick else Effort(15, 1e-3, 0.6)
     comparison = Comparison("bench_elementwise", effort, options.quick)
-    sizes = [10**n for n in range(1, 8) if 10**n <= (QUICK if options.quick else LARGE)]
-    for case in CASES:
-        full = [FULL] if options.full and F32 in case.name else []
-        measure_case(comparison, case, sizes + full)
+    for one in PROGRAMS:
+        comparison.claims(one, comparison.curve(one, comparison.sizes(options.full)[1:]))
     comparison.finish(options.json)
 
 

@@ -1,12 +1,13 @@
-"""The same program on every library: checked first, then measured, at one size or at many.
+"""The same program on every library: checked first, then measured over sizes.
 
-A program is a plain function of a namespace and arrays. Every call has been executed when the next
-begins; arrays are made and results compared with NumPy's outside the timed region. Our bits are
-NumPy's; the others' values are near.
+A program is a plain function of a namespace and arrays. Arrays are made, and results compared with
+NumPy's, outside the timed region: our bits are NumPy's, the others' values are near. From
+EACH_EXECUTED elements on, a call has been executed before the next begins, so that no library can
+leave out a result that the next call replaces; below, a sample ends when the last has been executed.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +15,19 @@ import numpy as np
 
 import oneflow_lite as flow
 from libraries import OURS, Library, for_programs, installed
-from report import Report
+from report import Report, size_str
 from timing import Contender, Effort, Measurement, Summary, measure, statement
 
 Arrays = tuple[np.ndarray, ...]
-NUMPY = "NumPy"
+NUMPY, TORCH, JIT, UNFUSED = "NumPy", "PyTorch", "JAX jit", "oneflow_lite, unfused"
+LARGE, HUGE, QUICK = 10**7, 10**8, 10**4  # sizes: of the claims, with --full, with --quick
+AT_HUGE = (OURS.name, NUMPY, JIT)  # for all contenders there is not memory enough
+EACH_EXECUTED = 10_000
 # Threads of a library spin for some milliseconds after its work, and would take a core from the next.
 PAUSE_SECONDS = 4e-3
 SMALL = 1000  # elements with which each library's values are compared
 # What a library raises when it lacks a function, a dtype or, compiled, shapes that depend on values.
 CANNOT = (AttributeError, IndexError, NotImplementedError, RuntimeError, TypeError, ValueError)
-UNFUSED = "oneflow_lite, unfused"
 
 
 @dataclass(frozen=True)
@@ -41,8 +44,12 @@ class Program:
         Relative error that others than ours may have.
     exact : bool
         Whether our bits are NumPy's.
-    least : int
-        The smallest size that there is.
+    least, most : int
+        The smallest and the largest size that there is.
+    targets : mapping
+        Of ours at LARGE elements, in times of a contender.
+    headline : bool
+        Whether the first screen has it.
     """
 
     name: str
@@ -51,6 +58,9 @@ class Program:
     tolerance: float = 1e-3
     exact: bool = True
     least: int = 1
+    most: int = LARGE
+    targets: Mapping[str, float] = field(default_factory=dict)
+    headline: bool = False
 
 
 class Comparison:
@@ -66,6 +76,7 @@ class Comparison:
         found, missing = installed(only_numpy=quick)
         self._libraries = for_programs(found)
         self._effort = effort
+        self._quick = quick
         self._pause = 0.0 if quick else PAUSE_SECONDS
         self._unfused = unfused and "fusion" in dir(flow.flags)
         self._able: dict[str, list[Library]] = {}
@@ -74,35 +85,52 @@ class Comparison:
         if missing:
             self.report.note(f"not installed, skipped: {', '.join(missing)}")
 
-    def at(self, program: Program, size: int, only: Iterable[str] = ()) -> Measurement:
-        """Measure a program at one size, with the contenders that can run it (or some of them)."""
+    def at(self, program: Program, size: int) -> Measurement:
+        """Measure a program at one size, with the contenders that can run it."""
         if program.name not in self._able:
             self._able[program.name] = self._find_able(program)
         arrays = program.inputs(size)
         check(program, OURS, arrays, _results(program, _reference(), arrays))
         contenders = []
         for library in self._able[program.name]:
-            if not only or library.name in only:
+            if size < HUGE or library.name in AT_HUGE:
                 contenders.append(_contender(program, library, arrays))
             if library is OURS and self._unfused:
                 contenders.append(_without_fusion(contenders[-1]))
         return measure(contenders, self._effort, warm_up=1, pause=self._pause)
 
-    def curve(
-        self, program: Program, sizes: Iterable[int], only: Mapping[int, Iterable[str]] | None = None
-    ) -> dict[int, Measurement]:
-        """Measure and report a program at some sizes.
-
-        Parameters
-        ----------
-        only : mapping, optional
-            The contenders at sizes that are too much for all of them.
-        """
-        found = {}
-        for size in sorted({max(size, program.least) for size in sizes}):
-            found[size] = self.at(program, size, (only or {}).get(size, ()))
+    def curve(self, program: Program, sizes: Iterable[int]) -> dict[int, Measurement]:
+        """Measure and report a program at those of the sizes that it has."""
+        sizes = {min(max(size, program.least), program.most) for size in sizes}
+        found = {size: self.at(program, size) for size in sorted(sizes)}
         self.report.curve(program.name, found, NUMPY)
         return found
+
+    def claims(
+        self,
+        program: Program,
+        curve: Mapping[int, Measurement],
+        now: float | None = None,
+        goal: float | None = None,
+    ) -> Measurement:
+        """Report the program's targets, and those of its slowest size; return its LARGE size."""
+        size = min(LARGE, max(curve))
+        question, large = f"{program.name}, {size_str(size)}", curve[size]
+        for name, target in program.targets.items():
+            if name in large.names:
+                ratio = large.ratio(OURS.name, name)
+                self.report.claim(question, ratio, f"x {name}", now=target, goal=target)
+        at, ratio = worst(curve)
+        slowest = f"{program.name}, slowest size ({size_str(at)})"
+        self.report.claim(slowest, ratio, f"x {NUMPY}", now=now, goal=goal)
+        if program.headline:
+            self.report.headline(question, large, OURS.name)
+        return large
+
+    def sizes(self, full: bool = False) -> list[int]:
+        """Return the powers of ten to measure at."""
+        largest = QUICK if self._quick else HUGE if full else LARGE
+        return [10**n for n in range(9) if 10**n <= largest]
 
     def finish(self, json_file: Path | None) -> None:
         for name, programs in self._cannot.items():
@@ -170,8 +198,11 @@ def check(program: Program, library: Library, arrays: Arrays, expected: Arrays) 
 def _contender(program: Program, library: Library, arrays: Arrays) -> Contender:
     names = {f"x{i}": library.array(array) for i, array in enumerate(arrays)}
     call = library.compile(program.run, library.xp)
-    code = f"r = f({', '.join(names)}); {library.finish}"
-    return statement(library.name, code, {"f": call, "lib": library.module, **names})
+    is_large = max(array.size for array in arrays) >= EACH_EXECUTED
+    each = library.finish if is_large else library.each or "pass"
+    code = f"r = f({', '.join(names)}); {each}"
+    scope = {"f": call, "lib": library.module, "r": None, **names}
+    return statement(library.name, code, scope, finish=library.finish)
 
 
 def _without_fusion(contender: Contender) -> Contender:

@@ -143,7 +143,7 @@ _OTHERS: dict[str, Callable[[ModuleType], Library]] = {
     "jax": _jax,
     "mlx.core": _mlx,
 }
-COMPILERS = {"numexpr"}  # evaluate whole expressions only; cannot run an operation of an array
+COMPILERS = {"numexpr"}  # run whole programs only, not an operation of arrays
 
 
 def installed(only_numpy: bool = False) -> tuple[list[Library], list[str]]:
