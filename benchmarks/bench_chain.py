@@ -12,14 +12,13 @@ import numpy as np
 
 import oneflow_lite as flow
 from bench_memory import MIB, peak_rss
-from comparison import HUGE, JIT, LARGE, NUMPY, UNFUSED, Arrays, Comparison, Program
+from comparison import HUGE, JIT, LARGE, NUMPY, SLOWEST, UNFUSED, Arrays, Comparison, Program
 from libraries import OURS
 from report import Report, arguments, size_str
 from timing import Effort, Summary, run_process
 
 TARGET = {NUMPY: 0.5}
 CHAIN_TARGETS = {NUMPY: 0.3, JIT: 0.7}
-SLOWEST_TARGET = 1.2  # of every program, in times of NumPy, at the size where it is slowest
 PEAK_TARGET_MIB = 16.0  # a few tiles for each core
 
 
@@ -140,7 +139,7 @@ PROGRAMS = (
 def measure_program(comparison: Comparison, program: Program, sizes: list[int]) -> float | None:
     """Report a program and its claims; return the ratio to jax.jit, where there is one."""
     curve = comparison.curve(program, sizes)
-    large = comparison.claims(program, curve, SLOWEST_TARGET, SLOWEST_TARGET)
+    large = comparison.claims(program, curve, SLOWEST, SLOWEST)
     report, question = comparison.report, f"{program.name}, {size_str(min(LARGE, max(curve)))}"
     if UNFUSED in large.names:
         report.claim(f"{question}, unfused", large.ratio(UNFUSED, NUMPY), f"x {NUMPY}")
@@ -180,7 +179,7 @@ def main() -> None:
     if options.child is not None:
         child(options.child)
         return
-    effort = Effort(3, 1e-4) if options.quick else Effort(25, 2e-3, 1.5)
+    effort = Effort(3, 1e-4) if options.quick else Effort(21, 2e-3, 1.2)
     comparison = Comparison("bench_chain", effort, options.quick, unfused=True)
     sizes = comparison.sizes(options.full)
     ratios = [measure_program(comparison, program, sizes) for program in PROGRAMS]

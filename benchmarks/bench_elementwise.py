@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from comparison import HUGE, NUMPY, TORCH, Arrays, Comparison, Program
+from comparison import HUGE, NUMPY, SLOWEST, TORCH, Arrays, Comparison, Program
 from report import arguments, size_str
 from timing import Effort
 
@@ -71,10 +71,12 @@ def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--full", action="store_true", help=f"add and exp of {size_str(HUGE)}, too")
     options = parser.parse_args()
-    effort = Effort(3, 1e-4) if options.quick else Effort(15, 1e-3, 0.6)
+    effort = Effort(3, 1e-4) if options.quick else Effort(11, 1e-3, 0.4)
     comparison = Comparison("bench_elementwise", effort, options.quick)
     for one in PROGRAMS:
-        comparison.claims(one, comparison.curve(one, comparison.sizes(options.full)[1:]))
+        comparison.claims(
+            one, comparison.curve(one, comparison.sizes(options.full)[1:]), goal=SLOWEST
+        )
     comparison.finish(options.json)
 
 

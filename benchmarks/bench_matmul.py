@@ -28,6 +28,7 @@ def product(name: str, dtype: str, *shapes: str) -> Program:
         lambda xp, a, b: a @ b,
         lambda n: matrices(dtype, *(formula(n) for formula in formulas)),
         exact=False,
+        checked=32,
     )
 
 
@@ -40,7 +41,7 @@ PROGRAMS = (
     (product("n x n by n", F32, "n, n", "n"), (64, 512, 4096)),
     (
         Program(
-            "n x n, transposed", lambda xp, a, b: a.T @ b, SQUARE.inputs, exact=False
+            "n x n, transposed", lambda xp, a, b: a.T @ b, SQUARE.inputs, exact=False, checked=32
         ),
         (64, 512, 1024),
     ),

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from bench_elementwise import F32, F64, MAIN, program, square_of
-from comparison import Arrays, Comparison
+from comparison import SLOWEST, Arrays, Comparison
 from report import arguments
 from timing import Effort
 
@@ -38,10 +38,10 @@ PROGRAMS = (
 
 def main() -> None:
     options = arguments(__doc__).parse_args()
-    effort = Effort(3, 1e-4) if options.quick else Effort(15, 1e-3, 0.5)
+    effort = Effort(3, 1e-4) if options.quick else Effort(11, 1e-3, 0.4)
     comparison = Comparison("bench_reduce", effort, options.quick)
     for one in PROGRAMS:
-        comparison.claims(one, comparison.curve(one, comparison.sizes()[1:]))
+        comparison.claims(one, comparison.curve(one, comparison.sizes()[1:]), goal=SLOWEST)
     comparison.finish(options.json)
 
 

@@ -1,9 +1,9 @@
 """The same program on every library: checked first, then measured over sizes.
 
 A program is a plain function of a namespace and arrays. Arrays are made, and results compared with
-NumPy's, outside the timed region: our bits are NumPy's, the others' values are near. From
-EACH_EXECUTED elements on, a call has been executed before the next begins, so that no library can
-leave out a result that the next call replaces; below, a sample ends when the last has been executed.
+NumPy's, outside the timed region: our bits are NumPy's, the others' values are near. With
+EACH_EXECUTED elements or more, a call has been executed before the next begins, so that no library
+can leave out a result that the next call replaces; with fewer, a sample ends with the last's end.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -23,10 +23,11 @@ NUMPY, TORCH, JIT, UNFUSED = "NumPy", "PyTorch", "JAX jit", "oneflow_lite, unfus
 LARGE, HUGE, QUICK = 10**7, 10**8, 10**4  # sizes: of the claims, with --full, with --quick
 AT_HUGE = (OURS.name, NUMPY, JIT)  # for all contenders there is not memory enough
 EACH_EXECUTED = 10_000
-# Threads of a library spin for some milliseconds after its work, and would take a core from the next.
-PAUSE_SECONDS = 4e-3
-SMALL = 1000  # elements with which each library's values are compared
-# What a library raises when it lacks a function, a dtype or, compiled, shapes that depend on values.
+SLOWEST = 1.2  # target, in times of NumPy, at the size where ours does worst
+# Threads of a library spin for a while after its work, and would take a core from the next.
+PAUSE_SECONDS = 2e-3
+SMALL = 1000
+# Of a library that lacks a function, a dtype or, compiled, shapes that depend on values.
 CANNOT = (AttributeError, IndexError, NotImplementedError, RuntimeError, TypeError, ValueError)
 
 
@@ -44,6 +45,8 @@ class Program:
         Relative error that others than ours may have.
     exact : bool
         Whether our bits are NumPy's.
+    checked : int
+        The size at which each library's values are compared.
     least, most : int
         The smallest and the largest size that there is.
     targets : mapping
@@ -57,6 +60,7 @@ class Program:
     inputs: Callable[[int], Arrays]
     tolerance: float = 1e-3
     exact: bool = True
+    checked: int = SMALL
     least: int = 1
     most: int = LARGE
     targets: Mapping[str, float] = field(default_factory=dict)
@@ -139,7 +143,7 @@ class Comparison:
 
     def _find_able(self, program: Program) -> list[Library]:
         """Compare each library's values at a small size; return those that run the program."""
-        arrays = program.inputs(max(program.least, SMALL))
+        arrays = program.inputs(max(program.least, program.checked))
         expected = _results(program, _reference(), arrays)
         able = []
         for library in self._libraries:

@@ -159,6 +159,11 @@ def claim_of(given: Mapping[str, Any]) -> Claim:
     return Claim(**{**given, "measured": Summary(**given["measured"])})
 
 
+def curve_of(given: Mapping[str, Any]) -> Curve:
+    """Return the curve that JSON has."""
+    return Curve(**given)
+
+
 def rounded(value: float) -> float:
     """Return it with the four digits that a measurement may have."""
     return float(f"{value:.4g}")
@@ -208,7 +213,7 @@ def machine(versions: Mapping[str, str]) -> str:
 
 TIMES_HEAD = ("question", "contender", "median", "min", "spread", "ratio", "spread")
 CLAIMS_HEAD = ("question", "measured", "spread", "unit", "target now", "met", "goal", "met")
-_TEXT_COLUMNS = {"question", "contender", "unit", "met"}
+_TEXT_COLUMNS = {"contender", "unit", "met"}  # besides the first
 
 
 def seconds_str(seconds: float) -> str:
@@ -284,6 +289,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], markdown: bool = F
         previous = row[0]
     widths = [max(len(row[column]) for row in (head, *cells)) for column in range(len(head))]
     left = [name in _TEXT_COLUMNS for name in head]
+    left[0] = True
 
     def line(row: Sequence[str]) -> str:
         padded = [
