@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import oneflow_lite as flow
-from libraries import OURS, Library, installed
+from libraries import COMPILERS, OURS, Library, installed
 from report import Report, arguments
 from timing import Contender, Effort, measure, statement
 
@@ -30,17 +30,39 @@ class Case:
     now: float | None = None  # targets, in times of NumPy
     goal: float | None = None
     goal_torch: float | None = None
+    headline: bool = False
 
 
-# a, b: SIZE float32; c, d: one; r: the result, at first a. {look}: a + b as a NumPy array.
+JAX = "jax"
+# a, b: SIZE float32; c, d: one; i: SIZE int64; m: 4 x 4; w: a < b; r: the result, at first a.
+# xp: the functions. {look}: a + b as a NumPy array.
 SUSTAINED = (
-    Case("a + b", "r = a + b", now=1.3, goal=1.0, goal_torch=0.3),
+    Case("a + b", "r = a + b", now=1.3, goal=1.0, goal_torch=0.3, headline=True),
     Case("chain x = x + y", "r = r + b"),
     Case("a * 2.0", "r = a * 2.0"),
-    Case("a += b", "r += b", {"jax": None}),
+    Case("2 * a", "r = 2 * a", goal=1.0),
+    Case("i + 1", "r = i + 1", goal=1.0),
+    Case("-a", "r = -a", goal=1.0),
+    Case("abs(a)", "r = abs(a)", goal=1.0),
+    Case("a -= b", "r -= b", {JAX: None}, goal=1.0),
+    Case("a > b", "r = a > b", goal=1.0),
+    Case("tanh(a)", "r = xp.tanh(a)", goal=1.0),
+    Case("where(w, a, b)", "r = xp.where(w, a, b)", goal=1.0),
+    Case("a.astype(float64)", "r = xp.astype(a, xp.float64)", goal=1.0),
+    Case("a += b", "r += b", {JAX: None}),
     Case("a < b", "r = a < b"),
     Case("a.sum()", "r = a.sum()"),
+    Case("a.max()", "r = a.max()", goal=1.0),
+    Case("a.mean()", "r = a.mean()", goal=1.0),
     Case("a[3:7]", "r = a[3:7]"),
+    Case("a[2]", "r = a[2]", goal=1.0),
+    Case("m[1:3, 2]", "r = m[1:3, 2]", goal=1.0),
+    Case("a.reshape(4, 4)", "r = a.reshape(4, 4)", goal=1.0),
+    Case("m.T", "r = m.T", goal=1.0),
+    Case("len(a), a.shape", "len(a); a.shape", goal=1.0),
+    Case("zeros(16)", "r = xp.zeros(16)", goal=1.0),
+    Case("c.item()", "c.item()", goal=1.0),
+    Case("float(a[0])", "float(a[0])", goal=1.0),
     Case("(c + d).item()", "r = (c + d).item()"),
     Case("(a + b).sum().item()", "r = (a + b).sum().item()"),
     Case("(a + b).numpy()", "r = {look}"),
@@ -55,9 +77,10 @@ def values(library: Library) -> dict[str, Any]:
     """Return the local variables of the statements."""
     a = np.linspace(0.5, 2.0, SIZE, dtype=np.float32)
     b = np.full(SIZE, 1e-3, np.float32)
-    arrays = {"a": a, "b": b, "c": a[:1], "d": b[:1], "r": a}
+    arrays = {"a": a, "b": b, "c": a[:1], "d": b[:1], "r": a, "w": a < b}
+    arrays |= {"i": np.arange(SIZE), "m": a.reshape(4, 4)}
     names = {name: library.array(array) for name, array in arrays.items()}
-    return {**names, "np": np, "lib": library.module}
+    return {**names, "np": np, "lib": library.module, "xp": library.xp}
 
 
 def spelled(case: Case, library: Library) -> str | None:
@@ -95,6 +118,8 @@ def run(report: Report, case: Case, libraries: list[Library], effort: Effort, as
     if case.now or case.goal:
         ratio = measurement.ratio(OURS.name, "NumPy")
         report.claim(case.question, ratio, "x NumPy", now=case.now, goal=case.goal)
+    if case.headline:
+        report.headline(f"{case.question}, {SIZE} float32", measurement, OURS.name)
     if case.goal_torch and "PyTorch" in measurement.names:
         ratio = measurement.ratio(OURS.name, "PyTorch")
         report.claim(case.question, ratio, "x PyTorch", goal=case.goal_torch)
@@ -102,7 +127,8 @@ def run(report: Report, case: Case, libraries: list[Library], effort: Effort, as
 
 def main() -> None:
     options = arguments(__doc__).parse_args()
-    libraries, missing = installed()
+    found, missing = installed(only_numpy=options.quick)
+    libraries = [library for library in found if library.name not in COMPILERS]
     report = Report("bench_dispatch", {library.name: library.version for library in libraries})
     if missing:
         report.note(f"not installed, skipped: {', '.join(missing)}")

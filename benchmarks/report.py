@@ -46,6 +46,27 @@ class Row:
     ratio: Summary
 
 
+@dataclass(frozen=True)
+class Curve:
+    """A contender's medians over sizes; ratios to the reference, which has 1, and their spread."""
+
+    question: str
+    contender: str
+    reference: str
+    sizes: list[int]
+    seconds: list[float]
+    ratios: list[float]
+    spreads: list[float]
+
+
+@dataclass(frozen=True)
+class Headline:
+    """A question for the first screen, and our time in times of each of the others."""
+
+    question: str
+    ratios: dict[str, float]
+
+
 class Report:
     """Collects what one benchmark finds."""
 
@@ -54,12 +75,37 @@ class Report:
         self._machine = machine(versions or {})
         self._rows: list[Row] = []
         self._claims: list[Claim] = []
+        self._curves: list[Curve] = []
+        self._headlines: list[Headline] = []
         self._notes: list[str] = []
 
     def times(self, question: str, measurement: Measurement, reference: str) -> None:
         for name in measurement.names:
             seconds, ratio = measurement.summary(name), measurement.ratio(name, reference)
             self._rows.append(Row(question, name, seconds, reference, ratio))
+
+    def curve(self, question: str, over: Mapping[int, Measurement], reference: str) -> None:
+        """Add a curve for each contender: what was measured at each size."""
+        names = dict.fromkeys(name for measurement in over.values() for name in measurement.names)
+        for name in names:
+            at = {size: m for size, m in over.items() if name in m.names}
+            ratios = [m.ratio(name, reference) for m in at.values()]
+            self._curves.append(
+                Curve(
+                    question,
+                    name,
+                    reference,
+                    list(at),
+                    [rounded(m.summary(name).median) for m in at.values()],
+                    [rounded(ratio.median) for ratio in ratios],
+                    [rounded(ratio.spread) for ratio in ratios],
+                )
+            )
+
+    def headline(self, question: str, measurement: Measurement, ours: str) -> None:
+        others = [name for name in measurement.names if name != ours]
+        ratios = {name: rounded(measurement.ratio(ours, name).median) for name in others}
+        self._headlines.append(Headline(question, ratios))
 
     def claim(
         self,
@@ -81,6 +127,8 @@ class Report:
         print(f"{self._name}: {self._machine}\n")
         if self._rows:
             print(table(TIMES_HEAD, [times_cells(row) for row in self._rows]) + "\n")
+        if self._curves:
+            print(sizes_table(self._curves) + "\n")
         if self._claims:
             print(table(CLAIMS_HEAD, [claim_cells(claim) for claim in self._claims]) + "\n")
         for note in self._notes:
@@ -94,6 +142,8 @@ class Report:
             "machine": self._machine,
             "times": [asdict(row) for row in self._rows],
             "claims": [asdict(claim) for claim in self._claims],
+            "curves": [asdict(curve) for curve in self._curves],
+            "headlines": [asdict(headline) for headline in self._headlines],
             "notes": self._notes,
         }
 
@@ -107,6 +157,16 @@ def row_of(given: Mapping[str, Any]) -> Row:
 def claim_of(given: Mapping[str, Any]) -> Claim:
     """Return the claim that JSON has."""
     return Claim(**{**given, "measured": Summary(**given["measured"])})
+
+
+def curve_of(given: Mapping[str, Any]) -> Curve:
+    """Return the curve that JSON has."""
+    return Curve(**given)
+
+
+def rounded(value: float) -> float:
+    """Return it with the four digits that a measurement may have."""
+    return float(f"{value:.4g}")
 
 
 def arguments(description: str | None) -> argparse.ArgumentParser:
@@ -153,13 +213,19 @@ def machine(versions: Mapping[str, str]) -> str:
 
 TIMES_HEAD = ("question", "contender", "median", "min", "spread", "ratio", "spread")
 CLAIMS_HEAD = ("question", "measured", "spread", "unit", "target now", "met", "goal", "met")
-_TEXT_COLUMNS = {"question", "contender", "unit", "met"}
+_TEXT_COLUMNS = {"contender", "unit", "met"}  # besides the first
 
 
 def seconds_str(seconds: float) -> str:
     """Return a time with the unit that suits it."""
     unit, name = next((row for row in _UNITS if abs(seconds) >= row[0]), _UNITS[-1])
     return f"{seconds / unit:.3g} {name}"
+
+
+def size_str(size: int) -> str:
+    """Return a size as a power of ten, where it is one."""
+    exponent = len(str(size)) - 1
+    return f"10^{exponent}" if exponent > 1 and size == 10**exponent else str(size)
 
 
 def noise_mark(measured: Summary) -> str:
@@ -186,6 +252,34 @@ def claim_cells(claim: Claim) -> list[str]:
     return cells
 
 
+def sizes_table(curves: Sequence[Curve], markdown: bool = False) -> str:
+    """Return times in times of the reference's: a line for each contender, a column a size."""
+    sizes = sorted({size for curve in curves for size in curve.sizes})
+    lines = []
+    for curve in curves:
+        ratios = dict(zip(curve.sizes, curve.ratios, strict=True))
+        cells = [f"{ratios[size]:.3g}" if size in ratios else "" for size in sizes]
+        lines.append([curve.question, curve.contender, *cells])
+    return table(("question", "contender", *map(size_str, sizes)), lines, markdown)
+
+
+def large_table(curves: Sequence[Curve], markdown: bool = False) -> str:
+    """Return the same at the largest size that all contenders have: a column for each."""
+    names = list(dict.fromkeys(curve.contender for curve in curves))
+    questions: dict[str, dict[str, Curve]] = {}
+    for curve in curves:
+        questions.setdefault(curve.question, {})[curve.contender] = curve
+    lines = []
+    for question, own in questions.items():
+        size = min(curve.sizes[-1] for curve in own.values())
+        at = {name: curve.sizes.index(size) for name, curve in own.items()}
+        reference = next(iter(own.values())).reference
+        seconds = seconds_str(own[reference].seconds[at[reference]])
+        cells = [f"{own[name].ratios[at[name]]:.3g}" if name in own else "" for name in names]
+        lines.append([question, size_str(size), seconds, *cells])
+    return table(("question", "size", "time of 1", *names), lines, markdown)
+
+
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], markdown: bool = False) -> str:
     """Return an aligned table; numbers to the right, a repeated first cell left out."""
     cells: list[Sequence[str]] = []
@@ -195,6 +289,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], markdown: bool = F
         previous = row[0]
     widths = [max(len(row[column]) for row in (head, *cells)) for column in range(len(head))]
     left = [name in _TEXT_COLUMNS for name in head]
+    left[0] = True
 
     def line(row: Sequence[str]) -> str:
         padded = [

@@ -8,6 +8,7 @@ garbage collector is off, as in ``timeit``.
 
 import gc
 import json
+import math
 import os
 import subprocess
 import sys
@@ -27,12 +28,19 @@ def loop(times, clock, {names}):
 """
 
 
+LEAST_SAMPLES = 5
+
+
 @dataclass(frozen=True)
 class Effort:
-    """How much to measure: samples of each contender, seconds that a sample should take."""
+    """How much to measure: samples of each contender, seconds that a sample should take.
+
+    When so many take longer than ``most_seconds``, there are fewer, but LEAST_SAMPLES.
+    """
 
     samples: int
     sample_seconds: float
+    most_seconds: float = math.inf
 
 
 @dataclass(frozen=True)
@@ -132,24 +140,46 @@ def statement(
     return Contender(name, run, number)
 
 
+def _undisturbed(run: Callable[[int], float], times: int, seconds: float) -> float:
+    """The shortest of three runs, or of two that take much longer than some seconds."""
+    taken = min(run(times), run(times))
+    return taken if taken > 4 * seconds else min(taken, run(times))
+
+
 def times_for(run: Callable[[int], float], seconds: float) -> int:
     """Return how often the work fits into some seconds, undisturbed (also warms it up)."""
     times = 1
-    while (taken := min(run(times) for _ in range(3))) < seconds / 4:
+    while (taken := _undisturbed(run, times, seconds)) < seconds / 4:
         times = max(2 * times, min(10 * times, int(times * seconds / 4 / max(taken, 1e-9))))
     return max(1, round(times * seconds / taken))
 
 
-def measure(contenders: Sequence[Contender], effort: Effort, warm_up: int = 2) -> Measurement:
-    """Sample the contenders in turn, in this process."""
+def measure(
+    contenders: Sequence[Contender], effort: Effort, warm_up: int = 2, pause: float = 0.0
+) -> Measurement:
+    """Sample the contenders in turn, in this process.
+
+    Parameters
+    ----------
+    pause : float
+        Seconds between the samples; the work is then done once before the clock starts, if it is
+        short, so that the threads of its own are awake.
+    """
     numbers = [c.number or times_for(c.run, effort.sample_seconds) for c in contenders]
     measurement = Measurement([contender.name for contender in contenders])
     collecting = gc.isenabled()
     gc.collect()
     gc.disable()
+    end = time.monotonic() + effort.most_seconds
     try:
         for sample in range(-warm_up, effort.samples):
+            if sample >= LEAST_SAMPLES and time.monotonic() > end:
+                break
             for contender, number in zip(contenders, numbers, strict=True):
+                if pause:
+                    time.sleep(pause)
+                    if number > 1:
+                        contender.run(1)
                 seconds = contender.run(number) / number
                 if sample >= 0:
                     measurement.add(contender.name, seconds)

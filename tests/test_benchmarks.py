@@ -9,9 +9,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import pytest
 
 FOLDER = Path(__file__).resolve().parent.parent / "benchmarks"
+SHARED = ("timing", "report", "run_all", "libraries", "expressions", "comparison", "plots")
 BENCHMARKS = sorted(path.stem for path in FOLDER.glob("bench_*.py"))
 
 
@@ -20,7 +22,7 @@ def modules() -> Iterator[dict[str, ModuleType]]:
     """The modules that the benchmarks share, as a script of their folder imports them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(FOLDER)
-        yield {name: importlib.import_module(name) for name in ("timing", "report", "run_all")}
+        yield {name: importlib.import_module(name) for name in SHARED}
 
 
 @pytest.fixture(scope="module")
@@ -120,7 +122,81 @@ def test_memory_is_measured_on_both_devices(reports: dict[str, Any]) -> None:
         assert held["now"] == 1024
 
 
+@pytest.mark.parametrize("name", ["chain", "elementwise", "indexing", "matmul", "reduce"])
+def test_programs_are_measured_over_sizes(name: str, reports: dict[str, Any]) -> None:
+    report = report_of(f"bench_{name}", reports)
+    for curve in report["curves"]:
+        assert curve["sizes"] == sorted(set(curve["sizes"]))
+        assert len(curve["sizes"]) == len(curve["ratios"]) == len(curve["seconds"])
+        assert min(curve["seconds"]) > 0
+    by_contender = {(curve["question"], curve["contender"]) for curve in report["curves"]}
+    questions = {question for question, _ in by_contender}
+    assert {(q, c) for q in questions for c in ("oneflow_lite", "NumPy")} <= by_contender
+
+
+def test_chain_has_its_targets(reports: dict[str, Any]) -> None:
+    found = claims("bench_chain", reports)
+    slowest = [found[question] for question in found if "slowest size" in question]
+    assert len(slowest) == 7
+    assert {claim["goal"] for claim in slowest} == {1.2}
+    assert found["chain, 10^4, peak above inputs and output: held"]["goal"] == 16
+
+
+# --- programs on libraries
+
+
+def program(modules: dict[str, ModuleType], run: Any, **more: Any) -> Any:
+    arrays = (np.array([0.25, 4.0], np.float32),)
+    return modules["comparison"].Program("p", run, lambda size: arrays, **more)
+
+
+def test_other_bits_than_numpys_are_an_error(modules: dict[str, ModuleType]) -> None:
+    comparison, ours = modules["comparison"], modules["libraries"].OURS
+    doubles, arrays = program(modules, lambda xp, a: a * 2), [np.array([0.25, 4.0], np.float32)]
+    comparison.check(doubles, ours, arrays, (arrays[0] * 2,))
+    nearly = (np.nextafter(arrays[0] * 2, np.float32(9)),)
+    with pytest.raises(AssertionError, match=r"\[p\] oneflow_lite: other bits"):
+        comparison.check(doubles, ours, arrays, nearly)
+    near = program(modules, lambda xp, a: a * 2, exact=False)
+    comparison.check(near, ours, arrays, nearly)
+    with pytest.raises(AssertionError, match="float64"):
+        comparison.check(near, ours, arrays, (arrays[0].astype(float) * 2,))
+
+
+def test_what_a_library_lacks_is_left_out_and_ours_is_not(modules: dict[str, ModuleType]) -> None:
+    timing, comparison = modules["timing"], modules["comparison"]
+
+    def lacking(xp: Any, a: Any) -> Any:
+        if not isinstance(a, np.ndarray):
+            raise NotImplementedError("no")
+        return a
+
+    found = comparison.Comparison("x", timing.Effort(1, 0), quick=True)
+    with pytest.raises(NotImplementedError):
+        found.at(program(modules, lacking), 2)
+
+
+def test_programs_become_expressions(modules: dict[str, ModuleType]) -> None:
+    texts: list[tuple[str, dict[str, Any]]] = []
+    call = modules["expressions"].compiled(
+        lambda text, local_dict: texts.append((text, local_dict)),
+        lambda xp, a, b: (2 * xp.exp(-a) + b * 2.5, 1 - a / 2),
+    )
+    a = np.ones(2, np.float32)
+    call(a, a)
+    (first, names), (second, _) = texts
+    assert first == "((c0 * exp((-x0))) + (x1 * c1))"
+    assert (names["c0"], names["c1"], names["c0"].dtype) == (2, 2.5, np.float32)
+    assert second == "(c0 - (x0 / c1))"
+
+
 # --- the timing helper
+
+
+def test_samples_end_when_they_take_too_long(timing: ModuleType) -> None:
+    contender = timing.Contender("A", lambda times: 1.0, 1)
+    measurement = timing.measure([contender], timing.Effort(100, 0, 0.0))
+    assert len(measurement.samples("A")) == timing.LEAST_SAMPLES
 
 
 def test_summary(timing: ModuleType) -> None:
@@ -229,6 +305,22 @@ def test_readme_without_markers_is_left_alone(
     with pytest.raises(ValueError, match="lacks the lines"):
         modules["run_all"].rewrite(readme, "text")
     assert readme.read_text() == "nothing"
+
+
+def test_headline_has_a_column_for_each_other(modules: dict[str, ModuleType]) -> None:
+    row = {"question": "add", "ratios": {"NumPy": 0.5, "JAX jit": 0.251}}
+    lines = modules["run_all"].headline([{"headlines": [row]}]).splitlines()
+    assert [cell.strip() for cell in lines[-1].strip("|").split("|")] == ["add", "0.5", "", "0.25"]
+
+
+def test_pictures_are_drawn(
+    modules: dict[str, ModuleType], reports: dict[str, Any], tmp_path: Path
+) -> None:
+    pytest.importorskip("matplotlib")
+    drawn = modules["plots"].PICTURES
+    files = modules["plots"].draw({name: report_of(name, reports) for name in drawn}, tmp_path)
+    assert [file.stem for file in files] == list(drawn)
+    assert all(file.stat().st_size > 10_000 for file in files)
 
 
 def test_readme_names_every_benchmark(modules: dict[str, ModuleType]) -> None:
