@@ -1,6 +1,7 @@
 // One sum of everything, divided where that leaves every bit.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 
 #include "base/small_vector.h"
@@ -27,6 +28,7 @@ class DividedSum {
   int leaves() const { return counts_.size(); }
   int64_t start(int leaf) const { return starts_[leaf]; }  // in elements
   int64_t count(int leaf) const { return counts_[leaf]; }
+  int64_t longest() const { return *std::max_element(counts_.begin(), counts_.end()); }
 
   /// Sums a leaf, whose first element is at `in`. Any thread, each leaf once.
   void sum_leaf(int leaf, char* in);

@@ -55,6 +55,14 @@ struct BlockOperand {
   int64_t held_cores = 0;
 };
 
+/// Bits of the loop depend on where its vectors begin and end.
+bool is_by_lanes(const KernelArgs& args) {
+  return args.op->by_lanes && info(args.resolution->out).kind == DTypeKind::floating;
+}
+
+/// Elements in a block: where they decide the bits, as many as NumPy's.
+int64_t block_elements(const KernelArgs& args) { return is_by_lanes(args) ? kNumpyBuffer : kBlock; }
+
 /// Runs the loop block by block where operands are cast or walk their rows in jumps. A block is
 /// some steps of row `outer_` with everything inside it. Its inputs are read before its output is
 /// written, so an operand may be the output itself.
@@ -62,7 +70,8 @@ class BlockRunner {
  public:
   BlockRunner(const KernelArgs& args, const Buffering& buffering, const bool* buffered)
       : args_(args), iteration_(args.iteration), out_(args.iteration.operands - 1) {
-    const bool fits = buffering.core <= kBlock;
+    most_ = block_elements(args);
+    const bool fits = buffering.core <= most_;
     outer_ = iteration_.ndim - 1 - (fits ? buffering.depth : 0);
     core_ = fits ? buffering.core : 1;
     for (int k = 0; k <= out_; ++k) {
@@ -80,7 +89,7 @@ class BlockRunner {
 
   void run() {
     const Iteration::Row& row = outer_ >= 0 ? iteration_.rows[outer_] : inner_row(iteration_);
-    const int64_t most = kBlock / core_;
+    const int64_t most = most_ / core_;
     for_each_row(iteration_, std::max(outer_, 0), args_.data, [&](char* const* pointers) {
       for (int64_t start = 0; start < row.dim; start += most) {
         char* at[kMaxOperands];
@@ -135,7 +144,7 @@ class BlockRunner {
   const Iteration& iteration_;
   const int out_;
   int outer_;
-  int64_t core_;
+  int64_t core_, most_;
   BlockOperand operands_[kMaxOperands];
 };
 
@@ -204,12 +213,15 @@ Piecewise elementwise_pieces(const KernelArgs& args) {
       cut_anywhere(args, args.resolution->cost,
                    [](const KernelArgs& piece, const Piecewise&) { run_in_place(piece); });
   std::fill_n(whole.buffering.single, kMaxOperands, 1);
+  if (is_by_lanes(args)) whole.alignment = kVectors;
   const bool any_buffered = mark_buffered(args, whole.buffered);
   if (iteration.ndim > 1) whole.buffering = choose_buffering(iteration, whole.buffered, false);
   if (!any_buffered && whole.buffering.depth == 0) return whole;
-  const bool fits = whole.buffering.core <= kBlock;
+  const int64_t block = block_elements(args);
+  const bool fits = whole.buffering.core <= block;
   whole.end = iteration.ndim - (fits ? whole.buffering.depth : 0);
-  whole.multiple = fits ? kBlock / whole.buffering.core : kBlock;
+  whole.multiple = fits ? block / whole.buffering.core : block;
+  whole.rigid = is_by_lanes(args) && iteration.ndim > 1;
   whole.run = [](const KernelArgs& piece, const Piecewise& plan) {
     BlockRunner(piece, plan.buffering, plan.buffered).run();
   };

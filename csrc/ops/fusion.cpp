@@ -11,7 +11,6 @@ namespace {
 /// costs little beside its work.
 constexpr int64_t kTileBytes = 32768;
 constexpr int64_t kMostTiles = 8;     // times as much where rows are long
-constexpr int64_t kVectors = 64;      // elements; tiles start at multiples where that is possible
 constexpr int64_t kUint32Vector = 4;  // see cast.cpp: where a cast to uint32 may be cut
 
 struct FusibleKernel {
@@ -57,10 +56,11 @@ int64_t largest_item(const KernelArgs& args) {
   return static_cast<int64_t>(largest);
 }
 
-/// Elements inside each row of an iteration, from the innermost one, and of all.
-void add_bounds(const Iteration& iteration, std::vector<int64_t>* bounds) {
-  int64_t inner = 1;
-  bounds->push_back(inner);
+/// Elements inside each row of an iteration, from the innermost one, and of all; each stands for
+/// `scale` of the group's.
+void add_bounds(const Iteration& iteration, int64_t scale, std::vector<int64_t>* bounds) {
+  int64_t inner = scale;
+  bounds->insert(bounds->end(), {1, inner});
   for (int d = iteration.ndim - 1; d >= 0; --d) {
     inner *= iteration.rows[d].dim;
     bounds->push_back(inner);
@@ -84,13 +84,50 @@ struct FusionGroup::Draft {
   Kernel kernel;
   std::vector<Place> places;  // of its operands
   std::vector<int64_t> bounds;
-  bool aligned;
-  int64_t item_size;
+  int64_t elements, row, multiple, alignment, item_size;
   Tiling tiling;
-  std::unique_ptr<TiledReduction> reduction;
 };
 
-FusionGroup::Place FusionGroup::make_place(const KernelArgs& args, int k, int memory) {
+bool FusionGroup::add(const KernelArgs& args, void* const* memories) {
+  if (full() || may_fail(args)) return false;
+  Draft draft;
+  draft.kernel.args = &args;
+  draft.bounds = bounds_;
+  draft.row = row_;
+  draft.multiple = multiple_;
+  draft.item_size = std::max(item_size_, largest_item(args));
+  draft.alignment = std::max(alignment_, may_cast_to_uint32(args) ? kUint32Vector : 1);
+  if (!scale_elements(args, &draft)) return false;
+  place_operands(memories, &draft);
+  if (!is_in_order(draft)) return false;
+  if (const FusibleKernel* fusible = find_fusible(args)) {
+    draft.kernel.whole = fusible->pieces(args);
+    const int64_t alignment = draft.kernel.whole.alignment;
+    if (draft.kernel.whole.rigid || (alignment > 1 && draft.kernel.scale > 1)) return false;
+    draft.alignment = std::max(draft.alignment, alignment);
+    add_bounds(args.iteration, draft.kernel.scale, &draft.bounds);
+  } else if (!make_reduction(&draft)) {
+    return false;
+  }
+  if (!make_chain(&draft.bounds) || !choose_tiling(draft, &draft.tiling)) return false;
+  take(std::move(draft), memories);
+  return true;
+}
+
+/// Whether it has the group's elements, or one for each row that is reduced.
+bool FusionGroup::scale_elements(const KernelArgs& args, Draft* draft) const {
+  const int64_t elements = iteration_size(args.iteration);
+  draft->elements = size() > 0 ? elements_ : elements;
+  if (elements == 0 || elements == draft->elements) return elements > 0;
+  // A cast to uint32 may not be cut anywhere, and rows have any length.
+  if (row_ == 0 || elements * row_ != elements_ || may_cast_to_uint32(args)) return false;
+  draft->kernel.scale = row_;
+  return find_fusible(args) != nullptr;
+}
+
+/// As the group's elements walk it: along a row that is reduced, its result does not step.
+FusionGroup::Place FusionGroup::make_place(const Kernel& kernel, int k, int memory) {
+  const KernelArgs& args = *kernel.args;
   Place place;
   place.memory = memory;
   place.written = k == args.iteration.operands - 1;
@@ -98,9 +135,8 @@ FusionGroup::Place FusionGroup::make_place(const KernelArgs& args, int k, int me
   place.item_size = static_cast<int64_t>(size_of(args.dtype[k]));
   place.low = place.offset;
   place.high = place.offset + place.item_size;
-  for (int d = 0; d < args.iteration.ndim; ++d) {
-    const int64_t dim = args.iteration.rows[d].dim, stride = args.iteration.rows[d].strides[k];
-    if (dim == 1) continue;
+  const auto add_row = [&](int64_t dim, int64_t stride) {
+    if (dim == 1) return;
     (stride < 0 ? place.low : place.high) += (dim - 1) * stride;
     if (!place.dims.empty() && place.strides.back() == stride * dim) {
       place.dims.back() *= dim;
@@ -109,31 +145,12 @@ FusionGroup::Place FusionGroup::make_place(const KernelArgs& args, int k, int me
       place.dims.push_back(dim);
       place.strides.push_back(stride);
     }
+  };
+  for (int d = 0; d < args.iteration.ndim; ++d) {
+    add_row(args.iteration.rows[d].dim, args.iteration.rows[d].strides[k]);
   }
+  add_row(kernel.scale, 0);
   return place;
-}
-
-bool FusionGroup::add(const KernelArgs& args, void* const* memories) {
-  if (full() || may_fail(args)) return false;
-  const int64_t elements = iteration_size(args.iteration);
-  if (elements == 0 || (size() > 0 && elements != elements_)) return false;
-  Draft draft;
-  draft.kernel.args = &args;
-  draft.bounds = bounds_;
-  draft.aligned = aligned_ || may_cast_to_uint32(args);
-  draft.item_size = std::max(item_size_, largest_item(args));
-  place_operands(args, memories, &draft);
-  if (!is_in_order(draft)) return false;
-  if (const FusibleKernel* fusible = find_fusible(args)) {
-    draft.kernel.whole = fusible->pieces(args);
-    add_bounds(args.iteration, &draft.bounds);
-  } else if (!make_reduction(args, &draft)) {
-    return false;
-  }
-  if (!make_chain(&draft.bounds) || !choose_tiling(draft, &draft.tiling)) return false;
-  elements_ = elements;
-  take(std::move(draft), memories);
-  return true;
 }
 
 int FusionGroup::find(void* id) const {
@@ -143,9 +160,8 @@ int FusionGroup::find(void* id) const {
   return -1;
 }
 
-void FusionGroup::place_operands(const KernelArgs& args, void* const* memories,
-                                 Draft* draft) const {
-  const int operands = args.iteration.operands;
+void FusionGroup::place_operands(void* const* memories, Draft* draft) const {
+  const int operands = draft->kernel.args->iteration.operands;
   int known = static_cast<int>(memories_.size());
   for (int k = 0; k < operands; ++k) {
     int& memory = draft->kernel.memory[k] = -1;
@@ -155,7 +171,7 @@ void FusionGroup::place_operands(const KernelArgs& args, void* const* memories,
       if (memories[i] == memories[k]) memory = draft->kernel.memory[i];
     }
     if (memory < 0) memory = known++;
-    draft->places.push_back(make_place(args, k, memory));
+    draft->places.push_back(make_place(draft->kernel, k, memory));
   }
 }
 
@@ -179,29 +195,36 @@ bool FusionGroup::is_in_order(const Draft& draft) const {
   return true;
 }
 
-/// A reduction of something that the group has written.
-bool FusionGroup::make_reduction(const KernelArgs& args, Draft* draft) const {
+/// Rows of one length, wherever they are; or one sum of something that the group has written.
+bool FusionGroup::make_reduction(Draft* draft) const {
+  const KernelArgs& args = *draft->kernel.args;
   if (args.kernel != reduce_kernel) return false;
-  const int input = draft->kernel.memory[0];
-  const auto writes_input = [&](const Place& place) {
-    return place.memory == input && place.written;
-  };
-  if (std::none_of(places_.begin(), places_.end(), writes_input)) return false;
-  draft->reduction = TiledReduction::make(args, kTileBytes / draft->item_size);
-  if (!draft->reduction) return false;
-  if (draft->reduction->sum()) return draft->bounds.size() == 2;  // all the others are one row
-  draft->bounds.push_back(draft->reduction->step());
+  auto reduction = TiledReduction::make(args, kTileBytes / draft->item_size);
+  if (!reduction) return false;
+  if (reduction->sum()) {
+    const int input = draft->kernel.memory[kReduceIn];
+    const auto writes_input = [&](const Place& place) {
+      return place.memory == input && place.written;
+    };
+    if (row_ || draft->bounds.size() != 2) return false;  // all the others are one row
+    if (std::none_of(places_.begin(), places_.end(), writes_input)) return false;
+  } else {
+    if (row_ && row_ != reduction->step()) return false;
+    draft->row = reduction->step();
+    draft->multiple = std::lcm(multiple_, reduction->unit());
+    draft->bounds.insert(draft->bounds.end(), {1, reduction->step(), draft->elements});
+  }
+  draft->kernel.reduction = std::move(reduction);
   return true;
 }
 
 /// Steps of `unit` elements in a tile, of the `run` steps of a run; 0: there is no such number.
 int64_t FusionGroup::steps_of_tile(const Draft& draft, int64_t unit, int64_t run) {
-  const int64_t whole = draft.reduction ? draft.reduction->unit() : 1;
   const auto fits = [&](int64_t steps, int64_t multiple) {
     return steps * unit % multiple == 0 || (steps == run && unit * run == draft.bounds.back());
   };
   int64_t steps = std::max<int64_t>(1, kTileBytes / draft.item_size / unit);
-  const int64_t must = std::lcm(whole, draft.aligned ? kUint32Vector : 1);
+  const int64_t must = std::lcm(draft.multiple, draft.alignment);
   const int64_t better = std::lcm(must, kVectors);
   for (const int64_t multiple : {better, must}) {
     const int64_t least = multiple / std::gcd(unit, multiple);
@@ -220,11 +243,12 @@ bool FusionGroup::choose_tiling(const Draft& draft, Tiling* tiling) const {
     const int64_t steps = steps_of_tile(draft, unit, run);
     const int64_t size = steps * unit;
     if (steps == 0 || size > kMostTiles * wanted) continue;
+    if (draft.row && unit % draft.row != 0) continue;
     const auto can_cut = [&](const Kernel& kernel) {
-      return row_of(kernel, unit).first < kernel.whole.end;
+      return kernel.reduction || row_of(kernel, unit).first < kernel.whole.end;
     };
-    const bool possible = std::all_of(kernels_.begin(), kernels_.end(), can_cut) &&
-                          (draft.reduction || can_cut(draft.kernel));
+    const bool possible =
+        std::all_of(kernels_.begin(), kernels_.end(), can_cut) && can_cut(draft.kernel);
     const bool better = tiling->size == 0 || (size <= wanted && size > tiling->size);
     if (possible && better) {
       *tiling = {unit, size, unit * run, (run + steps - 1) / steps};
@@ -236,31 +260,41 @@ bool FusionGroup::choose_tiling(const Draft& draft, Tiling* tiling) const {
 /// The row of a kernel that tiles of steps of `unit` elements cut, and the elements in its steps.
 std::pair<int, int64_t> FusionGroup::row_of(const Kernel& kernel, int64_t unit) {
   const Iteration& iteration = kernel.args->iteration;
+  const int64_t own = unit / kernel.scale;
   int64_t inner = 1;
   int d = iteration.ndim - 1;
-  for (; d > 0 && inner * iteration.rows[d].dim <= unit; --d) inner *= iteration.rows[d].dim;
+  for (; d > 0 && inner * iteration.rows[d].dim <= own; --d) inner *= iteration.rows[d].dim;
   return {d, inner};
 }
 
 void FusionGroup::take(Draft&& draft, void* const* memories) {
+  elements_ = draft.elements;
+  row_ = draft.row;
+  multiple_ = draft.multiple;
+  item_size_ = draft.item_size;
+  alignment_ = draft.alignment;
+  bounds_ = std::move(draft.bounds);
+  tiling_ = draft.tiling;
+  const bool closes = draft.kernel.reduction && draft.kernel.reduction->sum();
   const Place* place = draft.places.data();
   for (int k = 0; k < draft.kernel.args->iteration.operands; ++k) {
-    if (memories[k]) add_use(*place++, memories[k], draft.reduction != nullptr);
+    if (memories[k]) add_use(*place++, memories[k], closes);
   }
   places_.insert(places_.end(), draft.places.begin(), draft.places.end());
-  kernels_.push_back(draft.kernel);
-  bounds_ = std::move(draft.bounds);
-  aligned_ = draft.aligned;
-  item_size_ = draft.item_size;
-  tiling_ = draft.tiling;
-  reduction_ = std::move(draft.reduction);
+  kernels_.push_back(std::move(draft.kernel));
 }
 
-/// Notes that the next kernel uses a memory. Internal are those that are one row of elements, as
-/// tiles are, and nothing else.
-void FusionGroup::add_use(const Place& place, void* id, bool reduces) {
-  const bool flat =
-      place.dims.size() == 1 && place.dims[0] == elements_ && place.strides[0] == place.item_size;
+/// Its elements in a tile lie one after the other: those of the group, or one for each row.
+bool FusionGroup::is_flat(const Place& place) const {
+  const int64_t first = place.dims.empty() ? 1 : place.dims[0];
+  if (place.dims.empty() || place.strides[0] != place.item_size) return false;
+  if (place.dims.size() == 1) return first == elements_;
+  return place.dims.size() == 2 && place.dims[1] == row_ && place.strides[1] == 0;
+}
+
+/// Notes that the next kernel uses a memory. Internal are those that lie as in a tile, and nothing
+/// else.
+void FusionGroup::add_use(const Place& place, void* id, bool closes) {
   if (place.memory == static_cast<int>(memories_.size())) {
     Memory memory;
     memory.id = id;
@@ -272,7 +306,7 @@ void FusionGroup::add_use(const Place& place, void* id, bool reduces) {
   }
   Memory& memory = memories_[place.memory];
   const bool same = memory.offset == place.offset && memory.item_size == place.item_size;
-  memory.internal = memory.internal && flat && same && !(reduces && place.written);
+  memory.internal = memory.internal && is_flat(place) && same && !(closes && place.written);
   memory.written = memory.written || place.written;
   memory.last = size();
   ++memory.uses;

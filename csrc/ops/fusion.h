@@ -1,5 +1,6 @@
-// Fusion: several elementwise kernels over one iteration space, and at most one reduction behind
-// them, run tile by tile by the loops that would run them one after the other, with the same bits.
+// Fusion: several elementwise kernels over one iteration space, run tile by tile by the loops that
+// would run them one after the other, with the same bits. Reductions of whole rows may be among
+// them, and kernels over what they give; then tiles are whole rows. One sum of all may be the last.
 //
 //   memory ──► kernel 1 ──► tile buffer ──► kernel 2 ──► memory      for each tile, on any thread;
 //                 └───────────────────────► kernel 3 ──► ...         a tile stays in the cache
@@ -38,7 +39,7 @@ class FusionGroup {
   /// run() args.data are offsets in the memories (null: a scalar). `args` outlive the group.
   bool add(const KernelArgs& args, void* const* memories);
   /// Nothing can be added any more.
-  bool full() const { return reduction_ || size() == kMaxKernels; }
+  bool full() const { return sum() || size() == kMaxKernels; }
 
   int size() const { return static_cast<int>(kernels_.size()); }
   std::vector<Memory>& memories() { return memories_; }
@@ -49,12 +50,14 @@ class FusionGroup {
   int failed() const { return failed_.load(std::memory_order_relaxed); }
 
  private:
-  /// A kernel of the group; tiles cut row `cut` of its iteration, whose steps have `inner`
-  /// elements.
+  /// A kernel of the group. One of its elements stands for `scale` of the group's: 1, or a row that
+  /// is reduced. Tiles cut row `cut` of its iteration, whose steps have `inner` elements.
   struct Kernel {
-    const KernelArgs* args;
-    Piecewise whole;
-    int memory[kMaxOperands];  // number; -1: a scalar
+    const KernelArgs* args = nullptr;
+    Piecewise whole;                            // elementwise
+    std::unique_ptr<TiledReduction> reduction;  // or this
+    int memory[kMaxOperands];                   // number; -1: a scalar
+    int64_t scale = 1;
     int cut = 0;
     int64_t inner = 1;
   };
@@ -76,16 +79,24 @@ class FusionGroup {
   struct Draft;
   class TileRunner;
 
-  static Place make_place(const KernelArgs& args, int k, int memory);
-  void place_operands(const KernelArgs& args, void* const* memories, Draft* draft) const;
+  bool scale_elements(const KernelArgs& args, Draft* draft) const;
+  static Place make_place(const Kernel& kernel, int k, int memory);
+  void place_operands(void* const* memories, Draft* draft) const;
   bool is_in_order(const Draft& draft) const;
-  bool make_reduction(const KernelArgs& args, Draft* draft) const;
+  bool make_reduction(Draft* draft) const;
   bool choose_tiling(const Draft& draft, Tiling* tiling) const;
   static int64_t steps_of_tile(const Draft& draft, int64_t unit, int64_t run);
   static std::pair<int, int64_t> row_of(const Kernel& kernel, int64_t unit);
   void take(Draft&& draft, void* const* memories);
-  void add_use(const Place& place, void* id, bool reduces);
+  void add_use(const Place& place, void* id, bool closes);
+  bool is_flat(const Place& place) const;
   int find(void* id) const;
+
+  /// The last kernel, where it is one sum of all elements.
+  TiledReduction* sum() const {
+    TiledReduction* last = kernels_.empty() ? nullptr : kernels_.back().reduction.get();
+    return last && last->sum() ? last : nullptr;
+  }
 
   void assign_buffers();
   int64_t tile_count() const;
@@ -96,11 +107,12 @@ class FusionGroup {
   std::vector<Place> places_;
   std::vector<int64_t> bounds_;  // elements inside the rows of all kernels: each divides the next
   int64_t elements_ = 0;
-  bool aligned_ = false;   // some bits depend on it that tiles start at multiples of four
+  int64_t row_ = 0;        // elements in a row that is reduced; 0: none is
+  int64_t multiple_ = 1;   // that tiles start at
+  int64_t alignment_ = 1;  // the same, for the bits of some kernels
   int64_t item_size_ = 1;  // of the largest elements
   Tiling tiling_;
-  std::unique_ptr<TiledReduction> reduction_;  // of the last kernel
-  size_t buffer_size_ = 0;                     // bytes
+  size_t buffer_size_ = 0;  // bytes
   int buffers_ = 0;
   std::atomic<int> failed_{0};
 };

@@ -44,9 +44,9 @@ class FusionGroup::TileRunner {
   void run(int64_t tile) {
     const Tiling& tiling = group_.tiling_;
     int64_t first, count;
-    if (const DividedSum* sum = group_.reduction_ ? group_.reduction_->sum() : nullptr) {
-      first = sum->start(static_cast<int>(tile));
-      count = sum->count(static_cast<int>(tile));
+    if (const TiledReduction* sum = group_.sum()) {
+      first = sum->sum()->start(static_cast<int>(tile));
+      count = sum->sum()->count(static_cast<int>(tile));
     } else {
       const int64_t start = tile % tiling.per_run * tiling.size;
       first = tile / tiling.per_run * tiling.run + start;
@@ -66,13 +66,12 @@ class FusionGroup::TileRunner {
   void run_kernel(int number, int64_t tile, int64_t first, int64_t count) {
     const Kernel& kernel = group_.kernels_[number];
     KernelArgs& piece = pieces_[number];
-    const bool reduces = group_.reduction_ && number == group_.size() - 1;
-    bind(kernel, reduces ? 1 : kernel.args->iteration.operands, first, &piece);
-    if (reduces) {
-      const Memory& result = group_.memories_[kernel.memory[kReduceOut]];
-      char* out = result.address + reinterpret_cast<intptr_t>(kernel.args->data[kReduceOut]);
-      return group_.reduction_->take(static_cast<int>(tile), first, count, piece.data[kReduceIn],
-                                     out);
+    first /= kernel.scale;
+    count /= kernel.scale;
+    bind(kernel, first, &piece);
+    if (kernel.reduction) {
+      return kernel.reduction->take(static_cast<int>(tile), count, piece.data[kReduceIn],
+                                    piece.data[kReduceOut]);
     }
     if (kernel.args->iteration.ndim > 0) {
       piece.iteration.rows[kernel.cut].dim = count / kernel.inner;
@@ -80,8 +79,9 @@ class FusionGroup::TileRunner {
     kernel.whole.run(piece, kernel.whole);
   }
 
-  /// Where the first `operands` operands of a kernel have element `first`.
-  void bind(const Kernel& kernel, int operands, int64_t first, KernelArgs* piece) {
+  /// Where the operands of a kernel have element `first`.
+  void bind(const Kernel& kernel, int64_t first, KernelArgs* piece) {
+    const int operands = kernel.args->iteration.operands;
     int64_t offsets[kMaxOperands] = {};
     const Iteration& iteration = kernel.args->iteration;
     int64_t step = first / kernel.inner;
@@ -113,15 +113,12 @@ class FusionGroup::TileRunner {
 void FusionGroup::run(ep::HelperPool* helpers) {
   for (Kernel& kernel : kernels_) std::tie(kernel.cut, kernel.inner) = row_of(kernel, tiling_.unit);
   assign_buffers();
-  char* result = nullptr;
-  if (reduction_) {
-    const Kernel& last = kernels_.back();
-    result = memories_[last.memory[kReduceOut]].address +
-             reinterpret_cast<intptr_t>(last.args->data[kReduceOut]);
-    reduction_->begin(result);
-  }
   run_tiles(helpers);
-  if (reduction_) reduction_->finish(result);
+  if (TiledReduction* reduction = sum()) {
+    const Kernel& last = kernels_.back();
+    reduction->finish(memories_[last.memory[kReduceOut]].address +
+                      reinterpret_cast<intptr_t>(last.args->data[kReduceOut]));
+  }
 }
 
 /// A memory without an address gets the first buffer that no other one needs at the same time.
@@ -138,15 +135,13 @@ void FusionGroup::assign_buffers() {
     memory.buffer = static_cast<int>(i);
   }
   int64_t longest = tiling_.size;
-  if (const DividedSum* sum = reduction_ ? reduction_->sum() : nullptr) {
-    for (int leaf = 0; leaf < sum->leaves(); ++leaf) longest = std::max(longest, sum->count(leaf));
-  }
+  if (const TiledReduction* reduction = sum()) longest = reduction->sum()->longest();
   buffers_ = static_cast<int>(busy_until.size());
   buffer_size_ = static_cast<size_t>((longest * item_size + 63) & ~int64_t{63});
 }
 
 int64_t FusionGroup::tile_count() const {
-  if (const DividedSum* sum = reduction_ ? reduction_->sum() : nullptr) return sum->leaves();
+  if (const TiledReduction* reduction = sum()) return reduction->sum()->leaves();
   return elements_ / tiling_.run * tiling_.per_run;
 }
 

@@ -32,6 +32,10 @@ struct Iteration {
   }
 };
 
+/// Elements to which a loop's vectors divide any array; pieces of loops whose bits depend on their
+/// vectors start at multiples.
+inline constexpr int64_t kVectors = 64;
+
 struct KernelArgs;
 using KernelFn = void (*)(const KernelArgs&);
 

@@ -15,7 +15,8 @@ inline constexpr int64_t kNumpyBuffer = 8192;
 inline constexpr int64_t kBlock = 2048;
 
 inline constexpr int64_t kMaxItemSize = 16;
-inline constexpr int64_t kBlockBytes = kBlock * kMaxItemSize;
+inline constexpr int64_t kBlockBytes = kNumpyBuffer * 8;
+static_assert(kBlockBytes >= kBlock * kMaxItemSize, "a block of any dtype fits");
 
 /// Memory of the calling thread: a block of every operand, or one buffer of a reduction. A kernel
 /// that calls another one must not hold it.

@@ -16,6 +16,10 @@ struct Piecewise {
   int end = 0;           // rows [0, end) may be cut
   int64_t multiple = 1;  // of steps of row end - 1 in a piece
   double cost = 1;       // of one element
+  // Where pieces are not multiples of `multiple`, they start at multiples of so many elements; or
+  // they may not do so at all.
+  int64_t alignment = 1;
+  bool rigid = false;
   bool buffered[kMaxOperands] = {};
   Buffering buffering;
 };

@@ -70,7 +70,8 @@ bool reduce_beside(const KernelArgs& args, const ReducePlan& plan) {
     const Iteration::Row& row = args.iteration.rows[d];
     if (row.strides[kOut] == 0 || row.strides[kIn] != stride || row.dim < 2 * kLeast) continue;
     const int64_t pieces = std::min<int64_t>(row.dim / kLeast, 4 * args.helpers->threads());
-    const int64_t steps = (row.dim + pieces - 1) / pieces;
+    int64_t steps = (row.dim + pieces - 1) / pieces;
+    steps = (steps + kVectors - 1) / kVectors * kVectors;
     args.helpers->parallel_for((row.dim + steps - 1) / steps, [&](int64_t i) {
       KernelArgs piece = args;
       piece.helpers = nullptr;

@@ -41,25 +41,21 @@ std::unique_ptr<TiledReduction> TiledReduction::make(const KernelArgs& args,
   return reduction;
 }
 
-void TiledReduction::begin(char* out) {
-  if (sum_) start_result(args_, plan_, out);
-}
-
-void TiledReduction::take(int tile, int64_t first, int64_t n, char* in, char* out) {
+void TiledReduction::take(int tile, int64_t count, char* in, char* out) {
   if (sum_) return sum_->sum_leaf(tile, in);
-  const Iteration::Row& row = plan_.rows.rows[0];
+  const int64_t dim = plan_.rows.rows[0].dim;
   KernelArgs piece = args_;
   ReducePlan part = plan_;
   piece.data[kReduceIn] = in;
-  part.rows.rows[0].dim = n / step_;
-  part.out_count = plan_.out_count / row.dim * part.rows.rows[0].dim;
-  char* result = out + first / step_ * row.strides[kReduceOut];
-  start_result(piece, part, result);
-  ReduceRunner(piece, part, result, args_.attr[0] == 0).run();
+  part.rows.rows[0].dim = count / step_;
+  part.out_count = plan_.out_count / dim * part.rows.rows[0].dim;
+  start_result(piece, part, out);
+  ReduceRunner(piece, part, out, args_.attr[0] == 0).run();
 }
 
 void TiledReduction::finish(char* out) {
-  if (sum_) sum_->finish(out);
+  start_result(args_, plan_, out);
+  sum_->finish(out);
 }
 
 }  // namespace ofl::ops

@@ -23,11 +23,10 @@ class TiledReduction {
   /// Elements in a step of the outermost row.
   int64_t step() const { return step_; }
 
-  /// Writes what `out`, the output, is before the first tile.
-  void begin(char* out);
-  /// Takes tile number `tile`, elements [first, first + n), which lie at `in`. Any thread.
-  void take(int tile, int64_t first, int64_t n, char* in, char* out);
-  /// All tiles have been taken.
+  /// Takes tile number `tile`: `count` elements that lie at `in`. Rows are reduced to `out`, where
+  /// their results belong. Any thread.
+  void take(int tile, int64_t count, char* in, char* out);
+  /// All tiles have been taken: writes the one sum.
   void finish(char* out);
 
  private:
