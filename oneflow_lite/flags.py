@@ -207,7 +207,7 @@ _ROWS = (
     ),
     Flag(
         "inline",
-        20e-6,
+        50e-6,
         _parse_seconds,
         lambda value: _C.configure(inline_seconds=value),
         "work on the cpu of up to so many seconds runs in the calling thread if it can at once",

@@ -13,7 +13,9 @@ namespace ofl::ep {
 
 namespace {
 
-constexpr std::chrono::microseconds kSpin{20};
+constexpr std::chrono::microseconds kSpin{50};
+constexpr int64_t kWorthWaking = 12;   // chunks: to wake a thread costs the time of some
+constexpr int64_t kAssistChunks = 50;  // by who must look after something else, too
 
 template <typename Done>
 bool spin_until(const Done& done) {
@@ -38,8 +40,8 @@ struct HelperPool::Job {
   std::mutex error_mutex;
   std::exception_ptr error;  // the first; guarded by error_mutex until all have left
 
-  void work() {
-    for (;;) {
+  void work(int64_t most) {
+    for (int64_t i = 0; i < most; ++i) {
       const int64_t chunk = next.fetch_add(1, std::memory_order_relaxed);
       if (chunk >= chunks) return;
       try {
@@ -60,12 +62,15 @@ struct HelperPool::Shared {
   std::atomic<bool> in_use{false};  // by the one caller that has helpers
   std::mutex mutex;  // guards the fields below; what is atomic is also read without it
   std::condition_variable offered, left;
-  Job* job = nullptr;
+  std::atomic<Job*> job{nullptr};
   std::atomic<uint64_t> offers{0};  // grows with each job
   std::atomic<int> inside{0};       // helpers at the job
   int alive = 0;                    // helpers
-  int wanted = 0;                   // of them, at this job
+  int places = 0;                   // at this job, still free
   bool stopping = false;
+
+  Job* join();   // with the mutex
+  void leave();  // without
 };
 
 HelperPool::HelperPool(int threads) : threads_(threads), shared_(std::make_shared<Shared>()) {}
@@ -84,7 +89,7 @@ void HelperPool::run(int64_t chunks, ChunkFn body, const void* context) {
   // acquire, release: one caller's use of the pool happens before the next one's.
   const bool helped = helpers > 0 && !shared.in_use.exchange(true, std::memory_order_acquire);
   if (helped) offer(&job, static_cast<int>(helpers));
-  job.work();
+  job.work(chunks);
   if (helped) {
     withdraw();
     shared.in_use.store(false, std::memory_order_release);
@@ -94,17 +99,50 @@ void HelperPool::run(int64_t chunks, ChunkFn body, const void* context) {
 
 void HelperPool::offer(Job* job, int helpers) {
   std::lock_guard<std::mutex> lock(shared_->mutex);
+  shared_->places = helpers;
+  shared_->job.store(job, std::memory_order_release);
+  shared_->offers.fetch_add(1, std::memory_order_release);
+  if (job->chunks < kWorthWaking) return;  // who is awake sees it
   try {
-    for (; shared_->alive < helpers; ++shared_->alive) {
-      std::thread(help, shared_, shared_->alive).detach();
-    }
+    for (; shared_->alive < helpers; ++shared_->alive) std::thread(help, shared_).detach();
   } catch (const std::system_error&) {
     // The process may have no more threads: those that there are do it.
   }
-  shared_->job = job;
-  shared_->wanted = helpers;
-  shared_->offers.fetch_add(1, std::memory_order_release);
   shared_->offered.notify_all();
+}
+
+/// A place at the job, or null.
+HelperPool::Job* HelperPool::Shared::join() {
+  Job* offered_job = job.load(std::memory_order_relaxed);
+  if (!offered_job || places == 0) return nullptr;
+  --places;
+  inside.fetch_add(1, std::memory_order_relaxed);
+  return offered_job;
+}
+
+/// The last to leave wakes the caller, who is not between its look and its sleep.
+void HelperPool::Shared::leave() {
+  if (inside.fetch_sub(1, std::memory_order_release) > 1) return;
+  std::lock_guard<std::mutex> lock(mutex);
+  left.notify_all();
+}
+
+bool HelperPool::assist() {
+  const std::shared_ptr<Shared> shared = shared_;
+  if (!shared->job.load(std::memory_order_acquire)) return false;
+  Job* job;
+  {
+    std::lock_guard<std::mutex> lock(shared->mutex);
+    job = shared->join();
+  }
+  if (!job) return false;
+  job->work(kAssistChunks);
+  if (job->next.load(std::memory_order_relaxed) < job->chunks) {
+    std::lock_guard<std::mutex> lock(shared->mutex);
+    ++shared->places;  // for its next turn, or for a helper
+  }
+  shared->leave();
+  return true;
 }
 
 /// Returns when no helper looks at the job any more.
@@ -112,7 +150,7 @@ void HelperPool::withdraw() {
   Shared& shared = *shared_;
   {
     std::lock_guard<std::mutex> lock(shared.mutex);
-    shared.job = nullptr;
+    shared.job.store(nullptr, std::memory_order_relaxed);
   }
   const auto all_left = [&] { return shared.inside.load(std::memory_order_acquire) == 0; };
   if (spin_until(all_left)) return;
@@ -120,7 +158,7 @@ void HelperPool::withdraw() {
   shared.left.wait(lock, all_left);
 }
 
-void HelperPool::help(const std::shared_ptr<Shared>& shared, int number) {
+void HelperPool::help(const std::shared_ptr<Shared>& shared) {
   pthread_setname_np(pthread_self(), "cpu helper");
   uint64_t seen = 0;
   const auto offer = [&] { return shared->offers.load(std::memory_order_acquire) != seen; };
@@ -134,14 +172,11 @@ void HelperPool::help(const std::shared_ptr<Shared>& shared, int number) {
       return;
     }
     seen = shared->offers.load(std::memory_order_relaxed);
-    Job* job = number < shared->wanted ? shared->job : nullptr;
+    Job* job = shared->join();
     if (!job) continue;
-    shared->inside.fetch_add(1, std::memory_order_relaxed);
     lock.unlock();
-    job->work();
-    if (shared->inside.fetch_sub(1, std::memory_order_release) > 1) continue;
-    lock.lock();  // the caller is not between its look and its sleep
-    shared->left.notify_all();
+    job->work(job->chunks);
+    shared->leave();
   }
 }
 

@@ -1,5 +1,6 @@
 // HelperPool: threads that help the thread which runs a large kernel. They are made at the first
-// call that wants them, and sleep when there is nothing to do.
+// call that wants them, and sleep when there is nothing to do. A thread that waits for the kernel
+// helps in their place: it is awake.
 //
 //   parallel_for ──► job (on the caller's stack) ◄── helpers join, take chunks, leave
 //        └── takes chunks too; returns when none is left and all that joined have left
@@ -34,6 +35,10 @@ class HelperPool {
         &body);
   }
 
+  /// Takes chunks of the job that runs now, for a millisecond at most; false when there is none
+  /// that has room for a helper. Any thread outside of parallel_for().
+  bool assist();
+
   /// In the child after fork: the helpers are gone.
   void after_fork_in_child();
 
@@ -45,7 +50,7 @@ class HelperPool {
   void run(int64_t chunks, ChunkFn body, const void* context);
   void offer(Job* job, int helpers);
   void withdraw();
-  static void help(const std::shared_ptr<Shared>& shared, int number);
+  static void help(const std::shared_ptr<Shared>& shared);
 
   std::atomic<int> threads_;
   std::shared_ptr<Shared> shared_;  // with the helpers, which may outlive a forked pool

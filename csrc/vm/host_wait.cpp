@@ -25,7 +25,10 @@ void VirtualMachine::host_wait(const char* reason, const std::function<bool()>& 
   waiting_threads_.fetch_add(1, std::memory_order_seq_cst);
   waited_since_.store(begin, std::memory_order_seq_cst);
   for (Stream* stream : streams()) stream->worker().end_nap();
-  while (!done() && now_ns() - begin < kSpinNs) std::this_thread::yield();
+  for (int64_t spun = begin; !done() && now_ns() - spun < kSpinNs;) {
+    if (assist()) spun = now_ns();
+    std::this_thread::yield();
+  }
   std::optional<Error> interrupt = sleep_until(done, token);
   if (waiting_threads_.fetch_sub(1, std::memory_order_seq_cst) == 1) {
     waited_since_.store(0, std::memory_order_seq_cst);

@@ -98,6 +98,7 @@ DeviceState& VirtualMachine::state(Device device) {
   std::lock_guard<std::mutex> lock(setup_mutex_);
   if (DeviceState* known = entry.load(std::memory_order_relaxed)) return *known;
   owned_states_.push_back(std::make_unique<DeviceState>(found));
+  if (found.helpers()) helpers_.store(found.helpers(), std::memory_order_release);
   entry.store(owned_states_.back().get(), std::memory_order_release);
   return *owned_states_.back();
 }

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "ep/helper_pool.h"
 #include "vm/observer.h"
 #include "vm/stream.h"
 #include "vm/window.h"
@@ -60,9 +61,9 @@ class HostHooks {
 
 struct Options {
   std::atomic<bool> naive{false};  // run everything in the calling thread, in order
-  /// Work up to here runs in the calling thread, if it can run at once: some 20 us, what it costs
+  /// Work up to here runs in the calling thread, if it can run at once: some 50 us, what it costs
   /// to hand it to a thread that sleeps and to wait for it. In float32 additions.
-  std::atomic<double> inline_cost{65536};
+  std::atomic<double> inline_cost{163840};
   std::atomic<bool> fusion{true};            // run instructions as one where they belong together
   std::atomic<int64_t> max_in_flight{1024};  // instructions a device: high-water mark; low is half
   std::atomic<int64_t> max_bytes{int64_t{1} << 30};  // pinned by them, a device: high-water mark
@@ -146,6 +147,11 @@ class VirtualMachine {
   void set_observer(Observer* observer) { observer_.store(observer, std::memory_order_release); }
   void note_failure(const FailurePtr& failure);
   void finished(Slot* slot);
+  /// The calling thread waits: it works for the helpers of a host device, if they have something.
+  bool assist() {
+    ep::HelperPool* helpers = helpers_.load(std::memory_order_acquire);
+    return helpers && helpers->assist();
+  }
   /// When the youngest of the host threads that wait began to; 0 when none does.
   int64_t waited_since_ns() const { return waited_since_.load(std::memory_order_seq_cst); }
   /// The youngest instruction that a host thread waits for, or kNoneAwaited. A hint.
@@ -224,6 +230,7 @@ class VirtualMachine {
   Options options_;
   Window window_;
   std::atomic<Observer*> observer_{nullptr};
+  std::atomic<ep::HelperPool*> helpers_{nullptr};  // of the device that has some
 
   std::atomic<DeviceState*> states_[kDeviceTypeCount][kMaxDevicesPerType] = {};
   std::mutex setup_mutex_;  // guards making states and streams, and the two lists

@@ -15,7 +15,7 @@ namespace ofl::vm {
 
 namespace {
 
-constexpr int64_t kSpinNs = 30'000;
+constexpr int64_t kSpinNs = 80'000;
 constexpr int64_t kShortestNapNs = 20'000;
 constexpr int64_t kLongestNapNs = 1'000'000;
 
@@ -109,9 +109,16 @@ void Worker::loop() {
   }
 }
 
-/// One round with the baton; false when there was nothing to do.
+/// One round with the baton; false when there was nothing to do. While a thread that waits has it,
+/// this one helps with what that thread runs.
 bool Worker::work() {
-  std::lock_guard<std::mutex> baton(stream_.baton());
+  std::unique_lock<std::mutex> baton(stream_.baton(), std::try_to_lock);
+  for (int64_t begin = now_ns(); !baton && now_ns() - begin < kSpinNs;) {
+    if (stream_.machine().assist()) begin = now_ns();
+    pause_briefly();
+    (void)baton.try_lock();
+  }
+  if (!baton) baton.lock();
   bool progress = false;
   constexpr double kAnyCost = std::numeric_limits<double>::infinity();
   while (stream_.run_next(kAnyCost, kNoneAwaited, true)) progress = true;
