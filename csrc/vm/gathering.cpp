@@ -53,7 +53,9 @@ Gathering::Candidate Gathering::next_candidate() {
   for (Slot* slot = stream_.first_taken(); slot && looks < kLookAhead; slot = slot->next, ++looks) {
     if (!contains(settled_, slot)) candidates.push_back({slot, 0});
   }
-  const Seq last = std::min(last_, stream_.machine().last_awaited());
+  // What is older than the first does not wait for this group.
+  const Seq awaited = stream_.machine().last_awaited();
+  const Seq last = awaited < members_.front()->name() ? last_ : std::min(last_, awaited);
   Candidate oldest{nullptr, 0};
   for (const Candidate& candidate : candidates) {
     if (candidate.slot->name() > last) continue;

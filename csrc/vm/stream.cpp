@@ -39,9 +39,9 @@ Edge* Stream::enqueue(Slot* slot) {
   if (policy_->in_order()) {
     std::lock_guard<std::mutex> lock(dispatch_mutex_);
     successors = close_successors(slot, Milestone::dispatched);
-    push_ready(slot);
+    push_ready(slot, slot);
   } else {
-    push_ready(slot);
+    push_ready(slot, slot);
   }
   worker_.wake();
   return successors;
@@ -49,12 +49,34 @@ Edge* Stream::enqueue(Slot* slot) {
 
 // Links are written before the slot is published and then belong to who holds the baton; slots
 // leave only all at once, so a head that compares equal is the head that was read.
-void Stream::push_ready(Slot* slot) {
-  slot->next = ready_.load(std::memory_order_relaxed);
-  while (!ready_.compare_exchange_weak(slot->next, slot, std::memory_order_seq_cst,
+void Stream::push_ready(Slot* youngest, Slot* oldest) {
+  oldest->next = ready_.load(std::memory_order_relaxed);
+  while (!ready_.compare_exchange_weak(oldest->next, youngest, std::memory_order_seq_cst,
                                        std::memory_order_relaxed)) {
   }
 }
+
+/// Instructions of one host stream that get ready at the same time: its runner sees all or none.
+struct Stream::Batch {
+  Stream* stream = nullptr;
+  Slot* youngest = nullptr;
+  Slot* oldest = nullptr;
+
+  void add(Slot* slot) {
+    if (slot->header.stream != stream) push();
+    stream = slot->header.stream;
+    slot->state.store(SlotState::ready, std::memory_order_relaxed);
+    slot->next = youngest;
+    youngest = slot;
+    if (!oldest) oldest = slot;
+  }
+  void push() {
+    if (!oldest) return;
+    stream->push_ready(youngest, oldest);
+    stream->worker_.wake();
+    youngest = oldest = nullptr;
+  }
+};
 
 // What was pushed is taken as a whole and turned round. taken_ is marked before ready_ is emptied:
 // has_ready() never misses what is between the two.
@@ -165,6 +187,7 @@ void Stream::run_in_caller(Slot* slot) {
 
 // A loop and not a recursion: chains of dispatched instructions can be as long as the window.
 void Stream::release(Edge* edges, uint64_t position, Stream* retiring) {
+  Batch batch;
   while (edges) {
     Edge* edge = edges;
     Slot* successor = edge->successor;
@@ -176,6 +199,10 @@ void Stream::release(Edge* edges, uint64_t position, Stream* retiring) {
       retiring->run_soon(successor);
       continue;
     }
+    if (!successor->header.stream->policy_->in_order()) {
+      batch.add(successor);
+      continue;
+    }
     Edge* more = successor->header.stream->enqueue(successor);
     if (!more) continue;
     Edge* last = more;  // their position is of no interest: they wait for the dispatch only
@@ -183,6 +210,7 @@ void Stream::release(Edge* edges, uint64_t position, Stream* retiring) {
     last->next = edges;
     edges = more;
   }
+  batch.push();
 }
 
 void Stream::launched(Slot* slot) {

@@ -98,7 +98,8 @@ class Stream {
 
  private:
   Edge* enqueue(Slot* slot);
-  void push_ready(Slot* slot);
+  struct Batch;
+  void push_ready(Slot* youngest, Slot* oldest);
   bool run_group(Slot* first, double max_cost, Seq last, bool lingers);
   void run_soon(Slot* slot);
   static void release(Edge* edges, uint64_t position, Stream* retiring = nullptr);

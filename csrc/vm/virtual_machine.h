@@ -155,7 +155,10 @@ class VirtualMachine {
   /// When the youngest of the host threads that wait began to; 0 when none does.
   int64_t waited_since_ns() const { return waited_since_.load(std::memory_order_seq_cst); }
   /// The youngest instruction that a host thread waits for, or kNoneAwaited. A hint.
-  Seq last_awaited() const { return last_awaited_.load(std::memory_order_relaxed); }
+  Seq last_awaited() const {
+    const Seq seq = last_awaited_.load(std::memory_order_relaxed);
+    return seq != kNoneAwaited && window_.in_flight(seq) ? seq : kNoneAwaited;
+  }
 
   // --- reports
   std::string dump();
