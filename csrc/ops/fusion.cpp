@@ -10,7 +10,8 @@ namespace {
 /// Bytes of one operand in a tile: those of a few of them stay in the L2 cache, and a loop call
 /// costs little beside its work.
 constexpr int64_t kTileBytes = 32768;
-constexpr int64_t kMostTiles = 8;     // times as much where rows are long
+constexpr int64_t kMostTiles = 8;                    // times as much where rows are long
+constexpr int64_t kMostElements = int64_t{1} << 36;  // more fit in no memory
 constexpr int64_t kUint32Vector = 4;  // see cast.cpp: where a cast to uint32 may be cut
 
 struct FusibleKernel {
@@ -79,6 +80,8 @@ bool make_chain(std::vector<int64_t>* bounds) {
 
 }  // namespace
 
+bool is_elementwise(const KernelArgs& args) { return find_fusible(args) != nullptr; }
+
 /// A kernel that may become the next one, with what the group would know then.
 struct FusionGroup::Draft {
   Kernel kernel;
@@ -118,7 +121,8 @@ bool FusionGroup::add(const KernelArgs& args, void* const* memories) {
 bool FusionGroup::scale_elements(const KernelArgs& args, Draft* draft) const {
   const int64_t elements = iteration_size(args.iteration);
   draft->elements = size() > 0 ? elements_ : elements;
-  if (elements == 0 || elements == draft->elements) return elements > 0;
+  if (elements == 0 || elements > kMostElements) return false;
+  if (elements == draft->elements) return true;
   // A cast to uint32 may not be cut anywhere, and rows have any length.
   if (row_ == 0 || elements * row_ != elements_ || may_cast_to_uint32(args)) return false;
   draft->kernel.scale = row_;
@@ -292,13 +296,12 @@ bool FusionGroup::is_flat(const Place& place) const {
   return place.dims.size() == 2 && place.dims[1] == row_ && place.strides[1] == 0;
 }
 
-/// Notes that the next kernel uses a memory. Internal are those that lie as in a tile, and nothing
-/// else.
+/// Notes that the next kernel uses a memory.
 void FusionGroup::add_use(const Place& place, void* id, bool closes) {
   if (place.memory == static_cast<int>(memories_.size())) {
     Memory memory;
     memory.id = id;
-    memory.internal = place.written;
+    memory.begins = place.written && !closes;
     memory.first = size();
     memory.offset = place.offset;
     memory.item_size = place.item_size;
@@ -306,7 +309,7 @@ void FusionGroup::add_use(const Place& place, void* id, bool closes) {
   }
   Memory& memory = memories_[place.memory];
   const bool same = memory.offset == place.offset && memory.item_size == place.item_size;
-  memory.internal = memory.internal && is_flat(place) && same && !(closes && place.written);
+  memory.plain = memory.plain && is_flat(place) && same;
   memory.written = memory.written || place.written;
   memory.last = size();
   ++memory.uses;

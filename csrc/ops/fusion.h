@@ -19,6 +19,9 @@
 
 namespace ofl::ops {
 
+/// Each element of the output is made of those at its place, and of nothing else.
+bool is_elementwise(const KernelArgs& args);
+
 class FusionGroup {
  public:
   static constexpr int kMaxKernels = 48;
@@ -28,11 +31,21 @@ class FusionGroup {
     void* id;
     int uses = 0;             // operands in it
     bool written = false;     // by a kernel of the group
-    bool internal = false;    // written before it is read, in one place: it may live in tiles alone
+    bool begins = false;      // the first use writes it, and nothing but kernels over tiles does
+    bool plain = true;        // all uses are in one place, in the order of the tiles
     char* address = nullptr;  // of its first byte; null: it does live in tiles alone
     int first = 0, last = 0;  // kernels that use it
-    int64_t offset = 0, item_size = 0;  // of the place, where it is internal
+    int64_t offset = 0, item_size = 0;  // of the place, where it is plain
     int buffer = -1;                    // number, where it lives in tiles alone
+
+    /// It may live in tiles alone.
+    bool internal() const { return begins && plain; }
+    /// It may lie where `other` lay, which is not needed any more: tile by tile, the last kernel
+    /// that reads the one is not after the first that writes the other.
+    bool may_follow(const Memory& other) const {
+      return internal() && other.plain && !other.written && other.last <= first &&
+             other.item_size == item_size && other.offset == offset;
+    }
   };
 
   /// Takes a kernel to run with the ones before, after them; false: it must run by itself. Until

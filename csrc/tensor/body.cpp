@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ops/fusion.h"
+
 namespace ofl {
 
 namespace {
@@ -37,15 +39,37 @@ void HeldStorages::launched(vm::Stream& stream, uint64_t position) {
   }
 }
 
+// The inputs' addresses first: the output may take the memory of one.
 void KernelBody::launch(vm::LaunchContext& context) {
-  const int operands = call.args.iteration.operands;
-  held[operands - 1]->materialize(context);
-  for (int i = 0; i < operands; ++i) {
-    if (held[i])
-      call.args.data[i] = held[i]->data() + reinterpret_cast<intptr_t>(call.args.data[i]);
+  const int out = call.args.iteration.operands - 1;
+  const auto offset = [this](int i) { return reinterpret_cast<intptr_t>(call.args.data[i]); };
+  const bool elementwise = ops::is_elementwise(call.args);
+  int dying = -1;
+  for (int i = 0; i < out; ++i) {
+    if (!held[i]) continue;
+    if (elementwise && offset(i) == 0 && is_last_use(i)) dying = i;
+    call.args.data[i] = held[i]->data() + offset(i);
   }
+  const bool reuses = dying >= 0 && offset(out) == 0 && held[out]->materialize_with(*held[dying]);
+  if (!reuses) held[out]->materialize(context);
+  call.args.data[out] = held[out]->data() + offset(out);
   call.async_error = &context.slot.async_error;
   ops::launch(context.queue, call);
+}
+
+/// Nobody else holds the input, and the loops walk it as they walk the output.
+bool KernelBody::is_last_use(int input) const {
+  const ops::Iteration& iteration = call.args.iteration;
+  const int out = iteration.operands - 1;
+  const auto size = static_cast<int64_t>(size_of(call.args.dtype[out]));
+  if (iteration.ndim != 1 || iteration.rows[0].strides[input] != size ||
+      iteration.rows[0].strides[out] != size ||
+      size_of(call.args.dtype[input]) != static_cast<size_t>(size)) {
+    return false;
+  }
+  int uses = 0;
+  for (int i = 0; i < held.size(); ++i) uses += held[i] == held[input];
+  return held[input]->references() == uses;
 }
 
 void KernelBody::describe(vm::Description* out) const {

@@ -41,6 +41,9 @@ struct KernelBody {
 
   void launch(vm::LaunchContext& context);
   void describe(vm::Description* out) const;
+
+ private:
+  bool is_last_use(int input) const;
 };
 
 /// An array kernel. Until launch, `data` of its operands is null and the offsets are here.

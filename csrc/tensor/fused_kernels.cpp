@@ -32,26 +32,72 @@ bool FusedKernels::launch(vm::LaunchContext& context) {
   return true;
 }
 
-// Nobody else holds a storage whose references are those of the group: no handle, no view, no other
-// instruction; and only who has one could make another.
+namespace {
+
+TensorStorage& storage_of(const ops::FusionGroup::Memory& memory) {
+  return *static_cast<TensorStorage*>(memory.id);
+}
+
+/// Nobody else holds it: no handle, no view, no other instruction; and only who has one could make
+/// another.
+bool is_ours(const ops::FusionGroup::Memory& memory) {
+  return storage_of(memory).references() == memory.uses;
+}
+
+/// Not what no memory could hold: that is an error, fused or not.
+bool lives_in_tiles(const ops::FusionGroup::Memory& memory) {
+  if (!memory.internal() || !is_ours(memory)) return false;
+  const TensorStorage& storage = storage_of(memory);
+  return storage.bytes() <= storage.state().device.memory_info().capacity;
+}
+
+}  // namespace
+
 bool FusedKernels::find_memories() {
   for (ops::FusionGroup::Memory& memory : group_.memories()) {
-    auto* storage = static_cast<TensorStorage*>(memory.id);
-    if (!storage->data()) {
-      if (memory.internal && storage->references() == memory.uses) {
-        ++savings_.results;
-        savings_.bytes += static_cast<int64_t>(storage->bytes());
-        continue;
-      }
-      try {
-        storage->materialize_on_host();
-      } catch (const ep::CapacityError&) {
-        savings_ = {};
-        return false;  // one by one they wait for what others give back
-      }
+    TensorStorage& storage = storage_of(memory);
+    if (!storage.data() && lives_in_tiles(memory)) {
+      ++savings_.results;
+      savings_.bytes += static_cast<int64_t>(storage.bytes());
+      continue;
     }
-    memory.address = storage->data();
+    memory.address = storage.data();
   }
+  for (ops::FusionGroup::Memory& memory : group_.memories()) {
+    if (memory.address || lives_in_tiles(memory)) continue;
+    if (!take_over(memory) && !allocate(memory)) {
+      give_back();
+      return false;  // one by one they wait for what others give back
+    }
+  }
+  return true;
+}
+
+/// Gives it the memory of something that ends with this group.
+bool FusedKernels::take_over(ops::FusionGroup::Memory& memory) {
+  for (const ops::FusionGroup::Memory& other : group_.memories()) {
+    if (!other.address || !memory.may_follow(other) || !is_ours(other)) continue;
+    if (!storage_of(memory).materialize_with(storage_of(other))) continue;
+    memory.address = other.address;
+    taken_over_.push_back({&storage_of(memory), &storage_of(other)});
+    return true;
+  }
+  return false;
+}
+
+/// As if nothing had happened; what is allocated will be needed.
+void FusedKernels::give_back() {
+  for (const auto& [storage, former] : taken_over_) former->materialize_with(*storage);
+  savings_ = {};
+}
+
+bool FusedKernels::allocate(ops::FusionGroup::Memory& memory) {
+  try {
+    storage_of(memory).materialize_on_host();
+  } catch (const ep::CapacityError&) {
+    return false;
+  }
+  memory.address = storage_of(memory).data();
   return true;
 }
 

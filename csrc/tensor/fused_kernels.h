@@ -3,9 +3,11 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "ops/fusion.h"
+#include "tensor/storage.h"
 #include "vm/group.h"
 
 namespace ofl {
@@ -23,9 +25,14 @@ class FusedKernels final : public vm::Group {
 
  private:
   bool find_memories();
+  bool take_over(ops::FusionGroup::Memory& memory);
+  bool allocate(ops::FusionGroup::Memory& memory);
+  void give_back();
 
   ops::FusionGroup group_;
   Savings savings_;
+  std::vector<std::pair<TensorStorage*, TensorStorage*>>
+      taken_over_;  // who has the memory, who had
 };
 
 }  // namespace ofl

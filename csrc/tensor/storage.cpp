@@ -55,6 +55,13 @@ void TensorStorage::materialize_on_host() {
   if (!data_) data_ = static_cast<char*>(state_.device.allocator().alloc(bytes_, nullptr, site_));
 }
 
+bool TensorStorage::materialize_with(TensorStorage& dying) {
+  const bool fits = !data_ && dying.data_ && !dying.owner_ && dying.on_host_ && on_host_ &&
+                    dying.bytes_ == bytes_ && &dying.state_ == &state_;
+  if (fits) std::swap(data_, dying.data_);
+  return fits;
+}
+
 void TensorStorage::drop_memory() {
   if (!on_host_ && owners_.fetch_sub(1, std::memory_order_acq_rel) == 1) free_memory();
 }

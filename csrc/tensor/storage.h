@@ -41,6 +41,8 @@ class TensorStorage {
   void materialize(vm::LaunchContext& context);
   /// On the host, for a writer that runs in the calling thread or before the storage is shared.
   void materialize_on_host();
+  /// The same with the memory of `dying`, which nobody else holds and which is as large.
+  bool materialize_with(TensorStorage& dying);
 
   /// References keep the object, owners the memory. A holder takes both; it may give up ownership
   /// of the memory first (drop_memory) and the reference later.
