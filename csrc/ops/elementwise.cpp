@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstring>
 #include <type_traits>
 
 #include "base/error.h"
@@ -123,11 +124,34 @@ class BlockRunner {
     operand.held_cores = cores;
     char* to = block(k);
     if (operand.step == 0) return operand.cast(from, 0, to, 0, 1);
-    for_each_run(iteration_, std::max(outer_, 0), cores, k, from,
-                 [&](const char* run, int64_t stride, int64_t n) {
-                   operand.cast(run, stride, to, operand.item_size, n);
-                   to += n * operand.item_size;
-                 });
+    gather_rows(k, std::max(outer_, 0), cores, from, to);
+  }
+
+  /// Reads `count` steps of row `d` with everything inside it; returns where they end in the block.
+  /// What repeats is read once.
+  char* gather_rows(int k, int d, int64_t count, const char* from, char* to) {
+    const BlockOperand& operand = operands_[k];
+    const bool innermost = d >= iteration_.ndim - 1;
+    const int64_t stride = iteration_.ndim > 0 ? iteration_.rows[d].strides[k] : 0;
+    if (innermost) {
+      operand.cast(from, stride, to, operand.item_size, count);
+      return to + count * operand.item_size;
+    }
+    const int64_t inner = iteration_.rows[d + 1].dim;
+    if (stride != 0) {
+      for (int64_t i = 0; i < count; ++i) {
+        to = gather_rows(k, d + 1, inner, from + i * stride, to);
+      }
+      return to;
+    }
+    char* const end = gather_rows(k, d + 1, inner, from, to);
+    const int64_t whole = (end - to) * count;
+    for (int64_t done = end - to; done < whole;) {
+      const int64_t more = std::min(done, whole - done);
+      std::memcpy(to + done, to, more);
+      done += more;
+    }
+    return to + whole;
   }
 
   void scatter(char* to, int64_t cores) {

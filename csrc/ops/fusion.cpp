@@ -222,21 +222,20 @@ bool FusionGroup::make_reduction(Draft* draft) const {
   return true;
 }
 
-/// Steps of `unit` elements in a tile, of the `run` steps of a run; 0: there is no such number.
+/// Steps of `unit` elements in a tile, of the `run` steps of a run; 0: there is no such number. All
+/// tiles, and so all runs, start at multiples of what the kernels ask for.
 int64_t FusionGroup::steps_of_tile(const Draft& draft, int64_t unit, int64_t run) {
-  const auto fits = [&](int64_t steps, int64_t multiple) {
-    return steps * unit % multiple == 0 || (steps == run && unit * run == draft.bounds.back());
-  };
-  int64_t steps = std::max<int64_t>(1, kTileBytes / draft.item_size / unit);
+  const int64_t steps = std::max<int64_t>(1, kTileBytes / draft.item_size / unit);
   const int64_t must = std::lcm(draft.multiple, draft.alignment);
-  const int64_t better = std::lcm(must, kVectors);
-  for (const int64_t multiple : {better, must}) {
+  const bool one_run = unit * run == draft.bounds.back();
+  for (const int64_t multiple : {std::lcm(must, kVectors), must}) {
+    if (!one_run && unit * run % multiple != 0) continue;
     const int64_t least = multiple / std::gcd(unit, multiple);
     const int64_t rounded = std::max(least, steps - steps % least);
     if (rounded <= run && rounded <= kMostTiles * steps) return rounded;
+    if (run <= kMostTiles * steps) return run;
   }
-  steps = run;
-  return fits(steps, must) ? steps : 0;
+  return 0;
 }
 
 /// Tiles as near to the wanted size as the rows of the kernels allow.
