@@ -102,7 +102,8 @@ class FusionProgram:
         if choice < 0.9:
             name = self.rng.choice(["sum", "max", "min", "mean", "any", "sum"])
             axis = self.rng.choice(["None", "-1", "0", "-1"])
-            return f"xp.{name}({x} * {y}, axis={axis}, keepdims=True)"
+            taken = self.rng.choice([f"{x} * {y}", f"{x} * {y}", x, f"({x} * {y}).T", f"{x}.T"])
+            return f"xp.{name}({taken}, axis={axis}, keepdims=True)"
         return f"({x} * {y} + {z})"
 
     def _step(self, name: str) -> None:
@@ -132,6 +133,7 @@ class FusionProgram:
                 exec(line, names)
         finally:
             opened.set()
+        flow.synchronize()  # a look at what is held would keep the rest out of the groups
         held.result()
         for name in self.mine:
             difference = compare(self.names[name], names[name].numpy())

@@ -212,6 +212,10 @@ bool FusionGroup::make_reduction(Draft* draft) const {
     };
     if (row_ || draft->bounds.size() != 2) return false;  // all the others are one row
     if (std::none_of(places_.begin(), places_.end(), writes_input)) return false;
+    const DividedSum& sum = *reduction->sum();
+    for (int leaf = 0; leaf < sum.leaves(); ++leaf) {
+      if (sum.start(leaf) % draft->alignment != 0) return false;
+    }
   } else {
     if (row_ && row_ != reduction->step()) return false;
     draft->row = reduction->step();

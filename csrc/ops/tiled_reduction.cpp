@@ -7,12 +7,15 @@ namespace ofl::ops {
 
 namespace {
 
-/// The input is read element after element, and the result is written where it belongs.
+/// The input is read element after element, in the order of the rows given and not only in that of
+/// memory (tiles are parts of the former), and the result is written where it belongs.
 bool is_plain(const KernelArgs& args, const ReducePlan& plan) {
   auto step = static_cast<int64_t>(size_of(args.dtype[kReduceIn]));
-  for (int d = plan.rows.ndim - 1; d >= 0; --d) {
-    if (plan.rows.rows[d].strides[kReduceIn] != step) return false;
-    step *= plan.rows.rows[d].dim;
+  for (int d = args.iteration.ndim - 1; d >= 0; --d) {
+    const Iteration::Row& row = args.iteration.rows[d];
+    if (row.dim == 1) continue;
+    if (row.strides[kReduceIn] != step) return false;
+    step *= row.dim;
   }
   return plan.out_is_caller && args.dtype[kReduceOut] == args.resolution->out;
 }

@@ -25,11 +25,8 @@ void VirtualMachine::host_wait(const char* reason, const std::function<bool()>& 
   waiting_threads_.fetch_add(1, std::memory_order_seq_cst);
   waited_since_.store(begin, std::memory_order_seq_cst);
   for (Stream* stream : streams()) stream->worker().end_nap();
-  for (int64_t spun = begin; !done() && now_ns() - spun < kSpinNs;) {
-    if (assist()) spun = now_ns();
-    std::this_thread::yield();
-  }
-  std::optional<Error> interrupt = sleep_until(done, token);
+  std::optional<Error> interrupt = spin_until(done, token);
+  if (!interrupt) interrupt = sleep_until(done, token);
   if (waiting_threads_.fetch_sub(1, std::memory_order_seq_cst) == 1) {
     waited_since_.store(0, std::memory_order_seq_cst);
     last_awaited_.store(kNoneAwaited, std::memory_order_relaxed);
@@ -37,6 +34,21 @@ void VirtualMachine::host_wait(const char* reason, const std::function<bool()>& 
   hooks_->acquire(token);
   if (Observer* observer = this->observer()) observer->synced(reason, begin, now_ns());
   if (interrupt) throw *interrupt;
+}
+
+/// While there is work for helpers, and a little longer; returns what interrupted it.
+std::optional<Error> VirtualMachine::spin_until(const std::function<bool()>& done, void* token) {
+  constexpr int64_t kSliceNs = std::chrono::nanoseconds(kSlice).count();
+  int64_t looked = now_ns();
+  for (int64_t spun = looked; !done() && now_ns() - spun < kSpinNs;) {
+    if (assist()) spun = now_ns();
+    if (spun - looked >= kSliceNs) {
+      if (std::optional<Error> error = hooks_->interrupt(token)) return error;
+      looked = spun;
+    }
+    std::this_thread::yield();
+  }
+  return std::nullopt;
 }
 
 std::optional<Error> VirtualMachine::sleep_until(const std::function<bool()>& done, void* token) {
@@ -113,7 +125,7 @@ void VirtualMachine::wait(Seq seq, const char* reason) {
 /// their way.
 void VirtualMachine::wait_for_worker(Seq seq, const char* reason) {
   // A hint: who leaves at the same time may take it away.
-  const Seq awaited = last_awaited_.load(std::memory_order_relaxed);
+  const Seq awaited = last_awaited();
   if (awaited == kNoneAwaited || awaited < seq) {
     last_awaited_.store(seq, std::memory_order_relaxed);
   }

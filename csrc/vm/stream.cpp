@@ -114,10 +114,11 @@ void Stream::remove_taken(Slot* slot) {
 }
 
 void Stream::put_back(Slot* slot) {
-  slot->state.store(SlotState::ready, std::memory_order_relaxed);
   slot->next = first_taken();
   if (!slot->next) last_taken_ = slot;
   taken_.store(slot, std::memory_order_seq_cst);
+  // Then: what ran until now was never neither ready nor running.
+  slot->state.store(SlotState::ready, std::memory_order_seq_cst);
   worker_.wake();  // the runner may be a thread that only helps, and leave
 }
 

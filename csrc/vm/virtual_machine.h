@@ -211,6 +211,7 @@ class VirtualMachine {
 
   /// The one place where a host thread blocks. `done` is called with sync mutex held.
   void host_wait(const char* reason, const std::function<bool()>& done);
+  std::optional<Error> spin_until(const std::function<bool()>& done, void* token);
   std::optional<Error> sleep_until(const std::function<bool()>& done, void* token);
   bool mark_waited(Seq seq);
   bool help(Seq seq);
