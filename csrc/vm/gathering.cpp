@@ -43,7 +43,9 @@ void Gathering::collect() {
 }
 
 /// The oldest instruction that could run right after the members: it is ready, or all that it waits
-/// for are members. While a thread waits for an instruction, none that is younger.
+/// for are members. While a thread waits for an instruction, none that is younger; and none that is
+/// younger than one that waits for a member and cannot join: what it waits for would stay in memory
+/// longer than in program order.
 Gathering::Candidate Gathering::next_candidate() {
   std::vector<Candidate>& candidates = candidates_;
   candidates.clear();
@@ -57,12 +59,17 @@ Gathering::Candidate Gathering::next_candidate() {
   const Seq awaited = stream_.machine().last_awaited();
   const Seq last = awaited < members_.front()->name() ? last_ : std::min(last_, awaited);
   Candidate oldest{nullptr, 0};
+  Seq left_out = refused_;
   for (const Candidate& candidate : candidates) {
-    if (candidate.slot->name() > last) continue;
-    if (candidate.edges && !waits_for_members_only(candidate)) continue;
-    if (!oldest.slot || candidate.slot->name() < oldest.slot->name()) oldest = candidate;
+    const Seq name = candidate.slot->name();
+    if (candidate.edges && !waits_for_members_only(candidate)) {
+      // 0: it is just being issued, after all others.
+      if (name != 0) left_out = std::min(left_out, name);
+    } else if (name <= last && (!oldest.slot || name < oldest.slot->name())) {
+      oldest = candidate;
+    }
   }
-  return oldest;
+  return oldest.slot && oldest.slot->name() < left_out ? oldest : Candidate{nullptr, 0};
 }
 
 // The member is not retired, so nobody takes from its list; issuers push in front of what is read.
@@ -71,7 +78,7 @@ void Gathering::add_successors(Slot* member, std::vector<Candidate>* candidates)
   const Edge* edge = member->successors[kDone].load(std::memory_order_acquire);
   for (; edge; edge = edge->next) {
     Slot* slot = edge->successor;
-    if (slot->header.stream != &stream_ || contains(settled_, slot)) continue;
+    if (contains(settled_, slot)) continue;
     const auto known = std::find_if(candidates->begin(), candidates->end(),
                                     [&](const Candidate& c) { return c.slot == slot; });
     if (known == candidates->end()) {
@@ -86,15 +93,19 @@ void Gathering::add_successors(Slot* member, std::vector<Candidate>* candidates)
 // members are open, as only we could release them, and there is one for each member. So when the
 // count is theirs, the issuer is through (acquire: what he wrote is visible), nothing else is open,
 // and nobody but us will touch it any more.
-bool Gathering::waits_for_members_only(const Candidate& candidate) {
-  return candidate.slot->pending.load(std::memory_order_acquire) == candidate.edges;
+bool Gathering::waits_for_members_only(const Candidate& candidate) const {
+  return candidate.slot->header.stream == &stream_ &&
+         candidate.slot->pending.load(std::memory_order_acquire) == candidate.edges;
 }
 
 /// A member that was not ready gets a guard, so that the retirement of the others does not dispatch
 /// it.
 void Gathering::take(const Candidate& candidate) {
   Slot* slot = candidate.slot;
-  if (operand_failure(slot) || !group_->add(slot)) return;
+  if (operand_failure(slot) || !group_->add(slot)) {
+    if (candidate.edges) refused_ = std::min(refused_, slot->name());
+    return;
+  }
   if (candidate.edges) {
     slot->pending.fetch_add(1, std::memory_order_relaxed);
     waiting_.push_back(slot);

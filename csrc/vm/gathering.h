@@ -47,7 +47,7 @@ class Gathering {
 
   Candidate next_candidate();
   void add_successors(Slot* member, std::vector<Candidate>* candidates) const;
-  static bool waits_for_members_only(const Candidate& candidate);
+  bool waits_for_members_only(const Candidate& candidate) const;
   void take(const Candidate& candidate);
   void count();
   void report(Observer* observer, int64_t begin);
@@ -60,6 +60,7 @@ class Gathering {
   std::vector<Slot*> settled_;  // members, and what will not be one
   std::vector<Candidate> candidates_;
   Seq last_;
+  Seq refused_ = kNoneAwaited;  // the oldest that waits for a member and cannot join
   double cost_;
 };
 
