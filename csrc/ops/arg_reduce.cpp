@@ -26,7 +26,8 @@ constexpr int64_t kGroup = 64, kShortGroup = 16;
 /// Outputs that are searched side by side, so that memory is read in its order.
 constexpr int64_t kColumns = 512;
 
-// The loops below are free of branches and of changes of width, so that they vectorize.
+// The loops below are free of branches and of changes of width, so that they vectorize, unless the
+// compiler unrolls the short ones before.
 
 template <typename T>
 T load_as(const char* from) {
@@ -38,6 +39,7 @@ T load_as(const char* from) {
 template <typename Order>
 typename Order::Key greatest_of(const char* from, int64_t n) {
   typename Order::Key most = Order::kLeast;
+#pragma GCC unroll 1
   for (int64_t i = 0; i < n; ++i) {
     const typename Order::Key key = Order::load(from + i * Order::kItem);
     most = key > most ? key : most;
@@ -75,7 +77,8 @@ auto greatest(const char* from, int64_t n) {
   const int64_t whole = n - n % kGroup;
   typename Order::Key most;
   if constexpr (std::is_floating_point_v<T>) {
-    most = greatest_float<Order, T, Minimum>(from, whole);
+    most = whole > 4 * kGroup ? greatest_float<Order, T, Minimum>(from, whole)
+                              : greatest_of<Order>(from, whole);
   } else {
     most = greatest_of<Order>(from, whole);
   }
@@ -89,6 +92,7 @@ template <typename Order, int64_t group>
 int64_t place_in(const char* from, typename Order::Key key) {
   using Place = typename Order::Place;
   Place first = group;
+#pragma GCC unroll 1
   for (Place i = 0; i < group; ++i) {
     const Place place = Order::load(from + i * Order::kItem) == key ? i : Place{group};
     first = place < first ? place : first;
