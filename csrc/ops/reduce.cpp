@@ -72,7 +72,7 @@ bool reduce_beside(const KernelArgs& args, const ReducePlan& plan) {
   for (int d = 0; d < args.iteration.ndim; ++d) {
     const Iteration::Row& row = args.iteration.rows[d];
     if (row.strides[kOut] == 0 || row.strides[kIn] != stride || row.dim < 2 * kLeast) continue;
-    const int64_t pieces = std::min<int64_t>(row.dim / kLeast, args.helpers->threads());
+    const int64_t pieces = std::min<int64_t>(row.dim / kLeast, 2 * args.helpers->threads());
     int64_t steps = std::min((row.dim + pieces - 1) / pieces,
                              kMostBytes / static_cast<int64_t>(size_of(args.dtype[kOut])));
     steps = (steps + kVectors - 1) / kVectors * kVectors;
