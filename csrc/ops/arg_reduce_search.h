@@ -40,27 +40,34 @@ typename Order::Key greatest_of(const char* from, int64_t n) {
   return most;
 }
 
-/// The same of whole groups of floats, which are compared as they are.
+/// The same of whole groups of floats, which are compared as they are. Vectors are those of AVX2:
+/// compilers keep wider ones that the CPU lacks in memory.
 template <typename Order, typename T, bool Minimum>
 typename Order::Key greatest_float(const char* from, int64_t n) {
-  typedef T V __attribute__((vector_size(kGroup)));
-  typedef typename Order::Key Flags __attribute__((vector_size(kGroup)));
-  constexpr int kVectorsInGroup = sizeof(T);
-  V best[kVectorsInGroup];
-  std::memcpy(best, from, sizeof(best));
-  Flags nan[kVectorsInGroup] = {};
-  for (int64_t i = 0; i < n; i += kGroup) {
-    for (int v = 0; v < kVectorsInGroup; ++v) {
-      V value;
-      std::memcpy(&value, from + i * sizeof(T) + v * sizeof(V), sizeof(V));
+  constexpr int kBytes = 32, kCount = 4;
+  typedef T V __attribute__((vector_size(kBytes)));
+  typedef typename Order::Key Flags __attribute__((vector_size(kBytes)));
+  V best[kCount], value;
+  Flags nan[kCount] = {};
+  for (int v = 0; v < kCount; ++v) {
+    std::memcpy(&value, from + v * kBytes, kBytes);
+    best[v] = value;
+  }
+  for (const char* end = from + n * sizeof(T); from < end; from += kCount * kBytes) {
+    for (int v = 0; v < kCount; ++v) {
+      std::memcpy(&value, from + v * kBytes, kBytes);
       best[v] = (Minimum ? value < best[v] : value > best[v]) ? value : best[v];
       nan[v] |= value != value;
     }
   }
-  typename Order::Key flags[kGroup], any = 0;
-  std::memcpy(flags, nan, sizeof(nan));
-  for (int64_t i = 0; i < kGroup; ++i) any |= flags[i];
-  return any ? Order::kTop : greatest_of<Order>(reinterpret_cast<const char*>(best), kGroup);
+  constexpr int kLanes = kBytes / sizeof(T);
+  const Flags flags = (nan[0] | nan[1]) | (nan[2] | nan[3]);
+  typename Order::Key any = 0;
+  for (int lane = 0; lane < kLanes; ++lane) any |= flags[lane];
+  T lanes[kCount * kLanes];
+  for (int v = 0; v < kCount; ++v) std::memcpy(lanes + v * kLanes, &best[v], kBytes);
+  return any ? Order::kTop
+             : greatest_of<Order>(reinterpret_cast<const char*>(lanes), kCount * kLanes);
 }
 
 /// Of kGroup elements at least.
