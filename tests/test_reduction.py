@@ -174,6 +174,59 @@ def test_complex_order_is_numpys(device: flow.Device) -> None:
         same(getattr(np, name)(x), getattr(flow, name)(flow.tensor(x, device=device)))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "uint64", "int32"])
+def test_short_rows_have_numpys_bits(dtype: str) -> None:
+    """Which NaN of two is kept, too."""
+    rng = np.random.default_rng(4)
+    for n in range(1, 131):
+        x = np.asarray(rng.normal(0, 1, (2, 11, n)) * 10.0 ** rng.integers(-3, 4, (2, 11, n)))
+        x[:, 3] = -0.0
+        if dtype.startswith("float"):
+            x[:, 4] *= float(np.finfo(dtype).tiny)
+            for special in (np.inf, -np.inf, np.nan, -np.nan):
+                x[:, 7:] = np.where(rng.random((2, 4, n)) < 0.1, special, x[:, 7:])
+        x = x.astype(dtype)
+        t = flow.tensor(x)
+        for a, b in ((x, t), (x[::-1, ::-2], t[::-1, ::-2]), (x[..., ::2], t[..., ::2])):
+            with np.errstate(all="ignore"):
+                expected = np.sum(a, axis=-1)
+            assert expected.tobytes() == flow.sum(b, axis=-1).numpy().tobytes(), n
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_first_of_the_best(dtype: str) -> None:
+    """Ties, signed zeros and NaN, around the sizes of groups and blocks, in every direction."""
+    rng = np.random.default_rng(5)
+    kind = np.dtype(dtype).kind
+    for n in (1, 2, 15, 16, 17, 63, 64, 65, 129, 600, 1023, 1025, 5000):
+        for low, high, share in ((0, 1, 0.0), (-2, 3, 0.0), (-2, 3, 0.01), (-100, 100, 0.001)):
+            x = rng.integers(0 if kind in "ub" else low, high, (3, n)).astype(dtype)
+            if kind in "fc":
+                x = np.where(rng.random(x.shape) < 0.4, -x, x)
+                x[rng.random(x.shape) < share] = rng.choice([np.nan, -np.nan])
+            if kind == "c":
+                x.imag = rng.permuted(x.real)
+            t = flow.tensor(x)
+            pairs = ((x, t), (x[:, ::-1], t[:, ::-1]), (x[:, ::3], t[:, ::3]), (x.T, t.T))
+            for a, b in pairs:
+                for axis in (None, 0, 1):
+                    for name in ARG:
+                        same(getattr(np, name)(a, axis=axis), getattr(flow, name)(b, axis=axis))
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "float16", "float32", "complex128"])
+def test_the_first_of_many(dtype: str) -> None:
+    """Of pieces, the first of the best wins."""
+    x = np.zeros((1301, 1001), dtype)
+    for places in ((), (912_000,), (911_000, 911_001), (300_000, 900_000), (1, 912_000)):
+        x.flat[list(places)] = np.nan if np.dtype(dtype).kind in "fc" else 1
+        t = flow.tensor(x)
+        for a, b in ((x, t), (x.T, t.T), (x[::-1], t[::-1])):
+            for axis in (None, 0, 1):
+                for name in ARG:
+                    same(getattr(np, name)(a, axis=axis), getattr(flow, name)(b, axis=axis))
+
+
 # --- statistics
 
 

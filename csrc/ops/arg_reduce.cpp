@@ -1,11 +1,13 @@
 #include <algorithm>
-#include <complex>
+#include <atomic>
 #include <cstdlib>
-#include <type_traits>
+#include <cstring>
+#include <vector>
 
-#include "ops/half.h"
+#include "ops/arg_reduce_search.h"
 #include "ops/kernel.h"
 #include "ops/loops.h"
+#include "ops/pieces.h"
 
 namespace ofl::ops {
 
@@ -13,105 +15,6 @@ namespace {
 
 constexpr int kIn = 0;
 constexpr int kOut = 1;
-
-/// A value in the form in which it is compared: a bool as a byte, a half as a float.
-template <typename T>
-auto comparable(T value) {
-  if constexpr (std::is_same_v<T, Half>) {
-    return half_to_float(value);
-  } else {
-    return value;
-  }
-}
-
-template <typename T>
-auto load_comparable(const char* from) {
-  if constexpr (std::is_same_v<T, bool>) {
-    return static_cast<uint8_t>(*from != 0);
-  } else {
-    T value;
-    std::memcpy(static_cast<void*>(&value), from, sizeof(T));
-    return comparable(value);
-  }
-}
-
-template <typename V>
-bool is_nan(V value) {
-  if constexpr (std::is_floating_point_v<V>) {
-    return value != value;
-  } else if constexpr (std::is_integral_v<V>) {
-    return false;
-  } else {
-    return is_nan(value.real()) || is_nan(value.imag());
-  }
-}
-
-/// True when `value` comes strictly before `best`; complex numbers in lexicographic order.
-template <bool Minimum, typename V>
-bool beats(V value, V best) {
-  if constexpr (std::is_arithmetic_v<V>) {
-    return Minimum ? value < best : value > best;
-  } else {
-    return beats<Minimum>(value.real(), best.real()) ||
-           (value.real() == best.real() && beats<Minimum>(value.imag(), best.imag()));
-  }
-}
-
-/// Elements that are tested together for a new best: most blocks have none.
-constexpr int64_t kProbe = 512;
-
-/// The best element so far of one output.
-template <typename T, bool Minimum>
-struct Best {
-  using Value = decltype(load_comparable<T>(nullptr));
-  Value value;
-  int64_t index = -1;  // -1 before the first element
-  bool nan = false;    // the best is a NaN: nothing beats it
-
-  /// Looks at n elements, the first of which has index `first`.
-  void scan(const char* from, int64_t stride, int64_t n, int64_t first) {
-    if (index < 0) take(load_comparable<T>(from), first);
-    for (int64_t i = 0; i < n && !nan;) {
-      const int64_t end = std::min(n, i + kProbe);
-      if (stride == sizeof(T) && n > 1 && !any_wins(from + i * stride, end - i)) {
-        i = end;
-        continue;
-      }
-      for (; i < end && !nan; ++i) {
-        const Value candidate = load_comparable<T>(from + i * stride);
-        if (wins(candidate)) take(candidate, first + i);
-      }
-    }
-  }
-
- private:
-  bool wins(Value candidate) const { return beats<Minimum>(candidate, value) | is_nan(candidate); }
-
-  /// Free of branches and of changes of width, so that it vectorizes.
-  bool any_wins(const char* from, int64_t n) const {
-    using Flag = std::conditional_t<
-        sizeof(Value) == 1, uint8_t,
-        std::conditional_t<sizeof(Value) == 2, uint16_t,
-                           std::conditional_t<sizeof(Value) == 4, uint32_t, uint64_t>>>;
-    const Value best = value;
-    Flag any = 0;
-    for (int64_t i = 0; i < n; ++i) {
-      const Value candidate = load_comparable<T>(from + i * sizeof(T));
-      if constexpr (std::is_arithmetic_v<Value>) {  // one comparison, that a NaN fails
-        any |= (Minimum ? candidate >= best : candidate <= best) ? Flag{0} : Flag{1};
-      } else {
-        any |= beats<Minimum>(candidate, best) | is_nan(candidate) ? Flag{1} : Flag{0};
-      }
-    }
-    return any != 0;
-  }
-
-  void take(Value candidate, int64_t position) {
-    value = candidate;
-    index = position;
-    nan = is_nan(candidate);
-  }
-};
 
 /// The rows of an argmax: the kept ones with both strides, the reduced ones of the input.
 struct Rows {
@@ -142,61 +45,171 @@ Rows split_rows(const Iteration& iteration) {
   return rows;
 }
 
-/// Outputs that are searched side by side, so that memory is read in its order.
-constexpr int64_t kColumns = 64;
+/// One output: true when no element could have been better.
+template <typename T, bool Minimum>
+bool search_one(const Iteration& reduced, char* const* pointers) {
+  Best<T, Minimum> best(0);
+  const Iteration::Row& inner = inner_row(reduced);
+  const int64_t stride = inner.dim == 1 ? int64_t(sizeof(T)) : inner.strides[kIn];
+  int64_t position = 0;
+  for_each_row(reduced, outer_rows(reduced), pointers, [&](char* const* from) {
+    best.scan(from[0], stride, inner.dim, position);
+    position += inner.dim;
+  });
+  const int64_t index = best.index();
+  std::memcpy(pointers[kOut], &index, sizeof(index));
+  return best.is_final();
+}
 
-/// Searches `columns` neighbours of the innermost kept row.
+/// `columns` neighbours of the innermost kept row.
 template <typename T, bool Minimum>
 void search_columns(const Iteration& reduced, const Iteration::Row& kept, char* const* pointers,
                     int64_t columns) {
-  Best<T, Minimum> best[kColumns];
+  BestOfColumns<T, Minimum> best(columns);
   const Iteration::Row& inner = inner_row(reduced);
-  const int64_t stride = inner.strides[kIn];
-  const int64_t kept_stride = kept.strides[kIn];
-  const bool row_by_row = columns > 1 && std::abs(kept_stride) < std::abs(stride);
   int64_t position = 0;
   for_each_row(reduced, outer_rows(reduced), pointers, [&](char* const* from) {
-    const int64_t steps = row_by_row ? inner.dim : 1;
-    const int64_t run = row_by_row ? 1 : inner.dim;
-    for (int64_t i = 0; i < steps; ++i) {
-      const char* row = from[0] + i * stride;
-      for (int64_t c = 0; c < columns; ++c) {
-        best[c].scan(row + c * kept_stride, stride, run, position + i);
-      }
-    }
+    best.scan(from[0], inner.strides[kIn], kept.strides[kIn], inner.dim, position);
     position += inner.dim;
   });
   for (int64_t c = 0; c < columns; ++c) {
-    std::memcpy(pointers[kOut] + c * kept.strides[kOut], &best[c].index, sizeof(int64_t));
+    const int64_t index = best.index(c);
+    std::memcpy(pointers[kOut] + c * kept.strides[kOut], &index, sizeof(index));
   }
 }
 
 template <typename T, bool Minimum>
-void search(const Rows& rows, char* const* data) {
+bool search_as_fits(const Rows& rows, char* const* data) {
   const Iteration::Row& kept = inner_row(rows.kept);
+  const int64_t stride = std::abs(inner_row(rows.reduced).strides[kIn]);
+  const bool beside = kept.dim > 1 && std::abs(kept.strides[kIn]) < stride;
+  bool final = true;
   for_each_row(rows.kept, outer_rows(rows.kept), data, [&](char* const* pointers) {
-    for (int64_t start = 0; start < kept.dim; start += kColumns) {
+    const int64_t step = beside ? kColumns : 1;
+    for (int64_t start = 0; start < kept.dim; start += step) {
       char* at[] = {pointers[kIn] + start * kept.strides[kIn],
                     pointers[kOut] + start * kept.strides[kOut]};
-      search_columns<T, Minimum>(rows.reduced, kept, at, std::min(kColumns, kept.dim - start));
+      if (beside) {
+        search_columns<T, Minimum>(rows.reduced, kept, at, std::min(step, kept.dim - start));
+      } else {
+        final = search_one<T, Minimum>(rows.reduced, at);
+      }
     }
   });
+  return final;
+}
+
+/// Searches all outputs. Of one output: true when no element could have been better.
+using SearchFn = bool (*)(const Rows&, char* const* data);
+
+// The same code for the vectors of each CPU: all that they call is inlined into them.
+#if defined(__x86_64__) && defined(__GNUC__)
+#define OFL_WIDE 1
+template <typename T, bool Minimum>
+__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl"),
+               flatten)) bool search_512(const Rows& rows, char* const* data) {
+  return search_as_fits<T, Minimum>(rows, data);
+}
+template <typename T, bool Minimum>
+__attribute__((target("avx2"), flatten)) bool search_256(const Rows& rows, char* const* data) {
+  return search_as_fits<T, Minimum>(rows, data);
+}
+#endif
+
+template <typename T, bool Minimum>
+SearchFn choose_search() {
+#ifdef OFL_WIDE
+  if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512vl")) {
+    return search_512<T, Minimum>;
+  }
+  if (__builtin_cpu_supports("avx2")) return search_256<T, Minimum>;
+#endif
+  return search_as_fits<T, Minimum>;
+}
+
+SearchFn search_function(DType dtype, bool minimum) {
+  return visit_dtype(dtype, [&](auto sample) {
+    using T = decltype(sample);
+    static const SearchFn functions[] = {choose_search<T, false>(), choose_search<T, true>()};
+    return functions[minimum];
+  });
+}
+
+/// Where the element with this index lies.
+const char* element_at(const Iteration& reduced, const char* data, int64_t index) {
+  for (int d = reduced.ndim - 1; d >= 0; --d) {
+    data += index % reduced.rows[d].dim * reduced.rows[d].strides[kIn];
+    index /= reduced.rows[d].dim;
+  }
+  return data;
+}
+
+/// Outputs in pieces.
+void search_pieces(const KernelArgs& args, const Rows& rows, double work, SearchFn search) {
+  const int row = row_to_divide(rows.kept, rows.kept.ndim, args.helpers->threads());
+  const int64_t dim = rows.kept.rows[row].dim;
+  const int64_t steps = steps_in_piece(dim, work, row == rows.kept.ndim - 1 ? kGroup : 1);
+  args.helpers->parallel_for((dim + steps - 1) / steps, [&](int64_t i) {
+    Rows piece = rows;
+    Iteration::Row& part = piece.kept.rows[row];
+    part.dim = std::min(steps, dim - i * steps);
+    char* data[] = {args.data[kIn] + i * steps * part.strides[kIn],
+                    args.data[kOut] + i * steps * part.strides[kOut]};
+    search(piece, data);
+  });
+}
+
+/// One output from pieces of its elements: the best of the best ones.
+void search_parts(const KernelArgs& args, const Rows& rows, double work, SearchFn search) {
+  const Iteration::Row& outermost = rows.reduced.rows[0];
+  const auto size = static_cast<int64_t>(size_of(args.dtype[kIn]));
+  const int64_t steps = steps_in_piece(outermost.dim, work, 1);
+  const int64_t pieces = (outermost.dim + steps - 1) / steps;
+  const int64_t length = iteration_size(rows.reduced) / outermost.dim * steps;
+  std::vector<int64_t> indices(pieces);
+  std::vector<char> candidates(pieces * size);
+  std::atomic<int64_t> last{pieces};  // later pieces cannot win
+  args.helpers->parallel_for(pieces, [&](int64_t i) {
+    if (i > last.load(std::memory_order_relaxed)) return;
+    Rows piece = rows;
+    piece.reduced.rows[0].dim = std::min(steps, outermost.dim - i * steps);
+    char* from = args.data[kIn] + i * steps * outermost.strides[kIn];
+    char* data[] = {from, reinterpret_cast<char*>(&indices[i])};
+    if (search(piece, data)) {
+      int64_t seen = last.load(std::memory_order_relaxed);
+      while (i < seen && !last.compare_exchange_weak(seen, i, std::memory_order_relaxed)) {
+      }
+    }
+    std::memcpy(&candidates[i * size], element_at(piece.reduced, from, indices[i]), size);
+  });
+  Rows best;
+  best.kept.operands = 2;
+  best.reduced.operands = best.reduced.ndim = 1;
+  best.reduced.rows[0] = {std::min(pieces, last.load() + 1), {size}};
+  int64_t winner;
+  char* data[] = {candidates.data(), reinterpret_cast<char*>(&winner)};
+  search(best, data);
+  const int64_t index = winner * length + indices[winner];
+  std::memcpy(args.data[kOut], &index, sizeof(index));
 }
 
 }  // namespace
 
 void arg_reduce_kernel(const KernelArgs& args) {
-  if (iteration_size(args.iteration) == 0) return;
+  const int64_t elements = iteration_size(args.iteration);
+  if (elements == 0) return;
   Rows rows = split_rows(args.iteration);
   coalesce(&rows.kept);
-  visit_dtype(args.dtype[kIn], [&](auto sample) {
-    using T = decltype(sample);
-    if (args.attr[0] == 1) {
-      search<T, true>(rows, args.data);
-    } else {
-      search<T, false>(rows, args.data);
-    }
-  });
+  const SearchFn search = search_function(args.dtype[kIn], args.attr[0] == 1);
+  const double work = static_cast<double>(elements * size_of(args.dtype[kIn])) / sizeof(float);
+  if (!is_divisible(args.helpers, work)) {
+    search(rows, args.data);
+  } else if (iteration_size(rows.kept) > 1) {
+    search_pieces(args, rows, work, search);
+  } else {
+    search_parts(args, rows, work, search);
+  }
 }
 
 }  // namespace ofl::ops

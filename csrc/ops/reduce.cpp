@@ -14,7 +14,10 @@ namespace {
 
 constexpr int kIn = kReduceIn;
 constexpr int kOut = kReduceOut;
-constexpr int64_t kLeast = 512;  // outputs beside each other in a piece
+/// Outputs beside each other in a piece: as many as there may be, so that memory is read in long
+/// runs, but they stay in the cache while the rows go by.
+constexpr int64_t kLeast = 256;
+constexpr int64_t kMostBytes = 65536;
 
 /// Copies a result that lies in the order of the plan to the caller's output.
 void copy_result(const KernelArgs& args, const ReducePlan& plan, char* result) {
@@ -69,8 +72,9 @@ bool reduce_beside(const KernelArgs& args, const ReducePlan& plan) {
   for (int d = 0; d < args.iteration.ndim; ++d) {
     const Iteration::Row& row = args.iteration.rows[d];
     if (row.strides[kOut] == 0 || row.strides[kIn] != stride || row.dim < 2 * kLeast) continue;
-    const int64_t pieces = std::min<int64_t>(row.dim / kLeast, 4 * args.helpers->threads());
-    int64_t steps = (row.dim + pieces - 1) / pieces;
+    const int64_t pieces = std::min<int64_t>(row.dim / kLeast, 2 * args.helpers->threads());
+    int64_t steps = std::min((row.dim + pieces - 1) / pieces,
+                             kMostBytes / static_cast<int64_t>(size_of(args.dtype[kOut])));
     steps = (steps + kVectors - 1) / kVectors * kVectors;
     args.helpers->parallel_for((row.dim + steps - 1) / steps, [&](int64_t i) {
       KernelArgs piece = args;

@@ -11,6 +11,15 @@ namespace {
 constexpr int kIn = kReduceIn;
 constexpr int kOut = kReduceOut;
 
+/// Where rows are parts of longer ones, the hardware stops reading ahead at the end of each.
+constexpr int64_t kLine = 64;          // bytes
+constexpr int64_t kAheadBytes = 1024;  // of a row, from which on it reads ahead by itself
+constexpr int64_t kAheadRows = 2;
+
+void read_ahead(const char* row) {
+  for (int64_t i = 0; i < kAheadBytes; i += kLine) __builtin_prefetch(row + i);
+}
+
 }  // namespace
 
 ReduceRunner::ReduceRunner(const KernelArgs& args, const ReducePlan& plan, char* out,
@@ -22,6 +31,10 @@ ReduceRunner::ReduceRunner(const KernelArgs& args, const ReducePlan& plan, char*
   position_.in = args.data[kIn];
   position_.out = out;
   if (plan.buffered) cast_ = cast_function(args.dtype[kIn], resolution_.in[0]);
+  const bool sums = args.op->adds && !skip_first && plan.by_core;
+  if (sums && plan.out_step == 0 && plan.in_step == item_size_) {
+    sum_rows_ = sum_rows_function(resolution_.out, plan.core);
+  }
 }
 
 void ReduceRunner::run() {
@@ -37,10 +50,17 @@ void ReduceRunner::run() {
 void ReduceRunner::visit_chunk(int64_t cores) {
   const char* in = plan_.buffered ? gather(cores) : position_.in;
   char* out = position_.out;
+  if (sum_rows_) {
+    return sum_rows_({in, out, cores, plan_.core, plan_.in_core_step, plan_.out_core_step},
+                     resolution_);
+  }
   const bool first_visit = skip_ > 0 && reduced_indices_are_zero();
   const int64_t calls = plan_.by_core ? cores : 1;
   const int64_t n = plan_.by_core ? plan_.core : plan_.core * cores;
+  const bool apart = !plan_.buffered && plan_.in_step == item_size_ &&
+                     plan_.in_core_step > n * item_size_ && n * item_size_ >= 2 * kAheadBytes;
   for (int64_t i = 0; i < calls; ++i) {
+    if (apart && i + kAheadRows < calls) read_ahead(in + kAheadRows * plan_.in_core_step);
     visit_row(out, in, n, first_visit && (i == 0 || plan_.out_core_step != 0));
     in += plan_.in_core_step;
     out += plan_.out_core_step;

@@ -3,6 +3,7 @@
 
 #include "ops/loops.h"
 #include "ops/reduce_plan.h"
+#include "ops/reduce_rows.h"
 
 namespace ofl::ops {
 
@@ -33,7 +34,8 @@ class ReduceRunner {
   const Resolution& resolution_;
   const int64_t item_size_;
   CastFn cast_ = nullptr;
-  int64_t skip_;  // outputs whose first element is still to be skipped
+  SumRowsFn sum_rows_ = nullptr;  // instead of calls of the loop
+  int64_t skip_;                  // outputs whose first element is still to be skipped
   ReducePosition position_;
   bool done_ = false;
 };

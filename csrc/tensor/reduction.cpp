@@ -73,7 +73,7 @@ Tensor arg_reduce(const Issuer& issuer, const char* name, const Tensor& x, int a
   }
   Tensor result = make_tensor(x.storage->state(), DType::i64,
                               reduced_shape(x.shape, reduced, keepdims), issuer.site);
-  KernelPlan plan(name, ops::arg_reduce_kernel, 2, 2);
+  KernelPlan plan(name, ops::arg_reduce_kernel, 2, 0.5);
   plan.args().attr[0] = minimum;
   return submit_reduction(issuer, plan, x, result, reduced);
 }

@@ -1,0 +1,24 @@
+// Sums of many short rows: a call of NumPy's loop takes longer than such a row.
+#pragma once
+
+#include <cstdint>
+
+#include "ops/kernel.h"
+
+namespace ofl::ops {
+
+/// Where rows of elements beside each other lie, and their outputs. Steps are in bytes.
+struct ShortRows {
+  const char* in;
+  char* out;
+  int64_t count, length;
+  int64_t in_step, out_step;  // from one row to the next
+};
+
+/// Adds the sum of each row to its output, with the bits of the resolution's loop, NumPy's.
+using SumRowsFn = void (*)(const ShortRows& rows, const Resolution& resolution);
+
+/// For rows of so many elements; nullptr where NumPy's loop is to be called.
+SumRowsFn sum_rows_function(DType dtype, int64_t length);
+
+}  // namespace ofl::ops
