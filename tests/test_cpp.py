@@ -38,7 +38,14 @@ FLAVORS = {
         25,
     ),
 }
-SANITIZED = ("test_ep", "test_helper_pool", "test_allocator", "test_machine", "stress_machine")
+SANITIZED = (
+    "test_ep",
+    "test_helper_pool",
+    "test_allocator",
+    "test_machine",
+    "test_groups",
+    "stress_machine",
+)
 
 
 def run(command: Sequence[object], timeout: float = 600) -> subprocess.CompletedProcess[str]:

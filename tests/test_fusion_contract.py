@@ -227,6 +227,63 @@ def _repeat(x: np.ndarray, count: int) -> np.ndarray:
     return x
 
 
+# --- memory that is taken over from what nobody needs any more
+
+
+@pytest.mark.parametrize("fusion", [False, True], ids=["alone", "fused"])
+def test_memory_is_not_taken_from_what_is_read_in_two_ways(fusion: bool) -> None:
+    def program(xp: Any, a: Any) -> Any:
+        x = a * 2
+        reversed_ = x + x[::-1]
+        x = a * 3
+        shifted = x - x[0]
+        x = a * 4
+        scaled = x[5:6] * x
+        x = a * 5
+        chosen = xp.where(x > 0, x, x[::-1])
+        x = a * 6
+        written = x * 2  # takes it
+        return (reversed_, shifted, scaled, chosen, written)
+
+    with flow.flags(fusion=fusion):
+        saved(program, A)
+
+
+def test_rows_do_not_take_the_memory_of_elements() -> None:
+    """A part of what ends is read once a row, and what begins is as large as the whole."""
+
+    def program(xp: Any, p: Any, q: Any) -> Any:
+        x = xp.cumulative_sum(q.reshape(-1))
+        y = p * 2
+        v = x[: p.shape[0]] * y.sum(axis=1)
+        del x
+        z = y + v[:, None]
+        return (z, z * 2, y, v)
+
+    saved(program, RNG.normal(size=(1000, 100)), RNG.normal(size=(1000, 100)))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "complex64", "float16"])
+def test_what_takes_memory_has_numpys_bits(dtype: str) -> None:
+    def program(xp: Any, x: Any, y: Any) -> list[Any]:
+        results = []
+        for name in ("maximum", "fmin", "add", "divide", "arctan2", "power"):
+            if dtype == "complex64" and name == "arctan2":
+                continue
+            for swapped in (False, True):
+                copy = x * 1
+                results.append(getattr(xp, name)(*((y, copy) if swapped else (copy, y))))
+        for name in ("sqrt", "sin", "exp", "abs", "negative", "square", "reciprocal"):
+            results.append(getattr(xp, name)(x * 1))
+        return results
+
+    x = zeros((N,), dtype) if dtype != "int32" else np.arange(1, N + 1, dtype=dtype)
+    x[::7] = 3
+    for fusion in (False, True):
+        with flow.flags(fusion=fusion):
+            saved(program, x, x[::-1].copy() if dtype != "int32" else x % 5)
+
+
 # --- memory, sharing, errors
 
 

@@ -308,10 +308,12 @@ void FusionGroup::add_use(const Place& place, void* id, bool closes) {
     memory.first = size();
     memory.offset = place.offset;
     memory.item_size = place.item_size;
+    memory.dims = place.dims;
     memories_.push_back(memory);
   }
   Memory& memory = memories_[place.memory];
-  const bool same = memory.offset == place.offset && memory.item_size == place.item_size;
+  const bool same = memory.offset == place.offset && memory.item_size == place.item_size &&
+                    memory.dims == place.dims;
   memory.plain = memory.plain && is_flat(place) && same;
   memory.written = memory.written || place.written;
   memory.last = size();

@@ -36,6 +36,7 @@ class FusionGroup {
     char* address = nullptr;  // of its first byte; null: it does live in tiles alone
     int first = 0, last = 0;  // kernels that use it
     int64_t offset = 0, item_size = 0;  // of the place, where it is plain
+    Dims dims;                          // the same
     int buffer = -1;                    // number, where it lives in tiles alone
 
     /// It may live in tiles alone.
@@ -44,7 +45,7 @@ class FusionGroup {
     /// that reads the one is not after the first that writes the other.
     bool may_follow(const Memory& other) const {
       return internal() && other.plain && !other.written && other.last <= first &&
-             other.item_size == item_size && other.offset == offset;
+             other.item_size == item_size && other.offset == offset && other.dims == dims;
     }
   };
 

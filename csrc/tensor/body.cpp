@@ -43,32 +43,37 @@ void HeldStorages::launched(vm::Stream& stream, uint64_t position) {
 void KernelBody::launch(vm::LaunchContext& context) {
   const int out = call.args.iteration.operands - 1;
   const auto offset = [this](int i) { return reinterpret_cast<intptr_t>(call.args.data[i]); };
-  const bool elementwise = ops::is_elementwise(call.args);
   int dying = -1;
-  for (int i = 0; i < out; ++i) {
-    if (!held[i]) continue;
-    if (elementwise && offset(i) == 0 && is_last_use(i)) dying = i;
-    call.args.data[i] = held[i]->data() + offset(i);
+  if (ops::is_elementwise(call.args) && offset(out) == 0) {
+    for (int i = 0; i < out; ++i) {
+      if (held[i] && is_last_use(i)) dying = i;
+    }
   }
-  const bool reuses = dying >= 0 && offset(out) == 0 && held[out]->materialize_with(*held[dying]);
+  for (int i = 0; i < out; ++i) {
+    if (held[i]) call.args.data[i] = held[i]->data() + offset(i);
+  }
+  const bool reuses = dying >= 0 && held[out]->materialize_with(*held[dying]);
   if (!reuses) held[out]->materialize(context);
   call.args.data[out] = held[out]->data() + offset(out);
   call.async_error = &context.slot.async_error;
   ops::launch(context.queue, call);
 }
 
-/// Nobody else holds the input, and the loops walk it as they walk the output.
+/// Nobody else holds the input, and all the loops that read it walk it as they walk the output.
 bool KernelBody::is_last_use(int input) const {
   const ops::Iteration& iteration = call.args.iteration;
   const int out = iteration.operands - 1;
   const auto size = static_cast<int64_t>(size_of(call.args.dtype[out]));
-  if (iteration.ndim != 1 || iteration.rows[0].strides[input] != size ||
-      iteration.rows[0].strides[out] != size ||
-      size_of(call.args.dtype[input]) != static_cast<size_t>(size)) {
-    return false;
-  }
+  if (iteration.ndim != 1 || iteration.rows[0].strides[out] != size) return false;
   int uses = 0;
-  for (int i = 0; i < held.size(); ++i) uses += held[i] == held[input];
+  for (int i = 0; i < held.size(); ++i) {
+    if (held[i] != held[input]) continue;
+    if (call.args.data[i] || iteration.rows[0].strides[i] != size ||
+        size_of(call.args.dtype[i]) != static_cast<size_t>(size)) {
+      return false;
+    }
+    ++uses;
+  }
   return held[input]->references() == uses;
 }
 

@@ -85,8 +85,10 @@ bool FusedKernels::take_over(ops::FusionGroup::Memory& memory) {
   return false;
 }
 
-/// As if nothing had happened; what is allocated will be needed.
+/// As if nothing had happened: what is allocated will be needed, but not before what may stand
+/// between the members.
 void FusedKernels::give_back() {
+  for (TensorStorage* storage : allocated_) storage->forget_on_host();
   for (const auto& [storage, former] : taken_over_) former->materialize_with(*storage);
   savings_ = {};
 }
@@ -98,6 +100,7 @@ bool FusedKernels::allocate(ops::FusionGroup::Memory& memory) {
     return false;
   }
   memory.address = storage_of(memory).data();
+  allocated_.push_back(&storage_of(memory));
   return true;
 }
 

@@ -31,6 +31,7 @@ class FusedKernels final : public vm::Group {
 
   ops::FusionGroup group_;
   Savings savings_;
+  std::vector<TensorStorage*> allocated_;
   std::vector<std::pair<TensorStorage*, TensorStorage*>>
       taken_over_;  // who has the memory, who had
 };

@@ -41,7 +41,9 @@ class TensorStorage {
   void materialize(vm::LaunchContext& context);
   /// On the host, for a writer that runs in the calling thread or before the storage is shared.
   void materialize_on_host();
-  /// The same with the memory of `dying`, which nobody else holds and which is as large.
+  /// Takes that back: the writer does not run now.
+  void forget_on_host() { free_memory(); }
+  /// With the memory of `dying`, which nobody else holds and which is as large.
   bool materialize_with(TensorStorage& dying);
 
   /// References keep the object, owners the memory. A holder takes both; it may give up ownership

@@ -87,6 +87,87 @@ void test_nested_and_concurrent_callers() {
   CHECK(wrong == 0);
 }
 
+/// Some threads that assist until it ends.
+class Assistants {
+ public:
+  Assistants(HelperPool& pool, int count) {
+    for (int i = 0; i < count; ++i) {
+      threads_.emplace_back([this, &pool] {
+        while (!ended_) {
+          if (pool.assist()) ++helped_;
+          std::this_thread::yield();
+        }
+      });
+    }
+  }
+  ~Assistants() {
+    ended_ = true;
+    for (std::thread& thread : threads_) thread.join();
+  }
+  int helped() const { return helped_; }
+
+ private:
+  std::atomic<bool> ended_{false};
+  std::atomic<int> helped_{0};
+  std::vector<std::thread> threads_;
+};
+
+void test_assistants_take_each_chunk_once() {
+  HelperPool pool(3);
+  CHECK(!pool.assist());
+  Assistants assistants(pool, 3);
+  bool ok = true;
+  for (int round = 0; round < 300; ++round) ok = ok && every_chunk_once(pool, 2 + round % 200);
+  CHECK(ok);
+}
+
+/// A job that two threads must run, and that is too short for a helper to be made.
+void test_a_short_job_is_assisted() {
+  HelperPool pool(3);
+  Assistants assistants(pool, 1);
+  std::atomic<int> inside{0};
+  pool.parallel_for(2, [&](int64_t) {
+    ++inside;
+    while (inside < 2) std::this_thread::yield();
+  });
+  while (assistants.helped() == 0) std::this_thread::yield();  // it says so after the job
+  CHECK(assistants.helped() == 1);
+}
+
+void test_one_thread_is_not_assisted() {
+  HelperPool pool(1);
+  Assistants assistants(pool, 2);
+  for (int round = 0; round < 50; ++round) CHECK(every_chunk_once(pool, kChunks));
+  CHECK(assistants.helped() == 0);
+}
+
+void test_errors_of_assistants() {
+  HelperPool pool(3);
+  Assistants assistants(pool, 2);
+  const auto fails = [](int64_t i) {
+    if (i % 3 == 1) fail(ErrorKind::value, "chunk ", i);
+  };
+  for (int round = 0; round < 200; ++round) {
+    CHECK_ERROR(value, "chunk ", pool.parallel_for(2 + round % 40, fails));
+  }
+  CHECK(every_chunk_once(pool, kChunks));
+}
+
+/// What an assistant runs may use the pool.
+void test_assistants_nest() {
+  HelperPool pool(3);
+  Assistants assistants(pool, 2);
+  int wrong = 0;
+  for (int round = 0; round < 100; ++round) {
+    std::vector<int> sums(20, 0);
+    pool.parallel_for(20, [&](int64_t i) {
+      pool.parallel_for(10, [&](int64_t j) { sums[i] += static_cast<int>(j); });
+    });
+    for (int sum : sums) wrong += sum != 45;
+  }
+  CHECK(wrong == 0);
+}
+
 void test_ends_at_any_time() {
   for (int round = 0; round < 100; ++round) {
     HelperPool pool(4);
@@ -119,6 +200,11 @@ int main() {
   test_sizes_change();
   test_errors();
   test_nested_and_concurrent_callers();
+  test_assistants_take_each_chunk_once();
+  test_a_short_job_is_assisted();
+  test_one_thread_is_not_assisted();
+  test_errors_of_assistants();
+  test_assistants_nest();
   test_ends_at_any_time();
 #if !defined(__SANITIZE_THREAD__)  // which does not let a forked child start threads
   test_fork();
