@@ -70,12 +70,13 @@ def sanitized(
     "command",
     [
         ["tests/random_program.py", "--seed", "1", "--count", "40"],
+        ["tests/fusion_program.py", "--seed", "1", "--count", "40"],
         ["-m", "pytest", "-q", "tests/test_machine.py", "-k", "not watchdog and not slow_copy"],
         ["-m", "pytest", "-q", "tests/test_errors.py", "tests/test_faults.py"],
         ["-m", "pytest", "-q", "tests/test_host_func.py", "tests/test_overlap.py"],
         ["-m", "pytest", "-q", "tests/test_threads.py", "-k", "batches or named or piece"],
     ],
-    ids=["random programs", "machine", "faults", "host functions", "threads"],
+    ids=["random programs", "fusion programs", "machine", "faults", "host functions", "threads"],
 )
 def test_python(sanitized: tuple[Path, dict[str, str]], command: list[str]) -> None:
     tree, environment = sanitized

@@ -133,18 +133,23 @@ class BlockRunner {
     const BlockOperand& operand = operands_[k];
     const bool innermost = d >= iteration_.ndim - 1;
     const int64_t stride = iteration_.ndim > 0 ? iteration_.rows[d].strides[k] : 0;
-    if (innermost) {
+    if (innermost && (stride != 0 || count == 1)) {
       operand.cast(from, stride, to, operand.item_size, count);
       return to + count * operand.item_size;
     }
-    const int64_t inner = iteration_.rows[d + 1].dim;
+    const int64_t inner = innermost ? 1 : iteration_.rows[d + 1].dim;
     if (stride != 0) {
       for (int64_t i = 0; i < count; ++i) {
         to = gather_rows(k, d + 1, inner, from + i * stride, to);
       }
       return to;
     }
-    char* const end = gather_rows(k, d + 1, inner, from, to);
+    char* end = to + operand.item_size;
+    if (innermost) {
+      operand.cast(from, 0, to, 0, 1);
+    } else {
+      end = gather_rows(k, d + 1, inner, from, to);
+    }
     const int64_t whole = (end - to) * count;
     for (int64_t done = end - to; done < whole;) {
       const int64_t more = std::min(done, whole - done);
@@ -229,6 +234,24 @@ bool is_empty(const Iteration& iteration) {
 
 }  // namespace
 
+namespace {
+
+/// Rows long enough that copying them together is not worth it, where the loops compute the same
+/// from memory: it lies there as it would in the buffer, or the result does not depend on that.
+bool goes_by_rows(const KernelArgs& args) {
+  constexpr int64_t kLongRow = 128;
+  const Iteration::Row& inner = inner_row(args.iteration);
+  if (inner.dim < kLongRow || is_by_lanes(args)) return false;
+  const bool exact = args.op->exact && info(args.resolution->out).kind != DTypeKind::complex;
+  for (int k = 0; k < args.iteration.operands; ++k) {
+    const bool lies_as_in_buffer = inner.strides[k] == static_cast<int64_t>(size_of(args.dtype[k]));
+    if (!lies_as_in_buffer && !(exact && inner.strides[k] == 0)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 // Several rows, or operands that must be buffered: by blocks where NumPy's iterator would use its
 // buffer, else row by row.
 Piecewise elementwise_pieces(const KernelArgs& args) {
@@ -240,7 +263,7 @@ Piecewise elementwise_pieces(const KernelArgs& args) {
   if (is_by_lanes(args)) whole.alignment = kVectors;
   const bool any_buffered = mark_buffered(args, whole.buffered);
   if (iteration.ndim > 1) whole.buffering = choose_buffering(iteration, whole.buffered, false);
-  if (!any_buffered && whole.buffering.depth == 0) return whole;
+  if (!any_buffered && (whole.buffering.depth == 0 || goes_by_rows(args))) return whole;
   const int64_t block = block_elements(args);
   const bool fits = whole.buffering.core <= block;
   whole.end = iteration.ndim - (fits ? whole.buffering.depth : 0);

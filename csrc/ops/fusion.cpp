@@ -9,7 +9,7 @@ namespace {
 
 /// Bytes of one operand in a tile: those of a few of them stay in the L2 cache, and a loop call
 /// costs little beside its work.
-constexpr int64_t kTileBytes = 32768;
+constexpr int64_t kTileBytes = 16384;
 constexpr int64_t kMostTiles = 8;                    // times as much where rows are long
 constexpr int64_t kMostElements = int64_t{1} << 36;  // more fit in no memory
 constexpr int64_t kUint32Vector = 4;  // see cast.cpp: where a cast to uint32 may be cut

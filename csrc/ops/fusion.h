@@ -24,7 +24,7 @@ bool is_elementwise(const KernelArgs& args);
 
 class FusionGroup {
  public:
-  static constexpr int kMaxKernels = 48;
+  static constexpr int kMaxKernels = 64;
 
   /// What the kernels share: memory that operands lie in.
   struct Memory {

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <mutex>
 #include <new>
 #include <tuple>
 
@@ -8,21 +9,51 @@ namespace ofl::ops {
 
 namespace {
 
-/// Memory of the calling thread for tiles; it stays for the next group.
-char* tile_buffers(size_t bytes) {
-  constexpr std::align_val_t kAlign{64};
-  struct Free {
-    void operator()(char* memory) const { ::operator delete(memory, std::align_val_t{64}); }
-  };
-  static thread_local std::unique_ptr<char, Free> buffers;
-  static thread_local size_t size = 0;
-  if (size < bytes) {
-    size = 0;
-    buffers.reset(static_cast<char*>(::operator new(bytes, kAlign)));
-    size = bytes;
+/// Memory for the tiles of one thread, leased: groups come one after the other, and new memory costs
+/// page faults. It is not the thread's own, as threads come and go.
+class TileMemory {
+ public:
+  explicit TileMemory(size_t bytes) {
+    {
+      std::lock_guard<std::mutex> lock(pool().mutex);
+      if (!pool().idle.empty()) {
+        memory_ = std::move(pool().idle.back());
+        pool().idle.pop_back();
+      }
+    }
+    if (memory_.bytes >= bytes) return;
+    memory_ = {};
+    memory_.data.reset(static_cast<char*>(::operator new(bytes, kAlign)));
+    memory_.bytes = bytes;
   }
-  return buffers.get();
-}
+  ~TileMemory() {
+    std::lock_guard<std::mutex> lock(pool().mutex);
+    pool().idle.push_back(std::move(memory_));
+  }
+  TileMemory(const TileMemory&) = delete;
+
+  char* data() const { return memory_.data.get(); }
+
+ private:
+  static constexpr std::align_val_t kAlign{64};
+  struct Free {
+    void operator()(char* memory) const { ::operator delete(memory, kAlign); }
+  };
+  struct Memory {
+    std::unique_ptr<char, Free> data;
+    size_t bytes = 0;
+  };
+  struct Pool {
+    std::mutex mutex;  // guards idle; nobody has it while nothing runs, so not at a fork
+    std::vector<Memory> idle;
+  };
+  static Pool& pool() {
+    static Pool* the_pool = new Pool;  // helpers may outlive what is destroyed at exit
+    return *the_pool;
+  }
+
+  Memory memory_;
+};
 
 }  // namespace
 
@@ -30,8 +61,7 @@ char* tile_buffers(size_t bytes) {
 class FusionGroup::TileRunner {
  public:
   explicit TileRunner(FusionGroup& group)
-      : group_(group),
-        buffers_(group.buffers_ ? tile_buffers(group.buffers_ * group.buffer_size_) : nullptr) {
+      : group_(group), memory_(group.buffers_ * group.buffer_size_), buffers_(memory_.data()) {
     pieces_.reserve(group.kernels_.size());
     for (const Kernel& kernel : group.kernels_) {
       pieces_.push_back(*kernel.args);
@@ -106,6 +136,7 @@ class FusionGroup::TileRunner {
   }
 
   FusionGroup& group_;
+  TileMemory memory_;
   char* const buffers_;
   std::vector<KernelArgs> pieces_;
 };

@@ -51,6 +51,7 @@ class OpDef {
   const int nin;
   const double cost;      // of one element on a queue, in float32 additions
   bool adds = false;      // the loops add, pairwise when they reduce
+  bool exact = false;     // IEEE 754 says what the result is, whichever loop computes it
   bool by_lanes = false;  // which of -0 and 0 wins depends on where in a loop's vectors they are
   bool checks_exponent = false;  // integer power: the loop must not see a negative exponent
   bool standard_values = false;  // see standard_values.h; set_standard_values() changes it

@@ -209,6 +209,9 @@ PyObject* register_op(PyObject*, PyObject* args) {
     op->op = new ops::OpDef(name, parse_kind(kind), loops->nin, cost);  // as long as the process
     op->op->checks_exponent = std::strcmp(loops->name, "power") == 0;
     op->op->adds = std::strcmp(loops->name, "add") == 0;
+    for (const char* exact : {"add", "subtract", "multiply", "divide", "square", "negative"}) {
+      op->op->exact = op->op->exact || std::strcmp(loops->name, exact) == 0;
+    }
     for (const char* extremum : {"maximum", "minimum", "fmax", "fmin"}) {
       op->op->by_lanes = op->op->by_lanes || std::strcmp(loops->name, extremum) == 0;
     }
