@@ -9,8 +9,8 @@ namespace ofl::ops {
 
 namespace {
 
-/// Memory for the tiles of one thread, leased: groups come one after the other, and new memory costs
-/// page faults. It is not the thread's own, as threads come and go.
+/// Memory for the tiles of one thread, leased: groups come one after the other, and new memory
+/// costs page faults. It is not the thread's own, as threads come and go.
 class TileMemory {
  public:
   explicit TileMemory(size_t bytes) {
