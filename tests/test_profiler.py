@@ -36,7 +36,8 @@ def check(events: list[dict[str, Any]]) -> None:
 
 
 def test_lanes_arrows_and_arguments(tmp_path: Path) -> None:
-    with profile() as prof:
+    slow_copies = flow.flags(mock="h2d=50MB/s")  # compute is launched while the copy runs: it waits
+    with slow_copies, profile() as prof:
         line = here() + 1
         x = flow.tensor(np.ones((200, 300), np.float32)).mock(0)
         y = x * 2

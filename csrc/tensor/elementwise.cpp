@@ -64,7 +64,7 @@ const Tensor* first_tensor(const char* name, const Input* inputs, int count) {
 double copy_cost(const Tensor& source, const Tensor& target) {
   const bool half = source.dtype == DType::f16 || target.dtype == DType::f16;
   if (half && source.dtype != target.dtype) return 6;
-  return source.contiguous() && target.contiguous() ? 0.5 : 3;
+  return source.contiguous() && target.contiguous() ? 0.5 : 1.5;
 }
 
 /// One input, one output of the same shape (the input broadcasts).
