@@ -19,6 +19,8 @@ class TileMemory {
       if (!pool().idle.empty()) {
         memory_ = std::move(pool().idle.back());
         pool().idle.pop_back();
+      } else {
+        pool().idle.reserve(++pool().leases);  // to give it back needs no memory
       }
     }
     if (memory_.bytes >= bytes) return;
@@ -44,8 +46,9 @@ class TileMemory {
     size_t bytes = 0;
   };
   struct Pool {
-    std::mutex mutex;  // guards idle; nobody has it while nothing runs, so not at a fork
+    std::mutex mutex;  // guards the rest; nobody has it while nothing runs, so not at a fork
     std::vector<Memory> idle;
+    size_t leases = 0;  // most at a time so far
   };
   static Pool& pool() {
     static Pool* the_pool = new Pool;  // helpers may outlive what is destroyed at exit

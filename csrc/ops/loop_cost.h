@@ -2,12 +2,10 @@
 // dtypes and processors, and decides whether a call is worth a thread's while.
 #pragma once
 
+#include "base/cost.h"
 #include "ops/op_def.h"
 
 namespace ofl::ops {
-
-/// A float32 addition of large arrays: the unit of all costs, in nanoseconds.
-inline constexpr double kAdditionNs = 0.3;
 
 /// Runs the loop on some elements in the cache; the cost of one, in float32 additions. Takes some
 /// microseconds, once for each loop.

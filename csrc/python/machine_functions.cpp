@@ -3,11 +3,11 @@
 
 #include <pybind11/stl.h>
 
+#include "base/cost.h"
 #include "ep/caching_allocator.h"
 #include "ep/helper_pool.h"
 #include "ep/mock/mock_device.h"
 #include "ep/staging_pool.h"
-#include "ops/loop_cost.h"
 #include "python/convert.h"
 #include "python/device_object.h"
 #include "python/errors.h"
@@ -125,7 +125,7 @@ void configure(std::optional<bool> sync, std::optional<int64_t> max_in_flight,
   set_if(standard_values, set_standard_values);
   set_if(sync, [&](bool on) { options.naive.store(on); });
   set_if(fusion, [&](bool on) { options.fusion.store(on); });
-  set_if(inline_seconds, [&](double s) { options.inline_cost.store(s * 1e9 / ops::kAdditionNs); });
+  set_if(inline_seconds, [&](double s) { options.inline_cost.store(s * 1e9 / kAdditionNs); });
   set_if(max_in_flight, [&](int64_t n) { options.max_in_flight.store(n); });
   set_if(max_bytes, [&](int64_t n) { options.max_bytes.store(n); });
   set_if(hang_timeout, [&](double s) { options.hang_timeout.store(s); });

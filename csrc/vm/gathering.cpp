@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "base/cost.h"
 #include "vm/virtual_machine.h"
 
 namespace ofl::vm {
@@ -10,7 +11,6 @@ namespace ofl::vm {
 namespace {
 
 constexpr int kLookAhead = 64;               // ready instructions looked at
-constexpr double kNsPerAddition = 0.3;       // Instruction::cost in time
 constexpr int64_t kLongestQuietNs = 50'000;  // without a newcomer
 constexpr double kMostLinger = 1.0 / 8;      // of the time that the group will take
 constexpr double kMostQuiet = 1.0 / 16;
@@ -128,7 +128,7 @@ void Gathering::linger() {
   size_t size = before;
   while (!group_->full()) {
     if (stream_.machine().last_awaited() != kNoneAwaited) return;
-    const double work_ns = cost_ * kNsPerAddition;
+    const double work_ns = cost_ * kAdditionNs;
     const int64_t now = now_ns();
     const auto quiet = std::min(kLongestQuietNs, static_cast<int64_t>(work_ns * kMostQuiet));
     if (now - grown >= quiet || now - begin >= static_cast<int64_t>(work_ns * kMostLinger)) break;
