@@ -124,11 +124,9 @@ class Op:
     def __call__(self, *operands: Any, out: Tensor | None = None) -> Tensor: ...
     def accumulate(self, x: Any, axis: int = 0, dtype: Any = None) -> Tensor: ...
 
-def register_op(
-    name: str, ufunc: np.ufunc, kind: str, cost: float, doc: str, slot: str | None
-) -> Op:
+def register_op(name: str, ufunc: np.ufunc, kind: str, doc: str, slot: str | None) -> Op:
     """Adds a row. kind: 'elementwise', 'reduction' (reduce with the ufunc's binary loop) or 'matmul'.
-    cost: of one element, in float32 additions. slot: the operator that it serves ('add' for ``+``)."""
+    slot: the operator that it serves ('add' for ``+``)."""
 
 class NativeFunction:
     """A Python function, with a native path for the arguments that are common."""

@@ -40,8 +40,7 @@ inline constexpr TypeCode code_of(DType dtype) { return static_cast<TypeCode>(dt
 
 class OpDef {
  public:
-  OpDef(std::string name, OpKind kind, int nin, double cost)
-      : name(std::move(name)), kind(kind), nin(nin), cost(cost) {
+  OpDef(std::string name, OpKind kind, int nin) : name(std::move(name)), kind(kind), nin(nin) {
     for (int i = 0; i < nin; ++i) entries_ *= kTypeCodeCount;
     table_ = make_table();
   }
@@ -49,7 +48,6 @@ class OpDef {
   const std::string name;
   const OpKind kind;
   const int nin;
-  const double cost;      // of one element on a queue, in float32 additions
   bool adds = false;      // the loops add, pairwise when they reduce
   bool exact = false;     // IEEE 754 says what the result is, whichever loop computes it
   bool by_lanes = false;  // which of -0 and 0 wins depends on where in a loop's vectors they are

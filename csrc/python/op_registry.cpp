@@ -191,8 +191,7 @@ PyObject* register_op(PyObject*, PyObject* args) {
   return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
     const char *name, *kind, *doc, *slot;
     PyObject* ufunc;
-    double cost;
-    if (!PyArg_ParseTuple(args, "sOsdsz", &name, &ufunc, &kind, &cost, &doc, &slot)) return nullptr;
+    if (!PyArg_ParseTuple(args, "sOssz", &name, &ufunc, &kind, &doc, &slot)) return nullptr;
     if (!PyObject_TypeCheck(ufunc, &PyUFunc_Type)) {
       fail(ErrorKind::type, "[register_op] expected a ufunc, got ", Py_TYPE(ufunc)->tp_name);
     }
@@ -206,7 +205,7 @@ PyObject* register_op(PyObject*, PyObject* args) {
     op->dict = nullptr;
     op->ufunc = ufunc;
     Py_INCREF(ufunc);
-    op->op = new ops::OpDef(name, parse_kind(kind), loops->nin, cost);  // as long as the process
+    op->op = new ops::OpDef(name, parse_kind(kind), loops->nin);  // as long as the process
     op->op->checks_exponent = std::strcmp(loops->name, "power") == 0;
     op->op->adds = std::strcmp(loops->name, "add") == 0;
     for (const char* exact : {"add", "subtract", "multiply", "divide", "square", "negative"}) {

@@ -83,7 +83,7 @@ Tensor matmul(const Issuer& issuer, const ops::OpDef& op, const ops::Resolution&
     fail(ErrorKind::value, "[matmul] at most ", kMaxDims - 1, " dimensions, got ", shape.size());
   }
   Tensor result = make_tensor(left.storage->state(), resolution.out, shape, issuer.site);
-  KernelPlan plan("matmul", ops::matmul_kernel, 3, op.cost * cost_of(left, right, result));
+  KernelPlan plan("matmul", ops::matmul_kernel, 3, cost_of(left, right, result));
   plan.args().op = &op;
   plan.args().resolution = &resolution;
   plan.set_operand(0, &left);

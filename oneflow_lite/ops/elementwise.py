@@ -1,6 +1,6 @@
 """The table of elementwise operations: a row each, and the names that NumPy has for them.
 
-To add an operation, add a row: ``name = op(name, ufunc, CUDA text, cost, summary, operator)``.
+To add an operation, add a row: ``name = op(name, ufunc, CUDA text, summary, operator)``.
 """
 
 import builtins
@@ -21,107 +21,107 @@ _MIXED = ([-1.5, 2.5], [2.0, -2.0])
 
 # fmt: off
 # --- arithmetic
-add = op("add", np.add, "x + y", 1, "Sum.", "add")
-subtract = op("subtract", np.subtract, "x - y", 1, "Difference.", "sub")
-multiply = op("multiply", np.multiply, "x * y", 1, "Product.", "mul")
-divide = op("divide", np.divide, "x / y", 4, "True quotient.", "truediv")
-floor_divide = op("floor_divide", np.floor_divide, "floor(x / y)", 6, "Quotient, rounded down.",
+add = op("add", np.add, "x + y", "Sum.", "add")
+subtract = op("subtract", np.subtract, "x - y", "Difference.", "sub")
+multiply = op("multiply", np.multiply, "x * y", "Product.", "mul")
+divide = op("divide", np.divide, "x / y", "True quotient.", "truediv")
+floor_divide = op("floor_divide", np.floor_divide, "floor(x / y)", "Quotient, rounded down.",
                   "floordiv")
-remainder = op("remainder", np.remainder, "x - y * floor(x / y)", 8,
+remainder = op("remainder", np.remainder, "x - y * floor(x / y)",
                "Remainder of the floored quotient; it has the divisor's sign.", "mod", _MIXED)
-pow = op("pow", np.power, "pow(x, y)", 20, "First operand to the power of the second.", "pow")
-negative = op("negative", np.negative, "-x", 1, "Negation.", "neg")
-positive = op("positive", np.positive, "x", 1, "A copy.", "pos")
-abs = op("abs", np.absolute, "abs(x)", 1, "Absolute value; the modulus of a complex number.", "abs",
+pow = op("pow", np.power, "pow(x, y)", "First operand to the power of the second.", "pow")
+negative = op("negative", np.negative, "-x", "Negation.", "neg")
+positive = op("positive", np.positive, "x", "A copy.", "pos")
+abs = op("abs", np.absolute, "abs(x)", "Absolute value; the modulus of a complex number.", "abs",
          _MIXED)
-reciprocal = op("reciprocal", np.reciprocal, "1 / x", 4, "One over x.")
-square = op("square", np.square, "x * x", 1, "x times x.")
-sqrt = op("sqrt", np.sqrt, "sqrt(x)", 6, "Square root.")
-hypot = op("hypot", np.hypot, "hypot(x, y)", 10, "Square root of the sum of squares, no overflow.")
-maximum = op("maximum", np.maximum, "max(x, y)", 1, "The larger; NaN where either is NaN.")
-minimum = op("minimum", np.minimum, "min(x, y)", 1, "The smaller; NaN where either is NaN.")
-sign = op("sign", np.sign, "(x > 0) - (x < 0)", 2, "-1, 0 or 1; x / abs(x) of a complex number.",
+reciprocal = op("reciprocal", np.reciprocal, "1 / x", "One over x.")
+square = op("square", np.square, "x * x", "x times x.")
+sqrt = op("sqrt", np.sqrt, "sqrt(x)", "Square root.")
+hypot = op("hypot", np.hypot, "hypot(x, y)", "Square root of the sum of squares, no overflow.")
+maximum = op("maximum", np.maximum, "max(x, y)", "The larger; NaN where either is NaN.")
+minimum = op("minimum", np.minimum, "min(x, y)", "The smaller; NaN where either is NaN.")
+sign = op("sign", np.sign, "(x > 0) - (x < 0)", "-1, 0 or 1; x / abs(x) of a complex number.",
           None, _MIXED)
-fmax = op("fmax", np.fmax, "fmax(x, y)", 1, "The larger; NaN only where both are NaN.")
-fmin = op("fmin", np.fmin, "fmin(x, y)", 1, "The smaller; NaN only where both are NaN.")
-fmod = op("fmod", np.fmod, "fmod(x, y)", 8,
+fmax = op("fmax", np.fmax, "fmax(x, y)", "The larger; NaN only where both are NaN.")
+fmin = op("fmin", np.fmin, "fmin(x, y)", "The smaller; NaN only where both are NaN.")
+fmod = op("fmod", np.fmod, "fmod(x, y)",
           "Remainder of the truncated quotient; it has the dividend's sign.", None, _MIXED)
-fabs = op("fabs", np.fabs, "fabs(x)", 1, "Absolute value, as a float.", None, _MIXED)
-float_power = op("float_power", np.float_power, "pow(x, y)", 20,
+fabs = op("fabs", np.fabs, "fabs(x)", "Absolute value, as a float.", None, _MIXED)
+float_power = op("float_power", np.float_power, "pow(x, y)",
                  "First operand to the power of the second, in float64 at least.")
-cbrt = op("cbrt", np.cbrt, "cbrt(x)", 20, "Cube root.")
-gcd = op("gcd", np.gcd, "gcd(x, y)", 30, "Greatest common divisor.")
-lcm = op("lcm", np.lcm, "lcm(x, y)", 30, "Least common multiple.")
-heaviside = op("heaviside", np.heaviside, "x < 0 ? 0 : x > 0 ? 1 : y", 2,
+cbrt = op("cbrt", np.cbrt, "cbrt(x)", "Cube root.")
+gcd = op("gcd", np.gcd, "gcd(x, y)", "Greatest common divisor.")
+lcm = op("lcm", np.lcm, "lcm(x, y)", "Least common multiple.")
+heaviside = op("heaviside", np.heaviside, "x < 0 ? 0 : x > 0 ? 1 : y",
                "0 where x1 is negative, x2 where it is 0, 1 where it is positive.")
-conj = op("conj", np.conjugate, "conj(x)", 1, "Complex conjugate.", None, ([1 + 2j, 3 - 1j],))
+conj = op("conj", np.conjugate, "conj(x)", "Complex conjugate.", None, ([1 + 2j, 3 - 1j],))
 
 # --- exponents and logarithms
-exp = op("exp", np.exp, "exp(x)", 10, "e to the power of x.")
-exp2 = op("exp2", np.exp2, "exp2(x)", 10, "2 to the power of x.")
-expm1 = op("expm1", np.expm1, "expm1(x)", 15, "exp(x) - 1, exact near 0.")
-log = op("log", np.log, "log(x)", 10, "Natural logarithm.")
-log1p = op("log1p", np.log1p, "log1p(x)", 15, "log(1 + x), exact near 0.")
-log2 = op("log2", np.log2, "log2(x)", 10, "Logarithm to base 2.")
-log10 = op("log10", np.log10, "log10(x)", 12, "Logarithm to base 10.")
-logaddexp = op("logaddexp", np.logaddexp, "logaddexp(x, y)", 30, "log(exp(x1) + exp(x2)).")
-logaddexp2 = op("logaddexp2", np.logaddexp2, "logaddexp2(x, y)", 30, "log2(2**x1 + 2**x2).")
+exp = op("exp", np.exp, "exp(x)", "e to the power of x.")
+exp2 = op("exp2", np.exp2, "exp2(x)", "2 to the power of x.")
+expm1 = op("expm1", np.expm1, "expm1(x)", "exp(x) - 1, exact near 0.")
+log = op("log", np.log, "log(x)", "Natural logarithm.")
+log1p = op("log1p", np.log1p, "log1p(x)", "log(1 + x), exact near 0.")
+log2 = op("log2", np.log2, "log2(x)", "Logarithm to base 2.")
+log10 = op("log10", np.log10, "log10(x)", "Logarithm to base 10.")
+logaddexp = op("logaddexp", np.logaddexp, "logaddexp(x, y)", "log(exp(x1) + exp(x2)).")
+logaddexp2 = op("logaddexp2", np.logaddexp2, "logaddexp2(x, y)", "log2(2**x1 + 2**x2).")
 
 # --- trigonometry
-sin = op("sin", np.sin, "sin(x)", 12, "Sine of radians.")
-cos = op("cos", np.cos, "cos(x)", 12, "Cosine of radians.")
-tan = op("tan", np.tan, "tan(x)", 20, "Tangent of radians.")
-asin = op("asin", np.arcsin, "asin(x)", 15, "Inverse sine, in radians.")
-acos = op("acos", np.arccos, "acos(x)", 15, "Inverse cosine, in radians.")
-atan = op("atan", np.arctan, "atan(x)", 15, "Inverse tangent, in radians.")
-atan2 = op("atan2", np.arctan2, "atan2(x, y)", 20, "Angle of the point (x2, x1), in radians.")
-sinh = op("sinh", np.sinh, "sinh(x)", 20, "Hyperbolic sine.")
-cosh = op("cosh", np.cosh, "cosh(x)", 20, "Hyperbolic cosine.")
-tanh = op("tanh", np.tanh, "tanh(x)", 12, "Hyperbolic tangent.")
-asinh = op("asinh", np.arcsinh, "asinh(x)", 20, "Inverse hyperbolic sine.")
-acosh = op("acosh", np.arccosh, "acosh(x)", 20, "Inverse hyperbolic cosine.", None, ([1.0, 2.0],))
-atanh = op("atanh", np.arctanh, "atanh(x)", 20, "Inverse hyperbolic tangent.")
-deg2rad = op("deg2rad", np.deg2rad, "x * (pi / 180)", 1, "Degrees as radians.")
-rad2deg = op("rad2deg", np.rad2deg, "x * (180 / pi)", 1, "Radians as degrees.")
+sin = op("sin", np.sin, "sin(x)", "Sine of radians.")
+cos = op("cos", np.cos, "cos(x)", "Cosine of radians.")
+tan = op("tan", np.tan, "tan(x)", "Tangent of radians.")
+asin = op("asin", np.arcsin, "asin(x)", "Inverse sine, in radians.")
+acos = op("acos", np.arccos, "acos(x)", "Inverse cosine, in radians.")
+atan = op("atan", np.arctan, "atan(x)", "Inverse tangent, in radians.")
+atan2 = op("atan2", np.arctan2, "atan2(x, y)", "Angle of the point (x2, x1), in radians.")
+sinh = op("sinh", np.sinh, "sinh(x)", "Hyperbolic sine.")
+cosh = op("cosh", np.cosh, "cosh(x)", "Hyperbolic cosine.")
+tanh = op("tanh", np.tanh, "tanh(x)", "Hyperbolic tangent.")
+asinh = op("asinh", np.arcsinh, "asinh(x)", "Inverse hyperbolic sine.")
+acosh = op("acosh", np.arccosh, "acosh(x)", "Inverse hyperbolic cosine.", None, ([1.0, 2.0],))
+atanh = op("atanh", np.arctanh, "atanh(x)", "Inverse hyperbolic tangent.")
+deg2rad = op("deg2rad", np.deg2rad, "x * (pi / 180)", "Degrees as radians.")
+rad2deg = op("rad2deg", np.rad2deg, "x * (180 / pi)", "Radians as degrees.")
 
 # --- rounding and the parts of a number
-ceil = op("ceil", np.ceil, "ceil(x)", 1, "The nearest integer not below.", None, _MIXED)
-floor = op("floor", np.floor, "floor(x)", 1, "The nearest integer not above.", None, _MIXED)
-trunc = op("trunc", np.trunc, "trunc(x)", 1, "The nearest integer towards 0.", None, _MIXED)
-rint = op("rint", np.rint, "rint(x)", 1, "The nearest integer, ties to even.", None, _MIXED)
-copysign = op("copysign", np.copysign, "copysign(x, y)", 2, "x1 with the sign of x2.", None, _MIXED)
-nextafter = op("nextafter", np.nextafter, "nextafter(x, y)", 10, "Float next to x1 towards x2.")
-spacing = op("spacing", np.spacing, "spacing(x)", 10, "Distance to the next float away from 0.")
-signbit = op("signbit", np.signbit, "signbit(x)", 1, "The sign bit is set.", None, _MIXED)
+ceil = op("ceil", np.ceil, "ceil(x)", "The nearest integer not below.", None, _MIXED)
+floor = op("floor", np.floor, "floor(x)", "The nearest integer not above.", None, _MIXED)
+trunc = op("trunc", np.trunc, "trunc(x)", "The nearest integer towards 0.", None, _MIXED)
+rint = op("rint", np.rint, "rint(x)", "The nearest integer, ties to even.", None, _MIXED)
+copysign = op("copysign", np.copysign, "copysign(x, y)", "x1 with the sign of x2.", None, _MIXED)
+nextafter = op("nextafter", np.nextafter, "nextafter(x, y)", "Float next to x1 towards x2.")
+spacing = op("spacing", np.spacing, "spacing(x)", "Distance to the next float away from 0.")
+signbit = op("signbit", np.signbit, "signbit(x)", "The sign bit is set.", None, _MIXED)
 
 # --- comparison and classification
-equal = op("equal", np.equal, "x == y", 1, "x1 == x2.", "eq")
-not_equal = op("not_equal", np.not_equal, "x != y", 1, "x1 != x2.", "ne")
-less = op("less", np.less, "x < y", 1, "x1 < x2.", "lt")
-less_equal = op("less_equal", np.less_equal, "x <= y", 1, "x1 <= x2.", "le")
-greater = op("greater", np.greater, "x > y", 1, "x1 > x2.", "gt")
-greater_equal = op("greater_equal", np.greater_equal, "x >= y", 1, "x1 >= x2.", "ge")
-isfinite = op("isfinite", np.isfinite, "isfinite(x)", 1, "Neither infinite nor NaN.")
-isinf = op("isinf", np.isinf, "isinf(x)", 1, "Positive or negative infinity.")
-isnan = op("isnan", np.isnan, "isnan(x)", 1, "Not a number.")
+equal = op("equal", np.equal, "x == y", "x1 == x2.", "eq")
+not_equal = op("not_equal", np.not_equal, "x != y", "x1 != x2.", "ne")
+less = op("less", np.less, "x < y", "x1 < x2.", "lt")
+less_equal = op("less_equal", np.less_equal, "x <= y", "x1 <= x2.", "le")
+greater = op("greater", np.greater, "x > y", "x1 > x2.", "gt")
+greater_equal = op("greater_equal", np.greater_equal, "x >= y", "x1 >= x2.", "ge")
+isfinite = op("isfinite", np.isfinite, "isfinite(x)", "Neither infinite nor NaN.")
+isinf = op("isinf", np.isinf, "isinf(x)", "Positive or negative infinity.")
+isnan = op("isnan", np.isnan, "isnan(x)", "Not a number.")
 
 # --- logic and bits
-logical_and = op("logical_and", np.logical_and, "x && y", 1, "Both are true.", None, _BITS)
-logical_or = op("logical_or", np.logical_or, "x || y", 1, "Either is true.", None, _BITS)
-logical_xor = op("logical_xor", np.logical_xor, "!x != !y", 1, "Exactly one is true.", None, _BITS)
-logical_not = op("logical_not", np.logical_not, "!x", 1, "Not true.", None, _BITS)
-bitwise_and = op("bitwise_and", np.bitwise_and, "x & y", 1, "Bits set in both.", "and")
-bitwise_or = op("bitwise_or", np.bitwise_or, "x | y", 1, "Bits set in either.", "or")
-bitwise_xor = op("bitwise_xor", np.bitwise_xor, "x ^ y", 1, "Bits set in exactly one.", "xor")
-bitwise_invert = op("bitwise_invert", np.invert, "~x", 1, "Every bit flipped.", "invert")
-bitwise_left_shift = op("bitwise_left_shift", np.left_shift, "x << y", 1,
+logical_and = op("logical_and", np.logical_and, "x && y", "Both are true.", None, _BITS)
+logical_or = op("logical_or", np.logical_or, "x || y", "Either is true.", None, _BITS)
+logical_xor = op("logical_xor", np.logical_xor, "!x != !y", "Exactly one is true.", None, _BITS)
+logical_not = op("logical_not", np.logical_not, "!x", "Not true.", None, _BITS)
+bitwise_and = op("bitwise_and", np.bitwise_and, "x & y", "Bits set in both.", "and")
+bitwise_or = op("bitwise_or", np.bitwise_or, "x | y", "Bits set in either.", "or")
+bitwise_xor = op("bitwise_xor", np.bitwise_xor, "x ^ y", "Bits set in exactly one.", "xor")
+bitwise_invert = op("bitwise_invert", np.invert, "~x", "Every bit flipped.", "invert")
+bitwise_left_shift = op("bitwise_left_shift", np.left_shift, "x << y",
                         "Bits moved towards the high end.", "lshift")
-bitwise_right_shift = op("bitwise_right_shift", np.right_shift, "x >> y", 1,
+bitwise_right_shift = op("bitwise_right_shift", np.right_shift, "x >> y",
                          "Bits moved towards the low end, keeping the sign.", "rshift")
-bitwise_count = op("bitwise_count", np.bitwise_count, "popcount(x)", 2,
+bitwise_count = op("bitwise_count", np.bitwise_count, "popcount(x)",
                    "How many bits of the absolute value are set.")
 
-_clip = op("clip", _clip_ufunc, "min(max(x, y), z)", 2, "x kept between y and z.", None,
+_clip = op("clip", _clip_ufunc, "min(max(x, y), z)", "x kept between y and z.", None,
            ([1.0, 5.0], [2.0, 2.0], [4.0, 4.0]))
 # fmt: on
 

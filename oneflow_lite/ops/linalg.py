@@ -15,7 +15,7 @@ from oneflow_lite.ops.operands import on_one_device
 from oneflow_lite.ops.reduction import sum as sum_of
 from oneflow_lite.ops.table import exported
 
-_C.register_op("matmul", np.matmul, "matmul", 1, "Matrix product.", "matmul")
+_C.register_op("matmul", np.matmul, "matmul", "Matrix product.", "matmul")
 
 _FAR = 2**62  # beyond every diagonal
 

@@ -29,9 +29,7 @@ Axis = int | Sequence[int] | None
 
 
 def _row(name: str, ufunc: np.ufunc) -> _C.Op:
-    return _C.register_op(
-        name, ufunc, "reduction", 1, f"Reduction by numpy.{ufunc.__name__}.", None
-    )
+    return _C.register_op(name, ufunc, "reduction", f"Reduction by numpy.{ufunc.__name__}.", None)
 
 
 _SUM = _row("sum", np.add)

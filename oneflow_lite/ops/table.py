@@ -20,7 +20,6 @@ class Row:
     name: str  # as the array API standard has it
     ufunc: np.ufunc  # its inner loops are the CPU kernels
     cuda: str  # the expression, of x, y and z
-    cost: float  # of one element, in float32 additions
     slot: str | None  # the operator that it serves
     summary: str
     op: Op
@@ -36,16 +35,15 @@ def op(
     name: str,
     ufunc: np.ufunc,
     cuda: str,
-    cost: float,
     summary: str,
     slot: str | None = None,
     example: Samples | None = None,
 ) -> Op:
     """Add a row; return its public function. ``example`` are the operands of its doctest."""
     doc = _docstring(name, ufunc, summary, example)
-    function = _C.register_op(name, ufunc, "elementwise", cost, doc, slot)
+    function = _C.register_op(name, ufunc, "elementwise", doc, slot)
     function.__signature__ = _signature(ufunc)
-    ROWS[name] = Row(name, ufunc, cuda, cost, slot, summary, function)
+    ROWS[name] = Row(name, ufunc, cuda, slot, summary, function)
     return function
 
 
