@@ -8,6 +8,9 @@
 #include <exception>
 #include <system_error>
 #include <thread>
+#include <vector>
+
+#include "ep/placement.h"
 
 namespace ofl::ep {
 
@@ -40,6 +43,7 @@ struct HelperPool::Job {
   std::mutex error_mutex;
   std::exception_ptr error;  // the first; guarded by error_mutex until all have left
 
+  int64_t left() const { return chunks - next.load(std::memory_order_relaxed); }
   void work(int64_t most) {
     for (int64_t i = 0; i < most; ++i) {
       const int64_t chunk = next.fetch_add(1, std::memory_order_relaxed);
@@ -58,27 +62,54 @@ struct HelperPool::Job {
 // Who joins and who leaves does so with `mutex`, so the job on the caller's stack outlives all that
 // look at it: the caller withdraws it, with `mutex`, and then waits for `inside` to be 0. The
 // helpers' writes are visible to it by the same mutex, or by the release of `inside`.
+//
+// The mutex is held for some instructions only, and nobody is woken with it: a thread that slept
+// for it would be woken late, and perhaps on the core of who had it. So all but helpers spin for
+// it.
+//
+// A place at the job is not forgotten: the caller publishes the job and then counts who stands by;
+// who stands down leaves the count and then looks for a job. All four are seq_cst, so either the
+// caller does not count on it and wakes a helper, or it sees the job and wakes one in its place.
 struct HelperPool::Shared {
+  /// Where one helper sleeps.
+  class Sleeper {
+   public:
+    void sleep();
+    void wake();
+
+   private:
+    std::mutex mutex_;  // guards the rest
+    std::condition_variable call_;
+    bool called_ = false;
+    Placement placement_;
+  };
+
   std::atomic<bool> in_use{false};  // by the one caller that has helpers
+  std::atomic<int> standing_by{0};
   std::mutex mutex;  // guards the fields below; what is atomic is also read without it
-  std::condition_variable offered, left;
+  std::condition_variable left;
   std::atomic<Job*> job{nullptr};
-  std::atomic<uint64_t> offers{0};  // grows with each job
-  std::atomic<int> inside{0};       // helpers at the job
-  int alive = 0;                    // helpers
-  int places = 0;                   // at this job, still free
+  std::atomic<uint64_t> offers{0};               // grows with each job
+  std::atomic<int> inside{0};                    // helpers at the job
+  std::vector<std::shared_ptr<Sleeper>> asleep;  // helpers, the last to fall asleep last
+  int alive = 0;                                 // helpers
+  int places = 0;                                // at this job, still free
   bool stopping = false;
 
-  Job* join();   // with the mutex
-  void leave();  // without
+  std::unique_lock<std::mutex> hold();
+  int awake() const { return alive - static_cast<int>(asleep.size()); }  // with the mutex
+  void wake(int helpers, std::unique_lock<std::mutex> lock);             // gives the mutex back
+  Job* join();                                                           // with the mutex
+  void leave();                                                          // without
 };
 
 HelperPool::HelperPool(int threads) : threads_(threads), shared_(std::make_shared<Shared>()) {}
 
 HelperPool::~HelperPool() {
-  std::unique_lock<std::mutex> lock(shared_->mutex);
+  std::unique_lock<std::mutex> lock = shared_->hold();
   shared_->stopping = true;
-  shared_->offered.notify_all();
+  shared_->wake(shared_->alive, std::move(lock));
+  lock = shared_->hold();
   shared_->left.wait(lock, [this] { return shared_->alive == 0; });
 }
 
@@ -97,90 +128,146 @@ void HelperPool::run(int64_t chunks, ChunkFn body, const void* context) {
   if (job.error) std::rethrow_exception(job.error);
 }
 
+/// Who is awake sees the job; as many as are then missing are woken, or made.
 void HelperPool::offer(Job* job, int helpers) {
-  std::lock_guard<std::mutex> lock(shared_->mutex);
-  shared_->places = helpers;
-  shared_->job.store(job, std::memory_order_release);
-  shared_->offers.fetch_add(1, std::memory_order_release);
-  if (job->chunks < kWorthWaking) return;  // who is awake sees it
+  Shared& shared = *shared_;
+  std::unique_lock<std::mutex> lock = shared.hold();
+  shared.places = helpers;
+  shared.job.store(job, std::memory_order_seq_cst);
+  shared.offers.fetch_add(1, std::memory_order_release);
+  if (job->chunks < kWorthWaking) return;
+  const int missing = helpers - shared.standing_by.load(std::memory_order_seq_cst) - shared.awake();
   try {
-    for (; shared_->alive < helpers; ++shared_->alive) std::thread(help, shared_).detach();
+    for (int made = static_cast<int>(shared.asleep.size()); made < missing; ++made) {
+      std::thread(help, shared_).detach();
+      ++shared.alive;
+    }
   } catch (const std::system_error&) {
     // The process may have no more threads: those that there are do it.
   }
-  shared_->offered.notify_all();
+  shared.wake(missing, std::move(lock));
+}
+
+std::unique_lock<std::mutex> HelperPool::Shared::hold() {
+  std::unique_lock<std::mutex> lock(mutex, std::defer_lock);
+  if (!spin_until([&] { return lock.try_lock(); })) lock.lock();
+  return lock;
+}
+
+void HelperPool::Shared::wake(int helpers, std::unique_lock<std::mutex> lock) {
+  const size_t count = std::min(asleep.size(), static_cast<size_t>(std::max(helpers, 0)));
+  const std::vector<std::shared_ptr<Sleeper>> called(asleep.end() - count, asleep.end());
+  asleep.resize(asleep.size() - count);
+  lock.unlock();
+  for (const std::shared_ptr<Sleeper>& sleeper : called) sleeper->wake();
+}
+
+void HelperPool::Shared::Sleeper::sleep() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  placement_.asleep();
+  call_.wait(lock, [this] { return called_; });
+  placement_.awake();
+  called_ = false;
+}
+
+void HelperPool::Shared::Sleeper::wake() {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    placement_.elsewhere();
+    called_ = true;
+  }
+  call_.notify_one();
 }
 
 /// A place at the job, or null.
 HelperPool::Job* HelperPool::Shared::join() {
-  Job* offered_job = job.load(std::memory_order_relaxed);
-  if (!offered_job || places == 0) return nullptr;
+  Job* offered = job.load(std::memory_order_relaxed);
+  if (!offered || places == 0) return nullptr;
   --places;
   inside.fetch_add(1, std::memory_order_relaxed);
-  return offered_job;
+  return offered;
 }
 
 /// The last to leave wakes the caller, who is not between its look and its sleep.
 void HelperPool::Shared::leave() {
   if (inside.fetch_sub(1, std::memory_order_release) > 1) return;
-  std::lock_guard<std::mutex> lock(mutex);
+  hold();
   left.notify_all();
 }
 
 bool HelperPool::assist() {
+  if (!shared_->job.load(std::memory_order_acquire)) return false;
   const std::shared_ptr<Shared> shared = shared_;
-  if (!shared->job.load(std::memory_order_acquire)) return false;
   Job* job;
   {
-    std::lock_guard<std::mutex> lock(shared->mutex);
+    const std::unique_lock<std::mutex> lock = shared->hold();
     job = shared->join();
   }
   if (!job) return false;
   job->work(kAssistChunks);
-  if (job->next.load(std::memory_order_relaxed) < job->chunks) {
-    std::lock_guard<std::mutex> lock(shared->mutex);
+  if (job->left() > 0) {
+    const std::unique_lock<std::mutex> lock = shared->hold();
     ++shared->places;  // for its next turn, or for a helper
   }
   shared->leave();
   return true;
 }
 
+void HelperPool::stand_by() { shared_->standing_by.fetch_add(1, std::memory_order_seq_cst); }
+
+void HelperPool::stand_down() {
+  Shared& shared = *shared_;
+  shared.standing_by.fetch_sub(1, std::memory_order_seq_cst);
+  if (!shared.job.load(std::memory_order_seq_cst)) return;
+  std::unique_lock<std::mutex> lock = shared.hold();
+  const Job* job = shared.job.load(std::memory_order_relaxed);
+  if (job && shared.places > shared.awake() && job->left() >= kWorthWaking) {
+    shared.wake(1, std::move(lock));
+  }
+}
+
 /// Returns when no helper looks at the job any more.
 void HelperPool::withdraw() {
   Shared& shared = *shared_;
   {
-    std::lock_guard<std::mutex> lock(shared.mutex);
+    const std::unique_lock<std::mutex> lock = shared.hold();
     shared.job.store(nullptr, std::memory_order_relaxed);
   }
   const auto all_left = [&] { return shared.inside.load(std::memory_order_acquire) == 0; };
   if (spin_until(all_left)) return;
-  std::unique_lock<std::mutex> lock(shared.mutex);
+  std::unique_lock<std::mutex> lock = shared.hold();
   shared.left.wait(lock, all_left);
 }
 
 void HelperPool::help(const std::shared_ptr<Shared>& shared) {
   pthread_setname_np(pthread_self(), "cpu helper");
+  const auto self = std::make_shared<Shared::Sleeper>();
   uint64_t seen = 0;
   const auto offer = [&] { return shared->offers.load(std::memory_order_acquire) != seen; };
   for (;;) {
-    spin_until(offer);
-    std::unique_lock<std::mutex> lock(shared->mutex);
-    shared->offered.wait(lock, [&] { return offer() || shared->stopping; });
+    const bool offered = spin_until(offer);
+    std::unique_lock<std::mutex> lock = shared->hold();
     if (shared->stopping) {
       --shared->alive;
       shared->left.notify_all();
       return;
     }
+    if (!offered && !offer()) {
+      shared->asleep.push_back(self);
+      lock.unlock();
+      self->sleep();
+      continue;
+    }
     seen = shared->offers.load(std::memory_order_relaxed);
     Job* job = shared->join();
-    if (!job) continue;
     lock.unlock();
+    if (!job) continue;
     job->work(job->chunks);
     shared->leave();
   }
 }
 
-// What the parent's helpers may have held or slept in stays with them.
+// What the parent's helpers may have held or slept in stays with them. Who stands by does so again.
 void HelperPool::after_fork_in_child() {
   new std::shared_ptr<Shared>(std::move(shared_));
   shared_ = std::make_shared<Shared>();

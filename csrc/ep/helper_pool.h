@@ -38,6 +38,10 @@ class HelperPool {
   /// Takes chunks of the job that runs now, for a millisecond at most; false when there is none
   /// that has room for a helper. Any thread outside of parallel_for().
   bool assist();
+  /// A thread is awake (or woken already) and calls assist() until it stands down, and once after
+  /// that: a sleeping helper less is woken for a job.
+  void stand_by();
+  void stand_down();
 
   /// In the child after fork: the helpers are gone.
   void after_fork_in_child();

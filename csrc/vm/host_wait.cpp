@@ -25,7 +25,10 @@ void VirtualMachine::host_wait(const char* reason, const std::function<bool()>& 
   waiting_threads_.fetch_add(1, std::memory_order_seq_cst);
   waited_since_.store(begin, std::memory_order_seq_cst);
   for (Stream* stream : streams()) stream->worker().end_nap();
+  ep::HelperPool* helpers = helpers_.load(std::memory_order_acquire);
+  if (helpers) helpers->stand_by();
   std::optional<Error> interrupt = spin_until(done, token);
+  if (helpers) helpers->stand_down();
   if (!interrupt) interrupt = sleep_until(done, token);
   if (waiting_threads_.fetch_sub(1, std::memory_order_seq_cst) == 1) {
     waited_since_.store(0, std::memory_order_seq_cst);

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <limits>
 #include <string>
+#include <utility>
 
 #include "vm/observer.h"
 #include "vm/stream.h"
@@ -43,6 +44,10 @@ void Worker::wake() {
   if (!asleep_.load(std::memory_order_seq_cst)) return;
   {
     std::lock_guard<std::mutex> lock(parking_->mutex);
+    if (asleep_.load(std::memory_order_relaxed)) {
+      parking_->placement.elsewhere();
+      stand_by();
+    }
   }
   parking_->wakeup.notify_one();
 }
@@ -89,6 +94,7 @@ void Worker::after_fork_in_child() {
   started_.store(false, std::memory_order_relaxed);
   asleep_.store(false, std::memory_order_relaxed);
   napping_.store(false, std::memory_order_relaxed);
+  stands_by_ = nullptr;
 }
 
 bool Worker::is_current_thread() { return on_worker_thread; }
@@ -99,14 +105,27 @@ void Worker::loop() {
   stream_.device().set_active();
   int64_t idle_since = now_ns();
   for (;;) {
+    stand_by();
     if (work()) {
       idle_since = now_ns();
     } else if (stopping_.load(std::memory_order_seq_cst) && !stream_.has_ready()) {
+      stand_down();
       return;
     } else {
-      idle(idle_since);
+      idle(&idle_since);
     }
   }
+}
+
+/// For the threads that run the kernels of this stream: who waits may have the baton.
+void Worker::stand_by() {
+  if (stands_by_ || !info(stream_.type()).helpable) return;
+  stands_by_ = stream_.device().helpers();
+  if (stands_by_) stands_by_->stand_by();
+}
+
+void Worker::stand_down() {
+  if (stands_by_) std::exchange(stands_by_, nullptr)->stand_down();
 }
 
 /// One round with the baton; false when there was nothing to do. While a thread that waits has it,
@@ -118,6 +137,7 @@ bool Worker::work() {
     pause_briefly();
     (void)baton.try_lock();
   }
+  if (!baton || stream_.has_ready()) stand_down();
   if (!baton) baton.lock();
   bool progress = false;
   constexpr double kAnyCost = std::numeric_limits<double>::infinity();
@@ -128,12 +148,13 @@ bool Worker::work() {
 
 // While the device computes, naps last a sixteenth of the time waited so far, by this worker or,
 // when that is less, by a host thread: completion is noticed at most 6 % late, or some 20 us.
-void Worker::idle(int64_t idle_since) {
-  const int64_t idle_ns = now_ns() - idle_since;
+void Worker::idle(int64_t* idle_since) {
+  const int64_t idle_ns = now_ns() - *idle_since;
   if (idle_ns < kSpinNs) {
-    pause_briefly();
+    if (!stands_by_ || !stands_by_->assist()) pause_briefly();
     return;
   }
+  stand_down();
   bool busy;
   {
     std::lock_guard<std::mutex> baton(stream_.baton());
@@ -153,7 +174,10 @@ void Worker::idle(int64_t idle_since) {
     if (!awake()) parking_->wakeup.wait_for(lock, std::chrono::nanoseconds(nap));
     napping_.store(false, std::memory_order_relaxed);
   } else {
+    parking_->placement.asleep();
     parking_->wakeup.wait(lock, awake);
+    parking_->placement.awake();
+    *idle_since = now_ns();  // who woke it may do the work, and want help
   }
   asleep_.store(false, std::memory_order_relaxed);
 }

@@ -9,6 +9,9 @@
 #include <mutex>
 #include <thread>
 
+#include "ep/helper_pool.h"
+#include "ep/placement.h"
+
 namespace ofl::vm {
 
 class Stream;
@@ -35,7 +38,9 @@ class Worker {
 
  private:
   struct Parking {
-    std::mutex mutex;  // guards sleeping: held between the last look at the predicate and the wait
+    // Guards sleeping (held between the last look at the predicate and the wait) and placement.
+    std::mutex mutex;
+    ep::Placement placement;
     std::condition_variable wakeup;
   };
 
@@ -43,7 +48,9 @@ class Worker {
   void start_locked();
   void loop();
   bool work();
-  void idle(int64_t idle_since_ns);
+  void idle(int64_t* idle_since_ns);
+  void stand_by();
+  void stand_down();
 
   Stream& stream_;
   std::unique_ptr<Parking> parking_ = std::make_unique<Parking>();
@@ -54,6 +61,9 @@ class Worker {
   std::atomic<bool> napping_{
       false};  // asleep for a bounded time; seq_cst against VirtualMachine::waited_since_ns()
   std::atomic<bool> stopping_{false};
+  // Where it stands by for others' kernels, or null. The worker's own, but while it sleeps its
+  // waker's, with the parking mutex.
+  ep::HelperPool* stands_by_ = nullptr;
 };
 
 }  // namespace ofl::vm
