@@ -72,6 +72,20 @@ class FusionGroup::TileRunner {
       piece.helpers = nullptr;
       for (int d = 0; d < kernel.cut; ++d) piece.iteration.rows[d].dim = 1;
     }
+    for (int i = 0; i < group.size(); ++i) find_ahead(i);
+  }
+
+  void find_ahead(int number) {
+    const Kernel& kernel = group_.kernels_[number];
+    const Iteration& iteration = kernel.args->iteration;
+    if (kernel.reduction || kernel.scale != 1 || iteration.ndim == 0) return;
+    for (int k = 0; k < iteration.operands; ++k) {
+      if (kernel.memory[k] < 0) continue;
+      const Memory& memory = group_.memories_[kernel.memory[k]];
+      if (!memory.address || memory.first != number) continue;
+      const int64_t stride = iteration.rows[kernel.cut].strides[k];
+      if (stride == memory.item_size * kernel.inner) ahead_.push_back({number, k, memory.item_size});
+    }
   }
 
   void run(int64_t tile) {
@@ -109,6 +123,7 @@ class FusionGroup::TileRunner {
     if (kernel.args->iteration.ndim > 0) {
       piece.iteration.rows[kernel.cut].dim = count / kernel.inner;
     }
+    fetch_ahead(number, count);
     kernel.whole.run(piece, kernel.whole);
   }
 
@@ -138,8 +153,34 @@ class FusionGroup::TileRunner {
     }
   }
 
+  /// Asks for a part of what the next tile needs, while this one is computed: memory and arithmetic
+  /// then take the time of the slower one, not of both.
+  void fetch_ahead(int number, int64_t count) {
+    for (Ahead& ahead : ahead_) {
+      if (ahead.kernel == number) {
+        const int64_t bytes = count * ahead.item_size;
+        ahead.at = pieces_[number].data[ahead.operand] + bytes;
+        ahead.end = ahead.at + bytes;
+        ahead.step = bytes / group_.size() + kLine;
+      }
+      const char* stop = std::min(ahead.end, ahead.at + ahead.step);
+      for (; ahead.at < stop; ahead.at += kLine) __builtin_prefetch(ahead.at, 0, 2);
+    }
+  }
+
+  static constexpr int64_t kLine = 64;
+  /// An operand whose tiles follow each other in memory, and the part not yet asked for.
+  struct Ahead {
+    int kernel, operand;
+    int64_t item_size;
+    const char* at = nullptr;
+    const char* end = nullptr;
+    int64_t step = 0;
+  };
+
   FusionGroup& group_;
   TileMemory memory_;
+  std::vector<Ahead> ahead_;
   char* const buffers_;
   std::vector<KernelArgs> pieces_;
 };

@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <numeric>
 #include <thread>
 #include <vector>
@@ -168,6 +169,57 @@ void test_assistants_nest() {
   CHECK(wrong == 0);
 }
 
+/// Runs a job in which every chunk waits until chunks of two threads run; false where none comes
+/// for a minute.
+bool meets_another(HelperPool& pool) {
+  std::atomic<int> inside{0}, met{0};
+  const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  pool.parallel_for(kChunks, [&](int64_t) {
+    ++inside;
+    while (!met && inside < 2 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+    if (inside >= 2) met = 1;
+    --inside;
+  });
+  return met == 1;
+}
+
+void test_who_stands_by_keeps_helpers_asleep() {
+  HelperPool pool(2);
+  pool.stand_by();
+  std::atomic<int> others{0};
+  const auto caller = std::this_thread::get_id();
+  for (int round = 0; round < 50; ++round) {
+    pool.parallel_for(kChunks, [&](int64_t) { others += std::this_thread::get_id() != caller; });
+  }
+  CHECK(others == 0);
+  pool.stand_down();
+  CHECK(meets_another(pool));
+}
+
+void test_who_stands_down_leaves_its_place_to_a_helper() {
+  HelperPool pool(2);
+  CHECK(meets_another(pool));  // there is a helper now
+  for (int round = 0; round < 20; ++round) {
+    pool.stand_by();
+    std::atomic<bool> running{false};
+    std::thread leaver([&] {
+      while (!running) std::this_thread::yield();
+      pool.stand_down();
+    });
+    std::atomic<int> inside{0};
+    const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+    pool.parallel_for(kChunks, [&](int64_t chunk) {
+      running = true;
+      ++inside;
+      while (chunk == 0 && inside < 2 && std::chrono::steady_clock::now() < end) {
+        std::this_thread::yield();
+      }
+    });
+    leaver.join();
+    CHECK(std::chrono::steady_clock::now() < end);
+  }
+}
+
 void test_ends_at_any_time() {
   for (int round = 0; round < 100; ++round) {
     HelperPool pool(4);
@@ -205,6 +257,8 @@ int main() {
   test_one_thread_is_not_assisted();
   test_errors_of_assistants();
   test_assistants_nest();
+  test_who_stands_by_keeps_helpers_asleep();
+  test_who_stands_down_leaves_its_place_to_a_helper();
   test_ends_at_any_time();
 #if !defined(__SANITIZE_THREAD__)  // which does not let a forked child start threads
   test_fork();
