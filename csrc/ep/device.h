@@ -112,6 +112,9 @@ class Device {
   /// backend may throw (fault injection).
   virtual void on_alloc_request(size_t bytes) { (void)bytes; }
 
+  /// Its queues run host kernels on its memory. Where they do not, the operands are copied.
+  virtual bool runs_host_kernels() const { return true; }
+
   /// The address at which a host kernel of this device may touch `ptr`; Error(runtime) when `ptr`
   /// is another device's memory.
   virtual void* host_address(void* ptr) = 0;

@@ -1,6 +1,7 @@
 // The table of array kernels, and how one is put on a device's queue.
 #include "ops/array_kernel.h"
 #include "ops/division.h"
+#include "ops/through_host.h"
 
 namespace ofl::ops {
 
@@ -39,6 +40,20 @@ void run_on_queue(void* block) {
   }
 }
 
+void launch_through_host(ep::Stream& queue, ArrayCall& call) {
+  auto copies = std::make_unique<HostCopies>();
+  std::vector<ArrayView>& operands = call.args.operands;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const Extent extent = extent_of(operands[i]);
+    const bool written = static_cast<int>(i) >= call.args.inputs;
+    if (operands[i].data) copies->add(&operands[i].data, extent.low, extent.high, written);
+  }
+  copies->fetch(queue);
+  ArrayCall* in_place = &call;
+  queue.launch({run_on_queue, &in_place, sizeof(in_place), call.work});
+  HostCopies::store(queue, std::move(copies));
+}
+
 }  // namespace
 
 const ArrayKernel& array_kernel(const std::string& name) {
@@ -50,6 +65,7 @@ const ArrayKernel& array_kernel(const std::string& name) {
 
 void launch(ep::Stream& queue, ArrayCall& call) {
   ep::Device& device = queue.device();
+  if (!device.runs_host_kernels()) return launch_through_host(queue, call);
   for (ArrayView& view : call.args.operands) {
     if (view.data) view.data = static_cast<char*>(device.host_address(view.data));
   }

@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "ops/through_host.h"
+
 namespace ofl::ops {
 
 namespace {
@@ -40,8 +42,25 @@ double work_of(const KernelArgs& args, double cost) {
   return work;
 }
 
+namespace {
+
+void launch_through_host(ep::Stream& queue, KernelCall& call) {
+  auto copies = std::make_unique<HostCopies>();
+  const int last = call.args.iteration.operands - 1;
+  for (int i = 0; i <= last; ++i) {
+    const Extent extent = extent_of(call.args, i);
+    if (call.args.data[i]) copies->add(&call.args.data[i], extent.low, extent.high, i == last);
+  }
+  copies->fetch(queue);
+  queue.launch({run_on_queue, &call, call_bytes(call), work_of(call.args, 1)});
+  HostCopies::store(queue, std::move(copies));
+}
+
+}  // namespace
+
 void launch(ep::Stream& queue, KernelCall& call) {
   ep::Device& device = queue.device();
+  if (!device.runs_host_kernels()) return launch_through_host(queue, call);
   for (int i = 0; i < call.args.iteration.operands; ++i) {
     char*& data = call.args.data[i];
     if (data) data = static_cast<char*>(device.host_address(data));

@@ -6,6 +6,7 @@
 
 #include "ep/caching_allocator.h"
 #include "ep/cpu/cpu_device.h"
+#include "ep/cuda/cuda_device.h"
 #include "ep/mock/mock_device.h"
 #include "python/errors.h"
 #include "python/gil.h"
@@ -19,14 +20,18 @@ namespace {
 struct Backend {
   int (*count)();
   std::unique_ptr<ep::Device> (*make)(int index);
-  const char* hint;  // where there is none
+  std::string (*hint)();  // where there is none
 };
 
 const Backend kBackends[kDeviceTypeCount] = {
-    {[] { return 1; }, [](int) { return ep::make_cpu_device(); }, ""},
+    {[] { return 1; }, [](int) { return ep::make_cpu_device(); }, [] { return std::string(); }},
     {[] { return ep::mock_knobs().devices; }, [](int index) { return ep::make_mock_device(index); },
-     "; set ONEFLOW_LITE_MOCK=devices=N for more"},
-    {[] { return 0; }, nullptr, ": this build has no CUDA backend; use \"cpu\" or \"mock:0\""},
+     [] { return std::string("; set ONEFLOW_LITE_MOCK=devices=N for more"); }},
+    {ep::cuda_device_count, ep::make_cuda_device,
+     [] {
+       const std::string problem = ep::cuda_problem();
+       return problem.empty() ? problem : ": " + problem;
+     }},
 };
 
 std::mutex devices_mutex;  // guards the array below
@@ -38,7 +43,7 @@ ep::Device& find_device(Device device) {
   if (device.index < 0 || device.index >= count) {
     fail(ErrorKind::value, "[device] ", device.str(), " does not exist, there ",
          count == 1 ? "is 1 " : concat("are ", count, " "), kDeviceTypes[int(device.type)].name,
-         count == 1 ? " device" : " devices", backend.hint);
+         count == 1 ? " device" : " devices", backend.hint());
   }
   std::lock_guard<std::mutex> lock(devices_mutex);
   auto& known = devices[static_cast<int>(device.type)][device.index];

@@ -1,0 +1,130 @@
+#include "ep/cuda/cuda_context.h"
+
+#include <chrono>
+#include <utility>
+
+namespace ofl::ep::cuda {
+
+namespace {
+
+/// After these the context is lost (CUDA driver API, CUresult): "the process must be terminated".
+bool is_sticky(Result result) {
+  constexpr Result kSticky[] = {214 /* ECC */,
+                                220 /* NVLINK */,
+                                700 /* illegal address */,
+                                702 /* launch timeout */,
+                                709 /* context is destroyed */,
+                                710 /* assert */,
+                                714 /* hardware stack error */,
+                                715 /* illegal instruction */,
+                                716 /* misaligned address */,
+                                717 /* invalid address space */,
+                                718 /* invalid pc */,
+                                719 /* launch failed */,
+                                721 /* tensor memory leak */,
+                                999 /* unknown */};
+  for (Result sticky : kSticky) {
+    if (result == sticky) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+DeviceContext::DeviceContext(ofl::Device id) : id_(id) {
+  const Functions& functions = call();
+  check(functions.DeviceGet(&ordinal_, id.index), "cuDeviceGet");
+  check(functions.DevicePrimaryCtxRetain(&handle_, ordinal_), "cuDevicePrimaryCtxRetain");
+}
+
+// The driver may be gone already when the process ends: then it answers so, and nobody minds.
+DeviceContext::~DeviceContext() {
+  if (is_dead()) return;
+  const Functions& functions = call();
+  if (clock_start_) functions.EventDestroy(clock_start_);
+  functions.DevicePrimaryCtxRelease(ordinal_);
+}
+
+Error DeviceContext::error_of(Result result, const char* function) {
+  if (is_sticky(result)) lose(result, function);
+  return Error(result == kOutOfMemory ? ErrorKind::out_of_memory : ErrorKind::runtime,
+               concat("[", id_.str(), "] ", function, ": ", describe(result)));
+}
+
+void DeviceContext::lose(Result result, const char* function) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (is_dead()) return;
+  cause_ = concat("lost: ", function, " said ", describe(result),
+                  "; restart the process to use it again");
+  dead_.store(true, std::memory_order_release);
+}
+
+void DeviceContext::throw_error(Result result, const char* function) {
+  throw error_of(result, function);
+}
+
+Error DeviceContext::death() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return Error(ErrorKind::runtime, concat("[", id_.str(), "] the device is ", cause_));
+}
+
+void DeviceContext::throw_death() { throw death(); }
+
+void DeviceContext::after_fork_in_child() {
+  cause_ = "not usable in a forked process: CUDA does not survive fork; start processes by spawn";
+  dead_.store(true, std::memory_order_release);
+}
+
+void DeviceContext::enable_peer(DeviceContext& peer) {
+  constexpr Result kAlreadyEnabled = 704;
+  int can = 0;
+  call().DeviceCanAccessPeer(&can, ordinal_, peer.ordinal_);
+  if (!can) return;
+  Current current(*this);
+  const Result result = call().CtxEnablePeerAccess(peer.handle_, 0);
+  if (result != kAlreadyEnabled) check(result, "cuCtxEnablePeerAccess");
+}
+
+/// With the clock's mutex, and this context current.
+void DeviceContext::start_clock() {
+  const Functions& functions = call();
+  check(functions.EventCreate(&clock_start_, 0), "cuEventCreate");
+  check(functions.EventRecord(clock_start_, nullptr), "cuEventRecord");
+  check(functions.EventSynchronize(clock_start_), "cuEventSynchronize");
+  clock_start_ns_ = std::chrono::duration_cast<std::chrono::nanoseconds>(
+                        std::chrono::steady_clock::now().time_since_epoch())
+                        .count();
+}
+
+// A float of milliseconds is exact to a microsecond for some seconds: then the clock starts again.
+int64_t DeviceContext::time_of(EventHandle event) {
+  constexpr float kLongestMs = 4000;
+  Current current(*this);
+  std::lock_guard<std::mutex> lock(clock_mutex_);
+  if (!clock_start_) start_clock();
+  float milliseconds = 0;
+  check(call().EventElapsedTime(&milliseconds, clock_start_, event), "cuEventElapsedTime");
+  const int64_t time = clock_start_ns_ + static_cast<int64_t>(double(milliseconds) * 1e6);
+  if (milliseconds > kLongestMs) {
+    call().EventDestroy(std::exchange(clock_start_, nullptr));
+    start_clock();
+  }
+  return time;
+}
+
+Current::Current(DeviceContext& context) {
+  context.require_alive();
+  const Functions& functions = call();
+  Context current = nullptr;
+  context.check(functions.CtxGetCurrent(&current), "cuCtxGetCurrent");
+  if (current == context.handle()) return;
+  context.check(functions.CtxPushCurrent(context.handle()), "cuCtxPushCurrent");
+  pushed_ = true;
+}
+
+Current::~Current() {
+  Context popped = nullptr;
+  if (pushed_) call().CtxPopCurrent(&popped);
+}
+
+}  // namespace ofl::ep::cuda

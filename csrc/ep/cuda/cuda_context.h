@@ -1,0 +1,78 @@
+// The context of one cuda device: current where it is needed, dead after an error that the driver
+// does not recover from.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <string>
+
+#include "base/device.h"
+#include "base/error.h"
+#include "ep/cuda/driver.h"
+
+namespace ofl::ep::cuda {
+
+class DeviceContext {
+ public:
+  explicit DeviceContext(ofl::Device id);
+  ~DeviceContext();
+  DeviceContext(const DeviceContext&) = delete;
+
+  ofl::Device id() const { return id_; }
+  Context handle() const { return handle_; }
+
+  /// Throws what a call's result says, if it says anything but success (or not ready):
+  /// Error(out_of_memory), or Error(runtime) "[cuda:0] cuMemAlloc: CUDA_ERROR_...".
+  void check(Result result, const char* function) {
+    if (result != kSuccess) throw_error(result, function);
+  }
+  /// The same, as an error; marks the device dead where the driver will not use it again.
+  Error error_of(Result result, const char* function);
+  /// Marks the device dead: an error of work that had been accepted.
+  void lose(Result result, const char* function);
+  /// Throws when the device is dead, or was made before a fork.
+  void require_alive() {
+    if (dead_.load(std::memory_order_acquire)) throw_death();
+  }
+  bool is_dead() const { return dead_.load(std::memory_order_acquire); }
+  Error death();
+
+  /// In the child after fork: the driver does not work there.
+  void after_fork_in_child();
+
+  /// Copies from the peer go directly from now on, where the devices can.
+  void enable_peer(DeviceContext& peer);
+
+  /// Host time of steady_clock, in ns, of a recorded event.
+  int64_t time_of(EventHandle event);
+
+ private:
+  [[noreturn]] void throw_error(Result result, const char* function);
+  [[noreturn]] void throw_death();
+  void start_clock();
+
+  const ofl::Device id_;
+  int ordinal_ = 0;
+  Context handle_ = nullptr;
+  std::atomic<bool> dead_{false};
+  std::mutex mutex_;  // guards cause_
+  std::string cause_;
+  std::mutex clock_mutex_;  // guards the rest
+  EventHandle clock_start_ = nullptr;
+  int64_t clock_start_ns_ = 0;
+};
+
+/// Makes a context the calling thread's for a while. The threads of the device's own streams have
+/// it already, and then this costs a look.
+class Current {
+ public:
+  explicit Current(DeviceContext& context);
+  ~Current();
+  Current(const Current&) = delete;
+
+ private:
+  bool pushed_ = false;
+};
+
+}  // namespace ofl::ep::cuda

@@ -1,0 +1,77 @@
+#include "ops/through_host.h"
+
+#include <algorithm>
+
+namespace ofl::ops {
+
+namespace {
+
+/// Steps of 0 do not move; an array of no elements has no bytes.
+void stretch(Extent* extent, int64_t dim, int64_t stride) {
+  if (stride == 0) return;
+  const int64_t span = (dim - 1) * stride;
+  (span < 0 ? extent->low : extent->high) += span;
+}
+
+}  // namespace
+
+Extent extent_of(const ArrayView& view) {
+  Extent extent{0, static_cast<int64_t>(size_of(view.dtype))};
+  for (int d = 0; d < view.shape.size(); ++d) {
+    if (view.shape[d] == 0) return {0, 0};
+    stretch(&extent, view.shape[d], view.strides[d]);
+  }
+  return extent;
+}
+
+Extent extent_of(const KernelArgs& args, int k) {
+  Extent extent{0, static_cast<int64_t>(size_of(args.dtype[k]))};
+  for (int d = 0; d < args.iteration.ndim; ++d) {
+    const Iteration::Row& row = args.iteration.rows[d];
+    if (row.dim == 0 && row.strides[k] != 0) return {0, 0};
+    stretch(&extent, row.dim, row.strides[k]);
+  }
+  return extent;
+}
+
+void HostCopies::add(char** data, int64_t low, int64_t high, bool written) {
+  if (low < high) operands_.push_back({data, *data + low, *data + high, written});
+}
+
+void HostCopies::fetch(ep::Stream& queue) {
+  std::sort(operands_.begin(), operands_.end(),
+            [](const Operand& a, const Operand& b) { return a.begin < b.begin; });
+  for (const Operand& operand : operands_) {
+    if (blocks_.empty() || operand.begin >= blocks_.back().device + blocks_.back().bytes) {
+      blocks_.push_back({operand.begin, 0, false, {}});
+    }
+    Block& block = blocks_.back();
+    const auto bytes = static_cast<size_t>(operand.end - block.device);
+    block.bytes = std::max(block.bytes, bytes);
+    block.written = block.written || operand.written;
+  }
+  for (Block& block : blocks_) {
+    block.memory = queue.device().staging().lease(block.bytes);
+    queue.copy(block.memory.data(), block.device, block.bytes, ep::CopyKind::d2h);
+  }
+  for (const Operand& operand : operands_) {
+    const auto after = std::find_if(blocks_.begin(), blocks_.end(), [&](const Block& block) {
+      return operand.begin < block.device + block.bytes;
+    });
+    *operand.data = after->memory.data() + (*operand.data - after->device);
+  }
+}
+
+// Where the queue's device is lost, the end never comes, and the memory is lost with it.
+void HostCopies::store(ep::Stream& queue, std::unique_ptr<HostCopies> copies) {
+  for (const Block& block : copies->blocks_) {
+    if (!block.written) continue;
+    queue.copy(block.device, block.memory.data(), block.bytes, ep::CopyKind::h2d);
+  }
+  HostCopies* const owned = copies.get();
+  const auto end = [](void* argument) { delete *static_cast<HostCopies**>(argument); };
+  queue.launch({end, &owned, sizeof(owned), 0});
+  copies.release();
+}
+
+}  // namespace ofl::ops

@@ -1,0 +1,55 @@
+// Kernels of the host on memory that the host cannot touch: the operands are copied to pinned
+// memory and back, in queue order, so nobody waits.
+//
+//   d2h copies ──► the kernel, on a host thread ──► h2d copies of what it wrote ──► memory given
+//   back
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ep/staging_pool.h"
+#include "ops/array_kernel.h"
+#include "ops/launch.h"
+
+namespace ofl::ops {
+
+/// The operands of one kernel as copies in pinned memory. Operands that overlap share a copy.
+class HostCopies {
+ public:
+  /// `data` points to where the first element is: an address of the device until fetch(), one of
+  /// the host from then on. The elements lie in [*data + low, *data + high).
+  void add(char** data, int64_t low, int64_t high, bool written);
+
+  /// Takes the memory and enqueues the copies to it.
+  void fetch(ep::Stream& queue);
+  /// Enqueues the copies of what was written, then the end of `copies`.
+  static void store(ep::Stream& queue, std::unique_ptr<HostCopies> copies);
+
+ private:
+  struct Operand {
+    char** data;
+    char* begin;
+    char* end;
+    bool written;
+  };
+  struct Block {
+    char* device;
+    size_t bytes;
+    bool written;
+    ep::StagingLease memory;
+  };
+
+  std::vector<Operand> operands_;
+  std::vector<Block> blocks_;
+};
+
+/// Where the elements of an array lie from its first one: [low, high) bytes.
+struct Extent {
+  int64_t low, high;
+};
+Extent extent_of(const ArrayView& view);
+/// The same of operand k.
+Extent extent_of(const KernelArgs& args, int k);
+
+}  // namespace ofl::ops
