@@ -1,5 +1,6 @@
 // x[key] and x[key] = value: a view where the key has no arrays, else a gather or a scatter.
 #include "python/arguments.h"
+#include "python/basic_key.h"
 #include "python/bind.h"
 #include "python/convert.h"
 #include "python/index_key.h"
@@ -62,7 +63,7 @@ void assign_selected(const Selection& selection, PyObject* value, const char* op
 void assign_value(const Tensor& target, PyObject* value, const char* op) {
   if (is_scalar(value, op)) {
     const Scalar scalar = to_scalar(value, target.dtype);
-    if (target.ndim() == 0 && write_element(issuer(), target, scalar)) return;
+    if (target.ndim() == 0 && write_element(runtime().machine, target, scalar)) return;
     return fill(issuer(), target, scalar, op);
   }
   const Tensor source = value_tensor(value, target);
@@ -92,8 +93,11 @@ void set_item(const Tensor& x, PyObject* key, PyObject* value, const char* op) {
 }  // namespace
 
 PyObject* tensor_subscript(PyObject* self, PyObject* key) {
-  return guarded<PyObject*>(nullptr,
-                            [&] { return wrap(get_item(tensor_of(self), key, "getitem")); });
+  return guarded<PyObject*>(nullptr, [&] {
+    const Tensor& x = tensor_of(self);
+    PyObject* view = basic_view_object(x, key);
+    return view ? view : wrap(get_item(x, key, "getitem"));
+  });
 }
 
 int tensor_assign_subscript(PyObject* self, PyObject* key, PyObject* value) {
@@ -106,6 +110,7 @@ int tensor_assign_subscript(PyObject* self, PyObject* key, PyObject* value) {
 
 PyObject* tensor_item(PyObject* self, Py_ssize_t i) {
   return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
+    if (PyObject* view = element_object(tensor_of(self), i)) return view;
     PyObject* key = checked(PyLong_FromSsize_t(i));
     PyObject* item = tensor_subscript(self, key);
     Py_DECREF(key);

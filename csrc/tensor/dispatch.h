@@ -75,11 +75,11 @@ Tensor from_host(const Issuer& issuer, const void* data, DType dtype, const Dims
 Tensor look(const Issuer& issuer, const Tensor& x, const char* reason);
 
 /// The only element of `x`, when it is on the host, ready and sound; else false, and look() tells.
-bool read_element(const Issuer& issuer, const Tensor& x, Scalar* element);
+bool read_element(vm::VirtualMachine& machine, const Tensor& x, Scalar* element);
 
 /// Writes the only element of `x`, when its memory is there, ready and not observed; else false,
 /// and fill() does it.
-bool write_element(const Issuer& issuer, const Tensor& x, const Scalar& element);
+bool write_element(vm::VirtualMachine& machine, const Tensor& x, const Scalar& element);
 
 /// Error(value) naming both devices unless they are the same.
 void require_same_device(const char* op, Device a, Device b);

@@ -62,12 +62,7 @@ bool TensorStorage::materialize_with(TensorStorage& dying) {
   return fits;
 }
 
-void TensorStorage::drop_memory() {
-  if (!on_host_ && owners_.fetch_sub(1, std::memory_order_acq_rel) == 1) free_memory();
-}
-
-void TensorStorage::drop_ref() {
-  if (refs_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+void TensorStorage::destroy() {
   if (on_host_) free_memory();
   delete this;
 }

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "base/small_vector.h"
 #include "vm/virtual_machine.h"
@@ -52,8 +53,16 @@ class TensorStorage {
     refs_.fetch_add(1, std::memory_order_relaxed);
     if (!on_host_) owners_.fetch_add(1, std::memory_order_relaxed);
   }
-  void drop_memory();
-  void drop_ref();
+  void drop_memory() {
+    if (!on_host_ && owners_.fetch_sub(1, std::memory_order_acq_rel) == 1) free_memory();
+  }
+  /// Who sees its own reference alone need not count down: only who has one can make another.
+  void drop_ref() {
+    if (refs_.load(std::memory_order_acquire) == 1 ||
+        refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      destroy();
+    }
+  }
   void release() {
     drop_memory();
     drop_ref();
@@ -71,6 +80,7 @@ class TensorStorage {
 
   ~TensorStorage() = default;
   void free_memory();
+  void destroy();
 
   vm::DeviceState& state_;
   const size_t bytes_;
@@ -106,6 +116,9 @@ class StorageRef {
   }
   ~StorageRef() {
     if (storage_) storage_->release();
+  }
+  void reset() {
+    if (storage_) std::exchange(storage_, nullptr)->release();
   }
   TensorStorage* get() const { return storage_; }
   TensorStorage* operator->() const { return storage_; }

@@ -121,19 +121,19 @@ Tensor look(const Issuer& issuer, const Tensor& x, const char* reason) {
   return snapshot;
 }
 
-bool read_element(const Issuer& issuer, const Tensor& x, Scalar* element) {
+bool read_element(vm::VirtualMachine& machine, const Tensor& x, Scalar* element) {
   if (!x.storage->on_host()) return false;
   const vm::Operand read{&x.storage->dependence(), vm::Access::read};
-  vm::InlineScope here(issuer.machine, &read, 1);
+  vm::InlineScope here(machine, &read, 1);
   if (!here) return false;
   std::memcpy(element->bytes, x.address(), size_of(x.dtype));
   return true;
 }
 
-bool write_element(const Issuer& issuer, const Tensor& x, const Scalar& element) {
-  if (!x.storage->on_host() || !x.storage->writable() || issuer.machine.observer()) return false;
+bool write_element(vm::VirtualMachine& machine, const Tensor& x, const Scalar& element) {
+  if (!x.storage->on_host() || !x.storage->writable() || machine.observer()) return false;
   const vm::Operand write{&x.storage->dependence(), vm::Access::write};
-  vm::InlineScope here(issuer.machine, &write, 1);
+  vm::InlineScope here(machine, &write, 1);
   if (!here) return false;
   if (!x.storage->data()) {
     here.decline();
