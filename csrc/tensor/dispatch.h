@@ -43,6 +43,10 @@ Tensor matmul(const Issuer& issuer, const ops::OpDef& op, const ops::Resolution&
               const Tensor& a, const Tensor& b);
 
 Tensor empty(const Issuer& issuer, Device device, DType dtype, const Dims& shape);
+/// Fills in `out` with a new tensor, of `value` or (null) of anything: when it is so small that its
+/// storage holds the memory, and nobody observes. No instruction: nobody else has the tensor yet.
+bool full_here(vm::VirtualMachine& machine, Device device, DType dtype, const Dims& shape,
+               const Scalar* value, Tensor* out);
 /// `value` has the dtype of the result.
 Tensor full(const Issuer& issuer, Device device, DType dtype, const Dims& shape,
             const Scalar& value);

@@ -1,5 +1,8 @@
 // Elementwise calls, copies, casts, fills, where: everything that iterates over one broadcast
 // shape.
+#include <algorithm>
+#include <cstring>
+
 #include "tensor/layout.h"
 #include "tensor/submit.h"
 
@@ -200,6 +203,43 @@ void fill(const Issuer& issuer, const Tensor& target, const Scalar& value, const
   plan.set_operand(0, &target);
   plan_loops(plan, target.shape);
   submit(issuer, plan);
+}
+
+namespace {
+
+/// `count` elements of `size` bytes, doubled until they are enough.
+void repeat(const Scalar& value, size_t size, size_t count, char* out) {
+  const size_t bytes = size * count;
+  if (bytes == 0) return;
+  const Scalar zero;
+  if (std::memcmp(value.bytes, zero.bytes, sizeof zero.bytes) == 0) {
+    std::memset(out, 0, bytes);
+    return;
+  }
+  std::memcpy(out, value.bytes, size);
+  for (size_t done = size; done < bytes; done *= 2) {
+    std::memcpy(out + done, out, std::min(done, bytes - done));
+  }
+}
+
+}  // namespace
+
+bool full_here(vm::VirtualMachine& machine, Device device, DType dtype, const Dims& shape,
+               const Scalar* value, Tensor* out) {
+  constexpr vm::SiteId kNoSite = 0;  // nothing is issued, and no allocator asks
+  const auto itemsize = static_cast<int64_t>(size_of(dtype));
+  const int64_t count = count_elements(shape, itemsize, "tensor");
+  vm::DeviceState& state = machine.state(device);
+  if (!TensorStorage::would_hold(state, count * itemsize) || machine.observer()) return false;
+  out->storage =
+      StorageRef::adopt(TensorStorage::make(state, static_cast<size_t>(count * itemsize), kNoSite));
+  out->storage->materialize_on_host();
+  if (value) repeat(*value, size_of(dtype), static_cast<size_t>(count), out->storage->data());
+  out->dtype = dtype;
+  out->offset = 0;
+  out->shape = shape;
+  set_contiguous_strides(shape, itemsize, &out->strides);
+  return true;
 }
 
 Tensor full(const Issuer& issuer, Device device, DType dtype, const Dims& shape,

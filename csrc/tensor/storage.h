@@ -20,10 +20,12 @@ namespace ofl {
 
 class TensorStorage {
  public:
-  TensorStorage(vm::DeviceState& state, size_t bytes, vm::SiteId site);
-  /// Host memory of somebody else; `owner` goes when the last user has run, in any thread.
-  TensorStorage(vm::DeviceState& state, void* data, size_t bytes, std::shared_ptr<void> owner,
-                bool writable);
+  /// A new one, with the first reference.
+  static TensorStorage* make(vm::DeviceState& state, size_t bytes, vm::SiteId site);
+  /// The same for host memory of somebody else; `owner` goes when the last user has run, in any
+  /// thread.
+  static TensorStorage* over(vm::DeviceState& state, void* data, size_t bytes,
+                             std::shared_ptr<void> owner, bool writable);
   TensorStorage(const TensorStorage&) = delete;
   TensorStorage& operator=(const TensorStorage&) = delete;
 
@@ -31,6 +33,10 @@ class TensorStorage {
   vm::DeviceState& state() const { return state_; }
   bool on_host() const { return on_host_; }
   size_t bytes() const { return bytes_; }
+  /// The memory of a new one will lie behind it: to materialize it asks nobody, and cannot fail.
+  static bool would_hold(const vm::DeviceState& state, int64_t bytes) {
+    return bytes <= kHeldBytes && state.device.is_host();
+  }
   vm::Dependence& dependence() { return dependence_; }
   /// False: no instruction may write to it (require_writable() refuses).
   bool writable() const { return writable_; }
@@ -73,12 +79,18 @@ class TensorStorage {
   void note_use(vm::Stream& stream, uint64_t position);
 
  private:
+  /// Up to here the memory of a host storage lies behind it: a visit to the allocator, with its
+  /// lock, costs more than the work on it. The allocator does not count it, nor the storage.
+  static constexpr int64_t kHeldBytes = 512;
+
   struct Use {
     vm::Stream* stream;
     uint64_t position;
   };
 
+  TensorStorage(vm::DeviceState& state, size_t bytes, vm::SiteId site, bool holds_memory);
   ~TensorStorage() = default;
+  void* memory_behind();
   void free_memory();
   void destroy();
 
@@ -86,7 +98,8 @@ class TensorStorage {
   const size_t bytes_;
   const vm::SiteId site_;
   const bool on_host_;
-  const bool writable_ = true;
+  const bool holds_memory_;
+  bool writable_ = true;
   std::shared_ptr<void> owner_;  // of foreign memory; else null
   std::atomic<int32_t> refs_{1};
   std::atomic<int32_t> owners_{1};  // devices with queues only; on the host the refs own the memory
