@@ -92,11 +92,23 @@ void set_item(const Tensor& x, PyObject* key, PyObject* value, const char* op) {
 
 }  // namespace
 
+namespace {
+
+/// x[indices] where that takes no instruction; else null without an error.
+PyObject* gathered_object(const Tensor& x, const Tensor& indices) {
+  Reference made(reinterpret_cast<PyObject*>(new_tensor_object()));
+  Tensor& tensor = reinterpret_cast<TensorObject*>(made.get())->tensor;
+  return gather_here(runtime().machine, x, indices, &tensor) ? made.release() : nullptr;
+}
+
+}  // namespace
+
 PyObject* tensor_subscript(PyObject* self, PyObject* key) {
   return guarded<PyObject*>(nullptr, [&] {
     const Tensor& x = tensor_of(self);
-    PyObject* view = basic_view_object(x, key);
-    return view ? view : wrap(get_item(x, key, "getitem"));
+    PyObject* item =
+        is_tensor(key) ? gathered_object(x, tensor_of(key)) : basic_view_object(x, key);
+    return item ? item : wrap(get_item(x, key, "getitem"));
   });
 }
 

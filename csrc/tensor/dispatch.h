@@ -79,6 +79,7 @@ Tensor from_host(const Issuer& issuer, const void* data, DType dtype, const Dims
 Tensor look(const Issuer& issuer, const Tensor& x, const char* reason);
 
 /// The only element of `x`, when it is on the host, ready and sound; else false, and look() tells.
+/// Here and in the next one the caller keeps other threads from issuing on `x` (the GIL does).
 bool read_element(vm::VirtualMachine& machine, const Tensor& x, Scalar* element);
 
 /// Writes the only element of `x`, when its memory is there, ready and not observed; else false,

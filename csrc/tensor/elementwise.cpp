@@ -14,10 +14,11 @@ namespace {
 void plan_loops(KernelPlan& plan, const Dims& shape) {
   ops::KernelArgs& args = plan.args();
   const int operands = args.iteration.operands;
-  bool flat = true;
-  for (int k = 0; k < operands && flat; ++k) {
+  bool flat = true, same = true;  // of one shape, that is
+  for (int k = 0; k < operands && same; ++k) {
     const Tensor* tensor = plan.operands[k];
-    flat = !tensor || (tensor->shape == shape && tensor->contiguous());
+    same = !tensor || tensor->shape == shape;
+    flat = flat && same && (!tensor || tensor->contiguous());
   }
   int64_t strides[ops::kMaxOperands] = {};
   if (flat) {
@@ -25,6 +26,15 @@ void plan_loops(KernelPlan& plan, const Dims& shape) {
       if (plan.operands[k]) strides[k] = static_cast<int64_t>(size_of(plan.operands[k]->dtype));
     }
     return plan.add_row(element_count(shape), strides);
+  }
+  if (same) {
+    for (int d = 0; d < shape.size(); ++d) {
+      for (int k = 0; k < operands; ++k) {
+        strides[k] = plan.operands[k] ? plan.operands[k]->strides[d] : 0;
+      }
+      plan.add_row(shape[d], strides);
+    }
+    return ops::coalesce(&args.iteration);
   }
   Dims broadcast[ops::kMaxOperands];
   for (int k = 0; k < operands; ++k) {
