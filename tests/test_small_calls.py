@@ -352,3 +352,54 @@ def test_a_trace_shows_what_takes_no_instruction_otherwise() -> None:
         x[0] = 5
     ran = {r.name for r in prof.records if r.kind == "run"}
     assert ran >= {"full", "empty", "getitem", "setitem"}
+
+
+# --- copies
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_copies_of_strided_memory(dtype: str, device: flow.Device) -> None:
+    base = (np.arange(64 * 130) % 127).astype(dtype)
+    views: tuple[Callable[[Any], Any], ...] = (
+        lambda x: x[::2],
+        lambda x: x[1::2],
+        lambda x: x[::-2],
+        lambda x: x[::3],
+        lambda x: x[5:6:2],
+        lambda x: x[:0:2],
+        lambda x: x[: 64 * 128].reshape(64, 128).T,
+        lambda x: x[: 130 * 64].reshape(130, 64).T,
+        lambda x: x[:10000:1][:8100].reshape(90, 90).T,
+        lambda x: x[: 64 * 128].reshape(2, 4096).T,
+        lambda x: x[: 4 * 6 * 8].reshape(4, 6, 8).transpose(2, 0, 1),
+    )
+    for view in views:
+        expected = view(base)
+        t = view(flow.tensor(base, device=device))
+        assert flow.ascontiguousarray(t).numpy().tobytes() == expected.tobytes()
+        assert t.copy().numpy().tobytes() == expected.tobytes()
+        target = flow.zeros(expected.shape[::-1], dtype=dtype, device=device).T
+        target[...] = t
+        assert target.numpy().tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("step", [1, 2, 3])
+def test_copies_within_one_array(step: int, device: flow.Device) -> None:
+    for size in (7, 40, 1000):
+        array = np.arange(2.0 * size)
+        t = flow.tensor(array, device=device)
+        n = size // step
+        array[:n], t[:n] = array[: n * step : step].copy(), t[: n * step : step]
+        array[n : 2 * n], t[n : 2 * n] = array[: 2 * n : 2].copy(), t[: 2 * n : 2]
+        np.testing.assert_array_equal(t.numpy(), array)
+
+
+def test_what_is_contiguous_is_not_copied() -> None:
+    x = flow.zeros((2, 3))
+    assert flow.ascontiguousarray(x) is x
+    assert not flow.ascontiguousarray(x.T).shares_storage(x)
+    assert flow.ascontiguousarray(flow.ones(())).shape == (1,)
+    assert flow.ascontiguousarray(x, flow.float32).dtype == flow.float32
+    assert flow.ascontiguousarray([[1, 2], [3, 4]]).shape == (2, 2)
+    with pytest.raises(TypeError):
+        flow.ascontiguousarray()

@@ -143,6 +143,13 @@ PyObject* asarray_path(const Call& call) {
   return call[2] == Py_None && call[3] == Py_None ? same(call[0]) : nullptr;
 }
 
+/// ascontiguousarray(obj, dtype, device)
+PyObject* contiguous_path(const Call& call) {
+  const Tensor* x = tensor_or_null(call[0]);
+  if (!x || x->ndim() == 0 || call[1] != Py_None || call[2] != Py_None) return nullptr;
+  return x->contiguous() ? same(call[0]) : copy_tensor(*x);
+}
+
 // --- ranges
 
 constexpr int64_t kSmallRange = 1024;  // longer ones are left to NumPy
@@ -206,6 +213,7 @@ PyObject* arange_path(const Call& call) {
 
 const NativeRow kCreationPaths[] = {{"creation.tensor", tensor_path},
                                     {"creation.asarray", asarray_path},
+                                    {"creation.ascontiguousarray", contiguous_path},
                                     {"creation.empty", filled<Filling::nothing>},
                                     {"creation.zeros", filled<Filling::zero>},
                                     {"creation.ones", filled<Filling::one>},
