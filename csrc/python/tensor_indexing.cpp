@@ -63,7 +63,10 @@ void assign_selected(const Selection& selection, PyObject* value, const char* op
 void assign_value(const Tensor& target, PyObject* value, const char* op) {
   if (is_scalar(value, op)) {
     const Scalar scalar = to_scalar(value, target.dtype);
-    if (target.ndim() == 0 && write_element(runtime().machine, target, scalar)) return;
+    if (target.ndim() == 0 &&
+        write_element(runtime().machine, *target.storage, target.offset, target.dtype, scalar)) {
+      return;
+    }
     return fill(issuer(), target, scalar, op);
   }
   const Tensor source = value_tensor(value, target);
@@ -112,9 +115,25 @@ PyObject* tensor_subscript(PyObject* self, PyObject* key) {
   });
 }
 
+namespace {
+
+/// x[index] = number along the only dimension, where that takes no instruction; else false.
+bool set_element(const Tensor& x, PyObject* key, PyObject* value) {
+  if (x.ndim() != 1 || !(PyFloat_CheckExact(value) || PyLong_CheckExact(value))) return false;
+  const std::optional<int64_t> given = known_integer(key);
+  const int64_t size = x.shape[0];
+  if (!given || *given < -size || *given >= size) return false;
+  const int64_t index = *given < 0 ? *given + size : *given;
+  return write_element(runtime().machine, *x.storage, x.offset + index * x.strides[0], x.dtype,
+                       to_scalar(value, x.dtype));
+}
+
+}  // namespace
+
 int tensor_assign_subscript(PyObject* self, PyObject* key, PyObject* value) {
   return guarded(-1, [&] {
     if (!value) fail(ErrorKind::type, "[setitem] elements of a tensor cannot be deleted");
+    if (set_element(tensor_of(self), key, value)) return 0;
     set_item(tensor_of(self), key, value, "setitem");
     return 0;
   });

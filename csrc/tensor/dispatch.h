@@ -82,9 +82,10 @@ Tensor look(const Issuer& issuer, const Tensor& x, const char* reason);
 /// Here and in the next one the caller keeps other threads from issuing on `x` (the GIL does).
 bool read_element(vm::VirtualMachine& machine, const Tensor& x, Scalar* element);
 
-/// Writes the only element of `x`, when its memory is there, ready and not observed; else false,
-/// and fill() does it.
-bool write_element(vm::VirtualMachine& machine, const Tensor& x, const Scalar& element);
+/// Writes an element of `storage`, which has this dtype, when the memory is there, ready and not
+/// observed; else false, and fill() does it.
+bool write_element(vm::VirtualMachine& machine, TensorStorage& storage, int64_t offset, DType dtype,
+                   const Scalar& element);
 
 /// Error(value) naming both devices unless they are the same.
 void require_same_device(const char* op, Device a, Device b);

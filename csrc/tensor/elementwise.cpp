@@ -236,15 +236,13 @@ void repeat(const Scalar& value, size_t size, size_t count, char* out) {
 
 bool full_here(vm::VirtualMachine& machine, Device device, DType dtype, const Dims& shape,
                const Scalar* value, Tensor* out) {
-  constexpr vm::SiteId kNoSite = 0;  // nothing is issued, and no allocator asks
+  if (machine.observer()) return false;
   const auto itemsize = static_cast<int64_t>(size_of(dtype));
   const int64_t count = count_elements(shape, itemsize, "tensor");
-  vm::DeviceState& state = machine.state(device);
-  if (!TensorStorage::would_hold(state, count * itemsize) || machine.observer()) return false;
-  out->storage =
-      StorageRef::adopt(TensorStorage::make(state, static_cast<size_t>(count * itemsize), kNoSite));
-  out->storage->materialize_on_host();
-  if (value) repeat(*value, size_of(dtype), static_cast<size_t>(count), out->storage->data());
+  TensorStorage* storage = TensorStorage::make_small(machine.state(device), count * itemsize);
+  if (!storage) return false;
+  out->storage = StorageRef::adopt(storage);
+  if (value) repeat(*value, size_of(dtype), static_cast<size_t>(count), storage->data());
   out->dtype = dtype;
   out->offset = 0;
   out->shape = shape;

@@ -175,26 +175,24 @@ bool pick(const Tensor& x, int64_t row, const int64_t* indices, int64_t count, c
 }  // namespace
 
 bool gather_here(vm::VirtualMachine& machine, const Tensor& x, const Tensor& indices, Tensor* out) {
-  constexpr vm::SiteId kNoSite = 0;  // nothing is issued
-  constexpr int64_t kManyIndices = 64;
+  constexpr int64_t kManyIndices = 64, kLargeRow = 512;
   if (x.ndim() == 0 || indices.dtype != DType::i64 || indices.device() != x.device() ||
       indices.ndim() + x.ndim() > kMaxDims || !indices.contiguous() || machine.observer()) {
     return false;
   }
   const int64_t count = indices.size();
   const std::optional<int64_t> row = dense_row(x);
-  vm::DeviceState& state = x.storage->state();
-  if (!row || *row == 0 || count == 0 || count > kManyIndices ||
-      !TensorStorage::would_hold(state, *row) || !TensorStorage::would_hold(state, *row * count)) {
-    return false;
-  }
+  if (!row || *row == 0 || count == 0 || count > kManyIndices || *row > kLargeRow) return false;
   const vm::Operand reads[] = {{&x.storage->dependence(), vm::Access::read},
                                {&indices.storage->dependence(), vm::Access::read}};
   vm::InlineScope here(machine, reads, 2);
-  if (!here) return false;
-  StorageRef storage =
-      StorageRef::adopt(TensorStorage::make(state, static_cast<size_t>(*row * count), kNoSite));
-  storage->materialize_on_host();
+  TensorStorage* made =
+      here ? TensorStorage::make_small(x.storage->state(), *row * count) : nullptr;
+  if (!made) {
+    if (here) here.decline();
+    return false;
+  }
+  StorageRef storage = StorageRef::adopt(made);
   if (!pick(x, *row, reinterpret_cast<const int64_t*>(indices.address()), count, storage->data())) {
     here.decline();  // an instruction says which, and poisons its result
     return false;

@@ -25,25 +25,35 @@ std::string with_holders(const std::string& message, ep::Device& device,
 
 }  // namespace
 
-TensorStorage::TensorStorage(vm::DeviceState& state, size_t bytes, vm::SiteId site,
+TensorStorage::TensorStorage(vm::DeviceState& state, size_t bytes, vm::SiteId site, bool on_host,
                              bool holds_memory)
-    : state_(state),
-      bytes_(bytes),
-      site_(site),
-      on_host_(state.device.is_host()),
-      holds_memory_(holds_memory) {}
+    : state_(state), bytes_(bytes), site_(site), on_host_(on_host), holds_memory_(holds_memory) {}
+
+TensorStorage* TensorStorage::make_holding(vm::DeviceState& state, size_t bytes, vm::SiteId site) {
+  const size_t behind = kAlignment - 1 + ep::round_up_block(bytes);
+  void* place = ::operator new(sizeof(TensorStorage) + behind);
+  return new (place) TensorStorage(state, bytes, site, true, true);
+}
 
 TensorStorage* TensorStorage::make(vm::DeviceState& state, size_t bytes, vm::SiteId site) {
-  const bool holds = would_hold(state, static_cast<int64_t>(bytes));
-  const size_t behind = holds ? kAlignment - 1 + ep::round_up_block(bytes) : 0;
-  void* place = ::operator new(sizeof(TensorStorage) + behind);
-  return new (place) TensorStorage(state, bytes, site, holds);
+  const bool on_host = state.device.is_host();
+  if (on_host && bytes <= kHeldBytes) return make_holding(state, bytes, site);
+  void* place = ::operator new(sizeof(TensorStorage));
+  return new (place) TensorStorage(state, bytes, site, on_host, false);
+}
+
+TensorStorage* TensorStorage::make_small(vm::DeviceState& state, int64_t bytes) {
+  constexpr vm::SiteId kNoSite = 0;  // nothing is issued, and no allocator asks
+  if (bytes > static_cast<int64_t>(kHeldBytes) || !state.device.is_host()) return nullptr;
+  TensorStorage* storage = make_holding(state, static_cast<size_t>(bytes), kNoSite);
+  storage->data_ = static_cast<char*>(storage->memory_behind());
+  return storage;
 }
 
 TensorStorage* TensorStorage::over(vm::DeviceState& state, void* data, size_t bytes,
                                    std::shared_ptr<void> owner, bool writable) {
   void* place = ::operator new(sizeof(TensorStorage));
-  auto* storage = new (place) TensorStorage(state, bytes, 0, false);
+  auto* storage = new (place) TensorStorage(state, bytes, 0, true, false);
   storage->writable_ = writable;
   storage->owner_ = std::move(owner);
   storage->data_ = static_cast<char*>(data);

@@ -22,7 +22,10 @@ class TensorStorage {
  public:
   /// A new one, with the first reference.
   static TensorStorage* make(vm::DeviceState& state, size_t bytes, vm::SiteId site);
-  /// The same for host memory of somebody else; `owner` goes when the last user has run, in any
+  /// A small one on the host that has its memory at once: it asks nobody for it, and cannot fail.
+  /// Null for any other.
+  static TensorStorage* make_small(vm::DeviceState& state, int64_t bytes);
+  /// A new one for host memory of somebody else; `owner` goes when the last user has run, in any
   /// thread.
   static TensorStorage* over(vm::DeviceState& state, void* data, size_t bytes,
                              std::shared_ptr<void> owner, bool writable);
@@ -33,10 +36,6 @@ class TensorStorage {
   vm::DeviceState& state() const { return state_; }
   bool on_host() const { return on_host_; }
   size_t bytes() const { return bytes_; }
-  /// The memory of a new one will lie behind it: to materialize it asks nobody, and cannot fail.
-  static bool would_hold(const vm::DeviceState& state, int64_t bytes) {
-    return bytes <= kHeldBytes && state.device.is_host();
-  }
   vm::Dependence& dependence() { return dependence_; }
   /// False: no instruction may write to it (require_writable() refuses).
   bool writable() const { return writable_; }
@@ -86,7 +85,7 @@ class TensorStorage {
  private:
   /// Up to here the memory of a host storage lies behind it: a visit to the allocator, with its
   /// lock, costs more than the work on it. The allocator does not count it, nor the storage.
-  static constexpr int64_t kHeldBytes = 512;
+  static constexpr size_t kHeldBytes = 512;
 
   static constexpr int64_t kUse = int64_t{1} << 32;
 
@@ -95,7 +94,9 @@ class TensorStorage {
     uint64_t position;
   };
 
-  TensorStorage(vm::DeviceState& state, size_t bytes, vm::SiteId site, bool holds_memory);
+  TensorStorage(vm::DeviceState& state, size_t bytes, vm::SiteId site, bool on_host,
+                bool holds_memory);
+  static TensorStorage* make_holding(vm::DeviceState& state, size_t bytes, vm::SiteId site);
   ~TensorStorage() = default;
   void* memory_behind();
 

@@ -147,10 +147,11 @@ bool read_element(vm::VirtualMachine& machine, const Tensor& x, Scalar* element)
   return true;
 }
 
-bool write_element(vm::VirtualMachine& machine, const Tensor& x, const Scalar& element) {
-  if (!x.storage->on_host() || !x.storage->writable() || machine.observer()) return false;
-  if (!x.storage->is_settled()) return false;
-  copy_element(element.bytes, size_of(x.dtype), x.address());
+bool write_element(vm::VirtualMachine& machine, TensorStorage& storage, int64_t offset, DType dtype,
+                   const Scalar& element) {
+  if (!storage.on_host() || !storage.writable() || machine.observer()) return false;
+  if (!storage.is_settled()) return false;
+  copy_element(element.bytes, size_of(dtype), storage.data() + offset);
   return true;
 }
 
