@@ -23,13 +23,18 @@ int64_t count_elements(const Dims& shape, int64_t itemsize, const char* op) {
   return is_empty ? 0 : bytes / itemsize;
 }
 
-Dims contiguous_strides(const Dims& shape, int64_t itemsize) {
-  Dims strides(shape.size());
+void set_contiguous_strides(const Dims& shape, int64_t itemsize, Dims* strides) {
+  strides->resize(shape.size());
   int64_t stride = itemsize;
   for (int i = shape.size() - 1; i >= 0; --i) {
-    strides[i] = stride;
+    (*strides)[i] = stride;
     stride *= std::max<int64_t>(shape[i], 1);
   }
+}
+
+Dims contiguous_strides(const Dims& shape, int64_t itemsize) {
+  Dims strides;
+  set_contiguous_strides(shape, itemsize, &strides);
   return strides;
 }
 

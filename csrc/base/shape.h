@@ -24,6 +24,8 @@ inline int64_t element_count(const Dims& shape) {
 
 /// Row-major strides in bytes.
 Dims contiguous_strides(const Dims& shape, int64_t itemsize);
+/// The same, written to `strides`.
+void set_contiguous_strides(const Dims& shape, int64_t itemsize, Dims* strides);
 
 /// True when elements lie row-major without gaps (dimensions of size 1 and empty shapes do not
 /// count).

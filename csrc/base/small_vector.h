@@ -83,7 +83,15 @@ class SmallVector {
   bool operator!=(const SmallVector& other) const { return !(*this == other); }
 
  private:
+  /// Without a call for the usual few values; what lies behind them is copied along.
+  static constexpr bool kCopiesWhole = sizeof(T) * N <= 64;
+
   void assign(const SmallVector& other) {
+    if (kCopiesWhole && other.size_ <= N) {  // every vector has room for N, and other.data_ has N
+      std::memcpy(static_cast<void*>(data_), other.data_, sizeof(inline_));
+      size_ = other.size_;
+      return;
+    }
     size_ = 0;
     reserve(other.size_);
     std::memcpy(static_cast<void*>(data_), other.data_, sizeof(T) * other.size_);
@@ -91,7 +99,8 @@ class SmallVector {
   }
   void take(SmallVector& other) {
     if (other.data_ == other.inline_) {
-      std::memcpy(static_cast<void*>(inline_), other.inline_, sizeof(T) * other.size_);
+      const size_t bytes = kCopiesWhole ? sizeof(inline_) : sizeof(T) * other.size_;
+      std::memcpy(static_cast<void*>(inline_), other.inline_, bytes);
     } else {
       data_ = other.data_;
       capacity_ = other.capacity_;

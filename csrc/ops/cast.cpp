@@ -1,5 +1,6 @@
 // The conversion table: 14 x 14 strided loops with the bits of NumPy's astype. Float to integer
 // conversions out of range are what NumPy's x86-64 wheels compute, spelled out.
+#include <algorithm>
 #include <complex>
 #include <type_traits>
 
@@ -162,6 +163,23 @@ void cast_strided(const char* src, int64_t src_stride, char* dst, int64_t dst_st
   }
 }
 
+/// Every other element, the step that is most common, to dense memory. Not in place.
+template <size_t Size>
+void copy_every_other(const char* src, char* __restrict dst, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) std::memcpy(dst + i * Size, src + 2 * i * Size, Size);
+}
+
+/// Elements at any distance, to dense memory that they do not overlap. (Eight loads, then eight
+/// neighbouring stores: the compiler makes wide stores of them.)
+template <size_t Size>
+void gather_dense(const char* src, int64_t stride, char* __restrict dst, int64_t n) {
+  int64_t i = 0;
+  for (; i + 8 <= n; i += 8, src += 8 * stride, dst += 8 * Size) {
+    for (int64_t k = 0; k < 8; ++k) std::memcpy(dst + k * Size, src + k * stride, Size);
+  }
+  for (; i < n; ++i, src += stride, dst += Size) std::memcpy(dst, src, Size);
+}
+
 template <size_t Size>
 void copy_strided(const char* src, int64_t src_stride, char* dst, int64_t dst_stride, int64_t n) {
   constexpr int64_t size = Size;
@@ -169,6 +187,13 @@ void copy_strided(const char* src, int64_t src_stride, char* dst, int64_t dst_st
     if (src != dst) std::memcpy(dst, src, n * Size);
     return;
   }
+  const int64_t last = (n - 1) * src_stride;
+  const bool apart = dst + n * size <= src + std::min<int64_t>(last, 0) ||
+                     src + std::max<int64_t>(last, 0) + size <= dst;
+  if (src_stride == 2 * size && dst_stride == size && apart) {
+    return copy_every_other<Size>(src, dst, n);
+  }
+  if (dst_stride == size && apart) return gather_dense<Size>(src, src_stride, dst, n);
 #pragma GCC unroll 8
   for (int64_t i = 0; i < n; ++i) {
     unsigned char element[Size];

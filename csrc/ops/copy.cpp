@@ -18,12 +18,24 @@ constexpr int kOut = 1;
 constexpr int64_t kTileAlong = 16;
 constexpr int64_t kTileAcross = 64;
 
+/// Whether the lines that a row of the input touches stay in the L1 cache for the next row: it is
+/// taken as 64 sets of 8 lines, half of them for the input. Strides near a multiple of 4096 bytes
+/// fall into one set.
+bool row_stays(int64_t dim, int64_t stride) {
+  constexpr int64_t kLine = 64, kTurn = 4096, kLinesOfSet = 4;
+  const int64_t rest = std::abs(stride) % kTurn;
+  const int64_t step = std::min(rest, kTurn - rest);
+  if (step < kLine) return dim <= kLinesOfSet;
+  return dim <= kLinesOfSet * kTurn / std::max(step & -step, kLine);
+}
+
 /// The row whose input stride is smallest, when reading along the innermost row jumps from cache
 /// line to cache line and this one does not. -1 where tiles would not help.
 int tile_row(const Iteration& iteration, int64_t item_size) {
   const int inner = iteration.ndim - 1;
   const int64_t inner_stride = std::abs(iteration.rows[inner].strides[kIn]);
-  if (iteration.rows[inner].dim < kTileAlong || inner_stride < 64) return -1;
+  const int64_t inner_dim = iteration.rows[inner].dim;
+  if (inner_dim < kTileAlong || inner_stride < 64 || row_stays(inner_dim, inner_stride)) return -1;
   int best = -1;
   for (int d = 0; d < inner; ++d) {
     const Iteration::Row& row = iteration.rows[d];

@@ -1,5 +1,6 @@
 // An op call from Python operands: classify, resolve, convert scalars, dispatch.
 #include <cmath>
+#include <vector>
 
 #include "python/blas.h"
 #include "python/convert.h"
@@ -13,9 +14,15 @@ namespace {
 struct Operands {
   ops::TypeCode codes[ops::kMaxInputs];
   Input inputs[ops::kMaxInputs];
-  Tensor converted[ops::kMaxInputs];  // of NumPy arrays
+  std::vector<Tensor> converted;  // from NumPy arrays; has room for all
   bool weak_or_scalar[ops::kMaxInputs] = {};
   const Tensor* first = nullptr;
+
+  const Tensor& keep(Tensor&& tensor) {
+    converted.reserve(ops::kMaxInputs);  // what is kept does not move
+    converted.push_back(std::move(tensor));
+    return converted.back();
+  }
 };
 
 /// Rank of NumPy's kinds for same_kind casts: bool < unsigned < signed < float < complex.
@@ -38,10 +45,10 @@ bool classify_all(const OpObject& op, PyObject* const* operands, int count, Devi
   }
   const char* name = op.op->name.c_str();
   const auto convert = [&](int k, Tensor&& tensor) {
-    out->converted[k] = std::move(tensor);
-    out->inputs[k].tensor = &out->converted[k];
-    out->codes[k] = ops::code_of(out->converted[k].dtype);
-    if (!out->first) out->first = &out->converted[k];
+    const Tensor& kept = out->keep(std::move(tensor));
+    out->inputs[k].tensor = &kept;
+    out->codes[k] = ops::code_of(kept.dtype);
+    if (!out->first) out->first = &kept;
   };
   for (int k = 0; k < count; ++k) {
     if (out->inputs[k].tensor) continue;
@@ -125,8 +132,8 @@ Tensor call_matmul(const OpObject& op, const Operands& parsed) {
 
 /// No operand is a tensor: the result is one all the same.
 void make_first_a_tensor(Device home, Operands* parsed, const ops::Resolution& resolution) {
-  parsed->converted[0] = full(issuer(), home, resolution.in[0], Dims{}, parsed->inputs[0].scalar);
-  parsed->inputs[0].tensor = &parsed->converted[0];
+  parsed->inputs[0].tensor =
+      &parsed->keep(full(issuer(), home, resolution.in[0], Dims{}, parsed->inputs[0].scalar));
 }
 
 }  // namespace

@@ -232,9 +232,9 @@ py::object from_dlpack(const py::object& capsule) {
   int64_t low, high;
   byte_range(x.shape, x.strides, static_cast<int64_t>(size_of(x.dtype)), &low, &high);
   x.offset = -low;
-  x.storage = StorageRef::adopt(new TensorStorage(runtime().machine.state(Device{}), first + low,
-                                                  static_cast<size_t>(high - low), source.take(),
-                                                  !source.read_only));
+  x.storage = StorageRef::adopt(TensorStorage::over(runtime().machine.state(Device{}), first + low,
+                                                    static_cast<size_t>(high - low), source.take(),
+                                                    !source.read_only));
   // The producer sees the memory as long as it lives, unless it was made for us.
   if (!source.copied) x.storage->dependence().share();
   return wrapped(std::move(x));

@@ -1,6 +1,8 @@
 // From ofl::Error to Python exceptions and back.
 #pragma once
 
+#include <utility>
+
 #include "base/error.h"
 #include "python/numpy_api.h"
 
@@ -46,6 +48,7 @@ class Reference {
   ~Reference() { Py_XDECREF(object_); }
   Reference(const Reference&) = delete;
   PyObject* get() const { return object_; }
+  PyObject* release() { return std::exchange(object_, nullptr); }
 
  private:
   PyObject* object_;

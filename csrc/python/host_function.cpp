@@ -9,6 +9,7 @@
 #include "python/gil.h"
 #include "python/runtime.h"
 #include "python/tensor_object.h"
+#include "tensor/body.h"
 
 namespace py = pybind11;
 
@@ -26,6 +27,7 @@ struct HostFunctionBody {
   std::shared_ptr<void> function;
   std::shared_ptr<HostCall> call;
   std::vector<Tensor> reads, writes;
+  HeldStorages held;  // of both
 
   void launch(vm::LaunchContext& context);
   std::optional<Error> call_it();
@@ -121,6 +123,9 @@ std::shared_ptr<HostCall> host_func(const py::function& function,
       fail(ErrorKind::value, "[host_func] cannot write into a read-only tensor of shape ",
            shape_str(x.shape), "; copy it first");
     }
+  }
+  for (const auto* tensors : {&body.reads, &body.writes}) {
+    for (const Tensor& x : *tensors) body.held.add(x.storage.get());
   }
   body.call = std::make_shared<HostCall>();
   body.function = keep_object(py::object(function).release().ptr());

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "python/arguments.h"
+#include "python/basic_key.h"
 #include "python/convert.h"
 #include "python/runtime.h"
 #include "python/tensor_object.h"
@@ -356,33 +357,12 @@ bool is_plain_array(const Tensor& x, PyObject* key) {
          indices.ndim() + x.ndim() <= kMaxDims;
 }
 
-/// x[i] for one of Python's integers in range; nullopt for any other key.
-std::optional<Tensor> element_view(const Tensor& x, PyObject* key) {
-  const std::optional<int64_t> given = x.ndim() ? known_integer(key) : std::nullopt;
-  if (!given) return std::nullopt;
-  const int64_t index = *given < 0 ? *given + x.shape[0] : *given;
-  if (index < 0 || index >= x.shape[0]) return std::nullopt;
-  Tensor view;
-  view.storage = x.storage;
-  view.dtype = x.dtype;
-  view.offset = x.offset + index * x.strides[0];
-  for (int d = 1; d < x.ndim(); ++d) {
-    view.shape.push_back(x.shape[d]);
-    view.strides.push_back(x.strides[d]);
-  }
-  return view;
-}
-
 }  // namespace
 
 Indexed parse_key(const Tensor& x, PyObject* key, const char* op) {
-  if (std::optional<Tensor> view = element_view(x, key)) {
-    Indexed out;
-    out.view = std::move(*view);
-    return out;
-  }
+  Indexed out;
+  if (basic_view(x, key, &out.view)) return out;
   if (is_plain_array(x, key)) {
-    Indexed out;
     out.selection = select_along(x, 0, tensor_of(key), ops::OutOfRange::raise);
     return out;
   }
@@ -394,7 +374,7 @@ int64_t look_at_count(const Tensor& x, const char* op) {
   const Tensor count = count_nonzero(issuer(), op, x);
   Scalar element;
   int64_t value;
-  if (read_element(issuer(), count, &element)) {
+  if (read_element(runtime().machine, count, &element)) {
     std::memcpy(&value, element.bytes, sizeof value);
   } else {
     std::memcpy(&value, look_from_python(count, op).address(), sizeof value);

@@ -24,9 +24,21 @@ Scalar number(Filling filling, DType dtype) {
   return filling == Filling::one ? to_scalar(Py_True, dtype) : Scalar{};
 }
 
+/// Of `value`; null: of anything.
+PyObject* make_filled(const Scalar* value, Device device, DType dtype, const Dims& shape) {
+  Reference made(reinterpret_cast<PyObject*>(new_tensor_object()));
+  Tensor& tensor = reinterpret_cast<TensorObject*>(made.get())->tensor;
+  if (!full_here(runtime().machine, device, dtype, shape, value, &tensor)) {
+    tensor = value ? full(issuer(), device, dtype, shape, *value)
+                   : empty(issuer(), device, dtype, shape);
+  }
+  return made.release();
+}
+
 PyObject* make(Filling filling, Device device, DType dtype, const Dims& shape) {
-  if (filling == Filling::nothing) return wrap(empty(issuer(), device, dtype, shape));
-  return wrap(full(issuer(), device, dtype, shape, number(filling, dtype)));
+  if (filling == Filling::nothing) return make_filled(nullptr, device, dtype, shape);
+  const Scalar value = number(filling, dtype);
+  return make_filled(&value, device, dtype, shape);
 }
 
 /// f(shape, dtype, device)
@@ -64,7 +76,8 @@ PyObject* full_path(const Call& call) {
   const std::optional<Dims> shape = known_shape(call[0]);
   const std::optional<Device> device = known_device(call[3]);
   if (!shape || !dtype || !device) return nullptr;
-  return wrap(full(issuer(), *device, *dtype, *shape, to_scalar(call[1], *dtype)));
+  const Scalar value = to_scalar(call[1], *dtype);
+  return make_filled(&value, *device, *dtype, *shape);
 }
 
 /// full_like(x, fill_value, dtype, device)
@@ -73,7 +86,8 @@ PyObject* full_like_path(const Call& call) {
   if (!x || call[3] != Py_None || !dtype_of_number(call[1])) return nullptr;
   const std::optional<DType> dtype = call[2] == Py_None ? x->dtype : known_dtype(call[2]);
   if (!dtype) return nullptr;
-  return wrap(full(issuer(), x->device(), *dtype, x->shape, to_scalar(call[1], *dtype)));
+  const Scalar value = to_scalar(call[1], *dtype);
+  return make_filled(&value, x->device(), *dtype, x->shape);
 }
 
 // --- from data
@@ -127,6 +141,13 @@ PyObject* asarray_path(const Call& call) {
   if (call[1] != Py_None || call[3] == Py_False) return nullptr;
   if (!is_tensor(call[0])) return converted(call[0], call[2]);
   return call[2] == Py_None && call[3] == Py_None ? same(call[0]) : nullptr;
+}
+
+/// ascontiguousarray(obj, dtype, device)
+PyObject* contiguous_path(const Call& call) {
+  const Tensor* x = tensor_or_null(call[0]);
+  if (!x || x->ndim() == 0 || call[1] != Py_None || call[2] != Py_None) return nullptr;
+  return x->contiguous() ? same(call[0]) : copy_tensor(*x);
 }
 
 // --- ranges
@@ -192,6 +213,7 @@ PyObject* arange_path(const Call& call) {
 
 const NativeRow kCreationPaths[] = {{"creation.tensor", tensor_path},
                                     {"creation.asarray", asarray_path},
+                                    {"creation.ascontiguousarray", contiguous_path},
                                     {"creation.empty", filled<Filling::nothing>},
                                     {"creation.zeros", filled<Filling::zero>},
                                     {"creation.ones", filled<Filling::one>},

@@ -31,6 +31,7 @@ extern const NativeRow kCreationPaths[];   // native_creation.cpp
 extern const NativeRow kShapePaths[];      // native_shapes.cpp
 extern const NativeRow kReductionPaths[];  // native_reductions.cpp
 extern const NativeRow kElementPaths[];    // native_elements.cpp
+extern const NativeRow kLinalgPaths[];     // native_linalg.cpp
 
 /// Makes the type; adds it and the decorator to the module.
 void init_native_function(PyObject* module);

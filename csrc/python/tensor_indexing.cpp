@@ -1,5 +1,6 @@
 // x[key] and x[key] = value: a view where the key has no arrays, else a gather or a scatter.
 #include "python/arguments.h"
+#include "python/basic_key.h"
 #include "python/bind.h"
 #include "python/convert.h"
 #include "python/index_key.h"
@@ -62,7 +63,10 @@ void assign_selected(const Selection& selection, PyObject* value, const char* op
 void assign_value(const Tensor& target, PyObject* value, const char* op) {
   if (is_scalar(value, op)) {
     const Scalar scalar = to_scalar(value, target.dtype);
-    if (target.ndim() == 0 && write_element(issuer(), target, scalar)) return;
+    if (target.ndim() == 0 &&
+        write_element(runtime().machine, *target.storage, target.offset, target.dtype, scalar)) {
+      return;
+    }
     return fill(issuer(), target, scalar, op);
   }
   const Tensor source = value_tensor(value, target);
@@ -91,14 +95,45 @@ void set_item(const Tensor& x, PyObject* key, PyObject* value, const char* op) {
 
 }  // namespace
 
-PyObject* tensor_subscript(PyObject* self, PyObject* key) {
-  return guarded<PyObject*>(nullptr,
-                            [&] { return wrap(get_item(tensor_of(self), key, "getitem")); });
+namespace {
+
+/// x[indices] where that takes no instruction; else null without an error.
+PyObject* gathered_object(const Tensor& x, const Tensor& indices) {
+  Reference made(reinterpret_cast<PyObject*>(new_tensor_object()));
+  Tensor& tensor = reinterpret_cast<TensorObject*>(made.get())->tensor;
+  return gather_here(runtime().machine, x, indices, &tensor) ? made.release() : nullptr;
 }
+
+}  // namespace
+
+PyObject* tensor_subscript(PyObject* self, PyObject* key) {
+  return guarded<PyObject*>(nullptr, [&] {
+    const Tensor& x = tensor_of(self);
+    PyObject* item =
+        is_tensor(key) ? gathered_object(x, tensor_of(key)) : basic_view_object(x, key);
+    return item ? item : wrap(get_item(x, key, "getitem"));
+  });
+}
+
+namespace {
+
+/// x[index] = number along the only dimension, where that takes no instruction; else false.
+bool set_element(const Tensor& x, PyObject* key, PyObject* value) {
+  if (x.ndim() != 1 || !(PyFloat_CheckExact(value) || PyLong_CheckExact(value))) return false;
+  const std::optional<int64_t> given = known_integer(key);
+  const int64_t size = x.shape[0];
+  if (!given || *given < -size || *given >= size) return false;
+  const int64_t index = *given < 0 ? *given + size : *given;
+  return write_element(runtime().machine, *x.storage, x.offset + index * x.strides[0], x.dtype,
+                       to_scalar(value, x.dtype));
+}
+
+}  // namespace
 
 int tensor_assign_subscript(PyObject* self, PyObject* key, PyObject* value) {
   return guarded(-1, [&] {
     if (!value) fail(ErrorKind::type, "[setitem] elements of a tensor cannot be deleted");
+    if (set_element(tensor_of(self), key, value)) return 0;
     set_item(tensor_of(self), key, value, "setitem");
     return 0;
   });
@@ -106,6 +141,7 @@ int tensor_assign_subscript(PyObject* self, PyObject* key, PyObject* value) {
 
 PyObject* tensor_item(PyObject* self, Py_ssize_t i) {
   return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
+    if (PyObject* view = element_object(tensor_of(self), i)) return view;
     PyObject* key = checked(PyLong_FromSsize_t(i));
     PyObject* item = tensor_subscript(self, key);
     Py_DECREF(key);

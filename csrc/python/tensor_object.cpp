@@ -15,12 +15,25 @@ PyTypeObject* tensor_type = nullptr;
 
 namespace {
 
+/// Objects that were let go, for the next tensors; theirs have no storage and no dimensions. With
+/// the GIL.
+constexpr int kMaxSpares = 128;
+TensorObject* spares[kMaxSpares];
+int spare_count = 0;
+
 void tensor_dealloc(PyObject* self) {
   auto* object = reinterpret_cast<TensorObject*>(self);
   PyTypeObject* type = Py_TYPE(self);
   if (object->weakrefs) PyObject_ClearWeakRefs(self);
-  object->tensor.~Tensor();
-  type->tp_free(self);
+  object->tensor.storage.reset();
+  if (spare_count < kMaxSpares) {
+    object->tensor.shape.clear();
+    object->tensor.strides.clear();
+    spares[spare_count++] = object;
+  } else {
+    object->tensor.~Tensor();
+    type->tp_free(self);
+  }
   Py_DECREF(type);
 }
 
@@ -211,11 +224,23 @@ const Tensor& require_tensor(PyObject* object, const char* op) {
   return tensor_of(object);
 }
 
-PyObject* wrap(Tensor&& tensor) {
+TensorObject* new_tensor_object() {
+  if (spare_count > 0) {
+    TensorObject* object = spares[--spare_count];
+    PyObject_Init(reinterpret_cast<PyObject*>(object), tensor_type);
+    object->weakrefs = nullptr;
+    return object;
+  }
   auto* object = PyObject_New(TensorObject, tensor_type);
   if (!object) throw PythonErrorSet{};
   object->weakrefs = nullptr;
-  new (&object->tensor) Tensor(std::move(tensor));
+  new (&object->tensor) Tensor;
+  return object;
+}
+
+PyObject* wrap(Tensor&& tensor) {
+  TensorObject* object = new_tensor_object();
+  object->tensor = std::move(tensor);
   return reinterpret_cast<PyObject*>(object);
 }
 

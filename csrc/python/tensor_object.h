@@ -31,6 +31,9 @@ void* slot_pointer(Function function) {
 
 /// A new reference.
 PyObject* wrap(Tensor&& tensor);
+/// The same, with a tensor to fill in: it has no storage and no dimensions; dtype and offset are
+/// anything.
+TensorObject* new_tensor_object();
 
 /// Makes the type; adds it to the module.
 void init_tensor_type(PyObject* module);

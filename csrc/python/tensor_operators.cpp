@@ -117,7 +117,7 @@ PyObject* element_of(PyObject* self, const char* method) {
     fail(ErrorKind::type, "[", method, "] expected one element, got shape ", shape_str(x.shape));
   }
   Scalar element;
-  if (read_element(issuer(), x, &element)) {
+  if (read_element(runtime().machine, x, &element)) {
     return to_python(reinterpret_cast<const char*>(element.bytes), x.dtype);
   }
   const Tensor value = look_from_python(x, method);

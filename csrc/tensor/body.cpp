@@ -20,12 +20,12 @@ HeldStorages::~HeldStorages() {
   for (const Held& held : held_) {
     if (!held.storage) continue;
     if (!held.memory_dropped) held.storage->drop_memory();
-    held.storage->drop_ref();
+    held.storage->drop_instruction_ref();
   }
 }
 
 void HeldStorages::add(TensorStorage* storage) {
-  if (storage) storage->acquire();
+  if (storage) storage->acquire_for_instruction();
   held_.push_back({storage, false});
 }
 

@@ -43,6 +43,10 @@ Tensor matmul(const Issuer& issuer, const ops::OpDef& op, const ops::Resolution&
               const Tensor& a, const Tensor& b);
 
 Tensor empty(const Issuer& issuer, Device device, DType dtype, const Dims& shape);
+/// Fills in `out` with a new tensor, of `value` or (null) of anything: when it is so small that its
+/// storage holds the memory, and nobody observes. No instruction: nobody else has the tensor yet.
+bool full_here(vm::VirtualMachine& machine, Device device, DType dtype, const Dims& shape,
+               const Scalar* value, Tensor* out);
 /// `value` has the dtype of the result.
 Tensor full(const Issuer& issuer, Device device, DType dtype, const Dims& shape,
             const Scalar& value);
@@ -75,11 +79,13 @@ Tensor from_host(const Issuer& issuer, const void* data, DType dtype, const Dims
 Tensor look(const Issuer& issuer, const Tensor& x, const char* reason);
 
 /// The only element of `x`, when it is on the host, ready and sound; else false, and look() tells.
-bool read_element(const Issuer& issuer, const Tensor& x, Scalar* element);
+/// Here and in the next one the caller keeps other threads from issuing on `x` (the GIL does).
+bool read_element(vm::VirtualMachine& machine, const Tensor& x, Scalar* element);
 
-/// Writes the only element of `x`, when its memory is there, ready and not observed; else false,
-/// and fill() does it.
-bool write_element(const Issuer& issuer, const Tensor& x, const Scalar& element);
+/// Writes an element of `storage`, which has this dtype, when the memory is there, ready and not
+/// observed; else false, and fill() does it.
+bool write_element(vm::VirtualMachine& machine, TensorStorage& storage, int64_t offset, DType dtype,
+                   const Scalar& element);
 
 /// Error(value) naming both devices unless they are the same.
 void require_same_device(const char* op, Device a, Device b);

@@ -1,5 +1,8 @@
 // Elementwise calls, copies, casts, fills, where: everything that iterates over one broadcast
 // shape.
+#include <algorithm>
+#include <cstring>
+
 #include "tensor/layout.h"
 #include "tensor/submit.h"
 
@@ -11,10 +14,11 @@ namespace {
 void plan_loops(KernelPlan& plan, const Dims& shape) {
   ops::KernelArgs& args = plan.args();
   const int operands = args.iteration.operands;
-  bool flat = true;
-  for (int k = 0; k < operands && flat; ++k) {
+  bool flat = true, same = true;  // of one shape, that is
+  for (int k = 0; k < operands && same; ++k) {
     const Tensor* tensor = plan.operands[k];
-    flat = !tensor || (tensor->shape == shape && tensor->contiguous());
+    same = !tensor || tensor->shape == shape;
+    flat = flat && same && (!tensor || tensor->contiguous());
   }
   int64_t strides[ops::kMaxOperands] = {};
   if (flat) {
@@ -22,6 +26,15 @@ void plan_loops(KernelPlan& plan, const Dims& shape) {
       if (plan.operands[k]) strides[k] = static_cast<int64_t>(size_of(plan.operands[k]->dtype));
     }
     return plan.add_row(element_count(shape), strides);
+  }
+  if (same) {
+    for (int d = 0; d < shape.size(); ++d) {
+      for (int k = 0; k < operands; ++k) {
+        strides[k] = plan.operands[k] ? plan.operands[k]->strides[d] : 0;
+      }
+      plan.add_row(shape[d], strides);
+    }
+    return ops::coalesce(&args.iteration);
   }
   Dims broadcast[ops::kMaxOperands];
   for (int k = 0; k < operands; ++k) {
@@ -200,6 +213,41 @@ void fill(const Issuer& issuer, const Tensor& target, const Scalar& value, const
   plan.set_operand(0, &target);
   plan_loops(plan, target.shape);
   submit(issuer, plan);
+}
+
+namespace {
+
+/// `count` elements of `size` bytes, doubled until they are enough.
+void repeat(const Scalar& value, size_t size, size_t count, char* out) {
+  const size_t bytes = size * count;
+  if (bytes == 0) return;
+  const Scalar zero;
+  if (std::memcmp(value.bytes, zero.bytes, sizeof zero.bytes) == 0) {
+    std::memset(out, 0, bytes);
+    return;
+  }
+  std::memcpy(out, value.bytes, size);
+  for (size_t done = size; done < bytes; done *= 2) {
+    std::memcpy(out + done, out, std::min(done, bytes - done));
+  }
+}
+
+}  // namespace
+
+bool full_here(vm::VirtualMachine& machine, Device device, DType dtype, const Dims& shape,
+               const Scalar* value, Tensor* out) {
+  if (machine.observer()) return false;
+  const auto itemsize = static_cast<int64_t>(size_of(dtype));
+  const int64_t count = count_elements(shape, itemsize, "tensor");
+  TensorStorage* storage = TensorStorage::make_small(machine.state(device), count * itemsize);
+  if (!storage) return false;
+  out->storage = StorageRef::adopt(storage);
+  if (value) repeat(*value, size_of(dtype), static_cast<size_t>(count), storage->data());
+  out->dtype = dtype;
+  out->offset = 0;
+  out->shape = shape;
+  set_contiguous_strides(shape, itemsize, &out->strides);
+  return true;
 }
 
 Tensor full(const Issuer& issuer, Device device, DType dtype, const Dims& shape,

@@ -32,6 +32,10 @@ Dims selected_shape(const Selection& selection);
 /// x with an integer array along one axis.
 Selection select_along(const Tensor& x, int axis, const Tensor& indices, ops::OutOfRange mode);
 
+/// x[indices] along the first dimension, into a new tensor: when it is small, on the host, ready,
+/// sound, unobserved, of dense rows, and each index is in range. Else false: gather() does it.
+bool gather_here(vm::VirtualMachine& machine, const Tensor& x, const Tensor& indices, Tensor* out);
+
 /// A new row-major tensor; `picked` is known. An index out of range is an error of the result.
 Tensor gather(const Issuer& issuer, const char* name, const Selection& selection);
 

@@ -1,5 +1,7 @@
 #include "tensor/storage.h"
 
+#include <new>
+
 #include "ep/caching_allocator.h"
 
 namespace ofl {
@@ -7,6 +9,8 @@ namespace ofl {
 namespace {
 
 constexpr size_t kHoldersShown = 5;
+
+constexpr size_t kAlignment = 64;
 
 std::string with_holders(const std::string& message, ep::Device& device,
                          const vm::VirtualMachine& machine) {
@@ -21,21 +25,48 @@ std::string with_holders(const std::string& message, ep::Device& device,
 
 }  // namespace
 
-TensorStorage::TensorStorage(vm::DeviceState& state, size_t bytes, vm::SiteId site)
-    : state_(state), bytes_(bytes), site_(site), on_host_(state.device.is_host()) {}
+TensorStorage::TensorStorage(vm::DeviceState& state, size_t bytes, vm::SiteId site, bool on_host,
+                             bool holds_memory)
+    : state_(state), bytes_(bytes), site_(site), on_host_(on_host), holds_memory_(holds_memory) {}
 
-TensorStorage::TensorStorage(vm::DeviceState& state, void* data, size_t bytes,
-                             std::shared_ptr<void> owner, bool writable)
-    : state_(state),
-      bytes_(bytes),
-      site_(0),
-      on_host_(true),
-      writable_(writable),
-      owner_(std::move(owner)),
-      data_(static_cast<char*>(data)) {}
+TensorStorage* TensorStorage::make_holding(vm::DeviceState& state, size_t bytes, vm::SiteId site) {
+  const size_t behind = kAlignment - 1 + ep::round_up_block(bytes);
+  void* place = ::operator new(sizeof(TensorStorage) + behind);
+  return new (place) TensorStorage(state, bytes, site, true, true);
+}
+
+TensorStorage* TensorStorage::make(vm::DeviceState& state, size_t bytes, vm::SiteId site) {
+  const bool on_host = state.device.is_host();
+  if (on_host && bytes <= kHeldBytes) return make_holding(state, bytes, site);
+  void* place = ::operator new(sizeof(TensorStorage));
+  return new (place) TensorStorage(state, bytes, site, on_host, false);
+}
+
+TensorStorage* TensorStorage::make_small(vm::DeviceState& state, int64_t bytes) {
+  constexpr vm::SiteId kNoSite = 0;  // nothing is issued, and no allocator asks
+  if (bytes > static_cast<int64_t>(kHeldBytes) || !state.device.is_host()) return nullptr;
+  TensorStorage* storage = make_holding(state, static_cast<size_t>(bytes), kNoSite);
+  storage->data_ = static_cast<char*>(storage->memory_behind());
+  return storage;
+}
+
+TensorStorage* TensorStorage::over(vm::DeviceState& state, void* data, size_t bytes,
+                                   std::shared_ptr<void> owner, bool writable) {
+  void* place = ::operator new(sizeof(TensorStorage));
+  auto* storage = new (place) TensorStorage(state, bytes, 0, true, false);
+  storage->writable_ = writable;
+  storage->owner_ = std::move(owner);
+  storage->data_ = static_cast<char*>(data);
+  return storage;
+}
+
+void* TensorStorage::memory_behind() {
+  const auto end = reinterpret_cast<uintptr_t>(this + 1);
+  return reinterpret_cast<void*>((end + kAlignment - 1) & ~(kAlignment - 1));
+}
 
 void TensorStorage::materialize(vm::LaunchContext& context) {
-  if (data_) return;
+  if (data_ || holds_memory_) return materialize_on_host();
   // Host memory written by a device queue (d2h) belongs to no queue.
   ep::Stream* queue = on_host_ ? nullptr : &context.queue;
   vm::VirtualMachine& machine = context.stream.machine();
@@ -52,24 +83,22 @@ void TensorStorage::materialize(vm::LaunchContext& context) {
 }
 
 void TensorStorage::materialize_on_host() {
-  if (!data_) data_ = static_cast<char*>(state_.device.allocator().alloc(bytes_, nullptr, site_));
+  if (data_) return;
+  data_ = static_cast<char*>(
+      holds_memory_ ? memory_behind() : state_.device.allocator().alloc(bytes_, nullptr, site_));
 }
 
 bool TensorStorage::materialize_with(TensorStorage& dying) {
-  const bool fits = !data_ && dying.data_ && !dying.owner_ && dying.on_host_ && on_host_ &&
-                    dying.bytes_ == bytes_ && &dying.state_ == &state_;
+  const bool fits = !holds_memory_ && !data_ && dying.data_ && !dying.owner_ && dying.on_host_ &&
+                    on_host_ && dying.bytes_ == bytes_ && &dying.state_ == &state_;
   if (fits) std::swap(data_, dying.data_);
   return fits;
 }
 
-void TensorStorage::drop_memory() {
-  if (!on_host_ && owners_.fetch_sub(1, std::memory_order_acq_rel) == 1) free_memory();
-}
-
-void TensorStorage::drop_ref() {
-  if (refs_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+void TensorStorage::destroy() {
   if (on_host_) free_memory();
-  delete this;
+  this->~TensorStorage();
+  ::operator delete(this);
 }
 
 void TensorStorage::note_use(vm::Stream& stream, uint64_t position) {
@@ -87,6 +116,10 @@ void TensorStorage::note_use(vm::Stream& stream, uint64_t position) {
 /// their events.
 void TensorStorage::free_memory() {
   if (!data_ || owner_) return;
+  if (holds_memory_) {
+    data_ = nullptr;
+    return;
+  }
   std::vector<ep::EventLease> pending;
   ep::Stream* home = nullptr;
   for (const Use& use : uses_) {

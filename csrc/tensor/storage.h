@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "base/small_vector.h"
 #include "vm/virtual_machine.h"
@@ -19,10 +20,15 @@ namespace ofl {
 
 class TensorStorage {
  public:
-  TensorStorage(vm::DeviceState& state, size_t bytes, vm::SiteId site);
-  /// Host memory of somebody else; `owner` goes when the last user has run, in any thread.
-  TensorStorage(vm::DeviceState& state, void* data, size_t bytes, std::shared_ptr<void> owner,
-                bool writable);
+  /// A new one, with the first reference.
+  static TensorStorage* make(vm::DeviceState& state, size_t bytes, vm::SiteId site);
+  /// A small one on the host that has its memory at once: it asks nobody for it, and cannot fail.
+  /// Null for any other.
+  static TensorStorage* make_small(vm::DeviceState& state, int64_t bytes);
+  /// A new one for host memory of somebody else; `owner` goes when the last user has run, in any
+  /// thread.
+  static TensorStorage* over(vm::DeviceState& state, void* data, size_t bytes,
+                             std::shared_ptr<void> owner, bool writable);
   TensorStorage(const TensorStorage&) = delete;
   TensorStorage& operator=(const TensorStorage&) = delete;
 
@@ -48,37 +54,74 @@ class TensorStorage {
 
   /// References keep the object, owners the memory. A holder takes both; it may give up ownership
   /// of the memory first (drop_memory) and the reference later.
-  void acquire() {
-    refs_.fetch_add(1, std::memory_order_relaxed);
-    if (!on_host_) owners_.fetch_add(1, std::memory_order_relaxed);
+  void acquire() { acquire(1); }
+  void drop_memory() {
+    if (!on_host_ && owners_.fetch_sub(1, std::memory_order_acq_rel) == 1) free_memory();
   }
-  void drop_memory();
-  void drop_ref();
+  void drop_ref() { drop(1); }
   void release() {
     drop_memory();
     drop_ref();
   }
-  int references() const { return refs_.load(std::memory_order_acquire); }
+  int references() const {
+    return static_cast<int>(refs_.load(std::memory_order_acquire) & (kUse - 1));
+  }
+
+  /// The same for an instruction, from before it is issued until it retires.
+  void acquire_for_instruction() { acquire(kUse + 1); }
+  void drop_instruction_ref() { drop(kUse + 1); }
+
+  /// Of a host storage: it has a sound value, and no instruction in flight uses it. That stays so
+  /// until somebody who has a handle issues one.
+  /// An instruction drops its reference (release) after it has written and after it has poisoned
+  /// what it writes; who then finds no such reference (acquire) sees all of that.
+  bool is_settled() const {
+    return refs_.load(std::memory_order_acquire) < kUse && data_ && !dependence_.failure();
+  }
 
   /// An instruction of `stream`, launched at `position`, uses the memory. Device storages only.
   void note_use(vm::Stream& stream, uint64_t position);
 
  private:
+  /// Up to here the memory of a host storage lies behind it: a visit to the allocator, with its
+  /// lock, costs more than the work on it. The allocator does not count it, nor the storage.
+  static constexpr size_t kHeldBytes = 512;
+
+  static constexpr int64_t kUse = int64_t{1} << 32;
+
   struct Use {
     vm::Stream* stream;
     uint64_t position;
   };
 
+  TensorStorage(vm::DeviceState& state, size_t bytes, vm::SiteId site, bool on_host,
+                bool holds_memory);
+  static TensorStorage* make_holding(vm::DeviceState& state, size_t bytes, vm::SiteId site);
   ~TensorStorage() = default;
+  void* memory_behind();
+
+  void acquire(int64_t references) {
+    refs_.fetch_add(references, std::memory_order_relaxed);
+    if (!on_host_) owners_.fetch_add(1, std::memory_order_relaxed);
+  }
+  /// Who sees its own references alone need not count down: only who has one can make another.
+  void drop(int64_t references) {
+    if (refs_.load(std::memory_order_acquire) == references ||
+        refs_.fetch_sub(references, std::memory_order_acq_rel) == references) {
+      destroy();
+    }
+  }
   void free_memory();
+  void destroy();
 
   vm::DeviceState& state_;
   const size_t bytes_;
   const vm::SiteId site_;
   const bool on_host_;
-  const bool writable_ = true;
-  std::shared_ptr<void> owner_;  // of foreign memory; else null
-  std::atomic<int32_t> refs_{1};
+  const bool holds_memory_;
+  bool writable_ = true;
+  std::shared_ptr<void> owner_;     // of foreign memory; else null
+  std::atomic<int64_t> refs_{1};    // plus kUse for each that is an instruction's
   std::atomic<int32_t> owners_{1};  // devices with queues only; on the host the refs own the memory
   char* data_ = nullptr;
   std::mutex uses_mutex_;     // guards uses_: readers launch on several streams at once
@@ -106,6 +149,9 @@ class StorageRef {
   }
   ~StorageRef() {
     if (storage_) storage_->release();
+  }
+  void reset() {
+    if (storage_) std::exchange(storage_, nullptr)->release();
   }
   TensorStorage* get() const { return storage_; }
   TensorStorage* operator->() const { return storage_; }

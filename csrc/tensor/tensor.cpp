@@ -8,10 +8,10 @@ Tensor make_tensor(vm::DeviceState& state, DType dtype, const Dims& shape, vm::S
   const auto itemsize = static_cast<int64_t>(size_of(dtype));
   const int64_t bytes = count_elements(shape, itemsize, "tensor") * itemsize;
   Tensor tensor;
-  tensor.storage = StorageRef::adopt(new TensorStorage(state, static_cast<size_t>(bytes), site));
+  tensor.storage = StorageRef::adopt(TensorStorage::make(state, static_cast<size_t>(bytes), site));
   tensor.dtype = dtype;
   tensor.shape = shape;
-  tensor.strides = contiguous_strides(shape, itemsize);
+  set_contiguous_strides(shape, itemsize, &tensor.strides);
   return tensor;
 }
 

@@ -121,25 +121,37 @@ Tensor look(const Issuer& issuer, const Tensor& x, const char* reason) {
   return snapshot;
 }
 
-bool read_element(const Issuer& issuer, const Tensor& x, Scalar* element) {
+namespace {
+
+/// A call for each size would take longer than the copy.
+void copy_element(const void* from, size_t size, void* to) {
+  switch (size) {
+    case 4: std::memcpy(to, from, 4); break;
+    case 8: std::memcpy(to, from, 8); break;
+    default: std::memcpy(to, from, size);
+  }
+}
+
+}  // namespace
+
+bool read_element(vm::VirtualMachine& machine, const Tensor& x, Scalar* element) {
   if (!x.storage->on_host()) return false;
+  if (x.storage->is_settled()) {
+    copy_element(x.address(), size_of(x.dtype), element->bytes);
+    return true;
+  }
   const vm::Operand read{&x.storage->dependence(), vm::Access::read};
-  vm::InlineScope here(issuer.machine, &read, 1);
+  vm::InlineScope here(machine, &read, 1);
   if (!here) return false;
-  std::memcpy(element->bytes, x.address(), size_of(x.dtype));
+  copy_element(x.address(), size_of(x.dtype), element->bytes);
   return true;
 }
 
-bool write_element(const Issuer& issuer, const Tensor& x, const Scalar& element) {
-  if (!x.storage->on_host() || !x.storage->writable() || issuer.machine.observer()) return false;
-  const vm::Operand write{&x.storage->dependence(), vm::Access::write};
-  vm::InlineScope here(issuer.machine, &write, 1);
-  if (!here) return false;
-  if (!x.storage->data()) {
-    here.decline();
-    return false;
-  }
-  std::memcpy(x.address(), element.bytes, size_of(x.dtype));
+bool write_element(vm::VirtualMachine& machine, TensorStorage& storage, int64_t offset, DType dtype,
+                   const Scalar& element) {
+  if (!storage.on_host() || !storage.writable() || machine.observer()) return false;
+  if (!storage.is_settled()) return false;
+  copy_element(element.bytes, size_of(dtype), storage.data() + offset);
   return true;
 }
 

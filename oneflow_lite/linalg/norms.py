@@ -85,6 +85,7 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Order = "fro") -> Ten
     return _kept(result, given, (given.ndim - 2, given.ndim - 1)) if keepdims else result
 
 
+@_C.native
 def norm(x: Any, /, ord: Order = None, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """Return NumPy's ``linalg.norm``: of vectors along one axis, of matrices along two.
 

@@ -123,6 +123,7 @@ def asanyarray(obj: Any, dtype: Any = None, *, device: DeviceLike = None) -> Ten
     return asarray(obj, dtype=dtype, device=device)
 
 
+@_C.native
 def ascontiguousarray(obj: Any, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
     """Return obj as a row-major tensor of at least one dimension; one that fits as it is.
 

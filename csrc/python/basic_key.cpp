@@ -1,0 +1,131 @@
+#include "python/basic_key.h"
+
+#include "python/arguments.h"
+
+namespace ofl::python {
+
+namespace {
+
+bool is_basic(PyObject* key) {
+  return PyLong_CheckExact(key) || PyTuple_CheckExact(key) || PySlice_Check(key) ||
+         key == Py_None || key == Py_Ellipsis;
+}
+
+void push(Tensor* view, int64_t size, int64_t stride) {
+  view->shape.push_back(size);
+  view->strides.push_back(stride);
+}
+
+/// Appends the dimensions from `axis` on.
+void keep_from(const Tensor& x, int axis, Tensor* view) {
+  for (int d = axis; d < x.ndim(); ++d) push(view, x.shape[d], x.strides[d]);
+}
+
+/// Takes an integer off a dimension; false when it is out of range.
+bool take_index(const Tensor& x, int axis, int64_t given, Tensor* view) {
+  const int64_t size = x.shape[axis];
+  const int64_t index = given < 0 ? given + size : given;
+  if (index < 0 || index >= size) return false;
+  view->offset += index * x.strides[axis];
+  return true;
+}
+
+/// One of Python's integers, or None for `absent`.
+bool read_bound(PyObject* object, Py_ssize_t absent, Py_ssize_t* bound) {
+  *bound = absent;
+  if (object == Py_None) return true;
+  const std::optional<int64_t> number = known_integer(object);
+  if (number) *bound = static_cast<Py_ssize_t>(*number);
+  return number.has_value();
+}
+
+bool take_slice(const Tensor& x, int axis, PyObject* key, Tensor* view) {
+  const auto& bounds = *reinterpret_cast<PySliceObject*>(key);
+  Py_ssize_t start, stop, step;
+  if (!read_bound(bounds.step, 1, &step) || step == 0 || step < -PY_SSIZE_T_MAX) return false;
+  const bool back = step < 0;
+  if (!read_bound(bounds.start, back ? PY_SSIZE_T_MAX : 0, &start) ||
+      !read_bound(bounds.stop, back ? PY_SSIZE_T_MIN : PY_SSIZE_T_MAX, &stop)) {
+    return false;
+  }
+  const int64_t stride = x.strides[axis];
+  const Py_ssize_t length = PySlice_AdjustIndices(x.shape[axis], &start, &stop, step);
+  if (length > 0) view->offset += start * stride;
+  push(view, length, length > 1 ? step * stride : stride);
+  return true;
+}
+
+/// The items of a key, of which one may be an ellipsis.
+bool take_items(const Tensor& x, PyObject* const* items, Py_ssize_t count, Tensor* view) {
+  Py_ssize_t taking = 0;  // dimensions of x
+  bool ellipsis = false;
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    if (items[i] == Py_Ellipsis) {
+      if (ellipsis) return false;
+      ellipsis = true;
+    } else {
+      taking += items[i] != Py_None;
+    }
+  }
+  if (taking > x.ndim() || x.ndim() + count - taking > kMaxDims) return false;
+  int axis = 0;
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    if (items[i] == Py_None) {
+      push(view, 1, 0);
+    } else if (items[i] == Py_Ellipsis) {
+      for (auto rest = x.ndim() - taking; rest > 0; --rest, ++axis) {
+        push(view, x.shape[axis], x.strides[axis]);
+      }
+    } else if (PySlice_Check(items[i])) {
+      if (!take_slice(x, axis++, items[i], view)) return false;
+    } else {
+      const std::optional<int64_t> given = known_integer(items[i]);
+      if (!given || !take_index(x, axis++, *given, view)) return false;
+    }
+  }
+  keep_from(x, axis, view);
+  return true;
+}
+
+}  // namespace
+
+bool basic_view(const Tensor& x, PyObject* key, Tensor* view) {
+  if (!is_basic(key)) return false;
+  const bool tuple = PyTuple_CheckExact(key);
+  view->offset = x.offset;
+  if (!take_items(x, tuple ? &PyTuple_GET_ITEM(key, 0) : &key, tuple ? PyTuple_GET_SIZE(key) : 1,
+                  view)) {
+    return false;
+  }
+  view->storage = x.storage;
+  view->dtype = x.dtype;
+  return true;
+}
+
+PyObject* basic_view_object(const Tensor& x, PyObject* key) {
+  if (PyLong_CheckExact(key)) {
+    const std::optional<int64_t> index = known_integer(key);
+    return index ? element_object(x, *index) : nullptr;
+  }
+  if (!is_basic(key)) return nullptr;
+  TensorObject* object = new_tensor_object();
+  if (basic_view(x, key, &object->tensor)) return reinterpret_cast<PyObject*>(object);
+  Py_DECREF(object);
+  return nullptr;
+}
+
+PyObject* element_object(const Tensor& x, int64_t given) {
+  if (x.ndim() == 0) return nullptr;
+  const int64_t size = x.shape[0];
+  const int64_t index = given < 0 ? given + size : given;
+  if (index < 0 || index >= size) return nullptr;
+  TensorObject* object = new_tensor_object();
+  Tensor& view = object->tensor;
+  view.storage = x.storage;
+  view.dtype = x.dtype;
+  view.offset = x.offset + index * x.strides[0];
+  keep_from(x, 1, &view);
+  return reinterpret_cast<PyObject*>(object);
+}
+
+}  // namespace ofl::python
