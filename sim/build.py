@@ -25,8 +25,11 @@ class Library:
     optimization: str = "-O1"
 
 
-LIBRARIES = (Library("libcuda.so.1", "driver/*.cpp"),)
-_FLAGS = ("-std=c++17", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-pthread")
+LIBRARIES = (Library("libcuda.so.1", "driver/*.cpp"),    Library("libcublasLt.so.13", "cublas/lt.cpp"),  # what finders load before cuBLAS itself
+    Library("libcublas.so.13", "cublas/cublas*.cpp", "-O3"),
+    Library("libnccl.so.2", "nccl/*.cpp"),
+)
+_FLAGS: tuple[str, ...] = ("-std=c++17", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-pthread")
 _FLAGS += ("-ffp-contract=off", f"-I{ROOT}")
 _SANITIZER_FLAGS = {
     "": ("-g0",),
@@ -110,7 +113,10 @@ def build_into(folder: Path, sanitizer: str) -> None:
     for library in LIBRARIES:
         objects = [str(built) for owner, _, built in jobs if owner is library]
         soname = f"-Wl,-soname,{library.name}"
-        run([*flags, "-shared", soname, "-o", str(folder / library.name), *objects, "-ldl"])
+        # The others call the driver, by the name that it is loaded under.
+        needed = [str(folder / other.name) for other in LIBRARIES[:1] if other is not library]
+        target = str(folder / library.name)
+        run([*flags, "-shared", soname, "-o", target, *objects, *needed, "-ldl"])
     for _, _, built in jobs:
         built.unlink()
 
