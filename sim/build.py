@@ -25,11 +25,20 @@ class Library:
     optimization: str = "-O1"
 
 
-LIBRARIES = (Library("libcuda.so.1", "driver/*.cpp"),    Library("libcublasLt.so.13", "cublas/lt.cpp"),  # what finders load before cuBLAS itself
+LIBRARIES = (
+    Library("libcuda.so.1", "driver/*.cpp"),
+    Library("libcublasLt.so.13", "cublas/lt.cpp"),  # what finders load before cuBLAS itself
     Library("libcublas.so.13", "cublas/cublas*.cpp", "-O3"),
     Library("libnccl.so.2", "nccl/*.cpp"),
 )
-_FLAGS: tuple[str, ...] = ("-std=c++17", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-pthread")
+_FLAGS: tuple[str, ...] = (
+    "-std=c++17",
+    "-fPIC",
+    "-fvisibility=hidden",
+    "-Wall",
+    "-Wextra",
+    "-pthread",
+)
 _FLAGS += ("-ffp-contract=off", f"-I{ROOT}")
 _SANITIZER_FLAGS = {
     "": ("-g0",),

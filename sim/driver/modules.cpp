@@ -90,8 +90,8 @@ const SimKernel& Module::kernel(const std::string& name) const {
 
 std::shared_ptr<Block> Module::global(const std::string& name) {
   std::lock_guard lock(mutex_);
-  std::shared_ptr<Block>& block = globals_[name];
-  if (block) return block;
+  const auto known = globals_.find(name);
+  if (known != globals_.end()) return known->second;
   void* const address = dlsym(library_, name.c_str());
   Dl_info info;
   const ElfW(Sym)* symbol = nullptr;
@@ -101,9 +101,10 @@ std::shared_ptr<Block> Module::global(const std::string& name) {
               RTLD_DL_SYMENT) != 0 &&
       symbol && ELF64_ST_TYPE(symbol->st_info) == STT_OBJECT;
   require(is_variable, ERROR_NOT_FOUND);
-  block = std::make_shared<Block>(BlockKind::module_global, context_.device(),
-                                  static_cast<char*>(address), symbol->st_size, 0);
+  auto block = std::make_shared<Block>(BlockKind::module_global, context_.device(),
+                                       static_cast<char*>(address), symbol->st_size, 0);
   memory_map().add(block);
+  globals_[name] = block;
   return block;
 }
 
