@@ -23,23 +23,19 @@ class Library:
     name: str
     sources: str
     optimization: str = "-O1"
+    is_driver: bool = False
 
 
 LIBRARIES = (
-    Library("libcuda.so.1", "driver/*.cpp"),
+    Library("libcuda.so.1", "driver/*.cpp", is_driver=True),
     Library("libcublasLt.so.13", "cublas/lt.cpp"),  # what finders load before cuBLAS itself
     Library("libcublas.so.13", "cublas/cublas*.cpp", "-O3"),
     Library("libnccl.so.2", "nccl/*.cpp"),
 )
-_FLAGS: tuple[str, ...] = (
-    "-std=c++17",
-    "-fPIC",
-    "-fvisibility=hidden",
-    "-Wall",
-    "-Wextra",
-    "-pthread",
+_FLAGS = (
+    *("-std=c++17", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-pthread"),
+    *("-ffp-contract=off", f"-I{ROOT}"),
 )
-_FLAGS += ("-ffp-contract=off", f"-I{ROOT}")
 _SANITIZER_FLAGS = {
     "": ("-g0",),
     "thread": ("-g1", "-fsanitize=thread"),
@@ -105,6 +101,13 @@ def digest(sanitizer: str) -> str:
     return hashed.hexdigest()[:16]
 
 
+def flags_of(library: Library, sanitizer: str) -> list[str]:
+    """The driver says itself what ThreadSanitizer is to see: driver/race_view.h."""
+    if library.is_driver and sanitizer == "thread":
+        return [*_FLAGS, "-g1", "-DSIM_RACE_VIEW", library.optimization]
+    return [*_FLAGS, *_SANITIZER_FLAGS[sanitizer], library.optimization]
+
+
 def build_into(folder: Path, sanitizer: str) -> None:
     """Compile all sources, as many at once as there are cores, and link the libraries."""
     jobs = [
@@ -112,10 +115,9 @@ def build_into(folder: Path, sanitizer: str) -> None:
         for library in LIBRARIES
         for source in sorted(ROOT.glob(library.sources))
     ]
-    flags = [*_FLAGS, *_SANITIZER_FLAGS[sanitizer]]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         done = pool.map(
-            lambda job: run([*flags, job[0].optimization, "-c", str(job[1]), "-o", str(job[2])]),
+            lambda job: run([*flags_of(job[0], sanitizer), "-c", str(job[1]), "-o", str(job[2])]),
             jobs,
         )
         list(done)
@@ -123,9 +125,22 @@ def build_into(folder: Path, sanitizer: str) -> None:
         objects = [str(built) for owner, _, built in jobs if owner is library]
         soname = f"-Wl,-soname,{library.name}"
         # The others call the driver, by the name that it is loaded under.
-        needed = [str(folder / other.name) for other in LIBRARIES[:1] if other is not library]
+        needed = [
+            str(folder / other.name) for other in LIBRARIES if other.is_driver > library.is_driver
+        ]
         target = str(folder / library.name)
-        run([*flags, "-shared", soname, "-o", target, *objects, *needed, "-ldl"])
+        run(
+            [
+                *flags_of(library, sanitizer),
+                "-shared",
+                soname,
+                "-o",
+                target,
+                *objects,
+                *needed,
+                "-ldl",
+            ]
+        )
     for _, _, built in jobs:
         built.unlink()
 

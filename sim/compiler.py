@@ -26,12 +26,10 @@ _DYNAMIC_SHARED = re.compile(
 )
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _WAITS = re.compile(r"__sync(threads|warp)|__shfl_|__ballot_sync|__a(ny|ll)_sync|__match_any_sync")
-# The numerics of one thread: no contraction, and a sanitizer that is not told of the fibers' stacks.
-_FLAGS = ("-std=c++17", "-O1", "-g0", "-w", "-fPIC", "-shared", "-ffp-contract=off")
-_FLAGS += (
-    "-fvisibility=hidden",
-    "-fno-gnu-unique",
-    "-fno-exceptions",
+# No contraction, as results must not depend on the host; and sanitizers do not know of fibers.
+_FLAGS = (
+    *("-std=c++17", "-O1", "-g0", "-w", "-fPIC", "-shared", "-ffp-contract=off"),
+    *("-fvisibility=hidden", "-fno-gnu-unique", "-fno-exceptions"),
     "-fno-asynchronous-unwind-tables",
 )
 _SANITIZER_FLAGS = {
@@ -64,7 +62,7 @@ def sanitizer_from(name: str | None) -> str:
 def compile(
     source: str, arch: str, options: Sequence[str] = (), *, sanitizer: str | None = None
 ) -> bytes:
-    """Compile CUDA C++ to an image for ``cuModuleLoadData`` of the simulated driver.
+    r"""Compile CUDA C++ to an image for ``cuModuleLoadData`` of the simulated driver.
 
     Parameters
     ----------
@@ -92,7 +90,7 @@ def compile(
     --------
     >>> image = compile('extern "C" __global__ void one(int* p) { *p = 1; }', "sm_90")
     >>> image[:4]
-    b'\\x7fELF'
+    b'\x7fELF'
     """
     flags = [*_FLAGS, *_SANITIZER_FLAGS[sanitizer_from(sanitizer)], *host_options(arch, options)]
     bare = _COMMENT.sub("", source)

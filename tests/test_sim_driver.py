@@ -1,7 +1,7 @@
 """The simulated CUDA driver of ``sim/``: each group of tests/sim in a process of its own.
 
-A process has one libcuda.so.1, so these cannot share one with tests of another driver. The sanitizers
-are on request, as in test_sanitizers.py: OFL_TEST_SANITIZERS=thread,address.
+A process has one libcuda.so.1, so these cannot share one with tests of another driver. The
+sanitizers are on request, as in test_sanitizers.py: OFL_TEST_SANITIZERS=thread,address.
 """
 
 import os

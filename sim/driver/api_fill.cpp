@@ -6,6 +6,7 @@
 #include "driver/api.h"
 #include "driver/context.h"
 #include "driver/memory.h"
+#include "driver/race_view.h"
 
 namespace simcuda::api {
 namespace {
@@ -18,8 +19,10 @@ void fill(DevicePtr dst, T value, size_t count, Handle handle, bool is_blocking)
   const auto block = memory_map().find(dst, count * sizeof(T));
   require(block != nullptr);
   T* const begin = reinterpret_cast<T*>(host_address(dst));
-  stream->context.submit(*stream, WorkKind::fill,
-                         [block, begin, value, count] { std::fill_n(begin, count, value); });
+  stream->context.submit(*stream, WorkKind::fill, [block, begin, value, count] {
+    writes(begin, count * sizeof(T));
+    std::fill_n(begin, count, value);
+  });
   if (!is_blocking) return;
   stream->queue->synchronize();
   stream->context.check();

@@ -38,7 +38,7 @@ class TemporaryFile {
     }
   }
   ~TemporaryFile() {
-#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)  // which read symbols from it
+#if !defined(SIM_RACE_VIEW) && !defined(__SANITIZE_ADDRESS__)  // which read symbols from it
     unlink(path_.c_str());
 #endif
   }

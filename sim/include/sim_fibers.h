@@ -1,8 +1,7 @@
 // Running a kernel whose threads wait for each other: each thread of a block is a fiber, and all of
 // them take turns in one thread of the host.
 //
-//   run_block ──► each fiber until it waits or ends ──► who waits and is complete goes on ──► ...
-//   all ended
+//   run_block ──► each fiber until it waits or ends ──► whose wait is complete goes on ──► ...
 //
 // A barrier that not every thread of the block reaches at the same line is divergent: undefined on
 // a device, an error here. A thread that has ended cannot reach one.

@@ -10,7 +10,9 @@ from gpu import Code, Gpu, code, launch, ok
 import sim
 
 ELEMENTWISE = r"""
-template <typename T> __device__ __forceinline__ T f(T x) { return tanh(x) * exp(-x) + sqrt(fabs(x)); }
+template <typename T> __device__ __forceinline__ T f(T x) {
+  return tanh(x) * exp(-x) + sqrt(fabs(x));
+}
 extern "C" __global__ void f32(const float* __restrict__ x, float* y, long long n) {
   for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < n;
        i += (long long)gridDim.x * blockDim.x)
@@ -86,7 +88,8 @@ extern "C" __global__ void narrow(const float* x, __half* h, __nv_bfloat16* b, i
 }
 """
 ATOMICS = r"""
-extern "C" __global__ void atomics(int* i, unsigned* u, unsigned long long* w, float* f, double* d) {
+extern "C" __global__ void atomics(int* i, unsigned* u, unsigned long long* w, float* f,
+                                   double* d) {
   atomicAdd(i, 1);
   atomicMax(i + 1, (int)threadIdx.x);
   atomicMin(i + 2, -(int)threadIdx.x);
@@ -110,8 +113,10 @@ extern "C" __global__ void warp(unsigned* out) {
   __syncwarp();
   int count = __syncthreads_count(lane < 5);
   unsigned same = __match_any_sync(0xffffffffu, lane / 16);
-  if (lane == 20) { out[0] = odd; out[1] = any * 2 + all; out[2] = third; out[3] = half; out[4] = count;
-                    out[5] = same; out[6] = __popc(odd) + __clz(1) + __umulhi(1u << 31, 6u); }
+  if (lane == 20) {
+    out[0] = odd; out[1] = any * 2 + all; out[2] = third; out[3] = half; out[4] = count;
+    out[5] = same; out[6] = __popc(odd) + __clz(1) + __umulhi(1u << 31, 6u);
+  }
 }
 """
 GLOBALS = r"""
@@ -252,12 +257,11 @@ def test_threads_that_miss_each_other_fail(gpu: Gpu, name: str) -> None:
     assert code(driver.cuCtxSynchronize()) == expected
 
 
-UNARY = [
-    *(
-        "sin cos tan asin acos atan sinh cosh tanh asinh atanh exp exp2 expm1 log log2 log10".split()
-    ),
-    *("log1p sqrt cbrt erf erfc tgamma rint trunc floor ceil fabs rsqrt".split()),
-]
+UNARY = (
+    *("sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "atanh"),
+    *("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "cbrt", "rsqrt"),
+    *("erf", "erfc", "tgamma", "rint", "trunc", "floor", "ceil", "fabs"),
+)
 
 
 @pytest.mark.parametrize("letter", ["f", ""])

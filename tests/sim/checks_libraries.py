@@ -89,8 +89,8 @@ def test_bytes_and_bfloat16(gpu: Gpu, handle: Any) -> None:
         one: np.ndarray, zero: np.ndarray, x: int, kind: int, c: int, out: int, by: int
     ) -> int:
         return blas.cublasGemmEx(
-            handle, 0, 0, 4, 4, 4, pointer(one.ctypes.data), pointer(x), kind, 4, pointer(x), kind, 4,
-            pointer(zero.ctypes.data), pointer(c), out, 4, by, -1,
+            handle, 0, 0, 4, 4, 4, pointer(one.ctypes.data), pointer(x), kind, 4, pointer(x), kind,
+            4, pointer(zero.ctypes.data), pointer(c), out, 4, by, -1,
         )  # fmt: skip
 
     assert multiply(one, zero, gpu.put(a), R_8I, c, R_32I, 72) == 0
