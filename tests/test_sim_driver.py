@@ -24,14 +24,16 @@ pytestmark = [
 ]
 
 
-def run(command: list[str], timeout: float = 300) -> subprocess.CompletedProcess[str]:
+def run(
+    command: list[str], timeout: float = 300, **variables: str
+) -> subprocess.CompletedProcess[str]:
     """Without knobs from outside; a store out of bounds may make a process hang."""
     environment = {k: v for k, v in os.environ.items() if k != "ONEFLOW_LITE_CUDA_SIM"}
     environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), environment.get("PYTHONPATH", "")])
     return subprocess.run(
         command,
         cwd=ROOT,
-        env=environment,
+        env=environment | variables,
         capture_output=True,
         text=True,
         timeout=timeout,
@@ -92,7 +94,7 @@ def test_sanitizers_see_what_programs_forget(
             *command,
         ]  # its shadow memory wants addresses that are not random
     for _ in range(5):
-        done = run([*command, mode])
+        done = run([*command, mode], TMPDIR=str(tmp_path))  # where images stay, for symbols
         if report:
             assert report in done.stderr, f"{done.stdout}\n{done.stderr[-4000:]}"
         else:
