@@ -1,0 +1,273 @@
+// The functions of cuBLAS that products need: arguments are checked as the library does, the
+// product itself runs on the caller's stream.
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <set>
+
+#include "cublas/cublas_gemm.h"
+#include "driver/control.h"
+
+#define CUBLAS_EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace simcublas {
+namespace {
+
+#define SIMCUBLAS_STATUSES(row)                                                      \
+  row(SUCCESS, 0) row(NOT_INITIALIZED, 1) row(ALLOC_FAILED, 3) row(INVALID_VALUE, 7) \
+      row(ARCH_MISMATCH, 8) row(MAPPING_ERROR, 11) row(EXECUTION_FAILED, 13)         \
+          row(INTERNAL_ERROR, 14) row(NOT_SUPPORTED, 15) row(LICENSE_ERROR, 16)
+
+enum Status : int {
+#define SIMCUBLAS_ENUMERATOR(name, code) name = code,
+  SIMCUBLAS_STATUSES(SIMCUBLAS_ENUMERATOR)
+#undef SIMCUBLAS_ENUMERATOR
+};
+
+constexpr int kVersion = 130000;
+
+/// What a cublasHandle_t points to. One device's; used by one thread at a time.
+struct Library {
+  int device;
+  void* stream = nullptr;
+  int math_mode = 0;
+  bool scalars_on_device = false;
+};
+
+std::mutex libraries_mutex;  // guards libraries
+std::set<Library*>& libraries() {
+  static auto* const all = new std::set<Library*>;
+  return *all;
+}
+
+bool is_known(Library* library) {
+  std::lock_guard lock(libraries_mutex);
+  return libraries().count(library) == 1;
+}
+
+/// A product that waits on its stream.
+struct Task {
+  Gemm gemm;
+  GemmFunction function;
+  char alpha[16];
+  char beta[16];
+};
+
+/// The host's address of the first of `count` matrices, if all their elements are memory of CUDA.
+void* host_matrix(const void* pointer, int64_t rows, int64_t columns, int64_t lead, int64_t stride,
+                  int64_t count, int bytes) {
+  const int64_t span = (columns - 1) * lead + rows + (count - 1) * std::max<int64_t>(stride, 0);
+  return simcuda_host_address(reinterpret_cast<unsigned long long>(pointer),
+                              static_cast<size_t>(span) * static_cast<size_t>(bytes));
+}
+
+struct Types {
+  int a, b, c, compute;
+};
+
+Status enqueue(Library& library, const Gemm& gemm, GemmFunction function, int scale_bytes) {
+  auto task = std::make_unique<Task>();
+  task->gemm = gemm;
+  task->function = function;
+  if (library.scalars_on_device) {
+    for (const void** scalar : {&task->gemm.alpha, &task->gemm.beta}) {
+      const auto address = reinterpret_cast<unsigned long long>(*scalar);
+      *scalar = simcuda_host_address(address, static_cast<size_t>(scale_bytes));
+      if (!*scalar) return INVALID_VALUE;
+    }
+  } else {
+    std::memcpy(task->alpha, gemm.alpha, static_cast<size_t>(scale_bytes));
+    std::memcpy(task->beta, gemm.beta, static_cast<size_t>(scale_bytes));
+    task->gemm.alpha = task->alpha;
+    task->gemm.beta = task->beta;
+  }
+  const auto run = [](void* data) {
+    const std::unique_ptr<Task> owned(static_cast<Task*>(data));
+    owned->function(owned->gemm);
+  };
+  if (simcuda_enqueue(library.stream, run, task.get(), "gemm") != 0) return EXECUTION_FAILED;
+  task.release();
+  return SUCCESS;
+}
+
+Status multiply(Library* library, Gemm gemm, const Types& types) {
+  if (!is_known(library)) return NOT_INITIALIZED;
+  const auto is_operation = [](int operation) { return operation >= 0 && operation <= 2; };
+  if (!is_operation(gemm.a.operation) || !is_operation(gemm.b.operation)) return INVALID_VALUE;
+  if (gemm.m < 0 || gemm.n < 0 || gemm.k < 0 || gemm.count < 0) return INVALID_VALUE;
+  const int64_t a_rows = gemm.a.operation ? gemm.k : gemm.m;
+  const int64_t b_rows = gemm.b.operation ? gemm.n : gemm.k;
+  if (gemm.a.lead < std::max<int64_t>(1, a_rows) || gemm.b.lead < std::max<int64_t>(1, b_rows) ||
+      gemm.c_lead < std::max<int64_t>(1, gemm.m)) {
+    return INVALID_VALUE;
+  }
+  int scale_bytes = 0;
+  const GemmFunction function = find_gemm(types.a, types.b, types.c, types.compute, &scale_bytes);
+  if (!function) return NOT_SUPPORTED;
+  if (!gemm.alpha || !gemm.beta) return INVALID_VALUE;
+  if (gemm.m == 0 || gemm.n == 0 || gemm.count == 0) return SUCCESS;
+  gemm.c = host_matrix(gemm.c, gemm.m, gemm.n, gemm.c_lead, gemm.c_stride, gemm.count,
+                       element_bytes(types.c));
+  if (!gemm.c) return INVALID_VALUE;
+  if (gemm.k > 0) {
+    const int64_t a_columns = gemm.a.operation ? gemm.m : gemm.k;
+    const int64_t b_columns = gemm.b.operation ? gemm.k : gemm.n;
+    gemm.a.data = host_matrix(gemm.a.data, a_rows, a_columns, gemm.a.lead, gemm.a.stride,
+                              gemm.count, element_bytes(types.a));
+    gemm.b.data = host_matrix(gemm.b.data, b_rows, b_columns, gemm.b.lead, gemm.b.stride,
+                              gemm.count, element_bytes(types.b));
+    if (!gemm.a.data || !gemm.b.data) return INVALID_VALUE;
+  }
+  return enqueue(*library, gemm, function, scale_bytes);
+}
+
+}  // namespace
+}  // namespace simcublas
+
+using namespace simcublas;  // the functions below are this library
+
+CUBLAS_EXPORT int cublasCreate_v2(Library** handle) {
+  if (!handle) return INVALID_VALUE;
+  const int device = simcuda_current_device();
+  if (device < 0) return NOT_INITIALIZED;
+  *handle = new Library{device};
+  std::lock_guard lock(libraries_mutex);
+  libraries().insert(*handle);
+  return SUCCESS;
+}
+
+CUBLAS_EXPORT int cublasDestroy_v2(Library* handle) {
+  std::lock_guard lock(libraries_mutex);
+  if (libraries().erase(handle) == 0) return NOT_INITIALIZED;
+  delete handle;
+  return SUCCESS;
+}
+
+CUBLAS_EXPORT int cublasGetVersion_v2(Library* handle, int* version) {
+  if (handle && !is_known(handle)) return NOT_INITIALIZED;
+  if (!version) return INVALID_VALUE;
+  *version = kVersion;
+  return SUCCESS;
+}
+
+CUBLAS_EXPORT int cublasSetStream_v2(Library* handle, void* stream) {
+  if (!is_known(handle)) return NOT_INITIALIZED;
+  handle->stream = stream;
+  return SUCCESS;
+}
+
+CUBLAS_EXPORT int cublasGetStream_v2(Library* handle, void** stream) {
+  if (!is_known(handle)) return NOT_INITIALIZED;
+  if (!stream) return INVALID_VALUE;
+  *stream = handle->stream;
+  return SUCCESS;
+}
+
+CUBLAS_EXPORT int cublasSetWorkspace_v2(Library* handle, void* workspace, size_t bytes) {
+  if (!is_known(handle)) return NOT_INITIALIZED;
+  const auto address = reinterpret_cast<unsigned long long>(workspace);
+  return bytes && !simcuda_host_address(address, bytes) ? INVALID_VALUE : SUCCESS;
+}
+
+CUBLAS_EXPORT int cublasSetMathMode(Library* handle, int mode) {
+  if (!is_known(handle)) return NOT_INITIALIZED;
+  constexpr int kModes = 0xf;
+  constexpr int kDisallowReducedPrecision = 16;
+  if (mode < 0 || (mode & ~(kModes | kDisallowReducedPrecision))) return INVALID_VALUE;
+  handle->math_mode = mode;
+  return SUCCESS;
+}
+
+CUBLAS_EXPORT int cublasGetMathMode(Library* handle, int* mode) {
+  if (!is_known(handle)) return NOT_INITIALIZED;
+  if (!mode) return INVALID_VALUE;
+  *mode = handle->math_mode;
+  return SUCCESS;
+}
+
+CUBLAS_EXPORT int cublasSetPointerMode_v2(Library* handle, int mode) {
+  if (!is_known(handle)) return NOT_INITIALIZED;
+  if (mode != 0 && mode != 1) return INVALID_VALUE;
+  handle->scalars_on_device = mode == 1;
+  return SUCCESS;
+}
+
+#define SIMCUBLAS_CASE(name, code) \
+  case code: return "CUBLAS_STATUS_" #name;
+
+CUBLAS_EXPORT const char* cublasGetStatusName(int status) {
+  switch (status) {
+    SIMCUBLAS_STATUSES(SIMCUBLAS_CASE)
+    default: return "unknown cuBLAS status";
+  }
+}
+
+CUBLAS_EXPORT const char* cublasGetStatusString(int status) { return cublasGetStatusName(status); }
+
+// Each entry exists with 32-bit and, as NAME_64, with 64-bit sizes.
+#define SIMCUBLAS_GEMMS(Int, suffix)                                                          \
+  CUBLAS_EXPORT int cublasGemmStridedBatchedEx##suffix(                                       \
+      Library* handle, int ta, int tb, Int m, Int n, Int k, const void* alpha, const void* a, \
+      int a_type, Int lda, long long a_stride, const void* b, int b_type, Int ldb,            \
+      long long b_stride, const void* beta, void* c, int c_type, Int ldc, long long c_stride, \
+      Int count, int compute, int /*algorithm*/) {                                            \
+    return multiply(handle,                                                                   \
+                    {m,                                                                       \
+                     n,                                                                       \
+                     k,                                                                       \
+                     {a, lda, a_stride, ta},                                                  \
+                     {b, ldb, b_stride, tb},                                                  \
+                     c,                                                                       \
+                     ldc,                                                                     \
+                     c_stride,                                                                \
+                     count,                                                                   \
+                     alpha,                                                                   \
+                     beta},                                                                   \
+                    {a_type, b_type, c_type, compute});                                       \
+  }                                                                                           \
+  CUBLAS_EXPORT int cublasGemmEx##suffix(                                                     \
+      Library* handle, int ta, int tb, Int m, Int n, Int k, const void* alpha, const void* a, \
+      int a_type, Int lda, const void* b, int b_type, Int ldb, const void* beta, void* c,     \
+      int c_type, Int ldc, int compute, int /*algorithm*/) {                                  \
+    return multiply(handle,                                                                   \
+                    {m, n, k, {a, lda, 0, ta}, {b, ldb, 0, tb}, c, ldc, 0, 1, alpha, beta},   \
+                    {a_type, b_type, c_type, compute});                                       \
+  }
+
+#define SIMCUBLAS_TYPED_GEMMS(letter, T, type, compute, Int, suffix)                             \
+  CUBLAS_EXPORT int cublas##letter##gemm_v2##suffix(                                             \
+      Library* handle, int ta, int tb, Int m, Int n, Int k, const T* alpha, const T* a, Int lda, \
+      const T* b, Int ldb, const T* beta, T* c, Int ldc) {                                       \
+    return multiply(handle,                                                                      \
+                    {m, n, k, {a, lda, 0, ta}, {b, ldb, 0, tb}, c, ldc, 0, 1, alpha, beta},      \
+                    {type, type, type, compute});                                                \
+  }                                                                                              \
+  CUBLAS_EXPORT int cublas##letter##gemmStridedBatched##suffix(                                  \
+      Library* handle, int ta, int tb, Int m, Int n, Int k, const T* alpha, const T* a, Int lda, \
+      long long a_stride, const T* b, Int ldb, long long b_stride, const T* beta, T* c, Int ldc, \
+      long long c_stride, Int count) {                                                           \
+    return multiply(handle,                                                                      \
+                    {m,                                                                          \
+                     n,                                                                          \
+                     k,                                                                          \
+                     {a, lda, a_stride, ta},                                                     \
+                     {b, ldb, b_stride, tb},                                                     \
+                     c,                                                                          \
+                     ldc,                                                                        \
+                     c_stride,                                                                   \
+                     count,                                                                      \
+                     alpha,                                                                      \
+                     beta},                                                                      \
+                    {type, type, type, compute});                                                \
+  }
+
+#define SIMCUBLAS_ALL(Int, suffix)                         \
+  SIMCUBLAS_GEMMS(Int, suffix)                             \
+  SIMCUBLAS_TYPED_GEMMS(S, float, kR32F, 68, Int, suffix)  \
+  SIMCUBLAS_TYPED_GEMMS(D, double, kR64F, 70, Int, suffix) \
+  SIMCUBLAS_TYPED_GEMMS(C, void, kC32F, 68, Int, suffix)   \
+  SIMCUBLAS_TYPED_GEMMS(Z, void, kC64F, 70, Int, suffix)
+
+SIMCUBLAS_ALL(int, )
+SIMCUBLAS_ALL(int64_t, _64)

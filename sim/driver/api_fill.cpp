@@ -1,0 +1,52 @@
+// Fills (cuMemset*).
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "driver/api.h"
+#include "driver/context.h"
+#include "driver/memory.h"
+#include "driver/race_view.h"
+
+namespace simcuda::api {
+namespace {
+
+template <typename T>
+void fill(DevicePtr dst, T value, size_t count, Handle handle, bool is_blocking) {
+  const auto stream = stream_of(handle);
+  require(dst % sizeof(T) == 0 && count <= std::numeric_limits<size_t>::max() / sizeof(T));
+  if (count == 0) return;
+  const auto block = memory_map().find(dst, count * sizeof(T));
+  require(block != nullptr);
+  T* const begin = reinterpret_cast<T*>(host_address(dst));
+  stream->context.submit(*stream, WorkKind::fill, [block, begin, value, count] {
+    writes(begin, count * sizeof(T));
+    std::fill_n(begin, count, value);
+  });
+  if (!is_blocking) return;
+  stream->queue->synchronize();
+  stream->context.check();
+}
+
+}  // namespace
+
+void fill_8(DevicePtr dst, unsigned char value, size_t count) {
+  fill(dst, value, count, kNullStream, true);
+}
+void fill_16(DevicePtr dst, unsigned short value, size_t count) {
+  fill(dst, value, count, kNullStream, true);
+}
+void fill_32(DevicePtr dst, unsigned value, size_t count) {
+  fill(dst, value, count, kNullStream, true);
+}
+void fill_8_async(DevicePtr dst, unsigned char value, size_t count, Handle stream) {
+  fill(dst, value, count, stream, false);
+}
+void fill_16_async(DevicePtr dst, unsigned short value, size_t count, Handle stream) {
+  fill(dst, value, count, stream, false);
+}
+void fill_32_async(DevicePtr dst, unsigned value, size_t count, Handle stream) {
+  fill(dst, value, count, stream, false);
+}
+
+}  // namespace simcuda::api

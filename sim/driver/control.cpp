@@ -1,0 +1,113 @@
+#include "driver/control.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <sstream>
+#include <string>
+
+#include "driver/api.h"
+#include "driver/config.h"
+#include "driver/context.h"
+#include "driver/memory.h"
+#include "driver/modules.h"
+#include "driver/table.h"
+
+#define SIMCUDA_EXPORT __attribute__((visibility("default")))
+
+namespace simcuda {
+namespace {
+
+void write_rows(std::ostringstream& out, const char* group,
+                const std::vector<std::pair<std::string, int64_t>>& rows) {
+  out << '"' << group << "\": {";
+  for (size_t i = 0; i < rows.size(); ++i) {
+    out << (i ? ", \"" : "\"") << rows[i].first << "\": " << rows[i].second;
+  }
+  out << '}';
+}
+
+std::string counters() {
+  int64_t active = 0;
+  int64_t used = 0;
+  for (int i = 0; i < device_count(); ++i) {
+    active += device_context(i).is_active();
+    used += static_cast<int64_t>(device_context(i).used());
+  }
+  const auto size = [](size_t count) { return static_cast<int64_t>(count); };
+  std::ostringstream out;
+  out << '{';
+  write_rows(out, "calls", call_counts());
+  out << ", ";
+  write_rows(out, "live",
+             {{"contexts", active},
+              {"streams", size(streams().size())},
+              {"events", size(events().size())},
+              {"modules", size(modules().size())},
+              {"libraries", size(libraries().size())},
+              {"allocations", size(memory_map().count(BlockKind::device))},
+              {"pinned", size(memory_map().count(BlockKind::pinned))},
+              {"registered", size(memory_map().count(BlockKind::registered))},
+              {"bytes", used}});
+  out << ", ";
+  write_rows(out, "run",
+             {{"kernels", work_count(WorkKind::kernel)},
+              {"copies", work_count(WorkKind::copy)},
+              {"fills", work_count(WorkKind::fill)}});
+  out << '}';
+  return out.str();
+}
+
+}  // namespace
+
+bool read_environment() {
+  static std::once_flag once;
+  static std::string problem;
+  std::call_once(once, [] {
+    const char* const text = std::getenv("ONEFLOW_LITE_CUDA_SIM");
+    if (!text) return;
+    problem = configure(text, false);
+    if (!problem.empty()) {
+      std::fprintf(stderr, "simcuda: ONEFLOW_LITE_CUDA_SIM: %s\n", problem.c_str());
+    }
+  });
+  return problem.empty();
+}
+
+}  // namespace simcuda
+
+using simcuda::Failure;
+
+SIMCUDA_EXPORT const char* simcuda_configure(const char* text) {
+  thread_local std::string problem;
+  simcuda::read_environment();
+  problem = simcuda::configure(text ? text : "", simcuda::is_initialized());
+  return problem.empty() ? nullptr : problem.c_str();
+}
+
+SIMCUDA_EXPORT void simcuda_reset_faults() { simcuda::faults().reset(); }
+
+SIMCUDA_EXPORT size_t simcuda_counters(char* buffer, size_t capacity) {
+  const std::string text = simcuda::counters();
+  if (buffer && capacity) std::snprintf(buffer, capacity, "%s", text.c_str());
+  return text.size() + 1;
+}
+
+SIMCUDA_EXPORT int simcuda_enqueue(void* handle, void (*function)(void*), void* data,
+                                   const char*) try {
+  const auto stream = simcuda::stream_of(handle);
+  stream->context.submit(*stream, simcuda::WorkKind::kernel, [function, data] { function(data); });
+  return simcuda::SUCCESS;
+} catch (const Failure& failure) {
+  return failure.code;
+}
+
+SIMCUDA_EXPORT void* simcuda_host_address(unsigned long long pointer, size_t bytes) {
+  return simcuda::memory_map().find(pointer, bytes) ? simcuda::host_address(pointer) : nullptr;
+}
+
+SIMCUDA_EXPORT int simcuda_current_device() {
+  const simcuda::Context* const context = simcuda::current_or_null();
+  return context ? context->device() : -1;
+}

@@ -1,0 +1,28 @@
+// What the driver finds in an image: one record for each kernel, under the symbol sim_kernel_NAME.
+// Shared by the driver and by the compiled kernels; includes nothing.
+#ifndef SIM_IMAGE_H_
+#define SIM_IMAGE_H_
+
+#define SIM_IMAGE_VERSION 1
+
+enum SimOutcome { kSimFinished = 0, kSimDivergentBarrier = 1, kSimTrapped = 2 };
+
+struct SimLaunch {
+  unsigned grid[3];
+  unsigned block[3];
+  unsigned shared_bytes;  // dynamic
+  // Memory of the calling thread, valid until its next call; aligned to pages.
+  char* (*scratch)(unsigned long bytes);
+};
+
+struct SimKernel {
+  unsigned version;
+  unsigned parameter_count;
+  const unsigned* parameter_sizes;
+  const unsigned* parameter_alignments;
+  unsigned max_threads;  // of __launch_bounds__, else 1024
+  // Runs all blocks in the calling thread. `message` gets a static text unless it finished.
+  SimOutcome (*run)(const SimLaunch* launch, void* const* parameters, const char** message);
+};
+
+#endif

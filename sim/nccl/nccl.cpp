@@ -1,0 +1,276 @@
+// The functions of NCCL: calls are checked, and queued on the ranks' streams when their group ends.
+#include <cstring>
+#include <functional>
+#include <string>
+
+#include "driver/control.h"
+#include "nccl/communicator.h"
+
+#define NCCL_EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace simnccl {
+namespace {
+
+constexpr int kVersion = 22800;
+constexpr int kOperations = 5;
+
+struct UniqueId {
+  char bytes[128];
+};
+
+/// What an ncclComm_t points to: one rank.
+struct Communicator {
+  std::shared_ptr<World> world;
+  int rank;
+  int device;
+  uint64_t collectives = 0;
+};
+
+/// Transfers of one communicator and stream that a group has so far.
+struct Batch {
+  Communicator* communicator;
+  void* stream;
+  std::vector<Transfer> transfers;
+};
+
+thread_local int group_depth = 0;
+thread_local std::vector<Batch> batches;
+
+std::mutex worlds_mutex;  // guards the two below
+std::map<std::string, std::weak_ptr<World>>& worlds() {
+  static auto* const all = new std::map<std::string, std::weak_ptr<World>>;
+  return *all;
+}
+uint64_t last_id = 0;
+
+Result enqueue(void* stream, std::function<void()> function) {
+  auto* const task = new std::function<void()>(std::move(function));
+  const auto run = [](void* data) {
+    const std::unique_ptr<std::function<void()>> owned(static_cast<std::function<void()>*>(data));
+    (*owned)();
+  };
+  if (simcuda_enqueue(stream, run, task, "nccl") == 0) return kSuccess;
+  delete task;
+  return kUnhandledCudaError;
+}
+
+void* host(const void* pointer, size_t bytes) {
+  return simcuda_host_address(reinterpret_cast<unsigned long long>(pointer), bytes);
+}
+
+/// The elements that the two buffers of a rank have, in units of `count`.
+struct Extents {
+  size_t send, receive;
+};
+
+Extents extents(const Contribution& c, int rank, int size) {
+  const auto ranks = static_cast<size_t>(size);
+  switch (c.kind) {
+    case Kind::all_reduce: return {1, 1};
+    case Kind::broadcast: return {rank == c.root, 1};
+    case Kind::reduce: return {1, rank == c.root};
+    case Kind::all_gather: return {1, ranks};
+    case Kind::reduce_scatter: return {ranks, 1};
+  }
+  return {0, 0};
+}
+
+Result collective(Communicator* comm, void* stream, Contribution c) {
+  if (!comm) return kInvalidArgument;
+  const size_t bytes = c.count * type_bytes(c.type);
+  const bool has_root = c.root >= 0 && c.root < comm->world->size();
+  if (type_bytes(c.type) == 0 || c.operation < 0 || c.operation >= kOperations || !has_root) {
+    return kInvalidArgument;
+  }
+  const Extents wanted = extents(c, comm->rank, comm->world->size());
+  if (bytes > 0) {
+    c.send = wanted.send ? host(c.send, bytes * wanted.send) : nullptr;
+    c.receive = wanted.receive ? host(c.receive, bytes * wanted.receive) : nullptr;
+    if ((wanted.send && !c.send) || (wanted.receive && !c.receive)) return kInvalidArgument;
+  }
+  const uint64_t index = comm->collectives++;
+  return enqueue(
+      stream, [world = comm->world, index, rank = comm->rank, c] { world->meet(index, rank, c); });
+}
+
+Result end_group() {
+  Result result = kSuccess;
+  for (Batch& batch : batches) {
+    const Result one =
+        enqueue(batch.stream,
+                [world = batch.communicator->world, rank = batch.communicator->rank,
+                 transfers = std::move(batch.transfers)] { world->exchange(rank, transfers); });
+    if (one != kSuccess) result = one;
+  }
+  batches.clear();
+  return result;
+}
+
+Result transfer(Communicator* comm, void* stream, bool is_send, const void* data, size_t count,
+                int type, int peer) {
+  if (!comm || type_bytes(type) == 0 || peer < 0 || peer >= comm->world->size()) {
+    return kInvalidArgument;
+  }
+  const size_t bytes = count * type_bytes(type);
+  void* const address = bytes ? host(data, bytes) : nullptr;
+  if (bytes && !address) return kInvalidArgument;
+  Batch* batch = nullptr;
+  for (Batch& candidate : batches) {
+    if (candidate.communicator == comm && candidate.stream == stream) batch = &candidate;
+  }
+  if (!batch) batch = &batches.emplace_back(Batch{comm, stream, {}});
+  batch->transfers.push_back({is_send, address, bytes, peer});
+  return group_depth ? kSuccess : end_group();
+}
+
+Result create(Communicator** comm, int size, const UniqueId& id, int rank) {
+  if (!comm || size <= 0 || rank < 0 || rank >= size) return kInvalidArgument;
+  const int device = simcuda_current_device();
+  if (device < 0) return kUnhandledCudaError;
+  std::shared_ptr<World> world;
+  {
+    std::lock_guard lock(worlds_mutex);
+    auto& known = worlds()[std::string(id.bytes, sizeof id.bytes)];
+    world = known.lock();
+    if (!world) known = world = std::make_shared<World>(size);
+  }
+  if (world->size() != size || !world->join(rank)) return kInvalidUsage;
+  *comm = new Communicator{world, rank, device};
+  if (group_depth == 0) world->wait_for_everyone();  // as the library does: one thread a rank
+  return kSuccess;
+}
+
+}  // namespace
+}  // namespace simnccl
+
+using namespace simnccl;  // the functions below are this library
+
+NCCL_EXPORT int ncclGetVersion(int* version) {
+  if (!version) return kInvalidArgument;
+  *version = kVersion;
+  return kSuccess;
+}
+
+NCCL_EXPORT const char* ncclGetErrorString(int result) {
+  switch (result) {
+    case kSuccess: return "no error";
+    case kUnhandledCudaError: return "unhandled cuda error";
+    case kSystemError: return "unhandled system error";
+    case kInternalError: return "internal error";
+    case kInvalidArgument: return "invalid argument";
+    case kInvalidUsage: return "invalid usage";
+    case kRemoteError: return "remote process exited or there was a network error";
+    default: return "unknown result code";
+  }
+}
+
+NCCL_EXPORT const char* ncclGetLastError(Communicator*) { return ""; }
+
+NCCL_EXPORT int ncclGetUniqueId(UniqueId* id) {
+  if (!id) return kInvalidArgument;
+  std::lock_guard lock(worlds_mutex);
+  ++last_id;
+  std::memset(id, 0, sizeof *id);
+  std::memcpy(id, &last_id, sizeof last_id);
+  return kSuccess;
+}
+
+NCCL_EXPORT int ncclCommInitRank(Communicator** comm, int size, UniqueId id, int rank) {
+  return create(comm, size, id, rank);
+}
+
+NCCL_EXPORT int ncclCommInitAll(Communicator** comms, int size, const int* devices) {
+  UniqueId id;
+  ncclGetUniqueId(&id);
+  ++group_depth;
+  Result result = comms && size > 0 ? kSuccess : kInvalidArgument;
+  for (int rank = 0; rank < size && result == kSuccess; ++rank) {
+    result = create(comms + rank, size, id, rank);
+    if (result == kSuccess) comms[rank]->device = devices ? devices[rank] : rank;
+  }
+  --group_depth;
+  return result;
+}
+
+NCCL_EXPORT int ncclCommDestroy(Communicator* comm) {
+  delete comm;
+  return kSuccess;
+}
+
+NCCL_EXPORT int ncclCommFinalize(Communicator* comm) { return comm ? kSuccess : kInvalidArgument; }
+
+NCCL_EXPORT int ncclCommAbort(Communicator* comm) {
+  if (!comm) return kInvalidArgument;
+  comm->world->abort();
+  delete comm;
+  return kSuccess;
+}
+
+NCCL_EXPORT int ncclCommGetAsyncError(Communicator* comm, int* error) {
+  if (!comm || !error) return kInvalidArgument;
+  *error = comm->world->error();
+  return kSuccess;
+}
+
+NCCL_EXPORT int ncclCommCount(Communicator* comm, int* count) {
+  if (!comm || !count) return kInvalidArgument;
+  *count = comm->world->size();
+  return kSuccess;
+}
+
+NCCL_EXPORT int ncclCommUserRank(Communicator* comm, int* rank) {
+  if (!comm || !rank) return kInvalidArgument;
+  *rank = comm->rank;
+  return kSuccess;
+}
+
+NCCL_EXPORT int ncclCommCuDevice(Communicator* comm, int* device) {
+  if (!comm || !device) return kInvalidArgument;
+  *device = comm->device;
+  return kSuccess;
+}
+
+NCCL_EXPORT int ncclGroupStart() {
+  ++group_depth;
+  return kSuccess;
+}
+
+NCCL_EXPORT int ncclGroupEnd() {
+  if (group_depth == 0) return kInvalidUsage;
+  return --group_depth == 0 ? end_group() : kSuccess;
+}
+
+NCCL_EXPORT int ncclAllReduce(const void* send, void* receive, size_t count, int type,
+                              int operation, Communicator* comm, void* stream) {
+  return collective(comm, stream, {Kind::all_reduce, send, receive, count, type, operation, 0});
+}
+
+NCCL_EXPORT int ncclBroadcast(const void* send, void* receive, size_t count, int type, int root,
+                              Communicator* comm, void* stream) {
+  return collective(comm, stream, {Kind::broadcast, send, receive, count, type, 0, root});
+}
+
+NCCL_EXPORT int ncclReduce(const void* send, void* receive, size_t count, int type, int operation,
+                           int root, Communicator* comm, void* stream) {
+  return collective(comm, stream, {Kind::reduce, send, receive, count, type, operation, root});
+}
+
+NCCL_EXPORT int ncclAllGather(const void* send, void* receive, size_t count, int type,
+                              Communicator* comm, void* stream) {
+  return collective(comm, stream, {Kind::all_gather, send, receive, count, type, 0, 0});
+}
+
+NCCL_EXPORT int ncclReduceScatter(const void* send, void* receive, size_t count, int type,
+                                  int operation, Communicator* comm, void* stream) {
+  return collective(comm, stream, {Kind::reduce_scatter, send, receive, count, type, operation, 0});
+}
+
+NCCL_EXPORT int ncclSend(const void* data, size_t count, int type, int peer, Communicator* comm,
+                         void* stream) {
+  return transfer(comm, stream, true, data, count, type, peer);
+}
+
+NCCL_EXPORT int ncclRecv(void* data, size_t count, int type, int peer, Communicator* comm,
+                         void* stream) {
+  return transfer(comm, stream, false, data, count, type, peer);
+}

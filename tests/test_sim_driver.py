@@ -1,0 +1,102 @@
+"""The simulated CUDA driver of ``sim/``: each group of tests/sim in a process of its own.
+
+A process has one libcuda.so.1, so these cannot share one with tests of another driver. The
+sanitizers are on request, as in test_sanitizers.py: OFL_TEST_SANITIZERS=thread,address.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+CHECKS = Path(__file__).parent / "sim"
+REQUESTED = os.environ.get("OFL_TEST_SANITIZERS", "").split(",")
+COMPILER = os.environ.get("CXX", "g++").split()
+
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="the simulation needs Linux"),
+    pytest.mark.skipif(shutil.which(COMPILER[0]) is None, reason=f"no {COMPILER[0]}"),
+    pytest.mark.skipif(not (ROOT / "sim").is_dir(), reason="not a checkout"),
+]
+
+
+def run(
+    command: list[str], timeout: float = 300, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    """Without knobs from outside; a store out of bounds may make a process hang."""
+    environment = {k: v for k, v in os.environ.items() if k != "ONEFLOW_LITE_CUDA_SIM"}
+    environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), environment.get("PYTHONPATH", "")])
+    return subprocess.run(
+        command,
+        cwd=ROOT,
+        env=environment | variables,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("path", sorted(CHECKS.glob("checks_*.py")), ids=lambda path: path.stem)
+def test_checks(path: Path) -> None:
+    pytest.importorskip("cuda.bindings")
+    pytest_options = ["-q", "-p", "no:cacheprovider", "--confcutdir", str(CHECKS)]
+    done = run([sys.executable, "-m", "pytest", *pytest_options, str(path)])
+    assert done.returncode == 0, f"{done.stdout[-6000:]}\n{done.stderr[-4000:]}"
+
+
+def built_program(sanitizer: str, folder: Path) -> list[str]:
+    """The command of tests/sim/streams.cpp, with the driver and its kernels under the sanitizer."""
+    make = (
+        "import sys, sim, sim.compiler\n"
+        "from importlib import import_module\n"
+        "name, source, target = sys.argv[1:]\n"
+        "open(target, 'wb').write(sim.compile(open(source).read(), 'sm_90', sanitizer=name))\n"
+        "print(import_module('sim.build').build(sanitizer=name))\n"
+    )
+    image, program = folder / "kernels.so", folder / "streams"
+    kernels = str(CHECKS / "streams.cu")
+    done = run([sys.executable, "-c", make, sanitizer, kernels, str(image)])
+    assert done.returncode == 0, done.stderr
+    libraries = done.stdout.strip()
+    flags = ["-std=c++17", "-g1", "-O1", f"-fsanitize={sanitizer}", "-pthread"]
+    source = str(CHECKS / "streams.cpp")
+    done = run([*COMPILER, *flags, source, "-o", str(program), "-ldl"])
+    assert done.returncode == 0, done.stderr
+    return [str(program), f"{libraries}/libcuda.so.1", str(image)]
+
+
+@pytest.mark.parametrize(
+    ("sanitizer", "mode", "report"),
+    [
+        ("thread", "waits", ""),
+        ("thread", "does not wait", "data race"),
+        ("thread", "host does not wait", "data race"),
+        ("address", "in bounds", ""),
+        ("address", "out of bounds", "heap-buffer-overflow"),
+        ("address", "after free", "use-after-poison"),
+    ],
+)
+def test_sanitizers_see_what_programs_forget(
+    tmp_path: Path, sanitizer: str, mode: str, report: str
+) -> None:
+    if sanitizer not in REQUESTED:
+        pytest.skip(f"on request: OFL_TEST_SANITIZERS={sanitizer}")
+    command = built_program(sanitizer, tmp_path)
+    if sanitizer == "thread" and shutil.which("setarch"):
+        command = [
+            "setarch",
+            "-R",
+            *command,
+        ]  # its shadow memory wants addresses that are not random
+    for _ in range(5):
+        done = run([*command, mode], TMPDIR=str(tmp_path))  # where images stay, for symbols
+        if report:
+            assert report in done.stderr, f"{done.stdout}\n{done.stderr[-4000:]}"
+        else:
+            assert done.returncode == 0, f"{done.stdout}\n{done.stderr[-8000:]}"
+            assert "Sanitizer" not in done.stderr
