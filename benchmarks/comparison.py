@@ -25,7 +25,7 @@ AT_HUGE = (OURS.name, NUMPY, JIT)  # for all contenders there is not memory enou
 EACH_EXECUTED = 10_000
 SLOWEST = 1.2  # target, in times of NumPy, at the size where ours does worst
 # Threads of a library spin for a while after its work, and would take a core from the next.
-PAUSE_SECONDS = 2e-3
+PAUSE_SECONDS = 10e-3
 SMALL = 1000
 # Of a library that lacks a function, a dtype or, compiled, shapes that depend on values.
 CANNOT = (AttributeError, IndexError, NotImplementedError, RuntimeError, TypeError, ValueError)

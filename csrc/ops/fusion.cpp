@@ -282,10 +282,9 @@ void FusionGroup::take(Draft&& draft, void* const* memories) {
   alignment_ = draft.alignment;
   bounds_ = std::move(draft.bounds);
   tiling_ = draft.tiling;
-  const bool closes = draft.kernel.reduction && draft.kernel.reduction->sum();
   const Place* place = draft.places.data();
   for (int k = 0; k < draft.kernel.args->iteration.operands; ++k) {
-    if (memories[k]) add_use(*place++, memories[k], closes);
+    if (memories[k]) add_use(*place++, memories[k], draft.kernel.reduction.get());
   }
   places_.insert(places_.end(), draft.places.begin(), draft.places.end());
   kernels_.push_back(std::move(draft.kernel));
@@ -300,11 +299,12 @@ bool FusionGroup::is_flat(const Place& place) const {
 }
 
 /// Notes that the next kernel uses a memory.
-void FusionGroup::add_use(const Place& place, void* id, bool closes) {
+void FusionGroup::add_use(const Place& place, void* id, const TiledReduction* reduction) {
   if (place.memory == static_cast<int>(memories_.size())) {
     Memory memory;
     memory.id = id;
-    memory.begins = place.written && !closes;
+    memory.begins = place.written && !(reduction && reduction->sum());
+    memory.reduced = reduction != nullptr;
     memory.first = size();
     memory.offset = place.offset;
     memory.item_size = place.item_size;

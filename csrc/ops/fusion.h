@@ -32,6 +32,7 @@ class FusionGroup {
     int uses = 0;             // operands in it
     bool written = false;     // by a kernel of the group
     bool begins = false;      // the first use writes it, and nothing but kernels over tiles does
+    bool reduced = false;     // the first use is a reduction, which writes before it has read
     bool plain = true;        // all uses are in one place, in the order of the tiles
     char* address = nullptr;  // of its first byte; null: it does live in tiles alone
     int first = 0, last = 0;  // kernels that use it
@@ -44,8 +45,9 @@ class FusionGroup {
     /// It may lie where `other` lay, which is not needed any more: tile by tile, the last kernel
     /// that reads the one is not after the first that writes the other.
     bool may_follow(const Memory& other) const {
-      return internal() && other.plain && !other.written && other.last <= first &&
-             other.item_size == item_size && other.offset == offset && other.dims == dims;
+      return internal() && other.plain && !other.written &&
+             (reduced ? other.last < first : other.last <= first) && other.item_size == item_size &&
+             other.offset == offset && other.dims == dims;
     }
   };
 
@@ -102,7 +104,7 @@ class FusionGroup {
   static int64_t steps_of_tile(const Draft& draft, int64_t unit, int64_t run);
   static std::pair<int, int64_t> row_of(const Kernel& kernel, int64_t unit);
   void take(Draft&& draft, void* const* memories);
-  void add_use(const Place& place, void* id, bool closes);
+  void add_use(const Place& place, void* id, const TiledReduction* reduction);
   bool is_flat(const Place& place) const;
   int find(void* id) const;
 
