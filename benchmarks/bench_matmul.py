@@ -12,6 +12,7 @@ QUICK_SIZES = (16, 64)
 CLAIMED = (1024, 2048)  # sizes of the float32 product with a target
 TARGET = 0.95  # of the speed of the fastest other
 F32, F64 = "float32", "float64"
+PAUSE_SECONDS = 0.12  # OpenBLAS's threads, NumPy's, spin for 104 ms after each product
 
 
 def matrices(dtype: str, *shapes: tuple[int, ...]) -> Arrays:
@@ -59,8 +60,8 @@ def of_the_fastest(measurement: Measurement) -> Summary:
 
 def main() -> None:
     options = arguments(__doc__).parse_args()
-    effort = Effort(3, 1e-4) if options.quick else Effort(15, 2e-3, 1.0)
-    comparison = Comparison("bench_matmul", effort, options.quick)
+    effort = Effort(3, 1e-4) if options.quick else Effort(9, 2e-3, 1.5)
+    comparison = Comparison("bench_matmul", effort, options.quick, pause=PAUSE_SECONDS)
     report = comparison.report
     curve = comparison.curve(SQUARE, QUICK_SIZES if options.quick else SIZES)
     for n in QUICK_SIZES if options.quick else CLAIMED:

@@ -74,14 +74,23 @@ class Comparison:
     ----------
     unfused : bool
         Whether ours is measured without fusion, too.
+    pause : float
+        Seconds before each sample.
     """
 
-    def __init__(self, name: str, effort: Effort, quick: bool, unfused: bool = False) -> None:
+    def __init__(
+        self,
+        name: str,
+        effort: Effort,
+        quick: bool,
+        unfused: bool = False,
+        pause: float = PAUSE_SECONDS,
+    ) -> None:
         found, missing = installed(only_numpy=quick)
         self._libraries = for_programs(found)
         self._effort = effort
         self._quick = quick
-        self._pause = 0.0 if quick else PAUSE_SECONDS
+        self._pause = 0.0 if quick else pause
         self._unfused = unfused and "fusion" in dir(flow.flags)
         self._able: dict[str, list[Library]] = {}
         self._cannot: dict[str, list[str]] = {}

@@ -17,7 +17,7 @@ namespace ofl::ep {
 namespace {
 
 constexpr std::chrono::microseconds kSpin{50};
-constexpr int64_t kWorthWaking = 12;   // chunks: to wake a thread costs the time of some
+constexpr int64_t kWorthWaking = 12;   // usual chunks: to wake a thread costs the time of some
 constexpr int64_t kAssistChunks = 50;  // by who must look after something else, too
 
 template <typename Done>
@@ -33,17 +33,18 @@ bool spin_until(const Done& done) {
 }  // namespace
 
 struct HelperPool::Job {
-  Job(int64_t chunks, ChunkFn body, const void* context)
-      : body(body), context(context), chunks(chunks) {}
+  Job(int64_t chunks, ChunkFn body, const void* context, int64_t weight)
+      : body(body), context(context), chunks(chunks), weight(weight) {}
 
   const ChunkFn body;
   const void* const context;
-  const int64_t chunks;
+  const int64_t chunks, weight;
   std::atomic<int64_t> next{0};
   std::mutex error_mutex;
   std::exception_ptr error;  // the first; guarded by error_mutex until all have left
 
   int64_t left() const { return chunks - next.load(std::memory_order_relaxed); }
+  bool worth_waking() const { return left() * weight >= kWorthWaking; }
   void work(int64_t most) {
     for (int64_t i = 0; i < most; ++i) {
       const int64_t chunk = next.fetch_add(1, std::memory_order_relaxed);
@@ -113,8 +114,8 @@ HelperPool::~HelperPool() {
   shared_->left.wait(lock, [this] { return shared_->alive == 0; });
 }
 
-void HelperPool::run(int64_t chunks, ChunkFn body, const void* context) {
-  Job job(chunks, body, context);
+void HelperPool::run(int64_t chunks, ChunkFn body, const void* context, int64_t weight) {
+  Job job(chunks, body, context, weight);
   Shared& shared = *shared_;
   const int64_t helpers = std::min<int64_t>(threads(), chunks) - 1;
   // acquire, release: one caller's use of the pool happens before the next one's.
@@ -135,7 +136,7 @@ void HelperPool::offer(Job* job, int helpers) {
   shared.places = helpers;
   shared.job.store(job, std::memory_order_seq_cst);
   shared.offers.fetch_add(1, std::memory_order_release);
-  if (job->chunks < kWorthWaking) return;
+  if (!job->worth_waking()) return;
   const int missing = helpers - shared.standing_by.load(std::memory_order_seq_cst) - shared.awake();
   try {
     for (int made = static_cast<int>(shared.asleep.size()); made < missing; ++made) {
@@ -221,7 +222,7 @@ void HelperPool::stand_down() {
   if (!shared.job.load(std::memory_order_seq_cst)) return;
   std::unique_lock<std::mutex> lock = shared.hold();
   const Job* job = shared.job.load(std::memory_order_relaxed);
-  if (job && shared.places > shared.awake() && job->left() >= kWorthWaking) {
+  if (job && shared.places > shared.awake() && job->worth_waking()) {
     shared.wake(1, std::move(lock));
   }
 }

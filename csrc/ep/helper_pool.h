@@ -27,12 +27,13 @@ class HelperPool {
   /// Calls body(chunk) once for each chunk in [0, chunks), in any order and on any of the threads,
   /// and returns when all calls have; what they wrote is visible then. When one throws, the rest is
   /// left out and what was thrown first is thrown here. Any thread; who finds the pool in use, a
-  /// body among them, does everything itself.
+  /// body among them, does everything itself. `weight`: how long a chunk takes, in chunks of the
+  /// usual length, some 10 us.
   template <typename Body>
-  void parallel_for(int64_t chunks, const Body& body) {
+  void parallel_for(int64_t chunks, const Body& body, int64_t weight = 1) {
     run(
         chunks, [](const void* context, int64_t i) { (*static_cast<const Body*>(context))(i); },
-        &body);
+        &body, weight);
   }
 
   /// Takes chunks of the job that runs now, for a millisecond at most; false when there is none
@@ -51,7 +52,7 @@ class HelperPool {
   struct Job;
   struct Shared;
 
-  void run(int64_t chunks, ChunkFn body, const void* context);
+  void run(int64_t chunks, ChunkFn body, const void* context, int64_t weight);
   void offer(Job* job, int helpers);
   void withdraw();
   static void help(const std::shared_ptr<Shared>& shared);

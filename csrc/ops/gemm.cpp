@@ -23,14 +23,14 @@ constexpr int64_t kInnerPart = 1 << 15, kMostInnerParts = 64;
 constexpr int64_t kAligned = 48;
 /// Rows of a block of a symmetric product.
 constexpr int64_t kSymmetricLeast = 4 * kAligned, kSymmetricMost = 8 * kAligned;
-/// Work of a part, in float32 additions, that costs little by being a part: some 20 ms.
-constexpr double kLongPart = 1000 * kPieceWork;
 /// Elements of a matrix that is multiplied with a vector, in one part.
 constexpr int64_t kVectorPart = 1 << 17;
 
+/// Parts that take `total` work.
 template <typename Body>
-void share(ep::HelperPool* helpers, int64_t count, const Body& body) {
-  if (helpers) return helpers->parallel_for(count, body);
+void share(ep::HelperPool* helpers, int64_t count, double total, const Body& body) {
+  const double weight = total / kPieceWork / static_cast<double>(std::max<int64_t>(count, 1));
+  if (helpers) return helpers->parallel_for(count, body, 1 + static_cast<int64_t>(weight));
   for (int64_t i = 0; i < count; ++i) body(i);
 }
 
@@ -209,7 +209,7 @@ void Multiplier<T>::sum_parts(const Product& whole, ep::HelperPool* helpers) con
   const int64_t size = whole.m() * whole.n();
   std::vector<T> sums(size * parts);
   const int64_t item = sizeof(T);
-  share(helpers, parts, [&](int64_t i) {
+  share(helpers, parts, work(whole), [&](int64_t i) {
     const int64_t first = i * step, count = std::min(step, whole.k() - first);
     if (count <= 0) return;
     char* sum = reinterpret_cast<char*>(sums.data() + i * size);
@@ -260,7 +260,7 @@ void Multiplier<T>::symmetric(const Product& whole, ep::HelperPool* helpers) con
       for (int64_t j = 0; j < i; ++j) corner[j * out.lead + i] = corner[i * out.lead + j];
     }
   };
-  share(helpers, parts * (parts + 1) / 2, run);
+  share(helpers, parts * (parts + 1) / 2, work(whole) / 2, run);
 }
 
 /// A matrix with a vector: some rows in each part.
@@ -268,7 +268,7 @@ template <typename T>
 void Multiplier<T>::multiply_vector(const Product& p, ep::HelperPool* helpers) const {
   if (p.m() == 1) return multiply_vector(p.transposed(), helpers);
   const int64_t step = std::max<int64_t>(1, kVectorPart / p.k() / kAligned) * kAligned;
-  share(helpers, (p.m() + step - 1) / step, [&](int64_t i) {
+  share(helpers, (p.m() + step - 1) / step, work(p), [&](int64_t i) {
     run_in_thread(p.block(i * step, std::min(step, p.m() - i * step), 0, 1));
   });
 }
@@ -285,16 +285,13 @@ void Multiplier<T>::run_one(const Product& whole, ep::HelperPool* helpers) const
   if (whole.m() == 1 || whole.n() == 1) return multiply_vector(whole, helpers);
   if (!is_divisible(helpers, total)) return run_in_thread(whole);
   if (is_symmetric(whole)) return symmetric(whole, helpers);
-  const int64_t threads = helpers->threads();
-  // A thread may be held up, by what other libraries' threads do: of long parts there are more.
-  const bool is_long = total >= kLongPart * static_cast<double>(2 * threads);
   const auto most = static_cast<int64_t>(total / kPieceWork);
-  const Grid grid = cut(whole, is_long ? 2 * threads : std::min(threads, most));
+  const Grid grid = cut(whole, std::min<int64_t>(helpers->threads(), most));
   Product p = whole;
   std::optional<PackedMatrix> a, b;
   if (!is_as_wanted<T>(p.b)) p.b = b.emplace(p.b, dtype_, helpers).matrix();
   if (grid.columns > 1 && !is_as_wanted<T>(p.a)) p.a = a.emplace(p.a, dtype_, helpers).matrix();
-  helpers->parallel_for(grid.count(), [&](int64_t i) { run_in_thread(grid.part(p, i)); });
+  share(helpers, grid.count(), total, [&](int64_t i) { run_in_thread(grid.part(p, i)); });
 }
 
 template <typename T>
