@@ -273,6 +273,11 @@ def configure(
     """Sets machine options; None leaves one alone. implicit_sync: 'allow', 'warn' or 'error'."""
 
 def device_count(type: str) -> int: ...
+def cuda_problem() -> str:
+    """Why there is no CUDA device and what to do, or ""."""
+
+def cuda_device_properties(index: int) -> dict[str, Any]: ...
+def cuda_host_operations() -> list[str]: ...
 def set_process_device(device: Device) -> None:
     """The default device of threads that have chosen none."""
 

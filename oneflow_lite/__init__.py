@@ -15,6 +15,7 @@ except ModuleNotFoundError as error:
     ) from error
 
 from oneflow_lite import (
+    cuda as cuda,
     fft as fft,
     interchange as interchange,
     lifecycle as lifecycle,

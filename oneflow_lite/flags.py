@@ -243,6 +243,13 @@ _ROWS = (
     ),
     Flag("mock", {}, _parse_knobs(_MOCK_KEYS, "="), _apply_mock, "knobs of the mock devices"),
     Flag(
+        "cuda_sim",
+        None,
+        str,
+        None,
+        "cuda devices of the simulated driver in sim/, such as devices=2,jitter=50us",
+    ),
+    Flag(
         "fail",
         {},
         _parse_knobs(_FAIL_KEYS, ":"),

@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 
 from oneflow_lite import _C, profiler
+from oneflow_lite.cuda import simulation
 from oneflow_lite.flags import LOG, flags
 
 _started = False
@@ -17,6 +18,8 @@ def start() -> None:
         return
     _C.set_package_dir(str(Path(__file__).parent))
     flags.load(os.environ)
+    if flags.cuda_sim is not None:
+        simulation.load()
     os.register_at_fork(before=_C.before_fork, after_in_child=_C.after_fork_in_child)
     atexit.register(_leave)
     if flags.profile is not None:

@@ -41,6 +41,7 @@ void run_on_queue(void* block) {
 }
 
 void launch_through_host(ep::Stream& queue, ArrayCall& call) {
+  note_host_operation(call.args.name);
   auto copies = std::make_unique<HostCopies>();
   std::vector<ArrayView>& operands = call.args.operands;
   for (size_t i = 0; i < operands.size(); ++i) {

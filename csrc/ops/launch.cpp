@@ -45,6 +45,7 @@ double work_of(const KernelArgs& args, double cost) {
 namespace {
 
 void launch_through_host(ep::Stream& queue, KernelCall& call) {
+  note_host_operation(call.name);
   auto copies = std::make_unique<HostCopies>();
   const int last = call.args.iteration.operands - 1;
   for (int i = 0; i <= last; ++i) {

@@ -13,6 +13,7 @@ namespace ofl::ops {
 /// device addresses; launch() turns them into what the kernel may touch.
 struct KernelCall {
   std::optional<Error>* async_error = nullptr;
+  const char* name = "";  // of the operation
   KernelArgs args;
 
   KernelCall() = default;

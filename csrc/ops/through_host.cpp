@@ -1,6 +1,8 @@
 #include "ops/through_host.h"
 
 #include <algorithm>
+#include <mutex>
+#include <set>
 
 namespace ofl::ops {
 
@@ -13,7 +15,27 @@ void stretch(Extent* extent, int64_t dim, int64_t stride) {
   (span < 0 ? extent->low : extent->high) += span;
 }
 
+struct HostOperations {
+  std::mutex mutex;  // guards names
+  std::set<std::string> names;
+};
+
+HostOperations& noted() {
+  static HostOperations* the_operations = new HostOperations;  // workers may outlive statics
+  return *the_operations;
+}
+
 }  // namespace
+
+void note_host_operation(const char* name) {
+  std::lock_guard<std::mutex> lock(noted().mutex);
+  noted().names.insert(name);
+}
+
+std::vector<std::string> host_operations() {
+  std::lock_guard<std::mutex> lock(noted().mutex);
+  return {noted().names.begin(), noted().names.end()};
+}
 
 Extent extent_of(const ArrayView& view) {
   Extent extent{0, static_cast<int64_t>(size_of(view.dtype))};

@@ -5,6 +5,7 @@
 //   back
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,11 @@ class HostCopies {
   std::vector<Operand> operands_;
   std::vector<Block> blocks_;
 };
+
+/// Remembers that an operation runs in this way. Any thread.
+void note_host_operation(const char* name);
+/// Those that have, by name.
+std::vector<std::string> host_operations();
 
 /// Where the elements of an array lie from its first one: [low, high) bytes.
 struct Extent {

@@ -16,5 +16,6 @@ void bind_host_function(pybind11::module_& module);      // host_function.cpp
 void bind_dlpack(pybind11::module_& module);             // dlpack.cpp
 void bind_profiler(pybind11::module_& module);           // profiler_functions.cpp
 void bind_blas(pybind11::module_& module);               // blas.cpp
+void bind_cuda_functions(pybind11::module_& module);     // cuda_functions.cpp
 
 }  // namespace ofl::python

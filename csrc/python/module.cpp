@@ -48,6 +48,7 @@ PYBIND11_MODULE(_C, m) {
   bind_dlpack(m);
   bind_profiler(m);
   bind_blas(m);
+  bind_cuda_functions(m);
 }
 
 }  // namespace ofl::python

@@ -56,6 +56,7 @@ void KernelBody::launch(vm::LaunchContext& context) {
   if (!reuses) held[out]->materialize(context);
   call.args.data[out] = held[out]->data() + offset(out);
   call.async_error = &context.slot.async_error;
+  call.name = context.slot.header.name;
   ops::launch(context.queue, call);
 }
 

@@ -104,6 +104,42 @@ int cuda_device_count() { return cuda::driver().devices; }
 
 std::string cuda_problem() { return cuda::driver().problem; }
 
+CudaProperties cuda_properties(int index) {
+  struct Attribute {
+    int number;  // CUdevice_attribute
+    int CudaProperties::* field;
+  };
+  constexpr Attribute kAttributes[] = {{75, &CudaProperties::major},
+                                       {76, &CudaProperties::minor},
+                                       {16, &CudaProperties::multiprocessors},
+                                       {39, &CudaProperties::threads_per_multiprocessor},
+                                       {38, &CudaProperties::l2_cache_bytes},
+                                       {37, &CudaProperties::memory_bus_bits},
+                                       {36, &CudaProperties::memory_clock_khz},
+                                       {13, &CudaProperties::clock_khz}};
+  const cuda::Functions& functions = call();
+  if (index < 0 || index >= cuda_device_count()) {
+    fail(ErrorKind::value, "[cuda] there is no device ", index, ", expected less than ",
+         cuda_device_count());
+  }
+  const auto check = [](cuda::Result result, const char* function) {
+    if (result == cuda::kSuccess) return;
+    fail(ErrorKind::runtime, "[cuda] ", function, ": ", cuda::describe(result));
+  };
+  CudaProperties properties;
+  int device = 0;
+  char name[256] = {};
+  check(functions.DeviceGet(&device, index), "cuDeviceGet");
+  check(functions.DeviceGetName(name, sizeof(name), device), "cuDeviceGetName");
+  properties.name = name;
+  check(functions.DeviceTotalMem(&properties.total_memory, device), "cuDeviceTotalMem");
+  for (const Attribute& attribute : kAttributes) {
+    check(functions.DeviceGetAttribute(&(properties.*attribute.field), attribute.number, device),
+          "cuDeviceGetAttribute");
+  }
+  return properties;
+}
+
 std::unique_ptr<Device> make_cuda_device(int index) { return std::make_unique<CudaDevice>(index); }
 
 }  // namespace ofl::ep

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "ep/device.h"
 
@@ -12,6 +13,17 @@ namespace ofl::ep {
 int cuda_device_count();
 /// What is wrong when there is none, and what to do; "" otherwise.
 std::string cuda_problem();
+
+struct CudaProperties {
+  std::string name;
+  size_t total_memory = 0;
+  int major = 0, minor = 0;
+  int multiprocessors = 0, threads_per_multiprocessor = 0;
+  int l2_cache_bytes = 0, memory_bus_bits = 0;
+  int memory_clock_khz = 0, clock_khz = 0;
+};
+/// Makes no context. Error(runtime) where there is no driver, Error(value) for another index.
+CudaProperties cuda_properties(int index);
 
 std::unique_ptr<Device> make_cuda_device(int index);
 
