@@ -6,6 +6,10 @@
 
 namespace ofl::ep {
 
+void Stream::launch(const DeviceKernel&) {
+  fail(ErrorKind::runtime, "[", device().id().str(), "] the device has no kernels of its own");
+}
+
 void* Stream::alloc_async(size_t bytes, uint32_t owner_tag) {
   return device().allocator().alloc(bytes, this, owner_tag);
 }
@@ -26,6 +30,11 @@ Device::Device(ofl::Device id, const AllocatorOptions& options)
       staging_(std::make_unique<StagingPool>(*this)) {}
 
 Device::~Device() = default;
+
+void* Device::load_kernel(const std::string&, const char* name) {
+  fail(ErrorKind::runtime, "[", id_.str(), "] cannot load ", name,
+       ": the device has no kernels of its own");
+}
 
 // The allocator first: its pending blocks hold leases of the pool.
 void Device::shutdown() {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "base/device.h"
 #include "base/error.h"
@@ -41,6 +42,16 @@ struct HostKernel {
   double work;  // elements processed; a simulated device charges time for it
 };
 
+/// A kernel of the device's own, from Device::load_kernel, with one block of arguments that it
+/// takes by value.
+struct DeviceKernel {
+  void* function;
+  int64_t items;  // of work; threads take one after the other
+  size_t shared_bytes;
+  const void* args;
+  size_t args_bytes;
+};
+
 enum class CopyKind : uint8_t { h2d, d2h, d2d, peer };
 
 enum class QueuePriority : uint8_t { normal, high };
@@ -51,6 +62,8 @@ class Stream {
   virtual ~Stream() = default;
 
   virtual void launch(const HostKernel& kernel) = 0;
+  /// Only where the device has kernels of its own.
+  virtual void launch(const DeviceKernel& kernel);
   /// `dst` and `src` are pointers as their devices' allocators gave them; the host side of an h2d
   /// or d2h copy may be any host memory, which must stay valid until the copy has run.
   virtual void copy(void* dst, const void* src, size_t bytes, CopyKind kind) = 0;
@@ -118,6 +131,11 @@ class Device {
   /// The address at which a host kernel of this device may touch `ptr`; Error(runtime) when `ptr`
   /// is another device's memory.
   virtual void* host_address(void* ptr) = 0;
+
+  /// What kernels of its own are compiled for, such as "sm_90"; "" where it has none.
+  virtual std::string architecture() const { return ""; }
+  /// A function of a compiled image, there as long as the device.
+  virtual void* load_kernel(const std::string& image, const char* name);
 
   /// Makes this the calling thread's device, where the backend has such a notion.
   virtual void set_active() {}

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,6 +16,8 @@
 #include "ops/op_def.h"
 
 namespace ofl::ops {
+
+class HostCopies;  // through_host.h
 
 /// A strided array: `data` is its first element, strides are in bytes and of any sign.
 struct ArrayView {
@@ -69,8 +72,8 @@ struct ArrayCall {
 
 /// Runs it in the calling thread (host devices; may throw what the kernel throws), or enqueues it;
 /// then a failure goes to *async_error before the queue moves on. Turns device addresses into what
-/// the kernel may touch.
-void launch(ep::Stream& queue, ArrayCall& call);
+/// the kernel may touch. Returns what must live until the queue has run it, if there is something.
+std::shared_ptr<HostCopies> launch(ep::Stream& queue, ArrayCall& call);
 
 // --- the kernels; attr is said of each
 

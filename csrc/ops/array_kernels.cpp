@@ -40,9 +40,9 @@ void run_on_queue(void* block) {
   }
 }
 
-void launch_through_host(ep::Stream& queue, ArrayCall& call) {
+std::shared_ptr<HostCopies> launch_through_host(ep::Stream& queue, ArrayCall& call) {
   note_host_operation(call.args.name);
-  auto copies = std::make_unique<HostCopies>();
+  auto copies = std::make_shared<HostCopies>();
   std::vector<ArrayView>& operands = call.args.operands;
   for (size_t i = 0; i < operands.size(); ++i) {
     const Extent extent = extent_of(operands[i]);
@@ -52,7 +52,8 @@ void launch_through_host(ep::Stream& queue, ArrayCall& call) {
   copies->fetch(queue);
   ArrayCall* in_place = &call;
   queue.launch({run_on_queue, &in_place, sizeof(in_place), call.work});
-  HostCopies::store(queue, std::move(copies));
+  copies->store(queue);
+  return copies;
 }
 
 }  // namespace
@@ -64,16 +65,20 @@ const ArrayKernel& array_kernel(const std::string& name) {
   fail(ErrorKind::runtime, "[array_kernel] there is no kernel named ", name);
 }
 
-void launch(ep::Stream& queue, ArrayCall& call) {
+std::shared_ptr<HostCopies> launch(ep::Stream& queue, ArrayCall& call) {
   ep::Device& device = queue.device();
   if (!device.runs_host_kernels()) return launch_through_host(queue, call);
   for (ArrayView& view : call.args.operands) {
     if (view.data) view.data = static_cast<char*>(device.host_address(view.data));
   }
   call.args.helpers = device.helpers();
-  if (device.is_host()) return run(call);
+  if (device.is_host()) {
+    run(call);
+    return nullptr;
+  }
   ArrayCall* in_place = &call;
   queue.launch({run_on_queue, &in_place, sizeof(in_place), call.work});
+  return nullptr;
 }
 
 }  // namespace ofl::ops

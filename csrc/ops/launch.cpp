@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "ops/device_kernels.h"
 #include "ops/through_host.h"
 
 namespace ofl::ops {
@@ -44,9 +45,9 @@ double work_of(const KernelArgs& args, double cost) {
 
 namespace {
 
-void launch_through_host(ep::Stream& queue, KernelCall& call) {
+std::shared_ptr<HostCopies> launch_through_host(ep::Stream& queue, KernelCall& call) {
   note_host_operation(call.name);
-  auto copies = std::make_unique<HostCopies>();
+  auto copies = std::make_shared<HostCopies>();
   const int last = call.args.iteration.operands - 1;
   for (int i = 0; i <= last; ++i) {
     const Extent extent = extent_of(call.args, i);
@@ -54,26 +55,31 @@ void launch_through_host(ep::Stream& queue, KernelCall& call) {
   }
   copies->fetch(queue);
   queue.launch({run_on_queue, &call, call_bytes(call), work_of(call.args, 1)});
-  HostCopies::store(queue, std::move(copies));
+  copies->store(queue);
+  return copies;
 }
 
 }  // namespace
 
-void launch(ep::Stream& queue, KernelCall& call) {
+std::shared_ptr<HostCopies> launch(ep::Stream& queue, KernelCall& call) {
   ep::Device& device = queue.device();
-  if (!device.runs_host_kernels()) return launch_through_host(queue, call);
+  if (!device.runs_host_kernels()) {
+    return launch_on_device(queue, call) ? nullptr : launch_through_host(queue, call);
+  }
   for (int i = 0; i < call.args.iteration.operands; ++i) {
     char*& data = call.args.data[i];
     if (data) data = static_cast<char*>(device.host_address(data));
   }
   if (!device.is_host()) {
-    return queue.launch({run_on_queue, &call, call_bytes(call), work_of(call.args, 1)});
+    queue.launch({run_on_queue, &call, call_bytes(call), work_of(call.args, 1)});
+    return nullptr;
   }
   for (int i = 0; i < call.args.iteration.operands - 1; ++i) {
     if (!call.args.data[i]) call.args.data[i] = reinterpret_cast<char*>(&call.args.scalars[i]);
   }
   call.args.helpers = device.helpers();
   call.args.kernel(call.args);
+  return nullptr;
 }
 
 }  // namespace ofl::ops

@@ -2,6 +2,7 @@
 // one.
 #pragma once
 
+#include <memory>
 #include <optional>
 
 #include "ep/device.h"
@@ -22,9 +23,12 @@ struct KernelCall {
   KernelCall& operator=(const KernelCall& other);
 };
 
+class HostCopies;
+
 /// Runs the kernel in the calling thread (host devices; may throw what the kernel throws), or
 /// enqueues it; then a failure of the kernel goes to *async_error before the queue moves on.
-void launch(ep::Stream& queue, KernelCall& call);
+/// Returns what must live until the queue has run it, if there is something.
+std::shared_ptr<HostCopies> launch(ep::Stream& queue, KernelCall& call);
 
 /// Elements times cost: an estimate of the work in float32 additions.
 double work_of(const KernelArgs& args, double cost);

@@ -84,16 +84,11 @@ void HostCopies::fetch(ep::Stream& queue) {
   }
 }
 
-// Where the queue's device is lost, the end never comes, and the memory is lost with it.
-void HostCopies::store(ep::Stream& queue, std::unique_ptr<HostCopies> copies) {
-  for (const Block& block : copies->blocks_) {
+void HostCopies::store(ep::Stream& queue) {
+  for (const Block& block : blocks_) {
     if (!block.written) continue;
     queue.copy(block.device, block.memory.data(), block.bytes, ep::CopyKind::h2d);
   }
-  HostCopies* const owned = copies.get();
-  const auto end = [](void* argument) { delete *static_cast<HostCopies**>(argument); };
-  queue.launch({end, &owned, sizeof(owned), 0});
-  copies.release();
 }
 
 }  // namespace ofl::ops

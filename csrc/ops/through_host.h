@@ -15,7 +15,8 @@
 
 namespace ofl::ops {
 
-/// The operands of one kernel as copies in pinned memory. Operands that overlap share a copy.
+/// The operands of one kernel as copies in pinned memory. Operands that overlap share a copy. Lives
+/// until the queue has run the kernel and the copies.
 class HostCopies {
  public:
   /// `data` points to where the first element is: an address of the device until fetch(), one of
@@ -24,8 +25,8 @@ class HostCopies {
 
   /// Takes the memory and enqueues the copies to it.
   void fetch(ep::Stream& queue);
-  /// Enqueues the copies of what was written, then the end of `copies`.
-  static void store(ep::Stream& queue, std::unique_ptr<HostCopies> copies);
+  /// Enqueues the copies of what was written.
+  void store(ep::Stream& queue);
 
  private:
   struct Operand {

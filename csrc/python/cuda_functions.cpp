@@ -2,8 +2,11 @@
 #include <pybind11/stl.h>
 
 #include "ep/cuda/cuda_device.h"
+#include "ops/device_kernels.h"
 #include "ops/through_host.h"
 #include "python/bind.h"
+#include "python/errors.h"
+#include "python/gil.h"
 
 namespace ofl::python {
 
@@ -26,12 +29,43 @@ py::dict device_properties(int index) {
   return properties;
 }
 
+py::tuple dtype_names(const DType* dtypes, int count) {
+  py::tuple names(count);
+  for (int k = 0; k < count; ++k) names[k] = name_of(dtypes[k]);
+  return names;
+}
+
+/// Calls `make(kind, op, dtypes, loop, scalars, flat, wide, arch)`, on any thread.
+std::string make_image(PyObject* make, const ops::KernelRequest& request, const std::string& arch) {
+  WithGil gil;
+  try {
+    py::tuple scalars(request.operands - 1);
+    for (int k = 0; k + 1 < request.operands; ++k) scalars[k] = request.scalar[k];
+    const py::object image = py::handle(make)(
+        request.kind, request.op, dtype_names(request.dtype, request.operands),
+        dtype_names(request.loop, request.operands), scalars, request.flat, request.wide, arch);
+    return image.is_none() ? std::string() : image.cast<std::string>();
+  } catch (py::error_already_set& error) {
+    error.restore();
+    throw take_python_error("");
+  }
+}
+
+/// Kept for as long as the process: workers may ask until the machine has stopped.
+void set_kernel_maker(const py::function& make) {
+  PyObject* const kept = make.inc_ref().ptr();
+  ops::set_kernel_maker([kept](const ops::KernelRequest& request, const std::string& arch) {
+    return make_image(kept, request, arch);
+  });
+}
+
 }  // namespace
 
 void bind_cuda_functions(py::module_& m) {
   m.def("cuda_problem", &ep::cuda_problem);
   m.def("cuda_device_properties", &device_properties);
   m.def("cuda_host_operations", &ops::host_operations);
+  m.def("set_kernel_maker", &set_kernel_maker);
 }
 
 }  // namespace ofl::python

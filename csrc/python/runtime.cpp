@@ -34,8 +34,15 @@ const Backend kBackends[kDeviceTypeCount] = {
      }},
 };
 
+/// At the end of the process CUDA's driver may be gone before us: its devices are left to it.
+struct DeviceEnd {
+  void operator()(ep::Device* device) const {
+    if (device->id().type != DeviceType::cuda) delete device;
+  }
+};
+
 std::mutex devices_mutex;  // guards the array below
-std::unique_ptr<ep::Device> devices[kDeviceTypeCount][vm::kMaxDevicesPerType];
+std::unique_ptr<ep::Device, DeviceEnd> devices[kDeviceTypeCount][vm::kMaxDevicesPerType];
 
 ep::Device& find_device(Device device) {
   const Backend& backend = kBackends[static_cast<int>(device.type)];
@@ -48,7 +55,7 @@ ep::Device& find_device(Device device) {
   std::lock_guard<std::mutex> lock(devices_mutex);
   auto& known = devices[static_cast<int>(device.type)][device.index];
   if (!known) {
-    known = backend.make(device.index);
+    known.reset(backend.make(device.index).release());
     known->allocator().set_limit(runtime().memory_limit.load());
   }
   return *known;

@@ -38,6 +38,7 @@ class HeldStorages {
 struct KernelBody {
   ops::KernelCall call;
   HeldStorages held;
+  std::shared_ptr<ops::HostCopies> copies;  // in use by the queue, or null
 
   void launch(vm::LaunchContext& context);
   void describe(vm::Description* out) const;
@@ -49,8 +50,9 @@ struct KernelBody {
 /// An array kernel. Until launch, `data` of its operands is null and the offsets are here.
 struct ArrayKernelBody {
   std::unique_ptr<ops::ArrayCall> call;
-  HeldStorages held;             // of the operands, in their order
-  std::vector<int64_t> offsets;  // the same
+  HeldStorages held;                        // of the operands, in their order
+  std::vector<int64_t> offsets;             // the same
+  std::shared_ptr<ops::HostCopies> copies;  // in use by the queue, or null
 
   void launch(vm::LaunchContext& context);
   void describe(vm::Description* out) const;

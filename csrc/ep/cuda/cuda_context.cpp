@@ -34,6 +34,9 @@ bool is_sticky(Result result) {
 DeviceContext::DeviceContext(ofl::Device id) : id_(id) {
   const Functions& functions = call();
   check(functions.DeviceGet(&ordinal_, id.index), "cuDeviceGet");
+  constexpr int kMultiprocessors = 16;  // CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
+  check(functions.DeviceGetAttribute(&multiprocessors_, kMultiprocessors, ordinal_),
+        "cuDeviceGetAttribute");
   check(functions.DevicePrimaryCtxRetain(&handle_, ordinal_), "cuDevicePrimaryCtxRetain");
 }
 
@@ -114,12 +117,19 @@ int64_t DeviceContext::time_of(EventHandle event) {
 
 Current::Current(DeviceContext& context) {
   context.require_alive();
+  context.check(push(context), "cuCtxPushCurrent");
+}
+
+Current::Current(DeviceContext& context, std::nothrow_t) noexcept { push(context); }
+
+Result Current::push(DeviceContext& context) {
   const Functions& functions = call();
   Context current = nullptr;
-  context.check(functions.CtxGetCurrent(&current), "cuCtxGetCurrent");
-  if (current == context.handle()) return;
-  context.check(functions.CtxPushCurrent(context.handle()), "cuCtxPushCurrent");
-  pushed_ = true;
+  Result result = functions.CtxGetCurrent(&current);
+  if (result != kSuccess || current == context.handle()) return result;
+  result = functions.CtxPushCurrent(context.handle());
+  pushed_ = result == kSuccess;
+  return result;
 }
 
 Current::~Current() {

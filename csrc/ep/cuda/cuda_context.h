@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <new>
 #include <string>
 
 #include "base/device.h"
@@ -21,6 +22,7 @@ class DeviceContext {
 
   ofl::Device id() const { return id_; }
   Context handle() const { return handle_; }
+  int multiprocessors() const { return multiprocessors_; }
 
   /// Throws what a call's result says, if it says anything but success (or not ready):
   /// Error(out_of_memory), or Error(runtime) "[cuda:0] cuMemAlloc: CUDA_ERROR_...".
@@ -53,7 +55,7 @@ class DeviceContext {
   void start_clock();
 
   const ofl::Device id_;
-  int ordinal_ = 0;
+  int ordinal_ = 0, multiprocessors_ = 1;
   Context handle_ = nullptr;
   std::atomic<bool> dead_{false};
   std::mutex mutex_;  // guards cause_
@@ -68,10 +70,14 @@ class DeviceContext {
 class Current {
  public:
   explicit Current(DeviceContext& context);
+  /// Throws nothing: for destructors. At the end of the process the driver may be gone already.
+  Current(DeviceContext& context, std::nothrow_t) noexcept;
   ~Current();
   Current(const Current&) = delete;
 
  private:
+  Result push(DeviceContext& context);
+
   bool pushed_ = false;
 };
 

@@ -13,10 +13,16 @@ namespace {
 using cuda::call;
 using cuda::Current;
 
+std::string architecture_of(const CudaProperties& properties) {
+  return concat("sm_", properties.major, properties.minor);
+}
+
 class CudaDevice final : public Device {
  public:
   explicit CudaDevice(int index)
-      : Device({DeviceType::cuda, static_cast<int16_t>(index)}), context_(id()) {}
+      : Device({DeviceType::cuda, static_cast<int16_t>(index)}),
+        context_(id()),
+        architecture_(architecture_of(cuda_properties(index))) {}
   ~CudaDevice() override { shutdown(); }
 
   bool is_host() const override { return false; }
@@ -32,11 +38,14 @@ class CudaDevice final : public Device {
   void free_pinned(void* ptr, size_t bytes) override;
   MemoryInfo memory_info() override;
   void* host_address(void* ptr) override;
+  std::string architecture() const override { return architecture_; }
+  void* load_kernel(const std::string& image, const char* name) override;
   void set_active() override;
   void after_fork_in_child() override { context_.after_fork_in_child(); }
 
  private:
   cuda::DeviceContext context_;
+  const std::string architecture_;
   std::atomic<size_t> held_{0};
 };
 
@@ -54,12 +63,13 @@ void* CudaDevice::alloc(size_t bytes) {
   return reinterpret_cast<void*>(pointer);
 }
 
-// The memory of a dead device went with its context.
+// The memory of a dead device went with its context, and all memory with the driver.
 void CudaDevice::free(void* ptr, size_t bytes) {
   held_ -= bytes;
   if (context_.is_dead()) return;
-  Current current(context_);
-  context_.check(call().MemFree(reinterpret_cast<cuda::Pointer>(ptr)), "cuMemFree");
+  Current current(context_, std::nothrow);
+  const cuda::Result result = call().MemFree(reinterpret_cast<cuda::Pointer>(ptr));
+  if (result != cuda::kDeinitialized) context_.check(result, "cuMemFree");
 }
 
 void* CudaDevice::alloc_pinned(size_t bytes) {
@@ -77,8 +87,9 @@ void* CudaDevice::alloc_pinned(size_t bytes) {
 
 void CudaDevice::free_pinned(void* ptr, size_t) {
   if (context_.is_dead()) return;
-  Current current(context_);
-  context_.check(call().MemFreeHost(ptr), "cuMemFreeHost");
+  Current current(context_, std::nothrow);
+  const cuda::Result result = call().MemFreeHost(ptr);
+  if (result != cuda::kDeinitialized) context_.check(result, "cuMemFreeHost");
 }
 
 MemoryInfo CudaDevice::memory_info() {
@@ -91,6 +102,16 @@ MemoryInfo CudaDevice::memory_info() {
 void* CudaDevice::host_address(void* ptr) {
   fail(ErrorKind::runtime, "[", id().str(), "] the host cannot touch ", ptr,
        ", which is memory of the device");
+}
+
+// Modules stay loaded: what is compiled once is used again.
+void* CudaDevice::load_kernel(const std::string& image, const char* name) {
+  Current current(context_);
+  cuda::Module module = nullptr;
+  cuda::Function function = nullptr;
+  context_.check(call().ModuleLoadData(&module, image.data()), "cuModuleLoadData");
+  context_.check(call().ModuleGetFunction(&function, module, name), "cuModuleGetFunction");
+  return function;
 }
 
 void CudaDevice::set_active() {

@@ -1,5 +1,7 @@
 #include "ep/cuda/cuda_stream.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <utility>
 #include <vector>
@@ -47,7 +49,7 @@ CudaEvent::CudaEvent(cuda::DeviceContext& context) : context_(context) {
 
 CudaEvent::~CudaEvent() {
   if (context_.is_dead()) return;
-  Current current(context_);
+  Current current(context_, std::nothrow);
   call().EventDestroy(handle_);
 }
 
@@ -83,7 +85,7 @@ CudaStream::CudaStream(Device& device, cuda::DeviceContext& context, QueuePriori
 
 CudaStream::~CudaStream() {
   if (context_.is_dead()) return;
-  Current current(context_);
+  Current current(context_, std::nothrow);
   call().StreamDestroy(handle_);
 }
 
@@ -98,10 +100,16 @@ void CudaStream::launch(const HostKernel& kernel) {
 }
 
 void CudaStream::launch(const DeviceKernel& kernel) {
+  constexpr int64_t kThreads = 256, kBlocksPerMultiprocessor = 32;
   Current current(context_);
-  context_.check(call().LaunchKernel(kernel.function, kernel.grid, 1, 1, kernel.block, 1, 1,
-                                     kernel.shared_bytes, handle_, kernel.parameters, nullptr),
-                 "cuLaunchKernel");
+  const int64_t most = context_.multiprocessors() * kBlocksPerMultiprocessor;
+  const int64_t blocks = std::clamp<int64_t>((kernel.items + kThreads - 1) / kThreads, 1, most);
+  void* parameters[] = {const_cast<void*>(kernel.args)};
+  context_.check(
+      call().LaunchKernel(static_cast<cuda::Function>(kernel.function),
+                          static_cast<unsigned>(blocks), 1, 1, kThreads, 1, 1,
+                          static_cast<unsigned>(kernel.shared_bytes), handle_, parameters, nullptr),
+      "cuLaunchKernel");
 }
 
 void CudaStream::copy(void* dst, const void* src, size_t bytes, CopyKind kind) {

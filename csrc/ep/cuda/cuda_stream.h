@@ -25,14 +25,6 @@ class CudaEvent final : public Event {
   cuda::EventHandle handle_ = nullptr;
 };
 
-/// A kernel of the device's own: a function of a loaded module.
-struct DeviceKernel {
-  cuda::Function function;
-  unsigned grid, block;
-  unsigned shared_bytes;
-  void** parameters;
-};
-
 class CudaStream final : public Stream {
  public:
   CudaStream(Device& device, cuda::DeviceContext& context, QueuePriority priority);
@@ -40,7 +32,7 @@ class CudaStream final : public Stream {
 
   /// Runs on a thread of the driver, where no function of CUDA may be called.
   void launch(const HostKernel& kernel) override;
-  void launch(const DeviceKernel& kernel);
+  void launch(const DeviceKernel& kernel) override;
   void copy(void* dst, const void* src, size_t bytes, CopyKind kind) override;
   void record(Event& event) override;
   void wait(Event& event) override;

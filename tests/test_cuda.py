@@ -1,0 +1,235 @@
+"""CUDA devices, on the simulated driver: each test in a process of its own, as a driver is chosen
+once. What tensors do on them, all other tests show when ONEFLOW_LITE_CUDA_SIM is set."""
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import oneflow_lite as flow
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+simulated = pytest.mark.skipif(
+    sys.platform != "linux" or shutil.which("g++") is None,
+    reason="the simulated driver needs Linux and g++",
+)
+HEAD = "import numpy as np, oneflow_lite as flow, sys\n"
+
+
+def succeeds(run_program: Run, code: str, **flags: str) -> str:
+    done = run_program(HEAD + code, **flags)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.skipif(flow.cuda.is_available(), reason="there is a driver")
+def test_without_a_driver_the_reason_says_what_to_do() -> None:
+    assert flow.cuda.device_count() == 0
+    reason = flow.cuda.unavailable_reason()
+    assert "\n" not in reason and "driver" in reason
+    for use in (
+        lambda: flow.ones(2, device="cuda:0"),
+        lambda: flow.ones(2).cuda(),
+        lambda: flow.cuda.synchronize(),
+        lambda: flow.cuda.get_device_properties(0),
+    ):
+        with pytest.raises((RuntimeError, ValueError), match="driver"):
+            use()
+
+
+@simulated
+def test_a_driver_without_devices_says_so(run_program: Run) -> None:
+    code = "print(flow.cuda.unavailable_reason()); print(flow.cuda.device_count())"
+    out = succeeds(run_program, code, cuda_sim="devices=0")
+    assert "sees no device" in out and out.splitlines()[-1] == "0"
+
+
+@simulated
+def test_a_driver_that_cannot_start_says_so(run_program: Run) -> None:
+    code = "import sim; sim.configure('fail=cuInit:1:999'); print(flow.cuda.unavailable_reason())"
+    assert "cannot start" in succeeds(run_program, code, cuda_sim="devices=1")
+
+
+@simulated
+def test_an_old_driver_is_named(run_program: Run, tmp_path: Path) -> None:
+    source = tmp_path / "old.c"
+    source.write_text("int cuInit(unsigned flags) { return 0; }")
+    library = tmp_path / "libcuda.so.1"
+    compiler = ["g++", "-x", "c", "-shared", "-fPIC", f"-Wl,-soname,{library.name}", "-o"]
+    subprocess.run([*compiler, str(library), str(source)], check=True)
+    code = f"""
+import ctypes
+ctypes.CDLL({str(library)!r}, ctypes.RTLD_GLOBAL)
+print(flow.cuda.unavailable_reason())
+"""
+    assert "too old" in succeeds(run_program, code)
+
+
+@simulated
+def test_devices_have_properties_and_no_context_until_a_tensor_names_them(
+    run_program: Run,
+) -> None:
+    code = """
+import sim
+assert flow.cuda.is_available() and flow.cuda.device_count() == 2
+one = flow.cuda.get_device_properties(1)
+assert one.architecture == "sm_90" and one.total_memory == 64 << 20
+contexts = lambda: sim.counters()["live"]["contexts"]
+assert contexts() == 0
+x = flow.ones(3, device="cuda:1")
+assert x.sum().item() == 3 and str(x.device) == "cuda:1"
+assert contexts() == 1
+flow.cuda.synchronize(1)
+try:
+    flow.ones(3, device="cuda:2")
+except ValueError as error:
+    assert "there are 2 cuda devices" in str(error), error
+else:
+    raise AssertionError("there is no cuda:2")
+"""
+    succeeds(run_program, code, cuda_sim="devices=2,memory=64MiB")
+
+
+@simulated
+@pytest.mark.parametrize("seed", ["1", "2", "3"])
+def test_copies_and_kernels_are_ordered_whatever_the_queues_do(run_program: Run, seed: str) -> None:
+    code = """
+rng = np.random.default_rng(int(sys.argv[1]))
+want, got = [], []
+for i in range(30):
+    a, b = rng.normal(size=(2, 50, 40)).astype(np.float32)
+    x, y = flow.tensor(a).cuda(i % 2), flow.tensor(b, device=f"cuda:{i % 2}")
+    z = x * y + x
+    z[1:] -= y[:-1]
+    got.append((z.cuda(1 - i % 2) @ y.cuda(1 - i % 2).T).sum(axis=0))
+    c = a * b + a
+    c[1:] -= b[:-1]
+    want.append((c @ b.T).sum(axis=0))
+for one, other in zip(got, want):
+    np.testing.assert_allclose(one.numpy(), other, rtol=1e-4, atol=1e-4)
+stats = flow.vm.stats()
+"""
+    knobs = f"devices=2,jitter=200us,seed={seed}"
+    succeeds(run_program, code.replace("sys.argv[1]", seed), cuda_sim=knobs)
+
+
+@simulated
+def test_a_lost_device_says_so_and_the_others_go_on(run_program: Run) -> None:
+    code = """
+import sim
+x, y = flow.ones(1000, device="cuda:0"), flow.ones(1000, device="cuda:1")
+(x + x).numpy(), (y + y).numpy()
+sim.configure("die=copy:1:700")
+z = x.cpu()
+try:
+    z.numpy()
+except RuntimeError as error:
+    assert "cuda:0" in str(error) and "ILLEGAL_ADDRESS" in str(error), error
+    assert "program.py" in error.__notes__[0]
+else:
+    raise AssertionError("the copy failed")
+for use in (lambda: (x + 1).numpy(), lambda: flow.ones(3, device="cuda:0").numpy()):
+    try:
+        use()
+    except RuntimeError as error:
+        assert "lost" in str(error) and "restart" in str(error), error
+    else:
+        raise AssertionError("the device is lost")
+assert (y + y).sum().item() == 2000 and (flow.ones(3) + 1).tolist() == [2, 2, 2]
+try:
+    flow.synchronize()
+except RuntimeError:
+    pass
+"""
+    succeeds(run_program, code, cuda_sim="devices=2")
+
+
+@simulated
+def test_memory_runs_out_and_comes_back(run_program: Run) -> None:
+    code = """
+x = flow.zeros((4 << 20,), dtype=flow.uint8, device="cuda:0")
+y = flow.zeros((64 << 20,), dtype=flow.uint8, device="cuda:0")
+try:
+    y.numpy()
+except flow.OutOfMemoryError as error:
+    assert "capacity 16.0 MiB" in str(error), error
+else:
+    raise AssertionError("there is not so much")
+del y
+assert flow.zeros((8 << 20,), dtype=flow.uint8, device="cuda:0").sum().item() == 0
+for _ in range(50):
+    x = x + 1
+assert x[0].item() == 50
+"""
+    succeeds(run_program, code, cuda_sim="devices=1,memory=16MiB")
+
+
+@simulated
+def test_a_failed_call_poisons_its_tensor_and_nothing_else(run_program: Run) -> None:
+    code = """
+import sim
+x = flow.ones(100, device="cuda:0")
+x.numpy()
+for call in ("cuMemcpyDtoHAsync", "cuEventRecord"):
+    sim.configure(f"fail={call}:1:1")
+    try:
+        (x + 1).numpy()
+    except RuntimeError as error:
+        assert call in str(error) and "program.py" in error.__notes__[0], error
+    else:
+        raise AssertionError(call)
+    sim.reset_faults()
+    try:
+        flow.synchronize()
+    except RuntimeError:
+        pass
+    assert (x + 1).sum().item() == 200
+"""
+    succeeds(run_program, code, cuda_sim="devices=1")
+
+
+@simulated
+def test_a_forked_child_is_told(run_program: Run) -> None:
+    code = """
+import os
+x = flow.ones(100, device="cuda:0")
+x.numpy()
+child = os.fork()
+if child == 0:
+    status = 1
+    try:
+        (x + 1).numpy()
+    except RuntimeError as error:
+        status = 0 if "fork" in str(error) else 2
+    if status == 0 and (flow.ones(3) + 1).tolist() != [2, 2, 2]:
+        status = 3
+    os._exit(status)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+assert (x + 1).sum().item() == 200
+"""
+    succeeds(run_program, code, cuda_sim="devices=1")
+
+
+@simulated
+def test_nothing_is_left_behind(run_program: Run) -> None:
+    code = """
+import gc, sim
+def work():
+    for i in range(20):
+        x = flow.tensor(np.ones((100, 100), np.float32)).cuda(i % 2)
+        ((x @ x).sum() + i).item()
+    flow.synchronize()
+    gc.collect()
+    flow.empty_cache()
+    return sim.counters()["live"]
+first = work()
+second = work()
+assert {k: second[k] for k in first if k != "modules"} == {
+    k: first[k] for k in first if k != "modules"
+}, (first, second)
+"""
+    succeeds(run_program, code, cuda_sim="devices=2")
