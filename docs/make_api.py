@@ -60,10 +60,11 @@ CHAPTERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "Tensors, devices, flags": ("", ("", "_C", "device", "flags")),
     "Files and other libraries": ("", ("interchange",)),
     "`flow.vm`": ("", ("vm",)),
+    "`flow.cuda`": ("", ("cuda",)),
     "`flow.profiler`": ("", ("profiler",)),
 }
 ORIGINS = ("standard", "NumPy", "own")
-SPACES = ("linalg", "fft", "random", "vm", "profiler", "interchange")
+SPACES = ("linalg", "fft", "random", "vm", "cuda", "profiler", "interchange")
 
 _COUNT = "how many there are depends on the values"
 _ANSWER = "the answer is a `bool` of Python"
@@ -162,7 +163,7 @@ def title_of(name: str, value: Any) -> str:
         return "Inspection"
     chapter = _standard_names().get(name, "none")
     space = name.rpartition(".")[0]
-    if space in ("linalg", "fft", "random", "vm", "profiler"):
+    if space in ("linalg", "fft", "random", "vm", "cuda", "profiler"):
         module = space
     elif isinstance(value, np.dtype):
         module = "dtypes"

@@ -11,6 +11,8 @@ import pytest
 
 import oneflow_lite as flow
 
+collect_ignore = ["sim"]  # of another driver, in processes of their own: test_sim_driver.py
+
 PREFIX = "ONEFLOW_LITE_"
 INLINE = "1us"  # arrays of some thousand elements are work for a worker
 

@@ -31,6 +31,8 @@ def in_child(check: Callable[[], bool]) -> None:
 
 @pytest.mark.parametrize("where", ["cpu", "mock:0"])
 def test_fork_with_a_thousand_operations_in_flight(device: flow.Device, where: str) -> None:
+    if device.type == "cuda":
+        pytest.skip("CUDA does not survive fork; test_cuda.py shows what a child is told")
     x = flow.tensor(np.arange(20_000.0), device=device)
     for _ in range(1000):
         x += 1

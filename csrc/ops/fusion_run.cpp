@@ -84,7 +84,8 @@ class FusionGroup::TileRunner {
       const Memory& memory = group_.memories_[kernel.memory[k]];
       if (!memory.address || memory.first != number) continue;
       const int64_t stride = iteration.rows[kernel.cut].strides[k];
-      if (stride == memory.item_size * kernel.inner) ahead_.push_back({number, k, memory.item_size});
+      if (stride == memory.item_size * kernel.inner)
+        ahead_.push_back({number, k, memory.item_size});
     }
   }
 

@@ -24,6 +24,12 @@ class DeviceProperties:
         Bits.
     memory_clock_rate, clock_rate : int
         kHz.
+
+    Examples
+    --------
+    >>> names = ("a GPU", (9, 0), 2**34, 132, 2048, 2**25, 5120, 2619000, 1980000)
+    >>> flow.cuda.DeviceProperties(*names).architecture
+    'sm_90'
     """
 
     name: str

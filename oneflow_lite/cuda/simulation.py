@@ -1,4 +1,4 @@
-"""``ONEFLOW_LITE_CUDA_SIM``: devices that are not there, by the simulated driver of the source tree."""
+"""``ONEFLOW_LITE_CUDA_SIM``: devices that are not there, by the driver of the source tree."""
 
 import importlib
 import sys
