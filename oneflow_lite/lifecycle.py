@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 from oneflow_lite import _C, profiler
-from oneflow_lite.cuda import simulation
+from oneflow_lite.cuda import host, simulation
 from oneflow_lite.flags import LOG, flags
 
 _started = False
@@ -20,6 +20,7 @@ def start() -> None:
     flags.load(os.environ)
     if flags.cuda_sim is not None:
         simulation.load()
+    _C.set_host_operation_hook(host.tell)
     os.register_at_fork(before=_C.before_fork, after_in_child=_C.after_fork_in_child)
     atexit.register(_leave)
     if flags.profile is not None:

@@ -16,8 +16,9 @@ void stretch(Extent* extent, int64_t dim, int64_t stride) {
 }
 
 struct HostOperations {
-  std::mutex mutex;  // guards names
+  std::mutex mutex;  // guards the rest
   std::set<std::string> names;
+  std::function<void(const char*)> hook;
 };
 
 HostOperations& noted() {
@@ -28,8 +29,18 @@ HostOperations& noted() {
 }  // namespace
 
 void note_host_operation(const char* name) {
+  std::function<void(const char*)> hook;
+  {
+    std::lock_guard<std::mutex> lock(noted().mutex);
+    if (!noted().names.insert(name).second) return;
+    hook = noted().hook;
+  }
+  if (hook) hook(name);
+}
+
+void set_host_operation_hook(std::function<void(const char* name)> hook) {
   std::lock_guard<std::mutex> lock(noted().mutex);
-  noted().names.insert(name);
+  noted().hook = std::move(hook);
 }
 
 std::vector<std::string> host_operations() {

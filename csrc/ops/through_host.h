@@ -5,6 +5,7 @@
 //   back
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -46,8 +47,9 @@ class HostCopies {
   std::vector<Block> blocks_;
 };
 
-/// Remembers that an operation runs in this way. Any thread.
+/// Remembers that an operation runs in this way, and tells the hook the first time. Any thread.
 void note_host_operation(const char* name);
+void set_host_operation_hook(std::function<void(const char* name)> hook);
 /// Those that have, by name.
 std::vector<std::string> host_operations();
 

@@ -59,12 +59,23 @@ void set_kernel_maker(const py::function& make) {
   });
 }
 
+/// Calls `tell(name)`, on any thread; what it throws goes to sys.unraisablehook.
+void set_host_operation_hook(const py::function& tell) {
+  PyObject* const kept = tell.inc_ref().ptr();
+  ops::set_host_operation_hook([kept](const char* name) {
+    WithGil gil;
+    const Reference result(PyObject_CallFunction(kept, "s", name));
+    if (!result.get()) PyErr_WriteUnraisable(kept);
+  });
+}
+
 }  // namespace
 
 void bind_cuda_functions(py::module_& m) {
   m.def("cuda_problem", &ep::cuda_problem);
   m.def("cuda_device_properties", &device_properties);
   m.def("cuda_host_operations", &ops::host_operations);
+  m.def("set_host_operation_hook", &set_host_operation_hook);
   m.def("set_kernel_maker", &set_kernel_maker);
 }
 

@@ -133,7 +133,7 @@ def empty_cache(device: DeviceLike | int = None) -> int:
 def host_operations() -> list[str]:
     """Return the operations that have run on the host so far, on copies of a device's memory.
 
-    They have no kernel of their own: their results are right, and slow.
+    They have no kernel of their own: their results are right, and slow. Each is logged once.
 
     Examples
     --------
