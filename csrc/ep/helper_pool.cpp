@@ -6,6 +6,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <exception>
+#include <new>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -140,11 +141,14 @@ void HelperPool::offer(Job* job, int helpers) {
   const int missing = helpers - shared.standing_by.load(std::memory_order_seq_cst) - shared.awake();
   try {
     for (int made = static_cast<int>(shared.asleep.size()); made < missing; ++made) {
+      shared.asleep.reserve(shared.alive + 1);  // to fall asleep needs no memory
       std::thread(help, shared_).detach();
       ++shared.alive;
     }
   } catch (const std::system_error&) {
     // The process may have no more threads: those that there are do it.
+  } catch (const std::bad_alloc&) {
+    // The same of memory.
   }
   shared.wake(missing, std::move(lock));
 }
@@ -156,11 +160,13 @@ std::unique_lock<std::mutex> HelperPool::Shared::hold() {
 }
 
 void HelperPool::Shared::wake(int helpers, std::unique_lock<std::mutex> lock) {
-  const size_t count = std::min(asleep.size(), static_cast<size_t>(std::max(helpers, 0)));
-  const std::vector<std::shared_ptr<Sleeper>> called(asleep.end() - count, asleep.end());
-  asleep.resize(asleep.size() - count);
-  lock.unlock();
-  for (const std::shared_ptr<Sleeper>& sleeper : called) sleeper->wake();
+  for (; helpers > 0 && !asleep.empty(); --helpers) {
+    const std::shared_ptr<Sleeper> sleeper = std::move(asleep.back());
+    asleep.pop_back();
+    lock.unlock();
+    sleeper->wake();
+    lock = hold();
+  }
 }
 
 void HelperPool::Shared::Sleeper::sleep() {
