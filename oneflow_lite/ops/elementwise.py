@@ -14,45 +14,45 @@ from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.dtypes import bool as bool_dtype, isdtype
 from oneflow_lite.ops.creation import asarray
-from oneflow_lite.ops.table import exported, op
+from oneflow_lite.ops.table import RealText, exported, op
 
 _BITS = ([True, False], [True, True])
 _MIXED = ([-1.5, 2.5], [2.0, -2.0])
 
 # fmt: off
 # --- arithmetic
-add = op("add", np.add, "x + y", "Sum.", "add")
-subtract = op("subtract", np.subtract, "x - y", "Difference.", "sub")
-multiply = op("multiply", np.multiply, "x * y", "Product.", "mul")
-divide = op("divide", np.divide, "x / y", "True quotient.", "truediv")
-floor_divide = op("floor_divide", np.floor_divide, "floor(x / y)", "Quotient, rounded down.",
+add = op("add", np.add, "add(x, y)", "Sum.", "add")
+subtract = op("subtract", np.subtract, "subtract(x, y)", "Difference.", "sub")
+multiply = op("multiply", np.multiply, "multiply(x, y)", "Product.", "mul")
+divide = op("divide", np.divide, "divide(x, y)", "True quotient.", "truediv")
+floor_divide = op("floor_divide", np.floor_divide, "floor_divide(x, y)", "Quotient, rounded down.",
                   "floordiv")
-remainder = op("remainder", np.remainder, "x - y * floor(x / y)",
+remainder = op("remainder", np.remainder, "remainder(x, y)",
                "Remainder of the floored quotient; it has the divisor's sign.", "mod", _MIXED)
 pow = op("pow", np.power, "pow(x, y)", "First operand to the power of the second.", "pow")
-negative = op("negative", np.negative, "-x", "Negation.", "neg")
+negative = op("negative", np.negative, "negative(x)", "Negation.", "neg")
 positive = op("positive", np.positive, "x", "A copy.", "pos")
-abs = op("abs", np.absolute, "abs(x)", "Absolute value; the modulus of a complex number.", "abs",
-         _MIXED)
-reciprocal = op("reciprocal", np.reciprocal, "1 / x", "One over x.")
-square = op("square", np.square, "x * x", "x times x.")
+abs = op("abs", np.absolute, "absolute(x)", "Absolute value; the modulus of a complex number.",
+         "abs", _MIXED)
+reciprocal = op("reciprocal", np.reciprocal, "reciprocal(x)", "One over x.")
+square = op("square", np.square, "square(x)", "x times x.")
 sqrt = op("sqrt", np.sqrt, "sqrt(x)", "Square root.")
 hypot = op("hypot", np.hypot, "hypot(x, y)", "Square root of the sum of squares, no overflow.")
-maximum = op("maximum", np.maximum, "max(x, y)", "The larger; NaN where either is NaN.")
-minimum = op("minimum", np.minimum, "min(x, y)", "The smaller; NaN where either is NaN.")
-sign = op("sign", np.sign, "(x > 0) - (x < 0)", "-1, 0 or 1; x / abs(x) of a complex number.",
+maximum = op("maximum", np.maximum, "maximum(x, y)", "The larger; NaN where either is NaN.")
+minimum = op("minimum", np.minimum, "minimum(x, y)", "The smaller; NaN where either is NaN.")
+sign = op("sign", np.sign, "sign(x)", "-1, 0 or 1; x / abs(x) of a complex number.",
           None, _MIXED)
 fmax = op("fmax", np.fmax, "fmax(x, y)", "The larger; NaN only where both are NaN.")
 fmin = op("fmin", np.fmin, "fmin(x, y)", "The smaller; NaN only where both are NaN.")
 fmod = op("fmod", np.fmod, "fmod(x, y)",
           "Remainder of the truncated quotient; it has the dividend's sign.", None, _MIXED)
-fabs = op("fabs", np.fabs, "fabs(x)", "Absolute value, as a float.", None, _MIXED)
+fabs = op("fabs", np.fabs, "absolute(x)", "Absolute value, as a float.", None, _MIXED)
 float_power = op("float_power", np.float_power, "pow(x, y)",
                  "First operand to the power of the second, in float64 at least.")
 cbrt = op("cbrt", np.cbrt, "cbrt(x)", "Cube root.")
 gcd = op("gcd", np.gcd, "gcd(x, y)", "Greatest common divisor.")
 lcm = op("lcm", np.lcm, "lcm(x, y)", "Least common multiple.")
-heaviside = op("heaviside", np.heaviside, "x < 0 ? 0 : x > 0 ? 1 : y",
+heaviside = op("heaviside", np.heaviside, "heaviside(x, y)",
                "0 where x1 is negative, x2 where it is 0, 1 where it is positive.")
 conj = op("conj", np.conjugate, "conj(x)", "Complex conjugate.", None, ([1 + 2j, 3 - 1j],))
 
@@ -71,18 +71,19 @@ logaddexp2 = op("logaddexp2", np.logaddexp2, "logaddexp2(x, y)", "log2(2**x1 + 2
 sin = op("sin", np.sin, "sin(x)", "Sine of radians.")
 cos = op("cos", np.cos, "cos(x)", "Cosine of radians.")
 tan = op("tan", np.tan, "tan(x)", "Tangent of radians.")
-asin = op("asin", np.arcsin, "asin(x)", "Inverse sine, in radians.")
-acos = op("acos", np.arccos, "acos(x)", "Inverse cosine, in radians.")
-atan = op("atan", np.arctan, "atan(x)", "Inverse tangent, in radians.")
+asin = op("asin", np.arcsin, RealText("asin(x)"), "Inverse sine, in radians.")
+acos = op("acos", np.arccos, RealText("acos(x)"), "Inverse cosine, in radians.")
+atan = op("atan", np.arctan, RealText("atan(x)"), "Inverse tangent, in radians.")
 atan2 = op("atan2", np.arctan2, "atan2(x, y)", "Angle of the point (x2, x1), in radians.")
 sinh = op("sinh", np.sinh, "sinh(x)", "Hyperbolic sine.")
 cosh = op("cosh", np.cosh, "cosh(x)", "Hyperbolic cosine.")
 tanh = op("tanh", np.tanh, "tanh(x)", "Hyperbolic tangent.")
-asinh = op("asinh", np.arcsinh, "asinh(x)", "Inverse hyperbolic sine.")
-acosh = op("acosh", np.arccosh, "acosh(x)", "Inverse hyperbolic cosine.", None, ([1.0, 2.0],))
-atanh = op("atanh", np.arctanh, "atanh(x)", "Inverse hyperbolic tangent.")
-deg2rad = op("deg2rad", np.deg2rad, "x * (pi / 180)", "Degrees as radians.")
-rad2deg = op("rad2deg", np.rad2deg, "x * (180 / pi)", "Radians as degrees.")
+asinh = op("asinh", np.arcsinh, RealText("asinh(x)"), "Inverse hyperbolic sine.")
+acosh = op("acosh", np.arccosh, RealText("acosh(x)"), "Inverse hyperbolic cosine.",
+           None, ([1.0, 2.0],))
+atanh = op("atanh", np.arctanh, RealText("atanh(x)"), "Inverse hyperbolic tangent.")
+deg2rad = op("deg2rad", np.deg2rad, "deg2rad(x)", "Degrees as radians.")
+rad2deg = op("rad2deg", np.rad2deg, "rad2deg(x)", "Radians as degrees.")
 
 # --- rounding and the parts of a number
 ceil = op("ceil", np.ceil, "ceil(x)", "The nearest integer not below.", None, _MIXED)
@@ -95,33 +96,37 @@ spacing = op("spacing", np.spacing, "spacing(x)", "Distance to the next float aw
 signbit = op("signbit", np.signbit, "signbit(x)", "The sign bit is set.", None, _MIXED)
 
 # --- comparison and classification
-equal = op("equal", np.equal, "x == y", "x1 == x2.", "eq")
-not_equal = op("not_equal", np.not_equal, "x != y", "x1 != x2.", "ne")
-less = op("less", np.less, "x < y", "x1 < x2.", "lt")
-less_equal = op("less_equal", np.less_equal, "x <= y", "x1 <= x2.", "le")
-greater = op("greater", np.greater, "x > y", "x1 > x2.", "gt")
-greater_equal = op("greater_equal", np.greater_equal, "x >= y", "x1 >= x2.", "ge")
+equal = op("equal", np.equal, "equal(x, y)", "x1 == x2.", "eq")
+not_equal = op("not_equal", np.not_equal, "!equal(x, y)", "x1 != x2.", "ne")
+less = op("less", np.less, "less(x, y)", "x1 < x2.", "lt")
+less_equal = op("less_equal", np.less_equal, "less_equal(x, y)", "x1 <= x2.", "le")
+greater = op("greater", np.greater, "less(y, x)", "x1 > x2.", "gt")
+greater_equal = op("greater_equal", np.greater_equal, "less_equal(y, x)", "x1 >= x2.", "ge")
 isfinite = op("isfinite", np.isfinite, "isfinite(x)", "Neither infinite nor NaN.")
 isinf = op("isinf", np.isinf, "isinf(x)", "Positive or negative infinity.")
 isnan = op("isnan", np.isnan, "isnan(x)", "Not a number.")
 
 # --- logic and bits
-logical_and = op("logical_and", np.logical_and, "x && y", "Both are true.", None, _BITS)
-logical_or = op("logical_or", np.logical_or, "x || y", "Either is true.", None, _BITS)
-logical_xor = op("logical_xor", np.logical_xor, "!x != !y", "Exactly one is true.", None, _BITS)
-logical_not = op("logical_not", np.logical_not, "!x", "Not true.", None, _BITS)
+logical_and = op("logical_and", np.logical_and, "truth(x) && truth(y)",
+                 "Both are true.", None, _BITS)
+logical_or = op("logical_or", np.logical_or, "truth(x) || truth(y)",
+                "Either is true.", None, _BITS)
+logical_xor = op("logical_xor", np.logical_xor, "truth(x) != truth(y)",
+                 "Exactly one is true.", None, _BITS)
+logical_not = op("logical_not", np.logical_not, "!truth(x)", "Not true.", None, _BITS)
 bitwise_and = op("bitwise_and", np.bitwise_and, "x & y", "Bits set in both.", "and")
 bitwise_or = op("bitwise_or", np.bitwise_or, "x | y", "Bits set in either.", "or")
 bitwise_xor = op("bitwise_xor", np.bitwise_xor, "x ^ y", "Bits set in exactly one.", "xor")
-bitwise_invert = op("bitwise_invert", np.invert, "~x", "Every bit flipped.", "invert")
-bitwise_left_shift = op("bitwise_left_shift", np.left_shift, "x << y",
+bitwise_invert = op("bitwise_invert", np.invert, "bitwise_invert(x)",
+                    "Every bit flipped.", "invert")
+bitwise_left_shift = op("bitwise_left_shift", np.left_shift, "left_shift(x, y)",
                         "Bits moved towards the high end.", "lshift")
-bitwise_right_shift = op("bitwise_right_shift", np.right_shift, "x >> y",
+bitwise_right_shift = op("bitwise_right_shift", np.right_shift, "right_shift(x, y)",
                          "Bits moved towards the low end, keeping the sign.", "rshift")
-bitwise_count = op("bitwise_count", np.bitwise_count, "popcount(x)",
+bitwise_count = op("bitwise_count", np.bitwise_count, "bitwise_count(x)",
                    "How many bits of the absolute value are set.")
 
-_clip = op("clip", _clip_ufunc, "min(max(x, y), z)", "x kept between y and z.", None,
+_clip = op("clip", _clip_ufunc, "clip(x, y, z)", "x kept between y and z.", None,
            ([1.0, 5.0], [2.0, 2.0], [4.0, 4.0]))
 # fmt: on
 

@@ -19,10 +19,16 @@ class Row:
 
     name: str  # as the array API standard has it
     ufunc: np.ufunc  # its inner loops are the CPU kernels
-    cuda: str  # the expression, of x, y and z
+    cuda: str  # the expression, of x, y and z, in the functions of cuda/kernels/*.cuh; "": none
     slot: str | None  # the operator that it serves
     summary: str
     op: Op
+
+
+class RealText(str):
+    """A CUDA expression that has no form for complex numbers, though the ufunc has."""
+
+    __slots__ = ()
 
 
 ROWS: dict[str, Row] = {}

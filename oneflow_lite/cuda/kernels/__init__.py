@@ -1,0 +1,99 @@
+"""Kernels of CUDA devices: generated from the op table, compiled at first use, cached."""
+
+import os
+import threading
+from concurrent.futures import Future
+
+from oneflow_lite.cuda import compiler
+from oneflow_lite.cuda.kernels import cache
+from oneflow_lite.cuda.kernels.request import Request as Request
+from oneflow_lite.cuda.kernels.source import expression, source
+
+__all__ = ["OPTIONS", "Request", "make"]
+
+# No contraction to multiply-add: plain arithmetic has NumPy's bits.
+OPTIONS = ("--std=c++17", "--fmad=false", "--device-as-default-execution-space")
+
+_NAME = "kernel"  # of the one entry
+_Images = dict[tuple[Request, str], "Future[bytes]"]
+
+
+class _Made:
+    """The images that this process has or is making: whoever comes second waits for the first."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()  # guards _images
+        self._images: _Images = {}
+
+    def get(self, request: Request, arch: str) -> bytes:
+        with self._lock:
+            image = self._images.get((request, arch))
+            is_first = image is None
+            if image is None:
+                image = self._images[request, arch] = Future()
+        if is_first:
+            try:
+                image.set_result(_image(request, arch))
+            except BaseException as error:
+                with self._lock:
+                    del self._images[request, arch]  # the next one tries again
+                image.set_exception(error)
+        return image.result()
+
+
+_made = _Made()
+
+
+def _forget() -> None:
+    """In a child: a thread of the parent that was making an image does not exist here."""
+    global _made
+    _made = _Made()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
+
+
+def make(request: Request, arch: str) -> bytes | None:
+    """Return the image of a kernel for ``cuModuleLoadData``; its one entry is ``kernel``.
+
+    It takes ``Args`` of loops.cuh by value, and blocks of 256 threads, any number of them. May be
+    called from any thread; several that ask for the same kernel compile it once.
+
+    Parameters
+    ----------
+    request : Request
+        What the kernel does.
+    arch : str
+        Of the device, such as ``"sm_90"``.
+
+    Returns
+    -------
+    bytes or None
+        None where the op table has no CUDA text for this.
+
+    Raises
+    ------
+    ImportError
+        Where there is no compiler.
+    CompileError
+        Where it refuses the source.
+
+    Examples
+    --------
+    >>> unknown = Request("elementwise", "no such op", (), (), (), True, False)
+    >>> make(unknown, "sm_90") is None
+    True
+    """
+    return None if expression(request) is None else _made.get(request, arch)
+
+
+def _image(request: Request, arch: str) -> bytes:
+    text = source({_NAME: request})
+    assert text is not None  # make() has asked
+    name = cache.key(compiler.identity(), arch, OPTIONS, text)
+    image = cache.load(name)
+    if image is None:
+        image = compiler.compile(text, arch, OPTIONS)
+        cache.store(name, image)
+    return image

@@ -1,0 +1,172 @@
+// The loops over elements. What is done to one is `Body::apply`, from inputs to the output.
+//
+// Loops whose length is not known are not unrolled: that would be most of the code, for nothing
+// where memory is what one waits for.
+//
+// Threads take elements in turn, the whole grid's stride apart: any number of blocks is right. With
+// 32-bit indices, elements and byte offsets are below 2^31, blocks of 256 at most 2^23.
+
+namespace ofl {
+
+/// The one argument of every kernel.
+struct Args {
+  int64 count;                   // elements of the output
+  void* data[4];                 // first elements: inputs, then the output
+  unsigned char scalars[3][16];  // inputs that lie in no memory
+  int32 ndim;
+  int32 unused;
+  int64 dims[8];        // outermost first; of strided kernels only, as what follows
+  int64 strides[8][4];  // bytes, [dim][operand]
+};
+
+/// An element in memory. A byte of bool that is neither 0 nor 1 is true.
+template <typename T>
+struct Stored {
+  T value;
+  T get() const { return value; }
+  void set(T v) { value = v; }
+};
+template <>
+struct Stored<bool> {
+  uint8 value;
+  bool get() const { return value != 0; }
+  void set(bool v) { value = v; }
+};
+
+/// Consecutive elements that are loaded and stored at once.
+template <typename T, int lanes>
+struct alignas(lanes * sizeof(T)) Vector {
+  Stored<T> lane[lanes];
+};
+
+/// The k-th operand, in memory.
+template <typename T, int k>
+struct Array {
+  char* first;
+
+  explicit Array(const Args& args) : first(static_cast<char*>(args.data[k])) {}
+
+  template <int lanes>
+  bool is_aligned() const {
+    return reinterpret_cast<uint64>(first) % sizeof(Vector<T, lanes>) == 0;
+  }
+  template <int lanes, typename Index>
+  Vector<T, lanes>& vector(Index i) const {
+    return reinterpret_cast<Vector<T, lanes>*>(first)[i];
+  }
+  template <int lanes, typename Index>
+  Vector<T, lanes> load(Index i) const {
+    return vector<lanes>(i);
+  }
+  template <typename Index>
+  Stored<T>& at(Index i) const {
+    return reinterpret_cast<Stored<T>*>(first)[i];
+  }
+  template <typename Offset>
+  Stored<T>& at_offset(const Offset* offsets) const {
+    return *reinterpret_cast<Stored<T>*>(first + offsets[k]);
+  }
+};
+
+/// The k-th operand, the same for all elements.
+template <typename T, int k>
+struct Scalar {
+  Stored<T> value;
+
+  explicit Scalar(const Args& args) : value(*reinterpret_cast<const Stored<T>*>(args.scalars[k])) {}
+
+  template <int lanes>
+  bool is_aligned() const {
+    return true;
+  }
+  template <int lanes, typename Index>
+  Vector<T, lanes> load(Index) const {
+    Vector<T, lanes> all;
+#pragma unroll
+    for (int j = 0; j < lanes; ++j) all.lane[j] = value;
+    return all;
+  }
+  template <typename Index>
+  Stored<T> at(Index) const {
+    return value;
+  }
+  template <typename Offset>
+  Stored<T> at_offset(const Offset*) const {
+    return value;
+  }
+};
+
+template <typename Body, int lanes, typename Out, typename... In>
+void apply_to_vector(Vector<Out, lanes>& target, const In&... inputs) {
+  Vector<Out, lanes> results;
+#pragma unroll
+  for (int j = 0; j < lanes; ++j) results.lane[j].set(Body::apply(inputs.lane[j].get()...));
+  target = results;
+}
+
+/// Contiguous operands: vectors where every operand is aligned for them, then what is left.
+template <typename Body, int lanes, typename Index, typename Out, typename... In>
+void run_flat(const Args& args, Out output, In... inputs) {
+  const Index count = Index(args.count);
+  const Index start = Index(blockIdx.x) * blockDim.x + threadIdx.x;
+  const Index step = Index(gridDim.x) * blockDim.x;
+  Index done = 0;
+  if constexpr (lanes > 1) {
+    if ((output.template is_aligned<lanes>() && ... && inputs.template is_aligned<lanes>())) {
+      const Index vectors = count / lanes;
+      for (Index i = start; i < vectors; i += step) {
+        apply_to_vector<Body, lanes>(output.template vector<lanes>(i),
+                                     inputs.template load<lanes>(i)...);
+      }
+      done = vectors * lanes;
+    }
+  }
+#pragma unroll 1
+  for (Index i = done + start; i < count; i += step) {
+    output.at(i).set(Body::apply(inputs.at(i).get()...));
+  }
+}
+
+template <typename Index>
+struct OffsetOf;
+template <>
+struct OffsetOf<uint32> {
+  typedef int32 type;
+};
+template <>
+struct OffsetOf<uint64> {
+  typedef int64 type;
+};
+
+/// The byte offsets of the i-th element in each of `operands` operands. Strides may be negative:
+/// sums are made modulo the width of Index and then read as signed.
+template <int operands, typename Index>
+void find_offsets(const Args& args, Index i, typename OffsetOf<Index>::type* offsets) {
+  Index sums[operands] = {};
+#pragma unroll 1
+  for (int d = args.ndim - 1; d >= 0; --d) {
+    const Index dim = Index(args.dims[d]);
+    const Index rest = d ? i / dim : 0;  // the outermost place needs no division
+    const Index place = i - rest * dim;
+#pragma unroll
+    for (int k = 0; k < operands; ++k) sums[k] += place * Index(args.strides[d][k]);
+    i = rest;
+  }
+#pragma unroll
+  for (int k = 0; k < operands; ++k) offsets[k] = typename OffsetOf<Index>::type(sums[k]);
+}
+
+/// Operands of any strides.
+template <typename Body, typename Index, typename Out, typename... In>
+void run_strided(const Args& args, Out output, In... inputs) {
+  const Index count = Index(args.count);
+  const Index step = Index(gridDim.x) * blockDim.x;
+#pragma unroll 1
+  for (Index i = Index(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += step) {
+    typename OffsetOf<Index>::type offsets[sizeof...(In) + 1];
+    find_offsets<sizeof...(In) + 1>(args, i, offsets);
+    output.at_offset(offsets).set(Body::apply(inputs.at_offset(offsets).get()...));
+  }
+}
+
+}  // namespace ofl

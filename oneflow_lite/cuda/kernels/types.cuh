@@ -1,0 +1,174 @@
+// The types of elements by the names of their dtypes, and NumPy's casts between them.
+// No header is included, neither here nor in the other files: compilers then need none.
+
+namespace ofl {
+
+typedef signed char int8;
+typedef short int16;
+typedef int int32;
+typedef long long int64;
+typedef unsigned char uint8;
+typedef unsigned short uint16;
+typedef unsigned int uint32;
+typedef unsigned long long uint64;
+typedef float float32;
+typedef double float64;
+
+// --- half precision: 16 bits in memory, float32 in arithmetic, rounded to nearest even
+
+#ifdef SIM_CUDA_H_
+inline uint16 half_bits(_Float16 half) {
+  uint16 bits;
+  __builtin_memcpy(&bits, &half, sizeof bits);
+  return bits;
+}
+inline uint16 half_bits(float x) { return half_bits(_Float16(x)); }
+inline uint16 half_bits(double x) { return half_bits(_Float16(x)); }
+inline float half_value(uint16 bits) {
+  _Float16 half;
+  __builtin_memcpy(&half, &bits, sizeof half);
+  return half;
+}
+#else
+inline uint16 half_bits(float x) {
+  uint16 bits;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x));
+  return bits;
+}
+inline uint16 half_bits(double x) {
+  uint16 bits;
+  asm("cvt.rn.f16.f64 %0, %1;" : "=h"(bits) : "d"(x));
+  return bits;
+}
+inline float half_value(uint16 bits) {
+  float x;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(bits));
+  return x;
+}
+#endif
+
+struct float16 {
+  uint16 bits;
+
+  float16() = default;
+  explicit float16(float x) : bits(half_bits(x)) {}
+  explicit float16(double x) : bits(half_bits(x)) {}
+  explicit float16(int x) : bits(half_bits(float(x))) {}
+  operator float() const { return half_value(bits); }
+};
+
+inline float16 half_of(uint16 bits) {
+  float16 half;
+  half.bits = bits;
+  return half;
+}
+
+// --- complex numbers, aligned as their parts
+
+template <typename Part>
+struct Complex {
+  Part re, im;
+};
+
+typedef Complex<float> complex64;
+typedef Complex<double> complex128;
+
+// --- what templates ask of a type
+
+// Enumerators, as constants of other kinds become variables of the image.
+struct Real {
+  enum { integer = false, has_sign = true, complex = false };  // bool is no integer
+};
+struct Signed {
+  enum { integer = true, has_sign = true, complex = false };
+};
+struct Unsigned {
+  enum { integer = true, has_sign = false, complex = false };
+};
+
+template <typename T>
+struct Is : Real {};
+template <>
+struct Is<int8> : Signed {};
+template <>
+struct Is<int16> : Signed {};
+template <>
+struct Is<int32> : Signed {};
+template <>
+struct Is<int64> : Signed {};
+template <>
+struct Is<uint8> : Unsigned {};
+template <>
+struct Is<uint16> : Unsigned {};
+template <>
+struct Is<uint32> : Unsigned {};
+template <>
+struct Is<uint64> : Unsigned {};
+template <typename Part>
+struct Is<Complex<Part>> {
+  enum { integer = false, has_sign = true, complex = true };
+};
+
+template <typename T, typename U>
+struct Same {
+  enum { type = false };
+};
+template <typename T>
+struct Same<T, T> {
+  enum { type = true };
+};
+
+template <bool condition, typename T, typename U>
+struct Choice {
+  typedef T type;
+};
+template <typename T, typename U>
+struct Choice<false, T, U> {
+  typedef U type;
+};
+
+/// Where integers wrap around: unsigned, of at least 32 bits, as narrower ones become int.
+template <typename T>
+using Wrapping = typename Choice<sizeof(T) == 8, uint64, uint32>::type;
+
+/// What functions of floats are computed in.
+template <typename T>
+using Computed = typename Choice<Same<T, float16>::type, float32, T>::type;
+
+/// Not zero. NaN is true.
+template <typename T>
+bool truth(T x) {
+  if constexpr (Is<T>::complex) {
+    return x.re != 0 || x.im != 0;
+  } else {
+    return x != T(0);
+  }
+}
+
+/// NumPy's cast: floats to integers as C, so out of range the result is the device's own; complex
+/// numbers to real ones lose their imaginary part.
+template <typename To, typename From>
+To cast(From x) {
+  if constexpr (Same<To, From>::type) {
+    return x;
+  } else if constexpr (Same<To, bool>::type) {
+    return truth(x);
+  } else if constexpr (Is<To>::complex) {
+    typedef decltype(To::re) Part;
+    if constexpr (Is<From>::complex) {
+      return To{Part(x.re), Part(x.im)};
+    } else {
+      return To{cast<Part>(x), Part(0)};
+    }
+  } else if constexpr (Is<From>::complex) {
+    return cast<To>(x.re);
+  } else if constexpr (Same<To, float16>::type && !Same<From, float64>::type) {
+    return float16(float(x));
+  } else if constexpr (Same<From, float16>::type) {
+    return To(float(x));
+  } else {
+    return To(x);
+  }
+}
+
+}  // namespace ofl

@@ -1,0 +1,101 @@
+"""Kernels on the device, launched by cuda-bindings as the C++ side launches them."""
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from cuda.bindings import driver
+
+from oneflow_lite.cuda import compiler
+from oneflow_lite.cuda.kernels import OPTIONS, Request
+from oneflow_lite.cuda.kernels.source import source
+
+MAX_DIMS, MAX_OPERANDS = 8, 4
+
+
+class Args(ctypes.Structure):
+    """``Args`` of loops.cuh."""
+
+    _fields_ = (
+        ("count", ctypes.c_int64),
+        ("data", ctypes.c_uint64 * MAX_OPERANDS),
+        ("scalars", ctypes.c_char * 16 * (MAX_OPERANDS - 1)),
+        ("ndim", ctypes.c_int32),
+        ("unused", ctypes.c_int32),
+        ("dims", ctypes.c_int64 * MAX_DIMS),
+        ("strides", ctypes.c_int64 * MAX_OPERANDS * MAX_DIMS),
+    )
+
+
+def ok(result: tuple[Any, ...]) -> Any:
+    """The values of a call that must succeed."""
+    assert result[0] == driver.CUresult.CUDA_SUCCESS, result[0]
+    values = result[1:]
+    return values[0] if len(values) == 1 else values
+
+
+def owner(view: np.ndarray) -> np.ndarray:
+    """The contiguous array that a view is of."""
+    while isinstance(view.base, np.ndarray):
+        view = view.base
+    return view
+
+
+class Device:
+    """The first device, its context current."""
+
+    def __init__(self) -> None:
+        ok(driver.cuInit(0))
+        ok(driver.cuCtxSetCurrent(ok(driver.cuDevicePrimaryCtxRetain(0))))
+
+    def load(self, image: bytes, name: str = "kernel") -> Any:
+        return ok(driver.cuModuleGetFunction(ok(driver.cuModuleLoadData(image)), name.encode()))
+
+    def compile(self, requests: Sequence[Request]) -> list[Any]:
+        """The kernels, from one image."""
+        names = [f"kernel_{k}" for k in range(len(requests))]
+        text = source(dict(zip(names, requests, strict=True)))
+        assert text is not None
+        module = ok(driver.cuModuleLoadData(compiler.compile(text, "sm_90", OPTIONS)))
+        return [ok(driver.cuModuleGetFunction(module, name.encode())) for name in names]
+
+    def run(
+        self,
+        kernel: Any,
+        inputs: Sequence[np.ndarray | np.generic],
+        output: np.ndarray,
+        blocks: int = 2,
+    ) -> None:
+        """Writes the output. Inputs that are no arrays go by value; views keep their strides."""
+        args = Args(count=output.size, ndim=output.ndim, dims=output.shape)
+        pointers: dict[int, int] = {}
+        operands = [*inputs, output]
+        for k, operand in enumerate(operands):
+            if not isinstance(operand, np.ndarray):
+                args.scalars[k].value = b""
+                ctypes.memmove(
+                    ctypes.addressof(args.scalars) + 16 * k,
+                    operand.tobytes(),
+                    operand.dtype.itemsize,
+                )
+                continue
+            base = owner(operand)
+            if id(base) not in pointers:
+                pointers[id(base)] = self.put(base)
+            args.data[k] = pointers[id(base)] + operand.ctypes.data - base.ctypes.data
+            for d, stride in enumerate(operand.strides):
+                args.strides[d][k] = stride
+        parameters = (ctypes.c_void_p * 1)(ctypes.addressof(args))
+        table = ctypes.addressof(parameters)
+        ok(driver.cuLaunchKernel(kernel, blocks, 1, 1, 256, 1, 1, 0, 0, table, 0))
+        written = owner(output)
+        ok(driver.cuMemcpyDtoH(written.ctypes.data, pointers[id(written)], written.nbytes))
+        for pointer in pointers.values():
+            ok(driver.cuMemFree(pointer))
+
+    def put(self, array: np.ndarray) -> int:
+        pointer = int(ok(driver.cuMemAlloc(max(array.nbytes, 1))))
+        if array.nbytes:
+            ok(driver.cuMemcpyHtoD(pointer, array.ctypes.data, array.nbytes))
+        return pointer

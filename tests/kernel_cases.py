@@ -1,0 +1,109 @@
+"""Every kernel that the op table has CUDA text for, and the values that they are tried on."""
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+
+import oneflow_lite as flow
+from oneflow_lite.cuda.kernels import Request
+from oneflow_lite.cuda.kernels.source import expression
+from oneflow_lite.dtypes import SUPPORTED
+from oneflow_lite.ops.table import ROWS, Row
+
+DTYPES = [dtype.name for dtype in SUPPORTED]
+assert flow.add.__name__ in ROWS  # importing the package fills the table
+
+
+def loops(row: Row) -> list[tuple[str, ...]]:
+    """The dtypes of each of the ufunc's loops, inputs then the output."""
+    found = {}
+    for signature in row.ufunc.types:
+        kinds = signature.replace("->", "")
+        if not set(kinds) & set("gGOMm"):
+            found[tuple(np.dtype(kind).name for kind in kinds)] = None
+    return list(found)
+
+
+def elementwise(op: str, loop: tuple[str, ...], **changes: object) -> Request:
+    """On contiguous operands of the loop's dtypes."""
+    given = {"dtypes": loop, "scalars": (False,) * (len(loop) - 1), "flat": True, "wide": False}
+    return Request("elementwise", op, loop=loop, **(given | changes))  # type: ignore[arg-type]
+
+
+def served(row: Row) -> list[Request]:
+    """One request for each of its loops that has a text."""
+    requests = [elementwise(row.name, loop) for loop in loops(row)]
+    return [request for request in requests if expression(request) is not None]
+
+
+def copies() -> list[Request]:
+    """Every cast."""
+    return [
+        Request("copy", "", (given, wanted), (given, wanted), (False,), True, False)
+        for given, wanted in product(DTYPES, DTYPES)
+    ]
+
+
+def where(dtype: str, scalars: tuple[bool, ...] = (False,) * 3) -> Request:
+    dtypes = ("bool", dtype, dtype, dtype)
+    return Request("where", "", dtypes, dtypes, scalars, True, False)
+
+
+def fill(dtype: str) -> Request:
+    return Request("fill", "", (dtype, dtype), (dtype, dtype), (True,), True, False)
+
+
+def special(name: str) -> np.ndarray:
+    """Values of a dtype that functions are wrong for first."""
+    dtype = np.dtype(name)
+    if dtype.kind == "b":
+        return np.array([False, True])
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        near = [0, 1, 2, 3, 5, 7, 8, 12, 31, 32, 63, 64, 100]
+        below = [-value for value in near if value and limits.min < 0]
+        ends = [limits.max, limits.max - 1, limits.max // 2 + 1, limits.min, limits.min + 1]
+        return np.array([*near, *below, *ends], dtype)
+    if dtype.kind == "c":
+        parts = [0.0, -0.0, 1.0, -2.5, 0.3, np.inf, -np.inf, np.nan, 60.0, 1e-3]
+        return np.array([complex(x, y) for x, y in product(parts, parts)], dtype)
+    limits = np.finfo(dtype)
+    plain = [0.0, 0.1, 0.5, 0.75, 1.0, 1.5, 2.0, 2.5, 3.0, 7.25, 11.0, 100.0, 710.0, 60000.0]
+    ends = [limits.max, limits.tiny, limits.smallest_subnormal, limits.eps, np.inf]
+    with np.errstate(over="ignore"):
+        half = np.array([*plain, *ends], dtype)
+    return np.concatenate([half, -half, np.array([np.nan], dtype)])
+
+
+def operands(loop: tuple[str, ...]) -> list[np.ndarray]:
+    """Arrays of one length: every combination of special values, some of very many."""
+    values = [special(name) for name in loop[:-1]]
+    size = int(np.prod([len(v) for v in values]))
+    places = np.arange(size)
+    if size > 3000:
+        places = np.random.default_rng(7).choice(places, 3000, replace=False)
+    grid = np.unravel_index(places, [len(v) for v in values])
+    return [v[index] for v, index in zip(values, grid, strict=True)]
+
+
+def templates() -> list[Request]:
+    """Every form of the loops, on operands of equal and of different sizes."""
+    mixed = (("float32",) * 3, ("int8",) * 3, ("float16", "int64", "float64"), ("complex128",) * 3)
+    return [
+        elementwise("add", (dtypes[-1],) * 3, dtypes=dtypes, scalars=s, flat=flat, wide=wide)
+        for dtypes in mixed
+        for s in product((False, True), repeat=2)
+        for flat, wide in product((False, True), repeat=2)
+    ]
+
+
+def everything() -> list[Request]:
+    """One request for each text, dtype and template.
+
+    Strided where the template does not matter: its code is short, no vectors.
+    """
+    elements = [request for row in ROWS.values() for request in served(row)]
+    choices = [make(dtype) for dtype in DTYPES for make in (fill, where)]
+    strided = [replace(request, flat=False) for request in [*elements, *copies(), *choices]]
+    return [*strided, *templates()]

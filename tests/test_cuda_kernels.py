@@ -1,0 +1,95 @@
+"""Kernels of CUDA devices: the real compiler takes all of them, and the simulated driver, in a
+process of its own for each group of tests/cuda, runs them with NumPy's values.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+import pytest
+
+from kernel_cases import everything
+from oneflow_lite.cuda import compiler
+from oneflow_lite.cuda.kernels import OPTIONS
+from oneflow_lite.cuda.kernels.source import source
+
+ROOT = Path(__file__).parents[1]
+CHECKS = Path(__file__).parent / "cuda"
+ARCHITECTURES = ("sm_80", "sm_90", "sm_100", "sm_120")
+COMPILER = os.environ.get("CXX", "g++").split()[0]
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="CUDA is tested on Linux")
+
+
+def all_kernels(arch: str) -> bytes:
+    requests = everything()
+    text = source({f"kernel_{k}": request for k, request in enumerate(requests)})
+    assert text is not None
+    return compiler._compile_by_nvrtc(text, arch, OPTIONS)
+
+
+def test_every_kernel_compiles_for_every_architecture() -> None:
+    pytest.importorskip("cuda.bindings.nvrtc")
+    pytest.importorskip("nvidia.cu13", reason="nvidia-cuda-nvrtc is not installed")
+    # In processes: one NVRTC compiles one program at a time.
+    with ProcessPoolExecutor(min(4, os.cpu_count() or 1), get_context("spawn")) as pool:
+        images = list(pool.map(all_kernels, ARCHITECTURES))
+    assert all(image[:4] == b"\x7fELF" for image in images)
+    assert len(set(images)) == len(ARCHITECTURES)
+
+
+@pytest.mark.skipif(shutil.which(COMPILER) is None, reason=f"no {COMPILER}")
+@pytest.mark.skipif(not (ROOT / "sim").is_dir(), reason="not a checkout")
+@pytest.mark.parametrize("path", sorted(CHECKS.glob("checks_*.py")), ids=lambda path: path.stem)
+def test_checks(path: Path) -> None:
+    pytest.importorskip("cuda.bindings")
+    given = {k: v for k, v in os.environ.items() if not k.startswith("ONEFLOW_LITE_")}
+    paths = [str(ROOT), str(CHECKS.parent), given.get("PYTHONPATH", "")]
+    variables = {"ONEFLOW_LITE_CUDA_SIM": "devices=1", "PYTHONPATH": os.pathsep.join(paths)}
+    options = ["-q", "-p", "no:cacheprovider", "--confcutdir", str(CHECKS)]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *options, str(path)],
+        cwd=ROOT,
+        env=given | variables,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert done.returncode == 0, f"{done.stdout[-6000:]}\n{done.stderr[-4000:]}"
+
+
+@pytest.fixture
+def no_nvrtc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setitem(sys.modules, "cuda.bindings.nvrtc", None)
+    compiler._nvrtc.cache_clear()
+    yield
+    compiler._nvrtc.cache_clear()
+
+
+@pytest.mark.usefixtures("no_nvrtc")
+def test_what_is_missing_is_said() -> None:
+    with pytest.raises(ImportError, match=r'pip install "oneflow_lite\[cuda\]"'):
+        compiler._compile_by_nvrtc("", "sm_90", ())
+
+
+def test_devices_newer_than_the_compiler() -> None:
+    known = [75, 80, 86, 90, 100, 120, 121]
+    targets = [compiler.nearest(arch, known) for arch in ("sm_89", "sm_90", "sm_103", "sm_130")]
+    assert targets == ["sm_86", "sm_90", "sm_100", "compute_121"]
+    with pytest.raises(compiler.CompileError, match="older nvidia-cuda-nvrtc"):
+        compiler.nearest("sm_52", known)
+    with pytest.raises(ValueError, match="expected sm_NN"):
+        compiler.nearest("90", known)
+
+
+def test_the_log_of_the_real_compiler_is_kept() -> None:
+    pytest.importorskip("cuda.bindings.nvrtc")
+    pytest.importorskip("nvidia.cu13", reason="nvidia-cuda-nvrtc is not installed")
+    with pytest.raises(compiler.CompileError, match=r"kernel.cu\(2\): error"):
+        compiler._compile_by_nvrtc('\nextern "C" __global__ void f() { nothing(); }', "sm_90", ())
