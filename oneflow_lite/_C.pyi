@@ -281,6 +281,7 @@ def cuda_host_operations() -> list[str]: ...
 def set_host_operation_hook(tell: Callable[[str], None]) -> None:
     """Called once for each operation that runs on the host for a cuda device, on any thread."""
 
+def use_device_kernels(on: bool) -> None: ...
 def set_kernel_maker(make: Callable[..., bytes | None]) -> None:
     """What compiles kernels: make(kind, op, dtypes, loop, scalars, flat, wide, arch), any thread."""
 

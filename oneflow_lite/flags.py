@@ -250,6 +250,13 @@ _ROWS = (
         "cuda devices of the simulated driver in sim/, such as devices=2,jitter=50us",
     ),
     Flag(
+        "cuda_kernels",
+        True,
+        _parse_bool,
+        _C.use_device_kernels,
+        "cuda devices compute by kernels of their own; 0: by the host, with its bits, on copies",
+    ),
+    Flag(
         "fail",
         {},
         _parse_knobs(_FAIL_KEYS, ":"),

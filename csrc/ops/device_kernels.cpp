@@ -1,5 +1,6 @@
 #include "ops/device_kernels.h"
 
+#include <atomic>
 #include <cstring>
 #include <mutex>
 #include <optional>
@@ -46,6 +47,7 @@ struct KeyEqual {
 
 /// Kernels by device; null: there is none. Never destroyed: workers may outlive statics.
 struct Known {
+  std::atomic<bool> used{true};
   std::mutex mutex;  // guards the rest
   KernelMaker maker;
   std::unordered_map<const ep::Device*, std::unordered_map<Key, void*, KeyHash, KeyEqual>> kernels;
@@ -159,9 +161,11 @@ void set_kernel_maker(KernelMaker maker) {
   known().maker = std::move(maker);
 }
 
+void use_device_kernels(bool on) { known().used.store(on, std::memory_order_relaxed); }
+
 bool launch_on_device(ep::Stream& queue, const KernelCall& call) {
   const KernelArgs& args = call.args;
-  if (!kind_of(args.kernel)) return false;
+  if (!kind_of(args.kernel) || !known().used.load(std::memory_order_relaxed)) return false;
   // A negative exponent is an error, which only a look at all of them finds.
   if (args.op && args.op->checks_exponent) return false;
   const std::optional<DeviceArgs> on_device = device_args(args);

@@ -26,6 +26,8 @@ struct KernelRequest {
 /// The image for an architecture; "" where there is no kernel for it. Any thread, which may block.
 using KernelMaker = std::function<std::string(const KernelRequest&, const std::string& arch)>;
 void set_kernel_maker(KernelMaker maker);
+/// Off: calls run on the host, with the host's bits. Any thread.
+void use_device_kernels(bool on);
 
 /// Enqueues the call as a kernel of the device's own; false where there is none.
 bool launch_on_device(ep::Stream& queue, const KernelCall& call);

@@ -77,6 +77,7 @@ void bind_cuda_functions(py::module_& m) {
   m.def("cuda_host_operations", &ops::host_operations);
   m.def("set_host_operation_hook", &set_host_operation_hook);
   m.def("set_kernel_maker", &set_kernel_maker);
+  m.def("use_device_kernels", &ops::use_device_kernels);
 }
 
 }  // namespace ofl::python

@@ -3,6 +3,7 @@
 import os
 import threading
 from concurrent.futures import Future
+from typing import Any
 
 from oneflow_lite.cuda import compiler
 from oneflow_lite.cuda.kernels import cache
@@ -86,6 +87,12 @@ def make(request: Request, arch: str) -> bytes | None:
     True
     """
     return None if expression(request) is None else _made.get(request, arch)
+
+
+def make_for(*call: Any) -> bytes | None:
+    """``make`` as the native core calls it: with the fields of a request, then the architecture."""
+    *fields, arch = call
+    return make(Request(*fields), arch)
 
 
 def _image(request: Request, arch: str) -> bytes:
