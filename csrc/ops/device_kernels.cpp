@@ -166,8 +166,12 @@ void use_device_kernels(bool on) { known().used.store(on, std::memory_order_rela
 bool launch_on_device(ep::Stream& queue, const KernelCall& call) {
   const KernelArgs& args = call.args;
   if (!kind_of(args.kernel) || !known().used.load(std::memory_order_relaxed)) return false;
-  // A negative exponent is an error, which only a look at all of them finds.
-  if (args.op && args.op->checks_exponent) return false;
+  // The text of a row has NumPy's special values; and a negative exponent of an integer power is an
+  // error, which only a look at all exponents finds.
+  if (args.op && (args.op->standard_values ||
+                  (args.op->checks_exponent && is_integer(args.resolution->in[1])))) {
+    return false;
+  }
   const std::optional<DeviceArgs> on_device = device_args(args);
   if (!on_device) return false;
   if (on_device->count == 0) return true;
