@@ -29,6 +29,7 @@ def loop(times, clock, {names}):
 
 
 LEAST_SAMPLES = 5
+SHORT_SECONDS = 50e-3
 
 
 @dataclass(frozen=True)
@@ -162,10 +163,12 @@ def measure(
     Parameters
     ----------
     pause : float
-        Seconds between the samples; the work is then done once before the clock starts, if it is
-        short, so that the threads of its own are awake.
+        Seconds between the samples; work that takes less than SHORT_SECONDS is then done once
+        before the clock starts, so that its library's threads are awake: what is measured is work
+        that goes on.
     """
     numbers = [c.number or times_for(c.run, effort.sample_seconds) for c in contenders]
+    last = dict.fromkeys((contender.name for contender in contenders), 0.0)
     measurement = Measurement([contender.name for contender in contenders])
     collecting = gc.isenabled()
     gc.collect()
@@ -178,9 +181,9 @@ def measure(
             for contender, number in zip(contenders, numbers, strict=True):
                 if pause:
                     time.sleep(pause)
-                    if number > 1:
+                    if last[contender.name] < SHORT_SECONDS:
                         contender.run(1)
-                seconds = contender.run(number) / number
+                seconds = last[contender.name] = contender.run(number) / number
                 if sample >= 0:
                     measurement.add(contender.name, seconds)
     finally:
