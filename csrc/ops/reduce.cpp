@@ -91,7 +91,11 @@ bool reduce_beside(const KernelArgs& args, const ReducePlan& plan) {
 
 void run_divided_sum(const KernelArgs& args, const ReducePlan& plan, char* out) {
   DividedSum sum(args, plan, kLeafComponents);
-  const int64_t group = std::max<int64_t>(1, kLeafComponents / sum.count(0));
+  // Long pieces of a long sum: the hardware's prefetch starts anew with each.
+  const int64_t most = 4 * kLeafComponents / sum.count(0);
+  const int64_t shares = sum.leaves() / (16 * args.helpers->threads());
+  const int64_t least = std::max<int64_t>(1, kLeafComponents / sum.count(0));
+  const int64_t group = std::max(least, std::min(most, shares));
   args.helpers->parallel_for((sum.leaves() + group - 1) / group, [&](int64_t i) {
     const int64_t end = std::min<int64_t>((i + 1) * group, sum.leaves());
     for (auto leaf = static_cast<int>(i * group); leaf < end; ++leaf) {
