@@ -230,7 +230,9 @@ void FusionGroup::run_tiles(ep::HelperPool* helpers) {
     for (int64_t tile = 0; tile < tiles; ++tile) runner.run(tile);
     return;
   }
-  const auto group = std::max<int64_t>(1, static_cast<int64_t>(kPieceWork / work * tiles));
+  // Long pieces of long work: the hardware's prefetch starts anew with each.
+  const auto piece = std::max<int64_t>(1, static_cast<int64_t>(kPieceWork / work * tiles));
+  const int64_t group = std::max(piece, std::min(4 * piece, tiles / (16 * helpers->threads())));
   helpers->parallel_for((tiles + group - 1) / group, [&](int64_t i) {
     TileRunner runner(*this);
     for (int64_t tile = i * group; tile < std::min((i + 1) * group, tiles); ++tile) {
