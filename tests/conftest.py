@@ -11,7 +11,8 @@ import pytest
 
 import oneflow_lite as flow
 
-collect_ignore = ["sim"]  # of another driver, in processes of their own: test_sim_driver.py
+# In processes of their own, with another driver: test_cuda_kernels.py, test_sim_driver.py.
+collect_ignore = ["cuda", "sim"]
 
 PREFIX = "ONEFLOW_LITE_"
 INLINE = "1us"  # arrays of some thousand elements are work for a worker

@@ -247,3 +247,30 @@ assert "sort" in flow.cuda.host_operations()
     done = run_program(HEAD + code, cuda_sim="devices=1")
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("sort has no kernel") == 1
+
+
+@simulated
+@pytest.mark.parametrize("nth", ["1", "7", "20"])
+def test_a_device_is_lost_while_all_its_streams_are_at_work(run_program: Run, nth: str) -> None:
+    code = """
+import sim
+x = flow.ones((50, 40), device="cuda:0")
+x.numpy()
+sim.configure("jitter=100us,die=copy:NTH:700")
+results = [flow.sort(flow.tensor(np.ones((50, 40))).cuda() + i).cpu() for i in range(30)]
+lost = 0
+for one in results:
+    try:
+        one.numpy()
+    except RuntimeError as error:
+        lost += 1
+assert lost > 0
+del x, results, one
+assert (flow.ones(3) + 1).tolist() == [2, 2, 2]
+assert flow.ones(3, device="cuda:1").sum().item() == 3
+try:
+    flow.synchronize()
+except RuntimeError:
+    pass
+"""
+    succeeds(run_program, code.replace("NTH", nth), cuda_sim="devices=2")

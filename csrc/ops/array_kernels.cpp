@@ -49,11 +49,10 @@ std::shared_ptr<HostCopies> launch_through_host(ep::Stream& queue, ArrayCall& ca
     const bool written = static_cast<int>(i) >= call.args.inputs;
     if (operands[i].data) copies->add(&operands[i].data, extent.low, extent.high, written);
   }
-  copies->fetch(queue);
-  ArrayCall* in_place = &call;
-  queue.launch({run_on_queue, &in_place, sizeof(in_place), call.work});
-  copies->store(queue);
-  return copies;
+  return HostCopies::around(queue, std::move(copies), [&] {
+    ArrayCall* in_place = &call;
+    queue.launch({run_on_queue, &in_place, sizeof(in_place), call.work});
+  });
 }
 
 }  // namespace

@@ -53,10 +53,9 @@ std::shared_ptr<HostCopies> launch_through_host(ep::Stream& queue, KernelCall& c
     const Extent extent = extent_of(call.args, i);
     if (call.args.data[i]) copies->add(&call.args.data[i], extent.low, extent.high, i == last);
   }
-  copies->fetch(queue);
-  queue.launch({run_on_queue, &call, call_bytes(call), work_of(call.args, 1)});
-  copies->store(queue);
-  return copies;
+  return HostCopies::around(queue, std::move(copies), [&] {
+    queue.launch({run_on_queue, &call, call_bytes(call), work_of(call.args, 1)});
+  });
 }
 
 }  // namespace

@@ -20,16 +20,32 @@ namespace ofl::ops {
 /// until the queue has run the kernel and the copies.
 class HostCopies {
  public:
-  /// `data` points to where the first element is: an address of the device until fetch(), one of
-  /// the host from then on. The elements lie in [*data + low, *data + high).
+  /// `data` points to where the first element is: an address of the device at first, one of
+  /// the host when the kernel is launched. The elements lie in [*data + low, *data + high).
   void add(char** data, int64_t low, int64_t high, bool written);
 
+  /// Enqueues the copies, what `launch()` enqueues, and the copies back. When something throws, the
+  /// queue is run to its end first: it may still write to the memory.
+  template <typename Launch>
+  static std::shared_ptr<HostCopies> around(ep::Stream& queue, std::shared_ptr<HostCopies> copies,
+                                            const Launch& launch) {
+    try {
+      copies->fetch(queue);
+      launch();
+      copies->store(queue);
+    } catch (...) {
+      queue.sync();
+      throw;
+    }
+    return copies;
+  }
+
+ private:
   /// Takes the memory and enqueues the copies to it.
   void fetch(ep::Stream& queue);
   /// Enqueues the copies of what was written.
   void store(ep::Stream& queue);
 
- private:
   struct Operand {
     char** data;
     char* begin;

@@ -165,6 +165,7 @@ void Worker::idle(int64_t* idle_since) {
   const auto awake = [this] {
     return stream_.has_ready() || stopping_.load(std::memory_order_seq_cst);
   };
+  parking_->placement.asleep();
   if (busy) {
     napping_.store(true, std::memory_order_seq_cst);
     const int64_t waited_since = stream_.machine().waited_since_ns();
@@ -174,11 +175,10 @@ void Worker::idle(int64_t* idle_since) {
     if (!awake()) parking_->wakeup.wait_for(lock, std::chrono::nanoseconds(nap));
     napping_.store(false, std::memory_order_relaxed);
   } else {
-    parking_->placement.asleep();
     parking_->wakeup.wait(lock, awake);
-    parking_->placement.awake();
     *idle_since = now_ns();  // who woke it may do the work, and want help
   }
+  parking_->placement.awake();
   asleep_.store(false, std::memory_order_relaxed);
 }
 

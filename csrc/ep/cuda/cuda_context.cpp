@@ -89,28 +89,34 @@ void DeviceContext::enable_peer(DeviceContext& peer) {
 }
 
 /// With the clock's mutex, and this context current.
-void DeviceContext::start_clock() {
+Result DeviceContext::start_clock() {
   const Functions& functions = call();
-  check(functions.EventCreate(&clock_start_, 0), "cuEventCreate");
-  check(functions.EventRecord(clock_start_, nullptr), "cuEventRecord");
-  check(functions.EventSynchronize(clock_start_), "cuEventSynchronize");
+  if (const Result result = functions.EventCreate(&clock_start_, 0)) return result;
+  if (const Result result = functions.EventRecord(clock_start_, nullptr)) return result;
+  if (const Result result = functions.EventSynchronize(clock_start_)) return result;
   clock_start_ns_ = std::chrono::duration_cast<std::chrono::nanoseconds>(
                         std::chrono::steady_clock::now().time_since_epoch())
                         .count();
+  return kSuccess;
 }
 
 // A float of milliseconds is exact to a microsecond for some seconds: then the clock starts again.
 int64_t DeviceContext::time_of(EventHandle event) {
   constexpr float kLongestMs = 4000;
-  Current current(*this);
+  if (is_dead()) return 0;
+  Current current(*this, std::nothrow);
   std::lock_guard<std::mutex> lock(clock_mutex_);
-  if (!clock_start_) start_clock();
+  Result result = clock_start_ ? kSuccess : start_clock();
   float milliseconds = 0;
-  check(call().EventElapsedTime(&milliseconds, clock_start_, event), "cuEventElapsedTime");
+  if (!result) result = call().EventElapsedTime(&milliseconds, clock_start_, event);
+  if (result) {
+    lose(result, "cuEventElapsedTime");
+    return 0;
+  }
   const int64_t time = clock_start_ns_ + static_cast<int64_t>(double(milliseconds) * 1e6);
   if (milliseconds > kLongestMs) {
     call().EventDestroy(std::exchange(clock_start_, nullptr));
-    start_clock();
+    if (start_clock()) clock_start_ = nullptr;
   }
   return time;
 }

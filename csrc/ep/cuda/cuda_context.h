@@ -46,13 +46,13 @@ class DeviceContext {
   /// Copies from the peer go directly from now on, where the devices can.
   void enable_peer(DeviceContext& peer);
 
-  /// Host time of steady_clock, in ns, of a recorded event.
+  /// Host time of steady_clock, in ns, of a recorded event; 0 where the device is lost.
   int64_t time_of(EventHandle event);
 
  private:
   [[noreturn]] void throw_error(Result result, const char* function);
   [[noreturn]] void throw_death();
-  void start_clock();
+  Result start_clock();
 
   const ofl::Device id_;
   int ordinal_ = 0, multiprocessors_ = 1;

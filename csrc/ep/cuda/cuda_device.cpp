@@ -44,6 +44,11 @@ class CudaDevice final : public Device {
   void after_fork_in_child() override { context_.after_fork_in_child(); }
 
  private:
+  /// Destructors free: an error of work that had been accepted must not be thrown there.
+  void give_back(cuda::Result result, const char* function) {
+    if (result != cuda::kSuccess && result != cuda::kDeinitialized) context_.lose(result, function);
+  }
+
   cuda::DeviceContext context_;
   const std::string architecture_;
   std::atomic<size_t> held_{0};
@@ -69,7 +74,7 @@ void CudaDevice::free(void* ptr, size_t bytes) {
   if (context_.is_dead()) return;
   Current current(context_, std::nothrow);
   const cuda::Result result = call().MemFree(reinterpret_cast<cuda::Pointer>(ptr));
-  if (result != cuda::kDeinitialized) context_.check(result, "cuMemFree");
+  give_back(result, "cuMemFree");
 }
 
 void* CudaDevice::alloc_pinned(size_t bytes) {
@@ -89,7 +94,7 @@ void CudaDevice::free_pinned(void* ptr, size_t) {
   if (context_.is_dead()) return;
   Current current(context_, std::nothrow);
   const cuda::Result result = call().MemFreeHost(ptr);
-  if (result != cuda::kDeinitialized) context_.check(result, "cuMemFreeHost");
+  give_back(result, "cuMemFreeHost");
 }
 
 MemoryInfo CudaDevice::memory_info() {

@@ -54,10 +54,10 @@ CudaEvent::~CudaEvent() {
 }
 
 // What a dead device had to do will not be done: nobody waits for it, and the next look at the
-// queue's errors says so.
+// queue's errors says so. Nothing here throws, though another stream may lose the device meanwhile.
 bool CudaEvent::done() {
   if (context_.is_dead()) return true;
-  Current current(context_);
+  Current current(context_, std::nothrow);
   const cuda::Result result = call().EventQuery(handle_);
   if (result == cuda::kNotReady) return false;
   if (result != cuda::kSuccess) context_.lose(result, "cuEventQuery");
@@ -66,7 +66,7 @@ bool CudaEvent::done() {
 
 void CudaEvent::sync() {
   if (context_.is_dead()) return;
-  Current current(context_);
+  Current current(context_, std::nothrow);
   const cuda::Result result = call().EventSynchronize(handle_);
   if (result != cuda::kSuccess) context_.lose(result, "cuEventSynchronize");
 }
@@ -147,13 +147,14 @@ void CudaStream::wait(Event& event) {
 
 void CudaStream::sync() {
   if (context_.is_dead()) return;
-  Current current(context_);
-  context_.check(call().StreamSynchronize(handle_), "cuStreamSynchronize");
+  Current current(context_, std::nothrow);
+  const cuda::Result result = call().StreamSynchronize(handle_);
+  if (result != cuda::kSuccess) context_.lose(result, "cuStreamSynchronize");
 }
 
 std::optional<Error> CudaStream::async_error() {
   if (!context_.is_dead()) {
-    Current current(context_);
+    Current current(context_, std::nothrow);
     const cuda::Result result = call().StreamQuery(handle_);
     if (result == cuda::kSuccess || result == cuda::kNotReady) return std::nullopt;
     context_.lose(result, "cuStreamQuery");

@@ -1,5 +1,6 @@
 """CUDA C++ of kernels, generated from the op table and the ``.cuh`` files beside this one."""
 
+import functools
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -10,7 +11,6 @@ from oneflow_lite.ops.table import ROWS, RealText
 THREADS = 256  # of a block
 
 _FILES = ("types.cuh", "loops.cuh", "arithmetic.cuh", "functions.cuh", "complex.cuh")
-_PRELUDE = "\n".join(Path(__file__).with_name(name).read_text("utf-8") for name in _FILES)
 _VECTOR_BYTES = 16
 _SIZES = {dtype.name: dtype.itemsize for dtype in SUPPORTED}
 _EXPRESSIONS = {"copy": "x", "fill": "x", "where": "x ? y : z"}  # of kinds without a row
@@ -47,7 +47,12 @@ def source(requests: Mapping[str, Request]) -> str | None:
         if text is None:
             return None
         kernels.append(_kernel(name, request, text))
-    return "\n".join([_PRELUDE, *kernels])
+    return "\n".join([_prelude(), *kernels])
+
+
+@functools.cache
+def _prelude() -> str:
+    return "\n".join(Path(__file__).with_name(name).read_text("utf-8") for name in _FILES)
 
 
 def _kernel(name: str, request: Request, text: str) -> str:
