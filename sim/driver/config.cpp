@@ -80,6 +80,7 @@ std::vector<Knob> knobs(Config& c) {
       rate("d2h", c.d2h),
       rate("d2d", c.d2d),
       {"fail", false, [](const std::string& text) { return faults().add_failure(text); }},
+      {"omit", false, [](const std::string& text) { return faults().add_omission(text); }},
       {"die", false, [](const std::string& text) { return faults().add_death(text); }},
   };
 }
