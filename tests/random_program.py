@@ -27,13 +27,10 @@ LAYOUTS = {
     "mixed": ("cpu", "mock:0", "mock:1"),
     "mixed, mock first": ("mock:1", "cpu", "mock:0"),
 }
-CUDA_LAYOUTS = {
-    "cuda:0": ("cuda:0", "cuda:0", "cuda:0"),
-    "cuda:1": ("cuda:1", "cuda:1", "cuda:1"),
-    "mixed, cuda:0 first": ("cuda:0", "cpu", "cuda:1"),
-}
+if flow.cuda.is_available():
+    LAYOUTS |= {"cuda:0": ("cuda:0",) * 3, "mixed, cuda:0 first": ("cuda:0", "cpu", "mock:0")}
 if flow.cuda.device_count() > 1:
-    LAYOUTS |= CUDA_LAYOUTS
+    LAYOUTS |= {"cuda:1": ("cuda:1",) * 3, "mixed, two of cuda": ("cuda:0", "cpu", "cuda:1")}
 LARGEST = 100_000  # elements of a result
 
 # Small shapes run in the calling thread, large ones on a worker, where they may run as one.
