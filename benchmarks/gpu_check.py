@@ -17,6 +17,7 @@ import json
 import os
 import platform
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -36,7 +37,8 @@ SIMULATION = "ONEFLOW_LITE_CUDA_SIM"
 MOST_SECONDS = 460.0  # for all; a rented machine is given back after eight minutes
 QUICK = 0.25  # of the time of each part
 SHARDS = 6  # processes of the accuracy part: each compiles its own kernels
-KILLED = (124, 137)
+TOO_LONG = 124  # the status of what was killed for it, as of timeout(1)
+LOOK_SECONDS = 120.0  # to import the package, which reads the driver
 
 
 @dataclass(frozen=True)
@@ -92,17 +94,17 @@ class Run:
         paths = [str(ROOT), str(ROOT / TESTS), os.environ.get("PYTHONPATH", "")]
         return os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
 
-    def call(self, title: str, command: Sequence[str], seconds: float) -> int:
-        """Run a command; its output goes to the log. Returns its status, 124 when it was too long.
+    def call(self, title: str, command: Sequence[str], seconds: float, **variables: str) -> int:
+        """Run a command; its output goes to the log. Returns its status, TOO_LONG when it was.
 
-        The whole group of its processes ends with it.
+        The whole group of its processes ends with it; ``variables`` are its environment's.
         """
         began = time.monotonic()
         with tempfile.TemporaryFile() as output:
             process = subprocess.Popen(
                 command,
                 cwd=ROOT,
-                env=self.environment(),
+                env=self.environment() | variables,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -110,10 +112,12 @@ class Run:
             )
             try:
                 status = process.wait(max(1.0, seconds))
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, 9)
+            except BaseException as error:  # nothing is left behind when this is interrupted
+                os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
-                status = KILLED[0]
+                if not isinstance(error, subprocess.TimeoutExpired):
+                    raise
+                status = TOO_LONG
             output.seek(0)
             text = output.read().decode(errors="replace")
         took = time.monotonic() - began
@@ -124,20 +128,31 @@ class Run:
 # --- the extension
 
 
+def said(run: Run, code: str) -> tuple[int, str]:
+    """Run Python code on this tree; return its status and its last line."""
+    command = [sys.executable, "-c", code]
+    try:
+        done = subprocess.run(
+            command,
+            cwd=ROOT,
+            env=run.environment(),
+            capture_output=True,
+            text=True,
+            timeout=LOOK_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return TOO_LONG, f"it did not end in {LOOK_SECONDS:.0f} s"
+    lines = (done.stderr if done.returncode else done.stdout).strip().splitlines()
+    return done.returncode, lines[-1] if lines else ""
+
+
 def is_built(run: Run) -> bool:
     """Whether this Python can import the extension, and no source is newer."""
-    code = "import oneflow_lite._C as c; print(c.__file__)"
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=ROOT,
-        env={k: v for k, v in run.environment().items() if k != SIMULATION},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
+    status, file = said(run, "import oneflow_lite._C as c; print(c.__file__)")
+    if status:
         return False
-    built = Path(done.stdout.split()[-1]).stat().st_mtime
+    built = Path(file).stat().st_mtime
     return all(path.stat().st_mtime <= built for path in (ROOT / "csrc").rglob("*.[hc]*"))
 
 
@@ -159,18 +174,8 @@ def build(run: Run) -> bool:
 
 def why_no_device(run: Run) -> str:
     """Return what is wrong, in one sentence; "" where there is a device."""
-    code = "import oneflow_lite as flow; print(flow.cuda.unavailable_reason())"
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=ROOT,
-        env=run.environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        return f"oneflow_lite cannot be imported: {(done.stderr.splitlines() or ['?'])[-1]}"
-    return done.stdout.strip()
+    status, line = said(run, "import oneflow_lite as f; print(f.cuda.unavailable_reason())")
+    return f"oneflow_lite cannot be imported: {line or status}" if status else line
 
 
 # --- its parts
@@ -208,7 +213,7 @@ def shard_rows(run: Run, part: Part, shard: int, seconds: float, alone: bool) ->
     rows = read(file)
     file.unlink(missing_ok=True)
     if status:
-        how = f"killed after {seconds:.0f} s" if status in KILLED else f"ended with {status}"
+        how = f"killed after {seconds:.0f} s" if status == TOO_LONG else f"ended with {status}"
         what = "without other libraries" if alone else f"shard {shard}"
         rows.append(Row(part.name, what, status=FAILED, note=f"{how}: see {run.log.name}"))
     return rows

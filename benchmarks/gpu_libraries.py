@@ -27,14 +27,18 @@ class Library:
 
     Attributes
     ----------
+    xp : namespace
+        Where a program finds its functions.
     array : callable
         The device's array with the values of a NumPy array, as a naive program makes it.
     numpy : callable
         The NumPy array of a device's array; waits for it.
     sync : callable
         ``sync(r)`` waits until ``r`` and everything before has been computed.
-    dtypes : mapping
-        What the library calls the dtypes that NumPy has no name for, or another one.
+    astype : callable
+        A cast to a dtype that is given by its name.
+    compile : callable
+        Makes what is called of a program.
     """
 
     name: str
@@ -80,6 +84,7 @@ def _cupy(module: ModuleType) -> Library:
 
 
 def _jax(module: ModuleType) -> Library:
+    module.config.update("jax_enable_x64", True)  # or float64 would be float32
     device = module.devices("gpu")[0]
     return Library(
         *(JAX, module.__version__, module.numpy),
