@@ -106,9 +106,12 @@ def _compared(
 
 
 def _defined(name: str, arrays: list[np.ndarray]) -> list[np.ndarray]:
-    """Without what has no value: negative powers of integers, the integer 1 / 0."""
+    """Without what has no value: negative powers of integers, the integer 1 / 0, infinite powers."""
     if arrays[0].dtype.kind in "iu" and name in ("pow", "reciprocal"):
         keep = arrays[-1] >= 0 if name == "pow" else arrays[0] != 0
+        return [x[keep] for x in arrays]
+    if arrays[0].dtype.kind == "c" and name in ("pow", "float_power"):
+        keep = np.isfinite(arrays[0]) & np.isfinite(arrays[1])
         return [x[keep] for x in arrays]
     return arrays
 
@@ -186,7 +189,9 @@ def _examples() -> dict[str, Example]:
         found[f"{name} of float32"] = (lambda xp, a, f=name: getattr(xp, f)(a / 4), x)
         found[f"{name} of rows"] = (lambda xp, a, f=name: getattr(xp, f)(a, axis=1), x)
         found[f"{name} of columns of int64"] = (lambda xp, a, f=name: getattr(xp, f)(a, axis=0), i)
-    for name in ("argmax", "argmin", "sort", "argsort", "cumsum"):
+    found["argsort of rows"] = (lambda xp, a: xp.argsort(a, axis=1, stable=True), x)
+    found["argsort of int64"] = (lambda xp, a: xp.argsort(a, axis=0, stable=True), i)
+    for name in ("argmax", "argmin", "sort", "cumsum"):
         found[f"{name} of rows"] = (lambda xp, a, f=name: getattr(xp, f)(a, axis=1), x)
         found[f"{name} of int64"] = (lambda xp, a, f=name: getattr(xp, f)(a, axis=0), i)
     found |= {
