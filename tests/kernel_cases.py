@@ -98,6 +98,24 @@ def templates() -> list[Request]:
     ]
 
 
+def fused() -> list[Request]:
+    """Groups of operations: casts between, values that are stored and that are not, scalars."""
+    names = "elementwise:multiply elementwise:add elementwise:tanh copy: elementwise:less where:"
+    single, double = "float32", "float64"
+    dtypes = (
+        *(single, single, single, single, single, single, single, single),
+        *(single, double, double, double, "bool", "bool", double, double, double),
+    )
+    options = (3, 0, 12, 1, 3, 1, 2, 3, 2, 3, 4, 2, 4, 5, 3, 5, 13, 6, 4, 6, 5, 14, 7)
+    values = ((True, False), (False, False), (True, True), (False, False))
+    values += ((False, True), (False, False), (False, True), (False, True))
+    flags = tuple(flag for value in values for flag in value)
+    return [
+        Request("fused", names, dtypes, dtypes, flags, flat, wide, options)
+        for flat, wide in product((False, True), repeat=2)
+    ]
+
+
 def everything() -> list[Request]:
     """One request for each text, dtype and template.
 
@@ -106,4 +124,4 @@ def everything() -> list[Request]:
     elements = [request for row in ROWS.values() for request in served(row)]
     choices = [make(dtype) for dtype in DTYPES for make in (fill, where)]
     strided = [replace(request, flat=False) for request in [*elements, *copies(), *choices]]
-    return [*strided, *templates()]
+    return [*strided, *templates(), *fused()]

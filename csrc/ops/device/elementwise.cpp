@@ -2,6 +2,7 @@
 #include <cstring>
 #include <optional>
 
+#include "ops/device/elementwise.h"
 #include "ops/device/launching.h"
 #include "ops/device/programs.h"
 #include "ops/kernel.h"
@@ -101,21 +102,10 @@ DType dtype_of(const KernelArgs& args, int k) {
 }
 
 KernelRequest make_request(const KernelArgs& args, const Layout& layout) {
-  KernelRequest request;
-  const int inputs = inputs_of(args);
-  request.kind = kind_of(args.kernel);
+  KernelRequest request = elementwise_request(args);
   request.flat = layout.flat;
   request.wide = layout.wide;
-  for (int k = 0; k <= inputs; ++k) {
-    request.dtypes.push_back(dtype_of(args, k));
-    if (k < inputs) request.scalars.push_back(is_scalar(args, k));
-  }
-  request.loop = request.dtypes;
-  if (args.op) {
-    request.op = args.op->name;
-    for (int k = 0; k < inputs; ++k) request.loop[k] = args.resolution->in[k];
-    request.loop[inputs] = args.resolution->out;
-  }
+  for (int k = 0; k < inputs_of(args); ++k) request.scalars.push_back(is_scalar(args, k));
   return request;
 }
 
@@ -131,14 +121,30 @@ Key key_of(const KernelArgs& args, const Layout& layout) {
 
 }  // namespace
 
+// The text of a row has NumPy's special values; and a negative exponent of an integer power is an
+// error, which only a look at all exponents finds.
+bool has_kernel(const KernelArgs& args) {
+  return !args.op || !(args.op->standard_values ||
+                       (args.op->checks_exponent && is_integer(args.resolution->in[1])));
+}
+
+KernelRequest elementwise_request(const KernelArgs& args) {
+  KernelRequest request;
+  const int inputs = inputs_of(args);
+  request.kind = kind_of(args.kernel);
+  for (int k = 0; k <= inputs; ++k) request.dtypes.push_back(dtype_of(args, k));
+  request.loop = request.dtypes;
+  if (args.op) {
+    request.op = args.op->name;
+    for (int k = 0; k < inputs; ++k) request.loop[k] = args.resolution->in[k];
+    request.loop[inputs] = args.resolution->out;
+  }
+  return request;
+}
+
 bool launch_elementwise(Launching& launching, const KernelArgs& args) {
   static Programs<Key>& programs = *new Programs<Key>;
-  // The text of a row has NumPy's special values; and a negative exponent of an integer power is an
-  // error, which only a look at all exponents finds.
-  if (args.op && (args.op->standard_values ||
-                  (args.op->checks_exponent && is_integer(args.resolution->in[1])))) {
-    return false;
-  }
+  if (!has_kernel(args)) return false;
   const std::optional<DeviceArgs> on_device = device_args(args);
   if (!on_device) return false;
   if (on_device->count == 0) return true;

@@ -9,13 +9,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 
-from oneflow_lite.cuda.kernels import elementwise
+from oneflow_lite.cuda.kernels import elementwise, fused
 from oneflow_lite.cuda.kernels.request import Request
 
 _FAMILIES: dict[str, ModuleType] = {
     "elementwise": elementwise,
     "copy": elementwise,
     "fill": elementwise,
+    "fused": fused,
     "where": elementwise,
 }
 
