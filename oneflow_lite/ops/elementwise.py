@@ -14,7 +14,7 @@ from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.dtypes import bool as bool_dtype, isdtype
 from oneflow_lite.ops.creation import asarray
-from oneflow_lite.ops.table import RealText, exported, op
+from oneflow_lite.ops.table import exported, op
 
 _BITS = ([True, False], [True, True])
 _MIXED = ([-1.5, 2.5], [2.0, -2.0])
@@ -71,17 +71,17 @@ logaddexp2 = op("logaddexp2", np.logaddexp2, "logaddexp2(x, y)", "log2(2**x1 + 2
 sin = op("sin", np.sin, "sin(x)", "Sine of radians.")
 cos = op("cos", np.cos, "cos(x)", "Cosine of radians.")
 tan = op("tan", np.tan, "tan(x)", "Tangent of radians.")
-asin = op("asin", np.arcsin, RealText("asin(x)"), "Inverse sine, in radians.")
-acos = op("acos", np.arccos, RealText("acos(x)"), "Inverse cosine, in radians.")
-atan = op("atan", np.arctan, RealText("atan(x)"), "Inverse tangent, in radians.")
+asin = op("asin", np.arcsin, "asin(x)", "Inverse sine, in radians.")
+acos = op("acos", np.arccos, "acos(x)", "Inverse cosine, in radians.")
+atan = op("atan", np.arctan, "atan(x)", "Inverse tangent, in radians.")
 atan2 = op("atan2", np.arctan2, "atan2(x, y)", "Angle of the point (x2, x1), in radians.")
 sinh = op("sinh", np.sinh, "sinh(x)", "Hyperbolic sine.")
 cosh = op("cosh", np.cosh, "cosh(x)", "Hyperbolic cosine.")
 tanh = op("tanh", np.tanh, "tanh(x)", "Hyperbolic tangent.")
-asinh = op("asinh", np.arcsinh, RealText("asinh(x)"), "Inverse hyperbolic sine.")
-acosh = op("acosh", np.arccosh, RealText("acosh(x)"), "Inverse hyperbolic cosine.",
+asinh = op("asinh", np.arcsinh, "asinh(x)", "Inverse hyperbolic sine.")
+acosh = op("acosh", np.arccosh, "acosh(x)", "Inverse hyperbolic cosine.",
            None, ([1.0, 2.0],))
-atanh = op("atanh", np.arctanh, RealText("atanh(x)"), "Inverse hyperbolic tangent.")
+atanh = op("atanh", np.arctanh, "atanh(x)", "Inverse hyperbolic tangent.")
 deg2rad = op("deg2rad", np.deg2rad, "deg2rad(x)", "Degrees as radians.")
 rad2deg = op("rad2deg", np.rad2deg, "rad2deg(x)", "Radians as degrees.")
 

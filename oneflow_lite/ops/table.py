@@ -25,12 +25,6 @@ class Row:
     op: Op
 
 
-class RealText(str):
-    """A CUDA expression that has no form for complex numbers, though the ufunc has."""
-
-    __slots__ = ()
-
-
 ROWS: dict[str, Row] = {}
 
 _POSITIVE: Samples = ([0.25, 0.5], [1.0, 2.0])  # inside the domain of nearly every function

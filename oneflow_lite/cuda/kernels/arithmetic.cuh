@@ -62,10 +62,12 @@ T square(T x) {
   return multiply(x, x);
 }
 
-/// Of integers, 1 / x cut off; that of 0 is 0 (NumPy leaves it open).
+/// Of integers, 1 / x cut off. That of 0 is what NumPy has on x86, a cast of infinity.
 template <typename T>
 T reciprocal(T x) {
   if constexpr (Is<T>::integer) {
+    if (x == 0)
+      return Is<T>::has_sign && sizeof(T) >= 4 ? T(Wrapping<T>(1) << (sizeof(T) * 8 - 1)) : T(0);
     return x == T(1) || (Is<T>::has_sign && x == T(-1)) ? x : T(0);
   } else {
     return T(1 / Computed<T>(x));

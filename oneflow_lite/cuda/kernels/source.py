@@ -6,11 +6,18 @@ from pathlib import Path
 
 from oneflow_lite.cuda.kernels.request import Request
 from oneflow_lite.dtypes import SUPPORTED
-from oneflow_lite.ops.table import ROWS, RealText
+from oneflow_lite.ops.table import ROWS
 
 THREADS = 256  # of a block
 
-_FILES = ("types.cuh", "loops.cuh", "arithmetic.cuh", "functions.cuh", "complex.cuh")
+_FILES = (
+    "types.cuh",
+    "loops.cuh",
+    "arithmetic.cuh",
+    "functions.cuh",
+    "complex.cuh",
+    "complex_inverse.cuh",
+)
 _VECTOR_BYTES = 16
 _SIZES = {dtype.name: dtype.itemsize for dtype in SUPPORTED}
 _EXPRESSIONS = {"copy": "x", "fill": "x", "where": "x ? y : z"}  # of kinds without a row
@@ -27,8 +34,6 @@ def expression(request: Request) -> str | None:
     if request.kind != "elementwise":
         return _EXPRESSIONS.get(request.kind)
     text = ROWS[request.op].cuda if request.op in ROWS else ""
-    if isinstance(text, RealText) and any(name.startswith("complex") for name in request.loop):
-        return None
     return text or None
 
 
