@@ -58,6 +58,11 @@ T absolute(T x) {
 }
 
 template <typename T>
+T conj(T x) {
+  return x;
+}
+
+template <typename T>
 T square(T x) {
   return multiply(x, x);
 }

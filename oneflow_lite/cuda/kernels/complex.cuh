@@ -43,10 +43,6 @@ template <typename P>
 Complex<P> conj(Complex<P> z) {
   return {z.re, -z.im};
 }
-template <typename T>
-T conj(T x) {
-  return x;
-}
 template <typename P>
 P absolute(Complex<P> z) {
   return ::hypot(z.re, z.im);
