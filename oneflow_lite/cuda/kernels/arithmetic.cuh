@@ -133,7 +133,32 @@ T floor_divide(T x, T y) {
   }
 }
 
-/// Of integers by squaring. The exponent is not negative: who launches has looked.
+/// As the array API standard has it: infinite where the dividend is, and 0 or -0 where the divisor
+/// is.
+template <typename T>
+T standard_floor_divide(T x, T y) {
+  const T plain = floor_divide(x, y);
+  if constexpr (!Is<T>::integer) {
+    typedef Computed<T> C;
+    const C sign = ::copysign(C(1), C(x)) * ::copysign(C(1), C(y));
+    const bool x_infinite = ::isinf(C(x)), y_infinite = ::isinf(C(y));
+    if (x_infinite && !y_infinite && C(y) == C(y) && C(y) != 0) return T(sign / C(0));
+    if (y_infinite && !x_infinite && C(x) == C(x) && C(x) != 0) return T(sign * C(0));
+  }
+  return plain;
+}
+
+/// Integers to negative powers have no result.
+template <typename T>
+bool is_negative_power(T, T y) {
+  if constexpr (Is<T>::integer && Is<T>::has_sign) {
+    return y < 0;
+  } else {
+    return false;
+  }
+}
+
+/// Of integers by squaring; to negative powers anything.
 template <typename T>
 T pow(T x, T y) {
   if constexpr (Is<T>::integer) {

@@ -246,16 +246,22 @@ Complex<P> sqrt(Complex<P> z) {
   return {z.re, ::copysign(none, z.im)};
 }
 
+/// Each term rounded.
+template <typename P>
+Complex<P> product(Complex<P> x, Complex<P> y) {
+  return {x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re};
+}
+
 /// To a whole power below 100, by squaring. Powers up to 3 never multiply by 1, which would make
 /// NaN of infinite parts.
 template <typename P>
 Complex<P> whole_power(Complex<P> base, int exponent) {
   if (exponent == 1) return base;
-  if (exponent == 2) return multiply(base, base);
-  if (exponent == 3) return multiply(base, multiply(base, base));
+  if (exponent == 2) return product(base, base);
+  if (exponent == 3) return product(base, product(base, base));
   Complex<P> result{P(1), P(0)};
-  for (int rest = exponent < 0 ? -exponent : exponent;; base = multiply(base, base)) {
-    if (rest & 1) result = multiply(result, base);
+  for (int rest = exponent < 0 ? -exponent : exponent;; base = product(base, base)) {
+    if (rest & 1) result = product(result, base);
     rest >>= 1;
     if (!rest) break;
   }
@@ -272,14 +278,22 @@ Complex<P> direction(Complex<P> z) {
   return {::copysign(P(isinf(z.re)), z.re), ::copysign(P(isinf(z.im)), z.im)};
 }
 
-/// C's product (Annex G): not NaN where a factor is infinite.
+/// C's product (Annex G): not NaN where a factor or a term is infinite.
 template <typename P>
 Complex<P> annex_g_product(Complex<P> x, Complex<P> y) {
-  const Complex<P> plain{x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re};
-  if (!isnan(plain.re) || !isnan(plain.im) || !(isinf(x) || isinf(y))) return plain;
+  const Complex<P> plain = product(x, y);
+  if (!isnan(plain.re) || !isnan(plain.im)) return plain;
+  const bool terms =
+      isinf(x.re * y.re) || isinf(x.im * y.im) || isinf(x.re * y.im) || isinf(x.im * y.re);
+  if (!isinf(x) && !isinf(y) && !terms) return plain;
   const Complex<P> a = isinf(x) ? direction(x) : without_nan(x);
   const Complex<P> b = isinf(y) ? direction(y) : without_nan(y);
-  return scale(Complex<P>{a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re}, 1 / P(0));
+  return scale(product(a, b), 1 / P(0));
+}
+
+template <typename P>
+bool is_negative_power(Complex<P>, Complex<P>) {
+  return false;
 }
 
 template <typename P>
@@ -293,7 +307,7 @@ Complex<P> pow(Complex<P> x, Complex<P> y) {
   return exp(annex_g_product(y, log(x)));
 }
 
-// --- hyperbolic and trigonometric functions: the latter by i * z
+// --- hyperbolic functions
 
 /// {cosh(x) * c, sinh(x) * s}, without overflow on the way.
 template <typename P>
@@ -340,6 +354,26 @@ Complex<P> tanh(Complex<P> z) {
   const P sinh = ::sinh(z.re), cosh = ::cosh(z.re), size = sinh * sinh + c * c;
   return {sinh * cosh / size, s * c / size};
 }
+
+// --- the array API standard's special values, where NumPy has others
+
+template <typename P>
+Complex<P> standard_expm1(Complex<P> z) {
+  if (z.im == 0 && (z.re == 0 || isnan(z.re) || (isinf(z.re) && z.re > 0))) {
+    return {z.re == 0 ? P(0) : z.re, z.im};
+  }
+  if (isinf(z.re) && !isfinite(z.im)) {
+    return z.re > 0 ? Complex<P>{z.re, P(0) / P(0)} : Complex<P>{P(-1), P(0)};
+  }
+  return expm1(z);
+}
+template <typename P>
+Complex<P> standard_tanh(Complex<P> z) {
+  if (!isinf(z.re) || !isfinite(z.im)) return tanh(z);
+  return {::copysign(P(1), z.re), ::copysign(P(0), z.im)};
+}
+
+// --- trigonometric functions, by i * z
 
 template <typename P>
 Complex<P> times_i(Complex<P> z) {

@@ -1,8 +1,8 @@
 """CUDA C++ of kernels: what a family's ``.cuh`` files say, and what its module makes of a request.
 
 A family is a module beside this one, with ``kernel(name, request)``, the text of a kernel or None
-where there is none, and ``FILES``, the files that its kernels begin with, or ``files(request)`` where
-they do not all need the same ones.
+where there is none, and ``FILES``, the files that its kernels begin with, or ``files(request)``
+where they do not all need the same ones.
 """
 
 import functools
