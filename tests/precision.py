@@ -99,9 +99,16 @@ def _complex_agrees(name: str, given: Given, expected: np.ndarray, seen: np.ndar
         good &= _same(wanted, part) | beside_nan | _near(wanted, part, scaled)
         signs &= (wanted != 0) | (part != 0) | (np.signbit(wanted) == np.signbit(part))
     open_ = scaled * np.finfo(expected.dtype).eps >= 1  # nothing is known of the angle
-    if name in ("multiply", "square"):  # terms that overflow: inf - inf, or not, by multiply-add
-        open_ = np.isinf(np.abs(given[0]) * np.abs(given[-1])) & ~np.isfinite(seen)
+    if name in ("multiply", "square"):  # by multiply-add or not, terms out of range make others
+        terms = [np.abs(x * y) for x in _parts(given[0]) for y in _parts(given[-1])]
+        tiny = np.finfo(expected.dtype).tiny
+        open_ = np.any([np.isinf(t) for t in terms], axis=0) & ~np.isfinite(seen)
+        signs |= np.any([t < tiny for t in terms], axis=0)
     return np.asarray(good | open_ | (signs & np.isfinite(seen) & _near(expected, seen, scaled)))
+
+
+def _parts(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return z.real, z.imag
 
 
 def _growth(name: str, given: Given) -> float | np.ndarray:
