@@ -141,3 +141,13 @@ def test_short_or_broadcast_rows_are_no_tiles(forms: list[tuple[int, int]]) -> N
     y = flow.broadcast_to(on_device(x)[:, :1], (400, 300))
     np.testing.assert_array_equal(y.T.copy().numpy(), np.broadcast_to(x[:, :1], (400, 300)).T)
     assert TILES not in {form for form, _ in forms}
+
+
+@pytest.mark.parametrize("size", [200, 300_000])
+def test_operands_that_overlap_the_result(size: int) -> None:
+    """Threads take elements in no order, where a host's loop may read ahead of what it writes."""
+    for target, source in (("[:-1]", "[1:]"), ("[1:]", "[:-1]"), ("[::2]", "[: size // 2]")):
+        x = np.arange(size)
+        names = {"x": x, "t": on_device(x), "size": size}
+        exec(f"x{target} += x{source}; t{target} += t{source}", names)
+        np.testing.assert_array_equal(names["t"].numpy(), x)

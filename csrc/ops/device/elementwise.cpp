@@ -25,7 +25,7 @@ struct DeviceRow {
 };
 
 /// The argument of every kernel, laid out as its source has it: up to as many rows as it has room
-/// for, of which `ndim` are written.
+/// for, of which `ndim` are used and the others 0.
 struct DeviceArgs {
   int64_t count = 1;
   void* data[kMaxOperands] = {};
@@ -34,7 +34,7 @@ struct DeviceArgs {
   int32_t ndim = 0, unused = 0;
   DeviceRow rows[kMaxDims];
 
-  DeviceArgs() {}  // rows are not
+  DeviceArgs() {}  // most calls need no rows
 };
 
 enum class Form : uint8_t { strided, rows_of_vectors, tiles };
@@ -206,6 +206,9 @@ Layout lay_out(const KernelArgs& args, DeviceArgs* on_device) {
     return layout;
   }
   layout.depth = on_device->ndim <= kDepths[1] ? 1 : 2;
+  // A word of an earlier call could pass for an address.
+  std::fill(on_device->rows + on_device->ndim, on_device->rows + kDepths[layout.depth],
+            DeviceRow{});
   if (use_tiles(args, on_device, &layout)) return layout;
   for (int64_t fewer = lanes; fewer > 1; fewer /= 2) {
     if (use_vectors(args, fewer, on_device, &layout)) break;
