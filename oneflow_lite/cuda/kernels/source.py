@@ -10,14 +10,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 
-from oneflow_lite.cuda.kernels import elementwise, fused
+from oneflow_lite.cuda.kernels import elementwise, fused, gather, mask, scatter
 from oneflow_lite.cuda.kernels.request import Request
 
 _FAMILIES: dict[str, ModuleType] = {
-    "elementwise": elementwise,
     "copy": elementwise,
+    "elementwise": elementwise,
     "fill": elementwise,
     "fused": fused,
+    "gather": gather,
+    "mask": mask,
+    "scatter": scatter,
     "where": elementwise,
 }
 
