@@ -108,13 +108,15 @@ def array_kernels() -> list[Request]:
         ]
 
     one, wide = ["uint8"], ["float32", "complex128"]
+    moved = ["uint8", "uint16", "uint32", "uint64", "complex64", "complex128"]
     return [
         *requests("sort", "lanes counts elements places", DTYPES),
         *requests("sort", "counts elements places", wide, wide=True),
         *requests("sort", "scan", one),
         *requests("sort", "scan", one, wide=True),
         *requests("search", "search_sorted contains", DTYPES),
-        *requests("runs", "starts flagged pick", DTYPES),
+        *requests("runs", "starts", DTYPES),
+        *requests("runs", "flagged pick", moved),
         *requests("runs", "scan numbers count count_few weigh", one),
     ]
 

@@ -25,7 +25,7 @@ inline int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /// How many blocks keep a device busy, where each can be given any share of the work.
 inline int64_t busy_blocks(Launching& launching) {
-  constexpr int64_t kPerMultiprocessor = 8;
+  constexpr int64_t kPerMultiprocessor = 16;
   return kPerMultiprocessor * launching.device().multiprocessors();
 }
 
