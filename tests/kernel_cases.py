@@ -146,6 +146,29 @@ def fused() -> list[Request]:
     ]
 
 
+def array_kernels() -> list[Request]:
+    """Of sorts, searches and runs: every operation, of every dtype where it has one."""
+
+    def requests(kind: str, ops: str, dtypes: list[str], wide: bool = False) -> list[Request]:
+        return [
+            Request(kind, op, (dtype,), (), (), True, wide)
+            for op, dtype in product(ops.split(), dtypes)
+        ]
+
+    one, wide = ["uint8"], ["float32", "complex128"]
+    moved = ["uint8", "uint16", "uint32", "uint64", "complex64", "complex128"]
+    return [
+        *requests("sort", "lanes counts elements places", DTYPES),
+        *requests("sort", "counts elements places", wide, wide=True),
+        *requests("sort", "scan", one),
+        *requests("sort", "scan", one, wide=True),
+        *requests("search", "search_sorted contains", DTYPES),
+        *requests("runs", "starts", DTYPES),
+        *requests("runs", "flagged pick", moved),
+        *requests("runs", "scan numbers count count_few weigh", one),
+    ]
+
+
 def everything() -> list[Request]:
     """One request for each text, dtype and template.
 
@@ -154,4 +177,4 @@ def everything() -> list[Request]:
     elements = [request for row in ROWS.values() for request in served(row)]
     choices = [make(dtype) for dtype in DTYPES for make in (fill, where)]
     strided = [replace(request, flat=False) for request in [*elements, *copies(), *choices]]
-    return [*strided, *templates(), *forms(), *standard(), *fused()]
+    return [*strided, *templates(), *forms(), *standard(), *fused(), *array_kernels()]

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 
-from oneflow_lite.cuda.kernels import elementwise, fused, gather, mask, scatter
+from oneflow_lite.cuda.kernels import elementwise, fused, gather, mask, runs, scatter, search, sort
 from oneflow_lite.cuda.kernels.request import Request
 
 _FAMILIES: dict[str, ModuleType] = {
@@ -20,7 +20,10 @@ _FAMILIES: dict[str, ModuleType] = {
     "fused": fused,
     "gather": gather,
     "mask": mask,
+    "runs": runs,
     "scatter": scatter,
+    "search": search,
+    "sort": sort,
     "where": elementwise,
 }
 
