@@ -9,9 +9,9 @@ namespace ofl::ops {
 namespace {
 
 constexpr ArrayKernel kArrayKernels[] = {
-    {"accumulate", accumulate_kernel, 2, Division::lanes},
+    {"accumulate", accumulate_kernel, 2, Division::lanes, device::launch_accumulate},
     {"argsort", argsort_kernel, 30, Division::lanes},
-    {"bincount", bincount_kernel, 4},
+    {"bincount", bincount_kernel, 4, Division::none, device::launch_bincount},
     {"contains", contains_kernel, 40, Division::queries},
     {"members", members_kernel, 40},
     {"pick", pick_kernel, 4, Division::queries},
@@ -25,7 +25,7 @@ constexpr ArrayKernel kArrayKernels[] = {
     {"mask_gather", mask_gather_kernel, 2},
     {"mask_scatter", mask_scatter_kernel, 2},
     {"take_along_axis", take_along_axis_kernel, 3, Division::along},
-    {"count_nonzero", count_nonzero_kernel, 0.5},
+    {"count_nonzero", count_nonzero_kernel, 0.5, Division::none, device::launch_count_nonzero},
     {"nonzero", nonzero_kernel, 2},
 };
 
