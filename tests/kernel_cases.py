@@ -177,4 +177,69 @@ def everything() -> list[Request]:
     elements = [request for row in ROWS.values() for request in served(row)]
     choices = [make(dtype) for dtype in DTYPES for make in (fill, where)]
     strided = [replace(request, flat=False) for request in [*elements, *copies(), *choices]]
-    return [*strided, *templates(), *forms(), *standard(), *fused(), *array_kernels()]
+    return [
+        *(*strided, *templates(), *forms(), *standard(), *fused()),
+        *(*array_kernels(), *reductions(), *scans()),
+    ]
+
+
+SUMS = {name: ("uint64" if name[0] == "u" else "int64") for name in DTYPES[:9]}
+
+
+def reduction(
+    op: str,
+    dtype: str,
+    loop: str,
+    form: int,
+    lanes: int = 1,
+    of_values: int = 0,
+    wide: bool = False,
+) -> Request:
+    options = (form, lanes, of_values)
+    return Request("reduction", op, (dtype, loop), (loop, loop), (), form == 1, wide, options)
+
+
+def reductions() -> list[Request]:
+    """Every ufunc that reduces, sums of every dtype, and every form of the loops on some."""
+    kinds = ("bool", "int32", "uint64", "float16", "float64", "complex64")
+    truths = [reduction(op, dtype, "bool", 1) for op in ("any", "all") for dtype in kinds]
+    sums = [reduction("sum", dtype, SUMS.get(dtype, dtype), 1) for dtype in DTYPES]
+    numbers = [
+        reduction(op, dtype, dtype, 1)
+        for op in ("prod", "max", "min", "nanmax", "nanmin")
+        for dtype in kinds
+    ]
+    mixed = (("float32", "float32"), ("int8", "int64"), ("float16", "float16"))
+    forms = [
+        reduction("sum", dtype, loop, form, lanes, of_values, wide)
+        for dtype, loop in mixed
+        for form in range(3)
+        for lanes, of_values, wide in ((4, 0, False), (1, 0, True), (1, 1, False))
+    ]
+    return [*truths, *sums, *numbers, *forms, *searches()]
+
+
+def searches() -> list[Request]:
+    best = [
+        Request(
+            "arg_reduce", op, (dtype, "int64"), (dtype, "int64"), (), False, wide, (form, 1, last)
+        )
+        for op, form, last, wide in (("argmax", 0, 0, False), ("argmin", 2, 1, True))
+        for dtype in DTYPES
+    ]
+    loop = ("int64", "int64")
+    counts = [
+        Request("count", "", (dtype, "int64"), loop, (), True, False, (1, 1, 0)) for dtype in DTYPES
+    ]
+    return [*best, *counts]
+
+
+def scans() -> list[Request]:
+    """Every operation on one dtype and sums of all, in every form."""
+    ufuncs = ("multiply", "maximum", "minimum", "fmax", "fmin", "logical_or", "subtract", "divide")
+    given = [(name, "float32") for name in ufuncs] + [("add", dtype) for dtype in DTYPES]
+    return [
+        Request("scan", op, (dtype, dtype), (dtype, dtype), (), False, wide, (form, 1, 0))
+        for op, dtype in given
+        for form, wide in ((0, False), (1, True))
+    ]
