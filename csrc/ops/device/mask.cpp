@@ -286,8 +286,6 @@ bool launch_mask_scatter(Launching& launching, const ArrayArgs& args) {
   return true;
 }
 
-namespace {}  // namespace
-
 bool launch_nonzero(Launching& launching, const ArrayArgs& args) {
   const ArrayView &x = args.input(0), &out = args.output(0);
   if (element_count(x.shape) == 0 && out.shape[1] == 0) return true;
