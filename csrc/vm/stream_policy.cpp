@@ -80,8 +80,8 @@ void QueuePolicy::launch(Slot* slot) {
   ep::Stream& queue = stream_.queue();
   const bool observed = stream_.machine().observer() != nullptr;
   if (observed) {
-    slot->started = stream_.device().events().lease();
-    slot->ended = stream_.device().events().lease();
+    slot->started = stream_.device().events().lease(ep::EventKind::timed);
+    slot->ended = stream_.device().events().lease(ep::EventKind::timed);
     queue.record(*slot->started);
   }
   LaunchContext context{queue, stream_, *slot};
@@ -123,6 +123,22 @@ void QueuePolicy::wait_for(const Edge& edge, Slot* slot) {
   clock_.resize(std::max(clock_.size(), recorded->clock.size()));
   for (size_t i = 0; i < recorded->clock.size(); ++i) {
     clock_[i] = std::max(clock_[i], recorded->clock[i]);
+  }
+}
+
+ep::Stream& QueuePolicy::queue() { return stream_.queue(); }
+
+bool QueuePolicy::reached(uint64_t position, bool look) {
+  std::lock_guard<std::mutex> lock(queue_mutex_);
+  if (look && completed_ < position) note_completed();
+  return completed_ >= position;
+}
+
+/// With the queue's mutex.
+void QueuePolicy::note_completed() {
+  while (!recorded_.empty() && recorded_.front().event->done()) {
+    completed_ = recorded_.front().position;
+    recorded_.pop_front();
   }
 }
 
@@ -176,10 +192,7 @@ bool QueuePolicy::poll(bool close) {
   {
     std::unique_lock<std::mutex> lock(queue_mutex_);
     if (close) close_queue(lock);
-    while (!recorded_.empty() && recorded_.front().event->done()) {
-      completed_ = recorded_.front().position;
-      recorded_.pop_front();
-    }
+    note_completed();
     completed = completed_;
   }
   if (launched_.front()->position > completed) return false;
