@@ -225,6 +225,18 @@ def tolist(self: Tensor) -> Any:
 
 
 @_method
+def is_pinned(self: Tensor) -> bool:
+    """Return whether the tensor is one of the cpu in pinned memory; see ``flow.empty``.
+
+    Examples
+    --------
+    >>> flow.zeros(2).is_pinned()
+    False
+    """
+    return _C.is_pinned(self)
+
+
+@_method
 def __array__(  # noqa: N807
     self: Tensor, dtype: Any = None, copy: bool | None = None
 ) -> npt.NDArray[Any]:
