@@ -8,7 +8,7 @@ import numpy as np
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.device import DeviceLike
-from oneflow_lite.dtypes import canonical
+from oneflow_lite.dtypes import canonical, computed_in
 from oneflow_lite.inspection import returned
 from oneflow_lite.ops.creation import asarray, ones, tensor, zeros
 from oneflow_lite.ops.operands import on_one_device
@@ -35,11 +35,12 @@ def arange(
     wanted = None if dtype is None else canonical(dtype, "arange")
     device = _home(device, start, stop, step)
     start, stop, step = (_number("arange", x) for x in (start, stop, step))
-    values = np.arange(start, dtype=wanted) if stop is None and step == 1 else None
+    kind = None if wanted is None else computed_in(wanted)
+    values = np.arange(start, dtype=kind) if stop is None and step == 1 else None
     if values is None:
         first, last = (0, start) if stop is None else (start, stop)
-        values = np.arange(first, last, step, dtype=wanted)
-    return tensor(values, device=device)
+        values = np.arange(first, last, step, dtype=kind)
+    return tensor(values, wanted, device)
 
 
 def linspace(

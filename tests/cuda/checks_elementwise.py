@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from launching import Device
 
-from kernel_cases import operands, served
+from kernel_cases import in_bfloat16, operands, served
 from oneflow_lite.ops.table import ROWS, Row
 
 # Rows whose values IEEE 754 does not say: units in the last place that libraries may differ by.
@@ -59,7 +59,7 @@ def is_near(result: np.ndarray, expected: np.ndarray, ulps: int) -> np.ndarray:
 def sign_of(values: np.ndarray) -> np.ndarray:
     if values.dtype.kind == "c":
         return np.signbit(values.real) * 2 + np.signbit(values.imag)
-    return np.signbit(values) if values.dtype.kind == "f" else np.zeros(values.shape, bool)
+    return np.signbit(values) if values.dtype.kind in "fV" else np.zeros(values.shape, bool)
 
 
 def wrong_complex(result: np.ndarray, expected: np.ndarray, ulps: int) -> np.ndarray:
@@ -98,3 +98,21 @@ def test_row(device: Device, name: str) -> None:
         if bad.any():
             wrong.append(f"{name}{request.loop}: {bad.sum()} of {bad.size}")
     assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("name", [name for name, row in ROWS.items() if in_bfloat16(row)])
+def test_row_in_bfloat16(device: Device, name: str) -> None:
+    """The result of float32, rounded once."""
+    for request, kernel in zip(
+        requests := in_bfloat16(ROWS[name]), device.compile(requests), strict=True
+    ):
+        inputs = operands(request.dtypes)
+        wide = [x.astype(loop) for x, loop in zip(inputs, request.loop, strict=False)]
+        expected = reference(ROWS[name], request.loop, wide).astype(request.dtypes[-1])
+        result = np.empty_like(expected)
+        device.run(kernel, inputs, result)
+        bad = wrong_places(result, expected, 1 if name in ULPS else 0)
+        if name in ANY_ZERO:
+            bad &= result != expected
+        places = np.flatnonzero(bad)[:4]
+        assert not bad.any(), [([x[i] for x in inputs], result[i], expected[i]) for i in places]
