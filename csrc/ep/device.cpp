@@ -17,8 +17,13 @@ void* Stream::alloc_async(size_t bytes, uint32_t owner_tag) {
 void Stream::free_async(void* ptr, size_t bytes) {
   std::vector<EventLease> pending;
   if (!device().is_host()) {
-    pending.push_back(device().events().lease());
-    record(*pending.back());
+    try {
+      pending.push_back(device().events().lease());
+      record(*pending.back());
+    } catch (const Error&) {  // without an event the host waits instead
+      pending.clear();
+      sync();
+    }
   }
   device().allocator().free(ptr, bytes, this, std::move(pending));
 }

@@ -46,7 +46,9 @@ struct HostKernel {
 /// takes by value.
 struct DeviceKernel {
   void* function;
-  int64_t items;  // of work; threads take one after the other
+  int64_t items;   // of work, where `blocks` is 0: as many threads as are good for so many
+  int64_t blocks;  // or: so many, of so many threads
+  int threads;
   size_t shared_bytes;
   const void* args;
   size_t args_bytes;
@@ -134,6 +136,8 @@ class Device {
 
   /// What kernels of its own are compiled for, such as "sm_90"; "" where it has none.
   virtual std::string architecture() const { return ""; }
+  /// How many blocks of threads of a kernel it runs at a time, at least.
+  virtual int multiprocessors() const { return 1; }
   /// A function of a compiled image, there as long as the device.
   virtual void* load_kernel(const std::string& image, const char* name);
 

@@ -13,11 +13,10 @@
 #include "base/shape.h"
 #include "ep/device.h"
 #include "ep/helper_pool.h"
+#include "ops/device/launching.h"
 #include "ops/op_def.h"
 
 namespace ofl::ops {
-
-class HostCopies;  // through_host.h
 
 /// A strided array: `data` is its first element, strides are in bytes and of any sign.
 struct ArrayView {
@@ -57,6 +56,7 @@ struct ArrayKernel {
   void (*run)(const ArrayArgs& args);
   double cost;  // of one element of the largest operand, in float32 additions
   Division division = Division::none;
+  device::ArrayLauncher on_device = nullptr;  // nullptr: through the host
 };
 
 /// Error(runtime) for a name that the table does not have.
@@ -73,7 +73,7 @@ struct ArrayCall {
 /// Runs it in the calling thread (host devices; may throw what the kernel throws), or enqueues it;
 /// then a failure goes to *async_error before the queue moves on. Turns device addresses into what
 /// the kernel may touch. Returns what must live until the queue has run it, if there is something.
-std::shared_ptr<HostCopies> launch(ep::Stream& queue, ArrayCall& call);
+std::shared_ptr<InFlight> launch(ep::Stream& queue, ArrayCall& call);
 
 // --- the kernels; attr is said of each
 

@@ -1,5 +1,6 @@
 // The table of array kernels, and how one is put on a device's queue.
 #include "ops/array_kernel.h"
+#include "ops/device/programs.h"
 #include "ops/division.h"
 #include "ops/through_host.h"
 
@@ -40,7 +41,7 @@ void run_on_queue(void* block) {
   }
 }
 
-std::shared_ptr<HostCopies> launch_through_host(ep::Stream& queue, ArrayCall& call) {
+std::shared_ptr<InFlight> launch_through_host(ep::Stream& queue, ArrayCall& call) {
   note_host_operation(call.args.name);
   auto copies = std::make_shared<HostCopies>();
   std::vector<ArrayView>& operands = call.args.operands;
@@ -55,6 +56,16 @@ std::shared_ptr<HostCopies> launch_through_host(ep::Stream& queue, ArrayCall& ca
   });
 }
 
+/// False: there is no kernel for it.
+bool launch_on_device(ep::Stream& queue, const ArrayCall& call,
+                      std::shared_ptr<InFlight>* in_flight) {
+  if (!call.kernel->on_device || !device::uses_kernels()) return false;
+  device::Launching launching(queue, call.args.name);
+  const bool launched = device::launch(launching, call.kernel->on_device, call.args);
+  *in_flight = launching.kept();
+  return launched;
+}
+
 }  // namespace
 
 const ArrayKernel& array_kernel(const std::string& name) {
@@ -64,9 +75,13 @@ const ArrayKernel& array_kernel(const std::string& name) {
   fail(ErrorKind::runtime, "[array_kernel] there is no kernel named ", name);
 }
 
-std::shared_ptr<HostCopies> launch(ep::Stream& queue, ArrayCall& call) {
+std::shared_ptr<InFlight> launch(ep::Stream& queue, ArrayCall& call) {
   ep::Device& device = queue.device();
-  if (!device.runs_host_kernels()) return launch_through_host(queue, call);
+  if (!device.runs_host_kernels()) {
+    std::shared_ptr<InFlight> in_flight;
+    if (launch_on_device(queue, call, &in_flight)) return in_flight;
+    return launch_through_host(queue, call);
+  }
   for (ArrayView& view : call.args.operands) {
     if (view.data) view.data = static_cast<char*>(device.host_address(view.data));
   }

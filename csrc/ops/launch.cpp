@@ -2,7 +2,8 @@
 
 #include <cstring>
 
-#include "ops/device_kernels.h"
+#include "ops/device/launching.h"
+#include "ops/device/programs.h"
 #include "ops/through_host.h"
 
 namespace ofl::ops {
@@ -45,7 +46,7 @@ double work_of(const KernelArgs& args, double cost) {
 
 namespace {
 
-std::shared_ptr<HostCopies> launch_through_host(ep::Stream& queue, KernelCall& call) {
+std::shared_ptr<InFlight> launch_through_host(ep::Stream& queue, KernelCall& call) {
   note_host_operation(call.name);
   auto copies = std::make_shared<HostCopies>();
   const int last = call.args.iteration.operands - 1;
@@ -58,12 +59,26 @@ std::shared_ptr<HostCopies> launch_through_host(ep::Stream& queue, KernelCall& c
   });
 }
 
+/// False: there is no kernel for it.
+bool launch_on_device(ep::Stream& queue, const KernelCall& call,
+                      std::shared_ptr<InFlight>* in_flight) {
+  const device::KernelLauncher launcher =
+      device::uses_kernels() ? device::launcher_of(call.args) : nullptr;
+  if (!launcher) return false;
+  device::Launching launching(queue, call.name);
+  const bool launched = device::launch(launching, launcher, call.args);
+  *in_flight = launching.kept();
+  return launched;
+}
+
 }  // namespace
 
-std::shared_ptr<HostCopies> launch(ep::Stream& queue, KernelCall& call) {
+std::shared_ptr<InFlight> launch(ep::Stream& queue, KernelCall& call) {
   ep::Device& device = queue.device();
   if (!device.runs_host_kernels()) {
-    return launch_on_device(queue, call) ? nullptr : launch_through_host(queue, call);
+    std::shared_ptr<InFlight> in_flight;
+    if (launch_on_device(queue, call, &in_flight)) return in_flight;
+    return launch_through_host(queue, call);
   }
   for (int i = 0; i < call.args.iteration.operands; ++i) {
     char*& data = call.args.data[i];

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "ep/device.h"
+#include "ops/in_flight.h"
 #include "ops/kernel.h"
 
 namespace ofl::ops {
@@ -23,12 +24,10 @@ struct KernelCall {
   KernelCall& operator=(const KernelCall& other);
 };
 
-class HostCopies;
-
 /// Runs the kernel in the calling thread (host devices; may throw what the kernel throws), or
 /// enqueues it; then a failure of the kernel goes to *async_error before the queue moves on.
 /// Returns what must live until the queue has run it, if there is something.
-std::shared_ptr<HostCopies> launch(ep::Stream& queue, KernelCall& call);
+std::shared_ptr<InFlight> launch(ep::Stream& queue, KernelCall& call);
 
 /// Elements times cost: an estimate of the work in float32 additions.
 double work_of(const KernelArgs& args, double cost);

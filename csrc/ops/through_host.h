@@ -18,7 +18,7 @@ namespace ofl::ops {
 
 /// The operands of one kernel as copies in pinned memory. Operands that overlap share a copy. Lives
 /// until the queue has run the kernel and the copies.
-class HostCopies {
+class HostCopies final : public InFlight {
  public:
   /// `data` points to where the first element is: an address of the device at first, one of
   /// the host when the kernel is launched. The elements lie in [*data + low, *data + high).

@@ -2,7 +2,7 @@
 #include <pybind11/stl.h>
 
 #include "ep/cuda/cuda_device.h"
-#include "ops/device_kernels.h"
+#include "ops/device/programs.h"
 #include "ops/through_host.h"
 #include "python/bind.h"
 #include "python/errors.h"
@@ -29,21 +29,21 @@ py::dict device_properties(int index) {
   return properties;
 }
 
-py::tuple dtype_names(const DType* dtypes, int count) {
-  py::tuple names(count);
-  for (int k = 0; k < count; ++k) names[k] = name_of(dtypes[k]);
+py::tuple dtype_names(const std::vector<DType>& dtypes) {
+  py::tuple names(dtypes.size());
+  for (size_t k = 0; k < dtypes.size(); ++k) names[k] = name_of(dtypes[k]);
   return names;
 }
 
-/// Calls `make(kind, op, dtypes, loop, scalars, flat, wide, arch)`, on any thread.
-std::string make_image(PyObject* make, const ops::KernelRequest& request, const std::string& arch) {
+/// Calls `make(kind, op, dtypes, loop, scalars, flat, wide, options, arch)`, on any thread.
+std::string make_image(PyObject* make, const ops::device::KernelRequest& request,
+                       const std::string& arch) {
   WithGil gil;
   try {
-    py::tuple scalars(request.operands - 1);
-    for (int k = 0; k + 1 < request.operands; ++k) scalars[k] = request.scalar[k];
-    const py::object image = py::handle(make)(
-        request.kind, request.op, dtype_names(request.dtype, request.operands),
-        dtype_names(request.loop, request.operands), scalars, request.flat, request.wide, arch);
+    const py::object image =
+        py::handle(make)(request.kind, request.op, dtype_names(request.dtypes),
+                         dtype_names(request.loop), py::tuple(py::cast(request.scalars)),
+                         request.flat, request.wide, py::tuple(py::cast(request.options)), arch);
     return image.is_none() ? std::string() : image.cast<std::string>();
   } catch (py::error_already_set& error) {
     error.restore();
@@ -54,9 +54,10 @@ std::string make_image(PyObject* make, const ops::KernelRequest& request, const 
 /// Kept for as long as the process: workers may ask until the machine has stopped.
 void set_kernel_maker(const py::function& make) {
   PyObject* const kept = make.inc_ref().ptr();
-  ops::set_kernel_maker([kept](const ops::KernelRequest& request, const std::string& arch) {
-    return make_image(kept, request, arch);
-  });
+  ops::device::set_kernel_maker(
+      [kept](const ops::device::KernelRequest& request, const std::string& arch) {
+        return make_image(kept, request, arch);
+      });
 }
 
 /// Calls `tell(name)`, on any thread; what it throws goes to sys.unraisablehook.
@@ -77,7 +78,7 @@ void bind_cuda_functions(py::module_& m) {
   m.def("cuda_host_operations", &ops::host_operations);
   m.def("set_host_operation_hook", &set_host_operation_hook);
   m.def("set_kernel_maker", &set_kernel_maker);
-  m.def("use_device_kernels", &ops::use_device_kernels);
+  m.def("use_device_kernels", &ops::device::use_kernels);
 }
 
 }  // namespace ofl::python

@@ -8,7 +8,7 @@ namespace ofl {
 
 namespace {
 
-constexpr vm::InstructionType kArrayKernelType = instruction_type<ArrayKernelBody>("op");
+constexpr vm::InstructionType kArrayKernelType = failing_instruction_type<ArrayKernelBody>("op");
 
 double work_of(const ArrayRequest& request) {
   double elements = request.elements;

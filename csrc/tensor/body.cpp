@@ -57,7 +57,7 @@ void KernelBody::launch(vm::LaunchContext& context) {
   call.args.data[out] = held[out]->data() + offset(out);
   call.async_error = &context.slot.async_error;
   call.name = context.slot.header.name;
-  copies = ops::launch(context.queue, call);
+  in_flight = ops::launch(context.queue, call);
 }
 
 /// Nobody else holds the input, and all the loops that read it walk it as they walk the output.
@@ -91,7 +91,7 @@ void ArrayKernelBody::launch(vm::LaunchContext& context) {
     call->args.operands[i].data = held[i]->data() + offsets[i];
   }
   call->async_error = &context.slot.async_error;
-  copies = ops::launch(context.queue, *call);
+  in_flight = ops::launch(context.queue, *call);
 }
 
 void ArrayKernelBody::describe(vm::Description* out) const {

@@ -34,14 +34,20 @@ class HeldStorages {
   SmallVector<Held, ops::kMaxOperands> held_;
 };
 
+/// What the queue has found wrong, when it has run the call.
+inline std::optional<Error> failure_of(const std::shared_ptr<ops::InFlight>& in_flight) {
+  return in_flight ? in_flight->failure() : std::nullopt;
+}
+
 /// A kernel over operands. Until launch, `call.args.data` holds offsets into the held storages.
 struct KernelBody {
   ops::KernelCall call;
   HeldStorages held;
-  std::shared_ptr<ops::HostCopies> copies;  // in use by the queue, or null
+  std::shared_ptr<ops::InFlight> in_flight;  // in use by the queue, or null
 
   void launch(vm::LaunchContext& context);
   void describe(vm::Description* out) const;
+  std::optional<Error> failure() const { return failure_of(in_flight); }
 
  private:
   bool is_last_use(int input) const;
@@ -50,12 +56,13 @@ struct KernelBody {
 /// An array kernel. Until launch, `data` of its operands is null and the offsets are here.
 struct ArrayKernelBody {
   std::unique_ptr<ops::ArrayCall> call;
-  HeldStorages held;                        // of the operands, in their order
-  std::vector<int64_t> offsets;             // the same
-  std::shared_ptr<ops::HostCopies> copies;  // in use by the queue, or null
+  HeldStorages held;                         // of the operands, in their order
+  std::vector<int64_t> offsets;              // the same
+  std::shared_ptr<ops::InFlight> in_flight;  // in use by the queue, or null
 
   void launch(vm::LaunchContext& context);
   void describe(vm::Description* out) const;
+  std::optional<Error> failure() const { return failure_of(in_flight); }
 };
 
 /// Bytes from one place to another through a device's queue.
@@ -92,6 +99,14 @@ constexpr vm::InstructionType instruction_type(const char* kind) {
       [](void* body, const vm::FailurePtr&) { static_cast<Body*>(body)->~Body(); },
       [](const void* body, vm::Description* out) { static_cast<const Body*>(body)->describe(out); },
   };
+}
+
+/// The same of one with `failure`.
+template <typename Body>
+constexpr vm::InstructionType failing_instruction_type(const char* kind) {
+  vm::InstructionType type = instruction_type<Body>(kind);
+  type.failure = [](const void* body) { return static_cast<const Body*>(body)->failure(); };
+  return type;
 }
 
 }  // namespace ofl

@@ -46,7 +46,7 @@ bool run_inline(const Issuer& issuer, KernelPlan& plan, const vm::Operand* opera
 }  // namespace
 
 const vm::InstructionType kKernelType = [] {
-  vm::InstructionType type = instruction_type<KernelBody>("op");
+  vm::InstructionType type = failing_instruction_type<KernelBody>("op");
   type.group = FusedKernels::begin;
   return type;
 }();

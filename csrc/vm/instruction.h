@@ -59,6 +59,8 @@ struct InstructionType {
   void (*describe)(const void* body, Description* out);
   /// A group that begins with this instruction; null: it runs by itself. Null as a whole: all do.
   std::unique_ptr<Group> (*group)(Slot* slot) = nullptr;
+  /// What the device found wrong with work that has run; null: nothing that it tells in this way.
+  std::optional<Error> (*failure)(const void* body) = nullptr;
 };
 
 struct Instruction {

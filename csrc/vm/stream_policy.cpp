@@ -221,6 +221,9 @@ bool QueuePolicy::retire_front() {
 
 FailurePtr QueuePolicy::outcome(Slot* slot) {
   FailurePtr own = slot->failure;
+  if (!own && !slot->async_error && slot->header.type->failure) {
+    slot->async_error = slot->header.type->failure(slot->body);
+  }
   if (!own && slot->async_error) {
     const Error& error = *slot->async_error;
     own = make_failure(slot, error.kind(), error.what(), error.payload());

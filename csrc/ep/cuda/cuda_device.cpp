@@ -39,6 +39,7 @@ class CudaDevice final : public Device {
   MemoryInfo memory_info() override;
   void* host_address(void* ptr) override;
   std::string architecture() const override { return architecture_; }
+  int multiprocessors() const override { return context_.multiprocessors(); }
   void* load_kernel(const std::string& image, const char* name) override;
   void set_active() override;
   void after_fork_in_child() override { context_.after_fork_in_child(); }

@@ -8,7 +8,7 @@ from typing import Any
 from oneflow_lite.cuda import compiler
 from oneflow_lite.cuda.kernels import cache
 from oneflow_lite.cuda.kernels.request import Request as Request
-from oneflow_lite.cuda.kernels.source import expression, source
+from oneflow_lite.cuda.kernels.source import source
 
 __all__ = ["OPTIONS", "Request", "make"]
 
@@ -16,7 +16,7 @@ __all__ = ["OPTIONS", "Request", "make"]
 OPTIONS = ("--std=c++17", "--fmad=false", "--device-as-default-execution-space")
 
 _NAME = "kernel"  # of the one entry
-_Images = dict[tuple[Request, str], "Future[bytes]"]
+_Images = dict[tuple[Request, str], "Future[bytes | None]"]
 
 
 class _Made:
@@ -26,7 +26,7 @@ class _Made:
         self._lock = threading.Lock()  # guards _images
         self._images: _Images = {}
 
-    def get(self, request: Request, arch: str) -> bytes:
+    def get(self, request: Request, arch: str) -> bytes | None:
         with self._lock:
             image = self._images.get((request, arch))
             is_first = image is None
@@ -58,8 +58,8 @@ if hasattr(os, "register_at_fork"):
 def make(request: Request, arch: str) -> bytes | None:
     """Return the image of a kernel for ``cuModuleLoadData``; its one entry is ``kernel``.
 
-    It takes ``Args`` of loops.cuh by value, and blocks of 256 threads, any number of them. May be
-    called from any thread; several that ask for the same kernel compile it once.
+    It takes one structure by value: ``Args`` in the family's ``.cuh`` file. May be called from any
+    thread; several that ask for the same kernel compile it once.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def make(request: Request, arch: str) -> bytes | None:
     Returns
     -------
     bytes or None
-        None where the op table has no CUDA text for this.
+        None where there is no text for this.
 
     Raises
     ------
@@ -86,7 +86,7 @@ def make(request: Request, arch: str) -> bytes | None:
     >>> make(unknown, "sm_90") is None
     True
     """
-    return None if expression(request) is None else _made.get(request, arch)
+    return _made.get(request, arch)
 
 
 def make_for(*call: Any) -> bytes | None:
@@ -95,9 +95,10 @@ def make_for(*call: Any) -> bytes | None:
     return make(Request(*fields), arch)
 
 
-def _image(request: Request, arch: str) -> bytes:
+def _image(request: Request, arch: str) -> bytes | None:
     text = source({_NAME: request})
-    assert text is not None  # make() has asked
+    if text is None:
+        return None
     name = cache.key(compiler.identity(), arch, OPTIONS, text)
     image = cache.load(name)
     if image is None:

@@ -10,7 +10,7 @@ class Request:
     Attributes
     ----------
     kind : str
-        "elementwise" (a row of the op table), "copy", "fill" or "where".
+        The family of kernels: "elementwise" (a row of the op table), "copy", "fill" or "where".
     op : str
         Name of the row; "" for the other kinds.
     dtypes : tuple of str
@@ -24,6 +24,8 @@ class Request:
         Every operand that is no scalar is contiguous; otherwise they have strides.
     wide : bool
         Elements or byte offsets reach 2**31.
+    options : tuple of int
+        What else the family wants to know; its module says what.
     """
 
     kind: str
@@ -33,3 +35,4 @@ class Request:
     scalars: tuple[bool, ...]
     flat: bool
     wide: bool
+    options: tuple[int, ...] = ()

@@ -1,0 +1,71 @@
+// Kernels of a device's own: compiled when a call first needs one of its kind, then kept.
+//
+//   call ──► key ──► known? ──► function
+//                     └─ no ──► maker (source, compiler) ──► image ──► loaded ──► kept
+#pragma once
+
+#include <functional>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <unordered_map>
+#include <vector>
+
+#include "base/dtype.h"
+#include "ep/device.h"
+
+namespace ofl::ops::device {
+
+/// What an image is wanted for; its one entry, "kernel", takes one structure by value. The fields
+/// are those of Request in oneflow_lite/cuda/kernels/request.py, which says what they mean.
+struct KernelRequest {
+  std::string kind, op;
+  std::vector<DType> dtypes, loop;
+  std::vector<bool> scalars;
+  bool flat = false;
+  bool wide = false;
+  std::vector<int64_t> options;
+};
+
+/// The image for an architecture; "" where there is no kernel for it. Any thread, which may block.
+using KernelMaker = std::function<std::string(const KernelRequest&, const std::string& arch)>;
+void set_kernel_maker(KernelMaker maker);
+
+/// Off: calls run on the host, with the host's bits. Any thread.
+void use_kernels(bool on);
+bool uses_kernels();
+
+/// Functions by device and key; null: there is none for this key. Any thread. Never destroyed:
+/// workers may outlive statics.
+class ProgramMap {
+ public:
+  /// What is known of the key; false: nothing yet.
+  bool find(ep::Device& device, std::string_view key, void** function);
+  /// Has it made. Two threads that both miss it make it twice, and the first one stays.
+  void* make(ep::Device& device, std::string_view key, const KernelRequest& request);
+
+ private:
+  std::mutex mutex_;  // guards the rest
+  std::unordered_map<const ep::Device*, std::unordered_map<std::string, void*>> functions_;
+};
+
+/// The programs of one family of kernels. Calls that share a key, compared as bytes, share one.
+template <typename Key>
+class Programs {
+ public:
+  /// `request()` says what is wanted where the key is new.
+  template <typename MakeRequest>
+  void* get(ep::Device& device, const Key& key, const MakeRequest& request) {
+    static_assert(std::has_unique_object_representations_v<Key>);
+    const std::string_view bytes(reinterpret_cast<const char*>(&key), sizeof(key));
+    void* function = nullptr;
+    if (map_.find(device, bytes, &function)) return function;
+    return map_.make(device, bytes, request());
+  }
+
+ private:
+  ProgramMap& map_ = *new ProgramMap;
+};
+
+}  // namespace ofl::ops::device
