@@ -70,12 +70,14 @@ void sort_complex(const Source& from, const Loop& sort_uint64, T* out) {
   }
 }
 
-/// By keys, which are numbers of two bytes; zeros and NaN, which have one key, are then restored.
+/// By keys, which are numbers of two bytes: all NaN have one, -0 has the one before that of 0. So
+/// the order among these is then restored.
 void sort_by_keys(const Source& from, const Loop& sort_uint16, BFloat16* out) {
   std::vector<uint16_t> keys(from.n);
   for (int64_t i = 0; i < from.n; ++i) {
-    const uint64_t key = order_key(load_element<BFloat16>(from.elements + i * from.step));
-    keys[i] = static_cast<uint16_t>(key);
+    const auto value = load_element<BFloat16>(from.elements + i * from.step);
+    const unsigned key = value.bits & 0x8000 ? ~unsigned{value.bits} : value.bits | 0x8000U;
+    keys[i] = static_cast<uint16_t>(is_nan(value) ? 0xffff : key);
   }
   if (sort_uint16.function) {
     char* data = reinterpret_cast<char*>(keys.data());
