@@ -8,7 +8,7 @@ import builtins
 import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy import e, inf, nan, newaxis, pi
@@ -38,7 +38,7 @@ float64 = np.dtype(np.float64)
 complex64 = np.dtype(np.complex64)
 complex128 = np.dtype(np.complex128)
 if _ml_dtypes is not None:
-    bfloat16 = np.dtype(_ml_dtypes.bfloat16)
+    bfloat16: DType = np.dtype(_ml_dtypes.bfloat16)
     _C.set_bfloat16(bfloat16)
 
 __all__ = [
@@ -69,7 +69,7 @@ __all__ = [
     "uint32",
     "uint64",
 ]
-if _ml_dtypes is None:
+if not TYPE_CHECKING and _ml_dtypes is None:
     __all__.remove("bfloat16")
 
 # The kinds of `isdtype`, each as NumPy's one-letter kinds.

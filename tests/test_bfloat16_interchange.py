@@ -30,6 +30,9 @@ def test_creation(device: flow.Device) -> None:
     check(np.full(3, 2, B), flow.full_like(flow.zeros(3, dtype=B, device=device), 2))
     check(np.arange(300).astype(B), flow.arange(300, dtype=B, device=device))
     check(np.linspace(0, 1, 7).astype(B), flow.linspace(0, 1, 7, dtype=B, device=device))
+    end = flow.tensor(3, dtype=B, device=device)
+    check(np.array([0, 1.5, 3], B), flow.linspace(0, end, 3))
+    assert flow.arange(end).tolist() == [0, 1, 2]
     check(np.eye(3).astype(B), flow.eye(3, dtype=B, device=device))
     assert flow.tensor([2**70], dtype=B).item() == 2.0**70
     drawn = flow.random.default_rng(3).normal(size=20, dtype=B, device=device)
