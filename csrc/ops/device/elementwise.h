@@ -6,9 +6,6 @@
 
 namespace ofl::ops::device {
 
-/// There may be a kernel of the device's own for an elementwise call.
-bool has_kernel(const KernelArgs& args);
-
 /// The kind, the row and the dtypes of its request.
 KernelRequest elementwise_request(const KernelArgs& args);
 

@@ -5,6 +5,7 @@
 
 #include "ops/device/elementwise.h"
 #include "ops/loops.h"
+#include "ops/standard_values.h"
 
 namespace ofl::ops::device {
 
@@ -39,7 +40,8 @@ void append(std::string* key, const T& value) {
 }  // namespace
 
 bool Fusion::add(const KernelArgs& args, void* const* memories) {
-  if (full() || !is_elementwise(args) || may_fail(args) || !has_kernel(args)) return false;
+  if (full() || !is_elementwise(args) || may_fail(args)) return false;
+  if (args.op && has_standard_values(*args.resolution)) return false;
   const int64_t elements = iteration_size(args.iteration);
   if (elements == 0 || elements > kMostElements || (size() > 0 && elements != elements_)) {
     return false;

@@ -9,13 +9,11 @@ value, or from ``SCALARS`` on that of a scalar.
 
 from typing import NamedTuple
 
-from oneflow_lite.cuda.kernels.elementwise import expression
+from oneflow_lite.cuda.kernels import elementwise
 from oneflow_lite.cuda.kernels.request import Request
 from oneflow_lite.dtypes import SUPPORTED
 
 SCALARS = 12  # the numbers below are values
-
-FILES = ("types.cuh", "loops.cuh", "arithmetic.cuh", "functions.cuh", "complex.cuh", "fused.cuh")
 
 _THREADS = 256  # of a block
 _VECTOR_BYTES = 16
@@ -43,6 +41,21 @@ class _Value(NamedTuple):
     stored: bool
 
 
+def files(request: Request) -> tuple[str, ...]:
+    """Return the files that the kernel begins with: those of its operations, and its own.
+
+    Examples
+    --------
+    >>> dtypes = ("float32", "float64")
+    >>> files(Request("fused", "copy:", dtypes, dtypes, (True, False), True, False, (2, 0, 1)))
+    ('types.cuh', 'loops.cuh', 'fused.cuh')
+    """
+    names: dict[str, None] = {}
+    for operation in _operations(request):
+        names |= dict.fromkeys(elementwise.files(operation.request))
+    return (*names, "fused.cuh")
+
+
 def kernel(name: str, request: Request) -> str | None:
     """Return the kernel; None where an operation has no text.
 
@@ -56,7 +69,7 @@ def kernel(name: str, request: Request) -> str | None:
     True
     """
     operations = _operations(request)
-    texts = [expression(operation.request) for operation in operations]
+    texts = [elementwise.expression(operation.request) for operation in operations]
     if None in texts:
         return None
     values = _values(request, operations)
