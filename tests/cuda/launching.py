@@ -106,13 +106,17 @@ class Device:
             args.data[k] = pointers[id(base)] + operand.ctypes.data - base.ctypes.data
             for d, stride in enumerate(operand.strides):
                 args.rows[d].strides[k] = stride
-        parameters = (ctypes.c_void_p * 1)(ctypes.addressof(args))
-        table = ctypes.addressof(parameters)
-        ok(driver.cuLaunchKernel(kernel, blocks, 1, 1, 256, 1, 1, 0, 0, table, 0))
+        self.launch(kernel, args, blocks)
         written = owner(output)
         ok(driver.cuMemcpyDtoH(written.ctypes.data, pointers[id(written)], written.nbytes))
         for pointer in pointers.values():
             ok(driver.cuMemFree(pointer))
+
+    def launch(self, kernel: Any, args: ctypes.Structure, blocks: int) -> None:
+        """With blocks of 256 threads."""
+        parameters = (ctypes.c_void_p * 1)(ctypes.addressof(args))
+        table = ctypes.addressof(parameters)
+        ok(driver.cuLaunchKernel(kernel, blocks, 1, 1, 256, 1, 1, 0, 0, table, 0))
 
     def put(self, array: np.ndarray) -> int:
         pointer = int(ok(driver.cuMemAlloc(max(array.nbytes, 1))))

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ops/device/elementwise.h"
 #include "ops/device/launching.h"
 #include "ops/device/programs.h"
 #include "ops/exponents.h"
@@ -226,24 +227,13 @@ void prepare_division(DeviceRow* row) {
 }
 
 KernelRequest make_request(const KernelArgs& args, const Layout& layout) {
-  KernelRequest request;
-  const int inputs = inputs_of(args);
-  request.kind = kind_of(args.kernel);
+  KernelRequest request = elementwise_request(args);
   request.flat = layout.flat;
   request.wide = layout.wide;
   const bool standard = args.op && has_standard_values(*args.resolution);
   request.options = {layout.lanes, static_cast<int64_t>(layout.form), layout.spread, layout.depth,
                      standard};
-  for (int k = 0; k <= inputs; ++k) {
-    request.dtypes.push_back(dtype_of(args, k));
-    if (k < inputs) request.scalars.push_back(is_scalar(args, k));
-  }
-  request.loop = request.dtypes;
-  if (args.op) {
-    request.op = args.op->name;
-    for (int k = 0; k < inputs; ++k) request.loop[k] = args.resolution->in[k];
-    request.loop[inputs] = args.resolution->out;
-  }
+  for (int k = 0; k < inputs_of(args); ++k) request.scalars.push_back(is_scalar(args, k));
   return request;
 }
 
@@ -267,6 +257,20 @@ void report_exponents(Launching& launching, DeviceArgs* on_device) {
 }
 
 }  // namespace
+
+KernelRequest elementwise_request(const KernelArgs& args) {
+  KernelRequest request;
+  const int inputs = inputs_of(args);
+  request.kind = kind_of(args.kernel);
+  for (int k = 0; k <= inputs; ++k) request.dtypes.push_back(dtype_of(args, k));
+  request.loop = request.dtypes;
+  if (args.op) {
+    request.op = args.op->name;
+    for (int k = 0; k < inputs; ++k) request.loop[k] = args.resolution->in[k];
+    request.loop[inputs] = args.resolution->out;
+  }
+  return request;
+}
 
 bool launch_elementwise(Launching& launching, const KernelArgs& args) {
   static Programs<Key>& programs = *new Programs<Key>;

@@ -10,13 +10,35 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 
-from oneflow_lite.cuda.kernels import elementwise
+from oneflow_lite.cuda.kernels import (
+    elementwise,
+    fused,
+    gather,
+    mask,
+    reduction,
+    runs,
+    scan,
+    scatter,
+    search,
+    sort,
+)
 from oneflow_lite.cuda.kernels.request import Request
 
 _FAMILIES: dict[str, ModuleType] = {
-    "elementwise": elementwise,
+    "arg_reduce": reduction,
     "copy": elementwise,
+    "count": reduction,
+    "elementwise": elementwise,
     "fill": elementwise,
+    "fused": fused,
+    "gather": gather,
+    "mask": mask,
+    "reduction": reduction,
+    "runs": runs,
+    "scan": scan,
+    "scatter": scatter,
+    "search": search,
+    "sort": sort,
     "where": elementwise,
 }
 
