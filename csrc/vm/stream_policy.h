@@ -11,7 +11,7 @@
 #include <optional>
 #include <vector>
 
-#include "ep/event_pool.h"
+#include "ep/queue_progress.h"
 #include "vm/instruction.h"
 
 namespace ofl::vm {
@@ -86,7 +86,7 @@ class HostPolicy final : public StreamPolicy {
 ///
 /// An event is recorded where the StreamType asks for one after each instruction, when the queue of
 /// ready instructions runs dry, after every 32 launches, and where another stream must wait.
-class QueuePolicy final : public StreamPolicy {
+class QueuePolicy final : public StreamPolicy, public ep::QueueProgress {
  public:
   explicit QueuePolicy(Stream& stream);
   bool in_order() const override { return true; }
@@ -95,11 +95,15 @@ class QueuePolicy final : public StreamPolicy {
   bool poll(bool close) override;
   bool busy() const override { return !launched_.empty(); }
   void drain() override;
+  /// Launches instructions as one; false: not as one, and nothing is launched.
+  bool run_group(const std::vector<Slot*>& members, Group& group);
+  /// Parts of the queue, each ending with an event, that are not known to be finished.
+  size_t unfinished() const;
   Counters counters() const override;
 
-  /// An event at or after `position` of this queue, or null when that part has finished (also after
-  /// an event could not be had and the host waited instead). Any thread.
-  ep::EventLease event_after(uint64_t position) noexcept;
+  ep::Stream& queue() override;
+  bool reached(uint64_t position, bool look) override;
+  ep::EventLease event_after(uint64_t position) noexcept override;
 
  private:
   struct Recorded {
@@ -109,11 +113,13 @@ class QueuePolicy final : public StreamPolicy {
   };
 
   void launch(Slot* slot);
+  void begin_observed(Slot* slot);
   void wait_for_predecessors(Slot* slot);
   void wait_for(const Edge& edge, Slot* slot);
   std::optional<Recorded> recorded_after(uint64_t position);
   void record(const std::unique_lock<std::mutex>& queue_lock);
   void close_queue(std::unique_lock<std::mutex>& queue_lock);
+  void note_completed();
   bool retire_front();
   FailurePtr outcome(Slot* slot);
 

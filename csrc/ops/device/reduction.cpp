@@ -320,7 +320,7 @@ bool launch_reduce(Launching& launching, const KernelArgs& args) {
 
 bool launch_arg_reduce(Launching& launching, const KernelArgs& args) {
   Call call = call_of(args);
-  call.kind = "search";
+  call.kind = "arg_reduce";
   call.op = args.attr[0] == 1 ? "argmin" : "argmax";
   call.loop_in = call.in;
   call.loop_out = call.out;

@@ -86,7 +86,7 @@ def _body(request: Request) -> str | None:
     accumulated = request.loop[0]
     if request.kind == "count":
         return _plain_body("int64", _EMPTY["add"], "add(x, y)", "truth(x)", request)
-    if request.kind == "search":
+    if request.kind == "arg_reduce":
         smallest, nan_wins = _SEARCHES[request.op]
         return _search_body(
             f"Computed<{request.dtypes[0]}>", request, smallest, nan_wins, "position"
