@@ -7,6 +7,7 @@ import pytest
 
 import oneflow_lite as flow
 from oracle import DTYPES, same
+from rounding import has_own_kernels
 
 pytestmark = pytest.mark.usefixtures("no_warnings")
 
@@ -102,15 +103,16 @@ def test_wrong_gradients() -> None:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_integrals(dtype: str, device: flow.Device) -> None:
+    alike = near if has_own_kernels(device) else same  # sums in another order
     for shape in ((5,), (5, 4), (0,), (3, 0)):
         x = numbers(shape, dtype, 3)
         t = flow.tensor(x, device=device)
-        same(np.trapezoid(x), flow.trapezoid(t))
-        same(np.trapezoid(x, dx=2, axis=0), flow.trapezoid(t, dx=2, axis=0))
+        alike(np.trapezoid(x), flow.trapezoid(t))
+        alike(np.trapezoid(x, dx=2, axis=0), flow.trapezoid(t, dx=2, axis=0))
         if shape[0] == 5:
             at = [0.0, 1.0, 3.0, 3.5, 7.0]
-            same(np.trapezoid(x, at, axis=0), flow.trapezoid(t, at, axis=0))
-            same(np.trapezoid(x, x, axis=0), flow.trapezoid(t, t, axis=0))
+            alike(np.trapezoid(x, at, axis=0), flow.trapezoid(t, at, axis=0))
+            alike(np.trapezoid(x, x, axis=0), flow.trapezoid(t, t, axis=0))
     with pytest.raises(IndexError, match="axis 3"):
         flow.trapezoid(t, axis=3)
 

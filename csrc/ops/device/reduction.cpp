@@ -21,6 +21,7 @@ constexpr int64_t kVectorBytes = 16;
 constexpr int64_t kEnoughBlocks = 1024;  // for every device that there is: no grid decides bits
 constexpr int64_t kLeastSteps = 8;       // of a thread, for which a second launch pays
 constexpr int64_t kMostSteps = 256;      // of a thread: no chain of sums is longer
+constexpr int64_t kManyRows = 32;        // from which on threads take several vectors of one
 constexpr int64_t kColumnWidth = 32;     // threads beside each other, where several share a column
 
 enum class Form : int32_t { rows, flat_rows, columns };
@@ -177,9 +178,9 @@ void share_rows(Plan* plan, bool may_cut) {
     cut(&args, kEnoughBlocks / args.outputs, tile);
   }
   const int64_t rows = args.outputs * args.chunks, units = divide_up(args.chunk, lanes);
-  const bool is_much = rows * units > kEnoughBlocks * kThreads;
+  const bool are_many = rows >= kManyRows;
   args.threads = static_cast<int32_t>(
-      std::min<int64_t>(kThreads, next_power_of_two(is_much ? divide_up(units, kChains) : units)));
+      std::min<int64_t>(kThreads, next_power_of_two(are_many ? divide_up(units, kChains) : units)));
   plan->block_threads =
       static_cast<int>(std::clamp<int64_t>(next_power_of_two(rows) * args.threads, 32, kThreads));
   plan->blocks = divide_up(rows, plan->block_threads / args.threads);

@@ -44,7 +44,7 @@ def text_of(ufunc: str) -> str:
     """
     for row in ROWS.values():
         if row.ufunc.__name__ == ufunc:
-            return row.cuda
+            return str(row.cuda)
     return ""
 
 
