@@ -35,7 +35,7 @@ std::string signature_of(const PyUFuncObject& ufunc, int row) {
 ops::Loop search_loop(const PyUFuncObject& ufunc, const std::string& signature) {
   for (int row = 0; row < ufunc.ntypes; ++row) {
     if (signature_of(ufunc, row) != signature) continue;
-    return {ufunc.functions[row], ufunc.data ? ufunc.data[row] : nullptr};
+    return {ufunc.functions[row], ufunc.data ? ufunc.data[row] : nullptr, ufunc.name};
   }
   fail(ErrorKind::type, "[", ufunc.name, "] has no loop ", signature);
 }

@@ -23,12 +23,13 @@ from oneflow_lite.dtypes import (
 from oneflow_lite.ops.creation import asarray
 from oneflow_lite.ops.elementwise import isnan, sqrt
 from oneflow_lite.ops.masking import selected, store
-from oneflow_lite.ops.table import exported
+from oneflow_lite.ops.table import REDUCTIONS, exported
 
 Axis = int | Sequence[int] | None
 
 
 def _row(name: str, ufunc: np.ufunc) -> _C.Op:
+    REDUCTIONS[name] = ufunc
     return _C.register_op(name, ufunc, "reduction", f"Reduction by numpy.{ufunc.__name__}.", None)
 
 

@@ -14,6 +14,11 @@ from oneflow_lite.ops.manipulation import ravel
 from oneflow_lite.ops.table import ROWS, exported
 
 _LOGICAL = (np.logical_and, np.logical_or, np.logical_xor)
+# Those that may be put together in any grouping; of sums and products, but for rounding.
+_ASSOCIATIVE = {
+    *(np.add, np.multiply, np.maximum, np.minimum, np.fmax, np.fmin, np.gcd),
+    *(*_LOGICAL, np.bitwise_and, np.bitwise_or, np.bitwise_xor),
+}
 
 
 def cumulative_sum(
@@ -163,7 +168,8 @@ def _accumulated(
     # Complex products, and zeros of maxima, may differ between a vectorized loop and a scalar one.
     real = dtype.kind != "c"
     exact = ufunc is np.add or (ufunc is np.multiply and real)
-    (out,) = _C.call_kernel(op, "accumulate", [given], [target], (along, exact), (ufunc, signature))
+    attr = (along, exact, ufunc in _ASSOCIATIVE)
+    (out,) = _C.call_kernel(op, "accumulate", [given], [target], attr, (ufunc, signature))
     return out if initial is None else result
 
 
