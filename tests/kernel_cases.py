@@ -12,6 +12,8 @@ from oneflow_lite.dtypes import SUPPORTED
 from oneflow_lite.ops.table import ROWS, Row
 
 DTYPES = [dtype.name for dtype in SUPPORTED]
+HAS_BFLOAT16 = "bfloat16" in DTYPES
+OWN_BFLOAT16 = ("nextafter", "spacing") if HAS_BFLOAT16 else ()  # others compute in float32
 assert flow.add.__name__ in ROWS  # importing the package fills the table
 
 
@@ -22,6 +24,8 @@ def loops(row: Row) -> list[tuple[str, ...]]:
         kinds = signature.replace("->", "")
         if not set(kinds) & set("gGOMm"):
             found[tuple(np.dtype(kind).name for kind in kinds)] = None
+    if row.name in OWN_BFLOAT16:
+        found[("bfloat16",) * (row.ufunc.nin + 1)] = None
     return list(found)
 
 
@@ -39,6 +43,16 @@ def served(row: Row) -> list[Request]:
     """One request for each of its loops that has a text."""
     requests = [elementwise(row.name, loop) for loop in loops(row)]
     return [request for request in requests if expression(request) is not None]
+
+
+def in_bfloat16(row: Row) -> list[Request]:
+    """Those that compute in float32, on memory of bfloat16."""
+    narrow = {"float32": "bfloat16"}
+    return [
+        replace(request, dtypes=tuple(narrow.get(dtype, dtype) for dtype in request.dtypes))
+        for request in served(row)
+        if HAS_BFLOAT16 and set(request.loop) <= {"float32", "bool"} and "float32" in request.loop
+    ]
 
 
 def copies() -> list[Request]:
@@ -72,7 +86,7 @@ def special(name: str) -> np.ndarray:
     if dtype.kind == "c":
         parts = [0.0, -0.0, 1.0, -2.5, 0.3, np.inf, -np.inf, np.nan, 60.0, 1e-3]
         return np.array([complex(x, y) for x, y in product(parts, parts)], dtype)
-    limits = np.finfo(dtype)
+    limits = flow.finfo(dtype)
     plain = [0.0, 0.1, 0.5, 0.75, 1.0, 1.5, 2.0, 2.5, 3.0, 7.25, 11.0, 100.0, 710.0, 60000.0]
     ends = [limits.max, limits.tiny, limits.smallest_subnormal, limits.eps, np.inf]
     with np.errstate(over="ignore"):
@@ -119,7 +133,11 @@ def standard() -> list[Request]:
 
 def templates() -> list[Request]:
     """Every form of the loops, on operands of equal and of different sizes."""
-    mixed = (("float32",) * 3, ("int8",) * 3, ("float16", "int64", "float64"), ("complex128",) * 3)
+    mixed = (
+        *(("float32",) * 3, ("int8",) * 3, ("complex128",) * 3),
+        ("float16", "int64", "float64"),
+        *([("bfloat16", "int8", "float32")] if HAS_BFLOAT16 else []),
+    )
     return [
         elementwise("add", (dtypes[-1],) * 3, dtypes=dtypes, scalars=s, flat=flat, wide=wide)
         for dtypes in mixed
@@ -200,7 +218,7 @@ def everything() -> list[Request]:
 
     Strided where the template does not matter: its code is short, no vectors.
     """
-    elements = [request for row in ROWS.values() for request in served(row)]
+    elements = [make for row in ROWS.values() for make in (*served(row), *in_bfloat16(row))]
     choices = [make(dtype) for dtype in DTYPES for make in (fill, where)]
     strided = [replace(request, flat=False) for request in [*elements, *copies(), *choices]]
     return [

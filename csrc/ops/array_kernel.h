@@ -86,7 +86,7 @@ void accumulate_kernel(const ArrayArgs& args);
 
 /// out = in, sorted along axis attr[0], descending if attr[1]; attr[2]: equal elements that can be
 /// told apart (signed zeros, NaN) keep their order. The loop is NumPy's sort of the dtype, of
-/// uint64 for complex numbers, or empty.
+/// uint64 for complex numbers, of uint16 for bfloat16, or empty.
 void sort_kernel(const ArrayArgs& args);
 
 /// out (int64) = the positions that sort in along axis attr[0], descending if attr[1]; equal

@@ -225,8 +225,8 @@ py::object look_for(const std::string& name, const py::object& x) {
 
 PyObject* sort_tensor(const Tensor& x, int64_t axis, bool descending, bool stable) {
   const bool complex = info(x.dtype).kind == DTypeKind::complex;
-  return sorted_by("sort", x, x.dtype, complex ? DType::u64 : x.dtype,
-                   {axis, int64_t{descending}, int64_t{stable}});
+  const DType compared = complex ? DType::u64 : x.dtype == DType::bf16 ? DType::u16 : x.dtype;
+  return sorted_by("sort", x, x.dtype, compared, {axis, int64_t{descending}, int64_t{stable}});
 }
 
 PyObject* argsort_tensor(const Tensor& x, int64_t axis, bool descending) {

@@ -8,7 +8,15 @@ import numpy as np
 
 from oneflow_lite import _C
 from oneflow_lite._C import Op, Tensor
-from oneflow_lite.dtypes import SUM_DTYPES, DType, bool as bool_dtype, canonical, isdtype
+from oneflow_lite.dtypes import (
+    SUM_DTYPES,
+    DType,
+    bool as bool_dtype,
+    canonical,
+    computed_in,
+    isdtype,
+    resolve_loop,
+)
 from oneflow_lite.ops.creation import asarray
 from oneflow_lite.ops.manipulation import ravel
 from oneflow_lite.ops.table import ROWS, exported
@@ -156,6 +164,8 @@ def _accumulated(
             f"[{op}] axis {along} is out of bounds for {x.ndim} dimensions"
         )
     along %= x.ndim
+    if (wide := computed_in(dtype)) != dtype:
+        return _C.astype(_accumulated(op, ufunc, x, along, wide, initial), dtype, False)
     given = _C.astype(x, dtype, False)
     target: Any = (x.shape, dtype)
     if initial is not None:
@@ -189,7 +199,7 @@ def _accumulator(ufunc: np.ufunc, dtype: DType, wanted: Any, op: str) -> DType:
 def _require_closed(ufunc: np.ufunc, dtype: DType, op: str) -> None:
     """Raise unless results have the operands' dtype."""
     try:
-        resolved = ufunc.resolve_dtypes((dtype, dtype, None))
+        resolved = resolve_loop(ufunc, (dtype, dtype, None))
     except TypeError as error:
         raise TypeError(f"[{op}] {error}") from None
     if any(one != dtype for one in resolved):
