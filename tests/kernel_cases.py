@@ -146,6 +146,32 @@ def templates() -> list[Request]:
     ]
 
 
+def indexing() -> list[Request]:
+    """Gather, scatter and masks: each word, each number of index arrays, each kind of element."""
+
+    def request(kind: str, op: str = "", *options: int, **changes: object) -> Request:
+        given = {"dtypes": (), "loop": (), "scalars": (), "flat": True, "wide": False}
+        return Request(kind, op, options=options, **(given | changes))  # type: ignore[arg-type]
+
+    requests = [request("scatter", "clear"), request("mask", "sum")]
+    for word in (1, 2, 4, 8, 16):
+        requests += [request("gather", "", word, 1), request("scatter", "write", word, 1)]
+        requests += [request("mask", op, word) for op in ("gather", "scatter")]
+    for arrays in range(2, 9):
+        requests += [request("gather", "", 4, arrays), request("scatter", "write", 4, arrays)]
+        requests.append(request("scatter", "claim", arrays))
+    steps = ("count", "nonzero")
+    requests += [request("mask", op, dtypes=(dtype,)) for op in steps for dtype in DTYPES]
+    for flat, wide in ((False, False), (False, True), (True, True)):
+        requests += [request("mask", op, dtypes=("bool",), flat=flat, wide=wide) for op in steps]
+        requests.append(request("mask", "gather", 4, flat=flat, wide=wide))
+    requests += [
+        request("gather", "", 4, 2, wide=True),
+        request("scatter", "write", 4, 2, wide=True),
+    ]
+    return requests
+
+
 def fused() -> list[Request]:
     """Groups of operations: casts between, values that are stored and that are not, scalars."""
     names = "elementwise:multiply elementwise:add elementwise:tanh copy: elementwise:less where:"
@@ -197,7 +223,7 @@ def everything() -> list[Request]:
     strided = [replace(request, flat=False) for request in [*elements, *copies(), *choices]]
     return [
         *(*strided, *templates(), *forms(), *standard(), *fused()),
-        *(*array_kernels(), *reductions(), *scans()),
+        *(*array_kernels(), *reductions(), *scans(), *indexing()),
     ]
 
 

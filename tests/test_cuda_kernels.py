@@ -50,7 +50,10 @@ def test_checks(path: Path) -> None:
     pytest.importorskip("cuda.bindings")
     given = {k: v for k, v in os.environ.items() if not k.startswith("ONEFLOW_LITE_")}
     paths = [str(ROOT), str(CHECKS.parent), given.get("PYTHONPATH", "")]
-    variables = {"ONEFLOW_LITE_CUDA_SIM": "devices=1", "PYTHONPATH": os.pathsep.join(paths)}
+    variables = {
+        "ONEFLOW_LITE_CUDA_SIM": "devices=1,memory=4GB",
+        "PYTHONPATH": os.pathsep.join(paths),
+    }
     options = ["-q", "-p", "no:cacheprovider", "--confcutdir", str(CHECKS)]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *options, str(path)],

@@ -1,5 +1,5 @@
-// Masks on a device: copies from and to where they are true, where and how many that is. The steps
-// are those of oneflow_lite/cuda/kernels/mask.cuh.
+// Masks on a device: copies from and to where they are true, and where that is. The steps are those
+// of oneflow_lite/cuda/kernels/mask.cuh.
 #include <algorithm>
 #include <cstdlib>
 
@@ -30,7 +30,6 @@ struct MaskArgs {
 struct SumArgs {
   int64_t* counts;
   int64_t tiles;
-  void* total;
 };
 
 struct NumberArgs {
@@ -138,10 +137,10 @@ class Mask {
         launching.scratch(static_cast<size_t>(args_.tiles + 1) * sizeof(int64_t)));
   }
 
-  void number(Launching& launching, void* total) {
+  void number(Launching& launching) {
     if (args_.tiles == 1) return;
     launching.run_blocks(count_, blocks(launching, args_.tiles), kThreads, 0, args_);
-    launching.run_blocks(sum_, 1, kThreads, 0, SumArgs{args_.counts, args_.tiles, total});
+    launching.run_blocks(sum_, 1, kThreads, 0, SumArgs{args_.counts, args_.tiles});
   }
 
   static int64_t blocks(Launching& launching, int64_t jobs) {
@@ -214,7 +213,7 @@ class Select {
 
   void run(Launching& launching) {
     mask_.allocate(launching);
-    mask_.number(launching, nullptr);
+    mask_.number(launching);
     args_.numbers.mask = mask_.args();
     // Long blocks at few places are shared by several of the grid's blocks.
     const int64_t tiles = mask_.args().tiles;
@@ -303,7 +302,7 @@ bool launch_nonzero(Launching& launching, const ArrayArgs& args) {
       },
       &numbering.numbers);
   mask.allocate(launching);
-  mask.number(launching, nullptr);
+  mask.number(launching);
   numbering.numbers.mask = mask.args();
   numbering.out = out.data;
   numbering.row = out.strides[0];

@@ -116,7 +116,6 @@ void count_true(const MaskArgs& args) {
 struct SumArgs {
   int64* counts;  // of tiles; then the sums before each, and one more: of all
   int64 tiles;
-  int64* total;  // or null
 };
 
 /// One block.
@@ -140,9 +139,7 @@ inline void sum_counts(const SumArgs& args) {
     }
     before += all;
   }
-  if (threadIdx.x != 0) return;
-  args.counts[args.tiles] = before;
-  if (args.total) *args.total = before;
+  if (threadIdx.x == 0) args.counts[args.tiles] = before;
 }
 
 /// What all who number true elements are told.
