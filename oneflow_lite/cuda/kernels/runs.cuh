@@ -159,15 +159,15 @@ inline void count_numbers(const BincountArgs& args) {
 
 /// The same for at most kSharedCounts numbers: each block counts for itself first.
 inline void count_few_numbers(const BincountArgs& args) {
-  __shared__ uint64 counts[kSharedCounts];
+  __shared__ uint32 counts[kSharedCounts];
   for (int64 k = threadIdx.x; k < args.length; k += blockDim.x) counts[k] = 0;
   __syncthreads();
   for (int64 i = first_item(); i < args.count; i += item_step()) {
-    atomicAdd(&counts[number_at(args, i)], uint64(1));
+    atomicAdd(&counts[number_at(args, i)], 1u);
   }
   __syncthreads();
   for (int64 k = threadIdx.x; k < args.length; k += blockDim.x) {
-    if (counts[k] != 0) atomicAdd(&static_cast<uint64*>(args.out)[k], counts[k]);
+    if (counts[k] != 0) atomicAdd(&static_cast<uint64*>(args.out)[k], uint64(counts[k]));
   }
 }
 
