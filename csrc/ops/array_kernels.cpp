@@ -20,13 +20,13 @@ constexpr ArrayKernel kArrayKernels[] = {
     {"search_sorted", search_sorted_kernel, 40, Division::queries, device::launch_search_sorted},
     {"sort", sort_kernel, 10, Division::lanes, device::launch_sort},
     {"gufunc", gufunc_kernel, 1},
-    {"gather", gather_kernel, 3, Division::places},
-    {"scatter", scatter_kernel, 3},
-    {"mask_gather", mask_gather_kernel, 2},
-    {"mask_scatter", mask_scatter_kernel, 2},
-    {"take_along_axis", take_along_axis_kernel, 3, Division::along},
-    {"count_nonzero", count_nonzero_kernel, 0.5},
-    {"nonzero", nonzero_kernel, 2},
+    {"gather", gather_kernel, 3, Division::places, device::launch_gather},
+    {"scatter", scatter_kernel, 3, Division::none, device::launch_scatter},
+    {"mask_gather", mask_gather_kernel, 2, Division::none, device::launch_mask_gather},
+    {"mask_scatter", mask_scatter_kernel, 2, Division::none, device::launch_mask_scatter},
+    {"take_along_axis", take_along_axis_kernel, 3, Division::along, device::launch_take_along_axis},
+    {"count_nonzero", count_nonzero_kernel, 0.5, Division::none, device::launch_count_nonzero},
+    {"nonzero", nonzero_kernel, 2, Division::none, device::launch_nonzero},
 };
 
 /// On a queue's thread.
