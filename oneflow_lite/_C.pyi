@@ -226,13 +226,48 @@ def nonzero(x: Tensor, name: str) -> Tensor:
 
 def scalar_fits(value: Any, dtype: np.dtype[Any]) -> bool: ...
 
+NO_BFLOAT16: str  # what to do about it
+
+def set_bfloat16(dtype: np.dtype[Any]) -> None:
+    """Before this there is no bfloat16."""
+
+def as_bfloat16(x: Tensor) -> Tensor:
+    """A view of uint16 as the numbers whose bits it holds."""
+
+def shared_array(x: Tensor) -> npt.NDArray[Any]:
+    """An array over the (settled, shared) memory of a cpu tensor."""
+
 # --- interchange
 def dlpack_device(x: Tensor) -> tuple[int, int]: ...
-def to_dlpack(x: Tensor, versioned: bool, copy: bool) -> Any:
-    """A capsule over the (settled, shared) memory of a cpu tensor, or over a copy on the host."""
+def to_dlpack(x: Tensor, versioned: bool, host_copy: bool, is_fresh: bool, queue: int) -> Any:
+    """A capsule over the (settled, shared) memory of a cpu tensor, over that of a cuda tensor, for
+    which the consumer's queue waits (-1: it does not), or over a copy on the host. is_fresh: nobody
+    else has the tensor."""
 
 def from_dlpack(capsule: Any) -> Tensor:
-    """Consumes a capsule of host memory."""
+    """Consumes a capsule of memory of the host, or of a cuda device whose queue waits for it."""
+
+def cuda_queue(index: int) -> int:
+    """The handle of a cuda device's compute queue."""
+
+def export_cuda(x: Tensor) -> tuple[int, bool, int]:
+    """Address, whether it is read-only, and the queue to wait for."""
+
+def import_cuda(
+    producer: Any,
+    address: int,
+    dtype: np.dtype[Any],
+    shape: tuple[int, ...],
+    strides: tuple[int, ...] | None,
+    read_only: bool,
+    queue: int | None,
+) -> Tensor:
+    """A tensor over memory of a cuda device; queue: what the producer's work is in."""
+
+def empty_pinned(shape: int | Sequence[int], dtype: np.dtype[Any]) -> Tensor:
+    """A cpu tensor in pinned memory; RuntimeError where there is no cuda device."""
+
+def is_pinned(x: Tensor) -> bool: ...
 
 # --- the machine
 def synchronize(device: Device | None) -> None: ...

@@ -1,7 +1,9 @@
 """Tensors to and from other libraries, other processes and files: DLPack, pickle, .npy and .npz.
 
-Memory that somebody else sees, too, is *shared*: as long as it is, an operation on it has run when
-the call returns, so that program order holds between this package and the other one.
+Memory of the cpu that somebody else sees, too, is *shared*: as long as it is, an operation on it
+has run when the call returns, so that program order holds between this package and the other one.
+Memory of a CUDA device is handed over: what was issued before runs before what the other one does
+then, in the order of the device's queues, and nobody waits for the device.
 """
 
 import contextlib
@@ -16,7 +18,9 @@ import numpy.typing as npt
 from oneflow_lite import _C
 from oneflow_lite._C import Device, Tensor
 from oneflow_lite.device import DeviceLike, resolve
+from oneflow_lite.dtypes import canonical
 from oneflow_lite.ops.creation import tensor
+from oneflow_lite.ops.foreign import VERSION, from_cuda, on_cuda
 
 __all__ = ["from_dlpack", "load", "map_device", "save", "savez", "savez_compressed"]
 
@@ -24,7 +28,10 @@ File = str | os.PathLike[str] | IO[bytes]
 
 _HOST = (1, 0)  # DLPack's device of cpu memory
 _HOST_TYPES = (1, 3)  # with pinned memory
-_VERSION = (1, 0)
+_CUDA = 2  # its type of CUDA devices
+_NO_STREAM = -1
+_LEGACY_STREAM = 1
+_BFLOAT16_IN_FILES = np.dtype("V2")
 
 _DeviceMap = DeviceLike | Mapping[str, DeviceLike]
 _device_map: ContextVar[_DeviceMap] = ContextVar("device_map", default=None)
@@ -34,7 +41,10 @@ _device_map: ContextVar[_DeviceMap] = ContextVar("device_map", default=None)
 
 
 def dlpack_device(self: Tensor) -> tuple[int, int]:
-    """Return DLPack's device type and index: (1, 0) for the cpu, (12, index) for ``mock:index``."""
+    """Return DLPack's device type and index.
+
+    (1, 0) for the cpu, (2, index) for ``cuda:index``, (12, index) for ``mock:index``.
+    """
     return _C.dlpack_device(self)
 
 
@@ -46,17 +56,18 @@ def to_dlpack(
     dl_device: tuple[int, int] | None = None,
     copy: bool | None = None,
 ) -> Any:
-    """Return a DLPack capsule; waits for the tensor, and shares the memory of a cpu tensor.
+    """Return a DLPack capsule over the tensor's memory; a cpu tensor is waited for, and shared.
 
     Parameters
     ----------
-    stream : None
-        The cpu has none.
+    stream : int, optional
+        The consumer's CUDA stream, which waits for the tensor; the host does not. 1 (or None): the
+        legacy default stream, 2: the per-thread one, -1: none has to wait. The cpu has none.
     max_version : tuple of int, optional
         The newest version that the consumer knows; before (1, 0) read-only memory is refused.
     dl_device : tuple of int, optional
-        Where the consumer wants it: (1, 0), the host, or where it is. A tensor of another device is
-        copied to the host when this asks for it.
+        Where the consumer wants it: where it is, (1, 0), the host, or (2, index), a CUDA device.
+        Elsewhere it gets a copy.
     copy : bool, optional
         True: memory of its own; False: BufferError where that would be needed.
 
@@ -70,33 +81,74 @@ def to_dlpack(
     >>> np.from_dlpack(flow.arange(3))
     array([0, 1, 2])
     """
-    if stream is not None:
-        raise ValueError(f"[__dlpack__] expected stream=None, got {stream!r}")
     own = _C.dlpack_device(self)
     wanted = own if dl_device is None else (int(dl_device[0]), int(dl_device[1]))
-    if wanted not in (own, _HOST):
+    to_cuda = wanted[0] == _CUDA and 0 <= wanted[1] < _C.device_count("cuda")
+    if wanted not in (own, _HOST) and not to_cuda:
         raise BufferError(f"[__dlpack__] expected dl_device {own} or {_HOST}, got {wanted}")
     moves = wanted != own
     if moves and copy is False:
         raise BufferError(
-            f"[__dlpack__] copy=False, but {self.device} memory reaches the host by a copy only"
+            f"[__dlpack__] copy=False, but {self.device} memory reaches dl_device {wanted} by a "
+            "copy only"
         )
-    versioned = max_version is not None and max_version[0] >= _VERSION[0]
-    return _C.to_dlpack(self, versioned, moves or (bool(copy) and own == _HOST))
+    versioned = max_version is not None and max_version[0] >= VERSION[0]
+    if not to_cuda:
+        if stream is not None and own[0] != _CUDA:
+            raise ValueError(f"[__dlpack__] expected stream=None, got {stream!r}")
+        host_copy = moves or (bool(copy) and own == _HOST)
+        return _C.to_dlpack(self, versioned, host_copy, False, _NO_STREAM)
+    fresh = moves or bool(copy)
+    x = _C.to_device(self, Device("cuda", wanted[1]), True) if fresh else self
+    return _C.to_dlpack(x, versioned, False, fresh, _consumer_stream(stream))
+
+
+def _consumer_stream(stream: Any) -> int:
+    if stream is None:
+        return _LEGACY_STREAM
+    if isinstance(stream, bool) or not isinstance(stream, int) or stream < _NO_STREAM:
+        raise TypeError(f"[__dlpack__] expected a stream's handle, -1, 1 or 2, got {stream!r}")
+    if stream == 0:
+        raise ValueError(
+            "[__dlpack__] stream 0 is ambiguous: expected 1 (the legacy default stream), 2 (the "
+            "per-thread one) or a handle"
+        )
+    return stream
+
+
+def _cuda_array_interface(self: Tensor) -> dict[str, Any]:
+    """What others use a CUDA tensor's memory by, version 3; other tensors have no such attribute.
+
+    ``stream`` is the one to wait for. The memory is the tensor's: who uses it keeps the tensor.
+    """
+    if self.device.type != "cuda":
+        raise AttributeError(f"a tensor of {self.device} has no __cuda_array_interface__")
+    address, read_only, stream = _C.export_cuda(self)
+    return {
+        "shape": self.shape,
+        "typestr": self.dtype.str,
+        "data": (address, read_only),
+        "version": 3,
+        "strides": None if self.is_contiguous() else self.strides,
+        "stream": stream,
+    }
 
 
 def from_dlpack(x: Any, /, *, device: DeviceLike = None, copy: bool | None = None) -> Tensor:
     """Return a tensor over the memory of another library's array.
 
-    The memory is shared: writes on either side are seen by the other, in program order. It is kept
-    until the last user of the tensor has run. A tensor over read-only memory refuses writes; as in
-    NumPy, that is also what comes from a library whose DLPack (before 1.0) cannot say whether it
-    may be written to.
+    The memory is shared: writes on either side are seen by the other. On the cpu they are in
+    program order; on a CUDA device what the producer has queued so far comes first, and what
+    follows is for the program to order (by handing it over again, or ``synchronize``). The memory
+    is kept until the last user of the tensor has run. A tensor over read-only memory refuses
+    writes; as in NumPy, that is also what comes from a library whose DLPack (before 1.0) cannot say
+    whether it may be written to.
 
     Parameters
     ----------
-    x : object with ``__dlpack__`` and ``__dlpack_device__``
-        On the cpu, or willing to be copied there. A tensor is returned as it is.
+    x : object with ``__dlpack__`` and ``__dlpack_device__``, or with ``__cuda_array_interface__``
+        On the cpu or a CUDA device, or willing to be copied to the cpu. A tensor is returned as it
+        is.
     device : Device or str, optional
         Copy it there, unless it is there; by default it stays.
     copy : bool, optional
@@ -105,7 +157,7 @@ def from_dlpack(x: Any, /, *, device: DeviceLike = None, copy: bool | None = Non
     Raises
     ------
     BufferError
-        For dtypes that tensors do not have (bfloat16), and for memory that cannot be reached.
+        For dtypes that tensors do not have, and for memory that cannot be reached.
     TypeError
         For an object without the protocol.
 
@@ -118,7 +170,7 @@ def from_dlpack(x: Any, /, *, device: DeviceLike = None, copy: bool | None = Non
     array([1., 1., 1.])
     """
     if not isinstance(x, Tensor):
-        x = _C.from_dlpack(_capsule(x, copy))
+        x = from_cuda(x, copy) if on_cuda(x) else _C.from_dlpack(_capsule(x, copy))
     target: Device = x.device if device is None else resolve(device)
     if copy is False and target != x.device:
         raise BufferError(
@@ -134,7 +186,7 @@ def _capsule(x: Any, copy: bool | None) -> Any:
             f"[from_dlpack] expected an object with __dlpack__ and __dlpack_device__, "
             f"got {type(x).__name__}"
         )
-    asked: dict[str, Any] = {"max_version": _VERSION}
+    asked: dict[str, Any] = {"max_version": VERSION}
     if x.__dlpack_device__()[0] not in _HOST_TYPES:
         return x.__dlpack__(**asked, dl_device=_HOST, copy=copy)
     if copy is False:
@@ -199,6 +251,9 @@ def _unpickled(value: npt.NDArray[Any], device: str) -> Tensor:
 
 def save(file: File, x: Any) -> None:
     """Write one tensor to a file in NumPy's .npy format; waits for it.
+
+    The format has no bfloat16: ``load`` knows elements of two bytes without a type as that, and so
+    does ``numpy.load(file).view(flow.bfloat16)``.
 
     Parameters
     ----------
@@ -292,11 +347,19 @@ def load(
     target = resolve(device)
     found = np.load(file, mmap_mode=mmap_mode, allow_pickle=False)  # type: ignore[arg-type]
     if isinstance(found, np.ndarray):
-        if mmap_mode is None:
-            return tensor(found, device=target)
-        return from_dlpack(found, device=target)
+        return _loaded(found, target, mapped=mmap_mode is not None)
     with found:
-        return {name: tensor(found[name], device=target) for name in found.files}
+        return {name: _loaded(found[name], target, mapped=False) for name in found.files}
+
+
+def _loaded(found: npt.NDArray[Any], target: Device, mapped: bool) -> Tensor:
+    """What a file holds; of bfloat16 it says only that elements have two bytes."""
+    is_bfloat16 = found.dtype.char == "V" and found.dtype == _BFLOAT16_IN_FILES
+    if is_bfloat16:
+        canonical("bfloat16", "load")  # needs a package
+    bits = found.view(np.uint16) if is_bfloat16 else found
+    x = from_dlpack(bits) if mapped else tensor(bits, device="cpu" if is_bfloat16 else target)
+    return _C.to_device(_C.as_bfloat16(x) if is_bfloat16 else x, target, False)
 
 
 def _value(x: Any) -> npt.NDArray[Any]:
@@ -308,6 +371,7 @@ def _values(named: Mapping[str, Any]) -> dict[str, Any]:
 
 
 METHODS = {
+    "__cuda_array_interface__": property(_cuda_array_interface),
     "__dlpack__": to_dlpack,
     "__dlpack_device__": dlpack_device,
     "__reduce__": reduce,

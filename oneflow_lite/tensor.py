@@ -225,6 +225,18 @@ def tolist(self: Tensor) -> Any:
 
 
 @_method
+def is_pinned(self: Tensor) -> bool:
+    """Return whether the tensor is one of the cpu in pinned memory; see ``flow.empty``.
+
+    Examples
+    --------
+    >>> flow.zeros(2).is_pinned()
+    False
+    """
+    return _C.is_pinned(self)
+
+
+@_method
 def __array__(  # noqa: N807
     self: Tensor, dtype: Any = None, copy: bool | None = None
 ) -> npt.NDArray[Any]:
@@ -234,7 +246,9 @@ def __array__(  # noqa: N807
                 f"[__array__] copy=False, but {self.dtype} on {self.device} becomes an array of "
                 f"{np.dtype(dtype or self.dtype)} by a copy only"
             )
-        return np.asarray(memoryview(self))
+        return _C.shared_array(self)
+    if copy is None and self.device.type == "cpu" and dtype is None:
+        return _C.shared_array(self)  # of bfloat16: the buffer protocol has no format for it
     values = self.numpy()
     return values if dtype is None else values.astype(dtype, copy=False)
 

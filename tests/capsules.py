@@ -23,7 +23,7 @@ class DataType(ctypes.Structure):
     _fields_ = (("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16))
 
 
-class _Array(ctypes.Structure):
+class Array(ctypes.Structure):
     _fields_ = (
         ("data", ctypes.c_void_p),
         ("device_type", ctypes.c_int32),
@@ -36,15 +36,23 @@ class _Array(ctypes.Structure):
     )
 
 
-class _Versioned(ctypes.Structure):
+class Versioned(ctypes.Structure):
     _fields_ = (
         ("major", ctypes.c_uint32),
         ("minor", ctypes.c_uint32),
         ("context", ctypes.c_void_p),
         ("deleter", ctypes.CFUNCTYPE(None, ctypes.c_void_p)),
         ("flags", ctypes.c_uint64),
-        ("array", _Array),
+        ("array", Array),
     )
+
+
+def capsule_over(managed: Versioned) -> Any:
+    """A capsule that nobody has consumed; the caller keeps what it points to."""
+    new = ctypes.pythonapi.PyCapsule_New
+    new.restype = ctypes.py_object
+    new.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+    return new(ctypes.addressof(managed), b"dltensor_versioned", None)
 
 
 class HandMade(Capsule):
@@ -54,7 +62,7 @@ class HandMade(Capsule):
         self.deleted = 0
         self.memory = np.arange(8, dtype="float32")
         self.shape = (ctypes.c_int64 * 2)(2, 3)
-        self.managed = _Versioned(major=major, flags=flags)
+        self.managed = Versioned(major=major, flags=flags)
         self.managed.deleter = type(self.managed.deleter)(self._delete)
         array = self.managed.array
         array.data, array.device_type, array.ndim = self.memory.ctypes.data, 1, 2
@@ -62,10 +70,7 @@ class HandMade(Capsule):
         array.shape = self.shape
         for name, value in fields.items():
             setattr(array, name, value)
-        new = ctypes.pythonapi.PyCapsule_New
-        new.restype = ctypes.py_object
-        new.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
-        super().__init__(new(ctypes.addressof(self.managed), b"dltensor_versioned", None))
+        super().__init__(capsule_over(self.managed))
 
     def _delete(self, _: int) -> None:
         self.deleted += 1

@@ -71,7 +71,7 @@ STAYS = {
         take(i) astype('int8') clip(0,1) dot(x) diagonal() trace() round()
         flatten() ravel() squeeze() swapaxes(0,1) repeat(2) std() var() reshape(9) permute_dims(1,0)
         transpose() copy() to_device(HOME) to('int8') mock() conj() conjugate() fill(2)
-        T mT real imag is_contiguous() is_ready() shares_storage(x)
+        T mT real imag is_contiguous() is_pinned() is_ready() shares_storage(x)
         __lt__(v) __le__(v) __eq__(v) __ne__(v) __gt__(v) __ge__(v) __iter__() __add__(v)
         __radd__(v) __sub__(v) __rsub__(v) __mul__(v) __rmul__(v) __mod__(v) __rmod__(v)
         __pow__(v) __rpow__(v) __neg__() __pos__() __abs__() __iadd__(v) __isub__(v) __imul__(v)
@@ -207,6 +207,7 @@ APART = """
     memory_stats promote result_type seed synchronize
     """
 APART_METHODS = """
+    __cuda_array_interface__
     __array_function__ __array_priority__ __array_ufunc__ __delitem__ __doc__ __hash__ __module__
     __buffer__ __release_buffer__ cpu cuda device dtype itemsize nbytes ndim shape size strides
     """

@@ -7,7 +7,8 @@ namespace ofl::ep {
 
 // Locks: Device::alloc, Device::free, Stream::wait and Event::sync may block, so they are called
 // without mutex_. The bytes they deal with are in in_transit_ meanwhile, so the limit holds; the
-// block is in no bin, so nobody else can take it. Event::done never blocks and is called inside.
+// block is in no bin, so nobody else can take it. Event::done and QueueProgress::reached are quick
+// and called inside.
 
 namespace {
 
@@ -17,11 +18,13 @@ constexpr int kPollLimit = 16;  // pending blocks asked for done() by one reques
 
 int floor_log2(size_t value) { return 63 - __builtin_clzll(value); }
 
-bool all_done(const std::vector<EventLease>& events) {
-  return std::all_of(events.begin(), events.end(), [](const EventLease& e) { return e->done(); });
-}
-
 }  // namespace
+
+bool CachingAllocator::PendingBlock::done() const {
+  return std::all_of(events.begin(), events.end(), [](const EventLease& e) { return e->done(); }) &&
+         std::all_of(uses.begin(), uses.end(),
+                     [](const QueueUse& use) { return use.queue->reached(use.position, true); });
+}
 
 size_t round_up_block(size_t bytes) {
   size_t step = 64;
@@ -91,14 +94,36 @@ void* CachingAllocator::alloc(size_t bytes, Stream* stream, uint32_t tag) {
 
 void CachingAllocator::free(void* ptr, size_t bytes, Stream* home,
                             std::vector<EventLease> pending) {
+  give_back(bytes, {ptr, home, std::move(pending), {}});
+}
+
+void CachingAllocator::free(void* ptr, size_t bytes, std::vector<QueueUse> uses,
+                            std::vector<EventLease> pending) {
+  Stream* home = uses.size() == 1 && pending.empty() ? &uses.front().queue->queue() : nullptr;
+  give_back(bytes, {ptr, home, std::move(pending), std::move(uses)});
+}
+
+void CachingAllocator::forget_queue(const QueueProgress& queue) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (Bin& bin : bins_) {
+    for (PendingBlock& block : bin.pending) {
+      const auto gone = [&queue](const QueueUse& use) { return use.queue == &queue; };
+      block.uses.erase(std::remove_if(block.uses.begin(), block.uses.end(), gone),
+                       block.uses.end());
+    }
+  }
+}
+
+void CachingAllocator::give_back(size_t bytes, PendingBlock block) {
+  void* const ptr = block.ptr;
   std::vector<IdleBlock> evicted;
   {
     std::lock_guard<std::mutex> lock(mutex_);
     const size_t size = forget(ptr, bytes);
     Bin& bin = bins_[bin_of(size)];
     bin.last_use = ++clock_;
-    if (!pending.empty()) {
-      bin.pending.push_back({ptr, home, std::move(pending)});
+    if (!block.events.empty() || !block.uses.empty()) {
+      bin.pending.push_back(std::move(block));
       cached_ += size;
     } else if (size > max_cached_) {
       evicted.push_back({ptr, size});
@@ -235,6 +260,9 @@ void* CachingAllocator::take_over_pending(size_t size, Stream* stream, uint32_t 
   lock.unlock();
   try {
     for (const EventLease& event : block.events) stream->wait(*event);
+    for (const QueueUse& use : block.uses) {
+      if (EventLease event = use.queue->event_after(use.position)) stream->wait(*event);
+    }
   } catch (const Error&) {
     lock.lock();
     in_transit_ -= bin_size(bin);
@@ -252,13 +280,18 @@ void* CachingAllocator::take_over_pending(size_t size, Stream* stream, uint32_t 
 // Ends: the events were recorded in queues that run without help of the caller.
 void CachingAllocator::sync_pending() {
   std::vector<EventLease> events;
+  std::vector<QueueUse> uses;
   {
     std::lock_guard<std::mutex> lock(mutex_);
     for (const Bin& bin : bins_) {
       for (const PendingBlock& block : bin.pending) {
         events.insert(events.end(), block.events.begin(), block.events.end());
+        uses.insert(uses.end(), block.uses.begin(), block.uses.end());
       }
     }
+  }
+  for (const QueueUse& use : uses) {
+    if (EventLease event = use.queue->event_after(use.position)) events.push_back(std::move(event));
   }
   for (const EventLease& event : events) event->sync();
   std::lock_guard<std::mutex> lock(mutex_);
@@ -311,8 +344,8 @@ void* CachingAllocator::take(Bin& bin, Stream* stream) {
   });
   if (found == blocks.end()) {
     const auto last = blocks.begin() + std::min<size_t>(blocks.size(), kPollLimit);
-    found = std::find_if(blocks.begin(), last,
-                         [](const PendingBlock& block) { return all_done(block.events); });
+    found =
+        std::find_if(blocks.begin(), last, [](const PendingBlock& block) { return block.done(); });
     if (found == last) return nullptr;
   }
   void* ptr = found->ptr;
@@ -353,7 +386,7 @@ void CachingAllocator::promote_done_blocks() {
   for (Bin& bin : bins_) {
     std::vector<PendingBlock> waiting;
     for (PendingBlock& block : bin.pending) {
-      if (all_done(block.events)) {
+      if (block.done()) {
         bin.idle.push_back(block.ptr);
       } else {
         waiting.push_back(std::move(block));

@@ -6,8 +6,9 @@
 //                       └── none: release idle blocks, retry; sync the pending ones, release them,
 //                                 retry ───────────────────────────────────► Error(out_of_memory)
 //
-// A block freed with events may be reused by its own stream at once and by others after the events.
-// A stream that is destroyed must be empty; its address may come back as another stream's.
+// A block in use by one queue alone may be reused by that queue at once, and by others after the
+// use: an event is recorded only when another queue waits for it. A stream that is destroyed must
+// be empty; its address may come back as another stream's.
 #pragma once
 
 #include <cstddef>
@@ -18,6 +19,7 @@
 #include <vector>
 
 #include "ep/event_pool.h"
+#include "ep/queue_progress.h"
 
 namespace ofl::ep {
 
@@ -66,6 +68,13 @@ class CachingAllocator {
   /// `bytes` is what alloc() was asked for.
   void free(void* ptr, size_t bytes, Stream* home, std::vector<EventLease> pending = {});
 
+  /// The same by its last uses: a queue that has all of them may reuse it at once (when there are
+  /// no `pending` events besides), any other user after them.
+  void free(void* ptr, size_t bytes, std::vector<QueueUse> uses,
+            std::vector<EventLease> pending = {});
+  /// The queue has run all that it had, and goes.
+  void forget_queue(const QueueProgress& queue);
+
   /// Returns cached idle blocks to the device; the bytes released.
   size_t release_cache();
 
@@ -90,6 +99,9 @@ class CachingAllocator {
     void* ptr;
     Stream* home;
     std::vector<EventLease> events;
+    std::vector<QueueUse> uses;
+
+    bool done() const;
   };
   struct Bin {
     std::vector<void*> idle;            // newest last
@@ -119,6 +131,8 @@ class CachingAllocator {
   size_t release_idle();
   [[noreturn]] void fail_out_of_memory(size_t bytes);
 
+  void give_back(size_t bytes, PendingBlock block);
+
   // Called with mutex_ held.
   void* take(Bin& bin, Stream* stream);
   void adopt(void* ptr, size_t size, uint32_t tag);
@@ -129,7 +143,7 @@ class CachingAllocator {
   Device& device_;
   const AllocatorOptions options_;
   std::mutex ladder_mutex_;   // one thread at a time climbs or releases; taken before mutex_
-  mutable std::mutex mutex_;  // guards the fields below; taken before EventPool's
+  mutable std::mutex mutex_;  // guards the fields below; taken before queues' and EventPool's
   Bin bins_[kBinCount];
   std::unordered_map<void*, LiveBlock> large_;  // live blocks above kSmallBlock
   size_t small_blocks_ = 0;                     // live blocks up to kSmallBlock

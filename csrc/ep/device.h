@@ -18,6 +18,7 @@ namespace ofl::ep {
 class CachingAllocator;
 class Device;
 class EventPool;
+class Interop;
 class StagingPool;
 
 /// A point in a queue. Reusable: each Stream::record moves it to a new point.
@@ -29,9 +30,14 @@ class Event {
   virtual bool done() = 0;
   /// Blocks the calling thread until done().
   virtual void sync() = 0;
-  /// Host time (std::chrono::steady_clock, ns) at which the point was reached; only after done().
+  /// Host time (std::chrono::steady_clock, ns) at which the point was reached; only after done(),
+  /// and only of an event that was made with EventKind::timed.
   virtual int64_t reached_at_ns() = 0;
 };
+
+/// What an event can tell: that its point is reached, or also when. Timed ones cost a queue more.
+enum class EventKind : uint8_t { untimed, timed };
+inline constexpr int kEventKindCount = 2;
 
 /// A host function with a block of plain arguments, copied at launch. On a device with queues it
 /// runs later, on the queue, and must not throw.
@@ -67,7 +73,8 @@ class Stream {
   /// Only where the device has kernels of its own.
   virtual void launch(const DeviceKernel& kernel);
   /// `dst` and `src` are pointers as their devices' allocators gave them; the host side of an h2d
-  /// or d2h copy may be any host memory, which must stay valid until the copy has run.
+  /// or d2h copy may be any host memory, which must stay valid until the copy has run; what is
+  /// pageable, where Device::stages_pageable(), until the call returns.
   virtual void copy(void* dst, const void* src, size_t bytes, CopyKind kind) = 0;
 
   virtual void record(Event& event) = 0;
@@ -113,7 +120,7 @@ class Device {
   virtual bool is_host() const = 0;
 
   virtual std::unique_ptr<Stream> create_stream(QueuePriority priority) = 0;
-  virtual std::unique_ptr<Event> create_event() = 0;
+  virtual std::unique_ptr<Event> create_event(EventKind kind) = 0;
 
   /// Raw memory, 64-byte aligned; Error(out_of_memory) when there is none. Prefer allocator().
   virtual void* alloc(size_t bytes) = 0;
@@ -129,6 +136,13 @@ class Device {
 
   /// Its queues run host kernels on its memory. Where they do not, the operands are copied.
   virtual bool runs_host_kernels() const { return true; }
+
+  /// copy() from and to pageable host memory goes through pinned memory: when it returns, the bytes
+  /// are taken (h2d) or there (d2h).
+  virtual bool stages_pageable() const { return false; }
+
+  /// Its memory and queues for other libraries of the process; null where they are nobody else's.
+  virtual Interop* interop() { return nullptr; }
 
   /// The address at which a host kernel of this device may touch `ptr`; Error(runtime) when `ptr`
   /// is another device's memory.

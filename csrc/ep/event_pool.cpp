@@ -2,29 +2,30 @@
 
 namespace ofl::ep {
 
-EventLease EventPool::lease() {
+EventLease EventPool::lease(EventKind kind) {
+  auto& free = free_[static_cast<int>(kind)];
   std::unique_ptr<Event> event;
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    if (!free_.empty()) {
-      event = std::move(free_.back());
-      free_.pop_back();
+    if (!free.empty()) {
+      event = std::move(free.back());
+      free.pop_back();
       ++leased_;
     }
   }
   if (!event) {
-    event = device_.create_event();  // may be slow: not under the mutex
+    event = device_.create_event(kind);  // may be slow: not under the mutex
     std::lock_guard<std::mutex> lock(mutex_);
-    free_.reserve(created_ + 1);  // so that a return never allocates
+    free.reserve(created_ + 1);  // so that a return never allocates
     ++created_;
     ++leased_;
   }
-  return EventLease(event.release(), [this](Event* returned) { give_back(returned); });
+  return EventLease(event.release(), [this, kind](Event* returned) { give_back(returned, kind); });
 }
 
-void EventPool::give_back(Event* event) {
+void EventPool::give_back(Event* event, EventKind kind) {
   std::lock_guard<std::mutex> lock(mutex_);
-  free_.emplace_back(event);
+  free_[static_cast<int>(kind)].emplace_back(event);
   --leased_;
 }
 

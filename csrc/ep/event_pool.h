@@ -18,19 +18,19 @@ class EventPool {
  public:
   explicit EventPool(Device& device) : device_(device) {}
 
-  EventLease lease();
+  EventLease lease(EventKind kind = EventKind::untimed);
 
-  size_t created() const;  // events ever made
+  size_t created() const;  // events ever made, of both kinds
   size_t leased() const;   // events out now
 
   std::mutex& mutex() { return mutex_; }  // held across fork
 
  private:
-  void give_back(Event* event);
+  void give_back(Event* event, EventKind kind);
 
   Device& device_;
   mutable std::mutex mutex_;  // guards the fields below
-  std::vector<std::unique_ptr<Event>> free_;
+  std::vector<std::unique_ptr<Event>> free_[kEventKindCount];
   size_t created_ = 0;
   size_t leased_ = 0;
 };

@@ -1,6 +1,7 @@
 // Pinned host memory for copies to a device, leased and kept for reuse: pinning is slow.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <mutex>
 #include <unordered_map>
@@ -10,6 +11,7 @@
 namespace ofl::ep {
 
 class Device;
+class HelperPool;
 class StagingPool;
 
 /// A block of pinned memory; returns itself. Any thread may let it go, when the copy has run.
@@ -47,6 +49,10 @@ class StagingPool {
 
   /// At least `bytes` of pinned memory; Error(out_of_memory) when there is none.
   StagingLease lease(size_t bytes);
+  /// Copies memory of the host; large blocks with the help of the helpers.
+  void copy(char* to, const char* from, size_t bytes) const;
+  /// Any thread. They outlive the pool; null: there are none.
+  void set_helpers(HelperPool* helpers) { helpers_.store(helpers, std::memory_order_release); }
   /// Unpins what is kept for reuse; the bytes released.
   size_t release_cache();
 
@@ -58,6 +64,7 @@ class StagingPool {
   void give_back(char* data, size_t bytes);
 
   Device& device_;
+  std::atomic<HelperPool*> helpers_{nullptr};
   mutable std::mutex mutex_;                             // guards the fields below
   std::unordered_map<size_t, std::vector<char*>> free_;  // by block size
   size_t cached_ = 0;

@@ -9,7 +9,7 @@ namespace ofl::ops {
 namespace {
 
 constexpr ArrayKernel kArrayKernels[] = {
-    {"accumulate", accumulate_kernel, 2, Division::lanes},
+    {"accumulate", accumulate_kernel, 2, Division::lanes, device::launch_accumulate},
     {"argsort", argsort_kernel, 30, Division::lanes, device::launch_argsort},
     {"bincount", bincount_kernel, 4, Division::none, device::launch_bincount},
     {"contains", contains_kernel, 40, Division::queries, device::launch_contains},

@@ -14,6 +14,8 @@ void bind_machine_functions(pybind11::module_& module);  // machine_functions.cp
 void bind_fork(pybind11::module_& module);               // fork.cpp
 void bind_host_function(pybind11::module_& module);      // host_function.cpp
 void bind_dlpack(pybind11::module_& module);             // dlpack.cpp
+void bind_cuda_array(pybind11::module_& module);         // cuda_array.cpp
+void bind_pinned_memory(pybind11::module_& module);      // pinned_memory.cpp
 void bind_profiler(pybind11::module_& module);           // profiler_functions.cpp
 void bind_blas(pybind11::module_& module);               // blas.cpp
 void bind_cuda_functions(pybind11::module_& module);     // cuda_functions.cpp

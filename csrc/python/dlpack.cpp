@@ -1,15 +1,18 @@
-// DLPack: cpu memory to and from other libraries, without a copy.
+// DLPack: memory of the cpu and of cuda devices to and from other libraries, without a copy. Memory
+// of the cpu is settled when it is handed over; that of a device is ordered by its queues.
 #include "python/dlpack.h"
 
-#include <algorithm>
 #include <memory>
 #include <optional>
 
+#include "ep/interop.h"
 #include "python/bind.h"
 #include "python/convert.h"
+#include "python/foreign_memory.h"
 #include "python/gil.h"
 #include "python/runtime.h"
 #include "python/tensor_object.h"
+#include "tensor/sharing.h"
 
 namespace py = pybind11;
 
@@ -48,6 +51,12 @@ void destroy_capsule(PyObject* capsule) {
   if (managed->deleter) managed->deleter(managed);
 }
 
+dlpack::DeviceId dlpack_id(Device device) {
+  static constexpr dlpack::DeviceCode kTypes[kDeviceTypeCount] = {dlpack::kCpu, dlpack::kExtension,
+                                                                  dlpack::kCuda};
+  return {kTypes[static_cast<int>(device.type)], device.index};
+}
+
 template <typename Managed>
 void fill_array(Export<Managed>* out) {
   const Tensor& x = out->tensor;
@@ -60,7 +69,7 @@ void fill_array(Export<Managed>* out) {
   out->managed.deleter = delete_export<Managed>;
   dlpack::Array& array = out->managed.array;
   array.data = x.size() ? x.address() : nullptr;
-  array.device = {dlpack::kCpu, 0};
+  array.device = dlpack_id(x.device());
   array.ndim = x.ndim();
   array.dtype = dlpack::type_of(x.dtype);
   array.shape = out->shape;
@@ -68,21 +77,31 @@ void fill_array(Export<Managed>* out) {
   array.byte_offset = 0;
 }
 
-bool writable(const Tensor& x) {
-  return x.storage->writable() &&
-         !may_self_overlap(x.shape, x.strides, static_cast<int64_t>(size_of(x.dtype)));
-}
+constexpr int64_t kNoQueue = -1;  // the consumer orders itself
 
-/// `x` itself, shared and settled, or a copy on the host that nobody else has.
+/// What a consumer wants.
+struct Wish {
+  bool versioned;
+  bool host_copy;  // a copy on the host that nobody else has
+  bool is_fresh;   // nobody else has the tensor: it is a copy already
+  int64_t queue;   // of the consumer; for memory of a device
+};
+
+/// `x` itself, or a copy on the host.
 template <typename Managed>
-std::unique_ptr<Export<Managed>> make_export(const Tensor& x, bool copy) {
+std::unique_ptr<Export<Managed>> make_export(const Tensor& x, const Wish& wish) {
   auto out = std::make_unique<Export<Managed>>();
-  if (copy) {
+  if (wish.host_copy) {
     out->tensor = look_from_python(x, "__dlpack__");
-  } else {
+  } else if (x.storage->on_host()) {
     out->tensor = x;
     out->shared.emplace(x.storage);
     settle_from_python(x, "__dlpack__");
+  } else {
+    out->tensor = x;
+    const ep::EventLease ready = hand_over(issuer(), x, "__dlpack__");
+    ep::Interop* interop = x.storage->state().device.interop();
+    if (wish.queue != kNoQueue) interop->make_wait(static_cast<uintptr_t>(wish.queue), *ready);
   }
   fill_array(out.get());
   return out;
@@ -95,33 +114,33 @@ py::object capsule_over(std::unique_ptr<Export<Managed>> out, const char* name) 
   return py::reinterpret_steal<py::object>(capsule);
 }
 
-py::object to_dlpack(const py::object& object, bool versioned, bool copy) {
+py::object to_dlpack(const py::object& object, bool versioned, bool host_copy, bool is_fresh,
+                     int64_t queue) {
   const Tensor& x = require_tensor(object.ptr(), "__dlpack__");
-  if (!copy && !x.storage->on_host()) {
+  const Wish wish{versioned, host_copy, is_fresh, queue};
+  if (!host_copy && !x.storage->on_host() && !x.storage->state().device.interop()) {
     fail(ErrorKind::buffer, "[__dlpack__] the memory of ", x.device().str(),
          " cannot be shared with other libraries; ask for a copy on the host, dl_device=(1, 0)");
   }
-  const bool read_only = !copy && !writable(x);
+  const bool read_only = !host_copy && !may_be_written(x);
   if (!versioned) {
     if (read_only) {
       fail(ErrorKind::buffer,
            "[__dlpack__] a read-only tensor needs max_version=(1, 0) or newer, which can say so; "
            "or copy it first");
     }
-    return capsule_over(make_export<dlpack::Legacy>(x, copy), kLegacyName);
+    return capsule_over(make_export<dlpack::Legacy>(x, wish), kLegacyName);
   }
-  auto out = make_export<dlpack::Versioned>(x, copy);
+  auto out = make_export<dlpack::Versioned>(x, wish);
   out->managed.version = {dlpack::kMajor, dlpack::kMinor};
-  out->managed.flags = (read_only ? dlpack::kReadOnly : 0) | (copy ? dlpack::kIsCopied : 0);
+  out->managed.flags =
+      (read_only ? dlpack::kReadOnly : 0) | (host_copy || is_fresh ? dlpack::kIsCopied : 0);
   return capsule_over(std::move(out), kVersionedName);
 }
 
 py::tuple dlpack_device(const py::object& object) {
-  const Device device = require_tensor(object.ptr(), "__dlpack_device__").device();
-  static constexpr dlpack::DeviceCode kTypes[kDeviceTypeCount] = {dlpack::kCpu, dlpack::kExtension,
-                                                                  dlpack::kCuda};
-  return py::make_tuple(static_cast<int>(kTypes[static_cast<int>(device.type)]),
-                        static_cast<int>(device.index));
+  const dlpack::DeviceId id = dlpack_id(require_tensor(object.ptr(), "__dlpack_device__").device());
+  return py::make_tuple(id.type, id.index);
 }
 
 // --- import
@@ -190,18 +209,27 @@ DType dtype_of(const dlpack::DataType& type) {
        type.lanes == 1 ? "" : concat(" with ", type.lanes, " lanes"));
 }
 
+/// Where the memory is.
+Device device_of(const dlpack::DeviceId& id) {
+  if (id.type == dlpack::kCpu || id.type == dlpack::kPinnedHost) return Device{};
+  const int count = device_count(DeviceType::cuda);
+  const bool is_cuda = id.type == dlpack::kCuda || id.type == dlpack::kCudaManaged;
+  if (is_cuda && id.index >= 0 && id.index < count) {
+    return {DeviceType::cuda, static_cast<int16_t>(id.index)};
+  }
+  fail(ErrorKind::buffer, "[from_dlpack] expected memory of the host",
+       count ? concat(" or of one of ", count, " CUDA devices") : "", ", got DLPack device type ",
+       id.type, is_cuda ? concat(", index ", id.index) : "");
+}
+
 /// Shape and strides; the storage is still missing.
 Tensor describe(const dlpack::Array& array) {
-  const dlpack::DeviceId device = array.device;
-  if (device.type != dlpack::kCpu && device.type != dlpack::kPinnedHost) {
-    fail(ErrorKind::buffer, "[from_dlpack] expected memory of the host, got DLPack device type ",
-         device.type);
-  }
   if (array.ndim < 0 || array.ndim > kMaxDims) {
     fail(ErrorKind::buffer, "[from_dlpack] at most ", kMaxDims, " dimensions, got ", array.ndim);
   }
   Tensor x;
   x.dtype = dtype_of(array.dtype);
+  descr_of(x.dtype);  // what has none is not taken in
   const auto itemsize = static_cast<int64_t>(size_of(x.dtype));
   for (int d = 0; d < array.ndim; ++d) {
     x.shape.push_back(array.shape[d]);
@@ -219,22 +247,24 @@ py::object wrapped(Tensor&& x) { return py::reinterpret_steal<py::object>(wrap(s
 
 py::object from_dlpack(const py::object& capsule) {
   Import source(capsule.ptr());
+  const Device device = device_of(source.array->device);
   Tensor x = describe(*source.array);
   if (x.size() == 0) {
     source.take();
-    return wrapped(empty(issuer(), Device{}, x.dtype, x.shape));
+    return wrapped(empty(issuer(), device, x.dtype, x.shape));
   }
   char* first = static_cast<char*>(source.array->data) + source.array->byte_offset;
-  if (reinterpret_cast<uintptr_t>(first) % info(x.dtype).align) {
-    fail(ErrorKind::buffer, "[from_dlpack] expected memory aligned to ", int(info(x.dtype).align),
-         " bytes for ", name_of(x.dtype), "; copy it first");
+  const MemoryRange range = range_of(x, first, "from_dlpack");
+  x.offset = range.offset;
+  if (device != Device{}) {
+    require_memory_of(device, first, "from_dlpack");
+    // The producer has made the compute queue wait.
+    x.storage = take_over(issuer(), device, range.begin, range.bytes, source.take(),
+                          !source.read_only, nullptr);
+    return wrapped(std::move(x));
   }
-  int64_t low, high;
-  byte_range(x.shape, x.strides, static_cast<int64_t>(size_of(x.dtype)), &low, &high);
-  x.offset = -low;
-  x.storage = StorageRef::adopt(TensorStorage::over(runtime().machine.state(Device{}), first + low,
-                                                    static_cast<size_t>(high - low), source.take(),
-                                                    !source.read_only));
+  x.storage = StorageRef::adopt(TensorStorage::over(runtime().machine.state(Device{}), range.begin,
+                                                    range.bytes, source.take(), !source.read_only));
   // The producer sees the memory as long as it lives, unless it was made for us.
   if (!source.copied) x.storage->dependence().share();
   return wrapped(std::move(x));

@@ -46,6 +46,8 @@ PYBIND11_MODULE(_C, m) {
   bind_fork(m);
   bind_host_function(m);
   bind_dlpack(m);
+  bind_cuda_array(m);
+  bind_pinned_memory(m);
   bind_profiler(m);
   bind_blas(m);
   bind_cuda_functions(m);

@@ -41,13 +41,13 @@ PyObject* make(Filling filling, Device device, DType dtype, const Dims& shape) {
   return make_filled(&value, device, dtype, shape);
 }
 
-/// f(shape, dtype, device)
+/// f(shape, dtype, device, pin_memory)
 template <Filling filling>
 PyObject* filled(const Call& call) {
   const std::optional<Dims> shape = known_shape(call[0]);
   const std::optional<DType> dtype = call[1] == Py_None ? DType::f64 : known_dtype(call[1]);
   const std::optional<Device> device = known_device(call[2]);
-  if (!shape || !dtype || !device) return nullptr;
+  if (!shape || !dtype || !device || call[3] != Py_False) return nullptr;
   return make(filling, *device, *dtype, *shape);
 }
 
@@ -68,10 +68,10 @@ std::optional<DType> dtype_of_number(PyObject* value) {
   return known_integer(value) ? std::optional<DType>(DType::i64) : std::nullopt;
 }
 
-/// full(shape, fill_value, dtype, device)
+/// full(shape, fill_value, dtype, device, pin_memory)
 PyObject* full_path(const Call& call) {
   const std::optional<DType> own = dtype_of_number(call[1]);
-  if (!own) return nullptr;
+  if (!own || call[4] != Py_False) return nullptr;
   const std::optional<DType> dtype = call[2] == Py_None ? own : known_dtype(call[2]);
   const std::optional<Dims> shape = known_shape(call[0]);
   const std::optional<Device> device = known_device(call[3]);
@@ -131,8 +131,9 @@ PyObject* converted(PyObject* data, PyObject* wanted_device) {
   return array && is_supported(array) ? wrap(from_array(array, *device)) : nullptr;
 }
 
-/// tensor(data, dtype, device)
+/// tensor(data, dtype, device, pin_memory)
 PyObject* tensor_path(const Call& call) {
+  if (call[3] != Py_False) return nullptr;
   return call[1] == Py_None && !is_tensor(call[0]) ? converted(call[0], call[2]) : nullptr;
 }
 

@@ -8,6 +8,7 @@
 #include "ep/cpu/cpu_device.h"
 #include "ep/cuda/cuda_device.h"
 #include "ep/mock/mock_device.h"
+#include "ep/staging_pool.h"
 #include "python/errors.h"
 #include "python/gil.h"
 #include "python/issue_site.h"
@@ -52,11 +53,13 @@ ep::Device& find_device(Device device) {
          count == 1 ? "is 1 " : concat("are ", count, " "), kDeviceTypes[int(device.type)].name,
          count == 1 ? " device" : " devices", backend.hint());
   }
+  ep::Device* const host = device == Device{} ? nullptr : &find_device(Device{});
   std::lock_guard<std::mutex> lock(devices_mutex);
   auto& known = devices[static_cast<int>(device.type)][device.index];
   if (!known) {
     known.reset(backend.make(device.index).release());
     known->allocator().set_limit(runtime().memory_limit.load());
+    if (host) known->staging().set_helpers(host->helpers());
   }
   return *known;
 }

@@ -3,6 +3,8 @@
 #include <new>
 
 #include "ep/caching_allocator.h"
+#include "ep/interop.h"
+#include "ep/staging_pool.h"
 
 namespace ofl {
 
@@ -53,10 +55,18 @@ TensorStorage* TensorStorage::make_small(vm::DeviceState& state, int64_t bytes) 
 TensorStorage* TensorStorage::over(vm::DeviceState& state, void* data, size_t bytes,
                                    std::shared_ptr<void> owner, bool writable) {
   void* place = ::operator new(sizeof(TensorStorage));
-  auto* storage = new (place) TensorStorage(state, bytes, 0, true, false);
+  auto* storage = new (place) TensorStorage(state, bytes, 0, state.device.is_host(), false);
   storage->writable_ = writable;
   storage->owner_ = std::move(owner);
   storage->data_ = static_cast<char*>(data);
+  return storage;
+}
+
+TensorStorage* TensorStorage::make_pinned(vm::DeviceState& host, ep::Device& device, size_t bytes) {
+  auto lease = std::make_shared<ep::StagingLease>(device.staging().lease(bytes));
+  char* const data = lease->data();
+  TensorStorage* storage = over(host, data, bytes, std::move(lease), true);
+  storage->is_pinned_ = true;
   return storage;
 }
 
@@ -121,7 +131,7 @@ void TensorStorage::note_use(vm::Stream& stream, uint64_t position) {
 
 /// Nobody else can reach the memory any more; what is left are launched uses in device queues. A
 /// queue that has all of them may reuse the memory at once; uses on several queues leave it to
-/// their events.
+/// who wants it to wait for them.
 void TensorStorage::free_memory() {
   if (!data_ || owner_) return;
   if (holds_memory_) {
@@ -129,16 +139,26 @@ void TensorStorage::free_memory() {
     return;
   }
   std::vector<ep::EventLease> pending;
-  ep::Stream* home = nullptr;
+  if (is_exported_.load(std::memory_order_relaxed) && !wait_for_others(&pending)) return;
+  std::vector<ep::QueueUse> uses;
   for (const Use& use : uses_) {
     auto& policy = static_cast<vm::QueuePolicy&>(use.stream->policy());
-    ep::EventLease event = policy.event_after(use.position);
-    if (!event) continue;
-    home = pending.empty() ? &use.stream->queue() : nullptr;
-    pending.push_back(std::move(event));
+    if (!policy.reached(use.position, false)) uses.push_back({&policy, use.position});
   }
-  state_.device.allocator().free(data_, bytes_, home, std::move(pending));
+  state_.device.allocator().free(data_, bytes_, std::move(uses), std::move(pending));
   data_ = nullptr;
+}
+
+/// False: the device does not say when others have done with it; the memory is never used again.
+bool TensorStorage::wait_for_others(std::vector<ep::EventLease>* pending) {
+  try {
+    ep::EventLease event = state_.device.events().lease();
+    state_.device.interop()->record_all(*event);
+    pending->push_back(std::move(event));
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
 }
 
 }  // namespace ofl

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "base/small_vector.h"
 #include "vm/virtual_machine.h"
@@ -25,10 +26,12 @@ class TensorStorage {
   /// A small one on the host that has its memory at once: it asks nobody for it, and cannot fail.
   /// Null for any other.
   static TensorStorage* make_small(vm::DeviceState& state, int64_t bytes);
-  /// A new one for host memory of somebody else; `owner` goes when the last user has run, in any
-  /// thread.
+  /// A new one for memory of somebody else on the device; `owner` goes when the last user has run,
+  /// in any thread.
   static TensorStorage* over(vm::DeviceState& state, void* data, size_t bytes,
                              std::shared_ptr<void> owner, bool writable);
+  /// A new one on the host in memory that `device` has pinned.
+  static TensorStorage* make_pinned(vm::DeviceState& host, ep::Device& device, size_t bytes);
   TensorStorage(const TensorStorage&) = delete;
   TensorStorage& operator=(const TensorStorage&) = delete;
 
@@ -39,6 +42,11 @@ class TensorStorage {
   vm::Dependence& dependence() { return dependence_; }
   /// False: no instruction may write to it (require_writable() refuses).
   bool writable() const { return writable_; }
+  /// Copies of devices use its memory as it is.
+  bool is_pinned() const { return is_pinned_; }
+  /// Another library gets the address of device memory. When the last handle goes, what is in the
+  /// device's queues may use it still, whoever has put it there.
+  void note_export() { is_exported_.store(true, std::memory_order_relaxed); }
 
   /// The memory; null until the first writer has run. To be read by who is ordered after it.
   char* data() const { return data_; }
@@ -117,6 +125,7 @@ class TensorStorage {
     }
   }
   void free_memory();
+  bool wait_for_others(std::vector<ep::EventLease>* pending);
   void destroy();
 
   vm::DeviceState& state_;
@@ -125,8 +134,10 @@ class TensorStorage {
   const bool on_host_;
   const bool holds_memory_;
   bool writable_ = true;
-  std::shared_ptr<void> owner_;     // of foreign memory; else null
-  std::atomic<int64_t> refs_{1};    // plus kUse for each that is an instruction's
+  bool is_pinned_ = false;
+  std::atomic<bool> is_exported_{false};  // by who has a handle, whose end comes before free_memory
+  std::shared_ptr<void> owner_;           // of foreign memory; else null
+  std::atomic<int64_t> refs_{1};          // plus kUse for each that is an instruction's
   std::atomic<int32_t> owners_{1};  // devices with queues only; on the host the refs own the memory
   char* data_ = nullptr;
   std::mutex uses_mutex_;     // guards uses_: readers launch on several streams at once

@@ -1,6 +1,12 @@
 // Tensors from and to the host and between devices. Copies are instructions: h2d and d2h on streams
-// of their own, peer copies on the target's compute stream.
+// of their own, peer copies on the target's compute stream. Where a device stages pageable memory:
+//
+//   large h2d   the stream's worker takes the bytes, by pinned chunks; the issuer waits for that
+//   small h2d   the issuer copies them to pinned memory
+//   d2h         device ─► pinned memory, and when that is done ─► result; by chunks where it is
+//   large
 #include <cstring>
+#include <optional>
 
 #include "ep/caching_allocator.h"
 #include "ep/staging_pool.h"
@@ -10,7 +16,54 @@ namespace ofl {
 
 namespace {
 
+// Pinned memory out at a time, and what one copy may have of it.
+constexpr size_t kMostStaged = size_t{64} << 20;
+constexpr size_t kTakenHere = size_t{1} << 20;
+constexpr size_t kFetchedAtOnce = size_t{16} << 20;
+
+/// A copy to the host that nobody waits for. The host's part is done when the device's is.
+struct FetchBody {
+  HeldStorages held;  // destination, source
+  size_t bytes = 0;
+  int64_t source_offset = 0;
+  DType dtype = DType::u8;
+  Dims shape;
+  ep::StagingLease staging;
+
+  void launch(vm::LaunchContext& context) {
+    held[0]->materialize(context);
+    if (bytes == 0) return;
+    const char* source = held[1]->data() + source_offset;
+    ep::StagingPool& pool = context.queue.device().staging();
+    if (bytes <= kFetchedAtOnce && pool.leased() + bytes <= kMostStaged) {
+      staging = pool.lease(bytes);
+    }
+    char* const target = staging ? staging.data() : held[0]->data();
+    context.queue.copy(target, source, bytes, ep::CopyKind::d2h);
+  }
+  void arrive() {
+    if (staging) held[1]->state().device.staging().copy(held[0]->data(), staging.data(), bytes);
+  }
+  void describe(vm::Description* out) const {
+    CopyBody copy;
+    copy.dtype = dtype;
+    copy.shape = shape;
+    copy.describe(out);
+  }
+};
+
+constexpr vm::InstructionType fetch_type() {
+  vm::InstructionType type = instruction_type<FetchBody>("copy");
+  type.retired = [](void* body, const vm::FailurePtr& failure) {
+    auto* fetch = static_cast<FetchBody*>(body);
+    if (!failure) fetch->arrive();
+    fetch->~FetchBody();
+  };
+  return type;
+}
+
 constexpr vm::InstructionType kCopyType = instruction_type<CopyBody>("copy");
+constexpr vm::InstructionType kFetchType = fetch_type();
 constexpr vm::InstructionType kAllocateType = instruction_type<AllocateBody>("allocate");
 
 struct CopyKindInfo {
@@ -25,9 +78,11 @@ constexpr CopyKindInfo kCopyKinds[] = {
 };
 
 /// `source` (may be null when the body has staging) is row-major, `target` new.
-void submit_transfer(const Issuer& issuer, Device device, const Tensor* source,
-                     const Tensor& target, CopyBody&& body) {
-  const CopyKindInfo& kind = kCopyKinds[static_cast<int>(body.kind)];
+template <typename Body>
+vm::Seq submit_transfer(const Issuer& issuer, Device device, ep::CopyKind kind,
+                        const Tensor* source, const Tensor& target, const vm::InstructionType& type,
+                        Body&& body) {
+  const CopyKindInfo& row = kCopyKinds[static_cast<int>(kind)];
   vm::Operand operands[2] = {{&target.storage->dependence(), vm::Access::write}};
   int count = 1;
   body.held.add(target.storage.get());
@@ -40,23 +95,53 @@ void submit_transfer(const Issuer& issuer, Device device, const Tensor* source,
   body.dtype = target.dtype;
   body.shape = target.shape;
   vm::Instruction header;
-  header.type = &kCopyType;
-  header.name = kind.name;
-  header.stream = &issuer.machine.stream(device, kind.stream);
+  header.type = &type;
+  header.name = row.name;
+  header.stream = &issuer.machine.stream(device, row.stream);
   header.site = issuer.site;
   header.bytes = body.bytes;
   header.cost = static_cast<double>(body.bytes);
-  issuer.machine.issue(header, operands, count, std::move(body));
+  return issuer.machine.issue(header, operands, count, std::move(body));
 }
 
 Tensor transfer(const Issuer& issuer, const Tensor& x, Device stream_device, Device target,
                 ep::CopyKind kind) {
   const Tensor source = contiguous(issuer, x);
   Tensor result = make_tensor(issuer.machine.state(target), x.dtype, x.shape, issuer.site);
+  if (kind == ep::CopyKind::d2h && x.storage->state().device.stages_pageable()) {
+    submit_transfer(issuer, stream_device, kind, &source, result, kFetchType, FetchBody());
+    return result;
+  }
   CopyBody body;
   body.kind = kind;
-  submit_transfer(issuer, stream_device, &source, result, std::move(body));
+  submit_transfer(issuer, stream_device, kind, &source, result, kCopyType, std::move(body));
   return result;
+}
+
+/// The bytes are the caller's again when it returns or throws: an interrupt waits for that.
+void wait_until_taken(vm::VirtualMachine& machine, vm::Seq seq) {
+  std::optional<Error> interrupt;
+  for (bool taken = false; !taken;) {
+    try {
+      machine.wait_until_launched(seq, "copy from the host");
+      taken = true;
+    } catch (const Error& error) {
+      interrupt = error;  // it throws nothing else
+    }
+  }
+  if (interrupt) throw *interrupt;
+}
+
+/// The stream's worker takes the bytes.
+void copy_from_host(const Issuer& issuer, const void* data, const Tensor& result) {
+  Tensor source = result;
+  void* const place = const_cast<void*>(data);
+  const std::shared_ptr<void> borrowed(place, [](void*) {});
+  source.storage = StorageRef::adopt(TensorStorage::over(issuer.machine.state(Device{}), place,
+                                                         result.storage->bytes(), borrowed, false));
+  const vm::Seq seq = submit_transfer(issuer, result.device(), ep::CopyKind::h2d, &source, result,
+                                      kCopyType, CopyBody());
+  wait_until_taken(issuer.machine, seq);
 }
 
 }  // namespace
@@ -100,11 +185,16 @@ Tensor from_host(const Issuer& issuer, const void* data, DType dtype, const Dims
     if (bytes) std::memcpy(result.storage->data(), data, bytes);
     return result;
   }
+  ep::StagingPool& staging = state.device.staging();
+  if (state.device.stages_pageable() &&
+      (bytes > kTakenHere || staging.leased() + bytes > kMostStaged)) {
+    copy_from_host(issuer, data, result);
+    return result;
+  }
   CopyBody body;
-  body.staging = state.device.staging().lease(bytes);
-  if (bytes) std::memcpy(body.staging.data(), data, bytes);
-  body.kind = ep::CopyKind::h2d;
-  submit_transfer(issuer, device, nullptr, result, std::move(body));
+  body.staging = staging.lease(bytes);
+  staging.copy(body.staging.data(), static_cast<const char*>(data), bytes);
+  submit_transfer(issuer, device, ep::CopyKind::h2d, nullptr, result, kCopyType, std::move(body));
   return result;
 }
 

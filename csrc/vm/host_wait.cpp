@@ -135,6 +135,26 @@ void VirtualMachine::wait_for_worker(Seq seq, const char* reason) {
   host_wait(reason, [this, seq] { return mark_waited(seq); });
 }
 
+/// A slot that has moved on while its list was read has been launched, too.
+bool VirtualMachine::is_launched(Seq seq) {
+  if (!window_.in_flight(seq)) return true;
+  const auto& list = window_.slot_of(seq).successors[static_cast<int>(Milestone::launched)];
+  return list.load(std::memory_order_acquire) == closed_list() || !window_.in_flight(seq);
+}
+
+void VirtualMachine::wait_until_launched(Seq seq, const char* reason) {
+  if (is_launched(seq)) return;
+  struct Watching {
+    explicit Watching(std::atomic<int>& watchers) : watchers(watchers) {
+      watchers.fetch_add(1, std::memory_order_seq_cst);
+      std::atomic_thread_fence(std::memory_order_seq_cst);
+    }
+    ~Watching() { watchers.fetch_sub(1, std::memory_order_seq_cst); }
+    std::atomic<int>& watchers;
+  } watching(watchers_);
+  host_wait(reason, [this, seq] { return is_launched(seq); });
+}
+
 void VirtualMachine::wait_for_value(const Dependence& object, const char* reason) {
   Seq last_write;
   {

@@ -1,5 +1,6 @@
 #include "vm/stream.h"
 
+#include "ep/caching_allocator.h"
 #include "vm/virtual_machine.h"
 
 namespace ofl::vm {
@@ -26,7 +27,12 @@ Stream::Stream(VirtualMachine& machine, DeviceState& state, StreamType type, int
       policy_(make_policy(*this)),
       worker_(*this) {}
 
-Stream::~Stream() { worker_.stop(); }
+Stream::~Stream() {
+  worker_.stop();
+  if (const auto* progress = dynamic_cast<const ep::QueueProgress*>(policy_.get())) {
+    device_.allocator().forget_queue(*progress);
+  }
+}
 
 void Stream::dispatch(Slot* slot) { release(enqueue(slot), 0); }
 
@@ -240,6 +246,7 @@ void Stream::launched(Slot* slot) {
   slot->state.store(SlotState::launched, std::memory_order_relaxed);
   slot->header.type->launched(slot->body, *this, slot->position);
   release(close_successors(slot, Milestone::launched), slot->position);
+  machine_.launched();
 }
 
 void Stream::retire(Slot* slot, const FailurePtr& failure) {

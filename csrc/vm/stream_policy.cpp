@@ -79,8 +79,8 @@ void QueuePolicy::run(Slot* slot) {
 
 void QueuePolicy::begin_observed(Slot* slot) {
   if (!stream_.machine().observer()) return;
-  slot->started = stream_.device().events().lease();
-  slot->ended = stream_.device().events().lease();
+  slot->started = stream_.device().events().lease(ep::EventKind::timed);
+  slot->ended = stream_.device().events().lease(ep::EventKind::timed);
   stream_.queue().record(*slot->started);
 }
 
@@ -165,6 +165,22 @@ void QueuePolicy::wait_for(const Edge& edge, Slot* slot) {
   }
 }
 
+ep::Stream& QueuePolicy::queue() { return stream_.queue(); }
+
+bool QueuePolicy::reached(uint64_t position, bool look) {
+  std::lock_guard<std::mutex> lock(queue_mutex_);
+  if (look && completed_ < position) note_completed();
+  return completed_ >= position;
+}
+
+/// With the queue's mutex.
+void QueuePolicy::note_completed() {
+  while (!recorded_.empty() && recorded_.front().event->done()) {
+    completed_ = recorded_.front().position;
+    recorded_.pop_front();
+  }
+}
+
 ep::EventLease QueuePolicy::event_after(uint64_t position) noexcept {
   try {
     std::optional<Recorded> recorded = recorded_after(position);
@@ -215,10 +231,7 @@ bool QueuePolicy::poll(bool close) {
   {
     std::unique_lock<std::mutex> lock(queue_mutex_);
     if (close) close_queue(lock);
-    while (!recorded_.empty() && recorded_.front().event->done()) {
-      completed_ = recorded_.front().position;
-      recorded_.pop_front();
-    }
+    note_completed();
     completed = completed_;
   }
   if (launched_.front()->position > completed) return false;

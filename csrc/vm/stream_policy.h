@@ -11,7 +11,7 @@
 #include <optional>
 #include <vector>
 
-#include "ep/event_pool.h"
+#include "ep/queue_progress.h"
 #include "vm/instruction.h"
 
 namespace ofl::vm {
@@ -86,7 +86,7 @@ class HostPolicy final : public StreamPolicy {
 ///
 /// An event is recorded where the StreamType asks for one after each instruction, when the queue of
 /// ready instructions runs dry, after every 32 launches, and where another stream must wait.
-class QueuePolicy final : public StreamPolicy {
+class QueuePolicy final : public StreamPolicy, public ep::QueueProgress {
  public:
   explicit QueuePolicy(Stream& stream);
   bool in_order() const override { return true; }
@@ -101,9 +101,9 @@ class QueuePolicy final : public StreamPolicy {
   size_t unfinished() const;
   Counters counters() const override;
 
-  /// An event at or after `position` of this queue, or null when that part has finished (also after
-  /// an event could not be had and the host waited instead). Any thread.
-  ep::EventLease event_after(uint64_t position) noexcept;
+  ep::Stream& queue() override;
+  bool reached(uint64_t position, bool look) override;
+  ep::EventLease event_after(uint64_t position) noexcept override;
 
  private:
   struct Recorded {
@@ -119,6 +119,7 @@ class QueuePolicy final : public StreamPolicy {
   std::optional<Recorded> recorded_after(uint64_t position);
   void record(const std::unique_lock<std::mutex>& queue_lock);
   void close_queue(std::unique_lock<std::mutex>& queue_lock);
+  void note_completed();
   bool retire_front();
   FailurePtr outcome(Slot* slot);
 

@@ -251,6 +251,13 @@ void VirtualMachine::finished(Slot* slot) {
   if ((last & kWaited) || watchers_.load(std::memory_order_seq_cst) > 0) notify_all();
 }
 
+// The list of the slot was closed before the fence, a watcher reads it behind its own: one of the
+// two sees the other.
+void VirtualMachine::launched() {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (watchers_.load(std::memory_order_relaxed) > 0) notify_all();
+}
+
 void VirtualMachine::notify_all() {
   {
     std::lock_guard<std::mutex> lock(sync_->mutex);

@@ -123,6 +123,9 @@ class VirtualMachine {
 
   /// Until the instruction has retired.
   void wait(Seq seq, const char* reason);
+  /// Until the instruction, of a device with queues, has been launched: what it takes from the host
+  /// at launch is taken then.
+  void wait_until_launched(Seq seq, const char* reason);
   /// Until the last write of `object` has retired; throws OperationError when it is poisoned.
   void wait_for_value(const Dependence& object, const char* reason);
   /// Until everything accessing `object` has retired (its memory may then be changed from outside).
@@ -147,6 +150,8 @@ class VirtualMachine {
   void set_observer(Observer* observer) { observer_.store(observer, std::memory_order_release); }
   void note_failure(const FailurePtr& failure);
   void finished(Slot* slot);
+  /// An instruction has reached its milestone `launched`.
+  void launched();
   /// The calling thread waits: it works for the helpers of a host device, if they have something.
   bool assist() {
     ep::HelperPool* helpers = helpers_.load(std::memory_order_acquire);
@@ -214,6 +219,7 @@ class VirtualMachine {
   std::optional<Error> spin_until(const std::function<bool()>& done, void* token);
   std::optional<Error> sleep_until(const std::function<bool()>& done, void* token);
   bool mark_waited(Seq seq);
+  bool is_launched(Seq seq);
   bool help(Seq seq);
   bool others_running(const Slot& self);
   void watch_for_hang(int64_t* retired, int64_t* since);
@@ -248,8 +254,9 @@ class VirtualMachine {
 
   std::unique_ptr<Sync> sync_ = std::make_unique<Sync>();
   // On a line that issuers do not write to: workers read it at each retirement.
-  alignas(64) std::atomic<int> watchers_{0};  // threads that want to see every retirement
-  std::atomic<int> waiting_threads_{0};       // threads in host_wait
+  alignas(64) std::atomic<int> watchers_{
+      0};                                // threads that want to see every launch and retirement
+  std::atomic<int> waiting_threads_{0};  // threads in host_wait
   std::atomic<int64_t> waited_since_{0};
   std::atomic<Seq> last_awaited_{kNoneAwaited};
   std::atomic<uint64_t> host_waits_{0};

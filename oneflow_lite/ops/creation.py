@@ -9,24 +9,31 @@ import numpy.typing as npt
 from oneflow_lite import _C
 from oneflow_lite._C import Device, Tensor
 from oneflow_lite.device import DeviceLike, resolve
-from oneflow_lite.dtypes import DType, canonical, float64, result_type
+from oneflow_lite.dtypes import DType, canonical, computed_in, float64, kind_of, result_type
+from oneflow_lite.ops.foreign import from_cuda, on_cuda
 from oneflow_lite.ops.table import exported
 
 Shape = int | Sequence[int]
 
 
 @_C.native
-def tensor(data: Any, dtype: Any = None, device: DeviceLike = None) -> Tensor:
+def tensor(
+    data: Any, dtype: Any = None, device: DeviceLike = None, *, pin_memory: bool = False
+) -> Tensor:
     """Return a new tensor with a copy of the data.
 
     Parameters
     ----------
     data : nested sequence, scalar, NumPy array, Tensor or object with ``__array__``
-        Arrays may have any strides and byte order; they may be written to at once.
+        Arrays may have any strides and byte order; they may be written to at once. What is in the
+        memory of a CUDA device (of CuPy, of PyTorch) is copied there.
     dtype : dtype, optional
         NumPy's choice unless given.
     device : Device or str, optional
-        That of ``data`` when it is a tensor, the thread's default device otherwise.
+        That of ``data`` when it is a tensor, or in the memory of a device; the thread's default
+        device otherwise.
+    pin_memory : bool
+        A tensor of the cpu in pinned memory; see ``empty``.
 
     Raises
     ------
@@ -43,8 +50,12 @@ def tensor(data: Any, dtype: Any = None, device: DeviceLike = None) -> Tensor:
     tensor([[1., 2.],
             [3., 4.]], dtype=float32, device='cpu')
     """
+    if pin_memory:
+        return _pinned_copy(data, dtype, device)
     if isinstance(data, Tensor):
         return _converted(data, dtype, device, copy=True)
+    if on_cuda(data):
+        return _converted(from_cuda(data), dtype, device, copy=True)
     if isinstance(data, (list, tuple)) and (first := _first_leaf(data)) is not None:
         return _converted(_stacked(data, first.device), dtype, device, copy=False)
     return _C.from_numpy(_host_array(data, dtype), resolve(device))
@@ -59,7 +70,8 @@ def asarray(
     Parameters
     ----------
     obj : anything that ``tensor`` takes
-        The data.
+        The data. The memory of a CUDA device (of CuPy, of PyTorch) is shared, as by
+        ``from_dlpack``.
     dtype, device
         As for ``tensor``.
     copy : bool, optional
@@ -79,6 +91,8 @@ def asarray(
         same_dtype = dtype is None or canonical(dtype, "asarray") == obj.dtype
         if same_dtype and (device is None or resolve(device) == obj.device):
             return obj
+    if on_cuda(obj):
+        return asarray(from_cuda(obj, copy), dtype, device=device, copy=copy)
     if copy is False:
         raise ValueError("[asarray] copy=False, but a copy is needed")
     return tensor(obj, dtype, device)
@@ -138,19 +152,36 @@ def ascontiguousarray(obj: Any, dtype: Any = None, *, device: DeviceLike = None)
 
 
 @_C.native
-def empty(shape: Shape, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
+def empty(
+    shape: Shape, dtype: Any = None, *, device: DeviceLike = None, pin_memory: bool = False
+) -> Tensor:
     """Return a new tensor whose values are undefined, of float64 unless told otherwise.
+
+    Parameters
+    ----------
+    shape : int or sequence of int
+        The dimensions.
+    dtype, device
+        As for ``tensor``.
+    pin_memory : bool
+        A tensor of the cpu in memory that the driver of the CUDA devices has pinned: copies to and
+        from them need no staging. RuntimeError where there is no such device.
 
     Examples
     --------
     >>> flow.empty((2, 3)).shape
     (2, 3)
     """
-    return _C.empty(shape, _float_or(dtype, "empty"), resolve(device))
+    wanted = _float_or(dtype, "empty")
+    return (
+        _pinned(shape, wanted, device) if pin_memory else _C.empty(shape, wanted, resolve(device))
+    )
 
 
 @_C.native
-def zeros(shape: Shape, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
+def zeros(
+    shape: Shape, dtype: Any = None, *, device: DeviceLike = None, pin_memory: bool = False
+) -> Tensor:
     """Return a new tensor of zeros, of float64 unless told otherwise.
 
     Examples
@@ -158,11 +189,15 @@ def zeros(shape: Shape, dtype: Any = None, *, device: DeviceLike = None) -> Tens
     >>> flow.zeros(2).numpy()
     array([0., 0.])
     """
+    if pin_memory:
+        return _filled_pinned(shape, 0, _float_or(dtype, "zeros"), device)
     return _C.full(shape, 0, _float_or(dtype, "zeros"), resolve(device))
 
 
 @_C.native
-def ones(shape: Shape, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
+def ones(
+    shape: Shape, dtype: Any = None, *, device: DeviceLike = None, pin_memory: bool = False
+) -> Tensor:
     """Return a new tensor of ones, of float64 unless told otherwise.
 
     Examples
@@ -170,11 +205,20 @@ def ones(shape: Shape, dtype: Any = None, *, device: DeviceLike = None) -> Tenso
     >>> flow.ones(2, dtype=flow.int8).numpy()
     array([1, 1], dtype=int8)
     """
+    if pin_memory:
+        return _filled_pinned(shape, 1, _float_or(dtype, "ones"), device)
     return _C.full(shape, 1, _float_or(dtype, "ones"), resolve(device))
 
 
 @_C.native
-def full(shape: Shape, fill_value: Any, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
+def full(
+    shape: Shape,
+    fill_value: Any,
+    dtype: Any = None,
+    *,
+    device: DeviceLike = None,
+    pin_memory: bool = False,
+) -> Tensor:
     """Return a new tensor of one value (or of an array broadcast to the shape).
 
     Examples
@@ -184,9 +228,12 @@ def full(shape: Shape, fill_value: Any, dtype: Any = None, *, device: DeviceLike
     """
     if isinstance(fill_value, (bool, int, float, complex, np.generic)):
         wanted = _scalar_dtype(fill_value) if dtype is None else canonical(dtype, "full")
+        if pin_memory:
+            return _filled_pinned(shape, fill_value, wanted, device)
         return _C.full(shape, fill_value, wanted, resolve(device))
     values = asarray(fill_value, device=resolve(device))
-    filled = empty(shape, dtype=values.dtype if dtype is None else dtype, device=device)
+    wanted = values.dtype if dtype is None else dtype
+    filled = empty(shape, dtype=wanted, device=device, pin_memory=pin_memory)
     _C.assign(filled, values)
     return filled
 
@@ -252,6 +299,25 @@ def _like(x: Tensor, dtype: Any, device: DeviceLike) -> dict[str, Any]:
     }
 
 
+def _pinned(shape: Shape, dtype: DType, device: DeviceLike) -> Tensor:
+    if device is not None and (asked := resolve(device)).type != "cpu":
+        raise ValueError(f"[pin_memory] expected a tensor of the cpu, got device {asked}")
+    return _C.empty_pinned(shape, dtype)
+
+
+def _filled_pinned(shape: Shape, value: Any, dtype: DType, device: DeviceLike) -> Tensor:
+    filled = _pinned(shape, dtype, device)
+    _C.assign(filled, value)
+    return filled
+
+
+def _pinned_copy(data: Any, dtype: Any, device: DeviceLike) -> Tensor:
+    values = asarray(data, dtype) if isinstance(data, Tensor) else tensor(data, dtype, "cpu")
+    made = _pinned(values.shape, values.dtype, device)
+    _C.assign(made, _C.to_device(values, made.device, False))
+    return made
+
+
 def _converted(x: Tensor, dtype: Any, device: DeviceLike, copy: bool) -> Tensor:
     """X in the dtype and on the device asked for (None: its own), cast where it is."""
     wanted = x.dtype if dtype is None else canonical(dtype, "tensor")
@@ -302,12 +368,15 @@ def _host_array(data: Any, dtype: Any) -> npt.NDArray[Any]:
         native = canonical(array.dtype, "tensor")
         if wanted is None or wanted == native:
             return array.astype(native, copy=False)
-        if native.kind == "c" and wanted.kind not in "cb":
+        if native.kind == "c" and kind_of(wanted) not in "cb":
             raise TypeError(f"[tensor] cannot cast {native} to {wanted}; take the real part first")
         # From the numbers themselves where there are any: 300 does not fit in uint8, 2**53 + 1 does
         # not go through float64.
         with np.errstate(all="ignore"):
-            return array.astype(wanted) if is_array else np.asarray(data, dtype=wanted)
+            if is_array:
+                return array.astype(wanted)
+            # ml_dtypes takes fewer kinds of numbers, and float32 is what it rounds from.
+            return np.asarray(data, dtype=computed_in(wanted)).astype(wanted, copy=False)
     except (ValueError, OverflowError) as error:
         raise type(error)(f"[tensor] {error}") from None
 
@@ -318,9 +387,9 @@ def _all_integers(array: npt.NDArray[Any]) -> bool:
 
 def _large_integers(array: npt.NDArray[Any], wanted: DType | None) -> npt.NDArray[Any]:
     """Python integers beyond 64 bits: numbers for a floating dtype, an error for any other."""
-    if wanted is None or wanted.kind not in "fc":
+    if wanted is None or kind_of(wanted) not in "fc":
         raise OverflowError("a Python integer does not fit in 64 bits")
-    return array.astype(wanted)
+    return array.astype(computed_in(wanted)).astype(wanted, copy=False)
 
 
 if not TYPE_CHECKING:

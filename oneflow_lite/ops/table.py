@@ -39,6 +39,7 @@ class Row:
 
 
 ROWS: dict[str, Row] = {}
+REDUCTIONS: dict[str, np.ufunc] = {}  # by name: the ufunc that reduces
 
 _POSITIVE: Samples = ([0.25, 0.5], [1.0, 2.0])  # inside the domain of nearly every function
 _INTEGERS: Samples = ([6, 12], [3, 2])

@@ -62,6 +62,7 @@ void launch_host_function(Handle stream, HostFunction function, void* data);
 void create_event(Handle* event, unsigned flags);
 void destroy_event(Handle event);
 void record_event(Handle event, Handle stream);
+void record_context_event(Handle context, Handle event);
 void record_event_with_flags(Handle event, Handle stream, unsigned flags);
 Result query_event(Handle event);
 void synchronize_event(Handle event);

@@ -124,6 +124,14 @@ void record_event(Handle handle, Handle stream_handle) {
   stream->context.enqueue(*stream, [point] { point->reach(); });
 }
 
+void record_context_event(Handle context, Handle handle) {
+  const auto event = events().get(handle);
+  Context& recorded = context_of(context);
+  recorded.check();
+  require(&event->context == &recorded, ERROR_INVALID_HANDLE);
+  event->set(recorded.mark_all());
+}
+
 void record_event_with_flags(Handle event, Handle stream, unsigned flags) {
   require(flags == 0);
   record_event(event, stream);

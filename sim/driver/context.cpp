@@ -149,6 +149,23 @@ void Context::synchronize() {
   for (const auto& queue : queues) queue->synchronize();
 }
 
+std::shared_ptr<Point> Context::mark_all() {
+  auto point = std::make_shared<Point>();
+  const auto left = std::make_shared<std::atomic<size_t>>(1);
+  const auto one_less = [point, left] {
+    if (left->fetch_sub(1) == 1) point->reach();
+  };
+  {
+    std::lock_guard lock(mutex_);
+    left->fetch_add(queues_.size());
+    for (const auto& queue : queues_) {
+      if (!queue->push_behind_work(one_less)) left->fetch_sub(1);
+    }
+  }
+  one_less();
+  return point;
+}
+
 bool Context::reserve(size_t bytes, const Stream* stream) {
   const int64_t reusable = stream ? stream->bytes_being_freed.load(std::memory_order_relaxed) : 0;
   int64_t used = used_.load(std::memory_order_relaxed);

@@ -61,6 +61,8 @@ class Context {
   /// When a copy that starts now may end at the earliest.
   Clock::time_point copy_end(Direction direction, size_t bytes);
   void synchronize();
+  /// A point behind everything that the context's streams have.
+  std::shared_ptr<Point> mark_all();
 
   size_t capacity() const { return capacity_; }
   size_t used() const { return static_cast<size_t>(used_.load(std::memory_order_relaxed)); }

@@ -66,6 +66,18 @@ void Queue::push(std::function<void()> operation) {
   pushed_.notify_one();
 }
 
+bool Queue::push_behind_work(const std::function<void()>& operation) {
+  auto shared = std::make_shared<std::function<void()>>(operation);
+  order_before(shared.get());
+  const HiddenFromRaceDetector hidden;
+  std::lock_guard lock(mutex_);
+  if (completed_count_ == pushed_count_) return false;
+  waiting_.push_back(std::move(shared));
+  ++pushed_count_;
+  pushed_.notify_one();
+  return true;
+}
+
 void Queue::synchronize() {
   {
     const HiddenFromRaceDetector hidden;

@@ -41,6 +41,9 @@ class Queue : public std::enable_shared_from_this<Queue> {
   void finish();
 
   void push(std::function<void()> operation);
+  /// Only behind work that has not run: a queue that was told to finish may have ended. False:
+  /// there is none.
+  bool push_behind_work(const std::function<void()>& operation);
   /// Waits for what was pushed before the call.
   void synchronize();
   bool is_idle();

@@ -139,7 +139,7 @@ void test_faults() {
 void test_event_points() {
   auto mock = make_mock_device(0);
   auto a = stream_of(*mock), b = stream_of(*mock);
-  auto event = mock->create_event();
+  auto event = mock->create_event(EventKind::timed);
   CHECK(event->done());
   event->sync();
   b->wait(*event);

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from launching import Device
 
-from kernel_cases import operands, served
+from kernel_cases import in_bfloat16, operands, served
 from oneflow_lite.ops.table import ROWS, Row
-from precision import agrees
+from precision import agrees, is_exact
 
 
 def reference(row: Row, loop: tuple[str, ...], inputs: list[np.ndarray]) -> np.ndarray:
@@ -42,3 +42,25 @@ def test_row(device: Device, name: str) -> None:
         if bad.any():
             wrong.append(f"{name}{request.loop}: {bad.sum()} of {bad.size}")
     assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("name", [name for name, row in ROWS.items() if in_bfloat16(row)])
+def test_row_in_bfloat16(device: Device, name: str) -> None:
+    """The result of float32, rounded once."""
+    for request, kernel in zip(
+        requests := in_bfloat16(ROWS[name]), device.compile(requests), strict=True
+    ):
+        inputs = operands(request.dtypes)
+        wide = [x.astype(loop) for x, loop in zip(inputs, request.loop, strict=False)]
+        expected = reference(ROWS[name], request.loop, wide).astype(request.dtypes[-1])
+        result = np.empty_like(expected)
+        device.run(kernel, inputs, result)
+        x, y = expected.astype(np.float32), result.astype(np.float32)
+        good = ((x == y) & (np.signbit(x) == np.signbit(y))) | (np.isnan(x) & np.isnan(y))
+        if not is_exact(name, *request.loop):  # rounded once, of what is nearly the same
+            good |= np.isclose(
+                x, y, rtol=2.0**-7, atol=1e-6 if name.startswith("logadd") else 1e-40
+            )
+        bad = ~good
+        places = np.flatnonzero(bad)[:4]
+        assert not bad.any(), [([x[i] for x in inputs], result[i], expected[i]) for i in places]

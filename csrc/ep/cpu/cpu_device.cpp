@@ -80,7 +80,7 @@ class CpuDevice final : public Device {
   std::unique_ptr<Stream> create_stream(QueuePriority) override {
     return std::make_unique<CpuStream>(*this);
   }
-  std::unique_ptr<Event> create_event() override { return std::make_unique<CpuEvent>(); }
+  std::unique_ptr<Event> create_event(EventKind) override { return std::make_unique<CpuEvent>(); }
 
   void* alloc(size_t bytes) override;
   void free(void* ptr, size_t bytes) override {

@@ -3,6 +3,8 @@
 #include <chrono>
 #include <utility>
 
+#include "ep/cuda/peer_route.h"
+
 namespace ofl::ep::cuda {
 
 namespace {
@@ -29,6 +31,17 @@ bool is_sticky(Result result) {
   return false;
 }
 
+/// Those of the devices in use.
+struct KnownContexts {
+  std::mutex mutex;  // guards the rest
+  std::unordered_map<Context, DeviceContext*> contexts;
+};
+
+KnownContexts& known() {
+  static KnownContexts* the_contexts = new KnownContexts;  // streams may outlive statics
+  return *the_contexts;
+}
+
 }  // namespace
 
 DeviceContext::DeviceContext(ofl::Device id) : id_(id) {
@@ -38,10 +51,16 @@ DeviceContext::DeviceContext(ofl::Device id) : id_(id) {
   check(functions.DeviceGetAttribute(&multiprocessors_, kMultiprocessors, ordinal_),
         "cuDeviceGetAttribute");
   check(functions.DevicePrimaryCtxRetain(&handle_, ordinal_), "cuDevicePrimaryCtxRetain");
+  std::lock_guard<std::mutex> lock(known().mutex);
+  known().contexts[handle_] = this;
 }
 
 // The driver may be gone already when the process ends: then it answers so, and nobody minds.
 DeviceContext::~DeviceContext() {
+  {
+    std::lock_guard<std::mutex> lock(known().mutex);
+    known().contexts.erase(handle_);
+  }
   if (is_dead()) return;
   const Functions& functions = call();
   if (clock_start_) functions.EventDestroy(clock_start_);
@@ -78,14 +97,34 @@ void DeviceContext::after_fork_in_child() {
   dead_.store(true, std::memory_order_release);
 }
 
-void DeviceContext::enable_peer(DeviceContext& peer) {
+DeviceContext* DeviceContext::find(Context handle) {
+  std::lock_guard<std::mutex> lock(known().mutex);
+  const auto found = known().contexts.find(handle);
+  return found == known().contexts.end() ? nullptr : found->second;
+}
+
+// A device has a bounded number of peers: what the driver refuses goes through the host.
+bool DeviceContext::enable_peer(DeviceContext& peer) {
   constexpr Result kAlreadyEnabled = 704;
   int can = 0;
-  call().DeviceCanAccessPeer(&can, ordinal_, peer.ordinal_);
-  if (!can) return;
+  check(call().DeviceCanAccessPeer(&can, ordinal_, peer.ordinal_), "cuDeviceCanAccessPeer");
+  if (!can) return false;
   Current current(*this);
   const Result result = call().CtxEnablePeerAccess(peer.handle_, 0);
-  if (result != kAlreadyEnabled) check(result, "cuCtxEnablePeerAccess");
+  if (is_sticky(result)) check(result, "cuCtxEnablePeerAccess");
+  return result == kSuccess || result == kAlreadyEnabled;
+}
+
+PeerRoute& DeviceContext::route_from(DeviceContext& peer, Device& device) {
+  std::lock_guard<std::mutex> lock(routes_mutex_);
+  std::unique_ptr<PeerRoute>& route = routes_[peer.handle_];
+  if (!route) route = std::make_unique<PeerRoute>(peer, *this, device, enable_peer(peer));
+  return *route;
+}
+
+void DeviceContext::forget_routes() {
+  std::lock_guard<std::mutex> lock(routes_mutex_);
+  routes_.clear();
 }
 
 /// With the clock's mutex, and this context current.
@@ -104,9 +143,10 @@ Result DeviceContext::start_clock() {
 int64_t DeviceContext::time_of(EventHandle event) {
   constexpr float kLongestMs = 4000;
   if (is_dead()) return 0;
-  Current current(*this, std::nothrow);
   std::lock_guard<std::mutex> lock(clock_mutex_);
-  Result result = clock_start_ ? kSuccess : start_clock();
+  const Current current(*this, std::nothrow);
+  Result result = current.failure();
+  if (!result && !clock_start_) result = start_clock();
   float milliseconds = 0;
   if (!result) result = call().EventElapsedTime(&milliseconds, clock_start_, event);
   if (result) {
@@ -125,8 +165,6 @@ Current::Current(DeviceContext& context) {
   context.require_alive();
   context.check(push(context), "cuCtxPushCurrent");
 }
-
-Current::Current(DeviceContext& context, std::nothrow_t) noexcept { push(context); }
 
 Result Current::push(DeviceContext& context) {
   const Functions& functions = call();

@@ -4,15 +4,23 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <new>
 #include <string>
+#include <unordered_map>
 
 #include "base/device.h"
 #include "base/error.h"
 #include "ep/cuda/driver.h"
 
+namespace ofl::ep {
+class Device;
+}
+
 namespace ofl::ep::cuda {
+
+class PeerRoute;
 
 class DeviceContext {
  public:
@@ -43,8 +51,14 @@ class DeviceContext {
   /// In the child after fork: the driver does not work there.
   void after_fork_in_child();
 
-  /// Copies from the peer go directly from now on, where the devices can.
-  void enable_peer(DeviceContext& peer);
+  /// The context of this handle, of a device that is in use; null: there is none.
+  static DeviceContext* find(Context handle);
+  /// Where the devices can, this one's queues reach the peer's memory from now on, and it is true.
+  bool enable_peer(DeviceContext& peer);
+  /// From the peer to here; made at first use.
+  PeerRoute& route_from(DeviceContext& peer, Device& device);
+  /// Before the device's staging memory goes.
+  void forget_routes();
 
   /// Host time of steady_clock, in ns, of a recorded event; 0 where the device is lost.
   int64_t time_of(EventHandle event);
@@ -60,9 +74,11 @@ class DeviceContext {
   std::atomic<bool> dead_{false};
   std::mutex mutex_;  // guards cause_
   std::string cause_;
-  std::mutex clock_mutex_;  // guards the rest
+  std::mutex clock_mutex_;  // guards the two below
   EventHandle clock_start_ = nullptr;
   int64_t clock_start_ns_ = 0;
+  std::mutex routes_mutex_;  // guards routes_
+  std::unordered_map<Context, std::unique_ptr<PeerRoute>> routes_;
 };
 
 /// Makes a context the calling thread's for a while. The threads of the device's own streams have
@@ -71,14 +87,32 @@ class Current {
  public:
   explicit Current(DeviceContext& context);
   /// Throws nothing: for destructors. At the end of the process the driver may be gone already.
-  Current(DeviceContext& context, std::nothrow_t) noexcept;
+  /// The caller looks at failure().
+  Current(DeviceContext& context, std::nothrow_t) noexcept : failure_(push(context)) {}
   ~Current();
   Current(const Current&) = delete;
+
+  /// Not kSuccess: the context is not the thread's, and nothing may be called that needs it.
+  Result failure() const { return failure_; }
 
  private:
   Result push(DeviceContext& context);
 
   bool pushed_ = false;
+  Result failure_ = kSuccess;
 };
+
+/// With the context current, where nobody can be told of a failure: it loses the device, unless the
+/// driver has gone. The result of `run(functions)`, or of what came before it.
+template <typename Run>
+Result run_quietly(DeviceContext& context, const char* function, const Run& run) noexcept {
+  const Current current(context, std::nothrow);
+  const bool usable = current.failure() == kSuccess;
+  const Result result = usable ? run(call()) : current.failure();
+  if (result != kSuccess && result != kNotReady && result != kDeinitialized) {
+    context.lose(result, usable ? function : "cuCtxPushCurrent");
+  }
+  return result;
+}
 
 }  // namespace ofl::ep::cuda

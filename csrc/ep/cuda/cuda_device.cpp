@@ -4,6 +4,7 @@
 
 #include "ep/caching_allocator.h"
 #include "ep/cuda/cuda_context.h"
+#include "ep/cuda/cuda_interop.h"
 #include "ep/cuda/cuda_stream.h"
 
 namespace ofl::ep {
@@ -23,14 +24,22 @@ class CudaDevice final : public Device {
       : Device({DeviceType::cuda, static_cast<int16_t>(index)}),
         context_(id()),
         architecture_(architecture_of(cuda_properties(index))) {}
-  ~CudaDevice() override { shutdown(); }
+  ~CudaDevice() override {
+    context_.forget_routes();
+    rings_.reset();
+    shutdown();
+  }
 
   bool is_host() const override { return false; }
   bool runs_host_kernels() const override { return false; }
   std::unique_ptr<Stream> create_stream(QueuePriority priority) override {
-    return std::make_unique<CudaStream>(*this, context_, priority);
+    return std::make_unique<CudaStream>(*this, context_, *rings_, priority);
   }
-  std::unique_ptr<Event> create_event() override { return std::make_unique<CudaEvent>(context_); }
+  std::unique_ptr<Event> create_event(EventKind kind) override {
+    return std::make_unique<CudaEvent>(context_, kind);
+  }
+  bool stages_pageable() const override { return true; }
+  Interop* interop() override { return &interop_; }
 
   void* alloc(size_t bytes) override;
   void free(void* ptr, size_t bytes) override;
@@ -45,12 +54,9 @@ class CudaDevice final : public Device {
   void after_fork_in_child() override { context_.after_fork_in_child(); }
 
  private:
-  /// Destructors free: an error of work that had been accepted must not be thrown there.
-  void give_back(cuda::Result result, const char* function) {
-    if (result != cuda::kSuccess && result != cuda::kDeinitialized) context_.lose(result, function);
-  }
-
   cuda::DeviceContext context_;
+  CudaInterop interop_{context_};
+  std::unique_ptr<CudaRings> rings_ = std::make_unique<CudaRings>(*this, context_);
   const std::string architecture_;
   std::atomic<size_t> held_{0};
 };
@@ -69,13 +75,13 @@ void* CudaDevice::alloc(size_t bytes) {
   return reinterpret_cast<void*>(pointer);
 }
 
-// The memory of a dead device went with its context, and all memory with the driver.
+// The memory of a dead device went with its context, and all memory with the driver. Destructors
+// free: an error of work that had been accepted must not be thrown there.
 void CudaDevice::free(void* ptr, size_t bytes) {
   held_ -= bytes;
   if (context_.is_dead()) return;
-  Current current(context_, std::nothrow);
-  const cuda::Result result = call().MemFree(reinterpret_cast<cuda::Pointer>(ptr));
-  give_back(result, "cuMemFree");
+  cuda::run_quietly(context_, "cuMemFree",
+                    [ptr](const auto& functions) { return functions.MemFree(cuda::address(ptr)); });
 }
 
 void* CudaDevice::alloc_pinned(size_t bytes) {
@@ -93,9 +99,8 @@ void* CudaDevice::alloc_pinned(size_t bytes) {
 
 void CudaDevice::free_pinned(void* ptr, size_t) {
   if (context_.is_dead()) return;
-  Current current(context_, std::nothrow);
-  const cuda::Result result = call().MemFreeHost(ptr);
-  give_back(result, "cuMemFreeHost");
+  cuda::run_quietly(context_, "cuMemFreeHost",
+                    [ptr](const auto& functions) { return functions.MemFreeHost(ptr); });
 }
 
 MemoryInfo CudaDevice::memory_info() {
@@ -126,6 +131,19 @@ void CudaDevice::set_active() {
 }
 
 }  // namespace
+
+int cuda_owner(const void* ptr) {
+  constexpr int kMemoryType = 2, kDeviceOrdinal = 9;  // CUpointer_attribute
+  constexpr unsigned kOfDevice = 2;                   // CU_MEMORYTYPE_DEVICE
+  unsigned type = 0;
+  int ordinal = 0;
+  const cuda::Pointer pointer = cuda::address(ptr);
+  if (call().PointerGetAttribute(&type, kMemoryType, pointer) || type != kOfDevice ||
+      call().PointerGetAttribute(&ordinal, kDeviceOrdinal, pointer)) {
+    return -1;
+  }
+  return ordinal;
+}
 
 int cuda_device_count() { return cuda::driver().devices; }
 

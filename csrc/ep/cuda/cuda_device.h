@@ -25,6 +25,9 @@ struct CudaProperties {
 /// Makes no context. Error(runtime) where there is no driver, Error(value) for another index.
 CudaProperties cuda_properties(int index);
 
+/// The index of the device whose memory it is; -1 for any other memory.
+int cuda_owner(const void* ptr);
+
 std::unique_ptr<Device> make_cuda_device(int index);
 
 }  // namespace ofl::ep

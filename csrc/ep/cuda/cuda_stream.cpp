@@ -6,14 +6,15 @@
 #include <utility>
 #include <vector>
 
+#include "ep/cuda/peer_route.h"
+
 namespace ofl::ep {
 
 namespace {
 
+using cuda::address;
 using cuda::call;
 using cuda::Current;
-
-cuda::Pointer address(const void* pointer) { return reinterpret_cast<cuda::Pointer>(pointer); }
 
 CudaEvent& cuda_event(const Device& device, Event& event) {
   if (auto* own = dynamic_cast<CudaEvent*>(&event)) return *own;
@@ -32,47 +33,59 @@ void run_queued(void* argument) {
 }
 
 /// The context that memory belongs to.
-cuda::Context owner_of(cuda::DeviceContext& context, cuda::Pointer pointer) {
+cuda::DeviceContext& owner_of(cuda::DeviceContext& context, cuda::Pointer pointer) {
   constexpr int kContext = 1;  // CU_POINTER_ATTRIBUTE_CONTEXT
   cuda::Context owner = nullptr;
   context.check(call().PointerGetAttribute(&owner, kContext, pointer), "cuPointerGetAttribute");
-  return owner;
+  if (cuda::DeviceContext* found = cuda::DeviceContext::find(owner)) return *found;
+  fail(ErrorKind::runtime, "[", context.id().str(), "] memory at ", pointer,
+       " belongs to no device in use");
+}
+
+/// Whether a copy goes through the ring. Up to 64 KiB the driver takes bytes of the host at once
+/// (CUDA driver API, "API synchronization behavior"); it knows the memory that is pinned.
+bool is_pageable(const void* pointer, size_t bytes) {
+  constexpr size_t kTakenAtOnce = size_t{64} << 10;
+  constexpr int kMemoryType = 2;  // CU_POINTER_ATTRIBUTE_MEMORY_TYPE
+  unsigned type = 0;
+  return bytes > kTakenAtOnce &&
+         call().PointerGetAttribute(&type, kMemoryType, address(pointer)) != cuda::kSuccess;
 }
 
 }  // namespace
 
-CudaEvent::CudaEvent(cuda::DeviceContext& context) : context_(context) {
+CudaEvent::CudaEvent(cuda::DeviceContext& context, EventKind kind) : context_(context) {
   constexpr unsigned kBlockingSync = 1;  // who waits sleeps
+  constexpr unsigned kDisableTiming = 2;
   Current current(context_);
-  context_.check(call().EventCreate(&handle_, kBlockingSync), "cuEventCreate");
+  const unsigned flags = kBlockingSync | (kind == EventKind::untimed ? kDisableTiming : 0);
+  context_.check(call().EventCreate(&handle_, flags), "cuEventCreate");
 }
 
 CudaEvent::~CudaEvent() {
   if (context_.is_dead()) return;
-  Current current(context_, std::nothrow);
-  call().EventDestroy(handle_);
+  cuda::run_quietly(context_, "cuEventDestroy",
+                    [this](const auto& functions) { return functions.EventDestroy(handle_); });
 }
 
 // What a dead device had to do will not be done: nobody waits for it, and the next look at the
 // queue's errors says so. Nothing here throws, though another stream may lose the device meanwhile.
 bool CudaEvent::done() {
   if (context_.is_dead()) return true;
-  Current current(context_, std::nothrow);
-  const cuda::Result result = call().EventQuery(handle_);
-  if (result == cuda::kNotReady) return false;
-  if (result != cuda::kSuccess) context_.lose(result, "cuEventQuery");
-  return true;
+  return cuda::run_quietly(context_, "cuEventQuery", [this](const auto& functions) {
+           return functions.EventQuery(handle_);
+         }) != cuda::kNotReady;
 }
 
 void CudaEvent::sync() {
   if (context_.is_dead()) return;
-  Current current(context_, std::nothrow);
-  const cuda::Result result = call().EventSynchronize(handle_);
-  if (result != cuda::kSuccess) context_.lose(result, "cuEventSynchronize");
+  cuda::run_quietly(context_, "cuEventSynchronize",
+                    [this](const auto& functions) { return functions.EventSynchronize(handle_); });
 }
 
-CudaStream::CudaStream(Device& device, cuda::DeviceContext& context, QueuePriority priority)
-    : device_(device), context_(context) {
+CudaStream::CudaStream(Device& device, cuda::DeviceContext& context, CudaRings& rings,
+                       QueuePriority priority)
+    : device_(device), context_(context), rings_(rings) {
   constexpr unsigned kNonBlocking = 1;  // no order with the default stream
   Current current(context_);
   int least = 0, greatest = 0;
@@ -85,8 +98,8 @@ CudaStream::CudaStream(Device& device, cuda::DeviceContext& context, QueuePriori
 
 CudaStream::~CudaStream() {
   if (context_.is_dead()) return;
-  Current current(context_, std::nothrow);
-  call().StreamDestroy(handle_);
+  cuda::run_quietly(context_, "cuStreamDestroy",
+                    [this](const auto& functions) { return functions.StreamDestroy(handle_); });
 }
 
 void CudaStream::launch(const HostKernel& kernel) {
@@ -118,23 +131,32 @@ void CudaStream::launch(const DeviceKernel& kernel) {
 void CudaStream::copy(void* dst, const void* src, size_t bytes, CopyKind kind) {
   if (bytes == 0) return;
   Current current(context_);
-  const auto& functions = call();
   switch (kind) {
-    case CopyKind::h2d:
-      return context_.check(functions.MemcpyHtoDAsync(address(dst), src, bytes, handle_),
-                            "cuMemcpyHtoDAsync");
-    case CopyKind::d2h:
-      return context_.check(functions.MemcpyDtoHAsync(dst, address(src), bytes, handle_),
-                            "cuMemcpyDtoHAsync");
+    case CopyKind::h2d: return copy_to_device(address(dst), src, bytes);
+    case CopyKind::d2h: return copy_to_host(dst, address(src), bytes);
     case CopyKind::d2d:
-      return context_.check(functions.MemcpyDtoDAsync(address(dst), address(src), bytes, handle_),
+      return context_.check(call().MemcpyDtoDAsync(address(dst), address(src), bytes, handle_),
                             "cuMemcpyDtoDAsync");
-    case CopyKind::peer:
-      return context_.check(
-          functions.MemcpyPeerAsync(address(dst), owner_of(context_, address(dst)), address(src),
-                                    owner_of(context_, address(src)), bytes, handle_),
-          "cuMemcpyPeerAsync");
+    case CopyKind::peer: return copy_from_peer(address(dst), address(src), bytes);
   }
+}
+
+void CudaStream::copy_to_device(cuda::Pointer dst, const void* src, size_t bytes) {
+  if (is_pageable(src, bytes)) {
+    return rings_.h2d.to_device(handle_, dst, static_cast<const char*>(src), bytes);
+  }
+  context_.check(call().MemcpyHtoDAsync(dst, src, bytes, handle_), "cuMemcpyHtoDAsync");
+}
+
+void CudaStream::copy_to_host(void* dst, cuda::Pointer src, size_t bytes) {
+  if (is_pageable(dst, bytes)) {
+    return rings_.d2h.to_host(handle_, static_cast<char*>(dst), src, bytes);
+  }
+  context_.check(call().MemcpyDtoHAsync(dst, src, bytes, handle_), "cuMemcpyDtoHAsync");
+}
+
+void CudaStream::copy_from_peer(cuda::Pointer dst, cuda::Pointer src, size_t bytes) {
+  context_.route_from(owner_of(context_, src), device_).copy(handle_, dst, src, bytes);
 }
 
 void CudaStream::record(Event& event) {
@@ -150,17 +172,17 @@ void CudaStream::wait(Event& event) {
 
 void CudaStream::sync() {
   if (context_.is_dead()) return;
-  Current current(context_, std::nothrow);
-  const cuda::Result result = call().StreamSynchronize(handle_);
-  if (result != cuda::kSuccess) context_.lose(result, "cuStreamSynchronize");
+  cuda::run_quietly(context_, "cuStreamSynchronize",
+                    [this](const auto& functions) { return functions.StreamSynchronize(handle_); });
 }
 
 std::optional<Error> CudaStream::async_error() {
   if (!context_.is_dead()) {
-    Current current(context_, std::nothrow);
-    const cuda::Result result = call().StreamQuery(handle_);
+    const cuda::Result result =
+        cuda::run_quietly(context_, "cuStreamQuery",
+                          [this](const auto& functions) { return functions.StreamQuery(handle_); });
     if (result == cuda::kSuccess || result == cuda::kNotReady) return std::nullopt;
-    context_.lose(result, "cuStreamQuery");
+    if (!context_.is_dead()) context_.lose(result, "cuStreamQuery");
   }
   return context_.death();
 }

@@ -6,13 +6,14 @@
 #include <optional>
 
 #include "ep/cuda/cuda_context.h"
+#include "ep/cuda/pinned_ring.h"
 #include "ep/device.h"
 
 namespace ofl::ep {
 
 class CudaEvent final : public Event {
  public:
-  explicit CudaEvent(cuda::DeviceContext& context);
+  CudaEvent(cuda::DeviceContext& context, EventKind kind);
   ~CudaEvent() override;
 
   bool done() override;
@@ -25,9 +26,18 @@ class CudaEvent final : public Event {
   cuda::EventHandle handle_ = nullptr;
 };
 
+/// Pinned memory for copies from and to pageable memory of the host.
+struct CudaRings {
+  CudaRings(Device& device, cuda::DeviceContext& context)
+      : h2d(device, context), d2h(device, context) {}
+  cuda::PinnedRing h2d, d2h;
+};
+
 class CudaStream final : public Stream {
  public:
-  CudaStream(Device& device, cuda::DeviceContext& context, QueuePriority priority);
+  /// `rings` are the device's.
+  CudaStream(Device& device, cuda::DeviceContext& context, CudaRings& rings,
+             QueuePriority priority);
   ~CudaStream() override;
 
   /// Runs on a thread of the driver, where no function of CUDA may be called.
@@ -39,10 +49,16 @@ class CudaStream final : public Stream {
   void sync() override;
   std::optional<Error> async_error() override;
   Device& device() override { return device_; }
+  cuda::StreamHandle handle() const { return handle_; }
 
  private:
+  void copy_to_device(cuda::Pointer dst, const void* src, size_t bytes);
+  void copy_to_host(void* dst, cuda::Pointer src, size_t bytes);
+  void copy_from_peer(cuda::Pointer dst, cuda::Pointer src, size_t bytes);
+
   Device& device_;
   cuda::DeviceContext& context_;
+  CudaRings& rings_;
   cuda::StreamHandle handle_ = nullptr;
 };
 

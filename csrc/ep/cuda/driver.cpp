@@ -26,6 +26,10 @@ const char* find_functions(void* library, Functions* functions) {
   }
   OFL_CUDA_FUNCTIONS(OFL_CUDA_FIND)
 #undef OFL_CUDA_FIND
+#define OFL_CUDA_FIND(name, version, parameters) \
+  find("cu" #name, reinterpret_cast<void**>(&functions->name), version, 0, &status);
+  OFL_CUDA_NEWER_FUNCTIONS(OFL_CUDA_FIND)
+#undef OFL_CUDA_FIND
   return nullptr;
 }
 

@@ -74,9 +74,13 @@ inline constexpr int kOldestDriver = 12000;  // 12.0
   X(GetErrorName, 6000, (Result result, const char** text))                                   \
   X(GetErrorString, 6000, (Result result, const char** text))
 
+// The same; null where the driver lacks them.
+#define OFL_CUDA_NEWER_FUNCTIONS(X) X(CtxRecordEvent, 12050, (Context context, EventHandle event))
+
 struct Functions {
 #define OFL_CUDA_FIELD(name, version, parameters) Result(*name) parameters = nullptr;
   OFL_CUDA_FUNCTIONS(OFL_CUDA_FIELD)
+  OFL_CUDA_NEWER_FUNCTIONS(OFL_CUDA_FIELD)
 #undef OFL_CUDA_FIELD
 };
 
@@ -94,6 +98,11 @@ const Driver& driver();
 
 /// The functions; Error(runtime) with the driver's problem where there are none.
 const Functions& call();
+
+/// The special handles of every context.
+inline const StreamHandle kLegacyStream = reinterpret_cast<StreamHandle>(uintptr_t{1});
+
+inline Pointer address(const void* pointer) { return reinterpret_cast<Pointer>(pointer); }
 
 /// "CUDA_ERROR_OUT_OF_MEMORY (out of memory)"
 std::string describe(Result result);

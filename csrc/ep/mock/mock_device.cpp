@@ -26,7 +26,7 @@ class MockDevice final : public Device {
   std::unique_ptr<Stream> create_stream(QueuePriority) override {
     return std::make_unique<MockStream>(*this, streams_);
   }
-  std::unique_ptr<Event> create_event() override { return std::make_unique<MockEvent>(); }
+  std::unique_ptr<Event> create_event(EventKind) override { return std::make_unique<MockEvent>(); }
 
   void* alloc(size_t bytes) override;
   void free(void* ptr, size_t bytes) override;

@@ -286,36 +286,6 @@ bool launch_mask_scatter(Launching& launching, const ArrayArgs& args) {
   return true;
 }
 
-namespace {
-
-/// The sum of no counts.
-bool store_zero(Launching& launching, void* total) {
-  void* const sum = mask_program(launching.device(), Step::sum, kAnyForm);
-  if (!sum) return false;
-  launching.run_blocks(sum, 1, kThreads, 0, SumArgs{static_cast<int64_t*>(total), 0, nullptr});
-  return true;
-}
-
-}  // namespace
-
-bool launch_count_nonzero(Launching& launching, const ArrayArgs& args) {
-  char* const total = args.output(0).data;
-  if (element_count(args.input(0).shape) == 0) return store_zero(launching, total);
-  Mask mask;
-  if (!mask.describe(args.input(0)) || !mask.compile(launching.device())) return false;
-  if (mask.args().tiles > 1) {
-    mask.allocate(launching);
-    mask.number(launching, total);
-    return true;
-  }
-  void* const count = mask_program(launching.device(), Step::count, mask.form());
-  if (!count) return false;
-  MaskArgs whole = mask.args();
-  whole.counts = reinterpret_cast<int64_t*>(total);
-  launching.run_blocks(count, 1, kThreads, 0, whole);
-  return true;
-}
-
 bool launch_nonzero(Launching& launching, const ArrayArgs& args) {
   const ArrayView &x = args.input(0), &out = args.output(0);
   if (element_count(x.shape) == 0 && out.shape[1] == 0) return true;

@@ -1,7 +1,8 @@
 """Kernels of what is true in a mask, or not zero in a tensor.
 
-``op`` of a request is the step: "count" and "nonzero" (of the one dtype, ``flat`` or strided), "sum"
-(of the counts), "gather" and "scatter" (the option is the bytes of a word; ``flat`` is the mask).
+``op`` of a request is the step: "count" and "nonzero" (of the one dtype, ``flat`` or strided),
+"sum" (of the counts), "gather" and "scatter" (the option is the bytes of a word; ``flat`` is the
+mask).
 """
 
 from oneflow_lite.cuda.kernels.gather import entry, index, word

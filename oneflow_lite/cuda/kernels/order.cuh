@@ -24,6 +24,7 @@ WordPair<Word> operator~(const WordPair<Word>& a) {
 }
 
 inline uint16 bits_of(float16 x) { return x.bits; }
+inline uint16 bits_of(bfloat16 x) { return x.bits; }
 inline uint32 bits_of(float32 x) { return __float_as_uint(x); }
 inline uint64 bits_of(float64 x) { return uint64(__double_as_longlong(x)); }
 
@@ -35,6 +36,10 @@ struct InfinityBits {
 template <>
 struct InfinityBits<float16> {
   enum : uint16 { value = 0x7c00 };
+};
+template <>
+struct InfinityBits<bfloat16> {
+  enum : uint16 { value = 0x7f80 };
 };
 template <>
 struct InfinityBits<float32> {

@@ -15,7 +15,9 @@ from oneflow_lite.cuda.kernels import (
     fused,
     gather,
     mask,
+    reduction,
     runs,
+    scan,
     scatter,
     search,
     sort,
@@ -23,13 +25,17 @@ from oneflow_lite.cuda.kernels import (
 from oneflow_lite.cuda.kernels.request import Request
 
 _FAMILIES: dict[str, ModuleType] = {
+    "arg_reduce": reduction,
     "copy": elementwise,
+    "count": reduction,
     "elementwise": elementwise,
     "fill": elementwise,
     "fused": fused,
     "gather": gather,
     "mask": mask,
+    "reduction": reduction,
     "runs": runs,
+    "scan": scan,
     "scatter": scatter,
     "search": search,
     "sort": sort,

@@ -63,6 +63,36 @@ inline float16 half_of(uint16 bits) {
   return half;
 }
 
+// --- bfloat16: the upper half of a float32. What is computed is float32; float64 becomes that first.
+
+#if defined(SIM_CUDA_H_) || __CUDA_ARCH__ < 800
+inline uint16 bfloat16_bits(float x) {
+  const uint32 bits = __float_as_uint(x);
+  if (x != x) return uint16((bits >> 16 & 0x8000) | 0x7fc0);
+  return uint16((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+#else
+inline uint16 bfloat16_bits(float x) {
+  uint16 bits;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(x));
+  return bits;
+}
+#endif
+
+struct bfloat16 {
+  uint16 bits;
+
+  bfloat16() = default;
+  explicit bfloat16(float x) : bits(bfloat16_bits(x)) {}
+  operator float() const { return __uint_as_float(uint32(bits) << 16); }
+};
+
+inline bfloat16 bfloat16_of(uint16 bits) {
+  bfloat16 x;
+  x.bits = bits;
+  return x;
+}
+
 // --- complex numbers, aligned as their parts
 
 template <typename Part>
@@ -133,7 +163,8 @@ using Wrapping = typename Choice<sizeof(T) == 8, uint64, uint32>::type;
 
 /// What functions of floats are computed in.
 template <typename T>
-using Computed = typename Choice<Same<T, float16>::type, float32, T>::type;
+using Computed =
+    typename Choice<Same<T, float16>::type || Same<T, bfloat16>::type, float32, T>::type;
 
 /// Not zero. NaN is true.
 template <typename T>
@@ -183,9 +214,11 @@ To cast(From x) {
     }
   } else if constexpr (Is<From>::complex) {
     return cast<To>(x.re);
+  } else if constexpr (Same<To, bfloat16>::type) {
+    return bfloat16(float(x));
   } else if constexpr (Same<To, float16>::type && !Same<From, float64>::type) {
     return float16(float(x));
-  } else if constexpr (Same<From, float16>::type) {
+  } else if constexpr (Same<From, float16>::type || Same<From, bfloat16>::type) {
     return cast<To>(float(x));
   } else if constexpr (Is<To>::integer && (Same<From, float>::type || Same<From, double>::type)) {
     return to_integer<To>(x);

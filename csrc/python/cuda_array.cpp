@@ -1,0 +1,109 @@
+// __cuda_array_interface__, version 3: memory of cuda devices to and from other libraries.
+#include <pybind11/stl.h>
+
+#include <optional>
+
+#include "ep/cuda/cuda_device.h"
+#include "ep/event_pool.h"
+#include "ep/interop.h"
+#include "python/bind.h"
+#include "python/convert.h"
+#include "python/device_object.h"
+#include "python/foreign_memory.h"
+#include "python/gil.h"
+#include "python/runtime.h"
+#include "python/tensor_object.h"
+#include "tensor/sharing.h"
+
+namespace py = pybind11;
+
+namespace ofl::python {
+
+namespace {
+
+constexpr const char* kInterface = "__cuda_array_interface__";
+
+vm::Stream& compute_of(Device device) {
+  return runtime().machine.stream(device, vm::StreamType::compute);
+}
+
+uintptr_t queue_of(Device device) {
+  vm::Stream& stream = compute_of(device);
+  return stream.device().interop()->handle_of(stream.queue());
+}
+
+/// The compute queue of a cuda device, for producers that are to order themselves before it.
+uintptr_t cuda_queue(int index) {
+  return queue_of({DeviceType::cuda, static_cast<int16_t>(index)});
+}
+
+/// (address, read-only, queue): who uses the memory waits for the queue first.
+py::tuple export_cuda(const py::object& object) {
+  const Tensor& x = require_tensor(object.ptr(), kInterface);
+  hand_over(issuer(), x, kInterface);
+  const auto address = x.size() ? reinterpret_cast<uintptr_t>(x.address()) : uintptr_t{0};
+  return py::make_tuple(address, !may_be_written(x), queue_of(x.device()));
+}
+
+Tensor described(const py::object& dtype, const py::object& shape, const py::object& strides) {
+  Tensor x;
+  x.dtype = parse_dtype(dtype.ptr(), kInterface);
+  x.shape = parse_dims(shape.ptr(), kInterface);
+  if (x.ndim() > kMaxDims) {
+    fail(ErrorKind::buffer, "[", kInterface, "] at most ", kMaxDims, " dimensions, got ", x.ndim());
+  }
+  for (int64_t dim : x.shape) {
+    if (dim < 0) {
+      fail(ErrorKind::buffer, "[", kInterface, "] negative dimension in shape ",
+           shape_str(x.shape));
+    }
+  }
+  const auto itemsize = static_cast<int64_t>(size_of(x.dtype));
+  count_elements(x.shape, itemsize, kInterface);
+  x.strides = strides.is_none() ? contiguous_strides(x.shape, itemsize)
+                                : parse_dims(strides.ptr(), kInterface);
+  if (x.strides.size() != x.ndim()) {
+    fail(ErrorKind::buffer, "[", kInterface, "] expected ", x.ndim(), " strides, got ",
+         x.strides.size());
+  }
+  return x;
+}
+
+/// A tensor over the memory of a producer, which it keeps; `queue` (None: nothing to wait for) is
+/// what the producer has put its work into.
+py::object import_cuda(const py::object& producer, uintptr_t address, const py::object& dtype,
+                       const py::object& shape, const py::object& strides, bool read_only,
+                       std::optional<uintptr_t> queue) {
+  Tensor x = described(dtype, shape, strides);
+  const auto wrapped = [](Tensor&& made) {
+    return py::reinterpret_steal<py::object>(wrap(std::move(made)));
+  };
+  auto* first = reinterpret_cast<char*>(address);
+  Device device{DeviceType::cuda, 0};
+  if (x.size() == 0) return wrapped(empty(issuer(), device, x.dtype, x.shape));
+  const int owner = ep::cuda_owner(first);
+  if (owner < 0) require_memory_of(device, first, kInterface);
+  device.index = static_cast<int16_t>(owner);
+  const MemoryRange range = range_of(x, first, kInterface);
+  x.offset = range.offset;
+  ep::Device& backend = compute_of(device).device();
+  ep::EventLease ready;
+  if (queue) {
+    ready = backend.events().lease();
+    backend.interop()->record(*queue, *ready);
+  }
+  x.storage =
+      take_over(issuer(), device, range.begin, range.bytes,
+                keep_object(py::object(producer).release().ptr()), !read_only, std::move(ready));
+  return wrapped(std::move(x));
+}
+
+}  // namespace
+
+void bind_cuda_array(py::module_& m) {
+  m.def("cuda_queue", &cuda_queue);
+  m.def("export_cuda", &export_cuda);
+  m.def("import_cuda", &import_cuda);
+}
+
+}  // namespace ofl::python

@@ -1,0 +1,31 @@
+#include "python/foreign_memory.h"
+
+#include "ep/cuda/cuda_device.h"
+
+namespace ofl::python {
+
+bool may_be_written(const Tensor& x) {
+  return x.storage->writable() &&
+         !may_self_overlap(x.shape, x.strides, static_cast<int64_t>(size_of(x.dtype)));
+}
+
+MemoryRange range_of(const Tensor& x, char* first, const char* op) {
+  if (reinterpret_cast<uintptr_t>(first) % info(x.dtype).align) {
+    fail(ErrorKind::buffer, "[", op, "] expected memory aligned to ", int(info(x.dtype).align),
+         " bytes for ", name_of(x.dtype), "; copy it first");
+  }
+  int64_t low, high;
+  byte_range(x.shape, x.strides, static_cast<int64_t>(size_of(x.dtype)), &low, &high);
+  return {first + low, static_cast<size_t>(high - low), -low};
+}
+
+void require_memory_of(Device device, const void* memory, const char* op) {
+  const int owner = ep::cuda_owner(memory);
+  if (owner == device.index) return;
+  fail(
+      ErrorKind::buffer, "[", op, "] expected memory of ", device.str(), ", got ",
+      owner < 0 ? "memory that CUDA does not know" : Device{DeviceType::cuda, int16_t(owner)}.str(),
+      " at ", memory);
+}
+
+}  // namespace ofl::python

@@ -1,0 +1,23 @@
+// What the protocols by which memory is shared have in common.
+#pragma once
+
+#include "tensor/tensor.h"
+
+namespace ofl::python {
+
+/// Each element is a place of its own, and nobody forbids it.
+bool may_be_written(const Tensor& x);
+
+/// The bytes that a tensor without a storage needs, of whom `first` is the first element.
+struct MemoryRange {
+  char* begin;
+  size_t bytes;
+  int64_t offset;  // of the first element
+};
+/// Error(buffer) where the elements are not aligned.
+MemoryRange range_of(const Tensor& x, char* first, const char* op);
+
+/// Error(buffer) unless it is memory of this cuda device.
+void require_memory_of(Device device, const void* memory, const char* op);
+
+}  // namespace ofl::python

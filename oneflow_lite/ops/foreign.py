@@ -1,0 +1,80 @@
+"""Memory of CUDA devices that other libraries own: arrays of CuPy, tensors of PyTorch, and whatever
+else has ``__dlpack__`` or ``__cuda_array_interface__``.
+
+The producer's queue and ours are ordered on the device; nobody waits for it.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from oneflow_lite import _C
+from oneflow_lite._C import Tensor
+from oneflow_lite.dtypes import canonical
+
+VERSION = (1, 0)  # of DLPack: the newest that is understood
+
+_CUDA_TYPES = (2, 13)  # DLPack's numbers of device and managed memory
+_LEGACY_STREAM = 1
+_INTERFACE = "__cuda_array_interface__"
+
+
+def on_cuda(x: Any) -> bool:
+    """Return whether x exports memory of a CUDA device that this process can use."""
+    if isinstance(x, (Tensor, np.ndarray, np.generic, bool, int, float, complex, list, tuple)):
+        return False
+    if hasattr(x, _INTERFACE):
+        return _C.device_count("cuda") > 0
+    return hasattr(x, "__dlpack__") and cuda_index(x) is not None
+
+
+def cuda_index(x: Any) -> int | None:
+    """Return the CUDA device that an exporter of DLPack names, None where this process has none."""
+    if not hasattr(x, "__dlpack_device__"):
+        return None
+    kind, index = x.__dlpack_device__()
+    return int(index) if kind in _CUDA_TYPES and index < _C.device_count("cuda") else None
+
+
+def from_cuda(x: Any, copy: bool | None = None) -> Tensor:
+    """Return a tensor over the memory of x, which is kept until its last user has run."""
+    index = cuda_index(x) if hasattr(x, "__dlpack__") else None
+    if index is None:
+        return _from_interface(x)
+    stream = _C.cuda_queue(index)
+    asked: dict[str, Any] = {"max_version": VERSION, "stream": stream}
+    if copy is False:
+        asked["copy"] = False
+    try:
+        capsule = x.__dlpack__(**asked)
+    except TypeError:  # older than the standard of 2023
+        capsule = x.__dlpack__(stream=stream)
+    return _C.from_dlpack(capsule)
+
+
+def _from_interface(x: Any) -> Tensor:
+    """Version 3, and older ones, which could not name a stream: then it is the default one."""
+    given: dict[str, Any] = getattr(x, _INTERFACE)
+    if given.get("mask") is not None:
+        raise BufferError(
+            f"[{_INTERFACE}] expected an array without a mask; hand over its data and its mask "
+            "one by one"
+        )
+    stream = given.get("stream") if given["version"] >= 3 else _LEGACY_STREAM
+    if stream == 0:
+        raise ValueError(
+            f"[{_INTERFACE}] stream 0 is ambiguous: expected None, 1 (the legacy default stream), "
+            "2 (the per-thread one) or a handle"
+        )
+    address, read_only = given["data"]
+    dtype = canonical(np.dtype(given["typestr"]), _INTERFACE)
+    strides = given.get("strides")
+    return _C.import_cuda(
+        x,
+        address or 0,
+        dtype,
+        tuple(given["shape"]),
+        None if strides is None else tuple(strides),
+        bool(read_only),
+        stream,
+    )
