@@ -106,7 +106,7 @@ def _compared(
 
 
 def _defined(name: str, arrays: list[np.ndarray]) -> list[np.ndarray]:
-    """Without what has no value: negative powers of integers, the integer 1 / 0."""
+    """Without what has no value: negative integer powers, the integer 1 / 0, infinite powers."""
     if arrays[0].dtype.kind in "iu" and name in ("pow", "reciprocal"):
         keep = arrays[-1] >= 0 if name == "pow" else arrays[0] != 0
         return [x[keep] for x in arrays]

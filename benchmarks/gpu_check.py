@@ -4,8 +4,8 @@
     python benchmarks/gpu_check.py --quick              # in two minutes
     python benchmarks/gpu_check.py --only chain stream
 
-Needs Python, NumPy, pybind11, setuptools and a compiler for the build, cuda-bindings and NVRTC for
-the device; no network. PyTorch, CuPy and JAX take part where they are installed. Each part is a
+Needs Python, NumPy, pybind11 and a C++ compiler for the build, cuda-bindings and NVRTC for the
+device; no network. PyTorch, CuPy and JAX take part where they are installed. Each part is a
 process of its own with a time limit: what crashes or hangs is a row of the table. Table, log
 (tracebacks, what the driver says of the device), errors of every kernel and a trace of the stream
 are written to ``results/gpu``, anew after each part. With ONEFLOW_LITE_CUDA_SIM the same runs on
@@ -13,6 +13,7 @@ the simulated driver, at small sizes, and writes nothing unless told where to.
 """
 
 import argparse
+import importlib.util
 import json
 import os
 import platform
@@ -162,12 +163,15 @@ def build(run: Run) -> bool:
         run.note("build", "extension", note="is built")
         return True
     began = time.monotonic()
-    status = run.call("build", [sys.executable, "setup.py", "build_ext", "--inplace"], run.left())
+    how = ["setup.py", "build_ext", "--inplace"]
+    if importlib.util.find_spec("setuptools") is None:
+        how = [str(FOLDER / "gpu_build.py")]
+    status = run.call("build", [sys.executable, *how], run.left())
     seconds = time.monotonic() - began
     if status == 0 and is_built(run):
         run.note("build", "extension", value=seconds, unit="s")
         return True
-    note = f"setup.py ended with {status}: see {run.log.name}"
+    note = f"{how[0]} ended with {status}: see {run.log.name}"
     run.note("build", "extension", value=seconds, unit="s", status=FAILED, note=note)
     return False
 

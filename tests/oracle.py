@@ -16,6 +16,19 @@ DTYPES = (
 )
 SHARED = 3  # inputs that all threads read, on device 0
 
+# Where a program's three devices are.
+LAYOUTS = {
+    "cpu": ("cpu", "cpu", "cpu"),
+    "mock:0": ("mock:0", "mock:0", "mock:0"),
+    "mock:1": ("mock:1", "mock:1", "mock:1"),
+    "mixed": ("cpu", "mock:0", "mock:1"),
+    "mixed, mock first": ("mock:1", "cpu", "mock:0"),
+}
+if flow.cuda.is_available():
+    LAYOUTS |= {"cuda:0": ("cuda:0",) * 3, "mixed, cuda:0 first": ("cuda:0", "cpu", "mock:0")}
+if flow.cuda.device_count() > 1:
+    LAYOUTS |= {"cuda:1": ("cuda:1",) * 3, "mixed, two of cuda": ("cuda:0", "cpu", "cuda:1")}
+
 _NUMPY_NAMES = {
     "pow": "power",
     "bitwise_invert": "invert",

@@ -3,7 +3,7 @@
 import inspect
 import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -13,12 +13,22 @@ import oneflow_lite as flow
 from oneflow_lite.ops.table import ROWS
 from oracle import DTYPES, laid_out, same, same_as, values
 
-pytestmark = pytest.mark.usefixtures("no_warnings")
+pytestmark = pytest.mark.usefixtures("no_warnings", "on_the_device")
 
 NAMES = [name for name in ROWS if name != "clip"]
 LARGE = 20011  # a worker runs it; no multiple of a vector
 SHIFTS = ("bitwise_left_shift", "bitwise_right_shift")
 LOOKS = ("bool", "int8", "uint8", "int32", "int64", "uint64", "float16", "float32", "float64")
+
+
+@pytest.fixture(scope="module")
+def on_the_device() -> Iterator[None]:
+    """No row, copy, fill or choice takes its operands from a CUDA device to the host."""
+    before = flow.cuda.host_operations()
+    yield
+    if flow.flags.cuda_kernels:
+        after = set(flow.cuda.host_operations()) - set(before)
+        assert not after & {*ROWS, "copy", "astype", "full", "where"}
 
 
 def operands(name: str, dtype: str, shape: tuple[int, ...], layout: str) -> list[np.ndarray]:

@@ -158,3 +158,40 @@ def test_errors_are_measured_in_units_in_the_last_place(check: ModuleType) -> No
     assert (found["ulp"], found["kinds"]) == (1.0, 1)  # the infinity has become finite
     assert accuracy.difference(one, one, [one]) == {"ulp": 0.0, "other": 0, "kinds": 0}
     assert accuracy.difference(one, one.astype(float), [one])["status"] == "FAILED"
+
+
+def test_the_extension_is_built_without_setuptools(
+    check: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("pybind11")
+    if shutil.which("g++") is None:
+        pytest.skip("no g++")
+    monkeypatch.delenv("CXX", raising=False)
+    (tmp_path / "csrc" / "deep").mkdir(parents=True)
+    (tmp_path / "oneflow_lite").mkdir()
+    (tmp_path / "csrc" / "answer.h").write_text("int answer();\n")
+    (tmp_path / "csrc" / "deep" / "answer.cpp").write_text(
+        '#include "answer.h"\nint answer() { return 42; }\n'
+    )
+    (tmp_path / "csrc" / "module.cpp").write_text(
+        '#include <Python.h>\n#include "answer.h"\n'
+        'static PyModuleDef def{PyModuleDef_HEAD_INIT, "_C", nullptr, -1, nullptr};\n'
+        "PyMODINIT_FUNC PyInit__C() {\n"
+        "  PyObject* made = PyModule_Create(&def);\n"
+        '  PyModule_AddIntConstant(made, "answer", answer());\n  return made;\n}\n'
+    )
+    gpu_build = importlib.import_module("gpu_build")
+    setup = (ROOT / "setup.py").read_text()
+    assert [flag for flag in gpu_build.FLAGS if f'"{flag}"' not in setup] == ["-fPIC"]
+    library = gpu_build.build(tmp_path)
+    code = "import _C; print(_C.answer)"
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=library.parent, capture_output=True, text=True, check=True)
+    assert done.stdout == "42\n"
+    objects = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.o")}
+    assert len(objects) == 2
+    gpu_build.build(tmp_path)
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.o")} == objects
+    (tmp_path / "csrc" / "module.cpp").write_text("nonsense")
+    with pytest.raises(subprocess.CalledProcessError):
+        gpu_build.build(tmp_path)

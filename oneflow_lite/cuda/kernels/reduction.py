@@ -5,7 +5,7 @@ chunks became. A form is 0 (rows), 1 (contiguous rows) or 2 (columns), see ``red
 """
 
 from oneflow_lite.cuda.kernels.request import Request
-from oneflow_lite.ops.table import REDUCTIONS, ROWS, RealText
+from oneflow_lite.ops.table import REDUCTIONS, ROWS
 
 FILES = (
     *("types.cuh", "loops.cuh", "arithmetic.cuh", "functions.cuh", "complex.cuh"),
@@ -34,18 +34,17 @@ _EXTREMES = {
 }
 
 
-def text_of(ufunc: str, dtype: str) -> str:
-    """Return the CUDA text of a binary ufunc, of x and y; "" where there is none for the dtype.
+def text_of(ufunc: str) -> str:
+    """Return the CUDA text of a binary ufunc, of x and y; "" where there is none.
 
     Examples
     --------
-    >>> text_of("add", "float32")
+    >>> text_of("add")
     'add(x, y)'
     """
     for row in ROWS.values():
         if row.ufunc.__name__ == ufunc:
-            real_only = isinstance(row.cuda, RealText) and dtype.startswith("complex")
-            return "" if real_only else row.cuda
+            return row.cuda
     return ""
 
 
@@ -95,7 +94,7 @@ def _body(request: Request) -> str | None:
     if accumulated.startswith("complex") and ufunc in _EXTREMES:
         smallest, nan_wins = _EXTREMES[ufunc]
         return _search_body(accumulated, request, smallest, nan_wins, "value")
-    text = "product(x, y)" if ufunc == "multiply" else text_of(ufunc, accumulated)
+    text = "product(x, y)" if ufunc == "multiply" else text_of(ufunc)
     if not text or ufunc not in _EMPTY:
         return None
     value = f"Computed<{accumulated}>"

@@ -30,7 +30,7 @@ def kernel(name: str, request: Request) -> str | None:
     """
     form, associative, of_values = request.options
     dtype = request.loop[0]
-    text = text_of(request.op, dtype)
+    text = text_of(request.op)
     if not text:
         return None
     # Rounding after each step is part of an operation that cannot be put together otherwise.
