@@ -191,7 +191,7 @@ def fused() -> list[Request]:
 
 
 def array_kernels() -> list[Request]:
-    """Of sorts, searches and runs: every operation, of every dtype where it has one."""
+    """Of sorts, searches and runs: every operation, of every kind of dtype that it has."""
 
     def requests(kind: str, ops: str, dtypes: list[str], wide: bool = False) -> list[Request]:
         return [
@@ -200,15 +200,18 @@ def array_kernels() -> list[Request]:
         ]
 
     one, wide = ["uint8"], ["float32", "complex128"]
+    keys = ["bool", "float16", "int32", "float64", "complex64", "complex128"]
     moved = ["uint8", "uint16", "uint32", "uint64", "complex64", "complex128"]
     return [
-        *requests("sort", "lanes counts elements places", DTYPES),
+        *requests("sort", "lanes", DTYPES),
+        *requests("sort", "counts elements places", keys),
         *requests("sort", "counts elements places", wide, wide=True),
         *requests("sort", "scan", one),
         *requests("sort", "scan", one, wide=True),
         *requests("search", "search_sorted contains", DTYPES),
+        *requests("search", "reorder", moved),
         *requests("runs", "starts", DTYPES),
-        *requests("runs", "flagged pick", moved),
+        *requests("runs", "flagged", moved),
         *requests("runs", "scan numbers count count_few weigh", one),
     ]
 

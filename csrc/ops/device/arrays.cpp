@@ -43,6 +43,16 @@ void* array_program(Launching& launching, const char* kind, const char* op, DTyp
   });
 }
 
+DType moved_as(DType dtype) {
+  if (info(dtype).kind == DTypeKind::complex) return dtype;
+  switch (size_of(dtype)) {
+    case 1: return DType::u8;
+    case 2: return DType::u16;
+    case 4: return DType::u32;
+    default: return DType::u64;
+  }
+}
+
 ArrayView scratch_array(Launching& launching, DType dtype, const Dims& shape) {
   const auto size = static_cast<int64_t>(size_of(dtype));
   ArrayView view{nullptr, dtype, shape, contiguous_strides(shape, size)};

@@ -11,6 +11,9 @@ namespace ofl::ops::device {
 void* array_program(Launching& launching, const char* kind, const char* op, DType dtype = DType::u8,
                     bool wide = false);
 
+/// What stands for a dtype where elements are only moved: fewer kernels.
+DType moved_as(DType dtype);
+
 /// A row-major array of this shape in the memory of the call.
 ArrayView scratch_array(Launching& launching, DType dtype, const Dims& shape);
 

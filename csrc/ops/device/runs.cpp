@@ -1,4 +1,4 @@
-// Runs of equal elements, elements by their positions, and counting on a device, see
+// Runs of equal elements, elements kept in their order, and counting on a device, see
 // oneflow_lite/cuda/kernels/runs.cuh.
 #include <algorithm>
 
@@ -24,15 +24,7 @@ struct CompactArgs {
   int32_t writes = 0, equal_nan = 0;
 };
 
-struct PickArgs {
-  const void* in;
-  const void* places;
-  void* out;
-  int64_t* fault;
-  int64_t length, count, in_step, place_step, out_step;
-};
-
-struct NumberArgs {
+struct RunNumberArgs {
   const void* starts;
   const void* order;
   void* out;
@@ -46,17 +38,6 @@ struct BincountArgs {
   void* out = nullptr;
   int64_t count = 0, length = 0, number_step = 0, weight_step = 0;
 };
-
-/// What stands for a dtype where bits are only moved: fewer kernels.
-DType moved_as(DType dtype) {
-  if (info(dtype).kind == DTypeKind::complex) return dtype;
-  switch (size_of(dtype)) {
-    case 1: return DType::u8;
-    case 2: return DType::u16;
-    case 4: return DType::u32;
-    default: return DType::u64;
-  }
-}
 
 /// Keeps elements in three kernels: chunks count theirs, the counts are summed, they are written.
 class Compaction {
@@ -154,19 +135,6 @@ bool launch_members(Launching& launching, const ArrayArgs& args) {
   return true;
 }
 
-void* pick_program(Launching& launching, DType dtype) {
-  return array_program(launching, "runs", "pick", moved_as(dtype));
-}
-
-void enqueue_pick(Launching& launching, void* program, const ArrayView& in,
-                  const ArrayView& positions, const ArrayView& out, int64_t* fault) {
-  const int64_t count = positions.shape[0];
-  if (count == 0) return;
-  launching.run(program, count,
-                PickArgs{in.data, positions.data, out.data, fault, in.shape[0], count,
-                         in.strides[0], positions.strides[0], out.strides[0]});
-}
-
 bool launch_run_numbers(Launching& launching, const ArrayArgs& args) {
   const ArrayView &starts = args.input(0), &order = args.input(1), &out = args.output(0);
   void* const number = array_program(launching, "runs", "numbers");
@@ -174,8 +142,8 @@ bool launch_run_numbers(Launching& launching, const ArrayArgs& args) {
   const int64_t count = order.shape[0];
   if (count == 0) return true;
   launching.run(number, count,
-                NumberArgs{starts.data, order.data, out.data, starts.shape[0] - 1, count,
-                           starts.strides[0], order.strides[0], out.strides[0]});
+                RunNumberArgs{starts.data, order.data, out.data, starts.shape[0] - 1, count,
+                              starts.strides[0], order.strides[0], out.strides[0]});
   return true;
 }
 

@@ -15,6 +15,14 @@ struct SearchArgs {
   int32_t option, unused;
 };
 
+struct ReorderArgs {
+  const void* in;
+  const void* order;
+  void* out;
+  int64_t* fault;
+  int64_t length, count, in_step, order_step;
+};
+
 /// What reports a position of a sorter for `length` elements that does not exist.
 std::shared_ptr<Faults> sorter_faults(Launching& launching, int64_t length) {
   return std::make_shared<Faults>(launching.device(), 1, [length](int, int64_t position) {
@@ -45,12 +53,15 @@ bool launch_search_sorted(Launching& launching, const ArrayArgs& args) {
   ArrayView sorted = elements;
   if (args.inputs == 3 && args.input(2).shape[0] > 0) {
     const ArrayView& sorter = args.input(2);
-    void* const pick = pick_program(launching, elements.dtype);
-    if (!pick) return false;
+    void* const reorder = array_program(launching, "search", "reorder", moved_as(elements.dtype));
+    if (!reorder) return false;
     sorted = scratch_array(launching, elements.dtype, sorter.shape);
     const auto faults = sorter_faults(launching, elements.shape[0]);
     launching.keep(faults);
-    enqueue_pick(launching, pick, elements, sorter, sorted, faults->words());
+    const int64_t count = sorter.shape[0];
+    launching.run(reorder, count,
+                  ReorderArgs{elements.data, sorter.data, sorted.data, faults->words(),
+                              elements.shape[0], count, elements.strides[0], sorter.strides[0]});
   }
   enqueue_search(launching, search, sorted, args.input(1), args.output(0), args.attr[0] != 0);
   return true;

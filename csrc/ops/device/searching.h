@@ -12,11 +12,4 @@ void* search_program(Launching& launching, const char* op, DType dtype);
 void enqueue_search(Launching& launching, void* program, const ArrayView& sorted,
                     const ArrayView& needles, const ArrayView& out, bool option);
 
-/// The kernel of out = in[positions] for this dtype; nullptr: there is none.
-void* pick_program(Launching& launching, DType dtype);
-
-/// Enqueues it. `fault`: gets a position that does not exist; nullptr: all of them do.
-void enqueue_pick(Launching& launching, void* program, const ArrayView& in,
-                  const ArrayView& positions, const ArrayView& out, int64_t* fault = nullptr);
-
 }  // namespace ofl::ops::device

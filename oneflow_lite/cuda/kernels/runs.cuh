@@ -1,5 +1,5 @@
-// What the set functions are made of: runs of equal elements in sorted arrays, elements by their
-// positions, numbers counted. All arrays are one-dimensional, steps are in bytes.
+// What the set functions are made of: runs of equal elements in sorted arrays, some of the elements
+// in their order, numbers counted. All arrays are one-dimensional, steps are in bytes.
 
 namespace ofl {
 
@@ -88,33 +88,9 @@ inline void scan_chunks(const CompactArgs& args) {
   if (args.ends) args.ends[start] = args.length;
 }
 
-// --- elements by their positions
-
-struct PickArgs {
-  const char* in;
-  const char* places;
-  char* out;
-  int64* fault;  // gets a place that is not below `length`; nullptr: there is none
-  int64 length, count;
-  int64 in_step, place_step, out_step;
-};
-
-template <typename T>
-void pick(const PickArgs& args) {
-  for (int64 i = first_item(); i < args.count; i += item_step()) {
-    const int64 place = *reinterpret_cast<const int64*>(args.places + i * args.place_step);
-    if (args.fault && (place < 0 || place >= args.length)) {
-      *args.fault = place;
-      continue;
-    }
-    *reinterpret_cast<Stored<T>*>(args.out + i * args.out_step) =
-        *reinterpret_cast<const Stored<T>*>(args.in + place * args.in_step);
-  }
-}
-
 // --- the number of each element's run
 
-struct NumberArgs {
+struct RunNumberArgs {
   const char* starts;
   const char* order;
   char* out;
@@ -122,7 +98,7 @@ struct NumberArgs {
   int64 start_step, order_step, out_step;
 };
 
-inline void number_runs(const NumberArgs& args) {
+inline void number_runs(const RunNumberArgs& args) {
   for (int64 i = first_item(); i < args.count; i += item_step()) {
     int64 low = 0, high = args.runs;  // run `low` starts at or before i, run `high` behind it
     while (high - low > 1) {
@@ -159,15 +135,15 @@ inline void count_numbers(const BincountArgs& args) {
 
 /// The same for at most kSharedCounts numbers: each block counts for itself first.
 inline void count_few_numbers(const BincountArgs& args) {
-  __shared__ uint64 counts[kSharedCounts];
+  __shared__ uint32 counts[kSharedCounts];
   for (int64 k = threadIdx.x; k < args.length; k += blockDim.x) counts[k] = 0;
   __syncthreads();
   for (int64 i = first_item(); i < args.count; i += item_step()) {
-    atomicAdd(&counts[number_at(args, i)], uint64(1));
+    atomicAdd(&counts[number_at(args, i)], 1u);
   }
   __syncthreads();
   for (int64 k = threadIdx.x; k < args.length; k += blockDim.x) {
-    if (counts[k] != 0) atomicAdd(&static_cast<uint64*>(args.out)[k], counts[k]);
+    if (counts[k] != 0) atomicAdd(&static_cast<uint64*>(args.out)[k], uint64(counts[k]));
   }
 }
 

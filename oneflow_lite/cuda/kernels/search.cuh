@@ -11,6 +11,30 @@ struct SearchArgs {
   int32 option, unused;  // search_sorted: behind equal ones; contains: the opposite
 };
 
+/// Elements in the order of a sorter, whose positions may be wrong.
+struct ReorderArgs {
+  const char* in;
+  const char* order;
+  char* out;     // contiguous
+  int64* fault;  // gets a position that is not below `length`
+  int64 length, count;
+  int64 in_step, order_step;
+};
+
+template <typename T>
+void reorder(const ReorderArgs& args) {
+  const int64 step = int64(gridDim.x) * blockDim.x;
+  for (int64 i = int64(blockIdx.x) * blockDim.x + threadIdx.x; i < args.count; i += step) {
+    const int64 at = *reinterpret_cast<const int64*>(args.order + i * args.order_step);
+    if (at < 0 || at >= args.length) {
+      *args.fault = at;
+      continue;
+    }
+    reinterpret_cast<Stored<T>*>(args.out)[i] =
+        *reinterpret_cast<const Stored<T>*>(args.in + at * args.in_step);
+  }
+}
+
 /// How many of the elements come before the needle, those equal to it included if `right`.
 template <bool right, typename T>
 int64 count_before(const SearchArgs& args, T needle) {

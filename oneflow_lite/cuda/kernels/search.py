@@ -5,7 +5,11 @@ from oneflow_lite.cuda.kernels.request import Request
 THREADS = 256  # of a block
 
 FILES = ("types.cuh", "loops.cuh", "order.cuh", "search.cuh")
-_OPERATIONS = ("search_sorted", "contains")
+_ARGUMENTS = {
+    "contains": "SearchArgs",
+    "reorder": "ReorderArgs",
+    "search_sorted": "SearchArgs",
+}
 
 
 def kernel(name: str, request: Request) -> str | None:
@@ -17,11 +21,11 @@ def kernel(name: str, request: Request) -> str | None:
     >>> "search_sorted<int8>(args)" in kernel("search_int8", positions)
     True
     """
-    if request.op not in _OPERATIONS:
+    if request.op not in _ARGUMENTS:
         return None
     return f"""
 extern "C" __global__ void __launch_bounds__({THREADS})
-{name}(const __grid_constant__ ofl::SearchArgs args) {{
+{name}(const __grid_constant__ ofl::{_ARGUMENTS[request.op]} args) {{
   using namespace ofl;
   {request.op}<{request.dtypes[0]}>(args);
 }}

@@ -182,79 +182,104 @@ inline uint32 scan_warps(uint32 (*counts)[kDigits]) {
   return sum;
 }
 
+/// Where item k of this thread is in its tile, as rank_in_warp wants it.
+inline int place_in_tile(int k, int items) {
+  return (int(threadIdx.x) / 32 * items + k) * 32 + int(threadIdx.x) % 32;
+}
+
+/// Behind the end: the highest digit, and so the last ranks of all.
+template <typename T, typename Index>
+void load_tile(const Pass<T, Index>& pass, Index first, int count, Stored<T>* mine,
+               uint32* digits) {
+  enum : int { items = SortTile<T>::items };
+#pragma unroll
+  for (int k = 0; k < items; ++k) {
+    const int i = place_in_tile(k, items);
+    if (i < count) mine[k] = pass.in[first + Index(i)];
+    digits[k] = i < count ? pass.digit_of_element(mine[k]) : kDigits - 1;
+  }
+}
+
+/// Elements go out in the order of their ranks; `to` gets where each did. next[digit]: where the
+/// first element of the digit goes, less its rank.
+template <typename T, typename Index>
+void move_elements(const Pass<T, Index>& pass, int count, const Stored<T>* mine,
+                   const uint32* ranks, const Index* next, Stored<T>* exchange, Index* to) {
+  enum : int { items = SortTile<T>::items };
+#pragma unroll
+  for (int k = 0; k < items; ++k) exchange[ranks[k]] = mine[k];
+  __syncthreads();
+#pragma unroll
+  for (int k = 0; k < items; ++k) {
+    const int i = k * kSortThreads + int(threadIdx.x);
+    if (i >= count) continue;
+    const Stored<T> element = exchange[i];
+    to[k] = next[pass.digit_of_element(element)] + Index(i);
+    pass.put(to[k], element);
+  }
+  __syncthreads();
+}
+
+/// Their places follow them.
+template <typename T, typename Index>
+void move_places(const Pass<T, Index>& pass, Index first, int count, const uint32* ranks,
+                 Index* exchange, const Index* to) {
+  enum : int { items = SortTile<T>::items };
+#pragma unroll
+  for (int k = 0; k < items; ++k) {
+    const int i = place_in_tile(k, items);
+    if (i < count) exchange[ranks[k]] = pass.place_of(first + Index(i));
+  }
+  __syncthreads();
+#pragma unroll
+  for (int k = 0; k < items; ++k) {
+    const int i = k * kSortThreads + int(threadIdx.x);
+    if (i < count) pass.put_place(to[k], exchange[i]);
+  }
+  __syncthreads();
+}
+
 template <typename T, typename Index, bool with_places>
 void scatter_digits(const SortArgs& args) {
   enum : int { items = SortTile<T>::items, tile = SortTile<T>::elements };
   enum : int { width = with_places && sizeof(Index) > sizeof(T) ? sizeof(Index) : sizeof(T) };
   __shared__ uint32 counts[kSortWarps][kDigits];
-  __shared__ Index next[kDigits];    // where the next element of a digit goes, less what is below
+  __shared__ Index next[kDigits];
   __shared__ uint32 below[kDigits];  // elements of the tile with a lower digit
   __shared__ Index sums[kSortWarps];
   __shared__ uint32 tile_sums[kSortWarps];
   __shared__ __align__(16) unsigned char exchange[tile * width];
   const Pass<T, Index> pass(args);
-  const int thread = int(threadIdx.x), warp = thread / 32, lane = thread % 32;
-  Stored<T>* const elements = reinterpret_cast<Stored<T>*>(exchange);
-  Index* const places = reinterpret_cast<Index*>(exchange);
-
+  const uint32 digit = threadIdx.x;  // that this thread counts
   const Index total = static_cast<const Index*>(args.totals)[pass.row()];
   if (__syncthreads_or(total == Index(args.length))) {
     return copy_chunk<T, Index, with_places>(pass);
   }
   Index all;
-  Index start = exclusive_scan(total, sums, all);
+  Index start = exclusive_scan(total, sums, all);  // of the digit in the chunk
   start += static_cast<const Index*>(args.counts)[pass.row() * args.chunks + pass.chunk];
+  uint32* const warp_counts = counts[threadIdx.x / 32];
   for (Index first = pass.first; first < pass.end; first += Index(tile)) {
     const int count = pass.end - first < Index(tile) ? int(pass.end - first) : tile;
     Stored<T> mine[items];
     uint32 digits[items], ranks[items];
-#pragma unroll
-    for (int k = 0; k < items; ++k) {
-      // Behind the end: the highest digit, and so the last ranks of all.
-      const int i = (warp * items + k) * 32 + lane;
-      if (i < count) mine[k] = pass.in[first + Index(i)];
-      digits[k] = i < count ? pass.digit_of_element(mine[k]) : kDigits - 1;
-    }
-    for (int w = 0; w < kSortWarps; ++w) counts[w][thread] = 0;
-    __syncthreads();
-    rank_in_warp<items>(digits, counts[warp], ranks);
-    __syncthreads();
-    const uint32 mine_in_tile = scan_warps(counts);
-    uint32 in_tile;
-    const uint32 lower = exclusive_scan(mine_in_tile, tile_sums, in_tile);
-    below[thread] = lower;
-    next[thread] = start - Index(lower);
-    start += Index(mine_in_tile);
-    __syncthreads();
-#pragma unroll
-    for (int k = 0; k < items; ++k) {
-      ranks[k] += below[digits[k]] + counts[warp][digits[k]];
-      elements[ranks[k]] = mine[k];
-    }
-    __syncthreads();
     Index to[items];
-#pragma unroll
-    for (int k = 0; k < items; ++k) {
-      const int i = k * kSortThreads + thread;
-      if (i >= count) continue;
-      const Stored<T> element = elements[i];
-      to[k] = next[pass.digit_of_element(element)] + Index(i);
-      pass.put(to[k], element);
-    }
+    load_tile(pass, first, count, mine, digits);
+    for (int warp = 0; warp < kSortWarps; ++warp) counts[warp][digit] = 0;
     __syncthreads();
+    rank_in_warp<items>(digits, warp_counts, ranks);
+    __syncthreads();
+    const uint32 of_digit = scan_warps(counts);
+    uint32 of_tile;
+    below[digit] = exclusive_scan(of_digit, tile_sums, of_tile);
+    next[digit] = start - Index(below[digit]);
+    start += Index(of_digit);
+    __syncthreads();
+#pragma unroll
+    for (int k = 0; k < items; ++k) ranks[k] += below[digits[k]] + warp_counts[digits[k]];
+    move_elements(pass, count, mine, ranks, next, reinterpret_cast<Stored<T>*>(exchange), to);
     if constexpr (with_places) {
-#pragma unroll
-      for (int k = 0; k < items; ++k) {
-        const int i = (warp * items + k) * 32 + lane;
-        if (i < count) places[ranks[k]] = pass.place_of(first + Index(i));
-      }
-      __syncthreads();
-#pragma unroll
-      for (int k = 0; k < items; ++k) {
-        const int i = k * kSortThreads + thread;
-        if (i < count) pass.put_place(to[k], places[i]);
-      }
-      __syncthreads();
+      move_places(pass, first, count, ranks, reinterpret_cast<Index*>(exchange), to);
     }
   }
 }
