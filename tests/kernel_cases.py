@@ -12,6 +12,7 @@ from oneflow_lite.dtypes import SUPPORTED
 from oneflow_lite.ops.table import ROWS, Row
 
 DTYPES = [dtype.name for dtype in SUPPORTED]
+FLOATS = ("float16", "float32", "float64")
 assert flow.add.__name__ in ROWS  # importing the package fills the table
 
 
@@ -98,6 +99,42 @@ def templates() -> list[Request]:
     ]
 
 
+def product_of(form: str, dtype: str, *options: int) -> Request:
+    return Request("matmul", form, (dtype,) * 3, (dtype,) * 3, (), False, True, options)
+
+
+def products_of_matrices() -> list[Request]:
+    """Every form, dtype and tile; every way in which operands lie."""
+    tiles = {4: (128, 128, 16, 8, 8), 8: (128, 64, 8, 8, 4), 16: (64, 64, 8, 4, 4)}
+    small = {4: (32, 32, 32, 4, 2), 8: (32, 32, 16, 4, 2), 16: (32, 32, 8, 4, 2)}
+    lying = list(product((0, 1), repeat=2))
+    requests = []
+    for i, dtype in enumerate(DTYPES):
+        factor = max(4, np.dtype(dtype).itemsize)
+        requests.append(product_of("tiled", dtype, *tiles[factor], *lying[i % 4]))
+        requests.append(product_of("tiled", dtype, *small[factor], *lying[(i + 1) % 4]))
+        if i % 3 == 1:  # bool and all kinds of numbers among them
+            requests += [product_of(form, dtype) for form in ("rows", "columns", "merge")]
+    tensor = ((2, 4, 64, 32), (2, 2, 32, 32))
+    return requests + [
+        product_of("tensor", "float16", *tile, *lies) for tile in tensor for lies in lying
+    ]
+
+
+def draw(name: str, dtype: str) -> Request:
+    return Request("random", name, (dtype,), (dtype,), (), True, True)
+
+
+def draws() -> list[Request]:
+    """Every draw, into a dtype of each size."""
+    floats = [(f"{name}Float", dtype) for name in ("Normal", "Exponential") for dtype in FLOATS[:2]]
+    doubles = [(f"{name}Double", "float64") for name in ("Uniform", "Normal", "Exponential")]
+    integers = [("SmallRange", dtype) for dtype in ("int8", "uint16", "int32", "uint64")]
+    others = [("Words32", "uint32"), ("Words64", "uint64"), ("UniformHalf", "float16")]
+    others += [("UniformFloat", "float32"), ("Bernoulli", "bool"), ("LargeRange", "int64")]
+    return [draw(*each) for each in (*floats, *doubles, *integers, *others)]
+
+
 def everything() -> list[Request]:
     """One request for each text, dtype and template.
 
@@ -106,4 +143,4 @@ def everything() -> list[Request]:
     elements = [request for row in ROWS.values() for request in served(row)]
     choices = [make(dtype) for dtype in DTYPES for make in (fill, where)]
     strided = [replace(request, flat=False) for request in [*elements, *copies(), *choices]]
-    return [*strided, *templates()]
+    return [*strided, *templates(), *products_of_matrices(), *draws()]

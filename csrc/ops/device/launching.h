@@ -90,6 +90,8 @@ KernelLauncher launcher_of(const KernelArgs& args);
 // --- the launchers; what they compute is said where the host's kernel is declared
 
 bool launch_elementwise(Launching& launching, const KernelArgs& args);  // and copy, fill, where
+bool launch_matmul(Launching& launching, const KernelArgs& args);
+bool launch_philox(Launching& launching, const ArrayArgs& args);
 
 /// Runs a launcher; false: nothing is enqueued. When something throws, the queue is run to its end
 /// first: kernels that are enqueued may still use what the call keeps.

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 
-from oneflow_lite.cuda.kernels import elementwise
+from oneflow_lite.cuda.kernels import elementwise, matmul, random
 from oneflow_lite.cuda.kernels.request import Request
 
 _FAMILIES: dict[str, ModuleType] = {
@@ -17,6 +17,8 @@ _FAMILIES: dict[str, ModuleType] = {
     "copy": elementwise,
     "fill": elementwise,
     "where": elementwise,
+    "matmul": matmul,
+    "random": random,
 }
 
 
