@@ -7,7 +7,7 @@ import numpy as np
 
 import oneflow_lite as flow
 from oneflow_lite.cuda.kernels import Request
-from oneflow_lite.cuda.kernels.elementwise import expression
+from oneflow_lite.cuda.kernels.elementwise import ROWS_OF_VECTORS, TILES, expression
 from oneflow_lite.dtypes import SUPPORTED
 from oneflow_lite.ops.table import ROWS, Row
 
@@ -27,9 +27,13 @@ def loops(row: Row) -> list[tuple[str, ...]]:
 
 
 def elementwise(op: str, loop: tuple[str, ...], **changes: object) -> Request:
-    """On contiguous operands of the loop's dtypes."""
+    """On contiguous operands of the loop's dtypes, in vectors of 16 bytes of the widest."""
     given = {"dtypes": loop, "scalars": (False,) * (len(loop) - 1), "flat": True, "wide": False}
-    return Request("elementwise", op, loop=loop, **(given | changes))  # type: ignore[arg-type]
+    given |= changes
+    dtypes = given["dtypes"]
+    assert isinstance(dtypes, tuple)
+    given.setdefault("options", (16 // max(np.dtype(dtype).itemsize for dtype in dtypes),))
+    return Request("elementwise", op, loop=loop, **given)  # type: ignore[arg-type]
 
 
 def served(row: Row) -> list[Request]:
@@ -88,6 +92,32 @@ def operands(loop: tuple[str, ...]) -> list[np.ndarray]:
     return [v[index] for v, index in zip(values, grid, strict=True)]
 
 
+def forms() -> list[Request]:
+    """Rows of vectors, with operands that stand still and with arguments of many rows; tiles."""
+    rows = [
+        elementwise("add", (dtype,) * 3, flat=False, options=(4, ROWS_OF_VECTORS, spread, depth))
+        for dtype in ("int8", "float32", "complex64")
+        for spread, depth in ((0, 1), (1, 1), (2, 2))
+    ]
+    pairs = [("bool",) * 2, ("float16",) * 2, ("float32", "float16"), ("complex128",) * 2]
+    tiles = [
+        Request("copy", "", pair, pair, (False,), False, wide, (1, TILES, 0, depth))
+        for pair in pairs
+        for wide, depth in ((False, 1), (True, 2))
+    ]
+    return rows + tiles
+
+
+def standard() -> list[Request]:
+    """What has other special values in the array API standard."""
+    return [
+        elementwise(row.name, request.loop, options=(1, 0, 0, 1, 1))
+        for row in ROWS.values()
+        if row.cuda.standard
+        for request in served(row)
+    ]
+
+
 def templates() -> list[Request]:
     """Every form of the loops, on operands of equal and of different sizes."""
     mixed = (("float32",) * 3, ("int8",) * 3, ("float16", "int64", "float64"), ("complex128",) * 3)
@@ -135,6 +165,24 @@ def draws() -> list[Request]:
     return [draw(*each) for each in (*floats, *doubles, *integers, *others)]
 
 
+def fused() -> list[Request]:
+    """Groups of operations: casts between, values that are stored and that are not, scalars."""
+    names = "elementwise:multiply elementwise:add elementwise:tanh copy: elementwise:less where:"
+    single, double = "float32", "float64"
+    dtypes = (
+        *(single, single, single, single, single, single, single, single),
+        *(single, double, double, double, "bool", "bool", double, double, double),
+    )
+    options = (3, 0, 12, 1, 3, 1, 2, 3, 2, 3, 4, 2, 4, 5, 3, 5, 13, 6, 4, 6, 5, 14, 7)
+    values = ((True, False), (False, False), (True, True), (False, False))
+    values += ((False, True), (False, False), (False, True), (False, True))
+    flags = tuple(flag for value in values for flag in value)
+    return [
+        Request("fused", names, dtypes, dtypes, flags, flat, wide, options)
+        for flat, wide in product((False, True), repeat=2)
+    ]
+
+
 def everything() -> list[Request]:
     """One request for each text, dtype and template.
 
@@ -143,4 +191,5 @@ def everything() -> list[Request]:
     elements = [request for row in ROWS.values() for request in served(row)]
     choices = [make(dtype) for dtype in DTYPES for make in (fill, where)]
     strided = [replace(request, flat=False) for request in [*elements, *copies(), *choices]]
-    return [*strided, *templates(), *products_of_matrices(), *draws()]
+    requests = [*strided, *templates(), *forms(), *standard(), *fused()]
+    return [*requests, *products_of_matrices(), *draws()]

@@ -1,5 +1,6 @@
 """Casts, fills, choices; flat and strided, broadcast, by value, few and many elements."""
 
+import platform
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -19,14 +20,16 @@ def numbers(dtype: str, shape: tuple[int, ...]) -> np.ndarray:
     return values.reshape(shape).astype(dtype)
 
 
-def in_range(given: str, wanted: str) -> np.ndarray:
-    """Values whose cast is the same everywhere."""
+def castable(given: str, wanted: str) -> np.ndarray:
+    """Values whose cast NumPy has: on x86 all, but for those that its vectors make other uint32."""
     values = special(given)
-    if np.dtype(given).kind in "fc" and np.dtype(wanted).kind in "iu":
-        low = 0 if np.dtype(wanted).kind == "u" else -120
-        with np.errstate(all="ignore"):
-            values = values[np.isfinite(values) & (values.real >= low) & (values.real < 120)]
-    return values
+    if np.dtype(given).kind not in "fc" or np.dtype(wanted).kind not in "iu":
+        return values
+    if platform.machine() == "x86_64" and wanted != "uint32":
+        return values
+    low = 0 if np.dtype(wanted).kind == "u" else -120
+    with np.errstate(all="ignore"):
+        return values[np.isfinite(values) & (values.real >= low) & (values.real < 120)]
 
 
 @pytest.mark.filterwarnings("ignore:Casting complex values")
@@ -34,7 +37,7 @@ def in_range(given: str, wanted: str) -> np.ndarray:
 def test_casts(device: Device, wanted: str) -> None:
     requests = [request for request in copies() if request.dtypes[-1] == wanted]
     for request, kernel in zip(requests, device.compile(requests), strict=True):
-        given = in_range(request.dtypes[0], wanted)
+        given = castable(request.dtypes[0], wanted)
         result = np.empty(given.shape, wanted)
         device.run(kernel, [given], result)
         with np.errstate(all="ignore"):

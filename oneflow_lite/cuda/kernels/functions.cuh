@@ -139,6 +139,17 @@ T heaviside(T x, T y) {
   return x < 0 ? T(0) : x > 0 ? T(1) : x == 0 ? y : x;
 }
 
+// --- of real numbers the array API standard's special values are NumPy's
+
+template <typename T>
+T standard_expm1(T x) {
+  return expm1(x);
+}
+template <typename T>
+T standard_tanh(T x) {
+  return tanh(x);
+}
+
 // --- neighbours
 
 inline float nextafter(float x, float y) { return ::nextafter(x, y); }

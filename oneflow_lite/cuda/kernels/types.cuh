@@ -145,8 +145,29 @@ bool truth(T x) {
   }
 }
 
-/// NumPy's cast: floats to integers as C, so out of range the result is the device's own; complex
-/// numbers to real ones lose their imaginary part.
+/// The whole part of a float; the least number where it has none here.
+template <typename Int, typename Float>
+Int whole_part(Float x) {
+  const Int least = Int(uint64(1) << (sizeof(Int) * 8 - 1));
+  return x >= Float(least) && x < -Float(least) ? Int(x) : least;
+}
+
+/// Of a float that does not fit, C says nothing. These are NumPy's values on x86: narrow integers
+/// are cut from int32, uint32 from int64, and uint64 is made in halves.
+template <typename Int, typename Float>
+Int to_integer(Float x) {
+  if constexpr (Same<Int, uint64>::type) {
+    const Float half = Float(9223372036854775808.0);
+    if (!(x >= half)) return uint64(whole_part<int64>(x));
+    return uint64(whole_part<int64>(x - half)) ^ (uint64(1) << 63);
+  } else if constexpr (Same<Int, uint32>::type || sizeof(Int) == 8) {
+    return Int(whole_part<int64>(x));
+  } else {
+    return Int(whole_part<int32>(x));
+  }
+}
+
+/// NumPy's cast; complex numbers to real ones lose their imaginary part.
 template <typename To, typename From>
 To cast(From x) {
   if constexpr (Same<To, From>::type) {
@@ -165,7 +186,9 @@ To cast(From x) {
   } else if constexpr (Same<To, float16>::type && !Same<From, float64>::type) {
     return float16(float(x));
   } else if constexpr (Same<From, float16>::type) {
-    return To(float(x));
+    return cast<To>(float(x));
+  } else if constexpr (Is<To>::integer && (Same<From, float>::type || Same<From, double>::type)) {
+    return to_integer<To>(x);
   } else {
     return To(x);
   }
