@@ -12,7 +12,7 @@ import random
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,10 @@ LAYOUTS = {
     "mixed": ("cpu", "mock:0", "mock:1"),
     "mixed, mock first": ("mock:1", "cpu", "mock:0"),
 }
+if flow.cuda.is_available():
+    LAYOUTS |= {"cuda:0": ("cuda:0",) * 3, "mixed, cuda:0 first": ("cuda:0", "cpu", "mock:0")}
+if flow.cuda.device_count() > 1:
+    LAYOUTS |= {"cuda:1": ("cuda:1",) * 3, "mixed, two of cuda": ("cuda:0", "cpu", "cuda:1")}
 LARGEST = 100_000  # elements of a result
 
 # Small shapes run in the calling thread, large ones on a worker, where they may run as one.
@@ -394,6 +398,18 @@ class Program:
     lines: list[str]
     expected: list[tuple[str, Any]]
 
+    def on(self, layout: Sequence[str]) -> "Program":
+        """The same, to be compared with what the layout's devices compute: their functions may be
+        some units from NumPy's. Then the naive mode is the oracle."""
+        if not flow.flags.cuda_kernels or not any(name.startswith("cuda") for name in layout):
+            return self
+        backend = Flow(layout)
+        names = {"rt": backend, "np": np}
+        with flow.flags(sync=True):
+            for line in self.lines:
+                exec(line, names)
+        return replace(self, expected=backend.seen)
+
     def source(self, layout: Sequence[str]) -> str:
         return "\n".join(
             [
@@ -431,7 +447,7 @@ def program(seed: int, steps: int = 40, exact: bool = False) -> Program:
 
 def run_threads(seeds: Sequence[int], layout: Sequence[str], steps: int = 40) -> None:
     """Run programs at the same time, one a thread, over the same inputs."""
-    programs = [program(seed, steps) for seed in seeds]
+    programs = [program(seed, steps).on(layout) for seed in seeds]
     shared = Flow(layout).upload()
     failures: list[BaseException] = []
 
@@ -465,6 +481,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=100, help="how many seeds")
     parser.add_argument("--steps", type=int, default=40, help="steps of a program")
     parser.add_argument("--threads", type=int, default=0, help="programs at the same time")
+    parser.add_argument("--layout", default="", help="only layouts with this in their names")
     parser.add_argument("--print", action="store_true", help="print the first program only")
     parser.add_argument("--keep-going", action="store_true", help="go on after a failure")
     given = parser.parse_args()
@@ -473,8 +490,10 @@ def main() -> int:
         return 0
     timings, failed = list(knobs()), 0
     for seed in range(given.seed, given.seed + given.count):
-        one = program(seed, given.steps)
         for name, layout in LAYOUTS.items():
+            if given.layout not in name:
+                continue
+            one = program(seed, given.steps).on(layout)
             try:
                 with flow.flags(**timings[seed % len(timings)]):
                     one.run(layout)

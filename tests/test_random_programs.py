@@ -38,7 +38,7 @@ def batch(number: int) -> range:
 def test_threaded(number: int, layout: Sequence[str]) -> None:
     for seed in batch(number):
         with flow.flags(**TIMINGS[seed % len(TIMINGS)]):
-            program(seed).run(layout)
+            program(seed).on(layout).run(layout)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
@@ -46,7 +46,7 @@ def test_threaded(number: int, layout: Sequence[str]) -> None:
 def test_naive(number: int, layout: Sequence[str]) -> None:
     with flow.flags(sync=True):
         for seed in batch(number):
-            program(seed).run(layout)
+            program(seed).on(layout).run(layout)
 
 
 @pytest.mark.parametrize("layout", CUDA_LAYOUTS.values(), ids=CUDA_LAYOUTS)

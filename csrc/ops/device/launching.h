@@ -93,6 +93,15 @@ bool launch_elementwise(Launching& launching, const KernelArgs& args);  // and c
 bool launch_matmul(Launching& launching, const KernelArgs& args);
 bool launch_philox(Launching& launching, const ArrayArgs& args);
 
+bool launch_gather(Launching& launching, const ArrayArgs& args);
+bool launch_take_along_axis(Launching& launching, const ArrayArgs& args);
+bool launch_pick(Launching& launching, const ArrayArgs& args);
+bool launch_scatter(Launching& launching, const ArrayArgs& args);
+bool launch_mask_gather(Launching& launching, const ArrayArgs& args);
+bool launch_mask_scatter(Launching& launching, const ArrayArgs& args);
+bool launch_count_nonzero(Launching& launching, const ArrayArgs& args);
+bool launch_nonzero(Launching& launching, const ArrayArgs& args);
+
 /// Runs a launcher; false: nothing is enqueued. When something throws, the queue is run to its end
 /// first: kernels that are enqueued may still use what the call keeps.
 template <typename Launcher, typename Args>

@@ -10,17 +10,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 
-from oneflow_lite.cuda.kernels import elementwise, fused, matmul, random
+from oneflow_lite.cuda.kernels import elementwise, fused, gather, mask, matmul, random, scatter
 from oneflow_lite.cuda.kernels.request import Request
 
 _FAMILIES: dict[str, ModuleType] = {
-    "elementwise": elementwise,
     "copy": elementwise,
+    "elementwise": elementwise,
     "fill": elementwise,
     "fused": fused,
-    "where": elementwise,
+    "gather": gather,
+    "mask": mask,
     "matmul": matmul,
     "random": random,
+    "scatter": scatter,
+    "where": elementwise,
 }
 
 
