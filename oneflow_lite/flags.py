@@ -257,6 +257,20 @@ _ROWS = (
         "cuda devices compute by kernels of their own; 0: by the host, with its bits, on copies",
     ),
     Flag(
+        "cuda_blas",
+        True,
+        _parse_bool,
+        _C.use_cublas,
+        "products on cuda devices are made by cuBLAS where it is installed; 0: by our own kernels",
+    ),
+    Flag(
+        "cuda_tf32",
+        False,
+        _parse_bool,
+        _C.allow_tf32,
+        "cuBLAS may round the factors of float32 products to 10 bits, for speed",
+    ),
+    Flag(
         "fail",
         {},
         _parse_knobs(_FAIL_KEYS, ":"),

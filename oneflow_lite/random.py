@@ -1,6 +1,7 @@
 """Random numbers: NumPy's generators make them on the host, a copy takes them to the device.
 
 The same seed gives the numbers of ``numpy.random.default_rng``. Threads may share a generator.
+``Philox`` has others, which are made on the device itself.
 """
 
 import builtins
@@ -18,6 +19,7 @@ from oneflow_lite.device import DeviceLike
 from oneflow_lite.dtypes import canonical, float32, float64
 from oneflow_lite.ops.creation import asarray, tensor
 from oneflow_lite.ops.indexing import take, take_along_axis
+from oneflow_lite.philox import Philox as Philox
 
 Size = int | Sequence[int] | None
 
@@ -476,7 +478,7 @@ wald = _DEFAULT.wald
 weibull = _DEFAULT.weibull
 zipf = _DEFAULT.zipf
 
-__all__ = ["Generator", "default_rng"]
+__all__ = ["Generator", "Philox", "default_rng"]
 __all__ += [
     name for name, value in list(globals().items()) if getattr(value, "__self__", 0) is _DEFAULT
 ]

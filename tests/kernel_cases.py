@@ -14,6 +14,7 @@ from oneflow_lite.ops.table import ROWS, Row
 DTYPES = [dtype.name for dtype in SUPPORTED]
 HAS_BFLOAT16 = "bfloat16" in DTYPES
 OWN_BFLOAT16 = ("nextafter", "spacing") if HAS_BFLOAT16 else ()  # others compute in float32
+FLOATS = ("float16", "float32", "float64")
 assert flow.add.__name__ in ROWS  # importing the package fills the table
 
 
@@ -172,6 +173,42 @@ def indexing() -> list[Request]:
     return requests
 
 
+def product_of(form: str, dtype: str, *options: int) -> Request:
+    return Request("matmul", form, (dtype,) * 3, (dtype,) * 3, (), False, True, options)
+
+
+def products_of_matrices() -> list[Request]:
+    """Every form, dtype and tile; every way in which operands lie."""
+    tiles = {4: (128, 128, 16, 8, 8), 8: (128, 64, 8, 8, 4), 16: (64, 64, 8, 4, 4)}
+    small = {4: (32, 32, 32, 4, 2), 8: (32, 32, 16, 4, 2), 16: (32, 32, 8, 4, 2)}
+    lying = list(product((0, 1), repeat=2))
+    requests = []
+    for i, dtype in enumerate(DTYPES):
+        factor = max(4, np.dtype(dtype).itemsize)
+        requests.append(product_of("tiled", dtype, *tiles[factor], *lying[i % 4]))
+        requests.append(product_of("tiled", dtype, *small[factor], *lying[(i + 1) % 4]))
+        if i % 3 == 1:  # bool and all kinds of numbers among them
+            requests += [product_of(form, dtype) for form in ("rows", "columns", "merge")]
+    tensor = ((2, 4, 64, 32), (2, 2, 32, 32))
+    return requests + [
+        product_of("tensor", "float16", *tile, *lies) for tile in tensor for lies in lying
+    ]
+
+
+def draw(name: str, dtype: str) -> Request:
+    return Request("random", name, (dtype,), (dtype,), (), True, True)
+
+
+def draws() -> list[Request]:
+    """Every draw, into a dtype of each size."""
+    floats = [(f"{name}Float", dtype) for name in ("Normal", "Exponential") for dtype in FLOATS[:2]]
+    doubles = [(f"{name}Double", "float64") for name in ("Uniform", "Normal", "Exponential")]
+    integers = [("SmallRange", dtype) for dtype in ("int8", "uint16", "int32", "uint64")]
+    others = [("Words32", "uint32"), ("Words64", "uint64"), ("UniformHalf", "float16")]
+    others += [("UniformFloat", "float32"), ("Bernoulli", "bool"), ("LargeRange", "int64")]
+    return [draw(*each) for each in (*floats, *doubles, *integers, *others)]
+
+
 def fused() -> list[Request]:
     """Groups of operations: casts between, values that are stored and that are not, scalars."""
     names = "elementwise:multiply elementwise:add elementwise:tanh copy: elementwise:less where:"
@@ -227,6 +264,7 @@ def everything() -> list[Request]:
     return [
         *(*strided, *templates(), *forms(), *standard(), *fused()),
         *(*array_kernels(), *reductions(), *scans(), *indexing()),
+        *(*products_of_matrices(), *draws()),
     ]
 
 

@@ -203,7 +203,7 @@ LOOKS = {
 
 # What has no tensor for an operand or, of methods, is no work on one. cuda needs another machine.
 APART = """
-    broadcast_shapes can_cast default_rng devices empty_cache finfo flags iinfo isdtype load
+    Philox broadcast_shapes can_cast default_rng devices empty_cache finfo flags iinfo isdtype load
     memory_stats promote result_type seed synchronize
     """
 APART_METHODS = """

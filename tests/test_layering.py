@@ -30,7 +30,7 @@ LAYERS = (
     {"_C"},
     {"flags", "dtypes", "device", "inspection"},
     {
-        *("ops", "linalg", "fft", "random", "interchange"),
+        *("ops", "linalg", "fft", "counter_stream", "philox", "random", "interchange"),
         *("numpy_ufuncs", "numpy_protocols", "tensor", "vm"),
     },
     {"engine", "profiler", "cuda"},
@@ -41,7 +41,7 @@ LAYERS = (
 )
 # Within their layer: imports point left.
 ORDER = (
-    *("ops", "linalg", "fft", "random", "interchange"),
+    *("ops", "linalg", "fft", "counter_stream", "philox", "random", "interchange"),
     *("numpy_ufuncs", "numpy_protocols", "tensor"),
 )
 

@@ -10,6 +10,8 @@ void Stream::launch(const DeviceKernel&) {
   fail(ErrorKind::runtime, "[", device().id().str(), "] the device has no kernels of its own");
 }
 
+bool Stream::gemm(const GemmCall&) { return false; }
+
 void* Stream::alloc_async(size_t bytes, uint32_t owner_tag) {
   return device().allocator().alloc(bytes, this, owner_tag);
 }

@@ -64,6 +64,8 @@ enum class CopyKind : uint8_t { h2d, d2h, d2d, peer };
 
 enum class QueuePriority : uint8_t { normal, high };
 
+struct GemmCall;  // ep/gemm.h
+
 /// A raw in-order queue of one device.
 class Stream {
  public:
@@ -72,6 +74,10 @@ class Stream {
   virtual void launch(const HostKernel& kernel) = 0;
   /// Only where the device has kernels of its own.
   virtual void launch(const DeviceKernel& kernel);
+  /// Whether a library of products is there; may load it.
+  virtual bool has_gemm() { return false; }
+  /// Enqueues a product by that library; false, and nothing is enqueued, where it has none for it.
+  virtual bool gemm(const GemmCall& call);
   /// `dst` and `src` are pointers as their devices' allocators gave them; the host side of an h2d
   /// or d2h copy may be any host memory, which must stay valid until the copy has run; what is
   /// pageable, where Device::stages_pageable(), until the call returns.

@@ -160,4 +160,10 @@ void count_nonzero_kernel(const ArrayArgs& args);
 /// with a row for each dimension. Error(runtime) when there are not as many as out has columns.
 void nonzero_kernel(const ArrayArgs& args);
 
+/// out (contiguous) = counted random numbers. attr: what they are (Distribution in ops/philox.h),
+/// the key, the low and the high word of the counter, and two parameters: low and width, mean and
+/// deviation, 0 and scale (all by the bits of doubles), how many of 2^32 are true, or the least
+/// integer and how many there are (0: 2^64). The same bits on every device.
+void philox_kernel(const ArrayArgs& args);
+
 }  // namespace ofl::ops

@@ -27,6 +27,7 @@ constexpr ArrayKernel kArrayKernels[] = {
     {"take_along_axis", take_along_axis_kernel, 3, Division::along, device::launch_take_along_axis},
     {"count_nonzero", count_nonzero_kernel, 0.5, Division::none, device::launch_count_nonzero},
     {"nonzero", nonzero_kernel, 2, Division::none, device::launch_nonzero},
+    {"philox", philox_kernel, 4, Division::none, device::launch_philox},
 };
 
 /// On a queue's thread.

@@ -1,6 +1,7 @@
 // What there is to know of CUDA without a tensor.
 #include <pybind11/stl.h>
 
+#include "ep/cuda/cublas.h"
 #include "ep/cuda/cuda_device.h"
 #include "ops/device/background.h"
 #include "ops/device/programs.h"
@@ -61,6 +62,20 @@ void set_kernel_maker(const py::function& make) {
       });
 }
 
+/// Calls `find()`, on any thread. Kept for as long as the process.
+void set_cublas_finder(const py::function& find) {
+  PyObject* const kept = find.inc_ref().ptr();
+  ep::cuda::set_cublas_finder([kept] {
+    WithGil gil;
+    try {
+      return py::handle(kept)().cast<std::string>();
+    } catch (py::error_already_set& error) {
+      error.restore();
+      throw take_python_error("");
+    }
+  });
+}
+
 /// Calls `tell(text)`, on any thread; what it throws goes to sys.unraisablehook.
 std::function<void(const char*)> teller(const py::function& tell) {
   PyObject* const kept = tell.inc_ref().ptr();
@@ -94,6 +109,10 @@ void bind_cuda_functions(py::module_& m) {
   m.def("cuda_host_operations", &ops::host_operations);
   m.def("set_host_operation_hook", &set_host_operation_hook);
   m.def("set_kernel_maker", &set_kernel_maker);
+  m.def("set_cublas_finder", &set_cublas_finder);
+  m.def("use_cublas", &ep::cuda::use_cublas);
+  m.def("allow_tf32", &ep::cuda::allow_tf32);
+  m.def("cublas_version", &ep::cuda::cublas_version);
   m.def("set_kernel_failure_hook", &set_kernel_failure_hook);
   m.def("wait_for_kernels", &wait_for_kernels);
   m.def("use_device_kernels", &ops::device::use_kernels);

@@ -97,6 +97,7 @@ CudaStream::CudaStream(Device& device, cuda::DeviceContext& context, CudaRings& 
 }
 
 CudaStream::~CudaStream() {
+  cublas_.reset();
   if (context_.is_dead()) return;
   cuda::run_quietly(context_, "cuStreamDestroy",
                     [this](const auto& functions) { return functions.StreamDestroy(handle_); });
@@ -126,6 +127,12 @@ void CudaStream::launch(const DeviceKernel& kernel) {
                           static_cast<unsigned>(blocks), 1, 1, threads, 1, 1,
                           static_cast<unsigned>(kernel.shared_bytes), handle_, parameters, nullptr),
       "cuLaunchKernel");
+}
+
+bool CudaStream::gemm(const GemmCall& product) {
+  Current current(context_);
+  if (!cublas_) cublas_ = cuda::Cublas::make(device_, context_, handle_);
+  return cublas_ && cublas_->gemm(product);
 }
 
 void CudaStream::copy(void* dst, const void* src, size_t bytes, CopyKind kind) {

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <optional>
 
+#include "ep/cuda/cublas.h"
 #include "ep/cuda/cuda_context.h"
 #include "ep/cuda/pinned_ring.h"
 #include "ep/device.h"
@@ -43,6 +44,8 @@ class CudaStream final : public Stream {
   /// Runs on a thread of the driver, where no function of CUDA may be called.
   void launch(const HostKernel& kernel) override;
   void launch(const DeviceKernel& kernel) override;
+  bool has_gemm() override { return cuda::cublas_version() > 0; }
+  bool gemm(const GemmCall& call) override;
   void copy(void* dst, const void* src, size_t bytes, CopyKind kind) override;
   void record(Event& event) override;
   void wait(Event& event) override;
@@ -60,6 +63,7 @@ class CudaStream final : public Stream {
   cuda::DeviceContext& context_;
   CudaRings& rings_;
   cuda::StreamHandle handle_ = nullptr;
+  std::unique_ptr<cuda::Cublas> cublas_;  // made for the first product
 };
 
 }  // namespace ofl::ep

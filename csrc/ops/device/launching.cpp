@@ -17,6 +17,7 @@ constexpr Row kRows[] = {
     {elementwise_kernel, launch_elementwise}, {copy_kernel, launch_elementwise},
     {fill_kernel, launch_elementwise},        {where_kernel, launch_elementwise},
     {reduce_kernel, launch_reduce},           {arg_reduce_kernel, launch_arg_reduce},
+    {matmul_kernel, launch_matmul},
 };
 
 }  // namespace

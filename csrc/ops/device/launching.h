@@ -95,6 +95,8 @@ bool launch_arg_reduce(Launching& launching, const KernelArgs& args);
 bool launch_count_nonzero(Launching& launching, const ArrayArgs& args);
 bool launch_accumulate(Launching& launching, const ArrayArgs& args);
 bool launch_bincount(Launching& launching, const ArrayArgs& args);
+bool launch_matmul(Launching& launching, const KernelArgs& args);
+bool launch_philox(Launching& launching, const ArrayArgs& args);
 
 bool launch_gather(Launching& launching, const ArrayArgs& args);
 bool launch_take_along_axis(Launching& launching, const ArrayArgs& args);

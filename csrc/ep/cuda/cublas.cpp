@@ -1,0 +1,246 @@
+#include "ep/cuda/cublas.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <atomic>
+#include <climits>
+#include <complex>
+#include <mutex>
+#include <new>
+
+#include "ep/device.h"
+
+namespace ofl::ep::cuda {
+
+namespace {
+
+using Status = int;
+using Handle = CublasState*;
+
+constexpr Status kAllocFailed = 3, kNotSupported = 15;
+
+// X(name, name in the library, parameters); the last two, for sizes beyond int, came with 12.0.
+#define OFL_CUBLAS_FUNCTIONS(X)                                                                 \
+  X(Create, "cublasCreate_v2", (Handle * handle))                                               \
+  X(Destroy, "cublasDestroy_v2", (Handle handle))                                               \
+  X(GetVersion, "cublasGetVersion_v2", (Handle handle, int* version))                           \
+  X(SetStream, "cublasSetStream_v2", (Handle handle, StreamHandle stream))                      \
+  X(SetWorkspace, "cublasSetWorkspace_v2", (Handle handle, void* memory, size_t bytes))         \
+  X(SetMathMode, "cublasSetMathMode", (Handle handle, int mode))                                \
+  X(GemmEx, "cublasGemmEx",                                                                     \
+    (Handle handle, int ta, int tb, int m, int n, int k, const void* alpha, const void* a,      \
+     int a_type, int a_lead, const void* b, int b_type, int b_lead, const void* beta, void* c,  \
+     int c_type, int c_lead, int compute, int algorithm))                                       \
+  X(GemmStridedBatchedEx, "cublasGemmStridedBatchedEx",                                         \
+    (Handle handle, int ta, int tb, int m, int n, int k, const void* alpha, const void* a,      \
+     int a_type, int a_lead, long long a_stride, const void* b, int b_type, int b_lead,         \
+     long long b_stride, const void* beta, void* c, int c_type, int c_lead, long long c_stride, \
+     int count, int compute, int algorithm))                                                    \
+  X(GemmEx64, "cublasGemmEx_64",                                                                \
+    (Handle handle, int ta, int tb, int64_t m, int64_t n, int64_t k, const void* alpha,         \
+     const void* a, int a_type, int64_t a_lead, const void* b, int b_type, int64_t b_lead,      \
+     const void* beta, void* c, int c_type, int64_t c_lead, int compute, int algorithm))        \
+  X(GemmStridedBatchedEx64, "cublasGemmStridedBatchedEx_64",                                    \
+    (Handle handle, int ta, int tb, int64_t m, int64_t n, int64_t k, const void* alpha,         \
+     const void* a, int a_type, int64_t a_lead, long long a_stride, const void* b, int b_type,  \
+     int64_t b_lead, long long b_stride, const void* beta, void* c, int c_type, int64_t c_lead, \
+     long long c_stride, int64_t count, int compute, int algorithm))
+
+struct Routines {
+#define OFL_CUBLAS_FIELD(name, symbol, parameters) Status(*name) parameters = nullptr;
+  OFL_CUBLAS_FUNCTIONS(OFL_CUBLAS_FIELD)
+#undef OFL_CUBLAS_FIELD
+  const char* (*GetStatusName)(Status) = nullptr;
+};
+
+struct Library {
+  Routines routines;
+  int version = 0;  // 0: there is none
+};
+
+/// What does not change once it is known, and what users may change.
+struct Settings {
+  std::atomic<bool> used{true}, tf32{false};
+  std::atomic<const Library*> library{nullptr};  // once it has been looked for; never destroyed
+  std::mutex mutex;                              // guards finder
+  CublasFinder finder;
+};
+
+Settings& settings() {
+  static Settings* the_settings = new Settings;  // workers may outlive statics
+  return *the_settings;
+}
+
+Routines find_routines(void* library, const std::string& path) {
+  Routines routines;
+#define OFL_CUBLAS_FIND(name, symbol, parameters) \
+  routines.name = reinterpret_cast<decltype(routines.name)>(dlsym(library, symbol));
+  OFL_CUBLAS_FUNCTIONS(OFL_CUBLAS_FIND)
+#undef OFL_CUBLAS_FIND
+  routines.GetStatusName =
+      reinterpret_cast<decltype(routines.GetStatusName)>(dlsym(library, "cublasGetStatusName"));
+  if (!routines.Create || !routines.Destroy || !routines.GetVersion || !routines.SetStream ||
+      !routines.SetWorkspace || !routines.SetMathMode || !routines.GemmEx ||
+      !routines.GemmStridedBatchedEx || !routines.GetStatusName) {
+    fail(ErrorKind::runtime, "[cublas] ", path,
+         " is too old; install a newer one, or set ONEFLOW_LITE_CUDA_BLAS=0");
+  }
+  return routines;
+}
+
+/// Error(runtime) where the file that was found is of no use.
+const Library* open() {
+  CublasFinder finder;
+  {
+    std::lock_guard<std::mutex> lock(settings().mutex);
+    finder = settings().finder;
+  }
+  const std::string path = finder ? finder() : "";
+  auto* found = new Library;  // never destroyed
+  if (path.empty()) return found;
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library) {
+    fail(ErrorKind::runtime, "[cublas] cannot be loaded (", dlerror(),
+         "); mend the installation, or set ONEFLOW_LITE_CUDA_BLAS=0");
+  }
+  found->routines = find_routines(library, path);
+  found->routines.GetVersion(nullptr, &found->version);
+  found->version = std::max(found->version, 1);
+  return found;
+}
+
+/// No lock is held while it is looked for: the finder may wait for a lock of its own, whose owner
+/// may wait here. Two threads may both look; who stores first stays, and both see the same file.
+const Library& library() {
+  const Library* known = settings().library.load(std::memory_order_acquire);
+  if (known) return *known;
+  const Library* found = open();
+  if (settings().library.compare_exchange_strong(known, found, std::memory_order_acq_rel)) {
+    return *found;
+  }
+  return *known;
+}
+
+/// How the library calls a type, what it computes in, and 0 and 1 as it takes them.
+struct TypeRow {
+  GemmType type;
+  int element, compute, compute_tf32;
+  const void *zero, *one;
+};
+
+template <typename T>
+constexpr T kZero{0};
+template <typename T>
+constexpr T kOne{1};
+
+const TypeRow& row_of(GemmType type) {
+  using C64 = std::complex<float>;
+  using C128 = std::complex<double>;
+  static const TypeRow rows[] = {
+      {GemmType::f16, 2, 68, 68, &kZero<float>, &kOne<float>},
+      {GemmType::bf16, 14, 68, 68, &kZero<float>, &kOne<float>},
+      {GemmType::f32, 0, 68, 77, &kZero<float>, &kOne<float>},
+      {GemmType::f64, 1, 70, 70, &kZero<double>, &kOne<double>},
+      {GemmType::c64, 4, 68, 77, &kZero<C64>, &kOne<C64>},
+      {GemmType::c128, 5, 70, 70, &kZero<C128>, &kOne<C128>},
+  };
+  return rows[static_cast<int>(type)];
+}
+
+bool fits_int(const GemmCall& call) {
+  return std::max({call.m, call.n, call.k, call.a.lead, call.b.lead, call.out_lead, call.count}) <=
+         INT_MAX;
+}
+
+constexpr int kAnyAlgorithm = -1;
+
+/// The library's matrices are column-major: it makes out.T = b.T @ a.T.
+template <typename Int, typename One, typename Batched>
+Status run(Handle handle, const GemmCall& call, const TypeRow& row, int compute, One one,
+           Batched batched) {
+  const int ta = call.a.transposed, tb = call.b.transposed, type = row.element;
+  const auto m = Int(call.m), n = Int(call.n), k = Int(call.k);
+  const auto lead_a = Int(call.a.lead), lead_b = Int(call.b.lead), lead = Int(call.out_lead);
+  if (call.count == 1) {
+    return one(handle, tb, ta, n, m, k, row.one, call.b.data, type, lead_b, call.a.data, type,
+               lead_a, row.zero, call.out, type, lead, compute, kAnyAlgorithm);
+  }
+  return batched(handle, tb, ta, n, m, k, row.one, call.b.data, type, lead_b, call.b.stride,
+                 call.a.data, type, lead_a, call.a.stride, row.zero, call.out, type, lead,
+                 call.out_stride, Int(call.count), compute, kAnyAlgorithm);
+}
+
+}  // namespace
+
+void set_cublas_finder(CublasFinder finder) {
+  std::lock_guard<std::mutex> lock(settings().mutex);
+  settings().finder = std::move(finder);
+}
+
+void use_cublas(bool on) { settings().used.store(on, std::memory_order_relaxed); }
+
+void allow_tf32(bool on) { settings().tf32.store(on, std::memory_order_relaxed); }
+
+int cublas_version() {
+  return settings().used.load(std::memory_order_relaxed) ? library().version : 0;
+}
+
+std::unique_ptr<Cublas> Cublas::make(Device& device, DeviceContext& context, StreamHandle stream) {
+  if (!cublas_version()) return nullptr;
+  std::unique_ptr<Cublas> made(new Cublas(device, context));
+  made->start(stream);
+  return made;
+}
+
+void Cublas::check(int status, const char* function) {
+  if (status == 0) return;
+  fail(status == kAllocFailed ? ErrorKind::out_of_memory : ErrorKind::runtime, "[",
+       context_.id().str(), "] ", function, ": ", library().routines.GetStatusName(status),
+       "; ONEFLOW_LITE_CUDA_BLAS=0 does without cuBLAS");
+}
+
+// A stream that is set takes the workspace away, so that comes after it. 32 MiB is what NVIDIA
+// recommends for sm_90 and sm_100; small devices get less.
+void Cublas::start(StreamHandle stream) {
+  constexpr size_t kWorkspace = size_t{32} << 20, kPartOfDevice = 128;
+  constexpr int kNoReducedSums = 16;  // CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION
+  const Routines& routines = library().routines;
+  check(routines.Create(&handle_), "cublasCreate");
+  check(routines.SetStream(handle_, stream), "cublasSetStream");
+  check(routines.SetMathMode(handle_, kNoReducedSums), "cublasSetMathMode");
+  const size_t bytes = std::min(kWorkspace, device_.memory_info().capacity / kPartOfDevice);
+  workspace_ = device_.alloc(bytes);
+  workspace_bytes_ = bytes;
+  check(routines.SetWorkspace(handle_, workspace_, workspace_bytes_), "cublasSetWorkspace");
+}
+
+// At the end of the process the driver may be gone, and the library with it.
+Cublas::~Cublas() {
+  Context current = nullptr;
+  const bool is_there = !context_.is_dead() && call().CtxGetCurrent(&current) == kSuccess;
+  if (handle_ && is_there) {
+    const Current context(context_, std::nothrow);
+    library().routines.Destroy(handle_);
+  }
+  if (workspace_) device_.free(workspace_, workspace_bytes_);
+}
+
+bool Cublas::gemm(const GemmCall& call) {
+  const Routines& routines = library().routines;
+  const TypeRow& row = row_of(call.type);
+  const bool tf32 = settings().tf32.load(std::memory_order_relaxed);
+  const int compute = tf32 ? row.compute_tf32 : row.compute;
+  Status status = kNotSupported;
+  if (fits_int(call)) {
+    status = run<int>(handle_, call, row, compute, routines.GemmEx, routines.GemmStridedBatchedEx);
+  } else if (routines.GemmEx64 && routines.GemmStridedBatchedEx64) {
+    status = run<int64_t>(handle_, call, row, compute, routines.GemmEx64,
+                          routines.GemmStridedBatchedEx64);
+  }
+  if (status == kNotSupported) return false;
+  check(status, call.count == 1 ? "cublasGemmEx" : "cublasGemmStridedBatchedEx");
+  return true;
+}
+
+}  // namespace ofl::ep::cuda

@@ -1,0 +1,105 @@
+"""A place in a stream of random numbers that are made by counting: a key and a counter."""
+
+import operator
+import threading
+from typing import Any, TypeVar
+
+import numpy as np
+
+_COUNTERS = 1 << 128
+_STREAM = 1 << 64  # counters of one stream
+
+_Own = TypeVar("_Own", bound="CounterStream")
+
+
+class CounterStream:
+    """What ``Philox`` is without its numbers; see there."""
+
+    def __init__(self, seed: Any = None, *, key: int | None = None, counter: int = 0) -> None:
+        if key is not None and seed is not None:
+            raise ValueError("[Philox] expected a seed or a key, got both")
+        self._checked(key or 0, counter)
+        self._lock = threading.Lock()  # guards _counter and _seeds
+        self._seeds = np.random.SeedSequence(seed if key is None else key)
+        hashed = int(self._seeds.generate_state(1, np.uint64)[0])
+        self._key, self._counter = self._checked(hashed if key is None else key, counter)
+
+    @staticmethod
+    def _checked(key: int, counter: int) -> tuple[int, int]:
+        for name, value, limit in (("key", key, _STREAM), ("counter", counter, _COUNTERS)):
+            if not 0 <= operator.index(value) < limit:
+                bits = limit.bit_length() - 1
+                raise ValueError(f"[Philox] expected a {name} of {bits} bits, got {value}")
+        return operator.index(key), operator.index(counter)
+
+    def _take(self, counters: int) -> tuple[int, int]:
+        """The key, and the first of so many counters that nobody else gets."""
+        with self._lock:
+            first = self._counter
+            self._counter = (first + counters) % _COUNTERS
+            return self._key, first
+
+    @property
+    def state(self) -> dict[str, int]:
+        """The key, and the counter that the next draw begins with; may be set.
+
+        Examples
+        --------
+        >>> rng = flow.random.Philox(key=3)
+        >>> _ = rng.random(5)  # two counters of two numbers each, and half of a third
+        >>> rng.state
+        {'key': 3, 'counter': 3}
+        """
+        with self._lock:
+            return {"key": self._key, "counter": self._counter}
+
+    @state.setter
+    def state(self, value: dict[str, int]) -> None:
+        key, counter = self._checked(value["key"], value["counter"])
+        with self._lock:
+            self._key, self._counter = key, counter
+
+    def advance(self, counters: int) -> None:
+        """Pass over so many counters.
+
+        Examples
+        --------
+        >>> rng = flow.random.Philox(key=3)
+        >>> rng.advance(10)
+        >>> rng.state["counter"]
+        10
+        """
+        with self._lock:
+            self._counter = (self._counter + operator.index(counters)) % _COUNTERS
+
+    def jumped(self: _Own, jumps: int = 1) -> _Own:
+        """Return a generator of the same key, 2**64 counters ahead for each jump.
+
+        Streams that are jumps apart do not overlap unless one draws 2**64 counters.
+
+        Examples
+        --------
+        >>> flow.random.Philox(key=3).jumped(2).state["counter"] == 2 * 2**64
+        True
+        """
+        state = self.state
+        counter = (state["counter"] + operator.index(jumps) * _STREAM) % _COUNTERS
+        return type(self)(key=state["key"], counter=counter)
+
+    def spawn(self: _Own, n_children: int) -> list[_Own]:
+        """Return new generators with keys of their own, as ``SeedSequence.spawn`` has seeds.
+
+        Examples
+        --------
+        >>> one, other = flow.random.Philox(3).spawn(2)
+        >>> one.state["key"] == other.state["key"]
+        False
+        """
+        with self._lock:
+            seeds = self._seeds.spawn(n_children)
+        children = []
+        for seed in seeds:
+            child = type(self)(key=int(seed.generate_state(1, np.uint64)[0]))
+            child._seeds = seed
+            children.append(child)
+        return children
