@@ -7,9 +7,9 @@
 #include "ops/half.h"
 #include "ops/pieces.h"
 
-// Square roots set no errno here, and become vector instructions.
+// Both sides of a choice may be computed: then loops vectorize.
 #if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("no-math-errno")
+#pragma GCC optimize("no-trapping-math")
 #endif
 #include "../../oneflow_lite/cuda/kernels/philox.cuh"
 

@@ -36,7 +36,7 @@ struct Tile {
   int rows, columns;
   int depth;  // of a slice: what is summed at a time
   int own_rows, own_columns;
-  double speed;  // against the best one, where it fits
+  double speed;  // against the best one where it fits: by how often what is loaded is used
 };
 
 /// By the bytes of a factor, the fastest first.
@@ -55,7 +55,7 @@ constexpr int kTensorDepth = 32;
 constexpr TensorTile kTensorTiles[] = {{2, 4, 64, 32, 1}, {2, 2, 32, 32, 0.6}};
 
 /// How a product is divided into blocks.
-struct Division {
+struct Partition {
   int64_t blocks;  // at a time; they take more than one each where there are more
   int64_t splits, part;
   int choice;  // number of the tile
@@ -95,7 +95,7 @@ int64_t divided(int64_t x, int64_t y) { return (x + y - 1) / y; }
 /// Cuts the sum where the result alone does not keep the device busy. Depends on sizes and on the
 /// device, so that the bits are those of every run.
 void cut_sum(const BatchedProduct& plan, int64_t items, int64_t wanted, int64_t least,
-             int64_t multiple, Division* division) {
+             int64_t multiple, Partition* partition) {
   const int64_t k = plan.first.k();
   const double partial = static_cast<double>(plan.count()) * static_cast<double>(plan.first.m()) *
                          static_cast<double>(plan.first.n()) *
@@ -103,62 +103,62 @@ void cut_sum(const BatchedProduct& plan, int64_t items, int64_t wanted, int64_t 
   int64_t splits = std::min(wanted / std::max<int64_t>(items, 1), k / least);
   splits = std::min(splits, static_cast<int64_t>(static_cast<double>(kMostPartial) / partial));
   splits = std::max<int64_t>(splits, 1);
-  division->part = std::max(divided(divided(k, splits), multiple) * multiple, multiple);
-  division->splits = std::max<int64_t>(divided(k, division->part), 1);
+  partition->part = std::max(divided(divided(k, splits), multiple) * multiple, multiple);
+  partition->splits = std::max<int64_t>(divided(k, partition->part), 1);
 }
 
 /// What a tile of this size makes of the product; `*cost`: how long that takes, in some unit.
-Division divide(ep::Device& device, const BatchedProduct& plan, int rows, int columns, int depth,
-                double speed, double* cost) {
+Partition divide(ep::Device& device, const BatchedProduct& plan, int rows, int columns, int depth,
+                 double speed, double* cost) {
   constexpr int kBlocksAtATime = 2, kLeastSlices = 8;
   const int64_t processors = device.multiprocessors();
-  Division division{};
+  Partition partition{};
   const int64_t tiles =
       divided(plan.first.m(), rows) * divided(plan.first.n(), columns) * plan.count();
   cut_sum(plan, tiles, processors * kBlocksAtATime, int64_t{kLeastSlices} * depth, depth,
-          &division);
-  const int64_t all = tiles * division.splits;
-  division.blocks = std::min(all, kMostBlocks);
+          &partition);
+  const int64_t all = tiles * partition.splits;
+  partition.blocks = std::min(all, kMostBlocks);
   *cost = static_cast<double>(divided(all, processors)) * rows * columns *
-          static_cast<double>(division.part) / speed;
-  return division;
+          static_cast<double>(partition.part) / speed;
+  return partition;
 }
 
-Division divide_tiled(ep::Device& device, const BatchedProduct& plan, bool tensor) {
-  Division best{};
+Partition divide_tiled(ep::Device& device, const BatchedProduct& plan, bool tensor) {
+  Partition best{};
   double least = 0;
   const int choices = tensor ? 2 : 3;
   for (int choice = 0; choice < choices; ++choice) {
     double cost = 0;
     const Tile& plain = tiles_of(plan.first.out.dtype)[choice];
     const TensorTile& cores = kTensorTiles[tensor ? choice : 0];
-    Division division =
+    Partition partition =
         tensor ? divide(device, plan, cores.warps_down * cores.rows,
                         cores.warps_across * cores.columns, kTensorDepth, cores.speed, &cost)
                : divide(device, plan, plain.rows, plain.columns, plain.depth, plain.speed, &cost);
-    division.choice = choice;
-    if (choice == 0 || cost < least) best = division;
+    partition.choice = choice;
+    if (choice == 0 || cost < least) best = partition;
     least = choice == 0 ? cost : std::min(least, cost);
   }
   return best;
 }
 
 /// Of a product with a vector: a warp for each row, or a block for 32 of them.
-Division divide_vector(ep::Device& device, const BatchedProduct& plan, Form form) {
+Partition divide_vector(ep::Device& device, const BatchedProduct& plan, Form form) {
   constexpr int64_t kBlocksAtATime = 4, kLeastTerms = 1024, kMultiple = 256;
   const int64_t in_block = form == Form::rows ? kThreads / kWarp : kWarp;
   const int64_t wanted = device.multiprocessors() * kBlocksAtATime;
-  Division division{};
+  Partition partition{};
   const int64_t blocks = divided(plan.first.m() * plan.count(), in_block);
   // A block of few rows takes more parts: as many as it has warps.
   const int64_t idle = std::max<int64_t>(in_block / (plan.first.m() * plan.count()), 1);
   cut_sum(plan, blocks, form == Form::rows ? wanted * idle : wanted, kLeastTerms, kMultiple,
-          &division);
+          &partition);
   const int64_t items = form == Form::rows
-                            ? divided(plan.first.m() * plan.count() * division.splits, in_block)
-                            : divided(plan.first.m(), kWarp) * plan.count() * division.splits;
-  division.blocks = std::min(items, form == Form::rows ? wanted * 4 : kMostBlocks);
-  return division;
+                            ? divided(plan.first.m() * plan.count() * partition.splits, in_block)
+                            : divided(plan.first.m(), kWarp) * plan.count() * partition.splits;
+  partition.blocks = std::min(items, form == Form::rows ? wanted * 4 : kMostBlocks);
+  return partition;
 }
 
 bool is_along_k(int64_t k_step, int64_t other_step) {
@@ -188,7 +188,7 @@ void set_vectors(const BatchedProduct& plan, const Key& key, ProductArgs* args) 
                           : has_vectors(b, b.column_step, b.row_step, b.rows, plan, &BatchRow::b);
 }
 
-ProductArgs product_args(const BatchedProduct& plan, const Division& division) {
+ProductArgs product_args(const BatchedProduct& plan, const Partition& partition) {
   ProductArgs args;
   const Product& first = plan.first;
   const Matrix* matrices[] = {&first.a, &first.b, &first.out};
@@ -201,8 +201,8 @@ ProductArgs product_args(const BatchedProduct& plan, const Division& division) {
   args.k = first.k();
   args.n = first.n();
   args.batch = plan.count();
-  args.splits = division.splits;
-  args.part = division.part;
+  args.splits = partition.splits;
+  args.part = partition.part;
   args.ndim = plan.batch.size();
   for (int d = 0; d < args.ndim; ++d) {
     const BatchRow& row = plan.batch[d];
@@ -272,21 +272,21 @@ bool own_product(Launching& launching, const BatchedProduct& given) {
   ep::Device& device = launching.device();
   const Matrix &a = plan.first.a, &b = plan.first.b;
   Key key{plan.first.out.dtype, form_of(device, plan), 0, true, true};
-  Division division{};
+  Partition partition{};
   if (key.form == Form::rows || key.form == Form::columns) {
-    division = divide_vector(device, plan, key.form);
+    partition = divide_vector(device, plan, key.form);
   } else {
-    division = divide_tiled(device, plan, key.form == Form::tensor);
-    key.choice = static_cast<uint8_t>(division.choice);
+    partition = divide_tiled(device, plan, key.form == Form::tensor);
+    key.choice = static_cast<uint8_t>(partition.choice);
     key.a_along_k = is_along_k(a.column_step, a.row_step);
     key.b_along_k = is_along_k(b.row_step, b.column_step);
   }
-  ProductArgs args = product_args(plan, division);
+  ProductArgs args = product_args(plan, partition);
   set_vectors(plan, key, &args);
   void* kernel = program(device, key);
   if (!kernel) return false;
-  if (division.splits == 1) {
-    launching.run_blocks(kernel, division.blocks, threads_of(key), 0, args);
+  if (partition.splits == 1) {
+    launching.run_blocks(kernel, partition.blocks, threads_of(key), 0, args);
     return true;
   }
   void* merge = program(device, {key.dtype, Form::merge, 0, false, false});
@@ -294,7 +294,7 @@ bool own_product(Launching& launching, const BatchedProduct& given) {
   const int64_t elements = args.batch * args.m * args.n;
   args.partial =
       launching.scratch(static_cast<size_t>(elements * args.splits) * sum_bytes(key.dtype));
-  launching.run_blocks(kernel, division.blocks, threads_of(key), 0, args);
+  launching.run_blocks(kernel, partition.blocks, threads_of(key), 0, args);
   launching.run(merge, elements, args);
   return true;
 }

@@ -68,7 +68,10 @@ inline Block block_of(Word64 key, Word64 low, Word64 high) {
 // --- [0, 1): as many bits as the type has
 
 inline float unit_float(Word word) { return float(word >> 8) * 0x1p-24f; }
-inline double unit_double(Word64 word) { return double(word >> 11) * 0x1p-53; }
+/// In two halves, both exact: vectors convert words of 32 bits only.
+inline double unit_double(Word64 word) {
+  return double(Word(word >> 32)) * 0x1p-32 + double(int(word >> 11) & 0x1fffff) * 0x1p-53;
+}
 /// Of float16, which has 11 bits.
 inline float unit_half(Word word) { return float(word >> 21) * 0x1p-11f; }
 
@@ -107,7 +110,15 @@ inline float exponential_float(Word word) {
   return 0.0f - logarithm(float(word) * 0x1p-32f + 0x1p-33f);
 }
 inline double exponential_double(Word64 word) {
-  return 0.0 - logarithm(double(word >> 11) * 0x1p-53 + 0x1p-54);
+  return 0.0 - logarithm(unit_double(word) + 0x1p-54);
+}
+
+/// x where the mask is all ones, y where it is 0. Compilers make branches of what is written as `?:`.
+inline float chosen(Word mask, float x, float y) {
+  return float_of((bits_of(x) & mask) | (bits_of(y) & ~mask));
+}
+inline double chosen(Word64 mask, double x, double y) {
+  return double_of((bits_of(x) & mask) | (bits_of(y) & ~mask));
 }
 
 // --- normally distributed numbers, by the inverse of their distribution function: M. J. Wichura,
@@ -116,42 +127,47 @@ inline double exponential_double(Word64 word) {
 // on the argument: the threads of a warp, and the lanes of a vector, do the same.
 
 inline float normal_float(Word word) {
-  const int sign = int(word) >> 31;
-  const int outward = (int(word) ^ sign) & 0x7fffffff;  // 0: at the middle
+  const Word sign = word >> 31;
+  const int outward = int((word ^ (0 - sign)) & 0x7fffffffu);  // 0: at the middle
   const float distance = (float(outward) + 0.5f) * 0x1p-32f;
   const float tail = (float(0x7fffffff - outward) + 0.5f) * 0x1p-32f;
-  const bool inner = distance <= 0.425f;
-  const float r = inner ? 0.180625f - distance * distance : root(0.0f - logarithm(tail)) - 1.6f;
+  const Word inner = 0 - Word(distance <= 0.425f);
+  const float near = 0.180625f - distance * distance;
+  const float away = root(0.0f - logarithm(tail)) - 1.6f;
+  const float r = chosen(inner, near, away);
   const float above =
-      (((inner ? 5.9109374720e+1f : 1.7023821103e-1f) * r +
-        (inner ? 1.5929113202e+2f : 1.3067284816e+0f)) *
+      ((chosen(inner, 5.9109374720e+1f, 1.7023821103e-1f) * r +
+        chosen(inner, 1.5929113202e+2f, 1.3067284816e+0f)) *
            r +
-       (inner ? 5.0434271938e+1f : 2.7568153900e+0f)) *
+       chosen(inner, 5.0434271938e+1f, 2.7568153900e+0f)) *
           r +
-      (inner ? 3.3871327179e+0f : 1.4234372777e+0f);
-  const float below = (((inner ? 6.7187563600e+1f : 0.0f) * r +
-                        (inner ? 7.8757757664e+1f : 1.2021132975e-1f)) *
+      chosen(inner, 3.3871327179e+0f, 1.4234372777e+0f);
+  const float below = ((chosen(inner, 6.7187563600e+1f, 0.0f) * r +
+                        chosen(inner, 7.8757757664e+1f, 1.2021132975e-1f)) *
                            r +
-                       (inner ? 1.7895169469e+1f : 7.3700164250e-1f)) *
+                       chosen(inner, 1.7895169469e+1f, 7.3700164250e-1f)) *
                           r +
                       1.0f;
-  const float size = (inner ? distance : 1.0f) * above / below;
-  return sign ? 0.0f - size : size;
+  const float size = chosen(inner, distance, 1.0f) * above / below;
+  return float_of(bits_of(size) ^ sign << 31);
 }
 
 /// A row: the coefficient where the number is in the middle, in the tail, far out.
-#define OFL_CHOOSE(x, y, z) (inner ? x : far ? z : y)
+#define OFL_CHOOSE(x, y, z) chosen(inner, x, chosen(far, z, y))
 
 inline double normal_double(Word64 word) {
-  const long long bits = (long long)word >> 10;
-  const long long sign = bits >> 63;
-  const long long outward = bits ^ sign;  // below 2^53
-  const double distance = (double(outward) + 0.5) * 0x1p-54;
-  const double tail = (double(0x1fffffffffffffll - outward) + 0.5) * 0x1p-54;
-  const bool inner = distance <= 0.425;
+  const Word64 sign = word >> 63;
+  const Word64 folded = word ^ (0 - sign);
+  const double outward =  // below 2^53, 0: at the middle
+      double(int(folded >> 32)) * 0x1p22 + double(int(folded >> 10) & 0x3fffff);
+  const double distance = (outward + 0.5) * 0x1p-54;
+  const double tail = (0x1.fffffffffffffp52 - outward + 0.5) * 0x1p-54;
+  const Word64 inner = 0 - Word64(distance <= 0.425);
   const double depth = root(0.0 - logarithm(tail));
-  const bool far = depth > 5.0;
-  const double r = inner ? 0.180625 - distance * distance : depth - (far ? 5.0 : 1.6);
+  const Word64 far = 0 - Word64(depth > 5.0);
+  const double near = 0.180625 - distance * distance;
+  const double away = depth - chosen(far, 5.0, 1.6);
+  const double r = chosen(inner, near, away);
   double above = OFL_CHOOSE(2.5090809287301226727e+3, 7.74545014278341407640e-4,
                             2.01033439929228813265e-7);
   above = above * r + OFL_CHOOSE(3.3430575583588128105e+4, 2.27238449892691845833e-2,
@@ -183,8 +199,8 @@ inline double normal_double(Word64 word) {
   below = below * r + OFL_CHOOSE(4.2313330701600911252e+1, 2.05319162663775882187e+0,
                                  5.99832206555887937690e-1);
   below = below * r + 1.0;
-  const double size = (inner ? distance : 1.0) * above / below;
-  return sign ? 0.0 - size : size;
+  const double size = chosen(inner, distance, 1.0) * above / below;
+  return double_of(bits_of(size) ^ sign << 63);
 }
 #undef OFL_CHOOSE
 
