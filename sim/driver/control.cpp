@@ -28,6 +28,16 @@ void write_rows(std::ostringstream& out, const char* group,
   out << '}';
 }
 
+template <typename Object, typename Predicate>
+int64_t count_if(HandleTable<Object>& table, const Predicate& predicate) {
+  int64_t count = 0;
+  table.for_each([&](const std::shared_ptr<Object>& object) { count += predicate(*object); });
+  return count;
+}
+
+bool is_urgent(const Stream& stream) { return stream.priority < 0; }
+bool is_timed(const Event& event) { return !(event.flags & kEventDisableTiming); }
+
 std::string counters() {
   int64_t active = 0;
   int64_t used = 0;
@@ -43,7 +53,9 @@ std::string counters() {
   write_rows(out, "live",
              {{"contexts", active},
               {"streams", size(streams().size())},
+              {"streams of high priority", count_if(streams(), is_urgent)},
               {"events", size(events().size())},
+              {"timed events", count_if(events(), is_timed)},
               {"modules", size(modules().size())},
               {"libraries", size(libraries().size())},
               {"allocations", size(memory_map().count(BlockKind::device))},

@@ -150,7 +150,7 @@ int64_t DeviceContext::time_of(EventHandle event) {
   float milliseconds = 0;
   if (!result) result = call().EventElapsedTime(&milliseconds, clock_start_, event);
   if (result) {
-    lose(result, "cuEventElapsedTime");
+    lose(result, current.failure() ? current.function() : "cuEventElapsedTime");
     return 0;
   }
   const int64_t time = clock_start_ns_ + static_cast<int64_t>(double(milliseconds) * 1e6);
@@ -163,7 +163,8 @@ int64_t DeviceContext::time_of(EventHandle event) {
 
 Current::Current(DeviceContext& context) {
   context.require_alive();
-  context.check(push(context), "cuCtxPushCurrent");
+  const Result result = push(context);
+  context.check(result, function_);
 }
 
 Result Current::push(DeviceContext& context) {
@@ -171,6 +172,7 @@ Result Current::push(DeviceContext& context) {
   Context current = nullptr;
   Result result = functions.CtxGetCurrent(&current);
   if (result != kSuccess || current == context.handle()) return result;
+  function_ = "cuCtxPushCurrent";
   result = functions.CtxPushCurrent(context.handle());
   pushed_ = result == kSuccess;
   return result;

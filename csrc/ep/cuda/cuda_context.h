@@ -94,11 +94,14 @@ class Current {
 
   /// Not kSuccess: the context is not the thread's, and nothing may be called that needs it.
   Result failure() const { return failure_; }
+  /// What failed.
+  const char* function() const { return function_; }
 
  private:
   Result push(DeviceContext& context);
 
   bool pushed_ = false;
+  const char* function_ = "cuCtxGetCurrent";
   Result failure_ = kSuccess;
 };
 
@@ -110,7 +113,7 @@ Result run_quietly(DeviceContext& context, const char* function, const Run& run)
   const bool usable = current.failure() == kSuccess;
   const Result result = usable ? run(call()) : current.failure();
   if (result != kSuccess && result != kNotReady && result != kDeinitialized) {
-    context.lose(result, usable ? function : "cuCtxPushCurrent");
+    context.lose(result, usable ? function : current.function());
   }
   return result;
 }
