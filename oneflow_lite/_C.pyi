@@ -226,6 +226,17 @@ def nonzero(x: Tensor, name: str) -> Tensor:
 
 def scalar_fits(value: Any, dtype: np.dtype[Any]) -> bool: ...
 
+NO_BFLOAT16: str  # what to do about it
+
+def set_bfloat16(dtype: np.dtype[Any]) -> None:
+    """Before this there is no bfloat16."""
+
+def as_bfloat16(x: Tensor) -> Tensor:
+    """A view of uint16 as the numbers whose bits it holds."""
+
+def shared_array(x: Tensor) -> npt.NDArray[Any]:
+    """An array over the (settled, shared) memory of a cpu tensor."""
+
 # --- interchange
 def dlpack_device(x: Tensor) -> tuple[int, int]: ...
 def to_dlpack(x: Tensor, versioned: bool, host_copy: bool, is_fresh: bool, queue: int) -> Any:
@@ -306,6 +317,8 @@ def set_host_operation_hook(tell: Callable[[str], None]) -> None:
     """Called once for each operation that runs on the host for a cuda device, on any thread."""
 
 def use_device_kernels(on: bool) -> None: ...
+def set_kernel_failure_hook(tell: Callable[[str], None]) -> None: ...
+def wait_for_kernels() -> None: ...
 def set_kernel_maker(make: Callable[..., bytes | None]) -> None:
     """What compiles kernels: make(kind, op, dtypes, loop, scalars, flat, wide, arch), any thread."""
 

@@ -79,6 +79,8 @@ __version__ = "0.1.0"
 def __getattr__(name: str) -> str:
     if name == "__array_api_version__":  # a flag decides
         return _array_api_version()
+    if name == "bfloat16":
+        raise AttributeError(_C.NO_BFLOAT16)
     raise AttributeError(f"module 'oneflow_lite' has no attribute {name!r}")
 
 

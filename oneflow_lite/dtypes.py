@@ -1,13 +1,25 @@
-"""Element types (instances of ``numpy.dtype``), their promotion, and the constants."""
+"""Element types (instances of ``numpy.dtype``), their promotion, and the constants.
+
+NumPy has no bfloat16: its dtype is that of the package ml_dtypes. Without the package there is no
+``bfloat16`` here, and all else is as it is.
+"""
 
 import builtins
+import importlib
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy import e, inf, nan, newaxis, pi
 
+from oneflow_lite import _C
 from oneflow_lite._C import Tensor
+
+try:
+    _ml_dtypes: Any = importlib.import_module("ml_dtypes")
+except ImportError:
+    _ml_dtypes = None
 
 DType = np.dtype[Any]
 
@@ -25,8 +37,12 @@ float32 = np.dtype(np.float32)
 float64 = np.dtype(np.float64)
 complex64 = np.dtype(np.complex64)
 complex128 = np.dtype(np.complex128)
+if _ml_dtypes is not None:
+    bfloat16: DType = np.dtype(_ml_dtypes.bfloat16)
+    _C.set_bfloat16(bfloat16)
 
 __all__ = [
+    "bfloat16",
     "bool",
     "can_cast",
     "complex64",
@@ -53,6 +69,8 @@ __all__ = [
     "uint32",
     "uint64",
 ]
+if not TYPE_CHECKING and _ml_dtypes is None:
+    __all__.remove("bfloat16")
 
 # The kinds of `isdtype`, each as NumPy's one-letter kinds.
 _KINDS = {
@@ -68,16 +86,54 @@ _KINDS = {
 # Equal dtypes with different type codes exist (C has several names for one integer); these are the
 # ones that tensors have.
 _INTEGERS = (int8, int16, int32, int64, uint8, uint16, uint32, uint64)
-_FLOATS = (float16, float32, float64, complex64, complex128)
+_BFLOATS: tuple[DType, ...] = () if _ml_dtypes is None else (bfloat16,)
+_FLOATS = (float16, *_BFLOATS, float32, float64, complex64, complex128)
 SUPPORTED: dict[DType, DType] = {dtype: dtype for dtype in (bool, *_INTEGERS, *_FLOATS)}
+_LETTERS = {d: "f" if d in _BFLOATS else d.kind for d in SUPPORTED}
 _NAMES = ", ".join(dtype.name for dtype in SUPPORTED)
 _USUAL: dict[Any, DType] = {  # ways to name a dtype that need no parsing
-    **{name: d for d in SUPPORTED for name in (d, d.type, d.name, d.str[1:])},
+    **{name: d for d in SUPPORTED for name in (d, d.type, d.name)},
+    **{d.str[1:]: d for d in SUPPORTED if d not in _BFLOATS},  # NumPy's "V2" is no number
     **{builtins.bool: bool, int: int64, float: float64, complex: complex128},
 }
 
+_WEAK = (builtins.bool, int, float, complex)  # types of scalars that take the others' dtype
+
 # What sums and products are made in, and are, when nothing else is said.
 SUM_DTYPES = {d: {"b": int64, "i": int64, "u": uint64}.get(d.kind, d) for d in SUPPORTED}
+
+
+def kind_of(dtype: DType) -> str:
+    """Return the one-letter kind of a dtype: NumPy's, and ``"f"`` of bfloat16.
+
+    Examples
+    --------
+    >>> kind_of(int8), kind_of(float16)
+    ('i', 'f')
+    """
+    return _LETTERS.get(dtype, dtype.kind)
+
+
+def is_narrow(dtype: DType) -> builtins.bool:
+    """Tell whether sums of a dtype are made in float32: float16 and bfloat16.
+
+    Examples
+    --------
+    >>> is_narrow(float16), is_narrow(float32)
+    (True, False)
+    """
+    return dtype == float16 or dtype in _BFLOATS
+
+
+def computed_in(dtype: DType) -> DType:
+    """Return the dtype that arithmetic in a dtype is made in: float32 for bfloat16, itself else.
+
+    Examples
+    --------
+    >>> computed_in(float16)
+    dtype('float16')
+    """
+    return float32 if dtype in _BFLOATS else dtype
 
 
 def canonical(dtype: Any, op: str) -> DType:
@@ -103,12 +159,17 @@ def canonical(dtype: Any, op: str) -> DType:
             return SUPPORTED[wanted]
     except (TypeError, KeyError):
         pass
+    if isinstance(dtype, str) and dtype == "bfloat16":
+        raise TypeError(f"[{op}] {_C.NO_BFLOAT16}")
     name = getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or dtype
     raise TypeError(f"[{op}] unsupported dtype {name}; supported: {_NAMES}")
 
 
 def result_type(*operands: Any) -> DType:
     """Return the dtype that NumPy's promotion gives.
+
+    bfloat16, which NumPy's promotion does not know, promotes as float16 does, and together with
+    float16 to float32.
 
     Parameters
     ----------
@@ -127,7 +188,19 @@ def result_type(*operands: Any) -> DType:
     given = [x.dtype if isinstance(x, Tensor) else x for x in operands]
     if isinstance(given[0], np.dtype) and all(one is given[0] for one in given):
         return canonical(given[0], "result_type")
+    if _BFLOATS and not all(type(x) in _WEAK for x in given):
+        return canonical(_promoted(given), "result_type")
     return canonical(np.result_type(*given), "result_type")
+
+
+def _promoted(given: list[Any]) -> DType:
+    """What NumPy says where another dtype stands for bfloat16."""
+    dtypes = [x if type(x) in _WEAK else np.result_type(x) for x in given]
+    if not any(x in _BFLOATS for x in dtypes):
+        return np.result_type(*given)
+    stand_in = float32 if float16 in dtypes else float16
+    result = np.result_type(*(stand_in if x in _BFLOATS else x for x in dtypes))
+    return _BFLOATS[0] if result == float16 else result
 
 
 def promote(first: Any, second: Any) -> DType:
@@ -138,9 +211,7 @@ def promote(first: Any, second: Any) -> DType:
     >>> flow.promote(flow.int8, flow.uint8)
     dtype('int16')
     """
-    return canonical(
-        np.promote_types(canonical(first, "promote"), canonical(second, "promote")), "promote"
-    )
+    return result_type(canonical(first, "promote"), canonical(second, "promote"))
 
 
 def can_cast(
@@ -157,7 +228,43 @@ def can_cast(
     (True, False)
     """
     dtype = from_.dtype if isinstance(from_, Tensor) else canonical(from_, "can_cast")
-    return np.can_cast(dtype, canonical(to, "can_cast"), casting)
+    return castable(dtype, canonical(to, "can_cast"), casting)
+
+
+def castable(from_: DType, to: DType, casting: Any) -> builtins.bool:
+    """Tell whether NumPy casts one dtype to another; float16 and bfloat16 are of the same kind.
+
+    Examples
+    --------
+    >>> castable(float64, float16, "same_kind")
+    True
+    """
+    if casting == "same_kind" and from_ in _BFLOATS and to == float16:
+        return True  # ml_dtypes says so of the other way only
+    return np.can_cast(from_, to, casting)
+
+
+def resolve_loop(
+    ufunc: np.ufunc, dtypes: Sequence[Any], signature: Any = None, **keywords: Any
+) -> tuple[DType, ...]:
+    """Return ``ufunc.resolve_dtypes``, where bfloat16 promotes as in ``result_type``.
+
+    Examples
+    --------
+    >>> resolve_loop(np.add, (int64, float32, None))
+    (dtype('float64'), dtype('float64'), dtype('float64'))
+    """
+    if signature is not None:
+        keywords["signature"] = tuple(signature)
+    given = (*dtypes, *keywords.get("signature", ()))
+    if not any(x is not None and x in _BFLOATS for x in given):
+        return tuple(ufunc.resolve_dtypes(tuple(dtypes), **keywords))
+    stand_in = float32 if any(x is not None and x == float16 for x in given) else float16
+    asked = tuple(stand_in if x is not None and x in _BFLOATS else x for x in given)
+    if signature is not None:
+        keywords["signature"] = asked[len(dtypes) :]
+    resolved = ufunc.resolve_dtypes(asked[: len(dtypes)], **keywords)
+    return tuple(_BFLOATS[0] if x == float16 else x for x in resolved)
 
 
 def isdtype(dtype: Any, kind: Any) -> builtins.bool:
@@ -183,7 +290,7 @@ def isdtype(dtype: Any, kind: Any) -> builtins.bool:
         return asked == canonical(kind, "isdtype")
     if kind not in _KINDS:
         raise ValueError(f"[isdtype] unknown kind {kind!r}; expected one of {', '.join(_KINDS)}")
-    return asked.kind in _KINDS[kind]
+    return kind_of(asked) in _KINDS[kind]
 
 
 @dataclass(frozen=True)
@@ -227,9 +334,9 @@ def finfo(type: Any, /) -> FloatLimits:
     1.1920928955078125e-07
     """
     dtype = _dtype_of(type, "finfo")
-    if dtype.kind not in "fc":
+    if kind_of(dtype) not in "fc":
         raise ValueError(f"[finfo] expected a floating dtype, got {dtype}; iinfo is for integers")
-    limits = np.finfo(dtype)
+    limits: Any = _ml_dtypes.finfo(dtype) if dtype in _BFLOATS else np.finfo(dtype)
     names = ("eps", "epsneg", "max", "min", "smallest_normal", "smallest_subnormal", "tiny")
     numbers = {name: float(getattr(limits, name)) for name in (*names, "resolution")}
     return FloatLimits(limits.bits, precision=limits.precision, dtype=limits.dtype, **numbers)

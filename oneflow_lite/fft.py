@@ -19,7 +19,7 @@ from numpy.fft import _pocketfft_umath as loops  # type: ignore[attr-defined]
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.device import DeviceLike
-from oneflow_lite.dtypes import canonical
+from oneflow_lite.dtypes import canonical, computed_in, kind_of
 from oneflow_lite.ops import elementwise
 from oneflow_lite.ops.creation import tensor
 from oneflow_lite.ops.gufunc import call_gufunc
@@ -52,7 +52,7 @@ def fft(x: Any, /, n: int | None = None, axis: int = -1, norm: str | None = None
     Returns
     -------
     Tensor
-        complex64 for float32, float16 and complex64, complex128 otherwise.
+        complex64 for float32, float16, bfloat16 and complex64, complex128 otherwise.
 
     Examples
     --------
@@ -294,16 +294,21 @@ def ifftshift(x: Any, /, axes: int | Axes = None) -> Tensor:
 # --- one axis; `norm` is that of the direction computed: "forward" divides by the number of points
 
 
+def _operand(x: Any) -> Tensor:
+    (given,) = on_one_device(x)
+    return _C.astype(given, computed_in(given.dtype), False)
+
+
 def _complex(
     op: str, ufunc: np.ufunc, x: Any, n: int | None, axis: int, norm: str | None
 ) -> Tensor:
-    (given,) = on_one_device(x)
+    given = _operand(x)
     size = _points(op, given, n, axis)
     return _transform(op, ufunc, given, size, size, axis, norm, np.result_type(given.dtype, 1j))
 
 
 def _from_real(op: str, x: Any, n: int | None, axis: int, norm: str | None) -> Tensor:
-    (given,) = on_one_device(x)
+    given = _operand(x)
     if given.dtype.kind == "c":
         raise TypeError(f"[{op}] expected real numbers, got {given.dtype}")
     size = _points(op, given, n, axis)
@@ -313,7 +318,7 @@ def _from_real(op: str, x: Any, n: int | None, axis: int, norm: str | None) -> T
 
 
 def _to_real(op: str, x: Any, n: int | None, axis: int, norm: str | None) -> Tensor:
-    (given,) = on_one_device(x)
+    given = _operand(x)
     size = _points(op, given, n, axis, lambda half: 2 * (half - 1))
     return _transform(op, loops.irfft, given, size, size, axis, norm, _real(given.dtype))
 
@@ -422,7 +427,7 @@ def _frequencies(
     op: str, function: Callable[..., Any], n: int, d: float, dtype: Any, device: DeviceLike
 ) -> Tensor:
     wanted = np.dtype(float) if dtype is None else canonical(dtype, op)
-    if wanted.kind != "f":
+    if kind_of(wanted) != "f":
         raise TypeError(f"[{op}] expected a real floating dtype, got {wanted}")
     return tensor(function(operator.index(n), d), dtype=wanted, device=device)
 

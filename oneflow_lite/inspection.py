@@ -64,7 +64,7 @@ class _Info:
     def dtypes(
         self, *, device: DeviceLike = None, kind: str | tuple[str, ...] | None = None
     ) -> dict[str, DType]:
-        """Return the standard's dtypes of a kind (None: all), by name; float16 is not among them.
+        """Return the standard's dtypes of a kind (None: all), by name; no float16, no bfloat16.
 
         Parameters
         ----------

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from oneflow_lite import _C
 from oneflow_lite._C import Device, Tensor
 from oneflow_lite.device import DeviceLike, resolve
+from oneflow_lite.dtypes import canonical
 from oneflow_lite.ops.creation import tensor
 from oneflow_lite.ops.foreign import VERSION, from_cuda, on_cuda
 
@@ -30,6 +31,7 @@ _HOST_TYPES = (1, 3)  # with pinned memory
 _CUDA = 2  # its type of CUDA devices
 _NO_STREAM = -1
 _LEGACY_STREAM = 1
+_BFLOAT16_IN_FILES = np.dtype("V2")
 
 _DeviceMap = DeviceLike | Mapping[str, DeviceLike]
 _device_map: ContextVar[_DeviceMap] = ContextVar("device_map", default=None)
@@ -121,6 +123,8 @@ def _cuda_array_interface(self: Tensor) -> dict[str, Any]:
     """
     if self.device.type != "cuda":
         raise AttributeError(f"a tensor of {self.device} has no __cuda_array_interface__")
+    if self.dtype.kind == "V":
+        raise AttributeError(f"__cuda_array_interface__ has no name for {self.dtype}; use DLPack")
     address, read_only, stream = _C.export_cuda(self)
     return {
         "shape": self.shape,
@@ -155,7 +159,7 @@ def from_dlpack(x: Any, /, *, device: DeviceLike = None, copy: bool | None = Non
     Raises
     ------
     BufferError
-        For dtypes that tensors do not have (bfloat16), and for memory that cannot be reached.
+        For dtypes that tensors do not have, and for memory that cannot be reached.
     TypeError
         For an object without the protocol.
 
@@ -250,6 +254,9 @@ def _unpickled(value: npt.NDArray[Any], device: str) -> Tensor:
 def save(file: File, x: Any) -> None:
     """Write one tensor to a file in NumPy's .npy format; waits for it.
 
+    The format has no bfloat16: ``load`` knows elements of two bytes without a type as that, and so
+    does ``numpy.load(file).view(flow.bfloat16)``.
+
     Parameters
     ----------
     file : str, path or binary file
@@ -342,11 +349,19 @@ def load(
     target = resolve(device)
     found = np.load(file, mmap_mode=mmap_mode, allow_pickle=False)  # type: ignore[arg-type]
     if isinstance(found, np.ndarray):
-        if mmap_mode is None:
-            return tensor(found, device=target)
-        return from_dlpack(found, device=target)
+        return _loaded(found, target, mapped=mmap_mode is not None)
     with found:
-        return {name: tensor(found[name], device=target) for name in found.files}
+        return {name: _loaded(found[name], target, mapped=False) for name in found.files}
+
+
+def _loaded(found: npt.NDArray[Any], target: Device, mapped: bool) -> Tensor:
+    """What a file holds; of bfloat16 it says only that elements have two bytes."""
+    is_bfloat16 = found.dtype.char == "V" and found.dtype == _BFLOAT16_IN_FILES
+    if is_bfloat16:
+        canonical("bfloat16", "load")  # needs a package
+    bits = found.view(np.uint16) if is_bfloat16 else found
+    x = from_dlpack(bits) if mapped else tensor(bits, device="cpu" if is_bfloat16 else target)
+    return _C.to_device(_C.as_bfloat16(x) if is_bfloat16 else x, target, False)
 
 
 def _value(x: Any) -> npt.NDArray[Any]:

@@ -22,6 +22,7 @@ def start() -> None:
         simulation.load()
     _C.set_host_operation_hook(host.tell)
     _C.set_kernel_maker(kernels.make_for)
+    _C.set_kernel_failure_hook(host.tell_failure)
     os.register_at_fork(before=_C.before_fork, after_in_child=_C.after_fork_in_child)
     atexit.register(_leave)
     if flags.profile is not None:

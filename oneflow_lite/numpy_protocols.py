@@ -15,6 +15,7 @@ import numpy as np
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.device import device
+from oneflow_lite.dtypes import castable, result_type
 from oneflow_lite.numpy_ufuncs import (
     NUMBERS,
     Function,
@@ -41,7 +42,7 @@ _RENAMED_KEYWORDS = {"a_min": "min", "a_max": "max"}
 
 # NumPy's code is right for tensors, as it only asks for their attributes; these never wait.
 _BY_ATTRIBUTES = (np.shape, np.ndim, np.size, np.iscomplexobj, np.isrealobj)
-_BY_DTYPES = (np.result_type, np.can_cast, np.common_type)
+_BY_DTYPES = (np.can_cast, np.common_type)
 # These look: what they make is text or a file.
 _LOOKING = (
     *(np.array_repr, np.array_str, np.array2string),
@@ -173,7 +174,7 @@ def _finished(
         raise TypeError(f"[numpy.{path}] {', '.join(left)}: not there for tensors")
     result = function(*operands, **named)
     if dtype is not None:
-        if not np.can_cast(result.dtype, dtype, casting):
+        if not castable(result.dtype, np.dtype(dtype), casting):
             raise TypeError(f"[numpy.{path}] cannot cast {result.dtype} to {dtype} ({casting})")
         result = result.astype(dtype, copy=False)
     return result if out is None else store(out, result, casting)
@@ -215,7 +216,7 @@ def _may_share_memory(a: Any, b: Any, max_work: Any = None) -> bool:
     if isinstance(a, Tensor) and isinstance(b, Tensor):
         return a.shares_storage(b)
     one, other = (
-        np.asarray(memoryview(x)) if isinstance(x, Tensor) and x.device.type == "cpu" else x
+        _C.shared_array(x) if isinstance(x, Tensor) and x.device.type == "cpu" else x
         for x in (a, b)
     )
     if isinstance(one, Tensor) or isinstance(other, Tensor):  # no array is in a device's memory
@@ -237,6 +238,7 @@ _SPECIAL: dict[Function, Function] = {
     np.copy: _copy,
     np.copyto: _copyto,
     np.where: _where,
+    np.result_type: result_type,
     np.may_share_memory: _may_share_memory,
     np.cumsum: _cumulative(np.cumsum, np.add),
     np.cumprod: _cumulative(np.cumprod, np.multiply),

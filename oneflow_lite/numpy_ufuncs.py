@@ -16,7 +16,7 @@ import numpy as np
 from oneflow_lite import _C
 from oneflow_lite._C import Op, Tensor
 from oneflow_lite.device import device
-from oneflow_lite.dtypes import canonical
+from oneflow_lite.dtypes import canonical, resolve_loop, result_type
 from oneflow_lite.ops.creation import asarray
 from oneflow_lite.ops.masking import selected, store
 from oneflow_lite.ops.table import ROWS
@@ -138,11 +138,11 @@ def _cast(
         loop = (*(left or [None] * ufunc.nin), *right)
     loop = loop or (None,) * ufunc.nargs
     given = [
-        type(x) if type(x) in (int, float, complex) else np.result_type(x)
+        type(x) if type(x) in (int, float, complex) else result_type(x)
         for x in map(_dtyped, inputs)
     ]
     targets = [None if x is None else x.dtype for x in outs] or [None] * ufunc.nout
-    resolved = ufunc.resolve_dtypes((*given, *targets), signature=loop, casting=casting)
+    resolved = resolve_loop(ufunc, (*given, *targets), loop, casting=casting)
     return [
         x if type(x) in NUMBERS else x.astype(wanted, copy=False)
         for x, wanted in zip(inputs, resolved, strict=False)
@@ -171,7 +171,7 @@ def reduce(
     x = asarray(inputs[0])
     if dtype is None:
         first = None if out is None else out.dtype
-        resolved = ufunc.resolve_dtypes((first, x.dtype, None), reduction=True)
+        resolved = resolve_loop(ufunc, (first, x.dtype, None), reduction=True)
         if len(set(resolved)) != 1:
             raise not_there(f"{ufunc.__name__}.reduce")
     accumulate = canonical(resolved[0] if dtype is None else dtype, f"numpy.{ufunc.__name__}")

@@ -246,7 +246,9 @@ def __array__(  # noqa: N807
                 f"[__array__] copy=False, but {self.dtype} on {self.device} becomes an array of "
                 f"{np.dtype(dtype or self.dtype)} by a copy only"
             )
-        return np.asarray(memoryview(self))
+        return _C.shared_array(self)
+    if copy is None and self.device.type == "cpu" and dtype is None:
+        return _C.shared_array(self)  # of bfloat16: the buffer protocol has no format for it
     values = self.numpy()
     return values if dtype is None else values.astype(dtype, copy=False)
 

@@ -2,21 +2,24 @@
 
 All operations of a program wait for one gate, so that the worker finds them together: temporaries,
 views, writes in place, broadcasts, casts and reductions among them. What is left at the end must be
-NumPy's, bit for bit, in every setting.
+NumPy's, bit for bit, in every setting; on a CUDA device, what the device gives without fusion.
 
     python tests/fusion_program.py --seed 7 --count 500
+    ONEFLOW_LITE_CUDA_SIM=devices=1 python tests/fusion_program.py --device cuda:0
 """
 
 import argparse
 import random
 import threading
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 import oneflow_lite as flow
+from oneflow_lite import _C
 from oracle import compare, values
 
 SHAPES = (
@@ -122,21 +125,36 @@ class FusionProgram:
             if len(self.mine) > 6 and self.rng.random() < 0.8:
                 self._try(f"del {self.mine.pop(0)}")
 
-    def run(self) -> None:
-        """Run it on the cpu; AssertionError where a result is not NumPy's."""
+    def results(self, device: str) -> dict[str, np.ndarray]:
+        """What is left when it has run on a device, all operations waiting for one gate."""
         names: dict[str, Any] = {name: flow.tensor(array) for name, array in self.inputs.items()}
         opened = threading.Event()
         held = flow.vm.host_func(lambda *_: opened.wait(), writes=list(names.values()))
-        names["xp"] = flow
         try:
+            names = {name: x.to(device) for name, x in names.items()} | {"xp": flow}
             for line in self.lines:
                 exec(line, names)
         finally:
             opened.set()
         flow.synchronize()  # a look at what is held would keep the rest out of the groups
         held.result()
+        return {name: names[name].numpy() for name in self.mine}
+
+    def run(self) -> None:
+        """Run it on the cpu; AssertionError where a result is not NumPy's."""
+        self._judge(self.names, self.results("cpu"))
+
+    def run_on(self, device: str) -> None:
+        """Run it with fused kernels; AssertionError where they do not give what single ones do."""
+        with flow.flags(fusion=False):
+            want = self.results(device)
+        for _ in range(4):  # the first ones ask for the kernels
+            self._judge(want, self.results(device))
+            _C.wait_for_kernels()
+
+    def _judge(self, want: Mapping[str, Any], got: Mapping[str, np.ndarray]) -> None:
         for name in self.mine:
-            difference = compare(self.names[name], names[name].numpy())
+            difference = compare(want[name], got[name])
             if difference:
                 source = "\n".join(self.lines)
                 raise AssertionError(
@@ -149,14 +167,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
     parser.add_argument("--count", type=int, default=100, help="how many seeds")
+    parser.add_argument("--device", default="cpu", help="where they run")
     given = parser.parse_args()
     failed = 0
     for seed in range(given.seed, given.seed + given.count):
         program = FusionProgram(seed)
-        for setting in SETTINGS:
+        for setting in SETTINGS if given.device == "cpu" else SETTINGS[:1]:
             try:
                 with flow.flags(**setting):
-                    program.run()
+                    program.run() if given.device == "cpu" else program.run_on(given.device)
             except AssertionError as error:
                 failed += 1
                 print(f"{setting}: {error}\n")

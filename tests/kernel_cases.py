@@ -7,11 +7,13 @@ import numpy as np
 
 import oneflow_lite as flow
 from oneflow_lite.cuda.kernels import Request
-from oneflow_lite.cuda.kernels.elementwise import expression
+from oneflow_lite.cuda.kernels.elementwise import ROWS_OF_VECTORS, TILES, expression
 from oneflow_lite.dtypes import SUPPORTED
 from oneflow_lite.ops.table import ROWS, Row
 
 DTYPES = [dtype.name for dtype in SUPPORTED]
+HAS_BFLOAT16 = "bfloat16" in DTYPES
+OWN_BFLOAT16 = ("nextafter", "spacing") if HAS_BFLOAT16 else ()  # others compute in float32
 assert flow.add.__name__ in ROWS  # importing the package fills the table
 
 
@@ -22,19 +24,35 @@ def loops(row: Row) -> list[tuple[str, ...]]:
         kinds = signature.replace("->", "")
         if not set(kinds) & set("gGOMm"):
             found[tuple(np.dtype(kind).name for kind in kinds)] = None
+    if row.name in OWN_BFLOAT16:
+        found[("bfloat16",) * (row.ufunc.nin + 1)] = None
     return list(found)
 
 
 def elementwise(op: str, loop: tuple[str, ...], **changes: object) -> Request:
-    """On contiguous operands of the loop's dtypes."""
+    """On contiguous operands of the loop's dtypes, in vectors of 16 bytes of the widest."""
     given = {"dtypes": loop, "scalars": (False,) * (len(loop) - 1), "flat": True, "wide": False}
-    return Request("elementwise", op, loop=loop, **(given | changes))  # type: ignore[arg-type]
+    given |= changes
+    dtypes = given["dtypes"]
+    assert isinstance(dtypes, tuple)
+    given.setdefault("options", (16 // max(np.dtype(dtype).itemsize for dtype in dtypes),))
+    return Request("elementwise", op, loop=loop, **given)  # type: ignore[arg-type]
 
 
 def served(row: Row) -> list[Request]:
     """One request for each of its loops that has a text."""
     requests = [elementwise(row.name, loop) for loop in loops(row)]
     return [request for request in requests if expression(request) is not None]
+
+
+def in_bfloat16(row: Row) -> list[Request]:
+    """Those that compute in float32, on memory of bfloat16."""
+    narrow = {"float32": "bfloat16"}
+    return [
+        replace(request, dtypes=tuple(narrow.get(dtype, dtype) for dtype in request.dtypes))
+        for request in served(row)
+        if HAS_BFLOAT16 and set(request.loop) <= {"float32", "bool"} and "float32" in request.loop
+    ]
 
 
 def copies() -> list[Request]:
@@ -68,7 +86,7 @@ def special(name: str) -> np.ndarray:
     if dtype.kind == "c":
         parts = [0.0, -0.0, 1.0, -2.5, 0.3, np.inf, -np.inf, np.nan, 60.0, 1e-3]
         return np.array([complex(x, y) for x, y in product(parts, parts)], dtype)
-    limits = np.finfo(dtype)
+    limits = flow.finfo(dtype)
     plain = [0.0, 0.1, 0.5, 0.75, 1.0, 1.5, 2.0, 2.5, 3.0, 7.25, 11.0, 100.0, 710.0, 60000.0]
     ends = [limits.max, limits.tiny, limits.smallest_subnormal, limits.eps, np.inf]
     with np.errstate(over="ignore"):
@@ -87,9 +105,39 @@ def operands(loop: tuple[str, ...]) -> list[np.ndarray]:
     return [v[index] for v, index in zip(values, grid, strict=True)]
 
 
+def forms() -> list[Request]:
+    """Rows of vectors, with operands that stand still and with arguments of many rows; tiles."""
+    rows = [
+        elementwise("add", (dtype,) * 3, flat=False, options=(4, ROWS_OF_VECTORS, spread, depth))
+        for dtype in ("int8", "float32", "complex64")
+        for spread, depth in ((0, 1), (1, 1), (2, 2))
+    ]
+    pairs = [("bool",) * 2, ("float16",) * 2, ("float32", "float16"), ("complex128",) * 2]
+    tiles = [
+        Request("copy", "", pair, pair, (False,), False, wide, (1, TILES, 0, depth))
+        for pair in pairs
+        for wide, depth in ((False, 1), (True, 2))
+    ]
+    return rows + tiles
+
+
+def standard() -> list[Request]:
+    """What has other special values in the array API standard."""
+    return [
+        elementwise(row.name, request.loop, options=(1, 0, 0, 1, 1))
+        for row in ROWS.values()
+        if row.cuda.standard
+        for request in served(row)
+    ]
+
+
 def templates() -> list[Request]:
     """Every form of the loops, on operands of equal and of different sizes."""
-    mixed = (("float32",) * 3, ("int8",) * 3, ("float16", "int64", "float64"), ("complex128",) * 3)
+    mixed = (
+        *(("float32",) * 3, ("int8",) * 3, ("complex128",) * 3),
+        ("float16", "int64", "float64"),
+        *([("bfloat16", "int8", "float32")] if HAS_BFLOAT16 else []),
+    )
     return [
         elementwise("add", (dtypes[-1],) * 3, dtypes=dtypes, scalars=s, flat=flat, wide=wide)
         for dtypes in mixed
@@ -98,12 +146,118 @@ def templates() -> list[Request]:
     ]
 
 
+def fused() -> list[Request]:
+    """Groups of operations: casts between, values that are stored and that are not, scalars."""
+    names = "elementwise:multiply elementwise:add elementwise:tanh copy: elementwise:less where:"
+    single, double = "float32", "float64"
+    dtypes = (
+        *(single, single, single, single, single, single, single, single),
+        *(single, double, double, double, "bool", "bool", double, double, double),
+    )
+    options = (3, 0, 12, 1, 3, 1, 2, 3, 2, 3, 4, 2, 4, 5, 3, 5, 13, 6, 4, 6, 5, 14, 7)
+    values = ((True, False), (False, False), (True, True), (False, False))
+    values += ((False, True), (False, False), (False, True), (False, True))
+    flags = tuple(flag for value in values for flag in value)
+    return [
+        Request("fused", names, dtypes, dtypes, flags, flat, wide, options)
+        for flat, wide in product((False, True), repeat=2)
+    ]
+
+
+def array_kernels() -> list[Request]:
+    """Of sorts, searches and runs: every operation, of every dtype where it has one."""
+
+    def requests(kind: str, ops: str, dtypes: list[str], wide: bool = False) -> list[Request]:
+        return [
+            Request(kind, op, (dtype,), (), (), True, wide)
+            for op, dtype in product(ops.split(), dtypes)
+        ]
+
+    one, wide = ["uint8"], ["float32", "complex128"]
+    moved = ["uint8", "uint16", "uint32", "uint64", "complex64", "complex128"]
+    return [
+        *requests("sort", "lanes counts elements places", DTYPES),
+        *requests("sort", "counts elements places", wide, wide=True),
+        *requests("sort", "scan", one),
+        *requests("sort", "scan", one, wide=True),
+        *requests("search", "search_sorted contains", DTYPES),
+        *requests("runs", "starts", DTYPES),
+        *requests("runs", "flagged pick", moved),
+        *requests("runs", "scan numbers count count_few weigh", one),
+    ]
+
+
 def everything() -> list[Request]:
     """One request for each text, dtype and template.
 
     Strided where the template does not matter: its code is short, no vectors.
     """
-    elements = [request for row in ROWS.values() for request in served(row)]
+    elements = [make for row in ROWS.values() for make in (*served(row), *in_bfloat16(row))]
     choices = [make(dtype) for dtype in DTYPES for make in (fill, where)]
     strided = [replace(request, flat=False) for request in [*elements, *copies(), *choices]]
-    return [*strided, *templates()]
+    return [
+        *(*strided, *templates(), *forms(), *standard(), *fused()),
+        *(*array_kernels(), *reductions(), *scans()),
+    ]
+
+
+SUMS = {name: ("uint64" if name[0] == "u" else "int64") for name in DTYPES[:9]}
+
+
+def reduction(
+    op: str,
+    dtype: str,
+    loop: str,
+    form: int,
+    lanes: int = 1,
+    of_values: int = 0,
+    wide: bool = False,
+) -> Request:
+    options = (form, lanes, of_values)
+    return Request("reduction", op, (dtype, loop), (loop, loop), (), form == 1, wide, options)
+
+
+def reductions() -> list[Request]:
+    """Every ufunc that reduces, sums of every dtype, and every form of the loops on some."""
+    kinds = ("bool", "int32", "uint64", "float16", "float64", "complex64")
+    truths = [reduction(op, dtype, "bool", 1) for op in ("any", "all") for dtype in kinds]
+    sums = [reduction("sum", dtype, SUMS.get(dtype, dtype), 1) for dtype in DTYPES]
+    numbers = [
+        reduction(op, dtype, dtype, 1)
+        for op in ("prod", "max", "min", "nanmax", "nanmin")
+        for dtype in kinds
+    ]
+    mixed = (("float32", "float32"), ("int8", "int64"), ("float16", "float16"))
+    forms = [
+        reduction("sum", dtype, loop, form, lanes, of_values, wide)
+        for dtype, loop in mixed
+        for form in range(3)
+        for lanes, of_values, wide in ((4, 0, False), (1, 0, True), (1, 1, False))
+    ]
+    return [*truths, *sums, *numbers, *forms, *searches()]
+
+
+def searches() -> list[Request]:
+    best = [
+        Request(
+            "arg_reduce", op, (dtype, "int64"), (dtype, "int64"), (), False, wide, (form, 1, last)
+        )
+        for op, form, last, wide in (("argmax", 0, 0, False), ("argmin", 2, 1, True))
+        for dtype in DTYPES
+    ]
+    loop = ("int64", "int64")
+    counts = [
+        Request("count", "", (dtype, "int64"), loop, (), True, False, (1, 1, 0)) for dtype in DTYPES
+    ]
+    return [*best, *counts]
+
+
+def scans() -> list[Request]:
+    """Every operation on one dtype and sums of all, in every form."""
+    ufuncs = ("multiply", "maximum", "minimum", "fmax", "fmin", "logical_or", "subtract", "divide")
+    given = [(name, "float32") for name in ufuncs] + [("add", dtype) for dtype in DTYPES]
+    return [
+        Request("scan", op, (dtype, dtype), (dtype, dtype), (), False, wide, (form, 1, 0))
+        for op, dtype in given
+        for form, wide in ((0, False), (1, True))
+    ]

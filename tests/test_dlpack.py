@@ -393,8 +393,6 @@ def test_torch() -> None:
     theirs += 1
     running += 1
     assert (theirs == 303).all()
-    with pytest.raises(BufferError, match="bfloat16"):
-        flow.from_dlpack(torch.zeros(2, dtype=torch.bfloat16))
 
 
 def test_jax() -> None:
@@ -409,5 +407,3 @@ def test_jax() -> None:
             ours[...] = 0
     running = jax.numpy.ones((300, 300)) @ jax.numpy.ones((300, 300))
     assert (flow.from_dlpack(running) == 300).all().item()
-    with pytest.raises(BufferError, match="bfloat16"):
-        flow.from_dlpack(jax.numpy.zeros(2, dtype="bfloat16"))

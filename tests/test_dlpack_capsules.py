@@ -33,7 +33,7 @@ def test_flags() -> None:
     ("fields", "message"),
     [
         ({"major": 2}, "version 1, got 2.0"),
-        ({"dtype": DataType(4, 16, 1)}, "unsupported dtype bfloat16"),
+        ({"dtype": DataType(4, 8, 1)}, "unsupported dtype bfloat8"),
         ({"dtype": DataType(2, 32, 4)}, "float32 with 4 lanes"),
         ({"dtype": DataType(10, 8, 1)}, "type 10"),
         ({"dtype": DataType(0, 4, 1)}, "unsupported dtype int4"),

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -162,6 +163,18 @@ def test_photos_overlap_on_a_device(tmp_path: Path) -> None:
     assert number(r"overlap +(\d+)%", text) > 0
     naive = succeed("stream_photos.py", *arguments, mock=slow, sync="1")
     assert number(r"overlap +(\d+)%", naive) == 0
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux" or shutil.which("g++") is None,
+    reason="the simulated driver needs Linux and g++",
+)
+def test_photos_on_a_simulated_gpu_are_near_those_of_numpy() -> None:
+    slow = "devices=2,jitter=1ms,h2d=100MB/s,d2h=100MB/s"
+    done = run("stream_photos.py", "--frames", "6", "--device", "cuda:1", cuda_sim=slow)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "6 of 6 frames, off by 1 of 255 at most" in done.stdout
+    assert number(r"overlap +(\d+)%", done.stdout) > 0
 
 
 # --- standard_libraries.py

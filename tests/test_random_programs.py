@@ -10,12 +10,22 @@ import numpy as np
 import pytest
 
 import oneflow_lite as flow
-from oracle import Flow, Numpy, compare
+from oracle import Flow, Numpy, compare, computes_itself
 from random_program import LAYOUTS, knobs, program, run_threads
 
 PROGRAMS = int(os.environ.get("OFL_TEST_PROGRAMS", "400"))
 BATCHES = 16
 TIMINGS = list(knobs())
+
+
+CUDA_LAYOUTS = (
+    {
+        "cuda:0": ("cuda:0", "cuda:0", "cuda:0"),
+        "cuda:0, cpu, last": ("cuda:0", "cpu", f"cuda:{flow.cuda.device_count() - 1}"),
+    }
+    if flow.cuda.is_available()
+    else {}
+)
 
 
 def batch(number: int) -> range:
@@ -28,7 +38,7 @@ def batch(number: int) -> range:
 def test_threaded(number: int, layout: Sequence[str]) -> None:
     for seed in batch(number):
         with flow.flags(**TIMINGS[seed % len(TIMINGS)]):
-            program(seed).run(layout)
+            program(seed).on(layout).run(layout)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
@@ -36,7 +46,17 @@ def test_threaded(number: int, layout: Sequence[str]) -> None:
 def test_naive(number: int, layout: Sequence[str]) -> None:
     with flow.flags(sync=True):
         for seed in batch(number):
-            program(seed).run(layout)
+            program(seed).on(layout).run(layout)
+
+
+@pytest.mark.parametrize("layout", CUDA_LAYOUTS.values(), ids=CUDA_LAYOUTS)
+@pytest.mark.parametrize("number", range(BATCHES))
+def test_on_cuda_devices(number: int, layout: Sequence[str]) -> None:
+    """By kernels of their own, what has NumPy's bits there; by the host's, everything."""
+    exact = computes_itself(flow.Device(layout[0]))
+    for seed in batch(number)[:: 8 if exact else 4]:
+        with flow.flags(sync=seed % 3 == 0, **TIMINGS[seed % len(TIMINGS)]):
+            program(seed, exact=exact).run(layout)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)

@@ -2,12 +2,19 @@
 
 On request only, as it compiles the whole extension once for each (some minutes):
 OFL_TEST_SANITIZERS=thread,address. What runs always is the machine without Python, in test_cpp.py.
+
+The programs on cuda devices have the simulated driver and its kernels under the sanitizer as well:
+ThreadSanitizer then sees races between streams, AddressSanitizer kernels that leave their memory.
+
+OFL_SANITIZED=FOLDER keeps what is built, for the next time.
 """
 
+import importlib.util
 import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -47,11 +54,11 @@ def sanitized(
     if sanitizer not in REQUESTED:
         pytest.skip(f"on request: OFL_TEST_SANITIZERS={sanitizer}")
     preload = libraries(sanitizer)
-    tree = tmp_path_factory.mktemp(sanitizer)
-    for folder in ("csrc", "oneflow_lite", "tests"):
-        shutil.copytree(
-            ROOT / folder, tree / folder, ignore=shutil.ignore_patterns("*.so", "*.pyc")
-        )
+    kept = os.environ.get("OFL_SANITIZED")
+    tree = Path(kept, sanitizer) if kept else tmp_path_factory.mktemp(sanitizer)
+    for folder in ("csrc", "oneflow_lite", "sim", "tests", "examples"):
+        ignored = shutil.ignore_patterns("*.so", "*.pyc")
+        shutil.copytree(ROOT / folder, tree / folder, ignore=ignored, dirs_exist_ok=True)
     for name in ("setup.py", "pyproject.toml", "README.md"):
         shutil.copy(ROOT / name, tree)
     subprocess.run(
@@ -63,7 +70,32 @@ def sanitized(
     )
     environment = os.environ | OPTIONS[sanitizer]
     environment |= {"LD_PRELOAD": preload, "PYTHONPATH": str(tree), "OPENBLAS_NUM_THREADS": "1"}
+    environment |= {"OFL_SIM_SANITIZE": sanitizer, "TMPDIR": str(tmp_path_factory.mktemp("images"))}
     return tree, environment
+
+
+def run(
+    sanitized: tuple[Path, dict[str, str]], command: Sequence[str], **flags: str
+) -> subprocess.CompletedProcess[str]:
+    """Run Python on the sanitized copy; keywords are flags (``sync="1"``)."""
+    tree, environment = sanitized
+    given = {f"ONEFLOW_LITE_{name.upper()}": value for name, value in flags.items()}
+    # The shadow memory of ThreadSanitizer wants addresses that are not random.
+    fixed = ["setarch", "-R"] if "libtsan" in environment["LD_PRELOAD"] else []
+    return subprocess.run(
+        [*(fixed if shutil.which("setarch") else []), sys.executable, *command],
+        cwd=tree,
+        env=environment | given,
+        capture_output=True,
+        text=True,
+        timeout=1500,
+        check=False,
+    )
+
+
+def is_clean(done: subprocess.CompletedProcess[str]) -> None:
+    assert done.returncode == 0, f"{done.stdout[-4000:]}\n{done.stderr[-8000:]}"
+    assert "Sanitizer" not in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -79,15 +111,74 @@ def sanitized(
     ids=["random programs", "fusion programs", "machine", "faults", "host functions", "threads"],
 )
 def test_python(sanitized: tuple[Path, dict[str, str]], command: list[str]) -> None:
-    tree, environment = sanitized
-    done = subprocess.run(
-        [sys.executable, *command],
-        cwd=tree,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=1500,
-        check=False,
-    )
-    assert done.returncode == 0, f"{done.stdout[-4000:]}\n{done.stderr[-8000:]}"
-    assert "Sanitizer" not in done.stderr
+    is_clean(run(sanitized, command))
+
+
+# --- on the simulated driver
+
+needs_bindings = pytest.mark.skipif(
+    importlib.util.find_spec("cuda") is None or sys.platform != "linux",
+    reason="the simulated driver needs Linux, its tests cuda-bindings",
+)
+JITTER = "devices=2,jitter=100us,seed=5"
+TWO_STREAMS = """
+import sys
+import numpy as np, oneflow_lite as flow, sim
+a = np.ones(200_000, np.float32)
+assert (flow.tensor(a, device="cuda:0") + 1).numpy().sum() == 2 * a.size  # the kernel is compiled
+flow.synchronize()
+if len(sys.argv) > 1:
+    sim.configure(f"omit={sys.argv[1]}:1")  # of h2d by compute, or of compute by d2h
+x = flow.tensor(a, device="cuda:0") + 1
+x.cpu().numpy()
+"""
+WIDER_FILL = """
+import os, sys, tempfile
+import oneflow_lite as flow
+from oneflow_lite.cuda import compiler
+flow.zeros(3, dtype="int8", device="cuda:0").numpy()
+os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp()  # what is wrong is not kept
+compile_kernel = compiler.compile
+def wider(source, arch, options=()):
+    assert "args.count" in source
+    return compile_kernel(source.replace("args.count", "(args.count + 5000)"), arch, options)
+if len(sys.argv) > 1:
+    compiler.compile = wider
+flow.full(1000, 7, dtype="int32", device="cuda:0").numpy()
+"""
+
+
+@needs_bindings
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["tests/random_program.py", "--layout", "cuda", "--seed", "1", "--count", "10"],
+        ["tests/random_program.py", "--layout", "cuda", "--count", "4", "--threads", "3"],
+        ["-m", "pytest", "-q", "tests/test_cuda.py"],
+        ["-m", "pytest", "-q", "tests/test_transfer.py", "tests/test_errors.py", "-k", "cuda"],
+    ],
+    ids=["random programs", "several threads", "cuda", "transfers"],
+)
+def test_python_on_simulated_devices(
+    sanitized: tuple[Path, dict[str, str]], command: list[str]
+) -> None:
+    is_clean(run(sanitized, command, cuda_sim=JITTER))
+
+
+WRONG = {  # program, its argument, what is reported
+    "thread": (TWO_STREAMS, "cuStreamWaitEvent", "data race"),
+    "address": (WIDER_FILL, "wider", "AddressSanitizer: heap-"),  # overflow, or use after free
+}
+
+
+@needs_bindings
+def test_a_missing_wait_and_a_store_out_of_bounds_are_reported(
+    sanitized: tuple[Path, dict[str, str]], tmp_path: Path
+) -> None:
+    code, argument, report = WRONG[sanitized[1]["OFL_SIM_SANITIZE"]]
+    program = tmp_path / "program.py"
+    program.write_text(code, encoding="utf-8")
+    is_clean(run(sanitized, [str(program)], cuda_sim=JITTER))
+    done = run(sanitized, [str(program), argument], cuda_sim=JITTER)
+    assert report in done.stderr, f"{done.stdout}\n{done.stderr[-4000:]}"
+    assert done.returncode != 0

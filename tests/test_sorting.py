@@ -108,6 +108,13 @@ def test_large_in_both_modes(device: flow.Device, naive: bool) -> None:
         same(np.argsort(x, kind="stable"), flow.argsort(t))
 
 
+def test_many_dimensions(device: flow.Device) -> None:
+    x = values((2, 3) * 5, "int32", 1)
+    turned = tuple(range(9, -1, -1))
+    t = flow.permute_dims(flow.tensor(x, device=device), turned)
+    same(np.sort(x.transpose(turned), 3), flow.sort(t, axis=3))
+
+
 def test_methods(device: flow.Device) -> None:
     x = values((6, 50), "float32", 8)
     t = flow.tensor(x, device=device)

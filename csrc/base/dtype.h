@@ -7,13 +7,29 @@
 
 namespace ofl {
 
-enum class DType : uint8_t { b1, i8, i16, i32, i64, u8, u16, u32, u64, f16, f32, f64, c64, c128 };
+enum class DType : uint8_t {
+  b1,
+  i8,
+  i16,
+  i32,
+  i64,
+  u8,
+  u16,
+  u32,
+  u64,
+  f16,
+  bf16,
+  f32,
+  f64,
+  c64,
+  c128
+};
 
 enum class DTypeKind : uint8_t { boolean, signed_int, unsigned_int, floating, complex };
 
 struct DTypeInfo {
   const char* name;  // the array API name
-  char code;         // NumPy's one-letter type code
+  char code;         // NumPy's one-letter type code; of bfloat16 that of ml_dtypes
   uint8_t size;      // bytes
   uint8_t align;     // bytes
   DTypeKind kind;
@@ -31,6 +47,7 @@ inline constexpr DTypeInfo kDTypes[] = {
     {"uint32", 'I', 4, 4, DTypeKind::unsigned_int},
     {"uint64", 'L', 8, 8, DTypeKind::unsigned_int},
     {"float16", 'e', 2, 2, DTypeKind::floating},
+    {"bfloat16", 'E', 2, 2, DTypeKind::floating},
     {"float32", 'f', 4, 4, DTypeKind::floating},
     {"float64", 'd', 8, 8, DTypeKind::floating},
     {"complex64", 'F', 8, 4, DTypeKind::complex},
@@ -51,6 +68,11 @@ struct Half {
   uint16_t bits;
 };
 
+/// The upper half of a float32, as bits. Conversions are in ops/half.h; nothing computes in it.
+struct BFloat16 {
+  uint16_t bits;
+};
+
 /// Calls `visitor(T{})` with the C++ type that holds one element of `dtype`.
 template <typename Visitor>
 decltype(auto) visit_dtype(DType dtype, Visitor&& visitor) {
@@ -65,6 +87,7 @@ decltype(auto) visit_dtype(DType dtype, Visitor&& visitor) {
     case DType::u32: return visitor(uint32_t{});
     case DType::u64: return visitor(uint64_t{});
     case DType::f16: return visitor(Half{});
+    case DType::bf16: return visitor(BFloat16{});
     case DType::f32: return visitor(float{});
     case DType::f64: return visitor(double{});
     case DType::c64: return visitor(std::complex<float>{});

@@ -23,13 +23,10 @@ struct WideKey {
 };
 
 /// The key of a float that lies in `bits`. Both zeros have one, and so have all NaN: the greatest.
-template <typename Bits, bool Minimum>
+template <typename Bits, bool Minimum, Bits kInfinity>
 inline Bits float_key(Bits bits) {
   constexpr int kSign = 8 * sizeof(Bits) - 1;
   constexpr Bits kMagnitude = std::numeric_limits<Bits>::max();
-  constexpr Bits kInfinity = sizeof(Bits) == 2   ? Bits(0x7c00)
-                             : sizeof(Bits) == 4 ? Bits(0x7f800000)
-                                                 : Bits(0x7ff0000000000000);
   const auto magnitude = static_cast<Bits>(bits & kMagnitude);
   // All bits or none: what is negated, and what is NaN.
   const auto negated = static_cast<Bits>((Minimum ? ~bits : bits) >> kSign);
@@ -62,7 +59,7 @@ struct ArgOrder<bool, Minimum> {
   static Key load(const char* from) { return static_cast<Key>((*from != 0) != Minimum); }
 };
 
-template <typename Bits, bool Minimum>
+template <typename Bits, bool Minimum, Bits kInfinity>
 struct FloatOrder {
   using Key = Bits;
   static constexpr int64_t kItem = sizeof(Bits);
@@ -72,7 +69,7 @@ struct FloatOrder {
   static Key load(const char* from) {
     Bits bits;
     std::memcpy(&bits, from, sizeof(bits));
-    return float_key<Bits, Minimum>(bits);
+    return float_key<Bits, Minimum, kInfinity>(bits);
   }
   /// What has this key, which is not the greatest.
   template <typename T>
@@ -85,11 +82,18 @@ struct FloatOrder {
 };
 
 template <bool Minimum>
-struct ArgOrder<Half, Minimum> : FloatOrder<int16_t, Minimum> {};
+using SingleOrder = FloatOrder<int32_t, Minimum, 0x7f800000>;
 template <bool Minimum>
-struct ArgOrder<float, Minimum> : FloatOrder<int32_t, Minimum> {};
+using DoubleOrder = FloatOrder<int64_t, Minimum, 0x7ff0000000000000>;
+
 template <bool Minimum>
-struct ArgOrder<double, Minimum> : FloatOrder<int64_t, Minimum> {};
+struct ArgOrder<Half, Minimum> : FloatOrder<int16_t, Minimum, 0x7c00> {};
+template <bool Minimum>
+struct ArgOrder<BFloat16, Minimum> : FloatOrder<int16_t, Minimum, 0x7f80> {};
+template <bool Minimum>
+struct ArgOrder<float, Minimum> : SingleOrder<Minimum> {};
+template <bool Minimum>
+struct ArgOrder<double, Minimum> : DoubleOrder<Minimum> {};
 
 /// Lexicographic; a NaN in either part wins.
 template <bool Minimum>
@@ -97,7 +101,7 @@ struct ArgOrder<std::complex<float>, Minimum> {
   using Key = int64_t;
   static constexpr int64_t kItem = 8;
   using Place = uint64_t;
-  using Part = FloatOrder<int32_t, Minimum>;
+  using Part = SingleOrder<Minimum>;
   static constexpr Key kLeast = std::numeric_limits<Key>::min();
   static constexpr Key kTop = std::numeric_limits<Key>::max();
   static Key load(const char* from) {
@@ -113,7 +117,7 @@ struct ArgOrder<std::complex<double>, Minimum> {
   using Key = WideKey;
   static constexpr int64_t kItem = 16;
   using Place = uint64_t;
-  using Part = FloatOrder<int64_t, Minimum>;
+  using Part = DoubleOrder<Minimum>;
   static constexpr Key kLeast = {Part::kLeast, Part::kLeast}, kTop = {Part::kTop, Part::kTop};
   static Key load(const char* from) {
     const int64_t real = Part::load(from), imag = Part::load(from + sizeof(double));

@@ -30,6 +30,7 @@ struct ArrayView {
 struct Loop {
   LoopFn function = nullptr;
   void* data = nullptr;
+  const char* name = "";  // of the ufunc
 };
 
 struct ArrayArgs {
@@ -79,12 +80,13 @@ std::shared_ptr<InFlight> launch(ep::Stream& queue, ArrayCall& call);
 
 /// out[i] = loop(out[i - 1], in[i]) along axis attr[0], starting with in[0]; the loop is a binary
 /// one of the dtype that both arrays have. Bits as NumPy's <ufunc>.accumulate. attr[1]: the loop
-/// gives the same bits for any strides, so that lanes may go side by side.
+/// gives the same bits for any strides, so that lanes may go side by side. attr[2]: the operation
+/// is associative, but for rounding.
 void accumulate_kernel(const ArrayArgs& args);
 
 /// out = in, sorted along axis attr[0], descending if attr[1]; attr[2]: equal elements that can be
 /// told apart (signed zeros, NaN) keep their order. The loop is NumPy's sort of the dtype, of
-/// uint64 for complex numbers, or empty.
+/// uint64 for complex numbers, of uint16 for bfloat16, or empty.
 void sort_kernel(const ArrayArgs& args);
 
 /// out (int64) = the positions that sort in along axis attr[0], descending if attr[1]; equal

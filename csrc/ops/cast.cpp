@@ -1,5 +1,6 @@
-// The conversion table: 14 x 14 strided loops with the bits of NumPy's astype. Float to integer
-// conversions out of range are what NumPy's x86-64 wheels compute, spelled out.
+// The conversion table: a strided loop for each pair of dtypes, with the bits of NumPy's astype,
+// and of bfloat16 with those of ml_dtypes (float64 and integers round to float32 first). Float to
+// integer conversions out of range are what NumPy's x86-64 wheels compute, spelled out.
 #include <algorithm>
 #include <complex>
 #include <type_traits>
@@ -91,6 +92,14 @@ To convert(From x) {
     }
   } else if constexpr (IsComplex<To>::value) {
     return To(convert<typename To::value_type>(x), 0);
+  } else if constexpr (std::is_same_v<From, BFloat16>) {
+    if constexpr (std::is_same_v<To, bool>) {
+      return (x.bits & 0x7fff) != 0;
+    } else if constexpr (std::is_same_v<To, Half>) {
+      return bfloat16_to_half(x);
+    } else {
+      return convert<To>(bfloat16_to_float(x));
+    }
   } else if constexpr (std::is_same_v<From, Half>) {
     if constexpr (std::is_same_v<To, bool>) {
       return (x.bits & 0x7fff) != 0;
@@ -99,6 +108,8 @@ To convert(From x) {
     } else {
       return convert<To>(half_to_float(x));
     }
+  } else if constexpr (std::is_same_v<To, BFloat16>) {
+    return float_to_bfloat16(static_cast<float>(x));
   } else if constexpr (std::is_same_v<To, Half>) {
     if constexpr (std::is_same_v<From, double>) {
       return double_to_half(x);
@@ -202,6 +213,29 @@ void copy_strided(const char* src, int64_t src_stride, char* dst, int64_t dst_st
   }
 }
 
+#if defined(__x86_64__) && defined(__GNUC__)
+template <typename From, typename To>
+__attribute__((target("avx2"), flatten)) void cast_256(const char* src, int64_t src_stride,
+                                                       char* dst, int64_t dst_stride, int64_t n) {
+  cast_strided<From, To>(src, src_stride, dst, dst_stride, n);
+}
+
+/// The casts around each operation on bfloat16: only integers are computed with, whose bits do not
+/// depend on the vectors.
+template <typename From, typename To>
+CastFn widest() {
+  return __builtin_cpu_supports("avx2") ? cast_256<From, To> : cast_strided<From, To>;
+}
+#else
+template <typename From, typename To>
+CastFn widest() {
+  return cast_strided<From, To>;
+}
+#endif
+
+template <typename From, typename To>
+constexpr bool kIsWidening = std::is_same_v<From, BFloat16> && std::is_same_v<To, float>;
+
 }  // namespace
 
 CastFn cast_function(DType from, DType to) {
@@ -211,6 +245,8 @@ CastFn cast_function(DType from, DType to) {
       using To = decltype(target);
       if constexpr (std::is_same_v<From, To>) {
         return &copy_strided<sizeof(To)>;
+      } else if constexpr (kIsWidening<From, To> || kIsWidening<To, From>) {
+        return widest<From, To>();
       } else {
         return &cast_strided<From, To>;
       }

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "ops/buffering.h"
+#include "ops/exponents.h"
 #include "ops/kernel.h"
 #include "ops/loops.h"
 #include "ops/pieces.h"
@@ -278,8 +279,7 @@ Piecewise elementwise_pieces(const KernelArgs& args) {
 void elementwise_kernel(const KernelArgs& args) {
   if (is_empty(args.iteration)) return;
   if (args.op->checks_exponent && is_integer(args.resolution->in[1]) && any_negative(args, 1)) {
-    fail(ErrorKind::value, "[", args.op->name,
-         "] integers to negative integer powers are not allowed");
+    throw negative_exponent(args.op->name);
   }
   bool buffered[kMaxOperands];
   if (args.iteration.ndim != 1 || mark_buffered(args, buffered)) {

@@ -10,8 +10,7 @@ namespace {
 /// Bytes of one operand in a tile: those of a few of them stay in the L2 cache, and a loop call
 /// costs little beside its work.
 constexpr int64_t kTileBytes = 16384;
-constexpr int64_t kMostTiles = 8;                    // times as much where rows are long
-constexpr int64_t kMostElements = int64_t{1} << 36;  // more fit in no memory
+constexpr int64_t kMostTiles = 8;     // times as much where rows are long
 constexpr int64_t kUint32Vector = 4;  // see cast.cpp: where a cast to uint32 may be cut
 
 struct FusibleKernel {
@@ -30,12 +29,6 @@ const FusibleKernel* find_fusible(const KernelArgs& args) {
     if (row.kernel == args.kernel) return &row;
   }
   return nullptr;
-}
-
-/// Its loop raises errors, which are those of the whole.
-bool may_fail(const KernelArgs& args) {
-  return args.kernel == elementwise_kernel && args.op->checks_exponent &&
-         is_integer(args.resolution->in[1]);
 }
 
 bool may_cast_to_uint32(const KernelArgs& args) {
@@ -57,27 +50,6 @@ int64_t largest_item(const KernelArgs& args) {
   return static_cast<int64_t>(largest);
 }
 
-/// Elements inside each row of an iteration, from the innermost one, and of all; each stands for
-/// `scale` of the group's.
-void add_bounds(const Iteration& iteration, int64_t scale, std::vector<int64_t>* bounds) {
-  int64_t inner = scale;
-  bounds->insert(bounds->end(), {1, inner});
-  for (int d = iteration.ndim - 1; d >= 0; --d) {
-    inner *= iteration.rows[d].dim;
-    bounds->push_back(inner);
-  }
-}
-
-/// Sorts them; false unless each divides the next.
-bool make_chain(std::vector<int64_t>* bounds) {
-  std::sort(bounds->begin(), bounds->end());
-  bounds->erase(std::unique(bounds->begin(), bounds->end()), bounds->end());
-  for (size_t i = 1; i < bounds->size(); ++i) {
-    if ((*bounds)[i] % (*bounds)[i - 1] != 0) return false;
-  }
-  return true;
-}
-
 }  // namespace
 
 bool is_elementwise(const KernelArgs& args) { return find_fusible(args) != nullptr; }
@@ -85,7 +57,7 @@ bool is_elementwise(const KernelArgs& args) { return find_fusible(args) != nullp
 /// A kernel that may become the next one, with what the group would know then.
 struct FusionGroup::Draft {
   Kernel kernel;
-  std::vector<Place> places;  // of its operands
+  Newcomer newcomer;
   std::vector<int64_t> bounds;
   int64_t elements, row, multiple, alignment, item_size;
   Tiling tiling;
@@ -101,8 +73,11 @@ bool FusionGroup::add(const KernelArgs& args, void* const* memories) {
   draft.item_size = std::max(item_size_, largest_item(args));
   draft.alignment = std::max(alignment_, may_cast_to_uint32(args) ? kUint32Vector : 1);
   if (!scale_elements(args, &draft)) return false;
-  place_operands(memories, &draft);
-  if (!is_in_order(draft)) return false;
+  draft.newcomer.args = &args;
+  draft.newcomer.scale = draft.kernel.scale;
+  place_operands(memories, &draft.newcomer);
+  std::copy_n(draft.newcomer.memory, kMaxOperands, draft.kernel.memory);
+  if (!is_in_order(draft.newcomer)) return false;
   if (const FusibleKernel* fusible = find_fusible(args)) {
     draft.kernel.whole = fusible->pieces(args);
     const int64_t alignment = draft.kernel.whole.alignment;
@@ -127,76 +102,6 @@ bool FusionGroup::scale_elements(const KernelArgs& args, Draft* draft) const {
   if (row_ == 0 || elements * row_ != elements_ || may_cast_to_uint32(args)) return false;
   draft->kernel.scale = row_;
   return find_fusible(args) != nullptr;
-}
-
-/// As the group's elements walk it: along a row that is reduced, its result does not step.
-FusionGroup::Place FusionGroup::make_place(const Kernel& kernel, int k, int memory) {
-  const KernelArgs& args = *kernel.args;
-  Place place;
-  place.memory = memory;
-  place.written = k == args.iteration.operands - 1;
-  place.offset = reinterpret_cast<intptr_t>(args.data[k]);
-  place.item_size = static_cast<int64_t>(size_of(args.dtype[k]));
-  place.low = place.offset;
-  place.high = place.offset + place.item_size;
-  const auto add_row = [&](int64_t dim, int64_t stride) {
-    if (dim == 1) return;
-    (stride < 0 ? place.low : place.high) += (dim - 1) * stride;
-    if (!place.dims.empty() && place.strides.back() == stride * dim) {
-      place.dims.back() *= dim;
-      place.strides.back() = stride;
-    } else {
-      place.dims.push_back(dim);
-      place.strides.push_back(stride);
-    }
-  };
-  for (int d = 0; d < args.iteration.ndim; ++d) {
-    add_row(args.iteration.rows[d].dim, args.iteration.rows[d].strides[k]);
-  }
-  add_row(kernel.scale, 0);
-  return place;
-}
-
-int FusionGroup::find(void* id) const {
-  for (size_t i = 0; i < memories_.size(); ++i) {
-    if (memories_[i].id == id) return static_cast<int>(i);
-  }
-  return -1;
-}
-
-void FusionGroup::place_operands(void* const* memories, Draft* draft) const {
-  const int operands = draft->kernel.args->iteration.operands;
-  int known = static_cast<int>(memories_.size());
-  for (int k = 0; k < operands; ++k) {
-    int& memory = draft->kernel.memory[k] = -1;
-    if (!memories[k]) continue;
-    memory = find(memories[k]);
-    for (int i = 0; i < k && memory < 0; ++i) {
-      if (memories[i] == memories[k]) memory = draft->kernel.memory[i];
-    }
-    if (memory < 0) memory = known++;
-    draft->places.push_back(make_place(draft->kernel, k, memory));
-  }
-}
-
-/// Tile by tile is program order: what two kernels share, where one of them writes, they reach in
-/// the same tile (the same place), or they share nothing of it.
-bool FusionGroup::is_in_order(const Draft& draft) const {
-  const auto is_apart = [](const Place& a, const Place& b) {
-    if (a.memory != b.memory || (!a.written && !b.written)) return true;
-    if (a.high <= b.low || b.high <= a.low) return true;
-    return a.offset == b.offset && a.item_size == b.item_size && a.dims == b.dims &&
-           a.strides == b.strides;
-  };
-  for (const Place& place : draft.places) {
-    for (const Place& other : places_) {
-      if (!is_apart(place, other)) return false;
-    }
-    for (const Place& other : draft.places) {
-      if (!is_apart(place, other)) return false;
-    }
-  }
-  return true;
 }
 
 /// Rows of one length, wherever they are; or one sum of something that the group has written.
@@ -282,42 +187,9 @@ void FusionGroup::take(Draft&& draft, void* const* memories) {
   alignment_ = draft.alignment;
   bounds_ = std::move(draft.bounds);
   tiling_ = draft.tiling;
-  const Place* place = draft.places.data();
-  for (int k = 0; k < draft.kernel.args->iteration.operands; ++k) {
-    if (memories[k]) add_use(*place++, memories[k], draft.kernel.reduction.get());
-  }
-  places_.insert(places_.end(), draft.places.begin(), draft.places.end());
+  const bool reduces = draft.kernel.reduction != nullptr;
+  add_uses(draft.newcomer, memories, size(), reduces, reduces && draft.kernel.reduction->sum());
   kernels_.push_back(std::move(draft.kernel));
-}
-
-/// Its elements in a tile lie one after the other: those of the group, or one for each row.
-bool FusionGroup::is_flat(const Place& place) const {
-  const int64_t first = place.dims.empty() ? 1 : place.dims[0];
-  if (place.dims.empty() || place.strides[0] != place.item_size) return false;
-  if (place.dims.size() == 1) return first == elements_;
-  return place.dims.size() == 2 && place.dims[1] == row_ && place.strides[1] == 0;
-}
-
-/// Notes that the next kernel uses a memory.
-void FusionGroup::add_use(const Place& place, void* id, const TiledReduction* reduction) {
-  if (place.memory == static_cast<int>(memories_.size())) {
-    Memory memory;
-    memory.id = id;
-    memory.begins = place.written && !(reduction && reduction->sum());
-    memory.reduced = reduction != nullptr;
-    memory.first = size();
-    memory.offset = place.offset;
-    memory.item_size = place.item_size;
-    memory.dims = place.dims;
-    memories_.push_back(memory);
-  }
-  Memory& memory = memories_[place.memory];
-  const bool same = memory.offset == place.offset && memory.item_size == place.item_size &&
-                    memory.dims == place.dims;
-  memory.plain = memory.plain && is_flat(place) && same;
-  memory.written = memory.written || place.written;
-  memory.last = size();
-  ++memory.uses;
 }
 
 }  // namespace ofl::ops

@@ -14,42 +14,15 @@
 #include <utility>
 #include <vector>
 
+#include "ops/fusion_space.h"
 #include "ops/pieces.h"
 #include "ops/tiled_reduction.h"
 
 namespace ofl::ops {
 
-/// Each element of the output is made of those at its place, and of nothing else.
-bool is_elementwise(const KernelArgs& args);
-
-class FusionGroup {
+class FusionGroup : public FusionSpace {
  public:
   static constexpr int kMaxKernels = 64;
-
-  /// What the kernels share: memory that operands lie in.
-  struct Memory {
-    void* id;
-    int uses = 0;             // operands in it
-    bool written = false;     // by a kernel of the group
-    bool begins = false;      // the first use writes it, and nothing but kernels over tiles does
-    bool reduced = false;     // the first use is a reduction, which writes before it has read
-    bool plain = true;        // all uses are in one place, in the order of the tiles
-    char* address = nullptr;  // of its first byte; null: it does live in tiles alone
-    int first = 0, last = 0;  // kernels that use it
-    int64_t offset = 0, item_size = 0;  // of the place, where it is plain
-    Dims dims;                          // the same
-    int buffer = -1;                    // number, where it lives in tiles alone
-
-    /// It may live in tiles alone.
-    bool internal() const { return begins && plain; }
-    /// It may lie where `other` lay, which is not needed any more: tile by tile, the last kernel
-    /// that reads the one is not after the first that writes the other.
-    bool may_follow(const Memory& other) const {
-      return internal() && other.plain && !other.written &&
-             (reduced ? other.last < first : other.last <= first) && other.item_size == item_size &&
-             other.offset == offset && other.dims == dims;
-    }
-  };
 
   /// Takes a kernel to run with the ones before, after them; false: it must run by itself. Until
   /// run() args.data are offsets in the memories (null: a scalar). `args` outlive the group.
@@ -58,7 +31,6 @@ class FusionGroup {
   bool full() const { return sum() || size() == kMaxKernels; }
 
   int size() const { return static_cast<int>(kernels_.size()); }
-  std::vector<Memory>& memories() { return memories_; }
 
   /// Runs all. Memories that are written have an address, unless they are internal.
   void run(ep::HelperPool* helpers);
@@ -66,8 +38,8 @@ class FusionGroup {
   int failed() const { return failed_.load(std::memory_order_relaxed); }
 
  private:
-  /// A kernel of the group. One of its elements stands for `scale` of the group's: 1, or a row that
-  /// is reduced. Tiles cut row `cut` of its iteration, whose steps have `inner` elements.
+  /// A kernel of the group; its scale is 1, or a row that is reduced. Tiles cut row `cut` of its
+  /// iteration, whose steps have `inner` elements.
   struct Kernel {
     const KernelArgs* args = nullptr;
     Piecewise whole;                            // elementwise
@@ -76,14 +48,6 @@ class FusionGroup {
     int64_t scale = 1;
     int cut = 0;
     int64_t inner = 1;
-  };
-
-  /// Where an operand lies, as the loops walk it: rows that step together are one.
-  struct Place {
-    int memory;
-    bool written;
-    int64_t offset, low, high, item_size;  // bytes
-    Dims dims, strides;
   };
 
   /// Tiles of `size` elements, `per_run` of them in each run of `run` elements.
@@ -96,17 +60,11 @@ class FusionGroup {
   class TileRunner;
 
   bool scale_elements(const KernelArgs& args, Draft* draft) const;
-  static Place make_place(const Kernel& kernel, int k, int memory);
-  void place_operands(void* const* memories, Draft* draft) const;
-  bool is_in_order(const Draft& draft) const;
   bool make_reduction(Draft* draft) const;
   bool choose_tiling(const Draft& draft, Tiling* tiling) const;
   static int64_t steps_of_tile(const Draft& draft, int64_t unit, int64_t run);
   static std::pair<int, int64_t> row_of(const Kernel& kernel, int64_t unit);
   void take(Draft&& draft, void* const* memories);
-  void add_use(const Place& place, void* id, const TiledReduction* reduction);
-  bool is_flat(const Place& place) const;
-  int find(void* id) const;
 
   /// The last kernel, where it is one sum of all elements.
   TiledReduction* sum() const {
@@ -119,11 +77,6 @@ class FusionGroup {
   void run_tiles(ep::HelperPool* helpers);
 
   std::vector<Kernel> kernels_;
-  std::vector<Memory> memories_;
-  std::vector<Place> places_;
-  std::vector<int64_t> bounds_;  // elements inside the rows of all kernels: each divides the next
-  int64_t elements_ = 0;
-  int64_t row_ = 0;        // elements in a row that is reduced; 0: none is
   int64_t multiple_ = 1;   // that tiles start at
   int64_t alignment_ = 1;  // the same, for the bits of some kernels
   int64_t item_size_ = 1;  // of the largest elements

@@ -324,6 +324,7 @@ bool blas_product(const Blas& blas, const KernelArgs& args) {
   if (!fits_in_int(plan.first)) return false;
   switch (args.dtype[args.iteration.operands - 1]) {
     case DType::f16:
+    case DType::bf16:
     case DType::f32: run<float>(blas, DType::f32, args, plan); break;
     case DType::f64: run<double>(blas, DType::f64, args, plan); break;
     case DType::c64: run<std::complex<float>>(blas, DType::c64, args, plan); break;

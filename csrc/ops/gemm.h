@@ -7,7 +7,8 @@
 
 namespace ofl::ops {
 
-/// Floating-point matrices by BLAS; float16 is computed in float32 and rounded once. False, and
+/// Floating-point matrices by BLAS; float16 and bfloat16 are computed in float32 and
+/// rounded once. False, and
 /// nothing done, where a dimension does not fit in the routines' int.
 bool blas_product(const Blas& blas, const KernelArgs& args);
 

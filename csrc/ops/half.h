@@ -1,5 +1,6 @@
-// IEEE binary16 conversions, round to nearest even, NaN payloads kept as NumPy keeps them (cut to
-// the width of the target, never quieted). Branch-free per element, so that loops vectorize.
+// Conversions of the floats of two bytes, round to nearest even, branch-free per element, so that
+// loops vectorize. Of IEEE binary16, NaN payloads are kept as NumPy keeps them (cut to the width of
+// the target, never quieted); of bfloat16, only the sign of a NaN is, as in ml_dtypes.
 #pragma once
 
 #include <cstdint>
@@ -81,5 +82,19 @@ inline Half float_to_half(float value) { return narrow_to_half<FloatFormat>(valu
 inline Half double_to_half(double value) { return narrow_to_half<DoubleFormat>(value); }
 inline float half_to_float(Half half) { return widen_half<FloatFormat, float>(half); }
 inline double half_to_double(Half half) { return widen_half<DoubleFormat, double>(half); }
+
+inline float bfloat16_to_float(BFloat16 x) { return bit_cast<float>(uint32_t{x.bits} << 16); }
+
+inline BFloat16 float_to_bfloat16(float value) {
+  const auto bits = bit_cast<uint32_t>(value);
+  const uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+  const uint32_t nan = (bits >> 16 & 0x8000) | 0x7fc0;
+  return {static_cast<uint16_t>((bits & 0x7fffffff) > 0x7f800000 ? nan : rounded)};
+}
+
+inline Half bfloat16_to_half(BFloat16 x) {
+  const Half nan{static_cast<uint16_t>((x.bits & 0x8000) | 0x7e00)};
+  return (x.bits & 0x7fff) > 0x7f80 ? nan : float_to_half(bfloat16_to_float(x));
+}
 
 }  // namespace ofl::ops

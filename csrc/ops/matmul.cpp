@@ -1,4 +1,5 @@
 #include "ops/gemm.h"
+#include "ops/gemm_plan.h"
 #include "ops/loops.h"
 
 namespace ofl::ops {
@@ -29,6 +30,35 @@ void numpy_product(const KernelArgs& args) {
                });
 }
 
+/// bfloat16, of which NumPy has no loop, in float32, matrix after matrix.
+void float32_product(const KernelArgs& args) {
+  const BatchedProduct plan = plan_products(args);
+  for (int64_t i = 0; i < plan.count(); ++i) {
+    const Product p = plan[i];
+    const PackedMatrix packed_a(p.a, DType::f32, nullptr), packed_b(p.b, DType::f32, nullptr);
+    const PackedMatrix packed_out(p.out, DType::f32);
+    const Matrix a = packed_a.matrix(), b = packed_b.matrix(), out = packed_out.matrix();
+    const intptr_t dims[] = {1, p.m(), p.k(), p.n()};
+    const intptr_t steps[] = {0,
+                              0,
+                              0,
+                              a.row_step,
+                              a.column_step,
+                              b.row_step,
+                              b.column_step,
+                              out.row_step,
+                              out.column_step};
+    char* data[] = {a.data, b.data, out.data};
+    args.resolution->loop(data, dims, steps, args.resolution->data);
+    copy_matrix(out, p.out, nullptr);
+  }
+}
+
+/// Without BLAS.
+void plain_product(const KernelArgs& args) {
+  return args.dtype[kOut] == DType::bf16 ? float32_product(args) : numpy_product(args);
+}
+
 bool is_empty(const Iteration& iteration) {
   for (int d = 0; d < iteration.ndim; ++d) {
     if (d != iteration.ndim - 2 && iteration.rows[d].dim == 0) return true;
@@ -43,10 +73,10 @@ void matmul_kernel(const KernelArgs& args) {
   const bool sums_nothing = args.iteration.rows[args.iteration.ndim - 2].dim == 0;
   const DTypeKind kind = info(args.dtype[kOut]).kind;
   const bool inexact = kind == DTypeKind::floating || kind == DTypeKind::complex;
-  if (sums_nothing) return numpy_product(args);
+  if (sums_nothing) return plain_product(args);
   if (!inexact) return integer_product(args);
   const Blas* library = blas();
-  if (!library || !blas_product(*library, args)) numpy_product(args);
+  if (!library || !blas_product(*library, args)) plain_product(args);
 }
 
 }  // namespace ofl::ops

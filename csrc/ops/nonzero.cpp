@@ -46,7 +46,8 @@ using TestFn = void (*)(const char* from, int64_t stride, char* truth, int64_t n
 
 TestFn test_function(DType dtype) {
   switch (dtype) {
-    case DType::f16: return test_elements<uint16_t, 1, true>;
+    case DType::f16:
+    case DType::bf16: return test_elements<uint16_t, 1, true>;
     case DType::f32: return test_elements<uint32_t, 1, true>;
     case DType::f64: return test_elements<uint64_t, 1, true>;
     case DType::c64: return test_elements<uint32_t, 2, true>;

@@ -21,13 +21,16 @@ inline constexpr int kMaxOperands = kMaxInputs + 1;
 
 enum class OpKind : uint8_t { elementwise, reduction, matmul };
 
-/// What an op does for one combination of operand types: the loop, and the dtypes it wants.
+/// What an op does for one combination of operand types: the loop, and the dtypes it wants. Those
+/// of the operation are others where the loop computes in a wider one: bfloat16 in float32.
 struct Resolution {
   LoopFn loop;
   void* data;
   DType in[kMaxInputs];
   DType out;
-  double cost = 1;  // of one element, measured: see loop_cost.h
+  DType operand[kMaxInputs];  // what operands promote to, and Python's numbers are rounded to
+  DType result;               // of what is made
+  double cost = 1;            // of one element, measured: see loop_cost.h
 };
 
 /// Operand types of a resolution: a dtype, or a Python scalar, which is weak.

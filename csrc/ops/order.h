@@ -18,7 +18,9 @@ template <typename T>
 inline constexpr bool kIsComplex =
     std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>;
 template <typename T>
-inline constexpr bool kIsFloating = std::is_floating_point_v<T> || std::is_same_v<T, Half>;
+inline constexpr bool kIsNarrow = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
+template <typename T>
+inline constexpr bool kIsFloating = std::is_floating_point_v<T> || kIsNarrow<T>;
 
 /// Reads an element at any address; a bool of any byte but 0 is true.
 template <typename T>
@@ -36,6 +38,8 @@ template <typename T>
 inline bool is_nan(T value) {
   if constexpr (std::is_same_v<T, Half>) {
     return (value.bits & 0x7fff) > 0x7c00;
+  } else if constexpr (std::is_same_v<T, BFloat16>) {
+    return (value.bits & 0x7fff) > 0x7f80;
   } else if constexpr (kIsComplex<T>) {
     return is_nan(value.real()) || is_nan(value.imag());
   } else {
@@ -78,7 +82,7 @@ inline bool before(T a, T b) {
     if (a_class != b_class) return a_class < b_class;
     if (before(a.real(), b.real())) return true;
     return !before(b.real(), a.real()) && before(a.imag(), b.imag());
-  } else if constexpr (std::is_same_v<T, Half>) {
+  } else if constexpr (kIsNarrow<T>) {
     return order_key(a) < order_key(b);
   } else if constexpr (std::is_floating_point_v<T>) {
     return (a < b) | ((b != b) & (a == a));
@@ -90,7 +94,7 @@ inline bool before(T a, T b) {
 /// a == b as the comparison has it: NaN equals nothing.
 template <typename T>
 inline bool same_value(T a, T b) {
-  if constexpr (std::is_same_v<T, Half>) {
+  if constexpr (kIsNarrow<T>) {
     return !is_nan(a) && order_key(a) == order_key(b);
   } else {
     return a == b;

@@ -70,6 +70,30 @@ void sort_complex(const Source& from, const Loop& sort_uint64, T* out) {
   }
 }
 
+/// By keys, which are numbers of two bytes: all NaN have one, -0 has the one before that of 0. So
+/// the order among these is then restored.
+void sort_by_keys(const Source& from, const Loop& sort_uint16, BFloat16* out) {
+  std::vector<uint16_t> keys(from.n);
+  for (int64_t i = 0; i < from.n; ++i) {
+    const auto value = load_element<BFloat16>(from.elements + i * from.step);
+    const unsigned key = value.bits & 0x8000 ? ~unsigned{value.bits} : value.bits | 0x8000U;
+    keys[i] = static_cast<uint16_t>(is_nan(value) ? 0xffff : key);
+  }
+  if (sort_uint16.function) {
+    char* data = reinterpret_cast<char*>(keys.data());
+    const intptr_t count = from.n;
+    sort_uint16.function(&data, &count, nullptr, sort_uint16.data);
+  } else {
+    std::sort(keys.begin(), keys.end());
+  }
+  for (int64_t i = 0; i < from.n; ++i) {
+    const unsigned bits = keys[i] & 0x8000 ? keys[i] ^ 0x8000U : ~unsigned{keys[i]};
+    out[i].bits = static_cast<uint16_t>(bits);
+  }
+  restore_equals(from, out);
+  if (from.descending) std::reverse(out, out + from.n);
+}
+
 template <typename T>
 void sort_numbers(const Source& from, const Loop& sort, T* out) {
   for (int64_t i = 0; i < from.n; ++i) out[i] = load_element<T>(from.elements + i * from.step);
@@ -102,6 +126,8 @@ void sort_kernel(const ArrayArgs& args) {
       T* const lane = in_place ? reinterpret_cast<T*>(first[1]) : buffer.get();
       if constexpr (sizeof(T) == 1) {
         sort_bytes(from, lane);
+      } else if constexpr (std::is_same_v<T, BFloat16>) {
+        sort_by_keys(from, args.loop, lane);
       } else if constexpr (kIsComplex<T>) {
         sort_complex(from, args.loop, lane);
       } else {

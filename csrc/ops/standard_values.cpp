@@ -116,6 +116,11 @@ bool has_standard_values(const std::string& ufunc) {
                      [&](const Row& row) { return row.ufunc == ufunc; });
 }
 
+bool has_standard_values(const Resolution& resolution) {
+  return std::any_of(std::begin(kRows), std::end(kRows),
+                     [&](const Row& row) { return row.loop == resolution.loop; });
+}
+
 void use_standard_values(const std::string& ufunc, Resolution* resolution) {
   for (const Row& row : kRows) {
     if (row.ufunc != ufunc || row.dtype != resolution->out) continue;

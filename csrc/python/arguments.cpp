@@ -24,7 +24,8 @@ std::optional<DType> dtype_of_type(PyObject* type) {
   }
   for (int i = 0; i < kDTypeCount; ++i) {
     const auto dtype = static_cast<DType>(i);
-    if (type == reinterpret_cast<PyObject*>(descr_of(dtype)->typeobj)) return dtype;
+    const PyArray_Descr* descr = descr_or_null(dtype);
+    if (descr && type == reinterpret_cast<PyObject*>(descr->typeobj)) return dtype;
   }
   return std::nullopt;
 }
@@ -35,7 +36,7 @@ std::optional<DType> known_dtype(PyObject* object) {
   if (PyArray_DescrCheck(object)) {
     for (int i = 0; i < kDTypeCount; ++i) {
       const auto dtype = static_cast<DType>(i);
-      if (object == reinterpret_cast<PyObject*>(descr_of(dtype))) return dtype;
+      if (object == reinterpret_cast<PyObject*>(descr_or_null(dtype))) return dtype;
     }
     return std::nullopt;
   }
@@ -45,7 +46,8 @@ std::optional<DType> known_dtype(PyObject* object) {
   const char* text = PyUnicode_AsUTF8AndSize(object, &length);
   if (!text) throw PythonErrorSet{};
   for (int i = 0; i < kDTypeCount; ++i) {
-    if (std::strcmp(text, kDTypes[i].name) == 0) return static_cast<DType>(i);
+    const auto dtype = static_cast<DType>(i);
+    if (std::strcmp(text, name_of(dtype)) == 0 && descr_or_null(dtype)) return dtype;
   }
   return std::nullopt;
 }

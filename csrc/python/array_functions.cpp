@@ -35,7 +35,7 @@ std::string signature_of(const PyUFuncObject& ufunc, int row) {
 ops::Loop search_loop(const PyUFuncObject& ufunc, const std::string& signature) {
   for (int row = 0; row < ufunc.ntypes; ++row) {
     if (signature_of(ufunc, row) != signature) continue;
-    return {ufunc.functions[row], ufunc.data ? ufunc.data[row] : nullptr};
+    return {ufunc.functions[row], ufunc.data ? ufunc.data[row] : nullptr, ufunc.name};
   }
   fail(ErrorKind::type, "[", ufunc.name, "] has no loop ", signature);
 }
@@ -225,8 +225,8 @@ py::object look_for(const std::string& name, const py::object& x) {
 
 PyObject* sort_tensor(const Tensor& x, int64_t axis, bool descending, bool stable) {
   const bool complex = info(x.dtype).kind == DTypeKind::complex;
-  return sorted_by("sort", x, x.dtype, complex ? DType::u64 : x.dtype,
-                   {axis, int64_t{descending}, int64_t{stable}});
+  const DType compared = complex ? DType::u64 : x.dtype == DType::bf16 ? DType::u16 : x.dtype;
+  return sorted_by("sort", x, x.dtype, compared, {axis, int64_t{descending}, int64_t{stable}});
 }
 
 PyObject* argsort_tensor(const Tensor& x, int64_t axis, bool descending) {

@@ -1,6 +1,7 @@
 // The buffer protocol: the memory of a cpu tensor for memoryview, NumPy and compiled modules.
 #include <memory>
 
+#include "python/convert.h"
 #include "python/runtime.h"
 #include "python/tensor_object.h"
 
@@ -41,6 +42,17 @@ void check_layout(const Tensor& x, int flags) {
   }
 }
 
+bool is_writable(const Tensor& x) {
+  const auto itemsize = static_cast<int64_t>(size_of(x.dtype));
+  return x.storage->writable() && !may_self_overlap(x.shape, x.strides, itemsize);
+}
+
+void require_host(const Tensor& x, const char* op) {
+  if (x.storage->on_host()) return;
+  fail(ErrorKind::buffer, "[", op, "] the memory of ", x.device().str(),
+       " cannot be looked into; use .cpu() or .numpy()");
+}
+
 /// NumPy's: one letter, or Z and the letter of the parts for a complex dtype.
 void write_format(DType dtype, char* format) {
   const bool complex = info(dtype).kind == DTypeKind::complex;
@@ -55,14 +67,16 @@ int tensor_get_buffer(PyObject* self, Py_buffer* view, int flags) {
   view->obj = nullptr;
   return guarded(-1, [&] {
     const Tensor& x = tensor_of(self);
-    if (!x.storage->on_host()) {
-      fail(ErrorKind::buffer, "[memoryview] the memory of ", x.device().str(),
-           " cannot be looked into; use .cpu() or .numpy()");
-    }
+    require_host(x, "memoryview");
     const auto itemsize = static_cast<int64_t>(size_of(x.dtype));
-    const bool writable = x.storage->writable() && !may_self_overlap(x.shape, x.strides, itemsize);
+    const bool writable = is_writable(x);
     if (asks(flags, PyBUF_WRITABLE) && !writable) {
       fail(ErrorKind::buffer, "[memoryview] the consumer needs to write, got a read-only tensor");
+    }
+    if (x.dtype == DType::bf16 && asks(flags, PyBUF_FORMAT)) {
+      fail(ErrorKind::buffer,
+           "[memoryview] the buffer protocol has no format for bfloat16; use .numpy(), or "
+           ".astype(flow.float32)");
     }
     check_layout(x, flags);
     auto held = std::make_unique<Held>(x);
@@ -86,6 +100,14 @@ int tensor_get_buffer(PyObject* self, Py_buffer* view, int flags) {
     view->obj = self;
     return 0;
   });
+}
+
+// Where NumPy cannot go through the buffer protocol. Sharing begins before the wait.
+PyObject* shared_array(const Tensor& x) {
+  require_host(x, "__array__");
+  Reference array(shared_array_over(x, is_writable(x)));
+  settle_from_python(x, "__array__");
+  return array.release();
 }
 
 void tensor_release_buffer(PyObject*, Py_buffer* view) {

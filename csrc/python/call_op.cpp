@@ -108,16 +108,16 @@ const ops::Resolution& convert_scalars(const OpObject& op, PyObject* const* oper
       parsed->inputs[k].scalar = to_scalar(infinity, DType::f64);
       Py_DECREF(infinity);
     } else {
-      parsed->inputs[k].scalar = to_scalar(operands[k], resolution->in[k]);
+      parsed->inputs[k].scalar = to_scalar(operands[k], resolution->operand[k]);
     }
   }
   return *resolution;
 }
 
 void check_out(const OpObject& op, const ops::Resolution& resolution, const Tensor& out) {
-  if (kind_rank(resolution.out) > kind_rank(out.dtype)) {
+  if (kind_rank(resolution.result) > kind_rank(out.dtype)) {
     fail(ErrorKind::type, "[", op.op->name, "] cannot write a result of dtype ",
-         name_of(resolution.out), " into a tensor of dtype ", name_of(out.dtype));
+         name_of(resolution.result), " into a tensor of dtype ", name_of(out.dtype));
   }
 }
 
@@ -133,7 +133,7 @@ Tensor call_matmul(const OpObject& op, const Operands& parsed) {
 /// No operand is a tensor: the result is one all the same.
 void make_first_a_tensor(Device home, Operands* parsed, const ops::Resolution& resolution) {
   parsed->inputs[0].tensor =
-      &parsed->keep(full(issuer(), home, resolution.in[0], Dims{}, parsed->inputs[0].scalar));
+      &parsed->keep(full(issuer(), home, resolution.operand[0], Dims{}, parsed->inputs[0].scalar));
 }
 
 }  // namespace

@@ -1,7 +1,9 @@
 #include "python/convert.h"
 
 #include <cstring>
+#include <memory>
 
+#include "ops/half.h"
 #include "python/arguments.h"
 #include "python/runtime.h"
 
@@ -9,8 +11,11 @@ namespace ofl::python {
 
 namespace {
 
+PyArray_Descr* bfloat16_descr = nullptr;
+
 /// NumPy's names differ for "long": match by kind and size.
 bool same_type(PyArray_Descr* descr, DType dtype) {
+  if (dtype == DType::bf16) return bfloat16_descr && descr->type_num == bfloat16_descr->type_num;
   const DTypeInfo& row = info(dtype);
   static constexpr char kKinds[] = {'b', 'i', 'u', 'f', 'c'};
   return descr->kind == kKinds[static_cast<int>(row.kind)] && PyDataType_ELSIZE(descr) == row.size;
@@ -27,17 +32,28 @@ std::string text_of(PyObject* object) {
 
 std::string supported_dtypes() {
   std::string names;
-  for (const DTypeInfo& row : kDTypes) names += std::string(names.empty() ? "" : ", ") + row.name;
+  for (int i = 0; i < kDTypeCount; ++i) {
+    const auto dtype = static_cast<DType>(i);
+    if (descr_or_null(dtype)) names += std::string(names.empty() ? "" : ", ") + name_of(dtype);
+  }
   return names;
-}
-
-void release_storage(PyObject* capsule) {
-  delete static_cast<StorageRef*>(PyCapsule_GetPointer(capsule, nullptr));
 }
 
 }  // namespace
 
+void set_bfloat16(PyArray_Descr* descr) {
+  Py_INCREF(descr);  // as long as the process
+  bfloat16_descr = descr;
+}
+
 PyArray_Descr* descr_of(DType dtype) {
+  PyArray_Descr* descr = descr_or_null(dtype);
+  if (!descr) fail(ErrorKind::type, kNoBFloat16);
+  return descr;
+}
+
+PyArray_Descr* descr_or_null(DType dtype) {
+  if (dtype == DType::bf16) return bfloat16_descr;
   static PyArray_Descr* descrs[kDTypeCount] = {};
   PyArray_Descr*& descr = descrs[static_cast<int>(dtype)];
   if (!descr) {
@@ -51,7 +67,7 @@ PyArray_Descr* descr_of(DType dtype) {
 DType dtype_of(PyArray_Descr* descr, const char* op) {
   for (int i = 0; i < kDTypeCount; ++i) {
     const auto dtype = static_cast<DType>(i);
-    if (descr == descr_of(dtype)) return dtype;
+    if (descr == descr_or_null(dtype)) return dtype;
   }
   for (int i = 0; i < kDTypeCount; ++i) {
     if (same_type(descr, static_cast<DType>(i))) return static_cast<DType>(i);
@@ -132,6 +148,13 @@ OperandKind classify(PyObject* object, ops::TypeCode* code, const char* op) {
 namespace {
 
 template <typename T>
+T load(const void* from) {
+  T value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
+
+template <typename T>
 bool store(T number, Scalar* out) {
   std::memcpy(out->bytes, &number, sizeof number);
   return true;
@@ -163,6 +186,11 @@ bool store_number(PyObject* value, DType dtype, Scalar* out) {
 Scalar to_scalar(PyObject* value, DType dtype) {
   Scalar scalar;
   if (store_number(value, dtype, &scalar)) return scalar;
+  if (dtype == DType::bf16) {
+    const Scalar wide = to_scalar(value, DType::f32);
+    store(ops::float_to_bfloat16(load<float>(wide.bytes)), &scalar);
+    return scalar;
+  }
   if (PyArray_Pack(descr_of(dtype), scalar.bytes, value) < 0) throw PythonErrorSet{};
   return scalar;
 }
@@ -170,21 +198,10 @@ Scalar to_scalar(PyObject* value, DType dtype) {
 PyObject* to_python(const char* element, DType dtype) {
   switch (dtype) {
     case DType::b1: return PyBool_FromLong(*element != 0);
-    case DType::f32: {
-      float value;
-      std::memcpy(&value, element, sizeof value);
-      return PyFloat_FromDouble(value);
-    }
-    case DType::f64: {
-      double value;
-      std::memcpy(&value, element, sizeof value);
-      return PyFloat_FromDouble(value);
-    }
-    case DType::i64: {
-      int64_t value;
-      std::memcpy(&value, element, sizeof value);
-      return PyLong_FromLongLong(value);
-    }
+    case DType::bf16: return PyFloat_FromDouble(ops::bfloat16_to_float(load<BFloat16>(element)));
+    case DType::f32: return PyFloat_FromDouble(load<float>(element));
+    case DType::f64: return PyFloat_FromDouble(load<double>(element));
+    case DType::i64: return PyLong_FromLongLong(load<int64_t>(element));
     default: break;
   }
   PyObject* scalar = checked(PyArray_Scalar(const_cast<char*>(element), descr_of(dtype), nullptr));
@@ -228,7 +245,11 @@ Tensor from_any(PyObject* object, Device device) {
   }
 }
 
-PyObject* array_over(const Tensor& x, bool writable) {
+namespace {
+
+/// `keeps`: what keeps the memory, given up here.
+template <typename Owner>
+PyObject* array_with_owner(const Tensor& x, bool writable, std::unique_ptr<Owner> keeps) {
   npy_intp shape[kMaxDims], strides[kMaxDims];
   for (int d = 0; d < x.ndim(); ++d) {
     shape[d] = x.shape[d];
@@ -239,7 +260,10 @@ PyObject* array_over(const Tensor& x, bool writable) {
   PyObject* array =
       checked(PyArray_NewFromDescr(&PyArray_Type, descr, x.ndim(), shape, strides, x.address(),
                                    writable ? NPY_ARRAY_WRITEABLE : 0, nullptr));
-  PyObject* owner = PyCapsule_New(new StorageRef(x.storage), nullptr, release_storage);
+  PyObject* owner = PyCapsule_New(keeps.get(), nullptr, [](PyObject* capsule) {
+    delete static_cast<Owner*>(PyCapsule_GetPointer(capsule, nullptr));
+  });
+  if (owner) keeps.release();
   // SetBaseObject takes over `owner`, also when it fails.
   if (!owner || PyArray_SetBaseObject(reinterpret_cast<PyArrayObject*>(array), owner) < 0) {
     Py_DECREF(array);
@@ -247,6 +271,16 @@ PyObject* array_over(const Tensor& x, bool writable) {
   }
   PyArray_UpdateFlags(reinterpret_cast<PyArrayObject*>(array), NPY_ARRAY_UPDATE_ALL);
   return array;
+}
+
+}  // namespace
+
+PyObject* array_over(const Tensor& x, bool writable) {
+  return array_with_owner(x, writable, std::make_unique<StorageRef>(x.storage));
+}
+
+PyObject* shared_array_over(const Tensor& x, bool writable) {
+  return array_with_owner(x, writable, std::make_unique<SharedStorage>(x.storage));
 }
 
 }  // namespace ofl::python

@@ -9,8 +9,15 @@
 
 namespace ofl::python {
 
+/// What bfloat16 is without the package that gives NumPy its dtype.
+inline constexpr const char* kNoBFloat16 =
+    "bfloat16 needs the package ml_dtypes: pip install \"oneflow_lite[bfloat16]\"";
+/// The dtype that ml_dtypes has for bfloat16; before this there is none.
+void set_bfloat16(PyArray_Descr* descr);
+
 /// np.dtype of a DType, and back; the latter throws Error(type) `[op] unsupported dtype ...`.
-PyArray_Descr* descr_of(DType dtype);  // borrowed
+PyArray_Descr* descr_of(DType dtype);       // borrowed; Error(type) where bfloat16 has none
+PyArray_Descr* descr_or_null(DType dtype);  // borrowed
 DType dtype_of(PyArray_Descr* descr, const char* op);
 /// From a dtype, a NumPy scalar type, a string or a Python type.
 DType parse_dtype(PyObject* object, const char* op);
@@ -34,5 +41,7 @@ Tensor from_array(PyArrayObject* array, Device device);
 Tensor from_any(PyObject* object, Device device);
 /// A NumPy array over the memory of a finished host tensor, which it keeps alive.
 PyObject* array_over(const Tensor& x, bool writable);
+/// The same; as long as it lives, the tensor's memory is shared.
+PyObject* shared_array_over(const Tensor& x, bool writable);
 
 }  // namespace ofl::python

@@ -2,6 +2,7 @@
 #include <pybind11/stl.h>
 
 #include "ep/cuda/cuda_device.h"
+#include "ops/device/background.h"
 #include "ops/device/programs.h"
 #include "ops/through_host.h"
 #include "python/bind.h"
@@ -60,14 +61,29 @@ void set_kernel_maker(const py::function& make) {
       });
 }
 
-/// Calls `tell(name)`, on any thread; what it throws goes to sys.unraisablehook.
-void set_host_operation_hook(const py::function& tell) {
+/// Calls `tell(text)`, on any thread; what it throws goes to sys.unraisablehook.
+std::function<void(const char*)> teller(const py::function& tell) {
   PyObject* const kept = tell.inc_ref().ptr();
-  ops::set_host_operation_hook([kept](const char* name) {
+  return [kept](const char* text) {
     WithGil gil;
-    const Reference result(PyObject_CallFunction(kept, "s", name));
+    const Reference result(PyObject_CallFunction(kept, "s", text));
     if (!result.get()) PyErr_WriteUnraisable(kept);
-  });
+  };
+}
+
+void set_host_operation_hook(const py::function& tell) {
+  ops::set_host_operation_hook(teller(tell));
+}
+
+void set_kernel_failure_hook(const py::function& tell) {
+  ops::device::set_kernel_failure_hook(teller(tell));
+}
+
+void wait_for_kernels() {
+  GilHooks hooks;
+  void* const token = hooks.release();
+  ops::device::wait_for_background();
+  hooks.acquire(token);
 }
 
 }  // namespace
@@ -78,6 +94,8 @@ void bind_cuda_functions(py::module_& m) {
   m.def("cuda_host_operations", &ops::host_operations);
   m.def("set_host_operation_hook", &set_host_operation_hook);
   m.def("set_kernel_maker", &set_kernel_maker);
+  m.def("set_kernel_failure_hook", &set_kernel_failure_hook);
+  m.def("wait_for_kernels", &wait_for_kernels);
   m.def("use_device_kernels", &ops::device::use_kernels);
 }
 

@@ -229,6 +229,7 @@ Tensor describe(const dlpack::Array& array) {
   }
   Tensor x;
   x.dtype = dtype_of(array.dtype);
+  descr_of(x.dtype);  // what has none is not taken in
   const auto itemsize = static_cast<int64_t>(size_of(x.dtype));
   for (int d = 0; d < array.ndim; ++d) {
     x.shape.push_back(array.shape[d]);

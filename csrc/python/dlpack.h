@@ -67,12 +67,15 @@ struct Versioned {
 
 /// Codes of element types by DTypeKind; bool is a byte of its own code.
 inline constexpr uint8_t kCodes[] = {6, 0, 1, 2, 5};
+inline constexpr uint8_t kBFloatCode = 4;
 inline constexpr const char* kCodeNames[] = {"int",    "uint",    "float", "opaque",
                                              "bfloat", "complex", "bool"};
 inline constexpr int kCodeNameCount = sizeof(kCodeNames) / sizeof(kCodeNames[0]);
 
 inline DataType type_of(DType dtype) {
-  return {kCodes[static_cast<int>(info(dtype).kind)], static_cast<uint8_t>(size_of(dtype) * 8), 1};
+  const uint8_t code =
+      dtype == DType::bf16 ? kBFloatCode : kCodes[static_cast<int>(info(dtype).kind)];
+  return {code, static_cast<uint8_t>(size_of(dtype) * 8), 1};
 }
 
 }  // namespace ofl::python::dlpack

@@ -5,6 +5,9 @@
 // lets go of Python objects in the child waits until Python has seen to itself there.
 #include <pthread.h>
 
+#include <utility>
+
+#include "ops/device/background.h"
 #include "python/bind.h"
 #include "python/gil.h"
 #include "python/runtime.h"
@@ -18,6 +21,7 @@ namespace {
 // Set in the thread that forks; a fork without Python's hooks, on the way to exec, is not our
 // business.
 thread_local bool fork_announced = false;
+thread_local bool fork_prepared = false;
 
 void before_fork() {
   fork_announced = false;
@@ -29,16 +33,22 @@ void prepare() {
   if (!fork_announced || !PyGILState_Check()) return;
   KeepGil keep;
   runtime().machine.before_fork();
+  ops::device::publishing_mutex().lock();
+  fork_prepared = true;
 }
 
 void after_in_parent() {
   if (!fork_announced) return;
   fork_announced = false;
+  if (std::exchange(fork_prepared, false)) ops::device::publishing_mutex().unlock();
   runtime().machine.after_fork_in_parent();
 }
 
 void after_in_child() {
-  if (fork_announced) runtime().machine.after_fork_in_child();
+  if (!fork_announced) return;
+  ops::device::forget_background();
+  if (std::exchange(fork_prepared, false)) ops::device::publishing_mutex().unlock();
+  runtime().machine.after_fork_in_child();
 }
 
 void fail_lost_host_functions() {

@@ -8,6 +8,7 @@
 #include "ep/helper_pool.h"
 #include "ep/mock/mock_device.h"
 #include "ep/staging_pool.h"
+#include "ops/device/background.h"
 #include "python/convert.h"
 #include "python/device_object.h"
 #include "python/errors.h"
@@ -225,6 +226,15 @@ size_t empty_cache(std::optional<Device> device) {
   return released;
 }
 
+/// The machine first: its workers ask for kernels.
+void shutdown() {
+  runtime().machine.shutdown();
+  GilHooks hooks;
+  void* const token = hooks.release();
+  ops::device::stop_background();
+  hooks.acquire(token);
+}
+
 DeviceType parse_type(const std::string& type) { return parse_device(type).type; }
 
 }  // namespace
@@ -251,7 +261,7 @@ void bind_machine_functions(py::module_& m) {
   m.def("mock_configure", &mock_configure);
   m.def("mock_knobs", &mock_knobs);
   m.def("set_package_dir", &set_package_dir);
-  m.def("shutdown", [] { runtime().machine.shutdown(); });
+  m.def("shutdown", &shutdown);
 }
 
 }  // namespace ofl::python

@@ -2,10 +2,12 @@
 
 #include <structmember.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <unordered_map>
 
+#include "ops/bfloat16_loops.h"
 #include "ops/loop_cost.h"
 #include "ops/standard_values.h"
 #include "python/convert.h"
@@ -72,8 +74,20 @@ bool find_loop(PyUFuncObject* ufunc, const DType* dtypes, ops::Resolution* out) 
   fail(ErrorKind::type, "[", op.name, "] is not defined for ", given);
 }
 
+/// The operand types that NumPy is asked about: bfloat16, which its loops do not know, promotes as
+/// float16 does, and beside float16 to float32. True where float16 stands for it.
+bool replace_bfloat16(const ops::TypeCode* codes, int count, ops::TypeCode* asked) {
+  const auto has = [&](DType dtype) {
+    return std::find(codes, codes + count, ops::code_of(dtype)) != codes + count;
+  };
+  const DType other = has(DType::f16) ? DType::f32 : DType::f16;
+  const ops::TypeCode bfloat16 = ops::code_of(DType::bf16);
+  std::replace_copy(codes, codes + count, asked, bfloat16, ops::code_of(other));
+  return other == DType::f16 && has(DType::bf16);
+}
+
 /// Asks NumPy which dtypes the op uses for these operand types.
-bool resolve_dtypes(const OpObject& op, const ops::TypeCode* codes, DType* dtypes) {
+bool ask_numpy(const OpObject& op, const ops::TypeCode* codes, DType* dtypes) {
   PyObject* types = checked(PyTuple_New(op.op->nin + 1));
   for (int k = 0; k < op.op->nin; ++k) {
     PyObject* type = type_of_code(codes[k]);
@@ -97,6 +111,24 @@ bool resolve_dtypes(const OpObject& op, const ops::TypeCode* codes, DType* dtype
   }
   Py_DECREF(resolved);
   return supported;
+}
+
+/// The dtypes of the operation, and the loop that computes it.
+bool find_resolution(const OpObject& op, const ops::TypeCode* codes, ops::Resolution* out) {
+  const int nin = op.op->nin;
+  ops::TypeCode asked[ops::kMaxInputs];
+  DType own[ops::kMaxOperands], computed[ops::kMaxOperands];
+  const bool replaced = replace_bfloat16(codes, nin, asked);
+  if (!ask_numpy(op, asked, own)) return false;
+  if (replaced) std::replace(own, own + nin + 1, DType::f16, DType::bf16);
+  std::replace_copy(own, own + nin + 1, computed, DType::bf16, DType::f32);
+  std::copy(own, own + nin, out->operand);
+  out->result = own[nin];
+  out->loop = own[nin] == DType::bf16 ? ops::bfloat16_loop(ufunc_name(op)) : nullptr;
+  if (!out->loop) return find_loop(reinterpret_cast<PyUFuncObject*>(op.ufunc), computed, out);
+  std::copy(own, own + nin, out->in);
+  out->out = own[nin];
+  return true;
 }
 
 PyObject* op_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* names) {
@@ -269,12 +301,8 @@ void set_standard_values(bool on) {
 
 const ops::Resolution& resolve(const OpObject& op, const ops::TypeCode* codes) {
   if (const ops::Resolution* known = op.op->find(codes)) return *known;
-  DType dtypes[ops::kMaxOperands];
   ops::Resolution resolution{};
-  if (!resolve_dtypes(op, codes, dtypes) ||
-      !find_loop(reinterpret_cast<PyUFuncObject*>(op.ufunc), dtypes, &resolution)) {
-    fail_undefined(*op.op, codes);
-  }
+  if (!find_resolution(op, codes, &resolution)) fail_undefined(*op.op, codes);
   if (op.op->standard_values) ops::use_standard_values(ufunc_name(op), &resolution);
   if (op.op->kind != ops::OpKind::matmul) {
     resolution.cost = ops::measure_cost(resolution, op.op->nin);
@@ -285,7 +313,8 @@ const ops::Resolution& resolve(const OpObject& op, const ops::TypeCode* codes) {
 const ops::Resolution& resolve_reduction(const OpObject& op, DType dtype) {
   const ops::TypeCode codes[2] = {ops::code_of(dtype), ops::code_of(dtype)};
   const ops::Resolution& resolution = resolve(op, codes);
-  if (resolution.in[0] != dtype || resolution.in[1] != dtype || resolution.out != dtype) {
+  const DType* operand = resolution.operand;
+  if (operand[0] != dtype || operand[1] != dtype || resolution.result != dtype) {
     fail(ErrorKind::type, "[", op.op->name, "] has no reduction in ", name_of(dtype));
   }
   return resolution;

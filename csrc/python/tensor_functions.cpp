@@ -148,7 +148,7 @@ PyObject* reduced(Arguments given) {
   if (given[4] == Py_None) {
     return reduce_tensor(row, tensor, given[2], accumulate, nullptr, truth(given[5]));
   }
-  const Scalar initial = to_scalar(given[4], resolve_reduction(row, accumulate).out);
+  const Scalar initial = to_scalar(given[4], accumulate);
   return reduce_tensor(row, tensor, given[2], accumulate, &initial, truth(given[5]));
 }
 
@@ -182,6 +182,27 @@ PyObject* scalar_fits(Arguments given) {
   }
 }
 
+PyObject* set_bfloat16_of(Arguments given) {
+  if (!PyArray_DescrCheck(given[0])) {
+    fail(ErrorKind::type, "[set_bfloat16] expected a dtype, got ", Py_TYPE(given[0])->tp_name);
+  }
+  set_bfloat16(reinterpret_cast<PyArray_Descr*>(given[0]));
+  Py_RETURN_NONE;
+}
+
+PyObject* shared_array_of(Arguments given) {
+  return shared_array(require_tensor(given[0], "__array__"));
+}
+
+PyObject* as_bfloat16(Arguments given) {
+  Tensor view = require_tensor(given[0], "as_bfloat16");
+  if (view.dtype != DType::u16) {
+    fail(ErrorKind::type, "[as_bfloat16] expected bits in uint16, got ", name_of(view.dtype));
+  }
+  view.dtype = DType::bf16;
+  return wrap(std::move(view));
+}
+
 PyMethodDef functions[] = {positional<from_numpy, 2>("from_numpy"),
                            positional<empty_of, 3>("empty"),
                            positional<full_of, 4>("full"),
@@ -199,6 +220,9 @@ PyMethodDef functions[] = {positional<from_numpy, 2>("from_numpy"),
                            positional<reduced, 6>("reduce"),
                            positional<arg_reduced, 4>("arg_reduce"),
                            positional<scalar_fits, 2>("scalar_fits"),
+                           positional<set_bfloat16_of, 1>("set_bfloat16"),
+                           positional<as_bfloat16, 1>("as_bfloat16"),
+                           positional<shared_array_of, 1>("shared_array"),
                            {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace
@@ -256,7 +280,7 @@ PyObject* where_of(PyObject* condition, PyObject* x, PyObject* y) {
                                : from_array(reinterpret_cast<PyArrayObject*>(value), mask.device());
     codes[k] = ops::code_of(held[k].dtype);
   }
-  const DType dtype = resolve(*promoter, codes).in[0];
+  const DType dtype = resolve(*promoter, codes).operand[0];
   for (int k = 0; k < 2; ++k) {
     if (scalar[k]) {
       inputs[k + 1].scalar = to_scalar(values[k], dtype);
@@ -290,6 +314,7 @@ PyObject* arg_reduce_tensor(const Tensor& x, int axis, bool keepdims, bool minim
 
 void bind_tensor_functions(pybind11::module_& m) {
   if (PyModule_AddFunctions(m.ptr(), functions) < 0) throw PythonErrorSet{};
+  m.attr("NO_BFLOAT16") = kNoBFloat16;
 }
 
 }  // namespace ofl::python

@@ -48,6 +48,8 @@ int tensor_assign_subscript(PyObject* self, PyObject* key, PyObject* value);
 PyObject* tensor_item(PyObject* self, Py_ssize_t index);
 int tensor_get_buffer(PyObject* self, Py_buffer* view, int flags);  // buffer.cpp
 void tensor_release_buffer(PyObject* self, Py_buffer* view);
+/// A NumPy array over the memory of a cpu tensor, settled and shared.
+PyObject* shared_array(const Tensor& x);
 /// target[...] = value for any Python value.
 void assign_value(const Tensor& target, PyObject* value, const char* op);
 

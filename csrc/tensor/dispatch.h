@@ -30,7 +30,7 @@ Tensor elementwise(const Issuer& issuer, const ops::OpDef& op, const ops::Resolu
 Tensor where(const Issuer& issuer, const Input* inputs, DType dtype, Device device);
 
 /// Reduces over `reduced` axes with the op's binary loop; `initial` (may be null): in
-/// resolution.out.
+/// resolution.result.
 Tensor reduce(const Issuer& issuer, const ops::OpDef& op, const ops::Resolution& resolution,
               const Tensor& x, const std::vector<bool>& reduced, const Scalar* initial,
               bool keepdims);

@@ -132,8 +132,8 @@ Tensor elementwise(const Issuer& issuer, const ops::OpDef& op, const ops::Resolu
     result = *out;
   } else {
     vm::DeviceState& state = first->storage->state();
-    result = out ? make_tensor(state, resolution.out, out->shape, issuer.site)
-                 : make_like(inputs, op.nin, shape, resolution.out, state, issuer.site);
+    result = out ? make_tensor(state, resolution.result, out->shape, issuer.site)
+                 : make_like(inputs, op.nin, shape, resolution.result, state, issuer.site);
     plan.new_bytes = result.storage->bytes();
   }
   for (int k = 0; k < op.nin; ++k) {
@@ -141,7 +141,7 @@ Tensor elementwise(const Issuer& issuer, const ops::OpDef& op, const ops::Resolu
       plan.set_operand(k, inputs[k].tensor);
     } else {
       plan.args().scalars[k] = inputs[k].scalar;
-      plan.args().dtype[k] = resolution.in[k];
+      plan.args().dtype[k] = resolution.operand[k];
     }
   }
   plan.set_operand(op.nin, &result);

@@ -12,6 +12,27 @@ constexpr double kLeastCost = 3000;
 
 }  // namespace
 
+TensorStorage& storage_of(const ops::FusionSpace::Memory& memory) {
+  return *static_cast<TensorStorage*>(memory.id);
+}
+
+namespace {
+
+/// Nobody else holds it: no handle, no view, no other instruction; and only who has one could make
+/// another.
+bool is_ours(const ops::FusionSpace::Memory& memory) {
+  return storage_of(memory).references() == memory.uses;
+}
+
+}  // namespace
+
+/// Not what no memory could hold: that is an error, fused or not.
+bool lives_in_group(const ops::FusionSpace::Memory& memory) {
+  if (!memory.internal() || !is_ours(memory)) return false;
+  const TensorStorage& storage = storage_of(memory);
+  return storage.bytes() <= storage.state().device.memory_info().capacity;
+}
+
 std::unique_ptr<vm::Group> FusedKernels::begin(vm::Slot* slot) {
   if (slot->header.cost < kLeastCost || !slot->header.stream->device().is_host()) return nullptr;
   auto group = std::make_unique<FusedKernels>();
@@ -32,31 +53,10 @@ bool FusedKernels::launch(vm::LaunchContext& context) {
   return true;
 }
 
-namespace {
-
-TensorStorage& storage_of(const ops::FusionGroup::Memory& memory) {
-  return *static_cast<TensorStorage*>(memory.id);
-}
-
-/// Nobody else holds it: no handle, no view, no other instruction; and only who has one could make
-/// another.
-bool is_ours(const ops::FusionGroup::Memory& memory) {
-  return storage_of(memory).references() == memory.uses;
-}
-
-/// Not what no memory could hold: that is an error, fused or not.
-bool lives_in_tiles(const ops::FusionGroup::Memory& memory) {
-  if (!memory.internal() || !is_ours(memory)) return false;
-  const TensorStorage& storage = storage_of(memory);
-  return storage.bytes() <= storage.state().device.memory_info().capacity;
-}
-
-}  // namespace
-
 bool FusedKernels::find_memories() {
   for (ops::FusionGroup::Memory& memory : group_.memories()) {
     TensorStorage& storage = storage_of(memory);
-    if (!storage.data() && lives_in_tiles(memory)) {
+    if (!storage.data() && lives_in_group(memory)) {
       ++savings_.results;
       savings_.bytes += static_cast<int64_t>(storage.bytes());
       continue;
@@ -64,7 +64,7 @@ bool FusedKernels::find_memories() {
     memory.address = storage.data();
   }
   for (ops::FusionGroup::Memory& memory : group_.memories()) {
-    if (memory.address || lives_in_tiles(memory)) continue;
+    if (memory.address || lives_in_group(memory)) continue;
     if (!take_over(memory) && !allocate(memory)) {
       give_back();
       return false;  // one by one they wait for what others give back

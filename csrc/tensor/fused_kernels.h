@@ -12,6 +12,11 @@
 
 namespace ofl {
 
+/// Of a memory that kernels of a group share.
+TensorStorage& storage_of(const ops::FusionSpace::Memory& memory);
+/// Nobody but the group's members sees it, before or after: it need not be in memory.
+bool lives_in_group(const ops::FusionSpace::Memory& memory);
+
 class FusedKernels final : public vm::Group {
  public:
   /// A group that begins with this kernel, or null where it runs by itself.

@@ -106,7 +106,9 @@ bool has_harmful_overlap(const Input* inputs, int count, const ops::Resolution& 
     partial = true;
     ahead = ahead && tensor->ndim() > 0 && runs_ahead(*tensor, out);
   }
-  return partial && !(ahead && is_one_loop(inputs, count, resolution, out));
+  // A device's own kernels take elements in no order.
+  const bool in_order = ahead && out.storage->state().device.runs_host_kernels();
+  return partial && !(in_order && is_one_loop(inputs, count, resolution, out));
 }
 
 }  // namespace ofl

@@ -66,8 +66,11 @@ Tensor matmul(const Issuer& issuer, const ops::OpDef& op, const ops::Resolution&
     fail(ErrorKind::value, "[matmul] expected at least one dimension, got shapes ",
          shape_str(a.shape), " and ", shape_str(b.shape));
   }
-  Tensor left = a.dtype == resolution.in[0] ? a : cast_copy(issuer, a, resolution.in[0], "matmul");
-  Tensor right = b.dtype == resolution.in[1] ? b : cast_copy(issuer, b, resolution.in[1], "matmul");
+  const auto promoted = [&](const Tensor& x, int k) {
+    const DType dtype = resolution.operand[k];
+    return x.dtype == dtype ? x : cast_copy(issuer, x, dtype, "matmul");
+  };
+  Tensor left = promoted(a, 0), right = promoted(b, 1);
   if (a.ndim() == 1) left = with_row_axis(left, 0);
   if (b.ndim() == 1) right = with_row_axis(right, 1);
   const int64_t k = left.shape[left.ndim() - 1];
@@ -82,7 +85,7 @@ Tensor matmul(const Issuer& issuer, const ops::OpDef& op, const ops::Resolution&
   if (shape.size() + 1 > kMaxDims) {
     fail(ErrorKind::value, "[matmul] at most ", kMaxDims - 1, " dimensions, got ", shape.size());
   }
-  Tensor result = make_tensor(left.storage->state(), resolution.out, shape, issuer.site);
+  Tensor result = make_tensor(left.storage->state(), resolution.result, shape, issuer.site);
   KernelPlan plan("matmul", ops::matmul_kernel, 3, cost_of(left, right, result));
   plan.args().op = &op;
   plan.args().resolution = &resolution;

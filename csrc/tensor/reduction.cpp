@@ -1,4 +1,6 @@
 // Reductions: calls whose output does not have the shape of the loops.
+#include <cstring>
+
 #include "tensor/submit.h"
 
 namespace ofl {
@@ -53,13 +55,17 @@ Tensor reduce(const Issuer& issuer, const ops::OpDef& op, const ops::Resolution&
     fail(ErrorKind::value, "[", name, "] cannot reduce no elements without an identity, shape ",
          shape_str(x.shape));
   }
-  Tensor result = make_tensor(x.storage->state(), resolution.out,
+  Tensor result = make_tensor(x.storage->state(), resolution.result,
                               reduced_shape(x.shape, reduced, keepdims), issuer.site);
   KernelPlan plan(name, ops::reduce_kernel, 2, resolution.cost);
   plan.args().op = &op;
   plan.args().resolution = &resolution;
   plan.args().attr[0] = initial != nullptr;
-  if (initial) plan.args().scalars[0] = *initial;
+  if (initial) {
+    const auto* from = reinterpret_cast<const char*>(initial->bytes);
+    auto* to = reinterpret_cast<char*>(plan.args().scalars[0].bytes);
+    ops::cast_function(resolution.result, resolution.out)(from, 0, to, 0, 1);
+  }
   return submit_reduction(issuer, plan, x, result, reduced);
 }
 

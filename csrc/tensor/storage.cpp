@@ -98,6 +98,14 @@ void TensorStorage::materialize_on_host() {
       holds_memory_ ? memory_behind() : state_.device.allocator().alloc(bytes_, nullptr, site_));
 }
 
+void TensorStorage::materialize_now(ep::Stream& queue) {
+  data_ = static_cast<char*>(state_.device.allocator().alloc(bytes_, &queue, site_));
+}
+
+void TensorStorage::forget(ep::Stream& queue) {
+  queue.free_async(std::exchange(data_, nullptr), bytes_);
+}
+
 bool TensorStorage::materialize_with(TensorStorage& dying) {
   const bool fits = !holds_memory_ && !data_ && dying.data_ && !dying.owner_ && dying.on_host_ &&
                     on_host_ && dying.bytes_ == bytes_ && &dying.state_ == &state_;

@@ -57,6 +57,11 @@ class TensorStorage {
   void materialize_on_host();
   /// Takes that back: the writer does not run now.
   void forget_on_host() { free_memory(); }
+  /// With memory of `queue` that is there now; CapacityError says nothing of what others will give
+  /// back.
+  void materialize_now(ep::Stream& queue);
+  /// Takes that back: nothing has used it.
+  void forget(ep::Stream& queue);
   /// With the memory of `dying`, which nobody else holds and which is as large.
   bool materialize_with(TensorStorage& dying);
 

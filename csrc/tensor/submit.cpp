@@ -1,6 +1,6 @@
 #include "tensor/submit.h"
 
-#include "tensor/fused_kernels.h"
+#include "tensor/fused_device_kernels.h"
 
 namespace ofl {
 
@@ -47,7 +47,7 @@ bool run_inline(const Issuer& issuer, KernelPlan& plan, const vm::Operand* opera
 
 const vm::InstructionType kKernelType = [] {
   vm::InstructionType type = failing_instruction_type<KernelBody>("op");
-  type.group = FusedKernels::begin;
+  type.group = begin_group;
   return type;
 }();
 

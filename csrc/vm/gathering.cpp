@@ -23,6 +23,18 @@ bool contains(const std::vector<Slot*>& slots, const Slot* slot) {
 
 }  // namespace
 
+bool GroupState::begin_lingering() {
+  if (vain >= kVain && ++skipped < kRetry) return false;
+  skipped = 0;
+  return true;
+}
+
+bool GroupState::may_grow(double work_ns, int64_t begin, int64_t grown) {
+  const int64_t now = now_ns();
+  const auto quiet = std::min(kLongestQuietNs, static_cast<int64_t>(work_ns * kMostQuiet));
+  return now - grown < quiet && now - begin < static_cast<int64_t>(work_ns * kMostLinger);
+}
+
 Gathering::Gathering(Stream& stream, GroupState& state, std::unique_ptr<Group> group, Slot* first,
                      Seq last)
     : stream_(stream),
@@ -120,25 +132,21 @@ void Gathering::take(const Candidate& candidate) {
 // A group that takes long is worth a short wait: what is issued meanwhile may need its results,
 // which then need no memory. Not while a thread waits: it does not issue.
 void Gathering::linger() {
-  if (state_.vain >= kVain && ++state_.skipped < kRetry) return;
-  state_.skipped = 0;
+  if (!state_.begin_lingering()) return;
   const size_t before = members_.size();
   const int64_t begin = now_ns();
   int64_t grown = begin;
   size_t size = before;
   while (!group_->full()) {
     if (stream_.machine().last_awaited() != kNoneAwaited) return;
-    const double work_ns = cost_ * kAdditionNs;
-    const int64_t now = now_ns();
-    const auto quiet = std::min(kLongestQuietNs, static_cast<int64_t>(work_ns * kMostQuiet));
-    if (now - grown >= quiet || now - begin >= static_cast<int64_t>(work_ns * kMostLinger)) break;
+    if (!GroupState::may_grow(cost_ * kAdditionNs, begin, grown)) break;
     pause_briefly();
     collect();
     if (members_.size() == size) continue;
     size = members_.size();
     grown = now_ns();
   }
-  state_.vain = members_.size() == before ? state_.vain + 1 : 0;
+  state_.end_lingering(members_.size() > before);
 }
 
 bool Gathering::run() {
@@ -157,22 +165,21 @@ bool Gathering::run() {
     named.seq = culprit->name();
     failure = std::make_shared<const Failure>(std::move(named));
   }
-  count();
+  state_.count(members_.size(), group_->savings());
   if (observer) report(observer, begin);
   // In the order of joining: what releases an edge comes before the slot that the edge lies in.
   for (Slot* member : members_) stream_.retire(member, failure);
   return true;
 }
 
-void Gathering::count() {
-  const Group::Savings savings = group_->savings();
+void GroupState::count(size_t members, const Group::Savings& savings) {
   const auto add = [](std::atomic<uint64_t>& counter, uint64_t value) {
     counter.store(counter.load(std::memory_order_relaxed) + value, std::memory_order_relaxed);
   };
-  add(state_.groups, 1);
-  add(state_.instructions, members_.size());
-  add(state_.results, savings.results);
-  add(state_.bytes, savings.bytes);
+  add(groups, 1);
+  add(instructions, members);
+  add(results, static_cast<uint64_t>(savings.results));
+  add(bytes, static_cast<uint64_t>(savings.bytes));
 }
 
 void Gathering::report(Observer* observer, int64_t begin) {

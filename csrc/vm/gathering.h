@@ -20,6 +20,14 @@ struct GroupState {
   std::atomic<uint64_t> groups{0}, instructions{0}, results{0}, bytes{0};  // any thread reads
   int vain = 0;     // lingers in a row that brought nothing
   int skipped = 0;  // groups since the last one that lingered
+
+  /// Whether a group that begins now is to wait for more, as such waits have brought something.
+  bool begin_lingering();
+  /// It has, or it would have.
+  void end_lingering(bool grown) { vain = grown ? 0 : vain + 1; }
+  /// A group of so much work, begun and last grown at these times, is still worth a wait.
+  static bool may_grow(double work_ns, int64_t begin, int64_t grown);
+  void count(size_t members, const Group::Savings& savings);
 };
 
 /// With the baton, from begin to end. Members are in no list: they run, or go back.
@@ -49,7 +57,6 @@ class Gathering {
   void add_successors(Slot* member, std::vector<Candidate>* candidates) const;
   bool waits_for_members_only(const Candidate& candidate) const;
   void take(const Candidate& candidate);
-  void count();
   void report(Observer* observer, int64_t begin);
 
   Stream& stream_;

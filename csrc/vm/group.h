@@ -1,5 +1,5 @@
-// Group: instructions of one host stream that run as one. The machine finds and orders them; the
-// layer above says which belong together, and runs them.
+// Group: instructions of one stream that run as one. The machine finds and orders them; the layer
+// above says which belong together, and runs them.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +17,9 @@ class Group {
   /// All that it waits for has finished or is in the group.
   virtual bool add(Slot* slot) = 0;
   virtual bool full() const = 0;
+  /// Of a device queue: how many of the first ones belong together, whatever came after them by the
+  /// time that they are launched. The others need not be with them.
+  virtual size_t segment() const { return SIZE_MAX; }
 
   /// Runs all; false: not now (there is no memory for it), and nothing has happened. May throw what
   /// the body of member failed() threw; what the members write is lost then.

@@ -121,6 +121,8 @@ struct alignas(64) Slot {
   FailurePtr failure;
   ep::EventLease started, ended;     // only while observed
   std::optional<Error> async_error;  // written by device work before its event is done
+  Seq group = 0;                     // launched as one with others: the name of the first
+  uint64_t saved_bytes = 0;          // as in Description
 
   alignas(64) std::byte body[kBodyBytes];
 

@@ -142,26 +142,48 @@ void Stream::run_soon(Slot* slot) {
 }
 
 bool Stream::run_next(double max_cost, Seq last, bool lingers) {
+  if (open_) return run_open(lingers);
   if (!first_taken()) pull_ready();
   Slot* slot = first_taken();
   if (!slot || slot->header.cost > max_cost) return false;
   // Never neither ready nor running.
   slot->state.store(SlotState::running, std::memory_order_seq_cst);
   remove_taken(slot);
-  if (run_group(slot, max_cost, last, lingers)) return true;
-  if (first_taken() == slot) return false;
+  if (policy_->in_order()) {
+    if (std::unique_ptr<Group> group = begin_group(slot)) {
+      auto& policy = static_cast<QueuePolicy&>(*policy_);
+      open_ = std::make_unique<OpenGroup>(*this, policy, groups_, std::move(group), slot);
+      return run_open(lingers);
+    }
+  } else {
+    if (run_group(slot, max_cost, last, lingers)) return true;
+    if (first_taken() == slot) return false;
+  }
   policy_->run(slot);
   return true;
+}
+
+/// True when the open group is launched; without lingering, it is.
+bool Stream::run_open(bool lingers) {
+  open_->collect();
+  if (lingers && !open_->is_due()) return false;
+  const std::unique_ptr<OpenGroup> group = std::move(open_);
+  group->launch();
+  return true;
+}
+
+std::unique_ptr<Group> Stream::begin_group(Slot* first) {
+  if (!first->header.type->group || !machine_.options().fusion.load(std::memory_order_relaxed) ||
+      operand_failure(first)) {
+    return nullptr;
+  }
+  return first->header.type->group(first);
 }
 
 /// Runs what can run as one with `first`; false when it is to run by itself, or, back in its place,
 /// not now.
 bool Stream::run_group(Slot* first, double max_cost, Seq last, bool lingers) {
-  if (policy_->in_order() || !first->header.type->group ||
-      !machine_.options().fusion.load(std::memory_order_relaxed) || operand_failure(first)) {
-    return false;
-  }
-  std::unique_ptr<Group> group = first->header.type->group(first);
+  std::unique_ptr<Group> group = begin_group(first);
   if (!group) return false;
   Gathering gathering(*this, groups_, std::move(group), first, last);
   gathering.collect();
@@ -238,6 +260,8 @@ void Stream::retire(Slot* slot, const FailurePtr& failure) {
   slot->async_error.reset();
   slot->started.reset();
   slot->ended.reset();
+  slot->group = 0;
+  slot->saved_bytes = 0;
   release(close_successors(slot, Milestone::done), 0, this);
   retired_bytes_.store(retired_bytes_.load(std::memory_order_relaxed) + bytes,
                        std::memory_order_seq_cst);

@@ -11,6 +11,7 @@
 #include "ep/device.h"
 #include "vm/gathering.h"
 #include "vm/instruction.h"
+#include "vm/open_group.h"
 #include "vm/stream_policy.h"
 #include "vm/worker.h"
 
@@ -77,6 +78,8 @@ class Stream {
   void remove_taken(Slot* slot);
   void put_back(Slot* slot);
   const GroupState& groups() const { return groups_; }
+  /// Something is launched, or held back, and not yet retired.
+  bool busy() const { return open_ || policy_->busy(); }
 
   /// Naive mode: takes the baton and runs, to its end, a slot that is not in the queue.
   void run_in_caller(Slot* slot);
@@ -101,6 +104,8 @@ class Stream {
   struct Batch;
   void push_ready(Slot* youngest, Slot* oldest);
   bool run_group(Slot* first, double max_cost, Seq last, bool lingers);
+  std::unique_ptr<Group> begin_group(Slot* first);
+  bool run_open(bool lingers);
   void run_soon(Slot* slot);
   static void release(Edge* edges, uint64_t position, Stream* retiring = nullptr);
 
@@ -120,6 +125,7 @@ class Stream {
   std::atomic<Slot*> taken_{nullptr};  // oldest first, not yet run; written with the baton
   Slot* last_taken_ = nullptr;         // while there is a first one
   GroupState groups_;
+  std::unique_ptr<OpenGroup> open_;             // of a device queue; with the baton
   std::atomic<std::thread::id> baton_owner_{};  // in naive mode; a thread only looks for itself
   std::atomic<bool> starved_{false};
   std::atomic<int64_t> retired_{0};        // written with the baton; seq_cst against watchers_

@@ -14,6 +14,8 @@ constexpr uint64_t kLaunchesPerEvent = 32;
 Description describe(Slot* slot) {
   Description description;
   slot->header.type->describe(slot->body, &description);
+  description.group = slot->group;
+  description.saved_bytes = slot->saved_bytes;
   return description;
 }
 
@@ -75,18 +77,55 @@ void QueuePolicy::run(Slot* slot) {
   stream_.launched(slot);
 }
 
+void QueuePolicy::begin_observed(Slot* slot) {
+  if (!stream_.machine().observer()) return;
+  slot->started = stream_.device().events().lease(ep::EventKind::timed);
+  slot->ended = stream_.device().events().lease(ep::EventKind::timed);
+  stream_.queue().record(*slot->started);
+}
+
 void QueuePolicy::launch(Slot* slot) {
   wait_for_predecessors(slot);
-  ep::Stream& queue = stream_.queue();
-  const bool observed = stream_.machine().observer() != nullptr;
-  if (observed) {
-    slot->started = stream_.device().events().lease(ep::EventKind::timed);
-    slot->ended = stream_.device().events().lease(ep::EventKind::timed);
-    queue.record(*slot->started);
-  }
-  LaunchContext context{queue, stream_, *slot};
+  begin_observed(slot);
+  LaunchContext context{stream_.queue(), stream_, *slot};
   slot->header.type->launch(slot->body, context);
-  if (observed) queue.record(*slot->ended);
+  if (slot->ended) stream_.queue().record(*slot->ended);
+}
+
+bool QueuePolicy::run_group(const std::vector<Slot*>& members, Group& group) {
+  Slot* const first = members.front();
+  bool launched = true;
+  const FailurePtr failure = attempt(first, [&] {
+    for (Slot* member : members) wait_for_predecessors(member);
+    begin_observed(first);
+    LaunchContext context{stream_.queue(), stream_, *first};
+    launched = group.launch(context);
+    if (first->ended) stream_.queue().record(*first->ended);
+  });
+  if (!launched) return false;
+  FailurePtr record_failure;
+  {
+    std::unique_lock<std::mutex> lock(queue_mutex_);
+    for (Slot* member : members) member->position = ++position_;
+    record_failure = attempt(first, [&] { record(lock); });
+  }
+  for (Slot* member : members) {
+    member->group = first->name();
+    member->started = first->started;
+    member->ended = first->ended;
+    member->failure = failure ? failure : record_failure;
+    if (failure) poison_results(member, failure);
+    launched_.push_back(member);
+  }
+  first->saved_bytes = static_cast<uint64_t>(group.savings().bytes);
+  for (Slot* member : members) stream_.launched(member);
+  return true;
+}
+
+size_t QueuePolicy::unfinished() const {
+  std::lock_guard<std::mutex> lock(queue_mutex_);
+  const uint64_t covered = recorded_.empty() ? completed_ : recorded_.back().position;
+  return recorded_.size() + (covered < position_);
 }
 
 void QueuePolicy::wait_for_predecessors(Slot* slot) {

@@ -95,6 +95,10 @@ class QueuePolicy final : public StreamPolicy, public ep::QueueProgress {
   bool poll(bool close) override;
   bool busy() const override { return !launched_.empty(); }
   void drain() override;
+  /// Launches instructions as one; false: not as one, and nothing is launched.
+  bool run_group(const std::vector<Slot*>& members, Group& group);
+  /// Parts of the queue, each ending with an event, that are not known to be finished.
+  size_t unfinished() const;
   Counters counters() const override;
 
   ep::Stream& queue() override;
@@ -109,6 +113,7 @@ class QueuePolicy final : public StreamPolicy, public ep::QueueProgress {
   };
 
   void launch(Slot* slot);
+  void begin_observed(Slot* slot);
   void wait_for_predecessors(Slot* slot);
   void wait_for(const Edge& edge, Slot* slot);
   std::optional<Recorded> recorded_after(uint64_t position);

@@ -106,9 +106,10 @@ void Worker::loop() {
   int64_t idle_since = now_ns();
   for (;;) {
     stand_by();
-    if (work()) {
+    const bool stopping = stopping_.load(std::memory_order_seq_cst);
+    if (work(stopping)) {
       idle_since = now_ns();
-    } else if (stopping_.load(std::memory_order_seq_cst) && !stream_.has_ready()) {
+    } else if (stopping && !stream_.has_ready()) {
       stand_down();
       return;
     } else {
@@ -128,9 +129,9 @@ void Worker::stand_down() {
   if (stands_by_) std::exchange(stands_by_, nullptr)->stand_down();
 }
 
-/// One round with the baton; false when there was nothing to do. While a thread that waits has it,
-/// this one helps with what that thread runs.
-bool Worker::work() {
+/// One round with the baton; false when there was nothing to do. `stopping`: nothing is held back
+/// or left in a queue. While a thread that waits has it, this one helps with what that thread runs.
+bool Worker::work(bool stopping) {
   std::unique_lock<std::mutex> baton(stream_.baton(), std::try_to_lock);
   for (int64_t begin = now_ns(); !baton && now_ns() - begin < kSpinNs;) {
     if (stream_.machine().assist()) begin = now_ns();
@@ -141,8 +142,8 @@ bool Worker::work() {
   if (!baton) baton.lock();
   bool progress = false;
   constexpr double kAnyCost = std::numeric_limits<double>::infinity();
-  while (stream_.run_next(kAnyCost, kNoneAwaited, true)) progress = true;
-  if (stopping_.load(std::memory_order_relaxed)) stream_.policy().drain();
+  while (stream_.run_next(kAnyCost, kNoneAwaited, !stopping)) progress = true;
+  if (stopping) stream_.policy().drain();
   return stream_.policy().poll(!stream_.has_ready()) || progress;
 }
 
@@ -158,7 +159,7 @@ void Worker::idle(int64_t* idle_since) {
   bool busy;
   {
     std::lock_guard<std::mutex> baton(stream_.baton());
-    busy = stream_.policy().busy();
+    busy = stream_.busy();
   }
   std::unique_lock<std::mutex> lock(parking_->mutex);
   asleep_.store(true, std::memory_order_seq_cst);

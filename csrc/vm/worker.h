@@ -47,7 +47,7 @@ class Worker {
   void start();
   void start_locked();
   void loop();
-  bool work();
+  bool work(bool stopping);
   void idle(int64_t* idle_since_ns);
   void stand_by();
   void stand_down();

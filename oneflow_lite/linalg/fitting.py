@@ -2,9 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from oneflow_lite._C import Tensor
+from oneflow_lite.dtypes import finfo
 from oneflow_lite.linalg.solving import lstsq
 from oneflow_lite.ops.elementwise import sqrt
 from oneflow_lite.ops.operands import on_one_device
@@ -51,7 +50,7 @@ def polyfit(
     for one in (samples, *weights):
         if one.shape[:1] != places.shape:
             raise TypeError(f"[polyfit] expected {places.size} samples, got shape {one.shape}")
-    part = len(places) * float(np.finfo(places.dtype).eps) if rcond is None else rcond
+    part = len(places) * finfo(places.dtype).eps if rcond is None else rcond
     left = vander(places, deg + 1)
     if weights:
         left = left * weights[0][:, None]

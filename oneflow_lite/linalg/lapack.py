@@ -7,7 +7,7 @@ from numpy.linalg import LinAlgError
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
-from oneflow_lite.dtypes import DType, complex64, complex128, float32, float64
+from oneflow_lite.dtypes import DType, complex64, complex128, float32, float64, kind_of
 from oneflow_lite.ops.gufunc import call_gufunc
 
 _REAL: dict[DType, DType] = {
@@ -46,11 +46,11 @@ def result_dtype(name: str, *operands: Tensor) -> DType:
     Raises
     ------
     TypeError
-        For float16.
+        For float16 and bfloat16.
     """
     double, is_complex = False, False
     for x in operands:
-        if x.dtype.kind in "fc" and x.dtype not in _REAL:
+        if kind_of(x.dtype) in "fc" and x.dtype not in _REAL:
             raise TypeError(f"[{name}] unsupported dtype {x.dtype}; cast to float32 first")
         double |= real_of(x.dtype) == float64 if x.dtype in _REAL else True
         is_complex |= x.dtype.kind == "c"

@@ -9,7 +9,7 @@ from numpy.linalg import LinAlgError, _umath_linalg as loops
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
-from oneflow_lite.dtypes import float64, int64
+from oneflow_lite.dtypes import float64, int64, kind_of
 from oneflow_lite.linalg.decompositions import svdvals
 from oneflow_lite.linalg.lapack import call_lapack, cast, check_square, loop_types, result_dtype
 from oneflow_lite.ops import elementwise, reduction
@@ -248,7 +248,7 @@ def _max_or_zero(x: Tensor, axis: int) -> Tensor:
 
 
 def _floating(x: Tensor) -> Tensor:
-    return x if x.dtype.kind in "fc" else cast(x, float64)
+    return x if kind_of(x.dtype) in "fc" else cast(x, float64)
 
 
 def _real(dtype: np.dtype[Any]) -> np.dtype[Any]:

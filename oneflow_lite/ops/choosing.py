@@ -138,7 +138,7 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
         value if is_weak else x
         for value, x, is_weak in zip((*choicelist, default), choices, weak, strict=True)
     ]
-    dtype = np.result_type(*(x.dtype if isinstance(x, Tensor) else x for x in values))
+    dtype = result_type(*values)
     result = _C.astype(choices[-1], dtype, False)
     for condition, choice in zip(conditions[::-1], choices[-2::-1], strict=True):
         result = _C.where(condition, _C.astype(choice, dtype, False), result)

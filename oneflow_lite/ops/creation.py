@@ -9,7 +9,7 @@ import numpy.typing as npt
 from oneflow_lite import _C
 from oneflow_lite._C import Device, Tensor
 from oneflow_lite.device import DeviceLike, resolve
-from oneflow_lite.dtypes import DType, canonical, float64, result_type
+from oneflow_lite.dtypes import DType, canonical, computed_in, float64, kind_of, result_type
 from oneflow_lite.ops.foreign import from_cuda, on_cuda
 from oneflow_lite.ops.table import exported
 
@@ -368,12 +368,15 @@ def _host_array(data: Any, dtype: Any) -> npt.NDArray[Any]:
         native = canonical(array.dtype, "tensor")
         if wanted is None or wanted == native:
             return array.astype(native, copy=False)
-        if native.kind == "c" and wanted.kind not in "cb":
+        if native.kind == "c" and kind_of(wanted) not in "cb":
             raise TypeError(f"[tensor] cannot cast {native} to {wanted}; take the real part first")
         # From the numbers themselves where there are any: 300 does not fit in uint8, 2**53 + 1 does
         # not go through float64.
         with np.errstate(all="ignore"):
-            return array.astype(wanted) if is_array else np.asarray(data, dtype=wanted)
+            if is_array:
+                return array.astype(wanted)
+            # ml_dtypes takes fewer kinds of numbers, and float32 is what it rounds from.
+            return np.asarray(data, dtype=computed_in(wanted)).astype(wanted, copy=False)
     except (ValueError, OverflowError) as error:
         raise type(error)(f"[tensor] {error}") from None
 
@@ -384,9 +387,9 @@ def _all_integers(array: npt.NDArray[Any]) -> bool:
 
 def _large_integers(array: npt.NDArray[Any], wanted: DType | None) -> npt.NDArray[Any]:
     """Python integers beyond 64 bits: numbers for a floating dtype, an error for any other."""
-    if wanted is None or wanted.kind not in "fc":
+    if wanted is None or kind_of(wanted) not in "fc":
         raise OverflowError("a Python integer does not fit in 64 bits")
-    return array.astype(wanted)
+    return array.astype(computed_in(wanted)).astype(wanted, copy=False)
 
 
 if not TYPE_CHECKING:

@@ -14,7 +14,7 @@ from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.dtypes import bool as bool_dtype, isdtype
 from oneflow_lite.ops.creation import asarray
-from oneflow_lite.ops.table import RealText, exported, op
+from oneflow_lite.ops.table import Cuda, exported, op
 
 _BITS = ([True, False], [True, True])
 _MIXED = ([-1.5, 2.5], [2.0, -2.0])
@@ -25,11 +25,13 @@ add = op("add", np.add, "add(x, y)", "Sum.", "add")
 subtract = op("subtract", np.subtract, "subtract(x, y)", "Difference.", "sub")
 multiply = op("multiply", np.multiply, "multiply(x, y)", "Product.", "mul")
 divide = op("divide", np.divide, "divide(x, y)", "True quotient.", "truediv")
-floor_divide = op("floor_divide", np.floor_divide, "floor_divide(x, y)", "Quotient, rounded down.",
-                  "floordiv")
+floor_divide = op("floor_divide", np.floor_divide,
+                  Cuda("floor_divide(x, y)", standard="standard_floor_divide(x, y)"),
+                  "Quotient, rounded down.", "floordiv")
 remainder = op("remainder", np.remainder, "remainder(x, y)",
                "Remainder of the floored quotient; it has the divisor's sign.", "mod", _MIXED)
-pow = op("pow", np.power, "pow(x, y)", "First operand to the power of the second.", "pow")
+pow = op("pow", np.power, Cuda("pow(x, y)", refuses="is_negative_power(x, y)"),
+         "First operand to the power of the second.", "pow")
 negative = op("negative", np.negative, "negative(x)", "Negation.", "neg")
 positive = op("positive", np.positive, "x", "A copy.", "pos")
 abs = op("abs", np.absolute, "absolute(x)", "Absolute value; the modulus of a complex number.",
@@ -59,7 +61,8 @@ conj = op("conj", np.conjugate, "conj(x)", "Complex conjugate.", None, ([1 + 2j,
 # --- exponents and logarithms
 exp = op("exp", np.exp, "exp(x)", "e to the power of x.")
 exp2 = op("exp2", np.exp2, "exp2(x)", "2 to the power of x.")
-expm1 = op("expm1", np.expm1, "expm1(x)", "exp(x) - 1, exact near 0.")
+expm1 = op("expm1", np.expm1, Cuda("expm1(x)", standard="standard_expm1(x)"),
+           "exp(x) - 1, exact near 0.")
 log = op("log", np.log, "log(x)", "Natural logarithm.")
 log1p = op("log1p", np.log1p, "log1p(x)", "log(1 + x), exact near 0.")
 log2 = op("log2", np.log2, "log2(x)", "Logarithm to base 2.")
@@ -71,17 +74,18 @@ logaddexp2 = op("logaddexp2", np.logaddexp2, "logaddexp2(x, y)", "log2(2**x1 + 2
 sin = op("sin", np.sin, "sin(x)", "Sine of radians.")
 cos = op("cos", np.cos, "cos(x)", "Cosine of radians.")
 tan = op("tan", np.tan, "tan(x)", "Tangent of radians.")
-asin = op("asin", np.arcsin, RealText("asin(x)"), "Inverse sine, in radians.")
-acos = op("acos", np.arccos, RealText("acos(x)"), "Inverse cosine, in radians.")
-atan = op("atan", np.arctan, RealText("atan(x)"), "Inverse tangent, in radians.")
+asin = op("asin", np.arcsin, "asin(x)", "Inverse sine, in radians.")
+acos = op("acos", np.arccos, "acos(x)", "Inverse cosine, in radians.")
+atan = op("atan", np.arctan, "atan(x)", "Inverse tangent, in radians.")
 atan2 = op("atan2", np.arctan2, "atan2(x, y)", "Angle of the point (x2, x1), in radians.")
 sinh = op("sinh", np.sinh, "sinh(x)", "Hyperbolic sine.")
 cosh = op("cosh", np.cosh, "cosh(x)", "Hyperbolic cosine.")
-tanh = op("tanh", np.tanh, "tanh(x)", "Hyperbolic tangent.")
-asinh = op("asinh", np.arcsinh, RealText("asinh(x)"), "Inverse hyperbolic sine.")
-acosh = op("acosh", np.arccosh, RealText("acosh(x)"), "Inverse hyperbolic cosine.",
+tanh = op("tanh", np.tanh, Cuda("tanh(x)", standard="standard_tanh(x)"),
+          "Hyperbolic tangent.")
+asinh = op("asinh", np.arcsinh, "asinh(x)", "Inverse hyperbolic sine.")
+acosh = op("acosh", np.arccosh, "acosh(x)", "Inverse hyperbolic cosine.",
            None, ([1.0, 2.0],))
-atanh = op("atanh", np.arctanh, RealText("atanh(x)"), "Inverse hyperbolic tangent.")
+atanh = op("atanh", np.arctanh, "atanh(x)", "Inverse hyperbolic tangent.")
 deg2rad = op("deg2rad", np.deg2rad, "deg2rad(x)", "Degrees as radians.")
 rad2deg = op("rad2deg", np.rad2deg, "rad2deg(x)", "Radians as degrees.")
 

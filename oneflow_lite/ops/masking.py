@@ -6,6 +6,7 @@ import numpy as np
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
+from oneflow_lite.dtypes import castable
 from oneflow_lite.ops.creation import asarray
 
 
@@ -28,7 +29,7 @@ def store(target: Any, value: Tensor, casting: Any = "same_kind") -> Any:
     """Put a result where ``out`` says, and return that."""
     if target is None:
         return value
-    if not np.can_cast(value.dtype, target.dtype, casting):
+    if not castable(value.dtype, target.dtype, casting):
         raise TypeError(
             f"[out] cannot cast {value.dtype} to {target.dtype} with casting rule {casting!r}"
         )
@@ -41,5 +42,5 @@ def store(target: Any, value: Tensor, casting: Any = "same_kind") -> Any:
             raise ValueError(f"[out] expected shape {value.shape}, got {target.shape}")
         _C.assign(target, value)
     else:
-        np.copyto(target, value.numpy(), casting=casting)
+        np.copyto(target, value.numpy(), casting="unsafe")
     return target

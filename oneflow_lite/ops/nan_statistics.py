@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
-from oneflow_lite.dtypes import canonical, isdtype, result_type
+from oneflow_lite.dtypes import canonical, computed_in, isdtype, result_type
 from oneflow_lite.ops.creation import asarray
 from oneflow_lite.ops.elementwise import conj, floor, isnan, maximum, minimum, real, sqrt
 from oneflow_lite.ops.indexing import take_along_axis
@@ -105,6 +105,10 @@ def nanvar(
     if dtype is not None and not isdtype(canonical(dtype, "nanvar"), _INEXACT):
         raise TypeError(f"[nanvar] expected a floating dtype, got {canonical(dtype, 'nanvar')}")
     less = (correction if ddof is None else ddof) or 0
+    wanted = given.dtype if dtype is None else canonical(dtype, "nanvar")
+    if (wide := computed_in(wanted)) != wanted:
+        given = _C.astype(given, wide, False)
+        return _C.astype(nanvar(given, axis, correction=less, keepdims=keepdims), wanted, False)
     is_nan = isnan(given)
     count = sum(~is_nan, axis, keepdims=True)
     average = _over(sum(without_nan(given, 0), axis, dtype, True), count)

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
-from oneflow_lite.dtypes import isdtype, result_type
+from oneflow_lite.dtypes import isdtype, kind_of, result_type
 from oneflow_lite.ops.creation import asarray
 from oneflow_lite.ops.manipulation import moveaxis, stack
 from oneflow_lite.ops.reduction import mean
@@ -85,7 +85,7 @@ def percentile(
 def parts_of(op: str, q: Any) -> npt.NDArray[Any]:
     """Return the parts as an array; those of a tensor are looked at."""
     parts = _C.look(op, q) if isinstance(q, Tensor) else np.asarray(q)
-    if parts.dtype.kind not in "biuf":
+    if kind_of(parts.dtype) not in "biuf":
         raise TypeError(f"[{op}] expected q to be real numbers, got {parts.dtype}")
     return parts
 

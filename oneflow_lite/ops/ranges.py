@@ -8,7 +8,7 @@ import numpy as np
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.device import DeviceLike
-from oneflow_lite.dtypes import canonical
+from oneflow_lite.dtypes import DType, canonical, computed_in, result_type
 from oneflow_lite.inspection import returned
 from oneflow_lite.ops.creation import asarray, ones, tensor, zeros
 from oneflow_lite.ops.operands import on_one_device
@@ -35,11 +35,12 @@ def arange(
     wanted = None if dtype is None else canonical(dtype, "arange")
     device = _home(device, start, stop, step)
     start, stop, step = (_number("arange", x) for x in (start, stop, step))
-    values = np.arange(start, dtype=wanted) if stop is None and step == 1 else None
+    kind = None if wanted is None else computed_in(wanted)
+    values = np.arange(start, dtype=kind) if stop is None and step == 1 else None
     if values is None:
         first, last = (0, start) if stop is None else (start, stop)
-        values = np.arange(first, last, step, dtype=wanted)
-    return tensor(values, device=device)
+        values = np.arange(first, last, step, dtype=kind)
+    return tensor(values, wanted, device)
 
 
 def linspace(
@@ -59,7 +60,7 @@ def linspace(
     >>> flow.linspace(0, 1, 5).numpy()
     array([0.  , 0.25, 0.5 , 0.75, 1.  ])
     """
-    wanted = None if dtype is None else canonical(dtype, "linspace")
+    wanted = _spaced("linspace", dtype, start, stop)
     first, last = _number("linspace", start), _number("linspace", stop)
     return tensor(
         np.linspace(first, last, num, dtype=wanted, endpoint=endpoint),
@@ -85,7 +86,7 @@ def logspace(
     >>> flow.logspace(0, 2, 3).numpy()
     array([  1.,  10., 100.])
     """
-    wanted = None if dtype is None else canonical(dtype, "logspace")
+    wanted = _spaced("logspace", dtype, start, stop, base)
     first, last, of = (_number("logspace", x) for x in (start, stop, base))
     return tensor(
         np.logspace(first, last, num, endpoint, of, wanted), device=_home(device, start, stop, base)
@@ -109,7 +110,7 @@ def geomspace(
     >>> flow.geomspace(1, 8, 4).numpy()
     array([1., 2., 4., 8.])
     """
-    wanted = None if dtype is None else canonical(dtype, "geomspace")
+    wanted = _spaced("geomspace", dtype, start, stop)
     first, last = _number("geomspace", start), _number("geomspace", stop)
     return tensor(
         np.geomspace(first, last, num, endpoint, wanted), device=_home(device, start, stop)
@@ -125,7 +126,20 @@ def _home(device: DeviceLike, *ends: Any) -> DeviceLike:
 
 def _number(op: str, x: Any) -> Any:
     """The value of a tensor: NumPy would hand a tensor back to the function that asked it."""
-    return _C.look(op, x) if isinstance(x, Tensor) else x
+    if not isinstance(x, Tensor):
+        return x
+    value = _C.look(op, x)
+    return value.astype(computed_in(value.dtype), copy=False)
+
+
+def _spaced(op: str, dtype: Any, *ends: Any) -> DType | None:
+    """The dtype of numbers between these where NumPy, which has no bfloat16, would choose wrong."""
+    if dtype is not None:
+        return canonical(dtype, op)
+    if not any(isinstance(x, Tensor) for x in ends):
+        return None
+    wanted = result_type(*ends, 1.0)
+    return wanted if wanted != computed_in(wanted) else None
 
 
 def eye(

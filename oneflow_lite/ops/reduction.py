@@ -14,21 +14,23 @@ from oneflow_lite.dtypes import (
     canonical,
     complex64,
     complex128,
-    float16,
+    computed_in,
     float32,
     float64,
+    is_narrow,
     isdtype,
     result_type,
 )
 from oneflow_lite.ops.creation import asarray
 from oneflow_lite.ops.elementwise import isnan, sqrt
 from oneflow_lite.ops.masking import selected, store
-from oneflow_lite.ops.table import exported
+from oneflow_lite.ops.table import REDUCTIONS, exported
 
 Axis = int | Sequence[int] | None
 
 
 def _row(name: str, ufunc: np.ufunc) -> _C.Op:
+    REDUCTIONS[name] = ufunc
     return _C.register_op(name, ufunc, "reduction", f"Reduction by numpy.{ufunc.__name__}.", None)
 
 
@@ -216,7 +218,7 @@ def mean(x: Any, /, axis: Axis = None, dtype: Any = None, keepdims: bool = False
         As for ``sum``.
     dtype : dtype, optional
         To add in, and of the result. By default float64 for integers, that of x otherwise, where
-        float16 is added in float32.
+        float16 and bfloat16 are added in float32.
 
     Examples
     --------
@@ -227,7 +229,7 @@ def mean(x: Any, /, axis: Axis = None, dtype: Any = None, keepdims: bool = False
     wanted = accumulate = given.dtype if dtype is None else canonical(dtype, "mean")
     if dtype is None and (isdtype(given.dtype, "integral") or given.dtype == bool_dtype):
         wanted = accumulate = float64
-    if dtype is None and given.dtype == float16:
+    if dtype is None and is_narrow(given.dtype):
         accumulate = float32
     total = _reduce(_MEAN, given, axis, accumulate, 0, keepdims)
     return _C.astype(_divided(total, _count(given, axis)), wanted, False)
@@ -264,6 +266,9 @@ def var(
     accumulate = given.dtype if dtype is None else canonical(dtype, "var")
     if dtype is None and (isdtype(given.dtype, "integral") or given.dtype == bool_dtype):
         accumulate = float64
+    if (wide := computed_in(accumulate)) != accumulate:
+        spread = var(given, axis, wide, correction=less, keepdims=keepdims)
+        return _C.astype(spread, accumulate, False)
     total = _reduce(_VAR, given, axis, accumulate, 0, True)
     count = _count(given, axis)
     distance = given - _C.astype(_divided(total, count), accumulate, False)
@@ -406,9 +411,10 @@ def nanmean(x: Any, /, axis: Axis = None, dtype: Any = None, keepdims: bool = Fa
     given = asarray(x)
     if not isdtype(given.dtype, ("real floating", "complex floating")):
         return mean(given, axis, dtype, keepdims)
+    wanted = given.dtype if dtype is None else canonical(dtype, "nanmean")
     count = sum(~isnan(given), axis, keepdims=keepdims)
-    total = nansum(given, axis, dtype, keepdims)
-    return _C.astype(total / count, total.dtype, False)
+    total = nansum(given, axis, computed_in(wanted), keepdims)
+    return _C.astype(total / count, wanted, False)
 
 
 def without_nan(x: Tensor, instead: int) -> Tensor:

@@ -8,12 +8,25 @@ import numpy as np
 
 from oneflow_lite import _C
 from oneflow_lite._C import Op, Tensor
-from oneflow_lite.dtypes import SUM_DTYPES, DType, bool as bool_dtype, canonical, isdtype
+from oneflow_lite.dtypes import (
+    SUM_DTYPES,
+    DType,
+    bool as bool_dtype,
+    canonical,
+    computed_in,
+    isdtype,
+    resolve_loop,
+)
 from oneflow_lite.ops.creation import asarray
 from oneflow_lite.ops.manipulation import ravel
 from oneflow_lite.ops.table import ROWS, exported
 
 _LOGICAL = (np.logical_and, np.logical_or, np.logical_xor)
+# Those that may be put together in any grouping; of sums and products, but for rounding.
+_ASSOCIATIVE = {
+    *(np.add, np.multiply, np.maximum, np.minimum, np.fmax, np.fmin, np.gcd),
+    *(*_LOGICAL, np.bitwise_and, np.bitwise_or, np.bitwise_xor),
+}
 
 
 def cumulative_sum(
@@ -151,6 +164,8 @@ def _accumulated(
             f"[{op}] axis {along} is out of bounds for {x.ndim} dimensions"
         )
     along %= x.ndim
+    if (wide := computed_in(dtype)) != dtype:
+        return _C.astype(_accumulated(op, ufunc, x, along, wide, initial), dtype, False)
     given = _C.astype(x, dtype, False)
     target: Any = (x.shape, dtype)
     if initial is not None:
@@ -163,7 +178,8 @@ def _accumulated(
     # Complex products, and zeros of maxima, may differ between a vectorized loop and a scalar one.
     real = dtype.kind != "c"
     exact = ufunc is np.add or (ufunc is np.multiply and real)
-    (out,) = _C.call_kernel(op, "accumulate", [given], [target], (along, exact), (ufunc, signature))
+    attr = (along, exact, ufunc in _ASSOCIATIVE)
+    (out,) = _C.call_kernel(op, "accumulate", [given], [target], attr, (ufunc, signature))
     return out if initial is None else result
 
 
@@ -183,7 +199,7 @@ def _accumulator(ufunc: np.ufunc, dtype: DType, wanted: Any, op: str) -> DType:
 def _require_closed(ufunc: np.ufunc, dtype: DType, op: str) -> None:
     """Raise unless results have the operands' dtype."""
     try:
-        resolved = ufunc.resolve_dtypes((dtype, dtype, None))
+        resolved = resolve_loop(ufunc, (dtype, dtype, None))
     except TypeError as error:
         raise TypeError(f"[{op}] {error}") from None
     if any(one != dtype for one in resolved):

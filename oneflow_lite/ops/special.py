@@ -3,11 +3,9 @@
 import math
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
-from oneflow_lite.dtypes import isdtype
+from oneflow_lite.dtypes import finfo, isdtype
 from oneflow_lite.ops.creation import asarray, zeros
 from oneflow_lite.ops.elementwise import atan2, isinf, logical_and, logical_not, signbit, sin, trunc
 from oneflow_lite.ops.table import exported
@@ -97,7 +95,7 @@ def sinc(x: Any, /) -> Tensor:
     """
     turned = asarray(x) * math.pi
     is_real = isdtype(turned.dtype, "real floating")
-    least = np.finfo(turned.dtype).eps if is_real else 1e-20
+    least = finfo(turned.dtype).eps if is_real else 1e-20
     turned = _C.where(turned, turned, least)
     return sin(turned) / turned
 

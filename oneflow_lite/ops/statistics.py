@@ -13,9 +13,9 @@ from oneflow_lite.dtypes import (
     bool as bool_dtype,
     canonical,
     complex128,
-    float16,
     float32,
     float64,
+    is_narrow,
     isdtype,
     result_type,
 )
@@ -362,7 +362,7 @@ def _overlaps(long: Tensor, short: Tensor, mode: str, op: str) -> Tensor:
     if not isinstance(mode, str) or mode not in _MODES:
         raise ValueError(f"[{op}] expected mode to be one of {_MODES}, got {mode!r}")
     n, m = long.size, short.size
-    dtype = float32 if long.dtype == float16 else long.dtype
+    dtype = float32 if is_narrow(long.dtype) else long.dtype
     total = zeros(n + m - 1, dtype, device=long.device)
     wide, factors = _C.astype(long, dtype, False), _C.astype(short, dtype, False)
     for i in range(m):

@@ -13,25 +13,33 @@ from oneflow_lite._C import Op, Tensor
 Samples = tuple[Any, ...]
 
 
+class Cuda(str):
+    """A CUDA expression of x, y and z, in the functions of cuda/kernels/*.cuh; "": none."""
+
+    standard: str  # with the standard's special values, where NumPy has others
+    refuses: str  # true of operands that have no result, which is an error
+
+    def __new__(cls, text: str, standard: str = "", refuses: str = "") -> "Cuda":
+        """Say what the one expression is, and the others."""
+        made = super().__new__(cls, text)
+        made.standard, made.refuses = standard, refuses
+        return made
+
+
 @dataclass(frozen=True)
 class Row:
     """One elementwise operation; everything about it hangs off this."""
 
     name: str  # as the array API standard has it
     ufunc: np.ufunc  # its inner loops are the CPU kernels
-    cuda: str  # the expression, of x, y and z, in the functions of cuda/kernels/*.cuh; "": none
+    cuda: Cuda
     slot: str | None  # the operator that it serves
     summary: str
     op: Op
 
 
-class RealText(str):
-    """A CUDA expression that has no form for complex numbers, though the ufunc has."""
-
-    __slots__ = ()
-
-
 ROWS: dict[str, Row] = {}
+REDUCTIONS: dict[str, np.ufunc] = {}  # by name: the ufunc that reduces
 
 _POSITIVE: Samples = ([0.25, 0.5], [1.0, 2.0])  # inside the domain of nearly every function
 _INTEGERS: Samples = ([6, 12], [3, 2])
@@ -49,7 +57,8 @@ def op(
     doc = _docstring(name, ufunc, summary, example)
     function = _C.register_op(name, ufunc, "elementwise", doc, slot)
     function.__signature__ = _signature(ufunc)
-    ROWS[name] = Row(name, ufunc, cuda, slot, summary, function)
+    text = cuda if isinstance(cuda, Cuda) else Cuda(cuda)
+    ROWS[name] = Row(name, ufunc, text, slot, summary, function)
     return function
 
 

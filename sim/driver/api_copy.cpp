@@ -79,17 +79,19 @@ Direction direction_of(const Side& dst, const Side& src) {
 void copy_sides(const Side& dst, const Side& given_src, const Extent& extent, Stream& stream,
                 bool is_blocking) {
   const bool stages = given_src.place == Place::pageable && !is_blocking;
-  const Side src = stages && dst.place == Place::device ? staged(given_src, extent) : given_src;
+  Side src = stages && dst.place == Place::device ? staged(given_src, extent) : given_src;
   // Neither side is a device's: the host's own memory is copied before the call returns.
   const bool waits = is_blocking || dst.place == Place::pageable || src.place == Place::pageable;
   const int device = dst.place == Place::device ? dst.device : src.device;
   Context& engine = device >= 0 ? device_context(device) : stream.context;
   const Direction direction = direction_of(dst, src);
-  stream.context.submit(stream, WorkKind::copy, [dst, src, extent, direction, &engine] {
-    const auto end = engine.copy_end(direction, extent.width * extent.height);
-    copy_rows(dst, src, extent);
-    std::this_thread::sleep_until(end);
-  });
+  // Staged bytes go with the operation: the stream's thread frees them, not who is last by chance.
+  stream.context.submit(stream, WorkKind::copy,
+                        [dst, src = std::move(src), extent, direction, &engine] {
+                          const auto end = engine.copy_end(direction, extent.width * extent.height);
+                          copy_rows(dst, src, extent);
+                          std::this_thread::sleep_until(end);
+                        });
   if (!waits) return;
   stream.queue->synchronize();
   stream.context.check();

@@ -20,7 +20,8 @@ struct Unit {
 constexpr Unit kPlain[] = {{"", 1}};
 constexpr Unit kBytes[] = {{"", 1},         {"B", 1},         {"KB", 1 << 10}, {"KiB", 1 << 10},
                            {"MB", 1 << 20}, {"MiB", 1 << 20}, {"GB", 1 << 30}, {"GiB", 1 << 30}};
-constexpr Unit kRates[] = {{"B/s", 1}, {"KB/s", 1e3}, {"MB/s", 1e6}, {"GB/s", 1e9}};
+constexpr Unit kRates[] = {{"B/s", 1},    {"kB/s", 1e3}, {"KB/s", 1e3},
+                           {"MB/s", 1e6}, {"GB/s", 1e9}, {"TB/s", 1e12}};
 constexpr Unit kTimes[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
 
 /// A number with one of the units; nullopt if `text` is something else.
@@ -79,6 +80,7 @@ std::vector<Knob> knobs(Config& c) {
       rate("d2h", c.d2h),
       rate("d2d", c.d2d),
       {"fail", false, [](const std::string& text) { return faults().add_failure(text); }},
+      {"omit", false, [](const std::string& text) { return faults().add_omission(text); }},
       {"die", false, [](const std::string& text) { return faults().add_death(text); }},
   };
 }

@@ -1,5 +1,6 @@
 #include "driver/faults.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <iterator>
 
@@ -37,6 +38,11 @@ bool Faults::add_failure(const std::string& text) {
   return text.rfind("cu", 0) == 0 && add(text, ERROR_UNKNOWN);
 }
 
+bool Faults::add_omission(const std::string& text) {
+  const bool has_code = std::count(text.begin(), text.end(), ':') > 1;
+  return text.rfind("cu", 0) == 0 && !has_code && add(text, kOmitted);
+}
+
 bool Faults::add_death(const std::string& text) {
   const std::string kind = text.substr(0, text.find(':'));
   for (const char* known : kKinds) {
@@ -50,9 +56,9 @@ bool Faults::add(const std::string& text, Result default_code) {
   if (first == std::string::npos) return false;
   const size_t second = text.find(':', first + 1);
   const int64_t nth = number(text.substr(first + 1, second - first - 1));
-  const int64_t code =
-      second == std::string::npos ? int64_t{default_code} : number(text.substr(second + 1));
-  if (nth <= 0 || code <= 0 || code > ERROR_UNKNOWN) return false;
+  const bool has_code = second != std::string::npos;
+  const int64_t code = has_code ? number(text.substr(second + 1)) : int64_t{default_code};
+  if (nth <= 0 || (has_code && (code <= 0 || code > ERROR_UNKNOWN))) return false;
   std::lock_guard lock(mutex_);
   planned_.insert({text.substr(0, first), {nth, static_cast<Result>(code)}});
   is_armed_ = true;

@@ -1,5 +1,6 @@
 """Casts, fills, choices; flat and strided, broadcast, by value, few and many elements."""
 
+import platform
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -19,14 +20,23 @@ def numbers(dtype: str, shape: tuple[int, ...]) -> np.ndarray:
     return values.reshape(shape).astype(dtype)
 
 
-def in_range(given: str, wanted: str) -> np.ndarray:
-    """Values whose cast is the same everywhere."""
+def assert_equal(result: np.ndarray, expected: np.ndarray, about: str = "") -> None:
+    """The same numbers; NumPy does not know that bfloat16 has NaN."""
+    if result.dtype.kind == "V":
+        result, expected = result.astype(np.float32), expected.astype(np.float32)
+    np.testing.assert_array_equal(result, expected, about)
+
+
+def castable(given: str, wanted: str) -> np.ndarray:
+    """Values whose cast NumPy has: on x86 all, but for those that its vectors make other uint32."""
     values = special(given)
-    if np.dtype(given).kind in "fc" and np.dtype(wanted).kind in "iu":
-        low = 0 if np.dtype(wanted).kind == "u" else -120
-        with np.errstate(all="ignore"):
-            values = values[np.isfinite(values) & (values.real >= low) & (values.real < 120)]
-    return values
+    if np.dtype(given).kind not in "fcV" or np.dtype(wanted).kind not in "iu":
+        return values
+    if platform.machine() == "x86_64" and wanted != "uint32":
+        return values
+    low = 0 if np.dtype(wanted).kind == "u" else -120
+    with np.errstate(all="ignore"):
+        return values[np.isfinite(values) & (values.real >= low) & (values.real < 120)]
 
 
 @pytest.mark.filterwarnings("ignore:Casting complex values")
@@ -34,13 +44,13 @@ def in_range(given: str, wanted: str) -> np.ndarray:
 def test_casts(device: Device, wanted: str) -> None:
     requests = [request for request in copies() if request.dtypes[-1] == wanted]
     for request, kernel in zip(requests, device.compile(requests), strict=True):
-        given = in_range(request.dtypes[0], wanted)
+        given = castable(request.dtypes[0], wanted)
         result = np.empty(given.shape, wanted)
         device.run(kernel, [given], result)
         with np.errstate(all="ignore"):
             expected = given.astype(wanted) if wanted != "bool" else given != 0
-        np.testing.assert_array_equal(result, expected, str(request))
-        if given.dtype.kind == result.dtype.kind == "f":
+        assert_equal(result, expected, str(request))
+        if given.dtype.kind in "fV" and result.dtype.kind in "fV":
             real = ~np.isnan(expected)
             np.testing.assert_array_equal(np.signbit(result[real]), np.signbit(expected[real]))
 
@@ -76,16 +86,16 @@ def test_fill_and_where(device: Device) -> None:
     for dtype in DTYPES:
         value, result = special(dtype)[-2], np.empty(37, dtype)
         device.run(next(kernels), [value], result)
-        np.testing.assert_array_equal(result, np.full(37, value))
+        assert_equal(result, np.full(37, value))
     for dtype in DTYPES:
         x, y = np.resize(special(dtype), 37), np.resize(special(dtype)[::-1], 37)
         result = np.empty(37, dtype)
         device.run(next(kernels), [condition, x, y], result)
-        np.testing.assert_array_equal(result, np.where(condition, x, y))
+        assert_equal(result, np.where(condition, x, y))
     for dtype in DTYPES:
         x, y = special(dtype)[:2]
         device.run(next(kernels), [condition, x, y], result := np.empty(37, dtype))
-        np.testing.assert_array_equal(result, np.where(condition, x, y))
+        assert_equal(result, np.where(condition, x, y))
 
 
 MIXED = (

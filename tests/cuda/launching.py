@@ -14,18 +14,35 @@ from oneflow_lite.cuda.kernels.source import source
 MAX_DIMS, MAX_OPERANDS = 8, 4
 
 
+class Row(ctypes.Structure):
+    """``Row`` of loops.cuh."""
+
+    _fields_ = (
+        ("dim", ctypes.c_int64),
+        ("strides", ctypes.c_int64 * MAX_OPERANDS),
+        ("multiplier", ctypes.c_uint32),
+        ("shift", ctypes.c_uint32),
+    )
+
+
 class Args(ctypes.Structure):
-    """``Args`` of loops.cuh."""
+    """``Args<8>`` of loops.cuh; the fewer rows of ``Args<0>`` are its begin."""
 
     _fields_ = (
         ("count", ctypes.c_int64),
         ("data", ctypes.c_uint64 * MAX_OPERANDS),
+        ("fault", ctypes.c_uint64),
         ("scalars", ctypes.c_char * 16 * (MAX_OPERANDS - 1)),
         ("ndim", ctypes.c_int32),
         ("unused", ctypes.c_int32),
-        ("dims", ctypes.c_int64 * MAX_DIMS),
-        ("strides", ctypes.c_int64 * MAX_OPERANDS * MAX_DIMS),
+        ("rows", Row * MAX_DIMS),
     )
+
+
+def division(dim: int) -> tuple[int, int]:
+    """The multiplier and the shift that ``quotient`` of loops.cuh wants."""
+    shift = (dim - 1).bit_length() if dim else 0
+    return (((1 << shift) - dim << 32) // dim + 1 if dim else 0), shift
 
 
 def ok(result: tuple[Any, ...]) -> Any:
@@ -68,7 +85,10 @@ class Device:
         blocks: int = 2,
     ) -> None:
         """Writes the output. Inputs that are no arrays go by value; views keep their strides."""
-        args = Args(count=output.size, ndim=output.ndim, dims=output.shape)
+        args = Args(count=output.size, ndim=output.ndim)
+        for d, dim in enumerate(output.shape):
+            args.rows[d].dim = dim
+            args.rows[d].multiplier, args.rows[d].shift = division(dim)
         pointers: dict[int, int] = {}
         operands = [*inputs, output]
         for k, operand in enumerate(operands):
@@ -85,14 +105,18 @@ class Device:
                 pointers[id(base)] = self.put(base)
             args.data[k] = pointers[id(base)] + operand.ctypes.data - base.ctypes.data
             for d, stride in enumerate(operand.strides):
-                args.strides[d][k] = stride
-        parameters = (ctypes.c_void_p * 1)(ctypes.addressof(args))
-        table = ctypes.addressof(parameters)
-        ok(driver.cuLaunchKernel(kernel, blocks, 1, 1, 256, 1, 1, 0, 0, table, 0))
+                args.rows[d].strides[k] = stride
+        self.launch(kernel, args, blocks)
         written = owner(output)
         ok(driver.cuMemcpyDtoH(written.ctypes.data, pointers[id(written)], written.nbytes))
         for pointer in pointers.values():
             ok(driver.cuMemFree(pointer))
+
+    def launch(self, kernel: Any, args: ctypes.Structure, blocks: int) -> None:
+        """With blocks of 256 threads."""
+        parameters = (ctypes.c_void_p * 1)(ctypes.addressof(args))
+        table = ctypes.addressof(parameters)
+        ok(driver.cuLaunchKernel(kernel, blocks, 1, 1, 256, 1, 1, 0, 0, table, 0))
 
     def put(self, array: np.ndarray) -> int:
         pointer = int(ok(driver.cuMemAlloc(max(array.nbytes, 1))))

@@ -46,6 +46,20 @@ def test_the_nth_call_fails(gpu: Gpu, name: str) -> None:
     assert codes == [Code.CUDA_SUCCESS, Code.CUDA_ERROR_LAUNCH_TIMEOUT, Code.CUDA_SUCCESS]
 
 
+def test_the_nth_call_is_left_out(gpu: Gpu) -> None:
+    stream, pointer = gpu.stream(), gpu.put(np.zeros(4, np.uint8))
+    sim.configure("omit=cuMemsetD8Async:2")
+    seen = []
+    for value in (1, 2, 3):
+        assert code(driver.cuMemsetD8Async(pointer, value, 4, stream)) == Code.CUDA_SUCCESS
+        ok(driver.cuStreamSynchronize(stream))
+        seen.append(gpu.get(pointer, np.zeros(4, np.uint8))[0])
+    assert seen == [1, 1, 3]
+    for bad in ("cuMemsetD8Async", "cuMemsetD8Async:0", "cuMemsetD8Async:1:2", "copy:1"):
+        with pytest.raises(ValueError, match="not a value"):
+            sim.configure(f"omit={bad}")
+
+
 @pytest.mark.parametrize("kind", ["kernel", "copy", "fill"])
 def test_a_failed_operation_kills_its_context_only(gpu: Gpu, other: Gpu, kind: str) -> None:
     kernel = gpu.kernel(ADD_ONE, "add_one")

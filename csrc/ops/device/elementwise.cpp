@@ -1,26 +1,52 @@
 // Elementwise operations, copies with casts, fills and `where` on a device.
+#include <algorithm>
 #include <cstring>
-#include <optional>
 
+#include "ops/device/elementwise.h"
 #include "ops/device/launching.h"
 #include "ops/device/programs.h"
+#include "ops/exponents.h"
 #include "ops/kernel.h"
+#include "ops/standard_values.h"
 #include "ops/through_host.h"
 
 namespace ofl::ops::device {
 
 namespace {
 
-constexpr int kDeviceDims = 8;
+constexpr int kDepths[] = {0, 8, kMaxDims};  // rows that arguments have room for
+constexpr int64_t kTile = 32;                // elements of a side
+constexpr int kTileThreads = 256;
 
-/// The argument of every kernel, laid out as its source has it.
+/// A step of a loop, and what a kernel divides by it with; see quotient() in loops.cuh.
+struct DeviceRow {
+  int64_t dim;
+  int64_t strides[kMaxOperands];
+  uint32_t multiplier, shift;
+};
+
+/// The argument of every kernel, laid out as its source has it: up to as many rows as it has room
+/// for, of which `ndim` are used and the others 0.
 struct DeviceArgs {
-  int64_t count = 0;
+  int64_t count = 1;
   void* data[kMaxOperands] = {};
+  int64_t* fault = nullptr;
   unsigned char scalars[kMaxInputs][16] = {};
   int32_t ndim = 0, unused = 0;
-  int64_t dims[kDeviceDims] = {};
-  int64_t strides[kDeviceDims][kMaxOperands] = {};
+  DeviceRow rows[kMaxDims];
+
+  DeviceArgs() {}  // most calls need no rows
+};
+
+enum class Form : uint8_t { strided, rows_of_vectors, tiles };
+
+/// How the operands lie, and what loop that makes.
+struct Layout {
+  bool flat = false, wide = false;
+  uint8_t lanes = 1;
+  Form form = Form::strided;
+  uint8_t spread = 0;  // bit k: input k stands still within a row
+  uint8_t depth = 0;   // place in kDepths
 };
 
 /// What calls that share a kernel have in common; compared as bytes.
@@ -29,8 +55,11 @@ struct Key {
   const OpDef* op;
   const Resolution* resolution;
   DType dtype[kMaxOperands];
-  uint8_t scalars, flat, wide, unused;
+  uint8_t scalars;
+  Layout layout;
+  uint8_t unused[5];
 };
+
 const char* kind_of(KernelFn kernel) {
   if (kernel == elementwise_kernel) return "elementwise";
   if (kernel == copy_kernel || kernel == fill_kernel) return "copy";
@@ -50,66 +79,190 @@ bool is_scalar(const KernelArgs& args, int k) {
   return source < 0 || !args.data[source];
 }
 
-/// nullopt: more dimensions than a kernel takes.
-std::optional<DeviceArgs> device_args(const KernelArgs& args) {
-  const Iteration& iteration = args.iteration;
-  if (iteration.ndim > kDeviceDims) return std::nullopt;
-  DeviceArgs out;
-  const int inputs = inputs_of(args);
-  out.count = 1;
-  out.ndim = iteration.ndim;
-  for (int d = 0; d < iteration.ndim; ++d) {
-    out.count *= iteration.rows[d].dim;
-    out.dims[d] = iteration.rows[d].dim;
-    for (int k = 0; k <= inputs; ++k) {
-      if (!is_scalar(args, k)) out.strides[d][k] = iteration.rows[d].strides[source_of(args, k)];
-    }
-  }
-  for (int k = 0; k <= inputs; ++k) {
-    if (!is_scalar(args, k)) {
-      out.data[k] = args.data[source_of(args, k)];
-    } else {
-      std::memcpy(out.scalars[k], args.scalars[k].bytes, sizeof(out.scalars[k]));
-    }
-  }
-  return out;
-}
-
-/// How the operands lie.
-struct Layout {
-  bool flat, wide;
-};
-
-Layout layout_of(const KernelArgs& args, const DeviceArgs& on_device) {
-  constexpr int64_t kNarrow = int64_t{1} << 31;
-  Layout layout{args.iteration.ndim <= 1, on_device.count >= kNarrow};
-  for (int k = 0; k <= inputs_of(args); ++k) {
-    if (is_scalar(args, k)) continue;
-    const int source = source_of(args, k);
-    const auto size = static_cast<int64_t>(size_of(args.dtype[source]));
-    if (args.iteration.ndim == 1 && on_device.strides[0][k] != size) layout.flat = false;
-    const Extent extent = extent_of(args, source);
-    if (extent.high - extent.low >= kNarrow) layout.wide = true;
-  }
-  return layout;
-}
-
 /// As operand k lies in memory; the value of a fill is of the output's dtype.
 DType dtype_of(const KernelArgs& args, int k) {
   const int source = source_of(args, k);
   return args.dtype[source < 0 ? args.iteration.operands - 1 : source];
 }
 
+int64_t bytes_of(const KernelArgs& args, int k) {
+  return static_cast<int64_t>(size_of(dtype_of(args, k)));
+}
+
+void fill_in(const KernelArgs& args, DeviceArgs* out) {
+  const Iteration& iteration = args.iteration;
+  const int inputs = inputs_of(args);
+  out->ndim = iteration.ndim;
+  for (int d = 0; d < iteration.ndim; ++d) {
+    DeviceRow& row = out->rows[d];
+    row = DeviceRow{iteration.rows[d].dim, {}, 0, 0};
+    out->count *= row.dim;
+    for (int k = 0; k <= inputs; ++k) {
+      if (!is_scalar(args, k)) row.strides[k] = iteration.rows[d].strides[source_of(args, k)];
+    }
+  }
+  for (int k = 0; k <= inputs; ++k) {
+    if (!is_scalar(args, k)) {
+      out->data[k] = args.data[source_of(args, k)];
+    } else {
+      std::memcpy(out->scalars[k], args.scalars[k].bytes, sizeof(out->scalars[k]));
+    }
+  }
+}
+
+/// Elements or byte offsets that 31 bits do not hold.
+bool is_wide(const KernelArgs& args, const DeviceArgs& on_device) {
+  constexpr int64_t kNarrow = int64_t{1} << 31;
+  if (on_device.count >= kNarrow) return true;
+  for (int k = 0; k <= inputs_of(args); ++k) {
+    if (is_scalar(args, k)) continue;
+    const Extent extent = extent_of(args, source_of(args, k));
+    if (extent.high - extent.low >= kNarrow) return true;
+  }
+  return false;
+}
+
+/// Elements of a vector: 16 bytes of the narrowest operand, but no more than 32 of the widest.
+int64_t most_lanes(const KernelArgs& args) {
+  int64_t least = 16, most = 1;
+  for (int k = 0; k <= inputs_of(args); ++k) {
+    if (is_scalar(args, k)) continue;
+    least = std::min(least, bytes_of(args, k));
+    most = std::max(most, bytes_of(args, k));
+  }
+  return std::min(16 / least, 32 / most);
+}
+
+bool is_flat(const KernelArgs& args, const DeviceArgs& on_device) {
+  if (on_device.ndim != 1) return on_device.ndim == 0;
+  for (int k = 0; k <= inputs_of(args); ++k) {
+    if (!is_scalar(args, k) && on_device.rows[0].strides[k] != bytes_of(args, k)) return false;
+  }
+  return true;
+}
+
+/// Operand k starts a row where a vector of so many bytes may, in every row.
+bool is_aligned(const DeviceArgs& args, int k, int64_t bytes) {
+  if (reinterpret_cast<uintptr_t>(args.data[k]) % static_cast<uintptr_t>(bytes) != 0) return false;
+  for (int d = 0; d + 1 < args.ndim; ++d) {
+    if (args.rows[d].strides[k] % bytes != 0) return false;
+  }
+  return true;
+}
+
+/// Makes the innermost row one of vectors; false: it cannot be.
+bool use_vectors(const KernelArgs& args, int64_t lanes, DeviceArgs* on_device, Layout* layout) {
+  DeviceRow& inner = on_device->rows[on_device->ndim - 1];
+  const int last = inputs_of(args);
+  if (inner.dim % lanes != 0 || inner.strides[last] == 0) return false;
+  uint8_t spread = 0;
+  for (int k = 0; k <= last; ++k) {
+    if (is_scalar(args, k)) continue;
+    const int64_t bytes = bytes_of(args, k);
+    if (inner.strides[k] == 0) {
+      spread |= 1u << k;
+    } else if (inner.strides[k] != bytes || !is_aligned(*on_device, k, lanes * bytes)) {
+      return false;
+    }
+  }
+  inner.dim /= lanes;
+  for (int64_t& stride : inner.strides) stride *= lanes;
+  on_device->count /= lanes;
+  layout->lanes = static_cast<uint8_t>(lanes);
+  layout->form = Form::rows_of_vectors;
+  layout->spread = spread;
+  return true;
+}
+
+/// Makes a copy one of tiles, with the row that is contiguous in the input before the last one,
+/// which is contiguous in the output; false: it cannot be, or is not worth it.
+bool use_tiles(const KernelArgs& args, DeviceArgs* on_device, Layout* layout) {
+  constexpr int64_t kWorth = kTile / 2;
+  if (args.kernel != copy_kernel || is_scalar(args, 0) || on_device->ndim < 2) return false;
+  DeviceRow* const end = on_device->rows + on_device->ndim;
+  const DeviceRow& along = end[-1];
+  if (along.strides[1] != bytes_of(args, 1) || along.strides[0] == 0 || along.dim < kWorth ||
+      along.strides[0] == bytes_of(args, 0)) {
+    return false;
+  }
+  DeviceRow* const across = std::find_if(on_device->rows, end - 1, [&](const DeviceRow& row) {
+    return row.strides[0] == bytes_of(args, 0) && row.dim >= kWorth;
+  });
+  if (across == end - 1) return false;
+  std::rotate(across, across + 1, end - 1);
+  const auto tiles = [](const DeviceRow& row) { return (row.dim + kTile - 1) / kTile; };
+  on_device->count = on_device->count / along.dim / end[-2].dim * tiles(along) * tiles(end[-2]);
+  layout->form = Form::tiles;
+  return true;
+}
+
+/// Chooses the loop, and changes the rows to what it wants.
+Layout lay_out(const KernelArgs& args, DeviceArgs* on_device) {
+  Layout layout;
+  layout.wide = is_wide(args, *on_device);
+  const int64_t lanes = most_lanes(args);
+  if (is_flat(args, *on_device)) {
+    layout.flat = true;
+    layout.lanes = static_cast<uint8_t>(lanes);
+    return layout;
+  }
+  layout.depth = on_device->ndim <= kDepths[1] ? 1 : 2;
+  // A word of an earlier call could pass for an address.
+  std::fill(on_device->rows + on_device->ndim, on_device->rows + kDepths[layout.depth],
+            DeviceRow{});
+  if (use_tiles(args, on_device, &layout)) return layout;
+  for (int64_t fewer = lanes; fewer > 1; fewer /= 2) {
+    if (use_vectors(args, fewer, on_device, &layout)) break;
+  }
+  return layout;
+}
+
+/// What quotient() of loops.cuh needs; dim is below 2^31.
+void prepare_division(DeviceRow* row) {
+  const auto dim = static_cast<uint64_t>(row->dim);
+  row->shift = 0;
+  while ((uint64_t{1} << row->shift) < dim) ++row->shift;
+  const uint64_t above = (uint64_t{1} << row->shift) - dim;
+  row->multiplier = static_cast<uint32_t>((above << 32) / dim + 1);
+}
+
 KernelRequest make_request(const KernelArgs& args, const Layout& layout) {
+  KernelRequest request = elementwise_request(args);
+  request.flat = layout.flat;
+  request.wide = layout.wide;
+  const bool standard = args.op && has_standard_values(*args.resolution);
+  request.options = {layout.lanes, static_cast<int64_t>(layout.form), layout.spread, layout.depth,
+                     standard};
+  for (int k = 0; k < inputs_of(args); ++k) request.scalars.push_back(is_scalar(args, k));
+  return request;
+}
+
+Key key_of(const KernelArgs& args, const Layout& layout) {
+  Key key{args.kernel, args.op, args.resolution, {}, 0, layout, {}};
+  const int inputs = inputs_of(args);
+  for (int k = 0; k <= inputs; ++k) {
+    key.dtype[k] = dtype_of(args, k);
+    if (k < inputs) key.scalars |= is_scalar(args, k) << k;
+  }
+  return key;
+}
+
+/// A negative exponent of an integer power is an error, which the kernel finds.
+void report_exponents(Launching& launching, DeviceArgs* on_device) {
+  const std::string name = launching.name();
+  auto faults = std::make_shared<Faults>(launching.device(), 1,
+                                         [name](int, int64_t) { return negative_exponent(name); });
+  on_device->fault = faults->words();
+  launching.keep(std::move(faults));
+}
+
+}  // namespace
+
+KernelRequest elementwise_request(const KernelArgs& args) {
   KernelRequest request;
   const int inputs = inputs_of(args);
   request.kind = kind_of(args.kernel);
-  request.flat = layout.flat;
-  request.wide = layout.wide;
-  for (int k = 0; k <= inputs; ++k) {
-    request.dtypes.push_back(dtype_of(args, k));
-    if (k < inputs) request.scalars.push_back(is_scalar(args, k));
-  }
+  for (int k = 0; k <= inputs; ++k) request.dtypes.push_back(dtype_of(args, k));
   request.loop = request.dtypes;
   if (args.op) {
     request.op = args.op->name;
@@ -119,34 +272,25 @@ KernelRequest make_request(const KernelArgs& args, const Layout& layout) {
   return request;
 }
 
-Key key_of(const KernelArgs& args, const Layout& layout) {
-  Key key{args.kernel, args.op, args.resolution, {}, 0, layout.flat, layout.wide, 0};
-  const int inputs = inputs_of(args);
-  for (int k = 0; k <= inputs; ++k) {
-    key.dtype[k] = dtype_of(args, k);
-    if (k < inputs) key.scalars |= is_scalar(args, k) << k;
-  }
-  return key;
-}
-
-}  // namespace
-
 bool launch_elementwise(Launching& launching, const KernelArgs& args) {
   static Programs<Key>& programs = *new Programs<Key>;
-  // The text of a row has NumPy's special values; and a negative exponent of an integer power is an
-  // error, which only a look at all exponents finds.
-  if (args.op && (args.op->standard_values ||
-                  (args.op->checks_exponent && is_integer(args.resolution->in[1])))) {
-    return false;
-  }
-  const std::optional<DeviceArgs> on_device = device_args(args);
-  if (!on_device) return false;
-  if (on_device->count == 0) return true;
-  const Layout layout = layout_of(args, *on_device);
+  DeviceArgs on_device;
+  fill_in(args, &on_device);
+  if (on_device.count == 0) return true;
+  const Layout layout = lay_out(args, &on_device);
+  for (int d = 0; d < on_device.ndim && !layout.wide; ++d) prepare_division(&on_device.rows[d]);
   void* kernel = programs.get(launching.device(), key_of(args, layout),
                               [&] { return make_request(args, layout); });
   if (!kernel) return false;
-  launching.run(kernel, on_device->count, *on_device);
+  if (args.op && args.op->checks_exponent && is_integer(args.resolution->in[1])) {
+    report_exponents(launching, &on_device);
+  }
+  const int64_t flat_items = (on_device.count + layout.lanes - 1) / layout.lanes;
+  launching.run(kernel,
+                layout.form == Form::tiles ? on_device.count * kTileThreads
+                : layout.flat              ? flat_items
+                                           : on_device.count,
+                on_device);
   return true;
 }
 

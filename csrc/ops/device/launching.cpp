@@ -14,10 +14,9 @@ struct Row {
 };
 
 constexpr Row kRows[] = {
-    {elementwise_kernel, launch_elementwise},
-    {copy_kernel, launch_elementwise},
-    {fill_kernel, launch_elementwise},
-    {where_kernel, launch_elementwise},
+    {elementwise_kernel, launch_elementwise}, {copy_kernel, launch_elementwise},
+    {fill_kernel, launch_elementwise},        {where_kernel, launch_elementwise},
+    {reduce_kernel, launch_reduce},           {arg_reduce_kernel, launch_arg_reduce},
 };
 
 }  // namespace

@@ -90,6 +90,26 @@ KernelLauncher launcher_of(const KernelArgs& args);
 // --- the launchers; what they compute is said where the host's kernel is declared
 
 bool launch_elementwise(Launching& launching, const KernelArgs& args);  // and copy, fill, where
+bool launch_reduce(Launching& launching, const KernelArgs& args);
+bool launch_arg_reduce(Launching& launching, const KernelArgs& args);
+bool launch_count_nonzero(Launching& launching, const ArrayArgs& args);
+bool launch_accumulate(Launching& launching, const ArrayArgs& args);
+bool launch_bincount(Launching& launching, const ArrayArgs& args);
+
+bool launch_gather(Launching& launching, const ArrayArgs& args);
+bool launch_take_along_axis(Launching& launching, const ArrayArgs& args);
+bool launch_pick(Launching& launching, const ArrayArgs& args);
+bool launch_scatter(Launching& launching, const ArrayArgs& args);
+bool launch_mask_gather(Launching& launching, const ArrayArgs& args);
+bool launch_mask_scatter(Launching& launching, const ArrayArgs& args);
+bool launch_nonzero(Launching& launching, const ArrayArgs& args);
+bool launch_argsort(Launching& launching, const ArrayArgs& args);
+bool launch_contains(Launching& launching, const ArrayArgs& args);
+bool launch_members(Launching& launching, const ArrayArgs& args);
+bool launch_run_numbers(Launching& launching, const ArrayArgs& args);
+bool launch_run_starts(Launching& launching, const ArrayArgs& args);
+bool launch_search_sorted(Launching& launching, const ArrayArgs& args);
+bool launch_sort(Launching& launching, const ArrayArgs& args);
 
 /// Runs a launcher; false: nothing is enqueued. When something throws, the queue is run to its end
 /// first: kernels that are enqueued may still use what the call keeps.

@@ -1,6 +1,9 @@
 #include "ops/device/programs.h"
 
 #include <atomic>
+#include <utility>
+
+#include "ops/device/background.h"
 
 namespace ofl::ops::device {
 
@@ -10,6 +13,7 @@ struct Settings {
   std::atomic<bool> used{true};
   std::mutex mutex;  // guards the rest
   KernelMaker maker;
+  std::function<void(const char*)> failure_hook;
 };
 
 Settings& settings() {
@@ -17,9 +21,24 @@ Settings& settings() {
   return *the_settings;
 }
 
-KernelMaker current_maker() {
-  std::lock_guard<std::mutex> lock(settings().mutex);
-  return settings().maker;
+/// Has it made and loaded; null: there is none for it.
+void* load(ep::Device& device, const KernelRequest& request) {
+  KernelMaker maker;
+  {
+    std::lock_guard<std::mutex> lock(settings().mutex);
+    maker = settings().maker;
+  }
+  const std::string image = maker ? maker(request, device.architecture()) : "";
+  return image.empty() ? nullptr : device.load_kernel(image, "kernel");
+}
+
+void note_failed_kernel(const Error& error) {
+  std::function<void(const char*)> hook;
+  {
+    std::lock_guard<std::mutex> lock(settings().mutex);
+    hook = settings().failure_hook;
+  }
+  if (hook) hook(error.what());
 }
 
 }  // namespace
@@ -29,24 +48,56 @@ void set_kernel_maker(KernelMaker maker) {
   settings().maker = std::move(maker);
 }
 
+void set_kernel_failure_hook(std::function<void(const char* message)> hook) {
+  std::lock_guard<std::mutex> lock(settings().mutex);
+  settings().failure_hook = std::move(hook);
+}
+
 void use_kernels(bool on) { settings().used.store(on, std::memory_order_relaxed); }
 bool uses_kernels() { return settings().used.load(std::memory_order_relaxed); }
 
 bool ProgramMap::find(ep::Device& device, std::string_view key, void** function) {
   std::lock_guard<std::mutex> lock(mutex_);
-  const auto& functions = functions_[&device];
-  const auto found = functions.find(std::string(key));
-  if (found == functions.end()) return false;
-  *function = found->second;
+  const auto& entries = entries_[&device];
+  const auto found = entries.find(std::string(key));
+  if (found == entries.end() || !found->second.known) return false;
+  *function = found->second.function;
   return true;
 }
 
 void* ProgramMap::make(ep::Device& device, std::string_view key, const KernelRequest& request) {
-  const KernelMaker maker = current_maker();
-  const std::string image = maker ? maker(request, device.architecture()) : "";
-  void* function = image.empty() ? nullptr : device.load_kernel(image, "kernel");
+  void* function = load(device, request);
   std::lock_guard<std::mutex> lock(mutex_);
-  return functions_[&device].emplace(std::string(key), function).first->second;
+  Entry& entry = entries_[&device][std::string(key)];
+  if (!std::exchange(entry.known, true)) entry.function = function;
+  return entry.function;
+}
+
+void* ProgramMap::get_if_ready(ep::Device& device, std::string_view key,
+                               const std::function<KernelRequest()>& request) {
+  constexpr int kWorthMaking = 2;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    Entry& entry = entries_[&device][std::string(key)];
+    if (entry.known) return entry.function;
+    if (++entry.asked != kWorthMaking) return nullptr;
+  }
+  make_in_background([this, &device, key = std::string(key), request = request()] {
+    void* function = nullptr;
+    try {
+      function = load(device, request);
+    } catch (const Error& error) {
+      note_failed_kernel(error);
+    }
+    std::lock_guard<std::mutex> publishing(publishing_mutex());
+    put(device, key, function);
+  });
+  return nullptr;
+}
+
+void ProgramMap::put(ep::Device& device, const std::string& key, void* function) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  entries_[&device][key] = {function, true, 0};
 }
 
 }  // namespace ofl::ops::device

@@ -31,6 +31,8 @@ struct KernelRequest {
 /// The image for an architecture; "" where there is no kernel for it. Any thread, which may block.
 using KernelMaker = std::function<std::string(const KernelRequest&, const std::string& arch)>;
 void set_kernel_maker(KernelMaker maker);
+/// Told why a kernel could not be made that another way of running stands in for. Any thread.
+void set_kernel_failure_hook(std::function<void(const char* message)> hook);
 
 /// Off: calls run on the host, with the host's bits. Any thread.
 void use_kernels(bool on);
@@ -44,10 +46,21 @@ class ProgramMap {
   bool find(ep::Device& device, std::string_view key, void** function);
   /// Has it made. Two threads that both miss it make it twice, and the first one stays.
   void* make(ep::Device& device, std::string_view key, const KernelRequest& request);
+  /// What there is by now: from the second time on that a key is asked for, it is made in the
+  /// background, and then known.
+  void* get_if_ready(ep::Device& device, std::string_view key,
+                     const std::function<KernelRequest()>& request);
 
  private:
+  struct Entry {
+    void* function = nullptr;
+    bool known = false;
+    int asked = 0;
+  };
+  void put(ep::Device& device, const std::string& key, void* function);
+
   std::mutex mutex_;  // guards the rest
-  std::unordered_map<const ep::Device*, std::unordered_map<std::string, void*>> functions_;
+  std::unordered_map<const ep::Device*, std::unordered_map<std::string, Entry>> entries_;
 };
 
 /// The programs of one family of kernels. Calls that share a key, compared as bytes, share one.

@@ -58,14 +58,21 @@ T absolute(T x) {
 }
 
 template <typename T>
+T conj(T x) {
+  return x;
+}
+
+template <typename T>
 T square(T x) {
   return multiply(x, x);
 }
 
-/// Of integers, 1 / x cut off; that of 0 is 0 (NumPy leaves it open).
+/// Of integers, 1 / x cut off. That of 0 is what NumPy has on x86, a cast of infinity.
 template <typename T>
 T reciprocal(T x) {
   if constexpr (Is<T>::integer) {
+    if (x == 0)
+      return Is<T>::has_sign && sizeof(T) >= 4 ? T(Wrapping<T>(1) << (sizeof(T) * 8 - 1)) : T(0);
     return x == T(1) || (Is<T>::has_sign && x == T(-1)) ? x : T(0);
   } else {
     return T(1 / Computed<T>(x));
@@ -126,7 +133,32 @@ T floor_divide(T x, T y) {
   }
 }
 
-/// Of integers by squaring. The exponent is not negative: who launches has looked.
+/// As the array API standard has it: infinite where the dividend is, and 0 or -0 where the divisor
+/// is.
+template <typename T>
+T standard_floor_divide(T x, T y) {
+  const T plain = floor_divide(x, y);
+  if constexpr (!Is<T>::integer) {
+    typedef Computed<T> C;
+    const C sign = ::copysign(C(1), C(x)) * ::copysign(C(1), C(y));
+    const bool x_infinite = ::isinf(C(x)), y_infinite = ::isinf(C(y));
+    if (x_infinite && !y_infinite && C(y) == C(y) && C(y) != 0) return T(sign / C(0));
+    if (y_infinite && !x_infinite && C(x) == C(x) && C(x) != 0) return T(sign * C(0));
+  }
+  return plain;
+}
+
+/// Integers to negative powers have no result.
+template <typename T>
+bool is_negative_power(T, T y) {
+  if constexpr (Is<T>::integer && Is<T>::has_sign) {
+    return y < 0;
+  } else {
+    return false;
+  }
+}
+
+/// Of integers by squaring; to negative powers anything.
 template <typename T>
 T pow(T x, T y) {
   if constexpr (Is<T>::integer) {

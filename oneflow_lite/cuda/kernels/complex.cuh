@@ -26,9 +26,10 @@ template <typename P>
 Complex<P> subtract(Complex<P> x, Complex<P> y) {
   return {x.re - y.re, x.im - y.im};
 }
+/// With multiply-add, as NumPy's vectorized loops have it.
 template <typename P>
 Complex<P> multiply(Complex<P> x, Complex<P> y) {
-  return {x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re};
+  return {::fma(x.re, y.re, -(x.im * y.im)), ::fma(x.re, y.im, x.im * y.re)};
 }
 template <typename P>
 Complex<P> scale(Complex<P> z, P factor) {
@@ -41,10 +42,6 @@ Complex<P> negative(Complex<P> z) {
 template <typename P>
 Complex<P> conj(Complex<P> z) {
   return {z.re, -z.im};
-}
-template <typename T>
-T conj(T x) {
-  return x;
 }
 template <typename P>
 P absolute(Complex<P> z) {
@@ -74,13 +71,14 @@ Complex<P> reciprocal(Complex<P> z) {
   return {ratio / size, -1 / size};
 }
 
-/// z / abs(z). An infinite part is the direction; two, or NaN, have none.
+/// z / abs(z). An infinite part is the direction; two, or NaN, have none. The imaginary part is
+/// where only the modulus is infinite.
 template <typename P>
 Complex<P> sign(Complex<P> z) {
   const P size = absolute(z);
   if (isnan(size) || (isinf(z.re) && isinf(z.im))) return {P(0) / P(0), P(0) / P(0)};
   if (isinf(z.re)) return {::copysign(P(1), z.re), P(0)};
-  if (isinf(z.im)) return {P(0), ::copysign(P(1), z.im)};
+  if (isinf(size)) return {P(0), ::copysign(P(1), z.im)};
   if (size == 0) return {P(0), P(0)};
   return {z.re / size, z.im / size};
 }
@@ -140,12 +138,12 @@ constexpr P large_exponent() {
   return Same<P, float>::type ? P(88) : P(709);
 }
 
-/// {exp(x) * c, exp(x) * s}, in two steps where exp(x) alone overflows.
+/// factor * {exp(x) * c, exp(x) * s}, in two steps where exp(x) alone overflows.
 template <typename P>
-Complex<P> exp_times(P x, P c, P s) {
-  if (x <= large_exponent<P>()) return scale(Complex<P>{c, s}, ::exp(x));
-  const P root = ::exp(x / 2);
-  return {c * root * root, s * root * root};
+Complex<P> exp_times(P x, P c, P s, P factor = P(1)) {
+  if (x <= large_exponent<P>()) return scale(Complex<P>{c, s}, factor * ::exp(x));
+  const P root = ::exp(x / 2), other = factor * root;
+  return {c * root * other, s * root * other};
 }
 
 template <typename P>
@@ -197,6 +195,12 @@ Complex<P> log(Complex<P> z) {
   if (square_sum > P(0.5) && square_sum < P(3)) {
     return {::log1p(squares_less_one(large, small)) / 2, angle};
   }
+  // A power of 2, so that the modulus neither overflows nor is subnormal.
+  const P factor = large > 1 ? P(0.5) : P(18014398509481984);  // 2^54
+  const P log_factor = large > 1 ? -ln2<P>() : 54 * ln2<P>();
+  if (large < P(1e-30) || large > P(1e30)) {
+    return {::log(::hypot(factor * z.re, factor * z.im)) - log_factor, angle};
+  }
   return {::log(::hypot(z.re, z.im)), angle};
 }
 
@@ -242,23 +246,56 @@ Complex<P> sqrt(Complex<P> z) {
   return {z.re, ::copysign(none, z.im)};
 }
 
+/// Each term rounded.
+template <typename P>
+Complex<P> product(Complex<P> x, Complex<P> y) {
+  return {x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re};
+}
+
 /// To a whole power below 100, by squaring. Powers up to 3 never multiply by 1, which would make
 /// NaN of infinite parts.
 template <typename P>
 Complex<P> whole_power(Complex<P> base, int exponent) {
   if (exponent == 1) return base;
-  if (exponent == 2) return multiply(base, base);
-  if (exponent == 3) return multiply(base, multiply(base, base));
+  if (exponent == 2) return product(base, base);
+  if (exponent == 3) return product(base, product(base, base));
   Complex<P> result{P(1), P(0)};
-  for (int rest = exponent < 0 ? -exponent : exponent;; base = multiply(base, base)) {
-    if (rest & 1) result = multiply(result, base);
+  for (int rest = exponent < 0 ? -exponent : exponent;; base = product(base, base)) {
+    if (rest & 1) result = product(result, base);
     rest >>= 1;
     if (!rest) break;
   }
   return exponent < 0 ? divide(Complex<P>{P(1), P(0)}, result) : result;
 }
 
-/// Of operands that are not finite the values are open.
+template <typename P>
+Complex<P> without_nan(Complex<P> z) {
+  return {isnan(z.re) ? ::copysign(P(0), z.re) : z.re, isnan(z.im) ? ::copysign(P(0), z.im) : z.im};
+}
+/// Of an infinite number: 1 where it is infinite, else 0, with its signs.
+template <typename P>
+Complex<P> direction(Complex<P> z) {
+  return {::copysign(P(isinf(z.re)), z.re), ::copysign(P(isinf(z.im)), z.im)};
+}
+
+/// C's product (Annex G): not NaN where a factor or a term is infinite.
+template <typename P>
+Complex<P> annex_g_product(Complex<P> x, Complex<P> y) {
+  const Complex<P> plain = product(x, y);
+  if (!isnan(plain.re) || !isnan(plain.im)) return plain;
+  const bool terms =
+      isinf(x.re * y.re) || isinf(x.im * y.im) || isinf(x.re * y.im) || isinf(x.im * y.re);
+  if (!isinf(x) && !isinf(y) && !terms) return plain;
+  const Complex<P> a = isinf(x) ? direction(x) : without_nan(x);
+  const Complex<P> b = isinf(y) ? direction(y) : without_nan(y);
+  return scale(product(a, b), 1 / P(0));
+}
+
+template <typename P>
+bool is_negative_power(Complex<P>, Complex<P>) {
+  return false;
+}
+
 template <typename P>
 Complex<P> pow(Complex<P> x, Complex<P> y) {
   if (y.re == 0 && y.im == 0) return {P(1), P(0)};
@@ -267,16 +304,16 @@ Complex<P> pow(Complex<P> x, Complex<P> y) {
     return {P(0) / P(0), P(0) / P(0)};
   }
   if (y.im == 0 && ::fabs(y.re) < 100 && ::trunc(y.re) == y.re) return whole_power(x, int(y.re));
-  return exp(multiply(y, log(x)));
+  return exp(annex_g_product(y, log(x)));
 }
 
-// --- hyperbolic and trigonometric functions: the latter by i * z
+// --- hyperbolic functions
 
 /// {cosh(x) * c, sinh(x) * s}, without overflow on the way.
 template <typename P>
 Complex<P> cosh_sinh_times(P x, P c, P s) {
   if (::fabs(x) <= large_exponent<P>()) return {::cosh(x) * c, ::sinh(x) * s};
-  return exp_times(::fabs(x), c / 2, ::copysign(P(1), x) * s / 2);
+  return exp_times(::fabs(x), c, ::copysign(P(1), x) * s, P(0.5));
 }
 
 template <typename P>
@@ -317,6 +354,26 @@ Complex<P> tanh(Complex<P> z) {
   const P sinh = ::sinh(z.re), cosh = ::cosh(z.re), size = sinh * sinh + c * c;
   return {sinh * cosh / size, s * c / size};
 }
+
+// --- the array API standard's special values, where NumPy has others
+
+template <typename P>
+Complex<P> standard_expm1(Complex<P> z) {
+  if (z.im == 0 && (z.re == 0 || isnan(z.re) || (isinf(z.re) && z.re > 0))) {
+    return {z.re == 0 ? P(0) : z.re, z.im};
+  }
+  if (isinf(z.re) && !isfinite(z.im)) {
+    return z.re > 0 ? Complex<P>{z.re, P(0) / P(0)} : Complex<P>{P(-1), P(0)};
+  }
+  return expm1(z);
+}
+template <typename P>
+Complex<P> standard_tanh(Complex<P> z) {
+  if (!isinf(z.re) || !isfinite(z.im)) return tanh(z);
+  return {::copysign(P(1), z.re), ::copysign(P(0), z.im)};
+}
+
+// --- trigonometric functions, by i * z
 
 template <typename P>
 Complex<P> times_i(Complex<P> z) {

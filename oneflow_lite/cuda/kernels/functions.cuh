@@ -139,6 +139,17 @@ T heaviside(T x, T y) {
   return x < 0 ? T(0) : x > 0 ? T(1) : x == 0 ? y : x;
 }
 
+// --- of real numbers the array API standard's special values are NumPy's
+
+template <typename T>
+T standard_expm1(T x) {
+  return expm1(x);
+}
+template <typename T>
+T standard_tanh(T x) {
+  return tanh(x);
+}
+
 // --- neighbours
 
 inline float nextafter(float x, float y) { return ::nextafter(x, y); }
@@ -151,12 +162,25 @@ inline float16 nextafter(float16 x, float16 y) {
   return half_of(uint16(away ? x.bits + 1 : x.bits - 1));
 }
 
+inline bfloat16 nextafter(bfloat16 x, bfloat16 y) {
+  const float from = x, to = y;
+  if (isnan(from) || isnan(to)) return bfloat16(from + to);
+  if (from == to) return y;
+  if (from == 0) return bfloat16_of((y.bits & 0x8000) | 1);
+  const bool away = (from < to) == (from > 0);
+  return bfloat16_of(uint16(away ? x.bits + 1 : x.bits - 1));
+}
+
 /// To the next number away from 0, with the sign of x; of float16 to the next number above.
 template <typename T>
 T spacing(T x) {
   if constexpr (Same<T, float16>::type) {
     const float up = nextafter(x, half_of(0x7c00));
     return isfinite(x) ? float16(up - float(x)) : float16(float(x) - float(x));
+  } else if constexpr (Same<T, bfloat16>::type) {
+    const float away = bfloat16_of(uint16(x.bits + 1));
+    if (!isfinite(x)) return bfloat16(float(x) - float(x));
+    return bfloat16_of((bfloat16(away - float(x)).bits & 0x7fff) | (x.bits & 0x8000));
   } else {
     return isfinite(x) ? nextafter(x, x < 0 ? -1 / T(0) : 1 / T(0)) - x : x - x;
   }

@@ -8,16 +8,30 @@
 
 namespace ofl {
 
-/// The one argument of every kernel.
-struct Args {
-  int64 count;                   // elements of the output
+/// What every kernel is given.
+struct Head {
+  int64 count;                   // of the loop: elements of the output, vectors or tiles
   void* data[4];                 // first elements: inputs, then the output
+  int64* fault;                  // takes an operand that has no result; may be null
   unsigned char scalars[3][16];  // inputs that lie in no memory
-  int32 ndim;
+  int32 ndim;                    // rows in use
   int32 unused;
-  int64 dims[8];        // outermost first; of strided kernels only, as what follows
-  int64 strides[8][4];  // bytes, [dim][operand]
 };
+
+/// A step of a loop, and what division by `dim` needs: see quotient().
+struct Row {
+  int64 dim;
+  int64 strides[4];  // bytes, of each operand
+  uint32 multiplier, shift;
+};
+
+/// The one argument of every kernel; rows outermost first, none where operands lie flat.
+template <int capacity>
+struct Args : Head {
+  Row rows[capacity];
+};
+template <>
+struct Args<0> : Head {};
 
 /// An element in memory. A byte of bool that is neither 0 nor 1 is true.
 template <typename T>
@@ -44,7 +58,7 @@ template <typename T, int k>
 struct Array {
   char* first;
 
-  explicit Array(const Args& args) : first(static_cast<char*>(args.data[k])) {}
+  explicit Array(const Head& args) : first(static_cast<char*>(args.data[k])) {}
 
   template <int lanes>
   bool is_aligned() const {
@@ -66,6 +80,33 @@ struct Array {
   Stored<T>& at_offset(const Offset* offsets) const {
     return *reinterpret_cast<Stored<T>*>(first + offsets[k]);
   }
+  template <int lanes, typename Offset>
+  Vector<T, lanes>& vector_at(const Offset* offsets) const {
+    return *reinterpret_cast<Vector<T, lanes>*>(first + offsets[k]);
+  }
+  template <int lanes, typename Offset>
+  Vector<T, lanes> load_at(const Offset* offsets) const {
+    return vector_at<lanes>(offsets);
+  }
+};
+
+template <typename T, int lanes>
+Vector<T, lanes> all_of(Stored<T> value) {
+  Vector<T, lanes> all;
+#pragma unroll
+  for (int j = 0; j < lanes; ++j) all.lane[j] = value;
+  return all;
+}
+
+/// The k-th operand, in memory, which stands still within a vector.
+template <typename T, int k>
+struct Spread : Array<T, k> {
+  explicit Spread(const Head& args) : Array<T, k>(args) {}
+
+  template <int lanes, typename Offset>
+  Vector<T, lanes> load_at(const Offset* offsets) const {
+    return all_of<T, lanes>(this->at_offset(offsets));
+  }
 };
 
 /// The k-th operand, the same for all elements.
@@ -73,7 +114,7 @@ template <typename T, int k>
 struct Scalar {
   Stored<T> value;
 
-  explicit Scalar(const Args& args) : value(*reinterpret_cast<const Stored<T>*>(args.scalars[k])) {}
+  explicit Scalar(const Head& args) : value(*reinterpret_cast<const Stored<T>*>(args.scalars[k])) {}
 
   template <int lanes>
   bool is_aligned() const {
@@ -81,10 +122,11 @@ struct Scalar {
   }
   template <int lanes, typename Index>
   Vector<T, lanes> load(Index) const {
-    Vector<T, lanes> all;
-#pragma unroll
-    for (int j = 0; j < lanes; ++j) all.lane[j] = value;
-    return all;
+    return all_of<T, lanes>(value);
+  }
+  template <int lanes, typename Offset>
+  Vector<T, lanes> load_at(const Offset*) const {
+    return all_of<T, lanes>(value);
   }
   template <typename Index>
   Stored<T> at(Index) const {
@@ -97,16 +139,16 @@ struct Scalar {
 };
 
 template <typename Body, int lanes, typename Out, typename... In>
-void apply_to_vector(Vector<Out, lanes>& target, const In&... inputs) {
+void apply_to_vector(const Head& args, Vector<Out, lanes>& target, const In&... inputs) {
   Vector<Out, lanes> results;
 #pragma unroll
-  for (int j = 0; j < lanes; ++j) results.lane[j].set(Body::apply(inputs.lane[j].get()...));
+  for (int j = 0; j < lanes; ++j) results.lane[j].set(Body::apply(args, inputs.lane[j].get()...));
   target = results;
 }
 
 /// Contiguous operands: vectors where every operand is aligned for them, then what is left.
 template <typename Body, int lanes, typename Index, typename Out, typename... In>
-void run_flat(const Args& args, Out output, In... inputs) {
+void run_flat(const Head& args, Out output, In... inputs) {
   const Index count = Index(args.count);
   const Index start = Index(blockIdx.x) * blockDim.x + threadIdx.x;
   const Index step = Index(gridDim.x) * blockDim.x;
@@ -114,8 +156,9 @@ void run_flat(const Args& args, Out output, In... inputs) {
   if constexpr (lanes > 1) {
     if ((output.template is_aligned<lanes>() && ... && inputs.template is_aligned<lanes>())) {
       const Index vectors = count / lanes;
+#pragma unroll 1
       for (Index i = start; i < vectors; i += step) {
-        apply_to_vector<Body, lanes>(output.template vector<lanes>(i),
+        apply_to_vector<Body, lanes>(args, output.template vector<lanes>(i),
                                      inputs.template load<lanes>(i)...);
       }
       done = vectors * lanes;
@@ -123,7 +166,7 @@ void run_flat(const Args& args, Out output, In... inputs) {
   }
 #pragma unroll 1
   for (Index i = done + start; i < count; i += step) {
-    output.at(i).set(Body::apply(inputs.at(i).get()...));
+    output.at(i).set(Body::apply(args, inputs.at(i).get()...));
   }
 }
 
@@ -138,18 +181,25 @@ struct OffsetOf<uint64> {
   typedef int64 type;
 };
 
+/// i / row.dim. With 32 bits, by a product: T. Granlund and P. L. Montgomery, Division by invariant
+/// integers using multiplication (1994), figure 4.1; as i is below 2^31, the sum does not overflow.
+inline uint32 quotient(uint32 i, const Row& row) {
+  return (__umulhi(i, row.multiplier) + i) >> row.shift;
+}
+inline uint64 quotient(uint64 i, const Row& row) { return i / uint64(row.dim); }
+
 /// The byte offsets of the i-th element in each of `operands` operands. Strides may be negative:
 /// sums are made modulo the width of Index and then read as signed.
 template <int operands, typename Index>
-void find_offsets(const Args& args, Index i, typename OffsetOf<Index>::type* offsets) {
+void find_offsets(const Row* rows, int ndim, Index i, typename OffsetOf<Index>::type* offsets) {
   Index sums[operands] = {};
 #pragma unroll 1
-  for (int d = args.ndim - 1; d >= 0; --d) {
-    const Index dim = Index(args.dims[d]);
-    const Index rest = d ? i / dim : 0;  // the outermost place needs no division
-    const Index place = i - rest * dim;
+  for (int d = ndim - 1; d >= 0; --d) {
+    const Row& row = rows[d];
+    const Index rest = d ? quotient(i, row) : 0;  // the outermost place needs no division
+    const Index place = i - rest * Index(row.dim);
 #pragma unroll
-    for (int k = 0; k < operands; ++k) sums[k] += place * Index(args.strides[d][k]);
+    for (int k = 0; k < operands; ++k) sums[k] += place * Index(row.strides[k]);
     i = rest;
   }
 #pragma unroll
@@ -157,15 +207,31 @@ void find_offsets(const Args& args, Index i, typename OffsetOf<Index>::type* off
 }
 
 /// Operands of any strides.
-template <typename Body, typename Index, typename Out, typename... In>
-void run_strided(const Args& args, Out output, In... inputs) {
+template <typename Body, typename Index, int capacity, typename Out, typename... In>
+void run_strided(const Args<capacity>& args, Out output, In... inputs) {
   const Index count = Index(args.count);
   const Index step = Index(gridDim.x) * blockDim.x;
 #pragma unroll 1
   for (Index i = Index(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += step) {
     typename OffsetOf<Index>::type offsets[sizeof...(In) + 1];
-    find_offsets<sizeof...(In) + 1>(args, i, offsets);
-    output.at_offset(offsets).set(Body::apply(inputs.at_offset(offsets).get()...));
+    find_offsets<sizeof...(In) + 1>(args.rows, args.ndim, i, offsets);
+    output.at_offset(offsets).set(Body::apply(args, inputs.at_offset(offsets).get()...));
+  }
+}
+
+/// Operands whose innermost rows are whole vectors, contiguous or standing still (Spread), and
+/// start where vectors may. The innermost row counts vectors, and its strides step from one to the
+/// next.
+template <typename Body, int lanes, typename Index, int capacity, typename Out, typename... In>
+void run_rows(const Args<capacity>& args, Out output, In... inputs) {
+  const Index count = Index(args.count);
+  const Index step = Index(gridDim.x) * blockDim.x;
+#pragma unroll 1
+  for (Index i = Index(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += step) {
+    typename OffsetOf<Index>::type offsets[sizeof...(In) + 1];
+    find_offsets<sizeof...(In) + 1>(args.rows, args.ndim, i, offsets);
+    apply_to_vector<Body, lanes>(args, output.template vector_at<lanes>(offsets),
+                                 inputs.template load_at<lanes>(offsets)...);
   }
 }
 

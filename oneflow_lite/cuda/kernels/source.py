@@ -1,7 +1,8 @@
 """CUDA C++ of kernels: what a family's ``.cuh`` files say, and what its module makes of a request.
 
-A family is a module beside this one, with ``FILES``, the files that its kernels begin with, and
-``kernel(name, request)``, the text of one of them or None where there is none.
+A family is a module beside this one, with ``kernel(name, request)``, the text of a kernel or None
+where there is none, and ``FILES``, the files that its kernels begin with, or ``files(request)``
+where they do not all need the same ones.
 """
 
 import functools
@@ -9,13 +10,35 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 
-from oneflow_lite.cuda.kernels import elementwise
+from oneflow_lite.cuda.kernels import (
+    elementwise,
+    fused,
+    gather,
+    mask,
+    reduction,
+    runs,
+    scan,
+    scatter,
+    search,
+    sort,
+)
 from oneflow_lite.cuda.kernels.request import Request
 
 _FAMILIES: dict[str, ModuleType] = {
-    "elementwise": elementwise,
+    "arg_reduce": reduction,
     "copy": elementwise,
+    "count": reduction,
+    "elementwise": elementwise,
     "fill": elementwise,
+    "fused": fused,
+    "gather": gather,
+    "mask": mask,
+    "reduction": reduction,
+    "runs": runs,
+    "scan": scan,
+    "scatter": scatter,
+    "search": search,
+    "sort": sort,
     "where": elementwise,
 }
 
@@ -38,9 +61,14 @@ def source(requests: Mapping[str, Request]) -> str | None:
         text = family.kernel(name, request) if family else None
         if family is None or text is None:
             return None
-        files |= dict.fromkeys(family.FILES)
+        files |= dict.fromkeys(_files_of(family, request))
         kernels.append(text)
     return "\n".join([*map(_text_of, files), *kernels])
+
+
+def _files_of(family: ModuleType, request: Request) -> tuple[str, ...]:
+    names: tuple[str, ...] = family.files(request) if hasattr(family, "files") else family.FILES
+    return names
 
 
 @functools.cache

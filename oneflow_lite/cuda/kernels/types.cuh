@@ -63,6 +63,36 @@ inline float16 half_of(uint16 bits) {
   return half;
 }
 
+// --- bfloat16: the upper half of a float32. What is computed is float32; float64 becomes that first.
+
+#if defined(SIM_CUDA_H_) || __CUDA_ARCH__ < 800
+inline uint16 bfloat16_bits(float x) {
+  const uint32 bits = __float_as_uint(x);
+  if (x != x) return uint16((bits >> 16 & 0x8000) | 0x7fc0);
+  return uint16((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+#else
+inline uint16 bfloat16_bits(float x) {
+  uint16 bits;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(x));
+  return bits;
+}
+#endif
+
+struct bfloat16 {
+  uint16 bits;
+
+  bfloat16() = default;
+  explicit bfloat16(float x) : bits(bfloat16_bits(x)) {}
+  operator float() const { return __uint_as_float(uint32(bits) << 16); }
+};
+
+inline bfloat16 bfloat16_of(uint16 bits) {
+  bfloat16 x;
+  x.bits = bits;
+  return x;
+}
+
 // --- complex numbers, aligned as their parts
 
 template <typename Part>
@@ -133,7 +163,8 @@ using Wrapping = typename Choice<sizeof(T) == 8, uint64, uint32>::type;
 
 /// What functions of floats are computed in.
 template <typename T>
-using Computed = typename Choice<Same<T, float16>::type, float32, T>::type;
+using Computed =
+    typename Choice<Same<T, float16>::type || Same<T, bfloat16>::type, float32, T>::type;
 
 /// Not zero. NaN is true.
 template <typename T>
@@ -145,8 +176,29 @@ bool truth(T x) {
   }
 }
 
-/// NumPy's cast: floats to integers as C, so out of range the result is the device's own; complex
-/// numbers to real ones lose their imaginary part.
+/// The whole part of a float; the least number where it has none here.
+template <typename Int, typename Float>
+Int whole_part(Float x) {
+  const Int least = Int(uint64(1) << (sizeof(Int) * 8 - 1));
+  return x >= Float(least) && x < -Float(least) ? Int(x) : least;
+}
+
+/// Of a float that does not fit, C says nothing. These are NumPy's values on x86: narrow integers
+/// are cut from int32, uint32 from int64, and uint64 is made in halves.
+template <typename Int, typename Float>
+Int to_integer(Float x) {
+  if constexpr (Same<Int, uint64>::type) {
+    const Float half = Float(9223372036854775808.0);
+    if (!(x >= half)) return uint64(whole_part<int64>(x));
+    return uint64(whole_part<int64>(x - half)) ^ (uint64(1) << 63);
+  } else if constexpr (Same<Int, uint32>::type || sizeof(Int) == 8) {
+    return Int(whole_part<int64>(x));
+  } else {
+    return Int(whole_part<int32>(x));
+  }
+}
+
+/// NumPy's cast; complex numbers to real ones lose their imaginary part.
 template <typename To, typename From>
 To cast(From x) {
   if constexpr (Same<To, From>::type) {
@@ -162,10 +214,14 @@ To cast(From x) {
     }
   } else if constexpr (Is<From>::complex) {
     return cast<To>(x.re);
+  } else if constexpr (Same<To, bfloat16>::type) {
+    return bfloat16(float(x));
   } else if constexpr (Same<To, float16>::type && !Same<From, float64>::type) {
     return float16(float(x));
-  } else if constexpr (Same<From, float16>::type) {
-    return To(float(x));
+  } else if constexpr (Same<From, float16>::type || Same<From, bfloat16>::type) {
+    return cast<To>(float(x));
+  } else if constexpr (Is<To>::integer && (Same<From, float>::type || Same<From, double>::type)) {
+    return to_integer<To>(x);
   } else {
     return To(x);
   }

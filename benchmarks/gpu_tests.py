@@ -1,0 +1,106 @@
+"""The tests on a GPU, in what is left of the time: files in processes of their own, several
+at once, each with a limit, as a hang must not cost the rest.
+"""
+
+import importlib.util
+import re
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gpu_rows import FAILED, SKIPPED, Row
+
+if TYPE_CHECKING:
+    from gpu_check import Run
+
+ROOT = Path(__file__).resolve().parent.parent
+PART = "tests"
+AT_ONCE = 4
+MOST_SECONDS = 90.0  # for one file
+# What a device shows first, then the rest. Each on the first device alone, unless -k says more.
+FILES = (
+    *("test_transfer", "test_elementwise", "test_errors", "test_memory", "test_tensor"),
+    *("test_reduction", "test_indexing", "test_matmul", "test_creation", "test_threads"),
+    *("test_random", "test_scan", "test_sorting", "test_dlpack", "test_machine", "test_faults"),
+    *("test_manipulation", "test_statistics", "test_searchsorted", "test_sets", "test_pickle"),
+    *("test_advanced_indexing", "test_dtypes", "test_utility", "test_exit", "test_numpy_protocols"),
+    *("test_cuda_kernels",),
+)
+WHOLE = {"test_cuda_kernels"}  # about devices as a whole
+ON_DEVICE = "cuda:0"
+_COUNTS = re.compile(r"(\d+) (passed|failed|error|skipped)")
+_DONE = re.compile(r"^\S+::.* (PASSED|FAILED|ERROR|SKIPPED)", re.MULTILINE)
+
+
+def check(run: "Run") -> None:
+    """Add a row for each file: how many passed and failed; and for the random programs."""
+    _random_programs(run)
+    if importlib.util.find_spec("pytest") is None:
+        run.note(PART, "all", status=SKIPPED, note="pytest is not installed")
+        return
+    files = [name for name in FILES if (ROOT / "tests" / f"{name}.py").exists()]
+    if run.simulated:
+        files = files[:2]
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        run.rows += pool.map(lambda name: _file(run, name, True), files)
+        # Then what is wrong without kernels of the device's own is the runtime's.
+        run.rows += pool.map(lambda name: _file(run, name, False), files)
+
+
+def _file(run: "Run", name: str, device_kernels: bool) -> Row:
+    title = name if device_kernels else f"{name}, computing on the host"
+    seconds = min(MOST_SECONDS, run.left() - 2)
+    if seconds < 5:
+        return Row(PART, title, status=SKIPPED, note="the time is up")
+    chosen = [] if name in WHOLE else ["-k", ON_DEVICE]
+    chosen = ["-k", f"{ON_DEVICE} and threaded"] if run.simulated else chosen
+    report = run.folder / f"{name}-{device_kernels:d}.txt"
+    command = [sys.executable, "-m", "pytest", f"tests/{name}.py", "-v", "--tb=short", *chosen]
+    command += ["-p", "no:cacheprovider", "-o", "console_output_style=classic"]
+    shell = f"exec {' '.join(map(_quoted, command))} > {_quoted(str(report))} 2>&1"
+    flag = {} if device_kernels else {"ONEFLOW_LITE_CUDA_KERNELS": "0"}
+    status = run.call(f"{PART}: {title}", ["bash", "-c", shell], seconds, **flag)
+    text = report.read_text(encoding="utf-8", errors="replace") if report.exists() else ""
+    if status:
+        _keep(run, title, text)
+    return _row(title, status, text)
+
+
+def _quoted(word: str) -> str:
+    return "'" + word.replace("'", "'\\''") + "'"
+
+
+def _keep(run: "Run", name: str, text: str) -> None:
+    with run.log.open("a", encoding="utf-8") as log:
+        log.write(f"=== {PART}: {name}, what it said last\n{text[-20_000:]}\n\n")
+
+
+def _row(name: str, status: int, text: str) -> Row:
+    counts = {word: int(number) for number, word in _COUNTS.findall(text[-300:])}
+    if status == 5 and not counts.get("passed"):
+        return Row(PART, name, status=SKIPPED, note="no test of it is for this device")
+    if not counts:  # it did not come to its end
+        words = [word.lower() for word in _DONE.findall(text)]
+        counts = {word: words.count(word) for word in dict.fromkeys(words)}
+    note = ", ".join(f"{number} {word}" for word, number in counts.items()) or "nothing was run"
+    note += "; TIMED OUT" if status == 124 else "" if status in (0, 1) else f"; ended with {status}"
+    passed = float(counts.get("passed", 0))
+    row = Row(PART, name, value=passed, unit="passed", note=note)
+    bad = status != 0 or counts.get("failed", 0) or counts.get("error", 0)
+    return Row(**{**vars(row), "status": FAILED}) if bad else row
+
+
+def _random_programs(run: "Run") -> None:
+    """Needs no pytest."""
+    count = 3 if run.simulated else 200
+    seconds = min(60.0, run.left() / 3)
+    command = [sys.executable, "tests/random_program.py", "--layout", "cuda", "--keep-going"]
+    status = run.call("random programs", [*command, "--count", str(count)], seconds)
+    note = {0: "", 1: "see the log", 124: f"TIMED OUT after {seconds:.0f} s"}
+    run.note(
+        PART,
+        f"{count} random programs, each layout with a cuda device, threaded and naive",
+        status=FAILED if status else "ok",
+        note=note.get(status, f"ended with {status}"),
+    )

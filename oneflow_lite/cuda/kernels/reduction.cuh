@@ -1,0 +1,354 @@
+// Reductions. `Op` says what an element becomes, how two values become one, and what the result is
+// of the last value. Which elements make which output, and in which order, depends on shapes and
+// strides alone: neither on the device nor on time. So the bits of sums are always the same.
+//
+//   rows:     neighbouring threads take neighbouring elements of one output
+//   columns:  neighbouring threads take neighbouring outputs, several share one
+//
+// Where there are few outputs their elements are cut into chunks; what the chunks become is reduced
+// again by a second launch.
+
+namespace ofl {
+
+constexpr int kReduceThreads = 256;  // of a block, at most
+constexpr int kChains = 4;           // values that a thread makes side by side
+constexpr int kRounds = 8;           // after which they are put aside: sums stay short chains
+
+/// The argument, as csrc/ops/device/reduction.cpp has it. Dims are outermost first. The innermost
+/// of those that vectors go along is counted in vectors.
+struct ReduceArgs {
+  void* data[2];
+  unsigned char initial[16];
+  int64 outputs, count;  // of elements an output: vectors of rows, elements of columns
+  int64 chunks, chunk;   // each output's elements in so many parts of so many
+  int64 position;        // of the first element
+  int64 lane_step;       // of a vector's elements: positions of rows, bytes of outputs of columns
+  int32 kept, reduced, threads;
+  int32 has_initial, is_partial;  // partial: values, as they are
+  int32 of_values;                // the input's strides are in elements, not in bytes
+  int64 kept_dims[8], kept_strides[8][2];
+  int64 reduced_dims[8], reduced_strides[8], reduced_positions[8];
+};
+
+template <typename Index>
+struct Place {
+  typename OffsetOf<Index>::type in, out;
+};
+
+/// Elements that are loaded at a time; a single one is aligned as its parts are.
+template <typename T>
+struct Single {
+  Stored<T> lane[1];
+};
+template <typename T, int lanes>
+using Loaded = typename Choice<lanes == 1, Single<T>, Vector<T, lanes == 1 ? 2 : lanes>>::type;
+
+/// Bytes of the unit of input strides.
+template <typename In>
+uint32 unit_of(const ReduceArgs& args) {
+  return args.of_values ? sizeof(In) : 1;
+}
+
+/// Where output i begins.
+template <typename In, typename Index>
+Place<Index> find_output(const ReduceArgs& args, Index i) {
+  Index in = 0, out = 0;
+#pragma unroll 1
+  for (int d = args.kept - 1; d >= 0; --d) {
+    const Index dim = Index(args.kept_dims[d]);
+    const Index rest = d ? i / dim : 0;
+    const Index place = i - rest * dim;
+    in += place * Index(args.kept_strides[d][0]);
+    out += place * Index(args.kept_strides[d][1]);
+    i = rest;
+  }
+  typedef typename OffsetOf<Index>::type Offset;
+  return {Offset(in * unit_of<In>(args)), Offset(out)};
+}
+
+/// The i-th element of an output: its bytes from the first one, and its position.
+template <typename In, typename Index>
+void find_element(const ReduceArgs& args, Index i, typename OffsetOf<Index>::type* offset,
+                  int64* position) {
+  Index sum = 0;
+  int64 at = args.position;
+#pragma unroll 1
+  for (int d = args.reduced - 1; d >= 0; --d) {
+    const Index dim = Index(args.reduced_dims[d]);
+    const Index rest = d ? i / dim : 0;
+    const Index place = i - rest * dim;
+    sum += place * Index(args.reduced_strides[d]);
+    at += int64(place) * args.reduced_positions[d];
+    i = rest;
+  }
+  *offset = typename OffsetOf<Index>::type(sum * unit_of<In>(args));
+  *position = at;
+}
+
+/// One value of several, by a tree.
+template <typename Op, int n>
+typename Op::Value fold(typename Op::Value* values) {
+#pragma unroll
+  for (int half = n / 2; half > 0; half /= 2) {
+#pragma unroll
+    for (int j = 0; j < half; ++j) values[j] = Op::combine(values[j], values[j + half]);
+  }
+  return values[0];
+}
+
+/// The elements i, i + step, ... below end: loads before sums, so that many are under way.
+template <typename Op, int lanes, typename Load, typename Index>
+void walk(Index i, Index end, Index step, const Load& load, typename Op::Value* result) {
+  typedef typename Op::Value Value;
+  constexpr int chains = lanes <= kChains ? kChains : 1;
+  Value outer[chains][lanes], inner[chains][lanes];
+#pragma unroll
+  for (int c = 0; c < chains; ++c) {
+#pragma unroll
+    for (int j = 0; j < lanes; ++j) outer[c][j] = Op::empty();
+  }
+#pragma unroll 1
+  while (i < end) {
+#pragma unroll
+    for (int c = 0; c < chains; ++c) {
+#pragma unroll
+      for (int j = 0; j < lanes; ++j) inner[c][j] = Op::empty();
+    }
+#pragma unroll 1
+    for (int round = 0; round < kRounds && i < end; ++round, i += chains * step) {
+      typename Load::Raw raw[chains];
+#pragma unroll
+      for (int c = 0; c < chains; ++c) {
+        if (i + c * step < end) raw[c] = load.raw(i + c * step);
+      }
+#pragma unroll
+      for (int c = 0; c < chains; ++c) {
+        if (i + c * step < end) load.add(raw[c], inner[c]);
+      }
+    }
+#pragma unroll
+    for (int c = 0; c < chains; ++c) {
+#pragma unroll
+      for (int j = 0; j < lanes; ++j) outer[c][j] = Op::combine(outer[c][j], inner[c][j]);
+    }
+  }
+#pragma unroll
+  for (int j = 0; j < lanes; ++j) {
+    Value chain[chains];
+#pragma unroll
+    for (int c = 0; c < chains; ++c) chain[c] = outer[c][j];
+    result[j] = fold<Op, chains>(chain);
+  }
+}
+
+// --- loads: what is read at a time, and how it is put to the values of a chain
+
+/// Vectors or elements of one output.
+template <typename Op, typename In, int lanes, typename Index>
+struct RowLoad {
+  struct Raw {
+    Loaded<In, lanes> vector;
+    int64 position;
+  };
+  const ReduceArgs& args;
+  const char* first;
+
+  Raw raw(Index i) const {
+    typename OffsetOf<Index>::type offset;
+    Raw loaded;
+    find_element<In>(args, i, &offset, &loaded.position);
+    loaded.vector = *reinterpret_cast<const Loaded<In, lanes>*>(first + offset);
+    return loaded;
+  }
+  void add(const Raw& raw, typename Op::Value* value) const {
+    typename Op::Value values[lanes];
+#pragma unroll
+    for (int j = 0; j < lanes; ++j) {
+      values[j] = Op::of(raw.vector.lane[j].get(), raw.position + j * args.lane_step);
+    }
+    value[0] = Op::combine(value[0], fold<Op, lanes>(values));
+  }
+};
+
+/// Vectors or elements of one output, one behind the other from position `start` on.
+template <typename Op, typename In, int lanes, typename Index>
+struct FlatLoad {
+  struct Raw {
+    Loaded<In, lanes> vector;
+    Index i;
+  };
+  const Loaded<In, lanes>* first;
+  int64 position, step;
+
+  Raw raw(Index i) const { return {first[i], i}; }
+  void add(const Raw& raw, typename Op::Value* value) const {
+    typename Op::Value values[lanes];
+#pragma unroll
+    for (int j = 0; j < lanes; ++j) {
+      const int64 at = position + (int64(raw.i) * lanes + j) * step;
+      values[j] = Op::of(raw.vector.lane[j].get(), at);
+    }
+    value[0] = Op::combine(value[0], fold<Op, lanes>(values));
+  }
+};
+
+/// An element of each of `lanes` neighbouring outputs.
+template <typename Op, typename In, int lanes, typename Index>
+struct ColumnLoad {
+  typedef typename RowLoad<Op, In, lanes, Index>::Raw Raw;
+  const ReduceArgs& args;
+  const char* first;
+
+  Raw raw(Index i) const { return RowLoad<Op, In, lanes, Index>{args, first}.raw(i); }
+  void add(const Raw& raw, typename Op::Value* values) const {
+#pragma unroll
+    for (int j = 0; j < lanes; ++j) {
+      values[j] = Op::combine(values[j], Op::of(raw.vector.lane[j].get(), raw.position));
+    }
+  }
+};
+
+// --- results
+
+template <typename Op, typename Out>
+void store_result(const ReduceArgs& args, typename Op::Value value, char* to) {
+  if (args.has_initial) {
+    value = Op::combine(Op::of_initial(args.initial), value);
+  }
+  reinterpret_cast<Stored<Out>*>(to)->set(Op::result(value));
+}
+
+template <typename Op>
+void store_partial(const ReduceArgs& args, typename Op::Value value, int64 place) {
+  static_cast<typename Op::Value*>(args.data[1])[place] = value;
+}
+
+/// The value of `threads` neighbouring threads, a power of two, in the first of them.
+template <typename Op>
+typename Op::Value reduce_neighbours(typename Op::Value value, int threads) {
+  __shared__ typename Op::Value of_warps[kReduceThreads / kWarpLanes];
+  const int width = threads < kWarpLanes ? threads : kWarpLanes;
+#pragma unroll 1
+  for (int delta = width / 2; delta > 0; delta /= 2) {
+    value = Op::combine(value, shuffle_down(value, delta, width));
+  }
+  if (threads <= kWarpLanes) return value;
+  const int warp = threadIdx.x / kWarpLanes, warps = threads / kWarpLanes;
+  if (threadIdx.x % kWarpLanes == 0) of_warps[warp] = value;
+  __syncthreads();
+  if (threadIdx.x % threads == 0) {
+#pragma unroll 1
+    for (int k = 1; k < warps; ++k) value = Op::combine(value, of_warps[warp + k]);
+  }
+  return value;
+}
+
+// --- rows
+
+/// The elements [begin, end) of a contiguous output: those before the first aligned vector, the
+/// vectors, and what is left.
+template <typename Op, typename In, int lanes, typename Index>
+typename Op::Value walk_flat(const ReduceArgs& args, const char* first, Index begin, Index end,
+                             Index thread) {
+  const char* from = first + begin * sizeof(In);
+  const Index count = end - begin, step = Index(args.threads);
+  Index head = Index((0 - reinterpret_cast<uint64>(from)) % (lanes * sizeof(In)) / sizeof(In));
+  if (head > count) head = count;
+  const Index vectors = (count - head) / lanes;
+  const int64 position = args.position + int64(begin) * args.lane_step;
+  typename Op::Value value, rest;
+  const FlatLoad<Op, In, lanes, Index> load{
+      reinterpret_cast<const Loaded<In, lanes>*>(from + head * sizeof(In)),
+      position + int64(head) * args.lane_step, args.lane_step};
+  walk<Op, 1>(thread, vectors, step, load, &value);
+  if constexpr (lanes > 1) {
+    const FlatLoad<Op, In, 1, Index> single{reinterpret_cast<const Loaded<In, 1>*>(from), position,
+                                            args.lane_step};
+    rest = Op::empty();
+#pragma unroll 1
+    for (Index i = thread; i < count - vectors * lanes; i += step) {
+      single.add(single.raw(i < head ? i : i + vectors * lanes), &rest);
+    }
+    value = Op::combine(value, rest);
+  }
+  return value;
+}
+
+template <typename Op, typename In, typename Out, bool flat, int lanes, typename Index>
+void reduce_rows(const ReduceArgs& args) {
+  const Index threads = Index(args.threads), thread = threadIdx.x % threads;
+  const Index row = Index(blockIdx.x) * (blockDim.x / threads) + threadIdx.x / threads;
+  const Index chunks = Index(args.chunks);
+  const Index output = chunks == 1 ? row : row / chunks, chunk = row - output * chunks;
+  typename Op::Value value = Op::empty();
+  Place<Index> place = {};
+  if (output < Index(args.outputs)) {
+    place = find_output<In>(args, output);
+    const char* first = static_cast<const char*>(args.data[0]) + place.in;
+    const Index begin = chunk * Index(args.chunk), left = Index(args.count) - begin;
+    const Index end = begin + (left < Index(args.chunk) ? left : Index(args.chunk));
+    if constexpr (flat) {
+      value = walk_flat<Op, In, lanes, Index>(args, first, begin, end, thread);
+    } else {
+      const RowLoad<Op, In, lanes, Index> load{args, first};
+      walk<Op, 1>(begin + thread, end, threads, load, &value);
+    }
+  }
+  value = reduce_neighbours<Op>(value, args.threads);
+  if (thread != 0 || output >= Index(args.outputs)) return;
+  if (args.is_partial) {
+    store_partial<Op>(args, value, row);
+  } else {
+    store_result<Op, Out>(args, value, static_cast<char*>(args.data[1]) + place.out);
+  }
+}
+
+// --- columns
+
+template <typename Op, typename In, typename Out, int lanes, typename Index>
+void reduce_columns(const ReduceArgs& args) {
+  __shared__ typename Op::Value shared[kReduceThreads][lanes];
+  const Index width = Index(args.threads), column = threadIdx.x % width;
+  const int walker = threadIdx.x / width, walkers = blockDim.x / width;
+  const Index units = Index(args.outputs) / lanes, groups = (units + width - 1) / width;
+  const Index chunk = Index(blockIdx.x) / groups;
+  const Index unit = (Index(blockIdx.x) - chunk * groups) * width + column;
+  typename Op::Value values[lanes];
+#pragma unroll
+  for (int j = 0; j < lanes; ++j) values[j] = Op::empty();
+  Place<Index> place = {};
+  if (unit < units) {
+    place = find_output<In>(args, unit);
+    const Index begin = chunk * Index(args.chunk), left = Index(args.count) - begin;
+    const Index end = begin + (left < Index(args.chunk) ? left : Index(args.chunk));
+    const ColumnLoad<Op, In, lanes, Index> load{
+        args, static_cast<const char*>(args.data[0]) + place.in};
+    walk<Op, lanes>(begin + walker, end, Index(walkers), load, values);
+  }
+#pragma unroll 1
+  for (int half = walkers / 2; half > 0; half /= 2) {
+    if (walker >= half && walker < 2 * half) {
+#pragma unroll
+      for (int j = 0; j < lanes; ++j) shared[threadIdx.x][j] = values[j];
+    }
+    __syncthreads();
+    if (walker < half) {
+#pragma unroll
+      for (int j = 0; j < lanes; ++j) {
+        values[j] = Op::combine(values[j], shared[threadIdx.x + half * width][j]);
+      }
+    }
+  }
+  if (walker != 0 || unit >= units) return;
+#pragma unroll
+  for (int j = 0; j < lanes; ++j) {
+    if (args.is_partial) {
+      store_partial<Op>(args, values[j], int64(chunk) * args.outputs + int64(unit) * lanes + j);
+    } else {
+      char* to = static_cast<char*>(args.data[1]) + place.out + j * args.lane_step;
+      store_result<Op, Out>(args, values[j], to);
+    }
+  }
+}
+
+}  // namespace ofl

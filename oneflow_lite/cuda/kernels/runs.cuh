@@ -1,0 +1,208 @@
+// What the set functions are made of: runs of equal elements in sorted arrays, elements by their
+// positions, numbers counted. All arrays are one-dimensional, steps are in bytes.
+
+namespace ofl {
+
+enum : int { kRunThreads = 256, kRunWarps = kRunThreads / 32, kSharedCounts = 4096 };
+
+inline int64 first_item() { return int64(blockIdx.x) * blockDim.x + threadIdx.x; }
+inline int64 item_step() { return int64(gridDim.x) * blockDim.x; }
+
+// --- keeping some of the elements, in their order: counted in each chunk, the counts become sums,
+// then each chunk's elements go behind those of the chunks before
+
+struct CompactArgs {
+  const char* in;
+  const char* kept;  // select_flagged: a bool for each element, contiguous
+  char* out;
+  int64* counts;  // of each chunk
+  int64* total;
+  int64* ends;  // gets the length behind the places; or nullptr
+  int64 length, in_step, out_step;
+  int64 chunk, chunks;
+  int32 writes;  // or counts
+  int32 equal_nan;
+};
+
+/// The elements whose flag is set.
+template <typename T>
+struct Flagged {
+  const CompactArgs& args;
+  bool keeps(int64 i) const { return args.kept[i] != 0; }
+  void put(int64 to, int64 i) const {
+    *reinterpret_cast<Stored<T>*>(args.out + to * args.out_step) =
+        *reinterpret_cast<const Stored<T>*>(args.in + i * args.in_step);
+  }
+};
+
+/// The places where runs of equal elements start.
+template <typename T>
+struct RunStarts {
+  const CompactArgs& args;
+  bool keeps(int64 i) const {
+    if (i == 0) return true;
+    const T x = element_at<T>(args.in, args.in_step, i);
+    const T before = element_at<T>(args.in, args.in_step, i - 1);
+    return !same_value(x, before) && !(args.equal_nan && is_nan(x) && is_nan(before));
+  }
+  void put(int64 to, int64 i) const { reinterpret_cast<int64*>(args.out)[to] = i; }
+};
+
+template <typename Source>
+void compact(const CompactArgs& args) {
+  __shared__ uint32 sums[kRunWarps];
+  const Source source{args};
+  const int64 begin = blockIdx.x * args.chunk;
+  const int64 end = begin + args.chunk < args.length ? begin + args.chunk : args.length;
+  if (!args.writes) {
+    uint32 mine = 0, all;
+    for (int64 i = begin + threadIdx.x; i < end; i += kRunThreads) mine += source.keeps(i);
+    exclusive_scan(mine, sums, all);
+    if (threadIdx.x == 0) args.counts[blockIdx.x] = all;
+    return;
+  }
+  int64 start = args.counts[blockIdx.x];
+  for (int64 first = begin; first < end; first += kRunThreads) {
+    const int64 i = first + threadIdx.x;
+    const uint32 keeps = i < end && source.keeps(i);
+    uint32 all;
+    const uint32 before = exclusive_scan(keeps, sums, all);
+    if (keeps) source.put(start + before, i);
+    start += all;
+  }
+}
+
+/// One block.
+inline void scan_chunks(const CompactArgs& args) {
+  __shared__ int64 sums[kRunWarps];
+  int64 start = 0;
+  for (int64 first = 0; first < args.chunks; first += kRunThreads) {
+    const int64 i = first + threadIdx.x;
+    int64 all;
+    const int64 before = exclusive_scan(i < args.chunks ? args.counts[i] : int64(0), sums, all);
+    if (i < args.chunks) args.counts[i] = start + before;
+    start += all;
+  }
+  if (threadIdx.x != 0) return;
+  *args.total = start;
+  if (args.ends) args.ends[start] = args.length;
+}
+
+// --- elements by their positions
+
+struct PickArgs {
+  const char* in;
+  const char* places;
+  char* out;
+  int64* fault;  // gets a place that is not below `length`; nullptr: there is none
+  int64 length, count;
+  int64 in_step, place_step, out_step;
+};
+
+template <typename T>
+void pick(const PickArgs& args) {
+  for (int64 i = first_item(); i < args.count; i += item_step()) {
+    const int64 place = *reinterpret_cast<const int64*>(args.places + i * args.place_step);
+    if (args.fault && (place < 0 || place >= args.length)) {
+      *args.fault = place;
+      continue;
+    }
+    *reinterpret_cast<Stored<T>*>(args.out + i * args.out_step) =
+        *reinterpret_cast<const Stored<T>*>(args.in + place * args.in_step);
+  }
+}
+
+// --- the number of each element's run
+
+struct NumberArgs {
+  const char* starts;
+  const char* order;
+  char* out;
+  int64 runs, count;
+  int64 start_step, order_step, out_step;
+};
+
+inline void number_runs(const NumberArgs& args) {
+  for (int64 i = first_item(); i < args.count; i += item_step()) {
+    int64 low = 0, high = args.runs;  // run `low` starts at or before i, run `high` behind it
+    while (high - low > 1) {
+      const int64 middle = (low + high) / 2;
+      const int64 start = *reinterpret_cast<const int64*>(args.starts + middle * args.start_step);
+      (start <= i ? low : high) = middle;
+    }
+    const int64 place = *reinterpret_cast<const int64*>(args.order + i * args.order_step);
+    *reinterpret_cast<int64*>(args.out + place * args.out_step) = low;
+  }
+}
+
+// --- how often numbers occur
+
+struct BincountArgs {
+  const char* numbers;
+  const char* weights;
+  const int64* order;  // the positions that sort the numbers
+  void* out;           // zeros, where numbers are counted
+  int64 count, length;
+  int64 number_step, weight_step;
+};
+
+inline int64 number_at(const BincountArgs& args, int64 i) {
+  return *reinterpret_cast<const int64*>(args.numbers + i * args.number_step);
+}
+
+inline void count_numbers(const BincountArgs& args) {
+  uint64* const counts = static_cast<uint64*>(args.out);
+  for (int64 i = first_item(); i < args.count; i += item_step()) {
+    atomicAdd(&counts[number_at(args, i)], uint64(1));
+  }
+}
+
+/// The same for at most kSharedCounts numbers: each block counts for itself first.
+inline void count_few_numbers(const BincountArgs& args) {
+  __shared__ uint64 counts[kSharedCounts];
+  for (int64 k = threadIdx.x; k < args.length; k += blockDim.x) counts[k] = 0;
+  __syncthreads();
+  for (int64 i = first_item(); i < args.count; i += item_step()) {
+    atomicAdd(&counts[number_at(args, i)], uint64(1));
+  }
+  __syncthreads();
+  for (int64 k = threadIdx.x; k < args.length; k += blockDim.x) {
+    if (counts[k] != 0) atomicAdd(&static_cast<uint64*>(args.out)[k], counts[k]);
+  }
+}
+
+/// How many of the sorted numbers are below `number`.
+inline int64 numbers_below(const BincountArgs& args, int64 number) {
+  int64 low = 0, high = args.count;
+  while (low < high) {
+    const int64 middle = (low + high) / 2;
+    if (number_at(args, args.order[middle]) < number) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+/// A warp for each sum: loads 32 weights at a time, and adds them one after the other, as the host
+/// does.
+inline void add_weights(const BincountArgs& args) {
+  const int lane = int(threadIdx.x % 32);
+  for (int64 number = first_item() / 32; number < args.length; number += item_step() / 32) {
+    const int64 begin = numbers_below(args, number), end = numbers_below(args, number + 1);
+    float64 sum = 0;
+    for (int64 first = begin; first < end; first += 32) {
+      const int count = end - first < 32 ? int(end - first) : 32;
+      float64 mine = 0;
+      if (lane < count) {
+        const int64 at = args.order[first + lane];
+        mine = *reinterpret_cast<const float64*>(args.weights + at * args.weight_step);
+      }
+      for (int k = 0; k < count; ++k) sum += __shfl_sync(0xffffffffu, mine, k);
+    }
+    if (lane == 0) static_cast<float64*>(args.out)[number] = sum;
+  }
+}
+
+}  // namespace ofl

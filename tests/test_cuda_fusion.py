@@ -1,0 +1,179 @@
+"""Fusion on CUDA devices: groups of a device queue run as one kernel, with the same bits."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parent
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux" or shutil.which("g++") is None,
+    reason="the simulated driver needs Linux and g++",
+)
+HEAD = """
+import numpy as np, oneflow_lite as flow
+from oneflow_lite import _C
+rng = np.random.default_rng(3)
+a, b = rng.random((2, 60_000), dtype=np.float32)
+A, B = flow.tensor(a, device="cuda:0"), flow.tensor(b, device="cuda:0")
+def chain():
+    return flow.tanh(A * 2 + B) * flow.exp(-A) + flow.sqrt(B)
+def fused(name="instructions"):
+    return flow.vm.stats()["fused_" + name]
+def warm_up(program):
+    for _ in range(3):
+        flow.synchronize(), [program() for _ in range(5)], flow.synchronize(), _C.wait_for_kernels()
+"""
+
+
+def succeeds(run_program: Run, code: str, **flags: str) -> str:
+    flags = {"cuda_sim": "devices=1,jitter=20us"} | flags
+    done = run_program(HEAD + code, **flags)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_what_a_program_repeats_is_fused_whole(run_program: Run) -> None:
+    code = """
+with flow.flags(fusion=False):
+    want = chain().numpy()
+warm_up(chain)
+groups, before, saved = fused("groups"), fused(), fused("bytes")
+got = [chain() for _ in range(10)]
+flow.synchronize()
+assert all((x.numpy() == want).all() for x in got)
+assert fused("groups") - groups >= 9, flow.vm.stats()  # the device was idle when the first began
+assert fused() - before >= 9 * 8
+assert fused("bytes") - saved >= 9 * 7 * a.nbytes
+"""
+    succeeds(run_program, code)
+
+
+def test_what_others_see_is_in_memory(run_program: Run) -> None:
+    code = """
+def program():
+    t = A * B
+    u = t + 1
+    v = t - u
+    del t
+    u *= 2
+    return u, v[1:]
+want = (a * b + 1) * 2, (a * b - (a * b + 1))[1:]
+warm_up(program)
+before = fused()
+for u, v in [program() for _ in range(10)]:
+    assert (u.numpy() == want[0]).all() and (v.numpy() == want[1]).all()
+assert fused() > before
+"""
+    succeeds(run_program, code)
+
+
+def test_a_failed_operand_is_not_fused_and_others_go_on(run_program: Run) -> None:
+    code = """
+warm_up(chain)
+bad = A.reshape(-1)[flow.tensor([len(a) + 5], device="cuda:0")]
+worse = bad + A
+x, y = chain(), chain() + worse
+assert np.isfinite(x.numpy()).all()
+for failed in (worse, y):
+    try:
+        failed.numpy()
+    except IndexError as error:
+        assert "out of bounds" in str(error), error
+    else:
+        raise AssertionError("not told")
+try:
+    flow.synchronize()
+except IndexError:
+    pass
+"""
+    succeeds(run_program, code)
+
+
+def test_a_launch_that_fails_poisons_all_of_its_group(run_program: Run) -> None:
+    code = """
+import sim
+warm_up(chain)
+sim.configure("fail=cuLaunchKernel:1:1")  # invalid value
+x = chain()
+try:
+    x.numpy()
+except RuntimeError as error:
+    assert "cuLaunchKernel" in str(error), error
+else:
+    raise AssertionError("not told")
+sim.configure("")
+try:
+    flow.synchronize()
+except RuntimeError:
+    pass
+with flow.flags(fusion=False):
+    want = chain().numpy()
+assert (chain().numpy() == want).all()
+"""
+    succeeds(run_program, code)
+
+
+def test_groups_wait_for_copies_that_others_make(run_program: Run) -> None:
+    code = """
+def program(i):
+    x = flow.tensor(a + np.float32(i)).cuda()
+    return flow.sqrt(x * 2 + B) - x
+for r in range(4):
+    got = [program(i) for i in range(12)]
+    for i, x in enumerate(got):
+        h = a + np.float32(i)
+        assert (x.numpy() == np.sqrt(h * 2 + b) - h).all()
+    _C.wait_for_kernels()
+assert fused() > 0
+"""
+    succeeds(run_program, code)
+
+
+def test_with_little_memory_nothing_fails_that_would_not_one_by_one(run_program: Run) -> None:
+    code = """
+n = 1 << 19  # 2 MiB of float32
+x = flow.ones(n, device="cuda:0", dtype=flow.float32)
+for r in range(6):
+    outs = []
+    for i in range(6):
+        y = x + i
+        z = y * 2
+        outs.append(y - z if i % 2 else z)
+        del y, z
+    flow.synchronize()
+    assert [float(o[0].item()) for o in outs] == [2, -2, 6, -4, 10, -6], outs
+    del outs
+    _C.wait_for_kernels()
+"""
+    succeeds(run_program, code, cuda_sim="devices=1,memory=20MiB")
+
+
+def test_fusion_can_be_turned_off(run_program: Run) -> None:
+    code = """
+warm_up(chain)
+assert fused() == 0
+"""
+    succeeds(run_program, code, fusion="0")
+
+
+def test_random_programs_have_the_bits_of_single_kernels() -> None:
+    given = {k: v for k, v in os.environ.items() if not k.startswith("ONEFLOW_LITE_")}
+    done = subprocess.run(
+        [sys.executable, "fusion_program.py", "--count", "12", "--device", "cuda:0"],
+        cwd=TESTS,
+        env=given | {"ONEFLOW_LITE_CUDA_SIM": "devices=1,jitter=20us"},
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert int(re.search(r"'fused_groups': (\d+)", done.stdout)[1]) > 0
