@@ -123,6 +123,8 @@ def _cuda_array_interface(self: Tensor) -> dict[str, Any]:
     """
     if self.device.type != "cuda":
         raise AttributeError(f"a tensor of {self.device} has no __cuda_array_interface__")
+    if self.dtype.kind == "V":
+        raise AttributeError(f"__cuda_array_interface__ has no name for {self.dtype}; use DLPack")
     address, read_only, stream = _C.export_cuda(self)
     return {
         "shape": self.shape,

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from itertools import product
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -15,19 +16,29 @@ import pytest
 
 from kernel_cases import everything
 from oneflow_lite.cuda import compiler
-from oneflow_lite.cuda.kernels import OPTIONS
-from oneflow_lite.cuda.kernels.source import source
+from oneflow_lite.cuda.kernels import OPTIONS, Request
+from oneflow_lite.cuda.kernels.source import _FAMILIES, source
 
 ROOT = Path(__file__).parents[1]
 CHECKS = Path(__file__).parent / "cuda"
+LARGEST_UNIT = 400  # kernels
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100", "sm_120")
 COMPILER = os.environ.get("CXX", "g++").split()[0]
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="CUDA is tested on Linux")
 
 
-def all_kernels(arch: str) -> bytes:
-    requests = everything()
+def units() -> list[list[Request]]:
+    """The kernels of each module, in parts that compile in about the same time: modules are never
+    together, and may use the same names."""
+    modules: dict[str, list[Request]] = {}
+    for request in everything():
+        modules.setdefault(_FAMILIES[request.kind].__name__, []).append(request)
+    parts = [(requests, -(-len(requests) // LARGEST_UNIT)) for requests in modules.values()]
+    return [requests[k::count] for requests, count in parts for k in range(count)]
+
+
+def compile_unit(arch: str, requests: list[Request]) -> bytes:
     text = source({f"kernel_{k}": request for k, request in enumerate(requests)})
     assert text is not None
     return compiler._compile_by_nvrtc(text, arch, OPTIONS)
@@ -36,11 +47,12 @@ def all_kernels(arch: str) -> bytes:
 def test_every_kernel_compiles_for_every_architecture() -> None:
     pytest.importorskip("cuda.bindings.nvrtc")
     pytest.importorskip("nvidia.cu13", reason="nvidia-cuda-nvrtc is not installed")
+    work = list(product(ARCHITECTURES, units()))
     # In processes: one NVRTC compiles one program at a time.
     with ProcessPoolExecutor(min(4, os.cpu_count() or 1), get_context("spawn")) as pool:
-        images = list(pool.map(all_kernels, ARCHITECTURES))
+        images = list(pool.map(compile_unit, *zip(*work, strict=True)))
     assert all(image[:4] == b"\x7fELF" for image in images)
-    assert len(set(images)) == len(ARCHITECTURES)
+    assert len(set(images)) == len(work)
 
 
 @pytest.mark.skipif(shutil.which(COMPILER) is None, reason=f"no {COMPILER}")
