@@ -191,7 +191,9 @@ def products_of_matrices() -> list[Request]:
             requests += [product_of(form, dtype) for form in ("rows", "columns", "merge")]
     tensor = ((2, 4, 64, 32), (2, 2, 32, 32))
     return requests + [
-        product_of("tensor", "float16", *tile, *lies) for tile in tensor for lies in lying
+        product_of("tensor", dtype, *tile, *lies)
+        for tile, dtype in zip(tensor, ("float16", "bfloat16"), strict=True)
+        for lies in lying
     ]
 
 

@@ -60,13 +60,16 @@ void OpenGroup::cut() {
   for (size_t i = members_.size(); i > kept; --i) stream_.put_back(members_[i - 1]);
   members_.resize(kept);
   group_ = members_.front()->header.type->group(members_.front());
-  for (size_t i = 1; i < kept; ++i) group_->add(members_[i]);
+  // Refused is what an option, changed meanwhile, does not allow any more.
+  for (size_t i = 1; group_ && i < kept; ++i) {
+    if (!group_->add(members_[i])) group_ = nullptr;
+  }
 }
 
 void OpenGroup::launch() {
   if (lingers_) state_.end_lingering(members_.size() > 1);
   cut();
-  if (members_.size() > 1 && policy_.run_group(members_, *group_)) {
+  if (group_ && members_.size() > 1 && policy_.run_group(members_, *group_)) {
     state_.count(members_.size(), group_->savings());
     return;
   }

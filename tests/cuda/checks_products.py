@@ -15,7 +15,8 @@ import sim
 from oneflow_lite import _C
 
 DTYPES = ("bool", "int8", "uint16", "int32", "uint64", "int64")
-FLOATS = ("float16", "float32", "float64", "complex64", "complex128")
+FLOATS = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")
+HALVES = {"float16": 2e-3, "bfloat16": 1.6e-2}  # with the bound of one rounding
 CUDA = "cuda:0"
 
 
@@ -41,8 +42,8 @@ def numbers(shape: tuple[int, ...], dtype: str, seed: int = 0) -> np.ndarray:
 
 
 def product(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Exact, in the dtype of x; NumPy sums float16 in float16."""
-    wide = "float64" if x.dtype == np.float16 else x.dtype
+    """Exact, in the dtype of x; NumPy sums float16 in float16, and has no bfloat16."""
+    wide = "float64" if str(x.dtype) in HALVES else x.dtype
     return np.matmul(x.astype(wide), y.astype(wide)).astype(x.dtype)
 
 
@@ -76,7 +77,9 @@ def test_edges(shape: tuple[int, int, int]) -> None:
         check(numbers((m, k), dtype), numbers((k, n), dtype, 1))
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex128", "int64", "bool"])
+@pytest.mark.parametrize(
+    "dtype", ["float16", "bfloat16", "float32", "float64", "complex128", "int64", "bool"]
+)
 @pytest.mark.parametrize("turned", [(False, False), (True, False), (False, True), (True, True)])
 def test_tiles_of_each_size(dtype: str, turned: tuple[bool, bool], library: bool) -> None:
     for m, k, n in ((520, 40, 530), (300, 33, 290), (70, 70, 50)):
@@ -89,7 +92,7 @@ def test_tiles_of_each_size(dtype: str, turned: tuple[bool, bool], library: bool
             of_x=(lambda z: z.T) if turned[0] else None,
             of_y=(lambda z: z.T) if turned[1] else None,
         )
-        is_served = library and dtype[0] in "fc"
+        is_served = library and dtype in FLOATS
         assert (calls_of_library() > before) == is_served
 
 
@@ -143,7 +146,7 @@ def test_cut_sums_are_the_same_each_time() -> None:
             t, u = flow.tensor(x, device=CUDA), flow.tensor(y, device=CUDA)
             first = (t @ u).numpy()
             wide = "complex128" if dtype[0] == "c" else "float64"
-            tolerance = 2e-3 if dtype == "float16" else 1e-4
+            tolerance = HALVES.get(dtype, 1e-4)
             exact = x.astype(wide) @ y.astype(wide)
             np.testing.assert_allclose(first, exact, rtol=tolerance, atol=tolerance * k**0.5)
             for _ in range(2):

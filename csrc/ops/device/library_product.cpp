@@ -16,6 +16,7 @@ constexpr int64_t kMostCalls = 64;
 std::optional<ep::GemmType> type_of(DType dtype) {
   switch (dtype) {
     case DType::f16: return ep::GemmType::f16;
+    case DType::bf16: return ep::GemmType::bf16;
     case DType::f32: return ep::GemmType::f32;
     case DType::f64: return ep::GemmType::f64;
     case DType::c64: return ep::GemmType::c64;

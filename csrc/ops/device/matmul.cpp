@@ -257,7 +257,8 @@ Form form_of(ep::Device& device, const BatchedProduct& plan) {
     const bool along_k = first.m() == 1 || is_along_k(first.a.column_step, first.a.row_step);
     return along_k ? Form::rows : Form::columns;
   }
-  return first.out.dtype == DType::f16 && has_tensor_cores(device) ? Form::tensor : Form::tiled;
+  const bool is_half = first.out.dtype == DType::f16 || first.out.dtype == DType::bf16;
+  return is_half && has_tensor_cores(device) ? Form::tensor : Form::tiled;
 }
 
 }  // namespace

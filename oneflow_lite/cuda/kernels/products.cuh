@@ -67,6 +67,8 @@ struct FloatTerms {
 template <>
 struct Terms<float16> : FloatTerms<float16, float> {};
 template <>
+struct Terms<bfloat16> : FloatTerms<bfloat16, float> {};
+template <>
 struct Terms<float32> : FloatTerms<float, float> {};
 template <>
 struct Terms<float64> : FloatTerms<double, double> {};
