@@ -108,6 +108,14 @@ def test_temporaries_are_not_reused_under_a_copy(device: str) -> None:
         assert all(count.item() == 21000 for count in counts)
 
 
+@pytest.mark.parametrize("size", [1, 1000, 300_000])
+def test_what_comes_to_the_host_goes_back_at_once(device: str, size: int) -> None:
+    sources = [flow.full(size, float(i), device=device) for i in range(20)]
+    back = [x.to("cpu", copy=True).to(device, copy=True) for x in sources]
+    for i, x in enumerate(back):
+        same(np.full(size, float(i)), x)
+
+
 def test_host_functions_between_copies() -> None:
     def double(source: np.ndarray, target: np.ndarray) -> None:
         np.multiply(source, 2, out=target)

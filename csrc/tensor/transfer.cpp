@@ -59,6 +59,7 @@ constexpr vm::InstructionType fetch_type() {
     if (!failure) fetch->arrive();
     fetch->~FetchBody();
   };
+  type.ends_on_host = true;
   return type;
 }
 

@@ -61,6 +61,8 @@ struct InstructionType {
   std::unique_ptr<Group> (*group)(Slot* slot) = nullptr;
   /// What the device found wrong with work that has run; null: nothing that it tells in this way.
   std::optional<Error> (*failure)(const void* body) = nullptr;
+  /// What it writes is there when it is done, not when its queue has run it: the host has a part.
+  bool ends_on_host = false;
 };
 
 struct Instruction {

@@ -11,11 +11,24 @@ constexpr Seq kPrefetchAhead = 3;
 
 Edge closed_edge;
 
-/// The three rules of DESIGN.md, section 5.
-Milestone required_milestone(const Stream& predecessor, const Stream& successor) {
-  if (&predecessor == &successor && successor.policy().in_order()) return Milestone::dispatched;
-  if (&predecessor.device() == &successor.device() && predecessor.policy().can_wait() &&
-      successor.policy().can_wait()) {
+/// The successor uses what the predecessor writes.
+bool uses_result(const Slot& predecessor, const Slot& successor) {
+  for (const Operand& written : predecessor.operands) {
+    if (written.access != Access::write) continue;
+    for (const Operand& used : successor.operands) {
+      if (used.object == written.object) return true;
+    }
+  }
+  return false;
+}
+
+/// The three rules of DESIGN.md, section 5; and no queue waits for what the host has a part in.
+Milestone required_milestone(const Slot& predecessor, const Slot& successor) {
+  const Stream &first = *predecessor.header.stream, &second = *successor.header.stream;
+  if (&first == &second && second.policy().in_order()) return Milestone::dispatched;
+  if (&first.device() == &second.device() && first.policy().can_wait() &&
+      second.policy().can_wait() &&
+      !(predecessor.header.type->ends_on_host && uses_result(predecessor, successor))) {
     return Milestone::launched;
   }
   return Milestone::done;
@@ -144,7 +157,7 @@ void Window::link(Slot* slot, const SmallVector<Seq, 16>& predecessors) {
     edge.predecessor = seq;
     edge.predecessor_slot = &predecessor;
     edge.predecessor_stream = predecessor.header.stream;
-    edge.milestone = required_milestone(*predecessor.header.stream, *slot->header.stream);
+    edge.milestone = required_milestone(predecessor, *slot);
     auto& list = predecessor.successors[static_cast<int>(edge.milestone)];
     Edge* head = list.load(std::memory_order_acquire);
     bool linked = false;
