@@ -9,7 +9,7 @@ namespace ofl::ops::device {
 
 namespace {
 
-// What bounds the scratch memory: places that claim positions together, in one table. 80 MiB.
+// What bounds the scratch memory: places that claim positions together, in one table. 150 MiB.
 constexpr int64_t kTogether = int64_t{1} << 22;
 constexpr int64_t kPositions = int64_t{1} << 41;  // an entry of the table has no room for more
 
