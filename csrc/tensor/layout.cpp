@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "ops/device/programs.h"
+
 namespace ofl {
 
 namespace {
@@ -107,7 +109,9 @@ bool has_harmful_overlap(const Input* inputs, int count, const ops::Resolution& 
     ahead = ahead && tensor->ndim() > 0 && runs_ahead(*tensor, out);
   }
   // A device's own kernels take elements in no order.
-  const bool in_order = ahead && out.storage->state().device.runs_host_kernels();
+  const bool by_host =
+      out.storage->state().device.runs_host_kernels() || !ops::device::uses_kernels();
+  const bool in_order = ahead && by_host;
   return partial && !(in_order && is_one_loop(inputs, count, resolution, out));
 }
 
