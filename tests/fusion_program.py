@@ -76,7 +76,8 @@ class FusionProgram:
             with np.errstate(all="ignore"), warnings.catch_warnings():
                 warnings.simplefilter("error", np.exceptions.ComplexWarning)
                 exec(line, self.names)
-                if any(np.size(x) > LARGEST for x in self.names.values()):
+                made = self.names.get(line.partition(" = ")[0])
+                if isinstance(made, np.ndarray) and made.size > LARGEST:
                     raise ValueError("a column and a row made a square")
         except (TypeError, ValueError, IndexError, OverflowError, np.exceptions.ComplexWarning):
             self.names.pop(line.partition(" = ")[0], None)
