@@ -94,7 +94,8 @@ bool runs_ahead(const Tensor& input, const Tensor& out) {
   const int64_t read = input.ndim() == 1 ? input.strides[0] : int64_t(size_of(input.dtype));
   const int64_t write = out.ndim() == 1 ? out.strides[0] : int64_t(size_of(out.dtype));
   if ((read > 0) != (write > 0) || std::abs(write) > std::abs(read)) return false;
-  return read > 0 ? out.offset <= input.offset : out.offset >= input.offset;
+  const int64_t ahead = *distance(out, input);
+  return read > 0 ? ahead >= 0 : ahead <= 0;
 }
 
 }  // namespace

@@ -6,6 +6,8 @@ namespace ofl {
 
 namespace {
 
+constexpr vm::InstructionType kLoneKernelType = failing_instruction_type<KernelBody>("op");
+
 int operands_of(const KernelPlan& plan, vm::Operand* out) {
   const int operands = plan.call.args.iteration.operands;
   int count = 0;
@@ -24,6 +26,15 @@ void describe_rows(const ops::KernelArgs& args, vm::Description* out) {
     out->dims[out->ndim++] = args.iteration.rows[d].dim;
   }
   out->dtype = name_of(args.dtype[args.iteration.operands - 1]);
+}
+
+/// It may run as one with others: these tell memories by their storages.
+bool may_join_others(const KernelPlan& plan) {
+  const int operands = plan.call.args.iteration.operands;
+  for (int i = 0; i < operands; ++i) {
+    if (plan.operands[i] && !plan.operands[i]->storage->is_alone()) return false;
+  }
+  return true;
 }
 
 /// Runs the kernel in this thread when nothing stands before it; false when something does.
@@ -114,7 +125,7 @@ void submit(const Issuer& issuer, KernelPlan& plan) {
     body.call.args.data[i] = reinterpret_cast<char*>(tensor ? tensor->offset : 0);
   }
   vm::Instruction header;
-  header.type = &kKernelType;
+  header.type = may_join_others(plan) ? &kKernelType : &kLoneKernelType;
   header.name = plan.name;
   header.stream = &stream;
   header.site = issuer.site;
