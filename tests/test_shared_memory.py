@@ -240,6 +240,23 @@ def test_operations_are_asynchronous_again_afterwards() -> None:
     same(np.full(3, 2.0), x[:3].numpy())
 
 
+def test_operations_run_as_one_again_afterwards() -> None:
+    x = flow.zeros(LARGE)
+    back = flow.from_dlpack(np.asarray(x))
+    back += 1
+    del back
+    gc.collect()
+    gate = threading.Event()
+    flow.vm.host_func(lambda _: gate.wait(60), reads=[x])
+    before = flow.vm.stats()["fused_instructions"]
+    x += 1
+    x *= 2
+    x -= 1
+    gate.set()
+    same(np.full(3, 3.0), x[:3].numpy())
+    assert flow.vm.stats()["fused_instructions"] >= before + 3
+
+
 def test_a_tensor_that_is_alone_again_has_nothing_left_behind() -> None:
     with flow.flags(sync=False):
         before = flow.memory_stats("cpu")["in_use"]

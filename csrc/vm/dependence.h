@@ -89,6 +89,7 @@ class Dependence {
   }
 
  private:
+  friend class SharedRanges;
   friend class VirtualMachine;
   friend class Window;
 
@@ -109,7 +110,7 @@ class Dependence {
   }
   Dependence& joint() { return const_cast<Dependence&>(std::as_const(*this).joint()); }
 
-  // Written with the window's issue mutex.
+  // Written with the mutex of the shared ranges.
   std::atomic<Dependence*> joint_{nullptr};  // outlives this object's last use
   std::atomic<int32_t> joined_{0};           // objects that this one stands for
 

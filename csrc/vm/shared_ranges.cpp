@@ -54,8 +54,10 @@ std::shared_ptr<SharedRanges::Order> SharedRanges::enter(Dependence& object, uin
   }
 }
 
-void SharedRanges::leave(uintptr_t begin) {
+// release: who finds itself alone sees what the others wrote.
+void SharedRanges::leave(Order& order, uintptr_t begin) {
   std::lock_guard<std::mutex> lock(mutex_);
+  order.object.joint().joined_.fetch_sub(1, std::memory_order_release);
   const auto group = find(begin);
   if (--group->second.ranges == 0) groups_.erase(group);
 }
@@ -68,7 +70,7 @@ SharedRange::SharedRange(VirtualMachine& machine, Dependence& object, const void
 }
 
 void SharedRange::leave() {
-  if (std::exchange(entered_, false)) home_.leave(begin_);
+  if (std::exchange(entered_, false)) home_.leave(*order_, begin_);
 }
 
 }  // namespace ofl::vm

@@ -40,7 +40,7 @@ class SharedRanges {
   using Groups = std::map<uintptr_t, Group>;  // by where they begin; they do not overlap
 
   std::shared_ptr<Order> enter(Dependence& object, uintptr_t begin, uintptr_t end);
-  void leave(uintptr_t begin);
+  void leave(Order& order, uintptr_t begin);
   std::shared_ptr<Dependence> try_to_enter(Dependence& object, uintptr_t begin, uintptr_t end,
                                            std::shared_ptr<Order>* order);
   Groups::iterator find(uintptr_t address);
@@ -61,7 +61,8 @@ class SharedRange {
   SharedRange(const SharedRange&) = delete;
   SharedRange& operator=(const SharedRange&) = delete;
 
-  /// Before the memory goes: what comes to these addresses later is something else. Any thread.
+  /// Before the memory goes: what comes to these addresses later is something else. What the object
+  /// is used by has run, or is ordered otherwise. Any thread.
   void leave();
 
  private:

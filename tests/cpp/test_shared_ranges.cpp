@@ -108,7 +108,7 @@ void test_failures_are_those_of_all() {
   world.machine.drain(std::nullopt);
   CHECK(!right.object.failure());
   Over whole(world, 0, 100);
-  const SharedRange late(world.machine, early, memory + 200, 10);
+  SharedRange late(world.machine, early, memory + 200, 10);
   Over with_early(world, 200, 201);
   for (Over* over : {&left, &right, &whole, &with_early}) CHECK(over->object.failure() != nullptr);
   Over after(world, 300, 310);
@@ -127,6 +127,7 @@ void test_what_comes_later_is_something_else() {
   CHECK(next.object.is_alone() && is_ready(world, next) && !is_ready(world, former));
   Over kept(world, 20, 30);
   Over(world, 25, 40).range->leave();
+  CHECK(kept.object.is_alone());
   Over extended(world, 35, 40);  // in the bounds of what hung together with `kept`
   CHECK(!extended.object.is_alone());
   kept.range->leave();
