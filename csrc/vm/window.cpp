@@ -13,7 +13,8 @@ constexpr Seq kPrefetchAhead = 3;
 
 Edge closed_edge;
 
-/// The successor uses what the predecessor writes.
+/// The successor uses what the predecessor, one that ends on the host, writes: new objects, which
+/// are joined to others only when it has ended, so that a slot's names for them do not change.
 bool uses_result(const Slot& predecessor, const Slot& successor) {
   for (const Operand& written : predecessor.operands) {
     if (written.access != Access::write) continue;
