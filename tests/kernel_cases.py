@@ -158,7 +158,7 @@ def indexing() -> list[Request]:
     for word in (1, 2, 4, 8, 16):
         requests += [request("gather", "", word, 1), request("scatter", "write", word, 1)]
         requests += [request("mask", op, word) for op in ("gather", "scatter")]
-    for arrays in range(2, 9):
+    for arrays in (2, 3, 5, 8, 32):
         requests += [request("gather", "", 4, arrays), request("scatter", "write", 4, arrays)]
         requests.append(request("scatter", "claim", arrays))
     steps = ("count", "nonzero")
