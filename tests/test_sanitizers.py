@@ -105,7 +105,9 @@ def is_clean(done: subprocess.CompletedProcess[str]) -> None:
         ["tests/fusion_program.py", "--seed", "1", "--count", "40"],
         ["-m", "pytest", "-q", "tests/test_machine.py", "-k", "not watchdog and not slow_copy"],
         ["-m", "pytest", "-q", "tests/test_errors.py", "tests/test_faults.py"],
-        ["-m", "pytest", "-q", "tests/test_host_func.py", "tests/test_overlap.py"],
+        # What is left out compiles kernels, which takes as long as everything else.
+        [*("-m", "pytest", "-q", "tests/test_host_func.py", "tests/test_overlap.py")]
+        + ["-k", "not simulated_gpu"],
         ["-m", "pytest", "-q", "tests/test_threads.py", "-k", "batches or named or piece"],
     ],
     ids=["random programs", "fusion programs", "machine", "faults", "host functions", "threads"],
@@ -154,10 +156,11 @@ flow.full(1000, 7, dtype="int32", device="cuda:0").numpy()
     [
         ["tests/random_program.py", "--layout", "cuda", "--seed", "1", "--count", "10"],
         ["tests/random_program.py", "--layout", "cuda", "--count", "4", "--threads", "3"],
+        ["tests/fusion_program.py", "--device", "cuda:0", "--seed", "1", "--count", "3"],
         ["-m", "pytest", "-q", "tests/test_cuda.py"],
         ["-m", "pytest", "-q", "tests/test_transfer.py", "tests/test_errors.py", "-k", "cuda"],
     ],
-    ids=["random programs", "several threads", "cuda", "transfers"],
+    ids=["random programs", "several threads", "fusion programs", "cuda", "transfers"],
 )
 def test_python_on_simulated_devices(
     sanitized: tuple[Path, dict[str, str]], command: list[str]
