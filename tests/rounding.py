@@ -44,6 +44,19 @@ def agrees(name: str, expected: Any, seen: flow.Tensor, x: np.ndarray, **keyword
     near(exact, seen.numpy(), scale)
 
 
+def agrees_in_sums(size: Any, expected: Any, seen: flow.Tensor) -> None:
+    """Fail unless a result that is made of sums is NumPy's, or as near as another order comes.
+
+    ``size`` is the same result of the terms' absolute values: roundings are proportional to it.
+    """
+    expected = np.asarray(expected)
+    if not has_own_kernels(seen.device) or expected.dtype.kind not in "fc":
+        same(expected, seen)
+        return
+    assert (seen.shape, seen.dtype) == (expected.shape, expected.dtype)
+    near(expected, seen.numpy(), np.abs(np.asarray(size)))
+
+
 def near(exact: np.ndarray, seen: np.ndarray, scale: np.ndarray) -> None:
     """Fail unless ``seen`` is ``exact`` rounded, or off by some roundings of ``scale``."""
     with np.errstate(all="ignore"):
