@@ -159,13 +159,15 @@ void set_axes(const Call& call, const Plan& plan, DeviceArgs* args) {
   }
 }
 
-/// Cuts an output into about `wanted` chunks. `unit`: elements that its threads take in one step.
+/// Cuts an output, now one chunk, into about `wanted` ones. `unit`: elements that its threads take
+/// in one step.
 void cut(DeviceArgs* args, int64_t wanted, int64_t unit) {
   const int64_t count = args->count;
   int64_t chunks = std::min(count / (unit * kLeastSteps), std::max<int64_t>(wanted, 1));
-  chunks = std::max({chunks, divide_up(count, unit * kMostSteps), int64_t{1}});
-  args->chunk = divide_up(divide_up(std::max<int64_t>(count, 1), chunks), unit) * unit;
-  args->chunks = std::max<int64_t>(1, divide_up(count, args->chunk));
+  chunks = std::max(chunks, divide_up(count, unit * kMostSteps));
+  if (chunks <= 1) return;
+  args->chunk = divide_up(divide_up(count, chunks), unit) * unit;
+  args->chunks = divide_up(count, args->chunk);
 }
 
 /// `may_cut`: there may be a second launch.
