@@ -35,6 +35,7 @@ BINARY = (
     *("add", "subtract", "multiply", "divide", "maximum", "minimum", "less", "equal", "hypot"),
     *("greater_equal", "logical_and", "bitwise_xor", "fmax", "floor_divide", "add", "multiply"),
 )
+LARGEST = 2_000_000  # elements: all of them may be in memory at once
 IN_PLACE = ("+=", "-=", "*=", "/=")
 SETTINGS: tuple[dict[str, Any], ...] = (
     {"num_threads": 1},
@@ -75,7 +76,11 @@ class FusionProgram:
             with np.errstate(all="ignore"), warnings.catch_warnings():
                 warnings.simplefilter("error", np.exceptions.ComplexWarning)
                 exec(line, self.names)
+                made = self.names.get(line.partition(" = ")[0])
+                if isinstance(made, np.ndarray) and made.size > LARGEST:
+                    raise ValueError("a column and a row made a square")
         except (TypeError, ValueError, IndexError, OverflowError, np.exceptions.ComplexWarning):
+            self.names.pop(line.partition(" = ")[0], None)
             return False
         self.lines.append(line)
         return True
@@ -102,12 +107,23 @@ class FusionProgram:
         if choice < 0.82:
             view = self.rng.choice([f"{x}[::-1]", f"{x}[..., ::-1]", f"{x}[1:]", f"{x}[..., :-1]"])
             return self.rng.choice([view, f"{view} + {view}", f"{x}[1:] - {x}[:-1]"])
-        if choice < 0.9:
+        if choice < 0.85:
+            return self._over_rows(x, y)
+        if choice < 0.92:
             name = self.rng.choice(["sum", "max", "min", "mean", "any", "sum"])
             axis = self.rng.choice(["None", "-1", "0", "-1"])
             taken = self.rng.choice([f"{x} * {y}", f"{x} * {y}", x, f"({x} * {y}).T", f"{x}.T"])
             return f"xp.{name}({taken}, axis={axis}, keepdims=True)"
         return f"({x} * {y} + {z})"
+
+    def _over_rows(self, x: str, y: str) -> str:
+        """What is made of an array and of what its rows, or all of it, are reduced to."""
+        name = self.rng.choice(["sum", "max", "mean", "sum", "min", "prod"])
+        axis = self.rng.choice(["-1", "-1", "-1", "None"])
+        taken = self.rng.choice([x, f"xp.tanh({x})", f"({x} - {y})", f"({x} * {x})"])
+        reduced = f"xp.{name}({taken}, axis={axis}, keepdims=True)"
+        operator = self.rng.choice(["-", "/", "*", "<"])
+        return self.rng.choice([f"({x} {operator} {reduced})", f"({reduced} * {y} + {taken})"])
 
     def _step(self, name: str) -> None:
         choice = self.rng.random()

@@ -219,14 +219,53 @@ def fused() -> list[Request]:
         *(single, single, single, single, single, single, single, single),
         *(single, double, double, double, "bool", "bool", double, double, double),
     )
-    options = (3, 0, 12, 1, 3, 1, 2, 3, 2, 3, 4, 2, 4, 5, 3, 5, 13, 6, 4, 6, 5, 14, 7)
+    operands = (3, 0, 12, 1, 3, 1, 2, 3, 2, 3, 4, 2, 4, 5, 3, 5, 13, 6, 4, 6, 5, 14, 7)
     values = ((True, False), (False, False), (True, True), (False, False))
     values += ((False, True), (False, False), (False, True), (False, True))
-    flags = tuple(flag for value in values for flag in value)
+
+    def lie(flat: bool) -> tuple[bool, ...]:
+        flags = [(*value, not flat and value == (True, False), True) for value in values]
+        return tuple(flag for each in flags for flag in each)
+
     return [
-        Request("fused", names, dtypes, dtypes, flags, flat, wide, options)
-        for flat, wide in product((False, True), repeat=2)
+        Request("fused", names, dtypes, dtypes, lie(flat), flat, wide, (lanes, 0, *operands))
+        for flat, wide, lanes in (
+            *((True, False, 2), (True, True, 2), (False, False, 1), (False, True, 1)),
+            *((False, False, 2), (False, True, 2)),
+        )
     ]
+
+
+def fused_rows() -> list[Request]:
+    """Softmax of rows with a scale for each, in vectors and not, and a sum of squares in chunks."""
+    names = (
+        "reduction:max elementwise:subtract elementwise:exp reduction:sum elementwise:divide"
+        " elementwise:multiply"
+    )
+    counts = (2, 3, 2, 3, 3, 3)
+    operands = ((0, 1), (0, 1, 2), (2, 3), (3, 12, 4), (3, 4, 3), (3, 5, 6))
+    flags = (
+        *(True, False, False, True, False, False, True, False, False, False, False, True),
+        *(False, True, False, True, False, True, True, False, True, False, True, False),
+        *(False, True, False, False),
+    )
+    fields = [field for pair in zip(counts, operands, strict=True) for field in (pair[0], *pair[1])]
+    softmax = [
+        Request("fused_rows", names, dtypes, dtypes, flags, False, wide, (lanes, 0, *fields))
+        for dtype, lanes, wide in (
+            ("float32", 4, False),
+            ("float32", 1, True),
+            ("float16", 8, False),
+        )
+        for dtypes in [(dtype,) * sum(counts)]
+    ]
+    flags = (True, False, False, True, False, False, False, True, False, True, True, False)
+    dtypes = ("float32", "float64", "float64", "float64", "float64")
+    squares = Request(
+        *("fused_rows", "elementwise:square reduction:sum", dtypes, dtypes, flags, False, False),
+        (2, 1, 2, 0, 1, 3, 1, 12, 2),
+    )
+    return [*softmax, squares]
 
 
 def array_kernels() -> list[Request]:
@@ -264,7 +303,7 @@ def everything() -> list[Request]:
     choices = [make(dtype) for dtype in DTYPES for make in (fill, where)]
     strided = [replace(request, flat=False) for request in [*elements, *copies(), *choices]]
     return [
-        *(*strided, *templates(), *forms(), *standard(), *fused()),
+        *(*strided, *templates(), *forms(), *standard(), *fused(), *fused_rows()),
         *(*array_kernels(), *reductions(), *scans(), *indexing()),
         *(*products_of_matrices(), *draws()),
     ]

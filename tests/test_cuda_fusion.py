@@ -156,6 +156,112 @@ for r in range(6):
     succeeds(run_program, code, cuda_sim="devices=1,memory=20MiB")
 
 
+ROWS = """
+import threading
+
+def run(program, arrays):
+    'What it gives on the device, all that it issues waiting for one gate.'
+    hosts = [flow.tensor(array) for array in arrays]
+    opened = threading.Event()
+    held = flow.vm.host_func(lambda *_: opened.wait(), writes=hosts)
+    results = program(*(host.to("cuda:0") for host in hosts))
+    opened.set()
+    flow.synchronize()
+    held.result()
+    return [x.numpy() for x in results]
+
+def judge(program, arrays, instructions, results):
+    'One group of so many instructions and hidden results, with the bits of single kernels.'
+    with flow.flags(fusion=False):
+        want = run(program, arrays)
+    wanted = (1, instructions, results)
+    for _ in range(10):  # the first ones ask for the kernel
+        before = fused("groups"), fused(), fused("results")
+        got = run(program, arrays)
+        made = fused("groups") - before[0], fused() - before[1], fused("results") - before[2]
+        assert all((x == y).all() for x, y in zip(got, want, strict=True))
+        if made == wanted:
+            return want
+        _C.wait_for_kernels()
+    raise AssertionError(made)
+
+def softmax(x):
+    e = flow.exp(x - x.max(axis=-1, keepdims=True))
+    return [e / e.sum(axis=-1, keepdims=True)]
+"""
+
+
+@pytest.mark.parametrize("columns", [256, 5, 8191])
+def test_softmax_is_one_kernel(run_program: Run, columns: int) -> None:
+    code = f"""
+rows, columns = {60_000 // columns}, {columns}
+x = rng.standard_normal((rows, columns + 1), np.float32)
+want, = judge(softmax, [x[:, 1:]], 5, 4)
+assert abs(want.sum(axis=-1) - 1).max() < 1e-5
+if columns == 256:
+    judge(softmax, [x[:, 1:].astype(np.float16)], 5, 4)
+judge(lambda x: softmax(x[:, 1:] * 1), [x], 6, 5)  # its rows begin where no vector may
+"""
+    succeeds(run_program, ROWS + code)
+
+
+def test_normalized_rows_are_one_kernel(run_program: Run) -> None:
+    code = """
+def program(x, scale):
+    mean = x.mean(axis=1, keepdims=True)
+    centred = x - mean
+    deviation = flow.sqrt((centred * centred).mean(axis=1, keepdims=True) + 1e-5)
+    return [centred / deviation * scale, mean, deviation]
+judge(program, [a.reshape(100, 600), b[:600]], 10, 7)
+"""
+    succeeds(run_program, ROWS + code)
+
+
+def test_distances_are_summed_where_they_are_made(run_program: Run) -> None:
+    code = """
+points, centres = a.reshape(10_000, 6), b[:60].reshape(10, 6)
+judge(lambda x, y: [((x[:, None] - y) ** 2).sum(axis=-1)], [points, centres], 3, 2)
+judge(lambda x, y: [((x[::2, ::-1] - y[0]) ** 2).sum(axis=-1)], [points, centres], 3, 2)
+judge(lambda x: [(x[:, :3] * x[:, 3:]).sum(axis=-1)], [points], 2, 1)
+"""
+    succeeds(run_program, ROWS + code)
+
+
+def test_a_sum_of_all_ends_its_group(run_program: Run) -> None:
+    code = """
+big = np.tile(a, 5)
+judge(lambda x: [((x - 0.5) ** 2).sum()], [big], 3, 2)
+judge(lambda x: [flow.square(x).sum()], [big], 2, 1)
+judge(lambda x: [flow.abs(x - 0.5).max()], [big], 3, 2)
+"""
+    succeeds(run_program, ROWS + code)
+
+
+def test_rows_that_are_written_in_place(run_program: Run) -> None:
+    code = """
+def softmax_in_place(x):
+    e = x - x.max(axis=-1, keepdims=True)
+    flow.exp(e, out=e)
+    e /= e.sum(axis=-1, keepdims=True)
+    return [e]
+judge(softmax_in_place, [a.reshape(100, 600)], 5, 2)
+
+def doubled(x):
+    'A walk needs what one before has overwritten: there is no kernel, and all is right.'
+    twice = x * 2
+    x += 1
+    total = twice.sum(axis=1, keepdims=True)
+    return [twice / total, x, total]
+with flow.flags(fusion=False):
+    want = run(doubled, [a.reshape(100, 600)])
+for _ in range(4):
+    got = run(doubled, [a.reshape(100, 600)])
+    assert all((x == y).all() for x, y in zip(got, want, strict=True))
+    _C.wait_for_kernels()
+"""
+    succeeds(run_program, ROWS + code)
+
+
 def test_fusion_can_be_turned_off(run_program: Run) -> None:
     code = """
 warm_up(chain)

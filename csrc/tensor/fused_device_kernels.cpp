@@ -37,41 +37,42 @@ bool FusedDeviceKernels::add(vm::Slot* slot) {
 bool FusedDeviceKernels::launch(vm::LaunchContext& context) {
   find_unseen();
   void* const kernel = group_.find_kernel(context.queue.device());
-  if (!kernel || !find_memories(context.queue)) return false;
-  ops::device::Launching launching(context.queue, context.slot.header.name);
-  group_.launch(launching, kernel);
-  return true;
+  if (!kernel) return false;
+  try {
+    find_memories(context.queue);
+    ops::device::Launching launching(context.queue, context.slot.header.name);
+    if (group_.launch(launching, kernel)) return true;
+  } catch (const ep::CapacityError&) {
+    // One by one the kernels wait for what others give back.
+  }
+  give_back(context.queue);
+  return false;
 }
 
 void FusedDeviceKernels::find_unseen() {
   for (ops::FusionSpace::Memory& memory : group_.memories()) {
     const TensorStorage& storage = storage_of(memory);
-    memory.unseen = !storage.data() && lives_in_group(memory);
+    memory.address = storage.data();
+    memory.unseen = !memory.address && lives_in_group(memory);
     if (!memory.unseen) continue;
     ++savings_.results;
     savings_.bytes += static_cast<int64_t>(storage.bytes());
   }
 }
 
-/// False: one by one the kernels wait for what others give back. What is allocated will be needed,
-/// but not before what may stand between them.
-bool FusedDeviceKernels::find_memories(ep::Stream& queue) {
-  std::vector<TensorStorage*> allocated;
+void FusedDeviceKernels::find_memories(ep::Stream& queue) {
   for (ops::FusionSpace::Memory& memory : group_.memories()) {
-    if (memory.unseen) continue;
+    if (memory.unseen || memory.address) continue;
     TensorStorage& storage = storage_of(memory);
-    if (!storage.data()) {
-      try {
-        storage.materialize_now(queue);
-      } catch (const ep::CapacityError&) {
-        for (TensorStorage* each : allocated) each->forget(queue);
-        return false;
-      }
-      allocated.push_back(&storage);
-    }
+    storage.materialize_now(queue);
+    allocated_.push_back(&storage);
     memory.address = storage.data();
   }
-  return true;
+}
+
+/// What is allocated will be needed, but not before what may stand between the members.
+void FusedDeviceKernels::give_back(ep::Stream& queue) {
+  for (TensorStorage* storage : allocated_) storage->forget(queue);
 }
 
 }  // namespace ofl

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "ops/device/fusion.h"
 #include "tensor/storage.h"
@@ -25,9 +26,11 @@ class FusedDeviceKernels final : public vm::Group {
 
  private:
   void find_unseen();
-  bool find_memories(ep::Stream& queue);
+  void find_memories(ep::Stream& queue);
+  void give_back(ep::Stream& queue);
 
   ops::device::Fusion group_;
+  std::vector<TensorStorage*> allocated_;
   Savings savings_;
 };
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ops/device/division.h"
 #include "ops/device/elementwise.h"
 #include "ops/device/launching.h"
 #include "ops/device/programs.h"
@@ -18,11 +19,11 @@ constexpr int kDepths[] = {0, 8, kMaxDims};  // rows that arguments have room fo
 constexpr int64_t kTile = 32;                // elements of a side
 constexpr int kTileThreads = 256;
 
-/// A step of a loop, and what a kernel divides by it with; see quotient() in loops.cuh.
+/// A step of a loop.
 struct DeviceRow {
   int64_t dim;
   int64_t strides[kMaxOperands];
-  uint32_t multiplier, shift;
+  Divisor divisor;
 };
 
 /// The argument of every kernel, laid out as its source has it: up to as many rows as it has room
@@ -95,7 +96,7 @@ void fill_in(const KernelArgs& args, DeviceArgs* out) {
   out->ndim = iteration.ndim;
   for (int d = 0; d < iteration.ndim; ++d) {
     DeviceRow& row = out->rows[d];
-    row = DeviceRow{iteration.rows[d].dim, {}, 0, 0};
+    row = DeviceRow{iteration.rows[d].dim, {}, {}};
     out->count *= row.dim;
     for (int k = 0; k <= inputs; ++k) {
       if (!is_scalar(args, k)) row.strides[k] = iteration.rows[d].strides[source_of(args, k)];
@@ -217,15 +218,6 @@ Layout lay_out(const KernelArgs& args, DeviceArgs* on_device) {
   return layout;
 }
 
-/// What quotient() of loops.cuh needs; dim is below 2^31.
-void prepare_division(DeviceRow* row) {
-  const auto dim = static_cast<uint64_t>(row->dim);
-  row->shift = 0;
-  while ((uint64_t{1} << row->shift) < dim) ++row->shift;
-  const uint64_t above = (uint64_t{1} << row->shift) - dim;
-  row->multiplier = static_cast<uint32_t>((above << 32) / dim + 1);
-}
-
 KernelRequest make_request(const KernelArgs& args, const Layout& layout) {
   KernelRequest request = elementwise_request(args);
   request.flat = layout.flat;
@@ -278,7 +270,9 @@ bool launch_elementwise(Launching& launching, const KernelArgs& args) {
   fill_in(args, &on_device);
   if (on_device.count == 0) return true;
   const Layout layout = lay_out(args, &on_device);
-  for (int d = 0; d < on_device.ndim && !layout.wide; ++d) prepare_division(&on_device.rows[d]);
+  for (int d = 0; d < on_device.ndim && !layout.wide; ++d) {
+    on_device.rows[d].divisor = Divisor(on_device.rows[d].dim);
+  }
   void* kernel = programs.get(launching.device(), key_of(args, layout),
                               [&] { return make_request(args, layout); });
   if (!kernel) return false;

@@ -3,23 +3,21 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ops/device/axes.h"
+#include "ops/device/division.h"
 #include "ops/device/elementwise.h"
 #include "ops/loops.h"
+#include "ops/reduce_plan.h"
 #include "ops/standard_values.h"
 
 namespace ofl::ops::device {
 
 namespace {
 
-/// The argument of the kernel, laid out as its source has it.
-struct FusedArgs {
-  int64_t count = 0;
-  int32_t ndim = 0, unused = 0;
-  int64_t dims[Fusion::kMaxRows] = {};
-  void* data[Fusion::kMaxPlaces] = {};
-  int64_t strides[Fusion::kMaxRows][Fusion::kMaxPlaces] = {};
-  unsigned char scalars[Fusion::kMaxScalars][16] = {};
-};
+constexpr int64_t kVectorBytes = 16;
+/// Kernels of elements before a reduction, which may be computed again after it. More of them take
+/// longer than what they give takes to be stored and loaded.
+constexpr int kMostRepeated = 6;
 
 /// How far a place moves with `unit` elements of the space, which its rows divide or are multiples
 /// of.
@@ -39,31 +37,111 @@ void append(std::string* key, const T& value) {
 
 }  // namespace
 
+/// The argument of the kernel, laid out as its source has it.
+struct Fusion::DeviceArgs {
+  struct Row {
+    int64_t dim = 1;
+    Divisor divisor;
+    int64_t strides[kMaxPlaces] = {};
+  };
+
+  int64_t count = 0;
+  int32_t ndim = 0, outer = 0;
+  Row rows[kMaxRows];
+  void* data[kMaxPlaces] = {};
+  unsigned char scalars[kMaxScalars][16] = {};
+  // Of reductions only.
+  int64_t outputs = 0, row = 0, chunks = 1, chunk = 0;
+  int64_t threads = 1;
+  void* values = nullptr;
+  uint64_t inputs[kMaxReductions] = {};
+};
+
+/// What the group would be with one more kernel.
+struct Fusion::Draft {
+  Kernel kernel;
+  std::vector<int64_t> bounds;
+  std::vector<Value> values;
+  std::vector<ScalarValue> scalars;
+  std::optional<RowReduction> rows;
+  int64_t elements, row;
+  int64_t scale = 1;
+};
+
 bool Fusion::add(const KernelArgs& args, void* const* memories) {
-  if (full() || !is_elementwise(args) || may_fail(args)) return false;
-  if (args.op && has_standard_values(*args.resolution)) return false;
-  const int64_t elements = iteration_size(args.iteration);
-  if (elements == 0 || elements > kMostElements || (size() > 0 && elements != elements_)) {
-    return false;
-  }
+  if (full()) return false;
+  Draft draft{{&args, {}}, bounds_, values_, scalars_, rows_, elements_, row_};
+  const bool reduces = draft.kernel.reduces();
+  if (!(reduces ? take_reduction(args, &draft) : take_elementwise(args, &draft))) return false;
+  const bool is_last = reduces && draft.rows->chunks > 1;
+  if (is_last && !is_written(memories[kReduceIn])) return false;  // nothing would be saved
+  if (!make_chain(&draft.bounds) || draft.bounds.size() > kMaxRows + 1) return false;
   Newcomer newcomer;
   newcomer.args = &args;
+  newcomer.scale = draft.scale;
   place_operands(memories, &newcomer);
-  if (!is_in_order(newcomer)) return false;
-  std::vector<int64_t> bounds = bounds_;
-  add_bounds(args.iteration, 1, &bounds);
-  if (!make_chain(&bounds) || bounds.size() > kMaxRows + 1) return false;
-  std::vector<Value> values = values_;
-  std::vector<ScalarValue> scalars = scalars_;
-  Kernel kernel{&args, {}};
-  if (!place_values(newcomer, &values, &scalars, &kernel)) return false;
-  elements_ = elements;
-  bounds_ = std::move(bounds);
-  values_ = std::move(values);
-  scalars_ = std::move(scalars);
-  add_uses(newcomer, memories, size(), false, false);
-  kernels_.push_back(std::move(kernel));
+  if (!is_in_order(newcomer) || !place_values(newcomer, &draft)) return false;
+  elements_ = draft.elements;
+  row_ = draft.row;
+  rows_ = draft.rows;
+  bounds_ = std::move(draft.bounds);
+  values_ = std::move(draft.values);
+  scalars_ = std::move(draft.scalars);
+  add_uses(newcomer, memories, size(), reduces, is_last);
+  kernels_.push_back(std::move(draft.kernel));
   return true;
+}
+
+/// It has the group's elements, or one for each row.
+bool Fusion::take_elementwise(const KernelArgs& args, Draft* draft) const {
+  if (!is_elementwise(args) || may_fail(args)) return false;
+  if (args.op && has_standard_values(*args.resolution)) return false;
+  const int64_t elements = iteration_size(args.iteration);
+  if (elements == 0 || elements > kMostElements) return false;
+  if (size() == 0) draft->elements = elements;
+  if (elements != draft->elements) {
+    if (row_ == 0 || elements * row_ != elements_) return false;
+    draft->scale = row_;
+  } else if (repeated() > kMostRepeated) {
+    return false;
+  }
+  add_bounds(args.iteration, draft->scale, &draft->bounds);
+  return true;
+}
+
+/// Of the group's elements, with the rows that others have; or in chunks, and then there is no
+/// other.
+bool Fusion::take_reduction(const KernelArgs& args, Draft* draft) const {
+  const auto reductions = std::count_if(kernels_.begin(), kernels_.end(),
+                                        [](const Kernel& kernel) { return kernel.reduces(); });
+  const int64_t elements = iteration_size(args.iteration);
+  if (elements > kMostElements || reductions == kMaxReductions) return false;
+  if (repeated() > kMostRepeated) return false;
+  if (size() > 0 && elements != elements_) return false;
+  draft->rows = row_reduction(args);
+  if (!draft->rows || (rows_ && !draft->rows->is_shared_like(*rows_))) return false;
+  draft->elements = elements;
+  draft->row = draft->rows->count;
+  draft->bounds.insert(draft->bounds.end(), {1, draft->row, elements});
+  return true;
+}
+
+/// What is computed of each element before the last reduction.
+int Fusion::repeated() const {
+  int all = 0, before = 0;
+  for (const Kernel& kernel : kernels_) {
+    if (kernel.reduces()) {
+      before = all;
+    } else if (iteration_size(kernel.args->iteration) == elements_) {
+      ++all;
+    }
+  }
+  return before;
+}
+
+bool Fusion::is_written(void* memory) const {
+  return std::any_of(memories_.begin(), memories_.end(),
+                     [memory](const Memory& known) { return known.id == memory && known.written; });
 }
 
 int Fusion::segment() const {
@@ -92,35 +170,41 @@ int Fusion::add_value(const Place& place, DType dtype, std::vector<Value>* value
   return static_cast<int>(values->size()) - 1;
 }
 
-bool Fusion::place_values(const Newcomer& newcomer, std::vector<Value>* values,
-                          std::vector<ScalarValue>* scalars, Kernel* kernel) const {
+bool Fusion::place_values(const Newcomer& newcomer, Draft* draft) const {
   const KernelArgs& args = *newcomer.args;
+  std::vector<int>& operands = draft->kernel.operands;
+  const auto add_scalar = [&](const Scalar& value, DType dtype) {
+    operands.push_back(kMaxPlaces + static_cast<int>(draft->scalars.size()));
+    draft->scalars.push_back({&value, dtype});
+  };
+  if (args.kernel == fill_kernel) {  // a copy of a value, which is no operand of its own
+    add_scalar(args.scalars[0], args.dtype[0]);
+  }
   const Place* place = newcomer.places.data();
   for (int k = 0; k < args.iteration.operands; ++k) {
+    const bool is_last = k + 1 == args.iteration.operands;
+    if (is_last && args.kernel == reduce_kernel && args.attr[0] == 1) {
+      add_scalar(args.scalars[0], args.resolution->out);  // what the reduction begins with
+    }
     if (newcomer.memory[k] >= 0) {
-      const int number = add_value(*place++, args.dtype[k], values);
+      const int number = add_value(*place++, args.dtype[k], &draft->values);
       if (number < 0) return false;
-      kernel->operands.push_back(number);
+      operands.push_back(number);
     } else {
-      kernel->operands.push_back(kMaxPlaces + static_cast<int>(scalars->size()));
-      scalars->push_back({&args.scalars[k], args.dtype[k]});
+      add_scalar(args.scalars[k], args.dtype[k]);
     }
   }
-  if (args.kernel == fill_kernel) {  // a copy of a value, which is no operand of its own
-    kernel->operands.insert(kernel->operands.begin(),
-                            kMaxPlaces + static_cast<int>(scalars->size()));
-    scalars->push_back({&args.scalars[0], args.dtype[0]});
-  }
-  return values->size() <= kMaxPlaces && scalars->size() <= kMaxScalars;
+  return draft->values.size() <= kMaxPlaces && draft->scalars.size() <= kMaxScalars;
 }
 
 bool Fusion::is_stored(const Value& value) const {
   return value.written && !memories_[value.place.memory].unseen;
 }
 
-bool Fusion::all_flat() const {
-  return std::all_of(values_.begin(), values_.end(),
-                     [this](const Value& value) { return is_flat(value.place); });
+/// No reductions, and everything contiguous.
+bool Fusion::is_one_run() const {
+  return !rows_ && std::all_of(values_.begin(), values_.end(),
+                               [this](const Value& value) { return is_flat(value.place); });
 }
 
 bool Fusion::is_narrow() const {
@@ -131,19 +215,81 @@ bool Fusion::is_narrow() const {
              [](const Value& value) { return value.place.high - value.place.low < kNarrow; });
 }
 
+/// Elements that lie in one row of the kernel's: those that are reduced, or the innermost ones.
+int64_t Fusion::run() const { return rows_ ? row_ : bounds_.size() > 1 ? bounds_[1] : 1; }
+
+/// Along each run.
+bool Fusion::stands_still(const Value& value) const {
+  const int64_t end = run();
+  return std::all_of(bounds_.begin(), bounds_.end(), [&](int64_t unit) {
+    return unit >= end || step_of(value.place.dims, value.place.strides, unit) == 0;
+  });
+}
+
+bool Fusion::is_contiguous(const Value& value) const {
+  const int64_t end = run(), item_size = value.place.item_size;
+  return std::all_of(bounds_.begin(), bounds_.end(), [&](int64_t unit) {
+    return unit >= end || step_of(value.place.dims, value.place.strides, unit) == unit * item_size;
+  });
+}
+
+/// Its runs begin where vectors may.
+bool Fusion::is_aligned(const Value& value, int64_t lanes) const {
+  const int64_t begin = run(), bytes = lanes * value.place.item_size;
+  if (reinterpret_cast<uintptr_t>(address_of(value)) % static_cast<uintptr_t>(bytes) != 0) {
+    return false;
+  }
+  return std::all_of(bounds_.begin(), bounds_.end(), [&](int64_t unit) {
+    return unit < begin || step_of(value.place.dims, value.place.strides, unit) % bytes == 0;
+  });
+}
+
+/// Elements of a vector, at most.
+int64_t Fusion::widest() const {
+  int64_t most = 1, least = kVectorBytes;
+  for (const Kernel& kernel : kernels_) {
+    if (!kernel.reduces()) continue;
+    const auto size = static_cast<int64_t>(size_of(kernel.args->dtype[kReduceIn]));
+    most = std::max(most, kVectorBytes / size);
+  }
+  for (const Value& value : values_) {
+    if (is_in_memory(value)) least = std::min(least, kVectorBytes / value.place.item_size);
+  }
+  return rows_ ? most : least;
+}
+
+/// The same where whole runs can be moved in vectors; else 1. Whether flat ones can, the kernel
+/// sees for itself.
+int64_t Fusion::lanes() const {
+  const int64_t lanes = widest();
+  if (is_one_run()) return lanes;
+  const auto moves_in_vectors = [&](const Value& value) {
+    if (stands_still(value)) return true;
+    if (is_contiguous(value)) return is_aligned(value, lanes);  // reductions ask of what is nowhere
+    return rows_ || !is_in_memory(value);
+  };
+  const bool whole = run() % lanes == 0;
+  return whole && std::all_of(values_.begin(), values_.end(), moves_in_vectors) ? lanes : 1;
+}
+
 /// What groups that share a kernel have in common.
 std::string Fusion::key() const {
   std::string key;
-  append(&key, all_flat());
+  append(&key, rows_.has_value());
+  append(&key, is_cut());
+  append(&key, is_one_run());
   append(&key, is_narrow());
+  append(&key, lanes());
   for (const Value& value : values_) {
     append(&key, value.dtype);
-    append(&key, static_cast<char>(2 * is_stored(value) + value.loaded));
+    append(&key, static_cast<char>(8 * stands_still(value) + 4 * is_contiguous(value) +
+                                   2 * is_stored(value) + value.loaded));
   }
   for (const Kernel& kernel : kernels_) {
     append(&key, kernel.args->kernel);
     append(&key, kernel.args->op);
     append(&key, kernel.args->resolution);
+    append(&key, kernel.operands.size());
     for (const int operand : kernel.operands) {
       append(&key, operand);
       if (operand >= kMaxPlaces) append(&key, scalars_[operand - kMaxPlaces].dtype);
@@ -155,11 +301,14 @@ std::string Fusion::key() const {
 /// What its fields mean is said in oneflow_lite/cuda/kernels/fused.py.
 KernelRequest Fusion::make_request() const {
   KernelRequest request;
-  request.kind = "fused";
-  request.flat = all_flat();
+  request.kind = rows_ ? "fused_rows" : "fused";
+  request.flat = is_one_run();
   request.wide = !is_narrow();
+  request.options = {lanes(), is_cut()};
   for (const Kernel& kernel : kernels_) {
-    const KernelRequest one = elementwise_request(*kernel.args);
+    const bool has_initial = kernel.reduces() && kernel.operands.size() == 3;
+    const KernelRequest one = kernel.reduces() ? reduction_request(*kernel.args, has_initial)
+                                               : elementwise_request(*kernel.args);
     request.op += (request.op.empty() ? "" : " ") + one.kind + ":" + one.op;
     request.dtypes.insert(request.dtypes.end(), one.dtypes.begin(), one.dtypes.end());
     request.loop.insert(request.loop.end(), one.loop.begin(), one.loop.end());
@@ -167,8 +316,10 @@ KernelRequest Fusion::make_request() const {
     request.options.insert(request.options.end(), kernel.operands.begin(), kernel.operands.end());
   }
   for (const Value& value : values_) {
-    request.scalars.push_back(value.loaded);
-    request.scalars.push_back(is_stored(value));
+    for (const bool flag :
+         {value.loaded, is_stored(value), stands_still(value), is_contiguous(value)}) {
+      request.scalars.push_back(flag);
+    }
   }
   return request;
 }
@@ -178,26 +329,63 @@ void* Fusion::find_kernel(ep::Device& device) {
   return programs.get_if_ready(device, key(), [this] { return make_request(); });
 }
 
-void Fusion::launch(Launching& launching, void* kernel) {
-  FusedArgs args;
-  args.count = elements_;
-  args.ndim = static_cast<int32_t>(bounds_.size()) - 1;
-  for (int d = 0; d < args.ndim; ++d) {
+/// nullptr, moved by its offset: it is not in memory, or will be where anything may begin.
+char* Fusion::address_of(const Value& value) const {
+  const auto begin = reinterpret_cast<uintptr_t>(memories_[value.place.memory].address);
+  return reinterpret_cast<char*>(begin + static_cast<uintptr_t>(value.place.offset));
+}
+
+void Fusion::fill_in(DeviceArgs* args) const {
+  args->count = elements_;
+  args->ndim = static_cast<int32_t>(bounds_.size()) - 1;
+  for (int d = 0; d < args->ndim; ++d) {
     const size_t unit = bounds_.size() - 2 - static_cast<size_t>(d);
-    args.dims[d] = bounds_[unit + 1] / bounds_[unit];
+    DeviceArgs::Row& row = args->rows[d];
+    row.dim = bounds_[unit + 1] / bounds_[unit];
+    if (is_narrow()) row.divisor = Divisor(row.dim);
+    if (bounds_[unit] >= run()) ++args->outer;
     for (size_t k = 0; k < values_.size(); ++k) {
       const Place& place = values_[k].place;
-      args.strides[d][k] = step_of(place.dims, place.strides, bounds_[unit]);
+      row.strides[k] = step_of(place.dims, place.strides, bounds_[unit]);
     }
   }
-  for (size_t k = 0; k < values_.size(); ++k) {
-    char* address = memories_[values_[k].place.memory].address;
-    args.data[k] = address ? address + values_[k].place.offset : nullptr;
-  }
+  for (size_t k = 0; k < values_.size(); ++k) args->data[k] = address_of(values_[k]);
   for (size_t k = 0; k < scalars_.size(); ++k) {
-    std::memcpy(args.scalars[k], scalars_[k].value->bytes, sizeof(args.scalars[k]));
+    std::memcpy(args->scalars[k], scalars_[k].value->bytes, sizeof(args->scalars[k]));
   }
-  launching.run(kernel, elements_, args);
+  if (!rows_) return;
+  args->outputs = rows_->rows;
+  args->row = rows_->count;
+  args->chunks = rows_->chunks;
+  args->chunk = rows_->chunk;
+  args->threads = rows_->threads;
+  int number = 0;
+  for (const Kernel& kernel : kernels_) {
+    if (!kernel.reduces()) continue;
+    args->inputs[number++] =
+        reinterpret_cast<uintptr_t>(address_of(values_[kernel.operands[kReduceIn]]));
+  }
+}
+
+bool Fusion::launch(Launching& launching, void* kernel) {
+  DeviceArgs args;
+  fill_in(&args);
+  if (!rows_) {
+    launching.run(kernel, divide_up(elements_, lanes()), args);
+    return true;
+  }
+  if (!is_cut()) {
+    launching.run_blocks(kernel, rows_->blocks, rows_->block_threads, 0, args);
+    return true;
+  }
+  KernelArgs reduction = *kernels_.back().args;
+  reduction.data[kReduceOut] = address_of(values_[kernels_.back().operands.back()]);
+  LastStage last(launching, reduction);
+  args.values = last.values();
+  if (!args.values) return false;
+  launching.run_blocks(kernel, rows_->blocks, rows_->block_threads, 0, args);
+  last.launch();
+  return true;
 }
 
 }  // namespace ofl::ops::device

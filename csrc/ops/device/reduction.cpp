@@ -1,13 +1,15 @@
 // Reductions and searches for the best on a device: how outputs and their elements are shared by
 // threads. Where that decides how a sum is rounded it depends on shapes and strides alone.
+#include "ops/device/reduction.h"
+
 #include <algorithm>
 #include <cstring>
 
 #include "ops/array_kernel.h"
 #include "ops/device/axes.h"
-#include "ops/device/launching.h"
 #include "ops/device/programs.h"
 #include "ops/kernel.h"
+#include "ops/loops.h"
 
 namespace ofl::ops::device {
 
@@ -262,6 +264,23 @@ void enqueue(Launching& launching, void* kernel, const Plan& plan) {
   launching.run_blocks(kernel, plan.blocks, plan.block_threads, 0, plan.args);
 }
 
+/// The launch that makes results of the values in `plan`'s chunks, at `values`.
+Plan last_plan(const Call& call, const Plan& plan, void* values) {
+  Plan last = plan_of(second_stage(call, plan), true);
+  last.args.data[kIn] = values;
+  return last;
+}
+
+void* last_program(Launching& launching, const Call& call, const Plan& plan) {
+  const Plan last = last_plan(call, plan, nullptr);
+  return program_for(launching, call, last.form, 1, true, plan.wide);
+}
+
+void* make_room(Launching& launching, const Plan& plan) {
+  const auto values = static_cast<size_t>(plan.args.outputs * plan.args.chunks);
+  return launching.scratch(values * kMostValueBytes);
+}
+
 bool launch_reduction(Launching& launching, Call call) {
   order(&call);
   if (call.kept.size() > kDeviceAxes || call.reduced.size() > kDeviceAxes) return false;
@@ -272,15 +291,12 @@ bool launch_reduction(Launching& launching, Call call) {
     enqueue(launching, first, plan);
     return true;
   }
-  Plan last = plan_of(second_stage(call, plan), true);
-  void* const then = program_for(launching, call, last.form, 1, true, plan.wide);
+  void* const then = last_program(launching, call, plan);
   if (!then) return false;
-  const auto values = static_cast<size_t>(plan.args.outputs * plan.args.chunks);
-  void* const scratch = launching.scratch(values * kMostValueBytes);
-  plan.args.data[kOut] = last.args.data[kIn] = scratch;
+  plan.args.data[kOut] = make_room(launching, plan);
   plan.args.is_partial = 1;
   enqueue(launching, first, plan);
-  enqueue(launching, then, last);
+  enqueue(launching, then, last_plan(call, plan, plan.args.data[kOut]));
   return true;
 }
 
@@ -304,9 +320,7 @@ Call call_of(const KernelArgs& args) {
   return call;
 }
 
-}  // namespace
-
-bool launch_reduce(Launching& launching, const KernelArgs& args) {
+Call reduce_call(const KernelArgs& args) {
   Call call = call_of(args);
   call.kind = "reduction";
   call.op = args.op->name.c_str();
@@ -317,7 +331,69 @@ bool launch_reduce(Launching& launching, const KernelArgs& args) {
     for (Axis& axis : call.reduced) axis.position = 0;
   }
   if (args.attr[0] == 1) call.initial = &args.scalars[0];
-  return launch_reduction(launching, call);
+  return call;
+}
+
+/// The input is read element after element, in the order of the rows given, reduced ones innermost.
+bool is_made_of_rows(const KernelArgs& args) {
+  auto step = static_cast<int64_t>(size_of(args.dtype[kIn]));
+  bool kept = false;
+  for (int d = args.iteration.ndim - 1; d >= 0; --d) {
+    const Iteration::Row& row = args.iteration.rows[d];
+    if (row.dim == 1) continue;
+    const bool is_kept = row.strides[kOut] != 0;
+    if (row.strides[kIn] != step || (kept && !is_kept)) return false;
+    kept = is_kept;
+    step *= row.dim;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::optional<RowReduction> row_reduction(const KernelArgs& args) {
+  if (iteration_size(args.iteration) == 0 || !is_made_of_rows(args)) return std::nullopt;
+  Call call = reduce_call(args);
+  order(&call);
+  if (call.kept.size() > kDeviceAxes || call.reduced.size() != 1) return std::nullopt;
+  const Plan plan = plan_of(call, false);
+  if (plan.form != Form::flat_rows) return std::nullopt;
+  const DeviceArgs& shared = plan.args;
+  return RowReduction{shared.outputs, shared.count,       shared.chunks, shared.chunk,
+                      plan.blocks,    plan.block_threads, shared.threads};
+}
+
+KernelRequest reduction_request(const KernelArgs& args, bool has_initial) {
+  KernelRequest request;
+  request.kind = "reduction";
+  request.op = args.op->name;
+  const DType result = args.resolution->out;
+  request.dtypes = {args.dtype[kIn], result, args.dtype[kOut]};
+  request.loop = {args.resolution->in[0], result, result};
+  if (!has_initial) {
+    request.dtypes.erase(request.dtypes.begin() + 1);
+    request.loop.erase(request.loop.begin() + 1);
+  }
+  return request;
+}
+
+LastStage::LastStage(Launching& launching, const KernelArgs& args)
+    : launching_(launching), args_(args) {
+  Call call = reduce_call(args);
+  order(&call);
+  const Plan plan = plan_of(call, false);
+  kernel_ = last_program(launching, call, plan);
+  if (kernel_) values_ = make_room(launching, plan);
+}
+
+void LastStage::launch() {
+  Call call = reduce_call(args_);
+  order(&call);
+  enqueue(launching_, kernel_, last_plan(call, plan_of(call, false), values_));
+}
+
+bool launch_reduce(Launching& launching, const KernelArgs& args) {
+  return launch_reduction(launching, reduce_call(args));
 }
 
 bool launch_arg_reduce(Launching& launching, const KernelArgs& args) {

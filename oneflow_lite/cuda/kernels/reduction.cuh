@@ -123,7 +123,7 @@ void walk(Index i, Index end, Index step, const Load& load, typename Op::Value* 
       }
 #pragma unroll
       for (int c = 0; c < chains; ++c) {
-        if (i + c * step < end) load.add(raw[c], inner[c]);
+        if (i + c * step < end) load.put(raw[c], inner[c]);
       }
     }
 #pragma unroll
@@ -160,7 +160,7 @@ struct RowLoad {
     loaded.vector = *reinterpret_cast<const Loaded<In, lanes>*>(first + offset);
     return loaded;
   }
-  void add(const Raw& raw, typename Op::Value* value) const {
+  void put(const Raw& raw, typename Op::Value* value) const {
     typename Op::Value values[lanes];
 #pragma unroll
     for (int j = 0; j < lanes; ++j) {
@@ -181,7 +181,7 @@ struct FlatLoad {
   int64 position, step;
 
   Raw raw(Index i) const { return {first[i], i}; }
-  void add(const Raw& raw, typename Op::Value* value) const {
+  void put(const Raw& raw, typename Op::Value* value) const {
     typename Op::Value values[lanes];
 #pragma unroll
     for (int j = 0; j < lanes; ++j) {
@@ -200,7 +200,7 @@ struct ColumnLoad {
   const char* first;
 
   Raw raw(Index i) const { return RowLoad<Op, In, lanes, Index>{args, first}.raw(i); }
-  void add(const Raw& raw, typename Op::Value* values) const {
+  void put(const Raw& raw, typename Op::Value* values) const {
 #pragma unroll
     for (int j = 0; j < lanes; ++j) {
       values[j] = Op::combine(values[j], Op::of(raw.vector.lane[j].get(), raw.position));
@@ -245,34 +245,41 @@ typename Op::Value reduce_neighbours(typename Op::Value value, int threads) {
 
 // --- rows
 
-/// The elements [begin, end) of a contiguous output: those before the first aligned vector, the
-/// vectors, and what is left.
-template <typename Op, typename In, int lanes, typename Index>
-typename Op::Value walk_flat(const ReduceArgs& args, const char* first, Index begin, Index end,
-                             Index thread) {
-  const char* from = first + begin * sizeof(In);
-  const Index count = end - begin, step = Index(args.threads);
-  Index head = Index((0 - reinterpret_cast<uint64>(from)) % (lanes * sizeof(In)) / sizeof(In));
+/// `count` contiguous elements of `bytes` bytes, the first one at `address`: those before the first
+/// aligned vector, the vectors, and what is left. source.load<n>(i): vectors of n elements from
+/// element i on.
+template <typename Op, int lanes, int bytes, typename Index, typename Source>
+typename Op::Value walk_lane(const Source& source, uint64 address, Index count, Index thread,
+                             Index step) {
+  Index head = Index((0 - address) % (lanes * bytes) / bytes);
   if (head > count) head = count;
   const Index vectors = (count - head) / lanes;
-  const int64 position = args.position + int64(begin) * args.lane_step;
   typename Op::Value value, rest;
-  const FlatLoad<Op, In, lanes, Index> load{
-      reinterpret_cast<const Loaded<In, lanes>*>(from + head * sizeof(In)),
-      position + int64(head) * args.lane_step, args.lane_step};
-  walk<Op, 1>(thread, vectors, step, load, &value);
+  walk<Op, 1>(thread, vectors, step, source.template load<lanes>(head), &value);
   if constexpr (lanes > 1) {
-    const FlatLoad<Op, In, 1, Index> single{reinterpret_cast<const Loaded<In, 1>*>(from), position,
-                                            args.lane_step};
+    const auto single = source.template load<1>(Index(0));
     rest = Op::empty();
 #pragma unroll 1
     for (Index i = thread; i < count - vectors * lanes; i += step) {
-      single.add(single.raw(i < head ? i : i + vectors * lanes), &rest);
+      single.put(single.raw(i < head ? i : i + vectors * lanes), &rest);
     }
     value = Op::combine(value, rest);
   }
   return value;
 }
+
+/// What lies in memory.
+template <typename Op, typename In, typename Index>
+struct FlatSource {
+  const char* from;
+  int64 position, step;
+
+  template <int lanes>
+  FlatLoad<Op, In, lanes, Index> load(Index first) const {
+    return {reinterpret_cast<const Loaded<In, lanes>*>(from + first * sizeof(In)),
+            position + int64(first) * step, step};
+  }
+};
 
 template <typename Op, typename In, typename Out, bool flat, int lanes, typename Index>
 void reduce_rows(const ReduceArgs& args) {
@@ -288,7 +295,11 @@ void reduce_rows(const ReduceArgs& args) {
     const Index begin = chunk * Index(args.chunk), left = Index(args.count) - begin;
     const Index end = begin + (left < Index(args.chunk) ? left : Index(args.chunk));
     if constexpr (flat) {
-      value = walk_flat<Op, In, lanes, Index>(args, first, begin, end, thread);
+      const char* const from = first + begin * sizeof(In);
+      const FlatSource<Op, In, Index> source{from, args.position + int64(begin) * args.lane_step,
+                                             args.lane_step};
+      value = walk_lane<Op, lanes, sizeof(In), Index>(source, reinterpret_cast<uint64>(from),
+                                                      end - begin, thread, threads);
     } else {
       const RowLoad<Op, In, lanes, Index> load{args, first};
       walk<Op, 1>(begin + thread, end, threads, load, &value);

@@ -67,7 +67,7 @@ def kernel(name: str, request: Request) -> str | None:
     >>> "add(x, y)" in kernel("total", total)
     True
     """
-    body = _body(request)
+    body = operation(request)
     if body is None:
         return None
     form, lanes, of_values = request.options
@@ -89,8 +89,10 @@ extern "C" __global__ void __launch_bounds__({_THREADS})
 """
 
 
-def _body(request: Request) -> str | None:
-    """The members of the structure; None where there is no text."""
+def operation(request: Request) -> str | None:
+    """Return the members of a structure that says what is put together; None where there is no
+    text.
+    """
     accumulated = request.loop[0]
     if request.kind == "count":
         return _plain_body("int64", _EMPTY["add"], "add(x, y)", "truth(x)", request)

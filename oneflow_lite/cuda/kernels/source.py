@@ -13,6 +13,7 @@ from types import ModuleType
 from oneflow_lite.cuda.kernels import (
     elementwise,
     fused,
+    fused_rows,
     gather,
     mask,
     matmul,
@@ -33,6 +34,7 @@ _FAMILIES: dict[str, ModuleType] = {
     "elementwise": elementwise,
     "fill": elementwise,
     "fused": fused,
+    "fused_rows": fused_rows,
     "gather": gather,
     "mask": mask,
     "matmul": matmul,
