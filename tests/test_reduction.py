@@ -117,6 +117,23 @@ def test_empty(name: str, shape: tuple[int, ...], device: flow.Device) -> None:
                     assert np.isnan(result.numpy()).all()
 
 
+def test_no_elements_far_from_their_storage(device: flow.Device) -> None:
+    """They have no place: no kernel is given one."""
+    x, y = np.empty((0, 5, 1000), "int8"), np.arange(512, dtype="uint8")
+    t, u = flow.tensor(x, device=device), flow.tensor(y, device=device)
+    for key in ((slice(None), slice(1, 4)), (slice(None), slice(None, None, -1)), (..., 990)):
+        for name in ("sum", "prod", "any", "all", "count_nonzero"):
+            same(getattr(np, name)(x[key], axis=0), getattr(flow, name)(t[key], axis=0))
+            same(getattr(np, name)(x[key]), getattr(flow, name)(t[key]))
+    same(y[512:].sum(), u[512:].sum())
+    same(np.searchsorted(y[512:], y), flow.searchsorted(u[512:], u))
+    same(np.isin(y, y[512:]), flow.isin(u, u[512:]))
+    same(
+        np.ones((2, 0)) @ np.ones((0, 3)),
+        u[512:, None].reshape(2, 0) @ flow.ones((0, 3)).to(device),
+    )
+
+
 @pytest.mark.parametrize("dtype", [d for d in DTYPES if d != "bool"])
 def test_dtype_argument(dtype: str, device: flow.Device) -> None:
     x = np.asarray(np.arange(1, 60) % 5 + 1)

@@ -90,6 +90,12 @@ void add_axis(Call* call, int64_t dim, int64_t in, int64_t out, int64_t position
 }
 
 void order(Call* call) {
+  // Of no elements nothing is read, and far strides must not leave the storage.
+  if (reach_of(call->reduced).elements == 0) {
+    call->data[kIn] = nullptr;
+    call->reduced = {{0, static_cast<int64_t>(size_of(call->in)), 0, 0}};
+    for (Axis& axis : call->kept) axis.in = 0;
+  }
   for (std::vector<Axis>* axes : {&call->kept, &call->reduced}) {
     const Shift shift = order_axes(axes);
     call->data[kIn] += shift.in;
