@@ -213,8 +213,23 @@ def _bandwidths(
     )
 
 
+def softmax(xp: Any, x: Any) -> Any:
+    e = xp.exp(x - xp.amax(x, 1)[:, None])
+    return e / xp.sum(e, 1)[:, None]
+
+
+def normalize(xp: Any, x: Any) -> Any:
+    centred = x - xp.mean(x, 1)[:, None]
+    return centred / xp.sqrt(xp.mean(centred * centred, 1)[:, None] + 1e-5)
+
+
+def variance_of_columns(xp: Any, x: Any) -> Any:
+    centred = x - xp.mean(x, 0)
+    return xp.mean(centred * centred, 0)
+
+
 def reduce(rows: Rows, setting: Setting) -> None:
-    """Sums and maxima of 10^8 float32: one number, rows, columns."""
+    """Sums and maxima of 10^8 float32: one number, rows, columns; and what is made of them."""
     side = 100 if setting.tiny else 10_000
     a = repeated(side * side, 0, 1, 4)
     square = a.reshape(side, side)
@@ -233,11 +248,38 @@ def reduce(rows: Rows, setting: Setting) -> None:
                 return partial(function, library.xp, library.array(square))
 
             contenders = _calls(rows, question, libraries, make, np.asarray(expected), 1e-3)
-            m = measure(contenders, setting.effort(0.2), warm_up=1)
+            m = measure(contenders, setting.effort(0.12), warm_up=1)
             for contender in m.names:
                 rates = Summary.of([1e-9 * a.nbytes / s for s in m.samples(contender)])
                 rows.summary(question, contender, rates, 1, unit="GB/s")
             _ratio(rows, question, m, OURS, TORCH, None)
+    for program in (softmax, normalize, variance_of_columns):
+        _reducing_program(rows, setting, libraries, program, square)
+
+
+def _reducing_program(
+    rows: Rows,
+    setting: Setting,
+    libraries: Sequence[Library],
+    program: Callable[[Any, Any], Any],
+    square: np.ndarray,
+) -> None:
+    """Elementwise operations around reductions: one kernel where they are fused."""
+    question = f"{program.__name__}, {square.shape[0]} x {square.shape[1]} float32"
+    few = square[:, :100] if program is variance_of_columns else square[:100]
+    expected = program(np, few.astype(np.float64)).astype(np.float32)
+
+    def make(library: Library) -> Callable[[], Any]:
+        function = library.compile(partial(program, library.xp))
+        return partial(function, library.array(square))
+
+    with rows.attempt(question):
+        contenders = _calls(rows, question, with_jit(libraries), make, expected, 1e-3)
+        ours = [c for c in contenders if c.name == OURS]
+        contenders += [_with_flags(c, UNFUSED, fusion=False) for c in ours]
+        m = measure(contenders, setting.effort(0.12), warm_up=1)
+        rows.times(question, m, 1e3, "ms")
+        _ratio(rows, question, m, OURS, TORCH, None)
 
 
 @contextmanager

@@ -3,7 +3,8 @@
 Memory of the cpu that somebody else sees, too, is *shared*: as long as it is, an operation on it
 has run when the call returns, so that program order holds between this package and the other one.
 Memory of a CUDA device is handed over: what was issued before runs before what the other one does
-then, in the order of the device's queues, and nobody waits for the device.
+then, in the order of the device's queues, and nobody waits for the device. What comes back, or
+comes in several times, is recognized: all tensors over one memory are in program order.
 """
 
 import contextlib
@@ -141,10 +142,11 @@ def from_dlpack(x: Any, /, *, device: DeviceLike = None, copy: bool | None = Non
 
     The memory is shared: writes on either side are seen by the other. On the cpu they are in
     program order; on a CUDA device what the producer has queued so far comes first, and what
-    follows is for the program to order (by handing it over again, or ``synchronize``). The memory
-    is kept until the last user of the tensor has run. A tensor over read-only memory refuses
-    writes; as in NumPy, that is also what comes from a library whose DLPack (before 1.0) cannot say
-    whether it may be written to.
+    follows is for the program to order (by handing it over again, or ``synchronize``). Tensors over
+    the same memory, or parts of it, are views of one another. The memory is kept until the last
+    user of the tensor has run. A tensor over read-only memory refuses writes; as in NumPy, that is
+    also what comes from a library whose DLPack (before 1.0) cannot say whether it may be written
+    to.
 
     Parameters
     ----------

@@ -158,7 +158,7 @@ def indexing() -> list[Request]:
     for word in (1, 2, 4, 8, 16):
         requests += [request("gather", "", word, 1), request("scatter", "write", word, 1)]
         requests += [request("mask", op, word) for op in ("gather", "scatter")]
-    for arrays in range(2, 9):
+    for arrays in (2, 3, 5, 8, 32):
         requests += [request("gather", "", 4, arrays), request("scatter", "write", 4, arrays)]
         requests.append(request("scatter", "claim", arrays))
     steps = ("count", "nonzero")
@@ -228,7 +228,7 @@ def fused() -> list[Request]:
         return tuple(flag for each in flags for flag in each)
 
     return [
-        Request("fused", names, dtypes, dtypes, lie(flat), flat, wide, (lanes, 0, *operands))
+        Request("fused", names, dtypes, dtypes, lie(flat), flat, wide, (lanes, 0, 0, *operands))
         for flat, wide, lanes in (
             *((True, False, 2), (True, True, 2), (False, False, 1), (False, True, 1)),
             *((False, False, 2), (False, True, 2)),
@@ -251,7 +251,7 @@ def fused_rows() -> list[Request]:
     )
     fields = [field for pair in zip(counts, operands, strict=True) for field in (pair[0], *pair[1])]
     softmax = [
-        Request("fused_rows", names, dtypes, dtypes, flags, False, wide, (lanes, 0, *fields))
+        Request("fused_rows", names, dtypes, dtypes, flags, False, wide, (lanes, 0, 0, *fields))
         for dtype, lanes, wide in (
             ("float32", 4, False),
             ("float32", 1, True),
@@ -263,9 +263,27 @@ def fused_rows() -> list[Request]:
     dtypes = ("float32", "float64", "float64", "float64", "float64")
     squares = Request(
         *("fused_rows", "elementwise:square reduction:sum", dtypes, dtypes, flags, False, False),
-        (2, 1, 2, 0, 1, 3, 1, 12, 2),
+        (2, 1, 0, 2, 0, 1, 3, 1, 12, 2),
     )
     return [*softmax, squares]
+
+
+def fused_columns() -> list[Request]:
+    """A column less its mean, squared: the difference is stored, and there are weights of rows."""
+    names = "elementwise:subtract elementwise:square elementwise:multiply reduction:sum"
+    dtypes = ("float32",) * 11
+    flags = (
+        *(True, False, False, True, True, False, False, True, False, True, False, True),
+        *(False, False, False, True, True, False, True, False, False, False, False, True),
+        *(False, True, False, True),
+    )
+    operands = (3, 0, 1, 2, 2, 2, 3, 3, 3, 4, 5, 3, 5, 12, 6)
+    return [
+        Request(
+            "fused_columns", names, dtypes, dtypes, flags, False, wide, (lanes, 1, 4, *operands)
+        )
+        for lanes, wide in ((4, False), (1, False), (4, True))
+    ]
 
 
 def array_kernels() -> list[Request]:
@@ -303,7 +321,7 @@ def everything() -> list[Request]:
     choices = [make(dtype) for dtype in DTYPES for make in (fill, where)]
     strided = [replace(request, flat=False) for request in [*elements, *copies(), *choices]]
     return [
-        *(*strided, *templates(), *forms(), *standard(), *fused(), *fused_rows()),
+        *(*strided, *templates(), *forms(), *standard(), *fused(), *fused_rows(), *fused_columns()),
         *(*array_kernels(), *reductions(), *scans(), *indexing()),
         *(*products_of_matrices(), *draws()),
     ]

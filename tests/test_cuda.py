@@ -251,6 +251,44 @@ assert "cholesky" in flow.cuda.host_operations()
 
 
 @simulated
+@pytest.mark.parametrize("kernels", [True, False])
+def test_who_computes_is_decided_when_it_is_issued(run_program: Run, kernels: bool) -> None:
+    code = f"""
+import threading
+gate = threading.Event()
+values = np.arange(60000.0)
+host = flow.tensor(values)
+flow.vm.host_func(lambda _: gate.wait(60), writes=[host])
+x = host.to("cuda:0")
+y = host.to("cuda:0")
+with flow.flags(cuda_kernels=False):
+    on_host = flow.sin(x), flow.sort(x)
+    flow.add(y[1:], 1, out=y[:-1])  # in the order of memory: no other place is needed
+    y *= 2
+    y -= x
+with flow.flags(cuda_kernels=True):
+    on_device = flow.cos(x), flow.argsort(x)
+    flow.add(y[1:], 1, out=y[:-1])
+with flow.flags(cuda_kernels={kernels}):
+    gate.set()
+    flow.synchronize()
+names = flow.cuda.host_operations()
+assert "sin" in names and "sort" in names, names
+assert "cos" not in names and "argsort" not in names, names
+assert (on_host[0].numpy() == np.sin(values)).all()
+assert (on_device[1].numpy() == np.arange(60000)).all()
+expected = values.copy()
+for step in range(2):
+    np.add(expected[1:], 1, out=expected[:-1])
+    if step == 0:
+        expected *= 2
+        expected -= values
+assert (y.numpy() == expected).all()
+"""
+    succeeds(run_program, code, cuda_sim="devices=1,jitter=50us")
+
+
+@simulated
 @pytest.mark.parametrize("nth", ["1", "7", "20"])
 def test_a_device_is_lost_while_all_its_streams_are_at_work(run_program: Run, nth: str) -> None:
     code = """

@@ -237,6 +237,24 @@ judge(lambda x: [flow.abs(x - 0.5).max()], [big], 3, 2)
     succeeds(run_program, ROWS + code)
 
 
+def test_columns_end_their_group(run_program: Run) -> None:
+    code = """
+table = np.tile(a, 4)  # so that columns are cut into chunks, or not
+for shape in ((240, 1000), (24_000, 10), (80, 1000, 3), (40, 5999)):
+    x = table[: np.prod(shape)].reshape(shape)
+    mean = x.mean(axis=tuple(range(len(shape) - 1)))
+    over = tuple(range(len(shape) - 1))
+    judge(lambda x, m: [((x - m) ** 2).sum(axis=over)], [x, mean], 3, 2)
+weights = b[:240].reshape(240, 1)
+def program(x, w):
+    y = flow.maximum(x * w, 0.2)
+    return [y, y.max(axis=0)]
+judge(program, [table[:240_000].reshape(240, 1000), weights], 3, 1)
+judge(lambda x: [(x[:, 1:] * x[:, :-1]).sum(axis=0)], [table[:240_000].reshape(240, 1000)], 2, 1)
+"""
+    succeeds(run_program, ROWS + code)
+
+
 def test_rows_that_are_written_in_place(run_program: Run) -> None:
     code = """
 def softmax_in_place(x):

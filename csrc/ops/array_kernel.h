@@ -67,7 +67,8 @@ const ArrayKernel& array_kernel(const std::string& name);
 struct ArrayCall {
   const ArrayKernel* kernel = nullptr;
   ArrayArgs args;
-  double work = 0;  // in float32 additions
+  double work = 0;         // in float32 additions
+  bool by_device = false;  // by the device's own kernels, where it has some; fixed at issue
   std::optional<Error>* async_error = nullptr;
 };
 

@@ -1,6 +1,5 @@
 // The table of array kernels, and how one is put on a device's queue.
 #include "ops/array_kernel.h"
-#include "ops/device/programs.h"
 #include "ops/division.h"
 #include "ops/through_host.h"
 
@@ -60,7 +59,7 @@ std::shared_ptr<InFlight> launch_through_host(ep::Stream& queue, ArrayCall& call
 /// False: there is no kernel for it.
 bool launch_on_device(ep::Stream& queue, const ArrayCall& call,
                       std::shared_ptr<InFlight>* in_flight) {
-  if (!call.kernel->on_device || !device::uses_kernels()) return false;
+  if (!call.kernel->on_device || !call.by_device) return false;
   device::Launching launching(queue, call.args.name);
   const bool launched = device::launch(launching, call.kernel->on_device, call.args);
   *in_flight = launching.kept();

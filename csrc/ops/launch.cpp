@@ -3,7 +3,6 @@
 #include <cstring>
 
 #include "ops/device/launching.h"
-#include "ops/device/programs.h"
 #include "ops/through_host.h"
 
 namespace ofl::ops {
@@ -62,8 +61,7 @@ std::shared_ptr<InFlight> launch_through_host(ep::Stream& queue, KernelCall& cal
 /// False: there is no kernel for it.
 bool launch_on_device(ep::Stream& queue, const KernelCall& call,
                       std::shared_ptr<InFlight>* in_flight) {
-  const device::KernelLauncher launcher =
-      device::uses_kernels() ? device::launcher_of(call.args) : nullptr;
+  const device::KernelLauncher launcher = call.by_device ? device::launcher_of(call.args) : nullptr;
   if (!launcher) return false;
   device::Launching launching(queue, call.name);
   const bool launched = device::launch(launching, launcher, call.args);

@@ -15,7 +15,8 @@ namespace ofl::ops {
 /// device addresses; launch() turns them into what the kernel may touch.
 struct KernelCall {
   std::optional<Error>* async_error = nullptr;
-  const char* name = "";  // of the operation
+  const char* name = "";   // of the operation
+  bool by_device = false;  // by the device's own kernels, where it has some; fixed at issue
   KernelArgs args;
 
   KernelCall() = default;

@@ -266,7 +266,10 @@ py::object from_dlpack(const py::object& capsule) {
   x.storage = StorageRef::adopt(TensorStorage::over(runtime().machine.state(Device{}), range.begin,
                                                     range.bytes, source.take(), !source.read_only));
   // The producer sees the memory as long as it lives, unless it was made for us.
-  if (!source.copied) x.storage->dependence().share();
+  if (!source.copied) {
+    x.storage->dependence().share();
+    x.storage->enter_shared(runtime().machine);
+  }
   return wrapped(std::move(x));
 }
 

@@ -125,6 +125,7 @@ void settle_from_python(const Tensor& x, const char* method) {
   vm::VirtualMachine& machine = runtime().machine;
   machine.wait_for_value(x.storage->dependence(), method);
   machine.wait_for_access(x.storage->dependence(), method);
+  x.storage->enter_shared(machine);
 }
 
 void set_memory_limit(size_t bytes) {

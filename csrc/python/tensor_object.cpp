@@ -122,7 +122,7 @@ PyObject* tensor_is_ready(PyObject* self, PyObject*) {
 PyObject* tensor_shares_storage(PyObject* self, PyObject* other) {
   return guarded<PyObject*>(nullptr, [&] {
     const Tensor& y = require_tensor(other, "shares_storage");
-    return PyBool_FromLong(tensor_of(self).storage.get() == y.storage.get());
+    return PyBool_FromLong(distance(tensor_of(self), y).has_value());
   });
 }
 
@@ -208,7 +208,8 @@ PyMethodDef methods[] = {
     {"is_contiguous", tensor_is_contiguous, METH_NOARGS,
      "True when the elements lie in row-major order without gaps."},
     {"is_ready", tensor_is_ready, METH_NOARGS, "True when looking at it would not wait."},
-    {"shares_storage", tensor_shares_storage, METH_O, "True when both are views of one storage."},
+    {"shares_storage", tensor_shares_storage, METH_O,
+     "True when both are views of one storage, or of shared memory that overlaps."},
     {nullptr, nullptr, 0, nullptr}};
 
 PyMemberDef members[] = {

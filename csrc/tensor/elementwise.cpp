@@ -125,8 +125,10 @@ Tensor elementwise(const Issuer& issuer, const ops::OpDef& op, const ops::Resolu
   bool write_back = false;
   if (out) {
     check_output(name, *out, shape, first->device());
-    // Like NumPy: where `out` overlaps an input, the result is made elsewhere and copied.
-    write_back = has_harmful_overlap(inputs, op.nin, resolution, *out);
+    // Like NumPy: where `out` overlaps an input, the result is made elsewhere and copied. A
+    // device's own kernels take elements in no order.
+    const bool in_order = out->storage->state().device.runs_host_kernels() || !plan.call.by_device;
+    write_back = has_harmful_overlap(inputs, op.nin, resolution, *out, in_order);
   }
   if (out && !write_back) {
     result = *out;

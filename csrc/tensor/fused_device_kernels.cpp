@@ -21,7 +21,7 @@ std::unique_ptr<vm::Group> begin_group(vm::Slot* slot) {
 }
 
 std::unique_ptr<vm::Group> FusedDeviceKernels::begin(vm::Slot* slot) {
-  if (slot->header.cost < kLeastCost || !ops::device::uses_kernels()) return nullptr;
+  if (slot->header.cost < kLeastCost) return nullptr;
   auto group = std::make_unique<FusedDeviceKernels>();
   return group->add(slot) ? std::move(group) : nullptr;
 }

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "ops/device/programs.h"
-
 namespace ofl {
 
 namespace {
@@ -94,25 +92,22 @@ bool runs_ahead(const Tensor& input, const Tensor& out) {
   const int64_t read = input.ndim() == 1 ? input.strides[0] : int64_t(size_of(input.dtype));
   const int64_t write = out.ndim() == 1 ? out.strides[0] : int64_t(size_of(out.dtype));
   if ((read > 0) != (write > 0) || std::abs(write) > std::abs(read)) return false;
-  return read > 0 ? out.offset <= input.offset : out.offset >= input.offset;
+  const int64_t ahead = *distance(out, input);
+  return read > 0 ? ahead >= 0 : ahead <= 0;
 }
 
 }  // namespace
 
 bool has_harmful_overlap(const Input* inputs, int count, const ops::Resolution& resolution,
-                         const Tensor& out) {
-  bool partial = false, ahead = true;
+                         const Tensor& out, bool in_order) {
+  bool partial = false, ahead = in_order;
   for (int k = 0; k < count; ++k) {
     const Tensor* tensor = inputs[k].tensor;
     if (!tensor || overlap(*tensor, out) != Overlap::partial) continue;
     partial = true;
     ahead = ahead && tensor->ndim() > 0 && runs_ahead(*tensor, out);
   }
-  // A device's own kernels take elements in no order.
-  const bool by_host =
-      out.storage->state().device.runs_host_kernels() || !ops::device::uses_kernels();
-  const bool in_order = ahead && by_host;
-  return partial && !(in_order && is_one_loop(inputs, count, resolution, out));
+  return partial && !(ahead && is_one_loop(inputs, count, resolution, out));
 }
 
 }  // namespace ofl

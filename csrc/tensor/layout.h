@@ -11,7 +11,8 @@ Tensor make_like(const Input* inputs, int count, const Dims& shape, DType dtype,
                  vm::DeviceState& state, vm::SiteId site);
 
 /// True when `out` overlaps an input in a way that needs the result to be made elsewhere first.
+/// `in_order`: the kernel takes elements in the order of memory.
 bool has_harmful_overlap(const Input* inputs, int count, const ops::Resolution& resolution,
-                         const Tensor& out);
+                         const Tensor& out, bool in_order);
 
 }  // namespace ofl

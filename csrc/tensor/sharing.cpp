@@ -73,6 +73,7 @@ ep::EventLease hand_over(const Issuer& issuer, const Tensor& x, const char* reas
   issuer.machine.wait_until_launched(seq, reason);
   if (vm::FailurePtr failure = storage.dependence().failure()) throw vm::OperationError(*failure);
   if (handed->error) throw *handed->error;
+  storage.enter_shared(issuer.machine);
   return handed->ready;
 }
 
@@ -80,6 +81,7 @@ StorageRef take_over(const Issuer& issuer, Device device, void* data, size_t byt
                      std::shared_ptr<void> owner, bool writable, ep::EventLease ready) {
   StorageRef storage = StorageRef::adopt(
       TensorStorage::over(issuer.machine.state(device), data, bytes, std::move(owner), writable));
+  storage->enter_shared(issuer.machine);
   TakeOverBody body;
   body.ready = std::move(ready);
   submit_share(issuer, kTakeOverType, "take over", *storage, std::move(body));

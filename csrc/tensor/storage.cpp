@@ -107,13 +107,21 @@ void TensorStorage::forget(ep::Stream& queue) {
 }
 
 bool TensorStorage::materialize_with(TensorStorage& dying) {
-  const bool fits = !holds_memory_ && !data_ && dying.data_ && !dying.owner_ && dying.on_host_ &&
+  const bool is_its_own = !dying.owner_ && !dying.shared_range_;
+  const bool fits = !holds_memory_ && !data_ && dying.data_ && is_its_own && dying.on_host_ &&
                     on_host_ && dying.bytes_ == bytes_ && &dying.state_ == &state_;
   if (fits) std::swap(data_, dying.data_);
   return fits;
 }
 
+void TensorStorage::enter_shared(vm::VirtualMachine& machine) {
+  if (shared_range_ || !data_ || bytes_ == 0) return;
+  auto range = std::make_unique<vm::SharedRange>(machine, dependence_, data_, bytes_);
+  if (!shared_range_) shared_range_ = std::move(range);  // no other thread came first
+}
+
 void TensorStorage::destroy() {
+  leave_shared();  // the owner of foreign memory goes below
   if (on_host_) free_memory();
   this->~TensorStorage();
   ::operator delete(this);
@@ -134,6 +142,7 @@ void TensorStorage::note_use(vm::Stream& stream, uint64_t position) {
 /// who wants it to wait for them.
 void TensorStorage::free_memory() {
   if (!data_ || owner_) return;
+  leave_shared();
   if (holds_memory_) {
     data_ = nullptr;
     return;

@@ -47,6 +47,12 @@ class TensorStorage {
   /// Another library gets the address of device memory. When the last handle goes, what is in the
   /// device's queues may use it still, whoever has put it there.
   void note_export() { is_exported_.store(true, std::memory_order_relaxed); }
+  /// The memory is there, and another library gets or has its address. From here on there is one
+  /// order for all storages over it that do this. Keep other threads from doing it (the GIL does).
+  void enter_shared(vm::VirtualMachine& machine);
+  /// There was no other storage over this memory. What is not alone does not run as one with
+  /// others.
+  bool is_alone() const { return dependence_.is_alone(); }
 
   /// The memory; null until the first writer has run. To be read by who is ordered after it.
   char* data() const { return data_; }
@@ -85,11 +91,12 @@ class TensorStorage {
   void drop_instruction_ref() { drop(kUse + 1); }
 
   /// Of a host storage: it has a sound value, and no instruction in flight uses it. That stays so
-  /// until somebody who has a handle issues one.
+  /// until somebody who has a handle issues one. Never, where there are others over the memory.
   /// An instruction drops its reference (release) after it has written and after it has poisoned
   /// what it writes; who then finds no such reference (acquire) sees all of that.
   bool is_settled() const {
-    return refs_.load(std::memory_order_acquire) < kUse && data_ && !dependence_.failure();
+    return refs_.load(std::memory_order_acquire) < kUse && data_ &&
+           dependence_.is_alone_and_sound();
   }
 
   /// An instruction of `stream`, launched at `position`, uses the memory. Device storages only.
@@ -126,6 +133,9 @@ class TensorStorage {
   }
   void free_memory();
   bool wait_for_others(std::vector<ep::EventLease>* pending);
+  void leave_shared() {
+    if (shared_range_) shared_range_->leave();
+  }
   void destroy();
 
   vm::DeviceState& state_;
@@ -137,7 +147,8 @@ class TensorStorage {
   bool is_pinned_ = false;
   std::atomic<bool> is_exported_{false};  // by who has a handle, whose end comes before free_memory
   std::shared_ptr<void> owner_;           // of foreign memory; else null
-  std::atomic<int64_t> refs_{1};          // plus kUse for each that is an instruction's
+  std::unique_ptr<vm::SharedRange> shared_range_;  // of the memory, once it has been shared
+  std::atomic<int64_t> refs_{1};                   // plus kUse for each that is an instruction's
   std::atomic<int32_t> owners_{1};  // devices with queues only; on the host the refs own the memory
   char* data_ = nullptr;
   std::mutex uses_mutex_;     // guards uses_: readers launch on several streams at once

@@ -1,10 +1,13 @@
 #include "tensor/submit.h"
 
+#include "ops/device/programs.h"
 #include "tensor/fused_device_kernels.h"
 
 namespace ofl {
 
 namespace {
+
+constexpr vm::InstructionType kLoneKernelType = failing_instruction_type<KernelBody>("op");
 
 int operands_of(const KernelPlan& plan, vm::Operand* out) {
   const int operands = plan.call.args.iteration.operands;
@@ -24,6 +27,16 @@ void describe_rows(const ops::KernelArgs& args, vm::Description* out) {
     out->dims[out->ndim++] = args.iteration.rows[d].dim;
   }
   out->dtype = name_of(args.dtype[args.iteration.operands - 1]);
+}
+
+/// It may run as one with others: these tell memories by their storages, and a device has kernels
+/// for groups beside its own for each.
+bool may_join_others(const KernelPlan& plan, const TensorStorage& output) {
+  const int operands = plan.call.args.iteration.operands;
+  for (int i = 0; i < operands; ++i) {
+    if (plan.operands[i] && !plan.operands[i]->storage->is_alone()) return false;
+  }
+  return output.on_host() || plan.call.by_device;
 }
 
 /// Runs the kernel in this thread when nothing stands before it; false when something does.
@@ -55,6 +68,7 @@ KernelPlan::KernelPlan(const char* name, ops::KernelFn kernel, int operands, dou
     : name(name), cost(cost) {
   call.args.kernel = kernel;
   call.args.iteration.operands = operands;
+  call.by_device = ops::device::uses_kernels();
 }
 
 void KernelPlan::set_operand(int i, const Tensor* tensor) {
@@ -116,7 +130,7 @@ void submit(const Issuer& issuer, KernelPlan& plan) {
     body.call.args.data[i] = reinterpret_cast<char*>(is_nowhere ? 0 : tensor->offset);
   }
   vm::Instruction header;
-  header.type = &kKernelType;
+  header.type = may_join_others(plan, output) ? &kKernelType : &kLoneKernelType;
   header.name = plan.name;
   header.stream = &stream;
   header.site = issuer.site;

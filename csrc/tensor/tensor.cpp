@@ -102,15 +102,26 @@ int normalize_axis(int64_t axis, int ndim, const char* op) {
   return static_cast<int>(axis < 0 ? axis + ndim : axis);
 }
 
+std::optional<int64_t> distance(const Tensor& a, const Tensor& b) {
+  if (a.storage.get() == b.storage.get()) return b.offset - a.offset;
+  if (a.storage->is_alone() || b.storage->is_alone()) return std::nullopt;
+  const auto first = reinterpret_cast<uintptr_t>(a.storage->data());
+  const auto second = reinterpret_cast<uintptr_t>(b.storage->data());
+  const bool apart = first + a.storage->bytes() <= second || second + b.storage->bytes() <= first;
+  if (apart) return std::nullopt;
+  return static_cast<int64_t>(second - first) + b.offset - a.offset;
+}
+
 Overlap overlap(const Tensor& a, const Tensor& b) {
-  if (a.storage.get() != b.storage.get()) return Overlap::none;
-  if (a.offset == b.offset && a.shape == b.shape && a.strides == b.strides && a.dtype == b.dtype) {
+  const std::optional<int64_t> from_a_to_b = distance(a, b);
+  if (!from_a_to_b) return Overlap::none;
+  if (*from_a_to_b == 0 && a.shape == b.shape && a.strides == b.strides && a.dtype == b.dtype) {
     return Overlap::same;
   }
   int64_t low_a, high_a, low_b, high_b;
   byte_range(a.shape, a.strides, static_cast<int64_t>(size_of(a.dtype)), &low_a, &high_a);
   byte_range(b.shape, b.strides, static_cast<int64_t>(size_of(b.dtype)), &low_b, &high_b);
-  const bool apart = a.offset + high_a <= b.offset + low_b || b.offset + high_b <= a.offset + low_a;
+  const bool apart = high_a <= *from_a_to_b + low_b || *from_a_to_b + high_b <= low_a;
   return apart ? Overlap::none : Overlap::partial;
 }
 

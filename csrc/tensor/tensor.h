@@ -49,6 +49,10 @@ Dims resolve_shape(const Tensor& x, Dims shape);
 /// dimensions`.
 int normalize_axis(int64_t axis, int ndim, const char* op);
 
+/// Bytes from the first element of a to that of b; nullopt: they have no memory in common. Storages
+/// over memory that is shared may have.
+std::optional<int64_t> distance(const Tensor& a, const Tensor& b);
+
 /// How two tensors lie to each other in memory.
 enum class Overlap : uint8_t { none, same, partial };
 Overlap overlap(const Tensor& a, const Tensor& b);

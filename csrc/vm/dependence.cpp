@@ -1,5 +1,6 @@
 #include "vm/dependence.h"
 
+#include <algorithm>
 #include <mutex>
 
 namespace ofl::vm {
@@ -22,12 +23,27 @@ FailurePtr Dependence::find_failure(Seq reader) const {
 
 void Dependence::poison(const FailurePtr& failure, Seq since) {
   std::lock_guard<std::mutex> lock(failure_mutex);
+  joint().add_poison({since, failure});
+}
+
+void Dependence::add_poison(const Poison& poison) {
   for (const Poison& known : poisons_) {
-    if (known.since <= since && known.failure->seq <= failure->seq) return;  // it says no more
+    if (known.since <= poison.since && known.failure->seq <= poison.failure->seq) {
+      return;  // it says no more
+    }
   }
-  poisons_.push_back({since, failure});
+  poisons_.push_back(poison);
   if (!poisoned_.load(std::memory_order_relaxed)) poisoned_objects_.fetch_add(1);
   poisoned_.store(true, std::memory_order_release);
+}
+
+// With failure_mutex: who poisons comes before, then it is taken along here, or finds the joint.
+void Dependence::join(Dependence& to) {
+  std::lock_guard<std::mutex> lock(failure_mutex);
+  for (const Poison& poison : poisons_) to.add_poison(poison);
+  const int32_t count = std::max(joined_.load(std::memory_order_relaxed), 1);
+  to.joined_.fetch_add(count, std::memory_order_release);
+  joint_.store(&to, std::memory_order_release);
 }
 
 }  // namespace ofl::vm

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/device.h"
@@ -57,7 +58,8 @@ class Dependence {
   /// The earliest failure that an instruction named `reader` must heed, or null. A look from the
   /// host passes the default. Any thread.
   FailurePtr failure(Seq reader = ~Seq{0}) const {
-    return poisoned_.load(std::memory_order_acquire) ? find_failure(reader) : nullptr;
+    const Dependence& object = joint();
+    return object.poisoned_.load(std::memory_order_acquire) ? object.find_failure(reader) : nullptr;
   }
 
   /// False when no living object is poisoned, so that nobody needs to look at each. A relaxed read:
@@ -76,20 +78,45 @@ class Dependence {
   void unshare() { sharers_.fetch_sub(1, std::memory_order_relaxed); }
   bool shared() const { return sharers_.load(std::memory_order_relaxed) > 0; }
 
+  /// Objects over the same memory are joined to one that stands for all of them (Window::join):
+  /// an access to one of them is an access to each, and so is a failure. True: there is no other.
+  bool is_alone() const { return joint().joined_.load(std::memory_order_acquire) <= 1; }
+  /// There is no other, and no failure.
+  bool is_alone_and_sound() const {
+    const Dependence& object = joint();
+    return object.joined_.load(std::memory_order_acquire) <= 1 &&
+           !object.poisoned_.load(std::memory_order_acquire);
+  }
+
  private:
+  friend class SharedRanges;
   friend class VirtualMachine;
   friend class Window;
-
-  FailurePtr find_failure(Seq reader) const;
-
-  // Guarded by the window's issue mutex.
-  Seq last_write_ = 0;
-  SmallVector<Seq, 2> reads_;  // since last_write_
 
   struct Poison {
     Seq since;
     FailurePtr failure;
   };
+
+  FailurePtr find_failure(Seq reader) const;
+  void add_poison(const Poison& poison);
+  void join(Dependence& to);
+
+  /// What stands for this object; itself unless it is joined to another.
+  const Dependence& joint() const {
+    const Dependence* object = this;
+    while (const Dependence* next = object->joint_.load(std::memory_order_acquire)) object = next;
+    return *object;
+  }
+  Dependence& joint() { return const_cast<Dependence&>(std::as_const(*this).joint()); }
+
+  // Written with the mutex of the shared ranges.
+  std::atomic<Dependence*> joint_{nullptr};  // outlives this object's last use
+  std::atomic<int32_t> joined_{0};           // objects that this one stands for
+
+  // Guarded by the window's issue mutex; of the joint.
+  Seq last_write_ = 0;
+  SmallVector<Seq, 2> reads_;  // since last_write_
 
   std::atomic<int32_t> sharers_{0};
   std::atomic<bool> poisoned_{false};  // release-stored after poisons_; false: it is empty

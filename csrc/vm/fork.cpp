@@ -71,6 +71,7 @@ void VirtualMachine::before_fork() {
   for (Stream* stream : streams()) {
     if (!is_calling_at_fork(stream)) stream->baton().lock();
   }
+  shared_ranges_.mutex().lock();
   window_.issue_mutex().lock();
   setup_mutex_.lock();
   failures_mutex_.lock();
@@ -92,6 +93,7 @@ void VirtualMachine::after_fork_in_parent() {
   failures_mutex_.unlock();
   setup_mutex_.unlock();
   window_.issue_mutex().unlock();
+  shared_ranges_.mutex().unlock();
   for (Stream* stream : streams()) {
     if (!is_calling_at_fork(stream)) stream->baton().unlock();
   }

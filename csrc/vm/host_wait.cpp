@@ -159,7 +159,7 @@ void VirtualMachine::wait_for_value(const Dependence& object, const char* reason
   Seq last_write;
   {
     std::lock_guard<std::mutex> lock(window_.issue_mutex());
-    last_write = object.last_write_;
+    last_write = object.joint().last_write_;
   }
   wait(last_write, reason);
   if (FailurePtr failure = object.failure()) throw OperationError(*failure);
@@ -179,7 +179,7 @@ void VirtualMachine::wait_for_access(const Dependence& object, const char* reaso
 
 bool VirtualMachine::is_ready(const Dependence& object) {
   std::lock_guard<std::mutex> lock(window_.issue_mutex());
-  return !window_.in_flight(object.last_write_);
+  return !window_.in_flight(object.joint().last_write_);
 }
 
 /// With the issue mutex.

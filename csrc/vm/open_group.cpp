@@ -60,7 +60,7 @@ void OpenGroup::cut() {
   for (size_t i = members_.size(); i > kept; --i) stream_.put_back(members_[i - 1]);
   members_.resize(kept);
   group_ = members_.front()->header.type->group(members_.front());
-  // Refused is what an option, changed meanwhile, does not allow any more.
+  // What it took before it takes again; if not, they run one by one.
   for (size_t i = 1; group_ && i < kept; ++i) {
     if (!group_->add(members_[i])) group_ = nullptr;
   }

@@ -139,7 +139,7 @@ Slot* VirtualMachine::enter(const Instruction& header, const Operand* operands, 
   if (!slot) return nullptr;
   const Seq seq = window_.last_seq();
   slot->header = header;
-  for (int i = 0; i < count; ++i) slot->operands.push_back(operands[i]);
+  for (int i = 0; i < count; ++i) slot->operands.push_back(Window::joint(operands[i]));
   construct(slot->body, body);
   window_.link(slot, predecessors);
   slot->seq.store(seq, std::memory_order_release);
@@ -269,6 +269,11 @@ void VirtualMachine::note_failure(const FailurePtr& failure) {
   std::lock_guard<std::mutex> lock(failures_mutex_);
   ++failure_count_;
   if (failures_.size() < kMaxNotedFailures) failures_.push_back(failure);
+}
+
+bool VirtualMachine::join(Dependence& object, Dependence& to) {
+  std::lock_guard<std::mutex> lock(window_.issue_mutex());
+  return window_.join(object, to);
 }
 
 InlineScope::InlineScope(VirtualMachine& machine, const Operand* operands, int count)

@@ -18,6 +18,7 @@
 
 #include "ep/helper_pool.h"
 #include "vm/observer.h"
+#include "vm/shared_ranges.h"
 #include "vm/stream.h"
 #include "vm/window.h"
 
@@ -131,6 +132,8 @@ class VirtualMachine {
   /// Until everything accessing `object` has retired (its memory may then be changed from outside).
   void wait_for_access(const Dependence& object, const char* reason);
   bool is_ready(const Dependence& object);
+  /// See Window::join.
+  bool join(Dependence& object, Dependence& to);
   /// Until everything issued so far (to one device) has retired; then throws the first failure not
   /// yet thrown by a synchronize, once.
   void synchronize(std::optional<Device> device);
@@ -142,6 +145,8 @@ class VirtualMachine {
   /// again makes sense; false when nothing can come back.
   bool wait_for_memory(LaunchContext& context, int64_t retired);
   int64_t retired_count();
+
+  SharedRanges& shared_ranges() { return shared_ranges_; }
 
   // --- for streams
   Window& window() { return window_; }
@@ -239,6 +244,7 @@ class VirtualMachine {
   std::unique_ptr<HostHooks> hooks_ = std::make_unique<HostHooks>();
   Options options_;
   Window window_;
+  SharedRanges shared_ranges_{*this};
   std::atomic<Observer*> observer_{nullptr};
   std::atomic<ep::HelperPool*> helpers_{nullptr};  // of the device that has some
 

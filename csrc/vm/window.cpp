@@ -1,5 +1,7 @@
 #include "vm/window.h"
 
+#include <algorithm>
+
 #include "vm/stream.h"
 
 namespace ofl::vm {
@@ -11,7 +13,8 @@ constexpr Seq kPrefetchAhead = 3;
 
 Edge closed_edge;
 
-/// The successor uses what the predecessor writes.
+/// The successor uses what the predecessor, one that ends on the host, writes: new objects, which
+/// are joined to others only when it has ended, so that a slot's names for them do not change.
 bool uses_result(const Slot& predecessor, const Slot& successor) {
   for (const Operand& written : predecessor.operands) {
     if (written.access != Access::write) continue;
@@ -80,7 +83,7 @@ Slot* Window::claim() {
 
 bool Window::ready(const Operand* operands, int count) const {
   for (int i = 0; i < count; ++i) {
-    const Dependence& object = *operands[i].object;
+    const Dependence& object = operands[i].object->joint();
     if (in_flight(object.last_write_)) return false;
     if (object.poisoned_.load(std::memory_order_acquire)) return false;
     if (operands[i].access == Access::read) continue;
@@ -95,7 +98,7 @@ bool Window::ready(const Operand* operands, int count) const {
 // failed input has not waited for that write, so the read alone does not stand for it.
 void Window::predecessors(const Operand* operands, int count, SmallVector<Seq, 16>* out) const {
   for (int i = 0; i < count; ++i) {
-    const Dependence& object = *operands[i].object;
+    const Dependence& object = operands[i].object->joint();
     const int others = out->size();
     if (in_flight(object.last_write_)) add_unique(out, others, object.last_write_);
     if (operands[i].access == Access::read) continue;
@@ -108,13 +111,32 @@ void Window::predecessors(const Operand* operands, int count, SmallVector<Seq, 1
 void Window::record(const Operand* operands, int count, Seq seq) {
   // Writes last: an object that is both read and written ends as written.
   for (int i = 0; i < count; ++i) {
-    if (operands[i].access == Access::read) add_read(operands[i].object, seq);
+    if (operands[i].access == Access::read) add_read(&operands[i].object->joint(), seq);
   }
   for (int i = 0; i < count; ++i) {
     if (operands[i].access == Access::read) continue;
-    operands[i].object->last_write_ = seq;
-    operands[i].object->reads_.clear();
+    Dependence& object = operands[i].object->joint();
+    object.last_write_ = seq;
+    object.reads_.clear();
   }
+}
+
+bool Window::in_use(const Dependence& object) const {
+  const auto taken = [this](Seq seq) { return in_flight(seq); };
+  return taken(object.last_write_) ||
+         std::any_of(object.reads_.begin(), object.reads_.end(), taken);
+}
+
+bool Window::join(Dependence& object, Dependence& to) {
+  Dependence &from = object.joint(), &joint = to.joint();
+  if (&from == &joint) return true;
+  if (in_use(from)) {
+    if (in_use(joint)) return false;
+    joint.last_write_ = from.last_write_;
+    joint.reads_ = from.reads_;
+  }
+  from.join(joint);
+  return true;
 }
 
 // Keeps the list short: finished reads leave, and so do reads already dispatched to the in-order

@@ -39,10 +39,18 @@ class Window {
   void predecessors(const Operand* operands, int count, SmallVector<Seq, 16>* out) const;
   /// Makes `seq` the latest access of its operands.
   void record(const Operand* operands, int count, Seq seq);
+  /// The operand by the name of what stands for its object: to be compared with other slots'.
+  static Operand joint(const Operand& operand) {
+    return {&operand.object->joint(), operand.access};
+  }
+  /// From now on `to` stands for `object`, too. False, and nothing is changed: both are being
+  /// accessed, and there is one last write at a time. `to` outlives the last use of `object`.
+  bool join(Dependence& object, Dependence& to);
   /// Adds edges from all `predecessors` (finished ones are passed over) to `slot`.
   void link(Slot* slot, const SmallVector<Seq, 16>& predecessors);
 
  private:
+  bool in_use(const Dependence& object) const;
   void add_read(Dependence* object, Seq seq);
 
   std::mutex issue_mutex_;

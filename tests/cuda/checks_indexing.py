@@ -92,13 +92,17 @@ def test_several_index_arrays(arrays: int) -> None:
         same(view[last], t[(..., *map(on_device, last[1:]))])
 
 
-def test_more_index_arrays_than_kernels_take(host_operations: set[str]) -> None:
-    host_operations |= {"getitem", "setitem"}
-    x = values((2,) * 10, "float64", 7)
-    key = tuple(random_places((3,), 2, k) for k in range(10))
+@pytest.mark.parametrize("arrays", [10, 32])
+def test_an_index_array_for_each_of_many_axes(arrays: int) -> None:
+    x = values((2,) * 10 + (1,) * (arrays - 10), "float64", 7)
+    key = tuple(random_places((40,), size, k) for k, size in enumerate(x.shape))
+    on_both = tuple(map(on_device, key))
     t = on_device(x)
-    same(x[key], t[tuple(map(on_device, key))])
-    x[key], t[tuple(map(on_device, key))] = 5, 5
+    same(x[key], t[on_both])
+    x[key], t[on_both] = 5, 5
+    same(x, t)
+    given = values((40,), "float64", 8)
+    x[key], t[on_both] = given, on_device(given)
     same(x, t)
 
 

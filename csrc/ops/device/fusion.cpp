@@ -51,7 +51,7 @@ struct Fusion::DeviceArgs {
   void* data[kMaxPlaces] = {};
   unsigned char scalars[kMaxScalars][16] = {};
   // Of reductions only.
-  int64_t outputs = 0, row = 0, chunks = 1, chunk = 0;
+  int64_t outputs = 0, reduced = 0, chunks = 1, chunk = 0;
   int64_t threads = 1;
   void* values = nullptr;
   uint64_t inputs[kMaxReductions] = {};
@@ -63,17 +63,17 @@ struct Fusion::Draft {
   std::vector<int64_t> bounds;
   std::vector<Value> values;
   std::vector<ScalarValue> scalars;
-  std::optional<RowReduction> rows;
+  std::optional<SharedReduction> shared;
   int64_t elements, row;
   int64_t scale = 1;
 };
 
 bool Fusion::add(const KernelArgs& args, void* const* memories) {
   if (full()) return false;
-  Draft draft{{&args, {}}, bounds_, values_, scalars_, rows_, elements_, row_};
+  Draft draft{{&args, {}}, bounds_, values_, scalars_, shared_, elements_, row_};
   const bool reduces = draft.kernel.reduces();
   if (!(reduces ? take_reduction(args, &draft) : take_elementwise(args, &draft))) return false;
-  const bool is_last = reduces && draft.rows->chunks > 1;
+  const bool is_last = reduces && (draft.shared->columns || draft.shared->chunks > 1);
   if (is_last && !is_written(memories[kReduceIn])) return false;  // nothing would be saved
   if (!make_chain(&draft.bounds) || draft.bounds.size() > kMaxRows + 1) return false;
   Newcomer newcomer;
@@ -83,7 +83,7 @@ bool Fusion::add(const KernelArgs& args, void* const* memories) {
   if (!is_in_order(newcomer) || !place_values(newcomer, &draft)) return false;
   elements_ = draft.elements;
   row_ = draft.row;
-  rows_ = draft.rows;
+  shared_ = draft.shared;
   bounds_ = std::move(draft.bounds);
   values_ = std::move(draft.values);
   scalars_ = std::move(draft.scalars);
@@ -109,8 +109,7 @@ bool Fusion::take_elementwise(const KernelArgs& args, Draft* draft) const {
   return true;
 }
 
-/// Of the group's elements, with the rows that others have; or in chunks, and then there is no
-/// other.
+/// Of the group's elements, shared as others are; those that end a group are the only ones.
 bool Fusion::take_reduction(const KernelArgs& args, Draft* draft) const {
   const auto reductions = std::count_if(kernels_.begin(), kernels_.end(),
                                         [](const Kernel& kernel) { return kernel.reduces(); });
@@ -118,11 +117,13 @@ bool Fusion::take_reduction(const KernelArgs& args, Draft* draft) const {
   if (elements > kMostElements || reductions == kMaxReductions) return false;
   if (repeated() > kMostRepeated) return false;
   if (size() > 0 && elements != elements_) return false;
-  draft->rows = row_reduction(args);
-  if (!draft->rows || (rows_ && !draft->rows->is_shared_like(*rows_))) return false;
+  draft->shared = shared_reduction(args, args.data[kReduceIn]);
+  if (!draft->shared || (shared_ && !draft->shared->is_like(*shared_))) return false;
+  const SharedReduction& shared = *draft->shared;
   draft->elements = elements;
-  draft->row = draft->rows->count;
-  draft->bounds.insert(draft->bounds.end(), {1, draft->row, elements});
+  if (!shared.columns) draft->row = shared.count;
+  draft->bounds.insert(draft->bounds.end(),
+                       {1, shared.columns ? shared.outputs : shared.count, elements});
   return true;
 }
 
@@ -203,8 +204,8 @@ bool Fusion::is_stored(const Value& value) const {
 
 /// No reductions, and everything contiguous.
 bool Fusion::is_one_run() const {
-  return !rows_ && std::all_of(values_.begin(), values_.end(),
-                               [this](const Value& value) { return is_flat(value.place); });
+  return !shared_ && std::all_of(values_.begin(), values_.end(),
+                                 [this](const Value& value) { return is_flat(value.place); });
 }
 
 bool Fusion::is_narrow() const {
@@ -215,8 +216,12 @@ bool Fusion::is_narrow() const {
              [](const Value& value) { return value.place.high - value.place.low < kNarrow; });
 }
 
-/// Elements that lie in one row of the kernel's: those that are reduced, or the innermost ones.
-int64_t Fusion::run() const { return rows_ ? row_ : bounds_.size() > 1 ? bounds_[1] : 1; }
+/// Elements that lie in one row of the kernel's: those that are reduced to one, one of each column,
+/// or the innermost ones.
+int64_t Fusion::run() const {
+  if (!shared_) return bounds_.size() > 1 ? bounds_[1] : 1;
+  return shared_->columns ? shared_->outputs : row_;
+}
 
 /// Along each run.
 bool Fusion::stands_still(const Value& value) const {
@@ -246,6 +251,7 @@ bool Fusion::is_aligned(const Value& value, int64_t lanes) const {
 
 /// Elements of a vector, at most.
 int64_t Fusion::widest() const {
+  if (shared_ && shared_->columns) return shared_->lanes;
   int64_t most = 1, least = kVectorBytes;
   for (const Kernel& kernel : kernels_) {
     if (!kernel.reduces()) continue;
@@ -255,7 +261,7 @@ int64_t Fusion::widest() const {
   for (const Value& value : values_) {
     if (is_in_memory(value)) least = std::min(least, kVectorBytes / value.place.item_size);
   }
-  return rows_ ? most : least;
+  return shared_ ? most : least;
 }
 
 /// The same where whole runs can be moved in vectors; else 1. Whether flat ones can, the kernel
@@ -266,7 +272,7 @@ int64_t Fusion::lanes() const {
   const auto moves_in_vectors = [&](const Value& value) {
     if (stands_still(value)) return true;
     if (is_contiguous(value)) return is_aligned(value, lanes);  // reductions ask of what is nowhere
-    return rows_ || !is_in_memory(value);
+    return shared_ || !is_in_memory(value);
   };
   const bool whole = run() % lanes == 0;
   return whole && std::all_of(values_.begin(), values_.end(), moves_in_vectors) ? lanes : 1;
@@ -275,8 +281,9 @@ int64_t Fusion::lanes() const {
 /// What groups that share a kernel have in common.
 std::string Fusion::key() const {
   std::string key;
-  append(&key, rows_.has_value());
-  append(&key, is_cut());
+  append(&key, shared_.has_value());
+  append(&key, is_ended());
+  append(&key, shared_ && shared_->columns ? shared_->lanes : 0);
   append(&key, is_one_run());
   append(&key, is_narrow());
   append(&key, lanes());
@@ -301,10 +308,10 @@ std::string Fusion::key() const {
 /// What its fields mean is said in oneflow_lite/cuda/kernels/fused.py.
 KernelRequest Fusion::make_request() const {
   KernelRequest request;
-  request.kind = rows_ ? "fused_rows" : "fused";
+  request.kind = !shared_ ? "fused" : shared_->columns ? "fused_columns" : "fused_rows";
   request.flat = is_one_run();
   request.wide = !is_narrow();
-  request.options = {lanes(), is_cut()};
+  request.options = {lanes(), is_ended(), shared_ && shared_->columns ? shared_->lanes : 0};
   for (const Kernel& kernel : kernels_) {
     const bool has_initial = kernel.reduces() && kernel.operands.size() == 3;
     const KernelRequest one = kernel.reduces() ? reduction_request(*kernel.args, has_initial)
@@ -324,8 +331,21 @@ KernelRequest Fusion::make_request() const {
   return request;
 }
 
+/// With its addresses, which its kernel may depend on.
+KernelArgs Fusion::last_reduction() const {
+  const Kernel& kernel = kernels_.back();
+  KernelArgs args = *kernel.args;
+  args.data[kReduceIn] = address_of(values_[kernel.operands[kReduceIn]]);
+  args.data[kReduceOut] = address_of(values_[kernel.operands.back()]);
+  return args;
+}
+
 void* Fusion::find_kernel(ep::Device& device) {
   static ProgramMap& programs = *new ProgramMap;
+  if (is_ended()) {
+    const KernelArgs reduction = last_reduction();
+    shared_ = shared_reduction(reduction, reduction.data[kReduceIn]);
+  }
   return programs.get_if_ready(device, key(), [this] { return make_request(); });
 }
 
@@ -353,12 +373,12 @@ void Fusion::fill_in(DeviceArgs* args) const {
   for (size_t k = 0; k < scalars_.size(); ++k) {
     std::memcpy(args->scalars[k], scalars_[k].value->bytes, sizeof(args->scalars[k]));
   }
-  if (!rows_) return;
-  args->outputs = rows_->rows;
-  args->row = rows_->count;
-  args->chunks = rows_->chunks;
-  args->chunk = rows_->chunk;
-  args->threads = rows_->threads;
+  if (!shared_) return;
+  args->outputs = shared_->outputs;
+  args->reduced = shared_->count;
+  args->chunks = shared_->chunks;
+  args->chunk = shared_->chunk;
+  args->threads = shared_->threads;
   int number = 0;
   for (const Kernel& kernel : kernels_) {
     if (!kernel.reduces()) continue;
@@ -370,20 +390,22 @@ void Fusion::fill_in(DeviceArgs* args) const {
 bool Fusion::launch(Launching& launching, void* kernel) {
   DeviceArgs args;
   fill_in(&args);
-  if (!rows_) {
+  if (!shared_) {
     launching.run(kernel, divide_up(elements_, lanes()), args);
     return true;
   }
-  if (!is_cut()) {
-    launching.run_blocks(kernel, rows_->blocks, rows_->block_threads, 0, args);
+  const auto enqueue = [&] {
+    launching.run_blocks(kernel, shared_->blocks, shared_->block_threads, 0, args);
+  };
+  if (shared_->chunks == 1) {
+    enqueue();
     return true;
   }
-  KernelArgs reduction = *kernels_.back().args;
-  reduction.data[kReduceOut] = address_of(values_[kernels_.back().operands.back()]);
+  const KernelArgs reduction = last_reduction();
   LastStage last(launching, reduction);
   args.values = last.values();
   if (!args.values) return false;
-  launching.run_blocks(kernel, rows_->blocks, rows_->block_threads, 0, args);
+  enqueue();
   last.launch();
   return true;
 }

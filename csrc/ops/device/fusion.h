@@ -5,7 +5,8 @@
 //
 // Reductions of whole rows may be among them, and kernels over what they give: then the same
 // threads walk a row once for each reduction and once more for what comes after, and what they need
-// again they compute again. A reduction whose rows are cut into chunks is the last one.
+// again they compute again. A reduction of columns, or whose rows are cut into chunks, is the last
+// one.
 #pragma once
 
 #include <optional>
@@ -27,7 +28,7 @@ class Fusion : public FusionSpace {
   /// Takes a kernel to run with the ones before, after them; false: it must run by itself. `args`
   /// outlive the group.
   bool add(const KernelArgs& args, void* const* memories);
-  bool full() const { return size() == kMaxKernels || is_cut(); }
+  bool full() const { return size() == kMaxKernels || is_ended(); }
   int size() const { return static_cast<int>(kernels_.size()); }
   /// The first kernels, up to where nothing that is written before is used after.
   int segment() const;
@@ -63,8 +64,8 @@ class Fusion : public FusionSpace {
   bool take_elementwise(const KernelArgs& args, Draft* draft) const;
   int repeated() const;
   bool is_written(void* memory) const;
-  /// The last kernel gives values of chunks.
-  bool is_cut() const { return rows_ && rows_->chunks > 1; }
+  /// By a reduction that nothing may follow.
+  bool is_ended() const { return shared_ && (shared_->columns || shared_->chunks > 1); }
 
   bool is_stored(const Value& value) const;
   bool is_in_memory(const Value& value) const { return value.loaded || is_stored(value); }
@@ -82,12 +83,13 @@ class Fusion : public FusionSpace {
   std::string key() const;
   KernelRequest make_request() const;
   char* address_of(const Value& value) const;
+  KernelArgs last_reduction() const;
   void fill_in(DeviceArgs* args) const;
 
   std::vector<Kernel> kernels_;
   std::vector<Value> values_;
   std::vector<ScalarValue> scalars_;
-  std::optional<RowReduction> rows_;  // how they are shared, where there are reductions
+  std::optional<SharedReduction> shared_;  // where there are reductions
 };
 
 }  // namespace ofl::ops::device

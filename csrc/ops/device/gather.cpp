@@ -74,7 +74,6 @@ bool launch_gather(Launching& launching, const ArrayArgs& args) {
   const ArrayView &x = args.input(0), &out = args.output(0);
   const ArrayView* indices = &args.input(1);
   const int arrays = args.inputs - 1;
-  if (arrays > kIndexArrays) return false;
   std::vector<Axis> axes;
   for (int k = 0; k < arrays; ++k) {
     axes.push_back({&indices[k], x.shape[k], x.strides[k], args.attr[1 + static_cast<size_t>(k)]});

@@ -11,7 +11,7 @@
 
 namespace ofl::ops::device {
 
-inline constexpr int kNestDims = 8, kIndexArrays = 8;
+inline constexpr int kNestDims = 8, kIndexArrays = kMaxDims;
 inline constexpr int64_t kNarrow = int64_t{1} << 31;
 
 struct IndexArray {
@@ -21,7 +21,7 @@ struct IndexArray {
   int64_t strides[kNestDims] = {};
 };
 
-/// Last in an argument: kernels take as many of the arrays as they are made for.
+/// Last in an argument, of 4 KiB at most: kernels take as many of the arrays as they are made for.
 struct Indexing {
   int64_t* faults = nullptr;
   int32_t ndim = 0, mode = 0;

@@ -340,33 +340,38 @@ Call reduce_call(const KernelArgs& args) {
   return call;
 }
 
-/// The input is read element after element, in the order of the rows given, reduced ones innermost.
-bool is_made_of_rows(const KernelArgs& args) {
+/// The input is read element after element, in the order of the rows given: first all of an output
+/// or one of each.
+bool is_in_order(const KernelArgs& args) {
   auto step = static_cast<int64_t>(size_of(args.dtype[kIn]));
-  bool kept = false;
+  int changes = 0;  // between rows that are kept and rows that are not
+  const Iteration::Row* inner = nullptr;
   for (int d = args.iteration.ndim - 1; d >= 0; --d) {
     const Iteration::Row& row = args.iteration.rows[d];
     if (row.dim == 1) continue;
-    const bool is_kept = row.strides[kOut] != 0;
-    if (row.strides[kIn] != step || (kept && !is_kept)) return false;
-    kept = is_kept;
+    if (row.strides[kIn] != step) return false;
+    if (inner) changes += (inner->strides[kOut] == 0) != (row.strides[kOut] == 0);
+    inner = &row;
     step *= row.dim;
   }
-  return true;
+  return changes <= 1;
 }
 
 }  // namespace
 
-std::optional<RowReduction> row_reduction(const KernelArgs& args) {
-  if (iteration_size(args.iteration) == 0 || !is_made_of_rows(args)) return std::nullopt;
+std::optional<SharedReduction> shared_reduction(const KernelArgs& args, char* input) {
+  if (iteration_size(args.iteration) == 0 || !is_in_order(args)) return std::nullopt;
   Call call = reduce_call(args);
+  call.data[kIn] = input;
   order(&call);
   if (call.kept.size() > kDeviceAxes || call.reduced.size() != 1) return std::nullopt;
   const Plan plan = plan_of(call, false);
-  if (plan.form != Form::flat_rows) return std::nullopt;
+  const bool columns = plan.form == Form::columns;
+  if (plan.form == Form::rows || (columns && call.kept.size() != 1)) return std::nullopt;
   const DeviceArgs& shared = plan.args;
-  return RowReduction{shared.outputs, shared.count,       shared.chunks, shared.chunk,
-                      plan.blocks,    plan.block_threads, shared.threads};
+  return SharedReduction{columns,       shared.outputs,     shared.count,
+                         shared.chunks, shared.chunk,       columns ? plan.lanes : 1,
+                         plan.blocks,   plan.block_threads, shared.threads};
 }
 
 KernelRequest reduction_request(const KernelArgs& args, bool has_initial) {

@@ -1,5 +1,5 @@
-// Reductions of rows that a fused kernel makes: shared by threads as launch_reduce would share
-// them, so that they have the same bits.
+// Reductions of what a fused kernel makes: shared by threads as launch_reduce would share them, so
+// that they have the same bits.
 #pragma once
 
 #include <cstdint>
@@ -11,22 +11,27 @@
 
 namespace ofl::ops::device {
 
-/// Rows of contiguous elements, each of which becomes one of an output.
-struct RowReduction {
-  int64_t rows, count;    // outputs, elements of each
-  int64_t chunks, chunk;  // parts of a row, elements in one
+/// How outputs of contiguous elements are shared. Of rows, an output's elements lie one after the
+/// other; of columns, those of all outputs that have the same number do.
+struct SharedReduction {
+  bool columns;
+  int64_t outputs, count;  // elements of each output
+  int64_t chunks, chunk;   // parts of an output, elements in one
+  int64_t lanes;           // columns that a thread takes side by side
   int64_t blocks;
   int block_threads;
-  int32_t threads;  // of a row or, where it has several, of a chunk
+  int32_t threads;  // of a row, or of a chunk of one; beside each other, of columns
 
-  bool is_shared_like(const RowReduction& other) const {
-    return rows == other.rows && count == other.count && chunks == other.chunks &&
-           chunk == other.chunk && threads == other.threads && block_threads == other.block_threads;
+  bool is_like(const SharedReduction& other) const {
+    return columns == other.columns && outputs == other.outputs && count == other.count &&
+           chunks == other.chunks && chunk == other.chunk && lanes == other.lanes &&
+           threads == other.threads && block_threads == other.block_threads;
   }
 };
 
-/// nullopt: the input is not such rows, one after the other.
-std::optional<RowReduction> row_reduction(const KernelArgs& args);
+/// Where the input has that address, or as if it had; nullopt: it is neither rows nor columns in
+/// the order of the elements.
+std::optional<SharedReduction> shared_reduction(const KernelArgs& args, char* input);
 
 /// The kind, the row and the dtypes of its request, `has_initial`: between input and output those
 /// of what it begins with.
@@ -35,9 +40,9 @@ KernelRequest reduction_request(const KernelArgs& args, bool has_initial);
 /// What is enqueued behind a kernel that makes values of chunks, to make results of them.
 class LastStage {
  public:
-  /// Of args.data only the output counts. `args` outlive it.
+  /// `args` outlive it. An input that is nowhere has the address that it would have.
   LastStage(Launching& launching, const KernelArgs& args);
-  /// Where values go, [row][chunk]; nullptr: there is no kernel for it.
+  /// Where values go, [row][chunk] or [chunk][column]; nullptr: there is no kernel for it.
   void* values() const { return values_; }
   void launch();
 

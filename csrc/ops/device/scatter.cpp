@@ -37,6 +37,8 @@ struct ScatterArgs {
   Indexing nest;
 };
 
+static_assert(sizeof(ScatterArgs) <= 4096 && sizeof(ClaimArgs) <= 4096);
+
 enum class Step : int32_t { clear, claim, write };
 
 void* scatter_program(ep::Device& device, Step step, int64_t word, int arrays, bool wide) {
@@ -67,7 +69,7 @@ class Scatter {
         value_(args.inputs > arrays_ ? &args.operands[static_cast<size_t>(arrays_)] : nullptr) {}
 
   bool run() {
-    if (arrays_ > kIndexArrays || !describe_arrays() || !describe_nest()) return false;
+    if (!describe_arrays() || !describe_nest()) return false;
     if (write_.count == 0) return true;
     return differs_ ? run_claimed() : run_once();
   }
@@ -189,7 +191,7 @@ class Scatter {
     places.merge();
     claim_fits_ = places.fits();
     if (!claim_fits_) return args;
-    std::copy_n(write_.nest.indices, kIndexArrays, args.nest.indices);
+    std::copy_n(write_.nest.indices, arrays_, args.nest.indices);
     places.store(&args.nest);
     int64_t step = 1;
     for (int k = arrays_ - 1; k >= 0; --k) {

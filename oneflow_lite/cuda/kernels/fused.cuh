@@ -19,11 +19,11 @@ struct FusedArgs {
   void* data[12];                 // first elements of values that are in memory
   unsigned char scalars[16][16];  // that lie in no memory
   // Of reductions only, see reduction.cuh.
-  int64 outputs, row;    // elements in a row
-  int64 chunks, chunk;   // of a row
-  int64 threads;         // of a row or chunk
-  void* values;          // what chunks become, [row][chunk]
-  uint64 inputs[4];      // addresses of what is reduced, or as if: they say where vectors begin
+  int64 outputs, reduced;  // elements of an output
+  int64 chunks, chunk;     // of an output
+  int64 threads;           // of a row or chunk, or beside each other
+  void* values;            // what chunks become, [row][chunk] or [chunk][column]
+  uint64 inputs[4];        // addresses of what is reduced, or as if: they say where vectors begin
 };
 
 template <typename T>

@@ -3,9 +3,9 @@
 Of a request's fields, ``op`` has the kinds and rows of the operations, in their order, as in
 ``"elementwise:add copy:"``; ``dtypes`` and ``loop`` those of each, one after the other; ``scalars``
 the flags of each value in memory or registers, as `Value` has them; ``options`` how many elements
-a vector has (what is not flat is moved in vectors only where that is more than one), whether
-rows are cut into chunks (``fused_rows.py``), and for each operation how many operands it has, the
-output last, and what they are: the number of a value, or from ``SCALARS`` on that of a scalar.
+a vector has (what is not flat is moved in vectors only where that is more than one), two fields of
+``fused_rows.py``, and for each operation how many operands it has, the output last, and what they
+are: the number of a value, or from ``SCALARS`` on that of a scalar.
 """
 
 from collections.abc import Callable
@@ -56,7 +56,7 @@ def files(request: Request) -> tuple[str, ...]:
     Examples
     --------
     >>> dtypes = ("float32", "float64")
-    >>> files(Request("fused", "copy:", dtypes, dtypes, (), True, False, (2, 0, 2, 0, 1)))
+    >>> files(Request("fused", "copy:", dtypes, dtypes, (), True, False, (2, 0, 0, 2, 0, 1)))
     ('types.cuh', 'loops.cuh', 'fused.cuh')
     """
     names: dict[str, None] = {}
@@ -73,7 +73,7 @@ def kernel(name: str, request: Request) -> str | None:
     >>> dtypes = ("float32", "float32", "float32", "float32", "float32")
     >>> flags = (True, False, False, True, False, True, False, True)
     >>> squares = Request("fused", "elementwise:square elementwise:add", dtypes, dtypes, flags,
-    ...                   True, False, (4, 0, 2, 0, 1, 3, 1, 12, 1))
+    ...                   True, False, (4, 0, 0, 2, 0, 1, 3, 1, 12, 1))
     >>> "v1.set" in kernel("squares", squares)
     True
     """
@@ -112,7 +112,7 @@ extern "C" __global__ void __launch_bounds__({THREADS})
 
 def operations_of(request: Request) -> list[Operation]:
     """Return what is fused, in its order."""
-    dtypes, loop, options = list(request.dtypes), list(request.loop), list(request.options[2:])
+    dtypes, loop, options = list(request.dtypes), list(request.loop), list(request.options[3:])
     operations = []
     for operation in request.op.split(" "):
         kind, _, op = operation.partition(":")

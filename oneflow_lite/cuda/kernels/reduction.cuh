@@ -316,25 +316,30 @@ void reduce_rows(const ReduceArgs& args) {
 
 // --- columns
 
-template <typename Op, typename In, typename Out, int lanes, typename Index>
-void reduce_columns(const ReduceArgs& args) {
-  __shared__ typename Op::Value shared[kReduceThreads][lanes];
-  const Index width = Index(args.threads), column = threadIdx.x % width;
-  const int walker = threadIdx.x / width, walkers = blockDim.x / width;
-  const Index units = Index(args.outputs) / lanes, groups = (units + width - 1) / width;
-  const Index chunk = Index(blockIdx.x) / groups;
-  const Index unit = (Index(blockIdx.x) - chunk * groups) * width + column;
+/// A chunk of `lanes` neighbouring outputs.
+template <typename Op, int lanes, typename Index>
+struct Columns {
+  Index unit, chunk;
   typename Op::Value values[lanes];
+};
+
+/// The block's part of outputs that have `count` elements each, `units` times `lanes` of them; false
+/// for threads that end without values. source.load(unit): elements of the outputs of a unit.
+template <typename Op, int lanes, typename Index, typename Source>
+bool walk_columns(const Source& source, Index units, Index width, Index count, Index chunk_size,
+                  Columns<Op, lanes, Index>* result) {
+  __shared__ typename Op::Value shared[kReduceThreads][lanes];
+  const Index column = threadIdx.x % width;
+  const int walker = threadIdx.x / width, walkers = blockDim.x / width;
+  const Index groups = (units + width - 1) / width, chunk = Index(blockIdx.x) / groups;
+  const Index unit = (Index(blockIdx.x) - chunk * groups) * width + column;
+  typename Op::Value* const values = result->values;
 #pragma unroll
   for (int j = 0; j < lanes; ++j) values[j] = Op::empty();
-  Place<Index> place = {};
   if (unit < units) {
-    place = find_output<In>(args, unit);
-    const Index begin = chunk * Index(args.chunk), left = Index(args.count) - begin;
-    const Index end = begin + (left < Index(args.chunk) ? left : Index(args.chunk));
-    const ColumnLoad<Op, In, lanes, Index> load{
-        args, static_cast<const char*>(args.data[0]) + place.in};
-    walk<Op, lanes>(begin + walker, end, Index(walkers), load, values);
+    const Index begin = chunk * chunk_size, left = count - begin;
+    const Index end = begin + (left < chunk_size ? left : chunk_size);
+    walk<Op, lanes>(begin + walker, end, Index(walkers), source.load(unit), values);
   }
 #pragma unroll 1
   for (int half = walkers / 2; half > 0; half /= 2) {
@@ -350,14 +355,38 @@ void reduce_columns(const ReduceArgs& args) {
       }
     }
   }
-  if (walker != 0 || unit >= units) return;
+  result->unit = unit;
+  result->chunk = chunk;
+  return walker == 0 && unit < units;
+}
+
+/// What lies in memory.
+template <typename Op, typename In, int lanes, typename Index>
+struct ColumnSource {
+  const ReduceArgs& args;
+
+  ColumnLoad<Op, In, lanes, Index> load(Index unit) const {
+    return {args, static_cast<const char*>(args.data[0]) + find_output<In>(args, unit).in};
+  }
+};
+
+template <typename Op, typename In, typename Out, int lanes, typename Index>
+void reduce_columns(const ReduceArgs& args) {
+  const ColumnSource<Op, In, lanes, Index> source{args};
+  Columns<Op, lanes, Index> columns;
+  if (!walk_columns(source, Index(args.outputs) / lanes, Index(args.threads), Index(args.count),
+                    Index(args.chunk), &columns)) {
+    return;
+  }
+  const auto out = find_output<In>(args, columns.unit).out;
 #pragma unroll
   for (int j = 0; j < lanes; ++j) {
     if (args.is_partial) {
-      store_partial<Op>(args, values[j], int64(chunk) * args.outputs + int64(unit) * lanes + j);
+      const int64 first = int64(columns.chunk) * args.outputs + int64(columns.unit) * lanes;
+      store_partial<Op>(args, columns.values[j], first + j);
     } else {
-      char* to = static_cast<char*>(args.data[1]) + place.out + j * args.lane_step;
-      store_result<Op, Out>(args, values[j], to);
+      store_result<Op, Out>(args, columns.values[j],
+                            static_cast<char*>(args.data[1]) + out + j * args.lane_step);
     }
   }
 }

@@ -13,6 +13,7 @@ from types import ModuleType
 from oneflow_lite.cuda.kernels import (
     elementwise,
     fused,
+    fused_columns,
     fused_rows,
     gather,
     mask,
@@ -34,6 +35,7 @@ _FAMILIES: dict[str, ModuleType] = {
     "elementwise": elementwise,
     "fill": elementwise,
     "fused": fused,
+    "fused_columns": fused_columns,
     "fused_rows": fused_rows,
     "gather": gather,
     "mask": mask,
