@@ -96,14 +96,18 @@ def compile(
     bare = _COMMENT.sub("", source)
     if _WAITS.search(bare):
         flags.append("-DSIM_FIBERS")
-    with tempfile.TemporaryDirectory(prefix="sim-") as folder:
-        target = Path(folder) / "kernels.so"
+    # Not a TemporaryDirectory, which goes when the process or a forked child of it leaves.
+    folder = Path(tempfile.mkdtemp(prefix="sim-"))
+    try:
+        target = folder / "kernels.so"
         command = [*compiler(), "-x", "c++", *flags, f"-I{INCLUDE}", "-o", str(target), "-"]
         text = host_source(source, bare)
         done = subprocess.run(command, input=text.encode(), capture_output=True, check=False)
         if done.returncode:
             raise CompileError(done.stderr.decode(errors="replace"))
         return target.read_bytes()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def host_source(source: str, bare: str) -> str:

@@ -353,6 +353,12 @@ def reductions() -> list[Request]:
         for op in ("prod", "max", "min", "nanmax", "nanmin")
         for dtype in kinds
     ]
+    rows = [
+        reduction(op, dtype, dtype, 1)
+        for op in ("add", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor")
+        for dtype in ("bool", "int8", "uint64")
+        if op != "logical_xor" or dtype == "bool"
+    ]
     mixed = (("float32", "float32"), ("int8", "int64"), ("float16", "float16"))
     forms = [
         reduction("sum", dtype, loop, form, lanes, of_values, wide)
@@ -360,7 +366,7 @@ def reductions() -> list[Request]:
         for form in range(3)
         for lanes, of_values, wide in ((4, 0, False), (1, 0, True), (1, 1, False))
     ]
-    return [*truths, *sums, *numbers, *forms, *searches()]
+    return [*truths, *sums, *numbers, *rows, *forms, *searches()]
 
 
 def searches() -> list[Request]:

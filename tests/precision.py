@@ -20,6 +20,8 @@ _OF_CUDA = {
     # log1p(exp(x)), in units of 1 at least: a sum of terms may cancel
     **{"logaddexp": (3, 2), "logaddexp2": (3, 2)},
 }
+# Made of a row, and one rounded product or quotient: relative errors stay, units may be halved.
+_MADE_OF = {"angle in degrees": "atan2", "sinc": "sin"}
 _OF_NUMPY = 4  # what its own vectorized loops may be wrong by
 _OF_FLOAT16 = 2  # one rounding to float16 of a result that is right in float32; NumPy's loops: one
 # Of complex numbers errors are in units of the modulus; what is not here has twice a real bound.
@@ -84,6 +86,8 @@ def _least(name: str) -> float:
 
 def _ulps(name: str, dtype: np.dtype) -> int:
     """Of a function of real numbers: the device's error and NumPy's."""
+    if name in _MADE_OF:
+        return 2 * _ulps(_MADE_OF[name], dtype) + 1
     if name not in _OF_CUDA:
         return 0
     single, double = _OF_CUDA[name]

@@ -41,30 +41,53 @@ def agrees(name: str, expected: Any, seen: flow.Tensor, x: np.ndarray, **keyword
     with np.errstate(all="ignore"):
         exact = np.asarray(getattr(np, name)(given, **options))
         scale = np.asarray(_scale(name, given, exact, options))
-    near(exact, seen.numpy(), scale)
+    near(exact, seen.numpy(), scale, expected)
 
 
-def near(exact: np.ndarray, seen: np.ndarray, scale: np.ndarray) -> None:
-    """Fail unless ``seen`` is ``exact`` rounded, or off by some roundings of ``scale``."""
+def agrees_in_sums(size: Any, expected: Any, seen: flow.Tensor) -> None:
+    """Fail unless a result that is made of sums is NumPy's, or as near as another order comes.
+
+    ``size`` is the same result of the terms' absolute values: roundings are proportional to it.
+    """
+    expected = np.asarray(expected)
+    if not has_own_kernels(seen.device) or expected.dtype.kind not in "fc":
+        same(expected, seen)
+        return
+    assert (seen.shape, seen.dtype) == (expected.shape, expected.dtype)
+    near(expected, seen.numpy(), np.abs(np.asarray(size)))
+
+
+def near(
+    exact: np.ndarray, seen: np.ndarray, scale: np.ndarray, expected: np.ndarray | None = None
+) -> None:
+    """Fail unless ``seen`` is ``exact`` rounded, or off by some roundings of ``scale``; or what is
+    expected, as where sums of a narrow dtype overflow."""
     with np.errstate(all="ignore"):
         rounded = exact.astype(seen.dtype)
         allowed = _STEPS * np.finfo(seen.dtype).eps * scale.astype(rounded.real.dtype)
-        for one, other in ((rounded.real, seen.real), (rounded.imag, seen.imag)):
-            alike = (one == other) | (np.isnan(one) & np.isnan(other))
+        numpys = rounded if expected is None else expected
+        for part in ("real", "imag"):
+            one, other, third = (getattr(x, part) for x in (rounded, seen, numpys))
+            alike = _equal(one, other) | _equal(third, other)
             alike |= np.isfinite(one) & (np.abs(one - other) <= allowed)
             assert alike.all(), (one[~alike][:5], other[~alike][:5], allowed[~alike][:5])
 
 
+def _equal(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return np.asarray((x == y) | (np.isnan(x) & np.isnan(y)))
+
+
 def _scale(name: str, x: np.ndarray, exact: np.ndarray, options: dict[str, Any]) -> np.ndarray:
     """What errors of the result are proportional to."""
-    size = np.where(np.isfinite(x), np.abs(x), 0)
+    size = np.abs(x if x.dtype.kind in "fc" else x.astype(np.float64))  # squares wrap around
+    size = np.where(np.isfinite(size), size, 0)
     if "prod" in name:
         return np.abs(exact) * x.size
     if name in ("var", "std", "nanvar", "nanstd"):
         squares = np.mean(
             size**2, **{k: v for k, v in options.items() if k in ("axis", "keepdims")}
         )
-        return np.sqrt(squares) + squares if name.endswith("std") else 2 * squares
+        return 2 * (np.sqrt(squares) if name.endswith("std") else squares)
     return np.asarray(getattr(np, name.removeprefix("nan"))(size, **options))
 
 

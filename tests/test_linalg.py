@@ -9,6 +9,7 @@ import pytest
 
 import oneflow_lite as flow
 from oracle import DTYPES, laid_out, same
+from rounding import agrees_in_sums
 
 FLOATS = ("float32", "float64", "complex64", "complex128")
 SQUARE = [(1, 1), (3, 3), (2, 4, 4), (2, 1, 2, 2), (0, 0), (3, 0, 0), (0, 3, 3)]
@@ -36,6 +37,27 @@ def check(name: str, device: flow.Device, *arrays: Any, **keywords: Any) -> None
     label = f"{name} {[np.shape(x) for x in arrays]} {arrays[0].dtype} {keywords}"
     with np.errstate(all="ignore"):
         same(reference(*arrays, **keywords), function(*given, **keywords), label)
+
+
+def check_norm(
+    name: str, device: flow.Device, x: np.ndarray, *orders: Any, **keywords: Any
+) -> None:
+    """As ``check``; of a device that adds in an order of its own: no term is negative."""
+    function, reference = getattr(flow.linalg, name), getattr(np.linalg, name)
+    with np.errstate(all="ignore"):
+        expected = reference(x, *orders, **keywords)
+        seen = function(flow.tensor(x, device=device), *orders, **keywords)
+    agrees_in_sums(expected, expected, seen)
+
+
+def check_power(device: flow.Device, x: np.ndarray, n: int) -> None:
+    """As ``check``; of a device with products of its own: each factor brings roundings."""
+    expected, seen = (
+        np.linalg.matrix_power(x, n),
+        flow.linalg.matrix_power(flow.tensor(x, device=device), n),
+    )
+    size = np.linalg.matrix_power(np.abs(np.linalg.inv(x) if n < 0 else x), abs(n))
+    agrees_in_sums(abs(n) * size, expected, seen)
 
 
 # --- matrices
@@ -130,8 +152,8 @@ def test_lstsq(a: Any, b: Any, device: flow.Device) -> None:
 def test_matrix_power(n: int, device: flow.Device) -> None:
     for dtype in (*FLOATS, "int64"):
         if n >= 0 or dtype in FLOATS:
-            check("matrix_power", device, numbers((2, 3, 3), dtype), n)
-    check("matrix_power", device, np.zeros((0, 0)), n)
+            check_power(device, numbers((2, 3, 3), dtype), n)
+    check_power(device, np.zeros((0, 0)), n)
 
 
 def test_layouts(device: flow.Device) -> None:
@@ -188,7 +210,7 @@ def test_vector_norms(shape: tuple[int, ...], device: flow.Device) -> None:
         for axis in axes:
             for keepdims in (False, True):
                 for order in (2, 1, 0, np.inf):
-                    check("vector_norm", device, x, axis=axis, ord=order, keepdims=keepdims)
+                    check_norm("vector_norm", device, x, axis=axis, ord=order, keepdims=keepdims)
                 for order in (3, 0.5, -1, -2):  # NumPy's scalars have a power of their own
                     keywords = {"axis": axis, "ord": order, "keepdims": keepdims}
                     expected = np.asarray(np.linalg.vector_norm(x, **keywords))
@@ -201,18 +223,18 @@ def test_vector_norms(shape: tuple[int, ...], device: flow.Device) -> None:
 def test_norm(device: flow.Device) -> None:
     for dtype in FLOATS:
         x = numbers((4, 5), dtype)
-        check("norm", device, x)
-        check("norm", device, x[0])
-        check("norm", device, numbers((2, 3, 4), dtype))
-        check("norm", device, x, axis=1, keepdims=True)
+        check_norm("norm", device, x)
+        check_norm("norm", device, x[0])
+        check_norm("norm", device, numbers((2, 3, 4), dtype))
+        check_norm("norm", device, x, axis=1, keepdims=True)
         for order in (None, *ORDERS):
-            check("norm", device, x, order)
+            check_norm("norm", device, x, order)
             expected = np.linalg.norm(numbers((3, 4, 2), dtype), order, axis=(2, 0), keepdims=True)
             given = flow.tensor(numbers((3, 4, 2), dtype), device=device)
             seen = flow.linalg.norm(given, order, axis=(2, 0), keepdims=True)
             assert np.allclose(seen.numpy(), expected, rtol=1e-5)
         for order in (None, 2, 0, 1, 3, np.inf, -np.inf):
-            check("norm", device, x[0], order)
+            check_norm("norm", device, x[0], order)
     for bad in ({"ord": 3}, {"ord": "fro", "axis": 0}, {"axis": (0, 0)}, {"ord": "x"}):
         with pytest.raises(ValueError, match=r"\[norm\]"):
             flow.linalg.norm(flow.ones((2, 2)), **bad)

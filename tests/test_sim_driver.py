@@ -49,6 +49,34 @@ def test_checks(path: Path) -> None:
     assert done.returncode == 0, f"{done.stdout[-6000:]}\n{done.stderr[-4000:]}"
 
 
+def test_a_child_that_leaves_takes_nothing_from_a_compiler(tmp_path: Path) -> None:
+    """Nor does the process itself, of a compiler in the background: what it writes to stays."""
+    program = """
+import os, pathlib, sys, threading, time, sim
+begun, go = map(pathlib.Path, sys.argv[1:])
+images = []
+source = 'extern "C" __global__ void one(int* p) { *p = 1; }'
+thread = threading.Thread(target=lambda: images.append(sim.compile(source, "sm_90")))
+thread.start()
+while not begun.exists():
+    time.sleep(0.01)
+child = os.fork()
+if child == 0:
+    sys.exit()
+os.waitpid(child, 0)
+go.touch()
+thread.join()
+assert len(images) == 1
+"""
+    begun, go, compiler = tmp_path / "begun", tmp_path / "go", tmp_path / "compiler.sh"
+    compiler.write_text(
+        f'touch {begun}\nwhile [ ! -e {go} ]; do sleep 0.01; done\nexec {COMPILER[0]} "$@"\n'
+    )
+    arguments = [sys.executable, "-c", program, str(begun), str(go)]
+    done = run(arguments, CXX=f"sh {compiler}")
+    assert done.returncode == 0, done.stderr
+
+
 def built_program(sanitizer: str, folder: Path) -> list[str]:
     """The command of tests/sim/streams.cpp, with the driver and its kernels under the sanitizer."""
     make = (

@@ -125,7 +125,9 @@ void submit(const Issuer& issuer, KernelPlan& plan) {
   for (int i = 0; i <= last; ++i) {
     const Tensor* tensor = plan.operands[i];
     body.held.add(tensor ? tensor->storage.get() : nullptr);
-    body.call.args.data[i] = reinterpret_cast<char*>(tensor ? tensor->offset : 0);
+    // No elements have no place: what a device is given must not leave the storage.
+    const bool is_nowhere = !tensor || (i < last && tensor->size() == 0);
+    body.call.args.data[i] = reinterpret_cast<char*>(is_nowhere ? 0 : tensor->offset);
   }
   vm::Instruction header;
   header.type = may_join_others(plan, output) ? &kKernelType : &kLoneKernelType;

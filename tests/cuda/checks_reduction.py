@@ -146,6 +146,22 @@ def test_counts() -> None:
         assert np.array_equal(flow.bincount(t, w).numpy(), seen)
 
 
+UFUNCS = (np.add, np.multiply, np.maximum, np.logical_and, np.logical_xor)
+UFUNCS += (np.bitwise_and, np.bitwise_or, np.bitwise_xor)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint64"])
+def test_ufuncs_that_reduce(dtype: str) -> None:
+    """By the names of rows."""
+    x = whole((70, 90)).astype(dtype)
+    t = flow.tensor(x, device=DEVICE)
+    for ufunc in UFUNCS:
+        for axis in (0, 1, None):
+            expected = ufunc.reduce(x, axis=axis)
+            np.testing.assert_array_equal(ufunc.reduce(t, axis=axis).numpy(), expected)
+    assert flow.cuda.host_operations() == []
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_nothing_of_this_runs_on_the_host(dtype: str) -> None:
     t = flow.tensor(whole((6, 7)) % 2, device=DEVICE).astype(dtype)

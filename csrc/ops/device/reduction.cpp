@@ -90,6 +90,12 @@ void add_axis(Call* call, int64_t dim, int64_t in, int64_t out, int64_t position
 }
 
 void order(Call* call) {
+  // Of no elements nothing is read, and far strides must not leave the storage.
+  if (reach_of(call->reduced).elements == 0) {
+    call->data[kIn] = nullptr;
+    call->reduced = {{0, static_cast<int64_t>(size_of(call->in)), 0, 0}};
+    for (Axis& axis : call->kept) axis.in = 0;
+  }
   for (std::vector<Axis>* axes : {&call->kept, &call->reduced}) {
     const Shift shift = order_axes(axes);
     call->data[kIn] += shift.in;
@@ -161,13 +167,15 @@ void set_axes(const Call& call, const Plan& plan, DeviceArgs* args) {
   }
 }
 
-/// Cuts an output into about `wanted` chunks. `unit`: elements that its threads take in one step.
+/// Cuts an output, now one chunk, into about `wanted` ones. `unit`: elements that its threads take
+/// in one step.
 void cut(DeviceArgs* args, int64_t wanted, int64_t unit) {
   const int64_t count = args->count;
   int64_t chunks = std::min(count / (unit * kLeastSteps), std::max<int64_t>(wanted, 1));
-  chunks = std::max({chunks, divide_up(count, unit * kMostSteps), int64_t{1}});
-  args->chunk = divide_up(divide_up(std::max<int64_t>(count, 1), chunks), unit) * unit;
-  args->chunks = std::max<int64_t>(1, divide_up(count, args->chunk));
+  chunks = std::max(chunks, divide_up(count, unit * kMostSteps));
+  if (chunks <= 1) return;
+  args->chunk = divide_up(divide_up(count, chunks), unit) * unit;
+  args->chunks = divide_up(count, args->chunk);
 }
 
 /// `may_cut`: there may be a second launch.

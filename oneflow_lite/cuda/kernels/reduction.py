@@ -24,6 +24,10 @@ _EMPTY = {
     "fmin": "passed_over(greatest<Value>())",
     "logical_and": "Value(true)",
     "logical_or": "Value(false)",
+    "logical_xor": "Value(false)",
+    "bitwise_and": "Value(~Value(0))",
+    "bitwise_or": "Value(0)",
+    "bitwise_xor": "Value(0)",
 }
 # Searches: whether the smallest wins, and whether NaN does. Complex numbers have an order in which
 # the first of several NaN is told from the others, so that their extremes are searches, too.
@@ -46,6 +50,11 @@ def text_of(ufunc: str) -> str:
         if row.ufunc.__name__ == ufunc:
             return str(row.cuda)
     return ""
+
+
+def _ufunc_of(op: str) -> str:
+    """What a reduction by a name of its own, or a row's ``reduce``, is made of."""
+    return REDUCTIONS[op].__name__ if op in REDUCTIONS else ROWS[op].ufunc.__name__
 
 
 def kernel(name: str, request: Request) -> str | None:
@@ -92,7 +101,7 @@ def operation(request: Request) -> str | None:
         return _search_body(
             f"Computed<{request.dtypes[0]}>", request, smallest, nan_wins, "position"
         )
-    ufunc = REDUCTIONS[request.op].__name__
+    ufunc = _ufunc_of(request.op)
     if accumulated.startswith("complex") and ufunc in _EXTREMES:
         smallest, nan_wins = _EXTREMES[ufunc]
         return _search_body(accumulated, request, smallest, nan_wins, "value")
