@@ -106,8 +106,10 @@ def is_clean(done: subprocess.CompletedProcess[str]) -> None:
         ["-m", "pytest", "-q", "tests/test_machine.py", "-k", "not watchdog and not slow_copy"],
         ["-m", "pytest", "-q", "tests/test_errors.py", "tests/test_faults.py"],
         # What is left out compiles kernels, which takes as long as everything else.
-        [*("-m", "pytest", "-q", "tests/test_host_func.py", "tests/test_overlap.py")]
-        + ["-k", "not simulated_gpu"],
+        [
+            *("-m", "pytest", "-q", "tests/test_host_func.py", "tests/test_overlap.py"),
+            *("-k", "not simulated_gpu"),
+        ],
         ["-m", "pytest", "-q", "tests/test_threads.py", "-k", "batches or named or piece"],
     ],
     ids=["random programs", "fusion programs", "machine", "faults", "host functions", "threads"],
