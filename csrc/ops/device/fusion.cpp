@@ -284,13 +284,14 @@ std::string Fusion::key() const {
   append(&key, shared_.has_value());
   append(&key, is_ended());
   append(&key, shared_ && shared_->columns ? shared_->lanes : 0);
-  append(&key, is_one_run());
+  const bool flat = is_one_run();
+  append(&key, flat);
   append(&key, is_narrow());
   append(&key, lanes());
   for (const Value& value : values_) {
     append(&key, value.dtype);
-    append(&key, static_cast<char>(8 * stands_still(value) + 4 * is_contiguous(value) +
-                                   2 * is_stored(value) + value.loaded));
+    const int lies = flat ? 0 : 2 * stands_still(value) + is_contiguous(value);
+    append(&key, static_cast<char>(4 * lies + 2 * is_stored(value) + value.loaded));
   }
   for (const Kernel& kernel : kernels_) {
     append(&key, kernel.args->kernel);
