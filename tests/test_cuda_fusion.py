@@ -227,6 +227,19 @@ judge(lambda x: [(x[:, :3] * x[:, 3:]).sum(axis=-1)], [points], 2, 1)
     succeeds(run_program, ROWS + code)
 
 
+def test_rows_of_several_dtypes(run_program: Run) -> None:
+    code = """
+x, z = a.astype(np.float64).reshape(100, 600), (a * (1 - 2j * b)).reshape(100, 600)
+def share_of_the_chosen(x, y):
+    chosen = (x > 0.3) & (y > 0)  # eight bits, beside which float64 makes no vectors
+    count = chosen.sum(axis=1, keepdims=True)
+    return [x / count, count]
+judge(share_of_the_chosen, [x, (b > 0.5).astype(np.int8).reshape(100, 600)], 5, 3)
+judge(lambda z: [(z * z).max(axis=-1)], [z], 2, 1)  # the first of several NaN: by its place
+"""
+    succeeds(run_program, ROWS + code)
+
+
 def test_a_sum_of_all_ends_its_group(run_program: Run) -> None:
     code = """
 big = np.tile(a, 5)

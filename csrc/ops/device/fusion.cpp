@@ -15,6 +15,7 @@ namespace ofl::ops::device {
 namespace {
 
 constexpr int64_t kVectorBytes = 16;
+constexpr int64_t kAlignment = 64;  // of memory that is yet to be allocated
 /// Kernels of elements before a reduction, which may be computed again after it. More of them take
 /// longer than what they give takes to be stored and loaded.
 constexpr int kMostRepeated = 6;
@@ -241,6 +242,7 @@ bool Fusion::is_contiguous(const Value& value) const {
 /// Its runs begin where vectors may.
 bool Fusion::is_aligned(const Value& value, int64_t lanes) const {
   const int64_t begin = run(), bytes = lanes * value.place.item_size;
+  if (bytes > kAlignment) return false;
   if (reinterpret_cast<uintptr_t>(address_of(value)) % static_cast<uintptr_t>(bytes) != 0) {
     return false;
   }
