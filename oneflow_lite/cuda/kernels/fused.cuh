@@ -36,15 +36,6 @@ bool is_aligned_for(const void* first) {
   return reinterpret_cast<uint64>(first) % sizeof(Vector<T, lanes>) == 0;
 }
 
-template <typename Index>
-Index quotient_by(const FusedRow& row, Index i) {
-  if constexpr (sizeof(Index) == 4) {
-    return (__umulhi(i, row.multiplier) + i) >> row.shift;
-  } else {
-    return i / Index(row.dim);
-  }
-}
-
 /// Where the i-th element of the dims [begin, end) is in each of the first `values` values: byte
 /// offsets, as sums modulo the width of Index, which are read as signed.
 template <int values, typename Index>
@@ -54,7 +45,7 @@ void find_places(const FusedArgs& args, int begin, int end, Index i,
 #pragma unroll 1
   for (int d = end - 1; d >= begin; --d) {
     const FusedRow& row = args.rows[d];
-    const Index rest = d > begin ? quotient_by(row, i) : 0;  // the outermost needs no division
+    const Index rest = d > begin ? quotient(i, row) : 0;  // the outermost needs no division
     const Index place = i - rest * Index(row.dim);
 #pragma unroll
     for (int k = 0; k < values; ++k) sums[k] += place * Index(row.strides[k]);

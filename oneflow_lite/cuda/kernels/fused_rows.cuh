@@ -37,7 +37,7 @@ Stored<T>& element_of_row(const FusedArgs& args, int k, char* first, Index at) {
 #pragma unroll 1
   for (int d = args.ndim - 1; d >= args.outer; --d) {
     const FusedRow& row = args.rows[d];
-    const Index rest = d > args.outer ? quotient_by(row, at) : 0;
+    const Index rest = d > args.outer ? quotient(at, row) : 0;
     sum += (at - rest * Index(row.dim)) * Index(row.strides[k]);
     at = rest;
   }

@@ -183,10 +183,14 @@ struct OffsetOf<uint64> {
 
 /// i / row.dim. With 32 bits, by a product: T. Granlund and P. L. Montgomery, Division by invariant
 /// integers using multiplication (1994), figure 4.1; as i is below 2^31, the sum does not overflow.
-inline uint32 quotient(uint32 i, const Row& row) {
+template <typename AnyRow>
+uint32 quotient(uint32 i, const AnyRow& row) {
   return (__umulhi(i, row.multiplier) + i) >> row.shift;
 }
-inline uint64 quotient(uint64 i, const Row& row) { return i / uint64(row.dim); }
+template <typename AnyRow>
+uint64 quotient(uint64 i, const AnyRow& row) {
+  return i / uint64(row.dim);
+}
 
 /// The byte offsets of the i-th element in each of `operands` operands. Strides may be negative:
 /// sums are made modulo the width of Index and then read as signed.
