@@ -29,8 +29,8 @@ T move_words(T value, const Move& move) {
 template <typename T>
 T shuffle_down(T value, int delta, int width) {
   typedef typename Words<T>::Word Word;
-  return move_words(
-      value, [=](Word word) { return __shfl_down_sync(kEveryLane, word, delta, width); });
+  return move_words(value,
+                    [=](Word word) { return __shfl_down_sync(kEveryLane, word, delta, width); });
 }
 
 /// The same of the lane `delta` below.
@@ -45,8 +45,7 @@ T shuffle_up(T value, int delta, int width) {
 template <typename T>
 T shuffle_from(T value, int source, int width) {
   typedef typename Words<T>::Word Word;
-  return move_words(value,
-                    [=](Word word) { return __shfl_sync(kEveryLane, word, source, width); });
+  return move_words(value, [=](Word word) { return __shfl_sync(kEveryLane, word, source, width); });
 }
 
 }  // namespace ofl
