@@ -376,8 +376,15 @@ class Flags:
             for name in reversed(done):
                 self._set(name, *before[name])
 
-    def load(self, environment: Mapping[str, str]) -> None:
+    def load(
+        self,
+        environment: Mapping[str, str],
+        at_import: Mapping[str, Callable[[], None]] | None = None,
+    ) -> None:
         """Take every ``ONEFLOW_LITE_*`` variable; an empty one stands for the default.
+
+        Flags that are given and read at import only do what ``at_import`` says, in the order of the
+        rows: what comes after may build on it.
 
         Raises
         ------
@@ -400,6 +407,8 @@ class Flags:
             self._set(
                 name, given.get(name, row.default), "environment" if name in given else "default"
             )
+            if at_import and name in given and name in at_import:
+                at_import[name]()
 
     def rows(self) -> list[tuple[Flag, Any, str]]:
         """Every flag with its value and where the value comes from."""

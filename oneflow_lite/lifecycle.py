@@ -17,9 +17,7 @@ def start() -> None:
     if _started:
         return
     _C.set_package_dir(str(Path(__file__).parent))
-    flags.load(os.environ)
-    if flags.cuda_sim is not None:
-        simulation.load()
+    flags.load(os.environ, {"cuda_sim": simulation.load})
     _C.set_host_operation_hook(host.tell)
     _C.set_kernel_maker(kernels.make_for)
     _C.set_cublas_finder(cublas.find)

@@ -51,6 +51,25 @@ def test_a_driver_without_devices_says_so(run_program: Run) -> None:
 
 
 @simulated
+def test_tensors_may_be_there_when_nothing_else_is_said(run_program: Run) -> None:
+    code = "x = flow.ones(3); print(x.device, (x + 1).numpy(), x.cpu().device)"
+    out = succeeds(run_program, code, device="cuda:1", cuda_sim="devices=2")
+    assert out.split("\n")[0] == "cuda:1 [2. 2. 2.] cpu"
+    done = run_program(HEAD, device="cuda:2", cuda_sim="devices=2")
+    assert done.returncode != 0
+    assert "cuda:2 does not exist, there are 2 cuda devices" in done.stderr
+
+
+@simulated
+def test_numbers_in_parameters_are_no_pointers(run_program: Run) -> None:
+    code = """
+for value in (2.0**49, 2.0**53, 2.0**62, 2**62 + 2**58, -2.0**53):
+    assert (flow.full(3, value, device="cuda:0").numpy() == value).all()
+"""
+    succeeds(run_program, code, cuda_sim="devices=2")
+
+
+@simulated
 def test_a_driver_that_cannot_start_says_so(run_program: Run) -> None:
     code = "import sim; sim.configure('fail=cuInit:1:999'); print(flow.cuda.unavailable_reason())"
     assert "cannot start" in succeeds(run_program, code, cuda_sim="devices=1")

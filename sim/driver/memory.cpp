@@ -16,7 +16,7 @@ extern "C" void __asan_unpoison_memory_region(const volatile void*, size_t);
 namespace simcuda {
 namespace {
 
-constexpr uint64_t kTag = 0x43;
+constexpr uint64_t kTag = 0x5B;
 constexpr size_t kAlignment = 512;
 constexpr size_t kGuardBytes = 64;
 constexpr unsigned char kGuard = 0xFB;
@@ -29,7 +29,10 @@ uint64_t next_id() {
 
 }  // namespace
 
-bool is_tagged(uint64_t word) { return word >> 56 == kTag && ((word >> 48) & 0xff) != 0; }
+bool is_tagged(uint64_t word) {
+  const auto number = static_cast<int64_t>((word >> 48) & 0xff);
+  return word >> 56 == kTag && number >= 1 && number <= config().devices;
+}
 
 Block::Block(BlockKind kind, int device, char* host, size_t bytes, unsigned flags)
     : kind_(kind), device_(device), host_(host), bytes_(bytes), flags_(flags), id_(next_id()) {}

@@ -1,6 +1,6 @@
 // Memory that the driver knows: blocks of the devices, pinned and registered host memory.
 //
-// A device pointer is the block's host address with a tag: 0x43 in bits 56..63 and the device's
+// A device pointer is the block's host address with a tag: 0x5B in bits 56..63 and the device's
 // index + 1 in bits 48..55. No processor takes it for an address, so the host that touches it
 // faults at once.
 #pragma once
