@@ -6,22 +6,8 @@ of ``reduction.py``.
 """
 
 from oneflow_lite.cuda.kernels.fused import SCALARS, THREADS, index_of, scalar_fields
-from oneflow_lite.cuda.kernels.fused_walks import Node, Version, Walks, files_of, with_initial
+from oneflow_lite.cuda.kernels.fused_walks import Node, Version, Walks, files as files, with_initial
 from oneflow_lite.cuda.kernels.request import Request
-
-
-def files(request: Request) -> tuple[str, ...]:
-    """Return the files that the kernel begins with: those of its operations, and its own.
-
-    Examples
-    --------
-    >>> dtypes = ("float32", "float32")
-    >>> sums = Request("fused_columns", "reduction:sum", dtypes, dtypes, (), False, False,
-    ...                (4, 1, 4, 2, 0, 1))
-    >>> files(sums)[-2:]
-    ('fused.cuh', 'fused_rows.cuh')
-    """
-    return files_of(request)
 
 
 def kernel(name: str, request: Request) -> str | None:

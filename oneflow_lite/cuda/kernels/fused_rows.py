@@ -16,24 +16,10 @@ from oneflow_lite.cuda.kernels.fused_walks import (
     Version,
     Walk,
     Walks,
-    files_of,
+    files as files,
     with_initial,
 )
 from oneflow_lite.cuda.kernels.request import Request
-
-
-def files(request: Request) -> tuple[str, ...]:
-    """Return the files that the kernel begins with: those of its operations, and its own.
-
-    Examples
-    --------
-    >>> dtypes = ("float32", "float32")
-    >>> sums = Request("fused_rows", "reduction:sum", dtypes, dtypes, (), False, False,
-    ...                (4, 0, 0, 2, 0, 1))
-    >>> files(sums)[-2:]
-    ('fused.cuh', 'fused_rows.cuh')
-    """
-    return files_of(request)
 
 
 def kernel(name: str, request: Request) -> str | None:

@@ -213,8 +213,17 @@ def with_initial(node: Node, op: str) -> str:
     return f"value = {op}::combine({op}::of_initial(args.scalars[{k}]), value);"
 
 
-def files_of(request: Request) -> tuple[str, ...]:
-    """Return the files that a kernel begins with."""
+def files(request: Request) -> tuple[str, ...]:
+    """Return the files that a kernel begins with: those of its operations, and its own.
+
+    Examples
+    --------
+    >>> dtypes = ("float32", "float32")
+    >>> sums = Request("fused_rows", "reduction:sum", dtypes, dtypes, (), False, False,
+    ...                (4, 0, 0, 2, 0, 1))
+    >>> files(sums)[-2:]
+    ('fused.cuh', 'fused_rows.cuh')
+    """
     names: dict[str, None] = {}
     for operation in operations_of(request):
         if operation.request.kind != "reduction":
