@@ -211,6 +211,7 @@ void call_loop(const KernelArgs& args, char* const* pointers, const int64_t* str
 /// Row by row, as the operands lie in memory.
 void run_in_place(const KernelArgs& args) {
   const Iteration& iteration = args.iteration;
+  if (iteration.ndim == 1) return call_loop(args, args.data, iteration.rows[0].strides);
   int64_t steps[kMaxOperands];
   for (int k = 0; k < iteration.operands; ++k) steps[k] = memory_step(args, k);
   for_each_row(iteration, outer_rows(iteration), args.data,

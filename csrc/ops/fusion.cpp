@@ -7,11 +7,11 @@ namespace ofl::ops {
 
 namespace {
 
-/// Bytes of one operand in a tile: those of a few of them stay in the L2 cache, and a loop call
-/// costs little beside its work.
-constexpr int64_t kTileBytes = 16384;
-constexpr int64_t kMostTiles = 8;     // times as much where rows are long
-constexpr int64_t kUint32Vector = 4;  // see cast.cpp: where a cast to uint32 may be cut
+/// Bytes of one operand in a tile: those of a few of them stay in the L1 cache, and a loop call
+/// costs little beside its work. A reduction's call costs more.
+constexpr int64_t kTileBytes = 4096, kReducedTileBytes = 8192;
+constexpr int64_t kMostTileBytes = 1 << 17;  // where rows are long
+constexpr int64_t kUint32Vector = 4;         // see cast.cpp: where a cast to uint32 may be cut
 
 struct FusibleKernel {
   KernelFn kernel;
@@ -108,7 +108,7 @@ bool FusionGroup::scale_elements(const KernelArgs& args, Draft* draft) const {
 bool FusionGroup::make_reduction(Draft* draft) const {
   const KernelArgs& args = *draft->kernel.args;
   if (args.kernel != reduce_kernel) return false;
-  auto reduction = TiledReduction::make(args, kTileBytes / draft->item_size);
+  auto reduction = TiledReduction::make(args, kReducedTileBytes / draft->item_size);
   if (!reduction) return false;
   if (reduction->sum()) {
     const int input = draft->kernel.memory[kReduceIn];
@@ -131,30 +131,36 @@ bool FusionGroup::make_reduction(Draft* draft) const {
   return true;
 }
 
+/// Elements in a tile, where rows do not ask for others.
+int64_t FusionGroup::wanted_tile(const Draft& draft) {
+  return (draft.row ? kReducedTileBytes : kTileBytes) / draft.item_size;
+}
+
 /// Steps of `unit` elements in a tile, of the `run` steps of a run; 0: there is no such number. All
 /// tiles, and so all runs, start at multiples of what the kernels ask for.
 int64_t FusionGroup::steps_of_tile(const Draft& draft, int64_t unit, int64_t run) {
-  const int64_t steps = std::max<int64_t>(1, kTileBytes / draft.item_size / unit);
+  const int64_t steps = std::max<int64_t>(1, wanted_tile(draft) / unit);
+  const int64_t most = std::max(steps, kMostTileBytes / draft.item_size / unit);
   const int64_t must = std::lcm(draft.multiple, draft.alignment);
   const bool one_run = unit * run == draft.bounds.back();
   for (const int64_t multiple : {std::lcm(must, kVectors), must}) {
     if (!one_run && unit * run % multiple != 0) continue;
     const int64_t least = multiple / std::gcd(unit, multiple);
     const int64_t rounded = std::max(least, steps - steps % least);
-    if (rounded <= run && rounded <= kMostTiles * steps) return rounded;
-    if (run <= kMostTiles * steps) return run;
+    if (rounded <= run && rounded <= most) return rounded;
+    if (run <= most) return run;
   }
   return 0;
 }
 
 /// Tiles as near to the wanted size as the rows of the kernels allow.
 bool FusionGroup::choose_tiling(const Draft& draft, Tiling* tiling) const {
-  const int64_t wanted = kTileBytes / draft.item_size;
+  const int64_t wanted = wanted_tile(draft);
   for (size_t i = 0; i + 1 < draft.bounds.size(); ++i) {
     const int64_t unit = draft.bounds[i], run = draft.bounds[i + 1] / unit;
     const int64_t steps = steps_of_tile(draft, unit, run);
     const int64_t size = steps * unit;
-    if (steps == 0 || size > kMostTiles * wanted) continue;
+    if (steps == 0 || size * draft.item_size > kMostTileBytes) continue;
     if (draft.row && unit % draft.row != 0) continue;
     const auto can_cut = [&](const Kernel& kernel) {
       return kernel.reduction || row_of(kernel, unit).first < kernel.whole.end;

@@ -71,6 +71,7 @@ class FusionGroup::TileRunner {
       KernelArgs& piece = pieces_.back();
       piece.helpers = nullptr;
       for (int d = 0; d < kernel.cut; ++d) piece.iteration.rows[d].dim = 1;
+      starts_.push_back(find_start(kernel));
     }
     for (int i = 0; i < group.size(); ++i) find_ahead(i);
   }
@@ -114,43 +115,70 @@ class FusionGroup::TileRunner {
   void run_kernel(int number, int64_t tile, int64_t first, int64_t count) {
     const Kernel& kernel = group_.kernels_[number];
     KernelArgs& piece = pieces_[number];
-    first /= kernel.scale;
-    count /= kernel.scale;
-    bind(kernel, first, &piece);
+    if (kernel.scale != 1) {
+      first /= kernel.scale;
+      count /= kernel.scale;
+    }
+    bind(kernel, starts_[number], first, &piece);
     if (kernel.reduction) {
       return kernel.reduction->take(static_cast<int>(tile), count, piece.data[kReduceIn],
                                     piece.data[kReduceOut]);
     }
     if (kernel.args->iteration.ndim > 0) {
-      piece.iteration.rows[kernel.cut].dim = count / kernel.inner;
+      piece.iteration.rows[kernel.cut].dim = kernel.inner == 1 ? count : count / kernel.inner;
     }
-    fetch_ahead(number, count);
+    if (!ahead_.empty()) fetch_ahead(number, count);
     kernel.whole.run(piece, kernel.whole);
   }
 
+  /// Where the operands of a kernel begin, and which of them lie there in every tile.
+  struct Start {
+    char* data[kMaxOperands];
+    bool stays[kMaxOperands];
+  };
+
+  Start find_start(const Kernel& kernel) const {
+    Start start;
+    for (int k = 0; k < kernel.args->iteration.operands; ++k) {
+      start.stays[k] = true;
+      if (kernel.memory[k] < 0) {
+        start.data[k] =
+            reinterpret_cast<char*>(const_cast<unsigned char*>(kernel.args->scalars[k].bytes));
+        continue;
+      }
+      const Memory& memory = group_.memories_[kernel.memory[k]];
+      start.stays[k] = memory.buffer >= 0;
+      start.data[k] = start.stays[k]
+                          ? buffers_ + memory.buffer * group_.buffer_size_
+                          : memory.address + reinterpret_cast<intptr_t>(kernel.args->data[k]);
+    }
+    return start;
+  }
+
   /// Where the operands of a kernel have element `first`.
-  void bind(const Kernel& kernel, int64_t first, KernelArgs* piece) {
-    const int operands = kernel.args->iteration.operands;
+  static void bind(const Kernel& kernel, const Start& start, int64_t first, KernelArgs* piece) {
+    const Iteration& iteration = kernel.args->iteration;
     int64_t offsets[kMaxOperands] = {};
+    if (kernel.cut == 0 && kernel.inner == 1 && iteration.ndim > 0) {
+      for (int k = 0; k < iteration.operands; ++k) {
+        offsets[k] = first * iteration.rows[0].strides[k];
+      }
+    } else {
+      find_offsets(kernel, first, offsets);
+    }
+    for (int k = 0; k < iteration.operands; ++k) {
+      piece->data[k] = start.data[k] + (start.stays[k] ? 0 : offsets[k]);
+    }
+  }
+
+  static void find_offsets(const Kernel& kernel, int64_t first, int64_t* offsets) {
     const Iteration& iteration = kernel.args->iteration;
     int64_t step = first / kernel.inner;
     for (int d = kernel.cut; d >= 0 && step > 0; --d) {
       const Iteration::Row& row = iteration.rows[d];
       const int64_t index = step % row.dim;
       step /= row.dim;
-      for (int k = 0; k < operands; ++k) offsets[k] += index * row.strides[k];
-    }
-    for (int k = 0; k < operands; ++k) {
-      if (kernel.memory[k] < 0) {
-        piece->data[k] =
-            reinterpret_cast<char*>(const_cast<unsigned char*>(kernel.args->scalars[k].bytes));
-        continue;
-      }
-      const Memory& memory = group_.memories_[kernel.memory[k]];
-      piece->data[k] =
-          memory.buffer >= 0
-              ? buffers_ + memory.buffer * group_.buffer_size_
-              : memory.address + reinterpret_cast<intptr_t>(kernel.args->data[k]) + offsets[k];
+      for (int k = 0; k < iteration.operands; ++k) offsets[k] += index * row.strides[k];
     }
   }
 
@@ -184,6 +212,7 @@ class FusionGroup::TileRunner {
   std::vector<Ahead> ahead_;
   char* const buffers_;
   std::vector<KernelArgs> pieces_;
+  std::vector<Start> starts_;
 };
 
 void FusionGroup::run(ep::HelperPool* helpers) {
