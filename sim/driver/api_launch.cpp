@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <thread>
+#include <utility>
 
 #include "driver/api.h"
 #include "driver/config.h"
@@ -170,14 +171,16 @@ void launch(Handle handle, const SimLaunch& shape, Handle stream_handle, void** 
   auto parameters = std::make_shared<Parameters>(function->kernel, given, extra);
   const bool is_sound = parameters->translate(context);
   const auto now = Clock::now();
-  context.submit(*stream, WorkKind::kernel, [=, &context] {
+  // The parameters go along: who launches keeps no hold, and so never is the one that frees them.
+  auto operation = [=, &context, parameters = std::move(parameters)] {
     if (is_sound) {
       run(context, *function, shape, *parameters, now);
       return;
     }
     const std::string why = "kernel " + function->name + ": a pointer to no memory in reach";
     context.kill(ERROR_ILLEGAL_ADDRESS, why.c_str());
-  });
+  };
+  context.submit(*stream, WorkKind::kernel, std::move(operation));
 }
 
 }  // namespace
