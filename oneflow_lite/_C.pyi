@@ -168,9 +168,13 @@ def matmul(a: Tensor, b: Tensor) -> Tensor: ...
 def set_blas_finder(finder: Callable[[], object]) -> None:
     """Called once, when the first product of floating-point matrices is issued."""
 
-def load_blas(path: str, prefix: str) -> tuple[str, str]:
-    """Takes the products to this library, whose symbols have the prefix; returns what it says of
-    its configuration and of the core type in use. RuntimeError when it cannot be loaded."""
+def load_blas(path: str, prefix: str, own_loops: bool) -> tuple[str, str]:
+    """Takes the products to this library, whose symbols have the prefix, and large ones to our own
+    loops if wanted; returns what it says of its configuration and of the core type in use.
+    RuntimeError when it cannot be loaded."""
+
+def has_panel_loops() -> bool:
+    """Whether the CPU has what our own loops for large products want."""
 
 def cpu_wants_skylake_x() -> bool:
     """Whether OpenBLAS must be told that the CPU has AVX-512."""

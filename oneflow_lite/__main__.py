@@ -20,7 +20,8 @@ def info() -> str:
         f"oneflow_lite {flow.__version__}",
         f"Python       {platform.python_version()} ({platform.platform()})",
         f"NumPy        {np.__version__}",
-        f"BLAS         {blas.name}{f', core type {blas.core}' if blas.core else ''}",
+        f"BLAS         {blas.name}{f', core type {blas.core}' if blas.core else ''}"
+        f"{'; large products by AVX-512 loops of our own' if blas.own_loops else ''}",
         f"devices      {', '.join(str(device) for device in flow.devices())}",
         f"cores        {os.cpu_count()}",
         f"threads      {threading.active_count()} of Python, {len(streams)} workers "

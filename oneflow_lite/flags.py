@@ -224,7 +224,7 @@ _ROWS = (
         "auto",
         _parse_core,
         None,
-        "core type that OpenBLAS is loaded for, such as SkylakeX; numpy: products by NumPy's loops",
+        "core type, such as SkylakeX, for which OpenBLAS makes all products; numpy: its loops do",
     ),
     Flag("log", "warning", _parse_choice(_LEVELS), _apply_log, "level of logger 'oneflow_lite'"),
     Flag(

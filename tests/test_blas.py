@@ -43,6 +43,21 @@ print(in_force().core)
     assert "no core type Fantasy" in unknown.stderr
 
 
+@needs_openblas
+def test_a_core_type_by_name_makes_all_products(run_program: Callable[..., Any]) -> None:
+    code = """
+import numpy as np, oneflow_lite as flow
+from oneflow_lite import _C
+from oneflow_lite.ops.blas import in_force
+x = np.random.default_rng(0).normal(size=(400, 400)).astype("float32")
+np.testing.assert_allclose((flow.tensor(x) @ flow.tensor(x)).numpy(), x @ x, rtol=1e-4, atol=1e-4)
+print(in_force().own_loops, _C.has_panel_loops())
+"""
+    assert run_program(code, blas_core="haswell").stdout.split()[0] == "False"
+    ours, possible = run_program(code).stdout.split()
+    assert ours == possible
+
+
 def test_numpys_loops_instead(run_program: Callable[..., Any]) -> None:
     code = """
 import numpy as np, oneflow_lite as flow

@@ -111,8 +111,12 @@ def is_clean(done: subprocess.CompletedProcess[str]) -> None:
             *("-k", "not simulated_gpu"),
         ],
         ["-m", "pytest", "-q", "tests/test_threads.py", "-k", "batches or named or piece"],
+        ["-m", "pytest", "-q", "tests/test_matmul.py", "-k", "not_finite or several_threads"],
     ],
-    ids=["random programs", "fusion programs", "machine", "faults", "host functions", "threads"],
+    ids=[
+        *("random programs", "fusion programs", "machine", "faults", "host functions", "threads"),
+        "products",
+    ],
 )
 def test_python(sanitized: tuple[Path, dict[str, str]], command: list[str]) -> None:
     is_clean(run(sanitized, command))

@@ -43,6 +43,7 @@ struct Blas {
   std::tuple<BlasRoutines<float>, BlasRoutines<double>, BlasRoutines<std::complex<float>>,
              BlasRoutines<std::complex<double>>>
       routines;
+  bool own_loops = false;  // are used where they are faster (ops/gemm_panels.h)
 
   template <typename T>
   const BlasRoutines<T>& of() const {

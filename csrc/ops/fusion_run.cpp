@@ -1,62 +1,17 @@
 #include <algorithm>
-#include <mutex>
-#include <new>
 #include <tuple>
 
 #include "ops/fusion.h"
+#include "ops/leased_memory.h"
 
 namespace ofl::ops {
 
 namespace {
 
-/// Memory for the tiles of one thread, leased: groups come one after the other, and new memory
-/// costs page faults. It is not the thread's own, as threads come and go.
-class TileMemory {
- public:
-  explicit TileMemory(size_t bytes) {
-    {
-      std::lock_guard<std::mutex> lock(pool().mutex);
-      if (!pool().idle.empty()) {
-        memory_ = std::move(pool().idle.back());
-        pool().idle.pop_back();
-      } else {
-        pool().idle.reserve(++pool().leases);  // to give it back needs no memory
-      }
-    }
-    if (memory_.bytes >= bytes) return;
-    memory_ = {};
-    memory_.data.reset(static_cast<char*>(::operator new(bytes, kAlign)));
-    memory_.bytes = bytes;
-  }
-  ~TileMemory() {
-    std::lock_guard<std::mutex> lock(pool().mutex);
-    pool().idle.push_back(std::move(memory_));
-  }
-  TileMemory(const TileMemory&) = delete;
-
-  char* data() const { return memory_.data.get(); }
-
- private:
-  static constexpr std::align_val_t kAlign{64};
-  struct Free {
-    void operator()(char* memory) const { ::operator delete(memory, kAlign); }
-  };
-  struct Memory {
-    std::unique_ptr<char, Free> data;
-    size_t bytes = 0;
-  };
-  struct Pool {
-    std::mutex mutex;  // guards the rest; nobody has it while nothing runs, so not at a fork
-    std::vector<Memory> idle;
-    size_t leases = 0;  // most at a time so far
-  };
-  static Pool& pool() {
-    static Pool* the_pool = new Pool;  // helpers may outlive what is destroyed at exit
-    return *the_pool;
-  }
-
-  Memory memory_;
-};
+MemoryPool& tile_memory() {
+  static MemoryPool* pool = new MemoryPool;
+  return *pool;
+}
 
 }  // namespace
 
@@ -64,7 +19,9 @@ class TileMemory {
 class FusionGroup::TileRunner {
  public:
   explicit TileRunner(FusionGroup& group)
-      : group_(group), memory_(group.buffers_ * group.buffer_size_), buffers_(memory_.data()) {
+      : group_(group),
+        memory_(tile_memory(), group.buffers_ * group.buffer_size_),
+        buffers_(memory_.data()) {
     pieces_.reserve(group.kernels_.size());
     for (const Kernel& kernel : group.kernels_) {
       pieces_.push_back(*kernel.args);
@@ -208,7 +165,7 @@ class FusionGroup::TileRunner {
   };
 
   FusionGroup& group_;
-  TileMemory memory_;
+  LeasedMemory memory_;
   std::vector<Ahead> ahead_;
   char* const buffers_;
   std::vector<KernelArgs> pieces_;

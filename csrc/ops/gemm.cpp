@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "ops/gemm_panels.h"
 #include "ops/gemm_plan.h"
 #include "ops/pieces.h"
 
@@ -25,14 +26,6 @@ constexpr int64_t kAligned = 48;
 constexpr int64_t kSymmetricLeast = 4 * kAligned, kSymmetricMost = 8 * kAligned;
 /// Elements of a matrix that is multiplied with a vector, in one part.
 constexpr int64_t kVectorPart = 1 << 17;
-
-/// Parts that take `total` work.
-template <typename Body>
-void share(ep::HelperPool* helpers, int64_t count, double total, const Body& body) {
-  const double weight = total / kPieceWork / static_cast<double>(std::max<int64_t>(count, 1));
-  if (helpers) return helpers->parallel_for(count, body, 1 + static_cast<int64_t>(weight));
-  for (int64_t i = 0; i < count; ++i) body(i);
-}
 
 /// How a routine sees a matrix.
 struct Lie {
@@ -85,7 +78,7 @@ template <typename T>
 class Multiplier {
  public:
   Multiplier(const Blas& blas, DType dtype, ep::HelperPool* helpers)
-      : routines_(blas.of<T>()), dtype_(dtype), helpers_(helpers) {}
+      : routines_(blas.of<T>()), panels_(blas.own_loops), dtype_(dtype), helpers_(helpers) {}
 
   void run(BatchedProduct& plan) const;
 
@@ -105,6 +98,7 @@ class Multiplier {
   double work(const Product& p) const { return product_work(p.m(), p.k(), p.n(), dtype_); }
 
   const Routines& routines_;
+  const bool panels_;
   const DType dtype_;  // of T
   ep::HelperPool* const helpers_;
 };
@@ -283,8 +277,13 @@ void Multiplier<T>::run_one(const Product& whole, ep::HelperPool* helpers) const
   if (total < kSplitWork) return run_in_thread(whole);
   if (long_sum) return sum_parts(whole, helpers);
   if (whole.m() == 1 || whole.n() == 1) return multiply_vector(whole, helpers);
+  if (is_symmetric(whole)) {
+    return is_divisible(helpers, total) ? symmetric(whole, helpers) : run_in_thread(whole);
+  }
+  if constexpr (std::is_floating_point_v<T>) {
+    if (panels_ && panel_product<T>(whole, helpers)) return;
+  }
   if (!is_divisible(helpers, total)) return run_in_thread(whole);
-  if (is_symmetric(whole)) return symmetric(whole, helpers);
   const auto most = static_cast<int64_t>(total / kPieceWork);
   const Grid grid = cut(whole, std::min<int64_t>(helpers->threads(), most));
   Product p = whole;

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "ops/kernel.h"
+#include "ops/pieces.h"
 
 namespace ofl::ops {
 
@@ -91,6 +91,15 @@ struct Grid {
                        j == columns - 1 ? whole.n() - column : column_step);
   }
 };
+
+/// Calls body(i) once for each of `count` parts that take `total` work, on the helpers where there
+/// are some.
+template <typename Body>
+void share(ep::HelperPool* helpers, int64_t count, double total, const Body& body) {
+  const double weight = total / kPieceWork / static_cast<double>(std::max<int64_t>(count, 1));
+  if (helpers) return helpers->parallel_for(count, body, 1 + static_cast<int64_t>(weight));
+  for (int64_t i = 0; i < count; ++i) body(i);
+}
 
 /// Up to `parts` parts, as many as there are rows and columns for.
 Grid cut(const Product& p, int64_t parts);

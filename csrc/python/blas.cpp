@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "ops/blas.h"
+#include "ops/gemm_panels.h"
 #include "python/bind.h"
 #include "python/errors.h"
 
@@ -36,7 +37,8 @@ struct Symbols {
 
 /// Returns what the library says of itself: its configuration and its core type. Keeps the GIL, so
 /// that no Python code runs while the environment is as the library shall find it.
-std::pair<std::string, std::string> load_blas(const std::string& path, const std::string& prefix) {
+std::pair<std::string, std::string> load_blas(const std::string& path, const std::string& prefix,
+                                              bool own_loops) {
   void* opened = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!opened) fail(ErrorKind::runtime, "[blas] cannot load ", path, ": ", dlerror());
   Symbols symbols{opened, prefix};
@@ -50,6 +52,7 @@ std::pair<std::string, std::string> load_blas(const std::string& path, const std
   const auto set_threads =
       reinterpret_cast<void (*)(int)>(symbols.find("openblas_set_num_threads"));
   if (set_threads) set_threads(1);  // of a copy that somebody else has loaded
+  found.own_loops = own_loops;
   library = found;
   ops::set_blas(&library);
   return {symbols.text("openblas_get_config"), symbols.text("openblas_get_corename")};
@@ -81,7 +84,8 @@ void bind_blas(py::module_& m) {
     Py_XDECREF(finder);
     finder = function.inc_ref().ptr();
   });
-  m.def("load_blas", &load_blas, py::arg("path"), py::arg("prefix"));
+  m.def("load_blas", &load_blas, py::arg("path"), py::arg("prefix"), py::arg("own_loops"));
+  m.def("has_panel_loops", &ops::has_panel_loops);
   m.def("cpu_wants_skylake_x", &wants_skylake_x);
 }
 

@@ -21,10 +21,14 @@ _CORE_VARIABLE = "OPENBLAS_CORETYPE"
 
 
 class Blas(NamedTuple):
-    """What products use: OpenBLAS's version, its core type; or why NumPy's loops are used."""
+    """What products use: OpenBLAS's version, its core type; or why NumPy's loops are used.
+
+    With ``own_loops``, large products of float32 and float64 are ours (``csrc/ops/gemm_panels.h``).
+    """
 
     name: str
     core: str
+    own_loops: bool = False
 
 
 _lock = threading.Lock()  # guards the one below while it is found
@@ -47,16 +51,17 @@ def _find() -> Blas:
     if path is None:
         return Blas(f"NumPy's loops (package {_PACKAGE.replace('_', '-')} is not installed)", "")
     wanted = _core()
+    own_loops = flags.blas_core == "auto" and _C.has_panel_loops()
     try:
         # It makes no threads: the helpers of the cpu call it.
         with _environment(OPENBLAS_NUM_THREADS="1", OPENBLAS_CORETYPE=wanted):
-            config, core = _C.load_blas(str(path), _PREFIX)
+            config, core = _C.load_blas(str(path), _PREFIX, own_loops)
     except RuntimeError as error:
         LOG.warning("products go through NumPy's loops: %s", error)
         return Blas(f"NumPy's loops ({error})", "")
     if wanted and core.lower() != wanted.lower():
         LOG.warning("OpenBLAS has no core type %s here, it uses %s", wanted, core)
-    return Blas(" ".join(config.split()[:2]), core)
+    return Blas(" ".join(config.split()[:2]), core, own_loops)
 
 
 def _library() -> Path | None:

@@ -1,15 +1,14 @@
 #include "ep/cpu/cpu_device.h"
 
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
 #include <thread>
 
 #include "ep/caching_allocator.h"
+#include "ep/cpu/host_memory.h"
 #include "ep/helper_pool.h"
 #include "ep/mock/mock_memory.h"
 
@@ -17,25 +16,10 @@ namespace ofl::ep {
 
 namespace {
 
-constexpr size_t kAlign = 64;
-constexpr size_t kHugePage = size_t{2} << 20;
 constexpr size_t kMaxCached = size_t{1} << 30;
 
 size_t physical_memory() {
   return static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGESIZE));
-}
-
-// Large blocks start at a huge page and ask for more of them: a page fault costs as much as reading
-// some kilobytes. nullptr when malloc refuses.
-void* aligned_memory(size_t bytes) {
-  const bool is_large = bytes >= kHugePage;
-  void* ptr = nullptr;
-  if (posix_memalign(&ptr, is_large ? kHugePage : kAlign, bytes > 0 ? bytes : 1) != 0) {
-    return nullptr;
-  }
-  // Advice: where the kernel knows no huge pages, small ones do.
-  if (is_large) madvise(ptr, bytes, MADV_HUGEPAGE);
-  return ptr;
 }
 
 class CpuEvent final : public Event {
@@ -84,7 +68,7 @@ class CpuDevice final : public Device {
 
   void* alloc(size_t bytes) override;
   void free(void* ptr, size_t bytes) override {
-    std::free(ptr);
+    free_host_memory(ptr);
     held_ -= bytes;
   }
   void* alloc_pinned(size_t bytes) override { return alloc(bytes); }
@@ -103,7 +87,7 @@ class CpuDevice final : public Device {
 void* CpuDevice::alloc(size_t bytes) {
   const bool fits = bytes <= capacity_ && held_.fetch_add(bytes) <= capacity_ - bytes;
   if (fits) {
-    if (void* ptr = aligned_memory(bytes)) return ptr;
+    if (void* ptr = allocate_host_memory(bytes)) return ptr;
   }
   if (bytes <= capacity_) held_ -= bytes;
   fail(ErrorKind::out_of_memory, "[cpu] out of memory: asked for ", bytes_str(bytes), ", held ",

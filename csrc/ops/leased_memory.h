@@ -1,0 +1,45 @@
+// Memory that kernels work in, leased: calls come one after the other, and new memory costs page
+// faults. It is not a thread's own, as threads come and go.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace ofl::ops {
+
+/// What one kind of work leases, of about one size. Lives as long as the process: helpers may
+/// outlive what is destroyed at exit.
+class MemoryPool {
+ private:
+  friend class LeasedMemory;
+  struct Free {
+    void operator()(char* memory) const;
+  };
+  struct Memory {
+    std::unique_ptr<char, Free> data;
+    size_t bytes = 0;
+  };
+  static Memory allocate(size_t bytes);
+
+  std::mutex mutex_;  // guards the rest; nobody has it while nothing runs, so not at a fork
+  std::vector<Memory> idle_;
+  size_t leases_ = 0;  // most at a time so far
+};
+
+/// At least so many bytes, aligned to 64, with anything in them.
+class LeasedMemory {
+ public:
+  LeasedMemory(MemoryPool& pool, size_t bytes);
+  ~LeasedMemory();
+  LeasedMemory(const LeasedMemory&) = delete;
+
+  char* data() const { return memory_.data.get(); }
+
+ private:
+  MemoryPool& pool_;
+  MemoryPool::Memory memory_;
+};
+
+}  // namespace ofl::ops
