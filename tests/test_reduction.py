@@ -35,6 +35,22 @@ def axes_of(shape: tuple[int, ...], name: str) -> list[Any]:
     return single if name in ARG else [*single, (), tuple(range(len(shape))), (0, -1)[: len(shape)]]
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_bits_of_long_sums(dtype: str) -> None:
+    random = np.random.default_rng(11)
+    lengths = [*range(120, 150), *range(250, 280), 1000, 1023, 4099, 39_063, 65_541, 300_007]
+    for length in lengths:
+        x = random.normal(size=(3, length)).astype(dtype)
+        x[1, length // 3] = np.nan
+        t = flow.tensor(x)
+        same(x.sum(axis=-1), t.sum(axis=-1))
+        same(x[2, 1:].sum(), t[2, 1:].sum())
+        same(x[::2, 5:].mean(axis=-1), t[::2, 5:].mean(axis=-1))
+    for value in (-0.0, np.inf, -np.inf):
+        x = np.full(1000, value, dtype)
+        same(x.sum(), flow.tensor(x).sum())
+
+
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_bits(name: str, dtype: str, device: flow.Device) -> None:

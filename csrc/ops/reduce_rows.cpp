@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <type_traits>
+#include <utility>
 
 namespace ofl::ops {
 
@@ -9,6 +10,9 @@ namespace {
 
 /// NumPy adds up to so many floats without halving them first.
 constexpr int64_t kMostFloats = 128;
+/// Bytes ahead of a block that are asked for: the hardware stops at each page.
+constexpr int64_t kAhead = 4096, kLine = 64;
+constexpr int kMostHalvings = 64;
 /// From here on the vectors of NumPy's loop make up for its call.
 constexpr int64_t kMostIntegers = 32;
 constexpr int64_t kAccumulators = 8;
@@ -33,6 +37,7 @@ T sum_floats(const char* from, int64_t n) {
       std::memcpy(&next, from + k * bytes, bytes);
       total[k] = next;
     }
+#pragma GCC unroll 1
     for (i = kAccumulators; i + kAccumulators <= n; i += kAccumulators) {
       for (int k = 0; k < kCount; ++k) {
         std::memcpy(&next, from + i * sizeof(T) + k * bytes, bytes);
@@ -45,8 +50,35 @@ T sum_floats(const char* from, int64_t n) {
     }
     sum = ((r[0] + r[1]) + (r[2] + r[3])) + ((r[4] + r[5]) + (r[6] + r[7]));
   }
+#pragma GCC unroll 1
   for (; i < n; ++i) sum += load<T>(from, i);
   return sum;
+}
+
+/// Halves until blocks of kMostFloats are left, as NumPy's recursion does; the halves that still
+/// have to be summed are on a stack.
+template <typename T, int bytes>
+T sum_pairwise(const char* from, int64_t n) {
+  struct Half {
+    int64_t right;  // elements; 0: they are being summed
+    T left;
+  };
+  Half halves[kMostHalvings];
+  for (int depth = 0;;) {
+    for (; n > kMostFloats; ++depth) {
+      const int64_t left = n / 2 - n / 2 % kAccumulators;
+      halves[depth].right = n - left;
+      n = left;
+    }
+    const int64_t block = n * static_cast<int64_t>(sizeof(T));
+    for (int64_t i = 0; i < block; i += kLine) __builtin_prefetch(from + kAhead + i);
+    T sum = sum_floats<T, bytes>(from, n);
+    from += block;
+    while (depth > 0 && halves[depth - 1].right == 0) sum = halves[--depth].left + sum;
+    if (depth == 0) return sum;
+    halves[depth - 1].left = sum;
+    n = std::exchange(halves[depth - 1].right, 0);
+  }
 }
 
 template <typename T>
@@ -70,7 +102,8 @@ void sum_rows(const ShortRows& rows, const Resolution& resolution) {
     char* to = rows.out + i * rows.out_step;
     T total = load<T>(to, 0);
     if constexpr (std::is_floating_point_v<T>) {
-      total += sum_floats<T, bytes>(from, rows.length);
+      total += rows.length > kMostFloats ? sum_pairwise<T, bytes>(from, rows.length)
+                                         : sum_floats<T, bytes>(from, rows.length);
       if (total != total) {  // which NaN of two is kept was its compiler's choice
         call_loop(from, to, rows.length, resolution);
         continue;
@@ -109,7 +142,7 @@ SumRowsFn function_here() {
 }  // namespace
 
 SumRowsFn sum_rows_function(DType dtype, int64_t length) {
-  if (length > (is_integer(dtype) ? kMostIntegers : kMostFloats)) return nullptr;
+  if (is_integer(dtype) && length > kMostIntegers) return nullptr;
   switch (dtype) {
     case DType::f32: return function_here<float>();
     case DType::f64: return function_here<double>();

@@ -1,4 +1,5 @@
-// Sums of many short rows: a call of NumPy's loop takes longer than such a row.
+// Sums of rows: of many short ones, as a call of NumPy's loop takes longer than such a row, and of
+// floats in rows of any length, as the loop waits for one addition after the other.
 #pragma once
 
 #include <cstdint>

@@ -31,9 +31,10 @@ ReduceRunner::ReduceRunner(const KernelArgs& args, const ReducePlan& plan, char*
   position_.in = args.data[kIn];
   position_.out = out;
   if (plan.buffered) cast_ = cast_function(args.dtype[kIn], resolution_.in[0]);
-  const bool sums = args.op->adds && !skip_first && plan.by_core;
+  const bool sums = args.op->adds && !skip_first;
   if (sums && plan.out_step == 0 && plan.in_step == item_size_) {
-    sum_rows_ = sum_rows_function(resolution_.out, plan.core);
+    sum_rows_ =
+        sum_rows_function(resolution_.out, plan.core * (plan.by_core ? 1 : plan.chunk_cores));
   }
 }
 
@@ -50,15 +51,14 @@ void ReduceRunner::run() {
 void ReduceRunner::visit_chunk(int64_t cores) {
   const char* in = plan_.buffered ? gather(cores) : position_.in;
   char* out = position_.out;
-  if (sum_rows_) {
-    return sum_rows_({in, out, cores, plan_.core, plan_.in_core_step, plan_.out_core_step},
-                     resolution_);
-  }
   const bool first_visit = skip_ > 0 && reduced_indices_are_zero();
   const int64_t calls = plan_.by_core ? cores : 1;
   const int64_t n = plan_.by_core ? plan_.core : plan_.core * cores;
   const bool apart = !plan_.buffered && plan_.in_step == item_size_ &&
                      plan_.in_core_step > n * item_size_ && n * item_size_ >= 2 * kAheadBytes;
+  if (sum_rows_ && !apart) {
+    return sum_rows_({in, out, calls, n, plan_.in_core_step, plan_.out_core_step}, resolution_);
+  }
   for (int64_t i = 0; i < calls; ++i) {
     if (apart && i + kAheadRows < calls) read_ahead(in + kAheadRows * plan_.in_core_step);
     visit_row(out, in, n, first_visit && (i == 0 || plan_.out_core_step != 0));
@@ -79,6 +79,7 @@ void ReduceRunner::visit_row(char* out, const char* in, int64_t n, bool first_vi
     in += plan_.in_step;
   }
   if (n == 0) return;
+  if (sum_rows_) return sum_rows_({in, out, 1, n, 0, 0}, resolution_);
   char* data[] = {out, const_cast<char*>(in), out};
   const intptr_t steps[] = {plan_.out_step, plan_.in_step, plan_.out_step};
   const intptr_t count = n;
