@@ -110,6 +110,19 @@ for nth in (1, 2, 5):
     succeeds(run_program, code.replace("NAME", name))
 
 
+@pytest.mark.parametrize("name", ["cuEventQuery", "cuStreamQuery"])
+def test_a_capture_of_another_library_loses_nothing(run_program: Run, name: str) -> None:
+    code = """
+assert outcome(work()) == []
+for code in (900, 901, 906):
+    sim.configure(",".join(f"fail=NAME:{nth}:{code}" for nth in range(1, 20)))
+    assert outcome(work()) == []
+    flow.synchronize()
+    sim.reset_faults()
+"""
+    succeeds(run_program, code.replace("NAME", name))
+
+
 @pytest.mark.parametrize("kind", ["copy", "kernel"])
 def test_a_device_is_lost_while_a_trace_is_recorded(run_program: Run, kind: str) -> None:
     code = """

@@ -99,6 +99,22 @@ assert (result == VALUES * 2 + 1).all()
 
 
 @simulated
+def test_a_consumer_of_the_interface_that_knows_of_no_streams(run_program: Run) -> None:
+    code = """
+other = Library()
+gate = other.close()
+y = flow.from_dlpack(other.array(VALUES)) + 1
+consumer = Library(flags=0)                     # ordered with the legacy default stream
+given = y.__cuda_array_interface__
+result = consumer.read(given["data"][0], given["shape"], "float32")
+gate.open()
+consumer.synchronize()
+assert (result == VALUES + 1).all()
+"""
+    succeeds(run_program, code)
+
+
+@simulated
 def test_a_consumer_may_write_after_our_reads(run_program: Run) -> None:
     code = """
 other = Library()
@@ -309,6 +325,8 @@ raises(ValueError, "read-only", lambda: locked.__setitem__(0, 1))
 raises(ValueError, "stream 0 is ambiguous", lambda: given(stream=0))
 raises(BufferError, "without a mask", lambda: given(mask=array))
 raises(BufferError, "aligned", lambda: given(data=(address + 2, False), shape=(3,)))
+half = {"data": (address + 4, False), "shape": (3,), "typestr": "<c8"}
+raises(BufferError, "aligned to 8 bytes for complex64", lambda: given(**half))
 raises(BufferError, "memory that CUDA does not know", lambda: given(data=(4096, False)))
 raises(BufferError, "expected 2 strides", lambda: given(strides=(4,)))
 raises(TypeError, "unsupported dtype", lambda: given(typestr="<M8"))

@@ -40,7 +40,10 @@ uintptr_t cuda_queue(int index) {
 /// (address, read-only, queue): who uses the memory waits for the queue first.
 py::tuple export_cuda(const py::object& object) {
   const Tensor& x = require_tensor(object.ptr(), kInterface);
-  hand_over(issuer(), x, kInterface);
+  const ep::EventLease ready = hand_over(issuer(), x, kInterface);
+  // For consumers that know of no streams in this protocol: their work is on the legacy one.
+  constexpr uintptr_t kLegacyQueue = 1;
+  if (ready) compute_of(x.device()).device().interop()->make_wait(kLegacyQueue, *ready);
   const auto address = x.size() ? reinterpret_cast<uintptr_t>(x.address()) : uintptr_t{0};
   return py::make_tuple(address, !may_be_written(x), queue_of(x.device()));
 }
@@ -84,7 +87,7 @@ py::object import_cuda(const py::object& producer, uintptr_t address, const py::
   const int owner = ep::cuda_owner(first);
   if (owner < 0) require_memory_of(device, first, kInterface);
   device.index = static_cast<int16_t>(owner);
-  const MemoryRange range = range_of(x, first, kInterface);
+  const MemoryRange range = range_of(x, device, first, kInterface);
   x.offset = range.offset;
   ep::Device& backend = compute_of(device).device();
   ep::EventLease ready;

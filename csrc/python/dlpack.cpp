@@ -254,7 +254,7 @@ py::object from_dlpack(const py::object& capsule) {
     return wrapped(empty(issuer(), device, x.dtype, x.shape));
   }
   char* first = static_cast<char*>(source.array->data) + source.array->byte_offset;
-  const MemoryRange range = range_of(x, first, "from_dlpack");
+  const MemoryRange range = range_of(x, device, first, "from_dlpack");
   x.offset = range.offset;
   if (device != Device{}) {
     require_memory_of(device, first, "from_dlpack");

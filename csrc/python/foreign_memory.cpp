@@ -9,10 +9,13 @@ bool may_be_written(const Tensor& x) {
          !may_self_overlap(x.shape, x.strides, static_cast<int64_t>(size_of(x.dtype)));
 }
 
-MemoryRange range_of(const Tensor& x, char* first, const char* op) {
-  if (reinterpret_cast<uintptr_t>(first) % info(x.dtype).align) {
-    fail(ErrorKind::buffer, "[", op, "] expected memory aligned to ", int(info(x.dtype).align),
-         " bytes for ", name_of(x.dtype), "; copy it first");
+MemoryRange range_of(const Tensor& x, Device device, char* first, const char* op) {
+  // A cuda kernel reads both parts of a complex number at once.
+  const auto align =
+      device.type == DeviceType::cuda ? size_of(x.dtype) : size_t{info(x.dtype).align};
+  if (reinterpret_cast<uintptr_t>(first) % align) {
+    fail(ErrorKind::buffer, "[", op, "] expected memory aligned to ", align, " bytes for ",
+         name_of(x.dtype), "; copy it first");
   }
   int64_t low, high;
   byte_range(x.shape, x.strides, static_cast<int64_t>(size_of(x.dtype)), &low, &high);

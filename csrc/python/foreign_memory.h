@@ -14,8 +14,8 @@ struct MemoryRange {
   size_t bytes;
   int64_t offset;  // of the first element
 };
-/// Error(buffer) where the elements are not aligned.
-MemoryRange range_of(const Tensor& x, char* first, const char* op);
+/// Error(buffer) where the elements are not aligned as kernels of `device` want it.
+MemoryRange range_of(const Tensor& x, Device device, char* first, const char* op);
 
 /// Error(buffer) unless it is memory of this cuda device.
 void require_memory_of(Device device, const void* memory, const char* op);

@@ -58,6 +58,7 @@ void stream_context(Handle stream, Handle* context);
 void stream_context_v2(Handle stream, Handle* context, Handle* green_context);
 void stream_device(Handle stream, int* device);
 void stream_is_capturing(Handle stream, int* status);
+void exchange_capture_mode(int* mode);
 void launch_host_function(Handle stream, HostFunction function, void* data);
 void create_event(Handle* event, unsigned flags);
 void destroy_event(Handle event);

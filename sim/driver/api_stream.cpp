@@ -1,5 +1,6 @@
 // Streams and events.
 #include <algorithm>
+#include <utility>
 
 #include "driver/api.h"
 #include "driver/context.h"
@@ -89,6 +90,12 @@ void stream_is_capturing(Handle stream, int* status) {
   require(status != nullptr);
   stream_of(stream);
   *status = 0;
+}
+
+void exchange_capture_mode(int* mode) {
+  thread_local int mode_here = 0;  // global
+  require(mode != nullptr && *mode >= 0 && *mode <= 2);
+  std::swap(*mode, mode_here);
 }
 
 void launch_host_function(Handle handle, HostFunction function, void* data) {

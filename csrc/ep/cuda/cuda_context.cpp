@@ -13,6 +13,7 @@ namespace {
 bool is_sticky(Result result) {
   constexpr Result kSticky[] = {214 /* ECC */,
                                 220 /* NVLINK */,
+                                226 /* contained */,
                                 700 /* illegal address */,
                                 702 /* launch timeout */,
                                 709 /* context is destroyed */,
@@ -24,6 +25,8 @@ bool is_sticky(Result result) {
                                 718 /* invalid pc */,
                                 719 /* launch failed */,
                                 721 /* tensor memory leak */,
+                                810 /* MPS client is terminated */,
+                                911 /* external device */,
                                 999 /* unknown */};
   for (Result sticky : kSticky) {
     if (result == sticky) return true;
@@ -31,10 +34,13 @@ bool is_sticky(Result result) {
   return false;
 }
 
+/// The calling thread is so for good.
+thread_local bool is_relaxed = false;
+
 /// Those of the devices in use.
 struct KnownContexts {
-  std::mutex mutex;  // guards the rest
-  std::unordered_map<Context, DeviceContext*> contexts;
+  std::mutex mutex;                                  // guards the rest
+  std::unordered_map<int, DeviceContext*> contexts;  // by ordinal
 };
 
 KnownContexts& known() {
@@ -52,14 +58,14 @@ DeviceContext::DeviceContext(ofl::Device id) : id_(id) {
         "cuDeviceGetAttribute");
   check(functions.DevicePrimaryCtxRetain(&handle_, ordinal_), "cuDevicePrimaryCtxRetain");
   std::lock_guard<std::mutex> lock(known().mutex);
-  known().contexts[handle_] = this;
+  known().contexts[ordinal_] = this;
 }
 
 // The driver may be gone already when the process ends: then it answers so, and nobody minds.
 DeviceContext::~DeviceContext() {
   {
     std::lock_guard<std::mutex> lock(known().mutex);
-    known().contexts.erase(handle_);
+    known().contexts.erase(ordinal_);
   }
   if (is_dead()) return;
   const Functions& functions = call();
@@ -97,9 +103,9 @@ void DeviceContext::after_fork_in_child() {
   dead_.store(true, std::memory_order_release);
 }
 
-DeviceContext* DeviceContext::find(Context handle) {
+DeviceContext* DeviceContext::find(int ordinal) {
   std::lock_guard<std::mutex> lock(known().mutex);
-  const auto found = known().contexts.find(handle);
+  const auto found = known().contexts.find(ordinal);
   return found == known().contexts.end() ? nullptr : found->second;
 }
 
@@ -127,12 +133,23 @@ void DeviceContext::forget_routes() {
   routes_.clear();
 }
 
-/// With the clock's mutex, and this context current.
+/// With the clock's mutex, and this context current. In a stream of its own: the default stream
+/// waits for what other libraries have put there.
 Result DeviceContext::start_clock() {
+  constexpr unsigned kNonBlocking = 1;
   const Functions& functions = call();
-  if (const Result result = functions.EventCreate(&clock_start_, 0)) return result;
-  if (const Result result = functions.EventRecord(clock_start_, nullptr)) return result;
-  if (const Result result = functions.EventSynchronize(clock_start_)) return result;
+  StreamHandle stream = nullptr;
+  if (const Result result = functions.StreamCreateWithPriority(&stream, kNonBlocking, 0)) {
+    return result;
+  }
+  Result result = functions.EventCreate(&clock_start_, 0);
+  if (!result) result = functions.EventRecord(clock_start_, stream);
+  if (!result) result = functions.EventSynchronize(clock_start_);
+  functions.StreamDestroy(stream);
+  if (result) {
+    if (clock_start_) functions.EventDestroy(std::exchange(clock_start_, nullptr));
+    return result;
+  }
   clock_start_ns_ = std::chrono::duration_cast<std::chrono::nanoseconds>(
                         std::chrono::steady_clock::now().time_since_epoch())
                         .count();
@@ -150,13 +167,15 @@ int64_t DeviceContext::time_of(EventHandle event) {
   float milliseconds = 0;
   if (!result) result = call().EventElapsedTime(&milliseconds, clock_start_, event);
   if (result) {
-    lose(result, current.failure() ? current.function() : "cuEventElapsedTime");
+    if (is_sticky(result)) {
+      lose(result, current.failure() ? current.function() : "cuEventElapsedTime");
+    }
     return 0;
   }
   const int64_t time = clock_start_ns_ + static_cast<int64_t>(double(milliseconds) * 1e6);
   if (milliseconds > kLongestMs) {
     call().EventDestroy(std::exchange(clock_start_, nullptr));
-    if (start_clock()) clock_start_ = nullptr;
+    start_clock();
   }
   return time;
 }
@@ -165,6 +184,20 @@ Current::Current(DeviceContext& context) {
   context.require_alive();
   const Result result = push(context);
   context.check(result, function_);
+}
+
+void Relaxed::for_good() {
+  if (std::exchange(is_relaxed, true)) return;
+  int mode = kMode;
+  call().ThreadExchangeStreamCaptureMode(&mode);
+}
+
+Relaxed::Relaxed() : exchanged_(!is_relaxed) {
+  if (exchanged_) call().ThreadExchangeStreamCaptureMode(&mode_);
+}
+
+Relaxed::~Relaxed() {
+  if (exchanged_) call().ThreadExchangeStreamCaptureMode(&mode_);
 }
 
 Result Current::push(DeviceContext& context) {

@@ -51,8 +51,8 @@ class DeviceContext {
   /// In the child after fork: the driver does not work there.
   void after_fork_in_child();
 
-  /// The context of this handle, of a device that is in use; null: there is none.
-  static DeviceContext* find(Context handle);
+  /// Of a device that is in use; null: there is none.
+  static DeviceContext* find(int ordinal);
   /// Where the devices can, this one's queues reach the peer's memory from now on, and it is true.
   bool enable_peer(DeviceContext& peer);
   /// From the peer to here; made at first use.
@@ -81,8 +81,25 @@ class DeviceContext {
   std::unordered_map<Context, std::unique_ptr<PeerRoute>> routes_;
 };
 
-/// Makes a context the calling thread's for a while. The threads of the device's own streams have
-/// it already, and then this costs a look.
+/// While it lives, what the calling thread calls neither fails nor spoils the capture where another
+/// library captures a stream of its own into a graph. None of ours is ever captured.
+class Relaxed {
+ public:
+  Relaxed();
+  ~Relaxed();
+  Relaxed(const Relaxed&) = delete;
+  /// The calling thread, one of ours, until it ends.
+  static void for_good();
+
+ private:
+  static constexpr int kMode = 2;  // CU_STREAM_CAPTURE_MODE_RELAXED
+
+  const bool exchanged_;
+  int mode_ = kMode;  // once exchanged, what the thread had
+};
+
+/// Makes a context the calling thread's for a while, and the thread relaxed. The threads of the
+/// device's own streams have it already and are so, and then this costs a look.
 class Current {
  public:
   explicit Current(DeviceContext& context);
@@ -100,19 +117,22 @@ class Current {
  private:
   Result push(DeviceContext& context);
 
+  const Relaxed relaxed_;
   bool pushed_ = false;
   const char* function_ = "cuCtxGetCurrent";
   Result failure_ = kSuccess;
 };
 
 /// With the context current, where nobody can be told of a failure: it loses the device, unless the
-/// driver has gone. The result of `run(functions)`, or of what came before it.
+/// driver has gone or the call was refused because of a capture. The result of `run(functions)`, or
+/// of what came before it.
 template <typename Run>
 Result run_quietly(DeviceContext& context, const char* function, const Run& run) noexcept {
   const Current current(context, std::nothrow);
   const bool usable = current.failure() == kSuccess;
   const Result result = usable ? run(call()) : current.failure();
-  if (result != kSuccess && result != kNotReady && result != kDeinitialized) {
+  const bool harmless = result == kNotReady || result == kDeinitialized || is_of_capture(result);
+  if (result != kSuccess && !harmless) {
     context.lose(result, usable ? function : current.function());
   }
   return result;

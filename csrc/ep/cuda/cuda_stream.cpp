@@ -34,10 +34,11 @@ void run_queued(void* argument) {
 
 /// The context that memory belongs to.
 cuda::DeviceContext& owner_of(cuda::DeviceContext& context, cuda::Pointer pointer) {
-  constexpr int kContext = 1;  // CU_POINTER_ATTRIBUTE_CONTEXT
-  cuda::Context owner = nullptr;
-  context.check(call().PointerGetAttribute(&owner, kContext, pointer), "cuPointerGetAttribute");
-  if (cuda::DeviceContext* found = cuda::DeviceContext::find(owner)) return *found;
+  constexpr int kDeviceOrdinal = 9;  // CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL; pools have no context
+  int ordinal = -1;
+  context.check(call().PointerGetAttribute(&ordinal, kDeviceOrdinal, pointer),
+                "cuPointerGetAttribute");
+  if (cuda::DeviceContext* found = cuda::DeviceContext::find(ordinal)) return *found;
   fail(ErrorKind::runtime, "[", context.id().str(), "] memory at ", pointer,
        " belongs to no device in use");
 }
@@ -72,9 +73,10 @@ CudaEvent::~CudaEvent() {
 // queue's errors says so. Nothing here throws, though another stream may lose the device meanwhile.
 bool CudaEvent::done() {
   if (context_.is_dead()) return true;
-  return cuda::run_quietly(context_, "cuEventQuery", [this](const auto& functions) {
-           return functions.EventQuery(handle_);
-         }) != cuda::kNotReady;
+  const cuda::Result result =
+      cuda::run_quietly(context_, "cuEventQuery",
+                        [this](const auto& functions) { return functions.EventQuery(handle_); });
+  return result != cuda::kNotReady && !cuda::is_of_capture(result);
 }
 
 void CudaEvent::sync() {
@@ -188,7 +190,9 @@ std::optional<Error> CudaStream::async_error() {
     const cuda::Result result =
         cuda::run_quietly(context_, "cuStreamQuery",
                           [this](const auto& functions) { return functions.StreamQuery(handle_); });
-    if (result == cuda::kSuccess || result == cuda::kNotReady) return std::nullopt;
+    if (result == cuda::kSuccess || result == cuda::kNotReady || cuda::is_of_capture(result)) {
+      return std::nullopt;
+    }
     if (!context_.is_dead()) context_.lose(result, "cuStreamQuery");
   }
   return context_.death();

@@ -20,6 +20,9 @@ inline constexpr Result kSuccess = 0;
 inline constexpr Result kOutOfMemory = 2;
 inline constexpr Result kDeinitialized = 4;
 inline constexpr Result kNotReady = 600;
+/// What a call says while somebody captures a stream into a graph (900 to 908): the call did
+/// nothing, and nothing is lost.
+inline constexpr bool is_of_capture(Result result) { return result >= 900 && result <= 908; }
 inline constexpr int kOldestDriver = 12000;  // 12.0
 
 // X(name, version of the interface asked for, parameters)
@@ -71,6 +74,7 @@ inline constexpr int kOldestDriver = 12000;  // 12.0
      unsigned block_y, unsigned block_z, unsigned shared_bytes, StreamHandle stream,          \
      void** parameters, void** extra))                                                        \
   X(LaunchHostFunc, 10000, (StreamHandle stream, void (*function)(void*), void* argument))    \
+  X(ThreadExchangeStreamCaptureMode, 10010, (int* mode))                                      \
   X(GetErrorName, 6000, (Result result, const char** text))                                   \
   X(GetErrorString, 6000, (Result result, const char** text))
 
