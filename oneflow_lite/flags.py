@@ -224,7 +224,7 @@ _ROWS = (
         "auto",
         _parse_core,
         None,
-        "core type, such as SkylakeX, for which OpenBLAS makes all products; numpy: its loops do",
+        "core type, such as SkylakeX, that OpenBLAS takes for all products; numpy: NumPy's loops",
     ),
     Flag("log", "warning", _parse_choice(_LEVELS), _apply_log, "level of logger 'oneflow_lite'"),
     Flag(

@@ -286,7 +286,10 @@ def test_a_group_ends_where_the_iteration_ends() -> None:
     assert (counts["groups"], counts["instructions"], counts["results"]) == (2, 4, 2)
 
 
-@pytest.mark.parametrize("length", [4095, 4096, 8191, 8192, 8193, 16384, 65535, 65536 * 3 + 5])
+@pytest.mark.parametrize(
+    "length",
+    [255, 257, 1023, 1025, 2047, 4095, 4096, 8191, 8192, 8193, 16384, 65535, 65536 * 3 + 5],
+)
 def test_lengths_around_tiles(length: int) -> None:
     a, b = np.resize(A, length), np.resize(B, length)
     saved(chain, a, b)

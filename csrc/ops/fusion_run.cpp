@@ -23,6 +23,7 @@ class FusionGroup::TileRunner {
         memory_(tile_memory(), group.buffers_ * group.buffer_size_),
         buffers_(memory_.data()) {
     pieces_.reserve(group.kernels_.size());
+    starts_.reserve(group.kernels_.size());
     for (const Kernel& kernel : group.kernels_) {
       pieces_.push_back(*kernel.args);
       KernelArgs& piece = pieces_.back();

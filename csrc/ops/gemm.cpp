@@ -1,5 +1,6 @@
-// Products by BLAS. The routines run in one thread each; large products are cut into parts for the
-// helpers. Operands are passed as they lie where a routine can take them, and copied where not.
+// Products by BLAS, or by our own loops where these are faster (gemm_panels.h). The routines run in
+// one thread each; large products are cut into parts for the helpers. Operands are passed as they
+// lie where a routine can take them, and copied where not.
 #include "ops/gemm.h"
 
 #include <climits>

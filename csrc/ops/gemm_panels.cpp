@@ -23,24 +23,38 @@ namespace ofl::ops {
 
 namespace {
 
-/// Rows of a tile: with 2 vectors in each, and one of b and one of a, they fill the 32 registers.
+/// Rows of a tile: 28 sums, 2 vectors of b and one of a take 31 of the 32 registers.
 constexpr int kRows = 14, kVectors512 = 2;
 /// Slivers in a block of a, which stays in the L2 cache beside a panel.
 constexpr int64_t kMostSlivers = 5;
-/// Rows of a panel, of which as much stays in the L1 cache as the tiles in turn need.
+/// Most rows of a panel: with a block of a it stays in the L2 cache while tiles are made of them.
 constexpr int64_t kMostDepth = 512;
 /// Bytes of packed panels; more columns are the next round.
 constexpr int64_t kPanelBytes = int64_t{16} << 20;
 /// Rows of b that are packed in one piece.
 constexpr int64_t kPackedRows = 64;
-/// Of all dimensions: thinner products are not worth the packing.
-constexpr int64_t kLeast = 128;
+/// Thinner products are not worth the packing: of b for few rows, of a for few columns, of anything
+/// for a short sum; more so where it lies by columns.
+constexpr int64_t kLeastRows = 256, kLeastColumns = 128, kLeastDepth = 128;
+constexpr int64_t kLeastRowsIfTurned = 1024, kLeastColumnsIfTurned = 256;
+/// Rows of a panel that are filled column by column while they stay in the L1 cache.
+constexpr int64_t kFilledRows = 16;
+
+MemoryPool& panel_memory() {
+  static MemoryPool* pool = new MemoryPool;
+  return *pool;
+}
+
+MemoryPool& block_memory() {
+  static MemoryPool* pool = new MemoryPool;
+  return *pool;
+}
 
 template <typename T>
-struct Vector;
+struct Lanes512;
 
 template <>
-struct Vector<float> {
+struct Lanes512<float> {
   using Type = __m512;
   using Mask = __mmask16;
   static OFL_AVX512 Type zero() { return _mm512_setzero_ps(); }
@@ -54,7 +68,7 @@ struct Vector<float> {
 };
 
 template <>
-struct Vector<double> {
+struct Lanes512<double> {
   using Type = __m512d;
   using Mask = __mmask8;
   static OFL_AVX512 Type zero() { return _mm512_setzero_pd(); }
@@ -87,7 +101,7 @@ struct Target {
 template <typename T, int Rows>
 OFL_AVX512 void multiply_tile(int64_t depth, const T* sliver, const T* panel,
                               const Target<T>& target, const char* ahead, int64_t ahead_step) {
-  using V = Vector<T>;
+  using V = Lanes512<T>;
   typename V::Type sums[Rows][kVectors512];
 #pragma GCC unroll 16
   for (int r = 0; r < Rows; ++r) {
@@ -145,7 +159,7 @@ class PanelProduct {
   }
 
   void run() {
-    const LeasedMemory packed(pool(0), p_.k() * panels_ * kWidth<T> * sizeof(T));
+    const LeasedMemory packed(panel_memory(), p_.k() * panels_ * kWidth<T> * sizeof(T));
     packed_ = reinterpret_cast<T*>(packed.data());
     const double elements = static_cast<double>(p_.k()) * static_cast<double>(p_.n());
     share(helpers_, (p_.k() + kPackedRows - 1) / kPackedRows, elements, [&](int64_t i) {
@@ -158,11 +172,6 @@ class PanelProduct {
   }
 
  private:
-  static MemoryPool& pool(int number) {
-    static MemoryPool* pools = new MemoryPool[2];  // panels, blocks
-    return pools[number];
-  }
-
   /// Into blocks of rows, as many as the threads can share evenly; and groups of panels, where
   /// there are few rows.
   void divide() {
@@ -203,10 +212,13 @@ class PanelProduct {
       std::copy_n(reinterpret_cast<const T*>(b.data), kWidth<T>, to);
       return;
     }
-    for (int64_t j = 0; j < columns; ++j) {
-      const char* from = b.data + j * b.column_step;
-      for (int64_t i = 0; i < rows; ++i, from += b.row_step) {
-        to[i * kWidth<T> + j] = *reinterpret_cast<const T*>(from);
+    for (int64_t first = 0; first < rows; first += kFilledRows) {
+      const int64_t end = std::min(first + kFilledRows, rows);
+      for (int64_t j = 0; j < columns; ++j) {
+        const char* from = b.data + first * b.row_step + j * b.column_step;
+        for (int64_t i = first; i < end; ++i, from += b.row_step) {
+          to[i * kWidth<T> + j] = *reinterpret_cast<const T*>(from);
+        }
       }
     }
     for (int64_t i = 0; columns < kWidth<T> && i < rows; ++i) {
@@ -219,7 +231,7 @@ class PanelProduct {
     const int64_t left = group * panels_ / groups_, right = (group + 1) * panels_ / groups_;
     const int64_t row = begin * kRows, rows = std::min(end * kRows, p_.m()) - row;
     if (rows <= 0 || left == right) return;
-    const LeasedMemory memory(pool(1), (rows + kRows) * depth_ * sizeof(T));
+    const LeasedMemory memory(block_memory(), (rows + kRows) * depth_ * sizeof(T));
     T* const slivers = reinterpret_cast<T*>(memory.data());
     for (int64_t first = 0; first < p_.k(); first += depth_) {
       const int64_t count = std::min(depth_, p_.k() - first);
@@ -234,7 +246,12 @@ class PanelProduct {
     for (int64_t row = 0; row < a.rows; row += kRows) {
       const int64_t rows = std::min<int64_t>(kRows, a.rows - row);
       const char* from = a.data + row * a.row_step;
+      const bool beside = rows == kRows && a.row_step == sizeof(T);
       for (int64_t i = 0; i < a.columns; ++i, from += a.column_step) {
+        if (beside) {
+          to = std::copy_n(reinterpret_cast<const T*>(from), kRows, to);
+          continue;
+        }
         for (int64_t r = 0; r < rows; ++r) {
           *to++ = *reinterpret_cast<const T*>(from + r * a.row_step);
         }
@@ -281,9 +298,13 @@ bool panel_product(const Product& p, ep::HelperPool* helpers) {
   if (out.column_step != kItem) {
     return out.row_step == kItem && panel_product<T>(p.transposed(), helpers);
   }
+  const auto is_turned = [](const Matrix& x) {
+    return std::abs(x.row_step) < std::abs(x.column_step);
+  };
   const auto has_items = [](const Matrix& x) { return size_of(x.dtype) == sizeof(T); };
   if (!has_items(p.a) || !has_items(p.b) || !has_items(out) || out.row_step % kItem != 0 ||
-      std::min({p.m(), p.n(), p.k()}) < kLeast) {
+      p.m() < (is_turned(p.b) ? kLeastRowsIfTurned : kLeastRows) ||
+      p.n() < (is_turned(p.a) ? kLeastColumnsIfTurned : kLeastColumns) || p.k() < kLeastDepth) {
     return false;
   }
   const int64_t most = std::max(kPanelBytes / (p.k() * kItem) / kWidth<T>, int64_t{1}) * kWidth<T>;

@@ -1,5 +1,5 @@
-// Large products of float32 and float64 matrices by loops of our own, on cores with AVX-512: the
-// packed matrices are shared by the threads, and lie in huge pages.
+// Large products of float32 and float64 matrices by loops of our own, on cores with AVX-512: one
+// factor is packed once, in huge pages, for all threads.
 #pragma once
 
 #include "ops/gemm_plan.h"

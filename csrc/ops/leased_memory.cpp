@@ -1,5 +1,6 @@
 #include "ops/leased_memory.h"
 
+#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -34,7 +35,13 @@ LeasedMemory::LeasedMemory(MemoryPool& pool, size_t bytes) : pool_(pool) {
 
 LeasedMemory::~LeasedMemory() {
   std::lock_guard<std::mutex> lock(pool_.mutex_);
-  pool_.idle_.push_back(std::move(memory_));
+  if (pool_.has_room_for(memory_)) pool_.idle_.push_back(std::move(memory_));
+}
+
+bool MemoryPool::has_room_for(const Memory& memory) const {
+  const auto is_large = [](const Memory& one) { return one.bytes >= kLarge; };
+  return !is_large(memory) ||
+         std::count_if(idle_.begin(), idle_.end(), is_large) < static_cast<int64_t>(kMostLarge);
 }
 
 }  // namespace ofl::ops

@@ -9,8 +9,8 @@
 
 namespace ofl::ops {
 
-/// What one kind of work leases, of about one size. Lives as long as the process: helpers may
-/// outlive what is destroyed at exit.
+/// What one kind of work leases, of about one size. Of large blocks it keeps two. Lives as long as
+/// the process: helpers may outlive what is destroyed at exit.
 class MemoryPool {
  private:
   friend class LeasedMemory;
@@ -21,11 +21,13 @@ class MemoryPool {
     std::unique_ptr<char, Free> data;
     size_t bytes = 0;
   };
+  static constexpr size_t kLarge = size_t{2} << 20, kMostLarge = 2;
   static Memory allocate(size_t bytes);
+  bool has_room_for(const Memory& memory) const;  // with the mutex
 
   std::mutex mutex_;  // guards the rest; nobody has it while nothing runs, so not at a fork
   std::vector<Memory> idle_;
-  size_t leases_ = 0;  // most at a time so far
+  size_t leases_ = 0;  // counted so far, no fewer than there were at a time
 };
 
 /// At least so many bytes, aligned to 64, with anything in them.

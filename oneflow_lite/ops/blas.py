@@ -51,7 +51,8 @@ def _find() -> Blas:
     if path is None:
         return Blas(f"NumPy's loops (package {_PACKAGE.replace('_', '-')} is not installed)", "")
     wanted = _core()
-    own_loops = flags.blas_core == "auto" and _C.has_panel_loops()
+    is_free = flags.blas_core == "auto" and _CORE_VARIABLE not in os.environ
+    own_loops = is_free and _C.has_panel_loops()
     try:
         # It makes no threads: the helpers of the cpu call it.
         with _environment(OPENBLAS_NUM_THREADS="1", OPENBLAS_CORETYPE=wanted):
