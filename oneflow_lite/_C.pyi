@@ -251,6 +251,13 @@ def to_dlpack(x: Tensor, versioned: bool, host_copy: bool, is_fresh: bool, queue
 def from_dlpack(capsule: Any) -> Tensor:
     """Consumes a capsule of memory of the host, or of a cuda device whose queue waits for it."""
 
+class CurrentCuda:
+    """In a ``with`` block a cuda device in use is the current one of the calling thread."""
+
+    def __init__(self, index: int) -> None: ...
+    def __enter__(self) -> None: ...
+    def __exit__(self, *args: object) -> None: ...
+
 def cuda_queue(index: int) -> int:
     """The handle of a cuda device's compute queue."""
 

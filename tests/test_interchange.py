@@ -362,6 +362,29 @@ for dtype in ("int8", "uint16", "int64", "float16", "bool", "complex64", "comple
 
 
 @simulated
+def test_a_producer_is_asked_on_its_own_device(run_program: Run) -> None:
+    code = """
+import ctypes
+from cuda_library import CudaArray, call
+current = []
+def device_here():
+    device = ctypes.c_int(-1)
+    call("cuCtxGetDevice", ctypes.pointer(device))
+    return device.value
+class Strict(CudaArray):                        # as PyTorch's tensors are
+    def __dlpack__(self, **asked):
+        current.append(device_here())
+        return super().__dlpack__(**asked)
+here, there = Library(0), Library(1)
+with here.context:
+    x = flow.from_dlpack(Strict(there, VALUES, None))
+    assert device_here() == 0 and current == [1]
+assert (x.numpy() == VALUES).all()
+"""
+    succeeds(run_program, code)
+
+
+@simulated
 def test_our_own_devices_meet(run_program: Run) -> None:
     code = """
 class Exported:

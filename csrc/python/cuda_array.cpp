@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "ep/cuda/cuda_context.h"
 #include "ep/cuda/cuda_device.h"
 #include "ep/event_pool.h"
 #include "ep/interop.h"
@@ -36,6 +37,23 @@ uintptr_t queue_of(Device device) {
 uintptr_t cuda_queue(int index) {
   return queue_of({DeviceType::cuda, static_cast<int16_t>(index)});
 }
+
+/// Makes a cuda device in use the current one of the calling thread, in a `with` block: producers
+/// may ask for that.
+class CurrentCuda {
+ public:
+  explicit CurrentCuda(int index) : index_(index) {}
+  void enter() {
+    ep::cuda::DeviceContext* context = ep::cuda::DeviceContext::find(index_);
+    if (!context) fail(ErrorKind::runtime, "[cuda:", index_, "] the device is not in use");
+    current_.emplace(*context);
+  }
+  void exit() { current_.reset(); }
+
+ private:
+  const int index_;
+  std::optional<ep::cuda::Current> current_;
+};
 
 /// (address, read-only, queue): who uses the memory waits for the queue first.
 py::tuple export_cuda(const py::object& object) {
@@ -107,6 +125,10 @@ void bind_cuda_array(py::module_& m) {
   m.def("cuda_queue", &cuda_queue);
   m.def("export_cuda", &export_cuda);
   m.def("import_cuda", &import_cuda);
+  py::class_<CurrentCuda>(m, "CurrentCuda")
+      .def(py::init<int>(), py::arg("index"))
+      .def("__enter__", &CurrentCuda::enter)
+      .def("__exit__", [](CurrentCuda& self, const py::args&) { self.exit(); });
 }
 
 }  // namespace ofl::python

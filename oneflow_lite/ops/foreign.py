@@ -45,10 +45,11 @@ def from_cuda(x: Any, copy: bool | None = None) -> Tensor:
     asked: dict[str, Any] = {"max_version": VERSION, "stream": stream}
     if copy is False:
         asked["copy"] = False
-    try:
-        capsule = x.__dlpack__(**asked)
-    except TypeError:  # older than the standard of 2023
-        capsule = x.__dlpack__(stream=stream)
+    with _C.CurrentCuda(index):  # PyTorch exports from its current device only
+        try:
+            capsule = x.__dlpack__(**asked)
+        except TypeError:  # older than the standard of 2023
+            capsule = x.__dlpack__(stream=stream)
     return _C.from_dlpack(capsule)
 
 
