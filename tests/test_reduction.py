@@ -51,6 +51,29 @@ def test_bits_of_long_sums(dtype: str) -> None:
         same(x.sum(), flow.tensor(x).sum())
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_one_of_very_many(dtype: str) -> None:
+    size = 5_000_003  # divided among threads, whatever the dtype
+    random = np.random.default_rng(12)
+    x = random.integers(0 if dtype[0] in "ub" else -90, 100, size).astype(dtype)
+    cases = [x, x[::-1], x[1::3], np.zeros(size, dtype), np.ones(size, dtype)]
+    if x.dtype.kind in "fc":
+        signs = np.where(x > 0, np.zeros(1, dtype), -np.zeros(1, dtype))
+        spoiled = x.copy()
+        spoiled[size // 2] = np.nan
+        cases += [signs, spoiled]
+    late = np.zeros(size, dtype)
+    late[-1] = 1
+    never = np.ones(size, dtype)
+    never[-1] = 0
+    for case in [*cases, late, late[::-1], never]:
+        for threads in (1, 2, 7):
+            with flow.flags(num_threads=threads):
+                t = flow.tensor(case)
+                for name in ("max", "min", "any", "all"):
+                    same(getattr(np, name)(case), getattr(flow, name)(t))
+
+
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_bits(name: str, dtype: str, device: flow.Device) -> None:

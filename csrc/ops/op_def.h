@@ -52,6 +52,7 @@ class OpDef {
   const OpKind kind;
   const int nin;
   bool adds = false;      // the loops add, pairwise when they reduce
+  bool selects = false;   // the loops reduce to one of the elements, in whichever order they go
   bool exact = false;     // IEEE 754 says what the result is, whichever loop computes it
   bool by_lanes = false;  // which of -0 and 0 wins depends on where in a loop's vectors they are
   bool checks_exponent = false;  // integer power: the loop must not see a negative exponent

@@ -240,6 +240,9 @@ PyObject* register_op(PyObject*, PyObject* args) {
     op->op = new ops::OpDef(name, parse_kind(kind), loops->nin);  // as long as the process
     op->op->checks_exponent = std::strcmp(loops->name, "power") == 0;
     op->op->adds = std::strcmp(loops->name, "add") == 0;
+    for (const char* name : {"maximum", "minimum", "logical_or", "logical_and"}) {
+      op->op->selects |= std::strcmp(loops->name, name) == 0;
+    }
     for (const char* exact : {"add", "subtract", "multiply", "divide", "square", "negative"}) {
       op->op->exact = op->op->exact || std::strcmp(loops->name, exact) == 0;
     }
