@@ -97,11 +97,11 @@ void set_item(const Tensor& x, PyObject* key, PyObject* value, const char* op) {
 
 namespace {
 
-/// x[indices] where that takes no instruction; else null without an error.
-PyObject* gathered_object(const Tensor& x, const Tensor& indices) {
+/// x[selector] where that takes no instruction; else null without an error.
+PyObject* gathered_object(const Tensor& x, const Tensor& selector) {
   Reference made(reinterpret_cast<PyObject*>(new_tensor_object()));
   Tensor& tensor = reinterpret_cast<TensorObject*>(made.get())->tensor;
-  return gather_here(runtime().machine, x, indices, &tensor) ? made.release() : nullptr;
+  return gather_here(issuer(), x, selector, &tensor) ? made.release() : nullptr;
 }
 
 }  // namespace
@@ -128,13 +128,22 @@ bool set_element(const Tensor& x, PyObject* key, PyObject* value) {
                        to_scalar(value, x.dtype));
 }
 
+/// x[selector] = value, where that takes no instruction; else false.
+bool set_selected(const Tensor& x, PyObject* key, PyObject* value, const char* op) {
+  if (!is_tensor(key)) return false;
+  const Tensor& selector = tensor_of(key);
+  if (is_tensor(value)) return scatter_here(issuer(), x, selector, tensor_of(value));
+  return is_scalar(value, op) && scatter_here(issuer(), x, selector, to_scalar(value, x.dtype));
+}
+
 }  // namespace
 
 int tensor_assign_subscript(PyObject* self, PyObject* key, PyObject* value) {
   return guarded(-1, [&] {
     if (!value) fail(ErrorKind::type, "[setitem] elements of a tensor cannot be deleted");
-    if (set_element(tensor_of(self), key, value)) return 0;
-    set_item(tensor_of(self), key, value, "setitem");
+    const Tensor& x = tensor_of(self);
+    if (set_element(x, key, value) || set_selected(x, key, value, "setitem")) return 0;
+    set_item(x, key, value, "setitem");
     return 0;
   });
 }

@@ -129,83 +129,6 @@ Selection select_along(const Tensor& x, int axis, const Tensor& indices, ops::Ou
   return selection;
 }
 
-namespace {
-
-/// Bytes from one element to the next along the first dimension, when they are all there is.
-std::optional<int64_t> dense_row(const Tensor& x) {
-  auto bytes = static_cast<int64_t>(size_of(x.dtype));
-  for (int d = x.ndim() - 1; d > 0; --d) {
-    if (x.strides[d] != bytes) return std::nullopt;
-    bytes *= x.shape[d];
-  }
-  return bytes;
-}
-
-/// Copies row indices[i] to the i-th place; false at the first index out of range.
-template <typename Copy>
-bool pick_rows(const Tensor& x, const int64_t* indices, int64_t count, const Copy& copy) {
-  const int64_t size = x.shape[0], step = x.strides[0];
-  const char* rows = x.address();
-  for (int64_t i = 0; i < count; ++i) {
-    const int64_t index = indices[i] < 0 ? indices[i] + size : indices[i];
-    if (index < 0 || index >= size) return false;
-    copy(i, rows + index * step);
-  }
-  return true;
-}
-
-template <size_t size>
-bool pick_elements(const Tensor& x, const int64_t* indices, int64_t count, char* out) {
-  return pick_rows(x, indices, count, [out](int64_t i, const char* element) {
-    std::memcpy(out + i * int64_t{size}, element, size);
-  });
-}
-
-bool pick(const Tensor& x, int64_t row, const int64_t* indices, int64_t count, char* out) {
-  switch (row) {
-    case 4: return pick_elements<4>(x, indices, count, out);
-    case 8: return pick_elements<8>(x, indices, count, out);
-    default: break;
-  }
-  return pick_rows(x, indices, count, [=](int64_t i, const char* from) {
-    std::memcpy(out + i * row, from, static_cast<size_t>(row));
-  });
-}
-
-}  // namespace
-
-bool gather_here(vm::VirtualMachine& machine, const Tensor& x, const Tensor& indices, Tensor* out) {
-  constexpr int64_t kManyIndices = 64, kLargeRow = 512;
-  if (x.ndim() == 0 || indices.dtype != DType::i64 || indices.device() != x.device() ||
-      indices.ndim() + x.ndim() > kMaxDims || !indices.contiguous() || machine.observer()) {
-    return false;
-  }
-  const int64_t count = indices.size();
-  const std::optional<int64_t> row = dense_row(x);
-  if (!row || *row == 0 || count == 0 || count > kManyIndices || *row > kLargeRow) return false;
-  const vm::Operand reads[] = {{&x.storage->dependence(), vm::Access::read},
-                               {&indices.storage->dependence(), vm::Access::read}};
-  vm::InlineScope here(machine, reads, 2);
-  TensorStorage* made =
-      here ? TensorStorage::make_small(x.storage->state(), *row * count) : nullptr;
-  if (!made) {
-    if (here) here.decline();
-    return false;
-  }
-  StorageRef storage = StorageRef::adopt(made);
-  if (!pick(x, *row, reinterpret_cast<const int64_t*>(indices.address()), count, storage->data())) {
-    here.decline();  // an instruction says which, and poisons its result
-    return false;
-  }
-  out->storage = std::move(storage);
-  out->dtype = x.dtype;
-  out->offset = 0;
-  out->shape = indices.shape;
-  for (int d = 1; d < x.ndim(); ++d) out->shape.push_back(x.shape[d]);
-  set_contiguous_strides(out->shape, static_cast<int64_t>(size_of(x.dtype)), &out->strides);
-  return true;
-}
-
 Tensor gather(const Issuer& issuer, const char* name, const Selection& selection) {
   static const ops::ArrayKernel& by_arrays = ops::array_kernel("gather");
   static const ops::ArrayKernel& by_mask = ops::array_kernel("mask_gather");
@@ -267,6 +190,7 @@ std::optional<int64_t> count_nonzero_here(const Issuer& issuer, const Tensor& x)
   const vm::Operand read{&x.storage->dependence(), vm::Access::read};
   vm::InlineScope here(issuer.machine, &read, 1);
   if (!here) return std::nullopt;
+  issuer.machine.note_look();
   return ops::count_nonzero({x.address(), x.dtype, x.shape, x.strides});
 }
 

@@ -32,9 +32,19 @@ Dims selected_shape(const Selection& selection);
 /// x with an integer array along one axis.
 Selection select_along(const Tensor& x, int axis, const Tensor& indices, ops::OutOfRange mode);
 
-/// x[indices] along the first dimension, into a new tensor: when it is small, on the host, ready,
-/// sound, unobserved, of dense rows, and each index is in range. Else false: gather() does it.
-bool gather_here(vm::VirtualMachine& machine, const Tensor& x, const Tensor& indices, Tensor* out);
+// Small work stays home: x[selector], where the selector is an array of int64 along the first
+// dimension or a mask of the leading ones, done here when all of it is small, on the host, ready,
+// sound, unobserved and dense, each index is in range, and what is written overlaps nothing that is
+// read. Else false, without any effect: gather() and scatter() do it, and say what is wrong.
+
+/// Into a new tensor.
+bool gather_here(const Issuer& issuer, const Tensor& x, const Tensor& selector, Tensor* out);
+/// Of a value with the dtype and the shape of what is selected; where indices repeat, the last one
+/// stays.
+bool scatter_here(const Issuer& issuer, const Tensor& x, const Tensor& selector,
+                  const Tensor& value);
+bool scatter_here(const Issuer& issuer, const Tensor& x, const Tensor& selector,
+                  const Scalar& value);
 
 /// A new row-major tensor; `picked` is known. An index out of range is an error of the result.
 Tensor gather(const Issuer& issuer, const char* name, const Selection& selection);
