@@ -1,5 +1,9 @@
 #include "ops/reduce_rows.h"
 
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <immintrin.h>
+#endif
+
 #include <cstring>
 #include <type_traits>
 #include <utility>
@@ -10,12 +14,21 @@ namespace {
 
 /// NumPy adds up to so many floats without halving them first.
 constexpr int64_t kMostFloats = 128;
-/// Bytes ahead of a block that are asked for: the hardware stops at each page.
-constexpr int64_t kAhead = 4096, kLine = 64;
+constexpr int64_t kLine = 64;
 constexpr int kMostHalvings = 64;
 /// From here on the vectors of NumPy's loop make up for its call.
 constexpr int64_t kMostIntegers = 32;
 constexpr int64_t kAccumulators = 8;
+
+/// Bytes ahead of a block that are asked for: some hardware stops at each page, other only loses
+/// time by it.
+int64_t asked_ahead() {
+#if defined(__x86_64__) && defined(__GNUC__)
+  return __builtin_cpu_is("intel") ? 4096 : 0;
+#else
+  return 0;
+#endif
+}
 
 template <typename T>
 T load(const char* from, int64_t i) {
@@ -55,24 +68,61 @@ T sum_floats(const char* from, int64_t n) {
   return sum;
 }
 
-/// Halves until blocks of kMostFloats are left, as NumPy's recursion does; the halves that still
-/// have to be summed are on a stack.
+/// The quarters of n elements, as two steps of NumPy's recursion make them.
+struct Quarters {
+  explicit Quarters(int64_t n) {
+    const int64_t left = half(n);
+    length[0] = half(left);
+    length[1] = left - length[0];
+    length[2] = half(n - left);
+    length[3] = n - left - length[2];
+  }
+
+  /// What halving leaves on the left.
+  static int64_t half(int64_t n) { return n / 2 - n / 2 % kAccumulators; }
+  /// The recursion ends with all four, and not before.
+  static bool are_leaves(int64_t n) {
+    return n <= 4 * kMostFloats && half(n) > kMostFloats &&
+           Quarters(n).length[3] <= kMostFloats;  // the longest
+  }
+
+  int64_t length[4];
+};
+
+/// Four leaves in a row, one after the other.
 template <typename T, int bytes>
+struct OneByOne {
+  static T sum(const char* from, int64_t n) {
+    T sums[4];
+    const Quarters quarters(n);
+    for (int k = 0; k < 4; ++k) {
+      sums[k] = sum_floats<T, bytes>(from, quarters.length[k]);
+      from += quarters.length[k] * static_cast<int64_t>(sizeof(T));
+    }
+    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+  }
+};
+
+/// Halves until leaves are left, as NumPy's recursion does, and hands them over in fours where they
+/// come so; the halves that still have to be summed are on a stack.
+template <typename T, int bytes, typename Four>
 T sum_pairwise(const char* from, int64_t n) {
   struct Half {
     int64_t right;  // elements; 0: they are being summed
     T left;
   };
+  static const int64_t ahead = asked_ahead();
   Half halves[kMostHalvings];
   for (int depth = 0;;) {
-    for (; n > kMostFloats; ++depth) {
-      const int64_t left = n / 2 - n / 2 % kAccumulators;
+    bool are_four = false;
+    for (; n > kMostFloats && !(are_four = Quarters::are_leaves(n)); ++depth) {
+      const int64_t left = Quarters::half(n);
       halves[depth].right = n - left;
       n = left;
     }
     const int64_t block = n * static_cast<int64_t>(sizeof(T));
-    for (int64_t i = 0; i < block; i += kLine) __builtin_prefetch(from + kAhead + i);
-    T sum = sum_floats<T, bytes>(from, n);
+    for (int64_t i = 0; ahead > 0 && i < block; i += kLine) __builtin_prefetch(from + ahead + i);
+    T sum = are_four ? Four::sum(from, n) : sum_floats<T, bytes>(from, n);
     from += block;
     while (depth > 0 && halves[depth - 1].right == 0) sum = halves[--depth].left + sum;
     if (depth == 0) return sum;
@@ -95,14 +145,14 @@ void call_loop(const char* row, char* to, int64_t length, const Resolution& reso
   resolution.loop(data, &count, steps, resolution.data);
 }
 
-template <typename T, int bytes>
+template <typename T, int bytes, typename Four = OneByOne<T, bytes>>
 void sum_rows(const ShortRows& rows, const Resolution& resolution) {
   for (int64_t i = 0; i < rows.count; ++i) {
     const char* from = rows.in + i * rows.in_step;
     char* to = rows.out + i * rows.out_step;
     T total = load<T>(to, 0);
     if constexpr (std::is_floating_point_v<T>) {
-      total += rows.length > kMostFloats ? sum_pairwise<T, bytes>(from, rows.length)
+      total += rows.length > kMostFloats ? sum_pairwise<T, bytes, Four>(from, rows.length)
                                          : sum_floats<T, bytes>(from, rows.length);
       if (total != total) {  // which NaN of two is kept was its compiler's choice
         call_loop(from, to, rows.length, resolution);
@@ -116,10 +166,62 @@ void sum_rows(const ShortRows& rows, const Resolution& resolution) {
 }
 
 #if defined(__x86_64__) && defined(__GNUC__)
+#define OFL_AVX2 __attribute__((target("avx2")))
+
+OFL_AVX2 inline __m256 load_floats(const char* from, int64_t i) {
+  return _mm256_loadu_ps(reinterpret_cast<const float*>(from) + i);
+}
+
+/// Goes on with elements of a leaf from i on, as far as they come in eights, and returns where it
+/// stopped.
+OFL_AVX2 inline int64_t add_eights(const char* leaf, int64_t i, int64_t n, __m256* total) {
+  for (; i + kAccumulators <= n; i += kAccumulators) {
+    *total = _mm256_add_ps(*total, load_floats(leaf, i));
+  }
+  return i;
+}
+
+inline float add_rest(float sum, const char* leaf, int64_t i, int64_t n) {
+  for (; i < n; ++i) sum += load<float>(leaf, i);
+  return sum;
+}
+
+/// Four leaves of float32 side by side: an addition that waits for the one before it does not hold
+/// up the other three. (Those of float64 have two accumulators each, which is enough.)
+struct SideBySide {
+  OFL_AVX2 static float sum(const char* from, int64_t n) {
+    constexpr int64_t kSize = sizeof(float);
+    const Quarters quarters(n);
+    const auto& length = quarters.length;
+    const char* const p = from;
+    const char* const q = p + length[0] * kSize;
+    const char* const r = q + length[1] * kSize;
+    const char* const s = r + length[2] * kSize;
+    __m256 a = load_floats(p, 0), b = load_floats(q, 0);
+    __m256 c = load_floats(r, 0), d = load_floats(s, 0);
+    int64_t i = kAccumulators;
+    for (; i + kAccumulators <= length[0]; i += kAccumulators) {  // the shortest
+      a = _mm256_add_ps(a, load_floats(p, i));
+      b = _mm256_add_ps(b, load_floats(q, i));
+      c = _mm256_add_ps(c, load_floats(r, i));
+      d = _mm256_add_ps(d, load_floats(s, i));
+    }
+    const int64_t j = add_eights(q, i, length[1], &b), k = add_eights(r, i, length[2], &c);
+    const int64_t l = add_eights(s, i, length[3], &d);
+    // Each across, as sum_floats() does it.
+    const __m256 fours = _mm256_hadd_ps(_mm256_hadd_ps(a, b), _mm256_hadd_ps(c, d));
+    float sums[4];
+    _mm_storeu_ps(sums, _mm_add_ps(_mm256_castps256_ps128(fours), _mm256_extractf128_ps(fours, 1)));
+    return (add_rest(sums[0], p, i, length[0]) + add_rest(sums[1], q, j, length[1])) +
+           (add_rest(sums[2], r, k, length[2]) + add_rest(sums[3], s, l, length[3]));
+  }
+};
+
 template <typename T>
-__attribute__((target("avx2"), flatten)) void sum_rows_256(const ShortRows& rows,
-                                                           const Resolution& resolution) {
-  sum_rows<T, 32>(rows, resolution);
+OFL_AVX2 __attribute__((flatten)) void sum_rows_256(const ShortRows& rows,
+                                                    const Resolution& resolution) {
+  using Four = std::conditional_t<std::is_same_v<T, float>, SideBySide, OneByOne<T, 32>>;
+  sum_rows<T, 32, Four>(rows, resolution);
 }
 
 template <typename T>
