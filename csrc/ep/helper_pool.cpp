@@ -121,7 +121,12 @@ void HelperPool::run(int64_t chunks, ChunkFn body, const void* context, int64_t 
   const int64_t helpers = std::min<int64_t>(threads(), chunks) - 1;
   // acquire, release: one caller's use of the pool happens before the next one's.
   const bool helped = helpers > 0 && !shared.in_use.exchange(true, std::memory_order_acquire);
-  if (helped) offer(&job, static_cast<int>(helpers));
+  if (helped) {
+    offer(&job, static_cast<int>(helpers));
+    // A short chunk first: who is about to wait for this work comes by itself.
+    if (weight == 1 && job.worth_waking()) job.work(1);
+    if (job.worth_waking()) wake_missing(static_cast<int>(helpers));
+  }
   job.work(chunks);
   if (helped) {
     withdraw();
@@ -130,14 +135,19 @@ void HelperPool::run(int64_t chunks, ChunkFn body, const void* context, int64_t 
   if (job.error) std::rethrow_exception(job.error);
 }
 
-/// Who is awake sees the job; as many as are then missing are woken, or made.
+/// Who is awake sees the job.
 void HelperPool::offer(Job* job, int helpers) {
   Shared& shared = *shared_;
-  std::unique_lock<std::mutex> lock = shared.hold();
+  const std::unique_lock<std::mutex> lock = shared.hold();
   shared.places = helpers;
   shared.job.store(job, std::memory_order_seq_cst);
   shared.offers.fetch_add(1, std::memory_order_release);
-  if (!job->worth_waking()) return;
+}
+
+/// As many as are missing are woken, or made; the others are at the job, or will see it.
+void HelperPool::wake_missing(int helpers) {
+  Shared& shared = *shared_;
+  std::unique_lock<std::mutex> lock = shared.hold();
   const int missing = helpers - shared.standing_by.load(std::memory_order_seq_cst) - shared.awake();
   try {
     for (int made = static_cast<int>(shared.asleep.size()); made < missing; ++made) {
@@ -222,6 +232,10 @@ bool HelperPool::assist() {
 
 void HelperPool::stand_by() { shared_->standing_by.fetch_add(1, std::memory_order_seq_cst); }
 
+bool HelperPool::is_helped() const {
+  return shared_->standing_by.load(std::memory_order_relaxed) > 0;
+}
+
 void HelperPool::stand_down() {
   Shared& shared = *shared_;
   shared.standing_by.fetch_sub(1, std::memory_order_seq_cst);
@@ -259,15 +273,17 @@ void HelperPool::help(const std::shared_ptr<Shared>& shared) {
       shared->left.notify_all();
       return;
     }
-    if (!offered && !offer()) {
-      shared->asleep.push_back(self);
-      lock.unlock();
-      self->sleep();
-      continue;
+    Job* job = nullptr;
+    bool is_wanted = offered || offer();
+    if (is_wanted) {
+      seen = shared->offers.load(std::memory_order_relaxed);
+      job = shared->join();
+      // Where threads that wait have taken all places, they may want this core for what comes next.
+      is_wanted = job || !shared->job.load(std::memory_order_relaxed);
     }
-    seen = shared->offers.load(std::memory_order_relaxed);
-    Job* job = shared->join();
+    if (!is_wanted) shared->asleep.push_back(self);
     lock.unlock();
+    if (!is_wanted) self->sleep();
     if (!job) continue;
     job->work(job->chunks);
     shared->leave();

@@ -43,6 +43,8 @@ class HelperPool {
   /// that: a sleeping helper less is woken for a job.
   void stand_by();
   void stand_down();
+  /// Somebody does, and would help with what runs now.
+  bool is_helped() const;
 
   /// In the child after fork: the helpers are gone.
   void after_fork_in_child();
@@ -54,6 +56,7 @@ class HelperPool {
 
   void run(int64_t chunks, ChunkFn body, const void* context, int64_t weight);
   void offer(Job* job, int helpers);
+  void wake_missing(int helpers);
   void withdraw();
   static void help(const std::shared_ptr<Shared>& shared);
 

@@ -218,7 +218,7 @@ void FusionGroup::run_tiles(ep::HelperPool* helpers) {
     return;
   }
   // Long pieces of long work: the hardware's prefetch starts anew with each.
-  const auto piece = std::max<int64_t>(1, static_cast<int64_t>(kPieceWork / work * tiles));
+  const auto piece = std::max<int64_t>(1, static_cast<int64_t>(piece_work(work) / work * tiles));
   const int64_t group = std::max(piece, std::min(4 * piece, tiles / (16 * helpers->threads())));
   helpers->parallel_for((tiles + group - 1) / group, [&](int64_t i) {
     TileRunner runner(*this);

@@ -10,6 +10,8 @@ namespace ofl::ops {
 namespace {
 
 constexpr intptr_t kElements = 1024;
+/// Large arrays come and go through memory: a float32 addition, the unit, moves twelve bytes.
+constexpr double kByteCost = 1.0 / 12;
 constexpr int kRuns = 3;  // the best counts: the others were disturbed
 
 /// In the domain of every function.
@@ -22,6 +24,8 @@ void fill_sample(DType dtype, char* to) {
 }  // namespace
 
 double measure_cost(const Resolution& resolution, int inputs) {
+  size_t bytes = size_of(resolution.out);
+  for (int k = 0; k < inputs; ++k) bytes += size_of(resolution.in[k]);
   char* data[kMaxOperands];
   intptr_t steps[kMaxOperands];
   for (int k = 0; k <= inputs; ++k) {
@@ -40,7 +44,7 @@ double measure_cost(const Resolution& resolution, int inputs) {
     const std::chrono::duration<double, std::nano> taken = std::chrono::steady_clock::now() - begin;
     if (i == 1 || (i > 1 && taken.count() < best)) best = taken.count();
   }
-  return std::max(best / kElements, 0.05) / kAdditionNs;
+  return std::max(best / kElements / kAdditionNs, kByteCost * static_cast<double>(bytes));
 }
 
 }  // namespace ofl::ops

@@ -35,10 +35,17 @@ Piecewise fill_pieces(const KernelArgs& args);
 inline constexpr double kPieceWork = 65536;
 inline constexpr double kSplitWork = 4 * kPieceWork;
 
+/// With a thread that stands by there is none to wake.
+inline constexpr double kShareWork = kPieceWork;
+
 /// True when work of this size is to be divided.
 inline bool is_divisible(ep::HelperPool* helpers, double work) {
-  return helpers && work >= kSplitWork && helpers->threads() > 1;
+  if (!helpers || work < kShareWork || helpers->threads() < 2) return false;
+  return work >= kSplitWork || helpers->is_helped();
 }
+
+/// That is done in one piece where it is so much in all.
+inline double piece_work(double work) { return std::min(kPieceWork, work / 8); }
 
 /// The output shares memory with an input, other than element by element: pieces would read what
 /// other pieces have written.
@@ -49,7 +56,7 @@ int row_to_divide(const Iteration& iteration, int end, int threads);
 
 /// Steps of a row of `dim` in one piece, a multiple of `multiple`.
 inline int64_t steps_in_piece(int64_t dim, double work, int64_t multiple) {
-  const auto steps = static_cast<int64_t>(kPieceWork / (work / static_cast<double>(dim)));
+  const auto steps = static_cast<int64_t>(piece_work(work) / (work / static_cast<double>(dim)));
   return std::max(multiple, steps - steps % multiple);
 }
 

@@ -115,8 +115,7 @@ void submit(const Issuer& issuer, KernelPlan& plan) {
   TensorStorage& output = *plan.operands[last]->storage;
   vm::Stream& stream = compute_stream(issuer.machine, output.state());
   const double work = ops::work_of(plan.call.args, plan.cost);
-  if (output.on_host() &&
-      work <= issuer.machine.options().inline_cost.load(std::memory_order_relaxed) &&
+  if (output.on_host() && issuer.machine.stays_here(work) &&
       run_inline(issuer, plan, operands, count, stream)) {
     return;
   }

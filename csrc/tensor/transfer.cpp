@@ -227,6 +227,7 @@ void copy_element(const void* from, size_t size, void* to) {
 
 bool read_element(vm::VirtualMachine& machine, const Tensor& x, Scalar* element) {
   if (!x.storage->on_host()) return false;
+  machine.note_look();
   if (x.storage->is_settled()) {
     copy_element(x.address(), size_of(x.dtype), element->bytes);
     return true;

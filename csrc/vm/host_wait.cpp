@@ -116,6 +116,7 @@ bool VirtualMachine::help(Seq seq) {
 }
 
 void VirtualMachine::wait(Seq seq, const char* reason) {
+  note_look();
   if (!window_.in_flight(seq)) return;
   if (RunningScope::contains(seq)) {
     fail(ErrorKind::runtime, "[", reason, "] a host function cannot wait for itself");
@@ -166,6 +167,7 @@ void VirtualMachine::wait_for_value(const Dependence& object, const char* reason
 }
 
 void VirtualMachine::wait_for_access(const Dependence& object, const char* reason) {
+  note_look();
   SmallVector<Seq, 16> accesses;
   {
     std::lock_guard<std::mutex> lock(window_.issue_mutex());
@@ -196,6 +198,7 @@ void VirtualMachine::drain(std::optional<Device> device) {
     fail(ErrorKind::runtime,
          "[synchronize] called inside a host function, which is in flight itself");
   }
+  note_look();
   DeviceState* state = device ? &this->state(*device) : nullptr;
   if ((state ? state->in_flight() : total_in_flight()) == 0) return;
   SmallVector<Seq, 16> in_flight;

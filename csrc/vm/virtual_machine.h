@@ -62,8 +62,9 @@ class HostHooks {
 
 struct Options {
   std::atomic<bool> naive{false};  // run everything in the calling thread, in order
-  /// Work up to here runs in the calling thread, if it can run at once: some 50 us, what it costs
-  /// to hand it to a thread that sleeps and to wait for it. In float32 additions.
+  /// Work up to here runs in the calling thread, if it can run at once and its result is likely to
+  /// be looked at next: some 50 us, what it costs to hand it to a thread that sleeps and to wait
+  /// for it. In float32 additions.
   std::atomic<double> inline_cost{163840};
   std::atomic<bool> fusion{true};            // run instructions as one where they belong together
   std::atomic<int64_t> max_in_flight{1024};  // instructions a device: high-water mark; low is half
@@ -119,6 +120,18 @@ class VirtualMachine {
 
   /// After everything issued so far and before everything issued later.
   void barrier(SiteId site);
+
+  /// Whether work of this cost is better done at once by the thread that issues it: when that takes
+  /// hardly longer than to hand it over, and up to `inline_cost` when its result is likely to be
+  /// looked at next, so that the thread would only wait. Any thread.
+  bool stays_here(double cost);
+  /// A thread looks at a result; likely to do so again after as much work as now.
+  void note_look() {
+    const int issued = issued_since_look_.load(std::memory_order_relaxed);
+    if (issued == 0) return;
+    looks_at_each_.store(issued == 1, std::memory_order_relaxed);
+    issued_since_look_.store(0, std::memory_order_relaxed);
+  }
 
   // --- waiting; all of it goes through host_wait()
 
@@ -266,6 +279,10 @@ class VirtualMachine {
   std::atomic<int64_t> waited_since_{0};
   std::atomic<Seq> last_awaited_{kNoneAwaited};
   std::atomic<uint64_t> host_waits_{0};
+
+  // Guesses: threads that issue at the same time spoil each other's.
+  std::atomic<int> issued_since_look_{0};  // instructions, and what ran here, but for small work
+  std::atomic<bool> looks_at_each_{true};
 
   // By the forking thread.
   bool fork_prepared_ = false;

@@ -45,6 +45,7 @@ void Worker::wake() {
   {
     std::lock_guard<std::mutex> lock(parking_->mutex);
     if (asleep_.load(std::memory_order_relaxed)) {
+      parking_->called = true;
       parking_->placement.elsewhere();
       stand_by();
     }
@@ -163,8 +164,10 @@ void Worker::idle(int64_t* idle_since) {
   }
   std::unique_lock<std::mutex> lock(parking_->mutex);
   asleep_.store(true, std::memory_order_seq_cst);
+  parking_->called = false;
+  // Who called it may run what was ready by then, and counts on help.
   const auto awake = [this] {
-    return stream_.has_ready() || stopping_.load(std::memory_order_seq_cst);
+    return parking_->called || stream_.has_ready() || stopping_.load(std::memory_order_seq_cst);
   };
   parking_->placement.asleep();
   if (busy) {
@@ -177,7 +180,7 @@ void Worker::idle(int64_t* idle_since) {
     napping_.store(false, std::memory_order_relaxed);
   } else {
     parking_->wakeup.wait(lock, awake);
-    *idle_since = now_ns();  // who woke it may do the work, and want help
+    *idle_since = now_ns();
   }
   parking_->placement.awake();
   asleep_.store(false, std::memory_order_relaxed);

@@ -38,10 +38,11 @@ class Worker {
 
  private:
   struct Parking {
-    // Guards sleeping (held between the last look at the predicate and the wait) and placement.
+    // Guards sleeping (held between the last look at the predicate and the wait) and the rest.
     std::mutex mutex;
     ep::Placement placement;
     std::condition_variable wakeup;
+    bool called = false;  // by wake(), since it fell asleep
   };
 
   void start();
