@@ -1,3 +1,7 @@
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <immintrin.h>
+#endif
+
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -46,25 +50,115 @@ int tile_row(const Iteration& iteration, int64_t item_size) {
   return best;
 }
 
-/// Copies the plane of two rows tile by tile.
-void copy_plane(CastFn cast, const Iteration::Row& across, const Iteration::Row& along,
-                const char* in, char* out) {
-  for (int64_t j = 0; j < across.dim; j += kTileAcross) {
-    const int64_t lines = std::min(kTileAcross, across.dim - j);
-    for (int64_t i = 0; i < along.dim; i += kTileAlong) {
-      const int64_t n = std::min(kTileAlong, along.dim - i);
-      const char* from = in + i * along.strides[kIn] + j * across.strides[kIn];
-      char* to = out + i * along.strides[kOut] + j * across.strides[kOut];
-      for (int64_t line = 0; line < lines; ++line) {
-        cast(from, along.strides[kIn], to, along.strides[kOut], n);
-        from += across.strides[kIn];
-        to += across.strides[kOut];
-      }
+/// Transposes a square block of `side` lines, dense along each.
+struct BlockTranspose {
+  using Fn = void (*)(const char* in, int64_t in_step, char* out, int64_t out_step);
+  int64_t side = 0;  // 0: there is none
+  Fn run = nullptr;
+};
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#define OFL_AVX2 __attribute__((target("avx2")))
+
+/// 8 x 8 words of 4 bytes: interleaves lines, then pairs of them, then halves.
+OFL_AVX2 void transpose_words4(const char* in, int64_t in_step, char* out, int64_t out_step) {
+  __m256 line[8], pair[8], four[8];
+  for (int k = 0; k < 8; ++k) {
+    line[k] = _mm256_loadu_ps(reinterpret_cast<const float*>(in + k * in_step));
+  }
+  for (int k = 0; k < 8; k += 2) {
+    pair[k] = _mm256_unpacklo_ps(line[k], line[k + 1]);
+    pair[k + 1] = _mm256_unpackhi_ps(line[k], line[k + 1]);
+  }
+  for (int k = 0; k < 8; k += 4) {
+    for (int high = 0; high < 2; ++high) {
+      four[k + 2 * high] = _mm256_shuffle_ps(pair[k + high], pair[k + high + 2], 0x44);
+      four[k + 2 * high + 1] = _mm256_shuffle_ps(pair[k + high], pair[k + high + 2], 0xee);
     }
+  }
+  for (int k = 0; k < 4; ++k) {
+    _mm256_storeu_ps(reinterpret_cast<float*>(out + k * out_step),
+                     _mm256_permute2f128_ps(four[k], four[k + 4], 0x20));
+    _mm256_storeu_ps(reinterpret_cast<float*>(out + (k + 4) * out_step),
+                     _mm256_permute2f128_ps(four[k], four[k + 4], 0x31));
   }
 }
 
-void copy_tiled(CastFn cast, const KernelArgs& args, int across) {
+/// 4 x 4 words of 8 bytes.
+OFL_AVX2 void transpose_words8(const char* in, int64_t in_step, char* out, int64_t out_step) {
+  __m256d line[4], pair[4];
+  for (int k = 0; k < 4; ++k) {
+    line[k] = _mm256_loadu_pd(reinterpret_cast<const double*>(in + k * in_step));
+  }
+  for (int k = 0; k < 4; k += 2) {
+    pair[k] = _mm256_unpacklo_pd(line[k], line[k + 1]);
+    pair[k + 1] = _mm256_unpackhi_pd(line[k], line[k + 1]);
+  }
+  for (int k = 0; k < 2; ++k) {
+    _mm256_storeu_pd(reinterpret_cast<double*>(out + k * out_step),
+                     _mm256_permute2f128_pd(pair[k], pair[k + 2], 0x20));
+    _mm256_storeu_pd(reinterpret_cast<double*>(out + (k + 2) * out_step),
+                     _mm256_permute2f128_pd(pair[k], pair[k + 2], 0x31));
+  }
+}
+
+BlockTranspose block_transpose(size_t item_size) {
+  static const bool is_able = __builtin_cpu_supports("avx2");
+  if (is_able && item_size == 4) return {8, transpose_words4};
+  if (is_able && item_size == 8) return {4, transpose_words8};
+  return {};
+}
+#else
+BlockTranspose block_transpose(size_t) { return {}; }
+#endif
+
+/// Copies planes of two rows tile by tile.
+class PlaneCopy {
+ public:
+  PlaneCopy(const KernelArgs& args, const Iteration::Row& across, const Iteration::Row& along)
+      : cast_(cast_function(args.dtype[kIn], args.dtype[kOut])), across_(across), along_(along) {
+    const auto item = static_cast<int64_t>(size_of(args.dtype[kIn]));
+    if (args.dtype[kIn] == args.dtype[kOut] && across.strides[kIn] == item &&
+        along.strides[kOut] == item) {
+      block_ = block_transpose(size_of(args.dtype[kIn]));
+    }
+  }
+
+  void run(const char* in, char* out) const {
+    for (int64_t j = 0; j < across_.dim; j += kTileAcross) {
+      for (int64_t i = 0; i < along_.dim; i += kTileAlong) {
+        run_tile(in + i * along_.strides[kIn] + j * across_.strides[kIn],
+                 out + i * along_.strides[kOut] + j * across_.strides[kOut],
+                 std::min(kTileAcross, across_.dim - j), std::min(kTileAlong, along_.dim - i));
+      }
+    }
+  }
+
+ private:
+  void run_tile(const char* in, char* out, int64_t lines, int64_t n) const {
+    const bool is_whole = block_.side > 0 && n == kTileAlong;
+    for (int64_t line = 0; line < lines;) {
+      const char* from = in + line * across_.strides[kIn];
+      char* to = out + line * across_.strides[kOut];
+      if (is_whole && line + block_.side <= lines) {
+        for (int64_t i = 0; i < n; i += block_.side) {
+          block_.run(from + i * along_.strides[kIn], along_.strides[kIn],
+                     to + i * along_.strides[kOut], across_.strides[kOut]);
+        }
+        line += block_.side;
+      } else {
+        cast_(from, along_.strides[kIn], to, along_.strides[kOut], n);
+        ++line;
+      }
+    }
+  }
+
+  const CastFn cast_;
+  const Iteration::Row &across_, &along_;
+  BlockTranspose block_;
+};
+
+void copy_tiled(const KernelArgs& args, int across) {
   const Iteration& iteration = args.iteration;
   const int along = iteration.ndim - 1;
   Iteration rest;
@@ -72,9 +166,9 @@ void copy_tiled(CastFn cast, const KernelArgs& args, int across) {
   for (int d = 0; d < along; ++d) {
     if (d != across) rest.rows[rest.ndim++] = iteration.rows[d];
   }
-  for_each_row(rest, rest.ndim, args.data, [&](char* const* pointers) {
-    copy_plane(cast, iteration.rows[across], iteration.rows[along], pointers[kIn], pointers[kOut]);
-  });
+  const PlaneCopy plane(args, iteration.rows[across], iteration.rows[along]);
+  for_each_row(rest, rest.ndim, args.data,
+               [&](char* const* pointers) { plane.run(pointers[kIn], pointers[kOut]); });
 }
 
 template <typename Word>
@@ -110,7 +204,7 @@ void copy_piece(const KernelArgs& args, const Piecewise&) {
   const Iteration::Row& inner = inner_row(iteration);
   if (iteration.ndim >= 2) {
     const int across = tile_row(iteration, static_cast<int64_t>(size_of(args.dtype[kIn])));
-    if (across >= 0) return copy_tiled(cast, args, across);
+    if (across >= 0) return copy_tiled(args, across);
   }
   for_each_row(iteration, outer_rows(iteration), args.data, [&](char* const* pointers) {
     cast(pointers[kIn], inner.strides[kIn], pointers[kOut], inner.strides[kOut], inner.dim);
