@@ -210,7 +210,7 @@ _ROWS = (
         50e-6,
         _parse_seconds,
         lambda value: _C.configure(inline_seconds=value),
-        "work on the cpu of up to so many seconds runs in the calling thread if it can at once",
+        "work on the cpu of up to so many seconds may run in the calling thread if it can at once",
     ),
     Flag(
         "num_threads",

@@ -39,6 +39,21 @@ class Gate:
         return self.tensor.to(device)
 
 
+def run_in_threads(work: Callable[[int], None], count: int) -> None:
+    """Call ``work(i)`` in a thread for each i; what one of them raises is a failure here."""
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(count)]
+    failures: list[object] = []
+    hook, threading.excepthook = threading.excepthook, failures.append
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        threading.excepthook = hook
+    assert not failures
+
+
 def in_thread(work: Callable[[], None]) -> threading.Thread:
     thread = threading.Thread(target=work)
     thread.start()

@@ -90,6 +90,15 @@ bool reduce_beside(const KernelArgs& args, const ReducePlan& plan) {
   return false;
 }
 
+/// Calls body(i) for each of `count` pieces of what is only read, in turns from the first one on
+/// and from the last one: what the read before has ended with is still in the cache.
+template <typename Body>
+void for_each_read(ep::HelperPool* helpers, int64_t count, const Body& body) {
+  static std::atomic<unsigned> reads{0};
+  const bool backwards = reads.fetch_add(1, std::memory_order_relaxed) % 2 != 0;
+  helpers->parallel_for(count, [&](int64_t i) { body(backwards ? count - 1 - i : i); });
+}
+
 void run_divided_sum(const KernelArgs& args, const ReducePlan& plan, char* out) {
   DividedSum sum(args, plan, kLeafComponents);
   // Long pieces of a long sum: the hardware's prefetch starts anew with each.
@@ -97,7 +106,7 @@ void run_divided_sum(const KernelArgs& args, const ReducePlan& plan, char* out) 
   const int64_t shares = sum.leaves() / (16 * args.helpers->threads());
   const int64_t least = std::max<int64_t>(1, kLeafComponents / sum.count(0));
   const int64_t group = std::max(least, std::min(most, shares));
-  args.helpers->parallel_for((sum.leaves() + group - 1) / group, [&](int64_t i) {
+  for_each_read(args.helpers, (sum.leaves() + group - 1) / group, [&](int64_t i) {
     const int64_t end = std::min<int64_t>((i + 1) * group, sum.leaves());
     for (auto leaf = static_cast<int>(i * group); leaf < end; ++leaf) {
       sum.sum_leaf(leaf, args.data[kIn] + sum.start(leaf) * plan.rows.rows[0].strides[kIn]);
@@ -148,7 +157,7 @@ bool run_divided_choice(const KernelArgs& args, const ReducePlan& plan, char* ou
   run_piece(0);  // often enough says it all
   std::memcpy(out, results[0].bytes, size_of(dtype));
   if (ended.load(std::memory_order_relaxed)) return true;
-  args.helpers->parallel_for(pieces - 1, [&](int64_t i) { run_piece(i + 1); });
+  for_each_read(args.helpers, pieces - 1, [&](int64_t i) { run_piece(i + 1); });
   char* data[] = {out, reinterpret_cast<char*>(results.get()), out};
   const intptr_t stride = sizeof(Scalar), count = pieces;
   const intptr_t loop_steps[] = {0, stride, 0};

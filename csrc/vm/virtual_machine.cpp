@@ -1,5 +1,6 @@
 #include "vm/virtual_machine.h"
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -284,7 +285,7 @@ bool VirtualMachine::stays_here(double cost) {
   const double most = options_.inline_cost.load(std::memory_order_relaxed);
   if (cost <= kSmallPart * most) return true;
   const int issued = issued_since_look_.load(std::memory_order_relaxed);
-  issued_since_look_.store(issued + 1, std::memory_order_relaxed);
+  issued_since_look_.store(std::min(issued + 1, 2), std::memory_order_relaxed);
   return cost <= most && issued == 0 && looks_at_each_.load(std::memory_order_relaxed);
 }
 

@@ -281,7 +281,7 @@ class VirtualMachine {
   std::atomic<uint64_t> host_waits_{0};
 
   // Guesses: threads that issue at the same time spoil each other's.
-  std::atomic<int> issued_since_look_{0};  // instructions, and what ran here, but for small work
+  std::atomic<int> issued_since_look_{0};  // that is not small, here or handed over; 2: or more
   std::atomic<bool> looks_at_each_{true};
 
   // By the forking thread.
