@@ -199,6 +199,23 @@ def test_dump_says_what_waits_for_what() -> None:
     assert "0 instructions in flight" in flow.vm.dump()
 
 
+def test_operations_between_two_looks_are_handed_over() -> None:
+    """Work that is not small stays with who looks at each result; else it can run as one."""
+    x = flow.ones(100_000, dtype="float32")
+    inlined = {}
+    with flow.flags(inline="200us"):
+        for operations in (1, 8):
+            for _ in range(3):
+                flow.synchronize()
+                before = flow.vm.stats()["inlined"]
+                y = x
+                for _ in range(operations):
+                    y = y + x
+                flow.synchronize()
+                inlined[operations] = flow.vm.stats()["inlined"] - before
+    assert inlined == {1: 1, 8: 0}
+
+
 def test_stats_count() -> None:
     flow.synchronize()
     before = flow.vm.stats()

@@ -333,6 +333,23 @@ def test_copies_of_strided_memory(dtype: str, device: flow.Device) -> None:
         assert target.numpy().tobytes() == expected.tobytes()
 
 
+@pytest.mark.parametrize(
+    "dtype", ["int8", "float16", "uint32", "float64", "complex64", "complex128"]
+)
+def test_transposed_copies(dtype: str) -> None:
+    """Of sizes about those of tiles and of the blocks in them, at all alignments."""
+    base = np.random.default_rng(3).integers(0, 127, 70_000)
+    for rows, columns in [(1024, 16), (1024, 17), (1030, 31), (63, 1024), (72, 129), (1024, 4)]:
+        for start in (0, 1):
+            array = base.astype(dtype)[start : start + rows * columns].reshape(rows, columns)
+            t = flow.tensor(base.astype(dtype))[start : start + rows * columns]
+            t = t.reshape(rows, columns)
+            assert t.T.copy().numpy().tobytes() == array.T.tobytes()
+            assert t[:, 1:].T.copy().numpy().tobytes() == array[:, 1:].T.tobytes()
+            assert t[::2].T.copy().numpy().tobytes() == array[::2].T.tobytes()
+            assert t.T.astype("complex128").numpy().tobytes() == array.T.astype("c16").tobytes()
+
+
 @pytest.mark.parametrize("step", [1, 2, 3])
 def test_copies_within_one_array(step: int, device: flow.Device) -> None:
     for size in (7, 40, 1000):
