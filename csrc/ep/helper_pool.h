@@ -28,7 +28,7 @@ class HelperPool {
   /// and returns when all calls have; what they wrote is visible then. When one throws, the rest is
   /// left out and what was thrown first is thrown here. Any thread; who finds the pool in use, a
   /// body among them, does everything itself. `weight`: how long a chunk takes, in chunks of the
-  /// usual length, some 10 us.
+  /// usual length, some 10 us; of those, sleeping helpers are woken after the first.
   template <typename Body>
   void parallel_for(int64_t chunks, const Body& body, int64_t weight = 1) {
     run(
