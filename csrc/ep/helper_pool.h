@@ -43,7 +43,7 @@ class HelperPool {
   /// that: a sleeping helper less is woken for a job.
   void stand_by();
   void stand_down();
-  /// Somebody does, and would help with what runs now.
+  /// Somebody does, and would help with what runs now. A hint: he may stop at any time.
   bool is_helped() const;
 
   /// In the child after fork: the helpers are gone.

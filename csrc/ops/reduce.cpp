@@ -90,11 +90,12 @@ bool reduce_beside(const KernelArgs& args, const ReducePlan& plan) {
   return false;
 }
 
+std::atomic<unsigned> reads{0};  // by any thread; only its parity counts, and that is a hint
+
 /// Calls body(i) for each of `count` pieces of what is only read, in turns from the first one on
 /// and from the last one: what the read before has ended with is still in the cache.
 template <typename Body>
 void for_each_read(ep::HelperPool* helpers, int64_t count, const Body& body) {
-  static std::atomic<unsigned> reads{0};
   const bool backwards = reads.fetch_add(1, std::memory_order_relaxed) % 2 != 0;
   helpers->parallel_for(count, [&](int64_t i) { body(backwards ? count - 1 - i : i); });
 }
@@ -157,7 +158,12 @@ bool run_divided_choice(const KernelArgs& args, const ReducePlan& plan, char* ou
   run_piece(0);  // often enough says it all
   std::memcpy(out, results[0].bytes, size_of(dtype));
   if (ended.load(std::memory_order_relaxed)) return true;
-  for_each_read(args.helpers, pieces - 1, [&](int64_t i) { run_piece(i + 1); });
+  const auto run_later = [&](int64_t i) { run_piece(i + 1); };
+  if (may_end) {
+    args.helpers->parallel_for(pieces - 1, run_later);  // what ends it may stand near the front
+  } else {
+    for_each_read(args.helpers, pieces - 1, run_later);
+  }
   char* data[] = {out, reinterpret_cast<char*>(results.get()), out};
   const intptr_t stride = sizeof(Scalar), count = pieces;
   const intptr_t loop_steps[] = {0, stride, 0};
