@@ -4,6 +4,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/vectors.h"
 #include "ops/arg_reduce_search.h"
 #include "ops/kernel.h"
 #include "ops/loops.h"
@@ -103,28 +104,19 @@ bool search_as_fits(const Rows& rows, char* const* data) {
 using SearchFn = bool (*)(const Rows&, char* const* data);
 
 // The same code for the vectors of each CPU: all that they call is inlined into them.
-#if defined(__x86_64__) && defined(__GNUC__)
-#define OFL_WIDE 1
 template <typename T, bool Minimum>
-__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl"),
-               flatten)) bool search_512(const Rows& rows, char* const* data) {
+OFL_AVX512 OFL_FLAT bool search_512(const Rows& rows, char* const* data) {
   return search_as_fits<T, Minimum>(rows, data);
 }
 template <typename T, bool Minimum>
-__attribute__((target("avx2"), flatten)) bool search_256(const Rows& rows, char* const* data) {
+OFL_AVX2 OFL_FLAT bool search_256(const Rows& rows, char* const* data) {
   return search_as_fits<T, Minimum>(rows, data);
 }
-#endif
 
 template <typename T, bool Minimum>
 SearchFn choose_search() {
-#ifdef OFL_WIDE
-  if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-      __builtin_cpu_supports("avx512vl")) {
-    return search_512<T, Minimum>;
-  }
-  if (__builtin_cpu_supports("avx2")) return search_256<T, Minimum>;
-#endif
+  if (has_avx512()) return search_512<T, Minimum>;
+  if (has_avx2()) return search_256<T, Minimum>;
   return search_as_fits<T, Minimum>;
 }
 

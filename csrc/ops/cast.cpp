@@ -5,6 +5,7 @@
 #include <complex>
 #include <type_traits>
 
+#include "base/vectors.h"
 #include "ops/half.h"
 #include "ops/kernel.h"
 
@@ -213,10 +214,9 @@ void copy_strided(const char* src, int64_t src_stride, char* dst, int64_t dst_st
   }
 }
 
-#if defined(__x86_64__) && defined(__GNUC__)
 template <typename From, typename To>
-__attribute__((target("avx2"), flatten)) void cast_256(const char* src, int64_t src_stride,
-                                                       char* dst, int64_t dst_stride, int64_t n) {
+OFL_AVX2 OFL_FLAT void cast_256(const char* src, int64_t src_stride, char* dst, int64_t dst_stride,
+                                int64_t n) {
   cast_strided<From, To>(src, src_stride, dst, dst_stride, n);
 }
 
@@ -224,14 +224,8 @@ __attribute__((target("avx2"), flatten)) void cast_256(const char* src, int64_t 
 /// depend on the vectors.
 template <typename From, typename To>
 CastFn widest() {
-  return __builtin_cpu_supports("avx2") ? cast_256<From, To> : cast_strided<From, To>;
+  return has_avx2() ? cast_256<From, To> : cast_strided<From, To>;
 }
-#else
-template <typename From, typename To>
-CastFn widest() {
-  return cast_strided<From, To>;
-}
-#endif
 
 template <typename From, typename To>
 constexpr bool kIsWidening = std::is_same_v<From, BFloat16> && std::is_same_v<To, float>;

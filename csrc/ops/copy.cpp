@@ -1,14 +1,15 @@
-#if defined(__x86_64__) && defined(__GNUC__)
-#include <immintrin.h>
-#endif
-
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
+#include "base/vectors.h"
 #include "ops/kernel.h"
 #include "ops/loops.h"
 #include "ops/pieces.h"
+
+#ifdef OFL_X86_VECTORS
+#include <immintrin.h>
+#endif
 
 namespace ofl::ops {
 
@@ -57,8 +58,7 @@ struct BlockTranspose {
   Fn run = nullptr;
 };
 
-#if defined(__x86_64__) && defined(__GNUC__)
-#define OFL_AVX2 __attribute__((target("avx2")))
+#ifdef OFL_X86_VECTORS
 
 /// 8 x 8 words of 4 bytes: interleaves lines, then pairs of them, then halves.
 OFL_AVX2 void transpose_words4(const char* in, int64_t in_step, char* out, int64_t out_step) {
@@ -103,7 +103,7 @@ OFL_AVX2 void transpose_words8(const char* in, int64_t in_step, char* out, int64
 }
 
 BlockTranspose block_transpose(size_t item_size) {
-  static const bool is_able = __builtin_cpu_supports("avx2");
+  static const bool is_able = has_avx2();
   if (is_able && item_size == 4) return {8, transpose_words4};
   if (is_able && item_size == 8) return {4, transpose_words8};
   return {};

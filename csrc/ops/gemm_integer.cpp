@@ -3,6 +3,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/vectors.h"
 #include "ops/gemm.h"
 #include "ops/gemm_plan.h"
 #include "ops/pieces.h"
@@ -202,28 +203,19 @@ void multiply_as_fits(const Product& p) {
 using ProductFn = void (*)(const Product&);
 
 // The same code for the vectors of each CPU: all that they call is inlined into them.
-#if defined(__x86_64__) && defined(__GNUC__)
-#define OFL_WIDE 1
 template <typename T>
-__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl"),
-               flatten)) void multiply_512(const Product& p) {
+OFL_AVX512 OFL_FLAT void multiply_512(const Product& p) {
   multiply_as_fits<T>(p);
 }
 template <typename T>
-__attribute__((target("avx2"), flatten)) void multiply_256(const Product& p) {
+OFL_AVX2 OFL_FLAT void multiply_256(const Product& p) {
   multiply_as_fits<T>(p);
 }
-#endif
 
 template <typename T>
 ProductFn choose() {
-#ifdef OFL_WIDE
-  if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-      __builtin_cpu_supports("avx512vl")) {
-    return multiply_512<T>;
-  }
-  if (__builtin_cpu_supports("avx2")) return multiply_256<T>;
-#endif
+  if (has_avx512()) return multiply_512<T>;
+  if (has_avx2()) return multiply_256<T>;
   return multiply_as_fits<T>;
 }
 

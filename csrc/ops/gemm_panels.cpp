@@ -11,13 +11,13 @@
 #include <cstdlib>
 #include <utility>
 
+#include "base/vectors.h"
 #include "ops/gemm.h"
 #include "ops/leased_memory.h"
 #include "ops/pieces.h"
 
-#if defined(__x86_64__) && defined(__GNUC__)
+#ifdef OFL_X86_VECTORS
 #include <immintrin.h>
-#define OFL_AVX512 __attribute__((target("avx512f")))
 
 namespace ofl::ops {
 
@@ -287,7 +287,7 @@ class PanelProduct {
 }  // namespace
 
 bool has_panel_loops() {
-  static const bool has = __builtin_cpu_supports("avx512f");
+  static const bool has = has_avx512();
   return has;
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "base/vectors.h"
 #include "ops/half.h"
 #include "ops/pieces.h"
 
@@ -69,29 +70,19 @@ inline void fill_plainly(const ArrayArgs& args, int64_t begin, int64_t end) {
 using FillFn = void (*)(const ArrayArgs&, int64_t, int64_t);
 
 // The same code for the vectors of each CPU: all that it calls is inlined into it.
-#if defined(__x86_64__) && defined(__GNUC__)
-#define OFL_WIDE 1
 template <typename Draw, typename Out>
-__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl"),
-               flatten)) void fill_512(const ArrayArgs& args, int64_t begin, int64_t end) {
+OFL_AVX512 OFL_FLAT void fill_512(const ArrayArgs& args, int64_t begin, int64_t end) {
   fill_plainly<Draw, Out>(args, begin, end);
 }
 template <typename Draw, typename Out>
-__attribute__((target("avx2"), flatten)) void fill_256(const ArrayArgs& args, int64_t begin,
-                                                       int64_t end) {
+OFL_AVX2 OFL_FLAT void fill_256(const ArrayArgs& args, int64_t begin, int64_t end) {
   fill_plainly<Draw, Out>(args, begin, end);
 }
-#endif
 
 template <typename Draw, typename Out>
 FillFn choose() {
-#ifdef OFL_WIDE
-  if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-      __builtin_cpu_supports("avx512vl")) {
-    return fill_512<Draw, Out>;
-  }
-  if (__builtin_cpu_supports("avx2")) return fill_256<Draw, Out>;
-#endif
+  if (has_avx512()) return fill_512<Draw, Out>;
+  if (has_avx2()) return fill_256<Draw, Out>;
   return fill_plainly<Draw, Out>;
 }
 

@@ -1,12 +1,14 @@
 #include "ops/reduce_rows.h"
 
-#if defined(__x86_64__) && defined(__GNUC__)
-#include <immintrin.h>
-#endif
-
 #include <cstring>
 #include <type_traits>
 #include <utility>
+
+#include "base/vectors.h"
+
+#ifdef OFL_X86_VECTORS
+#include <immintrin.h>
+#endif
 
 namespace ofl::ops {
 
@@ -22,13 +24,7 @@ constexpr int64_t kAccumulators = 8;
 
 /// Bytes ahead of a block that are asked for: some hardware stops at each page, other only loses
 /// time by it.
-int64_t asked_ahead() {
-#if defined(__x86_64__) && defined(__GNUC__)
-  return __builtin_cpu_is("intel") ? 4096 : 0;
-#else
-  return 0;
-#endif
-}
+int64_t asked_ahead() { return is_intel() ? 4096 : 0; }
 
 template <typename T>
 T load(const char* from, int64_t i) {
@@ -89,23 +85,34 @@ struct Quarters {
   int64_t length[4];
 };
 
-/// Four leaves in a row, one after the other.
-template <typename T, int bytes>
-struct OneByOne {
-  static T sum(const char* from, int64_t n) {
-    T sums[4];
-    const Quarters quarters(n);
-    for (int k = 0; k < 4; ++k) {
-      sums[k] = sum_floats<T, bytes>(from, quarters.length[k]);
-      from += quarters.length[k] * static_cast<int64_t>(sizeof(T));
-    }
-    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
-  }
+/// Leaves that lie anywhere.
+template <typename T>
+struct FourLeaves {
+  const char* from[4];
+  int64_t length[4];  // 8 elements or more; none is shorter than the first
 };
 
-/// Halves until leaves are left, as NumPy's recursion does, and hands them over in fours where they
-/// come so; the halves that still have to be summed are on a stack.
-template <typename T, int bytes, typename Four>
+/// Sums four leaves side by side, as sum_floats() sums each; nullptr where that is no faster.
+template <typename T>
+using SumFourFn = void (*)(const FourLeaves<T>& leaves, T* sums);
+
+template <typename T, SumFourFn<T> sum_four>
+T sum_quarters(const char* from, int64_t n) {
+  FourLeaves<T> leaves;
+  const Quarters quarters(n);
+  for (int k = 0; k < 4; ++k) {
+    leaves.from[k] = from;
+    leaves.length[k] = quarters.length[k];
+    from += quarters.length[k] * static_cast<int64_t>(sizeof(T));
+  }
+  T sums[4];
+  sum_four(leaves, sums);
+  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
+
+/// Halves until leaves are left, as NumPy's recursion does, and takes four at once where they come
+/// so; the halves that still have to be summed are on a stack.
+template <typename T, int bytes, SumFourFn<T> sum_four>
 T sum_pairwise(const char* from, int64_t n) {
   struct Half {
     int64_t right;  // elements; 0: they are being summed
@@ -115,14 +122,21 @@ T sum_pairwise(const char* from, int64_t n) {
   Half halves[kMostHalvings];
   for (int depth = 0;;) {
     bool are_four = false;
-    for (; n > kMostFloats && !(are_four = Quarters::are_leaves(n)); ++depth) {
+    for (; n > kMostFloats; ++depth) {
+      if constexpr (sum_four != nullptr) are_four = Quarters::are_leaves(n);
+      if (are_four) break;
       const int64_t left = Quarters::half(n);
       halves[depth].right = n - left;
       n = left;
     }
     const int64_t block = n * static_cast<int64_t>(sizeof(T));
     for (int64_t i = 0; ahead > 0 && i < block; i += kLine) __builtin_prefetch(from + ahead + i);
-    T sum = are_four ? Four::sum(from, n) : sum_floats<T, bytes>(from, n);
+    T sum;
+    if constexpr (sum_four != nullptr) {
+      sum = are_four ? sum_quarters<T, sum_four>(from, n) : sum_floats<T, bytes>(from, n);
+    } else {
+      sum = sum_floats<T, bytes>(from, n);
+    }
     from += block;
     while (depth > 0 && halves[depth - 1].right == 0) sum = halves[--depth].left + sum;
     if (depth == 0) return sum;
@@ -145,28 +159,53 @@ void call_loop(const char* row, char* to, int64_t length, const Resolution& reso
   resolution.loop(data, &count, steps, resolution.data);
 }
 
-template <typename T, int bytes, typename Four = OneByOne<T, bytes>>
-void sum_rows(const ShortRows& rows, const Resolution& resolution) {
-  for (int64_t i = 0; i < rows.count; ++i) {
-    const char* from = rows.in + i * rows.in_step;
-    char* to = rows.out + i * rows.out_step;
-    T total = load<T>(to, 0);
-    if constexpr (std::is_floating_point_v<T>) {
-      total += rows.length > kMostFloats ? sum_pairwise<T, bytes, Four>(from, rows.length)
-                                         : sum_floats<T, bytes>(from, rows.length);
-      if (total != total) {  // which NaN of two is kept was its compiler's choice
-        call_loop(from, to, rows.length, resolution);
-        continue;
-      }
-    } else {
-      total += sum_integers<T>(from, rows.length);
+/// Adds the sum of row i to its output.
+template <typename T>
+void put_sum(const ShortRows& rows, int64_t i, T sum, const Resolution& resolution) {
+  char* to = rows.out + i * rows.out_step;
+  const T total = load<T>(to, 0) + sum;
+  if (total != total) {  // which NaN of two is kept was its compiler's choice
+    call_loop(rows.in + i * rows.in_step, to, rows.length, resolution);
+    return;
+  }
+  std::memcpy(to, &total, sizeof(T));
+}
+
+/// Sums as many rows as come in fours, each of them a leaf, and returns how many.
+template <typename T, SumFourFn<T> sum_four>
+int64_t sum_leaves(const ShortRows& rows, const Resolution& resolution) {
+  int64_t i = 0;
+  if (rows.length < kAccumulators || rows.length > kMostFloats) return i;
+  for (; i + 4 <= rows.count; i += 4) {
+    FourLeaves<T> leaves;
+    for (int k = 0; k < 4; ++k) {
+      leaves.from[k] = rows.in + (i + k) * rows.in_step;
+      leaves.length[k] = rows.length;
     }
-    std::memcpy(to, &total, sizeof(T));
+    T sums[4];
+    sum_four(leaves, sums);
+    for (int k = 0; k < 4; ++k) put_sum(rows, i + k, sums[k], resolution);
+  }
+  return i;
+}
+
+template <typename T, int bytes, SumFourFn<T> sum_four = nullptr>
+void sum_rows(const ShortRows& rows, const Resolution& resolution) {
+  int64_t i = 0;
+  if constexpr (sum_four != nullptr) i = sum_leaves<T, sum_four>(rows, resolution);
+  for (; i < rows.count; ++i) {
+    const char* from = rows.in + i * rows.in_step;
+    if constexpr (!std::is_floating_point_v<T>) {
+      put_sum(rows, i, sum_integers<T>(from, rows.length), resolution);
+    } else if (rows.length > kMostFloats) {
+      put_sum(rows, i, sum_pairwise<T, bytes, sum_four>(from, rows.length), resolution);
+    } else {
+      put_sum(rows, i, sum_floats<T, bytes>(from, rows.length), resolution);
+    }
   }
 }
 
-#if defined(__x86_64__) && defined(__GNUC__)
-#define OFL_AVX2 __attribute__((target("avx2")))
+#ifdef OFL_X86_VECTORS
 
 OFL_AVX2 inline __m256 load_floats(const char* from, int64_t i) {
   return _mm256_loadu_ps(reinterpret_cast<const float*>(from) + i);
@@ -181,52 +220,47 @@ OFL_AVX2 inline int64_t add_eights(const char* leaf, int64_t i, int64_t n, __m25
   return i;
 }
 
-inline float add_rest(float sum, const char* leaf, int64_t i, int64_t n) {
-  for (; i < n; ++i) sum += load<float>(leaf, i);
-  return sum;
+inline void add_rest(const char* leaf, int64_t i, int64_t n, float* sum) {
+  for (; i < n; ++i) *sum += load<float>(leaf, i);
 }
 
-/// Four leaves of float32 side by side: an addition that waits for the one before it does not hold
-/// up the other three. (Those of float64 have two accumulators each, which is enough.)
-struct SideBySide {
-  OFL_AVX2 static float sum(const char* from, int64_t n) {
-    constexpr int64_t kSize = sizeof(float);
-    const Quarters quarters(n);
-    const auto& length = quarters.length;
-    const char* const p = from;
-    const char* const q = p + length[0] * kSize;
-    const char* const r = q + length[1] * kSize;
-    const char* const s = r + length[2] * kSize;
-    __m256 a = load_floats(p, 0), b = load_floats(q, 0);
-    __m256 c = load_floats(r, 0), d = load_floats(s, 0);
-    int64_t i = kAccumulators;
-    for (; i + kAccumulators <= length[0]; i += kAccumulators) {  // the shortest
-      a = _mm256_add_ps(a, load_floats(p, i));
-      b = _mm256_add_ps(b, load_floats(q, i));
-      c = _mm256_add_ps(c, load_floats(r, i));
-      d = _mm256_add_ps(d, load_floats(s, i));
-    }
-    const int64_t j = add_eights(q, i, length[1], &b), k = add_eights(r, i, length[2], &c);
-    const int64_t l = add_eights(s, i, length[3], &d);
-    // Each across, as sum_floats() does it.
-    const __m256 fours = _mm256_hadd_ps(_mm256_hadd_ps(a, b), _mm256_hadd_ps(c, d));
-    float sums[4];
-    _mm_storeu_ps(sums, _mm_add_ps(_mm256_castps256_ps128(fours), _mm256_extractf128_ps(fours, 1)));
-    return (add_rest(sums[0], p, i, length[0]) + add_rest(sums[1], q, j, length[1])) +
-           (add_rest(sums[2], r, k, length[2]) + add_rest(sums[3], s, l, length[3]));
+/// Of float32: an addition that waits for the one before it does not hold up the other three.
+/// (Leaves of float64 have two accumulators each, which is enough.)
+OFL_AVX2 inline void sum_four_floats(const FourLeaves<float>& leaves, float* sums) {
+  const auto& [p, q, r, s] = leaves.from;
+  const auto& length = leaves.length;
+  __m256 a = load_floats(p, 0), b = load_floats(q, 0);
+  __m256 c = load_floats(r, 0), d = load_floats(s, 0);
+  int64_t i = kAccumulators;
+  for (; i + kAccumulators <= length[0]; i += kAccumulators) {
+    a = _mm256_add_ps(a, load_floats(p, i));
+    b = _mm256_add_ps(b, load_floats(q, i));
+    c = _mm256_add_ps(c, load_floats(r, i));
+    d = _mm256_add_ps(d, load_floats(s, i));
   }
-};
+  const int64_t j = add_eights(q, i, length[1], &b), k = add_eights(r, i, length[2], &c);
+  const int64_t l = add_eights(s, i, length[3], &d);
+  // Each across, as sum_floats() does it.
+  const __m256 fours = _mm256_hadd_ps(_mm256_hadd_ps(a, b), _mm256_hadd_ps(c, d));
+  _mm_storeu_ps(sums, _mm_add_ps(_mm256_castps256_ps128(fours), _mm256_extractf128_ps(fours, 1)));
+  add_rest(p, i, length[0], &sums[0]);
+  add_rest(q, j, length[1], &sums[1]);
+  add_rest(r, k, length[2], &sums[2]);
+  add_rest(s, l, length[3], &sums[3]);
+}
 
 template <typename T>
-OFL_AVX2 __attribute__((flatten)) void sum_rows_256(const ShortRows& rows,
-                                                    const Resolution& resolution) {
-  using Four = std::conditional_t<std::is_same_v<T, float>, SideBySide, OneByOne<T, 32>>;
-  sum_rows<T, 32, Four>(rows, resolution);
+OFL_AVX2 OFL_FLAT void sum_rows_256(const ShortRows& rows, const Resolution& resolution) {
+  if constexpr (std::is_same_v<T, float>) {
+    sum_rows<T, 32, sum_four_floats>(rows, resolution);
+  } else {
+    sum_rows<T, 32>(rows, resolution);
+  }
 }
 
 template <typename T>
 SumRowsFn choose() {
-  return __builtin_cpu_supports("avx2") ? sum_rows_256<T> : sum_rows<T, 16>;
+  return has_avx2() ? sum_rows_256<T> : sum_rows<T, 16>;
 }
 #else
 template <typename T>

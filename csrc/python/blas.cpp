@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/vectors.h"
 #include "ops/blas.h"
 #include "ops/gemm_panels.h"
 #include "python/bind.h"
@@ -59,15 +60,7 @@ std::pair<std::string, std::string> load_blas(const std::string& path, const std
 }
 
 /// AVX-512 in a core that is not Intel's: OpenBLAS's own choice may be one for AVX2.
-#if defined(__x86_64__) && defined(__GNUC__)
-bool wants_skylake_x() {
-  return !__builtin_cpu_is("intel") && __builtin_cpu_supports("avx512f") &&
-         __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-}
-#else
-bool wants_skylake_x() { return false; }
-#endif
+bool wants_skylake_x() { return !is_intel() && has_avx512(); }
 
 }  // namespace
 
