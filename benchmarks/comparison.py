@@ -6,8 +6,9 @@ EACH_EXECUTED elements or more, a call has been executed before the next begins,
 can leave out a result that the next call replaces; with fewer, a sample ends with the last's end.
 """
 
+import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ LARGE, HUGE, QUICK = 10**7, 10**8, 10**4  # sizes: of the claims, with --full, w
 AT_HUGE = (OURS.name, NUMPY, JIT)  # for all contenders there is not memory enough
 EACH_EXECUTED = 10_000
 SLOWEST = 1.2  # target, in times of NumPy, at the size where ours does worst
+CLAIMED_SAMPLES = 21  # of what has targets, however long they take
 # Threads of a library spin for a while after its work, and would take a core from the next.
 PAUSE_SECONDS = 10e-3
 SMALL = 1000
@@ -110,7 +112,11 @@ class Comparison:
                 contenders.append(_contender(program, library, arrays))
             if library is OURS and self._unfused:
                 contenders.append(_without_fusion(contenders[-1]))
-        return measure(contenders, self._effort, warm_up=1, pause=self._pause)
+        effort = self._effort
+        if program.targets and size == LARGE:
+            samples = max(CLAIMED_SAMPLES, effort.samples)
+            effort = replace(effort, samples=samples, most_seconds=math.inf)
+        return measure(contenders, effort, warm_up=1, pause=self._pause)
 
     def curve(self, program: Program, sizes: Iterable[int]) -> dict[int, Measurement]:
         """Measure and report a program at those of the sizes that it has."""

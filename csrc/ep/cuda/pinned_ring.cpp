@@ -66,13 +66,15 @@ void PinnedRing::to_device(StreamHandle stream, Pointer dst, const char* src, si
   }
 }
 
-// The device is as many chunks ahead of the host as there are.
+// The device is as many chunks ahead of the host as there are. Of a copy that failed before, chunks
+// may still be written to: each is waited for before it is used.
 void PinnedRing::to_host(StreamHandle stream, char* dst, Pointer src, size_t bytes) {
   std::lock_guard<std::mutex> lock(mutex_);
   const size_t count = chunks_of(bytes);
   for (size_t asked = 0, taken = 0; taken < count;) {
     if (asked < count && asked < taken + kChunks) {
       Chunk& place = chunk(asked % kChunks);
+      wait_for(place);
       const Result result = call().MemcpyDtoHAsync(place.memory.data(), src + asked * kChunkBytes,
                                                    length(bytes, asked), stream);
       finish(place, stream, result, "cuMemcpyDtoHAsync");

@@ -43,8 +43,8 @@ struct SelectArgs {
   NumberArgs numbers;
   char* placed = nullptr;
   char* lined = nullptr;
-  int64_t lined_step = 0, block = 0, is_long = 0, unused = 0;
-  unsigned char scalar[16] = {};
+  int64_t lined_step = 0, block = 0, is_long = 0;
+  alignas(16) unsigned char scalar[16] = {};
   Steps places, block_placed, block_lined;
 };
 

@@ -32,8 +32,7 @@ struct ScatterArgs {
   const char* lined = nullptr;
   const void* table = nullptr;
   const void* slot_of = nullptr;
-  int64_t unused = 0;
-  unsigned char scalar[16] = {};
+  alignas(16) unsigned char scalar[16] = {};
   Indexing nest;
 };
 

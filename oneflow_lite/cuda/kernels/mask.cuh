@@ -191,9 +191,8 @@ struct SelectArgs {
   int64 lined_step;
   int64 block;    // words
   int64 is_long;  // items: places of one word after the other, else words of one place
-  int64 unused;
-  unsigned char scalar[16];  // over and over
-  Steps places;              // of the mask's elements in the array that it selects from
+  alignas(16) unsigned char scalar[16];  // over and over; aligned for the longest words
+  Steps places;                          // of the mask's elements in the array that it selects from
   Steps block_placed;
   Steps block_lined;
 };

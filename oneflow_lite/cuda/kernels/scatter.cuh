@@ -83,8 +83,7 @@ struct ScatterArgs {
   const char* lined;    // null: the scalar
   const uint64* table;  // null: all write
   const uint32* slot_of;
-  int64 unused;
-  unsigned char scalar[16];  // over and over
+  alignas(16) unsigned char scalar[16];  // over and over; aligned for the longest words
   Indexing<arrays> nest;
 };
 
