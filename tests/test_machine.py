@@ -216,6 +216,19 @@ def test_operations_between_two_looks_are_handed_over() -> None:
     assert inlined == {1: 1, 8: 0}
 
 
+def test_parts_of_an_operation_are_one_until_the_next_look() -> None:
+    x = flow.ones(100_000, dtype="float32")
+    with flow.flags(inline="200us"):
+        for _ in range(3):
+            flow.synchronize()
+            before = flow.vm.stats()["inlined"]
+            y = flow.concat([x, x])
+            flow.synchronize()
+            inlined = flow.vm.stats()["inlined"] - before
+    assert inlined == 2
+    assert y.shape == (200_000,)
+
+
 def test_stats_count() -> None:
     flow.synchronize()
     before = flow.vm.stats()

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/vectors.h"
 #include "ops/kernel.h"
 
 namespace ofl::ops {
@@ -77,28 +78,64 @@ void merge_dims(Dims* shape, std::vector<Dims>* strides) {
   *strides = std::move(steps);
 }
 
-// Products are taken unsigned: those of values out of range may overflow, and are not used.
+namespace {
+
+/// Sums and products are taken unsigned: those of values out of range may overflow.
+template <bool adds>
+bool find_plainly(const char* values, int64_t n, int64_t size, int64_t stride,
+                  const int64_t* before, int64_t* offsets) {
+  const auto count = static_cast<uint64_t>(size), step = static_cast<uint64_t>(stride);
+  uint64_t signs =
+      0;  // the highest bit: one was negative, of an index or of what is left behind it
+  for (int64_t i = 0; i < n; ++i) {
+    int64_t value;
+    std::memcpy(&value, values + i * int64_t{sizeof value}, sizeof value);
+    const uint64_t index = static_cast<uint64_t>(value) + (value < 0 ? count : 0);
+    signs |= index | (count - 1 - index);
+    const uint64_t offset = index * step;
+    offsets[i] = static_cast<int64_t>(adds ? static_cast<uint64_t>(before[i]) + offset : offset);
+  }
+  return signs >> 63 == 0;
+}
+
+using FindFn = bool (*)(const char*, int64_t, int64_t, int64_t, const int64_t*, int64_t*);
+
+// The same code for the vectors of each CPU: all that it calls is inlined into it.
+template <bool adds>
+OFL_AVX512 OFL_FLAT bool find_512(const char* values, int64_t n, int64_t size, int64_t stride,
+                                  const int64_t* before, int64_t* offsets) {
+  return find_plainly<adds>(values, n, size, stride, before, offsets);
+}
+template <bool adds>
+OFL_AVX2 OFL_FLAT bool find_256(const char* values, int64_t n, int64_t size, int64_t stride,
+                                const int64_t* before, int64_t* offsets) {
+  return find_plainly<adds>(values, n, size, stride, before, offsets);
+}
+
+template <bool adds>
+FindFn choose() {
+  if (has_avx512()) return find_512<adds>;
+  if (has_avx2()) return find_256<adds>;
+  return find_plainly<adds>;
+}
+
+}  // namespace
+
+bool find_offsets(const char* values, int64_t n, int64_t size, int64_t stride,
+                  const int64_t* before, int64_t* offsets) {
+  static const FindFn first = choose<false>(), next = choose<true>();
+  return (before ? next : first)(values, n, size, stride, before, offsets);
+}
+
 void IndexedAxis::add_offsets(const int64_t* values, int64_t n, const int64_t* before,
                               int64_t* offsets) const {
-  const auto step = static_cast<uint64_t>(stride);
   if (mode != OutOfRange::raise) {
     for (int64_t i = 0; i < n; ++i) {
       offsets[i] = (before ? before[i] : 0) + inside(values[i], size, mode) * stride;
     }
     return;
   }
-  bool outside = false;
-  const auto place = [&](int64_t value) {
-    const int64_t index = value + ((value >> 63) & size);
-    outside |= static_cast<uint64_t>(index) >= static_cast<uint64_t>(size);
-    return static_cast<int64_t>(static_cast<uint64_t>(index) * step);
-  };
-  if (before) {
-    for (int64_t i = 0; i < n; ++i) offsets[i] = before[i] + place(values[i]);
-  } else {
-    for (int64_t i = 0; i < n; ++i) offsets[i] = place(values[i]);
-  }
-  if (!outside) return;
+  if (find_offsets(reinterpret_cast<const char*>(values), n, size, stride, before, offsets)) return;
   const int64_t wrong = *std::find_if(
       values, values + n, [&](int64_t value) { return value < -size || value >= size; });
   fail(ErrorKind::index, "[", op, "] index ", wrong, " is out of bounds for axis ", number,

@@ -20,6 +20,12 @@ struct Places {
 };
 using PlacesBody = std::function<void(const Places&)>;
 
+/// offsets[i] = before[i] (0 for null; may be `offsets`) + stride times the i-th of n int64 values,
+/// which may lie anywhere and count from `size` where they are negative. False where one is not
+/// below `size`: then the offsets mean nothing.
+bool find_offsets(const char* values, int64_t n, int64_t size, int64_t stride,
+                  const int64_t* before, int64_t* offsets);
+
 /// An axis with an index array: int64 values become offsets.
 struct IndexedAxis {
   int64_t size;

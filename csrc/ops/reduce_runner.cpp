@@ -36,6 +36,8 @@ ReduceRunner::ReduceRunner(const KernelArgs& args, const ReducePlan& plan, char*
     sum_rows_ =
         sum_rows_function(resolution_.out, plan.core * (plan.by_core ? 1 : plan.chunk_cores));
   }
+  const bool beside = plan.out_step == item_size_ && plan.in_step == item_size_;
+  if (sums && beside && plan.by_core) sum_columns_ = sum_columns_function(resolution_.out);
 }
 
 void ReduceRunner::run() {
@@ -54,6 +56,9 @@ void ReduceRunner::visit_chunk(int64_t cores) {
   const bool first_visit = skip_ > 0 && reduced_indices_are_zero();
   const int64_t calls = plan_.by_core ? cores : 1;
   const int64_t n = plan_.by_core ? plan_.core : plan_.core * cores;
+  if (sum_columns_ && calls > 1 && plan_.out_core_step == 0) {
+    return sum_columns_({in, plan_.in_core_step, calls, n, out}, resolution_);
+  }
   const bool apart = !plan_.buffered && plan_.in_step == item_size_ &&
                      plan_.in_core_step > n * item_size_ && n * item_size_ >= 2 * kAheadBytes;
   if (sum_rows_ && !apart) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ops/loops.h"
+#include "ops/reduce_columns.h"
 #include "ops/reduce_plan.h"
 #include "ops/reduce_rows.h"
 
@@ -34,8 +35,10 @@ class ReduceRunner {
   const Resolution& resolution_;
   const int64_t item_size_;
   CastFn cast_ = nullptr;
-  SumRowsFn sum_rows_ = nullptr;  // instead of calls of the loop
-  int64_t skip_;                  // outputs whose first element is still to be skipped
+  // Instead of calls of the loop.
+  SumRowsFn sum_rows_ = nullptr;
+  SumColumnsFn sum_columns_ = nullptr;
+  int64_t skip_;  // outputs whose first element is still to be skipped
   ReducePosition position_;
   bool done_ = false;
 };

@@ -9,6 +9,7 @@
 #include "ep/mock/mock_device.h"
 #include "ep/staging_pool.h"
 #include "ops/device/background.h"
+#include "python/arguments.h"
 #include "python/convert.h"
 #include "python/device_object.h"
 #include "python/errors.h"
@@ -235,12 +236,24 @@ void shutdown() {
   hooks.acquire(token);
 }
 
+/// Of a Device, or None: all.
+PyObject* synchronize_function(Arguments arguments) {
+  std::optional<Device> device;
+  if (arguments[0] != Py_None && !(device = device_or_none(arguments[0]))) {
+    fail(ErrorKind::type, "[synchronize] a Device is expected");
+  }
+  runtime().machine.synchronize(device);
+  Py_RETURN_NONE;
+}
+
 DeviceType parse_type(const std::string& type) { return parse_device(type).type; }
 
 }  // namespace
 
 void bind_machine_functions(py::module_& m) {
-  m.def("synchronize", [](std::optional<Device> device) { runtime().machine.synchronize(device); });
+  static PyMethodDef often[] = {positional<synchronize_function, 1>("synchronize"),
+                                {nullptr, nullptr, 0, nullptr}};
+  if (PyModule_AddFunctions(m.ptr(), often) < 0) throw PythonErrorSet{};
   m.def("barrier", [] { runtime().machine.barrier(capture_site()); });
   m.def("dump", [] { return runtime().machine.dump(); });
   m.def("stats", &stats);

@@ -82,8 +82,9 @@ double copy_cost(const Tensor& source, const Tensor& target) {
 
 /// One input, one output of the same shape (the input broadcasts).
 void submit_copy(const Issuer& issuer, const char* name, const Tensor& source, const Tensor& target,
-                 size_t new_bytes) {
+                 size_t new_bytes, bool stays_here = false) {
   KernelPlan plan(name, ops::copy_kernel, 2, copy_cost(source, target));
+  plan.stays_here = stays_here;
   plan.set_operand(0, &source);
   plan.set_operand(1, &target);
   plan.new_bytes = new_bytes;
@@ -278,11 +279,16 @@ Tensor concatenate(const Issuer& issuer, const std::vector<Tensor>& parts, int a
     shape[axis] += part.shape[axis];
   }
   Tensor result = make_tensor(parts[0].storage->state(), parts[0].dtype, shape, issuer.site);
+  double work = 0;
+  for (const Tensor& part : parts) {
+    work += copy_cost(part, result) * static_cast<double>(part.size());
+  }
+  const bool stays_here = result.storage->on_host() && issuer.machine.stays_here(work);
   Tensor slice = result;
   size_t new_bytes = result.storage->bytes();
   for (const Tensor& part : parts) {
     slice.shape[axis] = part.shape[axis];
-    submit_copy(issuer, "concat", part, slice, new_bytes);
+    submit_copy(issuer, "concat", part, slice, new_bytes, stays_here);
     slice.offset += part.shape[axis] * slice.strides[axis];
     new_bytes = 0;
   }

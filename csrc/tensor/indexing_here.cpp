@@ -52,7 +52,9 @@ class Chosen {
     if (selector.dtype == DType::b1) {
       count_ = ops::find_true(selector.address(), 1, n, 0, line.step, offsets_);
     } else {
-      count_ = resolve(selector.address(), n, line) ? n : -1;
+      const bool inside =
+          ops::find_offsets(selector.address(), n, line.places, line.step, nullptr, offsets_);
+      count_ = inside ? n : -1;
     }
   }
 
@@ -71,18 +73,6 @@ class Chosen {
   }
 
  private:
-  bool resolve(const char* indices, int64_t n, const Line& line) {
-    bool inside = true;
-    for (int64_t i = 0; i < n; ++i) {
-      int64_t index;
-      std::memcpy(&index, indices + i * int64_t{sizeof index}, sizeof index);
-      index += (index >> 63) & line.places;
-      inside &= static_cast<uint64_t>(index) < static_cast<uint64_t>(line.places);
-      offsets_[i] = inside ? index * line.step : 0;
-    }
-    return inside;
-  }
-
   /// run(size), with the common sizes known to the compiler.
   template <typename Run>
   static void with_block(int64_t block, const Run& run) {

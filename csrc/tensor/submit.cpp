@@ -115,7 +115,7 @@ void submit(const Issuer& issuer, KernelPlan& plan) {
   TensorStorage& output = *plan.operands[last]->storage;
   vm::Stream& stream = compute_stream(issuer.machine, output.state());
   const double work = ops::work_of(plan.call.args, plan.cost);
-  if (output.on_host() && issuer.machine.stays_here(work) &&
+  if (output.on_host() && (plan.stays_here || issuer.machine.stays_here(work)) &&
       run_inline(issuer, plan, operands, count, stream)) {
     return;
   }

@@ -21,8 +21,9 @@ struct KernelPlan {
   ops::KernelCall call;
   const Tensor* operands[ops::kMaxOperands] = {};
   const char* name;
-  double cost;           // of one iteration, in float32 additions
-  size_t new_bytes = 0;  // of memory that it will allocate
+  double cost;              // of one iteration, in float32 additions
+  size_t new_bytes = 0;     // of memory that it will allocate
+  bool stays_here = false;  // part of an operation that is to run in the calling thread
 
   /// Appends a loop over all operands; strides in bytes.
   void add_row(int64_t dim, const int64_t (&strides)[ops::kMaxOperands]);

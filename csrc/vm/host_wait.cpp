@@ -216,6 +216,7 @@ void VirtualMachine::synchronize(std::optional<Device> device) {
   size_t others = 0;
   {
     std::lock_guard<std::mutex> lock(failures_mutex_);
+    if (failures_.empty()) return;
     std::vector<FailurePtr> kept;
     for (FailurePtr& failure : failures_) {
       if (device && failure->device != *device) {
@@ -236,12 +237,8 @@ void VirtualMachine::synchronize(std::optional<Device> device) {
 
 int64_t VirtualMachine::total_in_flight() const {
   int64_t total = 0;
-  for (auto& type : states_) {
-    for (auto& entry : type) {
-      const DeviceState* state = entry.load(std::memory_order_acquire);
-      if (state) total += state->in_flight();
-    }
-  }
+  const DeviceState* state = newest_state_.load(std::memory_order_acquire);
+  for (; state; state = state->older) total += state->in_flight();
   return total;
 }
 

@@ -102,7 +102,9 @@ DeviceState& VirtualMachine::state(Device device) {
   ep::Device& found = find_device_(device);
   std::lock_guard<std::mutex> lock(setup_mutex_);
   if (DeviceState* known = entry.load(std::memory_order_relaxed)) return *known;
-  owned_states_.push_back(std::make_unique<DeviceState>(found));
+  const DeviceState* older = newest_state_.load(std::memory_order_relaxed);
+  owned_states_.push_back(std::make_unique<DeviceState>(found, older));
+  newest_state_.store(owned_states_.back().get(), std::memory_order_release);
   if (found.helpers()) helpers_.store(found.helpers(), std::memory_order_release);
   entry.store(owned_states_.back().get(), std::memory_order_release);
   return *owned_states_.back();

@@ -28,8 +28,9 @@ inline constexpr int kMaxDevicesPerType = 64;
 
 /// The machine's view of one device.
 struct DeviceState {
-  explicit DeviceState(ep::Device& device) : device(device) {}
+  DeviceState(ep::Device& device, const DeviceState* older) : device(device), older(older) {}
   ep::Device& device;
+  const DeviceState* const older;  // made before this one
   std::array<std::atomic<Stream*>, kStreamTypeCount> streams{};
   // Written with the issue mutex. What is in flight is this less what the streams have retired: the
   // two sides count in different places, so that neither waits for the other's cache line.
@@ -262,6 +263,8 @@ class VirtualMachine {
   std::atomic<ep::HelperPool*> helpers_{nullptr};  // of the device that has some
 
   std::atomic<DeviceState*> states_[kDeviceTypeCount][kMaxDevicesPerType] = {};
+  // All of them; as none is ever taken away, who has loaded one may follow `older`.
+  std::atomic<const DeviceState*> newest_state_{nullptr};
   std::mutex setup_mutex_;  // guards making states and streams, and the two lists
   std::vector<std::unique_ptr<DeviceState>> owned_states_;
   std::vector<std::unique_ptr<Stream>> owned_streams_;

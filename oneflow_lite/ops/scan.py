@@ -150,7 +150,8 @@ def _cumulative(
 
 def _flattened(op: str, ufunc: np.ufunc, x: Any, axis: int | None, dtype: Any) -> Tensor:
     given = asarray(x)
-    given = ravel(given) if axis is None or given.ndim == 0 else given
+    if given.ndim != 1 and (axis is None or given.ndim == 0):
+        given = ravel(given)
     wanted = _accumulator(ufunc, given.dtype, dtype, op)
     return _accumulated(op, ufunc, given, 0 if axis is None else axis, wanted, None)
 
@@ -164,7 +165,7 @@ def _accumulated(
             f"[{op}] axis {along} is out of bounds for {x.ndim} dimensions"
         )
     along %= x.ndim
-    if (wide := computed_in(dtype)) != dtype:
+    if (wide := computed_in(dtype)) is not dtype:
         return _C.astype(_accumulated(op, ufunc, x, along, wide, initial), dtype, False)
     given = _C.astype(x, dtype, False)
     target: Any = (x.shape, dtype)
@@ -174,13 +175,18 @@ def _accumulated(
         before = (slice(None),) * along
         _C.assign(result[(*before, slice(1))], initial)
         target = result[(*before, slice(1, None))]
-    signature = f"{dtype.char}{dtype.char}->{dtype.char}"
-    # Complex products, and zeros of maxima, may differ between a vectorized loop and a scalar one.
-    real = dtype.kind != "c"
-    exact = ufunc is np.add or (ufunc is np.multiply and real)
-    attr = (along, exact, ufunc in _ASSOCIATIVE)
-    (out,) = _C.call_kernel(op, "accumulate", [given], [target], attr, (ufunc, signature))
+    exact, associative, loop = _loop(ufunc, dtype)
+    attr = (along, exact, associative)
+    (out,) = _C.call_kernel(op, "accumulate", [given], [target], attr, loop)
     return out if initial is None else result
+
+
+@cache
+def _loop(ufunc: np.ufunc, dtype: DType) -> tuple[bool, bool, tuple[np.ufunc, str]]:
+    """Whether any loop has the same bits, and any grouping is allowed; NumPy's loop."""
+    # Complex products, and zeros of maxima, may differ between a vectorized loop and a scalar one.
+    exact = ufunc is np.add or (ufunc is np.multiply and dtype.kind != "c")
+    return exact, ufunc in _ASSOCIATIVE, (ufunc, f"{dtype.char}{dtype.char}->{dtype.char}")
 
 
 def _accumulator(ufunc: np.ufunc, dtype: DType, wanted: Any, op: str) -> DType:
