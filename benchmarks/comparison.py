@@ -7,7 +7,7 @@ can leave out a result that the next call replaces; with fewer, a sample ends wi
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -53,6 +53,8 @@ class Program:
         The smallest and the largest size that there is.
     targets : mapping
         Of ours at LARGE elements, in times of a contender.
+    claimed : sequence of int
+        More sizes with a target, of which there are to be samples enough.
     headline : bool
         Whether the first screen has it.
     """
@@ -66,6 +68,7 @@ class Program:
     least: int = 1
     most: int = LARGE
     targets: Mapping[str, float] = field(default_factory=dict)
+    claimed: Sequence[int] = ()
     headline: bool = False
 
 
@@ -113,7 +116,7 @@ class Comparison:
             if library is OURS and self._unfused:
                 contenders.append(_without_fusion(contenders[-1]))
         effort = self._effort
-        if program.targets and size == LARGE:
+        if size in program.claimed or (program.targets and size == LARGE):
             samples = max(CLAIMED_SAMPLES, effort.samples)
             effort = replace(effort, samples=samples, most_seconds=math.inf)
         return measure(contenders, effort, warm_up=1, pause=self._pause)

@@ -350,6 +350,24 @@ def test_transposed_copies(dtype: str) -> None:
             assert t.T.astype("complex128").numpy().tobytes() == array.T.astype("c16").tobytes()
 
 
+def test_copies_that_are_too_large_for_the_caches() -> None:
+    """Rows that begin and end anywhere in a line, of every size of element; casts, gaps, turns."""
+    base = np.random.default_rng(5).integers(0, 127, 9_000_123).astype("uint8")
+    x = flow.tensor(base)
+    for start, rows, columns in ((0, 1, 9_000_123), (3, 7, 1_200_011), (1, 900, 9_999)):
+        a = base[start : start + rows * columns].reshape(rows, columns)
+        t = x[start : start + rows * columns].reshape(rows, columns)
+        for dtype in ("uint16", "float32", "float64"):
+            assert t.astype(dtype).numpy().tobytes() == a.astype(dtype).tobytes()
+        wide, b = t.astype("float64"), a.astype("float64")
+        for view in (np.s_[:, 1:], np.s_[:, ::-1], np.s_[::-1, :-3]):
+            assert wide[view].copy().numpy().tobytes() == b[view].tobytes()
+        shape = (rows, columns + 1)
+        out, expected = flow.zeros(shape, "float32"), np.zeros(shape, "float32")
+        out[:, 1:], expected[:, 1:] = wide, b
+        assert out.numpy().tobytes() == expected.tobytes()
+
+
 @pytest.mark.parametrize("step", [1, 2, 3])
 def test_copies_within_one_array(step: int, device: flow.Device) -> None:
     for size in (7, 40, 1000):

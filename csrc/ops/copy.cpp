@@ -17,6 +17,11 @@ namespace {
 
 constexpr int kIn = 0;
 constexpr int kOut = 1;
+constexpr int64_t kLine = 64;
+/// Outputs of so many bytes would push all else out of the caches, and hardly stay there
+/// themselves.
+constexpr int64_t kStreamedBytes = int64_t{16} << 20;
+constexpr int64_t kStreamBlock = 8192;
 
 /// A tile of a transposed copy: the source lines of kTileAlong output elements stay in the L1 cache
 /// for the kTileAcross output lines that share them, also when they lie a power of two apart.
@@ -211,6 +216,58 @@ void copy_piece(const KernelArgs& args, const Piecewise&) {
   });
 }
 
+#ifdef OFL_X86_VECTORS
+
+/// Stores whole lines past the caches, which then need not read them before.
+OFL_AVX2 void stream_out(const char* from, char* to, int64_t bytes) {
+  const int64_t head = std::min(-reinterpret_cast<intptr_t>(to) & (kLine - 1), bytes);
+  std::memcpy(to, from, head);
+  int64_t i = head;
+  for (; i + kLine <= bytes; i += kLine) {
+    const auto* line = reinterpret_cast<const __m256i*>(from + i);
+    auto* place = reinterpret_cast<__m256i*>(to + i);
+    const __m256i low = _mm256_loadu_si256(line), high = _mm256_loadu_si256(line + 1);
+    _mm256_stream_si256(place, low);
+    _mm256_stream_si256(place + 1, high);
+  }
+  std::memcpy(to + i, from + i, bytes - i);
+}
+
+/// By way of the L1 cache. The fence: such stores are not ordered by those that publish the result.
+void stream_piece(const KernelArgs& args, const Piecewise&) {
+  const Iteration& iteration = args.iteration;
+  const CastFn cast = cast_function(args.dtype[kIn], args.dtype[kOut]);
+  const Iteration::Row& inner = inner_row(iteration);
+  const auto item = static_cast<int64_t>(size_of(args.dtype[kOut]));
+  alignas(kLine) char block[kStreamBlock];
+  const int64_t most = kStreamBlock / item;
+  for_each_row(iteration, outer_rows(iteration), args.data, [&](char* const* pointers) {
+    for (int64_t i = 0; i < inner.dim; i += most) {
+      const int64_t n = std::min(most, inner.dim - i);
+      cast(pointers[kIn] + i * inner.strides[kIn], inner.strides[kIn], block, item, n);
+      stream_out(block, pointers[kOut] + i * item, n * item);
+    }
+  });
+  _mm_sfence();
+}
+
+/// Whether the output is too large for the caches, in long rows that do not go through tiles.
+bool is_streamed(const KernelArgs& args) {
+  static const bool is_able = has_avx2();
+  const Iteration& iteration = args.iteration;
+  const auto item = static_cast<int64_t>(size_of(args.dtype[kOut]));
+  const Iteration::Row& inner = inner_row(iteration);
+  return is_able && iteration_size(iteration) * item >= kStreamedBytes &&
+         inner.strides[kOut] == item && inner.dim * item >= kStreamBlock &&
+         (iteration.ndim < 2 ||
+          tile_row(iteration, static_cast<int64_t>(size_of(args.dtype[kIn]))) < 0);
+}
+
+#else
+constexpr auto stream_piece = copy_piece;
+bool is_streamed(const KernelArgs&) { return false; }
+#endif
+
 void fill_piece(const KernelArgs& args, const Piecewise&) {
   const Iteration& iteration = args.iteration;
   const Iteration::Row& inner = inner_row(iteration);
@@ -226,8 +283,12 @@ Piecewise copy_pieces(const KernelArgs& args) { return cut_anywhere(args, 1, cop
 
 Piecewise fill_pieces(const KernelArgs& args) { return cut_anywhere(args, 0.5, fill_piece); }
 
+// Only here: what is copied in a fused group goes to tiles, which are read next.
 void copy_kernel(const KernelArgs& args) {
-  if (iteration_size(args.iteration) > 0) run_pieces(args, copy_pieces(args));
+  if (iteration_size(args.iteration) == 0) return;
+  Piecewise whole = copy_pieces(args);
+  if (is_streamed(args)) whole.run = stream_piece;
+  run_pieces(args, whole);
 }
 
 void fill_kernel(const KernelArgs& args) { run_pieces(args, fill_pieces(args)); }
