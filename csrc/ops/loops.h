@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 
 #include "ops/kernel.h"
 
@@ -25,6 +26,14 @@ struct Scratch {
 };
 static_assert(sizeof(Scratch) >= kNumpyBuffer * kMaxItemSize, "a reduction's buffer fits");
 Scratch& thread_scratch();
+
+/// The i-th of elements beside each other, which need not be aligned.
+template <typename T>
+T load_element(const char* from, int64_t i) {
+  T value;
+  std::memcpy(&value, from + i * static_cast<int64_t>(sizeof(T)), sizeof(T));
+  return value;
+}
 
 /// Calls body(pointers) once for every index of rows [0, outer); `pointers` (one per operand) start
 /// at `data`. Does nothing when one of these rows is empty.

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "base/vectors.h"
+#include "ops/loops.h"
 
 namespace ofl::ops {
 
@@ -12,20 +13,13 @@ namespace {
 
 constexpr int kRows = 8;
 /// Of outputs that are worked on together: they stay in the L1 cache.
-constexpr int64_t kBlockBytes = 16384;
-
-template <typename T>
-T load(const char* from, int64_t i) {
-  T value;
-  std::memcpy(&value, from + i * static_cast<int64_t>(sizeof(T)), sizeof(T));
-  return value;
-}
+constexpr int64_t kColumnBytes = 16384;
 
 template <typename T, int rows>
 void add_rows(const char* in, int64_t step, int64_t n, T* sums) {
   for (int64_t i = 0; i < n; ++i) {
     T sum = sums[i];
-    for (int k = 0; k < rows; ++k) sum += load<T>(in + k * step, i);
+    for (int k = 0; k < rows; ++k) sum += load_element<T>(in + k * step, i);
     sums[i] = sum;
   }
 }
@@ -48,7 +42,7 @@ void call_loop(const Columns& block, const Resolution& resolution) {
 
 template <typename T>
 void sum_block(const Columns& block, const Resolution& resolution) {
-  T sums[kBlockBytes / sizeof(T)];
+  T sums[kColumnBytes / sizeof(T)];
   const size_t bytes = block.length * sizeof(T);
   std::memcpy(sums, block.out, bytes);
   const char* in = block.in;
@@ -68,7 +62,7 @@ void sum_block(const Columns& block, const Resolution& resolution) {
 
 template <typename T>
 void sum_plainly(const Columns& columns, const Resolution& resolution) {
-  constexpr int64_t kSize = sizeof(T), kMost = kBlockBytes / kSize;
+  constexpr int64_t kSize = sizeof(T), kMost = kColumnBytes / kSize;
   for (int64_t start = 0; start < columns.length; start += kMost) {
     Columns block = columns;
     block.in += start * kSize;

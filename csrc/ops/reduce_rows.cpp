@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/vectors.h"
+#include "ops/loops.h"
 
 #ifdef OFL_X86_VECTORS
 #include <immintrin.h>
@@ -25,13 +26,6 @@ constexpr int64_t kAccumulators = 8;
 /// Bytes ahead of a block that are asked for: some hardware stops at each page, other only loses
 /// time by it.
 int64_t asked_ahead() { return is_intel() ? 4096 : 0; }
-
-template <typename T>
-T load(const char* from, int64_t i) {
-  T value;
-  std::memcpy(&value, from + i * static_cast<int64_t>(sizeof(T)), sizeof(T));
-  return value;
-}
 
 /// In the order of numpy/_core/src/umath/loops_utils.h.src.
 template <typename T, int bytes>
@@ -60,7 +54,7 @@ T sum_floats(const char* from, int64_t n) {
     sum = ((r[0] + r[1]) + (r[2] + r[3])) + ((r[4] + r[5]) + (r[6] + r[7]));
   }
 #pragma GCC unroll 1
-  for (; i < n; ++i) sum += load<T>(from, i);
+  for (; i < n; ++i) sum += load_element<T>(from, i);
   return sum;
 }
 
@@ -148,7 +142,7 @@ T sum_pairwise(const char* from, int64_t n) {
 template <typename T>
 T sum_integers(const char* from, int64_t n) {
   T sum = 0;
-  for (int64_t i = 0; i < n; ++i) sum += load<T>(from, i);
+  for (int64_t i = 0; i < n; ++i) sum += load_element<T>(from, i);
   return sum;
 }
 
@@ -163,7 +157,7 @@ void call_loop(const char* row, char* to, int64_t length, const Resolution& reso
 template <typename T>
 void put_sum(const ShortRows& rows, int64_t i, T sum, const Resolution& resolution) {
   char* to = rows.out + i * rows.out_step;
-  const T total = load<T>(to, 0) + sum;
+  const T total = load_element<T>(to, 0) + sum;
   if (total != total) {  // which NaN of two is kept was its compiler's choice
     call_loop(rows.in + i * rows.in_step, to, rows.length, resolution);
     return;
@@ -221,7 +215,7 @@ OFL_AVX2 inline int64_t add_eights(const char* leaf, int64_t i, int64_t n, __m25
 }
 
 inline void add_rest(const char* leaf, int64_t i, int64_t n, float* sum) {
-  for (; i < n; ++i) *sum += load<float>(leaf, i);
+  for (; i < n; ++i) *sum += load_element<float>(leaf, i);
 }
 
 /// Of float32: an addition that waits for the one before it does not hold up the other three.
