@@ -1,12 +1,19 @@
 """Builds the extension ``oneflow_lite._C`` from every source under csrc/.
 
+The library of products, OpenBLAS, is not compiled here. It is copied from the build requirement
+``scipy-openblas32`` into the package, with its licence.
+
 Read from the environment: ``OFL_SANITIZE=thread|address`` builds with that sanitizer, ``OFL_JOBS``
 is the number of compilers that run at once (all cores by default).
 """
 
 import os
+import shutil
 from concurrent.futures import ThreadPoolExecutor
+from filecmp import cmp
 from glob import glob
+from importlib import metadata
+from pathlib import Path
 
 import numpy
 import pybind11
@@ -29,8 +36,39 @@ else:
     compile_args += ["-O3", "-g0"]
 
 
-class ParallelBuild(build_ext):
+def openblas_files() -> list[Path]:
+    """The library and its licence, where the build requirement is installed."""
+    try:
+        files = metadata.files("scipy-openblas32") or []
+    except metadata.PackageNotFoundError:
+        return []
+    wanted = [file for file in files if file.name.startswith(("libscipy_openblas.", "LICENSE"))]
+    return [Path(file.locate()) for file in wanted]
+
+
+class Build(build_ext):
     """Compiles what changed, several sources at a time; setuptools only does whole extensions."""
+
+    def run(self) -> None:
+        super().run()
+        copies = self.openblas_copies()
+        if not copies:
+            self.warn("scipy-openblas32 is not installed: this build has no OpenBLAS")
+        for source, target in copies:
+            self.mkpath(str(target.parent))
+            if not target.exists() or not cmp(source, target):
+                # A process may have the old one in its memory: it keeps that file.
+                copy = target.with_name(target.name + ".new")
+                shutil.copy2(source, copy)
+                os.replace(copy, target)
+
+    def openblas_copies(self) -> list[tuple[Path, Path]]:
+        """Each file to copy, and its place beside the extension."""
+        folder = Path(self.get_ext_fullpath("oneflow_lite._C")).parent / "openblas"
+        return [(file, folder / file.name) for file in openblas_files()]
+
+    def get_outputs(self) -> list[str]:
+        return [*super().get_outputs(), *(str(target) for _, target in self.openblas_copies())]
 
     def build_extension(self, ext: Extension) -> None:
         if sanitizer:
@@ -73,5 +111,5 @@ setup(
             language="c++",
         )
     ],
-    cmdclass={"build_ext": ParallelBuild},
+    cmdclass={"build_ext": Build},
 )

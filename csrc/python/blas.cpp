@@ -21,6 +21,14 @@ namespace ofl::python {
 
 namespace {
 
+/// The library's own symbols come first: a process may have another copy of it, even one whose
+/// symbols are visible to all. Sanitizers do not allow that; macOS binds symbols by library anyway.
+#if defined(RTLD_DEEPBIND) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+constexpr int kOpenMode = RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND;
+#else
+constexpr int kOpenMode = RTLD_NOW | RTLD_LOCAL;
+#endif
+
 // With the GIL.
 bool looked = false;
 PyObject* finder = nullptr;
@@ -40,7 +48,7 @@ struct Symbols {
 /// that no Python code runs while the environment is as the library shall find it.
 std::pair<std::string, std::string> load_blas(const std::string& path, const std::string& prefix,
                                               bool own_loops) {
-  void* opened = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  void* opened = dlopen(path.c_str(), kOpenMode);
   if (!opened) fail(ErrorKind::runtime, "[blas] cannot load ", path, ": ", dlerror());
   Symbols symbols{opened, prefix};
   const auto find = [](void* context, const char* name) {
@@ -50,9 +58,6 @@ std::pair<std::string, std::string> load_blas(const std::string& path, const std
   ops::Blas found;
   const char* missing = ops::find_routines(&found, find, &symbols);
   if (missing) fail(ErrorKind::runtime, "[blas] ", path, " has no ", prefix, missing);
-  const auto set_threads =
-      reinterpret_cast<void (*)(int)>(symbols.find("openblas_set_num_threads"));
-  if (set_threads) set_threads(1);  // of a copy that somebody else has loaded
   found.own_loops = own_loops;
   library = found;
   ops::set_blas(&library);

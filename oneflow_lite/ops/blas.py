@@ -1,6 +1,7 @@
 """The library of matrix products: which one, and for which kind of core.
 
-It is loaded when the first product of floating-point matrices is issued.
+The build puts it into the package. It is loaded when the first product of floating-point matrices
+is issued.
 """
 
 import os
@@ -8,14 +9,13 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
 from oneflow_lite import _C
 from oneflow_lite.flags import LOG, flags
 
-_PACKAGE = "scipy_openblas32"
+_FOLDER = Path(__file__).parents[1] / "openblas"
 _PREFIX = "scipy_"  # of its symbols
 _CORE_VARIABLE = "OPENBLAS_CORETYPE"
 
@@ -49,7 +49,7 @@ def _find() -> Blas:
         return Blas("NumPy's loops (flag blas_core)", "")
     path = _library()
     if path is None:
-        return Blas(f"NumPy's loops (package {_PACKAGE.replace('_', '-')} is not installed)", "")
+        return Blas("NumPy's loops (this build has no OpenBLAS)", "")
     wanted = _core()
     is_free = flags.blas_core == "auto" and _CORE_VARIABLE not in os.environ
     own_loops = is_free and _C.has_panel_loops()
@@ -66,12 +66,9 @@ def _find() -> Blas:
 
 
 def _library() -> Path | None:
-    """Return the path of the package's library; the package itself need not be imported."""
-    spec = find_spec(_PACKAGE)
-    if spec is None or spec.origin is None:
-        return None
+    """Return the path of the library, if it came with the package."""
     suffix = "dylib" if sys.platform == "darwin" else "so"
-    path = Path(spec.origin).parent / "lib" / f"libscipy_openblas.{suffix}"
+    path = _FOLDER / f"libscipy_openblas.{suffix}"
     return path if path.exists() else None
 
 
