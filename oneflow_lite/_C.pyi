@@ -176,9 +176,23 @@ def load_blas(path: str, prefix: str, own_loops: bool) -> tuple[str, str]:
 def has_panel_loops() -> bool:
     """Whether the CPU has what our own loops for large products want."""
 
-def cpu_wants_skylake_x() -> bool:
-    """Whether OpenBLAS must be told that the CPU has AVX-512."""
+CPU_ISAS: tuple[str, ...]
+"""Instruction sets that our own loops are compiled for, the narrowest first."""
 
+def widest_cpu_isa() -> str:
+    """The widest of CPU_ISAS that the processor has."""
+
+def cpu_isa() -> str:
+    """The widest of CPU_ISAS that our loops use."""
+
+def limit_cpu_isa(isa: int) -> None:
+    """The widest that our loops shall use, by its place in CPU_ISAS. ValueError if the processor
+    lacks it, RuntimeError after the first choice of a loop."""
+
+def loops_chosen() -> dict[str, str]:
+    """The loops chosen so far, and the instruction set of each."""
+
+def cpu_is_intel() -> bool: ...
 def reduce(
     op: Op,
     x: Tensor,

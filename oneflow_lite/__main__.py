@@ -8,6 +8,7 @@ import threading
 import numpy as np
 
 import oneflow_lite as flow
+from oneflow_lite import _C
 from oneflow_lite.ops.blas import in_force
 
 
@@ -22,6 +23,7 @@ def info() -> str:
         f"NumPy        {np.__version__}",
         f"BLAS         {blas.name}{f', core type {blas.core}' if blas.core else ''}"
         f"{'; large products by AVX-512 loops of our own' if blas.own_loops else ''}",
+        f"vectors      {_C.cpu_isa()} (the processor has {_C.widest_cpu_isa()})",
         f"devices      {', '.join(str(device) for device in flow.devices())}",
         f"cores        {os.cpu_count()}",
         f"threads      {threading.active_count()} of Python, {len(streams)} workers "

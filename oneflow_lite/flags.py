@@ -83,6 +83,16 @@ def _parse_core(value: object) -> str:
     return text.lower() if text.lower() in ("auto", "numpy") else text
 
 
+def _parse_isa(value: object) -> str:
+    present = _C.CPU_ISAS[: _C.CPU_ISAS.index(_C.widest_cpu_isa()) + 1]
+    text = _parse_choice(("auto", *_C.CPU_ISAS))(value)
+    if text not in ("auto", *present):
+        raise ValueError(
+            f"expected auto or a set that the processor has ({', '.join(present)}), got {text}"
+        )
+    return text
+
+
 def _parse_bytes(value: object) -> int:
     return int(_quantity(value, _BYTES))
 
@@ -218,6 +228,14 @@ _ROWS = (
         _parse_int(0),
         lambda value: _C.configure(num_threads=value or _cores()),
         "threads that share large work on the cpu; 0: the cores that the process may use",
+    ),
+    Flag(
+        "cpu_isa",
+        "auto",
+        _parse_isa,
+        None,
+        "widest instruction set of our own loops on the cpu: avx512, avx2 or baseline; "
+        "auto: the processor's",
     ),
     Flag(
         "blas_core",

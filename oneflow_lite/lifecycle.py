@@ -17,7 +17,7 @@ def start() -> None:
     if _started:
         return
     _C.set_package_dir(str(Path(__file__).parent))
-    flags.load(os.environ, {"cuda_sim": simulation.load})
+    flags.load(os.environ, {"cpu_isa": _limit_isa, "cuda_sim": simulation.load})
     _C.set_host_operation_hook(host.tell)
     _C.set_kernel_maker(kernels.make_for)
     _C.set_cublas_finder(cublas.find)
@@ -27,6 +27,11 @@ def start() -> None:
     if flags.profile is not None:
         profiler.start_file(flags.profile)
     _started = True
+
+
+def _limit_isa() -> None:
+    if flags.cpu_isa != "auto":
+        _C.limit_cpu_isa(_C.CPU_ISAS.index(flags.cpu_isa))
 
 
 def _leave() -> None:

@@ -115,9 +115,8 @@ OFL_AVX2 OFL_FLAT bool search_256(const Rows& rows, char* const* data) {
 
 template <typename T, bool Minimum>
 SearchFn choose_search() {
-  if (has_avx512()) return search_512<T, Minimum>;
-  if (has_avx2()) return search_256<T, Minimum>;
-  return search_as_fits<T, Minimum>;
+  return choose_by_isa<SearchFn>("arg_reduce", search_as_fits<T, Minimum>, search_256<T, Minimum>,
+                                 search_512<T, Minimum>);
 }
 
 SearchFn search_function(DType dtype, bool minimum) {

@@ -224,7 +224,9 @@ OFL_AVX2 OFL_FLAT void cast_256(const char* src, int64_t src_stride, char* dst, 
 /// depend on the vectors.
 template <typename From, typename To>
 CastFn widest() {
-  return has_avx2() ? cast_256<From, To> : cast_strided<From, To>;
+  static const auto chosen =
+      choose_by_isa<CastFn>("cast", cast_strided<From, To>, cast_256<From, To>);
+  return chosen;
 }
 
 template <typename From, typename To>

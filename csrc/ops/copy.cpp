@@ -108,7 +108,7 @@ OFL_AVX2 void transpose_words8(const char* in, int64_t in_step, char* out, int64
 }
 
 BlockTranspose block_transpose(size_t item_size) {
-  static const bool is_able = has_avx2();
+  static const bool is_able = choose_by_isa("transpose", false, true);
   if (is_able && item_size == 4) return {8, transpose_words4};
   if (is_able && item_size == 8) return {4, transpose_words8};
   return {};
@@ -253,7 +253,7 @@ void stream_piece(const KernelArgs& args, const Piecewise&) {
 
 /// Whether the output is too large for the caches, in long rows that do not go through tiles.
 bool is_streamed(const KernelArgs& args) {
-  static const bool is_able = has_avx2();
+  static const bool is_able = choose_by_isa("stream_out", false, true);
   const Iteration& iteration = args.iteration;
   const auto item = static_cast<int64_t>(size_of(args.dtype[kOut]));
   const Iteration::Row& inner = inner_row(iteration);

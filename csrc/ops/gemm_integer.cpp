@@ -214,9 +214,8 @@ OFL_AVX2 OFL_FLAT void multiply_256(const Product& p) {
 
 template <typename T>
 ProductFn choose() {
-  if (has_avx512()) return multiply_512<T>;
-  if (has_avx2()) return multiply_256<T>;
-  return multiply_as_fits<T>;
+  return choose_by_isa<ProductFn>("gemm_integer", multiply_as_fits<T>, multiply_256<T>,
+                                  multiply_512<T>);
 }
 
 template <typename T>

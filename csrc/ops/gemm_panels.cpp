@@ -287,7 +287,7 @@ class PanelProduct {
 }  // namespace
 
 bool has_panel_loops() {
-  static const bool has = has_avx512();
+  static const bool has = choose_by_isa("gemm_panels", false, false, true);
   return has;
 }
 

@@ -81,9 +81,8 @@ OFL_AVX2 OFL_FLAT void fill_256(const ArrayArgs& args, int64_t begin, int64_t en
 
 template <typename Draw, typename Out>
 FillFn choose() {
-  if (has_avx512()) return fill_512<Draw, Out>;
-  if (has_avx2()) return fill_256<Draw, Out>;
-  return fill_plainly<Draw, Out>;
+  return choose_by_isa<FillFn>("philox", fill_plainly<Draw, Out>, fill_256<Draw, Out>,
+                               fill_512<Draw, Out>);
 }
 
 template <typename Draw, typename Out>

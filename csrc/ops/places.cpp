@@ -114,9 +114,7 @@ OFL_AVX2 OFL_FLAT bool find_256(const char* values, int64_t n, int64_t size, int
 
 template <bool adds>
 FindFn choose() {
-  if (has_avx512()) return find_512<adds>;
-  if (has_avx2()) return find_256<adds>;
-  return find_plainly<adds>;
+  return choose_by_isa<FindFn>("places", find_plainly<adds>, find_256<adds>, find_512<adds>);
 }
 
 }  // namespace

@@ -84,9 +84,7 @@ OFL_AVX2 OFL_FLAT void sum_256(const Columns& columns, const Resolution& resolut
 
 template <typename T>
 SumColumnsFn choose() {
-  if (has_avx512()) return sum_512<T>;
-  if (has_avx2()) return sum_256<T>;
-  return sum_plainly<T>;
+  return choose_by_isa<SumColumnsFn>("reduce_columns", sum_plainly<T>, sum_256<T>, sum_512<T>);
 }
 
 template <typename T>

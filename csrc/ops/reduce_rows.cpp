@@ -254,7 +254,7 @@ OFL_AVX2 OFL_FLAT void sum_rows_256(const ShortRows& rows, const Resolution& res
 
 template <typename T>
 SumRowsFn choose() {
-  return has_avx2() ? sum_rows_256<T> : sum_rows<T, 16>;
+  return choose_by_isa<SumRowsFn>("reduce_rows", sum_rows<T, 16>, sum_rows_256<T>);
 }
 #else
 template <typename T>

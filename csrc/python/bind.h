@@ -17,6 +17,7 @@ void bind_dlpack(pybind11::module_& module);             // dlpack.cpp
 void bind_cuda_array(pybind11::module_& module);         // cuda_array.cpp
 void bind_pinned_memory(pybind11::module_& module);      // pinned_memory.cpp
 void bind_profiler(pybind11::module_& module);           // profiler_functions.cpp
+void bind_vectors(pybind11::module_& module);            // vectors.cpp
 void bind_blas(pybind11::module_& module);               // blas.cpp
 void bind_cuda_functions(pybind11::module_& module);     // cuda_functions.cpp
 

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/vectors.h"
 #include "ops/blas.h"
 #include "ops/gemm_panels.h"
 #include "python/bind.h"
@@ -64,9 +63,6 @@ std::pair<std::string, std::string> load_blas(const std::string& path, const std
   return {symbols.text("openblas_get_config"), symbols.text("openblas_get_corename")};
 }
 
-/// AVX-512 in a core that is not Intel's: OpenBLAS's own choice may be one for AVX2.
-bool wants_skylake_x() { return !is_intel() && has_avx512(); }
-
 }  // namespace
 
 void look_for_blas() {
@@ -84,7 +80,6 @@ void bind_blas(py::module_& m) {
   });
   m.def("load_blas", &load_blas, py::arg("path"), py::arg("prefix"), py::arg("own_loops"));
   m.def("has_panel_loops", &ops::has_panel_loops);
-  m.def("cpu_wants_skylake_x", &wants_skylake_x);
 }
 
 }  // namespace ofl::python

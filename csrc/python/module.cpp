@@ -49,6 +49,7 @@ PYBIND11_MODULE(_C, m) {
   bind_cuda_array(m);
   bind_pinned_memory(m);
   bind_profiler(m);
+  bind_vectors(m);
   bind_blas(m);
   bind_cuda_functions(m);
 }

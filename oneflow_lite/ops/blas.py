@@ -18,6 +18,7 @@ from oneflow_lite.flags import LOG, flags
 _FOLDER = Path(__file__).parents[1] / "openblas"
 _PREFIX = "scipy_"  # of its symbols
 _CORE_VARIABLE = "OPENBLAS_CORETYPE"
+_CORES = {"avx512": "SkylakeX", "avx2": "Haswell", "baseline": "Nehalem"}  # by _C.CPU_ISAS
 
 
 class Blas(NamedTuple):
@@ -91,13 +92,17 @@ def _environment(**variables: str) -> Iterator[None]:
 def _core() -> str:
     """Return the core type to ask for; empty: OpenBLAS's own choice.
 
-    For AVX-512 cores that are not Intel's, its choice has been Haswell, at half the speed.
+    For AVX-512 cores that are not Intel's, its choice has been Haswell, at half the speed. Where
+    flag ``cpu_isa`` limits our own loops, it gets a core that has no more.
     """
     if flags.blas_core != "auto":
         return str(flags.blas_core)
     if os.environ.get(_CORE_VARIABLE):
         return ""
-    return "SkylakeX" if _C.cpu_wants_skylake_x() else ""
+    isa = _C.cpu_isa()
+    if isa != _C.widest_cpu_isa() or (isa == "avx512" and not _C.cpu_is_intel()):
+        return _CORES[isa]
+    return ""
 
 
 _C.set_blas_finder(in_force)
