@@ -1,6 +1,7 @@
 """Devices, their memory, and the default device of a thread."""
 
 import threading
+from contextlib import AbstractContextManager, nullcontext
 from typing import Literal
 
 from oneflow_lite import _C
@@ -43,6 +44,14 @@ class device(Device):  # noqa: N801 - a value type, spelled as in `with flow.dev
     def __exit__(self, *exception: object) -> Literal[False]:
         _C.exchange_thread_device(_scopes.stack.pop())
         return False
+
+
+_UNCHANGED = nullcontext()
+
+
+def default_device(home: Device) -> AbstractContextManager[object]:
+    """Return a context in which ``home`` is the calling thread's default."""
+    return _UNCHANGED if _C.get_default_device() == home else device(home)
 
 
 def resolve(spec: DeviceLike) -> Device:

@@ -8,6 +8,7 @@ import builtins
 import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -254,17 +255,27 @@ def resolve_loop(
     >>> resolve_loop(np.add, (int64, float32, None))
     (dtype('float64'), dtype('float64'), dtype('float64'))
     """
+    wanted = None if signature is None else tuple(signature)
+    return _resolved(ufunc, tuple(dtypes), wanted, tuple(keywords.items()))
+
+
+@lru_cache(maxsize=1024)
+def _resolved(
+    ufunc: np.ufunc,
+    dtypes: tuple[Any, ...],
+    signature: tuple[Any, ...] | None,
+    keywords: tuple[tuple[str, Any], ...],
+) -> tuple[DType, ...]:
+    given = (*dtypes, *(signature or ()))
+    has_bfloat16 = any(x is not None and x in _BFLOATS for x in given)
+    if has_bfloat16:
+        stand_in = float32 if any(x is not None and x == float16 for x in given) else float16
+        given = tuple(stand_in if x is not None and x in _BFLOATS else x for x in given)
+    named = dict(keywords)
     if signature is not None:
-        keywords["signature"] = tuple(signature)
-    given = (*dtypes, *keywords.get("signature", ()))
-    if not any(x is not None and x in _BFLOATS for x in given):
-        return tuple(ufunc.resolve_dtypes(tuple(dtypes), **keywords))
-    stand_in = float32 if any(x is not None and x == float16 for x in given) else float16
-    asked = tuple(stand_in if x is not None and x in _BFLOATS else x for x in given)
-    if signature is not None:
-        keywords["signature"] = asked[len(dtypes) :]
-    resolved = ufunc.resolve_dtypes(asked[: len(dtypes)], **keywords)
-    return tuple(_BFLOATS[0] if x == float16 else x for x in resolved)
+        named["signature"] = given[len(dtypes) :]
+    resolved = ufunc.resolve_dtypes(given[: len(dtypes)], **named)
+    return tuple(_BFLOATS[0] if has_bfloat16 and x == float16 else x for x in resolved)
 
 
 def isdtype(dtype: Any, kind: Any) -> builtins.bool:

@@ -7,14 +7,14 @@ TypeError: nothing is looked at behind the program's back.
 
 import functools
 import inspect
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
-from oneflow_lite.device import device
+from oneflow_lite.device import default_device
 from oneflow_lite.dtypes import castable, result_type
 from oneflow_lite.numpy_ufuncs import (
     NUMBERS,
@@ -60,20 +60,32 @@ def array_function(
     TypeError
         Where this package has none, or none with such an argument.
     """
-    if not all(issubclass(kind, (Tensor, np.ndarray)) for kind in types):
-        return NotImplemented
-    with device(self.device):  # where arrays and new tensors go
-        special = _SPECIAL.get(func)
-        if special is not None:
-            return special(*args, **kwargs)
-        if func in _BY_ATTRIBUTES:
-            return func._implementation(*args, **kwargs)  # type: ignore[attr-defined]
-        if func in _BY_DTYPES:
-            return func(*map(_stand_in, args), **kwargs)
-        if func in _LOOKING:
-            seen = {name: _seen(x) for name, x in kwargs.items()}
-            return func(*map(_seen, args), **seen)
-        return _translated(func, _named_like(func), args, kwargs)
+    for kind in types:
+        if kind is not Tensor and not issubclass(kind, (Tensor, np.ndarray)):
+            return NotImplemented
+    with default_device(self.device):  # where arrays and new tensors go
+        return _way(func)(args, kwargs)
+
+
+@functools.lru_cache(maxsize=1024)
+def _way(func: Function) -> Callable[[Any, Any], Any]:
+    """Return what to do with the arguments of a function of NumPy."""
+    special = _SPECIAL.get(func)
+    if special is not None:
+        return lambda args, kwargs: special(*args, **kwargs)
+    if func in _BY_ATTRIBUTES:
+        own = func._implementation  # type: ignore[attr-defined]
+        return lambda args, kwargs: own(*args, **kwargs)
+    if func in _BY_DTYPES:
+        return lambda args, kwargs: func(*map(_stand_in, args), **kwargs)
+    if func in _LOOKING:
+        return lambda args, kwargs: func(
+            *map(_seen, args), **{name: _seen(x) for name, x in kwargs.items()}
+        )
+    function = _named_like(func)
+    if _parameters(func) is None or _parameters(function) is None:
+        return lambda args, kwargs: function(*args, **kwargs)
+    return functools.partial(_translated, func, function)
 
 
 def _stand_in(x: Any) -> Any:
@@ -108,46 +120,98 @@ def _parameters(function: Function) -> dict[str, inspect.Parameter] | None:
         return None
 
 
+class _Plan(NamedTuple):
+    """Where each argument of a call goes; a place counts first the operands, then the keywords."""
+
+    operands: tuple[int, ...]
+    named: tuple[tuple[str, int], ...]
+    left: tuple[tuple[str, int], ...]  # what the function has no parameter for
+    held: tuple[tuple[str, int], ...]  # of these, None counts as not given
+
+
 def _translated(func: Function, function: Function, args: Any, kwargs: Any) -> Any:
     """Call ``function`` with what ``func`` was given."""
-    source, target = _parameters(func), _parameters(function)
-    if source is None or target is None:
-        return function(*args, **kwargs)
-    given = inspect.signature(func).bind(*args, **kwargs).arguments
+    values, names = (*args, *kwargs.values()), tuple(kwargs)
+    optional = _optional(func, len(args), names)
+    defaults = tuple([_is_default(values[place], default) for place, default in optional])
+    plan = _plan(func, function, len(args), names, defaults)
+    operands = [values[place] for place in plan.operands]
+    named = {name: values[place] for name, place in plan.named}
+    if not plan.left and not plan.held:
+        return function(*operands, **named)
+    left = {name: values[place] for name, place in plan.left}
+    held = {name: values[place] for name, place in plan.held if values[place] is not None}
+    return _finished(func, function, operands, named, left | held)
+
+
+@functools.lru_cache(maxsize=1024)
+def _places(func: Function, count: int, names: tuple[str, ...]) -> dict[str, Any]:
+    """Return the place of each parameter that a call gives; places, of ``*args``, ``**kwargs``.
+
+    Raises
+    ------
+    TypeError
+        Where NumPy's function does not take such a call.
+    """
+    keywords = {name: count + i for i, name in enumerate(names)}
+    return inspect.signature(func).bind(*range(count), **keywords).arguments
+
+
+@functools.lru_cache(maxsize=1024)
+def _optional(func: Function, count: int, names: tuple[str, ...]) -> list[tuple[int, Any]]:
+    """Return the places of arguments that have a default, and the default."""
+    parameters = _parameters(func) or {}
+    return [
+        (place, parameters[name].default)
+        for name, place in _places(func, count, names).items()
+        if parameters[name].default is not inspect.Parameter.empty
+    ]
+
+
+@functools.lru_cache(maxsize=4096)
+def _plan(
+    func: Function,
+    function: Function,
+    count: int,
+    names: tuple[str, ...],
+    defaults: tuple[bool, ...],
+) -> _Plan:
+    source, target = _parameters(func) or {}, _parameters(function) or {}
+    given = _places(func, count, names)
+    optional = _optional(func, count, names)
+    idle = {place for (place, _), same in zip(optional, defaults, strict=True) if same}
     positions = [p for p in target.values() if p.kind <= p.POSITIONAL_OR_KEYWORD]
-    operands: list[Any] = []
-    named: dict[str, Any] = {}
-    left: dict[str, Any] = {}
+    operands: list[int] = []
+    named: dict[str, int] = {}
+    left: dict[str, int] = {}
     # Stored and cast here, by NumPy's rules of casting.
-    held = {"out"} | ({"dtype"} if "casting" in source.keys() - target.keys() else set())
+    stored = {"out"} | ({"dtype"} if "casting" in source.keys() - target.keys() else set())
+    held: dict[str, int] = {}
     for i, (name, parameter) in enumerate(source.items()):
         if name not in given:
             continue
-        value, wanted = given[name], _RENAMED_KEYWORDS.get(name, name)
+        place, wanted = given[name], _RENAMED_KEYWORDS.get(name, name)
         known = target.get(wanted)
-        if wanted in held:
-            left |= {} if value is None else {name: value}
+        if wanted in stored:
+            held[name] = place
         elif parameter.kind is parameter.VAR_POSITIONAL:
-            operands += value
+            operands += place
         elif parameter.kind is parameter.VAR_KEYWORD:
-            named |= value
-        elif (
-            known and known.kind is not known.POSITIONAL_ONLY and not _is_default(value, parameter)
-        ):
-            named[wanted] = value
-        elif known is None and _is_default(value, parameter):
+            named |= place
+        elif known and known.kind is not known.POSITIONAL_ONLY and place not in idle:
+            named[wanted] = place
+        elif known is None and place in idle:
             continue
         elif i == len(operands) < len(positions) and (
             positions[i].name == wanted or positions[i].name not in source
         ):
-            operands.append(value)
-        elif not _is_default(value, parameter):
-            left[name] = value
-    return _finished(func, function, operands, named, left)
+            operands.append(place)
+        elif place not in idle:
+            left[name] = place
+    return _Plan(tuple(operands), tuple(named.items()), tuple(left.items()), tuple(held.items()))
 
 
-def _is_default(value: Any, parameter: inspect.Parameter) -> bool:
-    default = parameter.default
+def _is_default(value: Any, default: Any) -> bool:
     return value is default or (
         type(value) is type(default) and isinstance(value, (int, str)) and value == default
     )

@@ -15,7 +15,7 @@ import numpy as np
 
 from oneflow_lite import _C
 from oneflow_lite._C import Op, Tensor
-from oneflow_lite.device import device
+from oneflow_lite.device import default_device
 from oneflow_lite.dtypes import canonical, resolve_loop, result_type
 from oneflow_lite.ops.creation import asarray
 from oneflow_lite.ops.masking import selected, store
@@ -45,38 +45,38 @@ def not_there(name: str) -> TypeError:
     )
 
 
-def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **keywords: Any) -> Any:
+@_C.native
+def array_ufunc(
+    self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = (), **keywords: Any
+) -> Any:
     """Do what a ufunc, or one of its methods, does; see ``numpy.ufunc``.
 
     ``out``, ``where``, ``dtype``, ``casting`` and ``signature`` have their meaning; elements of a
     new result that ``where`` leaves out are 0. An array as ``out`` waits. NumPy's warnings are not
     raised.
     """
-    outs = keywords.pop("out", ())
-    if not all(map(_is_known, (*inputs, *outs))):
+    given = (*inputs, *out)
+    if not all(map(_is_known, given)):
         return NotImplemented
-    home = next((x.device for x in (*inputs, *outs) if isinstance(x, Tensor)), self.device)
-    with device(home):
-        return _METHODS.get(method, _missing_method(method))(
-            ufunc, [_operand(x) for x in inputs], outs, **keywords
-        )
+    done = _METHODS.get(method)
+    if done is None:
+        raise not_there(f"{ufunc.__name__}.{method}")
+    home = next((x.device for x in given if isinstance(x, Tensor)), self.device)
+    with default_device(home):
+        return done(ufunc, list(map(_operand, inputs)), out, **keywords)
 
 
 def _is_known(x: Any) -> bool:
     """False for arrays of other libraries, whose turn it then is."""
-    override = getattr(type(x), "__array_ufunc__", None)
+    kind = type(x)
+    if kind is Tensor or kind is np.ndarray or kind in NUMBERS:
+        return True
+    override = getattr(kind, "__array_ufunc__", None)
     return override is None or override in (array_ufunc, np.ndarray.__array_ufunc__)
 
 
 def _operand(x: Any) -> Any:
     return x if isinstance(x, (Tensor, np.ndarray, np.generic, *NUMBERS)) else np.asarray(x)
-
-
-def _missing_method(method: str) -> Function:
-    def fail(ufunc: np.ufunc, *operands: Any, **keywords: Any) -> Any:
-        raise not_there(f"{ufunc.__name__}.{method}")
-
-    return fail
 
 
 @functools.cache
@@ -117,8 +117,8 @@ def _call(
     if loop is not None or casting != "same_kind":
         inputs = _cast(ufunc, inputs, outs, loop, casting)
     is_plain = isinstance(function, Op) and where is True and casting == "same_kind"
-    if is_plain and outs and isinstance(outs[0], Tensor):
-        return function(*inputs, out=outs[0])
+    if is_plain and (not outs or isinstance(outs[0], Tensor)):
+        return function(*inputs, out=outs[0] if outs else None)
     result = function(*(x if isinstance(function, Op) else asarray(x) for x in inputs))
     results = result if isinstance(result, tuple) else (result,)
     targets = outs or (None,) * len(results)
@@ -137,10 +137,7 @@ def _cast(
         left, _, right = loop.rpartition("->")
         loop = (*(left or [None] * ufunc.nin), *right)
     loop = loop or (None,) * ufunc.nargs
-    given = [
-        type(x) if type(x) in (int, float, complex) else result_type(x)
-        for x in map(_dtyped, inputs)
-    ]
+    given = [_operand_type(x) for x in inputs]
     targets = [None if x is None else x.dtype for x in outs] or [None] * ufunc.nout
     resolved = resolve_loop(ufunc, (*given, *targets), loop, casting=casting)
     return [
@@ -149,8 +146,13 @@ def _cast(
     ]
 
 
-def _dtyped(x: Any) -> Any:
-    return x.dtype if isinstance(x, (Tensor, np.ndarray, np.generic)) else x
+def _operand_type(x: Any) -> Any:
+    """The dtype of an operand; a type, of Python's numbers, which are weak."""
+    if isinstance(x, Tensor):
+        return x.dtype
+    if type(x) in (int, float, complex):
+        return type(x)
+    return result_type(x.dtype if isinstance(x, (np.ndarray, np.generic)) else x)
 
 
 def reduce(
@@ -195,6 +197,7 @@ def _check_order(ufunc: np.ufunc, dtype: Any, axes: int) -> None:
         )
 
 
+@functools.cache
 def _identity(ufunc: np.ufunc, dtype: Any) -> Any:
     """What a reduction starts with; None: with the first element."""
     return None if ufunc.identity is None else np.asarray(ufunc.identity).astype(dtype)[()]

@@ -32,6 +32,7 @@ extern const NativeRow kShapePaths[];      // native_shapes.cpp
 extern const NativeRow kReductionPaths[];  // native_reductions.cpp
 extern const NativeRow kElementPaths[];    // native_elements.cpp
 extern const NativeRow kLinalgPaths[];     // native_linalg.cpp
+extern const NativeRow kUfuncPaths[];      // native_ufuncs.cpp
 
 /// Makes the type; adds it and the decorator to the module.
 void init_native_function(PyObject* module);

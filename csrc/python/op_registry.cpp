@@ -30,6 +30,11 @@ std::unordered_map<std::string, OpObject*>& ops_by_name() {
   return ops;
 }
 
+std::unordered_map<PyObject*, const OpObject*>& ops_by_ufunc() {
+  static std::unordered_map<PyObject*, const OpObject*> ops;
+  return ops;
+}
+
 /// np.dtype for strong codes, int, float or complex for weak ones; borrowed.
 PyObject* type_of_code(ops::TypeCode code) {
   switch (code) {
@@ -256,6 +261,7 @@ PyObject* register_op(PyObject*, PyObject* args) {
     set_attribute(object, "__doc__", doc);
     Py_INCREF(object);  // the tables keep it
     ops_by_name()[name] = op;
+    if (op->op->kind != ops::OpKind::reduction) ops_by_ufunc().emplace(ufunc, op);
     if (slot) slot_ops[static_cast<int>(parse_slot(slot))] = op;
     return object;
   });
@@ -286,6 +292,11 @@ const OpObject& op_of(Slot slot) {
 const OpObject* find_op(const char* name) {
   auto found = ops_by_name().find(name);
   return found == ops_by_name().end() ? nullptr : found->second;
+}
+
+const OpObject* op_of_ufunc(PyObject* ufunc) {
+  auto found = ops_by_ufunc().find(ufunc);
+  return found == ops_by_ufunc().end() ? nullptr : found->second;
 }
 
 const OpObject& parse_op(PyObject* object) {

@@ -51,6 +51,8 @@ void init_op_type(PyObject* module);
 const OpObject& op_of(Slot slot);
 /// The row of a ufunc (NumPy's fast paths of ** use several).
 const OpObject* find_op(const char* name);
+/// The first row of a ufunc that is no reduction; null: there is none.
+const OpObject* op_of_ufunc(PyObject* ufunc);
 const OpObject& parse_op(PyObject* object);
 
 /// Whether special values are the standard's, where NumPy has others.
