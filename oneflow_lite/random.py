@@ -5,10 +5,8 @@ The same seed gives the numbers of ``numpy.random.default_rng``. Threads may sha
 """
 
 import builtins
-import inspect
 import threading
 from collections.abc import Callable, Sequence
-from inspect import Parameter
 from typing import Any
 
 import numpy as np
@@ -23,7 +21,8 @@ from oneflow_lite.philox import Philox as Philox
 
 Size = int | Sequence[int] | None
 
-_REQUIRED = Parameter.empty
+_REQUIRED = object()
+_NOTHING: dict[str, Any] = {}
 
 
 def _distribution(
@@ -34,26 +33,15 @@ def _distribution(
     ``parameters``: name -> default, of those before ``size``; ``own_dtype``: NumPy draws float32
     itself, instead of a cast of what was drawn.
     """
-
-    def draw(self: "Generator", /, *args: Any, **keywords: Any) -> Tensor:
-        given = signature.bind(self, *args, **keywords).arguments
-        del given["self"]
-        dtype, device = given.pop("dtype", None), given.pop("device", None)
-        homes = [x.device for x in given.values() if isinstance(x, Tensor)]
-        device = homes[0] if device is None and homes else device
-        numbers = {key: _seen(name, x) for key, x in given.items()}
-        if own_dtype and dtype is not None and canonical(dtype, name) in (float32, float64):
-            numbers["dtype"], dtype = canonical(dtype, name), None
-        return self._draw(lambda rng: getattr(rng, name)(**numbers), dtype, device)
-
-    bare = [
-        Parameter(key, Parameter.POSITIONAL_OR_KEYWORD, default=default)
-        for key, default in ({"self": _REQUIRED} | parameters | {"size": None}).items()
-    ]
-    bare += [Parameter(key, Parameter.KEYWORD_ONLY, default=None) for key in ("dtype", "device")]
-    signature = inspect.Signature(bare, return_annotation=Tensor)
-    draw.__name__, draw.__qualname__ = name, f"Generator.{name}"
-    draw.__signature__ = signature  # type: ignore[attr-defined]
+    given = ", ".join([*parameters, "size"])
+    declared = [key if x is _REQUIRED else f"{key}={x!r}" for key, x in parameters.items()]
+    text = f"""def draw(self, {", ".join([*declared, "size=None"])}, *, dtype=None, device=None):
+        return self._drawn({name!r}, ({given},), dtype, device, {own_dtype})"""
+    scope: dict[str, Any] = {}
+    exec(compile(text, __file__, "exec"), scope)  # of this file, which is no user's line
+    draw = scope["draw"]
+    draw.__name__, draw.__qualname__, draw.__module__ = name, f"Generator.{name}", __name__
+    draw.__annotations__ = {"return": Tensor}
     values = eval(f"np.random.default_rng(0).{name}({example})", {"np": np})
     draw.__doc__ = f"""Return {summary}; see ``numpy.random.Generator.{name}``.
 
@@ -64,7 +52,8 @@ def _distribution(
         >>> flow.random.default_rng(0).{name}({example}).tolist()
         {values.tolist()}
         """
-    return draw
+    native: Callable[..., Tensor] = _C.native(draw)
+    return native
 
 
 def _seen(op: str, x: Any) -> Any:
@@ -105,42 +94,6 @@ class Generator:
         with self._lock:
             self._numpy = np.random.default_rng(seed)
 
-    def uniform(
-        self,
-        low: float = 0.0,
-        high: float = 1.0,
-        size: Size = None,
-        *,
-        dtype: Any = None,
-        device: DeviceLike = None,
-    ) -> Tensor:
-        """Return numbers from [low, high), float64 unless cast to ``dtype``.
-
-        Examples
-        --------
-        >>> flow.random.default_rng(0).uniform(size=2).tolist()
-        [0.6369616873214543, 0.2697867137638703]
-        """
-        return self._draw(lambda rng: rng.uniform(low, high, size), dtype, device)
-
-    def normal(
-        self,
-        loc: float = 0.0,
-        scale: float = 1.0,
-        size: Size = None,
-        *,
-        dtype: Any = None,
-        device: DeviceLike = None,
-    ) -> Tensor:
-        """Return normally distributed numbers, float64 unless cast to ``dtype``.
-
-        Examples
-        --------
-        >>> flow.random.default_rng(0).normal(size=(2, 3)).shape
-        (2, 3)
-        """
-        return self._draw(lambda rng: rng.normal(loc, scale, size), dtype, device)
-
     def integers(
         self,
         low: int,
@@ -158,9 +111,8 @@ class Generator:
         >>> flow.random.default_rng(0).integers(1, 6, 4, endpoint=True).tolist()
         [6, 4, 4, 2]
         """
-        return self._draw(
-            lambda rng: rng.integers(low, high, size, dtype=dtype, endpoint=endpoint), None, device
-        )
+        numbers = self._numbers("integers", (low, high, size, dtype, endpoint))
+        return tensor(np.asarray(numbers), None, device)
 
     def permutation(self, x: Any, axis: int = 0, *, device: DeviceLike = None) -> Tensor:
         """Return the integers below x in random order, or x with its slices in random order.
@@ -182,7 +134,7 @@ class Generator:
         if not isinstance(x, Tensor) or x.ndim == 0:
             device = x.device if device is None and isinstance(x, Tensor) else device
             given = _seen("permutation", x)
-            return self._draw(lambda rng: rng.permutation(given, axis), None, device)
+            return tensor(self._numbers("permutation", (given, axis)), None, device)
         shuffled = take(x, self._order(x, axis), axis)
         return shuffled if device is None else asarray(shuffled, device=device)
 
@@ -224,7 +176,7 @@ class Generator:
         if given.ndim == 0:
             return _C.copy(given)
         if axis is None:
-            order = self._numbers(lambda rng: rng.permuted(np.arange(given.size)))
+            order = self._numbers("permuted", (np.arange(given.size),))
             return _C.reshape(take(given, order), given.shape, None)
         if not -given.ndim <= axis < given.ndim:
             raise np.exceptions.AxisError(
@@ -233,7 +185,7 @@ class Generator:
         along = axis % given.ndim
         rows = np.arange(given.shape[along]).reshape(-1, *(1,) * (given.ndim - along - 1))
         places = np.broadcast_to(rows, given.shape)
-        order = self._numbers(lambda rng: rng.permuted(places, axis=along))
+        order = self._numbers("permuted", (places,), {"axis": along})
         return take_along_axis(given, order, axis=along)
 
     def choice(
@@ -280,12 +232,10 @@ class Generator:
             )
         count = source.shape[axis] if whole else _seen("choice", source)
         weights = _seen("choice", p)
-        places = self._numbers(
-            lambda rng: rng.choice(count, size, replace, p=weights, shuffle=shuffle)
-        )
+        places = self._numbers("choice", (count, size, replace, weights, 0, shuffle))
         if not whole:
             home = a.device if isinstance(a, Tensor) and device is None else device
-            return tensor(np.asarray(places), device=home)
+            return tensor(np.asarray(places), None, home)
         chosen = take(source, places, axis)
         return chosen if device is None else asarray(chosen, device=device)
 
@@ -323,6 +273,11 @@ class Generator:
         return self._numpy.bit_generator
 
     # fmt: off
+    uniform = _distribution(
+        "uniform", "numbers from [low, high)", {"low": 0.0, "high": 1.0}, "0.0, 1.0, 2")
+    normal = _distribution(
+        "normal", "normally distributed numbers of mean loc and deviation scale",
+        {"loc": 0.0, "scale": 1.0}, "0.0, 1.0, 2")
     random = _distribution("random", "numbers from [0, 1)", {}, "2", True)
     standard_normal = _distribution(
         "standard_normal", "normally distributed numbers of mean 0 and deviation 1", {}, "2", True)
@@ -409,16 +364,25 @@ class Generator:
             raise np.exceptions.AxisError(
                 f"[shuffle] axis {axis} is out of bounds for {x.ndim} dimensions"
             )
-        return self._numbers(lambda rng: rng.permutation(x.shape[axis]))
+        return self._numbers("permutation", (x.shape[axis],))
 
-    def _numbers(self, draw: Callable[[np.random.Generator], Any]) -> Any:
-        with self._lock:
-            return draw(self._numpy)
-
-    def _draw(
-        self, draw: Callable[[np.random.Generator], Any], dtype: Any, device: DeviceLike
+    def _drawn(
+        self, name: str, args: tuple[Any, ...], dtype: Any, device: DeviceLike, own_dtype: bool
     ) -> Tensor:
-        return tensor(np.asarray(self._numbers(draw)), dtype, device)
+        """What NumPy's method draws, where the tensors among the parameters are."""
+        if Tensor in map(type, args):
+            home = next(x.device for x in args if isinstance(x, Tensor))
+            device = home if device is None else device
+            args = tuple([_seen(name, x) for x in args])
+        named = {}
+        if own_dtype and dtype is not None and canonical(dtype, name) in (float32, float64):
+            named["dtype"], dtype = canonical(dtype, name), None
+        return tensor(np.asarray(self._numbers(name, args, named)), dtype, device)
+
+    def _numbers(self, name: str, args: tuple[Any, ...], named: dict[str, Any] = _NOTHING) -> Any:
+        """What NumPy's method of that name draws."""
+        with self._lock:
+            return getattr(self._numpy, name)(*args, **named)
 
 
 def default_rng(seed: Any = None) -> Generator:

@@ -1,5 +1,6 @@
 """Random numbers: those of NumPy's generator, on any device."""
 
+import sys
 import threading
 from typing import Any
 
@@ -215,3 +216,57 @@ def test_parts_of_numpys_generator() -> None:
         ours.shuffle([1, 2])
     with pytest.raises(TypeError, match=r"\[shuffle\].*0-d"):
         ours.shuffle(flow.tensor(1))
+
+
+DRAWS = (("random", ()), ("normal", ()), ("uniform", ()), ("gamma", (2.0,)), ("poisson", ()))
+
+
+@pytest.mark.parametrize(("name", "args"), DRAWS)
+def test_the_native_path_of_draws(name: str, args: tuple[Any, ...]) -> None:
+    """Whatever a call is given, the path draws the function's numbers, or fails with its error."""
+    calls: list[tuple[tuple[Any, ...], dict[str, Any]]] = [(args, {}), (args, {"size": 5})]
+    calls += [((*args, 2, 3, 4, 5, 6), {}), (args, {"sizes": 1}), ((), {"size": 2}), (("a",), {})]
+    calls += [((*args, None), {}), ((flow.tensor(2.0), *args[1:]), {}), (args, {"size": (2, 0)})]
+    calls += [(args, {"size": -1}), (args, {"dtype": "float32"}), (args, {"device": "mock:1"})]
+    calls += [(args, {"out": np.zeros(3)}), (args, {"size": 3, "dtype": None, "device": None})]
+    for given, named in calls:
+        seen = []
+        for function in (method := getattr(flow.random.Generator, name)), method.__wrapped__:
+            rng = flow.random.default_rng(3)
+            try:
+                made = function(rng, *given, **named)
+                seen.append((made.dtype, made.device, made.shape, made.tolist()))
+            except (TypeError, ValueError) as error:
+                seen.append((type(error), str(error)))
+            assert rng._lock.acquire(blocking=False), "the lock is held"
+            seen[-1] += (rng.bit_generator.state["state"]["state"],)
+        assert seen[0] == seen[1], (given, named)
+
+
+def test_draws_run_no_python_code() -> None:
+    called: list[str] = []
+
+    def note(frame: Any, event: str, argument: Any) -> None:
+        if event == "call":
+            called.append(frame.f_code.co_name)
+
+    sys.setprofile(note)
+    try:
+        flow.random.random()
+        flow.random.normal(1.0, 2.0, 16)
+        flow.random.poisson(3.0, size=4)
+    finally:
+        sys.setprofile(None)
+    assert called == []
+
+
+def test_a_draw_waits_for_the_lock() -> None:
+    rng = flow.random.default_rng(3)
+    drawn: list[float] = []
+    thread = threading.Thread(target=lambda: drawn.append(rng.random().item()))
+    with rng._lock:
+        thread.start()
+        rng._numpy = np.random.default_rng(5)  # what seed() does under the lock
+        assert drawn == []
+    thread.join()
+    assert drawn == [np.random.default_rng(5).random()]

@@ -15,6 +15,7 @@ struct NativeObject {
   PyObject_HEAD vectorcallfunc vectorcall;
   PyObject* dict;
   PyObject* function;
+  PyObject* name;
   NativePath path;
   int positional_only;
   int positional;  // with those that may be named
@@ -49,7 +50,7 @@ PyObject* native_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf
   PyObject* values[kMaxParameters];
   if (bind(f, args, given, names, values)) {
     const Py_ssize_t rest = std::max<Py_ssize_t>(given - f.positional, 0);
-    const Call call{values, args + given - rest, rest};
+    const Call call{values, f.count, args + given - rest, rest, f.name};
     PyObject* result = guarded<PyObject*>(nullptr, [&] { return f.path(call); });
     if (result || PyErr_Occurred()) return result;
   }
@@ -80,6 +81,7 @@ void native_dealloc(PyObject* self) {
   }
   Py_XDECREF(native->dict);
   Py_XDECREF(native->function);
+  Py_XDECREF(native->name);
   type->tp_free(self);
   Py_DECREF(type);
 }
@@ -134,7 +136,8 @@ std::string text_attribute(PyObject* object, const char* name) {
 
 NativePath find_path(const std::string& name) {
   for (const NativeRow* table :
-       {kCreationPaths, kShapePaths, kReductionPaths, kElementPaths, kLinalgPaths, kUfuncPaths}) {
+       {kCreationPaths, kShapePaths, kReductionPaths, kElementPaths, kLinalgPaths, kUfuncPaths,
+        kRandomPaths}) {
     for (const NativeRow* row = table; row->name; ++row) {
       if (name == row->name) return row->path;
     }
@@ -180,12 +183,14 @@ PyObject* make_native(PyObject*, PyObject* function) {
     }
     const std::string module = text_attribute(function, "__module__");
     const std::string chapter = module.substr(module.rfind('.') + 1);
-    const NativePath path = find_path(chapter + "." + text_attribute(function, "__name__"));
+    const Reference code(checked(PyObject_GetAttrString(function, "__code__")));
+    const NativePath path = find_path(chapter + "." + text_attribute(code.get(), "co_name"));
     PyObject* object = checked(native_type->tp_alloc(native_type, 0));  // zeroed
     auto* native = reinterpret_cast<NativeObject*>(object);
     native->vectorcall = native_vectorcall;
     Py_INCREF(function);
     native->function = function;
+    native->name = checked(PyObject_GetAttrString(function, "__name__"));
     native->path = path;
     try {
       read_parameters(function, native);

@@ -12,8 +12,10 @@ namespace ofl::python {
 /// The arguments of a call: one value for each parameter, given or default; borrowed.
 struct Call {
   Arguments values;
+  int count;
   Arguments rest;  // of *args
   Py_ssize_t rest_count;
+  PyObject* name;  // of the function
 
   PyObject* operator[](int i) const { return values[i]; }
 };
@@ -22,7 +24,7 @@ struct Call {
 using NativePath = PyObject* (*)(const Call& call);
 
 struct NativeRow {
-  const char* name;  // last part of the module, then the function: "reduction.sum"
+  const char* name;  // last part of the module, then the function as it is written: "reduction.sum"
   NativePath path;
 };
 
@@ -33,6 +35,7 @@ extern const NativeRow kReductionPaths[];  // native_reductions.cpp
 extern const NativeRow kElementPaths[];    // native_elements.cpp
 extern const NativeRow kLinalgPaths[];     // native_linalg.cpp
 extern const NativeRow kUfuncPaths[];      // native_ufuncs.cpp
+extern const NativeRow kRandomPaths[];     // native_random.cpp
 
 /// Makes the type; adds it and the decorator to the module.
 void init_native_function(PyObject* module);
