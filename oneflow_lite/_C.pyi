@@ -152,6 +152,9 @@ def to_device(x: Tensor, device: Device, copy: bool) -> Tensor: ...
 def assign(target: Tensor, value: Any) -> None:
     """target[...] = value (tensor, array or scalar), with broadcasting and casting."""
 
+def fill(target: Tensor, value: Any) -> None:
+    """target[...] = value, which is a number."""
+
 def reshape(x: Tensor, shape: Sequence[int], copy: bool | None) -> Tensor:
     """One -1 is inferred. copy=None: a view where strides allow; False: ValueError where not."""
 
@@ -241,6 +244,12 @@ def take(x: Tensor, indices: Any, axis: int, mode: int) -> Tensor:
 
 def nonzero(x: Tensor, name: str) -> Tensor:
     """A row of coordinates for each dimension; looks at how many there are."""
+
+def castable(from_: np.dtype[Any], to: np.dtype[Any], casting: str) -> bool:
+    """Whether a rule of casting allows a cast."""
+
+def require_castable(op: str, from_: np.dtype[Any], to: np.dtype[Any], casting: str) -> None:
+    """TypeError unless the rule allows the cast; no rule allows complex to real numbers."""
 
 def scalar_fits(value: Any, dtype: np.dtype[Any]) -> bool: ...
 

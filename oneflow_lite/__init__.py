@@ -56,6 +56,7 @@ from oneflow_lite.ops.einsum import *
 from oneflow_lite.ops.elementwise import *
 from oneflow_lite.ops.grids import *
 from oneflow_lite.ops.indexing import *
+from oneflow_lite.ops.joining import *
 from oneflow_lite.ops.linalg import *
 from oneflow_lite.ops.manipulation import *
 from oneflow_lite.ops.nan_statistics import *

@@ -229,20 +229,7 @@ def can_cast(
     (True, False)
     """
     dtype = from_.dtype if isinstance(from_, Tensor) else canonical(from_, "can_cast")
-    return castable(dtype, canonical(to, "can_cast"), casting)
-
-
-def castable(from_: DType, to: DType, casting: Any) -> builtins.bool:
-    """Tell whether NumPy casts one dtype to another; float16 and bfloat16 are of the same kind.
-
-    Examples
-    --------
-    >>> castable(float64, float16, "same_kind")
-    True
-    """
-    if casting == "same_kind" and from_ in _BFLOATS and to == float16:
-        return True  # ml_dtypes says so of the other way only
-    return np.can_cast(from_, to, casting)
+    return _C.castable(dtype, canonical(to, "can_cast"), casting)
 
 
 def resolve_loop(
@@ -276,6 +263,21 @@ def _resolved(
         named["signature"] = given[len(dtypes) :]
     resolved = ufunc.resolve_dtypes(given[: len(dtypes)], **named)
     return tuple(_BFLOATS[0] if has_bfloat16 and x == float16 else x for x in resolved)
+
+
+def reduced_in(ufunc: np.ufunc, dtype: DType, out: Any = None) -> DType | None:
+    """Return the dtype in which NumPy reduces elements of a dtype, for an ``out`` if there is one.
+
+    None where the ufunc has no loop that takes its own result as an operand.
+
+    Examples
+    --------
+    >>> reduced_in(np.add, int8), reduced_in(np.add, int8, np.zeros((), "float32"))
+    (dtype('int64'), dtype('float32'))
+    """
+    first = None if out is None else out.dtype
+    resolved = resolve_loop(ufunc, (first, dtype, None), reduction=True, casting="unsafe")
+    return resolved[0] if len(set(resolved)) == 1 else None
 
 
 def isdtype(dtype: Any, kind: Any) -> builtins.bool:

@@ -15,7 +15,7 @@ import numpy as np
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.device import default_device
-from oneflow_lite.dtypes import castable, result_type
+from oneflow_lite.dtypes import result_type
 from oneflow_lite.numpy_ufuncs import (
     NUMBERS,
     Function,
@@ -25,7 +25,7 @@ from oneflow_lite.numpy_ufuncs import (
     not_there,
 )
 from oneflow_lite.ops.creation import asarray
-from oneflow_lite.ops.masking import selected, store
+from oneflow_lite.ops.masking import store, weak
 
 __all__: list[str] = []
 
@@ -35,7 +35,6 @@ _RENAMED = {
     "amin": "min",
     "around": "round",
     "array": "tensor",
-    "concatenate": "concat",
     "round_": "round",
 }
 _RENAMED_KEYWORDS = {"a_min": "min", "a_max": "max"}
@@ -43,6 +42,14 @@ _RENAMED_KEYWORDS = {"a_min": "min", "a_max": "max"}
 # NumPy's code is right for tensors, as it only asks for their attributes; these never wait.
 _BY_ATTRIBUTES = (np.shape, np.ndim, np.size, np.iscomplexobj, np.isrealobj)
 _BY_DTYPES = (np.can_cast, np.common_type)
+# By which rule NumPy writes to ``out``, where it is not "same_kind".
+_CASTING_TO_OUT = dict.fromkeys(
+    (
+        *(np.mean, np.var, np.median, np.trace, np.choose, np.nansum, np.nanprod, np.nanmax),
+        *(np.nanmin, np.nanmean, np.nanvar, np.nanmedian),
+    ),
+    "unsafe",
+) | {np.dot: "no"}
 # These look: what they make is text or a file.
 _LOOKING = (
     *(np.array_repr, np.array_str, np.array2string),
@@ -184,21 +191,26 @@ def _plan(
     operands: list[int] = []
     named: dict[str, int] = {}
     left: dict[str, int] = {}
-    # Stored and cast here, by NumPy's rules of casting.
-    stored = {"out"} | ({"dtype"} if "casting" in source.keys() - target.keys() else set())
     held: dict[str, int] = {}
+    variadic = [n for n, p in source.items() if p.kind is p.VAR_POSITIONAL and given.get(n)]
+    before_variadic = list(source).index(variadic[0]) if variadic else 0  # positional, too
     for i, (name, parameter) in enumerate(source.items()):
         if name not in given:
             continue
         place, wanted = given[name], _RENAMED_KEYWORDS.get(name, name)
         known = target.get(wanted)
-        if wanted in stored:
+        if wanted == "out" and known is None:
             held[name] = place
         elif parameter.kind is parameter.VAR_POSITIONAL:
             operands += place
         elif parameter.kind is parameter.VAR_KEYWORD:
             named |= place
-        elif known and known.kind is not known.POSITIONAL_ONLY and place not in idle:
+        elif (
+            known
+            and known.kind is not known.POSITIONAL_ONLY
+            and place not in idle
+            and i >= before_variadic
+        ):
             named[wanted] = place
         elif known is None and place in idle:
             continue
@@ -228,20 +240,15 @@ def _finished(
     path = _path(func)
     left.pop("subok", None)
     out = left.pop("out", None)
-    casting = left.pop("casting", "same_kind")
     if left.get("order") == "C":
         del left["order"]
-    dtype = left.pop("dtype", None) if "casting" in (_parameters(func) or {}) else None
     if path.endswith("_like") and "shape" in left:
         operands[0] = _reshaped(operands[0], left.pop("shape"))
     if left:
         raise TypeError(f"[numpy.{path}] {', '.join(left)}: not there for tensors")
     result = function(*operands, **named)
-    if dtype is not None:
-        if not castable(result.dtype, np.dtype(dtype), casting):
-            raise TypeError(f"[numpy.{path}] cannot cast {result.dtype} to {dtype} ({casting})")
-        result = result.astype(dtype, copy=False)
-    return result if out is None else store(out, result, casting)
+    casting = _CASTING_TO_OUT.get(func, "same_kind")
+    return result if out is None else store(f"numpy.{path}", out, result, casting)
 
 
 def _reshaped(x: Tensor, shape: Any) -> Tensor:
@@ -257,15 +264,15 @@ def _copy(a: Any, order: str = "K", subok: bool = False) -> Tensor:
 
 
 def _copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
-    source = src if isinstance(src, Tensor) else asarray(src)
-    if type(src) in NUMBERS:  # a Python number is weak
-        source = _C.full((), src, dst.dtype, source.device)
-    target = dst if isinstance(dst, Tensor) else None
-    if where is not True:
-        source = selected(where, source, dst)
-    if target is not None:
-        source = _C.to_device(source, target.device, False)
-    store(dst, source, casting)
+    if type(src) in NUMBERS:
+        source = weak("copyto", src, dst.dtype, casting, asarray(dst).device)
+    else:
+        source = src if isinstance(src, Tensor) else asarray(src)
+    if isinstance(dst, Tensor):
+        source = _C.to_device(source, dst.device, False)
+    while source.ndim > dst.ndim and source.shape[0] == 1:
+        source = source[0]
+    store("copyto", dst, source, casting, where, widens=True)
 
 
 def _where(condition: Any, x: Any = None, y: Any = None) -> Any:

@@ -16,7 +16,7 @@ import numpy as np
 from oneflow_lite import _C
 from oneflow_lite._C import Op, Tensor
 from oneflow_lite.device import default_device
-from oneflow_lite.dtypes import canonical, resolve_loop, result_type
+from oneflow_lite.dtypes import canonical, reduced_in, resolve_loop, result_type
 from oneflow_lite.ops.creation import asarray
 from oneflow_lite.ops.masking import selected, store
 from oneflow_lite.ops.table import ROWS
@@ -123,7 +123,7 @@ def _call(
     results = result if isinstance(result, tuple) else (result,)
     targets = outs or (None,) * len(results)
     stored = tuple(
-        store(target, selected(where, value, target), casting)
+        store(ufunc.__name__, target, value, casting, where, widens=True)
         for target, value in zip(targets, results, strict=True)
     )
     return stored if isinstance(result, tuple) else stored[0]
@@ -172,11 +172,10 @@ def reduce(
     out = outs[0] if outs else None
     x = asarray(inputs[0])
     if dtype is None:
-        first = None if out is None else out.dtype
-        resolved = resolve_loop(ufunc, (first, x.dtype, None), reduction=True)
-        if len(set(resolved)) != 1:
+        dtype = reduced_in(ufunc, x.dtype, out)
+        if dtype is None:
             raise not_there(f"{ufunc.__name__}.reduce")
-    accumulate = canonical(resolved[0] if dtype is None else dtype, f"numpy.{ufunc.__name__}")
+    accumulate = canonical(dtype, f"numpy.{ufunc.__name__}")
     axes = axis if axis is None or isinstance(axis, Sequence) else (axis,)
     _check_order(ufunc, accumulate, x.ndim if axes is None else len(axes))
     start: Any = initial
@@ -184,7 +183,8 @@ def reduce(
         start = _identity(ufunc, accumulate)
     if where is not True:
         x = _masked(ufunc, x.astype(accumulate, copy=False), start, where)
-    return store(out, _C.reduce(function, x, axes, accumulate, start, bool(keepdims)))
+    result = _C.reduce(function, x, axes, accumulate, start, bool(keepdims))
+    return store(f"{ufunc.__name__}.reduce", out, result, "unsafe")
 
 
 def _check_order(ufunc: np.ufunc, dtype: Any, axes: int) -> None:
@@ -226,9 +226,10 @@ def accumulate(
     function = getattr(namespace(), _ACCUMULATIONS.get(ufunc, ""), None)
     if function is None:
         raise not_there(f"{ufunc.__name__}.accumulate")
-    out = outs[0] if outs else None
-    wanted = out.dtype if dtype is None and out is not None else dtype
-    return store(out, function(asarray(inputs[0]), axis=axis, dtype=wanted))
+    out, x = outs[0] if outs else None, asarray(inputs[0])
+    if dtype is None and out is not None:
+        dtype = reduced_in(ufunc, x.dtype, out)
+    return store(f"{ufunc.__name__}.accumulate", out, function(x, axis=axis, dtype=dtype), "unsafe")
 
 
 def _outer(

@@ -66,7 +66,8 @@ def test_promotion(other: str) -> None:
     for casting in ("no", "equiv", "safe", "same_kind", "unsafe"):
         same_kind = (other, casting) == ("float16", "same_kind")
         assert flow.can_cast(B, other, casting) == (np.can_cast(B, other, casting) or same_kind)
-        assert flow.can_cast(other, B, casting) == np.can_cast(other, B, casting)
+        loses = other.startswith("complex") and casting == "same_kind"  # allowed by ml_dtypes only
+        assert flow.can_cast(other, B, casting) == (np.can_cast(other, B, casting) and not loses)
 
 
 def test_scalars() -> None:
@@ -161,7 +162,7 @@ def test_views_and_targets(device: flow.Device) -> None:
     half = flow.zeros((150, 151), dtype="float16", device=device)
     flow.multiply(out, 1, out=half)
     same(rounded(wide(given) * 2).astype(np.float32).astype(np.float16), half)
-    with pytest.raises(TypeError, match="cannot write a result of dtype bfloat16"):
+    with pytest.raises(TypeError, match="cannot cast bfloat16 to int64"):
         flow.add(x, x, out=flow.zeros((150, 151), dtype="int64", device=device))
 
 

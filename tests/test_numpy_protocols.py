@@ -381,7 +381,7 @@ def test_out_of_functions(device: flow.Device) -> None:
     assert np.mean(t, axis=1, out=array) is array
     assert array.tolist() == [1, 4]
     with pytest.raises(TypeError, match="cannot cast float64 to int64"):
-        np.mean(t, axis=1, out=np.zeros(2, int))
+        np.std(t, axis=1, out=np.zeros(2, int))
 
 
 def test_copyto(device: flow.Device) -> None:

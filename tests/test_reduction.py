@@ -482,5 +482,5 @@ def test_masks_starts_and_targets(device: flow.Device) -> None:
         with pytest.raises(ValueError, match=rf"\[{name}\].*initial"):
             getattr(flow, name)(t, where=t > 0)
         assert getattr(flow, name)(t[:0], initial=3).item() == 3
-    with pytest.raises(ValueError, match=r"\[out\]"):
+    with pytest.raises(ValueError, match=r"\[sum\] expected out"):
         flow.sum(t, axis=0, out=flow.zeros(3, device=device))

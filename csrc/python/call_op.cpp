@@ -2,6 +2,7 @@
 #include <cmath>
 #include <vector>
 
+#include "base/casting.h"
 #include "python/blas.h"
 #include "python/convert.h"
 #include "python/op_registry.h"
@@ -24,12 +25,6 @@ struct Operands {
     return converted.back();
   }
 };
-
-/// Rank of NumPy's kinds for same_kind casts: bool < unsigned < signed < float < complex.
-int kind_rank(DType dtype) {
-  static constexpr int kRanks[] = {0, 2, 1, 3, 4};
-  return kRanks[static_cast<int>(info(dtype).kind)];
-}
 
 bool is_sequence(PyObject* object) { return PyList_Check(object) || PyTuple_Check(object); }
 
@@ -114,13 +109,6 @@ const ops::Resolution& convert_scalars(const OpObject& op, PyObject* const* oper
   return *resolution;
 }
 
-void check_out(const OpObject& op, const ops::Resolution& resolution, const Tensor& out) {
-  if (kind_rank(resolution.result) > kind_rank(out.dtype)) {
-    fail(ErrorKind::type, "[", op.op->name, "] cannot write a result of dtype ",
-         name_of(resolution.result), " into a tensor of dtype ", name_of(out.dtype));
-  }
-}
-
 Tensor call_matmul(const OpObject& op, const Operands& parsed) {
   if (!parsed.inputs[0].tensor || !parsed.inputs[1].tensor) {
     fail(ErrorKind::value, "[matmul] expected at least one dimension, got a scalar");
@@ -156,11 +144,15 @@ PyObject* call_op(const OpObject& op, PyObject* const* operands, int count, bool
   if (op.op->kind == ops::OpKind::matmul) {
     Tensor result = call_matmul(op, parsed);
     if (!out) return wrap(std::move(result));
+    require_castable("matmul", result.dtype, out->tensor.dtype, Casting::same_kind);
     assign(issuer(), out->tensor, result, "matmul");
   } else {
     const ops::Resolution& resolution = convert_scalars(op, operands, &parsed);
     if (!parsed.first) make_first_a_tensor(home, &parsed, resolution);
-    if (out) check_out(op, resolution, out->tensor);
+    if (out) {
+      require_castable(op.op->name.c_str(), resolution.result, out->tensor.dtype,
+                       Casting::same_kind);
+    }
     Tensor result =
         elementwise(issuer(), *op.op, resolution, parsed.inputs, out ? &out->tensor : nullptr);
     if (!out) return wrap(std::move(result));

@@ -210,18 +210,24 @@ bool read_parts(PyObject* arrays, std::vector<Tensor>* parts) {
   return count > 0;
 }
 
-/// concat(arrays, axis, dtype)
+/// Whether out, dtype and casting are their defaults.
+bool joins_plainly(const Call& call) {
+  return call[2] == Py_None && call[3] == Py_None && PyUnicode_CheckExact(call[4]) &&
+         PyUnicode_CompareWithASCIIString(call[4], "same_kind") == 0;
+}
+
+/// concat(arrays, axis, out, dtype, casting)
 PyObject* concat_path(const Call& call) {
   std::vector<Tensor> parts;
-  if (call[2] != Py_None || !read_parts(call[0], &parts)) return nullptr;
+  if (!joins_plainly(call) || !read_parts(call[0], &parts)) return nullptr;
   const std::optional<int> axis = known_axis(call[1], parts[0].ndim());
   return axis ? wrap(concatenate(issuer(), parts, *axis)) : nullptr;
 }
 
-/// stack(arrays, axis, dtype)
+/// stack(arrays, axis, out, dtype, casting)
 PyObject* stack_path(const Call& call) {
   std::vector<Tensor> parts;
-  if (call[2] != Py_None || !read_parts(call[0], &parts)) return nullptr;
+  if (!joins_plainly(call) || !read_parts(call[0], &parts)) return nullptr;
   const std::optional<int> axis = known_axis(call[1], parts[0].ndim() + 1);
   if (!axis || parts[0].ndim() >= kMaxDims) return nullptr;
   const Dims shape = parts[0].shape;
@@ -248,8 +254,8 @@ const NativeRow kShapePaths[] = {{"manipulation.reshape", reshape_path},
                                  {"manipulation.ravel", flat_path<Reuse::where_possible>},
                                  {"manipulation.flatten", flat_path<Reuse::never>},
                                  {"manipulation.flip", flip_path},
-                                 {"manipulation.concat", concat_path},
-                                 {"manipulation.stack", stack_path},
+                                 {"joining.concat", concat_path},
+                                 {"joining.stack", stack_path},
                                  {"tensor.copy", copy_method},
                                  {nullptr, nullptr}};
 

@@ -1,6 +1,7 @@
 // The functions on tensors that the Python layer builds its namespace from.
 #include "python/tensor_functions.h"
 
+#include "base/casting.h"
 #include "python/bind.h"
 #include "python/convert.h"
 #include "python/device_object.h"
@@ -66,6 +67,12 @@ PyObject* to_device_of(Arguments given) {
 
 PyObject* assign_of(Arguments given) {
   assign_value(require_tensor(given[0], "assign"), given[1], "assign");
+  Py_RETURN_NONE;
+}
+
+PyObject* fill_of(Arguments given) {
+  const Tensor& tensor = require_tensor(given[0], "fill");
+  fill(issuer(), tensor, to_scalar(given[1], tensor.dtype), "fill");
   Py_RETURN_NONE;
 }
 
@@ -182,6 +189,34 @@ PyObject* scalar_fits(Arguments given) {
   }
 }
 
+Casting casting_argument(PyObject* object, const char* op) {
+  const bool is_text = PyUnicode_Check(object);
+  for (int i = 0; is_text && i < static_cast<int>(std::size(kCastingNames)); ++i) {
+    if (PyUnicode_CompareWithASCIIString(object, kCastingNames[i]) == 0) {
+      return static_cast<Casting>(i);
+    }
+  }
+  const Reference given(checked(PyObject_Repr(object)));
+  const char* text = PyUnicode_AsUTF8(given.get());
+  if (!text) throw PythonErrorSet{};
+  fail(is_text ? ErrorKind::value : ErrorKind::type, "[", op,
+       "] expected casting 'no', 'equiv', 'safe', 'same_kind' or 'unsafe', got ", text);
+}
+
+PyObject* castable(Arguments given) {
+  return PyBool_FromLong(can_cast(parse_dtype(given[0], "can_cast"),
+                                  parse_dtype(given[1], "can_cast"),
+                                  casting_argument(given[2], "can_cast")));
+}
+
+PyObject* require_castable_of(Arguments given) {
+  const char* op = PyUnicode_AsUTF8(given[0]);
+  if (!op) throw PythonErrorSet{};
+  require_castable(op, parse_dtype(given[1], op), parse_dtype(given[2], op),
+                   casting_argument(given[3], op));
+  Py_RETURN_NONE;
+}
+
 PyObject* set_bfloat16_of(Arguments given) {
   if (!PyArray_DescrCheck(given[0])) {
     fail(ErrorKind::type, "[set_bfloat16] expected a dtype, got ", Py_TYPE(given[0])->tp_name);
@@ -210,6 +245,7 @@ PyMethodDef functions[] = {positional<from_numpy, 2>("from_numpy"),
                            positional<copy_of, 1>("copy"),
                            positional<to_device_of, 3>("to_device"),
                            positional<assign_of, 2>("assign"),
+                           positional<fill_of, 2>("fill"),
                            positional<reshaped, 3>("reshape"),
                            positional<permuted, 2>("permute"),
                            positional<broadcast_of, 2>("broadcast_to"),
@@ -220,6 +256,8 @@ PyMethodDef functions[] = {positional<from_numpy, 2>("from_numpy"),
                            positional<reduced, 6>("reduce"),
                            positional<arg_reduced, 4>("arg_reduce"),
                            positional<scalar_fits, 2>("scalar_fits"),
+                           positional<castable, 3>("castable"),
+                           positional<require_castable_of, 4>("require_castable"),
                            positional<set_bfloat16_of, 1>("set_bfloat16"),
                            positional<as_bfloat16, 1>("as_bfloat16"),
                            positional<shared_array_of, 1>("shared_array"),
@@ -233,11 +271,7 @@ PyObject* cast_tensor(PyObject* x, DType dtype, bool copy) {
     Py_INCREF(x);
     return x;
   }
-  if (info(tensor.dtype).kind == DTypeKind::complex && info(dtype).kind != DTypeKind::complex &&
-      dtype != DType::b1) {
-    fail(ErrorKind::type, "[astype] cannot cast ", name_of(tensor.dtype), " to ", name_of(dtype),
-         "; take flow.real() or flow.imag() first");
-  }
+  require_castable("astype", tensor.dtype, dtype, Casting::unsafe);
   return wrap(cast_like(issuer(), tensor, dtype, "astype"));
 }
 

@@ -1,4 +1,5 @@
 // x[key] and x[key] = value: a view where the key has no arrays, else a gather or a scatter.
+#include "base/casting.h"
 #include "python/arguments.h"
 #include "python/basic_key.h"
 #include "python/bind.h"
@@ -12,26 +13,23 @@ namespace ofl::python {
 
 namespace {
 
-Tensor value_tensor(PyObject* value, const Tensor& target) {
-  if (is_tensor(value)) return tensor_of(value);
-  PyObject* array = checked(PyArray_FROM_O(value));
-  try {
-    Tensor tensor = from_array(reinterpret_cast<PyArrayObject*>(array), target.device());
-    Py_DECREF(array);
-    return tensor;
-  } catch (const std::exception&) {
-    Py_DECREF(array);
-    throw;
-  }
+PyArrayObject* array_of(const Reference& object) {
+  return reinterpret_cast<PyArrayObject*>(object.get());
 }
 
-void require_castable(const char* op, const Tensor& source, DType target) {
-  if (info(source.dtype).kind != DTypeKind::complex || target == DType::b1 ||
-      info(target).kind == DTypeKind::complex) {
-    return;
+/// What is written to a tensor. The items of a sequence become integers of its dtype one by one,
+/// as in NumPy: one that does not fit is an OverflowError.
+Tensor value_tensor(PyObject* value, const Tensor& target, const char* op) {
+  if (is_tensor(value)) return tensor_of(value);
+  const Reference array(checked(PyArray_FROM_O(value)));
+  const DType given = dtype_of(PyArray_DESCR(array_of(array)), op);
+  if (PyArray_Check(value) || given == target.dtype || !is_integer(target.dtype)) {
+    return from_array(array_of(array), target.device());
   }
-  fail(ErrorKind::type, "[", op, "] cannot assign ", name_of(source.dtype), " to ", name_of(target),
-       "; take flow.real() or flow.imag() first");
+  PyArray_Descr* wanted = descr_of(target.dtype);
+  Py_INCREF(wanted);
+  const Reference cast(checked(PyArray_FromAny(value, wanted, 0, 0, NPY_ARRAY_FORCECAST, nullptr)));
+  return from_array(array_of(cast), target.device());
 }
 
 /// True for a Python or NumPy number.
@@ -53,8 +51,8 @@ void assign_selected(const Selection& selection, PyObject* value, const char* op
   if (is_scalar(value, op)) {
     return scatter(issuer(), op, selection, to_scalar(value, dtype));
   }
-  const Tensor source = value_tensor(value, selection.x);
-  require_castable(op, source, dtype);
+  const Tensor source = value_tensor(value, selection.x, op);
+  require_castable(op, source.dtype, dtype, Casting::unsafe);
   scatter(issuer(), op, selection, source);
 }
 
@@ -69,8 +67,8 @@ void assign_value(const Tensor& target, PyObject* value, const char* op) {
     }
     return fill(issuer(), target, scalar, op);
   }
-  const Tensor source = value_tensor(value, target);
-  require_castable(op, source, target.dtype);
+  const Tensor source = value_tensor(value, target, op);
+  require_castable(op, source.dtype, target.dtype, Casting::unsafe);
   const Tensor trimmed = without_leading(source, target.ndim());
   assign(issuer(), target, broadcast_view(trimmed, target.shape, op), op);
 }
@@ -84,10 +82,35 @@ Tensor get_item(const Tensor& x, PyObject* key, const char* op) {
   return cast_copy(issuer(), indexed.view, indexed.view.dtype, op);
 }
 
+bool has_ellipsis(PyObject* key) {
+  if (!PyTuple_Check(key)) return key == Py_Ellipsis;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(key); ++i) {
+    if (PyTuple_GET_ITEM(key, i) == Py_Ellipsis) return true;
+  }
+  return false;
+}
+
+/// x[i, j] = value writes one number, and no sequence or array of one, as in NumPy.
+void assign_element(const Tensor& element, PyObject* value, const char* op) {
+  if (is_tensor(value)) {
+    const Tensor& source = tensor_of(value);
+    if (source.ndim() == 0) return assign_value(element, value, op);
+    fail(ErrorKind::value, "[", op, "] expected a number for one element, got shape ",
+         shape_str(source.shape));
+  }
+  if (is_scalar(value, op)) return assign_value(element, value, op);
+  const Reference array(checked(PyArray_FROM_O(value)));
+  dtype_of(PyArray_DESCR(array_of(array)), op);  // throws for strings and objects
+  if (PyArray_NDIM(array_of(array)) == 0) return assign_value(element, array.get(), op);
+  fill(issuer(), element, to_scalar(value, element.dtype), op);  // NumPy's error, but for bool
+}
+
 void set_item(const Tensor& x, PyObject* key, PyObject* value, const char* op) {
   const Indexed indexed = parse_key(x, key, op);
   if (indexed.selection) {
     assign_selected(*indexed.selection, value, op);
+  } else if (indexed.view.ndim() == 0 && !has_ellipsis(key)) {
+    assign_element(indexed.view, value, op);
   } else {
     assign_value(indexed.view, value, op);
   }

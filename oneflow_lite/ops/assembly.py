@@ -13,39 +13,16 @@ from numpy.exceptions import AxisError
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.ops.creation import asarray, empty
-from oneflow_lite.ops.manipulation import concat, flip, transpose
+from oneflow_lite.ops.joining import concat
+from oneflow_lite.ops.manipulation import flip, transpose
 from oneflow_lite.ops.operands import on_one_device
 from oneflow_lite.ops.table import exported
 
 Padding = int | Sequence[int] | Sequence[Sequence[int]]
 
 
-def concatenate(
-    arrays: Sequence[Any],
-    /,
-    axis: int | None = 0,
-    out: Tensor | None = None,
-    *,
-    dtype: Any = None,
-) -> Tensor:
-    """Return the arrays, one after the other along an axis; NumPy's name for ``concat``.
-
-    Examples
-    --------
-    >>> flow.concatenate([flow.zeros(2), flow.ones(1)]).numpy()
-    array([0., 0., 1.])
-    """
-    joined = concat(arrays, axis, dtype=dtype)
-    if out is None:
-        return joined
-    if out.shape != joined.shape:
-        raise ValueError(f"[concatenate] expected out of shape {joined.shape}, got {out.shape}")
-    _C.assign(out, joined)
-    return out
-
-
-def vstack(arrays: Sequence[Any], /, *, dtype: Any = None) -> Tensor:
-    """Return the arrays one below the other; those of one dimension are rows.
+def vstack(arrays: Sequence[Any], /, *, dtype: Any = None, casting: str = "same_kind") -> Tensor:
+    """Return the arrays one below the other; those of one dimension are rows. See ``concat``.
 
     Examples
     --------
@@ -53,11 +30,12 @@ def vstack(arrays: Sequence[Any], /, *, dtype: Any = None) -> Tensor:
     array([[1, 2],
            [3, 4]])
     """
-    return concat([_at_least_2d(x) for x in on_one_device(*arrays)], 0, dtype=dtype)
+    given = [_at_least_2d(x) for x in on_one_device(*arrays)]
+    return concat(given, 0, dtype=dtype, casting=casting)
 
 
-def hstack(arrays: Sequence[Any], /, *, dtype: Any = None) -> Tensor:
-    """Return the arrays side by side, along the second axis or the only one.
+def hstack(arrays: Sequence[Any], /, *, dtype: Any = None, casting: str = "same_kind") -> Tensor:
+    """Return the arrays side by side, along the second axis or the only one. See ``concat``.
 
     Examples
     --------
@@ -65,7 +43,8 @@ def hstack(arrays: Sequence[Any], /, *, dtype: Any = None) -> Tensor:
     array([1, 2, 3])
     """
     given = [_at_least_1d(x) for x in on_one_device(*arrays)]
-    return concat(given, 0 if given and given[0].ndim == 1 else 1, dtype=dtype)
+    axis = 0 if given and given[0].ndim == 1 else 1
+    return concat(given, axis, dtype=dtype, casting=casting)
 
 
 def dstack(arrays: Sequence[Any], /) -> Tensor:

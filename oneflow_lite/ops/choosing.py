@@ -11,7 +11,9 @@ from oneflow_lite.dtypes import bool as bool_dtype, int64, isdtype, result_type
 from oneflow_lite.ops.creation import asarray, zeros_like
 from oneflow_lite.ops.elementwise import clip
 from oneflow_lite.ops.indexing import mode_number, take, take_along_axis
-from oneflow_lite.ops.manipulation import broadcast_arrays, concat, ravel, stack
+from oneflow_lite.ops.joining import concat, stack
+from oneflow_lite.ops.manipulation import broadcast_arrays, ravel
+from oneflow_lite.ops.masking import written
 from oneflow_lite.ops.operands import on_one_device
 from oneflow_lite.ops.ranges import arange
 from oneflow_lite.ops.reduction import any
@@ -286,7 +288,7 @@ def _written(op: str, x: Any, mask: Any, values: Any) -> tuple[Tensor, Tensor]:
     chosen = _C.astype(asarray(mask, device=_home(mask, x)), bool_dtype, False)
     if chosen.size != x.size:
         raise ValueError(f"[{op}] expected a mask of size {x.size}, got shape {chosen.shape}")
-    return chosen, ravel(asarray(values, device=_home(values, x)))
+    return chosen, ravel(written(op, values, x, "safe"))
 
 
 def _home(given: Any, x: Tensor) -> Any:
@@ -294,7 +296,7 @@ def _home(given: Any, x: Tensor) -> Any:
 
 
 def _chosen_from(x: Tensor, mask: Tensor, values: Tensor) -> None:
-    shaped = _C.reshape(_C.astype(values, x.dtype, False), x.shape, None)
+    shaped = _C.reshape(values, x.shape, None)
     _C.assign(x, _C.where(_C.reshape(mask, x.shape, None), shaped, x))
 
 

@@ -9,7 +9,8 @@ from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.dtypes import bool as bool_dtype, float64, int64, isdtype, uint8
 from oneflow_lite.ops.creation import asarray
-from oneflow_lite.ops.manipulation import concat, ravel
+from oneflow_lite.ops.joining import concat
+from oneflow_lite.ops.manipulation import ravel
 from oneflow_lite.ops.operands import on_one_device
 from oneflow_lite.ops.reduction import any, max, min, sum
 from oneflow_lite.ops.searching import searchsorted

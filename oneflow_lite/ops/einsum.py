@@ -11,8 +11,9 @@ import numpy as np
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
-from oneflow_lite.dtypes import bool as bool_dtype, canonical, result_type
+from oneflow_lite.dtypes import DType, bool as bool_dtype, canonical, result_type
 from oneflow_lite.ops import reduction
+from oneflow_lite.ops.masking import store
 from oneflow_lite.ops.operands import on_one_device
 from oneflow_lite.ops.table import exported
 
@@ -28,7 +29,15 @@ class _Part(NamedTuple):
     labels: list[Label]
 
 
-def einsum(subscripts: Any, /, *operands: Any, dtype: Any = None, optimize: Any = True) -> Tensor:
+def einsum(
+    subscripts: Any,
+    /,
+    *operands: Any,
+    out: Any = None,
+    dtype: Any = None,
+    casting: str = "safe",
+    optimize: Any = True,
+) -> Tensor:
     """Return sums of products in Einstein's notation.
 
     Pairs of operands go through ``matmul``: integers are exact, floats may round differently from
@@ -43,8 +52,12 @@ def einsum(subscripts: Any, /, *operands: Any, dtype: Any = None, optimize: Any 
         [0, 2])``, works too.
     *operands : Tensor or array
         Operands.
+    out : Tensor or array, optional
+        Where the result goes; an array waits for it.
     dtype : dtype, optional
-        To calculate in, and of the result; by default the promoted one.
+        To calculate in, and of the result; by default the promoted one, that of ``out`` included.
+    casting : {"no", "equiv", "safe", "same_kind", "unsafe"}
+        Which casts of operands and to ``out`` are allowed; another one is a TypeError.
     optimize : bool or str
         How the order of the pairs is found, for more than two operands: False: from left to right;
         True: ``"greedy"``; or a method of ``numpy.einsum_path``.
@@ -68,12 +81,29 @@ def einsum(subscripts: Any, /, *operands: Any, dtype: Any = None, optimize: Any 
     given = on_one_device(*operands)
     shapes = tuple([x.shape for x in given])
     terms, output, sizes = _understood(subscripts, shapes)
-    wanted = result_type(*given) if dtype is None else canonical(dtype, "einsum")
-    parts = [
-        _diagonal(_Part(x if x.dtype == wanted else _C.astype(x, wanted, False), term))
-        for x, term in zip(given, terms, strict=True)
-    ]
-    for positions in _path(subscripts, shapes, optimize):
+    targets = [] if out is None else [out]
+    wanted = result_type(*given, *targets) if dtype is None else canonical(dtype, "einsum")
+    cast = (x if x.dtype is wanted else _cast(x, wanted, casting) for x in given)
+    parts = [_diagonal(_Part(x, term)) for x, term in zip(cast, terms, strict=True)]
+    value, labels = _multiplied(parts, _path(subscripts, shapes, optimize), output, sizes)
+    if len(given) == 1 or labels != output:  # of one operand: a view
+        value = _C.permute(value, [labels.index(label) for label in output])
+    return value if out is None else store("einsum", out, value, casting)
+
+
+def _cast(x: Tensor, dtype: DType, casting: str) -> Tensor:
+    _C.require_castable("einsum", x.dtype, dtype, casting)
+    return _C.astype(x, dtype, False)
+
+
+def _multiplied(
+    parts: list[_Part],
+    path: Sequence[Sequence[int]],
+    output: Sequence[Label],
+    sizes: dict[Label, int],
+) -> _Part:
+    """The operands multiplied and summed, pair by pair in the order of the path."""
+    for positions in path:
         group = [parts[i] for i in positions]
         parts = [part for i, part in enumerate(parts) if i not in positions]
         kept = {*output, *(label for part in parts for label in part.labels)}
@@ -83,10 +113,7 @@ def einsum(subscripts: Any, /, *operands: Any, dtype: Any = None, optimize: Any 
             made = _product(made, part, later, output, sizes)
         parts.append(made)
     (result,) = parts
-    result = _summed(result, output)
-    if len(given) > 1 and result.labels == output:  # of one operand: a view
-        return result.x
-    return _C.permute(result.x, [result.labels.index(label) for label in output])
+    return _summed(result, output)
 
 
 # --- the subscripts

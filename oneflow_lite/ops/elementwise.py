@@ -14,6 +14,7 @@ from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.dtypes import bool as bool_dtype, isdtype
 from oneflow_lite.ops.creation import asarray
+from oneflow_lite.ops.masking import store
 from oneflow_lite.ops.table import Cuda, exported, op
 
 _BITS = ([True, False], [True, True])
@@ -154,7 +155,7 @@ right_shift = bitwise_right_shift
 true_divide = divide
 
 
-def clip(x: Any, /, min: Any = None, max: Any = None, *, out: Tensor | None = None) -> Tensor:
+def clip(x: Any, /, min: Any = None, max: Any = None, *, out: Any = None) -> Tensor:
     """Return x, kept between min and max.
 
     Parameters
@@ -163,8 +164,8 @@ def clip(x: Any, /, min: Any = None, max: Any = None, *, out: Tensor | None = No
         Operand.
     min, max : Tensor, array or scalar, optional
         Bounds; None: no bound on this side. Where min exceeds max the result is max.
-    out : Tensor, optional
-        Where the result goes.
+    out : Tensor or array, optional
+        Where the result goes; an array waits for it.
 
     Returns
     -------
@@ -176,6 +177,9 @@ def clip(x: Any, /, min: Any = None, max: Any = None, *, out: Tensor | None = No
     >>> flow.clip(flow.tensor([-1.0, 0.5, 2.0]), 0.0, 1.0).numpy()
     array([0. , 0.5, 1. ])
     """
+    if out is not None and not isinstance(out, Tensor):
+        kept: Tensor = store("clip", out, clip(x, min, max))
+        return kept
     if not (isinstance(min, Tensor) or isinstance(max, Tensor)):
         x = asarray(x)
     if isinstance(x, Tensor) and isdtype(x.dtype, "integral"):
@@ -192,7 +196,7 @@ def clip(x: Any, /, min: Any = None, max: Any = None, *, out: Tensor | None = No
     return _clip(x, min, max, out=out)
 
 
-def round(x: Any, /, decimals: int = 0, *, out: Tensor | None = None) -> Tensor:
+def round(x: Any, /, decimals: int = 0, *, out: Any = None) -> Tensor:
     """Return the nearest numbers with so many decimals, ties to even, in the dtype of x.
 
     Parameters
@@ -201,8 +205,8 @@ def round(x: Any, /, decimals: int = 0, *, out: Tensor | None = None) -> Tensor:
         Operand; integers are changed by negative ``decimals`` only.
     decimals : int
         Negative: tens, hundreds and so on.
-    out : Tensor, optional
-        Where the result goes.
+    out : Tensor or array, optional
+        Where the result goes; an array waits for it.
 
     Examples
     --------
@@ -211,6 +215,9 @@ def round(x: Any, /, decimals: int = 0, *, out: Tensor | None = None) -> Tensor:
     >>> flow.round(flow.tensor([3.14159]), 2).item()
     3.14
     """
+    if out is not None and not isinstance(out, Tensor):
+        nearest: Tensor = store("round", out, round(x, decimals))
+        return nearest
     given, digits = asarray(x), operator.index(decimals)
     if isdtype(given.dtype, "integral") and digits >= 0:
         rounded = given

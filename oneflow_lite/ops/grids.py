@@ -14,7 +14,7 @@ from oneflow_lite.dtypes import bool as bool_dtype, canonical, int64, isdtype
 from oneflow_lite.ops.creation import asarray, tensor
 from oneflow_lite.ops.elementwise import clip
 from oneflow_lite.ops.indexing import mode_number, put, take
-from oneflow_lite.ops.manipulation import stack
+from oneflow_lite.ops.joining import stack
 from oneflow_lite.ops.operands import on_one_device
 from oneflow_lite.ops.ranges import arange
 from oneflow_lite.ops.table import exported

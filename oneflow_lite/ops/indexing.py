@@ -14,6 +14,7 @@ from oneflow_lite.dtypes import bool as bool_dtype
 from oneflow_lite.ops.creation import asarray
 from oneflow_lite.ops.elementwise import clip
 from oneflow_lite.ops.manipulation import ravel
+from oneflow_lite.ops.masking import written
 from oneflow_lite.ops.ranges import arange
 from oneflow_lite.ops.table import exported
 
@@ -151,7 +152,7 @@ def put(x: Tensor, indices: Any, values: Any, /, *, mode: str = "raise") -> None
     target = _target(x, "put")
     flat = ravel(target)
     index = ravel(_C.index_array(indices, flat, 0, mode_number(mode, "put"), "put"))
-    given = ravel(asarray(values, device=target.device))
+    given = ravel(written("put", values, target, "unsafe"))
     if not index.size or not given.size:
         return
     if mode == "wrap":

@@ -10,7 +10,8 @@ from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.ops import blas as blas
 from oneflow_lite.ops.elementwise import conj
-from oneflow_lite.ops.manipulation import moveaxis, stack
+from oneflow_lite.ops.joining import stack
+from oneflow_lite.ops.manipulation import moveaxis
 from oneflow_lite.ops.operands import on_one_device
 from oneflow_lite.ops.reduction import sum as sum_of
 from oneflow_lite.ops.table import exported

@@ -11,7 +11,6 @@ from numpy.exceptions import AxisError
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
-from oneflow_lite.dtypes import DType, canonical, result_type
 from oneflow_lite.inspection import returned
 from oneflow_lite.ops.creation import asarray, empty_like
 from oneflow_lite.ops.operands import on_one_device
@@ -90,8 +89,8 @@ def moveaxis(x: Any, source: Axes, destination: Axes, /) -> Tensor:
     (3, 4, 2)
     """
     given = asarray(x)
-    sources = _normalize_axes(source, given.ndim, "moveaxis")
-    targets = _normalize_axes(destination, given.ndim, "moveaxis")
+    sources = normalize_axes(source, given.ndim, "moveaxis")
+    targets = normalize_axes(destination, given.ndim, "moveaxis")
     if len(sources) != len(targets):
         raise ValueError(
             f"[moveaxis] expected as many destinations as sources, got {len(targets)} and "
@@ -160,56 +159,6 @@ def _common_shape(shapes: Sequence[int | Sequence[int]], op: str) -> tuple[int, 
         raise ValueError(f"[{op}] shapes {given} do not broadcast") from None
 
 
-@_C.native
-def concat(arrays: Sequence[Any], /, axis: int | None = 0, *, dtype: Any = None) -> Tensor:
-    """Return the arrays, one after the other along an axis.
-
-    Parameters
-    ----------
-    arrays : sequence of Tensors or arrays
-        They agree in all dimensions but that of the axis; their dtypes are promoted.
-    axis : int, optional
-        None: all are flattened first.
-    dtype : dtype, optional
-        Of the result, instead of the promoted one.
-
-    Examples
-    --------
-    >>> flow.concat([flow.zeros(2), flow.ones(1)]).numpy()
-    array([0., 0., 1.])
-    """
-    given = _tensors(arrays, "concat")
-    if axis is None:
-        given, axis = [ravel(x) for x in given], 0
-    if given[0].ndim == 0:
-        raise ValueError("[concat] 0-d tensors cannot be joined; use stack")
-    (along,) = _normalize_axes(axis, given[0].ndim, "concat")
-    return _C.concat(given, along, _joined_dtype(given, dtype, "concat"))
-
-
-@_C.native
-def stack(arrays: Sequence[Any], /, axis: int = 0, *, dtype: Any = None) -> Tensor:
-    """Return the arrays, of one shape, side by side along a new axis.
-
-    Examples
-    --------
-    >>> flow.stack([flow.zeros(2), flow.ones(2)], axis=1).numpy()
-    array([[0., 1.],
-           [0., 1.]])
-    """
-    given = _tensors(arrays, "stack")
-    if any(x.shape != given[0].shape for x in given):
-        shapes = ", ".join(str(x.shape) for x in given)
-        raise ValueError(f"[stack] expected equal shapes, got {shapes}")
-    (along,) = _normalize_axes(axis, given[0].ndim + 1, "stack")
-    rows = [expand_dims(x, axis=along) for x in given]
-    return _C.concat(rows, along, _joined_dtype(given, dtype, "stack"))
-
-
-def _joined_dtype(tensors: Sequence[Tensor], dtype: Any, op: str) -> DType:
-    return result_type(*tensors) if dtype is None else canonical(dtype, op)
-
-
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     """Return the slices of x along an axis, as views without it.
 
@@ -221,7 +170,7 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     given = asarray(x)
     if given.ndim == 0:
         raise ValueError("[unstack] expected at least one dimension, got a 0-d tensor")
-    (along,) = _normalize_axes(axis, given.ndim, "unstack")
+    (along,) = normalize_axes(axis, given.ndim, "unstack")
     before = (slice(None),) * along
     return tuple(given[(*before, i)] for i in range(given.shape[along]))
 
@@ -237,7 +186,7 @@ def expand_dims(x: Any, /, axis: Axes = 0) -> Tensor:
     """
     given = asarray(x)
     added = 1 if isinstance(axis, int) else len(axis)
-    new = _normalize_axes(axis, given.ndim + added, "expand_dims")
+    new = normalize_axes(axis, given.ndim + added, "expand_dims")
     sizes = iter(given.shape)
     shape = [1 if i in new else next(sizes) for i in range(given.ndim + added)]
     return _C.reshape(given, shape, None)
@@ -256,7 +205,7 @@ def squeeze(x: Any, /, axis: Axes | None = None) -> Tensor:
     if axis is None:
         gone = tuple(i for i, size in enumerate(given.shape) if size == 1)
     else:
-        gone = _normalize_axes(axis, given.ndim, "squeeze")
+        gone = normalize_axes(axis, given.ndim, "squeeze")
     for i in gone:
         if given.shape[i] != 1:
             raise ValueError(f"[squeeze] expected size 1 along axis {i}, got shape {given.shape}")
@@ -273,7 +222,7 @@ def flip(x: Any, /, axis: Axes | None = None) -> Tensor:
     array([2, 1, 0])
     """
     given = asarray(x)
-    chosen = range(given.ndim) if axis is None else _normalize_axes(axis, given.ndim, "flip")
+    chosen = range(given.ndim) if axis is None else normalize_axes(axis, given.ndim, "flip")
     steps = (slice(None, None, -1 if i in chosen else None) for i in range(given.ndim))
     return given[tuple(steps)]
 
@@ -301,7 +250,7 @@ def roll(x: Any, /, shift: Axes, axis: Axes | None = None) -> Tensor:
         return _C.reshape(roll(flat, shift, 0), given.shape, None)
     shifts = [0] * given.ndim
     for places, along in _pairs(shift, axis):
-        (normal,) = _normalize_axes(along, given.ndim, "roll")
+        (normal,) = normalize_axes(along, given.ndim, "roll")
         shifts[normal] += places
     # Each axis falls into two parts, which change places.
     parts = [
@@ -352,7 +301,7 @@ def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Tensor:
     given = asarray(x)
     if axis is None:
         given, axis = _C.reshape(given, (-1,), None), 0
-    (along,) = _normalize_axes(axis, given.ndim, "repeat")
+    (along,) = normalize_axes(axis, given.ndim, "repeat")
     if type(repeats) is int and repeats >= 0:
         return _repeated(given, repeats, along)
     counts = _counts(repeats, given.shape[along])
@@ -426,8 +375,8 @@ def swapaxes(x: Any, axis1: int, axis2: int, /) -> Tensor:
     """
     given = asarray(x)
     order = list(range(given.ndim))
-    (first,) = _normalize_axes(axis1, given.ndim, "swapaxes")
-    (second,) = _normalize_axes(axis2, given.ndim, "swapaxes")
+    (first,) = normalize_axes(axis1, given.ndim, "swapaxes")
+    (second,) = normalize_axes(axis2, given.ndim, "swapaxes")
     order[first], order[second] = second, first
     return _C.permute(given, order)
 
@@ -456,7 +405,7 @@ def ravel(x: Any, /) -> Tensor:
     return _C.reshape(asarray(x), (-1,), None)
 
 
-def _normalize_axes(axes: Axes, ndim: int, op: str) -> tuple[int, ...]:
+def normalize_axes(axes: Axes, ndim: int, op: str) -> tuple[int, ...]:
     """Return axes as numbers from 0; AxisError out of range, ValueError for one given twice."""
     if type(axes) is int and -ndim <= axes < ndim:
         return (axes % ndim,)
@@ -471,14 +420,5 @@ def _normalize_axes(axes: Axes, ndim: int, op: str) -> tuple[int, ...]:
     return tuple(normal)
 
 
-def _tensors(arrays: Sequence[Any], op: str) -> list[Tensor]:
-    if isinstance(arrays, Tensor):
-        raise TypeError(f"[{op}] expected a sequence of tensors, got one tensor")
-    given = on_one_device(*arrays)
-    if not given:
-        raise ValueError(f"[{op}] expected at least one tensor")
-    return given
-
-
 if not TYPE_CHECKING:
-    __all__ = exported(globals())
+    __all__ = [name for name in exported(globals()) if name != "normalize_axes"]

@@ -6,8 +6,8 @@ import numpy as np
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
-from oneflow_lite.dtypes import castable
-from oneflow_lite.ops.creation import asarray
+from oneflow_lite.dtypes import SUPPORTED, DType, result_type
+from oneflow_lite.ops.creation import asarray, tensor
 
 
 def selected(where: Any, value: Tensor, target: Any) -> Tensor:
@@ -25,22 +25,67 @@ def selected(where: Any, value: Tensor, target: Any) -> Tensor:
     return _C.where(_C.to_device(mask, value.device, False), value, other)
 
 
-def store(target: Any, value: Tensor, casting: Any = "same_kind") -> Any:
-    """Put a result where ``out`` says, and return that."""
+def store(
+    op: str,
+    target: Any,
+    value: Tensor,
+    casting: Any = "same_kind",
+    where: Any = True,
+    *,
+    widens: bool = False,
+) -> Any:
+    """Put a result where ``out`` says, and return that; where the mask is false it stays.
+
+    All writes to ``out=`` go through here: a cast that the rule does not allow is a TypeError.
+    The target has the shape of the result; ``widens``: or one to which the result broadcasts.
+    """
     if target is None:
-        return value
-    if not castable(value.dtype, target.dtype, casting):
-        raise TypeError(
-            f"[out] cannot cast {value.dtype} to {target.dtype} with casting rule {casting!r}"
-        )
+        return selected(where, value, None)
+    if not isinstance(target, (Tensor, np.ndarray)):
+        raise TypeError(f"[{op}] expected out to be a tensor or array, got {type(target).__name__}")
+    if target.dtype in SUPPORTED:
+        _C.require_castable(op, value.dtype, target.dtype, casting)
+        casting = "unsafe"
+    if value.shape != target.shape and not (widens and _broadcasts(value.shape, target.shape)):
+        raise ValueError(f"[{op}] expected out of shape {value.shape}, got {target.shape}")
+    chosen = selected(where, value, target)
     if isinstance(target, Tensor):
-        try:
-            fits = np.broadcast_shapes(value.shape, target.shape) == target.shape
-        except ValueError:
-            fits = False
-        if not fits:
-            raise ValueError(f"[out] expected shape {value.shape}, got {target.shape}")
-        _C.assign(target, value)
+        _C.assign(target, chosen)
     else:
-        np.copyto(target, value.numpy(), casting="unsafe")
+        np.copyto(target, chosen.numpy(), casting=casting)
     return target
+
+
+def _broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
+    try:
+        return np.broadcast_shapes(shape, to) == to
+    except ValueError:
+        return False
+
+
+def written(op: str, values: Any, x: Tensor, casting: str) -> Tensor:
+    """Return what is written to x in its dtype, on its device.
+
+    Numbers of the host that have no dtype, alone or in sequences, become that dtype one by one: an
+    integer that does not fit is an OverflowError. The rule is for arrays and tensors.
+    """
+    if not isinstance(values, (Tensor, np.ndarray, np.generic)):
+        return tensor(values, x.dtype, x.device)
+    if not isinstance(values, np.generic):
+        _C.require_castable(op, values.dtype, x.dtype, casting)
+    given = values if isinstance(values, Tensor) else asarray(values, device=x.device)
+    return _C.astype(given, x.dtype, False)
+
+
+def weak(op: str, number: Any, dtype: DType, casting: Any, device: Any) -> Tensor:
+    """Return a Python number as a 0-d tensor of a dtype that promotion lets it have.
+
+    Raises
+    ------
+    TypeError
+        Where the rule does not allow the cast, as that of a float to an integer.
+    OverflowError
+        For an integer that does not fit.
+    """
+    _C.require_castable(op, result_type(dtype, number), dtype, casting)
+    return _C.full((), number, dtype, device)

@@ -12,7 +12,7 @@ from oneflow_lite.dtypes import canonical, computed_in, isdtype, result_type
 from oneflow_lite.ops.creation import asarray
 from oneflow_lite.ops.elementwise import conj, floor, isnan, maximum, minimum, real, sqrt
 from oneflow_lite.ops.indexing import take_along_axis
-from oneflow_lite.ops.manipulation import stack
+from oneflow_lite.ops.joining import stack
 from oneflow_lite.ops.quantiles import checked_parts, median, parts_of, quantile_of, sorted_lanes
 from oneflow_lite.ops.reduction import (
     Axis,

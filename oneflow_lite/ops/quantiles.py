@@ -10,7 +10,8 @@ from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.dtypes import isdtype, kind_of, result_type
 from oneflow_lite.ops.creation import asarray
-from oneflow_lite.ops.manipulation import moveaxis, stack
+from oneflow_lite.ops.joining import stack
+from oneflow_lite.ops.manipulation import moveaxis
 from oneflow_lite.ops.reduction import mean
 from oneflow_lite.ops.sorting import sort
 

@@ -19,6 +19,7 @@ from oneflow_lite.dtypes import (
     float64,
     is_narrow,
     isdtype,
+    reduced_in,
     result_type,
 )
 from oneflow_lite.ops.creation import asarray
@@ -87,7 +88,7 @@ def sum(
     """
     given = asarray(x)
     start = 0 if initial is None else initial
-    wanted = _sum_dtype(given.dtype, dtype)
+    wanted = _sum_dtype(np.add, given.dtype, dtype, out)
     return _reduce(_SUM, given, axis, wanted, start, keepdims, 0, where, out)
 
 
@@ -112,7 +113,7 @@ def prod(
     """
     given = asarray(x)
     start = 1 if initial is None else initial
-    wanted = _sum_dtype(given.dtype, dtype)
+    wanted = _sum_dtype(np.multiply, given.dtype, dtype, out)
     return _reduce(_PROD, given, axis, wanted, start, keepdims, 1, where, out)
 
 
@@ -142,7 +143,8 @@ def max(
     given = asarray(x)
     if where is not True and initial is None:
         raise ValueError("[max] there is no identity, so a mask needs `initial`")
-    return _reduce(_MAX, given, axis, given.dtype, initial, keepdims, initial, where, out)
+    wanted = given.dtype if out is None else canonical(result_type(given, out), "max")
+    return _reduce(_MAX, given, axis, wanted, initial, keepdims, initial, where, out)
 
 
 @_C.native
@@ -166,7 +168,8 @@ def min(
     given = asarray(x)
     if where is not True and initial is None:
         raise ValueError("[min] there is no identity, so a mask needs `initial`")
-    return _reduce(_MIN, given, axis, given.dtype, initial, keepdims, initial, where, out)
+    wanted = given.dtype if out is None else canonical(result_type(given, out), "min")
+    return _reduce(_MIN, given, axis, wanted, initial, keepdims, initial, where, out)
 
 
 @_C.native
@@ -412,6 +415,8 @@ def nanmean(x: Any, /, axis: Axis = None, dtype: Any = None, keepdims: bool = Fa
     if not isdtype(given.dtype, ("real floating", "complex floating")):
         return mean(given, axis, dtype, keepdims)
     wanted = given.dtype if dtype is None else canonical(dtype, "nanmean")
+    if not isdtype(wanted, ("real floating", "complex floating")):
+        raise TypeError(f"[nanmean] expected dtype to be inexact, as x is, got {wanted}")
     count = sum(~isnan(given), axis, keepdims=keepdims)
     total = nansum(given, axis, computed_in(wanted), keepdims)
     return _C.astype(total / count, wanted, False)
@@ -445,8 +450,10 @@ def _count(x: Tensor, axis: Axis) -> int:
     return count
 
 
-def _sum_dtype(dtype: DType, wanted: Any) -> DType:
-    return SUM_DTYPES[dtype] if wanted is None else canonical(wanted, "sum")
+def _sum_dtype(ufunc: np.ufunc, dtype: DType, wanted: Any, out: Any) -> DType:
+    if wanted is None and out is None:
+        return SUM_DTYPES[dtype]
+    return canonical(reduced_in(ufunc, dtype, out) if wanted is None else wanted, "sum")
 
 
 def _reduce(
@@ -466,7 +473,7 @@ def _reduce(
         given = _C.astype(x, accumulate, False)
         x = selected(where, given, _C.full((), neutral, accumulate, x.device))
     result = _C.reduce(op, x, axes, accumulate, initial, keepdims)
-    return result if out is None else store(out, result)
+    return result if out is None else store(op.__name__, out, result, "unsafe")
 
 
 amax, amin = max, min  # NumPy's names

@@ -8,7 +8,8 @@ from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.dtypes import bool as bool_dtype, int64, isdtype, result_type
 from oneflow_lite.ops.creation import asarray
-from oneflow_lite.ops.manipulation import concat, ravel
+from oneflow_lite.ops.joining import concat
+from oneflow_lite.ops.manipulation import ravel
 from oneflow_lite.ops.operands import on_one_device, promoted
 from oneflow_lite.ops.sorting import argsort, sort
 from oneflow_lite.ops.table import exported

@@ -21,8 +21,9 @@ from oneflow_lite.dtypes import (
 )
 from oneflow_lite.ops.creation import asarray, empty, zeros
 from oneflow_lite.ops.elementwise import clip, conj, isnan, real, sqrt
+from oneflow_lite.ops.joining import concat
 from oneflow_lite.ops.linalg import dot
-from oneflow_lite.ops.manipulation import concat, squeeze
+from oneflow_lite.ops.manipulation import squeeze
 from oneflow_lite.ops.operands import on_one_device
 from oneflow_lite.ops.ranges import diag
 from oneflow_lite.ops.reduction import average, sum
@@ -77,6 +78,8 @@ def cov(
         if x.ndim > 2:
             raise ValueError(f"[cov] expected at most two dimensions, got shape {x.shape}")
     wanted = result_type(*given, float64) if dtype is None else canonical(dtype, "cov")
+    if not isdtype(wanted, _INEXACT):
+        raise TypeError(f"[cov] expected a floating or complex dtype, got {wanted}")
     rows = [_rows(_C.astype(x, wanted, False)) for x in given]
     if not rowvar:  # a y of one row stays as it is, an m of one dimension
         stay = [given[0].ndim == 1, rows[-1].shape[0] == 1]

@@ -11,7 +11,7 @@ from oneflow_lite._C import Tensor
 from oneflow_lite.dtypes import bool as bool_dtype, finfo, isdtype, result_type
 from oneflow_lite.ops.creation import asarray
 from oneflow_lite.ops.elementwise import abs, isfinite, isnan, not_equal, subtract
-from oneflow_lite.ops.manipulation import concat
+from oneflow_lite.ops.joining import concat
 from oneflow_lite.ops.operands import on_one_device
 from oneflow_lite.ops.reduction import all
 from oneflow_lite.ops.table import exported
