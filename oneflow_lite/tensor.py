@@ -338,7 +338,11 @@ def fill(self: Tensor, value: Any) -> None:
     >>> x.tolist()
     [3.0, 3.0]
     """
-    _C.assign(self, value)
+    if isinstance(value, Tensor):
+        if value.ndim:
+            raise ValueError(f"[fill] expected a number, got shape {value.shape}")
+        return _C.assign(self, value)
+    _C.fill(self, value)
 
 
 @_method

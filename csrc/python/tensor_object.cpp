@@ -74,26 +74,51 @@ Tensor component(const Tensor& x, int part) {
   return part == 0 ? x : full(issuer(), x.device(), x.dtype, x.shape, Scalar{});
 }
 
-/// The key of item(i, j): one object alone stands for itself.
-PyObject* key_of(PyObject* const* arguments, Py_ssize_t count) {
-  if (count == 1) {
-    Py_INCREF(arguments[0]);
-    return arguments[0];
+/// An index of item(), counted from 0.
+int64_t item_index(PyObject* object, int64_t size) {
+  if (PyBool_Check(object)) fail(ErrorKind::type, "[item] expected an integer, got bool");
+  const Py_ssize_t given = PyNumber_AsSsize_t(object, PyExc_IndexError);
+  if (given == -1 && PyErr_Occurred()) throw PythonErrorSet{};
+  if (given < -size || given >= size) {
+    fail(ErrorKind::index, "[item] index ", given, " is out of bounds for size ", size);
   }
-  PyObject* key = checked(PyTuple_New(count));
-  for (Py_ssize_t i = 0; i < count; ++i) {
-    Py_INCREF(arguments[i]);
-    PyTuple_SET_ITEM(key, i, arguments[i]);
+  return given < 0 ? given + size : given;
+}
+
+/// The element at a row-major position.
+Tensor element_at(const Tensor& x, int64_t position) {
+  Tensor element = x;
+  for (int d = x.ndim() - 1; d >= 0; --d) {
+    element.offset += position % x.shape[d] * x.strides[d];
+    position /= x.shape[d];
   }
-  return key;
+  element.shape.clear();
+  element.strides.clear();
+  return element;
+}
+
+/// item(i): in the flattened tensor; item(i, j): an index for each dimension.
+Tensor item_at(const Tensor& x, PyObject* const* indices, Py_ssize_t count) {
+  if (count == 1 && x.ndim() != 1) return element_at(x, item_index(indices[0], x.size()));
+  if (count != x.ndim()) {
+    fail(ErrorKind::value, "[item] expected one index or ", x.ndim(), ", got ", count);
+  }
+  int64_t position = 0;
+  for (int d = 0; d < x.ndim(); ++d) {
+    position = position * x.shape[d] + item_index(indices[d], x.shape[d]);
+  }
+  return element_at(x, position);
 }
 
 PyObject* tensor_item_method(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
   return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
-    if (count == 0) return element_of(self, "item");
-    const Reference key(key_of(arguments, count));
-    const Reference view(checked(tensor_subscript(self, key.get())));
-    return element_of(view.get(), "item");
+    const Tensor& x = tensor_of(self);
+    if (count == 1 && PyTuple_CheckExact(arguments[0])) {
+      PyObject* indices = arguments[0];
+      arguments = &PyTuple_GET_ITEM(indices, 0);
+      count = PyTuple_GET_SIZE(indices);
+    }
+    return element_of(count == 0 ? x : item_at(x, arguments, count), "item");
   });
 }
 
@@ -104,7 +129,7 @@ PyObject* tensor_numpy(PyObject* self, PyObject*) {
 
 PyObject* tensor_complex(PyObject* self, PyObject*) {
   return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
-    PyObject* element = checked(element_of(self, "complex"));
+    PyObject* element = checked(number_of(self, "complex"));
     const Py_complex value = PyComplex_AsCComplex(element);
     Py_DECREF(element);
     return PyErr_Occurred() ? nullptr : PyComplex_FromCComplex(value);
@@ -202,7 +227,9 @@ PyGetSetDef getset[] = {
 
 PyMethodDef methods[] = {
     {"item", reinterpret_cast<PyCFunction>(slot_pointer(tensor_item_method)), METH_FASTCALL,
-     "The only element (or the one at an index) as a Python number; waits for it."},
+     "The only element, or the one at an index, as a Python number; waits for it. item(i) counts "
+     "in "
+     "row-major order."},
     {"numpy", tensor_numpy, METH_NOARGS, "The value as a NumPy array of its own; waits for it."},
     {"__complex__", tensor_complex, METH_NOARGS, "The only element as a complex number."},
     {"is_contiguous", tensor_is_contiguous, METH_NOARGS,

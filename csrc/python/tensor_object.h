@@ -42,7 +42,10 @@ void init_tensor_type(PyObject* module);
 std::vector<PyType_Slot> tensor_number_slots();  // tensor_operators.cpp
 PyObject* tensor_richcompare(PyObject* a, PyObject* b, int operation);
 /// The only element as a Python object; throws when there is not exactly one.
-PyObject* element_of(PyObject* self, const char* method);
+PyObject* element_of(const Tensor& x, const char* method);
+
+/// The same of a 0-d tensor; Error(type) for any other, as NumPy's int() and float().
+PyObject* number_of(PyObject* self, const char* method);
 PyObject* tensor_subscript(PyObject* self, PyObject* key);  // tensor_indexing.cpp
 int tensor_assign_subscript(PyObject* self, PyObject* key, PyObject* value);
 PyObject* tensor_item(PyObject* self, Py_ssize_t index);

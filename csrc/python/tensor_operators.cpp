@@ -74,7 +74,7 @@ PyObject* in_place_power(PyObject* a, PyObject* b, PyObject* modulus) {
 
 PyObject* convert_element(PyObject* self, const char* method, PyObject* (*convert)(PyObject*)) {
   return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
-    PyObject* element = checked(element_of(self, method));
+    PyObject* element = checked(number_of(self, method));
     PyObject* converted = convert(element);
     Py_DECREF(element);
     return converted;
@@ -91,7 +91,7 @@ PyObject* as_index(PyObject* self) {
       fail(ErrorKind::type, "only 0-d integer tensors can be indices, got dtype ", name_of(x.dtype),
            " and shape ", shape_str(x.shape));
     }
-    return element_of(self, "index");
+    return element_of(x, "index");
   });
 }
 
@@ -102,7 +102,7 @@ int as_bool(PyObject* self) {
       fail(ErrorKind::value, "[bool] the truth of a tensor with ", x.size(),
            " elements is ambiguous; use flow.any() or flow.all()");
     }
-    PyObject* element = checked(element_of(self, "bool"));
+    PyObject* element = checked(element_of(x, "bool"));
     const int truth = PyObject_IsTrue(element);
     Py_DECREF(element);
     return truth;
@@ -111,10 +111,18 @@ int as_bool(PyObject* self) {
 
 }  // namespace
 
-PyObject* element_of(PyObject* self, const char* method) {
+PyObject* number_of(PyObject* self, const char* method) {
   const Tensor& x = tensor_of(self);
+  if (x.ndim() != 0) {
+    fail(ErrorKind::type, "[", method, "] expected a 0-d tensor, got shape ", shape_str(x.shape),
+         "; take an element or call item()");
+  }
+  return element_of(x, method);
+}
+
+PyObject* element_of(const Tensor& x, const char* method) {
   if (x.size() != 1) {
-    fail(ErrorKind::type, "[", method, "] expected one element, got shape ", shape_str(x.shape));
+    fail(ErrorKind::value, "[", method, "] expected one element, got shape ", shape_str(x.shape));
   }
   Scalar element;
   if (read_element(runtime().machine, x, &element)) {
