@@ -213,6 +213,7 @@ def cuda(self: Tensor, index: int = 0) -> Tensor:
 
 
 @_method
+@_C.native
 def tolist(self: Tensor) -> Any:
     """Return the values as nested lists of Python numbers.
 

@@ -110,6 +110,13 @@ int64_t count_nonzero(const ArrayView& x) {
   return count;
 }
 
+int64_t find_nonzero(const char* elements, DType dtype, int64_t n, int64_t* positions) {
+  if (dtype == DType::b1) return find_true(elements, 1, n, 0, 1, positions);
+  char truth[kPlaces];
+  test_function(dtype)(elements, static_cast<int64_t>(size_of(dtype)), truth, n);
+  return find_true(truth, 1, n, 0, 1, positions);
+}
+
 void count_nonzero_kernel(const ArrayArgs& args) {
   const int64_t count = count_nonzero(args.input(0));
   std::memcpy(args.output(0).data, &count, sizeof count);

@@ -55,6 +55,9 @@ int64_t find_true(const char* mask, int64_t stride, int64_t n, int64_t base, int
 /// How many elements are not zero.
 int64_t count_nonzero(const ArrayView& x);  // nonzero.cpp
 
+/// The same of up to kPlaces elements that lie together, with their positions.
+int64_t find_nonzero(const char* elements, DType dtype, int64_t n, int64_t* positions);
+
 /// Merges neighbouring dimensions over which all arrays step evenly; drops those of size 1. At
 /// least one dimension is left.
 void merge_dims(Dims* shape, std::vector<Dims>* strides);

@@ -30,16 +30,25 @@ std::optional<DType> dtype_of_type(PyObject* type) {
   return std::nullopt;
 }
 
+/// Of NumPy's own object for a dtype. Most are found by their number, at once.
+std::optional<DType> known_descr(PyArray_Descr* descr) {
+  static DType by_number[NPY_NTYPES_LEGACY] = {};
+  const int number = descr->type_num;
+  const bool is_numbered = number >= 0 && number < NPY_NTYPES_LEGACY;
+  if (is_numbered && descr == descr_or_null(by_number[number])) return by_number[number];
+  for (int i = 0; i < kDTypeCount; ++i) {
+    const auto dtype = static_cast<DType>(i);
+    if (descr != descr_or_null(dtype)) continue;
+    if (is_numbered) by_number[number] = dtype;
+    return dtype;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<DType> known_dtype(PyObject* object) {
-  if (PyArray_DescrCheck(object)) {
-    for (int i = 0; i < kDTypeCount; ++i) {
-      const auto dtype = static_cast<DType>(i);
-      if (object == reinterpret_cast<PyObject*>(descr_or_null(dtype))) return dtype;
-    }
-    return std::nullopt;
-  }
+  if (PyArray_DescrCheck(object)) return known_descr(reinterpret_cast<PyArray_Descr*>(object));
   if (PyType_Check(object)) return dtype_of_type(object);
   if (!PyUnicode_CheckExact(object)) return std::nullopt;
   Py_ssize_t length;

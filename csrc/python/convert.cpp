@@ -160,7 +160,8 @@ bool store(T number, Scalar* out) {
   return true;
 }
 
-/// The pairs of number and dtype that come often, with NumPy's rounding.
+}  // namespace
+
 bool store_number(PyObject* value, DType dtype, Scalar* out) {
   if (PyFloat_CheckExact(value)) {
     const double number = PyFloat_AS_DOUBLE(value);
@@ -181,8 +182,6 @@ bool store_number(PyObject* value, DType dtype, Scalar* out) {
   }
 }
 
-}  // namespace
-
 Scalar to_scalar(PyObject* value, DType dtype) {
   Scalar scalar;
   if (store_number(value, dtype, &scalar)) return scalar;
@@ -198,16 +197,24 @@ Scalar to_scalar(PyObject* value, DType dtype) {
 PyObject* to_python(const char* element, DType dtype) {
   switch (dtype) {
     case DType::b1: return PyBool_FromLong(*element != 0);
+    case DType::i8: return PyLong_FromLong(load<int8_t>(element));
+    case DType::i16: return PyLong_FromLong(load<int16_t>(element));
+    case DType::i32: return PyLong_FromLong(load<int32_t>(element));
+    case DType::i64: return PyLong_FromLongLong(load<int64_t>(element));
+    case DType::u8: return PyLong_FromLong(load<uint8_t>(element));
+    case DType::u16: return PyLong_FromLong(load<uint16_t>(element));
+    case DType::u32: return PyLong_FromUnsignedLong(load<uint32_t>(element));
+    case DType::u64: return PyLong_FromUnsignedLongLong(load<uint64_t>(element));
+    case DType::f16: return PyFloat_FromDouble(ops::half_to_double(load<Half>(element)));
     case DType::bf16: return PyFloat_FromDouble(ops::bfloat16_to_float(load<BFloat16>(element)));
     case DType::f32: return PyFloat_FromDouble(load<float>(element));
     case DType::f64: return PyFloat_FromDouble(load<double>(element));
-    case DType::i64: return PyLong_FromLongLong(load<int64_t>(element));
-    default: break;
+    case DType::c64:
+      return PyComplex_FromDoubles(load<float>(element), load<float>(element + sizeof(float)));
+    case DType::c128:
+      return PyComplex_FromDoubles(load<double>(element), load<double>(element + sizeof(double)));
   }
-  PyObject* scalar = checked(PyArray_Scalar(const_cast<char*>(element), descr_of(dtype), nullptr));
-  PyObject* object = PyObject_CallMethod(scalar, "item", nullptr);
-  Py_DECREF(scalar);
-  return checked(object);
+  fail(ErrorKind::runtime, "[item] unknown dtype");
 }
 
 // An array in another layout or byte order is first brought into ours by NumPy.
@@ -219,6 +226,9 @@ Tensor from_array(PyArrayObject* array, Device device) {
   Dims shape;
   for (int d = 0; d < PyArray_NDIM(array); ++d) shape.push_back(PyArray_DIM(array, d));
   PyArray_Descr* descr = descr_of(dtype);
+  if (PyArray_DESCR(array) == descr && PyArray_ISCARRAY_RO(array)) {
+    return from_host(issuer(), PyArray_DATA(array), dtype, shape, device);
+  }
   Py_INCREF(descr);
   PyObject* ready = checked(PyArray_FromArray(
       array, descr, NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED | NPY_ARRAY_NOTSWAPPED));
@@ -274,6 +284,18 @@ PyObject* array_with_owner(const Tensor& x, bool writable, std::unique_ptr<Owner
 }
 
 }  // namespace
+
+PyObject* array_of(const Tensor& x) {
+  npy_intp shape[kMaxDims];
+  for (int d = 0; d < x.ndim(); ++d) shape[d] = x.shape[d];
+  PyArray_Descr* descr = descr_of(x.dtype);
+  Py_INCREF(descr);
+  PyObject* array = checked(
+      PyArray_NewFromDescr(&PyArray_Type, descr, x.ndim(), shape, nullptr, nullptr, 0, nullptr));
+  const auto bytes = static_cast<size_t>(x.size()) * size_of(x.dtype);
+  if (bytes) std::memcpy(PyArray_DATA(reinterpret_cast<PyArrayObject*>(array)), x.address(), bytes);
+  return array;
+}
 
 PyObject* array_over(const Tensor& x, bool writable) {
   return array_with_owner(x, writable, std::make_unique<StorageRef>(x.storage));

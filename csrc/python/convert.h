@@ -31,6 +31,9 @@ enum class OperandKind : uint8_t { scalar, array, other };
 /// `code` is set for scalars: weak for Python's numbers, the dtype for NumPy's.
 OperandKind classify(PyObject* object, ops::TypeCode* code, const char* op);
 
+/// A Python float or integer as one element, with NumPy's rounding, where the pair of number and
+/// dtype comes often and the number fits; else false.
+bool store_number(PyObject* value, DType dtype, Scalar* out);
 /// A Python or NumPy scalar as one element; OverflowError and friends as NumPy has them.
 Scalar to_scalar(PyObject* value, DType dtype);
 /// One element as a Python object.
@@ -39,6 +42,8 @@ PyObject* to_python(const char* element, DType dtype);
 Tensor from_array(PyArrayObject* array, Device device);
 /// Of whatever NumPy makes an array of.
 Tensor from_any(PyObject* object, Device device);
+/// A NumPy array with a copy of a settled, row-major host tensor.
+PyObject* array_of(const Tensor& x);
 /// A NumPy array over the memory of a finished host tensor, which it keeps alive.
 PyObject* array_over(const Tensor& x, bool writable);
 /// The same; as long as it lives, the tensor's memory is shared.

@@ -1,9 +1,11 @@
 // Native paths of ops/creation.py and ops/ranges.py.
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 
 #include "python/convert.h"
 #include "python/native_function.h"
+#include "python/native_lists.h"
 #include "python/runtime.h"
 #include "python/tensor_functions.h"
 
@@ -92,9 +94,23 @@ PyObject* full_like_path(const Call& call) {
 
 // --- from data
 
-bool is_supported(PyArrayObject* array) {
-  return known_dtype(reinterpret_cast<PyObject*>(PyArray_DESCR(array))).has_value() &&
-         PyArray_NDIM(array) <= kMaxDims;
+/// Tensor of an array, or null.
+PyObject* tensor_of_array(PyArrayObject* array, Device device) {
+  const int ndim = PyArray_NDIM(array);
+  const auto dtype = known_dtype(reinterpret_cast<PyObject*>(PyArray_DESCR(array)));
+  if (!dtype || ndim > kMaxDims) return nullptr;
+  if (PyArray_ISCARRAY_RO(array)) {
+    Dims shape;
+    for (int d = 0; d < ndim; ++d) shape.push_back(PyArray_DIM(array, d));
+    Reference made(reinterpret_cast<PyObject*>(new_tensor_object()));
+    Tensor& tensor = reinterpret_cast<TensorObject*>(made.get())->tensor;
+    if (full_here(runtime().machine, device, *dtype, shape, nullptr, &tensor)) {
+      const auto bytes = static_cast<size_t>(PyArray_NBYTES(array));
+      if (bytes) std::memcpy(tensor.address(), PyArray_DATA(array), bytes);
+      return made.release();
+    }
+  }
+  return wrap(from_array(array, device));
 }
 
 /// Whether nested sequences begin with a tensor.
@@ -107,41 +123,74 @@ bool begins_with_tensor(PyObject* data) {
   return false;
 }
 
-/// The array that NumPy makes of numbers and nested sequences of them, in NumPy's dtype; null
-/// where that takes more, or fails.
+/// The array that NumPy makes of nested sequences of numbers, in NumPy's dtype; null where that
+/// takes more, or fails.
 PyObject* plain_array(PyObject* data) {
-  const bool sequence = PyList_CheckExact(data) || PyTuple_CheckExact(data);
-  if (!sequence && !dtype_of_number(data)) return nullptr;
-  if (sequence && begins_with_tensor(data)) return nullptr;
+  if (begins_with_tensor(data)) return nullptr;
   PyObject* array = PyArray_FROM_O(data);
   if (!array) PyErr_Clear();
   return array;
 }
 
-/// Tensor of the data, or null.
-PyObject* converted(PyObject* data, PyObject* wanted_device) {
-  const std::optional<Device> device = known_device(wanted_device);
-  if (!device) return nullptr;
-  if (PyArray_CheckExact(data)) {
-    auto* array = reinterpret_cast<PyArrayObject*>(data);
-    return is_supported(array) ? wrap(from_array(array, *device)) : nullptr;
+/// Tensor of one of Python's numbers, or null.
+PyObject* tensor_of_number(PyObject* value, std::optional<DType> wanted, Device device) {
+  const std::optional<DType> own = dtype_of_number(value);
+  Scalar scalar;
+  if (!own || (wanted && !store_number(value, *wanted, &scalar))) return nullptr;
+  if (!wanted) scalar = to_scalar(value, *own);
+  const DType dtype = wanted.value_or(*own);
+  Reference made(reinterpret_cast<PyObject*>(new_tensor_object()));
+  Tensor& tensor = reinterpret_cast<TensorObject*>(made.get())->tensor;
+  if (!full_here(runtime().machine, device, dtype, {}, &scalar, &tensor)) {
+    tensor = from_host(issuer(), scalar.bytes, dtype, {}, device);
   }
+  return made.release();
+}
+
+/// Tensor of data that is none, or null; `given_dtype` may be None.
+PyObject* converted(PyObject* data, PyObject* given_dtype, PyObject* given_device) {
+  const std::optional<Device> device = known_device(given_device);
+  const std::optional<DType> dtype =
+      given_dtype == Py_None ? std::nullopt : known_dtype(given_dtype);
+  if (!device || (!dtype && given_dtype != Py_None)) return nullptr;
+  if (PyArray_CheckExact(data)) {
+    return dtype ? nullptr : tensor_of_array(reinterpret_cast<PyArrayObject*>(data), *device);
+  }
+  if (!PyList_CheckExact(data) && !PyTuple_CheckExact(data)) {
+    return tensor_of_number(data, dtype, *device);
+  }
+  if (PyObject* made = tensor_of_lists(data, dtype, *device)) return made;
+  if (dtype) return nullptr;
   const Reference made(plain_array(data));
   auto* array = reinterpret_cast<PyArrayObject*>(made.get());
-  return array && is_supported(array) ? wrap(from_array(array, *device)) : nullptr;
+  return array ? tensor_of_array(array, *device) : nullptr;
 }
 
 /// tensor(data, dtype, device, pin_memory)
 PyObject* tensor_path(const Call& call) {
-  if (call[3] != Py_False) return nullptr;
-  return call[1] == Py_None && !is_tensor(call[0]) ? converted(call[0], call[2]) : nullptr;
+  if (call[3] != Py_False || is_tensor(call[0])) return nullptr;
+  return converted(call[0], call[1], call[2]);
 }
 
 /// asarray(obj, dtype, device, copy)
 PyObject* asarray_path(const Call& call) {
-  if (call[1] != Py_None || call[3] == Py_False) return nullptr;
-  if (!is_tensor(call[0])) return converted(call[0], call[2]);
-  return call[2] == Py_None && call[3] == Py_None ? same(call[0]) : nullptr;
+  if (call[3] == Py_False) return nullptr;
+  if (!is_tensor(call[0])) return converted(call[0], call[1], call[2]);
+  const bool fits = call[1] == Py_None && call[2] == Py_None && call[3] == Py_None;
+  return fits ? same(call[0]) : nullptr;
+}
+
+/// array(data, dtype, copy, ndmin, device)
+PyObject* array_path(const Call& call) {
+  const std::optional<int64_t> ndmin = known_integer(call[3]);
+  if (call[2] == Py_False || !ndmin || *ndmin > 0 || is_tensor(call[0])) return nullptr;
+  return converted(call[0], call[1], call[4]);
+}
+
+/// asanyarray(obj, dtype, device)
+PyObject* asanyarray_path(const Call& call) {
+  if (!is_tensor(call[0])) return converted(call[0], call[1], call[2]);
+  return call[1] == Py_None && call[2] == Py_None ? same(call[0]) : nullptr;
 }
 
 /// ascontiguousarray(obj, dtype, device)
@@ -214,6 +263,8 @@ PyObject* arange_path(const Call& call) {
 
 const NativeRow kCreationPaths[] = {{"creation.tensor", tensor_path},
                                     {"creation.asarray", asarray_path},
+                                    {"creation.array", array_path},
+                                    {"creation.asanyarray", asanyarray_path},
                                     {"creation.ascontiguousarray", contiguous_path},
                                     {"creation.empty", filled<Filling::nothing>},
                                     {"creation.zeros", filled<Filling::zero>},

@@ -1,4 +1,4 @@
-// Native paths of functions on elements: casts, where, take, sorts.
+// Native paths of functions on elements: casts, take, sorts.
 #include "python/convert.h"
 #include "python/native_function.h"
 #include "python/tensor_functions.h"
@@ -12,20 +12,6 @@ PyObject* astype_path(const Call& call) {
   if (!is_tensor(call[0]) || !is_flag(call[2]) || call[3] != Py_None) return nullptr;
   const std::optional<DType> dtype = known_dtype(call[1]);
   return dtype ? cast_tensor(call[0], *dtype, call[2] == Py_True) : nullptr;
-}
-
-bool is_number(PyObject* object) {
-  return PyFloat_CheckExact(object) || PyLong_CheckExact(object) || PyBool_Check(object) ||
-         PyComplex_CheckExact(object);
-}
-
-/// where(condition, x1, x2)
-PyObject* where_path(const Call& call) {
-  if (!is_tensor(call[0])) return nullptr;
-  for (int i : {1, 2}) {
-    if (!is_tensor(call[i]) && !is_number(call[i])) return nullptr;
-  }
-  return where_of(call[0], call[1], call[2]);
 }
 
 /// sort(x, axis, descending, stable, kind)
@@ -56,9 +42,10 @@ PyObject* take_path(const Call& call) {
 
 }  // namespace
 
-const NativeRow kElementPaths[] = {
-    {"data_type.astype", astype_path}, {"searching.where", where_path},
-    {"indexing.take", take_path},      {"sorting.sort", sort_path},
-    {"sorting.argsort", argsort_path}, {nullptr, nullptr}};
+const NativeRow kElementPaths[] = {{"data_type.astype", astype_path},
+                                   {"indexing.take", take_path},
+                                   {"sorting.sort", sort_path},
+                                   {"sorting.argsort", argsort_path},
+                                   {nullptr, nullptr}};
 
 }  // namespace ofl::python

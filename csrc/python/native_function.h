@@ -33,6 +33,8 @@ extern const NativeRow kCreationPaths[];   // native_creation.cpp
 extern const NativeRow kShapePaths[];      // native_shapes.cpp
 extern const NativeRow kReductionPaths[];  // native_reductions.cpp
 extern const NativeRow kElementPaths[];    // native_elements.cpp
+extern const NativeRow kCountingPaths[];   // native_counting.cpp
+extern const NativeRow kListPaths[];       // native_lists.cpp
 extern const NativeRow kLinalgPaths[];     // native_linalg.cpp
 extern const NativeRow kUfuncPaths[];      // native_ufuncs.cpp
 extern const NativeRow kRandomPaths[];     // native_random.cpp

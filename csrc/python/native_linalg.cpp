@@ -1,6 +1,7 @@
-// Native paths of linalg/norms.py.
+// Native paths of linalg/norms.py and of the products of vectors in ops/linalg.py.
 #include "python/native_function.h"
 #include "python/op_registry.h"
+#include "python/tensor_functions.h"
 
 namespace ofl::python {
 
@@ -21,8 +22,66 @@ PyObject* norm_path(const Call& call) {
   return call_op(*sqrt, &squares, 1, false);
 }
 
+/// vector_norm(x, axis, keepdims, ord): of one vector of real numbers, by NumPy's loops.
+PyObject* vector_norm_path(const Call& call) {
+  static const OpObject* const sqrt = find_op("sqrt");
+  static const OpObject* const sum = find_op("sum");
+  const Tensor* x = tensor_or_null(call[0]);
+  const bool plain = call[2] == Py_False && known_integer(call[3]) == 2;
+  if (!x || !plain || x->ndim() != 1 || info(x->dtype).kind != DTypeKind::floating) return nullptr;
+  if (call[1] != Py_None && !known_axis(call[1], 1)) return nullptr;
+  PyObject* const pair[2] = {call[0], call[0]};
+  const Reference squares(call_op(op_of(Slot::mul), pair, 2, false));
+  const Scalar zero;
+  const Reference total(
+      reduce_tensor(*sum, tensor_of(squares.get()), Py_None, x->dtype, &zero, false));
+  PyObject* const root = total.get();
+  return call_op(*sqrt, &root, 1, false);
+}
+
+bool is_complex(const Tensor& x) { return info(x.dtype).kind == DTypeKind::complex; }
+
+/// Two tensors of one device, with dimensions.
+bool is_pair(const Tensor* a, const Tensor* b) {
+  return a && b && a->ndim() > 0 && b->ndim() > 0 && a->device() == b->device();
+}
+
+/// Two vectors of one length.
+bool are_vectors(const Tensor* a, const Tensor* b) {
+  return is_pair(a, b) && a->ndim() == 1 && b->ndim() == 1 && a->shape == b->shape;
+}
+
+PyObject* product(const Call& call) { return call_op(op_of(Slot::matmul), call.values, 2, false); }
+
+/// dot(a, b)
+PyObject* dot_path(const Call& call) {
+  const Tensor *a = tensor_or_null(call[0]), *b = tensor_or_null(call[1]);
+  return is_pair(a, b) && a->ndim() <= 2 && b->ndim() <= 2 ? product(call) : nullptr;
+}
+
+/// inner(a, b)
+PyObject* inner_path(const Call& call) {
+  return are_vectors(tensor_or_null(call[0]), tensor_or_null(call[1])) ? product(call) : nullptr;
+}
+
+/// vdot(a, b) and vecdot(x1, x2, axis = -1), which conjugate
+PyObject* conjugated_path(const Call& call) {
+  const Tensor *a = tensor_or_null(call[0]), *b = tensor_or_null(call[1]);
+  return are_vectors(a, b) && !is_complex(*a) ? product(call) : nullptr;
+}
+
+PyObject* vecdot_path(const Call& call) {
+  return known_axis(call[2], 1) ? conjugated_path(call) : nullptr;
+}
+
 }  // namespace
 
-const NativeRow kLinalgPaths[] = {{"norms.norm", norm_path}, {nullptr, nullptr}};
+const NativeRow kLinalgPaths[] = {{"norms.norm", norm_path},
+                                  {"norms.vector_norm", vector_norm_path},
+                                  {"linalg.dot", dot_path},
+                                  {"linalg.inner", inner_path},
+                                  {"linalg.vdot", conjugated_path},
+                                  {"linalg.vecdot", vecdot_path},
+                                  {nullptr, nullptr}};
 
 }  // namespace ofl::python

@@ -173,7 +173,13 @@ int tensor_assign_subscript(PyObject* self, PyObject* key, PyObject* value) {
 
 PyObject* tensor_item(PyObject* self, Py_ssize_t i) {
   return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
-    if (PyObject* view = element_object(tensor_of(self), i)) return view;
+    const Tensor& x = tensor_of(self);
+    if (x.ndim() > 0 && i >= x.shape[0]) {  // each iteration ends so: no C++ exception
+      return PyErr_Format(PyExc_IndexError,
+                          "[getitem] index %zd is out of bounds for axis 0 with size %lld", i,
+                          static_cast<long long>(x.shape[0]));
+    }
+    if (PyObject* view = element_object(x, i)) return view;
     PyObject* key = checked(PyLong_FromSsize_t(i));
     PyObject* item = tensor_subscript(self, key);
     Py_DECREF(key);

@@ -122,9 +122,18 @@ PyObject* tensor_item_method(PyObject* self, PyObject* const* arguments, Py_ssiz
   });
 }
 
+constexpr int64_t kSmallCopy = 65536;  // bytes; a larger one is divided
+
 PyObject* tensor_numpy(PyObject* self, PyObject*) {
-  return guarded<PyObject*>(
-      nullptr, [&] { return array_over(look_from_python(tensor_of(self), "numpy"), true); });
+  return guarded<PyObject*>(nullptr, [&] {
+    const Tensor& x = tensor_of(self);
+    vm::VirtualMachine& machine = runtime().machine;
+    if (!readable_here(machine, x, kSmallCopy)) {
+      return array_over(look_from_python(x, "numpy"), true);
+    }
+    machine.note_look();
+    return array_of(x);
+  });
 }
 
 PyObject* tensor_complex(PyObject* self, PyObject*) {

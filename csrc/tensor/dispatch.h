@@ -22,6 +22,13 @@ struct Input {
   Scalar scalar;
 };
 
+/// Its elements may be read at once, by a thread that keeps others from issuing (with the GIL):
+/// they are at most `most` bytes, row-major, on the host and settled, and nobody observes.
+inline bool readable_here(const vm::VirtualMachine& machine, const Tensor& x, int64_t most) {
+  return x.storage->on_host() && x.size() * static_cast<int64_t>(size_of(x.dtype)) <= most &&
+         x.contiguous() && x.storage->is_settled() && !machine.observer();
+}
+
 /// `out` (may be null): the tensor to write instead of a new one; must have the broadcast shape.
 Tensor elementwise(const Issuer& issuer, const ops::OpDef& op, const ops::Resolution& resolution,
                    const Input* inputs, const Tensor* out);

@@ -23,6 +23,7 @@ Order = int | float | str | None
 Axis = int | tuple[int, ...] | None
 
 
+@_C.native
 def vector_norm(
     x: Any, /, *, axis: Axis = None, keepdims: bool = False, ord: int | float = 2
 ) -> Tensor:

@@ -18,6 +18,7 @@ from oneflow_lite.ops.sorting import sort
 from oneflow_lite.ops.table import exported
 
 
+@_C.native
 def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Tensor:
     """Return how often each of 0, 1, 2, ... occurs in x; waits for the smallest and the largest.
 

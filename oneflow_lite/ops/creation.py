@@ -98,6 +98,7 @@ def asarray(
     return tensor(obj, dtype, device)
 
 
+@_C.native
 def array(
     data: Any,
     dtype: Any = None,
@@ -126,6 +127,7 @@ def array(
     return made if made.ndim >= ndmin else made[(None,) * (ndmin - made.ndim)]
 
 
+@_C.native
 def asanyarray(obj: Any, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
     """Return obj as a tensor; see ``asarray``.
 

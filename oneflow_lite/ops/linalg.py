@@ -1,5 +1,6 @@
 """Products of arrays, and diagonals. Decompositions and the like are in ``flow.linalg``."""
 
+import math
 import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -45,6 +46,7 @@ def matmul(x1: Any, x2: Any, /) -> Tensor:
     return _C.matmul(*on_one_device(x1, x2))
 
 
+@_C.native
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
     """Return the dot products of the vectors along an axis; x1 is conjugated.
 
@@ -122,14 +124,15 @@ def tensordot(x1: Any, x2: Any, /, *, axes: int | tuple[Axes, Axes] = 2) -> Tens
     kept_a = [d for d in range(a.ndim) if d not in left]
     kept_b = [d for d in range(b.ndim) if d not in right]
     shape = [a.shape[d] for d in kept_a] + [b.shape[d] for d in kept_b]
-    rows = int(np.prod([a.shape[d] for d in kept_a], dtype=object))
-    inner = int(np.prod([a.shape[d] for d in left], dtype=object))
-    columns = int(np.prod([b.shape[d] for d in kept_b], dtype=object))
+    rows = math.prod([a.shape[d] for d in kept_a])
+    inner = math.prod([a.shape[d] for d in left])
+    columns = math.prod([b.shape[d] for d in kept_b])
     first = _C.reshape(_C.permute(a, [*kept_a, *left]), (rows, inner), None)
     second = _C.reshape(_C.permute(b, [*right, *kept_b]), (inner, columns), None)
     return _C.reshape(_C.matmul(first, second), shape, None)
 
 
+@_C.native
 def dot(a: Any, b: Any, /) -> Tensor:
     """Return the sums of products over the last axis of a and the last but one of b.
 
@@ -149,6 +152,7 @@ def dot(a: Any, b: Any, /) -> Tensor:
     return tensordot(x, y, axes=(-1, -2 if y.ndim > 1 else -1))
 
 
+@_C.native
 def inner(a: Any, b: Any, /) -> Tensor:
     """Return the sums of products over the last axes; ``a * b`` where either has no dimensions.
 
@@ -161,6 +165,7 @@ def inner(a: Any, b: Any, /) -> Tensor:
     return x * y if x.ndim == 0 or y.ndim == 0 else tensordot(x, y, axes=(-1, -1))
 
 
+@_C.native
 def vdot(a: Any, b: Any, /) -> Tensor:
     """Return the dot product of the flattened operands; a is conjugated.
 

@@ -138,6 +138,7 @@ def _sorter(given: Tensor, values: Tensor) -> Tensor:
     return _C.astype(given, int64, False)
 
 
+@_C.native
 def nonzero(x: Any, /) -> tuple[Tensor, ...]:
     """Return the indices of the elements that are not zero, an int64 tensor for each dimension.
 
@@ -186,6 +187,7 @@ def argwhere(x: Any, /) -> Tensor:
     return _C.nonzero(given, "argwhere").T
 
 
+@_C.native
 def count_nonzero(
     x: Any, /, *, axis: int | Sequence[int] | None = None, keepdims: bool = False
 ) -> Tensor:
