@@ -196,6 +196,9 @@ def loops_chosen() -> dict[str, str]:
     """The loops chosen so far, and the instruction set of each."""
 
 def cpu_is_intel() -> bool: ...
+def cpu_features() -> list[str]:
+    """What the processor has of that on which OpenBLAS's kinds of core differ, within cpu_isa()."""
+
 def reduce(
     op: Op,
     x: Tensor,
