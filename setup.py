@@ -9,6 +9,7 @@ is the number of compilers that run at once (all cores by default).
 
 import os
 import shutil
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from filecmp import cmp
 from glob import glob
@@ -29,6 +30,8 @@ compile_args = ["-std=c++17", "-fvisibility=hidden", "-Wall", "-Wextra"]
 compile_args += ["-ffp-contract=off", "-pthread"]  # no fused multiply-add: NumPy's bits
 compile_args += ["-fno-math-errno"]  # nobody reads it, and loops with square roots vectorize
 link_args = ["-pthread"]
+if sys.platform == "linux":
+    link_args += ["-Wl,--wrap=__gxx_personality_v0"]  # csrc/python/thread_end.cpp
 if sanitizer:
     compile_args += ["-O1", "-g", "-fno-omit-frame-pointer", f"-fsanitize={sanitizer}"]
     link_args += [f"-fsanitize={sanitizer}"]

@@ -41,6 +41,10 @@ def host_func(
 ) -> HostCall:
     """Run a Python function in the machine's order, on a thread of the machine.
 
+    The function may issue operations and host functions, and wait for them. A host function that it
+    waits for runs in its thread. It cannot wait for itself or for what comes after it. While the
+    process ends, it cannot issue further host functions.
+
     Parameters
     ----------
     fn : callable

@@ -44,6 +44,7 @@ SANITIZED = (
     "test_allocator",
     "test_machine",
     "test_groups",
+    "test_waits_inside",
     "test_shared_ranges",
     "stress_machine",
 )

@@ -150,6 +150,185 @@ QUIET = {
     ),
 }
 
+# Work of a daemon thread that is in the middle of a call when the interpreter ends. CPython up to
+# 3.13 ends such a thread where it next asks for the GIL.
+DAEMONS = {
+    "host functions that sleep": "flow.vm.host_func(lambda: time.sleep(0.001))",
+    "host functions that read a file": "flow.vm.host_func(lambda: open(path).read()).result()",
+    "host functions that take a lock": "flow.vm.host_func(lambda: lock.acquire(timeout=0.001))",
+    "host functions in host functions": (
+        "flow.vm.host_func(lambda: flow.vm.host_func(lambda: time.sleep(0.001)).result())"
+    ),
+    "failed host functions": "repr(failed()), flow.vm.host_func(lambda: time.sleep(0.001))",
+    "foreign memory with a __del__": "flow.from_dlpack(np.asarray(Owner())) + 1",
+    "a producer written in Python": "flow.from_dlpack(Producer()).numpy()",
+    "sizes with an __index__": "flow.zeros((Number(2), Number(3)))",
+    "an index with an __index__": "x[Number()], flow.sum(x, axis=Number(0))",
+    "exports of memory": "np.asarray(flow.ones(100)).sum(), memoryview(flow.ones(100)).tolist()",
+    "looks": "work('cpu', 3).numpy(), work(count=3).tolist(), repr(x)",
+    "synchronize": "work(count=3), flow.synchronize()",
+    "profiles": "[work(count=3) for _ in [0] if flow.profiler.profile().__enter__()]",
+}
+DAEMON = """
+import time
+path = __file__  # which is gone when the program has run
+lock = threading.Lock()
+x = flow.ones(5)
+class Owner:
+    def __init__(self):
+        self.memory = np.ones(100)
+        self.__array_interface__ = self.memory.__array_interface__
+    def __del__(self):
+        for _ in range(50): time.sleep(0)
+class Producer:
+    def __dlpack_device__(self): return (1, 0)
+    def __dlpack__(self, **_):
+        time.sleep(0.001)
+        return np.ones(100).__dlpack__()
+class Number:
+    def __init__(self, value=1): self.value = value
+    def __index__(self): time.sleep(0.001); return self.value
+def failed():
+    bad = flow.zeros(3)
+    flow.vm.host_func(lambda _: 1 / 0, writes=[bad])
+    return bad
+def loop():
+    for count in range(10 ** 9):
+        {work}
+        if count == 2: running.release()
+running = threading.Semaphore(0)
+for _ in range(3): threading.Thread(target=loop, daemon=True).start()
+for _ in range(3): assert running.acquire(timeout=60)
+"""
+
+
+@pytest.mark.parametrize("name", DAEMONS)
+def test_daemon_threads_are_left_where_they_are(run_program: Callable[..., Any], name: str) -> None:
+    code = START + DAEMON.replace("{work}", DAEMONS[name])
+    for _ in range(max(REPEAT, 5)):
+        done = run_program(code, timeout=60)
+        assert (done.returncode, done.stderr) == (0, "")
+
+
+# A daemon thread that will not come back from its host function, when the interpreter's last
+# finalizers run: they are told, and do not wait for it.
+LOST = {
+    "a look at its tensor": ("x.numpy()", "will not return"),
+    "work on its tensor": ("(x + 1).numpy()", "will not return"),
+    "a copy of its tensor": ("x.mock(0).numpy()", "will not return"),
+    "another host function": ("flow.vm.host_func(lambda: 1)", "will not return"),
+    "work of its own": ("assert (flow.ones(5000) + 1).mock(0).numpy()[0] == 2", ""),
+}
+
+
+@pytest.mark.parametrize("name", LOST)
+def test_nobody_waits_for_a_lost_thread(run_program: Callable[..., Any], name: str) -> None:
+    use, message = LOST[name]
+    code = (
+        """
+import atexit
+late = []
+atexit.register(lambda: [each() for each in late])  # runs after the package's own handler
+"""
+        + START
+        + f"""
+import types
+class Last:
+    def __del__(self):
+        try:
+            {use}
+        except RuntimeError as error:
+            os.write(1, str(error).encode())
+        os.write(1, b" ended")
+def hold(_):
+    begun.set()
+    threading.Event().wait()
+def issue():
+    flow.vm.host_func(hold, writes=[x])
+def begin():
+    threading.Thread(target=issue, daemon=True).start()
+    assert begun.wait(60)
+x, begun = flow.zeros(5000), threading.Event()
+late.append(begin)
+sys.modules["holder"] = types.ModuleType("holder")
+sys.modules["holder"].last = Last()
+"""
+    )
+    done = run_program(code, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.endswith(" ended")
+    assert message in done.stdout
+
+
+ENDLESS = {
+    "itself": "def again(): flow.vm.host_func(again)\nflow.vm.host_func(again)",
+    "itself, and a result": (
+        "x = flow.zeros(3)\n"
+        "def again(_): x.is_ready(); flow.vm.host_func(again, writes=[flow.zeros(3)])\n"
+        "flow.vm.host_func(again, writes=[x])"
+    ),
+    "each other": (
+        "def ping(): flow.vm.host_func(pong)\ndef pong(): flow.vm.host_func(ping)\n"
+        "flow.vm.host_func(ping)"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ENDLESS)
+def test_host_functions_that_issue_each_other_end(
+    run_program: Callable[..., Any], name: str
+) -> None:
+    done = run_program(START + ENDLESS[name], timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_what_is_issued_too_late_is_refused(run_program: Callable[..., Any]) -> None:
+    code = """
+import atexit
+def late():
+    begun.set()  # the process has begun to end when this is called, or will
+    while not refused:
+        try:
+            flow.vm.host_func(lambda: None)
+        except RuntimeError as error:
+            refused.append(str(error))
+            os.write(1, str(error).encode())
+        time.sleep(0.001)
+refused, begun = [], threading.Event()
+import time
+flow.vm.host_func(late, name="late")
+assert begun.wait(60)
+"""
+    done = run_program(START + code, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.endswith("a host function cannot issue another one while the process ends")
+
+
+@pytest.mark.parametrize("busy", ["flow.vm.host_func(never)", "x = slow()"])
+def test_ctrl_c_ends_the_last_wait(run_program: Callable[..., Any], busy: str) -> None:
+    """Workers and devices may be busy then; nothing is taken away from them."""
+    code = (
+        START
+        + """
+import atexit
+def slow():
+    enter(flow.flags(mock="h2d=160B/s"))  # 100 s
+    xs = [flow.tensor(np.ones(2000)).to("mock:0") + 1]
+    return xs + [xs[0] + i for i in range(30)]
+atexit.register(lambda: (atexit.unregister(flow.lifecycle._leave), leave()))
+def leave():
+    interrupt_soon()
+    try:
+        flow.lifecycle._leave()
+    except KeyboardInterrupt:
+        os.write(1, b"interrupted")
+"""
+    )
+    done = run_program(code + busy, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "interrupted"
+
+
 # Name -> (program, last line of stderr, return code).
 LOUD = {
     "exception with work in flight": (

@@ -30,7 +30,7 @@ void before_fork() {
 }
 
 void prepare() {
-  if (!fork_announced || !PyGILState_Check()) return;
+  if (!fork_announced || !has_gil()) return;
   KeepGil keep;
   runtime().machine.before_fork();
   ops::device::publishing_mutex().lock();

@@ -1,23 +1,28 @@
 #include "python/gil.h"
 
-#include <unistd.h>
-
 #include <mutex>
 #include <vector>
 
 namespace ofl::python {
 
-namespace {
-
-bool finalizing() {
+bool interpreter_ends() {
 #if PY_VERSION_HEX >= 0x030D0000
-  return Py_IsFinalizing();
+  return Py_IsFinalizing() || !Py_IsInitialized();
 #else
-  return _Py_IsFinalizing();
+  return _Py_IsFinalizing() || !Py_IsInitialized();
 #endif
 }
 
-}  // namespace
+// PyGILState_Check() is true after the interpreter's end.
+bool has_gil() { return PyGILState_GetThisThreadState() && PyGILState_Check(); }
+
+// The thread that ends the interpreter has the GIL.
+WithGil::WithGil() {
+  if (interpreter_ends() && !has_gil()) {
+    fail(ErrorKind::runtime, "the interpreter has ended before this ran");
+  }
+  state_ = PyGILState_Ensure();
+}
 
 namespace {
 
@@ -49,8 +54,8 @@ int run_deferred_releases(void*) {
 }  // namespace
 
 void release_with_gil(void (*release)(void*), void* object) {
-  if (!Py_IsInitialized()) return;  // the interpreter has taken its objects with it
-  if (PyGILState_Check()) {
+  if (interpreter_ends()) return;  // it takes its objects with it
+  if (has_gil()) {
     release(object);
     run_deferred_releases(nullptr);
     return;
@@ -62,22 +67,10 @@ void release_with_gil(void (*release)(void*), void* object) {
   Py_AddPendingCall(run_deferred_releases, nullptr);  // refused: the next release takes it along
 }
 
-// What comes out of PyEval_RestoreThread is the end of this thread, which stops on its way: leaving
-// the handler would end the process.
-void take_gil_back(PyThreadState* state) {
-  while (finalizing()) pause();
-  try {
-    PyEval_RestoreThread(state);
-  } catch (...) {
-    for (;;) pause();
-  }
-}
-
 thread_local bool KeepGil::active = false;
 
 std::shared_ptr<void> keep_object(PyObject* stolen) {
   return std::shared_ptr<void>(stolen, [](void* object) {
-    if (finalizing()) return;  // the interpreter takes its objects with it
     release_with_gil([](void* one) { Py_DECREF(static_cast<PyObject*>(one)); }, object);
   });
 }
@@ -85,12 +78,12 @@ std::shared_ptr<void> keep_object(PyObject* stolen) {
 // While the interpreter ends, the thread that ends it keeps the GIL: nobody else may have it any
 // more, and it would not get it back.
 void* GilHooks::release() {
-  const bool mine = !KeepGil::active && PyGILState_Check() && !finalizing();
+  const bool mine = !KeepGil::active && !interpreter_ends() && has_gil();
   return mine ? PyEval_SaveThread() : nullptr;
 }
 
 void GilHooks::acquire(void* token) {
-  if (token) take_gil_back(static_cast<PyThreadState*>(token));
+  if (token) PyEval_RestoreThread(static_cast<PyThreadState*>(token));
 }
 
 std::optional<Error> GilHooks::interrupt(void* token) {

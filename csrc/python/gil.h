@@ -1,4 +1,9 @@
 // The two helpers for the GIL, and what the machine does about it while a thread waits.
+//
+// While the interpreter ends, a thread that asks for the GIL does not return. CPython before 3.14
+// ends such a thread in any function of its C API that takes the GIL: pthread_exit unwinds the
+// stack, and our destructors would run without the GIL. The unwinding stops at the innermost frame
+// of ours (thread_end.cpp), and the thread sleeps there, as it does in CPython 3.14.
 #pragma once
 
 #include "python/numpy_api.h"
@@ -6,15 +11,17 @@
 
 namespace ofl::python {
 
-/// Takes the GIL back. While the interpreter ends, threads other than the one that ends it do not
-/// return from here, as in CPython 3.14: older versions end such a thread by unwinding its stack,
-/// whose objects would then touch the interpreter without the GIL.
-void take_gil_back(PyThreadState* state);
+/// The interpreter ends, or has ended: only the thread that ends it still runs Python code.
+bool interpreter_ends();
 
-/// Takes the GIL in any thread, for the lifetime of the object. Not during interpreter shutdown.
+/// The calling thread has the GIL. Also after the interpreter's end, when no thread has.
+bool has_gil();
+
+/// Takes the GIL in any thread, for the lifetime of the object. Error(runtime) while the
+/// interpreter ends.
 class WithGil {
  public:
-  WithGil() : state_(PyGILState_Ensure()) {}
+  WithGil();
   ~WithGil() { PyGILState_Release(state_); }
   WithGil(const WithGil&) = delete;
 
@@ -44,6 +51,7 @@ class GilHooks final : public vm::HostHooks {
   void* release() override;
   void acquire(void* token) override;
   std::optional<Error> interrupt(void* token) override;
+  bool ends() override { return interpreter_ends(); }
 };
 
 }  // namespace ofl::python

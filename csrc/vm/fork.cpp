@@ -15,7 +15,8 @@ namespace ofl::vm {
 
 /// One look at what is in flight, with the issue mutex. Something active that is not `calling` will
 /// move on by itself; it is returned, or nullptr. What waits is not active. `calling` gets the
-/// stream of each host function that is in the middle of its call; what is ready behind it stays.
+/// stream of each host function that is in the middle of its call; what is ready behind it stays,
+/// and what runs there runs inside the call.
 Slot* VirtualMachine::find_moving(std::vector<Stream*>* calling) {
   SmallVector<Seq, 16> in_flight;
   collect_in_flight(nullptr, &in_flight);
@@ -29,8 +30,10 @@ Slot* VirtualMachine::find_moving(std::vector<Stream*>* calling) {
   }
   for (Seq seq : in_flight) {
     Slot& slot = window_.slot_of(seq);
-    const bool stays = std::count(calling->begin(), calling->end(), slot.header.stream) > 0;
-    if (slot.state.load(std::memory_order_acquire) != SlotState::waiting && !stays) moving = &slot;
+    const SlotState state = slot.state.load(std::memory_order_acquire);
+    const bool stays = state != SlotState::running &&
+                       std::count(calling->begin(), calling->end(), slot.header.stream) > 0;
+    if (state != SlotState::waiting && !stays) moving = &slot;
   }
   return moving;
 }
@@ -64,10 +67,21 @@ std::vector<Stream*> VirtualMachine::settle() {
 
 // At rest, what could still be held is a lock that an idle worker or a waiting thread takes for a
 // moment. With all of them in our hands the child starts from a consistent state. The baton of a
-// host function in its call is with its worker, which does not touch the stream meanwhile.
+// host function in its call is with its thread. That thread touches the stream only where it runs
+// what it waits for (run_awaited), which it begins with the issue mutex: so the last look is one
+// with all locks.
 void VirtualMachine::before_fork() {
-  calling_at_fork_ = settle();
+  std::vector<Stream*> calling;
+  for (;;) {
+    calling_at_fork_ = settle();
+    lock_for_fork();
+    if (!find_moving(&calling)) break;
+    unlock_after_fork();
+  }
   fork_prepared_ = true;
+}
+
+void VirtualMachine::lock_for_fork() {
   for (Stream* stream : streams()) {
     if (!is_calling_at_fork(stream)) stream->baton().lock();
   }
@@ -85,6 +99,10 @@ void VirtualMachine::before_fork() {
 void VirtualMachine::after_fork_in_parent() {
   if (!fork_prepared_) return;
   fork_prepared_ = false;
+  unlock_after_fork();
+}
+
+void VirtualMachine::unlock_after_fork() {
   for (auto& state : owned_states_) {
     state->device.staging().mutex().unlock();
     state->device.events().mutex().unlock();

@@ -29,7 +29,7 @@ void VirtualMachine::host_wait(const char* reason, const std::function<bool()>& 
   if (helpers) helpers->stand_by();
   std::optional<Error> interrupt = spin_until(done, token);
   if (helpers) helpers->stand_down();
-  if (!interrupt) interrupt = sleep_until(done, token);
+  if (!interrupt) interrupt = sleep_until(reason, done, token);
   if (waiting_threads_.fetch_sub(1, std::memory_order_seq_cst) == 1) {
     waited_since_.store(0, std::memory_order_seq_cst);
     last_awaited_.store(kNoneAwaited, std::memory_order_relaxed);
@@ -54,7 +54,8 @@ std::optional<Error> VirtualMachine::spin_until(const std::function<bool()>& don
   return std::nullopt;
 }
 
-std::optional<Error> VirtualMachine::sleep_until(const std::function<bool()>& done, void* token) {
+std::optional<Error> VirtualMachine::sleep_until(const char* reason,
+                                                 const std::function<bool()>& done, void* token) {
   int64_t retired = 0;
   int64_t since = 0;
   for (;;) {
@@ -64,8 +65,25 @@ std::optional<Error> VirtualMachine::sleep_until(const std::function<bool()>& do
       if (sync_->changed.wait_until(lock, slice_end, done)) return std::nullopt;
     }
     if (std::optional<Error> error = hooks_->interrupt(token)) return error;
+    if (hooks_->ends() && is_lost()) {
+      return Error(ErrorKind::runtime, concat("[", reason,
+                                              "] waits for a host function that will not return: "
+                                              "its thread ended with the interpreter"));
+    }
     watch_for_hang(&retired, &since);
   }
+}
+
+/// While the layer above ends: nothing in flight moves any more. Two looks at the count, as in
+/// settle(): a successor that gets ready behind our back is seen, or its predecessor was counted.
+bool VirtualMachine::is_lost() {
+  const int64_t retired = retired_count();
+  std::vector<Stream*> calling;
+  {
+    std::lock_guard<std::mutex> lock(window_.issue_mutex());
+    if (find_moving(&calling)) return false;
+  }
+  return !calling.empty() && retired_count() == retired;
 }
 
 void VirtualMachine::watch_for_hang(int64_t* retired, int64_t* since) {
@@ -118,22 +136,25 @@ bool VirtualMachine::help(Seq seq) {
 void VirtualMachine::wait(Seq seq, const char* reason) {
   note_look();
   if (!window_.in_flight(seq)) return;
-  if (RunningScope::contains(seq)) {
-    fail(ErrorKind::runtime, "[", reason, "] a host function cannot wait for itself");
-  }
   if (help(seq)) return;
+  if (RunningScope::any())
+    return wait_inside(seq, reason, [this, seq] { return mark_waited(seq); });
   wait_for_worker(seq, reason);
 }
 
 /// Without helping: when the window is full its workers are busy, and a second runner only gets in
 /// their way.
 void VirtualMachine::wait_for_worker(Seq seq, const char* reason) {
-  // A hint: who leaves at the same time may take it away.
+  note_awaited(seq);
+  host_wait(reason, [this, seq] { return mark_waited(seq); });
+}
+
+/// A hint: a thread that stops waiting at the same time may take it away.
+void VirtualMachine::note_awaited(Seq seq) {
   const Seq awaited = last_awaited();
   if (awaited == kNoneAwaited || awaited < seq) {
     last_awaited_.store(seq, std::memory_order_relaxed);
   }
-  host_wait(reason, [this, seq] { return mark_waited(seq); });
 }
 
 /// A slot that has moved on while its list was read has been launched, too.
@@ -144,16 +165,11 @@ bool VirtualMachine::is_launched(Seq seq) {
 }
 
 void VirtualMachine::wait_until_launched(Seq seq, const char* reason) {
-  if (is_launched(seq)) return;
-  struct Watching {
-    explicit Watching(std::atomic<int>& watchers) : watchers(watchers) {
-      watchers.fetch_add(1, std::memory_order_seq_cst);
-      std::atomic_thread_fence(std::memory_order_seq_cst);
-    }
-    ~Watching() { watchers.fetch_sub(1, std::memory_order_seq_cst); }
-    std::atomic<int>& watchers;
-  } watching(watchers_);
-  host_wait(reason, [this, seq] { return is_launched(seq); });
+  const auto done = [this, seq] { return is_launched(seq); };
+  if (done()) return;
+  if (RunningScope::any()) return wait_inside(seq, reason, done);
+  Watching watching(watchers_);
+  host_wait(reason, done);
 }
 
 void VirtualMachine::wait_for_value(const Dependence& object, const char* reason) {
@@ -274,6 +290,7 @@ void VirtualMachine::wait_for_room(DeviceState& state) {
 }
 
 void VirtualMachine::wait_for_slot() {
+  if (RunningScope::any()) return wait_for_slot_inside();
   const Seq middle = middle_in_flight(nullptr, static_cast<int64_t>(window_.size()));
   if (middle) wait_for_worker(middle, "room in the window");
 }

@@ -163,6 +163,18 @@ bool Stream::run_next(double max_cost, Seq last, bool lingers) {
   return true;
 }
 
+// It is marked as ready a moment before it is pushed.
+void Stream::run_taken(Slot* slot) {
+  const auto is_taken = [&] {
+    const Slot* each = first_taken();
+    while (each && each != slot) each = each->next;
+    return each != nullptr;
+  };
+  for (pull_ready(); !is_taken(); pull_ready()) std::this_thread::yield();
+  remove_taken(slot);
+  policy_->run(slot);
+}
+
 /// True when the open group is launched; without lingering, it is.
 bool Stream::run_open(bool lingers) {
   open_->collect();
@@ -202,7 +214,7 @@ bool Stream::run_group(Slot* first, double max_cost, Seq last, bool lingers) {
 
 // A host function may issue to its own stream: then the thread has the baton already.
 void Stream::run_in_caller(Slot* slot) {
-  const bool nested = baton_owner_.load(std::memory_order_relaxed) == std::this_thread::get_id();
+  const bool nested = is_held_here();
   std::unique_lock<std::mutex> baton(baton_, std::defer_lock);
   if (!nested) baton.lock();
   const std::thread::id outer =

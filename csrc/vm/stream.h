@@ -72,6 +72,8 @@ class Stream {
   /// issued after `last`; false when there is none or the cost is above `max_cost`. `lingers`: it
   /// may wait a little for more.
   bool run_next(double max_cost, Seq last, bool lingers);
+  /// With the baton, of a host stream: runs an instruction that was ready and is marked as running.
+  void run_taken(Slot* slot);
   // For groups, with the baton: the list of what is ready and not yet run, oldest first.
   void pull_ready();
   Slot* first_taken() const { return taken_.load(std::memory_order_relaxed); }
@@ -83,6 +85,10 @@ class Stream {
 
   /// Naive mode: takes the baton and runs, to its end, a slot that is not in the queue.
   void run_in_caller(Slot* slot);
+  /// Naive mode: the calling thread has the baton.
+  bool is_held_here() const {
+    return baton_owner_.load(std::memory_order_relaxed) == std::this_thread::get_id();
+  }
   /// With the baton: retires a slot, releases its successors and wakes who waits for it.
   void retire(Slot* slot, const FailurePtr& failure);
   /// With the baton: closes milestone `launched` and tells the body.

@@ -43,7 +43,7 @@ void HostPolicy::run(Slot* slot) {
   const int64_t begin = observer ? now_ns() : 0;
   FailurePtr failure = slot->failure ? slot->failure : operand_failure(slot);
   if (!failure) {
-    RunningScope running(slot->name());
+    RunningScope running(slot->name(), stream_);
     LaunchContext context{stream_.queue(), stream_, *slot};
     failure = attempt(slot, [&] { slot->header.type->launch(slot->body, context); });
   }

@@ -73,7 +73,8 @@ int64_t now_ns() {
       .count();
 }
 
-RunningScope::RunningScope(Seq seq) : seq_(seq), outer_(innermost_running) {
+RunningScope::RunningScope(Seq seq, Stream& stream)
+    : seq_(seq), stream_(stream), outer_(innermost_running) {
   innermost_running = this;
 }
 
@@ -87,6 +88,8 @@ bool RunningScope::contains(Seq seq) {
 }
 
 bool RunningScope::any() { return innermost_running != nullptr; }
+
+Stream* RunningScope::stream() { return &innermost_running->stream_; }
 
 VirtualMachine::VirtualMachine(FindDevice find_device, size_t window_slots)
     : find_device_(std::move(find_device)), window_(window_slots) {}
@@ -122,15 +125,19 @@ Stream& VirtualMachine::stream(Device device, StreamType type) {
   return *owned_streams_.back();
 }
 
-void VirtualMachine::collect_predecessors(const char* name, const Operand* operands, int count,
-                                          SmallVector<Seq, 16>* out) {
+void VirtualMachine::collect_predecessors(const Instruction& header, const Operand* operands,
+                                          int count, SmallVector<Seq, 16>* out) {
   out->clear();
   if (window_.in_flight(barrier_)) out->push_back(barrier_);
   window_.predecessors(operands, count, out);
   if (!RunningScope::any()) return;
+  if (ending_.load(std::memory_order_relaxed) && header.stream->type() == StreamType::host_func) {
+    fail(ErrorKind::runtime, "[", header.name,
+         "] a host function cannot issue another one while the process ends");
+  }
   for (Seq seq : *out) {
     if (RunningScope::contains(seq)) {
-      fail(ErrorKind::runtime, "[", name,
+      fail(ErrorKind::runtime, "[", header.name,
            "] issued inside a host function on a tensor of its own "
            "read or write set; it would wait for itself");
     }
@@ -176,7 +183,7 @@ Seq VirtualMachine::issue_body(const Instruction& header, const Operand* operand
     {
       std::lock_guard<std::mutex> lock(window_.issue_mutex());
       SmallVector<Seq, 16> predecessors;
-      collect_predecessors(header.name, operands, count, &predecessors);
+      collect_predecessors(header, operands, count, &predecessors);
       slot = enter(header, operands, count, body, construct, predecessors);
       seq = window_.last_seq();
     }
@@ -198,10 +205,11 @@ Seq VirtualMachine::issue_naive(const Instruction& header, const Operand* operan
   Slot* slot = nullptr;
   Seq seq = 0;
   SmallVector<Seq, 16> predecessors;
+  refuse_behind_lost_call(*header.stream);
   while (!slot) {
     {
       std::lock_guard<std::mutex> lock(window_.issue_mutex());
-      collect_predecessors(header.name, operands, count, &predecessors);
+      collect_predecessors(header, operands, count, &predecessors);
       if (predecessors.empty()) {
         slot = enter(header, operands, count, body, construct, predecessors);
         seq = window_.last_seq();
@@ -214,6 +222,17 @@ Seq VirtualMachine::issue_naive(const Instruction& header, const Operand* operan
   header.stream->run_in_caller(slot);
   hooks_->acquire(token);
   return seq;
+}
+
+/// While the layer above ends, the thread of another host function keeps the baton for good.
+void VirtualMachine::refuse_behind_lost_call(Stream& stream) {
+  if (!hooks_->ends() || stream.is_held_here()) return;
+  std::vector<Stream*> calling;
+  std::lock_guard<std::mutex> lock(window_.issue_mutex());
+  find_moving(&calling);
+  if (std::count(calling.begin(), calling.end(), &stream) == 0) return;
+  fail(ErrorKind::runtime, "[", stream.name(),
+       "] a host function will not return: its thread ended with the interpreter");
 }
 
 void VirtualMachine::barrier(SiteId site) {
@@ -306,8 +325,16 @@ std::vector<Stream*> VirtualMachine::streams() {
 }
 
 void VirtualMachine::shutdown() {
-  drain(std::nullopt);
-  options_.naive.store(true, std::memory_order_relaxed);
+  struct Naive {
+    explicit Naive(Options& options) : options(options) {}
+    ~Naive() { options.naive.store(true, std::memory_order_relaxed); }
+    Options& options;
+  };
+  ending_.store(true, std::memory_order_relaxed);
+  {
+    Naive from_here(options_);
+    drain(std::nullopt);
+  }
   drain(std::nullopt);  // what other threads issued until they saw the flag
   void* token = hooks_->release();
   for (Stream* stream : streams()) stream->worker().stop();

@@ -59,6 +59,8 @@ class HostHooks {
     (void)token;
     return std::nullopt;
   }
+  /// The layer above ends: other threads do not come back from its functions.
+  virtual bool ends() { return false; }
 };
 
 struct Options {
@@ -73,18 +75,21 @@ struct Options {
   std::atomic<double> hang_timeout{0};  // seconds without a retirement until a report; 0: never
 };
 
-/// Sequence numbers of instructions that the calling thread is running (a host function may issue,
-/// look and synchronize; it does not wait for itself).
+/// Instructions of host streams that the calling thread is running, with the streams' batons (a
+/// host function may issue and look; it does not wait for itself).
 class RunningScope {
  public:
-  explicit RunningScope(Seq seq);
+  RunningScope(Seq seq, Stream& stream);
   ~RunningScope();
   RunningScope(const RunningScope&) = delete;
   static bool contains(Seq seq);
   static bool any();
+  /// Of the innermost; there is one.
+  static Stream* stream();
 
  private:
   const Seq seq_;
+  Stream& stream_;
   RunningScope* const outer_;
 };
 
@@ -200,7 +205,9 @@ class VirtualMachine {
   Stats stats();
 
   // --- life cycle
-  /// Waits for everything in flight and ends the workers; from then on the machine is naive.
+  /// Waits for everything in flight and ends the workers; host functions issue no further ones.
+  /// From then on the machine is naive, also where the wait was interrupted: then the workers go
+  /// on, and Error(interrupted) is thrown.
   void shutdown();
   /// Fork: come to rest, then hold every lock across it, so that the child finds them consistent.
   /// Until then the caller keeps other threads from issuing. Without a before_fork() that returned
@@ -222,13 +229,14 @@ class VirtualMachine {
                   Construct construct);
   Slot* enter(const Instruction& header, const Operand* operands, int count, void* body,
               Construct construct, const SmallVector<Seq, 16>& predecessors);
-  void collect_predecessors(const char* name, const Operand* operands, int count,
+  void collect_predecessors(const Instruction& header, const Operand* operands, int count,
                             SmallVector<Seq, 16>* out);
   void collect_in_flight(const DeviceState* state, SmallVector<Seq, 16>* out);
   void wait_for_room(DeviceState& state);
   int64_t total_in_flight() const;
   void wait_for_slot();
   void wait_for_worker(Seq seq, const char* reason);
+  void note_awaited(Seq seq);
   Seq middle_in_flight(const DeviceState* state, int64_t span);
   void report_issue(const Instruction& header, Seq seq, const Description& description,
                     int64_t begin);
@@ -236,17 +244,37 @@ class VirtualMachine {
   /// The one place where a host thread blocks. `done` is called with sync mutex held.
   void host_wait(const char* reason, const std::function<bool()>& done);
   std::optional<Error> spin_until(const std::function<bool()>& done, void* token);
-  std::optional<Error> sleep_until(const std::function<bool()>& done, void* token);
+  std::optional<Error> sleep_until(const char* reason, const std::function<bool()>& done,
+                                   void* token);
+  std::vector<Seq> collect_awaited(Seq seq);
+  void wait_inside(Seq seq, const char* reason, const std::function<bool()>& done);
+  Seq next_ready(const std::vector<Seq>& awaited);
+  bool run_awaited(Stream& here, const std::vector<Seq>& awaited);
+  void wait_for_slot_inside();
   bool mark_waited(Seq seq);
   bool is_launched(Seq seq);
   bool help(Seq seq);
   bool others_running(const Slot& self);
   void watch_for_hang(int64_t* retired, int64_t* since);
+  bool is_lost();
+  void refuse_behind_lost_call(Stream& stream);
   Slot* find_moving(std::vector<Stream*>* calling);
   std::vector<Stream*> settle();
+  void lock_for_fork();
+  void unlock_after_fork();
   bool is_calling_at_fork(Stream* stream) const;
   std::vector<Stream*> streams();
   void notify_all();
+
+  /// While it lives, its thread is told of every launch and retirement.
+  struct Watching {
+    explicit Watching(std::atomic<int>& watchers) : watchers(watchers) {
+      watchers.fetch_add(1, std::memory_order_seq_cst);
+      std::atomic_thread_fence(std::memory_order_seq_cst);
+    }
+    ~Watching() { watchers.fetch_sub(1, std::memory_order_seq_cst); }
+    std::atomic<int>& watchers;
+  };
 
   struct Sync {
     std::mutex mutex;  // guards sleeping of host threads
@@ -286,6 +314,8 @@ class VirtualMachine {
   // Guesses: threads that issue at the same time spoil each other's.
   std::atomic<int> issued_since_look_{0};  // that is not small, here or handed over; 2: or more
   std::atomic<bool> looks_at_each_{true};
+
+  std::atomic<bool> ending_{false};  // shutdown() has begun
 
   // By the forking thread.
   bool fork_prepared_ = false;

@@ -1,0 +1,111 @@
+// Waits of a host function. Its thread has the baton of its stream, so nobody else runs what is
+// queued there: what it waits for, and what that waits for, runs in its thread, inside the call.
+//
+//   thread of host_func:  [A ............ waits for y ......................]
+//                                          [B]  <- ready, y needs it
+//   compute:                                    [y = f(B's result)]
+//
+// Nothing else of the stream runs there: it may wait for what A does later.
+#include <algorithm>
+#include <thread>
+
+#include "vm/virtual_machine.h"
+
+namespace ofl::vm {
+
+/// With the issue mutex, which keeps the slots and their edges in place: what must retire before
+/// `seq` does, and `seq`. All that was known at issue; what came later is not waited for.
+std::vector<Seq> VirtualMachine::collect_awaited(Seq seq) {
+  std::vector<Seq> awaited;
+  std::vector<bool> known(window_.size());
+  const auto add = [&](Seq each) {
+    const size_t place = each & (window_.size() - 1);
+    if (!window_.in_flight(each) || known[place]) return;
+    known[place] = true;
+    awaited.push_back(each);
+  };
+  add(seq);
+  for (size_t next = 0; next < awaited.size(); ++next) {
+    Slot& slot = window_.slot_of(awaited[next]);
+    for (int i = 0; i < slot.edge_count; ++i) add(slot.edge(i).predecessor);
+  }
+  return awaited;
+}
+
+/// Waits until `done`, which comes true once `seq` has retired at the latest. An error where `seq`
+/// waits for the host function that waits here.
+void VirtualMachine::wait_inside(Seq seq, const char* reason, const std::function<bool()>& done) {
+  Stream& here = *RunningScope::stream();
+  std::vector<Seq> awaited;
+  {
+    std::lock_guard<std::mutex> lock(window_.issue_mutex());
+    awaited = collect_awaited(seq);
+    if (std::any_of(awaited.begin(), awaited.end(), RunningScope::contains)) {
+      fail(ErrorKind::runtime, "[", reason,
+           "] a host function cannot wait for itself, nor for what comes after it");
+    }
+    const auto elsewhere = [&](Seq each) { return window_.slot_of(each).header.stream != &here; };
+    awaited.erase(std::remove_if(awaited.begin(), awaited.end(), elsewhere), awaited.end());
+  }
+  std::sort(awaited.begin(), awaited.end());
+  note_awaited(seq);
+  Watching watching(watchers_);
+  while (!done()) {
+    if (!run_awaited(here, awaited)) {
+      host_wait(reason, [&] { return done() || next_ready(awaited) != 0; });
+    }
+  }
+}
+
+// A number whose slot has moved on stands for none, whatever the state of the slot's next owner.
+Seq VirtualMachine::next_ready(const std::vector<Seq>& awaited) {
+  for (Seq seq : awaited) {
+    const SlotState state = window_.slot_of(seq).state.load(std::memory_order_acquire);
+    if (state == SlotState::ready && window_.in_flight(seq)) return seq;
+  }
+  return 0;
+}
+
+/// Runs the first of these that is ready; false when none is. A thread that forks looks, with the
+/// issue mutex, for what is neither in its call nor waiting: from the step below to its retirement
+/// the instruction is one of these, and this thread touches the stream only in between.
+bool VirtualMachine::run_awaited(Stream& here, const std::vector<Seq>& awaited) {
+  Slot* slot = nullptr;
+  {
+    std::lock_guard<std::mutex> lock(window_.issue_mutex());
+    const Seq seq = next_ready(awaited);
+    if (seq == 0) return false;
+    slot = &window_.slot_of(seq);
+    // Of this stream, whose baton this thread has: nobody else starts it.
+    slot->state.store(SlotState::running, std::memory_order_seq_cst);
+  }
+  void* token = hooks_->release();
+  here.run_taken(slot);
+  hooks_->acquire(token);
+  return true;
+}
+
+/// Inside a host function: until a slot is free. The oldest that does not wait for the function
+/// itself waits for older ones only.
+void VirtualMachine::wait_for_slot_inside() {
+  SmallVector<Seq, 16> in_flight;
+  Seq oldest = 0;
+  {
+    std::lock_guard<std::mutex> lock(window_.issue_mutex());
+    collect_in_flight(nullptr, &in_flight);
+    std::sort(in_flight.begin(), in_flight.end());
+    for (int i = 0; i < in_flight.size() && oldest == 0; ++i) {
+      const std::vector<Seq> awaited = collect_awaited(in_flight[i]);
+      const bool own = std::any_of(awaited.begin(), awaited.end(), RunningScope::contains);
+      if (!own) oldest = in_flight[i];
+    }
+  }
+  if (in_flight.size() < static_cast<int>(window_.size())) return;
+  if (oldest == 0) {
+    fail(ErrorKind::runtime, "[host_func] ", in_flight.size(),
+         " instructions wait for a host function, which can issue no more before it ends");
+  }
+  wait(oldest, "room in the window");
+}
+
+}  // namespace ofl::vm

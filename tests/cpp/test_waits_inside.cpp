@@ -1,0 +1,108 @@
+// Host functions that wait for others of their stream, from several threads, in both modes.
+#include <unistd.h>
+
+#include <thread>
+
+#include "machine_support.h"
+
+namespace ofl::vm {
+namespace {
+
+// Of those that run on the host_func stream one runs at a time, or inside another: no lock.
+void test_functions_inside_functions(bool naive) {
+  World world;
+  world.machine.options().naive.store(naive);
+  constexpr int kThreads = 3, kRounds = 60;
+  int64_t sum = 0;
+  const auto outer = [&world, &sum](Dependence& made) {
+    Dependence inner, there, back;
+    int64_t value = 0;
+    world.run(kCpu, StreamType::host_func, {writes(inner)}, [&] { value = ++sum; });
+    world.run(kMock0, StreamType::compute, {reads(inner), writes(there)}, [&] { value *= 2; });
+    world.run(kCpu, StreamType::compute, {reads(there), writes(back)}, [&] { value += 1; });
+    world.run(kCpu, StreamType::host_func, {reads(back), writes(made)}, [&] { value += 1; });
+    world.machine.wait_for_value(made, "test");
+    world.machine.wait_for_access(back, "test");
+    CHECK(value == 2 * sum + 2);
+  };
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&] {
+      for (int round = 0; round < kRounds; ++round) {
+        Dependence first, made[2];
+        world.run(kCpu, StreamType::host_func, {writes(first)}, [&] {
+          for (Dependence& each : made) outer(each);
+        });
+        world.machine.wait_for_value(first, "test");
+        world.machine.wait_for_access(first, "test");
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  world.machine.drain(std::nullopt);
+  CHECK(sum == int64_t{2} * kThreads * kRounds);
+}
+
+void test_a_full_window() {
+  World world(64);
+  int count = 0;
+  world.run(kCpu, StreamType::host_func, {}, [&] {
+    for (int i = 0; i < 500; ++i) {
+      const Seq seq = world.run(kCpu, StreamType::host_func, {}, [&] { ++count; });
+      if (i % 100 == 99) world.machine.wait(seq, "test");
+    }
+  });
+  world.machine.drain(std::nullopt);
+  CHECK(count == 500);
+}
+
+void test_what_comes_after_it_is_not_waited_for() {
+  World world;
+  std::promise<void> begun, issued;
+  Dependence own, after;
+  std::string told;
+  world.run(kCpu, StreamType::host_func, {writes(own)}, [&] {
+    begun.set_value();
+    issued.get_future().wait();
+    try {
+      world.machine.wait_for_value(after, "test");
+    } catch (const Error& error) {
+      told = error.what();
+    }
+  });
+  begun.get_future().wait();
+  world.run(kMock1, StreamType::compute, {reads(own), writes(after)}, [] {});
+  issued.set_value();
+  world.machine.drain(std::nullopt);
+  CHECK(told.find("cannot wait for itself") != std::string::npos);
+}
+
+// Each function issues the next one, until that is refused.
+void test_an_endless_chain_ends() {
+  World world;
+  std::atomic<bool> refused{false};
+  std::function<void()> next = [&] {
+    try {
+      world.run(kCpu, StreamType::host_func, {}, next);
+    } catch (const Error&) {
+      refused = true;
+    }
+  };
+  world.run(kCpu, StreamType::host_func, {}, next);
+  world.machine.shutdown();
+  CHECK(refused);
+}
+
+}  // namespace
+}  // namespace ofl::vm
+
+int main() {
+  using namespace ofl::vm;
+  alarm(120);  // a hang is a failure
+  test_functions_inside_functions(false);
+  test_functions_inside_functions(true);
+  test_a_full_window();
+  test_what_comes_after_it_is_not_waited_for();
+  test_an_endless_chain_ends();
+  return ofl::report();
+}
