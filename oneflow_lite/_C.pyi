@@ -158,9 +158,6 @@ def fill(target: Tensor, value: Any) -> None:
 def reshape(x: Tensor, shape: Sequence[int], copy: bool | None) -> Tensor:
     """One -1 is inferred. copy=None: a view where strides allow; False: ValueError where not."""
 
-def layouts(operands: Sequence[Any]) -> tuple[tuple[Any, Any, np.dtype[Any]], ...] | None:
-    """Return (shape, strides, dtype) of each operand; None where one is not a tensor."""
-
 def permute(x: Tensor, axes: Sequence[int]) -> Tensor: ...
 def broadcast_to(x: Tensor, shape: Sequence[int]) -> Tensor: ...
 def diagonal(x: Tensor, offset: int, axis1: int, axis2: int) -> Tensor:
@@ -199,9 +196,6 @@ def loops_chosen() -> dict[str, str]:
     """The loops chosen so far, and the instruction set of each."""
 
 def cpu_is_intel() -> bool: ...
-def cpu_features() -> list[str]:
-    """What the processor has of that on which OpenBLAS's kinds of core differ, within cpu_isa()."""
-
 def reduce(
     op: Op,
     x: Tensor,
@@ -381,16 +375,23 @@ def mock_configure(knobs: dict[str, float]) -> None:
     'devices' only before the first use of a mock device."""
 
 def mock_knobs() -> dict[str, float]: ...
+def failure(x: Tensor, method: str) -> BaseException | None:
+    """What a look at x raises; waits like a look of this name."""
 
 # --- profiling
 def profile_start() -> None: ...
-def profile_stop() -> dict[str, Any]:
+def profile_stop(wait: bool) -> dict[str, Any]:
     """{'lanes': [(id, name, kind)], 'records': [tuple, ...]}; see profiler/trace.py."""
 
 # --- life cycle
 def set_package_dir(path: str) -> None:
     """Frames of files below it are not issue sites."""
 
-def shutdown() -> None: ...
+def set_exception_maker(again: Callable[[BaseException], BaseException]) -> None:
+    """What each look at a failed tensor raises is made by it; see failures.py."""
+
+def shutdown() -> None:
+    """Waits for everything in flight and ends the workers."""
+
 def before_fork() -> None: ...
 def after_fork_in_child() -> None: ...

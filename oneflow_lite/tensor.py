@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from oneflow_lite import _C, interchange, numpy_protocols
+from oneflow_lite import _C, display, interchange, numpy_protocols
 from oneflow_lite._C import Device, Tensor
 from oneflow_lite.device import DeviceLike, resolve
 from oneflow_lite.dtypes import canonical
@@ -28,8 +28,6 @@ from oneflow_lite.ops.creation import tensor
 
 __all__ = ["Tensor", "tensor"]
 
-_EDGE = 3  # elements shown at each end of a long dimension
-_THRESHOLD = 1000  # larger tensors are summarised
 _DEVICE_TYPES = ("cpu", "mock", "cuda")
 _METHODS: dict[str, Any] = {}
 
@@ -255,33 +253,6 @@ def __array__(  # noqa: N807
 
 
 @_method
-def __repr__(self: Tensor) -> str:  # noqa: N807
-    prefix = "tensor("
-    long = self.size > _THRESHOLD
-    shown = _edges(self) if long else self.numpy()
-    text = np.array2string(
-        shown, separator=", ", prefix=prefix, threshold=0 if long else _THRESHOLD, edgeitems=_EDGE
-    )
-    shape = f", shape={self.shape}" if long or not self.size else ""
-    return f"{prefix}{text}{shape}, dtype={self.dtype.name}, device='{self.device}')"
-
-
-def _edges(x: Tensor) -> npt.NDArray[Any]:
-    """What a summary of x shows; only this is copied from the device.
-
-    Long dimensions keep both ends and one more element, which stands for the rest: NumPy's summary
-    of the result is that of x.
-    """
-    kept = 2 * _EDGE + 1
-    for axis in sorted(range(x.ndim), key=lambda axis: -x.shape[axis]):
-        if x.shape[axis] > kept:
-            before = (slice(None),) * axis
-            ends = [x[(*before, slice(_EDGE + 1))], x[(*before, slice(-_EDGE, None))]]
-            x = _C.concat(ends, axis, x.dtype)
-    return x.numpy()
-
-
-@_method
 def __format__(self: Tensor, spec: str) -> str:  # noqa: N807
     if self.ndim == 0:
         return format(self.item(), spec)
@@ -397,7 +368,8 @@ def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Tensor:  # noqa: N807
 _METHODS |= interchange.METHODS | numpy_protocols.METHODS
 _METHODS |= {
     "conjugate": conj,
-    "__str__": __repr__,
+    "__repr__": display.tensor_repr,
+    "__str__": display.tensor_repr,
     "__hash__": object.__hash__,  # identity: equality gives a tensor
 }
 for _name, _function in _METHODS.items():

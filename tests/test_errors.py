@@ -48,7 +48,7 @@ def test_what_follows_is_poisoned_and_the_rest_is_not(device: flow.Device, naive
 
 def test_every_look_raises_and_synchronize_once(device: flow.Device) -> None:
     bad = broken().to(device) + 1
-    for look in (bad.numpy, bad.tolist, bad.cpu().numpy, bad.sum().item, lambda: repr(bad)):
+    for look in (bad.numpy, bad.tolist, bad.cpu().numpy, bad.sum().item, lambda: bool(bad[0])):
         for _ in range(2):
             with pytest.raises(Broken):
                 look()
@@ -126,7 +126,7 @@ def test_poisoned_host_function_is_skipped() -> None:
     assert ran == []
 
 
-def test_the_original_exception_object_is_raised() -> None:
+def test_the_original_exception_object_is_the_cause() -> None:
     error = Broken("this one")
     x = flow.zeros(2)
 
@@ -136,7 +136,8 @@ def test_the_original_exception_object_is_raised() -> None:
     flow.vm.host_func(fail, writes=[x])
     with pytest.raises(Broken) as caught:
         x.numpy()
-    assert caught.value is error
+    assert caught.value is not error
+    assert caught.value.__cause__ is error
 
 
 def test_many_failures_do_not_grow_without_bound() -> None:

@@ -28,10 +28,10 @@ INCLUDES = {
 # Layers of the package, lowest first; a module imports its own layer and those below.
 LAYERS = (
     {"_C"},
-    {"flags", "dtypes", "device", "inspection"},
+    {"flags", "dtypes", "device", "inspection", "failures"},
     {
         *("ops", "linalg", "fft", "counter_stream", "philox", "random", "interchange"),
-        *("numpy_ufuncs", "numpy_protocols", "tensor", "vm"),
+        *("numpy_ufuncs", "numpy_protocols", "display", "tensor", "vm"),
     },
     {"engine", "profiler", "cuda"},
     {"graph"},
@@ -42,7 +42,7 @@ LAYERS = (
 # Within their layer: imports point left.
 ORDER = (
     *("ops", "linalg", "fft", "counter_stream", "philox", "random", "interchange"),
-    *("numpy_ufuncs", "numpy_protocols", "tensor"),
+    *("numpy_ufuncs", "numpy_protocols", "display", "tensor"),
 )
 
 CPP = sorted(path for path in CSRC.rglob("*") if path.suffix in (".h", ".cpp"))

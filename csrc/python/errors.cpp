@@ -54,6 +54,13 @@ bool has_note(PyObject* exception, PyObject* note) {
   return found;
 }
 
+/// Whatever a __setattr__ of its class says (that of a frozen dataclass refuses all).
+void set_attribute(PyObject* exception, const char* name, PyObject* value) {
+  PyObject* key = PyUnicode_InternFromString(name);
+  if (!key || PyObject_GenericSetAttr(exception, key, value) < 0) PyErr_Clear();
+  Py_XDECREF(key);
+}
+
 /// Python 3.10 has no add_note; the attribute is the same one that 3.11 reads.
 void add_note(PyObject* exception, const std::string& text) {
   PyObject* note = PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size()));
@@ -62,7 +69,7 @@ void add_note(PyObject* exception, const std::string& text) {
     if (!notes) {
       PyErr_Clear();
       notes = PyList_New(0);
-      if (notes) PyObject_SetAttrString(exception, "__notes__", notes);
+      if (notes) set_attribute(exception, "__notes__", notes);
     }
     if (notes) PyList_Append(notes, note);
     Py_XDECREF(notes);
@@ -70,12 +77,27 @@ void add_note(PyObject* exception, const std::string& text) {
   Py_XDECREF(note);
 }
 
+PyObject* exception_maker = nullptr;
+
+/// What an operation has failed with is raised at each look: were it one object, its traceback
+/// would grow with each, and keep the frames of all. So each look gets an exception like it, whose
+/// cause it is. One that nothing can be made like is raised itself.
+PyObject* made_again(PyObject* original) {
+  PyObject* made = exception_maker ? PyObject_CallOneArg(exception_maker, original) : nullptr;
+  if (made && PyExceptionInstance_Check(made)) {
+    PyException_SetCause(made, Py_NewRef(original));
+    return made;
+  }
+  PyErr_Clear();
+  Py_XDECREF(made);
+  return Py_NewRef(original);
+}
+
 /// A traceback of Python 3.10 does not show notes: there the message ends with it.
-PyObject* make_exception(const Error& error, const std::string& note) {
+PyObject* make_exception(const Error& error, const std::string& note, bool of_operation) {
   if (error.payload()) {
     PyObject* original = static_cast<PyObject*>(error.payload().get());
-    Py_INCREF(original);
-    return original;
+    return of_operation ? made_again(original) : Py_NewRef(original);
   }
   std::string message = error.what();
   if (PY_VERSION_HEX < 0x030B0000 && !note.empty()) message += "\n" + note;
@@ -102,6 +124,17 @@ PyObject* out_of_memory_type() {
   return type;
 }
 
+void set_exception_maker(PyObject* again) { exception_maker = Py_NewRef(again); }
+
+PyObject* python_exception(const Error& error) {
+  const auto* failed = dynamic_cast<const vm::OperationError*>(&error);
+  const std::string note =
+      failed ? failed->op + ": issued at " + format_site(failed->site) : std::string();
+  PyObject* exception = make_exception(error, note, failed != nullptr);
+  if (exception && failed) add_note(exception, note);
+  return exception;
+}
+
 void set_python_error(const std::exception& error) {
   const auto* known = dynamic_cast<const Error*>(&error);
   if (!known) {
@@ -109,12 +142,8 @@ void set_python_error(const std::exception& error) {
     PyErr_SetString(memory ? PyExc_MemoryError : PyExc_RuntimeError, error.what());
     return;
   }
-  const auto* failed = dynamic_cast<const vm::OperationError*>(&error);
-  const std::string note =
-      failed ? failed->op + ": issued at " + format_site(failed->site) : std::string();
-  PyObject* exception = make_exception(*known, note);
+  PyObject* exception = python_exception(*known);
   if (!exception) return;
-  if (failed) add_note(exception, note);
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception)), exception);
   Py_DECREF(exception);
 }

@@ -14,6 +14,13 @@ struct PythonErrorSet {};
 /// The exception class oneflow_lite.OutOfMemoryError; borrowed. Made on first call.
 PyObject* out_of_memory_type();
 
+/// How to make an exception like another one, which says of itself: again(error). Kept for good.
+void set_exception_maker(PyObject* again);
+
+/// The Python exception for a C++ one, which is new each time; owned. Null, with the error
+/// indicator set, when it cannot be made.
+PyObject* python_exception(const Error& error);
+
 /// Sets Python's error indicator from a C++ exception. Callers catch
 /// std::exception and PythonErrorSet and nothing else: the unwinding of a thread must pass.
 void set_python_error(const std::exception& error);

@@ -17,6 +17,7 @@
 #include "python/issue_site.h"
 #include "python/op_registry.h"
 #include "python/runtime.h"
+#include "python/tensor_object.h"
 
 namespace py = pybind11;
 
@@ -227,7 +228,7 @@ size_t empty_cache(std::optional<Device> device) {
   return released;
 }
 
-/// The machine first: its workers ask for kernels.
+/// The machine first: its workers ask for kernels. Where that was interrupted, they go on asking.
 void shutdown() {
   runtime().machine.shutdown();
   GilHooks hooks;
@@ -244,6 +245,12 @@ PyObject* synchronize_function(Arguments arguments) {
   }
   runtime().machine.synchronize(device);
   Py_RETURN_NONE;
+}
+
+/// What a look at a tensor raises, or None; waits for its last write.
+py::object failure(const py::object& x, const char* method) {
+  PyObject* exception = failure_of(require_tensor(x.ptr(), method), method);
+  return exception ? py::reinterpret_steal<py::object>(exception) : py::object(py::none());
 }
 
 DeviceType parse_type(const std::string& type) { return parse_device(type).type; }
@@ -274,6 +281,8 @@ void bind_machine_functions(py::module_& m) {
   m.def("mock_configure", &mock_configure);
   m.def("mock_knobs", &mock_knobs);
   m.def("set_package_dir", &set_package_dir);
+  m.def("set_exception_maker", [](const py::function& again) { set_exception_maker(again.ptr()); });
+  m.def("failure", &failure);
   m.def("shutdown", &shutdown);
 }
 

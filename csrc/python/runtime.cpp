@@ -35,15 +35,10 @@ const Backend kBackends[kDeviceTypeCount] = {
      }},
 };
 
-/// At the end of the process CUDA's driver may be gone before us: its devices are left to it.
-struct DeviceEnd {
-  void operator()(ep::Device* device) const {
-    if (device->id().type != DeviceType::cuda) delete device;
-  }
-};
-
 std::mutex devices_mutex;  // guards the array below
-std::unique_ptr<ep::Device, DeviceEnd> devices[kDeviceTypeCount][vm::kMaxDevicesPerType];
+// They end with the process: workers may still run, where Ctrl-C has ended the wait for them, and
+// CUDA's driver may be gone before us.
+ep::Device* devices[kDeviceTypeCount][vm::kMaxDevicesPerType];
 
 ep::Device& find_device(Device device) {
   const Backend& backend = kBackends[static_cast<int>(device.type)];
@@ -57,7 +52,7 @@ ep::Device& find_device(Device device) {
   std::lock_guard<std::mutex> lock(devices_mutex);
   auto& known = devices[static_cast<int>(device.type)][device.index];
   if (!known) {
-    known.reset(backend.make(device.index).release());
+    known = backend.make(device.index).release();
     known->allocator().set_limit(runtime().memory_limit.load());
     if (host) known->staging().set_helpers(host->helpers());
   }
@@ -120,6 +115,16 @@ Tensor look_from_python(const Tensor& x, const char* method) {
   return look(issuer(), x, method);
 }
 
+PyObject* failure_of(const Tensor& x, const char* method) {
+  report_implicit_wait(x, method);
+  try {
+    runtime().machine.wait_for_value(x.storage->dependence(), method);
+  } catch (const vm::OperationError& error) {
+    return checked(python_exception(error));
+  }
+  return nullptr;
+}
+
 void settle_from_python(const Tensor& x, const char* method) {
   report_implicit_wait(x, method);
   vm::VirtualMachine& machine = runtime().machine;
@@ -137,8 +142,8 @@ std::vector<ep::Device*> known_devices() {
   std::lock_guard<std::mutex> lock(devices_mutex);
   std::vector<ep::Device*> known;
   for (auto& type : devices) {
-    for (auto& device : type) {
-      if (device) known.push_back(device.get());
+    for (ep::Device* device : type) {
+      if (device) known.push_back(device);
     }
   }
   return known;

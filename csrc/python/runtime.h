@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "python/numpy_api.h"
 #include "tensor/dispatch.h"
 #include "vm/virtual_machine.h"
 
@@ -46,6 +47,10 @@ Tensor look_from_python(const Tensor& x, const char* method);
 /// Waits until nothing issued so far uses the memory of a cpu tensor, counted and refused like a
 /// look; throws what made it fail. Where it is shared already, it stays settled.
 void settle_from_python(const Tensor& x, const char* method);
+
+/// Waits for the last write of `x`, counted and refused like a look. The exception that a look at
+/// it raises, new and owned; null when there is none.
+PyObject* failure_of(const Tensor& x, const char* method);
 
 void set_memory_limit(size_t bytes);
 /// Devices that have been used.
