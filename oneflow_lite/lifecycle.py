@@ -4,10 +4,9 @@ import atexit
 import os
 from pathlib import Path
 
-from oneflow_lite import _C, profiler
+from oneflow_lite import _C, failures, profiler
 from oneflow_lite.cuda import cublas, host, kernels, simulation
 from oneflow_lite.flags import LOG, flags
-from oneflow_lite.ops import blas
 
 _started = False
 
@@ -18,18 +17,16 @@ def start() -> None:
     if _started:
         return
     _C.set_package_dir(str(Path(__file__).parent))
-    flags.load(
-        os.environ,
-        {"cpu_isa": _limit_isa, "blas_core": blas.check_core, "cuda_sim": simulation.load},
-    )
+    flags.load(os.environ, {"cpu_isa": _limit_isa, "cuda_sim": simulation.load})
+    if flags.profile is not None:
+        profiler.start_file(flags.profile)
+    _C.set_exception_maker(failures.again)
     _C.set_host_operation_hook(host.tell)
     _C.set_kernel_maker(kernels.make_for)
     _C.set_cublas_finder(cublas.find)
     _C.set_kernel_failure_hook(host.tell_failure)
     os.register_at_fork(before=_C.before_fork, after_in_child=_C.after_fork_in_child)
     atexit.register(_leave)
-    if flags.profile is not None:
-        profiler.start_file(flags.profile)
     _started = True
 
 
@@ -39,11 +36,18 @@ def _limit_isa() -> None:
 
 
 def _leave() -> None:
-    """Runs while Python is whole: nothing native outlives the interpreter."""
-    if flags.profile is not None:
-        try:
-            _C.synchronize(None)
-        except Exception as error:  # of an operation that nobody looked at
-            LOG.debug("at exit: %s", error)
+    """Runs while Python is whole: nothing native outlives the interpreter.
+
+    Ctrl-C ends the wait for what is in flight; the trace of what ran until then is written.
+    """
+    try:
+        _C.shutdown()
+    finally:
+        _write_trace()
+
+
+def _write_trace() -> None:
+    try:
         profiler.write_file()
-    _C.shutdown()
+    except OSError as error:
+        LOG.error("the trace is lost: %s", error)

@@ -132,3 +132,103 @@ for _ in range(20):
     events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
     check(events)
     assert sum(e["ph"] == "X" and e["cat"] == "run" and e["name"] == "add" for e in events) == 20
+
+
+AT_EXIT = {
+    "a failed operation": "flow.vm.host_func(lambda: 1 / 0)",
+    "SystemExit": "flow.vm.host_func(lambda: sys.exit(4))",
+    "KeyboardInterrupt": "flow.vm.host_func(interrupt)",
+    "SystemExit of a tensor": "x = flow.zeros(3); flow.vm.host_func(leave, writes=[x]); y = x + 1",
+}
+
+
+@pytest.mark.parametrize("name", AT_EXIT)
+def test_the_trace_is_written_whatever_has_failed(
+    run_program: Callable[..., Any], tmp_path: Path, name: str
+) -> None:
+    code = """
+import atexit, sys
+atexit.register(lambda: print(flow.vm.host_func(threading.get_ident).result() == main))
+import threading
+import oneflow_lite as flow
+main = threading.get_ident()
+def interrupt(): raise KeyboardInterrupt
+def leave(_): raise SystemExit(4)
+"""
+    done = run_program(code + AT_EXIT[name], profile="trace.json")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "True\n"  # the machine has been shut down
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    check(events)
+    assert any(e["ph"] == "X" and e["cat"] == "run" for e in events)
+
+
+def test_ctrl_c_at_the_end_keeps_the_trace(run_program: Callable[..., Any], tmp_path: Path) -> None:
+    code = """
+import atexit, os, signal, sys, threading
+import oneflow_lite as flow
+x = flow.ones(3) + 1
+flow.vm.host_func(lambda: threading.Event().wait())
+def interrupt():
+    leave = flow.lifecycle._leave
+    atexit.unregister(leave)
+    threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+    try:
+        leave()
+    except KeyboardInterrupt:
+        print("interrupted", flush=True)
+atexit.register(interrupt)
+"""
+    done = run_program(code, timeout=60, profile="trace.json")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "interrupted\n", "")
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    assert any(e["ph"] == "X" and e["name"] == "add" for e in events)
+
+
+PROGRAM = "import oneflow_lite as flow; x = flow.ones(3) + 1; print(x.tolist())"
+
+
+@pytest.mark.parametrize("path", ["missing/trace.json", "."])
+def test_a_path_that_cannot_be_written_is_an_error_at_once(
+    run_program: Callable[..., Any], path: str
+) -> None:
+    done = run_program(PROGRAM, profile=path)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    last = done.stderr.splitlines()[-1]
+    assert f"[profiler] expected a path that can be written, got {path!r}: " in last
+
+
+def test_a_trace_that_cannot_be_written_at_the_end(run_program: Callable[..., Any]) -> None:
+    done = run_program(PROGRAM, profile="/dev/full")
+    assert (done.returncode, done.stdout) == (0, "[2.0, 2.0, 2.0]\n")
+    assert done.stderr.startswith("the trace is lost: ")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_longer_trace_is_replaced_at_the_end(
+    run_program: Callable[..., Any], tmp_path: Path
+) -> None:
+    path = tmp_path / "trace.json"
+    old = "old " * 100_000
+    path.write_text(old)
+    code = "import os\n" + PROGRAM + "\nassert os.path.getsize('trace.json') == 400000"
+    done = run_program(code, profile="trace.json")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(path.read_text())["traceEvents"]
+
+
+def test_a_child_writes_nothing(run_program: Callable[..., Any], tmp_path: Path) -> None:
+    code = """
+import os, sys, warnings
+warnings.simplefilter("ignore")
+import oneflow_lite as flow
+x = flow.ones(3) + 1
+if os.fork() == 0:
+    sys.exit(0)  # by way of its own handlers
+os.wait()
+assert os.path.getsize("trace.json") == 0
+"""
+    done = run_program(code, profile="trace.json")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads((tmp_path / "trace.json").read_text())["traceEvents"]

@@ -43,8 +43,10 @@ void set_observer(vm::Observer* observer) {
   runtime().machine.set_observer(observer);
 }
 
-py::dict profile_stop() {
-  set_observer(nullptr);
+/// Without `wait`, what is in flight is not, or only in part, in the recording.
+py::dict profile_stop(bool wait) {
+  if (wait) runtime().machine.drain(std::nullopt);
+  runtime().machine.set_observer(nullptr);
   const Trace trace = recorder().take();
   py::list lanes, records;
   for (size_t i = 0; i < trace.lanes.size(); ++i) {

@@ -11,10 +11,11 @@ Times are nanoseconds of one monotonic clock; in the trace, microseconds since t
 
 import json
 import os
+import stat
 import threading
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TextIO
 
 from oneflow_lite import _C
 
@@ -77,8 +78,16 @@ class Profile:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the trace as JSON, to be opened in Perfetto or chrome://tracing."""
-        trace = {"displayTimeUnit": "ns", "traceEvents": self.events}
-        Path(path).write_text(json.dumps(trace), encoding="utf-8")
+        Path(path).write_text(self._json(), encoding="utf-8")
+
+    def _json(self) -> str:
+        return json.dumps({"displayTimeUnit": "ns", "traceEvents": self.events})
+
+    def _overwrite(self, file: TextIO) -> None:
+        """Make the trace the content of an open file; what is no regular file gets it appended."""
+        if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            file.truncate(0)
+        file.write(self._json())
 
     def streams(self) -> list[str]:
         """Return the names of the streams that ran something."""
@@ -146,16 +155,16 @@ class _Recorder:
             self._open.append(profile)
             _C.profile_start()
 
-    def end(self, profile: Profile) -> None:
+    def end(self, profile: Profile, wait: bool = True) -> None:
         with self._lock:
-            self._collect()
+            self._collect(wait)
             self._open.remove(profile)
             if self._open:
                 _C.profile_start()
 
-    def _collect(self) -> None:
+    def _collect(self, wait: bool = True) -> None:
         if self._open:
-            recording = _C.profile_stop()
+            recording = _C.profile_stop(wait)
             for profile in self._open:
                 profile.add(recording)
 
@@ -277,11 +286,19 @@ def _intersection(first: Sequence[Interval], second: Sequence[Interval]) -> list
 
 # --- the whole program, for ONEFLOW_LITE_PROFILE
 
-_file: list[tuple[Profile, str, int]] = []  # at most one: profile, path, process
+_file: list[tuple[Profile, TextIO, int]] = []  # at most one: profile, file, process
 
 
 def start_file(path: str) -> None:
     """Record from now until ``write_file``.
+
+    The file is opened here, so that a path that cannot be written is known before the program runs.
+    What it holds stays there until then.
+
+    Raises
+    ------
+    OSError
+        The file cannot be opened.
 
     Examples
     --------
@@ -296,9 +313,14 @@ def start_file(path: str) -> None:
     True
     >>> folder.cleanup()
     """
+    try:
+        file = open(path, "a", encoding="utf-8")  # noqa: SIM115 - until write_file
+    except OSError as error:
+        text = f"[profiler] expected a path that can be written, got {path!r}: {error.strerror}"
+        raise OSError(error.errno, text) from error
     profile = Profile()
     _recorder.begin(profile)
-    _file.append((profile, os.path.abspath(path), os.getpid()))
+    _file.append((profile, file, os.getpid()))
 
 
 def write_file() -> None:
@@ -309,7 +331,8 @@ def write_file() -> None:
     >>> flow.profiler.write_file()  # nothing, unless ``start_file`` was called
     """
     while _file:
-        profile, path, process = _file.pop()
-        if process == os.getpid():
-            _recorder.end(profile)
-            profile.save(path)
+        profile, file, process = _file.pop()
+        with file:
+            if process == os.getpid():
+                _recorder.end(profile, wait=False)
+                profile._overwrite(file)
