@@ -158,6 +158,9 @@ def fill(target: Tensor, value: Any) -> None:
 def reshape(x: Tensor, shape: Sequence[int], copy: bool | None) -> Tensor:
     """One -1 is inferred. copy=None: a view where strides allow; False: ValueError where not."""
 
+def layouts(operands: Sequence[Any]) -> tuple[tuple[Any, Any, np.dtype[Any]], ...] | None:
+    """Return (shape, strides, dtype) of each operand; None where one is not a tensor."""
+
 def permute(x: Tensor, axes: Sequence[int]) -> Tensor: ...
 def broadcast_to(x: Tensor, shape: Sequence[int]) -> Tensor: ...
 def diagonal(x: Tensor, offset: int, axis1: int, axis2: int) -> Tensor:
@@ -196,6 +199,9 @@ def loops_chosen() -> dict[str, str]:
     """The loops chosen so far, and the instruction set of each."""
 
 def cpu_is_intel() -> bool: ...
+def cpu_features() -> list[str]:
+    """What the processor has of that on which OpenBLAS's kinds of core differ, within cpu_isa()."""
+
 def reduce(
     op: Op,
     x: Tensor,

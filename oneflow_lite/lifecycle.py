@@ -7,6 +7,7 @@ from pathlib import Path
 from oneflow_lite import _C, failures, profiler
 from oneflow_lite.cuda import cublas, host, kernels, simulation
 from oneflow_lite.flags import LOG, flags
+from oneflow_lite.ops import blas
 
 _started = False
 
@@ -17,7 +18,10 @@ def start() -> None:
     if _started:
         return
     _C.set_package_dir(str(Path(__file__).parent))
-    flags.load(os.environ, {"cpu_isa": _limit_isa, "cuda_sim": simulation.load})
+    flags.load(
+        os.environ,
+        {"cpu_isa": _limit_isa, "blas_core": blas.check_core, "cuda_sim": simulation.load},
+    )
     if flags.profile is not None:
         profiler.start_file(flags.profile)
     _C.set_exception_maker(failures.again)

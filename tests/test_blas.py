@@ -1,6 +1,7 @@
 """The library of products: found, loaded, chosen, done without."""
 
 import os
+import platform
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,10 +13,33 @@ import numpy as np
 import pytest
 
 import oneflow_lite as flow
+from oneflow_lite.ops import blas
 from oneflow_lite.ops.blas import in_force
 
 FOLDER = Path(flow.__file__).parent / "openblas"
 HAS_OPENBLAS = any(FOLDER.glob("libscipy_openblas.*"))
+# Of all layouts, on both sides of where products are cut: prints what depends on the threads.
+PRODUCTS_BY_THREADS = """
+import numpy as np, oneflow_lite as flow
+numbers = np.random.default_rng(0)
+shapes = ((200, 200, 200), (100, 1000, 600), (600, 100, 97), (300, 300, 64), (512, 257, 130),
+          (97, 700, 97), (9000, 300, 8), (60, 900, 1200))
+for dtype in ("float16", "float32", "float64", "complex64", "complex128"):
+    for m, k, n in shapes:
+        x, y = numbers.normal(size=(m, k)).astype(dtype), numbers.normal(size=(k, n)).astype(dtype)
+        if dtype[0] == "c":
+            x, y = x + 1j * x[::-1], y + 1j * y[::-1]
+        a, b = flow.tensor(x), flow.tensor(y)
+        c, d = flow.tensor(x.T.copy()).T, flow.tensor(y.T.copy()).T
+        for left, right in ((a, b), (c, b), (a, d)):
+            with flow.flags(num_threads=1):
+                alone = (left @ right).numpy()
+            for threads in (2, 3, 5):
+                with flow.flags(num_threads=threads):
+                    if not ((left @ right).numpy() == alone).all():
+                        print(dtype, (m, k, n), left is c, right is d, threads)
+        assert dtype == "float16" or np.allclose(alone, x @ y, rtol=0.01, atol=0.01)
+"""
 needs_openblas = pytest.mark.skipif(not HAS_OPENBLAS, reason="this build has no OpenBLAS")
 
 
@@ -40,9 +64,54 @@ print(in_force().core)
     assert run_program(code).stdout.strip() == in_force().core
     if in_force().core == "SkylakeX":
         assert run_program(code, blas_core="haswell").stdout.strip() == "Haswell"
-    unknown = run_program(code, blas_core="Fantasy")
-    assert unknown.returncode == 0
-    assert "no core type Fantasy" in unknown.stderr
+
+
+@pytest.mark.parametrize("core", blas.core_types())
+@needs_openblas
+def test_every_core_type_that_is_offered_runs(run_program: Callable[..., Any], core: str) -> None:
+    done = run_program(PRODUCTS_BY_THREADS, blas_core=core)
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+
+
+@pytest.mark.parametrize("given", ["SkylakeX", "skylakex", "Haswell", "Zen", "Fantasy", "Unknown"])
+def test_a_core_type_that_the_processor_cannot_be(
+    run_program: Callable[..., Any], given: str
+) -> None:
+    done = run_program("import oneflow_lite", blas_core=given, cpu_isa="baseline")
+    assert done.returncode == 1
+    assert f"ONEFLOW_LITE_BLAS_CORE={given}: expected auto, numpy or a core type" in done.stderr
+    offered = [core for core in blas.core_types() if core in ("Prescott", "Nehalem", "ARMv8")]
+    assert f"({', '.join(offered)})" in done.stderr
+    known = given not in ("Fantasy", "Unknown") and platform.machine() == "x86_64"
+    assert ("flag cpu_isa is baseline" if known else "which is not known") in done.stderr
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="a core type of x86")
+@needs_openblas
+def test_openblas_own_variable_is_checked_as_well(
+    monkeypatch: pytest.MonkeyPatch, run_program: Callable[..., Any]
+) -> None:
+    code = """
+import sys, oneflow_lite as flow
+from oneflow_lite import _C
+from oneflow_lite.ops import blas
+_C.cpu_features = lambda: ["sse3", "sse4.2", "avx"]
+for _ in range(2):
+    try:
+        flow.ones((2, 3)) @ flow.ones((3, 2))
+    except ValueError as error:
+        print(error)
+print(flow.ones((2, 3), dtype="int32").sum().item())
+"""
+    monkeypatch.setenv("OPENBLAS_CORETYPE", "haswell")
+    done = run_program(code)
+    assert done.returncode == 0, done.stderr
+    *errors, total = done.stdout.splitlines()
+    assert total == "6"
+    for error in errors:
+        assert error.startswith("[blas] OPENBLAS_CORETYPE=haswell: expected auto, numpy or a core")
+        assert "(Prescott, Nehalem, Sandybridge), got haswell, which needs avx2, bmi2" in error
+    assert len(errors) == 2
 
 
 @needs_openblas

@@ -1,11 +1,13 @@
 """Einstein's notation: NumPy's results; integers exactly."""
 
+import sys
 from typing import Any
 
 import numpy as np
 import pytest
 
 import oneflow_lite as flow
+from oneflow_lite.ops.einsum import _plan
 from oracle import same
 
 SUBSCRIPTS = [
@@ -128,3 +130,61 @@ def test_views(device: flow.Device) -> None:
     x[np.arange(3), np.arange(3)] = 0
     x[1, 0] = 7
     same(x, t)
+
+
+def test_a_plan_serves_operands_of_its_layout_only(device: flow.Device) -> None:
+    rng = np.random.default_rng(1)
+    shapes = ((3, 4), (4, 5), (5, 3))
+    for _ in range(2):
+        for dtypes in (("int64",) * 3, ("int8", "int16", "int8"), ("bool",) * 3):
+            for order in ("C", "F"):
+                arrays = [
+                    np.asarray(rng.integers(0, 3, shape), dtype, order=order)
+                    for shape, dtype in zip(shapes, dtypes, strict=True)
+                ]
+                given = [flow.tensor(x.T.copy(), device=device).T for x in arrays]
+                if order == "C":
+                    given = [flow.tensor(x, device=device) for x in arrays]
+                for subscripts in ("ij,jk,kl->il", "ij,jk,kl->li", "ij,jk,kl"):
+                    same(np.einsum(subscripts, *arrays), flow.einsum(subscripts, *given))
+                same(
+                    np.einsum("ij->i", arrays[0], dtype="int64"),
+                    flow.einsum("ij->i", given[0], dtype="int64"),
+                )
+    x = flow.ones((2, 2), device=device)
+    for _ in range(2):
+        view = flow.einsum("ij->ij", x)
+        assert view is not x
+        assert view.shares_storage(x)
+
+
+@pytest.mark.parametrize("subscripts", SUBSCRIPTS)
+def test_what_is_not_needed_again_is_let_go(subscripts: str) -> None:
+    arrays = operands(subscripts, 0, "int64")
+    layouts = tuple((x.shape, x.strides, x.dtype) for x in arrays)
+    steps = _plan(subscripts, layouts, None, "safe", True)
+    gone = [place for step in steps for place in step.done]
+    assert sorted(gone) == list(range(len(arrays), len(arrays) + len(steps) - 1))
+    for i, step in enumerate(steps):
+        later = {place for one in steps[i + 1 :] for place in (one.first, one.second)}
+        assert later.isdisjoint(step.done)
+
+
+def test_small_calls_are_planned_once(device: flow.Device) -> None:
+    called: list[str] = []
+
+    def note(frame: Any, event: str, argument: Any) -> None:
+        if event == "call":
+            called.append(frame.f_code.co_name)
+
+    x, y = flow.ones((2, 3), device=device), flow.ones((3, 2), device=device)
+    calls = (("ij,jk->ik", x, y), ("ij,ji->", x, y), ("ij->ji", x), ("ij->", x))
+    for call in calls:
+        flow.einsum(*call)
+    sys.setprofile(note)
+    try:
+        for call in calls:
+            flow.einsum(*call)
+    finally:
+        sys.setprofile(None)
+    assert called == ["einsum"] * len(calls)

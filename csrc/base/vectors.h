@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 /// Functions for processors that have these vectors; only choose_by_isa() hands them out. No
 /// attributes, and never chosen, with other processors and compilers.
@@ -35,6 +36,9 @@ Isa widest_isa();
 
 /// The widest set that loops use: widest_isa(), unless limit_isa() has set a narrower one.
 Isa isa_in_use();
+
+/// What the processor has of that on which OpenBLAS's kinds of core differ, within isa_in_use().
+std::vector<std::string> cpu_features();
 
 /// Limits the loops that are chosen from now on. Throws for a set that the processor lacks, and
 /// after the first choice. Any thread.

@@ -30,6 +30,13 @@ void find_all(Finder& find, BlasRoutines<T>* routines, const char* const (&names
   find(&routines->dot, names[3]);
 }
 
+template <typename T>
+void find_all(Finder& find, LapackRoutines<T>* routines, const char* const (&names)[3]) {
+  find(&routines->getrf, names[0]);
+  find(&routines->getrs, names[1]);
+  find(&routines->potrf, names[2]);
+}
+
 }  // namespace
 
 const char* find_routines(Blas* blas, void* (*find)(void* context, const char* name),
@@ -43,6 +50,8 @@ const char* find_routines(Blas* blas, void* (*find)(void* context, const char* n
            {"cblas_cgemm", "cblas_cgemv", "cblas_csyrk", "cblas_cdotu_sub"});
   find_all(finder, &std::get<3>(blas->routines),
            {"cblas_zgemm", "cblas_zgemv", "cblas_zsyrk", "cblas_zdotu_sub"});
+  find_all(finder, &std::get<0>(blas->lapack), {"dgetrf_", "dgetrs_", "dpotrf_"});
+  find_all(finder, &std::get<1>(blas->lapack), {"zgetrf_", "zgetrs_", "zpotrf_"});
   return finder.missing;
 }
 

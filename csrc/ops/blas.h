@@ -2,6 +2,7 @@
 #pragma once
 
 #include <complex>
+#include <cstddef>
 #include <cstdint>
 #include <tuple>
 #include <type_traits>
@@ -39,10 +40,20 @@ struct BlasRoutines {
   }
 };
 
+/// LAPACK's routines for elements of type T, by Fortran's rules: matrices lie column after column.
+template <typename T>
+struct LapackRoutines {
+  void (*getrf)(const int* m, const int* n, T* a, const int* lda, int* pivots, int* info);
+  void (*getrs)(const char* trans, const int* n, const int* columns, const T* a, const int* lda,
+                const int* pivots, T* b, const int* ldb, int* info, size_t length);
+  void (*potrf)(const char* uplo, const int* n, T* a, const int* lda, int* info, size_t length);
+};
+
 struct Blas {
   std::tuple<BlasRoutines<float>, BlasRoutines<double>, BlasRoutines<std::complex<float>>,
              BlasRoutines<std::complex<double>>>
       routines;
+  std::tuple<LapackRoutines<double>, LapackRoutines<std::complex<double>>> lapack;
   bool own_loops = false;  // are used where they are faster (ops/gemm_panels.h)
 
   template <typename T>

@@ -20,11 +20,8 @@ namespace {
 constexpr int64_t kPackBytes = int64_t{4} << 20;
 /// Of vectors and of the inner dimension: what makes one partial sum.
 constexpr int64_t kInnerPart = 1 << 15, kMostInnerParts = 64;
-/// What parts of matrices are multiples of: the routines' inner loops leave no rest, so that the
-/// bits are those of the whole.
-constexpr int64_t kAligned = 48;
 /// Rows of a block of a symmetric product.
-constexpr int64_t kSymmetricLeast = 4 * kAligned, kSymmetricMost = 8 * kAligned;
+constexpr int64_t kSymmetricLeast = 4 * kAlignedRows, kSymmetricMost = 8 * kAlignedRows;
 /// Elements of a matrix that is multiplied with a vector, in one part.
 constexpr int64_t kVectorPart = 1 << 17;
 
@@ -89,13 +86,15 @@ class Multiplier {
   void run_one(const Product& whole, ep::HelperPool* helpers) const;
   void run_in_thread(const Product& p) const;
   void run_some(const BatchedProduct& plan, int64_t begin, int64_t end) const;
-  void run_packed(const Product& p) const;
+  void run_parts(const Product& whole, ep::HelperPool* helpers) const;
+  void run_part(const Product& part) const;
   void gemm(const Product& p) const;
   bool vector_product(const Product& p) const;
   void multiply_vector(const Product& whole, ep::HelperPool* helpers) const;
   void sum_parts(const Product& whole, ep::HelperPool* helpers) const;
   bool is_symmetric(const Product& p) const;
-  void symmetric(const Product& whole, ep::HelperPool* helpers) const;
+  void symmetric(const Product& given, ep::HelperPool* helpers) const;
+  void on_diagonal(const Product& part) const;
   double work(const Product& p) const { return product_work(p.m(), p.k(), p.n(), dtype_); }
 
   const Routines& routines_;
@@ -142,9 +141,9 @@ bool Multiplier<T>::vector_product(const Product& p) const {
 template <typename T>
 void Multiplier<T>::run_in_thread(const Product& p) const {
   if ((p.m() == 1 || p.n() == 1) && vector_product(p)) return;
+  if (is_symmetric(p)) return symmetric(p, nullptr);
   const bool fits = is_as_wanted<T>(p.a) && is_as_wanted<T>(p.b) && is_as_wanted<T>(p.out);
-  if (!fits) return run_packed(p);
-  return is_symmetric(p) ? symmetric(p, nullptr) : gemm(p);
+  return fits ? gemm(p) : run_parts(p, nullptr);
 }
 
 /// Some products of a batch. They lie alike, which is seen to once where they are small.
@@ -176,24 +175,36 @@ void Multiplier<T>::run_some(const BatchedProduct& plan, int64_t begin, int64_t 
   }
 }
 
-/// Some rows at a time; b, the smaller one, is copied as a whole.
+/// Parts of a product for the helpers, and such that what has to be copied is copied by parts.
+/// Where they begin never changes the bits (cut_rows, cut_columns).
 template <typename T>
-void Multiplier<T>::run_packed(const Product& p) const {
-  if (p.m() < p.n()) return run_packed(p.transposed());
-  std::optional<PackedMatrix> b;
-  Product whole = p;
-  if (!is_as_wanted<T>(p.b)) whole.b = b.emplace(p.b, dtype_, nullptr).matrix();
+void Multiplier<T>::run_parts(const Product& whole, ep::HelperPool* helpers) const {
+  const bool turned = is_as_wanted<T>(whole.out) && lie_of<T>(whole.out)->trans == kTrans;
+  Product p = turned ? whole.transposed() : whole;
+  const double total = work(p);
+  const bool by_columns = has_few_rows(p) || (!is_as_wanted<T>(p.b) && p.n() > p.m());
+  std::optional<PackedMatrix> once;  // what all parts read
+  Matrix& shared = by_columns ? p.a : p.b;
+  if (!is_as_wanted<T>(shared)) shared = once.emplace(shared, dtype_, helpers).matrix();
+  const int64_t threads = is_divisible(helpers, total) ? helpers->threads() : 1;
+  const bool copies = !is_as_wanted<T>(p.a) || !is_as_wanted<T>(p.out);
   const int64_t row_bytes = std::max(p.k(), p.n()) * int64_t(sizeof(T));
-  const int64_t step = std::max<int64_t>(64, kPackBytes / row_bytes);
-  for (int64_t row = 0; row < p.m(); row += step) {
-    Product part = whole.block(row, std::min(step, p.m() - row), 0, p.n());
-    std::optional<PackedMatrix> a, out;
-    const Matrix target = part.out;
-    if (!is_as_wanted<T>(part.a)) part.a = a.emplace(part.a, dtype_, nullptr).matrix();
-    if (!is_as_wanted<T>(target)) part.out = out.emplace(target, dtype_).matrix();
-    run_in_thread(part);
-    if (out) copy_matrix(part.out, target, nullptr);
-  }
+  const int64_t most_rows =
+      copies ? std::max<int64_t>(2 * kAlignedRows, kPackBytes / row_bytes) : p.m();
+  const Grid grid = by_columns ? cut_columns(p, dtype_) : cut_rows(p, dtype_, threads, most_rows);
+  share(threads > 1 ? helpers : nullptr, grid.count(), total,
+        [&](int64_t i) { run_part(grid.part(p, i)); });
+}
+
+template <typename T>
+void Multiplier<T>::run_part(const Product& part) const {
+  Product p = part;
+  std::optional<PackedMatrix> a, b, out;
+  if (!is_as_wanted<T>(p.a)) p.a = a.emplace(p.a, dtype_, nullptr).matrix();
+  if (!is_as_wanted<T>(p.b)) p.b = b.emplace(p.b, dtype_, nullptr).matrix();
+  if (!is_as_wanted<T>(p.out)) p.out = out.emplace(p.out, dtype_).matrix();
+  gemm(p);
+  if (out) copy_matrix(p.out, part.out, nullptr);
 }
 
 /// Few rows and columns, but a long sum: parts of the sum, added in their order.
@@ -224,45 +235,62 @@ void Multiplier<T>::sum_parts(const Product& whole, ep::HelperPool* helpers) con
 template <typename T>
 bool Multiplier<T>::is_symmetric(const Product& p) const {
   return p.a.data == p.b.data && p.m() == p.n() && p.a.row_step == p.b.column_step &&
-         p.a.column_step == p.b.row_step && p.m() > 1 && is_as_wanted<T>(p.a) &&
-         is_as_wanted<T>(p.out) && lie_of<T>(p.out)->trans == kNoTrans;
+         p.a.column_step == p.b.row_step && p.m() > 1;
 }
 
 /// The blocks of the lower triangle, each copied to its place above.
 template <typename T>
-void Multiplier<T>::symmetric(const Product& whole, ep::HelperPool* helpers) const {
-  const Lie x = *lie_of<T>(whole.a), out = *lie_of<T>(whole.out);
+void Multiplier<T>::symmetric(const Product& given, ep::HelperPool* helpers) const {
+  Product whole = given;
+  std::optional<PackedMatrix> packed;
+  if (!is_as_wanted<T>(whole.a)) {
+    whole.a = packed.emplace(whole.a, dtype_, helpers).matrix();
+    whole.b = whole.a.transposed();
+  }
+  const bool direct = is_as_wanted<T>(whole.out) && lie_of<T>(whole.out)->trans == kNoTrans;
   const int64_t n = whole.n();
   const int64_t step =
-      std::clamp((n + 1) / 2 / kAligned * kAligned, kSymmetricLeast, kSymmetricMost);
+      std::clamp((n + 1) / 2 / kAlignedRows * kAlignedRows, kSymmetricLeast, kSymmetricMost);
   const int64_t parts = (n + step - 1) / step;
   const auto run = [&](int64_t index) {
     int64_t row = 0, column = index;
     while (column > row) column -= ++row;
-    const Product part = whole.block(row * step, std::min(step, n - row * step), column * step,
-                                     std::min(step, n - column * step));
+    Product part = whole.block(row * step, std::min(step, n - row * step), column * step,
+                               std::min(step, n - column * step));
     if (part.m() <= 0 || part.n() <= 0) return;
+    const Matrix target = part.out;
+    std::optional<PackedMatrix> made;
+    if (!direct) part.out = made.emplace(target, dtype_).matrix();
     if (row != column) {
       gemm(part);
       const Matrix above = whole.out.block(column * step, part.n(), row * step, part.m());
-      return copy_matrix(part.out.transposed(), above, nullptr);
+      copy_matrix(part.out.transposed(), above, nullptr);
+    } else {
+      on_diagonal(part);
     }
-    T* corner = reinterpret_cast<T*>(part.out.data);
-    routines_.syrk(kRowMajor, kLower, x.trans, int(part.n()), int(part.k()), Routines::factor(T(1)),
-                   reinterpret_cast<T*>(part.a.data), int(x.lead), Routines::factor(T(0)), corner,
-                   int(out.lead));
-    for (int64_t i = 1; i < part.n(); ++i) {
-      for (int64_t j = 0; j < i; ++j) corner[j * out.lead + i] = corner[i * out.lead + j];
-    }
+    if (made) copy_matrix(part.out, target, nullptr);
   };
   share(helpers, parts * (parts + 1) / 2, work(whole) / 2, run);
+}
+
+/// A block on the diagonal: its lower triangle, copied to the upper one.
+template <typename T>
+void Multiplier<T>::on_diagonal(const Product& part) const {
+  const Lie x = *lie_of<T>(part.a), out = *lie_of<T>(part.out);
+  T* corner = reinterpret_cast<T*>(part.out.data);
+  routines_.syrk(kRowMajor, kLower, x.trans, int(part.n()), int(part.k()), Routines::factor(T(1)),
+                 reinterpret_cast<T*>(part.a.data), int(x.lead), Routines::factor(T(0)), corner,
+                 int(out.lead));
+  for (int64_t i = 1; i < part.n(); ++i) {
+    for (int64_t j = 0; j < i; ++j) corner[j * out.lead + i] = corner[i * out.lead + j];
+  }
 }
 
 /// A matrix with a vector: some rows in each part.
 template <typename T>
 void Multiplier<T>::multiply_vector(const Product& p, ep::HelperPool* helpers) const {
   if (p.m() == 1) return multiply_vector(p.transposed(), helpers);
-  const int64_t step = std::max<int64_t>(1, kVectorPart / p.k() / kAligned) * kAligned;
+  const int64_t step = std::max<int64_t>(1, kVectorPart / p.k() / kAlignedRows) * kAlignedRows;
   share(helpers, (p.m() + step - 1) / step, work(p), [&](int64_t i) {
     run_in_thread(p.block(i * step, std::min(step, p.m() - i * step), 0, 1));
   });
@@ -284,14 +312,7 @@ void Multiplier<T>::run_one(const Product& whole, ep::HelperPool* helpers) const
   if constexpr (std::is_floating_point_v<T>) {
     if (panels_ && panel_product<T>(whole, helpers)) return;
   }
-  if (!is_divisible(helpers, total)) return run_in_thread(whole);
-  const auto most = static_cast<int64_t>(total / kPieceWork);
-  const Grid grid = cut(whole, std::min<int64_t>(helpers->threads(), most));
-  Product p = whole;
-  std::optional<PackedMatrix> a, b;
-  if (!is_as_wanted<T>(p.b)) p.b = b.emplace(p.b, dtype_, helpers).matrix();
-  if (grid.columns > 1 && !is_as_wanted<T>(p.a)) p.a = a.emplace(p.a, dtype_, helpers).matrix();
-  share(helpers, grid.count(), total, [&](int64_t i) { run_in_thread(grid.part(p, i)); });
+  run_parts(whole, helpers);
 }
 
 template <typename T>

@@ -150,11 +150,27 @@ int64_t cut_length(int64_t length, int64_t pieces, int64_t multiple, int64_t* st
   return 1;
 }
 
+/// More rows are cut by the outermost loop of a routine itself, wherever its buffer ends.
+constexpr int64_t kMostRows = 84 * kAlignedRows;
+/// Fewer columns are not worth packing the rows once more.
+constexpr int64_t kLeastColumns = 256;
+/// No routine cuts a sum of so many products.
+constexpr int64_t kUncut = 256;
+
+double multiplications(const Product& p) {
+  return static_cast<double>(p.m()) * static_cast<double>(p.k()) * static_cast<double>(p.n());
+}
+
+/// Multiplications of the least part. Routines have other kernels for small products: OpenBLAS's
+/// for up to 10^6, and for up to 7.3 * 10^6 of float32, whose sums are not cut.
+double least_part(const Product& p, DType dtype) {
+  return dtype == DType::f32 && p.k() > kUncut ? 1 << 23 : 1 << 20;
+}
+
 }  // namespace
 
 Grid cut(const Product& p, int64_t parts) {
-  // Multiples of what the routines' inner loops take at once: else the last of a part would be
-  // rounded otherwise than in the whole. And enough of them to be worth packing the others.
+  // Multiples of what the loops take at once, and enough of them to be worth packing the others.
   constexpr int64_t kRowMultiple = 48, kColumnMultiple = 192, kLeast = 96;
   // Packing the rows once more for each column of parts costs twice as much as the opposite.
   constexpr int64_t kColumnCost = 2;
@@ -171,6 +187,29 @@ Grid cut(const Product& p, int64_t parts) {
       least = cost;
     }
   }
+  return grid;
+}
+
+Grid cut_rows(const Product& p, DType dtype, int64_t threads, int64_t most_rows) {
+  const double work = product_work(p.m(), p.k(), p.n(), dtype);
+  const auto most = static_cast<int64_t>(multiplications(p) / (2 * least_part(p, dtype)));
+  int64_t parts = std::min(threads, static_cast<int64_t>(work / kPieceWork));
+  parts = std::max(parts, (p.m() + most_rows - 1) / most_rows);
+  parts = std::min({parts, most, p.m() / kAlignedRows});
+  parts = std::max(parts, (p.m() + kMostRows - 1) / kMostRows);
+  // Whether or not there are threads: one part would be in another kernel than two.
+  if (most < 2 && work >= kSplitWork && p.m() >= 2 * kAlignedRows) parts = 2;
+  Grid grid{1, 1, p.m(), p.n()};
+  grid.rows = cut_length(p.m(), parts, kAlignedRows, &grid.row_step);
+  return grid;
+}
+
+Grid cut_columns(const Product& p, DType dtype) {
+  const double work = product_work(p.m(), p.k(), p.n(), dtype);
+  int64_t parts = std::min(p.n() / kLeastColumns, static_cast<int64_t>(work / kPieceWork));
+  if (parts > 1) parts -= parts % 2;  // most often two threads share them, or four
+  Grid grid{1, 1, p.m(), p.n()};
+  grid.columns = cut_length(p.n(), parts, kAlignedRows, &grid.column_step);
   return grid;
 }
 

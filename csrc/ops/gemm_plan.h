@@ -101,7 +101,22 @@ void share(ep::HelperPool* helpers, int64_t count, double total, const Body& bod
   for (int64_t i = 0; i < count; ++i) body(i);
 }
 
-/// Up to `parts` parts, as many as there are rows and columns for.
+/// Up to `parts` parts, as many as there are rows and columns for. Of products that are exact.
 Grid cut(const Product& p, int64_t parts);
+
+/// What parts of matrices are multiples of: the rows that the routines' loops take at once.
+inline constexpr int64_t kAlignedRows = 48;
+
+/// Parts of some rows, of `most_rows` where that is possible, for so many threads. The bits are the
+/// same for any number of threads: the routines' loops leave no rest at a cut, and how their sums
+/// are cut depends on k alone. `p` has row-major results.
+Grid cut_rows(const Product& p, DType dtype, int64_t threads, int64_t most_rows);
+
+/// Parts of some columns, which the shape alone decides: what a routine does at the end of a row
+/// depends on how many columns it has.
+Grid cut_columns(const Product& p, DType dtype);
+
+/// Too few rows to cut: cut_columns is for these.
+inline bool has_few_rows(const Product& p) { return p.m() < std::min(4 * kAlignedRows, p.n()); }
 
 }  // namespace ofl::ops

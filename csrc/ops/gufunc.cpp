@@ -6,6 +6,7 @@
 
 #include "ops/array_kernel.h"
 #include "ops/lanes.h"
+#include "ops/lapack.h"
 #include "ops/pieces.h"
 
 namespace ofl::ops {
@@ -157,6 +158,16 @@ void run_in_pieces(const ArrayArgs& args, const GufuncCall& call, double work, c
   });
 }
 
+/// NumPy's loop, or one by the library of products: NumPy's library shares out even small matrices
+/// to threads, which go on spinning on the cores of the machine's.
+Loop loop_of(const ArrayArgs& args, const GufuncCall& call, LapackCall* own) {
+  own->blas = blas();
+  own->helpers = args.helpers;
+  if (!own->blas || call.dims.size() < 2) return args.loop;
+  const LoopFn loop = lapack_loop(args.loop.name, args.input(0).dtype, call.dims[1]);
+  return loop ? Loop{loop, own, args.loop.name} : args.loop;
+}
+
 /// LAPACK may not come back from infinities and NaNs. Of doubles, or pairs of them.
 void require_finite(const char* name, const ArrayView& x) {
   const int last = x.shape.size() - 1;
@@ -182,10 +193,12 @@ void gufunc_kernel(const ArrayArgs& args) {
   if (args.attr[2]) require_finite(args.name, args.input(0));
   const char* failure = kFailures[args.attr[1]];
   std::atomic<bool> failed{false};
+  LapackCall own{};
+  const Loop loop = loop_of(args, call, &own);
   const auto run = [&](const GufuncCall& part) {
-    if (!failure) return run_call(part, args.loop);
+    if (!failure) return run_call(part, loop);
     InvalidFlag invalid;
-    run_call(part, args.loop);
+    run_call(part, loop);
     if (invalid.raised()) failed.store(true, std::memory_order_relaxed);
   };
   const double work = static_cast<double>(matrices) * static_cast<double>(args.attr[3]);

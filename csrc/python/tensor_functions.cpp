@@ -238,11 +238,28 @@ PyObject* as_bfloat16(Arguments given) {
   return wrap(std::move(view));
 }
 
+/// layouts(operands): (shape, strides, dtype) of each; None where one is no tensor.
+PyObject* layouts_of(Arguments given) {
+  const Reference operands(checked(PySequence_Tuple(given[0])));
+  const Py_ssize_t count = PyTuple_GET_SIZE(operands.get());
+  Reference layouts(checked(PyTuple_New(count)));
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    const Tensor* x = tensor_or_null(PyTuple_GET_ITEM(operands.get(), i));
+    if (!x) Py_RETURN_NONE;
+    const Reference shape(dims_tuple(x->shape)), strides(dims_tuple(x->strides));
+    PyObject* dtype = reinterpret_cast<PyObject*>(descr_of(x->dtype));
+    PyObject* layout = checked(PyTuple_Pack(3, shape.get(), strides.get(), dtype));
+    PyTuple_SET_ITEM(layouts.get(), i, layout);
+  }
+  return layouts.release();
+}
+
 PyMethodDef functions[] = {positional<from_numpy, 2>("from_numpy"),
                            positional<empty_of, 3>("empty"),
                            positional<full_of, 4>("full"),
                            positional<astype, 3>("astype"),
                            positional<copy_of, 1>("copy"),
+                           positional<layouts_of, 1>("layouts"),
                            positional<to_device_of, 3>("to_device"),
                            positional<assign_of, 2>("assign"),
                            positional<fill_of, 2>("fill"),

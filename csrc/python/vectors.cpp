@@ -1,6 +1,8 @@
 // The instruction set of our own loops, as module functions.
 #include "base/vectors.h"
 
+#include <pybind11/stl.h>
+
 #include "python/bind.h"
 
 namespace py = pybind11;
@@ -29,6 +31,7 @@ void bind_vectors(py::module_& m) {
   m.def("limit_cpu_isa", &limit_cpu_isa);
   m.def("loops_chosen", &loops_chosen);
   m.def("cpu_is_intel", &is_intel);
+  m.def("cpu_features", &cpu_features);
 }
 
 }  // namespace ofl::python

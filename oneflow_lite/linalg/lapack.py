@@ -8,6 +8,7 @@ from numpy.linalg import LinAlgError
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.dtypes import DType, complex64, complex128, float32, float64, kind_of
+from oneflow_lite.ops.blas import in_force
 from oneflow_lite.ops.gufunc import call_gufunc
 
 _REAL: dict[DType, DType] = {
@@ -82,6 +83,7 @@ def call_lapack(
     name: str, ufunc: np.ufunc, types: str, *inputs: Tensor, **how: Any
 ) -> list[Tensor]:
     """Call a gufunc of matrices; keywords as for ``call_gufunc``."""
+    in_force()  # small matrices go to the library of products (csrc/ops/lapack.h)
     rows, columns = inputs[0].shape[-2:]
     smaller, larger = sorted((rows, columns))
     # A factorization takes some n*n*m multiply-adds of doubles; the others a small multiple.

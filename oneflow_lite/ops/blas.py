@@ -5,6 +5,7 @@ is issued.
 """
 
 import os
+import platform
 import sys
 import threading
 from collections.abc import Iterator
@@ -13,11 +14,31 @@ from pathlib import Path
 from typing import NamedTuple
 
 from oneflow_lite import _C
-from oneflow_lite.flags import LOG, flags
+from oneflow_lite.flags import LOG, PREFIX, flags
 
 _FOLDER = Path(__file__).parents[1] / "openblas"
 _PREFIX = "scipy_"  # of its symbols
 _CORE_VARIABLE = "OPENBLAS_CORETYPE"
+# What each kind of core must have, by processor; OpenBLAS itself does not look.
+_AVX2 = {"avx2", "fma", "bmi2"}
+_AVX512 = {*_AVX2, "avx512f", "avx512cd", "avx512bw", "avx512dq", "avx512vl"}
+_NEEDS: dict[str, dict[str, set[str]]] = {
+    "x86_64": {
+        "Prescott": {"sse3"},
+        "Nehalem": {"sse4.2"},
+        "Sandybridge": {"avx"},
+        "Haswell": _AVX2,
+        "Zen": _AVX2,
+        "SkylakeX": _AVX512,
+    },
+    "aarch64": {
+        "ARMv8": set(),
+        "CortexA57": set(),
+        "NeoverseN1": {"atomics", "asimddp"},
+        "NeoverseV1": {"sve"},
+        "NeoverseN2": {"sve"},
+    },
+}
 _CORES = {"avx512": "SkylakeX", "avx2": "Haswell", "baseline": "Nehalem"}  # by _C.CPU_ISAS
 
 
@@ -36,6 +57,38 @@ _lock = threading.Lock()  # guards the one below while it is found
 _found: Blas | None = None
 
 
+def check_core() -> None:
+    """ValueError unless this processor can be a core of the kind that flag ``blas_core`` names."""
+    core = str(flags.blas_core)
+    if core not in ("auto", "numpy"):
+        _check(f"{PREFIX}BLAS_CORE={core}", core)
+
+
+def core_types() -> list[str]:
+    """Return the kinds of core that this processor can be."""
+    return [core for core in _NEEDS.get(platform.machine(), {}) if not _lacking(core)]
+
+
+def _lacking(core: str) -> list[str]:
+    """Return what a kind of core has and this processor lacks; nothing of an unknown kind."""
+    known = {name.lower(): needs for name, needs in _NEEDS.get(platform.machine(), {}).items()}
+    return sorted(known.get(core.lower(), set()) - set(_C.cpu_features()))
+
+
+def _check(given: str, core: str) -> None:
+    """OpenBLAS takes any core type that it is told, and ends in an illegal instruction."""
+    if core.lower() in (name.lower() for name in core_types()):
+        return
+    lacking = _lacking(core)
+    reason = f"which needs {', '.join(lacking)}" if lacking else "which is not known"
+    if lacking and flags.cpu_isa != "auto":
+        reason += f"; flag cpu_isa is {flags.cpu_isa}"
+    raise ValueError(
+        f"[blas] {given}: expected auto, numpy or a core type that this processor can be "
+        f"({', '.join(core_types())}), got {core}, {reason}"
+    )
+
+
 def in_force() -> Blas:
     """Return the library in force; load it where that was not tried yet."""
     global _found
@@ -51,6 +104,9 @@ def _find() -> Blas:
     path = _library()
     if path is None:
         return Blas("NumPy's loops (this build has no OpenBLAS)", "")
+    asked = os.environ.get(_CORE_VARIABLE, "")
+    if flags.blas_core == "auto" and _lacking(asked):
+        _check(f"{_CORE_VARIABLE}={asked}", asked)
     wanted = _core()
     is_free = flags.blas_core == "auto" and _CORE_VARIABLE not in os.environ
     own_loops = is_free and _C.has_panel_loops()
@@ -61,7 +117,7 @@ def _find() -> Blas:
     except RuntimeError as error:
         LOG.warning("products go through NumPy's loops: %s", error)
         return Blas(f"NumPy's loops ({error})", "")
-    if wanted and core.lower() != wanted.lower():
+    if wanted and core.lower() != wanted.lower():  # of another version of the library
         LOG.warning("OpenBLAS has no core type %s here, it uses %s", wanted, core)
     return Blas(" ".join(config.split()[:2]), core, own_loops)
 

@@ -1,9 +1,13 @@
-"""Sums of products in Einstein's notation: views, products of matrices and sums."""
+"""Sums of products in Einstein's notation: views, products of matrices and sums.
+
+What is to be done follows from the subscripts and the shapes: it is planned once for each.
+"""
 
 import math
+import operator
 import string
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,10 +27,22 @@ _Shape = tuple[int, ...]
 
 
 class _Part(NamedTuple):
-    """A tensor and the label of each of its dimensions; no label stands twice."""
+    """A value of the plan, and the label of each of its dimensions; no label stands twice."""
 
-    x: Tensor
+    place: int
+    shape: _Shape
+    strides: _Shape
     labels: list[Label]
+
+
+class _Step(NamedTuple):
+    """The next value: a function of one or two earlier ones; what is not needed again goes."""
+
+    function: Callable[..., Tensor]
+    first: int
+    second: int | None
+    args: tuple[Any, ...]
+    done: list[int]
 
 
 def einsum(
@@ -78,42 +94,25 @@ def einsum(
     """
     if not isinstance(subscripts, str):
         subscripts, operands = _from_lists((subscripts, *operands))
-    given = on_one_device(*operands)
-    shapes = tuple([x.shape for x in given])
-    terms, output, sizes = _understood(subscripts, shapes)
-    targets = [] if out is None else [out]
-    wanted = result_type(*given, *targets) if dtype is None else canonical(dtype, "einsum")
-    cast = (x if x.dtype is wanted else _cast(x, wanted, casting) for x in given)
-    parts = [_diagonal(_Part(x, term)) for x, term in zip(cast, terms, strict=True)]
-    value, labels = _multiplied(parts, _path(subscripts, shapes, optimize), output, sizes)
-    if len(given) == 1 or labels != output:  # of one operand: a view
-        value = _C.permute(value, [labels.index(label) for label in output])
-    return value if out is None else store("einsum", out, value, casting)
-
-
-def _cast(x: Tensor, dtype: DType, casting: str) -> Tensor:
-    _C.require_castable("einsum", x.dtype, dtype, casting)
-    return _C.astype(x, dtype, False)
-
-
-def _multiplied(
-    parts: list[_Part],
-    path: Sequence[Sequence[int]],
-    output: Sequence[Label],
-    sizes: dict[Label, int],
-) -> _Part:
-    """The operands multiplied and summed, pair by pair in the order of the path."""
-    for positions in path:
-        group = [parts[i] for i in positions]
-        parts = [part for i, part in enumerate(parts) if i not in positions]
-        kept = {*output, *(label for part in parts for label in part.labels)}
-        made = group[0]
-        for i, part in enumerate(group[1:], 2):
-            later = kept.union(*(rest.labels for rest in group[i:]))
-            made = _product(made, part, later, output, sizes)
-        parts.append(made)
-    (result,) = parts
-    return _summed(result, output)
+    layouts: Any = _C.layouts(operands)
+    if layouts is None:
+        operands = tuple(on_one_device(*operands))
+        layouts = _C.layouts(operands)
+    wanted = None if dtype is None else canonical(dtype, "einsum")
+    if out is not None and wanted is None:
+        wanted = result_type(*[own for _, _, own in layouts], out)
+    plan = _plan if isinstance(optimize, (bool, str)) else _plan.__wrapped__
+    values: list[Any] = [*operands]
+    steps = plan(subscripts, layouts, wanted, casting, optimize)
+    for function, first, second, args, done in steps:
+        if second is None:
+            values.append(function(values[first], *args))
+        else:
+            values.append(function(values[first], values[second]))
+        for place in done:
+            values[place] = None
+    result: Tensor = values[-1]
+    return result if out is None else store("einsum", out, result, casting)
 
 
 # --- the subscripts
@@ -175,15 +174,6 @@ def _labels(term: str, ndim: int, text: str) -> list[Label]:
     return [*before, *range(spread, 0, -1), *after]
 
 
-@lru_cache(maxsize=256)
-def _understood(
-    subscripts: str, shapes: Sequence[_Shape]
-) -> tuple[list[list[Label]], list[Label], dict[Label, int]]:
-    """Return the labels of the operands and of the result, and their sizes; not to be changed."""
-    terms, output = _parse(subscripts.replace(" ", ""), [len(shape) for shape in shapes])
-    return terms, output, _sizes(terms, shapes)
-
-
 def _sizes(terms: Sequence[Sequence[Label]], shapes: Sequence[_Shape]) -> dict[Label, int]:
     """The size of each label; 1 goes with every other size."""
     sizes: dict[Label, int] = {}
@@ -216,37 +206,147 @@ def _find_path(subscripts: str, shapes: Sequence[_Shape], method: Any) -> list[t
 # --- what is computed
 
 
-def _diagonal(part: _Part) -> _Part:
+class _Recorder:
+    """Writes steps down, with the shapes and strides that their results have."""
+
+    def __init__(self, given: int, dtype: DType) -> None:
+        self.steps: list[_Step] = []
+        self.given = self.count = given
+        self.dtype = dtype
+
+    def _step(
+        self, function: Callable[..., Tensor], first: int, second: int | None, *args: Any
+    ) -> int:
+        self.steps.append(_Step(function, first, second, args, []))
+        self.count += 1
+        return self.count - 1
+
+    def cast(self, part: _Part, dtype: DType, casting: str) -> _Part:
+        if dtype == self.dtype:
+            return part
+        _C.require_castable("einsum", dtype, self.dtype, casting)
+        return part._replace(place=self._step(_C.astype, part.place, None, self.dtype, False))
+
+    def permuted(self, part: _Part, labels: list[Label]) -> _Part:
+        """Return a view; also of what is in order."""
+        axes = [part.labels.index(label) for label in labels]
+        place = self._step(_C.permute, part.place, None, axes)
+        shape, strides = ([values[i] for i in axes] for values in (part.shape, part.strides))
+        return _Part(place, tuple(shape), tuple(strides), labels)
+
+    def diagonal(self, part: _Part, first: int, second: int) -> _Part:
+        place = self._step(_C.diagonal, part.place, None, 0, first, second)
+        kept = [i for i in range(len(part.shape)) if i not in (first, second)]
+        step = part.strides[first] + part.strides[second]
+        return _Part(
+            place,
+            (*(part.shape[i] for i in kept), part.shape[first]),
+            (*(part.strides[i] for i in kept), step),
+            [*(part.labels[i] for i in kept), part.labels[first]],
+        )
+
+    def summed(self, part: _Part, kept: Collection[Label]) -> _Part:
+        """Without the labels that nobody needs."""
+        axes = tuple([i for i, label in enumerate(part.labels) if label not in kept])
+        if not axes:
+            return part
+        if self.dtype == bool_dtype:
+            place = self._step(reduction.any, part.place, None, axes)
+        else:
+            place = self._step(reduction.sum, part.place, None, axes, self.dtype)
+        shape = [n for i, n in enumerate(part.shape) if i not in axes]
+        return _new(place, shape, [label for label in part.labels if label in kept])
+
+    def reshaped(self, part: _Part, shape: _Shape) -> _Part:
+        if part.shape == shape:
+            return part
+        return _new(self._step(_C.reshape, part.place, None, shape, None), shape, part.labels)
+
+    def broadcast(self, part: _Part, shape: _Shape) -> _Part:
+        if part.shape == shape:
+            return part
+        return _new(self._step(_C.broadcast_to, part.place, None, shape), shape, part.labels)
+
+    def multiplied(self, a: _Part, b: _Part, labels: list[Label]) -> _Part:
+        place = self._step(operator.mul, a.place, b.place)
+        return _new(place, np.broadcast_shapes(a.shape, b.shape), labels)
+
+    def matrix_product(self, a: _Part, b: _Part, batch: int, labels: list[Label]) -> _Part:
+        place = self._step(_C.matmul, a.place, b.place)
+        leading = np.broadcast_shapes(a.shape[:batch], b.shape[:batch])
+        return _new(place, (*leading, *a.shape[batch:-1], *b.shape[batch + 1 :]), labels)
+
+    def finished(self) -> list[_Step]:
+        """Say of each intermediate value where it is used last."""
+        last: dict[int, _Step] = {}
+        for step in self.steps:
+            last |= {place: step for place in (step.first, step.second) if place is not None}
+        for place, step in last.items():
+            if place >= self.given:
+                step.done.append(place)
+        return self.steps
+
+
+def _new(place: int, shape: Sequence[int], labels: list[Label]) -> _Part:
+    """A row-major value; of a reshaped one the strides do not matter any more."""
+    steps = [math.prod(shape[i + 1 :]) for i in range(len(shape))]
+    return _Part(place, tuple(shape), tuple(steps), labels)
+
+
+@lru_cache(maxsize=1024)
+def _plan(
+    subscripts: str,
+    layouts: Sequence[tuple[_Shape, _Shape, DType]],
+    dtype: DType | None,
+    casting: str,
+    optimize: Any,
+) -> list[_Step]:
+    """Return the steps from the operands to the result, the last value."""
+    shapes = tuple([shape for shape, _, _ in layouts])
+    terms, output = _parse(subscripts.replace(" ", ""), [len(shape) for shape in shapes])
+    sizes = _sizes(terms, shapes)
+    computed = result_type(*[own for _, _, own in layouts]) if dtype is None else dtype
+    recorder = _Recorder(len(layouts), computed)
+    parts = []
+    for place, ((shape, strides, own), term) in enumerate(zip(layouts, terms, strict=True)):
+        part = recorder.cast(_Part(place, shape, strides, term), own, casting)
+        parts.append(_diagonal(recorder, part))
+    for positions in _path(subscripts, shapes, optimize):
+        group = [parts[i] for i in positions]
+        parts = [part for i, part in enumerate(parts) if i not in positions]
+        kept = {*output, *(label for part in parts for label in part.labels)}
+        made = group[0]
+        for i, part in enumerate(group[1:], 2):
+            later = kept.union(*(rest.labels for rest in group[i:]))
+            made = _product(recorder, made, part, later, output, sizes)
+        parts.append(made)
+    (result,) = parts
+    result = recorder.summed(result, output)
+    if result.labels != output or not recorder.steps:  # of one operand: a view
+        recorder.permuted(result, output)
+    return recorder.finished()
+
+
+def _diagonal(recorder: _Recorder, part: _Part) -> _Part:
     """Labels that stand twice become the diagonal."""
-    x, labels = part
-    if len(set(labels)) == len(labels):
-        return part
-    for label in [label for label, count in Counter(labels).items() if count > 1]:
-        while labels.count(label) > 1:
-            first = labels.index(label)
-            second = labels.index(label, first + 1)
-            x = _C.diagonal(x, 0, first, second)
-            labels = [*(one for i, one in enumerate(labels) if i not in (first, second)), label]
-    return _Part(x, labels)
-
-
-def _summed(part: _Part, kept: Collection[Label]) -> _Part:
-    """Without the labels that nobody needs."""
-    axes = [i for i, label in enumerate(part.labels) if label not in kept]
-    if not axes:
-        return part
-    labels = [label for label in part.labels if label in kept]
-    if part.x.dtype == bool_dtype:
-        return _Part(reduction.any(part.x, axis=axes), labels)
-    return _Part(reduction.sum(part.x, axis=axes, dtype=part.x.dtype), labels)
+    for label in [label for label, count in Counter(part.labels).items() if count > 1]:
+        while part.labels.count(label) > 1:
+            first = part.labels.index(label)
+            part = recorder.diagonal(part, first, part.labels.index(label, first + 1))
+    return part
 
 
 def _product(
-    a: _Part, b: _Part, later: Collection[Label], output: Sequence[Label], sizes: dict[Label, int]
+    recorder: _Recorder,
+    a: _Part,
+    b: _Part,
+    later: Collection[Label],
+    output: Sequence[Label],
+    sizes: dict[Label, int],
 ) -> _Part:
     """Summed over what neither the result nor another operand needs."""
-    a = _summed(a, {*later, *b.labels})
-    b = _summed(b, {*later, *a.labels})
+    a = recorder.summed(a, {*later, *b.labels})
+    b = recorder.summed(b, {*later, *a.labels})
     first = next((label for label in output if (label in a.labels) != (label in b.labels)), None)
     if first in b.labels and first is not None:
         a, b = b, a  # the result then lies as it is wanted
@@ -257,12 +357,15 @@ def _product(
     columns = _by_memory(b, set(b.labels).difference(shared))
     if not gone:
         order = batch + rows + columns
-        return _Part(_aligned(a, order) * _aligned(b, order), order)
+        a, b = _aligned(recorder, a, order), _aligned(recorder, b, order)
+        return recorder.multiplied(a, b, order)
     # The larger one is not copied, where that can be.
-    return _contracted(a, b, batch, rows, _by_memory(max(a, b, key=_size), gone), columns, sizes)
+    gone = _by_memory(max(a, b, key=lambda part: math.prod(part.shape)), gone)
+    return _contracted(recorder, a, b, batch, rows, gone, columns, sizes)
 
 
 def _contracted(
+    recorder: _Recorder,
     a: _Part,
     b: _Part,
     batch: list[Label],
@@ -274,47 +377,40 @@ def _contracted(
     """One batched product of matrices: (batch, rows, gone) @ (batch, gone, columns)."""
     inner = math.prod(sizes[label] for label in gone)
     # A size of 1 is repeated along the sum.
-    first, second = _aligned(a, batch + rows + gone), _aligned(b, batch + gone + columns)
+    first = _aligned(recorder, a, batch + rows + gone)
+    second = _aligned(recorder, b, batch + gone + columns)
     kept = len(batch)
     left, middle = first.shape[: kept + len(rows)], [sizes[label] for label in gone]
     right = second.shape[kept + len(gone) :]
-    if first.shape != (*left, *middle):
-        first = _C.broadcast_to(first, [*left, *middle])
-    if second.shape != (*second.shape[:kept], *middle, *right):
-        second = _C.broadcast_to(second, [*second.shape[:kept], *middle, *right])
-    first = _reshaped(first, (*left[:kept], math.prod(left[kept:]), inner))
-    second = _reshaped(second, (*second.shape[:kept], inner, math.prod(right)))
-    made = _C.matmul(first, second)
-    shape = (*made.shape[:kept], *left[kept:], *right)
-    return _Part(_reshaped(made, shape), batch + rows + columns)
-
-
-def _reshaped(x: Tensor, shape: _Shape) -> Tensor:
-    return x if x.shape == shape else _C.reshape(x, shape, None)
-
-
-def _size(part: _Part) -> int:
-    return part.x.size
+    first = recorder.broadcast(first, (*left, *middle))
+    second = recorder.broadcast(second, (*second.shape[:kept], *middle, *right))
+    # Without a batch, a vector is one of the matrices.
+    heights = (math.prod(left[kept:]),) if rows or batch else ()
+    widths = (math.prod(right),) if columns or batch else ()
+    first = recorder.reshaped(first, (*left[:kept], *heights, inner))
+    second = recorder.reshaped(second, (*second.shape[:kept], inner, *widths))
+    made = recorder.matrix_product(first, second, kept, batch + rows + columns)
+    return recorder.reshaped(made, (*made.shape[:kept], *left[kept:], *right))
 
 
 def _by_memory(part: _Part, labels: Collection[Label]) -> list[Label]:
     """Return the labels from the largest step to the smallest: such dimensions merge to a view."""
-    steps = dict(zip(part.labels, part.x.strides, strict=True))
+    steps = dict(zip(part.labels, part.strides, strict=True))
     return sorted(
         (label for label in part.labels if label in labels), key=lambda label: -abs(steps[label])
     )
 
 
-def _aligned(part: _Part, order: Sequence[Label]) -> Tensor:
-    """A view with the dimensions in this order; size 1 where it has none."""
-    if part.labels == order:
-        return part.x
+def _aligned(recorder: _Recorder, part: _Part, order: list[Label]) -> _Part:
+    """A view with the dimensions in this order; size 1 where it has none, but in front."""
     present = [label for label in order if label in part.labels]
-    x = _C.permute(part.x, [part.labels.index(label) for label in present])
+    if part.labels != present:
+        part = recorder.permuted(part, present)
     if len(present) == len(order):
-        return x
-    shape = iter(x.shape)
-    return _C.reshape(x, [next(shape) if label in present else 1 for label in order], None)
+        return part
+    sizes = dict(zip(present, part.shape, strict=True))
+    start = next((i for i, label in enumerate(order) if label in sizes), len(order))
+    return recorder.reshaped(part, tuple([sizes.get(label, 1) for label in order[start:]]))
 
 
 if not TYPE_CHECKING:
