@@ -19,7 +19,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 SOURCES = ROOT / "tests" / "cpp"
 LAYERS = ("base", "ep", "vm")  # what the programs are linked with
-COMPILER = shlex.split(os.environ.get("CXX") or sysconfig.get_config_var("CXX") or "c++")[0]
+COMPILER = shlex.split(os.environ.get("CXX") or sysconfig.get_config_var("CXX") or "c++")
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Builder:
 
     def _compiler(self, flavor: str) -> list[object]:
         flags = (*FLAVORS[flavor].flags, "-std=c++17", "-pthread")
-        return [COMPILER, *flags, f"-I{ROOT / 'csrc'}", f"-I{SOURCES}"]
+        return [*COMPILER, *flags, f"-I{ROOT / 'csrc'}", f"-I{SOURCES}"]
 
     def _layers(self, flavor: str) -> list[Path]:
         if flavor not in self._objects:
@@ -93,8 +93,8 @@ class Builder:
         return target
 
     def _require(self, flavor: str) -> None:
-        if shutil.which(COMPILER) is None:
-            pytest.skip(f"no C++ compiler ({COMPILER})")
+        if shutil.which(COMPILER[0]) is None:
+            pytest.skip(f"no C++ compiler ({COMPILER[0]})")
         source = self._folder / "empty.cpp"
         source.write_text("#include <thread>\nint main() { std::thread([] {}).join(); }\n")
         target = self._folder / f"empty-{flavor}"
@@ -103,7 +103,7 @@ class Builder:
             done = run([target])
         if done.returncode != 0:
             reason = done.stderr.strip().splitlines()[-1:] or [f"return code {done.returncode}"]
-            pytest.skip(f"{COMPILER} cannot build and run with {flavor} here: {reason[0]}")
+            pytest.skip(f"{COMPILER[0]} cannot build and run with {flavor} here: {reason[0]}")
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,6 @@
 """append, insert, delete, block and their like: NumPy's results, on every device."""
 
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -110,3 +111,81 @@ def test_shapes(device: flow.Device) -> None:
     ):
         with pytest.raises(error, match=r"\[(resize|rollaxis|size)\]"):
             wrong()
+
+
+EDITS: list[Any] = [3, -1, [3], [7, 2, 2, -4], np.arange(0, 9, 2, "int16"), [], np.asarray(4)]
+EDITS += [slice(None), slice(1, 7, 2), slice(7, 1, -3), slice(2, 6), slice(4, 4), slice(3, 4)]
+EDITS += [np.arange(9) % 4 == 1, np.arange(9) == 5, np.zeros(9, bool)]
+
+
+@pytest.mark.parametrize("length", [9, 3000])
+def test_edits_of_long_axes(length: int, device: flow.Device) -> None:
+    """Whatever is named, and however: one slice, neighbours, places in any order, a mask."""
+    x = np.arange(2 * length, dtype="float32").reshape(2, length)
+    for step in (1, -1, max(length // 10, 1)):
+        array, t = x[:, ::step], flow.tensor(x, device=device)[:, ::step]
+        for obj in EDITS:
+            if isinstance(obj, np.ndarray) and obj.dtype == bool and array.shape[1] != 9:
+                obj = np.resize(obj, array.shape[1])
+            same(np.delete(array, obj, 1), flow.delete(t, obj, 1), device)
+            for new in (5, [[1.5], [2.5]]):
+                same(np.insert(array, obj, new, 1), flow.insert(t, obj, new, 1), device)
+            if isinstance(obj, np.ndarray):
+                where = flow.tensor(obj, device=device)
+                same(np.insert(array[0], obj, 7), flow.insert(t[0], where, 7), device)
+                same(np.delete(array[0], obj), flow.delete(t[0], where), device)
+        for new in ([1, 2, 3], [[[7]]], x[0, :4]):
+            same(np.insert(array[0], 2, new), flow.insert(t[0], 2, new), device)
+
+
+def test_edits_make_nothing_long_on_the_host(device: flow.Device) -> None:
+    """What stays around one place is joined; no places are written down."""
+    t = flow.ones(100_000, dtype="int8", device=device)
+
+    def peak(call: Any) -> int:
+        call()
+        tracemalloc.start()
+        try:
+            call()
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    for call in (
+        lambda: flow.insert(t, 5, 1),
+        lambda: flow.insert(t, [-1], t),
+        lambda: flow.delete(t, 5),
+        lambda: flow.delete(t, slice(3, 99_000)),
+        lambda: flow.resize(t, 250_000),
+        lambda: flow.resize(t[:3], (200, 300)),
+    ):
+        assert peak(call) < 50_000
+    # A mask is a byte for each slice; indices are eight.
+    for call in (lambda: flow.insert(t, slice(None), 1), lambda: flow.delete(t, [1, 5, 9])):
+        assert peak(call) < 300_000
+
+
+def test_wrong_edits(device: flow.Device) -> None:
+    t = flow.ones((3, 4), dtype="int8", device=device)
+    for call, error in (
+        (lambda: flow.insert(t, 5, 1, 1), IndexError),
+        (lambda: flow.insert(t, -6, 1, 1), IndexError),
+        (lambda: flow.insert(t, [0, 5], 1, 1), IndexError),
+        (lambda: flow.insert(t, [0, -6], 1, 1), IndexError),
+        (lambda: flow.insert(t, [[1]] * 2, 1, 1), ValueError),
+        (lambda: flow.insert(t, [0.5, 1.5], 1, 1), IndexError),
+        (lambda: flow.insert(t, 1, [1, 2], 1), ValueError),
+        (lambda: flow.insert(t, 1, flow.ones((2, 3, 4), device=device), 1), ValueError),
+        (lambda: flow.insert(t, [0, 1], [1, 2, 3], 1), ValueError),
+        (lambda: flow.delete(t, 4, 1), IndexError),
+        (lambda: flow.delete(t, [0, -5], 1), IndexError),
+        (lambda: flow.delete(t, [True, False], 1), ValueError),
+        (lambda: flow.delete(t, True, 1), ValueError),
+        (lambda: flow.delete(t, [0.5, 1.5], 1), IndexError),
+        (lambda: flow.block([[t, t[:2]]]), ValueError),
+        (lambda: flow.block([[t], [t[:, :2]]]), ValueError),
+    ):
+        with pytest.raises(error, match=r"\[(insert|delete|block)\]"):
+            call()
+    with pytest.raises(OverflowError):
+        flow.insert(t, 1, 300)

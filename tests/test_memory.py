@@ -38,6 +38,33 @@ print(stats["in_use"])
     assert resident <= 256 * MEBIBYTE
 
 
+@pytest.mark.parametrize(("elements", "most"), [(100_000, 96), (1_000_000, 416)])
+def test_streams_ahead_of_each_other_do_not_raise_the_peak(
+    run_program: Callable[..., object], elements: int, most: int
+) -> None:
+    """A loop of copies and computation that never looks: each stream could launch far ahead."""
+    code = """
+import resource, sys, numpy as np, oneflow_lite as flow
+source = np.ones(int(sys.argv[1]), np.float32)
+def run_round():
+    return (flow.tensor(source).mock() * 2 + 1).cpu()
+for _ in range(20):
+    run_round().numpy()
+rss = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+for _ in range(400_000_000 // source.size):
+    run_round()
+flow.synchronize()
+print(*(flow.memory_stats(device)["peak_held"] for device in ("mock:0", "cpu")))
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - rss) * 1024)
+"""
+    done = run_program(code, str(elements))
+    assert (done.returncode, done.stderr) == (0, "")
+    device, host, resident = map(int, done.stdout.split())
+    assert device <= min(most, 256) * MEBIBYTE  # two results of a round, and a few rounds
+    assert host <= most * MEBIBYTE
+    assert resident <= 2 * most * MEBIBYTE
+
+
 @pytest.mark.parametrize("device", ["cpu", "mock:0"])
 def test_chains_run_one_after_the_other(run_program: Callable[..., object], device: str) -> None:
     """What is ready first does not run first: an old chain ends before a young one begins."""

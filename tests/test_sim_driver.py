@@ -5,6 +5,7 @@ sanitizers are on request, as in test_sanitizers.py: OFL_TEST_SANITIZERS=thread,
 """
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -15,7 +16,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 CHECKS = Path(__file__).parent / "sim"
 REQUESTED = os.environ.get("OFL_TEST_SANITIZERS", "").split(",")
-COMPILER = os.environ.get("CXX", "g++").split()
+COMPILER = shlex.split(os.environ.get("CXX", "g++"))
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="the simulation needs Linux"),
@@ -70,7 +71,8 @@ assert len(images) == 1
 """
     begun, go, compiler = tmp_path / "begun", tmp_path / "go", tmp_path / "compiler.sh"
     compiler.write_text(
-        f'touch {begun}\nwhile [ ! -e {go} ]; do sleep 0.01; done\nexec {COMPILER[0]} "$@"\n'
+        f"touch {begun}\nwhile [ ! -e {go} ]; do sleep 0.01; done\n"
+        f'exec {shlex.join(COMPILER)} "$@"\n'
     )
     arguments = [sys.executable, "-c", program, str(begun), str(go)]
     done = run(arguments, CXX=f"sh {compiler}")

@@ -15,6 +15,8 @@ namespace {
 constexpr int kLinearBins = 16;  // multiples of 64 up to 1 KiB
 constexpr int kLinearBits = 10;
 constexpr int kPollLimit = 16;  // pending blocks asked for done() by one request
+/// Of one size. A queue that is ahead of another by so many blocks waits for it without loss.
+constexpr size_t kMostPending = 16;
 
 int floor_log2(size_t value) { return 63 - __builtin_clzll(value); }
 
@@ -191,6 +193,7 @@ std::vector<TagUsage> CachingAllocator::largest_holders(size_t count) const {
 
 void* CachingAllocator::alloc_slow(size_t bytes, size_t size, Stream* stream, uint32_t tag) {
   if (void* ptr = try_cache(size, stream, tag)) return ptr;
+  if (void* ptr = take_over_pending(kMostPending, size, stream, tag)) return ptr;
   if (void* ptr = try_device(size, tag)) return ptr;
   return climb_ladder(bytes, size, stream, tag);
 }
@@ -200,7 +203,7 @@ void* CachingAllocator::climb_ladder(size_t bytes, size_t size, Stream* stream, 
   // Whoever was on the ladder before may have left memory.
   if (void* ptr = try_cache(size, stream, tag)) return ptr;
   if (void* ptr = try_device(size, tag)) return ptr;
-  if (void* ptr = take_over_pending(size, stream, tag)) return ptr;
+  if (void* ptr = take_over_pending(1, size, stream, tag)) return ptr;
   release_idle();
   if (void* ptr = try_device(size, tag)) return ptr;
   sync_pending();
@@ -246,11 +249,12 @@ void* CachingAllocator::try_device(size_t size, uint32_t tag) {
   return ptr;
 }
 
-void* CachingAllocator::take_over_pending(size_t size, Stream* stream, uint32_t tag) {
+void* CachingAllocator::take_over_pending(size_t fewest, size_t size, Stream* stream,
+                                          uint32_t tag) {
   if (stream == nullptr) return nullptr;
   std::unique_lock<std::mutex> lock(mutex_);
   int bin = bin_of(size);
-  while (bin <= last_bin_for(size) && bins_[bin].pending.empty()) ++bin;
+  while (bin <= last_bin_for(size) && bins_[bin].pending.size() < fewest) ++bin;
   if (bin > last_bin_for(size)) return nullptr;
   std::vector<PendingBlock>& blocks = bins_[bin].pending;
   PendingBlock block = std::move(blocks.front());

@@ -1,6 +1,7 @@
 // Stream-ordered caching allocator over Device::alloc/free; one per device, for every backend.
 //
 //   alloc(S) ── block free on S, or free and idle ──────────────────────────► reuse at once
+//        └──── none, many blocks pending elsewhere: S waits for the events of the oldest ► reuse
 //        └──── none: new memory from the device
 //                └── refused: block pending elsewhere: S waits for its events ► reuse
 //                       └── none: release idle blocks, retry; sync the pending ones, release them,
@@ -126,7 +127,8 @@ class CachingAllocator {
   void* climb_ladder(size_t bytes, size_t size, Stream* stream, uint32_t tag);
   void* try_cache(size_t size, Stream* stream, uint32_t tag);
   void* try_device(size_t size, uint32_t tag);
-  void* take_over_pending(size_t size, Stream* stream, uint32_t tag);
+  /// Where at least `fewest` blocks of the size are pending: the oldest, after its uses.
+  void* take_over_pending(size_t fewest, size_t size, Stream* stream, uint32_t tag);
   void sync_pending();
   size_t release_idle();
   [[noreturn]] void fail_out_of_memory(size_t bytes);

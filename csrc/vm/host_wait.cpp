@@ -279,11 +279,9 @@ void VirtualMachine::wait_for_room(DeviceState& state) {
   const int64_t most = options_.max_in_flight.load(std::memory_order_relaxed);
   const int64_t most_bytes = options_.max_bytes.load(std::memory_order_relaxed);
   // A host function that issues must not wait for room that only its own end can make.
-  if (RunningScope::any() || state.below(most, most_bytes)) return;
-  const int64_t low = std::max<int64_t>(1, most / 2);
-  const int64_t low_bytes = std::max<int64_t>(1, most_bytes / 2);
-  while (!state.below(low, low_bytes)) {
-    const Seq middle = middle_in_flight(&state, most);
+  if (RunningScope::any() || state.has_room(most, most_bytes, 1)) return;
+  while (!state.has_room(most, most_bytes, 2)) {
+    const Seq middle = middle_in_flight(&state, std::min(most, state.in_flight()));
     if (middle == 0) return;  // all of it retired meanwhile
     wait_for_worker(middle, "room in the window");
   }

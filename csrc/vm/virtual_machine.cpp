@@ -9,6 +9,10 @@ namespace ofl::vm {
 namespace {
 
 constexpr size_t kMaxNotedFailures = 1024;
+/// A queue with as much to do stays busy. More of it only holds more memory: the streams of a
+/// device launch ahead of each other.
+constexpr int64_t kDeepCount = 128;
+constexpr int64_t kDeepBytes = int64_t{64} << 20;
 /// Of Options::inline_cost: some 5 us. Less than a third of that, and handing over costs more than
 /// it brings (seen with chains of 3000 elements); three times as much, and those of 100 000 do not
 /// run as one.
@@ -54,17 +58,22 @@ int64_t DeviceState::bytes_in_flight() const {
   return bytes;
 }
 
-bool DeviceState::below(int64_t count, int64_t bytes) {
+bool DeviceState::has_room(int64_t count, int64_t bytes, int64_t part) {
+  const auto below = [part](int64_t value, int64_t most) {
+    return value < std::max<int64_t>(1, most / part);
+  };
   const int64_t now_issued = issued.load(std::memory_order_relaxed);
   const int64_t now_bytes = issued_bytes.load(std::memory_order_relaxed);
-  if (now_issued - seen_retired.load(std::memory_order_relaxed) < count &&
-      now_bytes - seen_retired_bytes.load(std::memory_order_relaxed) < bytes) {
+  if (below(now_issued - seen_retired.load(std::memory_order_relaxed), count) &&
+      below(now_bytes - seen_retired_bytes.load(std::memory_order_relaxed),
+            std::min(bytes, kDeepBytes))) {
     return true;
   }
   const int64_t left = in_flight(), left_bytes = bytes_in_flight();
   seen_retired.store(now_issued - left, std::memory_order_relaxed);
   seen_retired_bytes.store(now_bytes - left_bytes, std::memory_order_relaxed);
-  return left < count && left_bytes < bytes;
+  return below(left, count) && below(left_bytes, bytes) &&
+         (below(left, kDeepCount) || below(left_bytes, kDeepBytes));
 }
 
 int64_t now_ns() {

@@ -43,8 +43,8 @@ struct DeviceState {
 
   int64_t in_flight() const;
   int64_t bytes_in_flight() const;
-  /// Fewer than these are in flight.
-  bool below(int64_t count, int64_t bytes);
+  /// Less than a `part`-th of these is in flight, and of what keeps its queues busy.
+  bool has_room(int64_t count, int64_t bytes, int64_t part);
 };
 
 /// What a blocking call does about the lock of the layer above (the GIL). Called from any thread.

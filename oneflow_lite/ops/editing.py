@@ -1,8 +1,9 @@
 """Putting in, taking out, nested blocks, and what a tensor looks like."""
 
 import builtins
+import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,12 +12,10 @@ from numpy.exceptions import AxisError
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.ops.creation import asarray, empty, zeros
-from oneflow_lite.ops.indexing import take
 from oneflow_lite.ops.joining import concat
 from oneflow_lite.ops.manipulation import moveaxis, ravel
 from oneflow_lite.ops.masking import written
-from oneflow_lite.ops.operands import on_one_device
-from oneflow_lite.ops.ranges import arange
+from oneflow_lite.ops.operands import on_one_device, promoted_dtype
 from oneflow_lite.ops.table import exported
 
 
@@ -28,8 +27,10 @@ def append(x: Any, values: Any, /, axis: int | None = None) -> Tensor:
     >>> flow.append(flow.tensor([1, 2]), [3]).numpy()
     array([1, 2, 3])
     """
-    given = on_one_device(x, values)
-    return concat([ravel(one) for one in given] if axis is None else given, axis or 0)
+    one, other = on_one_device(x, values)
+    if axis is None:
+        return concat([ravel(one), ravel(other)])
+    return concat([one, other], axis)
 
 
 def delete(x: Any, obj: Any, /, axis: int | None = None) -> Tensor:
@@ -50,12 +51,45 @@ def delete(x: Any, obj: Any, /, axis: int | None = None) -> Tensor:
     array([2, 4])
     """
     given, along = _along("delete", x, axis)
-    places = _C.look("delete", obj) if isinstance(obj, Tensor) else obj
+    before = (slice(None),) * along
+    host = _C.look("delete", obj) if isinstance(obj, Tensor) else obj
+    kept = _kept(host, along, given.shape[along])
+    if isinstance(kept, tuple):
+        return concat([given[(*before, part)] for part in kept], along)
+    return _C.getitem(given, (*before, kept), "delete")
+
+
+def _kept(obj: Any, axis: int, size: int) -> Any:
+    """Return the mask of the slices that stay; what is left and right of one, or of neighbours."""
+    places = obj if isinstance(obj, slice) else _places(obj)
+    if isinstance(places, slice):
+        start, stop, step = places.indices(size)
+        if step == 1:
+            return slice(start), slice(builtins.max(start, stop), None)
+    elif isinstance(places, int):
+        if not -size <= places < size:
+            raise _outside("delete", obj, axis, size)
+        return slice(places % size), slice(places % size + 1, None)
+    elif places.dtype == np.bool_:
+        if places.shape != (size,):
+            raise ValueError(f"[delete] expected a mask of shape {(size,)}, got {places.shape}")
+        return ~places
+    kept = np.ones(size, np.bool_)
     try:
-        kept = np.delete(np.arange(given.shape[along]), places)
-    except (IndexError, ValueError) as error:
-        raise type(error)(f"[delete] {error}") from None
-    return take(given, kept, along)
+        kept[places] = False
+    except IndexError as error:
+        raise IndexError(f"[delete] {error}") from None
+    return kept
+
+
+def _places(obj: Any) -> Any:
+    """Return the only integer that obj has, or what it has as an array."""
+    if isinstance(obj, (int, np.integer)) and not isinstance(obj, bool):
+        return int(obj)
+    places = np.asarray(obj)
+    if not places.size:
+        return places.astype(np.int64)
+    return places.item() if places.size == 1 and places.dtype.kind in "iu" else places
 
 
 def insert(x: Any, obj: Any, values: Any, /, axis: int | None = None) -> Tensor:
@@ -79,33 +113,92 @@ def insert(x: Any, obj: Any, values: Any, /, axis: int | None = None) -> Tensor:
     """
     given, along = _along("insert", x, axis)
     size, before = given.shape[along], (slice(None),) * along
-    host = _C.look("insert", obj) if isinstance(obj, Tensor) else obj
-    places = np.arange(size)[host] if isinstance(host, slice) else np.asarray(host)
-    if places.dtype == bool:
-        places = np.flatnonzero(places)
+    host: Any = _C.look("insert", obj) if isinstance(obj, Tensor) else obj
+    places = _insertions(host, size)
+    new = _as_new(values, given)
+    if isinstance(places, int):
+        if not -size <= places <= size:
+            raise _outside("insert", host, along, size)
+        at = places + size if places < 0 else places
+        new = new[(None,) * (given.ndim - new.ndim)] if new.ndim < given.ndim else new
+        new = moveaxis(new, 0, along) if along and _is_number(host) else new
+        shape = (*given.shape[:along], new.shape[along], *given.shape[along + 1 :])
+        left, right = given[(*before, slice(at))], given[(*before, slice(at, None))]
+        return concat([left, _spread(new, shape), right], along)
+    if not isinstance(places, slice):
+        places = _shifted(places, size)
+        if places is None:
+            raise _outside("insert", host, along, size)
+    count = len(range(*host.indices(size))) if isinstance(places, slice) else places.size
+    old = np.ones(size + count, np.bool_)
+    old[places] = False
+    shape = (*given.shape[:along], size + count, *given.shape[along + 1 :])
+    result = empty(shape, given.dtype, device=given.device)
+    _C.setitem(result, (*before, old), given, "insert")
+    _C.setitem(result, (*before, places), new, "insert")
+    return result
+
+
+def _insertions(obj: Any, size: int) -> Any:
+    """Return the slices before which to insert, or the only one; of a slice, the new places."""
+    if isinstance(obj, slice):
+        start, stop, step = obj.indices(size)
+        count = len(range(start, stop, step))
+        if count == 1:
+            return start
+        if step > 0:  # each moves those behind it by one
+            return slice(start, start + count * (step + 1), step + 1)
+        return np.arange(start, stop, step)
+    places = _places(obj)
+    if isinstance(places, int):
+        return places
     if places.ndim > 1:
         raise ValueError(f"[insert] expected obj in one dimension, got shape {places.shape}")
-    places = places.astype(np.int64) if not places.size else places
-    if ((places < -size) | (places > size)).any():
-        raise IndexError(f"[insert] {obj} is out of bounds for axis {along} with size {size}")
-    new = written("insert", values, given, "unsafe")
-    places = np.where(places < 0, places + size, places)
-    if places.size == 1:
-        new = new[(None,) * builtins.max(given.ndim - new.ndim, 0)]
-        new = moveaxis(new, 0, along) if places.ndim == 0 else new
-        count, at = new.shape[along], int(places.reshape(()))
-        slots = np.arange(at, at + count)
-    else:
-        order = np.argsort(places, kind="stable")
-        slots, count = places.copy(), places.size
-        slots[order] += np.arange(count)
-    total = size + count
-    result = empty(
-        (*given.shape[:along], total, *given.shape[along + 1 :]), given.dtype, device=given.device
-    )
-    _C.setitem(result, (*before, np.setdiff1d(np.arange(total), slots)), given, "insert")
-    _C.setitem(result, (*before, slots), new, "insert")
-    return result
+    if places.dtype == np.bool_:
+        places = places.reshape(-1).nonzero()[0]
+    elif places.dtype.kind not in "iu":
+        raise IndexError(f"[insert] expected integers or a mask, got {places.dtype}")
+    return places.item() if places.size == 1 else places
+
+
+def _shifted(places: Any, size: int) -> Any:
+    """Where the new slices are in the end: each moves those behind it. None: one is outside."""
+    order = places.argsort(kind="stable")
+    if places.size:
+        low, high = int(places[order[0]]), int(places[order[-1]])
+        if low < -size or high > size:
+            return None
+        if low < 0:
+            return _shifted(np.where(places < 0, places + size, places), size)
+    slots = places.astype(np.int64)
+    slots[order] += np.arange(places.size)
+    return slots
+
+
+def _outside(op: str, obj: Any, axis: int, size: int) -> IndexError:
+    return IndexError(f"[{op}] {obj} is out of bounds for axis {axis} with size {size}")
+
+
+def _is_number(obj: Any) -> bool:
+    return isinstance(obj, (int, np.integer)) or (isinstance(obj, np.ndarray) and obj.ndim == 0)
+
+
+def _as_new(values: Any, given: Tensor) -> Tensor:
+    """Return what is inserted, in the dtype of what it is inserted into."""
+    if type(values) in (bool, int, float):
+        return _C.full((), values, given.dtype, given.device)
+    return written("insert", values, given, "unsafe")
+
+
+def _spread(new: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """Broadcast as in an assignment, where dimensions of size 1 may stand in front."""
+    if new.shape == shape:
+        return new
+    spare = builtins.max(new.ndim - len(shape), 0)
+    try:
+        return _C.broadcast_to(_C.reshape(new, new.shape[spare:], None), shape)
+    except ValueError:
+        raise ValueError(f"[insert] shape {new.shape} does not broadcast to {shape}") from None
 
 
 def _along(op: str, x: Any, axis: int | None) -> tuple[Tensor, int]:
@@ -115,10 +208,6 @@ def _along(op: str, x: Any, axis: int | None) -> tuple[Tensor, int]:
     if not -given.ndim <= operator.index(axis) < given.ndim:
         raise AxisError(f"[{op}] axis {axis} is out of bounds for {given.ndim} dimensions")
     return given, axis % given.ndim
-
-
-def _home(given: Any, x: Tensor) -> Any:
-    return None if isinstance(given, Tensor) else x.device
 
 
 def block(arrays: Any, /) -> Tensor:
@@ -135,16 +224,42 @@ def block(arrays: Any, /) -> Tensor:
     leaves: list[Any] = []
     depth = _depth(arrays, leaves)
     given = on_one_device(*leaves)
-    ndim = builtins.max(depth, *(one.ndim for one in given))
-    blocks = iter(one[(None,) * (ndim - one.ndim)] for one in given)
+    ndim = builtins.max(depth, *[one.ndim for one in given])
+    if depth == 0:
+        return _C.copy(given[0])
+    blocks = [one[(None,) * (ndim - one.ndim)] if one.ndim < ndim else one for one in given]
+    if depth == 1:
+        return concat(blocks, -1)
+    placed: list[tuple[Tensor, tuple[slice, ...]]] = []
+    shape = _extent(arrays, (0,) * ndim, ndim - depth, iter(blocks), placed)
+    result = _C.empty(shape, promoted_dtype(blocks), given[0].device)
+    for one, where in placed:
+        _C.setitem(result, where, one, "block")
+    return result
 
-    def joined(part: Any, level: int) -> Tensor:
-        if not isinstance(part, list):
-            return next(blocks)
-        return concat([joined(one, level - 1) for one in part], -level)
 
-    whole = joined(arrays, depth)
-    return whole if depth else _C.copy(whole)
+def _extent(
+    part: Any,
+    place: tuple[int, ...],
+    axis: int,
+    blocks: Iterator[Tensor],
+    placed: list[tuple[Tensor, tuple[slice, ...]]],
+) -> tuple[int, ...]:
+    """Return the shape of a part that begins at a place; collects where its blocks are."""
+    if not isinstance(part, list):
+        one = next(blocks)
+        shape = one.shape
+        placed.append((one, tuple(map(slice, place, map(operator.add, place, shape)))))
+        return shape
+    before, at, after = place[:axis], place[axis], place[axis + 1 :]
+    shape = ()
+    for one in part:
+        own = _extent(one, (*before, at, *after), axis + 1, blocks, placed)
+        shape = shape or own
+        if own[:axis] != shape[:axis] or own[axis + 1 :] != shape[axis + 1 :]:
+            raise ValueError(f"[block] shapes {shape} and {own} do not fit along axis {axis}")
+        at += own[axis]
+    return (*shape[:axis], at - place[axis], *shape[axis + 1 :])
 
 
 def _depth(part: Any, leaves: list[Any]) -> int:
@@ -175,11 +290,17 @@ def resize(x: Any, new_shape: int | Sequence[int], /) -> Tensor:
     sizes = tuple(map(operator.index, parts))
     if builtins.any(n < 0 for n in sizes):
         raise ValueError(f"[resize] expected a shape without negative sizes, got {sizes}")
-    count = int(np.prod(sizes, dtype=np.int64))
+    count = math.prod(sizes)
     if not flat.size or not count:
         return zeros(sizes, flat.dtype, device=flat.device)
-    places = arange(count, device=flat.device)
-    return _C.reshape(take(flat, places, mode="wrap"), sizes, None)
+    times, rest = divmod(count, flat.size)
+    result = _C.empty((count,), flat.dtype, flat.device)
+    if times:
+        whole = _C.reshape(result[: count - rest], (times, flat.size), None)
+        _C.assign(whole, flat)
+    if rest:
+        _C.assign(result[count - rest :], flat[:rest])
+    return _C.reshape(result, sizes, None)
 
 
 def rollaxis(x: Any, axis: int, /, start: int = 0) -> Tensor:

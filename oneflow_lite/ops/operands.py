@@ -1,24 +1,33 @@
 """Operands of functions that take several arrays."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
-from oneflow_lite.dtypes import result_type
+from oneflow_lite.dtypes import DType, result_type
 from oneflow_lite.ops.creation import asarray
 
 
 def on_one_device(*operands: Any) -> list[Tensor]:
     """Return the operands as tensors: arrays, lists and scalars go to where the first tensor is."""
-    if all(isinstance(x, Tensor) for x in operands):
-        return list(operands)
-    home = next((x.device for x in operands if isinstance(x, Tensor)), None)
+    tensors = [x for x in operands if isinstance(x, Tensor)]
+    if len(tensors) == len(operands):
+        return tensors
+    home = tensors[0].device if tensors else None
     return [x if isinstance(x, Tensor) else asarray(x, device=home) for x in operands]
+
+
+def promoted_dtype(tensors: Sequence[Tensor]) -> DType:
+    """Return the dtype that NumPy's promotion gives."""
+    dtype = tensors[0].dtype
+    for x in tensors:
+        if x.dtype is not dtype:
+            return result_type(*tensors)
+    return dtype
 
 
 def promoted(*tensors: Tensor) -> list[Tensor]:
     """Return the tensors in the dtype that NumPy's promotion gives."""
-    dtype = result_type(*tensors)
-    if all(x.dtype is dtype for x in tensors):
-        return list(tensors)
-    return [_C.astype(x, dtype, False) for x in tensors]
+    dtype = promoted_dtype(tensors)
+    return [x if x.dtype is dtype else _C.astype(x, dtype, False) for x in tensors]
