@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import os
 import shutil
+import stat
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -45,8 +46,8 @@ _SANITIZER_FLAGS = {
 
 def default_directory() -> Path:
     """Where builds are kept: ``oneflow_lite/sim`` in the user's cache folder."""
-    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(cache) / "oneflow_lite" / "sim"
+    cache = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return (cache if cache.is_absolute() else Path.home() / ".cache") / "oneflow_lite" / "sim"
 
 
 def build(directory: str | os.PathLike[str] | None = None, *, sanitizer: str | None = None) -> Path:
@@ -67,7 +68,8 @@ def build(directory: str | os.PathLike[str] | None = None, *, sanitizer: str | N
     Raises
     ------
     RuntimeError
-        If there is no compiler, or it fails; with its log.
+        If there is no compiler, or it fails, with its log; or if another user may have written the
+        folder.
 
     Examples
     --------
@@ -78,8 +80,9 @@ def build(directory: str | os.PathLike[str] | None = None, *, sanitizer: str | N
     parent = Path(directory) if directory is not None else default_directory()
     target = parent / f"{chosen or 'plain'}-{digest(chosen)}"
     if target.exists():
+        require_own(target)
         return target
-    parent.mkdir(parents=True, exist_ok=True)
+    parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp(prefix="building-", dir=parent))
     try:
         build_into(scratch, chosen)
@@ -87,7 +90,19 @@ def build(directory: str | os.PathLike[str] | None = None, *, sanitizer: str | N
             scratch.rename(target)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+    require_own(target)
     return target
+
+
+def require_own(folder: Path) -> None:
+    """What is loaded from there runs with the user's rights: nobody else may have written it."""
+    found = os.lstat(folder)
+    is_own = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
+    if not is_own or found.st_mode & 0o022:
+        raise RuntimeError(
+            f"[sim] expected {folder} to be a folder of user {os.geteuid()} that no other one may "
+            "write: remove it"
+        )
 
 
 def digest(sanitizer: str) -> str:

@@ -1,8 +1,10 @@
 """A kernel is compiled once: by threads, by processes, over time."""
 
 import doctest
+import hashlib
 import logging
 import os
+import stat
 import subprocess
 import sys
 import threading
@@ -106,6 +108,148 @@ def test_a_folder_that_cannot_be_written_is_said_once(
         assert kernels.make(ADD, "sm_90")
         assert kernels.make(elementwise("add", ("float64",) * 3), "sm_90")
     assert len([r for r in caplog.records if "not kept" in r.getMessage()]) == 1
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The architectures that the compiler was asked for, which only pretends to compile."""
+    calls: list[str] = []
+
+    def pretend(source: str, arch: str, options: tuple[str, ...] = ()) -> bytes:
+        calls.append(arch)
+        return b"\x7fELF" + source.encode()
+
+    monkeypatch.setattr(compiler, "identity", lambda: "pretended")
+    monkeypatch.setattr(compiler, "compile", pretend)
+    return calls
+
+
+def refused(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """The warnings since the last call."""
+    texts = [r.getMessage() for r in caplog.records if "not kept" in r.getMessage()]
+    caplog.clear()
+    cache._warned.clear()
+    return texts
+
+
+def test_other_users_read_nothing(folder: Path, asked: list[str]) -> None:
+    before = os.umask(0)
+    try:
+        kernels.make(ADD, "sm_90")
+    finally:
+        os.umask(before)
+    (path,) = folder.iterdir()
+    key = folder.parent / "image-key"
+    modes = [stat.S_IMODE(x.stat().st_mode) for x in (folder.parent, folder, path, key)]
+    assert modes == [0o700, 0o700, 0o600, 0o600]
+    assert sorted(x.name for x in folder.parent.iterdir()) == ["image-key", "images"]
+
+
+@pytest.mark.parametrize("place", ["folder", "image", "key"])
+@pytest.mark.parametrize("bits", [0o040, 0o020, 0o004, 0o002])
+def test_what_other_users_may_touch_is_refused(
+    folder: Path,
+    asked: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    place: str,
+    bits: int,
+) -> None:
+    kernels.make(ADD, "sm_90")
+    (image,) = folder.iterdir()
+    path = {"folder": folder, "image": image, "key": folder.parent / "image-key"}[place]
+    path.chmod(path.stat().st_mode | bits)
+    forget(monkeypatch)
+    assert kernels.make(ADD, "sm_90")
+    assert len(asked) == 2
+    (text,) = refused(caplog)
+    assert f"{path.name} to have the mode {700 if place == 'folder' else 600}, got" in text
+    forget(monkeypatch)
+    kernels.make(ADD, "sm_90")  # an image has been replaced by one of our own
+    assert (len(asked), len(refused(caplog))) == ((2, 0) if place == "image" else (3, 1))
+
+
+def test_what_another_user_owns_is_refused(
+    folder: Path,
+    asked: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    kernels.make(ADD, "sm_90")
+    forget(monkeypatch)
+    monkeypatch.setattr(os, "geteuid", lambda: folder.stat().st_uid + 1)
+    assert kernels.make(ADD, "sm_90")
+    assert len(asked) == 2
+    (text,) = refused(caplog)
+    assert "to belong to user" in text
+
+
+@pytest.mark.parametrize("kind", ["fifo", "link", "folder"])
+@pytest.mark.parametrize("place", ["folder", "image", "key"])
+def test_only_files_and_folders_are_opened(
+    folder: Path,
+    tmp_path: Path,
+    asked: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    place: str,
+    kind: str,
+) -> None:
+    """An ordinary open of a FIFO would wait for somebody who writes to it."""
+    kernels.make(ADD, "sm_90")
+    (image,) = folder.iterdir()
+    path = {"folder": folder, "image": image, "key": folder.parent / "image-key"}[place]
+    moved = path.rename(tmp_path / "moved")
+    if kind == "fifo":
+        os.mkfifo(path, 0o600)
+    elif kind == "link":
+        path.symlink_to(moved)
+    else:
+        path.mkdir(mode=0o700)
+    forget(monkeypatch)
+    assert kernels.make(ADD, "sm_90")
+    assert len(asked) == 2
+    assert len(refused(caplog)) == (0 if (place, kind) == ("folder", "folder") else 1)
+
+
+def test_a_planted_image_is_not_taken(
+    folder: Path, asked: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever cannot read the key cannot sign; and an image is signed with its name."""
+    kernels.make(ADD, "sm_90")
+    (path,) = folder.iterdir()
+    planted = b"\x7fELF planted"
+    other = kernels.make(elementwise("add", ("float64",) * 3), "sm_90")
+    (second,) = set(folder.iterdir()) - {path}
+    contents = [
+        hashlib.sha256(planted).digest() + planted,
+        hashlib.sha256(path.name.encode() + b"\0" + planted).digest() + planted,
+        second.read_bytes(),
+        planted,
+    ]
+    for count, content in enumerate(contents, 3):
+        path.write_bytes(content)
+        forget(monkeypatch)
+        assert kernels.make(ADD, "sm_90") not in (planted, other)
+        assert len(asked) == count
+
+
+@pytest.mark.parametrize("given", ["", "relative", "./cache", "~/cache"])
+def test_a_relative_folder_is_none(
+    given: str,
+    tmp_path: Path,
+    asked: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", given)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    assert cache.folder() == tmp_path / "home" / ".cache" / "oneflow_lite" / "images"
+    monkeypatch.setenv("HOME", "home")
+    assert kernels.make(ADD, "sm_90")
+    assert "expected an absolute path" in refused(caplog)[0]
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_other_compilers_have_other_images(

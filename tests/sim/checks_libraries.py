@@ -1,6 +1,9 @@
 """The simulated cuBLAS and NCCL, by their C interface."""
 
 import ctypes
+import os
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +13,7 @@ from gpu import Gate, Gpu, ok
 
 import sim
 
+build = import_module("sim.build")
 FOLDER = sim.load()
 blas = ctypes.CDLL(str(FOLDER / "libcublas.so.13"))
 nccl = ctypes.CDLL(str(FOLDER / "libnccl.so.2"))
@@ -209,3 +213,21 @@ def test_send_and_receive_cross(gpu: Gpu, other: Gpu) -> None:
     ranks.finish()
     for rank in range(2):
         assert (gpu.get(targets[rank], arrays[0]) == arrays[1 - rank]).all()
+
+
+def test_builds_that_another_user_may_have_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / f"plain-{build.digest('')}"
+    folder.mkdir(mode=0o755)
+    assert build.build(tmp_path, sanitizer="") == folder
+    folder.chmod(0o775)
+    with pytest.raises(RuntimeError, match="no other one may write"):
+        build.build(tmp_path, sanitizer="")
+    folder.chmod(0o700)
+    with monkeypatch.context() as other:
+        other.setattr(os, "geteuid", lambda: folder.stat().st_uid + 1)
+        with pytest.raises(RuntimeError, match="to be a folder of user"):
+            build.build(tmp_path, sanitizer="")
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    assert build.default_directory().is_absolute()
