@@ -1,9 +1,13 @@
-"""Fixtures of all tests: the devices present, and programs run as a user runs them."""
+"""Fixtures of all tests: the devices present, and programs run as a user runs them; and the turns
+that tests in several processes take.
+"""
 
+import fcntl
 import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +19,35 @@ import oneflow_lite as flow
 collect_ignore = ["cuda", "sim"]
 
 PREFIX = "ONEFLOW_LITE_"
+TESTS = Path(__file__).parent
+LIMITS = (PREFIX + "CPU_ISA",)  # of the whole run
 INLINE = "1us"  # arrays of some thousand elements are work for a worker
+
+
+# A test has its turn as long as it holds the room: marked ``alone``, it shares it with no other one
+# of this checkout, whichever process they are in. Who waits for the room holds the gate, so that
+# nobody comes in before. A test that another one runs has that one's turn.
+_IS_INNER = "PYTEST_CURRENT_TEST" in os.environ
+_GATE, _ROOM = (os.open(path, os.O_RDONLY) for path in (TESTS, TESTS / "cpp"))
+
+
+@contextmanager
+def _turn(alone: bool) -> Iterator[None]:
+    fcntl.flock(_GATE, fcntl.LOCK_EX)
+    fcntl.flock(_ROOM, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+    fcntl.flock(_GATE, fcntl.LOCK_UN)
+    try:
+        yield
+    finally:
+        fcntl.flock(_ROOM, fcntl.LOCK_UN)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    if _IS_INNER:
+        return (yield)
+    with _turn(item.get_closest_marker("alone") is not None):
+        return (yield)
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -25,12 +57,32 @@ def work_for_workers() -> Iterator[None]:
         yield
 
 
-def _present(per_type: int = 2) -> list[str]:
+def _present(per_type: int) -> list[str]:
     """The cpu and the first devices of each other type."""
     return [str(device) for device in flow.devices() if device.index < per_type]
 
 
-@pytest.fixture(params=_present())
+# What is computed on the second device of a type is computed as on the first: only here may it
+# matter that there are two.
+_FOR_SECOND_DEVICES = {
+    *("bad_input", "buffer", "cuda", "dlpack", "errors", "faults", "fork", "host_func"),
+    *("host_leak", "idle", "indexing", "interchange", "interrupt", "machine", "memory", "overlap"),
+    *("pickle", "profiler", "random", "random_programs", "save_load", "shared_memory", "tensor"),
+    *("threads", "transfer"),
+}
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Give the fixture ``device`` its values, where a test does not give it others."""
+    given = [mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")]
+    if "device" not in metafunc.fixturenames or any("device" in names for names in given):
+        return
+    module = metafunc.module.__name__.removeprefix("test_")
+    per_type = 2 if module in _FOR_SECOND_DEVICES else 1
+    metafunc.parametrize("device", _present(per_type), indirect=True)
+
+
+@pytest.fixture
 def device(request: pytest.FixtureRequest) -> flow.Device:
     """Each device present, one after the other."""
     return flow.Device(request.param)
@@ -57,7 +109,9 @@ def run_program(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str
     def run(
         code: str, *arguments: str, timeout: float = 120, **flags: str
     ) -> subprocess.CompletedProcess[str]:
-        environment = {k: v for k, v in os.environ.items() if not k.startswith(PREFIX)}
+        environment = {
+            k: v for k, v in os.environ.items() if not k.startswith(PREFIX) or k in LIMITS
+        }
         flags = {"inline": INLINE} | flags
         environment |= {PREFIX + name.upper(): value for name, value in flags.items()}
         (tmp_path / "program.py").write_text(code, encoding="utf-8")

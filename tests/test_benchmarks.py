@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.xdist_group("benchmarks")  # they share the reports
+
 FOLDER = Path(__file__).resolve().parent.parent / "benchmarks"
 SHARED = ("timing", "report", "run_all", "libraries", "expressions", "comparison", "plots")
 BENCHMARKS = sorted(path.stem for path in FOLDER.glob("bench_*.py"))

@@ -121,12 +121,23 @@ def names() -> list[str]:
     return sorted(path.stem for path in SOURCES.glob("test_*.cpp"))
 
 
+def in_one_process(flavor: str) -> pytest.MarkDecorator:
+    """The layers are compiled once for each flavor."""
+    return pytest.mark.xdist_group(f"cpp {flavor}")
+
+
+@in_one_process("plain")
 @pytest.mark.parametrize("name", names())
 def test_program(builder: Builder, name: str) -> None:
     check(builder.program(name, "plain"))
 
 
-@pytest.mark.parametrize("flavor", FLAVORS)
+def flavors(*names: str) -> pytest.MarkDecorator:
+    given = [pytest.param(name, marks=in_one_process(name)) for name in names]
+    return pytest.mark.parametrize("flavor", given)
+
+
+@flavors(*FLAVORS)
 def test_stress(builder: Builder, flavor: str) -> None:
     program = builder.program("stress_machine", flavor)
     if "OFL_STRESS" in os.environ:
@@ -136,7 +147,7 @@ def test_stress(builder: Builder, flavor: str) -> None:
         check(program, seed, FLAVORS[flavor].rounds, 3)
 
 
-@pytest.mark.parametrize("flavor", ["thread", "address"])
+@flavors("thread", "address")
 @pytest.mark.parametrize("name", [name for name in SANITIZED if name.startswith("test_")])
 def test_program_under_a_sanitizer(builder: Builder, name: str, flavor: str) -> None:
     check(builder.program(name, flavor))

@@ -15,6 +15,8 @@ pytest.importorskip("sklearn", reason="the examples need scikit-learn")
 pytest.importorskip("tqdm", reason="the examples need tqdm")
 Image = pytest.importorskip("PIL.Image", reason="the examples need Pillow")
 
+pytestmark = pytest.mark.xdist_group("examples")  # they share what the naive mode has trained
+
 ROOT = Path(__file__).parents[1]
 EXAMPLES = ROOT / "examples"
 

@@ -8,6 +8,8 @@ import pytest
 
 import oneflow_lite as flow
 
+pytestmark = pytest.mark.alone  # late wake-ups cost processor time
+
 
 def use_cpu() -> None:
     (flow.ones(50_000) + 1).numpy()

@@ -15,6 +15,8 @@ import pytest
 import oneflow_lite as flow
 from test_cpp import COMPILER, SOURCES, compiled
 
+pytestmark = pytest.mark.xdist_group("numpy_calls")  # they share a module that is compiled
+
 PROGRAM = Path(__file__).with_name("watched_program.py")
 
 

@@ -12,6 +12,8 @@ import pytest
 import oneflow_lite as flow
 from oneflow_lite.profiler import Profile, profile
 
+pytestmark = pytest.mark.alone  # intervals of 20 ms intersect where threads wake up in time
+
 EXAMPLES = Path(__file__).parents[1] / "examples"
 CHUNKS = 10
 SIZE = 25_000  # float64: 200 kB
