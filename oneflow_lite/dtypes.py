@@ -218,7 +218,6 @@ def promote(first: Any, second: Any) -> DType:
 def can_cast(
     from_: Any,
     to: Any,
-    /,
     casting: Literal["no", "equiv", "safe", "same_kind", "unsafe"] = "safe",
 ) -> builtins.bool:
     """Tell whether ``from_``, a dtype or a tensor, casts to the dtype ``to``, safely by default.

@@ -1,5 +1,6 @@
 """The methods of Tensor that are written in Python; operators and the call path are native."""
 
+import math
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -10,7 +11,7 @@ import numpy.typing as npt
 from oneflow_lite import _C, display, interchange, numpy_protocols
 from oneflow_lite._C import Device, Tensor
 from oneflow_lite.device import DeviceLike, resolve
-from oneflow_lite.dtypes import canonical
+from oneflow_lite.dtypes import canonical, kind_of
 from oneflow_lite.inspection import VERSIONS
 from oneflow_lite.ops import (
     choosing,
@@ -279,6 +280,50 @@ def __rdivmod__(self: Tensor, other: Any) -> tuple[Tensor, Tensor]:  # noqa: N80
     return other // self, other % self
 
 
+def _number(self: Tensor, op: str) -> Any:
+    """The Python number of a 0-d tensor."""
+    if self.ndim:
+        raise TypeError(f"[{op}] expected a 0-d tensor, got shape {self.shape}")
+    return self.item()
+
+
+@_method
+def __round__(self: Tensor, ndigits: int | None = None) -> Any:  # noqa: N807
+    number = _number(self, "round")
+    return round(number) if ndigits is None else elementwise.round(self, ndigits)
+
+
+@_method
+def __trunc__(self: Tensor) -> int:  # noqa: N807
+    number: float = _number(self, "trunc")
+    return math.trunc(number)
+
+
+@_method
+def __floor__(self: Tensor) -> int:  # noqa: N807
+    number: float = _number(self, "floor")
+    return math.floor(number)
+
+
+@_method
+def __ceil__(self: Tensor) -> int:  # noqa: N807
+    number: float = _number(self, "ceil")
+    return math.ceil(number)
+
+
+@_method
+def as_integer_ratio(self: Tensor) -> tuple[int, int]:
+    """Return a pair of integers whose ratio is the only element, as Python's numbers do.
+
+    Examples
+    --------
+    >>> flow.tensor(0.75).as_integer_ratio()
+    (3, 4)
+    """
+    ratio: tuple[int, int] = _number(self, "as_integer_ratio").as_integer_ratio()
+    return ratio
+
+
 @_method
 def __array_namespace__(self: Tensor, *, api_version: str | None = None) -> Any:  # noqa: N807
     if api_version is not None and api_version not in VERSIONS:
@@ -289,14 +334,14 @@ def __array_namespace__(self: Tensor, *, api_version: str | None = None) -> Any:
 
 @_method
 def conj(self: Tensor) -> Tensor:
-    """Return the complex conjugate; see ``flow.conj``.
+    """Return the complex conjugate, of real numbers the tensor itself; see ``flow.conj``.
 
     Examples
     --------
     >>> flow.tensor(1 + 2j).conj().item()
     (1-2j)
     """
-    return elementwise.conj(self)
+    return elementwise.conj(self) if kind_of(self.dtype) == "c" else self
 
 
 @_method

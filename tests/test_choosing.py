@@ -17,7 +17,7 @@ SHAPES = ((6,), (3, 4), (2, 3, 4), (0,))
 def _drained() -> Iterator[None]:
     """Some operations fail here; nothing of it is left to later tests."""
     yield
-    with contextlib.suppress(IndexError):
+    with contextlib.suppress(IndexError, ValueError):
         flow.synchronize()
 
 
@@ -93,7 +93,7 @@ def test_choose(dtype: str, device: flow.Device) -> None:
     for mode in ("wrap", "clip"):
         same(np.choose(a * 3 - 4, options, mode=mode), flow.choose(t * 3 - 4, u, mode=mode))
     for wrong in (t + 1, t - 1):
-        with pytest.raises(IndexError):
+        with pytest.raises(ValueError, match=r"\[choose\] index"):
             flow.choose(wrong, u).numpy()
     with pytest.raises(TypeError, match=r"\[choose\]"):
         flow.choose(t + 0.5, u)

@@ -15,7 +15,7 @@ from oracle import DTYPES, compare, values
 def _drained() -> Iterator[None]:
     """Some operations fail here; nothing of it is left to later tests."""
     yield
-    with contextlib.suppress(IndexError):
+    with contextlib.suppress(IndexError, ValueError):
         flow.synchronize()
 
 
@@ -74,9 +74,9 @@ def test_numbers_of_places(order: str, device: flow.Device) -> None:
         numbers = np.ravel_multi_index(beyond, shape, mode, order)
         same(numbers, flow.ravel_multi_index(given, shape, mode, order))
     for wrong in (t + 1, t - 1):
-        with pytest.raises(IndexError):
+        with pytest.raises(ValueError, match=r"\[unravel_index\] index"):
             flow.unravel_index(wrong, shape, order)[0].numpy()
-    with pytest.raises(IndexError):
+    with pytest.raises(ValueError, match=r"\[ravel_multi_index\] index"):
         flow.ravel_multi_index([t, t, t], shape, order=order).numpy()
     for call, error in (
         (lambda: flow.unravel_index([60], shape), ValueError),

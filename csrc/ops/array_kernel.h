@@ -153,6 +153,10 @@ void mask_scatter_kernel(const ArrayArgs& args);
 /// out[..., j, ...] = x[..., index[..., j, ...], ...] along axis attr[0]; inputs x, index. They
 /// have one shape, but for x along the axis. Error(index) for an index out of range.
 void take_along_axis_kernel(const ArrayArgs& args);
+/// What an index out of range is there: attr[1] asks for a ValueError instead of an IndexError.
+inline ErrorKind index_error(const ArrayArgs& args) {
+  return args.attr.size() > 1 && args.attr[1] ? ErrorKind::value : ErrorKind::index;
+}
 
 /// out (0-d int64) = how many elements of the input are not zero.
 void count_nonzero_kernel(const ArrayArgs& args);

@@ -36,7 +36,8 @@ void mask_gather_kernel(const ArrayArgs& args) {
 void take_along_axis_kernel(const ArrayArgs& args) {
   const ArrayView &x = args.input(0), &index = args.input(1), &out = args.output(0);
   const auto axis = static_cast<int>(args.attr[0]);
-  const IndexedAxis along{x.shape[axis], x.strides[axis], axis, OutOfRange::raise, args.name};
+  const IndexedAxis along{x.shape[axis],     x.strides[axis], axis,
+                          OutOfRange::raise, args.name,       index_error(args)};
   const IndexedCopy copy(CopyDirection::gather, x, x.shape.size(), out, x.shape.size());
   Dims own = x.strides;
   own[axis] = 0;

@@ -136,8 +136,8 @@ void IndexedAxis::add_offsets(const int64_t* values, int64_t n, const int64_t* b
   if (find_offsets(reinterpret_cast<const char*>(values), n, size, stride, before, offsets)) return;
   const int64_t wrong = *std::find_if(
       values, values + n, [&](int64_t value) { return value < -size || value >= size; });
-  fail(ErrorKind::index, "[", op, "] index ", wrong, " is out of bounds for axis ", number,
-       " with size ", size);
+  fail(error, "[", op, "] index ", wrong, " is out of bounds for axis ", number, " with size ",
+       size);
 }
 
 namespace {

@@ -33,8 +33,9 @@ struct IndexedAxis {
   int64_t number;  // for errors
   OutOfRange mode;
   const char* op;
+  ErrorKind error = ErrorKind::index;
 
-  /// offsets[i] = before[i] (0 for null) + where values[i] lies. Error(index) for the first value
+  /// offsets[i] = before[i] (0 for null) + where values[i] lies. Error(error) for the first value
   /// out of range.
   void add_offsets(const int64_t* values, int64_t n, const int64_t* before, int64_t* offsets) const;
 };

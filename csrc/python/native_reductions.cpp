@@ -8,8 +8,8 @@ namespace ofl::python {
 namespace {
 
 /// None, an integer, or a tuple of them: anything else is left to the function.
-bool is_axes(PyObject* axis) {
-  return axis == Py_None || PyLong_CheckExact(axis) || PyTuple_CheckExact(axis);
+bool is_axes(const Tensor& x, PyObject* axis) {
+  return axis == Py_None || PyTuple_CheckExact(axis) || (PyLong_CheckExact(axis) && x.ndim() > 0);
 }
 
 /// Those of x, but for integers and bool the widest of their kind.
@@ -37,7 +37,7 @@ const Scalar& one_of(DType dtype) {
 PyObject* total(const Call& call, const OpObject& row, bool product) {
   const Tensor* x = tensor_or_null(call[0]);
   const bool plain = call[4] == Py_None && call[5] == Py_True && call[6] == Py_None;
-  if (!x || !plain || !is_axes(call[1]) || !is_flag(call[3])) return nullptr;
+  if (!x || !plain || !is_axes(*x, call[1]) || !is_flag(call[3])) return nullptr;
   const std::optional<DType> dtype =
       call[2] == Py_None ? sum_dtype(x->dtype) : known_dtype(call[2]);
   if (!dtype) return nullptr;
@@ -60,7 +60,7 @@ PyObject* prod_path(const Call& call) {
 PyObject* extremum(const Call& call, const OpObject& row) {
   const Tensor* x = tensor_or_null(call[0]);
   const bool plain = call[3] == Py_None && call[4] == Py_True && call[5] == Py_None;
-  if (!x || !plain || !is_axes(call[1]) || !is_flag(call[2])) return nullptr;
+  if (!x || !plain || !is_axes(*x, call[1]) || !is_flag(call[2])) return nullptr;
   return reduce_tensor(row, *x, call[1], x->dtype, nullptr, call[2] == Py_True);
 }
 
@@ -78,7 +78,7 @@ PyObject* min_path(const Call& call) {
 PyObject* truths(const Call& call, const OpObject& row, bool every) {
   const Tensor* x = tensor_or_null(call[0]);
   const bool plain = call[3] == Py_True && call[4] == Py_None;
-  if (!x || !plain || !is_axes(call[1]) || !is_flag(call[2])) return nullptr;
+  if (!x || !plain || !is_axes(*x, call[1]) || !is_flag(call[2])) return nullptr;
   const Scalar no;
   return reduce_tensor(row, *x, call[1], DType::b1, every ? &one_of(DType::b1) : &no,
                        call[2] == Py_True);

@@ -37,6 +37,22 @@ void tensor_dealloc(PyObject* self) {
   Py_DECREF(type);
 }
 
+/// Tensor(number): how functions of the standard library, as statistics.mean, make a result of the
+/// type of their operands.
+PyObject* tensor_new(PyTypeObject*, PyObject* arguments, PyObject* keywords) {
+  return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
+    PyObject* number =
+        PyTuple_GET_SIZE(arguments) == 1 && !keywords ? PyTuple_GET_ITEM(arguments, 0) : nullptr;
+    if (!number || !PyNumber_Check(number) || PyComplex_Check(number)) {
+      fail(ErrorKind::type, "[Tensor] expected one real number; tensors are made by flow.tensor()");
+    }
+    const DType dtype = PyLong_Check(number) ? DType::i64 : DType::f64;
+    const Reference value(
+        checked(dtype == DType::i64 ? PyNumber_Long(number) : PyNumber_Float(number)));
+    return wrap(full(issuer(), default_device(), dtype, Dims{}, to_scalar(value.get(), dtype)));
+  });
+}
+
 Py_ssize_t tensor_length(PyObject* self) {
   return guarded<Py_ssize_t>(-1, [&]() -> Py_ssize_t {
     const Tensor& x = tensor_of(self);
@@ -284,6 +300,7 @@ PyObject* wrap(Tensor&& tensor) {
 void init_tensor_type(PyObject* module) {
   std::vector<PyType_Slot> slots = tensor_number_slots();
   const PyType_Slot others[] = {{Py_tp_doc, const_cast<char*>(kTensorDoc)},
+                                {Py_tp_new, slot_pointer(tensor_new)},
                                 {Py_tp_dealloc, slot_pointer(tensor_dealloc)},
                                 {Py_tp_richcompare, slot_pointer(tensor_richcompare)},
                                 {Py_tp_hash, slot_pointer(PyBaseObject_Type.tp_hash)},
@@ -300,8 +317,8 @@ void init_tensor_type(PyObject* module) {
                                 {Py_tp_getset, getset},
                                 {0, nullptr}};
   slots.insert(slots.end(), std::begin(others), std::end(others));
-  PyType_Spec spec = {"oneflow_lite._C.Tensor", sizeof(TensorObject), 0,
-                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots.data()};
+  PyType_Spec spec = {"oneflow_lite._C.Tensor", sizeof(TensorObject), 0, Py_TPFLAGS_DEFAULT,
+                      slots.data()};
   tensor_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
   if (PyModule_AddObjectRef(module, "Tensor", reinterpret_cast<PyObject*>(tensor_type)) < 0) {
     throw PythonErrorSet{};

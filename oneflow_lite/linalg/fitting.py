@@ -13,7 +13,7 @@ from oneflow_lite.ops.table import exported
 
 
 def polyfit(
-    x: Any, y: Any, /, deg: int, rcond: float | None = None, full: bool = False, w: Any = None
+    x: Any, y: Any, deg: int, rcond: float | None = None, full: bool = False, w: Any = None
 ) -> Any:
     """Return the coefficients of the polynomial that fits samples by least squares.
 

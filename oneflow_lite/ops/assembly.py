@@ -256,8 +256,8 @@ def rot90(x: Any, /, k: int = 1, axes: Sequence[int] = (0, 1)) -> Tensor:
 
 def pad(
     x: Any,
-    pad_width: Padding,
     /,
+    pad_width: Padding,
     mode: Literal["constant", "edge", "wrap", "reflect", "symmetric"] = "constant",
     *,
     constant_values: Any = 0,

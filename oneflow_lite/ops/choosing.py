@@ -14,7 +14,7 @@ from oneflow_lite.ops.indexing import mode_number, take, take_along_axis
 from oneflow_lite.ops.joining import concat, stack
 from oneflow_lite.ops.manipulation import broadcast_arrays, ravel
 from oneflow_lite.ops.masking import written
-from oneflow_lite.ops.operands import on_one_device
+from oneflow_lite.ops.operands import is_number_along, on_one_device
 from oneflow_lite.ops.ranges import arange
 from oneflow_lite.ops.reduction import any
 from oneflow_lite.ops.scan import cumsum
@@ -26,7 +26,7 @@ _NUMBERS = (int, float, complex)  # weak
 _KINDS = ("introselect",)
 
 
-def partition(x: Any, kth: Any, /, axis: int | None = -1, kind: str = "introselect") -> Tensor:
+def partition(x: Any, /, kth: Any, axis: int | None = -1, kind: str = "introselect") -> Tensor:
     """Return x with its kth element in its place, none larger before it, none smaller behind.
 
     Parameters
@@ -49,7 +49,7 @@ def partition(x: Any, kth: Any, /, axis: int | None = -1, kind: str = "introsele
     return sort(given, axis=axis)
 
 
-def argpartition(x: Any, kth: Any, /, axis: int | None = -1, kind: str = "introselect") -> Tensor:
+def argpartition(x: Any, /, kth: Any, axis: int | None = -1, kind: str = "introselect") -> Tensor:
     """Return the int64 positions that partition x. Parameters as for ``partition``.
 
     Examples
@@ -57,7 +57,9 @@ def argpartition(x: Any, kth: Any, /, axis: int | None = -1, kind: str = "intros
     >>> flow.argpartition(flow.tensor([3, 1, 2]), 1).numpy()
     array([1, 2, 0])
     """
-    given = _partitioned("argpartition", x, kth, axis, kind)
+    elements = asarray(x)
+    elements = ravel(elements) if is_number_along(elements, axis) else elements
+    given = _partitioned("argpartition", elements, kth, axis, kind)
     return argsort(given, axis=axis)
 
 
@@ -78,7 +80,7 @@ def _partitioned(op: str, x: Any, kth: Any, axis: int | None, kind: str) -> Tens
     return given
 
 
-def lexsort(keys: Any, /, axis: int = -1) -> Tensor:
+def lexsort(keys: Any, axis: int = -1) -> Tensor:
     """Return the int64 positions that sort by several keys; the last key counts most.
 
     Parameters
@@ -147,7 +149,7 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
     return result
 
 
-def choose(a: Any, choices: Any, /, *, mode: str = "raise") -> Tensor:
+def choose(a: Any, choices: Any, *, mode: str = "raise") -> Tensor:
     """Return, at each place, the choice that has the number given there.
 
     Parameters
@@ -157,7 +159,7 @@ def choose(a: Any, choices: Any, /, *, mode: str = "raise") -> Tensor:
     choices : sequence of Tensor or array, or Tensor
         All operands are broadcast against each other.
     mode : {"raise", "wrap", "clip"}
-        What a number without a choice does: an IndexError at the look, counting on from the other
+        What a number without a choice does: a ValueError at the look, counting on from the other
         end, or the nearest choice.
 
     Examples
@@ -181,7 +183,15 @@ def choose(a: Any, choices: Any, /, *, mode: str = "raise") -> Tensor:
         index = clip(index, 0, count - 1)
     else:  # a negative number is out of range too
         index = _C.where(index < 0, count, index)
-    return take_along_axis(stack(options), index[None], axis=0)[0]
+    lanes = stack(options)
+    if how != mode_number("raise", "choose"):
+        return take_along_axis(lanes, index[None], axis=0)[0]
+    outputs = [((1, *index.shape), dtype)]
+    attr = (0, True)  # along the first axis; one out of range is a ValueError
+    (chosen,) = _C.call_kernel(
+        *("choose", "take_along_axis", [lanes, index[None]], outputs, attr), elements=index.size
+    )
+    return chosen[0]
 
 
 def piecewise(
@@ -238,7 +248,7 @@ def _ndim(x: Any) -> int:
     return x.ndim if isinstance(x, Tensor) else np.ndim(x)
 
 
-def place(x: Tensor, mask: Any, vals: Any, /) -> None:
+def place(x: Tensor, /, mask: Any, vals: Any) -> None:
     """Write values, in place, one after the other where a mask of x's size is true.
 
     Parameters
@@ -248,7 +258,7 @@ def place(x: Tensor, mask: Any, vals: Any, /) -> None:
     mask : Tensor or array
         What is not 0 is true. It is not looked at.
     vals : Tensor, array or scalar
-        From the first again where there are too few.
+        From the first again where there are too few. Of none, the mask is looked at.
 
     Examples
     --------
@@ -261,11 +271,11 @@ def place(x: Tensor, mask: Any, vals: Any, /) -> None:
     if values.size and x.size:
         order = cumsum(ravel(chosen)) - 1
         _chosen_from(x, chosen, take(values, clip(order, 0, None), mode="wrap"))
-    elif x.size:
+    elif x.size and _C.look("place", any(chosen)):
         raise ValueError("[place] expected at least one value, got none")
 
 
-def putmask(x: Tensor, mask: Any, values: Any, /) -> None:
+def putmask(x: Tensor, /, mask: Any, values: Any) -> None:
     """Write, in place, the value of the same place where a mask of x's size is true.
 
     Parameters as for ``place``; values are repeated until they have x's size.

@@ -92,12 +92,16 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Tensor:
     edges = _C.astype(edges, float64, False)
     if edges.ndim != 1:
         raise ValueError(f"[digitize] expected bins in one dimension, got shape {edges.shape}")
-    falls, rises = any(edges[1:] < edges[:-1]), any(edges[1:] > edges[:-1])
-    side = "left" if right else "right"
-    if not _C.look("digitize", falls):
-        return searchsorted(edges, given, side=side)
-    if _C.look("digitize", rises):
+    values = _C.look("digitize", edges)
+    # As in NumPy, the first two edges that differ tell the direction; NaN differs, and rises never.
+    different = np.flatnonzero(values[1:] != values[:1])
+    ascends = not different.size or values[0] < values[1 + different[0]]
+    wrong = values[1:] < values[:-1] if ascends else values[1:] > values[:-1]
+    if wrong.any():
         raise ValueError("[digitize] expected bins that only ascend or only descend")
+    side = "left" if right else "right"
+    if ascends:
+        return searchsorted(edges, given, side=side)
     return edges.size - searchsorted(edges[::-1], given, side=side)
 
 

@@ -19,7 +19,7 @@ from oneflow_lite.ops.operands import on_one_device, promoted_dtype
 from oneflow_lite.ops.table import exported
 
 
-def append(x: Any, values: Any, /, axis: int | None = None) -> Tensor:
+def append(x: Any, /, values: Any, axis: int | None = None) -> Tensor:
     """Return x with values behind it along an axis; flattened without one.
 
     Examples
@@ -33,7 +33,7 @@ def append(x: Any, values: Any, /, axis: int | None = None) -> Tensor:
     return concat([one, other], axis)
 
 
-def delete(x: Any, obj: Any, /, axis: int | None = None) -> Tensor:
+def delete(x: Any, /, obj: Any, axis: int | None = None) -> Tensor:
     """Return x without some of its slices along an axis.
 
     Parameters
@@ -92,7 +92,7 @@ def _places(obj: Any) -> Any:
     return places.item() if places.size == 1 and places.dtype.kind in "iu" else places
 
 
-def insert(x: Any, obj: Any, values: Any, /, axis: int | None = None) -> Tensor:
+def insert(x: Any, /, obj: Any, values: Any, axis: int | None = None) -> Tensor:
     """Return x with values before some of its slices along an axis.
 
     Parameters
@@ -210,7 +210,7 @@ def _along(op: str, x: Any, axis: int | None) -> tuple[Tensor, int]:
     return given, axis % given.ndim
 
 
-def block(arrays: Any, /) -> Tensor:
+def block(arrays: Any) -> Tensor:
     """Return a tensor put together from nested lists of blocks.
 
     The innermost lists are joined along the last axis, those around them along the axis before.
@@ -275,7 +275,7 @@ def _depth(part: Any, leaves: list[Any]) -> int:
     return depths.pop() + 1
 
 
-def resize(x: Any, new_shape: int | Sequence[int], /) -> Tensor:
+def resize(x: Any, /, new_shape: int | Sequence[int]) -> Tensor:
     """Return a tensor of another shape with the elements of x, from the first again where they end.
 
     Examples
@@ -303,7 +303,7 @@ def resize(x: Any, new_shape: int | Sequence[int], /) -> Tensor:
     return _C.reshape(result, sizes, None)
 
 
-def rollaxis(x: Any, axis: int, /, start: int = 0) -> Tensor:
+def rollaxis(x: Any, /, axis: int, start: int = 0) -> Tensor:
     """Return a view with an axis moved to before another; ``moveaxis`` is easier to read.
 
     Examples

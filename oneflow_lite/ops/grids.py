@@ -13,7 +13,7 @@ from oneflow_lite.device import DeviceLike
 from oneflow_lite.dtypes import bool as bool_dtype, canonical, int64, isdtype
 from oneflow_lite.ops.creation import asarray, tensor
 from oneflow_lite.ops.elementwise import clip
-from oneflow_lite.ops.indexing import mode_number, put, take
+from oneflow_lite.ops.indexing import mode_number, put
 from oneflow_lite.ops.joining import stack
 from oneflow_lite.ops.operands import on_one_device
 from oneflow_lite.ops.ranges import arange
@@ -91,13 +91,13 @@ def ix_(*args: Any) -> Indices:
     return tuple(found)
 
 
-def unravel_index(places: Any, shape: int | Sequence[int], /, order: str = "C") -> Indices:
+def unravel_index(places: Any, /, shape: int | Sequence[int], order: str = "C") -> Indices:
     """Return the indices, one for each dimension, of places in a flattened shape.
 
     Parameters
     ----------
     places : Tensor, array or int
-        Integers. One out of range is a ValueError; of a tensor, an IndexError at the look.
+        Integers. One out of range is a ValueError; of a tensor, at the look.
     shape : int or sequence of int
         The shape.
     order : {"C", "F"}
@@ -118,9 +118,9 @@ def unravel_index(places: Any, shape: int | Sequence[int], /, order: str = "C") 
         except (ValueError, TypeError) as error:
             raise type(error)(f"[unravel_index] {error}") from None
         return tuple(asarray(one) for one in found)
-    if not isdtype(places.dtype, "integral"):
+    if not isdtype(places.dtype, ("bool", "integral")):
         raise TypeError(f"[unravel_index] expected integers, got {places.dtype}")
-    rest = _within(_C.astype(places, int64, False), math.prod(sizes))
+    rest = _within(_C.astype(places, int64, False), math.prod(sizes), "unravel_index")
     result = []
     for size in sizes if order == "F" else sizes[::-1]:
         result.append(rest % max(size, 1))
@@ -131,7 +131,6 @@ def unravel_index(places: Any, shape: int | Sequence[int], /, order: str = "C") 
 def ravel_multi_index(
     multi_index: Sequence[Any],
     dims: int | Sequence[int],
-    /,
     mode: str | Sequence[str] = "raise",
     order: str = "C",
 ) -> Tensor:
@@ -172,7 +171,7 @@ def ravel_multi_index(
         elif how == mode_number("clip", "take"):
             index = clip(index, 0, size - 1)
         else:
-            index = _within(index, size)
+            index = _within(index, size, "ravel_multi_index")
         total = index if total is None else total * size + index
     return total  # type: ignore[no-any-return]
 
@@ -183,10 +182,19 @@ def _shape(shape: Any) -> tuple[int, ...]:
     return (operator.index(shape),)
 
 
-def _within(index: Tensor, size: int) -> Tensor:
-    """The index itself; failing, once it runs, where one is negative or not below the size."""
+def _within(index: Tensor, size: int, op: str) -> Tensor:
+    """The index itself; a ValueError, once it runs, where one is negative or not below the size."""
+    if not index.size:
+        return index
+    if not size:
+        raise ValueError(f"[{op}] expected no index, as the size is 0, got {index.size}")
+    flat = _C.reshape(_C.where(index < 0, size, index), (-1,), None)
     zeros = _C.broadcast_to(_C.full((), 0, int64, index.device), (size,))
-    return index + take(zeros, _C.where(index < 0, size, index)) if index.size else index
+    outputs = [(flat.shape, int64)]
+    (none,) = _C.call_kernel(
+        *(op, "take_along_axis", [zeros, flat], outputs, (0, True)), elements=flat.size
+    )
+    return index + _C.reshape(none, index.shape, None)
 
 
 def tril_indices(n: int, k: int = 0, m: int | None = None, *, device: DeviceLike = None) -> Indices:
@@ -273,7 +281,7 @@ def diag_indices_from(x: Tensor, /) -> Indices:
     return diag_indices(x.shape[0], x.ndim, device=x.device)
 
 
-def fill_diagonal(x: Tensor, val: Any, /, wrap: bool = False) -> None:
+def fill_diagonal(x: Tensor, /, val: Any, wrap: bool = False) -> None:
     """Write to the diagonal of a tensor, in place.
 
     Parameters

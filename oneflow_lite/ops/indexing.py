@@ -15,6 +15,7 @@ from oneflow_lite.ops.creation import asarray
 from oneflow_lite.ops.elementwise import clip
 from oneflow_lite.ops.manipulation import ravel
 from oneflow_lite.ops.masking import written
+from oneflow_lite.ops.operands import is_number_along
 from oneflow_lite.ops.ranges import arange
 from oneflow_lite.ops.table import exported
 
@@ -22,7 +23,7 @@ _MODES = {"raise": 0, "wrap": 1, "clip": 2}
 
 
 @_C.native
-def take(x: Any, indices: Any, /, axis: int | None = None, *, mode: str = "raise") -> Tensor:
+def take(x: Any, /, indices: Any, axis: int | None = None, *, mode: str = "raise") -> Tensor:
     """Return the elements at integer positions along an axis.
 
     Parameters
@@ -49,8 +50,10 @@ def take(x: Any, indices: Any, /, axis: int | None = None, *, mode: str = "raise
            [6, 4]])
     """
     given = asarray(x)
-    source = ravel(given) if axis is None else given
-    return _C.take(source, indices, axis or 0, mode_number(mode, "take"))
+    source, along = (given, axis) if axis is not None else (ravel(given), 0)
+    if is_number_along(given, axis):
+        source, along = ravel(given), 0
+    return _C.take(source, indices, along, mode_number(mode, "take"))
 
 
 def take_along_axis(x: Any, /, indices: Any, axis: int | None = -1) -> Tensor:
@@ -167,7 +170,7 @@ def put(x: Tensor, indices: Any, values: Any, /, *, mode: str = "raise") -> None
         _C.assign(target, _C.reshape(flat, target.shape, None))
 
 
-def compress(condition: Any, x: Any, /, axis: int | None = None) -> Tensor:
+def compress(condition: Any, x: Any, axis: int | None = None) -> Tensor:
     """Return the slices along an axis for which a condition is true.
 
     Parameters
@@ -185,6 +188,8 @@ def compress(condition: Any, x: Any, /, axis: int | None = None) -> Tensor:
     array([[3, 4]])
     """
     given = asarray(x)
+    if is_number_along(given, axis):
+        axis = None
     given, along = (ravel(given), 0) if axis is None else (given, axis)
     along = _axis(along, given.ndim, "compress")
     mask: Any = condition if isinstance(condition, Tensor) else np.asarray(condition)
@@ -200,7 +205,7 @@ def compress(condition: Any, x: Any, /, axis: int | None = None) -> Tensor:
     return _C.getitem(given[(*before, slice(mask.size))], (*before, mask), "compress")
 
 
-def extract(condition: Any, x: Any, /) -> Tensor:
+def extract(condition: Any, x: Any) -> Tensor:
     """Return, in one dimension, the elements of x where a condition of its shape is true.
 
     Examples

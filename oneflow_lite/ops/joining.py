@@ -56,7 +56,6 @@ def concat(
 @_C.native
 def stack(
     arrays: Sequence[Any],
-    /,
     axis: int = 0,
     out: Any = None,
     *,

@@ -133,7 +133,7 @@ def tensordot(x1: Any, x2: Any, /, *, axes: int | tuple[Axes, Axes] = 2) -> Tens
 
 
 @_C.native
-def dot(a: Any, b: Any, /) -> Tensor:
+def dot(a: Any, b: Any) -> Tensor:
     """Return the sums of products over the last axis of a and the last but one of b.
 
     That is the inner product of vectors (nothing is conjugated), the product of matrices, and
@@ -178,7 +178,7 @@ def vdot(a: Any, b: Any, /) -> Tensor:
     return _C.matmul(_conjugate(x), y)
 
 
-def outer(a: Any, b: Any, /) -> Tensor:
+def outer(a: Any, b: Any) -> Tensor:
     """Return the products of all pairs of elements of the flattened operands.
 
     Examples
@@ -191,7 +191,7 @@ def outer(a: Any, b: Any, /) -> Tensor:
     return _C.reshape(x, (-1, 1), None) * _C.reshape(y, (1, -1), None)
 
 
-def kron(a: Any, b: Any, /) -> Tensor:
+def kron(a: Any, b: Any) -> Tensor:
     """Return the Kronecker product: each element of a times all of b.
 
     Examples

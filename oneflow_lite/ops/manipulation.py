@@ -13,7 +13,7 @@ from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.inspection import returned
 from oneflow_lite.ops.creation import asarray, empty_like
-from oneflow_lite.ops.operands import on_one_device
+from oneflow_lite.ops.operands import is_number_along, on_one_device
 from oneflow_lite.ops.table import exported
 
 Axes = int | Sequence[int]
@@ -80,7 +80,7 @@ def matrix_transpose(x: Any, /) -> Tensor:
 
 
 @_C.native
-def moveaxis(x: Any, source: Axes, destination: Axes, /) -> Tensor:
+def moveaxis(x: Any, /, source: Axes, destination: Axes) -> Tensor:
     """Return a view with some dimensions at other positions; the others keep their order.
 
     Examples
@@ -202,7 +202,7 @@ def squeeze(x: Any, /, axis: Axes | None = None) -> Tensor:
     (3, 1)
     """
     given = asarray(x)
-    if axis is None:
+    if axis is None or is_number_along(given, axis):
         gone = tuple(i for i, size in enumerate(given.shape) if size == 1)
     else:
         gone = normalize_axes(axis, given.ndim, "squeeze")
@@ -234,8 +234,8 @@ def roll(x: Any, /, shift: Axes, axis: Axes | None = None) -> Tensor:
     ----------
     x : Tensor or array
         Operand.
-    shift : int or sequence of int
-        By how many places, for each axis or for all of them.
+    shift : int, or sequence, array or Tensor of int
+        By how many places, for each axis or for all of them. A tensor is looked at.
     axis : int or sequence of int, optional
         Where; None: x is moved as if it had one dimension. An axis may come more than once.
 
@@ -247,7 +247,7 @@ def roll(x: Any, /, shift: Axes, axis: Axes | None = None) -> Tensor:
     given = asarray(x)
     if axis is None:
         flat = _C.reshape(given, (-1,), None)
-        return _C.reshape(roll(flat, shift, 0), given.shape, None)
+        return _C.reshape(roll(flat, sum(_integers("roll", shift)), 0), given.shape, None)
     shifts = [0] * given.ndim
     for places, along in _pairs(shift, axis):
         (normal,) = normalize_axes(along, given.ndim, "roll")
@@ -270,8 +270,7 @@ def roll(x: Any, /, shift: Axes, axis: Axes | None = None) -> Tensor:
 
 def _pairs(shift: Axes, axis: Axes) -> list[tuple[int, int]]:
     """Shifts and axes side by side, one of either stands for many."""
-    shifts = [operator.index(n) for n in (shift if isinstance(shift, Sequence) else (shift,))]
-    axes = [operator.index(n) for n in (axis if isinstance(axis, Sequence) else (axis,))]
+    shifts, axes = _integers("roll", shift), _integers("roll", axis)
     if len(shifts) != len(axes) and 1 not in (len(shifts), len(axes)):
         raise ValueError(f"[roll] expected as many shifts as axes, got {shift} and {axis}")
     count = len(shifts) if len(axes) == 1 else len(axes)
@@ -279,7 +278,18 @@ def _pairs(shift: Axes, axis: Axes) -> list[tuple[int, int]]:
     return list(zip(shifts, axes, strict=True))
 
 
-def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Tensor:
+def _integers(op: str, given: Any) -> list[int]:
+    """One integer, or those of a sequence or an array; a tensor is looked at."""
+    if isinstance(given, Tensor):
+        given = _C.look(op, given)
+    if isinstance(given, np.ndarray):
+        if given.ndim > 1:
+            raise ValueError(f"[{op}] expected an integer or integers in one dimension")
+        given = given.tolist()
+    return [operator.index(n) for n in (given if isinstance(given, Sequence) else (given,))]
+
+
+def repeat(x: Any, /, repeats: Any, axis: int | None = None) -> Tensor:
     """Return each element of x, or each slice along an axis, several times.
 
     Parameters
@@ -299,9 +309,9 @@ def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Tensor:
     array([1, 1, 1, 2])
     """
     given = asarray(x)
-    if axis is None:
+    if axis is None or is_number_along(given, axis):
         given, axis = _C.reshape(given, (-1,), None), 0
-    (along,) = normalize_axes(axis, given.ndim, "repeat")
+    (along,) = normalize_axes(operator.index(axis), given.ndim, "repeat")
     if type(repeats) is int and repeats >= 0:
         return _repeated(given, repeats, along)
     counts = _counts(repeats, given.shape[along])
@@ -365,7 +375,7 @@ def tile(x: Any, repetitions: int | Sequence[int], /) -> Tensor:
 
 
 @_C.native
-def swapaxes(x: Any, axis1: int, axis2: int, /) -> Tensor:
+def swapaxes(x: Any, /, axis1: int, axis2: int) -> Tensor:
     """Return a view with two dimensions exchanged.
 
     Examples

@@ -164,7 +164,7 @@ def nanmedian(x: Any, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
 
 
 def nanquantile(
-    x: Any, q: Any, /, axis: Axis = None, *, method: str = "linear", keepdims: bool = False
+    x: Any, /, q: Any, axis: Axis = None, *, method: str = "linear", keepdims: bool = False
 ) -> Tensor:
     """Return quantiles of what is not NaN; NaN where all are. Parameters as for ``quantile``.
 
@@ -177,7 +177,7 @@ def nanquantile(
 
 
 def nanpercentile(
-    x: Any, q: Any, /, axis: Axis = None, *, method: str = "linear", keepdims: bool = False
+    x: Any, /, q: Any, axis: Axis = None, *, method: str = "linear", keepdims: bool = False
 ) -> Tensor:
     """Return quantiles, of what is not NaN, of parts given in percent; see ``nanquantile``.
 

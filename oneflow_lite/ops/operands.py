@@ -27,6 +27,11 @@ def promoted_dtype(tensors: Sequence[Tensor]) -> DType:
     return dtype
 
 
+def is_number_along(x: Tensor, axis: Any) -> bool:
+    """Tell whether x is 0-d and the axis 0 or -1, which NumPy takes for the axis of one element."""
+    return x.ndim == 0 and axis is not None and not isinstance(axis, Sequence) and axis in (0, -1)
+
+
 def promoted(*tensors: Tensor) -> list[Tensor]:
     """Return the tensors in the dtype that NumPy's promotion gives."""
     dtype = promoted_dtype(tensors)

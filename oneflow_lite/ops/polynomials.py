@@ -12,7 +12,7 @@ from oneflow_lite.ops.scan import cumprod
 from oneflow_lite.ops.table import exported
 
 
-def vander(x: Any, /, N: int | None = None, increasing: bool = False) -> Tensor:  # noqa: N803
+def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:  # noqa: N803
     """Return a matrix with the powers of the elements of x in its rows, the highest first.
 
     Parameters
@@ -43,7 +43,7 @@ def vander(x: Any, /, N: int | None = None, increasing: bool = False) -> Tensor:
     return powers if increasing else _C.copy(flip(powers, 1))
 
 
-def polyval(p: Any, x: Any, /) -> Tensor:
+def polyval(p: Any, x: Any) -> Tensor:
     """Return the values of a polynomial.
 
     Parameters

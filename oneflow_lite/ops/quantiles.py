@@ -45,7 +45,7 @@ def median(x: Any, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
 
 
 def quantile(
-    x: Any, q: Any, /, axis: Axis = None, *, method: str = "linear", keepdims: bool = False
+    x: Any, /, q: Any, axis: Axis = None, *, method: str = "linear", keepdims: bool = False
 ) -> Tensor:
     """Return the values below which given parts of the elements lie, interpolated between elements.
 
@@ -70,7 +70,7 @@ def quantile(
 
 
 def percentile(
-    x: Any, q: Any, /, axis: Axis = None, *, method: str = "linear", keepdims: bool = False
+    x: Any, /, q: Any, axis: Axis = None, *, method: str = "linear", keepdims: bool = False
 ) -> Tensor:
     """Return quantiles of parts given in percent; see ``quantile``.
 

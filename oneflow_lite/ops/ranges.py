@@ -17,8 +17,7 @@ from oneflow_lite.ops.table import exported
 
 @_C.native
 def arange(
-    start: float,
-    /,
+    start: float | None = None,
     stop: float | None = None,
     step: float = 1,
     dtype: Any = None,
@@ -32,6 +31,10 @@ def arange(
     >>> flow.arange(2, 10, 3).numpy()
     array([2, 5, 8])
     """
+    if start is None and stop is None:
+        raise TypeError("[arange] expected start or stop, got neither")
+    if start is None:
+        start = 0
     wanted = None if dtype is None else canonical(dtype, "arange")
     device = _home(device, start, stop, step)
     start, stop, step = (_number("arange", x) for x in (start, stop, step))
@@ -46,7 +49,6 @@ def arange(
 def linspace(
     start: complex,
     stop: complex,
-    /,
     num: int = 50,
     endpoint: bool = True,
     *,
@@ -71,7 +73,6 @@ def linspace(
 def logspace(
     start: complex,
     stop: complex,
-    /,
     num: int = 50,
     endpoint: bool = True,
     base: complex = 10.0,
@@ -96,7 +97,6 @@ def logspace(
 def geomspace(
     start: complex,
     stop: complex,
-    /,
     num: int = 50,
     endpoint: bool = True,
     *,

@@ -25,6 +25,7 @@ from oneflow_lite.dtypes import (
 from oneflow_lite.ops.creation import asarray
 from oneflow_lite.ops.elementwise import isnan, sqrt
 from oneflow_lite.ops.masking import selected, store
+from oneflow_lite.ops.operands import is_number_along
 from oneflow_lite.ops.table import REDUCTIONS, exported
 
 Axis = int | Sequence[int] | None
@@ -469,6 +470,8 @@ def _reduce(
 ) -> Tensor:
     """Reduce; ``neutral`` takes the place of elements that ``where`` leaves out."""
     axes = axis if axis is None or isinstance(axis, Sequence) else (axis,)
+    if op not in (_MEAN, _VAR) and is_number_along(x, axis):
+        axes = None
     if where is not True:
         given = _C.astype(x, accumulate, False)
         x = selected(where, given, _C.full((), neutral, accumulate, x.device))

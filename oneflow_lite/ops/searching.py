@@ -11,7 +11,7 @@ from oneflow_lite.dtypes import bool as bool_dtype, int64, isdtype
 from oneflow_lite.ops import reduction
 from oneflow_lite.ops.creation import asarray
 from oneflow_lite.ops.manipulation import ravel
-from oneflow_lite.ops.operands import on_one_device, promoted
+from oneflow_lite.ops.operands import is_number_along, on_one_device, promoted
 from oneflow_lite.ops.table import exported
 
 
@@ -38,7 +38,8 @@ def argmax(x: Any, /, axis: int | None = None, keepdims: bool = False) -> Tensor
     >>> flow.argmax(flow.tensor([[1, 5], [4, 3]]), axis=1).numpy()
     array([1, 0])
     """
-    return _C.arg_reduce(asarray(x), axis, keepdims, False)
+    given = asarray(x)
+    return _C.arg_reduce(given, None if is_number_along(given, axis) else axis, keepdims, False)
 
 
 @_C.native
@@ -50,7 +51,8 @@ def argmin(x: Any, /, axis: int | None = None, keepdims: bool = False) -> Tensor
     >>> flow.argmin(flow.tensor([2.0, -1.0, 3.0])).item()
     1
     """
-    return _C.arg_reduce(asarray(x), axis, keepdims, True)
+    given = asarray(x)
+    return _C.arg_reduce(given, None if is_number_along(given, axis) else axis, keepdims, True)
 
 
 @overload

@@ -68,7 +68,7 @@ class _Runs:
         return _C.reshape(numbers, self._shape, None)
 
 
-def unique_all(x: Any, /) -> UniqueAllResult:
+def unique_all(x: Any) -> UniqueAllResult:
     """Return the distinct elements, where each occurs first, which of them each element is, and how
     often each occurs.
 
@@ -92,7 +92,7 @@ def unique_all(x: Any, /) -> UniqueAllResult:
     return UniqueAllResult(runs.values(), runs.first_positions(), runs.inverse(), runs.counts())
 
 
-def unique_counts(x: Any, /) -> UniqueCountsResult:
+def unique_counts(x: Any) -> UniqueCountsResult:
     """Return the distinct elements and how often each occurs; see ``unique_all``.
 
     Examples
@@ -104,7 +104,7 @@ def unique_counts(x: Any, /) -> UniqueCountsResult:
     return UniqueCountsResult(runs.values(), runs.counts())
 
 
-def unique_inverse(x: Any, /) -> UniqueInverseResult:
+def unique_inverse(x: Any) -> UniqueInverseResult:
     """Return the distinct elements, and which of them each element is; see ``unique_all``.
 
     Examples
@@ -118,7 +118,7 @@ def unique_inverse(x: Any, /) -> UniqueInverseResult:
     return UniqueInverseResult(runs.values(), runs.inverse())
 
 
-def unique_values(x: Any, /) -> Tensor:
+def unique_values(x: Any) -> Tensor:
     """Return the distinct elements, ascending; see ``unique_all``.
 
     Examples

@@ -11,6 +11,7 @@ from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.ops.creation import asarray
 from oneflow_lite.ops.manipulation import ravel
+from oneflow_lite.ops.operands import is_number_along
 from oneflow_lite.ops.table import exported
 
 _KINDS = (None, "quicksort", "heapsort", "mergesort", "stable")
@@ -31,7 +32,7 @@ def sort(
     Parameters
     ----------
     x : Tensor or array
-        Operand, of any dtype and of at least one dimension.
+        Operand, of any dtype and of at least one dimension; of ``argsort``, 0-d tensors too.
     axis : int, optional
         The axis to sort along; None: the elements are flattened first.
     descending : bool
@@ -75,7 +76,9 @@ def argsort(
     >>> flow.argsort(flow.tensor([2, 1, 2, 3]), descending=True).numpy()
     array([3, 0, 2, 1])
     """
-    given, along = _lanes(asarray(x), axis, kind, "argsort")
+    elements = asarray(x)
+    elements = ravel(elements) if is_number_along(elements, axis) else elements
+    given, along = _lanes(elements, axis, kind, "argsort")
     return _C.argsort(given, along, descending)
 
 

@@ -11,7 +11,7 @@ from oneflow_lite.ops.elementwise import atan2, isinf, logical_and, logical_not,
 from oneflow_lite.ops.table import exported
 
 
-def angle(z: Any, /, deg: bool = False) -> Tensor:
+def angle(z: Any, deg: bool = False) -> Tensor:
     """Return the angle of complex numbers, in radians or degrees; 0 or pi of real ones.
 
     Examples
@@ -25,7 +25,7 @@ def angle(z: Any, /, deg: bool = False) -> Tensor:
     return turned * (180 / math.pi) if deg else turned
 
 
-def fix(x: Any, /, *, out: Tensor | None = None) -> Tensor:
+def fix(x: Any, *, out: Tensor | None = None) -> Tensor:
     """Return the nearest integers towards 0; NumPy's other name for ``trunc``.
 
     Examples
@@ -36,7 +36,7 @@ def fix(x: Any, /, *, out: Tensor | None = None) -> Tensor:
     return trunc(asarray(x), out=out)
 
 
-def isposinf(x: Any, /, *, out: Tensor | None = None) -> Tensor:
+def isposinf(x: Any, *, out: Tensor | None = None) -> Tensor:
     """Tell where numbers are positive infinity. TypeError for complex ones.
 
     Examples
@@ -48,7 +48,7 @@ def isposinf(x: Any, /, *, out: Tensor | None = None) -> Tensor:
     return logical_and(isinf(given), logical_not(signbit(given)), out=out)
 
 
-def isneginf(x: Any, /, *, out: Tensor | None = None) -> Tensor:
+def isneginf(x: Any, *, out: Tensor | None = None) -> Tensor:
     """Tell where numbers are negative infinity. TypeError for complex ones.
 
     Examples
@@ -60,7 +60,7 @@ def isneginf(x: Any, /, *, out: Tensor | None = None) -> Tensor:
     return logical_and(isinf(given), signbit(given), out=out)
 
 
-def isreal(x: Any, /) -> Tensor:
+def isreal(x: Any) -> Tensor:
     """Tell where the imaginary part is 0.
 
     Examples
@@ -71,7 +71,7 @@ def isreal(x: Any, /) -> Tensor:
     return asarray(x).imag == 0
 
 
-def iscomplex(x: Any, /) -> Tensor:
+def iscomplex(x: Any) -> Tensor:
     """Tell where the imaginary part is not 0.
 
     Examples
@@ -85,7 +85,7 @@ def iscomplex(x: Any, /) -> Tensor:
     return zeros(given.shape, "bool", device=given.device)
 
 
-def sinc(x: Any, /) -> Tensor:
+def sinc(x: Any) -> Tensor:
     """Return ``sin(pi * x) / (pi * x)``; 1 at 0.
 
     Examples

@@ -39,7 +39,6 @@ _INEXACT = ("real floating", "complex floating")
 def cov(
     m: Any,
     y: Any = None,
-    /,
     rowvar: bool = True,
     bias: bool = False,
     ddof: int | None = None,
@@ -133,7 +132,7 @@ def _weights(x: Tensor, weights: Any, name: str) -> Tensor | None:
     return given
 
 
-def corrcoef(x: Any, y: Any = None, /, rowvar: bool = True, *, dtype: Any = None) -> Tensor:
+def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Tensor:
     """Return the correlation coefficients of variables. Parameters as for ``cov``.
 
     Examples
@@ -282,7 +281,7 @@ def _ndim(x: Any) -> int:
     return x.ndim if isinstance(x, Tensor) else np.ndim(x)
 
 
-def trapezoid(y: Any, x: Any = None, /, dx: Any = 1.0, axis: int = -1) -> Tensor:
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Tensor:
     """Return the integral along an axis by the trapezoidal rule.
 
     Parameters
@@ -316,7 +315,7 @@ def trapezoid(y: Any, x: Any = None, /, dx: Any = 1.0, axis: int = -1) -> Tensor
     return sum(width * pairs / 2.0, along)
 
 
-def convolve(a: Any, v: Any, /, mode: str = "full") -> Tensor:
+def convolve(a: Any, v: Any, mode: str = "full") -> Tensor:
     """Return the convolution of two sequences of numbers.
 
     Parameters
@@ -337,7 +336,7 @@ def convolve(a: Any, v: Any, /, mode: str = "full") -> Tensor:
     return _overlaps(long, short, mode, "convolve")
 
 
-def correlate(a: Any, v: Any, /, mode: str = "valid") -> Tensor:
+def correlate(a: Any, v: Any, mode: str = "valid") -> Tensor:
     """Return the cross-correlation of two sequences; v is conjugated. Parameters as ``convolve``.
 
     Examples
@@ -353,7 +352,9 @@ def correlate(a: Any, v: Any, /, mode: str = "valid") -> Tensor:
 
 
 def _sequences(a: Any, v: Any, op: str) -> list[Tensor]:
-    given = [x if x.ndim else x[None] for x in on_one_device(a, v)]
+    given = on_one_device(a, v)
+    if op == "convolve":  # takes numbers for sequences of one
+        given = [x if x.ndim else x[None] for x in given]
     for x in given:
         if x.ndim != 1 or x.size == 0:
             raise ValueError(f"[{op}] expected one dimension with elements, got shape {x.shape}")
@@ -378,7 +379,7 @@ def _overlaps(long: Tensor, short: Tensor, mode: str, op: str) -> Tensor:
 
 
 def interp(
-    x: Any, xp: Any, fp: Any, /, left: Any = None, right: Any = None, period: Any = None
+    x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
 ) -> Tensor:
     """Return the values at x of the lines through given points, as float64 or complex128.
 

@@ -131,7 +131,6 @@ def array_equiv(x1: Any, x2: Any, /) -> builtins.bool:
 
 def nan_to_num(
     x: Any,
-    /,
     copy: bool = True,
     nan: Any = 0.0,
     posinf: Any = None,

@@ -32,7 +32,7 @@ struct Axis {
 
 /// out = the elements of x that `axes` and `nest` say.
 bool gather(Launching& launching, const ArrayView& x, const ArrayView& out, OutOfRange mode,
-            const std::vector<Axis>& axes, Nest nest) {
+            const std::vector<Axis>& axes, Nest nest, ErrorKind error = ErrorKind::index) {
   GatherArgs args;
   bool wide = is_wide(x) || is_wide(out);
   uint64_t bits = bits_of(x.data) | bits_of(out.data);
@@ -60,7 +60,7 @@ bool gather(Launching& launching, const ArrayView& x, const ArrayView& out, OutO
       sizes.push_back(axis.size);
       numbers.push_back(axis.number);
     }
-    auto faults = index_faults(launching, sizes, numbers);
+    auto faults = index_faults(launching, sizes, numbers, error);
     args.nest.faults = faults->words();
     launching.keep(std::move(faults));
   }
@@ -92,7 +92,8 @@ bool launch_take_along_axis(Launching& launching, const ArrayArgs& args) {
   Nest nest;
   add_places(&index, 1, out.strides, &own, &nest);
   return gather(launching, x, out, OutOfRange::raise,
-                {{&index, x.shape[axis], x.strides[axis], axis}}, std::move(nest));
+                {{&index, x.shape[axis], x.strides[axis], axis}}, std::move(nest),
+                index_error(args));
 }
 
 bool launch_pick(Launching& launching, const ArrayArgs& args) {

@@ -130,13 +130,12 @@ bool is_wide(const ArrayView& view) {
 }
 
 std::shared_ptr<Faults> index_faults(Launching& launching, const std::vector<int64_t>& sizes,
-                                     const std::vector<int64_t>& numbers) {
+                                     const std::vector<int64_t>& numbers, ErrorKind error) {
   const char* name = launching.name();
-  auto describe = [name, sizes, numbers](int word, int64_t value) {
+  auto describe = [name, sizes, numbers, error](int word, int64_t value) {
     const auto k = static_cast<size_t>(word);
-    return Error(ErrorKind::index,
-                 concat("[", name, "] index ", value ^ INT64_MIN, " is out of bounds for axis ",
-                        numbers[k], " with size ", sizes[k]));
+    return Error(error, concat("[", name, "] index ", value ^ INT64_MIN,
+                               " is out of bounds for axis ", numbers[k], " with size ", sizes[k]));
   };
   return std::make_shared<Faults>(launching.device(), static_cast<int>(sizes.size()), describe);
 }

@@ -135,7 +135,7 @@ class Scatter {
       sizes.push_back(x_.shape[k]);
       numbers.push_back(axis(k));
     }
-    auto faults = index_faults(launching_, sizes, numbers);
+    auto faults = index_faults(launching_, sizes, numbers, ErrorKind::index);
     *words = faults->words();
     launching_.keep(std::move(faults));
   }
