@@ -102,8 +102,13 @@ def einsum(
     if out is not None and wanted is None:
         wanted = result_type(*[own for _, _, own in layouts], out)
     plan = _plan if isinstance(optimize, (bool, str)) else _plan.__wrapped__
+    result = _carried_out(plan(subscripts, layouts, wanted, casting, optimize), operands)
+    return result if out is None else store("einsum", out, result, casting)
+
+
+def _carried_out(steps: Any, operands: Sequence[Any]) -> Tensor:
+    """Take the steps of a plan; return what the last one makes."""
     values: list[Any] = [*operands]
-    steps = plan(subscripts, layouts, wanted, casting, optimize)
     for function, first, second, args, done in steps:
         if second is None:
             values.append(function(values[first], *args))
@@ -112,7 +117,7 @@ def einsum(
         for place in done:
             values[place] = None
     result: Tensor = values[-1]
-    return result if out is None else store("einsum", out, result, casting)
+    return result
 
 
 # --- the subscripts
