@@ -77,7 +77,8 @@ def cholesky(x: Any, /, *, upper: bool = False) -> Tensor:
     dtype = result_dtype("cholesky", a)
     loop = loops.cholesky_up if upper else loops.cholesky_lo
     types = loop_types(dtype, "d->d", "D->D")
-    (factor,) = call_lapack("cholesky", loop, types, a, failure="not positive definite")
+    failure = "not positive definite"
+    (factor,) = call_lapack("cholesky", loop, types, a, direct=True, failure=failure)
     return cast(factor, dtype)
 
 

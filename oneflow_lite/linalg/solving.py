@@ -63,7 +63,7 @@ def inv(x: Any, /) -> Tensor:
     (a,) = on_one_device(x)
     check_square("inv", a)
     dtype = result_dtype("inv", a)
-    (inverse,) = call_lapack("inv", loops.inv, _unary(dtype), a, failure="singular")
+    (inverse,) = call_lapack("inv", loops.inv, _unary(dtype), a, direct=True, failure="singular")
     return cast(inverse, dtype)
 
 
@@ -78,7 +78,7 @@ def det(x: Any, /) -> Tensor:
     (a,) = on_one_device(x)
     check_square("det", a)
     dtype = result_dtype("det", a)
-    return cast(call_lapack("det", loops.det, _unary(dtype), a)[0], dtype)
+    return cast(call_lapack("det", loops.det, _unary(dtype), a, direct=True)[0], dtype)
 
 
 def slogdet(x: Any, /) -> SlogdetResult:
@@ -93,7 +93,7 @@ def slogdet(x: Any, /) -> SlogdetResult:
     check_square("slogdet", a)
     dtype = result_dtype("slogdet", a)
     types = loop_types(dtype, "d->dd", "D->Dd")
-    sign, logarithm = call_lapack("slogdet", loops.slogdet, types, a)
+    sign, logarithm = call_lapack("slogdet", loops.slogdet, types, a, direct=True)
     return SlogdetResult(cast(sign, dtype), cast(logarithm, real_of(dtype)))
 
 
@@ -122,7 +122,8 @@ def solve(x1: Any, x2: Any, /) -> Tensor:
     dtype = result_dtype("solve", a, b)
     loop = loops.solve1 if b.ndim == 1 else loops.solve
     types = loop_types(dtype, "dd->d", "DD->D")
-    return cast(call_lapack("solve", loop, types, a, b, failure="singular")[0], dtype)
+    (x,) = call_lapack("solve", loop, types, a, b, direct=True, failure="singular")
+    return cast(x, dtype)
 
 
 def matrix_power(x: Any, n: int, /) -> Tensor:
