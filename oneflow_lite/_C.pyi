@@ -3,7 +3,7 @@ by the package; nothing here is imported by users."""
 
 from collections.abc import Callable, Iterator, Sequence
 from inspect import Signature
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -111,6 +111,7 @@ class Tensor:
     def __ge__(self, other: Any) -> Tensor: ...
     def __eq__(self, other: Any) -> Tensor: ...  # type: ignore[override]
     def __ne__(self, other: Any) -> Tensor: ...  # type: ignore[override]
+    __hash__: ClassVar[None]  # type: ignore[assignment]
     # Everything else (sum, reshape, cpu, to, tolist, __repr__, ...) is attached by tensor.py.
     def __getattr__(self, name: str) -> Any: ...
 

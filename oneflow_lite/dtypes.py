@@ -153,7 +153,8 @@ def canonical(dtype: Any, op: str) -> DType:
         For anything else, objects, strings and dates among them.
     """
     try:
-        if (known := _USUAL.get(dtype)) is not None:
+        known = None if isinstance(dtype, Tensor) else _USUAL.get(dtype)  # tensors have no hash
+        if known is not None:
             return known
         wanted = np.dtype(dtype).newbyteorder("=") if dtype is not None else None
         if wanted is not None:

@@ -415,7 +415,6 @@ _METHODS |= {
     "conjugate": conj,
     "__repr__": display.tensor_repr,
     "__str__": display.tensor_repr,
-    "__hash__": object.__hash__,  # identity: equality gives a tensor
 }
 for _name, _function in _METHODS.items():
     setattr(Tensor, _name, _function)

@@ -55,7 +55,7 @@ def test_get(x: np.ndarray, device: flow.Device) -> None:
                 t[key]
         else:
             same(expected, t[key])
-            assert t[key].shares_storage(t)
+            assert t[key].shares_storage(t) != isinstance(expected, np.generic)
 
 
 def test_set(x: np.ndarray, device: flow.Device) -> None:
@@ -124,7 +124,7 @@ def test_nested_views(x: np.ndarray, device: flow.Device) -> None:
 
 def test_a_0d_view_is_a_view(device: flow.Device) -> None:
     t = flow.arange(5, device=device)
-    element = t[2]
+    element = t[2, ...]
     assert element.shape == ()
     t[2] = 50
     assert element.item() == 50

@@ -188,10 +188,8 @@ def test_pickle(protocol: int, device: flow.Device) -> None:
             assert t.device == device
 
 
-def test_identity_and_hash() -> None:
+def test_equality() -> None:
     t = flow.ones(2)
-    assert len({t, t, flow.ones(2)}) == 2
-    assert hash(t) == hash(t)
     same([True, True], t == t)
     assert (t == None) is False  # noqa: E711
     assert (t != "a") is True

@@ -66,14 +66,6 @@ std::optional<Device> known_device(PyObject* object) {
   return device_or_none(object);
 }
 
-std::optional<int64_t> known_integer(PyObject* object) {
-  if (!PyLong_CheckExact(object)) return std::nullopt;
-  int overflow;
-  const long long value = PyLong_AsLongLongAndOverflow(object, &overflow);
-  if (overflow) return std::nullopt;
-  return value;
-}
-
 std::optional<int> known_axis(PyObject* object, int ndim) {
   const std::optional<int64_t> axis = known_integer(object);
   if (!axis || *axis < -ndim || *axis >= ndim) return std::nullopt;

@@ -24,7 +24,13 @@ std::optional<DType> known_dtype(PyObject* object);
 std::optional<Device> known_device(PyObject* object);
 
 /// Of one of Python's integers that fits, bool left out.
-std::optional<int64_t> known_integer(PyObject* object);
+inline std::optional<int64_t> known_integer(PyObject* object) {
+  if (!PyLong_CheckExact(object)) return std::nullopt;
+  int overflow;
+  const long long value = PyLong_AsLongLongAndOverflow(object, &overflow);
+  if (overflow) return std::nullopt;
+  return value;
+}
 
 /// The same from 0 on, when it is within `ndim`.
 std::optional<int> known_axis(PyObject* object, int ndim);

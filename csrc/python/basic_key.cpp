@@ -1,6 +1,8 @@
 #include "python/basic_key.h"
 
 #include "python/arguments.h"
+#include "python/runtime.h"
+#include "tensor/elements.h"
 
 namespace ofl::python {
 
@@ -21,12 +23,12 @@ void keep_from(const Tensor& x, int axis, Tensor* view) {
   for (int d = axis; d < x.ndim(); ++d) push(view, x.shape[d], x.strides[d]);
 }
 
-/// Takes an integer off a dimension; false when it is out of range.
-bool take_index(const Tensor& x, int axis, int64_t given, Tensor* view) {
+/// Goes to an integer along a dimension; false when it is out of range.
+bool add_index(const Tensor& x, int axis, int64_t given, int64_t* offset) {
   const int64_t size = x.shape[axis];
   const int64_t index = given < 0 ? given + size : given;
   if (index < 0 || index >= size) return false;
-  view->offset += index * x.strides[axis];
+  *offset += index * x.strides[axis];
   return true;
 }
 
@@ -80,7 +82,7 @@ bool take_items(const Tensor& x, PyObject* const* items, Py_ssize_t count, Tenso
       if (!take_slice(x, axis++, items[i], view)) return false;
     } else {
       const std::optional<int64_t> given = known_integer(items[i]);
-      if (!given || !take_index(x, axis++, *given, view)) return false;
+      if (!given || !add_index(x, axis++, *given, &view->offset)) return false;
     }
   }
   keep_from(x, axis, view);
@@ -102,28 +104,59 @@ bool basic_view(const Tensor& x, PyObject* key, Tensor* view) {
   return true;
 }
 
-PyObject* basic_view_object(const Tensor& x, PyObject* key) {
+std::optional<int64_t> element_offset(const Tensor& x, PyObject* key) {
+  const bool tuple = PyTuple_CheckExact(key);
+  PyObject* const* items = tuple ? &PyTuple_GET_ITEM(key, 0) : &key;
+  if ((tuple ? PyTuple_GET_SIZE(key) : 1) != x.ndim()) return std::nullopt;
+  int64_t offset = x.offset;
+  for (int axis = 0; axis < x.ndim(); ++axis) {
+    const std::optional<int64_t> given = known_integer(items[axis]);
+    if (!given || !add_index(x, axis, *given, &offset)) return std::nullopt;
+  }
+  return offset;
+}
+
+Tensor element_view(const Tensor& x, int64_t offset) {
+  Tensor element;
+  element.storage = x.storage;
+  element.dtype = x.dtype;
+  element.offset = offset;
+  return element;
+}
+
+PyObject* copied_element(const Tensor& x, int64_t offset) {
+  if (const char* data = settled_data(runtime().machine, *x.storage)) {
+    TensorObject* object = new_element_object(x.dtype);
+    copy_element(data + offset, size_of(x.dtype), object->tensor.storage->data());
+    return reinterpret_cast<PyObject*>(object);
+  }
+  return wrap(cast_copy(issuer(), element_view(x, offset), x.dtype, "getitem"));
+}
+
+PyObject* basic_item(const Tensor& x, PyObject* key) {
   if (PyLong_CheckExact(key)) {
     const std::optional<int64_t> index = known_integer(key);
-    return index ? element_object(x, *index) : nullptr;
+    return index ? item_at(x, *index) : nullptr;
   }
   if (!is_basic(key)) return nullptr;
+  if (PyTuple_CheckExact(key)) {
+    if (const auto offset = element_offset(x, key)) return copied_element(x, *offset);
+  }
   TensorObject* object = new_tensor_object();
   if (basic_view(x, key, &object->tensor)) return reinterpret_cast<PyObject*>(object);
   Py_DECREF(object);
   return nullptr;
 }
 
-PyObject* element_object(const Tensor& x, int64_t given) {
-  if (x.ndim() == 0) return nullptr;
-  const int64_t size = x.shape[0];
-  const int64_t index = given < 0 ? given + size : given;
-  if (index < 0 || index >= size) return nullptr;
+PyObject* item_at(const Tensor& x, int64_t index) {
+  int64_t offset = x.offset;
+  if (x.ndim() == 0 || !add_index(x, 0, index, &offset)) return nullptr;
+  if (x.ndim() == 1) return copied_element(x, offset);
   TensorObject* object = new_tensor_object();
   Tensor& view = object->tensor;
   view.storage = x.storage;
   view.dtype = x.dtype;
-  view.offset = x.offset + index * x.strides[0];
+  view.offset = offset;
   keep_from(x, 1, &view);
   return reinterpret_cast<PyObject*>(object);
 }

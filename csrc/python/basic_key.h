@@ -1,6 +1,8 @@
 // Keys without arrays, the common ones: a view made in one step.
 #pragma once
 
+#include <optional>
+
 #include "python/tensor_object.h"
 
 namespace ofl::python {
@@ -10,10 +12,19 @@ namespace ofl::python {
 /// of another kind or wrong: parse_key() knows.
 bool basic_view(const Tensor& x, PyObject* key, Tensor* view);
 
-/// The same as a new object; null without an error where it is false.
-PyObject* basic_view_object(const Tensor& x, PyObject* key);
+/// Where the element is that a key of Python's integers for all dimensions names, in bytes from the
+/// start of the storage; nullopt for another key, or a wrong one.
+std::optional<int64_t> element_offset(const Tensor& x, PyObject* key);
+
+Tensor element_view(const Tensor& x, int64_t offset);
+
+/// An element is a copy: a new object, of the cpu filled in here where that takes no instruction.
+PyObject* copied_element(const Tensor& x, int64_t offset);
+
+/// x[key] as a new object, for keys of basic_view(); null without an error where that is false.
+PyObject* basic_item(const Tensor& x, PyObject* key);
 
 /// x[index] as a new object; null without an error where it is out of range, or x is 0-d.
-PyObject* element_object(const Tensor& x, int64_t index);
+PyObject* item_at(const Tensor& x, int64_t index);
 
 }  // namespace ofl::python

@@ -9,10 +9,16 @@
 #include "python/convert.h"
 #include "python/runtime.h"
 #include "python/tensor_object.h"
+#include "tensor/elements.h"
 
 namespace py = pybind11;
 
 namespace ofl::python {
+
+Error out_of_bounds(const char* op, int64_t index, int64_t axis, int64_t size) {
+  return {ErrorKind::index, concat("[", op, "] index ", index, " is out of bounds for axis ", axis,
+                                   " with size ", size)};
+}
 
 namespace {
 
@@ -90,9 +96,7 @@ void check_bounds(const ArrayKey& key, int64_t size, int64_t axis, const char* o
   const int64_t* end = values + PyArray_SIZE(key.host());
   const int64_t* wrong =
       std::find_if(values, end, [size](int64_t value) { return value < -size || value >= size; });
-  if (wrong == end) return;
-  fail(ErrorKind::index, "[", op, "] index ", *wrong, " is out of bounds for axis ", axis,
-       " with size ", size);
+  if (wrong != end) throw out_of_bounds(op, *wrong, axis, size);
 }
 
 /// Goes through a key item by item, and through the dimensions of x.
@@ -111,8 +115,8 @@ class KeyParser {
     }
     Indexed out;
     if (!fancy()) {
+      out.copy = !arrays_.empty() || (view_.ndim() == 0 && !ellipsis_);
       out.view = std::move(view_);
-      out.copy = !arrays_.empty();
     } else {
       out.selection = select();
     }
@@ -135,11 +139,10 @@ class KeyParser {
 
   void parse_all(PyObject* const* keys, Py_ssize_t count) {
     int consumed = 0;
-    bool ellipsis = false;
     for (Py_ssize_t i = 0; i < count; ++i) {
       if (keys[i] == Py_Ellipsis) {
-        if (ellipsis) fail(ErrorKind::index, "[", op_, "] more than one ellipsis");
-        ellipsis = true;
+        if (ellipsis_) fail(ErrorKind::index, "[", op_, "] more than one ellipsis");
+        ellipsis_ = true;
       }
       consumed += dims_of(keys[i]);
     }
@@ -187,10 +190,7 @@ class KeyParser {
   void element(int64_t given) {
     const int64_t size = x_.shape[axis_];
     const int64_t index = given < 0 ? given + size : given;
-    if (index < 0 || index >= size) {
-      fail(ErrorKind::index, "[", op_, "] index ", given, " is out of bounds for axis ", axis_,
-           " with size ", size);
-    }
+    if (index < 0 || index >= size) throw out_of_bounds(op_, given, axis_, size);
     view_.offset += index * x_.strides[axis_];
     ++axis_;
   }
@@ -250,6 +250,7 @@ class KeyParser {
   const char* op_;
   Tensor view_;
   int axis_ = 0;  // of x_, the next to index
+  bool ellipsis_ = false;
   std::vector<ArrayKey> arrays_;
   size_t next_array_ = 0;
   std::vector<int64_t> indexed_;  // axes of x_ with an array
@@ -361,7 +362,10 @@ bool is_plain_array(const Tensor& x, PyObject* key) {
 
 Indexed parse_key(const Tensor& x, PyObject* key, const char* op) {
   Indexed out;
-  if (basic_view(x, key, &out.view)) return out;
+  if (basic_view(x, key, &out.view)) {
+    out.copy = element_offset(x, key).has_value();
+    return out;
+  }
   if (is_plain_array(x, key)) {
     out.selection = select_along(x, 0, tensor_of(key), ops::OutOfRange::raise);
     return out;

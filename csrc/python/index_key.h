@@ -9,12 +9,15 @@ namespace ofl::python {
 struct Indexed {
   Tensor view;                         // when there are no arrays
   std::optional<Selection> selection;  // when there are
-  bool copy = false;                   // a 0-d array was the index: NumPy then makes no view
+  bool copy = false;  // NumPy makes no view: of one element, or where a 0-d array was an index
 };
 
 /// NumPy's rules. Index arrays on the host are checked here, those of tensors when they are used;
 /// several masks, or one beside other arrays, are looked at. `op` is named in errors.
 Indexed parse_key(const Tensor& x, PyObject* key, const char* op);
+
+/// `[op] index 5 is out of bounds for axis 0 with size 3`.
+Error out_of_bounds(const char* op, int64_t index, int64_t axis, int64_t size);
 
 /// How many elements are not zero: looks at it, in the name of `op`.
 int64_t look_at_count(const Tensor& x, const char* op);

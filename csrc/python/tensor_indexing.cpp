@@ -8,6 +8,7 @@
 #include "python/runtime.h"
 #include "python/tensor_functions.h"
 #include "python/tensor_object.h"
+#include "tensor/elements.h"
 
 namespace ofl::python {
 
@@ -132,23 +133,23 @@ PyObject* gathered_object(const Tensor& x, const Tensor& selector) {
 PyObject* tensor_subscript(PyObject* self, PyObject* key) {
   return guarded<PyObject*>(nullptr, [&] {
     const Tensor& x = tensor_of(self);
-    PyObject* item =
-        is_tensor(key) ? gathered_object(x, tensor_of(key)) : basic_view_object(x, key);
+    PyObject* item = is_tensor(key) ? gathered_object(x, tensor_of(key)) : basic_item(x, key);
     return item ? item : wrap(get_item(x, key, "getitem"));
   });
 }
 
 namespace {
 
-/// x[index] = number along the only dimension, where that takes no instruction; else false.
+/// x[integers] = a number or an element, where that takes no instruction; else false.
 bool set_element(const Tensor& x, PyObject* key, PyObject* value) {
-  if (x.ndim() != 1 || !(PyFloat_CheckExact(value) || PyLong_CheckExact(value))) return false;
-  const std::optional<int64_t> given = known_integer(key);
-  const int64_t size = x.shape[0];
-  if (!given || *given < -size || *given >= size) return false;
-  const int64_t index = *given < 0 ? *given + size : *given;
-  return write_element(runtime().machine, *x.storage, x.offset + index * x.strides[0], x.dtype,
-                       to_scalar(value, x.dtype));
+  const bool is_element = is_tensor(value) && tensor_of(value).ndim() == 0;
+  if (!is_element && !PyFloat_CheckExact(value) && !PyLong_CheckExact(value)) return false;
+  const std::optional<int64_t> offset = element_offset(x, key);
+  if (!offset) return false;
+  vm::VirtualMachine& machine = runtime().machine;
+  TensorStorage& storage = *x.storage;
+  return is_element ? write_element(machine, storage, *offset, x.dtype, tensor_of(value))
+                    : write_element(machine, storage, *offset, x.dtype, to_scalar(value, x.dtype));
 }
 
 /// x[selector] = value, where that takes no instruction; else false.
@@ -174,15 +175,13 @@ int tensor_assign_subscript(PyObject* self, PyObject* key, PyObject* value) {
 PyObject* tensor_item(PyObject* self, Py_ssize_t i) {
   return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
     const Tensor& x = tensor_of(self);
-    if (x.ndim() > 0 && i >= x.shape[0]) {  // each iteration ends so: no C++ exception
+    if (x.ndim() == 0) fail(ErrorKind::index, "[getitem] 1 indices for 0 dimensions");
+    PyObject* item = item_at(x, i);
+    if (!item) {  // each iteration ends so: no C++ exception
       return PyErr_Format(PyExc_IndexError,
                           "[getitem] index %zd is out of bounds for axis 0 with size %lld", i,
                           static_cast<long long>(x.shape[0]));
     }
-    if (PyObject* view = element_object(x, i)) return view;
-    PyObject* key = checked(PyLong_FromSsize_t(i));
-    PyObject* item = tensor_subscript(self, key);
-    Py_DECREF(key);
     return item;
   });
 }

@@ -15,24 +15,44 @@ PyTypeObject* tensor_type = nullptr;
 
 namespace {
 
-/// Objects that were let go, for the next tensors; theirs have no storage and no dimensions. With
-/// the GIL.
-constexpr int kMaxSpares = 128;
-TensorObject* spares[kMaxSpares];
-int spare_count = 0;
+/// Objects that were let go, for the next tensors. With the GIL.
+struct Spares {
+  static constexpr int kMost = 128;
+  TensorObject* objects[kMost];
+  int count = 0;
+
+  bool put(TensorObject* object) {
+    if (count == kMost) return false;
+    objects[count++] = object;
+    return true;
+  }
+  /// Null where there is none.
+  TensorObject* take() {
+    if (count == 0) return nullptr;
+    TensorObject* object = objects[--count];
+    PyObject_Init(reinterpret_cast<PyObject*>(object), tensor_type);
+    object->weakrefs = nullptr;
+    return object;
+  }
+};
+Spares spares;          // without storage and dimensions
+Spares spare_elements;  // without dimensions; their storages can be used again
 
 void tensor_dealloc(PyObject* self) {
   auto* object = reinterpret_cast<TensorObject*>(self);
   PyTypeObject* type = Py_TYPE(self);
   if (object->weakrefs) PyObject_ClearWeakRefs(self);
-  object->tensor.storage.reset();
-  if (spare_count < kMaxSpares) {
-    object->tensor.shape.clear();
-    object->tensor.strides.clear();
-    spares[spare_count++] = object;
-  } else {
-    object->tensor.~Tensor();
-    type->tp_free(self);
+  Tensor& tensor = object->tensor;
+  const bool is_element =
+      tensor.ndim() == 0 && tensor.storage && tensor.storage->is_reusable_element();
+  if (!is_element || !spare_elements.put(object)) {
+    tensor.storage.reset();
+    tensor.shape.clear();
+    tensor.strides.clear();
+    if (!spares.put(object)) {
+      tensor.~Tensor();
+      type->tp_free(self);
+    }
   }
   Py_DECREF(type);
 }
@@ -278,16 +298,27 @@ const Tensor& require_tensor(PyObject* object, const char* op) {
 }
 
 TensorObject* new_tensor_object() {
-  if (spare_count > 0) {
-    TensorObject* object = spares[--spare_count];
-    PyObject_Init(reinterpret_cast<PyObject*>(object), tensor_type);
-    object->weakrefs = nullptr;
-    return object;
-  }
+  if (TensorObject* object = spares.take()) return object;
   auto* object = PyObject_New(TensorObject, tensor_type);
   if (!object) throw PythonErrorSet{};
   object->weakrefs = nullptr;
   new (&object->tensor) Tensor;
+  return object;
+}
+
+TensorObject* new_element_object(DType dtype) {
+  const size_t size = size_of(dtype);
+  TensorObject* object = spare_elements.take();
+  if (object) {
+    object->tensor.storage->reuse(size);
+  } else {
+    object = new_tensor_object();
+    vm::DeviceState& host = runtime().machine.state(Device{});
+    object->tensor.storage =
+        StorageRef::adopt(TensorStorage::make_small(host, static_cast<int64_t>(size)));
+  }
+  object->tensor.dtype = dtype;
+  object->tensor.offset = 0;
   return object;
 }
 
@@ -303,7 +334,7 @@ void init_tensor_type(PyObject* module) {
                                 {Py_tp_new, slot_pointer(tensor_new)},
                                 {Py_tp_dealloc, slot_pointer(tensor_dealloc)},
                                 {Py_tp_richcompare, slot_pointer(tensor_richcompare)},
-                                {Py_tp_hash, slot_pointer(PyBaseObject_Type.tp_hash)},
+                                {Py_tp_hash, slot_pointer(PyObject_HashNotImplemented)},
                                 {Py_tp_iter, slot_pointer(tensor_iter)},
                                 {Py_mp_length, slot_pointer(tensor_length)},
                                 {Py_mp_subscript, slot_pointer(tensor_subscript)},

@@ -34,6 +34,8 @@ PyObject* wrap(Tensor&& tensor);
 /// The same, with a tensor to fill in: it has no storage and no dimensions; dtype and offset are
 /// anything.
 TensorObject* new_tensor_object();
+/// An element of the cpu with memory of its own, to be filled in before anybody else has it.
+TensorObject* new_element_object(DType dtype);
 
 /// Makes the type; adds it to the module.
 void init_tensor_type(PyObject* module);

@@ -2,6 +2,7 @@
 #include "python/convert.h"
 #include "python/op_registry.h"
 #include "python/runtime.h"
+#include "tensor/elements.h"
 
 namespace ofl::python {
 

@@ -85,15 +85,6 @@ Tensor from_host(const Issuer& issuer, const void* data, DType dtype, const Dims
 /// made it fail.
 Tensor look(const Issuer& issuer, const Tensor& x, const char* reason);
 
-/// The only element of `x`, when it is on the host, ready and sound; else false, and look() tells.
-/// Here and in the next one the caller keeps other threads from issuing on `x` (the GIL does).
-bool read_element(vm::VirtualMachine& machine, const Tensor& x, Scalar* element);
-
-/// Writes an element of `storage`, which has this dtype, when the memory is there, ready and not
-/// observed; else false, and fill() does it.
-bool write_element(vm::VirtualMachine& machine, TensorStorage& storage, int64_t offset, DType dtype,
-                   const Scalar& element);
-
 /// Error(value) naming both devices unless they are the same.
 void require_same_device(const char* op, Device a, Device b);
 

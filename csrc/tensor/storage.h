@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/dtype.h"
 #include "base/small_vector.h"
 #include "vm/virtual_machine.h"
 
@@ -26,6 +27,16 @@ class TensorStorage {
   /// A small one on the host that has its memory at once: it asks nobody for it, and cannot fail.
   /// Null for any other.
   static TensorStorage* make_small(vm::DeviceState& state, int64_t bytes);
+  /// A small one of one element that nobody else holds and that nothing has happened to: reuse()
+  /// makes it one of `bytes` that is as new.
+  bool is_reusable_element() const {
+    return holds_memory_ && bytes_ <= kElementBytes && refs_.load(std::memory_order_acquire) == 1 &&
+           !shared_range_ && dependence_.is_alone_and_sound();
+  }
+  void reuse(size_t bytes) {
+    bytes_ = bytes;
+    materialize_on_host();
+  }
   /// A new one for memory of somebody else on the device; `owner` goes when the last user has run,
   /// in any thread.
   static TensorStorage* over(vm::DeviceState& state, void* data, size_t bytes,
@@ -106,6 +117,7 @@ class TensorStorage {
   /// Up to here the memory of a host storage lies behind it: a visit to the allocator, with its
   /// lock, costs more than the work on it. The allocator does not count it, nor the storage.
   static constexpr size_t kHeldBytes = 512;
+  static constexpr size_t kElementBytes = sizeof(Scalar);
 
   static constexpr int64_t kUse = int64_t{1} << 32;
 
@@ -139,7 +151,7 @@ class TensorStorage {
   void destroy();
 
   vm::DeviceState& state_;
-  const size_t bytes_;
+  size_t bytes_;  // changes in reuse() only
   const vm::SiteId site_;
   const bool on_host_;
   const bool holds_memory_;

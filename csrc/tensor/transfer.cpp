@@ -212,39 +212,4 @@ Tensor look(const Issuer& issuer, const Tensor& x, const char* reason) {
   return snapshot;
 }
 
-namespace {
-
-/// A call for each size would take longer than the copy.
-void copy_element(const void* from, size_t size, void* to) {
-  switch (size) {
-    case 4: std::memcpy(to, from, 4); break;
-    case 8: std::memcpy(to, from, 8); break;
-    default: std::memcpy(to, from, size);
-  }
-}
-
-}  // namespace
-
-bool read_element(vm::VirtualMachine& machine, const Tensor& x, Scalar* element) {
-  if (!x.storage->on_host()) return false;
-  machine.note_look();
-  if (x.storage->is_settled()) {
-    copy_element(x.address(), size_of(x.dtype), element->bytes);
-    return true;
-  }
-  const vm::Operand read{&x.storage->dependence(), vm::Access::read};
-  vm::InlineScope here(machine, &read, 1);
-  if (!here) return false;
-  copy_element(x.address(), size_of(x.dtype), element->bytes);
-  return true;
-}
-
-bool write_element(vm::VirtualMachine& machine, TensorStorage& storage, int64_t offset, DType dtype,
-                   const Scalar& element) {
-  if (!storage.on_host() || !storage.writable() || machine.observer()) return false;
-  if (!storage.is_settled()) return false;
-  copy_element(element.bytes, size_of(dtype), storage.data() + offset);
-  return true;
-}
-
 }  // namespace ofl

@@ -302,7 +302,7 @@ def _pad_constant(x: Tensor, widths: list[list[int]], values: npt.NDArray[Any]) 
     shape = [before + size + after for size, (before, after) in zip(x.shape, widths, strict=True)]
     padded = empty(shape, x.dtype, device=x.device)
     inside = [slice(before, before + n) for n, (before, _) in zip(x.shape, widths, strict=True)]
-    _C.assign(padded[tuple(inside)], x)
+    _C.assign(padded[(*inside, ...)], x)
     for axis, size in enumerate(shape):
         for value, part in (
             (values[axis][0], slice(0, widths[axis][0])),

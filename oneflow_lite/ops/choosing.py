@@ -185,13 +185,13 @@ def choose(a: Any, choices: Any, *, mode: str = "raise") -> Tensor:
         index = _C.where(index < 0, count, index)
     lanes = stack(options)
     if how != mode_number("raise", "choose"):
-        return take_along_axis(lanes, index[None], axis=0)[0]
+        return take_along_axis(lanes, index[None], axis=0)[0, ...]
     outputs = [((1, *index.shape), dtype)]
     attr = (0, True)  # along the first axis; one out of range is a ValueError
     (chosen,) = _C.call_kernel(
         *("choose", "take_along_axis", [lanes, index[None]], outputs, attr), elements=index.size
     )
-    return chosen[0]
+    return chosen[0, ...]
 
 
 def piecewise(

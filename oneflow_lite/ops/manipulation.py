@@ -264,7 +264,8 @@ def roll(x: Any, /, shift: Axes, axis: Axes | None = None) -> Tensor:
     ]
     rolled = empty_like(given)
     for pairs in itertools.product(*parts):
-        _C.assign(rolled[tuple(to for to, _ in pairs)], given[tuple(of for _, of in pairs)])
+        target = rolled[(*(to for to, _ in pairs), ...)]
+        _C.assign(target, given[(*(of for _, of in pairs), ...)])
     return rolled
 
 

@@ -234,7 +234,7 @@ def _derivative(x: Tensor, axis: int, step: Any, edge_order: int) -> Tensor:
     before = (slice(None),) * axis
 
     def part(key: Any) -> Tensor:
-        return x[(*before, key)]
+        return x[(*before, key, ...)]
 
     out = empty(x.shape, x.dtype, device=x.device)
     inner, even = (*before, slice(1, -1)), _ndim(step) == 0
@@ -250,12 +250,12 @@ def _derivative(x: Tensor, axis: int, step: Any, edge_order: int) -> Tensor:
     for end, distance in ends:
         if edge_order == 1:
             value = (part(end + 1) - part(end)) if end == 0 else (part(end) - part(end - 1))
-            _C.assign(out[(*before, end)], value / distance)
+            _C.assign(out[(*before, end, ...)], value / distance)
             continue
         places = (0, 1, 2) if end == 0 else (-3, -2, -1)
         a, b, c = _edge_factors(step, end, even)
         value = part(places[0]) * a + part(places[1]) * b + part(places[2]) * c
-        _C.assign(out[(*before, end)], value)
+        _C.assign(out[(*before, end, ...)], value)
     return out
 
 
@@ -371,7 +371,7 @@ def _overlaps(long: Tensor, short: Tensor, mode: str, op: str) -> Tensor:
     wide, factors = _C.astype(long, dtype, False), _C.astype(short, dtype, False)
     for i in range(m):
         place = total[i : i + n]
-        place += wide * factors[i]
+        place += wide * factors[i, ...]
     full = _C.astype(total, long.dtype, False)
     if mode == "full":
         return full
@@ -446,9 +446,10 @@ def _lines(where: Tensor, points: Tensor, values: Tensor, left: Any, right: Any)
     other = slope * (where - x1) + y1
     line = _C.where(isnan(line), _C.where(isnan(other) & (y0 == y1), y0, other), line)
     line = _C.where(where == x0, y0, line)
-    line = _C.where(where == points[-1], values[-1], line)
-    line = _C.where(where < points[0], values[0] if left is None else left, line)
-    line = _C.where(where > points[-1], values[-1] if right is None else right, line)
+    lowest, highest = points[0, ...], points[-1, ...]
+    line = _C.where(where == highest, values[-1, ...], line)
+    line = _C.where(where < lowest, values[0, ...] if left is None else left, line)
+    line = _C.where(where > highest, values[-1, ...] if right is None else right, line)
     return _C.where(isnan(where), where, line)
 
 

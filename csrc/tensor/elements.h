@@ -1,0 +1,41 @@
+// Elements of host tensors, in the calling thread. A settled one, which no instruction uses, takes
+// neither an instruction nor a lock; while somebody observes, all but looks are instructions. The
+// caller keeps other threads from issuing on the tensors (the GIL does).
+#pragma once
+
+#include <cstring>
+
+#include "base/dtype.h"
+#include "tensor/tensor.h"
+
+namespace ofl {
+
+/// A call for each size would take longer than the copy.
+inline void copy_element(const void* from, size_t size, void* to) {
+  switch (size) {
+    case 4: std::memcpy(to, from, 4); break;
+    case 8: std::memcpy(to, from, 8); break;
+    default: std::memcpy(to, from, size);
+  }
+}
+
+/// The memory of a storage that is settled and not observed; else null.
+inline char* settled_data(const vm::VirtualMachine& machine, const TensorStorage& storage) {
+  const bool is_settled = storage.on_host() && !machine.observer() && storage.is_settled();
+  return is_settled ? storage.data() : nullptr;
+}
+
+/// The only element of `x`, when it is on the host, ready and sound; else false, and look() tells.
+bool read_element(vm::VirtualMachine& machine, const Tensor& x, Scalar* element);
+
+/// Writes an element of `storage`, which has this dtype, where that takes no instruction; else
+/// false, and fill() does it.
+bool write_element(vm::VirtualMachine& machine, TensorStorage& storage, int64_t offset, DType dtype,
+                   const Scalar& element);
+
+/// The same with the element of a 0-d tensor, which is cast; else assign() does it, and says what
+/// is wrong.
+bool write_element(vm::VirtualMachine& machine, TensorStorage& storage, int64_t offset, DType dtype,
+                   const Tensor& element);
+
+}  // namespace ofl
