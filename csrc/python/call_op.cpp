@@ -5,6 +5,7 @@
 #include "base/casting.h"
 #include "python/blas.h"
 #include "python/convert.h"
+#include "python/element_calls.h"
 #include "python/op_registry.h"
 #include "python/runtime.h"
 
@@ -128,6 +129,9 @@ void make_first_a_tensor(Device home, Operands* parsed, const ops::Resolution& r
 
 PyObject* call_op(const OpObject& op, PyObject* const* operands, int count, bool not_implemented,
                   TensorObject* out) {
+  if (may_be_elements(operands, count)) {
+    if (PyObject* result = call_on_elements(op, operands, count, out)) return result;
+  }
   const Device home = out ? out->tensor.device() : default_device();
   Operands parsed;
   if (!classify_all(op, operands, count, home, not_implemented, &parsed)) {

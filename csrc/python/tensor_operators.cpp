@@ -97,12 +97,15 @@ PyObject* as_index(PyObject* self) {
 }
 
 int as_bool(PyObject* self) {
-  return guarded(-1, [&] {
+  return guarded(-1, [&]() -> int {
     const Tensor& x = tensor_of(self);
     if (x.size() != 1) {
       fail(ErrorKind::value, "[bool] the truth of a tensor with ", x.size(),
            " elements is ambiguous; use flow.any() or flow.all()");
     }
+    Scalar here;
+    if (x.dtype == DType::b1 && read_element(runtime().machine, x, &here))
+      return here.bytes[0] != 0;
     PyObject* element = checked(element_of(x, "bool"));
     const int truth = PyObject_IsTrue(element);
     Py_DECREF(element);

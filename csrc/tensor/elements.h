@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-#include "base/dtype.h"
+#include "ops/op_def.h"
 #include "tensor/tensor.h"
 
 namespace ofl {
@@ -37,5 +37,17 @@ bool write_element(vm::VirtualMachine& machine, TensorStorage& storage, int64_t 
 /// is wrong.
 bool write_element(vm::VirtualMachine& machine, TensorStorage& storage, int64_t offset, DType dtype,
                    const Tensor& element);
+
+/// One element as an operand of a loop.
+struct ElementOperand {
+  char* place = nullptr;
+  DType dtype = DType::f64;
+  bool is_number = false;  // it was no tensor: the loop does not step
+};
+
+/// out = op(inputs): the loop of the resolution on one element, with the bits of elementwise().
+/// `in_place`: `out` was there before, and may be an input. Not for loops that check exponents.
+void compute_element(const ops::Resolution& resolution, int count, const ElementOperand* inputs,
+                     const ElementOperand& out, bool in_place);
 
 }  // namespace ofl
