@@ -57,7 +57,7 @@ def einsum(
     """Return sums of products in Einstein's notation.
 
     Pairs of operands go through ``matmul``: integers are exact, floats may round differently from
-    ``numpy.einsum``.
+    ``numpy.einsum``. Where nothing is multiplied or summed, the result is a view.
 
     Parameters
     ----------
@@ -68,20 +68,13 @@ def einsum(
         [0, 2])``, works too.
     *operands : Tensor or array
         Operands.
-    out : Tensor or array, optional
-        Where the result goes; an array waits for it.
+    out, casting
+        As for ``concat``; the rule is for operands and for the result.
     dtype : dtype, optional
         To calculate in, and of the result; by default the promoted one, that of ``out`` included.
-    casting : {"no", "equiv", "safe", "same_kind", "unsafe"}
-        Which casts of operands and to ``out`` are allowed; another one is a TypeError.
     optimize : bool or str
         How the order of the pairs is found, for more than two operands: False: from left to right;
         True: ``"greedy"``; or a method of ``numpy.einsum_path``.
-
-    Returns
-    -------
-    Tensor
-        A view where nothing is multiplied or summed.
 
     Examples
     --------
@@ -89,8 +82,6 @@ def einsum(
     >>> flow.einsum("ij,kj->ik", x, x).numpy()
     array([[ 5, 11],
            [11, 25]])
-    >>> flow.einsum("ii", x).item()
-    5
     """
     if not isinstance(subscripts, str):
         subscripts, operands = _from_lists((subscripts, *operands))
@@ -102,13 +93,8 @@ def einsum(
     if out is not None and wanted is None:
         wanted = result_type(*[own for _, _, own in layouts], out)
     plan = _plan if isinstance(optimize, (bool, str)) else _plan.__wrapped__
-    result = _carried_out(plan(subscripts, layouts, wanted, casting, optimize), operands)
-    return result if out is None else store("einsum", out, result, casting)
-
-
-def _carried_out(steps: Any, operands: Sequence[Any]) -> Tensor:
-    """Take the steps of a plan; return what the last one makes."""
     values: list[Any] = [*operands]
+    steps = plan(subscripts, layouts, wanted, casting, optimize)
     for function, first, second, args, done in steps:
         if second is None:
             values.append(function(values[first], *args))
@@ -117,7 +103,7 @@ def _carried_out(steps: Any, operands: Sequence[Any]) -> Tensor:
         for place in done:
             values[place] = None
     result: Tensor = values[-1]
-    return result
+    return result if out is None else store("einsum", out, result, casting)
 
 
 # --- the subscripts
