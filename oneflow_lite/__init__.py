@@ -7,6 +7,9 @@ array([3., 5., 7.])
 """
 
 try:
+    from oneflow_lite import main_interpreter as _main_interpreter
+
+    _main_interpreter.require()  # NumPy and the extension would wait for ever
     from oneflow_lite import _C as _C
 except ModuleNotFoundError as error:
     raise ImportError(

@@ -9,7 +9,7 @@ import os
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,13 @@ _SYNC_MODES = ("allow", "warn", "error")
 _ARRAY_API = ("numpy", "2024.12", "2025.12")
 _LEVELS = ("debug", "info", "warning", "error", "critical")
 
+# What the machine's numbers can be.
+_MAX_INT32 = 2**31 - 1
+_MAX_INT64 = 2**63 - 1
+_MAX_SECONDS = 10**9
+_MAX_THREADS = 1024
+_MAX_DEVICES = 64
+
 # Suffix -> factor. Powers of 1024 are spelled with an i, as the IEC has it.
 _BYTES = {"": 1.0, "B": 1.0}
 _BYTES |= {f"{letter}B": 1000.0**i for i, letter in enumerate("kMGT", 1)}
@@ -37,16 +44,17 @@ _SECONDS = {"": 1.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 def _quantity(value: object, units: Mapping[str, float]) -> float:
     """A number of at least 0 with one of the units (a bare number is in the base unit)."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        number, unit = float(value), ""
+        number, unit = float(value) if abs(value) < 2**1000 else float("inf"), ""
     else:
         match = re.fullmatch(r"\s*(\d+(?:\.\d*)?(?:e[+-]?\d+)?)\s*([A-Za-z/]*)\s*", str(value))
         if match is None or (match[2] and match[2] not in units):
             known = ", ".join(unit for unit in units if unit)
             raise ValueError(f"expected a number with one of the units {known}")
         number, unit = float(match[1]), match[2]
+    number *= units[unit] if unit else 1.0
     if not 0 <= number < float("inf"):
         raise ValueError("expected a finite number that is not negative")
-    return number * (units[unit] if unit else 1.0)
+    return number
 
 
 def _parse_bool(value: object) -> bool:
@@ -66,11 +74,11 @@ def _parse_choice(choices: tuple[str, ...]) -> Callable[[object], str]:
     return parse
 
 
-def _parse_int(minimum: int) -> Callable[[object], int]:
+def _parse_int(minimum: int, maximum: int) -> Callable[[object], int]:
     def parse(value: object) -> int:
         text = str(value).strip()
-        if not text.isdecimal() or int(text) < minimum:
-            raise ValueError(f"expected an integer of at least {minimum}")
+        if not text.isdecimal() or not minimum <= int(text) <= maximum:
+            raise ValueError(f"expected an integer of at least {minimum} and at most {maximum}")
         return int(text)
 
     return parse
@@ -94,11 +102,17 @@ def _parse_isa(value: object) -> str:
 
 
 def _parse_bytes(value: object) -> int:
-    return int(_quantity(value, _BYTES))
+    count = int(_quantity(value, _BYTES))
+    if count > _MAX_INT64:
+        raise ValueError(f"expected at most {_MAX_INT64} bytes")
+    return count
 
 
 def _parse_seconds(value: object) -> float:
-    return _quantity(value, _SECONDS)
+    seconds = _quantity(value, _SECONDS)
+    if seconds > _MAX_SECONDS:
+        raise ValueError(f"expected at most {_MAX_SECONDS} seconds")
+    return seconds
 
 
 def _parse_path(value: object) -> str:
@@ -107,7 +121,7 @@ def _parse_path(value: object) -> str:
 
 # Key in the flag -> (key of _C.mock_configure, parser).
 _MOCK_KEYS: dict[str, tuple[str, Callable[[object], float]]] = {
-    "devices": ("devices", _parse_int(1)),
+    "devices": ("devices", _parse_int(1, _MAX_DEVICES)),
     "capacity": ("capacity", _parse_bytes),
     "h2d": ("h2d", lambda value: _quantity(value, _RATES)),
     "d2h": ("d2h", lambda value: _quantity(value, _RATES)),
@@ -117,7 +131,8 @@ _MOCK_KEYS: dict[str, tuple[str, Callable[[object], float]]] = {
     "jitter": ("jitter", _parse_seconds),
 }
 _FAIL_KEYS: dict[str, tuple[str, Callable[[object], float]]] = {
-    kind: (f"fail_{kind}", _parse_int(1)) for kind in ("alloc", "launch", "copy", "event")
+    kind: (f"fail_{kind}", _parse_int(1, _MAX_INT32))
+    for kind in ("alloc", "launch", "copy", "event")
 }
 
 
@@ -225,7 +240,7 @@ _ROWS = (
     Flag(
         "num_threads",
         0,
-        _parse_int(0),
+        _parse_int(0, _MAX_THREADS),
         lambda value: _C.configure(num_threads=value or _cores()),
         "threads that share large work on the cpu; 0: the cores that the process may use",
     ),
@@ -255,7 +270,7 @@ _ROWS = (
     Flag(
         "max_in_flight",
         1024,
-        _parse_int(1),
+        _parse_int(1, _MAX_INT64),
         lambda value: _C.configure(max_in_flight=value),
         "instructions in flight on a device before the issuing thread waits",
     ),
@@ -328,6 +343,14 @@ _ROWS = (
 )
 
 
+@dataclass(eq=False)
+class _Setting:
+    """A value of a flag, and where it comes from."""
+
+    value: Any
+    source: str
+
+
 class Flags:
     """Every flag, as an attribute; called, a scope in which some have other values.
 
@@ -340,30 +363,33 @@ class Flags:
     (True, 'warn')
     """
 
-    __slots__ = ("_lock", "_rows", "_sources", "_values")
+    __slots__ = ("_lock", "_rows", "_settings")
 
     def __init__(self, rows: tuple[Flag, ...]) -> None:
-        self._lock = threading.Lock()  # guards _values and _sources
+        self._lock = threading.RLock()  # guards _settings; a signal handler may have scopes, too
         self._rows = {row.name: row for row in rows}
-        self._values = {row.name: row.default for row in rows}
-        self._sources = dict.fromkeys(self._rows, "default")
+        # The process's setting of each flag, then those of the scopes in the order of their begin.
+        self._settings = {row.name: [_Setting(row.default, "default")] for row in rows}
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
         self._known(name, AttributeError)
-        return self._values[name]
+        return self._settings[name][-1].value
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self._rows]
 
     def __repr__(self) -> str:
-        values = ", ".join(f"{name}={value!r}" for name, value in self._values.items())
+        values = ", ".join(f"{row.name}={value!r}" for row, value, _ in self.rows())
         return f"flags({values})"
 
     @contextmanager
     def __call__(self, **changes: Any) -> Iterator[None]:
         """Set flags for the time of a ``with`` block.
+
+        Where blocks overlap, of one thread or of several, the one that began last decides. The end
+        of a block takes back what this block has set, in whatever order the blocks end.
 
         Parameters
         ----------
@@ -383,16 +409,11 @@ class Flags:
             if row.apply is None:
                 raise ValueError(f"[flags] {name} is read at import only ({row.variable})")
             values[name] = _parsed(row, f"{name}={value!r}", value)
-        before = {name: (self._values[name], self._sources[name]) for name in values}
-        done: list[str] = []
-        try:
+        with ExitStack() as scope:
             for name, value in values.items():
-                self._set(name, value, "scope")
-                done.append(name)
+                setting = self._begin(name, value)
+                scope.callback(self._end, name, setting)
             yield
-        finally:
-            for name in reversed(done):
-                self._set(name, *before[name])
 
     def load(
         self,
@@ -430,7 +451,8 @@ class Flags:
 
     def rows(self) -> list[tuple[Flag, Any, str]]:
         """Every flag with its value and where the value comes from."""
-        return [(row, self._values[name], self._sources[name]) for name, row in self._rows.items()]
+        latest = {name: settings[-1] for name, settings in self._settings.items()}
+        return [(row, latest[name].value, latest[name].source) for name, row in self._rows.items()]
 
     def _known(self, name: str, error: type[Exception]) -> Flag:
         if name not in self._rows:
@@ -439,11 +461,28 @@ class Flags:
 
     def _set(self, name: str, value: Any, source: str) -> None:
         with self._lock:
-            apply = self._rows[name].apply
-            if apply is not None:
-                apply(value)
-            self._values[name] = value
-            self._sources[name] = source
+            self._apply(name, value)
+            self._settings[name] = [_Setting(value, source)]
+
+    def _begin(self, name: str, value: Any) -> _Setting:
+        setting = _Setting(value, "scope")
+        with self._lock:
+            self._apply(name, value)
+            self._settings[name].append(setting)
+        return setting
+
+    def _end(self, name: str, setting: _Setting) -> None:
+        with self._lock:
+            settings = self._settings[name]
+            decided = settings[-1] is setting
+            settings.remove(setting)
+            if decided:
+                self._apply(name, settings[-1].value)
+
+    def _apply(self, name: str, value: Any) -> None:
+        apply = self._rows[name].apply
+        if apply is not None:
+            apply(value)
 
 
 def _parsed(row: Flag, given: str, value: object) -> Any:

@@ -41,6 +41,15 @@ def test_flags() -> None:
         ({"ndim": 33}, "at most 32 dimensions, got 33"),
         ({"byte_offset": 2}, "aligned to 4 bytes for float32"),
         ({"shape": (ctypes.c_int64 * 2)(2, -3)}, "negative dimension"),
+        ({"shape": None}, "expected a shape"),
+        ({"ndim": -1}, "at most 32 dimensions, got -1"),
+        ({"data": None}, "expected memory, got address 0"),
+        ({"byte_offset": (1 << 64) - 4}, "an offset of 18446744073709551612 bytes"),
+        ({"strides": (ctypes.c_int64 * 2)(1 << 62, 1)}, "does not fit in 64 bits"),
+        ({"strides": (ctypes.c_int64 * 2)(1, -(1 << 63))}, "does not fit in 64 bits"),
+        ({"strides": (ctypes.c_int64 * 2)(1 << 60, 1 << 60)}, "beyond the memory"),
+        ({"strides": (ctypes.c_int64 * 2)(-(1 << 60), 1)}, "beyond the memory"),
+        ({"strides": (ctypes.c_int64 * 2)((1 << 61) - 1, 1)}, "beyond the memory"),
     ],
 )
 def test_a_refused_capsule_is_left_alone(fields: dict[str, Any], message: str) -> None:

@@ -1,7 +1,9 @@
 """Flags: parsed, typed, scoped, and each does what it says."""
 
 import dataclasses
+import itertools
 import logging
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -95,6 +97,19 @@ def test_faults() -> None:
         ("IMPLICIT_SYNC", "forbid", "expected one of allow, warn, error"),
         ("MAX_IN_FLIGHT", "0", "an integer of at least 1"),
         ("MAX_IN_FLIGHT", "many", "an integer of at least 1"),
+        ("MAX_IN_FLIGHT", str(10**30), "at most 9223372036854775807"),
+        ("NUM_THREADS", str(2**40), "at most 1024"),
+        ("MEMORY_LIMIT", "1e30", "at most 9223372036854775807 bytes"),
+        ("MEMORY_LIMIT", "1e300TiB", "finite"),
+        ("HANG_TIMEOUT", "1e400", "finite"),
+        ("HANG_TIMEOUT", "inf", "expected a number"),
+        ("HANG_TIMEOUT", "nan", "expected a number"),
+        ("HANG_TIMEOUT", "1e100", "at most 1000000000 seconds"),
+        ("INLINE", "1e30", "at most 1000000000 seconds"),
+        ("MOCK", "devices=65", "at most 64"),
+        ("MOCK", "capacity=1e30", "capacity=1e30: expected at most"),
+        ("MOCK", "launch=1e99s", "launch=1e99s: expected at most"),
+        ("FAIL", "copy:99999999999999999999", "at most 2147483647"),
         ("MEMORY_LIMIT", "-1", "expected a number"),
         ("MEMORY_LIMIT", "4 gigs", "one of the units"),
         ("MEMORY_LIMIT", "1e999", "finite"),
@@ -144,6 +159,55 @@ def test_scopes_nest_and_restore() -> None:
         assert flow.flags.sync is True
         assert flow.flags.implicit_sync == "allow"
     assert flow.flags.sync is before
+
+
+@pytest.mark.parametrize("value", [10**30, 10**400, float("inf"), float("nan"), -1, 2**63, 1e400])
+@pytest.mark.parametrize("name", ["max_in_flight", "num_threads", "memory_limit", "hang_timeout"])
+def test_a_number_beyond_the_machine_s_names_its_flag(name: str, value: float) -> None:
+    before = flow.flags.rows()
+    with (
+        pytest.raises(ValueError, match=rf"^\[flags\] {name}=.*expected"),
+        flow.flags(**{name: value}),
+    ):
+        pass
+    assert flow.flags.rows() == before
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+def test_scopes_end_in_any_order(order: tuple[int, ...]) -> None:
+    """The scope that began last decides; its end takes back its own setting and no other."""
+    before, values = flow.flags.max_in_flight, (7, 8, 9)
+    scopes = [flow.flags(max_in_flight=value) for value in values]
+    for scope in scopes:
+        scope.__enter__()
+    left = list(range(3))
+    for i in order:
+        assert flow.flags.max_in_flight == values[left[-1]]
+        scopes[i].__exit__(None, None, None)
+        left.remove(i)
+    assert flow.flags.max_in_flight == before
+    assert {row.name: source for row, _, source in flow.flags.rows()}["sync"] == "default"
+
+
+def test_scopes_of_two_threads_that_overlap() -> None:
+    before = flow.flags.sync, flow.flags.implicit_sync
+    first_is_in, second_is_in, first_is_out = (threading.Event() for _ in range(3))
+
+    def first() -> None:
+        with flow.flags(sync=True, implicit_sync="warn"):
+            first_is_in.set()
+            second_is_in.wait()
+        first_is_out.set()
+
+    thread = threading.Thread(target=first)
+    thread.start()
+    first_is_in.wait()
+    with flow.flags(sync=True):
+        second_is_in.set()
+        first_is_out.wait()
+        assert (flow.flags.sync, flow.flags.implicit_sync) == (True, before[1])
+    thread.join()
+    assert (flow.flags.sync, flow.flags.implicit_sync) == before
 
 
 class Stop(Exception):

@@ -27,7 +27,7 @@ INCLUDES = {
 
 # Layers of the package, lowest first; a module imports its own layer and those below.
 LAYERS = (
-    {"_C"},
+    {"_C", "main_interpreter"},
     {"flags", "dtypes", "device", "inspection", "failures"},
     {
         *("ops", "linalg", "fft", "counter_stream", "philox", "random", "interchange"),

@@ -227,6 +227,7 @@ Tensor describe(const dlpack::Array& array) {
   if (array.ndim < 0 || array.ndim > kMaxDims) {
     fail(ErrorKind::buffer, "[from_dlpack] at most ", kMaxDims, " dimensions, got ", array.ndim);
   }
+  if (array.ndim > 0 && !array.shape) fail(ErrorKind::buffer, "[from_dlpack] expected a shape");
   Tensor x;
   x.dtype = dtype_of(array.dtype);
   descr_of(x.dtype);  // what has none is not taken in
@@ -239,7 +240,12 @@ Tensor describe(const dlpack::Array& array) {
   }
   count_elements(x.shape, itemsize, "from_dlpack");
   x.strides = contiguous_strides(x.shape, itemsize);
-  for (int d = 0; array.strides && d < array.ndim; ++d) x.strides[d] = array.strides[d] * itemsize;
+  for (int d = 0; array.strides && d < array.ndim; ++d) {
+    if (__builtin_mul_overflow(array.strides[d], itemsize, &x.strides[d])) {
+      fail(ErrorKind::buffer, "[from_dlpack] stride ", array.strides[d], " of ", itemsize,
+           " bytes an element does not fit in 64 bits");
+    }
+  }
   return x;
 }
 
@@ -253,7 +259,12 @@ py::object from_dlpack(const py::object& capsule) {
     source.take();
     return wrapped(empty(issuer(), device, x.dtype, x.shape));
   }
-  char* first = static_cast<char*>(source.array->data) + source.array->byte_offset;
+  const auto data = reinterpret_cast<uintptr_t>(source.array->data);
+  if (!data || source.array->byte_offset > UINTPTR_MAX - data) {
+    fail(ErrorKind::buffer, "[from_dlpack] expected memory, got address ", data,
+         " and an offset of ", source.array->byte_offset, " bytes");
+  }
+  char* first = reinterpret_cast<char*>(data + source.array->byte_offset);
   const MemoryRange range = range_of(x, device, first, "from_dlpack");
   x.offset = range.offset;
   if (device != Device{}) {
