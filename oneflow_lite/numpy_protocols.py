@@ -192,8 +192,6 @@ def _plan(
     named: dict[str, int] = {}
     left: dict[str, int] = {}
     held: dict[str, int] = {}
-    variadic = [n for n, p in source.items() if p.kind is p.VAR_POSITIONAL and given.get(n)]
-    before_variadic = list(source).index(variadic[0]) if variadic else 0  # positional, too
     for i, (name, parameter) in enumerate(source.items()):
         if name not in given:
             continue
@@ -205,18 +203,13 @@ def _plan(
             operands += place
         elif parameter.kind is parameter.VAR_KEYWORD:
             named |= place
-        elif (
-            known
-            and known.kind is not known.POSITIONAL_ONLY
-            and place not in idle
-            and i >= before_variadic
-        ):
+        elif i == len(operands) < len(positions) and positions[i].name == wanted:
+            operands.append(place)
+        elif known and known.kind is not known.POSITIONAL_ONLY and place not in idle:
             named[wanted] = place
         elif known is None and place in idle:
             continue
-        elif i == len(operands) < len(positions) and (
-            positions[i].name == wanted or positions[i].name not in source
-        ):
+        elif i == len(operands) < len(positions) and positions[i].name not in source:
             operands.append(place)
         elif place not in idle:
             left[name] = place
