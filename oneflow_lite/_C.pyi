@@ -232,6 +232,9 @@ def call_kernel(
 def sort(x: Tensor, axis: int, descending: bool, stable: bool) -> Tensor:
     """Along an axis counted from 0. stable: equal elements of different bits keep their order."""
 
+def correlate(x: Tensor, window: Tensor, before: int, count: int) -> Tensor | None:
+    """Of one dtype; the window hangs over by ``before`` at first. None without NumPy's dot."""
+
 def argsort(x: Tensor, axis: int, descending: bool) -> Tensor: ...
 def look(name: str, x: Tensor) -> npt.NDArray[Any]:
     """The values of x, for the operation ``name`` whose result depends on them; waits for x."""

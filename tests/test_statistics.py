@@ -135,6 +135,19 @@ def test_convolutions(dtype: str, device: flow.Device) -> None:
             call()
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_long_convolutions(dtype: str, device: flow.Device) -> None:
+    """NumPy's bits on the cpu: of narrow and of wide windows, at the edges, of any strides."""
+    alike = near if has_own_kernels(device) else same
+    for n, m in ((300, 3), (300, 11), (300, 12), (300, 40), (40, 300), (70, 70), (5000, 200)):
+        a, v = numbers(2 * n, dtype, 4)[::2], numbers(m, dtype, 5)[::-1]
+        t = flow.tensor(numbers(2 * n, dtype, 4), device=device)[::2]
+        u = flow.tensor(v[::-1], device=device)[::-1]
+        for mode in ("full", "same", "valid") if n < 1000 else ("same",):
+            alike(np.convolve(a, v, mode), flow.convolve(t, u, mode), device)
+            alike(np.correlate(a, v, mode), flow.correlate(t, u, mode), device)
+
+
 @pytest.mark.parametrize("dtype", ["int32", "float32", "float64", "complex128"])
 def test_interpolation(dtype: str, device: flow.Device) -> None:
     points = np.asarray([0.0, 1.0, 2.5, 4.0])

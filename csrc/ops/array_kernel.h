@@ -128,6 +128,11 @@ void bincount_kernel(const ArrayArgs& args);
 /// other dimensions are broadcast to those of the last operand. An array that the loop changes in
 /// place (qr_r_raw) is input and output, and attr[0] passes over the input.
 void gufunc_kernel(const ArrayArgs& args);
+/// out[i] = the sum over k of in[0][i + k - attr[0]] * in[1][k], of the places that in[0] has; all
+/// one-dimensional, out contiguous. in[1] is not longer than in[0]. The loop's data is NumPy's
+/// dot function of the dtype.
+void correlate_kernel(const ArrayArgs& args);
+
 /// What an index outside of its axis does.
 enum class OutOfRange : int64_t { raise, wrap, clip };
 

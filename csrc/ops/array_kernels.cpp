@@ -12,6 +12,7 @@ constexpr ArrayKernel kArrayKernels[] = {
     {"argsort", argsort_kernel, 30, Division::lanes, device::launch_argsort},
     {"bincount", bincount_kernel, 4, Division::none, device::launch_bincount},
     {"contains", contains_kernel, 40, Division::queries, device::launch_contains},
+    {"correlate", correlate_kernel, 1},
     {"members", members_kernel, 40, Division::none, device::launch_members},
     {"pick", pick_kernel, 4, Division::queries, device::launch_pick},
     {"run_numbers", run_numbers_kernel, 4, Division::none, device::launch_run_numbers},

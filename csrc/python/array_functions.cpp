@@ -170,23 +170,43 @@ PyObject* sorted_by(const char* name, const Tensor& x, DType result, DType compa
   return wrap(std::move(out));
 }
 
-/// An axis counted from 0.
-int64_t axis_argument(PyObject* object) {
-  const long long axis = PyLong_AsLongLong(object);
-  if (axis == -1 && PyErr_Occurred()) throw PythonErrorSet{};
-  return axis;
+int64_t integer_argument(PyObject* object) {
+  const long long number = PyLong_AsLongLong(object);
+  if (number == -1 && PyErr_Occurred()) throw PythonErrorSet{};
+  return number;
 }
 
 /// sort(x, axis, descending, stable)
 PyObject* sort_function(Arguments given) {
-  return sort_tensor(require_tensor(given[0], "sort"), axis_argument(given[1]), truth(given[2]),
+  return sort_tensor(require_tensor(given[0], "sort"), integer_argument(given[1]), truth(given[2]),
                      truth(given[3]));
 }
 
 /// argsort(x, axis, descending)
 PyObject* argsort_function(Arguments given) {
-  return argsort_tensor(require_tensor(given[0], "argsort"), axis_argument(given[1]),
+  return argsort_tensor(require_tensor(given[0], "argsort"), integer_argument(given[1]),
                         truth(given[2]));
+}
+
+/// correlate(x, window, before, count): None where this NumPy has no dot function of the dtype.
+PyObject* correlate_function(Arguments given) {
+  const Tensor& x = require_tensor(given[0], "correlate");
+  const Tensor& window = require_tensor(given[1], "correlate");
+  PyArray_DotFunc* dot = PyDataType_GetArrFuncs(descr_of(x.dtype))->dotfunc;
+  if (!dot) Py_RETURN_NONE;
+  const Issuer from = issuer();
+  const int64_t count = integer_argument(given[3]);
+  Tensor out = make_tensor(x.storage->state(), x.dtype, Dims{count}, from.site);
+  ArrayRequest request;
+  request.name = "correlate";
+  request.kernel = &ops::array_kernel("correlate");
+  request.inputs = {&x, &window};
+  request.outputs = {&out};
+  request.attr.push_back(integer_argument(given[2]));
+  request.loop.data = reinterpret_cast<void*>(dot);
+  request.elements = static_cast<double>(count) * static_cast<double>(window.shape[0]);
+  submit_array_kernel(from, request);
+  return wrap(std::move(out));
 }
 
 constexpr int kNeeded = 4;
@@ -241,6 +261,7 @@ void bind_array_functions(py::module_& m) {
        METH_FASTCALL | METH_KEYWORDS, nullptr},
       positional<sort_function, 4>("sort"),
       positional<argsort_function, 3>("argsort"),
+      positional<correlate_function, 4>("correlate"),
       {nullptr, nullptr, 0, nullptr}};
   if (PyModule_AddFunctions(m.ptr(), functions) < 0) throw PythonErrorSet{};
   m.def("look", &look_for);

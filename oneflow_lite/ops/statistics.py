@@ -24,7 +24,7 @@ from oneflow_lite.ops.elementwise import clip, conj, isnan, real, sqrt
 from oneflow_lite.ops.joining import concat
 from oneflow_lite.ops.linalg import dot
 from oneflow_lite.ops.manipulation import squeeze
-from oneflow_lite.ops.operands import on_one_device
+from oneflow_lite.ops.operands import on_one_device, promoted
 from oneflow_lite.ops.ranges import diag
 from oneflow_lite.ops.reduction import average, sum
 from oneflow_lite.ops.searching import searchsorted
@@ -333,7 +333,7 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Tensor:
     long, short = _sequences(a, v, "convolve")
     if short.size > long.size:
         long, short = short, long
-    return _overlaps(long, short, mode, "convolve")
+    return _overlaps(long, short[::-1], mode, "convolve")
 
 
 def correlate(a: Any, v: Any, mode: str = "valid") -> Tensor:
@@ -345,10 +345,10 @@ def correlate(a: Any, v: Any, mode: str = "valid") -> Tensor:
     array([8])
     """
     long, short = _sequences(a, v, "correlate")
-    reverse = conj(short)[::-1] if isdtype(short.dtype, "complex floating") else short[::-1]
+    window = conj(short) if short.dtype.kind == "c" else short
     if short.size <= long.size:
-        return _overlaps(long, reverse, mode, "correlate")
-    return _overlaps(reverse[::-1], long[::-1], mode, "correlate")[::-1]
+        return _overlaps(long, window, mode, "correlate")
+    return _overlaps(window, long, mode, "correlate")[::-1]
 
 
 def _sequences(a: Any, v: Any, op: str) -> list[Tensor]:
@@ -358,24 +358,37 @@ def _sequences(a: Any, v: Any, op: str) -> list[Tensor]:
     for x in given:
         if x.ndim != 1 or x.size == 0:
             raise ValueError(f"[{op}] expected one dimension with elements, got shape {x.shape}")
-    dtype = result_type(*given)
-    return [_C.astype(x, dtype, False) for x in given]
+    return promoted(*given)
 
 
-def _overlaps(long: Tensor, short: Tensor, mode: str, op: str) -> Tensor:
-    if not isinstance(mode, str) or mode not in _MODES:
+def _overlaps(long: Tensor, window: Tensor, mode: str, op: str) -> Tensor:
+    """Sums of products with the window at each place over the long sequence."""
+    n, m = long.size, window.size
+    if mode == "full":
+        before, count = m - 1, n + m - 1
+    elif mode == "same":
+        before, count = m // 2, n
+    elif mode == "valid":
+        before, count = 0, n - m + 1
+    else:
         raise ValueError(f"[{op}] expected mode to be one of {_MODES}, got {mode!r}")
-    n, m = long.size, short.size
+    if long.dtype.kind not in "biufc":  # bfloat16, of which NumPy has no dot product
+        wide, factors = (_C.astype(x, float32, False) for x in (long, window))
+        return _C.astype(_overlaps(wide, factors, mode, op), long.dtype, False)
+    made = None if long.device.type == "cuda" else _C.correlate(long, window, before, count)
+    return _summed_overlaps(long, window, before, count) if made is None else made
+
+
+def _summed_overlaps(long: Tensor, window: Tensor, before: int, count: int) -> Tensor:
+    """One product after the other, where there is no kernel."""
+    n, m = long.size, window.size
     dtype = float32 if is_narrow(long.dtype) else long.dtype
     total = zeros(n + m - 1, dtype, device=long.device)
-    wide, factors = _C.astype(long, dtype, False), _C.astype(short, dtype, False)
+    wide, factors = _C.astype(long, dtype, False), _C.astype(window, dtype, False)
     for i in range(m):
         place = total[i : i + n]
-        place += wide * factors[i, ...]
-    full = _C.astype(total, long.dtype, False)
-    if mode == "full":
-        return full
-    return full[(m - 1) // 2 :][:n] if mode == "same" else full[m - 1 : n]
+        place += wide * factors[m - 1 - i, ...]
+    return _C.astype(total, long.dtype, False)[m - 1 - before :][:count]
 
 
 def interp(
