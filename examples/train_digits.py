@@ -3,8 +3,8 @@
     python examples/train_digits.py                    # on the cpu
     python examples/train_digits.py --device mock:0    # on a simulated device, with copies
 
-    # a slow simulated device: a batch takes about 1 ms to copy, and as long to compute
-    export ONEFLOW_LITE_MOCK=h2d=20MB/s,d2h=20MB/s,compute=1G/s
+    # another speed: as it is, a batch takes about 1 ms to copy, and as long to compute
+    export ONEFLOW_LITE_MOCK=h2d=100MB/s,d2h=100MB/s,compute=5G/s
     python examples/train_digits.py --device mock:0
 
 The program is a plain loop. On a device with its own memory, each batch is copied while the one
@@ -13,9 +13,13 @@ before it computes; nothing in the loop says so. Needs scikit-learn (for the 179
 """
 
 import argparse
+import copy
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +33,7 @@ CLASSES = 10
 LEARNING_RATE = 0.1
 MOMENTUM = 0.9
 TEST_IMAGES = 360
+MOCK = "h2d=20MB/s,d2h=20MB/s,compute=1G/s"  # unless ONEFLOW_LITE_MOCK says another speed
 
 Array = npt.NDArray[np.float32]
 Batch = tuple[flow.Tensor, flow.Tensor]  # images (n, 64), one-hot labels (n, 10)
@@ -63,10 +68,20 @@ def batches(
 
 
 class Network:
-    """relu(x @ w1 + b1) @ w2 + b2, trained by gradient descent with momentum."""
+    """relu(x @ w1 + b1) @ w2 + b2, trained by gradient descent with momentum.
 
-    def __init__(self, pixels: int, device: str, rng: np.random.Generator) -> None:
-        self.weights: dict[str, flow.Tensor] = {}
+    Parameters
+    ----------
+    xp : namespace
+        ``flow``, or another with NumPy's names, to compare with.
+    array : callable
+        Makes an array of the namespace of one of NumPy.
+    """
+
+    def __init__(self, xp: Any, array: Callable[[Array], Any], pixels: int, seed: int) -> None:
+        self.xp = xp
+        self.weights: dict[str, Any] = {}
+        rng = np.random.default_rng(seed)
         for name, shape in {
             "w1": (pixels, HIDDEN),
             "b1": (HIDDEN,),
@@ -74,22 +89,22 @@ class Network:
             "b2": (CLASSES,),
         }.items():
             scale = np.sqrt(2 / shape[0]) if len(shape) == 2 else 0.0
-            start = (rng.normal(size=shape) * scale).astype(np.float32)
-            self.weights[name] = flow.tensor(start, device=device)
-        self.velocity = {name: flow.zeros_like(w) for name, w in self.weights.items()}
+            self.weights[name] = array((rng.normal(size=shape) * scale).astype(np.float32))
+        self.velocity = {name: xp.zeros_like(w) for name, w in self.weights.items()}
 
-    def forward(self, x: flow.Tensor) -> tuple[flow.Tensor, flow.Tensor]:
+    def forward(self, x: Any) -> tuple[Any, Any]:
         """Return the hidden layer and the scores of the classes."""
         w = self.weights
-        hidden = flow.maximum(x @ w["w1"] + w["b1"], 0)
+        hidden = self.xp.maximum(x @ w["w1"] + w["b1"], 0)
         return hidden, hidden @ w["w2"] + w["b2"]
 
-    def step(self, x: flow.Tensor, target: flow.Tensor) -> flow.Tensor:
-        """Make one step down the gradient; return the cross-entropy before it, as a 0-d tensor."""
+    def step(self, x: Any, target: Any) -> Any:
+        """Make one step down the gradient; return the cross-entropy before it, as a 0-d array."""
+        xp = self.xp
         hidden, scores = self.forward(x)
-        exponents = flow.exp(scores - scores.max(axis=1, keepdims=True))
+        exponents = xp.exp(scores - scores.max(axis=1, keepdims=True))
         softmax = exponents / exponents.sum(axis=1, keepdims=True)
-        loss: flow.Tensor = -flow.log((softmax * target).sum(axis=1) + 1e-12).mean()
+        loss = -xp.log((softmax * target).sum(axis=1) + 1e-12).mean()
 
         d_scores = (softmax - target) / len(x)
         d_hidden = (d_scores @ self.weights["w2"].T) * (hidden > 0)
@@ -112,6 +127,56 @@ class Network:
         return float(right.astype(flow.float32).mean())
 
 
+def compiled_by_jax(images: Array, labels: Array, seed: int) -> Callable[[], object] | None:
+    """Return a function that makes the same step by ``jax.jit``, where JAX is installed."""
+    try:
+        import jax  # noqa: PLC0415 - optional
+    except ImportError:
+        return None
+    network = Network(jax.numpy, jax.numpy.asarray, images.shape[1], seed)
+
+    @jax.jit
+    def pure(weights: Any, velocity: Any, x: Any, target: Any) -> Any:
+        inner = copy.copy(network)
+        inner.weights, inner.velocity = dict(weights), dict(velocity)
+        loss = inner.step(x, target)
+        return inner.weights, inner.velocity, loss
+
+    x, target = jax.numpy.asarray(images), jax.numpy.asarray(labels)
+
+    def step() -> object:
+        network.weights, network.velocity, loss = pure(network.weights, network.velocity, x, target)
+        return jax.block_until_ready(loss)
+
+    return step
+
+
+def steps_beside_others(images: Array, labels: Array, seed: int) -> dict[str, Callable[[], object]]:
+    """Return, for each library, a function that trains a network of its own on one batch."""
+    ours = Network(flow, flow.tensor, images.shape[1], seed)
+    theirs = Network(np, np.array, images.shape[1], seed)
+    batch = flow.tensor(images), flow.tensor(labels)
+    steps = {"ours": lambda: ours.step(*batch), "NumPy": lambda: theirs.step(images, labels)}
+    compiled = compiled_by_jax(images, labels, seed)
+    return steps if compiled is None else steps | {"jax.jit": compiled}
+
+
+def report_steps(images: Array, labels: Array, seed: int) -> str:
+    """Time the same step in each library, in turn, and say what it takes: the median of 20."""
+    steps = steps_beside_others(images, labels, seed)
+    seconds: dict[str, list[float]] = {name: [] for name in steps}
+    for _ in range(21):
+        for name, step in steps.items():
+            began = time.perf_counter()
+            for _ in range(50):
+                step()
+            flow.synchronize()
+            seconds[name].append((time.perf_counter() - began) / 50)
+    # The first round compiles and warms up.
+    medians = {name: np.median(taken[1:]) * 1e6 for name, taken in seconds.items()}
+    return ", ".join(f"{name} {median:.0f} us" for name, median in medians.items())
+
+
 def report_copies(recording: flow.profiler.Profile, device: str) -> str:
     """Say how much of the time of the copies was hidden behind compute."""
     names = [f"{flow.Device(device)} {kind}" for kind in ("h2d", "d2h")]
@@ -119,10 +184,13 @@ def report_copies(recording: flow.profiler.Profile, device: str) -> str:
     if not copies:
         return f"none to hide: {device} computes in host memory"
     hidden = recording.hidden_fraction(copies, f"{flow.Device(device)} compute")
-    text = f"{recording.busy(*copies) / 1e6:.2f} ms in the last epoch, {hidden:.0%} of it hidden"
-    if flow.Device(device).type == "mock" and not flow.flags.mock:
-        text += "\n          (at the speed of memcpy; ONEFLOW_LITE_MOCK can make the device slower)"
-    return text
+    return f"{recording.busy(*copies) / 1e6:.2f} ms in the last epoch, {hidden:.0%} of it hidden"
+
+
+def speed_of(device: str) -> AbstractContextManager[None]:
+    """Return the scope in which a mock device has a speed of its own, not that of memcpy."""
+    is_mock = flow.Device(device).type == "mock" and not flow.flags.mock
+    return flow.flags(mock=MOCK) if is_mock else nullcontext()
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -140,15 +208,23 @@ def parse_arguments() -> argparse.Namespace:
 
 def main() -> int:
     arguments = parse_arguments()
-    device = arguments.device
-    rng = np.random.default_rng(arguments.seed)
-    images, labels, test_images, test_labels = load_data(rng)
     try:
-        network = Network(images.shape[1], device, rng)
+        speed = speed_of(arguments.device)
+        flow.zeros(1, device=arguments.device)
     except ValueError as error:  # there is no such device
         print(error, file=sys.stderr)
         return 2
+    with speed:
+        run(arguments)
+    return 0
 
+
+def run(arguments: argparse.Namespace) -> None:
+    """Train a network, and say what was seen."""
+    device = arguments.device
+    rng = np.random.default_rng(arguments.seed)
+    images, labels, test_images, test_labels = load_data(rng)
+    network = Network(flow, partial(flow.tensor, device=device), images.shape[1], arguments.seed)
     losses: list[flow.Tensor] = []
 
     def train(epochs: int) -> None:
@@ -177,9 +253,11 @@ def main() -> int:
     print(f"accuracy  {network.accuracy(*test):.4f} on {len(test_images)} test images")
     print(f"speed     {speed:,.0f} images/s ({len(losses)} steps in {seconds:.2f} s)")
     print(f"copies    {report_copies(recording, device)}")
+    if flow.Device(device).type == "cpu":
+        batch = images[: arguments.batch], labels[: arguments.batch]
+        print(f"a step    {report_steps(*batch, arguments.seed)} (batch {arguments.batch})")
     if arguments.save_weights:
         np.savez(arguments.save_weights, **{name: w.numpy() for name, w in network.weights.items()})
-    return 0
 
 
 if __name__ == "__main__":

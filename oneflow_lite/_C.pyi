@@ -346,7 +346,8 @@ def configure(
     implicit_sync: str | None = None,
     num_threads: int | None = None,
     standard_values: bool | None = None,
-    fusion: bool | None = None,
+    fusion: str | None = None,
+    watches_cores: bool | None = None,
     inline_seconds: float | None = None,
 ) -> None:
     """Sets machine options; None leaves one alone. implicit_sync: 'allow', 'warn' or 'error'."""

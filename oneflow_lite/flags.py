@@ -64,6 +64,13 @@ def _parse_bool(value: object) -> bool:
     return text in _TRUE
 
 
+def _parse_fusion(value: object) -> str:
+    text = str(value).strip().lower()
+    if text == "always":
+        return text
+    return "1" if _parse_bool(value) else "0"
+
+
 def _parse_choice(choices: tuple[str, ...]) -> Callable[[object], str]:
     def parse(value: object) -> str:
         text = str(value).strip().lower()
@@ -225,10 +232,11 @@ _ROWS = (
     ),
     Flag(
         "fusion",
-        True,
-        _parse_bool,
+        "1",
+        _parse_fusion,
         lambda value: _C.configure(fusion=value),
-        "run elementwise operations on the cpu as one where they follow each other",
+        "run elementwise operations on the cpu as one where they follow each other: 1 where it "
+        "pays, always, or 0",
     ),
     Flag(
         "inline",
@@ -241,8 +249,9 @@ _ROWS = (
         "num_threads",
         0,
         _parse_int(0, _MAX_THREADS),
-        lambda value: _C.configure(num_threads=value or _cores()),
-        "threads that share large work on the cpu; 0: the cores that the process may use",
+        lambda value: _C.configure(num_threads=value or _cores(), watches_cores=value == 0),
+        "threads that share large work on the cpu; 0: the cores that the process may use, and "
+        "fewer while other processes take them",
     ),
     Flag(
         "cpu_isa",

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sim.compiler import compiler, sanitizer_from
+from sim.progress import Progress
 
 ROOT = Path(__file__).parent
 
@@ -130,12 +131,15 @@ def build_into(folder: Path, sanitizer: str) -> None:
         for library in LIBRARIES
         for source in sorted(ROOT.glob(library.sources))
     ]
+    progress = Progress("the simulated CUDA driver, once", total=len(jobs))
+
+    def compile_one(job: tuple[Library, Path, Path]) -> None:
+        library, source, built = job
+        run([*flags_of(library, sanitizer), "-c", str(source), "-o", str(built)])
+        progress.step()
+
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        done = pool.map(
-            lambda job: run([*flags_of(job[0], sanitizer), "-c", str(job[1]), "-o", str(job[2])]),
-            jobs,
-        )
-        list(done)
+        list(pool.map(compile_one, jobs))
     for library in LIBRARIES:
         objects = [str(built) for owner, _, built in jobs if owner is library]
         soname = f"-Wl,-soname,{library.name}"

@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from os import environ
 from pathlib import Path
 
+from sim.progress import Progress
+
 INCLUDE = Path(__file__).parent / "include"
 SANITIZERS = ("", "thread", "address")
 
@@ -37,6 +39,9 @@ _SANITIZER_FLAGS = {
     "thread": ("-g1", "-fsanitize=thread", "--param=tsan-instrument-func-entry-exit=0"),
     "address": ("-g1", "-fsanitize=address", "--param=asan-stack=0", "-fno-omit-frame-pointer"),
 }
+
+
+_KERNELS = Progress("kernels for the simulated GPU, each once")
 
 
 class CompileError(RuntimeError):
@@ -103,6 +108,7 @@ def compile(
         command = [*compiler(), "-x", "c++", *flags, f"-I{INCLUDE}", "-o", str(target), "-"]
         text = host_source(source, bare)
         done = subprocess.run(command, input=text.encode(), capture_output=True, check=False)
+        _KERNELS.step()
         if done.returncode:
             raise CompileError(done.stderr.decode(errors="replace"))
         return target.read_bytes()

@@ -21,7 +21,8 @@ collect_ignore = ["cuda", "sim"]
 PREFIX = "ONEFLOW_LITE_"
 TESTS = Path(__file__).parent
 LIMITS = (PREFIX + "CPU_ISA",)  # of the whole run
-INLINE = "1us"  # arrays of some thousand elements are work for a worker
+# Arrays of a few thousand elements are work for a worker, and run as one.
+FLAGS = {"inline": "1us", "fusion": "always"}
 
 
 # A test has its turn as long as it holds the room: marked ``alone``, it shares it with no other one
@@ -53,7 +54,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 @pytest.fixture(autouse=True, scope="session")
 def work_for_workers() -> Iterator[None]:
     """Tests need not be large to reach the workers."""
-    with flow.flags(inline=INLINE):
+    with flow.flags(**FLAGS):
         yield
 
 
@@ -112,7 +113,7 @@ def run_program(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str
         environment = {
             k: v for k, v in os.environ.items() if not k.startswith(PREFIX) or k in LIMITS
         }
-        flags = {"inline": INLINE} | flags
+        flags = FLAGS | flags
         environment |= {PREFIX + name.upper(): value for name, value in flags.items()}
         (tmp_path / "program.py").write_text(code, encoding="utf-8")
         return subprocess.run(

@@ -38,11 +38,12 @@ BINARY = (
 LARGEST = 2_000_000  # elements: all of them may be in memory at once
 IN_PLACE = ("+=", "-=", "*=", "/=")
 SETTINGS: tuple[dict[str, Any], ...] = (
-    {"num_threads": 1},
-    {"num_threads": 2},
-    {"num_threads": 3, "inline": "1us"},
-    {"num_threads": 7},
-    {"num_threads": 2, "fusion": False},
+    {"num_threads": 1, "fusion": "always"},
+    {"num_threads": 2, "fusion": "always"},
+    {"num_threads": 3, "fusion": "always", "inline": "1us"},
+    {"num_threads": 7, "fusion": "always"},
+    {"num_threads": 0, "fusion": "1"},
+    {"num_threads": 2, "fusion": "0"},
 )
 
 

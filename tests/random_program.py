@@ -454,8 +454,8 @@ def run_threads(seeds: Sequence[int], layout: Sequence[str], steps: int = 40) ->
 
 def knobs() -> Iterator[dict[str, str]]:
     """Different timings of the devices and borders of what runs where, for different orders."""
-    yield {"inline": "1us"}
-    yield {"mock": "jitter=200us", "inline": "0"}
+    yield {"inline": "1us", "fusion": "always"}
+    yield {"mock": "jitter=200us", "inline": "0", "fusion": "always"}
     yield {"mock": "jitter=50us,launch=20us,h2d=1GB/s,d2h=500MB/s", "inline": "1us", "fusion": "0"}
     yield {}
 

@@ -174,8 +174,8 @@ def chain(x: Any, y: Any, f: Any, cast: Callable[[Any], Any]) -> Any:
     return cast(cast(c * c) + cast(f.exp(cast(-a))))
 
 
-@pytest.mark.parametrize("fusion", [False, True])
-def test_fusion_changes_no_bit(fusion: bool, naive: bool) -> None:
+@pytest.mark.parametrize("fusion", ["0", "always"])
+def test_fusion_changes_no_bit(fusion: str, naive: bool) -> None:
     x, y = (np.random.default_rng(i).normal(size=300_007).astype(B) for i in range(2))
     expected = chain(wide(x), wide(y), np, lambda v: wide(rounded(v)))
     with flow.flags(fusion=fusion):

@@ -94,7 +94,7 @@ frames = [rng.integers(0, 256, (60, 50, 3), np.uint8) for _ in range(12)]
 def intersect(*intervals):
     return max(begin for begin, _ in intervals) < min(end for _, end in intervals)
 
-for fusion in (False, True):
+for fusion in ("0", "always"):
     with flow.flags(fusion=fusion):
         stream(frames[:1], "cuda:0")  # kernels are compiled
         with flow.profiler.profile() as prof:
@@ -105,7 +105,7 @@ for fusion in (False, True):
     print(lanes)
     h2d, compute, d2h = lanes.values()
     assert len(h2d) == len(d2h) == len(frames)
-    if not fusion:  # as many kernels for each frame: never before its operand
+    if fusion == "0":  # as many kernels for each frame: never before its operand
         each, rest = divmod(len(compute), len(frames))
         assert rest == 0
         for i in range(len(frames)):  # clocks of events are read apart

@@ -11,6 +11,8 @@
 #include <thread>
 #include <vector>
 
+#include "base/clock.h"
+#include "ep/crowding.h"
 #include "ep/placement.h"
 
 namespace ofl::ep {
@@ -20,6 +22,10 @@ namespace {
 constexpr std::chrono::microseconds kSpin{50};
 constexpr int64_t kWorthWaking = 12;   // usual chunks: to wake a thread costs the time of some
 constexpr int64_t kAssistChunks = 50;  // by who must look after something else, too
+constexpr int64_t kUsualChunkNs = 10'000;
+/// A helper that needs so many times as long for its last chunk as the others took has lost its
+/// core.
+constexpr int64_t kLateChunks = 4;
 
 template <typename Done>
 bool spin_until(const Done& done) {
@@ -46,10 +52,11 @@ struct HelperPool::Job {
 
   int64_t left() const { return chunks - next.load(std::memory_order_relaxed); }
   bool worth_waking() const { return left() * weight >= kWorthWaking; }
-  void work(int64_t most) {
+  /// Returns how many chunks it has taken.
+  int64_t work(int64_t most) {
     for (int64_t i = 0; i < most; ++i) {
       const int64_t chunk = next.fetch_add(1, std::memory_order_relaxed);
-      if (chunk >= chunks) return;
+      if (chunk >= chunks) return i;
       try {
         body(context, chunk);
       } catch (...) {
@@ -58,6 +65,7 @@ struct HelperPool::Job {
         next.store(chunks, std::memory_order_relaxed);
       }
     }
+    return most;
   }
 };
 
@@ -76,15 +84,18 @@ struct HelperPool::Shared {
   /// Where one helper sleeps.
   class Sleeper {
    public:
-    void sleep();
-    void wake();
+    void sleep(Crowding& crowding);
+    void wake(const Crowding& crowding);
 
    private:
     std::mutex mutex_;  // guards the rest
     std::condition_variable call_;
     bool called_ = false;
+    int64_t called_at_ = 0;
     Placement placement_;
   };
+
+  Crowding crowding;
 
   std::atomic<bool> in_use{false};  // by the one caller that has helpers
   std::atomic<int> standing_by{0};
@@ -120,19 +131,26 @@ void HelperPool::run(int64_t chunks, ChunkFn body, const void* context, int64_t 
   Shared& shared = *shared_;
   const int64_t helpers = std::min<int64_t>(threads(), chunks) - 1;
   // acquire, release: one caller's use of the pool happens before the next one's.
-  const bool helped = helpers > 0 && !shared.in_use.exchange(true, std::memory_order_acquire);
-  if (helped) {
-    offer(&job, static_cast<int>(helpers));
-    // A short chunk first: who is about to wait for this work comes by itself.
-    if (weight == 1 && job.worth_waking()) job.work(1);
-    if (job.worth_waking()) wake_missing(static_cast<int>(helpers));
-  }
-  job.work(chunks);
-  if (helped) {
-    withdraw();
+  if (helpers > 0 && !shared.crowding.is_crowded() &&
+      !shared.in_use.exchange(true, std::memory_order_acquire)) {
+    run_helped(&job, static_cast<int>(helpers));
     shared.in_use.store(false, std::memory_order_release);
+  } else {
+    job.work(chunks);
   }
   if (job.error) std::rethrow_exception(job.error);
+}
+
+void HelperPool::run_helped(Job* job, int helpers) {
+  const int64_t begin = now_ns();
+  int64_t taken = 0;
+  offer(job, helpers);
+  // A short chunk first: who is about to wait for this work comes by itself.
+  if (job->weight == 1 && job->worth_waking()) taken += job->work(1);
+  if (job->worth_waking()) wake_missing(helpers);
+  taken += job->work(job->chunks);
+  const int64_t each = taken > 0 ? (now_ns() - begin) / taken : 0;
+  withdraw(std::max(each, kUsualChunkNs * job->weight));
 }
 
 /// Who is awake sees the job.
@@ -174,24 +192,28 @@ void HelperPool::Shared::wake(int helpers, std::unique_lock<std::mutex> lock) {
     const std::shared_ptr<Sleeper> sleeper = std::move(asleep.back());
     asleep.pop_back();
     lock.unlock();
-    sleeper->wake();
+    sleeper->wake(crowding);
     lock = hold();
   }
 }
 
-void HelperPool::Shared::Sleeper::sleep() {
+void HelperPool::Shared::Sleeper::sleep(Crowding& crowding) {
   std::unique_lock<std::mutex> lock(mutex_);
   placement_.asleep();
   call_.wait(lock, [this] { return called_; });
   placement_.awake();
   called_ = false;
+  const int64_t now = now_ns();
+  crowding.note_wake(now - called_at_, now);
 }
 
-void HelperPool::Shared::Sleeper::wake() {
+// Where cores are taken, another core than this one is perhaps the wrong one.
+void HelperPool::Shared::Sleeper::wake(const Crowding& crowding) {
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    placement_.elsewhere();
+    if (!crowding.is_crowded()) placement_.elsewhere();
     called_ = true;
+    called_at_ = now_ns();
   }
   call_.notify_one();
 }
@@ -247,17 +269,27 @@ void HelperPool::stand_down() {
   }
 }
 
-/// Returns when no helper looks at the job any more.
-void HelperPool::withdraw() {
+Crowding& HelperPool::crowding() { return shared_->crowding; }
+
+/// Returns when no helper looks at the job any more. `usual_ns`: what a chunk took.
+void HelperPool::withdraw(int64_t usual_ns) {
   Shared& shared = *shared_;
   {
     const std::unique_lock<std::mutex> lock = shared.hold();
     shared.job.store(nullptr, std::memory_order_relaxed);
   }
   const auto all_left = [&] { return shared.inside.load(std::memory_order_acquire) == 0; };
-  if (spin_until(all_left)) return;
-  std::unique_lock<std::mutex> lock = shared.hold();
-  shared.left.wait(lock, all_left);
+  const int64_t begin = now_ns();
+  if (!spin_until(all_left)) {
+    std::unique_lock<std::mutex> lock = shared.hold();
+    shared.left.wait(lock, all_left);
+  }
+  const int64_t end = now_ns();
+  if (end - begin > std::max(kLateChunks * usual_ns, Crowding::kLateNs)) {
+    shared.crowding.note_late(end);
+  } else {
+    shared.crowding.note_in_time(end);
+  }
 }
 
 void HelperPool::help(const std::shared_ptr<Shared>& shared) {
@@ -283,7 +315,7 @@ void HelperPool::help(const std::shared_ptr<Shared>& shared) {
     }
     if (!is_wanted) shared->asleep.push_back(self);
     lock.unlock();
-    if (!is_wanted) self->sleep();
+    if (!is_wanted) self->sleep(shared->crowding);
     if (!job) continue;
     job->work(job->chunks);
     shared->leave();

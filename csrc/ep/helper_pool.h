@@ -12,6 +12,8 @@
 
 namespace ofl::ep {
 
+class Crowding;
+
 class HelperPool {
  public:
   /// `threads` that work at once, the caller included.
@@ -46,6 +48,10 @@ class HelperPool {
   /// Somebody does, and would help with what runs now. A hint: he may stop at any time.
   bool is_helped() const;
 
+  /// Whether helpers, and other threads that are woken to compute, get a core in time. While they
+  /// do not, parallel_for() does everything itself.
+  Crowding& crowding();
+
   /// In the child after fork: the helpers are gone.
   void after_fork_in_child();
 
@@ -55,9 +61,10 @@ class HelperPool {
   struct Shared;
 
   void run(int64_t chunks, ChunkFn body, const void* context, int64_t weight);
+  void run_helped(Job* job, int helpers);
   void offer(Job* job, int helpers);
   void wake_missing(int helpers);
-  void withdraw();
+  void withdraw(int64_t usual_ns);
   static void help(const std::shared_ptr<Shared>& shared);
 
   std::atomic<int> threads_;

@@ -40,7 +40,7 @@ void TraceRecorder::waited(const vm::Stream& stream, vm::Seq seq, const vm::Stre
                            vm::Seq other_seq) {
   std::lock_guard<std::mutex> lock(mutex_);
   lane_of(other);
-  const int64_t now = vm::now_ns();
+  const int64_t now = now_ns();
   trace_.records.push_back(
       {RecordKind::wait, lane_of(stream), now, now, seq, other_seq, "stream wait", {}, 0, 0});
 }

@@ -5,6 +5,7 @@
 
 #include "base/cost.h"
 #include "ep/caching_allocator.h"
+#include "ep/crowding.h"
 #include "ep/helper_pool.h"
 #include "ep/mock/mock_device.h"
 #include "ep/staging_pool.h"
@@ -66,11 +67,11 @@ NoopProgram& noop_program() {
 }
 
 double run_noops(int64_t count, bool inline_here) {
-  const int64_t begin = vm::now_ns();
+  const int64_t begin = now_ns();
   NoopProgram& program = noop_program();
   for (int64_t i = 0; i < count; ++i) program.issue(inline_here);
   runtime().machine.drain(std::nullopt);
-  return static_cast<double>(vm::now_ns() - begin) * 1e-9;
+  return static_cast<double>(now_ns() - begin) * 1e-9;
 }
 
 py::dict stats() {
@@ -111,11 +112,19 @@ void set_if(const std::optional<Value>& value, const Apply& apply) {
   if (value) apply(*value);
 }
 
+vm::Fusion fusion_of(const std::string& mode) {
+  if (mode == "0") return vm::Fusion::never;
+  if (mode == "1") return vm::Fusion::where_it_pays;
+  if (mode == "always") return vm::Fusion::always;
+  fail(ErrorKind::value, "[configure] fusion must be 0, 1 or always, got ", mode);
+}
+
 void configure(std::optional<bool> sync, std::optional<int64_t> max_in_flight,
                std::optional<int64_t> max_bytes, std::optional<double> hang_timeout,
                std::optional<int64_t> memory_limit, const std::optional<std::string>& implicit_sync,
                std::optional<int> num_threads, std::optional<bool> standard_values,
-               std::optional<bool> fusion, std::optional<double> inline_seconds) {
+               const std::optional<std::string>& fusion, std::optional<double> inline_seconds,
+               std::optional<bool> watches_cores) {
   vm::Options& options = runtime().machine.options();
   if ((max_in_flight && *max_in_flight < 1) || (max_bytes && *max_bytes < 1)) {
     fail(ErrorKind::value, "[configure] bounds of the window must be positive");
@@ -125,9 +134,12 @@ void configure(std::optional<bool> sync, std::optional<int64_t> max_in_flight,
   }
   set_if(num_threads,
          [&](int n) { runtime().machine.state(Device{}).device.helpers()->set_threads(n); });
+  set_if(watches_cores, [&](bool on) {
+    runtime().machine.state(Device{}).device.helpers()->crowding().set_watched(on);
+  });
   set_if(standard_values, set_standard_values);
   set_if(sync, [&](bool on) { options.naive.store(on); });
-  set_if(fusion, [&](bool on) { options.fusion.store(on); });
+  set_if(fusion, [&](const std::string& mode) { options.fusion.store(fusion_of(mode)); });
   set_if(inline_seconds, [&](double s) { options.inline_cost.store(s * 1e9 / kAdditionNs); });
   set_if(max_in_flight, [&](int64_t n) { options.max_in_flight.store(n); });
   set_if(max_bytes, [&](int64_t n) { options.max_bytes.store(n); });
@@ -271,7 +283,7 @@ void bind_machine_functions(py::module_& m) {
         py::arg("hang_timeout") = py::none(), py::arg("memory_limit") = py::none(),
         py::arg("implicit_sync") = py::none(), py::arg("num_threads") = py::none(),
         py::arg("standard_values") = py::none(), py::arg("fusion") = py::none(),
-        py::arg("inline_seconds") = py::none());
+        py::arg("inline_seconds") = py::none(), py::arg("watches_cores") = py::none());
   m.def("device_count", [](const std::string& type) { return device_count(parse_type(type)); });
   m.def("set_process_device", &set_process_device);
   m.def("exchange_thread_device", &exchange_thread_device);

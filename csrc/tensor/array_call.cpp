@@ -91,7 +91,7 @@ void submit_array_kernel(const Issuer& issuer, const ArrayRequest& request) {
   vm::Stream& stream = compute_stream(issuer.machine, first.storage->state());
   const InlineWork work{&kArrayKernelType, request.name,   operands.data(), operands.size(),
                         outputs.data(),    outputs.size(), &stream};
-  if (first.storage->on_host() && issuer.machine.stays_here(cost) &&
+  if (first.storage->on_host() && issuer.machine.stays_here(cost, true) &&
       run_inline(issuer, work, request))
     return;
   vm::Instruction header;

@@ -283,7 +283,7 @@ Tensor concatenate(const Issuer& issuer, const std::vector<Tensor>& parts, int a
   for (const Tensor& part : parts) {
     work += copy_cost(part, result) * static_cast<double>(part.size());
   }
-  const bool stays_here = result.storage->on_host() && issuer.machine.stays_here(work);
+  const bool stays_here = result.storage->on_host() && issuer.machine.stays_here(work, false);
   Tensor slice = result;
   size_t new_bytes = result.storage->bytes();
   for (const Tensor& part : parts) {

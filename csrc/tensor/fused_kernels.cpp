@@ -1,5 +1,9 @@
 #include "tensor/fused_kernels.h"
 
+#include <unistd.h>
+
+#include <algorithm>
+
 #include "ep/caching_allocator.h"
 #include "tensor/submit.h"
 
@@ -7,8 +11,30 @@ namespace ofl {
 
 namespace {
 
-/// Less than this, some 1 us, is not worth the search for others.
+/// Less than this, about 1 us, is not worth the search for others.
 constexpr double kLeastCost = 3000;
+
+/// Of one operand. Results of fewer bytes stay in a core's second-level cache until they are used:
+/// the calls of a tile then cost as much as is saved.
+int64_t least_bytes() {
+  constexpr int64_t kUsual = 1 << 20;
+#if defined(_SC_LEVEL2_CACHE_SIZE)
+  static const int64_t known = sysconf(_SC_LEVEL2_CACHE_SIZE);
+#else
+  static const int64_t known = 0;
+#endif
+  return (known > 0 ? known : kUsual) / 2;
+}
+
+bool pays(const vm::Slot& slot) {
+  if (slot.header.cost < kLeastCost) return false;
+  const vm::Options& options = slot.header.stream->machine().options();
+  if (options.fusion.load(std::memory_order_relaxed) == vm::Fusion::always) return true;
+  const ops::KernelArgs& args = reinterpret_cast<const KernelBody*>(slot.body)->call.args;
+  size_t item = 1;
+  for (int k = 0; k < args.iteration.operands; ++k) item = std::max(item, size_of(args.dtype[k]));
+  return ops::iteration_size(args.iteration) * static_cast<int64_t>(item) >= least_bytes();
+}
 
 }  // namespace
 
@@ -34,7 +60,7 @@ bool lives_in_group(const ops::FusionSpace::Memory& memory) {
 }
 
 std::unique_ptr<vm::Group> FusedKernels::begin(vm::Slot* slot) {
-  if (slot->header.cost < kLeastCost || !slot->header.stream->device().is_host()) return nullptr;
+  if (!slot->header.stream->device().is_host() || !pays(*slot)) return nullptr;
   auto group = std::make_unique<FusedKernels>();
   return group->add(slot) ? std::move(group) : nullptr;
 }

@@ -93,6 +93,7 @@ Tensor matmul(const Issuer& issuer, const ops::OpDef& op, const ops::Resolution&
   plan.set_operand(1, &right);
   plan.set_operand(2, &result);
   plan.new_bytes = result.storage->bytes();
+  plan.is_whole = true;
   plan_matmul(plan, left, right, result);
   submit(issuer, plan);
   Dims visible = leading(shape, 2);

@@ -38,6 +38,7 @@ Tensor submit_reduction(const Issuer& issuer, KernelPlan& plan, const Tensor& x,
   plan.set_operand(0, &x);
   plan.set_operand(1, &result);
   plan.new_bytes = result.storage->bytes();
+  plan.is_whole = true;
   plan_reduction(plan, x, result, reduced);
   submit(issuer, plan);
   return result;

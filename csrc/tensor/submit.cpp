@@ -104,7 +104,7 @@ void report_inline(const Issuer& issuer, const InlineWork& work, const vm::Descr
   header.stream = work.stream;
   header.site = issuer.site;
   if (vm::Observer* observer = issuer.machine.observer()) {
-    observer->ran(header, 0, description, false, begin, vm::now_ns());
+    observer->ran(header, 0, description, false, begin, now_ns());
   }
 }
 
@@ -115,7 +115,7 @@ void submit(const Issuer& issuer, KernelPlan& plan) {
   TensorStorage& output = *plan.operands[last]->storage;
   vm::Stream& stream = compute_stream(issuer.machine, output.state());
   const double work = ops::work_of(plan.call.args, plan.cost);
-  if (output.on_host() && (plan.stays_here || issuer.machine.stays_here(work)) &&
+  if (output.on_host() && (plan.stays_here || issuer.machine.stays_here(work, plan.is_whole)) &&
       run_inline(issuer, plan, operands, count, stream)) {
     return;
   }

@@ -24,6 +24,7 @@ struct KernelPlan {
   double cost;              // of one iteration, in float32 additions
   size_t new_bytes = 0;     // of memory that it will allocate
   bool stays_here = false;  // part of an operation that is to run in the calling thread
+  bool is_whole = false;    // does not run tile by tile with what comes before and after
 
   /// Appends a loop over all operands; strides in bytes.
   void add_row(int64_t dim, const int64_t (&strides)[ops::kMaxOperands]);
@@ -58,7 +59,7 @@ template <typename Run, typename Describe>
 bool run_here(const Issuer& issuer, const InlineWork& work, const Run& run,
               const Describe& describe) {
   vm::VirtualMachine& machine = issuer.machine;
-  const int64_t begin = machine.observer() ? vm::now_ns() : 0;
+  const int64_t begin = machine.observer() ? now_ns() : 0;
   vm::InlineScope here(machine, work.operands, work.operand_count);
   if (!here) return false;
   try {

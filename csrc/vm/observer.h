@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "base/clock.h"
 #include "vm/instruction.h"
 
 namespace ofl::vm {
@@ -23,8 +24,5 @@ class Observer {
   /// A host thread has waited.
   virtual void synced(const char* reason, int64_t begin_ns, int64_t end_ns) = 0;
 };
-
-/// std::chrono::steady_clock in nanoseconds; the clock of all records.
-int64_t now_ns();
 
 }  // namespace ofl::vm

@@ -185,8 +185,8 @@ bool Stream::run_open(bool lingers) {
 }
 
 std::unique_ptr<Group> Stream::begin_group(Slot* first) {
-  if (!first->header.type->group || !machine_.options().fusion.load(std::memory_order_relaxed) ||
-      operand_failure(first)) {
+  const Fusion fusion = machine_.options().fusion.load(std::memory_order_relaxed);
+  if (!first->header.type->group || fusion == Fusion::never || operand_failure(first)) {
     return nullptr;
   }
   return first->header.type->group(first);

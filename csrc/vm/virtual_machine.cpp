@@ -1,8 +1,9 @@
 #include "vm/virtual_machine.h"
 
 #include <algorithm>
-#include <chrono>
 #include <thread>
+
+#include "ep/crowding.h"
 
 namespace ofl::vm {
 
@@ -13,10 +14,12 @@ constexpr size_t kMaxNotedFailures = 1024;
 /// device launch ahead of each other.
 constexpr int64_t kDeepCount = 128;
 constexpr int64_t kDeepBytes = int64_t{64} << 20;
-/// Of Options::inline_cost: some 5 us. Less than a third of that, and handing over costs more than
-/// it brings (seen with chains of 3000 elements); three times as much, and those of 100 000 do not
-/// run as one.
-constexpr double kSmallPart = 0.1;
+/// Of Options::inline_cost: 15 us as estimated, which is up to four times what it takes in the
+/// cache. A third of that, and chains of 30 000 elements take longer by the hand-over; twice as
+/// much, and those of 100 000 are not shared.
+constexpr double kSmallPart = 0.3;
+/// The same where threads do not get a core in time: some 5 ms, a time slice of the system.
+constexpr double kCrowdedPart = 100;
 
 thread_local RunningScope* innermost_running = nullptr;
 
@@ -74,12 +77,6 @@ bool DeviceState::has_room(int64_t count, int64_t bytes, int64_t part) {
   seen_retired_bytes.store(now_bytes - left_bytes, std::memory_order_relaxed);
   return below(left, count) && below(left_bytes, bytes) &&
          (below(left, kDeepCount) || below(left_bytes, kDeepBytes));
-}
-
-int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
 }
 
 RunningScope::RunningScope(Seq seq, Stream& stream)
@@ -311,9 +308,11 @@ bool VirtualMachine::join(Dependence& object, Dependence& to) {
   return window_.join(object, to);
 }
 
-bool VirtualMachine::stays_here(double cost) {
+bool VirtualMachine::stays_here(double cost, bool is_whole) {
   const double most = options_.inline_cost.load(std::memory_order_relaxed);
-  if (cost <= kSmallPart * most) return true;
+  if (cost <= kSmallPart * most || (is_whole && cost <= most)) return true;
+  ep::HelperPool* helpers = helpers_.load(std::memory_order_acquire);
+  if (helpers && helpers->crowding().is_crowded()) return cost <= kCrowdedPart * most;
   const int issued = issued_since_look_.load(std::memory_order_relaxed);
   issued_since_look_.store(std::min(issued + 1, 2), std::memory_order_relaxed);
   return cost <= most && issued == 0 && looks_at_each_.load(std::memory_order_relaxed);

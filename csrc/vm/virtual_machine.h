@@ -63,13 +63,16 @@ class HostHooks {
   virtual bool ends() { return false; }
 };
 
+/// Whether instructions that belong together run as one.
+enum class Fusion : uint8_t { never, where_it_pays, always };
+
 struct Options {
   std::atomic<bool> naive{false};  // run everything in the calling thread, in order
   /// Work up to here runs in the calling thread, if it can run at once and its result is likely to
   /// be looked at next: some 50 us, what it costs to hand it to a thread that sleeps and to wait
   /// for it. In float32 additions.
   std::atomic<double> inline_cost{163840};
-  std::atomic<bool> fusion{true};            // run instructions as one where they belong together
+  std::atomic<Fusion> fusion{Fusion::where_it_pays};
   std::atomic<int64_t> max_in_flight{1024};  // instructions a device: high-water mark; low is half
   std::atomic<int64_t> max_bytes{int64_t{1} << 30};  // pinned by them, a device: high-water mark
   std::atomic<double> hang_timeout{0};  // seconds without a retirement until a report; 0: never
@@ -127,10 +130,14 @@ class VirtualMachine {
   /// After everything issued so far and before everything issued later.
   void barrier(SiteId site);
 
-  /// Whether work of this cost is better done at once by the thread that issues it: when that takes
-  /// hardly longer than to hand it over, and up to `inline_cost` when its result is likely to be
-  /// looked at next, so that the thread would only wait. Any thread.
-  bool stays_here(double cost);
+  /// Whether work of this cost is better done at once by the thread that issues it. Any thread.
+  ///   - What takes hardly longer than to hand it over stays.
+  ///   - Up to `inline_cost`, an operation that cannot run as one with others (`is_whole`) stays:
+  ///   to
+  ///     hand it over would gain the time between two calls, and make all that needs its result
+  ///     wait in a queue. So does what is likely to be looked at next.
+  ///   - Where threads do not get a core in time, most work stays.
+  bool stays_here(double cost, bool is_whole);
   /// A thread looks at a result; likely to do so again after as much work as now.
   void note_look() {
     const int issued = issued_since_look_.load(std::memory_order_relaxed);

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "base/clock.h"
 #include "vm/observer.h"
 #include "vm/stream.h"
 #include "vm/virtual_machine.h"
@@ -45,8 +46,10 @@ void Worker::wake() {
   {
     std::lock_guard<std::mutex> lock(parking_->mutex);
     if (asleep_.load(std::memory_order_relaxed)) {
+      const ep::Crowding* crowding = this->crowding();
       parking_->called = true;
-      parking_->placement.elsewhere();
+      parking_->called_at = now_ns();
+      if (!crowding || !crowding->is_crowded()) parking_->placement.elsewhere();
       stand_by();
     }
   }
@@ -104,6 +107,7 @@ void Worker::loop() {
   on_worker_thread = true;
   pthread_setname_np(pthread_self(), stream_.name().substr(0, 15).c_str());
   stream_.device().set_active();
+  stretch_.begin();
   int64_t idle_since = now_ns();
   for (;;) {
     stand_by();
@@ -130,20 +134,38 @@ void Worker::stand_down() {
   if (stands_by_) std::exchange(stands_by_, nullptr)->stand_down();
 }
 
+/// Where it is noted whether this thread gets a core in time; null for streams of devices that
+/// compute elsewhere.
+ep::Crowding* Worker::crowding() const {
+  ep::HelperPool* helpers = info(stream_.type()).helpable ? stream_.device().helpers() : nullptr;
+  return helpers ? &helpers->crowding() : nullptr;
+}
+
+/// After work of some length: has another process had this thread's core in it?
+void Worker::watch_core() {
+  ep::Crowding* crowding = this->crowding();
+  if (crowding && stretch_.is_disturbed()) crowding->note_late(now_ns());
+  stretch_.begin();
+}
+
 /// One round with the baton; false when there was nothing to do. `stopping`: nothing is held back
 /// or left in a queue. While a thread that waits has it, this one helps with what that thread runs.
 bool Worker::work(bool stopping) {
   std::unique_lock<std::mutex> baton(stream_.baton(), std::try_to_lock);
-  for (int64_t begin = now_ns(); !baton && now_ns() - begin < kSpinNs;) {
-    if (stream_.machine().assist()) begin = now_ns();
+  for (int64_t since = now_ns(); !baton && now_ns() - since < kSpinNs;) {
+    if (stream_.machine().assist()) since = now_ns();
     pause_briefly();
     (void)baton.try_lock();
   }
   if (!baton || stream_.has_ready()) stand_down();
+  const int64_t waited_since = now_ns();
   if (!baton) baton.lock();
+  const int64_t begin = now_ns();
+  stretch_.note_sleep(begin - waited_since);
   bool progress = false;
   constexpr double kAnyCost = std::numeric_limits<double>::infinity();
   while (stream_.run_next(kAnyCost, kNoneAwaited, !stopping)) progress = true;
+  if (progress && now_ns() - begin > ep::Crowding::kLateNs) watch_core();
   if (stopping) stream_.policy().drain();
   return stream_.policy().poll(!stream_.has_ready()) || progress;
 }
@@ -181,6 +203,9 @@ void Worker::idle(int64_t* idle_since) {
   } else {
     parking_->wakeup.wait(lock, awake);
     *idle_since = now_ns();
+    ep::Crowding* crowding = parking_->called ? this->crowding() : nullptr;
+    if (crowding) crowding->note_wake(*idle_since - parking_->called_at, *idle_since);
+    stretch_.begin();
   }
   parking_->placement.awake();
   asleep_.store(false, std::memory_order_relaxed);

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <thread>
 
+#include "ep/crowding.h"
 #include "ep/helper_pool.h"
 #include "ep/placement.h"
 
@@ -43,6 +44,7 @@ class Worker {
     ep::Placement placement;
     std::condition_variable wakeup;
     bool called = false;  // by wake(), since it fell asleep
+    int64_t called_at = 0;
   };
 
   void start();
@@ -52,6 +54,8 @@ class Worker {
   void idle(int64_t* idle_since_ns);
   void stand_by();
   void stand_down();
+  ep::Crowding* crowding() const;
+  void watch_core();
 
   Stream& stream_;
   std::unique_ptr<Parking> parking_ = std::make_unique<Parking>();
@@ -65,6 +69,7 @@ class Worker {
   // Where it stands by for others' kernels, or null. The worker's own, but while it sleeps its
   // waker's, with the parking mutex.
   ep::HelperPool* stands_by_ = nullptr;
+  ep::Stretch stretch_;  // of the worker's own
 };
 
 }  // namespace ofl::vm

@@ -8,13 +8,20 @@
 #include <thread>
 #include <vector>
 
+#include "base/clock.h"
 #include "check.h"
+#include "ep/crowding.h"
 #include "ep/helper_pool.h"
 
 namespace ofl::ep {
 namespace {
 
 constexpr int64_t kChunks = 200;
+
+/// A pool whose helpers are called however late they come.
+struct TestedPool : HelperPool {
+  explicit TestedPool(int threads) : HelperPool(threads) { crowding().set_watched(false); }
+};
 
 /// Plain memory, so that a sanitizer sees what is not ordered.
 bool every_chunk_once(HelperPool& pool, int64_t chunks) {
@@ -28,7 +35,7 @@ bool every_chunk_once(HelperPool& pool, int64_t chunks) {
 
 void test_every_chunk_once() {
   for (int threads : {1, 2, 3, 7}) {
-    HelperPool pool(threads);
+    TestedPool pool(threads);
     bool ok = true;
     for (int round = 0; round < 300; ++round) ok = ok && every_chunk_once(pool, round % 17);
     CHECK(ok);
@@ -37,7 +44,7 @@ void test_every_chunk_once() {
 }
 
 void test_results_are_visible() {
-  HelperPool pool(4);
+  TestedPool pool(4);
   std::vector<int64_t> values(kChunks);
   int64_t wrong = 0;
   for (int64_t round = 0; round < 200; ++round) {
@@ -49,7 +56,7 @@ void test_results_are_visible() {
 }
 
 void test_sizes_change() {
-  HelperPool pool(1);
+  TestedPool pool(1);
   bool ok = true;
   for (int round = 0; round < 100; ++round) {
     pool.set_threads(1 + round % 5);
@@ -59,7 +66,7 @@ void test_sizes_change() {
 }
 
 void test_errors() {
-  HelperPool pool(3);
+  TestedPool pool(3);
   const auto fails = [](int64_t i) {
     if (i % 7 == 3) fail(ErrorKind::value, "chunk ", i);
   };
@@ -70,7 +77,7 @@ void test_errors() {
 }
 
 void test_nested_and_concurrent_callers() {
-  HelperPool pool(3);
+  TestedPool pool(3);
   std::vector<std::thread> callers;
   std::atomic<int> wrong{0};
   for (int caller = 0; caller < 3; ++caller) {
@@ -114,7 +121,7 @@ class Assistants {
 };
 
 void test_assistants_take_each_chunk_once() {
-  HelperPool pool(3);
+  TestedPool pool(3);
   CHECK(!pool.assist());
   Assistants assistants(pool, 3);
   bool ok = true;
@@ -124,7 +131,7 @@ void test_assistants_take_each_chunk_once() {
 
 /// A job that two threads must run, and that is too short for a helper to be made.
 void test_a_short_job_is_assisted() {
-  HelperPool pool(3);
+  TestedPool pool(3);
   Assistants assistants(pool, 1);
   std::atomic<int> inside{0};
   pool.parallel_for(2, [&](int64_t) {
@@ -136,14 +143,14 @@ void test_a_short_job_is_assisted() {
 }
 
 void test_one_thread_is_not_assisted() {
-  HelperPool pool(1);
+  TestedPool pool(1);
   Assistants assistants(pool, 2);
   for (int round = 0; round < 50; ++round) CHECK(every_chunk_once(pool, kChunks));
   CHECK(assistants.helped() == 0);
 }
 
 void test_errors_of_assistants() {
-  HelperPool pool(3);
+  TestedPool pool(3);
   Assistants assistants(pool, 2);
   const auto fails = [](int64_t i) {
     if (i % 3 == 1) fail(ErrorKind::value, "chunk ", i);
@@ -156,7 +163,7 @@ void test_errors_of_assistants() {
 
 /// What an assistant runs may use the pool.
 void test_assistants_nest() {
-  HelperPool pool(3);
+  TestedPool pool(3);
   Assistants assistants(pool, 2);
   int wrong = 0;
   for (int round = 0; round < 100; ++round) {
@@ -185,7 +192,7 @@ bool meets_another(HelperPool& pool) {
 }
 
 void test_who_stands_by_keeps_helpers_asleep() {
-  HelperPool pool(2);
+  TestedPool pool(2);
   pool.stand_by();
   std::atomic<int> others{0};
   const auto caller = std::this_thread::get_id();
@@ -198,7 +205,7 @@ void test_who_stands_by_keeps_helpers_asleep() {
 }
 
 void test_who_stands_down_leaves_its_place_to_a_helper() {
-  HelperPool pool(2);
+  TestedPool pool(2);
   CHECK(meets_another(pool));  // there is a helper now
   for (int round = 0; round < 20; ++round) {
     pool.stand_by();
@@ -221,16 +228,91 @@ void test_who_stands_down_leaves_its_place_to_a_helper() {
   }
 }
 
+/// Whether another thread than the caller takes a chunk; each takes `each`.
+bool is_shared(HelperPool& pool, std::chrono::microseconds each) {
+  std::atomic<int> others{0};
+  const auto caller = std::this_thread::get_id();
+  pool.parallel_for(kChunks, [&](int64_t) {
+    const auto end = std::chrono::steady_clock::now() + each;
+    while (std::chrono::steady_clock::now() < end) std::this_thread::yield();
+    others += std::this_thread::get_id() != caller;
+  });
+  return others > 0;
+}
+
+/// Until it has lasted for kLongestNs.
+void test_one_late_thread_keeps_work_alone() {
+  Crowding crowding;
+  CHECK(!crowding.is_crowded(0) && !crowding.is_crowded());
+  int64_t now = 1'000'000'000'000;
+  for (int64_t alone = Crowding::kShortestNs; alone <= Crowding::kLongestNs; alone *= 2) {
+    crowding.note_late(now);
+    crowding.note_late(now + 1);  // of the same disturbance
+    CHECK(crowding.is_crowded(now + alone - 1) && !crowding.is_crowded(now + alone));
+    now += alone;
+  }
+  crowding.note_late(now);
+  CHECK(crowding.is_crowded(now + Crowding::kLongestNs - 1));
+  CHECK(!crowding.is_crowded(now + Crowding::kLongestNs));
+}
+
+void test_work_in_time_is_forgiven_slowly() {
+  Crowding crowding;
+  int64_t now = 1'000'000'000'000;
+  crowding.note_late(now);
+  now += Crowding::kShortestNs;
+  crowding.note_late(now);
+  now += 2 * Crowding::kShortestNs;
+  crowding.note_in_time(now + 1);  // too soon
+  now += 2 * Crowding::kShortestNs;
+  crowding.note_in_time(now);  // for as long as it was alone
+  crowding.note_late(now + 1);
+  CHECK(crowding.is_crowded(now + 2 * Crowding::kShortestNs));
+  CHECK(!crowding.is_crowded(now + 2 * Crowding::kShortestNs + 1));
+}
+
+void test_what_is_not_watched_is_never_crowded() {
+  Crowding crowding;
+  crowding.set_watched(false);
+  crowding.note_late(1'000'000'000'000);
+  CHECK(!crowding.is_crowded(1'000'000'000'001));
+}
+
+/// A helper that keeps a chunk for far longer than the others take has lost its core.
+void test_a_helper_that_is_late_is_left_out() {
+  HelperPool pool(2);
+  std::atomic<bool> held{false};
+  const auto caller = std::this_thread::get_id();
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (!held && std::chrono::steady_clock::now() < give_up) {
+    pool.parallel_for(kChunks, [&](int64_t) {
+      const bool helps = std::this_thread::get_id() != caller;
+      if (helps && !held.exchange(true)) {
+        std::this_thread::sleep_for(100 * std::chrono::nanoseconds(Crowding::kLateNs));
+      } else if (!helps) {
+        std::this_thread::sleep_for(std::chrono::microseconds(20));
+      }
+    });
+  }
+  CHECK(held);
+  CHECK(pool.crowding().is_crowded(now_ns()));
+  for (;;) {
+    const bool shared = is_shared(pool, std::chrono::microseconds(1));
+    if (!pool.crowding().is_crowded()) break;  // perhaps not when that began either
+    CHECK(!shared);
+  }
+}
+
 void test_ends_at_any_time() {
   for (int round = 0; round < 100; ++round) {
-    HelperPool pool(4);
+    TestedPool pool(4);
     if (round % 3 > 0) pool.parallel_for(round % 5, [](int64_t) {});
   }
   CHECK(true);
 }
 
 [[maybe_unused]] void test_fork() {
-  HelperPool pool(3);
+  TestedPool pool(3);
   CHECK(every_chunk_once(pool, kChunks));
   const pid_t child = fork();
   if (child == 0) {
@@ -260,6 +342,10 @@ int main() {
   test_assistants_nest();
   test_who_stands_by_keeps_helpers_asleep();
   test_who_stands_down_leaves_its_place_to_a_helper();
+  test_one_late_thread_keeps_work_alone();
+  test_work_in_time_is_forgiven_slowly();
+  test_what_is_not_watched_is_never_crowded();
+  test_a_helper_that_is_late_is_left_out();
   test_ends_at_any_time();
 #if !defined(__SANITIZE_THREAD__)  // which does not let a forked child start threads
   test_fork();

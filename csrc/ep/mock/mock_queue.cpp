@@ -4,7 +4,6 @@
 #include <time.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <system_error>
 
@@ -23,11 +22,6 @@ void sleep_until_ns(int64_t time_ns) {
 }
 
 }  // namespace
-
-int64_t now_ns() {
-  const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
-}
 
 void MockPoint::reach() {
   std::lock_guard<std::mutex> lock(mutex_);

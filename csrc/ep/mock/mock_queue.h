@@ -15,14 +15,12 @@
 #include <thread>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/error.h"
 
 namespace ofl::ep {
 
 class MockQueue;
-
-/// Host time in the clock of Event::reached_at_ns.
-int64_t now_ns();
 
 /// One recorded place in one queue. Reached once.
 class MockPoint {
