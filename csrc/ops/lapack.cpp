@@ -93,12 +93,14 @@ void factor_determinant(const LapackRoutines<T>& lapack, int64_t rows, Columns<T
   const int n = static_cast<int>(rows), lead = std::max(n, 1);
   int info = 0;
   if (n > 0) lapack.getrf(&n, &n, matrix->data(), &lead, pivots->data(), &info);
-  *sign = info == 0 ? T(1) : T(0);
   *logarithm = info == 0 ? 0.0 : -std::numeric_limits<double>::infinity();
+  // Decided before the product: -sign of a complex number would turn the sign of its zero part.
+  bool odd = false;
+  for (int i = 0; i < n; ++i) odd ^= (*pivots)[i] != i + 1;
+  *sign = info != 0 ? T(0) : odd ? T(-1) : T(1);
   for (int i = 0; info == 0 && i < n; ++i) {
     const T x = matrix->at(i, i);
     const double size = std::abs(x);
-    if ((*pivots)[i] != i + 1) *sign = -*sign;
     *sign = times(*sign, sign_of(x, size));
     *logarithm += std::log(size);
   }
