@@ -66,9 +66,7 @@ def _parse_bool(value: object) -> bool:
 
 def _parse_fusion(value: object) -> str:
     text = str(value).strip().lower()
-    if text == "always":
-        return text
-    return "1" if _parse_bool(value) else "0"
+    return text if text == "always" else str(int(_parse_bool(value)))
 
 
 def _parse_choice(choices: tuple[str, ...]) -> Callable[[object], str]:
@@ -235,8 +233,7 @@ _ROWS = (
         "1",
         _parse_fusion,
         lambda value: _C.configure(fusion=value),
-        "run elementwise operations on the cpu as one where they follow each other: 1 where it "
-        "pays, always, or 0",
+        "run elementwise operations on the cpu as one: 1 where it pays, always, or 0",
     ),
     Flag(
         "inline",
@@ -250,8 +247,7 @@ _ROWS = (
         0,
         _parse_int(0, _MAX_THREADS),
         lambda value: _C.configure(num_threads=value or _cores(), watches_cores=value == 0),
-        "threads that share large work on the cpu; 0: the cores that the process may use, and "
-        "fewer while other processes take them",
+        "threads that share large work on the cpu; 0: as many as there are cores to be had",
     ),
     Flag(
         "cpu_isa",

@@ -53,7 +53,7 @@ WAITS = {
     "wait": "call.wait()",
     "full window, cpu": "\n    while True: y = x + 1",
     "full window, mock": "y = x.mock(0)\n    while True: y = y + 1",
-    "barrier": "flow.vm.barrier(); y = flow.ones(3); y.numpy()",
+    "barrier": "flow.vm.barrier(); y = flow.ones(3) + 1; y.numpy()",
     "profile": "\n    with flow.profiler.profile(): x + 1",
     "naive mode behind others": "\n    with flow.flags(sync=True): x + 1",
 }
