@@ -156,14 +156,14 @@ def assign(target: Tensor, value: Any) -> None:
 def fill(target: Tensor, value: Any) -> None:
     """target[...] = value, which is a number."""
 
-def reshape(x: Tensor, shape: Sequence[int], copy: bool | None) -> Tensor:
+def reshape(x: Tensor, shape: int | Sequence[int], copy: bool | None) -> Tensor:
     """One -1 is inferred. copy=None: a view where strides allow; False: ValueError where not."""
 
 def layouts(operands: Sequence[Any]) -> tuple[tuple[Any, Any, np.dtype[Any]], ...] | None:
     """Return (shape, strides, dtype) of each operand; None where one is not a tensor."""
 
 def permute(x: Tensor, axes: Sequence[int]) -> Tensor: ...
-def broadcast_to(x: Tensor, shape: Sequence[int]) -> Tensor: ...
+def broadcast_to(x: Tensor, shape: int | Sequence[int]) -> Tensor: ...
 def diagonal(x: Tensor, offset: int, axis1: int, axis2: int) -> Tensor:
     """A view; the diagonal of the two axes (may be negative) becomes the last one."""
 
@@ -262,6 +262,8 @@ def require_castable(op: str, from_: np.dtype[Any], to: np.dtype[Any], casting: 
     """TypeError unless the rule allows the cast; no rule allows complex to real numbers."""
 
 def scalar_fits(value: Any, dtype: np.dtype[Any]) -> bool: ...
+def held(data: Any, op: str) -> Any: ...
+def integers(numbers: Any, op: str) -> tuple[int, ...]: ...
 
 NO_BFLOAT16: str  # what to do about it
 

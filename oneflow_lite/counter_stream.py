@@ -69,8 +69,9 @@ class CounterStream:
         >>> rng.state["counter"]
         10
         """
+        more = operator.index(counters)
         with self._lock:
-            self._counter = (self._counter + operator.index(counters)) % _COUNTERS
+            self._counter = (self._counter + more) % _COUNTERS
 
     def jumped(self: _Own, jumps: int = 1) -> _Own:
         """Return a generator of the same key, 2**64 counters ahead for each jump.

@@ -401,11 +401,11 @@ def _plan(op: str, x: Tensor, s: Sizes, axes: Axes) -> tuple[list[int], list[int
         count = x.ndim if s is None else len(s)
         along = list(range(-count, 0))
     else:
-        along = [operator.index(axis) for axis in axes]
+        along = list(_C.integers(axes, op))
     for axis in along:
         if not -x.ndim <= axis < x.ndim:
             raise IndexError(f"[{op}] axis {axis} is out of bounds for {x.ndim} dimensions")
-    sizes = [x.shape[axis] for axis in along] if s is None else [operator.index(n) for n in s]
+    sizes = [x.shape[axis] for axis in along] if s is None else _C.integers(s, op)
     if len(sizes) != len(along):
         raise ValueError(
             f"[{op}] expected as many sizes as axes, got {len(sizes)} and {len(along)}"

@@ -19,6 +19,7 @@ from oneflow_lite.device import default_device
 from oneflow_lite.dtypes import canonical, reduced_in, resolve_loop, result_type
 from oneflow_lite.ops.creation import asarray
 from oneflow_lite.ops.masking import selected, store
+from oneflow_lite.ops.operands import host_array
 from oneflow_lite.ops.table import ROWS
 
 __all__: list[str] = []
@@ -76,7 +77,8 @@ def _is_known(x: Any) -> bool:
 
 
 def _operand(x: Any) -> Any:
-    return x if isinstance(x, (Tensor, np.ndarray, np.generic, *NUMBERS)) else np.asarray(x)
+    known = isinstance(x, (Tensor, np.ndarray, np.generic, *NUMBERS))
+    return x if known else host_array(x, "ufunc")
 
 
 @functools.cache
@@ -235,7 +237,7 @@ def accumulate(
 def _outer(
     ufunc: np.ufunc, inputs: Sequence[Any], outs: Sequence[Any] = (), **keywords: Any
 ) -> Any:
-    a, b = (x if isinstance(x, Tensor) else np.asarray(x) for x in inputs)
+    a, b = (x if isinstance(x, Tensor) else host_array(x, "outer") for x in inputs)
     return _call(ufunc, [a.reshape(a.shape + (1,) * b.ndim), b], outs, **keywords)
 
 

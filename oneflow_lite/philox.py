@@ -32,6 +32,7 @@ from oneflow_lite.dtypes import (
 from oneflow_lite.ops.creation import asarray, empty
 from oneflow_lite.ops.indexing import take
 from oneflow_lite.ops.manipulation import reshape
+from oneflow_lite.ops.operands import host_array
 from oneflow_lite.ops.searching import searchsorted
 from oneflow_lite.ops.sorting import argsort
 
@@ -65,8 +66,7 @@ def _bits(x: float) -> int:
 def _shape(size: Size) -> tuple[int, ...]:
     if size is None:
         return ()
-    dims = (size,) if isinstance(size, (int, np.integer)) else tuple(size)
-    return tuple(operator.index(dim) for dim in dims)
+    return _C.integers(size, "random")
 
 
 def _finite(op: str, name: str, x: Any) -> float:
@@ -376,8 +376,7 @@ class Philox(CounterStream):
 
     @staticmethod
     def _weights(p: Any, count: int) -> npt.NDArray[np.float64]:
-        seen = _C.look("choice", p) if isinstance(p, Tensor) else p
-        weights = np.asarray(seen, np.float64)
+        weights = host_array(p, "choice").astype(np.float64)
         if weights.shape != (count,):
             raise ValueError(f"[choice] expected {count} probabilities, got shape {weights.shape}")
         if not (weights >= 0).all() or abs(weights.sum() - 1) > 1e-8:

@@ -17,6 +17,7 @@ from oneflow_lite.device import DeviceLike
 from oneflow_lite.dtypes import canonical, float32, float64
 from oneflow_lite.ops.creation import asarray, tensor
 from oneflow_lite.ops.indexing import take, take_along_axis
+from oneflow_lite.ops.operands import dimensions
 from oneflow_lite.philox import Philox as Philox
 
 Size = int | Sequence[int] | None
@@ -77,7 +78,7 @@ class Generator:
     """
 
     def __init__(self, seed: Any = None) -> None:
-        self._lock = threading.Lock()  # guards _numpy
+        self._lock = threading.RLock()  # guards _numpy; to convert a number may draw others
         self._numpy = np.random.default_rng(seed)
 
     def seed(self, seed: Any = None) -> None:
@@ -224,7 +225,7 @@ class Generator:
         >>> flow.random.default_rng(0).choice(flow.tensor([10, 20, 30]), 4).tolist()
         [30, 20, 20, 10]
         """
-        source = a if isinstance(a, Tensor) or np.ndim(a) == 0 else asarray(a)
+        source = a if isinstance(a, Tensor) or dimensions(a, "choice") == 0 else asarray(a)
         whole = isinstance(source, Tensor) and source.ndim > 0
         if whole and not -source.ndim <= axis < source.ndim:
             raise np.exceptions.AxisError(
@@ -381,8 +382,9 @@ class Generator:
 
     def _numbers(self, name: str, args: tuple[Any, ...], named: dict[str, Any] = _NOTHING) -> Any:
         """What NumPy's method of that name draws."""
+        held = _C.held(args, name)
         with self._lock:
-            return getattr(self._numpy, name)(*args, **named)
+            return getattr(self._numpy, name)(*held, **named)
 
 
 def default_rng(seed: Any = None) -> Generator:

@@ -51,12 +51,16 @@ std::optional<DType> known_dtype(PyObject* object) {
   if (PyArray_DescrCheck(object)) return known_descr(reinterpret_cast<PyArray_Descr*>(object));
   if (PyType_Check(object)) return dtype_of_type(object);
   if (!PyUnicode_CheckExact(object)) return std::nullopt;
-  Py_ssize_t length;
-  const char* text = PyUnicode_AsUTF8AndSize(object, &length);
-  if (!text) throw PythonErrorSet{};
+  const char* text = PyUnicode_AsUTF8(object);
+  if (!text) {
+    PyErr_Clear();  // surrogates: no name of a dtype
+    return std::nullopt;
+  }
   for (int i = 0; i < kDTypeCount; ++i) {
     const auto dtype = static_cast<DType>(i);
-    if (std::strcmp(text, name_of(dtype)) == 0 && descr_or_null(dtype)) return dtype;
+    if (std::strcmp(text, name_of(dtype)) != 0 || !descr_or_null(dtype)) continue;
+    const bool whole = PyUnicode_GET_LENGTH(object) == Py_ssize_t(std::strlen(text));
+    return whole ? std::optional<DType>(dtype) : std::nullopt;  // text may have zeros in it
   }
   return std::nullopt;
 }

@@ -11,6 +11,7 @@
 #include "python/convert.h"
 #include "python/op_registry.h"
 #include "python/runtime.h"
+#include "python/sequences.h"
 #include "python/tensor_functions.h"
 #include "tensor/array_call.h"
 
@@ -69,28 +70,13 @@ ops::Loop find_sort(DType dtype) {
   return {run_sort, reinterpret_cast<void*>(sort)};
 }
 
-/// The items of a list or tuple.
-struct Items {
-  PyObject* const* data;
-  Py_ssize_t count;
+constexpr const char* kCallKernel = "call_kernel";
 
-  PyObject* const* begin() const { return data; }
-  PyObject* const* end() const { return data + count; }
-};
+Items items_of(PyObject* object) { return Items::of_list(object, kCallKernel); }
 
-Items items_of(PyObject* object) {
-  if (!PyTuple_Check(object) && !PyList_Check(object)) {
-    fail(ErrorKind::type, "[call_kernel] expected a list or tuple, got ", Py_TYPE(object)->tp_name);
-  }
-  return {PySequence_Fast_ITEMS(object), PySequence_Fast_GET_SIZE(object)};
-}
-
-Items pair_of(PyObject* object) {
-  const Items items = items_of(object);
-  if (items.count != 2) {
-    fail(ErrorKind::type, "[call_kernel] expected two items, got ", items.count);
-  }
-  return items;
+void require_pair(const Items& items) {
+  if (items.size() == 2) return;
+  fail(ErrorKind::type, "[", kCallKernel, "] expected two items, got ", items.size());
 }
 
 std::string text_of(PyObject* object) {
@@ -102,17 +88,19 @@ std::string text_of(PyObject* object) {
 /// A ufunc with a signature.
 ops::Loop parse_loop(PyObject* object) {
   if (object == Py_None) return {};
-  const Items pair = pair_of(object);
-  return find_loop(pair.data[0], text_of(pair.data[1]));
+  const Items pair = items_of(object);
+  require_pair(pair);
+  return find_loop(pair[0], text_of(pair[1]));
 }
 
 /// A tensor to write to, or the (shape, dtype) of a new one.
 Tensor parse_output(PyObject* object, Device device, const char* op) {
   if (is_tensor(object)) return tensor_of(object);
-  const Items pair = pair_of(object);
+  const Items pair = items_of(object);
+  require_pair(pair);
   const Issuer from = issuer();
-  return make_tensor(from.machine.state(device), parse_dtype(pair.data[1], op),
-                     parse_dims(pair.data[0], op), from.site);
+  return make_tensor(from.machine.state(device), parse_dtype(pair[1], op), parse_dims(pair[0], op),
+                     from.site);
 }
 
 PyObject* tensor_list(std::vector<Tensor>&& tensors) {
@@ -139,13 +127,12 @@ PyObject* call_kernel(Arguments call) {
   ArrayRequest request;
   request.name = intern(text_of(call[0]));
   request.kernel = &ops::array_kernel(text_of(call[1]));
-  for (PyObject* x : items_of(call[2])) {
-    request.inputs.push_back(&require_tensor(x, request.name));
-  }
+  const Items inputs = items_of(call[2]);
+  for (PyObject* x : inputs) request.inputs.push_back(&require_tensor(x, request.name));
   const Device device = request.inputs.empty() ? default_device() : request.inputs[0]->device();
   const Items outputs = items_of(call[3]);
   std::vector<Tensor> results;
-  results.reserve(outputs.count);
+  results.reserve(outputs.size());
   for (PyObject* x : outputs) {
     results.push_back(parse_output(x, device, request.name));
     request.outputs.push_back(&results.back());

@@ -6,6 +6,7 @@
 #include "ops/half.h"
 #include "python/arguments.h"
 #include "python/runtime.h"
+#include "python/sequences.h"
 
 namespace ofl::python {
 
@@ -91,27 +92,20 @@ DType parse_dtype(PyObject* object, const char* op) {
 }
 
 Dims parse_dims(PyObject* object, const char* op) {
-  Dims dims;
-  if (PyIndex_Check(object)) {
-    dims.push_back(PyNumber_AsSsize_t(object, PyExc_OverflowError));
-    if (PyErr_Occurred()) throw PythonErrorSet{};
-    return dims;
-  }
-  PyObject* items = PySequence_Fast(object, "");
-  if (!items) {
-    PyErr_Clear();
+  const auto number = [](PyObject* item) -> int64_t {
+    const Py_ssize_t value = PyNumber_AsSsize_t(item, PyExc_OverflowError);
+    if (value == -1 && PyErr_Occurred()) throw PythonErrorSet{};
+    return value;
+  };
+  const bool array = (PyArray_Check(object) && PyArray_NDIM((PyArrayObject*)object) > 0) ||
+                     (is_tensor(object) && tensor_of(object).ndim() > 0);
+  if (PyIndex_Check(object) && !array) return {number(object)};
+  if (!Py_TYPE(object)->tp_iter && !PySequence_Check(object)) {
     fail(ErrorKind::type, "[", op, "] expected an integer or a sequence of integers, got ",
          Py_TYPE(object)->tp_name);
   }
-  const Py_ssize_t count = PySequence_Fast_GET_SIZE(items);
-  for (Py_ssize_t i = 0; i < count; ++i) {
-    dims.push_back(PyNumber_AsSsize_t(PySequence_Fast_GET_ITEM(items, i), PyExc_OverflowError));
-    if (PyErr_Occurred()) {
-      Py_DECREF(items);
-      throw PythonErrorSet{};
-    }
-  }
-  Py_DECREF(items);
+  Dims dims;
+  for (PyObject* item : Items::of_iterable(object, kMaxDims, op)) dims.push_back(number(item));
   return dims;
 }
 
@@ -223,36 +217,23 @@ Tensor from_array(PyArrayObject* array, Device device) {
   if (PyArray_NDIM(array) > kMaxDims) {
     fail(ErrorKind::value, "[tensor] at most ", kMaxDims, " dimensions, got ", PyArray_NDIM(array));
   }
-  Dims shape;
-  for (int d = 0; d < PyArray_NDIM(array); ++d) shape.push_back(PyArray_DIM(array, d));
+  const auto copy = [&](PyArrayObject* ready) {
+    Dims shape;
+    for (int d = 0; d < PyArray_NDIM(ready); ++d) shape.push_back(PyArray_DIM(ready, d));
+    return from_host(issuer(), PyArray_DATA(ready), dtype, shape, device);
+  };
   PyArray_Descr* descr = descr_of(dtype);
-  if (PyArray_DESCR(array) == descr && PyArray_ISCARRAY_RO(array)) {
-    return from_host(issuer(), PyArray_DATA(array), dtype, shape, device);
-  }
+  if (PyArray_DESCR(array) == descr && PyArray_ISCARRAY_RO(array)) return copy(array);
   Py_INCREF(descr);
-  PyObject* ready = checked(PyArray_FromArray(
-      array, descr, NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED | NPY_ARRAY_NOTSWAPPED));
-  try {
-    Tensor tensor = from_host(issuer(), PyArray_DATA(reinterpret_cast<PyArrayObject*>(ready)),
-                              dtype, shape, device);
-    Py_DECREF(ready);
-    return tensor;
-  } catch (const std::exception&) {
-    Py_DECREF(ready);
-    throw;
-  }
+  const int flags = NPY_ARRAY_CARRAY_RO | NPY_ARRAY_NOTSWAPPED | NPY_ARRAY_ENSUREARRAY;
+  const Reference held(checked(PyArray_FromArray(array, descr, flags)));
+  return copy(reinterpret_cast<PyArrayObject*>(held.get()));
 }
 
 Tensor from_any(PyObject* object, Device device) {
-  PyObject* array = checked(PyArray_FROM_O(object));
-  try {
-    Tensor tensor = from_array(reinterpret_cast<PyArrayObject*>(array), device);
-    Py_DECREF(array);
-    return tensor;
-  } catch (const std::exception&) {
-    Py_DECREF(array);
-    throw;
-  }
+  const Reference data(held_data(object, "tensor"));
+  const Reference array(checked(PyArray_FROM_O(data.get())));
+  return from_array(reinterpret_cast<PyArrayObject*>(array.get()), device);
 }
 
 namespace {

@@ -70,9 +70,6 @@ Tensor described(const py::object& dtype, const py::object& shape, const py::obj
   Tensor x;
   x.dtype = parse_dtype(dtype.ptr(), kInterface);
   x.shape = parse_dims(shape.ptr(), kInterface);
-  if (x.ndim() > kMaxDims) {
-    fail(ErrorKind::buffer, "[", kInterface, "] at most ", kMaxDims, " dimensions, got ", x.ndim());
-  }
   for (int64_t dim : x.shape) {
     if (dim < 0) {
       fail(ErrorKind::buffer, "[", kInterface, "] negative dimension in shape ",

@@ -8,6 +8,7 @@
 #include "python/basic_key.h"
 #include "python/convert.h"
 #include "python/runtime.h"
+#include "python/sequences.h"
 #include "python/tensor_object.h"
 #include "tensor/elements.h"
 
@@ -67,7 +68,7 @@ ArrayKey convert_key(PyObject* key, const char* op) {
     if (out.is_mask && out.tensor.size() == 0) out.count = 0;
     return out;
   }
-  out.array = stolen(PyArray_FROM_O(key));
+  out.array = stolen(PyArray_FROM_O(stolen(held_data(key, op)).ptr()));
   const int type = PyArray_TYPE(out.host());
   out.is_mask = type == NPY_BOOL;
   if (out.is_mask) {
@@ -83,6 +84,12 @@ ArrayKey convert_key(PyObject* key, const char* op) {
   out.array = stolen(PyArray_FROM_OTF(out.array.ptr(), NPY_INT64, flags));
   out.is_integer = PyArray_NDIM(out.host()) == 0;
   return out;
+}
+
+/// The conversion of another item may change the shape of an array that was given.
+void keep_shape(ArrayKey* key) {
+  if (key->array.ptr() != key->key) return;
+  key->array = stolen(PyArray_View(key->host(), nullptr, &PyArray_Type));
 }
 
 /// The key's array or tensor on a device.
@@ -124,10 +131,20 @@ class KeyParser {
   }
 
  private:
+  /// Asked once for each item: the conversion of another one may change its class.
+  enum class Kind { none, ellipsis, slice, integer, array };
+
+  static Kind kind_of(PyObject* key) {
+    if (key == Py_None) return Kind::none;
+    if (key == Py_Ellipsis) return Kind::ellipsis;
+    if (PySlice_Check(key)) return Kind::slice;
+    return is_integer_index(key) ? Kind::integer : Kind::array;
+  }
+
   /// Dimensions of x that an item takes.
-  int dims_of(PyObject* key) {
-    if (key == Py_None || key == Py_Ellipsis) return 0;
-    if (PySlice_Check(key) || is_integer_index(key)) return 1;
+  int dims_of(Kind kind, PyObject* key) {
+    if (kind == Kind::none || kind == Kind::ellipsis) return 0;
+    if (kind != Kind::array) return 1;
     arrays_.push_back(convert_key(key, op_));
     return arrays_.back().is_mask ? arrays_.back().shape().size() : 1;
   }
@@ -139,21 +156,24 @@ class KeyParser {
 
   void parse_all(PyObject* const* keys, Py_ssize_t count) {
     int consumed = 0;
+    SmallVector<Kind, 8> kinds;
+    for (Py_ssize_t i = 0; i < count; ++i) kinds.push_back(kind_of(keys[i]));
+    if (std::count(kinds.begin(), kinds.end(), Kind::ellipsis) > 1) {
+      fail(ErrorKind::index, "[", op_, "] more than one ellipsis");
+    }
+    ellipsis_ = std::count(kinds.begin(), kinds.end(), Kind::ellipsis) > 0;
     for (Py_ssize_t i = 0; i < count; ++i) {
-      if (keys[i] == Py_Ellipsis) {
-        if (ellipsis_) fail(ErrorKind::index, "[", op_, "] more than one ellipsis");
-        ellipsis_ = true;
-      }
-      consumed += dims_of(keys[i]);
+      consumed += dims_of(kinds[i], keys[i]);
+      if (kinds[i] == Kind::array && count > 1) keep_shape(&arrays_.back());
     }
     if (consumed > x_.ndim()) {
       fail(ErrorKind::index, "[", op_, "] ", consumed, " indices for ", x_.ndim(), " dimensions");
     }
     for (Py_ssize_t i = 0; i < count; ++i) {
-      if (keys[i] == Py_Ellipsis) {
+      if (kinds[i] == Kind::ellipsis) {
         keep(x_.ndim() - consumed);
       } else {
-        parse_one(keys[i]);
+        parse_one(kinds[i], keys[i]);
       }
     }
     keep(x_.ndim() - axis_);
@@ -165,14 +185,14 @@ class KeyParser {
     fail(ErrorKind::index, "[", op_, "] at most ", kMaxDims, " dimensions, got ", ndim);
   }
 
-  void parse_one(PyObject* key) {
-    if (key == Py_None) {
+  void parse_one(Kind kind, PyObject* key) {
+    if (kind == Kind::none) {
       separate();
       push(1, 0);
-    } else if (PySlice_Check(key)) {
+    } else if (kind == Kind::slice) {
       separate();
       slice(key);
-    } else if (is_integer_index(key)) {
+    } else if (kind == Kind::integer) {
       note_array();
       element(key);
     } else {

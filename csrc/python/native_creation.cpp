@@ -7,6 +7,7 @@
 #include "python/native_function.h"
 #include "python/native_lists.h"
 #include "python/runtime.h"
+#include "python/sequences.h"
 #include "python/tensor_functions.h"
 
 namespace ofl::python {
@@ -113,6 +114,12 @@ PyObject* tensor_of_array(PyArrayObject* array, Device device) {
   return wrap(from_array(array, device));
 }
 
+/// The function says what is wrong. What is no Exception, such as Ctrl-C, would not come again.
+void leave_to_function() {
+  if (!PyErr_ExceptionMatches(PyExc_Exception)) throw PythonErrorSet{};
+  PyErr_Clear();
+}
+
 /// Whether nested sequences begin with a tensor.
 bool begins_with_tensor(PyObject* data) {
   for (int depth = 0; depth <= kMaxDims; ++depth) {
@@ -127,8 +134,9 @@ bool begins_with_tensor(PyObject* data) {
 /// takes more, or fails.
 PyObject* plain_array(PyObject* data) {
   if (begins_with_tensor(data)) return nullptr;
-  PyObject* array = PyArray_FROM_O(data);
-  if (!array) PyErr_Clear();
+  const Reference held(held_data(data, "tensor"));
+  PyObject* array = PyArray_FROM_O(held.get());
+  if (!array) leave_to_function();
   return array;
 }
 
@@ -235,7 +243,7 @@ PyObject* float_range(double first, double last, double step, Device device) {
   }
   const Reference array(PyArray_Arange(first, last, step, NPY_DOUBLE));
   if (array.get()) return wrap(from_array(reinterpret_cast<PyArrayObject*>(array.get()), device));
-  PyErr_Clear();  // the function says what is wrong
+  leave_to_function();
   return nullptr;
 }
 

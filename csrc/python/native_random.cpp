@@ -4,6 +4,7 @@
 #include "python/convert.h"
 #include "python/native_function.h"
 #include "python/runtime.h"
+#include "python/sequences.h"
 
 namespace ofl::python {
 
@@ -41,12 +42,20 @@ PyObject* draw_numbers(PyObject* generator, PyObject* name, Arguments args, int 
   return checked(PyObject_Vectorcall(method.get(), args, count, nullptr));
 }
 
+/// Whether to convert the items of a sequence runs Python code.
+bool runs_code(PyObject* argument) {
+  const Reference held(held_data(argument, "random"));
+  return held.get() != argument;
+}
+
 /// draw(self, the distribution's parameters, size, dtype, device)
 PyObject* draw_path(const Call& call) {
   const Arguments args = call.values + 1;
   const int count = call.count - 3;
   if (args[count] != Py_None || args[count + 1] != Py_None) return nullptr;
-  if (std::any_of(args, args + count, is_tensor)) return nullptr;
+  if (std::any_of(args, args + count, [&](PyObject* x) { return is_tensor(x) || runs_code(x); })) {
+    return nullptr;
+  }
   const Reference numbers(draw_numbers(call[0], call.name, args, count));
   if (PyArray_CheckExact(numbers.get())) {
     return wrap(from_array(reinterpret_cast<PyArrayObject*>(numbers.get()), default_device()));

@@ -146,8 +146,9 @@ PyObject* op_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, Py
       PyObject* name = PyTuple_GET_ITEM(names, i);
       PyObject* value = args[count + i];
       if (PyUnicode_CompareWithASCIIString(name, "out") != 0) {
-        fail(ErrorKind::type, "[", op.op->name, "] unexpected keyword argument ",
-             PyUnicode_AsUTF8(name));
+        PyErr_Format(PyExc_TypeError, "[%s] unexpected keyword argument %A", op.op->name.c_str(),
+                     name);
+        throw PythonErrorSet{};
       }
       if (value != Py_None && !is_tensor(value)) {
         fail(ErrorKind::type, "[", op.op->name, "] out must be a tensor, got ",

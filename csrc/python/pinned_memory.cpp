@@ -28,9 +28,6 @@ Device pinning_device() {
 
 py::object empty_pinned_of(const py::object& shape, const py::object& dtype) {
   const Dims dims = parse_dims(shape.ptr(), "empty");
-  if (dims.size() > kMaxDims) {
-    fail(ErrorKind::value, "[empty] at most ", kMaxDims, " dimensions, got ", dims.size());
-  }
   for (int64_t dim : dims) {
     if (dim < 0) fail(ErrorKind::value, "[empty] negative dimension in shape ", shape_str(dims));
   }

@@ -7,6 +7,7 @@
 #include "python/device_object.h"
 #include "python/op_registry.h"
 #include "python/runtime.h"
+#include "python/sequences.h"
 
 namespace ofl::python {
 
@@ -28,9 +29,6 @@ PyObject* from_numpy(Arguments given) {
 
 Dims parse_new_shape(PyObject* shape, const char* op) {
   Dims dims = parse_dims(shape, op);
-  if (dims.size() > kMaxDims) {
-    fail(ErrorKind::value, "[", op, "] at most ", kMaxDims, " dimensions, got ", dims.size());
-  }
   for (int64_t d : dims) {
     if (d < 0) fail(ErrorKind::value, "[", op, "] negative dimension in shape ", shape_str(dims));
   }
@@ -225,6 +223,20 @@ PyObject* set_bfloat16_of(Arguments given) {
   Py_RETURN_NONE;
 }
 
+/// held(data, op)
+PyObject* held_of(Arguments given) {
+  const char* op = PyUnicode_AsUTF8(given[1]);
+  if (!op) throw PythonErrorSet{};
+  return held_data(given[0], op);
+}
+
+/// integers(sequence_or_integer, op)
+PyObject* integers_of(Arguments given) {
+  const char* op = PyUnicode_AsUTF8(given[1]);
+  if (!op) throw PythonErrorSet{};
+  return dims_tuple(parse_dims(given[0], op));
+}
+
 PyObject* shared_array_of(Arguments given) {
   return shared_array(require_tensor(given[0], "__array__"));
 }
@@ -275,6 +287,8 @@ PyMethodDef functions[] = {positional<from_numpy, 2>("from_numpy"),
                            positional<scalar_fits, 2>("scalar_fits"),
                            positional<castable, 3>("castable"),
                            positional<require_castable_of, 4>("require_castable"),
+                           positional<held_of, 2>("held"),
+                           positional<integers_of, 2>("integers"),
                            positional<set_bfloat16_of, 1>("set_bfloat16"),
                            positional<as_bfloat16, 1>("as_bfloat16"),
                            positional<shared_array_of, 1>("shared_array"),

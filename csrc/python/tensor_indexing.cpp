@@ -6,6 +6,7 @@
 #include "python/convert.h"
 #include "python/index_key.h"
 #include "python/runtime.h"
+#include "python/sequences.h"
 #include "python/tensor_functions.h"
 #include "python/tensor_object.h"
 #include "tensor/elements.h"
@@ -22,14 +23,16 @@ PyArrayObject* array_of(const Reference& object) {
 /// as in NumPy: one that does not fit is an OverflowError.
 Tensor value_tensor(PyObject* value, const Tensor& target, const char* op) {
   if (is_tensor(value)) return tensor_of(value);
-  const Reference array(checked(PyArray_FROM_O(value)));
+  const Reference data(held_data(value, op));
+  const Reference array(checked(PyArray_FROM_O(data.get())));
   const DType given = dtype_of(PyArray_DESCR(array_of(array)), op);
   if (PyArray_Check(value) || given == target.dtype || !is_integer(target.dtype)) {
     return from_array(array_of(array), target.device());
   }
   PyArray_Descr* wanted = descr_of(target.dtype);
   Py_INCREF(wanted);
-  const Reference cast(checked(PyArray_FromAny(value, wanted, 0, 0, NPY_ARRAY_FORCECAST, nullptr)));
+  const Reference cast(
+      checked(PyArray_FromAny(data.get(), wanted, 0, 0, NPY_ARRAY_FORCECAST, nullptr)));
   return from_array(array_of(cast), target.device());
 }
 
@@ -100,10 +103,11 @@ void assign_element(const Tensor& element, PyObject* value, const char* op) {
          shape_str(source.shape));
   }
   if (is_scalar(value, op)) return assign_value(element, value, op);
-  const Reference array(checked(PyArray_FROM_O(value)));
+  const Reference data(held_data(value, op));
+  const Reference array(checked(PyArray_FROM_O(data.get())));
   dtype_of(PyArray_DESCR(array_of(array)), op);  // throws for strings and objects
   if (PyArray_NDIM(array_of(array)) == 0) return assign_value(element, array.get(), op);
-  fill(issuer(), element, to_scalar(value, element.dtype), op);  // NumPy's error, but for bool
+  fill(issuer(), element, to_scalar(data.get(), element.dtype), op);  // NumPy's error, but for bool
 }
 
 void set_item(const Tensor& x, PyObject* key, PyObject* value, const char* op) {

@@ -15,7 +15,7 @@ from oneflow_lite._C import Tensor
 from oneflow_lite.ops.creation import asarray, empty
 from oneflow_lite.ops.joining import concat
 from oneflow_lite.ops.manipulation import flip, transpose
-from oneflow_lite.ops.operands import on_one_device
+from oneflow_lite.ops.operands import host_array, on_one_device
 from oneflow_lite.ops.table import exported
 
 Padding = int | Sequence[int] | Sequence[Sequence[int]]
@@ -134,7 +134,8 @@ def array_split(x: Any, parts: int | Sequence[int], /, axis: int = 0) -> list[Te
         if count <= 0:
             raise ValueError(f"[split] expected at least one part, got {count}")
         each, more = divmod(size, count)
-        bounds = [i * each + min(i, more) for i in range(count + 1)]
+        sizes = [each + 1] * more + [each] * (count - more)
+        bounds = [0, *itertools.accumulate(sizes)]
     pairs = itertools.pairwise(bounds)
     return [given[(*before, slice(start, end))] for start, end in pairs]
 
@@ -165,7 +166,7 @@ def split(x: Any, parts: int | Sequence[int], /, axis: int = 0) -> list[Tensor]:
 def _cuts(parts: Any) -> list[int] | None:
     """Where parts begin, None for a number of parts. A tensor is looked at."""
     given = parts.tolist() if isinstance(parts, (Tensor, np.ndarray)) else parts
-    return list(map(operator.index, given)) if isinstance(given, Sequence) else None
+    return [operator.index(cut) for cut in list(given)] if isinstance(given, Sequence) else None
 
 
 def vsplit(x: Any, parts: int | Sequence[int], /) -> list[Tensor]:
@@ -340,7 +341,7 @@ def _pad_axis(x: Tensor, axis: int, width: tuple[int, int], mode: Any) -> Tensor
 def _pairs(value: Any, ndim: int) -> npt.NDArray[Any]:
     """A number, a pair or a pair for each axis as the latter."""
     try:
-        return np.broadcast_to(np.asarray(value), (ndim, 2))
+        return np.broadcast_to(host_array(value, "pad"), (ndim, 2))
     except ValueError:
         raise ValueError(f"[pad] expected a number, a pair or {ndim} pairs, got {value}") from None
 

@@ -14,7 +14,7 @@ from oneflow_lite.ops.indexing import mode_number, take, take_along_axis
 from oneflow_lite.ops.joining import concat, stack
 from oneflow_lite.ops.manipulation import broadcast_arrays, ravel
 from oneflow_lite.ops.masking import written
-from oneflow_lite.ops.operands import is_number_along, on_one_device
+from oneflow_lite.ops.operands import dimensions, host_array, is_number_along, on_one_device
 from oneflow_lite.ops.ranges import arange
 from oneflow_lite.ops.reduction import any
 from oneflow_lite.ops.scan import cumsum
@@ -72,7 +72,7 @@ def _partitioned(op: str, x: Any, kth: Any, axis: int | None, kind: str) -> Tens
             f"[{op}] axis {axis} is out of bounds for {given.ndim} dimensions"
         )
     size = given.size if axis is None else given.shape[axis]
-    places = _C.look(op, kth) if isinstance(kth, Tensor) else np.asarray(kth)
+    places = host_array(kth, op)
     if places.dtype.kind not in "iu":
         raise TypeError(f"[{op}] expected kth to be integers, got {places.dtype}")
     if ((places < -size) | (places >= size)).any():
@@ -220,9 +220,9 @@ def piecewise(
     given = asarray(x)
     # One condition, as an array or a list of its elements; more are a list or one array of them.
     if isinstance(condlist, (list, tuple)):
-        single = not condlist or (given.ndim > 0 and _ndim(condlist[0]) == 0)
+        single = not condlist or (given.ndim > 0 and dimensions(condlist[0], "piecewise") == 0)
     else:
-        single = _ndim(condlist) <= (given.ndim > 0)
+        single = dimensions(condlist, "piecewise") <= (given.ndim > 0)
     conditions = [
         _C.astype(asarray(one, device=given.device), bool_dtype, False)
         for one in ([condlist] if single else condlist)
@@ -242,10 +242,6 @@ def piecewise(
             value = function(part, *arguments, **keywords)
         _C.setitem(result, condition, value, "piecewise")
     return result
-
-
-def _ndim(x: Any) -> int:
-    return x.ndim if isinstance(x, Tensor) else np.ndim(x)
 
 
 def place(x: Tensor, /, mask: Any, vals: Any) -> None:

@@ -11,7 +11,7 @@ from oneflow_lite.dtypes import bool as bool_dtype, float64, int64, isdtype, uin
 from oneflow_lite.ops.creation import asarray
 from oneflow_lite.ops.joining import concat
 from oneflow_lite.ops.manipulation import ravel
-from oneflow_lite.ops.operands import on_one_device
+from oneflow_lite.ops.operands import dimensions, on_one_device
 from oneflow_lite.ops.reduction import any, max, min, sum
 from oneflow_lite.ops.searching import searchsorted
 from oneflow_lite.ops.sorting import sort
@@ -162,7 +162,7 @@ def _edges(numbers: Tensor, bins: Any, limits: tuple[Any, Any] | None) -> Tensor
     """The edges of the bins of a histogram."""
     if isinstance(bins, str):
         raise ValueError(f"[histogram] expected a number of bins or their edges, got {bins!r}")
-    if isinstance(bins, Tensor) or np.ndim(bins) > 0:
+    if isinstance(bins, Tensor) or dimensions(bins, "histogram") > 0:
         edges = asarray(bins, device=None if isinstance(bins, Tensor) else numbers.device)
         if edges.ndim != 1:
             raise ValueError(f"[histogram] expected bins in one dimension, got shape {edges.shape}")

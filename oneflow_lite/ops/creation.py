@@ -15,6 +15,8 @@ from oneflow_lite.ops.table import exported
 
 Shape = int | Sequence[int]
 
+_MAX_LEVELS = 32  # of nested sequences: as many as tensors have dimensions
+
 
 @_C.native
 def tensor(
@@ -331,16 +333,23 @@ def _converted(x: Tensor, dtype: Any, device: DeviceLike, copy: bool) -> Tensor:
 
 def _first_leaf(data: Any) -> Tensor | None:
     """The tensor that nested sequences begin with."""
-    while isinstance(data, (list, tuple)) and data:
+    for _ in range(_MAX_LEVELS + 1):
+        if not isinstance(data, (list, tuple)) or not data:
+            break
         data = data[0]
     return data if isinstance(data, Tensor) else None
 
 
-def _stacked(data: Any, home: Device) -> Tensor:
+def _stacked(data: Any, home: Device, level: int = 0) -> Tensor:
     """Nested sequences of tensors, one after the other; they are not looked at."""
     if not isinstance(data, (list, tuple)) or not data:
         return data if isinstance(data, Tensor) else tensor(data, device=home)
-    parts = [_stacked(one, home) for one in data]
+    if level == _MAX_LEVELS:
+        raise ValueError(
+            f"[tensor] at most {_MAX_LEVELS} dimensions, got a list in more levels, or one that "
+            "contains itself"
+        )
+    parts = [_stacked(one, home, level + 1) for one in data]
     for part in parts:
         if part.shape != parts[0].shape:
             raise ValueError(
@@ -364,6 +373,7 @@ def _host_array(data: Any, dtype: Any) -> npt.NDArray[Any]:
     wanted = None if dtype is None else canonical(dtype, "tensor")
     is_array = isinstance(data, (np.ndarray, np.generic)) or hasattr(data, "__array__")
     try:
+        data = _C.held(data, "tensor")
         array = np.asarray(data)
         if array.dtype == object and not is_array and _all_integers(array):
             array = _large_integers(array, wanted)

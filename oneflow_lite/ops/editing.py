@@ -15,7 +15,7 @@ from oneflow_lite.ops.creation import asarray, empty, zeros
 from oneflow_lite.ops.joining import concat
 from oneflow_lite.ops.manipulation import moveaxis, ravel
 from oneflow_lite.ops.masking import written
-from oneflow_lite.ops.operands import on_one_device, promoted_dtype
+from oneflow_lite.ops.operands import host_array, on_one_device, promoted_dtype
 from oneflow_lite.ops.table import exported
 
 
@@ -86,7 +86,7 @@ def _places(obj: Any) -> Any:
     """Return the only integer that obj has, or what it has as an array."""
     if isinstance(obj, (int, np.integer)) and not isinstance(obj, bool):
         return int(obj)
-    places = np.asarray(obj)
+    places = host_array(obj, "delete")
     if not places.size:
         return places.astype(np.int64)
     return places.item() if places.size == 1 and places.dtype.kind in "iu" else places
@@ -285,9 +285,7 @@ def resize(x: Any, /, new_shape: int | Sequence[int]) -> Tensor:
            [3, 1]])
     """
     flat = ravel(x)
-    is_shape = isinstance(new_shape, Sequence) or (isinstance(new_shape, Tensor) and new_shape.ndim)
-    parts: Any = new_shape if is_shape else (new_shape,)
-    sizes = tuple(map(operator.index, parts))
+    sizes = _C.integers(new_shape, "resize")
     if builtins.any(n < 0 for n in sizes):
         raise ValueError(f"[resize] expected a shape without negative sizes, got {sizes}")
     count = math.prod(sizes)

@@ -15,7 +15,7 @@ from oneflow_lite.ops.creation import asarray, tensor
 from oneflow_lite.ops.elementwise import clip
 from oneflow_lite.ops.indexing import mode_number, put
 from oneflow_lite.ops.joining import stack
-from oneflow_lite.ops.operands import on_one_device
+from oneflow_lite.ops.operands import host_array, on_one_device
 from oneflow_lite.ops.ranges import arange
 from oneflow_lite.ops.table import exported
 
@@ -51,7 +51,7 @@ def indices(
            [[0, 1],
             [0, 1]]])
     """
-    wanted, shape = canonical(dtype, "indices"), tuple(map(operator.index, dimensions))
+    wanted, shape = canonical(dtype, "indices"), _C.integers(dimensions, "indices")
     grids = np.indices(shape, dtype=wanted, sparse=True)
     rows = tuple(tensor(one, device=device) for one in grids)
     if sparse:
@@ -109,12 +109,13 @@ def unravel_index(places: Any, /, shape: int | Sequence[int], order: str = "C") 
     >>> rows.tolist(), columns.tolist()
     ([0, 1], [1, 2])
     """
-    sizes = _shape(shape)
+    sizes = _C.integers(shape, "unravel_index")
     if not isinstance(order, str) or order not in ("C", "F"):
         raise ValueError(f"[unravel_index] expected order 'C' or 'F', got {order!r}")
     if not isinstance(places, Tensor):
         try:
-            found = np.unravel_index(np.asarray(places), sizes, "C" if order == "C" else "F")
+            given = host_array(places, "unravel_index")
+            found = np.unravel_index(given, sizes, "C" if order == "C" else "F")
         except (ValueError, TypeError) as error:
             raise type(error)(f"[unravel_index] {error}") from None
         return tuple(asarray(one) for one in found)
@@ -152,7 +153,7 @@ def ravel_multi_index(
     >>> flow.ravel_multi_index((flow.tensor([0, 1]), flow.tensor([1, 2])), (2, 3)).numpy()
     array([1, 5])
     """
-    sizes = _shape(dims)
+    sizes = _C.integers(dims, "ravel_multi_index")
     given = on_one_device(*multi_index)
     if not isinstance(order, str) or order not in ("C", "F"):
         raise ValueError(f"[ravel_multi_index] expected order 'C' or 'F', got {order!r}")
@@ -174,12 +175,6 @@ def ravel_multi_index(
             index = _within(index, size, "ravel_multi_index")
         total = index if total is None else total * size + index
     return total  # type: ignore[no-any-return]
-
-
-def _shape(shape: Any) -> tuple[int, ...]:
-    if isinstance(shape, Sequence) or (isinstance(shape, Tensor) and shape.ndim):
-        return tuple(map(operator.index, shape))
-    return (operator.index(shape),)
 
 
 def _within(index: Tensor, size: int, op: str) -> Tensor:

@@ -15,7 +15,7 @@ from oneflow_lite.ops.creation import asarray
 from oneflow_lite.ops.elementwise import clip
 from oneflow_lite.ops.manipulation import ravel
 from oneflow_lite.ops.masking import written
-from oneflow_lite.ops.operands import is_number_along
+from oneflow_lite.ops.operands import host_array, is_number_along
 from oneflow_lite.ops.ranges import arange
 from oneflow_lite.ops.table import exported
 
@@ -192,7 +192,8 @@ def compress(condition: Any, x: Any, axis: int | None = None) -> Tensor:
         axis = None
     given, along = (ravel(given), 0) if axis is None else (given, axis)
     along = _axis(along, given.ndim, "compress")
-    mask: Any = condition if isinstance(condition, Tensor) else np.asarray(condition)
+    is_here = not isinstance(condition, Tensor)
+    mask: Any = host_array(condition, "compress") if is_here else condition
     mask = mask.astype(bool_dtype)
     if mask.ndim != 1:
         raise ValueError(f"[compress] expected a condition of one dimension, got {mask.shape}")
@@ -214,8 +215,8 @@ def extract(condition: Any, x: Any) -> Tensor:
     >>> flow.extract(x % 3 == 0, x).numpy()
     array([0, 3])
     """
-    chosen = ravel(condition) if isinstance(condition, Tensor) else np.ravel(condition)
-    return compress(chosen, x)
+    is_here = not isinstance(condition, Tensor)
+    return compress(host_array(condition, "extract").ravel() if is_here else ravel(condition), x)
 
 
 def mode_number(mode: str, op: str) -> int:

@@ -13,7 +13,7 @@ from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.inspection import returned
 from oneflow_lite.ops.creation import asarray, empty_like
-from oneflow_lite.ops.operands import is_number_along, on_one_device
+from oneflow_lite.ops.operands import host_array, is_number_along, on_one_device
 from oneflow_lite.ops.table import exported
 
 Axes = int | Sequence[int]
@@ -39,8 +39,7 @@ def reshape(x: Any, /, shape: int | Sequence[int], *, copy: bool | None = None) 
     array([[0, 1, 2],
            [3, 4, 5]])
     """
-    wanted = (shape,) if isinstance(shape, int) else tuple(shape)
-    return _C.reshape(asarray(x), wanted, copy)
+    return _C.reshape(asarray(x), shape, copy)
 
 
 @_C.native
@@ -52,7 +51,7 @@ def permute_dims(x: Any, /, axes: Sequence[int]) -> Tensor:
     >>> flow.permute_dims(flow.zeros((2, 3, 4)), (2, 0, 1)).shape
     (4, 2, 3)
     """
-    return _C.permute(asarray(x), tuple(axes))
+    return _C.permute(asarray(x), axes)
 
 
 @_C.native
@@ -65,7 +64,7 @@ def transpose(x: Any, /, axes: Sequence[int] | None = None) -> Tensor:
     (4, 3, 2)
     """
     given = asarray(x)
-    return _C.permute(given, tuple(range(given.ndim))[::-1] if axes is None else tuple(axes))
+    return _C.permute(given, tuple(range(given.ndim))[::-1] if axes is None else axes)
 
 
 def matrix_transpose(x: Any, /) -> Tensor:
@@ -112,8 +111,7 @@ def broadcast_to(x: Any, /, shape: int | Sequence[int]) -> Tensor:
     array([[0, 1],
            [0, 1]])
     """
-    wanted = (shape,) if isinstance(shape, int) else tuple(shape)
-    return _C.broadcast_to(asarray(x), wanted)
+    return _C.broadcast_to(asarray(x), shape)
 
 
 def broadcast_arrays(*arrays: Any) -> list[Tensor] | tuple[Tensor, ...]:
@@ -148,7 +146,8 @@ def broadcast_shapes(*shapes: int | Sequence[int]) -> tuple[int, ...]:
     >>> flow.broadcast_shapes((2, 1), (3,))
     (2, 3)
     """
-    return _common_shape(shapes, "broadcast_shapes")
+    given = [_C.integers(one, "broadcast_shapes") for one in shapes]
+    return _common_shape(given, "broadcast_shapes")
 
 
 def _common_shape(shapes: Sequence[int | Sequence[int]], op: str) -> tuple[int, ...]:
@@ -324,7 +323,7 @@ def repeat(x: Any, /, repeats: Any, axis: int | None = None) -> Tensor:
 
 def _counts(repeats: Any, size: int) -> npt.NDArray[Any]:
     """What ``repeat`` was given, checked: one count, or one for each of ``size`` slices."""
-    counts = np.asarray(repeats.numpy() if isinstance(repeats, Tensor) else repeats)
+    counts = host_array(repeats, "repeat")
     if counts.dtype.kind not in "iub" or counts.ndim > 1:
         raise TypeError(
             f"[repeat] expected an integer or integers in one dimension, got {counts.dtype} of "
@@ -363,9 +362,9 @@ def tile(x: Any, repetitions: int | Sequence[int], /) -> Tensor:
            [1, 2, 1, 2]])
     """
     given = asarray(x)
-    counts = repetitions if isinstance(repetitions, Sequence) else (repetitions,)
+    counts = _C.integers(repetitions, "tile")
     ndim = max(given.ndim, len(counts))
-    times = [1] * (ndim - len(counts)) + [operator.index(n) for n in counts]
+    times = [1] * (ndim - len(counts)) + list(counts)
     sizes = [1] * (ndim - given.ndim) + list(given.shape)
     if any(n < 0 for n in times):
         raise ValueError(f"[tile] repetitions may not be negative, got {repetitions}")

@@ -3,6 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.dtypes import DType, result_type
@@ -30,6 +33,16 @@ def promoted_dtype(tensors: Sequence[Tensor]) -> DType:
 def is_number_along(x: Tensor, axis: Any) -> bool:
     """Tell whether x is 0-d and the axis 0 or -1, which NumPy takes for the axis of one element."""
     return x.ndim == 0 and axis is not None and not isinstance(axis, Sequence) and axis in (0, -1)
+
+
+def host_array(x: Any, op: str) -> npt.NDArray[Any]:
+    """Return the values of a tensor, an array or nested sequences; waits for a tensor."""
+    return _C.look(op, x) if isinstance(x, Tensor) else np.asarray(_C.held(x, op))
+
+
+def dimensions(x: Any, op: str) -> int:
+    """Return how many dimensions a tensor, an array or nested sequences have."""
+    return x.ndim if isinstance(x, Tensor) else np.ndim(_C.held(x, op))
 
 
 def promoted(*tensors: Tensor) -> list[Tensor]:

@@ -12,6 +12,7 @@ from oneflow_lite.dtypes import isdtype, kind_of, result_type
 from oneflow_lite.ops.creation import asarray
 from oneflow_lite.ops.joining import stack
 from oneflow_lite.ops.manipulation import moveaxis
+from oneflow_lite.ops.operands import host_array
 from oneflow_lite.ops.reduction import mean
 from oneflow_lite.ops.sorting import sort
 
@@ -85,7 +86,7 @@ def percentile(
 
 def parts_of(op: str, q: Any) -> npt.NDArray[Any]:
     """Return the parts as an array; those of a tensor are looked at."""
-    parts = _C.look(op, q) if isinstance(q, Tensor) else np.asarray(q)
+    parts = host_array(q, op)
     if kind_of(parts.dtype) not in "biuf":
         raise TypeError(f"[{op}] expected q to be real numbers, got {parts.dtype}")
     return parts

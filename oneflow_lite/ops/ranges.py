@@ -127,7 +127,7 @@ def _home(device: DeviceLike, *ends: Any) -> DeviceLike:
 def _number(op: str, x: Any) -> Any:
     """The value of a tensor: NumPy would hand a tensor back to the function that asked it."""
     if not isinstance(x, Tensor):
-        return x
+        return _C.held(x, op)
     value = _C.look(op, x)
     return value.astype(computed_in(value.dtype), copy=False)
 

@@ -24,7 +24,7 @@ from oneflow_lite.ops.elementwise import clip, conj, isnan, real, sqrt
 from oneflow_lite.ops.joining import concat
 from oneflow_lite.ops.linalg import dot
 from oneflow_lite.ops.manipulation import squeeze
-from oneflow_lite.ops.operands import on_one_device, promoted
+from oneflow_lite.ops.operands import dimensions, host_array, on_one_device, promoted
 from oneflow_lite.ops.ranges import diag
 from oneflow_lite.ops.reduction import average, sum
 from oneflow_lite.ops.searching import searchsorted
@@ -121,7 +121,7 @@ def _weights(x: Tensor, weights: Any, name: str) -> Tensor | None:
     if weights is None:
         return None
     if not isinstance(weights, Tensor):
-        numbers = np.asarray(weights, dtype=float)
+        numbers = host_array(weights, "cov").astype(float)
         if name == "fweights" and (numbers != np.round(numbers)).any():
             raise TypeError(f"[cov] expected fweights to be integers, got {weights}")
         if (numbers < 0).any():
@@ -204,16 +204,16 @@ def _spacings(x: Tensor, axes: Sequence[int], spacing: Sequence[Any]) -> list[An
     """A number for each axis, or the differences of coordinates that differ unevenly."""
     if not spacing:
         return [1.0] * len(axes)
-    if len(spacing) == 1 and _ndim(spacing[0]) == 0:
+    if len(spacing) == 1 and dimensions(spacing[0], "gradient") == 0:
         return list(spacing) * len(axes)
     if len(spacing) != len(axes):
         raise TypeError(f"[gradient] expected {len(axes)} distances, got {len(spacing)}")
     steps: list[Any] = []
     for along, one in zip(axes, spacing, strict=True):
-        if _ndim(one) == 0:
+        if dimensions(one, "gradient") == 0:
             steps.append(one)
             continue
-        places = _C.look("gradient", one) if isinstance(one, Tensor) else np.asarray(one)
+        places = host_array(one, "gradient")
         if places.shape != (x.shape[along],):
             raise ValueError(
                 f"[gradient] expected {x.shape[along]} coordinates, got shape {places.shape}"
@@ -237,7 +237,7 @@ def _derivative(x: Tensor, axis: int, step: Any, edge_order: int) -> Tensor:
         return x[(*before, key, ...)]
 
     out = empty(x.shape, x.dtype, device=x.device)
-    inner, even = (*before, slice(1, -1)), _ndim(step) == 0
+    inner, even = (*before, slice(1, -1)), dimensions(step, "gradient") == 0
     low, middle, high = part(slice(None, -2)), part(slice(1, -1)), part(slice(2, None))
     if even:
         _C.assign(out[inner], (high - low) / (2.0 * step))
@@ -275,10 +275,6 @@ def _edge_factors(step: Any, end: int, even: bool) -> tuple[Any, Any, Any]:
 
 def _last_factors(step: Any) -> tuple[Any, Any, Any]:
     return 0.5 / step, -2.0 / step, 1.5 / step
-
-
-def _ndim(x: Any) -> int:
-    return x.ndim if isinstance(x, Tensor) else np.ndim(x)
 
 
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Tensor:
