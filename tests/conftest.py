@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
@@ -21,8 +21,12 @@ collect_ignore = ["cuda", "sim"]
 PREFIX = "ONEFLOW_LITE_"
 TESTS = Path(__file__).parent
 LIMITS = (PREFIX + "CPU_ISA",)  # of the whole run
-# Arrays of a few thousand elements are work for a worker, and run as one.
-FLAGS = {"inline": "1us", "fusion": "always"}
+# Arrays of a few thousand elements are work for a worker, and run as one, however busy the machine.
+FLAGS = {
+    "inline": "1us",
+    "fusion": "always",
+    "num_threads": str(len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count()),
+}
 
 
 # A test has its turn as long as it holds the room: marked ``alone``, it shares it with no other one
@@ -56,6 +60,14 @@ def work_for_workers() -> Iterator[None]:
     """Tests need not be large to reach the workers."""
     with flow.flags(**FLAGS):
         yield
+
+
+@pytest.fixture(autouse=True)
+def failures_end_with_their_test() -> Iterator[None]:
+    """What synchronize() has yet to raise is raised here, not in the next test of this process."""
+    yield
+    with suppress(Exception):
+        flow.synchronize()
 
 
 def _present(per_type: int) -> list[str]:

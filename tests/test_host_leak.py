@@ -155,7 +155,7 @@ LOOKS = {
     "flow.array_equiv(x, x)": 1,
     "flow.bincount(i)": 16,
     "flow.compress(b[0], v)": 8,
-    "flow.digitize(x, v)": 1,
+    "flow.digitize(x, v)": 3,
     "flow.extract(b, x)": 8,
     "flow.flatnonzero(x)": 8,
     "flow.histogram(x)": 16,
@@ -194,9 +194,14 @@ LOOKS = {
     "x.numpy()": 72,
     "x.tolist()": 72,
     "s.__bool__()": 8,
+    "s.__ceil__()": 8,
     "s.__complex__()": 8,
     "s.__float__()": 8,
+    "s.__floor__()": 8,
     "s.__int__()": 8,
+    "s.__round__()": 8,
+    "s.__trunc__()": 8,
+    "s.as_integer_ratio()": 8,
     "s.item()": 8,
     "i[0].__index__()": 8,
 }
@@ -209,7 +214,8 @@ APART = """
 APART_METHODS = """
     __cuda_array_interface__
     __array_function__ __array_priority__ __array_ufunc__ __delitem__ __doc__ __hash__ __module__
-    __buffer__ __release_buffer__ cpu cuda device dtype itemsize nbytes ndim shape size strides
+    __new__ __buffer__ __release_buffer__ cpu cuda device dtype itemsize nbytes ndim shape size
+    strides
     """
 
 

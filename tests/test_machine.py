@@ -203,7 +203,7 @@ def test_operations_between_two_looks_are_handed_over() -> None:
     """Work that is not small stays with who looks at each result; else it can run as one."""
     x = flow.ones(100_000, dtype="float32")
     inlined = {}
-    with flow.flags(inline="200us"):
+    with flow.flags(inline="80us"):  # an addition is more than a third of it
         for operations in (1, 8):
             for _ in range(3):
                 flow.synchronize()
@@ -217,8 +217,8 @@ def test_operations_between_two_looks_are_handed_over() -> None:
 
 
 def test_parts_of_an_operation_are_one_until_the_next_look() -> None:
-    x = flow.ones(200_000, dtype="float32")  # a copy is more than a tenth of what stays
-    with flow.flags(inline="200us"):
+    x = flow.ones(200_000, dtype="float32")  # a copy is more than a third of what stays
+    with flow.flags(inline="80us"):
         for _ in range(3):
             flow.synchronize()
             before = flow.vm.stats()["inlined"]

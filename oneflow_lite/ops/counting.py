@@ -9,11 +9,12 @@ from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.dtypes import bool as bool_dtype, float64, int64, isdtype, uint8
 from oneflow_lite.ops.creation import asarray
-from oneflow_lite.ops.joining import concat
+from oneflow_lite.ops.indexing import take
+from oneflow_lite.ops.joining import concat, stack
 from oneflow_lite.ops.manipulation import ravel
 from oneflow_lite.ops.operands import dimensions, on_one_device
 from oneflow_lite.ops.reduction import any, max, min, sum
-from oneflow_lite.ops.searching import searchsorted
+from oneflow_lite.ops.searching import argmax, searchsorted
 from oneflow_lite.ops.sorting import sort
 from oneflow_lite.ops.table import exported
 
@@ -92,17 +93,28 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Tensor:
     edges = _C.astype(edges, float64, False)
     if edges.ndim != 1:
         raise ValueError(f"[digitize] expected bins in one dimension, got shape {edges.shape}")
-    values = _C.look("digitize", edges)
-    # As in NumPy, the first two edges that differ tell the direction; NaN differs, and rises never.
-    different = np.flatnonzero(values[1:] != values[:1])
-    ascends = not different.size or values[0] < values[1 + different[0]]
-    wrong = values[1:] < values[:-1] if ascends else values[1:] > values[:-1]
-    if wrong.any():
-        raise ValueError("[digitize] expected bins that only ascend or only descend")
+    ascends = _ascend(edges)
     side = "left" if right else "right"
     if ascends:
         return searchsorted(edges, given, side=side)
     return edges.size - searchsorted(edges[::-1], given, side=side)
+
+
+def _ascend(edges: Tensor) -> bool:
+    """Return whether the edges ascend; ValueError where they neither ascend nor descend.
+
+    As in NumPy, the first two that differ tell the direction. NaN differs, and rises never.
+    """
+    if edges.size < 2:
+        return True
+    low, high = edges[:-1], edges[1:]
+    rise, differ = high > low, high != low
+    first = argmax(differ)
+    findings = [take(rise, first) | ~take(differ, first), any(rise), any(high < low)]
+    ascends, rises, falls = _C.look("digitize", stack(findings)).tolist()
+    if falls if ascends else rises:
+        raise ValueError("[digitize] expected bins that only ascend or only descend")
+    return bool(ascends)
 
 
 def histogram(
