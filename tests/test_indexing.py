@@ -185,7 +185,7 @@ def test_out_of_bounds(x: np.ndarray, index: int) -> None:
         slice("a", "b"),
         slice(1.5, None),
         slice(None, None, 0),
-        object(),
+        pytest.param(object(), id="object()"),
     ],
     ids=repr,
 )
