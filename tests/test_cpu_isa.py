@@ -28,6 +28,7 @@ x.sum(axis=0), x[:, :100].sum(axis=1), x.T.reshape(-1), x @ x, x.astype("int64")
 if hasattr(flow, "bfloat16"):
     x.astype(flow.bfloat16)
 flow.random.Philox(0).random(4)
+flow.correlate(flow.arange(100), flow.arange(30))
 flow.zeros((3, 2**22), dtype="float32").copy()
 core = in_force()
 _C.has_panel_loops()

@@ -157,7 +157,9 @@ def test_methods_are_bound() -> None:
             x.reshape(*wrong)
 
 
-@pytest.mark.parametrize("function", [*FUNCTIONS.values(), *METHODS.values()], ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    "function", [*FUNCTIONS.values(), *METHODS.values()], ids=lambda f: f.__name__
+)
 def test_it_looks_like_the_function(function: Any) -> None:
     original = function.__wrapped__
     assert inspect.isfunction(original)

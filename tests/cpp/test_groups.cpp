@@ -193,7 +193,7 @@ void test_a_failure_has_the_name_of_its_member() {
 
 void test_without_fusion_all_run_by_themselves() {
   Program program;
-  program.world.machine.options().fusion = false;
+  program.world.machine.options().fusion = Fusion::never;
   Dependence x;
   program.step("a", {writes(x)});
   program.step("b", {reads(x)});
