@@ -107,3 +107,9 @@ def test_fill_diagonal(dtype: str, device: flow.Device) -> None:
     for wrong in (t[0], flow.zeros((2, 2, 3), device=device)):
         with pytest.raises(ValueError, match=r"\[fill_diagonal\]"):
             flow.fill_diagonal(wrong, 1)
+
+
+def test_indices_that_no_memory_could_hold(device: flow.Device) -> None:
+    """Refused before a row is made on the host, which alone would take 16 GiB."""
+    with pytest.raises(ValueError, match="too big"):
+        flow.indices((2**31, 2**31), device=device)

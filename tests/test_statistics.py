@@ -137,8 +137,8 @@ def test_convolutions(dtype: str, device: flow.Device) -> None:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_long_convolutions(dtype: str, device: flow.Device) -> None:
-    """NumPy's bits on the cpu: of narrow and of wide windows, at the edges, of any strides."""
-    alike = near if has_own_kernels(device) else same
+    """NumPy's bits but on cuda: of narrow and of wide windows, at the edges, of any strides."""
+    alike = near if device.type == "cuda" else same
     for n, m in ((300, 3), (300, 11), (300, 12), (300, 40), (40, 300), (70, 70), (5000, 200)):
         a, v = numbers(2 * n, dtype, 4)[::2], numbers(m, dtype, 5)[::-1]
         t = flow.tensor(numbers(2 * n, dtype, 4), device=device)[::2]

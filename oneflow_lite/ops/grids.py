@@ -11,7 +11,7 @@ from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.device import DeviceLike
 from oneflow_lite.dtypes import bool as bool_dtype, canonical, int64, isdtype
-from oneflow_lite.ops.creation import asarray, tensor
+from oneflow_lite.ops.creation import asarray, empty, tensor
 from oneflow_lite.ops.elementwise import clip
 from oneflow_lite.ops.indexing import mode_number, put
 from oneflow_lite.ops.joining import stack
@@ -52,6 +52,8 @@ def indices(
             [0, 1]]])
     """
     wanted, shape = canonical(dtype, "indices"), _C.integers(dimensions, "indices")
+    if not sparse:  # what no memory could hold is refused before the host makes a row of it
+        empty((len(shape), *shape), dtype=wanted, device=device)
     grids = np.indices(shape, dtype=wanted, sparse=True)
     rows = tuple(tensor(one, device=device) for one in grids)
     if sparse:
