@@ -13,9 +13,9 @@
 
 namespace ofl::ep {
 
-/// Any thread. Times are those of the steady clock, in nanoseconds. What several threads note at
-/// the same time may be counted as once: this is a guess about the future, on which no result
-/// depends.
+/// Any thread. Times are those of the steady clock, in nanoseconds. All atomics are relaxed: they
+/// hold a guess about the future, on which no result depends. Two notes at the same time may count
+/// as one.
 class Crowding {
  public:
   static constexpr int64_t kShortestNs = 4'000'000;

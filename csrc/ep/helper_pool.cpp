@@ -145,7 +145,7 @@ void HelperPool::run_helped(Job* job, int helpers) {
   const int64_t begin = now_ns();
   int64_t taken = 0;
   offer(job, helpers);
-  // A short chunk first: who is about to wait for this work comes by itself.
+  // A short chunk first: a thread that is about to wait for this work then helps without a call.
   if (job->weight == 1 && job->worth_waking()) taken += job->work(1);
   if (job->worth_waking()) wake_missing(helpers);
   taken += job->work(job->chunks);
