@@ -6,13 +6,19 @@
 import ctypes
 import json
 import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 
 from sim.build import LIBRARIES, build
 from sim.compiler import CompileError, compile
 
-__all__ = ["CompileError", "compile", "configure", "counters", "is_loaded", "load", "reset_faults"]
+__all__ = [
+    *("CompileError", "compile", "configure", "counted", "counters", "is_loaded", "load"),
+    "reset_faults",
+]
 
 _libraries: list[ctypes.CDLL] = []
 
@@ -118,6 +124,32 @@ def counters() -> dict[str, dict[str, int]]:
             result: dict[str, dict[str, int]] = json.loads(buffer.value)
             return result
         size = needed
+
+
+@contextmanager
+def counted() -> Iterator[Counter[str]]:
+    """Count the calls of the driver in a ``with`` block, by name, in all threads of the process.
+
+    The counts are there when the block has ended. Each call is counted once, as the program made it;
+    how often a program looks whether work is done (cuEventQuery) depends on time.
+
+    Yields
+    ------
+    Counter
+        Calls that were made in the block; a name that was not called counts 0.
+
+    Examples
+    --------
+    >>> from cuda.bindings import driver
+    >>> with counted() as calls:
+    ...     _ = driver.cuInit(0)
+    >>> calls
+    Counter({'cuInit': 1})
+    """
+    before = Counter(counters()["calls"])
+    made: Counter[str] = Counter()
+    yield made
+    made.update(Counter(counters()["calls"]) - before)
 
 
 def reset_faults() -> None:

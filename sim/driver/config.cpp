@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "driver/faults.h"
+#include "driver/table.h"
 
 namespace simcuda {
 namespace {
@@ -56,6 +57,14 @@ Knob integer(const char* key, bool is_fixed, std::atomic<int64_t>& target, const
           }};
 }
 
+/// "cuX:10us"
+bool set_cost(const std::string& text) {
+  const size_t colon = text.find(':');
+  if (colon == std::string::npos) return false;
+  const auto ns = parse(text.substr(colon + 1), kTimes);
+  return ns && *ns <= 60e9 && set_call_cost(text.substr(0, colon), static_cast<int64_t>(*ns));
+}
+
 Knob rate(const char* key, std::atomic<double>& target) {
   return {key, false, [&target](const std::string& text) {
             const auto value = parse(text, kRates);
@@ -79,6 +88,7 @@ std::vector<Knob> knobs(Config& c) {
       rate("h2d", c.h2d),
       rate("d2h", c.d2h),
       rate("d2d", c.d2d),
+      {"call", false, set_cost},
       {"fail", false, [](const std::string& text) { return faults().add_failure(text); }},
       {"omit", false, [](const std::string& text) { return faults().add_omission(text); }},
       {"die", false, [](const std::string& text) { return faults().add_death(text); }},

@@ -25,6 +25,7 @@ struct Door {
   const char* name = nullptr;  // set by the table before anyone can get the function
   Needs needs = Needs::initialization;
   std::atomic<int64_t> calls{0};
+  std::atomic<int64_t> cost_ns{0};  // what a call takes at least, of the calling thread's time
 };
 
 /// Counts the call. Not SUCCESS when it must not go on; kOmitted when nobody is to notice.

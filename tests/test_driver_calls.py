@@ -1,0 +1,107 @@
+"""How often the CUDA driver is called, on the simulated one: exactly, so that a call more is seen.
+
+Looks whether work is done are left out, as how many there are depends on time. So is, where work
+goes on and on, how often a worker that has caught up records an event: at least for each 32
+launches.
+"""
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux" or shutil.which("g++") is None,
+    reason="the simulated driver needs Linux and g++",
+)
+HEAD = """
+import threading
+from collections import Counter
+import numpy as np, oneflow_lite as flow, sim
+from oneflow_lite import _C
+
+LOOKS = "cuEventQuery", "cuStreamQuery"
+
+def calls_of(program, left_out=()):
+    "The calls from its begin until all is done, without looks and what else is left out."
+    flow.synchronize()
+    with sim.counted() as calls:
+        kept = program()
+        flow.synchronize()
+    # Each of these asks first whether the context is current.
+    calls["cuCtxGetCurrent"] -= sum(calls.pop(name, 0) for name in (*LOOKS, *left_out))
+    return +calls
+
+def judge(program, expected, left_out=()):
+    "Of three times after a first one, as that compiles and allocates."
+    program()
+    for _ in range(3):
+        calls = calls_of(program, left_out)
+        assert calls == expected, f"made {dict(calls)}, expected {dict(expected)}"
+"""
+
+
+def succeeds(run_program: Run, code: str, **flags: str) -> None:
+    done = run_program(HEAD + code, **{"cuda_sim": "devices=1"} | flags)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_small_add_sustained(run_program: Run) -> None:
+    code = """
+a, b = flow.ones((2, 16), dtype="float32", device="cuda:0")
+def program():
+    for _ in range(960):
+        c = a + b
+    return c
+kept = [a + b for _ in range(1200)]  # memory for as many as may be in flight
+flow.synchronize()
+del kept
+judge(program, {"cuLaunchKernel": 960, "cuCtxGetCurrent": 960}, ["cuEventRecord"])
+with sim.counted() as calls:
+    program(), flow.synchronize()
+assert 30 <= calls["cuEventRecord"] <= 480, calls
+"""
+    succeeds(run_program, code)
+
+
+def test_a_fused_group(run_program: Run) -> None:
+    """The 8-operation chain as one kernel: its operand comes behind a gate, so it is issued whole."""
+    code = """
+x = np.random.default_rng(1).random(8000, dtype=np.float32)
+def chain(a, b):
+    return flow.tanh(a * 2 + b) * flow.exp(-a) + flow.sqrt(b)
+def program():
+    host, opened = flow.tensor(x), threading.Event()
+    held = flow.vm.host_func(lambda *_: opened.wait(), writes=[host])
+    a = host.to("cuda:0")
+    result = chain(a, a)
+    opened.set()
+    return result
+while flow.vm.stats()["fused_instructions"] < 8:  # what is repeated gets a kernel of its own
+    program(), flow.synchronize(), _C.wait_for_kernels()
+copy = {"cuMemcpyHtoDAsync": 1, "cuEventRecord": 1}
+group = {"cuLaunchKernel": 1, "cuEventRecord": 1, "cuStreamWaitEvent": 1, "cuMemGetInfo": 7}
+judge(program, Counter(copy) + Counter(group) + Counter({"cuCtxGetCurrent": 12}))
+"""
+    # The copy takes 160 ms: it is not done when the kernel is launched.
+    succeeds(run_program, code, cuda_sim="devices=1,h2d=200kB/s")
+
+
+@pytest.mark.parametrize("direction", ["h2d", "d2h"])
+def test_a_staged_chunk(run_program: Run, direction: str) -> None:
+    """Of pageable memory: 32 MiB are 8 of them."""
+    code = f"""
+x = np.ones(32 << 20, np.uint8)
+on_device = flow.tensor(x, device="cuda:0")
+copies = {{"h2d": lambda: flow.tensor(x, device="cuda:0"), "d2h": lambda: on_device.cpu()}}
+name = {{"h2d": "cuMemcpyHtoDAsync", "d2h": "cuMemcpyDtoHAsync"}}["{direction}"]
+chunks = {{name: 8, "cuEventSynchronize": EVENTS, "cuEventRecord": 8}}
+copy = {{"cuPointerGetAttribute": 1, "cuEventRecord": 1, "cuCtxGetCurrent": 2}}
+judge(copies["{direction}"], Counter(chunks) + Counter(copy))
+"""
+    waits = {"h2d": "8", "d2h": "16"}[direction]  # for a free chunk; and for what is in it
+    succeeds(run_program, code.replace("EVENTS", waits))
