@@ -16,7 +16,13 @@ from sim.build import LIBRARIES, build
 from sim.compiler import CompileError, compile
 
 __all__ = [
-    *("CompileError", "compile", "configure", "counted", "counters", "is_loaded", "load"),
+    "CompileError",
+    "compile",
+    "configure",
+    "counted",
+    "counters",
+    "is_loaded",
+    "load",
     "reset_faults",
 ]
 
@@ -130,8 +136,8 @@ def counters() -> dict[str, dict[str, int]]:
 def counted() -> Iterator[Counter[str]]:
     """Count the calls of the driver in a ``with`` block, by name, in all threads of the process.
 
-    The counts are there when the block has ended. Each call is counted once, as the program made it;
-    how often a program looks whether work is done (cuEventQuery) depends on time.
+    The counts are there when the block has ended. How often a program looks whether work is done
+    (cuEventQuery) depends on time.
 
     Yields
     ------

@@ -69,7 +69,7 @@ assert 30 <= calls["cuEventRecord"] <= 480, calls
 
 
 def test_a_fused_group(run_program: Run) -> None:
-    """The 8-operation chain as one kernel: its operand comes behind a gate, so it is issued whole."""
+    """The 8-operation chain as one kernel. Its operand comes behind a gate: it is issued whole."""
     code = """
 x = np.random.default_rng(1).random(8000, dtype=np.float32)
 def chain(a, b):
