@@ -36,6 +36,15 @@ def test_wrong_counts(device: flow.Device) -> None:
             call()
 
 
+@pytest.mark.parametrize("largest", [2**63 - 1, 2**63 - 2, 2**60])
+@pytest.mark.parametrize("size", [1, 100_000])
+def test_counts_that_no_memory_holds(largest: int, size: int) -> None:
+    x = flow.full(size, largest, dtype=flow.int64)
+    for minlength in (0, 5):
+        with pytest.raises(ValueError, match="can be counted|too big"):
+            flow.bincount(x, minlength=minlength)
+
+
 @pytest.mark.parametrize("right", [False, True])
 def test_digitize(right: bool, device: flow.Device) -> None:
     x = np.array([[0.2, 6.4, 3.0, np.nan], [1.6, 2.5, -1.0, np.inf]])

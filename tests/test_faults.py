@@ -2,6 +2,7 @@
 
 import gc
 import re
+import threading
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -219,6 +220,21 @@ def test_the_memory_limit_of_the_cpu(size: int) -> None:
         del x
         assert flow.ones(1 << 18)[1].item() == 1
     assert flow.ones(size)[0].item() == 1
+    flow.empty_cache()
+
+
+def test_lists_wait_for_memory_in_flight() -> None:
+    numbers = [1.5] * 300_000
+    flow.empty_cache()
+    in_use = flow.memory_stats("cpu")["in_use"]
+    goes_on = threading.Event()
+    with flow.flags(memory_limit=in_use + (4 << 20)):
+        x = flow.ones(3 << 17)  # 3 MiB
+        assert x[0].item() == 1
+        flow.vm.host_func(lambda _: goes_on.wait(), reads=[x])
+        del x
+        threading.Timer(0.1, goes_on.set).start()
+        assert flow.tensor(numbers).sum().item() == 450_000
     flow.empty_cache()
 
 

@@ -37,7 +37,7 @@ Isa widest_isa();
 /// The widest set that loops use: widest_isa(), unless limit_isa() has set a narrower one.
 Isa isa_in_use();
 
-/// What the processor has of that on which OpenBLAS's kinds of core differ, within isa_in_use().
+/// Names of the processor's features in which OpenBLAS's kinds of core differ, within isa_in_use().
 std::vector<std::string> cpu_features();
 
 /// Limits the loops that are chosen from now on. Throws for a set that the processor lacks, and

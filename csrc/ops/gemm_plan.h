@@ -104,7 +104,7 @@ void share(ep::HelperPool* helpers, int64_t count, double total, const Body& bod
 /// Up to `parts` parts, as many as there are rows and columns for. Of products that are exact.
 Grid cut(const Product& p, int64_t parts);
 
-/// What parts of matrices are multiples of: the rows that the routines' loops take at once.
+/// Parts of matrices are multiples of this: the rows that the routines' loops take at once.
 inline constexpr int64_t kAlignedRows = 48;
 
 /// Parts of some rows, of `most_rows` where that is possible, for so many threads. The bits are the

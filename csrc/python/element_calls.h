@@ -13,8 +13,8 @@ inline bool may_be_elements(PyObject* const* operands, int count) {
   return true;
 }
 
-/// What call_op() returns, where all operands are numbers of Python and 0-d tensors of the cpu that
-/// are settled, and nobody observes; null without an error otherwise, and before any effect.
+/// The result of call_op(), where all operands are numbers of Python and settled 0-d tensors of the
+/// cpu, and nobody observes; null without an error otherwise, and before any effect.
 PyObject* call_on_elements(const OpObject& op, PyObject* const* operands, int count,
                            TensorObject* out);
 

@@ -79,9 +79,9 @@ void add_note(PyObject* exception, const std::string& text) {
 
 PyObject* exception_maker = nullptr;
 
-/// What an operation has failed with is raised at each look: were it one object, its traceback
-/// would grow with each, and keep the frames of all. So each look gets an exception like it, whose
-/// cause it is. One that nothing can be made like is raised itself.
+/// The exception of a failed operation is raised at each look. One object for all looks would grow
+/// its traceback with each, and keep the frames of all. So each look gets a new exception like the
+/// original, which is its cause. Where no such exception can be made, the original is raised.
 PyObject* made_again(PyObject* original) {
   PyObject* made = exception_maker ? PyObject_CallOneArg(exception_maker, original) : nullptr;
   if (made && PyExceptionInstance_Check(made)) {

@@ -259,7 +259,7 @@ PyObject* synchronize_function(Arguments arguments) {
   Py_RETURN_NONE;
 }
 
-/// What a look at a tensor raises, or None; waits for its last write.
+/// The exception that a look at a tensor raises, or None; waits for its last write.
 py::object failure(const py::object& x, const char* method) {
   PyObject* exception = failure_of(require_tensor(x.ptr(), method), method);
   return exception ? py::reinterpret_steal<py::object>(exception) : py::object(py::none());

@@ -124,9 +124,9 @@ PyObject* tensor_of_lists(PyObject* data, std::optional<DType> dtype, Device dev
   if (!state.device.is_host()) return nullptr;
   const DType target = dtype.value_or(*own);
   Tensor made;
-  if (!full_here(machine, device, target, shape, nullptr, &made)) {
-    made = make_tensor(state, target, shape, issuer().site);
-    made.storage->materialize_on_host();  // nobody else has the handle yet
+  if (!full_here(machine, device, target, shape, nullptr, &made) &&
+      !make_tensor_now(state, target, shape, issuer().site, &made)) {
+    return nullptr;
   }
   return copy_all(data, shape, *own, target, made.address()) ? wrap(std::move(made)) : nullptr;
 }

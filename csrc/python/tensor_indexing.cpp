@@ -19,7 +19,7 @@ PyArrayObject* array_of(const Reference& object) {
   return reinterpret_cast<PyArrayObject*>(object.get());
 }
 
-/// What is written to a tensor. The items of a sequence become integers of its dtype one by one,
+/// The value to write to a tensor. The items of a sequence become integers of its dtype one by one,
 /// as in NumPy: one that does not fit is an OverflowError.
 Tensor value_tensor(PyObject* value, const Tensor& target, const char* op) {
   if (is_tensor(value)) return tensor_of(value);

@@ -272,9 +272,8 @@ PyGetSetDef getset[] = {
 
 PyMethodDef methods[] = {
     {"item", reinterpret_cast<PyCFunction>(slot_pointer(tensor_item_method)), METH_FASTCALL,
-     "The only element, or the one at an index, as a Python number; waits for it. item(i) counts "
-     "in "
-     "row-major order."},
+     "The only element, or the one at an index, as a Python number; waits for it. One index "
+     "counts in row-major order."},
     {"numpy", tensor_numpy, METH_NOARGS, "The value as a NumPy array of its own; waits for it."},
     {"__complex__", tensor_complex, METH_NOARGS, "The only element as a complex number."},
     {"is_contiguous", tensor_is_contiguous, METH_NOARGS,

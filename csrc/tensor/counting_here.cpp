@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ep/caching_allocator.h"
 #include "ops/places.h"
 
 namespace ofl {
@@ -12,18 +11,6 @@ namespace {
 
 constexpr int64_t kManyBytes = 65536;  // of an operand: some microseconds
 constexpr int64_t kManyBins = 16384;
-
-/// A new row-major tensor with its memory, which nobody else has yet; false where there is none at
-/// once.
-bool make_now(const Issuer& issuer, const Tensor& x, DType dtype, const Dims& shape, Tensor* out) {
-  *out = make_tensor(x.storage->state(), dtype, shape, issuer.site);
-  try {
-    out->storage->materialize_on_host();
-  } catch (const ep::CapacityError&) {
-    return false;  // an instruction waits for what others give back
-  }
-  return true;
-}
 
 /// The largest of n integers; -1 where one is negative.
 template <typename T>
@@ -71,7 +58,8 @@ bool nonzero_here(const Issuer& issuer, const Tensor& x, Tensor* out) {
   }
   int64_t positions[ops::kPlaces];
   const int64_t count = ops::find_nonzero(x.address(), x.dtype, n, positions);
-  if (!make_now(issuer, x, DType::i64, {x.ndim(), count}, out)) return false;
+  const Dims shape{x.ndim(), count};
+  if (!make_tensor_now(x.storage->state(), DType::i64, shape, issuer.site, out)) return false;
   auto* const rows = reinterpret_cast<int64_t*>(out->address());
   for (int d = x.ndim() - 1; d > 0; --d) {
     for (int64_t i = 0; i < count; ++i) {
@@ -94,10 +82,10 @@ bool bincount_here(const Issuer& issuer, const Tensor& x, const Tensor* weights,
   }
   return with_integers(x, [&](const auto* values) {
     const int64_t most = largest(values, n);
+    if (most < 0 || most >= kManyBins || fewest > kManyBins) return false;
     const int64_t length = std::max(most + 1, fewest);
-    if (most < 0 || length > kManyBins) return false;
     const DType dtype = weights ? DType::f64 : DType::i64;
-    if (!make_now(issuer, x, dtype, {length}, out)) return false;
+    if (!make_tensor_now(x.storage->state(), dtype, {length}, issuer.site, out)) return false;
     std::memset(out->address(), 0, static_cast<size_t>(length) * sizeof(int64_t));
     const auto* sums = weights ? reinterpret_cast<const double*>(weights->address()) : nullptr;
     count_values(values, n, sums, out->address());

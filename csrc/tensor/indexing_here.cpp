@@ -99,22 +99,7 @@ std::optional<Line> small_line(const Issuer& issuer, const Tensor& x, const Tens
   return line;
 }
 
-/// A new storage with its memory; null where there is none at once.
-StorageRef make_now(const Issuer& issuer, vm::DeviceState& state, int64_t bytes) {
-  if (TensorStorage* small = TensorStorage::make_small(state, bytes)) {
-    return StorageRef::adopt(small);
-  }
-  StorageRef made =
-      StorageRef::adopt(TensorStorage::make(state, static_cast<size_t>(bytes), issuer.site));
-  try {
-    made->materialize_on_host();
-  } catch (const ep::CapacityError&) {
-    return {};  // an instruction waits for what others give back
-  }
-  return made;
-}
-
-/// What x[selector] has, with `count` places chosen by a mask.
+/// The shape of x[selector], with `count` places chosen by a mask.
 Dims chosen_shape(const Tensor& x, const Tensor& selector, int64_t count) {
   const bool is_mask = selector.dtype == DType::b1;
   Dims shape = is_mask ? Dims{count} : selector.shape;
@@ -176,20 +161,13 @@ bool gather_here(const Issuer& issuer, const Tensor& x, const Tensor& selector, 
   Chosen chosen;
   chosen.find(selector, *line);
   const int64_t bytes = chosen.count() * line->block;
-  StorageRef storage;
-  if (bytes >= 0 && bytes <= kManyBytes && x.storage->data()) {
-    storage = make_now(issuer, x.storage->state(), bytes);
-  }
-  if (!storage) {
+  const bool fits = bytes >= 0 && bytes <= kManyBytes && x.storage->data();
+  const Dims shape = chosen_shape(x, selector, chosen.count());
+  if (!fits || !make_tensor_now(x.storage->state(), x.dtype, shape, issuer.site, out)) {
     here.decline();
     return false;
   }
-  chosen.gather(x.address(), line->block, storage->data());
-  out->storage = std::move(storage);
-  out->dtype = x.dtype;
-  out->offset = 0;
-  out->shape = chosen_shape(x, selector, chosen.count());
-  set_contiguous_strides(out->shape, static_cast<int64_t>(size_of(x.dtype)), &out->strides);
+  chosen.gather(x.address(), line->block, out->address());
   return true;
 }
 

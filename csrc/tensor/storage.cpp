@@ -98,6 +98,20 @@ void TensorStorage::materialize_on_host() {
       holds_memory_ ? memory_behind() : state_.device.allocator().alloc(bytes_, nullptr, site_));
 }
 
+void TensorStorage::materialize_waiting(vm::VirtualMachine& machine, const char* reason) {
+  for (bool first = true;; first = false) {
+    // Asked before the attempt: what retires in between has given its memory back.
+    const vm::Seq oldest = first ? 0 : machine.oldest_in_flight();
+    try {
+      return materialize_on_host();
+    } catch (const ep::CapacityError& error) {
+      if (oldest) machine.wait(oldest, reason);
+      if (first || oldest) continue;
+      throw Error(error.kind(), with_holders(error.what(), state_.device, machine));
+    }
+  }
+}
+
 void TensorStorage::materialize_now(ep::Stream& queue) {
   data_ = static_cast<char*>(state_.device.allocator().alloc(bytes_, &queue, site_));
 }

@@ -72,6 +72,8 @@ class TensorStorage {
   void materialize(vm::LaunchContext& context);
   /// On the host, for a writer that runs in the calling thread or before the storage is shared.
   void materialize_on_host();
+  /// The same before the storage is shared; waits for what instructions in flight give back.
+  void materialize_waiting(vm::VirtualMachine& machine, const char* reason);
   /// Takes that back: the writer does not run now.
   void forget_on_host() { free_memory(); }
   /// With memory of `queue` that is there now; CapacityError says nothing of what others will give

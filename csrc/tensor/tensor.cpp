@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ep/caching_allocator.h"
+
 namespace ofl {
 
 Tensor make_tensor(vm::DeviceState& state, DType dtype, const Dims& shape, vm::SiteId site) {
@@ -13,6 +15,17 @@ Tensor make_tensor(vm::DeviceState& state, DType dtype, const Dims& shape, vm::S
   tensor.shape = shape;
   set_contiguous_strides(shape, itemsize, &tensor.strides);
   return tensor;
+}
+
+bool make_tensor_now(vm::DeviceState& state, DType dtype, const Dims& shape, vm::SiteId site,
+                     Tensor* out) {
+  *out = make_tensor(state, dtype, shape, site);
+  try {
+    out->storage->materialize_on_host();
+  } catch (const ep::CapacityError&) {
+    return false;
+  }
+  return true;
 }
 
 std::optional<Tensor> reshape_view(const Tensor& x, const Dims& shape) {

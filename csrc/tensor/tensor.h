@@ -30,6 +30,10 @@ struct Tensor {
 
 /// A new tensor with a storage of its own, row-major, not yet materialized.
 Tensor make_tensor(vm::DeviceState& state, DType dtype, const Dims& shape, vm::SiteId site);
+/// The same on the host, with its memory, which nobody else has yet; false where there is none at
+/// once: only an instruction waits for what others give back.
+bool make_tensor_now(vm::DeviceState& state, DType dtype, const Dims& shape, vm::SiteId site,
+                     Tensor* out);
 
 // --- views: share the storage, cost no instruction
 

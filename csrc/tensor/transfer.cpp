@@ -182,7 +182,7 @@ Tensor from_host(const Issuer& issuer, const void* data, DType dtype, const Dims
   Tensor result = make_tensor(state, dtype, shape, issuer.site);
   const auto bytes = static_cast<size_t>(result.size()) * size_of(dtype);
   if (state.device.is_host()) {
-    result.storage->materialize_on_host();  // nobody else has the handle yet
+    result.storage->materialize_waiting(issuer.machine, "room in memory");
     if (bytes) std::memcpy(result.storage->data(), data, bytes);
     return result;
   }

@@ -275,6 +275,14 @@ Seq VirtualMachine::middle_in_flight(const DeviceState* state, int64_t span) {
   return above ? above : below;
 }
 
+Seq VirtualMachine::oldest_in_flight() {
+  if (RunningScope::any()) return 0;
+  SmallVector<Seq, 16> in_flight;
+  std::lock_guard<std::mutex> lock(window_.issue_mutex());
+  collect_in_flight(nullptr, &in_flight);
+  return in_flight.size() == 0 ? 0 : *std::min_element(in_flight.begin(), in_flight.end());
+}
+
 void VirtualMachine::wait_for_room(DeviceState& state) {
   const int64_t most = options_.max_in_flight.load(std::memory_order_relaxed);
   const int64_t most_bytes = options_.max_bytes.load(std::memory_order_relaxed);

@@ -18,7 +18,7 @@ constexpr int64_t kDeepBytes = int64_t{64} << 20;
 /// cache. A third of that, and chains of 30 000 elements take longer by the hand-over; twice as
 /// much, and those of 100 000 are not shared.
 constexpr double kSmallPart = 0.3;
-/// The same where threads do not get a core in time: some 5 ms, a time slice of the system.
+/// The same where threads do not get a core in time: about 5 ms, a time slice of the system.
 constexpr double kCrowdedPart = 100;
 
 thread_local RunningScope* innermost_running = nullptr;

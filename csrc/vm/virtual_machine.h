@@ -132,10 +132,10 @@ class VirtualMachine {
 
   /// Whether work of this cost is better done at once by the thread that issues it. Any thread.
   ///   - What takes hardly longer than to hand it over stays.
-  ///   - Up to `inline_cost`, an operation that cannot run as one with others (`is_whole`) stays:
-  ///   to
-  ///     hand it over would gain the time between two calls, and make all that needs its result
-  ///     wait in a queue. So does what is likely to be looked at next.
+  ///   - Up to `inline_cost`, an operation stays that cannot run as one with others (`is_whole`).
+  ///     To hand it over would gain the time between two calls, and everything that needs its
+  ///     result would wait in a queue.
+  ///   - Up to `inline_cost`, an operation stays whose result is likely to be looked at next.
   ///   - Where threads do not get a core in time, most work stays.
   bool stays_here(double cost, bool is_whole);
   /// A thread looks at a result; likely to do so again after as much work as now.
@@ -150,6 +150,9 @@ class VirtualMachine {
 
   /// Until the instruction has retired.
   void wait(Seq seq, const char* reason);
+  /// The oldest instruction in flight, which will give its memory back. 0 where there is none, and
+  /// inside a host function, for whose end some of them wait.
+  Seq oldest_in_flight();
   /// Until the instruction, of a device with queues, has been launched: what it takes from the host
   /// at launch is taken then.
   void wait_until_launched(Seq seq, const char* reason);

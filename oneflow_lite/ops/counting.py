@@ -1,5 +1,6 @@
 """Counting: how often numbers occur, and into which bins they fall."""
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,7 +36,7 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Tensor:
     Raises
     ------
     ValueError
-        For negative elements.
+        For negative elements, and for a result that no memory could hold.
 
     Examples
     --------
@@ -61,6 +62,8 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Tensor:
         inputs.append(_C.astype(given[1], float64, False))
     largest = _largest(inputs[0])
     length = largest + 1 if largest >= minlength else minlength
+    if length > sys.maxsize:
+        raise ValueError(f"[bincount] expected elements that can be counted, got {largest}")
     outputs = [((length,), int64 if weights is None else float64)]
     return _C.call_kernel("bincount", "bincount", inputs, outputs, elements=numbers.size)[0]
 
