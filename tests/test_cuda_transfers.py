@@ -60,6 +60,33 @@ assert (x.numpy() == want).all() and (x.T[1:].numpy() == want.T[1:]).all()
     succeeds(run_program, code, "devices=2,jitter=100us,memory=256MB", sync=sync)
 
 
+@pytest.mark.parametrize("sync", ["0", "1"])
+def test_pinned_arrays_may_be_written_to_at_once(run_program: Run, sync: str) -> None:
+    code = """
+import ctypes
+from cuda_library import Context, call
+flow.ones(1, device="cuda:0").numpy()
+def register(array, size):
+    with Context(0):
+        call("cuMemHostRegister", ctypes.c_void_p(array.ctypes.data), ctypes.c_size_t(size),
+             ctypes.c_uint(0), version=6050)
+    return array
+def takes(array):
+    array[:] = values = numbers(array.nbytes, 1)
+    x = flow.tensor(array, device="cuda:0")
+    array[:] = -1
+    assert (x.numpy() == values).all()
+ours = np.asarray(flow.empty((4 * MB,), dtype="int32", pin_memory=True))
+takes(ours[: MB // 2])                          # 2 MiB: above what is staged at the call
+takes(register(numbers(2 * MB), 2 * MB))        # another library's
+takes(register(numbers(4 * MB), 1 * MB))        # pinned at its begin only
+takes(register(numbers(4 * MB)[MB // 2 :], 2 * MB))
+busy = [flow.tensor(numbers(MB), device="cuda:0") for _ in range(64)]
+takes(ours[:4096])                              # small, with all that may be staged in use
+"""
+    succeeds(run_program, code, "devices=1,memory=256MB,h2d=200MB/s", sync=sync)
+
+
 def test_pinned_memory_is_bounded(run_program: Run) -> None:
     code = """
 import ctypes

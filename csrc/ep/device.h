@@ -146,6 +146,11 @@ class Device {
   /// copy() from and to pageable host memory goes through pinned memory: when it returns, the bytes
   /// are taken (h2d) or there (d2h).
   virtual bool stages_pageable() const { return false; }
+  /// Where it does: copies use this memory of the host as it is, until they have run.
+  virtual bool is_pinned(const void* ptr, size_t bytes) {
+    (void)ptr, (void)bytes;
+    return false;
+  }
 
   /// Its memory and queues for other libraries of the process; null where they are nobody else's.
   virtual Interop* interop() { return nullptr; }

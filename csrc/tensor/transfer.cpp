@@ -1,7 +1,8 @@
 // Tensors from and to the host and between devices. Copies are instructions: h2d and d2h on streams
 // of their own, peer copies on the target's compute stream. Where a device stages pageable memory:
 //
-//   large h2d   the stream's worker takes the bytes, by pinned chunks; the issuer waits for that
+//   large h2d   the stream's worker takes the bytes, by pinned chunks; the issuer waits for that.
+//               What is pinned is copied as it is, and the issuer waits for the copy
 //   small h2d   the issuer copies them to pinned memory
 //   d2h         device ─► pinned memory, and when that is done ─► result; by chunks where it is
 //   large
@@ -119,16 +120,32 @@ Tensor transfer(const Issuer& issuer, const Tensor& x, Device stream_device, Dev
   return result;
 }
 
-/// The bytes are the caller's again when it returns or throws: an interrupt waits for that.
-void wait_until_taken(vm::VirtualMachine& machine, vm::Seq seq) {
+/// Calls `wait`, again after each interrupt; what interrupted it last, where something did.
+template <typename Wait>
+std::optional<Error> wait_to_the_end(const Wait& wait) {
   std::optional<Error> interrupt;
-  for (bool taken = false; !taken;) {
+  for (;;) {
     try {
-      machine.wait_until_launched(seq, "copy from the host");
-      taken = true;
+      wait();
+      return interrupt;
     } catch (const Error& error) {
       interrupt = error;  // it throws nothing else
     }
+  }
+}
+
+/// The bytes are the caller's again when it returns or throws: an interrupt waits for that.
+/// Pageable bytes are taken at launch; pinned ones, whoever has pinned them, are read until the
+/// copy has run. They are looked at after the launch: memory that is pinned while the copy waits is
+/// seen, too.
+void wait_until_taken(vm::VirtualMachine& machine, vm::Seq seq, ep::Device& device,
+                      const void* data, size_t bytes) {
+  constexpr const char* kReason = "copy from the host";
+  std::optional<Error> interrupt =
+      wait_to_the_end([&] { machine.wait_until_launched(seq, kReason); });
+  if (device.is_pinned(data, bytes)) {
+    const std::optional<Error> later = wait_to_the_end([&] { machine.wait(seq, kReason); });
+    if (later) interrupt = later;
   }
   if (interrupt) throw *interrupt;
 }
@@ -142,7 +159,8 @@ void copy_from_host(const Issuer& issuer, const void* data, const Tensor& result
                                                          result.storage->bytes(), borrowed, false));
   const vm::Seq seq = submit_transfer(issuer, result.device(), ep::CopyKind::h2d, &source, result,
                                       kCopyType, CopyBody());
-  wait_until_taken(issuer.machine, seq);
+  wait_until_taken(issuer.machine, seq, result.storage->state().device, data,
+                   result.storage->bytes());
 }
 
 }  // namespace

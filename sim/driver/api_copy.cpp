@@ -1,6 +1,7 @@
 // Copies. What is copied is decided when the call is made, and done in stream order: from pinned
 // memory and between devices truly later, from pageable memory out of a copy made now, to pageable
 // memory before the call returns.
+#include <algorithm>
 #include <cstring>
 #include <thread>
 #include <utility>
@@ -60,6 +61,21 @@ void copy_rows(const Side& dst, const Side& src, const Extent& extent) {
   }
 }
 
+/// The end of each row comes last, after `wait`: whoever writes to the source too early, or reads
+/// the target, is seen.
+template <typename Wait>
+void copy_rows_until(const Side& dst, const Side& src, const Extent& extent, const Wait& wait) {
+  constexpr size_t kMostLate = 4096;
+  const size_t late = std::min(kMostLate, extent.width);
+  const Extent first{extent.width - late, extent.height}, last{late, extent.height};
+  copy_rows(dst, src, first);
+  wait();
+  Side dst_end = dst, src_end = src;
+  dst_end.host += first.width;
+  src_end.host += first.width;
+  copy_rows(dst_end, src_end, last);
+}
+
 /// A copy of pageable memory, made now.
 Side staged(const Side& src, const Extent& extent) {
   std::shared_ptr<char> bytes(new char[extent.width * extent.height],
@@ -86,12 +102,11 @@ void copy_sides(const Side& dst, const Side& given_src, const Extent& extent, St
   Context& engine = device >= 0 ? device_context(device) : stream.context;
   const Direction direction = direction_of(dst, src);
   // Staged bytes go with the operation: the stream's thread frees them, not who is last by chance.
-  stream.context.submit(stream, WorkKind::copy,
-                        [dst, src = std::move(src), extent, direction, &engine] {
-                          const auto end = engine.copy_end(direction, extent.width * extent.height);
-                          copy_rows(dst, src, extent);
-                          std::this_thread::sleep_until(end);
-                        });
+  stream.context.submit(
+      stream, WorkKind::copy, [dst, src = std::move(src), extent, direction, &engine] {
+        const auto end = engine.copy_end(direction, extent.width * extent.height);
+        copy_rows_until(dst, src, extent, [&] { std::this_thread::sleep_until(end); });
+      });
   if (!waits) return;
   stream.queue->synchronize();
   stream.context.check();

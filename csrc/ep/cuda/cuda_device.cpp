@@ -39,6 +39,7 @@ class CudaDevice final : public Device {
     return std::make_unique<CudaEvent>(context_, kind);
   }
   bool stages_pageable() const override { return true; }
+  bool is_pinned(const void* ptr, size_t bytes) override;
   Interop* interop() override { return &interop_; }
 
   void* alloc(size_t bytes) override;
@@ -101,6 +102,14 @@ void CudaDevice::free_pinned(void* ptr, size_t) {
   if (context_.is_dead()) return;
   cuda::run_quietly(context_, "cuMemFreeHost",
                     [ptr](const auto& functions) { return functions.MemFreeHost(ptr); });
+}
+
+// Where the driver cannot say it, the memory may be: then a copy is waited for, which is always
+// right.
+bool CudaDevice::is_pinned(const void* ptr, size_t bytes) {
+  if (context_.is_dead()) return false;
+  const Current current(context_, std::nothrow);
+  return current.failure() || cuda::find_pinned(ptr, bytes) != cuda::kInvalidValue;
 }
 
 MemoryInfo CudaDevice::memory_info() {

@@ -43,14 +43,11 @@ cuda::DeviceContext& owner_of(cuda::DeviceContext& context, cuda::Pointer pointe
        " belongs to no device in use");
 }
 
-/// Whether a copy goes through the ring. Up to 64 KiB the driver takes bytes of the host at once
-/// (CUDA driver API, "API synchronization behavior"); it knows the memory that is pinned.
-bool is_pageable(const void* pointer, size_t bytes) {
+/// Whether a copy goes through the ring. Up to 64 KiB the driver takes pageable bytes of the host
+/// at once (CUDA driver API, "API synchronization behavior").
+bool goes_through_ring(const void* pointer, size_t bytes) {
   constexpr size_t kTakenAtOnce = size_t{64} << 10;
-  constexpr int kMemoryType = 2;  // CU_POINTER_ATTRIBUTE_MEMORY_TYPE
-  unsigned type = 0;
-  return bytes > kTakenAtOnce &&
-         call().PointerGetAttribute(&type, kMemoryType, address(pointer)) != cuda::kSuccess;
+  return bytes > kTakenAtOnce && cuda::find_pinned(pointer, bytes) != cuda::kSuccess;
 }
 
 }  // namespace
@@ -151,14 +148,14 @@ void CudaStream::copy(void* dst, const void* src, size_t bytes, CopyKind kind) {
 }
 
 void CudaStream::copy_to_device(cuda::Pointer dst, const void* src, size_t bytes) {
-  if (is_pageable(src, bytes)) {
+  if (goes_through_ring(src, bytes)) {
     return rings_.h2d.to_device(handle_, dst, static_cast<const char*>(src), bytes);
   }
   context_.check(call().MemcpyHtoDAsync(dst, src, bytes, handle_), "cuMemcpyHtoDAsync");
 }
 
 void CudaStream::copy_to_host(void* dst, cuda::Pointer src, size_t bytes) {
-  if (is_pageable(dst, bytes)) {
+  if (goes_through_ring(dst, bytes)) {
     return rings_.d2h.to_host(handle_, static_cast<char*>(dst), src, bytes);
   }
   context_.check(call().MemcpyDtoHAsync(dst, src, bytes, handle_), "cuMemcpyDtoHAsync");

@@ -82,6 +82,14 @@ const Functions& call() {
   return found.functions;
 }
 
+Result find_pinned(const void* pointer, size_t bytes) {
+  constexpr int kMemoryType = 2;  // CU_POINTER_ATTRIBUTE_MEMORY_TYPE
+  unsigned type = 0;
+  const Result first = call().PointerGetAttribute(&type, kMemoryType, address(pointer));
+  if (first != kSuccess || bytes < 2) return first;
+  return call().PointerGetAttribute(&type, kMemoryType, address(pointer) + bytes - 1);
+}
+
 std::string describe(Result result) {
   const char* name = nullptr;
   const char* text = nullptr;

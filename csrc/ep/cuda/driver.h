@@ -17,6 +17,7 @@ using Function = struct FunctionTag*;
 using Pointer = uint64_t;
 
 inline constexpr Result kSuccess = 0;
+inline constexpr Result kInvalidValue = 1;
 inline constexpr Result kOutOfMemory = 2;
 inline constexpr Result kDeinitialized = 4;
 inline constexpr Result kNotReady = 600;
@@ -107,6 +108,10 @@ const Functions& call();
 inline const StreamHandle kLegacyStream = reinterpret_cast<StreamHandle>(uintptr_t{1});
 
 inline Pointer address(const void* pointer) { return reinterpret_cast<Pointer>(pointer); }
+
+/// Whether memory of the host is pinned from its first byte to its last, as far as its ends tell;
+/// kInvalidValue where it is not, and what else the driver says where it does not say that.
+Result find_pinned(const void* pointer, size_t bytes);
 
 /// "CUDA_ERROR_OUT_OF_MEMORY (out of memory)"
 std::string describe(Result result);
