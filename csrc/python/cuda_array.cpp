@@ -12,6 +12,7 @@
 #include "python/device_object.h"
 #include "python/foreign_memory.h"
 #include "python/gil.h"
+#include "python/initialised.h"
 #include "python/runtime.h"
 #include "python/tensor_object.h"
 #include "tensor/sharing.h"
@@ -122,7 +123,7 @@ void bind_cuda_array(py::module_& m) {
   m.def("cuda_queue", &cuda_queue);
   m.def("export_cuda", &export_cuda);
   m.def("import_cuda", &import_cuda);
-  py::class_<CurrentCuda>(m, "CurrentCuda")
+  py::class_<CurrentCuda>(m, "CurrentCuda", initialised<CurrentCuda>())
       .def(py::init<int>(), py::arg("index"))
       .def("__enter__", &CurrentCuda::enter)
       .def("__exit__", [](CurrentCuda& self, const py::args&) { self.exit(); });

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "python/initialised.h"
 
 namespace py = pybind11;
 
@@ -63,7 +64,8 @@ void bind_device(py::module_& module) {
   py::class_<Device>(
       module, "Device",
       "A device: type (``cpu``, ``mock``, ``cuda``) and index. Immutable; equals its "
-      "string.")
+      "string.",
+      initialised<Device>())
       .def(py::init([](const Device& device) { return device; }), py::arg("spec"))
       .def(py::init(&parse_device), py::arg("spec"))
       .def(py::init(&with_index), py::arg("spec"), py::arg("index"))

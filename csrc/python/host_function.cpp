@@ -7,6 +7,7 @@
 
 #include "python/convert.h"
 #include "python/gil.h"
+#include "python/initialised.h"
 #include "python/runtime.h"
 #include "python/tensor_object.h"
 #include "tensor/body.h"
@@ -159,7 +160,8 @@ std::shared_ptr<HostCall> host_func(const py::function& function,
 }  // namespace
 
 void bind_host_function(py::module_& m) {
-  py::class_<HostCall, std::shared_ptr<HostCall>>(m, "HostCall", "A host function in flight.")
+  py::class_<HostCall, std::shared_ptr<HostCall>>(m, "HostCall", "A host function in flight.",
+                                                  initialised<HostCall>())
       .def(
           "done", [](HostCall& call) { return runtime().machine.is_ready(call.done); },
           "True when it has run (or failed); never waits.")

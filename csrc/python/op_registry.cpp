@@ -79,23 +79,23 @@ bool find_loop(PyUFuncObject* ufunc, const DType* dtypes, ops::Resolution* out) 
   fail(ErrorKind::type, "[", op.name, "] is not defined for ", given);
 }
 
-/// The operand types that NumPy is asked about: bfloat16, which its loops do not know, promotes as
-/// float16 does, and beside float16 to float32. True where float16 stands for it.
-bool replace_bfloat16(const ops::TypeCode* codes, int count, ops::TypeCode* asked) {
-  const auto has = [&](DType dtype) {
-    return std::find(codes, codes + count, ops::code_of(dtype)) != codes + count;
-  };
-  const DType other = has(DType::f16) ? DType::f32 : DType::f16;
-  const ops::TypeCode bfloat16 = ops::code_of(DType::bf16);
-  std::replace_copy(codes, codes + count, asked, bfloat16, ops::code_of(other));
-  return other == DType::f16 && has(DType::bf16);
+bool has(DType dtype, const ops::TypeCode* codes, int count) {
+  return std::find(codes, codes + count, ops::code_of(dtype)) != codes + count;
 }
 
-/// Asks NumPy which dtypes the op uses for these operand types.
-bool ask_numpy(const OpObject& op, const ops::TypeCode* codes, DType* dtypes) {
+/// What NumPy is asked about instead of bfloat16, which its loops do not know: it promotes as
+/// float16 does, and beside float16 to float32.
+DType instead_of_bfloat16(const ops::TypeCode* codes, int count) {
+  return has(DType::f16, codes, count) ? DType::f32 : DType::f16;
+}
+
+/// Asks NumPy which dtypes the op uses for these operand types, `stand_in` in the place of
+/// bfloat16.
+bool ask_numpy(const OpObject& op, const ops::TypeCode* codes, DType stand_in, DType* dtypes) {
+  const ops::TypeCode bfloat16 = ops::code_of(DType::bf16);
   PyObject* types = checked(PyTuple_New(op.op->nin + 1));
   for (int k = 0; k < op.op->nin; ++k) {
-    PyObject* type = type_of_code(codes[k]);
+    PyObject* type = type_of_code(codes[k] == bfloat16 ? ops::code_of(stand_in) : codes[k]);
     Py_INCREF(type);
     PyTuple_SET_ITEM(types, k, type);
   }
@@ -121,11 +121,12 @@ bool ask_numpy(const OpObject& op, const ops::TypeCode* codes, DType* dtypes) {
 /// The dtypes of the operation, and the loop that computes it.
 bool find_resolution(const OpObject& op, const ops::TypeCode* codes, ops::Resolution* out) {
   const int nin = op.op->nin;
-  ops::TypeCode asked[ops::kMaxInputs];
   DType own[ops::kMaxOperands], computed[ops::kMaxOperands];
-  const bool replaced = replace_bfloat16(codes, nin, asked);
-  if (!ask_numpy(op, asked, own)) return false;
-  if (replaced) std::replace(own, own + nin + 1, DType::f16, DType::bf16);
+  const DType stand_in = instead_of_bfloat16(codes, nin);
+  if (!ask_numpy(op, codes, stand_in, own)) return false;
+  if (stand_in == DType::f16 && has(DType::bf16, codes, nin)) {
+    std::replace(own, own + nin + 1, DType::f16, DType::bf16);
+  }
   std::replace_copy(own, own + nin + 1, computed, DType::bf16, DType::f32);
   std::copy(own, own + nin, out->operand);
   out->result = own[nin];
