@@ -6,6 +6,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from oneflow_lite import _C
+
 _COUNTERS = 1 << 128
 _STREAM = 1 << 64  # counters of one stream
 
@@ -20,7 +22,7 @@ class CounterStream:
             raise ValueError("[Philox] expected a seed or a key, got both")
         self._checked(key or 0, counter)
         self._lock = threading.Lock()  # guards _counter and _seeds
-        self._seeds = np.random.SeedSequence(seed if key is None else key)
+        self._seeds = np.random.SeedSequence(_C.held(seed if key is None else key, "Philox"))
         hashed = int(self._seeds.generate_state(1, np.uint64)[0])
         self._key, self._counter = self._checked(hashed if key is None else key, counter)
 

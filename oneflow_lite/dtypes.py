@@ -6,6 +6,7 @@ NumPy has no bfloat16: its dtype is that of the package ml_dtypes. Without the p
 
 import builtins
 import importlib
+import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -98,6 +99,9 @@ _USUAL: dict[Any, DType] = {  # ways to name a dtype that need no parsing
     **{builtins.bool: bool, int: int64, float: float64, complex: complex128},
 }
 
+_SHORT = reprlib.Repr()  # of what may be nested without an end
+_SHORT.maxlevel = 2
+
 _WEAK = (builtins.bool, int, float, complex)  # types of scalars that take the others' dtype
 
 # What sums and products are made in, and are, when nothing else is said.
@@ -163,7 +167,9 @@ def canonical(dtype: Any, op: str) -> DType:
         pass
     if isinstance(dtype, str) and dtype == "bfloat16":
         raise TypeError(f"[{op}] {_C.NO_BFLOAT16}")
-    name = getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or dtype
+    name = getattr(dtype, "name", None) or getattr(dtype, "__name__", None)
+    if name is None:
+        name = dtype if isinstance(dtype, str) else _SHORT.repr(dtype)
     raise TypeError(f"[{op}] unsupported dtype {name}; supported: {_NAMES}")
 
 
@@ -297,8 +303,10 @@ def isdtype(dtype: Any, kind: Any) -> builtins.bool:
     True
     """
     asked = canonical(dtype, "isdtype")
-    if isinstance(kind, tuple):
-        return any(isdtype(asked, one) for one in kind)
+    return any(_is_kind(asked, one) for one in (kind if isinstance(kind, tuple) else (kind,)))
+
+
+def _is_kind(asked: DType, kind: Any) -> builtins.bool:
     if not isinstance(kind, str):
         return asked == canonical(kind, "isdtype")
     if kind not in _KINDS:

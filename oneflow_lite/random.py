@@ -79,7 +79,7 @@ class Generator:
 
     def __init__(self, seed: Any = None) -> None:
         self._lock = threading.RLock()  # guards _numpy; to convert a number may draw others
-        self._numpy = np.random.default_rng(seed)
+        self._numpy = np.random.default_rng(_C.held(seed, "default_rng"))
 
     def seed(self, seed: Any = None) -> None:
         """Start again, as if made with this seed.
@@ -93,7 +93,7 @@ class Generator:
         True
         """
         with self._lock:
-            self._numpy = np.random.default_rng(seed)
+            self._numpy = np.random.default_rng(_C.held(seed, "default_rng"))
 
     def integers(
         self,

@@ -304,13 +304,14 @@ def _pad_constant(x: Tensor, widths: list[list[int]], values: npt.NDArray[Any]) 
     padded = empty(shape, x.dtype, device=x.device)
     inside = [slice(before, before + n) for n, (before, _) in zip(x.shape, widths, strict=True)]
     _C.assign(padded[(*inside, ...)], x)
+    numbers = values.tolist()
     for axis, size in enumerate(shape):
         for value, part in (
-            (values[axis][0], slice(0, widths[axis][0])),
-            (values[axis][1], slice(size - widths[axis][1], None)),
+            (numbers[axis][0], slice(0, widths[axis][0])),
+            (numbers[axis][1], slice(size - widths[axis][1], None)),
         ):
             key = (*(slice(None),) * axis, part, *inside[axis + 1 :])
-            _C.assign(padded[key], value.item())
+            _C.assign(padded[key], value)
     return padded
 
 
@@ -340,8 +341,9 @@ def _pad_axis(x: Tensor, axis: int, width: tuple[int, int], mode: Any) -> Tensor
 
 def _pairs(value: Any, ndim: int) -> npt.NDArray[Any]:
     """A number, a pair or a pair for each axis as the latter."""
+    given = host_array(value, "pad")
     try:
-        return np.broadcast_to(host_array(value, "pad"), (ndim, 2))
+        return np.broadcast_to(given, (ndim, 2))
     except ValueError:
         raise ValueError(f"[pad] expected a number, a pair or {ndim} pairs, got {value}") from None
 

@@ -15,7 +15,7 @@ from oneflow_lite.ops.table import exported
 
 Shape = int | Sequence[int]
 
-_MAX_LEVELS = 32  # of nested sequences: as many as tensors have dimensions
+MAX_LEVELS = 32  # of nested sequences: as many as tensors have dimensions
 
 
 @_C.native
@@ -333,7 +333,7 @@ def _converted(x: Tensor, dtype: Any, device: DeviceLike, copy: bool) -> Tensor:
 
 def _first_leaf(data: Any) -> Tensor | None:
     """The tensor that nested sequences begin with."""
-    for _ in range(_MAX_LEVELS + 1):
+    for _ in range(MAX_LEVELS + 1):
         if not isinstance(data, (list, tuple)) or not data:
             break
         data = data[0]
@@ -344,9 +344,9 @@ def _stacked(data: Any, home: Device, level: int = 0) -> Tensor:
     """Nested sequences of tensors, one after the other; they are not looked at."""
     if not isinstance(data, (list, tuple)) or not data:
         return data if isinstance(data, Tensor) else tensor(data, device=home)
-    if level == _MAX_LEVELS:
+    if level == MAX_LEVELS:
         raise ValueError(
-            f"[tensor] at most {_MAX_LEVELS} dimensions, got a list in more levels, or one that "
+            f"[tensor] at most {MAX_LEVELS} dimensions, got a list in more levels, or one that "
             "contains itself"
         )
     parts = [_stacked(one, home, level + 1) for one in data]

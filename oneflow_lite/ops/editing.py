@@ -11,7 +11,7 @@ from numpy.exceptions import AxisError
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
-from oneflow_lite.ops.creation import asarray, empty, zeros
+from oneflow_lite.ops.creation import MAX_LEVELS, asarray, empty, zeros
 from oneflow_lite.ops.joining import concat
 from oneflow_lite.ops.manipulation import moveaxis, ravel
 from oneflow_lite.ops.masking import written
@@ -262,14 +262,19 @@ def _extent(
     return (*shape[:axis], at - place[axis], *shape[axis + 1 :])
 
 
-def _depth(part: Any, leaves: list[Any]) -> int:
+def _depth(part: Any, leaves: list[Any], level: int = 0) -> int:
     """How deep lists are nested; collects what they hold."""
     if isinstance(part, tuple):
         raise TypeError("[block] expected lists, got a tuple")
     if not isinstance(part, list):
         leaves.append(part)
         return 0
-    depths = {_depth(one, leaves) for one in part}
+    if level == MAX_LEVELS:
+        raise ValueError(
+            f"[block] at most {MAX_LEVELS} dimensions, got a list in more levels, or one that "
+            "contains itself"
+        )
+    depths = {_depth(one, leaves, level + 1) for one in part}
     if len(depths) != 1:
         raise ValueError(f"[block] expected lists that are all as deep and not empty, got {part}")
     return depths.pop() + 1

@@ -17,7 +17,7 @@ from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.dtypes import DType, bool as bool_dtype, canonical, result_type
 from oneflow_lite.ops import reduction
-from oneflow_lite.ops.masking import store
+from oneflow_lite.ops.masking import required_target, store
 from oneflow_lite.ops.operands import on_one_device
 from oneflow_lite.ops.table import exported
 
@@ -91,7 +91,7 @@ def einsum(
         layouts = _C.layouts(operands)
     wanted = None if dtype is None else canonical(dtype, "einsum")
     if out is not None and wanted is None:
-        wanted = result_type(*[own for _, _, own in layouts], out)
+        wanted = result_type(*[own for _, _, own in layouts], required_target("einsum", out))
     plan = _plan if isinstance(optimize, (bool, str)) else _plan.__wrapped__
     values: list[Any] = [*operands]
     steps = plan(subscripts, layouts, wanted, casting, optimize)

@@ -25,6 +25,13 @@ def selected(where: Any, value: Tensor, target: Any) -> Tensor:
     return _C.where(_C.to_device(mask, value.device, False), value, other)
 
 
+def required_target(op: str, target: Any) -> Any:
+    """Return a target of ``out=`` that is not None; TypeError for what nothing can be put into."""
+    if not isinstance(target, (Tensor, np.ndarray)):
+        raise TypeError(f"[{op}] expected out to be a tensor or array, got {type(target).__name__}")
+    return target
+
+
 def store(
     op: str,
     target: Any,
@@ -41,8 +48,7 @@ def store(
     """
     if target is None:
         return selected(where, value, None)
-    if not isinstance(target, (Tensor, np.ndarray)):
-        raise TypeError(f"[{op}] expected out to be a tensor or array, got {type(target).__name__}")
+    required_target(op, target)
     if target.dtype in SUPPORTED:
         _C.require_castable(op, value.dtype, target.dtype, casting)
         casting = "unsafe"

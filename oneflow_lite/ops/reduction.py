@@ -24,7 +24,7 @@ from oneflow_lite.dtypes import (
 )
 from oneflow_lite.ops.creation import asarray
 from oneflow_lite.ops.elementwise import isnan, sqrt
-from oneflow_lite.ops.masking import selected, store
+from oneflow_lite.ops.masking import required_target, selected, store
 from oneflow_lite.ops.operands import is_number_along
 from oneflow_lite.ops.table import REDUCTIONS, exported
 
@@ -144,7 +144,7 @@ def max(
     given = asarray(x)
     if where is not True and initial is None:
         raise ValueError("[max] there is no identity, so a mask needs `initial`")
-    wanted = given.dtype if out is None else canonical(result_type(given, out), "max")
+    wanted = _compared_in("max", given, out)
     return _reduce(_MAX, given, axis, wanted, initial, keepdims, initial, where, out)
 
 
@@ -169,7 +169,7 @@ def min(
     given = asarray(x)
     if where is not True and initial is None:
         raise ValueError("[min] there is no identity, so a mask needs `initial`")
-    wanted = given.dtype if out is None else canonical(result_type(given, out), "min")
+    wanted = _compared_in("min", given, out)
     return _reduce(_MIN, given, axis, wanted, initial, keepdims, initial, where, out)
 
 
@@ -451,10 +451,17 @@ def _count(x: Tensor, axis: Axis) -> int:
     return count
 
 
+def _compared_in(op: str, x: Tensor, out: Any) -> DType:
+    return x.dtype if out is None else result_type(x, required_target(op, out))
+
+
 def _sum_dtype(ufunc: np.ufunc, dtype: DType, wanted: Any, out: Any) -> DType:
-    if wanted is None and out is None:
+    if wanted is not None:
+        return canonical(wanted, "sum")
+    if out is None:
         return SUM_DTYPES[dtype]
-    return canonical(reduced_in(ufunc, dtype, out) if wanted is None else wanted, "sum")
+    op = "sum" if ufunc is np.add else "prod"
+    return canonical(reduced_in(ufunc, dtype, required_target(op, out)), op)
 
 
 def _reduce(
