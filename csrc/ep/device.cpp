@@ -43,6 +43,8 @@ void* Device::load_kernel(const std::string&, const char* name) {
        ": the device has no kernels of its own");
 }
 
+size_t Device::release_caches() { return allocator_->release_cache() + staging_->release_cache(); }
+
 // The allocator first: its pending blocks hold leases of the pool.
 void Device::shutdown() {
   staging_.reset();

@@ -176,6 +176,9 @@ class Device {
   /// At the fork nothing was in flight and no other thread was inside ep.
   virtual void after_fork_in_child() {}
 
+  /// Any thread that holds no mutex of ours: unused memory of the two caches goes back; how much.
+  size_t release_caches();
+
   /// One of each per device; they live as long as the device and outlive every block and lease.
   CachingAllocator& allocator() { return *allocator_; }
   EventPool& events() { return *events_; }

@@ -235,7 +235,7 @@ size_t empty_cache(std::optional<Device> device) {
   if (device) backends = {&runtime().machine.state(*device).device};
   size_t released = 0;
   for (ep::Device* backend : backends) {
-    released += backend->allocator().release_cache() + backend->staging().release_cache();
+    released += backend->release_caches();
   }
   return released;
 }

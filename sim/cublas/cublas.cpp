@@ -92,6 +92,7 @@ Status enqueue(Library& library, const Gemm& gemm, GemmFunction function, int sc
 }
 
 Status multiply(Library* library, Gemm gemm, const Types& types) {
+  if (const int planned = simcuda_planned_failure("cublasGemm")) return Status(planned);
   if (!is_known(library)) return NOT_INITIALIZED;
   const auto is_operation = [](int operation) { return operation >= 0 && operation <= 2; };
   if (!is_operation(gemm.a.operation) || !is_operation(gemm.b.operation)) return INVALID_VALUE;
@@ -129,6 +130,7 @@ using namespace simcublas;  // the functions below are this library
 
 CUBLAS_EXPORT int cublasCreate_v2(Library** handle) {
   if (!handle) return INVALID_VALUE;
+  if (const int planned = simcuda_planned_failure("cublasCreate")) return planned;
   const int device = simcuda_current_device();
   if (device < 0) return NOT_INITIALIZED;
   *handle = new Library{device};

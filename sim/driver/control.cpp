@@ -100,6 +100,10 @@ SIMCUDA_EXPORT const char* simcuda_configure(const char* text) {
 
 SIMCUDA_EXPORT void simcuda_reset_faults() { simcuda::faults().reset(); }
 
+SIMCUDA_EXPORT int simcuda_planned_failure(const char* name) {
+  return simcuda::faults().on_call(name);
+}
+
 SIMCUDA_EXPORT size_t simcuda_counters(char* buffer, size_t capacity) {
   const std::string text = simcuda::counters();
   if (buffer && capacity) std::snprintf(buffer, capacity, "%s", text.c_str());

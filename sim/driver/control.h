@@ -19,6 +19,8 @@ extern "C" {
 const char* simcuda_configure(const char* text);
 /// Forgets the failures that have not happened.
 void simcuda_reset_faults();
+/// What a planned failure says of this call of a library: its status, or 0.
+int simcuda_planned_failure(const char* name);
 /// Writes counts as JSON {"calls": {...}, "live": {...}, "run": {...}}; returns the bytes that it
 /// takes.
 size_t simcuda_counters(char* buffer, size_t capacity);

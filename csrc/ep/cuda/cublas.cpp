@@ -9,7 +9,7 @@
 #include <mutex>
 #include <new>
 
-#include "ep/device.h"
+#include "ep/caching_allocator.h"
 
 namespace ofl::ep::cuda {
 
@@ -18,7 +18,7 @@ namespace {
 using Status = int;
 using Handle = CublasState*;
 
-constexpr Status kAllocFailed = 3, kNotSupported = 15;
+constexpr Status kNotInitialized = 1, kAllocFailed = 3, kNotSupported = 15;
 
 // X(name, name in the library, parameters); the last two, for sizes beyond int, came with 12.0.
 #define OFL_CUBLAS_FUNCTIONS(X)                                                                 \
@@ -200,22 +200,31 @@ void Cublas::check(int status, const char* function) {
        "; ONEFLOW_LITE_CUDA_BLAS=0 does without cuBLAS");
 }
 
+/// The library finds memory by itself: where there is none, it tries again when the device has
+/// given back what it keeps. Creation says NOT_INITIALIZED of that, too.
+template <typename Call>
+int Cublas::with_memory(const Call& call) {
+  const Status status = call();
+  const bool is_short = status == kAllocFailed || (!handle_ && status == kNotInitialized);
+  return is_short && release_caches(device_) ? call() : status;
+}
+
 // A stream that is set takes the workspace away, so that comes after it. 32 MiB is what NVIDIA
 // recommends for sm_90 and sm_100; small devices get less.
 void Cublas::start(StreamHandle stream) {
   constexpr size_t kWorkspace = size_t{32} << 20, kPartOfDevice = 128;
   constexpr int kNoReducedSums = 16;  // CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION
   const Routines& routines = library().routines;
-  check(routines.Create(&handle_), "cublasCreate");
+  check(with_memory([&] { return routines.Create(&handle_); }), "cublasCreate");
   check(routines.SetStream(handle_, stream), "cublasSetStream");
   check(routines.SetMathMode(handle_, kNoReducedSums), "cublasSetMathMode");
   const size_t bytes = std::min(kWorkspace, device_.memory_info().capacity / kPartOfDevice);
-  workspace_ = device_.alloc(bytes);
+  workspace_ = device_.allocator().alloc(bytes, nullptr);
   workspace_bytes_ = bytes;
   check(routines.SetWorkspace(handle_, workspace_, workspace_bytes_), "cublasSetWorkspace");
 }
 
-// At the end of the process the driver may be gone, and the library with it.
+// The stream is empty. At the end of the process the driver may be gone, and the library with it.
 Cublas::~Cublas() {
   Context current = nullptr;
   const bool is_there = !context_.is_dead() && call().CtxGetCurrent(&current) == kSuccess;
@@ -223,7 +232,7 @@ Cublas::~Cublas() {
     const Current context(context_, std::nothrow);
     library().routines.Destroy(handle_);
   }
-  if (workspace_) device_.free(workspace_, workspace_bytes_);
+  if (workspace_) device_.allocator().free(workspace_, workspace_bytes_, nullptr);
 }
 
 bool Cublas::gemm(const GemmCall& call) {
@@ -231,13 +240,14 @@ bool Cublas::gemm(const GemmCall& call) {
   const TypeRow& row = row_of(call.type);
   const bool tf32 = settings().tf32.load(std::memory_order_relaxed);
   const int compute = tf32 ? row.compute_tf32 : row.compute;
-  Status status = kNotSupported;
-  if (fits_int(call)) {
-    status = run<int>(handle_, call, row, compute, routines.GemmEx, routines.GemmStridedBatchedEx);
-  } else if (routines.GemmEx64 && routines.GemmStridedBatchedEx64) {
-    status = run<int64_t>(handle_, call, row, compute, routines.GemmEx64,
-                          routines.GemmStridedBatchedEx64);
-  }
+  const bool wide = !fits_int(call);
+  if (wide && !(routines.GemmEx64 && routines.GemmStridedBatchedEx64)) return false;
+  const Status status = with_memory([&] {
+    return wide ? run<int64_t>(handle_, call, row, compute, routines.GemmEx64,
+                               routines.GemmStridedBatchedEx64)
+                : run<int>(handle_, call, row, compute, routines.GemmEx,
+                           routines.GemmStridedBatchedEx);
+  });
   if (status == kNotSupported) return false;
   check(status, call.count == 1 ? "cublasGemmEx" : "cublasGemmStridedBatchedEx");
   return true;

@@ -31,8 +31,8 @@ void allow_tf32(bool on);
 /// The version, as 10000 * major + 100 * minor + patch; 0 where it is not there or not in use.
 int cublas_version();
 
-/// The library's state for one stream, with a workspace of its own: work of one stream is in order.
-/// Used by one thread at a time, with the stream's context current.
+/// The library's state for one stream, with a workspace of its own, from the device's allocator:
+/// work of one stream is in order. Used by one thread at a time, with the stream's context current.
 class Cublas {
  public:
   /// nullptr where there is no library, or it is not in use.
@@ -45,6 +45,8 @@ class Cublas {
  private:
   Cublas(Device& device, DeviceContext& context) : device_(device), context_(context) {}
   void start(StreamHandle stream);
+  template <typename Call>
+  int with_memory(const Call& call);
   void check(int status, const char* function);
 
   Device& device_;

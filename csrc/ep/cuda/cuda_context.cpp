@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "ep/cuda/peer_route.h"
+#include "ep/device.h"
 
 namespace ofl::ep::cuda {
 
@@ -179,6 +180,8 @@ int64_t DeviceContext::time_of(EventHandle event) {
   }
   return time;
 }
+
+bool release_caches(Device& device) { return device.release_caches() > 0; }
 
 Current::Current(DeviceContext& context) {
   context.require_alive();

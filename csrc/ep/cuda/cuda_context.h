@@ -123,6 +123,9 @@ class Current {
   Result failure_ = kSuccess;
 };
 
+/// Whether there was anything to give back.
+bool release_caches(Device& device);
+
 /// With the context current, where nobody can be told of a failure: it loses the device, unless the
 /// driver has gone or the call was refused because of a capture. The result of `run(functions)`, or
 /// of what came before it.
@@ -136,6 +139,15 @@ Result run_quietly(DeviceContext& context, const char* function, const Run& run)
     context.lose(result, usable ? function : current.function());
   }
   return result;
+}
+
+/// Calls `run`, which gives a Result; where the device has no memory for it, again after the device
+/// has given back what it keeps for reuse. As Device::release_caches(), so not for events: those
+/// are made with a queue's mutex.
+template <typename Run>
+Result with_memory(Device& device, const Run& run) {
+  const Result result = run();
+  return result == kOutOfMemory && release_caches(device) ? run() : result;
 }
 
 }  // namespace ofl::ep::cuda

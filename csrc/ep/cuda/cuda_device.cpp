@@ -89,7 +89,8 @@ void* CudaDevice::alloc_pinned(size_t bytes) {
   constexpr unsigned kPortable = 1;  // pinned for all devices
   Current current(context_);
   void* ptr = nullptr;
-  const cuda::Result result = call().MemHostAlloc(&ptr, bytes > 0 ? bytes : 1, kPortable);
+  const cuda::Result result = cuda::with_memory(
+      *this, [&] { return call().MemHostAlloc(&ptr, bytes > 0 ? bytes : 1, kPortable); });
   if (result == cuda::kOutOfMemory) {
     fail(ErrorKind::out_of_memory, "[", id().str(), "] out of memory: asked for ", bytes_str(bytes),
          " of pinned host memory");
@@ -124,13 +125,19 @@ void* CudaDevice::host_address(void* ptr) {
        ", which is memory of the device");
 }
 
-// Modules stay loaded: what is compiled once is used again.
+// Modules stay loaded: what is compiled once is used again. The driver may load a kernel only when
+// it is asked for, or launched.
 void* CudaDevice::load_kernel(const std::string& image, const char* name) {
   Current current(context_);
   cuda::Module module = nullptr;
   cuda::Function function = nullptr;
-  context_.check(call().ModuleLoadData(&module, image.data()), "cuModuleLoadData");
-  context_.check(call().ModuleGetFunction(&function, module, name), "cuModuleGetFunction");
+  context_.check(
+      cuda::with_memory(*this, [&] { return call().ModuleLoadData(&module, image.data()); }),
+      "cuModuleLoadData");
+  const cuda::Result result =
+      cuda::with_memory(*this, [&] { return call().ModuleGetFunction(&function, module, name); });
+  if (result != cuda::kSuccess) call().ModuleUnload(module);
+  context_.check(result, "cuModuleGetFunction");
   return function;
 }
 

@@ -90,9 +90,11 @@ CudaStream::CudaStream(Device& device, cuda::DeviceContext& context, CudaRings& 
   int least = 0, greatest = 0;
   context_.check(call().CtxGetStreamPriorityRange(&least, &greatest),
                  "cuCtxGetStreamPriorityRange");
-  context_.check(call().StreamCreateWithPriority(
-                     &handle_, kNonBlocking, priority == QueuePriority::high ? greatest : least),
-                 "cuStreamCreateWithPriority");
+  const int level = priority == QueuePriority::high ? greatest : least;
+  context_.check(
+      cuda::with_memory(
+          device_, [&] { return call().StreamCreateWithPriority(&handle_, kNonBlocking, level); }),
+      "cuStreamCreateWithPriority");
 }
 
 CudaStream::~CudaStream() {
@@ -121,11 +123,12 @@ void CudaStream::launch(const DeviceKernel& kernel) {
                     : std::clamp<int64_t>((kernel.items + kThreads - 1) / kThreads, 1, most);
   const auto threads = static_cast<unsigned>(kernel.blocks ? kernel.threads : kThreads);
   void* parameters[] = {const_cast<void*>(kernel.args)};
-  context_.check(
-      call().LaunchKernel(static_cast<cuda::Function>(kernel.function),
-                          static_cast<unsigned>(blocks), 1, 1, threads, 1, 1,
-                          static_cast<unsigned>(kernel.shared_bytes), handle_, parameters, nullptr),
-      "cuLaunchKernel");
+  const auto run = [&] {
+    return call().LaunchKernel(
+        static_cast<cuda::Function>(kernel.function), static_cast<unsigned>(blocks), 1, 1, threads,
+        1, 1, static_cast<unsigned>(kernel.shared_bytes), handle_, parameters, nullptr);
+  };
+  context_.check(cuda::with_memory(device_, run), "cuLaunchKernel");
 }
 
 bool CudaStream::gemm(const GemmCall& product) {
