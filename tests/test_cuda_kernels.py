@@ -3,6 +3,7 @@ process of its own for each group of tests/cuda, runs them with NumPy's values.
 """
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -103,6 +104,30 @@ def no_nvrtc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_what_is_missing_is_said() -> None:
     with pytest.raises(ImportError, match=r'pip install "oneflow_lite\[cuda\]"'):
         compiler._compile_by_nvrtc("", "sm_90", ())
+
+
+@pytest.mark.skipif(shutil.which(COMPILER) is None, reason=f"no {COMPILER}")
+def test_two_builds_of_one_version_share_no_images(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("cuda.bindings.nvrtc")
+    pytest.importorskip("nvidia.cu13", reason="nvidia-cuda-nvrtc is not installed")
+    used = compiler.identity()
+    command = shlex.split(os.environ.get("CXX", "g++"))
+    source = tmp_path / "one.cpp"
+    source.write_text("int one() { return 1; }")
+    identities = []
+    for number in ("0x1234", "0x5678", "none"):
+        library = tmp_path / f"{number}.so"
+        options = ["-shared", "-fPIC", f"-Wl,--build-id={number}", "-o", str(library)]
+        subprocess.run([*command, str(source), *options], check=True)
+        monkeypatch.setattr(compiler, "_nvrtc_library", lambda path=library: str(path))
+        compiler._nvrtc_identity.cache_clear()
+        identities.append(compiler.identity())
+        assert identities[-1].split()[:2] == used.split()[:2]
+    compiler._nvrtc_identity.cache_clear()
+    assert len({used, *identities}) == 4
+    assert [text.split()[2] for text in identities[:2]] == ["1234", "5678"]
 
 
 def test_devices_newer_than_the_compiler() -> None:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from oneflow_lite.cuda.build_id import build_id
 from oneflow_lite.flags import flags
 
 _INSTALL = 'compiling CUDA kernels needs NVRTC: pip install "oneflow_lite[cuda]"'
@@ -72,7 +73,13 @@ def identity() -> str:
 def _nvrtc_identity() -> str:
     nvrtc = _nvrtc()
     major, minor = _checked(nvrtc.nvrtcVersion())
-    return f"nvrtc {major}.{minor}"
+    return f"nvrtc {major}.{minor} {build_id(_nvrtc_library())}"
+
+
+def _nvrtc_library() -> str:
+    """The path of the library that the bindings call."""
+    pathfinder = importlib.import_module("cuda.pathfinder")
+    return str(pathfinder.load_nvidia_dynamic_lib("nvrtc").abs_path)
 
 
 @functools.cache

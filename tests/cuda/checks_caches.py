@@ -339,7 +339,9 @@ def test_the_compiler_says_where_it_stopped() -> None:
         compiler.compile('\nextern "C" __global__ void f() { nothing(); }', "sm_90")
 
 
-@pytest.mark.parametrize("name", ["compiler", "kernels", "kernels.cache", "kernels.source"])
+@pytest.mark.parametrize(
+    "name", ["build_id", "compiler", "kernels", "kernels.cache", "kernels.source"]
+)
 def test_examples(name: str) -> None:
     result = doctest.testmod(import_module(f"oneflow_lite.cuda.{name}"))
     assert result.attempted
