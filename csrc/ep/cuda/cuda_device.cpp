@@ -20,10 +20,7 @@ std::string architecture_of(const CudaProperties& properties) {
 
 class CudaDevice final : public Device {
  public:
-  explicit CudaDevice(int index)
-      : Device({DeviceType::cuda, static_cast<int16_t>(index)}),
-        context_(id()),
-        architecture_(architecture_of(cuda_properties(index))) {}
+  explicit CudaDevice(int index) : CudaDevice(index, cuda_properties(index)) {}
   ~CudaDevice() override {
     context_.forget_routes();
     rings_.reset();
@@ -46,7 +43,8 @@ class CudaDevice final : public Device {
   void free(void* ptr, size_t bytes) override;
   void* alloc_pinned(size_t bytes) override;
   void free_pinned(void* ptr, size_t bytes) override;
-  MemoryInfo memory_info() override;
+  /// No call of the driver: fusion asks it of each intermediate.
+  MemoryInfo memory_info() override { return {capacity_, held_}; }
   void* host_address(void* ptr) override;
   std::string architecture() const override { return architecture_; }
   int multiprocessors() const override { return context_.multiprocessors(); }
@@ -55,10 +53,17 @@ class CudaDevice final : public Device {
   void after_fork_in_child() override { context_.after_fork_in_child(); }
 
  private:
+  CudaDevice(int index, const CudaProperties& properties)
+      : Device({DeviceType::cuda, static_cast<int16_t>(index)}),
+        context_(id()),
+        architecture_(architecture_of(properties)),
+        capacity_(properties.total_memory) {}
+
   cuda::DeviceContext context_;
   CudaInterop interop_{context_};
   std::unique_ptr<CudaRings> rings_ = std::make_unique<CudaRings>(*this, context_);
   const std::string architecture_;
+  const size_t capacity_;
   std::atomic<size_t> held_{0};
 };
 
@@ -111,13 +116,6 @@ bool CudaDevice::is_pinned(const void* ptr, size_t bytes) {
   if (context_.is_dead()) return false;
   const Current current(context_, std::nothrow);
   return current.failure() || cuda::find_pinned(ptr, bytes) != cuda::kInvalidValue;
-}
-
-MemoryInfo CudaDevice::memory_info() {
-  Current current(context_);
-  size_t free = 0, total = 0;
-  context_.check(call().MemGetInfo(&free, &total), "cuMemGetInfo");
-  return {total, held_};
 }
 
 void* CudaDevice::host_address(void* ptr) {

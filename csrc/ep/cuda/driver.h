@@ -55,7 +55,6 @@ inline constexpr int kOldestDriver = 12000;  // 12.0
   X(EventQuery, 2000, (EventHandle event))                                                    \
   X(EventSynchronize, 2000, (EventHandle event))                                              \
   X(EventElapsedTime, 2000, (float* milliseconds, EventHandle start, EventHandle end))        \
-  X(MemGetInfo, 3020, (size_t* free, size_t* total))                                          \
   X(MemAlloc, 3020, (Pointer * pointer, size_t bytes))                                        \
   X(MemFree, 3020, (Pointer pointer))                                                         \
   X(MemHostAlloc, 2020, (void** pointer, size_t bytes, unsigned flags))                       \

@@ -1,0 +1,51 @@
+"""How often the driver is called, on the simulated one, which counts: each call costs a GPU's host
+0.3 us to 12 us."""
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux" or shutil.which("g++") is None,
+    reason="the simulated driver needs Linux and g++",
+)
+HEAD = """
+import gc
+import numpy as np, oneflow_lite as flow, sim
+from oneflow_lite import _C
+MB = 1 << 20
+def calls(use):
+    "The calls of the driver that it makes once it is warm."
+    for _ in range(3):
+        use()
+        flow.synchronize()
+        _C.wait_for_kernels()
+    before = sim.counters()["calls"]
+    use()
+    flow.synchronize()
+    after = sim.counters()["calls"]
+    return {name: count - before.get(name, 0) for name, count in after.items()
+            if count > before.get(name, 0)}
+"""
+
+
+def succeeds(run_program: Run, code: str, sim: str = "devices=1", **flags: str) -> None:
+    done = run_program(HEAD + code, cuda_sim=sim, **flags)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_fused_group_does_not_ask_for_the_capacity(run_program: Run) -> None:
+    code = """
+a, b = (flow.ones(100_000, dtype="float32", device="cuda:0") for _ in range(2))
+def chain():
+    return flow.tanh(a * 2 + b) * flow.exp(-a) + flow.sqrt(b)
+made = calls(chain)
+assert 0 < made["cuLaunchKernel"] <= 8, made
+assert "cuMemGetInfo" not in made, made
+"""
+    succeeds(run_program, code, fusion="always")
