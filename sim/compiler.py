@@ -35,11 +35,14 @@ _FLAGS = (
     "-fno-asynchronous-unwind-tables",
 )
 _SANITIZER_FLAGS = {
-    "": (),
+    "": ("-fsanitize=alignment",),
     "thread": ("-g1", "-fsanitize=thread", "--param=tsan-instrument-func-entry-exit=0"),
     "address": ("-g1", "-fsanitize=address", "--param=asan-stack=0", "-fno-omit-frame-pointer"),
 }
 
+
+# What -fsanitize=alignment calls is in sim_alignment.h, and not in the library that it asks for.
+_LIBRARIES = {"": ("-nodefaultlibs", "-lm", "-lc", "-lgcc"), "thread": (), "address": ()}
 
 _KERNELS = Progress("kernels for the simulated GPU, each once")
 
@@ -97,7 +100,8 @@ def compile(
     >>> image[:4]
     b'\x7fELF'
     """
-    flags = [*_FLAGS, *_SANITIZER_FLAGS[sanitizer_from(sanitizer)], *host_options(arch, options)]
+    chosen = sanitizer_from(sanitizer)
+    flags = [*_FLAGS, *_SANITIZER_FLAGS[chosen], *host_options(arch, options)]
     bare = _COMMENT.sub("", source)
     if _WAITS.search(bare):
         flags.append("-DSIM_FIBERS")
@@ -106,6 +110,7 @@ def compile(
     try:
         target = folder / "kernels.so"
         command = [*compiler(), "-x", "c++", *flags, f"-I{INCLUDE}", "-o", str(target), "-"]
+        command += _LIBRARIES[chosen]
         text = host_source(source, bare)
         done = subprocess.run(command, input=text.encode(), capture_output=True, check=False)
         _KERNELS.step()

@@ -1,5 +1,6 @@
 """Kernels of CUDA devices: the real compiler takes all of them, and the simulated driver, in a
-process of its own for each group of tests/cuda, runs them with NumPy's values.
+process of its own for each group of tests/cuda, runs them with NumPy's values, whatever the order
+of their threads.
 """
 
 import os
@@ -76,7 +77,7 @@ def test_checks(path: Path) -> None:
     given = {k: v for k, v in os.environ.items() if not k.startswith("ONEFLOW_LITE_")}
     paths = [str(ROOT), str(CHECKS.parent), given.get("PYTHONPATH", "")]
     variables = {
-        "ONEFLOW_LITE_CUDA_SIM": "devices=1,memory=4GB",
+        "ONEFLOW_LITE_CUDA_SIM": "devices=1,memory=4GB,lanes=twice",
         "PYTHONPATH": os.pathsep.join(paths),
     }
     options = ["-q", "-p", "no:cacheprovider", "--confcutdir", str(CHECKS)]

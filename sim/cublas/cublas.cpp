@@ -1,10 +1,12 @@
 // The functions of cuBLAS that products need: arguments are checked as the library does, the
 // product itself runs on the caller's stream.
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <memory>
 #include <mutex>
 #include <set>
+#include <utility>
 
 #include "cublas/cublas_gemm.h"
 #include "driver/control.h"
@@ -26,11 +28,15 @@ enum Status : int {
 };
 
 constexpr int kVersion = 130000;
+constexpr size_t kWorkspaceAlignment = 256;
 
 /// What a cublasHandle_t points to. One device's; used by one thread at a time.
 struct Library {
   int device;
+  void* memory;  // of the device
   void* stream = nullptr;
+  unsigned long long workspace = 0;
+  size_t workspace_bytes = 0;
   int math_mode = 0;
   bool scalars_on_device = false;
 };
@@ -48,11 +54,49 @@ bool is_known(Library* library) {
 
 /// A product that waits on its stream.
 struct Task {
-  Gemm gemm;
-  GemmFunction function;
+  Gemm gemm{};
+  GemmFunction function = nullptr;
   char alpha[16];
   char beta[16];
+  unsigned long long workspace = 0;  // of the device, as the caller wrote it
+  size_t workspace_bytes = 0;
+  const char* problem = nullptr;  // found when it was asked for
 };
+
+/// What a product writes into its workspace: nobody knows, and two products write other bytes.
+unsigned char next_garbage() {
+  static std::atomic<unsigned> count{0};
+  return static_cast<unsigned char>(0x80 | ++count);
+}
+
+/// The product, during which its workspace is its own: filled with garbage, which must stay.
+const char* run(void* data) {
+  const Task& task = *static_cast<Task*>(data);
+  if (task.problem) return task.problem;
+  const size_t bytes = task.workspace_bytes;
+  void* const workspace = bytes ? simcuda_host_address(task.workspace, bytes) : nullptr;
+  if (bytes && !workspace) return "cuBLAS: the workspace of a product has been freed";
+  const unsigned char garbage = next_garbage();
+  if (bytes) std::memset(workspace, garbage, bytes);
+  task.function(task.gemm);
+  const auto* const begin = static_cast<const unsigned char*>(workspace);
+  const bool is_intact =
+      std::all_of(begin, begin + bytes, [garbage](unsigned char byte) { return byte == garbage; });
+  return is_intact ? nullptr : "cuBLAS: somebody wrote to the workspace during a product";
+}
+
+Status enqueue(Library& library, std::unique_ptr<Task> task) {
+  const auto release = [](void* data) { delete static_cast<Task*>(data); };
+  const SimWork work{run, release, task.release(), 1};
+  return simcuda_enqueue(library.stream, &work) == 0 ? SUCCESS : EXECUTION_FAILED;
+}
+
+/// An address that the library does not check: the product fails when it runs.
+Status enqueue_failure(Library& library) {
+  auto task = std::make_unique<Task>();
+  task->problem = "cuBLAS: a matrix in no memory in reach";
+  return enqueue(library, std::move(task));
+}
 
 /// The host's address of the first of `count` matrices, if all their elements are memory of CUDA.
 void* host_matrix(const void* pointer, int64_t rows, int64_t columns, int64_t lead, int64_t stride,
@@ -66,15 +110,17 @@ struct Types {
   int a, b, c, compute;
 };
 
-Status enqueue(Library& library, const Gemm& gemm, GemmFunction function, int scale_bytes) {
+Status enqueue_product(Library& library, const Gemm& gemm, GemmFunction function, int scale_bytes) {
   auto task = std::make_unique<Task>();
+  task->workspace = library.workspace;
+  task->workspace_bytes = library.workspace_bytes;
   task->gemm = gemm;
   task->function = function;
   if (library.scalars_on_device) {
     for (const void** scalar : {&task->gemm.alpha, &task->gemm.beta}) {
       const auto address = reinterpret_cast<unsigned long long>(*scalar);
       *scalar = simcuda_host_address(address, static_cast<size_t>(scale_bytes));
-      if (!*scalar) return INVALID_VALUE;
+      if (!*scalar) return enqueue_failure(library);
     }
   } else {
     std::memcpy(task->alpha, gemm.alpha, static_cast<size_t>(scale_bytes));
@@ -82,13 +128,7 @@ Status enqueue(Library& library, const Gemm& gemm, GemmFunction function, int sc
     task->gemm.alpha = task->alpha;
     task->gemm.beta = task->beta;
   }
-  const auto run = [](void* data) {
-    const std::unique_ptr<Task> owned(static_cast<Task*>(data));
-    owned->function(owned->gemm);
-  };
-  if (simcuda_enqueue(library.stream, run, task.get(), "gemm") != 0) return EXECUTION_FAILED;
-  task.release();
-  return SUCCESS;
+  return enqueue(library, std::move(task));
 }
 
 Status multiply(Library* library, Gemm gemm, const Types& types) {
@@ -110,7 +150,7 @@ Status multiply(Library* library, Gemm gemm, const Types& types) {
   if (gemm.m == 0 || gemm.n == 0 || gemm.count == 0) return SUCCESS;
   gemm.c = host_matrix(gemm.c, gemm.m, gemm.n, gemm.c_lead, gemm.c_stride, gemm.count,
                        element_bytes(types.c));
-  if (!gemm.c) return INVALID_VALUE;
+  if (!gemm.c) return enqueue_failure(*library);
   if (gemm.k > 0) {
     const int64_t a_columns = gemm.a.operation ? gemm.m : gemm.k;
     const int64_t b_columns = gemm.b.operation ? gemm.k : gemm.n;
@@ -118,9 +158,9 @@ Status multiply(Library* library, Gemm gemm, const Types& types) {
                               gemm.count, element_bytes(types.a));
     gemm.b.data = host_matrix(gemm.b.data, b_rows, b_columns, gemm.b.lead, gemm.b.stride,
                               gemm.count, element_bytes(types.b));
-    if (!gemm.a.data || !gemm.b.data) return INVALID_VALUE;
+    if (!gemm.a.data || !gemm.b.data) return enqueue_failure(*library);
   }
-  return enqueue(*library, gemm, function, scale_bytes);
+  return enqueue_product(*library, gemm, function, scale_bytes);
 }
 
 }  // namespace
@@ -133,7 +173,9 @@ CUBLAS_EXPORT int cublasCreate_v2(Library** handle) {
   if (const int planned = simcuda_planned_failure("cublasCreate")) return planned;
   const int device = simcuda_current_device();
   if (device < 0) return NOT_INITIALIZED;
-  *handle = new Library{device};
+  void* const memory = simcuda_take_memory(simcuda_library_bytes());
+  if (!memory) return ALLOC_FAILED;
+  *handle = new Library{device, memory};
   std::lock_guard lock(libraries_mutex);
   libraries().insert(*handle);
   return SUCCESS;
@@ -142,6 +184,7 @@ CUBLAS_EXPORT int cublasCreate_v2(Library** handle) {
 CUBLAS_EXPORT int cublasDestroy_v2(Library* handle) {
   std::lock_guard lock(libraries_mutex);
   if (libraries().erase(handle) == 0) return NOT_INITIALIZED;
+  simcuda_give_back(handle->memory);
   delete handle;
   return SUCCESS;
 }
@@ -156,6 +199,7 @@ CUBLAS_EXPORT int cublasGetVersion_v2(Library* handle, int* version) {
 CUBLAS_EXPORT int cublasSetStream_v2(Library* handle, void* stream) {
   if (!is_known(handle)) return NOT_INITIALIZED;
   handle->stream = stream;
+  handle->workspace_bytes = 0;  // a stream that is set takes the workspace away
   return SUCCESS;
 }
 
@@ -169,7 +213,12 @@ CUBLAS_EXPORT int cublasGetStream_v2(Library* handle, void** stream) {
 CUBLAS_EXPORT int cublasSetWorkspace_v2(Library* handle, void* workspace, size_t bytes) {
   if (!is_known(handle)) return NOT_INITIALIZED;
   const auto address = reinterpret_cast<unsigned long long>(workspace);
-  return bytes && !simcuda_host_address(address, bytes) ? INVALID_VALUE : SUCCESS;
+  if (bytes && (address % kWorkspaceAlignment || !simcuda_host_address(address, bytes))) {
+    return INVALID_VALUE;
+  }
+  handle->workspace = address;
+  handle->workspace_bytes = bytes;
+  return SUCCESS;
 }
 
 CUBLAS_EXPORT int cublasSetMathMode(Library* handle, int mode) {

@@ -141,7 +141,7 @@ void device_uuid(Uuid* uuid, int device) {
 
 void device_total_memory(size_t* bytes, int device) {
   require(bytes != nullptr);
-  *bytes = device_context(device).capacity();
+  *bytes = device_context(device).capacity().total();
 }
 
 void device_attribute(int* value, int number, int device) {

@@ -2,15 +2,17 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <cstring>
+#include <atomic>
+#include <string>
 #include <thread>
 #include <utility>
 
 #include "driver/api.h"
 #include "driver/config.h"
 #include "driver/context.h"
-#include "driver/memory.h"
 #include "driver/modules.h"
+#include "driver/parameters.h"
+#include "driver/rehearsal.h"
 
 namespace simcuda::api {
 namespace {
@@ -29,78 +31,6 @@ enum FunctionAttribute : int {
   kMaxDynamicSharedBytes = 8,
   kSharedCarveout = 9,
   kLastFunctionAttribute = 15,
-};
-
-/// A copy of a kernel's parameters, with device pointers as the kernel can use them, and what these
-/// point into.
-class Parameters {
- public:
-  Parameters(const SimKernel& kernel, void** given, void** extra) : kernel_(kernel) {
-    size_t end = 0;
-    for (unsigned i = 0; i < kernel.parameter_count; ++i) {
-      const size_t alignment = kernel.parameter_alignments[i];
-      offsets_.push_back((end + alignment - 1) / alignment * alignment);
-      end = offsets_.back() + kernel.parameter_sizes[i];
-    }
-    bytes_.resize((end + sizeof(Word) - 1) / sizeof(Word));
-    if (extra) {
-      copy_buffer(extra, end);
-      return;
-    }
-    require(given != nullptr || kernel.parameter_count == 0);
-    for (unsigned i = 0; i < kernel.parameter_count; ++i) {
-      require(given[i] != nullptr);
-      std::memcpy(at(i), given[i], kernel.parameter_sizes[i]);
-    }
-  }
-
-  /// False if a device pointer points to no memory that `context` can reach.
-  bool translate(Context& context) {
-    for (unsigned i = 0; i < kernel_.parameter_count; ++i) {
-      // Words inside a struct passed by value are aligned to 8 within it.
-      for (size_t offset = 0; offset + 8 <= kernel_.parameter_sizes[i]; offset += 8) {
-        uint64_t word = 0;
-        std::memcpy(&word, at(i) + offset, sizeof word);
-        if (!is_tagged(word)) continue;
-        auto block = memory_map().find_device(word);
-        if (!block || !context.can_reach(block->device())) return false;
-        const char* const address = host_address(word);
-        std::memcpy(at(i) + offset, &address, sizeof address);
-        blocks_.push_back(std::move(block));
-      }
-    }
-    return true;
-  }
-
-  std::vector<void*> pointers() {
-    std::vector<void*> result;
-    for (unsigned i = 0; i < kernel_.parameter_count; ++i) result.push_back(at(i));
-    return result;
-  }
-
- private:
-  struct alignas(16) Word {
-    char bytes[16];
-  };
-
-  /// The form with CU_LAUNCH_PARAM_BUFFER_POINTER and _SIZE.
-  void copy_buffer(void** extra, size_t bytes) {
-    const void* buffer = nullptr;
-    const size_t* size = nullptr;
-    for (; *extra; extra += 2) {
-      if (*extra == reinterpret_cast<void*>(1)) buffer = extra[1];
-      if (*extra == reinterpret_cast<void*>(2)) size = static_cast<const size_t*>(extra[1]);
-    }
-    require(buffer && size && *size >= bytes);
-    std::memcpy(bytes_.data(), buffer, bytes);
-  }
-
-  char* at(unsigned index) { return reinterpret_cast<char*>(bytes_.data()) + offsets_[index]; }
-
-  const SimKernel& kernel_;
-  std::vector<size_t> offsets_;
-  std::vector<Word> bytes_;
-  std::vector<std::shared_ptr<Block>> blocks_;
 };
 
 void check_shape(const SimLaunch& launch, const Function& function) {
@@ -144,19 +74,69 @@ char* scratch(size_t bytes) {
   return pages.get(bytes);
 }
 
+/// A launch as it was asked for.
+struct Launch {
+  std::shared_ptr<Function> function;
+  SimLaunch shape;
+  Parameters parameters;
+};
+
+/// The seed of an order of threads; 0 where they are to take their turns one after the other.
+unsigned long long next_order() {
+  constexpr uint64_t kSpread = 0x9E3779B97F4A7C15;  // 2^64 / golden ratio
+  static std::atomic<uint64_t> count{0};
+  if (config().lanes == static_cast<int64_t>(Lanes::ordered)) return 0;
+  return (static_cast<uint64_t>(config().seed) * kSpread + ++count) * kSpread | 1;
+}
+
+Result result_of(SimOutcome outcome) {
+  switch (outcome) {
+    case kSimTrapped: return ERROR_ASSERT;
+    case kSimMisaligned: return ERROR_MISALIGNED_ADDRESS;
+    default: return ERROR_LAUNCH_FAILED;
+  }
+}
+
+/// One run of all blocks. True if it came to its end; else the context is dead.
+bool run_once(Context& context, const Launch& launch, Arguments& arguments) {
+  SimLaunch shape = launch.shape;
+  shape.order = next_order();
+  const char* message = nullptr;
+  const Function& function = *launch.function;
+  const SimOutcome outcome = function.kernel.run(&shape, arguments.pointers().data(), &message);
+  if (outcome == kSimFinished) return true;
+  const std::string why = "kernel " + function.name + ": " + message;
+  context.kill(result_of(outcome), why.c_str());
+  return false;
+}
+
+void run_blocks(Context& context, const Launch& launch, Arguments& arguments) {
+  std::unique_ptr<Rehearsal> rehearsal;
+  if (config().lanes == static_cast<int64_t>(Lanes::twice)) rehearsal = Rehearsal::of(arguments);
+  if (!rehearsal) {
+    run_once(context, launch, arguments);
+    return;
+  }
+  for (int run = 0; run < Rehearsal::kRuns; ++run) {
+    if (!run_once(context, launch, rehearsal->arguments(run))) return;
+  }
+  if (rehearsal->agrees()) return rehearsal->publish();
+  const std::string why = "kernel " + launch.function->name +
+                          ": threads in another order make another result; is a barrier missing?";
+  context.kill(ERROR_LAUNCH_FAILED, why.c_str());
+}
+
 /// In the stream's thread.
-void run(Context& context, const Function& function, const SimLaunch& launch,
-         Parameters& parameters, Clock::time_point launched) {
+void run(Context& context, const Launch& launch, Arguments& arguments, Clock::time_point launched) {
   const Config& c = config();
   std::this_thread::sleep_until(launched + std::chrono::nanoseconds(c.launch_ns));
   const auto end = Clock::now() + std::chrono::nanoseconds(c.kernel_ns);
-  const char* message = nullptr;
-  const std::vector<void*> pointers = parameters.pointers();
-  const SimOutcome outcome = function.kernel.run(&launch, pointers.data(), &message);
-  if (outcome != kSimFinished) {
-    const std::string why = "kernel " + function.name + ": " + (message ? message : "failed");
-    context.kill(outcome == kSimTrapped ? ERROR_ASSERT : ERROR_LAUNCH_FAILED, why.c_str());
+  if (arguments.problem()) {
+    const std::string why = "kernel " + launch.function->name + ": " + arguments.problem();
+    context.kill(ERROR_ILLEGAL_ADDRESS, why.c_str());
+    return;
   }
+  run_blocks(context, launch, arguments);
   std::this_thread::sleep_until(end);
 }
 
@@ -168,17 +148,12 @@ void launch(Handle handle, const SimLaunch& shape, Handle stream_handle, void** 
   require(&function->module->context() == &context, ERROR_INVALID_HANDLE);
   check_shape(shape, *function);
   require(given == nullptr || extra == nullptr);
-  auto parameters = std::make_shared<Parameters>(function->kernel, given, extra);
-  const bool is_sound = parameters->translate(context);
+  Launch asked{function, shape, Parameters(function->kernel, given, extra)};
+  auto arguments = std::make_shared<Arguments>(asked.parameters.translated(context));
   const auto now = Clock::now();
-  // The parameters go along: who launches keeps no hold, and so never is the one that frees them.
-  auto operation = [=, &context, parameters = std::move(parameters)] {
-    if (is_sound) {
-      run(context, *function, shape, *parameters, now);
-      return;
-    }
-    const std::string why = "kernel " + function->name + ": a pointer to no memory in reach";
-    context.kill(ERROR_ILLEGAL_ADDRESS, why.c_str());
+  // The arguments go along: who launches keeps no hold, and so never is the one that frees them.
+  auto operation = [=, &context, arguments = std::move(arguments)] {
+    run(context, asked, *arguments, now);
   };
   context.submit(*stream, WorkKind::kernel, std::move(operation));
 }
@@ -261,7 +236,7 @@ void launch_kernel(Handle function, unsigned grid_x, unsigned grid_y, unsigned g
                    unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
                    Handle stream, void** parameters, void** extra) {
   const SimLaunch shape{
-      {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes, &scratch};
+      {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes, 0, &scratch};
   launch(function, shape, stream, parameters, extra);
 }
 
@@ -271,6 +246,7 @@ void launch_kernel_ex(const LaunchConfig* c, Handle function, void** parameters,
   const SimLaunch shape{{c->grid[0], c->grid[1], c->grid[2]},
                         {c->block[0], c->block[1], c->block[2]},
                         c->shared_bytes,
+                        0,
                         &scratch};
   launch(function, shape, c->stream, parameters, extra);
 }

@@ -1,7 +1,9 @@
 // Allocation: device memory at once and in stream order, pinned and registered host memory.
 #include <cstdio>
+#include <utility>
 
 #include "driver/api.h"
+#include "driver/config.h"
 #include "driver/context.h"
 #include "driver/memory.h"
 
@@ -9,17 +11,16 @@ namespace simcuda::api {
 namespace {
 
 constexpr unsigned char kFresh = 0xCD;
+constexpr size_t kPagesOfATable = 512;  // the device's tables have 8 bytes for 4 KiB of the host
 
 /// A block for `bytes` of the context's device, known from here on.
 std::shared_ptr<Block> make_block(Context& context, size_t bytes, const Stream* stream) {
   require(bytes > 0);
-  require(context.reserve(bytes, stream), ERROR_OUT_OF_MEMORY);
+  Room room = context.take_room(bytes, stream);
   char* const host = Block::allocate(bytes);
-  if (!host) {
-    context.give_back(bytes);
-    fail(ERROR_OUT_OF_MEMORY);
-  }
+  require(host != nullptr, ERROR_OUT_OF_MEMORY);
   auto block = std::make_shared<Block>(BlockKind::device, context.device(), host, bytes, 0);
+  block->room() = std::move(room);
   memory_map().add(block);
   return block;
 }
@@ -53,10 +54,9 @@ std::shared_ptr<Block> take_host_block(void* pointer, BlockKind kind, Result oth
 }  // namespace
 
 void memory_info(size_t* free, size_t* total) {
-  const Context& context = current_context();
-  const size_t used = context.used();
-  if (total) *total = context.capacity();
-  if (free) *free = used < context.capacity() ? context.capacity() - used : 0;
+  Capacity& capacity = current_context().capacity();
+  if (total) *total = capacity.total();
+  if (free) *free = capacity.free();
 }
 
 void allocate(DevicePtr* pointer, size_t bytes) {
@@ -73,7 +73,7 @@ void release(DevicePtr pointer) {
   Context& owner = device_context(block->device());
   owner.synchronize();
   retire(owner, *block);
-  owner.give_back(block->bytes());
+  block->room().give_back();
 }
 
 void allocate_async(DevicePtr* pointer, size_t bytes, Handle handle) {
@@ -90,7 +90,7 @@ void release_async(DevicePtr pointer, Handle handle) {
   if (pointer == 0) return;
   const auto block = take_block(pointer);
   Context& owner = device_context(block->device());
-  const auto bytes = static_cast<int64_t>(block->bytes());
+  const auto bytes = static_cast<int64_t>(block->room().own_bytes());
   stream->bytes_being_freed.fetch_add(bytes, std::memory_order_relaxed);
   std::weak_ptr<Stream> weak = stream;
   stream->context.enqueue(*stream, [&owner, block, bytes, weak] {
@@ -98,7 +98,7 @@ void release_async(DevicePtr pointer, Handle handle) {
     block->retire();
     const HiddenFromRaceDetector hidden;
     if (!is_intact) owner.kill(ERROR_ILLEGAL_ADDRESS, "somebody wrote behind the end of a block");
-    owner.give_back(static_cast<size_t>(bytes));
+    block->room().give_back();
     if (const auto alive = weak.lock()) {
       alive->bytes_being_freed.fetch_sub(bytes, std::memory_order_relaxed);
     }
@@ -109,12 +109,16 @@ void allocate_host(void** pointer, size_t bytes) { allocate_host_with_flags(poin
 
 void allocate_host_with_flags(void** pointer, size_t bytes, unsigned flags) {
   require(pointer != nullptr && (flags & ~7u) == 0);
-  const Context& context = current_context();
+  Context& context = current_context();
   require(bytes > 0);
+  Room tables = context.take_room(bytes / kPagesOfATable + 1);
+  require(memory_map().bytes(BlockKind::pinned) + bytes <= static_cast<size_t>(config().pinned),
+          ERROR_OUT_OF_MEMORY);
   char* const host = Block::allocate(bytes);
   require(host != nullptr, ERROR_OUT_OF_MEMORY);
-  memory_map().add(
-      std::make_shared<Block>(BlockKind::pinned, context.device(), host, bytes, flags));
+  auto block = std::make_shared<Block>(BlockKind::pinned, context.device(), host, bytes, flags);
+  block->room() = std::move(tables);
+  memory_map().add(std::move(block));
   *pointer = host;
 }
 
@@ -125,6 +129,7 @@ void release_host(void* pointer) {
   Context& owner = device_context(block->device());
   owner.synchronize();
   retire(owner, *block);
+  block->room().give_back();
 }
 
 void register_host(void* pointer, size_t bytes, unsigned flags) {

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <functional>
+#include <iterator>
 #include <limits>
 #include <optional>
 #include <sstream>
@@ -65,6 +66,16 @@ bool set_cost(const std::string& text) {
   return ns && *ns <= 60e9 && set_call_cost(text.substr(0, colon), static_cast<int64_t>(*ns));
 }
 
+bool set_lanes(Config& c, const std::string& text) {
+  constexpr const char* kNames[] = {"ordered", "random", "twice"};  // by Lanes
+  for (size_t i = 0; i < std::size(kNames); ++i) {
+    if (text != kNames[i]) continue;
+    c.lanes = static_cast<int64_t>(i);
+    return true;
+  }
+  return false;
+}
+
 Knob rate(const char* key, std::atomic<double>& target) {
   return {key, false, [&target](const std::string& text) {
             const auto value = parse(text, kRates);
@@ -80,11 +91,18 @@ std::vector<Knob> knobs(Config& c) {
       integer("sms", true, c.multiprocessors, kPlain, 1, 1024),
       integer("capability", true, c.capability, kPlain, 50, 129),
       integer("peer", true, c.peer, kPlain, 0, 1),
+      integer("page", true, c.page, kBytes, 1024, 1e9),
       integer("jitter", false, c.jitter_ns, kTimes, 0, 10e9),
       integer("seed", false, c.seed, kPlain, 0, 9e15),
       integer("launch", false, c.launch_ns, kTimes, 0, 60e9),
       integer("kernel", false, c.kernel_ns, kTimes, 0, 60e9),
       integer("poison", false, c.poison, kBytes, 0, 1e15),
+      {"lanes", false, [&c](const std::string& text) { return set_lanes(c, text); }},
+      integer("queue", false, c.queue, kPlain, 1, 1e9),
+      integer("module", false, c.module, kBytes, 0, 1e15),
+      integer("library", false, c.library, kBytes, 0, 1e15),
+      integer("foreign", false, c.foreign, kBytes, 0, 1e15),
+      integer("pinned", false, c.pinned, kBytes, 0, 1e15),
       rate("h2d", c.h2d),
       rate("d2h", c.d2h),
       rate("d2d", c.d2d),

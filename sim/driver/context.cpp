@@ -46,7 +46,7 @@ void Context::end() {
   functions().erase_if([this](Function& function) { return &function.module->context() == this; });
   modules().erase_if([this](Module& module) { return &module.context() == this; });
   memory_map().take_device(device_);
-  used_ = 0;
+  capacity_.clear();
   sticky_ = SUCCESS;
 }
 
@@ -166,14 +166,11 @@ std::shared_ptr<Point> Context::mark_all() {
   return point;
 }
 
-bool Context::reserve(size_t bytes, const Stream* stream) {
+Room Context::take_room(size_t bytes, const Stream* stream) {
   const int64_t reusable = stream ? stream->bytes_being_freed.load(std::memory_order_relaxed) : 0;
-  int64_t used = used_.load(std::memory_order_relaxed);
-  do {
-    const int64_t room = static_cast<int64_t>(capacity_) - used + reusable;
-    if (room < 0 || bytes > static_cast<size_t>(room)) return false;
-  } while (!used_.compare_exchange_weak(used, used + static_cast<int64_t>(bytes)));
-  return true;
+  Room room;
+  require(capacity_.take(bytes, static_cast<size_t>(reusable), &room), ERROR_OUT_OF_MEMORY);
+  return room;
 }
 
 bool Context::enable_peer(int device) {

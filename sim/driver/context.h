@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "driver/abi.h"
+#include "driver/capacity.h"
 #include "driver/faults.h"
 #include "driver/objects.h"
 
@@ -64,12 +65,10 @@ class Context {
   /// A point behind everything that the context's streams have.
   std::shared_ptr<Point> mark_all();
 
-  size_t capacity() const { return capacity_; }
-  size_t used() const { return static_cast<size_t>(used_.load(std::memory_order_relaxed)); }
-  /// Takes room for `bytes`, as far as what `stream` has queued to be freed; false if there is
-  /// none.
-  bool reserve(size_t bytes, const Stream* stream);
-  void give_back(size_t bytes) { used_.fetch_sub(int64_t(bytes), std::memory_order_relaxed); }
+  Capacity& capacity() { return capacity_; }
+  /// Takes room for `bytes`, as far as what `stream` (may be null) has queued to be freed. Fails
+  /// with OUT_OF_MEMORY.
+  Room take_room(size_t bytes, const Stream* stream = nullptr);
 
   bool enable_peer(int device);
   bool disable_peer(int device);
@@ -79,11 +78,10 @@ class Context {
   void end();
 
   const int device_;
-  const size_t capacity_;
+  Capacity capacity_;
   std::mutex lifetime_mutex_;  // taken by retain, release and reset
   std::atomic<int> references_{0};
   std::atomic<Result> sticky_{SUCCESS};
-  std::atomic<int64_t> used_{0};
 
   std::mutex mutex_;  // guards the fields below
   std::shared_ptr<Stream> null_stream_;

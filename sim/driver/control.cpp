@@ -43,7 +43,7 @@ std::string counters() {
   int64_t used = 0;
   for (int i = 0; i < device_count(); ++i) {
     active += device_context(i).is_active();
-    used += static_cast<int64_t>(device_context(i).used());
+    used += static_cast<int64_t>(device_context(i).capacity().used());
   }
   const auto size = [](size_t count) { return static_cast<int64_t>(count); };
   std::ostringstream out;
@@ -110,14 +110,30 @@ SIMCUDA_EXPORT size_t simcuda_counters(char* buffer, size_t capacity) {
   return text.size() + 1;
 }
 
-SIMCUDA_EXPORT int simcuda_enqueue(void* handle, void (*function)(void*), void* data,
-                                   const char*) try {
+SIMCUDA_EXPORT int simcuda_enqueue(void* handle, const SimWork* work) try {
+  const std::shared_ptr<void> data(work->data, work->release);
   const auto stream = simcuda::stream_of(handle);
-  stream->context.submit(*stream, simcuda::WorkKind::kernel, [function, data] { function(data); });
+  simcuda::Context& context = stream->context;
+  context.submit(*stream, simcuda::WorkKind::kernel, [&context, run = work->run, data] {
+    const char* const problem = run(data.get());
+    if (problem) context.kill(simcuda::ERROR_ILLEGAL_ADDRESS, problem);
+  });
   return simcuda::SUCCESS;
 } catch (const Failure& failure) {
   return failure.code;
 }
+
+SIMCUDA_EXPORT void* simcuda_take_memory(size_t bytes) try {
+  return new simcuda::Room(simcuda::current_context().take_room(bytes));
+} catch (const Failure&) {
+  return nullptr;
+}
+
+SIMCUDA_EXPORT size_t simcuda_library_bytes() {
+  return static_cast<size_t>(simcuda::config().library);
+}
+
+SIMCUDA_EXPORT void simcuda_give_back(void* memory) { delete static_cast<simcuda::Room*>(memory); }
 
 SIMCUDA_EXPORT void* simcuda_host_address(unsigned long long pointer, size_t bytes) {
   return simcuda::memory_map().find(pointer, bytes) ? simcuda::host_address(pointer) : nullptr;

@@ -24,8 +24,23 @@ int simcuda_planned_failure(const char* name);
 /// Writes counts as JSON {"calls": {...}, "live": {...}, "run": {...}}; returns the bytes that it
 /// takes.
 size_t simcuda_counters(char* buffer, size_t capacity);
-/// Queues `function` as a kernel of a library. `describe` names it in errors.
-int simcuda_enqueue(void* stream, void (*function)(void*), void* data, const char* describe);
+
+/// What a library runs as a kernel.
+struct SimWork {
+  /// Returns what is wrong, which kills the context as a kernel's illegal address does, or nullptr.
+  const char* (*run)(void* data);
+  /// Called when nobody needs `data` any more, also where the work could not be queued.
+  void (*release)(void* data);
+  void* data;
+  int is_repeatable;  // so that a graph may have it
+};
+int simcuda_enqueue(void* stream, const SimWork* work);
+/// Takes memory of the current device for a library; nullptr where there is none. A number for
+/// simcuda_give_back.
+void* simcuda_take_memory(size_t bytes);
+/// What a handle of a library takes (knob `library`).
+size_t simcuda_library_bytes();
+void simcuda_give_back(void* memory);
 /// The host's address of `bytes` of device (or pinned) memory; nullptr if it is not that.
 void* simcuda_host_address(unsigned long long pointer, size_t bytes);
 /// The device of the current context, -1 if there is none.

@@ -157,6 +157,14 @@ size_t MemoryMap::count(BlockKind kind) {
       blocks_.begin(), blocks_.end(), [kind](auto& row) { return row.second->kind() == kind; }));
 }
 
+size_t MemoryMap::bytes(BlockKind kind) {
+  const HiddenFromRaceDetector hidden;
+  std::lock_guard lock(mutex_);
+  size_t sum = 0;
+  for (const auto& row : blocks_) sum += row.second->kind() == kind ? row.second->bytes() : 0;
+  return sum;
+}
+
 MemoryMap& memory_map() {
   static MemoryMap* const instance = new MemoryMap;
   return *instance;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "driver/abi.h"
+#include "driver/capacity.h"
 
 namespace simcuda {
 
@@ -39,6 +40,9 @@ class Block {
   /// What callers know it by.
   DevicePtr address() const;
 
+  /// What it takes of its device.
+  Room& room() { return room_; }
+
   /// Fills it, or its ends if it is larger than the knob `poison`. Only the bytes of device blocks.
   void poison(unsigned char value);
   /// False when somebody wrote behind its end.
@@ -57,6 +61,7 @@ class Block {
   const size_t bytes_;
   const unsigned flags_;
   const uint64_t id_;
+  Room room_;
 };
 
 inline constexpr uint64_t kAddressMask = (uint64_t{1} << 48) - 1;
@@ -80,6 +85,7 @@ class MemoryMap {
   /// Takes out the device blocks of `device`.
   std::vector<std::shared_ptr<Block>> take_device(int device);
   size_t count(BlockKind kind);
+  size_t bytes(BlockKind kind);
 
  private:
   std::mutex mutex_;                                   // guards blocks_

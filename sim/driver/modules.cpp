@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "driver/config.h"
 #include "driver/context.h"
 #include "driver/memory.h"
 
@@ -66,7 +67,8 @@ std::vector<char> read_image(const void* image) {
   return {begin, begin + bytes};
 }
 
-Module::Module(Context& context, const std::vector<char>& image) : context_(context) {
+Module::Module(Context& context, const std::vector<char>& image)
+    : context_(context), room_(context.take_room(static_cast<size_t>(config().module))) {
   const TemporaryFile file(image);
   library_ = dlopen(file.path(), RTLD_NOW | RTLD_LOCAL);
   if (!library_) {

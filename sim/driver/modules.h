@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "driver/abi.h"
+#include "driver/capacity.h"
 #include "driver/objects.h"
 #include "include/sim_image.h"
 
@@ -37,6 +38,7 @@ class Module {
 
  private:
   Context& context_;
+  const Room room_;
   void* library_;
   std::mutex mutex_;  // guards globals_
   std::map<std::string, std::shared_ptr<Block>> globals_;

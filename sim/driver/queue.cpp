@@ -60,7 +60,10 @@ void Queue::push(std::function<void()> operation) {
   auto shared = std::make_shared<std::function<void()>>(std::move(operation));
   order_before(shared.get());
   const HiddenFromRaceDetector hidden;
-  std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
+  completed_.wait(lock, [this] {
+    return pushed_count_ - completed_count_ < static_cast<uint64_t>(config().queue);
+  });
   waiting_.push_back(std::move(shared));
   ++pushed_count_;
   pushed_.notify_one();

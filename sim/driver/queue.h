@@ -40,6 +40,7 @@ class Queue : public std::enable_shared_from_this<Queue> {
   void start();
   void finish();
 
+  /// Waits while the queue is full (knob `queue`), as a launch does.
   void push(std::function<void()> operation);
   /// Only behind work that has not run: a queue that was told to finish may have ended. False:
   /// there is none.

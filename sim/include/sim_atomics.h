@@ -8,6 +8,7 @@ namespace sim {
 template <typename T, typename Function>
 inline T update(T* address, const Function& f) {
   T seen;
+  require_aligned(address);
   __atomic_load(address, &seen, __ATOMIC_RELAXED);
   for (;;) {
     T next = f(seen);
@@ -53,6 +54,7 @@ SIM_ATOMIC(atomicDec, unsigned, seen == 0 || seen > value ? value : seen - 1)
 
 #define SIM_ATOMIC_CAS(type)                                                       \
   inline type atomicCAS(type* address, type expected, type value) {                \
+    sim::require_aligned(address);                                                 \
     __atomic_compare_exchange(address, &expected, &value, false, __ATOMIC_RELAXED, \
                               __ATOMIC_RELAXED);                                   \
     return expected;                                                               \

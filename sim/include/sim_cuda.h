@@ -24,6 +24,7 @@ extern "C" int printf(const char* format, ...);
 #include "sim_vectors.h"
 
 #include "sim_image.h"
+#include "sim_order.h"
 #ifdef SIM_FIBERS
 #include "sim_fibers.h"
 #include "sim_warp.h"
@@ -33,6 +34,7 @@ extern "C" int printf(const char* format, ...);
 
 #define warpSize 32
 
+#include "sim_alignment.h"
 #include "sim_atomics.h"
 #include "sim_intrinsics.h"
 #include "sim_math.h"

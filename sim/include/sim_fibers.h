@@ -44,14 +44,17 @@ struct Place {
   Stack scheduler;
   const void* call;  // the kernel with its arguments
   void (*invoke)(const void* call);
-  const char* trapped;  // why a thread gave up; nullptr
+  unsigned long long random;  // state of the order
+  const char* trapped;        // why a thread gave up; nullptr
+  SimOutcome outcome;
 };
 static thread_local Place place;
 
 inline void yield() { switch_stack(place.current->stack, place.scheduler); }
 
-[[noreturn]] inline void trap(const char* why) {
+[[noreturn]] inline void trap(const char* why, SimOutcome outcome = kSimTrapped) {
   place.trapped = why;
+  place.outcome = outcome;
   place.current->state = State::ended;
   yield();
   __builtin_unreachable();
@@ -100,10 +103,12 @@ bool advance_warp(Fiber* lanes, unsigned count, const char** problem);
 inline bool run_warp(Fiber* lanes, unsigned count, const char** problem) {
   bool ran = false;
   do {
+    Order order(count, place.random);
     for (unsigned i = 0; i < count; ++i) {
-      if (lanes[i].state != State::ready) continue;
-      place.current = &lanes[i];
-      switch_stack(place.scheduler, lanes[i].stack);
+      Fiber& lane = lanes[order.next()];
+      if (lane.state != State::ready) continue;
+      place.current = &lane;
+      switch_stack(place.scheduler, lane.stack);
       ran = true;
       if (place.trapped) return true;
     }
@@ -138,12 +143,15 @@ inline SimOutcome run_fibers(const char** message) {
   place.trapped = nullptr;
   const char* problem = nullptr;
   for (bool is_done = false; !is_done && !problem;) {
-    for (unsigned begin = 0; begin < place.count && !problem; begin += kWarp) {
+    const unsigned warps = (place.count + kWarp - 1) / kWarp;
+    Order order(warps, place.random);
+    for (unsigned i = 0; i < warps && !problem; ++i) {
+      const unsigned begin = unsigned(order.next()) * kWarp;
       const unsigned count = place.count - begin < kWarp ? place.count - begin : kWarp;
       run_warp(place.fibers + begin, count, &problem);
       if (place.trapped) {
         *message = place.trapped;
-        return kSimTrapped;
+        return place.outcome;
       }
     }
     if (!problem) advance_block(&is_done, &problem);

@@ -3,14 +3,22 @@
 #ifndef SIM_IMAGE_H_
 #define SIM_IMAGE_H_
 
-#define SIM_IMAGE_VERSION 1
+#define SIM_IMAGE_VERSION 2
 
-enum SimOutcome { kSimFinished = 0, kSimDivergentBarrier = 1, kSimTrapped = 2 };
+enum SimOutcome {
+  kSimFinished = 0,
+  kSimDivergentBarrier = 1,
+  kSimTrapped = 2,
+  kSimMisaligned = 3,
+};
 
 struct SimLaunch {
   unsigned grid[3];
   unsigned block[3];
   unsigned shared_bytes;  // dynamic
+  // Of blocks, and of the threads of a block between two barriers. 0: ascending; else the seed of a
+  // random one.
+  unsigned long long order;
   // Memory of the calling thread, valid until its next call; aligned to pages.
   char* (*scratch)(unsigned long bytes);
 };
@@ -20,6 +28,7 @@ struct SimKernel {
   unsigned parameter_count;
   const unsigned* parameter_sizes;
   const unsigned* parameter_alignments;
+  const bool* parameter_is_pointer;
   unsigned max_threads;  // of __launch_bounds__, else 1024
   // Runs all blocks in the calling thread. `message` gets a static text unless it finished.
   SimOutcome (*run)(const SimLaunch* launch, void* const* parameters, const char** message);

@@ -9,8 +9,10 @@ struct Place {
   dim3 block_dim, grid_dim;
   char* dynamic_shared;
   char* scratch;
-  void* escape[5];      // from a thread that gives up
-  const char* trapped;  // why
+  unsigned long long random;  // state of the order
+  void* escape[5];            // from a thread that gives up
+  const char* trapped;        // why
+  SimOutcome outcome;
 };
 static thread_local Place place;
 
@@ -18,21 +20,23 @@ template <typename Call>
 SimOutcome run_block(const Call& call, const char** message) {
   if (__builtin_setjmp(place.escape)) {
     *message = place.trapped;
-    return kSimTrapped;
+    return place.outcome;
   }
-  for (unsigned z = 0; z < place.block_dim.z; ++z) {
-    for (unsigned y = 0; y < place.block_dim.y; ++y) {
-      for (unsigned x = 0; x < place.block_dim.x; ++x) {
-        place.thread = {x, y, z};
-        call();
-      }
-    }
+  const dim3& dim = place.block_dim;
+  const unsigned count = dim.x * dim.y * dim.z;
+  Order order(count, place.random);
+  for (unsigned i = 0; i < count; ++i) {
+    const auto index = unsigned(order.next());
+    place.thread = {index % dim.x, index / dim.x % dim.y, index / (dim.x * dim.y)};
+    call();
   }
   return kSimFinished;
 }
 
-__attribute__((noinline)) inline void trap(const char* why) {
+[[noreturn]] __attribute__((noinline)) inline void trap(const char* why,
+                                                        SimOutcome outcome = kSimTrapped) {
   place.trapped = why;
+  place.outcome = outcome;
   __builtin_longjmp(place.escape, 1);
 }
 

@@ -24,7 +24,13 @@ inline void prepare(const SimLaunch* launch) {
   place.block_dim = {launch->block[0], launch->block[1], launch->block[2]};
   place.dynamic_shared = launch->scratch(shared + scratch_bytes(threads));
   place.scratch = place.dynamic_shared + shared;
+  place.random = launch->order;
 }
+
+template <typename T>
+constexpr bool kIsPointer = false;
+template <typename T>
+constexpr bool kIsPointer<T*> = true;
 
 template <auto kernel>
 struct Runner;
@@ -34,6 +40,7 @@ struct Runner<kernel> {
   static constexpr unsigned kCount = sizeof...(Args);
   static constexpr unsigned kSizes[] = {unsigned(sizeof(Args))..., 0};
   static constexpr unsigned kAlignments[] = {unsigned(alignof(Args))..., 0};
+  static constexpr bool kArePointers[] = {kIsPointer<Args>..., false};
 
   template <size_t... I>
   static void call(void* const* parameters, Indices<I...>) {
@@ -44,14 +51,13 @@ struct Runner<kernel> {
     prepare(launch);
     const auto thread = [parameters] { call(parameters, typename MakeIndices<kCount>::type{}); };
     SimOutcome outcome = kSimFinished;
-    for (unsigned z = 0; z < launch->grid[2] && outcome == kSimFinished; ++z) {
-      for (unsigned y = 0; y < launch->grid[1] && outcome == kSimFinished; ++y) {
-        for (unsigned x = 0; x < launch->grid[0] && outcome == kSimFinished; ++x) {
-          place.block = {x, y, z};
-          __builtin_memset(place.dynamic_shared, 0xCD, launch->shared_bytes);
-          outcome = run_block(thread, message);
-        }
-      }
+    const unsigned long long x = launch->grid[0], y = launch->grid[1], z = launch->grid[2];
+    Order order(x * y * z, place.random);
+    for (unsigned long long i = 0; i < x * y * z && outcome == kSimFinished; ++i) {
+      const unsigned long long block = order.next();
+      place.block = {unsigned(block % x), unsigned(block / x % y), unsigned(block / (x * y))};
+      __builtin_memset(place.dynamic_shared, 0xCD, launch->shared_bytes);
+      outcome = run_block(thread, message);
     }
     return outcome;
   }
@@ -60,10 +66,14 @@ struct Runner<kernel> {
 }  // namespace sim
 
 // `bounds` are the arguments of __launch_bounds__, in parentheses.
-#define SIM_KERNEL(name, bounds)                                                          \
-  extern "C" __attribute__((visibility("default"))) const SimKernel sim_kernel_##name = { \
-      SIM_IMAGE_VERSION,          sim::Runner<&name>::kCount,                             \
-      sim::Runner<&name>::kSizes, sim::Runner<&name>::kAlignments,                        \
-      sim::first bounds,          &sim::Runner<&name>::run};
+#define SIM_KERNEL(name, bounds)                                         \
+  extern "C" __attribute__((visibility("default")))                      \
+  const SimKernel sim_kernel_##name = {SIM_IMAGE_VERSION,                \
+                                       sim::Runner<&name>::kCount,       \
+                                       sim::Runner<&name>::kSizes,       \
+                                       sim::Runner<&name>::kAlignments,  \
+                                       sim::Runner<&name>::kArePointers, \
+                                       sim::first bounds,                \
+                                       &sim::Runner<&name>::run};
 
 #endif

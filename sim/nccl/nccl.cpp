@@ -45,13 +45,14 @@ uint64_t last_id = 0;
 
 Result enqueue(void* stream, std::function<void()> function) {
   auto* const task = new std::function<void()>(std::move(function));
-  const auto run = [](void* data) {
-    const std::unique_ptr<std::function<void()>> owned(static_cast<std::function<void()>*>(data));
-    (*owned)();
+  SimWork work{};
+  work.run = [](void* data) {
+    (*static_cast<std::function<void()>*>(data))();
+    return static_cast<const char*>(nullptr);
   };
-  if (simcuda_enqueue(stream, run, task, "nccl") == 0) return kSuccess;
-  delete task;
-  return kUnhandledCudaError;
+  work.release = [](void* data) { delete static_cast<std::function<void()>*>(data); };
+  work.data = task;
+  return simcuda_enqueue(stream, &work) == 0 ? kSuccess : kUnhandledCudaError;
 }
 
 void* host(const void* pointer, size_t bytes) {

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cuda.bindings import driver
-from gpu import Gate, Gpu, ok
+from gpu import Code, Gate, Gpu, code, ok
 
 import sim
 
@@ -108,6 +108,66 @@ def test_bytes_and_bfloat16(gpu: Gpu, handle: Any) -> None:
     assert (gpu.get(c, wide) == wide @ wide).all()
 
 
+def sgemm(handle: Any, a: int, c: int) -> int:
+    """4 by 4, of zeros."""
+    one, zero = np.array(1, np.float32), np.array(0, np.float32)
+    return blas.cublasSgemm_v2(
+        handle, 0, 0, 4, 4, 4, pointer(one.ctypes.data), pointer(a), 4, pointer(a), 4,
+        pointer(zero.ctypes.data), pointer(c), 4,
+    )  # fmt: skip
+
+
+def test_a_product_of_pageable_memory_fails_when_it_runs(gpu: Gpu, handle: Any) -> None:
+    host, matrix = np.zeros((4, 4), np.float32), gpu.put(np.zeros((4, 4), np.float32))
+    assert sgemm(handle, host.ctypes.data, matrix) == 0
+    assert code(driver.cuCtxSynchronize()) == Code.CUDA_ERROR_ILLEGAL_ADDRESS
+
+
+def test_a_product_has_its_workspace_for_itself(gpu: Gpu, handle: Any) -> None:
+    """Whoever keeps something there finds garbage; and what is written there spoils a product."""
+    matrix = gpu.put(np.zeros((4, 4), np.float32))
+    kept = (np.arange(1000) % 100).astype(np.uint8)  # garbage is from 128 on
+    workspace = gpu.put(kept)
+    assert blas.cublasSetWorkspace_v2(handle, pointer(workspace + 1), size(500)) == 7
+    assert blas.cublasSetWorkspace_v2(handle, pointer(workspace), size(1000)) == 0
+    seen = []
+    for _ in range(2):
+        assert sgemm(handle, matrix, matrix) == 0
+        seen.append(gpu.get(workspace, kept))
+    assert (seen[0] != kept).all()
+    assert (seen[0] != seen[1]).all()
+    assert blas.cublasSetStream_v2(handle, None) == 0  # which takes the workspace away
+    ok(driver.cuMemcpyHtoD(workspace, kept.ctypes.data, 1000))
+    assert sgemm(handle, matrix, matrix) == 0
+    assert (gpu.get(workspace, kept) == kept).all()
+
+
+def test_a_product_that_writes_its_own_workspace_fails(gpu: Gpu, handle: Any) -> None:
+    matrix, workspace = (gpu.put(np.zeros((16, 16), np.float32)) for _ in range(2))
+    assert blas.cublasSetWorkspace_v2(handle, pointer(workspace), size(1024)) == 0
+    assert sgemm(handle, matrix, workspace) == 0
+    assert code(driver.cuCtxSynchronize()) == Code.CUDA_ERROR_ILLEGAL_ADDRESS
+
+
+def test_a_workspace_that_has_been_freed_fails(gpu: Gpu, handle: Any) -> None:
+    matrix, workspace = (gpu.put(np.zeros((16, 16), np.float32)) for _ in range(2))
+    assert blas.cublasSetWorkspace_v2(handle, pointer(workspace), size(1024)) == 0
+    ok(driver.cuMemFree(workspace))
+    assert sgemm(handle, matrix, matrix) == 0
+    assert code(driver.cuCtxSynchronize()) == Code.CUDA_ERROR_ILLEGAL_ADDRESS
+
+
+def test_a_handle_takes_memory_of_the_device(gpu: Gpu) -> None:
+    sim.configure("library=10MB")
+    created, another = ctypes.c_void_p(), ctypes.c_void_p()
+    assert blas.cublasCreate_v2(ctypes.byref(created)) == 0
+    assert ok(driver.cuMemGetInfo())[0] == 6 << 20
+    assert blas.cublasCreate_v2(ctypes.byref(another)) == 3  # allocation failed
+    assert blas.cublasDestroy_v2(created) == 0
+    assert ok(driver.cuMemGetInfo())[0] == 16 << 20
+    sim.configure("library=4MB")
+
+
 def test_arguments_of_products_are_checked(gpu: Gpu, handle: Any) -> None:
     one = np.array(1, np.float32)
     scale = pointer(one.ctypes.data)
@@ -122,7 +182,6 @@ def test_arguments_of_products_are_checked(gpu: Gpu, handle: Any) -> None:
     assert sgemm(handle, m=0, a=None) == 0
     assert sgemm(handle, lead=3) == 7
     assert sgemm(handle, m=-1) == 7
-    assert sgemm(handle, a=pointer(one.ctypes.data)) == 7
     assert sgemm(None) == 1
     assert blas.cublasGetStatusName(7) == b"CUBLAS_STATUS_INVALID_VALUE"
     mixed = blas.cublasGemmEx(
