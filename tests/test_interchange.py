@@ -337,6 +337,88 @@ assert flow.asarray(array.interface(), copy=False).shape == VALUES.shape
 
 
 @simulated
+def test_hostile_descriptions_by_the_interface(run_program: Run) -> None:
+    code = """
+other = Library()
+array = other.array(VALUES)
+other.synchronize()
+address = array.address.value
+
+class Described:
+    def __init__(self, description):
+        self.__cuda_array_interface__ = description
+
+class Fails(dict):
+    def get(self, *_):
+        raise ZeroDivisionError
+
+class Clears:
+    def __init__(self, items):
+        self.items = items
+    def __index__(self):
+        self.items.clear()
+        return 2
+
+def refused(kind, text, **fields):
+    raises(kind, text, lambda: flow.asarray(array.interface(**fields)))
+
+# memory
+refused(BufferError, "reaches beyond", shape=(1 << 40, 1 << 20), strides=(1 << 62, 1 << 62))
+refused(BufferError, "reaches beyond", shape=(4,), strides=(-(1 << 62),))
+refused(BufferError, "memory that CUDA does not know", shape=(4,), strides=(-(1 << 30),))
+refused(BufferError, "memory that CUDA does not know", shape=(1 << 40,))
+refused(BufferError, "memory that CUDA does not know", shape=(2,), strides=(1 << 50,))
+refused(BufferError, "negative dimension", shape=(-1,))
+refused(BufferError, "aligned to 4 bytes", strides=(3, 3))
+refused(ValueError, "too big", shape=(1 << 62, 1 << 62))
+refused(ValueError, "at most 32 dimensions", shape=(1,) * 33)
+refused(OverflowError, "cannot fit", shape=(10**30,))
+refused(OverflowError, "cannot fit", strides=(10**30, 4))
+refused(BufferError, "expected 2 strides, got 0", strides=())
+assert flow.asarray(array.interface(shape=(1 << 40,), strides=(0,))).size == 1 << 40
+
+# pointers
+refused(BufferError, "reaches beyond", shape=(1,), data=((1 << 64) - 4, False))
+for pointer in (None, 0, 4096, (1 << 64) - 8):
+    refused(BufferError, "memory that CUDA does not know", shape=(1,), data=(pointer, False))
+refused(BufferError, "expected data from 0", data=(-1, False))
+refused(BufferError, "expected data from 0", data=(1 << 64, False))
+refused(TypeError, "integer", data=(float(address), False))
+refused(TypeError, "expected data of 2 entries, got 3", data=(address, False, 1))
+refused(TypeError, "expected data as a tuple, got NoneType", data=None)
+
+# dtypes
+refused(TypeError, "expected typestr as a string, got NoneType", typestr=None)
+refused(TypeError, "not understood", typestr="garbage")
+refused(TypeError, "unsupported dtype", typestr="|V4")
+for typestr in (">f4", ">i2", ">c8"):
+    refused(BufferError, "byte order of this machine", typestr=typestr, shape=(3,))
+
+# versions, streams, masks
+refused(TypeError, "expected version as an integer, got str", version="3")
+refused(BufferError, "expected version from 0", version=-1)
+refused(BufferError, "expected stream from 0", stream=-1)
+refused(BufferError, "expected stream from 0", stream=1 << 64)
+refused(TypeError, "integer", stream=1.5)
+refused(BufferError, "without a mask", mask=False)
+
+# dicts
+whole = array.interface().__cuda_array_interface__
+for name in ("shape", "typestr", "data", "version"):
+    part = {key: value for key, value in whole.items() if key != name}
+    raises(TypeError, f"expected {name} as", lambda: flow.asarray(Described(part)))
+for given in (None, 3, [], "text"):
+    raises(TypeError, "expected a dict", lambda: flow.asarray(Described(given)))
+raises(ZeroDivisionError, "", lambda: flow.asarray(Described(Fails(whole))))
+items = []
+items += [Clears(items), Clears(items)]
+assert flow.asarray(array.interface(shape=items)).shape == (2, 2)
+assert (flow.asarray(array.interface()).numpy() == VALUES).all()
+"""
+    succeeds(run_program, code)
+
+
+@simulated
 def test_tensor_copies_and_asarray_shares(run_program: Run) -> None:
     code = """
 other = Library(1)

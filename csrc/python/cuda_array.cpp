@@ -1,6 +1,7 @@
 // __cuda_array_interface__, version 3: memory of cuda devices to and from other libraries.
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "ep/cuda/cuda_context.h"
@@ -100,10 +101,9 @@ py::object import_cuda(const py::object& producer, uintptr_t address, const py::
   auto* first = reinterpret_cast<char*>(address);
   Device device{DeviceType::cuda, 0};
   if (x.size() == 0) return wrapped(empty(issuer(), device, x.dtype, x.shape));
-  const int owner = ep::cuda_owner(first);
-  if (owner < 0) require_memory_of(device, first, kInterface);
-  device.index = static_cast<int16_t>(owner);
+  device.index = static_cast<int16_t>(std::max(ep::cuda_owner(first), 0));
   const MemoryRange range = range_of(x, device, first, kInterface);
+  require_memory_of(device, range, kInterface);
   x.offset = range.offset;
   ep::Device& backend = compute_of(device).device();
   ep::EventLease ready;

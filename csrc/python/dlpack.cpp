@@ -268,7 +268,7 @@ py::object from_dlpack(const py::object& capsule) {
   const MemoryRange range = range_of(x, device, first, "from_dlpack");
   x.offset = range.offset;
   if (device != Device{}) {
-    require_memory_of(device, first, "from_dlpack");
+    require_memory_of(device, range, "from_dlpack");
     // The producer has made the compute queue wait.
     x.storage = take_over(issuer(), device, range.begin, range.bytes, source.take(),
                           !source.read_only, nullptr);

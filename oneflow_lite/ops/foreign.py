@@ -4,19 +4,26 @@ else has ``__dlpack__`` or ``__cuda_array_interface__``.
 The producer's queue and ours are ordered on the device; nobody waits for it.
 """
 
+import operator
 from typing import Any
 
 import numpy as np
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
-from oneflow_lite.dtypes import canonical
+from oneflow_lite.dtypes import DType, canonical
 
 VERSION = (1, 0)  # of DLPack: the newest that is understood
 
 _CUDA_TYPES = (2, 13)  # DLPack's numbers of device and managed memory
 _LEGACY_STREAM = 1
 _INTERFACE = "__cuda_array_interface__"
+_ENTRIES: dict[str, tuple[Any, str]] = {  # that a producer must have
+    "shape": ((tuple, list), "a tuple"),
+    "typestr": (str, "a string"),
+    "data": ((tuple, list), "a tuple"),
+    "version": (int, "an integer"),
+}
 
 
 def on_cuda(x: Any) -> bool:
@@ -55,27 +62,55 @@ def from_cuda(x: Any, copy: bool | None = None) -> Tensor:
 
 def _from_interface(x: Any) -> Tensor:
     """Version 3, and older ones, which could not name a stream: then it is the default one."""
-    given: dict[str, Any] = getattr(x, _INTERFACE)
-    if given.get("mask") is not None:
-        raise BufferError(
-            f"[{_INTERFACE}] expected an array without a mask; hand over its data and its mask "
-            "one by one"
-        )
-    stream = given.get("stream") if given["version"] >= 3 else _LEGACY_STREAM
+    given = _description(getattr(x, _INTERFACE))
+    stream = given.get("stream") if _unsigned(given, "version") >= 3 else _LEGACY_STREAM
     if stream == 0:
         raise ValueError(
             f"[{_INTERFACE}] stream 0 is ambiguous: expected None, 1 (the legacy default stream), "
             "2 (the per-thread one) or a handle"
         )
-    address, read_only = given["data"]
-    dtype = canonical(np.dtype(given["typestr"]), _INTERFACE)
     strides = given.get("strides")
+    address, read_only = given["data"]
     return _C.import_cuda(
         x,
-        address or 0,
-        dtype,
+        0 if address is None else _unsigned({"data": address}, "data"),
+        _dtype(given["typestr"]),
         tuple(given["shape"]),
         None if strides is None else tuple(strides),
         bool(read_only),
-        stream,
+        None if stream is None else _unsigned(given, "stream"),
     )
+
+
+def _description(given: Any) -> dict[str, Any]:
+    """Return what a producer says, where the entries that it must have are of their classes."""
+    if not isinstance(given, dict):
+        raise TypeError(f"[{_INTERFACE}] expected a dict, got {type(given).__name__}")
+    for name, (classes, wanted) in _ENTRIES.items():
+        if not isinstance(given.get(name), classes):
+            got = type(given[name]).__name__ if name in given else "none"
+            raise TypeError(f"[{_INTERFACE}] expected {name} as {wanted}, got {got}")
+    if len(given["data"]) != 2:
+        raise TypeError(f"[{_INTERFACE}] expected data of 2 entries, got {len(given['data'])}")
+    if given.get("mask") is not None:
+        raise BufferError(
+            f"[{_INTERFACE}] expected an array without a mask; hand over its data and its mask "
+            "one by one"
+        )
+    return given
+
+
+def _unsigned(given: dict[str, Any], name: str) -> int:
+    number = operator.index(given[name])
+    if not 0 <= number < 1 << 64:
+        raise BufferError(f"[{_INTERFACE}] expected {name} from 0 to 2**64 - 1, got {number}")
+    return number
+
+
+def _dtype(typestr: str) -> DType:
+    dtype = np.dtype(typestr)
+    if not dtype.isnative:
+        raise BufferError(
+            f"[{_INTERFACE}] expected elements in the byte order of this machine, got {typestr!r}"
+        )
+    return canonical(dtype, _INTERFACE)
