@@ -359,7 +359,8 @@ class _Setting:
 class Flags:
     """Every flag, as an attribute; called, a scope in which some have other values.
 
-    Flags hold for the process, not for a thread.
+    Flags hold for the process, not for a thread. Where scopes overlap, of one thread or of several,
+    the one that began last decides; the end of a scope takes back what that scope has set.
 
     Examples
     --------

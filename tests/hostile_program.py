@@ -34,8 +34,8 @@ NOT_CALLED = {
     "map_device",
     "Generator",
 }
-LIMIT_S = 5  # of one call
-ADDRESS_SPACE = 5 << 29
+LIMIT_S = 20  # of one call
+ADDRESS_SPACE = 2 << 30
 MAX_BYTES = 256 << 20  # of memory that a call takes, whatever is asked for
 
 
