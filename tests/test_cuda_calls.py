@@ -49,3 +49,39 @@ assert 0 < made["cuLaunchKernel"] <= 8, made
 assert "cuMemGetInfo" not in made, made
 """
     succeeds(run_program, code, fusion="always")
+
+
+def test_a_worker_does_not_sleep_while_a_thread_waits_for_a_short_kernel(run_program: Run) -> None:
+    code = """
+from pathlib import Path
+x = flow.ones(16, device="cuda:0")
+(x + 1).sum().item()
+def sleeps():
+    "How often the workers of the device have given up their cores, by themselves."
+    total = 0
+    for task in Path("/proc/self/task").iterdir():
+        if (task / "comm").read_text().startswith("cuda:0"):
+            lines = (task / "status").read_text().splitlines()
+            total += next(int(s.split()[1]) for s in lines if s.startswith("voluntary"))
+    return total
+assert sleeps() > 0
+fewest = 1000
+for _ in range(30):                             # other processes may disturb some
+    before = sleeps()
+    (x + 1).numpy()
+    fewest = min(fewest, sleeps() - before)
+assert fewest <= 4, fewest                      # each worker sleeps until there is work
+"""
+    succeeds(run_program, code, "devices=1,kernel=500us")
+
+
+def test_events_are_not_made_to_sleep_on(run_program: Run) -> None:
+    code = """
+x = flow.ones(1000, device="cuda:0")
+for i in range(100):
+    x = flow.tensor(x.numpy(), device="cuda:0") + i
+    y = x.cpu()
+live = sim.counters()["live"]
+assert live["events"] > 0 and live["blocking events"] == 0, live
+"""
+    succeeds(run_program, code)

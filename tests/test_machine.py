@@ -1,7 +1,9 @@
 """The contract of the machine, seen from Python: who waits for whom, bounds, reports, threads."""
 
+import ctypes
 import itertools
 import re
+import sys
 import threading
 import time
 import warnings
@@ -399,3 +401,13 @@ def test_naive_mode_may_be_switched_while_others_work(device: flow.Device) -> No
         stop.set()
         other.join()
     assert sums == [0]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="timer slack is Linux's")
+def test_naps_of_workers_end_when_they_are_over() -> None:
+    get_timer_slack = 30  # PR_GET_TIMERSLACK, in ns; 50 us by default
+
+    def of_this_thread() -> int:
+        return int(ctypes.CDLL(None).prctl(get_timer_slack, 0, 0, 0, 0))
+
+    assert flow.vm.host_func(of_this_thread).result() == 1

@@ -11,13 +11,13 @@ namespace {
 
 constexpr std::chrono::milliseconds kSlice{50};  // between looks for an interrupt
 constexpr double kMaxHelpCost = 2e7;  // some 10 ms: a helping thread cannot answer Ctrl-C meanwhile
-constexpr int64_t kSpinNs = 100'000;  // to sleep and be woken costs half of it
 
 }  // namespace
 
 // The hooks are called outside any destructor and any catch-all: an interpreter that is shutting
 // down may end this thread inside them by unwinding it.
-void VirtualMachine::host_wait(const char* reason, const std::function<bool()>& done) {
+void VirtualMachine::host_wait(const char* reason, const std::function<bool()>& done,
+                               int64_t spin_ns) {
   if (done()) return;
   host_waits_.fetch_add(1, std::memory_order_relaxed);
   const int64_t begin = now_ns();
@@ -27,7 +27,7 @@ void VirtualMachine::host_wait(const char* reason, const std::function<bool()>& 
   for (Stream* stream : streams()) stream->worker().end_nap();
   ep::HelperPool* helpers = helpers_.load(std::memory_order_acquire);
   if (helpers) helpers->stand_by();
-  std::optional<Error> interrupt = spin_until(done, token);
+  std::optional<Error> interrupt = spin_until(done, token, spin_ns);
   if (helpers) helpers->stand_down();
   if (!interrupt) interrupt = sleep_until(reason, done, token);
   if (waiting_threads_.fetch_sub(1, std::memory_order_seq_cst) == 1) {
@@ -40,10 +40,11 @@ void VirtualMachine::host_wait(const char* reason, const std::function<bool()>& 
 }
 
 /// While there is work for helpers, and a little longer; returns what interrupted it.
-std::optional<Error> VirtualMachine::spin_until(const std::function<bool()>& done, void* token) {
+std::optional<Error> VirtualMachine::spin_until(const std::function<bool()>& done, void* token,
+                                                int64_t spin_ns) {
   constexpr int64_t kSliceNs = std::chrono::nanoseconds(kSlice).count();
   int64_t looked = now_ns();
-  for (int64_t spun = looked; !done() && now_ns() - spun < kSpinNs;) {
+  for (int64_t spun = looked; !done() && now_ns() - spun < spin_ns;) {
     if (assist()) spun = now_ns();
     if (spun - looked >= kSliceNs) {
       if (std::optional<Error> error = hooks_->interrupt(token)) return error;
@@ -139,14 +140,20 @@ void VirtualMachine::wait(Seq seq, const char* reason) {
   if (help(seq)) return;
   if (RunningScope::any())
     return wait_inside(seq, reason, [this, seq] { return mark_waited(seq); });
-  wait_for_worker(seq, reason);
+  wait_for_worker(seq, reason, std::max(kSpinNs, spin_ns(seq)));
 }
 
 /// Without helping: when the window is full its workers are busy, and a second runner only gets in
 /// their way.
-void VirtualMachine::wait_for_worker(Seq seq, const char* reason) {
+void VirtualMachine::wait_for_worker(Seq seq, const char* reason, int64_t spin_ns) {
   note_awaited(seq);
-  host_wait(reason, [this, seq] { return mark_waited(seq); });
+  host_wait(reason, [this, seq] { return mark_waited(seq); }, spin_ns);
+}
+
+/// How long its end is worth to be looked for.
+int64_t VirtualMachine::spin_ns(Seq seq) {
+  std::lock_guard<std::mutex> lock(window_.issue_mutex());  // keeps the slot's header in place
+  return window_.in_flight(seq) ? awaited_spin_ns(window_.slot_of(seq).header.stream->device()) : 0;
 }
 
 /// A hint: a thread that stops waiting at the same time may take it away.

@@ -96,6 +96,13 @@ class RunningScope {
   RunningScope* const outer_;
 };
 
+/// How long threads that are needed at the end of what a device does look for it all the time, so
+/// that it is noticed at once: to be woken takes 50 us. Not where the device itself needs the
+/// cores.
+inline int64_t awaited_spin_ns(const ep::Device& device) {
+  return device.runs_host_kernels() ? 0 : 2'000'000;
+}
+
 class VirtualMachine {
  public:
   using FindDevice = std::function<ep::Device&(Device)>;
@@ -230,6 +237,8 @@ class VirtualMachine {
   void fail_lost_host_functions();
 
  private:
+  static constexpr int64_t kSpinNs = 100'000;  // to sleep and be woken costs half of it
+
   friend class InlineScope;
   using Construct = void (*)(void* slot, void* from);
 
@@ -245,15 +254,16 @@ class VirtualMachine {
   void wait_for_room(DeviceState& state);
   int64_t total_in_flight() const;
   void wait_for_slot();
-  void wait_for_worker(Seq seq, const char* reason);
+  void wait_for_worker(Seq seq, const char* reason, int64_t spin_ns = kSpinNs);
   void note_awaited(Seq seq);
   Seq middle_in_flight(const DeviceState* state, int64_t span);
   void report_issue(const Instruction& header, Seq seq, const Description& description,
                     int64_t begin);
 
   /// The one place where a host thread blocks. `done` is called with sync mutex held.
-  void host_wait(const char* reason, const std::function<bool()>& done);
-  std::optional<Error> spin_until(const std::function<bool()>& done, void* token);
+  void host_wait(const char* reason, const std::function<bool()>& done, int64_t spin_ns = kSpinNs);
+  std::optional<Error> spin_until(const std::function<bool()>& done, void* token, int64_t spin_ns);
+  int64_t spin_ns(Seq seq);
   std::optional<Error> sleep_until(const char* reason, const std::function<bool()>& done,
                                    void* token);
   std::vector<Seq> collect_awaited(Seq seq);

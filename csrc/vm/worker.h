@@ -52,6 +52,7 @@ class Worker {
   void loop();
   bool work(bool stopping);
   void idle(int64_t* idle_since_ns);
+  int64_t waited_ns(int64_t idle_ns) const;
   void stand_by();
   void stand_down();
   ep::Crowding* crowding() const;

@@ -36,6 +36,7 @@ int64_t count_if(HandleTable<Object>& table, const Predicate& predicate) {
 }
 
 bool is_urgent(const Stream& stream) { return stream.priority < 0; }
+bool is_blocking(const Event& event) { return event.flags & kEventBlockingSync; }
 bool is_timed(const Event& event) { return !(event.flags & kEventDisableTiming); }
 
 std::string counters() {
@@ -56,6 +57,7 @@ std::string counters() {
               {"streams of high priority", count_if(streams(), is_urgent)},
               {"events", size(events().size())},
               {"timed events", count_if(events(), is_timed)},
+              {"blocking events", count_if(events(), is_blocking)},
               {"modules", size(modules().size())},
               {"libraries", size(libraries().size())},
               {"allocations", size(memory_map().count(BlockKind::device))},
