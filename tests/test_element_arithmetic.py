@@ -25,6 +25,12 @@ IN_PLACE = (
 )
 UNARY = (operator.neg, operator.pos, operator.abs, operator.invert, flow.sqrt, flow.exp, flow.sign)
 NUMBERS: tuple[Any, ...] = (0, 3, -2, 2.5, float("nan"), 2**40, 2**70, True, 1j, 1e300)
+NUMPY_NUMBERS = tuple(np.dtype(name).type(3) for name in DTYPES)
+EXACT = (
+    *(operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod),
+    *(operator.lt, operator.le, operator.eq, operator.ne, operator.gt, operator.ge),
+    *(operator.and_, operator.or_, operator.xor),
+)
 
 
 def outcome(call: Callable[[], Any]) -> Any:
@@ -112,6 +118,60 @@ def test_bits_of_numpy(device: flow.Device) -> None:
                 same(do(x[i], y[i]), do(t[i], u[i]))
                 same(do(2, x[i]), do(2, t[i]))
                 same(do(x[i], 0.5), do(t[i], 0.5))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_numbers_of_numpy_are_operands(dtype: str) -> None:
+    (x,) = elements(dtype, 5)[:1]
+    calls: list[Callable[[], Any]] = []
+    for do, number in itertools.product(BINARY, NUMPY_NUMBERS):
+        calls.append(lambda do=do, number=number: do(x, number))
+        calls.append(lambda number=number: operator.iadd(x.copy(), number))
+    same_as_instructions(calls)
+
+
+class Number(np.float64):
+    pass
+
+
+def test_what_looks_like_a_number_of_numpy() -> None:
+    x = flow.tensor(2.0)
+    for number in (Number(3), np.longdouble(3), np.str_("3"), np.datetime64(3, "s")):
+        expected = outcome(lambda number=number: flow.tensor([2.0]) + number)
+        found = outcome(lambda number=number: x + number)
+        assert (found[0], found[-1]) == (expected[0], expected[-1])
+
+
+def extremes(dtype: np.dtype[Any]) -> np.ndarray:
+    if dtype == np.bool_:
+        return np.array([False, True])
+    if dtype.kind == "f":
+        return np.array([np.nan, -np.nan, np.inf, -np.inf, 0.0, -0.0, 1.5, -2.5], dtype)
+    limits = np.iinfo(dtype)
+    few = [limits.min, limits.min + 1, limits.max, limits.max - 1, 0, 1, 7]
+    return np.array(few + ([-1, -7] if limits.min else []), dtype)
+
+
+@pytest.mark.parametrize("dtype", [x for x in DTYPES if np.dtype(x).kind in "biuf"])
+def test_extreme_values_have_the_bits_of_arrays(dtype: str) -> None:
+    x = extremes(np.dtype(dtype))
+    t = flow.tensor(x)
+    with np.errstate(all="ignore"):
+        for do in (operator.neg, operator.abs, operator.invert, flow.square):
+            if dtype == "bool" and do in (operator.neg, flow.square):
+                continue
+            if np.dtype(dtype).kind == "f" and do is operator.invert:
+                continue
+            expected = np.square(x) if do is flow.square else do(x)
+            for i in range(len(x)):
+                same(expected[i], do(t[i]))
+        for do in EXACT:
+            try:
+                expected = do(x[:, None], x)
+            except TypeError:
+                continue
+            for i, j in np.ndindex(expected.shape):
+                same(expected[i, j], do(t[i], t[j]))
 
 
 def test_views_of_one_element_are_operands_and_results() -> None:

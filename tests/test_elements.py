@@ -424,3 +424,67 @@ def at_rest() -> Iterator[None]:
     """No test leaves a failure to the next one."""
     yield
     flow.synchronize()
+
+
+class Place(np.int64):
+    pass
+
+
+def places(i: int, device: flow.Device) -> list[Any]:
+    """The same integer in the types that programs have it in."""
+    return [
+        *(i, np.int64(i), np.int32(i), Place(i), np.array(i)),
+        *(flow.tensor(i, device=device), flow.tensor(np.int32(i), device=device)),
+    ]
+
+
+def test_whatever_holds_an_integer_is_an_index(device: flow.Device) -> None:
+    array = np.arange(12.0).reshape(3, 4)
+    x = flow.tensor(array, device=device)
+    for i, j in ((0, 0), (2, 3), (-1, -4)):
+        for one, other in itertools.product(places(i, device), places(j, device)):
+            same(array[i, j], x[one, other])
+            same(array.T[::-1][j, i], x.T[::-1][other, one])
+            x[one, other] = np.float64(7)
+            array[i, j] = 7
+        for one in places(i, device):
+            same(array[i], x[one])
+            same(array[:, 1][i], x[:, 1][one])
+            x[:, 2][one] = flow.tensor(5.0, device=device)
+            array[i, 2] = 5
+    same(array, x)
+    for wrong in (places(3, device), places(-4, device)):
+        for one in wrong:
+            for read in (lambda one=one: x[one, 0], lambda one=one: x[:, 1][one]):
+                with pytest.raises(IndexError, match="out of bounds"):
+                    read().numpy()
+    with pytest.raises(IndexError):  # of indices that are tensors
+        flow.synchronize()
+    for wrong in (np.float64(1), np.bool_(True), flow.tensor(1.0)):
+        try:
+            array[wrong, 1]
+        except IndexError:
+            with pytest.raises(IndexError):
+                x[wrong, 1]
+        else:
+            same(array[wrong, 1], x[wrong, 1])
+
+
+def test_an_index_that_is_pending() -> None:
+    x = flow.arange(4.0)
+    with Gate(2) as gate:
+        place = gate.tensor[0].astype("int64") + 1
+        found = x[place]
+        x[place] = 9
+        assert not found.is_ready()
+    expected = int(gate.tensor[0]) + 1
+    assert found.item() == expected
+    assert x[expected].item() == 9
+
+
+def test_an_index_is_taken_when_it_is_used(device: flow.Device) -> None:
+    x, place = flow.arange(4, device=device), flow.tensor(1, device=device)
+    found = x[place]
+    place += 2
+    found += 10
+    assert (found.item(), x.tolist(), x[place].item()) == (11, [0, 1, 2, 3], 3)

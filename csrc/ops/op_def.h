@@ -15,6 +15,8 @@ namespace ofl::ops {
 
 /// NumPy's PyUFuncGenericFunction.
 using LoopFn = void (*)(char** args, const intptr_t* dims, const intptr_t* steps, void* data);
+/// What a loop makes of one element; `out` may be an input.
+using ElementFn = void (*)(char* const* in, char* out);
 
 inline constexpr int kMaxInputs = 3;
 inline constexpr int kMaxOperands = kMaxInputs + 1;
@@ -28,9 +30,10 @@ struct Resolution {
   void* data;
   DType in[kMaxInputs];
   DType out;
-  DType operand[kMaxInputs];  // what operands promote to, and Python's numbers are rounded to
-  DType result;               // of what is made
-  double cost = 1;            // of one element, measured: see loop_cost.h
+  DType operand[kMaxInputs];    // what operands promote to, and Python's numbers are rounded to
+  DType result;                 // of what is made
+  double cost = 1;              // of one element, measured: see loop_cost.h
+  ElementFn element = nullptr;  // for one element instead of the loop; may be null
 };
 
 /// Operand types of a resolution: a dtype, or a Python scalar, which is weak.

@@ -23,9 +23,12 @@ std::optional<DType> known_dtype(PyObject* object);
 /// Of a Device, or None: the calling thread's default.
 std::optional<Device> known_device(PyObject* object);
 
-/// Of one of Python's integers that fits, bool left out.
+/// Of one of Python's integers that fits, bool left out, or of NumPy's int64.
 inline std::optional<int64_t> known_integer(PyObject* object) {
-  if (!PyLong_CheckExact(object)) return std::nullopt;
+  if (!PyLong_CheckExact(object)) {
+    if (Py_TYPE(object) != &PyInt64ArrType_Type) return std::nullopt;
+    return PyArrayScalar_VAL(object, Int64);
+  }
   int overflow;
   const long long value = PyLong_AsLongLongAndOverflow(object, &overflow);
   if (overflow) return std::nullopt;

@@ -9,8 +9,8 @@ namespace ofl::python {
 namespace {
 
 bool is_basic(PyObject* key) {
-  return PyLong_CheckExact(key) || PyTuple_CheckExact(key) || PySlice_Check(key) ||
-         key == Py_None || key == Py_Ellipsis;
+  return known_integer(key) || PyTuple_CheckExact(key) || PySlice_Check(key) || key == Py_None ||
+         key == Py_Ellipsis;
 }
 
 void push(Tensor* view, int64_t size, int64_t stride) {
@@ -32,7 +32,18 @@ bool add_index(const Tensor& x, int axis, int64_t given, int64_t* offset) {
   return true;
 }
 
-/// One of Python's integers, or None for `absent`.
+/// The settled element of a tensor of int64.
+std::optional<int64_t> settled_index(PyObject* object) {
+  const Tensor* x = tensor_or_null(object);
+  if (!x || x->ndim() != 0 || x->dtype != DType::i64) return std::nullopt;
+  const char* const data = settled_data(runtime().machine, *x->storage);
+  if (!data) return std::nullopt;
+  int64_t index;
+  copy_element(data + x->offset, sizeof index, &index);
+  return index;
+}
+
+/// An integer, or None for `absent`.
 bool read_bound(PyObject* object, Py_ssize_t absent, Py_ssize_t* bound) {
   *bound = absent;
   if (object == Py_None) return true;
@@ -110,7 +121,8 @@ std::optional<int64_t> element_offset(const Tensor& x, PyObject* key) {
   if ((tuple ? PyTuple_GET_SIZE(key) : 1) != x.ndim()) return std::nullopt;
   int64_t offset = x.offset;
   for (int axis = 0; axis < x.ndim(); ++axis) {
-    const std::optional<int64_t> given = known_integer(items[axis]);
+    std::optional<int64_t> given = known_integer(items[axis]);
+    if (!given) given = settled_index(items[axis]);
     if (!given || !add_index(x, axis, *given, &offset)) return std::nullopt;
   }
   return offset;
@@ -134,10 +146,7 @@ PyObject* copied_element(const Tensor& x, int64_t offset) {
 }
 
 PyObject* basic_item(const Tensor& x, PyObject* key) {
-  if (PyLong_CheckExact(key)) {
-    const std::optional<int64_t> index = known_integer(key);
-    return index ? item_at(x, *index) : nullptr;
-  }
+  if (const std::optional<int64_t> index = known_integer(key)) return item_at(x, *index);
   if (!is_basic(key)) return nullptr;
   if (PyTuple_CheckExact(key)) {
     if (const auto offset = element_offset(x, key)) return copied_element(x, *offset);

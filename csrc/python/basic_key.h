@@ -12,8 +12,8 @@ namespace ofl::python {
 /// of another kind or wrong: parse_key() knows.
 bool basic_view(const Tensor& x, PyObject* key, Tensor* view);
 
-/// Where the element is that a key of Python's integers for all dimensions names, in bytes from the
-/// start of the storage; nullopt for another key, or a wrong one.
+/// Where the element is that a key of integers for all dimensions names, which 0-d tensors may
+/// hold, in bytes from the start of the storage; nullopt for another key, or a wrong one.
 std::optional<int64_t> element_offset(const Tensor& x, PyObject* key);
 
 Tensor element_view(const Tensor& x, int64_t offset);

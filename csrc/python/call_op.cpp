@@ -130,8 +130,16 @@ void make_first_a_tensor(Device home, Operands* parsed, const ops::Resolution& r
 PyObject* call_op(const OpObject& op, PyObject* const* operands, int count, bool not_implemented,
                   TensorObject* out) {
   if (may_be_elements(operands, count)) {
-    if (PyObject* result = call_on_elements(op, operands, count, out)) return result;
+    PyObject* const result = count == 1   ? call_on_elements<1>(op, operands, out)
+                             : count == 2 ? call_on_elements<2>(op, operands, out)
+                                          : call_on_elements<3>(op, operands, out);
+    if (result) return result;
   }
+  return call_on_tensors(op, operands, count, not_implemented, out);
+}
+
+PyObject* call_on_tensors(const OpObject& op, PyObject* const* operands, int count,
+                          bool not_implemented, TensorObject* out) {
   const Device home = out ? out->tensor.device() : default_device();
   Operands parsed;
   if (!classify_all(op, operands, count, home, not_implemented, &parsed)) {

@@ -126,6 +126,8 @@ OperandKind classify(PyObject* object, ops::TypeCode* code, const char* op) {
     *code = ops::code_of(DType::b1);
   } else if (PyComplex_CheckExact(object)) {
     *code = ops::kWeakComplex;
+  } else if (Scalar value; const auto dtype = numpy_number(object, &value)) {
+    *code = ops::code_of(*dtype);
   } else if (PyArray_IsScalar(object, Generic)) {
     PyArray_Descr* descr = PyArray_DescrFromScalar(object);
     const DType dtype = dtype_of(descr, op);
@@ -156,13 +158,43 @@ bool store(T number, Scalar* out) {
 
 }  // namespace
 
+std::optional<DType> numpy_number(PyObject* value, Scalar* out) {
+  struct NumberType {
+    PyTypeObject* type;
+    DType dtype;
+    size_t place;  // of the value in the object
+  };
+  static const NumberType kTypes[] = {
+      {&PyFloat64ArrType_Type, DType::f64, offsetof(PyFloat64ScalarObject, obval)},
+      {&PyInt64ArrType_Type, DType::i64, offsetof(PyInt64ScalarObject, obval)},
+      {&PyFloat32ArrType_Type, DType::f32, offsetof(PyFloat32ScalarObject, obval)},
+      {&PyBoolArrType_Type, DType::b1, offsetof(PyBoolScalarObject, obval)},
+      {&PyInt32ArrType_Type, DType::i32, offsetof(PyInt32ScalarObject, obval)},
+      {&PyComplex128ArrType_Type, DType::c128, offsetof(PyComplex128ScalarObject, obval)},
+      {&PyUInt8ArrType_Type, DType::u8, offsetof(PyUInt8ScalarObject, obval)},
+      {&PyInt8ArrType_Type, DType::i8, offsetof(PyInt8ScalarObject, obval)},
+      {&PyInt16ArrType_Type, DType::i16, offsetof(PyInt16ScalarObject, obval)},
+      {&PyUInt16ArrType_Type, DType::u16, offsetof(PyUInt16ScalarObject, obval)},
+      {&PyUInt32ArrType_Type, DType::u32, offsetof(PyUInt32ScalarObject, obval)},
+      {&PyUInt64ArrType_Type, DType::u64, offsetof(PyUInt64ScalarObject, obval)},
+      {&PyHalfArrType_Type, DType::f16, offsetof(PyHalfScalarObject, obval)},
+      {&PyComplex64ArrType_Type, DType::c64, offsetof(PyComplex64ScalarObject, obval)},
+  };
+  for (const NumberType& row : kTypes) {
+    if (Py_TYPE(value) != row.type) continue;
+    std::memcpy(out->bytes, reinterpret_cast<const char*>(value) + row.place, size_of(row.dtype));
+    return row.dtype;
+  }
+  return std::nullopt;
+}
+
 bool store_number(PyObject* value, DType dtype, Scalar* out) {
   if (PyFloat_CheckExact(value)) {
     const double number = PyFloat_AS_DOUBLE(value);
     if (dtype == DType::f64) return store(number, out);
     return dtype == DType::f32 && store(static_cast<float>(number), out);
   }
-  if (!PyLong_CheckExact(value)) return false;
+  if (!PyLong_CheckExact(value)) return numpy_number(value, out) == dtype;
   int overflow;
   const long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
   if (overflow) return false;

@@ -1,6 +1,7 @@
 // Python and NumPy values to and from the tensor layer's. All with the GIL; failures throw.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "ops/op_def.h"
@@ -31,8 +32,10 @@ enum class OperandKind : uint8_t { scalar, array, other };
 /// `code` is set for scalars: weak for Python's numbers, the dtype for NumPy's.
 OperandKind classify(PyObject* object, ops::TypeCode* code, const char* op);
 
+/// The dtype of one of NumPy's own numbers, which is copied; nullopt for all else, subclasses too.
+std::optional<DType> numpy_number(PyObject* value, Scalar* out);
 /// A Python float or integer as one element, with NumPy's rounding, where the pair of number and
-/// dtype comes often and the number fits; else false.
+/// dtype comes often and the number fits; or a number of NumPy that has the dtype. Else false.
 bool store_number(PyObject* value, DType dtype, Scalar* out);
 /// A Python or NumPy scalar as one element; OverflowError and friends as NumPy has them.
 Scalar to_scalar(PyObject* value, DType dtype);

@@ -8,31 +8,40 @@ namespace ofl::python {
 
 namespace {
 
-/// The operands of a call; numbers are converted once it is known to which dtype.
-struct Elements {
-  ops::TypeCode codes[ops::kMaxInputs];
-  ElementOperand inputs[ops::kMaxInputs];
-  Scalar numbers[ops::kMaxInputs];
+/// The operands of a call; Python's numbers are converted once it is known to which dtype.
+template <int count>
+struct Elements : ElementOperands<count> {
+  ops::TypeCode codes[count];
+  bool are_weak[count];
+  Scalar held[count];
+
+  void set(int k, char* place, DType dtype) {
+    this->places[k] = place;
+    this->dtypes[k] = dtype;
+    codes[k] = ops::code_of(dtype);
+  }
 };
 
 /// Reads what the operands are; false where one of them is something else, or none is a tensor.
-bool find_elements(PyObject* const* operands, int count, Elements* out) {
-  const vm::VirtualMachine& machine = runtime().machine;
+template <int count>
+bool find_elements(PyObject* const* operands, Elements<count>* out) {
+  if (runtime().machine.observer()) return false;
   bool any = false;
+#pragma GCC unroll 3
   for (int k = 0; k < count; ++k) {
-    ElementOperand& input = out->inputs[k];
-    if (Py_TYPE(operands[k]) == tensor_type) {
-      const Tensor& x = tensor_of(operands[k]);
-      if (x.ndim() != 0) return false;
-      char* const data = settled_data(machine, *x.storage);
-      if (!data) return false;
+    PyObject* const operand = operands[k];
+    out->are_weak[k] = false;
+    out->numbers[k] = !is_tensor(operand);
+    if (!out->numbers[k]) {
+      const Tensor& x = tensor_of(operand);
+      if (x.ndim() != 0 || !x.storage->on_host() || !x.storage->is_settled()) return false;
       any = true;
-      input.place = data + x.offset;
-      input.dtype = x.dtype;
-      out->codes[k] = ops::code_of(x.dtype);
-    } else if (PyFloat_CheckExact(operands[k]) || PyLong_CheckExact(operands[k])) {
-      input.is_number = true;
-      out->codes[k] = PyFloat_CheckExact(operands[k]) ? ops::kWeakFloat : ops::kWeakInt;
+      out->set(k, x.address(), x.dtype);
+    } else if (PyFloat_CheckExact(operand) || PyLong_CheckExact(operand)) {
+      out->are_weak[k] = true;
+      out->codes[k] = PyFloat_CheckExact(operand) ? ops::kWeakFloat : ops::kWeakInt;
+    } else if (const auto dtype = numpy_number(operand, &out->held[k])) {
+      out->set(k, reinterpret_cast<char*>(out->held[k].bytes), *dtype);
     } else {
       return false;
     }
@@ -40,15 +49,16 @@ bool find_elements(PyObject* const* operands, int count, Elements* out) {
   return any;
 }
 
-/// Converts the numbers to the dtypes of the operation; false for those that call_op() knows.
-bool convert_numbers(const ops::Resolution& resolution, PyObject* const* operands, int count,
-                     Elements* out) {
+/// Converts Python's numbers to the dtypes of the operation; false for those that call_op() knows.
+template <int count>
+bool convert_numbers(const ops::Resolution& resolution, PyObject* const* operands,
+                     Elements<count>* out) {
+#pragma GCC unroll 3
   for (int k = 0; k < count; ++k) {
-    ElementOperand& input = out->inputs[k];
-    if (!input.is_number) continue;
-    input.dtype = resolution.operand[k];
-    if (!store_number(operands[k], input.dtype, &out->numbers[k])) return false;
-    input.place = reinterpret_cast<char*>(out->numbers[k].bytes);
+    if (!out->are_weak[k]) continue;
+    out->dtypes[k] = resolution.operand[k];
+    if (!store_number(operands[k], out->dtypes[k], &out->held[k])) return false;
+    out->places[k] = reinterpret_cast<char*>(out->held[k].bytes);
   }
   return true;
 }
@@ -67,30 +77,31 @@ char* place_of(const Tensor& out, DType result, PyObject* const* operands, int c
 
 }  // namespace
 
-PyObject* call_on_elements(const OpObject& op, PyObject* const* operands, int count,
-                           TensorObject* out) {
-  Elements elements;
-  if (!find_elements(operands, count, &elements) || op.op->kind == ops::OpKind::matmul) {
-    return nullptr;
-  }
+template <int count>
+PyObject* call_on_elements(const OpObject& op, PyObject* const* operands, TensorObject* out) {
+  Elements<count> elements;
+  if (op.op->kind == ops::OpKind::matmul || !find_elements(operands, &elements)) return nullptr;
   const ops::Resolution* resolution = op.op->find(elements.codes);
   if (!resolution || (op.op->checks_exponent && is_integer(resolution->in[1])) ||
-      !convert_numbers(*resolution, operands, count, &elements)) {
+      !convert_numbers(*resolution, operands, &elements)) {
     return nullptr;
   }
-  ElementOperand result;
-  result.dtype = resolution->result;
   const bool in_place = out != nullptr;
+  char* place;
   if (in_place) {
-    result.place = place_of(out->tensor, result.dtype, operands, count);
-    if (!result.place) return nullptr;
+    place = place_of(out->tensor, resolution->result, operands, count);
+    if (!place) return nullptr;
     Py_INCREF(out);
   } else {
-    out = new_element_object(result.dtype);
-    result.place = out->tensor.storage->data();
+    out = new_element_object(resolution->result);
+    place = out->tensor.storage->data();
   }
-  compute_element(*resolution, count, elements.inputs, result, in_place);
+  compute_element(*resolution, elements, place, in_place);
   return reinterpret_cast<PyObject*>(out);
 }
+
+template PyObject* call_on_elements<1>(const OpObject&, PyObject* const*, TensorObject*);
+template PyObject* call_on_elements<2>(const OpObject&, PyObject* const*, TensorObject*);
+template PyObject* call_on_elements<3>(const OpObject&, PyObject* const*, TensorObject*);
 
 }  // namespace ofl::python

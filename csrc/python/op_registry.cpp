@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "ops/bfloat16_loops.h"
+#include "ops/element_functions.h"
 #include "ops/loop_cost.h"
 #include "ops/standard_values.h"
 #include "python/convert.h"
@@ -322,6 +323,7 @@ const ops::Resolution& resolve(const OpObject& op, const ops::TypeCode* codes) {
   if (op.op->standard_values) ops::use_standard_values(ufunc_name(op), &resolution);
   if (op.op->kind != ops::OpKind::matmul) {
     resolution.cost = ops::measure_cost(resolution, op.op->nin);
+    resolution.element = ops::element_function(ufunc_name(op), resolution, op.op->nin);
   }
   return *op.op->add(codes, resolution);
 }

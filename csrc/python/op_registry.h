@@ -67,5 +67,8 @@ const ops::Resolution& resolve_reduction(const OpObject& op, DType dtype);
 /// unknown types (operators) instead of raising. `out`: write there instead of making a new tensor.
 PyObject* call_op(const OpObject& op, PyObject* const* operands, int count, bool not_implemented,
                   TensorObject* out = nullptr);
+/// The same where call_on_elements() has nothing to say.
+PyObject* call_on_tensors(const OpObject& op, PyObject* const* operands, int count,
+                          bool not_implemented, TensorObject* out);
 
 }  // namespace ofl::python

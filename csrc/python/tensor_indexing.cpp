@@ -125,8 +125,10 @@ void set_item(const Tensor& x, PyObject* key, PyObject* value, const char* op) {
 
 namespace {
 
-/// x[selector] where that takes no instruction; else null without an error.
-PyObject* gathered_object(const Tensor& x, const Tensor& selector) {
+/// x[key] of a tensor where that takes no instruction; else null without an error.
+PyObject* selected_object(const Tensor& x, PyObject* key) {
+  if (const auto offset = element_offset(x, key)) return copied_element(x, *offset);
+  const Tensor& selector = tensor_of(key);
   Reference made(reinterpret_cast<PyObject*>(new_tensor_object()));
   Tensor& tensor = reinterpret_cast<TensorObject*>(made.get())->tensor;
   return gather_here(issuer(), x, selector, &tensor) ? made.release() : nullptr;
@@ -137,7 +139,7 @@ PyObject* gathered_object(const Tensor& x, const Tensor& selector) {
 PyObject* tensor_subscript(PyObject* self, PyObject* key) {
   return guarded<PyObject*>(nullptr, [&] {
     const Tensor& x = tensor_of(self);
-    PyObject* item = is_tensor(key) ? gathered_object(x, tensor_of(key)) : basic_item(x, key);
+    PyObject* item = is_tensor(key) ? selected_object(x, key) : basic_item(x, key);
     return item ? item : wrap(get_item(x, key, "getitem"));
   });
 }
@@ -147,13 +149,16 @@ namespace {
 /// x[integers] = a number or an element, where that takes no instruction; else false.
 bool set_element(const Tensor& x, PyObject* key, PyObject* value) {
   const bool is_element = is_tensor(value) && tensor_of(value).ndim() == 0;
-  if (!is_element && !PyFloat_CheckExact(value) && !PyLong_CheckExact(value)) return false;
+  Scalar number;
+  const bool is_number = !is_element && store_number(value, x.dtype, &number);
+  if (!is_number && !is_element && !is_scalar(value, "setitem")) return false;
   const std::optional<int64_t> offset = element_offset(x, key);
   if (!offset) return false;
   vm::VirtualMachine& machine = runtime().machine;
   TensorStorage& storage = *x.storage;
-  return is_element ? write_element(machine, storage, *offset, x.dtype, tensor_of(value))
-                    : write_element(machine, storage, *offset, x.dtype, to_scalar(value, x.dtype));
+  if (is_element) return write_element(machine, storage, *offset, x.dtype, tensor_of(value));
+  if (!is_number) number = to_scalar(value, x.dtype);
+  return write_element(machine, storage, *offset, x.dtype, number);
 }
 
 /// x[selector] = value, where that takes no instruction; else false.

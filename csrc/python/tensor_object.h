@@ -15,9 +15,8 @@ struct TensorObject {
 
 extern PyTypeObject* tensor_type;
 
-inline bool is_tensor(PyObject* object) {
-  return Py_TYPE(object) == tensor_type || PyType_IsSubtype(Py_TYPE(object), tensor_type);
-}
+/// Tensor has no subtypes.
+inline bool is_tensor(PyObject* object) { return Py_TYPE(object) == tensor_type; }
 inline const Tensor& tensor_of(PyObject* object) {
   return reinterpret_cast<TensorObject*>(object)->tensor;
 }

@@ -1,6 +1,6 @@
 // The number and comparison slots of Tensor. Each is one call of the op that the table puts there.
 #include "python/convert.h"
-#include "python/op_registry.h"
+#include "python/element_calls.h"
 #include "python/runtime.h"
 #include "tensor/elements.h"
 
@@ -12,7 +12,7 @@ template <Slot slot>
 PyObject* binary(PyObject* a, PyObject* b) {
   return guarded<PyObject*>(nullptr, [&] {
     PyObject* const operands[2] = {a, b};
-    return call_op(op_of(slot), operands, 2, true);
+    return call_operator(op_of(slot), operands);
   });
 }
 
@@ -20,18 +20,25 @@ template <Slot slot>
 PyObject* in_place(PyObject* a, PyObject* b) {
   return guarded<PyObject*>(nullptr, [&] {
     PyObject* const operands[2] = {a, b};
-    return call_op(op_of(slot), operands, 2, true, reinterpret_cast<TensorObject*>(a));
+    return call_operator(op_of(slot), operands, reinterpret_cast<TensorObject*>(a));
   });
 }
 
 template <Slot slot>
 PyObject* unary(PyObject* a) {
-  return guarded<PyObject*>(nullptr, [&] { return call_op(op_of(slot), &a, 1, true); });
+  return guarded<PyObject*>(nullptr, [&] {
+    PyObject* const operands[1] = {a};
+    return call_operator(op_of(slot), operands);
+  });
 }
 
-/// NumPy computes some powers by simpler loops, which round differently from pow: which one for
-/// this kind of base and a Python number as exponent, or null.
-const char* power_shortcut(PyObject* base, PyObject* exponent) {
+/// NumPy computes some powers by simpler loops, which round differently from pow: the op for this
+/// kind of base and a Python number as exponent, or null.
+const OpObject* power_shortcut(PyObject* base, PyObject* exponent) {
+  static const OpObject* const square = find_op("square");
+  static const OpObject* const reciprocal = find_op("reciprocal");
+  static const OpObject* const root = find_op("sqrt");
+  static const OpObject* const positive = find_op("positive");
   if (!is_tensor(base)) return nullptr;
   const DTypeKind kind = info(tensor_of(base).dtype).kind;
   const bool inexact = kind == DTypeKind::floating || kind == DTypeKind::complex;
@@ -47,21 +54,22 @@ const char* power_shortcut(PyObject* base, PyObject* exponent) {
     return nullptr;
   }
   const bool general = float_exponent && kind == DTypeKind::complex;
-  if (value == 2.0) return general ? nullptr : "square";
+  if (value == 2.0) return general ? nullptr : square;
   if (!inexact) return nullptr;
-  if (value == -1.0) return general ? nullptr : "reciprocal";
-  if (value == 0.5) return "sqrt";
-  return value == 1.0 && kind == DTypeKind::floating ? "positive" : nullptr;
+  if (value == -1.0) return general ? nullptr : reciprocal;
+  if (value == 0.5) return root;
+  return value == 1.0 && kind == DTypeKind::floating ? positive : nullptr;
 }
 
 PyObject* call_power(PyObject* a, PyObject* b, PyObject* modulus, TensorObject* out) {
   return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
     if (modulus != Py_None) fail(ErrorKind::type, "[pow] a modulus is not supported");
-    const char* shortcut = power_shortcut(a, b);
-    const OpObject* op = shortcut ? find_op(shortcut) : nullptr;
+    if (const OpObject* op = power_shortcut(a, b)) {
+      PyObject* const base[1] = {a};
+      return call_operator(*op, base, out);
+    }
     PyObject* const operands[2] = {a, b};
-    return op ? call_op(*op, operands, 1, true, out)
-              : call_op(op_of(Slot::pow), operands, 2, true, out);
+    return call_operator(op_of(Slot::pow), operands, out);
   });
 }
 
@@ -82,8 +90,23 @@ PyObject* convert_element(PyObject* self, const char* method, PyObject* (*conver
   });
 }
 
-PyObject* as_int(PyObject* self) { return convert_element(self, "int", PyNumber_Long); }
-PyObject* as_float(PyObject* self) { return convert_element(self, "float", PyNumber_Float); }
+PyObject* as_int(PyObject* self) {
+  const Tensor& x = tensor_of(self);
+  Scalar element;
+  if (x.dtype == DType::i64 && x.ndim() == 0 && read_element(runtime().machine, x, &element)) {
+    return to_python(reinterpret_cast<const char*>(element.bytes), DType::i64);
+  }
+  return convert_element(self, "int", PyNumber_Long);
+}
+
+PyObject* as_float(PyObject* self) {
+  const Tensor& x = tensor_of(self);
+  Scalar element;
+  if (x.dtype == DType::f64 && x.ndim() == 0 && read_element(runtime().machine, x, &element)) {
+    return to_python(reinterpret_cast<const char*>(element.bytes), DType::f64);
+  }
+  return convert_element(self, "float", PyNumber_Float);
+}
 
 PyObject* as_index(PyObject* self) {
   return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
@@ -179,7 +202,7 @@ PyObject* tensor_richcompare(PyObject* a, PyObject* b, int operation) {
   static constexpr Slot kSlots[] = {Slot::lt, Slot::le, Slot::eq, Slot::ne, Slot::gt, Slot::ge};
   return guarded<PyObject*>(nullptr, [&] {
     PyObject* const operands[2] = {a, b};
-    return call_op(op_of(kSlots[operation]), operands, 2, true);
+    return call_operator(op_of(kSlots[operation]), operands);
   });
 }
 

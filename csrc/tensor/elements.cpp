@@ -46,27 +46,25 @@ bool write_element(vm::VirtualMachine& machine, TensorStorage& storage, int64_t 
 
 // The steps are those that elementwise() would find: some loops take another path where they are 0,
 // and round differently.
-void compute_element(const ops::Resolution& resolution, int count, const ElementOperand* inputs,
-                     const ElementOperand& out, bool in_place) {
+void run_loop(const ops::Resolution& resolution, int count, char* const* places,
+              const DType* dtypes, const bool* numbers, char* out, bool in_place) {
   Scalar held[ops::kMaxOperands];
   char* data[ops::kMaxOperands];
   intptr_t steps[ops::kMaxOperands];
   for (int k = 0; k < count; ++k) {
-    const ElementOperand& input = inputs[k];
     const DType wanted = resolution.in[k];
-    data[k] = input.place;
-    steps[k] = input.is_number || in_place ? 0 : static_cast<intptr_t>(size_of(wanted));
-    if (input.dtype == wanted) continue;
+    data[k] = places[k];
+    steps[k] = numbers[k] || in_place ? 0 : static_cast<intptr_t>(size_of(wanted));
+    if (dtypes[k] == wanted) continue;
     data[k] = reinterpret_cast<char*>(held[k].bytes);
-    ops::cast_function(input.dtype, wanted)(input.place, 0, data[k], 0, 1);
+    ops::cast_function(dtypes[k], wanted)(places[k], 0, data[k], 0, 1);
   }
-  const bool is_cast = out.dtype != resolution.out;
-  char* const result = is_cast ? reinterpret_cast<char*>(held[count].bytes) : out.place;
-  data[count] = result;
+  const bool is_cast = resolution.out != resolution.result;
+  data[count] = is_cast ? reinterpret_cast<char*>(held[count].bytes) : out;
   steps[count] = in_place ? 0 : static_cast<intptr_t>(size_of(resolution.out));
   const intptr_t n = 1;
   resolution.loop(data, &n, steps, resolution.data);
-  if (is_cast) ops::cast_function(resolution.out, out.dtype)(result, 0, out.place, 0, 1);
+  if (is_cast) ops::cast_function(resolution.out, resolution.result)(data[count], 0, out, 0, 1);
 }
 
 }  // namespace ofl

@@ -38,16 +38,27 @@ bool write_element(vm::VirtualMachine& machine, TensorStorage& storage, int64_t 
 bool write_element(vm::VirtualMachine& machine, TensorStorage& storage, int64_t offset, DType dtype,
                    const Tensor& element);
 
-/// One element as an operand of a loop.
-struct ElementOperand {
-  char* place = nullptr;
-  DType dtype = DType::f64;
-  bool is_number = false;  // it was no tensor: the loop does not step
+/// One element of each operand of an operation.
+template <int count>
+struct ElementOperands {
+  char* places[count];
+  DType dtypes[count];
+  bool numbers[count];  // it was no tensor: the loop does not step
 };
 
-/// out = op(inputs): the loop of the resolution on one element, with the bits of elementwise().
-/// `in_place`: `out` was there before, and may be an input. Not for loops that check exponents.
-void compute_element(const ops::Resolution& resolution, int count, const ElementOperand* inputs,
-                     const ElementOperand& out, bool in_place);
+/// The operands as the loop of the resolution takes them, by place, dtype, and whether they step.
+void run_loop(const ops::Resolution& resolution, int count, char* const* places,
+              const DType* dtypes, const bool* numbers, char* out, bool in_place);
+
+/// out = op(inputs), an element of the result's dtype, with the bits of elementwise(). `in_place`:
+/// `out` was there before, and may be an input. Not for loops that check exponents.
+template <int count>
+void compute_element(const ops::Resolution& resolution, const ElementOperands<count>& inputs,
+                     char* out, bool in_place) {
+  bool needs_casts = resolution.out != resolution.result;
+  for (int k = 0; k < count; ++k) needs_casts |= inputs.dtypes[k] != resolution.in[k];
+  if (resolution.element && !needs_casts) return resolution.element(inputs.places, out);
+  run_loop(resolution, count, inputs.places, inputs.dtypes, inputs.numbers, out, in_place);
+}
 
 }  // namespace ofl

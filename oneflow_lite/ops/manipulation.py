@@ -184,7 +184,7 @@ def expand_dims(x: Any, /, axis: Axes = 0) -> Tensor:
     (2, 1, 3)
     """
     given = asarray(x)
-    added = 1 if isinstance(axis, int) else len(axis)
+    added = len(axis) if isinstance(axis, Sequence) else 1
     new = normalize_axes(axis, given.ndim + added, "expand_dims")
     sizes = iter(given.shape)
     shape = [1 if i in new else next(sizes) for i in range(given.ndim + added)]
