@@ -78,8 +78,16 @@ class Generator:
     """
 
     def __init__(self, seed: Any = None) -> None:
-        self._lock = threading.RLock()  # guards _numpy; to convert a number may draw others
-        self._numpy = np.random.default_rng(_C.held(seed, "default_rng"))
+        self._lock = threading.RLock()  # of a call that NumPy's method serves, which may draw often
+        self._begin(seed)
+
+    def _begin(self, seed: Any) -> None:
+        numpys = np.random.default_rng(_C.held(seed, "default_rng"))
+        self._source = numpys, _C.bits_of(numpys.bit_generator)
+
+    @property
+    def _numpy(self) -> np.random.Generator:
+        return self._source[0]
 
     def seed(self, seed: Any = None) -> None:
         """Start again, as if made with this seed.
@@ -93,8 +101,9 @@ class Generator:
         True
         """
         with self._lock:
-            self._numpy = np.random.default_rng(_C.held(seed, "default_rng"))
+            self._begin(seed)
 
+    @_C.native
     def integers(
         self,
         low: int,
@@ -115,6 +124,7 @@ class Generator:
         numbers = self._numbers("integers", (low, high, size, dtype, endpoint))
         return tensor(np.asarray(numbers), None, device)
 
+    @_C.native
     def permutation(self, x: Any, axis: int = 0, *, device: DeviceLike = None) -> Tensor:
         """Return the integers below x in random order, or x with its slices in random order.
 
@@ -139,6 +149,7 @@ class Generator:
         shuffled = take(x, self._order(x, axis), axis)
         return shuffled if device is None else asarray(shuffled, device=device)
 
+    @_C.native
     def shuffle(self, x: Tensor, axis: int = 0) -> None:
         """Put the slices of x along an axis in random order, in place, without looking at it.
 
@@ -189,6 +200,7 @@ class Generator:
         order = self._numbers("permuted", (places,), {"axis": along})
         return take_along_axis(given, order, axis=along)
 
+    @_C.native
     def choice(
         self,
         a: Any,

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import oneflow_lite as flow
+from machine_support import Gate
 from oracle import same
 
 
@@ -260,13 +261,121 @@ def test_draws_run_no_python_code() -> None:
     assert called == []
 
 
-def test_a_draw_waits_for_the_lock() -> None:
+@pytest.mark.parametrize("size", [None, 4, 600])
+def test_a_draw_waits_for_the_lock_of_the_bits(size: int | None) -> None:
+    """A generator of NumPy that draws from the same bits holds it, and lets the GIL go."""
     rng = flow.random.default_rng(3)
-    drawn: list[float] = []
-    thread = threading.Thread(target=lambda: drawn.append(rng.random().item()))
-    with rng._lock:
+    drawn: list[Any] = []
+    thread = threading.Thread(target=lambda: drawn.append(rng.uniform(1.0, 2.0, size).numpy()))
+    with rng.bit_generator.lock:
+        state = rng.bit_generator.state
         thread.start()
-        rng._numpy = np.random.default_rng(5)  # what seed() does under the lock
         assert drawn == []
+        assert rng.bit_generator.state == state
     thread.join()
-    assert drawn == [np.random.default_rng(5).random()]
+    same(np.random.default_rng(3).uniform(1.0, 2.0, size), drawn[0])
+
+
+SEEDS: dict[str, Any] = {
+    name: getattr(np.random, name) for name in ("PCG64", "MT19937", "Philox", "SFC64", "PCG64DXSM")
+}
+FEW: tuple[tuple[str, tuple[Any, ...]], ...] = (
+    *(("random", ()), ("standard_normal", ()), ("standard_exponential", ())),
+    *(("uniform", ()), ("uniform", (-1, 3.5)), ("uniform", (2.0, 2.0)), ("uniform", (3, np.inf))),
+    *(("uniform", (-1.7e308, 1.7e308)), ("uniform", (1, 0)), ("uniform", (np.float32(1), 2))),
+    *(("normal", ()), ("normal", (1, 2)), ("normal", (1.0, 0.0)), ("normal", (0, -0.0))),
+    *(
+        ("normal", (np.nan, 1)),
+        ("normal", (1, np.inf)),
+        ("normal", (True, 1)),
+        ("normal", (2**70,)),
+    ),
+    *(("exponential", (2.5,)), ("gamma", (0.5, 2)), ("standard_gamma", (0.3,)), ("beta", (0.5, 2))),
+    *(("poisson", ()), ("poisson", (40,)), ("poisson", (0,)), ("poisson", (1e20,))),
+    *(("lognormal", ()), ("laplace", (1,)), ("logistic", ()), ("gumbel", (2, 3))),
+    *(("chisquare", (2,)), ("f", (2, 3)), ("standard_t", (3,)), ("standard_cauchy", ())),
+    *(("pareto", (3,)), ("power", (3,)), ("rayleigh", ()), ("weibull", (2,)), ("wald", (3, 2))),
+    *(("vonmises", (0, 4)), ("vonmises", (0, 1e-9)), ("triangular", (0, 1, 3))),
+    *(("triangular", (1, 1, 1)), ("integers", (10,)), ("integers", (-5, 5)), ("integers", (7, 8))),
+    *(("integers", (-(2**63), 2**63 - 1)), ("integers", (0, 2**32)), ("integers", (0, 2**33))),
+    *(("integers", (5, 5)), ("integers", (0, 2**63)), ("integers", (np.int64(3), np.int64(9)))),
+    *(("choice", (6,)), ("choice", ([3, 1, 2],)), ("choice", ((1.5, 2.5),)), ("choice", (0,))),
+    *(("choice", ([],)), ("choice", (np.arange(3),))),
+)
+
+
+def outcome(generator: Any, name: str, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    try:
+        made = getattr(generator, name)(*args, **named)
+    except (TypeError, ValueError, OverflowError) as error:
+        return type(error)
+    array = made.numpy() if isinstance(made, flow.Tensor) else np.asarray(made)
+    return array.dtype, array.shape, array.tobytes()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("size", [None, (), 1, 16, (2, 3), (0, 2), 511, 513, -1, 2.5])
+def test_few_numbers_are_numpys(seed: str, size: Any) -> None:
+    """Also the state afterwards, of 64 bits that were drawn in halves."""
+    ours = flow.random.default_rng(np.random.Generator(SEEDS[seed](5)))
+    numpys = np.random.Generator(SEEDS[seed](5))
+    for name, args in FEW:
+        expected = outcome(numpys, name, args, {"size": size})
+        assert outcome(ours, name, args, {"size": size}) == expected, (name, args)
+        state, wanted = ours.bit_generator.state, numpys.bit_generator.state
+        assert repr(state) == repr(wanted), (name, args)
+
+
+@pytest.mark.parametrize("name", ["random", "standard_normal", "standard_exponential"])
+def test_few_float32(name: str) -> None:
+    ours, numpys = flow.random.default_rng(5), np.random.default_rng(5)
+    for size in (None, 3, 4, (2, 2), 600):
+        for dtype in (np.float32, "float32", flow.float64, "int32", "float16"):
+            expected = outcome(numpys, name, (size,), {"dtype": dtype})
+            seen = outcome(ours, name, (size,), {"dtype": dtype})
+            if isinstance(expected, tuple):
+                assert seen == expected
+            else:  # here the numbers are cast
+                numpys.bit_generator.state = ours.bit_generator.state
+
+
+def test_one_state_for_both() -> None:
+    numpys = np.random.default_rng(9)
+    ours, twin = flow.random.default_rng(numpys), np.random.default_rng(9)
+    for _ in range(3):
+        same(twin.random(), ours.random())
+        same(twin.integers(5), ours.integers(5))  # half of 64 bits is left over
+        assert numpys.integers(5) == twin.integers(5)
+        same(twin.normal(size=3), ours.normal(size=3))
+    ours.seed(4)
+    same(np.random.default_rng(4).random(), ours.random())
+    assert numpys.random() == twin.random()
+
+
+def test_orders_of_views_and_of_what_is_pending(device: flow.Device) -> None:
+    ours, numpys = flow.random.default_rng(3), np.random.default_rng(3)
+    array = np.arange(24.0).reshape(4, 6)
+    for view in (np.s_[:], np.s_[::-1, ::2], np.s_[1], np.s_[:, 2], np.s_[2:2]):
+        for axis in range(array[view].ndim):
+            x, wanted = flow.tensor(array, device=device), array.copy()
+            numpys.shuffle(wanted[view], axis)
+            ours.shuffle(x[view], axis)
+            same(wanted, x)
+            same(numpys.permutation(wanted[view], axis), ours.permutation(x[view], axis))
+    with Gate(2) as gate:
+        pending = flow.arange(5.0) + gate.tensor[0]
+        ours.shuffle(pending)
+        order = ours.permutation(pending)
+        assert not order.is_ready()
+    wanted = np.arange(5.0) + gate.tensor[0].item()
+    numpys.shuffle(wanted)
+    same(wanted, pending)
+    same(numpys.permutation(wanted), order)
+
+
+def test_what_is_read_only_is_not_shuffled() -> None:
+    array = np.arange(5)
+    array.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        flow.random.default_rng(3).shuffle(flow.from_dlpack(array))
+    assert array.tolist() == [0, 1, 2, 3, 4]

@@ -4,6 +4,7 @@
 #include "python/device_object.h"
 #include "python/errors.h"
 #include "python/native_function.h"
+#include "python/native_random.h"
 #include "python/op_registry.h"
 #include "python/tensor_object.h"
 
@@ -38,6 +39,7 @@ PYBIND11_MODULE(_C, m) {
   init_tensor_type(m.ptr());
   init_op_type(m.ptr());
   init_native_function(m.ptr());
+  init_random(m.ptr());
   m.add_object("OutOfMemoryError", out_of_memory_type());
   bind_tensor_functions(m);
   bind_array_functions(m);
