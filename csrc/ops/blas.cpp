@@ -30,11 +30,22 @@ void find_all(Finder& find, BlasRoutines<T>* routines, const char* const (&names
   find(&routines->dot, names[3]);
 }
 
+/// Names of one element type, in the order of the members.
 template <typename T>
-void find_all(Finder& find, LapackRoutines<T>* routines, const char* const (&names)[3]) {
-  find(&routines->getrf, names[0]);
-  find(&routines->getrs, names[1]);
-  find(&routines->potrf, names[2]);
+void find_all(Finder& find, LapackRoutines<T>* routines, const char* const (&names)[12]) {
+  const char* const* name = names;
+  find(&routines->getrf, *name++);
+  find(&routines->getrs, *name++);
+  find(&routines->laswp, *name++);
+  find(&routines->potrf, *name++);
+  find(&routines->trsm, *name++);
+  find(&routines->geqrf, *name++);
+  find(&routines->orgqr, *name++);
+  find(&routines->ormqr, *name++);
+  find(&routines->syevd, *name++);
+  find(&routines->geev, *name++);
+  find(&routines->gesdd, *name++);
+  find(&routines->gelsd, *name++);
 }
 
 }  // namespace
@@ -50,8 +61,12 @@ const char* find_routines(Blas* blas, void* (*find)(void* context, const char* n
            {"cblas_cgemm", "cblas_cgemv", "cblas_csyrk", "cblas_cdotu_sub"});
   find_all(finder, &std::get<3>(blas->routines),
            {"cblas_zgemm", "cblas_zgemv", "cblas_zsyrk", "cblas_zdotu_sub"});
-  find_all(finder, &std::get<0>(blas->lapack), {"dgetrf_", "dgetrs_", "dpotrf_"});
-  find_all(finder, &std::get<1>(blas->lapack), {"zgetrf_", "zgetrs_", "zpotrf_"});
+  find_all(finder, &std::get<0>(blas->lapack),
+           {"dgetrf_", "dgetrs_", "dlaswp_", "dpotrf_", "dtrsm_", "dgeqrf_", "dorgqr_", "dormqr_",
+            "dsyevd_", "dgeev_", "dgesdd_", "dgelsd_"});
+  find_all(finder, &std::get<1>(blas->lapack),
+           {"zgetrf_", "zgetrs_", "zlaswp_", "zpotrf_", "ztrsm_", "zgeqrf_", "zungqr_", "zunmqr_",
+            "zheevd_", "zgeev_", "zgesdd_", "zgelsd_"});
   return finder.missing;
 }
 

@@ -10,7 +10,14 @@
 namespace ofl::ops {
 
 /// CBLAS's numbers.
-enum BlasConstant : int { kRowMajor = 101, kNoTrans = 111, kTrans = 112, kLower = 122 };
+enum BlasConstant : int {
+  kRowMajor = 101,
+  kColumnMajor = 102,
+  kNoTrans = 111,
+  kTrans = 112,
+  kConjTrans = 113,
+  kLower = 122
+};
 
 /// The routines for elements of type T. They run in the calling thread, any thread may call them,
 /// and they do not read what beta == 0 says is to be written.
@@ -40,13 +47,49 @@ struct BlasRoutines {
   }
 };
 
-/// LAPACK's routines for elements of type T, by Fortran's rules: matrices lie column after column.
+/// LAPACK's routines for elements of type T, double or complex, by Fortran's rules: matrices lie
+/// column after column, texts have their lengths at the end. Those for complex numbers have other
+/// names in part (`heevd`, `ungqr`, `unmqr`), and some take memory for real numbers besides.
 template <typename T>
 struct LapackRoutines {
-  void (*getrf)(const int* m, const int* n, T* a, const int* lda, int* pivots, int* info);
-  void (*getrs)(const char* trans, const int* n, const int* columns, const T* a, const int* lda,
-                const int* pivots, T* b, const int* ldb, int* info, size_t length);
-  void (*potrf)(const char* uplo, const int* n, T* a, const int* lda, int* info, size_t length);
+  static constexpr bool kComplex = !std::is_floating_point_v<T>;
+  template <typename Real, typename Complex>
+  using Either = std::conditional_t<kComplex, Complex, Real>;
+  using In = const int*;
+  using Text = const char*;
+
+  void (*getrf)(In m, In n, T* a, In lda, int* pivots, int* info);
+  void (*getrs)(Text trans, In n, In columns, const T* a, In lda, In pivots, T* b, In ldb,
+                int* info, size_t length);
+  void (*laswp)(In n, T* a, In lda, In first, In last, In pivots, In step);
+  void (*potrf)(Text uplo, In n, T* a, In lda, int* info, size_t length);
+  void (*trsm)(Text side, Text uplo, Text trans, Text diag, In m, In n, const T* alpha, const T* a,
+               In lda, T* b, In ldb, size_t, size_t, size_t, size_t);
+  void (*geqrf)(In m, In n, T* a, In lda, T* tau, T* work, In lwork, int* info);
+  void (*orgqr)(In m, In n, In k, T* a, In lda, const T* tau, T* work, In lwork, int* info);
+  void (*ormqr)(Text side, Text trans, In m, In n, In k, const T* a, In lda, const T* tau, T* c,
+                In ldc, T* work, In lwork, int* info, size_t, size_t);
+  Either<void (*)(Text jobz, Text uplo, In n, T* a, In lda, double* w, T* work, In lwork,
+                  int* iwork, In liwork, int* info, size_t, size_t),
+         void (*)(Text jobz, Text uplo, In n, T* a, In lda, double* w, T* work, In lwork,
+                  double* rwork, In lrwork, int* iwork, In liwork, int* info, size_t, size_t)>
+      syevd;
+  Either<void (*)(Text jobvl, Text jobvr, In n, T* a, In lda, double* real, double* imag, T* vl,
+                  In ldvl, T* vr, In ldvr, T* work, In lwork, int* info, size_t, size_t),
+         void (*)(Text jobvl, Text jobvr, In n, T* a, In lda, T* w, T* vl, In ldvl, T* vr, In ldvr,
+                  T* work, In lwork, double* rwork, int* info, size_t, size_t)>
+      geev;
+  Either<void (*)(Text jobz, In m, In n, T* a, In lda, double* s, T* u, In ldu, T* vt, In ldvt,
+                  T* work, In lwork, int* iwork, int* info, size_t),
+         void (*)(Text jobz, In m, In n, T* a, In lda, double* s, T* u, In ldu, T* vt, In ldvt,
+                  T* work, In lwork, double* rwork, int* iwork, int* info, size_t)>
+      gesdd;
+  Either<void (*)(In m, In n, In columns, T* a, In lda, T* b, In ldb, double* s,
+                  const double* rcond, int* rank, T* work, In lwork, int* iwork, int* info),
+         void (*)(In m, In n, In columns, T* a, In lda, T* b, In ldb, double* s,
+                  const double* rcond, int* rank, T* work, In lwork, double* rwork, int* iwork,
+                  int* info)>
+      gelsd;
 };
 
 struct Blas {

@@ -42,6 +42,9 @@ class InvalidFlag {
   std::fexcept_t saved_;
 };
 
+/// Matrices that one of NumPy's loops takes at once; ours take one.
+constexpr int64_t kMostAtOnce = 16;
+
 struct BatchRow {
   int64_t dim;
   std::vector<intptr_t> strides;  // of each operand of the loop
@@ -138,17 +141,17 @@ int64_t count_matrices(const GufuncCall& call) {
   return count;
 }
 
-/// Divides the longest row. Pieces are multiples of what the loops take at once, so that each
+/// Divides the longest row. Pieces are multiples of what the loop takes at once, so that each
 /// matrix goes through the code that it would go through otherwise.
 template <typename Run>
-void run_in_pieces(const ArrayArgs& args, const GufuncCall& call, double work, const Run& run) {
-  constexpr int64_t kMultiple = 16;
+void run_in_pieces(const ArrayArgs& args, const GufuncCall& call, double work, int64_t multiple,
+                   const Run& run) {
   size_t longest = 0;
   for (size_t d = 1; d < call.rows.size(); ++d) {
     if (call.rows[d].dim > call.rows[longest].dim) longest = d;
   }
   const int64_t dim = call.rows[longest].dim;
-  const int64_t steps = steps_in_piece(dim, work, kMultiple);
+  const int64_t steps = steps_in_piece(dim, work, multiple);
   args.helpers->parallel_for((dim + steps - 1) / steps, [&](int64_t i) {
     GufuncCall piece = call;
     BatchRow& row = piece.rows[longest];
@@ -158,13 +161,20 @@ void run_in_pieces(const ArrayArgs& args, const GufuncCall& call, double work, c
   });
 }
 
-/// NumPy's loop, or one by the library of products: NumPy's library shares out even small matrices
-/// to threads, which go on spinning on the cores of the machine's.
+/// NumPy's loop, or one by the library of products: NumPy's library shares matrices out to threads,
+/// which go on spinning on the cores of the machine's.
 Loop loop_of(const ArrayArgs& args, const GufuncCall& call, LapackCall* own) {
   own->blas = blas();
   own->helpers = args.helpers;
-  if (!own->blas || call.dims.size() < 2) return args.loop;
-  const LoopFn loop = lapack_loop(args.loop.name, args.input(0).dtype, call.dims[1]);
+  if (!own->blas) return args.loop;
+  int64_t elements = 0;  // of the largest matrix
+  for (size_t k = 0; k < call.operands.size(); ++k) {
+    const Dims& shape = call.operands[k]->shape;
+    int64_t size = 1;
+    for (int d = shape.size() - call.core[k]; d < shape.size(); ++d) size *= shape[d];
+    elements = std::max(elements, size);
+  }
+  const LoopFn loop = lapack_loop(args.loop.name, args.input(0).dtype, elements);
   return loop ? Loop{loop, own, args.loop.name} : args.loop;
 }
 
@@ -203,7 +213,7 @@ void gufunc_kernel(const ArrayArgs& args) {
   };
   const double work = static_cast<double>(matrices) * static_cast<double>(args.attr[3]);
   if (is_divisible(args.helpers, work)) {
-    run_in_pieces(args, call, work, run);
+    run_in_pieces(args, call, work, loop.data == &own ? 1 : kMostAtOnce, run);
   } else {
     run(call);
   }

@@ -1,4 +1,5 @@
-// Linear algebra of small matrices by the library of products, which makes no threads.
+// Linear algebra by the library of products, which makes no threads: small matrices in the calling
+// thread, the parts of large ones by the helpers of the device.
 #pragma once
 
 #include "ops/array_kernel.h"
@@ -9,14 +10,18 @@ namespace ofl::ops {
 /// What these loops get as their data.
 struct LapackCall {
   const Blas* blas;
-  ep::HelperPool* helpers;  // share many right sides of one equation
+  ep::HelperPool* helpers;  // nullptr: none
+
+  template <typename T>
+  const LapackRoutines<T>& routines() const {
+    return std::get<LapackRoutines<T>>(blas->lapack);
+  }
 };
 
-/// A loop that can stand for that of one of NumPy's ufuncs (`det`, `slogdet`, `solve`, `solve1`,
-/// `inv`, `cholesky_lo`, `cholesky_up`), with its signature, of this dtype and for matrices of so
-/// many rows; nullptr where there is none. It sets the thread's invalid flag where a matrix is
-/// singular or not positive definite, and fills its result with NaN, as NumPy's do. The bits do not
-/// depend on the helpers.
-LoopFn lapack_loop(const char* ufunc, DType dtype, int64_t rows);
+/// A loop that stands for that of one of numpy.linalg's ufuncs, with its signature, of this dtype
+/// and for matrices of so many elements; nullptr where NumPy's own is as good. It sets the thread's
+/// invalid flag where NumPy's does, and fills its results with NaN then. The bits do not depend on
+/// the helpers.
+LoopFn lapack_loop(const char* ufunc, DType dtype, int64_t elements);
 
 }  // namespace ofl::ops

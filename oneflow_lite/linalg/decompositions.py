@@ -1,4 +1,4 @@
-"""Factorizations, eigenvalues and singular values, with NumPy's bits: the same LAPACK calls."""
+"""Factorizations, eigenvalues and singular values, by NumPy's choice of LAPACK's routines."""
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -8,18 +8,39 @@ from numpy.linalg import _umath_linalg as loops
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.linalg.lapack import (
-    call_lapack,
+    Routine,
     cast,
     check_matrices,
-    check_square,
-    complex_of,
-    loop_types,
-    real_of,
     result_dtype,
 )
 from oneflow_lite.ops.operands import on_one_device
 from oneflow_lite.ops.ranges import triu
 from oneflow_lite.ops.table import exported
+
+_POSITIVE: dict[str, Any] = {"direct": True, "failure": "not positive definite"}
+_EIGENVALUES: dict[str, Any] = {"failure": "eigenvalues"}
+_SINGULAR: dict[str, Any] = {"square": False, "failure": "singular values"}
+_ORTHOGONAL: dict[str, Any] = {"square": False, "failure": "qr"}
+
+_CHOLESKY_LOWER = Routine("cholesky", loops.cholesky_lo, "d->d", "D->D", "=", **_POSITIVE)
+_CHOLESKY_UPPER = Routine("cholesky", loops.cholesky_up, "d->d", "D->D", "=", **_POSITIVE)
+_EIG = Routine("eig", loops.eig, "d->DD", "D->DD", "cc", finite=True, **_EIGENVALUES)
+_EIGVALS = Routine("eigvals", loops.eigvals, "d->D", "D->D", "c", finite=True, **_EIGENVALUES)
+_EIGH = {
+    "L": Routine("eigh", loops.eigh_lo, "d->dd", "D->dD", "r=", **_EIGENVALUES),
+    "U": Routine("eigh", loops.eigh_up, "d->dd", "D->dD", "r=", **_EIGENVALUES),
+}
+_EIGVALSH = {
+    "L": Routine("eigvalsh", loops.eigvalsh_lo, "d->d", "D->d", "r", **_EIGENVALUES),
+    "U": Routine("eigvalsh", loops.eigvalsh_up, "d->d", "D->d", "r", **_EIGENVALUES),
+}
+# The loop overwrites its operand with R and the reflectors, and returns their factors.
+_QR = Routine("qr", loops.qr_r_raw, "d->d", "D->D", "=", in_place=True, **_ORTHOGONAL)
+_Q_REDUCED = Routine("qr", loops.qr_reduced, "dd->d", "DD->D", "=", **_ORTHOGONAL)
+_Q_COMPLETE = Routine("qr", loops.qr_complete, "dd->d", "DD->D", "=", **_ORTHOGONAL)
+_SVD_ALL = Routine("svd", loops.svd_f, "d->ddd", "D->DdD", "=r=", **_SINGULAR)
+_SVD_REDUCED = Routine("svd", loops.svd_s, "d->ddd", "D->DdD", "=r=", **_SINGULAR)
+_SVDVALS = Routine("svdvals", loops.svd, "d->d", "D->d", "r", **_SINGULAR)
 
 
 class EigResult(NamedTuple):
@@ -72,14 +93,7 @@ def cholesky(x: Any, /, *, upper: bool = False) -> Tensor:
     array([[2., 0.],
            [1., 2.]])
     """
-    (a,) = on_one_device(x)
-    check_square("cholesky", a)
-    dtype = result_dtype("cholesky", a)
-    loop = loops.cholesky_up if upper else loops.cholesky_lo
-    types = loop_types(dtype, "d->d", "D->D")
-    failure = "not positive definite"
-    (factor,) = call_lapack("cholesky", loop, types, a, direct=True, failure=failure)
-    return cast(factor, dtype)
+    return (_CHOLESKY_UPPER if upper else _CHOLESKY_LOWER)(*on_one_device(x))[0]
 
 
 def qr(x: Any, /, mode: str = "reduced") -> Any:
@@ -104,24 +118,18 @@ def qr(x: Any, /, mode: str = "reduced") -> Any:
     if mode not in ("reduced", "complete", "r", "raw"):
         raise ValueError(f"[qr] expected mode reduced, complete, r or raw, got {mode!r}")
     (given,) = on_one_device(x)
-    check_matrices("qr", given)
-    dtype = result_dtype("qr", given)
+    check_matrices("qr", given.shape)
+    dtype = result_dtype("qr", given.dtype)
     rows, columns = given.shape[-2:]
     smaller = min(rows, columns)
-    # The loop overwrites its operand with R and the reflectors.
     a = _C.astype(given, np.dtype("D" if dtype.kind == "c" else "d"), True)
-    tau = _C.empty((*a.shape[:-2], smaller), a.dtype, a.device)
-    types = loop_types(dtype, "d->d", "D->D")
-    call_lapack("qr", loops.qr_r_raw, types, a, outputs=[tau], in_place=True, failure="qr")
+    (factors,) = _QR(a)
     if mode == "raw":
-        return cast(a.mT, dtype), cast(tau, dtype)
+        return cast(a.mT, dtype), cast(factors, dtype)
     if mode == "r":
         return cast(triu(a[..., :smaller, :]), dtype)
     whole = mode == "complete" and rows > columns
-    loop = loops.qr_complete if whole else loops.qr_reduced
-    types = loop_types(dtype, "dd->d", "DD->D")
-    # Reduced: (m,n),(k)->(m,k); complete: (m,n),(n)->(m,m).
-    (q,) = call_lapack("qr", loop, types, a, tau, failure="qr")
+    (q,) = (_Q_COMPLETE if whole else _Q_REDUCED)(a, factors)
     r = triu(a[..., : rows if whole else smaller, :])
     return QRResult(cast(q, dtype), cast(r, dtype))
 
@@ -150,19 +158,7 @@ def svd(x: Any, /, full_matrices: bool = True, compute_uv: bool = True) -> Any:
     """
     if not compute_uv:
         return svdvals(x)
-    (a,) = on_one_device(x)
-    check_matrices("svd", a)
-    dtype = result_dtype("svd", a)
-    loop = loops.svd_f if full_matrices else loops.svd_s
-    u, s, vh = call_lapack(
-        "svd",
-        loop,
-        loop_types(dtype, "d->ddd", "D->DdD"),
-        a,
-        sizes={"p": min(a.shape[-2:])},
-        failure="singular values",
-    )
-    return SVDResult(cast(u, dtype), cast(s, real_of(dtype)), cast(vh, dtype))
+    return SVDResult(*(_SVD_ALL if full_matrices else _SVD_REDUCED)(*on_one_device(x)))
 
 
 def svdvals(x: Any, /) -> Tensor:
@@ -173,13 +169,7 @@ def svdvals(x: Any, /) -> Tensor:
     >>> flow.linalg.svdvals(flow.tensor([[3.0, 0.0], [0.0, 4.0]])).numpy()
     array([4., 3.])
     """
-    (a,) = on_one_device(x)
-    check_matrices("svdvals", a)
-    dtype = result_dtype("svdvals", a)
-    types = loop_types(dtype, "d->d", "D->d")
-    sizes = {"p": min(a.shape[-2:])}
-    (s,) = call_lapack("svdvals", loops.svd, types, a, sizes=sizes, failure="singular values")
-    return cast(s, real_of(dtype))
+    return _SVDVALS(*on_one_device(x))[0]
 
 
 def eig(x: Any, /) -> EigResult:
@@ -197,12 +187,7 @@ def eig(x: Any, /) -> EigResult:
     >>> flow.linalg.eig(flow.tensor([[2.0, 0.0], [0.0, 3.0]])).eigenvalues.numpy()
     array([2.+0.j, 3.+0.j])
     """
-    (a,) = on_one_device(x)
-    check_square("eig", a)
-    dtype = result_dtype("eig", a)
-    types = loop_types(dtype, "d->DD", "D->DD")
-    w, v = call_lapack("eig", loops.eig, types, a, finite=True, failure="eigenvalues")
-    return EigResult(cast(w, complex_of(dtype)), cast(v, complex_of(dtype)))
+    return EigResult(*_EIG(*on_one_device(x)))
 
 
 def eigvals(x: Any, /) -> Tensor:
@@ -213,12 +198,7 @@ def eigvals(x: Any, /) -> Tensor:
     >>> flow.linalg.eigvals(flow.tensor([[0.0, 1.0], [-1.0, 0.0]])).numpy()
     array([0.+1.j, 0.-1.j])
     """
-    (a,) = on_one_device(x)
-    check_square("eigvals", a)
-    dtype = result_dtype("eigvals", a)
-    types = loop_types(dtype, "d->D", "D->D")
-    (w,) = call_lapack("eigvals", loops.eigvals, types, a, finite=True, failure="eigenvalues")
-    return cast(w, complex_of(dtype))
+    return _EIGVALS(*on_one_device(x))[0]
 
 
 def eigh(x: Any, /, UPLO: str = "L") -> EighResult:  # noqa: N803 - NumPy's name
@@ -236,13 +216,7 @@ def eigh(x: Any, /, UPLO: str = "L") -> EighResult:  # noqa: N803 - NumPy's name
     >>> flow.linalg.eigh(flow.tensor([[3.0, 0.0], [0.0, 2.0]])).eigenvalues.numpy()
     array([2., 3.])
     """
-    (a,) = on_one_device(x)
-    check_square("eigh", a)
-    dtype = result_dtype("eigh", a)
-    loop = loops.eigh_lo if _is_lower(UPLO, "eigh") else loops.eigh_up
-    types = loop_types(dtype, "d->dd", "D->dD")
-    w, v = call_lapack("eigh", loop, types, a, failure="eigenvalues")
-    return EighResult(cast(w, real_of(dtype)), cast(v, dtype))
+    return EighResult(*_EIGH[_triangle(UPLO, "eigh")](*on_one_device(x)))
 
 
 def eigvalsh(x: Any, /, UPLO: str = "L") -> Tensor:  # noqa: N803 - NumPy's name
@@ -253,19 +227,14 @@ def eigvalsh(x: Any, /, UPLO: str = "L") -> Tensor:  # noqa: N803 - NumPy's name
     >>> flow.linalg.eigvalsh(flow.tensor([[3.0, 0.0], [0.0, 2.0]])).numpy()
     array([2., 3.])
     """
-    (a,) = on_one_device(x)
-    check_square("eigvalsh", a)
-    dtype = result_dtype("eigvalsh", a)
-    loop = loops.eigvalsh_lo if _is_lower(UPLO, "eigvalsh") else loops.eigvalsh_up
-    types = loop_types(dtype, "d->d", "D->d")
-    (w,) = call_lapack("eigvalsh", loop, types, a, failure="eigenvalues")
-    return cast(w, real_of(dtype))
+    return _EIGVALSH[_triangle(UPLO, "eigvalsh")](*on_one_device(x))[0]
 
 
-def _is_lower(triangle: str, op: str) -> bool:
-    if triangle.upper() not in ("L", "U"):
-        raise ValueError(f"[{op}] expected UPLO 'L' or 'U', got {triangle!r}")
-    return triangle.upper() == "L"
+def _triangle(given: str, op: str) -> str:
+    triangle = given.upper()
+    if triangle not in ("L", "U"):
+        raise ValueError(f"[{op}] expected UPLO 'L' or 'U', got {given!r}")
+    return triangle
 
 
 if not TYPE_CHECKING:

@@ -11,7 +11,7 @@ from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.dtypes import float64, int64, kind_of
 from oneflow_lite.linalg.decompositions import svdvals
-from oneflow_lite.linalg.lapack import call_lapack, cast, check_square, loop_types, result_dtype
+from oneflow_lite.linalg.lapack import Routine, cast, real_of, result_dtype
 from oneflow_lite.ops import elementwise, reduction
 from oneflow_lite.ops.creation import zeros
 from oneflow_lite.ops.linalg import vecdot
@@ -21,6 +21,8 @@ from oneflow_lite.ops.table import exported
 
 Order = int | float | str | None
 Axis = int | tuple[int, ...] | None
+
+_INVERSE = Routine("cond", loops.inv, "d->d", "D->D", "=", direct=True)  # NaN where singular
 
 
 @_C.native
@@ -144,11 +146,9 @@ def cond(x: Any, /, p: Order = None) -> Tensor:
         s = svdvals(a)
         result = s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
     else:
-        check_square("cond", a)
-        types = loop_types(result_dtype("cond", a), "d->d", "D->D")
-        (inverse,) = call_lapack("cond", loops.inv, types, a)  # NaN where singular, no failure
+        (inverse,) = _INVERSE(a)
         product = matrix_norm(a, ord=p) * matrix_norm(inverse, ord=p)
-        result = cast(product, _real(result_dtype("cond", a)))
+        result = cast(product, real_of(result_dtype("cond", a.dtype)))
     was_nan = reduction.any(elementwise.isnan(a), axis=(-2, -1))
     return _C.where(elementwise.isnan(result) & ~was_nan, math.inf, result)
 
@@ -250,10 +250,6 @@ def _max_or_zero(x: Tensor, axis: int) -> Tensor:
 
 def _floating(x: Tensor) -> Tensor:
     return x if kind_of(x.dtype) in "fc" else cast(x, float64)
-
-
-def _real(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    return np.empty(0, dtype).real.dtype
 
 
 def _axes(axis: Axis, ndim: int, op: str) -> tuple[int, ...]:

@@ -10,11 +10,10 @@ from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.linalg.decompositions import svd
 from oneflow_lite.linalg.lapack import (
-    call_lapack,
+    Routine,
     cast,
     check_matrices,
     check_square,
-    loop_types,
     real_of,
     result_dtype,
 )
@@ -26,6 +25,12 @@ from oneflow_lite.ops.operands import on_one_device
 from oneflow_lite.ops.ranges import eye
 from oneflow_lite.ops.reduction import max as max_of
 from oneflow_lite.ops.table import exported
+
+_DET = Routine("det", loops.det, "d->d", "D->D", "=", direct=True)
+_INV = Routine("inv", loops.inv, "d->d", "D->D", "=", direct=True, failure="singular")
+_SLOGDET = Routine("slogdet", loops.slogdet, "d->dd", "D->Dd", "=r", direct=True)
+_SOLVE = Routine("solve", loops.solve, "dd->d", "DD->D", "=", direct=True, failure="singular")
+_SOLVE_ONE = Routine("solve", loops.solve1, "dd->d", "DD->D", "=", direct=True, failure="singular")
 
 _NUMPY_CUTOFF = 1e-15  # of pinv, relative to the largest singular value
 
@@ -60,11 +65,7 @@ def inv(x: Any, /) -> Tensor:
     array([[0.5 , 0.  ],
            [0.  , 0.25]])
     """
-    (a,) = on_one_device(x)
-    check_square("inv", a)
-    dtype = result_dtype("inv", a)
-    (inverse,) = call_lapack("inv", loops.inv, _unary(dtype), a, direct=True, failure="singular")
-    return cast(inverse, dtype)
+    return _INV(*on_one_device(x))[0]
 
 
 def det(x: Any, /) -> Tensor:
@@ -75,10 +76,7 @@ def det(x: Any, /) -> Tensor:
     >>> flow.linalg.det(flow.tensor([[2.0, 1.0], [0.0, 4.0]])).round().item()
     8.0
     """
-    (a,) = on_one_device(x)
-    check_square("det", a)
-    dtype = result_dtype("det", a)
-    return cast(call_lapack("det", loops.det, _unary(dtype), a, direct=True)[0], dtype)
+    return _DET(*on_one_device(x))[0]
 
 
 def slogdet(x: Any, /) -> SlogdetResult:
@@ -89,12 +87,7 @@ def slogdet(x: Any, /) -> SlogdetResult:
     >>> flow.linalg.slogdet(flow.tensor([[1.0, 0.0], [0.0, -1.0]])).sign.item()
     -1.0
     """
-    (a,) = on_one_device(x)
-    check_square("slogdet", a)
-    dtype = result_dtype("slogdet", a)
-    types = loop_types(dtype, "d->dd", "D->Dd")
-    sign, logarithm = call_lapack("slogdet", loops.slogdet, types, a, direct=True)
-    return SlogdetResult(cast(sign, dtype), cast(logarithm, real_of(dtype)))
+    return SlogdetResult(*_SLOGDET(*on_one_device(x)))
 
 
 def solve(x1: Any, x2: Any, /) -> Tensor:
@@ -118,12 +111,7 @@ def solve(x1: Any, x2: Any, /) -> Tensor:
     array([1. , 0.5])
     """
     a, b = on_one_device(x1, x2)
-    check_square("solve", a)
-    dtype = result_dtype("solve", a, b)
-    loop = loops.solve1 if b.ndim == 1 else loops.solve
-    types = loop_types(dtype, "dd->d", "DD->D")
-    (x,) = call_lapack("solve", loop, types, a, b, direct=True, failure="singular")
-    return cast(x, dtype)
+    return (_SOLVE_ONE if b.ndim == 1 else _SOLVE)(a, b)[0]
 
 
 def matrix_power(x: Any, n: int, /) -> Tensor:
@@ -136,7 +124,7 @@ def matrix_power(x: Any, n: int, /) -> Tensor:
            [0, 1]])
     """
     (a,) = on_one_device(x)
-    check_square("matrix_power", a)
+    check_square("matrix_power", a.shape)
     power = operator.index(n)
     if power == 0:
         one = eye(a.shape[-1], dtype=a.dtype, device=a.device)
@@ -171,11 +159,11 @@ def pinv(x: Any, /, rcond: Any = None, *, rtol: Any = _NUMPY_CUTOFF) -> Tensor:
     array([[0.5, 0. ]])
     """
     (a,) = on_one_device(x)
-    check_matrices("pinv", a)
+    check_matrices("pinv", a.shape)
     rows, columns = a.shape[-2:]
     if rows == 0 or columns == 0:
         return empty((*a.shape[:-2], columns, rows), dtype=a.dtype, device=a.device)
-    dtype = result_dtype("pinv", a)
+    dtype = result_dtype("pinv", a.dtype)
     part = rtol if rcond is None else rcond
     if part is None:
         part = max(rows, columns) * np.finfo(dtype).eps
@@ -217,7 +205,7 @@ def lstsq(a: Any, b: Any, rcond: float | None = None) -> LstsqResult:
     rows, columns = matrix.shape
     if right.shape[0] != rows:
         raise LinAlgError(f"[lstsq] expected {rows} rows, got shape {given.shape}")
-    dtype = result_dtype("lstsq", matrix, right)
+    dtype = result_dtype("lstsq", matrix.dtype, right.dtype)
     solution, residuals, rank, s = _least_squares(matrix, right, rcond, dtype.kind == "c")
     if rows == 0:
         solution = zeros(solution.shape, dtype=solution.dtype, device=matrix.device)
@@ -249,10 +237,6 @@ def _least_squares(
         failure="least squares",
     )
     return x[:, :count], residuals[:count], rank, s
-
-
-def _unary(dtype: np.dtype[Any]) -> str:
-    return loop_types(dtype, "d->d", "D->D")
 
 
 if not TYPE_CHECKING:

@@ -38,11 +38,31 @@ class _Plan(NamedTuple):
     layout: tuple[int, ...]  # how many core dimensions; of each operand, how many and which
 
 
-def call_gufunc(
+class GufuncCall(NamedTuple):
+    """A call of operands of some shapes, ready to be issued."""
+
+    name: str
+    dtypes_in: list[DType]
+    results: Sequence[Any]  # tensors to write to; of others, shape and dtype
+    attr: tuple[int, ...]
+    loop: tuple[np.ufunc, str]
+    work: float
+    in_place: bool
+
+    def issue(self, given: Sequence[Tensor]) -> list[Tensor]:
+        """Return the results of tensors of ``dtypes_in``."""
+        name, _, results, attr, loop, work, in_place = self
+        if in_place:
+            results = [*given, *results]
+        made = _C.call_kernel(name, "gufunc", given, results, attr, loop, work)
+        return made[len(given) :] if in_place else made
+
+
+def prepare_gufunc(
     name: str,
     ufunc: np.ufunc,
     types: str,
-    inputs: Sequence[Tensor],
+    shapes: Sequence[Shape],
     *,
     sizes: Mapping[str, int] | None = None,
     outputs: Sequence[Tensor] | None = None,
@@ -51,19 +71,21 @@ def call_gufunc(
     finite: bool = False,
     in_place: bool = False,
     divide: bool = False,
-) -> list[Tensor]:
-    """Issue a generalized ufunc; return its results, new tensors or ``outputs``.
+) -> GufuncCall:
+    """Check the shapes of a generalized ufunc's operands.
 
     Parameters
     ----------
     name : str
         Of the operation, in errors.
     ufunc, types
-        And the signature of its loop, such as ``"dd->d"``; the inputs are cast to it.
+        And the signature of its loop, such as ``"dd->d"``.
+    shapes : sequence of tuple
+        Of the operands.
     sizes : mapping, optional
-        Core dimensions that the inputs do not tell.
+        Core dimensions that the operands do not tell.
     outputs : sequence of Tensor, optional
-        Of the loop's dtypes and broadcast shapes.
+        Of the loop's dtypes and broadcast shapes; None: new ones.
     work : float
         Of one matrix of the batch, in float32 additions.
     failure : str, optional
@@ -76,29 +98,31 @@ def call_gufunc(
         Several threads may share a large batch.
     """
     plan = _plan(ufunc, types)
-    given = [_as(x, dtype) for x, dtype in zip(inputs, plan.dtypes_in, strict=True)]
-    known = _core_sizes(name, plan.cores_in, given)
-    if sizes:
-        known.update(sizes)
-    batch = _batch_shape(name, plan.cores_in, given)
+    known = {**_core_sizes(name, plan.cores_in, shapes), **(sizes or {})}
+    batch = _batch_shape(name, plan.cores_in, shapes)
     results: Sequence[Any] = outputs or [
         ((*batch, *(known[d] for d in core)), dtype)
         for core, dtype in zip(plan.cores_out, plan.dtypes_out, strict=True)
     ]
     shared_work = int(min(work, _MOST_WORK)) if divide else 0
-    made = _C.call_kernel(
-        name,
-        "gufunc",
-        given,
-        [*given, *results] if in_place else results,
-        (int(in_place), FAILURES[failure], int(finite), shared_work, *plan.layout),
-        (ufunc, types),
-        math.prod(batch) * work,
-    )
-    return made[len(given) :] if in_place else made
+    attr = (int(in_place), FAILURES[failure], int(finite), shared_work, *plan.layout)
+    total = math.prod(batch) * work
+    return GufuncCall(name, plan.dtypes_in, results, attr, (ufunc, types), total, in_place)
 
 
-def _as(x: Tensor, dtype: DType) -> Tensor:
+def call_gufunc(
+    name: str, ufunc: np.ufunc, types: str, inputs: Sequence[Tensor], **how: Any
+) -> list[Tensor]:
+    """Issue a generalized ufunc on inputs that are cast to its loop's dtypes; return its results.
+
+    Keywords are those of ``prepare_gufunc``.
+    """
+    call = prepare_gufunc(name, ufunc, types, [x.shape for x in inputs], **how)
+    return call.issue([*map(as_dtype, inputs, call.dtypes_in)])
+
+
+def as_dtype(x: Tensor, dtype: DType) -> Tensor:
+    """Return x in a dtype; x itself where it has that."""
     return x if x.dtype == dtype else _C.astype(x, dtype, True)
 
 
@@ -123,27 +147,27 @@ def _plan(ufunc: np.ufunc, types: str) -> _Plan:
     )
 
 
-def _core_sizes(name: str, cores: Sequence[Core], operands: Sequence[Tensor]) -> dict[str, int]:
+def _core_sizes(name: str, cores: Sequence[Core], shapes: Sequence[Shape]) -> dict[str, int]:
     known: dict[str, int] = {}
-    for core, x in zip(cores, operands, strict=True):
-        if x.ndim < len(core):
+    for core, shape in zip(cores, shapes, strict=True):
+        if len(shape) < len(core):
             raise ValueError(
-                f"[{name}] expected at least {len(core)} dimensions, got shape {x.shape}"
+                f"[{name}] expected at least {len(core)} dimensions, got shape {shape}"
             )
-        for dim, size in zip(core, x.shape[x.ndim - len(core) :], strict=True):
+        for dim, size in zip(core, shape[len(shape) - len(core) :], strict=True):
             if known.setdefault(dim, size) != size:
-                shapes = " and ".join(str(x.shape) for x in operands)
-                raise ValueError(f"[{name}] expected size {known[dim]}, got {size} ({shapes})")
+                all_shapes = " and ".join(map(str, shapes))
+                raise ValueError(f"[{name}] expected size {known[dim]}, got {size} ({all_shapes})")
     return known
 
 
-def _batch_shape(name: str, cores: Sequence[Core], operands: Sequence[Tensor]) -> Shape:
-    batches = [x.shape[: x.ndim - len(core)] for core, x in zip(cores, operands, strict=True)]
+def _batch_shape(name: str, cores: Sequence[Core], shapes: Sequence[Shape]) -> Shape:
+    batches = [shape[: len(shape) - len(core)] for core, shape in zip(cores, shapes, strict=True)]
     different = {batch for batch in batches if batch}
     if len(different) <= 1:
         return different.pop() if different else ()
     try:
         return np.broadcast_shapes(*batches)
     except ValueError:
-        shapes = " and ".join(str(x.shape) for x in operands)
-        raise ValueError(f"[{name}] the leading dimensions of {shapes} do not broadcast") from None
+        given = " and ".join(map(str, shapes))
+        raise ValueError(f"[{name}] the leading dimensions of {given} do not broadcast") from None
