@@ -462,7 +462,7 @@ def verdict(error: BaseException | None, grown: int) -> str | None:
 
 def main() -> None:
     warnings.simplefilter("ignore")
-    if "libasan" not in os.environ.get("LD_PRELOAD", ""):  # which maps terabytes for its own use
+    if "san.so" not in os.environ.get("LD_PRELOAD", ""):  # a sanitizer maps terabytes for itself
         resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
     signal.signal(signal.SIGALRM, interrupt)
     kind, only = sys.argv[1], sys.argv[2:]

@@ -246,6 +246,14 @@ def test_targets_that_are_no_arrays(op: Callable[..., Any], out: Any) -> None:
         op(flow.ones(2), out=out)
 
 
+def test_memory_of_the_host_is_not_handed_to_cuda() -> None:
+    for name in ("cpu", "mock:0"):
+        with pytest.raises(
+            TypeError, match=f"expected a tensor of a cuda device, got one of {name}"
+        ):
+            _C.export_cuda(flow.ones(2, device=name))
+
+
 # --- classes of the extension
 
 CLASSES = [cls for cls in vars(_C).values() if isinstance(cls, type)] + [flow.device]

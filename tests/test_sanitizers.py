@@ -23,10 +23,12 @@ ROOT = Path(__file__).parents[1]
 REQUESTED = os.environ.get("OFL_TEST_SANITIZERS", "").split(",")
 # AddressSanitizer must find the C++ runtime that Python itself does not load.
 LIBRARIES = {"thread": ("libtsan.so",), "address": ("libasan.so", "libstdc++.so")}
+# Memory beyond all bounds is refused, as without a sanitizer.
+COMMON = "halt_on_error=1 allocator_may_return_null=1 max_allocation_size_mb=2048"
 OPTIONS = {
     # Python's own memory is not the subject; fork in a program with threads is.
-    "thread": {"TSAN_OPTIONS": "halt_on_error=1 exitcode=66 die_after_fork=0"},
-    "address": {"ASAN_OPTIONS": "detect_leaks=0 halt_on_error=1"},
+    "thread": {"TSAN_OPTIONS": f"{COMMON} exitcode=66 die_after_fork=0"},
+    "address": {"ASAN_OPTIONS": f"{COMMON} detect_leaks=0"},
 }
 
 
@@ -112,10 +114,11 @@ def is_clean(done: subprocess.CompletedProcess[str]) -> None:
         ],
         ["-m", "pytest", "-q", "tests/test_threads.py", "-k", "batches or named or piece"],
         ["-m", "pytest", "-q", "tests/test_matmul.py", "-k", "not_finite or several_threads"],
+        ["-m", "pytest", "-q", "tests/test_hostile.py"],
     ],
     ids=[
         *("random programs", "fusion programs", "machine", "faults", "host functions", "threads"),
-        "products",
+        *("products", "hostile objects"),
     ],
 )
 def test_python(sanitized: tuple[Path, dict[str, str]], command: list[str]) -> None:

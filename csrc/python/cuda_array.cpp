@@ -60,6 +60,10 @@ class CurrentCuda {
 /// (address, read-only, queue): who uses the memory waits for the queue first.
 py::tuple export_cuda(const py::object& object) {
   const Tensor& x = require_tensor(object.ptr(), kInterface);
+  if (x.device().type != DeviceType::cuda) {
+    fail(ErrorKind::type, "[", kInterface, "] expected a tensor of a cuda device, got one of ",
+         x.device().str());
+  }
   const ep::EventLease ready = hand_over(issuer(), x, kInterface);
   // For consumers that know of no streams in this protocol: their work is on the legacy one.
   constexpr uintptr_t kLegacyQueue = 1;
