@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -14,7 +15,9 @@ pytestmark = pytest.mark.skipif(
     sys.platform != "linux" or shutil.which("g++") is None,
     reason="the simulated driver needs Linux and g++",
 )
-HEAD = """
+HEAD = (
+    f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})"
+    + """
 import gc
 import numpy as np, oneflow_lite as flow, sim
 from oneflow_lite import _C
@@ -32,6 +35,7 @@ def calls(use):
     return {name: count - before.get(name, 0) for name, count in after.items()
             if count > before.get(name, 0)}
 """
+)
 
 
 def succeeds(run_program: Run, code: str, sim: str = "devices=1", **flags: str) -> None:
@@ -85,3 +89,41 @@ live = sim.counters()["live"]
 assert live["events"] > 0 and live["blocking events"] == 0, live
 """
     succeeds(run_program, code)
+
+
+def test_threads_of_the_device_do_not_ask_for_their_context(run_program: Run) -> None:
+    code = """
+x = flow.ones(16, dtype="float32", device="cuda:0")
+def adds():
+    y = x
+    for _ in range(1000):
+        y = x + y
+    return y
+made = calls(adds)
+assert made["cuLaunchKernel"] == 1000, made
+assert made.get("cuCtxGetCurrent", 0) + made.get("cuCtxPushCurrent", 0) <= 20, made
+"""
+    succeeds(run_program, code)
+
+
+def test_python_code_may_change_the_context_of_a_worker(run_program: Run) -> None:
+    code = """
+import ctypes
+from cuda_library import Context, call
+from oneflow_lite.cuda import kernels
+contexts = [Context(0), Context(1)]
+threads = set()
+def make(*request):                             # as a finalizer or a hook of the program's might
+    call("cuCtxSetCurrent", contexts[1].handle)
+    threads.add(open("/proc/thread-self/comm").read().strip())
+    return kernels.make_for(*request)
+_C.set_kernel_maker(make)
+values = np.arange(1000, dtype="float32")
+x = flow.tensor(values, device="cuda:0")
+for power in (2, 3, 4):
+    assert ((x * power).numpy() == values * power).all()
+    assert (flow.exp2(x[:power]).numpy() == 2.0 ** values[:power]).all()
+    assert (flow.sqrt(x * x)[power:].cuda(1).numpy() == values[power:]).all()
+assert "cuda:0 compute" in threads, threads
+"""
+    succeeds(run_program, code, "devices=2")

@@ -6,6 +6,7 @@
 // of ours (thread_end.cpp), and the thread sleeps there, as it does in CPython 3.14.
 #pragma once
 
+#include "ep/foreign_code.h"
 #include "python/numpy_api.h"
 #include "vm/virtual_machine.h"
 
@@ -17,12 +18,15 @@ bool interpreter_ends();
 /// The calling thread has the GIL. Also after the interpreter's end, when no thread has.
 bool has_gil();
 
-/// Takes the GIL in any thread, for the lifetime of the object. Error(runtime) while the
-/// interpreter ends.
+/// Takes the GIL in any thread, for the lifetime of the object, after which Python's code may have
+/// changed what belongs to the thread. Error(runtime) while the interpreter ends.
 class WithGil {
  public:
   WithGil();
-  ~WithGil() { PyGILState_Release(state_); }
+  ~WithGil() {
+    PyGILState_Release(state_);
+    ++ep::foreign_code_count;
+  }
   WithGil(const WithGil&) = delete;
 
  private:

@@ -5,6 +5,7 @@
 
 #include "ep/cuda/peer_route.h"
 #include "ep/device.h"
+#include "ep/foreign_code.h"
 
 namespace ofl::ep::cuda {
 
@@ -37,6 +38,22 @@ bool is_sticky(Result result) {
 
 /// The calling thread is so for good.
 thread_local bool is_relaxed = false;
+
+/// What a thread of ours knows to be current. No other thread reads or writes it; there a context
+/// is made current by a Current, which notes it here, or by code of others, which is counted.
+struct OwnThread {
+  bool is_ours = false;
+  const DeviceContext* known = nullptr;
+  unsigned count = 0;  // foreign_code_count when it was noted
+
+  const DeviceContext* current() const { return count == foreign_code_count ? known : nullptr; }
+  void note(const DeviceContext* context) {
+    if (!is_ours) return;
+    known = context;
+    count = foreign_code_count;
+  }
+};
+thread_local OwnThread own_thread;
 
 /// Those of the devices in use.
 struct KnownContexts {
@@ -203,20 +220,38 @@ Relaxed::~Relaxed() {
   if (exchanged_) call().ThreadExchangeStreamCaptureMode(&mode_);
 }
 
-Result Current::push(DeviceContext& context) {
-  const Functions& functions = call();
-  Context current = nullptr;
-  Result result = functions.CtxGetCurrent(&current);
-  if (result != kSuccess || current == context.handle()) return result;
-  function_ = "cuCtxPushCurrent";
-  result = functions.CtxPushCurrent(context.handle());
-  pushed_ = result == kSuccess;
+Result Current::keep(DeviceContext& context) {
+  const Result result = call().CtxSetCurrent(context.handle());
+  own_thread.is_ours = true;
+  if (result == kSuccess) own_thread.note(&context);
   return result;
 }
 
+Result Current::push(DeviceContext& context) {
+  if (own_thread.current() == &context) return kSuccess;
+  const Functions& functions = call();
+  Context current = nullptr;
+  Result result = functions.CtxGetCurrent(&current);
+  if (result != kSuccess) return result;
+  if (current == context.handle()) {
+    own_thread.note(&context);
+    return kSuccess;
+  }
+  function_ = "cuCtxPushCurrent";
+  result = functions.CtxPushCurrent(context.handle());
+  if (result != kSuccess) return result;
+  pushed_ = true;
+  below_ = own_thread.current();
+  own_thread.note(&context);
+  return kSuccess;
+}
+
+// What was known before holds again, unless code of others has run since.
 Current::~Current() {
+  if (!pushed_) return;
   Context popped = nullptr;
-  if (pushed_) call().CtxPopCurrent(&popped);
+  call().CtxPopCurrent(&popped);
+  own_thread.known = own_thread.current() ? below_ : nullptr;
 }
 
 }  // namespace ofl::ep::cuda

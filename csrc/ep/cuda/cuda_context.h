@@ -99,9 +99,12 @@ class Relaxed {
 };
 
 /// Makes a context the calling thread's for a while, and the thread relaxed. The threads of the
-/// device's own streams have it already and are so, and then this costs a look.
+/// device's own streams have it already and are so, and the driver need not be asked.
 class Current {
  public:
+  /// The calling thread, one of ours, has the context from now on.
+  static Result keep(DeviceContext& context);
+
   explicit Current(DeviceContext& context);
   /// Throws nothing: for destructors. At the end of the process the driver may be gone already.
   /// The caller looks at failure().
@@ -119,6 +122,7 @@ class Current {
 
   const Relaxed relaxed_;
   bool pushed_ = false;
+  const DeviceContext* below_ = nullptr;  // where the thread is ours and has pushed: known before
   const char* function_ = "cuCtxGetCurrent";
   Result failure_ = kSuccess;
 };

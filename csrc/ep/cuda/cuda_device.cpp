@@ -141,7 +141,7 @@ void* CudaDevice::load_kernel(const std::string& image, const char* name) {
 
 void CudaDevice::set_active() {
   if (context_.is_dead()) return;
-  context_.check(call().CtxSetCurrent(context_.handle()), "cuCtxSetCurrent");
+  context_.check(Current::keep(context_), "cuCtxSetCurrent");
   cuda::Relaxed::for_good();
 }
 

@@ -56,19 +56,35 @@ void set_kernel_failure_hook(std::function<void(const char* message)> hook) {
 void use_kernels(bool on) { settings().used.store(on, std::memory_order_relaxed); }
 bool uses_kernels() { return settings().used.load(std::memory_order_relaxed); }
 
+ProgramMap::Table& ProgramMap::table_of(const ep::Device& device) {
+  for (Table& table : tables_) {
+    if (table.device == &device) return table;
+  }
+  return tables_.emplace_back(Table{&device, {}});
+}
+
+ProgramMap::Entry& ProgramMap::entry_of(const ep::Device& device, std::string_view key) {
+  auto& entries = table_of(device).entries;
+  const auto found = entries.find(key);
+  if (found != entries.end()) return *found->second;
+  auto made = std::make_unique<Entry>(key);
+  const std::string_view own_key = made->key;
+  return *entries.emplace(own_key, std::move(made)).first->second;
+}
+
 bool ProgramMap::find(ep::Device& device, std::string_view key, void** function) {
   std::lock_guard<std::mutex> lock(mutex_);
-  const auto& entries = entries_[&device];
-  const auto found = entries.find(std::string(key));
-  if (found == entries.end() || !found->second.known) return false;
-  *function = found->second.function;
+  const auto& entries = table_of(device).entries;
+  const auto found = entries.find(key);
+  if (found == entries.end() || !found->second->known) return false;
+  *function = found->second->function;
   return true;
 }
 
 void* ProgramMap::make(ep::Device& device, std::string_view key, const KernelRequest& request) {
   void* function = load(device, request);
   std::lock_guard<std::mutex> lock(mutex_);
-  Entry& entry = entries_[&device][std::string(key)];
+  Entry& entry = entry_of(device, key);
   if (!std::exchange(entry.known, true)) entry.function = function;
   return entry.function;
 }
@@ -78,7 +94,7 @@ void* ProgramMap::get_if_ready(ep::Device& device, std::string_view key,
   constexpr int kWorthMaking = 2;
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    Entry& entry = entries_[&device][std::string(key)];
+    Entry& entry = entry_of(device, key);
     if (entry.known) return entry.function;
     if (++entry.asked != kWorthMaking) return nullptr;
   }
@@ -97,7 +113,9 @@ void* ProgramMap::get_if_ready(ep::Device& device, std::string_view key,
 
 void ProgramMap::put(ep::Device& device, const std::string& key, void* function) {
   std::lock_guard<std::mutex> lock(mutex_);
-  entries_[&device][key] = {function, true, 0};
+  Entry& entry = entry_of(device, key);
+  entry.function = function;
+  entry.known = true;
 }
 
 }  // namespace ofl::ops::device

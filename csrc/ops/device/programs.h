@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -53,14 +54,25 @@ class ProgramMap {
 
  private:
   struct Entry {
+    explicit Entry(std::string_view key) : key(key) {}
+
+    const std::string key;
     void* function = nullptr;
     bool known = false;
     int asked = 0;
   };
+  /// Of one device: there are few. Entries by views of their own keys, so that to look one up makes
+  /// no string.
+  struct Table {
+    const ep::Device* device;
+    std::unordered_map<std::string_view, std::unique_ptr<Entry>> entries;
+  };
+  Table& table_of(const ep::Device& device);                        // with the mutex
+  Entry& entry_of(const ep::Device& device, std::string_view key);  // with the mutex
   void put(ep::Device& device, const std::string& key, void* function);
 
   std::mutex mutex_;  // guards the rest
-  std::unordered_map<const ep::Device*, std::unordered_map<std::string, Entry>> entries_;
+  std::vector<Table> tables_;
 };
 
 /// The programs of one family of kernels. Calls that share a key, compared as bytes, share one.
