@@ -19,7 +19,7 @@ struct LapackCall {
 };
 
 /// A loop that stands for that of one of numpy.linalg's ufuncs, with its signature, of this dtype
-/// and for matrices of so many elements; nullptr where NumPy's own is as good. It sets the thread's
+/// and for matrices of so many elements; nullptr: NumPy's own is to be taken. It sets the thread's
 /// invalid flag where NumPy's does, and fills its results with NaN then. The bits do not depend on
 /// the helpers.
 LoopFn lapack_loop(const char* ufunc, DType dtype, int64_t elements);

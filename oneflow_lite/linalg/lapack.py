@@ -15,9 +15,7 @@ from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.dtypes import DType, complex64, complex128, float32, float64, kind_of
 from oneflow_lite.ops.blas import in_force
-from oneflow_lite.ops.gufunc import GufuncCall, as_dtype, prepare_gufunc
-
-Shape = tuple[int, ...]
+from oneflow_lite.ops.gufunc import GufuncCall, Shape, as_dtype, prepare_gufunc
 
 _REAL: dict[DType, DType] = {
     float32: float32,
@@ -35,7 +33,7 @@ _COMPLEX: dict[DType, DType] = {
 
 # Of matrices that are factored in one thread: by the library of products, and by NumPy's own.
 _WHOLE_WORK, _SERIAL_WORK = 4 * 256**3 + 8 * 256**2, 1e6
-_PREPARED_CALLS = 1024
+PREPARED_CALLS = 1024  # of the shapes and dtypes that were seen last
 
 
 def real_of(dtype: DType) -> DType:
@@ -134,7 +132,7 @@ class _Prepared(NamedTuple):
     casts_out: list[DType]  # empty: results are as the loop makes them
 
 
-@lru_cache(_PREPARED_CALLS)
+@lru_cache(PREPARED_CALLS)
 def _prepared(routine: Routine, *operands: tuple[Shape, DType]) -> _Prepared:
     shapes, dtypes = zip(*operands, strict=True)
     routine.check(routine.name, shapes[0])

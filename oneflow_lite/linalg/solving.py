@@ -1,6 +1,7 @@
 """Inverses, determinants and linear equations, with NumPy's bits: the same LAPACK calls."""
 
 import operator
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.linalg.decompositions import svd
 from oneflow_lite.linalg.lapack import (
+    PREPARED_CALLS,
     Routine,
     cast,
     check_matrices,
@@ -19,7 +21,7 @@ from oneflow_lite.linalg.lapack import (
 )
 from oneflow_lite.ops import elementwise
 from oneflow_lite.ops.creation import empty, full, zeros
-from oneflow_lite.ops.gufunc import call_gufunc
+from oneflow_lite.ops.gufunc import GufuncCall, Shape, as_dtype, prepare_gufunc
 from oneflow_lite.ops.manipulation import broadcast_to, expand_dims
 from oneflow_lite.ops.operands import on_one_device
 from oneflow_lite.ops.ranges import eye
@@ -227,16 +229,20 @@ def _least_squares(
     if count == 0:
         right = zeros((rows, 1), dtype=right.dtype, device=matrix.device)
     part = np.finfo(float).eps * max(rows, columns) if rcond is None else rcond
-    x, residuals, rank, s = call_gufunc(
-        "lstsq",
-        loops.lstsq,
-        "DDd->Ddid" if is_complex else "ddd->ddid",
-        [matrix, right, full((), float(part), device=matrix.device)],
-        sizes={"p": min(rows, columns)},
-        work=16.0 * (rows + 1) * (columns + 1) * min(rows, columns),
-        failure="least squares",
-    )
-    return x[:, :count], residuals[:count], rank, s
+    operands = [matrix, right, full((), float(part), device=matrix.device)]
+    call = _least_squares_call(is_complex, *[x.shape for x in operands])
+    x, residuals, rank, s = call.issue([*map(as_dtype, operands, call.dtypes_in)])
+    return (x, residuals, rank, s) if count else (x[:, :0], residuals[:0], rank, s)
+
+
+@lru_cache(PREPARED_CALLS)
+def _least_squares_call(is_complex: bool, *shapes: Shape) -> GufuncCall:
+    rows, columns = shapes[0]
+    smaller = min(rows, columns)
+    types = "DDd->Ddid" if is_complex else "ddd->ddid"
+    work = 16.0 * (rows + 1) * (columns + 1) * smaller
+    how: dict[str, Any] = {"sizes": {"p": smaller}, "work": work, "failure": "least squares"}
+    return prepare_gufunc("lstsq", loops.lstsq, types, shapes, **how)
 
 
 if not TYPE_CHECKING:
