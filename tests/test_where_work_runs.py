@@ -32,6 +32,14 @@ def test_products_stay_in_the_calling_thread() -> None:
         assert inlined(lambda: a @ a, 5) == 5
 
 
+@pytest.mark.parametrize(("name", "count"), [("det", 1), ("inv", 1), ("svdvals", 0)])
+def test_the_work_of_a_direct_routine_counts_less(name: str, count: int) -> None:
+    """Than that of an iterative one: the thread that waits for it keeps Python's lock."""
+    a = flow.eye(200)
+    with flow.flags(inline="2ms", num_threads=2):
+        assert inlined(lambda: getattr(flow.linalg, name)(a), 1) == count
+
+
 def test_large_elementwise_work_is_handed_over() -> None:
     a = flow.ones(1 << 22)
     with flow.flags(inline="2ms", fusion="1", num_threads=2):

@@ -31,7 +31,8 @@ _COMPLEX: dict[DType, DType] = {
 }
 
 
-# Of matrices that are factored in one thread: by the library of products, and by NumPy's own.
+# Of matrices that one thread factors: in the library of products, and in NumPy's own. Above the
+# second, LAPACK's blocks make a direct routine faster than an iterative one.
 _WHOLE_WORK, _SERIAL_WORK = 4 * 256**3 + 8 * 256**2, 1e6
 PREPARED_CALLS = 1024  # of the shapes and dtypes that were seen last
 
@@ -142,7 +143,7 @@ def _prepared(routine: Routine, *operands: tuple[Shape, DType]) -> _Prepared:
     # A factorization takes some n*n*m multiply-adds of doubles; the others a small multiple.
     work = 4.0 * smaller * smaller * larger + 8.0 * rows * columns
     divide = work <= (_WHOLE_WORK if in_force().core else _SERIAL_WORK)
-    if routine.direct and not divide:
+    if routine.direct and work > _SERIAL_WORK:
         work /= 5
     call = prepare_gufunc(
         routine.name,
