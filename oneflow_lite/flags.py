@@ -359,8 +359,7 @@ class _Setting:
 class Flags:
     """Every flag, as an attribute; called, a scope in which some have other values.
 
-    Flags hold for the process, not for a thread. Where scopes overlap, of one thread or of several,
-    the one that began last decides; the end of a scope takes back what that scope has set.
+    Flags hold for the process: the scope that began last, in whatever thread, decides for all.
 
     Examples
     --------

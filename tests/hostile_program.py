@@ -25,15 +25,7 @@ import numpy as np
 
 import oneflow_lite as flow
 
-NOT_CALLED = {
-    "flags",
-    "load",
-    "save",
-    "savez",
-    "savez_compressed",
-    "map_device",
-    "Generator",
-}
+NOT_CALLED = {"flags", "load", "save", "savez", "savez_compressed", "map_device", "Generator"}
 LIMIT_S = 20  # of one call
 ADDRESS_SPACE = 2 << 30
 MAX_BYTES = 256 << 20  # of memory that a call takes, whatever is asked for
