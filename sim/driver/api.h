@@ -57,8 +57,6 @@ void stream_id(Handle stream, unsigned long long* id);
 void stream_context(Handle stream, Handle* context);
 void stream_context_v2(Handle stream, Handle* context, Handle* green_context);
 void stream_device(Handle stream, int* device);
-void stream_is_capturing(Handle stream, int* status);
-void exchange_capture_mode(int* mode);
 void launch_host_function(Handle stream, HostFunction function, void* data);
 void create_event(Handle* event, unsigned flags);
 void destroy_event(Handle event);
@@ -68,6 +66,31 @@ void record_event_with_flags(Handle event, Handle stream, unsigned flags);
 Result query_event(Handle event);
 void synchronize_event(Handle event);
 Result event_elapsed_time(float* milliseconds, Handle start, Handle end);
+
+// Capture and graphs
+void begin_capture(Handle stream, int mode);
+void end_capture(Handle stream, Handle* graph);
+void stream_is_capturing(Handle stream, int* status);
+void capture_info(Handle stream, int* status, unsigned long long* id, Handle* graph,
+                  const Handle** nodes, size_t* count);
+void capture_info_v3(Handle stream, int* status, unsigned long long* id, Handle* graph,
+                     const Handle** nodes, const EdgeData** edges, size_t* count);
+void exchange_capture_mode(int* mode);
+void destroy_graph(Handle graph);
+void graph_list(Handle graph, Handle* nodes, size_t* count);
+void graph_edges(Handle graph, Handle* from, Handle* to, size_t* count);
+void graph_edges_v2(Handle graph, Handle* from, Handle* to, EdgeData* data, size_t* count);
+void node_type(Handle node, int* type);
+void node_dependencies(Handle node, Handle* nodes, size_t* count);
+void node_dependencies_v2(Handle node, Handle* nodes, EdgeData* data, size_t* count);
+void kernel_node_parameters(Handle node, KernelNodeParameters* parameters);
+void set_kernel_node_parameters(Handle node, const KernelNodeParameters* parameters);
+void instantiate(Handle* executable, Handle graph, unsigned long long flags);
+void destroy_executable(Handle executable);
+void upload_graph(Handle executable, Handle stream);
+void launch_graph(Handle executable, Handle stream);
+void set_executable_kernel(Handle executable, Handle node, const KernelNodeParameters* parameters);
+Result update_executable(Handle executable, Handle graph, GraphUpdateInfo* info);
 
 // Memory
 void memory_info(size_t* free, size_t* total);

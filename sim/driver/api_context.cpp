@@ -1,5 +1,6 @@
 // Primary contexts, and which is current.
 #include "driver/api.h"
+#include "driver/capture.h"
 #include "driver/config.h"
 #include "driver/context.h"
 
@@ -104,6 +105,7 @@ void context_id(Handle context, unsigned long long* id) {
 
 void synchronize_context() {
   Context& context = current_context();
+  captures().require_none_in(context);
   context.synchronize();
   context.check();
 }
@@ -111,6 +113,7 @@ void synchronize_context() {
 void synchronize_context_v2(Handle context) {
   Context& chosen = context ? context_of(context) : current_context();
   chosen.check();
+  captures().require_none_in(chosen);
   chosen.synchronize();
   chosen.check();
 }

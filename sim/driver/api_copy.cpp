@@ -3,11 +3,14 @@
 // memory before the call returns.
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <thread>
 #include <utility>
 
 #include "driver/api.h"
+#include "driver/capture.h"
 #include "driver/context.h"
+#include "driver/graph.h"
 #include "driver/memory.h"
 
 namespace simcuda::api {
@@ -90,23 +93,44 @@ Direction direction_of(const Side& dst, const Side& src) {
   return dst.place == Place::device ? Direction::h2d : Direction::d2h;
 }
 
+/// In the stream's thread.
+void perform(const Side& dst, const Side& src, const Extent& extent, Context& context) {
+  const int device = dst.place == Place::device ? dst.device : src.device;
+  Context& engine = device >= 0 ? device_context(device) : context;
+  const auto end = engine.copy_end(direction_of(dst, src), extent.width * extent.height);
+  copy_rows_until(dst, src, extent, [&] { std::this_thread::sleep_until(end); });
+}
+
+using FindSide = std::function<Side()>;
+
+/// A node that copies what is there whenever it runs. Of pageable memory nobody knows that.
+void capture_copy(const FindSide& find_dst, const FindSide& find_src, const Extent& extent,
+                  Stream& stream) {
+  if (find_dst().place == Place::pageable || find_src().place == Place::pageable) {
+    captures().refuse(stream, ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  }
+  Context& context = stream.context;
+  captures().add(stream, task(NodeType::copy, context, [find_dst, find_src, extent, &context] {
+                   perform(find_dst(), find_src(), extent, context);
+                 }));
+}
+
 /// Queues the copy. `is_blocking`: it has happened when this returns, and its failure is this
 /// one's.
-void copy_sides(const Side& dst, const Side& given_src, const Extent& extent, Stream& stream,
-                bool is_blocking) {
+void copy_sides(const FindSide& find_dst, const FindSide& find_src, const Extent& extent,
+                Stream& stream, bool is_blocking) {
+  if (stream.is_capturing()) return capture_copy(find_dst, find_src, extent, stream);
+  const Side dst = find_dst();
+  const Side given_src = find_src();
   const bool stages = given_src.place == Place::pageable && !is_blocking;
   Side src = stages && dst.place == Place::device ? staged(given_src, extent) : given_src;
   // Neither side is a device's: the host's own memory is copied before the call returns.
   const bool waits = is_blocking || dst.place == Place::pageable || src.place == Place::pageable;
-  const int device = dst.place == Place::device ? dst.device : src.device;
-  Context& engine = device >= 0 ? device_context(device) : stream.context;
-  const Direction direction = direction_of(dst, src);
+  Context& context = stream.context;
   // Staged bytes go with the operation: the stream's thread frees them, not who is last by chance.
-  stream.context.submit(
-      stream, WorkKind::copy, [dst, src = std::move(src), extent, direction, &engine] {
-        const auto end = engine.copy_end(direction, extent.width * extent.height);
-        copy_rows_until(dst, src, extent, [&] { std::this_thread::sleep_until(end); });
-      });
+  context.submit(stream, WorkKind::copy, [dst, src = std::move(src), extent, &context] {
+    perform(dst, src, extent, context);
+  });
   if (!waits) return;
   stream.queue->synchronize();
   stream.context.check();
@@ -118,8 +142,8 @@ void copy_bytes(uint64_t dst, uint64_t src, size_t bytes, Handle handle, bool is
   const auto stream = stream_of(handle);
   if (bytes == 0) return;
   const Extent extent{bytes, 1};
-  copy_sides(dst_side(dst, bytes, extent), src_side(src, bytes, extent), extent, *stream,
-             is_blocking);
+  copy_sides([=] { return dst_side(dst, bytes, extent); },
+             [=] { return src_side(src, bytes, extent); }, extent, *stream, is_blocking);
 }
 
 /// As the h2d and d2h calls want it: a host pointer here, a device pointer there.
@@ -170,7 +194,8 @@ void copy_rectangle(const Copy2D* copy, Handle handle, bool is_blocking) {
   const auto stream = stream_of(handle);
   const Extent extent{copy->width_in_bytes, copy->height};
   if (extent.width == 0 || extent.height == 0) return;
-  copy_sides(side_of_2d(copy->dst, extent), side_of_2d(copy->src, extent), extent, *stream,
+  copy_sides([side = copy->dst, extent] { return side_of_2d(side, extent); },
+             [side = copy->src, extent] { return side_of_2d(side, extent); }, extent, *stream,
              is_blocking);
 }
 

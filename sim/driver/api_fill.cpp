@@ -4,7 +4,9 @@
 #include <limits>
 
 #include "driver/api.h"
+#include "driver/capture.h"
 #include "driver/context.h"
+#include "driver/graph.h"
 #include "driver/memory.h"
 #include "driver/race_view.h"
 
@@ -16,13 +18,25 @@ void fill(DevicePtr dst, T value, size_t count, Handle handle, bool is_blocking)
   const auto stream = stream_of(handle);
   require(dst % sizeof(T) == 0 && count <= std::numeric_limits<size_t>::max() / sizeof(T));
   if (count == 0) return;
-  const auto block = memory_map().find(dst, count * sizeof(T));
-  require(block != nullptr);
-  T* const begin = reinterpret_cast<T*>(host_address(dst));
-  stream->context.submit(*stream, WorkKind::fill, [block, begin, value, count] {
+  const auto find = [dst, count] {
+    auto block = memory_map().find(dst, count * sizeof(T));
+    require(block != nullptr);
+    return block;
+  };
+  const auto block = find();
+  const auto write = [dst, value, count] {
+    T* const begin = reinterpret_cast<T*>(host_address(dst));
     writes(begin, count * sizeof(T));
     std::fill_n(begin, count, value);
-  });
+  };
+  if (stream->is_capturing()) {
+    const auto run = [find, write] {
+      const auto there = find();
+      write();
+    };
+    return captures().add(*stream, task(NodeType::fill, stream->context, run));
+  }
+  stream->context.submit(*stream, WorkKind::fill, [block, write] { write(); });
   if (!is_blocking) return;
   stream->queue->synchronize();
   stream->context.check();

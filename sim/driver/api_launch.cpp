@@ -1,18 +1,15 @@
 // Launches, and the properties of kernels that they depend on.
-#include <sys/mman.h>
-
 #include <algorithm>
-#include <atomic>
-#include <string>
-#include <thread>
+#include <memory>
 #include <utility>
 
 #include "driver/api.h"
+#include "driver/capture.h"
 #include "driver/config.h"
 #include "driver/context.h"
+#include "driver/graph.h"
+#include "driver/launch.h"
 #include "driver/modules.h"
-#include "driver/parameters.h"
-#include "driver/rehearsal.h"
 
 namespace simcuda::api {
 namespace {
@@ -33,127 +30,20 @@ enum FunctionAttribute : int {
   kLastFunctionAttribute = 15,
 };
 
-void check_shape(const SimLaunch& launch, const Function& function) {
-  constexpr unsigned kGrid[] = {0x7fffffff, 65535, 65535};
-  constexpr unsigned kBlock[] = {1024, 1024, 64};
-  uint64_t threads = 1;
-  for (int axis = 0; axis < 3; ++axis) {
-    require(launch.grid[axis] >= 1 && launch.grid[axis] <= kGrid[axis]);
-    require(launch.block[axis] >= 1 && launch.block[axis] <= kBlock[axis]);
-    threads *= launch.block[axis];
-  }
-  require(threads <= 1024);
-  require(threads <= function.kernel.max_threads, ERROR_LAUNCH_OUT_OF_RESOURCES);
-  require(launch.shared_bytes <= static_cast<unsigned>(function.max_dynamic_shared));
-}
-
-/// Pages that a thread keeps for its kernels; untouched ones cost nothing.
-class Scratch {
- public:
-  ~Scratch() {
-    if (memory_) munmap(memory_, bytes_);
-  }
-  char* get(size_t bytes) {
-    if (bytes <= bytes_) return static_cast<char*>(memory_);
-    void* const larger = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (larger == MAP_FAILED) throw std::bad_alloc();
-    if (memory_) munmap(memory_, bytes_);
-    memory_ = larger;
-    bytes_ = bytes;
-    return static_cast<char*>(memory_);
-  }
-
- private:
-  void* memory_ = nullptr;
-  size_t bytes_ = 0;
-};
-
-char* scratch(size_t bytes) {
-  thread_local Scratch pages;
-  return pages.get(bytes);
-}
-
-/// A launch as it was asked for.
-struct Launch {
-  std::shared_ptr<Function> function;
-  SimLaunch shape;
-  Parameters parameters;
-};
-
-/// The seed of an order of threads; 0 where they are to take their turns one after the other.
-unsigned long long next_order() {
-  constexpr uint64_t kSpread = 0x9E3779B97F4A7C15;  // 2^64 / golden ratio
-  static std::atomic<uint64_t> count{0};
-  if (config().lanes == static_cast<int64_t>(Lanes::ordered)) return 0;
-  return (static_cast<uint64_t>(config().seed) * kSpread + ++count) * kSpread | 1;
-}
-
-Result result_of(SimOutcome outcome) {
-  switch (outcome) {
-    case kSimTrapped: return ERROR_ASSERT;
-    case kSimMisaligned: return ERROR_MISALIGNED_ADDRESS;
-    default: return ERROR_LAUNCH_FAILED;
-  }
-}
-
-/// One run of all blocks. True if it came to its end; else the context is dead.
-bool run_once(Context& context, const Launch& launch, Arguments& arguments) {
-  SimLaunch shape = launch.shape;
-  shape.order = next_order();
-  const char* message = nullptr;
-  const Function& function = *launch.function;
-  const SimOutcome outcome = function.kernel.run(&shape, arguments.pointers().data(), &message);
-  if (outcome == kSimFinished) return true;
-  const std::string why = "kernel " + function.name + ": " + message;
-  context.kill(result_of(outcome), why.c_str());
-  return false;
-}
-
-void run_blocks(Context& context, const Launch& launch, Arguments& arguments) {
-  std::unique_ptr<Rehearsal> rehearsal;
-  if (config().lanes == static_cast<int64_t>(Lanes::twice)) rehearsal = Rehearsal::of(arguments);
-  if (!rehearsal) {
-    run_once(context, launch, arguments);
-    return;
-  }
-  for (int run = 0; run < Rehearsal::kRuns; ++run) {
-    if (!run_once(context, launch, rehearsal->arguments(run))) return;
-  }
-  if (rehearsal->agrees()) return rehearsal->publish();
-  const std::string why = "kernel " + launch.function->name +
-                          ": threads in another order make another result; is a barrier missing?";
-  context.kill(ERROR_LAUNCH_FAILED, why.c_str());
-}
-
-/// In the stream's thread.
-void run(Context& context, const Launch& launch, Arguments& arguments, Clock::time_point launched) {
-  const Config& c = config();
-  std::this_thread::sleep_until(launched + std::chrono::nanoseconds(c.launch_ns));
-  const auto end = Clock::now() + std::chrono::nanoseconds(c.kernel_ns);
-  if (arguments.problem()) {
-    const std::string why = "kernel " + launch.function->name + ": " + arguments.problem();
-    context.kill(ERROR_ILLEGAL_ADDRESS, why.c_str());
-    return;
-  }
-  run_blocks(context, launch, arguments);
-  std::this_thread::sleep_until(end);
-}
-
-void launch(Handle handle, const SimLaunch& shape, Handle stream_handle, void** given,
+void launch(Handle function, const SimLaunch& shape, Handle stream_handle, void** given,
             void** extra) {
-  const auto function = function_of(handle);
   const auto stream = stream_of(stream_handle);
   Context& context = stream->context;
-  require(&function->module->context() == &context, ERROR_INVALID_HANDLE);
-  check_shape(shape, *function);
-  require(given == nullptr || extra == nullptr);
-  Launch asked{function, shape, Parameters(function->kernel, given, extra)};
+  Launch asked = make_launch(context, function, shape, given, extra);
+  if (stream->is_capturing()) {
+    captures().add(*stream, kernel_task(context, std::move(asked)));
+    return;
+  }
   auto arguments = std::make_shared<Arguments>(asked.parameters.translated(context));
   const auto now = Clock::now();
   // The arguments go along: who launches keeps no hold, and so never is the one that frees them.
-  auto operation = [=, &context, arguments = std::move(arguments)] {
-    run(context, asked, *arguments, now);
+  auto operation = [&context, asked = std::move(asked), arguments = std::move(arguments), now] {
+    run_kernel(context, asked, *arguments, now);
   };
   context.submit(*stream, WorkKind::kernel, std::move(operation));
 }
@@ -236,7 +126,7 @@ void launch_kernel(Handle function, unsigned grid_x, unsigned grid_y, unsigned g
                    unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
                    Handle stream, void** parameters, void** extra) {
   const SimLaunch shape{
-      {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes, 0, &scratch};
+      {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes, 0, nullptr};
   launch(function, shape, stream, parameters, extra);
 }
 
@@ -247,7 +137,7 @@ void launch_kernel_ex(const LaunchConfig* c, Handle function, void** parameters,
                         {c->block[0], c->block[1], c->block[2]},
                         c->shared_bytes,
                         0,
-                        &scratch};
+                        nullptr};
   launch(function, shape, c->stream, parameters, extra);
 }
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "driver/api.h"
+#include "driver/capture.h"
 #include "driver/config.h"
 #include "driver/context.h"
 #include "driver/memory.h"
@@ -79,6 +80,7 @@ void release(DevicePtr pointer) {
 void allocate_async(DevicePtr* pointer, size_t bytes, Handle handle) {
   require(pointer != nullptr);
   const auto stream = stream_of(handle);
+  if (stream->is_capturing()) captures().refuse(*stream, ERROR_NOT_SUPPORTED);  // nodes of memory
   const auto block = make_block(stream->context, bytes, stream.get());
   // In stream order: who uses it on another stream without waiting has it overwritten.
   stream->context.enqueue(*stream, [block] { block->poison(kFresh); });
@@ -87,6 +89,7 @@ void allocate_async(DevicePtr* pointer, size_t bytes, Handle handle) {
 
 void release_async(DevicePtr pointer, Handle handle) {
   const auto stream = stream_of(handle);
+  if (stream->is_capturing()) captures().refuse(*stream, ERROR_NOT_SUPPORTED);
   if (pointer == 0) return;
   const auto block = take_block(pointer);
   Context& owner = device_context(block->device());

@@ -3,8 +3,10 @@
 #include <utility>
 
 #include "driver/api.h"
+#include "driver/capture.h"
 #include "driver/context.h"
 #include "driver/entry.h"
+#include "driver/graph.h"
 
 namespace simcuda::api {
 namespace {
@@ -30,18 +32,21 @@ void create_stream_with_priority(Handle* stream, unsigned flags, int priority) {
 }
 
 void destroy_stream(Handle handle) {
+  captures().require_not_capturing(*streams().get(handle));
   const auto stream = streams().take(handle);
   check_after_wait(stream->context);
 }
 
 void synchronize_stream(Handle handle) {
   const auto stream = stream_of(handle);
+  captures().require_not_capturing(*stream);
   stream->queue->synchronize();
   check_after_wait(stream->context);
 }
 
 Result query_stream(Handle handle) {
   const auto stream = stream_of(handle);
+  captures().require_not_capturing(*stream);
   if (!stream->queue->is_idle()) return ERROR_NOT_READY;
   check_after_wait(stream->context);
   return SUCCESS;
@@ -50,7 +55,9 @@ Result query_stream(Handle handle) {
 void stream_wait_event(Handle handle, Handle event, unsigned flags) {
   require(flags <= 1);
   const auto stream = stream_of(handle);
-  const auto point = events().get(event)->last();
+  const auto waited = events().get(event);
+  if (captures().wait(stream, *waited)) return;
+  const auto point = waited->last();
   if (!point) return;
   stream->context.enqueue(*stream, [point] { point->wait(); });
 }
@@ -86,27 +93,18 @@ void stream_device(Handle stream, int* device) {
   *device = stream_of(stream)->context.device();
 }
 
-void stream_is_capturing(Handle stream, int* status) {
-  require(status != nullptr);
-  stream_of(stream);
-  *status = 0;
-}
-
-void exchange_capture_mode(int* mode) {
-  thread_local int mode_here = 0;  // global
-  require(mode != nullptr && *mode >= 0 && *mode <= 2);
-  std::swap(*mode, mode_here);
-}
-
 void launch_host_function(Handle handle, HostFunction function, void* data) {
   require(function != nullptr);
   const auto stream = stream_of(handle);
   Context& context = stream->context;
-  context.enqueue(*stream, [&context, function, data] {
-    if (context.is_dead()) return;
+  auto run = [function, data] {
     is_in_host_function() = true;
     function(data);
     is_in_host_function() = false;
+  };
+  if (stream->is_capturing()) return captures().add(*stream, task(NodeType::host, context, run));
+  context.enqueue(*stream, [&context, run] {
+    if (!context.is_dead()) run();
   });
 }
 
@@ -126,6 +124,7 @@ void record_event(Handle handle, Handle stream_handle) {
   const auto event = events().get(handle);
   const auto stream = stream_of(stream_handle);
   require(&event->context == &stream->context, ERROR_INVALID_HANDLE);
+  if (stream->is_capturing()) return captures().record(*stream, *event);
   auto point = std::make_shared<Point>();
   event->set(point);
   stream->context.enqueue(*stream, [point] { point->reach(); });
@@ -136,6 +135,7 @@ void record_context_event(Handle context, Handle handle) {
   Context& recorded = context_of(context);
   recorded.check();
   require(&event->context == &recorded, ERROR_INVALID_HANDLE);
+  captures().require_none_in(recorded);
   event->set(recorded.mark_all());
 }
 
@@ -147,6 +147,7 @@ void record_event_with_flags(Handle event, Handle stream, unsigned flags) {
 Result query_event(Handle handle) {
   const auto event = events().get(handle);
   event->context.check();
+  event->require_not_captured();
   const auto point = event->last();
   if (point && !point->is_reached()) return ERROR_NOT_READY;
   check_after_wait(event->context);
@@ -156,6 +157,7 @@ Result query_event(Handle handle) {
 void synchronize_event(Handle handle) {
   const auto event = events().get(handle);
   event->context.check();
+  event->require_not_captured();
   if (const auto point = event->last()) point->wait();
   check_after_wait(event->context);
 }
@@ -167,6 +169,8 @@ Result event_elapsed_time(float* milliseconds, Handle start, Handle end) {
   first->context.check();
   require(&first->context == &second->context, ERROR_INVALID_HANDLE);
   require(!((first->flags | second->flags) & kEventDisableTiming), ERROR_INVALID_HANDLE);
+  first->require_not_captured();
+  second->require_not_captured();
   const auto begin = first->last();
   const auto finish = second->last();
   require(begin && finish, ERROR_INVALID_HANDLE);

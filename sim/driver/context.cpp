@@ -4,7 +4,9 @@
 #include <cstdio>
 #include <thread>
 
+#include "driver/capture.h"
 #include "driver/config.h"
+#include "driver/graph.h"
 #include "driver/memory.h"
 #include "driver/modules.h"
 
@@ -41,6 +43,7 @@ void Context::end() {
     queues_.clear();
     peers_.clear();
   }
+  drop_graphs();
   streams().erase_if([this](Stream& stream) { return &stream.context == this; });
   events().erase_if([this](Event& event) { return &event.context == this; });
   functions().erase_if([this](Function& function) { return &function.module->context() == this; });
@@ -48,6 +51,17 @@ void Context::end() {
   memory_map().take_device(device_);
   capacity_.clear();
   sticky_ = SUCCESS;
+}
+
+void Context::drop_graphs() {
+  captures().drop(*this);
+  const auto is_here = [this](const Node& node) { return &node.task->context == this; };
+  const auto belongs = [&](Graph& graph) {
+    return &graph.context == this || graph.has_any(is_here);
+  };
+  executables().erase_if([&](Executable& executable) { return executable.has_any(is_here); });
+  graph_nodes().erase_if([&](NodePlace& place) { return belongs(*place.graph); });
+  graphs().erase_if(belongs);
 }
 
 void Context::check() const {
@@ -119,16 +133,18 @@ void Context::enqueue(Stream& stream, std::function<void()> operation) {
 }
 
 void Context::submit(Stream& stream, WorkKind kind, std::function<void()> work) {
-  enqueue(stream, [this, kind, work = std::move(work)] {
-    if (is_dead()) return;
-    const Result injected = faults().on_work(kind);
-    if (injected != SUCCESS) {
-      kill(injected, "injected failure of an operation that runs");
-      return;
-    }
-    work();
-    count_work(kind);
-  });
+  enqueue(stream, [this, kind, work = std::move(work)] { perform(kind, work); });
+}
+
+void Context::perform(WorkKind kind, const std::function<void()>& work) {
+  if (is_dead()) return;
+  const Result injected = faults().on_work(kind);
+  if (injected != SUCCESS) {
+    kill(injected, "injected failure of an operation that runs");
+    return;
+  }
+  work();
+  count_work(kind);
 }
 
 Clock::time_point Context::copy_end(Direction direction, size_t bytes) {

@@ -59,6 +59,8 @@ class Context {
   void enqueue(Stream& stream, std::function<void()> operation);
   /// The same for work: skipped if the context is dead, subject to injected deaths.
   void submit(Stream& stream, WorkKind kind, std::function<void()> work);
+  /// In a stream's thread: what submit queues.
+  void perform(WorkKind kind, const std::function<void()>& work);
   /// When a copy that starts now may end at the earliest.
   Clock::time_point copy_end(Direction direction, size_t bytes);
   void synchronize();
@@ -76,6 +78,8 @@ class Context {
 
  private:
   void end();
+  /// Those with work of this context.
+  void drop_graphs();
 
   const int device_;
   Capacity capacity_;

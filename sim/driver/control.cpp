@@ -8,8 +8,10 @@
 #include <string>
 
 #include "driver/api.h"
+#include "driver/capture.h"
 #include "driver/config.h"
 #include "driver/context.h"
+#include "driver/graph.h"
 #include "driver/memory.h"
 #include "driver/modules.h"
 #include "driver/table.h"
@@ -60,6 +62,8 @@ std::string counters() {
               {"blocking events", count_if(events(), is_blocking)},
               {"modules", size(modules().size())},
               {"libraries", size(libraries().size())},
+              {"graphs", size(graphs().size())},
+              {"executables", size(executables().size())},
               {"allocations", size(memory_map().count(BlockKind::device))},
               {"pinned", size(memory_map().count(BlockKind::pinned))},
               {"registered", size(memory_map().count(BlockKind::registered))},
@@ -116,16 +120,26 @@ SIMCUDA_EXPORT int simcuda_enqueue(void* handle, const SimWork* work) try {
   const std::shared_ptr<void> data(work->data, work->release);
   const auto stream = simcuda::stream_of(handle);
   simcuda::Context& context = stream->context;
-  context.submit(*stream, simcuda::WorkKind::kernel, [&context, run = work->run, data] {
+  auto operation = [&context, run = work->run, data] {
     const char* const problem = run(data.get());
     if (problem) context.kill(simcuda::ERROR_ILLEGAL_ADDRESS, problem);
-  });
+  };
+  if (!stream->is_capturing()) {
+    context.submit(*stream, simcuda::WorkKind::kernel, std::move(operation));
+    return simcuda::SUCCESS;
+  }
+  if (!work->is_repeatable) {
+    simcuda::captures().refuse(*stream, simcuda::ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  }
+  using simcuda::NodeType;
+  simcuda::captures().add(*stream, simcuda::task(NodeType::kernel, context, std::move(operation)));
   return simcuda::SUCCESS;
 } catch (const Failure& failure) {
   return failure.code;
 }
 
 SIMCUDA_EXPORT void* simcuda_take_memory(size_t bytes) try {
+  simcuda::captures().require_safe_thread();
   return new simcuda::Room(simcuda::current_context().take_room(bytes));
 } catch (const Failure&) {
   return nullptr;

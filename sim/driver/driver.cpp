@@ -3,6 +3,7 @@
 
 #include <cstdio>
 
+#include "driver/capture.h"
 #include "driver/config.h"
 #include "driver/context.h"
 
@@ -92,6 +93,7 @@ Context& current_context() {
 std::shared_ptr<Stream> stream_of(Handle handle) {
   Context& current = current_context();
   if (handle == kNullStream || handle == kLegacyStream || handle == kPerThreadStream) {
+    captures().require_legacy_usable(current, true);
     return current.null_stream();
   }
   auto stream = streams().get(handle);

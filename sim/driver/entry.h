@@ -18,6 +18,7 @@ enum class Needs : uint8_t {
   nothing,         // from anywhere, always
   a_sound_caller,  // not in a host function, not in the child of a process that used CUDA
   initialization,  // that, and cuInit before
+  no_capture,      // that, and what is not safe while a stream is captured
 };
 
 /// What the door knows of one function.

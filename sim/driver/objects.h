@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <vector>
 
 #include "driver/abi.h"
 #include "driver/queue.h"
@@ -15,6 +16,13 @@
 namespace simcuda {
 
 class Context;
+struct Capture;
+
+/// A place in a capture: the nodes that come before whatever follows.
+struct Captured {
+  std::shared_ptr<Capture> capture;  // nullptr: in none
+  std::vector<size_t> nodes;
+};
 
 struct Stream {
   Stream(Context& owner, unsigned stream_flags, int stream_priority);
@@ -27,6 +35,16 @@ struct Stream {
   const std::shared_ptr<Queue> queue;
   // Bytes whose cuMemFreeAsync is queued here: this stream may have them again at once.
   std::atomic<int64_t> bytes_being_freed{0};
+
+  bool is_capturing() const { return capturing_.load(std::memory_order_acquire); }
+  void set_capturing(bool is) { capturing_.store(is, std::memory_order_release); }
+  Captured captured;  // guarded by Captures
+  // The same: of those nodes and of the edges from them, as callers were told.
+  std::vector<Handle> captured_handles;
+  std::vector<EdgeData> captured_edges;
+
+ private:
+  std::atomic<bool> capturing_{false};
 };
 
 struct Event {
@@ -41,12 +59,27 @@ struct Event {
     const HiddenFromRaceDetector hidden;
     std::lock_guard lock(mutex);
     point = std::move(recorded);
+    place = {};
   }
+  Captured captured() {
+    const HiddenFromRaceDetector hidden;
+    std::lock_guard lock(mutex);
+    return place;
+  }
+  void set_captured(const Captured& recorded) {
+    const HiddenFromRaceDetector hidden;
+    std::lock_guard lock(mutex);
+    place = recorded;
+    point = nullptr;
+  }
+  /// Fails with CAPTURED_EVENT where the last record was captured: no host can see it.
+  void require_not_captured() { require(!captured().capture, ERROR_CAPTURED_EVENT); }
 
   Context& context;
   const unsigned flags;
-  std::mutex mutex;              // guards point
+  std::mutex mutex;              // guards the two below
   std::shared_ptr<Point> point;  // of the last record; none before the first
+  Captured place;                // of the last record, if that was captured
 };
 
 uint64_t next_handle_number();

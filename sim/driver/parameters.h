@@ -50,6 +50,8 @@ class Parameters {
 
   /// For a kernel of this context that runs now or soon: the memory is kept as long.
   Arguments translated(Context& context) const;
+  /// Where each parameter is; valid as long as this is, and not moved.
+  std::vector<void*> given() const { return const_cast<Arguments&>(as_given_).pointers(); }
 
  private:
   void copy_buffer(void** extra, size_t bytes);

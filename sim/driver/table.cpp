@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "driver/api.h"
+#include "driver/capture.h"
 #include "driver/context.h"
 #include "driver/control.h"
 #include "driver/entry.h"
@@ -28,6 +29,11 @@ template <auto implementation>
 Row row(const char* name, int version, Needs needs = Needs::initialization) {
   using Function = Entry<implementation>;
   return {name, version, needs, reinterpret_cast<void*>(&Function::call), &Function::door};
+}
+
+template <auto implementation>
+Row unsafe(const char* name, int version) {
+  return row<implementation>(name, version, Needs::no_capture);
 }
 
 Row missing(const char* name, int version) {
@@ -136,7 +142,8 @@ Result enter(Door& door) {
   door.calls.fetch_add(1, std::memory_order_relaxed);
   const Result injected = faults().on_call(door.name);
   if (injected != SUCCESS) return injected;
-  if (door.needs == Needs::initialization && !is_initialized()) return ERROR_NOT_INITIALIZED;
+  if (door.needs >= Needs::initialization && !is_initialized()) return ERROR_NOT_INITIALIZED;
+  if (door.needs == Needs::no_capture) captures().require_safe_thread();
   return SUCCESS;
 }
 
