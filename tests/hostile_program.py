@@ -27,7 +27,7 @@ import oneflow_lite as flow
 
 NOT_CALLED = {"flags", "load", "save", "savez", "savez_compressed", "map_device", "Generator"}
 LIMIT_S = 20  # of one call
-ADDRESS_SPACE = 2 << 30
+MORE_ADDRESSES = 3 << 29  # than the program itself takes
 MAX_BYTES = 256 << 20  # of memory that a call takes, whatever is asked for
 
 
@@ -409,8 +409,7 @@ def sizes(_: Place) -> Iterator[tuple[str, Any]]:
 # --- all of them
 
 
-class TooLong(BaseException):
-    pass
+class TooLong(BaseException): ...
 
 
 def interrupt(_: int, __: FrameType | None) -> None:
@@ -455,7 +454,9 @@ def verdict(error: BaseException | None, grown: int) -> str | None:
 def main() -> None:
     warnings.simplefilter("ignore")
     if "san.so" not in os.environ.get("LD_PRELOAD", ""):  # a sanitizer maps terabytes for itself
-        resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
+        with open("/proc/self/statm", encoding="ascii") as file:
+            limit = int(file.read().split()[0]) * resource.getpagesize() + MORE_ADDRESSES
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     signal.signal(signal.SIGALRM, interrupt)
     kind, only = sys.argv[1], sys.argv[2:]
     values: Callable[[Place], Iterable[tuple[str, Any]]] = globals()[kind]
