@@ -86,3 +86,65 @@ except (MemoryError, RuntimeError):
     for name, text in (("FAULT", fault), ("SECOND", second), ("USE", USES[fault])):
         code = code.replace(name, text)
     succeeds(run_program, code)
+
+
+def test_small_blocks_are_parts_of_slabs(run_program: Run) -> None:
+    code = """
+first = flow.ones(1, device="cuda:0")
+first.numpy()
+before, held = calls("cuMemAlloc"), flow.memory_stats("cuda:0")["held"]
+xs = [flow.full(n, n, dtype="float32", device="cuda:0") for n in range(1, 20_000, 97)]
+assert all((x.numpy() == n).all() for x, n in zip(xs, range(1, 20_000, 97)))
+assert calls("cuMemAlloc") - before <= 6, calls("cuMemAlloc") - before
+stats = flow.memory_stats("cuda:0")
+assert stats["held"] == stats["in_use"] + stats["cached"] and stats["held"] % (2 * MB) == 0, stats
+assert stats["allocs"] == stats["cache_hits"] + stats["device_allocs"], stats
+del xs
+gc.collect()
+flow.synchronize()
+assert flow.empty_cache() > 0 and first.numpy() == 1
+assert flow.memory_stats("cuda:0")["held"] == 2 * MB         # that of `first`
+del first
+gc.collect()
+flow.synchronize()
+flow.empty_cache()
+assert flow.memory_stats("cuda:0")["held"] == 0 == sim.counters()["live"]["allocations"]
+"""
+    succeeds(run_program, code, "devices=1,memory=1GB")
+
+
+def test_where_a_slab_is_refused_a_block_is_had(run_program: Run) -> None:
+    code = """
+sim.configure("fail=cuMemAlloc:1:2")
+x = flow.full(10, 7, device="cuda:0")
+assert (x.numpy() == 7).all()
+assert flow.memory_stats("cuda:0")["held"] < 2 * MB
+sim.configure("fail=cuMemAlloc:1:2,fail=cuMemAlloc:2:2,fail=cuMemAlloc:3:2,fail=cuMemAlloc:4:2")
+sim.configure(",".join(f"fail=cuMemAlloc:{n}:2" for n in range(5, 12)))
+y = flow.ones(1000, device="cuda:0")
+try:
+    y.numpy()
+except MemoryError as error:
+    assert "asked for 7.8 KiB" in str(error), error
+else:
+    raise AssertionError("there is no memory")
+sim.reset_faults()
+del y
+z = flow.ones(1000, device="cuda:0")
+assert z.numpy().sum() == 1000
+"""
+    succeeds(run_program, code, "devices=1,memory=1GB")
+
+
+def test_idle_slabs_make_room_for_large_blocks(run_program: Run) -> None:
+    code = """
+xs = [flow.full(30_000, n, device="cuda:0") for n in range(400)]     # 96 MB
+assert all(x[5].item() == n for n, x in enumerate(xs))
+kept = xs[::100]
+del xs
+gc.collect()
+large = flow.zeros(240 * MB, dtype="uint8", device="cuda:0")
+assert large[-1].item() == 0
+assert [x[7].item() for x in kept] == [0, 100, 200, 300]
+"""
+    succeeds(run_program, code, "devices=1,memory=256MB")

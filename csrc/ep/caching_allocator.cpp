@@ -65,7 +65,10 @@ int CachingAllocator::last_bin_for(size_t size) {
 }
 
 CachingAllocator::CachingAllocator(Device& device, const AllocatorOptions& options)
-    : device_(device), options_(options), max_cached_(options.max_cached) {}
+    : device_(device),
+      options_(options),
+      slabs_(options.max_cached == SIZE_MAX ? options.slab_bytes : 0),
+      max_cached_(options.max_cached) {}
 
 CachingAllocator::~CachingAllocator() {
   try {
@@ -227,26 +230,55 @@ void* CachingAllocator::try_cache(size_t size, Stream* stream, uint32_t tag) {
 }
 
 void* CachingAllocator::try_device(size_t size, uint32_t tag) {
+  if (slabs_.serves(size)) {
+    if (void* ptr = try_slab(size, tag)) return ptr;
+  }
+  void* ptr = ask_device(size);
+  if (ptr == nullptr) return nullptr;
+  std::lock_guard<std::mutex> lock(mutex_);
+  in_transit_ -= size;
+  adopt(ptr, size, tag);
+  peak_held_ = std::max(peak_held_, in_use_ + cached_);
+  return ptr;
+}
+
+/// Where a slab is refused, a block of its own may still be had.
+void* CachingAllocator::try_slab(size_t size, uint32_t tag) {
+  std::lock_guard<std::mutex> making(slab_mutex_);
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (void* ptr = carve(size, tag)) {
+      ++cache_hits_;
+      return ptr;
+    }
+  }
+  void* const slab = ask_device(slabs_.slab_bytes());
+  if (slab == nullptr) return nullptr;
+  std::lock_guard<std::mutex> lock(mutex_);
+  slabs_.add(slab);
+  in_transit_ -= slabs_.slab_bytes();
+  cached_ += slabs_.slab_bytes();
+  peak_held_ = std::max(peak_held_, in_use_ + cached_);
+  return carve(size, tag);
+}
+
+void* CachingAllocator::ask_device(size_t size) {
   {
     std::lock_guard<std::mutex> lock(mutex_);
     if (limit_ > 0 && in_use_ + cached_ + in_transit_ + size > limit_) return nullptr;
     in_transit_ += size;
   }
-  void* ptr = nullptr;
   try {
-    ptr = device_.alloc(size);
+    void* const ptr = device_.alloc(size);
+    std::lock_guard<std::mutex> lock(mutex_);
+    ++device_allocs_;
+    return ptr;
   } catch (const Error& error) {
     std::lock_guard<std::mutex> lock(mutex_);
     in_transit_ -= size;
     if (error.kind() != ErrorKind::out_of_memory) throw;
     return nullptr;
   }
-  std::lock_guard<std::mutex> lock(mutex_);
-  in_transit_ -= size;
-  ++device_allocs_;
-  adopt(ptr, size, tag);
-  peak_held_ = std::max(peak_held_, in_use_ + cached_);
-  return ptr;
 }
 
 void* CachingAllocator::take_over_pending(size_t fewest, size_t size, Stream* stream,
@@ -308,11 +340,7 @@ size_t CachingAllocator::release_idle() {
   {
     std::lock_guard<std::mutex> lock(mutex_);
     promote_done_blocks();
-    for (int bin = 0; bin < kBinCount; ++bin) {
-      for (void* ptr : bins_[bin].idle) idle.push_back({ptr, bin_size(bin)});
-      total += bins_[bin].idle.size() * bin_size(bin);
-      std::vector<void*>().swap(bins_[bin].idle);
-    }
+    total = take_idle_blocks(&idle);
     cached_ -= total;
     in_transit_ += total;
   }
@@ -384,6 +412,34 @@ size_t CachingAllocator::forget(void* ptr, size_t bytes) {
   }
   in_use_ -= size;
   return size;
+}
+
+void* CachingAllocator::carve(size_t size, uint32_t tag) {
+  void* const ptr = slabs_.carve(size);
+  if (ptr == nullptr) return nullptr;
+  cached_ -= size;
+  adopt(ptr, size, tag);
+  return ptr;
+}
+
+/// Out of the bins what can go back to the device: whole slabs, and blocks that are in none.
+size_t CachingAllocator::take_idle_blocks(std::vector<IdleBlock>* idle) {
+  for (int bin = 0; bin < kBinCount; ++bin) {
+    for (void* ptr : bins_[bin].idle) slabs_.count_idle(ptr, bin_size(bin));
+  }
+  for (int bin = 0; bin < kBinCount; ++bin) {
+    std::vector<void*> staying;
+    for (void* ptr : bins_[bin].idle) {
+      const Slabs::Place place = slabs_.place_of(ptr);
+      if (place == Slabs::Place::outside) idle->push_back({ptr, bin_size(bin)});
+      if (place == Slabs::Place::in_use) staying.push_back(ptr);
+    }
+    bins_[bin].idle.swap(staying);
+  }
+  for (void* slab : slabs_.take_idle()) idle->push_back({slab, slabs_.slab_bytes()});
+  size_t total = 0;
+  for (const IdleBlock& block : *idle) total += block.size;
+  return total;
 }
 
 void CachingAllocator::promote_done_blocks() {

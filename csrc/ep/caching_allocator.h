@@ -2,10 +2,10 @@
 //
 //   alloc(S) ── block free on S, or free and idle ──────────────────────────► reuse at once
 //        └──── none, many blocks pending elsewhere: S waits for the events of the oldest ► reuse
-//        └──── none: new memory from the device
+//        └──── none: a part of a slab (small blocks), or new memory from the device
 //                └── refused: block pending elsewhere: S waits for its events ► reuse
-//                       └── none: release idle blocks, retry; sync the pending ones, release them,
-//                                 retry ───────────────────────────────────► Error(out_of_memory)
+//                       └── none: release idle blocks and slabs, retry; sync the pending ones,
+//                                 release them, retry ─────────────────────► Error(out_of_memory)
 //
 // A block in use by one queue alone may be reused by that queue at once, and by others after the
 // use: an event is recorded only when another queue waits for it. A stream that is destroyed must
@@ -21,12 +21,13 @@
 
 #include "ep/event_pool.h"
 #include "ep/queue_progress.h"
+#include "ep/slabs.h"
 
 namespace ofl::ep {
 
 struct AllocatorStats {
   size_t in_use = 0;       // bytes in live blocks
-  size_t cached = 0;       // bytes kept for reuse
+  size_t cached = 0;       // bytes kept for reuse, what is not carved of slabs among them
   size_t peak_in_use = 0;  // since start
   size_t peak_held = 0;    // highest in_use + cached
   uint64_t allocs = 0;     // requests served
@@ -76,7 +77,8 @@ class CachingAllocator {
   /// The queue has run all that it had, and goes.
   void forget_queue(const QueueProgress& queue);
 
-  /// Returns cached idle blocks to the device; the bytes released.
+  /// Returns cached idle blocks to the device, those of slabs where all of a slab is idle; the
+  /// bytes released.
   size_t release_cache();
 
   /// Bytes that may be in use and cached together; 0: as much as the device gives. A bounded cache
@@ -127,6 +129,9 @@ class CachingAllocator {
   void* climb_ladder(size_t bytes, size_t size, Stream* stream, uint32_t tag);
   void* try_cache(size_t size, Stream* stream, uint32_t tag);
   void* try_device(size_t size, uint32_t tag);
+  void* try_slab(size_t size, uint32_t tag);
+  /// Memory from the device that counts in none of the sums yet; null: there is none.
+  void* ask_device(size_t size);
   /// Where at least `fewest` blocks of the size are pending: the oldest, after its uses.
   void* take_over_pending(size_t fewest, size_t size, Stream* stream, uint32_t tag);
   void sync_pending();
@@ -138,15 +143,19 @@ class CachingAllocator {
   // Called with mutex_ held.
   void* take(Bin& bin, Stream* stream);
   void adopt(void* ptr, size_t size, uint32_t tag);
+  void* carve(size_t size, uint32_t tag);
+  size_t take_idle_blocks(std::vector<IdleBlock>* idle);
   size_t forget(void* ptr, size_t bytes);
   void promote_done_blocks();
   void evict(size_t room, std::vector<IdleBlock>* evicted);
 
   Device& device_;
   const AllocatorOptions options_;
-  std::mutex ladder_mutex_;   // one thread at a time climbs or releases; taken before mutex_
+  std::mutex ladder_mutex_;   // one thread at a time climbs or releases; taken before the two below
+  std::mutex slab_mutex_;     // one thread at a time makes a slab; taken before mutex_
   mutable std::mutex mutex_;  // guards the fields below; taken before queues' and EventPool's
   Bin bins_[kBinCount];
+  Slabs slabs_;
   std::unordered_map<void*, LiveBlock> large_;  // live blocks above kSmallBlock
   size_t small_blocks_ = 0;                     // live blocks up to kSmallBlock
   size_t large_in_use_ = 0;

@@ -2,6 +2,7 @@
 // AddressSanitizer.
 #include "ep/caching_allocator.h"
 
+#include <algorithm>
 #include <atomic>
 #include <random>
 #include <thread>
@@ -141,9 +142,121 @@ void test_limit() {
   CHECK(allocator.stats().cached == 64 && allocator.release_cache() == 64);
 }
 
+constexpr size_t kSlab = 2 * kMiB;
+
+AllocatorOptions with_slabs() {
+  AllocatorOptions options;
+  options.slab_bytes = kSlab;
+  return options;
+}
+
+bool is_inside(void* ptr, void* slab) {
+  const auto address = reinterpret_cast<uintptr_t>(ptr), begin = reinterpret_cast<uintptr_t>(slab);
+  return address >= begin && address < begin + kSlab;
+}
+
+/// As Stream::free_async() does it, for an allocator that is not the device's own.
+void free_async(CachingAllocator& allocator, Stream& stream, void* ptr, size_t bytes) {
+  std::vector<EventLease> pending{stream.device().events().lease()};
+  stream.record(*pending.back());
+  allocator.free(ptr, bytes, &stream, std::move(pending));
+}
+
+void test_small_blocks_are_carved() {
+  auto mock = make_mock_device(0);
+  CachingAllocator allocator(*mock, with_slabs());
+  std::vector<char*> blocks;
+  for (int i = 0; i < 1000; ++i) {
+    blocks.push_back(static_cast<char*>(allocator.alloc(300, nullptr)));
+  }
+  std::sort(blocks.begin(), blocks.end());
+  bool apart = true;
+  for (size_t i = 1; i < blocks.size(); ++i) apart = apart && blocks[i] - blocks[i - 1] >= 300;
+  for (char* block : blocks) apart = apart && (block - blocks.front()) % 256 == 0;
+  CHECK(apart);
+  AllocatorStats stats = allocator.stats();
+  CHECK(stats.device_allocs == 1 && stats.cache_hits == 999 && stats.allocs == 1000);
+  CHECK(stats.in_use == 1000 * 320 && stats.in_use + stats.cached == kSlab);
+  CHECK(mock->memory_info().held == kSlab && stats.peak_held == kSlab);
+  void* large = allocator.alloc(kSlab / 8 + 1, nullptr);
+  CHECK(!is_inside(large, blocks.front()) && allocator.stats().device_allocs == 2);
+  allocator.free(large, kSlab / 8 + 1, nullptr);
+  CHECK(allocator.release_cache() == round_up_block(kSlab / 8 + 1));
+
+  char* const kept = blocks[500];
+  for (char* block : blocks) {
+    if (block != kept) allocator.free(block, 300, nullptr);
+  }
+  CHECK(allocator.release_cache() == 0);  // a block of the slab is in use
+  void* again = allocator.alloc(300, nullptr);
+  CHECK(is_inside(again, blocks.front()) && again != kept && allocator.stats().device_allocs == 2);
+  allocator.free(again, 300, nullptr);
+  allocator.free(kept, 300, nullptr);
+  CHECK(allocator.stats().cached == kSlab && allocator.release_cache() == kSlab);
+  stats = allocator.stats();
+  CHECK(stats.cached == 0 && stats.in_use == 0 && mock->memory_info().held == 0);
+}
+
+void test_carved_blocks_follow_the_queues() {
+  auto mock = make_mock_device(0);
+  CachingAllocator allocator(*mock, with_slabs());
+  auto home = stream_of(*mock), other = stream_of(*mock);
+  void* block = allocator.alloc(1000, home.get());
+  Gate gate(*home);
+  free_async(allocator, *home, block, 1000);
+  void* elsewhere = allocator.alloc(1000, other.get());
+  CHECK(elsewhere != block && is_inside(elsewhere, block));
+  CHECK(allocator.release_cache() == 0);  // the queue may still use the block
+  CHECK(allocator.alloc(1000, home.get()) == block);
+  free_async(allocator, *home, block, 1000);
+  gate.open();
+  home->sync();
+  CHECK(allocator.alloc(1000, other.get()) == block);
+  allocator.free(block, 1000, nullptr);
+  allocator.free(elsewhere, 1000, nullptr);
+  CHECK(allocator.release_cache() == kSlab);
+}
+
+void test_slabs_on_the_ladder() {
+  Knobs knobs;
+  knobs->capacity = 2 * kSlab;
+  auto mock = make_mock_device(0);
+  CachingAllocator allocator(*mock, with_slabs());
+  auto home = stream_of(*mock), other = stream_of(*mock);
+  void* small = allocator.alloc(64, home.get());
+  {
+    Gate gate(*home);
+    free_async(allocator, *home, small, 64);
+    gate.open();
+  }
+  void* large = allocator.alloc(3 * kMiB, other.get());  // the slab is idle, and goes
+  CHECK(large != nullptr && mock->memory_info().held == 3 * kMiB);
+  void* own = allocator.alloc(64, home.get());  // there is no room for a slab
+  CHECK(mock->memory_info().held == 3 * kMiB + 64);
+  allocator.free(own, 64, nullptr);
+  CHECK(allocator.release_cache() == 64);
+  allocator.free(large, 3 * kMiB, nullptr);
+  allocator.release_cache();
+
+  knobs->capacity = kMiB;
+  own = allocator.alloc(64, home.get());  // the device refuses the slab
+  CHECK(mock->memory_info().held == 64 && allocator.stats().device_allocs == 4);
+  knobs->capacity = 2 * kSlab;
+  void* carved = allocator.alloc(64, home.get());
+  CHECK(mock->memory_info().held == 64 + kSlab && allocator.stats().device_allocs == 5);
+  allocator.set_limit(64 + kSlab);
+  CHECK_ERROR(out_of_memory, "limit 2.0 MiB", allocator.alloc(kMiB, nullptr));
+  allocator.free(own, 64, nullptr);
+  allocator.free(carved, 64, nullptr);
+  allocator.set_limit(kMiB);  // more is held: all that is idle goes
+  CHECK(allocator.stats().cached == 0 && mock->memory_info().held == 0);
+  own = allocator.alloc(64, nullptr);  // a slab is more than the limit
+  CHECK(mock->memory_info().held == 64);
+  allocator.free(own, 64, nullptr);
+}
+
 // Threads fill, keep and check blocks; no two live blocks may share bytes, and nothing may be lost.
-void test_allocator_stress(Device& device) {
-  CachingAllocator& allocator = device.allocator();
+void test_allocator_stress(Device& device, CachingAllocator& allocator) {
   std::atomic<int> wrong{0};
   const auto worker = [&](uint32_t seed) {
     auto stream = stream_of(device);
@@ -152,7 +265,7 @@ void test_allocator_stress(Device& device) {
     for (int i = 0; i < 2000; ++i) {
       if (live.size() < 8 && random() % 2) {
         const size_t bytes = 4 + random() % (random() % 4 ? 5000 : 2 * kMiB);
-        auto* block = static_cast<uint32_t*>(stream->alloc_async(bytes, seed));
+        auto* block = static_cast<uint32_t*>(allocator.alloc(bytes, stream.get(), seed));
         launch(*stream, [&device, block, i] {
           *static_cast<uint32_t*>(device.host_address(block)) = static_cast<uint32_t>(i);
         });
@@ -163,10 +276,14 @@ void test_allocator_stress(Device& device) {
         launch(*stream, [&device, &wrong, block = block, code = code] {
           if (*static_cast<uint32_t*>(device.host_address(block)) != code >> 32) ++wrong;
         });
-        stream->free_async(block, static_cast<uint32_t>(code));
+        free_async(allocator, *stream, block, static_cast<uint32_t>(code));
+      } else if (i % 100 == 50) {
+        allocator.release_cache();
       }
     }
-    for (const auto& [block, code] : live) stream->free_async(block, static_cast<uint32_t>(code));
+    for (const auto& [block, code] : live) {
+      free_async(allocator, *stream, block, static_cast<uint32_t>(code));
+    }
     stream->sync();
   };
   std::vector<std::thread> threads;
@@ -189,7 +306,13 @@ int main() {
   for (size_t bytes : kSizes) test_reuse_rules(bytes);
   test_ladder();
   test_limit();
-  test_allocator_stress(*make_cpu_device());
-  test_allocator_stress(*make_mock_device(1));
+  test_small_blocks_are_carved();
+  test_carved_blocks_follow_the_queues();
+  test_slabs_on_the_ladder();
+  const auto cpu = make_cpu_device(), mock = make_mock_device(1);
+  test_allocator_stress(*cpu, cpu->allocator());
+  test_allocator_stress(*mock, mock->allocator());
+  CachingAllocator carving(*mock, with_slabs());
+  test_allocator_stress(*mock, carving);
   return ofl::report();
 }

@@ -18,6 +18,15 @@ std::string architecture_of(const CudaProperties& properties) {
   return concat("sm_", properties.major, properties.minor);
 }
 
+/// Small devices have no slabs: most of their memory could end up in some that are hardly used.
+AllocatorOptions allocator_options(const CudaProperties& properties) {
+  constexpr size_t kSlab = size_t{2} << 20,
+                   kSlabsOfDevice = 128;  // the driver maps 2 MiB at a time
+  AllocatorOptions options;
+  if (properties.total_memory >= kSlab * kSlabsOfDevice) options.slab_bytes = kSlab;
+  return options;
+}
+
 class CudaDevice final : public Device {
  public:
   explicit CudaDevice(int index) : CudaDevice(index, cuda_properties(index)) {}
@@ -54,7 +63,7 @@ class CudaDevice final : public Device {
 
  private:
   CudaDevice(int index, const CudaProperties& properties)
-      : Device({DeviceType::cuda, static_cast<int16_t>(index)}),
+      : Device({DeviceType::cuda, static_cast<int16_t>(index)}, allocator_options(properties)),
         context_(id()),
         architecture_(architecture_of(properties)),
         capacity_(properties.total_memory) {}
