@@ -272,17 +272,16 @@ def _resolved(
 
 
 def reduced_in(ufunc: np.ufunc, dtype: DType, out: Any = None) -> DType | None:
-    """Return the dtype in which NumPy reduces elements of a dtype, for an ``out`` if there is one.
+    """Return the dtype in which NumPy reduces elements of a dtype, to that of an ``out`` if any.
 
     None where the ufunc has no loop that takes its own result as an operand.
 
     Examples
     --------
-    >>> reduced_in(np.add, int8), reduced_in(np.add, int8, np.zeros((), "float32"))
+    >>> reduced_in(np.add, int8), reduced_in(np.add, int8, float32)
     (dtype('int64'), dtype('float32'))
     """
-    first = None if out is None else out.dtype
-    resolved = resolve_loop(ufunc, (first, dtype, None), reduction=True, casting="unsafe")
+    resolved = resolve_loop(ufunc, (out, dtype, None), reduction=True, casting="unsafe")
     return resolved[0] if len(set(resolved)) == 1 else None
 
 

@@ -27,6 +27,7 @@ __all__: list[str] = []
 Function = Callable[..., Any]
 
 NUMBERS = (bool, int, float, complex)
+_OWN_TYPES = {Tensor, np.ndarray, *NUMBERS}
 
 _NOT_GIVEN = inspect.signature(np.sum).parameters["initial"].default  # NumPy's own marker
 _ACCUMULATIONS: dict[np.ufunc, str] = {np.add: "cumulative_sum", np.multiply: "cumulative_prod"}
@@ -56,21 +57,30 @@ def array_ufunc(
     new result that ``where`` leaves out are 0. An array as ``out`` waits. NumPy's warnings are not
     raised.
     """
-    given = (*inputs, *out)
-    if not all(map(_is_known, given)):
-        return NotImplemented
+    given: Any = (*inputs, *out) if out else inputs
+    operands: Sequence[Any] = inputs
+    if not _OWN_TYPES.issuperset(map(type, given)):
+        if not all(map(_is_known, given)):
+            return NotImplemented
+        operands = list(map(_operand, inputs))
     done = _METHODS.get(method)
     if done is None:
         raise not_there(f"{ufunc.__name__}.{method}")
-    home = next((x.device for x in given if isinstance(x, Tensor)), self.device)
+    home = self.device
+    for x in given:
+        if type(x) is Tensor:
+            home = x.device
+            break
+    if home == _C.get_default_device():
+        return done(ufunc, operands, out, **keywords)
     with default_device(home):
-        return done(ufunc, list(map(_operand, inputs)), out, **keywords)
+        return done(ufunc, operands, out, **keywords)
 
 
 def _is_known(x: Any) -> bool:
     """False for arrays of other libraries, whose turn it then is."""
     kind = type(x)
-    if kind is Tensor or kind is np.ndarray or kind in NUMBERS:
+    if kind in _OWN_TYPES:
         return True
     override = getattr(kind, "__array_ufunc__", None)
     return override is None or override in (array_ufunc, np.ndarray.__array_ufunc__)
@@ -121,7 +131,11 @@ def _call(
     is_plain = isinstance(function, Op) and where is True and casting == "same_kind"
     if is_plain and (not outs or isinstance(outs[0], Tensor)):
         return function(*inputs, out=outs[0] if outs else None)
-    result = function(*(x if isinstance(function, Op) else asarray(x) for x in inputs))
+    if isinstance(function, Op):
+        value = function(*inputs)
+        out = outs[0] if outs else None
+        return store(ufunc.__name__, out, value, casting, where, widens=True)
+    result = function(*map(asarray, inputs))
     results = result if isinstance(result, tuple) else (result,)
     targets = outs or (None,) * len(results)
     stored = tuple(
@@ -139,11 +153,15 @@ def _cast(
         left, _, right = loop.rpartition("->")
         loop = (*(left or [None] * ufunc.nin), *right)
     loop = loop or (None,) * ufunc.nargs
-    given = [_operand_type(x) for x in inputs]
+    given = [x.dtype if type(x) is Tensor else _operand_type(x) for x in inputs]
     targets = [None if x is None else x.dtype for x in outs] or [None] * ufunc.nout
     resolved = resolve_loop(ufunc, (*given, *targets), loop, casting=casting)
     return [
-        x if type(x) in NUMBERS else x.astype(wanted, copy=False)
+        _C.astype(x, wanted, False)
+        if type(x) is Tensor
+        else x
+        if type(x) in NUMBERS
+        else x.astype(wanted, copy=False)
         for x, wanted in zip(inputs, resolved, strict=False)
     ]
 
@@ -168,25 +186,37 @@ def reduce(
     initial: Any = _NOT_GIVEN,
     where: Any = True,
 ) -> Any:
-    function = _function_of(ufunc)
-    if ufunc.nin != 2 or not isinstance(function, Op):
-        raise not_there(f"{ufunc.__name__}.reduce")
     out = outs[0] if outs else None
-    x = asarray(inputs[0])
-    if dtype is None:
-        dtype = reduced_in(ufunc, x.dtype, out)
-        if dtype is None:
-            raise not_there(f"{ufunc.__name__}.reduce")
-    accumulate = canonical(dtype, f"numpy.{ufunc.__name__}")
-    axes = axis if axis is None or isinstance(axis, Sequence) else (axis,)
+    x = inputs[0] if type(inputs[0]) is Tensor else asarray(inputs[0])
+    if dtype is not None:
+        dtype = canonical(dtype, f"numpy.{ufunc.__name__}")
+    function, accumulate, identity = _reduction(
+        ufunc, x.dtype, dtype, None if out is None else out.dtype
+    )
+    if type(axis) is int:
+        axes: Any = (axis,)
+    else:
+        axes = axis if axis is None or isinstance(axis, Sequence) else (axis,)
     _check_order(ufunc, accumulate, x.ndim if axes is None else len(axes))
-    start: Any = initial
-    if initial is _NOT_GIVEN:
-        start = _identity(ufunc, accumulate)
+    start: Any = identity if initial is _NOT_GIVEN else initial
     if where is not True:
         x = _masked(ufunc, x.astype(accumulate, copy=False), start, where)
     result = _C.reduce(function, x, axes, accumulate, start, bool(keepdims))
-    return store(f"{ufunc.__name__}.reduce", out, result, "unsafe")
+    return result if out is None else store(f"{ufunc.__name__}.reduce", out, result, "unsafe")
+
+
+@functools.lru_cache(maxsize=1024)
+def _reduction(ufunc: np.ufunc, given: Any, dtype: Any, target: Any) -> tuple[Op, Any, Any]:
+    """Return the row, the dtype to reduce in, and the identity there."""
+    function = _function_of(ufunc)
+    if ufunc.nin != 2 or not isinstance(function, Op):
+        raise not_there(f"{ufunc.__name__}.reduce")
+    if dtype is None:
+        dtype = reduced_in(ufunc, given, target)
+        if dtype is None:
+            raise not_there(f"{ufunc.__name__}.reduce")
+        dtype = canonical(dtype, f"numpy.{ufunc.__name__}")
+    return function, dtype, _identity(ufunc, dtype)
 
 
 def _check_order(ufunc: np.ufunc, dtype: Any, axes: int) -> None:
@@ -230,7 +260,7 @@ def accumulate(
         raise not_there(f"{ufunc.__name__}.accumulate")
     out, x = outs[0] if outs else None, asarray(inputs[0])
     if dtype is None and out is not None:
-        dtype = reduced_in(ufunc, x.dtype, out)
+        dtype = reduced_in(ufunc, x.dtype, out.dtype)
     return store(f"{ufunc.__name__}.accumulate", out, function(x, axis=axis, dtype=dtype), "unsafe")
 
 
@@ -238,7 +268,8 @@ def _outer(
     ufunc: np.ufunc, inputs: Sequence[Any], outs: Sequence[Any] = (), **keywords: Any
 ) -> Any:
     a, b = (x if isinstance(x, Tensor) else host_array(x, "outer") for x in inputs)
-    return _call(ufunc, [a.reshape(a.shape + (1,) * b.ndim), b], outs, **keywords)
+    column = a.reshape(a.shape + (1,) * b.ndim) if b.ndim else a
+    return _call(ufunc, [column, b], outs, **keywords)
 
 
 _METHODS: dict[str, Function] = {

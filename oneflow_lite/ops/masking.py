@@ -6,7 +6,7 @@ import numpy as np
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
-from oneflow_lite.dtypes import SUPPORTED, DType, result_type
+from oneflow_lite.dtypes import SUPPORTED, DType, bool as bool_dtype, result_type
 from oneflow_lite.ops.creation import asarray, tensor
 
 
@@ -14,8 +14,8 @@ def selected(where: Any, value: Tensor, target: Any) -> Tensor:
     """Value where the mask is true; elsewhere what the target has, or 0."""
     if where is True:
         return value
-    mask = asarray(where)
-    if mask.dtype != np.bool_:
+    mask = where if isinstance(where, Tensor) else asarray(where)
+    if mask.dtype != bool_dtype:
         raise TypeError(f"[where] expected a mask of dtype bool, got {mask.dtype}")
     if target is None:
         other = _C.full((), 0, value.dtype, value.device)

@@ -461,7 +461,7 @@ def _sum_dtype(ufunc: np.ufunc, dtype: DType, wanted: Any, out: Any) -> DType:
     if out is None:
         return SUM_DTYPES[dtype]
     op = "sum" if ufunc is np.add else "prod"
-    return canonical(reduced_in(ufunc, dtype, required_target(op, out)), op)
+    return canonical(reduced_in(ufunc, dtype, required_target(op, out).dtype), op)
 
 
 def _reduce(
