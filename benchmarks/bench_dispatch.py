@@ -34,7 +34,9 @@ class Case:
 
 
 JAX = "jax"
-# a, b: SIZE float32; c, d: one; i: SIZE int64; m: 4 x 4; w: a < b; r: the result, at first a.
+LOOPS = dict.fromkeys(("torch", JAX, "mlx.core"))  # of NumPy's names and ours only
+# a, b: SIZE float32; c, d: one; s, t: elements; k: three; i: SIZE int64; j: np.int64; m: 4 x 4;
+# w: a < b; r: the result, at first a; rng: a generator of random numbers.
 # xp: the functions. {look}: a + b as a NumPy array.
 SUSTAINED = (
     Case("a + b", "r = a + b", now=1.3, goal=1.0, goal_torch=0.3, headline=True),
@@ -66,6 +68,18 @@ SUSTAINED = (
     Case("(c + d).item()", "r = (c + d).item()"),
     Case("(a + b).sum().item()", "r = (a + b).sum().item()"),
     Case("(a + b).numpy()", "r = {look}"),
+    # Elements and numbers, as programs with loops of Python have them.
+    Case("s + t, 0-d", "r = s + t", LOOPS),
+    Case("s < t, 0-d", "r = s < t", LOOPS),
+    Case("-s, 0-d", "r = -s", LOOPS),
+    Case("a[np.int64]", "r = a[j]", LOOPS),
+    Case("rng.random()", "r = rng.random()", LOOPS),
+    Case("rng.normal(0, 1, 16)", "r = rng.normal(0.0, 1.0, 16)", LOOPS),
+    Case("rng.integers(10)", "r = rng.integers(10)", LOOPS),
+    Case("rng.shuffle(i)", "rng.shuffle(i)", LOOPS),
+    Case("convolve(a, k)", "r = xp.convolve(a, k)", LOOPS),
+    Case('einsum("ij,ji->", m, m)', 'r = xp.einsum("ij,ji->", m, m)', LOOPS),
+    Case("np.add.reduce(a)", "r = np.add.reduce(a)", LOOPS),
 )
 ASLEEP = (
     Case("(c + d).item(), asleep", "r = (c + d).item()", now=5.0, goal=3.0),
@@ -78,8 +92,11 @@ def values(library: Library) -> dict[str, Any]:
     a = np.linspace(0.5, 2.0, SIZE, dtype=np.float32)
     b = np.full(SIZE, 1e-3, np.float32)
     arrays = {"a": a, "b": b, "c": a[:1], "d": b[:1], "r": a, "w": a < b}
-    arrays |= {"i": np.arange(SIZE), "m": a.reshape(4, 4)}
-    names = {name: library.array(array) for name, array in arrays.items()}
+    arrays |= {"i": np.arange(SIZE), "m": a.reshape(4, 4), "k": a[:3]}
+    names: dict[str, Any] = {name: library.array(array) for name, array in arrays.items()}
+    names |= {"s": names["a"][3], "t": names["a"][4], "j": np.int64(3)}
+    if library.module in (np, flow):
+        names["rng"] = library.module.random.default_rng(7)
     return {**names, "np": np, "lib": library.module, "xp": library.xp}
 
 
