@@ -66,6 +66,11 @@ struct LapackRoutines {
   void (*trsm)(Text side, Text uplo, Text trans, Text diag, In m, In n, const T* alpha, const T* a,
                In lda, T* b, In ldb, size_t, size_t, size_t, size_t);
   void (*geqrf)(In m, In n, T* a, In lda, T* tau, T* work, In lwork, int* info);
+  void (*larft)(Text direct, Text storev, In n, In k, const T* v, In ldv, const T* tau, T* t,
+                In ldt, size_t, size_t);
+  void (*larfb)(Text side, Text trans, Text direct, Text storev, In m, In n, In k, const T* v,
+                In ldv, const T* t, In ldt, T* c, In ldc, T* work, In ldwork, size_t, size_t,
+                size_t, size_t);
   void (*orgqr)(In m, In n, In k, T* a, In lda, const T* tau, T* work, In lwork, int* info);
   void (*ormqr)(Text side, Text trans, In m, In n, In k, const T* a, In lda, const T* tau, T* c,
                 In ldc, T* work, In lwork, int* info, size_t, size_t);

@@ -7,19 +7,6 @@ namespace {
 
 constexpr int kBlockColumns = 32;
 
-/// Applies the first `count` reflectors, or their adjoint, to some columns.
-template <typename T>
-void reflect(const LapackCall& call, bool adjoint, int rows, int columns, int count,
-             const T* reflectors, const T* factors, T* to, int lead) {
-  const char* const trans = !adjoint ? "N" : LapackRoutines<T>::kComplex ? "C" : "T";
-  int info = 0;
-  const auto run = [&](const Workspace<T>& w) {
-    call.routines<T>().ormqr("L", trans, &rows, &columns, &count, reflectors, &lead, factors, to,
-                             &lead, w.work, &w.work_size, &info, 1, 1);
-  };
-  if (columns > 0) run(Workspace<T>(run));
-}
-
 /// R and the reflectors replace the matrix.
 template <typename T>
 void factor(const LapackCall& call, int m, int n, int lead, T* matrix, T* factors) {
@@ -30,18 +17,29 @@ void factor(const LapackCall& call, int m, int n, int lead, T* matrix, T* factor
   run(Workspace<T>(run));
 }
 
+/// The reflectors of a block are applied as one product, by a triangle that is made of them once.
 template <typename T>
 void factor_large(const LapackCall& call, int m, int n, Columns<T>* matrix, T* factors) {
-  const int lead = matrix->lead();
+  const LapackRoutines<T>& lapack = call.routines<T>();
+  const char* const adjoint = LapackRoutines<T>::kComplex ? "C" : "T";
+  const int lead = matrix->lead(), diagonal = std::min(m, n), width = kBlockColumns;
+  const Elements<T> triangles(int64_t{diagonal} * width);
   const auto factor_block = [&](int first, int count) {
-    factor(call, m - first, count, lead, &matrix->at(first, first), factors + first);
+    T* const reflectors = &matrix->at(first, first);
+    const int rows = m - first;
+    factor(call, rows, count, lead, reflectors, factors + first);
+    lapack.larft("F", "C", &rows, &count, reflectors, &lead, factors + first,
+                 &triangles[int64_t{first} * width], &width, 1, 1);
     return true;
   };
   const auto update = [&](int first, int count, int from, int columns) {
-    reflect<T>(call, true, m - first, columns, count, &matrix->at(first, first), factors + first,
-               &matrix->at(first, from), lead);
+    const Elements<T> work(int64_t{columns} * count);
+    const int rows = m - first;
+    lapack.larfb("L", adjoint, "F", "C", &rows, &columns, &count, &matrix->at(first, first), &lead,
+                 &triangles[int64_t{first} * width], &width, &matrix->at(first, from), &lead,
+                 work.data(), &columns, 1, 1, 1, 1);
   };
-  factor_blocks<T>(call, {kBlockColumns, std::min(m, n), m, n}, factor_block, update);
+  factor_blocks<T>(call, {width, diagonal, m, n}, factor_block, update);
 }
 
 /// R and the reflectors replace the operand.
@@ -76,8 +74,13 @@ void orthogonal_large(const LapackCall& call, int m, int count, int columns,
   share_parts<T>(call, parts, double(m) * count * columns, [&](int64_t i) {
     const int first = static_cast<int>(i) * kPartColumns;
     const int end = std::min(columns, first + kPartColumns);
-    reflect<T>(call, false, m, end - first, std::min(count, end), reflectors.data(), factors,
-               &q->at(0, first), q->lead());
+    const int wanted = end - first, reflecting = std::min(count, end), lead = q->lead();
+    int info = 0;
+    const auto run = [&](const Workspace<T>& w) {
+      call.routines<T>().ormqr("L", "N", &m, &wanted, &reflecting, reflectors.data(), &lead,
+                               factors, &q->at(0, first), &lead, w.work, &w.work_size, &info, 1, 1);
+    };
+    run(Workspace<T>(run));
   });
 }
 
