@@ -4,6 +4,7 @@ import contextlib
 import copy
 import copyreg
 import pickle
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -49,6 +50,7 @@ class Endless:
 
 
 def every_place(run_program: Run, tmp_path: Path, kind: str) -> None:
+    shutil.copy(PROGRAM.with_name("hostile_places.py"), tmp_path)
     done = run_program(PROGRAM.read_text(), kind, memory_limit="256MiB", timeout=600)
     last = (tmp_path / "call").read_text() if done.returncode else ""
     assert done.returncode == 0, f"{last}{done.stdout[-3000:]}{done.stderr[-3000:]}"
