@@ -3,13 +3,15 @@
     python benchmarks/gpu_check.py                      # build, benchmarks, values, tests
     python benchmarks/gpu_check.py --quick              # in two minutes
     python benchmarks/gpu_check.py --only chain stream
+    python benchmarks/gpu_check.py --output DIR         # holds everything that is written
 
 Needs Python, NumPy, pybind11 and a C++ compiler for the build, cuda-bindings and NVRTC for the
 device; no network. PyTorch, CuPy and JAX take part where they are installed. Each part is a
-process of its own with a time limit: what crashes or hangs is a row of the table. Table, log
-(tracebacks, what the driver says of the device), errors of every kernel and a trace of the stream
-are written to ``results/gpu``, anew after each part. With ONEFLOW_LITE_CUDA_SIM the same runs on
-the simulated driver, at small sizes, and writes nothing unless told where to.
+process of its own with a time limit: what crashes or hangs is a row of the table. What calls of
+the driver cost comes first, as that needs no build. Table, log (tracebacks, what the driver says of
+the device), errors of every kernel and a trace of the stream are written to ``results/gpu``, anew
+after each part, and what each part finds is shown at once. With ONEFLOW_LITE_CUDA_SIM the same
+runs on the simulated driver, at small sizes, and writes nothing unless told where to.
 """
 
 import argparse
@@ -17,20 +19,22 @@ import importlib.util
 import json
 import os
 import platform
-import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+import traceback
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 
+import gpu_sanitizer
 import gpu_tests
-from gpu_rows import FAILED, OK, SKIPPED, Row, Rows, markdown, read
+from gpu_rows import FAILED, OK, SKIPPED, TOO_LONG, Row, Rows, markdown, read
 
 FOLDER = Path(__file__).resolve().parent
 ROOT = FOLDER.parent
@@ -38,8 +42,12 @@ SIMULATION = "ONEFLOW_LITE_CUDA_SIM"
 MOST_SECONDS = 460.0  # for all; a rented machine is given back after eight minutes
 QUICK = 0.25  # of the time of each part
 SHARDS = 6  # processes of the accuracy part: each compiles its own kernels
-TOO_LONG = 124  # the status of what was killed for it, as of timeout(1)
 LOOK_SECONDS = 120.0  # to import the package, which reads the driver
+
+
+# What a run that wrote to the same folder has left.
+LEFT_BEHIND = ("*.rows", "accuracy-*.json", "trace-*.json", "gpu_check.log", "test_*.txt")
+OTHERS = ("torch", "cupy", "jax")  # read from the disk while the compiler works
 
 
 @dataclass(frozen=True)
@@ -49,20 +57,26 @@ class Part:
     name: str
     seconds: float
     shards: int = 1
+    script: str = "gpu_parts.py"
 
 
+DRIVER = Part("driver", 15, script="gpu_driver.py")  # before the build, of which it needs nothing
 PARTS = (
-    Part("machine", 25),
-    Part("chain", 40),
-    Part("stream", 50),
-    Part("dispatch", 25),
-    Part("launch", 20),
-    Part("reduce", 25),
-    Part("matmul", 45),
-    Part("accuracy", 90, SHARDS),
+    Part("machine", 20),
+    Part("transfer", 20),
+    Part("latency", 15),
+    Part("calls", 15, script="gpu_calls.py"),
+    Part("chain", 35),
+    Part("stream", 40),
+    Part("dispatch", 20),
+    Part("launch", 15),
+    Part("reduce", 20),
+    Part("matmul", 35),
+    Part("accuracy", 70, SHARDS),
 )
-TESTS = "tests"
-NAMES = ("build", *(part.name for part in PARTS), TESTS)
+EXAMPLES = Part("examples", 15)  # of which each tool of the sanitizer gets so much
+SANITIZER, TESTS = "sanitizer", "tests"
+NAMES = (DRIVER.name, "build", *(part.name for part in PARTS), SANITIZER, TESTS)
 
 
 class Run:
@@ -70,6 +84,9 @@ class Run:
 
     def __init__(self, folder: Path, options: argparse.Namespace) -> None:
         self.folder = folder
+        for pattern in LEFT_BEHIND:
+            for file in folder.glob(pattern):
+                file.unlink()
         self.log = folder / "gpu_check.log"
         self.quick: bool = options.quick
         self.simulated = bool(os.environ.get(SIMULATION))
@@ -96,7 +113,14 @@ class Run:
         return os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
 
     def call(self, title: str, command: Sequence[str], seconds: float, **variables: str) -> int:
-        """Run a command; its output goes to the log. Returns its status, TOO_LONG when it was.
+        """As ``heard``; return the status alone."""
+        return self.heard(title, command, seconds, **variables)[0]
+
+    def heard(
+        self, title: str, command: Sequence[str], seconds: float, **variables: str
+    ) -> tuple[int, str]:
+        """Run a command; its output goes to the log. Returns its status, TOO_LONG when it was, and
+        the output.
 
         The whole group of its processes ends with it; ``variables`` are its environment's.
         """
@@ -123,7 +147,7 @@ class Run:
             text = output.read().decode(errors="replace")
         took = time.monotonic() - began
         Rows("", self.log, self.log).log(f"{title}: status {status}, {took:.1f} s", text[-60_000:])
-        return status
+        return status, text
 
 
 # --- the extension
@@ -166,7 +190,8 @@ def build(run: Run) -> bool:
     how = ["setup.py", "build_ext", "--inplace"]
     if importlib.util.find_spec("setuptools") is None:
         how = [str(FOLDER / "gpu_build.py")]
-    status = run.call("build", [sys.executable, *how], run.left())
+    with imported_meanwhile(run):
+        status = run.call("build", [sys.executable, *how], run.left())
     seconds = time.monotonic() - began
     if status == 0 and is_built(run):
         run.note("build", "extension", value=seconds, unit="s")
@@ -174,6 +199,30 @@ def build(run: Run) -> bool:
     note = f"{how[0]} ended with {status}: see {run.log.name}"
     run.note("build", "extension", value=seconds, unit="s", status=FAILED, note=note)
     return False
+
+
+@contextmanager
+def imported_meanwhile(run: Run) -> Iterator[None]:
+    """Import other libraries, once: their first import on a machine takes long."""
+    names = [name for name in OTHERS if importlib.util.find_spec(name) and not run.simulated]
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", f"import {name}"],
+            cwd=run.folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        for name in names
+    ]
+    try:
+        yield
+    finally:
+        for process in processes:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
 
 
 def why_no_device(run: Run) -> str:
@@ -204,23 +253,37 @@ def run_part(run: Run, part: Part) -> None:
     run.note(part.name, "the whole part", value=time.monotonic() - began, unit="s")
 
 
+def part_command(run: Run, part: Part, file: Path, seconds: float, alone: bool) -> list[str]:
+    """Return the command that runs a part, with rows to the file."""
+    command = [sys.executable, str(FOLDER / part.script), part.name, "--rows", str(file)]
+    command += ["--log", str(run.log), "--seconds", f"{seconds:.1f}"]
+    return command + (["--tiny", "--alone"] if run.simulated else ["--alone"] if alone else [])
+
+
 def shard_rows(run: Run, part: Part, shard: int, seconds: float, alone: bool) -> list[Row]:
     """Run a share of a part; return its rows, and one that says how it ended if not well."""
     suffix = f"-{shard}{'-alone' if alone else ''}"
     file = run.folder / f"{part.name}{suffix}.rows"
-    command = [sys.executable, str(FOLDER / "gpu_parts.py"), part.name, "--rows", str(file)]
-    command += ["--log", str(run.log), "--seconds", f"{seconds:.1f}"]
+    file.unlink(missing_ok=True)
+    command = part_command(run, part, file, seconds, alone)
     command += ["--shard", str(shard), str(part.shards)]
-    command += ["--tiny", "--alone"] if run.simulated else ["--alone"] if alone else []
     # A part looks at its time itself; the limit is for what hangs.
     status = run.call(f"{part.name}{suffix}", command, min(1.3 * seconds + 5, run.left()))
     rows = read(file)
-    file.unlink(missing_ok=True)
     if status:
         how = f"killed after {seconds:.0f} s" if status == TOO_LONG else f"ended with {status}"
         what = "without other libraries" if alone else f"shard {shard}"
         rows.append(Row(part.name, what, status=FAILED, note=f"{how}: see {run.log.name}"))
     return rows
+
+
+def run_sanitizer(run: Run) -> None:
+    """Run the examples under compute-sanitizer."""
+    gpu_sanitizer.check(
+        run,
+        EXAMPLES.seconds * (QUICK if run.quick else 1),
+        lambda file, seconds: part_command(run, EXAMPLES, file, seconds, True),
+    )
 
 
 def run_tests(run: Run) -> None:
@@ -234,23 +297,20 @@ def run_tests(run: Run) -> None:
 # --- what comes out
 
 
-def save(run: Run, target: Path) -> None:
+def save(run: Run) -> None:
     """Write what there is so far."""
-    target.mkdir(parents=True, exist_ok=True)
+    target = run.folder
     (target / "gpu_check.md").write_text(document(run) + "\n", encoding="utf-8")
     rows = [asdict(row) for row in run.table()]
     given = {"benchmark": "gpu_check", "date": date(), "simulation": run.simulated, "rows": rows}
     (target / "gpu_check.json").write_text(json.dumps(given, indent=1) + "\n", encoding="utf-8")
     accuracy = [
         line
-        for file in sorted(run.folder.glob("accuracy-*.json"))
+        for file in sorted(target.glob("accuracy-*.json"))
         for line in json.loads(file.read_text(encoding="utf-8"))
     ]
     lines = ",\n".join(json.dumps(line) for line in accuracy)
     (target / "gpu_check_accuracy.json").write_text(f"[\n{lines}\n]\n", encoding="utf-8")
-    for file in (run.log, *run.folder.glob("trace-*.json")):
-        if file.exists():
-            shutil.copy(file, target / file.name)
 
 
 def document(run: Run) -> str:
@@ -278,35 +338,56 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespac
     )
     parser.add_argument("--quick", action="store_true", help="a quarter of the time")
     parser.add_argument("--only", nargs="+", choices=NAMES, metavar="PART", help=", ".join(NAMES))
-    parser.add_argument("--output", type=Path, metavar="FOLDER", help="default: results/gpu")
+    parser.add_argument("--output", type=Path, metavar="DIR", help="default: results/gpu")
     return parser.parse_args(arguments)
 
 
-def check(run: Run, only: Sequence[str], target: Path | None) -> bool:
+def step(run: Run, name: str, work: Callable[[], object]) -> None:
+    """Do a part of the run, and write and show what it has found. It fails alone."""
+    print(f"--- {name} ({run.left():.0f} s are left)", file=sys.stderr, flush=True)
+    before = len(run.rows)
+    try:
+        work()
+    except Exception as error:  # of the check itself; the other parts go on
+        Rows(name, run.log, run.log).log(name, "".join(traceback.format_exception(error)))
+        note = f"{type(error).__name__}: {error}"
+        run.note(name, "the whole part", status=FAILED, note=note)
+    save(run)
+    print(markdown(run.table()[before:]), file=sys.stderr, flush=True)
+
+
+def check(run: Run, only: Sequence[str]) -> bool:
     """Run the parts, and write after each what there is; False where nothing could be run."""
-    if "build" in only and not build(run):
-        return False
+    if DRIVER.name in only:
+        step(run, DRIVER.name, partial(run_part, run, DRIVER))
+    if "build" in only:
+        step(run, "build", partial(build, run))
+        if any(row.part == "build" and row.status == FAILED for row in run.rows):
+            return False
     reason = why_no_device(run)
     if reason:
         print(f"no GPU to check: {reason}", file=sys.stderr)
         return False
     work = [(part.name, partial(run_part, run, part)) for part in PARTS]
-    for name, part in [*work, (TESTS, partial(run_tests, run))]:
-        if name not in only:
-            continue
-        print(f"--- {name} ({run.left():.0f} s are left)", file=sys.stderr, flush=True)
-        part()
-        if target:
-            save(run, target)
+    work += [(SANITIZER, partial(run_sanitizer, run)), (TESTS, partial(run_tests, run))]
+    for name, part in work:
+        if name in only:
+            step(run, name, part)
     return True
 
 
 def main() -> int:
     options = parse_arguments()
-    with tempfile.TemporaryDirectory(prefix="gpu_check-") as folder:
-        run = Run(Path(folder), options)
-        target = options.output or (None if run.simulated else FOLDER / "results" / "gpu")
-        done = check(run, options.only or NAMES, target)
+    with ExitStack() as stack:
+        target = options.output
+        if target is None and not os.environ.get(SIMULATION):
+            target = FOLDER / "results" / "gpu"
+        folder = target or Path(
+            stack.enter_context(tempfile.TemporaryDirectory(prefix="gpu_check-"))
+        )
+        folder.mkdir(parents=True, exist_ok=True)
+        run = Run(folder.resolve(), options)
+        done = check(run, options.only or NAMES)
         if done:
             print(document(run))
             print(f"written to {target}" if target else "nothing is written: a simulation")

@@ -17,8 +17,10 @@ from typing import Any
 import numpy as np
 
 import gpu_accuracy
+import gpu_latency
 import gpu_machine
 import gpu_streaming
+import gpu_transfers
 import oneflow_lite as flow
 from gpu_libraries import CUPY, JIT, OURS, TORCH, Library, found, with_jit
 from gpu_rows import SKIPPED, Rows
@@ -362,6 +364,8 @@ def _torch_tf32(libraries: Sequence[Library], contenders: list[Contender]) -> li
 
 PARTS: dict[str, Callable[[Rows, Setting], None]] = {
     "machine": gpu_machine.check,
+    "transfer": gpu_transfers.check,
+    "latency": gpu_latency.check,
     "chain": big_chain,
     "stream": gpu_streaming.check,
     "dispatch": dispatch,
@@ -369,6 +373,7 @@ PARTS: dict[str, Callable[[Rows, Setting], None]] = {
     "reduce": reduce,
     "matmul": matmul,
     "accuracy": gpu_accuracy.check,
+    "examples": gpu_accuracy.check_examples,
 }
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from timing import Measurement, Summary
 
 OK, FAILED, SKIPPED = "ok", "FAILED", "skipped"
+TOO_LONG = 124  # the status of what was killed for it, as of timeout(1)
 MOST_NOTE = 220  # characters in the table; all of it is in the JSON
 HEAD = ("part", "question", "contender", "value", "spread", "unit", "target", "met", "note")
 

@@ -491,6 +491,7 @@ def main() -> int:
                 print(f"FAILED on {name}, {error}", file=sys.stderr)
                 if not given.keep_going:
                     return 1
+        print(f"seed {seed} has run", flush=True)
     print(f"{given.count} programs from seed {given.seed}: {failed} failures")
     return 1 if failed else 0
 

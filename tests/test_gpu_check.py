@@ -49,7 +49,8 @@ def check() -> Iterator[ModuleType]:
 @simulated
 def test_everything_runs_on_the_simulated_driver(tmp_path: Path) -> None:
     pytest.importorskip("cuda.bindings")
-    parts = ("machine", "chain", "stream", "dispatch", "launch", "reduce", "matmul", "accuracy")
+    parts = ("driver", "machine", "transfer", "latency", "calls", "chain", "stream", "dispatch")
+    parts += ("launch", "reduce", "matmul", "accuracy")
     done = run("--only", *parts, "--output", tmp_path, cuda_sim="devices=1")
     assert done.returncode == 0, done.stdout + done.stderr
     found = json.loads((tmp_path / "gpu_check.json").read_text())
@@ -62,6 +63,17 @@ def test_everything_runs_on_the_simulated_driver(tmp_path: Path) -> None:
         assert any(row["part"] == part and row["value"] for row in rows), part
     assert any("copy bandwidth" in row["unit"] for row in rows)
     assert any("slowest stage" in row["unit"] for row in rows)
+    values = {row["question"]: row["value"] for row in rows}
+    for call in ("cuLaunchKernel", "cuMemGetInfo", "cuEventQuery", "cuCtxGetCurrent"):
+        assert values[call] > 0
+    assert values["a graph of 100 kernels replayed, and waited for"] > 0
+    calls = [row for row in rows if row["unit"] == "calls"]
+    assert len(calls) == 5
+    assert "cuLaunchKernel 1," in calls[0]["note"]
+    assert any(row["unit"] == "% of slowest alone" for row in rows)
+    wrong = [row["value"] for row in rows if row["unit"] == "wrong values"]
+    assert len(wrong) >= 2
+    assert not any(wrong)
     errors = json.loads((tmp_path / "gpu_check_accuracy.json").read_text())
     assert len(errors) > 5
     assert all({"op", "loop", "status"} <= set(line) for line in errors)
@@ -77,7 +89,50 @@ def test_a_simulation_writes_nothing_unless_told_where() -> None:
     done = run("--only", "launch", "--quick", cuda_sim="devices=1")
     assert done.returncode == 0, done.stderr
     assert "| launch" in done.stdout
+    assert "| launch" in done.stderr  # as soon as it is known
     assert sorted(FOLDER.rglob("*.json")) == before
+
+
+@simulated
+def test_the_driver_is_asked_before_anything_is_built(tmp_path: Path) -> None:
+    """By what needs neither the extension nor NVRTC; and a driver that is not there is a row."""
+    folder = tmp_path / "found"
+    done = run("--only", "driver", "--output", folder)
+    rows = json.loads((folder / "gpu_check.json").read_text())["rows"]
+    mine = [row for row in rows if row["part"] == "driver" and row["contender"]]
+    if flow.cuda.is_available():
+        assert all(row["status"] == "ok" for row in mine), rows
+    else:
+        assert done.returncode == 1
+        assert {row["status"] for row in mine} == {"FAILED"}
+        assert "libcuda.so.1" in mine[0]["note"]
+
+
+@simulated
+def test_calls_are_counted_before_any_driver(tmp_path: Path) -> None:
+    pytest.importorskip("cuda.bindings")
+    library = tmp_path / "libcuda.so.1"
+    options = ["-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
+    source = str(FOLDER / "call_counter.cpp")
+    soname = f"-Wl,-soname,{library.name}"
+    subprocess.run(["g++", *options, soname, source, "-o", str(library), "-ldl"], check=True)
+    program = f"""
+import ctypes
+from sim.build import build
+counter = ctypes.CDLL({str(library)!r}, ctypes.RTLD_GLOBAL)
+assert counter.counter_open(str(build() / "libcuda.so.1").encode())
+counter.counter_calls.restype = ctypes.c_uint64
+from cuda.bindings import driver
+driver.cuInit(0)
+driver.cuCtxSetCurrent(driver.cuDevicePrimaryCtxRetain(0)[1])
+blocks = [driver.cuMemAlloc(100)[1] for _ in range(5)]
+assert all(int(driver.cuMemFree(block)[0]) == 0 for block in blocks[:3])
+names = b"cuInit", b"cuMemAlloc", b"cuMemFree", b"cuNone"
+calls = [counter.counter_calls(name) for name in names]
+assert calls == [1, 5, 3, 0], calls
+"""
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=False, timeout=120)
+    assert done.returncode == 0
 
 
 @pytest.mark.skipif(flow.cuda.is_available(), reason="there is a device")
@@ -146,7 +201,94 @@ def test_a_part_whose_time_is_up_is_skipped(
 
 
 def test_the_time_of_all_parts_is_less_than_eight_minutes(check: ModuleType) -> None:
-    assert sum(part.seconds for part in check.PARTS) < check.MOST_SECONDS < 480
+    seconds = sum(part.seconds for part in (check.DRIVER, *check.PARTS))
+    seconds += check.EXAMPLES.seconds * len(importlib.import_module("gpu_sanitizer").TOOLS)
+    assert seconds < check.MOST_SECONDS < 480
+    assert check.DRIVER.seconds < 120  # the first results
+
+
+TOOL = """#!/bin/sh
+tool="$2"
+while [ "$1" != "PYTHON" ]; do shift; done
+case "$tool" in
+racecheck) "$@"; echo "========= RACECHECK SUMMARY: 2 hazards displayed (2 errors, 0 warnings)" ;;
+synccheck) echo "========= Barrier error detected. Divergent thread(s) in block"; exec sleep 100 ;;
+*) "$@"; echo "========= ERROR SUMMARY: 0 errors" ;;
+esac
+"""
+
+
+@simulated
+def test_a_sanitizer_says_what_it_found(
+    check: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Played by a script, that hangs once."""
+    tool = tmp_path / "compute-sanitizer"
+    tool.write_text(TOOL.replace("PYTHON", sys.executable))
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("ONEFLOW_LITE_CUDA_SIM", "devices=1")
+    a_run = check.Run(tmp_path, Namespace(quick=False))
+    gpu_sanitizer = importlib.import_module("gpu_sanitizer")
+    monkeypatch.setattr(gpu_sanitizer, "TOOLS", ("memcheck", "racecheck"))
+    check.run_sanitizer(a_run)
+    monkeypatch.setattr(gpu_sanitizer, "TOOLS", ("synccheck",))
+    monkeypatch.setattr(check, "EXAMPLES", check.Part("examples", 5.5))
+    check.run_sanitizer(a_run)
+    memcheck, racecheck, synccheck = a_run.rows
+    assert (memcheck.status, memcheck.value, memcheck.note) == ("ok", 0, "3 examples")
+    assert (racecheck.status, racecheck.value) == ("FAILED", 2)
+    assert (synccheck.status, synccheck.value) == ("FAILED", 1)
+    assert "stopped before its end" in synccheck.note
+
+
+@pytest.mark.parametrize(
+    ("status", "text", "expected"),
+    [
+        (0, "seed 0 has run\nseed 1 has run\n2 programs", ("ok", 2, "all of 2")),
+        (124, "seed 0 has run\n", ("ok", 1, "partial: 1 of 2")),
+        (124, "FAILED on cuda, x\nseed 0 has run\n", ("FAILED", 1, "partial: 1 of 2")),
+        (124, "", ("FAILED", 0, "partial: 0 of 2")),
+        (1, "FAILED on cuda, x\nseed 0 has run\n", ("FAILED", 1, "see the log")),
+        (-11, "seed 0 has run\n", ("FAILED", 1, "ended with -11, after 1 of 2")),
+    ],
+)
+def test_random_programs_that_run_out_of_time_are_right_so_far(
+    check: ModuleType, status: int, text: str, expected: tuple[str, int, str]
+) -> None:
+    row = importlib.import_module("gpu_tests")._random_row(2, status, text)
+    assert (row.status, row.value, row.note) == expected
+
+
+def test_a_trace_is_cut_to_what_can_be_sent(check: ModuleType, tmp_path: Path) -> None:
+    streaming = importlib.import_module("gpu_streaming")
+    file = tmp_path / "trace.json"
+    events = [{"name": "x" * (i % 50), "ts": i} for i in range(1000)]
+    whole = json.dumps({"displayTimeUnit": "ns", "traceEvents": events})
+    file.write_text(whole)
+    assert streaming.cut(file, len(whole)) == 0
+    assert file.read_text() == whole
+    left_out = streaming.cut(file, 20_000)
+    assert 0 < left_out < 1000
+    assert 15_000 < file.stat().st_size <= 20_000
+    assert json.loads(file.read_text())["traceEvents"] == events[: 1000 - left_out]
+
+
+def test_a_part_of_the_check_that_raises_costs_no_other(
+    check: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a_run = check.Run(tmp_path, Namespace(quick=False))
+
+    def broken() -> None:
+        raise OSError("no space left")
+
+    check.step(a_run, "matmul", broken)
+    check.step(a_run, "tests", lambda: a_run.note("tests", "all", value=1.0))
+    assert [row.status for row in a_run.rows] == ["FAILED", "ok"]
+    assert "OSError: no space left" in a_run.rows[0].note
+    assert 'raise OSError("no space left")' in a_run.log.read_text()
+    assert "| tests" in (tmp_path / "gpu_check.md").read_text()
+    assert "| matmul" in capsys.readouterr().err
 
 
 def test_errors_are_measured_in_units_in_the_last_place(check: ModuleType) -> None:
