@@ -1,5 +1,6 @@
 """Which operations the machine runs in the calling thread, and which as one."""
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -44,6 +45,26 @@ def test_large_elementwise_work_is_handed_over() -> None:
     a = flow.ones(1 << 22)
     with flow.flags(inline="2ms", fusion="1", num_threads=2):
         assert inlined(lambda: a + 1, 5) <= 1  # the first after a look may stay
+
+
+def test_a_thread_with_code_of_its_own_hands_over() -> None:
+    """Only then another thread gets ahead meanwhile."""
+    a = flow.ones(1 << 20)
+
+    def after_own_code() -> flow.Tensor:
+        end = time.perf_counter() + 100e-6
+        while time.perf_counter() < end:
+            pass
+        return a + 1
+
+    def hands_over(program: Callable[[], Any]) -> bool:
+        inlined(program, 10)  # what the thread did before is forgotten
+        return inlined(program, 20) <= 10
+
+    with flow.flags(inline="500us", fusion="0", num_threads=2):
+        for program, expected in ((lambda: a + 1, False), (after_own_code, True)) * 2:
+            # A thread that often loses its core to other processes looks as if it had own code.
+            assert any(hands_over(program) == expected for _ in range(10))
 
 
 def chain(xp: Any, a: Any, b: Any) -> Any:

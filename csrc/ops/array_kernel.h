@@ -158,7 +158,7 @@ void mask_scatter_kernel(const ArrayArgs& args);
 /// out[..., j, ...] = x[..., index[..., j, ...], ...] along axis attr[0]; inputs x, index. They
 /// have one shape, but for x along the axis. Error(index) for an index out of range.
 void take_along_axis_kernel(const ArrayArgs& args);
-/// The error that an index out of range is: attr[1] asks for a ValueError, else it is an IndexError.
+/// The error of an index out of range: attr[1] asks for a ValueError, else it is an IndexError.
 inline ErrorKind index_error(const ArrayArgs& args) {
   return args.attr.size() > 1 && args.attr[1] ? ErrorKind::value : ErrorKind::index;
 }

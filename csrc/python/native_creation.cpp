@@ -114,8 +114,8 @@ PyObject* tensor_of_array(PyArrayObject* array, Device device) {
   return wrap(from_array(array, device));
 }
 
-/// The Python function will raise the error again, and say what is wrong. It would not raise what is
-/// no Exception, such as Ctrl-C.
+/// The Python function will raise the error again, and say what is wrong. It would not raise again
+/// what is no Exception, such as Ctrl-C.
 void leave_to_function() {
   if (!PyErr_ExceptionMatches(PyExc_Exception)) throw PythonErrorSet{};
   PyErr_Clear();

@@ -91,9 +91,13 @@ void submit_array_kernel(const Issuer& issuer, const ArrayRequest& request) {
   vm::Stream& stream = compute_stream(issuer.machine, first.storage->state());
   const InlineWork work{&kArrayKernelType, request.name,   operands.data(), operands.size(),
                         outputs.data(),    outputs.size(), &stream};
-  if (first.storage->on_host() && issuer.machine.stays_here(cost, true) &&
-      run_inline(issuer, work, request))
+  vm::PacedCall call;
+  vm::VirtualMachine& machine = issuer.machine;
+  if (first.storage->on_host() &&
+      (machine.is_small(cost) || machine.stays_here(cost, true, call)) &&
+      run_inline(issuer, work, request)) {
     return;
+  }
   vm::Instruction header;
   header.type = &kArrayKernelType;
   header.name = request.name;

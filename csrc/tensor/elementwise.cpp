@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tensor/fused_kernels.h"
 #include "tensor/layout.h"
 #include "tensor/submit.h"
 
@@ -283,7 +284,11 @@ Tensor concatenate(const Issuer& issuer, const std::vector<Tensor>& parts, int a
   for (const Tensor& part : parts) {
     work += copy_cost(part, result) * static_cast<double>(part.size());
   }
-  const bool stays_here = result.storage->on_host() && issuer.machine.stays_here(work, false);
+  vm::PacedCall call;
+  vm::VirtualMachine& machine = issuer.machine;
+  const bool is_alone = !fusion_pays(machine, result.size(), size_of(result.dtype));
+  const bool stays_here = result.storage->on_host() &&
+                          (machine.is_small(work) || machine.stays_here(work, is_alone, call));
   Tensor slice = result;
   size_t new_bytes = result.storage->bytes();
   for (const Tensor& part : parts) {

@@ -27,16 +27,24 @@ int64_t least_bytes() {
 }
 
 bool pays(const vm::Slot& slot) {
-  if (slot.header.cost < kLeastCost) return false;
-  const vm::Options& options = slot.header.stream->machine().options();
-  if (options.fusion.load(std::memory_order_relaxed) == vm::Fusion::always) return true;
-  const ops::KernelArgs& args = reinterpret_cast<const KernelBody*>(slot.body)->call.args;
-  size_t item = 1;
-  for (int k = 0; k < args.iteration.operands; ++k) item = std::max(item, size_of(args.dtype[k]));
-  return ops::iteration_size(args.iteration) * static_cast<int64_t>(item) >= least_bytes();
+  return slot.header.cost >= kLeastCost &&
+         fusion_pays(slot.header.stream->machine(),
+                     reinterpret_cast<const KernelBody*>(slot.body)->call.args);
 }
 
 }  // namespace
+
+bool fusion_pays(const vm::VirtualMachine& machine, int64_t elements, size_t item) {
+  const vm::Fusion fusion = machine.options().fusion.load(std::memory_order_relaxed);
+  if (fusion != vm::Fusion::where_it_pays) return fusion == vm::Fusion::always;
+  return elements * static_cast<int64_t>(item) >= least_bytes();
+}
+
+bool fusion_pays(const vm::VirtualMachine& machine, const ops::KernelArgs& args) {
+  size_t item = 1;
+  for (int k = 0; k < args.iteration.operands; ++k) item = std::max(item, size_of(args.dtype[k]));
+  return fusion_pays(machine, ops::iteration_size(args.iteration), item);
+}
 
 TensorStorage& storage_of(const ops::FusionSpace::Memory& memory) {
   return *static_cast<TensorStorage*>(memory.id);

@@ -17,6 +17,11 @@ TensorStorage& storage_of(const ops::FusionSpace::Memory& memory);
 /// Nobody but the group's members sees it, before or after: it need not be in memory.
 bool lives_in_group(const ops::FusionSpace::Memory& memory);
 
+/// Whether the operations on so many elements, the widest of so many bytes, are better run as one
+/// where they follow each other.
+bool fusion_pays(const vm::VirtualMachine& machine, int64_t elements, size_t item);
+bool fusion_pays(const vm::VirtualMachine& machine, const ops::KernelArgs& args);
+
 class FusedKernels final : public vm::Group {
  public:
   /// A group that begins with this kernel, or null where it runs by itself.

@@ -2,6 +2,7 @@
 
 #include "ops/device/programs.h"
 #include "tensor/fused_device_kernels.h"
+#include "tensor/fused_kernels.h"
 
 namespace ofl {
 
@@ -37,6 +38,12 @@ bool may_join_others(const KernelPlan& plan, const TensorStorage& output) {
     if (plan.operands[i] && !plan.operands[i]->storage->is_alone()) return false;
   }
   return output.on_host() || plan.call.by_device;
+}
+
+bool stays_here(const Issuer& issuer, const KernelPlan& plan, double work, vm::PacedCall& call) {
+  vm::VirtualMachine& machine = issuer.machine;
+  if (plan.stays_here || machine.is_small(work)) return true;
+  return machine.stays_here(work, plan.is_whole || !fusion_pays(machine, plan.call.args), call);
 }
 
 /// Runs the kernel in this thread when nothing stands before it; false when something does.
@@ -115,7 +122,8 @@ void submit(const Issuer& issuer, KernelPlan& plan) {
   TensorStorage& output = *plan.operands[last]->storage;
   vm::Stream& stream = compute_stream(issuer.machine, output.state());
   const double work = ops::work_of(plan.call.args, plan.cost);
-  if (output.on_host() && (plan.stays_here || issuer.machine.stays_here(work, plan.is_whole)) &&
+  vm::PacedCall call;
+  if (output.on_host() && stays_here(issuer, plan, work, call) &&
       run_inline(issuer, plan, operands, count, stream)) {
     return;
   }

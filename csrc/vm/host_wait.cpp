@@ -137,6 +137,8 @@ bool VirtualMachine::help(Seq seq) {
 void VirtualMachine::wait(Seq seq, const char* reason) {
   note_look();
   if (!window_.in_flight(seq)) return;
+  PacedCall call;
+  note_pace(call);
   if (help(seq)) return;
   if (RunningScope::any())
     return wait_inside(seq, reason, [this, seq] { return mark_waited(seq); });
@@ -146,6 +148,8 @@ void VirtualMachine::wait(Seq seq, const char* reason) {
 /// Without helping: when the window is full its workers are busy, and a second runner only gets in
 /// their way.
 void VirtualMachine::wait_for_worker(Seq seq, const char* reason, int64_t spin_ns) {
+  PacedCall call;
+  note_pace(call);
   note_awaited(seq);
   host_wait(reason, [this, seq] { return mark_waited(seq); }, spin_ns);
 }
@@ -154,6 +158,12 @@ void VirtualMachine::wait_for_worker(Seq seq, const char* reason, int64_t spin_n
 int64_t VirtualMachine::spin_ns(Seq seq) {
   std::lock_guard<std::mutex> lock(window_.issue_mutex());  // keeps the slot's header in place
   return window_.in_flight(seq) ? awaited_spin_ns(window_.slot_of(seq).header.stream->device()) : 0;
+}
+
+/// A wait for work of the cpu is no code of the thread's own. A wait for another device counts as
+/// such: a worker of the cpu gets ahead meanwhile.
+void VirtualMachine::note_pace(PacedCall& call) {
+  if (state(Device{}).in_flight() > 0) call.note();
 }
 
 /// A hint: a thread that stops waiting at the same time may take it away.
@@ -290,12 +300,25 @@ Seq VirtualMachine::oldest_in_flight() {
   return in_flight.size() == 0 ? 0 : *std::min_element(in_flight.begin(), in_flight.end());
 }
 
+/// Whether a thread without code of its own had better wait for all that is in flight: then its work
+/// can stay with it again. Not where host functions or copies would be waited for, too.
+bool VirtualMachine::could_have_stayed(DeviceState& state) {
+  if (!state.device.is_host() || HostPace::of_this_thread().is_busy()) return false;
+  SmallVector<Seq, 16> in_flight;
+  std::lock_guard<std::mutex> lock(window_.issue_mutex());
+  collect_in_flight(&state, &in_flight);
+  return std::all_of(in_flight.begin(), in_flight.end(), [&](Seq seq) {
+    return window_.slot_of(seq).header.stream->type() == StreamType::compute;
+  });
+}
+
 void VirtualMachine::wait_for_room(DeviceState& state) {
   const int64_t most = options_.max_in_flight.load(std::memory_order_relaxed);
   const int64_t most_bytes = options_.max_bytes.load(std::memory_order_relaxed);
   // A host function that issues must not wait for room that only its own end can make.
   if (RunningScope::any() || state.has_room(most, most_bytes, 1)) return;
-  while (!state.has_room(most, most_bytes, 2)) {
+  const bool waits_for_all = could_have_stayed(state);
+  while (waits_for_all ? state.in_flight() > 0 : !state.has_room(most, most_bytes, 2)) {
     const Seq middle = middle_in_flight(&state, std::min(most, state.in_flight()));
     if (middle == 0) return;  // all of it retired meanwhile
     wait_for_worker(middle, "room in the window");

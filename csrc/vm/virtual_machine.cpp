@@ -14,14 +14,14 @@ constexpr size_t kMaxNotedFailures = 1024;
 /// device launch ahead of each other.
 constexpr int64_t kDeepCount = 128;
 constexpr int64_t kDeepBytes = int64_t{64} << 20;
-/// Of Options::inline_cost: 15 us as estimated, which is up to four times what it takes in the
-/// cache. A third of that, and chains of 30 000 elements take longer by the hand-over; twice as
-/// much, and those of 100 000 are not shared.
-constexpr double kSmallPart = 0.3;
+/// Of Options::inline_cost: about 100 us as estimated. The products of a training step for 512
+/// images take 80 us; handed over, the step took 1.2 times as long.
+constexpr double kAlonePart = 2;
 /// The same where threads do not get a core in time: about 5 ms, a time slice of the system.
 constexpr double kCrowdedPart = 100;
 
 thread_local RunningScope* innermost_running = nullptr;
+thread_local HostPace pace;
 
 struct BarrierBody {};
 
@@ -78,6 +78,8 @@ bool DeviceState::has_room(int64_t count, int64_t bytes, int64_t part) {
   return below(left, count) && below(left_bytes, bytes) &&
          (below(left, kDeepCount) || below(left_bytes, kDeepBytes));
 }
+
+HostPace& HostPace::of_this_thread() { return pace; }
 
 RunningScope::RunningScope(Seq seq, Stream& stream)
     : seq_(seq), stream_(stream), outer_(innermost_running) {
@@ -308,11 +310,11 @@ bool VirtualMachine::join(Dependence& object, Dependence& to) {
   return window_.join(object, to);
 }
 
-bool VirtualMachine::stays_here(double cost, bool is_whole) {
+bool VirtualMachine::stays_here(double cost, bool is_alone, PacedCall& call) {
   const double most = options_.inline_cost.load(std::memory_order_relaxed);
-  if (cost <= kSmallPart * most || (is_whole && cost <= most)) return true;
   ep::HelperPool* helpers = helpers_.load(std::memory_order_acquire);
   if (helpers && helpers->crowding().is_crowded()) return cost <= kCrowdedPart * most;
+  if (cost <= kAlonePart * most && !call.note() && is_alone) return true;
   const int issued = issued_since_look_.load(std::memory_order_relaxed);
   issued_since_look_.store(std::min(issued + 1, 2), std::memory_order_relaxed);
   return cost <= most && issued == 0 && looks_at_each_.load(std::memory_order_relaxed);

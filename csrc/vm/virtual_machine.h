@@ -16,7 +16,9 @@
 #include <string>
 #include <vector>
 
+#include "base/cost.h"
 #include "ep/helper_pool.h"
+#include "vm/host_pace.h"
 #include "vm/observer.h"
 #include "vm/shared_ranges.h"
 #include "vm/stream.h"
@@ -115,6 +117,7 @@ class VirtualMachine {
   void set_hooks(std::unique_ptr<HostHooks> hooks) { hooks_ = std::move(hooks); }
   void set_format_site(FormatSite format) { format_site_ = std::move(format); }
   Options& options() { return options_; }
+  const Options& options() const { return options_; }
   std::string format_site(SiteId site) const { return format_site_ ? format_site_(site) : "?"; }
 
   /// Any thread. Streams are made at first use and live as long as the machine.
@@ -137,14 +140,22 @@ class VirtualMachine {
   /// After everything issued so far and before everything issued later.
   void barrier(SiteId site);
 
-  /// Whether work of this cost is better done at once by the thread that issues it. Any thread.
-  ///   - What takes hardly longer than to hand it over stays.
-  ///   - Up to `inline_cost`, an operation stays that cannot run as one with others (`is_whole`).
-  ///     To hand it over would gain the time between two calls, and everything that needs its
-  ///     result would wait in a queue.
-  ///   - Up to `inline_cost`, an operation stays whose result is likely to be looked at next.
+  /// Whether work of this cost takes hardly longer than to hand it over. Any thread.
+  bool is_small(double cost) const {
+    const double most = options_.inline_cost.load(std::memory_order_relaxed);
+    if (cost <= kTinyPart * most) return true;  // the common ones: as soon as possible
+    if (cost > kSmallPart * most) return false;
+    HostPace::of_this_thread().note_small(cost * kAdditionNs);
+    return true;
+  }
+  /// Whether larger work is better done at once by the thread that issues it, too. Any thread;
+  /// `call` ends when the work is done or issued.
   ///   - Where threads do not get a core in time, most work stays.
-  bool stays_here(double cost, bool is_whole);
+  ///   - An operation that does not run as one with others (`is_alone`) stays up to twice
+  ///     `inline_cost`, unless the thread is busy with code of its own: to hand it over would make
+  ///     everything that needs its result wait in a queue, and gain nothing.
+  ///   - Up to `inline_cost`, an operation stays whose result is likely to be looked at next.
+  bool stays_here(double cost, bool is_alone, PacedCall& call);
   /// A thread looks at a result; likely to do so again after as much work as now.
   void note_look() {
     const int issued = issued_since_look_.load(std::memory_order_relaxed);
@@ -251,11 +262,13 @@ class VirtualMachine {
   void collect_predecessors(const Instruction& header, const Operand* operands, int count,
                             SmallVector<Seq, 16>* out);
   void collect_in_flight(const DeviceState* state, SmallVector<Seq, 16>* out);
+  bool could_have_stayed(DeviceState& state);
   void wait_for_room(DeviceState& state);
   int64_t total_in_flight() const;
   void wait_for_slot();
   void wait_for_worker(Seq seq, const char* reason, int64_t spin_ns = kSpinNs);
   void note_awaited(Seq seq);
+  void note_pace(PacedCall& call);
   Seq middle_in_flight(const DeviceState* state, int64_t span);
   void report_issue(const Instruction& header, Seq seq, const Description& description,
                     int64_t begin);
@@ -330,6 +343,11 @@ class VirtualMachine {
   std::atomic<int64_t> waited_since_{0};
   std::atomic<Seq> last_awaited_{kNoneAwaited};
   std::atomic<uint64_t> host_waits_{0};
+
+  /// Of Options::inline_cost: 15 us as estimated, which is up to four times what it takes in the
+  /// cache. A third of that, and chains of 30 000 elements took longer by the hand-over.
+  static constexpr double kSmallPart = 0.3;
+  static constexpr double kTinyPart = 0.01;
 
   // Guesses: threads that issue at the same time spoil each other's.
   std::atomic<int> issued_since_look_{0};  // that is not small, here or handed over; 2: or more
