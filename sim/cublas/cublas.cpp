@@ -7,6 +7,7 @@
 #include <mutex>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "cublas/cublas_gemm.h"
 #include "driver/control.h"
@@ -30,13 +31,20 @@ enum Status : int {
 constexpr int kVersion = 130000;
 constexpr size_t kWorkspaceAlignment = 256;
 
+/// Memory as a caller wrote it.
+struct Range {
+  unsigned long long pointer;
+  size_t bytes;
+
+  void* host() const { return simcuda_host_address(pointer, bytes); }
+};
+
 /// What a cublasHandle_t points to. One device's; used by one thread at a time.
 struct Library {
   int device;
   void* memory;  // of the device
   void* stream = nullptr;
-  unsigned long long workspace = 0;
-  size_t workspace_bytes = 0;
+  Range workspace{};
   int math_mode = 0;
   bool scalars_on_device = false;
 };
@@ -52,14 +60,14 @@ bool is_known(Library* library) {
   return libraries().count(library) == 1;
 }
 
-/// A product that waits on its stream.
+/// A product that waits on its stream, or in a graph.
 struct Task {
   Gemm gemm{};
   GemmFunction function = nullptr;
   char alpha[16];
   char beta[16];
-  unsigned long long workspace = 0;  // of the device, as the caller wrote it
-  size_t workspace_bytes = 0;
+  Range workspace{};
+  std::vector<Range> matrices;
   const char* problem = nullptr;  // found when it was asked for
 };
 
@@ -73,8 +81,11 @@ unsigned char next_garbage() {
 const char* run(void* data) {
   const Task& task = *static_cast<Task*>(data);
   if (task.problem) return task.problem;
-  const size_t bytes = task.workspace_bytes;
-  void* const workspace = bytes ? simcuda_host_address(task.workspace, bytes) : nullptr;
+  const bool are_there = std::all_of(task.matrices.begin(), task.matrices.end(),
+                                     [](const Range& range) { return range.host() != nullptr; });
+  if (!are_there) return "cuBLAS: a matrix of a product has been freed";
+  const size_t bytes = task.workspace.bytes;
+  void* const workspace = bytes ? task.workspace.host() : nullptr;
   if (bytes && !workspace) return "cuBLAS: the workspace of a product has been freed";
   const unsigned char garbage = next_garbage();
   if (bytes) std::memset(workspace, garbage, bytes);
@@ -98,22 +109,25 @@ Status enqueue_failure(Library& library) {
   return enqueue(library, std::move(task));
 }
 
-/// The host's address of the first of `count` matrices, if all their elements are memory of CUDA.
+/// The host's address of the first of `count` matrices, if all their elements are memory of CUDA;
+/// which is added to `used`.
 void* host_matrix(const void* pointer, int64_t rows, int64_t columns, int64_t lead, int64_t stride,
-                  int64_t count, int bytes) {
+                  int64_t count, int bytes, std::vector<Range>* used) {
   const int64_t span = (columns - 1) * lead + rows + (count - 1) * std::max<int64_t>(stride, 0);
-  return simcuda_host_address(reinterpret_cast<unsigned long long>(pointer),
-                              static_cast<size_t>(span) * static_cast<size_t>(bytes));
+  used->push_back({reinterpret_cast<unsigned long long>(pointer),
+                   static_cast<size_t>(span) * static_cast<size_t>(bytes)});
+  return used->back().host();
 }
 
 struct Types {
   int a, b, c, compute;
 };
 
-Status enqueue_product(Library& library, const Gemm& gemm, GemmFunction function, int scale_bytes) {
+Status enqueue_product(Library& library, const Gemm& gemm, GemmFunction function, int scale_bytes,
+                       std::vector<Range> matrices) {
   auto task = std::make_unique<Task>();
   task->workspace = library.workspace;
-  task->workspace_bytes = library.workspace_bytes;
+  task->matrices = std::move(matrices);
   task->gemm = gemm;
   task->function = function;
   if (library.scalars_on_device) {
@@ -148,19 +162,20 @@ Status multiply(Library* library, Gemm gemm, const Types& types) {
   if (!function) return NOT_SUPPORTED;
   if (!gemm.alpha || !gemm.beta) return INVALID_VALUE;
   if (gemm.m == 0 || gemm.n == 0 || gemm.count == 0) return SUCCESS;
+  std::vector<Range> matrices;
   gemm.c = host_matrix(gemm.c, gemm.m, gemm.n, gemm.c_lead, gemm.c_stride, gemm.count,
-                       element_bytes(types.c));
+                       element_bytes(types.c), &matrices);
   if (!gemm.c) return enqueue_failure(*library);
   if (gemm.k > 0) {
     const int64_t a_columns = gemm.a.operation ? gemm.m : gemm.k;
     const int64_t b_columns = gemm.b.operation ? gemm.k : gemm.n;
     gemm.a.data = host_matrix(gemm.a.data, a_rows, a_columns, gemm.a.lead, gemm.a.stride,
-                              gemm.count, element_bytes(types.a));
+                              gemm.count, element_bytes(types.a), &matrices);
     gemm.b.data = host_matrix(gemm.b.data, b_rows, b_columns, gemm.b.lead, gemm.b.stride,
-                              gemm.count, element_bytes(types.b));
+                              gemm.count, element_bytes(types.b), &matrices);
     if (!gemm.a.data || !gemm.b.data) return enqueue_failure(*library);
   }
-  return enqueue_product(*library, gemm, function, scale_bytes);
+  return enqueue_product(*library, gemm, function, scale_bytes, std::move(matrices));
 }
 
 }  // namespace
@@ -199,7 +214,7 @@ CUBLAS_EXPORT int cublasGetVersion_v2(Library* handle, int* version) {
 CUBLAS_EXPORT int cublasSetStream_v2(Library* handle, void* stream) {
   if (!is_known(handle)) return NOT_INITIALIZED;
   handle->stream = stream;
-  handle->workspace_bytes = 0;  // a stream that is set takes the workspace away
+  handle->workspace = {};  // a stream that is set takes the workspace away
   return SUCCESS;
 }
 
@@ -216,8 +231,7 @@ CUBLAS_EXPORT int cublasSetWorkspace_v2(Library* handle, void* workspace, size_t
   if (bytes && (address % kWorkspaceAlignment || !simcuda_host_address(address, bytes))) {
     return INVALID_VALUE;
   }
-  handle->workspace = address;
-  handle->workspace_bytes = bytes;
+  handle->workspace = {address, bytes};
   return SUCCESS;
 }
 

@@ -157,6 +157,25 @@ def test_a_workspace_that_has_been_freed_fails(gpu: Gpu, handle: Any) -> None:
     assert code(driver.cuCtxSynchronize()) == Code.CUDA_ERROR_ILLEGAL_ADDRESS
 
 
+def test_a_product_in_a_graph_looks_for_its_matrices(gpu: Gpu, handle: Any) -> None:
+    stream = gpu.stream()
+    one = np.ones((4, 4), np.float32)
+    matrix, result = gpu.put(one), gpu.put(np.zeros_like(one))
+    assert blas.cublasSetStream_v2(handle, pointer(int(stream))) == 0
+    mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
+    ok(driver.cuStreamBeginCapture(stream, mode))
+    assert sgemm(handle, matrix, result) == 0
+    replay = ok(driver.cuGraphInstantiate(ok(driver.cuStreamEndCapture(stream)), 0))
+    for factor in (1, 2):
+        given = (factor * one).astype(np.float32)
+        ok(driver.cuMemcpyHtoD(matrix, given.ctypes.data, given.nbytes))
+        ok(driver.cuGraphLaunch(replay, stream))
+        assert (gpu.get(result, one, stream) == 4 * factor**2).all()
+    ok(driver.cuMemFree(matrix))
+    ok(driver.cuGraphLaunch(replay, stream))
+    assert code(driver.cuStreamSynchronize(stream)) == Code.CUDA_ERROR_ILLEGAL_ADDRESS
+
+
 def test_a_handle_takes_memory_of_the_device(gpu: Gpu) -> None:
     sim.configure("library=10MB")
     created, another = ctypes.c_void_p(), ctypes.c_void_p()
