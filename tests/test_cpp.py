@@ -41,6 +41,7 @@ FLAVORS = {
 SANITIZED = (
     "test_ep",
     "test_helper_pool",
+    "test_staging",
     "test_allocator",
     "test_machine",
     "test_groups",

@@ -19,7 +19,7 @@ namespace ofl::ep {
 
 namespace {
 
-constexpr std::chrono::microseconds kSpin{50};
+constexpr std::chrono::microseconds kSpin{50}, kVigil{2000};
 constexpr int64_t kWorthWaking = 12;   // usual chunks: to wake a thread costs the time of some
 constexpr int64_t kAssistChunks = 50;  // by who must look after something else, too
 constexpr int64_t kUsualChunkNs = 10'000;
@@ -27,14 +27,20 @@ constexpr int64_t kUsualChunkNs = 10'000;
 /// core.
 constexpr int64_t kLateChunks = 4;
 
-template <typename Done>
-bool spin_until(const Done& done) {
-  const auto end = std::chrono::steady_clock::now() + kSpin;
+/// `limit()` may change meanwhile.
+template <typename Done, typename Limit>
+bool spin_until(const Done& done, const Limit& limit) {
+  const auto begin = std::chrono::steady_clock::now();
   while (!done()) {
-    if (std::chrono::steady_clock::now() > end) return false;
+    if (std::chrono::steady_clock::now() - begin > limit()) return false;
     std::this_thread::yield();
   }
   return true;
+}
+
+template <typename Done>
+bool spin_until(const Done& done) {
+  return spin_until(done, [] { return kSpin; });
 }
 
 }  // namespace
@@ -95,8 +101,12 @@ struct HelperPool::Shared {
     Placement placement_;
   };
 
+  explicit Shared(const char* name) : name(name) {}
+
+  const char* const name;  // of the threads
   Crowding crowding;
 
+  std::atomic<int> vigils{0};       // a hint: how long to stay awake; orders nothing
   std::atomic<bool> in_use{false};  // by the one caller that has helpers
   std::atomic<int> standing_by{0};
   std::mutex mutex;  // guards the fields below; what is atomic is also read without it
@@ -116,7 +126,14 @@ struct HelperPool::Shared {
   void leave();                                                          // without
 };
 
-HelperPool::HelperPool(int threads) : threads_(threads), shared_(std::make_shared<Shared>()) {}
+HelperPool::HelperPool(int threads, const char* name)
+    : threads_(threads), shared_(std::make_shared<Shared>(name)) {}
+
+HelperPool::Vigil::Vigil(const HelperPool& pool) : shared_(pool.shared_) {
+  shared_->vigils.fetch_add(1, std::memory_order_relaxed);
+}
+
+HelperPool::Vigil::~Vigil() { shared_->vigils.fetch_sub(1, std::memory_order_relaxed); }
 
 HelperPool::~HelperPool() {
   std::unique_lock<std::mutex> lock = shared_->hold();
@@ -293,12 +310,15 @@ void HelperPool::withdraw(int64_t usual_ns) {
 }
 
 void HelperPool::help(const std::shared_ptr<Shared>& shared) {
-  pthread_setname_np(pthread_self(), "cpu helper");
+  pthread_setname_np(pthread_self(), shared->name);
   const auto self = std::make_shared<Shared::Sleeper>();
   uint64_t seen = 0;
   const auto offer = [&] { return shared->offers.load(std::memory_order_acquire) != seen; };
+  const auto limit = [&] {
+    return shared->vigils.load(std::memory_order_relaxed) > 0 ? kVigil : kSpin;
+  };
   for (;;) {
-    const bool offered = spin_until(offer);
+    const bool offered = spin_until(offer, limit);
     std::unique_lock<std::mutex> lock = shared->hold();
     if (shared->stopping) {
       --shared->alive;
@@ -324,8 +344,8 @@ void HelperPool::help(const std::shared_ptr<Shared>& shared) {
 
 // What the parent's helpers may have held or slept in stays with them. Who stands by does so again.
 void HelperPool::after_fork_in_child() {
-  new std::shared_ptr<Shared>(std::move(shared_));
-  shared_ = std::make_shared<Shared>();
+  auto& left_behind = *new std::shared_ptr<Shared>(std::move(shared_));
+  shared_ = std::make_shared<Shared>(left_behind->name);
 }
 
 }  // namespace ofl::ep

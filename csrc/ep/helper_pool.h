@@ -16,8 +16,8 @@ class Crowding;
 
 class HelperPool {
  public:
-  /// `threads` that work at once, the caller included.
-  explicit HelperPool(int threads);
+  /// `threads` that work at once, the caller included. `name`: of the helpers' threads, for good.
+  explicit HelperPool(int threads, const char* name = "cpu helper");
   /// Ends the helpers; nobody is inside parallel_for().
   ~HelperPool();
   HelperPool(const HelperPool&) = delete;
@@ -55,6 +55,10 @@ class HelperPool {
   /// In the child after fork: the helpers are gone.
   void after_fork_in_child();
 
+  /// While one lives, helpers that have nothing to do stay awake for 2 ms: for a caller that soon
+  /// has more for them. Any thread.
+  class Vigil;
+
  private:
   using ChunkFn = void (*)(const void* context, int64_t chunk);
   struct Job;
@@ -69,6 +73,16 @@ class HelperPool {
 
   std::atomic<int> threads_;
   std::shared_ptr<Shared> shared_;  // with the helpers, which may outlive a forked pool
+};
+
+class HelperPool::Vigil {
+ public:
+  explicit Vigil(const HelperPool& pool);
+  ~Vigil();
+  Vigil(const Vigil&) = delete;
+
+ private:
+  const std::shared_ptr<Shared> shared_;
 };
 
 }  // namespace ofl::ep

@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "ep/caching_allocator.h"
-#include "ep/helper_pool.h"
 
 namespace ofl::ep {
 
@@ -21,7 +20,78 @@ size_t block_size(size_t bytes) {
   return size;
 }
 
+/// Copies in pieces, which the threads take one after the other.
+void copy_by(HelperPool& helpers, char* to, const char* from, size_t bytes, size_t piece,
+             int64_t weight) {
+  const auto pieces = static_cast<int64_t>((bytes + piece - 1) / piece);
+  const auto copy_piece = [&](int64_t i) {
+    const size_t begin = static_cast<size_t>(i) * piece;
+    std::memcpy(to + begin, from + begin, std::min(piece, bytes - begin));
+  };
+  helpers.parallel_for(pieces, copy_piece, weight);
+}
+
+/// Helpers of transfers that run now, in all pools of the process. It is a number and nothing else,
+/// so relaxed: nobody reads by it what another thread has written.
+std::atomic<int> busy_helpers{0};
+
+/// Takes up to `wanted` out of what `cores` leave; returns how many.
+int reserve_helpers(int wanted, int cores) {
+  int busy = busy_helpers.load(std::memory_order_relaxed);
+  for (;;) {
+    const int taken = std::clamp(cores - 2 - busy, 0, wanted);
+    if (taken == 0 ||
+        busy_helpers.compare_exchange_weak(busy, busy + taken, std::memory_order_relaxed)) {
+      return taken;
+    }
+  }
+}
+
 }  // namespace
+
+StagingPool::StagingPool(Device& device) : device_(device) {}
+
+StagingPool::~StagingPool() { release_cache(); }
+
+int StagingPool::helpers_for(int cores) {
+  constexpr int kMost = 5;  // with the thread that has the transfer, 6
+  return std::clamp((cores - 2) / 2, 0, kMost);
+}
+
+HelperPool& StagingPool::helpers_of(CopyKind direction) {
+  const bool to_host = direction == CopyKind::d2h;
+  std::lock_guard<std::mutex> lock(mutex_);
+  std::unique_ptr<HelperPool>& pool = of_direction_[to_host];
+  if (!pool) pool = std::make_unique<HelperPool>(1, to_host ? "d2h helper" : "h2d helper");
+  return *pool;
+}
+
+void StagingPool::after_fork_in_child() {
+  for (const std::unique_ptr<HelperPool>& pool : of_direction_) {
+    if (pool) pool->after_fork_in_child();
+  }
+}
+
+// Several devices may have transfers at once: all helpers together, and a thread for each
+// direction, are no more than the cores. Whoever comes when they are taken copies alone.
+StagingPool::Transfer::Transfer(StagingPool& pool, CopyKind direction) {
+  const HelperPool* const host = pool.helpers_.load(std::memory_order_acquire);
+  const int cores = host ? host->threads() : 1;
+  reserved_ = reserve_helpers(helpers_for(cores), cores);
+  if (reserved_ == 0) return;
+  helpers_ = &pool.helpers_of(direction);
+  helpers_->set_threads(reserved_ + 1);
+  vigil_.emplace(*helpers_);
+}
+
+StagingPool::Transfer::~Transfer() { busy_helpers.fetch_sub(reserved_, std::memory_order_relaxed); }
+
+void StagingPool::Transfer::copy(char* to, const char* from, size_t bytes) const {
+  constexpr size_t kPiece = size_t{256} << 10, kShared = size_t{1} << 20;
+  constexpr int64_t kWeight = 2;  // about 20 us
+  if (helpers_ && bytes >= kShared) return copy_by(*helpers_, to, from, bytes, kPiece, kWeight);
+  if (bytes) std::memcpy(to, from, bytes);
+}
 
 StagingLease::~StagingLease() {
   if (data_) pool_->give_back(data_, bytes_);
@@ -59,10 +129,7 @@ void StagingPool::copy(char* to, const char* from, size_t bytes) const {
     if (bytes) std::memcpy(to, from, bytes);
     return;
   }
-  helpers->parallel_for(static_cast<int64_t>((bytes + kPiece - 1) / kPiece), [&](int64_t i) {
-    const size_t begin = static_cast<size_t>(i) * kPiece;
-    std::memcpy(to + begin, from + begin, std::min(kPiece, bytes - begin));
-  });
+  copy_by(*helpers, to, from, bytes, kPiece, 1);
 }
 
 void StagingPool::give_back(char* data, size_t bytes) {

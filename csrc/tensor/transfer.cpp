@@ -43,7 +43,9 @@ struct FetchBody {
     context.queue.copy(target, source, bytes, ep::CopyKind::d2h);
   }
   void arrive() {
-    if (staging) held[1]->state().device.staging().copy(held[0]->data(), staging.data(), bytes);
+    if (!staging) return;
+    const ep::StagingPool::Transfer transfer(held[1]->state().device.staging(), ep::CopyKind::d2h);
+    transfer.copy(held[0]->data(), staging.data(), bytes);
   }
   void describe(vm::Description* out) const {
     CopyBody copy;

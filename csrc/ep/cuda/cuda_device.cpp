@@ -6,6 +6,7 @@
 #include "ep/cuda/cuda_context.h"
 #include "ep/cuda/cuda_interop.h"
 #include "ep/cuda/cuda_stream.h"
+#include "ep/staging_pool.h"
 
 namespace ofl::ep {
 
@@ -59,7 +60,10 @@ class CudaDevice final : public Device {
   int multiprocessors() const override { return context_.multiprocessors(); }
   void* load_kernel(const std::string& image, const char* name) override;
   void set_active() override;
-  void after_fork_in_child() override { context_.after_fork_in_child(); }
+  void after_fork_in_child() override {
+    context_.after_fork_in_child();
+    staging().after_fork_in_child();
+  }
 
  private:
   CudaDevice(int index, const CudaProperties& properties)

@@ -1,6 +1,7 @@
 #include "ep/cuda/pinned_ring.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "ep/device.h"
 
@@ -8,15 +9,26 @@ namespace ofl::ep::cuda {
 
 namespace {
 
-// Some 80 us of a PCIe 5 link; a copy of the host by several threads takes as long.
-constexpr size_t kChunkBytes = size_t{4} << 20;
-constexpr size_t kChunks = 4;
+// Large enough that what a chunk costs besides its bytes (three calls of the driver, the start and
+// the end of the helpers' work) is little. One is filled while one is on its way and one waits.
+constexpr size_t kChunkBytes = size_t{8} << 20;
+constexpr size_t kChunks = 3;
 constexpr unsigned kBlockingSync = 1, kDisableTiming = 2;
 
-size_t chunks_of(size_t bytes) { return (bytes + kChunkBytes - 1) / kChunkBytes; }
+/// A transfer by chunks; of a small one they are smaller, so that the host's copies and the
+/// device's overlap there, too.
+struct Cut {
+  explicit Cut(size_t bytes) : bytes(bytes) {
+    constexpr size_t kLeast = size_t{1} << 20, kParts = 8;
+    const size_t part = (bytes / kParts + kLeast - 1) / kLeast * kLeast;
+    each = std::clamp(part, kLeast, kChunkBytes);
+  }
+  size_t count() const { return (bytes + each - 1) / each; }
+  size_t offset(size_t i) const { return i * each; }
+  size_t length(size_t i) const { return std::min(each, bytes - offset(i)); }
 
-/// Bytes of the i-th chunk.
-size_t length(size_t bytes, size_t i) { return std::min(kChunkBytes, bytes - i * kChunkBytes); }
+  size_t bytes, each;
+};
 
 }  // namespace
 
@@ -55,35 +67,39 @@ void PinnedRing::finish(const Chunk& chunk, StreamHandle stream, Result result,
 
 void PinnedRing::to_device(StreamHandle stream, Pointer dst, const char* src, size_t bytes) {
   std::lock_guard<std::mutex> lock(mutex_);
-  for (size_t i = 0; i < chunks_of(bytes); ++i, next_ = (next_ + 1) % kChunks) {
+  const Cut cut(bytes);
+  const StagingPool::Transfer transfer(device_.staging(), CopyKind::h2d);
+  for (size_t i = 0; i < cut.count(); ++i, next_ = (next_ + 1) % kChunks) {
     Chunk& place = chunk(next_);
     wait_for(place);
-    const size_t offset = i * kChunkBytes;
-    device_.staging().copy(place.memory.data(), src + offset, length(bytes, i));
+    transfer.copy(place.memory.data(), src + cut.offset(i), cut.length(i));
     const Result result =
-        call().MemcpyHtoDAsync(dst + offset, place.memory.data(), length(bytes, i), stream);
+        call().MemcpyHtoDAsync(dst + cut.offset(i), place.memory.data(), cut.length(i), stream);
     finish(place, stream, result, "cuMemcpyHtoDAsync");
   }
 }
 
 // The device is as many chunks ahead of the host as there are. Of a copy that failed before, chunks
-// may still be written to: each is waited for before it is used.
+// may still be written to: each is waited for before it is used. The helpers are called when the
+// first chunk is there: until then the queue may wait for long.
 void PinnedRing::to_host(StreamHandle stream, char* dst, Pointer src, size_t bytes) {
   std::lock_guard<std::mutex> lock(mutex_);
-  const size_t count = chunks_of(bytes);
-  for (size_t asked = 0, taken = 0; taken < count;) {
-    if (asked < count && asked < taken + kChunks) {
+  const Cut cut(bytes);
+  std::optional<StagingPool::Transfer> transfer;
+  for (size_t asked = 0, taken = 0; taken < cut.count();) {
+    if (asked < cut.count() && asked < taken + kChunks) {
       Chunk& place = chunk(asked % kChunks);
       wait_for(place);
-      const Result result = call().MemcpyDtoHAsync(place.memory.data(), src + asked * kChunkBytes,
-                                                   length(bytes, asked), stream);
+      const Result result = call().MemcpyDtoHAsync(place.memory.data(), src + cut.offset(asked),
+                                                   cut.length(asked), stream);
       finish(place, stream, result, "cuMemcpyDtoHAsync");
       ++asked;
       continue;
     }
     Chunk& place = chunk(taken % kChunks);
     wait_for(place);
-    device_.staging().copy(dst + taken * kChunkBytes, place.memory.data(), length(bytes, taken));
+    if (!transfer) transfer.emplace(device_.staging(), CopyKind::d2h);
+    transfer->copy(dst + cut.offset(taken), place.memory.data(), cut.length(taken));
     ++taken;
   }
 }
