@@ -1,5 +1,6 @@
 #include "tensor/submit.h"
 
+#include "ops/device/foresight.h"
 #include "ops/device/programs.h"
 #include "tensor/fused_device_kernels.h"
 #include "tensor/fused_kernels.h"
@@ -61,6 +62,21 @@ bool run_inline(const Issuer& issuer, KernelPlan& plan, const vm::Operand* opera
     args.kernel(args);
   };
   return run_here(issuer, work, run, [&](vm::Description* out) { describe_rows(args, out); });
+}
+
+/// The kernel of a call that is the first of its kind is compiled from now on. Memory of a device
+/// begins where any vector may.
+void foresee(ep::Device& device, const KernelPlan& plan) {
+  constexpr uintptr_t kAligned = 1 << 12;
+  if (device.runs_host_kernels() || !ops::device::is_first_of_its_kind(device, plan.call.args)) {
+    return;
+  }
+  ops::KernelCall call = plan.call;
+  for (int i = 0; i < call.args.iteration.operands; ++i) {
+    const Tensor* const tensor = plan.operands[i];
+    call.args.data[i] = tensor ? reinterpret_cast<char*>(kAligned + tensor->offset) : nullptr;
+  }
+  ops::device::foresee(device, call.args);
 }
 
 }  // namespace
@@ -127,6 +143,7 @@ void submit(const Issuer& issuer, KernelPlan& plan) {
       run_inline(issuer, plan, operands, count, stream)) {
     return;
   }
+  if (!output.on_host() && plan.call.by_device) foresee(output.state().device, plan);
   KernelBody body;
   body.call = plan.call;
   for (int i = 0; i <= last; ++i) {

@@ -1,4 +1,4 @@
-// What fusion wants to know of elementwise kernels.
+// What fusion and foresight want to know of elementwise kernels.
 #pragma once
 
 #include "ops/device/programs.h"
@@ -8,5 +8,8 @@ namespace ofl::ops::device {
 
 /// The kind, the row and the dtypes of its request.
 KernelRequest elementwise_request(const KernelArgs& args);
+
+/// Has the image of the call's kernel made in the background; see foresight.h.
+void foresee_elementwise(ep::Device& device, const KernelArgs& args);
 
 }  // namespace ofl::ops::device

@@ -21,14 +21,19 @@ Settings& settings() {
   return *the_settings;
 }
 
-/// Has it made and loaded; null: there is none for it.
-void* load(ep::Device& device, const KernelRequest& request) {
+/// "" where there is none for it.
+std::string make_image(const KernelRequest& request, const std::string& architecture) {
   KernelMaker maker;
   {
     std::lock_guard<std::mutex> lock(settings().mutex);
     maker = settings().maker;
   }
-  const std::string image = maker ? maker(request, device.architecture()) : "";
+  return maker ? maker(request, architecture) : "";
+}
+
+/// Has it made and loaded; null: there is none for it.
+void* load(ep::Device& device, const KernelRequest& request) {
+  const std::string image = make_image(request, device.architecture());
   return image.empty() ? nullptr : device.load_kernel(image, "kernel");
 }
 
@@ -109,6 +114,23 @@ void* ProgramMap::get_if_ready(ep::Device& device, std::string_view key,
     put(device, key, function);
   });
   return nullptr;
+}
+
+// Only the image, which the maker keeps: it is loaded by the thread that launches it. What cannot
+// be made is asked for again by the call that wants it, and that call fails or runs in another way.
+void ProgramMap::foresee(ep::Device& device, std::string_view key,
+                         const std::function<KernelRequest()>& request) {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    Entry& entry = entry_of(device, key);
+    if (entry.known || std::exchange(entry.foreseen, true)) return;
+  }
+  make_in_background([request = request(), architecture = device.architecture()] {
+    try {
+      make_image(request, architecture);
+    } catch (const Error&) {  // nobody waits for it yet
+    }
+  });
 }
 
 void ProgramMap::put(ep::Device& device, const std::string& key, void* function) {

@@ -51,6 +51,9 @@ class ProgramMap {
   /// background, and then known.
   void* get_if_ready(ep::Device& device, std::string_view key,
                      const std::function<KernelRequest()>& request);
+  /// Has its image made in the background, where nothing is known of the key; once for each key.
+  void foresee(ep::Device& device, std::string_view key,
+               const std::function<KernelRequest()>& request);
 
  private:
   struct Entry {
@@ -59,6 +62,7 @@ class ProgramMap {
     const std::string key;
     void* function = nullptr;
     bool known = false;
+    bool foreseen = false;
     int asked = 0;
   };
   /// Of one device: there are few. Entries by views of their own keys, so that to look one up makes
@@ -82,14 +86,22 @@ class Programs {
   /// `request()` says what is wanted where the key is new.
   template <typename MakeRequest>
   void* get(ep::Device& device, const Key& key, const MakeRequest& request) {
-    static_assert(std::has_unique_object_representations_v<Key>);
-    const std::string_view bytes(reinterpret_cast<const char*>(&key), sizeof(key));
     void* function = nullptr;
-    if (map_.find(device, bytes, &function)) return function;
-    return map_.make(device, bytes, request());
+    if (map_.find(device, bytes_of(key), &function)) return function;
+    return map_.make(device, bytes_of(key), request());
+  }
+
+  template <typename MakeRequest>
+  void foresee(ep::Device& device, const Key& key, const MakeRequest& request) {
+    map_.foresee(device, bytes_of(key), request);
   }
 
  private:
+  static std::string_view bytes_of(const Key& key) {
+    static_assert(std::has_unique_object_representations_v<Key>);
+    return {reinterpret_cast<const char*>(&key), sizeof(key)};
+  }
+
   ProgramMap& map_ = *new ProgramMap;
 };
 

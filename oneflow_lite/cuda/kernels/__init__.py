@@ -2,6 +2,7 @@
 
 import os
 import threading
+import time
 from concurrent.futures import Future
 from typing import Any
 
@@ -9,6 +10,7 @@ from oneflow_lite.cuda import compiler
 from oneflow_lite.cuda.kernels import cache
 from oneflow_lite.cuda.kernels.request import Request as Request
 from oneflow_lite.cuda.kernels.source import source
+from oneflow_lite.flags import LOG
 
 __all__ = ["OPTIONS", "Request", "make"]
 
@@ -16,6 +18,7 @@ __all__ = ["OPTIONS", "Request", "make"]
 OPTIONS = ("--std=c++17", "--fmad=false", "--device-as-default-execution-space")
 
 _NAME = "kernel"  # of the one entry
+_SLOW_SECONDS = 0.1  # of a compilation that is worth a line in the log
 _Images = dict[tuple[Request, str], "Future[bytes | None]"]
 
 
@@ -102,6 +105,16 @@ def _image(request: Request, arch: str) -> bytes | None:
     name = cache.key(compiler.identity(), arch, OPTIONS, text)
     image = cache.load(name)
     if image is None:
+        begin = time.perf_counter()
         image = compiler.compile(text, arch, OPTIONS)
+        _log_slow(request, arch, time.perf_counter() - begin)
         cache.store(name, image)
     return image
+
+
+def _log_slow(request: Request, arch: str, seconds: float) -> None:
+    if seconds > _SLOW_SECONDS:
+        LOG.info(
+            "[cuda] compiled %s %s(%s) for %s in %.0f ms; kept for the next time",
+            *(request.kind, request.op, ", ".join(request.dtypes), arch, 1e3 * seconds),
+        )
