@@ -300,8 +300,8 @@ Seq VirtualMachine::oldest_in_flight() {
   return in_flight.size() == 0 ? 0 : *std::min_element(in_flight.begin(), in_flight.end());
 }
 
-/// Whether a thread without code of its own does better to wait for all that is in flight: then work
-/// can stay with it again. Not where host functions or copies would be waited for, too.
+/// Whether a thread without code of its own does better to wait for all that is in flight: then its
+/// work can stay with it again. Not where it would wait for host functions or copies, too.
 bool VirtualMachine::could_have_stayed(DeviceState& state) {
   if (!state.device.is_host() || HostPace::of_this_thread().is_busy()) return false;
   SmallVector<Seq, 16> in_flight;
