@@ -274,6 +274,32 @@ def test_a_trace_is_cut_to_what_can_be_sent(check: ModuleType, tmp_path: Path) -
     assert json.loads(file.read_text())["traceEvents"] == events[: 1000 - left_out]
 
 
+def test_other_libraries_are_imported_meanwhile(
+    check: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And one that hangs ends with the build."""
+    (tmp_path / "quick_one.py").write_text("open('quick', 'w').close()\n")
+    slow = "import os, time\nopen('slow', 'w').write(str(os.getpid()))\ntime.sleep(100)\n"
+    (tmp_path / "slow_one.py").write_text(slow)
+    monkeypatch.setattr(check, "OTHERS", ("quick_one", "slow_one", "not_installed"))
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.delenv("ONEFLOW_LITE_CUDA_SIM", raising=False)
+    folder = tmp_path / "found"
+    folder.mkdir()
+    with check.imported_meanwhile(check.Run(folder, Namespace(quick=False))):
+        end = time.monotonic() + 30
+        files = folder / "quick", folder / "slow"
+        while time.monotonic() < end and not all(file.exists() for file in files):
+            time.sleep(0.01)
+        while time.monotonic() < end and not files[1].read_text():
+            time.sleep(0.01)
+        process = int(files[1].read_text())
+    assert (folder / "quick").exists()
+    with pytest.raises(ProcessLookupError):
+        os.kill(process, 0)
+
+
 def test_a_part_of_the_check_that_raises_costs_no_other(
     check: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
