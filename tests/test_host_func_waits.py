@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 START = """
-import threading
+import threading, time
 import numpy as np
 import oneflow_lite as flow
 
@@ -104,6 +104,21 @@ threads = [threading.Thread(target=work, args=(i,)) for i in range(3)]
 for t in threads: t.start()
 for t in threads: t.join()
 print(sums)
+""",
+    "one of another thread": """
+x = flow.zeros(4)
+begun = threading.Event()
+def outer():
+    begun.set()
+    while flow.vm.stats()["in_flight"] < 2: time.sleep(0)
+    return (x + 1).tolist()
+def other():
+    begun.wait()
+    host_func(lambda x: x.fill(5), writes=[x])
+thread = threading.Thread(target=other)
+thread.start()
+print(host_func(outer).result())
+thread.join()
 """,
     "at the end of the process": """
 done = threading.Event()
@@ -281,3 +296,46 @@ for t in threads: t.join()
     )
     done = run_program(code, timeout=100)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_forks_beside_one_that_waits_for_it_in_naive_mode(run_program: Callable[..., Any]) -> None:
+    """In the child both have failed; in the parent both go on."""
+    code = (
+        """
+import os, signal, warnings
+warnings.simplefilter("ignore")
+hooks = []
+os.register_at_fork(before=lambda: [hook() for hook in hooks])
+"""
+        + START
+        + """
+x = flow.zeros(4)
+begun, go_on = threading.Event(), threading.Event()
+def outer():
+    begun.set()
+    go_on.wait()
+def fill(x): x.fill(5)
+threads = [
+    threading.Thread(target=lambda: host_func(outer)),
+    threading.Thread(target=lambda: host_func(fill, writes=[x])),
+]
+def meanwhile():
+    threads[0].start()
+    begun.wait()
+    threads[1].start()
+    while flow.vm.stats()["in_flight"] < 2: time.sleep(0)
+hooks.append(meanwhile)
+pid = os.fork()
+if pid == 0:
+    signal.alarm(30)
+    try: x.tolist()
+    except RuntimeError as error: failed = "in flight in another thread" in str(error)
+    os._exit(0 if failed and host_func(lambda: 7).result() == 7 else 1)
+go_on.set()
+for t in threads: t.join()
+print(x.tolist(), os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+"""
+    )
+    done = run_program(code, timeout=60, sync="1")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "[5.0, 5.0, 5.0, 5.0] 0\n"

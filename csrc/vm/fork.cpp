@@ -132,8 +132,8 @@ bool VirtualMachine::is_calling_at_fork(Stream* stream) const {
   return std::count(calling_at_fork_.begin(), calling_at_fork_.end(), stream) > 0;
 }
 
-// All are marked before the first retires, which may release others. Those in the queue are run,
-// that is skipped, here: their worker does not exist yet.
+// All are marked before the first retires, which may release others. Those in the queue, and those
+// that a thread kept, are run, that is skipped, here: their worker and that thread do not exist.
 void VirtualMachine::fail_lost_host_functions() {
   SmallVector<Seq, 16> in_flight;
   {
@@ -149,8 +149,9 @@ void VirtualMachine::fail_lost_host_functions() {
   }
   for (Seq seq : in_flight) {
     Slot& slot = window_.slot_of(seq);
-    if (slot.state.load(std::memory_order_relaxed) == SlotState::calling) {
-      slot.header.stream->run_in_caller(&slot);
+    const SlotState state = slot.state.load(std::memory_order_relaxed);
+    if (state == SlotState::calling || state == SlotState::kept) {
+      slot.header.stream->run_in_caller(&slot, seq);
     }
   }
   for (Stream* stream : calling_at_fork_) {

@@ -89,10 +89,11 @@ struct Edge {
   Milestone milestone = Milestone::done;
 };
 
+/// kept: ready, and in no queue: the thread that issued it waits for the baton (naive mode).
 /// calling: in a function of the layer above, which may wait for a lock of that layer.
-enum class SlotState : uint8_t { waiting, ready, running, calling, launched };
-inline constexpr const char* kSlotStateNames[] = {"waiting", "ready", "running", "calling",
-                                                  "launched"};
+enum class SlotState : uint8_t { waiting, ready, kept, running, calling, launched };
+inline constexpr const char* kSlotStateNames[] = {"waiting", "ready",   "kept",
+                                                  "running", "calling", "launched"};
 
 inline constexpr Seq kWaited = Seq{1} << 63;
 

@@ -212,11 +212,15 @@ bool Stream::run_group(Slot* first, double max_cost, Seq last, bool lingers) {
   return false;
 }
 
-// A host function may issue to its own stream: then the thread has the baton already.
-void Stream::run_in_caller(Slot* slot) {
+// A host function may issue to its own stream: then the thread has the baton already. A kept slot
+// is run with the baton only, by this thread or by the host function that has the baton, and that
+// one keeps it until the slot is retired. So with the baton the slot either is as it was issued or
+// has moved on.
+void Stream::run_in_caller(Slot* slot, Seq seq) {
   const bool nested = is_held_here();
   std::unique_lock<std::mutex> baton(baton_, std::defer_lock);
   if (!nested) baton.lock();
+  if (!machine_.window().in_flight(seq)) return;
   const std::thread::id outer =
       baton_owner_.exchange(std::this_thread::get_id(), std::memory_order_relaxed);
   if (policy_->in_order()) release(close_successors(slot, Milestone::dispatched), 0);

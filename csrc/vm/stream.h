@@ -83,8 +83,9 @@ class Stream {
   /// Something is launched, or held back, and not yet retired.
   bool busy() const { return open_ || policy_->busy(); }
 
-  /// Naive mode: takes the baton and runs, to its end, a slot that is not in the queue.
-  void run_in_caller(Slot* slot);
+  /// Naive mode: takes the baton and runs, to its end, an instruction that is not in the queue,
+  /// unless a host function that waited for it has done so meanwhile.
+  void run_in_caller(Slot* slot, Seq seq);
   /// Naive mode: the calling thread has the baton.
   bool is_held_here() const {
     return baton_owner_.load(std::memory_order_relaxed) == std::this_thread::get_id();

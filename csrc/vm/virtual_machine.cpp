@@ -208,6 +208,8 @@ Seq VirtualMachine::issue_body(const Instruction& header, const Operand* operand
 }
 
 // In naive mode nothing of this thread is in flight; predecessors can only be other threads' work.
+// The instruction is in flight before its thread has the baton: a host function that has the baton
+// may wait for it, and then runs it.
 Seq VirtualMachine::issue_naive(const Instruction& header, const Operand* operands, int count,
                                 void* body, Construct construct) {
   Slot* slot = nullptr;
@@ -222,12 +224,13 @@ Seq VirtualMachine::issue_naive(const Instruction& header, const Operand* operan
         slot = enter(header, operands, count, body, construct, predecessors);
         seq = window_.last_seq();
       }
+      if (slot) slot->state.store(SlotState::kept, std::memory_order_relaxed);
     }
     if (!slot && predecessors.empty()) wait_for_slot();
     for (Seq predecessor : predecessors) wait(predecessor, "naive mode");
   }
   void* token = hooks_->release();
-  header.stream->run_in_caller(slot);
+  header.stream->run_in_caller(slot, seq);
   hooks_->acquire(token);
   return seq;
 }

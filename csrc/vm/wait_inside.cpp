@@ -5,7 +5,8 @@
 //                                          [B]  <- ready, y needs it
 //   compute:                                    [y = f(B's result)]
 //
-// Nothing else of the stream runs there: it may wait for what A does later.
+// Nothing else of the stream runs there: it may wait for what A does later. In naive mode B is not
+// in the queue but kept by its thread, which waits for the baton until A ends.
 #include <algorithm>
 #include <thread>
 
@@ -61,7 +62,8 @@ void VirtualMachine::wait_inside(Seq seq, const char* reason, const std::functio
 Seq VirtualMachine::next_ready(const std::vector<Seq>& awaited) {
   for (Seq seq : awaited) {
     const SlotState state = window_.slot_of(seq).state.load(std::memory_order_acquire);
-    if (state == SlotState::ready && window_.in_flight(seq)) return seq;
+    const bool is_ready = state == SlotState::ready || state == SlotState::kept;
+    if (is_ready && window_.in_flight(seq)) return seq;
   }
   return 0;
 }
@@ -71,16 +73,22 @@ Seq VirtualMachine::next_ready(const std::vector<Seq>& awaited) {
 /// the instruction is one of these, and this thread touches the stream only in between.
 bool VirtualMachine::run_awaited(Stream& here, const std::vector<Seq>& awaited) {
   Slot* slot = nullptr;
+  bool is_kept = false;
   {
     std::lock_guard<std::mutex> lock(window_.issue_mutex());
     const Seq seq = next_ready(awaited);
     if (seq == 0) return false;
     slot = &window_.slot_of(seq);
+    is_kept = slot->state.load(std::memory_order_relaxed) == SlotState::kept;
     // Of this stream, whose baton this thread has: nobody else starts it.
     slot->state.store(SlotState::running, std::memory_order_seq_cst);
   }
   void* token = hooks_->release();
-  here.run_taken(slot);
+  if (is_kept) {
+    here.policy().run(slot);
+  } else {
+    here.run_taken(slot);
+  }
   hooks_->acquire(token);
   return true;
 }

@@ -43,6 +43,30 @@ void test_functions_inside_functions(bool naive) {
   CHECK(sum == int64_t{2} * kThreads * kRounds);
 }
 
+// In naive mode its thread waits for the baton, which the one that waits has.
+void test_one_of_another_thread(bool naive) {
+  World world;
+  world.machine.options().naive.store(naive);
+  for (int round = 0; round < 100; ++round) {
+    Dependence object;
+    std::promise<void> begun;
+    int value = 0, seen = 0;
+    std::thread other([&] {
+      begun.get_future().wait();
+      world.run(kCpu, StreamType::host_func, {writes(object)}, [&] { value = 5; });
+    });
+    const Seq outer = world.run(kCpu, StreamType::host_func, {}, [&] {
+      begun.set_value();
+      while (world.machine.stats().in_flight < 2) std::this_thread::yield();
+      world.machine.wait_for_value(object, "test");
+      seen = value;
+    });
+    other.join();
+    world.machine.wait(outer, "test");
+    CHECK(seen == 5);
+  }
+}
+
 void test_a_full_window() {
   World world(64);
   int count = 0;
@@ -102,6 +126,8 @@ int main() {
   alarm(120);  // a hang is a failure
   test_functions_inside_functions(false);
   test_functions_inside_functions(true);
+  test_one_of_another_thread(false);
+  test_one_of_another_thread(true);
   test_a_full_window();
   test_what_comes_after_it_is_not_waited_for();
   test_an_endless_chain_ends();
