@@ -66,7 +66,13 @@ def of_tensors(x: flow.Tensor, y: flow.Tensor) -> dict[str, list[tuple[Any, ...]
     order: list[Any] = [(x,), (x, None)] + [
         (x, a) for a in ((1, 0), [0, 1], (0, 0), (0,), 1, (-1, 0))
     ]
+    modes = ((), ("full",), ("same",), ("valid",), ("most",), (None,), (0,), (np.str_("same"),))
+    row = flow.ravel(x)
+    rows = ((x, first), (row, x), (row, row[::-1]), (row, row[:2]), (row[::2], row), (row, y))
+    others = ((x, 2), ([1, 2], y), (y, flow.zeros(0)), (y, y.numpy()), (y, y.mock(1)), (x,))
+    windows = [(*pair, *mode) for pair in (*rows, *others) for mode in modes]
     return {
+        **dict.fromkeys(("convolve", "correlate"), windows),
         **dict.fromkeys(("max", "min", "any", "all", "argmax", "argmin"), axes),
         **dict.fromkeys(("squeeze", "expand_dims", "flip"), axes),
         **dict.fromkeys(("sum", "prod"), axes + [(x, None, d) for d in DTYPE_NAMES]),

@@ -179,21 +179,10 @@ PyObject* argsort_function(Arguments given) {
 PyObject* correlate_function(Arguments given) {
   const Tensor& x = require_tensor(given[0], "correlate");
   const Tensor& window = require_tensor(given[1], "correlate");
-  PyArray_DotFunc* dot = PyDataType_GetArrFuncs(descr_of(x.dtype))->dotfunc;
-  if (!dot) Py_RETURN_NONE;
-  const Issuer from = issuer();
-  const int64_t count = integer_argument(given[3]);
-  Tensor out = make_tensor(x.storage->state(), x.dtype, Dims{count}, from.site);
-  ArrayRequest request;
-  request.name = "correlate";
-  request.kernel = &ops::array_kernel("correlate");
-  request.inputs = {&x, &window};
-  request.outputs = {&out};
-  request.attr.push_back(integer_argument(given[2]));
-  request.loop.data = reinterpret_cast<void*>(dot);
-  request.elements = static_cast<double>(count) * static_cast<double>(window.shape[0]);
-  submit_array_kernel(from, request);
-  return wrap(std::move(out));
+  PyObject* made =
+      correlate_tensors(x, window, integer_argument(given[2]), integer_argument(given[3]));
+  if (!made) Py_RETURN_NONE;
+  return made;
 }
 
 constexpr int kNeeded = 4;
@@ -231,6 +220,23 @@ py::object look_for(const std::string& name, const py::object& x) {
 }
 
 }  // namespace
+
+PyObject* correlate_tensors(const Tensor& x, const Tensor& window, int64_t before, int64_t count) {
+  PyArray_DotFunc* dot = PyDataType_GetArrFuncs(descr_of(x.dtype))->dotfunc;
+  if (!dot) return nullptr;
+  const Issuer from = issuer();
+  Tensor out = make_tensor(x.storage->state(), x.dtype, Dims{count}, from.site);
+  ArrayRequest request;
+  request.name = "correlate";
+  request.kernel = &ops::array_kernel("correlate");
+  request.inputs = {&x, &window};
+  request.outputs = {&out};
+  request.attr.push_back(before);
+  request.loop.data = reinterpret_cast<void*>(dot);
+  request.elements = static_cast<double>(count) * static_cast<double>(window.shape[0]);
+  submit_array_kernel(from, request);
+  return wrap(std::move(out));
+}
 
 PyObject* sort_tensor(const Tensor& x, int64_t axis, bool descending, bool stable) {
   const bool complex = info(x.dtype).kind == DTypeKind::complex;

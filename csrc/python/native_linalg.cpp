@@ -1,4 +1,5 @@
-// Native paths of linalg/norms.py and of the products of vectors in ops/linalg.py.
+// Native paths of linalg/norms.py, of the products of vectors in ops/linalg.py, and of those of
+// sequences with windows in ops/statistics.py.
 #include "python/native_function.h"
 #include "python/op_registry.h"
 #include "python/tensor_functions.h"
@@ -74,6 +75,42 @@ PyObject* vecdot_path(const Call& call) {
   return known_axis(call[2], 1) ? conjugated_path(call) : nullptr;
 }
 
+/// Two tensors of one dtype with elements along one dimension, where there is a kernel for both.
+bool are_sequences(const Tensor* a, const Tensor* b) {
+  return is_pair(a, b) && a->ndim() == 1 && b->ndim() == 1 && a->size() > 0 && b->size() > 0 &&
+         a->dtype == b->dtype && a->dtype != DType::bf16 && a->device().type != DeviceType::cuda;
+}
+
+/// The sums in a mode that is known.
+PyObject* correlate_by_mode(const Tensor& x, const Tensor& window, PyObject* mode) {
+  const int64_t n = x.size(), m = window.size();
+  if (!PyUnicode_CheckExact(mode)) return nullptr;
+  const auto is = [mode](const char* name) {
+    return PyUnicode_CompareWithASCIIString(mode, name) == 0;
+  };
+  if (is("full")) return correlate_tensors(x, window, m - 1, n + m - 1);
+  if (is("same")) return correlate_tensors(x, window, m / 2, n);
+  return is("valid") ? correlate_tensors(x, window, 0, n - m + 1) : nullptr;
+}
+
+/// convolve(a, v, mode)
+PyObject* convolve_path(const Call& call) {
+  const Tensor *a = tensor_or_null(call[0]), *b = tensor_or_null(call[1]);
+  if (!are_sequences(a, b)) return nullptr;
+  if (b->size() > a->size()) std::swap(a, b);
+  Tensor window = *b;
+  window.offset += (b->size() - 1) * b->strides[0];
+  window.strides[0] = -b->strides[0];
+  return correlate_by_mode(*a, window, call[2]);
+}
+
+/// correlate(a, v, mode)
+PyObject* correlate_path(const Call& call) {
+  const Tensor *a = tensor_or_null(call[0]), *b = tensor_or_null(call[1]);
+  if (!are_sequences(a, b) || is_complex(*b) || b->size() > a->size()) return nullptr;
+  return correlate_by_mode(*a, *b, call[2]);
+}
+
 }  // namespace
 
 const NativeRow kLinalgPaths[] = {{"norms.norm", norm_path},
@@ -82,6 +119,8 @@ const NativeRow kLinalgPaths[] = {{"norms.norm", norm_path},
                                   {"linalg.inner", inner_path},
                                   {"linalg.vdot", conjugated_path},
                                   {"linalg.vecdot", vecdot_path},
+                                  {"statistics.convolve", convolve_path},
+                                  {"statistics.correlate", correlate_path},
                                   {nullptr, nullptr}};
 
 }  // namespace ofl::python

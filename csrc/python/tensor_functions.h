@@ -38,4 +38,9 @@ PyObject* sort_tensor(const Tensor& x, int64_t axis, bool descending, bool stabl
 /// The int64 positions that sort x.
 PyObject* argsort_tensor(const Tensor& x, int64_t axis, bool descending);
 
+/// `count` sums of products of x with a window, whose first place is `before` elements before x.
+/// Both are of one dimension, dtype and device, which is not cuda. Null, without an error, where
+/// this NumPy has no dot function of the dtype.
+PyObject* correlate_tensors(const Tensor& x, const Tensor& window, int64_t before, int64_t count);
+
 }  // namespace ofl::python

@@ -311,6 +311,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Tensor:
     return sum(width * pairs / 2.0, along)
 
 
+@_C.native
 def convolve(a: Any, v: Any, mode: str = "full") -> Tensor:
     """Return the convolution of two sequences of numbers.
 
@@ -332,6 +333,7 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Tensor:
     return _overlaps(long, short[::-1], mode, "convolve")
 
 
+@_C.native
 def correlate(a: Any, v: Any, mode: str = "valid") -> Tensor:
     """Return the cross-correlation of two sequences; v is conjugated. Parameters as ``convolve``.
 
