@@ -148,6 +148,28 @@ def test_long_convolutions(dtype: str, device: flow.Device) -> None:
             alike(np.correlate(a, v, mode), flow.correlate(t, u, mode), device)
 
 
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_interpolation_of_many(dtype: str, device: flow.Device) -> None:
+    """NumPy's bits but on cuda: in any order, of points that are equal, of any strides."""
+    alike = near if device.type == "cuda" else same
+    rng = np.random.default_rng(7)
+    for n in (1, 2, 5, 400):
+        points = np.sort(rng.integers(0, 200, 2 * n) / 8)[::2]
+        values = numbers(n, dtype, 6)[::-1]
+        t, u = flow.tensor(points, device=device), flow.tensor(values, device=device)
+        for x in (rng.uniform(-3, 28, 3000), np.linspace(-3, 28, 300)[::-1], points, np.zeros(0)):
+            w = flow.tensor(np.repeat(x, 2), device=device)[::2]
+            alike(np.interp(x, points, values), flow.interp(w, t, u), device)
+            alike(np.interp(x, points, values, 2, 7), flow.interp(w, t, u, 2, 7), device)
+    if dtype == "float64":
+        odd = [np.nan, -np.inf, np.inf, 1.0, 3.0]
+        for few, y in (([1.0], [5.0]), ([1.0, 3.0], [np.inf, np.inf]), ([1.0, 3.0], [0.0, np.nan])):
+            w = flow.tensor(odd, device=device)
+            same(np.interp(odd, few, y), flow.interp(w, few, y), device)
+        with pytest.raises(TypeError, match=r"\[interp\] expected real ends"):
+            flow.interp(w, few, y, left=1j)
+
+
 @pytest.mark.parametrize("dtype", ["int32", "float32", "float64", "complex128"])
 def test_interpolation(dtype: str, device: flow.Device) -> None:
     points = np.asarray([0.0, 1.0, 2.5, 4.0])
@@ -155,8 +177,7 @@ def test_interpolation(dtype: str, device: flow.Device) -> None:
     x = np.asarray([[-1.0, 0.0, 0.5, 1.0], [3.0, 4.0, 9.0, np.nan]])
     t, u = flow.tensor(points, device=device), flow.tensor(values, device=device)
     w = flow.tensor(x, device=device)
-    if dtype != "complex128":
-        same(np.interp(x, points, values), flow.interp(w, t, u))
+    same(np.interp(x, points, values), flow.interp(w, t, u))
     finite = x[:, :3]
     for keywords in ({}, {"left": -5.0}, {"right": 7, "left": 2}, {"period": 3.0}):
         expected = np.interp(finite, points, values, **keywords)

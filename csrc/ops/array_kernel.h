@@ -133,6 +133,11 @@ void gufunc_kernel(const ArrayArgs& args);
 /// dot function of the dtype.
 void correlate_kernel(const ArrayArgs& args);
 
+/// out[i] = the value at in[1][i] of the lines through the points in[0], which ascend, with the
+/// values in[2]; below the first point in[3], above the last in[4] (of one element each). All
+/// float64 and one-dimensional. attr[0]: the values are a part of complex ones.
+void interpolate_kernel(const ArrayArgs& args);
+
 /// What an index outside of its axis does.
 enum class OutOfRange : int64_t { raise, wrap, clip };
 

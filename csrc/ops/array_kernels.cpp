@@ -13,6 +13,7 @@ constexpr ArrayKernel kArrayKernels[] = {
     {"bincount", bincount_kernel, 4, Division::none, device::launch_bincount},
     {"contains", contains_kernel, 40, Division::queries, device::launch_contains},
     {"correlate", correlate_kernel, 1},
+    {"interpolate", interpolate_kernel, 40, Division::queries},
     {"members", members_kernel, 40, Division::none, device::launch_members},
     {"pick", pick_kernel, 4, Division::queries, device::launch_pick},
     {"run_numbers", run_numbers_kernel, 4, Division::none, device::launch_run_numbers},

@@ -23,7 +23,7 @@ from oneflow_lite.ops.creation import asarray, empty, zeros
 from oneflow_lite.ops.elementwise import clip, conj, isnan, real, sqrt
 from oneflow_lite.ops.joining import concat
 from oneflow_lite.ops.linalg import dot
-from oneflow_lite.ops.manipulation import squeeze
+from oneflow_lite.ops.manipulation import ravel, squeeze
 from oneflow_lite.ops.operands import dimensions, host_array, on_one_device, promoted
 from oneflow_lite.ops.ranges import diag
 from oneflow_lite.ops.reduction import average, sum
@@ -427,12 +427,14 @@ def interp(
         where, points, values = _periodic(where, points, values, period)
         left = right = None
     if not complex_:
-        return _lines(where, points, values, left, right)
+        return _lines(where, points, values, left, right, False)
     result = empty(where.shape, complex128, device=where.device)
     for name in ("real", "imag"):
-        ends = [None if end is None else getattr(end, name) for end in (left, right)]
-        part = _C.copy(getattr(values, name))
-        _C.assign(getattr(result, name), _lines(where, points, part, *ends))
+        below, above = (None if end is None else getattr(end, name) for end in (left, right))
+        part = _lines(where, points, getattr(values, name), below, above, True)
+        if name == "imag" and points.size > 1:
+            part = _C.where(isnan(where), 0.0, part)  # the real part alone is NaN
+        _C.assign(getattr(result, name), part)
     return result
 
 
@@ -447,7 +449,28 @@ def _periodic(where: Tensor, points: Tensor, values: Tensor, period: Any) -> tup
     return where, points, concat([values[-1:], values, values[:1]])
 
 
-def _lines(where: Tensor, points: Tensor, values: Tensor, left: Any, right: Any) -> Tensor:
+def _lines(
+    where: Tensor, points: Tensor, values: Tensor, left: Any, right: Any, is_part: bool
+) -> Tensor:
+    ends = (_end(values[:1], left), _end(values[-1:], right))
+    if where.device.type == "cuda":
+        return _composed_lines(where, points, values, *ends)
+    inputs = [points, ravel(where), values, *ends]
+    outputs = [((where.size,), float64)]
+    (made,) = _C.call_kernel("interp", "interpolate", inputs, outputs, (is_part,))
+    return _C.reshape(made, where.shape, None)
+
+
+def _end(value: Tensor, given: Any) -> Tensor:
+    if given is None:
+        return value
+    if isdtype((given := on_one_device(value, given)[1]).dtype, "complex floating"):
+        raise TypeError(f"[interp] expected real ends for real values, got {given.dtype}")
+    return _C.reshape(_C.astype(given, float64, False), (1,), None)
+
+
+def _composed_lines(where: Tensor, points: Tensor, values: Tensor, left: Any, right: Any) -> Tensor:
+    """One operation after the other, where there is no kernel."""
     last = points.size - 1
     place = clip(searchsorted(points, where, side="right") - 1, 0, max(last - 1, 0))
     after = clip(place + 1, 0, last)
@@ -459,9 +482,9 @@ def _lines(where: Tensor, points: Tensor, values: Tensor, left: Any, right: Any)
     line = _C.where(where == x0, y0, line)
     lowest, highest = points[0, ...], points[-1, ...]
     line = _C.where(where == highest, values[-1, ...], line)
-    line = _C.where(where < lowest, values[0, ...] if left is None else left, line)
-    line = _C.where(where > highest, values[-1, ...] if right is None else right, line)
-    return _C.where(isnan(where), where, line)
+    line = _C.where(where < lowest, left[0, ...], line)
+    line = _C.where(where > highest, right[0, ...], line)
+    return _C.where(isnan(where), where, line) if last else line
 
 
 if not TYPE_CHECKING:
