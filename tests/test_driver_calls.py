@@ -68,6 +68,7 @@ assert 30 <= calls["cuEventRecord"] <= 480, calls
     succeeds(run_program, code)
 
 
+@pytest.mark.alone  # a group waits for the next operation only so long
 def test_a_fused_group(run_program: Run) -> None:
     """The 8-operation chain as one kernel. Its operand comes behind a gate: it is issued whole."""
     code = """
