@@ -8,6 +8,8 @@ namespace ofl::ops {
 
 namespace {
 
+constexpr int kTogether = 8;
+
 /// The elements one after the other, where they are or in `copy`.
 const double* packed(const ArrayView& view, std::vector<double>* copy) {
   if (view.strides[0] == sizeof(double)) return reinterpret_cast<const double*>(view.data);
@@ -25,19 +27,26 @@ struct Lines {
   double left, right;  // of what is beyond the points
   bool by_inverse;     // NumPy multiplies the slopes of complex values with 1 / width
 
-  /// `place`: the line of the last x, where that of the next one is looked for first.
-  double at(double x, int64_t* place) const {
+  /// How many points are not above each x: several at once and without branches, so that their
+  /// searches overlap.
+  void count_up_to(const double* x, int n, int64_t* found) const {
+    std::fill_n(found, n, 0);
+    for (int64_t length = count; length > 1;) {
+      const int64_t half = length / 2;
+      for (int k = 0; k < n; ++k) found[k] += points[found[k] + half - 1] <= x[k] ? half : 0;
+      length -= half;
+    }
+    for (int k = 0; k < n; ++k) found[k] += points[found[k]] <= x[k];
+  }
+
+  /// `place`: of the last point that is not above x; any, where the points do not ascend.
+  double at(double x, int64_t place) const {
     const int64_t last = count - 1;
     if (std::isnan(x) && last > 0) return x;
     if (x < points[0]) return left;
     if (x > points[last]) return right;
-    if (last == 0) return values[0];
-    if (!(points[*place] <= x && x < points[*place + 1])) {
-      const int64_t at = std::upper_bound(points, points + count, x) - points - 1;
-      if (at >= last) return values[last];
-      *place = std::max<int64_t>(at, 0);  // of points that do not ascend, any will do
-    }
-    return points[*place] == x ? values[*place] : on_line(x, *place);
+    if (place >= last) return values[last];
+    return points[place] == x ? values[place] : on_line(x, place);
   }
 
   /// From the other end where the first gives NaN, as an infinite value does.
@@ -62,10 +71,18 @@ void interpolate_kernel(const ArrayArgs& args) {
                     load_element<double>(args.input(3).data),
                     load_element<double>(args.input(4).data),
                     args.attr[0] != 0};
-  int64_t place = 0;
-  for (int64_t i = 0; i < x.shape[0]; ++i) {
-    const double y = lines.at(load_element<double>(x.data + i * x.strides[0]), &place);
-    std::memcpy(out.data + i * out.strides[0], &y, sizeof(y));
+  double together[kTogether];
+  int64_t found[kTogether];
+  for (int64_t i = 0; i < x.shape[0]; i += kTogether) {
+    const int n = static_cast<int>(std::min<int64_t>(kTogether, x.shape[0] - i));
+    for (int k = 0; k < n; ++k) {
+      together[k] = load_element<double>(x.data + (i + k) * x.strides[0]);
+    }
+    lines.count_up_to(together, n, found);
+    for (int k = 0; k < n; ++k) {
+      const double y = lines.at(together[k], std::max<int64_t>(found[k] - 1, 0));
+      std::memcpy(out.data + (i + k) * out.strides[0], &y, sizeof(y));
+    }
   }
 }
 
