@@ -12,7 +12,7 @@ constexpr ArrayKernel kArrayKernels[] = {
     {"argsort", argsort_kernel, 30, Division::lanes, device::launch_argsort},
     {"bincount", bincount_kernel, 4, Division::none, device::launch_bincount},
     {"contains", contains_kernel, 40, Division::queries, device::launch_contains},
-    {"correlate", correlate_kernel, 1},
+    {"correlate", correlate_kernel, 0.25},
     {"interpolate", interpolate_kernel, 40, Division::queries},
     {"members", members_kernel, 40, Division::none, device::launch_members},
     {"pick", pick_kernel, 4, Division::queries, device::launch_pick},

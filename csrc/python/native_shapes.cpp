@@ -212,8 +212,8 @@ bool read_parts(PyObject* arrays, std::vector<Tensor>* parts) {
 
 /// Whether out, dtype and casting are their defaults.
 bool joins_plainly(const Call& call) {
-  return call[2] == Py_None && call[3] == Py_None && PyUnicode_CheckExact(call[4]) &&
-         PyUnicode_CompareWithASCIIString(call[4], "same_kind") == 0;
+  static PyObject* const same_kind = checked(PyUnicode_InternFromString("same_kind"));
+  return call[2] == Py_None && call[3] == Py_None && call[4] == same_kind;
 }
 
 /// concat(arrays, axis, out, dtype, casting)
