@@ -27,6 +27,7 @@ _DYNAMIC_SHARED = re.compile(
     r"(?P<type>[\w:\s]+?)\s+(?P<name>\w+)\s*\[\s*\]\s*;"
 )
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_CLAIMS = re.compile(r"atomicCAS\s*\(")
 _WAITS = re.compile(r"__sync(threads|warp)|__shfl_|__ballot_sync|__a(ny|ll)_sync|__match_any_sync")
 # No contraction, as results must not depend on the host; and sanitizers do not know of fibers.
 _FLAGS = (
@@ -105,6 +106,8 @@ def compile(
     bare = _COMMENT.sub("", source)
     if _WAITS.search(bare):
         flags.append("-DSIM_FIBERS")
+    if _CLAIMS.search(bare):
+        flags.append("-DSIM_UNORDERED=true")
     # Not a TemporaryDirectory, which goes when the process or a forked child of it leaves.
     folder = Path(tempfile.mkdtemp(prefix="sim-"))
     try:

@@ -98,6 +98,7 @@ std::vector<Knob> knobs(Config& c) {
       integer("kernel", false, c.kernel_ns, kTimes, 0, 60e9),
       integer("poison", false, c.poison, kBytes, 0, 1e15),
       {"lanes", false, [&c](const std::string& text) { return set_lanes(c, text); }},
+      integer("guess", false, c.guess, kPlain, 0, 1),
       integer("queue", false, c.queue, kPlain, 1, 1e9),
       integer("module", false, c.module, kBytes, 0, 1e15),
       integer("library", false, c.library, kBytes, 0, 1e15),

@@ -85,7 +85,8 @@ bool run_once(Context& context, const Launch& launch, Arguments& arguments) {
 
 void run_blocks(Context& context, const Launch& launch, Arguments& arguments) {
   std::unique_ptr<Rehearsal> rehearsal;
-  if (config().lanes == static_cast<int64_t>(Lanes::twice)) rehearsal = Rehearsal::of(arguments);
+  const bool is_asked = config().lanes == static_cast<int64_t>(Lanes::twice);
+  if (is_asked && !launch.function->kernel.is_unordered) rehearsal = Rehearsal::of(arguments);
   if (!rehearsal) {
     run_once(context, launch, arguments);
     return;

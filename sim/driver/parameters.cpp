@@ -6,6 +6,8 @@
 #include <cstring>
 #include <utility>
 
+#include "driver/config.h"
+
 namespace simcuda {
 namespace {
 
@@ -60,7 +62,7 @@ void Arguments::translate(size_t offset, bool is_pointer, Context& context) {
   if (word == 0 || !(is_pointer || may_be_address)) return;
   if (auto block = host_block(word)) {
     into_blocks_.push_back({offset, std::move(block)});
-  } else if (is_pointer || is_mapped(word)) {
+  } else if (is_pointer || (config().guess && is_mapped(word))) {
     problem_ = "a pointer to memory of the host that is not pinned";
   }
 }

@@ -21,6 +21,10 @@ typedef __PTRDIFF_TYPE__ ptrdiff_t;
 
 extern "C" int printf(const char* format, ...);
 
+#ifndef SIM_UNORDERED  // set by compiler.py
+#define SIM_UNORDERED false
+#endif
+
 #include "sim_vectors.h"
 
 #include "sim_image.h"

@@ -29,6 +29,7 @@ struct SimKernel {
   const unsigned* parameter_sizes;
   const unsigned* parameter_alignments;
   const bool* parameter_is_pointer;
+  bool is_unordered;     // what it leaves may depend on the order of its threads: it has atomicCAS
   unsigned max_threads;  // of __launch_bounds__, else 1024
   // Runs all blocks in the calling thread. `message` gets a static text unless it finished.
   SimOutcome (*run)(const SimLaunch* launch, void* const* parameters, const char** message);

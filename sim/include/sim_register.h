@@ -73,6 +73,7 @@ struct Runner<kernel> {
                                        sim::Runner<&name>::kSizes,       \
                                        sim::Runner<&name>::kAlignments,  \
                                        sim::Runner<&name>::kArePointers, \
+                                       SIM_UNORDERED,                    \
                                        sim::first bounds,                \
                                        &sim::Runner<&name>::run};
 
