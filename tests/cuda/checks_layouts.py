@@ -16,13 +16,19 @@ FLAT = -1
 
 @pytest.fixture
 def forms(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
-    """The form and the lanes of each kernel that is asked for, the first time in this process."""
+    """The form and the lanes of each kernel that is asked for, the first time in this process.
+
+    It is asked for when a call is issued, and again when the call runs.
+    """
     asked: list[tuple[int, int]] = []
+    seen: list[Request] = []
 
     class Recording(kernels._Made):
         def get(self, request: Request, arch: str) -> bytes:
             options = Options(*request.options)
-            asked.append((FLAT if request.flat else options.form, options.lanes))
+            if request not in seen:
+                seen.append(request)
+                asked.append((FLAT if request.flat else options.form, options.lanes))
             return super().get(request, arch)
 
     monkeypatch.setattr(kernels, "_made", Recording())
