@@ -90,22 +90,25 @@ PyObject* convert_element(PyObject* self, const char* method, PyObject* (*conver
   });
 }
 
+/// The element, where it is there and of the dtype that Python's number has; else null.
+PyObject* element_here(PyObject* self, DType dtype) {
+  return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
+    const Tensor& x = tensor_of(self);
+    Scalar element;
+    if (x.dtype != dtype || x.ndim() != 0) return nullptr;
+    if (!read_element(runtime().machine, x, &element)) return nullptr;
+    return to_python(reinterpret_cast<const char*>(element.bytes), dtype);
+  });
+}
+
 PyObject* as_int(PyObject* self) {
-  const Tensor& x = tensor_of(self);
-  Scalar element;
-  if (x.dtype == DType::i64 && x.ndim() == 0 && read_element(runtime().machine, x, &element)) {
-    return to_python(reinterpret_cast<const char*>(element.bytes), DType::i64);
-  }
-  return convert_element(self, "int", PyNumber_Long);
+  PyObject* const element = element_here(self, DType::i64);
+  return element || PyErr_Occurred() ? element : convert_element(self, "int", PyNumber_Long);
 }
 
 PyObject* as_float(PyObject* self) {
-  const Tensor& x = tensor_of(self);
-  Scalar element;
-  if (x.dtype == DType::f64 && x.ndim() == 0 && read_element(runtime().machine, x, &element)) {
-    return to_python(reinterpret_cast<const char*>(element.bytes), DType::f64);
-  }
-  return convert_element(self, "float", PyNumber_Float);
+  PyObject* const element = element_here(self, DType::f64);
+  return element || PyErr_Occurred() ? element : convert_element(self, "float", PyNumber_Float);
 }
 
 PyObject* as_index(PyObject* self) {
