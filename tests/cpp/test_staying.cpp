@@ -12,8 +12,9 @@ struct Staying {
     world.machine.options().inline_cost = 1;
     world.machine.state(kCpu);
   }
-  bool stays(double cost, bool is_whole = false) {
-    return world.machine.stays_here(cost, is_whole);
+  bool stays(double cost, bool is_alone = false) {
+    PacedCall call;
+    return world.machine.is_small(cost) || world.machine.stays_here(cost, is_alone, call);
   }
   ep::Crowding& crowding() { return world.machine.state(kCpu).device.helpers()->crowding(); }
 
@@ -25,10 +26,47 @@ void test_small_work_always_stays() {
   for (int i = 0; i < 10; ++i) CHECK(machine.stays(0.2));
 }
 
-void test_whole_operations_stay_where_nobody_looks() {
+/// Calls with so much own code of the thread between them.
+void call_often(HostPace& pace, int64_t own_ns) {
+  int64_t now = 1'000'000;
+  for (int i = 0; i < 20; ++i) {
+    pace.end(now);
+    pace.begin(now += own_ns);
+  }
+  pace.end(now_ns());
+}
+
+void test_what_runs_alone_stays_where_the_thread_has_nothing_else_to_do() {
   Staying machine;
-  for (int i = 0; i < 10; ++i) CHECK(machine.stays(0.9, true));
-  CHECK(!machine.stays(1.1, true));
+  call_often(HostPace::of_this_thread(), 1'000);
+  for (int i = 0; i < 3; ++i) CHECK(machine.stays(1.9, true));
+  CHECK(!machine.stays(2.1, true));
+  call_often(HostPace::of_this_thread(), 50'000);
+  CHECK(!machine.stays(1.9, true));
+  CHECK(machine.stays(0.2, true));
+  call_often(HostPace::of_this_thread(), 1'000);
+}
+
+void test_the_pace_of_a_thread() {
+  HostPace pace;
+  pace.begin(50'000'000);  // the first call: nothing is known
+  CHECK(!pace.is_busy());
+  pace.end(1'000);
+  pace.begin(1'000'000'000);  // one long pause alone
+  CHECK(!pace.is_busy());
+  pace.begin(2'000'000'000);  // inside that call
+  pace.begin(3'000'000'000);
+  CHECK(!pace.is_busy());
+  call_often(pace, 15'000);
+  CHECK(pace.is_busy());
+  call_often(pace, 5'000);
+  CHECK(!pace.is_busy());
+  for (int i = 0; i < 20; ++i) {  // small work between the calls is no own code
+    pace.end(1'000);
+    pace.note_small(49'000);
+    pace.begin(51'000);
+  }
+  CHECK(!pace.is_busy());
 }
 
 void test_what_may_be_shared_stays_where_each_is_looked_at() {
@@ -59,7 +97,8 @@ void test_most_work_stays_where_threads_come_late() {
 int main() {
   using namespace ofl::vm;
   test_small_work_always_stays();
-  test_whole_operations_stay_where_nobody_looks();
+  test_what_runs_alone_stays_where_the_thread_has_nothing_else_to_do();
+  test_the_pace_of_a_thread();
   test_what_may_be_shared_stays_where_each_is_looked_at();
   test_most_work_stays_where_threads_come_late();
   return ofl::report();
