@@ -15,7 +15,7 @@
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
-// What the instructions below use: one entry for each function that was asked for.
+// For the instructions below: one entry for each function that was asked for.
 extern "C" {
 __attribute__((visibility("hidden"))) uint64_t counter_counts[1024];
 __attribute__((visibility("hidden"))) void* counter_targets[1024];

@@ -1,4 +1,4 @@
-// What calls of the CUDA driver cost, and a captured graph of small kernels beside plain launches.
+// The cost of calls of the CUDA driver, and a captured graph of small kernels beside plain launches.
 // Needs a driver, and no header or library of CUDA.
 //
 //   driver_costs LIBRARY IMAGE     LIBRARY: libcuda.so.1, or its path
@@ -112,7 +112,7 @@ void measure(
   std::fflush(stdout);
 }
 
-/// What the questions are about.
+/// The objects of the questions.
 struct Machine {
   Handle stream = nullptr, event = nullptr, kernel = nullptr;
   Pointer memory = 0;

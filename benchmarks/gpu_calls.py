@@ -2,7 +2,6 @@
 that counts stands before the driver; the simulated one counts itself.
 """
 
-import argparse
 import ctypes
 import importlib
 import os
@@ -17,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu_rows import SKIPPED, Rows
+from gpu_rows import SKIPPED, Rows, run_part
 
 FOLDER = Path(__file__).resolve().parent
 SIMULATION = "ONEFLOW_LITE_CUDA_SIM"
@@ -120,21 +119,5 @@ def programs(flow: Any) -> list[tuple[str, Callable[[], Any], int]]:
     ]
 
 
-def main() -> None:
-    """The arguments are those of gpu_parts.py."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("part", choices=[CALLS])
-    parser.add_argument("--rows", type=Path, required=True)
-    parser.add_argument("--log", type=Path, required=True)
-    parser.add_argument("--seconds", type=float, default=20)
-    parser.add_argument("--tiny", action="store_true")
-    parser.add_argument("--alone", action="store_true")
-    parser.add_argument("--shard", type=int, nargs=2, default=(0, 1))
-    given = parser.parse_args()
-    rows = Rows(given.part, given.rows, given.log)
-    with rows.attempt("the whole part"):
-        check(rows, given.rows.parent)
-
-
 if __name__ == "__main__":
-    main()
+    run_part(__doc__, CALLS, check)

@@ -45,7 +45,7 @@ SHARDS = 6  # processes of the accuracy part: each compiles its own kernels
 LOOK_SECONDS = 120.0  # to import the package, which reads the driver
 
 
-# What a run that wrote to the same folder has left.
+# Files that an earlier run may have left in the same folder.
 LEFT_BEHIND = ("*.rows", "accuracy-*.json", "trace-*.json", "gpu_check.log", "test_*.txt")
 OTHERS = ("torch", "cupy", "jax")  # read from the disk while the compiler works
 

@@ -2,7 +2,6 @@
 launches: a part of gpu_check.py that needs no extension, so it comes before the build.
 """
 
-import argparse
 import importlib
 import os
 import shlex
@@ -10,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from gpu_rows import FAILED, Rows
+from gpu_rows import FAILED, Rows, run_part
 from timing import Summary
 
 FOLDER = Path(__file__).resolve().parent
@@ -67,21 +66,5 @@ def add(rows: Rows, name: str, *columns: str) -> None:
         rows.summary(name, DRIVER, Summary.of([float(ns) for ns in columns]), 1e-3, unit="us")
 
 
-def main() -> None:
-    """The arguments are those of gpu_parts.py."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("part", choices=[DRIVER])
-    parser.add_argument("--rows", type=Path, required=True)
-    parser.add_argument("--log", type=Path, required=True)
-    parser.add_argument("--seconds", type=float, default=20)
-    parser.add_argument("--tiny", action="store_true")
-    parser.add_argument("--alone", action="store_true")
-    parser.add_argument("--shard", type=int, nargs=2, default=(0, 1))
-    given = parser.parse_args()
-    rows = Rows(given.part, given.rows, given.log)
-    with rows.attempt("the whole part"):
-        check(rows, given.rows.parent)
-
-
 if __name__ == "__main__":
-    main()
+    run_part(__doc__, DRIVER, check)

@@ -2,10 +2,11 @@
 hangs leaves those that it had. Needs nothing but Python: the extension may not be built yet.
 """
 
+import argparse
 import json
 import time
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -113,6 +114,22 @@ class Rows:
             yield
         except Exception as error:
             self.failed(question, contender, error)
+
+
+def run_part(text: str | None, part: str, check: Callable[[Rows, Path], None]) -> None:
+    """Run a program that is one part; ``text`` describes it. Its arguments are gpu_parts.py's."""
+    parser = argparse.ArgumentParser(description=text)
+    parser.add_argument("part", choices=[part])
+    parser.add_argument("--rows", type=Path, required=True)
+    parser.add_argument("--log", type=Path, required=True)
+    parser.add_argument("--seconds", type=float, default=20)
+    parser.add_argument("--tiny", action="store_true")
+    parser.add_argument("--alone", action="store_true")
+    parser.add_argument("--shard", type=int, nargs=2, default=(0, 1))
+    given = parser.parse_args()
+    rows = Rows(given.part, given.rows, given.log)
+    with rows.attempt("the whole part"):
+        check(rows, given.rows.parent)
 
 
 def read(file: Path) -> list[Row]:

@@ -24,7 +24,7 @@ class Slabs {
   bool serves(size_t size) const { return size <= slab_bytes_ / 8; }
   /// The next part of the newest slab; null where too little is left of it. No queue has used it.
   void* carve(size_t size);
-  /// The device's, empty. What is left of the one before is not carved any more.
+  /// The device's, empty. The rest of the slab before it is not carved any more.
   void add(void* slab);
 
   /// Of idle blocks, to find the slabs that are wholly idle: first all are counted, then those of

@@ -7,7 +7,7 @@
 
 namespace ofl::ops {
 
-/// What these loops get as their data.
+/// The data that these loops get.
 struct LapackCall {
   const Blas* blas;
   ep::HelperPool* helpers;  // nullptr: none

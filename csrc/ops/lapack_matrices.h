@@ -14,7 +14,7 @@
 
 namespace ofl::ops {
 
-/// What a row of loops says: the ufunc of NumPy's, and the loops that stand for its own.
+/// A ufunc of NumPy's, and the loops that stand for its own.
 struct LapackRow {
   const char* ufunc;
   LoopFn real, complex;
@@ -152,7 +152,7 @@ struct Workspace {
   Elements<int> own_integers_{0};
 };
 
-/// What the thread's invalid flag is after a loop: as before, or raised by a failure. Arithmetic
+/// Sets the thread's invalid flag after a loop: as before, or raised by a failure. Arithmetic
 /// with NaN does not count.
 class Outcome {
  public:

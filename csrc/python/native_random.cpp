@@ -93,7 +93,7 @@ using Draw3 = double (*)(bitgen_t*, double, double, double);
 using Count1 = int64_t (*)(bitgen_t*, double);
 using FillIntegers = void (*)(bitgen_t*, uint64_t, uint64_t, npy_intp, bool, uint64_t*);
 
-/// What NumPy's extension module exports under a name; null: nothing. Other packages call these
+/// The function that NumPy's extension module exports, or null. Other packages call these
 /// functions in the same way (see "Extending" in NumPy's documentation of random numbers).
 void* numpy_function(const char* name) {
   static void* const library = [] {
@@ -273,7 +273,7 @@ PyObject* draw_few(const Call& call) {
   return tensor_of_numbers(&numbers, dtype, *shape, *device);
 }
 
-/// What the generator's NumPy generator draws by its method of that name.
+/// Draws by the method of that name of the generator's NumPy generator.
 PyObject* draw_numbers(PyObject* generator, PyObject* name, Arguments args, int count) {
   const Source source(generator);
   const Reference method(checked(PyObject_GetAttr(source.numpys(), name)));

@@ -312,13 +312,26 @@ bool VirtualMachine::could_have_stayed(DeviceState& state) {
   });
 }
 
+/// Until all that is in flight now has retired, but not what other threads issue meanwhile.
+void VirtualMachine::wait_for_present(DeviceState& state) {
+  SmallVector<Seq, 16> in_flight;
+  {
+    std::lock_guard<std::mutex> lock(window_.issue_mutex());
+    collect_in_flight(&state, &in_flight);
+  }
+  std::sort(in_flight.begin(), in_flight.end());
+  for (int i = in_flight.size() - 1; i >= 0; --i) {  // most others end before the youngest
+    wait_for_worker(in_flight[i], "room in the window");
+  }
+}
+
 void VirtualMachine::wait_for_room(DeviceState& state) {
   const int64_t most = options_.max_in_flight.load(std::memory_order_relaxed);
   const int64_t most_bytes = options_.max_bytes.load(std::memory_order_relaxed);
   // A host function that issues must not wait for room that only its own end can make.
   if (RunningScope::any() || state.has_room(most, most_bytes, 1)) return;
-  const bool waits_for_all = could_have_stayed(state);
-  while (waits_for_all ? state.in_flight() > 0 : !state.has_room(most, most_bytes, 2)) {
+  if (could_have_stayed(state)) wait_for_present(state);
+  while (!state.has_room(most, most_bytes, 2)) {
     const Seq middle = middle_in_flight(&state, std::min(most, state.in_flight()));
     if (middle == 0) return;  // all of it retired meanwhile
     wait_for_worker(middle, "room in the window");

@@ -263,6 +263,7 @@ class VirtualMachine {
                             SmallVector<Seq, 16>* out);
   void collect_in_flight(const DeviceState* state, SmallVector<Seq, 16>* out);
   bool could_have_stayed(DeviceState& state);
+  void wait_for_present(DeviceState& state);
   void wait_for_room(DeviceState& state);
   int64_t total_in_flight() const;
   void wait_for_slot();

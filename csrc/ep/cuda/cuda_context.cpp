@@ -39,7 +39,7 @@ bool is_sticky(Result result) {
 /// The calling thread is so for good.
 thread_local bool is_relaxed = false;
 
-/// What a thread of ours knows to be current. No other thread reads or writes it; there a context
+/// The context that a thread of ours knows to be current. No other thread reads or writes it; there a context
 /// is made current by a Current, which notes it here, or by code of others, which is counted.
 struct OwnThread {
   bool is_ours = false;
@@ -246,7 +246,7 @@ Result Current::push(DeviceContext& context) {
   return kSuccess;
 }
 
-// What was known before holds again, unless code of others has run since.
+// The knowledge from before holds again, unless code of others has run since.
 Current::~Current() {
   if (!pushed_) return;
   Context popped = nullptr;

@@ -1,4 +1,4 @@
-// What fusion and foresight want to know of elementwise kernels.
+// Facts of elementwise kernels for fusion and foresight.
 #pragma once
 
 #include "ops/device/programs.h"
