@@ -9,8 +9,8 @@
 
 namespace ofl::ops {
 
-/// A function of one element that does what the ufunc's loop does for the resolution's dtypes; null
-/// where there is none.
+/// A function of one element that does what the ufunc's loop does for the resolution's dtypes;
+/// null where there is none.
 ElementFn element_function(const std::string& ufunc, const Resolution& resolution, int inputs);
 
 }  // namespace ofl::ops

@@ -116,8 +116,8 @@ void* ProgramMap::get_if_ready(ep::Device& device, std::string_view key,
   return nullptr;
 }
 
-// Only the image, which the maker keeps: the thread that launches it loads it. Where an image cannot
-// be made, the call that wants it asks again, and fails or runs in another way.
+// Only the image, which the maker keeps: the thread that launches it loads it. Where an image
+// cannot be made, the call that wants it asks again, and fails or runs in another way.
 void ProgramMap::foresee(ep::Device& device, std::string_view key,
                          const std::function<KernelRequest()>& request) {
   {
