@@ -1,4 +1,4 @@
-// The cost of calls of the CUDA driver, and a captured graph of small kernels beside plain launches.
+// Costs of calls of the CUDA driver, and a captured graph of small kernels beside plain launches.
 // Needs a driver, and no header or library of CUDA.
 //
 //   driver_costs LIBRARY IMAGE     LIBRARY: libcuda.so.1, or its path
