@@ -39,9 +39,9 @@ bool is_sticky(Result result) {
 /// The calling thread is so for good.
 thread_local bool is_relaxed = false;
 
-/// The context that a thread of ours knows to be current. No other thread reads or writes it. In this
-/// thread a Current makes a context current and notes it here, or code of others does, which is
-/// counted.
+/// The context that a thread of ours knows to be current. No other thread reads or writes it. In
+/// this thread a Current makes a context current and notes it here, or code of others does, which
+/// is counted.
 struct OwnThread {
   bool is_ours = false;
   const DeviceContext* known = nullptr;
