@@ -180,7 +180,8 @@ assert np.allclose(y.numpy(), np.e)
 
 def test_a_second_process_compiles_nothing(run_program: Run, tmp_path: Path) -> None:
     code = f"""
-os.environ["XDG_CACHE_HOME"] = {str(tmp_path)!r}    # after the simulated driver was found
+# After the simulated driver was found; not where programs run, as it gets a folder "oneflow_lite".
+os.environ["XDG_CACHE_HOME"] = {str(tmp_path / "cache")!r}
 count, compile_ = [], compiler.compile
 compiler.compile = lambda *args: (count.append(args[1]), compile_(*args))[1]
 x = flow.tensor(np.arange(60_000, dtype="float32"), device="cuda:0")
