@@ -71,7 +71,18 @@ def of_tensors(x: flow.Tensor, y: flow.Tensor) -> dict[str, list[tuple[Any, ...]
     rows = ((x, first), (row, x), (row, row[::-1]), (row, row[:2]), (row[::2], row), (row, y))
     others = ((x, 2), ([1, 2], y), (y, flow.zeros(0)), (y, y.numpy()), (y, y.mock(1)), (x,))
     windows = [(*pair, *mode) for pair in (*rows, *others) for mode in modes]
+    line = flow.sort(row) if row.dtype.kind != "c" else row
+    searched = ((line, x), (line, first), (x, x), (line[::2], x.T), (line, y), (line, x.mock(1)))
+    searched += tuple((line, n) for n in (1, 2.5, True, 2**70, np.float64(1), np.int64(2), [1, 2]))
+    sides = ((), ("right",), ("both",), (None,), ("left", flow.argsort(row)), ("left", None))
+    lines = [(x, line, line), (x.T, line, line[::-1]), (x, line[::2], line[::2]), (x, x, x)]
+    lines += [(x, [0, 1, 3], [2, 0.5, 1]), ([1.5], line, line), (x, [True, 2], [0, 1]), (x, [], [])]
+    lines += [(n, line, line) for n in (1, 2.5, True, 1j, None, "a", np.float64(1), np.ones(2))]
+    lines += [(1.5, [1, 2], (3, 5)), (2, line, line[:2]), (x, line, line.mock(1)), (1.5, 2.5, 3.5)]
+    ends = ((), (1, 2.5), (None, 1j), (1, None), (first, None), (None, None, 2.0))
     return {
+        "searchsorted": [(*pair, *side) for pair in searched for side in sides],
+        "interp": [(*given, *end) for given in lines for end in ends],
         **dict.fromkeys(("convolve", "correlate"), windows),
         **dict.fromkeys(("max", "min", "any", "all", "argmax", "argmin"), axes),
         **dict.fromkeys(("squeeze", "expand_dims", "flip"), axes),

@@ -137,7 +137,7 @@ std::string text_attribute(PyObject* object, const char* name) {
 NativePath find_path(const std::string& name) {
   for (const NativeRow* table :
        {kCreationPaths, kShapePaths, kReductionPaths, kElementPaths, kCountingPaths, kListPaths,
-        kLinalgPaths, kUfuncPaths, kRandomPaths}) {
+        kLinalgPaths, kUfuncPaths, kRandomPaths, kSearchingPaths}) {
     for (const NativeRow* row = table; row->name; ++row) {
       if (name == row->name) return row->path;
     }

@@ -38,6 +38,7 @@ extern const NativeRow kListPaths[];       // native_lists.cpp
 extern const NativeRow kLinalgPaths[];     // native_linalg.cpp
 extern const NativeRow kUfuncPaths[];      // native_ufuncs.cpp
 extern const NativeRow kRandomPaths[];     // native_random.cpp
+extern const NativeRow kSearchingPaths[];  // native_searching.cpp
 
 /// Makes the type; adds it and the decorator to the module.
 void init_native_function(PyObject* module);

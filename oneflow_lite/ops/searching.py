@@ -95,6 +95,7 @@ def _operand(x: Any, condition: Tensor) -> Any:
     return asarray(x, device=condition.device)
 
 
+@_C.native
 def searchsorted(x1: Any, x2: Any, /, side: str = "left", sorter: Any = None) -> Tensor:
     """Return the int64 positions at which the elements of x2 would keep x1 sorted.
 

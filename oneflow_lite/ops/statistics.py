@@ -389,6 +389,7 @@ def _summed_overlaps(long: Tensor, window: Tensor, before: int, count: int) -> T
     return _C.astype(total, long.dtype, False)[m - 1 - before :][:count]
 
 
+@_C.native
 def interp(
     x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
 ) -> Tensor:
