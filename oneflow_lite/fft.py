@@ -10,8 +10,8 @@ array([1.+0.j, 1.+0.j, 1.+0.j, 1.+0.j])
 import math
 import operator
 from collections.abc import Callable, Sequence
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.fft import _pocketfft_umath as loops  # type: ignore[attr-defined]
@@ -19,10 +19,16 @@ from numpy.fft import _pocketfft_umath as loops  # type: ignore[attr-defined]
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.device import DeviceLike
-from oneflow_lite.dtypes import canonical, computed_in, kind_of
+from oneflow_lite.dtypes import DType, canonical, computed_in, kind_of
 from oneflow_lite.ops import elementwise
 from oneflow_lite.ops.creation import tensor
-from oneflow_lite.ops.gufunc import call_gufunc
+from oneflow_lite.ops.gufunc import (
+    PREPARED_CALLS,
+    GufuncCall,
+    Shape,
+    as_dtype,
+    prepare_gufunc,
+)
 from oneflow_lite.ops.manipulation import roll
 from oneflow_lite.ops.operands import on_one_device
 from oneflow_lite.ops.table import exported
@@ -296,7 +302,7 @@ def ifftshift(x: Any, /, axes: int | Axes = None) -> Tensor:
 
 def _operand(x: Any) -> Tensor:
     (given,) = on_one_device(x)
-    return _C.astype(given, computed_in(given.dtype), False)
+    return as_dtype(given, computed_in(given.dtype))
 
 
 def _complex(
@@ -304,7 +310,7 @@ def _complex(
 ) -> Tensor:
     given = _operand(x)
     size = _points(op, given, n, axis)
-    return _transform(op, ufunc, given, size, size, axis, norm, np.result_type(given.dtype, 1j))
+    return _transform(op, ufunc, given, size, size, axis, norm)
 
 
 def _from_real(op: str, x: Any, n: int | None, axis: int, norm: str | None) -> Tensor:
@@ -313,50 +319,64 @@ def _from_real(op: str, x: Any, n: int | None, axis: int, norm: str | None) -> T
         raise TypeError(f"[{op}] expected real numbers, got {given.dtype}")
     size = _points(op, given, n, axis)
     ufunc = loops.rfft_n_odd if size % 2 else loops.rfft_n_even
-    dtype = np.result_type(given.dtype, 1j)
-    return _transform(op, ufunc, given, size, size // 2 + 1, axis, norm, dtype)
+    return _transform(op, ufunc, given, size, size // 2 + 1, axis, norm)
 
 
 def _to_real(op: str, x: Any, n: int | None, axis: int, norm: str | None) -> Tensor:
     given = _operand(x)
     size = _points(op, given, n, axis, lambda half: 2 * (half - 1))
-    return _transform(op, loops.irfft, given, size, size, axis, norm, _real(given.dtype))
+    return _transform(op, loops.irfft, given, size, size, axis, norm)
 
 
 def _transform(
-    op: str,
-    ufunc: np.ufunc,
-    x: Tensor,
-    points: int,
-    size: int,
-    axis: int,
-    norm: str | None,
-    dtype: np.dtype[Any],
+    op: str, ufunc: np.ufunc, x: Tensor, points: int, size: int, axis: int, norm: str | None
 ) -> Tensor:
     """``size`` results of a transform of ``points``, by the loop that NumPy takes."""
-    factor = _factor(op, norm, points, _real(x.dtype))
-    weak = int if type(factor) is int else factor.dtype
-    types = _types(ufunc, x.dtype, weak, dtype)
     last = axis % x.ndim
-    shape = (*x.shape[:last], size, *x.shape[last + 1 :])
-    result = _C.empty(shape, np.dtype(types[2]), x.device)
+    if last == x.ndim - 1:
+        call, factor, dtype = _prepared(op, ufunc, x.shape, x.dtype, points, size, norm)
+        (result,) = call.issue(_operands(call, x, factor))
+        return as_dtype(result, dtype)
     order = [d for d in range(x.ndim) if d != last] + [last]
-    call_gufunc(
+    moved = _C.permute(x, order)
+    call, factor, dtype = _prepared(op, ufunc, moved.shape, x.dtype, points, size, norm)
+    ((_, made),) = call.results
+    result = _C.empty((*x.shape[:last], size, *x.shape[last + 1 :]), made, x.device)
+    call._replace(results=[_C.permute(result, order)]).issue(_operands(call, moved, factor))
+    return as_dtype(result, dtype)
+
+
+def _operands(call: GufuncCall, x: Tensor, factor: Any) -> tuple[Tensor, Tensor]:
+    wanted, real = call.dtypes_in
+    return as_dtype(x, wanted), _C.full((), factor, real, x.device)
+
+
+class _Prepared(NamedTuple):
+    """A transform along the last axis: the call, its factor, and the dtype of its results."""
+
+    call: GufuncCall
+    factor: Any
+    dtype: DType
+
+
+@lru_cache(PREPARED_CALLS)
+def _prepared(
+    op: str, ufunc: np.ufunc, shape: Shape, given: DType, points: int, size: int, norm: str | None
+) -> _Prepared:
+    factor = _factor(op, norm, points, _real(given))
+    weak = int if type(factor) is int else factor.dtype
+    dtype = _real(given) if ufunc is loops.irfft else np.result_type(given, 1j)
+    types = [one.char for one in ufunc.resolve_dtypes((given, weak, dtype))]
+    call = prepare_gufunc(
         op,
         ufunc,
         f"{types[0]}{types[1]}->{types[2]}",
-        [_C.permute(x, order), _C.full((), factor, np.dtype(types[1]), x.device)],
-        outputs=[_C.permute(result, order)],
+        [shape, ()],
+        sizes={str(ufunc.signature)[-2]: size},
         work=5.0 * points * (1 + math.log2(points)),
         divide=True,
     )
-    return _C.astype(result, dtype, False)
-
-
-@cache
-def _types(ufunc: np.ufunc, *dtypes: Any) -> list[str]:
-    """The type codes of the loop that NumPy takes."""
-    return [one.char for one in ufunc.resolve_dtypes(dtypes)]
+    return _Prepared(call, factor, dtype)
 
 
 def _factor(op: str, norm: str | None, points: int, real: np.dtype[Any]) -> Any:
@@ -386,8 +406,7 @@ def _points(
     return points
 
 
-@cache
-def _real(dtype: np.dtype[Any]) -> np.dtype[Any]:
+def _real(dtype: DType) -> DType:
     """The dtype of the factor, and of real results."""
     return np.result_type(np.empty(0, dtype).real.dtype, 1.0)
 

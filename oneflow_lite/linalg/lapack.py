@@ -15,7 +15,7 @@ from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.dtypes import DType, complex64, complex128, float32, float64, kind_of
 from oneflow_lite.ops.blas import in_force
-from oneflow_lite.ops.gufunc import GufuncCall, Shape, as_dtype, prepare_gufunc
+from oneflow_lite.ops.gufunc import PREPARED_CALLS, GufuncCall, Shape, as_dtype, prepare_gufunc
 
 _REAL: dict[DType, DType] = {
     float32: float32,
@@ -34,7 +34,6 @@ _COMPLEX: dict[DType, DType] = {
 # Of matrices that one thread factors: in the library of products, and in NumPy's own. Above the
 # second, LAPACK's blocks make a direct routine faster than an iterative one.
 _WHOLE_WORK, _SERIAL_WORK = 4 * 256**3 + 8 * 256**2, 1e6
-PREPARED_CALLS = 1024  # of the shapes and dtypes that were seen last
 
 
 def real_of(dtype: DType) -> DType:

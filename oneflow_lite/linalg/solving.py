@@ -11,7 +11,6 @@ from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.linalg.decompositions import svd
 from oneflow_lite.linalg.lapack import (
-    PREPARED_CALLS,
     Routine,
     cast,
     check_matrices,
@@ -21,7 +20,7 @@ from oneflow_lite.linalg.lapack import (
 )
 from oneflow_lite.ops import elementwise
 from oneflow_lite.ops.creation import empty, full, zeros
-from oneflow_lite.ops.gufunc import GufuncCall, Shape, as_dtype, prepare_gufunc
+from oneflow_lite.ops.gufunc import PREPARED_CALLS, GufuncCall, Shape, as_dtype, prepare_gufunc
 from oneflow_lite.ops.manipulation import broadcast_to, expand_dims
 from oneflow_lite.ops.operands import on_one_device
 from oneflow_lite.ops.ranges import eye

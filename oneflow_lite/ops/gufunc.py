@@ -22,6 +22,8 @@ FAILURES = {
     "least squares": 6,
 }
 
+PREPARED_CALLS = 1024  # of the shapes and dtypes that were seen last
+
 _MOST_WORK = 2**62  # of one matrix; the kernel counts in int64
 
 Core = tuple[str, ...]
@@ -65,7 +67,6 @@ def prepare_gufunc(
     shapes: Sequence[Shape],
     *,
     sizes: Mapping[str, int] | None = None,
-    outputs: Sequence[Tensor] | None = None,
     work: float = 1,
     failure: str | None = None,
     finite: bool = False,
@@ -84,8 +85,6 @@ def prepare_gufunc(
         Of the operands.
     sizes : mapping, optional
         Core dimensions that the operands do not tell.
-    outputs : sequence of Tensor, optional
-        Of the loop's dtypes and broadcast shapes; None: new ones.
     work : float
         Of one matrix of the batch, in float32 additions.
     failure : str, optional
@@ -100,7 +99,7 @@ def prepare_gufunc(
     plan = _plan(ufunc, types)
     known = {**_core_sizes(name, plan.cores_in, shapes), **(sizes or {})}
     batch = _batch_shape(name, plan.cores_in, shapes)
-    results: Sequence[Any] = outputs or [
+    results = [
         ((*batch, *(known[d] for d in core)), dtype)
         for core, dtype in zip(plan.cores_out, plan.dtypes_out, strict=True)
     ]
@@ -108,17 +107,6 @@ def prepare_gufunc(
     attr = (int(in_place), FAILURES[failure], int(finite), shared_work, *plan.layout)
     total = math.prod(batch) * work
     return GufuncCall(name, plan.dtypes_in, results, attr, (ufunc, types), total, in_place)
-
-
-def call_gufunc(
-    name: str, ufunc: np.ufunc, types: str, inputs: Sequence[Tensor], **how: Any
-) -> list[Tensor]:
-    """Issue a generalized ufunc on inputs that are cast to its loop's dtypes; return its results.
-
-    Keywords are those of ``prepare_gufunc``.
-    """
-    call = prepare_gufunc(name, ufunc, types, [x.shape for x in inputs], **how)
-    return call.issue([*map(as_dtype, inputs, call.dtypes_in)])
 
 
 def as_dtype(x: Tensor, dtype: DType) -> Tensor:
