@@ -162,6 +162,9 @@ def reshape(x: Tensor, shape: int | Sequence[int], copy: bool | None) -> Tensor:
 def layouts(operands: Sequence[Any]) -> tuple[tuple[Any, Any, np.dtype[Any]], ...] | None:
     """Return (shape, strides, dtype) of each operand; None where one is not a tensor."""
 
+def run_steps(operands: Sequence[Tensor], steps: Sequence[tuple[Any, ...]]) -> Tensor:
+    """Return the last value of steps such as those of ops/einsum.py, on the operands."""
+
 def permute(x: Tensor, axes: Sequence[int]) -> Tensor: ...
 def broadcast_to(x: Tensor, shape: int | Sequence[int]) -> Tensor: ...
 def diagonal(x: Tensor, offset: int, axis1: int, axis2: int) -> Tensor:

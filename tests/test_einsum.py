@@ -163,11 +163,11 @@ def test_what_is_not_needed_again_is_let_go(subscripts: str) -> None:
     arrays = operands(subscripts, 0, "int64")
     layouts = tuple((x.shape, x.strides, x.dtype) for x in arrays)
     steps = _plan(subscripts, layouts, None, "safe", True)
-    gone = [place for step in steps for place in step.done]
+    gone = [place for _, _, _, _, done in steps for place in done]
     assert sorted(gone) == list(range(len(arrays), len(arrays) + len(steps) - 1))
-    for i, step in enumerate(steps):
-        later = {place for one in steps[i + 1 :] for place in (one.first, one.second)}
-        assert later.isdisjoint(step.done)
+    for i, (_, _, _, _, done) in enumerate(steps):
+        later = {place for _, *places, _, _ in steps[i + 1 :] for place in places}
+        assert later.isdisjoint(done)
 
 
 def test_small_calls_are_planned_once(device: flow.Device) -> None:

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 import oneflow_lite as flow
+from oneflow_lite import _C
 from oneflow_lite._C import NativeFunction, native
+from oneflow_lite.ops.operands import on_one_device
 from oracle import DTYPES, values
 
 FUNCTIONS = {n: f for n in dir(flow) if isinstance(f := getattr(flow, n), NativeFunction)}
@@ -157,6 +159,65 @@ def test_keywords(device: flow.Device) -> None:
         check("reshape", x.T, (2, 6), **keywords)
         check("asarray", x, **keywords)
         check("astype", x, "float32", **keywords)
+
+
+def test_operands_come_to_one_device(device: flow.Device) -> None:
+    x = flow.ones((2, 3), "float32", device=device)
+    others = (1, 2.5, True, 1j, 2**70, np.float32(3), np.arange(3), [1, 2], ((1.5,), [2]), [True])
+    others += (
+        [1, [2]],
+        [None],
+        "text",
+        None,
+        np.arange(3, dtype=">i4"),
+        [],
+        range(3),
+        [x[0], x[1]],
+    )
+    for other in (*others, x, x.mock(1)):
+        for given in ((), (x,), (other,), (x, other), (other, other), (other, x, 2)):
+            wanted, seen = (
+                attempt(f, *given)
+                for f in (on_one_device.__wrapped__, on_one_device)  # type: ignore[attr-defined]
+            )
+            assert type(wanted) is type(seen)
+            if isinstance(wanted, Exception):
+                assert str(wanted) == str(seen)
+                continue
+            for one, two, operand in zip(wanted, seen, given, strict=True):
+                assert outcome(flow.asarray, one) == outcome(flow.asarray, two)
+                assert (one is operand) == (two is operand) == isinstance(operand, flow.Tensor)
+
+
+def attempt(function: Callable[..., Any], *arguments: Any) -> Any:
+    try:
+        return function(*arguments)
+    except Exception as error:  # the point is which one
+        return error
+
+
+def test_steps_of_a_plan() -> None:
+    x, y = flow.ones((2, 3)), flow.ones((3, 2))
+    permute: Any = (_C.permute, 1, None, ([1, 0],), ())
+    assert _C.run_steps((x, y), [permute]).shape == (2, 3)
+    product = (_C.matmul, 0, 1, (), ())
+    steps = [product, (_C.reshape, 2, None, ((4,), None), (2,))]
+    assert _C.run_steps([x, y], steps).tolist() == [3.0] * 4
+    assert _C.run_steps((x,), []) is x
+    for wrong, error in (
+        ([(_C.permute, 2, None, ([1, 0],), ())], IndexError),
+        ([(_C.permute, "1", None, ([1, 0],), ())], (IndexError, TypeError)),
+        ([(_C.matmul, 0, 0, (), ())], ValueError),
+        ([*steps, (_C.reshape, 2, None, ((4,), None), ())], TypeError),  # the product is gone
+        ([(*product[:4], (7,))], IndexError),
+        ([product[:4]], ValueError),
+        ([product[0]], TypeError),
+        (3, TypeError),
+    ):
+        with pytest.raises(error):
+            _C.run_steps((x, y), wrong)  # type: ignore[arg-type]
+    with pytest.raises(IndexError):
+        _C.run_steps((), [])
 
 
 def test_methods_are_bound() -> None:

@@ -1,4 +1,5 @@
-// Native paths of ops/creation.py and ops/ranges.py.
+// Native paths of ops/creation.py, ops/operands.py and ops/ranges.py.
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -156,20 +157,26 @@ PyObject* tensor_of_number(PyObject* value, std::optional<DType> wanted, Device 
   return made.release();
 }
 
+bool is_sequence(PyObject* data) { return PyList_CheckExact(data) || PyTuple_CheckExact(data); }
+
+/// Tensor of data whose conversion runs no code of the program: an array, nested lists of numbers,
+/// a number; or null.
+PyObject* plain_tensor(PyObject* data, std::optional<DType> dtype, Device device) {
+  if (PyArray_CheckExact(data)) {
+    return dtype ? nullptr : tensor_of_array(reinterpret_cast<PyArrayObject*>(data), device);
+  }
+  return is_sequence(data) ? tensor_of_lists(data, dtype, device)
+                           : tensor_of_number(data, dtype, device);
+}
+
 /// Tensor of data that is none, or null; `given_dtype` may be None.
 PyObject* converted(PyObject* data, PyObject* given_dtype, PyObject* given_device) {
   const std::optional<Device> device = known_device(given_device);
   const std::optional<DType> dtype =
       given_dtype == Py_None ? std::nullopt : known_dtype(given_dtype);
   if (!device || (!dtype && given_dtype != Py_None)) return nullptr;
-  if (PyArray_CheckExact(data)) {
-    return dtype ? nullptr : tensor_of_array(reinterpret_cast<PyArrayObject*>(data), *device);
-  }
-  if (!PyList_CheckExact(data) && !PyTuple_CheckExact(data)) {
-    return tensor_of_number(data, dtype, *device);
-  }
-  if (PyObject* made = tensor_of_lists(data, dtype, *device)) return made;
-  if (dtype) return nullptr;
+  if (PyObject* made = plain_tensor(data, dtype, *device)) return made;
+  if (dtype || !is_sequence(data)) return nullptr;
   const Reference made(plain_array(data));
   auto* array = reinterpret_cast<PyArrayObject*>(made.get());
   return array ? tensor_of_array(array, *device) : nullptr;
@@ -207,6 +214,21 @@ PyObject* contiguous_path(const Call& call) {
   const Tensor* x = tensor_or_null(call[0]);
   if (!x || x->ndim() == 0 || call[1] != Py_None || call[2] != Py_None) return nullptr;
   return x->contiguous() ? same(call[0]) : copy_tensor(*x);
+}
+
+/// on_one_device(*operands)
+PyObject* on_one_device_path(const Call& call) {
+  const Arguments end = call.rest + call.rest_count;
+  const Arguments first = std::find_if(call.rest, end, is_tensor);
+  const Device home = first == end ? default_device() : tensor_of(*first).device();
+  Reference tensors(checked(PyList_New(call.rest_count)));
+  for (Py_ssize_t i = 0; i < call.rest_count; ++i) {
+    PyObject* const given = call.rest[i];
+    PyObject* tensor = is_tensor(given) ? same(given) : plain_tensor(given, std::nullopt, home);
+    if (!tensor) return nullptr;
+    PyList_SET_ITEM(tensors.get(), i, tensor);
+  }
+  return tensors.release();
 }
 
 // --- ranges
@@ -283,6 +305,7 @@ const NativeRow kCreationPaths[] = {{"creation.tensor", tensor_path},
                                     {"creation.zeros_like", filled_like<Filling::zero>},
                                     {"creation.ones_like", filled_like<Filling::one>},
                                     {"creation.full_like", full_like_path},
+                                    {"operands.on_one_device", on_one_device_path},
                                     {"ranges.arange", arange_path},
                                     {nullptr, nullptr}};
 

@@ -266,12 +266,49 @@ PyObject* layouts_of(Arguments given) {
   return layouts.release();
 }
 
+/// The value that a step makes of earlier ones; borrowed arguments, of which nobody else knows.
+PyObject* run_step(const Items& step, PyObject* values) {
+  SmallVector<PyObject*, 8> arguments;
+  for (int k : {1, 2}) {
+    if (step[k] == Py_None) continue;
+    PyObject* const value = PyList_GetItem(values, PyLong_AsSsize_t(step[k]));
+    arguments.push_back(checked(value));
+  }
+  const Items others = Items::of_list(step[3], "run_steps");
+  for (PyObject* argument : others) arguments.push_back(argument);
+  return checked(PyObject_Vectorcall(step[0], arguments.data(), arguments.size(), nullptr));
+}
+
+/// run_steps(operands, steps): the last value. A step is (function, place of the first operand, of
+/// the second or None, other arguments, places of values that are not needed again); its value
+/// comes behind those before it, the first of which are the operands.
+PyObject* run_steps_of(Arguments given) {
+  const Reference values(checked(PySequence_List(given[0])));
+  const Items steps = Items::of_list(given[1], "run_steps");
+  for (PyObject* each : steps) {
+    const Items step = Items::of_list(each, "run_steps");
+    if (step.size() != 5) fail(ErrorKind::value, "[run_steps] expected 5 parts of each step");
+    const Reference made(run_step(step, values.get()));
+    if (PyList_Append(values.get(), made.get()) < 0) throw PythonErrorSet{};
+    for (PyObject* place : Items::of_list(step[4], "run_steps")) {
+      Py_INCREF(Py_None);
+      if (PyList_SetItem(values.get(), PyLong_AsSsize_t(place), Py_None) < 0) {
+        throw PythonErrorSet{};
+      }
+    }
+  }
+  PyObject* const last = checked(PyList_GetItem(values.get(), PyList_GET_SIZE(values.get()) - 1));
+  Py_INCREF(last);
+  return last;
+}
+
 PyMethodDef functions[] = {positional<from_numpy, 2>("from_numpy"),
                            positional<empty_of, 3>("empty"),
                            positional<full_of, 4>("full"),
                            positional<astype, 3>("astype"),
                            positional<copy_of, 1>("copy"),
                            positional<layouts_of, 1>("layouts"),
+                           positional<run_steps_of, 2>("run_steps"),
                            positional<to_device_of, 3>("to_device"),
                            positional<assign_of, 2>("assign"),
                            positional<fill_of, 2>("fill"),

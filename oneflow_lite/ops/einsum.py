@@ -93,16 +93,8 @@ def einsum(
     if out is not None and wanted is None:
         wanted = result_type(*[own for _, _, own in layouts], required_target("einsum", out))
     plan = _plan if isinstance(optimize, (bool, str)) else _plan.__wrapped__
-    values: list[Any] = [*operands]
     steps = plan(subscripts, layouts, wanted, casting, optimize)
-    for function, first, second, args, done in steps:
-        if second is None:
-            values.append(function(values[first], *args))
-        else:
-            values.append(function(values[first], values[second]))
-        for place in done:
-            values[place] = None
-    result: Tensor = values[-1]
+    result = _C.run_steps(operands, steps)
     return result if out is None else store("einsum", out, result, casting)
 
 
@@ -267,15 +259,15 @@ class _Recorder:
         leading = np.broadcast_shapes(a.shape[:batch], b.shape[:batch])
         return _new(place, (*leading, *a.shape[batch:-1], *b.shape[batch + 1 :]), labels)
 
-    def finished(self) -> list[_Step]:
-        """Say of each intermediate value where it is used last."""
+    def finished(self) -> list[tuple[Any, ...]]:
+        """Return the steps as run_steps() takes them; each value goes with its last use."""
         last: dict[int, _Step] = {}
         for step in self.steps:
             last |= {place: step for place in (step.first, step.second) if place is not None}
         for place, step in last.items():
             if place >= self.given:
                 step.done.append(place)
-        return self.steps
+        return [(*step[:-1], tuple(step.done)) for step in self.steps]
 
 
 def _new(place: int, shape: Sequence[int], labels: list[Label]) -> _Part:
@@ -291,7 +283,7 @@ def _plan(
     dtype: DType | None,
     casting: str,
     optimize: Any,
-) -> list[_Step]:
+) -> list[tuple[Any, ...]]:
     """Return the steps from the operands to the result, the last value."""
     shapes = tuple([shape for shape, _, _ in layouts])
     terms, output = _parse(subscripts.replace(" ", ""), [len(shape) for shape in shapes])

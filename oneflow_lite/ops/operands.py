@@ -12,6 +12,7 @@ from oneflow_lite.dtypes import DType, result_type
 from oneflow_lite.ops.creation import asarray
 
 
+@_C.native
 def on_one_device(*operands: Any) -> list[Tensor]:
     """Return the operands as tensors: arrays, lists and scalars go to where the first tensor is."""
     tensors = [x for x in operands if isinstance(x, Tensor)]
