@@ -124,10 +124,8 @@ def _call(
         raise TypeError(f"[numpy.{ufunc.__name__}] {', '.join(others)}: not there for tensors")
     function = _function_of(ufunc)
     loop = signature if sig is None else sig
-    if loop is None and dtype is not None:
-        loop = (None,) * ufunc.nin + (dtype,) * ufunc.nout
-    if loop is not None or casting != "same_kind":
-        inputs = _cast(ufunc, inputs, outs, loop, casting)
+    if loop is not None or dtype is not None or casting != "same_kind":
+        inputs = _cast(ufunc, inputs, outs, loop, dtype, casting)
     is_plain = isinstance(function, Op) and where is True and casting == "same_kind"
     if is_plain and (not outs or isinstance(outs[0], Tensor)):
         return function(*inputs, out=outs[0] if outs else None)
@@ -146,24 +144,44 @@ def _call(
 
 
 def _cast(
-    ufunc: np.ufunc, inputs: Sequence[Any], outs: Sequence[Any], loop: Any, casting: Any
+    ufunc: np.ufunc,
+    inputs: Sequence[Any],
+    outs: Sequence[Any],
+    loop: Any,
+    dtype: Any,
+    casting: Any,
 ) -> list[Any]:
     """The inputs in the dtypes of the loop that NumPy chooses; its own errors without one."""
-    if isinstance(loop, str):
-        left, _, right = loop.rpartition("->")
-        loop = (*(left or [None] * ufunc.nin), *right)
-    loop = loop or (None,) * ufunc.nargs
-    given = [x.dtype if type(x) is Tensor else _operand_type(x) for x in inputs]
-    targets = [None if x is None else x.dtype for x in outs] or [None] * ufunc.nout
-    resolved = resolve_loop(ufunc, (*given, *targets), loop, casting=casting)
+    given = tuple([x.dtype if type(x) is Tensor else _operand_type(x) for x in inputs])
+    targets = tuple([None if x is None else x.dtype for x in outs]) if outs else None
+    resolved = _loop_dtypes(ufunc, given, targets, loop, dtype, casting)
     return [
-        _C.astype(x, wanted, False)
+        (x if x.dtype is wanted else _C.astype(x, wanted, False))
         if type(x) is Tensor
         else x
         if type(x) in NUMBERS
         else x.astype(wanted, copy=False)
         for x, wanted in zip(inputs, resolved, strict=False)
     ]
+
+
+@functools.lru_cache(maxsize=1024)
+def _loop_dtypes(
+    ufunc: np.ufunc,
+    given: tuple[Any, ...],
+    targets: tuple[Any, ...] | None,
+    loop: Any,
+    dtype: Any,
+    casting: Any,
+) -> tuple[Any, ...]:
+    """The dtypes of the loop for operands and targets (None: none); a loop goes before a dtype."""
+    if loop is None and dtype is not None:
+        loop = (None,) * ufunc.nin + (dtype,) * ufunc.nout
+    elif isinstance(loop, str):
+        left, _, right = loop.rpartition("->")
+        loop = (*(left or [None] * ufunc.nin), *right)
+    wanted = loop or (None,) * ufunc.nargs
+    return resolve_loop(ufunc, (*given, *(targets or [None] * ufunc.nout)), wanted, casting=casting)
 
 
 def _operand_type(x: Any) -> Any:

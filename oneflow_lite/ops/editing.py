@@ -74,12 +74,12 @@ def _kept(obj: Any, axis: int, size: int) -> Any:
         if places.shape != (size,):
             raise ValueError(f"[delete] expected a mask of shape {(size,)}, got {places.shape}")
         return ~places
-    kept = np.ones(size, np.bool_)
+    gone = np.zeros(size, np.bool_)
     try:
-        kept[places] = False
+        gone[places] = True
     except IndexError as error:
         raise IndexError(f"[delete] {error}") from None
-    return kept
+    return ~gone
 
 
 def _places(obj: Any) -> Any:
@@ -264,9 +264,9 @@ def _extent(
 
 def _depth(part: Any, leaves: list[Any], level: int = 0) -> int:
     """How deep lists are nested; collects what they hold."""
-    if isinstance(part, tuple):
-        raise TypeError("[block] expected lists, got a tuple")
     if not isinstance(part, list):
+        if isinstance(part, tuple):
+            raise TypeError("[block] expected lists, got a tuple")
         leaves.append(part)
         return 0
     if level == MAX_LEVELS:

@@ -20,8 +20,8 @@ def selected(where: Any, value: Tensor, target: Any) -> Tensor:
     if target is None:
         other = _C.full((), 0, value.dtype, value.device)
     else:
-        other = asarray(target)
-        value = value.astype(other.dtype, copy=False)
+        other = target if isinstance(target, Tensor) else asarray(target)
+        value = _C.astype(value, other.dtype, False)
     return _C.where(_C.to_device(mask, value.device, False), value, other)
 
 
