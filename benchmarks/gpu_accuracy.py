@@ -21,7 +21,7 @@ from gpu_rows import FAILED, OK, SKIPPED, Rows
 from oneflow_lite.cuda import compiler
 from timing import Summary
 
-TESTS = Path(__file__).resolve().parent.parent / "tests"
+ROOT = Path(__file__).resolve().parent.parent
 FEW = 12  # loops tried on a simulated device
 NEAR = 1e-4
 
@@ -94,8 +94,8 @@ def _check_each(rows: Rows, examples: "dict[str, Example]", end: float) -> None:
 
 def _elementwise() -> Iterator[tuple[str, tuple[str, ...], list[np.ndarray], Any]]:
     """Each row of the op table, each of its loops: operands of special and plain values."""
-    sys.path.insert(0, str(TESTS))
-    cases = importlib.import_module("kernel_cases")
+    sys.path.insert(0, str(ROOT))
+    cases = importlib.import_module("tests.support.kernel_cases")
     for row in cases.ROWS.values():
         for loop in cases.loops(row):
             yield row.name, loop, cases.operands(loop), row.ufunc

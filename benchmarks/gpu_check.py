@@ -109,7 +109,7 @@ class Run:
 
     def environment(self) -> dict[str, str]:
         """Return what processes are given: this tree before all others."""
-        paths = [str(ROOT), str(ROOT / TESTS), os.environ.get("PYTHONPATH", "")]
+        paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
         return os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
 
     def call(self, title: str, command: Sequence[str], seconds: float, **variables: str) -> int:

@@ -20,14 +20,18 @@ AT_ONCE = 4
 MOST_SECONDS = 90.0  # for one file
 # What a device shows first, then the rest. Each on the first device alone, unless -k says more.
 FILES = (
-    *("test_transfer", "test_elementwise", "test_errors", "test_memory", "test_tensor"),
-    *("test_reduction", "test_indexing", "test_matmul", "test_creation", "test_threads"),
-    *("test_random", "test_scan", "test_sorting", "test_dlpack", "test_machine", "test_faults"),
-    *("test_manipulation", "test_statistics", "test_searchsorted", "test_sets", "test_pickle"),
-    *("test_advanced_indexing", "test_dtypes", "test_utility", "test_exit", "test_numpy_protocols"),
-    *("test_cuda_kernels",),
+    *("contract/test_transfer", "ops/elementwise/test_elementwise", "contract/test_errors"),
+    *("contract/test_memory", "tensor/test_tensor", "ops/statistics/test_reduction"),
+    *("ops/indexing/test_basic", "ops/linalg/test_matmul", "ops/creation/test_creation"),
+    *("contract/test_threads", "ops/random/test_random", "ops/statistics/test_scan"),
+    *("ops/sorting/test_sorting", "interop/test_dlpack", "contract/test_machine"),
+    *("contract/test_faults", "ops/manipulation/test_manipulation"),
+    *("ops/statistics/test_statistics", "ops/sorting/test_searchsorted", "ops/sorting/test_sets"),
+    *("interop/test_pickle", "ops/indexing/test_advanced", "tensor/test_dtypes"),
+    *("ops/test_utility", "contract/process/test_exit", "interop/test_numpy_protocols"),
+    *("cuda/test_kernels",),
 )
-WHOLE = {"test_cuda_kernels"}  # about devices as a whole
+WHOLE = {"cuda/test_kernels"}  # about devices as a whole
 ON_DEVICE = "cuda:0"
 _COUNTS = re.compile(r"(\d+) (passed|failed|error|skipped)")
 _AGREED = re.compile(r"^seed \d+ has run$", re.MULTILINE)
@@ -56,7 +60,7 @@ def _file(run: "Run", name: str, device_kernels: bool) -> Row:
         return Row(PART, title, status=SKIPPED, note="the time is up")
     chosen = [] if name in WHOLE else ["-k", ON_DEVICE]
     chosen = ["-k", f"{ON_DEVICE} and threaded"] if run.simulated else chosen
-    report = run.folder / f"{name}-{device_kernels:d}.txt"
+    report = run.folder / f"{Path(name).name}-{device_kernels:d}.txt"
     command = [sys.executable, "-m", "pytest", f"tests/{name}.py", "-v", "--tb=short", *chosen]
     command += ["-W", "default"]  # a warning of another library is no failure here
     command += ["-p", "no:cacheprovider", "-o", "console_output_style=classic"]
@@ -98,7 +102,8 @@ def _random_programs(run: "Run") -> None:
     """Needs no pytest."""
     count = 3 if run.simulated else 200
     seconds = min(60.0, run.left() / 3)
-    command = [sys.executable, "tests/random_program.py", "--layout", "cuda", "--keep-going"]
+    command = [sys.executable, "-m", "tests.support.random_program"]
+    command += ["--layout", "cuda", "--keep-going"]
     status, text = run.heard("random programs", [*command, "--count", str(count)], seconds)
     run.rows.append(_random_row(count, status, text))
 

@@ -14,7 +14,7 @@ import oneflow_lite as flow
 
 TARGET = Path(__file__).parent / "api.md"
 # What the array API standard has, as the tests know it.
-STANDARD = runpy.run_path(str(Path(__file__).parents[1] / "tests" / "standard.py"))
+STANDARD = runpy.run_path(str(Path(__file__).parents[1] / "tests/support/standard.py"))
 
 HEADER = """# The public names
 

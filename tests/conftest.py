@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 import oneflow_lite as flow
+from tests.support import ROOT
 
-# In processes of their own, with another driver: test_cuda_kernels.py, test_sim_driver.py.
-collect_ignore = ["cuda", "sim"]
+# In processes of their own, with another driver: cuda/test_kernels.py, sim/test_programs.py.
+collect_ignore = ["cuda/kernels", "sim/driver"]
 
 PREFIX = "ONEFLOW_LITE_"
-TESTS = Path(__file__).parent
 LIMITS = (PREFIX + "CPU_ISA",)  # of the whole run
 # Arrays of a few thousand elements are work for a worker, and run as one, however busy the machine.
 FLAGS = {
@@ -33,7 +33,7 @@ FLAGS = {
 # of this checkout, whichever process they are in. Who waits for the room holds the gate, so that
 # nobody comes in before. A test that another one runs has that one's turn.
 _IS_INNER = "PYTEST_CURRENT_TEST" in os.environ
-_GATE, _ROOM = (os.open(path, os.O_RDONLY) for path in (TESTS, TESTS / "cpp"))
+_GATE, _ROOM = (os.open(path, os.O_RDONLY) for path in (ROOT / "tests", ROOT / "tests/cpp"))
 
 
 @contextmanager
@@ -78,10 +78,12 @@ def _present(per_type: int) -> list[str]:
 # What is computed on the second device of a type is computed as on the first: only here may it
 # matter that there are two.
 _FOR_SECOND_DEVICES = {
-    *("bad_input", "buffer", "cuda", "dlpack", "errors", "faults", "fork", "host_func"),
-    *("host_leak", "idle", "indexing", "interchange", "interrupt", "machine", "memory", "overlap"),
-    *("pickle", "profiler", "random", "random_programs", "save_load", "shared_memory", "tensor"),
-    *("threads", "transfer"),
+    *(f"contract/{name}" for name in ("bad_input", "errors", "faults", "host_func", "host_leak")),
+    *(f"contract/{name}" for name in ("machine", "memory", "overlap", "profiler", "threads")),
+    *("contract/random_programs", "contract/transfer", "ops/indexing/basic", "ops/random/random"),
+    *(f"contract/process/{name}" for name in ("fork", "idle", "interrupt")),
+    *(f"interop/{name}" for name in ("buffer", "cuda_interchange", "dlpack", "pickle")),
+    *("cuda/devices", "interop/save_load", "interop/shared_memory", "tensor/tensor"),
 }
 
 
@@ -90,8 +92,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     given = [mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")]
     if "device" not in metafunc.fixturenames or any("device" in names for names in given):
         return
-    module = metafunc.module.__name__.removeprefix("test_")
-    per_type = 2 if module in _FOR_SECOND_DEVICES else 1
+    path = metafunc.definition.path.relative_to(ROOT / "tests").with_suffix("")
+    per_type = 2 if path.as_posix().replace("test_", "") in _FOR_SECOND_DEVICES else 1
     metafunc.parametrize("device", _present(per_type), indirect=True)
 
 
@@ -127,6 +129,8 @@ def run_program(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str
         }
         flags = FLAGS | flags
         environment |= {PREFIX + name.upper(): value for name, value in flags.items()}
+        paths = [str(ROOT), environment.get("PYTHONPATH", "")]
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
         (tmp_path / "program.py").write_text(code, encoding="utf-8")
         return subprocess.run(
             [sys.executable, "program.py", *arguments],

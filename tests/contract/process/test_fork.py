@@ -1,0 +1,212 @@
+"""Fork: the child has a machine that works, whatever the parent was doing."""
+
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import oneflow_lite as flow
+
+pytestmark = [
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork"),
+    pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:.*fork.*:RuntimeWarning"),
+]
+
+
+def in_child(check: Callable[[], bool]) -> None:
+    """Run ``check`` in a forked child; it must hold."""
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            code = 0 if check() else 2
+        finally:
+            os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+@pytest.mark.parametrize("where", ["cpu", "mock:0"])
+def test_fork_with_a_thousand_operations_in_flight(device: flow.Device, where: str) -> None:
+    if device.type == "cuda":
+        pytest.skip("CUDA does not survive fork; cuda/test_devices.py shows what a child is told")
+    x = flow.tensor(np.arange(20_000.0), device=device)
+    for _ in range(1000):
+        x += 1
+
+    def check() -> bool:
+        y = flow.tensor(np.arange(30_000.0), device=where)
+        for _ in range(100):
+            y = y + 1
+        same = bool((y.numpy() == np.arange(30_000.0) + 100).all())
+        inherited = bool((x.numpy() == np.arange(20_000.0) + 1000).all())
+        return same and inherited and (x + 1)[0].item() == 1001
+
+    in_child(check)
+    x += 1
+    assert (x.numpy() == np.arange(20_000.0) + 1001).all()
+
+
+def test_host_functions_in_the_child() -> None:
+    assert flow.vm.host_func(lambda: 1).result() == 1
+    in_child(lambda: flow.vm.host_func(os.getpid).result() == os.getpid())
+    assert flow.vm.host_func(lambda: 2).result() == 2
+
+
+def test_fork_in_a_child() -> None:
+    def check() -> bool:
+        assert flow.ones(9, device="mock:0").sum().item() == 9
+        in_child(lambda: flow.ones(9, device="mock:0").sum().item() == 9)
+        return True
+
+    in_child(check)
+
+
+def test_a_poisoned_tensor_in_the_child(device: flow.Device) -> None:
+    flow.ones(3, device=device).numpy()  # a child cannot make a stream of CUDA, but has this one
+    x = flow.zeros(3)
+
+    def fail(_: object) -> None:
+        raise ValueError("on purpose")
+
+    flow.vm.host_func(fail, writes=[x])
+    y = x.to(device) + 1
+
+    def check() -> bool:
+        with pytest.raises(ValueError, match="on purpose"):
+            y.numpy()
+        return True
+
+    in_child(check)
+    with pytest.raises(ValueError, match="on purpose"):
+        flow.synchronize()
+
+
+def test_fork_beside_an_issuing_thread(run_program: Callable[..., Any]) -> None:
+    code = """
+import os, threading, numpy as np, oneflow_lite as flow
+stop = threading.Event()
+def loop():
+    x = flow.zeros(20_000, device="mock:0")
+    while not stop.is_set():
+        x += 1
+        x[0].item()
+threads = [threading.Thread(target=loop) for _ in range(2)]
+for t in threads: t.start()
+for _ in range(20):
+    pid = os.fork()
+    if pid == 0:
+        ok = flow.ones(20_000, device="mock:0").sum().item() == 20_000
+        os._exit(0 if ok and (flow.ones(5) + 1).tolist() == [2] * 5 else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+stop.set()
+for t in threads: t.join()
+"""
+    done = run_program("import warnings; warnings.simplefilter('ignore')" + code, timeout=100)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_multiprocessing_pools(run_program: Callable[..., Any], method: str) -> None:
+    code = """
+import multiprocessing, sys, warnings
+import numpy as np, oneflow_lite as flow
+warnings.simplefilter("ignore")
+
+def work(i):
+    x = flow.full((20_000,), float(i), device="mock:%d" % (i % 2))
+    return float((x * 2).cpu().sum().item())
+
+if __name__ == "__main__":
+    x = flow.ones(20_000, device="mock:0")
+    for _ in range(300):
+        x = x + 1
+    with multiprocessing.get_context(sys.argv[1]).Pool(2) as pool:
+        assert pool.map(work, range(8)) == [40_000.0 * i for i in range(8)]
+    assert x[0].item() == 301
+"""
+    done = run_program(code, method, timeout=100)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_the_child_has_no_threads_before_it_works() -> None:
+    flow.ones(20_000, device="mock:0").numpy()
+    in_child(lambda: len(os.listdir("/proc/self/task")) == 1)
+
+
+def test_hooks_of_others_that_run_python(run_program: Callable[..., Any]) -> None:
+    """Between our hook and the fork itself other threads run, and issue."""
+    code = """
+import os, threading, time
+os.register_at_fork(before=lambda: time.sleep(0.02), after_in_parent=lambda: time.sleep(0.02))
+import oneflow_lite as flow
+stop = threading.Event()
+def loop(where):
+    x = flow.zeros(20_000, device=where)
+    while not stop.is_set():
+        x += 1
+        x[0].item()
+threads = [threading.Thread(target=loop, args=(w,)) for w in ("cpu", "mock:0")]
+for t in threads: t.start()
+for _ in range(20):
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0 if flow.ones(20_000, device="mock:0").sum().item() == 20_000 else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+stop.set()
+for t in threads: t.join()
+"""
+    done = run_program("import warnings; warnings.simplefilter('ignore')" + code, timeout=100)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_host_function_that_another_thread_issues_meanwhile(
+    run_program: Callable[..., Any],
+) -> None:
+    """In the parent it goes on; in the child it has failed, and what came after it."""
+    code = """
+import os, threading
+hooks, begun, go_on = [], threading.Event(), threading.Event()
+os.register_at_fork(before=lambda: [hook() for hook in hooks])
+import oneflow_lite as flow
+
+x, y = flow.zeros(5), flow.zeros(5)
+
+def first(_):
+    begun.set()
+    go_on.wait()
+
+def issue():
+    calls.append(flow.vm.host_func(first, writes=[x]))
+    calls.append(flow.vm.host_func(lambda _: None, writes=[y]))
+
+def meanwhile():
+    if not calls:
+        thread = threading.Thread(target=issue)
+        thread.start()
+        thread.join()
+        begun.wait()
+
+calls = []
+hooks.append(meanwhile)
+pid = os.fork()
+if pid == 0:
+    messages = []
+    for look in (calls[0].result, calls[1].result, (x + 1).tolist, y.mock().tolist):
+        try:
+            look()
+        except RuntimeError as error:
+            messages.append("in flight in another thread when the process forked" in str(error))
+    flow.synchronize()
+    new = flow.vm.host_func(lambda: 7).result()
+    os._exit(0 if messages == [True] * 4 and new == (flow.ones(3) * 2).sum().item() + 1 else 1)
+go_on.set()
+assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+assert (x + 1).tolist() == [1] * 5 and calls[0].result() is None
+"""
+    done = run_program("import warnings; warnings.simplefilter('ignore')" + code, timeout=100)
+    assert (done.returncode, done.stderr) == (0, "")

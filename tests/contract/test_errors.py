@@ -1,0 +1,162 @@
+"""Errors belong to tensors: who is poisoned, who is not, when and how often the error is raised."""
+
+import numpy as np
+import pytest
+
+import oneflow_lite as flow
+from tests.support.machine import Gate, here, line_of
+
+
+class Broken(Exception):
+    pass
+
+
+def broken(size: int = 4) -> flow.Tensor:
+    """A cpu tensor whose writer fails."""
+    x = flow.zeros(size)
+
+    def fail(_: object) -> None:
+        raise Broken("on purpose")
+
+    flow.vm.host_func(fail, writes=[x])
+    return x
+
+
+@pytest.fixture(autouse=True)
+def _nothing_left() -> None:
+    yield
+    for _ in range(2):
+        try:
+            flow.synchronize()
+        except Exception:
+            continue
+        return
+    pytest.fail("synchronize raised twice")
+
+
+def test_what_follows_is_poisoned_and_the_rest_is_not(device: flow.Device, naive: bool) -> None:
+    sound = flow.ones(4, device=device)
+    bad = broken().to(device)
+    derived = (bad + sound) * 2
+    also = sound * 3
+    for poisoned in (bad, derived, derived + also):
+        with pytest.raises(Broken, match="on purpose"):
+            poisoned.numpy()
+    assert also.tolist() == [3] * 4
+    assert sound.tolist() == [1] * 4
+
+
+def test_every_look_raises_and_synchronize_once(device: flow.Device) -> None:
+    bad = broken().to(device) + 1
+    for look in (bad.numpy, bad.tolist, bad.cpu().numpy, bad.sum().item, lambda: bool(bad[0])):
+        for _ in range(2):
+            with pytest.raises(Broken):
+                look()
+    with pytest.raises(Broken):
+        flow.synchronize()
+    flow.synchronize()
+    with pytest.raises(Broken):
+        bad.numpy()
+
+
+def test_the_note_says_where_it_was_issued() -> None:
+    x = flow.zeros(4)
+
+    def divide(_: object) -> None:
+        raise ZeroDivisionError
+
+    line = here() + 1
+    flow.vm.host_func(divide, writes=[x])
+    y = x + 1
+    z = y.mock(0)
+    for poisoned in (x, y, z):
+        with pytest.raises(ZeroDivisionError) as caught:
+            poisoned.numpy()
+        assert line_of(caught.value).endswith(f"issued at {__file__}:{line}")
+
+
+def test_the_earliest_of_several_errors_is_raised() -> None:
+    first, second = broken(), flow.zeros(4)
+
+    def other(_: object) -> None:
+        raise KeyError("second")
+
+    flow.vm.host_func(other, writes=[second])
+    with pytest.raises(Broken):
+        (second + first).numpy()
+    with pytest.raises(KeyError):
+        second.numpy()
+    with pytest.raises(Broken):
+        flow.synchronize()
+
+
+def test_synchronize_of_one_device_raises_its_own_errors() -> None:
+    broken().mock(0)
+    flow.synchronize("mock:1")
+    with pytest.raises(Broken):
+        flow.synchronize("cpu")
+    flow.synchronize("cpu")
+
+
+def test_a_failed_write_through_a_view_poisons_the_storage(device: flow.Device) -> None:
+    base = flow.ones(8, device=device)
+    view = base[2:4]
+    view[...] = broken(2).to(device)
+    with pytest.raises(Broken):
+        base.numpy()
+    with pytest.raises(Broken):
+        base[6:].numpy()
+
+
+def test_an_earlier_reader_is_not_harmed(device: flow.Device) -> None:
+    with Gate() as gate:
+        x = gate.on(device)
+        before = x + 5
+        x += broken().to(device)
+    assert before.tolist() == [5] * 4
+    with pytest.raises(Broken):
+        x.numpy()
+
+
+def test_poisoned_host_function_is_skipped() -> None:
+    ran: list[int] = []
+    call = flow.vm.host_func(lambda _: ran.append(1), reads=[broken()])
+    with pytest.raises(Broken):
+        call.result()
+    assert ran == []
+
+
+def test_the_original_exception_object_is_the_cause() -> None:
+    error = Broken("this one")
+    x = flow.zeros(2)
+
+    def fail(_: object) -> None:
+        raise error
+
+    flow.vm.host_func(fail, writes=[x])
+    with pytest.raises(Broken) as caught:
+        x.numpy()
+    assert caught.value is not error
+    assert caught.value.__cause__ is error
+
+
+def test_many_failures_do_not_grow_without_bound() -> None:
+    for _ in range(3000):
+        broken(1)
+    with pytest.raises(Broken, match="on purpose"):
+        flow.synchronize()
+    assert (flow.ones(3) + 1).tolist() == [2] * 3
+
+
+def test_integer_division_is_no_error_as_in_numpy(device: flow.Device) -> None:
+    x = flow.tensor(np.array([1, 2, 3]), device=device)
+    assert (x // flow.zeros(3, dtype=flow.int64, device=device)).tolist() == [0, 0, 0]
+
+
+def test_negative_integer_power_belongs_to_its_tensor(device: flow.Device) -> None:
+    big = flow.full((50_000,), 2, device=device)
+    bad = big ** flow.full((50_000,), -1, device=device)
+    good = big + 1
+    assert good[0].item() == 3
+    with pytest.raises(ValueError, match="power"):
+        bad.numpy()

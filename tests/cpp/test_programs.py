@@ -1,0 +1,140 @@
+"""The C++ programs in tests/cpp: compiled with the system's compiler and run, plain and under
+ThreadSanitizer, and AddressSanitizer with UndefinedBehaviorSanitizer.
+
+OFL_STRESS="seed rounds threads" runs stress_machine with these numbers instead of a short run.
+"""
+
+import os
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.support import ROOT
+from tests.support.compiling import COMPILER, SOURCES, compiled, run
+
+LAYERS = ("base", "ep", "vm")  # what the programs are linked with
+
+
+@dataclass(frozen=True)
+class Flavor:
+    flags: tuple[str, ...]
+    seeds: tuple[int, ...]  # of the stress program
+    rounds: int
+
+
+FLAVORS = {
+    "plain": Flavor(("-O2",), (1, 2, 3, 4), 60),
+    "thread": Flavor(("-O1", "-g1", "-fsanitize=thread"), (5, 6), 25),
+    "address": Flavor(
+        ("-O1", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"),
+        (7, 8),
+        25,
+    ),
+}
+SANITIZED = (
+    "test_ep",
+    "test_helper_pool",
+    "test_staging",
+    "test_allocator",
+    "test_machine",
+    "test_groups",
+    "test_waits_inside",
+    "test_shared_ranges",
+    "stress_machine",
+)
+
+
+class Builder:
+    """Compiles the layers once for each flavor, and programs with them."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._objects: dict[str, list[Path]] = {}
+
+    def program(self, name: str, flavor: str) -> Path:
+        target = self._folder / flavor / name
+        if not target.exists():
+            objects = self._layers(flavor)
+            compiled([*self._compiler(flavor), SOURCES / f"{name}.cpp", *objects, "-o", target])
+        return target
+
+    def _compiler(self, flavor: str) -> list[object]:
+        flags = (*FLAVORS[flavor].flags, "-std=c++17", "-pthread")
+        return [*COMPILER, *flags, f"-I{ROOT / 'csrc'}", f"-I{SOURCES}"]
+
+    def _layers(self, flavor: str) -> list[Path]:
+        if flavor not in self._objects:
+            self._require(flavor)
+            sources = sorted(s for layer in LAYERS for s in (ROOT / "csrc" / layer).rglob("*.cpp"))
+            with ThreadPoolExecutor(os.cpu_count()) as pool:
+                self._objects[flavor] = list(pool.map(lambda s: self._object(s, flavor), sources))
+        return self._objects[flavor]
+
+    def _object(self, source: Path, flavor: str) -> Path:
+        target = self._folder / flavor / f"{source.parent.name}_{source.stem}.o"
+        target.parent.mkdir(exist_ok=True)
+        compiled([*self._compiler(flavor), "-c", source, "-o", target])
+        return target
+
+    def _require(self, flavor: str) -> None:
+        if shutil.which(COMPILER[0]) is None:
+            pytest.skip(f"no C++ compiler ({COMPILER[0]})")
+        source = self._folder / "empty.cpp"
+        source.write_text("#include <thread>\nint main() { std::thread([] {}).join(); }\n")
+        target = self._folder / f"empty-{flavor}"
+        done = run([*self._compiler(flavor), source, "-o", target])
+        if done.returncode == 0:
+            done = run([target])
+        if done.returncode != 0:
+            reason = done.stderr.strip().splitlines()[-1:] or [f"return code {done.returncode}"]
+            pytest.skip(f"{COMPILER[0]} cannot build and run with {flavor} here: {reason[0]}")
+
+
+@pytest.fixture(scope="module")
+def builder(tmp_path_factory: pytest.TempPathFactory) -> Builder:
+    return Builder(tmp_path_factory.mktemp("cpp"))
+
+
+def check(program: Path, *arguments: object) -> None:
+    done = run([program, *arguments])
+    assert done.returncode == 0, f"{done.stdout[-4000:]}\n{done.stderr[-8000:]}"
+    assert " 0 failed" in done.stdout
+
+
+def names() -> list[str]:
+    return sorted(path.stem for path in SOURCES.glob("test_*.cpp"))
+
+
+def in_one_process(flavor: str) -> pytest.MarkDecorator:
+    """The layers are compiled once for each flavor."""
+    return pytest.mark.xdist_group(f"cpp {flavor}")
+
+
+@in_one_process("plain")
+@pytest.mark.parametrize("name", names())
+def test_program(builder: Builder, name: str) -> None:
+    check(builder.program(name, "plain"))
+
+
+def flavors(*names: str) -> pytest.MarkDecorator:
+    given = [pytest.param(name, marks=in_one_process(name)) for name in names]
+    return pytest.mark.parametrize("flavor", given)
+
+
+@flavors(*FLAVORS)
+def test_stress(builder: Builder, flavor: str) -> None:
+    program = builder.program("stress_machine", flavor)
+    if "OFL_STRESS" in os.environ:
+        check(program, *os.environ["OFL_STRESS"].split())
+        return
+    for seed in FLAVORS[flavor].seeds:
+        check(program, seed, FLAVORS[flavor].rounds, 3)
+
+
+@flavors("thread", "address")
+@pytest.mark.parametrize("name", [name for name in SANITIZED if name.startswith("test_")])
+def test_program_under_a_sanitizer(builder: Builder, name: str, flavor: str) -> None:
+    check(builder.program(name, flavor))

@@ -1,0 +1,200 @@
+"""When kernels are compiled, on the simulated driver: in the background from when a call is issued,
+and once for all processes of a user."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support import ROOT
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux" or shutil.which("g++") is None,
+    reason="the simulated driver needs Linux and g++",
+)
+# The maker of kernels is told which thread asks, and may be held up there.
+HEAD = """
+import os, sys, threading, time
+import numpy as np, oneflow_lite as flow, sim
+from oneflow_lite import _C
+from oneflow_lite.cuda import compiler, kernels
+made, changed = [], threading.Condition()       # (operation, asked for by a worker)
+def before(op, by_worker):
+    pass
+def make(*request):
+    by_worker = open("/proc/thread-self/comm").read().startswith("cuda:")
+    before(request[1], by_worker)
+    image = kernels.make_for(*request)
+    with changed:
+        made.append((request[1], by_worker))
+        changed.notify_all()
+    return image
+_C.set_kernel_maker(make)
+def wait_for(*wanted):
+    with changed:
+        return changed.wait_for(lambda: set(wanted) <= set(made), timeout=60)
+"""
+
+
+def succeeds(run_program: Run, code: str, **flags: str) -> str:
+    done = run_program(HEAD + code, cuda_sim="devices=1", **flags)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_kernels_are_compiled_while_the_worker_is_busy(run_program: Run) -> None:
+    code = """
+held = threading.Event()
+def before(op, by_worker):
+    if by_worker:
+        assert held.wait(120)
+x = flow.ones(16, dtype="float32", device="cuda:0")
+results = [flow.exp(x), flow.sin(x + 1), x.astype("float64") * 2]
+assert wait_for(("exp", False), ("add", False), ("sin", False), ("multiply", False)), made
+assert not any(by_worker for _, by_worker in made), made
+held.set()
+assert np.allclose(results[0].numpy(), np.e) and np.allclose(results[1].numpy(), np.sin(2))
+assert (results[2].numpy() == 2).all()
+"""
+    succeeds(run_program, code)
+
+
+def test_a_kernel_is_made_in_the_background_once(run_program: Run) -> None:
+    code = """
+x = flow.ones(16, dtype="float32", device="cuda:0")
+for i in range(50):
+    y = x + i
+assert (y.numpy() == 50).all()
+_C.wait_for_kernels()
+assert made.count(("add", False)) <= 1, made
+z = x[::2] + x[1::2]                            # of another layout: when it is launched
+assert (z.numpy() == 2).all()
+"""
+    succeeds(run_program, code)
+
+
+def test_what_fails_in_the_background_fails_where_it_is_wanted(run_program: Run) -> None:
+    code = """
+def before(op, by_worker):
+    if op == "exp" and not by_worker:
+        raise compiler.CompileError("refused in the background")
+    if op == "sin":
+        raise compiler.CompileError("refused")
+x = flow.ones(16, dtype="float32", device="cuda:0")
+y, z = flow.exp(x), flow.sin(x)
+assert np.allclose(y.numpy(), np.e)
+try:
+    z.numpy()
+except RuntimeError as error:
+    assert "refused" in str(error) and "background" not in str(error), error
+else:
+    raise AssertionError("there is no kernel")
+try:
+    flow.synchronize()
+except RuntimeError:
+    pass
+assert (x + 1).sum().item() == 32
+"""
+    succeeds(run_program, code)
+
+
+@pytest.mark.parametrize("end", ["pass", "os._exit(0)", "sys.exit(0)", "os.fork() or os._exit(0)"])
+def test_the_process_ends_in_the_middle_of_it(run_program: Run, end: str) -> None:
+    code = """
+begun = threading.Event()
+def before(op, by_worker):
+    if op == "exp" and not by_worker:
+        begun.set()
+        time.sleep(0.5)                         # compiles for so long
+x = flow.ones(16, dtype="float32", device="cuda:0")
+y = flow.exp(x)
+assert begun.wait(60)
+END
+"""
+    succeeds(run_program, code.replace("END", end))
+
+
+def test_a_fork_in_the_middle_of_it(run_program: Run) -> None:
+    code = """
+begun, go_on = threading.Event(), threading.Event()
+def before(op, by_worker):
+    if op == "exp" and not by_worker:
+        begun.set()
+        assert go_on.wait(60)
+x = flow.ones(16, dtype="float32", device="cuda:0")
+y = flow.exp(x)
+assert begun.wait(60)
+flow.synchronize()                              # the worker has made it by itself
+child = os.fork()
+if not child:
+    ok = (flow.ones(3) + 1).tolist() == [2, 2, 2]
+    try:
+        (x + 1).numpy()
+    except RuntimeError as error:
+        ok = ok and "fork" in str(error)
+    os._exit(0 if ok else 1)
+assert os.waitpid(child, 0)[1] == 0
+go_on.set()
+assert np.allclose(y.numpy(), np.e) and wait_for(("exp", False))
+"""
+    succeeds(run_program, code)
+
+
+def test_ctrl_c_while_a_kernel_is_compiled(tmp_path: Path) -> None:
+    code = """
+def before(op, by_worker):
+    if op == "exp":
+        print("compiling", flush=True)
+        time.sleep(1)
+x = flow.ones(16, dtype="float32", device="cuda:0")
+y = flow.exp(x)
+try:
+    y.numpy()
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+assert np.allclose(y.numpy(), np.e)
+"""
+    program = tmp_path / "program.py"
+    program.write_text(HEAD + code)
+    process = subprocess.Popen(
+        [sys.executable, str(program)],
+        env=os.environ | {"ONEFLOW_LITE_CUDA_SIM": "devices=1", "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "compiling\n"
+    time.sleep(0.2)  # it waits by now; where it does not yet, the interrupt comes at that
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert "interrupted" in out
+
+
+def test_a_second_process_compiles_nothing(run_program: Run, tmp_path: Path) -> None:
+    code = f"""
+# After the simulated driver was found; not where programs run, as it gets a folder "oneflow_lite".
+os.environ["XDG_CACHE_HOME"] = {str(tmp_path / "cache")!r}
+count, compile_ = [], compiler.compile
+compiler.compile = lambda *args: (count.append(args[1]), compile_(*args))[1]
+x = flow.tensor(np.arange(60_000, dtype="float32"), device="cuda:0")
+for _ in range(4):
+    y = flow.exp(-x) * 2 + flow.sqrt(x)
+    values = [y.sum().item(), flow.sort(y)[5].item(), y.astype("float64").max().item()]
+    m = x[:2500].reshape(50, 50)
+    values.append((m @ m)[3, 4].item())
+    flow.synchronize()
+    _C.wait_for_kernels()
+print(len(count))
+"""
+    first, second = (int(succeeds(run_program, code).split()[-1]) for _ in range(2))
+    assert first >= 5
+    assert second == 0

@@ -1,0 +1,148 @@
+"""Kernels of CUDA devices: the real compiler takes all of them, and the simulated driver, in a
+process of its own for each group of tests/cuda, runs them with NumPy's values, whatever the order
+of their threads.
+"""
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+import pytest
+
+from oneflow_lite.cuda import compiler
+from oneflow_lite.cuda.kernels import OPTIONS, Request
+from oneflow_lite.cuda.kernels.source import _FAMILIES, source
+from tests.support import ROOT
+from tests.support.kernel_cases import everything
+
+CHECKS = Path(__file__).parent / "kernels"
+LARGEST_UNIT = 400  # kernels
+COMPLETE = "sm_90"
+ARCHITECTURES = ("sm_80", "sm_90", "sm_100", "sm_120")
+COMPILER = os.environ.get("CXX", "g++").split()[0]
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="CUDA is tested on Linux")
+
+
+def wanted(arch: str) -> list[Request]:
+    """All kernels for one architecture, for the others each template with one of its dtypes."""
+    if arch == COMPLETE:
+        return everything()
+    templates: dict[tuple[object, ...], list[Request]] = {}
+    for request in everything():
+        key = (request.kind, request.op, request.flat, request.wide, request.options)
+        templates.setdefault(key, []).append(request)
+    offset = ARCHITECTURES.index(arch)
+    return [group[offset % len(group)] for group in templates.values()]
+
+
+def units(arch: str) -> list[list[Request]]:
+    """The kernels of each module, in parts that compile in about the same time: modules are never
+    together, and may use the same names."""
+    modules: dict[str, list[Request]] = {}
+    for request in wanted(arch):
+        modules.setdefault(_FAMILIES[request.kind].__name__, []).append(request)
+    parts = [(requests, -(-len(requests) // LARGEST_UNIT)) for requests in modules.values()]
+    return [requests[k::count] for requests, count in parts for k in range(count)]
+
+
+def compile_unit(arch: str, requests: list[Request]) -> bytes:
+    text = source({f"kernel_{k}": request for k, request in enumerate(requests)})
+    assert text is not None
+    return compiler._compile_by_nvrtc(text, arch, OPTIONS)
+
+
+def test_every_kernel_compiles_for_every_architecture() -> None:
+    pytest.importorskip("cuda.bindings.nvrtc")
+    pytest.importorskip("nvidia.cu13", reason="nvidia-cuda-nvrtc is not installed")
+    work = [(arch, unit) for arch in ARCHITECTURES for unit in units(arch)]
+    # In processes: one NVRTC compiles one program at a time.
+    with ProcessPoolExecutor(min(4, os.cpu_count() or 1), get_context("spawn")) as pool:
+        images = list(pool.map(compile_unit, *zip(*work, strict=True)))
+    assert all(image[:4] == b"\x7fELF" for image in images)
+    assert len(set(images)) == len(work)
+
+
+@pytest.mark.skipif(shutil.which(COMPILER) is None, reason=f"no {COMPILER}")
+@pytest.mark.skipif(not (ROOT / "sim").is_dir(), reason="not a checkout")
+@pytest.mark.parametrize("path", sorted(CHECKS.glob("test_*.py")), ids=lambda path: path.stem)
+def test_checks(path: Path) -> None:
+    pytest.importorskip("cuda.bindings")
+    given = {k: v for k, v in os.environ.items() if not k.startswith("ONEFLOW_LITE_")}
+    paths = [str(ROOT), given.get("PYTHONPATH", "")]
+    variables = {
+        "ONEFLOW_LITE_CUDA_SIM": "devices=1,memory=4GB,lanes=twice",
+        "PYTHONPATH": os.pathsep.join(paths),
+    }
+    options = ["-q", "-p", "no:cacheprovider", "--confcutdir", str(CHECKS)]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *options, str(path)],
+        cwd=ROOT,
+        env=given | variables,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert done.returncode == 0, f"{done.stdout[-6000:]}\n{done.stderr[-4000:]}"
+
+
+@pytest.fixture
+def no_nvrtc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setitem(sys.modules, "cuda.bindings.nvrtc", None)
+    compiler._nvrtc.cache_clear()
+    yield
+    compiler._nvrtc.cache_clear()
+
+
+@pytest.mark.usefixtures("no_nvrtc")
+def test_what_is_missing_is_said() -> None:
+    with pytest.raises(ImportError, match=r'pip install "oneflow_lite\[cuda\]"'):
+        compiler._compile_by_nvrtc("", "sm_90", ())
+
+
+@pytest.mark.skipif(shutil.which(COMPILER) is None, reason=f"no {COMPILER}")
+def test_two_builds_of_one_version_share_no_images(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("cuda.bindings.nvrtc")
+    pytest.importorskip("nvidia.cu13", reason="nvidia-cuda-nvrtc is not installed")
+    used = compiler.identity()
+    command = shlex.split(os.environ.get("CXX", "g++"))
+    source = tmp_path / "one.cpp"
+    source.write_text("int one() { return 1; }")
+    identities = []
+    for number in ("0x1234", "0x5678", "none"):
+        library = tmp_path / f"{number}.so"
+        options = ["-shared", "-fPIC", f"-Wl,--build-id={number}", "-o", str(library)]
+        subprocess.run([*command, str(source), *options], check=True)
+        monkeypatch.setattr(compiler, "_nvrtc_library", lambda path=library: str(path))
+        compiler._nvrtc_identity.cache_clear()
+        identities.append(compiler.identity())
+        assert identities[-1].split()[:2] == used.split()[:2]
+    compiler._nvrtc_identity.cache_clear()
+    assert len({used, *identities}) == 4
+    assert [text.split()[2] for text in identities[:2]] == ["1234", "5678"]
+
+
+def test_devices_newer_than_the_compiler() -> None:
+    known = [75, 80, 86, 90, 100, 120, 121]
+    targets = [compiler.nearest(arch, known) for arch in ("sm_89", "sm_90", "sm_103", "sm_130")]
+    assert targets == ["sm_86", "sm_90", "sm_100", "compute_121"]
+    with pytest.raises(compiler.CompileError, match="older nvidia-cuda-nvrtc"):
+        compiler.nearest("sm_52", known)
+    with pytest.raises(ValueError, match="expected sm_NN"):
+        compiler.nearest("90", known)
+
+
+def test_the_log_of_the_real_compiler_is_kept() -> None:
+    pytest.importorskip("cuda.bindings.nvrtc")
+    pytest.importorskip("nvidia.cu13", reason="nvidia-cuda-nvrtc is not installed")
+    with pytest.raises(compiler.CompileError, match=r"kernel.cu\(2\): error"):
+        compiler._compile_by_nvrtc('\nextern "C" __global__ void f() { nothing(); }', "sm_90", ())

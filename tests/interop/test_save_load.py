@@ -1,0 +1,124 @@
+"""Files in NumPy's formats: what NumPy writes is read, and what is written NumPy reads."""
+
+import io
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import oneflow_lite as flow
+from tests.support.oracle import DTYPES, laid_out, same, values
+
+SHAPES = [(), (0,), (0, 3), (7,), (3, 4), (2, 3, 4)]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_npy_both_ways(dtype: str, tmp_path: Path, device: flow.Device) -> None:
+    for i, shape in enumerate(SHAPES):
+        for layout in ("plain", "fortran", "strided", "swapped"):
+            x = laid_out(values(shape, dtype, 1), layout)
+            native = x.astype(dtype, copy=False)
+            path = tmp_path / f"{i}{layout}.npy"
+            np.save(path, x)
+            t = flow.load(path, device=device)
+            assert isinstance(t, flow.Tensor)
+            assert t.device == device
+            assert t.is_contiguous()
+            same(native, t)
+            flow.save(path, t)
+            same(native, np.load(path))
+            assert path.read_bytes() == _npy(np.ascontiguousarray(native).reshape(shape))
+
+
+def _npy(x: np.ndarray) -> bytes:
+    file = io.BytesIO()
+    np.save(file, x)
+    return file.getvalue()
+
+
+def test_names_and_files(tmp_path: Path) -> None:
+    flow.save(str(tmp_path / "a"), flow.arange(3))
+    assert flow.load(tmp_path / "a.npy").tolist() == [0, 1, 2]
+    with open(tmp_path / "two", "wb") as file:
+        flow.save(file, flow.arange(3).T)
+        flow.save(file, [[1.5]])
+    with open(tmp_path / "two", "rb") as file:
+        assert [flow.load(file).tolist(), flow.load(file).tolist()] == [[0, 1, 2], [[1.5]]]
+    with flow.device("mock:1"):
+        assert flow.load(tmp_path / "a.npy").device == "mock:1"
+
+
+@pytest.mark.parametrize("write", [flow.savez, flow.savez_compressed])
+def test_npz_both_ways(write: Any, tmp_path: Path, device: flow.Device) -> None:
+    tensors = {d: flow.tensor(values((2, 3), d, 2), device=device) for d in DTYPES}
+    write(tmp_path / "a", tensors["int8"], 3.5, **tensors)
+    with np.load(tmp_path / "a.npz") as theirs:
+        assert set(theirs.files) == {*DTYPES, "arr_0", "arr_1"}
+        same(tensors["int8"].numpy(), theirs["arr_0"])
+        for name in DTYPES:
+            same(tensors[name].numpy(), theirs[name])
+    ours = flow.load(tmp_path / "a.npz", device=device)
+    assert set(ours) == {*DTYPES, "arr_0", "arr_1"}
+    for name in DTYPES:
+        assert ours[name].device == device
+        same(tensors[name].numpy(), ours[name])
+
+
+def test_saving_waits_for_the_tensor() -> None:
+    gate = threading.Event()
+    t = flow.zeros(100_000)
+
+    def fill(target: np.ndarray) -> None:
+        gate.wait(60)
+        target[:] = 4
+
+    flow.vm.host_func(fill, writes=[t])
+    file = io.BytesIO()
+    with flow.flags(implicit_sync="error"), pytest.raises(RuntimeError, match="not ready"):
+        flow.save(file, t)
+    gate.set()
+    flow.save(file, t)
+    file.seek(0)
+    assert (np.load(file) == 4).all()
+
+
+def test_memory_maps(tmp_path: Path) -> None:
+    path = tmp_path / "a.npy"
+    np.save(path, np.arange(12.0).reshape(3, 4, order="F"))
+    t = flow.load(path, mmap_mode="r")
+    assert isinstance(t, flow.Tensor)
+    same(np.load(path), t)
+    with pytest.raises(ValueError, match="read-only"):
+        t += 1
+    written = flow.load(path, mmap_mode="r+")
+    written += 1
+    del written
+    same(np.load(path), t)
+    assert t[0, 0].item() == 1
+    private = flow.load(path, mmap_mode="c")
+    private[...] = 0
+    assert t[0, 0].item() == 1
+    same(np.load(path), flow.load(path, mmap_mode="r", device="mock:0"))
+
+
+def test_what_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.npy"
+    np.save(path, np.asarray([{}], object), allow_pickle=True)
+    with pytest.raises(ValueError, match="allow_pickle=False"):
+        flow.load(path)
+    np.save(path, np.asarray(["text"]))
+    with pytest.raises(TypeError, match="unsupported dtype"):
+        flow.load(path)
+    path.write_bytes(b"no such format")
+    with pytest.raises(ValueError, match="pickle"):
+        flow.load(path)
+    with pytest.raises(FileNotFoundError):
+        flow.load(tmp_path / "missing.npy")
+    with pytest.raises(TypeError, match="unsupported dtype"):
+        flow.save(path, ["text"])
+    np.save(path, np.arange(3))
+    with pytest.raises(ValueError, match="mock:77"):
+        flow.load(path, device="mock:77")
+    assert not (tmp_path / "a.npz").exists()

@@ -1,0 +1,154 @@
+"""Set functions: the standard's and NumPy's, element for element."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import oneflow_lite as flow
+from tests.support.oracle import DTYPES, same, values
+
+SHAPES = ((), (0,), (1,), (2, 0), (40,), (7, 9), (3000,))
+
+
+def unsigned(array: np.ndarray) -> np.ndarray:
+    """Without negative zeros: which of the zeros NumPy keeps is not said."""
+    return array + np.zeros((), array.dtype) if array.dtype.kind in "fc" else array
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_unique_is_numpys(dtype: str, device: flow.Device) -> None:
+    for seed, shape in enumerate(SHAPES):
+        x = unsigned(values(shape, dtype, seed))
+        t = flow.tensor(x, device=device)
+        for equal_nan in (True, False):
+            parts = {"return_index": True, "return_inverse": True, "return_counts": True}
+            expected = np.unique(x, **parts, equal_nan=equal_nan)
+            seen = flow.unique(t, **parts, equal_nan=equal_nan)
+            assert isinstance(seen, tuple)
+            for one, other in zip(expected, seen, strict=True):
+                same(one, other)
+            same(expected[0], flow.unique(t, equal_nan=equal_nan))
+            values_only, counts = flow.unique(t, return_counts=True, equal_nan=equal_nan)
+            same(expected[0], values_only)
+            same(expected[3], counts)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_standards_functions(dtype: str, device: flow.Device) -> None:
+    for seed, shape in enumerate(SHAPES):
+        x = unsigned(values(shape, dtype, seed + 20))
+        t = flow.tensor(x, device=device)
+        expected = np.unique_all(x)
+        result = flow.unique_all(t)
+        assert result._fields == ("values", "indices", "inverse_indices", "counts")
+        for one, other in zip(expected, result, strict=True):
+            same(one, other)
+        assert result.inverse_indices.shape == x.shape
+        counted, inverted = flow.unique_counts(t), flow.unique_inverse(t)
+        assert counted._fields == ("values", "counts")
+        assert inverted._fields == ("values", "inverse_indices")
+        same(expected.values, counted.values)
+        same(expected.counts, counted.counts)
+        same(expected.values, inverted.values)
+        same(expected.inverse_indices, inverted.inverse_indices)
+        same(expected.values, flow.unique_values(t))
+
+
+def test_nans_are_distinct_and_zeros_equal(device: flow.Device) -> None:
+    x = np.array([-0.0, np.nan, 0.0, np.nan, 1.0, -0.0])
+    t = flow.tensor(x, device=device)
+    found = flow.unique_all(t)
+    same(np.array([-0.0, 1.0, np.nan, np.nan]), found.values)  # the zero that comes first
+    same(np.array([3, 1, 1, 1]), found.counts)
+    same(np.array([0, 4, 1, 3]), found.indices)
+    same(np.array([0, 2, 0, 3, 1, 0]), found.inverse_indices)
+    same(np.array([-0.0, 1.0, np.nan]), flow.unique(t))
+
+
+def test_unique_of_views(device: flow.Device) -> None:
+    x = values((50, 40), "int8", 1)
+    t = flow.tensor(x, device=device)
+    for array, view in ((x[::-2, ::3], t[::-2, ::3]), (x.T, t.T)):
+        for one, other in zip(np.unique_all(array), flow.unique_all(view), strict=True):
+            same(one, other)
+    wide = flow.broadcast_to(t[:1], (9, 40))
+    same(np.unique(np.broadcast_to(x[:1], (9, 40))), flow.unique_values(wide))
+
+
+def test_unique_refuses_an_axis() -> None:
+    with pytest.raises(ValueError, match=r"\[unique\] expected axis=None, got 0"):
+        flow.unique(flow.ones((2, 2)), axis=0)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_isin(dtype: str, device: flow.Device) -> None:
+    x, y = values((20, 30), dtype, 3), values((70,), dtype, 4)
+    t, u = flow.tensor(x, device=device), flow.tensor(y, device=device)
+    for array, view in ((x, t), (x[::2, ::-1].T, t[::2, ::-1].T), (x[:0], t[:0])):
+        for tests, view2 in ((y, u), (y[:0], u[:0]), (y[::-3], u[::-3])):
+            for invert in (False, True):
+                expected = np.isin(array, tests, invert=invert)
+                same(expected, flow.isin(view, view2, invert=invert))
+
+
+def test_isin_of_scalars_and_mixed_dtypes(device: flow.Device) -> None:
+    t = flow.tensor([1, 2, 3], device=device)
+    same(np.array([False, True, False]), flow.isin(t, 2))
+    same(np.array([False, True, False]), flow.isin(t, [2.0, 2.5]))
+    same(np.array(True), flow.isin(2, t))
+    same(np.array([True, False, False]), flow.isin(t, flow.tensor([True], device=device)))
+    big, small = np.array([2**63, 2**63 - 1, 0, 5], "uint64"), np.array([-(2**63), -1, 5])
+    a, b = flow.tensor(big, device=device), flow.tensor(small, device=device)
+    same(np.array([False, False, False, True]), flow.isin(a, b))
+    same(np.array([False, False, True]), flow.isin(b, a))
+    same(np.array([True, True, False]), flow.isin(b, a, invert=True))
+    assert flow.isin(t, 2).device == device
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_sets_of_two(dtype: str, device: flow.Device) -> None:
+    for seed, sizes in enumerate([(80, 50), (0, 4), (4, 0), (0, 0), (1, 1)]):
+        x, y = (unsigned(values((n,), dtype, 5 * seed + n)) for n in sizes)
+        t, u = flow.tensor(x, device=device), flow.tensor(y, device=device)
+        for name in ("intersect1d", "union1d", "setdiff1d"):
+            same(getattr(np, name)(x, y), getattr(flow, name)(t, u))
+
+
+def test_sets_of_two_shapes_and_dtypes(device: flow.Device) -> None:
+    x, y = np.array([[3, 1], [2, 3]]), np.array([2.0, 3.0, 7.5])
+    t = flow.tensor(x, device=device)
+    for name in ("intersect1d", "union1d", "setdiff1d"):
+        same(getattr(np, name)(x, y), getattr(flow, name)(t, y))
+    distinct, others = np.array([5, 1, 4, 2]), np.array([2, 5, 9])
+    for name in ("intersect1d", "setdiff1d"):
+        expected = getattr(np, name)(distinct, others, assume_unique=True)
+        given = flow.tensor(distinct, device=device)
+        same(expected, getattr(flow, name)(given, others, assume_unique=True))
+
+
+def test_looks_may_be_refused() -> None:
+    x = flow.tensor(values((1000,), "float64", 1))
+    gate = threading.Event()
+    written = flow.vm.host_func(lambda array: gate.wait(60), writes=[x])
+    try:
+        with flow.flags(implicit_sync="error"):
+            flow.isin(x, x)
+            with pytest.raises(RuntimeError, match=r"\[unique_values\] waits"):
+                flow.unique_values(x)
+    finally:
+        gate.set()
+        written.wait()
+
+
+def test_two_devices_are_refused() -> None:
+    with pytest.raises(ValueError, match="cpu.*mock:0|mock:0.*cpu"):
+        flow.isin(flow.ones(2), flow.ones(2, device="mock:0"))
+
+
+def test_large_in_both_modes(device: flow.Device, naive: bool) -> None:
+    x = values((100_001,), "int32", 2)
+    for one, other in zip(
+        np.unique_all(x), flow.unique_all(flow.tensor(x, device=device)), strict=True
+    ):
+        same(one, other)

@@ -1,0 +1,103 @@
+"""bincount, digitize, histogram: NumPy's numbers, on every device."""
+
+import numpy as np
+import pytest
+
+import oneflow_lite as flow
+from tests.support.oracle import same
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int32", "uint64", "int64"])
+def test_bincount(dtype: str, device: flow.Device) -> None:
+    rng = np.random.default_rng(1)
+    for n, minlength in ((0, 0), (0, 3), (1, 0), (500, 0), (500, 300)):
+        x = rng.integers(0, 2 if dtype == "bool" else 90, n).astype(dtype)
+        t = flow.tensor(x, device=device)
+        same(np.bincount(x, minlength=minlength), flow.bincount(t, minlength=minlength))
+        same(np.bincount(x[::-2]), flow.bincount(t[::-2]))
+        for kind in ("float32", "int16", "float64"):
+            weights = rng.normal(0, 9, n).astype(kind)
+            seen = flow.bincount(t, flow.tensor(weights, device=device), minlength)
+            expected = np.bincount(x, weights, minlength)
+            same(expected.astype("float64"), seen)  # NumPy counts no weights in int64
+
+
+def test_wrong_counts(device: flow.Device) -> None:
+    t = flow.tensor([1, 2, 2], device=device)
+    for call, error, text in (
+        (lambda: flow.bincount(t - 2), ValueError, "at least 0, got a negative"),
+        (lambda: flow.bincount(t, minlength=-1), ValueError, "minlength"),
+        (lambda: flow.bincount(t, [1.0]), ValueError, r"weights of shape \(3,\), got \(1,\)"),
+        (lambda: flow.bincount(t, t + 1j), TypeError, "real weights"),
+        (lambda: flow.bincount(t * 1.5), TypeError, "integers, got float64"),
+        (lambda: flow.bincount(flow.ones((2, 2), device=device)), ValueError, "one dimension"),
+    ):
+        with pytest.raises(error, match=r"\[bincount\] expected .*" + text):
+            call()
+
+
+@pytest.mark.parametrize("largest", [2**63 - 1, 2**63 - 2, 2**60])
+@pytest.mark.parametrize("size", [1, 100_000])
+def test_counts_that_no_memory_holds(largest: int, size: int) -> None:
+    x = flow.full(size, largest, dtype=flow.int64)
+    for minlength in (0, 5):
+        with pytest.raises(ValueError, match="can be counted|too big"):
+            flow.bincount(x, minlength=minlength)
+
+
+@pytest.mark.parametrize("right", [False, True])
+def test_digitize(right: bool, device: flow.Device) -> None:
+    x = np.array([[0.2, 6.4, 3.0, np.nan], [1.6, 2.5, -1.0, np.inf]])
+    edges = np.array([0.0, 1.0, 2.5, 4.0, 10.0])
+    t = flow.tensor(x, device=device)
+    for bins in (edges, edges[::-1], edges[:1], edges[:0], np.array([1, 1, 2]), np.array([3, 3])):
+        same(np.digitize(x, bins, right), flow.digitize(t, flow.tensor(bins, device=device), right))
+        same(np.digitize(3, bins, right), flow.digitize(flow.tensor(3, device=device), bins, right))
+    with pytest.raises(ValueError, match=r"\[digitize\] expected bins that only"):
+        flow.digitize(t, [1, 3, 2])
+    with pytest.raises(TypeError, match="real"):
+        flow.digitize(t + 1j, [1, 2])
+    with pytest.raises(ValueError, match="one dimension"):
+        flow.digitize(t, [[1, 2]])
+
+
+@pytest.mark.parametrize(
+    "dtype", ["bool", "int8", "uint16", "int64", "float16", "float32", "float64"]
+)
+def test_histogram(dtype: str, device: flow.Device) -> None:
+    x = (np.random.default_rng(2).normal(0, 5, (40, 20))).astype(dtype)
+    t = flow.tensor(x, device=device)
+    for bins in (10, 1, 37, [0, 1, 2], [-3.5, 0.0, 0.0, 7.0], np.array([2.0, 2.0])):
+        for limits in (None, (-4, 4.5), (1, 1)):
+            for density in (False, True):
+                with np.errstate(all="ignore"):
+                    array = x.astype("uint8") if dtype == "bool" else x
+                    expected = np.histogram(array, bins, limits, density=density)
+                seen = flow.histogram(t, bins, limits, density)
+                same(expected[0], seen[0])
+                same(expected[1], seen[1])
+
+
+def test_histogram_of_special_values(device: flow.Device) -> None:
+    x = np.array([0.0, -0.0, np.inf, 1.0, np.nan, 2.0, 3.0])
+    t = flow.tensor(x, device=device)
+    same(np.histogram(x, 4, (0, 2))[0], flow.histogram(t, 4, (0, 2))[0])
+    same(np.histogram(x, [0, 1, np.inf])[0], flow.histogram(t, [0, 1, np.inf])[0])
+    for one, other in zip(np.histogram(x[:0]), flow.histogram(t[:0]), strict=True):
+        same(one, other)
+
+
+def test_wrong_histograms(device: flow.Device) -> None:
+    t = flow.tensor([1.0, np.nan], device=device)
+    for call, error, text in (
+        (lambda: flow.histogram(t), ValueError, "range of .* is not finite"),
+        (lambda: flow.histogram(t, "auto"), ValueError, "got 'auto'"),
+        (lambda: flow.histogram(t, 0, (0, 1)), ValueError, "bins"),
+        (lambda: flow.histogram(t, 2, (1, 0)), ValueError, "max must be larger than min"),
+        (lambda: flow.histogram(t, 1.5, (0, 1)), TypeError, "bins"),
+        (lambda: flow.histogram(t, [3, 1]), ValueError, "bins that ascend"),
+        (lambda: flow.histogram(t, [[3, 1]]), ValueError, "one dimension"),
+        (lambda: flow.histogram(t + 1j), TypeError, "real numbers"),
+    ):
+        with pytest.raises(error, match=r"\[histogram\] .*" + text):
+            call()

@@ -1,0 +1,105 @@
+"""median, quantile, percentile: NumPy's dtypes and bits, on every device."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import oneflow_lite as flow
+from tests.support.oracle import DTYPES, same, values
+
+pytestmark = pytest.mark.usefixtures("no_warnings")
+
+REAL = [d for d in DTYPES if not d.startswith(("bool", "complex"))]
+SHAPES = ((1,), (2,), (9,), (400,), (7, 10), (4, 5, 6), ())
+
+
+def numbers(shape: tuple[int, ...], dtype: str, seed: int) -> np.ndarray:
+    """Without negative zeros: which of the zeros is in the middle is not said."""
+    x = values(shape, dtype, seed)
+    return x + np.zeros((), x.dtype) if x.dtype.kind in "fc" else x
+
+
+def axes_of(shape: tuple[int, ...]) -> list[Any]:
+    return [None, *range(len(shape)), *([(0, -1)] if len(shape) > 1 else [])]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_median(dtype: str, device: flow.Device) -> None:
+    for seed, shape in enumerate(SHAPES):
+        x = numbers(shape, dtype, seed)
+        t = flow.tensor(x, device=device)
+        for axis in axes_of(shape):
+            for keepdims in (False, True):
+                expected = np.median(x, axis=axis, keepdims=keepdims)
+                same(expected, flow.median(t, axis=axis, keepdims=keepdims))
+
+
+@pytest.mark.parametrize("dtype", REAL)
+def test_quantiles(dtype: str, device: flow.Device) -> None:
+    for seed, shape in enumerate(SHAPES):
+        x = numbers(shape, dtype, seed + 9)
+        t = flow.tensor(x, device=device)
+        for q in (0.5, 0.0, 1.0, 0.3, 1, [0.1, 0.95], np.array([[0.25]]), []):
+            for axis in axes_of(shape):
+                same(np.quantile(x, q, axis=axis), flow.quantile(t, q, axis=axis))
+        kept = np.quantile(x, [0.2, 0.4], axis=axis, keepdims=True)
+        same(kept, flow.quantile(t, [0.2, 0.4], axis=axis, keepdims=True))
+        for q in (50, 33.3, 100, [5, 95]):
+            same(np.percentile(x, q), flow.percentile(t, q))
+
+
+def test_parts_of_a_tensor(device: flow.Device) -> None:
+    x, q = numbers((50,), "float64", 1), np.array([0.1, 0.6])
+    t, parts = flow.tensor(x, device=device), flow.tensor(q, device=device)
+    same(np.quantile(x, q), flow.quantile(t, parts))
+    same(np.percentile(x, q), flow.percentile(t, parts))
+
+
+@pytest.mark.parametrize("dtype", REAL)
+def test_numpys_scalars_are_not_weak(dtype: str, device: flow.Device) -> None:
+    x = (np.arange(40) * 7 % 40).astype(dtype)  # no NaN: NumPy would change the dtype for it
+    t = flow.tensor(x, device=device)
+    for q in (np.float32(0.7), np.float64(0.3), np.int64(1), np.float16(0.25)):
+        same(np.quantile(x, q), flow.quantile(t, q))
+        same(np.percentile(x, q * 9), flow.percentile(t, q * 9))
+
+
+def test_views_stay_as_they_are(device: flow.Device) -> None:
+    x = numbers((20, 30), "float32", 2)
+    t = flow.tensor(x, device=device)
+    for axis in (None, 0, 1):
+        same(np.median(x[::2, ::-3].T, axis), flow.median(t[::2, ::-3].T, axis))
+        same(np.quantile(x.T, 0.2, axis), flow.quantile(t.T, 0.2, axis))
+    same(x, t)
+
+
+def test_no_elements(device: flow.Device) -> None:
+    t = flow.ones((0, 2), device=device)
+    same(np.full(2, np.nan), flow.median(t, axis=0))
+    same(np.empty(0), flow.median(t, axis=1))
+    same(np.array(np.nan), flow.median(t))
+    same(np.empty(0), flow.quantile(t, 0.5, axis=1))
+    with pytest.raises(IndexError, match=r"\[quantile\] expected at least one element"):
+        flow.quantile(t, 0.5)
+
+
+def test_wrong_arguments() -> None:
+    x = flow.ones((2, 3))
+    for call, error, text in (
+        (lambda: flow.quantile(x, 1.5), ValueError, r"\[quantile\] expected q in the range \[0, 1"),
+        (lambda: flow.quantile(x, np.nan), ValueError, "range"),
+        (
+            lambda: flow.percentile(x, 101),
+            ValueError,
+            r"\[percentile\] .* range \[0, 100\], got 101",
+        ),
+        (lambda: flow.quantile(x, 0.5, method="nearest"), ValueError, "method 'linear'"),
+        (lambda: flow.quantile(x + 1j, 0.5), TypeError, "real numbers, got complex128"),
+        (lambda: flow.quantile(x, "a"), TypeError, "q to be real"),
+        (lambda: flow.quantile(x, np.ones((1, 1, 1))), ValueError, "two dimensions"),
+        (lambda: flow.median(x, axis=2), IndexError, r"\[median\] .*axis 2"),
+        (lambda: flow.median(x, axis=(0, 0)), ValueError, r"\[median\] repeated axis"),
+    ):
+        with pytest.raises(error, match=text):
+            call()

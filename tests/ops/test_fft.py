@@ -1,0 +1,142 @@
+"""Fourier transforms: NumPy's bits and dtypes, on every device."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import oneflow_lite as flow
+from tests.support.oracle import DTYPES, same
+
+NORMS = (None, "backward", "ortho", "forward")
+COMPLEX, REAL, TO_REAL = ("fft", "ifft"), ("rfft", "ihfft"), ("irfft", "hfft")
+SHAPES = [(8,), (7,), (1,), (3, 6), (2, 5, 4), (0, 4)]
+
+
+def numbers(shape: tuple[int, ...], dtype: str, seed: int = 0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    if np.dtype(dtype).kind in "biu":
+        return rng.integers(0, 9, shape).astype(dtype)
+    x = rng.normal(size=shape)
+    return (x + 1j * rng.normal(size=shape)).astype(dtype) if dtype[0] == "c" else x.astype(dtype)
+
+
+def check(name: str, x: np.ndarray, t: flow.Tensor, *arguments: Any, **keywords: Any) -> None:
+    expected = getattr(np.fft, name)(x, *arguments, **keywords)
+    seen = getattr(flow.fft, name)(t, *arguments, **keywords)
+    same(expected, seen, f"{name} {x.shape} {x.dtype} {arguments} {keywords}")
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_one_axis(dtype: str, device: flow.Device) -> None:
+    names = (*COMPLEX, *TO_REAL) if dtype[0] == "c" else (*COMPLEX, *TO_REAL, *REAL)
+    for shape in SHAPES:
+        x = numbers(shape, dtype)
+        t = flow.tensor(x, device=device)
+        for name in names:
+            for norm in NORMS:
+                if name in TO_REAL and shape[-1] == 1:
+                    check(name, x, t, 3, norm=norm)
+                else:
+                    check(name, x, t, norm=norm)
+                check(name, x, t, 5, norm=norm)
+
+
+@pytest.mark.parametrize("name", [*COMPLEX, *REAL, *TO_REAL])
+def test_points_and_axes(name: str, device: flow.Device) -> None:
+    for dtype in ("float32", "float64"):
+        x = numbers((3, 4, 5), dtype)
+        t = flow.tensor(x, device=device)
+        for axis in (0, 1, -1, -3):
+            for n in (None, 1, 2, 3, 4, 5, 9, 16):
+                check(name, x, t, n, axis)
+        check(name, x[::-1, ::2, ::-2], t[::-1, ::2, ::-2], axis=0)
+        check(name, x.T, t.T, axis=1)
+        row, wide = np.broadcast_to(x[0], (20, 4, 5)), flow.broadcast_to(t[0], (20, 4, 5))
+        check(name, row, wide, axis=1)
+
+
+@pytest.mark.parametrize("n", [2, 97, 128, 1000, 1021])
+def test_long_and_many(n: int, device: flow.Device) -> None:
+    x = numbers((9, n), "float64")
+    t = flow.tensor(x, device=device)
+    for name in (*COMPLEX, *REAL, *TO_REAL):
+        check(name, x, t)
+        check(name, x.T, t.T, axis=0)
+
+
+@pytest.mark.parametrize("name", ["fftn", "ifftn", "rfftn", "irfftn"])
+def test_several_axes(name: str, device: flow.Device) -> None:
+    for dtype in ("float64", "float32", "int16"):
+        x = numbers((4, 3, 6), dtype)
+        t = flow.tensor(x, device=device)
+        for axes in (None, (0,), (0, 1), (-1, 0), (2, 1, 0), (1, 1)):
+            for norm in NORMS:
+                check(name, x, t, axes=axes, norm=norm)
+        check(name, x, t, s=(5, 2), axes=(0, 2))
+        check(name, x, t, s=(-1, 8), axes=(2, 1))
+        check(name.replace("n", "2"), x, t)
+        check(name.replace("n", "2"), x, t, s=(3, 4), norm="ortho")
+
+
+def test_sizes_without_axes_are_those_of_the_last(device: flow.Device) -> None:
+    x = numbers((2, 3, 4), "float64")
+    t = flow.tensor(x, device=device)
+    same(np.fft.fftn(x, s=(5, 2), axes=(-2, -1)), flow.fft.fftn(t, s=(5, 2)))
+
+
+def test_a_transform_and_back(device: flow.Device) -> None:
+    x = numbers((5, 8), "complex128")
+    t = flow.tensor(x, device=device)
+    for norm in NORMS:
+        assert np.allclose(flow.fft.ifft(flow.fft.fft(t, norm=norm), norm=norm).numpy(), x)
+        assert np.allclose(flow.fft.irfftn(flow.fft.rfftn(t.real)).numpy(), x.real)
+
+
+@pytest.mark.parametrize("d", [1.0, 0.1, 3])
+def test_frequencies(d: float, device: flow.Device) -> None:
+    for n in (1, 2, 5, 8):
+        for name in ("fftfreq", "rfftfreq"):
+            expected = getattr(np.fft, name)(n, d)
+            same(expected, getattr(flow.fft, name)(n, d=d, device=device))
+            seen = getattr(flow.fft, name)(n, d, dtype=flow.float32, device=device)
+            same(expected.astype("float32"), seen)
+            assert seen.device == device
+
+
+@pytest.mark.parametrize("name", ["fftshift", "ifftshift"])
+def test_shifts(name: str, device: flow.Device) -> None:
+    for shape in ((1,), (5,), (4, 3), (0, 2)):
+        x = np.arange(np.prod(shape, dtype=int)).reshape(shape)
+        t = flow.tensor(x, device=device)
+        axes: list[Any] = [None, 0, -1, (0,)] + ([(0, -1)] if len(shape) > 1 else [])
+        for one in axes:
+            check(name, x, t, one)
+        assert not getattr(flow.fft, name)(t).shares_storage(t)
+
+
+def test_errors() -> None:
+    x = flow.ones(4)
+    for name in (*COMPLEX, *REAL, *TO_REAL):
+        function = getattr(flow.fft, name)
+        with pytest.raises(ValueError, match=rf"\[{name}\] expected at least 1 point, got 0"):
+            function(x, n=0)
+        with pytest.raises(ValueError, match=rf"\[{name}\] expected norm"):
+            function(x, norm="x")
+        with pytest.raises(IndexError, match=rf"\[{name}\] axis 1"):
+            function(x, axis=1)
+        with pytest.raises(IndexError):
+            function(flow.ones(()))
+        with pytest.raises(TypeError):
+            function(x, n=2.0)
+    for name in REAL:
+        with pytest.raises(TypeError, match=rf"\[{name}\] expected real numbers"):
+            getattr(flow.fft, name)(x + 1j)
+    with pytest.raises(ValueError, match=r"\[fftn\] expected as many sizes"):
+        flow.fft.fftn(x, s=(1, 2), axes=(0,))
+    with pytest.raises(IndexError, match=r"\[rfftn\]"):
+        flow.fft.rfftn(x, axes=(1,))
+    with pytest.raises(IndexError, match=r"\[fftshift\]"):
+        flow.fft.fftshift(x, axes=1)
+    with pytest.raises(TypeError, match=r"\[fftfreq\]"):
+        flow.fft.fftfreq(3, dtype=flow.int64)

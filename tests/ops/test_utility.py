@@ -1,0 +1,93 @@
+"""Differences and likeness: NumPy's answers."""
+
+import numpy as np
+import pytest
+
+import oneflow_lite as flow
+from tests.support.oracle import DTYPES, same, values
+
+pytestmark = pytest.mark.usefixtures("no_warnings")
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_diff(dtype: str, device: flow.Device) -> None:
+    for shape in ((5,), (1,), (0,), (3, 4), (2, 3, 2)):
+        x = values(shape, dtype, 1)
+        t = flow.tensor(x, device=device)
+        for axis in range(-len(shape), len(shape)):
+            for n in (0, 1, 2, 5):
+                same(np.diff(x, n=n, axis=axis), flow.diff(t, n=n, axis=axis))
+    same(np.diff(x, 1, 0), flow.diff(t, 1, 0))
+
+
+def test_diff_with_ends(device: flow.Device) -> None:
+    x, y = values((2, 4), "int32", 1), values((2, 2), "int64", 2)
+    a, b = flow.tensor(x, device=device), flow.tensor(y, device=device)
+    same(np.diff(x, prepend=y), flow.diff(a, prepend=b))
+    same(np.diff(x, append=y, n=3), flow.diff(a, append=b, n=3))
+    same(np.diff(x, prepend=7, append=y), flow.diff(a, prepend=7, append=b))
+    same(np.diff(x, axis=0, prepend=np.int32(7)), flow.diff(a, axis=0, prepend=np.int32(7)))
+    with pytest.raises(ValueError, match=r"\[concat\]"):
+        flow.diff(a, axis=0, prepend=b)
+
+
+def test_bad_diff() -> None:
+    with pytest.raises(ValueError, match=r"\[diff\].*-1"):
+        flow.diff(flow.zeros(3), n=-1)
+    with pytest.raises(ValueError, match=r"\[diff\].*0-d"):
+        flow.diff(flow.tensor(3.0))
+    with pytest.raises(IndexError, match=r"\[diff\] axis 1"):
+        flow.diff(flow.zeros(3), axis=1)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("equal_nan", [False, True])
+def test_likeness(dtype: str, equal_nan: bool, device: flow.Device) -> None:
+    x = values((40, 5), dtype, 1)
+    for seed in (1, 2):
+        y = np.where(values((40, 5), "bool", seed), x, values((40, 5), dtype, seed)).astype(dtype)
+        a, b = flow.tensor(x, device=device), flow.tensor(y, device=device)
+        same(np.isclose(x, y, equal_nan=equal_nan), flow.isclose(a, b, equal_nan=equal_nan))
+        same(np.isclose(x, y, 0.5, 0.1, equal_nan), flow.isclose(a, b, 0.5, 0.1, equal_nan))
+        for name in ("allclose", "array_equal"):
+            for one, two in ((x, y), (x, x), (x[:3], y)):
+                u, v = flow.tensor(one, device=device), flow.tensor(two, device=device)
+                if name == "allclose" and one.shape != two.shape:
+                    continue
+                expected = getattr(np, name)(one, two, equal_nan=equal_nan)
+                seen = getattr(flow, name)(u, v, equal_nan=equal_nan)
+                assert type(seen) is bool
+                assert seen == expected
+
+
+def test_likeness_of_other_things(device: flow.Device) -> None:
+    a = flow.tensor([1.0, 1.0 + 1e-7], device=device)
+    assert flow.allclose(a, 1.0)
+    assert flow.allclose(1, a)
+    assert flow.allclose(a, np.ones(2))
+    assert not flow.allclose(a, 1.0, rtol=0, atol=1e-9)
+    assert flow.array_equiv(a[:1], flow.ones((3, 1), device=device))
+    assert not flow.array_equiv(a, flow.ones(3, device=device))
+    assert flow.array_equal(a, a.numpy())
+    assert not flow.array_equal(a, 1.0)
+    same(
+        np.isclose([np.inf, -np.inf, np.nan], np.inf),
+        flow.isclose(flow.tensor([flow.inf, -flow.inf, flow.nan]), flow.inf),
+    )
+    with pytest.raises(ValueError, match=r"do not broadcast"):
+        flow.allclose(a, flow.ones(3, device=device))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_nan_to_num(dtype: str, device: flow.Device) -> None:
+    x = values((30, 40), dtype, 3)
+    if x.dtype.kind in "fc":
+        x[:3], x[3:5], x[5] = np.nan, np.inf, -np.inf
+    t = flow.tensor(x, device=device)
+    same(np.nan_to_num(x), flow.nan_to_num(t))
+    same(np.nan_to_num(x, nan=7, posinf=8, neginf=9), flow.nan_to_num(t, nan=7, posinf=8, neginf=9))
+    same(np.nan_to_num(x.T), flow.nan_to_num(t.T))
+    same(x, t)
+    assert flow.nan_to_num(t, copy=False) is t
+    same(np.nan_to_num(x), t)
+    same(np.nan_to_num(x[0, 0]), flow.nan_to_num(flow.tensor(x[0, 0], device=device)))

@@ -1,0 +1,9 @@
+"""What tests use and is no test: oracles and bounds, helpers, and the programs that tests start.
+
+Tests and programs import it as ``tests.support``; a program has a command line of its own:
+``python -m tests.support.random_program --seed 7``.
+"""
+
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]  # of the checkout

@@ -1,0 +1,99 @@
+"""When a reduction of a device's own kernels is right: exact where NumPy's is, and where the order
+of sums decides how they are rounded, as near to the exact value as short chains of sums come."""
+
+from typing import Any
+
+import numpy as np
+
+import oneflow_lite as flow
+from tests.support.oracle import same
+
+_WIDER = {"float16": "float64", "float32": "float64", "float64": "longdouble"}
+_WIDER |= {"complex64": "complex128", "complex128": "clongdouble"}
+_EXTREMES = ("max", "min", "nanmax", "nanmin", "ptp")
+_STEPS = 16  # roundings of a value on its way, for as many elements as tests have
+
+
+def has_own_kernels(device: flow.Device) -> bool:
+    """Whether reductions on the device have other bits than the host's."""
+    return device.type == "cuda" and bool(flow.flags.cuda_kernels)
+
+
+def wider(x: np.ndarray) -> np.ndarray:
+    return x.astype(_WIDER.get(x.dtype.name, x.dtype.name))
+
+
+def agrees(name: str, expected: Any, seen: flow.Tensor, x: np.ndarray, **keywords: Any) -> None:
+    """Fail unless a reduction of x, by this name, is NumPy's or nearer to the exact value.
+
+    ``expected`` is NumPy's, ``keywords`` are those of the call.
+    """
+    expected = np.asarray(expected)
+    if not has_own_kernels(seen.device) or expected.dtype.kind not in "fc":
+        same(expected, seen)
+        return
+    if name in _EXTREMES:  # which of -0 and 0 wins is open
+        same(expected + 0, seen.numpy() + 0)
+        return
+    assert (seen.shape, seen.dtype) == (expected.shape, expected.dtype)
+    given = wider(x if "dtype" not in keywords else x.astype(keywords["dtype"]))
+    options = {k: v for k, v in keywords.items() if k != "dtype"}
+    with np.errstate(all="ignore"):
+        exact = np.asarray(getattr(np, name)(given, **options))
+        scale = np.asarray(_scale(name, given, exact, options))
+    near(exact, seen.numpy(), scale, expected)
+
+
+def agrees_in_sums(size: Any, expected: Any, seen: flow.Tensor) -> None:
+    """Fail unless a result that is made of sums is NumPy's, or as near as another order comes.
+
+    ``size`` is the same result of the terms' absolute values: roundings are proportional to it.
+    """
+    expected = np.asarray(expected)
+    if not has_own_kernels(seen.device) or expected.dtype.kind not in "fc":
+        same(expected, seen)
+        return
+    assert (seen.shape, seen.dtype) == (expected.shape, expected.dtype)
+    near(expected, seen.numpy(), np.abs(np.asarray(size)))
+
+
+def near(
+    exact: np.ndarray, seen: np.ndarray, scale: np.ndarray, expected: np.ndarray | None = None
+) -> None:
+    """Fail unless ``seen`` is ``exact`` rounded, or off by some roundings of ``scale``; or what is
+    expected, as where sums of a narrow dtype overflow."""
+    with np.errstate(all="ignore"):
+        rounded = exact.astype(seen.dtype)
+        allowed = _STEPS * np.finfo(seen.dtype).eps * scale.astype(rounded.real.dtype)
+        numpys = rounded if expected is None else expected
+        for part in ("real", "imag"):
+            one, other, third = (getattr(x, part) for x in (rounded, seen, numpys))
+            alike = _equal(one, other) | _equal(third, other)
+            alike |= np.isfinite(one) & (np.abs(one - other) <= allowed)
+            assert alike.all(), (one[~alike][:5], other[~alike][:5], allowed[~alike][:5])
+
+
+def _equal(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return np.asarray((x == y) | (np.isnan(x) & np.isnan(y)))
+
+
+def _scale(name: str, x: np.ndarray, exact: np.ndarray, options: dict[str, Any]) -> np.ndarray:
+    """What errors of the result are proportional to."""
+    size = np.abs(x if x.dtype.kind in "fc" else x.astype(np.float64))  # squares wrap around
+    size = np.where(np.isfinite(size), size, 0)
+    if "prod" in name:
+        return np.abs(exact) * x.size
+    if name in ("var", "std", "nanvar", "nanstd"):
+        squares = np.mean(
+            size**2, **{k: v for k, v in options.items() if k in ("axis", "keepdims")}
+        )
+        return 2 * (np.sqrt(squares) if name.endswith("std") else squares)
+    return np.asarray(getattr(np, name.removeprefix("nan"))(size, **options))
+
+
+def of_products(x: np.ndarray) -> np.ndarray:
+    """Floats whose products neither overflow nor vanish in any order."""
+    if x.dtype.kind not in "fc":
+        return x
+    near_one = np.where(np.arange(x.size).reshape(x.shape) % 2, 1 + x / 64, 1 / (1 + x / 64))
+    return np.asarray(np.where(np.abs(x) < 9, near_one, np.where(np.isnan(x), x, 1)), x.dtype)

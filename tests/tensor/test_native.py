@@ -1,0 +1,295 @@
+"""Functions with a native path: the path and the function give the same, or fail alike."""
+
+import copy
+import inspect
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import oneflow_lite as flow
+from oneflow_lite import _C
+from oneflow_lite._C import NativeFunction, native
+from oneflow_lite.ops.operands import on_one_device
+from tests.support.oracle import DTYPES, values
+
+FUNCTIONS = {n: f for n in dir(flow) if isinstance(f := getattr(flow, n), NativeFunction)}
+METHODS = {n: f for n, f in vars(flow.Tensor).items() if isinstance(f, NativeFunction)}
+
+AXES = (None, 0, 1, -1, 2, -3, True, np.int64(1), (0, 1), (1, 1), [0], (), "0", 1.0)
+DTYPE_NAMES = (None, flow.float32, np.int8, "uint16", "f8", float, bool, int, complex, "text", 3)
+SHAPES = (0, 3, -1, (2, 3), [2], (), (0, 2), (2, -1), np.int64(2), "2", 1.5, (1.5,), (True, 2))
+
+
+def creation() -> dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]]:
+    """Calls by the name of the function: positional arguments and keywords."""
+    shaped = [((shape,), {}) for shape in SHAPES]
+    typed = [((2, dtype), {}) for dtype in DTYPE_NAMES] + [((2,), {"dtype": "int16"})]
+    placed = [((2,), {"device": d}) for d in ("mock:1", flow.Device("mock:0"), None, "none", 1)]
+    wrong: list[Any] = [
+        ((), {}),
+        ((2, None, None), {}),
+        ((2,), {"type": int}),
+        ((2,), {"shape": 2}),
+    ]
+    numbers = (0, -7, 2.5, True, 1j, 2**70, np.float32(3), np.array([1, 2]), "x", None)
+    datas = (
+        *(numbers[:7]),
+        *([], [1, 2], [[1.5], [2]], (True, 2), [1, [2]], [2**63], [2**70], "ab", [1j], [None]),
+        *(np.arange(6)[::2], np.arange(3, dtype=">i4"), np.float16(2), np.array(["a"])),
+        *(np.zeros((2, 0)), range(3), np.longdouble(1), [np.float32(1), 2], {1: 2}),
+    )
+    data = [((one,), {}) for one in datas]
+    data += [((one, "float32"), {}) for one in datas] + [((1,), {"device": "mock:1"})]
+    ranges = [(5,), (2, 8), (2, 8, 3), (8, 2, -2), (2, 2), (0.5, 3), (0, 1, 0.25), (3, 0)]
+    ranges += [(2**62, 2**62 + 3), (True, 4), (4, None, 2), (1, 2, 0), (5000,), (np.int8(3),)]
+    ranges += [(-(2**63), 2**63 - 1, 2**62), ("a",), (1j,), (float("nan"),), (1.0, 2), (0, 5, -1)]
+    return {
+        **dict.fromkeys(("zeros", "ones", "empty"), shaped + typed + placed + wrong),
+        "full": [((2, n), {}) for n in numbers] + [((2, n, "int8"), {}) for n in numbers],
+        **dict.fromkeys(("tensor", "asarray"), data),
+        "arange": [(r, {}) for r in ranges] + [((4,), {"dtype": d}) for d in DTYPE_NAMES],
+    }
+
+
+def of_tensors(x: flow.Tensor, y: flow.Tensor) -> dict[str, list[tuple[Any, ...]]]:
+    """Positional arguments by the name of the function."""
+    first = x[0] if x.ndim and x.shape[0] else x
+    axes = [(x, axis) for axis in AXES] + [(x, axis, True) for axis in AXES] + [(x,), (), (x, 0, 2)]
+    typed = [(x, dtype) for dtype in DTYPE_NAMES]
+    shapes = [(x, shape) for shape in (*SHAPES, 6, (3, 2))]
+    plain: list[Any] = [(x,), ([1, 2],), (x, 1, 2, 3, 4)]
+    few: list[Any] = [(x,), (3,), ()]
+    pairs = [(x, a, b) for a in (0, -1, 5, True, (0, 1)) for b in (1, -2, -9, None, (1, 0))]
+    parts: list[Any] = [(x, x), [x], [x, y], (x, x.numpy()), [], x, [x, 1], (first, x)]
+    joined = [(part, *rest) for part in parts for rest in ((), (0,), (-1,), (1,), (9,), (None,))]
+    order: list[Any] = [(x,), (x, None)] + [
+        (x, a) for a in ((1, 0), [0, 1], (0, 0), (0,), 1, (-1, 0))
+    ]
+    modes = ((), ("full",), ("same",), ("valid",), ("most",), (None,), (0,), (np.str_("same"),))
+    row = flow.ravel(x)
+    rows = ((x, first), (row, x), (row, row[::-1]), (row, row[:2]), (row[::2], row), (row, y))
+    others = ((x, 2), ([1, 2], y), (y, flow.zeros(0)), (y, y.numpy()), (y, y.mock(1)), (x,))
+    windows = [(*pair, *mode) for pair in (*rows, *others) for mode in modes]
+    line = flow.sort(row) if row.dtype.kind != "c" else row
+    searched = ((line, x), (line, first), (x, x), (line[::2], x.T), (line, y), (line, x.mock(1)))
+    searched += tuple((line, n) for n in (1, 2.5, True, 2**70, np.float64(1), np.int64(2), [1, 2]))
+    sides = ((), ("right",), ("both",), (None,), ("left", flow.argsort(row)), ("left", None))
+    lines = [(x, line, line), (x.T, line, line[::-1]), (x, line[::2], line[::2]), (x, x, x)]
+    lines += [(x, [0, 1, 3], [2, 0.5, 1]), ([1.5], line, line), (x, [True, 2], [0, 1]), (x, [], [])]
+    lines += [(n, line, line) for n in (1, 2.5, True, 1j, None, "a", np.float64(1), np.ones(2))]
+    lines += [(1.5, [1, 2], (3, 5)), (2, line, line[:2]), (x, line, line.mock(1)), (1.5, 2.5, 3.5)]
+    ends = ((), (1, 2.5), (None, 1j), (1, None), (first, None), (None, None, 2.0))
+    return {
+        "searchsorted": [(*pair, *side) for pair in searched for side in sides],
+        "interp": [(*given, *end) for given in lines for end in ends],
+        **dict.fromkeys(("convolve", "correlate"), windows),
+        **dict.fromkeys(("max", "min", "any", "all", "argmax", "argmin"), axes),
+        **dict.fromkeys(("squeeze", "expand_dims", "flip"), axes),
+        **dict.fromkeys(("sum", "prod"), axes + [(x, None, d) for d in DTYPE_NAMES]),
+        **dict.fromkeys(("moveaxis", "swapaxes"), pairs),
+        **dict.fromkeys(("concat", "stack"), joined),
+        **dict.fromkeys(("permute_dims", "transpose"), order),
+        **dict.fromkeys(("reshape", "broadcast_to"), shapes),
+        **dict.fromkeys(("ravel", "flatten", "asarray"), plain),
+        **dict.fromkeys(("sort", "argsort"), few),
+        "take": [(x, i, axis) for i in (0, [0, -1], [7], [], 1.5, True, "a") for axis in AXES],
+        "where": [
+            (x, a, b) for a in (x, 1, None, 2.5, [1, 2], "a") for b in (y, first, 0, np.ones(3))
+        ],
+        **dict.fromkeys(("zeros_like", "ones_like", "astype"), typed),
+        "full_like": [(x, n) for n in (1, 2.5, 1j, None, 2**70, [1, 2, 3], np.int8(3))],
+    }
+
+
+def outcome(function: Callable[..., Any], *arguments: Any, **keywords: Any) -> tuple[Any, ...]:
+    """All there is to tell of a result, or of an error."""
+    try:
+        result = function(*arguments, **keywords)
+        seen = result.numpy().tobytes() if "empty" not in function.__name__ else None
+    except Exception as error:  # the point is which one
+        return type(error), str(error).splitlines()[0]
+    return seen, result.shape, result.strides, result.dtype, str(result.device)
+
+
+def check(name: str, *arguments: Any, **keywords: Any) -> None:
+    function = FUNCTIONS[name]
+    wanted = outcome(function.__wrapped__, *arguments, **keywords)
+    assert outcome(function, *arguments, **keywords) == wanted, (name, arguments, keywords)
+
+
+@pytest.mark.parametrize("name", creation())
+@pytest.mark.filterwarnings("ignore")
+def test_creation(name: str, device: flow.Device) -> None:
+    with flow.device(device):
+        for arguments, keywords in creation()[name]:
+            check(name, *arguments, **keywords)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.filterwarnings("ignore")
+def test_operations(dtype: str, device: flow.Device) -> None:
+    host = values((2, 3), dtype, 5)
+    for seen in (host, host.T, host[:, ::-1], host[:0], host[0], host[0, 0]):
+        x = flow.asarray(seen, device=device)
+        for name, calls in of_tensors(x, flow.ones(3, device=device)).items():
+            for arguments in calls:
+                check(name, *arguments)
+
+
+def test_keywords(device: flow.Device) -> None:
+    x = flow.asarray(values((3, 4), "float32", 1), device=device)
+    mask, out = x > 0, flow.zeros(4, "float32", device=device)
+    for keywords in (
+        *({"axis": 0}, {"keepdims": True}, {"axis": 1, "keepdims": 1}, {"axis": (0, 1)}),
+        *({"initial": 3.0}, {"where": mask, "initial": 1}, {"axis": 0, "out": out}, {"x": x}),
+        *({"out": 3}, {"where": True}, {"keep_dims": True}, {"".join(["ax", "is"]): 1}),
+    ):
+        for name in ("sum", "max", "prod", "any"):
+            check(name, x, **keywords)
+    for keywords in (
+        *({"axis": 0}, {"axis": None}, {"axis": 5}, {"descending": True}, {"descending": 1}),
+        *({"stable": False}, {"kind": "stable"}, {"kind": "no"}, {"stable": None, "axis": -2}),
+    ):
+        check("sort", x, **keywords)
+        check("argsort", x, **keywords)
+    for keywords in ({"copy": True}, {"copy": False}, {"copy": None}, {"copy": 1}, {"copies": 1}):
+        check("reshape", x.T, (2, 6), **keywords)
+        check("asarray", x, **keywords)
+        check("astype", x, "float32", **keywords)
+
+
+def test_operands_come_to_one_device(device: flow.Device) -> None:
+    x = flow.ones((2, 3), "float32", device=device)
+    others = (1, 2.5, True, 1j, 2**70, np.float32(3), np.arange(3), [1, 2], ((1.5,), [2]), [True])
+    others += (
+        [1, [2]],
+        [None],
+        "text",
+        None,
+        np.arange(3, dtype=">i4"),
+        [],
+        range(3),
+        [x[0], x[1]],
+    )
+    for other in (*others, x, x.mock(1)):
+        for given in ((), (x,), (other,), (x, other), (other, other), (other, x, 2)):
+            wanted, seen = (
+                attempt(f, *given)
+                for f in (on_one_device.__wrapped__, on_one_device)  # type: ignore[attr-defined]
+            )
+            assert type(wanted) is type(seen)
+            if isinstance(wanted, Exception):
+                assert str(wanted) == str(seen)
+                continue
+            for one, two, operand in zip(wanted, seen, given, strict=True):
+                assert outcome(flow.asarray, one) == outcome(flow.asarray, two)
+                assert (one is operand) == (two is operand) == isinstance(operand, flow.Tensor)
+
+
+def attempt(function: Callable[..., Any], *arguments: Any) -> Any:
+    try:
+        return function(*arguments)
+    except Exception as error:  # the point is which one
+        return error
+
+
+def test_steps_of_a_plan() -> None:
+    x, y = flow.ones((2, 3)), flow.ones((3, 2))
+    permute: Any = (_C.permute, 1, None, ([1, 0],), ())
+    assert _C.run_steps((x, y), [permute]).shape == (2, 3)
+    product = (_C.matmul, 0, 1, (), ())
+    steps = [product, (_C.reshape, 2, None, ((4,), None), (2,))]
+    assert _C.run_steps([x, y], steps).tolist() == [3.0] * 4
+    assert _C.run_steps((x,), []) is x
+    for wrong, error in (
+        ([(_C.permute, 2, None, ([1, 0],), ())], IndexError),
+        ([(_C.permute, "1", None, ([1, 0],), ())], (IndexError, TypeError)),
+        ([(_C.matmul, 0, 0, (), ())], ValueError),
+        ([*steps, (_C.reshape, 2, None, ((4,), None), ())], TypeError),  # the product is gone
+        ([(*product[:4], (7,))], IndexError),
+        ([product[:4]], ValueError),
+        ([product[0]], TypeError),
+        (3, TypeError),
+    ):
+        with pytest.raises(error):
+            _C.run_steps((x, y), wrong)  # type: ignore[arg-type]
+    with pytest.raises(IndexError):
+        _C.run_steps((), [])
+
+
+def test_methods_are_bound() -> None:
+    x = flow.arange(6).reshape(2, 3)
+    assert x.sum(1).tolist() == flow.Tensor.sum(x, axis=1).tolist() == [3, 12]
+    bound = x.transpose
+    assert bound().shape == bound(1, 0).shape == bound((1, 0)).shape == bound(None).shape == (3, 2)
+    assert x.reshape(3, 2).tolist() == x.reshape((3, 2)).tolist() == x.reshape([3, -1]).tolist()
+    assert x.permute_dims(1, 0).shape == (3, 2)
+    assert x.reshape(6, copy=True).shares_storage(x) is False
+    assert x[0, 0].reshape().shape == ()
+    assert flow.Tensor.__dict__["sum"].__get__(None, flow.Tensor) is flow.sum
+    for wrong in ((9,), (-1, -1), ("a",), ((1.5,),), (2, "3")):
+        with pytest.raises((ValueError, TypeError)):
+            x.reshape(*wrong)
+
+
+@pytest.mark.parametrize(
+    "function", [*FUNCTIONS.values(), *METHODS.values()], ids=lambda f: f.__name__
+)
+def test_it_looks_like_the_function(function: Any) -> None:
+    original = function.__wrapped__
+    assert inspect.isfunction(original)
+    assert inspect.signature(function) == inspect.signature(original)
+    for name in ("__name__", "__qualname__", "__module__", "__doc__", "__annotations__"):
+        assert getattr(function, name) == getattr(original, name)
+    assert repr(function) == repr(original)
+    assert copy.deepcopy(function) is function
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_it_is_pickled_by_name(name: str) -> None:
+    assert pickle.loads(pickle.dumps(FUNCTIONS[name])) is FUNCTIONS[name]
+
+
+def test_what_has_no_path() -> None:
+    with pytest.raises(RuntimeError, match=r"no native path for test_native\.check"):
+        native(check)
+    with pytest.raises(TypeError, match="expected a function, got int"):
+        native(3)  # type: ignore[type-var]
+    with pytest.raises(TypeError):
+        NativeFunction()
+
+
+def test_ranges_are_numpys() -> None:
+    for arguments in ((0,), (7,), (3, 9, 4), (9, 3, -4), (-5, 5, 3), (5, -5), (1023,), (1025,)):
+        assert np.array_equal(flow.arange(*arguments).numpy(), np.arange(*arguments))
+
+
+def test_float_ranges_are_numpys() -> None:
+    rng = np.random.default_rng(3)
+    for start, stop, step in rng.normal(0, 5, (300, 3)).round(3).tolist():
+        for arguments in ((start, stop, step), (start, stop), (stop,), (int(start), stop, step)):
+            expected = np.arange(*arguments)
+            assert flow.arange(*arguments).numpy().tobytes() == expected.tobytes()
+
+
+def test_one_element_is_written_where_it_is(device: flow.Device, naive: bool) -> None:
+    x = flow.zeros((2, 3), device=device)
+    view = x[1]
+    x[1, 2] = 5
+    view[0] = True
+    x[0][1] = np.float32(2.5)
+    assert x.tolist() == [[0, 2.5, 0], [1, 0, 5]]
+    with pytest.raises(OverflowError):
+        flow.zeros(2, "int8", device=device)[0] = 300
+    with pytest.raises(IndexError):
+        x[2] = 1
+    with pytest.raises(ValueError, match="broadcast|read-only"):
+        flow.broadcast_to(x[0, 0], (3,))[...] = 1
+
+
+def test_memory_limit_is_told() -> None:
+    with flow.flags(memory_limit=1 << 40):
+        assert flow.memory_stats("cpu")["limit"] == 1 << 40

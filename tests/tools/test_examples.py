@@ -1,0 +1,253 @@
+"""The examples, run as a user runs them, in a small setting."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.support import ROOT
+
+pytest.importorskip("sklearn", reason="the examples need scikit-learn")
+pytest.importorskip("tqdm", reason="the examples need tqdm")
+Image = pytest.importorskip("PIL.Image", reason="the examples need Pillow")
+
+pytestmark = pytest.mark.xdist_group("examples")  # they share what the naive mode has trained
+
+EXAMPLES = ROOT / "examples"
+
+
+def run(name: str, *arguments: str, **flags: str) -> subprocess.CompletedProcess[str]:
+    """Run an example in a fresh Python; keywords are flags (``sync="1"``)."""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("ONEFLOW_LITE_")}
+    environment |= {f"ONEFLOW_LITE_{flag.upper()}": value for flag, value in flags.items()}
+    return subprocess.run(
+        [sys.executable, str(EXAMPLES / name), *arguments],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def succeed(name: str, *arguments: str, **flags: str) -> str:
+    """Run an example that has nothing to complain about; return what it printed."""
+    done = run(name, *arguments, **flags)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+def number(pattern: str, text: str) -> float:
+    found = re.search(pattern, text)
+    assert found, f"no {pattern!r} in:\n{text}"
+    return float(found[1].replace(",", ""))
+
+
+# --- train_digits.py
+
+SHORT = ("--epochs", "3", "--batch", "100")  # the last batch is a smaller one
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., tuple[str, bytes]]:
+    """Train for three epochs; return what was printed and the bytes of all weights."""
+    folder = tmp_path_factory.mktemp("weights")
+
+    def train(device: str, *arguments: str, **flags: str) -> tuple[str, bytes]:
+        path = str(folder / "weights.npz")
+        arguments = (*SHORT, "--device", device, "--save-weights", path, *arguments)
+        text = succeed("train_digits.py", *arguments, **flags)
+        with np.load(path) as weights:
+            assert sorted(weights) == ["b1", "b2", "w1", "w2"]
+            assert all(weights[name].dtype == np.float32 for name in weights)
+            return text, b"".join(weights[name].tobytes() for name in sorted(weights))
+
+    return train
+
+
+@pytest.fixture(scope="module")
+def naive_cpu(trained: Callable[..., tuple[str, bytes]]) -> tuple[str, bytes]:
+    return trained("cpu", sync="1")
+
+
+MOCK_JITTER = "jitter=100us,launch=20us"  # queues lag behind the program, each by another amount
+
+
+@pytest.mark.parametrize(
+    ("device", "flags"),
+    [
+        ("cpu", {}),
+        ("mock:0", {}),
+        ("mock:0", {"mock": MOCK_JITTER}),
+        ("mock:0", {"sync": "1"}),
+    ],
+    ids=["cpu", "mock", "mock-jitter", "mock-naive"],
+)
+def test_digits_weights_are_those_of_the_naive_mode(
+    device: str,
+    flags: dict[str, str],
+    trained: Callable[..., tuple[str, bytes]],
+    naive_cpu: tuple[str, bytes],
+) -> None:
+    text, weights = trained(device, **flags)
+    naive_text, naive_weights = naive_cpu
+    assert weights == naive_weights
+    for line in (r"(?m)^loss +(.*)$", r"(?m)^accuracy +(.*)$"):
+        given, wanted = re.search(line, text), re.search(line, naive_text)
+        assert given
+        assert wanted
+        assert given[1] == wanted[1]
+
+
+def test_digits_learns_in_the_default_setting() -> None:
+    text = succeed("train_digits.py")
+    assert number(r"accuracy +([\d.]+)", text) >= 0.95
+    assert number(r"speed +([\d,]+) images/s", text) > 0
+    assert "none to hide" in text
+
+
+def test_digits_seed_matters(trained: Callable[..., tuple[str, bytes]]) -> None:
+    assert trained("cpu")[1] != trained("cpu", "--seed", "1")[1]
+
+
+def test_mock_devices_of_the_examples_show_overlap_by_themselves() -> None:
+    """Their speed is not that of memcpy, at which there would be nothing to hide."""
+    text = succeed("train_digits.py", "--epochs", "2", "--device", "mock:0")
+    assert number(r"(\d+)% of it hidden", text) > 0
+    text = succeed("stream_photos.py", "--frames", "8", "--device", "mock:0")
+    assert number(r"overlap +(\d+)%", text) > 0
+
+
+def test_digits_compares_a_step_with_others() -> None:
+    text = succeed("train_digits.py", *SHORT)
+    assert number(r"a step +ours (\d+) us", text) > 0
+    assert number(r"NumPy (\d+) us", text) > 0
+
+
+def test_digits_hides_copies_behind_compute() -> None:
+    slow = "h2d=10MB/s,d2h=10MB/s,compute=1G/s"  # copies and compute of a batch take about as long
+    arguments = ("--epochs", "2", "--device", "mock:0")
+    text = succeed("train_digits.py", *arguments, mock=slow)
+    assert number(r"copies +([\d.]+) ms", text) > 0
+    assert number(r"(\d+)% of it hidden", text) > 0
+    naive = succeed("train_digits.py", *arguments, mock=slow, sync="1")
+    assert number(r"(\d+)% of it hidden", naive) == 0
+
+
+# --- stream_photos.py
+
+
+@pytest.mark.parametrize(
+    ("device", "flags"),
+    [
+        ("cpu", {}),
+        ("cpu", {"sync": "1"}),
+        ("mock:0", {}),
+        ("mock:1", {"mock": "jitter=1ms"}),
+        ("mock:0", {"sync": "1"}),
+    ],
+    ids=["cpu", "cpu-naive", "mock", "mock-jitter", "mock-naive"],
+)
+def test_photos_are_those_of_numpy(device: str, flags: dict[str, str], tmp_path: Path) -> None:
+    text = succeed(
+        "stream_photos.py", "--frames", "7", "--device", device, "--out", str(tmp_path), **flags
+    )
+    assert "7 of 7 frames, bit for bit" in text
+    assert number(r"numpy +([\d.]+) frames/s", text) > 0
+    assert number(rf"{device} +([\d.]+) frames/s", text) > 0
+    for name in ("frame_000.png", "frame_003.png", "frame_006.png"):
+        assert str(tmp_path / name) in text
+        with Image.open(tmp_path / name) as image:
+            before, after = np.split(np.asarray(image), 2, axis=1)
+        assert after.shape == (425, 638, 3)
+        assert before.std() > 20  # it shows something
+        assert after.std() > 20
+        assert not np.array_equal(before, after)
+
+
+def test_photos_overlap_on_a_device(tmp_path: Path) -> None:
+    slow = "h2d=40MB/s,d2h=40MB/s,compute=1.6G/s"  # the three stages of a frame take 20 ms each
+    arguments = ("--frames", "8", "--device", "mock:0", "--out", str(tmp_path))
+    text = succeed("stream_photos.py", *arguments, mock=slow)
+    assert number(r"overlap +(\d+)%", text) > 0
+    naive = succeed("stream_photos.py", *arguments, mock=slow, sync="1")
+    assert number(r"overlap +(\d+)%", naive) == 0
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux" or shutil.which("g++") is None,
+    reason="the simulated driver needs Linux and g++",
+)
+def test_photos_on_a_simulated_gpu_are_near_those_of_numpy() -> None:
+    slow = "devices=2,jitter=1ms,h2d=100MB/s,d2h=100MB/s"
+    done = run("stream_photos.py", "--frames", "6", "--device", "cuda:1", cuda_sim=slow)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "6 of 6 frames, off by 1 of 255 at most" in done.stdout
+    assert number(r"overlap +(\d+)%", done.stdout) > 0
+
+
+# --- standard_libraries.py
+
+
+@pytest.mark.parametrize("device", ["cpu", "mock:0"])
+@pytest.mark.parametrize("sync", ["0", "1"], ids=["threaded", "naive"])
+def test_libraries_agree_with_numpy(device: str, sync: str) -> None:
+    text = succeed("standard_libraries.py", "--device", device, "--samples", "300", sync=sync)
+    steps = re.findall(r"(?m)^  \S.*? +[\d.e+-]+  +(\S.*?)  +[\d,]+$", text)
+    assert steps.count(f"Tensor on {device}") >= 16
+    assert set(steps) <= {f"Tensor on {device}", "ndarray"}  # of older versions of SciPy
+    assert f"{len(steps)} of {len(steps)} steps agree" in text
+
+
+def test_a_library_that_is_not_there_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "scipy.py").write_text("raise ModuleNotFoundError(\"No module named 'scipy'\")")
+    paths = [str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
+    done = run("standard_libraries.py")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.count("\n") == 1
+    assert "No module named 'scipy'" in done.stderr
+    assert "pip install" in done.stderr
+
+
+# --- all
+
+
+@pytest.mark.parametrize(
+    ("name", "device"),
+    [
+        ("train_digits.py", "cuda:0"),
+        ("train_digits.py", "gpu"),
+        ("stream_photos.py", "cuda:0"),
+        ("standard_libraries.py", "cuda:0"),
+    ],
+)
+def test_a_device_that_is_not_there_is_one_line(name: str, device: str) -> None:
+    done = run(name, "--device", device)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.count("\n") == 1
+    assert device in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "option", "least"),
+    [
+        ("train_digits.py", "--epochs", 1),
+        ("stream_photos.py", "--frames", 1),
+        ("standard_libraries.py", "--samples", 200),
+    ],
+)
+def test_bad_arguments_are_told(name: str, option: str, least: int) -> None:
+    done = run(name, option, str(least - 1))
+    assert done.returncode == 2
+    assert f"must be at least {least}" in done.stderr

@@ -1,0 +1,250 @@
+"""Arrows point down: who may include or import whom, how long things are, where the GIL lives.
+
+Each test collects every violation, as ``file:line what``.
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.support import ROOT
+
+CSRC = ROOT / "csrc"
+PACKAGE = ROOT / "oneflow_lite"
+
+MAX_FILE, MAX_FUNCTION, MAX_COLUMNS = 500, 60, 100
+
+# Folder of csrc -> the folders that it may include, besides itself.
+INCLUDES = {
+    "base": set(),
+    "ep": {"base"},
+    "vm": {"base", "ep"},
+    "ops": {"base", "ep"},
+    "tensor": {"base", "ep", "vm", "ops"},
+    "profiler": {"base", "ep", "vm", "ops", "tensor"},
+    "python": {"base", "ep", "vm", "ops", "tensor", "profiler"},
+}
+
+# Layers of the package, lowest first; a module imports its own layer and those below.
+LAYERS = (
+    {"_C", "main_interpreter"},
+    {"flags", "dtypes", "device", "inspection", "failures"},
+    {
+        *("ops", "linalg", "fft", "counter_stream", "philox", "random", "interchange"),
+        *("numpy_ufuncs", "numpy_protocols", "display", "tensor", "vm"),
+    },
+    {"engine", "profiler", "cuda"},
+    {"graph"},
+    {"distributed"},
+    {"lifecycle"},
+    {"", "__main__"},  # "" is the package itself
+)
+# Within their layer: imports point left.
+ORDER = (
+    *("ops", "linalg", "fft", "counter_stream", "philox", "random", "interchange"),
+    *("numpy_ufuncs", "numpy_protocols", "display", "tensor"),
+)
+
+CPP = sorted(path for path in CSRC.rglob("*") if path.suffix in (".h", ".cpp"))
+PACKAGE_FILES = sorted(PACKAGE.rglob("*.py"))
+FILES = [
+    path
+    for folder in (CSRC, PACKAGE, *(ROOT / name for name in ("tests", "benchmarks", "examples")))
+    for path in sorted(folder.rglob("*"))
+    if path.suffix in (".h", ".cpp", ".py", ".pyi")
+]
+
+
+def at(path: Path, line: int, what: str) -> str:
+    return f"{path.relative_to(ROOT)}:{line} {what}"
+
+
+def test_there_is_something_to_check() -> None:
+    assert {path.relative_to(CSRC).parts[0] for path in CPP} == set(INCLUDES)
+    assert len(PACKAGE_FILES) > 10
+
+
+# --- C++
+
+
+def includes(path: Path) -> Iterator[tuple[int, str]]:
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        match = re.match(r'\s*#\s*include\s+[<"]([^>"]+)[>"]', line)
+        if match:
+            yield number, match[1]
+
+
+def test_includes_point_down() -> None:
+    wrong = []
+    for path in CPP:
+        folder = path.relative_to(CSRC).parts[0]
+        for line, header in includes(path):
+            target = header.split("/")[0]
+            if target in INCLUDES and target not in INCLUDES[folder] | {folder}:
+                wrong.append(at(path, line, f"includes {header}"))
+    assert wrong == []
+
+
+def test_python_is_known_to_the_bindings_only() -> None:
+    wrong = []
+    for path in CPP:
+        if path.relative_to(CSRC).parts[0] == "python":
+            continue
+        for line, header in includes(path):
+            if re.match(r"Python\.h|pybind11/|numpy/", header):
+                wrong.append(at(path, line, f"includes {header}"))
+        for line, text in enumerate(without_text(path.read_text()).splitlines(), 1):
+            if re.search(r"\bPyGILState_|\bPy_BEGIN_ALLOW|\bPyEval_", text):
+                wrong.append(at(path, line, "touches the GIL"))
+    assert wrong == []
+
+
+def test_cpp_never_reads_the_environment() -> None:
+    assert [path for path in CPP if re.search(r"\bgetenv\b", without_text(path.read_text()))] == []
+
+
+def without_text(source: str) -> str:
+    """C++ without comments and literals; lines keep their numbers."""
+    pattern = r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\''
+    return re.sub(pattern, lambda match: "\n" * match[0].count("\n"), source, flags=re.DOTALL)
+
+
+def cpp_functions(source: str) -> list[tuple[int, int]]:
+    """First and last line of each outermost function: best effort, by braces."""
+    found, stack, head, head_line, line = [], [], "", 1, 1
+    for char in without_text(source):
+        if not head.strip():
+            head_line = line
+        if char == "{":
+            scope = re.search(r"\b(namespace|class|struct|enum|union)\b[^()]*$", head)
+            function = "(" in head and not scope and not any(outer for outer, _ in stack)
+            stack.append((function, head_line))
+        elif char == "}" and stack:
+            function, begin = stack.pop()
+            if function:
+                found.append((begin, line))
+        head = "" if char in "{};" else head + char
+        line += char == "\n"
+    return found
+
+
+def test_cpp_functions_are_found() -> None:
+    source = "namespace a {\nint f(int x,\n      int y) {\n  if (x) {\n  }\n}\n"
+    source += "struct S {\n  S() : a_(1) {\n  }\n  int a_ = 2;\n};\n}"
+    assert cpp_functions(source) == [(2, 6), (8, 9)]
+
+
+def test_cpp_functions_are_short() -> None:
+    assert [
+        at(path, begin, f"{end - begin + 1} lines")
+        for path in FILES
+        if path.suffix in (".h", ".cpp")
+        for begin, end in cpp_functions(path.read_text())
+        if end - begin + 1 > MAX_FUNCTION
+    ] == []
+
+
+# --- Python
+
+
+def module_of(path: Path) -> str:
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return "" if parts == ("__init__",) else parts[0]
+
+
+def layer_of(module: str) -> int:
+    return next(i for i, layer in enumerate(LAYERS) if module in layer)
+
+
+def imported_modules(node: ast.AST) -> set[str]:
+    """First-level modules of the package that a statement imports; "" is the package itself."""
+    if isinstance(node, ast.Import):
+        names = [alias.name for alias in node.names]
+    elif isinstance(node, ast.ImportFrom) and node.module == "oneflow_lite":
+        names = [f"oneflow_lite.{alias.name}" for alias in node.names]
+    else:
+        names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+    parts = [name.split(".") for name in names]
+    return {(name[1:] or [""])[0] for name in parts if name[0] == "oneflow_lite"}
+
+
+def test_imports_point_down() -> None:
+    wrong = []
+    for path in PACKAGE_FILES:
+        module = module_of(path)
+        for node in ast.walk(ast.parse(path.read_text())):
+            for target in imported_modules(node) - {module}:
+                up = layer_of(target) > layer_of(module)
+                right = {module, target} <= set(ORDER) and ORDER.index(target) > ORDER.index(module)
+                if up or right:
+                    wrong.append(at(path, node.lineno, f"imports {target}"))
+    assert wrong == []
+
+
+def test_imports_are_absolute() -> None:
+    assert [
+        at(path, node.lineno, "relative import")
+        for path in PACKAGE_FILES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom) and node.level
+    ] == []
+
+
+def is_optional(node: ast.stmt, parents: dict[ast.AST, ast.AST]) -> bool:
+    """Inside a ``try`` that catches ImportError."""
+    above: ast.AST | None = parents.get(node)
+    while above is not None:
+        if isinstance(above, ast.Try):
+            caught = "".join(ast.dump(handler.type) for handler in above.handlers if handler.type)
+            if "ImportError" in caught or "ModuleNotFoundError" in caught:
+                return True
+        above = parents.get(above)
+    return False
+
+
+def functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield node
+
+
+def test_no_import_inside_a_function() -> None:
+    wrong = []
+    for path in PACKAGE_FILES:
+        tree = ast.parse(path.read_text())
+        parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+        for function in functions(tree):
+            for node in ast.walk(function):
+                is_import = isinstance(node, (ast.Import, ast.ImportFrom))
+                if is_import and not is_optional(node, parents):
+                    wrong.append(at(path, node.lineno, f"import in {function.name}"))
+    assert wrong == []
+
+
+def test_python_functions_are_short() -> None:
+    assert [
+        at(path, node.lineno, f"{node.name}: {node.end_lineno - node.lineno + 1} lines")
+        for path in FILES
+        if path.suffix == ".py"
+        for node in functions(ast.parse(path.read_text()))
+        if node.end_lineno - node.lineno + 1 > MAX_FUNCTION
+    ] == []
+
+
+# --- all files
+
+
+def test_files_are_short() -> None:
+    sizes = [(path, len(path.read_text().splitlines())) for path in FILES]
+    assert [at(path, size, "lines") for path, size in sizes if size > MAX_FILE] == []
+
+
+def test_lines_are_short() -> None:
+    assert [
+        at(path, number, f"{len(line)} columns")
+        for path in FILES
+        if path.suffix != ".pyi"
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if len(line) > MAX_COLUMNS
+    ] == []

@@ -1,0 +1,96 @@
+"""What is built from the tree: a source distribution that is whole, and a wheel."""
+
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+import oneflow_lite as flow
+from tests.support import ROOT
+
+LIBRARY = "oneflow_lite/openblas/libscipy_openblas.so"
+LICENCE = "oneflow_lite/openblas/LICENSE.txt"
+# As a front end calls it: build("wheel", "TARGET").
+BUILD = """
+import sys
+from setuptools import build_meta
+getattr(build_meta, f"build_{sys.argv[1]}")(sys.argv[2])
+"""
+
+needs = {name: find_spec(name) is not None for name in ("setuptools", "scipy_openblas32")}
+needs_setuptools = pytest.mark.skipif(not needs["setuptools"], reason="needs setuptools")
+needs_openblas = pytest.mark.skipif(not all(needs.values()), reason="needs what the build requires")
+
+
+def tracked() -> list[str]:
+    """Every file under version control."""
+    if shutil.which("git") is None or not (ROOT / ".git").exists():
+        pytest.skip("needs git and a checkout")
+    done = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True)
+    return [name for name in done.stdout.decode().split("\0") if (ROOT / name).is_file()]
+
+
+def copy_of_the_tree(target: Path) -> Path:
+    """What is under version control, and what a build left in the package."""
+    for name in tracked():
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, target / name)
+    folder = target / LIBRARY
+    folder.parent.mkdir()
+    folder.write_text("of an earlier build")
+    return target
+
+
+def build(what: str, tree: Path) -> Path:
+    """Return the distribution made of the tree."""
+    made = tree / "made"
+    made.mkdir()
+    done = subprocess.run(
+        [sys.executable, "-c", BUILD, what, str(made)],
+        cwd=tree,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    (distribution,) = made.iterdir()
+    return distribution
+
+
+@needs_setuptools
+def test_the_source_distribution_is_whole(tmp_path: Path) -> None:
+    expected = set(tracked())
+    archive = build("sdist", copy_of_the_tree(tmp_path))
+    with tarfile.open(archive) as opened:
+        names = {member.name.partition("/")[2] for member in opened if member.isfile()}
+    assert expected - names == set()
+    of_setuptools = re.compile(r"[^/]*egg-info/.*|PKG-INFO|setup\.cfg")
+    assert {name for name in names - expected if not of_setuptools.fullmatch(name)} == set()
+
+
+@needs_openblas
+def test_the_wheel_has_the_library_and_its_licence(tmp_path: Path) -> None:
+    tree = copy_of_the_tree(tmp_path)
+    shutil.rmtree(tree / "csrc")
+    (tree / "csrc").mkdir()
+    (tree / "csrc/empty.h").touch()
+    (tree / "csrc/empty.cpp").write_text('extern "C" void* PyInit__C() { return nullptr; }\n')
+    with zipfile.ZipFile(build("wheel", tree)) as wheel:
+        names = set(wheel.namelist())
+        assert {LIBRARY, LICENCE} <= names
+        assert "The OpenBLAS Project" in wheel.read(LICENCE).decode()
+        assert wheel.getinfo(LIBRARY).file_size > 1 << 20
+        metadata = next(wheel.read(name).decode() for name in names if name.endswith("METADATA"))
+    required = [line for line in metadata.splitlines() if line.startswith("Requires-Dist:")]
+    assert [line for line in required if "extra ==" not in line] == ["Requires-Dist: numpy>=2"]
+
+
+def test_the_licence_stands_beside_the_library() -> None:
+    package = Path(flow.__file__).parents[1]
+    assert (package / LIBRARY).exists() == (package / LICENCE).exists()
