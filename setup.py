@@ -31,7 +31,7 @@ compile_args += ["-ffp-contract=off", "-pthread"]  # no fused multiply-add: NumP
 compile_args += ["-fno-math-errno"]  # nobody reads it, and loops with square roots vectorize
 link_args = ["-pthread"]
 if sys.platform == "linux":
-    link_args += ["-Wl,--wrap=__gxx_personality_v0"]  # csrc/python/thread_end.cpp
+    link_args += ["-Wl,--wrap=__gxx_personality_v0"]  # csrc/python/machine/thread_end.cpp
 if sanitizer:
     compile_args += ["-O1", "-g", "-fno-omit-frame-pointer", f"-fsanitize={sanitizer}"]
     link_args += [f"-fsanitize={sanitizer}"]

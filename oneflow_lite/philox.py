@@ -42,7 +42,7 @@ _WORDS = 4  # of 32 bits, for each counter
 
 
 class _Draw(IntEnum):
-    """``Distribution`` of csrc/ops/philox.h."""
+    """``Distribution`` of csrc/ops/random/philox.h."""
 
     WORDS = 0
     UNIFORM = 1

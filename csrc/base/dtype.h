@@ -63,12 +63,12 @@ inline constexpr bool is_integer(DType dtype) {
   return info(dtype).kind == DTypeKind::signed_int || info(dtype).kind == DTypeKind::unsigned_int;
 }
 
-/// IEEE binary16, as bits. Conversions are in ops/half.h.
+/// IEEE binary16, as bits. Conversions are in base/half.h.
 struct Half {
   uint16_t bits;
 };
 
-/// The upper half of a float32, as bits. Conversions are in ops/half.h; nothing computes in it.
+/// The upper half of a float32, as bits. Conversions are in base/half.h; nothing computes in it.
 struct BFloat16 {
   uint16_t bits;
 };

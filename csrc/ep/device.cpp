@@ -1,8 +1,8 @@
 #include "ep/device.h"
 
-#include "ep/caching_allocator.h"
 #include "ep/event_pool.h"
-#include "ep/staging_pool.h"
+#include "ep/memory/caching_allocator.h"
+#include "ep/memory/staging_pool.h"
 
 namespace ofl::ep {
 

@@ -113,7 +113,7 @@ struct MemoryInfo {
 struct AllocatorOptions {
   size_t max_cached = SIZE_MAX;    // bytes kept for reuse at most; beyond, back to the device
   bool announce_requests = false;  // call on_alloc_request()
-  size_t slab_bytes = 0;           // ep/slabs.h; a cache that is bounded has none
+  size_t slab_bytes = 0;           // ep/memory/slabs.h; a cache that is bounded has none
 };
 
 /// Teardown: streams and leased events go first, then the Device. The destructor of each backend

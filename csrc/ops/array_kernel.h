@@ -12,8 +12,8 @@
 
 #include "base/shape.h"
 #include "ep/device.h"
-#include "ep/helper_pool.h"
-#include "ops/device/launching.h"
+#include "ep/threads/helper_pool.h"
+#include "ops/cuda/launching.h"
 #include "ops/op_def.h"
 
 namespace ofl::ops {
@@ -57,7 +57,7 @@ struct ArrayKernel {
   void (*run)(const ArrayArgs& args);
   double cost;  // of one element of the largest operand, in float32 additions
   Division division = Division::none;
-  device::ArrayLauncher on_device = nullptr;  // nullptr: through the host
+  cuda::ArrayLauncher on_device = nullptr;  // nullptr: through the host
 };
 
 /// Error(runtime) for a name that the table does not have.
@@ -175,10 +175,10 @@ void count_nonzero_kernel(const ArrayArgs& args);
 /// with a row for each dimension. Error(runtime) when there are not as many as out has columns.
 void nonzero_kernel(const ArrayArgs& args);
 
-/// out (contiguous) = counted random numbers. attr: what they are (Distribution in ops/philox.h),
-/// the key, the low and the high word of the counter, and two parameters: low and width, mean and
-/// deviation, 0 and scale (all by the bits of doubles), how many of 2^32 are true, or the least
-/// integer and how many there are (0: 2^64). The same bits on every device.
+/// out (contiguous) = counted random numbers. attr: what they are (Distribution in
+/// ops/random/philox.h), the key, the low and the high word of the counter, and two parameters: low
+/// and width, mean and deviation, 0 and scale (all by the bits of doubles), how many of 2^32 are
+/// true, or the least integer and how many there are (0: 2^64). The same bits on every device.
 void philox_kernel(const ArrayArgs& args);
 
 }  // namespace ofl::ops

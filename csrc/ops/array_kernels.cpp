@@ -1,6 +1,6 @@
 // The table of array kernels, and how one is put on a device's queue.
 #include "ops/array_kernel.h"
-#include "ops/division.h"
+#include "ops/sharing_out.h"
 #include "ops/through_host.h"
 
 namespace ofl::ops {
@@ -8,27 +8,27 @@ namespace ofl::ops {
 namespace {
 
 constexpr ArrayKernel kArrayKernels[] = {
-    {"accumulate", accumulate_kernel, 2, Division::lanes, device::launch_accumulate},
-    {"argsort", argsort_kernel, 30, Division::lanes, device::launch_argsort},
-    {"bincount", bincount_kernel, 4, Division::none, device::launch_bincount},
-    {"contains", contains_kernel, 40, Division::queries, device::launch_contains},
+    {"accumulate", accumulate_kernel, 2, Division::lanes, cuda::launch_accumulate},
+    {"argsort", argsort_kernel, 30, Division::lanes, cuda::launch_argsort},
+    {"bincount", bincount_kernel, 4, Division::none, cuda::launch_bincount},
+    {"contains", contains_kernel, 40, Division::queries, cuda::launch_contains},
     {"correlate", correlate_kernel, 0.25},
     {"interpolate", interpolate_kernel, 40, Division::queries},
-    {"members", members_kernel, 40, Division::none, device::launch_members},
-    {"pick", pick_kernel, 4, Division::queries, device::launch_pick},
-    {"run_numbers", run_numbers_kernel, 4, Division::none, device::launch_run_numbers},
-    {"run_starts", run_starts_kernel, 4, Division::none, device::launch_run_starts},
-    {"search_sorted", search_sorted_kernel, 40, Division::queries, device::launch_search_sorted},
-    {"sort", sort_kernel, 10, Division::lanes, device::launch_sort},
+    {"members", members_kernel, 40, Division::none, cuda::launch_members},
+    {"pick", pick_kernel, 4, Division::queries, cuda::launch_pick},
+    {"run_numbers", run_numbers_kernel, 4, Division::none, cuda::launch_run_numbers},
+    {"run_starts", run_starts_kernel, 4, Division::none, cuda::launch_run_starts},
+    {"search_sorted", search_sorted_kernel, 40, Division::queries, cuda::launch_search_sorted},
+    {"sort", sort_kernel, 10, Division::lanes, cuda::launch_sort},
     {"gufunc", gufunc_kernel, 1},
-    {"gather", gather_kernel, 3, Division::places, device::launch_gather},
-    {"scatter", scatter_kernel, 3, Division::none, device::launch_scatter},
-    {"mask_gather", mask_gather_kernel, 2, Division::none, device::launch_mask_gather},
-    {"mask_scatter", mask_scatter_kernel, 2, Division::none, device::launch_mask_scatter},
-    {"take_along_axis", take_along_axis_kernel, 3, Division::along, device::launch_take_along_axis},
-    {"count_nonzero", count_nonzero_kernel, 0.5, Division::none, device::launch_count_nonzero},
-    {"nonzero", nonzero_kernel, 2, Division::none, device::launch_nonzero},
-    {"philox", philox_kernel, 4, Division::none, device::launch_philox},
+    {"gather", gather_kernel, 3, Division::places, cuda::launch_gather},
+    {"scatter", scatter_kernel, 3, Division::none, cuda::launch_scatter},
+    {"mask_gather", mask_gather_kernel, 2, Division::none, cuda::launch_mask_gather},
+    {"mask_scatter", mask_scatter_kernel, 2, Division::none, cuda::launch_mask_scatter},
+    {"take_along_axis", take_along_axis_kernel, 3, Division::along, cuda::launch_take_along_axis},
+    {"count_nonzero", count_nonzero_kernel, 0.5, Division::none, cuda::launch_count_nonzero},
+    {"nonzero", nonzero_kernel, 2, Division::none, cuda::launch_nonzero},
+    {"philox", philox_kernel, 4, Division::none, cuda::launch_philox},
 };
 
 /// On a queue's thread.
@@ -62,8 +62,8 @@ std::shared_ptr<InFlight> launch_through_host(ep::Stream& queue, ArrayCall& call
 bool launch_on_device(ep::Stream& queue, const ArrayCall& call,
                       std::shared_ptr<InFlight>* in_flight) {
   if (!call.kernel->on_device || !call.by_device) return false;
-  device::Launching launching(queue, call.args.name);
-  const bool launched = device::launch(launching, call.kernel->on_device, call.args);
+  cuda::Launching launching(queue, call.args.name);
+  const bool launched = cuda::launch(launching, call.kernel->on_device, call.args);
   *in_flight = launching.kept();
   return launched;
 }

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "base/shape.h"
-#include "ep/helper_pool.h"
+#include "ep/threads/helper_pool.h"
 #include "ops/op_def.h"
 
 namespace ofl::ops {

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "ops/device/launching.h"
+#include "ops/cuda/launching.h"
 #include "ops/through_host.h"
 
 namespace ofl::ops {
@@ -61,10 +61,10 @@ std::shared_ptr<InFlight> launch_through_host(ep::Stream& queue, KernelCall& cal
 /// False: there is no kernel for it.
 bool launch_on_device(ep::Stream& queue, const KernelCall& call,
                       std::shared_ptr<InFlight>* in_flight) {
-  const device::KernelLauncher launcher = call.by_device ? device::launcher_of(call.args) : nullptr;
+  const cuda::KernelLauncher launcher = call.by_device ? cuda::launcher_of(call.args) : nullptr;
   if (!launcher) return false;
-  device::Launching launching(queue, call.name);
-  const bool launched = device::launch(launching, launcher, call.args);
+  cuda::Launching launching(queue, call.name);
+  const bool launched = cuda::launch(launching, launcher, call.args);
   *in_flight = launching.kept();
   return launched;
 }

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "ep/staging_pool.h"
+#include "ep/memory/staging_pool.h"
 #include "ops/array_kernel.h"
 #include "ops/launch.h"
 

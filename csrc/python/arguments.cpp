@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "python/convert.h"
-#include "python/device_object.h"
+#include "python/machine/device_object.h"
 #include "python/runtime.h"
 
 namespace ofl::python {

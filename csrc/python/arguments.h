@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "python/errors.h"
-#include "python/tensor_object.h"
+#include "python/tensor/object.h"
 
 namespace ofl::python {
 

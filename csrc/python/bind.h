@@ -9,7 +9,7 @@ namespace ofl::python {
 
 void bind_tensor_functions(pybind11::module_& module);   // tensor_functions.cpp
 void bind_array_functions(pybind11::module_& module);    // array_functions.cpp
-void bind_indexing(pybind11::module_& module);           // tensor_indexing.cpp
+void bind_indexing(pybind11::module_& module);           // indexing.cpp
 void bind_machine_functions(pybind11::module_& module);  // machine_functions.cpp
 void bind_fork(pybind11::module_& module);               // fork.cpp
 void bind_host_function(pybind11::module_& module);      // host_function.cpp

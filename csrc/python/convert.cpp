@@ -3,7 +3,7 @@
 #include <cstring>
 #include <memory>
 
-#include "ops/half.h"
+#include "base/half.h"
 #include "python/arguments.h"
 #include "python/runtime.h"
 #include "python/sequences.h"

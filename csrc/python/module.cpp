@@ -1,12 +1,12 @@
 // The extension module oneflow_lite._C.
 #define OFL_IMPORT_NUMPY
 #include "python/bind.h"
-#include "python/device_object.h"
 #include "python/errors.h"
-#include "python/native_function.h"
-#include "python/native_random.h"
-#include "python/op_registry.h"
-#include "python/tensor_object.h"
+#include "python/machine/device_object.h"
+#include "python/native/function.h"
+#include "python/native/random.h"
+#include "python/ops/registry.h"
+#include "python/tensor/object.h"
 
 namespace py = pybind11;
 

@@ -4,11 +4,11 @@
 #include <unordered_set>
 #include <utility>
 
-#include "ep/caching_allocator.h"
 #include "ep/cpu/cpu_device.h"
 #include "ep/cuda/cuda_device.h"
+#include "ep/memory/caching_allocator.h"
+#include "ep/memory/staging_pool.h"
 #include "ep/mock/mock_device.h"
-#include "ep/staging_pool.h"
 #include "python/errors.h"
 #include "python/gil.h"
 #include "python/issue_site.h"

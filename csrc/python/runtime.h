@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "python/numpy_api.h"
-#include "tensor/dispatch.h"
+#include "tensor/issue.h"
 #include "vm/virtual_machine.h"
 
 namespace ofl::python {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ops/device/programs.h"
+#include "ops/cuda/programs.h"
 #include "tensor/submit.h"
 
 namespace ofl {
@@ -26,7 +26,7 @@ ops::ArrayView view_of(const Tensor& x, char* data) { return {data, x.dtype, x.s
 void describe_call(const ArrayRequest& request, double work, ops::ArrayCall* call) {
   call->kernel = request.kernel;
   call->work = work;
-  call->by_device = ops::device::uses_kernels();
+  call->by_device = ops::cuda::uses_kernels();
   call->args.inputs = request.inputs.size();
   call->args.attr.assign(request.attr.begin(), request.attr.end());
   call->args.loop = request.loop;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "ops/array_kernel.h"
-#include "tensor/dispatch.h"
+#include "tensor/issue.h"
 
 namespace ofl {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ops/fusion.h"
+#include "ops/fusion/fusion.h"
 
 namespace ofl {
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "ep/staging_pool.h"
+#include "ep/memory/staging_pool.h"
 #include "ops/array_kernel.h"
 #include "ops/launch.h"
 #include "tensor/tensor.h"

@@ -2,7 +2,7 @@
 // for other strides, or for outputs that are also inputs, so equal bits need equal layouts.
 #pragma once
 
-#include "tensor/dispatch.h"
+#include "tensor/issue.h"
 
 namespace ofl {
 

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "ep/event_pool.h"
-#include "tensor/dispatch.h"
+#include "tensor/issue.h"
 
 namespace ofl {
 

@@ -2,9 +2,9 @@
 
 #include <new>
 
-#include "ep/caching_allocator.h"
 #include "ep/interop.h"
-#include "ep/staging_pool.h"
+#include "ep/memory/caching_allocator.h"
+#include "ep/memory/staging_pool.h"
 
 namespace ofl {
 

@@ -1,9 +1,9 @@
 #include "tensor/submit.h"
 
-#include "ops/device/foresight.h"
-#include "ops/device/programs.h"
-#include "tensor/fused_device_kernels.h"
-#include "tensor/fused_kernels.h"
+#include "ops/cuda/foresight.h"
+#include "ops/cuda/programs.h"
+#include "tensor/fusion/device.h"
+#include "tensor/fusion/host.h"
 
 namespace ofl {
 
@@ -68,7 +68,7 @@ bool run_inline(const Issuer& issuer, KernelPlan& plan, const vm::Operand* opera
 /// begins where any vector may.
 void foresee(ep::Device& device, const KernelPlan& plan) {
   constexpr uintptr_t kAligned = 1 << 12;
-  if (device.runs_host_kernels() || !ops::device::is_first_of_its_kind(device, plan.call.args)) {
+  if (device.runs_host_kernels() || !ops::cuda::is_first_of_its_kind(device, plan.call.args)) {
     return;
   }
   ops::KernelCall call = plan.call;
@@ -76,7 +76,7 @@ void foresee(ep::Device& device, const KernelPlan& plan) {
     const Tensor* const tensor = plan.operands[i];
     call.args.data[i] = tensor ? reinterpret_cast<char*>(kAligned + tensor->offset) : nullptr;
   }
-  ops::device::foresee(device, call.args);
+  ops::cuda::foresee(device, call.args);
 }
 
 }  // namespace
@@ -91,7 +91,7 @@ KernelPlan::KernelPlan(const char* name, ops::KernelFn kernel, int operands, dou
     : name(name), cost(cost) {
   call.args.kernel = kernel;
   call.args.iteration.operands = operands;
-  call.by_device = ops::device::uses_kernels();
+  call.by_device = ops::cuda::uses_kernels();
 }
 
 void KernelPlan::set_operand(int i, const Tensor* tensor) {

@@ -1,9 +1,9 @@
 // From a planned kernel call to an instruction; shared by the files of this folder.
 #pragma once
 
-#include "ep/caching_allocator.h"
+#include "ep/memory/caching_allocator.h"
 #include "tensor/body.h"
-#include "tensor/dispatch.h"
+#include "tensor/issue.h"
 
 namespace ofl {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ep/caching_allocator.h"
+#include "ep/memory/caching_allocator.h"
 
 namespace ofl {
 

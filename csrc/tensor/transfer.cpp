@@ -9,8 +9,8 @@
 #include <cstring>
 #include <optional>
 
-#include "ep/caching_allocator.h"
-#include "ep/staging_pool.h"
+#include "ep/memory/caching_allocator.h"
+#include "ep/memory/staging_pool.h"
 #include "tensor/submit.h"
 
 namespace ofl {

@@ -7,8 +7,8 @@
 #include <limits>
 #include <new>
 
-#include "ep/caching_allocator.h"
-#include "ep/staging_pool.h"
+#include "ep/memory/caching_allocator.h"
+#include "ep/memory/staging_pool.h"
 #include "vm/virtual_machine.h"
 
 namespace ofl::vm {

@@ -1,6 +1,6 @@
 #include "vm/stream.h"
 
-#include "ep/caching_allocator.h"
+#include "ep/memory/caching_allocator.h"
 #include "vm/virtual_machine.h"
 
 namespace ofl::vm {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <thread>
 
-#include "ep/crowding.h"
+#include "ep/threads/crowding.h"
 
 namespace ofl::vm {
 

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "base/cost.h"
-#include "ep/helper_pool.h"
+#include "ep/threads/helper_pool.h"
 #include "vm/host_pace.h"
 #include "vm/observer.h"
 #include "vm/shared_ranges.h"

@@ -9,9 +9,9 @@
 #include <mutex>
 #include <thread>
 
-#include "ep/crowding.h"
-#include "ep/helper_pool.h"
-#include "ep/placement.h"
+#include "ep/threads/crowding.h"
+#include "ep/threads/helper_pool.h"
+#include "ep/threads/placement.h"
 
 namespace ofl::vm {
 

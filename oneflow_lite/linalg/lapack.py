@@ -1,8 +1,8 @@
 """How LAPACK is called: NumPy's dtypes, matrices checked when the call is made.
 
 Matrices of up to 24 rows go through NumPy's loops, with its bits. Larger ones go to the library of
-products (``csrc/ops/lapack.h``), as the threads of NumPy's own would spin on our cores. It is of
-another version, and often of another core type: its results differ in their last bits.
+products (``csrc/ops/product/lapack.h``), as the threads of NumPy's own would spin on our cores. It
+is of another version, and often of another core type: its results differ in their last bits.
 """
 
 from functools import lru_cache

@@ -45,7 +45,8 @@ _CORES = {"avx512": "SkylakeX", "avx2": "Haswell", "baseline": "Nehalem"}  # by 
 class Blas(NamedTuple):
     """What products use: OpenBLAS's version, its core type; or why NumPy's loops are used.
 
-    With ``own_loops``, large products of float32 and float64 are ours (``csrc/ops/gemm_panels.h``).
+    With ``own_loops``, large products of float32 and float64 are ours
+    (``csrc/ops/product/gemm_panels.h``).
     """
 
     name: str

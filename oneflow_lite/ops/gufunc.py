@@ -11,7 +11,7 @@ from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.dtypes import DType
 
-# What it means when a loop reports a failure; the numbers are those of csrc/ops/gufunc.cpp.
+# What it means when a loop reports a failure; the numbers are those of csrc/ops/product/gufunc.cpp.
 FAILURES = {
     None: 0,
     "singular": 1,

@@ -126,8 +126,13 @@ PyObject* watch(PyObject*, PyObject* object) {
     }
     const std::string signature(ufunc->types + i * ufunc->nargs, ufunc->nargs);
     functions[i] = watched_loop;
-    data[i] = new Watched{ufunc->functions[i], ufunc->data ? ufunc->data[i] : nullptr,
-                          ufunc->name, ufunc->nin, ufunc->nout, ufunc->core_enabled != 0, sizes,
+    data[i] = new Watched{ufunc->functions[i],
+                          ufunc->data ? ufunc->data[i] : nullptr,
+                          ufunc->name,
+                          ufunc->nin,
+                          ufunc->nout,
+                          ufunc->core_enabled != 0,
+                          sizes,
                           alignments};
   }
   ufunc->functions = functions;
@@ -169,8 +174,8 @@ PyMethodDef methods[] = {
     {"seen", seen, METH_NOARGS, "Return {what: how often} of wrong calls, and how many calls."},
     {nullptr, nullptr, 0, nullptr}};
 
-PyModuleDef definition = {PyModuleDef_HEAD_INIT, "numpy_watch", nullptr, -1, methods,
-                          nullptr, nullptr, nullptr, nullptr};
+PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, "numpy_watch", nullptr, -1, methods, nullptr, nullptr, nullptr, nullptr};
 
 }  // namespace
 

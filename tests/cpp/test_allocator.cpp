@@ -1,6 +1,6 @@
 // Properties of ep::CachingAllocator on cpu and mock. Run plain, and under ThreadSanitizer and
 // AddressSanitizer.
-#include "ep/caching_allocator.h"
+#include "ep/memory/caching_allocator.h"
 
 #include <algorithm>
 #include <atomic>

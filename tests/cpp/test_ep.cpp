@@ -12,9 +12,9 @@
 #include <thread>
 #include <vector>
 
-#include "ep/caching_allocator.h"
 #include "ep/cpu/cpu_device.h"
 #include "ep/event_pool.h"
+#include "ep/memory/caching_allocator.h"
 #include "ep_support.h"
 
 namespace ofl::ep {

@@ -10,8 +10,8 @@
 
 #include "base/clock.h"
 #include "check.h"
-#include "ep/crowding.h"
-#include "ep/helper_pool.h"
+#include "ep/threads/crowding.h"
+#include "ep/threads/helper_pool.h"
 
 namespace ofl::ep {
 namespace {

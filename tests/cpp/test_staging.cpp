@@ -1,6 +1,6 @@
 // Properties of transfers between pageable and pinned memory: the bytes, how many helpers there
 // are, when they are awake. Run plain, and under ThreadSanitizer and AddressSanitizer.
-#include "ep/staging_pool.h"
+#include "ep/memory/staging_pool.h"
 
 #include <algorithm>
 #include <atomic>
@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "ep/crowding.h"
+#include "ep/threads/crowding.h"
 #include "ep_support.h"
 
 namespace ofl::ep {

@@ -1,6 +1,6 @@
 // What the machine lets run in the thread that issues it.
 #include "base/clock.h"
-#include "ep/crowding.h"
+#include "ep/threads/crowding.h"
 #include "machine_support.h"
 
 namespace ofl::vm {

@@ -7,10 +7,10 @@
 #include <cstring>
 #include <thread>
 
-#include "ep/caching_allocator.h"
 #include "ep/cpu/host_memory.h"
-#include "ep/helper_pool.h"
+#include "ep/memory/caching_allocator.h"
 #include "ep/mock/mock_memory.h"
+#include "ep/threads/helper_pool.h"
 
 namespace ofl::ep {
 

@@ -9,7 +9,7 @@
 #include <mutex>
 #include <new>
 
-#include "ep/caching_allocator.h"
+#include "ep/memory/caching_allocator.h"
 
 namespace ofl::ep::cuda {
 

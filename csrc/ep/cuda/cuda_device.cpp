@@ -2,11 +2,11 @@
 
 #include <atomic>
 
-#include "ep/caching_allocator.h"
 #include "ep/cuda/cuda_context.h"
 #include "ep/cuda/cuda_interop.h"
 #include "ep/cuda/cuda_stream.h"
-#include "ep/staging_pool.h"
+#include "ep/memory/caching_allocator.h"
+#include "ep/memory/staging_pool.h"
 
 namespace ofl::ep {
 

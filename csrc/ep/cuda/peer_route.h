@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "ep/cuda/cuda_context.h"
-#include "ep/staging_pool.h"
+#include "ep/memory/staging_pool.h"
 
 namespace ofl::ep::cuda {
 

@@ -2,7 +2,7 @@
 
 #include <cstdlib>
 
-#include "ep/caching_allocator.h"
+#include "ep/memory/caching_allocator.h"
 #include "ep/mock/mock_faults.h"
 #include "ep/mock/mock_memory.h"
 #include "ep/mock/mock_stream.h"

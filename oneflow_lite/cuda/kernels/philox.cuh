@@ -1,5 +1,5 @@
 // Random numbers by counting: number i of a draw is a function of key, counter and i. The host
-// includes this file, too (csrc/ops/philox.cpp). All of it is plain arithmetic that is not
+// includes this file, too (csrc/ops/random/philox.cpp). All of it is plain arithmetic that is not
 // contracted, with roundings that IEEE 754 fixes: the bits are the same on every device.
 //
 // Philox4x32-10: J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw, "Parallel random numbers: as

@@ -14,7 +14,7 @@ constexpr int kReduceThreads = 256;  // of a block, at most
 constexpr int kChains = 4;           // values that a thread makes side by side
 constexpr int kRounds = 8;           // after which they are put aside: sums stay short chains
 
-/// The argument, as csrc/ops/device/reduction.cpp has it. Dims are outermost first. The innermost
+/// The argument, as csrc/ops/cuda/reduce/reduce.cpp has it. Dims are outermost first. The innermost
 /// of those that vectors go along is counted in vectors.
 struct ReduceArgs {
   void* data[2];

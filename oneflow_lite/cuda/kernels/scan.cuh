@@ -13,7 +13,7 @@ constexpr int kScanBatch = 4;      // elements of a column that are loaded at a 
 
 enum ScanPhase { kWhole, kTotals, kFromCarries };
 
-/// The argument, as csrc/ops/device/scan.cpp has it. Dims are of the lanes, outermost first.
+/// The argument, as csrc/ops/cuda/reduce/scan.cpp has it. Dims are of the lanes, outermost first.
 struct ScanArgs {
   void* data[2];
   void* carries;         // of values, [lane][chunk]

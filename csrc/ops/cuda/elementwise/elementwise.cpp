@@ -1,0 +1,303 @@
+// Elementwise operations, copies with casts, fills and `where` on a device.
+#include <algorithm>
+#include <cstring>
+
+#include "ops/cuda/divisor.h"
+#include "ops/cuda/elementwise/elementwise.h"
+#include "ops/cuda/launching.h"
+#include "ops/cuda/programs.h"
+#include "ops/elementwise/exponents.h"
+#include "ops/elementwise/standard_values.h"
+#include "ops/kernel.h"
+#include "ops/through_host.h"
+
+namespace ofl::ops::cuda {
+
+namespace {
+
+constexpr int kDepths[] = {0, 8, kMaxDims};  // rows that arguments have room for
+constexpr int64_t kTile = 32;                // elements of a side
+constexpr int kTileThreads = 256;
+
+/// A step of a loop.
+struct DeviceRow {
+  int64_t dim;
+  int64_t strides[kMaxOperands];
+  Divisor divisor;
+};
+
+/// The argument of every kernel, laid out as its source has it: up to as many rows as it has room
+/// for, of which `ndim` are used and the others 0.
+struct DeviceArgs {
+  int64_t count = 1;
+  void* data[kMaxOperands] = {};
+  int64_t* fault = nullptr;
+  unsigned char scalars[kMaxInputs][16] = {};
+  int32_t ndim = 0, unused = 0;
+  DeviceRow rows[kMaxDims];
+
+  DeviceArgs() {}  // most calls need no rows
+};
+
+enum class Form : uint8_t { strided, rows_of_vectors, tiles };
+
+/// How the operands lie, and what loop that makes.
+struct Layout {
+  bool flat = false, wide = false;
+  uint8_t lanes = 1;
+  Form form = Form::strided;
+  uint8_t spread = 0;  // bit k: input k stands still within a row
+  uint8_t depth = 0;   // place in kDepths
+};
+
+/// What calls that share a kernel have in common; compared as bytes.
+struct Key {
+  KernelFn kernel;
+  const OpDef* op;
+  const Resolution* resolution;
+  DType dtype[kMaxOperands];
+  uint8_t scalars;
+  Layout layout;
+  uint8_t unused[5];
+};
+
+const char* kind_of(KernelFn kernel) {
+  if (kernel == elementwise_kernel) return "elementwise";
+  if (kernel == copy_kernel || kernel == fill_kernel) return "copy";
+  return "where";
+}
+
+/// A fill is a copy of one value: it has no input of its own.
+int inputs_of(const KernelArgs& args) {
+  return args.kernel == fill_kernel ? 1 : args.iteration.operands - 1;
+}
+
+/// The operand of the call behind operand k of the kernel; -1: the value of a fill.
+int source_of(const KernelArgs& args, int k) { return args.kernel == fill_kernel ? k - 1 : k; }
+
+bool is_scalar(const KernelArgs& args, int k) {
+  const int source = source_of(args, k);
+  return source < 0 || !args.data[source];
+}
+
+/// As operand k lies in memory; the value of a fill is of the output's dtype.
+DType dtype_of(const KernelArgs& args, int k) {
+  const int source = source_of(args, k);
+  return args.dtype[source < 0 ? args.iteration.operands - 1 : source];
+}
+
+int64_t bytes_of(const KernelArgs& args, int k) {
+  return static_cast<int64_t>(size_of(dtype_of(args, k)));
+}
+
+void fill_in(const KernelArgs& args, DeviceArgs* out) {
+  const Iteration& iteration = args.iteration;
+  const int inputs = inputs_of(args);
+  out->ndim = iteration.ndim;
+  for (int d = 0; d < iteration.ndim; ++d) {
+    DeviceRow& row = out->rows[d];
+    row = DeviceRow{iteration.rows[d].dim, {}, {}};
+    out->count *= row.dim;
+    for (int k = 0; k <= inputs; ++k) {
+      if (!is_scalar(args, k)) row.strides[k] = iteration.rows[d].strides[source_of(args, k)];
+    }
+  }
+  for (int k = 0; k <= inputs; ++k) {
+    if (!is_scalar(args, k)) {
+      out->data[k] = args.data[source_of(args, k)];
+    } else {
+      std::memcpy(out->scalars[k], args.scalars[k].bytes, sizeof(out->scalars[k]));
+    }
+  }
+}
+
+/// Elements or byte offsets that 31 bits do not hold.
+bool is_wide(const KernelArgs& args, const DeviceArgs& on_device) {
+  constexpr int64_t kNarrow = int64_t{1} << 31;
+  if (on_device.count >= kNarrow) return true;
+  for (int k = 0; k <= inputs_of(args); ++k) {
+    if (is_scalar(args, k)) continue;
+    const Extent extent = extent_of(args, source_of(args, k));
+    if (extent.high - extent.low >= kNarrow) return true;
+  }
+  return false;
+}
+
+/// Elements of a vector: 16 bytes of the narrowest operand, but no more than 32 of the widest.
+int64_t most_lanes(const KernelArgs& args) {
+  int64_t least = 16, most = 1;
+  for (int k = 0; k <= inputs_of(args); ++k) {
+    if (is_scalar(args, k)) continue;
+    least = std::min(least, bytes_of(args, k));
+    most = std::max(most, bytes_of(args, k));
+  }
+  return std::min(16 / least, 32 / most);
+}
+
+bool is_flat(const KernelArgs& args, const DeviceArgs& on_device) {
+  if (on_device.ndim != 1) return on_device.ndim == 0;
+  for (int k = 0; k <= inputs_of(args); ++k) {
+    if (!is_scalar(args, k) && on_device.rows[0].strides[k] != bytes_of(args, k)) return false;
+  }
+  return true;
+}
+
+/// Operand k starts a row where a vector of so many bytes may, in every row.
+bool is_aligned(const DeviceArgs& args, int k, int64_t bytes) {
+  if (reinterpret_cast<uintptr_t>(args.data[k]) % static_cast<uintptr_t>(bytes) != 0) return false;
+  for (int d = 0; d + 1 < args.ndim; ++d) {
+    if (args.rows[d].strides[k] % bytes != 0) return false;
+  }
+  return true;
+}
+
+/// Makes the innermost row one of vectors; false: it cannot be.
+bool use_vectors(const KernelArgs& args, int64_t lanes, DeviceArgs* on_device, Layout* layout) {
+  DeviceRow& inner = on_device->rows[on_device->ndim - 1];
+  const int last = inputs_of(args);
+  if (inner.dim % lanes != 0 || inner.strides[last] == 0) return false;
+  uint8_t spread = 0;
+  for (int k = 0; k <= last; ++k) {
+    if (is_scalar(args, k)) continue;
+    const int64_t bytes = bytes_of(args, k);
+    if (inner.strides[k] == 0) {
+      spread |= 1u << k;
+    } else if (inner.strides[k] != bytes || !is_aligned(*on_device, k, lanes * bytes)) {
+      return false;
+    }
+  }
+  inner.dim /= lanes;
+  for (int64_t& stride : inner.strides) stride *= lanes;
+  on_device->count /= lanes;
+  layout->lanes = static_cast<uint8_t>(lanes);
+  layout->form = Form::rows_of_vectors;
+  layout->spread = spread;
+  return true;
+}
+
+/// Makes a copy one of tiles, with the row that is contiguous in the input before the last one,
+/// which is contiguous in the output; false: it cannot be, or is not worth it.
+bool use_tiles(const KernelArgs& args, DeviceArgs* on_device, Layout* layout) {
+  constexpr int64_t kWorth = kTile / 2;
+  if (args.kernel != copy_kernel || is_scalar(args, 0) || on_device->ndim < 2) return false;
+  DeviceRow* const end = on_device->rows + on_device->ndim;
+  const DeviceRow& along = end[-1];
+  if (along.strides[1] != bytes_of(args, 1) || along.strides[0] == 0 || along.dim < kWorth ||
+      along.strides[0] == bytes_of(args, 0)) {
+    return false;
+  }
+  DeviceRow* const across = std::find_if(on_device->rows, end - 1, [&](const DeviceRow& row) {
+    return row.strides[0] == bytes_of(args, 0) && row.dim >= kWorth;
+  });
+  if (across == end - 1) return false;
+  std::rotate(across, across + 1, end - 1);
+  const auto tiles = [](const DeviceRow& row) { return (row.dim + kTile - 1) / kTile; };
+  on_device->count = on_device->count / along.dim / end[-2].dim * tiles(along) * tiles(end[-2]);
+  layout->form = Form::tiles;
+  return true;
+}
+
+/// Chooses the loop, and changes the rows to what it wants.
+Layout lay_out(const KernelArgs& args, DeviceArgs* on_device) {
+  Layout layout;
+  layout.wide = is_wide(args, *on_device);
+  const int64_t lanes = most_lanes(args);
+  if (is_flat(args, *on_device)) {
+    layout.flat = true;
+    layout.lanes = static_cast<uint8_t>(lanes);
+    return layout;
+  }
+  layout.depth = on_device->ndim <= kDepths[1] ? 1 : 2;
+  // A word of an earlier call could pass for an address.
+  std::fill(on_device->rows + on_device->ndim, on_device->rows + kDepths[layout.depth],
+            DeviceRow{});
+  if (use_tiles(args, on_device, &layout)) return layout;
+  for (int64_t fewer = lanes; fewer > 1; fewer /= 2) {
+    if (use_vectors(args, fewer, on_device, &layout)) break;
+  }
+  return layout;
+}
+
+KernelRequest make_request(const KernelArgs& args, const Layout& layout) {
+  KernelRequest request = elementwise_request(args);
+  request.flat = layout.flat;
+  request.wide = layout.wide;
+  const bool standard = args.op && has_standard_values(*args.resolution);
+  request.options = {layout.lanes, static_cast<int64_t>(layout.form), layout.spread, layout.depth,
+                     standard};
+  for (int k = 0; k < inputs_of(args); ++k) request.scalars.push_back(is_scalar(args, k));
+  return request;
+}
+
+Key key_of(const KernelArgs& args, const Layout& layout) {
+  Key key{args.kernel, args.op, args.resolution, {}, 0, layout, {}};
+  const int inputs = inputs_of(args);
+  for (int k = 0; k <= inputs; ++k) {
+    key.dtype[k] = dtype_of(args, k);
+    if (k < inputs) key.scalars |= is_scalar(args, k) << k;
+  }
+  return key;
+}
+
+Programs<Key>& programs() {
+  static auto& the_programs = *new Programs<Key>;
+  return the_programs;
+}
+
+/// A negative exponent of an integer power is an error, which the kernel finds.
+void report_exponents(Launching& launching, DeviceArgs* on_device) {
+  const std::string name = launching.name();
+  auto faults = std::make_shared<Faults>(launching.device(), 1,
+                                         [name](int, int64_t) { return negative_exponent(name); });
+  on_device->fault = faults->words();
+  launching.keep(std::move(faults));
+}
+
+}  // namespace
+
+KernelRequest elementwise_request(const KernelArgs& args) {
+  KernelRequest request;
+  const int inputs = inputs_of(args);
+  request.kind = kind_of(args.kernel);
+  for (int k = 0; k <= inputs; ++k) request.dtypes.push_back(dtype_of(args, k));
+  request.loop = request.dtypes;
+  if (args.op) {
+    request.op = args.op->name;
+    for (int k = 0; k < inputs; ++k) request.loop[k] = args.resolution->in[k];
+    request.loop[inputs] = args.resolution->out;
+  }
+  return request;
+}
+
+void foresee_elementwise(ep::Device& device, const KernelArgs& args) {
+  DeviceArgs on_device;
+  fill_in(args, &on_device);
+  if (on_device.count == 0) return;
+  const Layout layout = lay_out(args, &on_device);
+  programs().foresee(device, key_of(args, layout), [&] { return make_request(args, layout); });
+}
+
+bool launch_elementwise(Launching& launching, const KernelArgs& args) {
+  DeviceArgs on_device;
+  fill_in(args, &on_device);
+  if (on_device.count == 0) return true;
+  const Layout layout = lay_out(args, &on_device);
+  for (int d = 0; d < on_device.ndim && !layout.wide; ++d) {
+    on_device.rows[d].divisor = Divisor(on_device.rows[d].dim);
+  }
+  void* kernel = programs().get(launching.device(), key_of(args, layout),
+                                [&] { return make_request(args, layout); });
+  if (!kernel) return false;
+  if (args.op && args.op->checks_exponent && is_integer(args.resolution->in[1])) {
+    report_exponents(launching, &on_device);
+  }
+  const int64_t flat_items = (on_device.count + layout.lanes - 1) / layout.lanes;
+  launching.run(kernel,
+                layout.form == Form::tiles ? on_device.count * kTileThreads
+                : layout.flat              ? flat_items
+                                           : on_device.count,
+                on_device);
+  return true;
+}
+
+}  // namespace ofl::ops::cuda

@@ -1,0 +1,129 @@
+// Putting a call on a device's queue as kernels of the device's own. Each launcher is a function
+// that enqueues what its call needs, or returns false where there is no kernel for it: then the
+// call goes through the host.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "ep/device.h"
+#include "ep/memory/staging_pool.h"
+#include "ops/in_flight.h"
+
+namespace ofl::ops {
+
+struct ArrayArgs;
+struct KernelArgs;
+
+namespace cuda {
+
+/// Of one call. Addresses are the device's.
+class Launching {
+ public:
+  explicit Launching(ep::Stream& queue, const char* name) : queue_(queue), name_(name) {}
+  Launching(const Launching&) = delete;
+  /// What is enqueued by now may still use the scratch memory: the queue's order protects it.
+  ~Launching();
+
+  ep::Stream& queue() { return queue_; }
+  ep::Device& device() { return queue_.device(); }
+  const char* name() const { return name_; }  // of the operation, in errors
+
+  /// Memory of the device for the kernels of this call. Ask before the first one is enqueued: there
+  /// may be none.
+  void* scratch(size_t bytes);
+
+  /// Enqueues it; `items` of work, one thread takes one after the other.
+  template <typename Args>
+  void run(void* function, int64_t items, const Args& args) {
+    queue_.launch(ep::DeviceKernel{function, items, 0, 0, 0, &args, sizeof(args)});
+  }
+  /// The same with so many blocks of so many threads, and shared memory of so many bytes.
+  template <typename Args>
+  void run_blocks(void* function, int64_t blocks, int threads, size_t shared_bytes,
+                  const Args& args) {
+    queue_.launch(
+        ep::DeviceKernel{function, 0, blocks, threads, shared_bytes, &args, sizeof(args)});
+  }
+
+  /// What must live until the queue has run the call.
+  void keep(std::shared_ptr<InFlight> in_flight) { kept_ = std::move(in_flight); }
+  std::shared_ptr<InFlight> kept() const { return kept_; }
+
+ private:
+  struct Block {
+    void* memory;
+    size_t bytes;
+  };
+
+  ep::Stream& queue_;
+  const char* name_;
+  std::vector<Block> scratch_;
+  std::shared_ptr<InFlight> kept_;
+};
+
+/// Words in pinned memory by which kernels say what is wrong, such as an index out of range: any of
+/// several threads that write one word may win. A kernel writes nothing where all is well.
+class Faults final : public InFlight {
+ public:
+  static constexpr int64_t kNone = INT64_MIN;
+  /// The error of word `word`, which holds `value`.
+  using Describe = std::function<Error(int word, int64_t value)>;
+
+  Faults(ep::Device& device, int count, Describe describe);
+  int64_t* words() const { return reinterpret_cast<int64_t*>(memory_.data()); }
+  std::optional<Error> failure() const override;
+
+ private:
+  ep::StagingLease memory_;
+  int count_;
+  Describe describe_;
+};
+
+using KernelLauncher = bool (*)(Launching& launching, const KernelArgs& args);
+using ArrayLauncher = bool (*)(Launching& launching, const ArrayArgs& args);
+
+/// Of a kernel; nullptr: there is none. The table is in launching.cpp.
+KernelLauncher launcher_of(const KernelArgs& args);
+
+// --- the launchers; what they compute is said where the host's kernel is declared
+
+bool launch_elementwise(Launching& launching, const KernelArgs& args);  // and copy, fill, where
+bool launch_reduce(Launching& launching, const KernelArgs& args);
+bool launch_arg_reduce(Launching& launching, const KernelArgs& args);
+bool launch_count_nonzero(Launching& launching, const ArrayArgs& args);
+bool launch_accumulate(Launching& launching, const ArrayArgs& args);
+bool launch_bincount(Launching& launching, const ArrayArgs& args);
+bool launch_matmul(Launching& launching, const KernelArgs& args);
+bool launch_philox(Launching& launching, const ArrayArgs& args);
+
+bool launch_gather(Launching& launching, const ArrayArgs& args);
+bool launch_take_along_axis(Launching& launching, const ArrayArgs& args);
+bool launch_pick(Launching& launching, const ArrayArgs& args);
+bool launch_scatter(Launching& launching, const ArrayArgs& args);
+bool launch_mask_gather(Launching& launching, const ArrayArgs& args);
+bool launch_mask_scatter(Launching& launching, const ArrayArgs& args);
+bool launch_nonzero(Launching& launching, const ArrayArgs& args);
+bool launch_argsort(Launching& launching, const ArrayArgs& args);
+bool launch_contains(Launching& launching, const ArrayArgs& args);
+bool launch_members(Launching& launching, const ArrayArgs& args);
+bool launch_run_numbers(Launching& launching, const ArrayArgs& args);
+bool launch_run_starts(Launching& launching, const ArrayArgs& args);
+bool launch_search_sorted(Launching& launching, const ArrayArgs& args);
+bool launch_sort(Launching& launching, const ArrayArgs& args);
+
+/// Runs a launcher; false: nothing is enqueued. When something throws, the queue is run to its end
+/// first: kernels that are enqueued may still use what the call keeps.
+template <typename Launcher, typename Args>
+bool launch(Launching& launching, Launcher launcher, const Args& args) {
+  try {
+    return launcher(launching, args);
+  } catch (...) {
+    launching.queue().sync();
+    throw;
+  }
+}
+
+}  // namespace cuda
+}  // namespace ofl::ops

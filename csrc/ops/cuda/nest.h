@@ -1,0 +1,106 @@
+// How arrays that indices pick from lie, as kernels of a device take it: words in a nest of
+// dimensions. The structures are those of oneflow_lite/cuda/kernels/indexing.cuh.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "ops/array_kernel.h"
+#include "ops/cuda/programs.h"
+
+namespace ofl::ops::cuda {
+
+inline constexpr int kNestDims = 8, kIndexArrays = kMaxDims;
+inline constexpr int64_t kNarrow = int64_t{1} << 31;
+
+struct IndexArray {
+  const char* data = nullptr;
+  int64_t size = 0, step = 0;
+  int32_t kind = 0, unused = 0;
+  int64_t strides[kNestDims] = {};
+};
+
+/// Last in an argument, of 4 KiB at most: kernels take as many of the arrays as they are made for.
+struct Indexing {
+  int64_t* faults = nullptr;
+  int32_t ndim = 0, mode = 0;
+  int64_t dims[kNestDims] = {};
+  int64_t placed[kNestDims] = {};
+  int64_t lined[kNestDims] = {};
+  int64_t number[kNestDims] = {};
+  IndexArray indices[kIndexArrays];
+};
+
+/// A dimension: its size, and the strides of everything that is walked.
+struct NestRow {
+  int64_t dim = 1;
+  int64_t placed = 0, lined = 0, number = 0;
+  std::array<int64_t, kIndexArrays> indices = {};
+  int64_t rank = 0;  // for sorting
+};
+
+/// Dimensions, outermost first; those of size 1 are left out.
+class Nest {
+ public:
+  void add(const NestRow& row) {
+    if (row.dim != 1) rows_.push_back(row);
+  }
+  /// rank_of(number of the row, row)
+  template <typename Rank>
+  void rank(const Rank& rank_of) {
+    for (size_t d = 0; d < rows_.size(); ++d) rows_[d].rank = rank_of(d, rows_[d]);
+  }
+  /// From row `first` on: those of the highest rank become the outermost.
+  void sort(size_t first = 0);
+  /// Adds the bytes of an element, and merges the neighbours over which everything steps evenly.
+  /// Then words take the place of bytes: the largest that all of `bits` (addresses and strides
+  /// ored) and the rows allow; their size. `scalar`: what is lined does not step.
+  int64_t into_words(int64_t itemsize, uint64_t bits, bool scalar);
+  void merge();
+
+  const std::vector<NestRow>& rows() const { return rows_; }
+  int64_t count() const;
+  bool fits() const { return rows_.size() <= kNestDims; }
+  /// The rows; they fit.
+  void store(Indexing* out) const;
+
+ private:
+  std::vector<NestRow> rows_;
+};
+
+/// Addresses and strides ored: a power of 2 that divides the result divides them all.
+inline uint64_t bits_of(const void* address) { return reinterpret_cast<uintptr_t>(address); }
+inline uint64_t bits_of(int64_t stride) { return static_cast<uint64_t>(stride); }
+
+/// The array in a kernel; its strides are those of rows. False: it is not aligned for that.
+bool describe_indices(const ArrayView& indices, int64_t size, int64_t step, IndexArray* out);
+
+/// Adds the dimensions of index arrays: `lined` are the first strides of the other array, `placed`
+/// (or null) those of places without what indices add.
+void add_places(const ArrayView* indices, int arrays, const Dims& lined, const Dims* placed,
+                Nest* nest);
+/// And the dimensions that a place has: of `placed` from `placed_dims` on, with those of `lined`
+/// from `lined_dims` on.
+void add_block(const ArrayView& placed, int placed_dims, const ArrayView* lined, int lined_dims,
+               Nest* nest);
+
+/// Bytes reach 2^31.
+bool is_wide(const ArrayView& view);
+
+/// A word for each index array; `sizes` and `numbers` are those of their axes. `error` is what an
+/// index out of range is.
+std::shared_ptr<Faults> index_faults(Launching& launching, const std::vector<int64_t>& sizes,
+                                     const std::vector<int64_t>& numbers, ErrorKind error);
+
+/// One scalar over and over, as words of any size read it.
+void repeat_scalar(const int64_t* words, int64_t itemsize, unsigned char* out);
+
+/// The programs of gather, scatter and mask.
+struct IndexingKey {
+  int32_t step;  // kernels that differ in more than the rest
+  int32_t word, arrays;
+  uint8_t dtype, flat, wide, unused;
+};
+
+}  // namespace ofl::ops::cuda

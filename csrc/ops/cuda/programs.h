@@ -1,0 +1,108 @@
+// Kernels of a device's own: compiled when a call first needs one of its kind, then kept.
+//
+//   call ──► key ──► known? ──► function
+//                     └─ no ──► maker (source, compiler) ──► image ──► loaded ──► kept
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <unordered_map>
+#include <vector>
+
+#include "base/dtype.h"
+#include "ep/device.h"
+
+namespace ofl::ops::cuda {
+
+/// What an image is wanted for; its one entry, "kernel", takes one structure by value. The fields
+/// are those of Request in oneflow_lite/cuda/kernels/request.py, which says what they mean.
+struct KernelRequest {
+  std::string kind, op;
+  std::vector<DType> dtypes, loop;
+  std::vector<bool> scalars;
+  bool flat = false;
+  bool wide = false;
+  std::vector<int64_t> options;
+};
+
+/// The image for an architecture; "" where there is no kernel for it. Any thread, which may block.
+using KernelMaker = std::function<std::string(const KernelRequest&, const std::string& arch)>;
+void set_kernel_maker(KernelMaker maker);
+/// Told why a kernel could not be made that another way of running stands in for. Any thread.
+void set_kernel_failure_hook(std::function<void(const char* message)> hook);
+
+/// Off: calls run on the host, with the host's bits. Any thread.
+void use_kernels(bool on);
+bool uses_kernels();
+
+/// Functions by device and key; null: there is none for this key. Any thread. Never destroyed:
+/// workers may outlive statics.
+class ProgramMap {
+ public:
+  /// What is known of the key; false: nothing yet.
+  bool find(ep::Device& device, std::string_view key, void** function);
+  /// Has it made. Two threads that both miss it make it twice, and the first one stays.
+  void* make(ep::Device& device, std::string_view key, const KernelRequest& request);
+  /// What there is by now: from the second time on that a key is asked for, it is made in the
+  /// background, and then known.
+  void* get_if_ready(ep::Device& device, std::string_view key,
+                     const std::function<KernelRequest()>& request);
+  /// Has its image made in the background, where nothing is known of the key; once for each key.
+  void foresee(ep::Device& device, std::string_view key,
+               const std::function<KernelRequest()>& request);
+
+ private:
+  struct Entry {
+    explicit Entry(std::string_view key) : key(key) {}
+
+    const std::string key;
+    void* function = nullptr;
+    bool known = false;
+    bool foreseen = false;
+    int asked = 0;
+  };
+  /// Of one device: there are few. Entries by views of their own keys, so that to look one up makes
+  /// no string.
+  struct Table {
+    const ep::Device* device;
+    std::unordered_map<std::string_view, std::unique_ptr<Entry>> entries;
+  };
+  Table& table_of(const ep::Device& device);                        // with the mutex
+  Entry& entry_of(const ep::Device& device, std::string_view key);  // with the mutex
+  void put(ep::Device& device, const std::string& key, void* function);
+
+  std::mutex mutex_;  // guards the rest
+  std::vector<Table> tables_;
+};
+
+/// The programs of one family of kernels. Calls that share a key, compared as bytes, share one.
+template <typename Key>
+class Programs {
+ public:
+  /// `request()` says what is wanted where the key is new.
+  template <typename MakeRequest>
+  void* get(ep::Device& device, const Key& key, const MakeRequest& request) {
+    void* function = nullptr;
+    if (map_.find(device, bytes_of(key), &function)) return function;
+    return map_.make(device, bytes_of(key), request());
+  }
+
+  template <typename MakeRequest>
+  void foresee(ep::Device& device, const Key& key, const MakeRequest& request) {
+    map_.foresee(device, bytes_of(key), request);
+  }
+
+ private:
+  static std::string_view bytes_of(const Key& key) {
+    static_assert(std::has_unique_object_representations_v<Key>);
+    return {reinterpret_cast<const char*>(&key), sizeof(key)};
+  }
+
+  ProgramMap& map_ = *new ProgramMap;
+};
+
+}  // namespace ofl::ops::cuda

@@ -1,0 +1,167 @@
+// Runs of equal elements, elements kept in their order, and counting on a device, see
+// oneflow_lite/cuda/kernels/runs.cuh.
+#include <algorithm>
+
+#include "ops/cuda/sort/search.h"
+#include "ops/cuda/sort/sort.h"
+
+namespace ofl::ops::cuda {
+
+namespace {
+
+constexpr int kThreads = 256;            // of a block
+constexpr int64_t kSharedCounts = 4096;  // as in runs.cuh
+
+/// Of kernels that keep some of their elements.
+struct CompactArgs {
+  const void* in = nullptr;
+  const void* kept = nullptr;
+  void* out = nullptr;
+  void* counts = nullptr;
+  void* total = nullptr;
+  void* ends = nullptr;
+  int64_t length = 0, in_step = 0, out_step = 0, chunk = 0, chunks = 0;
+  int32_t writes = 0, equal_nan = 0;
+};
+
+struct RunNumberArgs {
+  const void* starts;
+  const void* order;
+  void* out;
+  int64_t runs, count, start_step, order_step, out_step;
+};
+
+struct BincountArgs {
+  const void* numbers = nullptr;
+  const void* weights = nullptr;
+  const void* order = nullptr;
+  void* out = nullptr;
+  int64_t count = 0, length = 0, number_step = 0, weight_step = 0;
+};
+
+/// Keeps elements in three kernels: chunks count theirs, the counts are summed, they are written.
+class Compaction {
+ public:
+  Compaction(Launching& launching, const char* op, DType dtype)
+      : launching_(launching),
+        keep_(array_program(launching, "runs", op, dtype)),
+        scan_(array_program(launching, "runs", "scan")) {}
+  explicit operator bool() const { return keep_ && scan_; }
+
+  /// Memory for the counts; before anything is enqueued.
+  void divide(CompactArgs* args) {
+    constexpr int64_t kLeast = 2048;
+    args->chunk = std::max(divide_up(args->length, busy_blocks(launching_)), kLeast);
+    args->chunks = divide_up(args->length, args->chunk);
+    args->counts =
+        launching_.scratch(std::max<int64_t>(1, args->chunks) * int64_t{sizeof(int64_t)});
+  }
+  void enqueue(CompactArgs args) {
+    if (args.chunks > 0) launching_.run_blocks(keep_, args.chunks, kThreads, 0, args);
+    launching_.run_blocks(scan_, 1, kThreads, 0, args);
+    args.writes = 1;
+    if (args.chunks > 0) launching_.run_blocks(keep_, args.chunks, kThreads, 0, args);
+  }
+
+ private:
+  Launching& launching_;
+  void* keep_;
+  void* scan_;
+};
+
+/// How many bytes the numbers below `length` have.
+int digits_below(int64_t length) {
+  int digits = 1;
+  while (digits < 8 && (length - 1) >> (8 * digits) != 0) ++digits;
+  return digits;
+}
+
+bool launch_weighted_bincount(Launching& launching, const ArrayArgs& args, BincountArgs given) {
+  void* const weigh = array_program(launching, "runs", "weigh");
+  if (!weigh) return false;
+  given.weights = args.input(1).data;
+  given.weight_step = args.input(1).strides[0];
+  if (given.count == 0) {
+    launching.run(weigh, given.length * 32, given);
+    return true;
+  }
+  ArrayView numbers = args.input(0);
+  const bool is_dense = numbers.strides[0] == sizeof(int64_t);
+  if (!is_dense) numbers = scratch_array(launching, DType::i64, numbers.shape);
+  const ArrayView order = scratch_array(launching, DType::i64, numbers.shape);
+  Sorter sorter(launching, {numbers, order, true, false, digits_below(given.length)});
+  if (!sorter || (!is_dense && !copy_array(launching, args.input(0), numbers))) return false;
+  sorter.enqueue();
+  given.order = order.data;
+  launching.run(weigh, given.length * 32, given);
+  return true;
+}
+
+}  // namespace
+
+bool launch_run_starts(Launching& launching, const ArrayArgs& args) {
+  const ArrayView& sorted = args.input(0);
+  Compaction compaction(launching, "starts", sorted.dtype);
+  if (!compaction) return false;
+  CompactArgs given;
+  given.in = sorted.data;
+  given.out = given.ends = args.output(0).data;
+  given.total = args.output(1).data;
+  given.length = sorted.shape[0];
+  given.in_step = sorted.strides[0];
+  given.equal_nan = args.attr[0] != 0;
+  compaction.divide(&given);
+  compaction.enqueue(given);
+  return true;
+}
+
+bool launch_members(Launching& launching, const ArrayArgs& args) {
+  const ArrayView &elements = args.input(2), &out = args.output(0);
+  Compaction compaction(launching, "flagged", moved_as(elements.dtype));
+  void* const search = search_program(launching, "contains", args.input(0).dtype);
+  if (!compaction || !search) return false;
+  const ArrayView kept = scratch_array(launching, DType::b1, elements.shape);
+  CompactArgs given;
+  given.in = elements.data;
+  given.kept = kept.data;
+  given.out = out.data;
+  given.total = args.output(1).data;
+  given.length = elements.shape[0];
+  given.in_step = elements.strides[0];
+  given.out_step = out.strides[0];
+  compaction.divide(&given);
+  enqueue_search(launching, search, args.input(0), args.input(1), kept, args.attr[0] != 0);
+  compaction.enqueue(given);
+  return true;
+}
+
+bool launch_run_numbers(Launching& launching, const ArrayArgs& args) {
+  const ArrayView &starts = args.input(0), &order = args.input(1), &out = args.output(0);
+  void* const number = array_program(launching, "runs", "numbers");
+  if (!number) return false;
+  const int64_t count = order.shape[0];
+  if (count == 0) return true;
+  launching.run(number, count,
+                RunNumberArgs{starts.data, order.data, out.data, starts.shape[0] - 1, count,
+                              starts.strides[0], order.strides[0], out.strides[0]});
+  return true;
+}
+
+bool launch_bincount(Launching& launching, const ArrayArgs& args) {
+  const ArrayView &numbers = args.input(0), &out = args.output(0);
+  if (out.shape[0] == 0) return true;
+  BincountArgs given;
+  given.numbers = numbers.data;
+  given.out = out.data;
+  given.count = numbers.shape[0];
+  given.length = out.shape[0];
+  given.number_step = numbers.strides[0];
+  if (args.inputs == 2) return launch_weighted_bincount(launching, args, given);
+  const bool is_few = given.length <= kSharedCounts;
+  void* const count = array_program(launching, "runs", is_few ? "count_few" : "count");
+  if (!count || !clear_array(launching, out)) return false;
+  if (given.count > 0) launching.run(count, given.count, given);
+  return true;
+}
+
+}  // namespace ofl::ops::cuda

@@ -1,0 +1,78 @@
+// search_sorted and contains on a device, see oneflow_lite/cuda/kernels/search.cuh.
+#include "ops/cuda/sort/search.h"
+
+namespace ofl::ops::cuda {
+
+namespace {
+
+/// The argument of the kernels.
+struct SearchArgs {
+  const void* sorted;
+  const void* needles;
+  void* out;
+  int64_t length, count;
+  int64_t sorted_step, needle_step, out_step;
+  int32_t option, unused;
+};
+
+struct ReorderArgs {
+  const void* in;
+  const void* order;
+  void* out;
+  int64_t* fault;
+  int64_t length, count, in_step, order_step;
+};
+
+/// What reports a position of a sorter for `length` elements that does not exist.
+std::shared_ptr<Faults> sorter_faults(Launching& launching, int64_t length) {
+  return std::make_shared<Faults>(launching.device(), 1, [length](int, int64_t position) {
+    return Error(ErrorKind::value, concat("[searchsorted] expected a sorter of positions below ",
+                                          length, ", got ", position));
+  });
+}
+
+}  // namespace
+
+void* search_program(Launching& launching, const char* op, DType dtype) {
+  return array_program(launching, "search", op, dtype);
+}
+
+void enqueue_search(Launching& launching, void* program, const ArrayView& sorted,
+                    const ArrayView& needles, const ArrayView& out, bool option) {
+  const int64_t count = needles.shape[0];
+  if (count == 0) return;
+  launching.run(program, count,
+                SearchArgs{sorted.data, needles.data, out.data, sorted.shape[0], count,
+                           sorted.strides[0], needles.strides[0], out.strides[0], option, 0});
+}
+
+bool launch_search_sorted(Launching& launching, const ArrayArgs& args) {
+  const ArrayView& elements = args.input(0);
+  void* const search = search_program(launching, "search_sorted", elements.dtype);
+  if (!search) return false;
+  ArrayView sorted = elements;
+  if (args.inputs == 3 && args.input(2).shape[0] > 0) {
+    const ArrayView& sorter = args.input(2);
+    void* const reorder = array_program(launching, "search", "reorder", moved_as(elements.dtype));
+    if (!reorder) return false;
+    sorted = scratch_array(launching, elements.dtype, sorter.shape);
+    const auto faults = sorter_faults(launching, elements.shape[0]);
+    launching.keep(faults);
+    const int64_t count = sorter.shape[0];
+    launching.run(reorder, count,
+                  ReorderArgs{elements.data, sorter.data, sorted.data, faults->words(),
+                              elements.shape[0], count, elements.strides[0], sorter.strides[0]});
+  }
+  enqueue_search(launching, search, sorted, args.input(1), args.output(0), args.attr[0] != 0);
+  return true;
+}
+
+bool launch_contains(Launching& launching, const ArrayArgs& args) {
+  void* const search = search_program(launching, "contains", args.input(0).dtype);
+  if (!search) return false;
+  enqueue_search(launching, search, args.input(0), args.input(1), args.output(0),
+                 args.attr[0] != 0);
+  return true;
+}
+
+}  // namespace ofl::ops::cuda

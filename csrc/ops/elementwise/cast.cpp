@@ -1,0 +1,253 @@
+// The conversion table: a strided loop for each pair of dtypes, with the bits of NumPy's astype,
+// and of bfloat16 with those of ml_dtypes (float64 and integers round to float32 first). Float to
+// integer conversions out of range are what NumPy's x86-64 wheels compute, spelled out.
+#include <algorithm>
+#include <complex>
+#include <type_traits>
+
+#include "base/half.h"
+#include "base/vectors.h"
+#include "ops/kernel.h"
+
+namespace ofl::ops {
+
+namespace {
+
+template <typename T>
+struct IsComplex : std::false_type {};
+template <typename T>
+struct IsComplex<std::complex<T>> : std::true_type {};
+
+/// Elements are read and written by memcpy: strided data may be unaligned, and a bool may hold any
+/// byte.
+template <typename T>
+T load(const char* from) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return *reinterpret_cast<const unsigned char*>(from) != 0;
+  } else {
+    T value;
+    std::memcpy(static_cast<void*>(&value), from, sizeof(T));
+    return value;
+  }
+}
+
+template <typename T>
+void store(char* to, T value) {
+  if constexpr (IsComplex<T>::value) {  // as parts: joining them first costs a stall
+    store(to, value.real());
+    store(to + sizeof(T) / 2, value.imag());
+  } else {
+    std::memcpy(to, static_cast<const void*>(&value), sizeof(T));
+  }
+}
+
+/// float -> uint32 of one element: the low half of a 64-bit conversion.
+template <typename From>
+uint32_t to_uint32(From x) {
+  return static_cast<uint32_t>(static_cast<int64_t>(x));
+}
+
+/// float -> uint32 as NumPy's vector code does it. Differs from to_uint32 only outside [0, 2^32).
+template <typename From>
+uint32_t to_uint32_vector(From x) {
+  constexpr From half_range = 2147483648.0f;
+  const From big = x >= half_range ? From{1} : From{0};
+  const int32_t low = static_cast<int32_t>(x - big * half_range);
+  return static_cast<uint32_t>(low) ^ (static_cast<uint32_t>(static_cast<int32_t>(big)) << 31);
+}
+
+template <typename From>
+uint64_t to_uint64(From x) {
+  constexpr From half_range = 9223372036854775808.0f;
+  if (!(x >= half_range)) return static_cast<uint64_t>(static_cast<int64_t>(x));
+  return static_cast<uint64_t>(static_cast<int64_t>(x - half_range)) ^ (uint64_t{1} << 63);
+}
+
+template <typename To, typename From>
+To real_to_integer(From x) {
+  if constexpr (!std::is_floating_point_v<From>) {
+    return static_cast<To>(x);
+  } else if constexpr (std::is_same_v<To, uint32_t>) {
+    return to_uint32(x);
+  } else if constexpr (std::is_same_v<To, uint64_t>) {
+    return to_uint64(x);
+  } else if constexpr (sizeof(To) < sizeof(int32_t)) {
+    return static_cast<To>(static_cast<int32_t>(x));
+  } else {
+    return static_cast<To>(x);
+  }
+}
+
+template <typename To, typename From>
+To convert(From x) {
+  if constexpr (std::is_same_v<From, bool> && !std::is_same_v<To, bool>) {
+    return convert<To>(static_cast<int32_t>(x));
+  } else if constexpr (IsComplex<From>::value) {
+    if constexpr (std::is_same_v<To, bool>) {
+      return x.real() != 0 || x.imag() != 0;
+    } else if constexpr (IsComplex<To>::value) {
+      using Part = typename To::value_type;
+      return To(static_cast<Part>(x.real()), static_cast<Part>(x.imag()));
+    } else {
+      return convert<To>(x.real());
+    }
+  } else if constexpr (IsComplex<To>::value) {
+    return To(convert<typename To::value_type>(x), 0);
+  } else if constexpr (std::is_same_v<From, BFloat16>) {
+    if constexpr (std::is_same_v<To, bool>) {
+      return (x.bits & 0x7fff) != 0;
+    } else if constexpr (std::is_same_v<To, Half>) {
+      return bfloat16_to_half(x);
+    } else {
+      return convert<To>(bfloat16_to_float(x));
+    }
+  } else if constexpr (std::is_same_v<From, Half>) {
+    if constexpr (std::is_same_v<To, bool>) {
+      return (x.bits & 0x7fff) != 0;
+    } else if constexpr (std::is_same_v<To, double>) {
+      return half_to_double(x);
+    } else {
+      return convert<To>(half_to_float(x));
+    }
+  } else if constexpr (std::is_same_v<To, BFloat16>) {
+    return float_to_bfloat16(static_cast<float>(x));
+  } else if constexpr (std::is_same_v<To, Half>) {
+    if constexpr (std::is_same_v<From, double>) {
+      return double_to_half(x);
+    } else {
+      return float_to_half(static_cast<float>(x));
+    }
+  } else if constexpr (std::is_same_v<To, bool>) {
+    return x != 0;
+  } else if constexpr (std::is_integral_v<To>) {
+    return real_to_integer<To>(x);
+  } else {
+    return static_cast<To>(x);
+  }
+}
+
+/// How many leading elements of a contiguous float -> uint32 cast NumPy's compiled loop does by
+/// vectors of four. Bits outside the range of uint32 depend on it, so callers that split a cast
+/// must split at multiples of four.
+template <typename From>
+int64_t vectorized_elements(int64_t n) {
+  if (std::is_floating_point_v<From>) return n & ~int64_t{3};
+  if (n < (sizeof(From) == 16 ? 6 : 5)) return 0;
+  return (n - 1) & ~int64_t{3};
+}
+
+template <typename From>
+auto real_part(From x) {
+  if constexpr (IsComplex<From>::value) {
+    return x.real();
+  } else {
+    return x;
+  }
+}
+
+template <typename From, typename To>
+constexpr bool kHasVectorUint32 =
+    std::is_same_v<To, uint32_t> && (std::is_floating_point_v<From> || IsComplex<From>::value);
+
+template <typename From, typename To>
+void cast_contiguous(const char* src, char* dst, int64_t n) {
+  int64_t i = 0;
+  if constexpr (kHasVectorUint32<From, To>) {
+    for (const int64_t vectors = vectorized_elements<From>(n); i < vectors; ++i) {
+      store(dst + i * sizeof(To), to_uint32_vector(real_part(load<From>(src + i * sizeof(From)))));
+    }
+  }
+  for (; i < n; ++i) {
+    store(dst + i * sizeof(To), convert<To>(load<From>(src + i * sizeof(From))));
+  }
+}
+
+template <typename From, typename To>
+void cast_strided(const char* src, int64_t src_stride, char* dst, int64_t dst_stride, int64_t n) {
+  if (src_stride == sizeof(From) && dst_stride == sizeof(To)) {
+    cast_contiguous<From, To>(src, dst, n);
+    return;
+  }
+  for (int64_t i = 0; i < n; ++i) {
+    store(dst, convert<To>(load<From>(src)));
+    src += src_stride;
+    dst += dst_stride;
+  }
+}
+
+/// Every other element, the step that is most common, to dense memory. Not in place.
+template <size_t Size>
+void copy_every_other(const char* src, char* __restrict dst, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) std::memcpy(dst + i * Size, src + 2 * i * Size, Size);
+}
+
+/// Elements at any distance, to dense memory that they do not overlap. (Eight loads, then eight
+/// neighbouring stores: the compiler makes wide stores of them.)
+template <size_t Size>
+void gather_dense(const char* src, int64_t stride, char* __restrict dst, int64_t n) {
+  int64_t i = 0;
+  for (; i + 8 <= n; i += 8, src += 8 * stride, dst += 8 * Size) {
+    for (int64_t k = 0; k < 8; ++k) std::memcpy(dst + k * Size, src + k * stride, Size);
+  }
+  for (; i < n; ++i, src += stride, dst += Size) std::memcpy(dst, src, Size);
+}
+
+template <size_t Size>
+void copy_strided(const char* src, int64_t src_stride, char* dst, int64_t dst_stride, int64_t n) {
+  constexpr int64_t size = Size;
+  if (src_stride == size && dst_stride == size) {
+    if (src != dst) std::memcpy(dst, src, n * Size);
+    return;
+  }
+  const int64_t last = (n - 1) * src_stride;
+  const bool apart = dst + n * size <= src + std::min<int64_t>(last, 0) ||
+                     src + std::max<int64_t>(last, 0) + size <= dst;
+  if (src_stride == 2 * size && dst_stride == size && apart) {
+    return copy_every_other<Size>(src, dst, n);
+  }
+  if (dst_stride == size && apart) return gather_dense<Size>(src, src_stride, dst, n);
+#pragma GCC unroll 8
+  for (int64_t i = 0; i < n; ++i) {
+    unsigned char element[Size];
+    std::memcpy(element, src + i * src_stride, Size);
+    std::memcpy(dst + i * dst_stride, element, Size);
+  }
+}
+
+template <typename From, typename To>
+OFL_AVX2 OFL_FLAT void cast_256(const char* src, int64_t src_stride, char* dst, int64_t dst_stride,
+                                int64_t n) {
+  cast_strided<From, To>(src, src_stride, dst, dst_stride, n);
+}
+
+/// The casts around each operation on bfloat16: only integers are computed with, whose bits do not
+/// depend on the vectors.
+template <typename From, typename To>
+CastFn widest() {
+  static const auto chosen =
+      choose_by_isa<CastFn>("cast", cast_strided<From, To>, cast_256<From, To>);
+  return chosen;
+}
+
+template <typename From, typename To>
+constexpr bool kIsWidening = std::is_same_v<From, BFloat16> && std::is_same_v<To, float>;
+
+}  // namespace
+
+CastFn cast_function(DType from, DType to) {
+  return visit_dtype(from, [to](auto source) {
+    return visit_dtype(to, [](auto target) -> CastFn {
+      using From = decltype(source);
+      using To = decltype(target);
+      if constexpr (std::is_same_v<From, To>) {
+        return &copy_strided<sizeof(To)>;
+      } else if constexpr (kIsWidening<From, To> || kIsWidening<To, From>) {
+        return widest<From, To>();
+      } else {
+        return &cast_strided<From, To>;
+      }
+    });
+  });
+}
+
+}  // namespace ofl::ops

@@ -1,0 +1,295 @@
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+
+#include "base/error.h"
+#include "ops/buffering.h"
+#include "ops/elementwise/exponents.h"
+#include "ops/kernel.h"
+#include "ops/loops.h"
+#include "ops/pieces.h"
+
+namespace ofl::ops {
+
+namespace {
+
+/// True when an element of a signed integer operand is negative.
+bool any_negative(const KernelArgs& args, int operand) {
+  return visit_dtype(args.dtype[operand], [&](auto sample) {
+    using T = decltype(sample);
+    bool negative = false;
+    if constexpr (std::is_integral_v<T> && std::is_signed_v<T>) {
+      Iteration own = args.iteration;  // a broadcast operand is looked at once
+      for (int d = 0; d < own.ndim; ++d) {
+        if (own.rows[d].strides[operand] == 0) own.rows[d].dim = 1;
+      }
+      const Iteration::Row& inner = inner_row(own);
+      for_each_row(own, outer_rows(own), args.data, [&](char* const* pointers) {
+        const char* from = pointers[operand];
+        for (int64_t i = 0; i < inner.dim; ++i, from += inner.strides[operand]) {
+          negative |= *reinterpret_cast<const T*>(from) < 0;
+        }
+      });
+    }
+    return negative;
+  });
+}
+
+DType wanted_dtype(const KernelArgs& args, int operand) {
+  const Resolution& resolution = *args.resolution;
+  return operand == args.iteration.operands - 1 ? resolution.out : resolution.in[operand];
+}
+
+/// What the loop steps by in memory. Not 0 for a single element: some loops then compute as if the
+/// operand were broadcast, and round differently.
+int64_t memory_step(const KernelArgs& args, int operand) {
+  const Iteration& iteration = args.iteration;
+  return iteration.ndim > 0 ? inner_row(iteration).strides[operand]
+                            : static_cast<int64_t>(size_of(args.dtype[operand]));
+}
+
+/// One operand of a block-wise call.
+struct BlockOperand {
+  CastFn cast = nullptr;       // between memory and the block; nullptr: the loop touches the memory
+  int64_t step = 0;            // what the loop steps by
+  int64_t item_size = 0;       // in the block
+  const char* held = nullptr;  // an input whose block was read from here, with `held_cores` steps
+  int64_t held_cores = 0;
+};
+
+/// Bits of the loop depend on where its vectors begin and end.
+bool is_by_lanes(const KernelArgs& args) {
+  return args.op->by_lanes && info(args.resolution->out).kind == DTypeKind::floating;
+}
+
+/// Elements in a block: where they decide the bits, as many as NumPy's.
+int64_t block_elements(const KernelArgs& args) { return is_by_lanes(args) ? kNumpyBuffer : kBlock; }
+
+/// Runs the loop block by block where operands are cast or walk their rows in jumps. A block is
+/// some steps of row `outer_` with everything inside it. Its inputs are read before its output is
+/// written, so an operand may be the output itself.
+class BlockRunner {
+ public:
+  BlockRunner(const KernelArgs& args, const Buffering& buffering, const bool* buffered)
+      : args_(args), iteration_(args.iteration), out_(args.iteration.operands - 1) {
+    most_ = block_elements(args);
+    const bool fits = buffering.core <= most_;
+    outer_ = iteration_.ndim - 1 - (fits ? buffering.depth : 0);
+    core_ = fits ? buffering.core : 1;
+    for (int k = 0; k <= out_; ++k) {
+      BlockOperand& operand = operands_[k];
+      const DType wanted = wanted_dtype(args, k);
+      const bool single = buffering.is_single(k);
+      operand.step = memory_step(args, k);
+      if (single && !buffered[k]) continue;
+      operand.cast =
+          k == out_ ? cast_function(wanted, args.dtype[k]) : cast_function(args.dtype[k], wanted);
+      operand.item_size = static_cast<int64_t>(size_of(wanted));
+      if (!single || operand.step != 0) operand.step = operand.item_size;
+    }
+  }
+
+  void run() {
+    const Iteration::Row& row = outer_ >= 0 ? iteration_.rows[outer_] : inner_row(iteration_);
+    const int64_t most = most_ / core_;
+    for_each_row(iteration_, std::max(outer_, 0), args_.data, [&](char* const* pointers) {
+      for (int64_t start = 0; start < row.dim; start += most) {
+        char* at[kMaxOperands];
+        for (int k = 0; k <= out_; ++k) at[k] = pointers[k] + start * row.strides[k];
+        run_block(at, std::min(most, row.dim - start));
+      }
+    });
+  }
+
+ private:
+  char* block(int k) const { return thread_scratch().bytes + k * kBlockBytes; }
+
+  void run_block(char* const* at, int64_t cores) {
+    char* data[kMaxOperands];
+    intptr_t steps[kMaxOperands];
+    for (int k = 0; k <= out_; ++k) {
+      data[k] = operands_[k].cast ? block(k) : at[k];
+      steps[k] = operands_[k].step;
+      if (operands_[k].cast && k != out_) gather(k, at[k], cores);
+    }
+    const intptr_t n = core_ * cores;
+    args_.resolution->loop(data, &n, steps, args_.resolution->data);
+    if (operands_[out_].cast) scatter(at[out_], cores);
+  }
+
+  /// Reads a block of an input; not again where a broadcast input stayed at the same place.
+  void gather(int k, char* from, int64_t cores) {
+    BlockOperand& operand = operands_[k];
+    if (operand.held == from && operand.held_cores >= cores) return;
+    operand.held = from;
+    operand.held_cores = cores;
+    char* to = block(k);
+    if (operand.step == 0) return operand.cast(from, 0, to, 0, 1);
+    gather_rows(k, std::max(outer_, 0), cores, from, to);
+  }
+
+  /// Reads `count` steps of row `d` with everything inside it; returns where they end in the block.
+  /// What repeats is read once.
+  char* gather_rows(int k, int d, int64_t count, const char* from, char* to) {
+    const BlockOperand& operand = operands_[k];
+    const bool innermost = d >= iteration_.ndim - 1;
+    const int64_t stride = iteration_.ndim > 0 ? iteration_.rows[d].strides[k] : 0;
+    if (innermost && (stride != 0 || count == 1)) {
+      operand.cast(from, stride, to, operand.item_size, count);
+      return to + count * operand.item_size;
+    }
+    const int64_t inner = innermost ? 1 : iteration_.rows[d + 1].dim;
+    if (stride != 0) {
+      for (int64_t i = 0; i < count; ++i) {
+        to = gather_rows(k, d + 1, inner, from + i * stride, to);
+      }
+      return to;
+    }
+    char* end = to + operand.item_size;
+    if (innermost) {
+      operand.cast(from, 0, to, 0, 1);
+    } else {
+      end = gather_rows(k, d + 1, inner, from, to);
+    }
+    const int64_t whole = (end - to) * count;
+    for (int64_t done = end - to; done < whole;) {
+      const int64_t more = std::min(done, whole - done);
+      std::memcpy(to + done, to, more);
+      done += more;
+    }
+    return to + whole;
+  }
+
+  void scatter(char* to, int64_t cores) {
+    const BlockOperand& operand = operands_[out_];
+    const char* from = block(out_);
+    for_each_run(iteration_, std::max(outer_, 0), cores, out_, to,
+                 [&](char* run, int64_t stride, int64_t n) {
+                   operand.cast(from, operand.item_size, run, stride, n);
+                   from += n * operand.item_size;
+                 });
+  }
+
+  const KernelArgs& args_;
+  const Iteration& iteration_;
+  const int out_;
+  int outer_;
+  int64_t core_, most_;
+  BlockOperand operands_[kMaxOperands];
+};
+
+/// A bool output with gaps. NumPy 2.4's isnan, isfinite and signbit write wrong values to those, so
+/// loops only see contiguous ones.
+bool is_spread_bool(const KernelArgs& args) {
+  const int out = args.iteration.operands - 1;
+  const Iteration::Row& row = inner_row(args.iteration);
+  return args.dtype[out] == DType::b1 && row.dim > 1 && row.strides[out] != 1;
+}
+
+/// Calls the loop on one row. The count is a constant because copying three pointers in a counted
+/// loop costs as much as the rest of a small call.
+template <int Operands>
+void call_loop(const KernelArgs& args, char* const* pointers, const int64_t* strides) {
+  char* data[Operands];  // a loop may change what it is given
+  intptr_t steps[Operands];
+  for (int k = 0; k < Operands; ++k) {
+    data[k] = pointers[k];
+    steps[k] = strides[k];
+  }
+  const intptr_t n = inner_row(args.iteration).dim;
+  args.resolution->loop(data, &n, steps, args.resolution->data);
+}
+
+void call_loop(const KernelArgs& args, char* const* pointers, const int64_t* strides) {
+  switch (args.iteration.operands) {
+    case 2: return call_loop<2>(args, pointers, strides);
+    case 3: return call_loop<3>(args, pointers, strides);
+    default: return call_loop<kMaxOperands>(args, pointers, strides);
+  }
+}
+
+/// Row by row, as the operands lie in memory.
+void run_in_place(const KernelArgs& args) {
+  const Iteration& iteration = args.iteration;
+  if (iteration.ndim == 1) return call_loop(args, args.data, iteration.rows[0].strides);
+  int64_t steps[kMaxOperands];
+  for (int k = 0; k < iteration.operands; ++k) steps[k] = memory_step(args, k);
+  for_each_row(iteration, outer_rows(iteration), args.data,
+               [&](char* const* pointers) { call_loop(args, pointers, steps); });
+}
+
+/// Marks the operands that go through a block; returns whether there are any.
+inline bool mark_buffered(const KernelArgs& args, bool* buffered) {
+  const int out = args.iteration.operands - 1;
+  bool any = false;
+  for (int k = 0; k < out; ++k) any |= buffered[k] = args.dtype[k] != args.resolution->in[k];
+  buffered[out] = args.dtype[out] != args.resolution->out || is_spread_bool(args);
+  return any | buffered[out];
+}
+
+bool is_empty(const Iteration& iteration) {
+  for (int d = 0; d < iteration.ndim; ++d) {
+    if (iteration.rows[d].dim == 0) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+namespace {
+
+/// Rows long enough that copying them together is not worth it, where the loops compute the same
+/// from memory: it lies there as it would in the buffer, or the result does not depend on that.
+bool goes_by_rows(const KernelArgs& args) {
+  constexpr int64_t kLongRow = 128;
+  const Iteration::Row& inner = inner_row(args.iteration);
+  if (inner.dim < kLongRow || is_by_lanes(args)) return false;
+  const bool exact = args.op->exact && info(args.resolution->out).kind != DTypeKind::complex;
+  for (int k = 0; k < args.iteration.operands; ++k) {
+    const bool lies_as_in_buffer = inner.strides[k] == static_cast<int64_t>(size_of(args.dtype[k]));
+    if (!lies_as_in_buffer && !(exact && inner.strides[k] == 0)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+// Several rows, or operands that must be buffered: by blocks where NumPy's iterator would use its
+// buffer, else row by row.
+Piecewise elementwise_pieces(const KernelArgs& args) {
+  const Iteration& iteration = args.iteration;
+  Piecewise whole =
+      cut_anywhere(args, args.resolution->cost,
+                   [](const KernelArgs& piece, const Piecewise&) { run_in_place(piece); });
+  std::fill_n(whole.buffering.single, kMaxOperands, 1);
+  if (is_by_lanes(args)) whole.alignment = kVectors;
+  const bool any_buffered = mark_buffered(args, whole.buffered);
+  if (iteration.ndim > 1) whole.buffering = choose_buffering(iteration, whole.buffered, false);
+  if (!any_buffered && (whole.buffering.depth == 0 || goes_by_rows(args))) return whole;
+  const int64_t block = block_elements(args);
+  const bool fits = whole.buffering.core <= block;
+  whole.end = iteration.ndim - (fits ? whole.buffering.depth : 0);
+  whole.multiple = fits ? block / whole.buffering.core : block;
+  whole.rigid = is_by_lanes(args) && iteration.ndim > 1;
+  whole.run = [](const KernelArgs& piece, const Piecewise& plan) {
+    BlockRunner(piece, plan.buffering, plan.buffered).run();
+  };
+  return whole;
+}
+
+void elementwise_kernel(const KernelArgs& args) {
+  if (is_empty(args.iteration)) return;
+  if (args.op->checks_exponent && is_integer(args.resolution->in[1]) && any_negative(args, 1)) {
+    throw negative_exponent(args.op->name);
+  }
+  bool buffered[kMaxOperands];
+  if (args.iteration.ndim != 1 || mark_buffered(args, buffered)) {
+    return run_pieces(args, elementwise_pieces(args));
+  }
+  const auto multiple = [](int) { return kBlock; };
+  for_each_piece(args, args.resolution->cost, 1, multiple, [](const KernelArgs& piece) {
+    call_loop(piece, piece.data, piece.iteration.rows[0].strides);
+  });
+}
+
+}  // namespace ofl::ops

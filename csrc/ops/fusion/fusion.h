@@ -1,0 +1,90 @@
+// Fusion: several elementwise kernels over one iteration space, run tile by tile by the loops that
+// would run them one after the other, with the same bits. Reductions of whole rows may be among
+// them, and kernels over what they give; then tiles are whole rows. One sum of all may be the last.
+//
+//   memory ──► kernel 1 ──► tile buffer ──► kernel 2 ──► memory      for each tile, on any thread;
+//                 └───────────────────────► kernel 3 ──► ...         a tile stays in the cache
+//
+// What a kernel reads is what the ones before it have written in the same tile: add() takes only
+// kernels for which that is program order.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "ops/fusion/space.h"
+#include "ops/pieces.h"
+#include "ops/reduce/tiles.h"
+
+namespace ofl::ops {
+
+class FusionGroup : public FusionSpace {
+ public:
+  static constexpr int kMaxKernels = 64;
+
+  /// Takes a kernel to run with the ones before, after them; false: it must run by itself. Until
+  /// run() args.data are offsets in the memories (null: a scalar). `args` outlive the group.
+  bool add(const KernelArgs& args, void* const* memories);
+  /// Nothing can be added any more.
+  bool full() const { return sum() || size() == kMaxKernels; }
+
+  int size() const { return static_cast<int>(kernels_.size()); }
+
+  /// Runs all. Memories that are written have an address, unless they are internal.
+  void run(ep::HelperPool* helpers);
+  /// The number of the kernel that threw.
+  int failed() const { return failed_.load(std::memory_order_relaxed); }
+
+ private:
+  /// A kernel of the group; its scale is 1, or a row that is reduced. Tiles cut row `cut` of its
+  /// iteration, whose steps have `inner` elements.
+  struct Kernel {
+    const KernelArgs* args = nullptr;
+    Piecewise whole;                            // elementwise
+    std::unique_ptr<TiledReduction> reduction;  // or this
+    int memory[kMaxOperands];                   // number; -1: a scalar
+    int64_t scale = 1;
+    int cut = 0;
+    int64_t inner = 1;
+  };
+
+  /// Tiles of `size` elements, `per_run` of them in each run of `run` elements.
+  struct Tiling {
+    int64_t unit = 0;  // elements in a step of what is cut
+    int64_t size = 0, run = 0, per_run = 0;
+  };
+
+  struct Draft;
+  class TileRunner;
+
+  bool scale_elements(const KernelArgs& args, Draft* draft) const;
+  bool make_reduction(Draft* draft) const;
+  bool choose_tiling(const Draft& draft, Tiling* tiling) const;
+  static int64_t wanted_tile(const Draft& draft);
+  static int64_t steps_of_tile(const Draft& draft, int64_t unit, int64_t run);
+  static std::pair<int, int64_t> row_of(const Kernel& kernel, int64_t unit);
+  void take(Draft&& draft, void* const* memories);
+
+  /// The last kernel, where it is one sum of all elements.
+  TiledReduction* sum() const {
+    TiledReduction* last = kernels_.empty() ? nullptr : kernels_.back().reduction.get();
+    return last && last->sum() ? last : nullptr;
+  }
+
+  void assign_buffers();
+  int64_t tile_count() const;
+  void run_tiles(ep::HelperPool* helpers);
+
+  std::vector<Kernel> kernels_;
+  int64_t multiple_ = 1;   // that tiles start at
+  int64_t alignment_ = 1;  // the same, for the bits of some kernels
+  int64_t item_size_ = 1;  // of the largest elements
+  Tiling tiling_;
+  size_t buffer_size_ = 0;  // bytes
+  int buffers_ = 0;
+  std::atomic<int> failed_{0};
+};
+
+}  // namespace ofl::ops

@@ -1,0 +1,21 @@
+// Products of matrices, by kind of element. All take what the matmul kernel gets, with no dimension
+// of size 0, and share large work with args.helpers; the bits do not depend on who finds time.
+#pragma once
+
+#include "ops/kernel.h"
+#include "ops/product/blas.h"
+
+namespace ofl::ops {
+
+/// Floating-point matrices by BLAS; float16 and bfloat16 are computed in float32 and
+/// rounded once. False, and
+/// nothing done, where a dimension does not fit in the routines' int.
+bool blas_product(const Blas& blas, const KernelArgs& args);
+
+/// Integers modulo 2^n, and bool (any of all).
+void integer_product(const KernelArgs& args);
+
+/// Work of a product in float32 additions: multiplying, and each matrix once through memory.
+double product_work(int64_t m, int64_t k, int64_t n, DType dtype);
+
+}  // namespace ofl::ops

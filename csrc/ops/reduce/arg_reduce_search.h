@@ -1,0 +1,282 @@
+// The search for the first of the greatest keys: along one row, and in columns side by side. All of
+// it is inlined into callers that are compiled for the vectors of a CPU.
+#pragma once
+
+#include <algorithm>
+#include <complex>
+#include <cstring>
+#include <type_traits>
+
+#include "ops/reduce/arg_reduce_keys.h"
+
+namespace ofl::ops {
+
+/// Elements that are tested together for a new best: most blocks have none.
+inline constexpr int64_t kProbe = 1024;
+/// Elements whose places are looked at together; their numbers fit into a byte. The last group of a
+/// row overlaps the one before it; shorter rows have shorter groups, and the shortest none.
+inline constexpr int64_t kGroup = 64, kShortGroup = 16;
+/// Outputs that are searched side by side, so that memory is read in its order.
+inline constexpr int64_t kColumns = 512;
+
+// The loops below are free of branches and of changes of width, so that they vectorize, unless the
+// compiler unrolls the short ones before.
+
+template <typename T>
+T load_as(const char* from) {
+  T value;
+  std::memcpy(&value, from, sizeof(T));
+  return value;
+}
+
+template <typename Order>
+typename Order::Key greatest_of(const char* from, int64_t n) {
+  typename Order::Key most = Order::kLeast;
+#pragma GCC unroll 1
+  for (int64_t i = 0; i < n; ++i) {
+    const typename Order::Key key = Order::load(from + i * Order::kItem);
+    most = key > most ? key : most;
+  }
+  return most;
+}
+
+/// The same of whole groups of floats, which are compared as they are. Vectors are those of AVX2:
+/// compilers keep wider ones that the CPU lacks in memory.
+template <typename Order, typename T, bool Minimum>
+typename Order::Key greatest_float(const char* from, int64_t n) {
+  constexpr int kBytes = 32, kCount = 4;
+  typedef T V __attribute__((vector_size(kBytes)));
+  typedef typename Order::Key Flags __attribute__((vector_size(kBytes)));
+  V best[kCount], value;
+  Flags nan[kCount] = {};
+  for (int v = 0; v < kCount; ++v) {
+    std::memcpy(&value, from + v * kBytes, kBytes);
+    best[v] = value;
+  }
+  for (const char* end = from + n * sizeof(T); from < end; from += kCount * kBytes) {
+    for (int v = 0; v < kCount; ++v) {
+      std::memcpy(&value, from + v * kBytes, kBytes);
+      best[v] = (Minimum ? value < best[v] : value > best[v]) ? value : best[v];
+      nan[v] |= value != value;
+    }
+  }
+  constexpr int kLanes = kBytes / sizeof(T);
+  const Flags flags = (nan[0] | nan[1]) | (nan[2] | nan[3]);
+  typename Order::Key any = 0;
+  for (int lane = 0; lane < kLanes; ++lane) any |= flags[lane];
+  T lanes[kCount * kLanes];
+  for (int v = 0; v < kCount; ++v) std::memcpy(lanes + v * kLanes, &best[v], kBytes);
+  return any ? Order::kTop
+             : greatest_of<Order>(reinterpret_cast<const char*>(lanes), kCount * kLanes);
+}
+
+/// Of kGroup elements at least.
+template <typename T, bool Minimum>
+auto greatest(const char* from, int64_t n) {
+  using Order = ArgOrder<T, Minimum>;
+  const int64_t whole = n - n % kGroup;
+  typename Order::Key most;
+  if constexpr (std::is_floating_point_v<T>) {
+    most = whole > 4 * kGroup ? greatest_float<Order, T, Minimum>(from, whole)
+                              : greatest_of<Order>(from, whole);
+  } else {
+    most = greatest_of<Order>(from, whole);
+  }
+  if (whole == n) return most;
+  const auto last = greatest_of<Order>(from + (n - kGroup) * Order::kItem, kGroup);
+  return last > most ? last : most;
+}
+
+/// The first of `group` neighbours that has this key; `group` when none has.
+template <typename Order, int64_t group>
+int64_t place_in(const char* from, typename Order::Key key) {
+  using Place = typename Order::Place;
+  Place first = group;
+#pragma GCC unroll 1
+  for (Place i = 0; i < group; ++i) {
+    const Place place = Order::load(from + i * Order::kItem) == key ? i : Place{group};
+    first = place < first ? place : first;
+  }
+  return static_cast<int64_t>(first);
+}
+
+/// Whether one of `group` neighbours has this key.
+template <typename T, bool Minimum, int64_t group>
+bool has_key(const char* from, typename ArgOrder<T, Minimum>::Key key) {
+  using Order = ArgOrder<T, Minimum>;
+  typename Order::Place any = 0;
+  if constexpr (std::is_floating_point_v<T>) {
+    if (key == Order::kTop) return true;  // perhaps
+    const T value = Order::template value<T>(key);
+    for (int64_t i = 0; i < group; ++i) any |= load_as<T>(from + i * Order::kItem) == value ? 1 : 0;
+  } else {
+    for (int64_t i = 0; i < group; ++i) any |= Order::load(from + i * Order::kItem) == key ? 1 : 0;
+  }
+  return any != 0;
+}
+
+/// The first of n neighbours that has this key; one has. n >= group.
+template <typename T, bool Minimum, int64_t group>
+int64_t find_first(const char* from, int64_t n, typename ArgOrder<T, Minimum>::Key key) {
+  using Order = ArgOrder<T, Minimum>;
+  for (int64_t start = 0;; start += group) {
+    start = std::min(start, n - group);
+    if (n > 2 * group && !has_key<T, Minimum, group>(from + start * Order::kItem, key)) continue;
+    const int64_t place = place_in<Order, group>(from + start * Order::kItem, key);
+    if (place < group) return start + place;
+  }
+}
+
+/// The best element so far of one output.
+template <typename T, bool Minimum>
+class Best {
+ public:
+  using Order = ArgOrder<T, Minimum>;
+
+  /// Before the first element, which has the index given.
+  explicit Best(int64_t index) : index_(index) {}
+
+  int64_t index() const { return index_; }
+  bool is_final() const { return key_ == Order::kTop; }
+
+  /// Looks at n elements, the first of which has index `first`.
+  void scan(const char* from, int64_t stride, int64_t n, int64_t first) {
+    constexpr bool kIsWide = std::is_same_v<Key, WideKey>;
+    constexpr int64_t kBlock = kIsWide ? kShortGroup : kProbe;
+    if (stride != kItem) return scan_apart(from, stride, n, first);
+    for (int64_t i = 0; i < n && !is_final(); i += kBlock) {
+      const char* block = from + i * kItem;
+      const int64_t count = std::min(kBlock, n - i);
+      if (best_ && !any_wins(block, count)) continue;
+      if (kIsWide || count < kShortGroup) {
+        scan_apart(block, kItem, count, first + i);
+      } else if constexpr (!kIsWide) {
+        scan_block(block, count, first + i);
+      }
+    }
+  }
+
+ private:
+  using Key = typename Order::Key;
+  using Place = typename Order::Place;
+  static constexpr int64_t kItem = sizeof(T);
+
+  void scan_apart(const char* from, int64_t stride, int64_t n, int64_t first) {
+    for (int64_t i = 0; i < n && !is_final(); ++i, from += stride) {
+      const Key key = Order::load(from);
+      if (key > key_ || !best_) take(key, from, first + i);
+    }
+  }
+
+  void scan_block(const char* block, int64_t n, int64_t first) {
+    Key most;
+    if (n >= kGroup) {
+      most = greatest<T, Minimum>(block, n);
+    } else {
+      most = greatest_of<Order>(block, kShortGroup);
+      for (int64_t i = kShortGroup; i < n; i += kShortGroup) {
+        const int64_t start = std::min(i, n - kShortGroup);
+        const Key key = greatest_of<Order>(block + start * kItem, kShortGroup);
+        most = key > most ? key : most;
+      }
+    }
+    if (best_ && !(most > key_)) return;
+    const int64_t place = n >= kGroup ? find_first<T, Minimum, kGroup>(block, n, most)
+                                      : find_first<T, Minimum, kShortGroup>(block, n, most);
+    take(most, block + place * kItem, first + place);
+  }
+
+  bool any_wins(const char* from, int64_t n) const {
+    Place any = 0;
+    if constexpr (std::is_floating_point_v<T>) {  // one comparison, that a NaN fails
+      const T best = load_as<T>(best_);
+      for (int64_t i = 0; i < n; ++i) {
+        const T value = load_as<T>(from + i * kItem);
+        any |= (Minimum ? value >= best : value <= best) ? Place{0} : Place{1};
+      }
+    } else if constexpr (std::is_same_v<T, std::complex<double>>) {
+      const auto best_real = load_as<double>(best_);
+      const auto best_imag = load_as<double>(best_ + sizeof(double));
+      for (int64_t i = 0; i < n; ++i) {
+        const auto real = load_as<double>(from + i * kItem);
+        const auto imag = load_as<double>(from + i * kItem + sizeof(double));
+        // a NaN fails the comparisons
+        const Place less = (Minimum ? real > best_real : real < best_real) ? 1 : 0;
+        const Place equal = real == best_real ? 1 : 0;
+        const Place no_more = (Minimum ? imag >= best_imag : imag <= best_imag) ? 1 : 0;
+        const Place number = imag == imag ? 1 : 0;
+        any |= ((less | (equal & no_more)) & number) ^ 1;
+      }
+    } else {
+      const Key best = key_;
+      for (int64_t i = 0; i < n; ++i) {
+        any |= Order::load(from + i * kItem) > best ? Place{1} : Place{0};
+      }
+    }
+    return any != 0;
+  }
+
+  void take(Key key, const char* place, int64_t index) {
+    key_ = key;
+    best_ = place;
+    index_ = index;
+  }
+
+  Key key_ = Order::kLeast;
+  const char* best_ = nullptr;  // where it lies; nullptr before the first element
+  int64_t index_;
+};
+
+/// The best elements so far of outputs that lie side by side.
+template <typename T, bool Minimum>
+class BestOfColumns {
+ public:
+  using Order = ArgOrder<T, Minimum>;
+  using Place = typename Order::Place;
+
+  explicit BestOfColumns(int64_t columns) : columns_(columns) {
+    std::fill_n(keys_, columns, Order::kLeast);
+    std::fill_n(indices_, columns, 0);
+  }
+
+  int64_t index(int64_t column) const { return indices_[column]; }
+
+  /// Looks at n elements of each column, the first of which have index `first`.
+  void scan(const char* from, int64_t stride, int64_t column_stride, int64_t n, int64_t first) {
+    constexpr int64_t kMost = sizeof(Place) == 1 ? 128 : 16384;  // places below kNone
+    for (int64_t start = 0; start < n; start += kMost) {
+      const auto rows = static_cast<Place>(std::min(kMost, n - start));
+      std::fill_n(places_, columns_, kNone);
+      for (Place row = 0; row < rows; ++row, from += stride) {
+        if (column_stride == sizeof(T)) {
+          take_row(from, sizeof(T), row);
+        } else {
+          take_row(from, column_stride, row);
+        }
+      }
+      for (int64_t c = 0; c < columns_; ++c) {
+        const int64_t index = first + start + static_cast<int64_t>(places_[c]);
+        indices_[c] = places_[c] == kNone ? indices_[c] : index;
+      }
+    }
+  }
+
+ private:
+  static constexpr auto kNone = static_cast<Place>(~Place{0});
+
+  void take_row(const char* from, int64_t column_stride, Place row) {
+    for (int64_t c = 0; c < columns_; ++c) {
+      const typename Order::Key key = Order::load(from + c * column_stride);
+      const bool wins = key > keys_[c];
+      keys_[c] = wins ? key : keys_[c];
+      places_[c] = wins ? row : places_[c];
+    }
+  }
+
+  const int64_t columns_;
+  typename Order::Key keys_[kColumns];
+  Place places_[kColumns];  // of the best among the rows that are looked at
+  int64_t indices_[kColumns];
+};
+
+}  // namespace ofl::ops

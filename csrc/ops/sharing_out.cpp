@@ -1,0 +1,131 @@
+#include "ops/sharing_out.h"
+
+#include <cstdlib>
+#include <utility>
+
+#include "ops/pieces.h"
+
+namespace ofl::ops {
+
+namespace {
+
+/// Neighbouring elements of the output that stay in one piece, for the sake of cache lines.
+constexpr int64_t kTogether = 64;
+
+/// The dimension of each operand that is cut; -1: it is whole in each piece.
+using Cuts = SmallVector<int, 8>;
+
+/// The dimension to cut, but for `except`: of those that are long enough for all threads the one
+/// whose pieces lie farthest apart, else the longest; -1 when there is none.
+int dimension_to_cut(const ArrayView& out, int except, int threads) {
+  int best = -1;
+  for (int d = 0; d < out.shape.size(); ++d) {
+    if (d == except) continue;
+    const auto rank = [&](int i) {
+      const bool is_long = out.shape[i] >= 8 * threads;
+      return std::make_pair(is_long, is_long ? std::abs(out.strides[i]) : out.shape[i]);
+    };
+    if (best < 0 || rank(d) > rank(best)) best = d;
+  }
+  return best;
+}
+
+Cuts whole(const ArrayArgs& args) {
+  Cuts cuts;
+  for (size_t k = 0; k < args.operands.size(); ++k) cuts.push_back(-1);
+  return cuts;
+}
+
+/// All arrays have one shape, but for the first along axis attr[0].
+Cuts cut_lanes(const ArrayArgs& args, int threads) {
+  const auto axis = static_cast<int>(args.attr[0]);
+  const ArrayView& out = args.output(0);
+  const int d = dimension_to_cut(out, axis, threads);
+  Cuts cuts;
+  for (size_t k = 0; k < args.operands.size(); ++k) cuts.push_back(d);
+  return cuts;
+}
+
+Cuts cut_along(const ArrayArgs& args, int threads) {
+  Cuts cuts = cut_lanes(args, threads);
+  const int axis = static_cast<int>(args.attr[0]);
+  const ArrayView& out = args.output(0);
+  if (cuts[0] < 0 || out.shape[axis] > 8 * out.shape[cuts[0]]) cuts = {-1, axis, axis};
+  return cuts;
+}
+
+/// Of the places that are gathered, or of what is taken from each.
+Cuts cut_places(const ArrayArgs& args, int threads) {
+  Cuts cuts = whole(args);
+  const ArrayView& out = args.output(0);
+  const int indices = args.inputs - 1, places = args.input(1).shape.size();
+  const int last = static_cast<int>(args.operands.size()) - 1;
+  const int d = dimension_to_cut(out, -1, threads);
+  cuts[last] = d;
+  if (d < places) {
+    for (int k = 1; k <= indices; ++k) cuts[k] = d;
+  } else {
+    cuts[0] = indices + d - places;
+  }
+  return cuts;
+}
+
+/// The second input and the output belong together, element by element.
+Cuts cut_queries(const ArrayArgs& args, int) {
+  Cuts cuts = whole(args);
+  cuts[1] = cuts[static_cast<int>(args.operands.size()) - 1] = 0;
+  return cuts;
+}
+
+Cuts choose_cuts(const ArrayCall& call) {
+  const int threads = call.args.helpers->threads();
+  switch (call.kernel->division) {
+    case Division::lanes: return cut_lanes(call.args, threads);
+    case Division::along: return cut_along(call.args, threads);
+    case Division::places: return cut_places(call.args, threads);
+    case Division::queries: return cut_queries(call.args, threads);
+    case Division::none: break;
+  }
+  return whole(call.args);
+}
+
+void cut(ArrayView* x, int d, int64_t start, int64_t length) {
+  x->data += start * x->strides[d];
+  x->shape[d] = length;
+}
+
+void run_pieces(const ArrayCall& call, const Cuts& cuts) {
+  const ArrayArgs& args = call.args;
+  const int last = static_cast<int>(args.operands.size()) - 1;
+  const ArrayView& out = args.operands[last];
+  const int64_t dim = out.shape[cuts[last]];
+  const bool neighbours =
+      std::abs(out.strides[cuts[last]]) == static_cast<int64_t>(size_of(out.dtype));
+  const int64_t steps = steps_in_piece(dim, call.work, neighbours ? kTogether : 1);
+  args.helpers->parallel_for((dim + steps - 1) / steps, [&](int64_t i) {
+    ArrayArgs piece = args;
+    const int64_t length = std::min(steps, dim - i * steps);
+    for (int k = 0; k <= last; ++k) {
+      if (cuts[k] >= 0) cut(&piece.operands[k], cuts[k], i * steps, length);
+    }
+    call.kernel->run(piece);
+  });
+}
+
+}  // namespace
+
+void run(const ArrayCall& call) {
+  if (call.kernel->division != Division::none && is_divisible(call.args.helpers, call.work)) {
+    const Cuts cuts = choose_cuts(call);
+    if (cuts[static_cast<int>(call.args.operands.size()) - 1] >= 0) {
+      try {
+        return run_pieces(call, cuts);
+      } catch (const Error&) {
+        // of any piece: the whole tells which comes first
+      }
+    }
+  }
+  call.kernel->run(call.args);
+}
+
+}  // namespace ofl::ops

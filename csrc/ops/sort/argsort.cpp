@@ -1,0 +1,105 @@
+// Stable order by one sort of 64-bit integers: each holds as much of an element's key as fits above
+// the element's position. Positions make the order stable; elements whose truncated keys are equal
+// are compared afterwards. NumPy's vectorized sort of uint64 does nearly all of the work.
+#include <algorithm>
+
+#include "ops/lanes.h"
+#include "ops/sort/order.h"
+
+namespace ofl::ops {
+
+namespace {
+
+int bit_width(uint64_t value) { return value == 0 ? 0 : 64 - __builtin_clzll(value); }
+
+/// The elements of one lane, and their keys in the order asked for.
+template <typename T>
+struct Lane {
+  const char* elements;
+  int64_t step;
+  bool descending;
+
+  T element(int64_t i) const { return load_element<T>(elements + i * step); }
+  uint64_t key(int64_t i) const {
+    const uint64_t key = order_key(element(i));
+    return descending ? ~key : key;
+  }
+};
+
+/// Puts the elements with equal truncated keys, which follow each other, into their order.
+template <typename T>
+void order_ties(const Lane<T>& lane, int position_bits, uint64_t* packed, int64_t n) {
+  const uint64_t positions = (uint64_t{1} << position_bits) - 1;
+  for (int64_t i = 0; i < n;) {
+    int64_t end = i + 1;
+    while (end < n && (packed[end] & ~positions) == (packed[i] & ~positions)) ++end;
+    if (end - i > 1) {
+      std::stable_sort(packed + i, packed + end, [&](uint64_t a, uint64_t b) {
+        const T x = lane.element(a & positions), y = lane.element(b & positions);
+        return lane.descending ? before(y, x) : before(x, y);
+      });
+    }
+    i = end;
+  }
+}
+
+}  // namespace
+
+void sort_unsigned(const Loop& sort, uint64_t* first, int64_t n) {
+  if (!sort.function) return std::sort(first, first + n);
+  char* data = reinterpret_cast<char*>(first);
+  const intptr_t count = n;
+  sort.function(&data, &count, nullptr, sort.data);
+}
+
+template <typename T>
+void stable_order(const char* elements, int64_t step, int64_t n, bool descending, const Loop& sort,
+                  uint64_t* order) {
+  if (n < 2) {
+    std::fill_n(order, n, 0);
+    return;
+  }
+  const Lane<T> lane{elements, step, descending};
+  uint64_t least = lane.key(0), most = least;
+  for (int64_t i = 0; i < n; ++i) {
+    const uint64_t key = lane.key(i);
+    order[i] = key;
+    least = std::min(least, key);
+    most = std::max(most, key);
+  }
+  const int position_bits = bit_width(n - 1);
+  const int lost = std::max(0, bit_width(most - least) + position_bits - 64);
+  for (int64_t i = 0; i < n; ++i) {
+    order[i] = ((order[i] - least) >> lost) << position_bits | static_cast<uint64_t>(i);
+  }
+  sort_unsigned(sort, order, n);
+  if (lost > 0 || kIsComplex<T>) order_ties(lane, position_bits, order, n);
+  const uint64_t positions = (uint64_t{1} << position_bits) - 1;
+  for (int64_t i = 0; i < n; ++i) order[i] &= positions;
+}
+
+template void stable_order<std::complex<float>>(const char*, int64_t, int64_t, bool, const Loop&,
+                                                uint64_t*);
+template void stable_order<std::complex<double>>(const char*, int64_t, int64_t, bool, const Loop&,
+                                                 uint64_t*);
+
+void argsort_kernel(const ArrayArgs& args) {
+  const ArrayView &in = args.input(0), &out = args.output(0);
+  const auto axis = static_cast<int>(args.attr[0]);
+  const bool descending = args.attr[1] != 0;
+  const int64_t n = in.shape[axis], step = in.strides[axis], out_step = out.strides[axis];
+  const bool in_place = out_step == sizeof(int64_t);
+  std::vector<uint64_t> buffer(in_place ? 0 : n);
+  visit_dtype(in.dtype, [&](auto type) {
+    using T = decltype(type);
+    for_each_lane({&in, &out}, axis, [&](char* const* first) {
+      auto* order = in_place ? reinterpret_cast<uint64_t*>(first[1]) : buffer.data();
+      stable_order<T>(first[0], step, n, descending, args.loop, order);
+      if (in_place) return;
+      for (int64_t i = 0; i < n; ++i)
+        std::memcpy(first[1] + i * out_step, order + i, sizeof(*order));
+    });
+  });
+}
+
+}  // namespace ofl::ops

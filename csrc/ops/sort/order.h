@@ -1,0 +1,114 @@
+// NumPy's order of elements: NaN last, signed zeros equal, complex numbers by their real and then
+// their imaginary parts (those with a NaN in the imaginary, the real, both parts last, in this
+// order).
+#pragma once
+
+#include <complex>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+#include "base/half.h"
+#include "ops/array_kernel.h"
+
+namespace ofl::ops {
+
+template <typename T>
+inline constexpr bool kIsComplex =
+    std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>;
+template <typename T>
+inline constexpr bool kIsNarrow = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
+template <typename T>
+inline constexpr bool kIsFloating = std::is_floating_point_v<T> || kIsNarrow<T>;
+
+/// Reads an element at any address; a bool of any byte but 0 is true.
+template <typename T>
+inline T load_element(const char* from) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return *from != 0;
+  } else {
+    T value;
+    std::memcpy(static_cast<void*>(&value), from, sizeof(T));
+    return value;
+  }
+}
+
+template <typename T>
+inline bool is_nan(T value) {
+  if constexpr (std::is_same_v<T, Half>) {
+    return (value.bits & 0x7fff) > 0x7c00;
+  } else if constexpr (std::is_same_v<T, BFloat16>) {
+    return (value.bits & 0x7fff) > 0x7f80;
+  } else if constexpr (kIsComplex<T>) {
+    return is_nan(value.real()) || is_nan(value.imag());
+  } else {
+    return value != value;
+  }
+}
+
+/// Unsigned numbers in the order of the elements, equal for equal ones (all NaN are equal here).
+/// For complex numbers a coarse order, that of the real parts: equal keys say nothing.
+template <typename T>
+inline uint64_t order_key(T value) {
+  if constexpr (kIsComplex<T>) {
+    using Part = typename T::value_type;
+    return order_key(is_nan(value) ? std::numeric_limits<Part>::quiet_NaN() : value.real());
+  } else if constexpr (std::is_same_v<T, bool> || std::is_unsigned_v<T>) {
+    return value;
+  } else {
+    using Bits = std::conditional_t<
+        sizeof(T) == 1, uint8_t,
+        std::conditional_t<sizeof(T) == 2, uint16_t,
+                           std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>>>;
+    constexpr Bits sign = static_cast<Bits>(Bits{1} << (sizeof(T) * 8 - 1));
+    const Bits bits = bit_cast<Bits>(value);
+    if constexpr (std::is_integral_v<T>) {
+      return static_cast<Bits>(bits ^ sign);
+    } else {
+      const Bits ordered = static_cast<Bits>(bits & sign ? ~bits : bits | sign);
+      const Bits key = static_cast<Bits>(bits << 1) == 0 ? sign : ordered;  // -0 is 0
+      return is_nan(value) ? static_cast<Bits>(~Bits{0}) : key;
+    }
+  }
+}
+
+/// True when a comes strictly before b.
+template <typename T>
+inline bool before(T a, T b) {
+  if constexpr (kIsComplex<T>) {
+    const int a_class = 2 * is_nan(a.real()) + is_nan(a.imag());
+    const int b_class = 2 * is_nan(b.real()) + is_nan(b.imag());
+    if (a_class != b_class) return a_class < b_class;
+    if (before(a.real(), b.real())) return true;
+    return !before(b.real(), a.real()) && before(a.imag(), b.imag());
+  } else if constexpr (kIsNarrow<T>) {
+    return order_key(a) < order_key(b);
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return (a < b) | ((b != b) & (a == a));
+  } else {
+    return a < b;
+  }
+}
+
+/// a == b as the comparison has it: NaN equals nothing.
+template <typename T>
+inline bool same_value(T a, T b) {
+  if constexpr (kIsNarrow<T>) {
+    return !is_nan(a) && order_key(a) == order_key(b);
+  } else {
+    return a == b;
+  }
+}
+
+/// Sorts n contiguous elements in place, in no stable way: NumPy's sort of this type, or where
+/// this NumPy does not hand it out (an empty loop) the standard library's.
+void sort_unsigned(const Loop& sort, uint64_t* first, int64_t n);
+
+/// Writes the positions of n elements in their stable order: those that are equal keep theirs, in
+/// descending order too. `sort` is for uint64.
+template <typename T>
+void stable_order(const char* elements, int64_t step, int64_t n, bool descending, const Loop& sort,
+                  uint64_t* order);
+
+}  // namespace ofl::ops

@@ -1,0 +1,89 @@
+// Runs of equal elements in sorted arrays: what the set functions are made of. All arrays are
+// one-dimensional.
+#include <algorithm>
+
+#include "ops/sort/order.h"
+
+namespace ofl::ops {
+
+namespace {
+
+int64_t position(const ArrayView& view, int64_t i) {
+  return load_element<int64_t>(view.data + i * view.strides[0]);
+}
+
+template <typename T, bool EqualNan>
+bool differ(T a, T b) {
+  return !same_value(a, b) && !(EqualNan && is_nan(a) && is_nan(b));
+}
+
+/// Writes where the runs start, and how many there are. Each element is written, and kept only if
+/// it starts a run: there is nothing to mispredict.
+template <typename T, bool EqualNan>
+int64_t find_runs(const ArrayView& sorted, int64_t* starts) {
+  const int64_t n = sorted.shape[0], step = sorted.strides[0];
+  if (n == 0) return 0;
+  int64_t count = 1;
+  starts[0] = 0;
+  T last = load_element<T>(sorted.data);
+  for (int64_t i = 1; i < n; ++i) {
+    const T value = load_element<T>(sorted.data + i * step);
+    starts[count] = i;
+    count += differ<T, EqualNan>(value, last);
+    last = value;
+  }
+  return count;
+}
+
+}  // namespace
+
+void run_starts_kernel(const ArrayArgs& args) {
+  const ArrayView& sorted = args.input(0);
+  auto* starts = reinterpret_cast<int64_t*>(args.output(0).data);
+  int64_t count = 0;
+  visit_dtype(sorted.dtype, [&](auto type) {
+    using T = decltype(type);
+    count = args.attr[0] != 0 ? find_runs<T, true>(sorted, starts)
+                              : find_runs<T, false>(sorted, starts);
+  });
+  starts[count] = sorted.shape[0];
+  std::memcpy(args.output(1).data, &count, sizeof(count));
+}
+
+void pick_kernel(const ArrayArgs& args) {
+  const ArrayView &in = args.input(0), &index = args.input(1), &out = args.output(0);
+  visit_dtype(in.dtype, [&](auto type) {
+    constexpr size_t size = sizeof(type);
+    for (int64_t i = 0; i < index.shape[0]; ++i) {
+      const char* from = in.data + position(index, i) * in.strides[0];
+      std::memcpy(out.data + i * out.strides[0], from, size);
+    }
+  });
+}
+
+void run_numbers_kernel(const ArrayArgs& args) {
+  const ArrayView &starts = args.input(0), &order = args.input(1), &out = args.output(0);
+  for (int64_t run = 0; run + 1 < starts.shape[0]; ++run) {
+    for (int64_t i = position(starts, run); i < position(starts, run + 1); ++i) {
+      std::memcpy(out.data + position(order, i) * out.strides[0], &run, sizeof(run));
+    }
+  }
+}
+
+void bincount_kernel(const ArrayArgs& args) {
+  const ArrayView &x = args.input(0), &out = args.output(0);
+  std::memset(out.data, 0, out.shape[0] * size_of(out.dtype));
+  const int64_t n = x.shape[0];
+  if (args.inputs == 1) {
+    auto* counts = reinterpret_cast<int64_t*>(out.data);
+    for (int64_t i = 0; i < n; ++i) ++counts[position(x, i)];
+    return;
+  }
+  const ArrayView& weights = args.input(1);
+  auto* sums = reinterpret_cast<double*>(out.data);
+  for (int64_t i = 0; i < n; ++i) {
+    sums[position(x, i)] += load_element<double>(weights.data + i * weights.strides[0]);
+  }
+}
+
+}  // namespace ofl::ops

@@ -1,0 +1,157 @@
+// Binary search in sorted elements. Several needles go down together, without branches, so that
+// their cache misses overlap.
+#include <algorithm>
+
+#include "ops/sort/order.h"
+
+namespace ofl::ops {
+
+namespace {
+
+constexpr int kTogether = 8;
+
+/// A bool is a byte of 0 or 1.
+template <typename T>
+using Stored = std::conditional_t<std::is_same_v<T, bool>, uint8_t, T>;
+
+/// The elements searched, one after the other in memory.
+template <typename T>
+class Haystack {
+ public:
+  explicit Haystack(const ArrayView& view) : n_(view.shape[0]) {
+    const auto in_memory = reinterpret_cast<const T*>(view.data);
+    if (n_ > 0 && view.strides[0] == sizeof(T)) {
+      first_ = in_memory;
+    } else {
+      copy_.resize(n_);
+      for (int64_t i = 0; i < n_; ++i) copy_[i] = load_element<T>(view.data + i * view.strides[0]);
+      first_ = copy_.data();
+    }
+    numbers_ = without_nan();
+  }
+  /// In the order that `sorter` gives; Error(value) for a position that does not exist.
+  Haystack(const ArrayView& view, const ArrayView& sorter) : n_(sorter.shape[0]) {
+    copy_.resize(n_);
+    for (int64_t i = 0; i < n_; ++i) {
+      const auto at = load_element<int64_t>(sorter.data + i * sorter.strides[0]);
+      if (at < 0 || at >= view.shape[0]) {
+        fail(ErrorKind::value, "[searchsorted] expected a sorter of positions below ",
+             view.shape[0], ", got ", at);
+      }
+      copy_[i] = load_element<T>(view.data + at * view.strides[0]);
+    }
+    first_ = copy_.data();
+    numbers_ = without_nan();
+  }
+
+  int64_t size() const { return n_; }
+  T operator[](int64_t i) const { return first_[i]; }
+
+  /// How many elements come before each of the needles, those equal to it included if Right.
+  template <bool Right>
+  void search(const T* needles, int count, int64_t* found) const {
+    std::fill_n(found, count, 0);
+    int64_t length = numbers_;
+    while (length > 1) {
+      const int64_t half = length / 2;
+      for (int k = 0; k < count; ++k) {
+        found[k] += precedes<Right>(first_[found[k] + half - 1], needles[k]) ? half : 0;
+      }
+      length -= half;
+    }
+    if (length == 1) {
+      for (int k = 0; k < count; ++k) found[k] += precedes<Right>(first_[found[k]], needles[k]);
+    }
+    if constexpr (std::is_floating_point_v<T>) {
+      for (int k = 0; k < count; ++k) {
+        if (is_nan(needles[k])) found[k] = Right ? n_ : numbers_;
+      }
+    }
+  }
+
+ private:
+  /// For floats, one comparison: no NaN is searched, or searched for.
+  template <bool Right>
+  static bool precedes(T element, T needle) {
+    if constexpr (std::is_floating_point_v<T>) return Right ? element <= needle : element < needle;
+    return Right ? !before(needle, element) : before(element, needle);
+  }
+
+  int64_t without_nan() const {
+    if constexpr (!std::is_floating_point_v<T>) return n_;
+    return std::partition_point(first_, first_ + n_, [](T x) { return !is_nan(x); }) - first_;
+  }
+
+  const int64_t n_;
+  int64_t numbers_ = 0;  // of floats, those before the NaN
+  const T* first_ = nullptr;
+  std::vector<T> copy_;
+};
+
+/// Calls take(i, needle, found) for each needle.
+template <bool Right, typename T, typename Take>
+void search_all(const Haystack<T>& haystack, const ArrayView& needles, const Take& take) {
+  T together[kTogether];
+  int64_t found[kTogether];
+  const int64_t n = needles.shape[0], step = needles.strides[0];
+  for (int64_t i = 0; i < n; i += kTogether) {
+    const int count = static_cast<int>(std::min<int64_t>(kTogether, n - i));
+    for (int k = 0; k < count; ++k) {
+      together[k] = load_element<T>(needles.data + (i + k) * step);
+    }
+    haystack.template search<Right>(together, count, found);
+    for (int k = 0; k < count; ++k) take(i + k, together[k], found[k]);
+  }
+}
+
+}  // namespace
+
+void search_sorted_kernel(const ArrayArgs& args) {
+  const ArrayView& out = args.output(0);
+  visit_dtype(args.input(0).dtype, [&](auto type) {
+    using T = Stored<decltype(type)>;
+    const auto haystack =
+        args.inputs == 3 ? Haystack<T>(args.input(0), args.input(2)) : Haystack<T>(args.input(0));
+    const auto write = [&](int64_t i, T, int64_t found) {
+      std::memcpy(out.data + i * out.strides[0], &found, sizeof(found));
+    };
+    if (args.attr[0] != 0) {
+      search_all<true>(haystack, args.input(1), write);
+    } else {
+      search_all<false>(haystack, args.input(1), write);
+    }
+  });
+}
+
+void contains_kernel(const ArrayArgs& args) {
+  const ArrayView& out = args.output(0);
+  const bool invert = args.attr[0] != 0;
+  visit_dtype(args.input(0).dtype, [&](auto type) {
+    using T = Stored<decltype(type)>;
+    const Haystack<T> haystack(args.input(0));
+    search_all<false>(haystack, args.input(1), [&](int64_t i, T needle, int64_t found) {
+      const bool hit = found < haystack.size() && same_value(haystack[found], needle);
+      out.data[i * out.strides[0]] = static_cast<char>(hit != invert);
+    });
+  });
+}
+
+void members_kernel(const ArrayArgs& args) {
+  const ArrayView &elements = args.input(2), &out = args.output(0);
+  const bool invert = args.attr[0] != 0;
+  const size_t size = size_of(elements.dtype);
+  int64_t count = 0;
+  visit_dtype(args.input(0).dtype, [&](auto type) {
+    using T = Stored<decltype(type)>;
+    const Haystack<T> haystack(args.input(0));
+    search_all<false>(haystack, args.input(1), [&](int64_t i, T needle, int64_t found) {
+      const bool hit = found < haystack.size() && same_value(haystack[found], needle);
+      if (hit == invert) return;
+      std::memcpy(out.data + count * out.strides[0], elements.data + i * elements.strides[0], size);
+      ++count;
+    });
+  });
+  std::memcpy(args.output(1).data, &count, sizeof(count));
+}
+
+}  // namespace ofl::ops

@@ -1,0 +1,61 @@
+#include "python/interop/foreign_memory.h"
+
+#include "ep/cuda/cuda_device.h"
+
+namespace ofl::python {
+
+bool may_be_written(const Tensor& x) {
+  return x.storage->writable() &&
+         !may_self_overlap(x.shape, x.strides, static_cast<int64_t>(size_of(x.dtype)));
+}
+
+namespace {
+
+bool is_aligned(const Tensor& x, const char* first, int64_t align) {
+  if (reinterpret_cast<uintptr_t>(first) % static_cast<uintptr_t>(align)) return false;
+  for (int d = 0; d < x.ndim(); ++d) {
+    if (x.shape[d] > 1 && x.strides[d] % align) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+MemoryRange range_of(const Tensor& x, Device device, char* first, const char* op) {
+  // A cuda kernel reads both parts of a complex number at once.
+  const auto align =
+      device.type == DeviceType::cuda ? size_of(x.dtype) : size_t{info(x.dtype).align};
+  if (!is_aligned(x, first, static_cast<int64_t>(align))) {
+    fail(ErrorKind::buffer, "[", op, "] expected memory aligned to ", align, " bytes for ",
+         name_of(x.dtype), "; copy it first");
+  }
+  int64_t low = 0, high = static_cast<int64_t>(size_of(x.dtype));
+  bool fits = true;
+  for (int d = 0; d < x.ndim(); ++d) {
+    int64_t span = 0;
+    fits = fits && !__builtin_mul_overflow(x.shape[d] - 1, x.strides[d], &span);
+    int64_t& end = fits && span < 0 ? low : high;
+    fits = fits && !__builtin_add_overflow(end, span, &end);
+  }
+  const auto address = reinterpret_cast<uintptr_t>(first);
+  fits = fits && uintptr_t{0} - static_cast<uintptr_t>(low) <= address &&
+         static_cast<uintptr_t>(high) <= UINTPTR_MAX - address;
+  if (!fits) {
+    fail(ErrorKind::buffer, "[", op, "] shape ", shape_str(x.shape), " with strides of ",
+         shape_str(x.strides), " bytes reaches beyond the memory that there can be");
+  }
+  return {first + low, static_cast<size_t>(high - low), -low};
+}
+
+void require_memory_of(Device device, const MemoryRange& range, const char* op) {
+  for (const char* memory : {range.begin, range.begin + range.bytes - 1}) {
+    const int owner = ep::cuda_owner(memory);
+    if (owner == device.index) continue;
+    const Device other{DeviceType::cuda, static_cast<int16_t>(owner)};
+    fail(ErrorKind::buffer, "[", op, "] expected memory of ", device.str(), ", got ",
+         owner < 0 ? "memory that CUDA does not know" : other.str(), " at ",
+         static_cast<const void*>(memory));
+  }
+}
+
+}  // namespace ofl::python

@@ -1,0 +1,85 @@
+#include "python/machine/device_object.h"
+
+#include <cstdlib>
+#include <cstring>
+
+#include "base/error.h"
+#include "python/initialised.h"
+
+namespace py = pybind11;
+
+namespace ofl::python {
+
+namespace {
+
+std::optional<int> parse_index(const std::string& digits) {
+  if (digits.empty() || digits.size() > 4) return std::nullopt;
+  for (char c : digits) {
+    if (c < '0' || c > '9') return std::nullopt;
+  }
+  return std::atoi(digits.c_str());
+}
+
+bool equals(const Device& device, const py::object& other) {
+  if (py::isinstance<Device>(other)) return device == other.cast<Device>();
+  if (!py::isinstance<py::str>(other)) return false;
+  try {
+    return device == parse_device(other.cast<std::string>());
+  } catch (const Error&) {
+    return false;  // no device's name
+  }
+}
+
+Device with_index(const std::string& type, int index) {
+  return parse_device(type + ":" + std::to_string(index));
+}
+
+}  // namespace
+
+Device parse_device(const std::string& text) {
+  const size_t colon = text.find(':');
+  const std::string type = text.substr(0, colon);
+  const std::optional<int> index =
+      colon == std::string::npos ? std::optional<int>(0) : parse_index(text.substr(colon + 1));
+  for (int i = 0; index && i < kDeviceTypeCount; ++i) {
+    if (type != kDeviceTypes[i].name) continue;
+    const Device device{static_cast<DeviceType>(i), static_cast<int16_t>(*index)};
+    if (device.type == DeviceType::cpu && *index != 0) break;
+    return device;
+  }
+  fail(ErrorKind::value, "[device] no device \"", text,
+       "\"; expected \"cpu\", \"mock:N\" or \"cuda:N\"");
+}
+
+std::optional<Device> device_or_none(PyObject* object) {
+  static PyTypeObject* const type =
+      reinterpret_cast<PyTypeObject*>(py::type::of<Device>().release().ptr());
+  if (!PyObject_TypeCheck(object, type)) return std::nullopt;
+  return py::handle(object).cast<Device>();
+}
+
+PyObject* device_object(Device device) { return py::cast(device).release().ptr(); }
+
+void bind_device(py::module_& module) {
+  py::class_<Device>(
+      module, "Device",
+      "A device: type (``cpu``, ``mock``, ``cuda``) and index. Immutable; equals its "
+      "string.",
+      initialised<Device>())
+      .def(py::init([](const Device& device) { return device; }), py::arg("spec"))
+      .def(py::init(&parse_device), py::arg("spec"))
+      .def(py::init(&with_index), py::arg("spec"), py::arg("index"))
+      .def_property_readonly(
+          "type", [](const Device& d) { return kDeviceTypes[static_cast<int>(d.type)].name; })
+      .def_property_readonly("index", [](const Device& d) { return static_cast<int>(d.index); })
+      .def("__str__", &Device::str)
+      .def("__repr__", [](const Device& d) { return "device('" + d.str() + "')"; })
+      .def("__eq__", &equals)
+      .def("__ne__", [](const Device& d, const py::object& other) { return !equals(d, other); })
+      .def("__hash__", [](const Device& d) { return py::hash(py::str(d.str())); })
+      .def("__reduce__", [](const py::object& self) {
+        return py::make_tuple(py::type::of(self), py::make_tuple(py::str(self)));
+      });
+}
+
+}  // namespace ofl::python

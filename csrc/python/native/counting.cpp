@@ -1,0 +1,85 @@
+// Native paths of functions whose results depend on values: nonzero, counts, bincount.
+#include <cstring>
+
+#include "ops/index/places.h"
+#include "python/native/function.h"
+#include "python/runtime.h"
+#include "python/tensor/functions.h"
+#include "tensor/index/counting.h"
+
+namespace ofl::python {
+
+namespace {
+
+/// The rows of a tensor of two dimensions.
+PyObject* rows_of(const Tensor& x) {
+  Reference rows(checked(PyTuple_New(x.shape[0])));
+  for (int64_t i = 0; i < x.shape[0]; ++i) {
+    Tensor row;
+    row.storage = x.storage;
+    row.dtype = x.dtype;
+    row.shape.push_back(x.shape[1]);
+    row.strides.push_back(x.strides[1]);
+    row.offset = x.offset + i * x.strides[0];
+    PyTuple_SET_ITEM(rows.get(), i, wrap(std::move(row)));
+  }
+  return rows.release();
+}
+
+/// nonzero(x)
+PyObject* nonzero_path(const Call& call) {
+  const Tensor* x = tensor_or_null(call[0]);
+  Tensor coordinates;
+  return x && nonzero_here(issuer(), *x, &coordinates) ? rows_of(coordinates) : nullptr;
+}
+
+/// where(condition, x1, x2)
+PyObject* where_path(const Call& call) {
+  const auto is_number = [](PyObject* object) {
+    return PyFloat_CheckExact(object) || PyLong_CheckExact(object) || PyBool_Check(object) ||
+           PyComplex_CheckExact(object);
+  };
+  if (!is_tensor(call[0])) return nullptr;
+  if (call[1] == Py_None && call[2] == Py_None) return nonzero_path(call);
+  for (int i : {1, 2}) {
+    if (!is_tensor(call[i]) && !is_number(call[i])) return nullptr;
+  }
+  return where_of(call[0], call[1], call[2]);
+}
+
+/// count_nonzero(x, axis, keepdims)
+PyObject* count_path(const Call& call) {
+  const Tensor* x = tensor_or_null(call[0]);
+  if (!x || call[1] != Py_None || call[2] != Py_False) return nullptr;
+  constexpr int64_t kManyBytes = 4096;
+  vm::VirtualMachine& machine = runtime().machine;
+  if (x->ndim() == 0 || x->size() == 0 || !readable_here(machine, *x, kManyBytes)) return nullptr;
+  const int64_t count = ops::count_nonzero({x->address(), x->dtype, x->shape, x->strides});
+  Scalar value;
+  std::memcpy(value.bytes, &count, sizeof count);
+  Reference made(reinterpret_cast<PyObject*>(new_tensor_object()));
+  Tensor& tensor = reinterpret_cast<TensorObject*>(made.get())->tensor;
+  return full_here(machine, x->device(), DType::i64, {}, &value, &tensor) ? made.release()
+                                                                          : nullptr;
+}
+
+/// bincount(x, weights, minlength)
+PyObject* bincount_path(const Call& call) {
+  const Tensor* x = tensor_or_null(call[0]);
+  const Tensor* weights = tensor_or_null(call[1]);
+  const std::optional<int64_t> fewest = known_integer(call[2]);
+  const bool known = x && fewest && *fewest >= 0 && (weights || call[1] == Py_None);
+  Tensor counts;
+  if (!known || !bincount_here(issuer(), *x, weights, *fewest, &counts)) return nullptr;
+  return wrap(std::move(counts));
+}
+
+}  // namespace
+
+const NativeRow kCountingPaths[] = {{"searching.nonzero", nonzero_path},
+                                    {"searching.where", where_path},
+                                    {"searching.count_nonzero", count_path},
+                                    {"counting.bincount", bincount_path},
+                                    {nullptr, nullptr}};
+
+}  // namespace ofl::python

@@ -1,0 +1,51 @@
+// Native paths of functions on elements: casts, take, sorts.
+#include "python/convert.h"
+#include "python/native/function.h"
+#include "python/tensor/functions.h"
+
+namespace ofl::python {
+
+namespace {
+
+/// astype(x, dtype, copy, device)
+PyObject* astype_path(const Call& call) {
+  if (!is_tensor(call[0]) || !is_flag(call[2]) || call[3] != Py_None) return nullptr;
+  const std::optional<DType> dtype = known_dtype(call[1]);
+  return dtype ? cast_tensor(call[0], *dtype, call[2] == Py_True) : nullptr;
+}
+
+/// sort(x, axis, descending, stable, kind)
+PyObject* sort_path(const Call& call) {
+  const Tensor* x = tensor_or_null(call[0]);
+  const std::optional<int> axis = x ? known_axis(call[1], x->ndim()) : std::nullopt;
+  if (!axis || !is_flag(call[2]) || call[4] != Py_None) return nullptr;
+  return sort_tensor(*x, *axis, call[2] == Py_True, call[3] != Py_False);
+}
+
+/// argsort(x, axis, descending, stable, kind)
+PyObject* argsort_path(const Call& call) {
+  const Tensor* x = tensor_or_null(call[0]);
+  const std::optional<int> axis = x ? known_axis(call[1], x->ndim()) : std::nullopt;
+  if (!axis || !is_flag(call[2]) || call[4] != Py_None) return nullptr;
+  return argsort_tensor(*x, *axis, call[2] == Py_True);
+}
+
+/// take(x, indices, axis, mode)
+PyObject* take_path(const Call& call) {
+  const Tensor* x = tensor_or_null(call[0]);
+  if (!x || !PyUnicode_CheckExact(call[3])) return nullptr;
+  if (PyUnicode_CompareWithASCIIString(call[3], "raise") != 0) return nullptr;
+  const bool flat = call[2] == Py_None && x->ndim() == 1;
+  const std::optional<int> axis = flat ? 0 : known_axis(call[2], x->ndim());
+  return axis ? take_along(*x, call[1], *axis, ops::OutOfRange::raise) : nullptr;
+}
+
+}  // namespace
+
+const NativeRow kElementPaths[] = {{"data_type.astype", astype_path},
+                                   {"indexing.take", take_path},
+                                   {"sorting.sort", sort_path},
+                                   {"sorting.argsort", argsort_path},
+                                   {nullptr, nullptr}};
+
+}  // namespace ofl::python

@@ -1,0 +1,46 @@
+// Python functions with a native path for the arguments that are common.
+//
+// `@_C.native` makes such an object of a Python function. It takes over the function's name,
+// docstring, parameters and defaults, and serves as a method, too. A call binds the arguments to
+// the parameters and goes down the path; what the path does not know it leaves to the function.
+#pragma once
+
+#include "python/arguments.h"
+
+namespace ofl::python {
+
+/// The arguments of a call: one value for each parameter, given or default; borrowed.
+struct Call {
+  Arguments values;
+  int count;
+  Arguments rest;  // of *args
+  Py_ssize_t rest_count;
+  PyObject* name;  // of the function
+
+  PyObject* operator[](int i) const { return values[i]; }
+};
+
+/// Returns a new reference, or null without an error and before any effect: for the function.
+using NativePath = PyObject* (*)(const Call& call);
+
+struct NativeRow {
+  const char* name;  // last part of the module, then the function as it is written: "reduction.sum"
+  NativePath path;
+};
+
+/// The tables of paths; each ends with a null name.
+extern const NativeRow kCreationPaths[];   // creation.cpp
+extern const NativeRow kShapePaths[];      // shapes.cpp
+extern const NativeRow kReductionPaths[];  // reductions.cpp
+extern const NativeRow kElementPaths[];    // elements.cpp
+extern const NativeRow kCountingPaths[];   // counting.cpp
+extern const NativeRow kListPaths[];       // lists.cpp
+extern const NativeRow kLinalgPaths[];     // linalg.cpp
+extern const NativeRow kUfuncPaths[];      // ufuncs.cpp
+extern const NativeRow kRandomPaths[];     // random.cpp
+extern const NativeRow kSearchingPaths[];  // searching.cpp
+
+/// Makes the type; adds it and the decorator to the module.
+void init_native_function(PyObject* module);
+
+}  // namespace ofl::python

@@ -1,0 +1,126 @@
+// Native paths of linalg/norms.py, of the products of vectors in ops/linalg.py, and of those of
+// sequences with windows in ops/statistics.py.
+#include "python/native/function.h"
+#include "python/ops/registry.h"
+#include "python/tensor/functions.h"
+
+namespace ofl::python {
+
+namespace {
+
+/// norm(x, ord, axis, keepdims): the root of the sum of squares, by the loops of the dot product.
+PyObject* norm_path(const Call& call) {
+  static const OpObject* const sqrt = find_op("sqrt");
+  const Tensor* x = tensor_or_null(call[0]);
+  const bool plain = call[1] == Py_None && call[2] == Py_None && call[3] == Py_False;
+  if (!x || !plain || info(x->dtype).kind != DTypeKind::floating || !x->contiguous()) {
+    return nullptr;
+  }
+  const Reference flat(wrap(*reshape_view(*x, {x->size()})));
+  PyObject* const pair[2] = {flat.get(), flat.get()};
+  const Reference sum(call_op(op_of(Slot::matmul), pair, 2, false));
+  PyObject* const squares = sum.get();
+  return call_op(*sqrt, &squares, 1, false);
+}
+
+/// vector_norm(x, axis, keepdims, ord): of one vector of real numbers, by NumPy's loops.
+PyObject* vector_norm_path(const Call& call) {
+  static const OpObject* const sqrt = find_op("sqrt");
+  static const OpObject* const sum = find_op("sum");
+  const Tensor* x = tensor_or_null(call[0]);
+  const bool plain = call[2] == Py_False && known_integer(call[3]) == 2;
+  if (!x || !plain || x->ndim() != 1 || info(x->dtype).kind != DTypeKind::floating) return nullptr;
+  if (call[1] != Py_None && !known_axis(call[1], 1)) return nullptr;
+  PyObject* const pair[2] = {call[0], call[0]};
+  const Reference squares(call_op(op_of(Slot::mul), pair, 2, false));
+  const Scalar zero;
+  const Reference total(
+      reduce_tensor(*sum, tensor_of(squares.get()), Py_None, x->dtype, &zero, false));
+  PyObject* const root = total.get();
+  return call_op(*sqrt, &root, 1, false);
+}
+
+bool is_complex(const Tensor& x) { return info(x.dtype).kind == DTypeKind::complex; }
+
+/// Two tensors of one device, with dimensions.
+bool is_pair(const Tensor* a, const Tensor* b) {
+  return a && b && a->ndim() > 0 && b->ndim() > 0 && a->device() == b->device();
+}
+
+/// Two vectors of one length.
+bool are_vectors(const Tensor* a, const Tensor* b) {
+  return is_pair(a, b) && a->ndim() == 1 && b->ndim() == 1 && a->shape == b->shape;
+}
+
+PyObject* product(const Call& call) { return call_op(op_of(Slot::matmul), call.values, 2, false); }
+
+/// dot(a, b)
+PyObject* dot_path(const Call& call) {
+  const Tensor *a = tensor_or_null(call[0]), *b = tensor_or_null(call[1]);
+  return is_pair(a, b) && a->ndim() <= 2 && b->ndim() <= 2 ? product(call) : nullptr;
+}
+
+/// inner(a, b)
+PyObject* inner_path(const Call& call) {
+  return are_vectors(tensor_or_null(call[0]), tensor_or_null(call[1])) ? product(call) : nullptr;
+}
+
+/// vdot(a, b) and vecdot(x1, x2, axis = -1), which conjugate
+PyObject* conjugated_path(const Call& call) {
+  const Tensor *a = tensor_or_null(call[0]), *b = tensor_or_null(call[1]);
+  return are_vectors(a, b) && !is_complex(*a) ? product(call) : nullptr;
+}
+
+PyObject* vecdot_path(const Call& call) {
+  return known_axis(call[2], 1) ? conjugated_path(call) : nullptr;
+}
+
+/// Two tensors of one dtype with elements along one dimension, where there is a kernel for both.
+bool are_sequences(const Tensor* a, const Tensor* b) {
+  return is_pair(a, b) && a->ndim() == 1 && b->ndim() == 1 && a->size() > 0 && b->size() > 0 &&
+         a->dtype == b->dtype && a->dtype != DType::bf16 && a->device().type != DeviceType::cuda;
+}
+
+/// The sums in a mode that is known.
+PyObject* correlate_by_mode(const Tensor& x, const Tensor& window, PyObject* mode) {
+  const int64_t n = x.size(), m = window.size();
+  if (!PyUnicode_CheckExact(mode)) return nullptr;
+  const auto is = [mode](const char* name) {
+    return PyUnicode_CompareWithASCIIString(mode, name) == 0;
+  };
+  if (is("full")) return correlate_tensors(x, window, m - 1, n + m - 1);
+  if (is("same")) return correlate_tensors(x, window, m / 2, n);
+  return is("valid") ? correlate_tensors(x, window, 0, n - m + 1) : nullptr;
+}
+
+/// convolve(a, v, mode)
+PyObject* convolve_path(const Call& call) {
+  const Tensor *a = tensor_or_null(call[0]), *b = tensor_or_null(call[1]);
+  if (!are_sequences(a, b)) return nullptr;
+  if (b->size() > a->size()) std::swap(a, b);
+  Tensor window = *b;
+  window.offset += (b->size() - 1) * b->strides[0];
+  window.strides[0] = -b->strides[0];
+  return correlate_by_mode(*a, window, call[2]);
+}
+
+/// correlate(a, v, mode)
+PyObject* correlate_path(const Call& call) {
+  const Tensor *a = tensor_or_null(call[0]), *b = tensor_or_null(call[1]);
+  if (!are_sequences(a, b) || is_complex(*b) || b->size() > a->size()) return nullptr;
+  return correlate_by_mode(*a, *b, call[2]);
+}
+
+}  // namespace
+
+const NativeRow kLinalgPaths[] = {{"norms.norm", norm_path},
+                                  {"norms.vector_norm", vector_norm_path},
+                                  {"linalg.dot", dot_path},
+                                  {"linalg.inner", inner_path},
+                                  {"linalg.vdot", conjugated_path},
+                                  {"linalg.vecdot", vecdot_path},
+                                  {"statistics.convolve", convolve_path},
+                                  {"statistics.correlate", correlate_path},
+                                  {nullptr, nullptr}};
+
+}  // namespace ofl::python

@@ -1,0 +1,263 @@
+// call_kernel: how the Python layer issues an array kernel.
+#include "python/bind.h"
+
+#include <pybind11/stl.h>
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+
+#include "python/arguments.h"
+#include "python/convert.h"
+#include "python/ops/registry.h"
+#include "python/runtime.h"
+#include "python/sequences.h"
+#include "python/tensor/functions.h"
+#include "tensor/array_call.h"
+
+namespace py = pybind11;
+
+namespace ofl::python {
+
+namespace {
+
+/// NumPy's signature of a row of a ufunc's loops, in type codes ("dd->d").
+std::string signature_of(const PyUFuncObject& ufunc, int row) {
+  std::string signature;
+  for (int k = 0; k < ufunc.nargs; ++k) {
+    if (k == ufunc.nin) signature += "->";
+    PyArray_Descr* descr = PyArray_DescrFromType(ufunc.types[row * ufunc.nargs + k]);
+    signature += descr->type;
+    Py_DECREF(descr);
+  }
+  return signature;
+}
+
+ops::Loop search_loop(const PyUFuncObject& ufunc, const std::string& signature) {
+  for (int row = 0; row < ufunc.ntypes; ++row) {
+    if (signature_of(ufunc, row) != signature) continue;
+    return {ufunc.functions[row], ufunc.data ? ufunc.data[row] : nullptr, ufunc.name};
+  }
+  fail(ErrorKind::type, "[", ufunc.name, "] has no loop ", signature);
+}
+
+/// The typed loop of a ufunc with this signature; each is searched for once.
+ops::Loop find_loop(PyObject* ufunc, const std::string& signature) {
+  if (!PyObject_TypeCheck(ufunc, &PyUFunc_Type)) {
+    fail(ErrorKind::type, "[call_kernel] expected a ufunc, got ", Py_TYPE(ufunc)->tp_name);
+  }
+  static auto* const known = new std::map<std::pair<PyObject*, std::string>, ops::Loop>;
+  const auto found = known->find({ufunc, signature});
+  if (found != known->end()) return found->second;
+  const ops::Loop loop = search_loop(*reinterpret_cast<PyUFuncObject*>(ufunc), signature);
+  Py_INCREF(ufunc);  // its address stays the key of this one
+  return known->emplace(std::make_pair(ufunc, signature), loop).first->second;
+}
+
+/// Runs the sort function of a NumPy dtype, which `data` is, on contiguous elements. NumPy never
+/// calls it with fewer than two, and not all of its sorts survive that.
+void run_sort(char** args, const intptr_t* dims, const intptr_t*, void* data) {
+  if (dims[0] < 2) return;
+  const auto sort = reinterpret_cast<PyArray_SortFunc*>(data);
+  if (sort(args[0], dims[0], nullptr) < 0) fail(ErrorKind::out_of_memory, "[sort] no memory");
+}
+
+/// NumPy's sort of a dtype of numbers, as a loop: these take no array and need no GIL. Empty where
+/// this NumPy does not have it in its table of C functions.
+ops::Loop find_sort(DType dtype) {
+  PyArray_SortFunc* sort = PyDataType_GetArrFuncs(descr_of(dtype))->sort[NPY_QUICKSORT];
+  if (!sort) return {};
+  return {run_sort, reinterpret_cast<void*>(sort)};
+}
+
+constexpr const char* kCallKernel = "call_kernel";
+
+Items items_of(PyObject* object) { return Items::of_list(object, kCallKernel); }
+
+void require_pair(const Items& items) {
+  if (items.size() == 2) return;
+  fail(ErrorKind::type, "[", kCallKernel, "] expected two items, got ", items.size());
+}
+
+std::string text_of(PyObject* object) {
+  const char* text = PyUnicode_AsUTF8(object);
+  if (!text) throw PythonErrorSet{};
+  return text;
+}
+
+/// A ufunc with a signature.
+ops::Loop parse_loop(PyObject* object) {
+  if (object == Py_None) return {};
+  const Items pair = items_of(object);
+  require_pair(pair);
+  return find_loop(pair[0], text_of(pair[1]));
+}
+
+/// A tensor to write to, or the (shape, dtype) of a new one.
+Tensor parse_output(PyObject* object, Device device, const char* op) {
+  if (is_tensor(object)) return tensor_of(object);
+  const Items pair = items_of(object);
+  require_pair(pair);
+  const Issuer from = issuer();
+  return make_tensor(from.machine.state(device), parse_dtype(pair[1], op), parse_dims(pair[0], op),
+                     from.site);
+}
+
+PyObject* tensor_list(std::vector<Tensor>&& tensors) {
+  PyObject* list = checked(PyList_New(static_cast<Py_ssize_t>(tensors.size())));
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    PyList_SET_ITEM(list, static_cast<Py_ssize_t>(i), wrap(std::move(tensors[i])));
+  }
+  return list;
+}
+
+/// Integers and truths.
+SmallVector<int64_t, 8> parse_attr(const Items& items) {
+  SmallVector<int64_t, 8> attr;
+  for (PyObject* item : items) {
+    const Reference number(checked(PyNumber_Long(item)));
+    attr.push_back(PyLong_AsLongLong(number.get()));
+    if (PyErr_Occurred()) throw PythonErrorSet{};
+  }
+  return attr;
+}
+
+/// call_kernel(name, kernel, inputs, outputs, attr, loop, elements)
+PyObject* call_kernel(Arguments call) {
+  ArrayRequest request;
+  request.name = intern(text_of(call[0]));
+  request.kernel = &ops::array_kernel(text_of(call[1]));
+  const Items inputs = items_of(call[2]);
+  for (PyObject* x : inputs) request.inputs.push_back(&require_tensor(x, request.name));
+  const Device device = request.inputs.empty() ? default_device() : request.inputs[0]->device();
+  const Items outputs = items_of(call[3]);
+  std::vector<Tensor> results;
+  results.reserve(outputs.size());
+  for (PyObject* x : outputs) {
+    results.push_back(parse_output(x, device, request.name));
+    request.outputs.push_back(&results.back());
+  }
+  if (call[4]) request.attr = parse_attr(items_of(call[4]));
+  if (call[5]) request.loop = parse_loop(call[5]);
+  if (call[6]) request.elements = PyFloat_AsDouble(call[6]);
+  if (PyErr_Occurred()) throw PythonErrorSet{};
+  submit_array_kernel(issuer(), request);
+  return tensor_list(std::move(results));
+}
+
+/// One input, one output of its shape, sorted along an axis by a kernel with NumPy's sort of a
+/// dtype.
+PyObject* sorted_by(const char* name, const Tensor& x, DType result, DType compared,
+                    const SmallVector<int64_t, 8>& attr) {
+  const Issuer from = issuer();
+  Tensor out = make_tensor(x.storage->state(), result, x.shape, from.site);
+  const ArrayRequest request{name, &ops::array_kernel(name), {&x}, {&out},
+                             attr, find_sort(compared)};
+  submit_array_kernel(from, request);
+  return wrap(std::move(out));
+}
+
+int64_t integer_argument(PyObject* object) {
+  const long long number = PyLong_AsLongLong(object);
+  if (number == -1 && PyErr_Occurred()) throw PythonErrorSet{};
+  return number;
+}
+
+/// sort(x, axis, descending, stable)
+PyObject* sort_function(Arguments given) {
+  return sort_tensor(require_tensor(given[0], "sort"), integer_argument(given[1]), truth(given[2]),
+                     truth(given[3]));
+}
+
+/// argsort(x, axis, descending)
+PyObject* argsort_function(Arguments given) {
+  return argsort_tensor(require_tensor(given[0], "argsort"), integer_argument(given[1]),
+                        truth(given[2]));
+}
+
+/// correlate(x, window, before, count): None where this NumPy has no dot function of the dtype.
+PyObject* correlate_function(Arguments given) {
+  const Tensor& x = require_tensor(given[0], "correlate");
+  const Tensor& window = require_tensor(given[1], "correlate");
+  PyObject* made =
+      correlate_tensors(x, window, integer_argument(given[2]), integer_argument(given[3]));
+  if (!made) Py_RETURN_NONE;
+  return made;
+}
+
+constexpr int kNeeded = 4;
+constexpr const char* kNames[] = {"name", "kernel", "inputs",  "outputs",
+                                  "attr", "loop",   "elements"};
+constexpr int kParameters = sizeof(kNames) / sizeof(kNames[0]);
+
+/// Puts the keywords in their places; what is left out is null.
+PyObject* call_kernel_function(PyObject*, PyObject* const* given, Py_ssize_t count,
+                               PyObject* keywords) {
+  return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
+    if (count < kNeeded || count > kParameters) {
+      fail(ErrorKind::type, "[call_kernel] expected ", kNeeded, " to ", kParameters,
+           " positional arguments, got ", count);
+    }
+    PyObject* values[kParameters] = {};
+    std::copy_n(given, count, values);
+    for (Py_ssize_t k = 0; keywords && k < PyTuple_GET_SIZE(keywords); ++k) {
+      PyObject* name = PyTuple_GET_ITEM(keywords, k);
+      const auto place = std::find_if(std::begin(kNames), std::end(kNames), [name](const char* n) {
+        return PyUnicode_CompareWithASCIIString(name, n) == 0;
+      });
+      if (place == std::end(kNames)) fail(ErrorKind::type, "[call_kernel] unknown keyword");
+      values[place - kNames] = given[count + k];
+    }
+    return call_kernel(values);
+  });
+}
+
+/// The values of x, for an operation whose result depends on them.
+py::object look_for(const std::string& name, const py::object& x) {
+  const char* op = intern(name);
+  return py::reinterpret_steal<py::object>(
+      checked(array_over(look_from_python(require_tensor(x.ptr(), op), op), true)));
+}
+
+}  // namespace
+
+PyObject* correlate_tensors(const Tensor& x, const Tensor& window, int64_t before, int64_t count) {
+  PyArray_DotFunc* dot = PyDataType_GetArrFuncs(descr_of(x.dtype))->dotfunc;
+  if (!dot) return nullptr;
+  const Issuer from = issuer();
+  Tensor out = make_tensor(x.storage->state(), x.dtype, Dims{count}, from.site);
+  ArrayRequest request;
+  request.name = "correlate";
+  request.kernel = &ops::array_kernel("correlate");
+  request.inputs = {&x, &window};
+  request.outputs = {&out};
+  request.attr.push_back(before);
+  request.loop.data = reinterpret_cast<void*>(dot);
+  request.elements = static_cast<double>(count) * static_cast<double>(window.shape[0]);
+  submit_array_kernel(from, request);
+  return wrap(std::move(out));
+}
+
+PyObject* sort_tensor(const Tensor& x, int64_t axis, bool descending, bool stable) {
+  const bool complex = info(x.dtype).kind == DTypeKind::complex;
+  const DType compared = complex ? DType::u64 : x.dtype == DType::bf16 ? DType::u16 : x.dtype;
+  return sorted_by("sort", x, x.dtype, compared, {axis, int64_t{descending}, int64_t{stable}});
+}
+
+PyObject* argsort_tensor(const Tensor& x, int64_t axis, bool descending) {
+  return sorted_by("argsort", x, DType::i64, DType::u64, {axis, int64_t{descending}});
+}
+
+void bind_array_functions(py::module_& m) {
+  static PyMethodDef functions[] = {
+      {"call_kernel", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(call_kernel_function)),
+       METH_FASTCALL | METH_KEYWORDS, nullptr},
+      positional<sort_function, 4>("sort"),
+      positional<argsort_function, 3>("argsort"),
+      positional<correlate_function, 4>("correlate"),
+      {nullptr, nullptr, 0, nullptr}};
+  if (PyModule_AddFunctions(m.ptr(), functions) < 0) throw PythonErrorSet{};
+  m.def("look", &look_for);
+}
+
+}  // namespace ofl::python

@@ -1,0 +1,176 @@
+// An op call from Python operands: classify, resolve, convert scalars, dispatch.
+#include <cmath>
+#include <vector>
+
+#include "base/casting.h"
+#include "python/convert.h"
+#include "python/ops/blas.h"
+#include "python/ops/registry.h"
+#include "python/runtime.h"
+#include "python/tensor/element_calls.h"
+
+namespace ofl::python {
+
+namespace {
+
+struct Operands {
+  ops::TypeCode codes[ops::kMaxInputs];
+  Input inputs[ops::kMaxInputs];
+  std::vector<Tensor> converted;  // from NumPy arrays; has room for all
+  bool weak_or_scalar[ops::kMaxInputs] = {};
+  const Tensor* first = nullptr;
+
+  const Tensor& keep(Tensor&& tensor) {
+    converted.reserve(ops::kMaxInputs);  // what is kept does not move
+    converted.push_back(std::move(tensor));
+    return converted.back();
+  }
+};
+
+bool is_sequence(PyObject* object) { return PyList_Check(object) || PyTuple_Check(object); }
+
+/// False when an operand is of a type that no op takes. `home`: for operands without a device.
+/// `sequences`: lists and tuples are arrays (in operators, as with NumPy's).
+bool classify_all(const OpObject& op, PyObject* const* operands, int count, Device home,
+                  bool sequences, Operands* out) {
+  for (int k = 0; k < count; ++k) {
+    if (!is_tensor(operands[k])) continue;
+    out->inputs[k].tensor = &tensor_of(operands[k]);
+    out->codes[k] = ops::code_of(out->inputs[k].tensor->dtype);
+    if (!out->first) out->first = out->inputs[k].tensor;
+  }
+  const char* name = op.op->name.c_str();
+  const auto convert = [&](int k, Tensor&& tensor) {
+    const Tensor& kept = out->keep(std::move(tensor));
+    out->inputs[k].tensor = &kept;
+    out->codes[k] = ops::code_of(kept.dtype);
+    if (!out->first) out->first = &kept;
+  };
+  for (int k = 0; k < count; ++k) {
+    if (out->inputs[k].tensor) continue;
+    const Device device = out->first ? out->first->device() : home;
+    switch (classify(operands[k], &out->codes[k], name)) {
+      case OperandKind::scalar: out->weak_or_scalar[k] = true; break;
+      case OperandKind::other:
+        if (!sequences || !is_sequence(operands[k])) return false;
+        convert(k, from_any(operands[k], device));
+        break;
+      case OperandKind::array:
+        convert(k, from_array(reinterpret_cast<PyArrayObject*>(operands[k]), device));
+    }
+  }
+  return true;
+}
+
+/// A Python integer that an integer dtype cannot hold compares like an infinity: NumPy 2 answers,
+/// where arithmetic raises OverflowError. float64 holds it well enough for the order.
+bool compares_out_of_range(const OpObject& op, const ops::Resolution& resolution,
+                           PyObject* const* operands, int k) {
+  if (resolution.out != DType::b1 || op.op->nin != 2 || !PyLong_CheckExact(operands[k]) ||
+      !is_integer(resolution.in[k])) {
+    return false;
+  }
+  try {
+    to_scalar(operands[k], resolution.in[k]);
+    return false;
+  } catch (const PythonErrorSet&) {
+    if (!PyErr_ExceptionMatches(PyExc_OverflowError)) throw;
+    PyErr_Clear();
+    return true;
+  }
+}
+
+/// Without a tensor or array Python's numbers are not weak, as in NumPy.
+void strengthen_codes(int count, Operands* parsed) {
+  for (int k = 0; k < count; ++k) {
+    ops::TypeCode& code = parsed->codes[k];
+    if (code == ops::kWeakInt) code = ops::code_of(DType::i64);
+    if (code == ops::kWeakFloat) code = ops::code_of(DType::f64);
+    if (code == ops::kWeakComplex) code = ops::code_of(DType::c128);
+  }
+}
+
+const ops::Resolution& convert_scalars(const OpObject& op, PyObject* const* operands,
+                                       Operands* parsed) {
+  if (!parsed->first) strengthen_codes(op.op->nin, parsed);
+  const ops::Resolution* resolution = &resolve(op, parsed->codes);
+  for (int k = 0; k < op.op->nin; ++k) {
+    if (!parsed->weak_or_scalar[k]) continue;
+    if (compares_out_of_range(op, *resolution, operands, k)) {
+      for (int i = 0; i < op.op->nin; ++i) parsed->codes[i] = ops::code_of(DType::f64);
+      resolution = &resolve(op, parsed->codes);
+      const bool negative = PyObject_RichCompareBool(operands[k], Py_False, Py_LT) == 1;
+      PyObject* infinity = PyFloat_FromDouble(negative ? -HUGE_VAL : HUGE_VAL);
+      parsed->inputs[k].scalar = to_scalar(infinity, DType::f64);
+      Py_DECREF(infinity);
+    } else {
+      parsed->inputs[k].scalar = to_scalar(operands[k], resolution->operand[k]);
+    }
+  }
+  return *resolution;
+}
+
+Tensor call_matmul(const OpObject& op, const Operands& parsed) {
+  if (!parsed.inputs[0].tensor || !parsed.inputs[1].tensor) {
+    fail(ErrorKind::value, "[matmul] expected at least one dimension, got a scalar");
+  }
+  const ops::Resolution& resolution = resolve(op, parsed.codes);
+  if (!is_integer(resolution.out)) look_for_blas();
+  return matmul(issuer(), *op.op, resolution, *parsed.inputs[0].tensor, *parsed.inputs[1].tensor);
+}
+
+/// No operand is a tensor: the result is one all the same.
+void make_first_a_tensor(Device home, Operands* parsed, const ops::Resolution& resolution) {
+  parsed->inputs[0].tensor =
+      &parsed->keep(full(issuer(), home, resolution.operand[0], Dims{}, parsed->inputs[0].scalar));
+}
+
+}  // namespace
+
+PyObject* call_op(const OpObject& op, PyObject* const* operands, int count, bool not_implemented,
+                  TensorObject* out) {
+  if (may_be_elements(operands, count)) {
+    PyObject* const result = count == 1   ? call_on_elements<1>(op, operands, out)
+                             : count == 2 ? call_on_elements<2>(op, operands, out)
+                                          : call_on_elements<3>(op, operands, out);
+    if (result) return result;
+  }
+  return call_on_tensors(op, operands, count, not_implemented, out);
+}
+
+PyObject* call_on_tensors(const OpObject& op, PyObject* const* operands, int count,
+                          bool not_implemented, TensorObject* out) {
+  const Device home = out ? out->tensor.device() : default_device();
+  Operands parsed;
+  if (!classify_all(op, operands, count, home, not_implemented, &parsed)) {
+    if (not_implemented) Py_RETURN_NOTIMPLEMENTED;
+    for (int k = 0; k < count; ++k) {
+      ops::TypeCode code;
+      if (!is_tensor(operands[k]) &&
+          classify(operands[k], &code, op.op->name.c_str()) == OperandKind::other) {
+        fail(ErrorKind::type, "[", op.op->name, "] expected a tensor, an array or a number, got ",
+             Py_TYPE(operands[k])->tp_name);
+      }
+    }
+  }
+  if (op.op->kind == ops::OpKind::matmul) {
+    Tensor result = call_matmul(op, parsed);
+    if (!out) return wrap(std::move(result));
+    require_castable("matmul", result.dtype, out->tensor.dtype, Casting::same_kind);
+    assign(issuer(), out->tensor, result, "matmul");
+  } else {
+    const ops::Resolution& resolution = convert_scalars(op, operands, &parsed);
+    if (!parsed.first) make_first_a_tensor(home, &parsed, resolution);
+    if (out) {
+      require_castable(op.op->name.c_str(), resolution.result, out->tensor.dtype,
+                       Casting::same_kind);
+    }
+    Tensor result =
+        elementwise(issuer(), *op.op, resolution, parsed.inputs, out ? &out->tensor : nullptr);
+    if (!out) return wrap(std::move(result));
+  }
+  Py_INCREF(out);
+  return reinterpret_cast<PyObject*>(out);
+}
+
+}  // namespace ofl::python

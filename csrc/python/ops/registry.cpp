@@ -1,0 +1,341 @@
+#include "python/ops/registry.h"
+
+#include <structmember.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <unordered_map>
+
+#include "ops/elementwise/bfloat16_loops.h"
+#include "ops/elementwise/element_functions.h"
+#include "ops/elementwise/standard_values.h"
+#include "ops/loop_cost.h"
+#include "python/convert.h"
+#include "python/runtime.h"
+
+namespace ofl::python {
+
+namespace {
+
+constexpr const char* kSlotNames[kSlotCount] = {
+    "add", "sub", "mul", "truediv", "floordiv", "mod", "pow",   "matmul",
+    "and", "or",  "xor", "lshift",  "rshift",   "lt",  "le",    "eq",
+    "ne",  "gt",  "ge",  "neg",     "pos",      "abs", "invert"};
+
+PyTypeObject* op_type = nullptr;
+OpObject* slot_ops[kSlotCount] = {};
+
+std::unordered_map<std::string, OpObject*>& ops_by_name() {
+  static std::unordered_map<std::string, OpObject*> ops;
+  return ops;
+}
+
+std::unordered_map<PyObject*, const OpObject*>& ops_by_ufunc() {
+  static std::unordered_map<PyObject*, const OpObject*> ops;
+  return ops;
+}
+
+/// np.dtype for strong codes, int, float or complex for weak ones; borrowed.
+PyObject* type_of_code(ops::TypeCode code) {
+  switch (code) {
+    case ops::kWeakInt: return reinterpret_cast<PyObject*>(&PyLong_Type);
+    case ops::kWeakFloat: return reinterpret_cast<PyObject*>(&PyFloat_Type);
+    case ops::kWeakComplex: return reinterpret_cast<PyObject*>(&PyComplex_Type);
+    default: return reinterpret_cast<PyObject*>(descr_of(static_cast<DType>(code)));
+  }
+}
+
+const char* ufunc_name(const OpObject& op) {
+  return reinterpret_cast<PyUFuncObject*>(op.ufunc)->name;
+}
+
+std::string code_name(ops::TypeCode code) {
+  static constexpr const char* kWeakNames[] = {"int", "float", "complex"};
+  return code < kDTypeCount ? name_of(static_cast<DType>(code)) : kWeakNames[code - kDTypeCount];
+}
+
+/// The ufunc's compiled loop whose types are exactly these dtypes.
+bool find_loop(PyUFuncObject* ufunc, const DType* dtypes, ops::Resolution* out) {
+  for (int i = 0; i < ufunc->ntypes; ++i) {
+    bool same = true;
+    for (int k = 0; same && k < ufunc->nargs; ++k) {
+      PyArray_Descr* descr = PyArray_DescrFromType(ufunc->types[i * ufunc->nargs + k]);
+      same = descr && PyArray_EquivTypes(descr, descr_of(dtypes[k]));  // long and long long
+      Py_XDECREF(descr);
+    }
+    if (!same) continue;
+    out->loop = reinterpret_cast<ops::LoopFn>(ufunc->functions[i]);
+    out->data = ufunc->data ? const_cast<void*>(ufunc->data[i]) : nullptr;
+    for (int k = 0; k < ufunc->nin; ++k) out->in[k] = dtypes[k];
+    out->out = dtypes[ufunc->nin];
+    return true;
+  }
+  return false;
+}
+
+[[noreturn]] void fail_undefined(const ops::OpDef& op, const ops::TypeCode* codes) {
+  std::string given;
+  for (int k = 0; k < op.nin; ++k) given += (k ? " and " : "") + code_name(codes[k]);
+  fail(ErrorKind::type, "[", op.name, "] is not defined for ", given);
+}
+
+bool has(DType dtype, const ops::TypeCode* codes, int count) {
+  return std::find(codes, codes + count, ops::code_of(dtype)) != codes + count;
+}
+
+/// What NumPy is asked about instead of bfloat16, which its loops do not know: it promotes as
+/// float16 does, and beside float16 to float32.
+DType instead_of_bfloat16(const ops::TypeCode* codes, int count) {
+  return has(DType::f16, codes, count) ? DType::f32 : DType::f16;
+}
+
+/// Asks NumPy which dtypes the op uses for these operand types, `stand_in` in the place of
+/// bfloat16.
+bool ask_numpy(const OpObject& op, const ops::TypeCode* codes, DType stand_in, DType* dtypes) {
+  const ops::TypeCode bfloat16 = ops::code_of(DType::bf16);
+  PyObject* types = checked(PyTuple_New(op.op->nin + 1));
+  for (int k = 0; k < op.op->nin; ++k) {
+    PyObject* type = type_of_code(codes[k] == bfloat16 ? ops::code_of(stand_in) : codes[k]);
+    Py_INCREF(type);
+    PyTuple_SET_ITEM(types, k, type);
+  }
+  Py_INCREF(Py_None);
+  PyTuple_SET_ITEM(types, op.op->nin, Py_None);
+  PyObject* resolved = PyObject_CallMethod(op.ufunc, "resolve_dtypes", "(O)", types);
+  Py_DECREF(types);
+  if (!resolved) {
+    if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw PythonErrorSet{};
+    PyErr_Clear();
+    return false;
+  }
+  bool supported = true;
+  for (int k = 0; supported && k <= op.op->nin; ++k) {
+    auto* descr = reinterpret_cast<PyArray_Descr*>(PyTuple_GetItem(resolved, k));
+    supported = PyTypeNum_ISNUMBER(descr->type_num) || PyTypeNum_ISBOOL(descr->type_num);
+    if (supported) dtypes[k] = dtype_of(descr, op.op->name.c_str());
+  }
+  Py_DECREF(resolved);
+  return supported;
+}
+
+/// The dtypes of the operation, and the loop that computes it.
+bool find_resolution(const OpObject& op, const ops::TypeCode* codes, ops::Resolution* out) {
+  const int nin = op.op->nin;
+  DType own[ops::kMaxOperands], computed[ops::kMaxOperands];
+  const DType stand_in = instead_of_bfloat16(codes, nin);
+  if (!ask_numpy(op, codes, stand_in, own)) return false;
+  if (stand_in == DType::f16 && has(DType::bf16, codes, nin)) {
+    std::replace(own, own + nin + 1, DType::f16, DType::bf16);
+  }
+  std::replace_copy(own, own + nin + 1, computed, DType::bf16, DType::f32);
+  std::copy(own, own + nin, out->operand);
+  out->result = own[nin];
+  out->loop = own[nin] == DType::bf16 ? ops::bfloat16_loop(ufunc_name(op)) : nullptr;
+  if (!out->loop) return find_loop(reinterpret_cast<PyUFuncObject*>(op.ufunc), computed, out);
+  std::copy(own, own + nin, out->in);
+  out->out = own[nin];
+  return true;
+}
+
+PyObject* op_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* names) {
+  return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
+    const auto& op = *reinterpret_cast<OpObject*>(self);
+    const auto count = static_cast<int>(PyVectorcall_NARGS(nargsf));
+    TensorObject* out = nullptr;
+    const Py_ssize_t keywords = names ? PyTuple_GET_SIZE(names) : 0;
+    for (Py_ssize_t i = 0; i < keywords; ++i) {
+      PyObject* name = PyTuple_GET_ITEM(names, i);
+      PyObject* value = args[count + i];
+      if (PyUnicode_CompareWithASCIIString(name, "out") != 0) {
+        PyErr_Format(PyExc_TypeError, "[%s] unexpected keyword argument %A", op.op->name.c_str(),
+                     name);
+        throw PythonErrorSet{};
+      }
+      if (value != Py_None && !is_tensor(value)) {
+        fail(ErrorKind::type, "[", op.op->name, "] out must be a tensor, got ",
+             Py_TYPE(value)->tp_name);
+      }
+      out = value == Py_None ? nullptr : reinterpret_cast<TensorObject*>(value);
+    }
+    if (count != op.op->nin) {
+      fail(ErrorKind::type, "[", op.op->name, "] takes ", op.op->nin,
+           op.op->nin == 1 ? " operand, got " : " operands, got ", count);
+    }
+    return call_op(op, args, count, false, out);
+  });
+}
+
+void op_dealloc(PyObject* self) {
+  auto* op = reinterpret_cast<OpObject*>(self);
+  PyTypeObject* type = Py_TYPE(self);
+  Py_XDECREF(op->dict);
+  Py_XDECREF(op->ufunc);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+PyObject* op_repr(PyObject* self) {
+  return PyUnicode_FromFormat("<oneflow_lite op '%s'>",
+                              reinterpret_cast<OpObject*>(self)->op->name.c_str());
+}
+
+PyMemberDef op_members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(OpObject, vectorcall), READONLY, nullptr},
+    {"__dictoffset__", T_PYSSIZET, offsetof(OpObject, dict), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr}};
+
+PyGetSetDef op_getset[] = {{"__dict__", PyObject_GenericGetDict, nullptr, nullptr, nullptr},
+                           {nullptr, nullptr, nullptr, nullptr, nullptr}};
+
+constexpr char kOpDoc[] =
+    "A row of the op table, callable: ``op(x1[, x2[, x3]], /, *, out=None)``.\n\n"
+    "Examples\n--------\n"
+    ">>> flow.add(flow.ones(2), 1).tolist()\n"
+    "[2.0, 2.0]";
+
+PyType_Slot op_slots[] = {{Py_tp_doc, const_cast<char*>(kOpDoc)},
+                          {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+                          {Py_tp_dealloc, reinterpret_cast<void*>(op_dealloc)},
+                          {Py_tp_repr, reinterpret_cast<void*>(op_repr)},
+                          {Py_tp_members, op_members},
+                          {Py_tp_getset, op_getset},
+                          {0, nullptr}};
+
+PyType_Spec op_spec = {
+    "oneflow_lite._C.Op", sizeof(OpObject), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION, op_slots};
+
+Slot parse_slot(const char* name) {
+  for (int i = 0; i < kSlotCount; ++i) {
+    if (std::strcmp(kSlotNames[i], name) == 0) return static_cast<Slot>(i);
+  }
+  fail(ErrorKind::value, "[register_op] unknown operator slot ", name);
+}
+
+ops::OpKind parse_kind(const std::string& kind) {
+  if (kind == "elementwise") return ops::OpKind::elementwise;
+  if (kind == "reduction") return ops::OpKind::reduction;
+  if (kind == "matmul") return ops::OpKind::matmul;
+  fail(ErrorKind::value, "[register_op] unknown kind ", kind);
+}
+
+void set_attribute(PyObject* object, const char* name, const char* text) {
+  PyObject* value = checked(PyUnicode_FromString(text));
+  const int status = PyObject_SetAttrString(object, name, value);
+  Py_DECREF(value);
+  if (status < 0) throw PythonErrorSet{};
+}
+
+PyObject* register_op(PyObject*, PyObject* args) {
+  return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
+    const char *name, *kind, *doc, *slot;
+    PyObject* ufunc;
+    if (!PyArg_ParseTuple(args, "sOssz", &name, &ufunc, &kind, &doc, &slot)) return nullptr;
+    if (!PyObject_TypeCheck(ufunc, &PyUFunc_Type)) {
+      fail(ErrorKind::type, "[register_op] expected a ufunc, got ", Py_TYPE(ufunc)->tp_name);
+    }
+    auto* loops = reinterpret_cast<PyUFuncObject*>(ufunc);
+    if (loops->nin > ops::kMaxInputs || loops->nout != 1) {
+      fail(ErrorKind::value, "[register_op] ", name, " has too many operands");
+    }
+    auto* op = PyObject_New(OpObject, op_type);
+    if (!op) return nullptr;
+    op->vectorcall = op_vectorcall;
+    op->dict = nullptr;
+    op->ufunc = ufunc;
+    Py_INCREF(ufunc);
+    op->op = new ops::OpDef(name, parse_kind(kind), loops->nin);  // as long as the process
+    op->op->checks_exponent = std::strcmp(loops->name, "power") == 0;
+    op->op->adds = std::strcmp(loops->name, "add") == 0;
+    for (const char* name : {"maximum", "minimum", "logical_or", "logical_and"}) {
+      op->op->selects |= std::strcmp(loops->name, name) == 0;
+    }
+    for (const char* exact : {"add", "subtract", "multiply", "divide", "square", "negative"}) {
+      op->op->exact = op->op->exact || std::strcmp(loops->name, exact) == 0;
+    }
+    for (const char* extremum : {"maximum", "minimum", "fmax", "fmin"}) {
+      op->op->by_lanes = op->op->by_lanes || std::strcmp(loops->name, extremum) == 0;
+    }
+    auto* object = reinterpret_cast<PyObject*>(op);
+    set_attribute(object, "__name__", name);
+    set_attribute(object, "__qualname__", name);
+    set_attribute(object, "__module__", "oneflow_lite");
+    set_attribute(object, "__doc__", doc);
+    Py_INCREF(object);  // the tables keep it
+    ops_by_name()[name] = op;
+    if (op->op->kind != ops::OpKind::reduction) ops_by_ufunc().emplace(ufunc, op);
+    if (slot) slot_ops[static_cast<int>(parse_slot(slot))] = op;
+    return object;
+  });
+}
+
+PyMethodDef register_method = {"register_op", register_op, METH_VARARGS,
+                               "Adds a row to the op table."};
+
+}  // namespace
+
+void init_op_type(PyObject* module) {
+  op_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&op_spec)));
+  if (PyModule_AddObjectRef(module, "Op", reinterpret_cast<PyObject*>(op_type)) < 0) {
+    throw PythonErrorSet{};
+  }
+  PyObject* function = checked(PyCFunction_New(&register_method, nullptr));
+  const int status = PyModule_AddObjectRef(module, "register_op", function);
+  Py_DECREF(function);
+  if (status < 0) throw PythonErrorSet{};
+}
+
+const OpObject& op_of(Slot slot) {
+  const OpObject* op = slot_ops[static_cast<int>(slot)];
+  if (!op) fail(ErrorKind::runtime, "operator ", kSlotNames[static_cast<int>(slot)], " has no op");
+  return *op;
+}
+
+const OpObject* find_op(const char* name) {
+  auto found = ops_by_name().find(name);
+  return found == ops_by_name().end() ? nullptr : found->second;
+}
+
+const OpObject* op_of_ufunc(PyObject* ufunc) {
+  auto found = ops_by_ufunc().find(ufunc);
+  return found == ops_by_ufunc().end() ? nullptr : found->second;
+}
+
+const OpObject& parse_op(PyObject* object) {
+  if (Py_TYPE(object) != op_type) {
+    fail(ErrorKind::type, "expected an op, got ", Py_TYPE(object)->tp_name);
+  }
+  return *reinterpret_cast<OpObject*>(object);
+}
+
+// With the GIL, which whoever resolves has, too.
+void set_standard_values(bool on) {
+  for (auto& [name, op] : ops_by_name()) {
+    if (ops::has_standard_values(ufunc_name(*op))) op->op->set_standard_values(on);
+  }
+}
+
+const ops::Resolution& resolve(const OpObject& op, const ops::TypeCode* codes) {
+  if (const ops::Resolution* known = op.op->find(codes)) return *known;
+  ops::Resolution resolution{};
+  if (!find_resolution(op, codes, &resolution)) fail_undefined(*op.op, codes);
+  if (op.op->standard_values) ops::use_standard_values(ufunc_name(op), &resolution);
+  if (op.op->kind != ops::OpKind::matmul) {
+    resolution.cost = ops::measure_cost(resolution, op.op->nin);
+    resolution.element = ops::element_function(ufunc_name(op), resolution, op.op->nin);
+  }
+  return *op.op->add(codes, resolution);
+}
+
+const ops::Resolution& resolve_reduction(const OpObject& op, DType dtype) {
+  const ops::TypeCode codes[2] = {ops::code_of(dtype), ops::code_of(dtype)};
+  const ops::Resolution& resolution = resolve(op, codes);
+  const DType* operand = resolution.operand;
+  if (operand[0] != dtype || operand[1] != dtype || resolution.result != dtype) {
+    fail(ErrorKind::type, "[", op.op->name, "] has no reduction in ", name_of(dtype));
+  }
+  return resolution;
+}
+
+}  // namespace ofl::python

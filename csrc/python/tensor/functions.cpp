@@ -1,0 +1,422 @@
+// The functions on tensors that the Python layer builds its namespace from.
+#include "python/tensor/functions.h"
+
+#include "base/casting.h"
+#include "python/bind.h"
+#include "python/convert.h"
+#include "python/machine/device_object.h"
+#include "python/ops/registry.h"
+#include "python/runtime.h"
+#include "python/sequences.h"
+
+namespace ofl::python {
+
+namespace {
+
+Device device_argument(PyObject* object, const char* op) {
+  const std::optional<Device> device = device_or_none(object);
+  if (device) return *device;
+  fail(ErrorKind::type, "[", op, "] expected a device, got ", Py_TYPE(object)->tp_name);
+}
+
+PyObject* from_numpy(Arguments given) {
+  if (!PyArray_Check(given[0])) {
+    fail(ErrorKind::type, "[tensor] expected a NumPy array, got ", Py_TYPE(given[0])->tp_name);
+  }
+  return wrap(
+      from_array(reinterpret_cast<PyArrayObject*>(given[0]), device_argument(given[1], "tensor")));
+}
+
+Dims parse_new_shape(PyObject* shape, const char* op) {
+  Dims dims = parse_dims(shape, op);
+  for (int64_t d : dims) {
+    if (d < 0) fail(ErrorKind::value, "[", op, "] negative dimension in shape ", shape_str(dims));
+  }
+  return dims;
+}
+
+PyObject* empty_of(Arguments given) {
+  return wrap(empty(issuer(), device_argument(given[2], "empty"), parse_dtype(given[1], "empty"),
+                    parse_new_shape(given[0], "empty")));
+}
+
+PyObject* full_of(Arguments given) {
+  const DType dtype = parse_dtype(given[2], "full");
+  const Dims dims = parse_new_shape(given[0], "full");
+  return wrap(
+      full(issuer(), device_argument(given[3], "full"), dtype, dims, to_scalar(given[1], dtype)));
+}
+
+PyObject* astype(Arguments given) {
+  require_tensor(given[0], "astype");
+  return cast_tensor(given[0], parse_dtype(given[1], "astype"), truth(given[2]));
+}
+
+PyObject* copy_of(Arguments given) { return copy_tensor(require_tensor(given[0], "copy")); }
+
+PyObject* to_device_of(Arguments given) {
+  const Tensor& tensor = require_tensor(given[0], "to_device");
+  const Device device = device_argument(given[1], "to_device");
+  const bool copy = truth(given[2]);
+  if (tensor.device() != device || copy) return wrap(to_device(issuer(), tensor, device, copy));
+  Py_INCREF(given[0]);
+  return given[0];
+}
+
+PyObject* assign_of(Arguments given) {
+  assign_value(require_tensor(given[0], "assign"), given[1], "assign");
+  Py_RETURN_NONE;
+}
+
+PyObject* fill_of(Arguments given) {
+  const Tensor& tensor = require_tensor(given[0], "fill");
+  fill(issuer(), tensor, to_scalar(given[1], tensor.dtype), "fill");
+  Py_RETURN_NONE;
+}
+
+PyObject* reshaped(Arguments given) {
+  const Tensor& tensor = require_tensor(given[0], "reshape");
+  const Reuse reuse = given[2] == Py_None ? Reuse::where_possible
+                      : truth(given[2])   ? Reuse::never
+                                          : Reuse::always;
+  return reshape_tensor(tensor, parse_dims(given[1], "reshape"), reuse);
+}
+
+PyObject* permuted(Arguments given) {
+  const Tensor& tensor = require_tensor(given[0], "permute_dims");
+  const Dims axes = parse_dims(given[1], "permute_dims");
+  SmallVector<int, 4> order;
+  uint32_t seen = 0;
+  for (int64_t axis : axes) {
+    const int normal = normalize_axis(axis, tensor.ndim(), "permute_dims");
+    if (seen >> normal & 1) {
+      fail(ErrorKind::value, "[permute_dims] axis ", axis, " is named twice");
+    }
+    seen |= uint32_t{1} << normal;
+    order.push_back(normal);
+  }
+  if (order.size() != tensor.ndim()) {
+    fail(ErrorKind::value, "[permute_dims] expected ", tensor.ndim(), " axes, got ", order.size());
+  }
+  return wrap(permute_view(tensor, order));
+}
+
+PyObject* broadcast_of(Arguments given) {
+  return wrap(broadcast_view(require_tensor(given[0], "broadcast_to"),
+                             parse_new_shape(given[1], "broadcast_to"), "broadcast_to"));
+}
+
+int64_t integer_argument(PyObject* object) {
+  const Py_ssize_t value = PyNumber_AsSsize_t(object, PyExc_OverflowError);
+  if (value == -1 && PyErr_Occurred()) throw PythonErrorSet{};
+  return value;
+}
+
+PyObject* diagonal_of(Arguments given) {
+  const Tensor& tensor = require_tensor(given[0], "diagonal");
+  if (tensor.ndim() < 2) {
+    fail(ErrorKind::value, "[diagonal] expected at least two dimensions, got shape ",
+         shape_str(tensor.shape));
+  }
+  const int first = normalize_axis(integer_argument(given[2]), tensor.ndim(), "diagonal");
+  const int second = normalize_axis(integer_argument(given[3]), tensor.ndim(), "diagonal");
+  if (first == second) {
+    fail(ErrorKind::value, "[diagonal] axis ", integer_argument(given[3]), " is named twice");
+  }
+  return wrap(diagonal_view(tensor, integer_argument(given[1]), first, second));
+}
+
+PyObject* concatenated(Arguments given) {
+  const DType target = parse_dtype(given[2], "concat");
+  const Py_ssize_t count = PySequence_Size(given[0]);
+  if (count < 0) throw PythonErrorSet{};
+  if (count == 0) fail(ErrorKind::value, "[concat] expected at least one tensor");
+  std::vector<Tensor> tensors;
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    PyObject* part = checked(PySequence_GetItem(given[0], i));
+    const Reference held(part);
+    const Tensor& tensor = require_tensor(part, "concat");
+    tensors.push_back(tensor.dtype == target ? tensor
+                                             : cast_copy(issuer(), tensor, target, "concat"));
+  }
+  const int axis = normalize_axis(integer_argument(given[1]), tensors[0].ndim(), "concat");
+  return wrap(concatenate(issuer(), tensors, axis));
+}
+
+PyObject* where_function(Arguments given) { return where_of(given[0], given[1], given[2]); }
+
+PyObject* reduced(Arguments given) {
+  const OpObject& row = parse_op(given[0]);
+  const char* name = row.op->name.c_str();
+  const Tensor& tensor = require_tensor(given[1], name);
+  const DType accumulate = parse_dtype(given[3], name);
+  if (given[4] == Py_None) {
+    return reduce_tensor(row, tensor, given[2], accumulate, nullptr, truth(given[5]));
+  }
+  const Scalar initial = to_scalar(given[4], accumulate);
+  return reduce_tensor(row, tensor, given[2], accumulate, &initial, truth(given[5]));
+}
+
+PyObject* arg_reduced(Arguments given) {
+  const bool minimum = truth(given[3]);
+  const char* name = minimum ? "argmin" : "argmax";
+  const Tensor& tensor = require_tensor(given[0], name);
+  int axis = -1;
+  if (given[1] != Py_None) {
+    if (!PyIndex_Check(given[1])) {
+      fail(ErrorKind::type, "[", name, "] expected an integer axis, got ",
+           Py_TYPE(given[1])->tp_name);
+    }
+    axis = normalize_axis(parse_dims(given[1], name)[0], tensor.ndim(), name);
+  }
+  return arg_reduce_tensor(tensor, axis, truth(given[2]), minimum);
+}
+
+PyObject* matmul_of(Arguments given) { return call_op(op_of(Slot::matmul), given, 2, false); }
+
+PyObject* scalar_fits(Arguments given) {
+  try {
+    to_scalar(given[0], parse_dtype(given[1], "scalar_fits"));
+    Py_RETURN_TRUE;
+  } catch (const PythonErrorSet&) {
+    if (!PyErr_ExceptionMatches(PyExc_OverflowError) && !PyErr_ExceptionMatches(PyExc_ValueError)) {
+      throw;
+    }
+    PyErr_Clear();
+    Py_RETURN_FALSE;
+  }
+}
+
+Casting casting_argument(PyObject* object, const char* op) {
+  const bool is_text = PyUnicode_Check(object);
+  for (int i = 0; is_text && i < static_cast<int>(std::size(kCastingNames)); ++i) {
+    if (PyUnicode_CompareWithASCIIString(object, kCastingNames[i]) == 0) {
+      return static_cast<Casting>(i);
+    }
+  }
+  const Reference given(checked(PyObject_Repr(object)));
+  const char* text = PyUnicode_AsUTF8(given.get());
+  if (!text) throw PythonErrorSet{};
+  fail(is_text ? ErrorKind::value : ErrorKind::type, "[", op,
+       "] expected casting 'no', 'equiv', 'safe', 'same_kind' or 'unsafe', got ", text);
+}
+
+PyObject* castable(Arguments given) {
+  return PyBool_FromLong(can_cast(parse_dtype(given[0], "can_cast"),
+                                  parse_dtype(given[1], "can_cast"),
+                                  casting_argument(given[2], "can_cast")));
+}
+
+PyObject* require_castable_of(Arguments given) {
+  const char* op = PyUnicode_AsUTF8(given[0]);
+  if (!op) throw PythonErrorSet{};
+  require_castable(op, parse_dtype(given[1], op), parse_dtype(given[2], op),
+                   casting_argument(given[3], op));
+  Py_RETURN_NONE;
+}
+
+PyObject* set_bfloat16_of(Arguments given) {
+  if (!PyArray_DescrCheck(given[0])) {
+    fail(ErrorKind::type, "[set_bfloat16] expected a dtype, got ", Py_TYPE(given[0])->tp_name);
+  }
+  set_bfloat16(reinterpret_cast<PyArray_Descr*>(given[0]));
+  Py_RETURN_NONE;
+}
+
+/// held(data, op)
+PyObject* held_of(Arguments given) {
+  const char* op = PyUnicode_AsUTF8(given[1]);
+  if (!op) throw PythonErrorSet{};
+  return held_data(given[0], op);
+}
+
+/// integers(sequence_or_integer, op)
+PyObject* integers_of(Arguments given) {
+  const char* op = PyUnicode_AsUTF8(given[1]);
+  if (!op) throw PythonErrorSet{};
+  return dims_tuple(parse_dims(given[0], op));
+}
+
+PyObject* shared_array_of(Arguments given) {
+  return shared_array(require_tensor(given[0], "__array__"));
+}
+
+PyObject* as_bfloat16(Arguments given) {
+  Tensor view = require_tensor(given[0], "as_bfloat16");
+  if (view.dtype != DType::u16) {
+    fail(ErrorKind::type, "[as_bfloat16] expected bits in uint16, got ", name_of(view.dtype));
+  }
+  view.dtype = DType::bf16;
+  return wrap(std::move(view));
+}
+
+/// layouts(operands): (shape, strides, dtype) of each; None where one is no tensor.
+PyObject* layouts_of(Arguments given) {
+  const Reference operands(checked(PySequence_Tuple(given[0])));
+  const Py_ssize_t count = PyTuple_GET_SIZE(operands.get());
+  Reference layouts(checked(PyTuple_New(count)));
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    const Tensor* x = tensor_or_null(PyTuple_GET_ITEM(operands.get(), i));
+    if (!x) Py_RETURN_NONE;
+    const Reference shape(dims_tuple(x->shape)), strides(dims_tuple(x->strides));
+    PyObject* dtype = reinterpret_cast<PyObject*>(descr_of(x->dtype));
+    PyObject* layout = checked(PyTuple_Pack(3, shape.get(), strides.get(), dtype));
+    PyTuple_SET_ITEM(layouts.get(), i, layout);
+  }
+  return layouts.release();
+}
+
+/// The value that a step makes of earlier ones; borrowed arguments, of which nobody else knows.
+PyObject* run_step(const Items& step, PyObject* values) {
+  SmallVector<PyObject*, 8> arguments;
+  for (int k : {1, 2}) {
+    if (step[k] == Py_None) continue;
+    PyObject* const value = PyList_GetItem(values, PyLong_AsSsize_t(step[k]));
+    arguments.push_back(checked(value));
+  }
+  const Items others = Items::of_list(step[3], "run_steps");
+  for (PyObject* argument : others) arguments.push_back(argument);
+  return checked(PyObject_Vectorcall(step[0], arguments.data(), arguments.size(), nullptr));
+}
+
+/// run_steps(operands, steps): the last value. A step is (function, place of the first operand, of
+/// the second or None, other arguments, places of values that are not needed again); its value
+/// comes behind those before it, the first of which are the operands.
+PyObject* run_steps_of(Arguments given) {
+  const Reference values(checked(PySequence_List(given[0])));
+  const Items steps = Items::of_list(given[1], "run_steps");
+  for (PyObject* each : steps) {
+    const Items step = Items::of_list(each, "run_steps");
+    if (step.size() != 5) fail(ErrorKind::value, "[run_steps] expected 5 parts of each step");
+    const Reference made(run_step(step, values.get()));
+    if (PyList_Append(values.get(), made.get()) < 0) throw PythonErrorSet{};
+    for (PyObject* place : Items::of_list(step[4], "run_steps")) {
+      Py_INCREF(Py_None);
+      if (PyList_SetItem(values.get(), PyLong_AsSsize_t(place), Py_None) < 0) {
+        throw PythonErrorSet{};
+      }
+    }
+  }
+  PyObject* const last = checked(PyList_GetItem(values.get(), PyList_GET_SIZE(values.get()) - 1));
+  Py_INCREF(last);
+  return last;
+}
+
+PyMethodDef functions[] = {positional<from_numpy, 2>("from_numpy"),
+                           positional<empty_of, 3>("empty"),
+                           positional<full_of, 4>("full"),
+                           positional<astype, 3>("astype"),
+                           positional<copy_of, 1>("copy"),
+                           positional<layouts_of, 1>("layouts"),
+                           positional<run_steps_of, 2>("run_steps"),
+                           positional<to_device_of, 3>("to_device"),
+                           positional<assign_of, 2>("assign"),
+                           positional<fill_of, 2>("fill"),
+                           positional<reshaped, 3>("reshape"),
+                           positional<permuted, 2>("permute"),
+                           positional<broadcast_of, 2>("broadcast_to"),
+                           positional<diagonal_of, 4>("diagonal"),
+                           positional<concatenated, 3>("concat"),
+                           positional<where_function, 3>("where"),
+                           positional<matmul_of, 2>("matmul"),
+                           positional<reduced, 6>("reduce"),
+                           positional<arg_reduced, 4>("arg_reduce"),
+                           positional<scalar_fits, 2>("scalar_fits"),
+                           positional<castable, 3>("castable"),
+                           positional<require_castable_of, 4>("require_castable"),
+                           positional<held_of, 2>("held"),
+                           positional<integers_of, 2>("integers"),
+                           positional<set_bfloat16_of, 1>("set_bfloat16"),
+                           positional<as_bfloat16, 1>("as_bfloat16"),
+                           positional<shared_array_of, 1>("shared_array"),
+                           {nullptr, nullptr, 0, nullptr}};
+
+}  // namespace
+
+PyObject* cast_tensor(PyObject* x, DType dtype, bool copy) {
+  const Tensor& tensor = tensor_of(x);
+  if (tensor.dtype == dtype && !copy) {
+    Py_INCREF(x);
+    return x;
+  }
+  require_castable("astype", tensor.dtype, dtype, Casting::unsafe);
+  return wrap(cast_like(issuer(), tensor, dtype, "astype"));
+}
+
+PyObject* copy_tensor(const Tensor& x) { return wrap(cast_copy(issuer(), x, x.dtype, "copy")); }
+
+PyObject* reshape_tensor(const Tensor& x, const Dims& shape, Reuse reuse) {
+  const Dims dims = resolve_shape(x, shape);
+  std::optional<Tensor> view = reuse == Reuse::never ? std::nullopt : reshape_view(x, dims);
+  if (view) return wrap(std::move(*view));
+  if (reuse == Reuse::always) {
+    fail(ErrorKind::value, "[reshape] strides do not allow a view of shape ", shape_str(dims),
+         " and copy=False");
+  }
+  return wrap(*reshape_view(cast_copy(issuer(), x, x.dtype, "reshape"), dims));
+}
+
+/// Operands of where: the dtype is that of maximum on the same two operands, which promotes alike.
+PyObject* where_of(PyObject* condition, PyObject* x, PyObject* y) {
+  static const OpObject* const promoter = find_op("maximum");
+  const Tensor& mask = require_tensor(condition, "where");
+  const Tensor bits =
+      mask.dtype == DType::b1 ? mask : cast_copy(issuer(), mask, DType::b1, "where");
+  PyObject* const values[2] = {x, y};
+  ops::TypeCode codes[2];
+  Tensor held[2];
+  Input inputs[3];
+  inputs[0].tensor = &bits;
+  bool scalar[2] = {};
+  for (int k = 0; k < 2; ++k) {
+    PyObject* value = values[k];
+    const OperandKind kind =
+        is_tensor(value) ? OperandKind::array : classify(value, &codes[k], "where");
+    scalar[k] = kind == OperandKind::scalar;
+    if (scalar[k]) continue;
+    if (kind == OperandKind::other) {
+      fail(ErrorKind::type, "[where] expected a tensor, an array or a number, got ",
+           Py_TYPE(value)->tp_name);
+    }
+    held[k] = is_tensor(value) ? tensor_of(value)
+                               : from_array(reinterpret_cast<PyArrayObject*>(value), mask.device());
+    codes[k] = ops::code_of(held[k].dtype);
+  }
+  const DType dtype = resolve(*promoter, codes).operand[0];
+  for (int k = 0; k < 2; ++k) {
+    if (scalar[k]) {
+      inputs[k + 1].scalar = to_scalar(values[k], dtype);
+    } else {
+      if (held[k].dtype != dtype) held[k] = cast_copy(issuer(), held[k], dtype, "where");
+      inputs[k + 1].tensor = &held[k];
+    }
+  }
+  return wrap(where(issuer(), inputs, dtype, mask.device()));
+}
+
+PyObject* reduce_tensor(const OpObject& row, const Tensor& x, PyObject* axes, DType accumulate,
+                        const Scalar* initial, bool keepdims) {
+  const char* name = row.op->name.c_str();
+  std::vector<bool> reduced_axes(x.ndim(), axes == Py_None);
+  if (axes != Py_None) {
+    for (int64_t axis : parse_dims(axes, name)) {
+      const int normal = normalize_axis(axis, x.ndim(), name);
+      if (reduced_axes[normal])
+        fail(ErrorKind::value, "[", name, "] axis ", axis, " is named twice");
+      reduced_axes[normal] = true;
+    }
+  }
+  return wrap(reduce(issuer(), *row.op, resolve_reduction(row, accumulate), x, reduced_axes,
+                     initial, keepdims));
+}
+
+PyObject* arg_reduce_tensor(const Tensor& x, int axis, bool keepdims, bool minimum) {
+  return wrap(arg_reduce(issuer(), minimum ? "argmin" : "argmax", x, axis, keepdims, minimum));
+}
+
+void bind_tensor_functions(pybind11::module_& m) {
+  if (PyModule_AddFunctions(m.ptr(), functions) < 0) throw PythonErrorSet{};
+  m.attr("NO_BFLOAT16") = kNoBFloat16;
+}
+
+}  // namespace ofl::python

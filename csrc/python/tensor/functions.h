@@ -1,0 +1,46 @@
+// What the extension's functions and the native paths of the Python layer's functions share.
+#pragma once
+
+#include <vector>
+
+#include "python/arguments.h"
+#include "python/ops/registry.h"
+#include "tensor/index/index.h"
+
+namespace ofl::python {
+
+/// A new reference: x in another dtype, or x itself where it has that dtype and need not be copied.
+PyObject* cast_tensor(PyObject* x, DType dtype, bool copy);
+
+PyObject* copy_tensor(const Tensor& x);
+
+/// Whether a new shape is a view: Error(value) where it must be and strides do not allow it.
+enum class Reuse : uint8_t { where_possible, always, never };
+/// One -1 in `shape` stands for what is left.
+PyObject* reshape_tensor(const Tensor& x, const Dims& shape, Reuse reuse);
+
+/// A mask's or condition's choice; `x` and `y` are tensors, arrays or numbers.
+PyObject* where_of(PyObject* condition, PyObject* x, PyObject* y);
+
+/// Over all axes where `axes` is None, else over an integer or a sequence of them.
+PyObject* reduce_tensor(const OpObject& row, const Tensor& x, PyObject* axes, DType accumulate,
+                        const Scalar* initial, bool keepdims);
+
+/// The first extremum, over all elements where `axis` is -1.
+PyObject* arg_reduce_tensor(const Tensor& x, int axis, bool keepdims, bool minimum);
+
+/// The elements at integer indices (tensor, array, sequence) along an axis.
+PyObject* take_along(const Tensor& x, PyObject* indices, int axis, ops::OutOfRange mode);
+
+/// A new tensor, sorted along an axis; `stable`: equal elements that differ in bits keep their
+/// order.
+PyObject* sort_tensor(const Tensor& x, int64_t axis, bool descending, bool stable);
+/// The int64 positions that sort x.
+PyObject* argsort_tensor(const Tensor& x, int64_t axis, bool descending);
+
+/// `count` sums of products of x with a window, whose first place is `before` elements before x.
+/// Both are of one dimension, dtype and device, which is not cuda. Null, without an error, where
+/// this NumPy has no dot function of the dtype.
+PyObject* correlate_tensors(const Tensor& x, const Tensor& window, int64_t before, int64_t count);
+
+}  // namespace ofl::python

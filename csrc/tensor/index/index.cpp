@@ -1,0 +1,211 @@
+#include "tensor/index/index.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "ops/index/places.h"
+#include "tensor/array_call.h"
+#include "tensor/submit.h"
+
+namespace ofl {
+
+namespace {
+
+/// A tensor of the selected shape, seen with the picked dimensions first: as kernels want it.
+Tensor picked_first(const Tensor& selected, const Selection& selection) {
+  const int picked = selection.picked.size();
+  if (selection.place == 0) return selected;
+  SmallVector<int, 4> order;
+  for (int d = 0; d < picked; ++d) order.push_back(selection.place + d);
+  for (int d = 0; d < selected.ndim(); ++d) {
+    if (d < selection.place || d >= selection.place + picked) order.push_back(d);
+  }
+  return permute_view(selected, order);
+}
+
+/// The index arrays, broadcast, or the mask: those of the selection, or kept in `made`.
+SmallVector<const Tensor*, 4> selectors(const Selection& selection, const char* name,
+                                        std::vector<Tensor>* made) {
+  if (selection.mask) return {&*selection.mask};
+  SmallVector<const Tensor*, 4> arrays;
+  made->reserve(selection.arrays.size());
+  for (const Tensor& array : selection.arrays) {
+    const bool same = array.shape == selection.picked;
+    if (!same) made->push_back(broadcast_view(array, selection.picked, name));
+    arrays.push_back(same ? &array : &made->back());
+  }
+  return arrays;
+}
+
+/// Error(index) for places along an axis that has none: told from the shapes, whatever the indices.
+void require_elements(const char* name, const Selection& selection) {
+  if (selection.mask || element_count(selection.picked) == 0) return;
+  for (size_t k = 0; k < selection.arrays.size(); ++k) {
+    if (selection.x.shape[static_cast<int>(k)] > 0) continue;
+    fail(ErrorKind::index, "[", name, "] axis ", selection.axes[k], " has no elements to index");
+  }
+}
+
+/// Elements that a read or write goes over.
+double work_elements(const Selection& selection, const Dims& selected) {
+  double elements = 1;
+  for (int64_t d : selected) elements *= static_cast<double>(d);
+  return selection.mask ? std::max(elements, double(selection.mask->size())) : elements;
+}
+
+/// Selectors that lie in the memory that is written are read from a copy, kept in `made`.
+void keep_apart(const Issuer& issuer, const char* name, const Tensor& target,
+                SmallVector<const Tensor*, 4>* inputs, std::vector<Tensor>* made) {
+  made->reserve(inputs->size());
+  for (const Tensor*& input : *inputs) {
+    if (overlap(*input, target) == Overlap::none) continue;
+    made->push_back(cast_copy(issuer, *input, input->dtype, name));
+    input = &made->back();
+  }
+}
+
+/// Writes `value` (picked dimensions first), or the scalar where it is null.
+void write_selected(const Issuer& issuer, const char* name, const Selection& selection,
+                    const Dims& selected, const Tensor* value, const Scalar& scalar,
+                    int64_t expected) {
+  static const ops::ArrayKernel& by_arrays = ops::array_kernel("scatter");
+  static const ops::ArrayKernel& by_mask = ops::array_kernel("mask_scatter");
+  require_elements(name, selection);
+  ArrayRequest request{name, selection.mask ? &by_mask : &by_arrays, {}, {}, {}, {}};
+  std::vector<Tensor> views, copies;
+  request.inputs = selectors(selection, name, &views);
+  keep_apart(issuer, name, selection.x, &request.inputs, &copies);
+  if (value) request.inputs.push_back(value);
+  request.outputs = {&selection.x};
+  request.in_place = true;
+  request.elements = work_elements(selection, selected);
+  if (selection.mask) {
+    request.attr = {expected};
+  } else {
+    request.attr = {static_cast<int64_t>(selection.mode), int64_t(selection.arrays.size())};
+    for (int64_t axis : selection.axes) request.attr.push_back(axis);
+  }
+  int64_t words[2];
+  std::memcpy(words, scalar.bytes, sizeof words);
+  for (int64_t word : words) request.attr.push_back(word);
+  submit_array_kernel(issuer, request);
+}
+
+}  // namespace
+
+Tensor without_leading(const Tensor& value, int ndim) {
+  Tensor trimmed = value;
+  while (trimmed.ndim() > ndim && trimmed.shape[0] == 1) {
+    Dims rest;
+    for (int d = 1; d < trimmed.ndim(); ++d) rest.push_back(trimmed.shape[d]);
+    trimmed = *reshape_view(trimmed, rest);
+  }
+  return trimmed;
+}
+
+Dims selected_shape(const Selection& selection) {
+  Dims shape;
+  const Dims& all = selection.x.shape;
+  const int indexed = selection.indexed();
+  for (int d = 0; d < selection.place; ++d) shape.push_back(all[indexed + d]);
+  for (int64_t d : selection.picked) shape.push_back(d);
+  for (int d = indexed + selection.place; d < all.size(); ++d) shape.push_back(all[d]);
+  return shape;
+}
+
+Selection select_along(const Tensor& x, int axis, const Tensor& indices, ops::OutOfRange mode) {
+  Selection selection;
+  SmallVector<int, 4> order;
+  order.push_back(axis);
+  for (int d = 0; d < x.ndim(); ++d) {
+    if (d != axis) order.push_back(d);
+  }
+  selection.x = permute_view(x, order);
+  selection.arrays = {indices};
+  selection.axes = {axis};
+  selection.picked = indices.shape;
+  selection.place = axis;
+  selection.mode = mode;
+  return selection;
+}
+
+Tensor gather(const Issuer& issuer, const char* name, const Selection& selection) {
+  static const ops::ArrayKernel& by_arrays = ops::array_kernel("gather");
+  static const ops::ArrayKernel& by_mask = ops::array_kernel("mask_gather");
+  require_elements(name, selection);
+  const Dims shape = selected_shape(selection);
+  Tensor result = make_tensor(selection.x.storage->state(), selection.x.dtype, shape, issuer.site);
+  ArrayRequest request{name, selection.mask ? &by_mask : &by_arrays, {&selection.x}, {}, {}, {}};
+  std::vector<Tensor> views;
+  for (const Tensor* selector : selectors(selection, name, &views)) {
+    request.inputs.push_back(selector);
+  }
+  Tensor lined;  // the result as the kernel wants it
+  if (selection.place) lined = picked_first(result, selection);
+  request.outputs = {selection.place ? &lined : &result};
+  if (!selection.mask) {
+    request.attr = {static_cast<int64_t>(selection.mode)};
+    for (int64_t axis : selection.axes) request.attr.push_back(axis);
+  }
+  request.elements = work_elements(selection, shape);
+  submit_array_kernel(issuer, request);
+  return result;
+}
+
+void scatter(const Issuer& issuer, const char* name, const Selection& selection,
+             const Tensor& value) {
+  require_same_device(name, selection.x.device(), value.device());
+  require_writable(name, selection.x);
+  Dims shape = selected_shape(selection);
+  Tensor source = without_leading(value, shape.size());
+  Selection sized = selection;
+  int64_t expected = -1;
+  if (selection.mask && selection.picked[0] < 0) {
+    const int place = source.ndim() - shape.size() + selection.place;
+    const int64_t given = place >= 0 ? source.shape[place] : 1;
+    if (given != 1) expected = given;
+    sized.picked[0] = given;
+    shape = selected_shape(sized);
+  }
+  if (source.dtype != selection.x.dtype || overlap(source, selection.x) != Overlap::none) {
+    source = cast_copy(issuer, source, selection.x.dtype, name);
+  }
+  Tensor lined = picked_first(broadcast_view(source, shape, name), sized);
+  if (selection.mask && sized.picked[0] == 1) lined.strides[0] = 0;  // serves any number of places
+  write_selected(issuer, name, sized, shape, &lined, Scalar{}, expected);
+}
+
+void scatter(const Issuer& issuer, const char* name, const Selection& selection,
+             const Scalar& value) {
+  require_writable(name, selection.x);
+  Selection sized = selection;
+  if (selection.mask) sized.picked = {1};
+  write_selected(issuer, name, sized, selected_shape(sized), nullptr, value, -1);
+}
+
+constexpr int64_t kCountedHere = 16384;  // elements: some microseconds
+
+std::optional<int64_t> count_nonzero_here(const Issuer& issuer, const Tensor& x) {
+  if (!x.storage->on_host() || x.size() > kCountedHere) return std::nullopt;
+  const vm::Operand read{&x.storage->dependence(), vm::Access::read};
+  vm::InlineScope here(issuer.machine, &read, 1);
+  if (!here) return std::nullopt;
+  issuer.machine.note_look();
+  return ops::count_nonzero({x.address(), x.dtype, x.shape, x.strides});
+}
+
+Tensor count_nonzero(const Issuer& issuer, const char* name, const Tensor& x) {
+  static const ops::ArrayKernel& kernel = ops::array_kernel("count_nonzero");
+  Tensor count = make_tensor(x.storage->state(), DType::i64, {}, issuer.site);
+  submit_array_kernel(issuer, {name, &kernel, {&x}, {&count}, {}, {}});
+  return count;
+}
+
+Tensor nonzero(const Issuer& issuer, const char* name, const Tensor& x, int64_t count) {
+  static const ops::ArrayKernel& kernel = ops::array_kernel("nonzero");
+  Tensor coordinates = make_tensor(x.storage->state(), DType::i64, {x.ndim(), count}, issuer.site);
+  submit_array_kernel(issuer, {name, &kernel, {&x}, {&coordinates}, {}, {}});
+  return coordinates;
+}
+
+}  // namespace ofl
