@@ -51,7 +51,7 @@ _UNCHANGED = nullcontext()
 
 def default_device(home: Device) -> AbstractContextManager[object]:
     """Return a context in which ``home`` is the calling thread's default."""
-    return _UNCHANGED if _C.get_default_device() == home else device(home)
+    return _UNCHANGED if _C.get_default_device() is home else device(home)
 
 
 def resolve(spec: DeviceLike) -> Device:

@@ -71,7 +71,7 @@ def array_ufunc(
         if type(x) is Tensor:
             home = x.device
             break
-    if home == _C.get_default_device():
+    if home is _C.get_default_device():
         return done(ufunc, operands, out, **keywords)
     with default_device(home):
         return done(ufunc, operands, out, **keywords)

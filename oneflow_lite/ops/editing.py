@@ -256,7 +256,8 @@ def _extent(
     for one in part:
         own = _extent(one, (*before, at, *after), axis + 1, blocks, placed)
         shape = shape or own
-        if own[:axis] != shape[:axis] or own[axis + 1 :] != shape[axis + 1 :]:
+        fits = own == shape or (own[:axis] == shape[:axis] and own[axis + 1 :] == shape[axis + 1 :])
+        if not fits:
             raise ValueError(f"[block] shapes {shape} and {own} do not fit along axis {axis}")
         at += own[axis]
     return (*shape[:axis], at - place[axis], *shape[axis + 1 :])

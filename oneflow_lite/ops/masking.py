@@ -15,7 +15,7 @@ def selected(where: Any, value: Tensor, target: Any) -> Tensor:
     if where is True:
         return value
     mask = where if isinstance(where, Tensor) else asarray(where)
-    if mask.dtype != bool_dtype:
+    if mask.dtype is not bool_dtype:
         raise TypeError(f"[where] expected a mask of dtype bool, got {mask.dtype}")
     if target is None:
         other = _C.full((), 0, value.dtype, value.device)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import oneflow_lite as flow
+from oneflow_lite import _C
 from tests.support.oracle import DTYPES, same, values
 
 
@@ -247,6 +248,17 @@ def test_devices() -> None:
     assert pickle.loads(pickle.dumps(flow.Device("mock:1"))) == "mock:1"
     assert copy.deepcopy(flow.Device("mock:1")) == "mock:1"
     assert flow.device("mock:1") == flow.Device("mock:1")
+
+
+def test_tensors_name_a_device_by_one_object(device: flow.Device) -> None:
+    x = flow.ones(2, device=device)
+    other = flow.zeros((), "int8", device="cpu" if device.type == "mock" else "mock:1")
+    assert x.device is (x + 1).device is flow.ones(3, device=str(device)).device
+    assert x.device is not other.device != x.device
+    with flow.device(flow.Device(str(device))):
+        assert _C.get_default_device() is x.device
+        assert np.add(other, 1).device is other.device  # its own home, not the default
+        assert np.add.reduce(x, where=np.array([True, False])).device is x.device
 
 
 def test_the_default_device_is_of_the_thread() -> None:

@@ -2,6 +2,8 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <map>
+#include <utility>
 
 #include "base/error.h"
 #include "python/initialised.h"
@@ -58,7 +60,13 @@ std::optional<Device> device_or_none(PyObject* object) {
   return py::handle(object).cast<Device>();
 }
 
-PyObject* device_object(Device device) { return py::cast(device).release().ptr(); }
+PyObject* device_object(Device device) {
+  static std::map<std::pair<DeviceType, int16_t>, PyObject*> made;  // under the GIL, for good
+  PyObject*& object = made[{device.type, device.index}];
+  if (!object) object = py::cast(device).release().ptr();
+  Py_INCREF(object);
+  return object;
+}
 
 void bind_device(py::module_& module) {
   py::class_<Device>(

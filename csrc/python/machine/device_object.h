@@ -14,7 +14,7 @@ namespace ofl::python {
 Device parse_device(const std::string& text);
 /// Of a Device, subclasses included.
 std::optional<Device> device_or_none(PyObject* object);
-/// A new reference.
+/// A new reference to the one object that tensors and functions name this device by.
 PyObject* device_object(Device device);
 void bind_device(pybind11::module_& module);
 

@@ -267,10 +267,13 @@ py::object failure(const py::object& x, const char* method) {
 
 DeviceType parse_type(const std::string& type) { return parse_device(type).type; }
 
+PyObject* default_device_of(Arguments) { return device_object(default_device()); }
+
 }  // namespace
 
 void bind_machine_functions(py::module_& m) {
   static PyMethodDef often[] = {positional<synchronize_function, 1>("synchronize"),
+                                positional<default_device_of, 0>("get_default_device"),
                                 {nullptr, nullptr, 0, nullptr}};
   if (PyModule_AddFunctions(m.ptr(), often) < 0) throw PythonErrorSet{};
   m.def("barrier", [] { runtime().machine.barrier(capture_site()); });
@@ -287,7 +290,6 @@ void bind_machine_functions(py::module_& m) {
   m.def("device_count", [](const std::string& type) { return device_count(parse_type(type)); });
   m.def("set_process_device", &set_process_device);
   m.def("exchange_thread_device", &exchange_thread_device);
-  m.def("get_default_device", &default_device);
   m.def("memory_stats", &memory_stats);
   m.def("empty_cache", &empty_cache);
   m.def("mock_configure", &mock_configure);
