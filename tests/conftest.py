@@ -16,9 +16,6 @@ import pytest
 import oneflow_lite as flow
 from tests.support import ROOT
 
-# In processes of their own, with another driver: cuda/test_kernels.py, sim/test_programs.py.
-collect_ignore = ["cuda/kernels", "sim/driver"]
-
 PREFIX = "ONEFLOW_LITE_"
 LIMITS = (PREFIX + "CPU_ISA",)  # of the whole run
 # Arrays of a few thousand elements are work for a worker, and run as one, however busy the machine.
@@ -93,6 +90,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "device" not in metafunc.fixturenames or any("device" in names for names in given):
         return
     path = metafunc.definition.path.relative_to(ROOT / "tests").with_suffix("")
+    if path.is_relative_to("cuda/kernels"):  # which has another fixture of this name
+        return
     per_type = 2 if path.as_posix().replace("test_", "") in _FOR_SECOND_DEVICES else 1
     metafunc.parametrize("device", _present(per_type), indirect=True)
 

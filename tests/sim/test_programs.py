@@ -1,7 +1,6 @@
-"""The simulated CUDA driver of ``sim/``: each group of tests/sim in a process of its own.
+"""Programs on the simulated driver: one that forks while it compiles, and ones under sanitizers.
 
-A process has one libcuda.so.1, so these cannot share one with tests of another driver. The
-sanitizers are on request, as in test_sanitizers.py: OFL_TEST_SANITIZERS=thread,address.
+The sanitizers are on request, as in cpp/test_sanitizers.py: OFL_TEST_SANITIZERS=thread,address.
 """
 
 import os
@@ -41,16 +40,6 @@ def run(
         timeout=timeout,
         check=False,
     )
-
-
-@pytest.mark.parametrize(
-    "path", sorted((SIM / "driver").glob("test_*.py")), ids=lambda path: path.stem
-)
-def test_checks(path: Path) -> None:
-    pytest.importorskip("cuda.bindings")
-    pytest_options = ["-q", "-p", "no:cacheprovider", "--confcutdir", str(SIM / "driver")]
-    done = run([sys.executable, "-m", "pytest", *pytest_options, str(path)])
-    assert done.returncode == 0, f"{done.stdout[-6000:]}\n{done.stderr[-4000:]}"
 
 
 def test_a_child_that_leaves_takes_nothing_from_a_compiler(tmp_path: Path) -> None:

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from cuda.bindings import driver
+import pytest
 
 import sim
 
+driver = pytest.importorskip("cuda.bindings.driver")
 Code = driver.CUresult
 HOST_FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 

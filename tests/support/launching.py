@@ -5,12 +5,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from cuda.bindings import driver
+import pytest
 
 from oneflow_lite.cuda import compiler
 from oneflow_lite.cuda.kernels import OPTIONS, Request
 from oneflow_lite.cuda.kernels.source import source
 
+driver = pytest.importorskip("cuda.bindings.driver")
 MAX_DIMS, MAX_OPERANDS = 8, 4
 
 

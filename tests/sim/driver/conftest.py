@@ -1,20 +1,33 @@
-"""A simulated machine with two devices in this process; each test starts with none in use."""
+"""A simulated machine with two devices in a process of its own; a test starts with none in use."""
 
 from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
 
 import pytest
-from cuda.bindings import driver
 
 import sim
-from tests.support.gpu import Gpu, ok
+from tests.support import apart
 
-sim.load()
-sim.configure("devices=2,memory=16MB")
+FOLDER = apart.Folder(Path(__file__).parent)
+pytest_itemcollected = FOLDER.mark
+pytest_runtest_protocol = FOLDER.run
+pytest_unconfigure = FOLDER.close
+
+
+@pytest.fixture(scope="session")
+def calls() -> Any:
+    """The module that calls the driver."""
+    sim.load()
+    sim.configure("devices=2,memory=16MB")
+    return import_module("tests.support.gpu")
 
 
 @pytest.fixture(autouse=True)
-def _fresh() -> Iterator[None]:
+def _fresh(calls: Any) -> Iterator[None]:
     """No fault is left for the next test, and nothing that a device had."""
+    driver, ok = calls.driver, calls.ok
     ok(driver.cuInit(0))
     yield
     sim.reset_faults()
@@ -28,13 +41,14 @@ def _fresh() -> Iterator[None]:
 
 
 @pytest.fixture
-def gpu() -> Gpu:
-    return Gpu(0)
+def gpu(calls: Any) -> Any:
+    """The first device, its context current."""
+    return calls.Gpu(0)
 
 
 @pytest.fixture
-def other() -> Gpu:
+def other(calls: Any) -> Any:
     """The second device; the first stays current."""
-    second = Gpu(1)
-    Gpu(0)
+    second = calls.Gpu(1)
+    calls.Gpu(0)
     return second

@@ -3,10 +3,9 @@
 import time
 
 import pytest
-from cuda.bindings import driver
 
 import sim
-from tests.support.gpu import Gpu, ok
+from tests.support.gpu import Gpu, driver, ok
 
 
 def seconds_of(calls: int) -> float:

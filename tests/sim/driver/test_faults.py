@@ -6,10 +6,9 @@ import sys
 
 import numpy as np
 import pytest
-from cuda.bindings import driver
 
 import sim
-from tests.support.gpu import Code, Gpu, code, launch, ok
+from tests.support.gpu import Code, Gpu, code, driver, launch, ok
 
 ADD_ONE = 'extern "C" __global__ void add_one(int* p) { *p += 1; }'
 TWO = 'struct Two { int a; int* p; };\nextern "C" __global__ void two(Two t) { *t.p = t.a; }'

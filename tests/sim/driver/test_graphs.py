@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cuda.bindings import driver
 
 import sim
-from tests.support.gpu import Code, Gate, Gpu, code, launch, ok
+from tests.support.gpu import Code, Gate, Gpu, code, driver, launch, ok
 
 Mode = driver.CUstreamCaptureMode
 GLOBAL = Mode.CU_STREAM_CAPTURE_MODE_GLOBAL

@@ -4,10 +4,9 @@ from math import erf, gamma
 
 import numpy as np
 import pytest
-from cuda.bindings import driver
 
 import sim
-from tests.support.gpu import Code, Gpu, code, launch, ok
+from tests.support.gpu import Code, Gpu, code, driver, launch, ok
 
 ELEMENTWISE = r"""
 template <typename T> __device__ __forceinline__ T f(T x) {

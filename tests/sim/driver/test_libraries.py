@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cuda.bindings import driver
 
 import sim
-from tests.support.gpu import Code, Gate, Gpu, code, ok
+from tests.support.gpu import Code, Gate, Gpu, code, driver, ok
 
 build = import_module("sim.build")
 FOLDER = sim.load()

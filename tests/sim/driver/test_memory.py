@@ -7,10 +7,9 @@ import threading
 
 import numpy as np
 import pytest
-from cuda.bindings import driver
 
 import sim
-from tests.support.gpu import Code, Gate, Gpu, code, launch, ok
+from tests.support.gpu import Code, Gate, Gpu, code, driver, launch, ok
 
 MB = 1 << 20
 

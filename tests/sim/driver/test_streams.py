@@ -5,10 +5,9 @@ import threading
 
 import numpy as np
 import pytest
-from cuda.bindings import driver
 
 import sim
-from tests.support.gpu import Code, Gate, Gpu, code, launch, ok
+from tests.support.gpu import Code, Gate, Gpu, code, driver, launch, ok
 
 ADD_ONE = 'extern "C" __global__ void add_one(int* p) { *p += 1; }'
 

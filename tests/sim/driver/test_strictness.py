@@ -5,10 +5,9 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from cuda.bindings import driver
 
 import sim
-from tests.support.gpu import Code, Gate, Gpu, code, launch, ok
+from tests.support.gpu import Code, Gate, Gpu, code, driver, launch, ok
 
 MB = 1 << 20
 FILL = 'extern "C" __global__ void fill(int* p) { p[threadIdx.x] = threadIdx.x; }'
