@@ -118,6 +118,18 @@ def test_idle_has_each_kind_of_worker(reports: dict[str, Any]) -> None:
     assert kinds >= {"cpu compute", "host function", "barrier", "mock h2d", "mock peer"}
 
 
+def test_linalg_shows_the_floor_of_steadiness(reports: dict[str, Any]) -> None:
+    found = [claim["unit"] for claim in report_of("bench_linalg", reports)["claims"]]
+    for who in ("oneflow_lite", "NumPy", "Python loop"):
+        assert found.count(f"x median, {who}") == 3 * 9  # kinds of stress, functions
+
+
+def test_linalg_has_matrices_whose_determinants_are_finite(modules: dict[str, ModuleType]) -> None:
+    linalg = importlib.import_module("bench_linalg")
+    for matrix in linalg.matrices(linalg.LARGE):
+        np.testing.assert_allclose(abs(np.linalg.det(matrix)), 1, rtol=1e-6)
+
+
 def test_memory_is_measured_on_both_devices(reports: dict[str, Any]) -> None:
     found = claims("bench_memory", reports)
     for device in ("cpu", "mock:0"):
