@@ -5,6 +5,15 @@ namespace ofl::ops {
 
 namespace {
 
+/// Makes the results of a call that failed NaN.
+template <typename T>
+void note_failure(Outcome* outcome, const Elements<double>& values, int count,
+                  std::initializer_list<Columns<T>*> vectors) {
+  outcome->failed = true;
+  std::fill_n(values.data(), count, not_a_number<double>());
+  for (Columns<T>* columns : vectors) columns->fill(not_a_number<T>());
+}
+
 template <typename T, bool Vectors, bool Lower>
 void eigh_loop(char** args, const intptr_t* dims, const intptr_t* steps, void* data) {
   const auto& lapack = static_cast<const LapackCall*>(data)->routines<T>();
@@ -30,11 +39,7 @@ void eigh_loop(char** args, const intptr_t* dims, const intptr_t* steps, void* d
   for (intptr_t i = 0; i < dims[0]; ++i) {
     matrix.take(operands.at(0, i));
     run(workspace);
-    if (info != 0) {
-      outcome.failed = true;
-      std::fill_n(values.data(), n, not_a_number<double>());
-      matrix.fill(not_a_number<T>());
-    }
+    if (info != 0) note_failure(&outcome, values, n, {&matrix});
     give_vector(values.data(), operands.at(1, i), n);
     if constexpr (Vectors) matrix.give(operands.at(2, i));
   }
@@ -131,10 +136,7 @@ void svd_loop(char** args, const intptr_t* dims, const intptr_t* steps, void* da
     matrix.take(operands.at(0, i));
     run(workspace);
     if (info != 0) {
-      outcome.failed = true;
-      std::fill_n(values.data(), smaller, not_a_number<double>());
-      u.fill(not_a_number<T>());
-      vt.fill(not_a_number<T>());
+      note_failure(&outcome, values, smaller, {&u, &vt});
     } else if (all && smaller == 0) {  // left as they were
       u.fill_identity();
       vt.fill_identity();
