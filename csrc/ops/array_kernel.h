@@ -58,6 +58,7 @@ struct ArrayKernel {
   double cost;  // of one element of the largest operand, in float32 additions
   Division division = Division::none;
   cuda::ArrayLauncher on_device = nullptr;  // nullptr: through the host
+  bool is_awaited = false;  // its result is, as a rule, looked at before the thread has other work
 };
 
 /// Error(runtime) for a name that the table does not have.

@@ -20,7 +20,7 @@ constexpr ArrayKernel kArrayKernels[] = {
     {"run_starts", run_starts_kernel, 4, Division::none, cuda::launch_run_starts},
     {"search_sorted", search_sorted_kernel, 40, Division::queries, cuda::launch_search_sorted},
     {"sort", sort_kernel, 10, Division::lanes, cuda::launch_sort},
-    {"gufunc", gufunc_kernel, 1},
+    {"gufunc", gufunc_kernel, 1, Division::none, nullptr, true},
     {"gather", gather_kernel, 3, Division::places, cuda::launch_gather},
     {"scatter", scatter_kernel, 3, Division::none, cuda::launch_scatter},
     {"mask_gather", mask_gather_kernel, 2, Division::none, cuda::launch_mask_gather},

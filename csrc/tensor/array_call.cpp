@@ -93,8 +93,9 @@ void submit_array_kernel(const Issuer& issuer, const ArrayRequest& request) {
                         outputs.data(),    outputs.size(), &stream};
   vm::PacedCall call;
   vm::VirtualMachine& machine = issuer.machine;
+  const auto company = request.kernel->is_awaited ? vm::Company::awaited : vm::Company::alone;
   if (first.storage->on_host() &&
-      (machine.is_small(cost) || machine.stays_here(cost, true, call)) &&
+      (machine.is_small(cost) || machine.stays_here(cost, company, call)) &&
       run_inline(issuer, work, request)) {
     return;
   }

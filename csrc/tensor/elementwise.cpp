@@ -286,9 +286,11 @@ Tensor concatenate(const Issuer& issuer, const std::vector<Tensor>& parts, int a
   }
   vm::PacedCall call;
   vm::VirtualMachine& machine = issuer.machine;
-  const bool is_alone = !fusion_pays(machine, result.size(), size_of(result.dtype));
+  const vm::Company company = fusion_pays(machine, result.size(), size_of(result.dtype))
+                                  ? vm::Company::joinable
+                                  : vm::Company::alone;
   const bool stays_here = result.storage->on_host() &&
-                          (machine.is_small(work) || machine.stays_here(work, is_alone, call));
+                          (machine.is_small(work) || machine.stays_here(work, company, call));
   Tensor slice = result;
   size_t new_bytes = result.storage->bytes();
   for (const Tensor& part : parts) {

@@ -44,7 +44,8 @@ bool may_join_others(const KernelPlan& plan, const TensorStorage& output) {
 bool stays_here(const Issuer& issuer, const KernelPlan& plan, double work, vm::PacedCall& call) {
   vm::VirtualMachine& machine = issuer.machine;
   if (plan.stays_here || machine.is_small(work)) return true;
-  return machine.stays_here(work, plan.is_whole || !fusion_pays(machine, plan.call.args), call);
+  const bool is_alone = plan.is_whole || !fusion_pays(machine, plan.call.args);
+  return machine.stays_here(work, is_alone ? vm::Company::alone : vm::Company::joinable, call);
 }
 
 /// Runs the kernel in this thread when nothing stands before it; false when something does.

@@ -98,6 +98,10 @@ class RunningScope {
   RunningScope* const outer_;
 };
 
+/// Whether an operation may run as one with others. An awaited one does not, and its result is, as
+/// a rule, looked at before the thread has other work.
+enum class Company : uint8_t { joinable, alone, awaited };
+
 /// How long threads that are needed at the end of what a device does look for it all the time, so
 /// that it is noticed at once: to be woken takes 50 us. Not where the device itself needs the
 /// cores.
@@ -151,11 +155,11 @@ class VirtualMachine {
   /// Whether larger work is better done at once by the thread that issues it, too. Any thread;
   /// `call` ends when the work is done or issued.
   ///   - Where threads do not get a core in time, most work stays.
-  ///   - An operation that does not run as one with others (`is_alone`) stays up to twice
-  ///     `inline_cost`, unless the thread is busy with code of its own: to hand it over would make
-  ///     everything that needs its result wait in a queue, and gain nothing.
+  ///   - An operation that does not run as one with others stays up to twice `inline_cost`, unless
+  ///     the thread is busy with code of its own: to hand it over would make everything that needs
+  ///     its result wait in a queue, and gain nothing. An awaited one always stays up to six times.
   ///   - Up to `inline_cost`, an operation stays whose result is likely to be looked at next.
-  bool stays_here(double cost, bool is_alone, PacedCall& call);
+  bool stays_here(double cost, Company company, PacedCall& call);
   /// A thread looks at a result; likely to do so again after as much work as now.
   void note_look() {
     const int issued = issued_since_look_.load(std::memory_order_relaxed);

@@ -17,30 +17,34 @@ from oneflow_lite.ops.operands import on_one_device
 from oneflow_lite.ops.ranges import triu
 from oneflow_lite.ops.table import exported
 
-_POSITIVE: dict[str, Any] = {"direct": True, "failure": "not positive definite"}
+_POSITIVE: dict[str, Any] = {"cost": 0.02, "failure": "not positive definite"}
 _EIGENVALUES: dict[str, Any] = {"failure": "eigenvalues"}
 _SINGULAR: dict[str, Any] = {"square": False, "failure": "singular values"}
-_ORTHOGONAL: dict[str, Any] = {"square": False, "failure": "qr"}
+_ORTHOGONAL: dict[str, Any] = {"square": False, "cost": 0.3, "failure": "qr"}
 
 _CHOLESKY_LOWER = Routine("cholesky", loops.cholesky_lo, "d->d", "D->D", "=", **_POSITIVE)
 _CHOLESKY_UPPER = Routine("cholesky", loops.cholesky_up, "d->d", "D->D", "=", **_POSITIVE)
-_EIG = Routine("eig", loops.eig, "d->DD", "D->DD", "cc", finite=True, **_EIGENVALUES)
-_EIGVALS = Routine("eigvals", loops.eigvals, "d->D", "D->D", "c", finite=True, **_EIGENVALUES)
+_EIG = Routine("eig", loops.eig, "d->DD", "D->DD", "cc", cost=14, finite=True, **_EIGENVALUES)
+_EIGVALS = Routine(
+    "eigvals", loops.eigvals, "d->D", "D->D", "c", cost=8, finite=True, **_EIGENVALUES
+)
 _EIGH = {
-    "L": Routine("eigh", loops.eigh_lo, "d->dd", "D->dD", "r=", **_EIGENVALUES),
-    "U": Routine("eigh", loops.eigh_up, "d->dd", "D->dD", "r=", **_EIGENVALUES),
+    "L": Routine("eigh", loops.eigh_lo, "d->dd", "D->dD", "r=", cost=1.5, **_EIGENVALUES),
+    "U": Routine("eigh", loops.eigh_up, "d->dd", "D->dD", "r=", cost=1.5, **_EIGENVALUES),
 }
 _EIGVALSH = {
-    "L": Routine("eigvalsh", loops.eigvalsh_lo, "d->d", "D->d", "r", **_EIGENVALUES),
-    "U": Routine("eigvalsh", loops.eigvalsh_up, "d->d", "D->d", "r", **_EIGENVALUES),
+    "L": Routine("eigvalsh", loops.eigvalsh_lo, "d->d", "D->d", "r", cost=0.6, **_EIGENVALUES),
+    "U": Routine("eigvalsh", loops.eigvalsh_up, "d->d", "D->d", "r", cost=0.6, **_EIGENVALUES),
 }
 # The loop overwrites its operand with R and the reflectors, and returns their factors.
 _QR = Routine("qr", loops.qr_r_raw, "d->d", "D->D", "=", in_place=True, **_ORTHOGONAL)
 _Q_REDUCED = Routine("qr", loops.qr_reduced, "dd->d", "DD->D", "=", **_ORTHOGONAL)
-_Q_COMPLETE = Routine("qr", loops.qr_complete, "dd->d", "DD->D", "=", **_ORTHOGONAL)
-_SVD_ALL = Routine("svd", loops.svd_f, "d->ddd", "D->DdD", "=r=", **_SINGULAR)
-_SVD_REDUCED = Routine("svd", loops.svd_s, "d->ddd", "D->DdD", "=r=", **_SINGULAR)
-_SVDVALS = Routine("svdvals", loops.svd, "d->d", "D->d", "r", **_SINGULAR)
+_Q_COMPLETE = Routine("qr", loops.qr_complete, "dd->d", "DD->D", "=", complete=True, **_ORTHOGONAL)
+_SVD_ALL = Routine(
+    "svd", loops.svd_f, "d->ddd", "D->DdD", "=r=", cost=3.5, complete=True, **_SINGULAR
+)
+_SVD_REDUCED = Routine("svd", loops.svd_s, "d->ddd", "D->DdD", "=r=", cost=3.5, **_SINGULAR)
+_SVDVALS = Routine("svdvals", loops.svd, "d->d", "D->d", "r", cost=1.2, **_SINGULAR)
 
 
 class EigResult(NamedTuple):

@@ -22,7 +22,7 @@ from oneflow_lite.ops.table import exported
 Order = int | float | str | None
 Axis = int | tuple[int, ...] | None
 
-_INVERSE = Routine("cond", loops.inv, "d->d", "D->D", "=", direct=True)  # NaN where singular
+_INVERSE = Routine("cond", loops.inv, "d->d", "D->D", "=", cost=0.25)  # NaN where singular
 
 
 @_C.native

@@ -27,11 +27,13 @@ from oneflow_lite.ops.ranges import eye
 from oneflow_lite.ops.reduction import max as max_of
 from oneflow_lite.ops.table import exported
 
-_DET = Routine("det", loops.det, "d->d", "D->D", "=", direct=True)
-_INV = Routine("inv", loops.inv, "d->d", "D->D", "=", direct=True, failure="singular")
-_SLOGDET = Routine("slogdet", loops.slogdet, "d->dd", "D->Dd", "=r", direct=True)
-_SOLVE = Routine("solve", loops.solve, "dd->d", "DD->D", "=", direct=True, failure="singular")
-_SOLVE_ONE = Routine("solve", loops.solve1, "dd->d", "DD->D", "=", direct=True, failure="singular")
+_DET = Routine("det", loops.det, "d->d", "D->D", "=", cost=0.05)
+_INV = Routine("inv", loops.inv, "d->d", "D->D", "=", cost=0.25, failure="singular")
+_SLOGDET = Routine("slogdet", loops.slogdet, "d->dd", "D->Dd", "=r", cost=0.05)
+_SOLVE = Routine(
+    "solve", loops.solve, "dd->d", "DD->D", "=", cost=0.05, side_cost=0.2, failure="singular"
+)
+_SOLVE_ONE = Routine("solve", loops.solve1, "dd->d", "DD->D", "=", cost=0.05, failure="singular")
 
 _NUMPY_CUTOFF = 1e-15  # of pinv, relative to the largest singular value
 

@@ -12,9 +12,9 @@ struct Staying {
     world.machine.options().inline_cost = 1;
     world.machine.state(kCpu);
   }
-  bool stays(double cost, bool is_alone = false) {
+  bool stays(double cost, Company company = Company::joinable) {
     PacedCall call;
-    return world.machine.is_small(cost) || world.machine.stays_here(cost, is_alone, call);
+    return world.machine.is_small(cost) || world.machine.stays_here(cost, company, call);
   }
   ep::Crowding& crowding() { return world.machine.state(kCpu).device.helpers()->crowding(); }
 
@@ -39,11 +39,14 @@ void call_often(HostPace& pace, int64_t own_ns) {
 void test_what_runs_alone_stays_where_the_thread_has_nothing_else_to_do() {
   Staying machine;
   call_often(HostPace::of_this_thread(), 1'000);
-  for (int i = 0; i < 3; ++i) CHECK(machine.stays(1.9, true));
-  CHECK(!machine.stays(2.1, true));
+  for (int i = 0; i < 3; ++i) CHECK(machine.stays(1.9, Company::alone));
+  for (int i = 0; i < 3; ++i) CHECK(machine.stays(5.9, Company::awaited));
+  CHECK(!machine.stays(2.1, Company::alone));
+  CHECK(!machine.stays(6.1, Company::awaited));
   call_often(HostPace::of_this_thread(), 50'000);
-  CHECK(!machine.stays(1.9, true));
-  CHECK(machine.stays(0.2, true));
+  CHECK(!machine.stays(1.9, Company::alone));
+  CHECK(machine.stays(5.9, Company::awaited));
+  CHECK(machine.stays(0.2, Company::alone));
   call_often(HostPace::of_this_thread(), 1'000);
 }
 
@@ -85,7 +88,7 @@ void test_most_work_stays_where_threads_come_late() {
   Staying machine;
   CHECK(!machine.stays(50));
   machine.crowding().note_late(now_ns() + 1'000'000'000);  // so that it lasts
-  CHECK(machine.stays(50) && machine.stays(50) && machine.stays(50, true));
+  CHECK(machine.stays(50) && machine.stays(50) && machine.stays(50, Company::alone));
   CHECK(!machine.stays(1000));
   machine.crowding().set_watched(false);
   CHECK(!machine.stays(50));
