@@ -1,7 +1,8 @@
 """Builds the extension ``oneflow_lite._C`` from every source under csrc/.
 
 The library of products, OpenBLAS, is not compiled here. It is copied from the build requirement
-``scipy-openblas32`` into the package, with its licence.
+``scipy-openblas32`` into the package, with its licence. The headers that kernels of devices include
+are copied, too: these kernels are compiled at run time.
 
 Read from the environment: ``OFL_SANITIZE=thread|address`` builds with that sanitizer, ``OFL_JOBS``
 is the number of compilers that run at once (all cores by default).
@@ -49,15 +50,22 @@ def openblas_files() -> list[Path]:
     return [Path(file.locate()) for file in wanted]
 
 
+def device_headers() -> list[Path]:
+    """The headers that both csrc/ and the kernels of devices include."""
+    return [
+        *sorted(Path("csrc/ops/cuda/layout").glob("*.h")),
+        Path("csrc/ops/random/philox_numbers.h"),
+    ]
+
+
 class Build(build_ext):
     """Compiles what changed, several sources at a time; setuptools only does whole extensions."""
 
     def run(self) -> None:
         super().run()
-        copies = self.openblas_copies()
-        if not copies:
+        if not openblas_files():
             self.warn("scipy-openblas32 is not installed: this build has no OpenBLAS")
-        for source, target in copies:
+        for source, target in self.copies():
             self.mkpath(str(target.parent))
             if not target.exists() or not cmp(source, target):
                 # A process may have the old one in its memory: it keeps that file.
@@ -65,13 +73,17 @@ class Build(build_ext):
                 shutil.copy2(source, copy)
                 os.replace(copy, target)
 
-    def openblas_copies(self) -> list[tuple[Path, Path]]:
-        """Each file to copy, and its place beside the extension."""
-        folder = Path(self.get_ext_fullpath("oneflow_lite._C")).parent / "openblas"
-        return [(file, folder / file.name) for file in openblas_files()]
+    def copies(self) -> list[tuple[Path, Path]]:
+        """Each file to copy, and its place in the package."""
+        package = Path(self.get_ext_fullpath("oneflow_lite._C")).parent
+        include = package / "cuda" / "include"
+        return [
+            *((file, package / "openblas" / file.name) for file in openblas_files()),
+            *((file, include / file.relative_to("csrc")) for file in device_headers()),
+        ]
 
     def get_outputs(self) -> list[str]:
-        return [*super().get_outputs(), *(str(target) for _, target in self.openblas_copies())]
+        return [*super().get_outputs(), *(str(target) for _, target in self.copies())]
 
     def build_extension(self, ext: Extension) -> None:
         if sanitizer:

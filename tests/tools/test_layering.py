@@ -86,6 +86,16 @@ def test_includes_point_down() -> None:
     assert wrong == []
 
 
+def test_csrc_includes_nothing_outside_of_it() -> None:
+    wrong = []
+    for path in CPP:
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            header = re.match(r'\s*#\s*include\s+"([^"]+)"', line)
+            if header and (".." in Path(header[1]).parts or not (CSRC / header[1]).is_file()):
+                wrong.append(at(path, number, f"includes {header[1]}"))
+    assert wrong == []
+
+
 def test_python_is_known_to_the_bindings_only() -> None:
     wrong = []
     for path in CPP:

@@ -16,6 +16,7 @@ from tests.support import ROOT
 
 LIBRARY = "oneflow_lite/openblas/libscipy_openblas.so"
 LICENCE = "oneflow_lite/openblas/LICENSE.txt"
+CSRC, INCLUDE = Path("csrc"), Path("oneflow_lite/cuda/include")
 # As a front end calls it: build("wheel", "TARGET").
 BUILD = """
 import sys
@@ -41,10 +42,23 @@ def copy_of_the_tree(target: Path) -> Path:
     for name in tracked():
         (target / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, target / name)
-    folder = target / LIBRARY
-    folder.parent.mkdir()
-    folder.write_text("of an earlier build")
+    for name in (LIBRARY, INCLUDE / "ops/removed.h"):
+        (target / name).parent.mkdir(parents=True)
+        (target / name).write_text("of an earlier build")
     return target
+
+
+def device_headers(tree: Path) -> dict[str, bytes]:
+    """The headers of csrc/ that kernels of devices include, by their paths below it."""
+    kernels = [*tree.glob("oneflow_lite/cuda/kernels/**/*.cuh")]
+    found: dict[str, bytes] = {}
+    for path in kernels:
+        for name in re.findall(r'^#include "(.+)"$', path.read_text(), re.MULTILINE):
+            if name not in found:
+                found[name] = (tree / CSRC / name).read_bytes()
+                kernels.append(tree / CSRC / name)
+    assert found
+    return found
 
 
 def build(what: str, tree: Path) -> Path:
@@ -75,20 +89,29 @@ def test_the_source_distribution_is_whole(tmp_path: Path) -> None:
 
 
 @needs_openblas
-def test_the_wheel_has_the_library_and_its_licence(tmp_path: Path) -> None:
+def test_the_wheel_has_what_the_build_copies(tmp_path: Path) -> None:
     tree = copy_of_the_tree(tmp_path)
+    headers = device_headers(tree)
     shutil.rmtree(tree / "csrc")
-    (tree / "csrc").mkdir()
-    (tree / "csrc/empty.h").touch()
+    for name, content in headers.items():
+        (tree / CSRC / name).parent.mkdir(parents=True, exist_ok=True)
+        (tree / CSRC / name).write_bytes(content)
     (tree / "csrc/empty.cpp").write_text('extern "C" void* PyInit__C() { return nullptr; }\n')
     with zipfile.ZipFile(build("wheel", tree)) as wheel:
         names = set(wheel.namelist())
         assert {LIBRARY, LICENCE} <= names
         assert "The OpenBLAS Project" in wheel.read(LICENCE).decode()
         assert wheel.getinfo(LIBRARY).file_size > 1 << 20
+        copied = {str(INCLUDE / name): content for name, content in headers.items()}
+        assert {name: wheel.read(name) for name in names if name.endswith(".h")} == copied
         metadata = next(wheel.read(name).decode() for name in names if name.endswith("METADATA"))
     required = [line for line in metadata.splitlines() if line.startswith("Requires-Dist:")]
     assert [line for line in required if "extra ==" not in line] == ["Requires-Dist: numpy>=2"]
+
+
+def test_the_package_has_the_headers_that_its_core_was_built_with() -> None:
+    for name, content in device_headers(ROOT).items():
+        assert (Path(flow.__file__).parent / "cuda/include" / name).read_bytes() == content
 
 
 def test_the_licence_stands_beside_the_library() -> None:

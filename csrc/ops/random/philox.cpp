@@ -12,7 +12,7 @@
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("no-trapping-math")
 #endif
-#include "../../../oneflow_lite/cuda/kernels/philox.cuh"
+#include "ops/random/philox_numbers.h"
 
 namespace ofl::ops {
 

@@ -1,4 +1,5 @@
 // Counted random numbers: a thread takes a counter and writes what its words make, at once.
+#include "ops/random/philox_numbers.h"
 
 namespace ofl {
 

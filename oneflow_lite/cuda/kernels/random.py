@@ -1,8 +1,8 @@
-"""Kernels of counted random numbers. ``Request.op`` is what is drawn, of ``philox.cuh``."""
+"""Kernels of counted random numbers. ``Request.op`` names a structure of ``philox_numbers.h``."""
 
 from oneflow_lite.cuda.kernels.request import Request
 
-FILES = ("types.cuh", "philox.cuh", "random.cuh")
+FILES = ("types.cuh", "random.cuh")
 
 THREADS = 256  # of a block
 

@@ -2,11 +2,13 @@
 
 A family is a module beside this one, with ``kernel(name, request)``, the text of a kernel or None
 where there is none, and ``FILES``, the files that its kernels begin with, or ``files(request)``
-where they do not all need the same ones.
+where they do not all need the same ones. A file may include headers of the native core, which the
+build copies to ``cuda/include``.
 """
 
 import functools
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import ModuleType
 
@@ -50,6 +52,9 @@ _FAMILIES: dict[str, ModuleType] = {
     "where": elementwise,
 }
 
+_INCLUDE = Path(__file__).parents[1] / "include"
+_DIRECTIVE = re.compile(r'^#(?:include ".+"|pragma once)\n', re.MULTILINE)
+
 
 def source(requests: Mapping[str, Request]) -> str | None:
     """Return one translation unit with kernels of these names; None where one has no text.
@@ -71,7 +76,7 @@ def source(requests: Mapping[str, Request]) -> str | None:
             return None
         files |= dict.fromkeys(_files_of(family, request))
         kernels.append(text)
-    return "\n".join([*map(_text_of, files), *kernels])
+    return "\n".join([*_texts_of(files), *kernels])
 
 
 def _files_of(family: ModuleType, request: Request) -> tuple[str, ...]:
@@ -79,6 +84,24 @@ def _files_of(family: ModuleType, request: Request) -> tuple[str, ...]:
     return names
 
 
+def _texts_of(files: Iterable[str]) -> Iterable[str]:
+    """Each text once, and before it the headers that it includes."""
+    texts: dict[Path, str] = {}
+    for file in files:
+        _add(Path(__file__).with_name(file), texts)
+    return texts.values()
+
+
+def _add(path: Path, texts: dict[Path, str]) -> None:
+    if path not in texts:
+        included, text = _read(path)
+        for header in included:
+            _add(_INCLUDE / header, texts)
+        texts[path] = text
+
+
 @functools.cache
-def _text_of(file: str) -> str:
-    return Path(__file__).with_name(file).read_text("utf-8")
+def _read(path: Path) -> tuple[list[str], str]:
+    """The headers that a file includes, and its text without these lines."""
+    text = path.read_text("utf-8")
+    return re.findall(r'^#include "(.+)"$', text, re.MULTILINE), _DIRECTIVE.sub("", text)

@@ -1,9 +1,10 @@
-// Random numbers by counting: number i of a draw is a function of key, counter and i. The host
-// includes this file, too (csrc/ops/random/philox.cpp). All of it is plain arithmetic that is not
+// Random numbers by counting: number i of a draw is a function of key, counter and i. The compilers
+// of the host and of a device both read this text. All of it is plain arithmetic that is not
 // contracted, with roundings that IEEE 754 fixes: the bits are the same on every device.
 //
 // Philox4x32-10: J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw, "Parallel random numbers: as
 // easy as 1, 2, 3", SC 2011.
+#pragma once
 
 namespace ofl {
 namespace philox {
@@ -96,10 +97,9 @@ inline double logarithm(double x) {
   const double s = f / (2.0 + f), z = s * s, w = z * z;
   const double even = w * (3.999999999940941908e-01 +
                            w * (2.222219843214978396e-01 + w * 1.531383769920937332e-01));
-  const double odd =
-      z * (6.666666666666735130e-01 +
-           w * (2.857142874366239149e-01 +
-                w * (1.818357216161805012e-01 + w * 1.479819860511658591e-01)));
+  const double odd = z * (6.666666666666735130e-01 +
+                          w * (2.857142874366239149e-01 +
+                               w * (1.818357216161805012e-01 + w * 1.479819860511658591e-01)));
   const double half = 0.5 * f * f;
   return e * 6.93147180369123816490e-01 -
          (half - (s * (half + (odd + even)) + e * 1.90821492927058770002e-10) - f);
@@ -113,7 +113,8 @@ inline double exponential_double(Word64 word) {
   return 0.0 - logarithm(unit_double(word) + 0x1p-54);
 }
 
-/// x where the mask is all ones, y where it is 0. Compilers make branches of what is written as `?:`.
+/// x where the mask is all ones, y where it is 0. Compilers make branches of what is written as
+/// `?:`.
 inline float chosen(Word mask, float x, float y) {
   return float_of((bits_of(x) & mask) | (bits_of(y) & ~mask));
 }
@@ -135,13 +136,12 @@ inline float normal_float(Word word) {
   const float near = 0.180625f - distance * distance;
   const float away = root(0.0f - logarithm(tail)) - 1.6f;
   const float r = chosen(inner, near, away);
-  const float above =
-      ((chosen(inner, 5.9109374720e+1f, 1.7023821103e-1f) * r +
-        chosen(inner, 1.5929113202e+2f, 1.3067284816e+0f)) *
-           r +
-       chosen(inner, 5.0434271938e+1f, 2.7568153900e+0f)) *
-          r +
-      chosen(inner, 3.3871327179e+0f, 1.4234372777e+0f);
+  const float above = ((chosen(inner, 5.9109374720e+1f, 1.7023821103e-1f) * r +
+                        chosen(inner, 1.5929113202e+2f, 1.3067284816e+0f)) *
+                           r +
+                       chosen(inner, 5.0434271938e+1f, 2.7568153900e+0f)) *
+                          r +
+                      chosen(inner, 3.3871327179e+0f, 1.4234372777e+0f);
   const float below = ((chosen(inner, 6.7187563600e+1f, 0.0f) * r +
                         chosen(inner, 7.8757757664e+1f, 1.2021132975e-1f)) *
                            r +
@@ -168,8 +168,8 @@ inline double normal_double(Word64 word) {
   const double near = 0.180625 - distance * distance;
   const double away = depth - chosen(far, 5.0, 1.6);
   const double r = chosen(inner, near, away);
-  double above = OFL_CHOOSE(2.5090809287301226727e+3, 7.74545014278341407640e-4,
-                            2.01033439929228813265e-7);
+  double above =
+      OFL_CHOOSE(2.5090809287301226727e+3, 7.74545014278341407640e-4, 2.01033439929228813265e-7);
   above = above * r + OFL_CHOOSE(3.3430575583588128105e+4, 2.27238449892691845833e-2,
                                  2.71155556874348757815e-5);
   above = above * r + OFL_CHOOSE(6.7265770927008700853e+4, 2.41780725177450611770e-1,
@@ -184,8 +184,8 @@ inline double normal_double(Word64 word) {
                                  5.46378491116411436990e+0);
   above = above * r + OFL_CHOOSE(3.3871328727963666080e+0, 1.42343711074968357734e+0,
                                  6.65790464350110377720e+0);
-  double below = OFL_CHOOSE(5.2264952788528545610e+3, 1.05075007164441684324e-9,
-                            2.04426310338993978564e-15);
+  double below =
+      OFL_CHOOSE(5.2264952788528545610e+3, 1.05075007164441684324e-9, 2.04426310338993978564e-15);
   below = below * r + OFL_CHOOSE(2.8729085735721942674e+4, 5.47593808499534494600e-4,
                                  1.42151175831644588870e-7);
   below = below * r + OFL_CHOOSE(3.9307895800092710610e+4, 1.51986665636164571966e-2,
@@ -294,8 +294,7 @@ struct SmallRange {
 struct LargeRange {
   enum { words = 4 };
   static Word64 draw(const Word* word, Parameters to) {
-    return to.first +
-           below_large(joined(word[0], word[1]), joined(word[2], word[3]), to.second);
+    return to.first + below_large(joined(word[0], word[1]), joined(word[2], word[3]), to.second);
   }
 };
 
