@@ -74,8 +74,6 @@ class Stream {
   virtual void launch(const HostKernel& kernel) = 0;
   /// Only where the device has kernels of its own.
   virtual void launch(const DeviceKernel& kernel);
-  /// Whether a library of products is there; may load it.
-  virtual bool has_gemm() { return false; }
   /// Enqueues a product by that library; false, and nothing is enqueued, where it has none for it.
   virtual bool gemm(const GemmCall& call);
   /// `dst` and `src` are pointers as their devices' allocators gave them; the host side of an h2d
@@ -166,6 +164,9 @@ class Device {
   virtual int multiprocessors() const { return 1; }
   /// A function of a compiled image, there as long as the device.
   virtual void* load_kernel(const std::string& image, const char* name);
+
+  /// Whether a library of products is there, for Stream::gemm; may load it.
+  virtual bool has_gemm() { return false; }
 
   /// Makes this the calling thread's device, where the backend has such a notion.
   virtual void set_active() {}

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ops/cuda/foresight.h"
 #include "ops/cuda/programs.h"
 #include "tensor/submit.h"
 
@@ -70,6 +71,19 @@ ArrayKernelBody body_of(const ArrayRequest& request, double work) {
   return body;
 }
 
+/// The kernels of a call that is the first of its kind are compiled from now on.
+void foresee(ep::Device& device, const ArrayKernelBody& body) {
+  const ops::ArrayCall& call = *body.call;
+  if (device.runs_host_kernels() || !call.by_device || !call.kernel->on_device) return;
+  if (!ops::cuda::is_first_of_its_kind(device, *call.kernel, call.args)) return;
+  ops::ArrayArgs args = call.args;
+  for (size_t i = 0; i < args.operands.size(); ++i) {
+    const auto offset = static_cast<uintptr_t>(body.offsets[i]);
+    args.operands[i].data = reinterpret_cast<char*>(ops::cuda::kRehearsedAddress + offset);
+  }
+  ops::cuda::foresee(device, *call.kernel, args);
+}
+
 }  // namespace
 
 void submit_array_kernel(const Issuer& issuer, const ArrayRequest& request) {
@@ -106,7 +120,9 @@ void submit_array_kernel(const Issuer& issuer, const ArrayRequest& request) {
   header.site = issuer.site;
   header.bytes = bytes;
   header.cost = cost;
-  issuer.machine.issue(header, operands.data(), operands.size(), body_of(request, cost));
+  ArrayKernelBody body = body_of(request, cost);
+  foresee(stream.device(), body);
+  issuer.machine.issue(header, operands.data(), operands.size(), std::move(body));
 }
 
 }  // namespace ofl

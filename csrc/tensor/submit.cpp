@@ -1,6 +1,7 @@
 #include "tensor/submit.h"
 
 #include "ops/cuda/foresight.h"
+#include "ops/cuda/launching.h"
 #include "ops/cuda/programs.h"
 #include "tensor/fusion/device.h"
 #include "tensor/fusion/host.h"
@@ -65,17 +66,17 @@ bool run_inline(const Issuer& issuer, KernelPlan& plan, const vm::Operand* opera
   return run_here(issuer, work, run, [&](vm::Description* out) { describe_rows(args, out); });
 }
 
-/// The kernel of a call that is the first of its kind is compiled from now on. Memory of a device
-/// begins where any vector may.
+/// The kernels of a call that is the first of its kind are compiled from now on.
 void foresee(ep::Device& device, const KernelPlan& plan) {
-  constexpr uintptr_t kAligned = 1 << 12;
+  using ops::cuda::kRehearsedAddress;
   if (device.runs_host_kernels() || !ops::cuda::is_first_of_its_kind(device, plan.call.args)) {
     return;
   }
   ops::KernelCall call = plan.call;
   for (int i = 0; i < call.args.iteration.operands; ++i) {
     const Tensor* const tensor = plan.operands[i];
-    call.args.data[i] = tensor ? reinterpret_cast<char*>(kAligned + tensor->offset) : nullptr;
+    call.args.data[i] =
+        tensor ? reinterpret_cast<char*>(kRehearsedAddress + tensor->offset) : nullptr;
   }
   ops::cuda::foresee(device, call.args);
 }

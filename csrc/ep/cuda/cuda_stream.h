@@ -44,7 +44,6 @@ class CudaStream final : public Stream {
   /// Runs on a thread of the driver, where no function of CUDA may be called.
   void launch(const HostKernel& kernel) override;
   void launch(const DeviceKernel& kernel) override;
-  bool has_gemm() override { return cuda::cublas_version() > 0; }
   bool gemm(const GemmCall& call) override;
   void copy(void* dst, const void* src, size_t bytes, CopyKind kind) override;
   void record(Event& event) override;

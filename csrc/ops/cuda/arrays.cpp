@@ -32,7 +32,7 @@ void set_rows(const ArrayView& from, const ArrayView& to, Iteration* iteration) 
 void* array_program(Launching& launching, const char* kind, const char* op, DType dtype,
                     bool wide) {
   static Programs<Key>& programs = *new Programs<Key>;
-  return programs.get(launching.device(), Key{kind, op, dtype, wide, {}}, [&] {
+  return programs.get(launching, Key{kind, op, dtype, wide, {}}, [&] {
     KernelRequest request;
     request.kind = kind;
     request.op = op;

@@ -2,9 +2,9 @@
 
 #include <atomic>
 #include <cstdint>
-#include <cstring>
 
-#include "ops/cuda/elementwise/elementwise.h"
+#include "ops/array_kernel.h"
+#include "ops/cuda/background.h"
 #include "ops/cuda/launching.h"
 #include "ops/kernel.h"
 
@@ -12,41 +12,103 @@ namespace ofl::ops::cuda {
 
 namespace {
 
-constexpr size_t kRemembered = 1024;
+constexpr size_t kRemembered = 4096;
 
-uint64_t kind_of(const ep::Device& device, const KernelArgs& args) {
-  static_assert(sizeof(args.dtype) <= sizeof(uint64_t));
-  uint64_t dtypes = 0;
-  std::memcpy(&dtypes, args.dtype, sizeof(args.dtype));
-  uint64_t hash = 0;
-  const auto add = [&hash](uint64_t value) {
-    hash = (hash ^ value) * 0x9E3779B97F4A7C15u;  // 2^64 divided by the golden ratio
-    hash ^= hash >> 32;
-  };
-  add(reinterpret_cast<uintptr_t>(&device));
-  add(reinterpret_cast<uintptr_t>(args.kernel));
-  add(reinterpret_cast<uintptr_t>(args.op));
-  add(reinterpret_cast<uintptr_t>(args.resolution));
-  add(dtypes);
-  return hash | 1;  // not that of an empty place
+/// What calls of a kind have in common, as one number.
+class Kind {
+ public:
+  explicit Kind(const ep::Device& device) { add(reinterpret_cast<uintptr_t>(&device)); }
+
+  template <typename T>
+  void add_address(const T* address) {
+    add(reinterpret_cast<uintptr_t>(address));
+  }
+  void add(uint64_t value) {
+    number_ = (number_ ^ value) * 0x9E3779B97F4A7C15u;  // 2^64 divided by the golden ratio
+    number_ ^= number_ >> 32;
+  }
+  /// The magnitude of a dimension: kernels of long rows are not those of short ones.
+  void add_dim(int64_t dim) {
+    uint64_t bits = 0;
+    for (; dim > 0; dim >>= 1) ++bits;
+    add(bits);
+  }
+  /// How an operand steps: not at all, from element to element, or farther.
+  void add_stride(int64_t stride, DType dtype) {
+    add(stride == 0 ? 0 : stride == static_cast<int64_t>(size_of(dtype)) ? 1 : 2);
+  }
+
+  uint64_t number() const { return number_ | 1; }  // not that of an empty place
+
+ private:
+  uint64_t number_ = 0;
+};
+
+// A kind has two places; the one that was seen last is in the first. Nothing is read by them that
+// another thread has written: relaxed. Two threads that see a kind at once, or more kinds than
+// there are places, cost a rehearsal, which finds that all is known.
+bool is_first(const Kind& kind) {
+  static std::atomic<uint64_t> seen[kRemembered] = {};
+  const uint64_t number = kind.number();
+  std::atomic<uint64_t>* const places = &seen[(number >> 1) % (kRemembered / 2) * 2];
+  const uint64_t last = places[0].load(std::memory_order_relaxed);
+  if (last == number || places[1].load(std::memory_order_relaxed) == number) return false;
+  places[1].store(last, std::memory_order_relaxed);
+  places[0].store(number, std::memory_order_relaxed);
+  return true;
+}
+
+template <typename Launcher, typename Args>
+void rehearse(ep::Device& device, const char* name, Launcher launcher, const Args& args) {
+  make_in_background([&device, name, launcher, args] {
+    try {
+      auto launching = Launching::rehearsal(device, name);
+      launcher(launching, args);
+    } catch (const Error&) {  // the call finds it, too, and nobody waits for it yet
+    }
+  });
 }
 
 }  // namespace
 
-// Each place holds the kind that was seen there last, and nothing is read by it that another thread
-// has written: relaxed. Two threads that see a kind at once, or two kinds of one place, cost a look
-// at what is known.
 bool is_first_of_its_kind(const ep::Device& device, const KernelArgs& args) {
-  static std::atomic<uint64_t> seen[kRemembered] = {};
-  const uint64_t kind = kind_of(device, args);
-  std::atomic<uint64_t>& place = seen[(kind >> 1) % kRemembered];
-  if (place.load(std::memory_order_relaxed) == kind) return false;
-  place.store(kind, std::memory_order_relaxed);
-  return true;
+  Kind kind(device);
+  kind.add(reinterpret_cast<uintptr_t>(args.kernel));
+  kind.add_address(args.op);
+  kind.add_address(args.resolution);
+  const Iteration& iteration = args.iteration;
+  for (int k = 0; k < iteration.operands; ++k) {
+    kind.add(static_cast<uint64_t>(args.dtype[k]));
+    for (int d = 0; d < iteration.ndim; ++d) {
+      kind.add_stride(iteration.rows[d].strides[k], args.dtype[k]);
+    }
+  }
+  for (int d = 0; d < iteration.ndim; ++d) kind.add_dim(iteration.rows[d].dim);
+  return is_first(kind);
+}
+
+bool is_first_of_its_kind(const ep::Device& device, const ArrayKernel& kernel,
+                          const ArrayArgs& args) {
+  Kind kind(device);
+  kind.add_address(&kernel);
+  kind.add_address(args.name);
+  kind.add_address(args.loop.name);
+  for (const ArrayView& view : args.operands) {
+    kind.add(static_cast<uint64_t>(view.dtype));
+    for (int d = 0; d < view.shape.size(); ++d) {
+      kind.add_dim(view.shape[d]);
+      kind.add_stride(view.strides[d], view.dtype);
+    }
+  }
+  return is_first(kind);
 }
 
 void foresee(ep::Device& device, const KernelArgs& args) {
-  if (launcher_of(args) == launch_elementwise) foresee_elementwise(device, args);
+  if (const KernelLauncher launcher = launcher_of(args)) rehearse(device, "", launcher, args);
+}
+
+void foresee(ep::Device& device, const ArrayKernel& kernel, const ArrayArgs& args) {
+  if (kernel.on_device) rehearse(device, args.name, kernel.on_device, args);
 }
 
 }  // namespace ofl::ops::cuda

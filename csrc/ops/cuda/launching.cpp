@@ -30,14 +30,37 @@ KernelLauncher launcher_of(const KernelArgs& args) {
 }
 
 Launching::~Launching() {
-  for (const Block& block : scratch_) queue_.free_async(block.memory, block.bytes);
+  if (!queue_) return;
+  for (const Block& block : scratch_) queue_->free_async(block.memory, block.bytes);
 }
 
 void* Launching::scratch(size_t bytes) {
+  // In a rehearsal each has an address of its own, far from those of the operands.
+  constexpr uintptr_t kRehearsed = uintptr_t{1} << 40;
   scratch_.reserve(scratch_.size() + 1);
-  void* memory = queue_.alloc_async(bytes);
+  void* const memory =
+      queue_ ? queue_->alloc_async(bytes)
+             : reinterpret_cast<void*>(kRehearsed + scratch_.size() * kRehearsedAddress);
   scratch_.push_back({memory, bytes});
   return memory;
+}
+
+int64_t* Launching::report(int count, Faults::Describe describe) {
+  if (!queue_) return nullptr;
+  auto faults = std::make_shared<Faults>(device_, count, std::move(describe));
+  int64_t* const words = faults->words();
+  kept_ = std::move(faults);
+  return words;
+}
+
+void Launching::enqueue(const ep::DeviceKernel& kernel) {
+  if (queue_) queue_->launch(kernel);
+}
+
+bool Launching::gemm(const ep::GemmCall& call) { return !queue_ || queue_->gemm(call); }
+
+void Launching::sync() {
+  if (queue_) queue_->sync();
 }
 
 Faults::Faults(ep::Device& device, int count, Describe describe)

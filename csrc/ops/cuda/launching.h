@@ -18,51 +18,6 @@ struct KernelArgs;
 
 namespace cuda {
 
-/// Of one call. Addresses are the device's.
-class Launching {
- public:
-  explicit Launching(ep::Stream& queue, const char* name) : queue_(queue), name_(name) {}
-  Launching(const Launching&) = delete;
-  /// What is enqueued by now may still use the scratch memory: the queue's order protects it.
-  ~Launching();
-
-  ep::Stream& queue() { return queue_; }
-  ep::Device& device() { return queue_.device(); }
-  const char* name() const { return name_; }  // of the operation, in errors
-
-  /// Memory of the device for the kernels of this call. Ask before the first one is enqueued: there
-  /// may be none.
-  void* scratch(size_t bytes);
-
-  /// Enqueues it; `items` of work, one thread takes one after the other.
-  template <typename Args>
-  void run(void* function, int64_t items, const Args& args) {
-    queue_.launch(ep::DeviceKernel{function, items, 0, 0, 0, &args, sizeof(args)});
-  }
-  /// The same with so many blocks of so many threads, and shared memory of so many bytes.
-  template <typename Args>
-  void run_blocks(void* function, int64_t blocks, int threads, size_t shared_bytes,
-                  const Args& args) {
-    queue_.launch(
-        ep::DeviceKernel{function, 0, blocks, threads, shared_bytes, &args, sizeof(args)});
-  }
-
-  /// What must live until the queue has run the call.
-  void keep(std::shared_ptr<InFlight> in_flight) { kept_ = std::move(in_flight); }
-  std::shared_ptr<InFlight> kept() const { return kept_; }
-
- private:
-  struct Block {
-    void* memory;
-    size_t bytes;
-  };
-
-  ep::Stream& queue_;
-  const char* name_;
-  std::vector<Block> scratch_;
-  std::shared_ptr<InFlight> kept_;
-};
-
 /// Words in pinned memory by which kernels say what is wrong, such as an index out of range: any of
 /// several threads that write one word may win. A kernel writes nothing where all is well.
 class Faults final : public InFlight {
@@ -79,6 +34,65 @@ class Faults final : public InFlight {
   ep::StagingLease memory_;
   int count_;
   Describe describe_;
+};
+
+/// Where an operand of a rehearsed call begins: memory of a device begins where any vector may.
+inline constexpr uintptr_t kRehearsedAddress = 1 << 12;
+
+/// Of one call. Addresses are the device's. A rehearsal has no queue: the images of the call's
+/// kernels are made, nothing is enqueued, and no memory is taken.
+class Launching {
+ public:
+  Launching(ep::Stream& queue, const char* name)
+      : queue_(&queue), device_(queue.device()), name_(name) {}
+  static Launching rehearsal(ep::Device& device, const char* name) { return {device, name}; }
+  Launching(const Launching&) = delete;
+  /// What is enqueued by now may still use the scratch memory: the queue's order protects it.
+  ~Launching();
+
+  bool is_rehearsal() const { return !queue_; }
+  ep::Device& device() { return device_; }
+  const char* name() const { return name_; }  // of the operation, in errors
+
+  /// Memory of the device for the kernels of this call. Ask before the first one is enqueued: there
+  /// may be none.
+  void* scratch(size_t bytes);
+  /// Words for the faults of the call's kernels; once for a call. nullptr in a rehearsal.
+  int64_t* report(int count, Faults::Describe describe);
+
+  /// Enqueues it; `items` of work, one thread takes one after the other.
+  template <typename Args>
+  void run(void* function, int64_t items, const Args& args) {
+    enqueue({function, items, 0, 0, 0, &args, sizeof(args)});
+  }
+  /// The same with so many blocks of so many threads, and shared memory of so many bytes.
+  template <typename Args>
+  void run_blocks(void* function, int64_t blocks, int threads, size_t shared_bytes,
+                  const Args& args) {
+    enqueue({function, 0, blocks, threads, shared_bytes, &args, sizeof(args)});
+  }
+  /// Enqueues a product by the device's library; false where that has none for it.
+  bool gemm(const ep::GemmCall& call);
+  /// Blocks until what is enqueued has run.
+  void sync();
+
+  /// What must live until the queue has run the call.
+  std::shared_ptr<InFlight> kept() const { return kept_; }
+
+ private:
+  Launching(ep::Device& device, const char* name) : queue_(nullptr), device_(device), name_(name) {}
+  void enqueue(const ep::DeviceKernel& kernel);
+
+  struct Block {
+    void* memory;
+    size_t bytes;
+  };
+
+  ep::Stream* const queue_;
+  ep::Device& device_;
+  const char* name_;
+  std::vector<Block> scratch_;
+  std::shared_ptr<InFlight> kept_;
 };
 
 using KernelLauncher = bool (*)(Launching& launching, const KernelArgs& args);
@@ -120,7 +134,7 @@ bool launch(Launching& launching, Launcher launcher, const Args& args) {
   try {
     return launcher(launching, args);
   } catch (...) {
-    launching.queue().sync();
+    launching.sync();
     throw;
   }
 }

@@ -129,15 +129,15 @@ bool is_wide(const ArrayView& view) {
   return extent.high - extent.low >= kNarrow;
 }
 
-std::shared_ptr<Faults> index_faults(Launching& launching, const std::vector<int64_t>& sizes,
-                                     const std::vector<int64_t>& numbers, ErrorKind error) {
+int64_t* report_indices(Launching& launching, const std::vector<int64_t>& sizes,
+                        const std::vector<int64_t>& numbers, ErrorKind error) {
   const char* name = launching.name();
   auto describe = [name, sizes, numbers, error](int word, int64_t value) {
     const auto k = static_cast<size_t>(word);
     return Error(error, concat("[", name, "] index ", value ^ INT64_MIN,
                                " is out of bounds for axis ", numbers[k], " with size ", sizes[k]));
   };
-  return std::make_shared<Faults>(launching.device(), static_cast<int>(sizes.size()), describe);
+  return launching.report(static_cast<int>(sizes.size()), describe);
 }
 
 void repeat_scalar(const int64_t* words, int64_t itemsize, unsigned char* out) {

@@ -88,10 +88,10 @@ void add_block(const ArrayView& placed, int placed_dims, const ArrayView* lined,
 /// Bytes reach 2^31.
 bool is_wide(const ArrayView& view);
 
-/// A word for each index array; `sizes` and `numbers` are those of their axes. `error` is what an
-/// index out of range is.
-std::shared_ptr<Faults> index_faults(Launching& launching, const std::vector<int64_t>& sizes,
-                                     const std::vector<int64_t>& numbers, ErrorKind error);
+/// Launching::report with a word for each index array; `sizes` and `numbers` are those of their
+/// axes. `error` is what an index out of range is.
+int64_t* report_indices(Launching& launching, const std::vector<int64_t>& sizes,
+                        const std::vector<int64_t>& numbers, ErrorKind error);
 
 /// One scalar over and over, as words of any size read it.
 void repeat_scalar(const int64_t* words, int64_t itemsize, unsigned char* out);

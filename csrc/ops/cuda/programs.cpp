@@ -116,21 +116,18 @@ void* ProgramMap::get_if_ready(ep::Device& device, std::string_view key,
   return nullptr;
 }
 
-// Only the image, which the maker keeps: the thread that launches it loads it. Where an image
-// cannot be made, the call that wants it asks again, and fails or runs in another way.
-void ProgramMap::foresee(ep::Device& device, std::string_view key,
-                         const std::function<KernelRequest()>& request) {
+// The maker keeps the image: the thread that launches it loads it. Where an image cannot be made,
+// the call that wants it asks again, and fails or runs in another way.
+void* ProgramMap::rehearse(ep::Device& device, std::string_view key,
+                           const std::function<KernelRequest()>& request) {
   {
+    std::lock_guard<std::mutex> publishing(publishing_mutex());
     std::lock_guard<std::mutex> lock(mutex_);
     Entry& entry = entry_of(device, key);
-    if (entry.known || std::exchange(entry.foreseen, true)) return;
+    if (entry.known) return entry.function;
+    if (std::exchange(entry.rehearsed, true)) return this;
   }
-  make_in_background([request = request(), architecture = device.architecture()] {
-    try {
-      make_image(request, architecture);
-    } catch (const Error&) {  // nobody waits for it yet
-    }
-  });
+  return make_image(request(), device.architecture()).empty() ? nullptr : this;
 }
 
 void ProgramMap::put(ep::Device& device, const std::string& key, void* function) {

@@ -15,6 +15,7 @@
 
 #include "base/dtype.h"
 #include "ep/device.h"
+#include "ops/cuda/launching.h"
 
 namespace ofl::ops::cuda {
 
@@ -51,9 +52,10 @@ class ProgramMap {
   /// background, and then known.
   void* get_if_ready(ep::Device& device, std::string_view key,
                      const std::function<KernelRequest()>& request);
-  /// Has its image made in the background, where nothing is known of the key; once for each key.
-  void foresee(ep::Device& device, std::string_view key,
-               const std::function<KernelRequest()>& request);
+  /// Has the image made where nothing is known of the key, once for each key, and does not load it.
+  /// What it returns only says whether there is a function.
+  void* rehearse(ep::Device& device, std::string_view key,
+                 const std::function<KernelRequest()>& request);
 
  private:
   struct Entry {
@@ -62,7 +64,7 @@ class ProgramMap {
     const std::string key;
     void* function = nullptr;
     bool known = false;
-    bool foreseen = false;
+    bool rehearsed = false;
     int asked = 0;
   };
   /// Of one device: there are few. Entries by views of their own keys, so that to look one up makes
@@ -85,15 +87,12 @@ class Programs {
  public:
   /// `request()` says what is wanted where the key is new.
   template <typename MakeRequest>
-  void* get(ep::Device& device, const Key& key, const MakeRequest& request) {
+  void* get(Launching& launching, const Key& key, const MakeRequest& request) {
+    ep::Device& device = launching.device();
+    if (launching.is_rehearsal()) return map_.rehearse(device, bytes_of(key), request);
     void* function = nullptr;
     if (map_.find(device, bytes_of(key), &function)) return function;
     return map_.make(device, bytes_of(key), request());
-  }
-
-  template <typename MakeRequest>
-  void foresee(ep::Device& device, const Key& key, const MakeRequest& request) {
-    map_.foresee(device, bytes_of(key), request);
   }
 
  private:

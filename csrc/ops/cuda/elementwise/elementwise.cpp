@@ -239,18 +239,10 @@ Key key_of(const KernelArgs& args, const Layout& layout) {
   return key;
 }
 
-Programs<Key>& programs() {
-  static auto& the_programs = *new Programs<Key>;
-  return the_programs;
-}
-
 /// A negative exponent of an integer power is an error, which the kernel finds.
 void report_exponents(Launching& launching, DeviceArgs* on_device) {
   const std::string name = launching.name();
-  auto faults = std::make_shared<Faults>(launching.device(), 1,
-                                         [name](int, int64_t) { return negative_exponent(name); });
-  on_device->fault = faults->words();
-  launching.keep(std::move(faults));
+  on_device->fault = launching.report(1, [name](int, int64_t) { return negative_exponent(name); });
 }
 
 }  // namespace
@@ -269,14 +261,6 @@ KernelRequest elementwise_request(const KernelArgs& args) {
   return request;
 }
 
-void foresee_elementwise(ep::Device& device, const KernelArgs& args) {
-  DeviceArgs on_device;
-  fill_in(args, &on_device);
-  if (on_device.count == 0) return;
-  const Layout layout = lay_out(args, &on_device);
-  programs().foresee(device, key_of(args, layout), [&] { return make_request(args, layout); });
-}
-
 bool launch_elementwise(Launching& launching, const KernelArgs& args) {
   DeviceArgs on_device;
   fill_in(args, &on_device);
@@ -285,8 +269,9 @@ bool launch_elementwise(Launching& launching, const KernelArgs& args) {
   for (int d = 0; d < on_device.ndim && !layout.wide; ++d) {
     on_device.rows[d].divisor = Divisor(on_device.rows[d].dim);
   }
-  void* kernel = programs().get(launching.device(), key_of(args, layout),
-                                [&] { return make_request(args, layout); });
+  static Programs<Key>& programs = *new Programs<Key>;
+  void* kernel =
+      programs.get(launching, key_of(args, layout), [&] { return make_request(args, layout); });
   if (!kernel) return false;
   if (args.op && args.op->checks_exponent && is_integer(args.resolution->in[1])) {
     report_exponents(launching, &on_device);

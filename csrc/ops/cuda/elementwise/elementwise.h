@@ -1,4 +1,4 @@
-// Facts of elementwise kernels for fusion and foresight.
+// Facts of elementwise kernels for fusion.
 #pragma once
 
 #include "ops/cuda/programs.h"
@@ -8,8 +8,5 @@ namespace ofl::ops::cuda {
 
 /// The kind, the row and the dtypes of its request.
 KernelRequest elementwise_request(const KernelArgs& args);
-
-/// Has the image of the call's kernel made in the background; see foresight.h.
-void foresee_elementwise(ep::Device& device, const KernelArgs& args);
 
 }  // namespace ofl::ops::cuda

@@ -12,10 +12,10 @@ struct GatherArgs {
   Indexing nest;
 };
 
-void* gather_program(ep::Device& device, int64_t word, int arrays, bool wide) {
+void* gather_program(Launching& launching, int64_t word, int arrays, bool wide) {
   static Programs<IndexingKey>& programs = *new Programs<IndexingKey>;
   const IndexingKey key{0, static_cast<int32_t>(word), arrays, 0, 0, wide, 0};
-  return programs.get(device, key, [&] {
+  return programs.get(launching, key, [&] {
     KernelRequest request;
     request.kind = "gather";
     request.wide = wide;
@@ -52,7 +52,7 @@ bool gather(Launching& launching, const ArrayView& x, const ArrayView& out, OutO
   args.placed = x.data;
   args.lined = out.data;
   args.nest.mode = static_cast<int32_t>(mode);
-  void* program = gather_program(launching.device(), word, arrays, wide || args.count >= kNarrow);
+  void* program = gather_program(launching, word, arrays, wide || args.count >= kNarrow);
   if (!program) return false;
   if (mode == OutOfRange::raise) {
     std::vector<int64_t> sizes, numbers;
@@ -60,9 +60,7 @@ bool gather(Launching& launching, const ArrayView& x, const ArrayView& out, OutO
       sizes.push_back(axis.size);
       numbers.push_back(axis.number);
     }
-    auto faults = index_faults(launching, sizes, numbers, error);
-    args.nest.faults = faults->words();
-    launching.keep(std::move(faults));
+    args.nest.faults = report_indices(launching, sizes, numbers, error);
   }
   launching.run(program, args.count, args);
   return true;

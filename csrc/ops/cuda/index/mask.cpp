@@ -65,7 +65,7 @@ struct Form {
 
 constexpr Form kAnyForm = {DType::b1, true, false};  // of the sum: it knows no elements
 
-void* mask_program(ep::Device& device, Step step, const Form& form, int64_t word = 0) {
+void* mask_program(Launching& launching, Step step, const Form& form, int64_t word = 0) {
   static Programs<IndexingKey>& programs = *new Programs<IndexingKey>;
   const IndexingKey key{static_cast<int32_t>(step),
                         static_cast<int32_t>(word),
@@ -74,7 +74,7 @@ void* mask_program(ep::Device& device, Step step, const Form& form, int64_t word
                         form.flat,
                         form.wide,
                         0};
-  return programs.get(device, key, [&] {
+  return programs.get(launching, key, [&] {
     constexpr const char* kSteps[] = {"count", "sum", "gather", "scatter", "nonzero"};
     KernelRequest request;
     request.kind = "mask";
@@ -123,10 +123,10 @@ class Mask {
   void widen() { form_.wide = true; }
 
   /// The kernels by which true elements get their numbers; false: there are none.
-  bool compile(ep::Device& device) {
+  bool compile(Launching& launching) {
     if (args_.tiles == 1) return true;
-    count_ = mask_program(device, Step::count, form_);
-    sum_ = mask_program(device, Step::sum, kAnyForm);
+    count_ = mask_program(launching, Step::count, form_);
+    sum_ = mask_program(launching, Step::sum, kAnyForm);
     return count_ && sum_;
   }
 
@@ -159,11 +159,9 @@ using Describe = Error (*)(const char* name, int64_t expected, int64_t found);
 /// Expects a number of true elements, or else the error that `describe` gives.
 void expect(Launching& launching, int64_t expected, Describe describe, NumberArgs* numbers) {
   const char* name = launching.name();
-  auto faults = std::make_shared<Faults>(
-      launching.device(), 1, [=](int, int64_t found) { return describe(name, expected, found); });
   numbers->expected = expected;
-  numbers->fault = faults->words();
-  launching.keep(std::move(faults));
+  numbers->fault =
+      launching.report(1, [=](int, int64_t found) { return describe(name, expected, found); });
 }
 
 /// Between x at the true elements of a mask and a line of their own.
@@ -204,11 +202,11 @@ class Select {
   NumberArgs* numbers() { return &args_.numbers; }
 
   /// Compiles, before anything is allocated; false: there is no kernel.
-  bool compile(ep::Device& device, Step step) {
+  bool compile(Launching& launching, Step step) {
     // Counts of a tile times words of a block.
     if (args_.block >= kNarrow / kTile) mask_.widen();
-    program_ = mask_program(device, step, mask_.form(), word_);
-    return program_ && mask_.compile(device);
+    program_ = mask_program(launching, step, mask_.form(), word_);
+    return program_ && mask_.compile(launching);
   }
 
   void run(Launching& launching) {
@@ -253,7 +251,7 @@ bool launch_mask_gather(Launching& launching, const ArrayArgs& args) {
   const ArrayView& out = args.output(0);
   if (element_count(args.input(1).shape) == 0 && out.shape[0] == 0) return true;
   Select select(args.input(1), args.input(0), &out, nullptr);
-  if (!select.describe() || !select.compile(launching.device(), Step::gather)) return false;
+  if (!select.describe() || !select.compile(launching, Step::gather)) return false;
   expect(
       launching, out.shape[0],
       [](const char* name, int64_t expected, int64_t found) {
@@ -270,7 +268,7 @@ bool launch_mask_scatter(Launching& launching, const ArrayArgs& args) {
   const ArrayView* value = args.inputs > 1 ? &args.input(1) : nullptr;
   if (element_count(args.input(0).shape) == 0 && args.attr[0] <= 0) return true;
   Select select(args.input(0), args.output(0), value, &args.attr[1]);
-  if (!select.describe() || !select.compile(launching.device(), Step::scatter)) return false;
+  if (!select.describe() || !select.compile(launching, Step::scatter)) return false;
   if (args.attr[0] >= 0) {
     expect(
         launching, args.attr[0],
@@ -289,8 +287,8 @@ bool launch_nonzero(Launching& launching, const ArrayArgs& args) {
   const ArrayView &x = args.input(0), &out = args.output(0);
   if (element_count(x.shape) == 0 && out.shape[1] == 0) return true;
   Mask mask;
-  if (!mask.describe(x) || !mask.compile(launching.device())) return false;
-  void* const program = mask_program(launching.device(), Step::nonzero, mask.form());
+  if (!mask.describe(x) || !mask.compile(launching)) return false;
+  void* const program = mask_program(launching, Step::nonzero, mask.form());
   if (!program) return false;
   NonzeroArgs numbering;
   expect(

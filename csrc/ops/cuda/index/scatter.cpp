@@ -40,11 +40,11 @@ static_assert(sizeof(ScatterArgs) <= 4096 && sizeof(ClaimArgs) <= 4096);
 
 enum class Step : int32_t { clear, claim, write };
 
-void* scatter_program(ep::Device& device, Step step, int64_t word, int arrays, bool wide) {
+void* scatter_program(Launching& launching, Step step, int64_t word, int arrays, bool wide) {
   static Programs<IndexingKey>& programs = *new Programs<IndexingKey>;
   const IndexingKey key{
       static_cast<int32_t>(step), static_cast<int32_t>(word), arrays, 0, 0, wide, 0};
-  return programs.get(device, key, [&] {
+  return programs.get(launching, key, [&] {
     constexpr const char* kSteps[] = {"clear", "claim", "write"};
     KernelRequest request;
     request.kind = "scatter";
@@ -135,13 +135,11 @@ class Scatter {
       sizes.push_back(x_.shape[k]);
       numbers.push_back(axis(k));
     }
-    auto faults = index_faults(launching_, sizes, numbers, ErrorKind::index);
-    *words = faults->words();
-    launching_.keep(std::move(faults));
+    *words = report_indices(launching_, sizes, numbers, ErrorKind::index);
   }
 
   void* program(Step step) {
-    return scatter_program(launching_.device(), step, step == Step::write ? word_ : 0,
+    return scatter_program(launching_, step, step == Step::write ? word_ : 0,
                            step == Step::clear ? 0 : arrays_, step == Step::write && wide_);
   }
 

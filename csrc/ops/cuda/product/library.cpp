@@ -106,7 +106,7 @@ bool library_product(Launching& launching, const BatchedProduct& plan) {
   const int64_t calls = plan.count() / inner_dim;
   const auto out = operand_of(first.out);
   if (!type || first.k() == 0 || !out || out->transposed || calls > kMostCalls) return false;
-  if (!launching.queue().has_gemm()) return false;
+  if (!launching.device().has_gemm()) return false;
   Operand a{first.a, {}}, b{first.b, {}};
   for (const BatchRow& row : plan.batch) {
     a.steps.push_back(row.a);
@@ -136,7 +136,7 @@ bool library_product(Launching& launching, const BatchedProduct& plan) {
       call.b.stride = b.steps[inner] / item;
       call.out_stride = plan.batch[inner].out / item;
     }
-    if (!launching.queue().gemm(call)) return false;  // the first of them, as they are alike
+    if (!launching.gemm(call)) return false;  // the first of them, as they are alike
   }
   return true;
 }

@@ -235,9 +235,9 @@ KernelRequest make_request(const Key& key) {
   return request;
 }
 
-void* program(ep::Device& device, const Key& key) {
+void* program(Launching& launching, const Key& key) {
   static Programs<Key>& programs = *new Programs<Key>;
-  return programs.get(device, key, [&] { return make_request(key); });
+  return programs.get(launching, key, [&] { return make_request(key); });
 }
 
 int threads_of(const Key& key) {
@@ -284,13 +284,13 @@ bool own_product(Launching& launching, const BatchedProduct& given) {
   }
   ProductArgs args = product_args(plan, partition);
   set_vectors(plan, key, &args);
-  void* kernel = program(device, key);
+  void* kernel = program(launching, key);
   if (!kernel) return false;
   if (partition.splits == 1) {
     launching.run_blocks(kernel, partition.blocks, threads_of(key), 0, args);
     return true;
   }
-  void* merge = program(device, {key.dtype, Form::merge, 0, false, false});
+  void* merge = program(launching, {key.dtype, Form::merge, 0, false, false});
   if (!merge) return false;
   const int64_t elements = args.batch * args.m * args.n;
   args.partial =

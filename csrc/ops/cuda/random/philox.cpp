@@ -39,7 +39,7 @@ bool launch_philox(Launching& launching, const ArrayArgs& args) {
   DrawArgs on_device{1, args.output(0).data, attr[1], attr[2], attr[3], {attr[4], attr[5]}};
   for (int64_t dim : args.output(0).shape) on_device.count *= dim;
   if (on_device.count == 0) return true;
-  void* kernel = programs.get(launching.device(), {&row}, [&] { return make_request(row); });
+  void* kernel = programs.get(launching, {&row}, [&] { return make_request(row); });
   if (!kernel) return false;
   const int64_t per_counter = kWords / row.words;
   launching.run(kernel, (on_device.count + per_counter - 1) / per_counter, on_device);

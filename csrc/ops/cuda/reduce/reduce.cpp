@@ -72,7 +72,7 @@ void* program_for(Launching& launching, const Call& call, Form form, int64_t lan
   const Key key{call.kind,    call.op,       call.in, call.out,
                 call.loop_in, call.loop_out, form,    static_cast<int32_t>(lanes),
                 of_values,    wide,          0};
-  return programs.get(launching.device(), key, [&] {
+  return programs.get(launching, key, [&] {
     KernelRequest request;
     request.kind = call.kind;
     request.op = call.op;

@@ -60,7 +60,7 @@ void* program_for(Launching& launching, const ArrayArgs& call, const Plan& plan,
   const DType dtype = call.output(0).dtype;
   const Key key{call.loop.name, dtype,     static_cast<uint8_t>(form),
                 of_values,      plan.wide, plan.associative};
-  return programs.get(launching.device(), key, [&] {
+  return programs.get(launching, key, [&] {
     KernelRequest request;
     request.kind = "scan";
     request.op = call.loop.name;

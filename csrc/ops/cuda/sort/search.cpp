@@ -23,9 +23,9 @@ struct ReorderArgs {
   int64_t length, count, in_step, order_step;
 };
 
-/// What reports a position of a sorter for `length` elements that does not exist.
-std::shared_ptr<Faults> sorter_faults(Launching& launching, int64_t length) {
-  return std::make_shared<Faults>(launching.device(), 1, [length](int, int64_t position) {
+/// Where the kernel reports a position of a sorter for `length` elements that does not exist.
+int64_t* report_positions(Launching& launching, int64_t length) {
+  return launching.report(1, [length](int, int64_t position) {
     return Error(ErrorKind::value, concat("[searchsorted] expected a sorter of positions below ",
                                           length, ", got ", position));
   });
@@ -56,12 +56,11 @@ bool launch_search_sorted(Launching& launching, const ArrayArgs& args) {
     void* const reorder = array_program(launching, "search", "reorder", moved_as(elements.dtype));
     if (!reorder) return false;
     sorted = scratch_array(launching, elements.dtype, sorter.shape);
-    const auto faults = sorter_faults(launching, elements.shape[0]);
-    launching.keep(faults);
+    int64_t* const fault = report_positions(launching, elements.shape[0]);
     const int64_t count = sorter.shape[0];
     launching.run(reorder, count,
-                  ReorderArgs{elements.data, sorter.data, sorted.data, faults->words(),
-                              elements.shape[0], count, elements.strides[0], sorter.strides[0]});
+                  ReorderArgs{elements.data, sorter.data, sorted.data, fault, elements.shape[0],
+                              count, elements.strides[0], sorter.strides[0]});
   }
   enqueue_search(launching, search, sorted, args.input(1), args.output(0), args.attr[0] != 0);
   return true;
