@@ -232,6 +232,40 @@ assert np.allclose(y.numpy(), np.e)
     assert "interrupted" in out
 
 
+def test_the_first_slow_compilation_is_said_in_the_log(run_program: Run, tmp_path: Path) -> None:
+    code = f"""
+import io, logging
+os.environ["XDG_CACHE_HOME"] = {str(tmp_path / "cache")!r}
+compile_, slow = compiler.compile, "exp sin".split()
+lines = io.StringIO()
+logging.getLogger("oneflow_lite").addHandler(logging.StreamHandler(lines))
+clock, late = time.perf_counter, 0.0
+def compile_slowly(text, *args):
+    global late
+    image = compile_(text, *args)
+    late += delay
+    return image
+compiler.compile = compile_slowly
+kernels.time = type("time", (), {{"perf_counter": staticmethod(lambda: late)}})
+x = flow.ones(16, dtype="float32", device="cuda:0")
+def said(use, seconds):
+    global delay
+    delay = seconds
+    start = lines.tell()
+    use(x).numpy()
+    _C.wait_for_kernels()
+    return lines.getvalue()[start:].splitlines()
+delay = 0.09
+assert said(flow.cos, 0.09) == []
+shown = said(flow.exp, 0.25)
+assert len(shown) == 1 and "elementwise exp(float32" in shown[0] and "250 ms" in shown[0], shown
+assert said(flow.sin, 0.25) == []               # one line by default
+logging.getLogger("oneflow_lite").setLevel("INFO")
+assert len(said(flow.tan, 0.25)) == 1
+"""
+    succeeds(run_program, code)
+
+
 def test_a_second_process_compiles_nothing(run_program: Run, tmp_path: Path) -> None:
     code = f"""
 # After the simulated driver was found; not where programs run, as it gets a folder "oneflow_lite".

@@ -1,5 +1,6 @@
 """Kernels of CUDA devices: generated from the op table, compiled at first use, cached."""
 
+import logging
 import os
 import threading
 import time
@@ -46,6 +47,7 @@ class _Made:
 
 
 _made = _Made()
+_warned = threading.Event()  # of a slow compilation
 
 
 def _forget() -> None:
@@ -113,8 +115,16 @@ def _image(request: Request, arch: str) -> bytes | None:
 
 
 def _log_slow(request: Request, arch: str, seconds: float) -> None:
-    if seconds > _SLOW_SECONDS:
-        LOG.info(
-            "[cuda] compiled %s %s(%s) for %s in %.0f ms; kept for the next time",
-            *(request.kind, request.op, ", ".join(request.dtypes), arch, 1e3 * seconds),
-        )
+    """Log a slow compilation, which the call that needs it waits for: the first at a level that is
+    shown by default, as a stall has no other sign; the others, of which a program may have dozens,
+    as information.
+    """
+    if seconds <= _SLOW_SECONDS:
+        return
+    level = logging.INFO if _warned.is_set() else logging.WARNING
+    _warned.set()
+    LOG.log(
+        level,
+        "[cuda] compiled %s %s(%s) for %s in %.0f ms; kept for the next time",
+        *(request.kind, request.op, ", ".join(request.dtypes), arch, 1e3 * seconds),
+    )
