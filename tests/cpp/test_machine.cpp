@@ -279,6 +279,43 @@ void test_barrier() {
   CHECK(static_cast<bool>(InlineScope(world.machine, nullptr, 0)));
 }
 
+/// Says when a thread begins to wait.
+class WaitHooks : public HostHooks {
+ public:
+  explicit WaitHooks(std::promise<void>& waits) : waits_(waits) {}
+  void* release() override {
+    if (!told_.exchange(true)) waits_.set_value();
+    return nullptr;
+  }
+
+ private:
+  std::promise<void>& waits_;
+  std::atomic<bool> told_{false};
+};
+
+// The work that is issued meanwhile ends only when the thread that waits has got its room.
+void test_room_is_not_waited_for_behind_later_work() {
+  World world;
+  std::promise<void> waits, opened, returned;
+  world.machine.set_hooks(std::make_unique<WaitHooks>(waits));
+  world.machine.options().max_in_flight = 4;
+  const auto issue = [&world](std::function<void()> work) {
+    return world.run(kCpu, StreamType::compute, {}, std::move(work));
+  };
+  issue([&] { opened.get_future().wait(); });
+  for (int i = 0; i < 3; ++i) issue([] {});
+  std::thread waiter([&] {
+    issue([] {});
+    returned.set_value();
+  });
+  waits.get_future().wait();
+  world.machine.options().max_in_flight = 1000;  // for this thread: the other has read its own
+  issue([&] { returned.get_future().wait(); });
+  opened.set_value();
+  waiter.join();
+  world.machine.drain(std::nullopt);
+}
+
 void test_bounds() {
   World world;
   world.machine.options().max_in_flight = 8;
@@ -480,6 +517,7 @@ int main() {
   test_late_failure_across_queues();
   test_late_failure_is_waited_for();
   test_barrier();
+  test_room_is_not_waited_for_behind_later_work();
   test_bounds();
   test_long_chain();
   test_interrupted_waits();
