@@ -15,6 +15,7 @@ import pytest
 
 import oneflow_lite as flow
 from tests.support import ROOT
+from tests.support.compiling import missing_for_simulation
 
 PREFIX = "ONEFLOW_LITE_"
 LIMITS = (PREFIX + "CPU_ISA",)  # of the whole run
@@ -50,6 +51,31 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
         return (yield)
     with _turn(item.get_closest_marker("alone") is not None):
         return (yield)
+
+
+# What all tests of a folder need; the others say it themselves.
+_NEEDS = {
+    "contract/process": ["process"],
+    "cpp": ["toolchain", "process"],
+    "sim": ["toolchain", "process"],
+}
+_NO_SIMULATION = missing_for_simulation()
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark a test by its folder and by what it uses."""
+    path = item.path.relative_to(ROOT / "tests")
+    marks = [
+        mark for folder, needs in _NEEDS.items() if path.is_relative_to(folder) for mark in needs
+    ]
+    if "run_program" in getattr(item, "fixturenames", ()):
+        marks.append("process")
+    if item.get_closest_marker("simulated") is not None:
+        marks += ["toolchain", "process"]
+        if _NO_SIMULATION is not None:
+            item.add_marker(pytest.mark.skip(reason=_NO_SIMULATION))
+    for mark in dict.fromkeys(marks):
+        item.add_marker(mark)
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -172,6 +172,7 @@ def test_what_cannot_be_made_again_is_raised_itself() -> None:
     assert raised(x.numpy) is original
 
 
+@pytest.mark.slow
 def test_looks_do_not_grow_it(device: flow.Device) -> None:
     x = failed(ValueError("on purpose")).to(device)
 
@@ -278,6 +279,7 @@ def test_they_are_pickled_and_copied(kind: str) -> None:
         assert getattr(other, "__notes__", None) == getattr(error, "__notes__", None)
 
 
+@pytest.mark.process
 def test_they_come_back_from_other_processes() -> None:
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         for kind, expected in KINDS.items():

@@ -58,6 +58,7 @@ def program(source: np.ndarray) -> tuple[list[flow.Tensor], int]:
     return [a, b, c, d, e], line
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ERRORS)
 @pytest.mark.parametrize("n", range(1, 8))
 def test_any_fault_poisons_what_follows_it_only(kind: str, n: int) -> None:
@@ -111,6 +112,7 @@ def test_the_failed_tensor_names_its_line(kind: str) -> None:
         flow.synchronize()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ERRORS)
 def test_a_fault_in_a_full_queue(kind: str) -> None:
     """All launches of the queue come at once, right behind the one that fails."""
@@ -171,6 +173,7 @@ def test_memory_runs_out_on_a_device_with_a_queue() -> None:
     flow.empty_cache()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("behind", [0, 1, 40])
 def test_memory_runs_out_in_a_full_queue(behind: int) -> None:
     flow.empty_cache()
@@ -223,6 +226,7 @@ def test_the_memory_limit_of_the_cpu(size: int) -> None:
     flow.empty_cache()
 
 
+@pytest.mark.slow
 def test_lists_wait_for_memory_in_flight() -> None:
     numbers = [1.5] * 300_000
     flow.empty_cache()

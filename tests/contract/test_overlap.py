@@ -1,8 +1,6 @@
 """Overlap, read off the records of the machine: which intervals intersect."""
 
-import shutil
 import subprocess
-import sys
 from collections.abc import Callable
 
 import numpy as np
@@ -118,10 +116,7 @@ for fusion in ("0", "always"):
 """
 
 
-@pytest.mark.skipif(
-    sys.platform != "linux" or shutil.which("g++") is None,
-    reason="the simulated driver needs Linux and g++",
-)
+@pytest.mark.simulated
 def test_the_example_overlaps_on_a_simulated_gpu(
     run_program: Callable[..., subprocess.CompletedProcess[str]],
 ) -> None:

@@ -14,6 +14,8 @@ import oneflow_lite as flow
 from tests.support.oracle import Flow, Numpy, compare, computes_itself
 from tests.support.random_program import LAYOUTS, knobs, program, run_threads
 
+pytestmark = pytest.mark.slow
+
 PROGRAMS = int(os.environ.get("OFL_TEST_PROGRAMS", "400"))
 BATCHES = 16
 TIMINGS = list(knobs())

@@ -9,6 +9,8 @@ import pytest
 
 import oneflow_lite as flow
 
+pytestmark = pytest.mark.slow
+
 THREADS = (1, 2, 3, 7)
 SHAPES = ((1_000_003,), (1000, 1003), (7, 300, 517), (3, 400_000), (400_000, 3))
 VIEWS: dict[str, Callable[[Any], Any]] = {

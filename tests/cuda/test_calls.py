@@ -1,19 +1,14 @@
 """How often the driver is called, on the simulated one, which counts: each call costs a GPU's host
 0.3 us to 12 us."""
 
-import shutil
 import subprocess
-import sys
 from collections.abc import Callable
 
 import pytest
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
-pytestmark = pytest.mark.skipif(
-    sys.platform != "linux" or shutil.which("g++") is None,
-    reason="the simulated driver needs Linux and g++",
-)
+pytestmark = pytest.mark.simulated
 HEAD = """
 import numpy as np, oneflow_lite as flow, sim
 from oneflow_lite import _C

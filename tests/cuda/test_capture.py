@@ -2,19 +2,14 @@
 neither spoils the other.
 """
 
-import shutil
 import subprocess
-import sys
 from collections.abc import Callable
 
 import pytest
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
-pytestmark = pytest.mark.skipif(
-    sys.platform != "linux" or shutil.which("g++") is None,
-    reason="the simulated driver needs Linux and g++",
-)
+pytestmark = pytest.mark.simulated
 HEAD = """
 import sys
 import ctypes, threading

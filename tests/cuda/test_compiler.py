@@ -22,7 +22,10 @@ COMPLETE = "sm_90"
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100", "sm_120")
 COMPILER = os.environ.get("CXX", "g++").split()[0]
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="CUDA is tested on Linux")
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.skipif(sys.platform != "linux", reason="CUDA is tested on Linux"),
+]
 
 
 def wanted(arch: str) -> list[Request]:
@@ -53,6 +56,7 @@ def compile_unit(arch: str, requests: list[Request]) -> bytes:
     return compiler._compile_by_nvrtc(text, arch, OPTIONS)
 
 
+@pytest.mark.slow
 def test_every_kernel_compiles_for_every_architecture() -> None:
     pytest.importorskip("cuda.bindings.nvrtc")
     pytest.importorskip("nvidia.cu13", reason="nvidia-cuda-nvrtc is not installed")
@@ -78,6 +82,7 @@ def test_what_is_missing_is_said() -> None:
         compiler._compile_by_nvrtc("", "sm_90", ())
 
 
+@pytest.mark.toolchain
 @pytest.mark.skipif(shutil.which(COMPILER) is None, reason=f"no {COMPILER}")
 def test_two_builds_of_one_version_share_no_images(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -2,7 +2,6 @@
 and once for all processes of a user."""
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -16,10 +15,7 @@ from tests.support import ROOT
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
-pytestmark = pytest.mark.skipif(
-    sys.platform != "linux" or shutil.which("g++") is None,
-    reason="the simulated driver needs Linux and g++",
-)
+pytestmark = pytest.mark.simulated
 # The maker of kernels is told which thread asks, and may be held up there.
 HEAD = """
 import os, sys, threading, time

@@ -1,9 +1,7 @@
 """CUDA devices, on the simulated driver: each test in a process of its own, as a driver is chosen
 once. What tensors do on them, all other tests show when ONEFLOW_LITE_CUDA_SIM is set."""
 
-import shutil
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,10 +11,6 @@ import oneflow_lite as flow
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
-simulated = pytest.mark.skipif(
-    sys.platform != "linux" or shutil.which("g++") is None,
-    reason="the simulated driver needs Linux and g++",
-)
 HEAD = "import numpy as np, oneflow_lite as flow, sys\n"
 
 
@@ -42,7 +36,7 @@ def test_without_a_driver_the_reason_says_what_to_do() -> None:
             use()
 
 
-@simulated
+@pytest.mark.simulated
 def test_a_driver_without_devices_says_so(run_program: Run) -> None:
     code = "print(flow.cuda.unavailable_reason()); print(flow.cuda.device_count())"
     out = succeeds(run_program, code, cuda_sim="devices=0")
@@ -50,7 +44,7 @@ def test_a_driver_without_devices_says_so(run_program: Run) -> None:
     assert out.splitlines()[-1] == "0"
 
 
-@simulated
+@pytest.mark.simulated
 def test_tensors_may_be_there_when_nothing_else_is_said(run_program: Run) -> None:
     code = "x = flow.ones(3); print(x.device, (x + 1).numpy(), x.cpu().device)"
     out = succeeds(run_program, code, device="cuda:1", cuda_sim="devices=2")
@@ -60,7 +54,7 @@ def test_tensors_may_be_there_when_nothing_else_is_said(run_program: Run) -> Non
     assert "cuda:2 does not exist, there are 2 cuda devices" in done.stderr
 
 
-@simulated
+@pytest.mark.simulated
 def test_numbers_in_parameters_are_no_pointers(run_program: Run) -> None:
     code = """
 for value in (2.0**49, 2.0**53, 2.0**62, 2**62 + 2**58, -2.0**53):
@@ -69,13 +63,13 @@ for value in (2.0**49, 2.0**53, 2.0**62, 2**62 + 2**58, -2.0**53):
     succeeds(run_program, code, cuda_sim="devices=2")
 
 
-@simulated
+@pytest.mark.simulated
 def test_a_driver_that_cannot_start_says_so(run_program: Run) -> None:
     code = "import sim; sim.configure('fail=cuInit:1:999'); print(flow.cuda.unavailable_reason())"
     assert "cannot start" in succeeds(run_program, code, cuda_sim="devices=1")
 
 
-@simulated
+@pytest.mark.simulated
 def test_an_old_driver_is_named(run_program: Run, tmp_path: Path) -> None:
     source = tmp_path / "old.c"
     source.write_text("int cuInit(unsigned flags) { return 0; }")
@@ -90,7 +84,7 @@ print(flow.cuda.unavailable_reason())
     assert "too old" in succeeds(run_program, code)
 
 
-@simulated
+@pytest.mark.simulated
 def test_devices_have_properties_and_no_context_until_a_tensor_names_them(
     run_program: Run,
 ) -> None:
@@ -115,7 +109,7 @@ else:
     succeeds(run_program, code, cuda_sim="devices=2,memory=64MiB")
 
 
-@simulated
+@pytest.mark.simulated
 @pytest.mark.parametrize("seed", ["1", "2", "3"])
 def test_copies_and_kernels_are_ordered_whatever_the_queues_do(run_program: Run, seed: str) -> None:
     code = """
@@ -138,7 +132,7 @@ stats = flow.vm.stats()
     succeeds(run_program, code.replace("sys.argv[1]", seed), cuda_sim=knobs)
 
 
-@simulated
+@pytest.mark.simulated
 def test_a_lost_device_says_so_and_the_others_go_on(run_program: Run) -> None:
     code = """
 import sim
@@ -169,7 +163,7 @@ except RuntimeError:
     succeeds(run_program, code, cuda_sim="devices=2")
 
 
-@simulated
+@pytest.mark.simulated
 def test_memory_runs_out_and_comes_back(run_program: Run) -> None:
     code = """
 x = flow.zeros((4 << 20,), dtype=flow.uint8, device="cuda:0")
@@ -189,7 +183,7 @@ assert x[0].item() == 50
     succeeds(run_program, code, cuda_sim="devices=1,memory=16MiB")
 
 
-@simulated
+@pytest.mark.simulated
 def test_a_failed_call_poisons_its_tensor_and_nothing_else(run_program: Run) -> None:
     code = """
 import sim
@@ -213,7 +207,7 @@ for call in ("cuMemcpyDtoHAsync", "cuEventRecord"):
     succeeds(run_program, code, cuda_sim="devices=1")
 
 
-@simulated
+@pytest.mark.simulated
 def test_a_forked_child_is_told(run_program: Run) -> None:
     code = """
 import os
@@ -235,7 +229,7 @@ assert (x + 1).sum().item() == 200
     succeeds(run_program, code, cuda_sim="devices=1")
 
 
-@simulated
+@pytest.mark.simulated
 def test_nothing_is_left_behind(run_program: Run) -> None:
     code = """
 import gc, sim
@@ -256,7 +250,7 @@ assert second["events"] < 100
     succeeds(run_program, code, cuda_sim="devices=2")
 
 
-@simulated
+@pytest.mark.simulated
 def test_what_runs_on_the_host_is_said_once(run_program: Run) -> None:
     code = """
 x = flow.tensor([[4.0, 0.0], [0.0, 9.0]], device="cuda:0")
@@ -269,7 +263,7 @@ assert "cholesky" in flow.cuda.host_operations()
     assert done.stderr.count("cholesky has no kernel") == 1
 
 
-@simulated
+@pytest.mark.simulated
 @pytest.mark.parametrize("kernels", [True, False])
 def test_who_computes_is_decided_when_it_is_issued(run_program: Run, kernels: bool) -> None:
     code = f"""
@@ -307,7 +301,7 @@ assert (y.numpy() == expected).all()
     succeeds(run_program, code, cuda_sim="devices=1,jitter=50us")
 
 
-@simulated
+@pytest.mark.simulated
 @pytest.mark.parametrize("nth", ["1", "7", "20"])
 def test_a_device_is_lost_while_all_its_streams_are_at_work(run_program: Run, nth: str) -> None:
     code = """

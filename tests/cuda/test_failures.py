@@ -1,19 +1,14 @@
 """A driver that fails where nobody expects it, and a device that is lost while it is watched, on
 the simulated driver: nothing hangs, nothing crashes, and the errors say what happened."""
 
-import shutil
 import subprocess
-import sys
 from collections.abc import Callable
 
 import pytest
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
-pytestmark = pytest.mark.skipif(
-    sys.platform != "linux" or shutil.which("g++") is None,
-    reason="the simulated driver needs Linux and g++",
-)
+pytestmark = pytest.mark.simulated
 HEAD = """
 import gc
 import numpy as np, oneflow_lite as flow, sim

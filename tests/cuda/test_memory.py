@@ -1,19 +1,14 @@
 """Memory of CUDA devices, on the simulated driver: what a driver refuses while our own cache has
 memory to give back is asked for once more."""
 
-import shutil
 import subprocess
-import sys
 from collections.abc import Callable
 
 import pytest
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
-pytestmark = pytest.mark.skipif(
-    sys.platform != "linux" or shutil.which("g++") is None,
-    reason="the simulated driver needs Linux and g++",
-)
+pytestmark = pytest.mark.simulated
 HEAD = """
 import gc
 import numpy as np, oneflow_lite as flow, sim

@@ -2,19 +2,14 @@
 each test in a process of its own. What overlaps is read off the trace; what waits, off a gate that
 another library (cuda_library.py) puts into a queue."""
 
-import shutil
 import subprocess
-import sys
 from collections.abc import Callable
 
 import pytest
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
-pytestmark = pytest.mark.skipif(
-    sys.platform != "linux" or shutil.which("g++") is None,
-    reason="the simulated driver needs Linux and g++",
-)
+pytestmark = pytest.mark.simulated
 HEAD = """
 import sys
 import gc

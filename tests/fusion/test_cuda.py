@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,10 +12,7 @@ from tests.support import ROOT
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
-pytestmark = pytest.mark.skipif(
-    sys.platform != "linux" or shutil.which("g++") is None,
-    reason="the simulated driver needs Linux and g++",
-)
+pytestmark = pytest.mark.simulated
 HEAD = """
 import numpy as np, oneflow_lite as flow
 from oneflow_lite import _C

@@ -1,9 +1,7 @@
 """Memory of CUDA devices to and from other libraries, on the simulated driver: each test in a
 process of its own, with another library (cuda_library.py) that has streams of its own."""
 
-import shutil
 import subprocess
-import sys
 from collections.abc import Callable
 
 import pytest
@@ -12,10 +10,6 @@ import oneflow_lite as flow
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
-simulated = pytest.mark.skipif(
-    sys.platform != "linux" or shutil.which("g++") is None,
-    reason="the simulated driver needs Linux and g++",
-)
 HEAD = """
 import sys
 import gc, threading
@@ -60,7 +54,7 @@ def test_pinned_memory_needs_a_device() -> None:
 # --- out
 
 
-@simulated
+@pytest.mark.simulated
 @pytest.mark.parametrize("way", ["dlpack", "interface"])
 def test_a_consumer_is_ordered_and_nobody_waits_for_the_device(run_program: Run, way: str) -> None:
     code = """
@@ -96,7 +90,7 @@ assert (result == VALUES * 2 + 1).all()
     succeeds(run_program, code.replace("sys.argv[1]", repr(way)))
 
 
-@simulated
+@pytest.mark.simulated
 def test_a_consumer_of_the_interface_that_knows_of_no_streams(run_program: Run) -> None:
     code = """
 other = Library()
@@ -112,7 +106,7 @@ assert (result == VALUES + 1).all()
     succeeds(run_program, code)
 
 
-@simulated
+@pytest.mark.simulated
 def test_a_consumer_may_write_after_our_reads(run_program: Run) -> None:
     code = """
 other = Library()
@@ -134,7 +128,7 @@ assert (x.numpy() == 0).all()
     succeeds(run_program, code)
 
 
-@simulated
+@pytest.mark.simulated
 @pytest.mark.parametrize("stream", ["None", "1", "2"])
 def test_default_streams_wait(run_program: Run, stream: str) -> None:
     code = """
@@ -151,7 +145,7 @@ assert (result == VALUES + 1).all()
     succeeds(run_program, code.replace("STREAM", stream))
 
 
-@simulated
+@pytest.mark.simulated
 def test_what_a_consumer_may_ask_for(run_program: Run) -> None:
     code = """
 x = flow.tensor(VALUES, device="cuda:1")
@@ -196,7 +190,7 @@ assert own.take(none).address == 0 and none.__cuda_array_interface__["data"] == 
     succeeds(run_program, code)
 
 
-@simulated
+@pytest.mark.simulated
 def test_memory_outlives_the_tensor_for_what_the_consumer_has_queued(run_program: Run) -> None:
     code = """
 consumer = Library()
@@ -231,7 +225,7 @@ assert flow.cuda.memory_stats(0)["in_use"] <= before
     succeeds(run_program, code)
 
 
-@simulated
+@pytest.mark.simulated
 def test_a_failed_tensor_is_not_handed_over(run_program: Run) -> None:
     code = """
 x = flow.tensor(VALUES, device="cuda:0")
@@ -260,7 +254,7 @@ except RuntimeError:
 # --- in
 
 
-@simulated
+@pytest.mark.simulated
 @pytest.mark.parametrize("way", ["dlpack", "interface"])
 def test_a_producer_is_waited_for_by_the_queue_and_lives_as_long(
     run_program: Run, way: str
@@ -303,7 +297,7 @@ assert (result == 7).all()
     succeeds(run_program, code.replace("sys.argv[1]", repr(way)))
 
 
-@simulated
+@pytest.mark.simulated
 def test_what_the_interface_may_say(run_program: Run) -> None:
     code = """
 other = Library()
@@ -360,7 +354,7 @@ def refused(kind, text, **fields):
 """
 
 
-@simulated
+@pytest.mark.simulated
 def test_claims_of_memory_that_cannot_be(run_program: Run) -> None:
     code = """
 refused(BufferError, "reaches beyond", shape=(1 << 40, 1 << 20), strides=(1 << 62, 1 << 62))
@@ -379,7 +373,7 @@ assert flow.asarray(array.interface(shape=(1 << 40,), strides=(0,))).size == 1 <
     succeeds(run_program, HOSTILE + code)
 
 
-@simulated
+@pytest.mark.simulated
 def test_pointers_and_dtypes_and_versions_that_are_none(run_program: Run) -> None:
     code = """
 # pointers
@@ -410,7 +404,7 @@ refused(BufferError, "without a mask", mask=False)
     succeeds(run_program, HOSTILE + code)
 
 
-@simulated
+@pytest.mark.simulated
 def test_descriptions_that_are_no_dicts(run_program: Run) -> None:
     code = """
 whole = array.interface().__cuda_array_interface__
@@ -428,7 +422,7 @@ assert (flow.asarray(array.interface()).numpy() == VALUES).all()
     succeeds(run_program, HOSTILE + code)
 
 
-@simulated
+@pytest.mark.simulated
 def test_tensor_copies_and_asarray_shares(run_program: Run) -> None:
     code = """
 other = Library(1)
@@ -453,7 +447,7 @@ for dtype in ("int8", "uint16", "int64", "float16", "bool", "complex64", "comple
     succeeds(run_program, code)
 
 
-@simulated
+@pytest.mark.simulated
 def test_a_producer_is_asked_on_its_own_device(run_program: Run) -> None:
     code = """
 import ctypes
@@ -476,7 +470,7 @@ assert (x.numpy() == VALUES).all()
     succeeds(run_program, code)
 
 
-@simulated
+@pytest.mark.simulated
 def test_our_own_devices_meet(run_program: Run) -> None:
     code = """
 class Exported:

@@ -2,8 +2,6 @@
 and NumPy's results where they overlap."""
 
 import gc
-import shutil
-import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -203,6 +201,7 @@ def test_owners_are_let_go_one_by_one() -> None:
     assert second.deleted == 1
 
 
+@pytest.mark.slow
 def test_an_address_that_is_used_again_is_something_else() -> None:
     base = np.zeros(6, "float32")
     for _ in range(3):
@@ -365,13 +364,7 @@ def test_random_programs_over_foreign_memory(export: Export, seed: int, naive: b
     Program(seed, values, lambda begin, end: theirs[begin:end]).run(60)
 
 
-simulated = pytest.mark.skipif(
-    sys.platform != "linux" or shutil.which("g++") is None,
-    reason="the simulated driver needs Linux and g++",
-)
-
-
-@simulated
+@pytest.mark.simulated
 def test_random_programs_on_a_simulated_device(run_program: Callable[..., Any]) -> None:
     code = """
 from tests.support.cuda_library import Library

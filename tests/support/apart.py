@@ -7,34 +7,20 @@ names the test, and that one answers with its reports.
 
 import json
 import os
-import shlex
-import shutil
 import socket
 import subprocess
 import sys
 import tempfile
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support import ROOT
+from tests.support.compiling import missing_for_simulation
 
 MOST_SECONDS = 600  # for one test
 VARIABLE = "OFL_TEST_APART"  # names the socket, in the other process
-COMPILER = shlex.split(os.environ.get("CXX", "g++"))[0]
-
-
-def missing() -> str | None:
-    """What the simulated driver and its tests need and this machine has not."""
-    if sys.platform != "linux":
-        return "the simulated driver needs Linux"
-    if shutil.which(COMPILER) is None:
-        return f"no {COMPILER}"
-    if find_spec("cuda") is None:
-        return "cuda-bindings is not installed"
-    return None
 
 
 class Session:
@@ -97,7 +83,7 @@ class Folder:
     def __init__(self, folder: Path, **variables: str) -> None:
         self._folder = folder
         self._session: Session | None = None
-        self._missing = missing()
+        self._missing = missing_for_simulation(bindings=True)
         kept = {k: v for k, v in os.environ.items() if not k.startswith("ONEFLOW_LITE_")}
         paths = [str(ROOT), kept.get("PYTHONPATH", "")]
         self._environment = kept | {"PYTHONPATH": os.pathsep.join(filter(None, paths))} | variables
@@ -106,6 +92,8 @@ class Folder:
         """The tests of a file go to one worker, which starts one process."""
         if self._missing:
             item.add_marker(pytest.mark.skip(reason=self._missing))
+        item.add_marker("toolchain")
+        item.add_marker("process")
         item.add_marker(pytest.mark.xdist_group(str(item.path)))
 
     def run(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:

@@ -1,10 +1,13 @@
-"""The system's C++ compiler, for programs that tests make."""
+"""The system's C++ compiler, for programs that tests make, and for the simulated CUDA driver."""
 
 import os
 import shlex
+import shutil
 import subprocess
+import sys
 import sysconfig
 from collections.abc import Sequence
+from importlib.util import find_spec
 
 from tests.support import ROOT
 
@@ -22,3 +25,15 @@ def compiled(command: Sequence[object]) -> None:
     """Run a compiler, which must succeed."""
     done = run(command)
     assert done.returncode == 0, done.stderr[-4000:]
+
+
+def missing_for_simulation(bindings: bool = False) -> str | None:
+    """What the simulated driver needs, also to be called from Python, and this machine has not."""
+    compiler = shlex.split(os.environ.get("CXX", "g++"))[0]
+    if sys.platform != "linux":
+        return "the simulated driver needs Linux"
+    if shutil.which(compiler) is None:
+        return f"the simulated driver needs a compiler: no {compiler}"
+    if bindings and find_spec("cuda") is None:
+        return "cuda-bindings is not installed"
+    return None

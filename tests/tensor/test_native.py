@@ -128,6 +128,7 @@ def test_creation(name: str, device: flow.Device) -> None:
             check(name, *arguments, **keywords)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.filterwarnings("ignore")
 def test_operations(dtype: str, device: flow.Device) -> None:

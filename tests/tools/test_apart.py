@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import ROOT, apart
+from tests.support import ROOT
+from tests.support.compiling import missing_for_simulation
 
 CONFTEST = """
 from pathlib import Path
@@ -59,7 +60,11 @@ def run(folder: Path, tests: str, *options: str) -> str:
     return done.stdout + done.stderr
 
 
-pytestmark = pytest.mark.skipif(apart.missing() is not None, reason=str(apart.missing()))
+MISSING = missing_for_simulation(bindings=True)
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.skipif(MISSING is not None, reason=str(MISSING)),
+]
 
 
 @pytest.mark.parametrize("options", [(), ("-n1", "--dist=loadgroup")], ids=["alone", "xdist"])

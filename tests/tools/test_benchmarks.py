@@ -14,7 +14,11 @@ import pytest
 
 from tests.support import ROOT
 
-pytestmark = pytest.mark.xdist_group("benchmarks")  # they share the reports
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.process,
+    pytest.mark.xdist_group("benchmarks"),  # they share the reports
+]
 
 FOLDER = ROOT / "benchmarks"
 SHARED = ("timing", "report", "run_all", "libraries", "expressions", "comparison", "plots")

@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -17,7 +16,11 @@ pytest.importorskip("sklearn", reason="the examples need scikit-learn")
 pytest.importorskip("tqdm", reason="the examples need tqdm")
 Image = pytest.importorskip("PIL.Image", reason="the examples need Pillow")
 
-pytestmark = pytest.mark.xdist_group("examples")  # they share what the naive mode has trained
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.process,
+    pytest.mark.xdist_group("examples"),  # they share what the naive mode has trained
+]
 
 EXAMPLES = ROOT / "examples"
 
@@ -181,10 +184,7 @@ def test_photos_overlap_on_a_device(tmp_path: Path) -> None:
     assert number(r"overlap +(\d+)%", naive) == 0
 
 
-@pytest.mark.skipif(
-    sys.platform != "linux" or shutil.which("g++") is None,
-    reason="the simulated driver needs Linux and g++",
-)
+@pytest.mark.simulated
 def test_photos_on_a_simulated_gpu_are_near_those_of_numpy() -> None:
     slow = "devices=2,jitter=1ms,h2d=100MB/s,d2h=100MB/s"
     done = run("stream_photos.py", "--frames", "6", "--device", "cuda:1", cuda_sim=slow)

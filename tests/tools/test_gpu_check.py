@@ -18,12 +18,9 @@ import pytest
 import oneflow_lite as flow
 from tests.support import ROOT
 
-FOLDER = ROOT / "benchmarks"
+pytestmark = [pytest.mark.slow, pytest.mark.process]
 
-simulated = pytest.mark.skipif(
-    sys.platform != "linux" or shutil.which("g++") is None,
-    reason="the simulated driver needs Linux and g++",
-)
+FOLDER = ROOT / "benchmarks"
 
 
 def run(*arguments: object, **flags: str) -> subprocess.CompletedProcess[str]:
@@ -46,7 +43,7 @@ def check() -> Iterator[ModuleType]:
         yield importlib.import_module("gpu_check")
 
 
-@simulated
+@pytest.mark.simulated
 def test_everything_runs_on_the_simulated_driver(tmp_path: Path) -> None:
     pytest.importorskip("cuda.bindings")
     parts = ("driver", "machine", "transfer", "latency", "calls", "chain", "stream", "dispatch")
@@ -83,7 +80,7 @@ def test_everything_runs_on_the_simulated_driver(tmp_path: Path) -> None:
     assert "simulation" in done.stdout
 
 
-@simulated
+@pytest.mark.simulated
 def test_a_simulation_writes_nothing_unless_told_where() -> None:
     before = sorted(FOLDER.rglob("*.json"))
     done = run("--only", "launch", "--quick", cuda_sim="devices=1")
@@ -93,7 +90,7 @@ def test_a_simulation_writes_nothing_unless_told_where() -> None:
     assert sorted(FOLDER.rglob("*.json")) == before
 
 
-@simulated
+@pytest.mark.simulated
 def test_the_driver_is_asked_before_anything_is_built(tmp_path: Path) -> None:
     """By what needs neither the extension nor NVRTC; and a driver that is not there is a row."""
     folder = tmp_path / "found"
@@ -108,7 +105,7 @@ def test_the_driver_is_asked_before_anything_is_built(tmp_path: Path) -> None:
         assert "libcuda.so.1" in mine[0]["note"]
 
 
-@simulated
+@pytest.mark.simulated
 def test_calls_are_counted_before_any_driver(tmp_path: Path) -> None:
     pytest.importorskip("cuda.bindings")
     library = tmp_path / "libcuda.so.1"
@@ -218,7 +215,7 @@ esac
 """
 
 
-@simulated
+@pytest.mark.simulated
 def test_a_sanitizer_says_what_it_found(
     check: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -328,6 +325,7 @@ def test_errors_are_measured_in_units_in_the_last_place(check: ModuleType) -> No
     assert accuracy.difference(one, one.astype(float), [one])["status"] == "FAILED"
 
 
+@pytest.mark.toolchain
 def test_the_extension_is_built_without_setuptools(
     check: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -77,6 +77,7 @@ def build(what: str, tree: Path) -> Path:
     return distribution
 
 
+@pytest.mark.slow
 @needs_setuptools
 def test_the_source_distribution_is_whole(tmp_path: Path) -> None:
     expected = set(tracked())
@@ -88,6 +89,8 @@ def test_the_source_distribution_is_whole(tmp_path: Path) -> None:
     assert {name for name in names - expected if not of_setuptools.fullmatch(name)} == set()
 
 
+@pytest.mark.toolchain
+@pytest.mark.slow
 @needs_openblas
 def test_the_wheel_has_what_the_build_copies(tmp_path: Path) -> None:
     tree = copy_of_the_tree(tmp_path)

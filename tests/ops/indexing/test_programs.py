@@ -9,6 +9,8 @@ import oneflow_lite as flow
 from tests.support.oracle import computes_itself
 from tests.support.random_program import LARGEST, LAYOUTS, Generator, Program, knobs
 
+pytestmark = pytest.mark.slow
+
 PROGRAMS = int(os.environ.get("OFL_TEST_PROGRAMS", "400")) // 16
 TIMINGS = list(knobs())
 

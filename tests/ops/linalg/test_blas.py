@@ -236,6 +236,7 @@ def test_bad_core_types(run_program: Callable[..., Any], core: str) -> None:
     assert core == "" or "ONEFLOW_LITE_BLAS_CORE" in done.stderr
 
 
+@pytest.mark.process
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_products_in_a_forked_child() -> None:

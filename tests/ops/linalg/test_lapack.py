@@ -16,6 +16,8 @@ import pytest
 import oneflow_lite as flow
 from oneflow_lite.ops.blas import in_force
 
+pytestmark = pytest.mark.slow
+
 
 def product_of_eigh(xp: Any, x: Any, triangle: str = "L") -> Any:
     values, vectors = xp.linalg.eigh(x, triangle)

@@ -211,6 +211,7 @@ def test_batches_that_become_one_product(dtype: str, device: flow.Device) -> Non
 PANELS = [(300, 600, 161), (257, 1030, 270), (1100, 129, 270), (256, 128, 1500), (290, 9000, 600)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("shape", PANELS, ids=str)
 def test_large_products_of_any_layout(shape: Any, dtype: str, device: flow.Device) -> None:
@@ -243,6 +244,7 @@ LARGE = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("shape", LARGE, ids=str)
 def test_bits_are_those_of_one_thread(shape: Any, dtype: str) -> None:
@@ -261,6 +263,7 @@ def test_bits_are_those_of_one_thread(shape: Any, dtype: str) -> None:
     same(alone.numpy(), t.mock() @ u.mock())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_products_with_the_transpose_are_symmetric(dtype: str, device: flow.Device) -> None:
     for shape in ((400, 70), (129, 300), (50, 50), (3, 9)):

@@ -61,6 +61,7 @@ def test_bits_of_long_sums(dtype: str) -> None:
         same(x.sum(), flow.tensor(x).sum())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_one_of_very_many(dtype: str) -> None:
     size = 5_000_003  # divided among threads, whatever the dtype
