@@ -10,9 +10,14 @@ is the number of compilers that run at once (all cores by default).
 
 import os
 import shutil
+import subprocess
 import sys
+import sysconfig
+import time
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from filecmp import cmp
+from functools import partial
 from glob import glob
 from importlib import metadata
 from pathlib import Path
@@ -20,6 +25,7 @@ from pathlib import Path
 import numpy
 import pybind11
 from setuptools import Extension, setup
+from setuptools.command.build import build
 from setuptools.command.build_ext import build_ext
 
 SANITIZERS = ("thread", "address")
@@ -58,20 +64,71 @@ def device_headers() -> list[Path]:
     ]
 
 
+def library_headers() -> list[str]:
+    """Options for the headers of Python and of the build requirements.
+
+    The compiler does not list the headers of such folders among those that an object depends on.
+    pip removes the folders after each build; the recipe has the versions.
+    """
+    folders = [sysconfig.get_path("include"), pybind11.get_include(), numpy.get_include()]
+    return [option for folder in folders for option in ("-isystem", folder)]
+
+
+def write_if_changed(path: Path, text: str) -> Path:
+    """Write the file, which keeps its time when it has this text already."""
+    if not path.exists() or path.read_text() != text:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return path
+
+
+def copy_to(target: Path, source: Path) -> None:
+    """Copy a library; a process that has the old one in its memory keeps that file."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    copy = target.with_name(target.name + ".new")
+    shutil.copy(source, copy)
+    os.replace(copy, target)
+
+
+def is_current(target: Path, inputs: Iterable[Path]) -> bool:
+    """Whether the target exists, and no input is newer or missing."""
+    try:
+        made = target.stat().st_mtime_ns
+        return all(path.stat().st_mtime_ns <= made for path in inputs)
+    except FileNotFoundError:
+        return False
+
+
+def listed_inputs(rule: Path) -> list[Path]:
+    """The source and the headers of an object, from the rule for make that the compiler wrote."""
+    if not rule.exists():
+        return [rule]  # missing: the object is out of date
+    return [Path(name) for name in rule.read_text().replace("\\\n", "").partition(":")[2].split()]
+
+
 class Build(build_ext):
-    """Compiles what changed, several sources at a time; setuptools only does whole extensions."""
+    """Compiles what is out of date, several sources at a time.
+
+    An object is out of date when its source, a header that it includes, this file or the recipe is
+    newer. The library is linked again when an object is newer, or when the list of them changed.
+    """
+
+    def finalize_options(self) -> None:
+        super().finalize_options()
+        if self.editable_mode:  # its temporary folder would be gone at the next installation
+            usual = build(self.distribution)
+            usual.ensure_finalized()
+            self.build_temp = usual.build_temp
+        if sanitizer:
+            self.build_temp += f"-{sanitizer}"  # objects of different flags never mix
 
     def run(self) -> None:
         super().run()
         if not openblas_files():
             self.warn("scipy-openblas32 is not installed: this build has no OpenBLAS")
         for source, target in self.copies():
-            self.mkpath(str(target.parent))
             if not target.exists() or not cmp(source, target):
-                # A process may have the old one in its memory: it keeps that file.
-                copy = target.with_name(target.name + ".new")
-                shutil.copy2(source, copy)
-                os.replace(copy, target)
+                copy_to(target, source)
 
     def copies(self) -> list[tuple[Path, Path]]:
         """Each file to copy, and its place in the package."""
@@ -85,33 +142,57 @@ class Build(build_ext):
     def get_outputs(self) -> list[str]:
         return [*super().get_outputs(), *(str(target) for _, target in self.copies())]
 
-    def build_extension(self, ext: Extension) -> None:
-        if sanitizer:
-            self.build_temp += f"-{sanitizer}"  # objects of different flags never mix
-        headers_changed = max(map(os.path.getmtime, ext.depends))
-
-        def compile_one(source: str) -> str:
-            (target,) = self.compiler.object_filenames([source], output_dir=self.build_temp)
-            os.makedirs(os.path.dirname(target), exist_ok=True)
-            newest = max(headers_changed, os.path.getmtime(source))
-            if self.force or not os.path.exists(target) or os.path.getmtime(target) < newest:
-                self.compiler.compile(
-                    [source],
-                    output_dir=self.build_temp,
-                    include_dirs=ext.include_dirs,
-                    extra_postargs=ext.extra_compile_args,
-                )
-            return target
-
-        with ThreadPoolExecutor(int(os.environ.get("OFL_JOBS", os.cpu_count() or 1))) as pool:
-            objects = list(pool.map(compile_one, ext.sources))
-        self.compiler.link_shared_object(
-            objects,
-            self.get_ext_fullpath(ext.name),
-            extra_postargs=ext.extra_link_args,
-            build_temp=self.build_temp,
-            target_lang="c++",
+    def recipe(self, ext: Extension) -> str:
+        """All that decides about an object, except for the files of this project."""
+        command = self.compiler.compiler_so_cxx
+        compiler = subprocess.run(
+            [*command, "--version"], capture_output=True, text=True, check=True
         )
+        versions = [f"{module.__name__} {module.__version__}" for module in (numpy, pybind11)]
+        options = [
+            *command,
+            *ext.extra_compile_args,
+            *self.compiler.linker_so_cxx,
+            *ext.extra_link_args,
+        ]
+        return "\n".join([" ".join(options), compiler.stdout, sys.version, *versions])
+
+    def compiled(self, ext: Extension, always: list[Path], source: str) -> Path:
+        """The object of a source. It gets the time at which its compiler started: a file that was
+        saved since then is newer.
+        """
+        (name,) = self.compiler.object_filenames([source], output_dir=self.build_temp)
+        target = Path(name)
+        inputs = [*always, Path(source), *listed_inputs(target.with_suffix(".d"))]
+        if self.force or not is_current(target, inputs):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            started = time.time_ns()
+            self.compiler.compile(
+                [source],
+                output_dir=self.build_temp,
+                include_dirs=ext.include_dirs,
+                extra_postargs=[*ext.extra_compile_args, *library_headers(), "-MMD"],
+            )
+            os.utime(target, ns=(started, started))
+        return target
+
+    def build_extension(self, ext: Extension) -> None:
+        folder, final = Path(self.build_temp), Path(self.get_ext_fullpath(ext.name))
+        always = [Path("setup.py"), write_if_changed(folder / "recipe.txt", self.recipe(ext))]
+        with ThreadPoolExecutor(int(os.environ.get("OFL_JOBS", os.cpu_count() or 1))) as pool:
+            objects = list(pool.map(partial(self.compiled, ext, always), ext.sources))
+        listed = write_if_changed(folder / "objects.txt", "\n".join(map(str, objects)))
+        library = folder / final.name
+        if self.force or not is_current(library, [*always, listed, *objects]):
+            library.unlink(missing_ok=True)
+            self.compiler.link_shared_object(
+                list(map(str, objects)),
+                str(library),
+                extra_postargs=ext.extra_link_args,
+                build_temp=self.build_temp,
+                target_lang="c++",
+            )
+        copy_to(final, library)
 
 
 setup(
@@ -119,8 +200,7 @@ setup(
         Extension(
             "oneflow_lite._C",
             sources=sorted(glob("csrc/**/*.cpp", recursive=True)),
-            depends=[*sorted(glob("csrc/**/*.h", recursive=True)), "setup.py"],
-            include_dirs=["csrc", pybind11.get_include(), numpy.get_include()],
+            include_dirs=["csrc"],
             extra_compile_args=compile_args,
             extra_link_args=link_args,
             language="c++",
