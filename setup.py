@@ -157,7 +157,22 @@ class Build(build_ext):
         ]
         return "\n".join([" ".join(options), compiler.stdout, sys.version, *versions])
 
-    def compiled(self, ext: Extension, always: list[Path], source: str) -> Path:
+    def precompiled_header(self, ext: Extension, always: list[Path]) -> Path | None:
+        """What precompiled.h includes, compiled once for all sources. A compiler cache does without
+        it, as it would find no object again; and Apple's compiler makes one for one architecture.
+        """
+        command, source = self.compiler.compiler_so_cxx, Path("csrc/base/precompiled.h")
+        cached = Path(command[0]).name in ("ccache", "sccache")
+        if cached or command.count("-arch") > 1 or not source.exists():
+            return None
+        header = write_if_changed(Path(self.build_temp, source.name), source.read_text())
+        target = header.with_name(f"{header.name}.gch")
+        if self.force or not is_current(target, [*always, header]):
+            options = [*ext.extra_compile_args, "-x", "c++-header"]
+            self.compiler.spawn([*command, *options, str(header), "-o", str(target)])
+        return target
+
+    def compiled(self, options: list[str], always: list[Path], source: str) -> Path:
         """The object of a source. It gets the time at which its compiler started: a file that was
         saved since then is newer.
         """
@@ -170,8 +185,7 @@ class Build(build_ext):
             self.compiler.compile(
                 [source],
                 output_dir=self.build_temp,
-                include_dirs=ext.include_dirs,
-                extra_postargs=[*ext.extra_compile_args, *library_headers(), "-MMD"],
+                extra_postargs=options,
             )
             os.utime(target, ns=(started, started))
         return target
@@ -179,8 +193,13 @@ class Build(build_ext):
     def build_extension(self, ext: Extension) -> None:
         folder, final = Path(self.build_temp), Path(self.get_ext_fullpath(ext.name))
         always = [Path("setup.py"), write_if_changed(folder / "recipe.txt", self.recipe(ext))]
+        folders = [f"-I{folder}" for folder in ext.include_dirs]
+        options = [*ext.extra_compile_args, *folders, *library_headers(), "-MMD"]
+        if precompiled := self.precompiled_header(ext, always):
+            always.append(precompiled)
+            options += ["-include", str(precompiled.with_suffix(""))]
         with ThreadPoolExecutor(int(os.environ.get("OFL_JOBS", os.cpu_count() or 1))) as pool:
-            objects = list(pool.map(partial(self.compiled, ext, always), ext.sources))
+            objects = list(pool.map(partial(self.compiled, options, always), ext.sources))
         listed = write_if_changed(folder / "objects.txt", "\n".join(map(str, objects)))
         library = folder / final.name
         if self.force or not is_current(library, [*always, listed, *objects]):

@@ -11,13 +11,17 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+from tests.support import ROOT
+
 COMPILER = os.environ.get("CXX") or sysconfig.get_config_var("CXX") or "c++"
 # As pip calls it: in a process of its own, for a folder that does not stay.
 EDITABLE = "import sys; from setuptools import build_meta; build_meta.build_editable(sys.argv[1])"
 SOURCES = {"csrc/part/first.cpp", "csrc/second.cpp"}
 
 pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.process,
+    pytest.mark.toolchain,
     pytest.mark.skipif(find_spec("setuptools") is None, reason="needs setuptools"),
     pytest.mark.skipif(shutil.which(shlex.split(COMPILER)[0]) is None, reason="needs a compiler"),
 ]
@@ -33,6 +37,7 @@ class Tree:
         self.write("oneflow_lite/__init__.py", '__version__ = "0"')
         self.write("csrc/shared.h", "")
         self.write("csrc/part/own.h", "")
+        self.write("csrc/ops/random/philox_numbers.h", "")  # copied into the package
         for function, source, header in (
             ("first_function", "csrc/part/first.cpp", "part/own.h"),
             ("second_function", "csrc/second.cpp", "numpy_of_the_test.h"),
@@ -138,6 +143,19 @@ def test_objects_of_a_sanitizer_are_kept_apart(tree: Tree) -> None:
     instrumented = tree.library().read_bytes()
     assert tree.build() == set()
     assert tree.library().read_bytes() != instrumented
+
+
+def test_a_precompiled_header_is_compiled_once(tree: Tree) -> None:
+    tree.write("csrc/base/precompiled.h", "#include <vector>\n")
+    made = tree.root / "build"
+    assert tree.build() == SOURCES
+    (precompiled,) = made.rglob("*.gch")
+    written = precompiled.stat().st_mtime_ns
+    tree.touch("csrc/second.cpp")
+    assert tree.build() == {"csrc/second.cpp"}
+    assert precompiled.stat().st_mtime_ns == written
+    tree.write("csrc/base/precompiled.h", "#include <string>\n")
+    assert tree.build() == SOURCES
 
 
 def test_a_deleted_source_leaves_nothing_in_the_library(tree: Tree) -> None:
