@@ -12,7 +12,8 @@
 
 #include "ep/memory/staging_pool.h"
 #include "ops/array_kernel.h"
-#include "ops/launch.h"
+#include "ops/in_flight.h"
+#include "ops/kernel.h"
 
 namespace ofl::ops {
 

@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "python/convert.h"
 #include "python/errors.h"
 #include "python/tensor/object.h"
 
@@ -16,9 +17,6 @@ using Arguments = PyObject* const*;
 inline const Tensor* tensor_or_null(PyObject* object) {
   return is_tensor(object) ? &tensor_of(object) : nullptr;
 }
-
-/// Of a supported np.dtype, its scalar type or name, or one of Python's bool, int, float, complex.
-std::optional<DType> known_dtype(PyObject* object);
 
 /// Of a Device, or None: the calling thread's default.
 std::optional<Device> known_device(PyObject* object);

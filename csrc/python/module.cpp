@@ -6,7 +6,7 @@
 #include "python/native/function.h"
 #include "python/native/random.h"
 #include "python/ops/registry.h"
-#include "python/tensor/object.h"
+#include "python/tensor/type.h"
 
 namespace py = pybind11;
 

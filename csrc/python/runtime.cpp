@@ -9,6 +9,7 @@
 #include "ep/memory/caching_allocator.h"
 #include "ep/memory/staging_pool.h"
 #include "ep/mock/mock_device.h"
+#include "ep/mock/mock_knobs.h"
 #include "python/errors.h"
 #include "python/gil.h"
 #include "python/issue_site.h"

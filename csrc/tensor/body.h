@@ -53,6 +53,10 @@ struct KernelBody {
   bool is_last_use(int input) const;
 };
 
+/// Of instructions whose body is a KernelBody and that may run as one with others. Defined where
+/// they are issued, as only there it is known how they begin a group (submit.cpp).
+extern const vm::InstructionType kKernelType;
+
 /// An array kernel. Until launch, `data` of its operands is null and the offsets are here.
 struct ArrayKernelBody {
   std::unique_ptr<ops::ArrayCall> call;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "tensor/fusion/host.h"
+#include "tensor/fusion/begin.h"
 #include "tensor/layout.h"
 #include "tensor/submit.h"
 

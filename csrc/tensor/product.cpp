@@ -1,5 +1,5 @@
 // Products of matrices.
-#include "ops/product/gemm.h"
+#include "ops/product/gemm_plan.h"
 #include "tensor/submit.h"
 
 namespace ofl {

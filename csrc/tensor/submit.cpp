@@ -3,8 +3,7 @@
 #include "ops/cuda/foresight.h"
 #include "ops/cuda/launching.h"
 #include "ops/cuda/programs.h"
-#include "tensor/fusion/device.h"
-#include "tensor/fusion/host.h"
+#include "tensor/fusion/begin.h"
 
 namespace ofl {
 

@@ -7,9 +7,6 @@
 
 namespace ofl {
 
-/// Of instructions whose body is a KernelBody and that may run as one with others.
-extern const vm::InstructionType kKernelType;
-
 /// A kernel call being planned: args without `data`, and the operands (null: a scalar in args).
 struct KernelPlan {
   /// `operands` counts the inputs and the output.

@@ -8,6 +8,7 @@
 #include "check.h"
 #include "ep/device.h"
 #include "ep/mock/mock_device.h"
+#include "ep/mock/mock_knobs.h"
 
 namespace ofl::ep {
 namespace {

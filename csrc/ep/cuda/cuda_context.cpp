@@ -1,9 +1,9 @@
 #include "ep/cuda/cuda_context.h"
 
 #include <chrono>
+#include <unordered_map>
 #include <utility>
 
-#include "ep/cuda/peer_route.h"
 #include "ep/device.h"
 #include "ep/foreign_code.h"
 
@@ -138,18 +138,6 @@ bool DeviceContext::enable_peer(DeviceContext& peer) {
   const Result result = call().CtxEnablePeerAccess(peer.handle_, 0);
   if (is_sticky(result)) check(result, "cuCtxEnablePeerAccess");
   return result == kSuccess || result == kAlreadyEnabled;
-}
-
-PeerRoute& DeviceContext::route_from(DeviceContext& peer, Device& device) {
-  std::lock_guard<std::mutex> lock(routes_mutex_);
-  std::unique_ptr<PeerRoute>& route = routes_[peer.handle_];
-  if (!route) route = std::make_unique<PeerRoute>(peer, *this, device, enable_peer(peer));
-  return *route;
-}
-
-void DeviceContext::forget_routes() {
-  std::lock_guard<std::mutex> lock(routes_mutex_);
-  routes_.clear();
 }
 
 /// With the clock's mutex, and this context current. In a stream of its own: the default stream

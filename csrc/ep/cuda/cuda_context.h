@@ -4,11 +4,9 @@
 
 #include <atomic>
 #include <cstdint>
-#include <memory>
 #include <mutex>
 #include <new>
 #include <string>
-#include <unordered_map>
 
 #include "base/device.h"
 #include "base/error.h"
@@ -19,8 +17,6 @@ class Device;
 }
 
 namespace ofl::ep::cuda {
-
-class PeerRoute;
 
 class DeviceContext {
  public:
@@ -55,10 +51,6 @@ class DeviceContext {
   static DeviceContext* find(int ordinal);
   /// Where the devices can, this one's queues reach the peer's memory from now on, and it is true.
   bool enable_peer(DeviceContext& peer);
-  /// From the peer to here; made at first use.
-  PeerRoute& route_from(DeviceContext& peer, Device& device);
-  /// Before the device's staging memory goes.
-  void forget_routes();
 
   /// Host time of steady_clock, in ns, of a recorded event; 0 where the device is lost.
   int64_t time_of(EventHandle event);
@@ -77,8 +69,6 @@ class DeviceContext {
   std::mutex clock_mutex_;  // guards the two below
   EventHandle clock_start_ = nullptr;
   int64_t clock_start_ns_ = 0;
-  std::mutex routes_mutex_;  // guards routes_
-  std::unordered_map<Context, std::unique_ptr<PeerRoute>> routes_;
 };
 
 /// While it lives, what the calling thread calls neither fails nor spoils the capture where another

@@ -32,15 +32,14 @@ class CudaDevice final : public Device {
  public:
   explicit CudaDevice(int index) : CudaDevice(index, cuda_properties(index)) {}
   ~CudaDevice() override {
-    context_.forget_routes();
-    rings_.reset();
+    routes_.reset();
     shutdown();
   }
 
   bool is_host() const override { return false; }
   bool runs_host_kernels() const override { return false; }
   std::unique_ptr<Stream> create_stream(QueuePriority priority) override {
-    return std::make_unique<CudaStream>(*this, context_, *rings_, priority);
+    return std::make_unique<CudaStream>(*this, context_, *routes_, priority);
   }
   std::unique_ptr<Event> create_event(EventKind kind) override {
     return std::make_unique<CudaEvent>(context_, kind);
@@ -75,7 +74,7 @@ class CudaDevice final : public Device {
 
   cuda::DeviceContext context_;
   CudaInterop interop_{context_};
-  std::unique_ptr<CudaRings> rings_ = std::make_unique<CudaRings>(*this, context_);
+  std::unique_ptr<CudaRoutes> routes_ = std::make_unique<CudaRoutes>(*this, context_);
   const std::string architecture_;
   const size_t capacity_;
   std::atomic<size_t> held_{0};

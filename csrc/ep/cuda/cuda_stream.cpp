@@ -94,9 +94,9 @@ void CudaEvent::sync() {
   }
 }
 
-CudaStream::CudaStream(Device& device, cuda::DeviceContext& context, CudaRings& rings,
+CudaStream::CudaStream(Device& device, cuda::DeviceContext& context, CudaRoutes& routes,
                        QueuePriority priority)
-    : device_(device), context_(context), rings_(rings) {
+    : device_(device), context_(context), routes_(routes) {
   constexpr unsigned kNonBlocking = 1;  // no order with the default stream
   Current current(context_);
   int least = 0, greatest = 0;
@@ -164,20 +164,20 @@ void CudaStream::copy(void* dst, const void* src, size_t bytes, CopyKind kind) {
 
 void CudaStream::copy_to_device(cuda::Pointer dst, const void* src, size_t bytes) {
   if (goes_through_ring(src, bytes)) {
-    return rings_.h2d.to_device(handle_, dst, static_cast<const char*>(src), bytes);
+    return routes_.h2d.to_device(handle_, dst, static_cast<const char*>(src), bytes);
   }
   context_.check(call().MemcpyHtoDAsync(dst, src, bytes, handle_), "cuMemcpyHtoDAsync");
 }
 
 void CudaStream::copy_to_host(void* dst, cuda::Pointer src, size_t bytes) {
   if (goes_through_ring(dst, bytes)) {
-    return rings_.d2h.to_host(handle_, static_cast<char*>(dst), src, bytes);
+    return routes_.d2h.to_host(handle_, static_cast<char*>(dst), src, bytes);
   }
   context_.check(call().MemcpyDtoHAsync(dst, src, bytes, handle_), "cuMemcpyDtoHAsync");
 }
 
 void CudaStream::copy_from_peer(cuda::Pointer dst, cuda::Pointer src, size_t bytes) {
-  context_.route_from(owner_of(context_, src), device_).copy(handle_, dst, src, bytes);
+  routes_.peers.from(owner_of(context_, src)).copy(handle_, dst, src, bytes);
 }
 
 void CudaStream::record(Event& event) {

@@ -7,6 +7,7 @@
 
 #include "ep/cuda/cublas.h"
 #include "ep/cuda/cuda_context.h"
+#include "ep/cuda/peer_route.h"
 #include "ep/cuda/pinned_ring.h"
 #include "ep/device.h"
 
@@ -27,17 +28,19 @@ class CudaEvent final : public Event {
   cuda::EventHandle handle_ = nullptr;
 };
 
-/// Pinned memory for copies from and to pageable memory of the host.
-struct CudaRings {
-  CudaRings(Device& device, cuda::DeviceContext& context)
-      : h2d(device, context), d2h(device, context) {}
+/// The ways of a device's copies: pinned memory for those from and to pageable memory of the host,
+/// and routes from other devices.
+struct CudaRoutes {
+  CudaRoutes(Device& device, cuda::DeviceContext& context)
+      : h2d(device, context), d2h(device, context), peers(device, context) {}
   cuda::PinnedRing h2d, d2h;
+  cuda::PeerRoutes peers;
 };
 
 class CudaStream final : public Stream {
  public:
-  /// `rings` are the device's.
-  CudaStream(Device& device, cuda::DeviceContext& context, CudaRings& rings,
+  /// `routes` are the device's.
+  CudaStream(Device& device, cuda::DeviceContext& context, CudaRoutes& routes,
              QueuePriority priority);
   ~CudaStream() override;
 
@@ -60,7 +63,7 @@ class CudaStream final : public Stream {
 
   Device& device_;
   cuda::DeviceContext& context_;
-  CudaRings& rings_;
+  CudaRoutes& routes_;
   cuda::StreamHandle handle_ = nullptr;
   std::unique_ptr<cuda::Cublas> cublas_;  // made for the first product
 };

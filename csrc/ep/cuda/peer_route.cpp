@@ -85,4 +85,11 @@ void PeerRoute::copy_chunk(Chunk& chunk, StreamHandle stream, Pointer dst, Point
   to_.check(functions.EventRecord(chunk.emptied, stream), "cuEventRecord");
 }
 
+PeerRoute& PeerRoutes::from(DeviceContext& peer) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  std::unique_ptr<PeerRoute>& route = routes_[peer.handle()];
+  if (!route) route = std::make_unique<PeerRoute>(peer, to_, device_, to_.enable_peer(peer));
+  return *route;
+}
+
 }  // namespace ofl::ep::cuda

@@ -5,7 +5,9 @@
 //                                  ▲──── that queue waits for an event ◄───┘
 #pragma once
 
+#include <memory>
 #include <mutex>
+#include <unordered_map>
 #include <vector>
 
 #include "ep/cuda/cuda_context.h"
@@ -43,6 +45,21 @@ class PeerRoute {
   StreamHandle source_queue_ = nullptr;
   std::vector<Chunk> chunks_;
   size_t next_ = 0;
+};
+
+/// The routes to one device, each made at first use. Their memory is the device's staging memory:
+/// they go before it.
+class PeerRoutes {
+ public:
+  PeerRoutes(Device& device, DeviceContext& to) : device_(device), to_(to) {}
+
+  PeerRoute& from(DeviceContext& peer);
+
+ private:
+  Device& device_;
+  DeviceContext& to_;
+  std::mutex mutex_;  // guards the rest
+  std::unordered_map<Context, std::unique_ptr<PeerRoute>> routes_;
 };
 
 }  // namespace ofl::ep::cuda

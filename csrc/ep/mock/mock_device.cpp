@@ -3,16 +3,11 @@
 #include <cstdlib>
 
 #include "ep/memory/caching_allocator.h"
-#include "ep/mock/mock_faults.h"
+#include "ep/mock/mock_knobs.h"
 #include "ep/mock/mock_memory.h"
 #include "ep/mock/mock_stream.h"
 
 namespace ofl::ep {
-
-MockKnobs& mock_knobs() {
-  static MockKnobs knobs;
-  return knobs;
-}
 
 namespace {
 

@@ -6,7 +6,6 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "ep/mock/mock_device.h"
 
 namespace ofl::ep {
 

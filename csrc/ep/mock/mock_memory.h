@@ -3,10 +3,16 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 
 namespace ofl::ep {
+
+/// Memory of mock:N is tagged: the address a user sees has this bit set (and N in the bits below
+/// it), so that the host cannot touch it by luck.
+inline constexpr int kMockTagShift = 56;
+inline constexpr uint64_t kMockTag = 0x4d;  // non-canonical on x86-64 and AArch64 without TBI use
 
 /// Index of the mock device whose memory `ptr` is; nullopt for host memory.
 std::optional<int> mock_owner(const void* ptr);

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ep/mock/mock_faults.h"
+#include "ep/mock/mock_knobs.h"
 #include "ep/mock/mock_memory.h"
 
 namespace ofl::ep {

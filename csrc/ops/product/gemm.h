@@ -15,7 +15,4 @@ bool blas_product(const Blas& blas, const KernelArgs& args);
 /// Integers modulo 2^n, and bool (any of all).
 void integer_product(const KernelArgs& args);
 
-/// Work of a product in float32 additions: multiplying, and each matrix once through memory.
-double product_work(int64_t m, int64_t k, int64_t n, DType dtype);
-
 }  // namespace ofl::ops

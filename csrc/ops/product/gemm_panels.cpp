@@ -14,7 +14,6 @@
 #include "base/vectors.h"
 #include "ops/leased_memory.h"
 #include "ops/pieces.h"
-#include "ops/product/gemm.h"
 
 #ifdef OFL_X86_VECTORS
 #include <immintrin.h>

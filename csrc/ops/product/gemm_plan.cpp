@@ -2,8 +2,6 @@
 
 #include <cstdlib>
 
-#include "ops/product/gemm.h"
-
 namespace ofl::ops {
 
 namespace {

@@ -59,6 +59,9 @@ struct BatchedProduct {
 /// operand has none and the strides allow it; `out` has unit steps along its rows where possible.
 BatchedProduct plan_products(const KernelArgs& args);
 
+/// Work of a product in float32 additions: multiplying, and each matrix once through memory.
+double product_work(int64_t m, int64_t k, int64_t n, DType dtype);
+
 /// Memory for a copy of an operand.
 class PackedMatrix {
  public:

@@ -2,21 +2,10 @@
 // thread, the parts of large ones by the helpers of the device.
 #pragma once
 
-#include "ops/array_kernel.h"
-#include "ops/product/blas.h"
+#include "ops/op_def.h"
+#include "ops/product/lapack_call.h"
 
 namespace ofl::ops {
-
-/// The data that these loops get.
-struct LapackCall {
-  const Blas* blas;
-  ep::HelperPool* helpers;  // nullptr: none
-
-  template <typename T>
-  const LapackRoutines<T>& routines() const {
-    return std::get<LapackRoutines<T>>(blas->lapack);
-  }
-};
 
 /// A loop that stands for that of one of numpy.linalg's ufuncs, with its signature, of this dtype
 /// and for matrices of so many elements; nullptr: NumPy's own is to be taken. It sets the thread's

@@ -10,7 +10,7 @@
 #include <type_traits>
 
 #include "ops/op_def.h"
-#include "ops/product/lapack.h"
+#include "ops/product/lapack_call.h"
 
 namespace ofl::ops {
 

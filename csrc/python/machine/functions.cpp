@@ -6,7 +6,7 @@
 #include "base/cost.h"
 #include "ep/memory/caching_allocator.h"
 #include "ep/memory/staging_pool.h"
-#include "ep/mock/mock_device.h"
+#include "ep/mock/mock_knobs.h"
 #include "ep/threads/crowding.h"
 #include "ep/threads/helper_pool.h"
 #include "ops/cuda/background.h"

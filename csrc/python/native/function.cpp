@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <string>
 
+#include "python/tensor/type.h"
+
 namespace ofl::python {
 
 namespace {

@@ -3,7 +3,7 @@
 
 #include "python/convert.h"
 #include "python/runtime.h"
-#include "python/tensor/object.h"
+#include "python/tensor/type.h"
 
 namespace ofl::python {
 

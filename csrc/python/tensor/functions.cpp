@@ -8,6 +8,7 @@
 #include "python/ops/registry.h"
 #include "python/runtime.h"
 #include "python/sequences.h"
+#include "python/tensor/type.h"
 
 namespace ofl::python {
 

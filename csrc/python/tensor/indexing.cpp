@@ -8,7 +8,7 @@
 #include "python/tensor/basic_key.h"
 #include "python/tensor/functions.h"
 #include "python/tensor/index_key.h"
-#include "python/tensor/object.h"
+#include "python/tensor/type.h"
 #include "tensor/elements.h"
 
 namespace ofl::python {

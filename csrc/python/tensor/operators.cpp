@@ -2,6 +2,7 @@
 #include "python/convert.h"
 #include "python/runtime.h"
 #include "python/tensor/element_calls.h"
+#include "python/tensor/type.h"
 #include "tensor/elements.h"
 
 namespace ofl::python {

@@ -39,7 +39,7 @@ void append(std::string* key, const T& value) {
 }  // namespace
 
 /// The argument of the kernel, laid out as its source has it.
-struct Fusion::DeviceArgs {
+struct FusionGroup::DeviceArgs {
   struct Row {
     int64_t dim = 1;
     Divisor divisor;
@@ -59,7 +59,7 @@ struct Fusion::DeviceArgs {
 };
 
 /// What the group would be with one more kernel.
-struct Fusion::Draft {
+struct FusionGroup::Draft {
   Kernel kernel;
   std::vector<int64_t> bounds;
   std::vector<Value> values;
@@ -69,7 +69,7 @@ struct Fusion::Draft {
   int64_t scale = 1;
 };
 
-bool Fusion::add(const KernelArgs& args, void* const* memories) {
+bool FusionGroup::add(const KernelArgs& args, void* const* memories) {
   if (full()) return false;
   Draft draft{{&args, {}}, bounds_, values_, scalars_, shared_, elements_, row_};
   const bool reduces = draft.kernel.reduces();
@@ -94,7 +94,7 @@ bool Fusion::add(const KernelArgs& args, void* const* memories) {
 }
 
 /// It has the group's elements, or one for each row.
-bool Fusion::take_elementwise(const KernelArgs& args, Draft* draft) const {
+bool FusionGroup::take_elementwise(const KernelArgs& args, Draft* draft) const {
   if (!is_elementwise(args) || may_fail(args)) return false;
   if (args.op && has_standard_values(*args.resolution)) return false;
   const int64_t elements = iteration_size(args.iteration);
@@ -111,7 +111,7 @@ bool Fusion::take_elementwise(const KernelArgs& args, Draft* draft) const {
 }
 
 /// Of the group's elements, shared as others are; those that end a group are the only ones.
-bool Fusion::take_reduction(const KernelArgs& args, Draft* draft) const {
+bool FusionGroup::take_reduction(const KernelArgs& args, Draft* draft) const {
   const auto reductions = std::count_if(kernels_.begin(), kernels_.end(),
                                         [](const Kernel& kernel) { return kernel.reduces(); });
   const int64_t elements = iteration_size(args.iteration);
@@ -129,7 +129,7 @@ bool Fusion::take_reduction(const KernelArgs& args, Draft* draft) const {
 }
 
 /// What is computed of each element before the last reduction.
-int Fusion::repeated() const {
+int FusionGroup::repeated() const {
   int all = 0, before = 0;
   for (const Kernel& kernel : kernels_) {
     if (kernel.reduces()) {
@@ -141,12 +141,12 @@ int Fusion::repeated() const {
   return before;
 }
 
-bool Fusion::is_written(void* memory) const {
+bool FusionGroup::is_written(void* memory) const {
   return std::any_of(memories_.begin(), memories_.end(),
                      [memory](const Memory& known) { return known.id == memory && known.written; });
 }
 
-int Fusion::segment() const {
+int FusionGroup::segment() const {
   int end = 1;
   for (bool grown = true; grown;) {
     grown = false;
@@ -160,7 +160,7 @@ int Fusion::segment() const {
 }
 
 /// The number of a place among `values`, where it may be new; -1: it is known with another dtype.
-int Fusion::add_value(const Place& place, DType dtype, std::vector<Value>* values) const {
+int FusionGroup::add_value(const Place& place, DType dtype, std::vector<Value>* values) const {
   for (size_t i = 0; i < values->size(); ++i) {
     Value& known = (*values)[i];
     if (!known.place.same_as(place)) continue;
@@ -172,7 +172,7 @@ int Fusion::add_value(const Place& place, DType dtype, std::vector<Value>* value
   return static_cast<int>(values->size()) - 1;
 }
 
-bool Fusion::place_values(const Newcomer& newcomer, Draft* draft) const {
+bool FusionGroup::place_values(const Newcomer& newcomer, Draft* draft) const {
   const KernelArgs& args = *newcomer.args;
   std::vector<int>& operands = draft->kernel.operands;
   const auto add_scalar = [&](const Scalar& value, DType dtype) {
@@ -199,17 +199,17 @@ bool Fusion::place_values(const Newcomer& newcomer, Draft* draft) const {
   return draft->values.size() <= kMaxPlaces && draft->scalars.size() <= kMaxScalars;
 }
 
-bool Fusion::is_stored(const Value& value) const {
+bool FusionGroup::is_stored(const Value& value) const {
   return value.written && !memories_[value.place.memory].unseen;
 }
 
 /// No reductions, and everything contiguous.
-bool Fusion::is_one_run() const {
+bool FusionGroup::is_one_run() const {
   return !shared_ && std::all_of(values_.begin(), values_.end(),
                                  [this](const Value& value) { return is_flat(value.place); });
 }
 
-bool Fusion::is_narrow() const {
+bool FusionGroup::is_narrow() const {
   constexpr int64_t kNarrow = int64_t{1} << 31;
   return elements_ < kNarrow &&
          std::all_of(
@@ -219,20 +219,20 @@ bool Fusion::is_narrow() const {
 
 /// Elements that lie in one row of the kernel's: those that are reduced to one, one of each column,
 /// or the innermost ones.
-int64_t Fusion::run() const {
+int64_t FusionGroup::run() const {
   if (!shared_) return bounds_.size() > 1 ? bounds_[1] : 1;
   return shared_->columns ? shared_->outputs : row_;
 }
 
 /// Along each run.
-bool Fusion::stands_still(const Value& value) const {
+bool FusionGroup::stands_still(const Value& value) const {
   const int64_t end = run();
   return std::all_of(bounds_.begin(), bounds_.end(), [&](int64_t unit) {
     return unit >= end || step_of(value.place.dims, value.place.strides, unit) == 0;
   });
 }
 
-bool Fusion::is_contiguous(const Value& value) const {
+bool FusionGroup::is_contiguous(const Value& value) const {
   const int64_t end = run(), item_size = value.place.item_size;
   return std::all_of(bounds_.begin(), bounds_.end(), [&](int64_t unit) {
     return unit >= end || step_of(value.place.dims, value.place.strides, unit) == unit * item_size;
@@ -240,7 +240,7 @@ bool Fusion::is_contiguous(const Value& value) const {
 }
 
 /// Its runs begin where vectors may.
-bool Fusion::is_aligned(const Value& value, int64_t lanes) const {
+bool FusionGroup::is_aligned(const Value& value, int64_t lanes) const {
   const int64_t begin = run(), bytes = lanes * value.place.item_size;
   if (bytes > kAlignment) return false;
   if (reinterpret_cast<uintptr_t>(address_of(value)) % static_cast<uintptr_t>(bytes) != 0) {
@@ -252,7 +252,7 @@ bool Fusion::is_aligned(const Value& value, int64_t lanes) const {
 }
 
 /// Elements of a vector, at most.
-int64_t Fusion::widest() const {
+int64_t FusionGroup::widest() const {
   if (shared_ && shared_->columns) return shared_->lanes;
   int64_t most = 1, least = kVectorBytes;
   for (const Kernel& kernel : kernels_) {
@@ -268,7 +268,7 @@ int64_t Fusion::widest() const {
 
 /// The same where whole runs can be moved in vectors; else 1. Whether flat ones can, the kernel
 /// sees for itself.
-int64_t Fusion::lanes() const {
+int64_t FusionGroup::lanes() const {
   const int64_t lanes = widest();
   if (is_one_run()) return lanes;
   const auto moves_in_vectors = [&](const Value& value) {
@@ -281,7 +281,7 @@ int64_t Fusion::lanes() const {
 }
 
 /// What groups that share a kernel have in common.
-std::string Fusion::key() const {
+std::string FusionGroup::key() const {
   std::string key;
   append(&key, shared_.has_value());
   append(&key, is_ended());
@@ -309,7 +309,7 @@ std::string Fusion::key() const {
 }
 
 /// What its fields mean is said in oneflow_lite/cuda/kernels/fused.py.
-KernelRequest Fusion::make_request() const {
+KernelRequest FusionGroup::make_request() const {
   KernelRequest request;
   request.kind = !shared_ ? "fused" : shared_->columns ? "fused_columns" : "fused_rows";
   request.flat = is_one_run();
@@ -335,7 +335,7 @@ KernelRequest Fusion::make_request() const {
 }
 
 /// With its addresses, which its kernel may depend on.
-KernelArgs Fusion::last_reduction() const {
+KernelArgs FusionGroup::last_reduction() const {
   const Kernel& kernel = kernels_.back();
   KernelArgs args = *kernel.args;
   args.data[kReduceIn] = address_of(values_[kernel.operands[kReduceIn]]);
@@ -343,7 +343,7 @@ KernelArgs Fusion::last_reduction() const {
   return args;
 }
 
-void* Fusion::find_kernel(ep::Device& device) {
+void* FusionGroup::find_kernel(ep::Device& device) {
   static ProgramMap& programs = *new ProgramMap;
   if (is_ended()) {
     const KernelArgs reduction = last_reduction();
@@ -353,12 +353,12 @@ void* Fusion::find_kernel(ep::Device& device) {
 }
 
 /// nullptr, moved by its offset: it is not in memory, or will be where anything may begin.
-char* Fusion::address_of(const Value& value) const {
+char* FusionGroup::address_of(const Value& value) const {
   const auto begin = reinterpret_cast<uintptr_t>(memories_[value.place.memory].address);
   return reinterpret_cast<char*>(begin + static_cast<uintptr_t>(value.place.offset));
 }
 
-void Fusion::fill_in(DeviceArgs* args) const {
+void FusionGroup::fill_in(DeviceArgs* args) const {
   args->count = elements_;
   args->ndim = static_cast<int32_t>(bounds_.size()) - 1;
   for (int d = 0; d < args->ndim; ++d) {
@@ -390,7 +390,7 @@ void Fusion::fill_in(DeviceArgs* args) const {
   }
 }
 
-bool Fusion::launch(Launching& launching, void* kernel) {
+bool FusionGroup::launch(Launching& launching, void* kernel) {
   DeviceArgs args;
   fill_in(&args);
   if (!shared_) {

@@ -20,7 +20,7 @@
 
 namespace ofl::ops::cuda {
 
-class Fusion : public FusionSpace {
+class FusionGroup : public FusionSpace {
  public:
   static constexpr int kMaxKernels = 32, kMaxPlaces = 12, kMaxScalars = 16, kMaxRows = 8;
   static constexpr int kMaxReductions = 4;

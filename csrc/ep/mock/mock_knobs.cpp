@@ -1,6 +1,11 @@
-#include "ep/mock/mock_faults.h"
+#include "ep/mock/mock_knobs.h"
 
 namespace ofl::ep {
+
+MockKnobs& mock_knobs() {
+  static MockKnobs knobs;
+  return knobs;
+}
 
 bool count_down(std::atomic<int64_t>& counter) {
   int64_t left = counter.load();

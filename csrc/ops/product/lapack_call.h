@@ -1,0 +1,19 @@
+// What a loop over LAPACK's routines gets as its data.
+#pragma once
+
+#include "ep/threads/helper_pool.h"
+#include "ops/product/blas.h"
+
+namespace ofl::ops {
+
+struct LapackCall {
+  const Blas* blas;
+  ep::HelperPool* helpers;  // nullptr: none
+
+  template <typename T>
+  const LapackRoutines<T>& routines() const {
+    return std::get<LapackRoutines<T>>(blas->lapack);
+  }
+};
+
+}  // namespace ofl::ops

@@ -1,0 +1,65 @@
+#include "tensor/fusion/begin.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "tensor/fusion/cuda.h"
+#include "tensor/fusion/host.h"
+
+namespace ofl {
+
+namespace {
+
+/// A kernel of less work on the host, about 1 us, is not worth the search for others.
+constexpr double kLeastHostCost = 3000;
+/// A device does less work than this in the time of a launch. To group such kernels would make
+/// other groups and other kernels, which are compiled for nothing.
+constexpr double kLeastDeviceCost = 4096;
+
+/// Bytes of one operand. Smaller results stay in a core's second-level cache until they are used:
+/// the calls of a tile then cost as much as is saved.
+int64_t least_bytes() {
+  constexpr int64_t kUsual = 1 << 20;
+#if defined(_SC_LEVEL2_CACHE_SIZE)
+  static const int64_t known = sysconf(_SC_LEVEL2_CACHE_SIZE);
+#else
+  static const int64_t known = 0;
+#endif
+  return (known > 0 ? known : kUsual) / 2;
+}
+
+bool pays_on_host(const vm::Slot& slot) {
+  return slot.header.cost >= kLeastHostCost &&
+         fusion_pays(slot.header.stream->machine(),
+                     reinterpret_cast<const KernelBody*>(slot.body)->call.args);
+}
+
+template <typename Fusion>
+std::unique_ptr<vm::Group> begin(vm::Slot* slot) {
+  auto group = std::make_unique<Fusion>();
+  return group->add(slot) ? std::move(group) : nullptr;
+}
+
+}  // namespace
+
+bool fusion_pays(const vm::VirtualMachine& machine, int64_t elements, size_t item) {
+  const vm::Fusion fusion = machine.options().fusion.load(std::memory_order_relaxed);
+  if (fusion != vm::Fusion::where_it_pays) return fusion == vm::Fusion::always;
+  return elements * static_cast<int64_t>(item) >= least_bytes();
+}
+
+bool fusion_pays(const vm::VirtualMachine& machine, const ops::KernelArgs& args) {
+  size_t item = 1;
+  for (int k = 0; k < args.iteration.operands; ++k) item = std::max(item, size_of(args.dtype[k]));
+  return fusion_pays(machine, ops::iteration_size(args.iteration), item);
+}
+
+std::unique_ptr<vm::Group> begin_group(vm::Slot* slot) {
+  const ep::Device& device = slot->header.stream->device();
+  if (device.is_host()) return pays_on_host(*slot) ? begin<HostFusion>(slot) : nullptr;
+  if (device.runs_host_kernels() || slot->header.cost < kLeastDeviceCost) return nullptr;
+  return begin<CudaFusion>(slot);
+}
+
+}  // namespace ofl

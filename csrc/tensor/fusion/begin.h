@@ -1,0 +1,20 @@
+// Where fusion pays, and which kind of group an instruction begins.
+#pragma once
+
+#include <memory>
+
+#include "ops/kernel.h"
+#include "vm/group.h"
+#include "vm/virtual_machine.h"
+
+namespace ofl {
+
+/// Whether the operations on so many elements, the widest of so many bytes, are better run as one
+/// where they follow each other.
+bool fusion_pays(const vm::VirtualMachine& machine, int64_t elements, size_t item);
+bool fusion_pays(const vm::VirtualMachine& machine, const ops::KernelArgs& args);
+
+/// The group of a stream's device that begins with this kernel; null where it runs by itself.
+std::unique_ptr<vm::Group> begin_group(vm::Slot* slot);
+
+}  // namespace ofl
