@@ -2,8 +2,11 @@
 // instructions made of function objects. For one source file a program.
 #pragma once
 
+#include <chrono>
+#include <functional>
 #include <future>
 #include <memory>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -20,6 +23,16 @@ using Work = std::function<void(LaunchContext&)>;
 constexpr Device kCpu{DeviceType::cpu, 0};
 constexpr Device kMock0{DeviceType::mock, 0};
 constexpr Device kMock1{DeviceType::mock, 1};
+
+/// True when `condition` comes true; false after a time that only a broken machine needs.
+bool eventually(const std::function<bool()>& condition) {
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > give_up) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
 
 /// The body of all instructions here: `launch` runs or enqueues, `retired` sees the failure.
 struct FunctionBody {

@@ -40,6 +40,7 @@ SANITIZED = (
     "test_staging",
     "test_allocator",
     "test_machine",
+    "test_bounds",
     "test_groups",
     "test_waits_inside",
     "test_shared_ranges",
