@@ -13,58 +13,39 @@ import numpy as np
 import oneflow_lite as flow
 
 TARGET = Path(__file__).parent / "api.md"
-# What the array API standard has, as the tests know it.
-STANDARD = runpy.run_path(str(Path(__file__).parents[1] / "tests/support/standard.py"))
+# What the array API standard has.
+STANDARD = runpy.run_path(str(Path(__file__).with_name("array_api.py")))
 
 HEADER = """# The public names
 
 Written by `python docs/make_api.py`; do not edit. `help(flow.sum)` says more of each, with an
 example.
 
-`import oneflow_lite as flow`. Every public name stands here once, in the chapter of the array API
-standard that it belongs to; other names of the same object stand beside its first. *Of* says where
-a name comes from: `standard` is the array API standard (2025.12, which has the names of the
-versions before it), `NumPy` has the others too, and what neither has is `own`. How results differ
-from NumPy's is in [numpy.md](numpy.md).
+`import oneflow_lite as flow`. Every public name stands here once; other names of the same object
+stand beside its first. The chapters are those of the array API standard, then those of functions
+that only NumPy has. *Of* says where a name comes from: `standard` is the array API standard
+(2025.12, which has the names of the versions before it), `NumPy` has the others too, and what
+neither has is `own`. How results differ from NumPy's is in [numpy.md](numpy.md).
 
 Calls return at once. What has to see a value before it can return is marked *looks*: it waits for
 the tensors that it was given, and `ONEFLOW_LITE_IMPLICIT_SYNC=error` forbids it. A tensor where
 Python's integers are wanted (a shape, an axis) looks wherever it is given.
 """
 
-_STATISTICS = (
-    *("ops.reduction", "ops.scan", "ops.quantiles", "ops.counting"),
-    *("ops.nan_statistics", "ops.statistics"),
-)
-# Title -> chapter of the standard, and where the other names of the chapter are defined.
-CHAPTERS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "Constants": ("", ()),
-    "Data types": ("data types", ("dtypes", "ops.data_type")),
-    "Creation": ("creation", ("ops.creation", "ops.ranges")),
-    "Elementwise": ("elementwise", ("ops.elementwise", "ops.special")),
-    "Indexing": ("indexing", ("ops.indexing", "ops.grids")),
-    "Linear algebra": (
-        "linear algebra",
-        ("ops.linalg", "ops.einsum", "ops.polynomials", "linalg.fitting"),
+_CENTRE, _OTHERS = "Tensors, devices, flags", "Files and other libraries"
+# Module -> title of its names. Those of ops are in the chapter that its path says.
+TITLES = {
+    **dict.fromkeys(("", "_C", "device", "flags"), _CENTRE),
+    "dtypes": "Data types",
+    "linalg.fitting": "NumPy: polynomials",
+    "vm": "`flow.vm`",
+    **dict.fromkeys(
+        ("interop.dlpack", "interop.files", "interop.pickling"), "Files and other libraries"
     ),
-    "Manipulation": ("manipulation", ("ops.manipulation", "ops.assembly", "ops.editing")),
-    "Searching": ("searching", ("ops.searching", "ops.choosing")),
-    "Sets": ("sets", ("ops.sets",)),
-    "Sorting": ("sorting", ("ops.sorting",)),
-    "Statistics": ("statistics", _STATISTICS),
-    "Utility": ("utility", ("ops.utility",)),
-    "Inspection": ("", ("inspection",)),
-    "`flow.linalg`": ("linalg", ("linalg",)),
-    "`flow.fft`": ("fft", ("fft",)),
-    "`flow.random`": ("", ("random",)),
-    "Tensors, devices, flags": ("", ("", "_C", "device", "flags")),
-    "Files and other libraries": ("", ("interchange",)),
-    "`flow.vm`": ("", ("vm",)),
-    "`flow.cuda`": ("", ("cuda",)),
-    "`flow.profiler`": ("", ("profiler",)),
 }
+_OWN_CHAPTER = ("linalg", "fft", "random", "vm", "cuda", "profiler")
 ORIGINS = ("standard", "NumPy", "own")
-SPACES = ("linalg", "fft", "random", "vm", "cuda", "profiler", "interchange")
+SPACES = (*_OWN_CHAPTER, "interchange")
 
 _COUNT = "how many there are depends on the values"
 _ANSWER = "the answer is a `bool` of Python"
@@ -158,25 +139,50 @@ def _standard_names() -> dict[str, str]:
 
 
 def title_of(name: str, value: Any) -> str:
-    """Return the chapter of a public name; one of a new module needs a row in CHAPTERS."""
+    """Return the chapter of a public name."""
+    space = name.rpartition(".")[0]
+    if space in _OWN_CHAPTER:
+        return f"`flow.{space}`"
     if name in STANDARD["CONSTANTS"]:
         return "Constants"
     if name in _INSPECTION:
         return "Inspection"
-    chapter = _standard_names().get(name, "none")
-    space = name.rpartition(".")[0]
-    if space in ("linalg", "fft", "random", "vm", "cuda", "profiler"):
-        module = space
-    elif isinstance(value, np.dtype):
+    if name in _standard_names():
+        return _standard_names()[name].capitalize()
+    if isinstance(value, np.dtype):
         module = "dtypes"
     elif isinstance(value, flow.Op):
         module = "ops.elementwise"
     else:
         module = value.__module__.removeprefix("oneflow_lite").removeprefix(".")
-    for title, (key, modules) in CHAPTERS.items():
-        if key == chapter or (chapter == "none" and module in modules):
-            return title
-    raise LookupError(f"{name} of {module} belongs to no chapter: docs/make_api.py wants one")
+    title = TITLES.get(module) or _title_of_ops(module)
+    if title not in titles():
+        raise LookupError(f"{name} of {module} belongs to no chapter: docs/make_api.py wants one")
+    return title
+
+
+def _title_of_ops(module: str) -> str:
+    """Return the chapter of a module of ops: a folder or a file of that name."""
+    layer, *rooms = module.replace("_", " ").split(".")
+    if layer != "ops":
+        return ""
+    return f"NumPy: {rooms[1]}" if rooms[0] == "numpy" else rooms[0].capitalize()
+
+
+@functools.cache
+def titles() -> tuple[str, ...]:
+    """Return the titles, in their order: the standard's chapters, then those of NumPy's names."""
+    standard = [chapter.capitalize() for chapter in STANDARD["STANDARD"]]
+    files = sorted(Path(flow.__path__[0], "ops", "numpy").glob("[a-z]*.py"))
+    return (
+        "Constants",
+        *(title for title in standard if title.lower() not in STANDARD["EXTENSIONS"]),
+        *(_title_of_ops(f"ops.numpy.{file.stem}") for file in files),
+        "Inspection",
+        *(f"`flow.{space}`" for space in _OWN_CHAPTER[:3]),
+        *(_CENTRE, _OTHERS),
+        *(f"`flow.{space}`" for space in _OWN_CHAPTER[3:]),
+    )
 
 
 def origin(name: str, value: Any) -> str:
@@ -253,7 +259,7 @@ def chapters() -> Iterator[tuple[str, list[str]]]:
     """Yield each title with the rows under it."""
     values = public()
     of = {name: title_of(name, values[name]) for name in grouped()}
-    for title in CHAPTERS:
+    for title in titles():
         names = sorted(name for name in of if of[name] == title)
         ordered = sorted(names, key=lambda name: ORIGINS.index(origin(name, values[name])))
         yield title, [row(name, values[name]) for name in ordered]

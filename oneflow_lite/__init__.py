@@ -41,38 +41,49 @@ from oneflow_lite.inspection import (
     __array_namespace_info__ as __array_namespace_info__,
     array_api_version as _array_api_version,
 )
-from oneflow_lite.interchange import (
-    from_dlpack as from_dlpack,
+from oneflow_lite.interop.dlpack import from_dlpack as from_dlpack
+from oneflow_lite.interop.files import (
     load as load,
     save as save,
     savez as savez,
     savez_compressed as savez_compressed,
 )
 from oneflow_lite.linalg.fitting import polyfit as polyfit
-from oneflow_lite.ops.assembly import *
-from oneflow_lite.ops.choosing import *
-from oneflow_lite.ops.counting import *
-from oneflow_lite.ops.creation import *
-from oneflow_lite.ops.data_type import *
-from oneflow_lite.ops.editing import *
-from oneflow_lite.ops.einsum import *
+from oneflow_lite.ops.creation.data import *
+from oneflow_lite.ops.creation.matrices import *
+from oneflow_lite.ops.creation.ranges import *
+from oneflow_lite.ops.data_types import *
 from oneflow_lite.ops.elementwise import *
-from oneflow_lite.ops.grids import *
 from oneflow_lite.ops.indexing import *
-from oneflow_lite.ops.joining import *
-from oneflow_lite.ops.linalg import *
-from oneflow_lite.ops.manipulation import *
-from oneflow_lite.ops.nan_statistics import *
-from oneflow_lite.ops.polynomials import *
-from oneflow_lite.ops.quantiles import *
-from oneflow_lite.ops.ranges import *
-from oneflow_lite.ops.reduction import *
-from oneflow_lite.ops.scan import *
+from oneflow_lite.ops.linear_algebra import *
+from oneflow_lite.ops.manipulation.joining import *
+from oneflow_lite.ops.manipulation.rearranging import *
+from oneflow_lite.ops.manipulation.shapes import *
+from oneflow_lite.ops.manipulation.tiling import *
+from oneflow_lite.ops.numpy.adding_and_removing import *
+from oneflow_lite.ops.numpy.calculus import *
+from oneflow_lite.ops.numpy.comparison import *
+from oneflow_lite.ops.numpy.convolution import *
+from oneflow_lite.ops.numpy.covariance import *
+from oneflow_lite.ops.numpy.einsum import *
+from oneflow_lite.ops.numpy.elementwise import *
+from oneflow_lite.ops.numpy.histograms import *
+from oneflow_lite.ops.numpy.index_arrays import *
+from oneflow_lite.ops.numpy.interpolation import *
+from oneflow_lite.ops.numpy.joining import *
+from oneflow_lite.ops.numpy.nan_statistics import *
+from oneflow_lite.ops.numpy.padding import *
+from oneflow_lite.ops.numpy.polynomials import *
+from oneflow_lite.ops.numpy.quantiles import *
+from oneflow_lite.ops.numpy.selection import *
+from oneflow_lite.ops.numpy.shapes import *
+from oneflow_lite.ops.numpy.sorting import *
+from oneflow_lite.ops.numpy.splitting import *
 from oneflow_lite.ops.searching import *
 from oneflow_lite.ops.sets import *
 from oneflow_lite.ops.sorting import *
-from oneflow_lite.ops.special import *
-from oneflow_lite.ops.statistics import *
+from oneflow_lite.ops.statistics.reduction import *
+from oneflow_lite.ops.statistics.scan import *
 from oneflow_lite.ops.utility import *
 from oneflow_lite.tensor import Tensor as Tensor, tensor as tensor
 from oneflow_lite.vm import synchronize as synchronize

@@ -21,7 +21,7 @@ from oneflow_lite._C import Tensor
 from oneflow_lite.device import DeviceLike
 from oneflow_lite.dtypes import DType, canonical, computed_in, kind_of
 from oneflow_lite.ops import elementwise
-from oneflow_lite.ops.creation import tensor
+from oneflow_lite.ops.creation.data import tensor
 from oneflow_lite.ops.gufunc import (
     PREPARED_CALLS,
     GufuncCall,
@@ -29,7 +29,7 @@ from oneflow_lite.ops.gufunc import (
     as_dtype,
     prepare_gufunc,
 )
-from oneflow_lite.ops.manipulation import roll
+from oneflow_lite.ops.manipulation.rearranging import roll
 from oneflow_lite.ops.operands import on_one_device
 from oneflow_lite.ops.table import exported
 

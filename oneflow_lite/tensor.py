@@ -8,24 +8,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from oneflow_lite import _C, display, interchange, numpy_protocols
+from oneflow_lite import _C, display
 from oneflow_lite._C import Device, Tensor
 from oneflow_lite.device import DeviceLike, resolve
 from oneflow_lite.dtypes import canonical, kind_of
 from oneflow_lite.inspection import VERSIONS
-from oneflow_lite.ops import (
-    choosing,
-    data_type,
-    elementwise,
-    indexing,
-    linalg,
-    manipulation,
-    reduction,
-    scan,
-    searching,
-    sorting,
-)
-from oneflow_lite.ops.creation import tensor
+from oneflow_lite.interop import dlpack, numpy_functions, pickling
+from oneflow_lite.ops import data_types, elementwise, indexing, linear_algebra, searching, sorting
+from oneflow_lite.ops.creation.data import tensor
+from oneflow_lite.ops.manipulation import shapes, tiling
+from oneflow_lite.ops.numpy import selection, sorting as partial_sorting
+from oneflow_lite.ops.statistics import reduction, scan
 
 __all__ = ["Tensor", "tensor"]
 
@@ -57,22 +50,22 @@ _METHODS |= {
     "searchsorted": searching.searchsorted,
     "sort": sorting.sort_in_place,
     "nonzero": searching.nonzero,
-    "argpartition": choosing.argpartition,
-    "choose": choosing.choose,
+    "argpartition": partial_sorting.argpartition,
+    "choose": selection.choose,
     "ptp": reduction.ptp,
     "put": indexing.put,
     "take": indexing.take,
-    "astype": data_type.astype,
+    "astype": data_types.astype,
     "clip": elementwise.clip,
-    "dot": linalg.dot,
-    "diagonal": linalg.diagonal,
-    "trace": linalg.trace,
+    "dot": linear_algebra.dot,
+    "diagonal": linear_algebra.diagonal,
+    "trace": linear_algebra.trace,
     "round": elementwise.round,
-    "flatten": manipulation.flatten,
-    "ravel": manipulation.ravel,
-    "squeeze": manipulation.squeeze,
-    "swapaxes": manipulation.swapaxes,
-    "repeat": manipulation.repeat,
+    "flatten": shapes.flatten,
+    "ravel": shapes.ravel,
+    "squeeze": shapes.squeeze,
+    "swapaxes": shapes.swapaxes,
+    "repeat": tiling.repeat,
     "std": reduction.std,
     "var": reduction.var,
 }
@@ -120,7 +113,7 @@ def transpose(self: Tensor, *axes: Any) -> Tensor:
     (4, 3, 2)
     """
     given = None if axes in ((), (None,)) else _unpacked(axes)
-    return manipulation.transpose(self, given)
+    return shapes.transpose(self, given)
 
 
 @_method
@@ -385,7 +378,7 @@ def partition(self: Tensor, kth: Any, axis: int = -1, kind: str = "introselect")
     >>> x.tolist()
     [1, 2, 3]
     """
-    _C.assign(self, choosing.partition(self, kth, axis, kind))
+    _C.assign(self, partial_sorting.partition(self, kth, axis, kind))
 
 
 @_method
@@ -410,7 +403,7 @@ def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Tensor:  # noqa: N807
     return _C.copy(self)
 
 
-_METHODS |= interchange.METHODS | numpy_protocols.METHODS
+_METHODS |= dlpack.METHODS | pickling.METHODS | numpy_functions.METHODS
 _METHODS |= {
     "conjugate": conj,
     "__repr__": display.tensor_repr,

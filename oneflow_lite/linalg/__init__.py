@@ -14,10 +14,10 @@ from oneflow_lite.linalg.norms import *
 from oneflow_lite.linalg.products import *
 from oneflow_lite.linalg.solving import *
 from oneflow_lite.linalg.tensors import *
-from oneflow_lite.ops.linalg import (
+from oneflow_lite.ops.linear_algebra import (
     cross as cross,
     matmul as matmul,
     tensordot as tensordot,
     vecdot as vecdot,
 )
-from oneflow_lite.ops.manipulation import matrix_transpose as matrix_transpose
+from oneflow_lite.ops.manipulation.shapes import matrix_transpose as matrix_transpose

@@ -13,8 +13,8 @@ from oneflow_lite.linalg.lapack import (
     check_matrices,
     result_dtype,
 )
+from oneflow_lite.ops.creation.matrices import triu
 from oneflow_lite.ops.operands import on_one_device
-from oneflow_lite.ops.ranges import triu
 from oneflow_lite.ops.table import exported
 
 _POSITIVE: dict[str, Any] = {"cost": 0.02, "failure": "not positive definite"}

@@ -6,9 +6,9 @@ from oneflow_lite._C import Tensor
 from oneflow_lite.dtypes import finfo
 from oneflow_lite.linalg.solving import lstsq
 from oneflow_lite.ops.elementwise import sqrt
+from oneflow_lite.ops.numpy.polynomials import vander
 from oneflow_lite.ops.operands import on_one_device
-from oneflow_lite.ops.polynomials import vander
-from oneflow_lite.ops.reduction import sum
+from oneflow_lite.ops.statistics.reduction import sum
 from oneflow_lite.ops.table import exported
 
 

@@ -12,11 +12,12 @@ from oneflow_lite._C import Tensor
 from oneflow_lite.dtypes import float64, int64, kind_of
 from oneflow_lite.linalg.decompositions import svdvals
 from oneflow_lite.linalg.lapack import Routine, cast, real_of, result_dtype
-from oneflow_lite.ops import elementwise, reduction
-from oneflow_lite.ops.creation import zeros
-from oneflow_lite.ops.linalg import vecdot
-from oneflow_lite.ops.manipulation import expand_dims, moveaxis
+from oneflow_lite.ops import elementwise
+from oneflow_lite.ops.creation.data import zeros
+from oneflow_lite.ops.linear_algebra import vecdot
+from oneflow_lite.ops.manipulation.shapes import expand_dims, moveaxis
 from oneflow_lite.ops.operands import on_one_device
+from oneflow_lite.ops.statistics import reduction
 from oneflow_lite.ops.table import exported
 
 Order = int | float | str | None

@@ -7,7 +7,7 @@ from numpy.linalg import LinAlgError
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
-from oneflow_lite.ops import linalg as whole
+from oneflow_lite.ops import linear_algebra as whole
 from oneflow_lite.ops.operands import on_one_device
 from oneflow_lite.ops.table import exported
 

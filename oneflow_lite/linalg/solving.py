@@ -19,12 +19,12 @@ from oneflow_lite.linalg.lapack import (
     result_dtype,
 )
 from oneflow_lite.ops import elementwise
-from oneflow_lite.ops.creation import empty, full, zeros
+from oneflow_lite.ops.creation.data import empty, full, zeros
+from oneflow_lite.ops.creation.matrices import eye
 from oneflow_lite.ops.gufunc import PREPARED_CALLS, GufuncCall, Shape, as_dtype, prepare_gufunc
-from oneflow_lite.ops.manipulation import broadcast_to, expand_dims
+from oneflow_lite.ops.manipulation.shapes import broadcast_to, expand_dims
 from oneflow_lite.ops.operands import on_one_device
-from oneflow_lite.ops.ranges import eye
-from oneflow_lite.ops.reduction import max as max_of
+from oneflow_lite.ops.statistics.reduction import max as max_of
 from oneflow_lite.ops.table import exported
 
 _DET = Routine("det", loops.det, "d->d", "D->D", "=", cost=0.05)

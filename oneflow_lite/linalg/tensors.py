@@ -9,8 +9,8 @@ from numpy.linalg import LinAlgError
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.linalg.solving import inv, solve
-from oneflow_lite.ops.creation import asarray
-from oneflow_lite.ops.manipulation import moveaxis, ravel
+from oneflow_lite.ops.creation.data import asarray
+from oneflow_lite.ops.manipulation.shapes import moveaxis, ravel
 from oneflow_lite.ops.operands import on_one_device
 from oneflow_lite.ops.table import exported
 

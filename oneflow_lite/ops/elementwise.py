@@ -13,7 +13,7 @@ from numpy._core.umath import clip as _clip_ufunc  # type: ignore[attr-defined]
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.dtypes import bool as bool_dtype, isdtype
-from oneflow_lite.ops.creation import asarray
+from oneflow_lite.ops.creation.data import asarray
 from oneflow_lite.ops.masking import store
 from oneflow_lite.ops.table import Cuda, exported, op
 

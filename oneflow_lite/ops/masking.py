@@ -7,7 +7,7 @@ import numpy as np
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.dtypes import SUPPORTED, DType, bool as bool_dtype, result_type
-from oneflow_lite.ops.creation import asarray, tensor
+from oneflow_lite.ops.creation.data import asarray, tensor
 
 
 def selected(where: Any, value: Tensor, target: Any) -> Tensor:

@@ -1,5 +1,6 @@
 """Operands of functions that take several arrays."""
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy.typing as npt
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.dtypes import DType, result_type
-from oneflow_lite.ops.creation import asarray
+from oneflow_lite.ops.creation.data import asarray
 
 
 @_C.native
@@ -50,3 +51,14 @@ def promoted(*tensors: Tensor) -> list[Tensor]:
     """Return the tensors in the dtype that NumPy's promotion gives."""
     dtype = promoted_dtype(tensors)
     return [x if x.dtype is dtype else _C.astype(x, dtype, False) for x in tensors]
+
+
+def integers(op: str, given: Any) -> list[int]:
+    """One integer, or those of a sequence or an array; a tensor is looked at."""
+    if isinstance(given, Tensor):
+        given = _C.look(op, given)
+    if isinstance(given, np.ndarray):
+        if given.ndim > 1:
+            raise ValueError(f"[{op}] expected an integer or integers in one dimension")
+        given = given.tolist()
+    return [operator.index(n) for n in (given if isinstance(given, Sequence) else (given,))]

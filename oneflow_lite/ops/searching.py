@@ -8,10 +8,10 @@ import numpy as np
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.dtypes import bool as bool_dtype, int64, isdtype
-from oneflow_lite.ops import reduction
-from oneflow_lite.ops.creation import asarray
-from oneflow_lite.ops.manipulation import ravel
+from oneflow_lite.ops.creation.data import asarray
+from oneflow_lite.ops.manipulation.shapes import ravel
 from oneflow_lite.ops.operands import is_number_along, on_one_device, promoted
+from oneflow_lite.ops.statistics import reduction
 from oneflow_lite.ops.table import exported
 
 

@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.dtypes import bool as bool_dtype, int64, isdtype, result_type
-from oneflow_lite.ops.creation import asarray
-from oneflow_lite.ops.joining import concat
-from oneflow_lite.ops.manipulation import ravel
-from oneflow_lite.ops.operands import on_one_device, promoted
+from oneflow_lite.ops.creation.data import asarray
+from oneflow_lite.ops.manipulation.joining import concat
+from oneflow_lite.ops.manipulation.shapes import ravel
+from oneflow_lite.ops.operands import (
+    on_one_device,
+    promoted,
+)
 from oneflow_lite.ops.sorting import argsort, sort
 from oneflow_lite.ops.table import exported
 
@@ -269,6 +272,23 @@ def _members(op: str, elements: Tensor, among: Tensor, invert: bool) -> Tensor:
 
 def _pick(op: str, x: Tensor, positions: Tensor) -> Tensor:
     return _C.call_kernel(op, "pick", [x, positions], [(positions.shape, x.dtype)])[0]
+
+
+def setxor1d(x1: Any, x2: Any, /, assume_unique: bool = False) -> Tensor:
+    """Return the elements that are in one of both only, ascending.
+
+    Examples
+    --------
+    >>> flow.setxor1d(flow.tensor([1, 2, 3]), flow.tensor([2, 5])).numpy()
+    array([1, 3, 5])
+    """
+    parts = [ravel(x) for x in on_one_device(x1, x2)]
+    ordered = sort(concat(parts if assume_unique else [unique(x) for x in parts]))
+    if not ordered.size:
+        return ordered
+    end = asarray([True], device=ordered.device)
+    flags = concat([end, ordered[1:] != ordered[:-1], end])
+    return _C.getitem(ordered, flags[1:] & flags[:-1], "setxor1d")
 
 
 if not TYPE_CHECKING:

@@ -9,8 +9,8 @@ import numpy as np
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
-from oneflow_lite.ops.creation import asarray
-from oneflow_lite.ops.manipulation import ravel
+from oneflow_lite.ops.creation.data import asarray
+from oneflow_lite.ops.manipulation.shapes import ravel
 from oneflow_lite.ops.operands import is_number_along
 from oneflow_lite.ops.table import exported
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import oneflow_lite as flow
+from docs.array_api import ATTRIBUTES, CONSTANTS, METHODS, functions
 from tests.support.oracle import DTYPES
-from tests.support.standard import ATTRIBUTES, CONSTANTS, METHODS, functions
 
 
 def accepts(given: Signature, wanted: Signature) -> str | None:

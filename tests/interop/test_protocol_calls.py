@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import oneflow_lite as flow
-from oneflow_lite.numpy_ufuncs import array_ufunc
+from oneflow_lite.interop.numpy_ufuncs import array_ufunc
 from oneflow_lite.ops.table import ROWS
 from tests.support.oracle import values
 

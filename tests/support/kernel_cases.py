@@ -7,7 +7,7 @@ import numpy as np
 
 import oneflow_lite as flow
 from oneflow_lite.cuda.kernels import Request
-from oneflow_lite.cuda.kernels.elementwise import ROWS_OF_VECTORS, TILES, expression
+from oneflow_lite.cuda.kernels.elementwise.elementwise import ROWS_OF_VECTORS, TILES, expression
 from oneflow_lite.dtypes import SUPPORTED
 from oneflow_lite.ops.table import ROWS, Row
 

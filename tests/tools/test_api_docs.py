@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import oneflow_lite as flow
+from docs.array_api import CONSTANTS, STANDARD, names
 from tests.support import ROOT
 from tests.support.machine import Gate
-from tests.support.standard import CONSTANTS, STANDARD, names
 
 MAKER = runpy.run_path(str(ROOT / "docs/make_api.py"))
 PUBLIC: dict[str, Any] = MAKER["public"]()

@@ -1,5 +1,5 @@
 // How arrays that indices pick from lie, as kernels of a device take it: words in a nest of
-// dimensions. The structures are those of oneflow_lite/cuda/kernels/indexing.cuh.
+// dimensions. The structures are those of oneflow_lite/cuda/kernels/index/indexing.cuh.
 #pragma once
 
 #include <array>

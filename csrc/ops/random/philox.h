@@ -15,7 +15,7 @@ enum class Distribution : int64_t { words, uniform, normal, exponential, bernoul
 struct DrawRow {
   Distribution distribution;
   DType dtype;
-  const char* name;  // of what oneflow_lite/cuda/kernels/philox.cuh draws by
+  const char* name;  // of what ops/random/philox_numbers.h draws by
   int words;         // of random bits for a number; a counter gives four
   /// Writes numbers [begin, end) of the call; `begin` is a multiple of 4.
   void (*fill)(const ArrayArgs& args, int64_t begin, int64_t end);

@@ -79,7 +79,7 @@ PyObject* bincount_path(const Call& call) {
 const NativeRow kCountingPaths[] = {{"searching.nonzero", nonzero_path},
                                     {"searching.where", where_path},
                                     {"searching.count_nonzero", count_path},
-                                    {"counting.bincount", bincount_path},
+                                    {"histograms.bincount", bincount_path},
                                     {nullptr, nullptr}};
 
 }  // namespace ofl::python

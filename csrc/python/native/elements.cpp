@@ -42,7 +42,7 @@ PyObject* take_path(const Call& call) {
 
 }  // namespace
 
-const NativeRow kElementPaths[] = {{"data_type.astype", astype_path},
+const NativeRow kElementPaths[] = {{"data_types.astype", astype_path},
                                    {"indexing.take", take_path},
                                    {"sorting.sort", sort_path},
                                    {"sorting.argsort", argsort_path},

@@ -115,12 +115,12 @@ PyObject* correlate_path(const Call& call) {
 
 const NativeRow kLinalgPaths[] = {{"norms.norm", norm_path},
                                   {"norms.vector_norm", vector_norm_path},
-                                  {"linalg.dot", dot_path},
-                                  {"linalg.inner", inner_path},
-                                  {"linalg.vdot", conjugated_path},
-                                  {"linalg.vecdot", vecdot_path},
-                                  {"statistics.convolve", convolve_path},
-                                  {"statistics.correlate", correlate_path},
+                                  {"linear_algebra.dot", dot_path},
+                                  {"linear_algebra.inner", inner_path},
+                                  {"linear_algebra.vdot", conjugated_path},
+                                  {"linear_algebra.vecdot", vecdot_path},
+                                  {"convolution.convolve", convolve_path},
+                                  {"convolution.correlate", correlate_path},
                                   {nullptr, nullptr}};
 
 }  // namespace ofl::python

@@ -443,8 +443,8 @@ void init_random(PyObject* module) {
 }
 
 const NativeRow kRandomPaths[] = {
-    {"random.draw", draw_path},       {"random.integers", integers_path},
-    {"random.choice", choice_path},   {"random.permutation", permutation_path},
-    {"random.shuffle", shuffle_path}, {nullptr, nullptr}};
+    {"generator.draw", draw_path},       {"generator.integers", integers_path},
+    {"generator.choice", choice_path},   {"generator.permutation", permutation_path},
+    {"generator.shuffle", shuffle_path}, {nullptr, nullptr}};
 
 }  // namespace ofl::python

@@ -1,4 +1,4 @@
-// Native paths of ops/reduction.py, and of argmax and argmin.
+// Native paths of ops/statistics/reduction.py, and of argmax and argmin.
 #include "python/convert.h"
 #include "python/native/function.h"
 #include "python/tensor/functions.h"

@@ -123,7 +123,7 @@ PyObject* interp_path(const Call& call) {
 }  // namespace
 
 const NativeRow kSearchingPaths[] = {{"searching.searchsorted", searchsorted_path},
-                                     {"statistics.interp", interp_path},
+                                     {"interpolation.interp", interp_path},
                                      {nullptr, nullptr}};
 
 }  // namespace ofl::python

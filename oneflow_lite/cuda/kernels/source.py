@@ -1,6 +1,6 @@
 """CUDA C++ of kernels: what a family's ``.cuh`` files say, and what its module makes of a request.
 
-A family is a module beside this one, with ``kernel(name, request)``, the text of a kernel or None
+A family is a module of a room, with ``kernel(name, request)``, the text of a kernel or None
 where there is none, and ``FILES``, the files that its kernels begin with, or ``files(request)``
 where they do not all need the same ones. A file may include headers of the native core, which the
 build copies to ``cuda/include``.
@@ -12,38 +12,29 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import ModuleType
 
-from oneflow_lite.cuda.kernels import (
-    elementwise,
-    fused,
-    fused_columns,
-    fused_rows,
-    gather,
-    mask,
-    matmul,
-    random,
-    reduction,
-    runs,
-    scan,
-    scatter,
-    search,
-    sort,
-)
+from oneflow_lite.cuda.kernels.elementwise import elementwise
+from oneflow_lite.cuda.kernels.fusion import columns, fusion, rows
+from oneflow_lite.cuda.kernels.index import gather, mask, scatter
+from oneflow_lite.cuda.kernels.product import matmul
+from oneflow_lite.cuda.kernels.random import philox
+from oneflow_lite.cuda.kernels.reduce import reduce, scan
 from oneflow_lite.cuda.kernels.request import Request
+from oneflow_lite.cuda.kernels.sort import runs, search, sort
 
 _FAMILIES: dict[str, ModuleType] = {
-    "arg_reduce": reduction,
+    "arg_reduce": reduce,
     "copy": elementwise,
-    "count": reduction,
+    "count": reduce,
     "elementwise": elementwise,
     "fill": elementwise,
-    "fused": fused,
-    "fused_columns": fused_columns,
-    "fused_rows": fused_rows,
+    "fused": fusion,
+    "fused_columns": columns,
+    "fused_rows": rows,
     "gather": gather,
     "mask": mask,
     "matmul": matmul,
-    "random": random,
-    "reduction": reduction,
+    "random": philox,
+    "reduction": reduce,
     "runs": runs,
     "scan": scan,
     "scatter": scatter,
@@ -88,7 +79,7 @@ def _texts_of(files: Iterable[str]) -> Iterable[str]:
     """Each text once, and before it the headers that it includes."""
     texts: dict[Path, str] = {}
     for file in files:
-        _add(Path(__file__).with_name(file), texts)
+        _add(Path(__file__).parent / file, texts)
     return texts.values()
 
 

@@ -9,7 +9,12 @@ import pytest
 import oneflow_lite as flow
 from oneflow_lite.cuda import kernels
 from oneflow_lite.cuda.kernels import Request
-from oneflow_lite.cuda.kernels.elementwise import ROWS_OF_VECTORS, STRIDED, TILES, Options
+from oneflow_lite.cuda.kernels.elementwise.elementwise import (
+    ROWS_OF_VECTORS,
+    STRIDED,
+    TILES,
+    Options,
+)
 
 FLAT = -1
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import oneflow_lite as flow
-from oneflow_lite.ops.einsum import _plan
+from oneflow_lite.ops.numpy.einsum import _plan
 from tests.support.oracle import same
 
 SUBSCRIPTS = [

@@ -1,5 +1,5 @@
 // Masks on a device: copies from and to where they are true, and where that is. The steps are those
-// of oneflow_lite/cuda/kernels/mask.cuh.
+// of oneflow_lite/cuda/kernels/index/mask.cuh.
 #include <algorithm>
 #include <cstdlib>
 

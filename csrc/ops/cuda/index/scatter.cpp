@@ -1,5 +1,5 @@
 // Writes by index arrays on a device. How the last of several writes to one position wins is said
-// in oneflow_lite/cuda/kernels/scatter.cuh.
+// in oneflow_lite/cuda/kernels/index/scatter.cuh.
 #include <algorithm>
 #include <cstdlib>
 

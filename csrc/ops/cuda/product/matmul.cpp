@@ -17,7 +17,7 @@ constexpr size_t kMostPartial = size_t{256} << 20;  // bytes
 
 enum Operand { kA, kB, kOut };
 
-/// ProductArgs of products.cuh.
+/// ProductArgs of product.cuh.
 struct ProductArgs {
   char* data[3] = {};
   void* partial = nullptr;

@@ -28,7 +28,7 @@ constexpr int64_t kColumnWidth = 32;     // threads beside each other, where sev
 
 enum class Form : int32_t { rows, flat_rows, columns };
 
-/// The argument of every kernel, laid out as reduction.cuh has it.
+/// The argument of every kernel, laid out as reduce.cuh has it.
 struct DeviceArgs {
   void* data[2] = {};
   unsigned char initial[16] = {};

@@ -1,5 +1,5 @@
 // Runs of equal elements, elements kept in their order, and counting on a device, see
-// oneflow_lite/cuda/kernels/runs.cuh.
+// oneflow_lite/cuda/kernels/sort/runs.cuh.
 #include <algorithm>
 
 #include "ops/cuda/sort/search.h"

@@ -1,4 +1,4 @@
-// search_sorted and contains on a device, see oneflow_lite/cuda/kernels/search.cuh.
+// search_sorted and contains on a device, see oneflow_lite/cuda/kernels/sort/search.cuh.
 #include "ops/cuda/sort/search.h"
 
 namespace ofl::ops::cuda {

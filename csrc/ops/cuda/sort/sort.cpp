@@ -1,4 +1,5 @@
-// sort and argsort on a device: what the kernels of oneflow_lite/cuda/kernels/sort.cuh are given.
+// sort and argsort on a device: the arguments of the kernels of
+// oneflow_lite/cuda/kernels/sort/sort.cuh.
 #include <algorithm>
 
 #include "ops/cuda/sort/sort.h"

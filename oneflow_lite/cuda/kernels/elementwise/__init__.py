@@ -1,0 +1,1 @@
+"""Elementwise kernels: the rows of the op table, casts, copies, fills."""

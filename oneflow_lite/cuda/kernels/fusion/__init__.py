@@ -1,0 +1,1 @@
+"""Groups of operations as one kernel."""

@@ -1,0 +1,1 @@
+"""Gathering, scattering and masks."""

@@ -1,0 +1,1 @@
+"""Sorting, searching and runs of equal elements."""

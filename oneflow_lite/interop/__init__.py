@@ -1,0 +1,1 @@
+"""Other libraries, other processes and files: DLPack, CUDA arrays, NumPy's protocols, pickle."""

@@ -1,0 +1,188 @@
+"""Tensors to and from other libraries by DLPack and ``__cuda_array_interface__``.
+
+Memory of the cpu that somebody else sees, too, is *shared*: as long as it is, an operation on it
+has run when the call returns, so that program order holds between this package and the other one.
+Memory of a CUDA device is handed over: what was issued before runs before what the other one does
+then, in the order of the device's queues, and nobody waits for the device. What comes back, or
+comes in several times, is recognized: all tensors over one memory are in program order.
+"""
+
+from typing import Any
+
+from oneflow_lite import _C
+from oneflow_lite._C import Device, Tensor
+from oneflow_lite.device import DeviceLike, resolve
+from oneflow_lite.ops.creation.cuda_arrays import VERSION, from_cuda, on_cuda
+
+_HOST = (1, 0)  # DLPack's device of cpu memory
+_HOST_TYPES = (1, 3)  # with pinned memory
+_CUDA = 2  # its type of CUDA devices
+_NO_STREAM = -1
+_LEGACY_STREAM = 1
+
+
+def dlpack_device(self: Tensor) -> tuple[int, int]:
+    """Return DLPack's device type and index.
+
+    (1, 0) for the cpu, (2, index) for ``cuda:index``, (12, index) for ``mock:index``.
+    """
+    return _C.dlpack_device(self)
+
+
+def to_dlpack(
+    self: Tensor,
+    *,
+    stream: Any = None,
+    max_version: tuple[int, int] | None = None,
+    dl_device: tuple[int, int] | None = None,
+    copy: bool | None = None,
+) -> Any:
+    """Return a DLPack capsule over the tensor's memory; a cpu tensor is waited for, and shared.
+
+    Parameters
+    ----------
+    stream : int, optional
+        The consumer's CUDA stream, which waits for the tensor; the host does not. 1 (or None): the
+        legacy default stream, 2: the per-thread one, -1: none has to wait. The cpu has none.
+    max_version : tuple of int, optional
+        The newest version that the consumer knows; before (1, 0) read-only memory is refused.
+    dl_device : tuple of int, optional
+        Where the consumer wants it: where it is, (1, 0), the host, or (2, index), a CUDA device.
+        Elsewhere it gets a copy.
+    copy : bool, optional
+        True: memory of its own; False: BufferError where that would be needed.
+
+    Raises
+    ------
+    BufferError
+        Where the memory cannot be handed over as asked.
+
+    Examples
+    --------
+    >>> np.from_dlpack(flow.arange(3))
+    array([0, 1, 2])
+    """
+    own = _C.dlpack_device(self)
+    wanted = own if dl_device is None else (int(dl_device[0]), int(dl_device[1]))
+    to_cuda = wanted[0] == _CUDA and 0 <= wanted[1] < _C.device_count("cuda")
+    if wanted not in (own, _HOST) and not to_cuda:
+        raise BufferError(f"[__dlpack__] expected dl_device {own} or {_HOST}, got {wanted}")
+    moves = wanted != own
+    if moves and copy is False:
+        raise BufferError(
+            f"[__dlpack__] copy=False, but {self.device} memory reaches dl_device {wanted} by a "
+            "copy only"
+        )
+    versioned = max_version is not None and max_version[0] >= VERSION[0]
+    if not to_cuda:
+        if stream is not None and own[0] != _CUDA:
+            raise ValueError(f"[__dlpack__] expected stream=None, got {stream!r}")
+        host_copy = moves or (bool(copy) and own == _HOST)
+        return _C.to_dlpack(self, versioned, host_copy, False, _NO_STREAM)
+    fresh = moves or bool(copy)
+    x = _C.to_device(self, Device("cuda", wanted[1]), True) if fresh else self
+    return _C.to_dlpack(x, versioned, False, fresh, _consumer_stream(stream))
+
+
+def _consumer_stream(stream: Any) -> int:
+    if stream is None:
+        return _LEGACY_STREAM
+    if isinstance(stream, bool) or not isinstance(stream, int) or stream < _NO_STREAM:
+        raise TypeError(f"[__dlpack__] expected a stream's handle, -1, 1 or 2, got {stream!r}")
+    if stream == 0:
+        raise ValueError(
+            "[__dlpack__] stream 0 is ambiguous: expected 1 (the legacy default stream), 2 (the "
+            "per-thread one) or a handle"
+        )
+    return stream
+
+
+def _cuda_array_interface(self: Tensor) -> dict[str, Any]:
+    """What others use a CUDA tensor's memory by, version 3; other tensors have no such attribute.
+
+    ``stream`` is the one to wait for. The memory is the tensor's: who uses it keeps the tensor.
+    """
+    if self.device.type != "cuda":
+        raise AttributeError(f"a tensor of {self.device} has no __cuda_array_interface__")
+    if self.dtype.kind == "V":
+        raise AttributeError(f"__cuda_array_interface__ has no name for {self.dtype}; use DLPack")
+    address, read_only, stream = _C.export_cuda(self)
+    return {
+        "shape": self.shape,
+        "typestr": self.dtype.str,
+        "data": (address, read_only),
+        "version": 3,
+        "strides": None if self.is_contiguous() else self.strides,
+        "stream": stream,
+    }
+
+
+def from_dlpack(x: Any, /, *, device: DeviceLike = None, copy: bool | None = None) -> Tensor:
+    """Return a tensor over the memory of another library's array.
+
+    The memory is shared: writes on either side are seen by the other. On the cpu they are in
+    program order; on a CUDA device what the producer has queued so far comes first, and what
+    follows is for the program to order (by handing it over again, or ``synchronize``). Tensors over
+    the same memory, or parts of it, are views of one another. The memory is kept until the last
+    user of the tensor has run. A tensor over read-only memory refuses writes; as in NumPy, that is
+    also what comes from a library whose DLPack (before 1.0) cannot say whether it may be written
+    to.
+
+    Parameters
+    ----------
+    x : object with ``__dlpack__`` and ``__dlpack_device__``, or with ``__cuda_array_interface__``
+        On the cpu or a CUDA device, or willing to be copied to the cpu. A tensor is returned as it
+        is.
+    device : Device or str, optional
+        Copy it there, unless it is there; by default it stays.
+    copy : bool, optional
+        True: always copy; False: raise BufferError where a copy is needed.
+
+    Raises
+    ------
+    BufferError
+        For dtypes that tensors do not have, and for memory that cannot be reached.
+    TypeError
+        For an object without the protocol.
+
+    Examples
+    --------
+    >>> a = np.zeros(3)
+    >>> x = flow.from_dlpack(a)
+    >>> x += 1
+    >>> a
+    array([1., 1., 1.])
+    """
+    if not isinstance(x, Tensor):
+        x = from_cuda(x, copy) if on_cuda(x) else _C.from_dlpack(_capsule(x, copy))
+    target: Device = x.device if device is None else resolve(device)
+    if copy is False and target != x.device:
+        raise BufferError(
+            f"[from_dlpack] copy=False, but {x.device} memory reaches {target} by a copy only"
+        )
+    return _C.to_device(x, target, bool(copy))
+
+
+def _capsule(x: Any, copy: bool | None) -> Any:
+    """What x exports, on the host. Producers older than the standard of 2023 take no keywords."""
+    if not (hasattr(x, "__dlpack__") and hasattr(x, "__dlpack_device__")):
+        raise TypeError(
+            f"[from_dlpack] expected an object with __dlpack__ and __dlpack_device__, "
+            f"got {type(x).__name__}"
+        )
+    asked: dict[str, Any] = {"max_version": VERSION}
+    if x.__dlpack_device__()[0] not in _HOST_TYPES:
+        return x.__dlpack__(**asked, dl_device=_HOST, copy=copy)
+    if copy is False:
+        asked["copy"] = False
+    try:
+        return x.__dlpack__(**asked)
+    except TypeError:
+        return x.__dlpack__()
+
+
+METHODS = {
+    "__cuda_array_interface__": property(_cuda_array_interface),
+    "__dlpack__": to_dlpack,
+    "__dlpack_device__": dlpack_device,
+}

@@ -1,0 +1,140 @@
+"""Tensors to and from files: .npy and .npz."""
+
+import os
+from collections.abc import Mapping
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from oneflow_lite import _C
+from oneflow_lite._C import Device, Tensor
+from oneflow_lite.device import DeviceLike, resolve
+from oneflow_lite.dtypes import canonical
+from oneflow_lite.interop.dlpack import from_dlpack
+from oneflow_lite.ops.creation.data import tensor
+
+File = str | os.PathLike[str] | IO[bytes]
+
+_BFLOAT16_IN_FILES = np.dtype("V2")
+
+
+def save(file: File, x: Any) -> None:
+    """Write one tensor to a file in NumPy's .npy format; waits for it.
+
+    The format has no bfloat16: ``load`` knows elements of two bytes without a type as that, and so
+    does ``numpy.load(file).view(flow.bfloat16)``.
+
+    Parameters
+    ----------
+    file : str, path or binary file
+        A name gets the suffix ``.npy`` unless it has it.
+    x : Tensor or anything that ``tensor`` takes
+        The value, written in row-major order. Its device is not recorded.
+
+    Examples
+    --------
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> flow.save(file, flow.arange(3))
+    >>> _ = file.seek(0)
+    >>> np.load(file)
+    array([0, 1, 2])
+    """
+    np.save(file, _value(x), allow_pickle=False)
+
+
+def savez(file: File, /, *tensors: Any, **named: Any) -> None:
+    """Write tensors to a file in NumPy's .npz format; waits for them.
+
+    Parameters
+    ----------
+    file : str, path or binary file
+        A name gets the suffix ``.npz`` unless it has it.
+    *tensors, **named
+        Tensors without a name are called ``arr_0``, ``arr_1``, and so on.
+
+    Examples
+    --------
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> flow.savez(file, weights=flow.ones(2), bias=flow.zeros(1))
+    >>> _ = file.seek(0)
+    >>> sorted(flow.load(file))
+    ['bias', 'weights']
+    """
+    np.savez(file, *map(_value, tensors), **_values(named))
+
+
+def savez_compressed(file: File, /, *tensors: Any, **named: Any) -> None:
+    """Write tensors to a compressed file in NumPy's .npz format; see ``savez``.
+
+    Examples
+    --------
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> flow.savez_compressed(file, weights=flow.ones(2))
+    >>> _ = file.seek(0)
+    >>> list(flow.load(file))
+    ['weights']
+    """
+    np.savez_compressed(file, *map(_value, tensors), **_values(named))
+
+
+def load(
+    file: File, *, device: DeviceLike = None, mmap_mode: str | None = None
+) -> Tensor | dict[str, Tensor]:
+    """Return what a .npy or .npz file holds: a tensor, or a dict of them.
+
+    Parameters
+    ----------
+    file : str, path or binary file
+        Written by ``save``, ``savez`` or NumPy, of any order and byte order. Pickled objects are
+        refused.
+    device : Device or str, optional
+        Where the tensors go; the thread's default device unless given.
+    mmap_mode : {None, "r", "r+", "c"}
+        Map a .npy file into memory instead of reading it; see ``numpy.memmap``. On the cpu the
+        tensor lies over the file, read-only for "r".
+
+    Raises
+    ------
+    ValueError
+        For a file of another format, or of pickled objects.
+    TypeError
+        For elements that tensors do not have.
+
+    Examples
+    --------
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> np.save(file, np.eye(2))
+    >>> _ = file.seek(0)
+    >>> flow.load(file)
+    tensor([[1., 0.],
+            [0., 1.]], dtype=float64, device='cpu')
+    """
+    target = resolve(device)
+    found = np.load(file, mmap_mode=mmap_mode, allow_pickle=False)  # type: ignore[arg-type]
+    if isinstance(found, np.ndarray):
+        return _loaded(found, target, mapped=mmap_mode is not None)
+    with found:
+        return {name: _loaded(found[name], target, mapped=False) for name in found.files}
+
+
+def _loaded(found: npt.NDArray[Any], target: Device, mapped: bool) -> Tensor:
+    """What a file holds; of bfloat16 it says only that elements have two bytes."""
+    is_bfloat16 = found.dtype.char == "V" and found.dtype == _BFLOAT16_IN_FILES
+    if is_bfloat16:
+        canonical("bfloat16", "load")  # needs a package
+    bits = found.view(np.uint16) if is_bfloat16 else found
+    x = from_dlpack(bits) if mapped else tensor(bits, device="cpu" if is_bfloat16 else target)
+    return _C.to_device(_C.as_bfloat16(x) if is_bfloat16 else x, target, False)
+
+
+def _value(x: Any) -> npt.NDArray[Any]:
+    return x.numpy() if isinstance(x, Tensor) else np.asarray(tensor(x, device="cpu"))
+
+
+def _values(named: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: _value(x) for name, x in named.items()}

@@ -1,0 +1,315 @@
+"""NumPy's functions on tensors: ``np.concatenate([t, u])``, ``np.linalg.inv(t)``.
+
+NumPy hands such calls over. The function of this package with the same name does the work; the two
+signatures translate the arguments. Results stay on the tensor's device. What is not there is a
+TypeError: nothing is looked at behind the program's back.
+"""
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from oneflow_lite import _C
+from oneflow_lite._C import Tensor
+from oneflow_lite.device import default_device
+from oneflow_lite.dtypes import result_type
+from oneflow_lite.interop.numpy_ufuncs import (
+    NUMBERS,
+    Function,
+    accumulate,
+    array_ufunc,
+    namespace,
+    not_there,
+)
+from oneflow_lite.ops.creation.data import asarray
+from oneflow_lite.ops.masking import store, weak
+
+__all__: list[str] = []
+
+# NumPy's names where this package has the array API's.
+_RENAMED = {
+    "amax": "max",
+    "amin": "min",
+    "around": "round",
+    "array": "tensor",
+    "round_": "round",
+}
+_RENAMED_KEYWORDS = {"a_min": "min", "a_max": "max"}
+
+# NumPy's code is right for tensors, as it only asks for their attributes; these never wait.
+_BY_ATTRIBUTES = (np.shape, np.ndim, np.size, np.iscomplexobj, np.isrealobj)
+_BY_DTYPES = (np.can_cast, np.common_type)
+# By which rule NumPy writes to ``out``, where it is not "same_kind".
+_CASTING_TO_OUT = dict.fromkeys(
+    (
+        *(np.mean, np.var, np.median, np.trace, np.choose, np.nansum, np.nanprod, np.nanmax),
+        *(np.nanmin, np.nanmean, np.nanvar, np.nanmedian),
+    ),
+    "unsafe",
+) | {np.dot: "no"}
+# These look: what they make is text or a file.
+_LOOKING = (
+    *(np.array_repr, np.array_str, np.array2string),
+    *(np.save, np.savez, np.savez_compressed, np.savetxt),
+)
+
+
+def array_function(
+    self: Tensor, func: Function, types: Iterable[type], args: Any, kwargs: Any
+) -> Any:
+    """Do what a function of NumPy does, by the function of this package of the same name.
+
+    Raises
+    ------
+    TypeError
+        Where this package has none, or none with such an argument.
+    """
+    for kind in types:
+        if kind is not Tensor and not issubclass(kind, (Tensor, np.ndarray)):
+            return NotImplemented
+    with default_device(self.device):  # where arrays and new tensors go
+        return _way(func)(args, kwargs)
+
+
+@functools.lru_cache(maxsize=1024)
+def _way(func: Function) -> Callable[[Any, Any], Any]:
+    """Return what to do with the arguments of a function of NumPy."""
+    special = _SPECIAL.get(func)
+    if special is not None:
+        return lambda args, kwargs: special(*args, **kwargs)
+    if func in _BY_ATTRIBUTES:
+        own = func._implementation  # type: ignore[attr-defined]
+        return lambda args, kwargs: own(*args, **kwargs)
+    if func in _BY_DTYPES:
+        return lambda args, kwargs: func(*map(_stand_in, args), **kwargs)
+    if func in _LOOKING:
+        return lambda args, kwargs: func(
+            *map(_seen, args), **{name: _seen(x) for name, x in kwargs.items()}
+        )
+    function = _named_like(func)
+    if _parameters(func) is None or _parameters(function) is None:
+        return lambda args, kwargs: function(*args, **kwargs)
+    return functools.partial(_translated, func, function)
+
+
+def _stand_in(x: Any) -> Any:
+    return np.empty(0, x.dtype) if isinstance(x, Tensor) else x
+
+
+def _seen(x: Any) -> Any:
+    return x.numpy() if isinstance(x, Tensor) else x
+
+
+def _path(func: Function) -> str:
+    """``linalg.norm`` for ``numpy.linalg.norm``."""
+    return ".".join([*func.__module__.split(".")[1:], func.__name__])
+
+
+def _named_like(func: Function) -> Function:
+    path = _path(func)
+    for name in (path, _RENAMED.get(path)):
+        found = namespace()
+        for part in name.split(".") if name else ():
+            found = getattr(found, part, None)
+        if name and callable(found):
+            return found  # type: ignore[no-any-return]
+    raise not_there(path)
+
+
+@functools.cache
+def _parameters(function: Function) -> dict[str, inspect.Parameter] | None:
+    try:
+        return dict(inspect.signature(function).parameters)
+    except ValueError:  # native
+        return None
+
+
+class _Plan(NamedTuple):
+    """Where each argument of a call goes; a place counts first the operands, then the keywords."""
+
+    operands: tuple[int, ...]
+    named: tuple[tuple[str, int], ...]
+    left: tuple[tuple[str, int], ...]  # what the function has no parameter for
+    held: tuple[tuple[str, int], ...]  # of these, None counts as not given
+
+
+def _translated(func: Function, function: Function, args: Any, kwargs: Any) -> Any:
+    """Call ``function`` with what ``func`` was given."""
+    values, names = (*args, *kwargs.values()), tuple(kwargs)
+    optional = _optional(func, len(args), names)
+    defaults = tuple([_is_default(values[place], default) for place, default in optional])
+    plan = _plan(func, function, len(args), names, defaults)
+    operands = [values[place] for place in plan.operands]
+    named = {name: values[place] for name, place in plan.named}
+    if not plan.left and not plan.held:
+        return function(*operands, **named)
+    left = {name: values[place] for name, place in plan.left}
+    held = {name: values[place] for name, place in plan.held if values[place] is not None}
+    return _finished(func, function, operands, named, left | held)
+
+
+@functools.lru_cache(maxsize=1024)
+def _places(func: Function, count: int, names: tuple[str, ...]) -> dict[str, Any]:
+    """Return the place of each parameter that a call gives; places, of ``*args``, ``**kwargs``.
+
+    Raises
+    ------
+    TypeError
+        Where NumPy's function does not take such a call.
+    """
+    keywords = {name: count + i for i, name in enumerate(names)}
+    return inspect.signature(func).bind(*range(count), **keywords).arguments
+
+
+@functools.lru_cache(maxsize=1024)
+def _optional(func: Function, count: int, names: tuple[str, ...]) -> list[tuple[int, Any]]:
+    """Return the places of arguments that have a default, and the default."""
+    parameters = _parameters(func) or {}
+    return [
+        (place, parameters[name].default)
+        for name, place in _places(func, count, names).items()
+        if parameters[name].default is not inspect.Parameter.empty
+    ]
+
+
+@functools.lru_cache(maxsize=4096)
+def _plan(
+    func: Function,
+    function: Function,
+    count: int,
+    names: tuple[str, ...],
+    defaults: tuple[bool, ...],
+) -> _Plan:
+    source, target = _parameters(func) or {}, _parameters(function) or {}
+    given = _places(func, count, names)
+    optional = _optional(func, count, names)
+    idle = {place for (place, _), same in zip(optional, defaults, strict=True) if same}
+    positions = [p for p in target.values() if p.kind <= p.POSITIONAL_OR_KEYWORD]
+    operands: list[int] = []
+    named: dict[str, int] = {}
+    left: dict[str, int] = {}
+    held: dict[str, int] = {}
+    for i, (name, parameter) in enumerate(source.items()):
+        if name not in given:
+            continue
+        place, wanted = given[name], _RENAMED_KEYWORDS.get(name, name)
+        known = target.get(wanted)
+        if wanted == "out" and known is None:
+            held[name] = place
+        elif parameter.kind is parameter.VAR_POSITIONAL:
+            operands += place
+        elif parameter.kind is parameter.VAR_KEYWORD:
+            named |= place
+        elif i == len(operands) < len(positions) and positions[i].name == wanted:
+            operands.append(place)
+        elif known and known.kind is not known.POSITIONAL_ONLY and place not in idle:
+            named[wanted] = place
+        elif known is None and place in idle:
+            continue
+        elif i == len(operands) < len(positions) and positions[i].name not in source:
+            operands.append(place)
+        elif place not in idle:
+            left[name] = place
+    return _Plan(tuple(operands), tuple(named.items()), tuple(left.items()), tuple(held.items()))
+
+
+def _is_default(value: Any, default: Any) -> bool:
+    return value is default or (
+        type(value) is type(default) and isinstance(value, (int, str)) and value == default
+    )
+
+
+def _finished(
+    func: Function,
+    function: Function,
+    operands: list[Any],
+    named: dict[str, Any],
+    left: dict[str, Any],
+) -> Any:
+    """Call the function, and do what it has no parameters for."""
+    path = _path(func)
+    left.pop("subok", None)
+    out = left.pop("out", None)
+    if left.get("order") == "C":
+        del left["order"]
+    if path.endswith("_like") and "shape" in left:
+        operands[0] = _reshaped(operands[0], left.pop("shape"))
+    if left:
+        raise TypeError(f"[numpy.{path}] {', '.join(left)}: not there for tensors")
+    result = function(*operands, **named)
+    casting = _CASTING_TO_OUT.get(func, "same_kind")
+    return result if out is None else store(f"numpy.{path}", out, result, casting)
+
+
+def _reshaped(x: Tensor, shape: Any) -> Tensor:
+    """Stands for a tensor like x, of another shape: one element, broadcast."""
+    return _C.broadcast_to(_C.full((), 0, x.dtype, x.device), shape)
+
+
+# --- functions that need more than another name
+
+
+def _copy(a: Any, order: str = "K", subok: bool = False) -> Tensor:
+    return _C.copy(asarray(a))
+
+
+def _copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
+    if type(src) in NUMBERS:
+        source = weak("copyto", src, dst.dtype, casting, asarray(dst).device)
+    else:
+        source = src if isinstance(src, Tensor) else asarray(src)
+    if isinstance(dst, Tensor):
+        source = _C.to_device(source, dst.device, False)
+    while source.ndim > dst.ndim and source.shape[0] == 1:
+        source = source[0]
+    store("copyto", dst, source, casting, where, widens=True)
+
+
+def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
+    if x is None and y is None:
+        return _named_like(np.nonzero)(asarray(condition))
+    if x is None or y is None:
+        raise ValueError("[numpy.where] expected both x and y, or neither")
+    return _named_like(np.where)(asarray(condition), x, y)
+
+
+def _may_share_memory(a: Any, b: Any, max_work: Any = None) -> bool:
+    if isinstance(a, Tensor) and isinstance(b, Tensor):
+        return a.shares_storage(b)
+    one, other = (
+        _C.shared_array(x) if isinstance(x, Tensor) and x.device.type == "cpu" else x
+        for x in (a, b)
+    )
+    if isinstance(one, Tensor) or isinstance(other, Tensor):  # no array is in a device's memory
+        return False
+    return np.may_share_memory(one, other, max_work)
+
+
+def _cumulative(func: Function, ufunc: np.ufunc) -> Function:
+    def cumulative(a: Any, axis: int | None = None, dtype: Any = None, out: Any = None) -> Any:
+        x = asarray(a)
+        flat = x.reshape(-1) if axis is None else x
+        outs = () if out is None else (out,)
+        return accumulate(ufunc, [flat], outs, axis=0 if axis is None else axis, dtype=dtype)
+
+    return functools.wraps(func)(cumulative)
+
+
+_SPECIAL: dict[Function, Function] = {
+    np.copy: _copy,
+    np.copyto: _copyto,
+    np.where: _where,
+    np.result_type: result_type,
+    np.may_share_memory: _may_share_memory,
+    np.cumsum: _cumulative(np.cumsum, np.add),
+    np.cumprod: _cumulative(np.cumprod, np.multiply),
+}
+
+METHODS = {
+    "__array_ufunc__": array_ufunc,
+    "__array_function__": array_function,
+    "__array_priority__": 1000.0,  # of older code that asks for it instead
+}

@@ -1,0 +1,298 @@
+"""NumPy's ufuncs on tensors: ``np.sin(t)``, ``array + t``, ``np.add.reduce(t)``.
+
+NumPy hands such calls over. What a ufunc does is found in the op table; the result stays on the
+tensor's device. What has no counterpart is a TypeError: nothing is looked at behind the program's
+back.
+"""
+
+import functools
+import inspect
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from oneflow_lite import _C
+from oneflow_lite._C import Op, Tensor
+from oneflow_lite.device import default_device
+from oneflow_lite.dtypes import canonical, reduced_in, resolve_loop, result_type
+from oneflow_lite.ops.creation.data import asarray
+from oneflow_lite.ops.masking import selected, store
+from oneflow_lite.ops.operands import host_array
+from oneflow_lite.ops.table import ROWS
+
+__all__: list[str] = []
+
+Function = Callable[..., Any]
+
+NUMBERS = (bool, int, float, complex)
+_OWN_TYPES = {Tensor, np.ndarray, *NUMBERS}
+
+_NOT_GIVEN = inspect.signature(np.sum).parameters["initial"].default  # NumPy's own marker
+_ACCUMULATIONS: dict[np.ufunc, str] = {np.add: "cumulative_sum", np.multiply: "cumulative_prod"}
+_IDEMPOTENT = {np.maximum, np.minimum, np.fmax, np.fmin}  # any initial value serves as identity
+
+
+def namespace() -> Any:
+    """Return the package; its names are complete only after this module is imported."""
+    return sys.modules["oneflow_lite"]
+
+
+def not_there(name: str) -> TypeError:
+    """Return the error for what this package has no counterpart of."""
+    return TypeError(
+        f"[numpy.{name}] no implementation found for tensors; look at their values with .numpy() "
+        "and use NumPy on these"
+    )
+
+
+@_C.native
+def array_ufunc(
+    self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = (), **keywords: Any
+) -> Any:
+    """Do what a ufunc, or one of its methods, does; see ``numpy.ufunc``.
+
+    ``out``, ``where``, ``dtype``, ``casting`` and ``signature`` have their meaning; elements of a
+    new result that ``where`` leaves out are 0. An array as ``out`` waits. NumPy's warnings are not
+    raised.
+    """
+    given: Any = (*inputs, *out) if out else inputs
+    operands: Sequence[Any] = inputs
+    if not _OWN_TYPES.issuperset(map(type, given)):
+        if not all(map(_is_known, given)):
+            return NotImplemented
+        operands = list(map(_operand, inputs))
+    done = _METHODS.get(method)
+    if done is None:
+        raise not_there(f"{ufunc.__name__}.{method}")
+    home = self.device
+    for x in given:
+        if type(x) is Tensor:
+            home = x.device
+            break
+    if home is _C.get_default_device():
+        return done(ufunc, operands, out, **keywords)
+    with default_device(home):
+        return done(ufunc, operands, out, **keywords)
+
+
+def _is_known(x: Any) -> bool:
+    """False for arrays of other libraries, whose turn it then is."""
+    kind = type(x)
+    if kind in _OWN_TYPES:
+        return True
+    override = getattr(kind, "__array_ufunc__", None)
+    return override is None or override in (array_ufunc, np.ndarray.__array_ufunc__)
+
+
+def _operand(x: Any) -> Any:
+    known = isinstance(x, (Tensor, np.ndarray, np.generic, *NUMBERS))
+    return x if known else host_array(x, "ufunc")
+
+
+@functools.cache
+def _function_of(ufunc: np.ufunc) -> Function:
+    for row in ROWS.values():
+        if row.ufunc is ufunc:
+            return row.op
+    function = getattr(namespace(), ufunc.__name__, None)
+    if callable(function):
+        return function  # type: ignore[no-any-return]
+    if ufunc is np.divmod:
+        return lambda x, y: (_function_of(np.floor_divide)(x, y), _function_of(np.remainder)(x, y))
+    raise not_there(ufunc.__name__)
+
+
+def _call(
+    ufunc: np.ufunc,
+    inputs: Sequence[Any],
+    outs: Sequence[Any] = (),
+    *,
+    where: Any = True,
+    casting: Any = "same_kind",
+    order: Any = "K",
+    dtype: Any = None,
+    signature: Any = None,
+    sig: Any = None,
+    subok: bool = True,
+    **others: Any,
+) -> Any:
+    if order not in ("K", "C", "A", None) or subok is None:
+        raise TypeError(f"[numpy.{ufunc.__name__}] tensors are not made in order {order!r}")
+    if others:
+        raise TypeError(f"[numpy.{ufunc.__name__}] {', '.join(others)}: not there for tensors")
+    function = _function_of(ufunc)
+    loop = signature if sig is None else sig
+    if loop is not None or dtype is not None or casting != "same_kind":
+        inputs = _cast(ufunc, inputs, outs, loop, dtype, casting)
+    is_plain = isinstance(function, Op) and where is True and casting == "same_kind"
+    if is_plain and (not outs or isinstance(outs[0], Tensor)):
+        return function(*inputs, out=outs[0] if outs else None)
+    if isinstance(function, Op):
+        value = function(*inputs)
+        out = outs[0] if outs else None
+        return store(ufunc.__name__, out, value, casting, where, widens=True)
+    result = function(*map(asarray, inputs))
+    results = result if isinstance(result, tuple) else (result,)
+    targets = outs or (None,) * len(results)
+    stored = tuple(
+        store(ufunc.__name__, target, value, casting, where, widens=True)
+        for target, value in zip(targets, results, strict=True)
+    )
+    return stored if isinstance(result, tuple) else stored[0]
+
+
+def _cast(
+    ufunc: np.ufunc,
+    inputs: Sequence[Any],
+    outs: Sequence[Any],
+    loop: Any,
+    dtype: Any,
+    casting: Any,
+) -> list[Any]:
+    """The inputs in the dtypes of the loop that NumPy chooses; its own errors without one."""
+    given = tuple([x.dtype if type(x) is Tensor else _operand_type(x) for x in inputs])
+    targets = tuple([None if x is None else x.dtype for x in outs]) if outs else None
+    resolved = _loop_dtypes(ufunc, given, targets, loop, dtype, casting)
+    return [
+        (x if x.dtype is wanted else _C.astype(x, wanted, False))
+        if type(x) is Tensor
+        else x
+        if type(x) in NUMBERS
+        else x.astype(wanted, copy=False)
+        for x, wanted in zip(inputs, resolved, strict=False)
+    ]
+
+
+@functools.lru_cache(maxsize=1024)
+def _loop_dtypes(
+    ufunc: np.ufunc,
+    given: tuple[Any, ...],
+    targets: tuple[Any, ...] | None,
+    loop: Any,
+    dtype: Any,
+    casting: Any,
+) -> tuple[Any, ...]:
+    """The dtypes of the loop for operands and targets (None: none); a loop goes before a dtype."""
+    if loop is None and dtype is not None:
+        loop = (None,) * ufunc.nin + (dtype,) * ufunc.nout
+    elif isinstance(loop, str):
+        left, _, right = loop.rpartition("->")
+        loop = (*(left or [None] * ufunc.nin), *right)
+    wanted = loop or (None,) * ufunc.nargs
+    return resolve_loop(ufunc, (*given, *(targets or [None] * ufunc.nout)), wanted, casting=casting)
+
+
+def _operand_type(x: Any) -> Any:
+    """The dtype of an operand; a type, of Python's numbers, which are weak."""
+    if isinstance(x, Tensor):
+        return x.dtype
+    if type(x) in (int, float, complex):
+        return type(x)
+    return result_type(x.dtype if isinstance(x, (np.ndarray, np.generic)) else x)
+
+
+def reduce(
+    ufunc: np.ufunc,
+    inputs: Sequence[Any],
+    outs: Sequence[Any] = (),
+    *,
+    axis: Any = 0,
+    dtype: Any = None,
+    keepdims: bool = False,
+    initial: Any = _NOT_GIVEN,
+    where: Any = True,
+) -> Any:
+    out = outs[0] if outs else None
+    x = inputs[0] if type(inputs[0]) is Tensor else asarray(inputs[0])
+    if dtype is not None:
+        dtype = canonical(dtype, f"numpy.{ufunc.__name__}")
+    function, accumulate, identity = _reduction(
+        ufunc, x.dtype, dtype, None if out is None else out.dtype
+    )
+    if type(axis) is int:
+        axes: Any = (axis,)
+    else:
+        axes = axis if axis is None or isinstance(axis, Sequence) else (axis,)
+    _check_order(ufunc, accumulate, x.ndim if axes is None else len(axes))
+    start: Any = identity if initial is _NOT_GIVEN else initial
+    if where is not True:
+        x = _masked(ufunc, x.astype(accumulate, copy=False), start, where)
+    result = _C.reduce(function, x, axes, accumulate, start, bool(keepdims))
+    return result if out is None else store(f"{ufunc.__name__}.reduce", out, result, "unsafe")
+
+
+@functools.lru_cache(maxsize=1024)
+def _reduction(ufunc: np.ufunc, given: Any, dtype: Any, target: Any) -> tuple[Op, Any, Any]:
+    """Return the row, the dtype to reduce in, and the identity there."""
+    function = _function_of(ufunc)
+    if ufunc.nin != 2 or not isinstance(function, Op):
+        raise not_there(f"{ufunc.__name__}.reduce")
+    if dtype is None:
+        dtype = reduced_in(ufunc, given, target)
+        if dtype is None:
+            raise not_there(f"{ufunc.__name__}.reduce")
+        dtype = canonical(dtype, f"numpy.{ufunc.__name__}")
+    return function, dtype, _identity(ufunc, dtype)
+
+
+def _check_order(ufunc: np.ufunc, dtype: Any, axes: int) -> None:
+    """NumPy's rule for operations whose order matters; integer powers raise inside their loop."""
+    if ufunc is np.power and dtype.kind in "iu":
+        raise not_there("power.reduce")
+    if axes > 1 and ufunc.identity is None and ufunc not in _IDEMPOTENT:
+        raise ValueError(
+            f"[numpy.{ufunc.__name__}.reduce] the order matters: expected one axis, got {axes}"
+        )
+
+
+@functools.cache
+def _identity(ufunc: np.ufunc, dtype: Any) -> Any:
+    """What a reduction starts with; None: with the first element."""
+    return None if ufunc.identity is None else np.asarray(ufunc.identity).astype(dtype)[()]
+
+
+def _masked(ufunc: np.ufunc, x: Tensor, start: Any, where: Any) -> Tensor:
+    """X with elements that change nothing where the mask is false."""
+    neutral = start if ufunc in _IDEMPOTENT else _identity(ufunc, x.dtype)
+    if start is None:
+        raise ValueError(
+            f"[numpy.{ufunc.__name__}.reduce] there is no identity, so a mask needs `initial`"
+        )
+    if neutral is None:
+        raise not_there(f"{ufunc.__name__}.reduce")
+    return selected(where, x, _C.full((), neutral, x.dtype, x.device))
+
+
+def accumulate(
+    ufunc: np.ufunc,
+    inputs: Sequence[Any],
+    outs: Sequence[Any] = (),
+    *,
+    axis: int = 0,
+    dtype: Any = None,
+) -> Any:
+    function = getattr(namespace(), _ACCUMULATIONS.get(ufunc, ""), None)
+    if function is None:
+        raise not_there(f"{ufunc.__name__}.accumulate")
+    out, x = outs[0] if outs else None, asarray(inputs[0])
+    if dtype is None and out is not None:
+        dtype = reduced_in(ufunc, x.dtype, out.dtype)
+    return store(f"{ufunc.__name__}.accumulate", out, function(x, axis=axis, dtype=dtype), "unsafe")
+
+
+def _outer(
+    ufunc: np.ufunc, inputs: Sequence[Any], outs: Sequence[Any] = (), **keywords: Any
+) -> Any:
+    a, b = (x if isinstance(x, Tensor) else host_array(x, "outer") for x in inputs)
+    column = a.reshape(a.shape + (1,) * b.ndim) if b.ndim else a
+    return _call(ufunc, [column, b], outs, **keywords)
+
+
+_METHODS: dict[str, Function] = {
+    "__call__": _call,
+    "reduce": reduce,
+    "accumulate": accumulate,
+    "outer": _outer,
+}

@@ -1,0 +1,1 @@
+"""Creation: from data, from values, from rules."""

@@ -1,0 +1,189 @@
+"""Creation of ranges and of grids of coordinates."""
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from oneflow_lite import _C
+from oneflow_lite._C import Tensor
+from oneflow_lite.device import DeviceLike
+from oneflow_lite.dtypes import DType, canonical, computed_in, result_type
+from oneflow_lite.inspection import returned
+from oneflow_lite.ops.creation.data import tensor
+from oneflow_lite.ops.operands import on_one_device
+from oneflow_lite.ops.table import exported
+
+
+@_C.native
+def arange(
+    start: float | None = None,
+    stop: float | None = None,
+    step: float = 1,
+    dtype: Any = None,
+    *,
+    device: DeviceLike = None,
+) -> Tensor:
+    """Return evenly spaced values in [start, stop), or in [0, start).
+
+    Examples
+    --------
+    >>> flow.arange(2, 10, 3).numpy()
+    array([2, 5, 8])
+    """
+    if start is None and stop is None:
+        raise TypeError("[arange] expected start or stop, got neither")
+    if start is None:
+        start = 0
+    wanted = None if dtype is None else canonical(dtype, "arange")
+    device = _home(device, start, stop, step)
+    start, stop, step = (_number("arange", x) for x in (start, stop, step))
+    kind = None if wanted is None else computed_in(wanted)
+    values = np.arange(start, dtype=kind) if stop is None and step == 1 else None
+    if values is None:
+        first, last = (0, start) if stop is None else (start, stop)
+        values = np.arange(first, last, step, dtype=kind)
+    return tensor(values, wanted, device)
+
+
+def linspace(
+    start: complex,
+    stop: complex,
+    num: int = 50,
+    endpoint: bool = True,
+    *,
+    dtype: Any = None,
+    device: DeviceLike = None,
+) -> Tensor:
+    """Return ``num`` evenly spaced values from start to stop (left out without ``endpoint``).
+
+    Examples
+    --------
+    >>> flow.linspace(0, 1, 5).numpy()
+    array([0.  , 0.25, 0.5 , 0.75, 1.  ])
+    """
+    wanted = _spaced("linspace", dtype, start, stop)
+    first, last = _number("linspace", start), _number("linspace", stop)
+    return tensor(
+        np.linspace(first, last, num, dtype=wanted, endpoint=endpoint),
+        device=_home(device, start, stop),
+    )
+
+
+def logspace(
+    start: complex,
+    stop: complex,
+    num: int = 50,
+    endpoint: bool = True,
+    base: complex = 10.0,
+    *,
+    dtype: Any = None,
+    device: DeviceLike = None,
+) -> Tensor:
+    """Return ``base`` to the power of evenly spaced exponents from start to stop.
+
+    Examples
+    --------
+    >>> flow.logspace(0, 2, 3).numpy()
+    array([  1.,  10., 100.])
+    """
+    wanted = _spaced("logspace", dtype, start, stop, base)
+    first, last, of = (_number("logspace", x) for x in (start, stop, base))
+    return tensor(
+        np.logspace(first, last, num, endpoint, of, wanted), device=_home(device, start, stop, base)
+    )
+
+
+def geomspace(
+    start: complex,
+    stop: complex,
+    num: int = 50,
+    endpoint: bool = True,
+    *,
+    dtype: Any = None,
+    device: DeviceLike = None,
+) -> Tensor:
+    """Return ``num`` values from start to stop, each a constant multiple of the one before.
+
+    Examples
+    --------
+    >>> flow.geomspace(1, 8, 4).numpy()
+    array([1., 2., 4., 8.])
+    """
+    wanted = _spaced("geomspace", dtype, start, stop)
+    first, last = _number("geomspace", start), _number("geomspace", stop)
+    return tensor(
+        np.geomspace(first, last, num, endpoint, wanted), device=_home(device, start, stop)
+    )
+
+
+def _home(device: DeviceLike, *ends: Any) -> DeviceLike:
+    """Return where a range goes: to the device of an end, unless told otherwise."""
+    if device is not None:
+        return device
+    return next((end.device for end in ends if isinstance(end, Tensor)), None)
+
+
+def _number(op: str, x: Any) -> Any:
+    """The value of a tensor: NumPy would hand a tensor back to the function that asked it."""
+    if not isinstance(x, Tensor):
+        return _C.held(x, op)
+    value = _C.look(op, x)
+    return value.astype(computed_in(value.dtype), copy=False)
+
+
+def _spaced(op: str, dtype: Any, *ends: Any) -> DType | None:
+    """The dtype of numbers between these where NumPy, which has no bfloat16, would choose wrong."""
+    if dtype is not None:
+        return canonical(dtype, op)
+    if not any(isinstance(x, Tensor) for x in ends):
+        return None
+    wanted = result_type(*ends, 1.0)
+    return wanted if wanted != computed_in(wanted) else None
+
+
+def meshgrid(
+    *arrays: Any, indexing: Literal["xy", "ij"] = "xy", sparse: bool = False, copy: bool = True
+) -> list[Tensor] | tuple[Tensor, ...]:
+    """Return the coordinates of a grid from those of its axes.
+
+    Parameters
+    ----------
+    *arrays : Tensor or array
+        The coordinates along each axis, in one dimension.
+    indexing : {'xy', 'ij'}
+        Whether the first two axes are exchanged in the results, as plots have them.
+    sparse : bool
+        Leave the results with size 1 along the other axes.
+    copy : bool
+        False: the results are views.
+
+    Returns
+    -------
+    list or tuple of Tensor
+        One for each axis; a tuple from version 2025.12 of the standard.
+
+    Examples
+    --------
+    >>> x, y = flow.meshgrid(flow.arange(3), flow.arange(2))
+    >>> y.numpy()
+    array([[0, 0, 0],
+           [1, 1, 1]])
+    """
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f"[meshgrid] expected indexing 'xy' or 'ij', got {indexing!r}")
+    axes = list(range(len(arrays)))
+    if indexing == "xy" and len(arrays) > 1:
+        axes[:2] = 1, 0
+    rows = []
+    for axis, one in zip(axes, on_one_device(*arrays), strict=True):
+        shape = [1] * len(arrays)
+        shape[axis] = -1
+        rows.append(_C.reshape(one, shape, None))
+    if not sparse:
+        grid = np.broadcast_shapes(*(row.shape for row in rows))
+        rows = [_C.broadcast_to(row, grid) for row in rows]
+    return returned([_C.copy(row) for row in rows] if copy else rows)
+
+
+if not TYPE_CHECKING:
+    __all__ = exported(globals())

@@ -1,0 +1,351 @@
+"""Products of arrays, and diagonals. Decompositions and the like are in ``flow.linalg``."""
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from oneflow_lite import _C
+from oneflow_lite._C import Tensor
+from oneflow_lite.ops import blas as blas
+from oneflow_lite.ops.elementwise import conj
+from oneflow_lite.ops.manipulation.joining import stack
+from oneflow_lite.ops.manipulation.shapes import moveaxis
+from oneflow_lite.ops.operands import on_one_device
+from oneflow_lite.ops.statistics.reduction import sum as sum_of
+from oneflow_lite.ops.table import exported
+
+_C.register_op("matmul", np.matmul, "matmul", "Matrix product.", "matmul")
+
+_FAR = 2**62  # beyond every diagonal
+
+Axes = int | Sequence[int]
+
+
+def matmul(x1: Any, x2: Any, /) -> Tensor:
+    """Return the matrix product of the last two dimensions; the others are broadcast.
+
+    Parameters
+    ----------
+    x1, x2 : Tensor or array
+        Of at least one dimension; one dimension stands for a row on the left and a column on the
+        right, which the result does not have.
+
+    Raises
+    ------
+    ValueError
+        Where the last dimension of x1 is not that of x2 before the last.
+
+    Examples
+    --------
+    >>> flow.matmul(flow.tensor([[1.0, 2.0]]), flow.tensor([3.0, 4.0])).numpy()
+    array([11.])
+    """
+    return _C.matmul(*on_one_device(x1, x2))
+
+
+@_C.native
+def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
+    """Return the dot products of the vectors along an axis; x1 is conjugated.
+
+    Parameters
+    ----------
+    x1, x2 : Tensor or array
+        Operands, broadcast against each other but for the axis.
+    axis : int
+        Of both operands.
+
+    Examples
+    --------
+    >>> flow.vecdot(flow.tensor([[1, 2], [3, 4]]), flow.tensor([1, 10])).numpy()
+    array([21, 43])
+    """
+    a, b = (_last(x, axis, "vecdot") for x in on_one_device(x1, x2))
+    _check_vectors("vecdot", a, 1, b, 1)
+    return _C.matmul(_row(_conjugate(a)), _column(b))[..., 0, 0]
+
+
+def matvec(x1: Any, x2: Any, /) -> Tensor:
+    """Return the products of matrices with vectors; leading dimensions are broadcast.
+
+    Examples
+    --------
+    >>> flow.matvec(flow.tensor([[1, 2], [3, 4]]), flow.tensor([1, 10])).numpy()
+    array([21, 43])
+    """
+    a, b = on_one_device(x1, x2)
+    _check_vectors("matvec", a, 2, b, 1)
+    return _C.matmul(a, _column(b))[..., 0]
+
+
+def vecmat(x1: Any, x2: Any, /) -> Tensor:
+    """Return the products of vectors, conjugated, with matrices; leading dimensions are broadcast.
+
+    Examples
+    --------
+    >>> flow.vecmat(flow.tensor([1, 10]), flow.tensor([[1, 2], [3, 4]])).numpy()
+    array([31, 42])
+    """
+    a, b = on_one_device(x1, x2)
+    _check_vectors("vecmat", a, 1, b, 2)
+    return _C.matmul(_row(_conjugate(a)), b)[..., 0, :]
+
+
+def tensordot(x1: Any, x2: Any, /, *, axes: int | tuple[Axes, Axes] = 2) -> Tensor:
+    """Return the sums of products over pairs of axes.
+
+    Parameters
+    ----------
+    x1, x2 : Tensor or array
+        Operands.
+    axes : int or pair of axes
+        A number n: the last n axes of x1 with the first n of x2; or the axes of x1 and those of
+        x2, in pairs.
+
+    Returns
+    -------
+    Tensor
+        Of the other axes of x1, then those of x2.
+
+    Examples
+    --------
+    >>> flow.tensordot(flow.ones((2, 3)), flow.ones((3, 4)), axes=1).numpy()
+    array([[3., 3., 3., 3.],
+           [3., 3., 3., 3.]])
+    """
+    a, b = on_one_device(x1, x2)
+    left, right = _paired_axes(a, b, axes)
+    # In the order in which the larger operand lies, so that it need not be copied.
+    steps = [a.strides[d] for d in left] if a.size >= b.size else [b.strides[d] for d in right]
+    order = sorted(range(len(left)), key=lambda i: -abs(steps[i]))
+    left, right = [left[i] for i in order], [right[i] for i in order]
+    kept_a = [d for d in range(a.ndim) if d not in left]
+    kept_b = [d for d in range(b.ndim) if d not in right]
+    shape = [a.shape[d] for d in kept_a] + [b.shape[d] for d in kept_b]
+    rows = math.prod([a.shape[d] for d in kept_a])
+    inner = math.prod([a.shape[d] for d in left])
+    columns = math.prod([b.shape[d] for d in kept_b])
+    first = _C.reshape(_C.permute(a, [*kept_a, *left]), (rows, inner), None)
+    second = _C.reshape(_C.permute(b, [*right, *kept_b]), (inner, columns), None)
+    return _C.reshape(_C.matmul(first, second), shape, None)
+
+
+@_C.native
+def dot(a: Any, b: Any) -> Tensor:
+    """Return the sums of products over the last axis of a and the last but one of b.
+
+    That is the inner product of vectors (nothing is conjugated), the product of matrices, and
+    ``a * b`` where either has no dimensions.
+
+    Examples
+    --------
+    >>> flow.dot(flow.tensor([1, 2]), flow.tensor([3, 4])).item()
+    11
+    """
+    x, y = on_one_device(a, b)
+    if x.ndim == 0 or y.ndim == 0:
+        return x * y
+    if x.ndim <= 2 and y.ndim <= 2:
+        return _C.matmul(x, y)
+    return tensordot(x, y, axes=(-1, -2 if y.ndim > 1 else -1))
+
+
+@_C.native
+def inner(a: Any, b: Any, /) -> Tensor:
+    """Return the sums of products over the last axes; ``a * b`` where either has no dimensions.
+
+    Examples
+    --------
+    >>> flow.inner(flow.tensor([[1, 2], [3, 4]]), flow.tensor([1, 10])).numpy()
+    array([21, 43])
+    """
+    x, y = on_one_device(a, b)
+    return x * y if x.ndim == 0 or y.ndim == 0 else tensordot(x, y, axes=(-1, -1))
+
+
+@_C.native
+def vdot(a: Any, b: Any, /) -> Tensor:
+    """Return the dot product of the flattened operands; a is conjugated.
+
+    Examples
+    --------
+    >>> flow.vdot(flow.tensor([1 + 2j]), flow.tensor([3 + 0j])).item()
+    (3-6j)
+    """
+    x, y = (_C.reshape(x, (-1,), None) for x in on_one_device(a, b))
+    return _C.matmul(_conjugate(x), y)
+
+
+def outer(a: Any, b: Any) -> Tensor:
+    """Return the products of all pairs of elements of the flattened operands.
+
+    Examples
+    --------
+    >>> flow.outer(flow.tensor([1, 2]), flow.tensor([1, 10])).numpy()
+    array([[ 1, 10],
+           [ 2, 20]])
+    """
+    x, y = on_one_device(a, b)
+    return _C.reshape(x, (-1, 1), None) * _C.reshape(y, (1, -1), None)
+
+
+def kron(a: Any, b: Any) -> Tensor:
+    """Return the Kronecker product: each element of a times all of b.
+
+    Examples
+    --------
+    >>> flow.kron(flow.tensor([1, 10]), flow.tensor([1, 2])).numpy()
+    array([ 1,  2, 10, 20])
+    """
+    x, y = on_one_device(a, b)
+    ndim = max(x.ndim, y.ndim)
+    outside = (1,) * (ndim - x.ndim) + x.shape
+    inside = (1,) * (ndim - y.ndim) + y.shape
+    first = _C.reshape(x, [n for size in outside for n in (size, 1)], None)
+    second = _C.reshape(y, [n for size in inside for n in (1, size)], None)
+    shape = [n * m for n, m in zip(outside, inside, strict=True)]
+    return _C.reshape(first * second, shape, None)
+
+
+def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
+    """Return the cross products of vectors of three elements.
+
+    Parameters
+    ----------
+    x1, x2 : Tensor or array
+        Operands, broadcast against each other.
+    axis : int
+        Of both operands; of size 3.
+
+    Raises
+    ------
+    ValueError
+        For vectors of another size.
+
+    Examples
+    --------
+    >>> flow.cross(flow.tensor([1, 0, 0]), flow.tensor([0, 1, 0])).numpy()
+    array([0, 0, 1])
+    """
+    a, b = (_last(x, axis, "cross") for x in on_one_device(x1, x2))
+    if a.shape[-1] != 3 or b.shape[-1] != 3:
+        raise ValueError(
+            f"[cross] expected vectors of 3 elements, got {a.shape[-1]} and {b.shape[-1]}"
+        )
+    a0, a1, a2 = (a[..., i] for i in range(3))
+    b0, b1, b2 = (b[..., i] for i in range(3))
+    parts = [a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0]
+    # The axis counts in the broadcast shape, whose last dimensions are the operands'.
+    ndim = parts[0].ndim + 1
+    position = axis if axis < 0 else axis + ndim - max(a.ndim, b.ndim)
+    return stack(parts, axis=position)
+
+
+def diagonal(x: Any, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
+    """Return a view of a diagonal of two axes, which becomes the last axis.
+
+    Parameters
+    ----------
+    x : Tensor or array
+        Of at least two dimensions.
+    offset : int
+        How far above the main diagonal (below, where it is negative).
+    axis1, axis2 : int
+        The axes of rows and columns.
+
+    Examples
+    --------
+    >>> flow.diagonal(flow.tensor([[1, 2], [3, 4]])).numpy()
+    array([1, 4])
+    """
+    (given,) = on_one_device(x)
+    place = max(-_FAR, min(operator.index(offset), _FAR))
+    return _C.diagonal(given, place, axis1, axis2)
+
+
+def trace(x: Any, /, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Tensor:
+    """Return the sum along a diagonal of two axes; parameters as for ``diagonal`` and ``sum``.
+
+    Examples
+    --------
+    >>> flow.trace(flow.tensor([[1, 2], [3, 4]])).item()
+    5
+    """
+    return sum_of(diagonal(x, offset, axis1, axis2), axis=-1, dtype=dtype)
+
+
+def _last(x: Tensor, axis: int, op: str) -> Tensor:
+    """X with the axis moved to the end."""
+    if x.ndim == 0:
+        raise ValueError(f"[{op}] expected at least one dimension, got shape ()")
+    return x if axis == -1 else moveaxis(x, axis, -1)
+
+
+def _conjugate(x: Tensor) -> Tensor:
+    return conj(x) if x.dtype.kind == "c" else x
+
+
+def _check_vectors(op: str, a: Tensor, cores_a: int, b: Tensor, cores_b: int) -> None:
+    """ValueError unless the last dimension of a goes with that of b, or with the rows of b.
+
+    ``cores``: how many dimensions are not broadcast.
+    """
+    for x, cores in ((a, cores_a), (b, cores_b)):
+        if x.ndim < cores:
+            raise ValueError(f"[{op}] expected at least {cores} dimensions, got shape {x.shape}")
+    if a.shape[-1] != b.shape[-cores_b]:
+        raise ValueError(
+            f"[{op}] expected size {a.shape[-1]}, got {b.shape[-cores_b]} ({a.shape} and {b.shape})"
+        )
+    try:
+        np.broadcast_shapes(a.shape[:-cores_a], b.shape[:-cores_b])
+    except ValueError:
+        raise ValueError(
+            f"[{op}] the leading dimensions of {a.shape} and {b.shape} do not broadcast"
+        ) from None
+
+
+def _row(x: Tensor) -> Tensor:
+    return _C.reshape(x, (*x.shape[:-1], 1, x.shape[-1]), None)
+
+
+def _column(x: Tensor) -> Tensor:
+    return _C.reshape(x, (*x.shape, 1), None)
+
+
+def _paired_axes(
+    a: Tensor, b: Tensor, axes: int | tuple[Axes, Axes]
+) -> tuple[list[int], list[int]]:
+    """Return the axes to contract, numbered from 0."""
+    if isinstance(axes, (int, np.integer)):
+        if not 0 <= axes <= min(a.ndim, b.ndim):
+            raise ValueError(
+                f"[tensordot] expected 0 to {min(a.ndim, b.ndim)} axes, got {axes} "
+                f"(shapes {a.shape} and {b.shape})"
+            )
+        left, right = list(range(a.ndim - axes, a.ndim)), list(range(axes))
+    else:
+        left, right = _numbered(axes[0], a.ndim), _numbered(axes[1], b.ndim)
+    if [a.shape[d] for d in left] != [b.shape[d] for d in right]:
+        raise ValueError(
+            f"[tensordot] expected equal sizes along axes {left} of shape {a.shape} and {right} "
+            f"of shape {b.shape}"
+        )
+    return left, right
+
+
+def _numbered(axes: Axes, ndim: int) -> list[int]:
+    given = [operator.index(axis) for axis in (axes if isinstance(axes, Sequence) else (axes,))]
+    for axis in given:
+        if not -ndim <= axis < ndim:
+            raise IndexError(f"[tensordot] axis {axis} is out of bounds for {ndim} dimensions")
+    normal = [axis % ndim for axis in given]
+    if len(set(normal)) != len(normal):
+        raise ValueError(f"[tensordot] an axis is given twice: {given}")
+    return normal
+
+
+if not TYPE_CHECKING:
+    __all__ = exported(globals())

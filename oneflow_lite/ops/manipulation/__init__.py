@@ -1,0 +1,1 @@
+"""Manipulation: shapes, order, joined and repeated tensors."""

@@ -1,0 +1,82 @@
+"""Elements in another order: reversed, or shifted along axes."""
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+from oneflow_lite import _C
+from oneflow_lite._C import Tensor
+from oneflow_lite.ops.creation.data import asarray, empty_like
+from oneflow_lite.ops.manipulation.shapes import Axes, normalize_axes
+from oneflow_lite.ops.operands import integers
+from oneflow_lite.ops.table import exported
+
+
+@_C.native
+def flip(x: Any, /, axis: Axes | None = None) -> Tensor:
+    """Return a view in the opposite order along some axes (None: all).
+
+    Examples
+    --------
+    >>> flow.flip(flow.arange(3)).numpy()
+    array([2, 1, 0])
+    """
+    given = asarray(x)
+    chosen = range(given.ndim) if axis is None else normalize_axes(axis, given.ndim, "flip")
+    steps = (slice(None, None, -1 if i in chosen else None) for i in range(given.ndim))
+    return given[tuple(steps)]
+
+
+def roll(x: Any, /, shift: Axes, axis: Axes | None = None) -> Tensor:
+    """Return a copy with the elements moved along axes; what leaves at an end enters at the other.
+
+    Parameters
+    ----------
+    x : Tensor or array
+        Operand.
+    shift : int, or sequence, array or Tensor of int
+        By how many places, for each axis or for all of them. A tensor is looked at.
+    axis : int or sequence of int, optional
+        Where; None: x is moved as if it had one dimension. An axis may come more than once.
+
+    Examples
+    --------
+    >>> flow.roll(flow.arange(5), 2).numpy()
+    array([3, 4, 0, 1, 2])
+    """
+    given = asarray(x)
+    if axis is None:
+        flat = _C.reshape(given, (-1,), None)
+        return _C.reshape(roll(flat, sum(integers("roll", shift)), 0), given.shape, None)
+    shifts = [0] * given.ndim
+    for places, along in _pairs(shift, axis):
+        (normal,) = normalize_axes(along, given.ndim, "roll")
+        shifts[normal] += places
+    # Each axis falls into two parts, which change places.
+    parts = [
+        [(slice(None), slice(None))]
+        if size == 0 or places % size == 0
+        else [
+            (slice(places % size, None), slice(None, size - places % size)),
+            (slice(None, places % size), slice(size - places % size, None)),
+        ]
+        for size, places in zip(given.shape, shifts, strict=True)
+    ]
+    rolled = empty_like(given)
+    for pairs in itertools.product(*parts):
+        target = rolled[(*(to for to, _ in pairs), ...)]
+        _C.assign(target, given[(*(of for _, of in pairs), ...)])
+    return rolled
+
+
+def _pairs(shift: Axes, axis: Axes) -> list[tuple[int, int]]:
+    """Shifts and axes side by side, one of either stands for many."""
+    shifts, axes = integers("roll", shift), integers("roll", axis)
+    if len(shifts) != len(axes) and 1 not in (len(shifts), len(axes)):
+        raise ValueError(f"[roll] expected as many shifts as axes, got {shift} and {axis}")
+    count = len(shifts) if len(axes) == 1 else len(axes)
+    shifts, axes = (n * count if len(n) == 1 else n for n in (shifts, axes))
+    return list(zip(shifts, axes, strict=True))
+
+
+if not TYPE_CHECKING:
+    __all__ = exported(globals())

@@ -1,0 +1,253 @@
+"""Shapes: views where strides allow, copies elsewhere."""
+
+import operator
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.exceptions import AxisError
+
+from oneflow_lite import _C
+from oneflow_lite._C import Tensor
+from oneflow_lite.inspection import returned
+from oneflow_lite.ops.creation.data import asarray
+from oneflow_lite.ops.operands import is_number_along, on_one_device
+from oneflow_lite.ops.table import exported
+
+Axes = int | Sequence[int]
+
+
+@_C.native
+def reshape(x: Any, /, shape: int | Sequence[int], *, copy: bool | None = None) -> Tensor:
+    """Return the elements of x, in row-major order, in another shape.
+
+    Parameters
+    ----------
+    x : Tensor or array
+        Operand.
+    shape : int or sequence of int
+        One dimension may be -1: whatever is left.
+    copy : bool, optional
+        None: a view where strides allow; True: always a copy; False: ValueError where a view is
+        not possible.
+
+    Examples
+    --------
+    >>> flow.reshape(flow.arange(6), (2, -1)).numpy()
+    array([[0, 1, 2],
+           [3, 4, 5]])
+    """
+    return _C.reshape(asarray(x), shape, copy)
+
+
+@_C.native
+def permute_dims(x: Any, /, axes: Sequence[int]) -> Tensor:
+    """Return a view with the dimensions in another order.
+
+    Examples
+    --------
+    >>> flow.permute_dims(flow.zeros((2, 3, 4)), (2, 0, 1)).shape
+    (4, 2, 3)
+    """
+    return _C.permute(asarray(x), axes)
+
+
+@_C.native
+def transpose(x: Any, /, axes: Sequence[int] | None = None) -> Tensor:
+    """Return a view with the dimensions in another order, reversed by default.
+
+    Examples
+    --------
+    >>> flow.transpose(flow.zeros((2, 3, 4))).shape
+    (4, 3, 2)
+    """
+    given = asarray(x)
+    return _C.permute(given, tuple(range(given.ndim))[::-1] if axes is None else axes)
+
+
+def matrix_transpose(x: Any, /) -> Tensor:
+    """Return a view with the last two dimensions exchanged.
+
+    Examples
+    --------
+    >>> flow.matrix_transpose(flow.zeros((2, 3, 4))).shape
+    (2, 4, 3)
+    """
+    return asarray(x).mT
+
+
+@_C.native
+def moveaxis(x: Any, /, source: Axes, destination: Axes) -> Tensor:
+    """Return a view with some dimensions at other positions; the others keep their order.
+
+    Examples
+    --------
+    >>> flow.moveaxis(flow.zeros((2, 3, 4)), 0, -1).shape
+    (3, 4, 2)
+    """
+    given = asarray(x)
+    sources = normalize_axes(source, given.ndim, "moveaxis")
+    targets = normalize_axes(destination, given.ndim, "moveaxis")
+    if len(sources) != len(targets):
+        raise ValueError(
+            f"[moveaxis] expected as many destinations as sources, got {len(targets)} and "
+            f"{len(sources)}"
+        )
+    order = [axis for axis in range(given.ndim) if axis not in sources]
+    for target, axis in sorted(zip(targets, sources, strict=True)):
+        order.insert(target, axis)
+    return _C.permute(given, order)
+
+
+@_C.native
+def broadcast_to(x: Any, /, shape: int | Sequence[int]) -> Tensor:
+    """Return a view of x with NumPy's broadcasting.
+
+    Examples
+    --------
+    >>> flow.broadcast_to(flow.arange(2), (2, 2)).numpy()
+    array([[0, 1],
+           [0, 1]])
+    """
+    return _C.broadcast_to(asarray(x), shape)
+
+
+def broadcast_arrays(*arrays: Any) -> list[Tensor] | tuple[Tensor, ...]:
+    """Return views of the arrays, broadcast against each other.
+
+    Returns
+    -------
+    list or tuple of Tensor
+        A tuple from version 2025.12 of the standard.
+
+    Examples
+    --------
+    >>> x, y = flow.broadcast_arrays(flow.zeros((2, 1)), flow.zeros(3))
+    >>> x.shape, y.shape
+    ((2, 3), (2, 3))
+    """
+    given = on_one_device(*arrays)
+    shape = _common_shape([x.shape for x in given], "broadcast_arrays")
+    return returned(_C.broadcast_to(x, shape) for x in given)
+
+
+def broadcast_shapes(*shapes: int | Sequence[int]) -> tuple[int, ...]:
+    """Return the shape to which shapes broadcast.
+
+    Raises
+    ------
+    ValueError
+        Where they do not.
+
+    Examples
+    --------
+    >>> flow.broadcast_shapes((2, 1), (3,))
+    (2, 3)
+    """
+    given = [_C.integers(one, "broadcast_shapes") for one in shapes]
+    return _common_shape(given, "broadcast_shapes")
+
+
+def _common_shape(shapes: Sequence[int | Sequence[int]], op: str) -> tuple[int, ...]:
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        given = ", ".join(map(str, shapes))
+        raise ValueError(f"[{op}] shapes {given} do not broadcast") from None
+
+
+@_C.native
+def expand_dims(x: Any, /, axis: Axes = 0) -> Tensor:
+    """Return a view with new dimensions of size 1 at the positions given.
+
+    Examples
+    --------
+    >>> flow.expand_dims(flow.zeros((2, 3)), axis=1).shape
+    (2, 1, 3)
+    """
+    given = asarray(x)
+    added = len(axis) if isinstance(axis, Sequence) else 1
+    new = normalize_axes(axis, given.ndim + added, "expand_dims")
+    sizes = iter(given.shape)
+    shape = [1 if i in new else next(sizes) for i in range(given.ndim + added)]
+    return _C.reshape(given, shape, None)
+
+
+@_C.native
+def squeeze(x: Any, /, axis: Axes | None = None) -> Tensor:
+    """Return a view without the dimensions given, which are of size 1 (None: all that are).
+
+    Examples
+    --------
+    >>> flow.squeeze(flow.zeros((1, 3, 1)), axis=0).shape
+    (3, 1)
+    """
+    given = asarray(x)
+    if axis is None or is_number_along(given, axis):
+        gone = tuple(i for i, size in enumerate(given.shape) if size == 1)
+    else:
+        gone = normalize_axes(axis, given.ndim, "squeeze")
+    for i in gone:
+        if given.shape[i] != 1:
+            raise ValueError(f"[squeeze] expected size 1 along axis {i}, got shape {given.shape}")
+    return _C.reshape(given, [n for i, n in enumerate(given.shape) if i not in gone], None)
+
+
+@_C.native
+def swapaxes(x: Any, /, axis1: int, axis2: int) -> Tensor:
+    """Return a view with two dimensions exchanged.
+
+    Examples
+    --------
+    >>> flow.swapaxes(flow.zeros((2, 3, 4)), 0, 2).shape
+    (4, 3, 2)
+    """
+    given = asarray(x)
+    order = list(range(given.ndim))
+    (first,) = normalize_axes(axis1, given.ndim, "swapaxes")
+    (second,) = normalize_axes(axis2, given.ndim, "swapaxes")
+    order[first], order[second] = second, first
+    return _C.permute(given, order)
+
+
+@_C.native
+def flatten(x: Any, /) -> Tensor:
+    """Return a copy in one dimension.
+
+    Examples
+    --------
+    >>> flow.flatten(flow.tensor([[1, 2], [3, 4]])).numpy()
+    array([1, 2, 3, 4])
+    """
+    return _C.reshape(asarray(x), (-1,), True)
+
+
+@_C.native
+def ravel(x: Any, /) -> Tensor:
+    """Return the elements in one dimension: a view where strides allow.
+
+    Examples
+    --------
+    >>> flow.ravel(flow.tensor([[1, 2], [3, 4]])).numpy()
+    array([1, 2, 3, 4])
+    """
+    return _C.reshape(asarray(x), (-1,), None)
+
+
+def normalize_axes(axes: Axes, ndim: int, op: str) -> tuple[int, ...]:
+    """Return axes as numbers from 0; AxisError out of range, ValueError for one given twice."""
+    if type(axes) is int and -ndim <= axes < ndim:
+        return (axes % ndim,)
+    given = tuple(axes) if isinstance(axes, Sequence) else (axes,)
+    normal = []
+    for axis in map(operator.index, given):
+        if not -ndim <= axis < ndim:
+            raise AxisError(f"[{op}] axis {axis} is out of bounds for {ndim} dimensions")
+        normal.append(axis % ndim)
+    if len(set(normal)) != len(normal):
+        raise ValueError(f"[{op}] an axis is given twice: {given}")
+    return tuple(normal)
+
+
+if not TYPE_CHECKING:
+    __all__ = [name for name in exported(globals()) if name != "normalize_axes"]

@@ -1,0 +1,1 @@
+"""Functions that NumPy has besides those of the array API standard."""

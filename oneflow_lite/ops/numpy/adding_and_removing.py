@@ -1,0 +1,212 @@
+"""Adding elements to a tensor and removing some from it."""
+
+import builtins
+import operator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.exceptions import AxisError
+
+from oneflow_lite import _C
+from oneflow_lite._C import Tensor
+from oneflow_lite.ops.creation.data import asarray, empty
+from oneflow_lite.ops.manipulation.joining import concat
+from oneflow_lite.ops.manipulation.shapes import moveaxis, ravel
+from oneflow_lite.ops.masking import written
+from oneflow_lite.ops.operands import host_array, on_one_device
+from oneflow_lite.ops.table import exported
+
+
+def append(x: Any, /, values: Any, axis: int | None = None) -> Tensor:
+    """Return x with values behind it along an axis; flattened without one.
+
+    Examples
+    --------
+    >>> flow.append(flow.tensor([1, 2]), [3]).numpy()
+    array([1, 2, 3])
+    """
+    one, other = on_one_device(x, values)
+    if axis is None:
+        return concat([ravel(one), ravel(other)])
+    return concat([one, other], axis)
+
+
+def delete(x: Any, /, obj: Any, axis: int | None = None) -> Tensor:
+    """Return x without some of its slices along an axis.
+
+    Parameters
+    ----------
+    x : Tensor or array
+        Operand.
+    obj : int, slice, or array of int or bool
+        Which. A tensor is looked at.
+    axis : int, optional
+        None: x is flattened.
+
+    Examples
+    --------
+    >>> flow.delete(flow.tensor([1, 2, 3, 4]), [0, 2]).numpy()
+    array([2, 4])
+    """
+    given, along = _along("delete", x, axis)
+    before = (slice(None),) * along
+    host = _C.look("delete", obj) if isinstance(obj, Tensor) else obj
+    kept = _kept(host, along, given.shape[along])
+    if isinstance(kept, tuple):
+        return concat([given[(*before, part)] for part in kept], along)
+    return _C.getitem(given, (*before, kept), "delete")
+
+
+def _kept(obj: Any, axis: int, size: int) -> Any:
+    """Return the mask of the slices that stay; what is left and right of one, or of neighbours."""
+    places = obj if isinstance(obj, slice) else _places(obj)
+    if isinstance(places, slice):
+        start, stop, step = places.indices(size)
+        if step == 1:
+            return slice(start), slice(builtins.max(start, stop), None)
+    elif isinstance(places, int):
+        if not -size <= places < size:
+            raise _outside("delete", obj, axis, size)
+        return slice(places % size), slice(places % size + 1, None)
+    elif places.dtype == np.bool_:
+        if places.shape != (size,):
+            raise ValueError(f"[delete] expected a mask of shape {(size,)}, got {places.shape}")
+        return ~places
+    gone = np.zeros(size, np.bool_)
+    try:
+        gone[places] = True
+    except IndexError as error:
+        raise IndexError(f"[delete] {error}") from None
+    return ~gone
+
+
+def _places(obj: Any) -> Any:
+    """Return the only integer that obj has, or what it has as an array."""
+    if isinstance(obj, (int, np.integer)) and not isinstance(obj, bool):
+        return int(obj)
+    places = host_array(obj, "delete")
+    if not places.size:
+        return places.astype(np.int64)
+    return places.item() if places.size == 1 and places.dtype.kind in "iu" else places
+
+
+def insert(x: Any, /, obj: Any, values: Any, axis: int | None = None) -> Tensor:
+    """Return x with values before some of its slices along an axis.
+
+    Parameters
+    ----------
+    x : Tensor or array
+        Operand.
+    obj : int, slice, or array of int or bool
+        Before which. A tensor is looked at.
+    values : Tensor, array or scalar
+        What, cast to the dtype of x.
+    axis : int, optional
+        None: x is flattened.
+
+    Examples
+    --------
+    >>> flow.insert(flow.tensor([1, 2, 3]), 1, 9).numpy()
+    array([1, 9, 2, 3])
+    """
+    given, along = _along("insert", x, axis)
+    size, before = given.shape[along], (slice(None),) * along
+    host: Any = _C.look("insert", obj) if isinstance(obj, Tensor) else obj
+    places = _insertions(host, size)
+    new = _as_new(values, given)
+    if isinstance(places, int):
+        if not -size <= places <= size:
+            raise _outside("insert", host, along, size)
+        at = places + size if places < 0 else places
+        new = new[(None,) * (given.ndim - new.ndim)] if new.ndim < given.ndim else new
+        new = moveaxis(new, 0, along) if along and _is_number(host) else new
+        shape = (*given.shape[:along], new.shape[along], *given.shape[along + 1 :])
+        left, right = given[(*before, slice(at))], given[(*before, slice(at, None))]
+        return concat([left, _spread(new, shape), right], along)
+    if not isinstance(places, slice):
+        places = _shifted(places, size)
+        if places is None:
+            raise _outside("insert", host, along, size)
+    count = len(range(*host.indices(size))) if isinstance(places, slice) else places.size
+    old = np.ones(size + count, np.bool_)
+    old[places] = False
+    shape = (*given.shape[:along], size + count, *given.shape[along + 1 :])
+    result = empty(shape, given.dtype, device=given.device)
+    _C.setitem(result, (*before, old), given, "insert")
+    _C.setitem(result, (*before, places), new, "insert")
+    return result
+
+
+def _insertions(obj: Any, size: int) -> Any:
+    """Return the slices before which to insert, or the only one; of a slice, the new places."""
+    if isinstance(obj, slice):
+        start, stop, step = obj.indices(size)
+        count = len(range(start, stop, step))
+        if count == 1:
+            return start
+        if step > 0:  # each moves those behind it by one
+            return slice(start, start + count * (step + 1), step + 1)
+        return np.arange(start, stop, step)
+    places = _places(obj)
+    if isinstance(places, int):
+        return places
+    if places.ndim > 1:
+        raise ValueError(f"[insert] expected obj in one dimension, got shape {places.shape}")
+    if places.dtype == np.bool_:
+        places = places.reshape(-1).nonzero()[0]
+    elif places.dtype.kind not in "iu":
+        raise IndexError(f"[insert] expected integers or a mask, got {places.dtype}")
+    return places.item() if places.size == 1 else places
+
+
+def _shifted(places: Any, size: int) -> Any:
+    """Where the new slices are in the end: each moves those behind it. None: one is outside."""
+    order = places.argsort(kind="stable")
+    if places.size:
+        low, high = int(places[order[0]]), int(places[order[-1]])
+        if low < -size or high > size:
+            return None
+        if low < 0:
+            return _shifted(np.where(places < 0, places + size, places), size)
+    slots = places.astype(np.int64)
+    slots[order] += np.arange(places.size)
+    return slots
+
+
+def _outside(op: str, obj: Any, axis: int, size: int) -> IndexError:
+    return IndexError(f"[{op}] {obj} is out of bounds for axis {axis} with size {size}")
+
+
+def _is_number(obj: Any) -> bool:
+    return isinstance(obj, (int, np.integer)) or (isinstance(obj, np.ndarray) and obj.ndim == 0)
+
+
+def _as_new(values: Any, given: Tensor) -> Tensor:
+    """Return what is inserted, in the dtype of what it is inserted into."""
+    if type(values) in (bool, int, float):
+        return _C.full((), values, given.dtype, given.device)
+    return written("insert", values, given, "unsafe")
+
+
+def _spread(new: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """Broadcast as in an assignment, where dimensions of size 1 may stand in front."""
+    if new.shape == shape:
+        return new
+    spare = builtins.max(new.ndim - len(shape), 0)
+    try:
+        return _C.broadcast_to(_C.reshape(new, new.shape[spare:], None), shape)
+    except ValueError:
+        raise ValueError(f"[insert] shape {new.shape} does not broadcast to {shape}") from None
+
+
+def _along(op: str, x: Any, axis: int | None) -> tuple[Tensor, int]:
+    given = asarray(x)
+    if axis is None:
+        return ravel(given), 0
+    if not -given.ndim <= operator.index(axis) < given.ndim:
+        raise AxisError(f"[{op}] axis {axis} is out of bounds for {given.ndim} dimensions")
+    return given, axis % given.ndim
+
+
+if not TYPE_CHECKING:
+    __all__ = exported(globals())

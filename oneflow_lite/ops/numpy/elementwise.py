@@ -1,0 +1,160 @@
+"""Elementwise functions that are made of the rows of the op table."""
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from oneflow_lite import _C
+from oneflow_lite._C import Tensor
+from oneflow_lite.dtypes import finfo, isdtype
+from oneflow_lite.ops.creation.data import asarray, zeros
+from oneflow_lite.ops.elementwise import (
+    atan2,
+    isfinite,
+    isinf,
+    isnan,
+    logical_and,
+    logical_not,
+    signbit,
+    sin,
+    trunc,
+)
+from oneflow_lite.ops.table import exported
+
+
+def angle(z: Any, deg: bool = False) -> Tensor:
+    """Return the angle of complex numbers, in radians or degrees; 0 or pi of real ones.
+
+    Examples
+    --------
+    >>> flow.angle(flow.tensor([1j, -1.0]), deg=True).numpy()
+    array([ 90., 180.])
+    """
+    given = asarray(z)
+    is_complex = isdtype(given.dtype, "complex floating")
+    turned = atan2(given.imag, given.real) if is_complex else atan2(0, given)
+    return turned * (180 / math.pi) if deg else turned
+
+
+def fix(x: Any, *, out: Tensor | None = None) -> Tensor:
+    """Return the nearest integers towards 0; NumPy's other name for ``trunc``.
+
+    Examples
+    --------
+    >>> flow.fix(flow.tensor([-1.5, 2.5])).numpy()
+    array([-1.,  2.])
+    """
+    return trunc(asarray(x), out=out)
+
+
+def isposinf(x: Any, *, out: Tensor | None = None) -> Tensor:
+    """Tell where numbers are positive infinity. TypeError for complex ones.
+
+    Examples
+    --------
+    >>> flow.isposinf(flow.tensor([flow.inf, -flow.inf])).numpy()
+    array([ True, False])
+    """
+    given = _real("isposinf", x)
+    return logical_and(isinf(given), logical_not(signbit(given)), out=out)
+
+
+def isneginf(x: Any, *, out: Tensor | None = None) -> Tensor:
+    """Tell where numbers are negative infinity. TypeError for complex ones.
+
+    Examples
+    --------
+    >>> flow.isneginf(flow.tensor([flow.inf, -flow.inf])).numpy()
+    array([False,  True])
+    """
+    given = _real("isneginf", x)
+    return logical_and(isinf(given), signbit(given), out=out)
+
+
+def isreal(x: Any) -> Tensor:
+    """Tell where the imaginary part is 0.
+
+    Examples
+    --------
+    >>> flow.isreal(flow.tensor([1 + 0j, 1j])).numpy()
+    array([ True, False])
+    """
+    return asarray(x).imag == 0
+
+
+def iscomplex(x: Any) -> Tensor:
+    """Tell where the imaginary part is not 0.
+
+    Examples
+    --------
+    >>> flow.iscomplex(flow.tensor([1 + 0j, 1j])).numpy()
+    array([False,  True])
+    """
+    given = asarray(x)
+    if isdtype(given.dtype, "complex floating"):
+        return given.imag != 0
+    return zeros(given.shape, "bool", device=given.device)
+
+
+def sinc(x: Any) -> Tensor:
+    """Return ``sin(pi * x) / (pi * x)``; 1 at 0.
+
+    Examples
+    --------
+    >>> flow.sinc(flow.tensor([0.0, 0.5])).numpy()
+    array([1.        , 0.63661977])
+    """
+    turned = asarray(x) * math.pi
+    is_real = isdtype(turned.dtype, "real floating")
+    least = finfo(turned.dtype).eps if is_real else 1e-20
+    turned = _C.where(turned, turned, least)
+    return sin(turned) / turned
+
+
+def _real(op: str, x: Any) -> Tensor:
+    given = asarray(x)
+    if isdtype(given.dtype, "complex floating"):
+        raise TypeError(f"[{op}] expected real numbers, got {given.dtype}")
+    return given
+
+
+def nan_to_num(
+    x: Any,
+    copy: bool = True,
+    nan: Any = 0.0,
+    posinf: Any = None,
+    neginf: Any = None,
+) -> Tensor:
+    """Return x with numbers in place of NaN and infinities.
+
+    Parameters
+    ----------
+    x : Tensor or array
+        Operand; the parts of complex numbers are treated each.
+    copy : bool
+        False: x itself is changed.
+    nan, posinf, neginf : scalar or Tensor
+        The numbers; None: the largest and the smallest finite ones.
+
+    Examples
+    --------
+    >>> flow.nan_to_num(flow.tensor([flow.nan, 1.0])).numpy()
+    array([0., 1.])
+    """
+    given = asarray(x)
+    given = _C.copy(given) if copy or given is not x else given
+    if not isdtype(given.dtype, ("real floating", "complex floating")):
+        return given
+    limits = finfo(given.dtype)
+    largest = limits.max if posinf is None else posinf
+    smallest = limits.min if neginf is None else neginf
+    is_complex = isdtype(given.dtype, "complex floating")
+    for part in (given.real, given.imag) if is_complex else (given,):
+        infinite = ~(isfinite(part) | isnan(part))
+        cleaned = _C.where(infinite & (part > 0), largest, part)
+        cleaned = _C.where(infinite & (part < 0), smallest, cleaned)
+        _C.assign(part, _C.where(isnan(part), nan, cleaned))
+    return given
+
+
+if not TYPE_CHECKING:
+    __all__ = exported(globals())

@@ -1,0 +1,201 @@
+"""Histograms: how often numbers occur, and into which bins they fall."""
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from oneflow_lite import _C
+from oneflow_lite._C import Tensor
+from oneflow_lite.dtypes import bool as bool_dtype, float64, int64, isdtype, uint8
+from oneflow_lite.ops.creation.data import asarray
+from oneflow_lite.ops.indexing import take
+from oneflow_lite.ops.manipulation.joining import concat, stack
+from oneflow_lite.ops.manipulation.shapes import ravel
+from oneflow_lite.ops.operands import dimensions, on_one_device
+from oneflow_lite.ops.searching import argmax, searchsorted
+from oneflow_lite.ops.sorting import sort
+from oneflow_lite.ops.statistics.reduction import any, max, min, sum
+from oneflow_lite.ops.table import exported
+
+
+@_C.native
+def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Tensor:
+    """Return how often each of 0, 1, 2, ... occurs in x; waits for the smallest and the largest.
+
+    Parameters
+    ----------
+    x : Tensor or array
+        Integers of at least 0, in one dimension.
+    weights : Tensor or array, optional
+        Of x's shape: what each counts. The result is float64 then, else int64.
+    minlength : int
+        The result has at least so many elements.
+
+    Raises
+    ------
+    ValueError
+        For negative elements, and for a result that no memory could hold.
+
+    Examples
+    --------
+    >>> flow.bincount(flow.tensor([0, 1, 1, 3])).numpy()
+    array([1, 2, 0, 1])
+    """
+    given = on_one_device(x) if weights is None else on_one_device(x, weights)
+    if minlength < 0:
+        raise ValueError(f"[bincount] expected minlength to be at least 0, got {minlength}")
+    numbers = given[0]
+    if numbers.ndim != 1:
+        raise ValueError(f"[bincount] expected one dimension, got shape {numbers.shape}")
+    if numbers.size and not isdtype(numbers.dtype, ("integral", "bool")):
+        raise TypeError(f"[bincount] expected integers, got {numbers.dtype}")
+    inputs = [_C.astype(numbers, int64, False)]
+    if weights is not None:
+        if given[1].shape != numbers.shape:
+            raise ValueError(
+                f"[bincount] expected weights of shape {numbers.shape}, got {given[1].shape}"
+            )
+        if isdtype(given[1].dtype, "complex floating"):
+            raise TypeError(f"[bincount] expected real weights, got {given[1].dtype}")
+        inputs.append(_C.astype(given[1], float64, False))
+    largest = _largest(inputs[0])
+    length = largest + 1 if largest >= minlength else minlength
+    if length > sys.maxsize:
+        raise ValueError(f"[bincount] expected elements that can be counted, got {largest}")
+    outputs = [((length,), int64 if weights is None else float64)]
+    return _C.call_kernel("bincount", "bincount", inputs, outputs, elements=numbers.size)[0]
+
+
+def digitize(x: Any, bins: Any, right: bool = False) -> Tensor:
+    """Return the int64 number of the bin that each element of x is in; waits for the bins.
+
+    Parameters
+    ----------
+    x : Tensor or array
+        Real numbers.
+    bins : Tensor or array
+        The edges, ascending or descending, in one dimension.
+    right : bool
+        Bins contain their right edge instead of the left one.
+
+    Raises
+    ------
+    ValueError
+        For bins that are not monotonic.
+
+    Examples
+    --------
+    >>> flow.digitize(flow.tensor([0.2, 6.4, 3.0]), [0.0, 1.0, 2.5, 4.0]).numpy()
+    array([1, 4, 3])
+    """
+    given, edges = on_one_device(x, bins)
+    if isdtype(given.dtype, "complex floating"):
+        raise TypeError(f"[digitize] expected real numbers, got {given.dtype}")
+    edges = _C.astype(edges, float64, False)
+    if edges.ndim != 1:
+        raise ValueError(f"[digitize] expected bins in one dimension, got shape {edges.shape}")
+    ascends = _ascend(edges)
+    side = "left" if right else "right"
+    if ascends:
+        return searchsorted(edges, given, side=side)
+    return edges.size - searchsorted(edges[::-1], given, side=side)
+
+
+def _ascend(edges: Tensor) -> bool:
+    """Return whether the edges ascend; ValueError where they neither ascend nor descend.
+
+    As in NumPy, the first two that differ tell the direction. NaN differs, and rises never.
+    """
+    if edges.size < 2:
+        return True
+    low, high = edges[:-1], edges[1:]
+    rise, differ = high > low, high != low
+    first = argmax(differ)
+    findings = [take(rise, first) | ~take(differ, first), any(rise), any(high < low)]
+    ascends, rises, falls = _C.look("digitize", stack(findings)).tolist()
+    if falls if ascends else rises:
+        raise ValueError("[digitize] expected bins that only ascend or only descend")
+    return bool(ascends)
+
+
+def histogram(
+    x: Any,
+    /,
+    bins: Any = 10,
+    range: tuple[float, float] | None = None,
+    density: bool = False,
+) -> tuple[Tensor, Tensor]:
+    """Return how many elements of x fall into each bin, and the edges of the bins.
+
+    Parameters
+    ----------
+    x : Tensor or array
+        Real numbers, flattened.
+    bins : int, Tensor or array
+        How many bins of equal width, or their ascending edges. A bin contains its left edge, the
+        last one both.
+    range : (float, float), optional
+        The outer edges of bins of equal width; without it, the smallest and the largest element,
+        for which the call waits.
+    density : bool
+        Return the probability density at each bin instead of the int64 counts.
+
+    Examples
+    --------
+    >>> counts, edges = flow.histogram(flow.tensor([1.0, 2.0, 1.0]), bins=[0, 1, 2, 3])
+    >>> counts.numpy()
+    array([0, 2, 1])
+    """
+    (given,) = on_one_device(x)
+    if isdtype(given.dtype, "complex floating"):
+        raise TypeError(f"[histogram] expected real numbers, got {given.dtype}")
+    numbers = ravel(_C.astype(given, uint8, False) if given.dtype == bool_dtype else given)
+    edges = _edges(numbers, bins, range)
+    ordered = sort(numbers)
+    inner = searchsorted(ordered, edges[:-1])
+    bounds = concat([inner, searchsorted(ordered, edges[-1:], side="right")])
+    counts = bounds[1:] - bounds[:-1]
+    if not density:
+        return counts, edges
+    widths = _C.astype(edges[1:] - edges[:-1], float64, False)
+    return counts / widths / sum(counts), edges
+
+
+def _largest(numbers: Tensor) -> int:
+    """The largest of integers of at least 0; -1 of none."""
+    if numbers.size == 0:
+        return -1
+    least, most = min(numbers), max(numbers)
+    if _C.look("bincount", least) < 0:
+        raise ValueError("[bincount] expected numbers of at least 0, got a negative one")
+    return int(_C.look("bincount", most))
+
+
+def _edges(numbers: Tensor, bins: Any, limits: tuple[Any, Any] | None) -> Tensor:
+    """The edges of the bins of a histogram."""
+    if isinstance(bins, str):
+        raise ValueError(f"[histogram] expected a number of bins or their edges, got {bins!r}")
+    if isinstance(bins, Tensor) or dimensions(bins, "histogram") > 0:
+        edges = asarray(bins, device=None if isinstance(bins, Tensor) else numbers.device)
+        if edges.ndim != 1:
+            raise ValueError(f"[histogram] expected bins in one dimension, got shape {edges.shape}")
+        if _C.look("histogram", any(edges[1:] < edges[:-1])):
+            raise ValueError("[histogram] expected bins that ascend")
+        return edges
+    ends: npt.NDArray[Any] = np.empty(0, numbers.dtype)
+    if numbers.size and limits is None:
+        least, most = min(numbers), max(numbers)
+        ends = np.stack([_C.look("histogram", least), _C.look("histogram", most)])
+    if limits is not None:
+        low, high = (_C.look("histogram", x) if isinstance(x, Tensor) else x for x in limits)
+        limits = (low, high)
+    try:
+        return asarray(np.histogram_bin_edges(ends, bins, limits), device=numbers.device)
+    except (ValueError, TypeError) as error:
+        raise type(error)(f"[histogram] {error}") from None
+
+
+if not TYPE_CHECKING:
+    __all__ = exported(globals())

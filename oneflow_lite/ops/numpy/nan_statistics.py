@@ -1,0 +1,255 @@
+"""Statistics of what is not NaN; NumPy's bits where it adds in the same order."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from oneflow_lite import _C
+from oneflow_lite._C import Tensor
+from oneflow_lite.dtypes import canonical, computed_in, isdtype, result_type
+from oneflow_lite.ops.creation.data import asarray
+from oneflow_lite.ops.elementwise import conj, floor, isnan, maximum, minimum, real, sqrt
+from oneflow_lite.ops.indexing import take_along_axis
+from oneflow_lite.ops.manipulation.joining import stack
+from oneflow_lite.ops.numpy.quantiles import (
+    checked_parts,
+    median,
+    parts_of,
+    quantile_of,
+    sorted_lanes,
+)
+from oneflow_lite.ops.searching import argmax, argmin
+from oneflow_lite.ops.statistics.reduction import (
+    Axis,
+    all,
+    any,
+    mean,
+    nanmean,
+    sum,
+    var,
+    without_nan,
+)
+from oneflow_lite.ops.statistics.scan import cumprod, cumsum
+from oneflow_lite.ops.table import exported
+
+_INEXACT = ("real floating", "complex floating")
+
+
+def nanargmax(x: Any, /, axis: int | None = None, keepdims: bool = False) -> Tensor:
+    """Return the index of the first largest element that is not NaN. Parameters as for ``argmax``.
+
+    Raises
+    ------
+    ValueError
+        Where all elements of a lane are NaN; floats are looked at for this.
+
+    Examples
+    --------
+    >>> flow.nanargmax(flow.tensor([1.0, flow.nan, 3.0])).item()
+    2
+    """
+    return argmax(_filled("nanargmax", asarray(x), axis, -np.inf), axis, keepdims)
+
+
+def nanargmin(x: Any, /, axis: int | None = None, keepdims: bool = False) -> Tensor:
+    """Return the index of the first smallest element that is not NaN; see ``nanargmax``.
+
+    Examples
+    --------
+    >>> flow.nanargmin(flow.tensor([flow.nan, 2.0, 1.0])).item()
+    2
+    """
+    return argmin(_filled("nanargmin", asarray(x), axis, np.inf), axis, keepdims)
+
+
+def nancumsum(x: Any, /, axis: int | None = None, dtype: Any = None) -> Tensor:
+    """Return the running sums, in which NaN counts as 0; see ``cumsum``.
+
+    Examples
+    --------
+    >>> flow.nancumsum(flow.tensor([1.0, flow.nan, 2.0])).numpy()
+    array([1., 1., 3.])
+    """
+    return cumsum(without_nan(asarray(x), 0), axis, dtype)
+
+
+def nancumprod(x: Any, /, axis: int | None = None, dtype: Any = None) -> Tensor:
+    """Return the running products, in which NaN counts as 1; see ``cumprod``.
+
+    Examples
+    --------
+    >>> flow.nancumprod(flow.tensor([3.0, flow.nan, 2.0])).numpy()
+    array([3., 3., 6.])
+    """
+    return cumprod(without_nan(asarray(x), 1), axis, dtype)
+
+
+def nanvar(
+    x: Any,
+    /,
+    axis: Axis = None,
+    dtype: Any = None,
+    *,
+    correction: float | None = None,
+    ddof: float | None = None,
+    keepdims: bool = False,
+) -> Tensor:
+    """Return the variance of what is not NaN, NaN of too few. Parameters as for ``var``.
+
+    Examples
+    --------
+    >>> flow.nanvar(flow.tensor([1.0, flow.nan, 3.0])).item()
+    1.0
+    """
+    given = asarray(x)
+    if not isdtype(given.dtype, _INEXACT):
+        return var(given, axis, dtype, correction=correction, ddof=ddof, keepdims=keepdims)
+    if correction is not None and ddof is not None:
+        raise ValueError("[nanvar] correction and ddof are the same; give one of them")
+    if dtype is not None and not isdtype(canonical(dtype, "nanvar"), _INEXACT):
+        raise TypeError(f"[nanvar] expected a floating dtype, got {canonical(dtype, 'nanvar')}")
+    less = (correction if ddof is None else ddof) or 0
+    wanted = given.dtype if dtype is None else canonical(dtype, "nanvar")
+    if (wide := computed_in(wanted)) != wanted:
+        given = _C.astype(given, wide, False)
+        return _C.astype(nanvar(given, axis, correction=less, keepdims=keepdims), wanted, False)
+    is_nan = isnan(given)
+    count = sum(~is_nan, axis, keepdims=True)
+    average = _over(sum(without_nan(given, 0), axis, dtype, True), count)
+    distance = _C.astype(_C.where(is_nan, 0, given) - average, given.dtype, False)
+    distance = _C.where(is_nan, 0, distance)
+    complex_ = isdtype(given.dtype, "complex floating")
+    squares = real(distance * conj(distance)) if complex_ else distance * distance
+    total = sum(squares, axis, dtype, keepdims)
+    degrees = _C.reshape(count, total.shape, None) - less
+    return _C.where(degrees <= 0, np.nan, _over(total, degrees))
+
+
+def nanstd(
+    x: Any,
+    /,
+    axis: Axis = None,
+    dtype: Any = None,
+    *,
+    correction: float | None = None,
+    ddof: float | None = None,
+    keepdims: bool = False,
+) -> Tensor:
+    """Return the square root of ``nanvar``. Parameters as for ``var``.
+
+    Examples
+    --------
+    >>> flow.nanstd(flow.tensor([1.0, flow.nan, 3.0])).item()
+    1.0
+    """
+    return sqrt(nanvar(x, axis, dtype, correction=correction, ddof=ddof, keepdims=keepdims))
+
+
+def nanmedian(x: Any, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """Return the middle element of what is not NaN, or the mean of the two; NaN where all are.
+
+    Examples
+    --------
+    >>> flow.nanmedian(flow.tensor([3.0, flow.nan, 1.0, 2.0])).item()
+    2.0
+    """
+    given = asarray(x)
+    if not isdtype(given.dtype, _INEXACT):
+        return median(given, axis, keepdims)
+    if given.size == 0:
+        return nanmean(given, axis, keepdims=keepdims)
+    lanes, shape = sorted_lanes(given, axis, "nanmedian")
+    count = sum(~isnan(lanes), -1, keepdims=True)
+    low, high = (_at(lanes, maximum(place, 0)) for place in ((count - 1) // 2, count // 2))
+    odd = _C.reshape(count, low.shape, None) % 2 == 1
+    middle = _C.where(odd, low, mean(stack([low, high]), axis=0))
+    # Of an empty rest both are the first element, a NaN.
+    return _C.reshape(middle, shape, None) if keepdims else middle
+
+
+def nanquantile(
+    x: Any, /, q: Any, axis: Axis = None, *, method: str = "linear", keepdims: bool = False
+) -> Tensor:
+    """Return quantiles of what is not NaN; NaN where all are. Parameters as for ``quantile``.
+
+    Examples
+    --------
+    >>> flow.nanquantile(flow.tensor([1.0, flow.nan, 2.0, 4.0]), 0.75).item()
+    3.0
+    """
+    return _nan_quantile("nanquantile", x, parts_of("nanquantile", q), q, axis, method, keepdims)
+
+
+def nanpercentile(
+    x: Any, /, q: Any, axis: Axis = None, *, method: str = "linear", keepdims: bool = False
+) -> Tensor:
+    """Return quantiles, of what is not NaN, of parts given in percent; see ``nanquantile``.
+
+    Examples
+    --------
+    >>> flow.nanpercentile(flow.tensor([1.0, flow.nan, 2.0, 4.0]), 75).item()
+    3.0
+    """
+    parts = np.asarray(np.true_divide(parts_of("nanpercentile", q), 100, dtype=None))
+    return _nan_quantile("nanpercentile", x, parts, q, axis, method, keepdims)
+
+
+def _nan_quantile(
+    op: str, x: Any, parts: npt.NDArray[Any], q: Any, axis: Axis, method: str, keepdims: bool
+) -> Tensor:
+    given = asarray(x)
+    if not isdtype(given.dtype, "real floating") or given.size == 0:
+        return quantile_of(op, given, parts, q, axis, method, keepdims)
+    checked_parts(op, given, parts, q, method)
+    lanes, shape = sorted_lanes(given, axis, op)
+    weak = type(q) in (int, float)
+    results = list(_interpolated(lanes, parts, weak))
+    rest = tuple(shape) if keepdims else lanes.shape[:-1]
+    if not results:
+        dtype = result_type(lanes.dtype, parts.dtype)
+        return _C.empty((*parts.shape, *rest), dtype, lanes.device)
+    return _C.reshape(stack(results), (*parts.shape, *rest), None)
+
+
+def _interpolated(lanes: Tensor, parts: npt.NDArray[Any], weak: bool) -> Iterator[Tensor]:
+    """The quantile of each part; lanes hold numbers first, of which each has a count of its own."""
+    last = maximum(sum(~isnan(lanes), -1, keepdims=True) - 1, 0)
+    for part in parts.ravel():
+        if parts.dtype.kind in "iu":
+            yield _at(lanes, last * int(part))
+            continue
+        place = _C.astype(last, parts.dtype, False) * part
+        low = _C.astype(floor(place), last.dtype, False)
+        below, above = _at(lanes, low), _at(lanes, minimum(low + 1, last))
+        share = _C.reshape(place - _C.astype(low, place.dtype, False), below.shape, None)
+        dtype = lanes.dtype if weak else share.dtype
+        difference = above - below
+        yield _C.where(
+            share >= 0.5,
+            above - difference * _C.astype(1 - share, dtype, False),
+            below + difference * _C.astype(share, dtype, False),
+        )
+
+
+def _at(lanes: Tensor, places: Tensor) -> Tensor:
+    """An element of each lane, without the last dimension."""
+    return take_along_axis(lanes, places, axis=-1)[..., 0]
+
+
+def _over(total: Tensor, count: Tensor) -> Tensor:
+    return _C.astype(total / count, total.dtype, False)
+
+
+def _filled(op: str, x: Tensor, axis: int | None, instead: float) -> Tensor:
+    if not isdtype(x.dtype, _INEXACT):
+        return x
+    is_nan = isnan(x)
+    if x.size and _C.look(op, any(all(is_nan, axis))):
+        raise ValueError(f"[{op}] expected a number in every lane, got one of NaN only")
+    return _C.where(is_nan, instead, x)
+
+
+if not TYPE_CHECKING:
+    __all__ = exported(globals())

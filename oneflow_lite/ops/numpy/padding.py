@@ -1,0 +1,114 @@
+"""Padding a tensor at its edges."""
+
+import bisect
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from oneflow_lite import _C
+from oneflow_lite._C import Tensor
+from oneflow_lite.ops.creation.data import asarray, empty
+from oneflow_lite.ops.manipulation.rearranging import flip
+from oneflow_lite.ops.operands import host_array
+from oneflow_lite.ops.table import exported
+
+Padding = int | Sequence[int] | Sequence[Sequence[int]]
+
+
+def pad(
+    x: Any,
+    /,
+    pad_width: Padding,
+    mode: Literal["constant", "edge", "wrap", "reflect", "symmetric"] = "constant",
+    *,
+    constant_values: Any = 0,
+) -> Tensor:
+    """Return x with more elements at the ends of its axes.
+
+    Parameters
+    ----------
+    x : Tensor or array
+        Operand.
+    pad_width : int, pair of int, or a pair for each axis
+        How many before and after.
+    mode : {'constant', 'edge', 'wrap', 'reflect', 'symmetric'}
+        What they are: ``constant_values``, the last element, those from the other end, or mirrored
+        ones (without and with the last).
+    constant_values : scalar, pair, or a pair for each axis
+        For the mode ``constant``.
+
+    Examples
+    --------
+    >>> flow.pad(flow.tensor([1, 2, 3]), (1, 2), mode="edge").numpy()
+    array([1, 1, 2, 3, 3, 3])
+    """
+    given = asarray(x)
+    widths = _pairs(pad_width, given.ndim)
+    if widths.dtype.kind not in "iu":
+        raise TypeError(f"[pad] expected integers as pad_width, got {widths.dtype}")
+    if (widths < 0).any():
+        raise ValueError(f"[pad] pad_width may not be negative, got {pad_width}")
+    if mode == "constant":
+        return _pad_constant(given, widths.tolist(), _pairs(constant_values, given.ndim))
+    if mode not in ("edge", "wrap", "reflect", "symmetric"):
+        raise ValueError(f"[pad] unknown mode {mode!r}")
+    for axis, (before, after) in enumerate(widths.tolist()):
+        if before or after:
+            given = _pad_axis(given, axis, (before, after), mode)
+    return given if given is not x else _C.copy(given)
+
+
+def _pad_constant(x: Tensor, widths: list[list[int]], values: npt.NDArray[Any]) -> Tensor:
+    """Axis by axis, so that in the corners later axes win."""
+    shape = [before + size + after for size, (before, after) in zip(x.shape, widths, strict=True)]
+    padded = empty(shape, x.dtype, device=x.device)
+    inside = [slice(before, before + n) for n, (before, _) in zip(x.shape, widths, strict=True)]
+    _C.assign(padded[(*inside, ...)], x)
+    numbers = values.tolist()
+    for axis, size in enumerate(shape):
+        for value, part in (
+            (numbers[axis][0], slice(0, widths[axis][0])),
+            (numbers[axis][1], slice(size - widths[axis][1], None)),
+        ):
+            key = (*(slice(None),) * axis, part, *inside[axis + 1 :])
+            _C.assign(padded[key], value)
+    return padded
+
+
+def _pad_axis(x: Tensor, axis: int, width: tuple[int, int], mode: Any) -> Tensor:
+    """Joins slices of x: NumPy's padding of the positions says which, in runs of equal steps."""
+    try:
+        positions = np.pad(np.arange(x.shape[axis]), width, mode)
+    except ValueError as error:
+        raise ValueError(f"[pad] {error} (shape {x.shape}, axis {axis})") from None
+    steps = np.diff(positions).tolist()
+    changes = [i for i in range(1, len(steps)) if steps[i] != steps[i - 1]]
+    pieces, start = [], 0
+    while start < len(positions):
+        step = steps[start] if start < len(steps) else 0
+        change = bisect.bisect_right(changes, start)
+        end = changes[change] + 1 if change < len(changes) else len(positions)
+        if abs(step) > 1:
+            end, step = start + 1, 0
+        ends = sorted((int(positions[start]), int(positions[end - 1])))
+        piece = x[(*(slice(None),) * axis, slice(ends[0], ends[1] + 1))]
+        if step == 0:
+            piece = _C.broadcast_to(piece, (*x.shape[:axis], end - start, *x.shape[axis + 1 :]))
+        pieces.append(flip(piece, axis) if step < 0 else piece)
+        start = end
+    return _C.concat(pieces, axis, x.dtype)
+
+
+def _pairs(value: Any, ndim: int) -> npt.NDArray[Any]:
+    """A number, a pair or a pair for each axis as the latter."""
+    given = host_array(value, "pad")
+    try:
+        return np.broadcast_to(given, (ndim, 2))
+    except ValueError:
+        raise ValueError(f"[pad] expected a number, a pair or {ndim} pairs, got {value}") from None
+
+
+if not TYPE_CHECKING:
+    __all__ = exported(globals())

@@ -1,0 +1,461 @@
+"""Random numbers: NumPy's generators make them on the host, a copy takes them to the device.
+
+The same seed gives the numbers of ``numpy.random.default_rng``. Threads may share a generator.
+``Philox`` has others, which are made on the device itself.
+"""
+
+import builtins
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from oneflow_lite import _C
+from oneflow_lite._C import Tensor
+from oneflow_lite.device import DeviceLike
+from oneflow_lite.dtypes import canonical, float32, float64
+from oneflow_lite.ops.creation.data import asarray, tensor
+from oneflow_lite.ops.indexing import take, take_along_axis
+from oneflow_lite.ops.operands import dimensions
+
+Size = int | Sequence[int] | None
+
+_REQUIRED = object()
+_NOTHING: dict[str, Any] = {}
+
+
+def _distribution(
+    name: str, summary: str, parameters: dict[str, Any], example: str, own_dtype: bool = False
+) -> Callable[..., Tensor]:
+    """Return the method that draws by NumPy's method of the same name.
+
+    ``parameters``: name -> default, of those before ``size``; ``own_dtype``: NumPy draws float32
+    itself, instead of a cast of what was drawn.
+    """
+    given = ", ".join([*parameters, "size"])
+    declared = [key if x is _REQUIRED else f"{key}={x!r}" for key, x in parameters.items()]
+    text = f"""def draw(self, {", ".join([*declared, "size=None"])}, *, dtype=None, device=None):
+        return self._drawn({name!r}, ({given},), dtype, device, {own_dtype})"""
+    scope: dict[str, Any] = {}
+    exec(compile(text, __file__, "exec"), scope)  # of this file, which is no user's line
+    draw = scope["draw"]
+    draw.__name__, draw.__qualname__, draw.__module__ = name, f"Generator.{name}", __name__
+    draw.__annotations__ = {"return": Tensor}
+    values = eval(f"np.random.default_rng(0).{name}({example})", {"np": np})
+    draw.__doc__ = f"""Return {summary}; see ``numpy.random.Generator.{name}``.
+
+        Tensors among the parameters are looked at, and the result goes to their device.
+
+        Examples
+        --------
+        >>> flow.random.default_rng(0).{name}({example}).tolist()
+        {values.tolist()}
+        """
+    native: Callable[..., Tensor] = _C.native(draw)
+    return native
+
+
+def _seen(op: str, x: Any) -> Any:
+    """What NumPy takes; a tensor is looked at."""
+    return _C.look(op, x) if isinstance(x, Tensor) else x
+
+
+class Generator:
+    """A stream of random numbers.
+
+    Parameters
+    ----------
+    seed : int, sequence of int, numpy.random.Generator or None
+        As for ``numpy.random.default_rng``; None: a fresh seed from the system.
+
+    Examples
+    --------
+    >>> rng = flow.random.Generator(0)
+    >>> bool(rng.uniform() == flow.random.Generator(0).uniform())
+    True
+    """
+
+    def __init__(self, seed: Any = None) -> None:
+        self._lock = threading.RLock()  # of a call that NumPy's method serves, which may draw often
+        self._begin(seed)
+
+    def _begin(self, seed: Any) -> None:
+        numpys = np.random.default_rng(_C.held(seed, "default_rng"))
+        self._source = numpys, _C.bits_of(numpys.bit_generator)
+
+    @property
+    def _numpy(self) -> np.random.Generator:
+        return self._source[0]
+
+    def seed(self, seed: Any = None) -> None:
+        """Start again, as if made with this seed.
+
+        Examples
+        --------
+        >>> flow.random.seed(0)
+        >>> first = flow.random.uniform(size=2)
+        >>> flow.random.seed(0)
+        >>> flow.array_equal(first, flow.random.uniform(size=2))
+        True
+        """
+        with self._lock:
+            self._begin(seed)
+
+    @_C.native
+    def integers(
+        self,
+        low: int,
+        high: int | None = None,
+        size: Size = None,
+        *,
+        dtype: Any = np.int64,
+        endpoint: bool = False,
+        device: DeviceLike = None,
+    ) -> Tensor:
+        """Return integers from [low, high), or [0, low); with ``endpoint``, high can occur.
+
+        Examples
+        --------
+        >>> flow.random.default_rng(0).integers(1, 6, 4, endpoint=True).tolist()
+        [6, 4, 4, 2]
+        """
+        numbers = self._numbers("integers", (low, high, size, dtype, endpoint))
+        return tensor(np.asarray(numbers), None, device)
+
+    @_C.native
+    def permutation(self, x: Any, axis: int = 0, *, device: DeviceLike = None) -> Tensor:
+        """Return the integers below x in random order, or x with its slices in random order.
+
+        Parameters
+        ----------
+        x : int, Tensor or array
+            A tensor of one dimension or more is not looked at; the result goes to its device.
+        axis : int
+            The axis whose slices change their places.
+        device : Device or str, optional
+            Where the result goes.
+
+        Examples
+        --------
+        >>> flow.random.default_rng(0).permutation(4).tolist()
+        [2, 0, 1, 3]
+        """
+        if not isinstance(x, Tensor) or x.ndim == 0:
+            device = x.device if device is None and isinstance(x, Tensor) else device
+            given = _seen("permutation", x)
+            return tensor(self._numbers("permutation", (given, axis)), None, device)
+        shuffled = take(x, self._order(x, axis), axis)
+        return shuffled if device is None else asarray(shuffled, device=device)
+
+    @_C.native
+    def shuffle(self, x: Tensor, axis: int = 0) -> None:
+        """Put the slices of x along an axis in random order, in place, without looking at it.
+
+        Examples
+        --------
+        >>> x = flow.arange(4)
+        >>> flow.random.default_rng(0).shuffle(x)
+        >>> x.tolist()
+        [2, 0, 1, 3]
+        """
+        if not isinstance(x, Tensor):
+            raise TypeError(f"[shuffle] expected a tensor to write to, got {type(x).__name__}")
+        if x.ndim == 0:
+            raise TypeError("[shuffle] expected at least one dimension, got a 0-d tensor")
+        if x.size:
+            _C.assign(x, take(x, self._order(x, axis), axis))
+
+    def permuted(self, x: Any, *, axis: int | None = None, device: DeviceLike = None) -> Tensor:
+        """Return x with the elements of each lane along an axis in a random order of their own.
+
+        Parameters
+        ----------
+        x : Tensor or array
+            Operand; a tensor is not looked at.
+        axis : int, optional
+            None: all elements change places.
+        device : Device or str, optional
+            Where the result goes.
+
+        Examples
+        --------
+        >>> flow.random.default_rng(0).permuted([[1, 2, 3], [4, 5, 6]], axis=1).tolist()
+        [[3, 1, 2], [6, 5, 4]]
+        """
+        given = asarray(x, device=device)
+        if given.ndim == 0:
+            return _C.copy(given)
+        if axis is None:
+            order = self._numbers("permuted", (np.arange(given.size),))
+            return _C.reshape(take(given, order), given.shape, None)
+        if not -given.ndim <= axis < given.ndim:
+            raise np.exceptions.AxisError(
+                f"[permuted] axis {axis} is out of bounds for {given.ndim} dimensions"
+            )
+        along = axis % given.ndim
+        rows = np.arange(given.shape[along]).reshape(-1, *(1,) * (given.ndim - along - 1))
+        places = np.broadcast_to(rows, given.shape)
+        order = self._numbers("permuted", (places,), {"axis": along})
+        return take_along_axis(given, order, axis=along)
+
+    @_C.native
+    def choice(
+        self,
+        a: Any,
+        size: Size = None,
+        replace: bool = True,
+        p: Any = None,
+        axis: int = 0,
+        shuffle: bool = True,
+        *,
+        device: DeviceLike = None,
+    ) -> Tensor:
+        """Return random elements of a.
+
+        Parameters
+        ----------
+        a : int, Tensor or array
+            What to choose from; an int stands for the integers below it. A tensor of one dimension
+            or more is not looked at; the result goes to its device.
+        size : int or sequence of int, optional
+            How many.
+        replace : bool
+            Whether the same place may be chosen more than once.
+        p : Tensor or array, optional
+            The probability of each; a tensor is looked at.
+        axis : int
+            The axis of a to choose along.
+        shuffle : bool
+            Without replacement: whether the order is random too.
+        device : Device or str, optional
+            Where the result goes.
+
+        Examples
+        --------
+        >>> flow.random.default_rng(0).choice(flow.tensor([10, 20, 30]), 4).tolist()
+        [30, 20, 20, 10]
+        """
+        source = a if isinstance(a, Tensor) or dimensions(a, "choice") == 0 else asarray(a)
+        whole = isinstance(source, Tensor) and source.ndim > 0
+        if whole and not -source.ndim <= axis < source.ndim:
+            raise np.exceptions.AxisError(
+                f"[choice] axis {axis} is out of bounds for {source.ndim} dimensions"
+            )
+        count = source.shape[axis] if whole else _seen("choice", source)
+        weights = _seen("choice", p)
+        places = self._numbers("choice", (count, size, replace, weights, 0, shuffle))
+        if not whole:
+            home = a.device if isinstance(a, Tensor) and device is None else device
+            return tensor(np.asarray(places), None, home)
+        chosen = take(source, places, axis)
+        return chosen if device is None else asarray(chosen, device=device)
+
+    def bytes(self, length: int) -> builtins.bytes:
+        """Return random bytes.
+
+        Examples
+        --------
+        >>> len(flow.random.default_rng(0).bytes(3))
+        3
+        """
+        with self._lock:
+            return self._numpy.bytes(length)
+
+    def spawn(self, n_children: int) -> "list[Generator]":
+        """Return new generators, independent of this one and of each other.
+
+        Examples
+        --------
+        >>> len(flow.random.default_rng(0).spawn(2))
+        2
+        """
+        with self._lock:
+            return [Generator(one) for one in self._numpy.spawn(n_children)]
+
+    @property
+    def bit_generator(self) -> np.random.BitGenerator:
+        """NumPy's source of the bits.
+
+        Examples
+        --------
+        >>> type(flow.random.default_rng(0).bit_generator).__name__
+        'PCG64'
+        """
+        return self._numpy.bit_generator
+
+    # fmt: off
+    uniform = _distribution(
+        "uniform", "numbers from [low, high)", {"low": 0.0, "high": 1.0}, "0.0, 1.0, 2")
+    normal = _distribution(
+        "normal", "normally distributed numbers of mean loc and deviation scale",
+        {"loc": 0.0, "scale": 1.0}, "0.0, 1.0, 2")
+    random = _distribution("random", "numbers from [0, 1)", {}, "2", True)
+    standard_normal = _distribution(
+        "standard_normal", "normally distributed numbers of mean 0 and deviation 1", {}, "2", True)
+    standard_exponential = _distribution(
+        "standard_exponential", "exponentially distributed numbers of mean 1", {}, "2", True)
+    standard_gamma = _distribution(
+        "standard_gamma", "gamma-distributed numbers of scale 1", {"shape": _REQUIRED}, "2.0, 2",
+        True)
+    beta = _distribution(
+        "beta", "beta-distributed numbers", {"a": _REQUIRED, "b": _REQUIRED}, "2.0, 3.0, 2")
+    binomial = _distribution(
+        "binomial", "how many of n trials succeed with probability p",
+        {"n": _REQUIRED, "p": _REQUIRED}, "10, 0.5, 4")
+    chisquare = _distribution(
+        "chisquare", "chi-square-distributed numbers", {"df": _REQUIRED}, "2.0, 2")
+    dirichlet = _distribution(
+        "dirichlet", "Dirichlet-distributed rows", {"alpha": _REQUIRED}, "[1.0, 2.0]")
+    exponential = _distribution(
+        "exponential", "exponentially distributed numbers", {"scale": 1.0}, "2.0, 2")
+    f = _distribution(
+        "f", "F-distributed numbers", {"dfnum": _REQUIRED, "dfden": _REQUIRED}, "2.0, 3.0, 2")
+    gamma = _distribution(
+        "gamma", "gamma-distributed numbers", {"shape": _REQUIRED, "scale": 1.0}, "2.0, 3.0, 2")
+    geometric = _distribution(
+        "geometric", "how many trials the first success takes", {"p": _REQUIRED}, "0.3, 4")
+    gumbel = _distribution(
+        "gumbel", "Gumbel-distributed numbers", {"loc": 0.0, "scale": 1.0}, "0.0, 1.0, 2")
+    hypergeometric = _distribution(
+        "hypergeometric", "how many good ones a sample has",
+        {"ngood": _REQUIRED, "nbad": _REQUIRED, "nsample": _REQUIRED}, "5, 5, 4, 3")
+    laplace = _distribution(
+        "laplace", "Laplace-distributed numbers", {"loc": 0.0, "scale": 1.0}, "0.0, 1.0, 2")
+    logistic = _distribution(
+        "logistic", "logistically distributed numbers", {"loc": 0.0, "scale": 1.0}, "0.0, 1.0, 2")
+    lognormal = _distribution(
+        "lognormal", "log-normally distributed numbers", {"mean": 0.0, "sigma": 1.0},
+        "0.0, 1.0, 2")
+    logseries = _distribution(
+        "logseries", "logarithmically distributed integers", {"p": _REQUIRED}, "0.6, 4")
+    multinomial = _distribution(
+        "multinomial", "how often each outcome occurs in n trials",
+        {"n": _REQUIRED, "pvals": _REQUIRED}, "10, [0.3, 0.7]")
+    multivariate_normal = _distribution(
+        "multivariate_normal", "normally distributed vectors",
+        {"mean": _REQUIRED, "cov": _REQUIRED}, "[0.0, 1.0], [[1.0, 0.0], [0.0, 1.0]]")
+    negative_binomial = _distribution(
+        "negative_binomial", "how many trials fail before n succeed",
+        {"n": _REQUIRED, "p": _REQUIRED}, "3, 0.5, 4")
+    noncentral_chisquare = _distribution(
+        "noncentral_chisquare", "noncentral chi-square-distributed numbers",
+        {"df": _REQUIRED, "nonc": _REQUIRED}, "2.0, 1.0, 2")
+    noncentral_f = _distribution(
+        "noncentral_f", "noncentral F-distributed numbers",
+        {"dfnum": _REQUIRED, "dfden": _REQUIRED, "nonc": _REQUIRED}, "2.0, 3.0, 1.0, 2")
+    pareto = _distribution(
+        "pareto", "Pareto-distributed numbers", {"a": _REQUIRED}, "3.0, 2")
+    poisson = _distribution(
+        "poisson", "Poisson-distributed integers", {"lam": 1.0}, "4.0, 4")
+    power = _distribution(
+        "power", "power-distributed numbers", {"a": _REQUIRED}, "3.0, 2")
+    rayleigh = _distribution(
+        "rayleigh", "Rayleigh-distributed numbers", {"scale": 1.0}, "2.0, 2")
+    standard_cauchy = _distribution(
+        "standard_cauchy", "Cauchy-distributed numbers", {}, "2")
+    standard_t = _distribution(
+        "standard_t", "Student's t-distributed numbers", {"df": _REQUIRED}, "3.0, 2")
+    triangular = _distribution(
+        "triangular", "numbers of a triangular distribution",
+        {"left": _REQUIRED, "mode": _REQUIRED, "right": _REQUIRED}, "0.0, 1.0, 3.0, 2")
+    vonmises = _distribution(
+        "vonmises", "von Mises-distributed angles", {"mu": _REQUIRED, "kappa": _REQUIRED},
+        "0.0, 4.0, 2")
+    wald = _distribution(
+        "wald", "Wald-distributed numbers", {"mean": _REQUIRED, "scale": _REQUIRED},
+        "3.0, 2.0, 2")
+    weibull = _distribution(
+        "weibull", "Weibull-distributed numbers", {"a": _REQUIRED}, "2.0, 2")
+    zipf = _distribution("zipf", "Zipf-distributed integers", {"a": _REQUIRED}, "3.0, 4")
+    # fmt: on
+
+    def _order(self, x: Tensor, axis: int) -> Any:
+        """Where the slices of x along an axis come from, as NumPy shuffles them."""
+        if not -x.ndim <= axis < x.ndim:
+            raise np.exceptions.AxisError(
+                f"[shuffle] axis {axis} is out of bounds for {x.ndim} dimensions"
+            )
+        return self._numbers("permutation", (x.shape[axis],))
+
+    def _drawn(
+        self, name: str, args: tuple[Any, ...], dtype: Any, device: DeviceLike, own_dtype: bool
+    ) -> Tensor:
+        """What NumPy's method draws, where the tensors among the parameters are."""
+        if Tensor in map(type, args):
+            home = next(x.device for x in args if isinstance(x, Tensor))
+            device = home if device is None else device
+            args = tuple([_seen(name, x) for x in args])
+        named = {}
+        if own_dtype and dtype is not None and canonical(dtype, name) in (float32, float64):
+            named["dtype"], dtype = canonical(dtype, name), None
+        return tensor(np.asarray(self._numbers(name, args, named)), dtype, device)
+
+    def _numbers(self, name: str, args: tuple[Any, ...], named: dict[str, Any] = _NOTHING) -> Any:
+        """What NumPy's method of that name draws."""
+        held = _C.held(args, name)
+        with self._lock:
+            return getattr(self._numpy, name)(*held, **named)
+
+
+def default_rng(seed: Any = None) -> Generator:
+    """Return a new generator.
+
+    Examples
+    --------
+    >>> flow.random.default_rng(7).uniform().item() == np.random.default_rng(7).uniform()
+    True
+    """
+    return Generator(seed)
+
+
+_DEFAULT = Generator()
+
+beta = _DEFAULT.beta
+binomial = _DEFAULT.binomial
+bytes = _DEFAULT.bytes
+chisquare = _DEFAULT.chisquare
+choice = _DEFAULT.choice
+dirichlet = _DEFAULT.dirichlet
+exponential = _DEFAULT.exponential
+f = _DEFAULT.f
+gamma = _DEFAULT.gamma
+geometric = _DEFAULT.geometric
+gumbel = _DEFAULT.gumbel
+hypergeometric = _DEFAULT.hypergeometric
+integers = _DEFAULT.integers
+laplace = _DEFAULT.laplace
+logistic = _DEFAULT.logistic
+lognormal = _DEFAULT.lognormal
+logseries = _DEFAULT.logseries
+multinomial = _DEFAULT.multinomial
+multivariate_normal = _DEFAULT.multivariate_normal
+negative_binomial = _DEFAULT.negative_binomial
+noncentral_chisquare = _DEFAULT.noncentral_chisquare
+noncentral_f = _DEFAULT.noncentral_f
+normal = _DEFAULT.normal
+pareto = _DEFAULT.pareto
+permutation = _DEFAULT.permutation
+permuted = _DEFAULT.permuted
+poisson = _DEFAULT.poisson
+power = _DEFAULT.power
+random = _DEFAULT.random
+rayleigh = _DEFAULT.rayleigh
+seed = _DEFAULT.seed
+shuffle = _DEFAULT.shuffle
+standard_cauchy = _DEFAULT.standard_cauchy
+standard_exponential = _DEFAULT.standard_exponential
+standard_gamma = _DEFAULT.standard_gamma
+standard_normal = _DEFAULT.standard_normal
+standard_t = _DEFAULT.standard_t
+triangular = _DEFAULT.triangular
+uniform = _DEFAULT.uniform
+vonmises = _DEFAULT.vonmises
+wald = _DEFAULT.wald
+weibull = _DEFAULT.weibull
+zipf = _DEFAULT.zipf
+
+__all__ = ["Generator", "default_rng"]
+__all__ += [
+    name for name, value in list(globals().items()) if getattr(value, "__self__", 0) is _DEFAULT
+]
