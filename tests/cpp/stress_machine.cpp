@@ -10,6 +10,7 @@
 #include <random>
 #include <thread>
 
+#include "ep/mock/mock_knobs.h"
 #include "machine_support.h"
 #include "vm/group.h"
 
