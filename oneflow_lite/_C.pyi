@@ -135,9 +135,20 @@ class NativeFunction:
     __wrapped__: Callable[..., Any]
     def __call__(self, *arguments: Any, **keywords: Any) -> Any: ...
 
-def native(function: _Function, /) -> _Function:
-    """Makes a NativeFunction of a function, whose path goes by module and name ('reduction.sum').
-    The parameters and defaults are the function's; arguments that the path does not know go to it."""
+class NativePath:
+    """What a NativeFunction does for the arguments that are common."""
+
+    name: str
+    functions: int  # how many go down it
+
+class _Paths:
+    def __getattr__(self, name: str, /) -> NativePath: ...
+
+paths: _Paths  # all native paths, by name
+
+def native(path: NativePath, /) -> Callable[[_Function], _Function]:
+    """Returns a decorator that makes a NativeFunction of a function: with the path, and with the
+    function's parameters and defaults. Arguments that the path does not know go to the function."""
 
 # --- tensors (all return at once; errors of arguments are raised at the call)
 def from_numpy(array: npt.NDArray[Any], device: Device) -> Tensor:

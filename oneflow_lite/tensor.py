@@ -77,7 +77,7 @@ def _unpacked(numbers: tuple[Any, ...]) -> Sequence[int]:
 
 
 @_method
-@_C.native
+@_C.native(_C.paths.reshape_method)
 def reshape(self: Tensor, *shape: Any, copy: bool | None = None) -> Tensor:
     """Return the elements in another shape; see ``flow.reshape``.
 
@@ -90,7 +90,7 @@ def reshape(self: Tensor, *shape: Any, copy: bool | None = None) -> Tensor:
 
 
 @_method
-@_C.native
+@_C.native(_C.paths.permute_dims_method)
 def permute_dims(self: Tensor, *axes: Any) -> Tensor:
     """Return a view with the dimensions in another order.
 
@@ -103,7 +103,7 @@ def permute_dims(self: Tensor, *axes: Any) -> Tensor:
 
 
 @_method
-@_C.native
+@_C.native(_C.paths.transpose_method)
 def transpose(self: Tensor, *axes: Any) -> Tensor:
     """Return a view with the dimensions in another order, reversed without arguments.
 
@@ -117,7 +117,7 @@ def transpose(self: Tensor, *axes: Any) -> Tensor:
 
 
 @_method
-@_C.native
+@_C.native(_C.paths.copy_method)
 def copy(self: Tensor) -> Tensor:
     """Return a contiguous copy on the same device.
 
@@ -205,7 +205,7 @@ def cuda(self: Tensor, index: int = 0) -> Tensor:
 
 
 @_method
-@_C.native
+@_C.native(_C.paths.tolist)
 def tolist(self: Tensor) -> Any:
     """Return the values as nested lists of Python numbers.
 

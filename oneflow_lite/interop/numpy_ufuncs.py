@@ -47,7 +47,7 @@ def not_there(name: str) -> TypeError:
     )
 
 
-@_C.native
+@_C.native(_C.paths.array_ufunc)
 def array_ufunc(
     self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = (), **keywords: Any
 ) -> Any:

@@ -26,7 +26,7 @@ Axis = int | tuple[int, ...] | None
 _INVERSE = Routine("cond", loops.inv, "d->d", "D->D", "=", cost=0.25)  # NaN where singular
 
 
-@_C.native
+@_C.native(_C.paths.vector_norm)
 def vector_norm(
     x: Any, /, *, axis: Axis = None, keepdims: bool = False, ord: int | float = 2
 ) -> Tensor:
@@ -89,7 +89,7 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Order = "fro") -> Ten
     return _kept(result, given, (given.ndim - 2, given.ndim - 1)) if keepdims else result
 
 
-@_C.native
+@_C.native(_C.paths.norm)
 def norm(x: Any, /, ord: Order = None, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """Return NumPy's ``linalg.norm``: of vectors along one axis, of matrices along two.
 

@@ -10,7 +10,7 @@ from oneflow_lite.ops.creation.data import asarray
 from oneflow_lite.ops.table import exported
 
 
-@_C.native
+@_C.native(_C.paths.astype)
 def astype(x: Any, /, dtype: Any, *, copy: bool = True, device: DeviceLike = None) -> Tensor:
     """Return x in another dtype; without ``copy``, x itself where it has that dtype.
 

@@ -22,7 +22,7 @@ from oneflow_lite.ops.table import exported
 _MODES = {"raise": 0, "wrap": 1, "clip": 2}
 
 
-@_C.native
+@_C.native(_C.paths.take)
 def take(x: Any, /, indices: Any, axis: int | None = None, *, mode: str = "raise") -> Tensor:
     """Return the elements at integer positions along an axis.
 

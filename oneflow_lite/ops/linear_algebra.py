@@ -46,7 +46,7 @@ def matmul(x1: Any, x2: Any, /) -> Tensor:
     return _C.matmul(*on_one_device(x1, x2))
 
 
-@_C.native
+@_C.native(_C.paths.vecdot)
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
     """Return the dot products of the vectors along an axis; x1 is conjugated.
 
@@ -132,7 +132,7 @@ def tensordot(x1: Any, x2: Any, /, *, axes: int | tuple[Axes, Axes] = 2) -> Tens
     return _C.reshape(_C.matmul(first, second), shape, None)
 
 
-@_C.native
+@_C.native(_C.paths.dot)
 def dot(a: Any, b: Any) -> Tensor:
     """Return the sums of products over the last axis of a and the last but one of b.
 
@@ -152,7 +152,7 @@ def dot(a: Any, b: Any) -> Tensor:
     return tensordot(x, y, axes=(-1, -2 if y.ndim > 1 else -1))
 
 
-@_C.native
+@_C.native(_C.paths.inner)
 def inner(a: Any, b: Any, /) -> Tensor:
     """Return the sums of products over the last axes; ``a * b`` where either has no dimensions.
 
@@ -165,7 +165,7 @@ def inner(a: Any, b: Any, /) -> Tensor:
     return x * y if x.ndim == 0 or y.ndim == 0 else tensordot(x, y, axes=(-1, -1))
 
 
-@_C.native
+@_C.native(_C.paths.vdot)
 def vdot(a: Any, b: Any, /) -> Tensor:
     """Return the dot product of the flattened operands; a is conjugated.
 

@@ -13,7 +13,7 @@ from oneflow_lite.dtypes import DType, result_type
 from oneflow_lite.ops.creation.data import asarray
 
 
-@_C.native
+@_C.native(_C.paths.on_one_device)
 def on_one_device(*operands: Any) -> list[Tensor]:
     """Return the operands as tensors: arrays, lists and scalars go to where the first tensor is."""
     tensors = [x for x in operands if isinstance(x, Tensor)]

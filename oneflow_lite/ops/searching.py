@@ -15,7 +15,7 @@ from oneflow_lite.ops.statistics import reduction
 from oneflow_lite.ops.table import exported
 
 
-@_C.native
+@_C.native(_C.paths.argmax)
 def argmax(x: Any, /, axis: int | None = None, keepdims: bool = False) -> Tensor:
     """Return the int64 index of the first largest element (of the first NaN, if any).
 
@@ -42,7 +42,7 @@ def argmax(x: Any, /, axis: int | None = None, keepdims: bool = False) -> Tensor
     return _C.arg_reduce(given, None if is_number_along(given, axis) else axis, keepdims, False)
 
 
-@_C.native
+@_C.native(_C.paths.argmin)
 def argmin(x: Any, /, axis: int | None = None, keepdims: bool = False) -> Tensor:
     """Return the int64 index of the first smallest element. Parameters as for ``argmax``.
 
@@ -59,7 +59,7 @@ def argmin(x: Any, /, axis: int | None = None, keepdims: bool = False) -> Tensor
 def where(condition: Any, /) -> tuple[Tensor, ...]: ...
 @overload
 def where(condition: Any, x1: Any, x2: Any, /) -> Tensor: ...
-@_C.native
+@_C.native(_C.paths.where)
 def where(condition: Any, x1: Any = None, x2: Any = None, /) -> Any:
     """Return x1 where the condition is true and x2 elsewhere, of their promoted dtype.
 
@@ -95,7 +95,7 @@ def _operand(x: Any, condition: Tensor) -> Any:
     return asarray(x, device=condition.device)
 
 
-@_C.native
+@_C.native(_C.paths.searchsorted)
 def searchsorted(x1: Any, x2: Any, /, side: str = "left", sorter: Any = None) -> Tensor:
     """Return the int64 positions at which the elements of x2 would keep x1 sorted.
 
@@ -141,7 +141,7 @@ def _sorter(given: Tensor, values: Tensor) -> Tensor:
     return _C.astype(given, int64, False)
 
 
-@_C.native
+@_C.native(_C.paths.nonzero)
 def nonzero(x: Any, /) -> tuple[Tensor, ...]:
     """Return the indices of the elements that are not zero, an int64 tensor for each dimension.
 
@@ -190,7 +190,7 @@ def argwhere(x: Any, /) -> Tensor:
     return _C.nonzero(given, "argwhere").T
 
 
-@_C.native
+@_C.native(_C.paths.count_nonzero)
 def count_nonzero(
     x: Any, /, *, axis: int | Sequence[int] | None = None, keepdims: bool = False
 ) -> Tensor:

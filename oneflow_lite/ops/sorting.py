@@ -17,7 +17,7 @@ from oneflow_lite.ops.table import exported
 _KINDS = (None, "quicksort", "heapsort", "mergesort", "stable")
 
 
-@_C.native
+@_C.native(_C.paths.sort)
 def sort(
     x: Any,
     /,
@@ -52,7 +52,7 @@ def sort(
     return _C.sort(given, along, descending, stable is not False)
 
 
-@_C.native
+@_C.native(_C.paths.argsort)
 def argsort(
     x: Any,
     /,

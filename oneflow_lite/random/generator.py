@@ -52,7 +52,7 @@ def _distribution(
         >>> flow.random.default_rng(0).{name}({example}).tolist()
         {values.tolist()}
         """
-    native: Callable[..., Tensor] = _C.native(draw)
+    native: Callable[..., Tensor] = _C.native(_C.paths.draw)(draw)
     return native
 
 
@@ -102,7 +102,7 @@ class Generator:
         with self._lock:
             self._begin(seed)
 
-    @_C.native
+    @_C.native(_C.paths.integers)
     def integers(
         self,
         low: int,
@@ -123,7 +123,7 @@ class Generator:
         numbers = self._numbers("integers", (low, high, size, dtype, endpoint))
         return tensor(np.asarray(numbers), None, device)
 
-    @_C.native
+    @_C.native(_C.paths.permutation)
     def permutation(self, x: Any, axis: int = 0, *, device: DeviceLike = None) -> Tensor:
         """Return the integers below x in random order, or x with its slices in random order.
 
@@ -148,7 +148,7 @@ class Generator:
         shuffled = take(x, self._order(x, axis), axis)
         return shuffled if device is None else asarray(shuffled, device=device)
 
-    @_C.native
+    @_C.native(_C.paths.shuffle)
     def shuffle(self, x: Tensor, axis: int = 0) -> None:
         """Put the slices of x along an axis in random order, in place, without looking at it.
 
@@ -199,7 +199,7 @@ class Generator:
         order = self._numbers("permuted", (places,), {"axis": along})
         return take_along_axis(given, order, axis=along)
 
-    @_C.native
+    @_C.native(_C.paths.choice)
     def choice(
         self,
         a: Any,

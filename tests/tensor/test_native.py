@@ -255,12 +255,20 @@ def test_it_is_pickled_by_name(name: str) -> None:
 
 
 def test_what_has_no_path() -> None:
-    with pytest.raises(RuntimeError, match=r"no native path for test_native\.check"):
-        native(check)
+    with pytest.raises(AttributeError, match="no attribute 'check'"):
+        _ = _C.paths.check
+    with pytest.raises(TypeError, match=r"expected a path of _C\.paths, got function"):
+        native(check)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="expected a function, got int"):
-        native(3)  # type: ignore[type-var]
+        native(_C.paths.sum)(3)  # type: ignore[type-var]
     with pytest.raises(TypeError):
         NativeFunction()
+
+
+def test_every_path_has_a_function() -> None:
+    paths = [path for path in vars(_C.paths).values() if isinstance(path, _C.NativePath)]
+    assert len(paths) > 10
+    assert [path.name for path in paths if path.functions == 0] == []
 
 
 def test_ranges_are_numpys() -> None:

@@ -76,10 +76,10 @@ PyObject* bincount_path(const Call& call) {
 
 }  // namespace
 
-const NativeRow kCountingPaths[] = {{"searching.nonzero", nonzero_path},
-                                    {"searching.where", where_path},
-                                    {"searching.count_nonzero", count_path},
-                                    {"histograms.bincount", bincount_path},
+const NativeRow kCountingPaths[] = {{"nonzero", nonzero_path},
+                                    {"where", where_path},
+                                    {"count_nonzero", count_path},
+                                    {"bincount", bincount_path},
                                     {nullptr, nullptr}};
 
 }  // namespace ofl::python

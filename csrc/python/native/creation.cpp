@@ -1,4 +1,4 @@
-// Native paths of ops/creation.py, ops/operands.py and ops/ranges.py.
+// Native paths of ops/creation and ops/operands.py.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -292,21 +292,21 @@ PyObject* arange_path(const Call& call) {
 
 }  // namespace
 
-const NativeRow kCreationPaths[] = {{"data.tensor", tensor_path},
-                                    {"data.asarray", asarray_path},
-                                    {"data.array", array_path},
-                                    {"data.asanyarray", asanyarray_path},
-                                    {"data.ascontiguousarray", contiguous_path},
-                                    {"data.empty", filled<Filling::nothing>},
-                                    {"data.zeros", filled<Filling::zero>},
-                                    {"data.ones", filled<Filling::one>},
-                                    {"data.full", full_path},
-                                    {"data.empty_like", filled_like<Filling::nothing>},
-                                    {"data.zeros_like", filled_like<Filling::zero>},
-                                    {"data.ones_like", filled_like<Filling::one>},
-                                    {"data.full_like", full_like_path},
-                                    {"operands.on_one_device", on_one_device_path},
-                                    {"ranges.arange", arange_path},
+const NativeRow kCreationPaths[] = {{"tensor", tensor_path},
+                                    {"asarray", asarray_path},
+                                    {"array", array_path},
+                                    {"asanyarray", asanyarray_path},
+                                    {"ascontiguousarray", contiguous_path},
+                                    {"empty", filled<Filling::nothing>},
+                                    {"zeros", filled<Filling::zero>},
+                                    {"ones", filled<Filling::one>},
+                                    {"full", full_path},
+                                    {"empty_like", filled_like<Filling::nothing>},
+                                    {"zeros_like", filled_like<Filling::zero>},
+                                    {"ones_like", filled_like<Filling::one>},
+                                    {"full_like", full_like_path},
+                                    {"on_one_device", on_one_device_path},
+                                    {"arange", arange_path},
                                     {nullptr, nullptr}};
 
 }  // namespace ofl::python

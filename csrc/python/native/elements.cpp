@@ -42,10 +42,10 @@ PyObject* take_path(const Call& call) {
 
 }  // namespace
 
-const NativeRow kElementPaths[] = {{"data_types.astype", astype_path},
-                                   {"indexing.take", take_path},
-                                   {"sorting.sort", sort_path},
-                                   {"sorting.argsort", argsort_path},
+const NativeRow kElementPaths[] = {{"astype", astype_path},
+                                   {"take", take_path},
+                                   {"sort", sort_path},
+                                   {"argsort", argsort_path},
                                    {nullptr, nullptr}};
 
 }  // namespace ofl::python

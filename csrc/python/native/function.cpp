@@ -3,7 +3,6 @@
 #include <structmember.h>
 
 #include <algorithm>
-#include <string>
 
 #include "python/tensor/type.h"
 
@@ -27,7 +26,14 @@ struct NativeObject {
   PyObject* defaults[kMaxParameters];  // null: there is none
 };
 
+/// A path as Python sees it.
+struct PathObject {
+  PyObject_HEAD const NativeRow* row;
+  int functions;  // that go down it
+};
+
 PyTypeObject* native_type = nullptr;
+PyTypeObject* path_type = nullptr;
 
 /// False where the function itself has to say what is wrong, or knows more.
 bool bind(const NativeObject& f, PyObject* const* args, Py_ssize_t given, PyObject* names,
@@ -116,35 +122,11 @@ PyType_Spec spec = {"oneflow_lite._C.NativeFunction", sizeof(NativeObject), 0,
 
 // --- the decorator
 
-/// An attribute that lives as long as the object, which holds it too.
-PyObject* attribute(PyObject* object, const char* name) {
-  PyObject* value = checked(PyObject_GetAttrString(object, name));
-  Py_DECREF(value);
-  return value;
-}
-
 int integer_attribute(PyObject* object, const char* name) {
   PyObject* value = checked(PyObject_GetAttrString(object, name));
   const long number = PyLong_AsLong(value);
   Py_DECREF(value);
   return static_cast<int>(number);
-}
-
-std::string text_attribute(PyObject* object, const char* name) {
-  const char* text = PyUnicode_AsUTF8(attribute(object, name));
-  if (!text) throw PythonErrorSet{};
-  return text;
-}
-
-NativePath find_path(const std::string& name) {
-  for (const NativeRow* table :
-       {kCreationPaths, kShapePaths, kReductionPaths, kElementPaths, kCountingPaths, kListPaths,
-        kLinalgPaths, kUfuncPaths, kRandomPaths, kSearchingPaths}) {
-    for (const NativeRow* row = table; row->name; ++row) {
-      if (name == row->name) return row->path;
-    }
-  }
-  fail(ErrorKind::runtime, "[native] there is no native path for ", name);
 }
 
 /// Names and defaults of the parameters, from the function's code.
@@ -178,23 +160,20 @@ void read_parameters(PyObject* function, NativeObject* native) {
   Py_DECREF(names);
 }
 
-PyObject* make_native(PyObject*, PyObject* function) {
+PyObject* make_native(PyObject* path, PyObject* function) {
   return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
     if (!PyFunction_Check(function)) {
       fail(ErrorKind::type, "[native] expected a function, got ", Py_TYPE(function)->tp_name);
     }
-    const std::string module = text_attribute(function, "__module__");
-    const std::string chapter = module.substr(module.rfind('.') + 1);
-    const Reference code(checked(PyObject_GetAttrString(function, "__code__")));
-    const NativePath path = find_path(chapter + "." + text_attribute(code.get(), "co_name"));
+    auto* of = reinterpret_cast<PathObject*>(path);
     PyObject* object = checked(native_type->tp_alloc(native_type, 0));  // zeroed
     auto* native = reinterpret_cast<NativeObject*>(object);
     native->vectorcall = native_vectorcall;
     Py_INCREF(function);
     native->function = function;
-    native->name = checked(PyObject_GetAttrString(function, "__name__"));
-    native->path = path;
+    native->path = of->row->path;
     try {
+      native->name = checked(PyObject_GetAttrString(function, "__name__"));
       read_parameters(function, native);
       PyObject* functools = checked(PyImport_ImportModule("functools"));
       PyObject* done = PyObject_CallMethod(functools, "update_wrapper", "OO", object, function);
@@ -204,25 +183,73 @@ PyObject* make_native(PyObject*, PyObject* function) {
       Py_DECREF(object);
       throw;
     }
+    ++of->functions;
     return object;
   });
 }
 
-PyMethodDef native_method = {"native", make_native, METH_O,
-                             "Gives a Python function its native path."};
+PyMethodDef decorator = {"native", make_native, METH_O, "Gives a function the path."};
+
+/// native(path): the decorator.
+PyObject* native_of(PyObject*, PyObject* path) {
+  return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
+    if (Py_TYPE(path) != path_type) {
+      fail(ErrorKind::type, "[native] expected a path of _C.paths, got ", Py_TYPE(path)->tp_name);
+    }
+    return checked(PyCFunction_New(&decorator, path));
+  });
+}
+
+PyMethodDef native_method = {"native", native_of, METH_O,
+                             "Returns a decorator that gives a Python function a native path."};
+
+// --- the paths
+
+PyObject* path_name(PyObject* self, void*) {
+  return PyUnicode_FromString(reinterpret_cast<PathObject*>(self)->row->name);
+}
+
+PyMemberDef path_members[] = {
+    {"functions", T_INT, offsetof(PathObject, functions), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr}};
+
+PyGetSetDef path_getset[] = {{"name", path_name, nullptr, nullptr, nullptr},
+                             {nullptr, nullptr, nullptr, nullptr, nullptr}};
+
+PyType_Slot path_slots[] = {
+    {Py_tp_members, path_members}, {Py_tp_getset, path_getset}, {0, nullptr}};
+
+PyType_Spec path_spec = {"oneflow_lite._C.NativePath", sizeof(PathObject), 0,
+                         Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, path_slots};
+
+void add(PyObject* module, const char* name, PyObject* value) {
+  if (PyModule_AddObjectRef(module, name, value) < 0) throw PythonErrorSet{};
+}
+
+/// A namespace with all paths.
+PyObject* make_paths() {
+  PyObject* paths = checked(PyModule_New("oneflow_lite._C.paths"));
+  for (const NativeRow* table :
+       {kCreationPaths, kShapePaths, kReductionPaths, kElementPaths, kCountingPaths, kListPaths,
+        kLinalgPaths, kUfuncPaths, kRandomPaths, kSearchingPaths}) {
+    for (const NativeRow* row = table; row->name; ++row) {
+      const Reference path(checked(path_type->tp_alloc(path_type, 0)));
+      reinterpret_cast<PathObject*>(path.get())->row = row;
+      add(paths, row->name, path.get());
+    }
+  }
+  return paths;
+}
 
 }  // namespace
 
 void init_native_function(PyObject* module) {
   native_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
-  if (PyModule_AddObjectRef(module, "NativeFunction", reinterpret_cast<PyObject*>(native_type)) <
-      0) {
-    throw PythonErrorSet{};
-  }
-  PyObject* function = checked(PyCFunction_New(&native_method, nullptr));
-  const int status = PyModule_AddObjectRef(module, "native", function);
-  Py_DECREF(function);
-  if (status < 0) throw PythonErrorSet{};
+  path_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&path_spec)));
+  add(module, "NativeFunction", reinterpret_cast<PyObject*>(native_type));
+  add(module, "NativePath", reinterpret_cast<PyObject*>(path_type));
+  add(module, "native", Reference(checked(PyCFunction_New(&native_method, nullptr))).get());
+  add(module, "paths", Reference(make_paths()).get());
 }
 
 }  // namespace ofl::python

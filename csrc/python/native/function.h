@@ -1,8 +1,9 @@
 // Python functions with a native path for the arguments that are common.
 //
-// `@_C.native` makes such an object of a Python function. It takes over the function's name,
-// docstring, parameters and defaults, and serves as a method, too. A call binds the arguments to
-// the parameters and goes down the path; what the path does not know it leaves to the function.
+// `@_C.native(_C.paths.sum)` makes such an object of a Python function. It takes over the
+// function's name, docstring, parameters and defaults, and also serves as a method. A call binds
+// the arguments to the parameters and goes down the path; the function gets what the path does not
+// know.
 #pragma once
 
 #include "python/arguments.h"
@@ -24,7 +25,7 @@ struct Call {
 using NativePath = PyObject* (*)(const Call& call);
 
 struct NativeRow {
-  const char* name;  // last part of the module, then the function as it is written: "reduction.sum"
+  const char* name;  // of the path in `_C.paths`
   NativePath path;
 };
 
@@ -40,7 +41,7 @@ extern const NativeRow kUfuncPaths[];      // ufuncs.cpp
 extern const NativeRow kRandomPaths[];     // random.cpp
 extern const NativeRow kSearchingPaths[];  // searching.cpp
 
-/// Makes the type; adds it and the decorator to the module.
+/// Makes the types, and adds them, the namespace `paths` and the decorator to the module.
 void init_native_function(PyObject* module);
 
 }  // namespace ofl::python

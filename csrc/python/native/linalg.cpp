@@ -113,14 +113,9 @@ PyObject* correlate_path(const Call& call) {
 
 }  // namespace
 
-const NativeRow kLinalgPaths[] = {{"norms.norm", norm_path},
-                                  {"norms.vector_norm", vector_norm_path},
-                                  {"linear_algebra.dot", dot_path},
-                                  {"linear_algebra.inner", inner_path},
-                                  {"linear_algebra.vdot", conjugated_path},
-                                  {"linear_algebra.vecdot", vecdot_path},
-                                  {"convolution.convolve", convolve_path},
-                                  {"convolution.correlate", correlate_path},
-                                  {nullptr, nullptr}};
+const NativeRow kLinalgPaths[] = {
+    {"norm", norm_path},         {"vector_norm", vector_norm_path}, {"dot", dot_path},
+    {"inner", inner_path},       {"vdot", conjugated_path},         {"vecdot", vecdot_path},
+    {"convolve", convolve_path}, {"correlate", correlate_path},     {nullptr, nullptr}};
 
 }  // namespace ofl::python

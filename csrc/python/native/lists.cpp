@@ -131,6 +131,6 @@ PyObject* tensor_of_lists(PyObject* data, std::optional<DType> dtype, Device dev
   return copy_all(data, shape, *own, target, made.address()) ? wrap(std::move(made)) : nullptr;
 }
 
-const NativeRow kListPaths[] = {{"tensor.tolist", tolist_method}, {nullptr, nullptr}};
+const NativeRow kListPaths[] = {{"tolist", tolist_method}, {nullptr, nullptr}};
 
 }  // namespace ofl::python

@@ -442,9 +442,8 @@ void init_random(PyObject* module) {
   if (PyModule_AddFunctions(module, functions) < 0) throw PythonErrorSet{};
 }
 
-const NativeRow kRandomPaths[] = {
-    {"generator.draw", draw_path},       {"generator.integers", integers_path},
-    {"generator.choice", choice_path},   {"generator.permutation", permutation_path},
-    {"generator.shuffle", shuffle_path}, {nullptr, nullptr}};
+const NativeRow kRandomPaths[] = {{"draw", draw_path},       {"integers", integers_path},
+                                  {"choice", choice_path},   {"permutation", permutation_path},
+                                  {"shuffle", shuffle_path}, {nullptr, nullptr}};
 
 }  // namespace ofl::python

@@ -105,14 +105,9 @@ PyObject* arg_path(const Call& call) {
 
 }  // namespace
 
-const NativeRow kReductionPaths[] = {{"reduction.sum", sum_path},
-                                     {"reduction.prod", prod_path},
-                                     {"reduction.max", max_path},
-                                     {"reduction.min", min_path},
-                                     {"reduction.any", any_path},
-                                     {"reduction.all", all_path},
-                                     {"searching.argmax", arg_path<false>},
-                                     {"searching.argmin", arg_path<true>},
-                                     {nullptr, nullptr}};
+const NativeRow kReductionPaths[] = {
+    {"sum", sum_path},           {"prod", prod_path},        {"max", max_path},
+    {"min", min_path},           {"any", any_path},          {"all", all_path},
+    {"argmax", arg_path<false>}, {"argmin", arg_path<true>}, {nullptr, nullptr}};
 
 }  // namespace ofl::python

@@ -122,8 +122,7 @@ PyObject* interp_path(const Call& call) {
 
 }  // namespace
 
-const NativeRow kSearchingPaths[] = {{"searching.searchsorted", searchsorted_path},
-                                     {"interpolation.interp", interp_path},
-                                     {nullptr, nullptr}};
+const NativeRow kSearchingPaths[] = {
+    {"searchsorted", searchsorted_path}, {"interp", interp_path}, {nullptr, nullptr}};
 
 }  // namespace ofl::python

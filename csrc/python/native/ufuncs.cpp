@@ -1,4 +1,4 @@
-// The native path of numpy_ufuncs.py: a ufunc that NumPy hands over.
+// The native path of interop/numpy_ufuncs.py: a ufunc that NumPy hands over.
 #include <algorithm>
 
 #include "python/native/function.h"
@@ -45,7 +45,6 @@ PyObject* array_ufunc_path(const Call& call) {
 
 }  // namespace
 
-const NativeRow kUfuncPaths[] = {{"numpy_ufuncs.array_ufunc", array_ufunc_path},
-                                 {nullptr, nullptr}};
+const NativeRow kUfuncPaths[] = {{"array_ufunc", array_ufunc_path}, {nullptr, nullptr}};
 
 }  // namespace ofl::python

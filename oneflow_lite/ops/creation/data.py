@@ -18,7 +18,7 @@ Shape = int | Sequence[int]
 MAX_LEVELS = 32  # of nested sequences: as many as tensors have dimensions
 
 
-@_C.native
+@_C.native(_C.paths.tensor)
 def tensor(
     data: Any, dtype: Any = None, device: DeviceLike = None, *, pin_memory: bool = False
 ) -> Tensor:
@@ -63,7 +63,7 @@ def tensor(
     return _C.from_numpy(_host_array(data, dtype), resolve(device))
 
 
-@_C.native
+@_C.native(_C.paths.asarray)
 def asarray(
     obj: Any, /, dtype: Any = None, *, device: DeviceLike = None, copy: bool | None = None
 ) -> Tensor:
@@ -100,7 +100,7 @@ def asarray(
     return tensor(obj, dtype, device)
 
 
-@_C.native
+@_C.native(_C.paths.array)
 def array(
     data: Any,
     dtype: Any = None,
@@ -129,7 +129,7 @@ def array(
     return made if made.ndim >= ndmin else made[(None,) * (ndmin - made.ndim)]
 
 
-@_C.native
+@_C.native(_C.paths.asanyarray)
 def asanyarray(obj: Any, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
     """Return obj as a tensor; see ``asarray``.
 
@@ -141,7 +141,7 @@ def asanyarray(obj: Any, dtype: Any = None, *, device: DeviceLike = None) -> Ten
     return asarray(obj, dtype=dtype, device=device)
 
 
-@_C.native
+@_C.native(_C.paths.ascontiguousarray)
 def ascontiguousarray(obj: Any, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
     """Return obj as a row-major tensor of at least one dimension; one that fits as it is.
 
@@ -155,7 +155,7 @@ def ascontiguousarray(obj: Any, dtype: Any = None, *, device: DeviceLike = None)
     return made if made.ndim else _C.reshape(made, (1,), None)
 
 
-@_C.native
+@_C.native(_C.paths.empty)
 def empty(
     shape: Shape, dtype: Any = None, *, device: DeviceLike = None, pin_memory: bool = False
 ) -> Tensor:
@@ -182,7 +182,7 @@ def empty(
     )
 
 
-@_C.native
+@_C.native(_C.paths.zeros)
 def zeros(
     shape: Shape, dtype: Any = None, *, device: DeviceLike = None, pin_memory: bool = False
 ) -> Tensor:
@@ -198,7 +198,7 @@ def zeros(
     return _C.full(shape, 0, _float_or(dtype, "zeros"), resolve(device))
 
 
-@_C.native
+@_C.native(_C.paths.ones)
 def ones(
     shape: Shape, dtype: Any = None, *, device: DeviceLike = None, pin_memory: bool = False
 ) -> Tensor:
@@ -214,7 +214,7 @@ def ones(
     return _C.full(shape, 1, _float_or(dtype, "ones"), resolve(device))
 
 
-@_C.native
+@_C.native(_C.paths.full)
 def full(
     shape: Shape,
     fill_value: Any,
@@ -242,7 +242,7 @@ def full(
     return filled
 
 
-@_C.native
+@_C.native(_C.paths.empty_like)
 def empty_like(x: Any, /, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
     """Return a new tensor of x's shape, dtype and device, whose values are undefined.
 
@@ -255,7 +255,7 @@ def empty_like(x: Any, /, dtype: Any = None, *, device: DeviceLike = None) -> Te
     return empty(given.shape, **_like(given, dtype, device))
 
 
-@_C.native
+@_C.native(_C.paths.zeros_like)
 def zeros_like(x: Any, /, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
     """Return a new tensor of zeros, of x's shape, dtype and device.
 
@@ -268,7 +268,7 @@ def zeros_like(x: Any, /, dtype: Any = None, *, device: DeviceLike = None) -> Te
     return zeros(given.shape, **_like(given, dtype, device))
 
 
-@_C.native
+@_C.native(_C.paths.ones_like)
 def ones_like(x: Any, /, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
     """Return a new tensor of ones, of x's shape, dtype and device.
 
@@ -281,7 +281,7 @@ def ones_like(x: Any, /, dtype: Any = None, *, device: DeviceLike = None) -> Ten
     return ones(given.shape, **_like(given, dtype, device))
 
 
-@_C.native
+@_C.native(_C.paths.full_like)
 def full_like(
     x: Any, /, fill_value: Any, dtype: Any = None, *, device: DeviceLike = None
 ) -> Tensor:

@@ -14,7 +14,7 @@ from oneflow_lite.ops.operands import on_one_device
 from oneflow_lite.ops.table import exported
 
 
-@_C.native
+@_C.native(_C.paths.arange)
 def arange(
     start: float | None = None,
     stop: float | None = None,

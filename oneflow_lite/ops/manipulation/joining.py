@@ -15,7 +15,7 @@ from oneflow_lite.ops.table import exported
 _WEAK = (int, float, complex)
 
 
-@_C.native
+@_C.native(_C.paths.concat)
 def concat(
     arrays: Sequence[Any],
     /,
@@ -54,7 +54,7 @@ def concat(
     return _joined("concat", arrays, given, given, along, out, dtype, casting)
 
 
-@_C.native
+@_C.native(_C.paths.stack)
 def stack(
     arrays: Sequence[Any],
     axis: int = 0,

@@ -11,7 +11,7 @@ from oneflow_lite.ops.operands import integers
 from oneflow_lite.ops.table import exported
 
 
-@_C.native
+@_C.native(_C.paths.flip)
 def flip(x: Any, /, axis: Axes | None = None) -> Tensor:
     """Return a view in the opposite order along some axes (None: all).
 

@@ -17,7 +17,7 @@ from oneflow_lite.ops.table import exported
 Axes = int | Sequence[int]
 
 
-@_C.native
+@_C.native(_C.paths.reshape)
 def reshape(x: Any, /, shape: int | Sequence[int], *, copy: bool | None = None) -> Tensor:
     """Return the elements of x, in row-major order, in another shape.
 
@@ -40,7 +40,7 @@ def reshape(x: Any, /, shape: int | Sequence[int], *, copy: bool | None = None) 
     return _C.reshape(asarray(x), shape, copy)
 
 
-@_C.native
+@_C.native(_C.paths.permute_dims)
 def permute_dims(x: Any, /, axes: Sequence[int]) -> Tensor:
     """Return a view with the dimensions in another order.
 
@@ -52,7 +52,7 @@ def permute_dims(x: Any, /, axes: Sequence[int]) -> Tensor:
     return _C.permute(asarray(x), axes)
 
 
-@_C.native
+@_C.native(_C.paths.transpose)
 def transpose(x: Any, /, axes: Sequence[int] | None = None) -> Tensor:
     """Return a view with the dimensions in another order, reversed by default.
 
@@ -76,7 +76,7 @@ def matrix_transpose(x: Any, /) -> Tensor:
     return asarray(x).mT
 
 
-@_C.native
+@_C.native(_C.paths.moveaxis)
 def moveaxis(x: Any, /, source: Axes, destination: Axes) -> Tensor:
     """Return a view with some dimensions at other positions; the others keep their order.
 
@@ -99,7 +99,7 @@ def moveaxis(x: Any, /, source: Axes, destination: Axes) -> Tensor:
     return _C.permute(given, order)
 
 
-@_C.native
+@_C.native(_C.paths.broadcast_to)
 def broadcast_to(x: Any, /, shape: int | Sequence[int]) -> Tensor:
     """Return a view of x with NumPy's broadcasting.
 
@@ -156,7 +156,7 @@ def _common_shape(shapes: Sequence[int | Sequence[int]], op: str) -> tuple[int, 
         raise ValueError(f"[{op}] shapes {given} do not broadcast") from None
 
 
-@_C.native
+@_C.native(_C.paths.expand_dims)
 def expand_dims(x: Any, /, axis: Axes = 0) -> Tensor:
     """Return a view with new dimensions of size 1 at the positions given.
 
@@ -173,7 +173,7 @@ def expand_dims(x: Any, /, axis: Axes = 0) -> Tensor:
     return _C.reshape(given, shape, None)
 
 
-@_C.native
+@_C.native(_C.paths.squeeze)
 def squeeze(x: Any, /, axis: Axes | None = None) -> Tensor:
     """Return a view without the dimensions given, which are of size 1 (None: all that are).
 
@@ -193,7 +193,7 @@ def squeeze(x: Any, /, axis: Axes | None = None) -> Tensor:
     return _C.reshape(given, [n for i, n in enumerate(given.shape) if i not in gone], None)
 
 
-@_C.native
+@_C.native(_C.paths.swapaxes)
 def swapaxes(x: Any, /, axis1: int, axis2: int) -> Tensor:
     """Return a view with two dimensions exchanged.
 
@@ -210,7 +210,7 @@ def swapaxes(x: Any, /, axis1: int, axis2: int) -> Tensor:
     return _C.permute(given, order)
 
 
-@_C.native
+@_C.native(_C.paths.flatten)
 def flatten(x: Any, /) -> Tensor:
     """Return a copy in one dimension.
 
@@ -222,7 +222,7 @@ def flatten(x: Any, /) -> Tensor:
     return _C.reshape(asarray(x), (-1,), True)
 
 
-@_C.native
+@_C.native(_C.paths.ravel)
 def ravel(x: Any, /) -> Tensor:
     """Return the elements in one dimension: a view where strides allow.
 

@@ -16,7 +16,7 @@ from oneflow_lite.ops.table import exported
 _MODES = ("full", "same", "valid")
 
 
-@_C.native
+@_C.native(_C.paths.convolve)
 def convolve(a: Any, v: Any, mode: str = "full") -> Tensor:
     """Return the convolution of two sequences of numbers.
 
@@ -38,7 +38,7 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Tensor:
     return _overlaps(long, short[::-1], mode, "convolve")
 
 
-@_C.native
+@_C.native(_C.paths.correlate)
 def correlate(a: Any, v: Any, mode: str = "valid") -> Tensor:
     """Return the cross-correlation of two sequences; v is conjugated. Parameters as ``convolve``.
 

@@ -20,7 +20,7 @@ from oneflow_lite.ops.statistics.reduction import any, max, min, sum
 from oneflow_lite.ops.table import exported
 
 
-@_C.native
+@_C.native(_C.paths.bincount)
 def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Tensor:
     """Return how often each of 0, 1, 2, ... occurs in x; waits for the smallest and the largest.
 

@@ -19,7 +19,7 @@ from oneflow_lite.ops.sorting import argsort
 from oneflow_lite.ops.table import exported
 
 
-@_C.native
+@_C.native(_C.paths.interp)
 def interp(
     x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
 ) -> Tensor:

@@ -50,7 +50,7 @@ _NANMIN = _row("nanmin", np.fmin)
 _EXACT_FLOAT32 = 2**24  # integers up to here are float32 numbers
 
 
-@_C.native
+@_C.native(_C.paths.sum)
 def sum(
     x: Any,
     /,
@@ -93,7 +93,7 @@ def sum(
     return _reduce(_SUM, given, axis, wanted, start, keepdims, 0, where, out)
 
 
-@_C.native
+@_C.native(_C.paths.prod)
 def prod(
     x: Any,
     /,
@@ -118,7 +118,7 @@ def prod(
     return _reduce(_PROD, given, axis, wanted, start, keepdims, 1, where, out)
 
 
-@_C.native
+@_C.native(_C.paths.max)
 def max(
     x: Any,
     /,
@@ -148,7 +148,7 @@ def max(
     return _reduce(_MAX, given, axis, wanted, initial, keepdims, initial, where, out)
 
 
-@_C.native
+@_C.native(_C.paths.min)
 def min(
     x: Any,
     /,
@@ -173,7 +173,7 @@ def min(
     return _reduce(_MIN, given, axis, wanted, initial, keepdims, initial, where, out)
 
 
-@_C.native
+@_C.native(_C.paths.any)
 def any(
     x: Any,
     /,
@@ -193,7 +193,7 @@ def any(
     return _reduce(_ANY, asarray(x), axis, bool_dtype, False, keepdims, False, where, out)
 
 
-@_C.native
+@_C.native(_C.paths.all)
 def all(
     x: Any,
     /,
