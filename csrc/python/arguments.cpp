@@ -29,4 +29,6 @@ std::optional<Dims> known_shape(PyObject* object) {
   return shape;
 }
 
+const char* name_argument(PyObject* object) { return intern(utf8(object)); }
+
 }  // namespace ofl::python

@@ -67,4 +67,20 @@ inline bool truth(PyObject* object) {
   return answer == 1;
 }
 
+inline int64_t integer_argument(PyObject* object) {
+  const Py_ssize_t value = PyNumber_AsSsize_t(object, PyExc_OverflowError);
+  if (value == -1 && PyErr_Occurred()) throw PythonErrorSet{};
+  return value;
+}
+
+/// Borrowed from a string.
+inline const char* utf8(PyObject* object) {
+  const char* text = PyUnicode_AsUTF8(object);
+  if (!text) throw PythonErrorSet{};
+  return text;
+}
+
+/// The name of an operation, for errors and traces: a copy that stays.
+const char* name_argument(PyObject* object);
+
 }  // namespace ofl::python

@@ -1,24 +1,29 @@
-// The parts of the module, by file.
+// The parts of the module, by file. Those that need no classes of pybind11 take the module as
+// Python does: its headers cost more time to compile than any of these files.
 #pragma once
-
-#include <pybind11/pybind11.h>
 
 #include "python/numpy_api.h"
 
+namespace pybind11 {
+class module_;
+}
+
 namespace ofl::python {
 
-void bind_tensor_functions(pybind11::module_& module);   // tensor_functions.cpp
-void bind_array_functions(pybind11::module_& module);    // array_functions.cpp
-void bind_indexing(pybind11::module_& module);           // indexing.cpp
-void bind_machine_functions(pybind11::module_& module);  // machine_functions.cpp
-void bind_fork(pybind11::module_& module);               // fork.cpp
-void bind_host_function(pybind11::module_& module);      // host_function.cpp
-void bind_dlpack(pybind11::module_& module);             // dlpack.cpp
-void bind_cuda_array(pybind11::module_& module);         // cuda_array.cpp
-void bind_pinned_memory(pybind11::module_& module);      // pinned_memory.cpp
-void bind_profiler(pybind11::module_& module);           // profiler_functions.cpp
-void bind_vectors(pybind11::module_& module);            // vectors.cpp
-void bind_blas(pybind11::module_& module);               // blas.cpp
-void bind_cuda_functions(pybind11::module_& module);     // cuda_functions.cpp
+void init_tensor_functions(PyObject* module);  // tensor/functions.cpp
+void init_indexing(PyObject* module);          // tensor/indexing.cpp
+void init_array_functions(PyObject* module);   // ops/array_functions.cpp
+void init_blas(PyObject* module);              // ops/blas.cpp
+void init_dlpack(PyObject* module);            // interop/dlpack.cpp
+void init_pinned_memory(PyObject* module);     // interop/pinned_memory.cpp
+void init_fork(PyObject* module);              // machine/fork.cpp
+void init_vectors(PyObject* module);           // vectors.cpp
+
+void bind_device(pybind11::module_& module);             // machine/device_object.cpp
+void bind_machine_functions(pybind11::module_& module);  // machine/functions.cpp
+void bind_host_function(pybind11::module_& module);      // machine/host_function.cpp
+void bind_profiler(pybind11::module_& module);           // machine/profiler.cpp
+void bind_cuda_functions(pybind11::module_& module);     // machine/cuda.cpp
+void bind_cuda_array(pybind11::module_& module);         // interop/cuda_array.cpp
 
 }  // namespace ofl::python

@@ -51,14 +51,19 @@ inline PyObject* checked(PyObject* object) {
 /// Lets an owned object go at the end of its scope.
 class Reference {
  public:
+  Reference() = default;
   explicit Reference(PyObject* stolen) : object_(stolen) {}
   ~Reference() { Py_XDECREF(object_); }
-  Reference(const Reference&) = delete;
+  Reference(Reference&& other) noexcept : object_(other.release()) {}
+  Reference& operator=(Reference other) noexcept {
+    std::swap(object_, other.object_);
+    return *this;
+  }
   PyObject* get() const { return object_; }
   PyObject* release() { return std::exchange(object_, nullptr); }
 
  private:
-  PyObject* object_;
+  PyObject* object_ = nullptr;
 };
 
 }  // namespace ofl::python

@@ -1,8 +1,10 @@
 // The extension module oneflow_lite._C.
 #define OFL_IMPORT_NUMPY
 #include "python/bind.h"
+
+#include <pybind11/pybind11.h>
+
 #include "python/errors.h"
-#include "python/machine/device_object.h"
 #include "python/native/function.h"
 #include "python/native/random.h"
 #include "python/ops/registry.h"
@@ -41,18 +43,18 @@ PYBIND11_MODULE(_C, m) {
   init_native_function(m.ptr());
   init_random(m.ptr());
   m.add_object("OutOfMemoryError", out_of_memory_type());
-  bind_tensor_functions(m);
-  bind_array_functions(m);
-  bind_indexing(m);
+  init_tensor_functions(m.ptr());
+  init_array_functions(m.ptr());
+  init_indexing(m.ptr());
   bind_machine_functions(m);
-  bind_fork(m);
+  init_fork(m.ptr());
   bind_host_function(m);
-  bind_dlpack(m);
+  init_dlpack(m.ptr());
   bind_cuda_array(m);
-  bind_pinned_memory(m);
+  init_pinned_memory(m.ptr());
   bind_profiler(m);
-  bind_vectors(m);
-  bind_blas(m);
+  init_vectors(m.ptr());
+  init_blas(m.ptr());
   bind_cuda_functions(m);
 }
 

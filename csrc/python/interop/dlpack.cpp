@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "ep/interop.h"
+#include "python/arguments.h"
 #include "python/bind.h"
 #include "python/convert.h"
 #include "python/gil.h"
@@ -13,8 +14,6 @@
 #include "python/runtime.h"
 #include "python/tensor/object.h"
 #include "tensor/sharing.h"
-
-namespace py = pybind11;
 
 namespace ofl::python {
 
@@ -108,16 +107,17 @@ std::unique_ptr<Export<Managed>> make_export(const Tensor& x, const Wish& wish) 
 }
 
 template <typename Managed>
-py::object capsule_over(std::unique_ptr<Export<Managed>> out, const char* name) {
+PyObject* capsule_over(std::unique_ptr<Export<Managed>> out, const char* name) {
   PyObject* capsule = checked(PyCapsule_New(&out->managed, name, destroy_capsule<Managed>));
   out.release();
-  return py::reinterpret_steal<py::object>(capsule);
+  return capsule;
 }
 
-py::object to_dlpack(const py::object& object, bool versioned, bool host_copy, bool is_fresh,
-                     int64_t queue) {
-  const Tensor& x = require_tensor(object.ptr(), "__dlpack__");
-  const Wish wish{versioned, host_copy, is_fresh, queue};
+/// to_dlpack(x, versioned, host_copy, is_fresh, queue)
+PyObject* to_dlpack(Arguments given) {
+  const Tensor& x = require_tensor(given[0], "__dlpack__");
+  const bool versioned = truth(given[1]), host_copy = truth(given[2]), is_fresh = truth(given[3]);
+  const Wish wish{versioned, host_copy, is_fresh, integer_argument(given[4])};
   if (!host_copy && !x.storage->on_host() && !x.storage->state().device.interop()) {
     fail(ErrorKind::buffer, "[__dlpack__] the memory of ", x.device().str(),
          " cannot be shared with other libraries; ask for a copy on the host, dl_device=(1, 0)");
@@ -138,9 +138,9 @@ py::object to_dlpack(const py::object& object, bool versioned, bool host_copy, b
   return capsule_over(std::move(out), kVersionedName);
 }
 
-py::tuple dlpack_device(const py::object& object) {
-  const dlpack::DeviceId id = dlpack_id(require_tensor(object.ptr(), "__dlpack_device__").device());
-  return py::make_tuple(id.type, id.index);
+PyObject* dlpack_device(Arguments given) {
+  const dlpack::DeviceId id = dlpack_id(require_tensor(given[0], "__dlpack_device__").device());
+  return Py_BuildValue("(ii)", static_cast<int>(id.type), static_cast<int>(id.index));
 }
 
 // --- import
@@ -249,15 +249,13 @@ Tensor describe(const dlpack::Array& array) {
   return x;
 }
 
-py::object wrapped(Tensor&& x) { return py::reinterpret_steal<py::object>(wrap(std::move(x))); }
-
-py::object from_dlpack(const py::object& capsule) {
-  Import source(capsule.ptr());
+PyObject* from_dlpack(Arguments given) {
+  Import source(given[0]);
   const Device device = device_of(source.array->device);
   Tensor x = describe(*source.array);
   if (x.size() == 0) {
     source.take();
-    return wrapped(empty(issuer(), device, x.dtype, x.shape));
+    return wrap(empty(issuer(), device, x.dtype, x.shape));
   }
   const auto data = reinterpret_cast<uintptr_t>(source.array->data);
   if (!data || source.array->byte_offset > UINTPTR_MAX - data) {
@@ -272,7 +270,7 @@ py::object from_dlpack(const py::object& capsule) {
     // The producer has made the compute queue wait.
     x.storage = take_over(issuer(), device, range.begin, range.bytes, source.take(),
                           !source.read_only, nullptr);
-    return wrapped(std::move(x));
+    return wrap(std::move(x));
   }
   x.storage = StorageRef::adopt(TensorStorage::over(runtime().machine.state(Device{}), range.begin,
                                                     range.bytes, source.take(), !source.read_only));
@@ -281,15 +279,18 @@ py::object from_dlpack(const py::object& capsule) {
     x.storage->dependence().share();
     x.storage->enter_shared(runtime().machine);
   }
-  return wrapped(std::move(x));
+  return wrap(std::move(x));
 }
+
+PyMethodDef functions[] = {positional<to_dlpack, 5>("to_dlpack"),
+                           positional<dlpack_device, 1>("dlpack_device"),
+                           positional<from_dlpack, 1>("from_dlpack"),
+                           {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace
 
-void bind_dlpack(py::module_& m) {
-  m.def("to_dlpack", &to_dlpack);
-  m.def("dlpack_device", &dlpack_device);
-  m.def("from_dlpack", &from_dlpack);
+void init_dlpack(PyObject* module) {
+  if (PyModule_AddFunctions(module, functions) < 0) throw PythonErrorSet{};
 }
 
 }  // namespace ofl::python

@@ -1,12 +1,11 @@
 // Tensors of the cpu in pinned memory: copies to and from cuda devices use it as it is.
 #include "ep/cuda/cuda_device.h"
+#include "python/arguments.h"
 #include "python/bind.h"
 #include "python/convert.h"
 #include "python/runtime.h"
 #include "python/tensor/object.h"
 #include "tensor/sharing.h"
-
-namespace py = pybind11;
 
 namespace ofl::python {
 
@@ -26,24 +25,27 @@ Device pinning_device() {
   return {DeviceType::cuda, 0};
 }
 
-py::object empty_pinned_of(const py::object& shape, const py::object& dtype) {
-  const Dims dims = parse_dims(shape.ptr(), "empty");
+/// empty_pinned(shape, dtype)
+PyObject* empty_pinned_of(Arguments given) {
+  const Dims dims = parse_dims(given[0], "empty");
   for (int64_t dim : dims) {
     if (dim < 0) fail(ErrorKind::value, "[empty] negative dimension in shape ", shape_str(dims));
   }
-  Tensor x = empty_pinned(issuer(), pinning_device(), parse_dtype(dtype.ptr(), "empty"), dims);
-  return py::reinterpret_steal<py::object>(wrap(std::move(x)));
+  return wrap(empty_pinned(issuer(), pinning_device(), parse_dtype(given[1], "empty"), dims));
 }
 
-bool is_pinned(const py::object& object) {
-  return require_tensor(object.ptr(), "is_pinned").storage->is_pinned();
+PyObject* is_pinned(Arguments given) {
+  return PyBool_FromLong(require_tensor(given[0], "is_pinned").storage->is_pinned());
 }
+
+PyMethodDef functions[] = {positional<empty_pinned_of, 2>("empty_pinned"),
+                           positional<is_pinned, 1>("is_pinned"),
+                           {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace
 
-void bind_pinned_memory(py::module_& m) {
-  m.def("empty_pinned", &empty_pinned_of);
-  m.def("is_pinned", &is_pinned);
+void init_pinned_memory(PyObject* module) {
+  if (PyModule_AddFunctions(module, functions) < 0) throw PythonErrorSet{};
 }
 
 }  // namespace ofl::python

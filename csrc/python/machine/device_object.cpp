@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "python/bind.h"
 #include "python/initialised.h"
 
 namespace py = pybind11;

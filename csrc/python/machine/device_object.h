@@ -1,8 +1,6 @@
 // The Python class Device.
 #pragma once
 
-#include <pybind11/pybind11.h>
-
 #include <optional>
 
 #include "base/device.h"
@@ -16,6 +14,5 @@ Device parse_device(const std::string& text);
 std::optional<Device> device_or_none(PyObject* object);
 /// A new reference to the one object that tensors and functions name this device by.
 PyObject* device_object(Device device);
-void bind_device(pybind11::module_& module);
 
 }  // namespace ofl::python

@@ -8,11 +8,10 @@
 #include <utility>
 
 #include "ops/cuda/background.h"
+#include "python/arguments.h"
 #include "python/bind.h"
 #include "python/gil.h"
 #include "python/runtime.h"
-
-namespace py = pybind11;
 
 namespace ofl::python {
 
@@ -23,10 +22,11 @@ namespace {
 thread_local bool fork_announced = false;
 thread_local bool fork_prepared = false;
 
-void before_fork() {
+PyObject* before_fork(Arguments) {
   fork_announced = false;
   runtime().machine.drain(std::nullopt);
   fork_announced = true;
+  Py_RETURN_NONE;
 }
 
 void prepare() {
@@ -51,17 +51,19 @@ void after_in_child() {
   runtime().machine.after_fork_in_child();
 }
 
-void fail_lost_host_functions() {
-  if (!fork_announced) return;
-  fork_announced = false;
-  runtime().machine.fail_lost_host_functions();
+PyObject* fail_lost_host_functions(Arguments) {
+  if (std::exchange(fork_announced, false)) runtime().machine.fail_lost_host_functions();
+  Py_RETURN_NONE;
 }
+
+PyMethodDef functions[] = {positional<before_fork, 0>("before_fork"),
+                           positional<fail_lost_host_functions, 0>("after_fork_in_child"),
+                           {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace
 
-void bind_fork(py::module_& m) {
-  m.def("before_fork", &before_fork);
-  m.def("after_fork_in_child", &fail_lost_host_functions);
+void init_fork(PyObject* module) {
+  if (PyModule_AddFunctions(module, functions) < 0) throw PythonErrorSet{};
   static const int failed = pthread_atfork(&prepare, &after_in_parent, &after_in_child);
   if (failed) fail(ErrorKind::runtime, "pthread_atfork failed with error ", failed);
 }

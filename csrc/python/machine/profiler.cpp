@@ -1,6 +1,8 @@
 // Switches the trace on and off and hands it to Python as plain tuples.
 #include "profiler/trace_recorder.h"
 
+#include <pybind11/pybind11.h>
+
 #include "python/bind.h"
 #include "python/issue_site.h"
 #include "python/runtime.h"

@@ -1,8 +1,6 @@
 // call_kernel: how the Python layer issues an array kernel.
 #include "python/bind.h"
 
-#include <pybind11/stl.h>
-
 #include <algorithm>
 #include <iterator>
 #include <map>
@@ -14,8 +12,6 @@
 #include "python/sequences.h"
 #include "python/tensor/functions.h"
 #include "tensor/array_call.h"
-
-namespace py = pybind11;
 
 namespace ofl::python {
 
@@ -157,12 +153,6 @@ PyObject* sorted_by(const char* name, const Tensor& x, DType result, DType compa
   return wrap(std::move(out));
 }
 
-int64_t integer_argument(PyObject* object) {
-  const long long number = PyLong_AsLongLong(object);
-  if (number == -1 && PyErr_Occurred()) throw PythonErrorSet{};
-  return number;
-}
-
 /// sort(x, axis, descending, stable)
 PyObject* sort_function(Arguments given) {
   return sort_tensor(require_tensor(given[0], "sort"), integer_argument(given[1]), truth(given[2]),
@@ -212,11 +202,10 @@ PyObject* call_kernel_function(PyObject*, PyObject* const* given, Py_ssize_t cou
   });
 }
 
-/// The values of x, for an operation whose result depends on them.
-py::object look_for(const std::string& name, const py::object& x) {
-  const char* op = intern(name);
-  return py::reinterpret_steal<py::object>(
-      checked(array_over(look_from_python(require_tensor(x.ptr(), op), op), true)));
+/// look(name, x): the values of x, for an operation whose result depends on them.
+PyObject* look_function(Arguments given) {
+  const char* op = name_argument(given[0]);
+  return array_over(look_from_python(require_tensor(given[1], op), op), true);
 }
 
 }  // namespace
@@ -248,16 +237,16 @@ PyObject* argsort_tensor(const Tensor& x, int64_t axis, bool descending) {
   return sorted_by("argsort", x, DType::i64, DType::u64, {axis, int64_t{descending}});
 }
 
-void bind_array_functions(py::module_& m) {
+void init_array_functions(PyObject* module) {
   static PyMethodDef functions[] = {
       {"call_kernel", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(call_kernel_function)),
        METH_FASTCALL | METH_KEYWORDS, nullptr},
       positional<sort_function, 4>("sort"),
       positional<argsort_function, 3>("argsort"),
       positional<correlate_function, 4>("correlate"),
+      positional<look_function, 2>("look"),
       {nullptr, nullptr, 0, nullptr}};
-  if (PyModule_AddFunctions(m.ptr(), functions) < 0) throw PythonErrorSet{};
-  m.def("look", &look_for);
+  if (PyModule_AddFunctions(module, functions) < 0) throw PythonErrorSet{};
 }
 
 }  // namespace ofl::python

@@ -3,18 +3,14 @@
 #include "python/ops/blas.h"
 
 #include <dlfcn.h>
-#include <pybind11/stl.h>
 
 #include <string>
-#include <utility>
 
 #include "base/error.h"
 #include "ops/product/blas.h"
 #include "ops/product/gemm_panels.h"
+#include "python/arguments.h"
 #include "python/bind.h"
-#include "python/errors.h"
-
-namespace py = pybind11;
 
 namespace ofl::python {
 
@@ -43,11 +39,14 @@ struct Symbols {
   }
 };
 
-/// Returns what the library says of itself: its configuration and its core type. Keeps the GIL, so
-/// that no Python code runs while the environment is as the library shall find it.
-std::pair<std::string, std::string> load_blas(const std::string& path, const std::string& prefix,
-                                              bool own_loops) {
-  void* opened = dlopen(path.c_str(), kOpenMode);
+/// load_blas(path, prefix, own_loops): what the library says of itself, its configuration and its
+/// core type. Keeps the GIL, so that no Python code runs while the environment is as the library
+/// shall find it.
+PyObject* load_blas(Arguments given) {
+  const char* path = utf8(given[0]);
+  const std::string prefix = utf8(given[1]);
+  const bool own_loops = truth(given[2]);
+  void* opened = dlopen(path, kOpenMode);
   if (!opened) fail(ErrorKind::runtime, "[blas] cannot load ", path, ": ", dlerror());
   Symbols symbols{opened, prefix};
   const auto find = [](void* context, const char* name) {
@@ -60,8 +59,22 @@ std::pair<std::string, std::string> load_blas(const std::string& path, const std
   found.own_loops = own_loops;
   library = found;
   ops::set_blas(&library);
-  return {symbols.text("openblas_get_config"), symbols.text("openblas_get_corename")};
+  return Py_BuildValue("(ss)", symbols.text("openblas_get_config"),
+                       symbols.text("openblas_get_corename"));
 }
+
+PyObject* set_blas_finder(Arguments given) {
+  Py_INCREF(given[0]);
+  Py_XSETREF(finder, given[0]);
+  Py_RETURN_NONE;
+}
+
+PyObject* has_panel_loops(Arguments) { return PyBool_FromLong(ops::has_panel_loops()); }
+
+PyMethodDef functions[] = {positional<set_blas_finder, 1>("set_blas_finder"),
+                           positional<load_blas, 3>("load_blas"),
+                           positional<has_panel_loops, 0>("has_panel_loops"),
+                           {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace
 
@@ -73,13 +86,8 @@ void look_for_blas() {
   looked = true;
 }
 
-void bind_blas(py::module_& m) {
-  m.def("set_blas_finder", [](const py::object& function) {
-    Py_XDECREF(finder);
-    finder = function.inc_ref().ptr();
-  });
-  m.def("load_blas", &load_blas, py::arg("path"), py::arg("prefix"), py::arg("own_loops"));
-  m.def("has_panel_loops", &ops::has_panel_loops);
+void init_blas(PyObject* module) {
+  if (PyModule_AddFunctions(module, functions) < 0) throw PythonErrorSet{};
 }
 
 }  // namespace ofl::python

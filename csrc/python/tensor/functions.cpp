@@ -107,12 +107,6 @@ PyObject* broadcast_of(Arguments given) {
                              parse_new_shape(given[1], "broadcast_to"), "broadcast_to"));
 }
 
-int64_t integer_argument(PyObject* object) {
-  const Py_ssize_t value = PyNumber_AsSsize_t(object, PyExc_OverflowError);
-  if (value == -1 && PyErr_Occurred()) throw PythonErrorSet{};
-  return value;
-}
-
 PyObject* diagonal_of(Arguments given) {
   const Tensor& tensor = require_tensor(given[0], "diagonal");
   if (tensor.ndim() < 2) {
@@ -415,9 +409,9 @@ PyObject* arg_reduce_tensor(const Tensor& x, int axis, bool keepdims, bool minim
   return wrap(arg_reduce(issuer(), minimum ? "argmin" : "argmax", x, axis, keepdims, minimum));
 }
 
-void bind_tensor_functions(pybind11::module_& m) {
-  if (PyModule_AddFunctions(m.ptr(), functions) < 0) throw PythonErrorSet{};
-  m.attr("NO_BFLOAT16") = kNoBFloat16;
+void init_tensor_functions(PyObject* module) {
+  if (PyModule_AddFunctions(module, functions) < 0) throw PythonErrorSet{};
+  if (PyModule_AddStringConstant(module, "NO_BFLOAT16", kNoBFloat16) < 0) throw PythonErrorSet{};
 }
 
 }  // namespace ofl::python

@@ -1,7 +1,5 @@
 #include "python/tensor/index_key.h"
 
-#include <pybind11/pybind11.h>
-
 #include <algorithm>
 
 #include "python/arguments.h"
@@ -11,8 +9,6 @@
 #include "python/tensor/basic_key.h"
 #include "python/tensor/object.h"
 #include "tensor/elements.h"
-
-namespace py = pybind11;
 
 namespace ofl::python {
 
@@ -26,16 +22,16 @@ namespace {
 /// An index that is neither an integer nor a slice: an integer array or a mask, here or in a
 /// tensor.
 struct ArrayKey {
-  PyObject* key;     // as it was given
-  py::object array;  // of NumPy; null for a tensor
-  Tensor tensor;     // set for tensors; for arrays once it is known that it is needed
+  PyObject* key;    // as it was given
+  Reference array;  // of NumPy; null for a tensor
+  Tensor tensor;    // set for tensors; for arrays once it is known that it is needed
   bool is_mask = false;
   bool is_integer = false;  // a 0-d integer array of NumPy
   int64_t count = -1;       // of true elements, where known
 
-  PyArrayObject* host() const { return reinterpret_cast<PyArrayObject*>(array.ptr()); }
+  PyArrayObject* host() const { return reinterpret_cast<PyArrayObject*>(array.get()); }
   Dims shape() const {
-    if (!array) return tensor.shape;
+    if (!array.get()) return tensor.shape;
     Dims dims;
     for (int d = 0; d < PyArray_NDIM(host()); ++d) dims.push_back(PyArray_DIM(host(), d));
     return dims;
@@ -54,7 +50,7 @@ bool is_integer_index(PyObject* key) {
           !PyArray_IsScalar(key, Bool));
 }
 
-py::object stolen(PyObject* object) { return py::reinterpret_steal<py::object>(checked(object)); }
+Reference stolen(PyObject* object) { return Reference(checked(object)); }
 
 ArrayKey convert_key(PyObject* key, const char* op) {
   ArrayKey out{key, {}, {}};
@@ -68,7 +64,7 @@ ArrayKey convert_key(PyObject* key, const char* op) {
     if (out.is_mask && out.tensor.size() == 0) out.count = 0;
     return out;
   }
-  out.array = stolen(PyArray_FROM_O(stolen(held_data(key, op)).ptr()));
+  out.array = stolen(PyArray_FROM_O(stolen(held_data(key, op)).get()));
   const int type = PyArray_TYPE(out.host());
   out.is_mask = type == NPY_BOOL;
   if (out.is_mask) {
@@ -81,14 +77,14 @@ ArrayKey convert_key(PyObject* key, const char* op) {
     refuse(key, op);
   }
   const int flags = NPY_ARRAY_CARRAY_RO | NPY_ARRAY_NOTSWAPPED | NPY_ARRAY_FORCECAST;
-  out.array = stolen(PyArray_FROM_OTF(out.array.ptr(), NPY_INT64, flags));
+  out.array = stolen(PyArray_FROM_OTF(out.array.get(), NPY_INT64, flags));
   out.is_integer = PyArray_NDIM(out.host()) == 0;
   return out;
 }
 
 /// The conversion of another item may change the shape of an array that was given.
 void keep_shape(ArrayKey* key) {
-  if (key->array.ptr() != key->key) return;
+  if (key->array.get() != key->key) return;
   key->array = stolen(PyArray_View(key->host(), nullptr, &PyArray_Type));
 }
 
@@ -343,7 +339,7 @@ void KeyParser::select_arrays(Selection* out) {
   for (const ArrayKey& key : arrays_) {
     if (key.is_mask) continue;
     const int64_t axis = indexed_[out->arrays.size()];
-    if (key.array && !nothing) check_bounds(key, x_.shape[axis], axis, op_);
+    if (key.array.get() && !nothing) check_bounds(key, x_.shape[axis], axis, op_);
     out->arrays.push_back(tensor_of_key(key, x_.device()));
   }
 }
@@ -410,7 +406,7 @@ Tensor index_array(PyObject* object, const Tensor& x, int axis, ops::OutOfRange 
                    const char* op) {
   ArrayKey key = convert_key(object, op);
   if (key.is_mask) fail(ErrorKind::index, "[", op, "] indices must be integers, got booleans");
-  if (key.array && mode == ops::OutOfRange::raise) check_bounds(key, x.shape[axis], axis, op);
+  if (key.array.get() && mode == ops::OutOfRange::raise) check_bounds(key, x.shape[axis], axis, op);
   return tensor_of_key(key, x.device());
 }
 

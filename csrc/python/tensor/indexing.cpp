@@ -197,19 +197,6 @@ PyObject* tensor_item(PyObject* self, Py_ssize_t i) {
 
 namespace {
 
-/// The name of the operation, for errors and traces.
-const char* name_argument(PyObject* object) {
-  const char* text = PyUnicode_AsUTF8(object);
-  if (!text) throw PythonErrorSet{};
-  return intern(text);
-}
-
-int integer_argument(PyObject* object) {
-  const Py_ssize_t value = PyNumber_AsSsize_t(object, PyExc_OverflowError);
-  if (value == -1 && PyErr_Occurred()) throw PythonErrorSet{};
-  return static_cast<int>(value);
-}
-
 PyObject* getitem(Arguments given) {
   const char* op = name_argument(given[2]);
   return wrap(get_item(require_tensor(given[0], op), given[1], op));
@@ -258,8 +245,8 @@ PyObject* take_along(const Tensor& x, PyObject* indices, int axis, ops::OutOfRan
   return wrap(gather(issuer(), "take", select_along(x, axis, array, mode)));
 }
 
-void bind_indexing(pybind11::module_& m) {
-  if (PyModule_AddFunctions(m.ptr(), functions) < 0) throw PythonErrorSet{};
+void init_indexing(PyObject* module) {
+  if (PyModule_AddFunctions(module, functions) < 0) throw PythonErrorSet{};
 }
 
 }  // namespace ofl::python
