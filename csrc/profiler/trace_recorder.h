@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "vm/observer.h"
+#include "vm/board/observer.h"
 
 namespace ofl {
 

@@ -12,7 +12,7 @@ bool read_element(vm::VirtualMachine& machine, const Tensor& x, Scalar* element)
     return true;
   }
   const vm::Operand read{&x.storage->dependence(), vm::Access::read};
-  vm::InlineScope here(machine, &read, 1);
+  vm::InlineScope here(machine.window(), &read, 1);
   if (!here) return false;
   copy_element(x.address(), size_of(x.dtype), element->bytes);
   return true;

@@ -286,7 +286,7 @@ Tensor concatenate(const Issuer& issuer, const std::vector<Tensor>& parts, int a
   }
   vm::PacedCall call;
   vm::VirtualMachine& machine = issuer.machine;
-  const vm::Company company = fusion_pays(machine, result.size(), size_of(result.dtype))
+  const vm::Company company = fusion_pays(machine.options(), result.size(), size_of(result.dtype))
                                   ? vm::Company::joinable
                                   : vm::Company::alone;
   const bool stays_here = result.storage->on_host() &&

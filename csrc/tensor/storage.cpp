@@ -5,6 +5,7 @@
 #include "ep/interop.h"
 #include "ep/memory/caching_allocator.h"
 #include "ep/memory/staging_pool.h"
+#include "vm/waiting/memory.h"
 
 namespace ofl {
 
@@ -14,13 +15,12 @@ constexpr size_t kHoldersShown = 5;
 
 constexpr size_t kAlignment = 64;
 
-std::string with_holders(const std::string& message, ep::Device& device,
-                         const vm::VirtualMachine& machine) {
+std::string with_holders(const std::string& message, const vm::DeviceState& state) {
   std::string text = message;
-  for (const ep::TagUsage& usage : device.allocator().largest_holders(kHoldersShown)) {
+  for (const ep::TagUsage& usage : state.device.allocator().largest_holders(kHoldersShown)) {
     text += concat("\n  ", usage.bytes, " bytes in ", usage.blocks,
                    usage.blocks == 1 ? " block" : " blocks", ", issued at ",
-                   usage.tag ? machine.format_site(usage.tag) : "several places");
+                   usage.tag ? state.table.board().site_text(usage.tag) : "several places");
   }
   return text;
 }
@@ -79,15 +79,14 @@ void TensorStorage::materialize(vm::LaunchContext& context) {
   if (data_ || holds_memory_) return materialize_on_host();
   // Host memory written by a device queue (d2h) belongs to no queue.
   ep::Stream* queue = on_host_ ? nullptr : &context.queue;
-  vm::VirtualMachine& machine = context.stream.machine();
   for (;;) {
-    const int64_t retired = machine.retired_count();
+    const int64_t retired = vm::retired_count(context);
     try {
       data_ = static_cast<char*>(state_.device.allocator().alloc(bytes_, queue, site_));
       return;
     } catch (const ep::CapacityError& error) {
-      if (machine.wait_for_memory(context, retired)) continue;
-      throw Error(error.kind(), with_holders(error.what(), state_.device, machine));
+      if (vm::wait_for_memory(context, retired)) continue;
+      throw Error(error.kind(), with_holders(error.what(), state_));
     }
   }
 }
@@ -107,7 +106,7 @@ void TensorStorage::materialize_waiting(vm::VirtualMachine& machine, const char*
     } catch (const ep::CapacityError& error) {
       if (oldest) machine.wait(oldest, reason);
       if (first || oldest) continue;
-      throw Error(error.kind(), with_holders(error.what(), state_.device, machine));
+      throw Error(error.kind(), with_holders(error.what(), state_));
     }
   }
 }
@@ -130,7 +129,8 @@ bool TensorStorage::materialize_with(TensorStorage& dying) {
 
 void TensorStorage::enter_shared(vm::VirtualMachine& machine) {
   if (shared_range_ || !data_ || bytes_ == 0) return;
-  auto range = std::make_unique<vm::SharedRange>(machine, dependence_, data_, bytes_);
+  auto range =
+      std::make_unique<vm::SharedRange>(machine.shared_ranges(), dependence_, data_, bytes_);
   if (!shared_range_) shared_range_ = std::move(range);  // no other thread came first
 }
 
@@ -165,8 +165,8 @@ void TensorStorage::free_memory() {
   if (is_exported_.load(std::memory_order_relaxed) && !wait_for_others(&pending)) return;
   std::vector<ep::QueueUse> uses;
   for (const Use& use : uses_) {
-    auto& policy = static_cast<vm::QueuePolicy&>(use.stream->policy());
-    if (!policy.reached(use.position, false)) uses.push_back({&policy, use.position});
+    ep::QueueProgress* progress = use.stream->policy().progress();
+    if (!progress->reached(use.position, false)) uses.push_back({progress, use.position});
   }
   state_.device.allocator().free(data_, bytes_, std::move(uses), std::move(pending));
   data_ = nullptr;

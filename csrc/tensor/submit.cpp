@@ -44,7 +44,7 @@ bool may_join_others(const KernelPlan& plan, const TensorStorage& output) {
 bool stays_here(const Issuer& issuer, const KernelPlan& plan, double work, vm::PacedCall& call) {
   vm::VirtualMachine& machine = issuer.machine;
   if (plan.stays_here || machine.is_small(work)) return true;
-  const bool is_alone = plan.is_whole || !fusion_pays(machine, plan.call.args);
+  const bool is_alone = plan.is_whole || !fusion_pays(machine.options(), plan.call.args);
   return machine.stays_here(work, is_alone ? vm::Company::alone : vm::Company::joinable, call);
 }
 

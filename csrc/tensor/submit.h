@@ -57,7 +57,7 @@ bool run_here(const Issuer& issuer, const InlineWork& work, const Run& run,
               const Describe& describe) {
   vm::VirtualMachine& machine = issuer.machine;
   const int64_t begin = machine.observer() ? now_ns() : 0;
-  vm::InlineScope here(machine, work.operands, work.operand_count);
+  vm::InlineScope here(machine.window(), work.operands, work.operand_count);
   if (!here) return false;
   try {
     for (int i = 0; i < work.output_count; ++i) work.outputs[i]->materialize_on_host();

@@ -29,7 +29,7 @@ void Dependence::poison(const FailurePtr& failure, Seq since) {
 void Dependence::add_poison(const Poison& poison) {
   for (const Poison& known : poisons_) {
     if (known.since <= poison.since && known.failure->seq <= poison.failure->seq) {
-      return;  // it says no more
+      return;  // the known one says as much
     }
   }
   poisons_.push_back(poison);
@@ -37,7 +37,7 @@ void Dependence::add_poison(const Poison& poison) {
   poisoned_.store(true, std::memory_order_release);
 }
 
-// With failure_mutex: who poisons comes before, then it is taken along here, or finds the joint.
+// Under failure_mutex: poison comes either before, and is copied here, or it finds the joint.
 void Dependence::join(Dependence& to) {
   std::lock_guard<std::mutex> lock(failure_mutex);
   for (const Poison& poison : poisons_) to.add_poison(poison);

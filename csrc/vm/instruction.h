@@ -30,17 +30,17 @@ struct Operand {
   Access access;
 };
 
-/// What a trace shows of an instruction.
+/// The details of an instruction that a trace shows.
 struct Description {
   static constexpr int kMaxDims = 6;
   int ndim = -1;  // -1: no shape
   int64_t dims[kMaxDims];
   const char* dtype = nullptr;
-  Seq group = 0;             // it ran as one with others: the name of the first; else 0
-  uint64_t saved_bytes = 0;  // of the first of a group: results that were never in memory
+  Seq group = 0;             // the name of the group's first instruction; 0: it ran alone
+  uint64_t saved_bytes = 0;  // results of the group that were never in memory; of the first only
 };
 
-/// What a body may use while it launches.
+/// The surroundings that a body may use while it launches.
 struct LaunchContext {
   ep::Stream& queue;
   Stream& stream;
@@ -52,16 +52,16 @@ struct InstructionType {
   const char* kind;  // "op", "copy", "release", "host function", "barrier", ...
   /// Runs the work, or enqueues it.
   void (*launch)(void* body, LaunchContext& context);
-  /// Launched or skipped at `position` of the stream's queue: let go of the queue's own memory.
+  /// Launched or skipped at `position` of the stream's queue: lets go of the queue's own memory.
   void (*launched)(void* body, Stream& stream, uint64_t position);
-  /// Finished, failed or skipped (`failure`): let go of everything and end the body's lifetime.
+  /// Finished, failed or skipped (`failure`): lets go of everything and ends the body's lifetime.
   void (*retired)(void* body, const FailurePtr& failure);
   void (*describe)(const void* body, Description* out);
-  /// A group that begins with this instruction; null: it runs by itself. Null as a whole: all do.
+  /// Makes a group that begins with this instruction; null: it runs alone. No function: all do.
   std::unique_ptr<Group> (*group)(Slot* slot) = nullptr;
-  /// What the device found wrong with work that has run; null: nothing that it tells in this way.
+  /// The error that the device found in work that has run. No function: it reports none this way.
   std::optional<Error> (*failure)(const void* body) = nullptr;
-  /// What it writes is there when it is done, not when its queue has run it: the host has a part.
+  /// Its results exist when it is done, not when its queue has run it: the host does a part.
   bool ends_on_host = false;
 };
 
@@ -70,11 +70,11 @@ struct Instruction {
   const char* name = "";  // outlives the machine
   Stream* stream = nullptr;
   SiteId site = 0;
-  uint64_t bytes = 0;  // that it pins while in flight
+  uint64_t bytes = 0;  // memory that it pins while in flight
   double cost = 0;     // estimated work in float32 additions; decides who runs it
 };
 
-/// What a predecessor must have reached before its successor may be dispatched.
+/// The point that a predecessor must reach before its successor may be dispatched.
 enum class Milestone : uint8_t { dispatched, launched, done };
 inline constexpr int kMilestoneCount = 3;
 
@@ -89,7 +89,10 @@ struct Edge {
   Milestone milestone = Milestone::done;
 };
 
-/// kept: ready, and in no queue: the thread that issued it waits for the baton (naive mode).
+/// Marks a list of successors whose milestone has been reached.
+inline Edge closed_edge;
+
+/// kept: ready, but in no queue: the thread that issued it waits for the baton (naive mode).
 /// calling: in a function of the layer above, which may wait for a lock of that layer.
 enum class SlotState : uint8_t { waiting, ready, kept, running, calling, launched };
 inline constexpr const char* kSlotStateNames[] = {"waiting", "ready",   "kept",
@@ -119,22 +122,15 @@ struct alignas(64) Slot {
   Edge inline_edges[3];
   std::vector<Edge> more_edges;
 
-  // Owned by whoever holds the stream's baton.
+  // Owned by the thread that holds the stream's baton.
   uint64_t position = 0;  // in its queue, from 1; written before milestone `launched` is closed
   FailurePtr failure;
   ep::EventLease started, ended;     // only while observed
   std::optional<Error> async_error;  // written by device work before its event is done
-  Seq group = 0;                     // launched as one with others: the name of the first
+  Seq group = 0;                     // as in Description
   uint64_t saved_bytes = 0;          // as in Description
 
   alignas(64) std::byte body[kBodyBytes];
-
-  /// `failure` is the value of everything that it writes.
-  friend void poison_results(Slot* slot, const FailurePtr& failure) {
-    for (const Operand& operand : slot->operands) {
-      if (operand.access == Access::write) operand.object->poison(failure, slot->name());
-    }
-  }
 
   /// Asks for the cache lines that every instruction writes.
   void prefetch() const {
@@ -144,7 +140,23 @@ struct alignas(64) Slot {
   }
 
   Seq name() const { return seq.load(std::memory_order_relaxed) & ~kWaited; }
+  /// The instruction of this name is in it: it has not retired.
+  bool holds(Seq name) const { return (seq.load(std::memory_order_acquire) & ~kWaited) == name; }
   Edge& edge(int i) { return i < 3 ? inline_edges[i] : more_edges[i - 3]; }
+
+  /// Closes one list, once, when its milestone is reached; the successors in issue order.
+  Edge* close(Milestone milestone);
+  bool reached(Milestone milestone) const;
+  /// Another queue will wait until it is launched.
+  bool is_followed() const {
+    return successors[static_cast<int>(Milestone::launched)].load(std::memory_order_relaxed);
+  }
+
+  Description describe() const;
+  /// The earliest failure among the objects that it touches; null: none has failed.
+  FailurePtr operand_failure() const;
+  /// `failure` is the value of everything that it writes.
+  void poison_results(const FailurePtr& value) const;
 };
 
 }  // namespace ofl::vm

@@ -11,10 +11,8 @@ namespace {
 constexpr int kPruneReads = 8;
 constexpr Seq kPrefetchAhead = 3;
 
-Edge closed_edge;
-
-/// The successor uses what the predecessor, one that ends on the host, writes: new objects, which
-/// are joined to others only when it has ended, so that a slot's names for them do not change.
+/// The successor uses a result of the predecessor, which ends on the host. Its results are new
+/// objects, which are joined to others only after its end, so slots name them alike.
 bool uses_result(const Slot& predecessor, const Slot& successor) {
   for (const Operand& written : predecessor.operands) {
     if (written.access != Access::write) continue;
@@ -25,25 +23,19 @@ bool uses_result(const Slot& predecessor, const Slot& successor) {
   return false;
 }
 
-/// The three rules of DESIGN.md, section 5; and no queue waits for what the host has a part in.
+/// The three rules of docs/design.md. A queue never waits for results that the host has a part in.
 Milestone required_milestone(const Slot& predecessor, const Slot& successor) {
   const Stream &first = *predecessor.header.stream, &second = *successor.header.stream;
-  if (&first == &second && second.policy().in_order()) return Milestone::dispatched;
-  if (&first.device() == &second.device() && first.policy().can_wait() &&
-      second.policy().can_wait() &&
+  if (&first == &second && second.in_order()) return Milestone::dispatched;
+  if (&first.device() == &second.device() && first.in_order() && second.in_order() &&
       !(predecessor.header.type->ends_on_host && uses_result(predecessor, successor))) {
     return Milestone::launched;
   }
   return Milestone::done;
 }
 
-bool is_dispatched(const Slot& slot) {
-  constexpr int kDispatched = static_cast<int>(Milestone::dispatched);
-  return slot.successors[kDispatched].load(std::memory_order_acquire) == &closed_edge;
-}
-
-/// Appends `seq` unless it is among the first `others` (what one object lists has no doubles).
-void add_unique(SmallVector<Seq, 16>* list, int others, Seq seq) {
+/// Appends `seq` unless it is among the first `others` (the list of one object has no doubles).
+void add_unique(Seqs* list, int others, Seq seq) {
   for (int i = 0; i < others; ++i) {
     if ((*list)[i] == seq) return;
   }
@@ -52,8 +44,6 @@ void add_unique(SmallVector<Seq, 16>* list, int others, Seq seq) {
 
 }  // namespace
 
-Edge* closed_list() { return &closed_edge; }
-
 Window::Window(size_t slots) {
   size_t size = 64;
   while (size < slots) size *= 2;
@@ -61,7 +51,7 @@ Window::Window(size_t slots) {
   mask_ = size - 1;
 }
 
-// The worker wrote to the slots last: the next ones are fetched from its cache ahead of their use.
+// A worker wrote to the slots last: the next ones are fetched from its cache ahead of their use.
 Slot* Window::claim() {
   const Seq before = last_seq_;
   slots_[(before + kPrefetchAhead) & mask_].prefetch();
@@ -94,9 +84,9 @@ bool Window::ready(const Operand* operands, int count) const {
   return true;
 }
 
-// A write lists the last write as well as the reads since: a read that was skipped because of a
-// failed input has not waited for that write, so the read alone does not stand for it.
-void Window::predecessors(const Operand* operands, int count, SmallVector<Seq, 16>* out) const {
+// A write lists the last write as well as the reads since. A read that was skipped because of a
+// failed input has not waited for that write, so waiting for the read alone is not enough.
+void Window::predecessors(const Operand* operands, int count, Seqs* out) const {
   for (int i = 0; i < count; ++i) {
     const Dependence& object = operands[i].object->joint();
     const int others = out->size();
@@ -121,6 +111,15 @@ void Window::record(const Operand* operands, int count, Seq seq) {
   }
 }
 
+Seqs Window::all_in_flight(const DeviceState* on) const {
+  Seqs found;
+  for (size_t i = 0; i <= mask_; ++i) {
+    const Seq seq = slots_[i].seq.load(std::memory_order_acquire) & ~kWaited;
+    if (seq && (!on || &slots_[i].header.stream->state() == on)) found.push_back(seq);
+  }
+  return found;
+}
+
 bool Window::in_use(const Dependence& object) const {
   const auto taken = [this](Seq seq) { return in_flight(seq); };
   return taken(object.last_write_) ||
@@ -139,8 +138,8 @@ bool Window::join(Dependence& object, Dependence& to) {
   return true;
 }
 
-// Keeps the list short: finished reads leave, and so do reads already dispatched to the in-order
-// queue that this one goes to: it is dispatched later, so reaching it implies having reached them.
+// Keeps the list short: finished reads leave, and so do reads that are already dispatched to the
+// in-order queue of this one. It is dispatched later, so reaching it implies having reached them.
 void Window::add_read(Dependence* object, Seq seq) {
   auto& reads = object->reads_;
   if (!reads.empty() && reads.back() == seq) return;
@@ -150,8 +149,8 @@ void Window::add_read(Dependence* object, Seq seq) {
     int kept = 0;
     for (Seq read : reads) {
       if (!in_flight(read)) continue;
-      if (stream->policy().in_order() && slot_of(read).header.stream == stream &&
-          is_dispatched(slot_of(read))) {
+      if (stream->in_order() && slot_of(read).header.stream == stream &&
+          slot_of(read).reached(Milestone::dispatched)) {
         continue;
       }
       reads[kept++] = read;
@@ -162,12 +161,11 @@ void Window::add_read(Dependence* object, Seq seq) {
 }
 
 // Proof of linking without a lock on the predecessor P. P's slot cannot get a new owner meanwhile,
-// because slots are claimed under the issue mutex, which we hold; so a list of P that is open
-// belongs to P. Either our compare-exchange comes before P's closing exchange in the list's
-// modification order, then P's finisher finds our edge and releases it; or it comes after and
-// fails, then P has reached the milestone and (acquire against the closing release) all it wrote
-// before is visible.
-void Window::link(Slot* slot, const SmallVector<Seq, 16>& predecessors) {
+// because slots are claimed under the issue mutex, which we hold. So a list of P that is open
+// belongs to P. If our compare-exchange comes before P's closing exchange in the list's
+// modification order, P's finisher finds our edge and releases it. If it comes after, it fails: P
+// has reached the milestone and (acquire against the closing release) all it wrote is visible.
+void Window::link(Slot* slot, const Seqs& predecessors) {
   const int count = predecessors.size();
   if (count > 3 && slot->more_edges.size() < static_cast<size_t>(count - 3)) {
     slot->more_edges.resize(count - 3);  // before any edge is published: edges must not move
@@ -196,19 +194,6 @@ void Window::link(Slot* slot, const SmallVector<Seq, 16>& predecessors) {
     // A reached milestone still needs its edge where the queue must wait or retirement is ordered.
     if (linked || edge.milestone == Milestone::launched) ++slot->edge_count;
   }
-}
-
-Edge* close_successors(Slot* slot, Milestone milestone) {
-  auto& list = slot->successors[static_cast<int>(milestone)];
-  Edge* edge = list.exchange(&closed_edge, std::memory_order_acq_rel);
-  Edge* in_order = nullptr;
-  while (edge) {
-    Edge* next = edge->next;
-    edge->next = in_order;
-    in_order = edge;
-    edge = next;
-  }
-  return in_order;
 }
 
 }  // namespace ofl::vm

@@ -6,9 +6,12 @@
 #include <memory>
 #include <mutex>
 
-#include "vm/instruction.h"
+#include "vm/board/board.h"
 
 namespace ofl::vm {
+
+struct DeviceState;
+using Seqs = SmallVector<Seq, 16>;
 
 class Window {
  public:
@@ -18,36 +21,45 @@ class Window {
   /// never blocks and never takes the GIL.
   std::mutex& issue_mutex() { return issue_mutex_; }
 
-  bool in_flight(Seq seq) const {
-    return seq != 0 && (slots_[seq & mask_].seq.load(std::memory_order_acquire) & ~kWaited) == seq;
-  }
+  bool in_flight(Seq seq) const { return seq != 0 && slots_[seq & mask_].holds(seq); }
   Slot& slot_of(Seq seq) { return slots_[seq & mask_]; }
   Slot& slot_at(size_t i) { return slots_[i]; }
   size_t size() const { return mask_ + 1; }
+  /// The youngest instruction that a host thread waits for, or kNoneAwaited. A hint.
+  Seq last_awaited(const Board& board) const {
+    const Seq seq = board.last_awaited();
+    return seq != kNoneAwaited && in_flight(seq) ? seq : kNoneAwaited;
+  }
 
   // --- with the issue mutex held
 
   /// A free slot with the next sequence number, not yet published; nullptr when all are taken.
   Slot* claim();
   Seq last_seq() const { return last_seq_; }
+  Seq barrier = 0;       // the last one
+  uint64_t issued = 0;   // instructions that got a slot
+  uint64_t inlined = 0;  // instructions that ran in the calling thread without one
   /// A number for work that takes no slot.
   Seq pass_over() { return ++last_seq_; }
 
   /// True when nothing in flight orders itself before these accesses and none is poisoned.
   bool ready(const Operand* operands, int count) const;
-  /// Appends what must come before these accesses to `out`, each once.
-  void predecessors(const Operand* operands, int count, SmallVector<Seq, 16>* out) const;
+  /// Appends all instructions that must come before these accesses to `out`, each once.
+  void predecessors(const Operand* operands, int count, Seqs* out) const;
+  /// All instructions in flight (on one device), in no order.
+  Seqs all_in_flight(const DeviceState* on = nullptr) const;
+  Seq last_write(const Dependence& object) const { return object.joint().last_write_; }
   /// Makes `seq` the latest access of its operands.
   void record(const Operand* operands, int count, Seq seq);
-  /// The operand by the name of what stands for its object: to be compared with other slots'.
+  /// The operand with the object that represents its own, so that slots can be compared.
   static Operand joint(const Operand& operand) {
     return {&operand.object->joint(), operand.access};
   }
-  /// From now on `to` stands for `object`, too. False, and nothing is changed: both are being
-  /// accessed, and there is one last write at a time. `to` outlives the last use of `object`.
+  /// From now on `to` represents `object`, too, and outlives its last use. False, and nothing is
+  /// changed: both are being accessed, and an object has one last write.
   bool join(Dependence& object, Dependence& to);
   /// Adds edges from all `predecessors` (finished ones are passed over) to `slot`.
-  void link(Slot* slot, const SmallVector<Seq, 16>& predecessors);
+  void link(Slot* slot, const Seqs& predecessors);
 
  private:
   bool in_use(const Dependence& object) const;
@@ -58,11 +70,5 @@ class Window {
   size_t mask_;
   Seq last_seq_ = 0;
 };
-
-/// Marks a list of successors whose milestone has been reached.
-Edge* closed_list();
-
-/// Closes one list of a slot; its successors in issue order. Called once per list.
-Edge* close_successors(Slot* slot, Milestone milestone);
 
 }  // namespace ofl::vm

@@ -1,5 +1,5 @@
-// Worker: the thread of a stream. Made at first use, spins for some tens of microseconds, then
-// sleeps.
+// Worker: the thread of a stream. It is made at first use, spins for about 80 us without work, and
+// then sleeps.
 #pragma once
 
 #include <atomic>
@@ -7,29 +7,51 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 
+#include "ep/device.h"
 #include "ep/threads/crowding.h"
-#include "ep/threads/helper_pool.h"
 #include "ep/threads/placement.h"
+#include "vm/board/board.h"
 
 namespace ofl::vm {
 
-class Stream;
-
-/// Some 0.5 us between two looks: each takes the issuer's cache line away.
+/// About 0.5 us between two looks: each look takes the issuer's cache line away.
 void pause_briefly();
+
+/// How long a thread that needs the end of a device's work looks for it without a pause, because a
+/// thread that sleeps needs 50 us to wake up. Zero where the device itself needs the cores.
+inline int64_t awaited_spin_ns(const ep::Device& device) {
+  return device.runs_host_kernels() ? 0 : 2'000'000;
+}
 
 class Worker {
  public:
-  explicit Worker(Stream& stream) : stream_(stream) {}
+  /// The work of the thread: that of one stream.
+  class Work {
+   public:
+    virtual ~Work() = default;
+    virtual bool has_ready() const = 0;  // any thread
+    virtual std::mutex& baton() = 0;     // any thread; the others are called with it
+    /// Runs everything that is ready; true: there was something.
+    virtual bool run_ready(bool lingers) = 0;
+    /// Retires finished instructions; true: there was something. `all`: waits until nothing is
+    /// left.
+    virtual bool retire_finished(bool all) = 0;
+    virtual bool busy() const = 0;
+  };
+
+  /// `has_helpers`: the stream's kernels may be divided among the device's helpers.
+  Worker(Work& work, Board& board, ep::Device& device, const std::string& name, bool has_helpers)
+      : work_(work), board_(board), device_(device), name_(name), has_helpers_(has_helpers) {}
   ~Worker() { stop(); }
 
   /// Any thread, after making work visible (seq_cst): starts the thread or wakes it if it sleeps.
   void wake();
   /// A host thread has begun to wait: ends a nap between two looks at a busy device queue.
   void end_nap();
-  /// Runs what is queued, then ends the thread. Not from the worker itself.
+  /// Runs all queued work, then ends the thread. Not from the worker itself.
   void stop();
   /// True in the threads of workers. A host function there issues to the queues even in naive mode.
   static bool is_current_thread();
@@ -47,30 +69,34 @@ class Worker {
     int64_t called_at = 0;
   };
 
-  void start();
   void start_locked();
   void loop();
-  bool work(bool stopping);
+  bool run_round(bool stopping);
   void idle(int64_t* idle_since_ns);
+  void sleep(bool busy, int64_t* idle_since_ns);
   int64_t waited_ns(int64_t idle_ns) const;
+  ep::HelperPool* helpers() const { return has_helpers_ ? device_.helpers() : nullptr; }
+  ep::Crowding* crowding() const;
   void stand_by();
   void stand_down();
-  ep::Crowding* crowding() const;
-  void watch_core();
 
-  Stream& stream_;
+  Work& work_;
+  Board& board_;
+  ep::Device& device_;
+  const std::string& name_;
+  const bool has_helpers_;
   std::unique_ptr<Parking> parking_ = std::make_unique<Parking>();
   std::mutex start_mutex_;  // guards thread_
   std::thread thread_;
   std::atomic<bool> started_{false};
-  std::atomic<bool> asleep_{false};  // seq_cst against Stream::ready_
+  std::atomic<bool> asleep_{false};  // seq_cst against Work::has_ready()
   std::atomic<bool> napping_{
-      false};  // asleep for a bounded time; seq_cst against VirtualMachine::waited_since_ns()
+      false};  // asleep for a bounded time; seq_cst against waited_since_ns()
   std::atomic<bool> stopping_{false};
-  // Where it stands by for others' kernels, or null. The worker's own, but while it sleeps its
-  // waker's, with the parking mutex.
+  // The helpers among which this thread is on standby, or null. The worker's own; but while it
+  // sleeps the waker's, with the parking mutex.
   ep::HelperPool* stands_by_ = nullptr;
-  ep::Stretch stretch_;  // of the worker's own
+  ep::Stretch stretch_;  // the worker's own
 };
 
 }  // namespace ofl::vm

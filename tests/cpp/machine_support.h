@@ -55,7 +55,7 @@ const InstructionType kFunctionType = {
 /// Runs `work` where the stream's instructions run: here, or on the device's queue. What it throws
 /// there becomes the instruction's asynchronous error.
 void run_on_stream(LaunchContext& context, std::function<void()> work) {
-  if (!context.stream.policy().can_wait()) return work();
+  if (!context.stream.in_order()) return work();
   struct Args {
     std::function<void()>* work;
     std::optional<Error>* error;

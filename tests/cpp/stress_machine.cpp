@@ -12,7 +12,7 @@
 
 #include "ep/mock/mock_knobs.h"
 #include "machine_support.h"
-#include "vm/group.h"
+#include "vm/fusion/group.h"
 
 namespace ofl::vm {
 namespace {
@@ -206,7 +206,7 @@ class Program {
   }
 
   bool run_inline(const Operation& op, const std::vector<Operand>& operands) {
-    InlineScope here(world_.machine, operands.data(), static_cast<int>(operands.size()));
+    InlineScope here(world_.machine.window(), operands.data(), static_cast<int>(operands.size()));
     if (!here) return false;
     if (op.fault == Fault::none) {
       compute(op, variables_);
@@ -323,15 +323,15 @@ void stress(uint64_t seed, int rounds, int threads) {
                           chance(random, 0.3) ? 20e-6 : 0, chance(random, 0.3) ? 8 : 512};
     run_round(world, random(), threads, setting);
   }
-  const VirtualMachine::Stats stats = world.machine.stats();
+  const Stats stats = world.machine.stats();
   CHECK(stats.in_flight == 0);
   CHECK(stats.issued == stats.retired);
-  CHECK(stats.grouped > stats.groups);
+  CHECK(stats.total.grouped > stats.total.groups);
   std::printf("seed %llu: %llu instructions, %llu inlined, %llu in %llu groups, %llu failures\n",
               static_cast<unsigned long long>(seed), static_cast<unsigned long long>(stats.issued),
               static_cast<unsigned long long>(stats.inlined),
-              static_cast<unsigned long long>(stats.grouped),
-              static_cast<unsigned long long>(stats.groups),
+              static_cast<unsigned long long>(stats.total.grouped),
+              static_cast<unsigned long long>(stats.total.groups),
               static_cast<unsigned long long>(stats.failures));
 }
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "machine_support.h"
-#include "vm/group.h"
+#include "vm/fusion/group.h"
 
 namespace ofl::vm {
 namespace {
@@ -114,7 +114,7 @@ void test_members_are_in_program_order() {
   // What needs the results of members and something else is not passed by what is younger.
   CHECK((record.launched.front() == Names{"a", "b", "c"}));
   CHECK((Names(ran.begin() + 3, ran.end()) == Names{"e", "waits", "after", "d"}));
-  const auto stats = program.world.machine.stats();
+  const auto stats = program.world.machine.stats().total;
   CHECK(stats.groups == record.launched.size());
   CHECK(stats.saved_results == 2 * stats.groups && stats.saved_bytes == 64 * stats.groups);
 }

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "machine_support.h"
+#include "vm/waiting/memory.h"
 
 namespace ofl::vm {
 namespace {
@@ -186,11 +187,9 @@ void test_starving_in_the_middle_of_a_queue() {
   for (int i = 0; i < 12; ++i) {
     world.issue(kMock0, StreamType::compute, {reads(gate.object), writes(outputs[i])},
                 [&, i](LaunchContext& context) {
-                  if (i == 5)
-                    came_back =
-                        world.machine.wait_for_memory(context, world.machine.retired_count());
+                  if (i == 5) came_back = wait_for_memory(context, retired_count(context));
                   if (i == 6)
-                    while (world.machine.wait_for_memory(context, world.machine.retired_count())) {
+                    while (wait_for_memory(context, retired_count(context))) {
                     }
                 });
   }
@@ -205,13 +204,12 @@ void test_starving_streams_feed_each_other() {
   std::atomic<int> units{2};
   const auto take = [&](LaunchContext& context) {
     for (;;) {
-      const int64_t before = world.machine.retired_count();
+      const int64_t before = retired_count(context);
       int left = units;
       while (left > 0) {
         if (units.compare_exchange_weak(left, left - 1)) return;
       }
-      if (!world.machine.wait_for_memory(context, before))
-        fail(ErrorKind::out_of_memory, "refused");
+      if (!wait_for_memory(context, before)) fail(ErrorKind::out_of_memory, "refused");
     }
   };
   const auto give = [&](const FailurePtr& failure) {
@@ -261,12 +259,12 @@ void test_barrier() {
     Gate gate(world);
     world.run(kMock0, StreamType::compute, {reads(gate.object)}, [&] { before = true; });
     world.machine.barrier(0);
-    CHECK(!InlineScope(world.machine, nullptr, 0));
+    CHECK(!InlineScope(world.machine.window(), nullptr, 0));
     world.run(kMock1, StreamType::compute, {}, [&] { order = before; });
   }
   world.machine.drain(std::nullopt);
   CHECK(order);
-  CHECK(static_cast<bool>(InlineScope(world.machine, nullptr, 0)));
+  CHECK(static_cast<bool>(InlineScope(world.machine.window(), nullptr, 0)));
 }
 
 // Thousands of instructions of one queue, each after the one before, released at once.
@@ -396,13 +394,13 @@ void test_fork() {
   for (int round = 0; round < 10; ++round) {
     world.run(kMock0, StreamType::compute, {writes(object)}, [] {});
     world.machine.drain(std::nullopt);
-    world.machine.before_fork();
+    world.machine.fork().before();
     const pid_t child = fork();
     if (child == 0) {
-      world.machine.after_fork_in_child();
+      world.machine.fork().after_in_child();
       _exit(run_in_child(world));
     }
-    world.machine.after_fork_in_parent();
+    world.machine.fork().after_in_parent();
     int status = 0;
     waitpid(child, &status, 0);
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 42);

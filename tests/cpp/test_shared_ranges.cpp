@@ -16,7 +16,7 @@ char memory[1000];
 /// An object of the machine over memory[begin, end).
 struct Over {
   Over(World& world, int begin, int end)
-      : range(std::make_unique<SharedRange>(world.machine, object, memory + begin,
+      : range(std::make_unique<SharedRange>(world.machine.shared_ranges(), object, memory + begin,
                                             static_cast<size_t>(end - begin))) {}
 
   Dependence object;
@@ -55,7 +55,7 @@ void test_an_object_brings_what_is_in_flight() {
   int value = 0, seen = 0, also_seen = 0;
   world.run(kMock0, StreamType::compute, {reads(gate.object), writes(object)}, [&] { value = 1; });
   world.run(kMock0, StreamType::d2h, {reads(object)}, [&] { seen = value; });
-  SharedRange range(world.machine, object, memory, 10);
+  SharedRange range(world.machine.shared_ranges(), object, memory, 10);
   Over other(world, 5, 15);
   CHECK(!is_ready(world, other));
   world.run(kCpu, StreamType::compute, {reads(other.object)}, [&] { also_seen = value; });
@@ -108,7 +108,7 @@ void test_failures_are_those_of_all() {
   world.machine.drain(std::nullopt);
   CHECK(!right.object.failure());
   Over whole(world, 0, 100);
-  SharedRange late(world.machine, early, memory + 200, 10);
+  SharedRange late(world.machine.shared_ranges(), early, memory + 200, 10);
   Over with_early(world, 200, 201);
   for (Over* over : {&left, &right, &whole, &with_early}) CHECK(over->object.failure() != nullptr);
   Over after(world, 300, 310);
@@ -156,8 +156,8 @@ void test_threads() {
       const int begin = static_cast<int>(random() % kCells);
       const int end = begin + 1 + static_cast<int>(random() % std::min(8, kCells - begin));
       objects.push_back(std::make_unique<Dependence>());
-      ranges.push_back(std::make_unique<SharedRange>(world.machine, *objects.back(), &cells[begin],
-                                                     sizeof(int) * (end - begin)));
+      ranges.push_back(std::make_unique<SharedRange>(world.machine.shared_ranges(), *objects.back(),
+                                                     &cells[begin], sizeof(int) * (end - begin)));
       constexpr std::pair<Device, StreamType> kStreams[] = {{kCpu, StreamType::compute},
                                                             {kCpu, StreamType::host_func},
                                                             {kMock0, StreamType::compute},

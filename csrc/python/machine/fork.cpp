@@ -32,7 +32,7 @@ PyObject* before_fork(Arguments) {
 void prepare() {
   if (!fork_announced || !has_gil()) return;
   KeepGil keep;
-  runtime().machine.before_fork();
+  runtime().machine.fork().before();
   ops::cuda::publishing_mutex().lock();
   fork_prepared = true;
 }
@@ -41,18 +41,18 @@ void after_in_parent() {
   if (!fork_announced) return;
   fork_announced = false;
   if (std::exchange(fork_prepared, false)) ops::cuda::publishing_mutex().unlock();
-  runtime().machine.after_fork_in_parent();
+  runtime().machine.fork().after_in_parent();
 }
 
 void after_in_child() {
   if (!fork_announced) return;
   ops::cuda::forget_background();
   if (std::exchange(fork_prepared, false)) ops::cuda::publishing_mutex().unlock();
-  runtime().machine.after_fork_in_child();
+  runtime().machine.fork().after_in_child();
 }
 
 PyObject* fail_lost_host_functions(Arguments) {
-  if (std::exchange(fork_announced, false)) runtime().machine.fail_lost_host_functions();
+  if (std::exchange(fork_announced, false)) runtime().machine.fork().fail_lost_host_functions();
   Py_RETURN_NONE;
 }
 

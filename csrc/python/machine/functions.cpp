@@ -50,7 +50,7 @@ struct NoopProgram {
                                      {&inputs[1], vm::Access::read},
                                      {&outputs[next++ % 256], vm::Access::write}};
     if (inline_here) {
-      vm::InlineScope here(machine, operands, 3);
+      vm::InlineScope here(machine.window(), operands, 3);
       return;
     }
     vm::Instruction header;
@@ -75,9 +75,8 @@ double run_noops(int64_t count, bool inline_here) {
 }
 
 py::dict stats() {
-  const vm::VirtualMachine::Stats s = runtime().machine.stats();
+  const vm::Stats s = runtime().machine.stats();
   py::dict streams;
-  uint64_t waits = 0, elided = 0, events = 0;
   for (const auto& stream : s.streams) {
     py::dict row;
     row["retired"] = stream.retired;
@@ -85,9 +84,6 @@ py::dict stats() {
     row["stream_waits_elided"] = stream.counters.waits_elided;
     row["events_recorded"] = stream.counters.events;
     streams[py::str(stream.name)] = row;
-    waits += stream.counters.waits;
-    elided += stream.counters.waits_elided;
-    events += stream.counters.events;
   }
   py::dict result;
   result["issued"] = s.issued;
@@ -96,13 +92,13 @@ py::dict stats() {
   result["in_flight"] = s.in_flight;
   result["failed"] = s.failures;
   result["host_waits"] = s.host_waits;
-  result["stream_waits"] = waits;
-  result["stream_waits_elided"] = elided;
-  result["events_recorded"] = events;
-  result["fused_groups"] = s.groups;
-  result["fused_instructions"] = s.grouped;
-  result["fused_results"] = s.saved_results;
-  result["fused_bytes"] = s.saved_bytes;
+  result["stream_waits"] = s.total.waits;
+  result["stream_waits_elided"] = s.total.waits_elided;
+  result["events_recorded"] = s.total.events;
+  result["fused_groups"] = s.total.groups;
+  result["fused_instructions"] = s.total.grouped;
+  result["fused_results"] = s.total.saved_results;
+  result["fused_bytes"] = s.total.saved_bytes;
   result["streams"] = streams;
   return result;
 }

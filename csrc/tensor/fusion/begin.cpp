@@ -31,7 +31,7 @@ int64_t least_bytes() {
 
 bool pays_on_host(const vm::Slot& slot) {
   return slot.header.cost >= kLeastHostCost &&
-         fusion_pays(slot.header.stream->machine(),
+         fusion_pays(slot.header.stream->board().options,
                      reinterpret_cast<const KernelBody*>(slot.body)->call.args);
 }
 
@@ -43,16 +43,16 @@ std::unique_ptr<vm::Group> begin(vm::Slot* slot) {
 
 }  // namespace
 
-bool fusion_pays(const vm::VirtualMachine& machine, int64_t elements, size_t item) {
-  const vm::Fusion fusion = machine.options().fusion.load(std::memory_order_relaxed);
+bool fusion_pays(const vm::Options& options, int64_t elements, size_t item) {
+  const vm::Fusion fusion = options.fusion.load(std::memory_order_relaxed);
   if (fusion != vm::Fusion::where_it_pays) return fusion == vm::Fusion::always;
   return elements * static_cast<int64_t>(item) >= least_bytes();
 }
 
-bool fusion_pays(const vm::VirtualMachine& machine, const ops::KernelArgs& args) {
+bool fusion_pays(const vm::Options& options, const ops::KernelArgs& args) {
   size_t item = 1;
   for (int k = 0; k < args.iteration.operands; ++k) item = std::max(item, size_of(args.dtype[k]));
-  return fusion_pays(machine, ops::iteration_size(args.iteration), item);
+  return fusion_pays(options, ops::iteration_size(args.iteration), item);
 }
 
 std::unique_ptr<vm::Group> begin_group(vm::Slot* slot) {

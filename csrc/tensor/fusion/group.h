@@ -6,7 +6,7 @@
 
 #include "ops/fusion/space.h"
 #include "tensor/body.h"
-#include "vm/group.h"
+#include "vm/fusion/group.h"
 
 namespace ofl {
 

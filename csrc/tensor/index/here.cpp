@@ -131,7 +131,7 @@ bool write_here(const Issuer& issuer, const Tensor& x, const Tensor& selector, c
   } else if (line->block != static_cast<int64_t>(size_of(x.dtype))) {
     return false;
   }
-  vm::InlineScope here(issuer.machine, operands, value ? 3 : 2);
+  vm::InlineScope here(issuer.machine.window(), operands, value ? 3 : 2);
   if (!here) return false;
   Chosen chosen;
   chosen.find(selector, *line);
@@ -156,7 +156,7 @@ bool gather_here(const Issuer& issuer, const Tensor& x, const Tensor& selector, 
   if (!line || selector.ndim() + x.ndim() > kMaxDims) return false;
   const vm::Operand reads[] = {{&x.storage->dependence(), vm::Access::read},
                                {&selector.storage->dependence(), vm::Access::read}};
-  vm::InlineScope here(issuer.machine, reads, 2);
+  vm::InlineScope here(issuer.machine.window(), reads, 2);
   if (!here) return false;
   Chosen chosen;
   chosen.find(selector, *line);

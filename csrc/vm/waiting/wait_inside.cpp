@@ -1,22 +1,24 @@
-// Waits of a host function. Its thread has the baton of its stream, so nobody else runs what is
-// queued there: what it waits for, and what that waits for, runs in its thread, inside the call.
+// Waits of a host function. Its thread has the baton of its stream, so no other thread runs the
+// instructions that are queued there. Those that the function waits for, directly or not, run in
+// its thread, inside the call.
 //
 //   thread of host_func:  [A ............ waits for y ......................]
 //                                          [B]  <- ready, y needs it
 //   compute:                                    [y = f(B's result)]
 //
-// Nothing else of the stream runs there: it may wait for what A does later. In naive mode B is not
-// in the queue but kept by its thread, which waits for the baton until A ends.
+// Nothing else of the stream runs there: it may wait for something that A does later. In naive mode
+// B is not in the list but kept by its thread, which waits for the baton until A ends.
 #include <algorithm>
 #include <thread>
 
-#include "vm/virtual_machine.h"
+#include "vm/host_policy.h"
+#include "vm/waiting/waiting.h"
 
 namespace ofl::vm {
 
-/// With the issue mutex, which keeps the slots and their edges in place: what must retire before
-/// `seq` does, and `seq`. All that was known at issue; what came later is not waited for.
-std::vector<Seq> VirtualMachine::collect_awaited(Seq seq) {
+/// With the issue mutex, which keeps the slots and their edges in place: `seq`, and the
+/// instructions that must retire before it. All of them were known when it was issued.
+std::vector<Seq> Waiting::collect_awaited(Seq seq) {
   std::vector<Seq> awaited;
   std::vector<bool> known(window_.size());
   const auto add = [&](Seq each) {
@@ -33,9 +35,9 @@ std::vector<Seq> VirtualMachine::collect_awaited(Seq seq) {
   return awaited;
 }
 
-/// Waits until `done`, which comes true once `seq` has retired at the latest. An error where `seq`
-/// waits for the host function that waits here.
-void VirtualMachine::wait_inside(Seq seq, const char* reason, const std::function<bool()>& done) {
+/// Waits until `done`, which comes true once `seq` has retired at the latest. Throws if `seq` waits
+/// for the host function that waits here.
+void Waiting::wait_inside(Seq seq, const char* reason, const Done& done) {
   Stream& here = *RunningScope::stream();
   std::vector<Seq> awaited;
   {
@@ -50,7 +52,7 @@ void VirtualMachine::wait_inside(Seq seq, const char* reason, const std::functio
   }
   std::sort(awaited.begin(), awaited.end());
   note_awaited(seq);
-  Watching watching(watchers_);
+  Board::Watching watching(board_);
   while (!done()) {
     if (!run_awaited(here, awaited)) {
       host_wait(reason, [&] { return done() || next_ready(awaited) != 0; });
@@ -58,8 +60,8 @@ void VirtualMachine::wait_inside(Seq seq, const char* reason, const std::functio
   }
 }
 
-// A number whose slot has moved on stands for none, whatever the state of the slot's next owner.
-Seq VirtualMachine::next_ready(const std::vector<Seq>& awaited) {
+// A number whose slot has moved on names nothing, whatever the state of the slot's next owner.
+Seq Waiting::next_ready(const std::vector<Seq>& awaited) {
   for (Seq seq : awaited) {
     const SlotState state = window_.slot_of(seq).state.load(std::memory_order_acquire);
     const bool is_ready = state == SlotState::ready || state == SlotState::kept;
@@ -69,9 +71,10 @@ Seq VirtualMachine::next_ready(const std::vector<Seq>& awaited) {
 }
 
 /// Runs the first of these that is ready; false when none is. A thread that forks looks, with the
-/// issue mutex, for what is neither in its call nor waiting: from the step below to its retirement
-/// the instruction is one of these, and this thread touches the stream only in between.
-bool VirtualMachine::run_awaited(Stream& here, const std::vector<Seq>& awaited) {
+/// issue mutex, for instructions that are neither in their call nor waiting. This one is such an
+/// instruction from the step below to its retirement, and only then does this thread touch the
+/// stream.
+bool Waiting::run_awaited(Stream& here, const std::vector<Seq>& awaited) {
   Slot* slot = nullptr;
   bool is_kept = false;
   {
@@ -80,7 +83,7 @@ bool VirtualMachine::run_awaited(Stream& here, const std::vector<Seq>& awaited) 
     if (seq == 0) return false;
     slot = &window_.slot_of(seq);
     is_kept = slot->state.load(std::memory_order_relaxed) == SlotState::kept;
-    // Of this stream, whose baton this thread has: nobody else starts it.
+    // It is of this stream, whose baton this thread has: no other thread starts it.
     slot->state.store(SlotState::running, std::memory_order_seq_cst);
   }
   void* token = hooks_->release();
@@ -95,12 +98,12 @@ bool VirtualMachine::run_awaited(Stream& here, const std::vector<Seq>& awaited) 
 
 /// Inside a host function: until a slot is free. The oldest that does not wait for the function
 /// itself waits for older ones only.
-void VirtualMachine::wait_for_slot_inside() {
-  SmallVector<Seq, 16> in_flight;
+void Waiting::wait_for_slot_inside() {
+  Seqs in_flight;
   Seq oldest = 0;
   {
     std::lock_guard<std::mutex> lock(window_.issue_mutex());
-    collect_in_flight(nullptr, &in_flight);
+    in_flight = window_.all_in_flight();
     std::sort(in_flight.begin(), in_flight.end());
     for (int i = 0; i < in_flight.size() && oldest == 0; ++i) {
       const std::vector<Seq> awaited = collect_awaited(in_flight[i]);

@@ -25,7 +25,7 @@ class HostPace {
   /// Most of the time between the last calls went into own code, long enough to be worth it.
   bool is_busy() const { return between_ > kWorthNs; }
 
-  /// A call begins, or ends; what is between an end and the next beginning is own code.
+  /// A call begins, or ends; the time between an end and the next beginning is own code.
   void begin(int64_t now) {
     if (ended_ == 0) return;  // inside another call
     const int64_t own = now - ended_ - small_;

@@ -1,5 +1,5 @@
-// The one hook by which profiler, checker and tests see the machine. Called from issuing threads
-// and from workers, several at a time; must not issue instructions and must not throw.
+// Observer: the one hook by which profiler, checker and tests see the machine. Issuing threads and
+// workers call it, several at a time. It must not issue instructions and must not throw.
 #pragma once
 
 #include <cstdint>

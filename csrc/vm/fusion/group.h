@@ -1,5 +1,5 @@
 // Group: instructions of one stream that run as one. The machine finds and orders them; the layer
-// above says which belong together, and runs them.
+// above tells which belong together, and runs them.
 #pragma once
 
 #include <cstdint>
@@ -13,20 +13,20 @@ class Group {
  public:
   virtual ~Group() = default;
 
-  /// Takes an instruction that is to run with the others, after them; false: it must run by itself.
-  /// All that it waits for has finished or is in the group.
+  /// Takes an instruction that is to run with the others, after them; false: it must run alone. All
+  /// its predecessors have finished or are in the group.
   virtual bool add(Slot* slot) = 0;
   virtual bool full() const = 0;
-  /// Of a device queue: how many of the first ones belong together, whatever came after them by the
-  /// time that they are launched. The others need not be with them.
+  /// Of a device queue: how many of the first members belong together, whatever came after them
+  /// before they are launched. The others need not be with them.
   virtual size_t segment() const { return SIZE_MAX; }
 
   /// Runs all; false: not now (there is no memory for it), and nothing has happened. May throw what
-  /// the body of member failed() threw; what the members write is lost then.
+  /// the body of member failed() threw; all results of the members are lost then.
   virtual bool launch(LaunchContext& context) = 0;
   virtual int failed() const = 0;
 
-  /// What running as one has saved: results that were never in memory, and their bytes.
+  /// Results that were never in memory because the members ran as one.
   struct Savings {
     int results = 0;
     int64_t bytes = 0;

@@ -1,0 +1,45 @@
+#include "vm/failure/failure_log.h"
+
+#include <utility>
+
+namespace ofl::vm {
+
+namespace {
+constexpr size_t kMaxNoted = 1024;
+}
+
+void FailureLog::note(const FailurePtr& failure) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  ++count_;
+  if (failures_.size() < kMaxNoted) failures_.push_back(failure);
+}
+
+void FailureLog::throw_first(std::optional<Device> device) {
+  FailurePtr first;
+  size_t others = 0;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    std::vector<FailurePtr> kept;
+    for (FailurePtr& failure : failures_) {
+      if (device && failure->device != *device) {
+        kept.push_back(std::move(failure));
+        continue;
+      }
+      if (first) ++others;
+      if (!first || failure->seq < first->seq) first = failure;
+    }
+    failures_.swap(kept);
+  }
+  if (!first) return;
+  if (others == 0) throw OperationError(*first);
+  Failure summary = *first;
+  summary.message += concat(" (and ", others, " more failed operation", others > 1 ? "s" : "", ")");
+  throw OperationError(summary);
+}
+
+uint64_t FailureLog::count() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return count_;
+}
+
+}  // namespace ofl::vm

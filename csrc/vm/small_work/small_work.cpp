@@ -1,0 +1,42 @@
+#include "vm/small_work/small_work.h"
+
+#include <algorithm>
+
+#include "ep/threads/crowding.h"
+
+namespace ofl::vm {
+
+namespace {
+
+/// Of Options::inline_cost: about 100 us as estimated. The products of a training step for 512
+/// images take 80 us; handed over, the step took 1.2 times as long.
+constexpr double kAlonePart = 2;
+/// About 300 us as estimated. A thread that waits for a worker gives up the lock of the layer above
+/// (Python's), and beside another busy thread it gets it back after a switch interval of 5 ms. A
+/// call that stays holds the others up for less than a tenth of that. NumPy keeps the lock, too,
+/// if the sizes of a call's dimensions multiply to 500 at most: for det and cholesky, 500 rows.
+constexpr double kAwaitedPart = 6;
+/// The same where threads do not get a core in time: about 5 ms, a time slice of the system.
+constexpr double kCrowdedPart = 100;
+
+thread_local HostPace pace;
+
+}  // namespace
+
+HostPace& HostPace::of_this_thread() { return pace; }
+
+bool SmallWork::stays_here(double cost, Company company, PacedCall& call) {
+  const double most = board_.options.inline_cost.load(std::memory_order_relaxed);
+  ep::HelperPool* helpers = board_.helpers();
+  if (helpers && helpers->crowding().is_crowded()) return cost <= kCrowdedPart * most;
+  if (company == Company::awaited && cost <= kAwaitedPart * most) {
+    call.note();
+    return true;
+  }
+  if (cost <= kAlonePart * most && !call.note() && company != Company::joinable) return true;
+  const int issued = issued_since_look_.load(std::memory_order_relaxed);
+  issued_since_look_.store(std::min(issued + 1, 2), std::memory_order_relaxed);
+  return cost <= most && issued == 0 && looks_at_each_.load(std::memory_order_relaxed);
+}
+
+}  // namespace ofl::vm

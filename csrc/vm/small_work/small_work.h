@@ -1,0 +1,58 @@
+// SmallWork: whether the thread that issues some work does it itself, at once. All of it is guessed
+// from the past; no result depends on it.
+#pragma once
+
+#include <atomic>
+
+#include "base/cost.h"
+#include "vm/board/board.h"
+#include "vm/small_work/host_pace.h"
+
+namespace ofl::vm {
+
+/// Whether an operation may run as one with others. An awaited one does not, and its result is, as
+/// a rule, looked at before the thread has other work.
+enum class Company : uint8_t { joinable, alone, awaited };
+
+/// Any thread. Costs are in float32 additions.
+class SmallWork {
+ public:
+  explicit SmallWork(const Board& board) : board_(board) {}
+
+  /// Whether work of this cost takes hardly longer than to hand it over.
+  bool is_small(double cost) const {
+    const double most = board_.options.inline_cost.load(std::memory_order_relaxed);
+    if (cost <= kTinyPart * most) return true;  // the common ones: as soon as possible
+    if (cost > kSmallPart * most) return false;
+    HostPace::of_this_thread().note_small(cost * kAdditionNs);
+    return true;
+  }
+  /// Whether larger work is better done at once by the thread that issues it, too. `call` ends when
+  /// the work is done or issued.
+  ///   - Where threads do not get a core in time, most work stays.
+  ///   - An operation that does not run as one with others stays up to twice `inline_cost`, unless
+  ///     the thread is busy with code of its own. Handed over, it would only make everything that
+  ///     needs its result wait in a queue. An awaited one always stays up to six times.
+  ///   - Up to `inline_cost`, an operation stays if its result is likely to be looked at next.
+  bool stays_here(double cost, Company company, PacedCall& call);
+  /// A thread looks at a result. It is likely to look again after as much work as now.
+  void note_look() {
+    const int issued = issued_since_look_.load(std::memory_order_relaxed);
+    if (issued == 0) return;
+    looks_at_each_.store(issued == 1, std::memory_order_relaxed);
+    issued_since_look_.store(0, std::memory_order_relaxed);
+  }
+
+ private:
+  /// Of Options::inline_cost: 15 us as estimated, which is up to four times the time in the cache.
+  /// With a third of it, chains of 30 000 elements took longer because of the hand-over.
+  static constexpr double kSmallPart = 0.3;
+  static constexpr double kTinyPart = 0.01;
+
+  const Board& board_;
+  // Guesses: threads that issue at the same time spoil each other's.
+  std::atomic<int> issued_since_look_{0};  // work that is not small, done or handed over; at most 2
+  std::atomic<bool> looks_at_each_{true};
+};
+
+}  // namespace ofl::vm

@@ -1,0 +1,59 @@
+#include "vm/waiting/memory.h"
+
+#include "vm/devices/device_table.h"
+
+namespace ofl::vm {
+
+namespace {
+
+/// An instruction that may give memory back is running, or is ready on a stream whose runner is not
+/// starved.
+bool others_run(DeviceTable& devices, const Slot& self) {
+  for (Stream* stream : devices.streams()) {
+    if (stream->has_ready() && !stream->starved()) return true;
+  }
+  Window& window = devices.window();
+  for (size_t i = 0; i < window.size(); ++i) {
+    Slot& slot = window.slot_at(i);
+    if (&slot == &self || slot.seq.load(std::memory_order_acquire) == 0) continue;
+    const SlotState state = slot.state.load(std::memory_order_acquire);
+    const bool active =
+        state == SlotState::running || state == SlotState::calling || state == SlotState::launched;
+    if (active && !slot.starved.load(std::memory_order_seq_cst)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+int64_t retired_count(const LaunchContext& context) {
+  return context.stream.state().table.retired_count();
+}
+
+bool wait_for_memory(LaunchContext& context, int64_t before) {
+  DeviceTable& devices = context.stream.state().table;
+  Board& board = devices.board();
+  if (context.stream.in_order()) {
+    context.stream.policy().poll(true);  // the events that the sync will complete
+    context.queue.sync();
+    while (context.stream.policy().poll(true)) {
+    }
+  }
+  if (devices.retired_count() != before) return true;
+  Board::Watching watching(board);
+  context.slot.starved.store(true, std::memory_order_seq_cst);
+  context.stream.set_starved(true);
+  board.notify_all();  // others that starve see one runner less
+  bool retired = false;
+  board.sleep_until([&] {
+    // The count last: an instruction that has stopped running meanwhile was counted before.
+    const bool alone = !others_run(devices, context.slot);
+    retired = devices.retired_count() != before;
+    return retired || alone;
+  });
+  context.stream.set_starved(false);
+  context.slot.starved.store(false, std::memory_order_seq_cst);
+  return retired;
+}
+
+}  // namespace ofl::vm

@@ -1,0 +1,63 @@
+// Back-pressure: threads that issue wait for room on a device, or for a slot of the window.
+#include <algorithm>
+
+#include "vm/host_policy.h"
+#include "vm/waiting/waiting.h"
+
+namespace ofl::vm {
+
+namespace {
+constexpr const char* kReason = "room in the window";
+}
+
+/// Looks at the instructions in flight (on `state`, or anywhere): the oldest in the younger half of
+/// a window of `span`, else the youngest of the rest, or 0. The number of a slow instruction may be
+/// older than the ring is long.
+Seq Waiting::middle_in_flight(const DeviceState* state, int64_t span) {
+  std::lock_guard<std::mutex> lock(window_.issue_mutex());
+  const Seq last = window_.last_seq();
+  const Seq middle = last > static_cast<Seq>(span / 2) ? last - static_cast<Seq>(span / 2) : 0;
+  Seq above = 0, below = 0;
+  for (Seq seq : window_.all_in_flight(state)) {
+    if (seq >= middle && (above == 0 || seq < above)) above = seq;
+    if (seq < middle) below = std::max(below, seq);
+  }
+  return above ? above : below;
+}
+
+/// Whether a thread without code of its own had better wait for everything in flight, because its
+/// work can stay with it again afterwards. Not if it would wait for host functions or copies, too.
+bool Waiting::could_have_stayed(DeviceState& state) {
+  if (!state.device.is_host() || HostPace::of_this_thread().is_busy()) return false;
+  std::lock_guard<std::mutex> lock(window_.issue_mutex());
+  const Seqs in_flight = window_.all_in_flight(&state);
+  return std::all_of(in_flight.begin(), in_flight.end(), [&](Seq seq) {
+    return window_.slot_of(seq).header.stream->type() == StreamType::compute;
+  });
+}
+
+void Waiting::wait_for_room(DeviceState& state) {
+  const int64_t most = board_.options.max_in_flight.load(std::memory_order_relaxed);
+  const int64_t most_bytes = board_.options.max_bytes.load(std::memory_order_relaxed);
+  // A host function that issues must not wait for room that only its own end can make.
+  if (RunningScope::any() || state.has_room(most, most_bytes, 1)) return;
+  if (could_have_stayed(state)) {
+    // Not for instructions that other threads issue meanwhile.
+    Seqs present = all_in_flight(&state);
+    std::sort(present.begin(), present.end(), std::greater<Seq>());
+    for (Seq seq : present) wait_for_worker(seq, kReason);  // most others end before the youngest
+  }
+  while (!state.has_room(most, most_bytes, 2)) {
+    const Seq middle = middle_in_flight(&state, std::min(most, state.in_flight()));
+    if (middle == 0) return;  // all of it retired meanwhile
+    wait_for_worker(middle, kReason);
+  }
+}
+
+void Waiting::wait_for_slot() {
+  if (RunningScope::any()) return wait_for_slot_inside();
+  const Seq middle = middle_in_flight(nullptr, static_cast<int64_t>(window_.size()));
+  if (middle) wait_for_worker(middle, kReason);
+}
+
+}  // namespace ofl::vm

@@ -1,0 +1,103 @@
+// Waiting: how threads of the host wait for the machine. All of it goes through host_wait().
+//
+//   help: run short ready work ──► spin: work for the helpers ──► sleep, and look for an interrupt
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "vm/devices/device_table.h"
+#include "vm/small_work/small_work.h"
+#include "vm/waiting/host_hooks.h"
+
+namespace ofl::vm {
+
+/// Any thread. `reason` is for traces and errors. Every wait may throw Error(interrupted).
+class Waiting {
+ public:
+  /// `report` lists everything in flight, for a thread that waits in vain.
+  Waiting(DeviceTable& devices, SmallWork& small_work, std::function<std::string()> report)
+      : devices_(devices),
+        board_(devices.board()),
+        window_(devices.window()),
+        small_work_(small_work),
+        report_(std::move(report)) {}
+
+  void set_hooks(std::unique_ptr<HostHooks> hooks) { hooks_ = std::move(hooks); }
+  HostHooks& hooks() { return *hooks_; }
+
+  /// Until the instruction has retired.
+  void wait(Seq seq, const char* reason);
+  /// Until all of these have retired. The youngest comes first: its predecessors may then run as
+  /// one with it, and most of the others end before it.
+  void wait_for_all(Seqs seqs, const char* reason);
+  /// Until the instruction, of a device with queues, has been launched, and so has taken everything
+  /// that it takes from the host.
+  void wait_until_launched(Seq seq, const char* reason);
+  /// Until the last write of `object` has retired; throws OperationError when it is poisoned.
+  void wait_for_value(const Dependence& object, const char* reason);
+  /// Until every access to `object` has retired. Its memory may then be changed from outside.
+  void wait_for_access(const Dependence& object, const char* reason);
+  /// Until everything issued so far (to one device) has retired.
+  void drain(std::optional<Device> device);
+
+  bool is_ready(const Dependence& object);
+  /// The oldest instruction in flight, which will give its memory back. 0: there is none, or the
+  /// caller is inside a host function, whose end some instructions wait for.
+  Seq oldest_in_flight();
+
+  // --- for threads that issue
+  /// Until the device has room for another instruction.
+  void wait_for_room(DeviceState& state);
+  /// Until a slot of the window is free, at least for a moment.
+  void wait_for_slot();
+  /// While the layer above ends, the thread of another host function keeps its baton for good.
+  void refuse_behind_lost_call(Stream& stream);
+
+  /// With the issue mutex: an active instruction that does not belong to a call of a host function,
+  /// or null; it will move on without help. `calling` gets the streams of these calls. Instructions
+  /// that are ready behind a call stay there; the ones that run there run inside the call.
+  Slot* find_moving(std::vector<Stream*>* calling);
+
+ private:
+  using Done = std::function<bool()>;
+  static constexpr int64_t kSpinNs = 100'000;  // to sleep and be woken costs half of it
+
+  /// The one place where a host thread blocks. `done` is called with the board's mutex held.
+  void host_wait(const char* reason, const Done& done, int64_t spin_ns = kSpinNs);
+  std::optional<Error> spin_until(const Done& done, void* token, int64_t spin_ns);
+  std::optional<Error> sleep_until(const char* reason, const Done& done, void* token);
+  void watch_for_hang(int64_t* retired, int64_t* since);
+  bool is_lost();
+  bool mark_waited(Seq seq);
+  bool help(Seq seq);
+  void wait_for_worker(Seq seq, const char* reason, int64_t spin_ns = kSpinNs);
+  int64_t spin_ns(Seq seq);
+  void note_pace(PacedCall& call);
+  void note_awaited(Seq seq);
+  bool is_launched(Seq seq);
+  Seqs all_in_flight(const DeviceState* on);
+
+  // In room.cpp.
+  Seq middle_in_flight(const DeviceState* state, int64_t span);
+  bool could_have_stayed(DeviceState& state);
+
+  // In wait_inside.cpp.
+  std::vector<Seq> collect_awaited(Seq seq);
+  void wait_inside(Seq seq, const char* reason, const Done& done);
+  Seq next_ready(const std::vector<Seq>& awaited);
+  bool run_awaited(Stream& here, const std::vector<Seq>& awaited);
+  void wait_for_slot_inside();
+
+  DeviceTable& devices_;
+  Board& board_;
+  Window& window_;
+  SmallWork& small_work_;
+  std::function<std::string()> report_;
+  std::unique_ptr<HostHooks> hooks_ = std::make_unique<HostHooks>();
+};
+
+}  // namespace ofl::vm
