@@ -2,7 +2,7 @@
 
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -71,11 +71,6 @@ _METHODS |= {
 }
 
 
-def _unpacked(numbers: tuple[Any, ...]) -> Sequence[int]:
-    """``f(2, 3)`` and ``f((2, 3))`` mean the same."""
-    return numbers[0] if len(numbers) == 1 and isinstance(numbers[0], Sequence) else numbers
-
-
 @_method
 @_C.native(_C.paths.reshape_method)
 def reshape(self: Tensor, *shape: Any, copy: bool | None = None) -> Tensor:
@@ -86,7 +81,7 @@ def reshape(self: Tensor, *shape: Any, copy: bool | None = None) -> Tensor:
     >>> flow.arange(6).reshape(2, -1).shape
     (2, 3)
     """
-    return _C.reshape(self, _unpacked(shape), copy)
+    raise NotImplementedError  # all of it is native
 
 
 @_method
@@ -99,7 +94,7 @@ def permute_dims(self: Tensor, *axes: Any) -> Tensor:
     >>> flow.zeros((2, 3, 4)).permute_dims(2, 0, 1).shape
     (4, 2, 3)
     """
-    return _C.permute(self, _unpacked(axes))
+    raise NotImplementedError  # all of it is native
 
 
 @_method
@@ -112,8 +107,7 @@ def transpose(self: Tensor, *axes: Any) -> Tensor:
     >>> flow.zeros((2, 3, 4)).transpose().shape
     (4, 3, 2)
     """
-    given = None if axes in ((), (None,)) else _unpacked(axes)
-    return shapes.transpose(self, given)
+    raise NotImplementedError  # all of it is native
 
 
 @_method
@@ -129,7 +123,7 @@ def copy(self: Tensor) -> Tensor:
     >>> x.tolist()
     [0.0, 0.0]
     """
-    return _C.copy(self)
+    raise NotImplementedError  # all of it is native
 
 
 # --- devices

@@ -29,13 +29,25 @@ struct NativeObject {
 /// A path as Python sees it.
 struct PathObject {
   PyObject_HEAD const NativeRow* row;
-  int functions;  // that go down it
+  int functions;   // that go down it
+  PyObject* last;  // of them
 };
 
 PyTypeObject* native_type = nullptr;
 PyTypeObject* path_type = nullptr;
+PyObject* all_paths = nullptr;
 
-/// False where the function itself has to say what is wrong, or knows more.
+/// The parameter of a name, from `first` on; f.count where there is none.
+int place_of(const NativeObject& f, PyObject* name, int first) {
+  int place = first;
+  while (place < f.count && f.names[place] != name) ++place;
+  if (place < f.count) return place;
+  place = first;  // the program may have made another object of that name
+  while (place < f.count && PyUnicode_Compare(f.names[place], name) != 0) ++place;
+  return place;
+}
+
+/// False where the call does not fit the parameters: the function says what is wrong.
 bool bind(const NativeObject& f, PyObject* const* args, Py_ssize_t given, PyObject* names,
           PyObject** values) {
   if (given > f.positional && !f.variadic) return false;
@@ -44,9 +56,8 @@ bool bind(const NativeObject& f, PyObject* const* args, Py_ssize_t given, PyObje
   for (int i = plain; i < f.count; ++i) values[i] = f.defaults[i];
   const Py_ssize_t named = names ? PyTuple_GET_SIZE(names) : 0;
   for (Py_ssize_t k = 0; k < named; ++k) {
-    int place = std::max(plain, f.positional_only);
-    while (place < f.count && f.names[place] != PyTuple_GET_ITEM(names, k)) ++place;
-    if (place == f.count) return false;  // unknown, given twice, or another object of that name
+    const int place = place_of(f, PyTuple_GET_ITEM(names, k), std::max(plain, f.positional_only));
+    if (place == f.count) return false;  // unknown, or given twice
     values[place] = args[given + k];
   }
   return std::all_of(values, values + f.count, [](PyObject* value) { return value != nullptr; });
@@ -184,6 +195,8 @@ PyObject* make_native(PyObject* path, PyObject* function) {
       throw;
     }
     ++of->functions;
+    Py_INCREF(object);
+    Py_XSETREF(of->last, object);
     return object;
   });
 }
@@ -243,13 +256,21 @@ PyObject* make_paths() {
 
 }  // namespace
 
+PyObject* call_function_of(const char* path, PyObject* argument) {
+  const Reference found(checked(PyObject_GetAttrString(all_paths, path)));
+  PyObject* function = reinterpret_cast<PathObject*>(found.get())->last;
+  if (!function) fail(ErrorKind::runtime, "[native] the path ", path, " has no function");
+  return PyObject_CallOneArg(function, argument);
+}
+
 void init_native_function(PyObject* module) {
   native_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
   path_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&path_spec)));
   add(module, "NativeFunction", reinterpret_cast<PyObject*>(native_type));
   add(module, "NativePath", reinterpret_cast<PyObject*>(path_type));
   add(module, "native", Reference(checked(PyCFunction_New(&native_method, nullptr))).get());
-  add(module, "paths", Reference(make_paths()).get());
+  all_paths = make_paths();
+  add(module, "paths", all_paths);
 }
 
 }  // namespace ofl::python

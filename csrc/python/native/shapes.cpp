@@ -1,6 +1,9 @@
-// Native paths of ops/manipulation.py, and of the methods of tensor.py that change shapes.
+// Functions of ops/manipulation, and the methods of tensor.py that change shapes.
+#include <algorithm>
+
 #include "python/convert.h"
 #include "python/native/function.h"
+#include "python/native/signature.h"
 #include "python/runtime.h"
 #include "python/tensor/functions.h"
 
@@ -8,23 +11,179 @@ namespace ofl::python {
 
 namespace {
 
-using Order = SmallVector<int, 4>;
-
-Order order_of(const Tensor& x, bool reversed) {
-  Order order;
+Axes all_axes(const Tensor& x, bool reversed) {
+  Axes order;
   for (int d = 0; d < x.ndim(); ++d) order.push_back(reversed ? x.ndim() - 1 - d : d);
   return order;
 }
 
-/// A view without an axis, or with one more of size 1 in front of it.
-Tensor without_axis(const Tensor& x, int axis) {
-  Dims shape;
-  for (int d = 0; d < x.ndim(); ++d) {
-    if (d != axis) shape.push_back(x.shape[d]);
-  }
-  return *reshape_view(x, shape);
+bool contains(const Axes& axes, int axis) {
+  return std::find(axes.begin(), axes.end(), axis) != axes.end();
 }
 
+// --- another shape
+
+/// Reads integers of Python or NumPy's int64, in one tuple or list or given one by one; false for
+/// all else.
+bool read_integers(Arguments items, Py_ssize_t count, Dims* numbers) {
+  if (count == 1 && (PyTuple_CheckExact(items[0]) || PyList_CheckExact(items[0]))) {
+    count = PySequence_Fast_GET_SIZE(items[0]);
+    items = PySequence_Fast_ITEMS(items[0]);
+  }
+  if (count > kMaxDims) return false;
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    const std::optional<int64_t> number = known_integer(items[i]);
+    if (!number) return false;
+    numbers->push_back(*number);
+  }
+  return true;
+}
+
+Dims integers(const AnyArgument& given, const char* op) {
+  Dims numbers;
+  if (!read_integers(&given.object, 1, &numbers)) numbers = parse_dims(given.object, op);
+  return numbers;
+}
+
+/// Of a method: f(2, 3) and f((2, 3)) mean the same.
+Dims integers(const Call& call, const char* op) {
+  Dims numbers;
+  if (read_integers(call.rest, call.rest_count, &numbers)) return numbers;
+  if (call.rest_count == 1 && is_any_sequence(call.rest[0])) return parse_dims(call.rest[0], op);
+  const Reference packed(checked(PyTuple_New(call.rest_count)));
+  for (Py_ssize_t i = 0; i < call.rest_count; ++i) {
+    Py_INCREF(call.rest[i]);
+    PyTuple_SET_ITEM(packed.get(), i, call.rest[i]);
+  }
+  numbers = parse_dims(packed.get(), op);
+  return numbers;
+}
+
+Reuse reuse_of(PyObject* copy) {
+  if (copy == Py_None) return Reuse::where_possible;
+  return truth(copy) ? Reuse::never : Reuse::always;
+}
+
+PyObject* reshape(const Operand& x, const AnyArgument& shape, const AnyArgument& copy) {
+  const Reuse reuse = reuse_of(copy.object);
+  return reshape_tensor(*x, integers(shape, "reshape"), reuse);
+}
+
+/// x.reshape(*shape, copy)
+PyObject* reshape_method(const Call& call) {
+  const Tensor& x = require_tensor(call[0], "reshape");
+  const Reuse reuse = reuse_of(call[1]);
+  return reshape_tensor(x, integers(call, "reshape"), reuse);
+}
+
+/// ravel(x), flatten(x)
+template <Reuse reuse>
+PyObject* flat(const Operand& x) {
+  return reshape_tensor(*x, {x->size()}, reuse);
+}
+
+PyObject* expand_dims(const Operand& x, const AxesArgument& axis) {
+  const Py_ssize_t ndim = x->ndim() + axis.count();
+  if (ndim > kMaxDims) {
+    fail(ErrorKind::value, "[reshape] at most ", kMaxDims, " dimensions, got ", ndim);
+  }
+  const Axes added = axis.within(static_cast<int>(ndim));
+  Dims shape;
+  for (int d = 0, next = 0; d < ndim; ++d) {
+    shape.push_back(contains(added, d) ? 1 : x->shape[next++]);
+  }
+  return wrap(*reshape_view(*x, shape));
+}
+
+PyObject* squeeze(const Operand& x, const AxesArgument& axis) {
+  const bool all = axis.is_none() || axis.is_number_along(*x);
+  const Axes gone = all ? Axes() : axis.within(x->ndim());
+  for (int d : gone) {
+    if (x->shape[d] != 1) {
+      fail(ErrorKind::value, "[squeeze] expected size 1 along axis ", d, ", got shape ",
+           shape_str(x->shape));
+    }
+  }
+  Dims shape;
+  for (int d = 0; d < x->ndim(); ++d) {
+    if (all ? x->shape[d] != 1 : !contains(gone, d)) shape.push_back(x->shape[d]);
+  }
+  return wrap(*reshape_view(*x, shape));
+}
+
+PyObject* broadcast_to(const Operand& x, const AnyArgument& shape) {
+  const std::optional<Dims> known = known_shape(shape.object);
+  return wrap(broadcast_view(*x, known ? *known : parse_new_shape(shape.object, "broadcast_to"),
+                             "broadcast_to"));
+}
+
+// --- another order
+
+PyObject* permute_dims(const Operand& x, const AnyArgument& axes) {
+  return permute_tensor(*x, integers(axes, "permute_dims"));
+}
+
+PyObject* reversed(const Tensor& x) { return wrap(permute_view(x, all_axes(x, true))); }
+
+PyObject* transpose(const Operand& x, const AnyArgument& axes) {
+  return axes.object == Py_None ? reversed(*x) : permute_dims(x, axes);
+}
+
+/// x.permute_dims(*axes)
+PyObject* permute_method(const Call& call) {
+  const Tensor& x = require_tensor(call[0], "permute_dims");
+  return permute_tensor(x, integers(call, "permute_dims"));
+}
+
+/// x.transpose(*axes)
+PyObject* transpose_method(const Call& call) {
+  const Operand x(call[0], call.name);
+  const bool none = call.rest_count == 0 || (call.rest_count == 1 && call.rest[0] == Py_None);
+  return none ? reversed(*x) : permute_tensor(*x, integers(call, "permute_dims"));
+}
+
+PyObject* swapaxes(const Operand& x, const AxesArgument& axis1, const AxesArgument& axis2) {
+  Axes order = all_axes(*x, false);
+  const int first = axis1.one_within(x->ndim());
+  const int second = axis2.one_within(x->ndim());
+  std::swap(order[first], order[second]);
+  return wrap(permute_view(*x, order));
+}
+
+PyObject* moveaxis(const Operand& x, const AxesArgument& source, const AxesArgument& destination) {
+  const Axes sources = source.within(x->ndim()), targets = destination.within(x->ndim());
+  if (sources.size() != targets.size()) {
+    fail(ErrorKind::value, "[moveaxis] expected as many destinations as sources, got ",
+         targets.size(), " and ", sources.size());
+  }
+  Axes order(x->ndim(), -1);
+  for (int i = 0; i < sources.size(); ++i) order[targets[i]] = sources[i];
+  int next = 0;
+  for (int& axis : order) {
+    if (axis >= 0) continue;
+    while (contains(sources, next)) ++next;
+    axis = next++;
+  }
+  return wrap(permute_view(*x, order));
+}
+
+PyObject* flip(const Operand& x, const AxesArgument& axis) {
+  const Axes chosen = axis.is_none() ? all_axes(*x, false) : axis.within(x->ndim());
+  Tensor view = *x;
+  for (int d : chosen) {
+    if (x->shape[d] < 2) continue;
+    view.offset += (x->shape[d] - 1) * x->strides[d];
+    view.strides[d] = -x->strides[d];
+  }
+  return wrap(std::move(view));
+}
+
+/// x.copy()
+PyObject* copy_method(const Call& call) { return copy_tensor(require_tensor(call[0], "copy")); }
+
+// --- joining
+
+/// A view with one more axis of size 1.
 Tensor with_axis(const Tensor& x, int axis) {
   Dims shape;
   for (int d = 0; d <= x.ndim(); ++d) {
@@ -33,169 +192,6 @@ Tensor with_axis(const Tensor& x, int axis) {
   }
   return *reshape_view(x, shape);
 }
-
-/// Integers in a tuple or list, or given one by one.
-std::optional<Dims> integers(Arguments items, Py_ssize_t count) {
-  if (count == 1 && (PyTuple_CheckExact(items[0]) || PyList_CheckExact(items[0]))) {
-    count = PySequence_Fast_GET_SIZE(items[0]);
-    items = PySequence_Fast_ITEMS(items[0]);
-  }
-  Dims numbers;
-  for (Py_ssize_t i = 0; i < count; ++i) {
-    const std::optional<int64_t> number = known_integer(items[i]);
-    if (!number) return std::nullopt;
-    numbers.push_back(*number);
-  }
-  return numbers;
-}
-
-PyObject* reshape(const Tensor* x, Arguments shape, Py_ssize_t count, PyObject* copy) {
-  if (!x || (copy != Py_None && !is_flag(copy))) return nullptr;
-  const std::optional<Dims> dims = integers(shape, count);
-  if (!dims) return nullptr;
-  const Reuse reuse = copy == Py_None   ? Reuse::where_possible
-                      : copy == Py_True ? Reuse::never
-                                        : Reuse::always;
-  return reshape_tensor(*x, *dims, reuse);
-}
-
-/// reshape(x, shape, copy)
-PyObject* reshape_path(const Call& call) {
-  return reshape(tensor_or_null(call[0]), &call.values[1], 1, call[2]);
-}
-
-/// x.reshape(*shape, copy)
-PyObject* reshape_method(const Call& call) {
-  return reshape(tensor_or_null(call[0]), call.rest, call.rest_count, call[1]);
-}
-
-PyObject* permute(const Tensor& x, const std::optional<Dims>& axes) {
-  if (!axes || axes->size() != x.ndim()) return nullptr;
-  Order order;
-  uint32_t seen = 0;
-  for (int64_t axis : *axes) {
-    if (axis < -x.ndim() || axis >= x.ndim()) return nullptr;
-    const int normal = static_cast<int>(axis < 0 ? axis + x.ndim() : axis);
-    if (seen >> normal & 1) return nullptr;
-    seen |= uint32_t{1} << normal;
-    order.push_back(normal);
-  }
-  return wrap(permute_view(x, order));
-}
-
-/// permute_dims(x, axes), transpose(x, axes)
-PyObject* permute_path(const Call& call) {
-  const Tensor* x = tensor_or_null(call[0]);
-  if (!x) return nullptr;
-  if (call[1] == Py_None) return nullptr;
-  return PyLong_Check(call[1]) ? nullptr : permute(*x, integers(&call.values[1], 1));
-}
-
-PyObject* transpose_path(const Call& call) {
-  const Tensor* x = tensor_or_null(call[0]);
-  if (x && call[1] == Py_None) return wrap(permute_view(*x, order_of(*x, true)));
-  return permute_path(call);
-}
-
-/// x.permute_dims(*axes), x.transpose(*axes)
-PyObject* permute_method(const Call& call) {
-  const Tensor* x = tensor_or_null(call[0]);
-  return x ? permute(*x, integers(call.rest, call.rest_count)) : nullptr;
-}
-
-PyObject* transpose_method(const Call& call) {
-  const Tensor* x = tensor_or_null(call[0]);
-  if (x && call.rest_count == 0) return wrap(permute_view(*x, order_of(*x, true)));
-  return permute_method(call);
-}
-
-/// swapaxes(x, axis1, axis2)
-PyObject* swapaxes_path(const Call& call) {
-  const Tensor* x = tensor_or_null(call[0]);
-  if (!x) return nullptr;
-  const std::optional<int> first = known_axis(call[1], x->ndim());
-  const std::optional<int> second = known_axis(call[2], x->ndim());
-  if (!first || !second) return nullptr;
-  Order order = order_of(*x, false);
-  std::swap(order[*first], order[*second]);
-  return wrap(permute_view(*x, order));
-}
-
-/// moveaxis(x, source, destination)
-PyObject* moveaxis_path(const Call& call) {
-  const Tensor* x = tensor_or_null(call[0]);
-  if (!x) return nullptr;
-  const std::optional<int> source = known_axis(call[1], x->ndim());
-  const std::optional<int> target = known_axis(call[2], x->ndim());
-  if (!source || !target) return nullptr;
-  Order order;
-  for (int d = 0, next = 0; d < x->ndim(); ++d) {
-    if (next == *source) ++next;
-    order.push_back(d == *target ? *source : next++);
-  }
-  return wrap(permute_view(*x, order));
-}
-
-/// expand_dims(x, axis)
-PyObject* expand_path(const Call& call) {
-  const Tensor* x = tensor_or_null(call[0]);
-  if (!x || x->ndim() >= kMaxDims) return nullptr;
-  const std::optional<int> axis = known_axis(call[1], x->ndim() + 1);
-  return axis ? wrap(with_axis(*x, *axis)) : nullptr;
-}
-
-/// squeeze(x, axis)
-PyObject* squeeze_path(const Call& call) {
-  const Tensor* x = tensor_or_null(call[0]);
-  if (!x) return nullptr;
-  if (call[1] != Py_None) {
-    const std::optional<int> axis = known_axis(call[1], x->ndim());
-    return axis && x->shape[*axis] == 1 ? wrap(without_axis(*x, *axis)) : nullptr;
-  }
-  Dims shape;
-  for (int64_t size : x->shape) {
-    if (size != 1) shape.push_back(size);
-  }
-  return wrap(*reshape_view(*x, shape));
-}
-
-/// broadcast_to(x, shape)
-PyObject* broadcast_path(const Call& call) {
-  const Tensor* x = tensor_or_null(call[0]);
-  const std::optional<Dims> shape = x ? known_shape(call[1]) : std::nullopt;
-  return shape ? wrap(broadcast_view(*x, *shape, "broadcast_to")) : nullptr;
-}
-
-/// ravel(x), flatten(x)
-template <Reuse reuse>
-PyObject* flat_path(const Call& call) {
-  const Tensor* x = tensor_or_null(call[0]);
-  return x ? reshape_tensor(*x, {x->size()}, reuse) : nullptr;
-}
-
-/// x.copy()
-PyObject* copy_method(const Call& call) {
-  const Tensor* x = tensor_or_null(call[0]);
-  return x ? copy_tensor(*x) : nullptr;
-}
-
-/// flip(x, axis)
-PyObject* flip_path(const Call& call) {
-  const Tensor* x = tensor_or_null(call[0]);
-  if (!x) return nullptr;
-  const bool all = call[1] == Py_None;
-  const std::optional<int> axis = all ? -1 : known_axis(call[1], x->ndim());
-  if (!axis) return nullptr;
-  Tensor view = *x;
-  for (int d = 0; d < x->ndim(); ++d) {
-    if ((!all && d != *axis) || x->shape[d] < 2) continue;
-    view.offset += (x->shape[d] - 1) * x->strides[d];
-    view.strides[d] = -x->strides[d];
-  }
-  return wrap(std::move(view));
-}
-
-// --- joining
 
 /// The tensors in a list or tuple, of one dtype; false for anything else.
 bool read_parts(PyObject* arrays, std::vector<Tensor>* parts) {
@@ -240,23 +236,23 @@ PyObject* stack_path(const Call& call) {
 
 }  // namespace
 
-const NativeRow kShapePaths[] = {{"reshape", reshape_path},
+const NativeRow kShapePaths[] = {{"reshape", whole<reshape, Operand, AnyArgument, AnyArgument>},
                                  {"reshape_method", reshape_method},
-                                 {"permute_dims", permute_path},
+                                 {"permute_dims", whole<permute_dims, Operand, AnyArgument>},
                                  {"permute_dims_method", permute_method},
-                                 {"transpose", transpose_path},
+                                 {"transpose", whole<transpose, Operand, AnyArgument>},
                                  {"transpose_method", transpose_method},
-                                 {"swapaxes", swapaxes_path},
-                                 {"moveaxis", moveaxis_path},
-                                 {"expand_dims", expand_path},
-                                 {"squeeze", squeeze_path},
-                                 {"broadcast_to", broadcast_path},
-                                 {"ravel", flat_path<Reuse::where_possible>},
-                                 {"flatten", flat_path<Reuse::never>},
-                                 {"flip", flip_path},
+                                 {"swapaxes", whole<swapaxes, Operand, AxesArgument, AxesArgument>},
+                                 {"moveaxis", whole<moveaxis, Operand, AxesArgument, AxesArgument>},
+                                 {"expand_dims", whole<expand_dims, Operand, AxesArgument>},
+                                 {"squeeze", whole<squeeze, Operand, AxesArgument>},
+                                 {"broadcast_to", whole<broadcast_to, Operand, AnyArgument>},
+                                 {"ravel", whole<flat<Reuse::where_possible>, Operand>},
+                                 {"flatten", whole<flat<Reuse::never>, Operand>},
+                                 {"flip", whole<flip, Operand, AxesArgument>},
+                                 {"copy_method", copy_method},
                                  {"concat", concat_path},
                                  {"stack", stack_path},
-                                 {"copy_method", copy_method},
                                  {nullptr, nullptr}};
 
 }  // namespace ofl::python

@@ -28,14 +28,6 @@ PyObject* from_numpy(Arguments given) {
       from_array(reinterpret_cast<PyArrayObject*>(given[0]), device_argument(given[1], "tensor")));
 }
 
-Dims parse_new_shape(PyObject* shape, const char* op) {
-  Dims dims = parse_dims(shape, op);
-  for (int64_t d : dims) {
-    if (d < 0) fail(ErrorKind::value, "[", op, "] negative dimension in shape ", shape_str(dims));
-  }
-  return dims;
-}
-
 PyObject* empty_of(Arguments given) {
   return wrap(empty(issuer(), device_argument(given[2], "empty"), parse_dtype(given[1], "empty"),
                     parse_new_shape(given[0], "empty")));
@@ -85,21 +77,7 @@ PyObject* reshaped(Arguments given) {
 
 PyObject* permuted(Arguments given) {
   const Tensor& tensor = require_tensor(given[0], "permute_dims");
-  const Dims axes = parse_dims(given[1], "permute_dims");
-  SmallVector<int, 4> order;
-  uint32_t seen = 0;
-  for (int64_t axis : axes) {
-    const int normal = normalize_axis(axis, tensor.ndim(), "permute_dims");
-    if (seen >> normal & 1) {
-      fail(ErrorKind::value, "[permute_dims] axis ", axis, " is named twice");
-    }
-    seen |= uint32_t{1} << normal;
-    order.push_back(normal);
-  }
-  if (order.size() != tensor.ndim()) {
-    fail(ErrorKind::value, "[permute_dims] expected ", tensor.ndim(), " axes, got ", order.size());
-  }
-  return wrap(permute_view(tensor, order));
+  return permute_tensor(tensor, parse_dims(given[1], "permute_dims"));
 }
 
 PyObject* broadcast_of(Arguments given) {
@@ -339,6 +317,31 @@ PyObject* cast_tensor(PyObject* x, DType dtype, bool copy) {
 }
 
 PyObject* copy_tensor(const Tensor& x) { return wrap(cast_copy(issuer(), x, x.dtype, "copy")); }
+
+Dims parse_new_shape(PyObject* shape, const char* op) {
+  Dims dims = parse_dims(shape, op);
+  for (int64_t d : dims) {
+    if (d < 0) fail(ErrorKind::value, "[", op, "] negative dimension in shape ", shape_str(dims));
+  }
+  return dims;
+}
+
+PyObject* permute_tensor(const Tensor& x, const Dims& axes) {
+  SmallVector<int, 4> order;
+  uint32_t seen = 0;
+  for (int64_t axis : axes) {
+    const int normal = normalize_axis(axis, x.ndim(), "permute_dims");
+    if (seen >> normal & 1) {
+      fail(ErrorKind::value, "[permute_dims] axis ", axis, " is named twice");
+    }
+    seen |= uint32_t{1} << normal;
+    order.push_back(normal);
+  }
+  if (order.size() != x.ndim()) {
+    fail(ErrorKind::value, "[permute_dims] expected ", x.ndim(), " axes, got ", order.size());
+  }
+  return wrap(permute_view(x, order));
+}
 
 PyObject* reshape_tensor(const Tensor& x, const Dims& shape, Reuse reuse) {
   const Dims dims = resolve_shape(x, shape);

@@ -19,6 +19,12 @@ enum class Reuse : uint8_t { where_possible, always, never };
 /// One -1 in `shape` stands for what is left.
 PyObject* reshape_tensor(const Tensor& x, const Dims& shape, Reuse reuse);
 
+/// Error(axis) for an axis out of range, Error(value) where they are no order of all axes.
+PyObject* permute_tensor(const Tensor& x, const Dims& axes);
+
+/// As parse_dims(); Error(value) for a negative dimension.
+Dims parse_new_shape(PyObject* shape, const char* op);
+
 /// A mask's or condition's choice; `x` and `y` are tensors, arrays or numbers.
 PyObject* where_of(PyObject* condition, PyObject* x, PyObject* y);
 

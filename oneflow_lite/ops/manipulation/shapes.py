@@ -11,7 +11,7 @@ from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.inspection import returned
 from oneflow_lite.ops.creation.data import asarray
-from oneflow_lite.ops.operands import is_number_along, on_one_device
+from oneflow_lite.ops.operands import on_one_device
 from oneflow_lite.ops.table import exported
 
 Axes = int | Sequence[int]
@@ -37,7 +37,7 @@ def reshape(x: Any, /, shape: int | Sequence[int], *, copy: bool | None = None) 
     array([[0, 1, 2],
            [3, 4, 5]])
     """
-    return _C.reshape(asarray(x), shape, copy)
+    raise NotImplementedError  # all of it is native
 
 
 @_C.native(_C.paths.permute_dims)
@@ -49,7 +49,7 @@ def permute_dims(x: Any, /, axes: Sequence[int]) -> Tensor:
     >>> flow.permute_dims(flow.zeros((2, 3, 4)), (2, 0, 1)).shape
     (4, 2, 3)
     """
-    return _C.permute(asarray(x), axes)
+    raise NotImplementedError  # all of it is native
 
 
 @_C.native(_C.paths.transpose)
@@ -61,8 +61,7 @@ def transpose(x: Any, /, axes: Sequence[int] | None = None) -> Tensor:
     >>> flow.transpose(flow.zeros((2, 3, 4))).shape
     (4, 3, 2)
     """
-    given = asarray(x)
-    return _C.permute(given, tuple(range(given.ndim))[::-1] if axes is None else axes)
+    raise NotImplementedError  # all of it is native
 
 
 def matrix_transpose(x: Any, /) -> Tensor:
@@ -85,18 +84,7 @@ def moveaxis(x: Any, /, source: Axes, destination: Axes) -> Tensor:
     >>> flow.moveaxis(flow.zeros((2, 3, 4)), 0, -1).shape
     (3, 4, 2)
     """
-    given = asarray(x)
-    sources = normalize_axes(source, given.ndim, "moveaxis")
-    targets = normalize_axes(destination, given.ndim, "moveaxis")
-    if len(sources) != len(targets):
-        raise ValueError(
-            f"[moveaxis] expected as many destinations as sources, got {len(targets)} and "
-            f"{len(sources)}"
-        )
-    order = [axis for axis in range(given.ndim) if axis not in sources]
-    for target, axis in sorted(zip(targets, sources, strict=True)):
-        order.insert(target, axis)
-    return _C.permute(given, order)
+    raise NotImplementedError  # all of it is native
 
 
 @_C.native(_C.paths.broadcast_to)
@@ -109,7 +97,7 @@ def broadcast_to(x: Any, /, shape: int | Sequence[int]) -> Tensor:
     array([[0, 1],
            [0, 1]])
     """
-    return _C.broadcast_to(asarray(x), shape)
+    raise NotImplementedError  # all of it is native
 
 
 def broadcast_arrays(*arrays: Any) -> list[Tensor] | tuple[Tensor, ...]:
@@ -165,12 +153,7 @@ def expand_dims(x: Any, /, axis: Axes = 0) -> Tensor:
     >>> flow.expand_dims(flow.zeros((2, 3)), axis=1).shape
     (2, 1, 3)
     """
-    given = asarray(x)
-    added = len(axis) if isinstance(axis, Sequence) else 1
-    new = normalize_axes(axis, given.ndim + added, "expand_dims")
-    sizes = iter(given.shape)
-    shape = [1 if i in new else next(sizes) for i in range(given.ndim + added)]
-    return _C.reshape(given, shape, None)
+    raise NotImplementedError  # all of it is native
 
 
 @_C.native(_C.paths.squeeze)
@@ -182,15 +165,7 @@ def squeeze(x: Any, /, axis: Axes | None = None) -> Tensor:
     >>> flow.squeeze(flow.zeros((1, 3, 1)), axis=0).shape
     (3, 1)
     """
-    given = asarray(x)
-    if axis is None or is_number_along(given, axis):
-        gone = tuple(i for i, size in enumerate(given.shape) if size == 1)
-    else:
-        gone = normalize_axes(axis, given.ndim, "squeeze")
-    for i in gone:
-        if given.shape[i] != 1:
-            raise ValueError(f"[squeeze] expected size 1 along axis {i}, got shape {given.shape}")
-    return _C.reshape(given, [n for i, n in enumerate(given.shape) if i not in gone], None)
+    raise NotImplementedError  # all of it is native
 
 
 @_C.native(_C.paths.swapaxes)
@@ -202,12 +177,7 @@ def swapaxes(x: Any, /, axis1: int, axis2: int) -> Tensor:
     >>> flow.swapaxes(flow.zeros((2, 3, 4)), 0, 2).shape
     (4, 3, 2)
     """
-    given = asarray(x)
-    order = list(range(given.ndim))
-    (first,) = normalize_axes(axis1, given.ndim, "swapaxes")
-    (second,) = normalize_axes(axis2, given.ndim, "swapaxes")
-    order[first], order[second] = second, first
-    return _C.permute(given, order)
+    raise NotImplementedError  # all of it is native
 
 
 @_C.native(_C.paths.flatten)
@@ -219,7 +189,7 @@ def flatten(x: Any, /) -> Tensor:
     >>> flow.flatten(flow.tensor([[1, 2], [3, 4]])).numpy()
     array([1, 2, 3, 4])
     """
-    return _C.reshape(asarray(x), (-1,), True)
+    raise NotImplementedError  # all of it is native
 
 
 @_C.native(_C.paths.ravel)
@@ -231,7 +201,7 @@ def ravel(x: Any, /) -> Tensor:
     >>> flow.ravel(flow.tensor([[1, 2], [3, 4]])).numpy()
     array([1, 2, 3, 4])
     """
-    return _C.reshape(asarray(x), (-1,), None)
+    raise NotImplementedError  # all of it is native
 
 
 def normalize_axes(axes: Axes, ndim: int, op: str) -> tuple[int, ...]:
