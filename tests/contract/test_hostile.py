@@ -288,6 +288,7 @@ INSTANCES: dict[type, Callable[[], Any]] = {
     _C.Tensor: lambda: flow.ones(2),
     _C.Op: lambda: flow.add,
     _C.NativeFunction: lambda: flow.sum,
+    _C.NativePath: lambda: _C.paths.sum,
     _C.HostCall: lambda: flow.vm.host_func(int),
     _C.CurrentCuda: lambda: _C.CurrentCuda(0),
 }
