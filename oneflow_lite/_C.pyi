@@ -148,7 +148,8 @@ paths: _Paths  # all native paths, by name
 
 def native(path: NativePath, /) -> Callable[[_Function], _Function]:
     """Returns a decorator that makes a NativeFunction of a function: with the path, and with the
-    function's parameters and defaults. Arguments that the path does not know go to the function."""
+    function's parameters and defaults. Arguments that the path does not know go to the function;
+    where it knows all, the function has only its signature and its docstring."""
 
 # --- tensors (all return at once; errors of arguments are raised at the call)
 def from_numpy(array: npt.NDArray[Any], device: Device) -> Tensor:

@@ -207,6 +207,16 @@ def test_errors_say_what_was_given(
         call(flow.zeros((2, 3)))
 
 
+def test_a_sequence_may_lie_about_its_length() -> None:
+    class Axes(list[int]):
+        def __len__(self) -> int:
+            return 20
+
+    with pytest.raises(ValueError, match="expected 20 axes, got 1"):
+        flow.expand_dims(flow.ones(2), Axes([0]))
+    assert flow.squeeze(flow.ones((1, 2)), Axes([0])).shape == (2,)
+
+
 def test_operands_that_are_no_tensors_become_some() -> None:
     for given in ([[1, 2, 3]], np.ones((1, 3)), ((1, 2, 3),)):
         assert flow.squeeze(given).tolist() == np.squeeze(given).tolist()

@@ -1,5 +1,5 @@
-// Native paths of linalg/norms.py, of the products of vectors in ops/linalg.py, and of those of
-// sequences with windows in ops/statistics.py.
+// Native paths of linalg/norms.py, of the products of vectors in ops/linear_algebra.py, and of
+// those of sequences with windows in ops/numpy/convolution.py.
 #include "python/native/function.h"
 #include "python/ops/registry.h"
 #include "python/tensor/functions.h"

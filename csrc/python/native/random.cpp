@@ -1,4 +1,4 @@
-// The native paths of random.py. Few numbers are drawn here, by NumPy's functions on its
+// The native paths of random/generator.py. Few numbers are drawn here, by NumPy's functions on its
 // generator's bits, under the bit generator's own lock; all else by NumPy's method of the same
 // name.
 #include "python/native/random.h"

@@ -83,11 +83,14 @@ PyObject* flat(const Operand& x) {
 }
 
 PyObject* expand_dims(const Operand& x, const AxesArgument& axis) {
-  const Py_ssize_t ndim = x->ndim() + axis.count();
+  const Py_ssize_t count = axis.count(), ndim = x->ndim() + count;
   if (ndim > kMaxDims) {
     fail(ErrorKind::value, "[reshape] at most ", kMaxDims, " dimensions, got ", ndim);
   }
   const Axes added = axis.within(static_cast<int>(ndim));
+  if (added.size() != count) {  // the sequence's length is not that of its elements
+    fail(ErrorKind::value, "[expand_dims] expected ", count, " axes, got ", added.size());
+  }
   Dims shape;
   for (int d = 0, next = 0; d < ndim; ++d) {
     shape.push_back(contains(added, d) ? 1 : x->shape[next++]);
