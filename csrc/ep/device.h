@@ -52,9 +52,9 @@ struct HostKernel {
 /// takes by value.
 struct DeviceKernel {
   void* function;
-  int64_t items;   // of work, where `blocks` is 0: as many threads as are good for so many
-  int64_t blocks;  // or: so many, of so many threads
-  int threads;
+  int64_t items;   // of work, where `blocks` is 0: as many blocks as are good for so many
+  int64_t blocks;  // or: so many
+  int threads;     // of a block
   size_t shared_bytes;
   const void* args;
   size_t args_bytes;

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -66,6 +67,20 @@ def test_every_kernel_compiles_for_every_architecture() -> None:
         images = list(pool.map(compile_unit, *zip(*work, strict=True)))
     assert all(image[:4] == b"\x7fELF" for image in images)
     assert len(set(images)) == len(work)
+
+
+def one_of_each_kind() -> list[Request]:
+    return list({request.kind: request for request in everything()}.values())
+
+
+@pytest.mark.parametrize("request_", one_of_each_kind(), ids=lambda request: request.kind)
+def test_an_argument_of_another_size_is_refused(request_: Request) -> None:
+    pytest.importorskip("cuda.bindings.nvrtc")
+    pytest.importorskip("nvidia.cu13", reason="nvidia-cuda-nvrtc is not installed")
+    text = source({"kernel": replace(request_, args_bytes=12)})
+    assert text is not None
+    with pytest.raises(compiler.CompileError, match="in 12 bytes: build oneflow_lite again"):
+        compiler._compile_by_nvrtc(text, "sm_90", OPTIONS)
 
 
 @pytest.fixture

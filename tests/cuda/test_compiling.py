@@ -262,6 +262,29 @@ assert len(said(flow.tan, 0.25)) == 1
     succeeds(run_program, code)
 
 
+def test_a_header_of_another_build_is_refused(run_program: Run) -> None:
+    code = """
+texts = sys.modules["oneflow_lite.cuda.kernels.source"]
+read = texts._read
+def planted(path):
+    included, text = read(path)
+    for name in ("ReduceArgs", "ElementwiseRow"):
+        text = text.replace("struct %s {" % name, "struct %s { int64 planted;" % name)
+    return included, text
+texts._read = planted
+x = flow.tensor(np.arange(60_000, dtype="float32"), device="cuda:0")
+assert (x + 1)[1].item() == 2                   # no rows: the argument is as before
+for refused in (lambda: x.sum(), lambda: x[::2] + 1):
+    try:
+        refused().numpy()
+    except RuntimeError as error:
+        assert "the host gives the argument of kernel in" in str(error), error
+    else:
+        raise AssertionError("the kernel was taken")
+"""
+    succeeds(run_program, code)
+
+
 def test_a_second_process_compiles_nothing(run_program: Run, tmp_path: Path) -> None:
     code = f"""
 # After the simulated driver was found; not where programs run, as it gets a folder "oneflow_lite".

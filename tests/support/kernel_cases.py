@@ -109,15 +109,15 @@ def operands(loop: tuple[str, ...]) -> list[np.ndarray]:
 def forms() -> list[Request]:
     """Rows of vectors, with operands that stand still and with arguments of many rows; tiles."""
     rows = [
-        elementwise("add", (dtype,) * 3, flat=False, options=(4, ROWS_OF_VECTORS, spread, depth))
+        elementwise("add", (dtype,) * 3, flat=False, options=(4, ROWS_OF_VECTORS, spread, rows))
         for dtype in ("int8", "float32", "complex64")
-        for spread, depth in ((0, 1), (1, 1), (2, 2))
+        for spread, rows in ((0, 8), (1, 8), (2, 32))
     ]
     pairs = [("bool",) * 2, ("float16",) * 2, ("float32", "float16"), ("complex128",) * 2]
     tiles = [
-        Request("copy", "", pair, pair, (False,), False, wide, (1, TILES, 0, depth))
+        Request("copy", "", pair, pair, (False,), False, wide, (1, TILES, 0, rows))
         for pair in pairs
-        for wide, depth in ((False, 1), (True, 2))
+        for wide, rows in ((False, 8), (True, 32))
     ]
     return rows + tiles
 

@@ -16,7 +16,7 @@ MAX_DIMS, MAX_OPERANDS = 8, 4
 
 
 class Row(ctypes.Structure):
-    """``Row`` of loops.cuh."""
+    """``ElementwiseRow`` of layout/elementwise.h."""
 
     _fields_ = (
         ("dim", ctypes.c_int64),
@@ -27,7 +27,7 @@ class Row(ctypes.Structure):
 
 
 class Args(ctypes.Structure):
-    """``Args<8>`` of loops.cuh; the fewer rows of ``Args<0>`` are its begin."""
+    """``ElementwiseArgs<8>`` of the same header; it begins as those of fewer rows."""
 
     _fields_ = (
         ("count", ctypes.c_int64),

@@ -34,7 +34,7 @@ INCLUDES = {
 ROOMS = {
     "ep": ("threads", "memory", "cuda", "mock", "cpu"),
     "ops": ("elementwise", "index", "product", "random", "reduce", "sort", "fusion", "cuda"),
-    "ops/cuda": ("elementwise", "index", "product", "random", "reduce", "sort", "fusion"),
+    "ops/cuda": ("layout", "elementwise", "index", "product", "random", "reduce", "sort", "fusion"),
     "python": ("machine ops tensor", "native", "interop"),
     "tensor": ("fusion", "index"),
     "vm": ("failure", "board queue", "fusion", "devices", "small_work", "waiting", "process"),

@@ -127,18 +127,19 @@ void CudaStream::launch(const HostKernel& kernel) {
 }
 
 void CudaStream::launch(const DeviceKernel& kernel) {
-  constexpr int64_t kThreads = 256, kBlocksPerMultiprocessor = 32;
+  constexpr int64_t kBlocksPerMultiprocessor = 32;
   Current current(context_);
   const int64_t most = context_.multiprocessors() * kBlocksPerMultiprocessor;
   const int64_t blocks =
-      kernel.blocks ? kernel.blocks
-                    : std::clamp<int64_t>((kernel.items + kThreads - 1) / kThreads, 1, most);
-  const auto threads = static_cast<unsigned>(kernel.blocks ? kernel.threads : kThreads);
+      kernel.blocks
+          ? kernel.blocks
+          : std::clamp<int64_t>((kernel.items + kernel.threads - 1) / kernel.threads, 1, most);
   void* parameters[] = {const_cast<void*>(kernel.args)};
   const auto run = [&] {
     return call().LaunchKernel(
-        static_cast<cuda::Function>(kernel.function), static_cast<unsigned>(blocks), 1, 1, threads,
-        1, 1, static_cast<unsigned>(kernel.shared_bytes), handle_, parameters, nullptr);
+        static_cast<cuda::Function>(kernel.function), static_cast<unsigned>(blocks), 1, 1,
+        static_cast<unsigned>(kernel.threads), 1, 1, static_cast<unsigned>(kernel.shared_bytes),
+        handle_, parameters, nullptr);
   };
   context_.check(cuda::with_memory(device_, run), "cuLaunchKernel");
 }

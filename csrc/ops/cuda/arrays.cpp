@@ -29,8 +29,8 @@ void set_rows(const ArrayView& from, const ArrayView& to, Iteration* iteration) 
 
 }  // namespace
 
-void* array_program(Launching& launching, const char* kind, const char* op, DType dtype,
-                    bool wide) {
+void* array_program(Launching& launching, const char* kind, const char* op, size_t args_bytes,
+                    DType dtype, bool wide) {
   static Programs<Key>& programs = *new Programs<Key>;
   return programs.get(launching, Key{kind, op, dtype, wide, {}}, [&] {
     KernelRequest request;
@@ -39,6 +39,7 @@ void* array_program(Launching& launching, const char* kind, const char* op, DTyp
     request.dtypes = {dtype};
     request.flat = true;
     request.wide = wide;
+    request.args_bytes = args_bytes;
     return request;
   });
 }

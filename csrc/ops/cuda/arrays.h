@@ -6,10 +6,10 @@
 
 namespace ofl::ops::cuda {
 
-/// A kernel of elements of `dtype`; nullptr: there is none. `kind` and `op` are literals, see
-/// KernelRequest.
-void* array_program(Launching& launching, const char* kind, const char* op, DType dtype = DType::u8,
-                    bool wide = false);
+/// A kernel of elements of `dtype`, which takes an argument of so many bytes; nullptr: there is
+/// none. `kind` and `op` are literals, see KernelRequest.
+void* array_program(Launching& launching, const char* kind, const char* op, size_t args_bytes,
+                    DType dtype = DType::u8, bool wide = false);
 
 /// What stands for a dtype where elements are only moved: fewer kernels.
 DType moved_as(DType dtype);
@@ -23,6 +23,11 @@ bool copy_array(Launching& launching, const ArrayView& from, const ArrayView& to
 bool can_copy(const ArrayView& view);
 /// All bits zero; row-major.
 bool clear_array(Launching& launching, const ArrayView& view);
+
+/// The elements of an int64 array, as kernels name their type.
+inline layout::int64* int64_data(const ArrayView& view) {
+  return reinterpret_cast<layout::int64*>(view.data);
+}
 
 inline int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 

@@ -5,11 +5,11 @@
 #include <vector>
 
 #include "base/error.h"
+#include "ops/cuda/layout/parameters.h"
 
 namespace ofl::ops::cuda {
 
-inline constexpr int kDeviceAxes = 8;  // of a kind, that a kernel takes
-inline constexpr int64_t kNarrow = int64_t{1} << 31;
+using layout::kNarrow;
 
 /// `dim` steps of so many bytes of the input and of the output, and of so many positions.
 struct Axis {

@@ -45,10 +45,10 @@ void* Launching::scratch(size_t bytes) {
   return memory;
 }
 
-int64_t* Launching::report(int count, Faults::Describe describe) {
+layout::int64* Launching::report(int count, Faults::Describe describe) {
   if (!queue_) return nullptr;
   auto faults = std::make_shared<Faults>(device_, count, std::move(describe));
-  int64_t* const words = faults->words();
+  layout::int64* const words = faults->words();
   kept_ = std::move(faults);
   return words;
 }

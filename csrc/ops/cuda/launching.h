@@ -9,6 +9,7 @@
 
 #include "ep/device.h"
 #include "ep/memory/staging_pool.h"
+#include "ops/cuda/layout/parameters.h"
 #include "ops/in_flight.h"
 
 namespace ofl::ops {
@@ -27,7 +28,7 @@ class Faults final : public InFlight {
   using Describe = std::function<Error(int word, int64_t value)>;
 
   Faults(ep::Device& device, int count, Describe describe);
-  int64_t* words() const { return reinterpret_cast<int64_t*>(memory_.data()); }
+  layout::int64* words() const { return reinterpret_cast<layout::int64*>(memory_.data()); }
   std::optional<Error> failure() const override;
 
  private:
@@ -57,13 +58,18 @@ class Launching {
   /// Memory of the device for the kernels of this call. Ask before the first one is enqueued: there
   /// may be none.
   void* scratch(size_t bytes);
+  template <typename T>
+  T* scratch_of(int64_t count) {
+    return static_cast<T*>(scratch(static_cast<size_t>(count) * sizeof(T)));
+  }
   /// Words for the faults of the call's kernels; once for a call. nullptr in a rehearsal.
-  int64_t* report(int count, Faults::Describe describe);
+  layout::int64* report(int count, Faults::Describe describe);
 
-  /// Enqueues it; `items` of work, one thread takes one after the other.
+  /// Enqueues it, in blocks of layout::kThreads; `items` of work, one thread takes one after the
+  /// other.
   template <typename Args>
   void run(void* function, int64_t items, const Args& args) {
-    enqueue({function, items, 0, 0, 0, &args, sizeof(args)});
+    enqueue({function, items, 0, layout::kThreads, 0, &args, sizeof(args)});
   }
   /// The same with so many blocks of so many threads, and shared memory of so many bytes.
   template <typename Args>

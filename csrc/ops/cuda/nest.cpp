@@ -79,7 +79,8 @@ void Nest::store(Indexing* out) const {
   }
 }
 
-bool describe_indices(const ArrayView& indices, int64_t size, int64_t step, IndexArray* out) {
+bool describe_indices(const ArrayView& indices, int64_t size, int64_t step,
+                      layout::IndexArray* out) {
   const size_t bytes = size_of(indices.dtype);
   uint64_t bits = bits_of(indices.data);
   for (int d = 0; d < indices.shape.size(); ++d) {
@@ -91,7 +92,8 @@ bool describe_indices(const ArrayView& indices, int64_t size, int64_t step, Inde
   out->step = step;
   out->kind = bytes == 1 ? 0 : bytes == 2 ? 1 : bytes == 4 ? 2 : 3;
   // Indices of 8 bytes are taken as signed, as the host's kernels cast them.
-  if (info(indices.dtype).kind == DTypeKind::unsigned_int && bytes < 8) out->kind += 4;
+  if (info(indices.dtype).kind == DTypeKind::unsigned_int && bytes < 8)
+    out->kind += layout::kUnsignedIndex;
   return true;
 }
 
@@ -129,8 +131,8 @@ bool is_wide(const ArrayView& view) {
   return extent.high - extent.low >= kNarrow;
 }
 
-int64_t* report_indices(Launching& launching, const std::vector<int64_t>& sizes,
-                        const std::vector<int64_t>& numbers, ErrorKind error) {
+layout::int64* report_indices(Launching& launching, const std::vector<int64_t>& sizes,
+                              const std::vector<int64_t>& numbers, ErrorKind error) {
   const char* name = launching.name();
   auto describe = [name, sizes, numbers, error](int word, int64_t value) {
     const auto k = static_cast<size_t>(word);

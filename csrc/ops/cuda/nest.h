@@ -1,5 +1,5 @@
 // How arrays that indices pick from lie, as kernels of a device take it: words in a nest of
-// dimensions. The structures are those of oneflow_lite/cuda/kernels/index/indexing.cuh.
+// dimensions.
 #pragma once
 
 #include <array>
@@ -7,30 +7,24 @@
 #include <vector>
 
 #include "ops/array_kernel.h"
+#include "ops/cuda/layout/index.h"
 #include "ops/cuda/programs.h"
 
 namespace ofl::ops::cuda {
 
-inline constexpr int kNestDims = 8, kIndexArrays = kMaxDims;
-inline constexpr int64_t kNarrow = int64_t{1} << 31;
+using layout::kIndexArrays;
+using layout::kNarrow;
+using layout::kNestDims;
 
-struct IndexArray {
-  const char* data = nullptr;
-  int64_t size = 0, step = 0;
-  int32_t kind = 0, unused = 0;
-  int64_t strides[kNestDims] = {};
-};
+/// Bytes of an argument whose kernel takes so many arrays.
+template <template <int> class Args>
+constexpr size_t args_bytes(int arrays) {
+  static_assert(sizeof(Args<2>) - sizeof(Args<1>) == sizeof(layout::IndexArray));
+  return sizeof(Args<1>) + static_cast<size_t>(arrays - 1) * sizeof(layout::IndexArray);
+}
 
-/// Last in an argument, of 4 KiB at most: kernels take as many of the arrays as they are made for.
-struct Indexing {
-  int64_t* faults = nullptr;
-  int32_t ndim = 0, mode = 0;
-  int64_t dims[kNestDims] = {};
-  int64_t placed[kNestDims] = {};
-  int64_t lined[kNestDims] = {};
-  int64_t number[kNestDims] = {};
-  IndexArray indices[kIndexArrays];
-};
+/// With room for all arrays.
+using Indexing = layout::Indexing<kIndexArrays>;
 
 /// A dimension: its size, and the strides of everything that is walked.
 struct NestRow {
@@ -74,7 +68,13 @@ inline uint64_t bits_of(const void* address) { return reinterpret_cast<uintptr_t
 inline uint64_t bits_of(int64_t stride) { return static_cast<uint64_t>(stride); }
 
 /// The array in a kernel; its strides are those of rows. False: it is not aligned for that.
-bool describe_indices(const ArrayView& indices, int64_t size, int64_t step, IndexArray* out);
+bool describe_indices(const ArrayView& indices, int64_t size, int64_t step,
+                      layout::IndexArray* out);
+
+inline layout::IndexMode mode_of(OutOfRange mode) {
+  constexpr layout::IndexMode kModes[] = {layout::kFault, layout::kWrap, layout::kClip};
+  return kModes[static_cast<size_t>(mode)];
+}
 
 /// Adds the dimensions of index arrays: `lined` are the first strides of the other array, `placed`
 /// (or null) those of places without what indices add.
@@ -90,8 +90,8 @@ bool is_wide(const ArrayView& view);
 
 /// Launching::report with a word for each index array; `sizes` and `numbers` are those of their
 /// axes. `error` is what an index out of range is.
-int64_t* report_indices(Launching& launching, const std::vector<int64_t>& sizes,
-                        const std::vector<int64_t>& numbers, ErrorKind error);
+layout::int64* report_indices(Launching& launching, const std::vector<int64_t>& sizes,
+                              const std::vector<int64_t>& numbers, ErrorKind error);
 
 /// One scalar over and over, as words of any size read it.
 void repeat_scalar(const int64_t* words, int64_t itemsize, unsigned char* out);

@@ -28,6 +28,7 @@ struct KernelRequest {
   bool flat = false;
   bool wide = false;
   std::vector<int64_t> options;
+  size_t args_bytes = 0;  // of the argument that the kernel takes
 };
 
 /// The image for an architecture; "" where there is no kernel for it. Any thread, which may block.

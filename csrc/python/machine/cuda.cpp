@@ -37,15 +37,16 @@ py::tuple dtype_names(const std::vector<DType>& dtypes) {
   return names;
 }
 
-/// Calls `make(kind, op, dtypes, loop, scalars, flat, wide, options, arch)`, on any thread.
+/// Calls `make(kind, op, dtypes, loop, scalars, flat, wide, options, args_bytes, arch)`, on any
+/// thread.
 std::string make_image(PyObject* make, const ops::cuda::KernelRequest& request,
                        const std::string& arch) {
   WithGil gil;
   try {
-    const py::object image =
-        py::handle(make)(request.kind, request.op, dtype_names(request.dtypes),
-                         dtype_names(request.loop), py::tuple(py::cast(request.scalars)),
-                         request.flat, request.wide, py::tuple(py::cast(request.options)), arch);
+    const py::object image = py::handle(make)(
+        request.kind, request.op, dtype_names(request.dtypes), dtype_names(request.loop),
+        py::tuple(py::cast(request.scalars)), request.flat, request.wide,
+        py::tuple(py::cast(request.options)), request.args_bytes, arch);
     return image.is_none() ? std::string() : image.cast<std::string>();
   } catch (py::error_already_set& error) {
     error.restore();

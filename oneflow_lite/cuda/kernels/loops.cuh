@@ -5,33 +5,9 @@
 //
 // Threads take elements in turn, the whole grid's stride apart: any number of blocks is right. With
 // 32-bit indices, elements and byte offsets are below 2^31, blocks of 256 at most 2^23.
+#include "ops/cuda/layout/elementwise.h"
 
 namespace ofl {
-
-/// What every kernel is given.
-struct Head {
-  int64 count;                   // of the loop: elements of the output, vectors or tiles
-  void* data[4];                 // first elements: inputs, then the output
-  int64* fault;                  // takes an operand that has no result; may be null
-  unsigned char scalars[3][16];  // inputs that lie in no memory
-  int32 ndim;                    // rows in use
-  int32 unused;
-};
-
-/// A step of a loop, and what division by `dim` needs: see quotient().
-struct Row {
-  int64 dim;
-  int64 strides[4];  // bytes, of each operand
-  uint32 multiplier, shift;
-};
-
-/// The one argument of every kernel; rows outermost first, none where operands lie flat.
-template <int capacity>
-struct Args : Head {
-  Row rows[capacity];
-};
-template <>
-struct Args<0> : Head {};
 
 /// An element in memory. A byte of bool that is neither 0 nor 1 is true.
 template <typename T>
@@ -58,7 +34,7 @@ template <typename T, int k>
 struct Array {
   char* first;
 
-  explicit Array(const Head& args) : first(static_cast<char*>(args.data[k])) {}
+  explicit Array(const ElementwiseHead& args) : first(static_cast<char*>(args.data[k])) {}
 
   template <int lanes>
   bool is_aligned() const {
@@ -101,7 +77,7 @@ Vector<T, lanes> all_of(Stored<T> value) {
 /// The k-th operand, in memory, which stands still within a vector.
 template <typename T, int k>
 struct Spread : Array<T, k> {
-  explicit Spread(const Head& args) : Array<T, k>(args) {}
+  explicit Spread(const ElementwiseHead& args) : Array<T, k>(args) {}
 
   template <int lanes, typename Offset>
   Vector<T, lanes> load_at(const Offset* offsets) const {
@@ -114,7 +90,8 @@ template <typename T, int k>
 struct Scalar {
   Stored<T> value;
 
-  explicit Scalar(const Head& args) : value(*reinterpret_cast<const Stored<T>*>(args.scalars[k])) {}
+  explicit Scalar(const ElementwiseHead& args)
+      : value(*reinterpret_cast<const Stored<T>*>(args.scalars[k])) {}
 
   template <int lanes>
   bool is_aligned() const {
@@ -139,7 +116,7 @@ struct Scalar {
 };
 
 template <typename Body, int lanes, typename Out, typename... In>
-void apply_to_vector(const Head& args, Vector<Out, lanes>& target, const In&... inputs) {
+void apply_to_vector(const ElementwiseHead& args, Vector<Out, lanes>& target, const In&... inputs) {
   Vector<Out, lanes> results;
 #pragma unroll
   for (int j = 0; j < lanes; ++j) results.lane[j].set(Body::apply(args, inputs.lane[j].get()...));
@@ -148,7 +125,7 @@ void apply_to_vector(const Head& args, Vector<Out, lanes>& target, const In&... 
 
 /// Contiguous operands: vectors where every operand is aligned for them, then what is left.
 template <typename Body, int lanes, typename Index, typename Out, typename... In>
-void run_flat(const Head& args, Out output, In... inputs) {
+void run_flat(const ElementwiseHead& args, Out output, In... inputs) {
   const Index count = Index(args.count);
   const Index start = Index(blockIdx.x) * blockDim.x + threadIdx.x;
   const Index step = Index(gridDim.x) * blockDim.x;
@@ -185,7 +162,7 @@ struct OffsetOf<uint64> {
 /// integers using multiplication (1994), figure 4.1; as i is below 2^31, the sum does not overflow.
 template <typename AnyRow>
 uint32 quotient(uint32 i, const AnyRow& row) {
-  return (__umulhi(i, row.multiplier) + i) >> row.shift;
+  return (__umulhi(i, row.divisor.multiplier) + i) >> row.divisor.shift;
 }
 template <typename AnyRow>
 uint64 quotient(uint64 i, const AnyRow& row) {
@@ -195,11 +172,12 @@ uint64 quotient(uint64 i, const AnyRow& row) {
 /// The byte offsets of the i-th element in each of `operands` operands. Strides may be negative:
 /// sums are made modulo the width of Index and then read as signed.
 template <int operands, typename Index>
-void find_offsets(const Row* rows, int ndim, Index i, typename OffsetOf<Index>::type* offsets) {
+void find_offsets(const ElementwiseRow* rows, int ndim, Index i,
+                  typename OffsetOf<Index>::type* offsets) {
   Index sums[operands] = {};
 #pragma unroll 1
   for (int d = ndim - 1; d >= 0; --d) {
-    const Row& row = rows[d];
+    const ElementwiseRow& row = rows[d];
     const Index rest = d ? quotient(i, row) : 0;  // the outermost place needs no division
     const Index place = i - rest * Index(row.dim);
 #pragma unroll
@@ -212,7 +190,7 @@ void find_offsets(const Row* rows, int ndim, Index i, typename OffsetOf<Index>::
 
 /// Operands of any strides.
 template <typename Body, typename Index, int capacity, typename Out, typename... In>
-void run_strided(const Args<capacity>& args, Out output, In... inputs) {
+void run_strided(const ElementwiseArgs<capacity>& args, Out output, In... inputs) {
   const Index count = Index(args.count);
   const Index step = Index(gridDim.x) * blockDim.x;
 #pragma unroll 1
@@ -227,7 +205,7 @@ void run_strided(const Args<capacity>& args, Out output, In... inputs) {
 /// start where vectors may. The innermost row counts vectors, and its strides step from one to the
 /// next.
 template <typename Body, int lanes, typename Index, int capacity, typename Out, typename... In>
-void run_rows(const Args<capacity>& args, Out output, In... inputs) {
+void run_rows(const ElementwiseArgs<capacity>& args, Out output, In... inputs) {
   const Index count = Index(args.count);
   const Index step = Index(gridDim.x) * blockDim.x;
 #pragma unroll 1

@@ -26,6 +26,8 @@ class Request:
         Elements or byte offsets reach 2**31.
     options : tuple of int
         What else the family wants to know; its module says what.
+    args_bytes : int
+        Of the argument, as the compiler of the host lays it out; 0: not compared.
     """
 
     kind: str
@@ -36,3 +38,4 @@ class Request:
     flat: bool
     wide: bool
     options: tuple[int, ...] = ()
+    args_bytes: int = 0

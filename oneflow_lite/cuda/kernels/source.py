@@ -15,6 +15,7 @@ from types import ModuleType
 from oneflow_lite.cuda.kernels.elementwise import elementwise
 from oneflow_lite.cuda.kernels.fusion import columns, fusion, rows
 from oneflow_lite.cuda.kernels.index import gather, mask, scatter
+from oneflow_lite.cuda.kernels.layout import INCLUDE
 from oneflow_lite.cuda.kernels.product import matmul
 from oneflow_lite.cuda.kernels.random import philox
 from oneflow_lite.cuda.kernels.reduce import reduce, scan
@@ -43,7 +44,11 @@ _FAMILIES: dict[str, ModuleType] = {
     "where": elementwise,
 }
 
-_INCLUDE = Path(__file__).parents[1] / "include"
+# The host fills an argument that it laid out when it was built, from headers as they were then.
+_CHECK = """
+static_assert(sizeof(ofl::ArgumentOf<decltype({name})>::type) == {bytes},
+              "the host gives the argument of {name} in {bytes} bytes: build oneflow_lite again");
+"""
 _DIRECTIVE = re.compile(r'^#(?:include ".+"|pragma once)\n', re.MULTILINE)
 
 
@@ -67,6 +72,8 @@ def source(requests: Mapping[str, Request]) -> str | None:
             return None
         files |= dict.fromkeys(_files_of(family, request))
         kernels.append(text)
+        if request.args_bytes:
+            kernels.append(_CHECK.format(name=name, bytes=request.args_bytes))
     return "\n".join([*_texts_of(files), *kernels])
 
 
@@ -87,7 +94,7 @@ def _add(path: Path, texts: dict[Path, str]) -> None:
     if path not in texts:
         included, text = _read(path)
         for header in included:
-            _add(_INCLUDE / header, texts)
+            _add(INCLUDE / header, texts)
         texts[path] = text
 
 

@@ -1,16 +1,14 @@
 // The types of elements by the names of their dtypes, and NumPy's casts between them.
-// No header is included, neither here nor in the other files: compilers then need none.
+// The only headers are those of the native core, which need no library.
+#include "ops/cuda/layout/parameters.h"
 
 namespace ofl {
 
+using namespace layout;
+
 typedef signed char int8;
 typedef short int16;
-typedef int int32;
-typedef long long int64;
 typedef unsigned char uint8;
-typedef unsigned short uint16;
-typedef unsigned int uint32;
-typedef unsigned long long uint64;
 typedef float float32;
 typedef double float64;
 
@@ -165,6 +163,14 @@ using Wrapping = typename Choice<sizeof(T) == 8, uint64, uint32>::type;
 template <typename T>
 using Computed =
     typename Choice<Same<T, float16>::type || Same<T, bfloat16>::type, float32, T>::type;
+
+/// The argument of a kernel.
+template <typename Kernel>
+struct ArgumentOf;
+template <typename Argument>
+struct ArgumentOf<void(Argument)> {
+  typedef Argument type;
+};
 
 /// Not zero. NaN is true.
 template <typename T>

@@ -3,7 +3,6 @@
 namespace ofl {
 
 constexpr uint32 kEveryLane = 0xffffffffu;
-constexpr int kWarpLanes = 32;
 
 /// A value as the words that shuffles move.
 template <typename T>

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from oneflow_lite import _C
+from oneflow_lite.cuda import kernels
 from tests.support import apart
 
 FOLDER = apart.Folder(
@@ -14,6 +16,18 @@ FOLDER = apart.Folder(
 pytest_itemcollected = FOLDER.mark
 pytest_runtest_protocol = FOLDER.run
 pytest_unconfigure = FOLDER.close
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _every_size_is_compared() -> None:
+    """A request of the core states the size of its kernel's argument."""
+
+    def make(*call: Any) -> bytes | None:
+        request = kernels.Request(*call[:-1])
+        assert request.args_bytes > 0, request
+        return kernels.make(request, call[-1])
+
+    _C.set_kernel_maker(make)
 
 
 @pytest.fixture(scope="session")

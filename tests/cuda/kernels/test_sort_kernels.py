@@ -17,7 +17,7 @@ DIGITS = 256
 
 
 class SortArgs(ctypes.Structure):
-    """``SortArgs`` of sort.cuh."""
+    """``SortArgs`` of layout/sort.h."""
 
     _fields_ = (
         *((name, ctypes.c_uint64) for name in ("elements", "out", "places_in", "places_out")),
@@ -28,7 +28,7 @@ class SortArgs(ctypes.Structure):
 
 
 def request(op: str, dtype: str, wide: bool) -> Request:
-    return Request("sort", op, (dtype,), (), (), True, wide)
+    return Request("sort", op, (dtype,), (), (), True, wide, args_bytes=ctypes.sizeof(SortArgs))
 
 
 def read(pointer: int, array: np.ndarray) -> np.ndarray:

@@ -5,6 +5,7 @@
 #include "ops/cuda/divisor.h"
 #include "ops/cuda/elementwise/elementwise.h"
 #include "ops/cuda/launching.h"
+#include "ops/cuda/layout/elementwise.h"
 #include "ops/cuda/programs.h"
 #include "ops/elementwise/exponents.h"
 #include "ops/elementwise/standard_values.h"
@@ -15,39 +16,20 @@ namespace ofl::ops::cuda {
 
 namespace {
 
-constexpr int kDepths[] = {0, 8, kMaxDims};  // rows that arguments have room for
-constexpr int64_t kTile = 32;                // elements of a side
-constexpr int kTileThreads = 256;
+using layout::ElementwiseRow;
 
-/// A step of a loop.
-struct DeviceRow {
-  int64_t dim;
-  int64_t strides[kMaxOperands];
-  Divisor divisor;
-};
+/// With as many rows as any kernel takes: `ndim` are used, and the others that it takes are 0.
+using DeviceArgs = layout::ElementwiseArgs<kMaxDims>;
 
-/// The argument of every kernel, laid out as its source has it: up to as many rows as it has room
-/// for, of which `ndim` are used and the others 0.
-struct DeviceArgs {
-  int64_t count = 1;
-  void* data[kMaxOperands] = {};
-  int64_t* fault = nullptr;
-  unsigned char scalars[kMaxInputs][16] = {};
-  int32_t ndim = 0, unused = 0;
-  DeviceRow rows[kMaxDims];
-
-  DeviceArgs() {}  // most calls need no rows
-};
-
-enum class Form : uint8_t { strided, rows_of_vectors, tiles };
+static_assert(layout::kOperands == kMaxOperands && layout::kMostDims == kMaxDims);
 
 /// How the operands lie, and what loop that makes.
 struct Layout {
   bool flat = false, wide = false;
   uint8_t lanes = 1;
-  Form form = Form::strided;
+  uint8_t form = layout::kStrided;
   uint8_t spread = 0;  // bit k: input k stands still within a row
-  uint8_t depth = 0;   // place in kDepths
+  uint8_t rows = 0;    // that the argument has room for
 };
 
 /// What calls that share a kernel have in common; compared as bytes.
@@ -95,8 +77,8 @@ void fill_in(const KernelArgs& args, DeviceArgs* out) {
   const int inputs = inputs_of(args);
   out->ndim = iteration.ndim;
   for (int d = 0; d < iteration.ndim; ++d) {
-    DeviceRow& row = out->rows[d];
-    row = DeviceRow{iteration.rows[d].dim, {}, {}};
+    ElementwiseRow& row = out->rows[d];
+    row = ElementwiseRow{iteration.rows[d].dim, {}, {}};
     out->count *= row.dim;
     for (int k = 0; k <= inputs; ++k) {
       if (!is_scalar(args, k)) row.strides[k] = iteration.rows[d].strides[source_of(args, k)];
@@ -113,7 +95,7 @@ void fill_in(const KernelArgs& args, DeviceArgs* out) {
 
 /// Elements or byte offsets that 31 bits do not hold.
 bool is_wide(const KernelArgs& args, const DeviceArgs& on_device) {
-  constexpr int64_t kNarrow = int64_t{1} << 31;
+  using layout::kNarrow;
   if (on_device.count >= kNarrow) return true;
   for (int k = 0; k <= inputs_of(args); ++k) {
     if (is_scalar(args, k)) continue;
@@ -153,7 +135,7 @@ bool is_aligned(const DeviceArgs& args, int k, int64_t bytes) {
 
 /// Makes the innermost row one of vectors; false: it cannot be.
 bool use_vectors(const KernelArgs& args, int64_t lanes, DeviceArgs* on_device, Layout* layout) {
-  DeviceRow& inner = on_device->rows[on_device->ndim - 1];
+  ElementwiseRow& inner = on_device->rows[on_device->ndim - 1];
   const int last = inputs_of(args);
   if (inner.dim % lanes != 0 || inner.strides[last] == 0) return false;
   uint8_t spread = 0;
@@ -167,10 +149,10 @@ bool use_vectors(const KernelArgs& args, int64_t lanes, DeviceArgs* on_device, L
     }
   }
   inner.dim /= lanes;
-  for (int64_t& stride : inner.strides) stride *= lanes;
+  for (layout::int64& stride : inner.strides) stride *= lanes;
   on_device->count /= lanes;
   layout->lanes = static_cast<uint8_t>(lanes);
-  layout->form = Form::rows_of_vectors;
+  layout->form = layout::kRowsOfVectors;
   layout->spread = spread;
   return true;
 }
@@ -178,22 +160,25 @@ bool use_vectors(const KernelArgs& args, int64_t lanes, DeviceArgs* on_device, L
 /// Makes a copy one of tiles, with the row that is contiguous in the input before the last one,
 /// which is contiguous in the output; false: it cannot be, or is not worth it.
 bool use_tiles(const KernelArgs& args, DeviceArgs* on_device, Layout* layout) {
-  constexpr int64_t kWorth = kTile / 2;
+  constexpr int64_t kWorth = layout::kTileSide / 2;
   if (args.kernel != copy_kernel || is_scalar(args, 0) || on_device->ndim < 2) return false;
-  DeviceRow* const end = on_device->rows + on_device->ndim;
-  const DeviceRow& along = end[-1];
+  ElementwiseRow* const end = on_device->rows + on_device->ndim;
+  const ElementwiseRow& along = end[-1];
   if (along.strides[1] != bytes_of(args, 1) || along.strides[0] == 0 || along.dim < kWorth ||
       along.strides[0] == bytes_of(args, 0)) {
     return false;
   }
-  DeviceRow* const across = std::find_if(on_device->rows, end - 1, [&](const DeviceRow& row) {
-    return row.strides[0] == bytes_of(args, 0) && row.dim >= kWorth;
-  });
+  ElementwiseRow* const across =
+      std::find_if(on_device->rows, end - 1, [&](const ElementwiseRow& row) {
+        return row.strides[0] == bytes_of(args, 0) && row.dim >= kWorth;
+      });
   if (across == end - 1) return false;
   std::rotate(across, across + 1, end - 1);
-  const auto tiles = [](const DeviceRow& row) { return (row.dim + kTile - 1) / kTile; };
+  const auto tiles = [](const ElementwiseRow& row) {
+    return (row.dim + layout::kTileSide - 1) / layout::kTileSide;
+  };
   on_device->count = on_device->count / along.dim / end[-2].dim * tiles(along) * tiles(end[-2]);
-  layout->form = Form::tiles;
+  layout->form = layout::kTiles;
   return true;
 }
 
@@ -207,10 +192,10 @@ Layout lay_out(const KernelArgs& args, DeviceArgs* on_device) {
     layout.lanes = static_cast<uint8_t>(lanes);
     return layout;
   }
-  layout.depth = on_device->ndim <= kDepths[1] ? 1 : 2;
+  layout.rows = layout::kFewRows;
+  if (on_device->ndim > layout::kFewRows) layout.rows = layout::kMostDims;
   // A word of an earlier call could pass for an address.
-  std::fill(on_device->rows + on_device->ndim, on_device->rows + kDepths[layout.depth],
-            DeviceRow{});
+  std::fill(on_device->rows + on_device->ndim, on_device->rows + layout.rows, ElementwiseRow{});
   if (use_tiles(args, on_device, &layout)) return layout;
   for (int64_t fewer = lanes; fewer > 1; fewer /= 2) {
     if (use_vectors(args, fewer, on_device, &layout)) break;
@@ -222,9 +207,9 @@ KernelRequest make_request(const KernelArgs& args, const Layout& layout) {
   KernelRequest request = elementwise_request(args);
   request.flat = layout.flat;
   request.wide = layout.wide;
+  request.args_bytes = sizeof(layout::ElementwiseHead) + layout.rows * sizeof(ElementwiseRow);
   const bool standard = args.op && has_standard_values(*args.resolution);
-  request.options = {layout.lanes, static_cast<int64_t>(layout.form), layout.spread, layout.depth,
-                     standard};
+  request.options = {layout.lanes, layout.form, layout.spread, layout.rows, standard};
   for (int k = 0; k < inputs_of(args); ++k) request.scalars.push_back(is_scalar(args, k));
   return request;
 }
@@ -267,7 +252,7 @@ bool launch_elementwise(Launching& launching, const KernelArgs& args) {
   if (on_device.count == 0) return true;
   const Layout layout = lay_out(args, &on_device);
   for (int d = 0; d < on_device.ndim && !layout.wide; ++d) {
-    on_device.rows[d].divisor = Divisor(on_device.rows[d].dim);
+    on_device.rows[d].divisor = divisor_of(on_device.rows[d].dim);
   }
   static Programs<Key>& programs = *new Programs<Key>;
   void* kernel =
@@ -278,9 +263,9 @@ bool launch_elementwise(Launching& launching, const KernelArgs& args) {
   }
   const int64_t flat_items = (on_device.count + layout.lanes - 1) / layout.lanes;
   launching.run(kernel,
-                layout.form == Form::tiles ? on_device.count * kTileThreads
-                : layout.flat              ? flat_items
-                                           : on_device.count,
+                layout.form == layout::kTiles ? on_device.count * layout::kThreads
+                : layout.flat                 ? flat_items
+                                              : on_device.count,
                 on_device);
   return true;
 }

@@ -38,26 +38,6 @@ void append(std::string* key, const T& value) {
 
 }  // namespace
 
-/// The argument of the kernel, laid out as its source has it.
-struct FusionGroup::DeviceArgs {
-  struct Row {
-    int64_t dim = 1;
-    Divisor divisor;
-    int64_t strides[kMaxPlaces] = {};
-  };
-
-  int64_t count = 0;
-  int32_t ndim = 0, outer = 0;
-  Row rows[kMaxRows];
-  void* data[kMaxPlaces] = {};
-  unsigned char scalars[kMaxScalars][16] = {};
-  // Of reductions only.
-  int64_t outputs = 0, reduced = 0, chunks = 1, chunk = 0;
-  int64_t threads = 1;
-  void* values = nullptr;
-  uint64_t inputs[kMaxReductions] = {};
-};
-
 /// What the group would be with one more kernel.
 struct FusionGroup::Draft {
   Kernel kernel;
@@ -76,7 +56,7 @@ bool FusionGroup::add(const KernelArgs& args, void* const* memories) {
   if (!(reduces ? take_reduction(args, &draft) : take_elementwise(args, &draft))) return false;
   const bool is_last = reduces && (draft.shared->columns || draft.shared->chunks > 1);
   if (is_last && !is_written(memories[kReduceIn])) return false;  // nothing would be saved
-  if (!make_chain(&draft.bounds) || draft.bounds.size() > kMaxRows + 1) return false;
+  if (!make_chain(&draft.bounds) || draft.bounds.size() > layout::kFusedRows + 1) return false;
   Newcomer newcomer;
   newcomer.args = &args;
   newcomer.scale = draft.scale;
@@ -115,7 +95,7 @@ bool FusionGroup::take_reduction(const KernelArgs& args, Draft* draft) const {
   const auto reductions = std::count_if(kernels_.begin(), kernels_.end(),
                                         [](const Kernel& kernel) { return kernel.reduces(); });
   const int64_t elements = iteration_size(args.iteration);
-  if (elements > kMostElements || reductions == kMaxReductions) return false;
+  if (elements > kMostElements || reductions == layout::kFusedReductions) return false;
   if (repeated() > kMostRepeated) return false;
   if (size() > 0 && elements != elements_) return false;
   draft->shared = shared_reduction(args, args.data[kReduceIn]);
@@ -176,7 +156,7 @@ bool FusionGroup::place_values(const Newcomer& newcomer, Draft* draft) const {
   const KernelArgs& args = *newcomer.args;
   std::vector<int>& operands = draft->kernel.operands;
   const auto add_scalar = [&](const Scalar& value, DType dtype) {
-    operands.push_back(kMaxPlaces + static_cast<int>(draft->scalars.size()));
+    operands.push_back(layout::kFusedValues + static_cast<int>(draft->scalars.size()));
     draft->scalars.push_back({&value, dtype});
   };
   if (args.kernel == fill_kernel) {  // a copy of a value, which is no operand of its own
@@ -196,7 +176,8 @@ bool FusionGroup::place_values(const Newcomer& newcomer, Draft* draft) const {
       add_scalar(args.scalars[k], args.dtype[k]);
     }
   }
-  return draft->values.size() <= kMaxPlaces && draft->scalars.size() <= kMaxScalars;
+  return draft->values.size() <= layout::kFusedValues &&
+         draft->scalars.size() <= layout::kFusedScalars;
 }
 
 bool FusionGroup::is_stored(const Value& value) const {
@@ -210,7 +191,6 @@ bool FusionGroup::is_one_run() const {
 }
 
 bool FusionGroup::is_narrow() const {
-  constexpr int64_t kNarrow = int64_t{1} << 31;
   return elements_ < kNarrow &&
          std::all_of(
              values_.begin(), values_.end(),
@@ -302,7 +282,8 @@ std::string FusionGroup::key() const {
     append(&key, kernel.operands.size());
     for (const int operand : kernel.operands) {
       append(&key, operand);
-      if (operand >= kMaxPlaces) append(&key, scalars_[operand - kMaxPlaces].dtype);
+      if (operand >= layout::kFusedValues)
+        append(&key, scalars_[operand - layout::kFusedValues].dtype);
     }
   }
   return key;
@@ -314,6 +295,7 @@ KernelRequest FusionGroup::make_request() const {
   request.kind = !shared_ ? "fused" : shared_->columns ? "fused_columns" : "fused_rows";
   request.flat = is_one_run();
   request.wide = !is_narrow();
+  request.args_bytes = sizeof(layout::FusedArgs);
   request.options = {lanes(), is_ended(), shared_ && shared_->columns ? shared_->lanes : 0};
   for (const Kernel& kernel : kernels_) {
     const bool has_initial = kernel.reduces() && kernel.operands.size() == 3;
@@ -358,14 +340,14 @@ char* FusionGroup::address_of(const Value& value) const {
   return reinterpret_cast<char*>(begin + static_cast<uintptr_t>(value.place.offset));
 }
 
-void FusionGroup::fill_in(DeviceArgs* args) const {
+void FusionGroup::fill_in(layout::FusedArgs* args) const {
   args->count = elements_;
   args->ndim = static_cast<int32_t>(bounds_.size()) - 1;
   for (int d = 0; d < args->ndim; ++d) {
     const size_t unit = bounds_.size() - 2 - static_cast<size_t>(d);
-    DeviceArgs::Row& row = args->rows[d];
+    layout::FusedRow& row = args->rows[d];
     row.dim = bounds_[unit + 1] / bounds_[unit];
-    if (is_narrow()) row.divisor = Divisor(row.dim);
+    if (is_narrow()) row.divisor = divisor_of(row.dim);
     if (bounds_[unit] >= run()) ++args->outer;
     for (size_t k = 0; k < values_.size(); ++k) {
       const Place& place = values_[k].place;
@@ -391,7 +373,7 @@ void FusionGroup::fill_in(DeviceArgs* args) const {
 }
 
 bool FusionGroup::launch(Launching& launching, void* kernel) {
-  DeviceArgs args;
+  layout::FusedArgs args;
   fill_in(&args);
   if (!shared_) {
     launching.run(kernel, divide_up(elements_, lanes()), args);

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "ops/cuda/launching.h"
+#include "ops/cuda/layout/fusion.h"
 #include "ops/cuda/programs.h"
 #include "ops/cuda/reduce/reduce.h"
 #include "ops/fusion/space.h"
@@ -22,8 +23,7 @@ namespace ofl::ops::cuda {
 
 class FusionGroup : public FusionSpace {
  public:
-  static constexpr int kMaxKernels = 32, kMaxPlaces = 12, kMaxScalars = 16, kMaxRows = 8;
-  static constexpr int kMaxReductions = 4;
+  static constexpr int kMaxKernels = 32;
 
   /// Takes a kernel to run with the ones before, after them; false: it must run by itself. `args`
   /// outlive the group.
@@ -58,7 +58,6 @@ class FusionGroup : public FusionSpace {
     DType dtype;
   };
   struct Draft;
-  struct DeviceArgs;
 
   bool take_reduction(const KernelArgs& args, Draft* draft) const;
   bool take_elementwise(const KernelArgs& args, Draft* draft) const;
@@ -84,7 +83,7 @@ class FusionGroup : public FusionSpace {
   KernelRequest make_request() const;
   char* address_of(const Value& value) const;
   KernelArgs last_reduction() const;
-  void fill_in(DeviceArgs* args) const;
+  void fill_in(layout::FusedArgs* args) const;
 
   std::vector<Kernel> kernels_;
   std::vector<Value> values_;

@@ -5,12 +5,7 @@ namespace ofl::ops::cuda {
 
 namespace {
 
-struct GatherArgs {
-  int64_t count = 0;
-  const char* placed = nullptr;
-  char* lined = nullptr;
-  Indexing nest;
-};
+using GatherArgs = layout::GatherArgs<kIndexArrays>;
 
 void* gather_program(Launching& launching, int64_t word, int arrays, bool wide) {
   static Programs<IndexingKey>& programs = *new Programs<IndexingKey>;
@@ -20,6 +15,7 @@ void* gather_program(Launching& launching, int64_t word, int arrays, bool wide) 
     request.kind = "gather";
     request.wide = wide;
     request.options = {word, arrays};
+    request.args_bytes = args_bytes<layout::GatherArgs>(arrays);
     return request;
   });
 }
@@ -51,7 +47,7 @@ bool gather(Launching& launching, const ArrayView& x, const ArrayView& out, OutO
   nest.store(&args.nest);
   args.placed = x.data;
   args.lined = out.data;
-  args.nest.mode = static_cast<int32_t>(mode);
+  args.nest.mode = mode_of(mode);
   void* program = gather_program(launching, word, arrays, wide || args.count >= kNarrow);
   if (!program) return false;
   if (mode == OutOfRange::raise) {

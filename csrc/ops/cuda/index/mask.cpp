@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "ops/cuda/layout/mask.h"
 #include "ops/cuda/nest.h"
 #include "ops/index/places.h"
 
@@ -10,50 +11,14 @@ namespace ofl::ops::cuda {
 
 namespace {
 
-constexpr int64_t kTile = 4096;
-constexpr int kThreads = 256;
+using layout::kMaskThreads;
+using layout::kMaskTile;
+using layout::MaskArgs;
+using layout::NonzeroArgs;
+using layout::NumberArgs;
+using layout::SelectArgs;
+
 constexpr int kBlocksPerMultiprocessor = 8;
-
-struct Steps {
-  int64_t ndim = 0;
-  int64_t dims[kNestDims] = {};
-  int64_t strides[kNestDims] = {};
-};
-
-struct MaskArgs {
-  const char* data = nullptr;
-  int64_t size = 0, tiles = 0;
-  int64_t* counts = nullptr;
-  Steps steps;
-};
-
-struct SumArgs {
-  int64_t* counts;
-  int64_t tiles;
-};
-
-struct NumberArgs {
-  MaskArgs mask;
-  int64_t expected = -1;
-  int64_t* fault = nullptr;
-  int64_t parts = 1;
-};
-
-struct SelectArgs {
-  NumberArgs numbers;
-  char* placed = nullptr;
-  char* lined = nullptr;
-  int64_t lined_step = 0, block = 0, is_long = 0;
-  alignas(16) unsigned char scalar[16] = {};
-  Steps places, block_placed, block_lined;
-};
-
-struct NonzeroArgs {
-  NumberArgs numbers;
-  char* out = nullptr;
-  int64_t row = 0, step = 0, ndim = 0;
-  int64_t dims[kMaxDims] = {};
-};
 
 enum class Step : int32_t { count, sum, gather, scatter, nonzero };
 
@@ -75,10 +40,18 @@ void* mask_program(Launching& launching, Step step, const Form& form, int64_t wo
                         form.wide,
                         0};
   return programs.get(launching, key, [&] {
-    constexpr const char* kSteps[] = {"count", "sum", "gather", "scatter", "nonzero"};
+    constexpr struct {
+      const char* op;
+      size_t args_bytes;
+    } kSteps[] = {{"count", sizeof(MaskArgs)},
+                  {"sum", sizeof(layout::SumArgs)},
+                  {"gather", sizeof(SelectArgs)},
+                  {"scatter", sizeof(SelectArgs)},
+                  {"nonzero", sizeof(NonzeroArgs)}};
     KernelRequest request;
     request.kind = "mask";
-    request.op = kSteps[static_cast<int>(step)];
+    request.op = kSteps[static_cast<int>(step)].op;
+    request.args_bytes = kSteps[static_cast<int>(step)].args_bytes;
     request.flat = form.flat;
     request.wide = form.wide;
     if (word) {
@@ -91,7 +64,7 @@ void* mask_program(Launching& launching, Step step, const Form& form, int64_t wo
 }
 
 /// False: too many dimensions.
-bool store_steps(Dims shape, const Dims& strides, Steps* out) {
+bool store_steps(Dims shape, const Dims& strides, layout::Steps* out) {
   std::vector<Dims> merged{strides};
   merge_dims(&shape, &merged);
   if (shape.size() > kNestDims) return false;
@@ -112,7 +85,7 @@ class Mask {
     if (bits % info(view.dtype).align != 0) return false;
     args_.data = view.data;
     args_.size = element_count(view.shape);
-    args_.tiles = (args_.size + kTile - 1) / kTile;
+    args_.tiles = (args_.size + kMaskTile - 1) / kMaskTile;
     form_ = {view.dtype, is_contiguous(view.shape, view.strides, itemsize),
              is_wide(view) || args_.size >= kNarrow};
     return args_.size > 0 && store_steps(view.shape, view.strides, &args_.steps);
@@ -133,14 +106,13 @@ class Mask {
   /// Before anything is enqueued.
   void allocate(Launching& launching) {
     if (args_.tiles == 1) return;
-    args_.counts = static_cast<int64_t*>(
-        launching.scratch(static_cast<size_t>(args_.tiles + 1) * sizeof(int64_t)));
+    args_.counts = launching.scratch_of<layout::int64>(args_.tiles + 1);
   }
 
   void number(Launching& launching) {
     if (args_.tiles == 1) return;
-    launching.run_blocks(count_, blocks(launching, args_.tiles), kThreads, 0, args_);
-    launching.run_blocks(sum_, 1, kThreads, 0, SumArgs{args_.counts, args_.tiles});
+    launching.run_blocks(count_, blocks(launching, args_.tiles), kMaskThreads, 0, args_);
+    launching.run_blocks(sum_, 1, kMaskThreads, 0, layout::SumArgs{args_.counts, args_.tiles});
   }
 
   static int64_t blocks(Launching& launching, int64_t jobs) {
@@ -204,7 +176,7 @@ class Select {
   /// Compiles, before anything is allocated; false: there is no kernel.
   bool compile(Launching& launching, Step step) {
     // Counts of a tile times words of a block.
-    if (args_.block >= kNarrow / kTile) mask_.widen();
+    if (args_.block >= kNarrow / kMaskTile) mask_.widen();
     program_ = mask_program(launching, step, mask_.form(), word_);
     return program_ && mask_.compile(launching);
   }
@@ -218,7 +190,7 @@ class Select {
     const int64_t wanted = Mask::blocks(launching, INT64_MAX);
     args_.numbers.parts = std::clamp<int64_t>(wanted / tiles, 1, std::max<int64_t>(args_.block, 1));
     const int64_t jobs = tiles * args_.numbers.parts;
-    launching.run_blocks(program_, Mask::blocks(launching, jobs), kThreads, 0, args_);
+    launching.run_blocks(program_, Mask::blocks(launching, jobs), kMaskThreads, 0, args_);
   }
 
  private:
@@ -307,7 +279,8 @@ bool launch_nonzero(Launching& launching, const ArrayArgs& args) {
   numbering.step = out.strides[1];
   numbering.ndim = x.shape.size();
   std::copy(x.shape.begin(), x.shape.end(), numbering.dims);
-  launching.run_blocks(program, Mask::blocks(launching, mask.args().tiles), kThreads, 0, numbering);
+  launching.run_blocks(program, Mask::blocks(launching, mask.args().tiles), kMaskThreads, 0,
+                       numbering);
   return true;
 }
 

@@ -10,33 +10,13 @@ namespace ofl::ops::cuda {
 namespace {
 
 // What bounds the scratch memory: places that claim positions together, in one table. 150 MiB.
-constexpr int64_t kTogether = int64_t{1} << 22;
-constexpr int64_t kPositions = int64_t{1} << 41;  // an entry of the table has no room for more
+constexpr int64_t kTogether = int64_t{1} << layout::kNumberBits;
+// An entry of the table has no room for more.
+constexpr int64_t kPositions = int64_t{1} << (63 - layout::kNumberBits);
 
-struct ClearArgs {
-  int64_t count;
-  void* table;
-};
-
-struct ClaimArgs {
-  int64_t count = 0, first = 0;
-  void* table = nullptr;
-  void* slot_of = nullptr;
-  int64_t slots = 0, is_direct = 0;
-  Indexing nest;
-};
-
-struct ScatterArgs {
-  int64_t count = 0, first = 0, number = 0;
-  char* placed = nullptr;
-  const char* lined = nullptr;
-  const void* table = nullptr;
-  const void* slot_of = nullptr;
-  alignas(16) unsigned char scalar[16] = {};
-  Indexing nest;
-};
-
-static_assert(sizeof(ScatterArgs) <= 4096 && sizeof(ClaimArgs) <= 4096);
+using layout::ClearArgs;
+using ClaimArgs = layout::ClaimArgs<kIndexArrays>;
+using ScatterArgs = layout::ScatterArgs<kIndexArrays>;
 
 enum class Step : int32_t { clear, claim, write };
 
@@ -52,6 +32,9 @@ void* scatter_program(Launching& launching, Step step, int64_t word, int arrays,
     request.wide = wide;
     if (step == Step::write) request.options.push_back(word);
     if (step != Step::clear) request.options.push_back(arrays);
+    request.args_bytes = step == Step::clear   ? sizeof(ClearArgs)
+                         : step == Step::claim ? args_bytes<layout::ClaimArgs>(arrays)
+                                               : args_bytes<layout::ScatterArgs>(arrays);
     return request;
   });
 }
@@ -84,7 +67,7 @@ class Scatter {
       }
       wide_ = wide_ || is_wide(indices_[k]);
     }
-    write_.nest.mode = static_cast<int32_t>(call_.attr[0]);
+    write_.nest.mode = mode_of(static_cast<OutOfRange>(call_.attr[0]));
     return true;
   }
 
@@ -128,7 +111,7 @@ class Scatter {
     });
   }
 
-  void keep_faults(int64_t** words) {
+  void keep_faults(layout::int64** words) {
     if (static_cast<OutOfRange>(call_.attr[0]) != OutOfRange::raise) return;
     std::vector<int64_t> sizes, numbers;
     for (int k = 0; k < arrays_; ++k) {
@@ -161,8 +144,8 @@ class Scatter {
     ClaimArgs claiming = claim_args(positions);
     if (!clear || !claim || !write || positions >= kPositions || !claim_fits_) return false;
     const int64_t together = std::min(places_, kTogether);
-    claiming.table = launching_.scratch(static_cast<size_t>(claiming.slots) * 8);
-    claiming.slot_of = launching_.scratch(static_cast<size_t>(together) * 4);
+    claiming.table = launching_.scratch_of<layout::uint64>(claiming.slots);
+    claiming.slot_of = launching_.scratch_of<layout::uint32>(together);
     write_.table = claiming.table;
     write_.slot_of = claiming.slot_of;
     keep_faults(&claiming.nest.faults);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "ops/cuda/layout/product.h"
 #include "ops/cuda/product/product.h"
 #include "ops/cuda/programs.h"
 #include "ops/kernel.h"
@@ -10,26 +11,15 @@ namespace ofl::ops::cuda {
 
 namespace {
 
-constexpr int kBatchDims = 8;
-constexpr int kThreads = 256, kWarp = 32;  // of a block, where a form does not say otherwise
 constexpr int64_t kMostBlocks = int64_t{1} << 30;
 constexpr size_t kMostPartial = size_t{256} << 20;  // bytes
 
-enum Operand { kA, kB, kOut };
-
-/// ProductArgs of product.cuh.
-struct ProductArgs {
-  char* data[3] = {};
-  void* partial = nullptr;
-  int64_t m = 0, k = 0, n = 0;
-  int64_t steps[3][2] = {};
-  int64_t batch = 1;
-  int64_t splits = 1, part = 0;
-  int32_t vectors[2] = {};
-  int32_t ndim = 0, unused = 0;
-  int64_t dims[kBatchDims] = {};
-  int64_t strides[kBatchDims][3] = {};
-};
+using layout::kOfA;
+using layout::kOfB;
+using layout::kOfOut;
+using layout::kProductThreads;
+using layout::kWarp;
+using layout::ProductArgs;
 
 /// How a block and its threads divide a tile of the result; the template's numbers.
 struct Tile {
@@ -51,7 +41,6 @@ struct TensorTile {
   int warps_down, warps_across, rows, columns;
   double speed;
 };
-constexpr int kTensorDepth = 32;
 constexpr TensorTile kTensorTiles[] = {{2, 4, 64, 32, 1}, {2, 2, 32, 32, 0.6}};
 
 /// How a product is divided into blocks.
@@ -133,9 +122,10 @@ Partition divide_tiled(ep::Device& device, const BatchedProduct& plan, bool tens
     const Tile& plain = tiles_of(plan.first.out.dtype)[choice];
     const TensorTile& cores = kTensorTiles[tensor ? choice : 0];
     Partition partition =
-        tensor ? divide(device, plan, cores.warps_down * cores.rows,
-                        cores.warps_across * cores.columns, kTensorDepth, cores.speed, &cost)
-               : divide(device, plan, plain.rows, plain.columns, plain.depth, plain.speed, &cost);
+        tensor
+            ? divide(device, plan, cores.warps_down * cores.rows,
+                     cores.warps_across * cores.columns, layout::kProductDepth, cores.speed, &cost)
+            : divide(device, plan, plain.rows, plain.columns, plain.depth, plain.speed, &cost);
     partition.choice = choice;
     if (choice == 0 || cost < least) best = partition;
     least = choice == 0 ? cost : std::min(least, cost);
@@ -146,7 +136,7 @@ Partition divide_tiled(ep::Device& device, const BatchedProduct& plan, bool tens
 /// Of a product with a vector: a warp for each row, or a block for 32 of them.
 Partition divide_vector(ep::Device& device, const BatchedProduct& plan, Form form) {
   constexpr int64_t kBlocksAtATime = 4, kLeastTerms = 1024, kMultiple = 256;
-  const int64_t in_block = form == Form::rows ? kThreads / kWarp : kWarp;
+  const int64_t in_block = form == Form::rows ? kProductThreads / kWarp : kWarp;
   const int64_t wanted = device.multiprocessors() * kBlocksAtATime;
   Partition partition{};
   const int64_t blocks = divided(plan.first.m() * plan.count(), in_block);
@@ -180,12 +170,12 @@ bool has_vectors(const Matrix& x, int64_t along, int64_t other, int64_t lines,
 
 void set_vectors(const BatchedProduct& plan, const Key& key, ProductArgs* args) {
   const Matrix &a = plan.first.a, &b = plan.first.b;
-  args->vectors[kA] =
+  args->vectors[kOfA] =
       key.a_along_k ? has_vectors(a, a.column_step, a.row_step, a.rows, plan, &BatchRow::a)
                     : has_vectors(a, a.row_step, a.column_step, a.columns, plan, &BatchRow::a);
-  args->vectors[kB] = key.b_along_k
-                          ? has_vectors(b, b.row_step, b.column_step, b.columns, plan, &BatchRow::b)
-                          : has_vectors(b, b.column_step, b.row_step, b.rows, plan, &BatchRow::b);
+  args->vectors[kOfB] =
+      key.b_along_k ? has_vectors(b, b.row_step, b.column_step, b.columns, plan, &BatchRow::b)
+                    : has_vectors(b, b.column_step, b.row_step, b.rows, plan, &BatchRow::b);
 }
 
 ProductArgs product_args(const BatchedProduct& plan, const Partition& partition) {
@@ -207,9 +197,9 @@ ProductArgs product_args(const BatchedProduct& plan, const Partition& partition)
   for (int d = 0; d < args.ndim; ++d) {
     const BatchRow& row = plan.batch[d];
     args.dims[d] = row.dim;
-    args.strides[d][kA] = row.a;
-    args.strides[d][kB] = row.b;
-    args.strides[d][kOut] = row.out;
+    args.strides[d][kOfA] = row.a;
+    args.strides[d][kOfB] = row.b;
+    args.strides[d][kOfOut] = row.out;
   }
   return args;
 }
@@ -221,6 +211,7 @@ KernelRequest make_request(const Key& key) {
   request.dtypes.assign(3, key.dtype);
   request.loop = request.dtypes;
   request.wide = true;
+  request.args_bytes = sizeof(ProductArgs);
   if (key.form == Form::tiled) {
     const Tile& tile = tiles_of(key.dtype)[key.choice];
     request.options = {tile.rows, tile.columns, tile.depth, tile.own_rows, tile.own_columns};
@@ -245,7 +236,7 @@ int threads_of(const Key& key) {
     const Tile& tile = tiles_of(key.dtype)[key.choice];
     return tile.rows / tile.own_rows * (tile.columns / tile.own_columns);
   }
-  if (key.form != Form::tensor) return kThreads;
+  if (key.form != Form::tensor) return kProductThreads;
   const TensorTile& tile = kTensorTiles[key.choice];
   return tile.warps_down * tile.warps_across * kWarp;
 }
@@ -264,7 +255,7 @@ Form form_of(ep::Device& device, const BatchedProduct& plan) {
 }  // namespace
 
 bool own_product(Launching& launching, const BatchedProduct& given) {
-  if (given.batch.size() > kBatchDims) return false;
+  if (given.batch.size() > layout::kBatchDims) return false;
   BatchedProduct plan = given;
   if (plan.first.m() == 1 && plan.first.n() > 1) {
     plan.first = plan.first.transposed();

@@ -1,19 +1,12 @@
 // Counted random numbers on a device.
 #include "ops/random/philox.h"
 #include "ops/cuda/launching.h"
+#include "ops/cuda/layout/random.h"
 #include "ops/cuda/programs.h"
 
 namespace ofl::ops::cuda {
 
 namespace {
-
-/// DrawArgs of random.cuh.
-struct DrawArgs {
-  int64_t count;
-  char* out;
-  int64_t key, low, high;
-  int64_t parameters[2];
-};
 
 /// Compared as bytes.
 struct Key {
@@ -26,6 +19,7 @@ KernelRequest make_request(const DrawRow& row) {
   request.op = row.name;
   request.dtypes = request.loop = {row.dtype};
   request.flat = request.wide = true;
+  request.args_bytes = sizeof(layout::DrawArgs);
   return request;
 }
 
@@ -33,15 +27,14 @@ KernelRequest make_request(const DrawRow& row) {
 
 bool launch_philox(Launching& launching, const ArrayArgs& args) {
   static Programs<Key>& programs = *new Programs<Key>;
-  constexpr int kWords = 4;  // of a counter
   const DrawRow& row = draw_row(args);
-  const std::vector<int64_t>& attr = args.attr;
-  DrawArgs on_device{1, args.output(0).data, attr[1], attr[2], attr[3], {attr[4], attr[5]}};
+  const auto word = [&args](size_t k) { return static_cast<layout::uint64>(args.attr[k]); };
+  layout::DrawArgs on_device{1, args.output(0).data, word(1), word(2), word(3), {word(4), word(5)}};
   for (int64_t dim : args.output(0).shape) on_device.count *= dim;
   if (on_device.count == 0) return true;
   void* kernel = programs.get(launching, {&row}, [&] { return make_request(row); });
   if (!kernel) return false;
-  const int64_t per_counter = kWords / row.words;
+  const int64_t per_counter = layout::kCounterWords / row.words;
   launching.run(kernel, (on_device.count + per_counter - 1) / per_counter, on_device);
   return true;
 }

@@ -7,6 +7,7 @@
 
 #include "ops/array_kernel.h"
 #include "ops/cuda/axes.h"
+#include "ops/cuda/layout/reduce.h"
 #include "ops/cuda/programs.h"
 #include "ops/kernel.h"
 #include "ops/loops.h"
@@ -17,32 +18,17 @@ namespace {
 
 constexpr int kIn = 0;
 constexpr int kOut = 1;
-constexpr int kThreads = 256;  // of a block, at most
-constexpr int kChains = 4;     // vectors that a thread has under way
-constexpr int64_t kVectorBytes = 16;
+constexpr int64_t kThreads = layout::kReduceThreads;
 constexpr int64_t kEnoughBlocks = 1024;  // for every device that there is: no grid decides bits
 constexpr int64_t kLeastSteps = 8;       // of a thread, for which a second launch pays
 constexpr int64_t kMostSteps = 256;      // of a thread: no chain of sums is longer
 constexpr int64_t kManyRows = 32;        // from which on threads take several vectors of one
 constexpr int64_t kColumnWidth = 32;     // threads beside each other, where several share a column
 
-enum class Form : int32_t { rows, flat_rows, columns };
-
-/// The argument of every kernel, laid out as reduce.cuh has it.
-struct DeviceArgs {
-  void* data[2] = {};
-  unsigned char initial[16] = {};
-  int64_t outputs = 1, count = 1;
-  int64_t chunks = 1, chunk = 1;
-  int64_t position = 0;
-  int64_t lane_step = 0;
-  int32_t kept = 0, reduced = 0, threads = 1, has_initial = 0, is_partial = 0, of_values = 0;
-  int64_t kept_dims[kDeviceAxes] = {};
-  int64_t kept_strides[kDeviceAxes][2] = {};
-  int64_t reduced_dims[kDeviceAxes] = {};
-  int64_t reduced_strides[kDeviceAxes] = {};
-  int64_t reduced_positions[kDeviceAxes] = {};
-};
+using layout::kReduceAxes;
+using layout::kReduceVectorBytes;
+using layout::ReduceArgs;
+using Form = layout::ReduceForm;
 
 /// What is reduced, whatever kernel it is of.
 struct Call {
@@ -78,8 +64,9 @@ void* program_for(Launching& launching, const Call& call, Form form, int64_t lan
     request.op = call.op;
     request.dtypes = {call.in, call.out};
     request.loop = {call.loop_in, call.loop_out};
-    request.flat = form == Form::flat_rows;
+    request.flat = form == layout::kFlatRows;
     request.wide = wide;
+    request.args_bytes = sizeof(ReduceArgs);
     request.options = {static_cast<int64_t>(form), lanes, of_values};
     return request;
   });
@@ -109,12 +96,12 @@ constexpr size_t kMostValueBytes = 32;  // of a complex128 24
 
 /// How a call is launched.
 struct Plan {
-  Form form = Form::flat_rows;
+  Form form = layout::kFlatRows;
   int64_t lanes = 1;
   bool wide = false;
   int64_t blocks = 1;
   int block_threads = 32;
-  DeviceArgs args;
+  ReduceArgs args;
 };
 
 bool is_multiple(const std::vector<Axis>& axes, size_t but, int64_t of) {
@@ -128,7 +115,7 @@ bool is_multiple(const std::vector<Axis>& axes, size_t but, int64_t of) {
 int64_t lanes_along(const Call& call, const std::vector<Axis>& along, const std::vector<Axis>& rest,
                     int64_t most) {
   const auto size = static_cast<int64_t>(size_of(call.in));
-  int64_t lanes = std::min(kVectorBytes / size, most);
+  int64_t lanes = std::min(kReduceVectorBytes / size, most);
   if (along.empty() || along.back().in != size) return 1;
   for (; lanes > 1; lanes /= 2) {
     const int64_t bytes = lanes * size;
@@ -146,12 +133,12 @@ bool are_columns(const Call& call) {
   return call.kept.back().in < call.reduced.back().in;
 }
 
-void set_axes(const Call& call, const Plan& plan, DeviceArgs* args) {
+void set_axes(const Call& call, const Plan& plan, ReduceArgs* args) {
   args->kept = static_cast<int32_t>(call.kept.size());
   args->reduced = static_cast<int32_t>(call.reduced.size());
   for (int d = 0; d < args->kept; ++d) {
     const Axis& axis = call.kept[d];
-    const bool in_vectors = plan.form == Form::columns && d + 1 == args->kept;
+    const bool in_vectors = plan.form == layout::kColumns && d + 1 == args->kept;
     const int64_t lanes = in_vectors ? plan.lanes : 1;
     args->kept_dims[d] = axis.dim / lanes;
     args->kept_strides[d][kIn] = axis.in * lanes;
@@ -159,7 +146,7 @@ void set_axes(const Call& call, const Plan& plan, DeviceArgs* args) {
   }
   for (int d = 0; d < args->reduced; ++d) {
     const Axis& axis = call.reduced[d];
-    const bool in_vectors = plan.form == Form::rows && d + 1 == args->reduced;
+    const bool in_vectors = plan.form == layout::kRows && d + 1 == args->reduced;
     const int64_t lanes = in_vectors ? plan.lanes : 1;
     args->reduced_dims[d] = axis.dim / lanes;
     args->reduced_strides[d] = axis.in * lanes;
@@ -169,7 +156,7 @@ void set_axes(const Call& call, const Plan& plan, DeviceArgs* args) {
 
 /// Cuts an output, now one chunk, into about `wanted` ones. `unit`: elements that its threads take
 /// in one step.
-void cut(DeviceArgs* args, int64_t wanted, int64_t unit) {
+void cut(ReduceArgs* args, int64_t wanted, int64_t unit) {
   const int64_t count = args->count;
   int64_t chunks = std::min(count / (unit * kLeastSteps), std::max<int64_t>(wanted, 1));
   chunks = std::max(chunks, divide_up(count, unit * kMostSteps));
@@ -180,8 +167,8 @@ void cut(DeviceArgs* args, int64_t wanted, int64_t unit) {
 
 /// `may_cut`: there may be a second launch.
 void share_rows(Plan* plan, bool may_cut) {
-  DeviceArgs& args = plan->args;
-  const int64_t lanes = plan->form == Form::flat_rows ? plan->lanes : 1;
+  ReduceArgs& args = plan->args;
+  const int64_t lanes = plan->form == layout::kFlatRows ? plan->lanes : 1;
   const int64_t tile = kThreads * lanes;
   args.chunk = std::max<int64_t>(args.count, 1);
   if (may_cut) {
@@ -189,17 +176,17 @@ void share_rows(Plan* plan, bool may_cut) {
   }
   const int64_t rows = args.outputs * args.chunks, units = divide_up(args.chunk, lanes);
   const bool are_many = rows >= kManyRows;
-  args.threads = static_cast<int32_t>(
-      std::min<int64_t>(kThreads, next_power_of_two(are_many ? divide_up(units, kChains) : units)));
+  args.threads = static_cast<int32_t>(std::min<int64_t>(
+      kThreads, next_power_of_two(are_many ? divide_up(units, layout::kReduceChains) : units)));
   plan->block_threads =
       static_cast<int>(std::clamp<int64_t>(next_power_of_two(rows) * args.threads, 32, kThreads));
   plan->blocks = divide_up(rows, plan->block_threads / args.threads);
 }
 
 void share_columns(Plan* plan, bool may_cut) {
-  DeviceArgs& args = plan->args;
+  ReduceArgs& args = plan->args;
   const int64_t units = args.outputs / plan->lanes;
-  const int64_t walkers = next_power_of_two(divide_up(args.count, kChains));
+  const int64_t walkers = next_power_of_two(divide_up(args.count, layout::kReduceChains));
   const int64_t width =
       std::min(next_power_of_two(units), kThreads / std::min(walkers, kThreads / kColumnWidth));
   const int64_t walking = std::max(std::min(walkers, kThreads / width), 32 / width);
@@ -220,22 +207,23 @@ Plan plan_of(const Call& call, bool of_values) {
   const auto size = static_cast<int64_t>(of_values ? 1 : size_of(call.in));
   const bool flat =
       call.reduced.empty() || (call.reduced.size() == 1 && call.reduced[0].in == size);
-  plan.form = columns ? Form::columns : flat ? Form::flat_rows : Form::rows;
+  plan.form = columns ? layout::kColumns : flat ? layout::kFlatRows : layout::kRows;
   plan.wide = kept.elements >= kNarrow / std::max<int64_t>(reduced.elements, 1) ||
-              kept.in + reduced.in >= kNarrow - kVectorBytes || kept.out >= kNarrow - kVectorBytes;
+              kept.in + reduced.in >= kNarrow - kReduceVectorBytes ||
+              kept.out >= kNarrow - kReduceVectorBytes;
   if (!of_values && columns) {
     const auto most = static_cast<int64_t>(kMostValueBytes / (2 * size_of(call.loop_in)));
     plan.lanes = lanes_along(call, call.kept, call.reduced, std::clamp<int64_t>(most, 1, 8));
   } else if (!of_values && flat) {
-    plan.lanes = std::max<int64_t>(kVectorBytes / size, 1);
+    plan.lanes = layout::reduce_lanes(static_cast<int>(size));
   } else if (!of_values) {
-    plan.lanes = lanes_along(call, call.reduced, call.kept, kVectorBytes / size);
+    plan.lanes = lanes_along(call, call.reduced, call.kept, kReduceVectorBytes / size);
   }
-  DeviceArgs& args = plan.args;
+  ReduceArgs& args = plan.args;
   set_axes(call, plan, &args);
   args.of_values = of_values;
   args.outputs = kept.elements;
-  args.count = plan.form == Form::rows ? reduced.elements / plan.lanes : reduced.elements;
+  args.count = plan.form == layout::kRows ? reduced.elements / plan.lanes : reduced.elements;
   args.position = call.position;
   args.lane_step = call.reduced.empty() ? 0 : call.reduced.back().position;
   if (columns) args.lane_step = call.kept.back().out;
@@ -256,7 +244,7 @@ Plan plan_of(const Call& call, bool of_values) {
 /// columns.
 Call second_stage(const Call& call, const Plan& plan) {
   Call second = call;
-  const bool columns = plan.form == Form::columns;
+  const bool columns = plan.form == layout::kColumns;
   int64_t step = columns ? 1 : plan.args.chunks;
   for (auto axis = second.kept.rbegin(); axis != second.kept.rend(); ++axis) {
     axis->in = step;
@@ -289,7 +277,7 @@ void* make_room(Launching& launching, const Plan& plan) {
 
 bool launch_reduction(Launching& launching, Call call) {
   order(&call);
-  if (call.kept.size() > kDeviceAxes || call.reduced.size() > kDeviceAxes) return false;
+  if (call.kept.size() > kReduceAxes || call.reduced.size() > kReduceAxes) return false;
   Plan plan = plan_of(call, false);
   void* const first = program_for(launching, call, plan.form, plan.lanes, false, plan.wide);
   if (!first) return false;
@@ -364,11 +352,11 @@ std::optional<SharedReduction> shared_reduction(const KernelArgs& args, char* in
   Call call = reduce_call(args);
   call.data[kIn] = input;
   order(&call);
-  if (call.kept.size() > kDeviceAxes || call.reduced.size() != 1) return std::nullopt;
+  if (call.kept.size() > kReduceAxes || call.reduced.size() != 1) return std::nullopt;
   const Plan plan = plan_of(call, false);
-  const bool columns = plan.form == Form::columns;
-  if (plan.form == Form::rows || (columns && call.kept.size() != 1)) return std::nullopt;
-  const DeviceArgs& shared = plan.args;
+  const bool columns = plan.form == layout::kColumns;
+  if (plan.form == layout::kRows || (columns && call.kept.size() != 1)) return std::nullopt;
+  const ReduceArgs& shared = plan.args;
   return SharedReduction{columns,       shared.outputs,     shared.count,
                          shared.chunks, shared.chunk,       columns ? plan.lanes : 1,
                          plan.blocks,   plan.block_threads, shared.threads};

@@ -6,6 +6,7 @@
 #include "ops/array_kernel.h"
 #include "ops/cuda/axes.h"
 #include "ops/cuda/launching.h"
+#include "ops/cuda/layout/scan.h"
 #include "ops/cuda/programs.h"
 
 namespace ofl::ops::cuda {
@@ -14,30 +15,14 @@ namespace {
 
 constexpr int kIn = 0;
 constexpr int kOut = 1;
-constexpr int64_t kThreads = 256;  // of a block, at most
-constexpr int64_t kVectorBytes = 16;
-constexpr int64_t kLeastItems = 4;       // of a thread of a row
+constexpr int64_t kThreads = layout::kScanThreads;
 constexpr int64_t kEnoughBlocks = 1024;  // for every device that there is: no grid decides bits
 constexpr int64_t kTilesAtOnce = 4;      // that one block scans rather than three launches
 constexpr int64_t kLeastColumn = 64;     // elements of a chunk of a column
 constexpr int64_t kBeside = 8;           // lanes beside each other that make columns worth while
 
-enum class Form : int32_t { rows, columns };
-enum class Phase : int32_t { whole, totals, from_carries };
-
-/// The argument of every kernel, laid out as scan.cuh has it.
-struct DeviceArgs {
-  void* data[2] = {};
-  void* carries = nullptr;
-  int64_t lanes = 1, count = 0;
-  int64_t chunks = 1, chunk = 0;
-  int64_t steps[2] = {};
-  int32_t ndim = 0, threads = 1;
-  Phase phase = Phase::whole;
-  int32_t vectors = 0;
-  int64_t dims[kDeviceAxes] = {};
-  int64_t strides[kDeviceAxes][2] = {};
-};
+using layout::ScanArgs;
+using Form = layout::ScanForm;
 
 struct Key {
   const char* ufunc;
@@ -47,11 +32,11 @@ struct Key {
 };
 
 struct Plan {
-  Form form = Form::rows;
+  Form form = layout::kScanRows;
   bool wide = false, associative = false;
   int64_t blocks = 1;
   int block_threads = 32;
-  DeviceArgs args;
+  ScanArgs args;
 };
 
 void* program_for(Launching& launching, const ArrayArgs& call, const Plan& plan, Form form,
@@ -66,30 +51,30 @@ void* program_for(Launching& launching, const ArrayArgs& call, const Plan& plan,
     request.op = call.loop.name;
     request.dtypes = request.loop = {dtype, dtype};
     request.wide = plan.wide;
+    request.args_bytes = sizeof(ScanArgs);
     request.options = {static_cast<int64_t>(form), plan.associative, of_values};
     return request;
   });
 }
 
 int64_t items_of(const ArrayArgs& call) {
-  return std::max<int64_t>(kVectorBytes / static_cast<int64_t>(size_of(call.output(0).dtype)),
-                           kLeastItems);
+  return layout::scan_items(static_cast<int>(size_of(call.output(0).dtype)));
 }
 
-bool can_be_vectors(const DeviceArgs& args, int64_t item_size) {
+bool can_be_vectors(const ScanArgs& args, int64_t item_size) {
   for (int k : {kIn, kOut}) {
     if (args.steps[k] != item_size) return false;
-    if (reinterpret_cast<uintptr_t>(args.data[k]) % kVectorBytes != 0) return false;
+    if (reinterpret_cast<uintptr_t>(args.data[k]) % layout::kScanVectorBytes != 0) return false;
     for (int d = 0; d < args.ndim; ++d) {
-      if (args.strides[d][k] % kVectorBytes != 0) return false;
+      if (args.strides[d][k] % layout::kScanVectorBytes != 0) return false;
     }
   }
   return true;
 }
 
 void set_blocks(Plan* plan) {
-  const DeviceArgs& args = plan->args;
-  if (plan->form == Form::columns) {
+  const ScanArgs& args = plan->args;
+  if (plan->form == layout::kScanColumns) {
     plan->block_threads =
         static_cast<int>(std::clamp<int64_t>(next_power_of_two(args.lanes), 32, kThreads));
     plan->blocks = divide_up(args.lanes, plan->block_threads) * args.chunks;
@@ -103,9 +88,9 @@ void set_blocks(Plan* plan) {
 
 /// Of a lane, as many chunks as leave no multiprocessor idle and pay for the other two launches.
 void share(Plan* plan, int64_t items) {
-  DeviceArgs& args = plan->args;
+  ScanArgs& args = plan->args;
   int64_t chunks = 1, unit = 1;
-  if (plan->form == Form::columns) {
+  if (plan->form == layout::kScanColumns) {
     chunks = std::min(args.count / kLeastColumn, kEnoughBlocks * kThreads / 4 / args.lanes);
   } else {
     unit = std::min(next_power_of_two(divide_up(args.count, items)), kThreads) * items;
@@ -129,10 +114,10 @@ std::optional<Plan> plan_of(const ArrayArgs& call) {
     }
   }
   const Shift shift = order_axes(&lanes);
-  if (lanes.size() > kDeviceAxes) return std::nullopt;
+  if (lanes.size() > layout::kScanAxes) return std::nullopt;
   Plan plan;
   plan.associative = call.attr[2] != 0;
-  DeviceArgs& args = plan.args;
+  ScanArgs& args = plan.args;
   args.data[kIn] = in.data + shift.in;
   args.data[kOut] = out.data + shift.out;
   args.count = out.shape[along];
@@ -151,7 +136,7 @@ std::optional<Plan> plan_of(const ArrayArgs& call) {
   plan.wide = most >= kNarrow || reach.elements >= kNarrow / std::max<int64_t>(args.count, 1);
   const bool beside = !lanes.empty() && lanes.back().dim >= kBeside &&
                       std::abs(lanes.back().out) < std::abs(args.steps[kOut]);
-  plan.form = beside || !plan.associative ? Form::columns : Form::rows;
+  plan.form = beside || !plan.associative ? layout::kScanColumns : layout::kScanRows;
   args.vectors = can_be_vectors(args, static_cast<int64_t>(size_of(out.dtype)));
   return plan;
 }
@@ -161,7 +146,7 @@ Plan carries_plan(const Plan& plan, size_t value_bytes, int64_t items) {
   Plan carries;
   carries.wide = plan.wide;
   carries.associative = true;
-  DeviceArgs& args = carries.args;
+  ScanArgs& args = carries.args;
   const auto bytes = static_cast<int64_t>(value_bytes);
   args.data[kIn] = args.data[kOut] = plan.args.carries;
   args.lanes = plan.args.lanes;
@@ -190,20 +175,20 @@ bool launch_accumulate(Launching& launching, const ArrayArgs& call) {
   share(&*plan, items_of(call));
   void* const kernel = program_for(launching, call, *plan, plan->form, false);
   if (!kernel) return false;
-  DeviceArgs& args = plan->args;
+  ScanArgs& args = plan->args;
   if (args.chunks == 1) {
     enqueue(launching, kernel, *plan);
     return true;
   }
-  void* const of_carries = program_for(launching, call, *plan, Form::rows, true);
+  void* const of_carries = program_for(launching, call, *plan, layout::kScanRows, true);
   if (!of_carries) return false;
   const bool is_float = info(out.dtype).kind == DTypeKind::floating;
   const size_t value_bytes = std::max(size_of(out.dtype), is_float ? sizeof(float) : 1);
   args.carries = launching.scratch(static_cast<size_t>(args.lanes * args.chunks) * value_bytes);
-  args.phase = Phase::totals;
+  args.phase = layout::kTotals;
   enqueue(launching, kernel, *plan);
   enqueue(launching, of_carries, carries_plan(*plan, value_bytes, items_of(call)));
-  args.phase = Phase::from_carries;
+  args.phase = layout::kFromCarries;
   enqueue(launching, kernel, *plan);
   return true;
 }

@@ -2,6 +2,7 @@
 // oneflow_lite/cuda/kernels/sort/runs.cuh.
 #include <algorithm>
 
+#include "ops/cuda/layout/runs.h"
 #include "ops/cuda/sort/search.h"
 #include "ops/cuda/sort/sort.h"
 
@@ -9,43 +10,17 @@ namespace ofl::ops::cuda {
 
 namespace {
 
-constexpr int kThreads = 256;            // of a block
-constexpr int64_t kSharedCounts = 4096;  // as in runs.cuh
-
-/// Of kernels that keep some of their elements.
-struct CompactArgs {
-  const void* in = nullptr;
-  const void* kept = nullptr;
-  void* out = nullptr;
-  void* counts = nullptr;
-  void* total = nullptr;
-  void* ends = nullptr;
-  int64_t length = 0, in_step = 0, out_step = 0, chunk = 0, chunks = 0;
-  int32_t writes = 0, equal_nan = 0;
-};
-
-struct RunNumberArgs {
-  const void* starts;
-  const void* order;
-  void* out;
-  int64_t runs, count, start_step, order_step, out_step;
-};
-
-struct BincountArgs {
-  const void* numbers = nullptr;
-  const void* weights = nullptr;
-  const void* order = nullptr;
-  void* out = nullptr;
-  int64_t count = 0, length = 0, number_step = 0, weight_step = 0;
-};
+using layout::BincountArgs;
+using layout::CompactArgs;
+using layout::kThreads;
 
 /// Keeps elements in three kernels: chunks count theirs, the counts are summed, they are written.
 class Compaction {
  public:
   Compaction(Launching& launching, const char* op, DType dtype)
       : launching_(launching),
-        keep_(array_program(launching, "runs", op, dtype)),
-        scan_(array_program(launching, "runs", "scan")) {}
+        keep_(array_program(launching, "runs", op, sizeof(CompactArgs), dtype)),
+        scan_(array_program(launching, "runs", "scan", sizeof(CompactArgs))) {}
   explicit operator bool() const { return keep_ && scan_; }
 
   /// Memory for the counts; before anything is enqueued.
@@ -53,8 +28,7 @@ class Compaction {
     constexpr int64_t kLeast = 2048;
     args->chunk = std::max(divide_up(args->length, busy_blocks(launching_)), kLeast);
     args->chunks = divide_up(args->length, args->chunk);
-    args->counts =
-        launching_.scratch(std::max<int64_t>(1, args->chunks) * int64_t{sizeof(int64_t)});
+    args->counts = launching_.scratch_of<layout::int64>(std::max<int64_t>(1, args->chunks));
   }
   void enqueue(CompactArgs args) {
     if (args.chunks > 0) launching_.run_blocks(keep_, args.chunks, kThreads, 0, args);
@@ -77,7 +51,7 @@ int digits_below(int64_t length) {
 }
 
 bool launch_weighted_bincount(Launching& launching, const ArrayArgs& args, BincountArgs given) {
-  void* const weigh = array_program(launching, "runs", "weigh");
+  void* const weigh = array_program(launching, "runs", "weigh", sizeof(given));
   if (!weigh) return false;
   given.weights = args.input(1).data;
   given.weight_step = args.input(1).strides[0];
@@ -92,7 +66,7 @@ bool launch_weighted_bincount(Launching& launching, const ArrayArgs& args, Binco
   Sorter sorter(launching, {numbers, order, true, false, digits_below(given.length)});
   if (!sorter || (!is_dense && !copy_array(launching, args.input(0), numbers))) return false;
   sorter.enqueue();
-  given.order = order.data;
+  given.order = int64_data(order);
   launching.run(weigh, given.length * 32, given);
   return true;
 }
@@ -105,8 +79,9 @@ bool launch_run_starts(Launching& launching, const ArrayArgs& args) {
   if (!compaction) return false;
   CompactArgs given;
   given.in = sorted.data;
-  given.out = given.ends = args.output(0).data;
-  given.total = args.output(1).data;
+  given.out = args.output(0).data;
+  given.ends = int64_data(args.output(0));
+  given.total = int64_data(args.output(1));
   given.length = sorted.shape[0];
   given.in_step = sorted.strides[0];
   given.equal_nan = args.attr[0] != 0;
@@ -125,7 +100,7 @@ bool launch_members(Launching& launching, const ArrayArgs& args) {
   given.in = elements.data;
   given.kept = kept.data;
   given.out = out.data;
-  given.total = args.output(1).data;
+  given.total = int64_data(args.output(1));
   given.length = elements.shape[0];
   given.in_step = elements.strides[0];
   given.out_step = out.strides[0];
@@ -137,13 +112,13 @@ bool launch_members(Launching& launching, const ArrayArgs& args) {
 
 bool launch_run_numbers(Launching& launching, const ArrayArgs& args) {
   const ArrayView &starts = args.input(0), &order = args.input(1), &out = args.output(0);
-  void* const number = array_program(launching, "runs", "numbers");
+  void* const number = array_program(launching, "runs", "numbers", sizeof(layout::RunNumberArgs));
   if (!number) return false;
   const int64_t count = order.shape[0];
   if (count == 0) return true;
   launching.run(number, count,
-                RunNumberArgs{starts.data, order.data, out.data, starts.shape[0] - 1, count,
-                              starts.strides[0], order.strides[0], out.strides[0]});
+                layout::RunNumberArgs{starts.data, order.data, out.data, starts.shape[0] - 1, count,
+                                      starts.strides[0], order.strides[0], out.strides[0]});
   return true;
 }
 
@@ -157,8 +132,9 @@ bool launch_bincount(Launching& launching, const ArrayArgs& args) {
   given.length = out.shape[0];
   given.number_step = numbers.strides[0];
   if (args.inputs == 2) return launch_weighted_bincount(launching, args, given);
-  const bool is_few = given.length <= kSharedCounts;
-  void* const count = array_program(launching, "runs", is_few ? "count_few" : "count");
+  const bool is_few = given.length <= layout::kSharedCounts;
+  void* const count =
+      array_program(launching, "runs", is_few ? "count_few" : "count", sizeof(given));
   if (!count || !clear_array(launching, out)) return false;
   if (given.count > 0) launching.run(count, given.count, given);
   return true;

@@ -8,12 +8,15 @@ namespace ofl::ops::cuda {
 
 namespace {
 
-// As in sort.cuh.
-constexpr int kThreads = 256;
-constexpr int64_t kDigits = 256, kLaneTile = 2048;
-constexpr int64_t kNarrow = int64_t{1} << 31;
+using layout::kDigits;
+using layout::kLaneTile;
+using layout::kSortThreads;
 
-int64_t tile_of(DType dtype) { return kThreads * (size_of(dtype) <= 4 ? 16 : 8); }
+using layout::kNarrow;
+
+int64_t tile_of(DType dtype) {
+  return kSortThreads * layout::sort_items(static_cast<int>(size_of(dtype)));
+}
 
 /// The smallest power of two that is not below n.
 int64_t padded_length(int64_t n) {
@@ -73,12 +76,13 @@ Sorter::Sorter(Launching& launching, const SortedLanes& lanes)
   args_.descending = sorted_.descending;
   if (is_short_) {
     args_.padded = static_cast<int32_t>(padded_length(args_.length));
-    sort_ = array_program(launching, "sort", "lanes", dtype);
+    sort_ = array_program(launching, "sort", "lanes", sizeof(args_), dtype);
     return;
   }
-  sort_ = array_program(launching, "sort", sorted_.positions ? "places" : "elements", dtype, wide_);
-  counts_ = array_program(launching, "sort", "counts", dtype, wide_);
-  scan_ = array_program(launching, "sort", "scan", DType::u8, wide_);
+  sort_ = array_program(launching, "sort", sorted_.positions ? "places" : "elements", sizeof(args_),
+                        dtype, wide_);
+  counts_ = array_program(launching, "sort", "counts", sizeof(args_), dtype, wide_);
+  scan_ = array_program(launching, "sort", "scan", sizeof(args_), DType::u8, wide_);
   divide_lanes();
   if (*this) find_memory();
 }
@@ -89,8 +93,8 @@ void Sorter::divide_lanes() {
   const int64_t wanted = std::clamp<int64_t>(busy_blocks(launching_) / args_.lanes, 1, tiles);
   args_.chunk = divide_up(tiles, wanted) * tile;
   args_.chunks = divide_up(args_.length, args_.chunk);
-  args_.row_threads =
-      static_cast<int32_t>(padded_length(std::min(args_.chunks / kCountsOfThread, kDigits)));
+  args_.row_threads = static_cast<int32_t>(
+      padded_length(std::min<int64_t>(args_.chunks / kCountsOfThread, kDigits)));
 }
 
 // Elements go to two memories in turn; where they are wanted, the second is the result. Positions
@@ -109,13 +113,17 @@ void Sorter::find_memory() {
 
 void Sorter::enqueue() {
   if (!is_short_) return enqueue_passes();
-  (sorted_.positions ? args_.order : args_.out) = sorted_.out.data;
+  if (sorted_.positions) {
+    args_.order = int64_data(sorted_.out);
+  } else {
+    args_.out = sorted_.out.data;
+  }
   const int64_t blocks = divide_up(args_.lanes, kLaneTile / args_.padded);
-  launching_.run_blocks(sort_, blocks, kThreads, 0, args_);
+  launching_.run_blocks(sort_, blocks, kSortThreads, 0, args_);
 }
 
 void Sorter::enqueue_passes() {
-  SortArgs args = args_;
+  layout::SortArgs args = args_;
   for (; args.digit < passes_; ++args.digit) {
     const int left = passes_ - 1 - args.digit, turn = (left + 1) % 2;
     if (left > 0) {
@@ -124,11 +132,11 @@ void Sorter::enqueue_passes() {
     } else {
       args.out = sorted_.positions ? nullptr : sorted_.out.data;
       args.places_out = nullptr;
-      args.order = sorted_.positions ? sorted_.out.data : nullptr;
+      args.order = sorted_.positions ? int64_data(sorted_.out) : nullptr;
     }
-    launching_.run_blocks(counts_, args.lanes * args.chunks, kThreads, 0, args);
-    launching_.run_blocks(scan_, args.lanes * args.row_threads, kThreads, 0, args);
-    launching_.run_blocks(sort_, args.lanes * args.chunks, kThreads, 0, args);
+    launching_.run_blocks(counts_, args.lanes * args.chunks, kSortThreads, 0, args);
+    launching_.run_blocks(scan_, args.lanes * args.row_threads, kSortThreads, 0, args);
+    launching_.run_blocks(sort_, args.lanes * args.chunks, kSortThreads, 0, args);
     args.in = args.out;
     args.places_in = args.places_out;
   }

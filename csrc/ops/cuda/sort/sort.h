@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ops/cuda/arrays.h"
+#include "ops/cuda/layout/sort.h"
 
 namespace ofl::ops::cuda {
 
@@ -12,19 +13,6 @@ struct SortedLanes {
   bool positions = false;
   bool descending = false;
   int digits = 0;  // bytes of the keys that matter, the lowest ones; 0: all
-};
-
-/// The argument of the kernels of sort.cuh.
-struct SortArgs {
-  const void* in = nullptr;
-  void* out = nullptr;
-  const void* places_in = nullptr;
-  void* places_out = nullptr;
-  void* order = nullptr;
-  void* counts = nullptr;
-  void* totals = nullptr;
-  int64_t lanes = 0, length = 0, chunks = 0, chunk = 0;
-  int32_t digit = 0, descending = 0, padded = 1, row_threads = 1;
 };
 
 /// The stable order. Finds its kernels and its memory when it is made.
@@ -45,7 +33,7 @@ class Sorter {
   const SortedLanes sorted_;
   const bool is_short_, wide_;
   const int passes_;
-  SortArgs args_;
+  layout::SortArgs args_;
   void* elements_[2] = {};
   void* places_[2] = {};
   void *sort_ = nullptr, *counts_ = nullptr, *scan_ = nullptr;

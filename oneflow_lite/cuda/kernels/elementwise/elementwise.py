@@ -5,11 +5,14 @@ A request's options are those of `Options`, from the first one on.
 
 from typing import NamedTuple
 
+from oneflow_lite.cuda.kernels.layout import constants
 from oneflow_lite.cuda.kernels.request import Request
 from oneflow_lite.ops.table import ROWS
 
-THREADS = 256  # of a block
-STRIDED, ROWS_OF_VECTORS, TILES = range(3)  # forms of loops over what is not flat
+_LAYOUT = constants("elementwise.h")
+# Forms of loops over what is not flat.
+STRIDED, ROWS_OF_VECTORS = _LAYOUT["kStrided"], _LAYOUT["kRowsOfVectors"]
+TILES = _LAYOUT["kTiles"]
 
 # What the texts of the op table are made of, for every dtype.
 FUNCTION_FILES = (
@@ -20,7 +23,6 @@ FUNCTION_FILES = (
     "elementwise/complex.cuh",
 )
 _INVERSE = ("acos", "acosh", "asin", "asinh", "atan", "atanh")
-_ROWS = (0, 8, 32)  # that arguments have room for, by Options.depth
 _EXPRESSIONS = {"copy": "x", "fill": "x", "where": "x ? y : z"}  # of kinds without a row
 
 
@@ -35,8 +37,8 @@ class Options(NamedTuple):
         Of what is not flat: any strides, innermost rows that are vectors, or tiles of a copy.
     spread : int
         Bit k: the k-th input stands still within the innermost rows.
-    depth : int
-        Of what is not flat, the place in ``_ROWS`` of the rows that arguments have room for.
+    rows : int
+        Of what is not flat, the rows that the argument has room for.
     standard : int
         1: the special values of the array API standard, where they are not NumPy's.
     """
@@ -44,7 +46,7 @@ class Options(NamedTuple):
     lanes: int = 1
     form: int = STRIDED
     spread: int = 0
-    depth: int = 1
+    rows: int = _LAYOUT["kFewRows"]
     standard: int = 0
 
 
@@ -106,20 +108,20 @@ def kernel(name: str, request: Request) -> str | None:
     refuses = ROWS[request.op].cuda.refuses if request.op in ROWS else ""
     check = f"    if ({refuses}) *args.fault = 1;\n" if refuses else ""
     output, result = request.dtypes[-1], request.loop[-1]
-    rows = 0 if request.flat else _ROWS[Options(*request.options).depth]
+    rows = 0 if request.flat else Options(*request.options).rows
     return f"""
 namespace ofl {{
 struct Body_{name} {{
-  static {output} apply(const Head& args{given}) {{
+  static {output} apply(const ElementwiseHead& args{given}) {{
 {casts}{check}    return cast<{output}>(cast<{result}>({text}));
   }}
-  static void run(const Args<{rows}>& args) {{
+  static void run(const ElementwiseArgs<{rows}>& args) {{
     {_call(name, request)};
   }}
 }};
 }}
-extern "C" __global__ void __launch_bounds__({THREADS})
-{name}(const __grid_constant__ ofl::Args<{rows}> args) {{
+extern "C" __global__ void __launch_bounds__(ofl::kThreads)
+{name}(const __grid_constant__ ofl::ElementwiseArgs<{rows}> args) {{
   ofl::Body_{name}::run(args);
 }}
 """

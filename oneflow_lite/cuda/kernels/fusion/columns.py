@@ -5,7 +5,7 @@ thread takes side by side. Columns may be cut into chunks, whose values are then
 of ``reduce.py``.
 """
 
-from oneflow_lite.cuda.kernels.fusion.fusion import SCALARS, THREADS, index_of, scalar_fields
+from oneflow_lite.cuda.kernels.fusion.fusion import SCALARS, index_of, scalar_fields
 from oneflow_lite.cuda.kernels.fusion.walks import (
     Node,
     Version,
@@ -46,7 +46,7 @@ struct Columns_{name} {{
   Load load(Index unit) const {{ return {{*this, unit * lanes}}; }}
 {_run(name, node)}}};
 }}
-extern "C" __global__ void __launch_bounds__({THREADS})
+extern "C" __global__ void __launch_bounds__(ofl::kReduceThreads)
 {name}(const __grid_constant__ ofl::FusedArgs args) {{
   ofl::Columns_{name}(args).run();
 }}

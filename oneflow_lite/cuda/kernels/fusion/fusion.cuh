@@ -1,30 +1,9 @@
 // One kernel of several operations: what is between them stays in registers.
 //
 // Values are elements in memory, or of results that never get there.
+#include "ops/cuda/layout/fusion.h"
 
 namespace ofl {
-
-/// A step of a loop over the space.
-struct FusedRow {
-  int64 dim;
-  uint32 multiplier, shift;  // see quotient()
-  int64 strides[12];         // bytes, of each value
-};
-
-/// The one argument of a fused kernel. Dims are outermost first; flat ones need none.
-struct FusedArgs {
-  int64 count;        // elements
-  int32 ndim, outer;  // dims, and how many of them are outside the runs
-  FusedRow rows[8];
-  void* data[12];                 // first elements of values that are in memory
-  unsigned char scalars[16][16];  // that lie in no memory
-  // Of reductions only, see reduce.cuh.
-  int64 outputs, reduced;  // elements of an output
-  int64 chunks, chunk;     // of an output
-  int64 threads;           // of a row or chunk, or beside each other
-  void* values;            // what chunks become, [row][chunk] or [chunk][column]
-  uint64 inputs[4];        // addresses of what is reduced, or as if: they say where vectors begin
-};
 
 template <typename T>
 Stored<T> scalar_of(const FusedArgs& args, int k) {

@@ -12,10 +12,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from oneflow_lite.cuda.kernels.elementwise import elementwise
+from oneflow_lite.cuda.kernels.layout import constants
 from oneflow_lite.cuda.kernels.request import Request
 
-SCALARS = 12  # the numbers below are values
-THREADS = 256  # of a block
+SCALARS = constants("fusion.h")["kFusedValues"]  # the numbers below are values
 
 
 class Operation(NamedTuple):
@@ -103,7 +103,7 @@ struct Body_{name} {{
 {loop}  }}
 }};
 }}
-extern "C" __global__ void __launch_bounds__({THREADS})
+extern "C" __global__ void __launch_bounds__(ofl::kThreads)
 {name}(const __grid_constant__ ofl::FusedArgs args) {{
   ofl::Body_{name}(args).run(args);
 }}

@@ -7,10 +7,8 @@ operation, as its rows are cut into chunks, whose values are left to a kernel of
 How rows are walked is said in ``walks.py``.
 """
 
-from oneflow_lite.cuda.kernels.fusion.fusion import SCALARS, THREADS, index_of, scalar_fields, step
+from oneflow_lite.cuda.kernels.fusion.fusion import SCALARS, index_of, scalar_fields, step
 from oneflow_lite.cuda.kernels.fusion.walks import (
-    SIZES,
-    VECTOR_BYTES,
     LostError,
     Node,
     Version,
@@ -76,7 +74,7 @@ namespace ofl {{
 {self._run()}  }}
 }};
 }}
-extern "C" __global__ void __launch_bounds__({THREADS})
+extern "C" __global__ void __launch_bounds__(ofl::kReduceThreads)
 {self.name}(const __grid_constant__ ofl::FusedArgs args) {{
   ofl::Rows_{self.name}(args).run();
 }}
@@ -192,8 +190,7 @@ extern "C" __global__ void __launch_bounds__({THREADS})
 
     def _reduce(self, number: int, node: Node) -> str:
         op, one = self._op(node), node.operation.request
-        size = SIZES[one.dtypes[0]]
-        lanes = max(VECTOR_BYTES // size, 1)
+        size = f"sizeof({one.dtypes[0]})"
         address = f"args.inputs[{number}] + (uint64(output) * args.reduced + begin) * {size}"
         if self.all.is_ended:
             end = f"""if (is_one && thread == 0) {{
@@ -205,7 +202,7 @@ extern "C" __global__ void __launch_bounds__({THREADS})
         return f"""    {{
       typename {op}::Value value = {op}::empty();
       if (is_one) {{
-        value = walk_lane<{op}, {lanes}, {size}, Index>(
+        value = walk_lane<{op}, reduce_lanes({size}), {size}, Index>(
             Source_{number}{{*this, begin}}, {address}, count, thread, threads);
       }}
       value = reduce_neighbours<{op}>(value, threads);

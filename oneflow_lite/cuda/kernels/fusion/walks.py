@@ -20,10 +20,6 @@ from oneflow_lite.cuda.kernels.fusion.fusion import (
 )
 from oneflow_lite.cuda.kernels.reduce import reduce
 from oneflow_lite.cuda.kernels.request import Request
-from oneflow_lite.dtypes import SUPPORTED
-
-VECTOR_BYTES = 16
-SIZES = {dtype.name: dtype.itemsize for dtype in SUPPORTED}
 
 
 class Version(NamedTuple):

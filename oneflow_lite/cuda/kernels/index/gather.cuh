@@ -1,14 +1,7 @@
 // Elements at places that index arrays give.
+#include "ops/cuda/layout/index.h"
 
 namespace ofl {
-
-template <int arrays>
-struct GatherArgs {
-  int64 count;  // items: words
-  const char* placed;
-  char* lined;
-  Indexing<arrays> nest;
-};
 
 template <typename Word, int arrays, typename Index>
 void gather(const GatherArgs<arrays>& args) {

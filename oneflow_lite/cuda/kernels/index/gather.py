@@ -5,8 +5,6 @@ Options of a request: the bytes of a word, the number of index arrays.
 
 from oneflow_lite.cuda.kernels.request import Request
 
-THREADS = 256  # of a block
-
 FILES = ("types.cuh", "index/indexing.cuh", "index/gather.cuh")
 _WORDS = {1: "uint8", 2: "uint16", 4: "uint32", 8: "uint64", 16: "Word16"}
 
@@ -33,8 +31,8 @@ def index(request: Request) -> str:
     return "uint64" if request.wide else "uint32"
 
 
-def entry(name: str, args: str, call: str) -> str:
-    """Return the kernel of a name that makes a call with its argument.
+def entry(name: str, args: str, call: str, threads: str = "kThreads") -> str:
+    """Return the kernel of a name that makes a call with its argument, in blocks of `threads`.
 
     Examples
     --------
@@ -42,7 +40,7 @@ def entry(name: str, args: str, call: str) -> str:
     '  ofl::run<int>(args);'
     """
     return f"""
-extern "C" __global__ void __launch_bounds__({THREADS})
+extern "C" __global__ void __launch_bounds__(ofl::{threads})
 {name}(const __grid_constant__ ofl::{args} args) {{
   ofl::{call}(args);
 }}

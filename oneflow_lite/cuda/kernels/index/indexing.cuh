@@ -4,33 +4,9 @@
 // `placed` is the array that is indexed, `lined` the one whose elements stand in the order of the
 // indices. Offsets are bytes, summed modulo the width of Index and then read as signed: with 32
 // bits, items and byte offsets are below 2^31.
+#include "ops/cuda/layout/index.h"
 
 namespace ofl {
-
-enum { kNestDims = 8 };
-
-/// An array of integers, and the axis that they count along.
-struct IndexArray {
-  const char* data;
-  int64 size;  // of the axis
-  int64 step;  // along it
-  int32 kind;  // log2 of an index' bytes; 4 more: unsigned
-  int32 unused;
-  int64 strides[kNestDims];
-};
-
-/// The last member of an argument, which has as many arrays as its kernel takes.
-template <int arrays>
-struct Indexing {
-  int64* faults;  // a word for each array
-  int32 ndim;
-  int32 mode;  // 0: out of range is a fault, 1: counts on, 2: the nearest
-  int64 dims[kNestDims];
-  int64 placed[kNestDims];  // strides, without what indices add
-  int64 lined[kNestDims];
-  int64 number[kNestDims];  // strides of the numbers of places, in the order of the index arrays
-  IndexArray indices[arrays];
-};
 
 struct alignas(16) Word16 {
   uint64 halves[2];
@@ -85,22 +61,22 @@ inline int64 load_index(const char* at, int kind) {
     case 0: return *reinterpret_cast<const int8*>(at);
     case 1: return *reinterpret_cast<const int16*>(at);
     case 2: return *reinterpret_cast<const int32*>(at);
-    case 4: return *reinterpret_cast<const uint8*>(at);
-    case 5: return *reinterpret_cast<const uint16*>(at);
-    case 6: return *reinterpret_cast<const uint32*>(at);
+    case kUnsignedIndex: return *reinterpret_cast<const uint8*>(at);
+    case kUnsignedIndex + 1: return *reinterpret_cast<const uint16*>(at);
+    case kUnsignedIndex + 2: return *reinterpret_cast<const uint32*>(at);
     default: return *reinterpret_cast<const int64*>(at);
   }
 }
 
 /// The position along an axis that an index means; false: there is none.
-inline bool settle(int64* index, int64 size, int mode) {
-  if (mode == 2) {
+inline bool settle(int64* index, int64 size, IndexMode mode) {
+  if (mode == kClip) {
     *index = *index < 0 ? 0 : *index < size ? *index : size - 1;
     return true;
   }
   if (*index < 0) *index += size;
   if (uint64(*index) < uint64(size)) return true;
-  if (mode == 0) return false;
+  if (mode == kFault) return false;
   *index %= size;
   if (*index < 0) *index += size;
   return true;

@@ -4,17 +4,11 @@
 //   its true elements are numbered, and worked on by all threads of its block
 //
 // A mask of one tile needs the last step only. A thread has 16 neighbouring elements of a tile.
+#include "ops/cuda/layout/mask.h"
 
 namespace ofl {
 
-enum { kTile = 4096, kMaskThreads = 256, kWarps = kMaskThreads / 32 };
-
-/// Neighbouring dimensions that an array steps evenly over are one.
-struct Steps {
-  int64 ndim;
-  int64 dims[kNestDims];
-  int64 strides[kNestDims];
-};
+enum { kMaskWarps = kMaskThreads / kWarp };
 
 template <typename Index>
 Index find_offset(const Steps& steps, Index i) {
@@ -28,14 +22,6 @@ Index find_offset(const Steps& steps, Index i) {
   }
   return sum;
 }
-
-struct MaskArgs {
-  const char* data;
-  int64 size;  // elements
-  int64 tiles;
-  int64* counts;  // of each tile; null where there is one
-  Steps steps;    // where they are not contiguous
-};
 
 /// Sixteen bytes as bits: whether they are not 0.
 inline uint32 bits_of(const Word16& bytes) {
@@ -54,7 +40,7 @@ template <typename T, bool flat, typename Index>
 uint32 find_true(const MaskArgs& args, Index first) {
   const Index size = Index(args.size);
   if constexpr (flat && sizeof(T) == 1) {
-    if (first + kTile <= size && reinterpret_cast<uint64>(args.data) % 16 == 0) {
+    if (first + kMaskTile <= size && reinterpret_cast<uint64>(args.data) % 16 == 0) {
       return bits_of(reinterpret_cast<const Word16*>(args.data + first)[threadIdx.x]);
     }
   }
@@ -82,7 +68,7 @@ uint32 find_true(const MaskArgs& args, Index first) {
 /// The sum of `own` over the threads before; *all: over the block. All threads call it together.
 template <typename Sum>
 Sum sum_before(Sum own, Sum* all) {
-  __shared__ Sum sums[kWarps];
+  __shared__ Sum sums[kMaskWarps];
   const uint32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   Sum sum = own;
 #pragma unroll
@@ -95,7 +81,7 @@ Sum sum_before(Sum own, Sum* all) {
   Sum before = 0;
   *all = 0;
 #pragma unroll
-  for (uint32 w = 0; w < kWarps; ++w) {
+  for (uint32 w = 0; w < kMaskWarps; ++w) {
     if (w < warp) before += sums[w];
     *all += sums[w];
   }
@@ -108,15 +94,10 @@ void count_true(const MaskArgs& args) {
 #pragma unroll 1
   for (Index tile = blockIdx.x; tile < Index(args.tiles); tile += gridDim.x) {
     uint32 all;
-    sum_before(uint32(__popc(find_true<T, flat, Index>(args, tile * kTile))), &all);
+    sum_before(uint32(__popc(find_true<T, flat, Index>(args, tile * kMaskTile))), &all);
     if (threadIdx.x == 0) args.counts[tile] = all;
   }
 }
-
-struct SumArgs {
-  int64* counts;  // of tiles; then the sums before each, and one more: of all
-  int64 tiles;
-};
 
 /// One block.
 inline void sum_counts(const SumArgs& args) {
@@ -142,14 +123,6 @@ inline void sum_counts(const SumArgs& args) {
   if (threadIdx.x == 0) args.counts[args.tiles] = before;
 }
 
-/// What all who number true elements are told.
-struct NumberArgs {
-  MaskArgs mask;
-  int64 expected;  // how many are true; -1: any number
-  int64* fault;    // gets their number where it is another one: then nothing is written
-  int64 parts;     // blocks that share a tile
-};
-
 /// The true elements of one tile.
 struct Chosen {
   const uint16* positions;  // in the tile
@@ -161,13 +134,13 @@ struct Chosen {
 /// Calls body(position of the tile, Chosen) for each tile that is this block's.
 template <typename T, bool flat, typename Index, typename Body>
 void for_each_tile(const NumberArgs& args, const Body& body) {
-  __shared__ uint16 positions[kTile];
+  __shared__ uint16 positions[kMaskTile];
   const MaskArgs& mask = args.mask;
 #pragma unroll 1
   for (int64 job = blockIdx.x; job < mask.tiles * args.parts; job += gridDim.x) {
     const int64 tile = job / args.parts;
     Chosen chosen = {positions, 0, mask.counts ? mask.counts[tile] : 0, job - tile * args.parts};
-    uint32 bits = find_true<T, flat, Index>(mask, Index(tile) * kTile);
+    uint32 bits = find_true<T, flat, Index>(mask, Index(tile) * kMaskTile);
     uint32 rank = sum_before(uint32(__popc(bits)), &chosen.count);
     for (; bits; bits &= bits - 1) {
       positions[rank++] = uint16(threadIdx.x * 16 + __ffs(int(bits)) - 1);
@@ -175,27 +148,13 @@ void for_each_tile(const NumberArgs& args, const Body& body) {
     __syncthreads();
     const int64 total = mask.counts ? mask.counts[mask.tiles] : chosen.count;
     if (args.expected < 0 || total == args.expected) {
-      body(Index(tile) * kTile, chosen);
+      body(Index(tile) * kMaskTile, chosen);
     } else if (job == 0 && threadIdx.x == 0) {
       *args.fault = total;
     }
     __syncthreads();
   }
 }
-
-/// Copies between what a mask selects and a line. A place has a block of words.
-struct SelectArgs {
-  NumberArgs numbers;
-  char* placed;
-  char* lined;  // null: the scalar
-  int64 lined_step;
-  int64 block;    // words
-  int64 is_long;  // items: places of one word after the other, else words of one place
-  alignas(16) unsigned char scalar[16];  // over and over; aligned for the longest words
-  Steps places;                          // of the mask's elements in the array that it selects from
-  Steps block_placed;
-  Steps block_lined;
-};
 
 template <typename Word, bool flat, bool gathers, typename Index>
 void select(const SelectArgs& args) {
@@ -226,16 +185,6 @@ void select(const SelectArgs& args) {
     }
   });
 }
-
-/// Coordinates of the true elements, a row for each dimension.
-struct NonzeroArgs {
-  NumberArgs numbers;
-  char* out;
-  int64 row;   // bytes from one dimension's to the next one's
-  int64 step;  // and from one element's
-  int64 ndim;
-  int64 dims[32];
-};
 
 template <typename T, bool flat, typename Index>
 void nonzero(const NonzeroArgs& args) {

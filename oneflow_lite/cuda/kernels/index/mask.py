@@ -9,6 +9,7 @@ from oneflow_lite.cuda.kernels.index.gather import entry, index, word
 from oneflow_lite.cuda.kernels.request import Request
 
 FILES = ("types.cuh", "index/indexing.cuh", "index/mask.cuh")
+_THREADS = "kMaskThreads"
 _STEPS = {"count": ("MaskArgs", "count_true"), "nonzero": ("NonzeroArgs", "nonzero")}
 
 
@@ -23,15 +24,16 @@ def kernel(name: str, request: Request) -> str | None:
     """
     flat = "true" if request.flat else "false"
     if request.op == "sum":
-        return entry(name, "SumArgs", "sum_counts")
+        return entry(name, "SumArgs", "sum_counts", _THREADS)
     if request.op in ("gather", "scatter"):
         (bytes_,) = request.options
         gathers = "true" if request.op == "gather" else "false"
         call = f"select<ofl::{word(bytes_)}, {flat}, {gathers}, ofl::{index(request)}>"
-        return entry(name, "SelectArgs", call)
+        return entry(name, "SelectArgs", call, _THREADS)
     if request.op in ("count", "nonzero"):
         args, function = _STEPS[request.op]
         (dtype,) = request.dtypes
         element = "uint8" if dtype == "bool" else dtype  # any byte that is not 0 is true
-        return entry(name, args, f"{function}<ofl::{element}, {flat}, ofl::{index(request)}>")
+        call = f"{function}<ofl::{element}, {flat}, ofl::{index(request)}>"
+        return entry(name, args, call, _THREADS)
     return None

@@ -8,16 +8,11 @@
 // their numbers. A slot that has a position keeps it, as only entries of that position replace one
 // another; so those who look for it, probing one slot after the other, end at the same slot. There
 // are more slots than places.
+#include "ops/cuda/layout/index.h"
 
 namespace ofl {
 
-enum { kNumberBits = 22 };
 enum : uint32 { kNowhere = 0xffffffffu };  // the slot of an index out of range
-
-struct ClearArgs {
-  int64 count;
-  uint64* table;
-};
 
 inline void clear_table(const ClearArgs& args) {
   const uint64 step = uint64(gridDim.x) * blockDim.x;
@@ -27,17 +22,6 @@ inline void clear_table(const ClearArgs& args) {
     args.table[i] = 0;
   }
 }
-
-template <int arrays>
-struct ClaimArgs {
-  int64 count;  // places
-  int64 first;  // number of the first one
-  uint64* table;
-  uint32* slot_of;  // of each place
-  int64 slots;
-  int64 is_direct;        // every position has a slot of its own
-  Indexing<arrays> nest;  // steps count positions
-};
 
 inline uint32 find_slot(uint64* table, uint32 slots, uint64 position, uint64 entry) {
   const uint64 mixed = position * 0x9E3779B97F4A7C15ull >> 32;  // Fibonacci hashing (Knuth)
@@ -73,19 +57,6 @@ void claim(const ClaimArgs<arrays>& args) {
     }
   }
 }
-
-template <int arrays>
-struct ScatterArgs {
-  int64 count;   // items: words
-  int64 first;   // item
-  int64 number;  // of the first place
-  char* placed;
-  const char* lined;    // null: the scalar
-  const uint64* table;  // null: all write
-  const uint32* slot_of;
-  alignas(16) unsigned char scalar[16];  // over and over; aligned for the longest words
-  Indexing<arrays> nest;
-};
 
 /// Whether the place has claimed its position.
 template <int arrays>

@@ -21,9 +21,7 @@ FILES = (
     "product/tensor_product.cuh",
 )
 
-_WARP = 32
-_THREADS = 256  # of a block, where the form does not say how many
-_SLICES = _THREADS // _WARP
+_THREADS = "ofl::kProductThreads"
 
 
 def _call(function: str, request: Request) -> str:
@@ -31,23 +29,23 @@ def _call(function: str, request: Request) -> str:
     return f"{function}<{', '.join(arguments)}>(args)"
 
 
-def _tiled(request: Request) -> tuple[int, str]:
+def _tiled(request: Request) -> tuple[str, str]:
     rows, columns, _, own_rows, own_columns = request.options[:5]
-    return rows // own_rows * (columns // own_columns), _call("run_tiled", request)
+    return f"{rows // own_rows * (columns // own_columns)}", _call("run_tiled", request)
 
 
-def _tensor(request: Request) -> tuple[int, str]:
+def _tensor(request: Request) -> tuple[str, str]:
     down, across = request.options[:2]
-    return down * across * _WARP, _call("run_tensor", request)
+    return f"{down * across} * ofl::kWarp", _call("run_tensor", request)
 
 
-_FORMS: dict[str, Callable[[Request], tuple[int, str]]] = {
+_FORMS: dict[str, Callable[[Request], tuple[str, str]]] = {
     "tiled": _tiled,
     "tensor": _tensor,
     "rows": lambda request: (_THREADS, _call("run_rows", request)),
     "columns": lambda request: (
         _THREADS,
-        f"run_columns<{request.dtypes[-1]}, {_SLICES}>(args)",
+        f"run_columns<{request.dtypes[-1]}, kProductThreads / kWarp>(args)",
     ),
     "merge": lambda request: (_THREADS, _call("run_merge", request)),
 }

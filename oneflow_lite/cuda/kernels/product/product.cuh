@@ -3,22 +3,9 @@
 //
 // A sum over k may be cut into parts: each makes sums of its own, in memory of the call, and a
 // second kernel adds them in order. So the bits do not depend on who is fast.
+#include "ops/cuda/layout/product.h"
 
 namespace ofl {
-
-/// out = a @ b, of each matrix of a batch. Steps are bytes, of any sign.
-struct ProductArgs {
-  void* data[3];   // first elements: a, b, and out
-  void* partial;   // sums of the parts, [split][batch][m][n]
-  int64 m, k, n;
-  int64 steps[3][2];     // of a, b and out: from row to row, from column to column
-  int64 batch;           // matrices
-  int64 splits, part;    // of the sum; each but the last has `part` terms
-  int32 vectors[2];      // a, b: 16 bytes at a time can be loaded along what is contiguous
-  int32 ndim, unused;
-  int64 dims[8];         // of the batch, outermost first
-  int64 strides[8][3];
-};
 
 #ifdef SIM_CUDA_H_
 inline float multiply_add(float x, float y, float z) { return x * y + z; }
@@ -103,8 +90,6 @@ struct Terms<Complex<Part>> {
 
 // --- where things lie
 
-enum { kOfA = 0, kOfB = 1, kOfOut = 2 };
-
 /// One product of the batch, and one part of its sum.
 struct Share {
   const char* a;
@@ -181,8 +166,6 @@ void run_merge(const ProductArgs& args) {
 }
 
 // --- a matrix and a vector: n is 1
-
-enum { kWarp = 32 };
 
 /// The sum of a warp's lanes, in lane 0; always in the same order.
 template <typename T>

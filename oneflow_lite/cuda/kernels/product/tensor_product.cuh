@@ -8,15 +8,15 @@
 
 namespace ofl {
 
-enum { kDepth = 32, kChunk = 8, kStages = 3 };
+enum { kChunk = 8, kStages = 3 };
 
 template <int extent, bool along_k>
 struct SliceOf {
-  enum { size = extent * kDepth, is_along_k = along_k };  // size in elements
+  enum { size = extent * kProductDepth, is_along_k = along_k };  // size in elements
 
   /// Of element (row, k) in the slice. Chunks go along what is contiguous.
   static int offset(int row, int k) {
-    if (along_k) return row * kDepth + ((k / kChunk ^ (row / 2 & 3)) * kChunk) + k % kChunk;
+    if (along_k) return row * kProductDepth + ((k / kChunk ^ (row / 2 & 3)) * kChunk) + k % kChunk;
     return k * extent + ((row / kChunk ^ (k & 7)) * kChunk) + row % kChunk;
   }
 };
@@ -38,7 +38,7 @@ template <typename T, typename SliceA, typename SliceB, int down, int across>
 void multiply_slice(float (&sums)[down][across][4], const uint16* a, const uint16* b, int row,
                     int column) {
   const int lane = threadIdx.x % kWarp;
-  for (int k = 0; k < kDepth; ++k) {
+  for (int k = 0; k < kProductDepth; ++k) {
     float x[down * 2], y[across * 2];
     for (int i = 0; i < down * 2; ++i) {
       const uint16 bits = a[SliceA::offset(row + i * 8 + lane / 4, k)];
@@ -114,7 +114,7 @@ void multiply_slice(float (&sums)[down][across][4], const uint16* a, const uint1
   const int lane = threadIdx.x % kWarp;
   const int line = lane % 8, second = lane / 8 % 2 * 8, third = lane / 16 * 8;
 #pragma unroll
-  for (int k = 0; k < kDepth; k += step) {
+  for (int k = 0; k < kProductDepth; k += step) {
     uint32 x[down][4], y[across / 2][4];
 #pragma unroll
     for (int i = 0; i < down; ++i) {
@@ -146,7 +146,10 @@ void multiply_slice(float (&sums)[down][across][4], const uint16* a, const uint1
 template <int extent, int threads, bool along_k>
 struct ChunkLoader {
   typedef SliceOf<extent, along_k> Slice;
-  enum { count = extent * kDepth / kChunk / threads, across = along_k ? kDepth : extent };
+  enum {
+    count = extent * kProductDepth / kChunk / threads,
+    across = along_k ? kProductDepth : extent
+  };
 
   const char* first;
   int64 row_bytes, k_bytes;
@@ -162,7 +165,7 @@ struct ChunkLoader {
 
   /// The slice that begins at k; `left` is how deep the operand is from there.
   void start(uint16* slice, int64 begin, int64 left) const {
-    const int deep = least(left, kDepth);
+    const int deep = least(left, kProductDepth);
     const int64 step = along_k ? k_bytes : row_bytes;
 #pragma unroll
     for (int i = 0; i < count; ++i) {
@@ -217,10 +220,10 @@ void run_tensor(const ProductArgs& args) {
                     args.steps[kOfB][0], args.n - place.column, args.vectors[kOfB]);
     float sums[down][across][4] = {};
     // Slice s goes to stage s % kStages, which all have left when slice s - 1 has come.
-    const int64 slices = (share.end - share.begin + kDepth - 1) / kDepth;
+    const int64 slices = (share.end - share.begin + kProductDepth - 1) / kProductDepth;
     const auto start = [&](int64 slice) {
       if (slice < slices) {
-        const int64 begin = share.begin + slice * kDepth;
+        const int64 begin = share.begin + slice * kProductDepth;
         a.start(slices_a[slice % kStages], begin, share.end - begin);
         b.start(slices_b[slice % kStages], begin, share.end - begin);
       }

@@ -4,8 +4,6 @@ from oneflow_lite.cuda.kernels.request import Request
 
 FILES = ("types.cuh", "random/random.cuh")
 
-THREADS = 256  # of a block
-
 _DRAWS = (
     *("Words32", "Words64", "UniformHalf", "UniformFloat", "UniformDouble"),
     *("NormalFloat", "NormalDouble", "ExponentialFloat", "ExponentialDouble"),
@@ -25,7 +23,7 @@ def kernel(name: str, request: Request) -> str | None:
     if request.op not in _DRAWS:
         return None
     return f"""
-extern "C" __global__ void __launch_bounds__({THREADS})
+extern "C" __global__ void __launch_bounds__(ofl::kThreads)
 {name}(const __grid_constant__ ofl::DrawArgs args) {{
   using namespace ofl;
   run_draw<philox::{request.op}, {request.dtypes[-1]}>(args);

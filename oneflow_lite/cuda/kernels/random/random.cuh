@@ -1,14 +1,8 @@
 // Counted random numbers: a thread takes a counter and writes what its words make, at once.
+#include "ops/cuda/layout/random.h"
 #include "ops/random/philox_numbers.h"
 
 namespace ofl {
-
-struct DrawArgs {
-  int64 count;  // numbers
-  void* out;    // contiguous
-  uint64 key, low, high;
-  uint64 parameters[2];
-};
 
 /// Numbers that one counter makes.
 template <typename Out, int size>
@@ -18,7 +12,7 @@ struct alignas(sizeof(Out) * size) Drawn {
 
 template <typename Draw, typename Out>
 void run_draw(const DrawArgs& args) {
-  enum { words = Draw::words, size = 4 / words };
+  enum { words = Draw::words, size = kCounterWords / words };
   typedef Drawn<Out, size> Numbers;
   const philox::Parameters parameters{args.parameters[0], args.parameters[1]};
   const bool is_aligned = reinterpret_cast<uint64>(args.out) % sizeof(Numbers) == 0;

@@ -7,28 +7,11 @@
 //
 // Where there are few outputs their elements are cut into chunks; what the chunks become is reduced
 // again by a second launch.
+#include "ops/cuda/layout/reduce.h"
 
 namespace ofl {
 
-constexpr int kReduceThreads = 256;  // of a block, at most
-constexpr int kChains = 4;           // values that a thread makes side by side
-constexpr int kRounds = 8;           // after which they are put aside: sums stay short chains
-
-/// The argument, as csrc/ops/cuda/reduce/reduce.cpp has it. Dims are outermost first. The innermost
-/// of those that vectors go along is counted in vectors.
-struct ReduceArgs {
-  void* data[2];
-  unsigned char initial[16];
-  int64 outputs, count;  // of elements an output: vectors of rows, elements of columns
-  int64 chunks, chunk;   // each output's elements in so many parts of so many
-  int64 position;        // of the first element
-  int64 lane_step;       // of a vector's elements: positions of rows, bytes of outputs of columns
-  int32 kept, reduced, threads;
-  int32 has_initial, is_partial;  // partial: values, as they are
-  int32 of_values;                // the input's strides are in elements, not in bytes
-  int64 kept_dims[8], kept_strides[8][2];
-  int64 reduced_dims[8], reduced_strides[8], reduced_positions[8];
-};
+constexpr int kRounds = 8;  // of chains, after which they are put aside: sums stay short chains
 
 template <typename Index>
 struct Place {
@@ -100,7 +83,7 @@ typename Op::Value fold(typename Op::Value* values) {
 template <typename Op, int lanes, typename Load, typename Index>
 void walk(Index i, Index end, Index step, const Load& load, typename Op::Value* result) {
   typedef typename Op::Value Value;
-  constexpr int chains = lanes <= kChains ? kChains : 1;
+  constexpr int chains = lanes <= kReduceChains ? kReduceChains : 1;
   Value outer[chains][lanes], inner[chains][lanes];
 #pragma unroll
   for (int c = 0; c < chains; ++c) {
@@ -226,15 +209,15 @@ void store_partial(const ReduceArgs& args, typename Op::Value value, int64 place
 /// The value of `threads` neighbouring threads, a power of two, in the first of them.
 template <typename Op>
 typename Op::Value reduce_neighbours(typename Op::Value value, int threads) {
-  __shared__ typename Op::Value of_warps[kReduceThreads / kWarpLanes];
-  const int width = threads < kWarpLanes ? threads : kWarpLanes;
+  __shared__ typename Op::Value of_warps[kReduceThreads / kWarp];
+  const int width = threads < kWarp ? threads : kWarp;
 #pragma unroll 1
   for (int delta = width / 2; delta > 0; delta /= 2) {
     value = Op::combine(value, shuffle_down(value, delta, width));
   }
-  if (threads <= kWarpLanes) return value;
-  const int warp = threadIdx.x / kWarpLanes, warps = threads / kWarpLanes;
-  if (threadIdx.x % kWarpLanes == 0) of_warps[warp] = value;
+  if (threads <= kWarp) return value;
+  const int warp = threadIdx.x / kWarp, warps = threads / kWarp;
+  if (threadIdx.x % kWarp == 0) of_warps[warp] = value;
   __syncthreads();
   if (threadIdx.x % threads == 0) {
 #pragma unroll 1

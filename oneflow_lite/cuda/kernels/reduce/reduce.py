@@ -1,16 +1,16 @@
 """Kernels of reductions: rows of the op table by the texts of their ufuncs, and searches.
 
 ``options`` of a request: the form, how many elements a vector has, and whether the input is what
-chunks became. A form is 0 (rows), 1 (contiguous rows) or 2 (columns), see ``reduce.cuh``.
+chunks became. Forms are those of ``ReduceForm``.
 """
 
 from oneflow_lite.cuda.kernels.elementwise.elementwise import FUNCTION_FILES
+from oneflow_lite.cuda.kernels.layout import constants
 from oneflow_lite.cuda.kernels.request import Request
 from oneflow_lite.ops.table import REDUCTIONS, ROWS
 
 FILES = (*FUNCTION_FILES, "warps.cuh", "reduce/accumulation.cuh", "reduce/reduce.cuh")
-_THREADS = 256  # of a block, at most
-_COLUMNS = 2
+_FORMS = constants("reduce.h")
 
 # What changes nothing, by the ufunc.
 _EMPTY = {
@@ -71,16 +71,17 @@ def kernel(name: str, request: Request) -> str | None:
     form, lanes, of_values = request.options
     given = f"Op_{name}::Value" if of_values else request.dtypes[0]
     index = "uint64" if request.wide else "uint32"
+    flat = str(form == _FORMS["kFlatRows"]).lower()
     types = f"Op_{name}, {given}, {request.dtypes[1]}"
-    call = f"reduce_rows<{types}, {str(form == 1).lower()}, {lanes}, {index}>"
-    if form == _COLUMNS:
+    call = f"reduce_rows<{types}, {flat}, {lanes}, {index}>"
+    if form == _FORMS["kColumns"]:
         call = f"reduce_columns<{types}, {lanes}, {index}>"
     return f"""
 namespace ofl {{
 struct Op_{name} {body};
 inline void run_{name}(const ReduceArgs& args) {{ {call}(args); }}
 }}
-extern "C" __global__ void __launch_bounds__({_THREADS})
+extern "C" __global__ void __launch_bounds__(ofl::kReduceThreads)
 {name}(const __grid_constant__ ofl::ReduceArgs args) {{
   ofl::run_{name}(args);
 }}

@@ -5,25 +5,11 @@
 //
 // Long lanes are cut into chunks where the operation is associative: a first launch makes what each
 // chunk becomes, a second one scans these, and a third one scans the chunks from there.
+#include "ops/cuda/layout/scan.h"
 
 namespace ofl {
 
-constexpr int kScanThreads = 256;  // of a block, at most
-constexpr int kScanBatch = 4;      // elements of a column that are loaded at a time
-
-enum ScanPhase { kWhole, kTotals, kFromCarries };
-
-/// The argument, as csrc/ops/cuda/reduce/scan.cpp has it. Dims are of the lanes, outermost first.
-struct ScanArgs {
-  void* data[2];
-  void* carries;         // of values, [lane][chunk]
-  int64 lanes, count;    // elements of a lane
-  int64 chunks, chunk;   // each lane's elements in so many parts of so many
-  int64 steps[2];        // bytes from an element to the next
-  int32 ndim, threads;   // that share a lane
-  int32 phase, vectors;  // the elements of each thread can be loaded and stored as vectors
-  int64 dims[8], strides[8][2];
-};
+constexpr int kScanBatch = 4;  // elements of a column that are loaded at a time
 
 template <typename Index>
 struct LanePlace {
@@ -112,8 +98,8 @@ Prefix<typename Op::Value> scan_neighbours(typename Op::Value value, int threads
                                            Prefix<typename Op::Value> carry,
                                            typename Op::Value* total) {
   typedef typename Op::Value Value;
-  __shared__ Value of_warps[kScanThreads / kWarpLanes];
-  const int width = threads < kWarpLanes ? threads : kWarpLanes;
+  __shared__ Value of_warps[kScanThreads / kWarp];
+  const int width = threads < kWarp ? threads : kWarp;
   const int lane = threadIdx.x % width;
 #pragma unroll 1
   for (int delta = 1; delta < width; delta *= 2) {
@@ -122,16 +108,16 @@ Prefix<typename Op::Value> scan_neighbours(typename Op::Value value, int threads
   }
   const Value before = shuffle_up(value, 1, width);
   Prefix<Value> prefix = carry;
-  if (threads <= kWarpLanes) {
+  if (threads <= kWarp) {
     *total = carry.template before<Op>(shuffle_from(value, width - 1, width));
   } else {
-    const int first = threadIdx.x / threads * (threads / kWarpLanes);
-    const int warp = threadIdx.x / kWarpLanes;
-    if (lane == kWarpLanes - 1) of_warps[warp] = value;
+    const int first = threadIdx.x / threads * (threads / kWarp);
+    const int warp = threadIdx.x / kWarp;
+    if (lane == kWarp - 1) of_warps[warp] = value;
     __syncthreads();
     Prefix<Value> all = carry;
 #pragma unroll 1
-    for (int k = first; k < first + threads / kWarpLanes; ++k) {
+    for (int k = first; k < first + threads / kWarp; ++k) {
       if (k == warp) prefix = all;
       all = {all.template before<Op>(of_warps[k]), true};
     }

@@ -1,19 +1,16 @@
 """Kernels of running sums and the like: binary ufuncs by the texts of the op table.
 
-``op`` of a request is the ufunc; ``options``: the form, 0 (rows) or 1 (columns, see ``scan.cuh``),
-whether the operation is associative, and whether the elements are values of chunks.
+``op`` of a request is the ufunc; ``options``: the form (``ScanForm``), whether the operation is
+associative, and whether the elements are values of chunks.
 """
 
 from oneflow_lite.cuda.kernels.elementwise.elementwise import FUNCTION_FILES
+from oneflow_lite.cuda.kernels.layout import constants
 from oneflow_lite.cuda.kernels.reduce.reduce import text_of
 from oneflow_lite.cuda.kernels.request import Request
-from oneflow_lite.dtypes import SUPPORTED
 
 FILES = (*FUNCTION_FILES, "warps.cuh", "reduce/scan.cuh")
-_THREADS = 256  # of a block, at most
-_VECTOR_BYTES = 16
-_LEAST_ITEMS = 4  # of a thread
-_SIZES = {dtype.name: dtype.itemsize for dtype in SUPPORTED}
+_FORMS = constants("scan.h")
 
 
 def kernel(name: str, request: Request) -> str | None:
@@ -33,14 +30,13 @@ def kernel(name: str, request: Request) -> str | None:
         return None
     # Rounding after each step is part of an operation that cannot be put together otherwise.
     value = f"Computed<{dtype}>" if associative else dtype
-    lanes = max(_VECTOR_BYTES // _SIZES[dtype], 1)
-    items = max(lanes, _LEAST_ITEMS)
     element = f"Op_{name}::Value" if of_values else dtype
     index = "uint64" if request.wide else "uint32"
     call = f"scan_columns<Op_{name}, {element}, {index}>"
-    if form == 0:
+    if form == _FORMS["kScanRows"]:
         # Values may be wider than their dtype's elements.
-        lanes = 1 if of_values else lanes
+        lanes = "1" if of_values else f"scan_lanes(sizeof({dtype}))"
+        items = f"scan_items(sizeof({dtype}))"
         call = f"scan_rows<Op_{name}, {element}, {lanes}, {items}, {index}>"
     return f"""
 namespace ofl {{
@@ -50,7 +46,7 @@ struct Op_{name} {{
 }};
 inline void run_{name}(const ScanArgs& args) {{ {call}(args); }}
 }}
-extern "C" __global__ void __launch_bounds__({_THREADS})
+extern "C" __global__ void __launch_bounds__(ofl::kScanThreads)
 {name}(const __grid_constant__ ofl::ScanArgs args) {{
   ofl::run_{name}(args);
 }}

@@ -1,28 +1,16 @@
 // What the set functions are made of: runs of equal elements in sorted arrays, some of the elements
 // in their order, numbers counted. All arrays are one-dimensional, steps are in bytes.
+#include "ops/cuda/layout/runs.h"
 
 namespace ofl {
 
-enum : int { kRunThreads = 256, kRunWarps = kRunThreads / 32, kSharedCounts = 4096 };
+enum : int { kRunWarps = kThreads / kWarp };
 
 inline int64 first_item() { return int64(blockIdx.x) * blockDim.x + threadIdx.x; }
 inline int64 item_step() { return int64(gridDim.x) * blockDim.x; }
 
 // --- keeping some of the elements, in their order: counted in each chunk, the counts become sums,
 // then each chunk's elements go behind those of the chunks before
-
-struct CompactArgs {
-  const char* in;
-  const char* kept;  // select_flagged: a bool for each element, contiguous
-  char* out;
-  int64* counts;  // of each chunk
-  int64* total;
-  int64* ends;  // gets the length behind the places; or nullptr
-  int64 length, in_step, out_step;
-  int64 chunk, chunks;
-  int32 writes;  // or counts
-  int32 equal_nan;
-};
 
 /// The elements whose flag is set.
 template <typename T>
@@ -56,13 +44,13 @@ void compact(const CompactArgs& args) {
   const int64 end = begin + args.chunk < args.length ? begin + args.chunk : args.length;
   if (!args.writes) {
     uint32 mine = 0, all;
-    for (int64 i = begin + threadIdx.x; i < end; i += kRunThreads) mine += source.keeps(i);
+    for (int64 i = begin + threadIdx.x; i < end; i += kThreads) mine += source.keeps(i);
     exclusive_scan(mine, sums, all);
     if (threadIdx.x == 0) args.counts[blockIdx.x] = all;
     return;
   }
   int64 start = args.counts[blockIdx.x];
-  for (int64 first = begin; first < end; first += kRunThreads) {
+  for (int64 first = begin; first < end; first += kThreads) {
     const int64 i = first + threadIdx.x;
     const uint32 keeps = i < end && source.keeps(i);
     uint32 all;
@@ -76,7 +64,7 @@ void compact(const CompactArgs& args) {
 inline void scan_chunks(const CompactArgs& args) {
   __shared__ int64 sums[kRunWarps];
   int64 start = 0;
-  for (int64 first = 0; first < args.chunks; first += kRunThreads) {
+  for (int64 first = 0; first < args.chunks; first += kThreads) {
     const int64 i = first + threadIdx.x;
     int64 all;
     const int64 before = exclusive_scan(i < args.chunks ? args.counts[i] : int64(0), sums, all);
@@ -89,14 +77,6 @@ inline void scan_chunks(const CompactArgs& args) {
 }
 
 // --- the number of each element's run
-
-struct RunNumberArgs {
-  const char* starts;
-  const char* order;
-  char* out;
-  int64 runs, count;
-  int64 start_step, order_step, out_step;
-};
 
 inline void number_runs(const RunNumberArgs& args) {
   for (int64 i = first_item(); i < args.count; i += item_step()) {
@@ -112,15 +92,6 @@ inline void number_runs(const RunNumberArgs& args) {
 }
 
 // --- how often numbers occur
-
-struct BincountArgs {
-  const char* numbers;
-  const char* weights;
-  const int64* order;  // the positions that sort the numbers
-  void* out;           // zeros, where numbers are counted
-  int64 count, length;
-  int64 number_step, weight_step;
-};
 
 inline int64 number_at(const BincountArgs& args, int64 i) {
   return *reinterpret_cast<const int64*>(args.numbers + i * args.number_step);

@@ -2,8 +2,6 @@
 
 from oneflow_lite.cuda.kernels.request import Request
 
-THREADS = 256  # of a block
-
 FILES = ("types.cuh", "loops.cuh", "block.cuh", "sort/order.cuh", "sort/runs.cuh")
 _CALLS = {  # operation -> the functions' argument and the function of runs.cuh
     "starts": ("CompactArgs", "compact<RunStarts<{dtype}>>"),
@@ -29,7 +27,7 @@ def kernel(name: str, request: Request) -> str | None:
         return None
     argument, call = _CALLS[request.op]
     return f"""
-extern "C" __global__ void __launch_bounds__({THREADS})
+extern "C" __global__ void __launch_bounds__(ofl::kThreads)
 {name}(const __grid_constant__ ofl::{argument} args) {{
   using namespace ofl;
   {call.format(dtype=request.dtypes[0])}(args);

@@ -1,25 +1,7 @@
 // Binary search in sorted elements, a thread for each of the needles.
+#include "ops/cuda/layout/search.h"
 
 namespace ofl {
-
-struct SearchArgs {
-  const char* sorted;
-  const char* needles;
-  char* out;
-  int64 length, count;  // of sorted, of needles
-  int64 sorted_step, needle_step, out_step;
-  int32 option, unused;  // search_sorted: behind equal ones; contains: the opposite
-};
-
-/// Elements in the order of a sorter, whose positions may be wrong.
-struct ReorderArgs {
-  const char* in;
-  const char* order;
-  char* out;     // contiguous
-  int64* fault;  // gets a position that is not below `length`
-  int64 length, count;
-  int64 in_step, order_step;
-};
 
 template <typename T>
 void reorder(const ReorderArgs& args) {

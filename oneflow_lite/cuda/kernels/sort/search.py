@@ -2,8 +2,6 @@
 
 from oneflow_lite.cuda.kernels.request import Request
 
-THREADS = 256  # of a block
-
 FILES = ("types.cuh", "loops.cuh", "sort/order.cuh", "sort/search.cuh")
 _ARGUMENTS = {
     "contains": "SearchArgs",
@@ -24,7 +22,7 @@ def kernel(name: str, request: Request) -> str | None:
     if request.op not in _ARGUMENTS:
         return None
     return f"""
-extern "C" __global__ void __launch_bounds__({THREADS})
+extern "C" __global__ void __launch_bounds__(ofl::kThreads)
 {name}(const __grid_constant__ ofl::{_ARGUMENTS[request.op]} args) {{
   using namespace ofl;
   {request.op}<{request.dtypes[0]}>(args);

@@ -8,34 +8,15 @@
 //                   in shared memory in this order, and go out from there in rows of one digit
 //
 // Elements of one digit keep their order in each step, so the whole is stable and deterministic.
+#include "ops/cuda/layout/sort.h"
 
 namespace ofl {
 
-enum : int {
-  kSortThreads = 256,
-  kSortWarps = kSortThreads / 32,
-  kDigits = 256,    // a thread for each
-  kLaneTile = 2048  // elements of short lanes in a block
-};
-
-struct SortArgs {
-  const void* in;
-  void* out;              // nullptr: nobody wants the elements
-  const void* places_in;  // of Index; nullptr: elements are still in their places
-  void* places_out;
-  int64* order;  // places, in the last pass
-  void* counts;
-  void* totals;
-  int64 lanes, length;
-  int64 chunks, chunk;  // of a lane; elements of one, whole tiles
-  int32 digit, descending;
-  int32 padded;       // short lanes: length, to a power of two
-  int32 row_threads;  // of scan_digits, for one row of counts
-};
+enum : int { kSortWarps = kSortThreads / kWarp };
 
 template <typename T>
 struct SortTile {
-  enum : int { items = sizeof(T) <= 4 ? 16 : 8, elements = items * kSortThreads };
+  enum : int { items = sort_items(sizeof(T)), elements = items * kSortThreads };
 };
 
 /// What one block has to do in a pass: elements [first, end) of a lane.

@@ -2,8 +2,6 @@
 
 from oneflow_lite.cuda.kernels.request import Request
 
-THREADS = 256  # of a block
-
 FILES = ("types.cuh", "loops.cuh", "block.cuh", "sort/order.cuh", "sort/sort.cuh")
 _CALLS = {  # operation -> the function of sort.cuh
     "lanes": "sort_lanes<{dtype}>",
@@ -28,7 +26,7 @@ def kernel(name: str, request: Request) -> str | None:
     index = "uint64" if request.wide else "uint32"
     call = _CALLS[request.op].format(dtype=request.dtypes[0], index=index)
     return f"""
-extern "C" __global__ void __launch_bounds__({THREADS})
+extern "C" __global__ void __launch_bounds__(ofl::kSortThreads)
 {name}(const __grid_constant__ ofl::SortArgs args) {{
   using namespace ofl;
   {call}(args);
