@@ -175,7 +175,7 @@ def layouts(operands: Sequence[Any]) -> tuple[tuple[Any, Any, np.dtype[Any]], ..
     """Return (shape, strides, dtype) of each operand; None where one is not a tensor."""
 
 def run_steps(operands: Sequence[Tensor], steps: Sequence[tuple[Any, ...]]) -> Tensor:
-    """Return the last value of steps such as those of ops/einsum.py, on the operands."""
+    """Return the last value of steps such as those of ops/numpy/einsum.py, on the operands."""
 
 def permute(x: Tensor, axes: Sequence[int]) -> Tensor: ...
 def broadcast_to(x: Tensor, shape: int | Sequence[int]) -> Tensor: ...
