@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <type_traits>
 #include <vector>
 
 #include "ep/device.h"
@@ -36,6 +37,11 @@ class Faults final : public InFlight {
   int count_;
   Describe describe_;
 };
+
+/// Each byte of an argument is a byte of a field. A gap would hold any old value, such as an
+/// address of the host.
+template <typename Args>
+inline constexpr bool kHasNoGap = std::has_unique_object_representations_v<Args>;
 
 /// Where an operand of a rehearsed call begins: memory of a device begins where any vector may.
 inline constexpr uintptr_t kRehearsedAddress = 1 << 12;
@@ -69,12 +75,14 @@ class Launching {
   /// other.
   template <typename Args>
   void run(void* function, int64_t items, const Args& args) {
+    static_assert(kHasNoGap<Args>);
     enqueue({function, items, 0, layout::kThreads, 0, &args, sizeof(args)});
   }
   /// The same with so many blocks of so many threads, and shared memory of so many bytes.
   template <typename Args>
   void run_blocks(void* function, int64_t blocks, int threads, size_t shared_bytes,
                   const Args& args) {
+    static_assert(kHasNoGap<Args>);
     enqueue({function, 0, blocks, threads, shared_bytes, &args, sizeof(args)});
   }
   /// Enqueues a product by the device's library; false where that has none for it.

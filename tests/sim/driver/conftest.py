@@ -31,7 +31,7 @@ def _fresh(calls: Any) -> Iterator[None]:
     ok(driver.cuInit(0))
     yield
     sim.reset_faults()
-    sim.configure("jitter=0,launch=0,kernel=0,h2d=0,d2h=0,d2d=0,lanes=random,guess=0")
+    sim.configure("jitter=0,launch=0,kernel=0,h2d=0,d2h=0,d2d=0,lanes=random,guess=1")
     sim.configure("foreign=0,module=64KB,pinned=1024GB")
     for index in range(2):
         ok(driver.cuDevicePrimaryCtxReset(index))

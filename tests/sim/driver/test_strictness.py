@@ -32,7 +32,6 @@ def ends_with(expected: Code) -> bool:
 def test_a_kernel_reaches_memory_of_the_host_that_is_pinned(
     gpu: Gpu, source: str, kind: str
 ) -> None:
-    sim.configure("guess=1")
     kernel = gpu.kernel(source, "fill")
     array = gpu.pinned(4, np.int32) if kind == "pinned" else np.zeros(4, np.int32)
     address = array.ctypes.data

@@ -74,6 +74,7 @@ struct ScatterArgs {
   const char* lined = nullptr;    // null: the scalar
   const uint64* table = nullptr;  // null: all write
   const uint32* slot_of = nullptr;
+  int64 unused = 0;
   alignas(16) unsigned char scalar[16] = {};  // over and over; aligned for the longest words
   Indexing<arrays> nest;
 };

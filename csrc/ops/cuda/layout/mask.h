@@ -40,14 +40,14 @@ struct NumberArgs {
 
 /// Copies between what a mask selects and a line. A place has a block of words.
 struct SelectArgs {
+  alignas(16) unsigned char scalar[16] = {};  // over and over; aligned for the longest words
   NumberArgs numbers;
   char* placed = nullptr;
   char* lined = nullptr;  // null: the scalar
   int64 lined_step = 0;
   int64 block = 0;    // words
   int64 is_long = 0;  // items: places of one word after the other, else words of one place
-  alignas(16) unsigned char scalar[16] = {};  // over and over; aligned for the longest words
-  Steps places;  // of the mask's elements in the array that it selects from
+  Steps places;       // of the mask's elements in the array that it selects from
   Steps block_placed;
   Steps block_lined;
 };
