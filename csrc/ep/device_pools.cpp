@@ -1,5 +1,5 @@
-// What each device has beside its backend: the pools of memory, events and pinned memory. They are
-// put together here, above both the contract of a backend and the pools.
+// Each device has pools of memory, events and pinned memory beside its backend. They are put
+// together here, above both the contract of a backend and the pools.
 #include "ep/device.h"
 
 #include "ep/event_pool.h"

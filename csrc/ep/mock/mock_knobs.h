@@ -1,4 +1,4 @@
-// What can be changed about mock devices: their speeds, their memory, and the calls that fail.
+// The knobs of mock devices: their speeds, their memory, and the calls that fail.
 #pragma once
 
 #include <atomic>

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <exception>
 
 #include "ops/array_kernel.h"
 #include "ops/cuda/background.h"
@@ -14,7 +15,7 @@ namespace {
 
 constexpr size_t kRemembered = 4096;
 
-/// What calls of a kind have in common, as one number.
+/// The properties that calls of a kind have in common, as one number.
 class Kind {
  public:
   explicit Kind(const ep::Device& device) { add(reinterpret_cast<uintptr_t>(&device)); }
@@ -64,7 +65,7 @@ void rehearse(ep::Device& device, const char* name, Launcher launcher, const Arg
     try {
       auto launching = Launching::rehearsal(device, name);
       launcher(launching, args);
-    } catch (const Error&) {  // the call finds it, too, and nobody waits for it yet
+    } catch (const std::exception&) {  // the call meets it again, and reports it
     }
   });
 }

@@ -54,7 +54,7 @@ class ProgramMap {
   void* get_if_ready(ep::Device& device, std::string_view key,
                      const std::function<KernelRequest()>& request);
   /// Has the image made where nothing is known of the key, once for each key, and does not load it.
-  /// What it returns only says whether there is a function.
+  /// Not null where there is a function; the address is not to be used.
   void* rehearse(ep::Device& device, std::string_view key,
                  const std::function<KernelRequest()>& request);
 

@@ -1,4 +1,4 @@
-// What a loop over LAPACK's routines gets as its data.
+// The data of a loop over LAPACK's routines.
 #pragma once
 
 #include "ep/threads/helper_pool.h"

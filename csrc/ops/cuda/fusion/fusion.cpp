@@ -289,7 +289,7 @@ std::string FusionGroup::key() const {
   return key;
 }
 
-/// What its fields mean is said in oneflow_lite/cuda/kernels/fusion/fusion.py.
+/// oneflow_lite/cuda/kernels/fusion/fusion.py tells the meaning of its fields.
 KernelRequest FusionGroup::make_request() const {
   KernelRequest request;
   request.kind = !shared_ ? "fused" : shared_->columns ? "fused_columns" : "fused_rows";

@@ -20,7 +20,7 @@ struct ElementwiseHead {
   int64 count = 1;             // of the loop: elements of the output, vectors or tiles
   void* data[kOperands] = {};  // first elements
   int64* fault = nullptr;      // takes an operand that has no result; may be null
-  unsigned char scalars[kOperands - 1][16] = {};  // inputs that lie in no memory
+  unsigned char scalars[kOperands - 1][16] = {};  // inputs given by value
   int32 ndim = 0;                                 // rows in use
   int32 unused = 0;
 };

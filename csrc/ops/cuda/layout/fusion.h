@@ -25,7 +25,7 @@ struct FusedArgs {
   int32 ndim = 0, outer = 0;  // dims, and how many of them are outside the runs
   FusedRow rows[kFusedRows];
   void* data[kFusedValues] = {};                  // first elements of values that are in memory
-  unsigned char scalars[kFusedScalars][16] = {};  // that lie in no memory
+  unsigned char scalars[kFusedScalars][16] = {};  // inputs given by value
   // Of reductions only, see layout/reduce.h.
   int64 outputs = 0, reduced = 0;        // elements of an output
   int64 chunks = 1, chunk = 0;           // of an output

@@ -1,7 +1,6 @@
 // Reads and writes by index arrays: items of work are walked through a nest of dimensions.
 //
-// `placed` is the array that is indexed, `lined` the one whose elements stand in the order of the
-// indices.
+// `placed` is the array that is indexed. The elements of `lined` are in the order of the indices.
 #pragma once
 
 #include "ops/cuda/layout/parameters.h"
@@ -10,7 +9,7 @@ namespace ofl::layout {
 
 enum : int32 { kNestDims = 8, kIndexArrays = kMostDims, kUnsignedIndex = 4 };
 
-/// What an index out of range does.
+/// The effect of an index out of range.
 enum IndexMode : int32 { kFault, kWrap, kClip };
 
 /// An array of integers, and the axis that they count along.
