@@ -1,7 +1,7 @@
 """The native extension: the machine, the tensor and the call path. Everything public is re-exported
 by the package; nothing here is imported by users."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from inspect import Signature
 from typing import Any, ClassVar, TypeVar
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 class Device:
-    """A device: type (``cpu``, ``mock``, ``cuda``) and index. Immutable; equals its string."""
+    """A device: type (such as ``cpu``) and index. Immutable; equals its string."""
 
     def __init__(self, spec: str | Device, index: int | None = None) -> None: ...
     @property
@@ -125,9 +125,15 @@ class Op:
     def __call__(self, *operands: Any, out: Tensor | None = None) -> Tensor: ...
     def accumulate(self, x: Any, axis: int = 0, dtype: Any = None) -> Tensor: ...
 
-def register_op(name: str, ufunc: np.ufunc, kind: str, doc: str, slot: str | None) -> Op:
-    """Adds a row. kind: 'elementwise', 'reduction' (reduce with the ufunc's binary loop) or 'matmul'.
-    slot: the operator that it serves ('add' for ``+``)."""
+def register_op(
+    name: str, ufunc: np.ufunc, properties: Any, row: str, doc: str, slot: str | None
+) -> Op:
+    """Adds a row. properties: a Properties (ops/table.py). row: the name of the row whose loops it has, itself
+    or another one. slot: the operator that it serves ('add' for ``+``), or what native code calls it for."""
+
+def properties_of(op: Op, /) -> dict[str, Any]:
+    """The properties as the native core has them, and whether it knows functions of one element ('element'),
+    loops with the standard's values ('standard') and a loop of bfloat16 ('bfloat16')."""
 
 class NativeFunction:
     """A Python function, with a native path for the arguments that are common."""
@@ -139,6 +145,7 @@ class NativePath:
     """What a NativeFunction does for the arguments that are common."""
 
     name: str
+    is_whole: bool  # it knows all arguments
     functions: int  # how many go down it
 
 class _Paths:
@@ -148,16 +155,12 @@ paths: _Paths  # all native paths, by name
 
 def native(path: NativePath, /) -> Callable[[_Function], _Function]:
     """Returns a decorator that makes a NativeFunction of a function: with the path, and with the
-    function's parameters and defaults. Arguments that the path does not know go to the function;
-    where it knows all, the function has only its signature and its docstring."""
+    function's parameters and defaults. Arguments that the path does not know go to the function; of
+    a whole path, the function has only its signature and its docstring."""
 
 # --- tensors (all return at once; errors of arguments are raised at the call)
-def from_numpy(array: npt.NDArray[Any], device: Device) -> Tensor:
-    """A copy of the array (any strides; supported dtypes only, native byte order) on the device."""
-
-def empty(shape: Sequence[int] | int, dtype: np.dtype[Any], device: Device) -> Tensor: ...
-def full(shape: Sequence[int] | int, value: Any, dtype: np.dtype[Any], device: Device) -> Tensor:
-    """value: a Python or NumPy scalar, cast to dtype."""
+def set_converter(convert: Callable[[Any, Any, Any, Any], Tensor]) -> None:
+    """convert(data, dtype, device, copy) makes tensors of data that is not read natively."""
 
 def astype(x: Tensor, dtype: np.dtype[Any], copy: bool) -> Tensor: ...
 def copy(x: Tensor) -> Tensor: ...
@@ -181,9 +184,6 @@ def permute(x: Tensor, axes: Sequence[int]) -> Tensor: ...
 def broadcast_to(x: Tensor, shape: int | Sequence[int]) -> Tensor: ...
 def diagonal(x: Tensor, offset: int, axis1: int, axis2: int) -> Tensor:
     """A view; the diagonal of the two axes (may be negative) becomes the last one."""
-
-def concat(tensors: Sequence[Tensor], axis: int, dtype: np.dtype[Any]) -> Tensor:
-    """Along an existing axis (already normalized); the others agree."""
 
 def where(condition: Any, x: Any, y: Any) -> Tensor: ...
 def matmul(a: Tensor, b: Tensor) -> Tensor: ...
@@ -239,7 +239,7 @@ def call_kernel(
     loop: tuple[np.ufunc, str] | None = None,
     elements: float = -1,
 ) -> list[Tensor]:
-    """Issues an array kernel (csrc/ops/array_kernel.h) for the operation ``name``.
+    """Issues an array kernel (csrc/ops/array_args.h) for the operation ``name``.
     outputs: tensors to write to, or (shape, dtype) of new ones. loop: a ufunc and the signature of
     its typed loop, such as (np.add, 'dd->d'). elements: what the cost is of; default: the largest
     operand. Returns the outputs."""
@@ -276,6 +276,10 @@ def castable(from_: np.dtype[Any], to: np.dtype[Any], casting: str) -> bool:
 def require_castable(op: str, from_: np.dtype[Any], to: np.dtype[Any], casting: str) -> None:
     """TypeError unless the rule allows the cast; no rule allows complex to real numbers."""
 
+def canonical(dtype: Any, op: str) -> np.dtype[Any]:
+    """The supported dtype that a dtype, a type or a name means; TypeError, which names the operation,
+    for anything else, objects, strings and dates among them."""
+
 def scalar_fits(value: Any, dtype: np.dtype[Any]) -> bool: ...
 def held(data: Any, op: str) -> Any: ...
 def integers(numbers: Any, op: str) -> tuple[int, ...]: ...
@@ -293,24 +297,27 @@ def shared_array(x: Tensor) -> npt.NDArray[Any]:
     """An array over the (settled, shared) memory of a cpu tensor."""
 
 # --- interchange
-def dlpack_device(x: Tensor) -> tuple[int, int]: ...
+def dlpack_device(x: Tensor | Device) -> tuple[int, int]: ...
+def dlpack_home(type: int, index: int) -> Device | None:
+    """The device whose memory another library may give by this name."""
+
 def to_dlpack(x: Tensor, versioned: bool, host_copy: bool, is_fresh: bool, queue: int) -> Any:
     """A capsule over the (settled, shared) memory of a cpu tensor, over that of a cuda tensor, for
     which the consumer's queue waits (-1: it does not), or over a copy on the host. is_fresh: nobody
     else has the tensor."""
 
 def from_dlpack(capsule: Any) -> Tensor:
-    """Consumes a capsule of memory of the host, or of a cuda device whose queue waits for it."""
+    """Consumes a capsule of memory of the host, or of a device whose queue waits for it."""
 
-class CurrentCuda:
-    """In a ``with`` block a cuda device in use is the current one of the calling thread."""
+class CurrentDevice:
+    """In a ``with`` block the device is the calling thread's current one for other libraries."""
 
-    def __init__(self, index: int) -> None: ...
+    def __init__(self, device: Device) -> None: ...
     def __enter__(self) -> None: ...
     def __exit__(self, *args: object) -> None: ...
 
-def cuda_queue(index: int) -> int:
-    """The handle of a cuda device's compute queue."""
+def device_queue(device: Device) -> int:
+    """The handle of a device's compute queue."""
 
 def export_cuda(x: Tensor) -> tuple[int, bool, int]:
     """Address, whether it is read-only, and the queue to wait for."""
@@ -325,9 +332,6 @@ def import_cuda(
     queue: int | None,
 ) -> Tensor:
     """A tensor over memory of a cuda device; queue: what the producer's work is in."""
-
-def empty_pinned(shape: int | Sequence[int], dtype: np.dtype[Any]) -> Tensor:
-    """A cpu tensor in pinned memory; RuntimeError where there is no cuda device."""
 
 def is_pinned(x: Tensor) -> bool: ...
 
@@ -370,7 +374,22 @@ def configure(
 ) -> None:
     """Sets machine options; None leaves one alone. implicit_sync: 'allow', 'warn' or 'error'."""
 
-def device_count(type: str) -> int: ...
+class Backend:
+    """What is known of a type of devices."""
+
+    @property
+    def count(self) -> int: ...
+    @property
+    def has_interop(self) -> bool: ...
+    @property
+    def runs_host_kernels(self) -> bool: ...
+
+def device_types() -> Mapping[str, Backend]:
+    """The registered backends by name, the host's first."""
+
+def register_backend(capsule: Any) -> None:
+    """Adds a type of devices: a capsule "oneflow_lite.backend" over an ep::Backend that stays."""
+
 def cuda_problem() -> str:
     """Why there is no CUDA device and what to do, or ""."""
 
@@ -411,6 +430,36 @@ def failure(x: Tensor, method: str) -> BaseException | None:
 def profile_start() -> None: ...
 def profile_stop(wait: bool) -> dict[str, Any]:
     """{'lanes': [(id, name, kind)], 'records': [tuple, ...]}; see profiler/trace.py."""
+
+# --- analyses of graphs; graph/analyses has the documentation
+GRAPH_ACCESSES: list[str]
+GRAPH_VALUE_KINDS: list[str]
+GRAPH_STARTS: list[str]
+GRAPH_ASSIGN_CASES: list[str]
+GRAPH_REASONS: list[tuple[str, str]]
+
+def graph_dependences(accesses: Any, tokens: Any, sequential: bool) -> list[tuple[int, int]]: ...
+def graph_reduction(operations: int, edges: Any) -> list[tuple[int, int]]: ...
+def graph_successors(operations: int, edges: Any) -> list[list[int]]: ...
+def graph_successors_by_thread(
+    hosts: Any, edges: Any
+) -> tuple[list[list[int]], list[list[int]]]: ...
+def graph_last_users(operations: int, edges: Any, users: Any) -> list[list[int]]: ...
+def graph_order_by_priority(priorities: Any, edges: Any) -> list[int]: ...
+def graph_waits(lanes: Any, edges: Any) -> list[tuple[int, int]]: ...
+def graph_starts(lanes: Any, edges: Any, devices: Any) -> list[int]: ...
+def graph_reuse_across_lanes(lanes: Any, edges: Any, users: Any, pairs: Any) -> list[bool]: ...
+def graph_colours(weights: Any, edges: Any, most: int) -> list[int]: ...
+def graph_alias_classes(values: int, pairs: Any) -> list[int]: ...
+def graph_class_users(accesses: Any, classes: Any) -> list[list[int]]: ...
+def graph_in_place(*arrays: Any) -> tuple[list[int], list[int]]: ...
+def graph_assign(*arrays: Any) -> tuple[list[int], list[int], list[int]]: ...
+def graph_addto(*arrays: Any) -> tuple[list[int], list[int]]: ...
+def graph_plan_blocks(*arrays: Any) -> tuple[list[int], list[int], list[int], int, int]: ...
+def graph_plan_offsets(
+    sizes: Any, users: Any, results: Any, alignment: int, lanes: Any, edges: Any
+) -> tuple[list[int], list[int], int, int, str, list[tuple[str, int]]]: ...
+def graph_lower_bound(sizes: Any, users: Any, alignment: int) -> int: ...
 
 # --- life cycle
 def set_package_dir(path: str) -> None:

@@ -20,6 +20,7 @@ except ModuleNotFoundError as error:
 from oneflow_lite import (
     cuda as cuda,
     fft as fft,
+    graph as graph,
     interchange as interchange,
     lifecycle as lifecycle,
     linalg as linalg,

@@ -69,10 +69,8 @@ def devices() -> list[Device]:
     >>> str(flow.devices()[0])
     'cpu'
     """
-    present = [Device("cpu")]
-    for kind in ("mock", "cuda"):
-        present += [Device(kind, index) for index in range(_C.device_count(kind))]
-    return present
+    types = _C.device_types().items()
+    return [Device(name, index) for name, row in types for index in range(row.count)]
 
 
 def memory_stats(device: DeviceLike = None) -> dict[str, int]:

@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from oneflow_lite import _C, failures
 from oneflow_lite._C import Tensor
+from oneflow_lite.ops.manipulation.joining import concat
 
 _EDGE = 3  # elements shown at each end of a long dimension
 _THRESHOLD = 1000  # larger tensors are summarised
@@ -58,7 +59,7 @@ def _edges(x: Tensor) -> npt.NDArray[Any]:
         if x.shape[axis] > kept:
             before = (slice(None),) * axis
             ends = [x[(*before, slice(_EDGE + 1))], x[(*before, slice(-_EDGE, None))]]
-            x = _C.concat(ends, axis, x.dtype)
+            x = concat(ends, axis)
     return x.numpy()
 
 

@@ -6,7 +6,6 @@ NumPy has no bfloat16: its dtype is that of the package ml_dtypes. Without the p
 
 import builtins
 import importlib
-import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -92,20 +91,12 @@ _BFLOATS: tuple[DType, ...] = () if _ml_dtypes is None else (bfloat16,)
 _FLOATS = (float16, *_BFLOATS, float32, float64, complex64, complex128)
 SUPPORTED: dict[DType, DType] = {dtype: dtype for dtype in (bool, *_INTEGERS, *_FLOATS)}
 _LETTERS = {d: "f" if d in _BFLOATS else d.kind for d in SUPPORTED}
-_NAMES = ", ".join(dtype.name for dtype in SUPPORTED)
-_USUAL: dict[Any, DType] = {  # ways to name a dtype that need no parsing
-    **{name: d for d in SUPPORTED for name in (d, d.type, d.name)},
-    **{d.str[1:]: d for d in SUPPORTED if d not in _BFLOATS},  # NumPy's "V2" is no number
-    **{builtins.bool: bool, int: int64, float: float64, complex: complex128},
-}
-
-_SHORT = reprlib.Repr()  # of what may be nested without an end
-_SHORT.maxlevel = 2
 
 _WEAK = (builtins.bool, int, float, complex)  # types of scalars that take the others' dtype
 
 # What sums and products are made in, and are, when nothing else is said.
 SUM_DTYPES = {d: {"b": int64, "i": int64, "u": uint64}.get(d.kind, d) for d in SUPPORTED}
+MEAN_DTYPES = {d: float64 if d.kind in "biu" else d for d in SUPPORTED}
 
 
 def kind_of(dtype: DType) -> str:
@@ -141,36 +132,7 @@ def computed_in(dtype: DType) -> DType:
     return float32 if dtype in _BFLOATS else dtype
 
 
-def canonical(dtype: Any, op: str) -> DType:
-    """Return the supported dtype that ``dtype`` names.
-
-    Parameters
-    ----------
-    dtype
-        A dtype, a NumPy scalar type, a name, or one of Python's ``bool int float complex``.
-    op
-        The operation named in the error.
-
-    Raises
-    ------
-    TypeError
-        For anything else, objects, strings and dates among them.
-    """
-    try:
-        known = None if isinstance(dtype, Tensor) else _USUAL.get(dtype)  # tensors have no hash
-        if known is not None:
-            return known
-        wanted = np.dtype(dtype).newbyteorder("=") if dtype is not None else None
-        if wanted is not None:
-            return SUPPORTED[wanted]
-    except (TypeError, KeyError):
-        pass
-    if isinstance(dtype, str) and dtype == "bfloat16":
-        raise TypeError(f"[{op}] {_C.NO_BFLOAT16}")
-    name = getattr(dtype, "name", None) or getattr(dtype, "__name__", None)
-    if name is None:
-        name = dtype if isinstance(dtype, str) else _SHORT.repr(dtype)
-    raise TypeError(f"[{op}] unsupported dtype {name}; supported: {_NAMES}")
+canonical = _C.canonical  # the supported dtype that a dtype, a type or a name means
 
 
 def result_type(*operands: Any) -> DType:

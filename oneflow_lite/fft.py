@@ -21,7 +21,7 @@ from oneflow_lite._C import Tensor
 from oneflow_lite.device import DeviceLike
 from oneflow_lite.dtypes import DType, canonical, computed_in, kind_of
 from oneflow_lite.ops import elementwise
-from oneflow_lite.ops.creation.data import tensor
+from oneflow_lite.ops.creation.data import empty, full, tensor
 from oneflow_lite.ops.gufunc import (
     PREPARED_CALLS,
     GufuncCall,
@@ -341,14 +341,14 @@ def _transform(
     moved = _C.permute(x, order)
     call, factor, dtype = _prepared(op, ufunc, moved.shape, x.dtype, points, size, norm)
     ((_, made),) = call.results
-    result = _C.empty((*x.shape[:last], size, *x.shape[last + 1 :]), made, x.device)
+    result = empty((*x.shape[:last], size, *x.shape[last + 1 :]), made, device=x.device)
     call._replace(results=[_C.permute(result, order)]).issue(_operands(call, moved, factor))
     return as_dtype(result, dtype)
 
 
 def _operands(call: GufuncCall, x: Tensor, factor: Any) -> tuple[Tensor, Tensor]:
     wanted, real = call.dtypes_in
-    return as_dtype(x, wanted), _C.full((), factor, real, x.device)
+    return as_dtype(x, wanted), full((), factor, real, device=x.device)
 
 
 class _Prepared(NamedTuple):

@@ -8,6 +8,7 @@ from oneflow_lite import _C, failures, profiler
 from oneflow_lite.cuda import cublas, host, kernels, simulation
 from oneflow_lite.flags import LOG, flags
 from oneflow_lite.ops import blas
+from oneflow_lite.ops.creation import conversion
 
 _started = False
 
@@ -25,6 +26,7 @@ def start() -> None:
     if flags.profile is not None:
         profiler.start_file(flags.profile)
     _C.set_exception_maker(failures.again)
+    _C.set_converter(conversion.converted)
     _C.set_host_operation_hook(host.tell)
     _C.set_kernel_maker(kernels.make_for)
     _C.set_cublas_finder(cublas.find)

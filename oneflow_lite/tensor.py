@@ -22,7 +22,6 @@ from oneflow_lite.ops.statistics import reduction, scan
 
 __all__ = ["Tensor", "tensor"]
 
-_DEVICE_TYPES = ("cpu", "mock", "cuda")
 _METHODS: dict[str, Any] = {}
 
 
@@ -81,7 +80,6 @@ def reshape(self: Tensor, *shape: Any, copy: bool | None = None) -> Tensor:
     >>> flow.arange(6).reshape(2, -1).shape
     (2, 3)
     """
-    raise NotImplementedError  # all of it is native
 
 
 @_method
@@ -94,7 +92,6 @@ def permute_dims(self: Tensor, *axes: Any) -> Tensor:
     >>> flow.zeros((2, 3, 4)).permute_dims(2, 0, 1).shape
     (4, 2, 3)
     """
-    raise NotImplementedError  # all of it is native
 
 
 @_method
@@ -107,7 +104,6 @@ def transpose(self: Tensor, *axes: Any) -> Tensor:
     >>> flow.zeros((2, 3, 4)).transpose().shape
     (4, 3, 2)
     """
-    raise NotImplementedError  # all of it is native
 
 
 @_method
@@ -123,7 +119,6 @@ def copy(self: Tensor) -> Tensor:
     >>> x.tolist()
     [0.0, 0.0]
     """
-    raise NotImplementedError  # all of it is native
 
 
 # --- devices
@@ -159,7 +154,7 @@ def to(self: Tensor, target: Any, /, *, copy: bool = False) -> Tensor:
     >>> flow.ones(2).to(flow.float32).to("mock:0")
     tensor([1., 1.], dtype=float32, device='mock:0')
     """
-    is_name = isinstance(target, str) and target.split(":")[0] in _DEVICE_TYPES
+    is_name = isinstance(target, str) and target.split(":")[0] in _C.device_types()
     if is_name or isinstance(target, Device):
         return _C.to_device(self, resolve(target), copy)
     return _C.astype(self, canonical(target, "to"), copy)

@@ -3,6 +3,7 @@
 contract/  the machine, seen from Python: order, waiting, errors, memory; process/ is how one ends
 fusion/    operations that run as one
 tensor/    tensors as Python objects: attributes, elements, dtypes, text
+graph/     the analyses of programs, with checkers written without their algorithms
 ops/       the values of all operations are NumPy's, by chapter
 interop/   memory and calls shared with other libraries, files
 cuda/      CUDA devices on the simulated driver; kernels/ runs in a process with a driver of its own

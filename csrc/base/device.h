@@ -6,14 +6,12 @@
 
 namespace ofl {
 
-enum class DeviceType : uint8_t { cpu, mock, cuda };
+/// The place of a backend in the registry, ep/registry.h. The host has the first one.
+enum class DeviceType : uint8_t { cpu };
+inline constexpr int kMaxDeviceTypes = 8;
 
-struct DeviceTypeInfo {
-  const char* name;
-};
-
-inline constexpr DeviceTypeInfo kDeviceTypes[] = {{"cpu"}, {"mock"}, {"cuda"}};
-inline constexpr int kDeviceTypeCount = sizeof(kDeviceTypes) / sizeof(kDeviceTypes[0]);
+/// By type. The registry writes a name before it gives the type to anybody.
+[[gnu::visibility("default")]] extern const char* device_type_names[kMaxDeviceTypes];
 
 struct Device {
   DeviceType type = DeviceType::cpu;
@@ -22,9 +20,9 @@ struct Device {
   bool operator==(const Device& other) const { return type == other.type && index == other.index; }
   bool operator!=(const Device& other) const { return !(*this == other); }
 
-  /// "cpu", "mock:1", "cuda:0".
+  /// "cpu", "mock:1".
   std::string str() const {
-    std::string name = kDeviceTypes[static_cast<int>(type)].name;
+    std::string name = device_type_names[static_cast<int>(type)];
     return type == DeviceType::cpu ? name : name + ":" + std::to_string(index);
   }
 };

@@ -133,15 +133,13 @@ bool reshape_strides(const Dims& shape, const Dims& strides, const Dims& new_sha
   return true;
 }
 
-void byte_range(const Dims& shape, const Dims& strides, int64_t itemsize, int64_t* low,
-                int64_t* high) {
-  *low = 0;
-  *high = 0;
-  if (element_count(shape) == 0) return;
+Extent extent_of(const Dims& shape, const Dims& strides, int64_t itemsize) {
+  if (element_count(shape) == 0) return {0, 0};
+  Extent extent{0, itemsize};
   for (int i = 0; i < shape.size(); ++i) {
-    (strides[i] < 0 ? *low : *high) += (shape[i] - 1) * strides[i];
+    (strides[i] < 0 ? extent.low : extent.high) += (shape[i] - 1) * strides[i];
   }
-  *high += itemsize;
+  return extent;
 }
 
 bool may_self_overlap(const Dims& shape, const Dims& strides, int64_t itemsize) {

@@ -43,9 +43,12 @@ Dims broadcast_strides(const Dims& shape, const Dims& strides, const Dims& targe
 bool reshape_strides(const Dims& shape, const Dims& strides, const Dims& new_shape,
                      int64_t itemsize, Dims* new_strides);
 
-/// Byte range [*low, *high) relative to the first element; empty (0, 0) for no elements.
-void byte_range(const Dims& shape, const Dims& strides, int64_t itemsize, int64_t* low,
-                int64_t* high);
+/// The bytes of elements relative to the first one: [low, high).
+struct Extent {
+  int64_t low, high;
+};
+/// Empty (0, 0) for no elements.
+Extent extent_of(const Dims& shape, const Dims& strides, int64_t itemsize);
 
 /// True when two different indices address the same byte (a broadcast dimension, say). Conservative
 /// for exotic strides: answers true unless sorted strides prove the opposite.

@@ -1,7 +1,8 @@
 // The whole contract of a backend ("execution provider"). A backend implements Device, Stream and
 // Event; it knows no tensor, no dtype and no instruction. cpu/ is the synchronous one, mock/ the
 // template for a device with queues. All methods may be called from any thread unless said
-// otherwise. Failures are thrown as ofl::Error; a call that throws has had no effect.
+// otherwise. Failures are thrown as ofl::Error; a call that throws has had no effect. What holds
+// for all devices of a backend is in its row, ep/registry.h.
 #pragma once
 
 #include <cstddef>
@@ -12,6 +13,7 @@
 
 #include "base/device.h"
 #include "base/error.h"
+#include "ep/registry.h"
 
 namespace ofl::ep {
 
@@ -67,7 +69,7 @@ enum class QueuePriority : uint8_t { normal, high };
 struct GemmCall;  // ep/gemm.h
 
 /// A raw in-order queue of one device.
-class Stream {
+class [[gnu::visibility("default")]] Stream {
  public:
   virtual ~Stream() = default;
 
@@ -116,7 +118,7 @@ struct AllocatorOptions {
 
 /// Teardown: streams and leased events go first, then the Device. The destructor of each backend
 /// starts with shutdown(), while its virtual functions still are its own.
-class Device {
+class [[gnu::visibility("default")]] Device {
  public:
   virtual ~Device();
 
@@ -140,11 +142,11 @@ class Device {
   virtual void on_alloc_request(size_t bytes) { (void)bytes; }
 
   /// Its queues run host kernels on its memory. Where they do not, the operands are copied.
-  virtual bool runs_host_kernels() const { return true; }
+  bool runs_host_kernels() const { return backend_.runs_host_kernels; }
 
   /// copy() from and to pageable host memory goes through pinned memory: when it returns, the bytes
   /// are taken (h2d) or there (d2h).
-  virtual bool stages_pageable() const { return false; }
+  bool stages_pageable() const { return backend_.stages_pageable; }
   /// Where it does: copies use this memory of the host as it is, until they have run.
   virtual bool is_pinned(const void* ptr, size_t bytes) {
     (void)ptr, (void)bytes;
@@ -193,7 +195,8 @@ class Device {
   void shutdown();
 
  private:
-  ofl::Device id_;
+  const ofl::Device id_;
+  const Backend& backend_;
   std::unique_ptr<EventPool> events_;
   std::unique_ptr<CachingAllocator> allocator_;
   std::unique_ptr<StagingPool> staging_;

@@ -34,6 +34,7 @@ void Stream::free_async(void* ptr, size_t bytes) {
 
 Device::Device(ofl::Device id, const AllocatorOptions& options)
     : id_(id),
+      backend_(backend_of(id.type)),
       events_(std::make_unique<EventPool>(*this)),
       allocator_(std::make_unique<CachingAllocator>(*this, options)),
       staging_(std::make_unique<StagingPool>(*this)) {}

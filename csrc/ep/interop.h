@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "ep/device.h"
 
@@ -21,6 +22,8 @@ class Interop {
   virtual void record(uintptr_t foreign_queue, Event& event) = 0;
   /// The same for all queues of the device, whoever has made them.
   virtual void record_all(Event& event) = 0;
+  /// While the result lives, this is the calling thread's current device for other libraries.
+  virtual std::shared_ptr<void> make_current() = 0;
 };
 
 }  // namespace ofl::ep

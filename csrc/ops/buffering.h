@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "ops/kernel.h"
+#include "ops/loop_args.h"
 #include "ops/loops.h"
 
 namespace ofl::ops {

@@ -1,7 +1,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "ops/kernel.h"
+#include "ops/loop_args.h"
 #include "ops/loops.h"
 
 namespace ofl::ops {
@@ -29,6 +29,18 @@ bool merges(const Iteration::Row& outer, const Iteration::Row& inner, int operan
 }
 
 }  // namespace
+
+/// Steps of 0 do not move; an operand of no elements has no bytes.
+Extent LoopArgs::extent(int k) const {
+  Extent extent{0, static_cast<int64_t>(size_of(dtype[k]))};
+  for (int d = 0; d < iteration.ndim; ++d) {
+    const auto& [dim, strides] = iteration.rows[d];
+    if (dim == 0 && strides[k] != 0) return {0, 0};
+    const int64_t span = (dim - 1) * strides[k];
+    (span < 0 ? extent.low : extent.high) += span;
+  }
+  return extent;
+}
 
 void coalesce(Iteration* iteration) {
   Iteration::Row* rows = iteration->rows;

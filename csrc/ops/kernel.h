@@ -1,103 +1,122 @@
-// Kernels: plain functions over strided operands. A kernel gets addresses it may touch, knows no
-// tensor and no device, takes no lock and needs no GIL; it may throw ofl::Error.
+// Kernels: plain functions over operands in memory. A kernel gets addresses it may touch, knows no
+// tensor and no device, takes no lock and needs no GIL; it may throw ofl::Error. Its arguments have
+// one of two forms: a nest of loops (loop_args.h) or whole arrays (array_args.h). Each kernel is a
+// row of one table (kernels.cpp).
 #pragma once
 
 #include <cstdint>
+#include <string>
 
-#include "base/shape.h"
-#include "ep/threads/helper_pool.h"
-#include "ops/op_def.h"
+#include "ops/pattern.h"
+
+namespace ofl::ep {
+class HelperPool;
+}
 
 namespace ofl::ops {
 
-/// A nest of loops, outermost first: `dims[d]` steps of `strides[d][k]` bytes for operand k.
-/// Rows [0, ndim) are valid; ndim 0 is a single element. Order of the loops does not matter to
-/// elementwise kernels; reductions are told how many are kept and reduced.
-struct Iteration {
-  int32_t ndim = 0;
-  int32_t operands = 0;  // inputs and, last, the output
-  struct Row {
-    int64_t dim;
-    int64_t strides[kMaxOperands];
-  } rows[kMaxDims];
-
-  Iteration() = default;
-  Iteration(const Iteration& other) { *this = other; }
-  /// Copies valid rows only: there may be no memory behind them (arguments in a device queue).
-  Iteration& operator=(const Iteration& other) {
-    ndim = other.ndim;
-    operands = other.operands;
-    for (int d = 0; d < ndim; ++d) rows[d] = other.rows[d];
-    return *this;
-  }
-};
-
-/// Elements to which a loop's vectors divide any array; pieces of loops whose bits depend on their
-/// vectors start at multiples.
-inline constexpr int64_t kVectors = 64;
-
-struct KernelArgs;
-using KernelFn = void (*)(const KernelArgs&);
-
-/// Everything one kernel call needs, as plain data. `data[k]` is the first element of operand k;
-/// the output comes last (index `iteration.operands - 1`).
-struct KernelArgs {
-  KernelFn kernel = nullptr;
-  const OpDef* op = nullptr;               // elementwise, reduction, matmul: the row
-  const Resolution* resolution = nullptr;  // and what it resolved to
-  char* data[kMaxOperands] = {};
-  DType dtype[kMaxOperands] = {};     // of the operands as they lie in memory
-  Scalar scalars[kMaxInputs];         // an input whose stride is 0 everywhere may point here
-  int64_t attr[4] = {};               // kernel specific, see below
-  ep::HelperPool* helpers = nullptr;  // for large work; nullptr: none
-  Iteration iteration;                // last: only its valid rows are copied
-};
-
-/// Bytes of `args` up to its last valid iteration row.
-inline size_t used_bytes(const KernelArgs& args) {
-  return offsetof(KernelArgs, iteration) + offsetof(Iteration, rows) +
-         sizeof(Iteration::Row) * args.iteration.ndim;
+namespace cuda {
+class Launching;
 }
 
-/// out[i] = loop(in0[i], ...), casting inputs to the resolution's dtypes (and its output to
-/// dtype[out]) in cache-sized blocks where they differ.
-void elementwise_kernel(const KernelArgs& args);
+struct ArrayArgs;
+struct LoopArgs;
+struct Piecewise;
 
-/// out[i] = cast(in[i]); also the copy, when dtypes are equal. Bits as NumPy's astype.
-void copy_kernel(const KernelArgs& args);
+/// A row of the table. Those of loops come first.
+enum class KernelId : uint8_t {
+  elementwise,
+  copy,
+  fill,
+  where,
+  reduce,
+  arg_reduce,
+  matmul,
+  accumulate,
+  argsort,
+  bincount,
+  contains,
+  correlate,
+  interpolate,
+  members,
+  pick,
+  run_numbers,
+  run_starts,
+  search_sorted,
+  sort,
+  gufunc,
+  gather,
+  scatter,
+  mask_gather,
+  mask_scatter,
+  take_along_axis,
+  count_nonzero,
+  nonzero,
+  philox
+};
+inline constexpr int kKernelCount = static_cast<int>(KernelId::philox) + 1;
 
-/// out[i] = scalars[0], already of the output's dtype. operands == 1.
-void fill_kernel(const KernelArgs& args);
+/// Where a result may be.
+enum class Placing : uint8_t {
+  apart,     // it overlaps no input, unless the caller knows better
+  on_input,  // an input that it walks in the same way may be its memory
+  in_place   // it is an operand that exists, of which a part changes
+};
 
-/// out[i] = in0[i] ? in1[i] : in2[i]; in0 bool, the others of the output's dtype.
-void where_kernel(const KernelArgs& args);
+/// How helpers may share an array kernel's work: not at all; by lanes along axis attr[0]; the same,
+/// or by places along the axis of all but the first input; by the places of index arrays; by the
+/// elements of the second input.
+enum class Division : uint8_t { none, lanes, along, places, queries };
 
-/// out = reduce(in) by the op's binary loop (resolution: dtype,dtype->dtype; the input is cast to
-/// it in NumPy's buffer of 8192 elements where it differs). Reduced rows have output stride 0.
-/// attr[0]: 1 when `scalars[0]` holds the initial value (sum, prod, all, any), 0 when the first
-/// element along the reduced rows starts (max, min; the caller rejects empty reductions).
-/// Same bits as np.<ufunc>.reduce wherever NumPy's order is defined by contiguity.
-/// Rows may come in any order; the kernel sorts and merges them as NumPy's iterator does.
-void reduce_kernel(const KernelArgs& args);
+/// The functions of a kernel of loops.
+struct LoopForm {
+  void (*run)(const LoopArgs& args) = nullptr;
+  /// By CUDA kernels; null: through the host.
+  bool (*launch)(cuda::Launching& launching, const LoopArgs& args) = nullptr;
+  /// How helpers and fused groups cut a call that is not empty; null: it is not for others to cut.
+  Piecewise (*pieces)(const LoopArgs& args) = nullptr;
+  /// The kind of CUDA program, where launch_elementwise asks for it.
+  const char* program = nullptr;
+};
 
-/// out[kept] = index of the first maximum (attr[0] == 0) or minimum (attr[0] == 1) along the
-/// reduced rows, flattened in the order of the rows given (row-major over the reduced axes); NaN
-/// wins, the first one. Output dtype int64.
-void arg_reduce_kernel(const KernelArgs& args);
+/// The functions of a kernel of arrays.
+struct ArrayForm {
+  void (*run)(const ArrayArgs& args) = nullptr;
+  bool (*launch)(cuda::Launching& launching, const ArrayArgs& args) = nullptr;
+  Division division = Division::none;
+  /// As a rule, its result is looked at before the thread has other work.
+  bool is_awaited = false;
+};
 
-/// Batched product (dtypes as resolved; the caller casts before): by BLAS, or by NumPy's matmul
-/// loop where there is none; integers by loops of our own. Rows are the batch dimensions. attr: m,
-/// k, n (out is m x n); core strides lie in the last three rows of the iteration:
-/// rows[ndim-3] = {m; a, -, out}, rows[ndim-2] = {k; a, b, -}, rows[ndim-1] = {n; -, b, out}.
-void matmul_kernel(const KernelArgs& args);
+struct Kernel {
+  KernelId id;
+  const char* name;
+  double cost;  // of one element, in float32 additions, where a call does not know better
+  Pattern pattern;
+  LoopForm loops;  // or:
+  ArrayForm arrays;
+  Placing placing;
 
-/// Merges rows that step together and puts the smallest output strides innermost. For elementwise
-/// kernels, copies and fills (their result does not depend on the order).
-void coalesce(Iteration* iteration);
+  constexpr Kernel(KernelId id, const char* name, double cost, Pattern pattern, LoopForm loops,
+                   Placing placing = Placing::apart)
+      : id(id), name(name), cost(cost), pattern(pattern), loops(loops), placing(placing) {}
+  constexpr Kernel(KernelId id, const char* name, double cost, Pattern pattern, ArrayForm arrays,
+                   Placing placing = Placing::apart)
+      : id(id), name(name), cost(cost), pattern(pattern), arrays(arrays), placing(placing) {}
+};
 
-/// Casts n elements with strides (bytes); the one conversion table. Bits as NumPy's astype.
-using CastFn = void (*)(const char* src, int64_t src_stride, char* dst, int64_t dst_stride,
-                        int64_t n);
-CastFn cast_function(DType from, DType to);
+extern const Kernel kKernels[kKernelCount];
+inline const Kernel& info(KernelId kernel) { return kKernels[static_cast<int>(kernel)]; }
+inline bool is_elementwise(KernelId kernel) { return info(kernel).pattern == Pattern::elementwise; }
+
+/// The kernel of arrays with this name; Error(runtime) where there is none.
+KernelId array_kernel(const std::string& name);
+
+/// What arguments of both forms begin with.
+struct KernelArgs {
+  KernelId kernel{};
+  const char* name = "";              // of the operation, in errors; outlives the machine
+  ep::HelperPool* helpers = nullptr;  // for large work; nullptr: none
+};
 
 }  // namespace ofl::ops

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <initializer_list>
 
-#include "ops/array_kernel.h"
+#include "ops/array_args.h"
 
 namespace ofl::ops {
 

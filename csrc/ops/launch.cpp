@@ -1,97 +1,111 @@
 #include "ops/launch.h"
 
-#include <cstring>
-
 #include "ops/cuda/launching.h"
+#include "ops/cuda/programs.h"
 #include "ops/through_host.h"
 
 namespace ofl::ops {
 
 namespace {
 
-size_t call_bytes(const KernelCall& call) {
-  return offsetof(KernelCall, args) + used_bytes(call.args);
-}
+/// A call on its way to a queue.
+template <typename Args>
+struct Queued {
+  std::optional<Error>* async_error;
+  Args args;
 
-/// On a queue's thread.
-void run_on_queue(void* block) {
-  auto* call = static_cast<KernelCall*>(block);
-  for (int i = 0; i < call->args.iteration.operands - 1; ++i) {
-    if (!call->args.data[i]) call->args.data[i] = reinterpret_cast<char*>(&call->args.scalars[i]);
+  void run_on_queue() {
+    try {
+      run(args);
+    } catch (const Error& error) {
+      async_error->emplace(error);
+    } catch (const std::exception& error) {
+      async_error->emplace(ErrorKind::runtime, error.what());
+    }
   }
-  try {
-    call->args.kernel(call->args);
-  } catch (const Error& error) {
-    call->async_error->emplace(error);
-  } catch (const std::exception& error) {
-    call->async_error->emplace(ErrorKind::runtime, error.what());
-  }
+};
+
+struct KeptCall final : InFlight {
+  explicit KeptCall(Queued<ArrayArgs>&& call) : call(std::move(call)) {}
+  Queued<ArrayArgs> call;
+};
+
+/// The queue copies loops as bytes, up to the last valid row.
+std::shared_ptr<InFlight> enqueue(ep::Stream& queue, Queued<LoopArgs>&& call) {
+  const Iteration& iteration = call.args.iteration;
+  const auto* const end = reinterpret_cast<const char*>(iteration.rows + iteration.ndim);
+  const auto bytes = static_cast<size_t>(end - reinterpret_cast<const char*>(&call));
+  const auto run = [](void* block) { static_cast<Queued<LoopArgs>*>(block)->run_on_queue(); };
+  queue.launch({run, &call, bytes, call.args.elements()});
+  return nullptr;
 }
 
-}  // namespace
-
-KernelCall& KernelCall::operator=(const KernelCall& other) {
-  std::memcpy(static_cast<void*>(this), &other, call_bytes(other));
-  return *this;
+std::shared_ptr<InFlight> enqueue(ep::Stream& queue, Queued<ArrayArgs>&& call) {
+  auto kept = std::make_shared<KeptCall>(std::move(call));
+  KeptCall* const place = kept.get();
+  const auto run = [](void* block) { (*static_cast<KeptCall**>(block))->call.run_on_queue(); };
+  queue.launch({run, &place, sizeof(place), place->call.args.work});
+  return kept;
 }
 
-double work_of(const KernelArgs& args, double cost) {
-  double work = cost;
-  for (int d = 0; d < args.iteration.ndim; ++d) {
-    work *= static_cast<double>(args.iteration.rows[d].dim);
-  }
-  return work;
-}
-
-namespace {
-
-std::shared_ptr<InFlight> launch_through_host(ep::Stream& queue, KernelCall& call) {
-  note_host_operation(call.name);
+template <typename Args>
+std::shared_ptr<InFlight> launch_through_host(ep::Stream& queue, Queued<Args>&& call) {
+  Args& args = call.args;
+  note_host_operation(args.name);
   auto copies = std::make_shared<HostCopies>();
-  const int last = call.args.iteration.operands - 1;
-  for (int i = 0; i <= last; ++i) {
-    const Extent extent = extent_of(call.args, i);
-    if (call.args.data[i]) copies->add(&call.args.data[i], extent.low, extent.high, i == last);
+  for (int k = 0; k < args.size(); ++k) {
+    if (args.address(k)) copies->add(&args.address(k), args.extent(k), args.is_written(k));
   }
-  return HostCopies::around(queue, std::move(copies), [&] {
-    queue.launch({run_on_queue, &call, call_bytes(call), work_of(call.args, 1)});
-  });
+  return HostCopies::around(queue, std::move(copies),
+                            [&] { return enqueue(queue, std::move(call)); });
 }
 
-/// False: there is no kernel for it.
-bool launch_on_device(ep::Stream& queue, const KernelCall& call,
-                      std::shared_ptr<InFlight>* in_flight) {
-  const cuda::KernelLauncher launcher = call.by_device ? cuda::launcher_of(call.args) : nullptr;
-  if (!launcher) return false;
-  cuda::Launching launching(queue, call.name);
-  const bool launched = cuda::launch(launching, launcher, call.args);
+/// False: there is no kernel for it, and nothing is enqueued. When something throws, the queue is
+/// run to its end first: kernels that are enqueued may still use what the call keeps.
+template <typename Args>
+bool launch_on_device(ep::Stream& queue, const Args& args, std::shared_ptr<InFlight>* in_flight) {
+  const auto launch = args.form().launch;
+  cuda::Launching launching(queue, args.name);
+  try {
+    if (!launch || !launch(launching, args)) return false;
+  } catch (...) {
+    queue.sync();
+    throw;
+  }
   *in_flight = launching.kept();
-  return launched;
+  return true;
 }
 
 }  // namespace
 
-std::shared_ptr<InFlight> launch(ep::Stream& queue, KernelCall& call) {
+bool uses_own_kernels(const ep::Device& device) {
+  return !device.runs_host_kernels() && cuda::uses_kernels();
+}
+
+template <typename Args>
+std::shared_ptr<InFlight> launch(ep::Stream& queue, const KernelCall<Args>& call,
+                                 char* const* bases, std::optional<Error>* async_error) {
+  Queued<Args> queued{async_error, call.placed([bases](int number) { return bases[number]; })};
+  Args& args = queued.args;
   ep::Device& device = queue.device();
   if (!device.runs_host_kernels()) {
     std::shared_ptr<InFlight> in_flight;
-    if (launch_on_device(queue, call, &in_flight)) return in_flight;
-    return launch_through_host(queue, call);
+    if (call.by_device && launch_on_device(queue, args, &in_flight)) return in_flight;
+    return launch_through_host(queue, std::move(queued));
   }
-  for (int i = 0; i < call.args.iteration.operands; ++i) {
-    char*& data = call.args.data[i];
+  for (int k = 0; k < args.size(); ++k) {
+    char*& data = args.address(k);
     if (data) data = static_cast<char*>(device.host_address(data));
   }
-  if (!device.is_host()) {
-    queue.launch({run_on_queue, &call, call_bytes(call), work_of(call.args, 1)});
-    return nullptr;
-  }
-  for (int i = 0; i < call.args.iteration.operands - 1; ++i) {
-    if (!call.args.data[i]) call.args.data[i] = reinterpret_cast<char*>(&call.args.scalars[i]);
-  }
-  call.args.helpers = device.helpers();
-  call.args.kernel(call.args);
+  args.helpers = device.helpers();
+  if (!device.is_host()) return enqueue(queue, std::move(queued));
+  run(args);
   return nullptr;
 }
+
+template std::shared_ptr<InFlight> launch(ep::Stream&, const KernelCall<LoopArgs>&, char* const*,
+                                          std::optional<Error>*);
+template std::shared_ptr<InFlight> launch(ep::Stream&, const KernelCall<ArrayArgs>&, char* const*,
+                                          std::optional<Error>*);
 
 }  // namespace ofl::ops

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/dtype.h"
+#include "ops/pattern.h"
 
 namespace ofl::ops {
 
@@ -21,8 +22,6 @@ using ElementFn = void (*)(char* const* in, char* out);
 inline constexpr int kMaxInputs = 3;
 inline constexpr int kMaxOperands = kMaxInputs + 1;
 
-enum class OpKind : uint8_t { elementwise, reduction, matmul };
-
 /// What an op does for one combination of operand types: the loop, and the dtypes it wants. Those
 /// of the operation are others where the loop computes in a wider one: bfloat16 in float32.
 struct Resolution {
@@ -30,10 +29,22 @@ struct Resolution {
   void* data;
   DType in[kMaxInputs];
   DType out;
-  DType operand[kMaxInputs];    // what operands promote to, and Python's numbers are rounded to
-  DType result;                 // of what is made
-  double cost = 1;              // of one element, measured: see loop_cost.h
-  ElementFn element = nullptr;  // for one element instead of the loop; may be null
+  DType operand[kMaxInputs];     // what operands promote to, and Python's numbers are rounded to
+  DType result;                  // of what is made
+  double cost = 1;               // of one element, measured: see loop_cost.h
+  ElementFn element = nullptr;   // for one element instead of the loop; may be null
+  bool standard_values = false;  // the loop makes the standard's, where NumPy has others
+};
+
+/// What is known of the loops of one row; see elementwise/known_loops.h.
+struct KnownLoops {
+  const char* row = "";
+  /// What the loop of a dtype does with one element; null: no such function.
+  ElementFn (*element)(DType) = nullptr;
+  /// The loop to use where the standard's special values are wanted, by the dtype of the result;
+  /// its data is the Resolution of NumPy's loop. Null: the values are NumPy's.
+  LoopFn (*standard)(DType) = nullptr;
+  LoopFn bfloat16 = nullptr;  // takes and gives bfloat16; null: computed in float32
 };
 
 /// Operand types of a resolution: a dtype, or a Python scalar, which is weak.
@@ -46,20 +57,30 @@ inline constexpr TypeCode code_of(DType dtype) { return static_cast<TypeCode>(dt
 
 class OpDef {
  public:
-  OpDef(std::string name, OpKind kind, int nin) : name(std::move(name)), kind(kind), nin(nin) {
+  OpDef(std::string name, const KnownLoops& loops, int nin)
+      : name(std::move(name)), loops(loops), nin(nin) {
     for (int i = 0; i < nin; ++i) entries_ *= kTypeCodeCount;
     table_ = make_table();
   }
 
   const std::string name;
-  const OpKind kind;
+  const KnownLoops& loops;
   const int nin;
+  // The columns of the row, as Python has them in Properties (oneflow_lite/ops/table.py).
+  Pattern pattern = Pattern::opaque;
+  Effect effect = Effect::none;
+  uint8_t reads = 0;      // bit k: the values of operand k; without it only its shape and dtype
+  uint8_t reuses = 0;     // bit k: the result may take the memory of operand k, where it fits
   bool adds = false;      // the loops add, pairwise when they reduce
   bool selects = false;   // the loops reduce to one of the elements, in whichever order they go
   bool exact = false;     // IEEE 754 says what the result is, whichever loop computes it
   bool by_lanes = false;  // which of -0 and 0 wins depends on where in a loop's vectors they are
   bool checks_exponent = false;  // integer power: the loop must not see a negative exponent
   bool standard_values = false;  // see standard_values.h; set_standard_values() changes it
+
+  /// Of matrices.
+  bool is_product() const { return pattern == Pattern::out_fusable; }
+  bool is_reduction() const { return pattern == Pattern::reduction; }
 
   /// The cached resolution, or nullptr when these operand types were not seen yet.
   const Resolution* find(const TypeCode* codes) const {

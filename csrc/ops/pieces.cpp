@@ -4,21 +4,7 @@ namespace ofl::ops {
 
 namespace {
 
-struct Range {
-  const char *low, *high;
-};
-
-Range range_of(const KernelArgs& args, int operand) {
-  Range range{args.data[operand], args.data[operand] + size_of(args.dtype[operand])};
-  for (int d = 0; d < args.iteration.ndim; ++d) {
-    const Iteration::Row& row = args.iteration.rows[d];
-    const int64_t span = (row.dim - 1) * row.strides[operand];
-    (span < 0 ? range.low : range.high) += span;
-  }
-  return range;
-}
-
-bool same_elements(const KernelArgs& args, int a, int b) {
+bool same_elements(const LoopArgs& args, int a, int b) {
   if (args.data[a] != args.data[b] || size_of(args.dtype[a]) != size_of(args.dtype[b])) {
     return false;
   }
@@ -31,12 +17,13 @@ bool same_elements(const KernelArgs& args, int a, int b) {
 
 }  // namespace
 
-bool reads_what_it_writes(const KernelArgs& args) {
+bool reads_what_it_writes(const LoopArgs& args) {
   const int out = args.iteration.operands - 1;
-  const Range written = range_of(args, out);
+  const Extent written = args.extent(out);
   for (int k = 0; k < out; ++k) {
-    const Range read = range_of(args, k);
-    const bool apart = read.high <= written.low || written.high <= read.low;
+    const Extent read = args.extent(k);
+    const bool apart = args.data[k] + read.high <= args.data[out] + written.low ||
+                       args.data[out] + written.high <= args.data[k] + read.low;
     if (!apart && !same_elements(args, k, out)) return true;
   }
   return false;

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "ops/buffering.h"
-#include "ops/kernel.h"
+#include "ops/loop_args.h"
 #include "ops/loops.h"
 
 namespace ofl::ops {
@@ -12,7 +12,7 @@ namespace ofl::ops {
 /// How a kernel call may be cut into pieces: rows outside the one that is cut have one step left.
 /// What decides its bits is decided for the whole, and here.
 struct Piecewise {
-  void (*run)(const KernelArgs& piece, const Piecewise& whole) = nullptr;
+  void (*run)(const LoopArgs& piece, const Piecewise& whole) = nullptr;
   int end = 0;           // rows [0, end) may be cut
   int64_t multiple = 1;  // of steps of row end - 1 in a piece
   double cost = 1;       // of one element
@@ -25,10 +25,10 @@ struct Piecewise {
 };
 
 // Of calls that are not empty. Kernels without one of these do not run in pieces.
-Piecewise elementwise_pieces(const KernelArgs& args);
-Piecewise copy_pieces(const KernelArgs& args);
-Piecewise where_pieces(const KernelArgs& args);
-Piecewise fill_pieces(const KernelArgs& args);
+Piecewise elementwise_pieces(const LoopArgs& args);
+Piecewise copy_pieces(const LoopArgs& args);
+Piecewise where_pieces(const LoopArgs& args);
+Piecewise fill_pieces(const LoopArgs& args);
 
 /// Float32 additions in a piece: some 20 us. Waking a helper costs as much, so less than four
 /// pieces are not worth it.
@@ -49,7 +49,7 @@ inline double piece_work(double work) { return std::min(kPieceWork, work / 8); }
 
 /// The output shares memory with an input, other than element by element: pieces would read what
 /// other pieces have written.
-bool reads_what_it_writes(const KernelArgs& args);
+bool reads_what_it_writes(const LoopArgs& args);
 
 /// The row to divide, of rows [0, end): the outermost that is long enough, else the longest.
 int row_to_divide(const Iteration& iteration, int end, int threads);
@@ -64,7 +64,7 @@ inline int64_t steps_in_piece(int64_t dim, double work, int64_t multiple) {
 /// small. `cost` is of one element. Only rows [0, end) are divided; `multiple(row)` is what the
 /// lengths of its pieces are multiples of.
 template <typename Multiple, typename Run>
-void for_each_piece(const KernelArgs& args, double cost, int end, const Multiple& multiple,
+void for_each_piece(const LoopArgs& args, double cost, int end, const Multiple& multiple,
                     const Run& run) {
   const double work = static_cast<double>(iteration_size(args.iteration)) * cost;
   if (!is_divisible(args.helpers, work) || end == 0 || reads_what_it_writes(args)) {
@@ -74,7 +74,7 @@ void for_each_piece(const KernelArgs& args, double cost, int end, const Multiple
   const int64_t dim = args.iteration.rows[row].dim;
   const int64_t steps = steps_in_piece(dim, work, multiple(row));
   args.helpers->parallel_for((dim + steps - 1) / steps, [&](int64_t i) {
-    KernelArgs piece = args;
+    LoopArgs piece = args;
     Iteration::Row& part = piece.iteration.rows[row];
     part.dim = std::min(steps, dim - i * steps);
     for (int k = 0; k < piece.iteration.operands; ++k) {
@@ -85,8 +85,8 @@ void for_each_piece(const KernelArgs& args, double cost, int end, const Multiple
 }
 
 /// Of a kernel that may be cut anywhere; pieces of the innermost row are whole blocks.
-inline Piecewise cut_anywhere(const KernelArgs& args, double cost,
-                              void (*run)(const KernelArgs& piece, const Piecewise& whole)) {
+inline Piecewise cut_anywhere(const LoopArgs& args, double cost,
+                              void (*run)(const LoopArgs& piece, const Piecewise& whole)) {
   Piecewise whole;
   whole.run = run;
   whole.end = args.iteration.ndim;
@@ -96,11 +96,11 @@ inline Piecewise cut_anywhere(const KernelArgs& args, double cost,
 }
 
 /// Runs all pieces, on the helpers where that pays.
-inline void run_pieces(const KernelArgs& args, const Piecewise& whole) {
+inline void run_pieces(const LoopArgs& args, const Piecewise& whole) {
   for_each_piece(
       args, whole.cost, whole.end,
       [&](int row) { return row == whole.end - 1 ? whole.multiple : 1; },
-      [&](const KernelArgs& piece) { whole.run(piece, whole); });
+      [&](const LoopArgs& piece) { whole.run(piece, whole); });
 }
 
 }  // namespace ofl::ops

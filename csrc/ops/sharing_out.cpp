@@ -1,8 +1,9 @@
-#include "ops/sharing_out.h"
-
+// Division: how helpers share an array kernel's work. A piece is a call of the same kernel on parts
+// of its arrays.
 #include <cstdlib>
 #include <utility>
 
+#include "ops/launch.h"
 #include "ops/pieces.h"
 
 namespace ofl::ops {
@@ -32,7 +33,7 @@ int dimension_to_cut(const ArrayView& out, int except, int threads) {
 
 Cuts whole(const ArrayArgs& args) {
   Cuts cuts;
-  for (size_t k = 0; k < args.operands.size(); ++k) cuts.push_back(-1);
+  for (int k = 0; k < args.size(); ++k) cuts.push_back(-1);
   return cuts;
 }
 
@@ -42,7 +43,7 @@ Cuts cut_lanes(const ArrayArgs& args, int threads) {
   const ArrayView& out = args.output(0);
   const int d = dimension_to_cut(out, axis, threads);
   Cuts cuts;
-  for (size_t k = 0; k < args.operands.size(); ++k) cuts.push_back(d);
+  for (int k = 0; k < args.size(); ++k) cuts.push_back(d);
   return cuts;
 }
 
@@ -59,7 +60,7 @@ Cuts cut_places(const ArrayArgs& args, int threads) {
   Cuts cuts = whole(args);
   const ArrayView& out = args.output(0);
   const int indices = args.inputs - 1, places = args.input(1).shape.size();
-  const int last = static_cast<int>(args.operands.size()) - 1;
+  const int last = args.size() - 1;
   const int d = dimension_to_cut(out, -1, threads);
   cuts[last] = d;
   if (d < places) {
@@ -73,20 +74,20 @@ Cuts cut_places(const ArrayArgs& args, int threads) {
 /// The second input and the output belong together, element by element.
 Cuts cut_queries(const ArrayArgs& args, int) {
   Cuts cuts = whole(args);
-  cuts[1] = cuts[static_cast<int>(args.operands.size()) - 1] = 0;
+  cuts[1] = cuts[args.size() - 1] = 0;
   return cuts;
 }
 
-Cuts choose_cuts(const ArrayCall& call) {
-  const int threads = call.args.helpers->threads();
-  switch (call.kernel->division) {
-    case Division::lanes: return cut_lanes(call.args, threads);
-    case Division::along: return cut_along(call.args, threads);
-    case Division::places: return cut_places(call.args, threads);
-    case Division::queries: return cut_queries(call.args, threads);
+Cuts choose_cuts(const ArrayArgs& args) {
+  const int threads = args.helpers->threads();
+  switch (args.form().division) {
+    case Division::lanes: return cut_lanes(args, threads);
+    case Division::along: return cut_along(args, threads);
+    case Division::places: return cut_places(args, threads);
+    case Division::queries: return cut_queries(args, threads);
     case Division::none: break;
   }
-  return whole(call.args);
+  return whole(args);
 }
 
 void cut(ArrayView* x, int d, int64_t start, int64_t length) {
@@ -94,38 +95,37 @@ void cut(ArrayView* x, int d, int64_t start, int64_t length) {
   x->shape[d] = length;
 }
 
-void run_pieces(const ArrayCall& call, const Cuts& cuts) {
-  const ArrayArgs& args = call.args;
-  const int last = static_cast<int>(args.operands.size()) - 1;
+void run_pieces(const ArrayArgs& args, const Cuts& cuts) {
+  const int last = args.size() - 1;
   const ArrayView& out = args.operands[last];
   const int64_t dim = out.shape[cuts[last]];
   const bool neighbours =
       std::abs(out.strides[cuts[last]]) == static_cast<int64_t>(size_of(out.dtype));
-  const int64_t steps = steps_in_piece(dim, call.work, neighbours ? kTogether : 1);
+  const int64_t steps = steps_in_piece(dim, args.work, neighbours ? kTogether : 1);
   args.helpers->parallel_for((dim + steps - 1) / steps, [&](int64_t i) {
     ArrayArgs piece = args;
     const int64_t length = std::min(steps, dim - i * steps);
     for (int k = 0; k <= last; ++k) {
       if (cuts[k] >= 0) cut(&piece.operands[k], cuts[k], i * steps, length);
     }
-    call.kernel->run(piece);
+    args.form().run(piece);
   });
 }
 
 }  // namespace
 
-void run(const ArrayCall& call) {
-  if (call.kernel->division != Division::none && is_divisible(call.args.helpers, call.work)) {
-    const Cuts cuts = choose_cuts(call);
-    if (cuts[static_cast<int>(call.args.operands.size()) - 1] >= 0) {
+void run(const ArrayArgs& args) {
+  if (args.form().division != Division::none && is_divisible(args.helpers, args.work)) {
+    const Cuts cuts = choose_cuts(args);
+    if (cuts[args.size() - 1] >= 0) {
       try {
-        return run_pieces(call, cuts);
+        return run_pieces(args, cuts);
       } catch (const Error&) {
         // of any piece: the whole tells which comes first
       }
     }
   }
-  call.kernel->run(call.args);
+  args.form().run(args);
 }
 
 }  // namespace ofl::ops

@@ -8,13 +8,6 @@ namespace ofl::ops {
 
 namespace {
 
-/// Steps of 0 do not move; an array of no elements has no bytes.
-void stretch(Extent* extent, int64_t dim, int64_t stride) {
-  if (stride == 0) return;
-  const int64_t span = (dim - 1) * stride;
-  (span < 0 ? extent->low : extent->high) += span;
-}
-
 struct HostOperations {
   std::mutex mutex;  // guards the rest
   std::set<std::string> names;
@@ -48,27 +41,9 @@ std::vector<std::string> host_operations() {
   return {noted().names.begin(), noted().names.end()};
 }
 
-Extent extent_of(const ArrayView& view) {
-  Extent extent{0, static_cast<int64_t>(size_of(view.dtype))};
-  for (int d = 0; d < view.shape.size(); ++d) {
-    if (view.shape[d] == 0) return {0, 0};
-    stretch(&extent, view.shape[d], view.strides[d]);
-  }
-  return extent;
-}
-
-Extent extent_of(const KernelArgs& args, int k) {
-  Extent extent{0, static_cast<int64_t>(size_of(args.dtype[k]))};
-  for (int d = 0; d < args.iteration.ndim; ++d) {
-    const Iteration::Row& row = args.iteration.rows[d];
-    if (row.dim == 0 && row.strides[k] != 0) return {0, 0};
-    stretch(&extent, row.dim, row.strides[k]);
-  }
-  return extent;
-}
-
-void HostCopies::add(char** data, int64_t low, int64_t high, bool written) {
-  if (low < high) operands_.push_back({data, *data + low, *data + high, written});
+void HostCopies::add(char** data, Extent extent, bool written) {
+  if (extent.low == extent.high) return;
+  operands_.push_back({data, *data + extent.low, *data + extent.high, written});
 }
 
 void HostCopies::fetch(ep::Stream& queue) {

@@ -10,10 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "base/shape.h"
 #include "ep/memory/staging_pool.h"
-#include "ops/array_kernel.h"
 #include "ops/in_flight.h"
-#include "ops/kernel.h"
 
 namespace ofl::ops {
 
@@ -22,17 +21,18 @@ namespace ofl::ops {
 class HostCopies final : public InFlight {
  public:
   /// `data` points to where the first element is: an address of the device at first, one of
-  /// the host when the kernel is launched. The elements lie in [*data + low, *data + high).
-  void add(char** data, int64_t low, int64_t high, bool written);
+  /// the host when the kernel is launched.
+  void add(char** data, Extent extent, bool written);
 
-  /// Enqueues the copies, what `launch()` enqueues, and the copies back. When something throws, the
-  /// queue is run to its end first: it may still write to the memory.
+  /// Enqueues the copies, what `launch()` enqueues, and the copies back; keeps what launch()
+  /// returns. When something throws, the queue is run to its end first: it may still write to the
+  /// memory.
   template <typename Launch>
   static std::shared_ptr<HostCopies> around(ep::Stream& queue, std::shared_ptr<HostCopies> copies,
                                             const Launch& launch) {
     try {
       copies->fetch(queue);
-      launch();
+      copies->kernel_ = launch();
       copies->store(queue);
     } catch (...) {
       queue.sync();
@@ -62,6 +62,7 @@ class HostCopies final : public InFlight {
 
   std::vector<Operand> operands_;
   std::vector<Block> blocks_;
+  std::shared_ptr<InFlight> kernel_;
 };
 
 /// Remembers that an operation runs in this way, and tells the hook the first time. Any thread.
@@ -69,13 +70,5 @@ void note_host_operation(const char* name);
 void set_host_operation_hook(std::function<void(const char* name)> hook);
 /// Those that have, by name.
 std::vector<std::string> host_operations();
-
-/// Where the elements of an array lie from its first one: [low, high) bytes.
-struct Extent {
-  int64_t low, high;
-};
-Extent extent_of(const ArrayView& view);
-/// The same of operand k.
-Extent extent_of(const KernelArgs& args, int k);
 
 }  // namespace ofl::ops

@@ -10,23 +10,30 @@ std::optional<Device> known_device(PyObject* object) {
   return device_or_none(object);
 }
 
+Device named_device(PyObject* object) {
+  if (const std::optional<Device> known = device_or_none(object)) return *known;
+  const Reference cpu(device_object({}));
+  auto* const type = reinterpret_cast<PyObject*>(Py_TYPE(cpu.get()));
+  const Reference made(checked(PyObject_CallOneArg(type, object)));
+  return *device_or_none(made.get());
+}
+
 std::optional<int> known_axis(PyObject* object, int ndim) {
   const std::optional<int64_t> axis = known_integer(object);
   if (!axis || *axis < -ndim || *axis >= ndim) return std::nullopt;
   return static_cast<int>(*axis < 0 ? *axis + ndim : *axis);
 }
 
-std::optional<Dims> known_shape(PyObject* object) {
-  Dims shape;
+bool read_shape(PyObject* object, Dims* shape) {
   const bool sequence = PyTuple_CheckExact(object) || PyList_CheckExact(object);
   const Py_ssize_t count = sequence ? PySequence_Fast_GET_SIZE(object) : 1;
-  if (count > kMaxDims) return std::nullopt;
+  if (count > kMaxDims) return false;
   for (Py_ssize_t i = 0; i < count; ++i) {
     const auto size = known_integer(sequence ? PySequence_Fast_GET_ITEM(object, i) : object);
-    if (!size || *size < 0) return std::nullopt;
-    shape.push_back(*size);
+    if (!size || *size < 0) return false;
+    shape->push_back(*size);
   }
-  return shape;
+  return true;
 }
 
 const char* name_argument(PyObject* object) { return intern(utf8(object)); }

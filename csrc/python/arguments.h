@@ -20,6 +20,16 @@ inline const Tensor* tensor_or_null(PyObject* object) {
 
 /// Of a Device, or None: the calling thread's default.
 std::optional<Device> known_device(PyObject* object);
+/// Of whatever Device() takes, with its errors.
+Device named_device(PyObject* object);
+
+/// What an argument says, or `own` for None.
+inline Device device_or(PyObject* object, Device own) {
+  return object == Py_None ? own : named_device(object);
+}
+inline DType dtype_or(PyObject* object, DType own, const char* op) {
+  return object == Py_None ? own : parse_dtype(object, op);
+}
 
 /// Of one of Python's integers that fits, bool left out, or of NumPy's int64.
 inline std::optional<int64_t> known_integer(PyObject* object) {
@@ -36,8 +46,8 @@ inline std::optional<int64_t> known_integer(PyObject* object) {
 /// The same from 0 on, when it is within `ndim`.
 std::optional<int> known_axis(PyObject* object, int ndim);
 
-/// Of an integer, or a tuple or list of them, none negative.
-std::optional<Dims> known_shape(PyObject* object);
+/// An integer, or a tuple or list of them, none negative; false for all else, or part of it read.
+bool read_shape(PyObject* object, Dims* shape);
 
 inline bool is_flag(PyObject* object) { return object == Py_True || object == Py_False; }
 

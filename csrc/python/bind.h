@@ -18,12 +18,15 @@ void init_dlpack(PyObject* module);            // interop/dlpack.cpp
 void init_pinned_memory(PyObject* module);     // interop/pinned_memory.cpp
 void init_fork(PyObject* module);              // machine/fork.cpp
 void init_vectors(PyObject* module);           // vectors.cpp
+void init_graph_analyses(PyObject* module);    // graph/analyses.cpp
 
+void bind_backends(pybind11::module_& module);           // machine/backends.cpp
 void bind_device(pybind11::module_& module);             // machine/device_object.cpp
 void bind_machine_functions(pybind11::module_& module);  // machine/functions.cpp
 void bind_host_function(pybind11::module_& module);      // machine/host_function.cpp
 void bind_profiler(pybind11::module_& module);           // machine/profiler.cpp
 void bind_cuda_functions(pybind11::module_& module);     // machine/cuda.cpp
-void bind_cuda_array(pybind11::module_& module);         // interop/cuda_array.cpp
+void bind_mock_functions(pybind11::module_& module);     // machine/mock.cpp
+void bind_device_arrays(pybind11::module_& module);      // interop/device_arrays.cpp
 
 }  // namespace ofl::python

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "python/errors.h"
+#include "python/tensor/object.h"
 
 namespace ofl::python {
 
@@ -19,13 +20,24 @@ bool same_type(PyArray_Descr* descr, DType dtype) {
   return descr->kind == kKinds[static_cast<int>(row.kind)] && PyDataType_ELSIZE(descr) == row.size;
 }
 
-std::string text_of(PyObject* object) {
-  PyObject* text = PyObject_Str(object);
-  const char* chars = text ? PyUnicode_AsUTF8(text) : nullptr;
-  const std::string result = chars ? chars : "?";
+/// Clears the error that says that there is nothing.
+void clear_if(PyObject* type, PyObject* other) {
+  if (!PyErr_ExceptionMatches(type) && !PyErr_ExceptionMatches(other)) throw PythonErrorSet{};
   PyErr_Clear();
-  Py_XDECREF(text);
-  return result;
+}
+
+/// What an object is called or, as it may be nested without an end, looks like in short.
+PyObject* text_of(PyObject* object) {
+  for (const char* attribute : {"name", "__name__"}) {
+    const Reference name(PyObject_GetAttrString(object, attribute));
+    if (!name.get()) clear_if(PyExc_AttributeError, PyExc_AttributeError);
+    const int is_name = name.get() ? PyObject_IsTrue(name.get()) : 0;
+    if (is_name < 0) throw PythonErrorSet{};
+    if (is_name) return checked(PyObject_Str(name.get()));
+  }
+  if (PyUnicode_Check(object)) return Py_NewRef(object);
+  const Reference module(checked(PyImport_ImportModule("reprlib")));
+  return checked(PyObject_CallMethod(module.get(), "repr", "(O)", object));
 }
 
 std::string supported_dtypes() {
@@ -37,44 +49,15 @@ std::string supported_dtypes() {
   return names;
 }
 
-}  // namespace
-
-void set_bfloat16(PyArray_Descr* descr) {
-  Py_INCREF(descr);  // as long as the process
-  bfloat16_descr = descr;
-}
-
-PyArray_Descr* descr_of(DType dtype) {
-  PyArray_Descr* descr = descr_or_null(dtype);
-  if (!descr) fail(ErrorKind::type, kNoBFloat16);
-  return descr;
-}
-
-PyArray_Descr* descr_or_null(DType dtype) {
-  if (dtype == DType::bf16) return bfloat16_descr;
-  static PyArray_Descr* descrs[kDTypeCount] = {};
-  PyArray_Descr*& descr = descrs[static_cast<int>(dtype)];
-  if (!descr) {
-    PyObject* name = PyUnicode_FromString(name_of(dtype));
-    if (!name || !PyArray_DescrConverter(name, &descr)) throw PythonErrorSet{};
-    Py_DECREF(name);
+[[noreturn]] void refuse(PyObject* object, const char* op) {
+  const Reference name(text_of(object));
+  const char* text = PyUnicode_AsUTF8(name.get());
+  if (!text) throw PythonErrorSet{};
+  if (PyUnicode_Check(object) && std::strcmp(text, name_of(DType::bf16)) == 0) {
+    fail(ErrorKind::type, "[", op, "] ", kNoBFloat16);
   }
-  return descr;
+  fail(ErrorKind::type, "[", op, "] unsupported dtype ", text, "; supported: ", supported_dtypes());
 }
-
-DType dtype_of(PyArray_Descr* descr, const char* op) {
-  for (int i = 0; i < kDTypeCount; ++i) {
-    const auto dtype = static_cast<DType>(i);
-    if (descr == descr_or_null(dtype)) return dtype;
-  }
-  for (int i = 0; i < kDTypeCount; ++i) {
-    if (same_type(descr, static_cast<DType>(i))) return static_cast<DType>(i);
-  }
-  fail(ErrorKind::type, "[", op, "] unsupported dtype ",
-       text_of(reinterpret_cast<PyObject*>(descr)), "; supported: ", supported_dtypes());
-}
-
-namespace {
 
 std::optional<DType> dtype_of_type(PyObject* type) {
   struct PythonType {
@@ -111,7 +94,44 @@ std::optional<DType> known_descr(PyArray_Descr* descr) {
   return std::nullopt;
 }
 
+/// Of any object and byte order.
+std::optional<DType> supported(PyArray_Descr* descr) {
+  std::optional<DType> dtype = known_descr(descr);
+  for (int i = 0; !dtype && i < kDTypeCount; ++i) {
+    if (same_type(descr, static_cast<DType>(i))) dtype = static_cast<DType>(i);
+  }
+  return dtype;
+}
+
 }  // namespace
+
+void set_bfloat16(PyArray_Descr* descr) {
+  Py_INCREF(descr);  // as long as the process
+  bfloat16_descr = descr;
+}
+
+PyArray_Descr* descr_of(DType dtype) {
+  PyArray_Descr* descr = descr_or_null(dtype);
+  if (!descr) fail(ErrorKind::type, kNoBFloat16);
+  return descr;
+}
+
+PyArray_Descr* descr_or_null(DType dtype) {
+  if (dtype == DType::bf16) return bfloat16_descr;
+  static PyArray_Descr* descrs[kDTypeCount] = {};
+  PyArray_Descr*& descr = descrs[static_cast<int>(dtype)];
+  if (!descr) {
+    PyObject* name = PyUnicode_FromString(name_of(dtype));
+    if (!name || !PyArray_DescrConverter(name, &descr)) throw PythonErrorSet{};
+    Py_DECREF(name);
+  }
+  return descr;
+}
+
+DType dtype_of(PyArray_Descr* descr, const char* op) {
+  if (const std::optional<DType> dtype = supported(descr)) return *dtype;
+  refuse(reinterpret_cast<PyObject*>(descr), op);
+}
 
 std::optional<DType> known_dtype(PyObject* object) {
   if (PyArray_DescrCheck(object)) return known_descr(reinterpret_cast<PyArray_Descr*>(object));
@@ -133,16 +153,16 @@ std::optional<DType> known_dtype(PyObject* object) {
 
 DType parse_dtype(PyObject* object, const char* op) {
   if (const std::optional<DType> known = known_dtype(object)) return *known;
+  if (object == Py_None) refuse(object, op);  // NumPy's default
   PyArray_Descr* descr = nullptr;
-  if (!PyArray_DescrConverter(object, &descr)) throw PythonErrorSet{};
-  try {
-    const DType dtype = dtype_of(descr, op);
-    Py_DECREF(descr);
-    return dtype;
-  } catch (const Error&) {
-    Py_DECREF(descr);
-    throw;
+  const bool may_be_one = is_tensor(object) || PyObject_Hash(object) != -1;  // no endless list
+  if (may_be_one && PyArray_DescrConverter(object, &descr)) {
+    const Reference held(reinterpret_cast<PyObject*>(descr));
+    if (const std::optional<DType> dtype = supported(descr)) return *dtype;
+  } else {
+    clear_if(PyExc_TypeError, PyExc_KeyError);
   }
+  refuse(object, op);
 }
 
 }  // namespace ofl::python

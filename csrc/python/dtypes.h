@@ -20,7 +20,8 @@ PyArray_Descr* descr_or_null(DType dtype);  // borrowed
 DType dtype_of(PyArray_Descr* descr, const char* op);
 /// Of a supported np.dtype, its scalar type or name, or one of Python's bool, int, float, complex.
 std::optional<DType> known_dtype(PyObject* object);
-/// From a dtype, a NumPy scalar type, a string or a Python type.
+/// Of whatever NumPy takes for a supported dtype, of any byte order. Error(type) for all else names
+/// what `object` is called, or shows it.
 DType parse_dtype(PyObject* object, const char* op);
 
 }  // namespace ofl::python

@@ -37,6 +37,7 @@ PYBIND11_MODULE(_C, m) {
   m.doc() = "The machine, the tensor and the call path of oneflow_lite.";
   if (!import_numpy()) throw py::error_already_set();
   py::register_exception_translator(&translate);
+  bind_backends(m);
   bind_device(m);
   init_tensor_type(m.ptr());
   init_op_type(m.ptr());
@@ -50,12 +51,14 @@ PYBIND11_MODULE(_C, m) {
   init_fork(m.ptr());
   bind_host_function(m);
   init_dlpack(m.ptr());
-  bind_cuda_array(m);
+  bind_device_arrays(m);
   init_pinned_memory(m.ptr());
   bind_profiler(m);
   init_vectors(m.ptr());
+  init_graph_analyses(m.ptr());
   init_blas(m.ptr());
   bind_cuda_functions(m);
+  bind_mock_functions(m);
 }
 
 }  // namespace ofl::python

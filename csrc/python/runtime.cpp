@@ -4,12 +4,8 @@
 #include <unordered_set>
 #include <utility>
 
-#include "ep/cpu/cpu_device.h"
-#include "ep/cuda/cuda_device.h"
 #include "ep/memory/caching_allocator.h"
 #include "ep/memory/staging_pool.h"
-#include "ep/mock/mock_device.h"
-#include "ep/mock/mock_knobs.h"
 #include "python/errors.h"
 #include "python/gil.h"
 #include "python/issue_site.h"
@@ -18,42 +14,24 @@ namespace ofl::python {
 
 namespace {
 
-/// One row for each backend.
-struct Backend {
-  int (*count)();
-  std::unique_ptr<ep::Device> (*make)(int index);
-  std::string (*hint)();  // where there is none
-};
-
-const Backend kBackends[kDeviceTypeCount] = {
-    {[] { return 1; }, [](int) { return ep::make_cpu_device(); }, [] { return std::string(); }},
-    {[] { return ep::mock_knobs().devices; }, [](int index) { return ep::make_mock_device(index); },
-     [] { return std::string("; set ONEFLOW_LITE_MOCK=devices=N for more"); }},
-    {ep::cuda_device_count, ep::make_cuda_device,
-     [] {
-       const std::string problem = ep::cuda_problem();
-       return problem.empty() ? problem : ": " + problem;
-     }},
-};
-
 std::mutex devices_mutex;  // guards the array below
 // They end with the process: workers may still run, where Ctrl-C has ended the wait for them, and
 // CUDA's driver may be gone before us.
-ep::Device* devices[kDeviceTypeCount][vm::kMaxDevicesPerType];
+ep::Device* devices[kMaxDeviceTypes][vm::kMaxDevicesPerType];
 
 ep::Device& find_device(Device device) {
-  const Backend& backend = kBackends[static_cast<int>(device.type)];
+  const ep::Backend& backend = ep::backend_of(device.type);
   const int count = backend.count();
   if (device.index < 0 || device.index >= count) {
     fail(ErrorKind::value, "[device] ", device.str(), " does not exist, there ",
-         count == 1 ? "is 1 " : concat("are ", count, " "), kDeviceTypes[int(device.type)].name,
-         count == 1 ? " device" : " devices", backend.hint());
+         count == 1 ? "is 1 " : concat("are ", count, " "), backend.name,
+         count == 1 ? " device" : " devices", backend.hint ? backend.hint() : "");
   }
   ep::Device* const host = device == Device{} ? nullptr : &find_device(Device{});
   std::lock_guard<std::mutex> lock(devices_mutex);
   auto& known = devices[static_cast<int>(device.type)][device.index];
   if (!known) {
-    known = backend.make(device.index).release();
+    known = backend.make(device).release();
     known->allocator().set_limit(runtime().memory_limit.load());
     if (host) known->staging().set_helpers(host->helpers());
   }
@@ -74,8 +52,6 @@ Runtime& runtime() {
   static Runtime* the_runtime = new Runtime;
   return *the_runtime;
 }
-
-int device_count(DeviceType type) { return kBackends[static_cast<int>(type)].count(); }
 
 Issuer issuer() { return {runtime().machine, capture_site()}; }
 

@@ -25,9 +25,6 @@ struct Runtime {
 /// Made at import and never destroyed: tensors may outlive the interpreter's other objects.
 Runtime& runtime();
 
-/// How many devices of a type this process can use.
-int device_count(DeviceType type);
-
 /// Machine and issue site of the calling thread. With the GIL.
 Issuer issuer();
 

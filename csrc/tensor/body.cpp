@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "ops/fusion/fusion.h"
-
 namespace ofl {
 
 namespace {
@@ -39,38 +37,29 @@ void HeldStorages::launched(vm::Stream& stream, uint64_t position) {
   }
 }
 
-// The inputs' addresses first: the output may take the memory of one.
-void KernelBody::launch(vm::LaunchContext& context) {
-  const int out = call.args.iteration.operands - 1;
-  const auto offset = [this](int i) { return reinterpret_cast<intptr_t>(call.args.data[i]); };
-  int dying = -1;
-  if (ops::is_elementwise(call.args) && offset(out) == 0) {
-    for (int i = 0; i < out; ++i) {
-      if (held[i] && is_last_use(i)) dying = i;
-    }
-  }
-  for (int i = 0; i < out; ++i) {
-    if (held[i]) call.args.data[i] = held[i]->data() + offset(i);
-  }
-  const bool reuses = dying >= 0 && held[out]->materialize_with(*held[dying]);
-  if (!reuses) held[out]->materialize(context);
-  call.args.data[out] = held[out]->data() + offset(out);
-  call.async_error = &context.slot.async_error;
-  call.name = context.slot.header.name;
-  in_flight = ops::launch(context.queue, call);
+void describe_result(const ops::LoopArgs& args, vm::Description* out) {
+  out->ndim = std::min(args.iteration.ndim, vm::Description::kMaxDims);
+  for (int d = 0; d < out->ndim; ++d) out->dims[d] = args.iteration.rows[d].dim;
+  out->dtype = name_of(args.dtype[args.size() - 1]);
 }
 
+void describe_result(const ops::ArrayArgs& args, vm::Description* out) {
+  describe_shape(args.output(0).shape, args.output(0).dtype, out);
+}
+
+namespace {
+
 /// Nobody else holds the input, and all the loops that read it walk it as they walk the output.
-bool KernelBody::is_last_use(int input) const {
-  const ops::Iteration& iteration = call.args.iteration;
-  const int out = iteration.operands - 1;
-  const auto size = static_cast<int64_t>(size_of(call.args.dtype[out]));
+bool is_last_use(const ops::LoopArgs& args, const HeldStorages& held, int input) {
+  const ops::Iteration& iteration = args.iteration;
+  const int out = args.size() - 1;
+  const auto size = static_cast<int64_t>(size_of(args.dtype[out]));
   if (iteration.ndim != 1 || iteration.rows[0].strides[out] != size) return false;
   int uses = 0;
   for (int i = 0; i < held.size(); ++i) {
     if (held[i] != held[input]) continue;
-    if (call.args.data[i] || iteration.rows[0].strides[i] != size ||
-        size_of(call.args.dtype[i]) != static_cast<size_t>(size)) {
+    if (args.data[i] || iteration.rows[0].strides[i] != size ||
+        size_of(args.dtype[i]) != static_cast<size_t>(size)) {
       return false;
     }
     ++uses;
@@ -78,26 +67,40 @@ bool KernelBody::is_last_use(int input) const {
   return held[input]->references() == uses;
 }
 
-void KernelBody::describe(vm::Description* out) const {
-  const ops::Iteration& iteration = call.args.iteration;
-  out->ndim = std::min(iteration.ndim, vm::Description::kMaxDims);
-  for (int d = 0; d < out->ndim; ++d) out->dims[d] = iteration.rows[d].dim;
-  out->dtype = name_of(call.args.dtype[iteration.operands - 1]);
-}
-
-void ArrayKernelBody::launch(vm::LaunchContext& context) {
-  for (int i = call->args.inputs; i < held.size(); ++i) held[i]->materialize(context);
-  for (int i = 0; i < held.size(); ++i) {
-    call->args.operands[i].data = held[i]->data() + offsets[i];
+/// The input whose memory the output may take; -1: none.
+int dying_input(const ops::LoopArgs& args, const HeldStorages& held) {
+  const int out = args.size() - 1;
+  int dying = -1;
+  if (ops::info(args.kernel).placing != ops::Placing::on_input || args.data[out]) return dying;
+  for (int i = 0; i < out; ++i) {
+    if (held[i] && is_last_use(args, held, i)) dying = i;
   }
-  call->async_error = &context.slot.async_error;
-  in_flight = ops::launch(context.queue, *call);
+  return dying;
 }
 
-void ArrayKernelBody::describe(vm::Description* out) const {
-  const ops::ArrayView& result = call->args.output(0);
-  describe_shape(result.shape, result.dtype, out);
+int dying_input(const ops::ArrayArgs&, const HeldStorages&) { return -1; }
+
+}  // namespace
+
+// The inputs' addresses first: the output may take the memory of one.
+template <typename Args>
+void KernelBody<Args>::launch(vm::LaunchContext& context) {
+  const int dying = dying_input(call.args, held);
+  SmallVector<char*, 8> bases(held.size(), nullptr);
+  for (int i = 0; i < held.size(); ++i) {
+    if (held[i] && !call.args.is_written(i)) bases[i] = held[i]->data();
+  }
+  for (int i = 0; i < held.size(); ++i) {
+    if (!call.args.is_written(i)) continue;
+    const bool reuses = dying >= 0 && held[i]->materialize_with(*held[dying]);
+    if (!reuses) held[i]->materialize(context);
+    bases[i] = held[i]->data();
+  }
+  in_flight = ops::launch(context.queue, call, bases.data(), &context.slot.async_error);
 }
+
+template struct KernelBody<ops::LoopArgs>;
+template struct KernelBody<ops::ArrayArgs>;
 
 void CopyBody::launch(vm::LaunchContext& context) {
   held[0]->materialize(context);

@@ -2,10 +2,8 @@
 #pragma once
 
 #include <memory>
-#include <vector>
 
 #include "ep/memory/staging_pool.h"
-#include "ops/array_kernel.h"
 #include "ops/launch.h"
 #include "tensor/tensor.h"
 
@@ -34,40 +32,26 @@ class HeldStorages {
   SmallVector<Held, ops::kMaxOperands> held_;
 };
 
-/// What the queue has found wrong, when it has run the call.
-inline std::optional<Error> failure_of(const std::shared_ptr<ops::InFlight>& in_flight) {
-  return in_flight ? in_flight->failure() : std::nullopt;
-}
+/// The shape and the dtype of what a kernel makes; of loops, the shape that they walk.
+void describe_result(const ops::LoopArgs& args, vm::Description* out);
+void describe_result(const ops::ArrayArgs& args, vm::Description* out);
 
-/// A kernel over operands. Until launch, `call.args.data` holds offsets into the held storages.
+/// A kernel. The bases of its call are the memories of the held storages.
+template <typename Args>
 struct KernelBody {
-  ops::KernelCall call;
-  HeldStorages held;
-  std::shared_ptr<ops::InFlight> in_flight;  // in use by the queue, or null
-
-  void launch(vm::LaunchContext& context);
-  void describe(vm::Description* out) const;
-  std::optional<Error> failure() const { return failure_of(in_flight); }
-
- private:
-  bool is_last_use(int input) const;
-};
-
-/// Of instructions whose body is a KernelBody and that may run as one with others. Defined where
-/// they are issued, as only there it is known how they begin a group (submit.cpp).
-extern const vm::InstructionType kKernelType;
-
-/// An array kernel. Until launch, `data` of its operands is null and the offsets are here.
-struct ArrayKernelBody {
-  std::unique_ptr<ops::ArrayCall> call;
+  ops::KernelCall<Args> call;
   HeldStorages held;                         // of the operands, in their order
-  std::vector<int64_t> offsets;              // the same
   std::shared_ptr<ops::InFlight> in_flight;  // in use by the queue, or null
 
   void launch(vm::LaunchContext& context);
-  void describe(vm::Description* out) const;
-  std::optional<Error> failure() const { return failure_of(in_flight); }
+  void describe(vm::Description* out) const { describe_result(call.args, out); }
+  std::optional<Error> failure() const { return in_flight ? in_flight->failure() : std::nullopt; }
 };
+using LoopBody = KernelBody<ops::LoopArgs>;
+
+/// Of instructions whose body is a LoopBody and that may run as one with others. Defined where they
+/// are issued, as only there it is known how they begin a group (submit.cpp).
+extern const vm::InstructionType kLoopType;
 
 /// Bytes from one place to another through a device's queue.
 struct CopyBody {

@@ -1,6 +1,6 @@
 #include "tensor/elements.h"
 
-#include "ops/kernel.h"
+#include "ops/loop_args.h"
 
 namespace ofl {
 

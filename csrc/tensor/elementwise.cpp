@@ -12,8 +12,8 @@ namespace ofl {
 namespace {
 
 /// Fills in the loops over `shape` for all operands of the plan; scalars do not step.
-void plan_loops(KernelPlan& plan, const Dims& shape) {
-  ops::KernelArgs& args = plan.args();
+void plan_loops(LoopPlan& plan, const Dims& shape) {
+  ops::LoopArgs& args = plan.args;
   const int operands = args.iteration.operands;
   bool flat = true, same = true;  // of one shape, that is
   for (int k = 0; k < operands && same; ++k) {
@@ -40,7 +40,7 @@ void plan_loops(KernelPlan& plan, const Dims& shape) {
   Dims broadcast[ops::kMaxOperands];
   for (int k = 0; k < operands; ++k) {
     const Tensor* tensor = plan.operands[k];
-    if (tensor) broadcast[k] = broadcast_strides(tensor->shape, tensor->strides, shape, plan.name);
+    if (tensor) broadcast[k] = broadcast_strides(tensor->shape, tensor->strides, shape, args.name);
   }
   for (int d = 0; d < shape.size(); ++d) {
     for (int k = 0; k < operands; ++k) strides[k] = plan.operands[k] ? broadcast[k][d] : 0;
@@ -84,13 +84,13 @@ double copy_cost(const Tensor& source, const Tensor& target) {
 /// One input, one output of the same shape (the input broadcasts).
 void submit_copy(const Issuer& issuer, const char* name, const Tensor& source, const Tensor& target,
                  size_t new_bytes, bool stays_here = false) {
-  KernelPlan plan(name, ops::copy_kernel, 2, copy_cost(source, target));
-  plan.stays_here = stays_here;
+  LoopPlan plan(name, ops::KernelId::copy, 2);
+  plan.cost = copy_cost(source, target);
   plan.set_operand(0, &source);
   plan.set_operand(1, &target);
   plan.new_bytes = new_bytes;
   plan_loops(plan, target.shape);
-  submit(issuer, plan);
+  submit(issuer, plan, stays_here);
 }
 
 }  // namespace
@@ -118,9 +118,10 @@ void check_output(const char* name, const Tensor& out, const Dims& shape, Device
 Tensor elementwise(const Issuer& issuer, const ops::OpDef& op, const ops::Resolution& resolution,
                    const Input* inputs, const Tensor* out) {
   const char* name = op.name.c_str();
-  KernelPlan plan(name, ops::elementwise_kernel, op.nin + 1, resolution.cost);
-  plan.args().op = &op;
-  plan.args().resolution = &resolution;
+  LoopPlan plan(name, ops::KernelId::elementwise, op.nin + 1);
+  plan.cost = resolution.cost;
+  plan.args.op = &op;
+  plan.args.resolution = &resolution;
   const Tensor* first = first_tensor(name, inputs, op.nin);
   const Dims shape = common_shape(name, inputs, op.nin);
   Tensor result;
@@ -129,7 +130,7 @@ Tensor elementwise(const Issuer& issuer, const ops::OpDef& op, const ops::Resolu
     check_output(name, *out, shape, first->device());
     // Like NumPy: where `out` overlaps an input, the result is made elsewhere and copied. A
     // device's own kernels take elements in no order.
-    const bool in_order = out->storage->state().device.runs_host_kernels() || !plan.call.by_device;
+    const bool in_order = !ops::uses_own_kernels(out->storage->state().device);
     write_back = has_harmful_overlap(inputs, op.nin, resolution, *out, in_order);
   }
   if (out && !write_back) {
@@ -140,18 +141,11 @@ Tensor elementwise(const Issuer& issuer, const ops::OpDef& op, const ops::Resolu
                  : make_like(inputs, op.nin, shape, resolution.result, state, issuer.site);
     plan.new_bytes = result.storage->bytes();
   }
-  for (int k = 0; k < op.nin; ++k) {
-    if (inputs[k].tensor) {
-      plan.set_operand(k, inputs[k].tensor);
-    } else {
-      plan.args().scalars[k] = inputs[k].scalar;
-      plan.args().dtype[k] = resolution.operand[k];
-    }
-  }
+  for (int k = 0; k < op.nin; ++k) plan.set_input(k, inputs[k], resolution.operand[k]);
   plan.set_operand(op.nin, &result);
   plan_loops(plan, result.shape);
   if (out && result.ndim() == 0) {  // NumPy's loops then see steps of 0, and may take another path
-    for (int64_t& stride : plan.args().iteration.rows[0].strides) stride = 0;
+    for (int64_t& stride : plan.args.iteration.rows[0].strides) stride = 0;
   }
   submit(issuer, plan);
   if (!write_back) return result;
@@ -161,19 +155,12 @@ Tensor elementwise(const Issuer& issuer, const ops::OpDef& op, const ops::Resolu
 
 Tensor where(const Issuer& issuer, const Input* inputs, DType dtype, Device device) {
   const Tensor* first = first_tensor("where", inputs, 3);
-  KernelPlan plan("where", ops::where_kernel, 4, 1);
+  LoopPlan plan("where", ops::KernelId::where, 4);
   vm::DeviceState& state = first ? first->storage->state() : issuer.machine.state(device);
   const Dims shape = common_shape("where", inputs, 3);
   Tensor result = make_like(inputs, 3, shape, dtype, state, issuer.site);
   plan.new_bytes = result.storage->bytes();
-  for (int k = 0; k < 3; ++k) {
-    if (inputs[k].tensor) {
-      plan.set_operand(k, inputs[k].tensor);
-    } else {
-      plan.args().scalars[k] = inputs[k].scalar;
-      plan.args().dtype[k] = k == 0 ? DType::b1 : dtype;
-    }
-  }
+  for (int k = 0; k < 3; ++k) plan.set_input(k, inputs[k], k == 0 ? DType::b1 : dtype);
   plan.set_operand(3, &result);
   plan_loops(plan, result.shape);
   submit(issuer, plan);
@@ -212,8 +199,8 @@ void assign(const Issuer& issuer, const Tensor& target, const Tensor& value, con
 
 void fill(const Issuer& issuer, const Tensor& target, const Scalar& value, const char* name) {
   require_writable(name, target);
-  KernelPlan plan(name, ops::fill_kernel, 1, 0.5);
-  plan.args().scalars[0] = value;
+  LoopPlan plan(name, ops::KernelId::fill, 1);
+  plan.args.scalars[0] = value;
   plan.set_operand(0, &target);
   plan_loops(plan, target.shape);
   submit(issuer, plan);
@@ -257,8 +244,8 @@ bool full_here(vm::VirtualMachine& machine, Device device, DType dtype, const Di
 Tensor full(const Issuer& issuer, Device device, DType dtype, const Dims& shape,
             const Scalar& value) {
   Tensor result = make_tensor(issuer.machine.state(device), dtype, shape, issuer.site);
-  KernelPlan plan("full", ops::fill_kernel, 1, 0.5);
-  plan.args().scalars[0] = value;
+  LoopPlan plan("full", ops::KernelId::fill, 1);
+  plan.args.scalars[0] = value;
   plan.set_operand(0, &result);
   plan.new_bytes = result.storage->bytes();
   plan_loops(plan, shape);

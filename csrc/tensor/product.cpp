@@ -30,13 +30,12 @@ Dims leading(const Dims& dims, int drop) {
 }
 
 /// Batch loops, then the three core rows that matmul_kernel expects.
-void plan_matmul(KernelPlan& plan, const Tensor& a, const Tensor& b, const Tensor& result) {
+void plan_matmul(LoopPlan& plan, const Tensor& a, const Tensor& b, const Tensor& result) {
   const int dims_a = a.ndim(), dims_b = b.ndim(), dims = result.ndim();
   const Dims batch = leading(result.shape, 2);
-  const Dims steps_a =
-      broadcast_strides(leading(a.shape, 2), leading(a.strides, 2), batch, "matmul");
-  const Dims steps_b =
-      broadcast_strides(leading(b.shape, 2), leading(b.strides, 2), batch, "matmul");
+  const char* const name = plan.args.name;
+  const Dims steps_a = broadcast_strides(leading(a.shape, 2), leading(a.strides, 2), batch, name);
+  const Dims steps_b = broadcast_strides(leading(b.shape, 2), leading(b.strides, 2), batch, name);
   for (int d = 0; d < batch.size(); ++d) {
     plan.add_row(batch[d], {steps_a[d], steps_b[d], result.strides[d], 0});
   }
@@ -44,9 +43,9 @@ void plan_matmul(KernelPlan& plan, const Tensor& a, const Tensor& b, const Tenso
   plan.add_row(m, {a.strides[dims_a - 2], 0, result.strides[dims - 2], 0});
   plan.add_row(k, {a.strides[dims_a - 1], b.strides[dims_b - 2], 0, 0});
   plan.add_row(n, {0, b.strides[dims_b - 1], result.strides[dims - 1], 0});
-  plan.args().attr[0] = m;
-  plan.args().attr[1] = k;
-  plan.args().attr[2] = n;
+  plan.args.attr[0] = m;
+  plan.args.attr[1] = k;
+  plan.args.attr[2] = n;
 }
 
 /// Of one element of the loops, in float32 additions.
@@ -61,39 +60,41 @@ double cost_of(const Tensor& a, const Tensor& b, const Tensor& result) {
 
 Tensor matmul(const Issuer& issuer, const ops::OpDef& op, const ops::Resolution& resolution,
               const Tensor& a, const Tensor& b) {
-  require_same_device("matmul", a.device(), b.device());
+  const char* const name = op.name.c_str();
+  require_same_device(name, a.device(), b.device());
   if (a.ndim() == 0 || b.ndim() == 0) {
-    fail(ErrorKind::value, "[matmul] expected at least one dimension, got shapes ",
+    fail(ErrorKind::value, "[", name, "] expected at least one dimension, got shapes ",
          shape_str(a.shape), " and ", shape_str(b.shape));
   }
   const auto promoted = [&](const Tensor& x, int k) {
     const DType dtype = resolution.operand[k];
-    return x.dtype == dtype ? x : cast_copy(issuer, x, dtype, "matmul");
+    return x.dtype == dtype ? x : cast_copy(issuer, x, dtype, name);
   };
   Tensor left = promoted(a, 0), right = promoted(b, 1);
   if (a.ndim() == 1) left = with_row_axis(left, 0);
   if (b.ndim() == 1) right = with_row_axis(right, 1);
   const int64_t k = left.shape[left.ndim() - 1];
   if (k != right.shape[right.ndim() - 2]) {
-    fail(ErrorKind::value, "[matmul] expected ", k, " rows in the second operand, got ",
+    fail(ErrorKind::value, "[", name, "] expected ", k, " rows in the second operand, got ",
          right.shape[right.ndim() - 2], " (shapes ", shape_str(a.shape), " and ",
          shape_str(b.shape), ")");
   }
-  Dims shape = broadcast_shapes(leading(left.shape, 2), leading(right.shape, 2), "matmul");
+  Dims shape = broadcast_shapes(leading(left.shape, 2), leading(right.shape, 2), name);
   shape.push_back(left.shape[left.ndim() - 2]);
   shape.push_back(right.shape[right.ndim() - 1]);
   if (shape.size() + 1 > kMaxDims) {
-    fail(ErrorKind::value, "[matmul] at most ", kMaxDims - 1, " dimensions, got ", shape.size());
+    fail(ErrorKind::value, "[", name, "] at most ", kMaxDims - 1, " dimensions, got ",
+         shape.size());
   }
   Tensor result = make_tensor(left.storage->state(), resolution.result, shape, issuer.site);
-  KernelPlan plan("matmul", ops::matmul_kernel, 3, cost_of(left, right, result));
-  plan.args().op = &op;
-  plan.args().resolution = &resolution;
+  LoopPlan plan(name, ops::KernelId::matmul, 3);
+  plan.cost = cost_of(left, right, result);
+  plan.args.op = &op;
+  plan.args.resolution = &resolution;
   plan.set_operand(0, &left);
   plan.set_operand(1, &right);
   plan.set_operand(2, &result);
   plan.new_bytes = result.storage->bytes();
-  plan.is_whole = true;
   plan_matmul(plan, left, right, result);
   submit(issuer, plan);
   Dims visible = leading(shape, 2);

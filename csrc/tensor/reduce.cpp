@@ -20,7 +20,7 @@ Dims reduced_shape(const Dims& shape, const std::vector<bool>& reduced, bool kee
 }
 
 /// Loops over all axes of `x`; the output steps along the kept ones only.
-void plan_reduction(KernelPlan& plan, const Tensor& x, const Tensor& result,
+void plan_reduction(LoopPlan& plan, const Tensor& x, const Tensor& result,
                     const std::vector<bool>& reduced) {
   const Dims kept = reduced_shape(x.shape, reduced, false);
   const Dims kept_strides = contiguous_strides(kept, static_cast<int64_t>(size_of(result.dtype)));
@@ -32,13 +32,12 @@ void plan_reduction(KernelPlan& plan, const Tensor& x, const Tensor& result,
   }
 }
 
-Tensor submit_reduction(const Issuer& issuer, KernelPlan& plan, const Tensor& x,
-                        const Tensor& result, const std::vector<bool>& reduced) {
+Tensor submit_reduction(const Issuer& issuer, LoopPlan& plan, const Tensor& x, const Tensor& result,
+                        const std::vector<bool>& reduced) {
   if (result.size() == 0) return empty(issuer, result.device(), result.dtype, result.shape);
   plan.set_operand(0, &x);
   plan.set_operand(1, &result);
   plan.new_bytes = result.storage->bytes();
-  plan.is_whole = true;
   plan_reduction(plan, x, result, reduced);
   submit(issuer, plan);
   return result;
@@ -58,13 +57,14 @@ Tensor reduce(const Issuer& issuer, const ops::OpDef& op, const ops::Resolution&
   }
   Tensor result = make_tensor(x.storage->state(), resolution.result,
                               reduced_shape(x.shape, reduced, keepdims), issuer.site);
-  KernelPlan plan(name, ops::reduce_kernel, 2, resolution.cost);
-  plan.args().op = &op;
-  plan.args().resolution = &resolution;
-  plan.args().attr[0] = initial != nullptr;
+  LoopPlan plan(name, ops::KernelId::reduce, 2);
+  plan.cost = resolution.cost;
+  plan.args.op = &op;
+  plan.args.resolution = &resolution;
+  plan.args.attr[0] = initial != nullptr;
   if (initial) {
     const auto* from = reinterpret_cast<const char*>(initial->bytes);
-    auto* to = reinterpret_cast<char*>(plan.args().scalars[0].bytes);
+    auto* to = reinterpret_cast<char*>(plan.args.scalars[0].bytes);
     ops::cast_function(resolution.result, resolution.out)(from, 0, to, 0, 1);
   }
   return submit_reduction(issuer, plan, x, result, reduced);
@@ -80,8 +80,8 @@ Tensor arg_reduce(const Issuer& issuer, const char* name, const Tensor& x, int a
   }
   Tensor result = make_tensor(x.storage->state(), DType::i64,
                               reduced_shape(x.shape, reduced, keepdims), issuer.site);
-  KernelPlan plan(name, ops::arg_reduce_kernel, 2, 0.5);
-  plan.args().attr[0] = minimum;
+  LoopPlan plan(name, ops::KernelId::arg_reduce, 2);
+  plan.args.attr[0] = minimum;
   return submit_reduction(issuer, plan, x, result, reduced);
 }
 

@@ -1,107 +1,173 @@
 #include "tensor/submit.h"
 
+#include <algorithm>
+
 #include "ops/cuda/foresight.h"
-#include "ops/cuda/launching.h"
-#include "ops/cuda/programs.h"
 #include "tensor/fusion/begin.h"
 
 namespace ofl {
 
 namespace {
 
-constexpr vm::InstructionType kLoneKernelType = failing_instruction_type<KernelBody>("op");
+template <typename Args>
+constexpr vm::InstructionType kKernelType = failing_instruction_type<KernelBody<Args>>("op");
 
-int operands_of(const KernelPlan& plan, vm::Operand* out) {
-  const int operands = plan.call.args.iteration.operands;
-  int count = 0;
-  for (int i = 0; i < operands; ++i) {
-    if (!plan.operands[i]) continue;
-    const bool output = i == operands - 1;
-    out[count++] = {&plan.operands[i]->storage->dependence(),
-                    output ? vm::Access::write : vm::Access::read};
+// --- what both kinds of plans have, under one name
+
+/// The arguments, without addresses.
+ops::LoopArgs& args_of(LoopPlan& plan) { return plan.args; }
+
+/// They are the thread's, and keep their memory from one call to the next: a kernel that runs here
+/// issues none.
+ops::ArrayArgs& args_of(const ArrayPlan& plan) {
+  static thread_local ops::ArrayArgs args;
+  args.kernel = plan.kernel;
+  args.name = plan.name;
+  args.inputs = plan.inputs.size();
+  args.attr.assign(plan.attr.begin(), plan.attr.end());
+  args.loop = plan.loop;
+  args.operands.clear();
+  int64_t elements = 0;
+  for (int i = 0; i < plan.inputs.size() + plan.outputs.size(); ++i) {
+    const Tensor& x = *plan.operand(i);
+    args.operands.push_back({nullptr, x.dtype, x.shape, x.strides});
+    elements = std::max(elements, x.size());
   }
-  return count;
+  const double counted = plan.elements < 0 ? static_cast<double>(elements) : plan.elements;
+  args.work = counted * ops::info(plan.kernel).cost;
+  return args;
 }
 
-void describe_rows(const ops::KernelArgs& args, vm::Description* out) {
-  out->ndim = 0;
-  for (int d = 0; d < args.iteration.ndim && d < vm::Description::kMaxDims; ++d) {
-    out->dims[out->ndim++] = args.iteration.rows[d].dim;
+double work_of(const LoopPlan& plan, const ops::LoopArgs& args) {
+  return args.elements() * plan.cost;
+}
+double work_of(const ArrayPlan&, const ops::ArrayArgs& args) { return args.work; }
+
+/// Bytes of memory that the call will allocate.
+size_t new_bytes(const LoopPlan& plan) { return plan.new_bytes; }
+size_t new_bytes(const ArrayPlan& plan) {
+  size_t bytes = 0;
+  if (ops::info(plan.kernel).placing == ops::Placing::in_place) return bytes;
+  for (const Tensor* x : plan.outputs) bytes += x->storage->bytes();
+  return bytes;
+}
+
+vm::Company company_of(const Issuer& issuer, const LoopPlan& plan) {
+  const bool is_joinable =
+      ops::is_elementwise(plan.args.kernel) && fusion_pays(issuer.machine.options(), plan.args);
+  return is_joinable ? vm::Company::joinable : vm::Company::alone;
+}
+vm::Company company_of(const Issuer&, const ArrayPlan& plan) {
+  return ops::info(plan.kernel).arrays.is_awaited ? vm::Company::awaited : vm::Company::alone;
+}
+
+/// Groups tell memories by their storages.
+bool may_join_others(const LoopPlan& plan) {
+  for (int i = 0; i < plan.args.size(); ++i) {
+    if (plan.operand(i) && !plan.operand(i)->storage->is_alone()) return false;
   }
-  out->dtype = name_of(args.dtype[args.iteration.operands - 1]);
+  return true;
 }
+bool may_join_others(const ArrayPlan&) { return false; }
 
-/// It may run as one with others: these tell memories by their storages, and a device has kernels
-/// for groups beside its own for each.
-bool may_join_others(const KernelPlan& plan, const TensorStorage& output) {
-  const int operands = plan.call.args.iteration.operands;
-  for (int i = 0; i < operands; ++i) {
-    if (plan.operands[i] && !plan.operands[i]->storage->is_alone()) return false;
-  }
-  return output.on_host() || plan.call.by_device;
-}
-
-bool stays_here(const Issuer& issuer, const KernelPlan& plan, double work, vm::PacedCall& call) {
-  vm::VirtualMachine& machine = issuer.machine;
-  if (plan.stays_here || machine.is_small(work)) return true;
-  const bool is_alone = plan.is_whole || !fusion_pays(machine.options(), plan.call.args);
-  return machine.stays_here(work, is_alone ? vm::Company::alone : vm::Company::joinable, call);
-}
+// --- what is done with a plan of either kind
 
 /// Runs the kernel in this thread when nothing stands before it; false when something does.
-bool run_inline(const Issuer& issuer, KernelPlan& plan, const vm::Operand* operands, int count,
-                vm::Stream& stream) {
-  ops::KernelArgs& args = plan.call.args;
-  const int last = args.iteration.operands - 1;
-  TensorStorage* const output = plan.operands[last]->storage.get();
-  const InlineWork work{&kKernelType, plan.name, operands, count, &output, 1, &stream};
+template <typename Plan, typename Args>
+bool run_inline(const Issuer& issuer, const Plan& plan, Args& args, const vm::Instruction& header,
+                const SmallVector<vm::Operand, 8>& operands) {
   const auto run = [&] {
-    for (int i = 0; i <= last; ++i) {
-      args.data[i] = plan.operands[i] ? plan.operands[i]->address()
-                                      : reinterpret_cast<char*>(&args.scalars[i]);
+    for (int i = 0; i < args.size(); ++i) {
+      const Tensor* const tensor = plan.operand(i);
+      if (args.is_written(i)) tensor->storage->materialize_on_host();
+      args.address(i) = tensor ? tensor->address() : nullptr;
     }
-    args.kernel(args);
+    ops::run(args);
   };
-  return run_here(issuer, work, run, [&](vm::Description* out) { describe_rows(args, out); });
+  const auto describe = [&](vm::Description* out) { describe_result(args, out); };
+  return run_here(issuer, header, operands.data(), operands.size(), run, describe);
 }
 
-/// The kernels of a call that is the first of its kind are compiled from now on.
-void foresee(ep::Device& device, const KernelPlan& plan) {
-  using ops::cuda::kRehearsedAddress;
-  if (device.runs_host_kernels() || !ops::cuda::is_first_of_its_kind(device, plan.call.args)) {
+template <typename Plan, typename Args>
+KernelBody<Args> body_of(const Plan& plan, const Args& args) {
+  KernelBody<Args> body;
+  body.call.args = args;
+  for (int i = 0; i < args.size(); ++i) {
+    const Tensor* const tensor = plan.operand(i);
+    body.held.add(tensor ? tensor->storage.get() : nullptr);
+    body.call.bases.push_back(static_cast<int16_t>(tensor ? i : -1));
+    // No elements have no place: what a device is given must not leave the storage.
+    const bool is_somewhere = tensor && tensor->size() > 0;
+    body.call.args.address(i) = reinterpret_cast<char*>(is_somewhere ? tensor->offset : 0);
+  }
+  return body;
+}
+
+template <typename Plan>
+void submit_plan(const Issuer& issuer, Plan& plan, bool stays_here) {
+  auto& args = args_of(plan);
+  SmallVector<vm::Operand, 8> operands;
+  for (int i = 0; i < args.size(); ++i) {
+    const Tensor* const tensor = plan.operand(i);
+    const vm::Access access = args.is_written(i) ? vm::Access::write : vm::Access::read;
+    if (tensor) operands.push_back({&tensor->storage->dependence(), access});
+  }
+  TensorStorage& output = *plan.operand(args.size() - 1)->storage;
+  vm::VirtualMachine& machine = issuer.machine;
+  vm::Instruction header;
+  header.type = &kKernelType<std::decay_t<decltype(args)>>;
+  header.name = args.name;
+  header.stream = &compute_stream(machine, output.state());
+  header.site = issuer.site;
+  header.cost = work_of(plan, args);
+  const bool on_host = output.on_host();
+  vm::PacedCall paced;
+  if (on_host &&
+      (stays_here || machine.is_small(header.cost) ||
+       machine.stays_here(header.cost, company_of(issuer, plan), paced)) &&
+      run_inline(issuer, plan, args, header, operands)) {
     return;
   }
-  ops::KernelCall call = plan.call;
-  for (int i = 0; i < call.args.iteration.operands; ++i) {
-    const Tensor* const tensor = plan.operands[i];
-    call.args.data[i] =
-        tensor ? reinterpret_cast<char*>(kRehearsedAddress + tensor->offset) : nullptr;
+  auto body = body_of(plan, args);
+  if (!on_host) {  // host memory is taken when the instruction runs: nothing of it is in flight
+    ep::Device& device = output.state().device;
+    header.bytes = new_bytes(plan);
+    body.call.by_device = ops::uses_own_kernels(device);
+    if (body.call.by_device) ops::cuda::foresee(device, body.call);
   }
-  ops::cuda::foresee(device, call.args);
+  const bool has_groups = on_host || body.call.by_device;
+  if (has_groups && may_join_others(plan)) header.type = &kLoopType;
+  machine.issue(header, operands.data(), operands.size(), std::move(body));
 }
 
 }  // namespace
 
-const vm::InstructionType kKernelType = [] {
-  vm::InstructionType type = failing_instruction_type<KernelBody>("op");
+const vm::InstructionType kLoopType = [] {
+  vm::InstructionType type = kKernelType<ops::LoopArgs>;
   type.group = begin_group;
   return type;
 }();
 
-KernelPlan::KernelPlan(const char* name, ops::KernelFn kernel, int operands, double cost)
-    : name(name), cost(cost) {
-  call.args.kernel = kernel;
-  call.args.iteration.operands = operands;
-  call.by_device = ops::cuda::uses_kernels();
+LoopPlan::LoopPlan(const char* name, ops::KernelId kernel, int operands)
+    : cost(ops::info(kernel).cost) {
+  args.kernel = kernel;
+  args.name = name;
+  args.iteration.operands = operands;
 }
 
-void KernelPlan::set_operand(int i, const Tensor* tensor) {
+void LoopPlan::set_operand(int i, const Tensor* tensor) {
   operands[i] = tensor;
-  call.args.dtype[i] = tensor->dtype;
+  args.dtype[i] = tensor->dtype;
 }
 
-void KernelPlan::add_row(int64_t dim, const int64_t (&strides)[ops::kMaxOperands]) {
-  ops::Iteration::Row& row = call.args.iteration.rows[call.args.iteration.ndim++];
+void LoopPlan::set_input(int i, const Input& input, DType dtype) {
+  if (input.tensor) return set_operand(i, input.tensor);
+  args.scalars[i] = input.scalar;
+  args.dtype[i] = dtype;
+}
+
+void LoopPlan::add_row(int64_t dim, const int64_t (&strides)[ops::kMaxOperands]) {
+  ops::Iteration::Row& row = args.iteration.rows[args.iteration.ndim++];
   row.dim = dim;
   for (int k = 0; k < ops::kMaxOperands; ++k) row.strides[k] = strides[k];
 }
@@ -112,57 +178,26 @@ vm::Stream& compute_stream(vm::VirtualMachine& machine, vm::DeviceState& state) 
   return stream ? *stream : machine.stream(state.device.id(), vm::StreamType::compute);
 }
 
-void poison_outputs(const Issuer& issuer, const InlineWork& work, const Error& error, vm::Seq seq) {
+void poison_outputs(const Issuer& issuer, const vm::Instruction& header,
+                    const vm::Operand* operands, int count, const Error& error, vm::Seq seq) {
   const auto failure = std::make_shared<const vm::Failure>(
-      vm::Failure{error.kind(), error.what(), work.name, issuer.site, seq,
-                  work.stream->device().id(), error.payload()});
-  for (int i = 0; i < work.output_count; ++i) work.outputs[i]->dependence().poison(failure, seq);
+      vm::Failure{error.kind(), error.what(), header.name, issuer.site, seq,
+                  header.stream->device().id(), error.payload()});
+  for (int i = 0; i < count; ++i) {
+    if (operands[i].access == vm::Access::write) operands[i].object->poison(failure, seq);
+  }
   issuer.machine.note_failure(failure);
 }
 
-void report_inline(const Issuer& issuer, const InlineWork& work, const vm::Description& description,
-                   int64_t begin) {
-  vm::Instruction header;
-  header.type = work.type;
-  header.name = work.name;
-  header.stream = work.stream;
-  header.site = issuer.site;
-  if (vm::Observer* observer = issuer.machine.observer()) {
-    observer->ran(header, 0, description, false, begin, now_ns());
-  }
+void submit(const Issuer& issuer, LoopPlan& plan, bool stays_here) {
+  submit_plan(issuer, plan, stays_here);
 }
 
-void submit(const Issuer& issuer, KernelPlan& plan) {
-  vm::Operand operands[ops::kMaxOperands];
-  const int count = operands_of(plan, operands);
-  const int last = plan.call.args.iteration.operands - 1;
-  TensorStorage& output = *plan.operands[last]->storage;
-  vm::Stream& stream = compute_stream(issuer.machine, output.state());
-  const double work = ops::work_of(plan.call.args, plan.cost);
-  vm::PacedCall call;
-  if (output.on_host() && stays_here(issuer, plan, work, call) &&
-      run_inline(issuer, plan, operands, count, stream)) {
-    return;
-  }
-  if (!output.on_host() && plan.call.by_device) foresee(output.state().device, plan);
-  KernelBody body;
-  body.call = plan.call;
-  for (int i = 0; i <= last; ++i) {
-    const Tensor* tensor = plan.operands[i];
-    body.held.add(tensor ? tensor->storage.get() : nullptr);
-    // No elements have no place: what a device is given must not leave the storage.
-    const bool is_nowhere = !tensor || (i < last && tensor->size() == 0);
-    body.call.args.data[i] = reinterpret_cast<char*>(is_nowhere ? 0 : tensor->offset);
-  }
-  vm::Instruction header;
-  header.type = may_join_others(plan, output) ? &kKernelType : &kLoneKernelType;
-  header.name = plan.name;
-  header.stream = &stream;
-  header.site = issuer.site;
-  // Host memory is taken when the instruction runs, and then nothing of it is in flight.
-  header.bytes = output.on_host() ? 0 : plan.new_bytes;
-  header.cost = work;
-  issuer.machine.issue(header, operands, count, std::move(body));
+void submit(const Issuer& issuer, const ArrayPlan& plan) {
+  const Device device = plan.outputs[0]->device();
+  for (const Tensor* x : plan.inputs) require_same_device(plan.name, device, x->device());
+  for (const Tensor* x : plan.outputs) require_same_device(plan.name, device, x->device());
+  submit_plan(issuer, plan, false);
 }
 
 void require_writable(const char* op, const Tensor& target) {

@@ -1,4 +1,4 @@
-// From a planned kernel call to an instruction; shared by the files of this folder.
+// From a planned kernel call to an instruction, or to work done here.
 #pragma once
 
 #include "ep/memory/caching_allocator.h"
@@ -7,71 +7,76 @@
 
 namespace ofl {
 
-/// A kernel call being planned: args without `data`, and the operands (null: a scalar in args).
-struct KernelPlan {
+/// A call of a kernel of loops: the arguments without addresses, and the operands (null: a scalar
+/// in args).
+struct LoopPlan {
   /// `operands` counts the inputs and the output.
-  KernelPlan(const char* name, ops::KernelFn kernel, int operands, double cost);
+  LoopPlan(const char* name, ops::KernelId kernel, int operands);
 
-  ops::KernelArgs& args() { return call.args; }
   void set_operand(int i, const Tensor* tensor);
-
-  ops::KernelCall call;
-  const Tensor* operands[ops::kMaxOperands] = {};
-  const char* name;
-  double cost;              // of one iteration, in float32 additions
-  size_t new_bytes = 0;     // of memory that it will allocate
-  bool stays_here = false;  // part of an operation that is to run in the calling thread
-  bool is_whole = false;    // does not run tile by tile with what comes before and after
-
+  /// A tensor, or a scalar of this dtype.
+  void set_input(int i, const Input& input, DType dtype);
   /// Appends a loop over all operands; strides in bytes.
   void add_row(int64_t dim, const int64_t (&strides)[ops::kMaxOperands]);
+  const Tensor* operand(int i) const { return operands[i]; }
+
+  ops::LoopArgs args;
+  const Tensor* operands[ops::kMaxOperands] = {};
+  double cost;           // of one iteration, in float32 additions
+  size_t new_bytes = 0;  // of memory that it will allocate
 };
 
-/// Issues it on the compute stream of the output's device, or runs it here.
-void submit(const Issuer& issuer, KernelPlan& plan);
+/// A call of a kernel of arrays.
+struct ArrayPlan {
+  const char* name;  // of the operation, in errors and traces; outlives the machine
+  ops::KernelId kernel;
+  SmallVector<const Tensor*, 4> inputs;   // all tensors outlive the call
+  SmallVector<const Tensor*, 4> outputs;  // at least one; new, or with elements that are written
+  SmallVector<int64_t, 8> attr;
+  ops::Loop loop;
+  double elements = -1;  // that the cost is of; negative: those of the largest operand
+
+  const Tensor* operand(int i) const {
+    return i < inputs.size() ? inputs[i] : outputs[i - inputs.size()];
+  }
+};
+
+/// Issues it on the compute stream of the output's device, or runs it here. `stays_here`: it is
+/// part of an operation that is to run in the calling thread.
+void submit(const Issuer& issuer, LoopPlan& plan, bool stays_here = false);
+/// The same; all operands are on one device (checked).
+void submit(const Issuer& issuer, const ArrayPlan& plan);
 
 /// Throws unless every element of `target` is a place of its own.
 void require_writable(const char* op, const Tensor& target);
 
 vm::Stream& compute_stream(vm::VirtualMachine& machine, vm::DeviceState& state);
 
-/// Small work of a host stream that runs in the calling thread.
-struct InlineWork {
-  const vm::InstructionType* type;
-  const char* name;
-  const vm::Operand* operands;
-  int operand_count;
-  TensorStorage* const* outputs;
-  int output_count;
-  vm::Stream* stream;
-};
+/// What an instruction that runs here fails with becomes the value of what it writes.
+void poison_outputs(const Issuer& issuer, const vm::Instruction& header,
+                    const vm::Operand* operands, int count, const Error& error, vm::Seq seq);
 
-void poison_outputs(const Issuer& issuer, const InlineWork& work, const Error& error, vm::Seq seq);
-void report_inline(const Issuer& issuer, const InlineWork& work, const vm::Description& description,
-                   int64_t begin);
-
-/// Calls `run()` in this thread, with the outputs materialized, when nothing stands before it;
+/// Calls `run()` in this thread for small work of a host stream, when nothing stands before it;
 /// false when something does. A failure poisons the outputs.
 template <typename Run, typename Describe>
-bool run_here(const Issuer& issuer, const InlineWork& work, const Run& run,
-              const Describe& describe) {
+bool run_here(const Issuer& issuer, const vm::Instruction& header, const vm::Operand* operands,
+              int count, const Run& run, const Describe& describe) {
   vm::VirtualMachine& machine = issuer.machine;
   const int64_t begin = machine.observer() ? now_ns() : 0;
-  vm::InlineScope here(machine.window(), work.operands, work.operand_count);
+  vm::InlineScope here(machine.window(), operands, count);
   if (!here) return false;
   try {
-    for (int i = 0; i < work.output_count; ++i) work.outputs[i]->materialize_on_host();
     run();
   } catch (const ep::CapacityError&) {
     here.decline();  // as an instruction it waits for what others give back
     return false;
   } catch (const Error& error) {
-    poison_outputs(issuer, work, error, here.take_seq());
+    poison_outputs(issuer, header, operands, count, error, here.take_seq());
   }
-  if (machine.observer()) {
+  if (vm::Observer* const observer = machine.observer()) {
     vm::Description description;
     describe(&description);
-    report_inline(issuer, work, description, begin);
+    observer->ran(header, 0, description, false, begin, now_ns());
   }
   return true;
 }

@@ -29,12 +29,13 @@ bool make_tensor_now(vm::DeviceState& state, DType dtype, const Dims& shape, vm:
 }
 
 std::optional<Tensor> reshape_view(const Tensor& x, const Dims& shape) {
-  Dims strides;
+  Tensor view{x.storage, x.dtype, shape, {}, x.offset};
   const auto itemsize = static_cast<int64_t>(size_of(x.dtype));
-  if (!reshape_strides(x.shape, x.strides, shape, itemsize, &strides)) return std::nullopt;
-  Tensor view = x;
-  view.shape = shape;
-  view.strides = strides;
+  if (x.contiguous()) {
+    set_contiguous_strides(shape, itemsize, &view.strides);
+  } else if (!reshape_strides(x.shape, x.strides, shape, itemsize, &view.strides)) {
+    return std::nullopt;
+  }
   return view;
 }
 
@@ -131,10 +132,10 @@ Overlap overlap(const Tensor& a, const Tensor& b) {
   if (*from_a_to_b == 0 && a.shape == b.shape && a.strides == b.strides && a.dtype == b.dtype) {
     return Overlap::same;
   }
-  int64_t low_a, high_a, low_b, high_b;
-  byte_range(a.shape, a.strides, static_cast<int64_t>(size_of(a.dtype)), &low_a, &high_a);
-  byte_range(b.shape, b.strides, static_cast<int64_t>(size_of(b.dtype)), &low_b, &high_b);
-  const bool apart = high_a <= *from_a_to_b + low_b || *from_a_to_b + high_b <= low_a;
+  const Extent bytes_a = extent_of(a.shape, a.strides, static_cast<int64_t>(size_of(a.dtype)));
+  const Extent bytes_b = extent_of(b.shape, b.strides, static_cast<int64_t>(size_of(b.dtype)));
+  const bool apart =
+      bytes_a.high <= *from_a_to_b + bytes_b.low || *from_a_to_b + bytes_b.high <= bytes_a.low;
   return apart ? Overlap::none : Overlap::partial;
 }
 

@@ -171,17 +171,18 @@ Tensor empty(const Issuer& issuer, Device device, DType dtype, const Dims& shape
   Tensor result = make_tensor(issuer.machine.state(device), dtype, shape, issuer.site);
   const vm::Operand operand{&result.storage->dependence(), vm::Access::write};
   TensorStorage* const storage = result.storage.get();
-  vm::Stream& stream = compute_stream(issuer.machine, storage->state());
-  const InlineWork work{&kAllocateType, "empty", &operand, 1, &storage, 1, &stream};
-  if (storage->on_host() && run_here(issuer, work, [] {}, [](vm::Description*) {})) return result;
-  AllocateBody body;
-  body.held.add(storage);
   vm::Instruction header;
   header.type = &kAllocateType;
   header.name = "empty";
-  header.stream = &stream;
+  header.stream = &compute_stream(issuer.machine, storage->state());
   header.site = issuer.site;
   header.bytes = result.storage->bytes();
+  const auto allocate = [storage] { storage->materialize_on_host(); };
+  const auto describe = [](vm::Description*) {};
+  if (storage->on_host() && run_here(issuer, header, &operand, 1, allocate, describe))
+    return result;
+  AllocateBody body;
+  body.held.add(storage);
   issuer.machine.issue(header, &operand, 1, std::move(body));
   return result;
 }

@@ -23,7 +23,8 @@ bool uses_result(const Slot& predecessor, const Slot& successor) {
   return false;
 }
 
-/// The three rules of docs/design.md. A queue never waits for results that the host has a part in.
+/// The three rules of docs/architecture.md, "vm". A queue never waits for results that the host has
+/// a part in.
 Milestone required_milestone(const Slot& predecessor, const Slot& successor) {
   const Stream &first = *predecessor.header.stream, &second = *successor.header.stream;
   if (&first == &second && second.in_order()) return Milestone::dispatched;

@@ -44,7 +44,7 @@ def device_count() -> int:
     >>> flow.cuda.device_count() >= 0
     True
     """
-    return _C.device_count("cuda")
+    return _C.device_types()["cuda"].count
 
 
 def unavailable_reason() -> str:

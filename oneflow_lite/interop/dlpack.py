@@ -12,11 +12,9 @@ from typing import Any
 from oneflow_lite import _C
 from oneflow_lite._C import Device, Tensor
 from oneflow_lite.device import DeviceLike, resolve
-from oneflow_lite.ops.creation.cuda_arrays import VERSION, from_cuda, on_cuda
+from oneflow_lite.ops.creation.device_arrays import VERSION, from_device, on_device
 
 _HOST = (1, 0)  # DLPack's device of cpu memory
-_HOST_TYPES = (1, 3)  # with pinned memory
-_CUDA = 2  # its type of CUDA devices
 _NO_STREAM = -1
 _LEGACY_STREAM = 1
 
@@ -64,24 +62,29 @@ def to_dlpack(
     """
     own = _C.dlpack_device(self)
     wanted = own if dl_device is None else (int(dl_device[0]), int(dl_device[1]))
-    to_cuda = wanted[0] == _CUDA and 0 <= wanted[1] < _C.device_count("cuda")
-    if wanted not in (own, _HOST) and not to_cuda:
-        raise BufferError(f"[__dlpack__] expected dl_device {own} or {_HOST}, got {wanted}")
     moves = wanted != own
+    target = _C.dlpack_home(*wanted) if moves else self.device
+    if target is None or (moves and _C.dlpack_device(target) != wanted):
+        raise BufferError(f"[__dlpack__] expected dl_device {own} or {_HOST}, got {wanted}")
     if moves and copy is False:
         raise BufferError(
             f"[__dlpack__] copy=False, but {self.device} memory reaches dl_device {wanted} by a "
             "copy only"
         )
     versioned = max_version is not None and max_version[0] >= VERSION[0]
-    if not to_cuda:
-        if stream is not None and own[0] != _CUDA:
+    if wanted == _HOST or not _has_queues(target):
+        if stream is not None and not _has_queues(self.device):
             raise ValueError(f"[__dlpack__] expected stream=None, got {stream!r}")
         host_copy = moves or (bool(copy) and own == _HOST)
         return _C.to_dlpack(self, versioned, host_copy, False, _NO_STREAM)
     fresh = moves or bool(copy)
-    x = _C.to_device(self, Device("cuda", wanted[1]), True) if fresh else self
+    x = _C.to_device(self, target, True) if fresh else self
     return _C.to_dlpack(x, versioned, False, fresh, _consumer_stream(stream))
+
+
+def _has_queues(device: Device) -> bool:
+    """Whether other libraries can use its memory in the order of its queues."""
+    return _C.device_types()[device.type].has_interop
 
 
 def _consumer_stream(stream: Any) -> int:
@@ -154,7 +157,7 @@ def from_dlpack(x: Any, /, *, device: DeviceLike = None, copy: bool | None = Non
     array([1., 1., 1.])
     """
     if not isinstance(x, Tensor):
-        x = from_cuda(x, copy) if on_cuda(x) else _C.from_dlpack(_capsule(x, copy))
+        x = from_device(x, copy) if on_device(x) else _C.from_dlpack(_capsule(x, copy))
     target: Device = x.device if device is None else resolve(device)
     if copy is False and target != x.device:
         raise BufferError(
@@ -171,7 +174,7 @@ def _capsule(x: Any, copy: bool | None) -> Any:
             f"got {type(x).__name__}"
         )
     asked: dict[str, Any] = {"max_version": VERSION}
-    if x.__dlpack_device__()[0] not in _HOST_TYPES:
+    if _C.dlpack_home(*x.__dlpack_device__()) is None:
         return x.__dlpack__(**asked, dl_device=_HOST, copy=copy)
     if copy is False:
         asked["copy"] = False

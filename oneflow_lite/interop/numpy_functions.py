@@ -24,7 +24,7 @@ from oneflow_lite.interop.numpy_ufuncs import (
     namespace,
     not_there,
 )
-from oneflow_lite.ops.creation.data import asarray
+from oneflow_lite.ops.creation.data import asarray, full
 from oneflow_lite.ops.masking import store, weak
 
 __all__: list[str] = []
@@ -246,7 +246,7 @@ def _finished(
 
 def _reshaped(x: Tensor, shape: Any) -> Tensor:
     """Stands for a tensor like x, of another shape: one element, broadcast."""
-    return _C.broadcast_to(_C.full((), 0, x.dtype, x.device), shape)
+    return _C.broadcast_to(full((), 0, x.dtype, device=x.device), shape)
 
 
 # --- functions that need more than another name
@@ -291,7 +291,7 @@ def _may_share_memory(a: Any, b: Any, max_work: Any = None) -> bool:
 def _cumulative(func: Function, ufunc: np.ufunc) -> Function:
     def cumulative(a: Any, axis: int | None = None, dtype: Any = None, out: Any = None) -> Any:
         x = asarray(a)
-        flat = x.reshape(-1) if axis is None else x
+        flat = x.reshape(-1) if axis is None or x.ndim == 0 else x
         outs = () if out is None else (out,)
         return accumulate(ufunc, [flat], outs, axis=0 if axis is None else axis, dtype=dtype)
 

@@ -17,10 +17,11 @@ from oneflow_lite import _C
 from oneflow_lite._C import Op, Tensor
 from oneflow_lite.device import default_device
 from oneflow_lite.dtypes import canonical, reduced_in, resolve_loop, result_type
-from oneflow_lite.ops.creation.data import asarray
+from oneflow_lite.ops.creation.data import asarray, full
 from oneflow_lite.ops.masking import selected, store
 from oneflow_lite.ops.operands import host_array
-from oneflow_lite.ops.table import ROWS
+from oneflow_lite.ops.statistics.scan import accumulate as scan
+from oneflow_lite.ops.table import Row, row_of
 
 __all__: list[str] = []
 
@@ -30,8 +31,6 @@ NUMBERS = (bool, int, float, complex)
 _OWN_TYPES = {Tensor, np.ndarray, *NUMBERS}
 
 _NOT_GIVEN = inspect.signature(np.sum).parameters["initial"].default  # NumPy's own marker
-_ACCUMULATIONS: dict[np.ufunc, str] = {np.add: "cumulative_sum", np.multiply: "cumulative_prod"}
-_IDEMPOTENT = {np.maximum, np.minimum, np.fmax, np.fmin}  # any initial value serves as identity
 
 
 def namespace() -> Any:
@@ -93,9 +92,9 @@ def _operand(x: Any) -> Any:
 
 @functools.cache
 def _function_of(ufunc: np.ufunc) -> Function:
-    for row in ROWS.values():
-        if row.ufunc is ufunc:
-            return row.op
+    row = row_of(ufunc)
+    if row is not None:
+        return row.op
     function = getattr(namespace(), ufunc.__name__, None)
     if callable(function):
         return function  # type: ignore[no-any-return]
@@ -208,43 +207,42 @@ def reduce(
     x = inputs[0] if type(inputs[0]) is Tensor else asarray(inputs[0])
     if dtype is not None:
         dtype = canonical(dtype, f"numpy.{ufunc.__name__}")
-    function, accumulate, identity = _reduction(
+    row, accumulated, identity = _reduction(
         ufunc, x.dtype, dtype, None if out is None else out.dtype
     )
     if type(axis) is int:
         axes: Any = (axis,)
     else:
         axes = axis if axis is None or isinstance(axis, Sequence) else (axis,)
-    _check_order(ufunc, accumulate, x.ndim if axes is None else len(axes))
+    _check_order(row, accumulated, x.ndim if axes is None else len(axes))
     start: Any = identity if initial is _NOT_GIVEN else initial
     if where is not True:
-        x = _masked(ufunc, x.astype(accumulate, copy=False), start, where)
-    result = _C.reduce(function, x, axes, accumulate, start, bool(keepdims))
+        x = _masked(row, x.astype(accumulated, copy=False), start, where)
+    result = _C.reduce(row.op, x, axes, accumulated, start, bool(keepdims))
     return result if out is None else store(f"{ufunc.__name__}.reduce", out, result, "unsafe")
 
 
 @functools.lru_cache(maxsize=1024)
-def _reduction(ufunc: np.ufunc, given: Any, dtype: Any, target: Any) -> tuple[Op, Any, Any]:
+def _reduction(ufunc: np.ufunc, given: Any, dtype: Any, target: Any) -> tuple[Row, Any, Any]:
     """Return the row, the dtype to reduce in, and the identity there."""
-    function = _function_of(ufunc)
-    if ufunc.nin != 2 or not isinstance(function, Op):
+    row = row_of(ufunc)
+    if row is None or ufunc.nin != 2:
         raise not_there(f"{ufunc.__name__}.reduce")
     if dtype is None:
         dtype = reduced_in(ufunc, given, target)
         if dtype is None:
             raise not_there(f"{ufunc.__name__}.reduce")
         dtype = canonical(dtype, f"numpy.{ufunc.__name__}")
-    return function, dtype, _identity(ufunc, dtype)
+    return row, dtype, _identity(ufunc, dtype)
 
 
-def _check_order(ufunc: np.ufunc, dtype: Any, axes: int) -> None:
+def _check_order(row: Row, dtype: Any, axes: int) -> None:
     """NumPy's rule for operations whose order matters; integer powers raise inside their loop."""
-    if ufunc is np.power and dtype.kind in "iu":
-        raise not_there("power.reduce")
-    if axes > 1 and ufunc.identity is None and ufunc not in _IDEMPOTENT:
-        raise ValueError(
-            f"[numpy.{ufunc.__name__}.reduce] the order matters: expected one axis, got {axes}"
-        )
+    name = f"{row.ufunc.__name__}.reduce"
+    if row.properties.checks_exponent and dtype.kind in "iu":
+        raise not_there(name)
+    if axes > 1 and row.ufunc.identity is None and not row.properties.extremum:
+        raise ValueError(f"[numpy.{name}] the order matters: expected one axis, got {axes}")
 
 
 @functools.cache
@@ -253,16 +251,16 @@ def _identity(ufunc: np.ufunc, dtype: Any) -> Any:
     return None if ufunc.identity is None else np.asarray(ufunc.identity).astype(dtype)[()]
 
 
-def _masked(ufunc: np.ufunc, x: Tensor, start: Any, where: Any) -> Tensor:
+def _masked(row: Row, x: Tensor, start: Any, where: Any) -> Tensor:
     """X with elements that change nothing where the mask is false."""
-    neutral = start if ufunc in _IDEMPOTENT else _identity(ufunc, x.dtype)
+    name = f"{row.ufunc.__name__}.reduce"
     if start is None:
-        raise ValueError(
-            f"[numpy.{ufunc.__name__}.reduce] there is no identity, so a mask needs `initial`"
-        )
+        raise ValueError(f"[numpy.{name}] there is no identity, so a mask needs `initial`")
+    # Among others it makes no difference how often an extremum has what it starts with.
+    neutral = start if row.properties.extremum else _identity(row.ufunc, x.dtype)
     if neutral is None:
-        raise not_there(f"{ufunc.__name__}.reduce")
-    return selected(where, x, _C.full((), neutral, x.dtype, x.device))
+        raise not_there(name)
+    return selected(where, x, full((), neutral, x.dtype, device=x.device))
 
 
 def accumulate(
@@ -273,13 +271,13 @@ def accumulate(
     axis: int = 0,
     dtype: Any = None,
 ) -> Any:
-    function = getattr(namespace(), _ACCUMULATIONS.get(ufunc, ""), None)
-    if function is None:
+    row = row_of(ufunc)
+    if row is None or not row.properties.associative:
         raise not_there(f"{ufunc.__name__}.accumulate")
     out, x = outs[0] if outs else None, asarray(inputs[0])
     if dtype is None and out is not None:
         dtype = reduced_in(ufunc, x.dtype, out.dtype)
-    return store(f"{ufunc.__name__}.accumulate", out, function(x, axis=axis, dtype=dtype), "unsafe")
+    return store(f"{ufunc.__name__}.accumulate", out, scan(row.op, x, axis, dtype), "unsafe")
 
 
 def _outer(

@@ -5,8 +5,6 @@ from typing import TYPE_CHECKING, Any
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.device import DeviceLike
-from oneflow_lite.dtypes import canonical
-from oneflow_lite.ops.creation.data import asarray
 from oneflow_lite.ops.table import exported
 
 
@@ -30,8 +28,6 @@ def astype(x: Any, /, dtype: Any, *, copy: bool = True, device: DeviceLike = Non
     >>> flow.astype(flow.tensor([1.5, -2.5]), flow.int8).numpy()
     array([ 1, -2], dtype=int8)
     """
-    cast = _C.astype(asarray(x), canonical(dtype, "astype"), copy)
-    return cast if device is None else asarray(cast, device=device)
 
 
 if not TYPE_CHECKING:

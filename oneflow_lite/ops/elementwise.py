@@ -5,6 +5,7 @@ To add an operation, add a row: ``name = op(name, ufunc, CUDA text, summary, ope
 
 import builtins
 import operator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,45 +16,57 @@ from oneflow_lite._C import Tensor
 from oneflow_lite.dtypes import bool as bool_dtype, isdtype
 from oneflow_lite.ops.creation.data import asarray
 from oneflow_lite.ops.masking import store
-from oneflow_lite.ops.table import Cuda, exported, op
+from oneflow_lite.ops.table import Cuda, Extremum, exported, op
 
 _BITS = ([True, False], [True, True])
 _MIXED = ([-1.5, 2.5], [2.0, -2.0])
+_INVERSE = partial(Cuda, file="elementwise/complex_inverse.cuh")
 
 # fmt: off
 # --- arithmetic
-add = op("add", np.add, "add(x, y)", "Sum.", "add")
-subtract = op("subtract", np.subtract, "subtract(x, y)", "Difference.", "sub")
-multiply = op("multiply", np.multiply, "multiply(x, y)", "Product.", "mul")
-divide = op("divide", np.divide, "divide(x, y)", "True quotient.", "truediv")
+add = op("add", np.add, Cuda("add(x, y)", empty="nothing_added<Value>()"), "Sum.", "add",
+         adds=True, associative=True, exact=True)
+subtract = op("subtract", np.subtract, "subtract(x, y)", "Difference.", "sub", exact=True)
+multiply = op("multiply", np.multiply,
+              Cuda("multiply(x, y)", empty="nothing_multiplied<Value>()", combine="product(x, y)"),
+              "Product.", "mul", associative=True, exact=True)
+divide = op("divide", np.divide, "divide(x, y)", "True quotient.", "truediv", exact=True)
 floor_divide = op("floor_divide", np.floor_divide,
                   Cuda("floor_divide(x, y)", standard="standard_floor_divide(x, y)"),
                   "Quotient, rounded down.", "floordiv")
 remainder = op("remainder", np.remainder, "remainder(x, y)",
                "Remainder of the floored quotient; it has the divisor's sign.", "mod", _MIXED)
 pow = op("pow", np.power, Cuda("pow(x, y)", refuses="is_negative_power(x, y)"),
-         "First operand to the power of the second.", "pow")
-negative = op("negative", np.negative, "negative(x)", "Negation.", "neg")
+         "First operand to the power of the second.", "pow", checks_exponent=True)
+negative = op("negative", np.negative, "negative(x)", "Negation.", "neg", exact=True)
 positive = op("positive", np.positive, "x", "A copy.", "pos")
 abs = op("abs", np.absolute, "absolute(x)", "Absolute value; the modulus of a complex number.",
          "abs", _MIXED)
-reciprocal = op("reciprocal", np.reciprocal, "reciprocal(x)", "One over x.")
-square = op("square", np.square, "square(x)", "x times x.")
-sqrt = op("sqrt", np.sqrt, "sqrt(x)", "Square root.")
+reciprocal = op("reciprocal", np.reciprocal, "reciprocal(x)", "One over x.", "reciprocal")
+square = op("square", np.square, "square(x)", "x times x.", "square", exact=True)
+sqrt = op("sqrt", np.sqrt, "sqrt(x)", "Square root.", "sqrt")
 hypot = op("hypot", np.hypot, "hypot(x, y)", "Square root of the sum of squares, no overflow.")
-maximum = op("maximum", np.maximum, "maximum(x, y)", "The larger; NaN where either is NaN.")
-minimum = op("minimum", np.minimum, "minimum(x, y)", "The smaller; NaN where either is NaN.")
+maximum = op("maximum", np.maximum, Cuda("maximum(x, y)", empty="least<Value>()"),
+             "The larger; NaN where either is NaN.",
+             associative=True, selects=True, extremum=Extremum(smallest=False, nan_wins=True))
+minimum = op("minimum", np.minimum, Cuda("minimum(x, y)", empty="greatest<Value>()"),
+             "The smaller; NaN where either is NaN.",
+             associative=True, selects=True, extremum=Extremum(smallest=True, nan_wins=True))
 sign = op("sign", np.sign, "sign(x)", "-1, 0 or 1; x / abs(x) of a complex number.",
           None, _MIXED)
-fmax = op("fmax", np.fmax, "fmax(x, y)", "The larger; NaN only where both are NaN.")
-fmin = op("fmin", np.fmin, "fmin(x, y)", "The smaller; NaN only where both are NaN.")
+fmax = op("fmax", np.fmax, Cuda("fmax(x, y)", empty="passed_over(least<Value>())"),
+          "The larger; NaN only where both are NaN.",
+          associative=True, extremum=Extremum(smallest=False, nan_wins=False))
+fmin = op("fmin", np.fmin, Cuda("fmin(x, y)", empty="passed_over(greatest<Value>())"),
+          "The smaller; NaN only where both are NaN.",
+          associative=True, extremum=Extremum(smallest=True, nan_wins=False))
 fmod = op("fmod", np.fmod, "fmod(x, y)",
           "Remainder of the truncated quotient; it has the dividend's sign.", None, _MIXED)
 fabs = op("fabs", np.fabs, "absolute(x)", "Absolute value, as a float.", None, _MIXED)
 float_power = op("float_power", np.float_power, "pow(x, y)",
                  "First operand to the power of the second, in float64 at least.")
 cbrt = op("cbrt", np.cbrt, "cbrt(x)", "Cube root.")
-gcd = op("gcd", np.gcd, "gcd(x, y)", "Greatest common divisor.")
+gcd = op("gcd", np.gcd, "gcd(x, y)", "Greatest common divisor.", associative=True)
 lcm = op("lcm", np.lcm, "lcm(x, y)", "Least common multiple.")
 heaviside = op("heaviside", np.heaviside, "heaviside(x, y)",
                "0 where x1 is negative, x2 where it is 0, 1 where it is positive.")
@@ -75,18 +88,18 @@ logaddexp2 = op("logaddexp2", np.logaddexp2, "logaddexp2(x, y)", "log2(2**x1 + 2
 sin = op("sin", np.sin, "sin(x)", "Sine of radians.")
 cos = op("cos", np.cos, "cos(x)", "Cosine of radians.")
 tan = op("tan", np.tan, "tan(x)", "Tangent of radians.")
-asin = op("asin", np.arcsin, "asin(x)", "Inverse sine, in radians.")
-acos = op("acos", np.arccos, "acos(x)", "Inverse cosine, in radians.")
-atan = op("atan", np.arctan, "atan(x)", "Inverse tangent, in radians.")
+asin = op("asin", np.arcsin, _INVERSE("asin(x)"), "Inverse sine, in radians.")
+acos = op("acos", np.arccos, _INVERSE("acos(x)"), "Inverse cosine, in radians.")
+atan = op("atan", np.arctan, _INVERSE("atan(x)"), "Inverse tangent, in radians.")
 atan2 = op("atan2", np.arctan2, "atan2(x, y)", "Angle of the point (x2, x1), in radians.")
 sinh = op("sinh", np.sinh, "sinh(x)", "Hyperbolic sine.")
 cosh = op("cosh", np.cosh, "cosh(x)", "Hyperbolic cosine.")
 tanh = op("tanh", np.tanh, Cuda("tanh(x)", standard="standard_tanh(x)"),
           "Hyperbolic tangent.")
-asinh = op("asinh", np.arcsinh, "asinh(x)", "Inverse hyperbolic sine.")
-acosh = op("acosh", np.arccosh, "acosh(x)", "Inverse hyperbolic cosine.",
+asinh = op("asinh", np.arcsinh, _INVERSE("asinh(x)"), "Inverse hyperbolic sine.")
+acosh = op("acosh", np.arccosh, _INVERSE("acosh(x)"), "Inverse hyperbolic cosine.",
            None, ([1.0, 2.0],))
-atanh = op("atanh", np.arctanh, "atanh(x)", "Inverse hyperbolic tangent.")
+atanh = op("atanh", np.arctanh, _INVERSE("atanh(x)"), "Inverse hyperbolic tangent.")
 deg2rad = op("deg2rad", np.deg2rad, "deg2rad(x)", "Degrees as radians.")
 rad2deg = op("rad2deg", np.rad2deg, "rad2deg(x)", "Radians as degrees.")
 
@@ -112,16 +125,19 @@ isinf = op("isinf", np.isinf, "isinf(x)", "Positive or negative infinity.")
 isnan = op("isnan", np.isnan, "isnan(x)", "Not a number.")
 
 # --- logic and bits
-logical_and = op("logical_and", np.logical_and, "truth(x) && truth(y)",
-                 "Both are true.", None, _BITS)
-logical_or = op("logical_or", np.logical_or, "truth(x) || truth(y)",
-                "Either is true.", None, _BITS)
-logical_xor = op("logical_xor", np.logical_xor, "truth(x) != truth(y)",
-                 "Exactly one is true.", None, _BITS)
+logical_and = op("logical_and", np.logical_and, Cuda("truth(x) && truth(y)", empty="Value(true)"),
+                 "Both are true.", None, _BITS, associative=True, selects=True)
+logical_or = op("logical_or", np.logical_or, Cuda("truth(x) || truth(y)", empty="Value(false)"),
+                "Either is true.", None, _BITS, associative=True, selects=True)
+logical_xor = op("logical_xor", np.logical_xor, Cuda("truth(x) != truth(y)", empty="Value(false)"),
+                 "Exactly one is true.", None, _BITS, associative=True)
 logical_not = op("logical_not", np.logical_not, "!truth(x)", "Not true.", None, _BITS)
-bitwise_and = op("bitwise_and", np.bitwise_and, "x & y", "Bits set in both.", "and")
-bitwise_or = op("bitwise_or", np.bitwise_or, "x | y", "Bits set in either.", "or")
-bitwise_xor = op("bitwise_xor", np.bitwise_xor, "x ^ y", "Bits set in exactly one.", "xor")
+bitwise_and = op("bitwise_and", np.bitwise_and, Cuda("x & y", empty="Value(~Value(0))"),
+                 "Bits set in both.", "and", associative=True)
+bitwise_or = op("bitwise_or", np.bitwise_or, Cuda("x | y", empty="Value(0)"),
+                "Bits set in either.", "or", associative=True)
+bitwise_xor = op("bitwise_xor", np.bitwise_xor, Cuda("x ^ y", empty="Value(0)"),
+                 "Bits set in exactly one.", "xor", associative=True)
 bitwise_invert = op("bitwise_invert", np.invert, "bitwise_invert(x)",
                     "Every bit flipped.", "invert")
 bitwise_left_shift = op("bitwise_left_shift", np.left_shift, "left_shift(x, y)",

@@ -15,9 +15,10 @@ from oneflow_lite.ops.manipulation.joining import stack
 from oneflow_lite.ops.manipulation.shapes import moveaxis
 from oneflow_lite.ops.operands import on_one_device
 from oneflow_lite.ops.statistics.reduction import sum as sum_of
-from oneflow_lite.ops.table import exported
+from oneflow_lite.ops.table import Pattern, Properties, exported
 
-_C.register_op("matmul", np.matmul, "matmul", "Matrix product.", "matmul")
+_PRODUCT = Properties(pattern=Pattern.OUT_FUSABLE, reuses=0)
+_C.register_op("matmul", np.matmul, _PRODUCT, "matmul", "Matrix product.", "matmul")
 
 _FAR = 2**62  # beyond every diagonal
 

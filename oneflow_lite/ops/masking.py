@@ -7,7 +7,7 @@ import numpy as np
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.dtypes import SUPPORTED, DType, bool as bool_dtype, result_type
-from oneflow_lite.ops.creation.data import asarray, tensor
+from oneflow_lite.ops.creation.data import asarray, full, tensor
 
 
 def selected(where: Any, value: Tensor, target: Any) -> Tensor:
@@ -18,7 +18,7 @@ def selected(where: Any, value: Tensor, target: Any) -> Tensor:
     if mask.dtype is not bool_dtype:
         raise TypeError(f"[where] expected a mask of dtype bool, got {mask.dtype}")
     if target is None:
-        other = _C.full((), 0, value.dtype, value.device)
+        other = full((), 0, value.dtype, device=value.device)
     else:
         other = target if isinstance(target, Tensor) else asarray(target)
         value = _C.astype(value, other.dtype, False)
@@ -94,4 +94,4 @@ def weak(op: str, number: Any, dtype: DType, casting: Any, device: Any) -> Tenso
         For an integer that does not fit.
     """
     _C.require_castable(op, result_type(dtype, number), dtype, casting)
-    return _C.full((), number, dtype, device)
+    return full((), number, dtype, device=device)

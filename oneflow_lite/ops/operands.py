@@ -10,17 +10,11 @@ import numpy.typing as npt
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.dtypes import DType, result_type
-from oneflow_lite.ops.creation.data import asarray
 
 
 @_C.native(_C.paths.on_one_device)
 def on_one_device(*operands: Any) -> list[Tensor]:
     """Return the operands as tensors: arrays, lists and scalars go to where the first tensor is."""
-    tensors = [x for x in operands if isinstance(x, Tensor)]
-    if len(tensors) == len(operands):
-        return tensors
-    home = tensors[0].device if tensors else None
-    return [x if isinstance(x, Tensor) else asarray(x, device=home) for x in operands]
 
 
 def promoted_dtype(tensors: Sequence[Tensor]) -> DType:

@@ -1,9 +1,10 @@
 """How a row of an op table becomes an operation: registered natively, documented, found by name."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import IntEnum
 from inspect import Parameter, Signature
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,32 +15,86 @@ Samples = tuple[Any, ...]
 
 
 class Cuda(str):
-    """A CUDA expression of x, y and z, in the functions of cuda/kernels/*.cuh; "": none."""
+    """A CUDA expression of x, y and z, in the functions of cuda/kernels/elementwise; "": none."""
 
     standard: str  # with the standard's special values, where NumPy has others
     refuses: str  # true of operands that have no result, which is an error
+    file: str  # what the expression needs for complex numbers beside complex.cuh
+    empty: str  # changes nothing when it is combined with a Value; "": there is no reduction
+    combine: str  # what a reduction does with x and y, where that is not the expression itself
 
-    def __new__(cls, text: str, standard: str = "", refuses: str = "") -> "Cuda":
+    def __new__(
+        cls,
+        text: str,
+        standard: str = "",
+        refuses: str = "",
+        file: str = "",
+        empty: str = "",
+        combine: str = "",
+    ) -> "Cuda":
         """Say what the one expression is, and the others."""
         made = super().__new__(cls, text)
-        made.standard, made.refuses = standard, refuses
+        made.standard, made.refuses, made.file = standard, refuses, file
+        made.empty, made.combine = empty, combine or text
         return made
 
 
+class Pattern(IntEnum):
+    """What an element of the result is made of; see csrc/ops/pattern.h."""
+
+    ELEMENTWISE, BROADCAST, INJECTIVE, REDUCTION, OUT_FUSABLE, OPAQUE = 0, 1, 2, 3, 4, 8
+
+
+class Effect(IntEnum):
+    """What an operation does beside making its result; see csrc/ops/pattern.h."""
+
+    NONE, DRAWS, LOOKS, HOST_FUNCTION = range(4)
+
+
+class Extremum(NamedTuple):
+    """Which of two operands a row chooses."""
+
+    smallest: bool
+    nan_wins: bool
+
+
 @dataclass(frozen=True)
+class Properties:
+    """What fusion, reductions and graphs may do with an operation. A plain row has the defaults."""
+
+    pattern: Pattern = Pattern.ELEMENTWISE
+    effect: Effect = Effect.NONE
+    reads: int = -1  # bit k: the values of operand k, not only its shape and dtype
+    reuses: int = -1  # bit k: the result may take the memory of operand k, where it fits
+    associative: bool = False  # any grouping gives the same, but for rounding
+    adds: bool = False
+    exact: bool = False  # IEEE 754 says what the result is, whichever loop computes it
+    selects: bool = False  # a reduction gives one of the elements, in whichever order it goes
+    extremum: Extremum | None = None
+    checks_exponent: bool = False  # a negative exponent of integers is an error
+
+    @property
+    def by_lanes(self) -> bool:
+        """Which of -0 and 0 wins depends on where they are in a loop's vectors."""
+        return self.extremum is not None
+
+
+@dataclass(frozen=True, eq=False)
 class Row:
     """One elementwise operation; everything about it hangs off this."""
 
     name: str  # as the array API standard has it
     ufunc: np.ufunc  # its inner loops are the CPU kernels
     cuda: Cuda
-    slot: str | None  # the operator that it serves
+    slot: str | None  # the operator that it serves, or what native code calls it for
     summary: str
     op: Op
+    properties: Properties
 
 
 ROWS: dict[str, Row] = {}
-REDUCTIONS: dict[str, np.ufunc] = {}  # by name: the ufunc that reduces
+REDUCTIONS: dict[str, Row] = {}  # by name: the row that reduces
+_BY_UFUNC: dict[np.ufunc, Row] = {}
 
 _POSITIVE: Samples = ([0.25, 0.5], [1.0, 2.0])  # inside the domain of nearly every function
 _INTEGERS: Samples = ([6, 12], [3, 2])
@@ -52,14 +107,30 @@ def op(
     summary: str,
     slot: str | None = None,
     example: Samples | None = None,
+    **properties: Any,
 ) -> Op:
     """Add a row; return its public function. ``example`` are the operands of its doctest."""
+    given = Properties(**properties)
     doc = _docstring(name, ufunc, summary, example)
-    function = _C.register_op(name, ufunc, "elementwise", doc, slot)
+    function = _C.register_op(name, ufunc, given, name, doc, slot)
     function.__signature__ = _signature(ufunc)
     text = cuda if isinstance(cuda, Cuda) else Cuda(cuda)
-    ROWS[name] = Row(name, ufunc, text, slot, summary, function)
+    row = ROWS[name] = Row(name, ufunc, text, slot, summary, function, given)
+    _BY_UFUNC.setdefault(ufunc, row)
     return function
+
+
+def reduction(name: str, ufunc: np.ufunc, slot: str | None = None) -> Op:
+    """Add what a row of the table does along axes, under a name of its own."""
+    row = REDUCTIONS[name] = _BY_UFUNC[ufunc]
+    properties = replace(row.properties, pattern=Pattern.REDUCTION, reads=1, reuses=0)
+    doc = f"Reduction by numpy.{ufunc.__name__}."
+    return _C.register_op(name, ufunc, properties, row.name, doc, slot)
+
+
+def row_of(ufunc: np.ufunc) -> Row | None:
+    """Return the row whose loops are those of a ufunc, if there is one."""
+    return _BY_UFUNC.get(ufunc)
 
 
 def exported(namespace: Mapping[str, Any]) -> list[str]:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import oneflow_lite as flow
+from oneflow_lite import _C
 from tests.support import ROOT
 
 Run = Callable[..., Any]
@@ -158,6 +159,8 @@ MESSAGES: list[tuple[Callable[[], Any], Any, str]] = [
     (lambda: flow.synchronize("nowhere"), ValueError, "nowhere"),
     (lambda: flow.random.normal(size=-1), ValueError, ""),
     (lambda: flow.random.integers(0), ValueError, ""),
+    # only kernels of arrays are called by name
+    (lambda: _C.call_kernel("x", "copy", [x()], [x()]), RuntimeError, "no kernel named copy"),
 ]
 
 

@@ -290,7 +290,8 @@ INSTANCES: dict[type, Callable[[], Any]] = {
     _C.NativeFunction: lambda: flow.sum,
     _C.NativePath: lambda: _C.paths.sum,
     _C.HostCall: lambda: flow.vm.host_func(int),
-    _C.CurrentCuda: lambda: _C.CurrentCuda(0),
+    _C.CurrentDevice: lambda: _C.CurrentDevice(flow.Device("cpu")),
+    _C.Backend: lambda: _C.device_types()["cpu"],
 }
 
 

@@ -5,9 +5,8 @@
 #include <memory>
 #include <type_traits>
 
+#include "backends.h"
 #include "check.h"
-#include "ep/device.h"
-#include "ep/mock/mock_device.h"
 #include "ep/mock/mock_knobs.h"
 
 namespace ofl::ep {

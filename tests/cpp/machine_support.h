@@ -10,9 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "backends.h"
 #include "check.h"
-#include "ep/cpu/cpu_device.h"
-#include "ep/mock/mock_device.h"
 #include "vm/virtual_machine.h"
 
 namespace ofl::vm {
@@ -20,9 +19,9 @@ namespace {
 
 using Work = std::function<void(LaunchContext&)>;
 
-constexpr Device kCpu{DeviceType::cpu, 0};
-constexpr Device kMock0{DeviceType::mock, 0};
-constexpr Device kMock1{DeviceType::mock, 1};
+const Device kCpu{ep::kCpuType, 0};
+const Device kMock0{ep::kMockType, 0};
+const Device kMock1{ep::kMockType, 1};
 
 /// True when `condition` comes true; false after a time that only a broken machine needs.
 bool eventually(const std::function<bool()>& condition) {
@@ -102,9 +101,7 @@ class World {
   }
 
  private:
-  ep::Device& find(Device device) {
-    return device.type == DeviceType::cpu ? *cpu_ : *mocks_[device.index];
-  }
+  ep::Device& find(Device device) { return device == kCpu ? *cpu_ : *mocks_[device.index]; }
 
   std::unique_ptr<ep::Device> cpu_ = ep::make_cpu_device();
   std::unique_ptr<ep::Device> mocks_[2] = {ep::make_mock_device(0), ep::make_mock_device(1)};

@@ -108,7 +108,7 @@ struct Lane {
   StreamType type;
 };
 
-constexpr Lane kLanes[] = {
+const Lane kLanes[] = {
     {kCpu, StreamType::compute},        {kCpu, StreamType::compute},
     {kCpu, StreamType::compute},        {kCpu, StreamType::host_func},
     {kCpu, StreamType::pinned_compute}, {kMock0, StreamType::compute},

@@ -8,7 +8,6 @@
 #include <thread>
 #include <vector>
 
-#include "ep/cpu/cpu_device.h"
 #include "ep/event_pool.h"
 #include "ep_support.h"
 

@@ -12,7 +12,6 @@
 #include <thread>
 #include <vector>
 
-#include "ep/cpu/cpu_device.h"
 #include "ep/event_pool.h"
 #include "ep/memory/caching_allocator.h"
 #include "ep_support.h"

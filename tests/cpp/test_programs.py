@@ -16,6 +16,10 @@ from tests.support import ROOT
 from tests.support.compiling import COMPILER, SOURCES, compiled, run
 
 LAYERS = ("base", "ep", "vm")  # what the programs are linked with
+# Sources of ops that some are linked with, too.
+LAUNCHING = ("iteration", "launch", "sharing_out", "through_host")
+LAUNCHING_ON_CUDA = ("cuda/background", "cuda/launching", "cuda/programs")
+OPS = {"test_kernel_calls": (*LAUNCHING, *LAUNCHING_ON_CUDA)}
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,7 @@ SANITIZED = (
     "test_machine",
     "test_bounds",
     "test_groups",
+    "test_kernel_calls",
     "test_waits_inside",
     "test_shared_ranges",
     "stress_machine",
@@ -58,8 +63,9 @@ class Builder:
     def program(self, name: str, flavor: str) -> Path:
         target = self._folder / flavor / name
         if not target.exists():
-            objects = self._layers(flavor)
-            compiled([*self._compiler(flavor), SOURCES / f"{name}.cpp", *objects, "-o", target])
+            ops = [ROOT / "csrc" / "ops" / f"{part}.cpp" for part in OPS.get(name, ())]
+            sources = [SOURCES / f"{name}.cpp", *ops]
+            compiled([*self._compiler(flavor), *sources, *self._layers(flavor), "-o", target])
         return target
 
     def _compiler(self, flavor: str) -> list[object]:

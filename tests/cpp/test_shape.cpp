@@ -58,11 +58,10 @@ void test_reshape_and_ranges() {
   CHECK(!reshape_strides({2, 3}, {8, 16}, {6}, 8, &out));      // a transpose
   CHECK(!reshape_strides({2, 6}, {100, 8}, {4, 3}, 8, &out));  // padded rows
   CHECK(!reshape_strides({3, 2}, {0, 8}, {6}, 8, &out));       // a broadcast
-  int64_t low, high;
-  byte_range({2, 3}, {24, -8}, 8, &low, &high);
-  CHECK(low == -16 && high == 32);
-  byte_range({0, 3}, {24, 8}, 8, &low, &high);
-  CHECK(low == 0 && high == 0);
+  const Extent extent = extent_of({2, 3}, {24, -8}, 8);
+  CHECK(extent.low == -16 && extent.high == 32);
+  const Extent nothing = extent_of({0, 3}, {24, 8}, 8);
+  CHECK(nothing.low == 0 && nothing.high == 0);
   CHECK(!may_self_overlap({2, 3}, {8, 16}, 8) && !may_self_overlap({2, 3}, {-24, 8}, 8));
   CHECK(may_self_overlap({2, 3}, {0, 8}, 8) && !may_self_overlap({1, 3}, {0, 8}, 8));
   CHECK(may_self_overlap({3, 3}, {8, 8}, 8) && may_self_overlap({4}, {4}, 8));

@@ -158,11 +158,11 @@ void test_threads() {
       objects.push_back(std::make_unique<Dependence>());
       ranges.push_back(std::make_unique<SharedRange>(world.machine.shared_ranges(), *objects.back(),
                                                      &cells[begin], sizeof(int) * (end - begin)));
-      constexpr std::pair<Device, StreamType> kStreams[] = {{kCpu, StreamType::compute},
-                                                            {kCpu, StreamType::host_func},
-                                                            {kMock0, StreamType::compute},
-                                                            {kMock0, StreamType::d2h},
-                                                            {kMock1, StreamType::compute}};
+      const std::pair<Device, StreamType> kStreams[] = {{kCpu, StreamType::compute},
+                                                        {kCpu, StreamType::host_func},
+                                                        {kMock0, StreamType::compute},
+                                                        {kMock0, StreamType::d2h},
+                                                        {kMock1, StreamType::compute}};
       for (int i = 0; i < 3; ++i) {
         const auto& [device, type] = kStreams[random() % std::size(kStreams)];
         world.run(device, type, {writes(*objects.back())}, [&cells, begin, end] {

@@ -64,6 +64,11 @@ void test_the_pace_of_a_thread() {
   CHECK(pace.is_busy());
   call_often(pace, 5'000);
   CHECK(!pace.is_busy());
+  for (int i = 0; i < 80; ++i) {  // a step of 8 large operations, and a stretch of small ones
+    pace.end(1'000);
+    pace.begin(i % 8 == 7 ? 36'000 : 5'000);
+    CHECK(!pace.is_busy());
+  }
   for (int i = 0; i < 20; ++i) {  // small work between the calls is no own code
     pace.end(1'000);
     pace.note_small(49'000);

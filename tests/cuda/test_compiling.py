@@ -75,7 +75,7 @@ mask = flow.tensor(np.arange(64) % 2 == 0, device="cuda:0")
 calls = [
     (lambda: flow.sum(x, axis=1), "reduction:sum"),
     (lambda: flow.max(long), "reduction:max reduction:max"),  # of chunks, of what they become
-    (lambda: flow.argmax(x, axis=0), "arg_reduce:argmax"),
+    (lambda: flow.argmax(x, axis=0), "arg_reduce:largest"),
     (lambda: flow.sort(y), "sort:lanes"),
     (lambda: flow.argsort(long), "sort:places sort:counts sort:scan"),
     (lambda: flow.sort(x, axis=0), "copy:"),                  # what sorts lanes is there

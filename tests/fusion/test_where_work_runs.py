@@ -34,7 +34,7 @@ def stay(program: Callable[[], Any], expected: bool) -> bool:
     """
     with flow.flags(inline="50us", num_threads=2):
         for _ in range(10):
-            inlined(program, 10)  # what the thread did before is forgotten
+            inlined(program, 40)  # what the thread did before is forgotten
             if inlined(program, 5) == (5 if expected else 0):
                 return True
     return False
@@ -95,7 +95,7 @@ def test_a_thread_with_code_of_its_own_hands_over() -> None:
         return a + 1
 
     def hands_over(program: Callable[[], Any]) -> bool:
-        inlined(program, 10)  # what the thread did before is forgotten
+        inlined(program, 40)  # what the thread did before is forgotten
         return inlined(program, 20) <= 10
 
     with flow.flags(inline="500us", fusion="0", num_threads=2):

@@ -6,6 +6,7 @@ from itertools import product
 import numpy as np
 
 import oneflow_lite as flow
+from oneflow_lite import _C
 from oneflow_lite.cuda.kernels import Request
 from oneflow_lite.cuda.kernels.elementwise.elementwise import ROWS_OF_VECTORS, TILES, expression
 from oneflow_lite.dtypes import SUPPORTED
@@ -13,7 +14,6 @@ from oneflow_lite.ops.table import ROWS, Row
 
 DTYPES = [dtype.name for dtype in SUPPORTED]
 HAS_BFLOAT16 = "bfloat16" in DTYPES
-OWN_BFLOAT16 = ("nextafter", "spacing") if HAS_BFLOAT16 else ()  # others compute in float32
 FLOATS = ("float16", "float32", "float64")
 assert flow.add.__name__ in ROWS  # importing the package fills the table
 
@@ -25,7 +25,7 @@ def loops(row: Row) -> list[tuple[str, ...]]:
         kinds = signature.replace("->", "")
         if not set(kinds) & set("gGOMm"):
             found[tuple(np.dtype(kind).name for kind in kinds)] = None
-    if row.name in OWN_BFLOAT16:
+    if HAS_BFLOAT16 and _C.properties_of(row.op)["bfloat16"]:  # others compute in float32
         found[("bfloat16",) * (row.ufunc.nin + 1)] = None
     return list(found)
 
@@ -371,15 +371,13 @@ def reductions() -> list[Request]:
 
 def searches() -> list[Request]:
     best = [
-        Request(
-            "arg_reduce", op, (dtype, "int64"), (dtype, "int64"), (), False, wide, (form, 1, last)
-        )
-        for op, form, last, wide in (("argmax", 0, 0, False), ("argmin", 2, 1, True))
+        Request("arg_reduce", op, (dtype, "int64"), (dtype, "int64"), (), False, wide, options)
+        for op, wide, options in (("largest", False, (0, 1, 0)), ("smallest", True, (2, 1, 1)))
         for dtype in DTYPES
     ]
-    loop = ("int64", "int64")
+    loop, options = ("int64", "int64"), (1, 1, 0)
     counts = [
-        Request("count", "", (dtype, "int64"), loop, (), True, False, (1, 1, 0)) for dtype in DTYPES
+        Request("count", "", (dtype, "int64"), loop, (), True, False, options) for dtype in DTYPES
     ]
     return [*best, *counts]
 

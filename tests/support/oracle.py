@@ -29,12 +29,6 @@ if flow.cuda.is_available():
 if flow.cuda.device_count() > 1:
     LAYOUTS |= {"cuda:1": ("cuda:1",) * 3, "mixed, two of cuda": ("cuda:0", "cpu", "cuda:1")}
 
-_NUMPY_NAMES = {
-    "pow": "power",
-    "bitwise_invert": "invert",
-    "conj": "conjugate",
-    "concat": "concatenate",
-}
 _FUNCTIONS = {
     **{"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv},
     **{"//": operator.floordiv, "%": operator.mod, "&": operator.and_, "|": operator.or_},
@@ -122,8 +116,7 @@ class Numpy:
         return self._shared[i]
 
     def call(self, name: str, *operands: Any, **keywords: Any) -> np.ndarray:
-        function = getattr(np, _NUMPY_NAMES.get(name, name))
-        result = function(*operands, **keywords)
+        result = getattr(np, name)(*operands, **keywords)
         is_laid_out = "out" in keywords or name in ROWS
         return np.asarray(result, order=None if is_laid_out else "C")
 

@@ -3,11 +3,13 @@
 Those that are native as a whole give NumPy's results.
 """
 
+import ast
 import copy
 import inspect
 import pickle
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,7 @@ from numpy.exceptions import AxisError
 import oneflow_lite as flow
 from oneflow_lite import _C
 from oneflow_lite._C import NativeFunction, native
+from oneflow_lite.dtypes import SUPPORTED
 from oneflow_lite.ops.operands import on_one_device
 from tests.support.oracle import DTYPES, values
 
@@ -28,34 +31,24 @@ DTYPE_NAMES = (None, flow.float32, np.int8, "uint16", "f8", float, bool, int, co
 SHAPES = (0, 3, -1, (2, 3), [2], (), (0, 2), (2, -1), np.int64(2), "2", 1.5, (1.5,), (True, 2))
 
 
-def creation() -> dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]]:
-    """Calls by the name of the function: positional arguments and keywords."""
-    shaped = [((shape,), {}) for shape in SHAPES]
-    typed = [((2, dtype), {}) for dtype in DTYPE_NAMES] + [((2,), {"dtype": "int16"})]
-    placed = [((2,), {"device": d}) for d in ("mock:1", flow.Device("mock:0"), None, "none", 1)]
-    wrong: list[Any] = [
-        ((), {}),
-        ((2, None, None), {}),
-        ((2,), {"type": int}),
-        ((2,), {"shape": 2}),
-    ]
-    numbers = (0, -7, 2.5, True, 1j, 2**70, np.float32(3), np.array([1, 2]), "x", None)
-    datas = (
-        *(numbers[:7]),
-        *([], [1, 2], [[1.5], [2]], (True, 2), [1, [2]], [2**63], [2**70], "ab", [1j], [None]),
-        *(np.arange(6)[::2], np.arange(3, dtype=">i4"), np.float16(2), np.array(["a"])),
-        *(np.zeros((2, 0)), range(3), np.longdouble(1), [np.float32(1), 2], {1: 2}),
-    )
-    data = [((one,), {}) for one in datas]
-    data += [((one, "float32"), {}) for one in datas] + [((1,), {"device": "mock:1"})]
-    ranges = [(5,), (2, 8), (2, 8, 3), (8, 2, -2), (2, 2), (0.5, 3), (0, 1, 0.25), (3, 0)]
+def creation() -> dict[str, tuple[Callable[..., Any], list[tuple[Any, ...]]]]:
+    """NumPy's function, and what both are given, by the name of the function."""
+    shaped: list[Any] = [(shape,) for shape in SHAPES[:-1]]
+    shaped += [(2, dtype) for dtype in DTYPE_NAMES if dtype] + [(), (2, None, None, None)]
+    numbers = (0, -7, 2.5, True, 1j, 2**70, np.float32(3), np.array([1, 2]), "x", None, [1, 2])
+    datas = [*numbers[:7], [], [1, 2], [[1.5], [2]], (True, 2), [1, [2]], [2**63], [2**70], "ab"]
+    datas += [[1j], np.arange(6)[::2], np.arange(3, dtype=">i4"), np.float16(2), np.array(["a"])]
+    datas += [np.zeros((2, 0)), range(3), [np.float32(1), 2], {1: 2}]
+    data = [(one, *rest) for one in datas for rest in ((), ("float32",))]
+    ranges: list[Any] = [(0,), (1023,), (1025,), (2, 8, 3), (9, 3, -4), (0.5, 3), (0, 1, 0.25)]
     ranges += [(2**62, 2**62 + 3), (True, 4), (4, None, 2), (1, 2, 0), (5000,), (np.int8(3),)]
     ranges += [(-(2**63), 2**63 - 1, 2**62), ("a",), (1j,), (float("nan"),), (1.0, 2), (0, 5, -1)]
+    ranges += [(2**70,), (np.array(4),), (1, 5000, 2), (5, None, 1.0), (None,), (3, 0)]
     return {
-        **dict.fromkeys(("zeros", "ones", "empty"), shaped + typed + placed + wrong),
-        "full": [((2, n), {}) for n in numbers] + [((2, n, "int8"), {}) for n in numbers],
-        **dict.fromkeys(("tensor", "asarray"), data),
-        "arange": [(r, {}) for r in ranges] + [((4,), {"dtype": d}) for d in DTYPE_NAMES],
+        **{name: (getattr(np, name), shaped) for name in ("zeros", "ones")},
+        "full": (np.full, [(2, n) for n in numbers] + [(2, n, "int8") for n in numbers[:4]]),
+        **dict.fromkeys(("tensor", "asarray"), (np.asarray, data)),
+        "arange": (np.arange, ranges + [(0, 4, 1, dtype) for dtype in DTYPE_NAMES]),
     }
 
 
@@ -63,8 +56,6 @@ def of_tensors(x: flow.Tensor, y: flow.Tensor) -> dict[str, list[tuple[Any, ...]
     """Positional arguments by the name of the function."""
     first = x[0] if x.ndim and x.shape[0] else x
     axes = [(x, axis) for axis in AXES] + [(x, axis, True) for axis in AXES] + [(x,), (), (x, 0, 2)]
-    typed = [(x, dtype) for dtype in DTYPE_NAMES]
-    plain: list[Any] = [(x,), ([1, 2],), (x, 1, 2, 3, 4)]
     few: list[Any] = [(x,), (3,), ()]
     parts: list[Any] = [(x, x), [x], [x, y], (x, x.numpy()), [], x, [x, 1], (first, x)]
     joined = [(part, *rest) for part in parts for rest in ((), (0,), (-1,), (1,), (9,), (None,))]
@@ -89,14 +80,11 @@ def of_tensors(x: flow.Tensor, y: flow.Tensor) -> dict[str, list[tuple[Any, ...]
         **dict.fromkeys(("max", "min", "any", "all", "argmax", "argmin"), axes),
         **dict.fromkeys(("sum", "prod"), axes + [(x, None, d) for d in DTYPE_NAMES]),
         **dict.fromkeys(("concat", "stack"), joined),
-        "asarray": plain,
         **dict.fromkeys(("sort", "argsort"), few),
         "take": [(x, i, axis) for i in (0, [0, -1], [7], [], 1.5, True, "a") for axis in AXES],
         "where": [
             (x, a, b) for a in (x, 1, None, 2.5, [1, 2], "a") for b in (y, first, 0, np.ones(3))
         ],
-        **dict.fromkeys(("zeros_like", "ones_like", "astype"), typed),
-        "full_like": [(x, n) for n in (1, 2.5, 1j, None, 2**70, [1, 2, 3], np.int8(3))],
     }
 
 
@@ -104,10 +92,10 @@ def outcome(function: Callable[..., Any], *arguments: Any, **keywords: Any) -> t
     """All there is to tell of a result, or of an error."""
     try:
         result = function(*arguments, **keywords)
-        seen = result.numpy().tobytes() if "empty" not in function.__name__ else None
     except Exception as error:  # the point is which one
         return type(error), str(error).splitlines()[0]
-    return seen, result.shape, result.strides, result.dtype, str(result.device)
+    values = result.numpy().tobytes()
+    return values, result.shape, result.strides, result.dtype, str(result.device)
 
 
 def check(name: str, *arguments: Any, **keywords: Any) -> None:
@@ -119,9 +107,17 @@ def check(name: str, *arguments: Any, **keywords: Any) -> None:
 @pytest.mark.parametrize("name", creation())
 @pytest.mark.filterwarnings("ignore")
 def test_creation(name: str, device: flow.Device) -> None:
+    numpys, calls = creation()[name]
     with flow.device(device):
-        for arguments, keywords in creation()[name]:
-            check(name, *arguments, **keywords)
+        for arguments in calls:
+            result, *told = outcome(FUNCTIONS[name], *arguments)
+            wanted = attempt(numpys, *arguments)
+            dtype = None if isinstance(wanted, Exception) else wanted.dtype.newbyteorder("=")
+            if dtype not in SUPPORTED:
+                assert isinstance(result, type), arguments
+                continue
+            assert result == wanted.astype(dtype).tobytes(), arguments
+            assert (told[0], *told[2:]) == (wanted.shape, dtype, str(device))
 
 
 @pytest.mark.slow
@@ -142,6 +138,7 @@ def whole() -> dict[str, tuple[Callable[..., Any], list[tuple[Any, ...]]]]:
     axes: list[tuple[Any, ...]] = [(a,) for a in AXES if not isinstance(a, (bool, list))]
     pairs = [(a, b) for a in (0, -1, 5, (0, 1), "0") for b in (1, -2, -9, None, (1, 0), (1, 1))]
     orders: list[tuple[Any, ...]] = [(a,) for a in ((1, 0), [0, 1], (0, 0), (0,), (-1, 0), "01")]
+    typed = [(dtype,) for dtype in DTYPE_NAMES if dtype]
     shapes = [(shape,) for shape in (*SHAPES[:-1], 6, (3, 2), (2, 1, 3), (-1, -1), 2**70)]
     return {
         "squeeze": (np.squeeze, [*axes, ()]),
@@ -153,6 +150,10 @@ def whole() -> dict[str, tuple[Callable[..., Any], list[tuple[Any, ...]]]]:
         "transpose": (np.transpose, [*orders, (None,), ()]),
         "reshape": (np.reshape, shapes),
         "broadcast_to": (np.broadcast_to, shapes),
+        "astype": (np.ndarray.astype, typed),
+        **{name: (getattr(np, name), [*typed, ()]) for name in ("zeros_like", "ones_like")},
+        "full_like": (np.full_like, [(n,) for n in (1, 2.5, 2**70, [1, 2, 3], np.int8(3))]),
+        "ascontiguousarray": (np.ascontiguousarray, [*typed, ()]),
         "ravel": (np.ravel, [()]),
         "flatten": (np.ndarray.flatten, [()]),
     }
@@ -193,6 +194,17 @@ ERRORS: list[tuple[Callable[[flow.Tensor], Any], type[Exception], str]] = [
     (lambda x: flow.reshape(x, (4,)), ValueError, "[reshape] cannot reshape (2, 3) (6 elemen"),
     (lambda x: flow.reshape(x), TypeError, "reshape() missing 1 required positional argument"),
     (lambda x: flow.ravel(x, 1), TypeError, "ravel() takes 1 positional argument but 2 were"),
+    (lambda x: flow.zeros((2, -1)), ValueError, "[full] negative dimension in shape (2, -1)"),
+    (lambda x: flow.ones(3, [[]]), TypeError, "[ones] unsupported dtype [[]]; supported: bool"),
+    (lambda x: flow.zeros_like(x, "M8[s]"), TypeError, "[zeros] unsupported dtype M8[s]; suppor"),
+    (lambda x: flow.full(2, 2**70), TypeError, "[full] unsupported dtype object; supported: bool"),
+    (lambda x: flow.ones(3, device="none"), ValueError, '[device] no device "none"; expected'),
+    (lambda x: flow.asarray(x, int, copy=False), ValueError, "[asarray] copy=False, but a copy"),
+    (lambda x: flow.asarray(x, "S3"), TypeError, "[tensor] unsupported dtype S3; supported: boo"),
+    (lambda x: flow.tensor([[1], 2]), ValueError, "[tensor] setting an array element with a se"),
+    (lambda x: flow.arange(), TypeError, "[arange] expected start or stop, got neither"),
+    (lambda x: flow.concat([x[0, 0]]), ValueError, "[concat] 0-d tensors cannot be joined; use "),
+    (lambda x: flow.stack([x, x[0]]), ValueError, "[stack] expected equal shapes, got (2, 3), ("),
     (lambda x: x.reshape(np.ones(2)), TypeError, "only integer scalar arrays can be converted"),
     (lambda x: x.copy(1), TypeError, "copy() takes 1 positional argument but 2 were given"),
     (lambda x: flow.Tensor.reshape(3, 1), TypeError, "[reshape] expected a tensor, got int"),
@@ -240,9 +252,10 @@ def test_keywords(device: flow.Device) -> None:
     ):
         check("sort", x, **keywords)
         check("argsort", x, **keywords)
-    for keywords in ({"copy": True}, {"copy": False}, {"copy": None}, {"copy": 1}, {"copies": 1}):
-        check("asarray", x, **keywords)
-        check("astype", x, "float32", **keywords)
+    for copied in (True, False, None, 1, 0):
+        assert (flow.asarray(x, copy=copied) is x) == (not copied)
+        assert (flow.astype(x, "float32", copy=copied) is x) == (not copied)
+        assert (flow.array(x, copy=copied) is x) == (not copied)
 
 
 def test_operands_come_to_one_device(device: flow.Device) -> None:
@@ -260,10 +273,9 @@ def test_operands_come_to_one_device(device: flow.Device) -> None:
     )
     for other in (*others, x, x.mock(1)):
         for given in ((), (x,), (other,), (x, other), (other, other), (other, x, 2)):
-            wanted, seen = (
-                attempt(f, *given)
-                for f in (on_one_device.__wrapped__, on_one_device)  # type: ignore[attr-defined]
-            )
+            home = next((one.device for one in given if isinstance(one, flow.Tensor)), None)
+            wanted = attempt(placed, given, home)
+            seen = attempt(on_one_device, *given)
             assert type(wanted) is type(seen)
             if isinstance(wanted, Exception):
                 assert str(wanted) == str(seen)
@@ -271,6 +283,10 @@ def test_operands_come_to_one_device(device: flow.Device) -> None:
             for one, two, operand in zip(wanted, seen, given, strict=True):
                 assert outcome(flow.asarray, one) == outcome(flow.asarray, two)
                 assert (one is operand) == (two is operand) == isinstance(operand, flow.Tensor)
+
+
+def placed(operands: tuple[Any, ...], home: flow.Device | None) -> list[flow.Tensor]:
+    return [x if isinstance(x, flow.Tensor) else flow.asarray(x, device=home) for x in operands]
 
 
 def attempt(function: Callable[..., Any], *arguments: Any) -> Any:
@@ -354,9 +370,16 @@ def test_every_path_has_a_function() -> None:
     assert [path.name for path in paths if path.functions == 0] == []
 
 
-def test_ranges_are_numpys() -> None:
-    for arguments in ((0,), (7,), (3, 9, 4), (9, 3, -4), (-5, 5, 3), (5, -5), (1023,), (1025,)):
-        assert np.array_equal(flow.arange(*arguments).numpy(), np.arange(*arguments))
+def test_functions_without_a_body_are_native_as_a_whole() -> None:
+    for file in Path(flow.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.FunctionDef):
+                decorators = " ".join(map(ast.unparse, node.decorator_list))
+                paths = re.findall(r"_C\.paths\.(\w+)", decorators)
+                has_body = len(node.body) > 1 or ast.get_docstring(node) is None
+                assert has_body != any(getattr(_C.paths, name).is_whole for name in paths), (
+                    node.name
+                )
 
 
 def test_float_ranges_are_numpys() -> None:

@@ -24,21 +24,31 @@ INCLUDES = {
     "vm": {"base", "ep"},
     "ops": {"base", "ep"},
     "tensor": {"base", "ep", "vm", "ops"},
-    "profiler": {"base", "ep", "vm", "ops", "tensor"},
-    "python": {"base", "ep", "vm", "ops", "tensor", "profiler"},
+    "graph": {"base", "ep", "vm", "ops", "tensor"},
+    "profiler": {"base", "ep", "vm", "ops", "tensor", "graph"},
+    "python": {"base", "ep", "vm", "ops", "tensor", "graph", "profiler"},
 }
 
 # Folder -> its rooms, lowest first: a room includes rooms before it. Rooms of one step may
 # include each other. The files beside the rooms are parts, too, and parts make no ring. So vm's
 # streams are below fusion, which uses them, and virtual_machine.h, which joins all, is above it.
 ROOMS = {
-    "ep": ("threads", "memory", "cuda", "mock", "cpu"),
+    "ep": ("threads", "memory", "cpu mock cuda"),
+    "graph": ("analyses",),
     "ops": ("elementwise", "index", "product", "random", "reduce", "sort", "fusion", "cuda"),
     "ops/cuda": ("layout", "elementwise", "index", "product", "random", "reduce", "sort", "fusion"),
-    "python": ("machine ops tensor", "native", "interop"),
+    "python": ("machine ops tensor", "native", "interop", "graph"),
     "tensor": ("fusion", "index"),
     "vm": ("failure", "board queue", "fusion", "devices", "small_work", "waiting", "process"),
 }
+
+# Backend -> the files that include its headers, besides its own folder and the list of backends.
+BACKENDS = {
+    "cpu": {"ops/leased_memory.cpp"},
+    "mock": {"python/machine/mock.cpp"},
+    "cuda": {"python/interop/device_arrays.cpp", "python/machine/cuda.cpp"},
+}
+LIST_OF_BACKENDS = "python/machine/backends.cpp"
 
 # Folders of which rooms and the files beside them still make rings. The set may only shrink: the
 # test fails when a folder is mended, too. Files make no rings.
@@ -99,6 +109,27 @@ def test_includes_point_down() -> None:
             if target in INCLUDES and target not in INCLUDES[folder] | {folder}:
                 wrong.append(at(path, line, f"includes {header}"))
     assert wrong == []
+
+
+def test_analyses_know_integers_only() -> None:
+    """They include base, each other and the standard library; their Python imports nothing else."""
+    allowed = re.compile(r"base/|graph/analyses/|\w+$")
+    sources = [path for path in CPP if path.is_relative_to(CSRC / "graph/analyses")]
+    assert len(sources) > 10
+    assert [
+        at(path, line, f"includes {header}")
+        for path in sources
+        for line, header in includes(path)
+        if not allowed.match(header)
+    ] == []
+    modules = sorted((PACKAGE / "graph/analyses").rglob("*.py"))
+    assert len(modules) > 5
+    assert [
+        at(path, node.lineno, f"imports {target}")
+        for path in modules
+        for node in ast.walk(ast.parse(path.read_text()))
+        for target in imported_modules(node) - {"_C", "graph"}
+    ] == []
 
 
 def test_csrc_includes_nothing_outside_of_it() -> None:
@@ -194,6 +225,16 @@ def test_rooms_include_rooms_before_them() -> None:
     assert wrong == []
 
 
+def test_a_backend_is_known_to_few() -> None:
+    users: dict[str, set[str]] = {backend: set() for backend in BACKENDS}
+    for path in CPP:
+        for _, header in includes(path):
+            folder, backend = (*header.split("/"), "")[:2]
+            if folder == "ep" and backend in BACKENDS and path.parent != CSRC / folder / backend:
+                users[backend].add(path.relative_to(CSRC).as_posix())
+    assert users == {backend: {LIST_OF_BACKENDS, *files} for backend, files in BACKENDS.items()}
+
+
 def test_python_is_known_to_the_bindings_only() -> None:
     wrong = []
     for path in CPP:
@@ -225,7 +266,9 @@ def cpp_functions(source: str) -> list[tuple[int, int]]:
         if not head.strip():
             head_line = line
         if char == "{":
-            scope = re.search(r"\b(namespace|class|struct|enum|union)\b[^()]*$", head)
+            scope = re.search(
+                r"\b(namespace|class|struct|enum|union)\b(\s*\[\[.*?\]\])?[^()]*$", head
+            )
             function = "(" in head and not scope and not any(outer for outer, _ in stack)
             stack.append((function, head_line))
         elif char == "}" and stack:

@@ -8,8 +8,8 @@
 #include <thread>
 
 #include "ep/cpu/host_memory.h"
+#include "ep/device.h"
 #include "ep/memory/caching_allocator.h"
-#include "ep/mock/mock_memory.h"
 #include "ep/threads/helper_pool.h"
 
 namespace ofl::ep {
@@ -57,7 +57,8 @@ class CpuStream final : public Stream {
 
 class CpuDevice final : public Device {
  public:
-  CpuDevice() : Device({DeviceType::cpu, 0}, {kMaxCached, false}), capacity_(physical_memory()) {}
+  explicit CpuDevice(ofl::Device id)
+      : Device(id, {kMaxCached, false}), capacity_(physical_memory()) {}
   ~CpuDevice() override { shutdown(); }
 
   bool is_host() const override { return true; }
@@ -95,12 +96,24 @@ void* CpuDevice::alloc(size_t bytes) {
 }
 
 void* CpuDevice::host_address(void* ptr) {
-  if (!mock_owner(ptr)) return ptr;
-  fail(ErrorKind::runtime, "[cpu] ", describe_memory(ptr), "; a cpu kernel cannot touch it");
+  if (reinterpret_cast<uint64_t>(ptr) >> kHostAddressBits == 0) return ptr;
+  const std::optional<ofl::Device> owner = owner_of(ptr);
+  if (!owner) return ptr;
+  fail(ErrorKind::runtime, "[cpu] ", ptr, " is memory of ", owner->str(),
+       "; a cpu kernel cannot touch it");
 }
 
 }  // namespace
 
-std::unique_ptr<Device> make_cpu_device() { return std::make_unique<CpuDevice>(); }
+Backend cpu_backend() {
+  Backend row;
+  row.name = "cpu";
+  row.count = [] { return 1; };
+  row.make = [](ofl::Device id) -> std::unique_ptr<Device> {
+    return std::make_unique<CpuDevice>(id);
+  };
+  row.dlpack_type = 1, row.dlpack_also = 3;  // kDLCPU; kDLCUDAHost, which is pinned
+  return row;
+}
 
 }  // namespace ofl::ep

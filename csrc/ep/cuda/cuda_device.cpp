@@ -30,21 +30,19 @@ AllocatorOptions allocator_options(const CudaProperties& properties) {
 
 class CudaDevice final : public Device {
  public:
-  explicit CudaDevice(int index) : CudaDevice(index, cuda_properties(index)) {}
+  explicit CudaDevice(ofl::Device id) : CudaDevice(id, cuda_properties(id.index)) {}
   ~CudaDevice() override {
     routes_.reset();
     shutdown();
   }
 
   bool is_host() const override { return false; }
-  bool runs_host_kernels() const override { return false; }
   std::unique_ptr<Stream> create_stream(QueuePriority priority) override {
     return std::make_unique<CudaStream>(*this, context_, *routes_, priority);
   }
   std::unique_ptr<Event> create_event(EventKind kind) override {
     return std::make_unique<CudaEvent>(context_, kind);
   }
-  bool stages_pageable() const override { return true; }
   bool is_pinned(const void* ptr, size_t bytes) override;
   Interop* interop() override { return &interop_; }
 
@@ -66,9 +64,9 @@ class CudaDevice final : public Device {
   }
 
  private:
-  CudaDevice(int index, const CudaProperties& properties)
-      : Device({DeviceType::cuda, static_cast<int16_t>(index)}, allocator_options(properties)),
-        context_(id()),
+  CudaDevice(ofl::Device id, const CudaProperties& properties)
+      : Device(id, allocator_options(properties)),
+        context_(id),
         architecture_(architecture_of(properties)),
         capacity_(properties.total_memory) {}
 
@@ -158,9 +156,10 @@ void CudaDevice::set_active() {
   cuda::Relaxed::for_good();
 }
 
-}  // namespace
+int device_count() { return cuda::driver().devices; }
 
-int cuda_owner(const void* ptr) {
+int owner(const void* ptr) {
+  if (device_count() == 0) return -1;
   constexpr int kMemoryType = 2, kDeviceOrdinal = 9;  // CUpointer_attribute
   constexpr unsigned kOfDevice = 2;                   // CU_MEMORYTYPE_DEVICE
   unsigned type = 0;
@@ -173,7 +172,7 @@ int cuda_owner(const void* ptr) {
   return ordinal;
 }
 
-int cuda_device_count() { return cuda::driver().devices; }
+}  // namespace
 
 std::string cuda_problem() { return cuda::driver().problem; }
 
@@ -191,9 +190,9 @@ CudaProperties cuda_properties(int index) {
                                        {36, &CudaProperties::memory_clock_khz},
                                        {13, &CudaProperties::clock_khz}};
   const cuda::Functions& functions = call();
-  if (index < 0 || index >= cuda_device_count()) {
+  if (index < 0 || index >= device_count()) {
     fail(ErrorKind::value, "[cuda] there is no device ", index, ", expected less than ",
-         cuda_device_count());
+         device_count());
   }
   const auto check = [](cuda::Result result, const char* function) {
     if (result == cuda::kSuccess) return;
@@ -213,6 +212,27 @@ CudaProperties cuda_properties(int index) {
   return properties;
 }
 
-std::unique_ptr<Device> make_cuda_device(int index) { return std::make_unique<CudaDevice>(index); }
+Backend cuda_backend() {
+  Backend row;
+  row.name = "cuda";
+  row.count = device_count;
+  row.make = [](ofl::Device id) -> std::unique_ptr<Device> {
+    return std::make_unique<CudaDevice>(id);
+  };
+  row.hint = [] {
+    const std::string problem = cuda_problem();
+    return problem.empty() ? problem : ": " + problem;
+  };
+  row.owner = owner;
+  row.dlpack_type = 2, row.dlpack_also = 13;  // kDLCUDA, kDLCUDAManaged
+  row.has_interop = row.stages_pageable = true;
+  row.runs_host_kernels = false;
+  return row;
+}
+
+DeviceType cuda_type() {
+  static const DeviceType type = find_backend("cuda")->type;
+  return type;
+}
 
 }  // namespace ofl::ep

@@ -2,15 +2,16 @@
 // the device is made, that is when a tensor first names it.
 #pragma once
 
-#include <memory>
 #include <string>
 
-#include "ep/device.h"
+#include "ep/registry.h"
 
 namespace ofl::ep {
 
-/// How many there are; 0 where there is no driver. Makes no context.
-int cuda_device_count();
+Backend cuda_backend();
+/// That of its devices, once the row is registered.
+DeviceType cuda_type();
+
 /// What is wrong when there is none, and what to do; "" otherwise.
 std::string cuda_problem();
 
@@ -24,10 +25,5 @@ struct CudaProperties {
 };
 /// Makes no context. Error(runtime) where there is no driver, Error(value) for another index.
 CudaProperties cuda_properties(int index);
-
-/// The index of the device whose memory it is; -1 for any other memory.
-int cuda_owner(const void* ptr);
-
-std::unique_ptr<Device> make_cuda_device(int index);
 
 }  // namespace ofl::ep

@@ -15,6 +15,9 @@ class CudaInterop final : public Interop {
   void make_wait(uintptr_t foreign_queue, Event& event) override;
   void record(uintptr_t foreign_queue, Event& event) override;
   void record_all(Event& event) override;
+  std::shared_ptr<void> make_current() override {
+    return std::make_shared<cuda::Current>(context_);
+  }
 
  private:
   cuda::DeviceContext& context_;

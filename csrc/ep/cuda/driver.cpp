@@ -37,7 +37,7 @@ std::string open(Driver* driver) {
   void* library = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
   if (!library) {
     return concat("there is no NVIDIA driver (", dlerror(),
-                  "); install one, or use \"cpu\" or \"mock:0\"");
+                  "); install one, or use another device");
   }
   const std::string wanted = version_str(kOldestDriver);
   const char* lacking = find_functions(library, &driver->functions);

@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 
+#include "ep/device.h"
 #include "ep/memory/caching_allocator.h"
 #include "ep/mock/mock_knobs.h"
 #include "ep/mock/mock_memory.h"
@@ -13,8 +14,7 @@ namespace {
 
 class MockDevice final : public Device {
  public:
-  explicit MockDevice(int index)
-      : Device({DeviceType::mock, static_cast<int16_t>(index)}, {SIZE_MAX, true}) {}
+  explicit MockDevice(ofl::Device id) : Device(id, {SIZE_MAX, true}) {}
   ~MockDevice() override { shutdown(); }
 
   bool is_host() const override { return false; }
@@ -96,6 +96,16 @@ void MockDevice::after_fork_in_child() {
 
 }  // namespace
 
-std::unique_ptr<Device> make_mock_device(int index) { return std::make_unique<MockDevice>(index); }
+Backend mock_backend() {
+  Backend row;
+  row.name = "mock";
+  row.count = [] { return mock_knobs().devices; };
+  row.make = [](ofl::Device id) -> std::unique_ptr<Device> {
+    return std::make_unique<MockDevice>(id);
+  };
+  row.hint = [] { return std::string("; set ONEFLOW_LITE_MOCK=devices=N for more"); };
+  row.owner = [](const void* ptr) { return mock_owner(ptr).value_or(-1); };
+  return row;
+}
 
 }  // namespace ofl::ep

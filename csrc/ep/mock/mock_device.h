@@ -2,12 +2,10 @@
 // waits, pinned staging, peer copies, and knobs. Runs host kernels. The template for a new backend.
 #pragma once
 
-#include <memory>
-
-#include "ep/device.h"
+#include "ep/registry.h"
 
 namespace ofl::ep {
 
-std::unique_ptr<Device> make_mock_device(int index);
+Backend mock_backend();
 
 }  // namespace ofl::ep

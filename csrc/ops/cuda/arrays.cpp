@@ -1,7 +1,7 @@
 #include "ops/cuda/arrays.h"
 
 #include "ops/cuda/programs.h"
-#include "ops/kernel.h"
+#include "ops/loop_args.h"
 
 namespace ofl::ops::cuda {
 
@@ -63,8 +63,8 @@ ArrayView scratch_array(Launching& launching, DType dtype, const Dims& shape) {
 }
 
 bool copy_array(Launching& launching, const ArrayView& from, const ArrayView& to) {
-  KernelArgs args;
-  args.kernel = copy_kernel;
+  LoopArgs args;
+  args.kernel = KernelId::copy;
   args.data[0] = from.data;
   args.data[1] = to.data;
   args.dtype[0] = from.dtype;
@@ -82,8 +82,8 @@ bool can_copy(const ArrayView& view) {
 }
 
 bool clear_array(Launching& launching, const ArrayView& view) {
-  KernelArgs args;
-  args.kernel = fill_kernel;
+  LoopArgs args;
+  args.kernel = KernelId::fill;
   args.data[0] = view.data;
   args.dtype[0] = view.dtype;
   args.iteration.operands = 1;

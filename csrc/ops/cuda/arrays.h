@@ -1,7 +1,7 @@
 // What the launchers of array kernels share.
 #pragma once
 
-#include "ops/array_kernel.h"
+#include "ops/array_args.h"
 #include "ops/cuda/launching.h"
 
 namespace ofl::ops::cuda {

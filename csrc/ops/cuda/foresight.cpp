@@ -4,10 +4,9 @@
 #include <cstdint>
 #include <exception>
 
-#include "ops/array_kernel.h"
 #include "ops/cuda/background.h"
 #include "ops/cuda/launching.h"
-#include "ops/kernel.h"
+#include "ops/launch.h"
 
 namespace ofl::ops::cuda {
 
@@ -18,12 +17,6 @@ constexpr size_t kRemembered = 4096;
 /// The properties that calls of a kind have in common, as one number.
 class Kind {
  public:
-  explicit Kind(const ep::Device& device) { add(reinterpret_cast<uintptr_t>(&device)); }
-
-  template <typename T>
-  void add_address(const T* address) {
-    add(reinterpret_cast<uintptr_t>(address));
-  }
   void add(uint64_t value) {
     number_ = (number_ ^ value) * 0x9E3779B97F4A7C15u;  // 2^64 divided by the golden ratio
     number_ ^= number_ >> 32;
@@ -59,57 +52,53 @@ bool is_first(const Kind& kind) {
   return true;
 }
 
-template <typename Launcher, typename Args>
-void rehearse(ep::Device& device, const char* name, Launcher launcher, const Args& args) {
-  make_in_background([&device, name, launcher, args] {
+void add(const LoopArgs& args, Kind* kind) {
+  kind->add(reinterpret_cast<uintptr_t>(args.op));
+  kind->add(reinterpret_cast<uintptr_t>(args.resolution));
+  const Iteration& iteration = args.iteration;
+  for (int k = 0; k < iteration.operands; ++k) {
+    kind->add(static_cast<uint64_t>(args.dtype[k]));
+    for (int d = 0; d < iteration.ndim; ++d) {
+      kind->add_stride(iteration.rows[d].strides[k], args.dtype[k]);
+    }
+  }
+  for (int d = 0; d < iteration.ndim; ++d) kind->add_dim(iteration.rows[d].dim);
+}
+
+void add(const ArrayArgs& args, Kind* kind) {
+  kind->add(reinterpret_cast<uintptr_t>(args.name));
+  kind->add(reinterpret_cast<uintptr_t>(args.loop.name));
+  for (const ArrayView& view : args.operands) {
+    kind->add(static_cast<uint64_t>(view.dtype));
+    for (int d = 0; d < view.shape.size(); ++d) {
+      kind->add_dim(view.shape[d]);
+      kind->add_stride(view.strides[d], view.dtype);
+    }
+  }
+}
+
+}  // namespace
+
+template <typename Args>
+void foresee(ep::Device& device, const KernelCall<Args>& call) {
+  const auto launch = call.args.form().launch;
+  if (!launch) return;
+  Kind kind;
+  kind.add(reinterpret_cast<uintptr_t>(&device));
+  kind.add(static_cast<uint64_t>(call.args.kernel));
+  add(call.args, &kind);
+  if (!is_first(kind)) return;
+  const auto base_of = [](int) { return reinterpret_cast<char*>(kRehearsedAddress); };
+  make_in_background([&device, launch, args = call.placed(base_of)] {
     try {
-      auto launching = Launching::rehearsal(device, name);
-      launcher(launching, args);
+      auto launching = Launching::rehearsal(device, args.name);
+      launch(launching, args);
     } catch (const std::exception&) {  // the call meets it again, and reports it
     }
   });
 }
 
-}  // namespace
-
-bool is_first_of_its_kind(const ep::Device& device, const KernelArgs& args) {
-  Kind kind(device);
-  kind.add(reinterpret_cast<uintptr_t>(args.kernel));
-  kind.add_address(args.op);
-  kind.add_address(args.resolution);
-  const Iteration& iteration = args.iteration;
-  for (int k = 0; k < iteration.operands; ++k) {
-    kind.add(static_cast<uint64_t>(args.dtype[k]));
-    for (int d = 0; d < iteration.ndim; ++d) {
-      kind.add_stride(iteration.rows[d].strides[k], args.dtype[k]);
-    }
-  }
-  for (int d = 0; d < iteration.ndim; ++d) kind.add_dim(iteration.rows[d].dim);
-  return is_first(kind);
-}
-
-bool is_first_of_its_kind(const ep::Device& device, const ArrayKernel& kernel,
-                          const ArrayArgs& args) {
-  Kind kind(device);
-  kind.add_address(&kernel);
-  kind.add_address(args.name);
-  kind.add_address(args.loop.name);
-  for (const ArrayView& view : args.operands) {
-    kind.add(static_cast<uint64_t>(view.dtype));
-    for (int d = 0; d < view.shape.size(); ++d) {
-      kind.add_dim(view.shape[d]);
-      kind.add_stride(view.strides[d], view.dtype);
-    }
-  }
-  return is_first(kind);
-}
-
-void foresee(ep::Device& device, const KernelArgs& args) {
-  if (const KernelLauncher launcher = launcher_of(args)) rehearse(device, "", launcher, args);
-}
-
-void foresee(ep::Device& device, const ArrayKernel& kernel, const ArrayArgs& args) {
-  if (kernel.on_device) rehearse(device, args.name, kernel.on_device, args);
-}
+template void foresee(ep::Device&, const KernelCall<LoopArgs>&);
+template void foresee(ep::Device&, const KernelCall<ArrayArgs>&);
 
 }  // namespace ofl::ops::cuda

@@ -13,22 +13,16 @@ class Device;
 
 namespace ofl::ops {
 
-struct ArrayArgs;
-struct ArrayKernel;
-struct KernelArgs;
+template <typename Args>
+struct KernelCall;
 
 namespace cuda {
 
-/// Whether a call of this kind (kernel, operation, dtypes, and roughly the layout) has not been
-/// seen on the device before, as far as is remembered. Any thread; takes some nanoseconds.
-bool is_first_of_its_kind(const ep::Device& device, const KernelArgs& args);
-bool is_first_of_its_kind(const ep::Device& device, const ArrayKernel& kernel,
-                          const ArrayArgs& args);
-
-/// Has the images of the call's kernels made. Operands in memory begin at their offsets from
-/// kRehearsedAddress. Any thread.
-void foresee(ep::Device& device, const KernelArgs& args);
-void foresee(ep::Device& device, const ArrayKernel& kernel, const ArrayArgs& args);
+/// Has the images made for a call by kernels of the device's own, unless a call of this kind
+/// (kernel, operation, dtypes, and roughly the layout) has been seen on the device before, as far
+/// as is remembered: to find that out takes some nanoseconds. Any thread.
+template <typename Args>
+void foresee(ep::Device& device, const KernelCall<Args>& call);
 
 }  // namespace cuda
 }  // namespace ofl::ops

@@ -2,32 +2,7 @@
 
 #include <algorithm>
 
-#include "ops/kernel.h"
-
 namespace ofl::ops::cuda {
-
-namespace {
-
-struct Row {
-  KernelFn kernel;
-  KernelLauncher launcher;
-};
-
-constexpr Row kRows[] = {
-    {elementwise_kernel, launch_elementwise}, {copy_kernel, launch_elementwise},
-    {fill_kernel, launch_elementwise},        {where_kernel, launch_elementwise},
-    {reduce_kernel, launch_reduce},           {arg_reduce_kernel, launch_arg_reduce},
-    {matmul_kernel, launch_matmul},
-};
-
-}  // namespace
-
-KernelLauncher launcher_of(const KernelArgs& args) {
-  for (const Row& row : kRows) {
-    if (row.kernel == args.kernel) return row.launcher;
-  }
-  return nullptr;
-}
 
 Launching::~Launching() {
   if (!queue_) return;
@@ -58,10 +33,6 @@ void Launching::enqueue(const ep::DeviceKernel& kernel) {
 }
 
 bool Launching::gemm(const ep::GemmCall& call) { return !queue_ || queue_->gemm(call); }
-
-void Launching::sync() {
-  if (queue_) queue_->sync();
-}
 
 Faults::Faults(ep::Device& device, int count, Describe describe)
     : memory_(device.staging().lease(static_cast<size_t>(count) * sizeof(int64_t))),

@@ -16,7 +16,7 @@
 namespace ofl::ops {
 
 struct ArrayArgs;
-struct KernelArgs;
+struct LoopArgs;
 
 namespace cuda {
 
@@ -87,8 +87,6 @@ class Launching {
   }
   /// Enqueues a product by the device's library; false where that has none for it.
   bool gemm(const ep::GemmCall& call);
-  /// Blocks until what is enqueued has run.
-  void sync();
 
   /// What must live until the queue has run the call.
   std::shared_ptr<InFlight> kept() const { return kept_; }
@@ -109,21 +107,15 @@ class Launching {
   std::shared_ptr<InFlight> kept_;
 };
 
-using KernelLauncher = bool (*)(Launching& launching, const KernelArgs& args);
-using ArrayLauncher = bool (*)(Launching& launching, const ArrayArgs& args);
-
-/// Of a kernel; nullptr: there is none. The table is in launching.cpp.
-KernelLauncher launcher_of(const KernelArgs& args);
-
 // --- the launchers; what they compute is said where the host's kernel is declared
 
-bool launch_elementwise(Launching& launching, const KernelArgs& args);  // and copy, fill, where
-bool launch_reduce(Launching& launching, const KernelArgs& args);
-bool launch_arg_reduce(Launching& launching, const KernelArgs& args);
+bool launch_elementwise(Launching& launching, const LoopArgs& args);  // and copy, fill, where
+bool launch_reduce(Launching& launching, const LoopArgs& args);
+bool launch_arg_reduce(Launching& launching, const LoopArgs& args);
 bool launch_count_nonzero(Launching& launching, const ArrayArgs& args);
 bool launch_accumulate(Launching& launching, const ArrayArgs& args);
 bool launch_bincount(Launching& launching, const ArrayArgs& args);
-bool launch_matmul(Launching& launching, const KernelArgs& args);
+bool launch_matmul(Launching& launching, const LoopArgs& args);
 bool launch_philox(Launching& launching, const ArrayArgs& args);
 
 bool launch_gather(Launching& launching, const ArrayArgs& args);
@@ -140,18 +132,6 @@ bool launch_run_numbers(Launching& launching, const ArrayArgs& args);
 bool launch_run_starts(Launching& launching, const ArrayArgs& args);
 bool launch_search_sorted(Launching& launching, const ArrayArgs& args);
 bool launch_sort(Launching& launching, const ArrayArgs& args);
-
-/// Runs a launcher; false: nothing is enqueued. When something throws, the queue is run to its end
-/// first: kernels that are enqueued may still use what the call keeps.
-template <typename Launcher, typename Args>
-bool launch(Launching& launching, Launcher launcher, const Args& args) {
-  try {
-    return launcher(launching, args);
-  } catch (...) {
-    launching.sync();
-    throw;
-  }
-}
 
 }  // namespace cuda
 }  // namespace ofl::ops

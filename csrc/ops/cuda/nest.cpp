@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ops/through_host.h"
-
 namespace ofl::ops::cuda {
 
 namespace {
@@ -127,7 +125,7 @@ void add_block(const ArrayView& placed, int placed_dims, const ArrayView* lined,
 }
 
 bool is_wide(const ArrayView& view) {
-  const Extent extent = extent_of(view);
+  const Extent extent = view.extent();
   return extent.high - extent.low >= kNarrow;
 }
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "ops/array_kernel.h"
+#include "ops/array_args.h"
 #include "ops/cuda/layout/index.h"
 #include "ops/cuda/programs.h"
 

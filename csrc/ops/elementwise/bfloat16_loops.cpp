@@ -34,6 +34,8 @@ BFloat16 load(const char* from) {
   return value;
 }
 
+}  // namespace
+
 void spacing_loop(char** args, const intptr_t* dims, const intptr_t* steps, void*) {
   for (intptr_t i = 0; i < dims[0]; ++i) {
     const BFloat16 result = spacing(load(args[0] + i * steps[0]));
@@ -46,13 +48,6 @@ void next_after_loop(char** args, const intptr_t* dims, const intptr_t* steps, v
     const BFloat16 result = next_after(load(args[0] + i * steps[0]), load(args[1] + i * steps[1]));
     std::memcpy(args[2] + i * steps[2], &result, sizeof result);
   }
-}
-
-}  // namespace
-
-LoopFn bfloat16_loop(const std::string& ufunc) {
-  if (ufunc == "nextafter") return next_after_loop;
-  return ufunc == "spacing" ? spacing_loop : nullptr;
 }
 
 }  // namespace ofl::ops

@@ -1,14 +1,13 @@
-// Operations whose bfloat16 result is not that of float32, rounded: neighbours of a number.
+// Operations whose bfloat16 result is not that of float32, rounded: neighbours of a number. Values
+// are those of ml_dtypes.
 #pragma once
-
-#include <string>
 
 #include "ops/op_def.h"
 
 namespace ofl::ops {
 
-/// The loop of this ufunc that takes and gives bfloat16, with the values of ml_dtypes; nullptr: it
-/// is computed in float32.
-LoopFn bfloat16_loop(const std::string& ufunc);
+/// Loops (LoopFn) that take and give bfloat16: numpy.spacing and numpy.nextafter.
+void spacing_loop(char** args, const intptr_t* dims, const intptr_t* steps, void*);
+void next_after_loop(char** args, const intptr_t* dims, const intptr_t* steps, void*);
 
 }  // namespace ofl::ops

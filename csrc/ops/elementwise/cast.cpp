@@ -7,7 +7,7 @@
 
 #include "base/half.h"
 #include "base/vectors.h"
-#include "ops/kernel.h"
+#include "ops/loop_args.h"
 
 namespace ofl::ops {
 

@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "base/vectors.h"
-#include "ops/kernel.h"
+#include "ops/loop_args.h"
 #include "ops/loops.h"
 #include "ops/pieces.h"
 
@@ -120,7 +120,7 @@ BlockTranspose block_transpose(size_t) { return {}; }
 /// Copies planes of two rows tile by tile.
 class PlaneCopy {
  public:
-  PlaneCopy(const KernelArgs& args, const Iteration::Row& across, const Iteration::Row& along)
+  PlaneCopy(const LoopArgs& args, const Iteration::Row& across, const Iteration::Row& along)
       : cast_(cast_function(args.dtype[kIn], args.dtype[kOut])), across_(across), along_(along) {
     const auto item = static_cast<int64_t>(size_of(args.dtype[kIn]));
     if (args.dtype[kIn] == args.dtype[kOut] && across.strides[kIn] == item &&
@@ -163,7 +163,7 @@ class PlaneCopy {
   BlockTranspose block_;
 };
 
-void copy_tiled(const KernelArgs& args, int across) {
+void copy_tiled(const LoopArgs& args, int across) {
   const Iteration& iteration = args.iteration;
   const int along = iteration.ndim - 1;
   Iteration rest;
@@ -203,7 +203,7 @@ FillFn fill_function(size_t size) {
   }
 }
 
-void copy_piece(const KernelArgs& args, const Piecewise&) {
+void copy_piece(const LoopArgs& args, const Piecewise&) {
   const Iteration& iteration = args.iteration;
   const CastFn cast = cast_function(args.dtype[kIn], args.dtype[kOut]);
   const Iteration::Row& inner = inner_row(iteration);
@@ -234,7 +234,7 @@ OFL_AVX2 void stream_out(const char* from, char* to, int64_t bytes) {
 }
 
 /// By way of the L1 cache. The fence: such stores are not ordered by those that publish the result.
-void stream_piece(const KernelArgs& args, const Piecewise&) {
+void stream_piece(const LoopArgs& args, const Piecewise&) {
   const Iteration& iteration = args.iteration;
   const CastFn cast = cast_function(args.dtype[kIn], args.dtype[kOut]);
   const Iteration::Row& inner = inner_row(iteration);
@@ -252,7 +252,7 @@ void stream_piece(const KernelArgs& args, const Piecewise&) {
 }
 
 /// Whether the output is too large for the caches, in long rows that do not go through tiles.
-bool is_streamed(const KernelArgs& args) {
+bool is_streamed(const LoopArgs& args) {
   static const bool is_able = choose_by_isa("stream_out", false, true);
   const Iteration& iteration = args.iteration;
   const auto item = static_cast<int64_t>(size_of(args.dtype[kOut]));
@@ -265,10 +265,10 @@ bool is_streamed(const KernelArgs& args) {
 
 #else
 constexpr auto stream_piece = copy_piece;
-bool is_streamed(const KernelArgs&) { return false; }
+bool is_streamed(const LoopArgs&) { return false; }
 #endif
 
-void fill_piece(const KernelArgs& args, const Piecewise&) {
+void fill_piece(const LoopArgs& args, const Piecewise&) {
   const Iteration& iteration = args.iteration;
   const Iteration::Row& inner = inner_row(iteration);
   const FillFn fill = fill_function(size_of(args.dtype[0]));
@@ -279,18 +279,18 @@ void fill_piece(const KernelArgs& args, const Piecewise&) {
 
 }  // namespace
 
-Piecewise copy_pieces(const KernelArgs& args) { return cut_anywhere(args, 1, copy_piece); }
+Piecewise copy_pieces(const LoopArgs& args) { return cut_anywhere(args, 1, copy_piece); }
 
-Piecewise fill_pieces(const KernelArgs& args) { return cut_anywhere(args, 0.5, fill_piece); }
+Piecewise fill_pieces(const LoopArgs& args) { return cut_anywhere(args, 0.5, fill_piece); }
 
 // Only here: what is copied in a fused group goes to tiles, which are read next.
-void copy_kernel(const KernelArgs& args) {
+void copy_kernel(const LoopArgs& args) {
   if (iteration_size(args.iteration) == 0) return;
   Piecewise whole = copy_pieces(args);
   if (is_streamed(args)) whole.run = stream_piece;
   run_pieces(args, whole);
 }
 
-void fill_kernel(const KernelArgs& args) { run_pieces(args, fill_pieces(args)); }
+void fill_kernel(const LoopArgs& args) { run_pieces(args, fill_pieces(args)); }
 
 }  // namespace ofl::ops

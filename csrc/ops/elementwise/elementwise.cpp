@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "ops/buffering.h"
 #include "ops/elementwise/exponents.h"
-#include "ops/kernel.h"
+#include "ops/loop_args.h"
 #include "ops/loops.h"
 #include "ops/pieces.h"
 
@@ -14,7 +14,7 @@ namespace ofl::ops {
 namespace {
 
 /// True when an element of a signed integer operand is negative.
-bool any_negative(const KernelArgs& args, int operand) {
+bool any_negative(const LoopArgs& args, int operand) {
   return visit_dtype(args.dtype[operand], [&](auto sample) {
     using T = decltype(sample);
     bool negative = false;
@@ -35,14 +35,14 @@ bool any_negative(const KernelArgs& args, int operand) {
   });
 }
 
-DType wanted_dtype(const KernelArgs& args, int operand) {
+DType wanted_dtype(const LoopArgs& args, int operand) {
   const Resolution& resolution = *args.resolution;
   return operand == args.iteration.operands - 1 ? resolution.out : resolution.in[operand];
 }
 
 /// What the loop steps by in memory. Not 0 for a single element: some loops then compute as if the
 /// operand were broadcast, and round differently.
-int64_t memory_step(const KernelArgs& args, int operand) {
+int64_t memory_step(const LoopArgs& args, int operand) {
   const Iteration& iteration = args.iteration;
   return iteration.ndim > 0 ? inner_row(iteration).strides[operand]
                             : static_cast<int64_t>(size_of(args.dtype[operand]));
@@ -58,19 +58,19 @@ struct BlockOperand {
 };
 
 /// Bits of the loop depend on where its vectors begin and end.
-bool is_by_lanes(const KernelArgs& args) {
+bool is_by_lanes(const LoopArgs& args) {
   return args.op->by_lanes && info(args.resolution->out).kind == DTypeKind::floating;
 }
 
 /// Elements in a block: where they decide the bits, as many as NumPy's.
-int64_t block_elements(const KernelArgs& args) { return is_by_lanes(args) ? kNumpyBuffer : kBlock; }
+int64_t block_elements(const LoopArgs& args) { return is_by_lanes(args) ? kNumpyBuffer : kBlock; }
 
 /// Runs the loop block by block where operands are cast or walk their rows in jumps. A block is
 /// some steps of row `outer_` with everything inside it. Its inputs are read before its output is
 /// written, so an operand may be the output itself.
 class BlockRunner {
  public:
-  BlockRunner(const KernelArgs& args, const Buffering& buffering, const bool* buffered)
+  BlockRunner(const LoopArgs& args, const Buffering& buffering, const bool* buffered)
       : args_(args), iteration_(args.iteration), out_(args.iteration.operands - 1) {
     most_ = block_elements(args);
     const bool fits = buffering.core <= most_;
@@ -170,7 +170,7 @@ class BlockRunner {
                  });
   }
 
-  const KernelArgs& args_;
+  const LoopArgs& args_;
   const Iteration& iteration_;
   const int out_;
   int outer_;
@@ -180,7 +180,7 @@ class BlockRunner {
 
 /// A bool output with gaps. NumPy 2.4's isnan, isfinite and signbit write wrong values to those, so
 /// loops only see contiguous ones.
-bool is_spread_bool(const KernelArgs& args) {
+bool is_spread_bool(const LoopArgs& args) {
   const int out = args.iteration.operands - 1;
   const Iteration::Row& row = inner_row(args.iteration);
   return args.dtype[out] == DType::b1 && row.dim > 1 && row.strides[out] != 1;
@@ -189,7 +189,7 @@ bool is_spread_bool(const KernelArgs& args) {
 /// Calls the loop on one row. The count is a constant because copying three pointers in a counted
 /// loop costs as much as the rest of a small call.
 template <int Operands>
-void call_loop(const KernelArgs& args, char* const* pointers, const int64_t* strides) {
+void call_loop(const LoopArgs& args, char* const* pointers, const int64_t* strides) {
   char* data[Operands];  // a loop may change what it is given
   intptr_t steps[Operands];
   for (int k = 0; k < Operands; ++k) {
@@ -200,7 +200,7 @@ void call_loop(const KernelArgs& args, char* const* pointers, const int64_t* str
   args.resolution->loop(data, &n, steps, args.resolution->data);
 }
 
-void call_loop(const KernelArgs& args, char* const* pointers, const int64_t* strides) {
+void call_loop(const LoopArgs& args, char* const* pointers, const int64_t* strides) {
   switch (args.iteration.operands) {
     case 2: return call_loop<2>(args, pointers, strides);
     case 3: return call_loop<3>(args, pointers, strides);
@@ -209,7 +209,7 @@ void call_loop(const KernelArgs& args, char* const* pointers, const int64_t* str
 }
 
 /// Row by row, as the operands lie in memory.
-void run_in_place(const KernelArgs& args) {
+void run_in_place(const LoopArgs& args) {
   const Iteration& iteration = args.iteration;
   if (iteration.ndim == 1) return call_loop(args, args.data, iteration.rows[0].strides);
   int64_t steps[kMaxOperands];
@@ -219,7 +219,7 @@ void run_in_place(const KernelArgs& args) {
 }
 
 /// Marks the operands that go through a block; returns whether there are any.
-inline bool mark_buffered(const KernelArgs& args, bool* buffered) {
+inline bool mark_buffered(const LoopArgs& args, bool* buffered) {
   const int out = args.iteration.operands - 1;
   bool any = false;
   for (int k = 0; k < out; ++k) any |= buffered[k] = args.dtype[k] != args.resolution->in[k];
@@ -240,7 +240,7 @@ namespace {
 
 /// Rows long enough that copying them together is not worth it, where the loops compute the same
 /// from memory: it lies there as it would in the buffer, or the result does not depend on that.
-bool goes_by_rows(const KernelArgs& args) {
+bool goes_by_rows(const LoopArgs& args) {
   constexpr int64_t kLongRow = 128;
   const Iteration::Row& inner = inner_row(args.iteration);
   if (inner.dim < kLongRow || is_by_lanes(args)) return false;
@@ -256,11 +256,11 @@ bool goes_by_rows(const KernelArgs& args) {
 
 // Several rows, or operands that must be buffered: by blocks where NumPy's iterator would use its
 // buffer, else row by row.
-Piecewise elementwise_pieces(const KernelArgs& args) {
+Piecewise elementwise_pieces(const LoopArgs& args) {
   const Iteration& iteration = args.iteration;
   Piecewise whole =
       cut_anywhere(args, args.resolution->cost,
-                   [](const KernelArgs& piece, const Piecewise&) { run_in_place(piece); });
+                   [](const LoopArgs& piece, const Piecewise&) { run_in_place(piece); });
   std::fill_n(whole.buffering.single, kMaxOperands, 1);
   if (is_by_lanes(args)) whole.alignment = kVectors;
   const bool any_buffered = mark_buffered(args, whole.buffered);
@@ -271,13 +271,13 @@ Piecewise elementwise_pieces(const KernelArgs& args) {
   whole.end = iteration.ndim - (fits ? whole.buffering.depth : 0);
   whole.multiple = fits ? block / whole.buffering.core : block;
   whole.rigid = is_by_lanes(args) && iteration.ndim > 1;
-  whole.run = [](const KernelArgs& piece, const Piecewise& plan) {
+  whole.run = [](const LoopArgs& piece, const Piecewise& plan) {
     BlockRunner(piece, plan.buffering, plan.buffered).run();
   };
   return whole;
 }
 
-void elementwise_kernel(const KernelArgs& args) {
+void elementwise_kernel(const LoopArgs& args) {
   if (is_empty(args.iteration)) return;
   if (args.op->checks_exponent && is_integer(args.resolution->in[1]) && any_negative(args, 1)) {
     throw negative_exponent(args.op->name);
@@ -287,7 +287,7 @@ void elementwise_kernel(const KernelArgs& args) {
     return run_pieces(args, elementwise_pieces(args));
   }
   const auto multiple = [](int) { return kBlock; };
-  for_each_piece(args, args.resolution->cost, 1, multiple, [](const KernelArgs& piece) {
+  for_each_piece(args, args.resolution->cost, 1, multiple, [](const LoopArgs& piece) {
     call_loop(piece, piece.data, piece.iteration.rows[0].strides);
   });
 }

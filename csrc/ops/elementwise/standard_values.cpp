@@ -93,40 +93,33 @@ void fixed_loop(char** args, const intptr_t* dims, const intptr_t* steps, void* 
   }
 }
 
-struct Row {
-  const char* ufunc;
-  DType dtype;
-  LoopFn loop;
-};
-
-constexpr Row kRows[] = {
-    {"floor_divide", DType::f16, fixed_loop<FloorDivide<uint16_t, 0x7c00>>},
-    {"floor_divide", DType::f32, fixed_loop<FloorDivide<uint32_t, 0x7f800000>>},
-    {"floor_divide", DType::f64, fixed_loop<FloorDivide<uint64_t, 0x7ff0000000000000>>},
-    {"expm1", DType::c64, fixed_loop<Expm1<float>>},
-    {"expm1", DType::c128, fixed_loop<Expm1<double>>},
-    {"tanh", DType::c64, fixed_loop<Tanh<float>>},
-    {"tanh", DType::c128, fixed_loop<Tanh<double>>},
-};
+template <template <typename> class Op>
+LoopFn of_complex(DType result) {
+  if (result == DType::c64) return fixed_loop<Op<float>>;
+  return result == DType::c128 ? fixed_loop<Op<double>> : nullptr;
+}
 
 }  // namespace
 
-bool has_standard_values(const std::string& ufunc) {
-  return std::any_of(std::begin(kRows), std::end(kRows),
-                     [&](const Row& row) { return row.ufunc == ufunc; });
-}
-
-bool has_standard_values(const Resolution& resolution) {
-  return std::any_of(std::begin(kRows), std::end(kRows),
-                     [&](const Row& row) { return row.loop == resolution.loop; });
-}
-
-void use_standard_values(const std::string& ufunc, Resolution* resolution) {
-  for (const Row& row : kRows) {
-    if (row.ufunc != ufunc || row.dtype != resolution->out) continue;
-    resolution->data = new Resolution(*resolution);
-    resolution->loop = row.loop;
+LoopFn standard_floor_divide(DType result) {
+  switch (result) {
+    case DType::f16: return fixed_loop<FloorDivide<uint16_t, 0x7c00>>;
+    case DType::f32: return fixed_loop<FloorDivide<uint32_t, 0x7f800000>>;
+    case DType::f64: return fixed_loop<FloorDivide<uint64_t, 0x7ff0000000000000>>;
+    default: return nullptr;
   }
+}
+
+LoopFn standard_expm1(DType result) { return of_complex<Expm1>(result); }
+
+LoopFn standard_tanh(DType result) { return of_complex<Tanh>(result); }
+
+void use_standard_values(const KnownLoops& known, Resolution* resolution) {
+  const LoopFn loop = known.standard ? known.standard(resolution->out) : nullptr;
+  if (!loop) return;
+  resolution->data = new Resolution(*resolution);
+  resolution->loop = loop;
+  resolution->standard_values = true;
 }
 
 }  // namespace ofl::ops

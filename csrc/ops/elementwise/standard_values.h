@@ -6,14 +6,13 @@
 
 namespace ofl::ops {
 
-/// True when the loops of a ufunc of this name have other values somewhere.
-bool has_standard_values(const std::string& ufunc);
+/// Loops that put the standard's values into what the loop of their data, a Resolution, makes of
+/// special operands; by the dtype of the result. Null where NumPy has the same values.
+LoopFn standard_floor_divide(DType result);
+LoopFn standard_expm1(DType result);
+LoopFn standard_tanh(DType result);
 
-/// The resolution has them.
-bool has_standard_values(const Resolution& resolution);
-
-/// Puts the standard's values into what the resolution's loop makes of special operands. The
-/// replacement lives as long as the process.
-void use_standard_values(const std::string& ufunc, Resolution* resolution);
+/// Lets the resolution run such a loop, where one is known. It lives as long as the process.
+void use_standard_values(const KnownLoops& known, Resolution* resolution);
 
 }  // namespace ofl::ops

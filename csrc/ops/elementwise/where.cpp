@@ -1,7 +1,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "ops/kernel.h"
+#include "ops/loop_args.h"
 #include "ops/loops.h"
 #include "ops/pieces.h"
 
@@ -73,7 +73,7 @@ SelectFn select_function(size_t size) {
   }
 }
 
-void where_piece(const KernelArgs& args, const Piecewise&) {
+void where_piece(const LoopArgs& args, const Piecewise&) {
   const SelectFn select_row = select_function(size_of(args.dtype[kOut]));
   const Iteration::Row& inner = inner_row(args.iteration);
   for_each_row(args.iteration, outer_rows(args.iteration), args.data,
@@ -82,8 +82,8 @@ void where_piece(const KernelArgs& args, const Piecewise&) {
 
 }  // namespace
 
-Piecewise where_pieces(const KernelArgs& args) { return cut_anywhere(args, 1, where_piece); }
+Piecewise where_pieces(const LoopArgs& args) { return cut_anywhere(args, 1, where_piece); }
 
-void where_kernel(const KernelArgs& args) { run_pieces(args, where_pieces(args)); }
+void where_kernel(const LoopArgs& args) { run_pieces(args, where_pieces(args)); }
 
 }  // namespace ofl::ops

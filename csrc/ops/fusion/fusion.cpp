@@ -13,36 +13,18 @@ constexpr int64_t kTileBytes = 4096, kReducedTileBytes = 8192;
 constexpr int64_t kMostTileBytes = 1 << 17;  // where rows are long
 constexpr int64_t kUint32Vector = 4;         // see cast.cpp: where a cast to uint32 may be cut
 
-struct FusibleKernel {
-  KernelFn kernel;
-  Piecewise (*pieces)(const KernelArgs&);
-};
-constexpr FusibleKernel kFusible[] = {
-    {elementwise_kernel, elementwise_pieces},
-    {copy_kernel, copy_pieces},
-    {where_kernel, where_pieces},
-    {fill_kernel, fill_pieces},
-};
-
-const FusibleKernel* find_fusible(const KernelArgs& args) {
-  for (const FusibleKernel& row : kFusible) {
-    if (row.kernel == args.kernel) return &row;
-  }
-  return nullptr;
-}
-
-bool may_cast_to_uint32(const KernelArgs& args) {
-  bool found = args.kernel == elementwise_kernel && args.resolution->out == DType::u32;
+bool may_cast_to_uint32(const LoopArgs& args) {
+  bool found = args.kernel == KernelId::elementwise && args.resolution->out == DType::u32;
   for (int k = 0; k < args.iteration.operands; ++k) {
     found = found || args.dtype[k] == DType::u32;
-    if (args.kernel == elementwise_kernel && k < args.op->nin) {
+    if (args.kernel == KernelId::elementwise && k < args.op->nin) {
       found = found || args.resolution->in[k] == DType::u32;
     }
   }
   return found;
 }
 
-int64_t largest_item(const KernelArgs& args) {
+int64_t largest_item(const LoopArgs& args) {
   size_t largest = 1;
   for (int k = 0; k < args.iteration.operands; ++k) {
     largest = std::max(largest, size_of(args.dtype[k]));
@@ -52,18 +34,16 @@ int64_t largest_item(const KernelArgs& args) {
 
 }  // namespace
 
-bool is_elementwise(const KernelArgs& args) { return find_fusible(args) != nullptr; }
-
 /// A kernel that may become the next one, with what the group would know then.
 struct FusionGroup::Draft {
-  Kernel kernel;
+  Member kernel;
   Newcomer newcomer;
   std::vector<int64_t> bounds;
   int64_t elements, row, multiple, alignment, item_size;
   Tiling tiling;
 };
 
-bool FusionGroup::add(const KernelArgs& args, void* const* memories) {
+bool FusionGroup::add(const LoopArgs& args, void* const* memories) {
   if (full() || may_fail(args)) return false;
   Draft draft;
   draft.kernel.args = &args;
@@ -78,8 +58,8 @@ bool FusionGroup::add(const KernelArgs& args, void* const* memories) {
   place_operands(memories, &draft.newcomer);
   std::copy_n(draft.newcomer.memory, kMaxOperands, draft.kernel.memory);
   if (!is_in_order(draft.newcomer)) return false;
-  if (const FusibleKernel* fusible = find_fusible(args)) {
-    draft.kernel.whole = fusible->pieces(args);
+  if (const auto pieces = args.form().pieces) {
+    draft.kernel.whole = pieces(args);
     const int64_t alignment = draft.kernel.whole.alignment;
     if (draft.kernel.whole.rigid || (alignment > 1 && draft.kernel.scale > 1)) return false;
     draft.alignment = std::max(draft.alignment, alignment);
@@ -93,7 +73,7 @@ bool FusionGroup::add(const KernelArgs& args, void* const* memories) {
 }
 
 /// Whether it has the group's elements, or one for each row that is reduced.
-bool FusionGroup::scale_elements(const KernelArgs& args, Draft* draft) const {
+bool FusionGroup::scale_elements(const LoopArgs& args, Draft* draft) const {
   const int64_t elements = iteration_size(args.iteration);
   draft->elements = size() > 0 ? elements_ : elements;
   if (elements == 0 || elements > kMostElements) return false;
@@ -101,13 +81,13 @@ bool FusionGroup::scale_elements(const KernelArgs& args, Draft* draft) const {
   // A cast to uint32 may not be cut anywhere, and rows have any length.
   if (row_ == 0 || elements * row_ != elements_ || may_cast_to_uint32(args)) return false;
   draft->kernel.scale = row_;
-  return find_fusible(args) != nullptr;
+  return args.form().pieces != nullptr;
 }
 
 /// Rows of one length, wherever they are; or one sum of something that the group has written.
 bool FusionGroup::make_reduction(Draft* draft) const {
-  const KernelArgs& args = *draft->kernel.args;
-  if (args.kernel != reduce_kernel) return false;
+  const LoopArgs& args = *draft->kernel.args;
+  if (args.kernel != KernelId::reduce) return false;
   auto reduction = TiledReduction::make(args, kReducedTileBytes / draft->item_size);
   if (!reduction) return false;
   if (reduction->sum()) {
@@ -162,7 +142,7 @@ bool FusionGroup::choose_tiling(const Draft& draft, Tiling* tiling) const {
     const int64_t size = steps * unit;
     if (steps == 0 || size * draft.item_size > kMostTileBytes) continue;
     if (draft.row && unit % draft.row != 0) continue;
-    const auto can_cut = [&](const Kernel& kernel) {
+    const auto can_cut = [&](const Member& kernel) {
       return kernel.reduction || row_of(kernel, unit).first < kernel.whole.end;
     };
     const bool possible =
@@ -176,7 +156,7 @@ bool FusionGroup::choose_tiling(const Draft& draft, Tiling* tiling) const {
 }
 
 /// The row of a kernel that tiles of steps of `unit` elements cut, and the elements in its steps.
-std::pair<int, int64_t> FusionGroup::row_of(const Kernel& kernel, int64_t unit) {
+std::pair<int, int64_t> FusionGroup::row_of(const Member& kernel, int64_t unit) {
   const Iteration& iteration = kernel.args->iteration;
   const int64_t own = unit / kernel.scale;
   int64_t inner = 1;

@@ -26,7 +26,7 @@ class FusionGroup : public FusionSpace {
 
   /// Takes a kernel to run with the ones before, after them; false: it must run by itself. Until
   /// run() args.data are offsets in the memories (null: a scalar). `args` outlive the group.
-  bool add(const KernelArgs& args, void* const* memories);
+  bool add(const LoopArgs& args, void* const* memories);
   /// Nothing can be added any more.
   bool full() const { return sum() || size() == kMaxKernels; }
 
@@ -40,8 +40,8 @@ class FusionGroup : public FusionSpace {
  private:
   /// A kernel of the group; its scale is 1, or a row that is reduced. Tiles cut row `cut` of its
   /// iteration, whose steps have `inner` elements.
-  struct Kernel {
-    const KernelArgs* args = nullptr;
+  struct Member {
+    const LoopArgs* args = nullptr;
     Piecewise whole;                            // elementwise
     std::unique_ptr<TiledReduction> reduction;  // or this
     int memory[kMaxOperands];                   // number; -1: a scalar
@@ -59,12 +59,12 @@ class FusionGroup : public FusionSpace {
   struct Draft;
   class TileRunner;
 
-  bool scale_elements(const KernelArgs& args, Draft* draft) const;
+  bool scale_elements(const LoopArgs& args, Draft* draft) const;
   bool make_reduction(Draft* draft) const;
   bool choose_tiling(const Draft& draft, Tiling* tiling) const;
   static int64_t wanted_tile(const Draft& draft);
   static int64_t steps_of_tile(const Draft& draft, int64_t unit, int64_t run);
-  static std::pair<int, int64_t> row_of(const Kernel& kernel, int64_t unit);
+  static std::pair<int, int64_t> row_of(const Member& kernel, int64_t unit);
   void take(Draft&& draft, void* const* memories);
 
   /// The last kernel, where it is one sum of all elements.
@@ -77,7 +77,7 @@ class FusionGroup : public FusionSpace {
   int64_t tile_count() const;
   void run_tiles(ep::HelperPool* helpers);
 
-  std::vector<Kernel> kernels_;
+  std::vector<Member> kernels_;
   int64_t multiple_ = 1;   // that tiles start at
   int64_t alignment_ = 1;  // the same, for the bits of some kernels
   int64_t item_size_ = 1;  // of the largest elements

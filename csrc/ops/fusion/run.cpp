@@ -24,9 +24,9 @@ class FusionGroup::TileRunner {
         buffers_(memory_.data()) {
     pieces_.reserve(group.kernels_.size());
     starts_.reserve(group.kernels_.size());
-    for (const Kernel& kernel : group.kernels_) {
+    for (const Member& kernel : group.kernels_) {
       pieces_.push_back(*kernel.args);
-      KernelArgs& piece = pieces_.back();
+      LoopArgs& piece = pieces_.back();
       piece.helpers = nullptr;
       for (int d = 0; d < kernel.cut; ++d) piece.iteration.rows[d].dim = 1;
       starts_.push_back(find_start(kernel));
@@ -35,7 +35,7 @@ class FusionGroup::TileRunner {
   }
 
   void find_ahead(int number) {
-    const Kernel& kernel = group_.kernels_[number];
+    const Member& kernel = group_.kernels_[number];
     const Iteration& iteration = kernel.args->iteration;
     if (kernel.reduction || kernel.scale != 1 || iteration.ndim == 0) return;
     for (int k = 0; k < iteration.operands; ++k) {
@@ -71,8 +71,8 @@ class FusionGroup::TileRunner {
 
  private:
   void run_kernel(int number, int64_t tile, int64_t first, int64_t count) {
-    const Kernel& kernel = group_.kernels_[number];
-    KernelArgs& piece = pieces_[number];
+    const Member& kernel = group_.kernels_[number];
+    LoopArgs& piece = pieces_[number];
     if (kernel.scale != 1) {
       first /= kernel.scale;
       count /= kernel.scale;
@@ -95,7 +95,7 @@ class FusionGroup::TileRunner {
     bool stays[kMaxOperands];
   };
 
-  Start find_start(const Kernel& kernel) const {
+  Start find_start(const Member& kernel) const {
     Start start;
     for (int k = 0; k < kernel.args->iteration.operands; ++k) {
       start.stays[k] = true;
@@ -114,7 +114,7 @@ class FusionGroup::TileRunner {
   }
 
   /// Where the operands of a kernel have element `first`.
-  static void bind(const Kernel& kernel, const Start& start, int64_t first, KernelArgs* piece) {
+  static void bind(const Member& kernel, const Start& start, int64_t first, LoopArgs* piece) {
     const Iteration& iteration = kernel.args->iteration;
     int64_t offsets[kMaxOperands] = {};
     if (kernel.cut == 0 && kernel.inner == 1 && iteration.ndim > 0) {
@@ -129,7 +129,7 @@ class FusionGroup::TileRunner {
     }
   }
 
-  static void find_offsets(const Kernel& kernel, int64_t first, int64_t* offsets) {
+  static void find_offsets(const Member& kernel, int64_t first, int64_t* offsets) {
     const Iteration& iteration = kernel.args->iteration;
     int64_t step = first / kernel.inner;
     for (int d = kernel.cut; d >= 0 && step > 0; --d) {
@@ -169,16 +169,16 @@ class FusionGroup::TileRunner {
   LeasedMemory memory_;
   std::vector<Ahead> ahead_;
   char* const buffers_;
-  std::vector<KernelArgs> pieces_;
+  std::vector<LoopArgs> pieces_;
   std::vector<Start> starts_;
 };
 
 void FusionGroup::run(ep::HelperPool* helpers) {
-  for (Kernel& kernel : kernels_) std::tie(kernel.cut, kernel.inner) = row_of(kernel, tiling_.unit);
+  for (Member& kernel : kernels_) std::tie(kernel.cut, kernel.inner) = row_of(kernel, tiling_.unit);
   assign_buffers();
   run_tiles(helpers);
   if (TiledReduction* reduction = sum()) {
-    const Kernel& last = kernels_.back();
+    const Member& last = kernels_.back();
     reduction->finish(memories_[last.memory[kReduceOut]].address +
                       reinterpret_cast<intptr_t>(last.args->data[kReduceOut]));
   }
@@ -211,7 +211,7 @@ int64_t FusionGroup::tile_count() const {
 void FusionGroup::run_tiles(ep::HelperPool* helpers) {
   const int64_t tiles = tile_count();
   double work = 0;
-  for (const Kernel& kernel : kernels_) work += kernel.whole.cost * static_cast<double>(elements_);
+  for (const Member& kernel : kernels_) work += kernel.whole.cost * static_cast<double>(elements_);
   if (!is_divisible(helpers, work)) {
     TileRunner runner(*this);
     for (int64_t tile = 0; tile < tiles; ++tile) runner.run(tile);

@@ -4,8 +4,8 @@
 
 namespace ofl::ops {
 
-bool may_fail(const KernelArgs& args) {
-  return args.kernel == elementwise_kernel && args.op->checks_exponent &&
+bool may_fail(const LoopArgs& args) {
+  return args.kernel == KernelId::elementwise && args.op->checks_exponent &&
          is_integer(args.resolution->in[1]);
 }
 
@@ -30,7 +30,7 @@ bool FusionSpace::make_chain(std::vector<int64_t>* bounds) {
 
 /// As the space's elements walk it: along a row that is reduced, its result does not step.
 FusionSpace::Place FusionSpace::make_place(const Newcomer& newcomer, int k, int memory) {
-  const KernelArgs& args = *newcomer.args;
+  const LoopArgs& args = *newcomer.args;
   Place place;
   place.memory = memory;
   place.written = k == args.iteration.operands - 1;

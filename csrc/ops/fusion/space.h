@@ -4,14 +4,12 @@
 
 #include <vector>
 
-#include "ops/kernel.h"
+#include "ops/loop_args.h"
 
 namespace ofl::ops {
 
-/// Each element of the output is made of those at its place, and of nothing else.
-bool is_elementwise(const KernelArgs& args);  // fusion.cpp
 /// Its loop raises errors, which are those of the whole.
-bool may_fail(const KernelArgs& args);
+bool may_fail(const LoopArgs& args);
 
 class FusionSpace {
  public:
@@ -63,7 +61,7 @@ class FusionSpace {
 
   /// A kernel that may become the next one. One of its elements stands for `scale` of the space's.
   struct Newcomer {
-    const KernelArgs* args = nullptr;
+    const LoopArgs* args = nullptr;
     int64_t scale = 1;
     int memory[kMaxOperands];   // number; -1: a scalar
     std::vector<Place> places;  // of the operands in memory

@@ -2,7 +2,7 @@
 // gathers and scatters end in.
 #pragma once
 
-#include "ops/array_kernel.h"
+#include "ops/array_args.h"
 
 namespace ofl::ops {
 

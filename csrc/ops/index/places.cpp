@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "base/vectors.h"
-#include "ops/kernel.h"
+#include "ops/loop_args.h"
 
 namespace ofl::ops {
 

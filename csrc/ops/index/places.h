@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "ops/array_kernel.h"
+#include "ops/array_args.h"
 
 namespace ofl::ops {
 

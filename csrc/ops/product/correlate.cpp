@@ -5,7 +5,7 @@
 #include <type_traits>
 
 #include "base/vectors.h"
-#include "ops/array_kernel.h"
+#include "ops/array_args.h"
 #include "ops/pieces.h"
 
 namespace ofl::ops {

@@ -334,13 +334,13 @@ void Multiplier<T>::run(BatchedProduct& plan) const {
 bool fits_in_int(const Product& p) { return std::max({p.m(), p.k(), p.n()}) <= INT_MAX; }
 
 template <typename T>
-void run(const Blas& blas, DType dtype, const KernelArgs& args, BatchedProduct& plan) {
+void run(const Blas& blas, DType dtype, const LoopArgs& args, BatchedProduct& plan) {
   Multiplier<T>(blas, dtype, args.helpers).run(plan);
 }
 
 }  // namespace
 
-bool blas_product(const Blas& blas, const KernelArgs& args) {
+bool blas_product(const Blas& blas, const LoopArgs& args) {
   BatchedProduct plan = plan_products(args);
   if (!fits_in_int(plan.first)) return false;
   switch (args.dtype[args.iteration.operands - 1]) {

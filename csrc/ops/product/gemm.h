@@ -2,7 +2,7 @@
 // of size 0, and share large work with args.helpers; the bits do not depend on who finds time.
 #pragma once
 
-#include "ops/kernel.h"
+#include "ops/loop_args.h"
 #include "ops/product/blas.h"
 
 namespace ofl::ops {
@@ -10,9 +10,9 @@ namespace ofl::ops {
 /// Floating-point matrices by BLAS; float16 and bfloat16 are computed in float32 and
 /// rounded once. False, and
 /// nothing done, where a dimension does not fit in the routines' int.
-bool blas_product(const Blas& blas, const KernelArgs& args);
+bool blas_product(const Blas& blas, const LoopArgs& args);
 
 /// Integers modulo 2^n, and bool (any of all).
-void integer_product(const KernelArgs& args);
+void integer_product(const LoopArgs& args);
 
 }  // namespace ofl::ops

@@ -248,7 +248,7 @@ void run_all(BatchedProduct& plan, ep::HelperPool* helpers) {
 
 }  // namespace
 
-void integer_product(const KernelArgs& args) {
+void integer_product(const LoopArgs& args) {
   BatchedProduct plan = plan_products(args);
   switch (args.dtype[args.iteration.operands - 1]) {
     case DType::b1: return run_all<bool>(plan, args.helpers);

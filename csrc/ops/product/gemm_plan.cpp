@@ -65,7 +65,7 @@ Product BatchedProduct::operator[](int64_t index) const {
   return p;
 }
 
-BatchedProduct plan_products(const KernelArgs& args) {
+BatchedProduct plan_products(const LoopArgs& args) {
   const Iteration& iteration = args.iteration;
   const int batch_rows = iteration.ndim - 3;
   const Iteration::Row& m = iteration.rows[batch_rows];
@@ -109,8 +109,7 @@ PackedMatrix::PackedMatrix(const Matrix& x, DType dtype, ep::HelperPool* helpers
 }
 
 void copy_matrix(const Matrix& from, const Matrix& to, ep::HelperPool* helpers) {
-  KernelArgs args;
-  args.kernel = copy_kernel;
+  LoopArgs args;
   args.data[0] = from.data;
   args.data[1] = to.data;
   args.dtype[0] = from.dtype;

@@ -57,7 +57,7 @@ struct BatchedProduct {
 
 /// The call of a matmul kernel. Batch dimensions become rows or columns of the matrices where one
 /// operand has none and the strides allow it; `out` has unit steps along its rows where possible.
-BatchedProduct plan_products(const KernelArgs& args);
+BatchedProduct plan_products(const LoopArgs& args);
 
 /// Work of a product in float32 additions: multiplying, and each matrix once through memory.
 double product_work(int64_t m, int64_t k, int64_t n, DType dtype);

@@ -4,7 +4,7 @@
 #include <cfenv>
 #include <cmath>
 
-#include "ops/array_kernel.h"
+#include "ops/array_args.h"
 #include "ops/lanes.h"
 #include "ops/pieces.h"
 #include "ops/product/lapack.h"

@@ -9,7 +9,7 @@ namespace {
 enum Operand { kA, kB, kOut };
 
 /// NumPy's loop, matrix after matrix.
-void numpy_product(const KernelArgs& args) {
+void numpy_product(const LoopArgs& args) {
   const Iteration& iteration = args.iteration;
   const int batch_rows = iteration.ndim - 3;
   const Iteration::Row& m = iteration.rows[batch_rows];
@@ -31,7 +31,7 @@ void numpy_product(const KernelArgs& args) {
 }
 
 /// bfloat16, of which NumPy has no loop, in float32, matrix after matrix.
-void float32_product(const KernelArgs& args) {
+void float32_product(const LoopArgs& args) {
   const BatchedProduct plan = plan_products(args);
   for (int64_t i = 0; i < plan.count(); ++i) {
     const Product p = plan[i];
@@ -55,7 +55,7 @@ void float32_product(const KernelArgs& args) {
 }
 
 /// Without BLAS.
-void plain_product(const KernelArgs& args) {
+void plain_product(const LoopArgs& args) {
   return args.dtype[kOut] == DType::bf16 ? float32_product(args) : numpy_product(args);
 }
 
@@ -68,7 +68,7 @@ bool is_empty(const Iteration& iteration) {
 
 }  // namespace
 
-void matmul_kernel(const KernelArgs& args) {
+void matmul_kernel(const LoopArgs& args) {
   if (is_empty(args.iteration)) return;
   const bool sums_nothing = args.iteration.rows[args.iteration.ndim - 2].dim == 0;
   const DTypeKind kind = info(args.dtype[kOut]).kind;

@@ -1,10 +1,10 @@
-// What is drawn from counted random numbers, and how: see philox_kernel in ops/array_kernel.h.
+// What is drawn from counted random numbers, and how: see philox_kernel in ops/array_args.h.
 #pragma once
 
 #include <cstdint>
 
 #include "base/dtype.h"
-#include "ops/array_kernel.h"
+#include "ops/array_args.h"
 
 namespace ofl::ops {
 

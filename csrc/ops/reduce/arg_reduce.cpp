@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/vectors.h"
-#include "ops/kernel.h"
+#include "ops/loop_args.h"
 #include "ops/loops.h"
 #include "ops/pieces.h"
 #include "ops/reduce/arg_reduce_search.h"
@@ -137,7 +137,7 @@ const char* element_at(const Iteration& reduced, const char* data, int64_t index
 }
 
 /// Outputs in pieces.
-void search_pieces(const KernelArgs& args, const Rows& rows, double work, SearchFn search) {
+void search_pieces(const LoopArgs& args, const Rows& rows, double work, SearchFn search) {
   const int row = row_to_divide(rows.kept, rows.kept.ndim, args.helpers->threads());
   const int64_t dim = rows.kept.rows[row].dim;
   const int64_t steps = steps_in_piece(dim, work, row == rows.kept.ndim - 1 ? kGroup : 1);
@@ -152,7 +152,7 @@ void search_pieces(const KernelArgs& args, const Rows& rows, double work, Search
 }
 
 /// One output from pieces of its elements: the best of the best ones.
-void search_parts(const KernelArgs& args, const Rows& rows, double work, SearchFn search) {
+void search_parts(const LoopArgs& args, const Rows& rows, double work, SearchFn search) {
   const Iteration::Row& outermost = rows.reduced.rows[0];
   const auto size = static_cast<int64_t>(size_of(args.dtype[kIn]));
   const int64_t steps = steps_in_piece(outermost.dim, work, 1);
@@ -187,7 +187,7 @@ void search_parts(const KernelArgs& args, const Rows& rows, double work, SearchF
 
 }  // namespace
 
-void arg_reduce_kernel(const KernelArgs& args) {
+void arg_reduce_kernel(const LoopArgs& args) {
   const int64_t elements = iteration_size(args.iteration);
   if (elements == 0) return;
   Rows rows = split_rows(args.iteration);

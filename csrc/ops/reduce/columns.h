@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "ops/kernel.h"
+#include "ops/loop_args.h"
 
 namespace ofl::ops {
 

@@ -20,13 +20,13 @@ void pairwise_leaves(int64_t components, int64_t most, SmallVector<int64_t, 16>*
 }  // namespace
 
 // float16 adds in float32 inside its loop: partial sums would be rounded once more.
-bool DividedSum::accepts(const KernelArgs& args, const ReducePlan& plan) {
+bool DividedSum::accepts(const LoopArgs& args, const ReducePlan& plan) {
   const DType dtype = args.resolution->out;
   return args.op->adds && args.attr[0] == 1 && dtype != DType::f16 && dtype != DType::b1 &&
          plan.rows.ndim == 1 && plan.out_count == 1 && plan.in_step != 0;
 }
 
-DividedSum::DividedSum(const KernelArgs& args, const ReducePlan& plan, int64_t leaf_components)
+DividedSum::DividedSum(const LoopArgs& args, const ReducePlan& plan, int64_t leaf_components)
     : args_(args),
       plan_(plan),
       components_(info(args.resolution->out).kind == DTypeKind::complex ? 2 : 1),
@@ -46,7 +46,7 @@ DividedSum::DividedSum(const KernelArgs& args, const ReducePlan& plan, int64_t l
 }
 
 void DividedSum::sum_leaf(int leaf, char* in) {
-  KernelArgs piece = args_;
+  LoopArgs piece = args_;
   ReducePlan part = plan_;
   part.rows.rows[0].dim = counts_[leaf];
   piece.data[kReduceIn] = in;

@@ -20,10 +20,10 @@ inline constexpr int64_t kLeafComponents = 65536;
 /// at most; the loop itself goes on from there.
 class DividedSum {
  public:
-  static bool accepts(const KernelArgs& args, const ReducePlan& plan);
+  static bool accepts(const LoopArgs& args, const ReducePlan& plan);
 
   /// `args` outlive it.
-  DividedSum(const KernelArgs& args, const ReducePlan& plan, int64_t leaf_components);
+  DividedSum(const LoopArgs& args, const ReducePlan& plan, int64_t leaf_components);
 
   int leaves() const { return counts_.size(); }
   int64_t start(int leaf) const { return starts_[leaf]; }  // in elements
@@ -40,7 +40,7 @@ class DividedSum {
   Scalar* fold(int64_t components, int* leaf);
   void add(char* to, Scalar* value) const;
 
-  const KernelArgs& args_;
+  const LoopArgs& args_;
   const ReducePlan plan_;
   const int components_;  // of an element
   const int64_t leaf_components_;

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "ops/kernel.h"
+#include "ops/loop_args.h"
 
 namespace ofl::ops {
 

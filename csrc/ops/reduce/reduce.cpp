@@ -3,7 +3,7 @@
 #include <cstring>
 #include <memory>
 
-#include "ops/kernel.h"
+#include "ops/loop_args.h"
 #include "ops/loops.h"
 #include "ops/pieces.h"
 #include "ops/reduce/divided_sum.h"
@@ -21,8 +21,8 @@ constexpr int64_t kLeast = 256;
 constexpr int64_t kMostBytes = 65536;
 
 /// Copies a result that lies in the order of the plan to the caller's output.
-void copy_result(const KernelArgs& args, const ReducePlan& plan, char* result) {
-  KernelArgs copy;
+void copy_result(const LoopArgs& args, const ReducePlan& plan, char* result) {
+  LoopArgs copy;
   copy.data[kIn] = result;
   copy.dtype[kIn] = args.resolution->out;
   copy.data[kOut] = args.data[kOut];
@@ -34,7 +34,7 @@ void copy_result(const KernelArgs& args, const ReducePlan& plan, char* result) {
 
 /// Of a reduction with an empty row: its outputs, where there are any, are the initial value. Kept
 /// rows are told from reduced ones by their output stride, also when they are empty.
-void fill_empty(const KernelArgs& args) {
+void fill_empty(const LoopArgs& args) {
   Iteration kept;
   kept.operands = 1;
   for (int d = 0; d < args.iteration.ndim; ++d) {
@@ -51,12 +51,12 @@ void fill_empty(const KernelArgs& args) {
 
 /// The walk in pieces of its outermost row, where that is kept: each output is made by one piece,
 /// from the chunks that it would have in the whole.
-void run_kept_pieces(const KernelArgs& args, const ReducePlan& plan, char* out, double work) {
+void run_kept_pieces(const LoopArgs& args, const ReducePlan& plan, char* out, double work) {
   const Iteration::Row& row = plan.rows.rows[0];
   const bool gathers = plan.outer == 0 && plan.buffered;
   const int64_t steps = steps_in_piece(row.dim, work, gathers ? plan.chunk_cores : 1);
   args.helpers->parallel_for((row.dim + steps - 1) / steps, [&](int64_t i) {
-    KernelArgs piece = args;
+    LoopArgs piece = args;
     ReducePlan part = plan;
     const int64_t start = i * steps;
     part.rows.rows[0].dim = std::min(steps, row.dim - start);
@@ -68,7 +68,7 @@ void run_kept_pieces(const KernelArgs& args, const ReducePlan& plan, char* out, 
 
 /// Reduces parts of the outputs as if they were the whole: the innermost row is kept, so that every
 /// output takes its elements one after the other, whatever lies beside it.
-bool reduce_beside(const KernelArgs& args, const ReducePlan& plan) {
+bool reduce_beside(const LoopArgs& args, const ReducePlan& plan) {
   const int64_t stride = inner_row(plan.rows).strides[kIn];
   for (int d = 0; d < args.iteration.ndim; ++d) {
     const Iteration::Row& row = args.iteration.rows[d];
@@ -78,7 +78,7 @@ bool reduce_beside(const KernelArgs& args, const ReducePlan& plan) {
                              kMostBytes / static_cast<int64_t>(size_of(args.dtype[kOut])));
     steps = (steps + kVectors - 1) / kVectors * kVectors;
     args.helpers->parallel_for((row.dim + steps - 1) / steps, [&](int64_t i) {
-      KernelArgs piece = args;
+      LoopArgs piece = args;
       piece.helpers = nullptr;
       piece.iteration.rows[d].dim = std::min(steps, row.dim - i * steps);
       piece.data[kIn] += i * steps * row.strides[kIn];
@@ -100,7 +100,7 @@ void for_each_read(ep::HelperPool* helpers, int64_t count, const Body& body) {
   helpers->parallel_for(count, [&](int64_t i) { body(backwards ? count - 1 - i : i); });
 }
 
-void run_divided_sum(const KernelArgs& args, const ReducePlan& plan, char* out) {
+void run_divided_sum(const LoopArgs& args, const ReducePlan& plan, char* out) {
   DividedSum sum(args, plan, kLeafComponents);
   // Long pieces of a long sum: the hardware's prefetch starts anew with each.
   const int64_t most = 4 * kLeafComponents / sum.count(0);
@@ -126,7 +126,7 @@ bool is_ambiguous(const char* result, DType dtype) {
 }
 
 /// One of all elements: those of pieces, then one of these. False where it is ambiguous.
-bool run_divided_choice(const KernelArgs& args, const ReducePlan& plan, char* out) {
+bool run_divided_choice(const LoopArgs& args, const ReducePlan& plan, char* out) {
   const DType dtype = args.resolution->out;
   const bool known =
       is_integer(dtype) || dtype == DType::b1 || dtype == DType::f32 || dtype == DType::f64;
@@ -143,7 +143,7 @@ bool run_divided_choice(const KernelArgs& args, const ReducePlan& plan, char* ou
   const bool may_end = args.attr[0] == 1 && dtype == DType::b1;  // any, all
   std::atomic<bool> ended{false};
   const auto run_piece = [&](int64_t i) {
-    KernelArgs piece = args;
+    LoopArgs piece = args;
     ReducePlan part = plan;
     part.rows.rows[0].dim = std::min(steps, row.dim - i * steps);
     piece.data[kIn] += i * steps * row.strides[kIn];
@@ -172,7 +172,7 @@ bool run_divided_choice(const KernelArgs& args, const ReducePlan& plan, char* ou
 }
 
 /// Divides the walk where that leaves every bit; false where it does not or would not pay.
-bool run_divided(const KernelArgs& args, const ReducePlan& plan, char* out, bool direct) {
+bool run_divided(const LoopArgs& args, const ReducePlan& plan, char* out, bool direct) {
   const auto work = static_cast<double>(iteration_size(args.iteration));
   if (!is_divisible(args.helpers, work) || reads_what_it_writes(args)) return false;
   const Iteration::Row& outermost = plan.rows.rows[0];
@@ -191,7 +191,7 @@ bool run_divided(const KernelArgs& args, const ReducePlan& plan, char* out, bool
 
 }  // namespace
 
-void reduce_kernel(const KernelArgs& args) {
+void reduce_kernel(const LoopArgs& args) {
   if (iteration_size(args.iteration) == 0) {
     if (args.attr[0] == 1) fill_empty(args);
     return;

@@ -22,8 +22,7 @@ void read_ahead(const char* row) {
 
 }  // namespace
 
-ReduceRunner::ReduceRunner(const KernelArgs& args, const ReducePlan& plan, char* out,
-                           bool skip_first)
+ReduceRunner::ReduceRunner(const LoopArgs& args, const ReducePlan& plan, char* out, bool skip_first)
     : plan_(plan),
       resolution_(*args.resolution),
       item_size_(size_of(resolution_.in[0])),
@@ -133,8 +132,8 @@ void ReduceRunner::advance(int64_t steps) {
   done_ = true;
 }
 
-void start_result(const KernelArgs& args, const ReducePlan& plan, char* out) {
-  KernelArgs start;
+void start_result(const LoopArgs& args, const ReducePlan& plan, char* out) {
+  LoopArgs start;
   const bool fills = args.attr[0] == 1;
   const int to = fills ? 0 : kOut;
   start.iteration.operands = to + 1;

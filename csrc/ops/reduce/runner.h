@@ -20,7 +20,7 @@ class ReduceRunner {
  public:
   /// `out`: the result, in the order of the plan. `skip_first`: it holds the first elements
   /// already.
-  ReduceRunner(const KernelArgs& args, const ReducePlan& plan, char* out, bool skip_first);
+  ReduceRunner(const LoopArgs& args, const ReducePlan& plan, char* out, bool skip_first);
 
   void run();
 
@@ -44,6 +44,6 @@ class ReduceRunner {
 };
 
 /// Writes the initial value, or the first element along the reduced rows, to every output.
-void start_result(const KernelArgs& args, const ReducePlan& plan, char* out);
+void start_result(const LoopArgs& args, const ReducePlan& plan, char* out);
 
 }  // namespace ofl::ops

@@ -2,7 +2,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "ops/array_kernel.h"
+#include "ops/array_args.h"
 #include "ops/lanes.h"
 
 namespace ofl::ops {
@@ -27,8 +27,7 @@ void add_up(const char* in, int64_t in_step, char* out, int64_t out_step, int64_
 using RunningFn = void (*)(const char* in, int64_t in_step, char* out, int64_t out_step, int64_t n);
 
 /// Null for what NumPy's loop does. Integers wrap around, so those without a sign serve for all.
-RunningFn running_sum(const Loop& loop, DType dtype) {
-  if (std::strcmp(loop.name, "add") != 0) return nullptr;
+RunningFn running_sum(DType dtype) {
   switch (dtype) {
     case DType::f32: return add_up<float>;
     case DType::f64: return add_up<double>;
@@ -47,7 +46,7 @@ void accumulate_lanes(const ArrayArgs& args, int axis) {
   const int64_t n = in.shape[axis];
   const size_t itemsize = size_of(in.dtype);
   const int64_t in_step = in.strides[axis], out_step = out.strides[axis];
-  const RunningFn running = running_sum(args.loop, in.dtype);
+  const RunningFn running = args.attr[3] ? running_sum(in.dtype) : nullptr;
   for_each_lane({&in, &out}, axis, [&](char* const* first) {
     if (running) return running(first[0], in_step, first[1], out_step, n);
     std::memcpy(first[1], first[0], itemsize);

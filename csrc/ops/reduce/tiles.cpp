@@ -9,7 +9,7 @@ namespace {
 
 /// The input is read element after element, in the order of the rows given and not only in that of
 /// memory (tiles are parts of the former), and the result is written where it belongs.
-bool is_plain(const KernelArgs& args, const ReducePlan& plan) {
+bool is_plain(const LoopArgs& args, const ReducePlan& plan) {
   auto step = static_cast<int64_t>(size_of(args.dtype[kReduceIn]));
   for (int d = args.iteration.ndim - 1; d >= 0; --d) {
     const Iteration::Row& row = args.iteration.rows[d];
@@ -22,7 +22,7 @@ bool is_plain(const KernelArgs& args, const ReducePlan& plan) {
 
 }  // namespace
 
-std::unique_ptr<TiledReduction> TiledReduction::make(const KernelArgs& args,
+std::unique_ptr<TiledReduction> TiledReduction::make(const LoopArgs& args,
                                                      int64_t leaf_components) {
   const int64_t elements = iteration_size(args.iteration);
   if (elements == 0) return nullptr;
@@ -47,7 +47,7 @@ std::unique_ptr<TiledReduction> TiledReduction::make(const KernelArgs& args,
 void TiledReduction::take(int tile, int64_t count, char* in, char* out) {
   if (sum_) return sum_->sum_leaf(tile, in);
   const int64_t dim = plan_.rows.rows[0].dim;
-  KernelArgs piece = args_;
+  LoopArgs piece = args_;
   ReducePlan part = plan_;
   piece.data[kReduceIn] = in;
   part.rows.rows[0].dim = count / step_;

@@ -15,7 +15,7 @@ class TiledReduction {
  public:
   /// nullptr where neither leaves every bit, or the input is not one row of elements. `args`
   /// outlive it. `leaf_components`: most of them in a tile that is a leaf.
-  static std::unique_ptr<TiledReduction> make(const KernelArgs& args, int64_t leaf_components);
+  static std::unique_ptr<TiledReduction> make(const LoopArgs& args, int64_t leaf_components);
 
   /// Of one sum; else null, and tiles start at multiples of unit() elements.
   const DividedSum* sum() const { return sum_ ? &*sum_ : nullptr; }
@@ -30,9 +30,9 @@ class TiledReduction {
   void finish(char* out);
 
  private:
-  TiledReduction(const KernelArgs& args, const ReducePlan& plan) : args_(args), plan_(plan) {}
+  TiledReduction(const LoopArgs& args, const ReducePlan& plan) : args_(args), plan_(plan) {}
 
-  const KernelArgs& args_;
+  const LoopArgs& args_;
   const ReducePlan plan_;
   std::optional<DividedSum> sum_;
   int64_t step_ = 1, unit_ = 1;

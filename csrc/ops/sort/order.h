@@ -10,7 +10,7 @@
 #include <type_traits>
 
 #include "base/half.h"
-#include "ops/array_kernel.h"
+#include "ops/array_args.h"
 
 namespace ofl::ops {
 

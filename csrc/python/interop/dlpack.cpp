@@ -1,5 +1,6 @@
-// DLPack: memory of the cpu and of cuda devices to and from other libraries, without a copy. Memory
-// of the cpu is settled when it is handed over; that of a device is ordered by its queues.
+// DLPack: memory of the cpu, and of devices with an ep::Interop, to and from other libraries,
+// without a copy. Memory of the cpu is settled when it is handed over; that of a device is ordered
+// by its queues.
 #include "python/interop/dlpack.h"
 
 #include <memory>
@@ -11,6 +12,7 @@
 #include "python/convert.h"
 #include "python/gil.h"
 #include "python/interop/foreign_memory.h"
+#include "python/machine/device_object.h"
 #include "python/runtime.h"
 #include "python/tensor/object.h"
 #include "tensor/sharing.h"
@@ -51,9 +53,7 @@ void destroy_capsule(PyObject* capsule) {
 }
 
 dlpack::DeviceId dlpack_id(Device device) {
-  static constexpr dlpack::DeviceCode kTypes[kDeviceTypeCount] = {dlpack::kCpu, dlpack::kExtension,
-                                                                  dlpack::kCuda};
-  return {kTypes[static_cast<int>(device.type)], device.index};
+  return {ep::backend_of(device.type).dlpack_type, device.index};
 }
 
 template <typename Managed>
@@ -138,8 +138,11 @@ PyObject* to_dlpack(Arguments given) {
   return capsule_over(std::move(out), kVersionedName);
 }
 
+/// dlpack_device(x): of a tensor, or of a Device.
 PyObject* dlpack_device(Arguments given) {
-  const dlpack::DeviceId id = dlpack_id(require_tensor(given[0], "__dlpack_device__").device());
+  const std::optional<Device> named = is_tensor(given[0]) ? std::nullopt : device_or_none(given[0]);
+  const dlpack::DeviceId id =
+      dlpack_id(named ? *named : require_tensor(given[0], "__dlpack_device__").device());
   return Py_BuildValue("(ii)", static_cast<int>(id.type), static_cast<int>(id.index));
 }
 
@@ -209,17 +212,34 @@ DType dtype_of(const dlpack::DataType& type) {
        type.lanes == 1 ? "" : concat(" with ", type.lanes, " lanes"));
 }
 
-/// Where the memory is.
-Device device_of(const dlpack::DeviceId& id) {
-  if (id.type == dlpack::kCpu || id.type == dlpack::kPinnedHost) return Device{};
-  const int count = device_count(DeviceType::cuda);
-  const bool is_cuda = id.type == dlpack::kCuda || id.type == dlpack::kCudaManaged;
-  if (is_cuda && id.index >= 0 && id.index < count) {
-    return {DeviceType::cuda, static_cast<int16_t>(id.index)};
+/// The device whose memory others may give; that of the host has any index.
+std::optional<Device> home_of(int64_t type, int64_t index) {
+  for (const ep::Backend& row : ep::backends()) {
+    if (type != row.dlpack_type && type != row.dlpack_also) continue;
+    if (row.type == DeviceType::cpu) return Device{};
+    if (row.has_interop && index >= 0 && index < row.count()) {
+      return Device{row.type, static_cast<int16_t>(index)};
+    }
   }
-  fail(ErrorKind::buffer, "[from_dlpack] expected memory of the host",
-       count ? concat(" or of one of ", count, " CUDA devices") : "", ", got DLPack device type ",
-       id.type, is_cuda ? concat(", index ", id.index) : "");
+  return std::nullopt;
+}
+
+/// dlpack_home(type, index): a Device, or None.
+PyObject* dlpack_home(Arguments given) {
+  const auto home = home_of(integer_argument(given[0]), integer_argument(given[1]));
+  if (home) return device_object(*home);
+  Py_RETURN_NONE;
+}
+
+Device device_of(const dlpack::DeviceId& id) {
+  if (const std::optional<Device> home = home_of(id.type, id.index)) return *home;
+  std::string expected = "the host";
+  for (const ep::Backend& row : ep::backends()) {
+    const int count = row.has_interop ? row.count() : 0;
+    if (count > 0) expected += concat(" or of one of ", count, " ", row.name, " devices");
+  }
+  fail(ErrorKind::buffer, "[from_dlpack] expected memory of ", expected,
+       ", got DLPack device type ", id.type, ", index ", id.index);
 }
 
 /// Shape and strides; the storage is still missing.
@@ -284,6 +304,7 @@ PyObject* from_dlpack(Arguments given) {
 
 PyMethodDef functions[] = {positional<to_dlpack, 5>("to_dlpack"),
                            positional<dlpack_device, 1>("dlpack_device"),
+                           positional<dlpack_home, 2>("dlpack_home"),
                            positional<from_dlpack, 1>("from_dlpack"),
                            {nullptr, nullptr, 0, nullptr}};
 

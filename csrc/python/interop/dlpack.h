@@ -11,17 +11,8 @@ namespace ofl::python::dlpack {
 inline constexpr uint32_t kMajor = 1;
 inline constexpr uint32_t kMinor = 0;
 
-/// Device types that this package meets.
-enum DeviceCode : int32_t {
-  kCpu = 1,
-  kCuda = 2,
-  kPinnedHost = 3,
-  kExtension = 12,
-  kCudaManaged = 13,
-};
-
 struct DeviceId {
-  int32_t type;
+  int32_t type;  // Backend::dlpack_type
   int32_t index;
 };
 

@@ -1,6 +1,6 @@
 #include "python/interop/foreign_memory.h"
 
-#include "ep/cuda/cuda_device.h"
+#include "ep/registry.h"
 
 namespace ofl::python {
 
@@ -22,9 +22,9 @@ bool is_aligned(const Tensor& x, const char* first, int64_t align) {
 }  // namespace
 
 MemoryRange range_of(const Tensor& x, Device device, char* first, const char* op) {
-  // A cuda kernel reads both parts of a complex number at once.
-  const auto align =
-      device.type == DeviceType::cuda ? size_of(x.dtype) : size_t{info(x.dtype).align};
+  // A kernel of a device's own may read both parts of a complex number at once.
+  const size_t align =
+      ep::backend_of(device.type).runs_host_kernels ? info(x.dtype).align : size_of(x.dtype);
   if (!is_aligned(x, first, static_cast<int64_t>(align))) {
     fail(ErrorKind::buffer, "[", op, "] expected memory aligned to ", align, " bytes for ",
          name_of(x.dtype), "; copy it first");
@@ -48,12 +48,13 @@ MemoryRange range_of(const Tensor& x, Device device, char* first, const char* op
 }
 
 void require_memory_of(Device device, const MemoryRange& range, const char* op) {
+  const ep::Backend& backend = ep::backend_of(device.type);
   for (const char* memory : {range.begin, range.begin + range.bytes - 1}) {
-    const int owner = ep::cuda_owner(memory);
+    const int owner = backend.owner(memory);
     if (owner == device.index) continue;
-    const Device other{DeviceType::cuda, static_cast<int16_t>(owner)};
-    fail(ErrorKind::buffer, "[", op, "] expected memory of ", device.str(), ", got ",
-         owner < 0 ? "memory that CUDA does not know" : other.str(), " at ",
+    const Device other{device.type, static_cast<int16_t>(owner)};
+    fail(ErrorKind::buffer, "[", op, "] expected memory of ", device.str(), ", got memory of ",
+         owner < 0 ? concat("no ", backend.name, " device") : other.str(), " at ",
          static_cast<const void*>(memory));
   }
 }

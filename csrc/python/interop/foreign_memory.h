@@ -17,7 +17,7 @@ struct MemoryRange {
 /// Error(buffer) where the elements are not aligned as kernels of `device` want it.
 MemoryRange range_of(const Tensor& x, Device device, char* first, const char* op);
 
-/// Error(buffer) unless both ends of it are memory of this cuda device.
+/// Error(buffer) unless both ends of it are memory of this device, whose type has an `owner`.
 void require_memory_of(Device device, const MemoryRange& range, const char* op);
 
 }  // namespace ofl::python

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "ep/registry.h"
 #include "python/bind.h"
 #include "python/initialised.h"
 
@@ -33,6 +34,16 @@ bool equals(const Device& device, const py::object& other) {
   }
 }
 
+std::string valid_forms() {
+  std::string forms;
+  const ep::BackendRange rows = ep::backends();
+  for (const ep::Backend& row : rows) {
+    if (&row != rows.begin()) forms += &row + 1 == rows.end() ? " or " : ", ";
+    forms += concat("\"", row.name, row.type == DeviceType::cpu ? "\"" : ":N\"");
+  }
+  return forms;
+}
+
 Device with_index(const std::string& type, int index) {
   return parse_device(type + ":" + std::to_string(index));
 }
@@ -44,14 +55,11 @@ Device parse_device(const std::string& text) {
   const std::string type = text.substr(0, colon);
   const std::optional<int> index =
       colon == std::string::npos ? std::optional<int>(0) : parse_index(text.substr(colon + 1));
-  for (int i = 0; index && i < kDeviceTypeCount; ++i) {
-    if (type != kDeviceTypes[i].name) continue;
-    const Device device{static_cast<DeviceType>(i), static_cast<int16_t>(*index)};
-    if (device.type == DeviceType::cpu && *index != 0) break;
-    return device;
+  const ep::Backend* row = index ? ep::find_backend(type) : nullptr;
+  if (!row || (row->type == DeviceType::cpu && *index != 0)) {
+    fail(ErrorKind::value, "[device] no device \"", text, "\"; expected ", valid_forms());
   }
-  fail(ErrorKind::value, "[device] no device \"", text,
-       "\"; expected \"cpu\", \"mock:N\" or \"cuda:N\"");
+  return {row->type, static_cast<int16_t>(*index)};
 }
 
 std::optional<Device> device_or_none(PyObject* object) {
@@ -70,16 +78,14 @@ PyObject* device_object(Device device) {
 }
 
 void bind_device(py::module_& module) {
-  py::class_<Device>(
-      module, "Device",
-      "A device: type (``cpu``, ``mock``, ``cuda``) and index. Immutable; equals its "
-      "string.",
-      initialised<Device>())
+  py::class_<Device>(module, "Device",
+                     "A device: type (such as ``cpu``) and index. Immutable; equals its string.",
+                     initialised<Device>())
       .def(py::init([](const Device& device) { return device; }), py::arg("spec"))
       .def(py::init(&parse_device), py::arg("spec"))
       .def(py::init(&with_index), py::arg("spec"), py::arg("index"))
       .def_property_readonly(
-          "type", [](const Device& d) { return kDeviceTypes[static_cast<int>(d.type)].name; })
+          "type", [](const Device& d) { return device_type_names[static_cast<int>(d.type)]; })
       .def_property_readonly("index", [](const Device& d) { return static_cast<int>(d.index); })
       .def("__str__", &Device::str)
       .def("__repr__", [](const Device& d) { return "device('" + d.str() + "')"; })

@@ -6,10 +6,9 @@
 #include "base/cost.h"
 #include "ep/memory/caching_allocator.h"
 #include "ep/memory/staging_pool.h"
-#include "ep/mock/mock_knobs.h"
+#include "ep/registry.h"
 #include "ep/threads/crowding.h"
 #include "ep/threads/helper_pool.h"
-#include "ops/cuda/background.h"
 #include "python/arguments.h"
 #include "python/convert.h"
 #include "python/errors.h"
@@ -151,61 +150,6 @@ void configure(std::optional<bool> sync, std::optional<int64_t> max_in_flight,
   });
 }
 
-struct KnobRow {
-  const char* name;
-  double (*get)(const ep::MockKnobs&);
-  void (*set)(ep::MockKnobs&, double);
-};
-
-#define OFL_KNOB(field)                                                   \
-  {#field, [](const ep::MockKnobs& k) { return double(k.field.load()); }, \
-   [](ep::MockKnobs& k, double v) { k.field.store(v); }}
-#define OFL_FAULT(field)                                                                 \
-  {"fail_" #field, [](const ep::MockKnobs& k) { return double(k.faults.field.load()); }, \
-   [](ep::MockKnobs& k, double v) { k.faults.field.store(int64_t(v)); }}
-
-const KnobRow kKnobs[] = {
-    {"devices", [](const ep::MockKnobs& k) { return double(k.devices); },
-     [](ep::MockKnobs& k, double v) {
-       if (v < 0 || v > vm::kMaxDevicesPerType) {
-         fail(ErrorKind::value, "[mock] devices must be 0 to ", vm::kMaxDevicesPerType, ", got ",
-              v);
-       }
-       k.devices = int(v);
-     }},
-    {"capacity", [](const ep::MockKnobs& k) { return double(k.capacity.load()); },
-     [](ep::MockKnobs& k, double v) { k.capacity.store(uint64_t(v)); }},
-    OFL_KNOB(h2d),
-    OFL_KNOB(d2h),
-    OFL_KNOB(d2d),
-    OFL_KNOB(launch_latency),
-    OFL_KNOB(compute),
-    OFL_KNOB(jitter),
-    OFL_FAULT(alloc),
-    OFL_FAULT(launch),
-    OFL_FAULT(copy),
-    OFL_FAULT(event),
-};
-#undef OFL_KNOB
-#undef OFL_FAULT
-
-void mock_configure(const std::map<std::string, double>& values) {
-  for (const auto& [name, value] : values) {
-    const KnobRow* row = nullptr;
-    for (const KnobRow& each : kKnobs) row = each.name == name ? &each : row;
-    if (!row) fail(ErrorKind::value, "[mock] no knob named ", name);
-    if (!(value >= 0))
-      fail(ErrorKind::value, "[mock] ", name, " must not be negative, got ", value);
-    row->set(ep::mock_knobs(), value);
-  }
-}
-
-py::dict mock_knobs() {
-  py::dict values;
-  for (const KnobRow& row : kKnobs) values[row.name] = row.get(ep::mock_knobs());
-  return values;
-}
-
 py::dict memory_stats(Device device) {
   ep::Device& backend = runtime().machine.state(device).device;
   const ep::AllocatorStats s = backend.allocator().stats();
@@ -236,12 +180,15 @@ size_t empty_cache(std::optional<Device> device) {
   return released;
 }
 
-/// The machine first: its workers ask for kernels. Where that was interrupted, they go on asking.
+/// The machine first: its workers use what the backends end. Where that was interrupted, they go
+/// on.
 void shutdown() {
   runtime().machine.shutdown();
   GilHooks hooks;
   void* const token = hooks.release();
-  ops::cuda::stop_background();
+  for (const ep::Backend& row : ep::backends()) {
+    if (row.leave) row.leave();
+  }
   hooks.acquire(token);
 }
 
@@ -260,8 +207,6 @@ py::object failure(const py::object& x, const char* method) {
   PyObject* exception = failure_of(require_tensor(x.ptr(), method), method);
   return exception ? py::reinterpret_steal<py::object>(exception) : py::object(py::none());
 }
-
-DeviceType parse_type(const std::string& type) { return parse_device(type).type; }
 
 PyObject* default_device_of(Arguments) { return device_object(default_device()); }
 
@@ -283,13 +228,10 @@ void bind_machine_functions(py::module_& m) {
         py::arg("implicit_sync") = py::none(), py::arg("num_threads") = py::none(),
         py::arg("standard_values") = py::none(), py::arg("fusion") = py::none(),
         py::arg("inline_seconds") = py::none(), py::arg("watches_cores") = py::none());
-  m.def("device_count", [](const std::string& type) { return device_count(parse_type(type)); });
   m.def("set_process_device", &set_process_device);
   m.def("exchange_thread_device", &exchange_thread_device);
   m.def("memory_stats", &memory_stats);
   m.def("empty_cache", &empty_cache);
-  m.def("mock_configure", &mock_configure);
-  m.def("mock_knobs", &mock_knobs);
   m.def("set_package_dir", &set_package_dir);
   m.def("set_exception_maker", [](const py::function& again) { set_exception_maker(again.ptr()); });
   m.def("failure", &failure);

@@ -1,232 +1,168 @@
-// Native paths of ops/creation and ops/operands.py.
+// Functions of ops/creation and ops/operands.py.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <cstring>
 
 #include "python/convert.h"
-#include "python/native/function.h"
-#include "python/native/lists.h"
+#include "python/machine/device_object.h"
+#include "python/native/signature.h"
 #include "python/runtime.h"
 #include "python/sequences.h"
 #include "python/tensor/functions.h"
+#include "python/tensor/type.h"
 
 namespace ofl::python {
 
 namespace {
 
-PyObject* same(PyObject* object) {
-  Py_INCREF(object);
-  return object;
-}
-
 // --- from a shape
 
-enum class Filling : uint8_t { nothing, zero, one };
-
-Scalar number(Filling filling, DType dtype) {
-  return filling == Filling::one ? to_scalar(Py_True, dtype) : Scalar{};
+/// Whether a new tensor goes to pinned memory, which is the cpu's.
+bool is_pinned(PyObject* device, PyObject* pin_memory) {
+  if (!truth(pin_memory)) return false;
+  const Device asked = device_or(device, {});
+  if (asked.type == DeviceType::cpu) return true;
+  fail(ErrorKind::value, "[pin_memory] expected a tensor of the cpu, got device ", asked.str());
 }
 
-/// Of `value`; null: of anything.
-PyObject* make_filled(const Scalar* value, Device device, DType dtype, const Dims& shape) {
+/// Of `value`; null: of anything. Pinned memory is the cpu's, whatever the home.
+PyObject* make_filled(const Scalar* value, Device home, bool pinned, DType dtype,
+                      const Dims& shape) {
   Reference made(reinterpret_cast<PyObject*>(new_tensor_object()));
   Tensor& tensor = reinterpret_cast<TensorObject*>(made.get())->tensor;
-  if (!full_here(runtime().machine, device, dtype, shape, value, &tensor)) {
-    tensor = value ? full(issuer(), device, dtype, shape, *value)
-                   : empty(issuer(), device, dtype, shape);
+  if (pinned) {
+    tensor = new_pinned(dtype, shape);
+    if (value) fill(issuer(), tensor, *value, "full");
+  } else if (!full_here(runtime().machine, home, dtype, shape, value, &tensor)) {
+    tensor =
+        value ? full(issuer(), home, dtype, shape, *value) : empty(issuer(), home, dtype, shape);
   }
   return made.release();
 }
 
-PyObject* make(Filling filling, Device device, DType dtype, const Dims& shape) {
-  if (filling == Filling::nothing) return make_filled(nullptr, device, dtype, shape);
-  const Scalar value = number(filling, dtype);
-  return make_filled(&value, device, dtype, shape);
+struct Filling {
+  const char* name;
+  bool is_empty, is_one;
+};
+constexpr Filling kEmpty{"empty", true, false}, kZeros{"zeros", false, false};
+constexpr Filling kOnes{"ones", false, true};
+
+PyObject* make(const Filling& filling, Device home, bool pinned, DType dtype, const Dims& shape) {
+  const Scalar value = filling.is_one ? to_scalar(Py_True, dtype) : Scalar{};
+  return make_filled(filling.is_empty ? nullptr : &value, home, pinned, dtype, shape);
 }
 
-/// f(shape, dtype, device, pin_memory)
-template <Filling filling>
-PyObject* filled(const Call& call) {
-  const std::optional<Dims> shape = known_shape(call[0]);
-  const std::optional<DType> dtype = call[1] == Py_None ? DType::f64 : known_dtype(call[1]);
-  const std::optional<Device> device = known_device(call[2]);
-  if (!shape || !dtype || !device || call[3] != Py_False) return nullptr;
-  return make(filling, *device, *dtype, *shape);
+template <const Filling& filling>
+PyObject* filled(const Given& shape, const Given& dtype, const Given& device,
+                 const Given& pin_memory) {
+  const DType wanted = dtype_or(dtype, DType::f64, filling.name);
+  const bool pinned = is_pinned(device, pin_memory);
+  const Device home = device_or(device, default_device());
+  const Dims dims = parse_new_shape(shape, filling.is_empty ? "empty" : "full");
+  return make(filling, home, pinned, wanted, dims);
 }
 
-/// f(x, dtype, device)
-template <Filling filling>
-PyObject* filled_like(const Call& call) {
-  const Tensor* x = tensor_or_null(call[0]);
-  if (!x || call[2] != Py_None) return nullptr;
-  const std::optional<DType> dtype = call[1] == Py_None ? x->dtype : known_dtype(call[1]);
-  return dtype ? make(filling, x->device(), *dtype, x->shape) : nullptr;
+template <const Filling& filling>
+PyObject* filled_like(const Operand& x, const Given& dtype, const Given& device) {
+  const DType wanted = dtype_or(dtype, x->dtype, filling.name);
+  return make(filling, device_or(device, x->device()), false, wanted, x->shape);
 }
 
-/// What NumPy makes of one of Python's numbers.
-std::optional<DType> dtype_of_number(PyObject* value) {
-  if (PyFloat_CheckExact(value)) return DType::f64;
-  if (PyBool_Check(value)) return DType::b1;
-  if (PyComplex_CheckExact(value)) return DType::c128;
-  return known_integer(value) ? std::optional<DType>(DType::i64) : std::nullopt;
+/// Whether it is one of Python's or NumPy's numbers.
+bool is_number(PyObject* value) {
+  return PyLong_Check(value) || PyFloat_Check(value) || PyComplex_Check(value) ||
+         PyArray_IsScalar(value, Generic);
 }
 
-/// full(shape, fill_value, dtype, device, pin_memory)
-PyObject* full_path(const Call& call) {
-  const std::optional<DType> own = dtype_of_number(call[1]);
-  if (!own || call[4] != Py_False) return nullptr;
-  const std::optional<DType> dtype = call[2] == Py_None ? own : known_dtype(call[2]);
-  const std::optional<Dims> shape = known_shape(call[0]);
-  const std::optional<Device> device = known_device(call[3]);
-  if (!shape || !dtype || !device) return nullptr;
-  const Scalar value = to_scalar(call[1], *dtype);
-  return make_filled(&value, *device, *dtype, *shape);
+DType numpys_dtype(PyObject* number) {
+  if (const std::optional<DType> known = dtype_of_number(number)) return *known;
+  const Reference array(checked(PyArray_FROM_O(number)));
+  return dtype_of(PyArray_DESCR(reinterpret_cast<PyArrayObject*>(array.get())), "full");
 }
 
-/// full_like(x, fill_value, dtype, device)
-PyObject* full_like_path(const Call& call) {
-  const Tensor* x = tensor_or_null(call[0]);
-  if (!x || call[3] != Py_None || !dtype_of_number(call[1])) return nullptr;
-  const std::optional<DType> dtype = call[2] == Py_None ? x->dtype : known_dtype(call[2]);
-  if (!dtype) return nullptr;
-  const Scalar value = to_scalar(call[1], *dtype);
-  return make_filled(&value, x->device(), *dtype, x->shape);
+/// Without a dtype, of the value's own.
+PyObject* make_full(PyObject* value, Device home, bool pinned, std::optional<DType> dtype,
+                    const Dims& shape) {
+  if (is_number(value)) {
+    const DType wanted = dtype ? *dtype : numpys_dtype(value);
+    const Scalar number = to_scalar(value, wanted);
+    return make_filled(&number, home, pinned, wanted, shape);
+  }
+  const Reference device(device_object(home));
+  const Reference values(as_tensor(value, Py_None, device.get()));
+  const DType wanted = dtype.value_or(tensor_of(values.get()).dtype);
+  Reference made(make_filled(nullptr, home, pinned, wanted, shape));
+  assign_value(tensor_of(made.get()), values.get(), "assign");
+  return made.release();
+}
+
+PyObject* full_of(const Given& shape, const Given& fill_value, const Given& dtype,
+                  const Given& device, const Given& pin_memory) {
+  std::optional<DType> wanted;
+  if (dtype != Py_None) wanted = parse_dtype(dtype, "full");
+  const bool pinned = is_pinned(device, pin_memory);
+  const Device home = device_or(device, default_device());
+  return make_full(fill_value, home, pinned, wanted, parse_new_shape(shape, "full"));
+}
+
+PyObject* full_like(const Operand& x, const Given& fill_value, const Given& dtype,
+                    const Given& device) {
+  const DType wanted = dtype_or(dtype, x->dtype, "full");
+  return make_full(fill_value, device_or(device, x->device()), false, wanted, x->shape);
 }
 
 // --- from data
 
-/// Tensor of an array, or null.
-PyObject* tensor_of_array(PyArrayObject* array, Device device) {
-  const int ndim = PyArray_NDIM(array);
-  const auto dtype = known_dtype(reinterpret_cast<PyObject*>(PyArray_DESCR(array)));
-  if (!dtype || ndim > kMaxDims) return nullptr;
-  if (PyArray_ISCARRAY_RO(array)) {
-    Dims shape;
-    for (int d = 0; d < ndim; ++d) shape.push_back(PyArray_DIM(array, d));
-    Reference made(reinterpret_cast<PyObject*>(new_tensor_object()));
-    Tensor& tensor = reinterpret_cast<TensorObject*>(made.get())->tensor;
-    if (full_here(runtime().machine, device, *dtype, shape, nullptr, &tensor)) {
-      const auto bytes = static_cast<size_t>(PyArray_NBYTES(array));
-      if (bytes) std::memcpy(tensor.address(), PyArray_DATA(array), bytes);
-      return made.release();
-    }
-  }
-  return wrap(from_array(array, device));
+PyObject* pinned_copy(PyObject* data, PyObject* dtype) {
+  const Reference cpu(is_tensor(data) ? Py_NewRef(Py_None) : device_object({}));
+  const Reference values(as_tensor(data, dtype, cpu.get()));
+  const Tensor& source = tensor_of(values.get());
+  Tensor made = new_pinned(source.dtype, source.shape);
+  assign(issuer(), made, to_device(issuer(), source, made.device(), false), "assign");
+  return wrap(std::move(made));
 }
 
-/// The Python function will raise the error again, and say what is wrong. It would not raise again
-/// what is no Exception, such as Ctrl-C.
-void leave_to_function() {
-  if (!PyErr_ExceptionMatches(PyExc_Exception)) throw PythonErrorSet{};
-  PyErr_Clear();
+PyObject* tensor_function(const Given& data, const Given& dtype, const Given& device,
+                          const Given& pin_memory) {
+  return is_pinned(device, pin_memory) ? pinned_copy(data, dtype)
+                                       : as_tensor(data, dtype, device, Py_True);
 }
 
-/// Whether nested sequences begin with a tensor.
-bool begins_with_tensor(PyObject* data) {
-  for (int depth = 0; depth <= kMaxDims; ++depth) {
-    const bool sequence = PyList_Check(data) || PyTuple_Check(data);
-    if (!sequence || PySequence_Fast_GET_SIZE(data) == 0) return is_tensor(data);
-    data = PySequence_Fast_GET_ITEM(data, 0);
-  }
-  return false;
+PyObject* asarray(const Given& obj, const Given& dtype, const Given& device, const Given& copy) {
+  return as_tensor(obj, dtype, device, copy);
 }
 
-/// The array that NumPy makes of nested sequences of numbers, in NumPy's dtype; null where that
-/// takes more, or fails.
-PyObject* plain_array(PyObject* data) {
-  if (begins_with_tensor(data)) return nullptr;
-  const Reference held(held_data(data, "tensor"));
-  PyObject* array = PyArray_FROM_O(held.get());
-  if (!array) leave_to_function();
-  return array;
+PyObject* array_function(const Given& data, const Given& dtype, const Given& copy,
+                         const Given& ndmin, const Given& device) {
+  Reference made(as_tensor(data, dtype, device, copy));
+  const int64_t missing = integer_argument(ndmin) - tensor_of(made.get()).ndim();
+  if (missing <= 0) return made.release();
+  const Reference key(checked(PyTuple_New(missing)));
+  for (Py_ssize_t i = 0; i < missing; ++i) PyTuple_SET_ITEM(key.get(), i, Py_NewRef(Py_None));
+  return checked(tensor_subscript(made.get(), key.get()));
 }
 
-/// Tensor of one of Python's numbers, or null.
-PyObject* tensor_of_number(PyObject* value, std::optional<DType> wanted, Device device) {
-  const std::optional<DType> own = dtype_of_number(value);
-  Scalar scalar;
-  if (!own || (wanted && !store_number(value, *wanted, &scalar))) return nullptr;
-  if (!wanted) scalar = to_scalar(value, *own);
-  const DType dtype = wanted.value_or(*own);
-  Reference made(reinterpret_cast<PyObject*>(new_tensor_object()));
-  Tensor& tensor = reinterpret_cast<TensorObject*>(made.get())->tensor;
-  if (!full_here(runtime().machine, device, dtype, {}, &scalar, &tensor)) {
-    tensor = from_host(issuer(), scalar.bytes, dtype, {}, device);
-  }
-  return made.release();
+PyObject* asanyarray(const Given& obj, const Given& dtype, const Given& device) {
+  return as_tensor(obj, dtype, device);
 }
 
-bool is_sequence(PyObject* data) { return PyList_CheckExact(data) || PyTuple_CheckExact(data); }
-
-/// Tensor of data whose conversion runs no code of the program: an array, nested lists of numbers,
-/// a number; or null.
-PyObject* plain_tensor(PyObject* data, std::optional<DType> dtype, Device device) {
-  if (PyArray_CheckExact(data)) {
-    return dtype ? nullptr : tensor_of_array(reinterpret_cast<PyArrayObject*>(data), device);
-  }
-  return is_sequence(data) ? tensor_of_lists(data, dtype, device)
-                           : tensor_of_number(data, dtype, device);
-}
-
-/// Tensor of data that is none, or null; `given_dtype` may be None.
-PyObject* converted(PyObject* data, PyObject* given_dtype, PyObject* given_device) {
-  const std::optional<Device> device = known_device(given_device);
-  const std::optional<DType> dtype =
-      given_dtype == Py_None ? std::nullopt : known_dtype(given_dtype);
-  if (!device || (!dtype && given_dtype != Py_None)) return nullptr;
-  if (PyObject* made = plain_tensor(data, dtype, *device)) return made;
-  if (dtype || !is_sequence(data)) return nullptr;
-  const Reference made(plain_array(data));
-  auto* array = reinterpret_cast<PyArrayObject*>(made.get());
-  return array ? tensor_of_array(array, *device) : nullptr;
-}
-
-/// tensor(data, dtype, device, pin_memory)
-PyObject* tensor_path(const Call& call) {
-  if (call[3] != Py_False || is_tensor(call[0])) return nullptr;
-  return converted(call[0], call[1], call[2]);
-}
-
-/// asarray(obj, dtype, device, copy)
-PyObject* asarray_path(const Call& call) {
-  if (call[3] == Py_False) return nullptr;
-  if (!is_tensor(call[0])) return converted(call[0], call[1], call[2]);
-  const bool fits = call[1] == Py_None && call[2] == Py_None && call[3] == Py_None;
-  return fits ? same(call[0]) : nullptr;
-}
-
-/// array(data, dtype, copy, ndmin, device)
-PyObject* array_path(const Call& call) {
-  const std::optional<int64_t> ndmin = known_integer(call[3]);
-  if (call[2] == Py_False || !ndmin || *ndmin > 0 || is_tensor(call[0])) return nullptr;
-  return converted(call[0], call[1], call[4]);
-}
-
-/// asanyarray(obj, dtype, device)
-PyObject* asanyarray_path(const Call& call) {
-  if (!is_tensor(call[0])) return converted(call[0], call[1], call[2]);
-  return call[1] == Py_None && call[2] == Py_None ? same(call[0]) : nullptr;
-}
-
-/// ascontiguousarray(obj, dtype, device)
-PyObject* contiguous_path(const Call& call) {
-  const Tensor* x = tensor_or_null(call[0]);
-  if (!x || x->ndim() == 0 || call[1] != Py_None || call[2] != Py_None) return nullptr;
-  return x->contiguous() ? same(call[0]) : copy_tensor(*x);
+PyObject* ascontiguousarray(const Given& obj, const Given& dtype, const Given& device) {
+  Reference made(as_tensor(obj, dtype, device));
+  const Tensor& x = tensor_of(made.get());
+  if (x.ndim() == 0) return reshape_tensor(x, {1}, Reuse::where_possible);
+  return x.contiguous() ? made.release() : copy_tensor(x);
 }
 
 /// on_one_device(*operands)
-PyObject* on_one_device_path(const Call& call) {
+PyObject* on_one_device(const Call& call) {
   const Arguments end = call.rest + call.rest_count;
   const Arguments first = std::find_if(call.rest, end, is_tensor);
-  const Device home = first == end ? default_device() : tensor_of(*first).device();
+  std::optional<Device> home;
+  if (first != end) home = tensor_of(*first).device();
   Reference tensors(checked(PyList_New(call.rest_count)));
   for (Py_ssize_t i = 0; i < call.rest_count; ++i) {
     PyObject* const given = call.rest[i];
-    PyObject* tensor = is_tensor(given) ? same(given) : plain_tensor(given, std::nullopt, home);
-    if (!tensor) return nullptr;
-    PyList_SET_ITEM(tensors.get(), i, tensor);
+    PyList_SET_ITEM(tensors.get(), i, is_tensor(given) ? Py_NewRef(given) : made_on(home, given));
   }
   return tensors.release();
 }
@@ -259,54 +195,88 @@ std::optional<double> exact_double(PyObject* value) {
   return static_cast<double>(*number);
 }
 
-/// NumPy's float64 range; null for what NumPy refuses.
+/// NumPy's float64 range; null when it is too long or has no length.
 PyObject* float_range(double first, double last, double step, Device device) {
-  if (step == 0 || !std::isfinite(first) || !std::isfinite(last) || !std::isfinite(step)) {
-    return nullptr;
-  }
-  const Reference array(PyArray_Arange(first, last, step, NPY_DOUBLE));
-  if (array.get()) return wrap(from_array(reinterpret_cast<PyArrayObject*>(array.get()), device));
-  leave_to_function();
-  return nullptr;
+  constexpr double kLong = 1 << 30;
+  if (!(std::abs((last - first) / step) < kLong)) return nullptr;
+  const Reference array(checked(PyArray_Arange(first, last, step, NPY_DOUBLE)));
+  return wrap(from_array(reinterpret_cast<PyArrayObject*>(array.get()), device));
 }
 
-/// arange(start, stop, step, dtype, device)
-PyObject* arange_path(const Call& call) {
-  const std::optional<Device> device = known_device(call[4]);
-  if (!device) return nullptr;
-  const bool from_zero = call[1] == Py_None;
-  PyObject* const stop = call[from_zero ? 0 : 1];
-  const auto first = from_zero ? std::optional<int64_t>(0) : known_integer(call[0]);
-  const std::optional<int64_t> last = known_integer(stop), step = known_integer(call[2]);
-  const std::optional<DType> dtype = call[3] == Py_None ? std::nullopt : known_dtype(call[3]);
-  if (!dtype && call[3] != Py_None) return nullptr;
-  if (first && last && step) {
-    const bool integers = !dtype || *dtype == DType::i64;
-    return integers ? integer_range(*first, *last, *step, *device) : nullptr;
+/// Of Python's integers and floats, as int64 and float64; null for all else.
+PyObject* plain_range(PyObject* start, PyObject* stop, PyObject* step, std::optional<DType> dtype,
+                      Device device) {
+  const auto first = known_integer(start), last = known_integer(stop), stride = known_integer(step);
+  if (first && last && stride) {
+    const bool integers = dtype.value_or(DType::i64) == DType::i64;
+    return integers ? integer_range(*first, *last, *stride, device) : nullptr;
   }
-  if (dtype && *dtype != DType::f64) return nullptr;
-  const auto begin = from_zero ? std::optional<double>(0) : exact_double(call[0]);
-  const std::optional<double> end = exact_double(stop), stride = exact_double(call[2]);
-  return begin && end && stride ? float_range(*begin, *end, *stride, *device) : nullptr;
+  if (dtype.value_or(DType::f64) != DType::f64) return nullptr;
+  const auto begin = exact_double(start), end = exact_double(stop), by = exact_double(step);
+  return begin && end && by ? float_range(*begin, *end, *by, device) : nullptr;
+}
+
+/// What NumPy can count with. It would hand a tensor back to the function that asked it, and does
+/// not know bfloat16.
+PyObject* number_for_range(PyObject* given) {
+  if (!is_tensor(given)) return held_data(given, "arange");
+  const Tensor& x = tensor_of(given);
+  const bool is_wide = x.dtype != DType::bf16;
+  const Tensor wide = is_wide ? x : cast_copy(issuer(), x, DType::f32, "arange");
+  return array_over(look_from_python(wide, "arange"), true);
+}
+
+PyObject* numpys_range(PyObject* start, PyObject* stop, PyObject* step, std::optional<DType> dtype,
+                       Device device) {
+  const Reference first(number_for_range(start)), last(number_for_range(stop));
+  const Reference stride(number_for_range(step));
+  PyArray_Descr* counted = nullptr;
+  if (dtype) counted = descr_of(*dtype == DType::bf16 ? DType::f32 : *dtype);
+  Reference values(checked(PyArray_ArangeObj(first.get(), last.get(), stride.get(), counted)));
+  if (dtype) {
+    PyArray_Descr* wanted = descr_of(*dtype);
+    Py_INCREF(wanted);
+    values = Reference(
+        checked(PyArray_FromAny(values.get(), wanted, 0, 0, NPY_ARRAY_FORCECAST, nullptr)));
+  }
+  return wrap(from_array(reinterpret_cast<PyArrayObject*>(values.get()), device));
+}
+
+PyObject* arange(const Given& start, const Given& stop, const Given& step, const Given& dtype,
+                 const Given& device) {
+  static PyObject* const zero = checked(PyLong_FromLong(0));
+  if (start == Py_None && stop == Py_None) {
+    fail(ErrorKind::type, "[arange] expected start or stop, got neither");
+  }
+  std::optional<DType> wanted;
+  if (dtype != Py_None) wanted = parse_dtype(dtype, "arange");
+  Device home = device_or(device, default_device());
+  for (PyObject* end : {step.object, stop.object, start.object}) {  // the first that is a tensor
+    if (device == Py_None && is_tensor(end)) home = tensor_of(end).device();
+  }
+  PyObject* const first = start == Py_None ? zero : start;
+  PyObject* plain = stop == Py_None ? plain_range(zero, start, step, wanted, home)
+                                    : plain_range(first, stop, step, wanted, home);
+  return plain ? plain : numpys_range(first, stop, step, wanted, home);
 }
 
 }  // namespace
 
-const NativeRow kCreationPaths[] = {{"tensor", tensor_path},
-                                    {"asarray", asarray_path},
-                                    {"array", array_path},
-                                    {"asanyarray", asanyarray_path},
-                                    {"ascontiguousarray", contiguous_path},
-                                    {"empty", filled<Filling::nothing>},
-                                    {"zeros", filled<Filling::zero>},
-                                    {"ones", filled<Filling::one>},
-                                    {"full", full_path},
-                                    {"empty_like", filled_like<Filling::nothing>},
-                                    {"zeros_like", filled_like<Filling::zero>},
-                                    {"ones_like", filled_like<Filling::one>},
-                                    {"full_like", full_like_path},
-                                    {"on_one_device", on_one_device_path},
-                                    {"arange", arange_path},
+const NativeRow kCreationPaths[] = {whole<tensor_function>("tensor"),
+                                    whole<asarray>("asarray"),
+                                    whole<array_function>("array"),
+                                    whole<asanyarray>("asanyarray"),
+                                    whole<ascontiguousarray>("ascontiguousarray"),
+                                    whole<filled<kEmpty>>("empty"),
+                                    whole<filled<kZeros>>("zeros"),
+                                    whole<filled<kOnes>>("ones"),
+                                    whole<full_of>("full"),
+                                    whole<filled_like<kEmpty>>("empty_like"),
+                                    whole<filled_like<kZeros>>("zeros_like"),
+                                    whole<filled_like<kOnes>>("ones_like"),
+                                    whole<full_like>("full_like"),
+                                    whole<on_one_device>("on_one_device"),
+                                    whole<arange>("arange"),
                                     {nullptr, nullptr}};
 
 }  // namespace ofl::python

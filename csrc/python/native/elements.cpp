@@ -1,17 +1,15 @@
 // Native paths of functions on elements: casts, take, sorts.
 #include "python/convert.h"
-#include "python/native/function.h"
+#include "python/native/signature.h"
 #include "python/tensor/functions.h"
 
 namespace ofl::python {
 
 namespace {
 
-/// astype(x, dtype, copy, device)
-PyObject* astype_path(const Call& call) {
-  if (!is_tensor(call[0]) || !is_flag(call[2]) || call[3] != Py_None) return nullptr;
-  const std::optional<DType> dtype = known_dtype(call[1]);
-  return dtype ? cast_tensor(call[0], *dtype, call[2] == Py_True) : nullptr;
+PyObject* astype(const Operand& x, const Given& dtype, const Given& copy, const Given& device) {
+  const Reference cast(cast_tensor(x.object(), parse_dtype(dtype, "astype"), truth(copy)));
+  return move_tensor(cast.get(), device_or(device, tensor_of(cast.get()).device()), false);
 }
 
 /// sort(x, axis, descending, stable, kind)
@@ -42,7 +40,7 @@ PyObject* take_path(const Call& call) {
 
 }  // namespace
 
-const NativeRow kElementPaths[] = {{"astype", astype_path},
+const NativeRow kElementPaths[] = {whole<astype>("astype"),
                                    {"take", take_path},
                                    {"sort", sort_path},
                                    {"argsort", argsort_path},

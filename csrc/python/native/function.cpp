@@ -17,10 +17,11 @@ struct NativeObject {
   PyObject* dict;
   PyObject* function;
   PyObject* name;
-  NativePath path;
+  const NativeRow* row;
   int positional_only;
   int positional;  // with those that may be named
   int count;       // with those that must be named
+  int required;    // up to the last one without a default
   bool variadic;   // takes *args
   PyObject* names[kMaxParameters];
   PyObject* defaults[kMaxParameters];  // null: there is none
@@ -29,13 +30,11 @@ struct NativeObject {
 /// A path as Python sees it.
 struct PathObject {
   PyObject_HEAD const NativeRow* row;
-  int functions;   // that go down it
-  PyObject* last;  // of them
+  int functions;  // that go down it
 };
 
 PyTypeObject* native_type = nullptr;
 PyTypeObject* path_type = nullptr;
-PyObject* all_paths = nullptr;
 
 /// The parameter of a name, from `first` on; f.count where there is none.
 int place_of(const NativeObject& f, PyObject* name, int first) {
@@ -55,6 +54,7 @@ bool bind(const NativeObject& f, PyObject* const* args, Py_ssize_t given, PyObje
   for (int i = 0; i < plain; ++i) values[i] = args[i];
   for (int i = plain; i < f.count; ++i) values[i] = f.defaults[i];
   const Py_ssize_t named = names ? PyTuple_GET_SIZE(names) : 0;
+  if (named == 0) return plain >= f.required;
   for (Py_ssize_t k = 0; k < named; ++k) {
     const int place = place_of(f, PyTuple_GET_ITEM(names, k), std::max(plain, f.positional_only));
     if (place == f.count) return false;  // unknown, or given twice
@@ -70,8 +70,8 @@ PyObject* native_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf
   if (bind(f, args, given, names, values)) {
     const Py_ssize_t rest = std::max<Py_ssize_t>(given - f.positional, 0);
     const Call call{values, f.count, args + given - rest, rest, f.name};
-    PyObject* result = guarded<PyObject*>(nullptr, [&] { return f.path(call); });
-    if (result || PyErr_Occurred()) return result;
+    PyObject* result = guarded<PyObject*>(nullptr, [&] { return f.row->path(call); });
+    if (result || f.row->is_whole || PyErr_Occurred()) return result;
   }
   return PyObject_Vectorcall(f.function, args, nargsf, names);
 }
@@ -167,6 +167,7 @@ void read_parameters(PyObject* function, NativeObject* native) {
       native->defaults[i] = PyDict_GetItem(named, native->names[i]);
     }
     Py_XINCREF(native->defaults[i]);
+    if (!native->defaults[i]) native->required = i + 1;
   }
   Py_DECREF(names);
 }
@@ -182,7 +183,7 @@ PyObject* make_native(PyObject* path, PyObject* function) {
     native->vectorcall = native_vectorcall;
     Py_INCREF(function);
     native->function = function;
-    native->path = of->row->path;
+    native->row = of->row;
     try {
       native->name = checked(PyObject_GetAttrString(function, "__name__"));
       read_parameters(function, native);
@@ -195,8 +196,6 @@ PyObject* make_native(PyObject* path, PyObject* function) {
       throw;
     }
     ++of->functions;
-    Py_INCREF(object);
-    Py_XSETREF(of->last, object);
     return object;
   });
 }
@@ -222,11 +221,16 @@ PyObject* path_name(PyObject* self, void*) {
   return PyUnicode_FromString(reinterpret_cast<PathObject*>(self)->row->name);
 }
 
+PyObject* path_is_whole(PyObject* self, void*) {
+  return PyBool_FromLong(reinterpret_cast<PathObject*>(self)->row->is_whole);
+}
+
 PyMemberDef path_members[] = {
     {"functions", T_INT, offsetof(PathObject, functions), READONLY, nullptr},
     {nullptr, 0, 0, 0, nullptr}};
 
 PyGetSetDef path_getset[] = {{"name", path_name, nullptr, nullptr, nullptr},
+                             {"is_whole", path_is_whole, nullptr, nullptr, nullptr},
                              {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
 PyType_Slot path_slots[] = {
@@ -256,21 +260,13 @@ PyObject* make_paths() {
 
 }  // namespace
 
-PyObject* call_function_of(const char* path, PyObject* argument) {
-  const Reference found(checked(PyObject_GetAttrString(all_paths, path)));
-  PyObject* function = reinterpret_cast<PathObject*>(found.get())->last;
-  if (!function) fail(ErrorKind::runtime, "[native] the path ", path, " has no function");
-  return PyObject_CallOneArg(function, argument);
-}
-
 void init_native_function(PyObject* module) {
   native_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
   path_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&path_spec)));
   add(module, "NativeFunction", reinterpret_cast<PyObject*>(native_type));
   add(module, "NativePath", reinterpret_cast<PyObject*>(path_type));
   add(module, "native", Reference(checked(PyCFunction_New(&native_method, nullptr))).get());
-  all_paths = make_paths();
-  add(module, "paths", all_paths);
+  add(module, "paths", Reference(make_paths()).get());
 }
 
 }  // namespace ofl::python

@@ -3,8 +3,8 @@
 // `@_C.native(_C.paths.sum)` makes such an object of a Python function. It takes over the
 // function's name, docstring, parameters and defaults, and also serves as a method. A call binds
 // the arguments to the parameters and goes down the path; the function gets what the path does not
-// know. Where the path knows all arguments (signature.h), the function has only its signature and
-// its docstring, and says what is wrong with a call that does not fit.
+// know. Where the path is whole (signature.h), the function has only its signature and its
+// docstring, and says what is wrong with a call that does not fit.
 #pragma once
 
 #include "python/arguments.h"
@@ -28,6 +28,7 @@ using NativePath = PyObject* (*)(const Call& call);
 struct NativeRow {
   const char* name;  // of the path in `_C.paths`
   NativePath path;
+  bool is_whole = false;  // the path knows all arguments
 };
 
 /// The tables of paths; each ends with a null name.
@@ -41,9 +42,6 @@ extern const NativeRow kLinalgPaths[];     // linalg.cpp
 extern const NativeRow kUfuncPaths[];      // ufuncs.cpp
 extern const NativeRow kRandomPaths[];     // random.cpp
 extern const NativeRow kSearchingPaths[];  // searching.cpp
-
-/// What the function of a path returns for one argument; null, with the error set, where it fails.
-PyObject* call_function_of(const char* path, PyObject* argument);
 
 /// Makes the types, and adds them, the namespace `paths` and the decorator to the module.
 void init_native_function(PyObject* module);

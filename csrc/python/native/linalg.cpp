@@ -10,7 +10,6 @@ namespace {
 
 /// norm(x, ord, axis, keepdims): the root of the sum of squares, by the loops of the dot product.
 PyObject* norm_path(const Call& call) {
-  static const OpObject* const sqrt = find_op("sqrt");
   const Tensor* x = tensor_or_null(call[0]);
   const bool plain = call[1] == Py_None && call[2] == Py_None && call[3] == Py_False;
   if (!x || !plain || info(x->dtype).kind != DTypeKind::floating || !x->contiguous()) {
@@ -20,13 +19,11 @@ PyObject* norm_path(const Call& call) {
   PyObject* const pair[2] = {flat.get(), flat.get()};
   const Reference sum(call_op(op_of(Slot::matmul), pair, 2, false));
   PyObject* const squares = sum.get();
-  return call_op(*sqrt, &squares, 1, false);
+  return call_op(op_of(Slot::sqrt), &squares, 1, false);
 }
 
 /// vector_norm(x, axis, keepdims, ord): of one vector of real numbers, by NumPy's loops.
 PyObject* vector_norm_path(const Call& call) {
-  static const OpObject* const sqrt = find_op("sqrt");
-  static const OpObject* const sum = find_op("sum");
   const Tensor* x = tensor_or_null(call[0]);
   const bool plain = call[2] == Py_False && known_integer(call[3]) == 2;
   if (!x || !plain || x->ndim() != 1 || info(x->dtype).kind != DTypeKind::floating) return nullptr;
@@ -35,9 +32,9 @@ PyObject* vector_norm_path(const Call& call) {
   const Reference squares(call_op(op_of(Slot::mul), pair, 2, false));
   const Scalar zero;
   const Reference total(
-      reduce_tensor(*sum, tensor_of(squares.get()), Py_None, x->dtype, &zero, false));
+      reduce_tensor(op_of(Slot::sum), tensor_of(squares.get()), Py_None, x->dtype, &zero, false));
   PyObject* const root = total.get();
-  return call_op(*sqrt, &root, 1, false);
+  return call_op(op_of(Slot::sqrt), &root, 1, false);
 }
 
 bool is_complex(const Tensor& x) { return info(x.dtype).kind == DTypeKind::complex; }
@@ -78,7 +75,8 @@ PyObject* vecdot_path(const Call& call) {
 /// Two tensors of one dtype with elements along one dimension, where there is a kernel for both.
 bool are_sequences(const Tensor* a, const Tensor* b) {
   return is_pair(a, b) && a->ndim() == 1 && b->ndim() == 1 && a->size() > 0 && b->size() > 0 &&
-         a->dtype == b->dtype && a->dtype != DType::bf16 && a->device().type != DeviceType::cuda;
+         a->dtype == b->dtype && a->dtype != DType::bf16 &&
+         a->storage->state().device.runs_host_kernels();
 }
 
 /// The sums in a mode that is known.

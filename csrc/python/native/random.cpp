@@ -216,8 +216,9 @@ void draw_many(const Found& found, bitgen_t* bits, const double* p, DType dtype,
 
 /// The shape of `size`, None for one number, where so few numbers are drawn here.
 std::optional<Dims> few(PyObject* size) {
-  std::optional<Dims> shape = size == Py_None ? Dims{} : known_shape(size);
-  return shape && element_count(*shape) <= kMostDrawn ? shape : std::nullopt;
+  Dims shape;
+  const bool is_known = size == Py_None || read_shape(size, &shape);
+  return is_known && element_count(shape) <= kMostDrawn ? std::make_optional(shape) : std::nullopt;
 }
 
 PyObject* tensor_of_numbers(const void* numbers, DType dtype, const Dims& shape, Device device) {

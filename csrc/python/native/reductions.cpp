@@ -46,15 +46,9 @@ PyObject* total(const Call& call, const OpObject& row, bool product) {
                        call[3] == Py_True);
 }
 
-PyObject* sum_path(const Call& call) {
-  static const OpObject* const row = find_op("sum");
-  return total(call, *row, false);
-}
+PyObject* sum_path(const Call& call) { return total(call, op_of(Slot::sum), false); }
 
-PyObject* prod_path(const Call& call) {
-  static const OpObject* const row = find_op("prod");
-  return total(call, *row, true);
-}
+PyObject* prod_path(const Call& call) { return total(call, op_of(Slot::prod), true); }
 
 /// max and min: f(x, axis, keepdims, initial, where, out)
 PyObject* extremum(const Call& call, const OpObject& row) {
@@ -64,15 +58,9 @@ PyObject* extremum(const Call& call, const OpObject& row) {
   return reduce_tensor(row, *x, call[1], x->dtype, nullptr, call[2] == Py_True);
 }
 
-PyObject* max_path(const Call& call) {
-  static const OpObject* const row = find_op("max");
-  return extremum(call, *row);
-}
+PyObject* max_path(const Call& call) { return extremum(call, op_of(Slot::max)); }
 
-PyObject* min_path(const Call& call) {
-  static const OpObject* const row = find_op("min");
-  return extremum(call, *row);
-}
+PyObject* min_path(const Call& call) { return extremum(call, op_of(Slot::min)); }
 
 /// any and all: f(x, axis, keepdims, where, out)
 PyObject* truths(const Call& call, const OpObject& row, bool every) {
@@ -84,15 +72,9 @@ PyObject* truths(const Call& call, const OpObject& row, bool every) {
                        call[2] == Py_True);
 }
 
-PyObject* any_path(const Call& call) {
-  static const OpObject* const row = find_op("any");
-  return truths(call, *row, false);
-}
+PyObject* any_path(const Call& call) { return truths(call, op_of(Slot::any), false); }
 
-PyObject* all_path(const Call& call) {
-  static const OpObject* const row = find_op("all");
-  return truths(call, *row, true);
-}
+PyObject* all_path(const Call& call) { return truths(call, op_of(Slot::all), true); }
 
 /// f(x, axis, keepdims)
 template <bool minimum>

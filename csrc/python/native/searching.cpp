@@ -6,7 +6,7 @@
 #include "python/native/lists.h"
 #include "python/runtime.h"
 #include "python/tensor/functions.h"
-#include "tensor/array_call.h"
+#include "tensor/submit.h"
 
 namespace ofl::python {
 
@@ -25,15 +25,15 @@ Tensor flat_view(const Tensor& x) {
 }
 
 /// Runs a kernel that makes an element of each one of its second input, which has any shape.
-PyObject* call_for_each(ArrayRequest request, DType dtype) {
+PyObject* call_for_each(ArrayPlan plan, DType dtype) {
   const Issuer from = issuer();
-  const Tensor& x = *request.inputs[1];
+  const Tensor& x = *plan.inputs[1];
   const Tensor flat = flat_view(x);
-  Tensor out = make_tensor(request.inputs[0]->storage->state(), dtype, x.shape, from.site);
+  Tensor out = make_tensor(plan.inputs[0]->storage->state(), dtype, x.shape, from.site);
   const Tensor flat_out = flat_view(out);
-  request.inputs[1] = &flat;
-  request.outputs = {&flat_out};
-  submit_array_kernel(from, request);
+  plan.inputs[1] = &flat;
+  plan.outputs = {&flat_out};
+  submit(from, plan);
   return wrap(std::move(out));
 }
 
@@ -58,9 +58,9 @@ PyObject* searchsorted_path(const Call& call) {
     needles = &number;
   }
   if (needles->dtype != x->dtype) return nullptr;
-  static const ops::ArrayKernel& kernel = ops::array_kernel("search_sorted");
-  return call_for_each({"searchsorted", &kernel, {x, needles}, {}, {int64_t{*right}}, {}},
-                       DType::i64);
+  return call_for_each(
+      {"searchsorted", ops::KernelId::search_sorted, {x, needles}, {}, {int64_t{*right}}, {}},
+      DType::i64);
 }
 
 /// A tensor, number or list as a tensor of real numbers; null for everything else.
@@ -100,9 +100,9 @@ PyObject* call_interp(const Reference (&given)[3], PyObject* left, PyObject* rig
   const std::optional<Tensor> below = end_of(values, 0, left);
   const std::optional<Tensor> above = end_of(values, values.size() - 1, right);
   if (!below || !above) return nullptr;
-  static const ops::ArrayKernel& kernel = ops::array_kernel("interpolate");
-  return call_for_each({"interp", &kernel, {&points, &x, &values, &*below, &*above}, {}, {0}, {}},
-                       DType::f64);
+  return call_for_each(
+      {"interp", ops::KernelId::interpolate, {&points, &x, &values, &*below, &*above}, {}, {0}, {}},
+      DType::f64);
 }
 
 /// interp(x, xp, fp, left, right, period)
@@ -111,7 +111,7 @@ PyObject* interp_path(const Call& call) {
   const Arguments end = call.values + 3;
   const Arguments first = std::find_if(call.values, end, is_tensor);
   const Device device = first == end ? default_device() : tensor_of(*first).device();
-  if (device.type == DeviceType::cuda) return nullptr;
+  if (!ep::backend_of(device.type).runs_host_kernels) return nullptr;
   const Reference given[3] = {real_operand(call[0], device), real_operand(call[1], device),
                               real_operand(call[2], device)};
   if (!given[0].get() || !given[1].get() || !given[2].get()) return nullptr;

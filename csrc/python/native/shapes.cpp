@@ -39,9 +39,9 @@ bool read_integers(Arguments items, Py_ssize_t count, Dims* numbers) {
   return true;
 }
 
-Dims integers(const AnyArgument& given, const char* op) {
+Dims integers(const Given& given, const char* op) {
   Dims numbers;
-  if (!read_integers(&given.object, 1, &numbers)) numbers = parse_dims(given.object, op);
+  if (!read_integers(&given.object, 1, &numbers)) numbers = parse_dims(given, op);
   return numbers;
 }
 
@@ -59,13 +59,8 @@ Dims integers(const Call& call, const char* op) {
   return numbers;
 }
 
-Reuse reuse_of(PyObject* copy) {
-  if (copy == Py_None) return Reuse::where_possible;
-  return truth(copy) ? Reuse::never : Reuse::always;
-}
-
-PyObject* reshape(const Operand& x, const AnyArgument& shape, const AnyArgument& copy) {
-  const Reuse reuse = reuse_of(copy.object);
+PyObject* reshape(const Operand& x, const Given& shape, const Given& copy) {
+  const Reuse reuse = reuse_of(copy);
   return reshape_tensor(*x, integers(shape, "reshape"), reuse);
 }
 
@@ -82,11 +77,14 @@ PyObject* flat(const Operand& x) {
   return reshape_tensor(*x, {x->size()}, reuse);
 }
 
+void check_dimensions(Py_ssize_t ndim) {
+  if (ndim <= kMaxDims) return;
+  fail(ErrorKind::value, "[reshape] at most ", kMaxDims, " dimensions, got ", ndim);
+}
+
 PyObject* expand_dims(const Operand& x, const AxesArgument& axis) {
   const Py_ssize_t count = axis.count(), ndim = x->ndim() + count;
-  if (ndim > kMaxDims) {
-    fail(ErrorKind::value, "[reshape] at most ", kMaxDims, " dimensions, got ", ndim);
-  }
+  check_dimensions(ndim);
   const Axes added = axis.within(static_cast<int>(ndim));
   if (added.size() != count) {  // the sequence's length is not that of its elements
     fail(ErrorKind::value, "[expand_dims] expected ", count, " axes, got ", added.size());
@@ -114,22 +112,20 @@ PyObject* squeeze(const Operand& x, const AxesArgument& axis) {
   return wrap(*reshape_view(*x, shape));
 }
 
-PyObject* broadcast_to(const Operand& x, const AnyArgument& shape) {
-  const std::optional<Dims> known = known_shape(shape.object);
-  return wrap(broadcast_view(*x, known ? *known : parse_new_shape(shape.object, "broadcast_to"),
-                             "broadcast_to"));
+PyObject* broadcast_to(const Operand& x, const Given& shape) {
+  return wrap(broadcast_view(*x, parse_new_shape(shape, "broadcast_to"), "broadcast_to"));
 }
 
 // --- another order
 
-PyObject* permute_dims(const Operand& x, const AnyArgument& axes) {
+PyObject* permute_dims(const Operand& x, const Given& axes) {
   return permute_tensor(*x, integers(axes, "permute_dims"));
 }
 
 PyObject* reversed(const Tensor& x) { return wrap(permute_view(x, all_axes(x, true))); }
 
-PyObject* transpose(const Operand& x, const AnyArgument& axes) {
-  return axes.object == Py_None ? reversed(*x) : permute_dims(x, axes);
+PyObject* transpose(const Operand& x, const Given& axes) {
+  return axes == Py_None ? reversed(*x) : permute_dims(x, axes);
 }
 
 /// x.permute_dims(*axes)
@@ -184,6 +180,14 @@ PyObject* flip(const Operand& x, const AxesArgument& axis) {
 /// x.copy()
 PyObject* copy_method(const Call& call) { return copy_tensor(require_tensor(call[0], "copy")); }
 
+PyObject* normalize_axes(const Given& axes, const Given& ndim, const Given& op) {
+  Dims numbers;
+  for (int axis : AxesArgument(axes, op).within(static_cast<int>(integer_argument(ndim)))) {
+    numbers.push_back(axis);
+  }
+  return dims_tuple(numbers);
+}
+
 // --- joining
 
 /// A view with one more axis of size 1.
@@ -196,64 +200,74 @@ Tensor with_axis(const Tensor& x, int axis) {
   return *reshape_view(x, shape);
 }
 
-/// The tensors in a list or tuple, of one dtype; false for anything else.
-bool read_parts(PyObject* arrays, std::vector<Tensor>* parts) {
-  if (!PyList_CheckExact(arrays) && !PyTuple_CheckExact(arrays)) return false;
-  const Py_ssize_t count = PySequence_Fast_GET_SIZE(arrays);
-  parts->reserve(count);
-  for (Py_ssize_t i = 0; i < count; ++i) {
-    const Tensor* part = tensor_or_null(PySequence_Fast_GET_ITEM(arrays, i));
-    if (!part || (i && part->dtype != (*parts)[0].dtype)) return false;
-    parts->push_back(*part);
-  }
-  return count > 0;
-}
-
-/// Whether out, dtype and casting are their defaults.
-bool joins_plainly(const Call& call) {
+/// The tensors of one dtype in a list or tuple, where out, dtype and casting are their defaults;
+/// none of anything else.
+std::vector<Tensor> parts_of(const Call& call) {
   static PyObject* const same_kind = checked(PyUnicode_InternFromString("same_kind"));
-  return call[2] == Py_None && call[3] == Py_None && call[4] == same_kind;
+  std::vector<Tensor> parts;
+  const bool is_list = PyList_CheckExact(call[0]) || PyTuple_CheckExact(call[0]);
+  const bool is_plain = call[2] == Py_None && call[3] == Py_None && call[4] == same_kind;
+  const Py_ssize_t count = is_list && is_plain ? PySequence_Fast_GET_SIZE(call[0]) : 0;
+  parts.reserve(count);
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    const Tensor* part = tensor_or_null(PySequence_Fast_GET_ITEM(call[0], i));
+    if (!part || (i && part->dtype != parts[0].dtype)) return {};
+    parts.push_back(*part);
+  }
+  return parts;
 }
 
 /// concat(arrays, axis, out, dtype, casting)
 PyObject* concat_path(const Call& call) {
-  std::vector<Tensor> parts;
-  if (!joins_plainly(call) || !read_parts(call[0], &parts)) return nullptr;
-  const std::optional<int> axis = known_axis(call[1], parts[0].ndim());
-  return axis ? wrap(concatenate(issuer(), parts, *axis)) : nullptr;
+  std::vector<Tensor> parts = parts_of(call);
+  if (parts.empty()) return nullptr;
+  if (call[1] == Py_None) {
+    for (Tensor& part : parts) {
+      const Reference row(reshape_tensor(part, {part.size()}, Reuse::where_possible));
+      part = tensor_of(row.get());
+    }
+  }
+  if (parts[0].ndim() == 0) {
+    fail(ErrorKind::value, "[concat] 0-d tensors cannot be joined; use stack");
+  }
+  const AxesArgument axis(call[1], call.name);
+  return wrap(concatenate(issuer(), parts, axis.is_none() ? 0 : axis.one_within(parts[0].ndim())));
 }
 
 /// stack(arrays, axis, out, dtype, casting)
 PyObject* stack_path(const Call& call) {
-  std::vector<Tensor> parts;
-  if (!joins_plainly(call) || !read_parts(call[0], &parts)) return nullptr;
-  const std::optional<int> axis = known_axis(call[1], parts[0].ndim() + 1);
-  if (!axis || parts[0].ndim() >= kMaxDims) return nullptr;
+  std::vector<Tensor> parts = parts_of(call);
+  if (parts.empty()) return nullptr;
   const Dims shape = parts[0].shape;
-  for (Tensor& part : parts) {
-    if (part.shape != shape) return nullptr;
-    part = with_axis(part, *axis);
+  if (std::any_of(parts.begin(), parts.end(), [&](const Tensor& x) { return x.shape != shape; })) {
+    std::string shapes;
+    for (const Tensor& part : parts) shapes += (shapes.empty() ? "" : ", ") + shape_str(part.shape);
+    fail(ErrorKind::value, "[stack] expected equal shapes, got ", shapes);
   }
-  return wrap(concatenate(issuer(), parts, *axis));
+  const int axis = AxesArgument(call[1], call.name).one_within(shape.size() + 1);
+  check_dimensions(shape.size() + 1);
+  for (Tensor& part : parts) part = with_axis(part, axis);
+  return wrap(concatenate(issuer(), parts, axis));
 }
 
 }  // namespace
 
-const NativeRow kShapePaths[] = {{"reshape", whole<reshape, Operand, AnyArgument, AnyArgument>},
-                                 {"reshape_method", reshape_method},
-                                 {"permute_dims", whole<permute_dims, Operand, AnyArgument>},
-                                 {"permute_dims_method", permute_method},
-                                 {"transpose", whole<transpose, Operand, AnyArgument>},
-                                 {"transpose_method", transpose_method},
-                                 {"swapaxes", whole<swapaxes, Operand, AxesArgument, AxesArgument>},
-                                 {"moveaxis", whole<moveaxis, Operand, AxesArgument, AxesArgument>},
-                                 {"expand_dims", whole<expand_dims, Operand, AxesArgument>},
-                                 {"squeeze", whole<squeeze, Operand, AxesArgument>},
-                                 {"broadcast_to", whole<broadcast_to, Operand, AnyArgument>},
-                                 {"ravel", whole<flat<Reuse::where_possible>, Operand>},
-                                 {"flatten", whole<flat<Reuse::never>, Operand>},
-                                 {"flip", whole<flip, Operand, AxesArgument>},
-                                 {"copy_method", copy_method},
+const NativeRow kShapePaths[] = {whole<reshape>("reshape"),
+                                 whole<reshape_method>("reshape_method"),
+                                 whole<permute_dims>("permute_dims"),
+                                 whole<permute_method>("permute_dims_method"),
+                                 whole<transpose>("transpose"),
+                                 whole<transpose_method>("transpose_method"),
+                                 whole<swapaxes>("swapaxes"),
+                                 whole<moveaxis>("moveaxis"),
+                                 whole<expand_dims>("expand_dims"),
+                                 whole<squeeze>("squeeze"),
+                                 whole<broadcast_to>("broadcast_to"),
+                                 whole<flat<Reuse::where_possible>>("ravel"),
+                                 whole<flat<Reuse::never>>("flatten"),
+                                 whole<flip>("flip"),
+                                 whole<copy_method>("copy_method"),
+                                 whole<normalize_axes>("normalize_axes"),
                                  {"concat", concat_path},
                                  {"stack", stack_path},
                                  {nullptr, nullptr}};

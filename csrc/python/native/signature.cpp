@@ -36,8 +36,6 @@ bool is_any_sequence(PyObject* object) {
   return answer == 1;
 }
 
-PyObject* Operand::made_of(PyObject* given) { return checked(call_function_of("asarray", given)); }
-
 Py_ssize_t AxesArgument::count() const {
   if (!is_any_sequence(given_)) return 1;
   const Py_ssize_t size = PySequence_Size(given_);
@@ -65,7 +63,7 @@ void AxesArgument::read(int ndim, Axes* axes) const {
   }
 }
 
-int AxesArgument::one_within(int ndim) const {
+int AxesArgument::read_one(int ndim) const {
   const Axes axes = within(ndim);
   if (axes.size() == 1) return axes[0];
   fail(ErrorKind::value, "[", PyUnicode_AsUTF8(function_), "] expected one axis, got ",

@@ -1,12 +1,14 @@
 // Signatures of functions that are native as a whole: the kinds of their parameters.
 //
-// `whole<run, Operand, AxesArgument>` is the path of a function of two parameters. Each kind reads
-// its argument, in the order of the parameters, or fails with an error that names the function.
-// Names and defaults of the parameters are those of the Python function.
+// `whole<squeeze>("squeeze")`, of `squeeze(const Operand& x, const AxesArgument& axis)`, is the
+// path of a function of two parameters. Each kind reads its argument, in the order of the
+// parameters, or fails with an error that names the function. Names and defaults of the parameters
+// are those of the Python function.
 #pragma once
 
 #include <utility>
 
+#include "python/native/data.h"
 #include "python/native/function.h"
 
 namespace ofl::python {
@@ -20,16 +22,15 @@ bool is_any_sequence(PyObject* object);
 class Operand {
  public:
   Operand(PyObject* given, PyObject*)
-      : made_(is_tensor(given) ? nullptr : made_of(given)),
-        tensor_(tensor_of(made_.get() ? made_.get() : given)) {}
-  const Tensor& operator*() const { return tensor_; }
-  const Tensor* operator->() const { return &tensor_; }
+      : made_(is_tensor(given) ? nullptr : as_tensor(given)),
+        object_(made_.get() ? made_.get() : given) {}
+  PyObject* object() const { return object_; }
+  const Tensor& operator*() const { return tensor_of(object_); }
+  const Tensor* operator->() const { return &tensor_of(object_); }
 
  private:
-  static PyObject* made_of(PyObject* given);
-
   Reference made_;  // null where the argument is a tensor, which the caller holds
-  const Tensor& tensor_;
+  PyObject* object_;
 };
 
 /// An integer, a sequence of integers, or None. Which axes they are depends on an operand.
@@ -51,12 +52,16 @@ class AxesArgument {
     return axes;
   }
   /// The one axis; Error(value) for more or fewer.
-  int one_within(int ndim) const;
+  int one_within(int ndim) const {
+    const std::optional<int> axis = known_axis(given_, ndim);
+    return axis ? *axis : read_one(ndim);
+  }
   /// Whether x is 0-d and the axis 0 or -1, which NumPy takes for the axis of one element.
   bool is_number_along(const Tensor& x) const { return x.ndim() == 0 && is_zero_or_last(); }
 
  private:
   void read(int ndim, Axes* axes) const;
+  int read_one(int ndim) const;
   bool is_zero_or_last() const;
 
   PyObject* given_;
@@ -64,8 +69,9 @@ class AxesArgument {
 };
 
 /// An argument that the function itself reads.
-struct AnyArgument {
-  AnyArgument(PyObject* given, PyObject*) : object(given) {}
+struct Given {
+  Given(PyObject* given, PyObject*) : object(given) {}
+  operator PyObject*() const { return object; }
   PyObject* object;
 };
 
@@ -81,10 +87,22 @@ PyObject* run_with(const Call& call, std::index_sequence<places...>) {
   return Run<run, Kinds...>{Kinds(call[places], call.name)...}.result;
 }
 
-/// The path of a function whose parameters are of these kinds.
 template <auto run, typename... Kinds>
-PyObject* whole(const Call& call) {
-  return run_with<run, Kinds...>(call, std::index_sequence_for<Kinds...>());
+constexpr NativeRow whole_row(const char* name, PyObject* (*)(const Kinds&...)) {
+  constexpr auto places = std::index_sequence_for<Kinds...>();
+  return {name, [](const Call& call) { return run_with<run, Kinds...>(call, places); }, true};
+}
+
+/// Of a function that reads the call itself.
+template <auto run>
+constexpr NativeRow whole_row(const char* name, NativePath) {
+  return {name, run, true};
+}
+
+/// The path of a function whose parameters are of the kinds that `run` takes.
+template <auto run>
+constexpr NativeRow whole(const char* name) {
+  return whole_row<run>(name, run);
 }
 
 }  // namespace ofl::python

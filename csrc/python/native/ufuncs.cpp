@@ -37,7 +37,7 @@ PyObject* array_ufunc_path(const Call& call) {
   const OpObject* op = op_of_ufunc(call[1]);
   const Arguments inputs = call.rest;
   if (!op || call.rest_count != op->op->nin) return nullptr;
-  const bool matrices = op->op->kind == ops::OpKind::matmul;
+  const bool matrices = op->op->is_product();
   const auto fits = matrices ? +[](PyObject* x) { return is_tensor(x); } : is_plain_operand;
   if (!std::all_of(inputs, inputs + call.rest_count, fits)) return nullptr;
   return call_op(*op, inputs, op->op->nin, false, out);

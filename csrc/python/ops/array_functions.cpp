@@ -11,7 +11,7 @@
 #include "python/runtime.h"
 #include "python/sequences.h"
 #include "python/tensor/functions.h"
-#include "tensor/array_call.h"
+#include "tensor/submit.h"
 
 namespace ofl::python {
 
@@ -120,36 +120,35 @@ SmallVector<int64_t, 8> parse_attr(const Items& items) {
 
 /// call_kernel(name, kernel, inputs, outputs, attr, loop, elements)
 PyObject* call_kernel(Arguments call) {
-  ArrayRequest request;
-  request.name = intern(text_of(call[0]));
-  request.kernel = &ops::array_kernel(text_of(call[1]));
+  ArrayPlan plan;
+  plan.name = intern(text_of(call[0]));
+  plan.kernel = ops::array_kernel(text_of(call[1]));
   const Items inputs = items_of(call[2]);
-  for (PyObject* x : inputs) request.inputs.push_back(&require_tensor(x, request.name));
-  const Device device = request.inputs.empty() ? default_device() : request.inputs[0]->device();
+  for (PyObject* x : inputs) plan.inputs.push_back(&require_tensor(x, plan.name));
+  const Device device = plan.inputs.empty() ? default_device() : plan.inputs[0]->device();
   const Items outputs = items_of(call[3]);
   std::vector<Tensor> results;
   results.reserve(outputs.size());
   for (PyObject* x : outputs) {
-    results.push_back(parse_output(x, device, request.name));
-    request.outputs.push_back(&results.back());
+    results.push_back(parse_output(x, device, plan.name));
+    plan.outputs.push_back(&results.back());
   }
-  if (call[4]) request.attr = parse_attr(items_of(call[4]));
-  if (call[5]) request.loop = parse_loop(call[5]);
-  if (call[6]) request.elements = PyFloat_AsDouble(call[6]);
+  if (call[4]) plan.attr = parse_attr(items_of(call[4]));
+  if (call[5]) plan.loop = parse_loop(call[5]);
+  if (call[6]) plan.elements = PyFloat_AsDouble(call[6]);
   if (PyErr_Occurred()) throw PythonErrorSet{};
-  submit_array_kernel(issuer(), request);
+  submit(issuer(), plan);
   return tensor_list(std::move(results));
 }
 
 /// One input, one output of its shape, sorted along an axis by a kernel with NumPy's sort of a
 /// dtype.
-PyObject* sorted_by(const char* name, const Tensor& x, DType result, DType compared,
+PyObject* sorted_by(ops::KernelId kernel, const Tensor& x, DType result, DType compared,
                     const SmallVector<int64_t, 8>& attr) {
   const Issuer from = issuer();
   Tensor out = make_tensor(x.storage->state(), result, x.shape, from.site);
-  const ArrayRequest request{name, &ops::array_kernel(name), {&x}, {&out},
-                             attr, find_sort(compared)};
-  submit_array_kernel(from, request);
+  const char* const name = ops::info(kernel).name;
+  submit(from, {name, kernel, {&x}, {&out}, attr, find_sort(compared)});
   return wrap(std::move(out));
 }
 
@@ -215,26 +214,27 @@ PyObject* correlate_tensors(const Tensor& x, const Tensor& window, int64_t befor
   if (!dot) return nullptr;
   const Issuer from = issuer();
   Tensor out = make_tensor(x.storage->state(), x.dtype, Dims{count}, from.site);
-  ArrayRequest request;
-  request.name = "correlate";
-  request.kernel = &ops::array_kernel("correlate");
-  request.inputs = {&x, &window};
-  request.outputs = {&out};
-  request.attr.push_back(before);
-  request.loop.data = reinterpret_cast<void*>(dot);
-  request.elements = static_cast<double>(count) * static_cast<double>(window.shape[0]);
-  submit_array_kernel(from, request);
+  ArrayPlan plan;
+  plan.name = "correlate";
+  plan.kernel = ops::KernelId::correlate;
+  plan.inputs = {&x, &window};
+  plan.outputs = {&out};
+  plan.attr.push_back(before);
+  plan.loop.data = reinterpret_cast<void*>(dot);
+  plan.elements = static_cast<double>(count) * static_cast<double>(window.shape[0]);
+  submit(from, plan);
   return wrap(std::move(out));
 }
 
 PyObject* sort_tensor(const Tensor& x, int64_t axis, bool descending, bool stable) {
   const bool complex = info(x.dtype).kind == DTypeKind::complex;
   const DType compared = complex ? DType::u64 : x.dtype == DType::bf16 ? DType::u16 : x.dtype;
-  return sorted_by("sort", x, x.dtype, compared, {axis, int64_t{descending}, int64_t{stable}});
+  return sorted_by(ops::KernelId::sort, x, x.dtype, compared,
+                   {axis, int64_t{descending}, int64_t{stable}});
 }
 
 PyObject* argsort_tensor(const Tensor& x, int64_t axis, bool descending) {
-  return sorted_by("argsort", x, DType::i64, DType::u64, {axis, int64_t{descending}});
+  return sorted_by(ops::KernelId::argsort, x, DType::i64, DType::u64, {axis, int64_t{descending}});
 }
 
 void init_array_functions(PyObject* module) {

@@ -112,7 +112,7 @@ const ops::Resolution& convert_scalars(const OpObject& op, PyObject* const* oper
 
 Tensor call_matmul(const OpObject& op, const Operands& parsed) {
   if (!parsed.inputs[0].tensor || !parsed.inputs[1].tensor) {
-    fail(ErrorKind::value, "[matmul] expected at least one dimension, got a scalar");
+    fail(ErrorKind::value, "[", op.op->name, "] expected at least one dimension, got a scalar");
   }
   const ops::Resolution& resolution = resolve(op, parsed.codes);
   if (!is_integer(resolution.out)) look_for_blas();
@@ -141,30 +141,27 @@ PyObject* call_op(const OpObject& op, PyObject* const* operands, int count, bool
 PyObject* call_on_tensors(const OpObject& op, PyObject* const* operands, int count,
                           bool not_implemented, TensorObject* out) {
   const Device home = out ? out->tensor.device() : default_device();
+  const char* const name = op.op->name.c_str();
   Operands parsed;
   if (!classify_all(op, operands, count, home, not_implemented, &parsed)) {
     if (not_implemented) Py_RETURN_NOTIMPLEMENTED;
     for (int k = 0; k < count; ++k) {
       ops::TypeCode code;
-      if (!is_tensor(operands[k]) &&
-          classify(operands[k], &code, op.op->name.c_str()) == OperandKind::other) {
-        fail(ErrorKind::type, "[", op.op->name, "] expected a tensor, an array or a number, got ",
+      if (!is_tensor(operands[k]) && classify(operands[k], &code, name) == OperandKind::other) {
+        fail(ErrorKind::type, "[", name, "] expected a tensor, an array or a number, got ",
              Py_TYPE(operands[k])->tp_name);
       }
     }
   }
-  if (op.op->kind == ops::OpKind::matmul) {
+  if (op.op->is_product()) {
     Tensor result = call_matmul(op, parsed);
     if (!out) return wrap(std::move(result));
-    require_castable("matmul", result.dtype, out->tensor.dtype, Casting::same_kind);
-    assign(issuer(), out->tensor, result, "matmul");
+    require_castable(name, result.dtype, out->tensor.dtype, Casting::same_kind);
+    assign(issuer(), out->tensor, result, name);
   } else {
     const ops::Resolution& resolution = convert_scalars(op, operands, &parsed);
     if (!parsed.first) make_first_a_tensor(home, &parsed, resolution);
-    if (out) {
-      require_castable(op.op->name.c_str(), resolution.result, out->tensor.dtype,
-                       Casting::same_kind);
-    }
+    if (out) require_castable(name, resolution.result, out->tensor.dtype, Casting::same_kind);
     Tensor result =
         elementwise(issuer(), *op.op, resolution, parsed.inputs, out ? &out->tensor : nullptr);
     if (!out) return wrap(std::move(result));

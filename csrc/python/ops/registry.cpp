@@ -4,13 +4,15 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
-#include "ops/elementwise/bfloat16_loops.h"
-#include "ops/elementwise/element_functions.h"
+#include "ops/elementwise/known_loops.h"
 #include "ops/elementwise/standard_values.h"
 #include "ops/loop_cost.h"
+#include "python/arguments.h"
 #include "python/convert.h"
 #include "python/runtime.h"
 
@@ -19,15 +21,16 @@ namespace ofl::python {
 namespace {
 
 constexpr const char* kSlotNames[kSlotCount] = {
-    "add", "sub", "mul", "truediv", "floordiv", "mod", "pow",   "matmul",
-    "and", "or",  "xor", "lshift",  "rshift",   "lt",  "le",    "eq",
-    "ne",  "gt",  "ge",  "neg",     "pos",      "abs", "invert"};
+    "add",  "sub",        "mul", "truediv", "floordiv", "mod", "pow",    "matmul",
+    "and",  "or",         "xor", "lshift",  "rshift",   "lt",  "le",     "eq",
+    "ne",   "gt",         "ge",  "neg",     "pos",      "abs", "invert", "square",
+    "sqrt", "reciprocal", "sum", "prod",    "max",      "min", "any",    "all"};
 
 PyTypeObject* op_type = nullptr;
 OpObject* slot_ops[kSlotCount] = {};
 
-std::unordered_map<std::string, OpObject*>& ops_by_name() {
-  static std::unordered_map<std::string, OpObject*> ops;
+std::vector<OpObject*>& all_ops() {
+  static std::vector<OpObject*> ops;
   return ops;
 }
 
@@ -44,10 +47,6 @@ PyObject* type_of_code(ops::TypeCode code) {
     case ops::kWeakComplex: return reinterpret_cast<PyObject*>(&PyComplex_Type);
     default: return reinterpret_cast<PyObject*>(descr_of(static_cast<DType>(code)));
   }
-}
-
-const char* ufunc_name(const OpObject& op) {
-  return reinterpret_cast<PyUFuncObject*>(op.ufunc)->name;
 }
 
 std::string code_name(ops::TypeCode code) {
@@ -131,11 +130,18 @@ bool find_resolution(const OpObject& op, const ops::TypeCode* codes, ops::Resolu
   std::replace_copy(own, own + nin + 1, computed, DType::bf16, DType::f32);
   std::copy(own, own + nin, out->operand);
   out->result = own[nin];
-  out->loop = own[nin] == DType::bf16 ? ops::bfloat16_loop(ufunc_name(op)) : nullptr;
+  out->loop = own[nin] == DType::bf16 ? op.op->loops.bfloat16 : nullptr;
   if (!out->loop) return find_loop(reinterpret_cast<PyUFuncObject*>(op.ufunc), computed, out);
   std::copy(own, own + nin, out->in);
   out->out = own[nin];
   return true;
+}
+
+/// The function of one element, where all operands have the one dtype that it is for.
+ops::ElementFn element_of(const ops::OpDef& op, const ops::Resolution& resolution) {
+  const DType* in = resolution.in;
+  const bool is_one = std::equal(in + 1, in + op.nin, in);
+  return is_one && op.loops.element ? op.loops.element(in[0]) : nullptr;
 }
 
 PyObject* op_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* names) {
@@ -213,13 +219,6 @@ Slot parse_slot(const char* name) {
   fail(ErrorKind::value, "[register_op] unknown operator slot ", name);
 }
 
-ops::OpKind parse_kind(const std::string& kind) {
-  if (kind == "elementwise") return ops::OpKind::elementwise;
-  if (kind == "reduction") return ops::OpKind::reduction;
-  if (kind == "matmul") return ops::OpKind::matmul;
-  fail(ErrorKind::value, "[register_op] unknown kind ", kind);
-}
-
 void set_attribute(PyObject* object, const char* name, const char* text) {
   PyObject* value = checked(PyUnicode_FromString(text));
   const int status = PyObject_SetAttrString(object, name, value);
@@ -227,11 +226,42 @@ void set_attribute(PyObject* object, const char* name, const char* text) {
   if (status < 0) throw PythonErrorSet{};
 }
 
+/// From a Properties (oneflow_lite/ops/table.py).
+void read_properties(PyObject* properties, ops::OpDef* op) {
+  const auto number = [properties](const char* name) {
+    return integer_argument(Reference(checked(PyObject_GetAttrString(properties, name))).get());
+  };
+  const int64_t operands = (1 << op->nin) - 1;
+  op->pattern = static_cast<ops::Pattern>(number("pattern"));
+  op->effect = static_cast<ops::Effect>(number("effect"));
+  op->reads = static_cast<uint8_t>(number("reads") & operands);
+  op->reuses = static_cast<uint8_t>(number("reuses") & operands);
+  op->adds = number("adds");
+  op->selects = number("selects");
+  op->exact = number("exact");
+  op->by_lanes = number("by_lanes");
+  op->checks_exponent = number("checks_exponent");
+}
+
+/// properties_of(op)
+PyObject* properties_of(Arguments given) {
+  const ops::OpDef& op = *parse_op(given[0]).op;
+  return checked(Py_BuildValue(
+      "{s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i}",                                //
+      "pattern", static_cast<int>(op.pattern), "effect", static_cast<int>(op.effect),     //
+      "reads", op.reads, "reuses", op.reuses, "adds", op.adds, "selects", op.selects,     //
+      "exact", op.exact, "by_lanes", op.by_lanes, "checks_exponent", op.checks_exponent,  //
+      "element", op.loops.element != nullptr, "standard", op.loops.standard != nullptr,   //
+      "bfloat16", op.loops.bfloat16 != nullptr));
+}
+
 PyObject* register_op(PyObject*, PyObject* args) {
   return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
-    const char *name, *kind, *doc, *slot;
-    PyObject* ufunc;
-    if (!PyArg_ParseTuple(args, "sOssz", &name, &ufunc, &kind, &doc, &slot)) return nullptr;
+    const char *name, *row, *doc, *slot;
+    PyObject *ufunc, *properties;
+    if (!PyArg_ParseTuple(args, "sOOssz", &name, &ufunc, &properties, &row, &doc, &slot)) {
+      return nullptr;
+    }
     if (!PyObject_TypeCheck(ufunc, &PyUFunc_Type)) {
       fail(ErrorKind::type, "[register_op] expected a ufunc, got ", Py_TYPE(ufunc)->tp_name);
     }
@@ -239,39 +269,32 @@ PyObject* register_op(PyObject*, PyObject* args) {
     if (loops->nin > ops::kMaxInputs || loops->nout != 1) {
       fail(ErrorKind::value, "[register_op] ", name, " has too many operands");
     }
+    auto def = std::make_unique<ops::OpDef>(name, ops::known_loops(row), loops->nin);
+    read_properties(properties, def.get());
     auto* op = PyObject_New(OpObject, op_type);
     if (!op) return nullptr;
     op->vectorcall = op_vectorcall;
     op->dict = nullptr;
     op->ufunc = ufunc;
     Py_INCREF(ufunc);
-    op->op = new ops::OpDef(name, parse_kind(kind), loops->nin);  // as long as the process
-    op->op->checks_exponent = std::strcmp(loops->name, "power") == 0;
-    op->op->adds = std::strcmp(loops->name, "add") == 0;
-    for (const char* name : {"maximum", "minimum", "logical_or", "logical_and"}) {
-      op->op->selects |= std::strcmp(loops->name, name) == 0;
-    }
-    for (const char* exact : {"add", "subtract", "multiply", "divide", "square", "negative"}) {
-      op->op->exact = op->op->exact || std::strcmp(loops->name, exact) == 0;
-    }
-    for (const char* extremum : {"maximum", "minimum", "fmax", "fmin"}) {
-      op->op->by_lanes = op->op->by_lanes || std::strcmp(loops->name, extremum) == 0;
-    }
+    op->op = def.release();  // it lives as long as the process
     auto* object = reinterpret_cast<PyObject*>(op);
     set_attribute(object, "__name__", name);
     set_attribute(object, "__qualname__", name);
     set_attribute(object, "__module__", "oneflow_lite");
     set_attribute(object, "__doc__", doc);
     Py_INCREF(object);  // the tables keep it
-    ops_by_name()[name] = op;
-    if (op->op->kind != ops::OpKind::reduction) ops_by_ufunc().emplace(ufunc, op);
+    all_ops().push_back(op);
+    if (!op->op->is_reduction()) ops_by_ufunc().emplace(ufunc, op);
     if (slot) slot_ops[static_cast<int>(parse_slot(slot))] = op;
     return object;
   });
 }
 
-PyMethodDef register_method = {"register_op", register_op, METH_VARARGS,
-                               "Adds a row to the op table."};
+PyMethodDef functions[] = {
+    {"register_op", register_op, METH_VARARGS, "Adds a row to the op table."},
+    positional<properties_of, 1>("properties_of"),
+    {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace
 
@@ -280,21 +303,13 @@ void init_op_type(PyObject* module) {
   if (PyModule_AddObjectRef(module, "Op", reinterpret_cast<PyObject*>(op_type)) < 0) {
     throw PythonErrorSet{};
   }
-  PyObject* function = checked(PyCFunction_New(&register_method, nullptr));
-  const int status = PyModule_AddObjectRef(module, "register_op", function);
-  Py_DECREF(function);
-  if (status < 0) throw PythonErrorSet{};
+  if (PyModule_AddFunctions(module, functions) < 0) throw PythonErrorSet{};
 }
 
 const OpObject& op_of(Slot slot) {
   const OpObject* op = slot_ops[static_cast<int>(slot)];
   if (!op) fail(ErrorKind::runtime, "operator ", kSlotNames[static_cast<int>(slot)], " has no op");
   return *op;
-}
-
-const OpObject* find_op(const char* name) {
-  auto found = ops_by_name().find(name);
-  return found == ops_by_name().end() ? nullptr : found->second;
 }
 
 const OpObject* op_of_ufunc(PyObject* ufunc) {
@@ -311,8 +326,8 @@ const OpObject& parse_op(PyObject* object) {
 
 // With the GIL, which whoever resolves has, too.
 void set_standard_values(bool on) {
-  for (auto& [name, op] : ops_by_name()) {
-    if (ops::has_standard_values(ufunc_name(*op))) op->op->set_standard_values(on);
+  for (OpObject* op : all_ops()) {
+    if (op->op->loops.standard) op->op->set_standard_values(on);
   }
 }
 
@@ -320,10 +335,10 @@ const ops::Resolution& resolve(const OpObject& op, const ops::TypeCode* codes) {
   if (const ops::Resolution* known = op.op->find(codes)) return *known;
   ops::Resolution resolution{};
   if (!find_resolution(op, codes, &resolution)) fail_undefined(*op.op, codes);
-  if (op.op->standard_values) ops::use_standard_values(ufunc_name(op), &resolution);
-  if (op.op->kind != ops::OpKind::matmul) {
+  if (op.op->standard_values) ops::use_standard_values(op.op->loops, &resolution);
+  if (!op.op->is_product()) {
     resolution.cost = ops::measure_cost(resolution, op.op->nin);
-    resolution.element = ops::element_function(ufunc_name(op), resolution, op.op->nin);
+    resolution.element = element_of(*op.op, resolution);
   }
   return *op.op->add(codes, resolution);
 }

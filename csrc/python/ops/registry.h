@@ -8,7 +8,7 @@
 
 namespace ofl::python {
 
-/// Operators that a row of the table may serve.
+/// What a row of the table may serve: operators, and native code that calls rows. The row says so.
 enum class Slot : uint8_t {
   add,
   sub,
@@ -33,6 +33,15 @@ enum class Slot : uint8_t {
   pos,
   abs,
   invert,
+  square,
+  sqrt,
+  reciprocal,
+  sum,
+  prod,
+  max,
+  min,
+  any,
+  all,
   none,
 };
 inline constexpr int kSlotCount = static_cast<int>(Slot::none);
@@ -47,10 +56,8 @@ struct OpObject {
 /// Makes the type; adds it to the module.
 void init_op_type(PyObject* module);
 
-/// The row that serves an operator; Error(runtime) when the table has none.
+/// The row that serves a slot; Error(runtime) when the table has none.
 const OpObject& op_of(Slot slot);
-/// The row of a ufunc (NumPy's fast paths of ** use several).
-const OpObject* find_op(const char* name);
 /// The first row of a ufunc that is no reduction; null: there is none.
 const OpObject* op_of_ufunc(PyObject* ufunc);
 const OpObject& parse_op(PyObject* object);

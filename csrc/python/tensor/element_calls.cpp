@@ -80,7 +80,7 @@ char* place_of(const Tensor& out, DType result, PyObject* const* operands, int c
 template <int count>
 PyObject* call_on_elements(const OpObject& op, PyObject* const* operands, TensorObject* out) {
   Elements<count> elements;
-  if (op.op->kind == ops::OpKind::matmul || !find_elements(operands, &elements)) return nullptr;
+  if (op.op->is_product() || !find_elements(operands, &elements)) return nullptr;
   const ops::Resolution* resolution = op.op->find(elements.codes);
   if (!resolution || (op.op->checks_exponent && is_integer(resolution->in[1])) ||
       !convert_numbers(*resolution, operands, &elements)) {

@@ -1,10 +1,11 @@
 // The functions on tensors that the Python layer builds its namespace from.
 #include "python/tensor/functions.h"
 
+#include <utility>
+
 #include "base/casting.h"
 #include "python/bind.h"
 #include "python/convert.h"
-#include "python/machine/device_object.h"
 #include "python/ops/registry.h"
 #include "python/runtime.h"
 #include "python/sequences.h"
@@ -14,30 +15,12 @@ namespace ofl::python {
 
 namespace {
 
-Device device_argument(PyObject* object, const char* op) {
-  const std::optional<Device> device = device_or_none(object);
-  if (device) return *device;
-  fail(ErrorKind::type, "[", op, "] expected a device, got ", Py_TYPE(object)->tp_name);
-}
+PyObject* converter = nullptr;  // makes tensors of data that is not read natively
 
-PyObject* from_numpy(Arguments given) {
-  if (!PyArray_Check(given[0])) {
-    fail(ErrorKind::type, "[tensor] expected a NumPy array, got ", Py_TYPE(given[0])->tp_name);
-  }
-  return wrap(
-      from_array(reinterpret_cast<PyArrayObject*>(given[0]), device_argument(given[1], "tensor")));
-}
-
-PyObject* empty_of(Arguments given) {
-  return wrap(empty(issuer(), device_argument(given[2], "empty"), parse_dtype(given[1], "empty"),
-                    parse_new_shape(given[0], "empty")));
-}
-
-PyObject* full_of(Arguments given) {
-  const DType dtype = parse_dtype(given[2], "full");
-  const Dims dims = parse_new_shape(given[0], "full");
-  return wrap(
-      full(issuer(), device_argument(given[3], "full"), dtype, dims, to_scalar(given[1], dtype)));
+/// set_converter(convert)
+PyObject* set_converter(Arguments given) {
+  Py_XDECREF(std::exchange(converter, Py_NewRef(given[0])));
+  Py_RETURN_NONE;
 }
 
 PyObject* astype(Arguments given) {
@@ -48,12 +31,8 @@ PyObject* astype(Arguments given) {
 PyObject* copy_of(Arguments given) { return copy_tensor(require_tensor(given[0], "copy")); }
 
 PyObject* to_device_of(Arguments given) {
-  const Tensor& tensor = require_tensor(given[0], "to_device");
-  const Device device = device_argument(given[1], "to_device");
-  const bool copy = truth(given[2]);
-  if (tensor.device() != device || copy) return wrap(to_device(issuer(), tensor, device, copy));
-  Py_INCREF(given[0]);
-  return given[0];
+  require_tensor(given[0], "to_device");
+  return move_tensor(given[0], named_device(given[1]), truth(given[2]));
 }
 
 PyObject* assign_of(Arguments given) {
@@ -69,10 +48,7 @@ PyObject* fill_of(Arguments given) {
 
 PyObject* reshaped(Arguments given) {
   const Tensor& tensor = require_tensor(given[0], "reshape");
-  const Reuse reuse = given[2] == Py_None ? Reuse::where_possible
-                      : truth(given[2])   ? Reuse::never
-                                          : Reuse::always;
-  return reshape_tensor(tensor, parse_dims(given[1], "reshape"), reuse);
+  return reshape_tensor(tensor, parse_dims(given[1], "reshape"), reuse_of(given[2]));
 }
 
 PyObject* permuted(Arguments given) {
@@ -97,23 +73,6 @@ PyObject* diagonal_of(Arguments given) {
     fail(ErrorKind::value, "[diagonal] axis ", integer_argument(given[3]), " is named twice");
   }
   return wrap(diagonal_view(tensor, integer_argument(given[1]), first, second));
-}
-
-PyObject* concatenated(Arguments given) {
-  const DType target = parse_dtype(given[2], "concat");
-  const Py_ssize_t count = PySequence_Size(given[0]);
-  if (count < 0) throw PythonErrorSet{};
-  if (count == 0) fail(ErrorKind::value, "[concat] expected at least one tensor");
-  std::vector<Tensor> tensors;
-  for (Py_ssize_t i = 0; i < count; ++i) {
-    PyObject* part = checked(PySequence_GetItem(given[0], i));
-    const Reference held(part);
-    const Tensor& tensor = require_tensor(part, "concat");
-    tensors.push_back(tensor.dtype == target ? tensor
-                                             : cast_copy(issuer(), tensor, target, "concat"));
-  }
-  const int axis = normalize_axis(integer_argument(given[1]), tensors[0].ndim(), "concat");
-  return wrap(concatenate(issuer(), tensors, axis));
 }
 
 PyObject* where_function(Arguments given) { return where_of(given[0], given[1], given[2]); }
@@ -186,6 +145,13 @@ PyObject* require_castable_of(Arguments given) {
   require_castable(op, parse_dtype(given[1], op), parse_dtype(given[2], op),
                    casting_argument(given[3], op));
   Py_RETURN_NONE;
+}
+
+/// canonical(dtype, op)
+PyObject* canonical_of(Arguments given) {
+  auto* descr = reinterpret_cast<PyObject*>(descr_of(parse_dtype(given[0], utf8(given[1]))));
+  Py_INCREF(descr);
+  return descr;
 }
 
 PyObject* set_bfloat16_of(Arguments given) {
@@ -275,9 +241,7 @@ PyObject* run_steps_of(Arguments given) {
   return last;
 }
 
-PyMethodDef functions[] = {positional<from_numpy, 2>("from_numpy"),
-                           positional<empty_of, 3>("empty"),
-                           positional<full_of, 4>("full"),
+PyMethodDef functions[] = {positional<set_converter, 1>("set_converter"),
                            positional<astype, 3>("astype"),
                            positional<copy_of, 1>("copy"),
                            positional<layouts_of, 1>("layouts"),
@@ -289,11 +253,11 @@ PyMethodDef functions[] = {positional<from_numpy, 2>("from_numpy"),
                            positional<permuted, 2>("permute"),
                            positional<broadcast_of, 2>("broadcast_to"),
                            positional<diagonal_of, 4>("diagonal"),
-                           positional<concatenated, 3>("concat"),
                            positional<where_function, 3>("where"),
                            positional<matmul_of, 2>("matmul"),
                            positional<reduced, 6>("reduce"),
                            positional<arg_reduced, 4>("arg_reduce"),
+                           positional<canonical_of, 2>("canonical"),
                            positional<scalar_fits, 2>("scalar_fits"),
                            positional<castable, 3>("castable"),
                            positional<require_castable_of, 4>("require_castable"),
@@ -306,6 +270,12 @@ PyMethodDef functions[] = {positional<from_numpy, 2>("from_numpy"),
 
 }  // namespace
 
+PyObject* converted(PyObject* data, PyObject* dtype, PyObject* device, PyObject* copy) {
+  if (!converter) fail(ErrorKind::runtime, "[tensor] expected a converter, got none yet");
+  PyObject* const given[] = {data, dtype, device, copy};
+  return checked(PyObject_Vectorcall(converter, given, std::size(given), nullptr));
+}
+
 PyObject* cast_tensor(PyObject* x, DType dtype, bool copy) {
   const Tensor& tensor = tensor_of(x);
   if (tensor.dtype == dtype && !copy) {
@@ -316,10 +286,19 @@ PyObject* cast_tensor(PyObject* x, DType dtype, bool copy) {
   return wrap(cast_like(issuer(), tensor, dtype, "astype"));
 }
 
+PyObject* move_tensor(PyObject* x, Device device, bool copy) {
+  const Tensor& tensor = tensor_of(x);
+  if (tensor.device() != device || copy) return wrap(to_device(issuer(), tensor, device, copy));
+  Py_INCREF(x);
+  return x;
+}
+
 PyObject* copy_tensor(const Tensor& x) { return wrap(cast_copy(issuer(), x, x.dtype, "copy")); }
 
 Dims parse_new_shape(PyObject* shape, const char* op) {
-  Dims dims = parse_dims(shape, op);
+  Dims dims;
+  if (read_shape(shape, &dims)) return dims;
+  dims = parse_dims(shape, op);
   for (int64_t d : dims) {
     if (d < 0) fail(ErrorKind::value, "[", op, "] negative dimension in shape ", shape_str(dims));
   }
@@ -343,6 +322,11 @@ PyObject* permute_tensor(const Tensor& x, const Dims& axes) {
   return wrap(permute_view(x, order));
 }
 
+Reuse reuse_of(PyObject* copy) {
+  if (copy == Py_None) return Reuse::where_possible;
+  return truth(copy) ? Reuse::never : Reuse::always;
+}
+
 PyObject* reshape_tensor(const Tensor& x, const Dims& shape, Reuse reuse) {
   const Dims dims = resolve_shape(x, shape);
   std::optional<Tensor> view = reuse == Reuse::never ? std::nullopt : reshape_view(x, dims);
@@ -354,9 +338,8 @@ PyObject* reshape_tensor(const Tensor& x, const Dims& shape, Reuse reuse) {
   return wrap(*reshape_view(cast_copy(issuer(), x, x.dtype, "reshape"), dims));
 }
 
-/// Operands of where: the dtype is that of maximum on the same two operands, which promotes alike.
+/// Operands of where: the dtype is that of their sum, which promotes alike.
 PyObject* where_of(PyObject* condition, PyObject* x, PyObject* y) {
-  static const OpObject* const promoter = find_op("maximum");
   const Tensor& mask = require_tensor(condition, "where");
   const Tensor bits =
       mask.dtype == DType::b1 ? mask : cast_copy(issuer(), mask, DType::b1, "where");
@@ -380,7 +363,7 @@ PyObject* where_of(PyObject* condition, PyObject* x, PyObject* y) {
                                : from_array(reinterpret_cast<PyArrayObject*>(value), mask.device());
     codes[k] = ops::code_of(held[k].dtype);
   }
-  const DType dtype = resolve(*promoter, codes).operand[0];
+  const DType dtype = resolve(op_of(Slot::add), codes).operand[0];
   for (int k = 0; k < 2; ++k) {
     if (scalar[k]) {
       inputs[k + 1].scalar = to_scalar(values[k], dtype);

@@ -9,13 +9,25 @@
 
 namespace ofl::python {
 
+/// What asarray(data, dtype, device=device, copy=copy) makes in Python; a new reference.
+PyObject* converted(PyObject* data, PyObject* dtype, PyObject* device, PyObject* copy);
+
 /// A new reference: x in another dtype, or x itself where it has that dtype and need not be copied.
 PyObject* cast_tensor(PyObject* x, DType dtype, bool copy);
 
 PyObject* copy_tensor(const Tensor& x);
 
+/// A new reference: x on a device, or x itself where it is there and need not be copied.
+PyObject* move_tensor(PyObject* x, Device device, bool copy);
+
+/// Of the cpu, in memory that the driver of the CUDA devices has pinned; Error(runtime) where there
+/// is none.
+Tensor new_pinned(DType dtype, const Dims& shape);
+
 /// Whether a new shape is a view: Error(value) where it must be and strides do not allow it.
 enum class Reuse : uint8_t { where_possible, always, never };
+/// What an argument `copy` says: None, True or False.
+Reuse reuse_of(PyObject* copy);
 /// One -1 in `shape` stands for what is left.
 PyObject* reshape_tensor(const Tensor& x, const Dims& shape, Reuse reuse);
 

@@ -36,10 +36,6 @@ PyObject* unary(PyObject* a) {
 /// NumPy computes some powers by simpler loops, which round differently from pow: the op for this
 /// kind of base and a Python number as exponent, or null.
 const OpObject* power_shortcut(PyObject* base, PyObject* exponent) {
-  static const OpObject* const square = find_op("square");
-  static const OpObject* const reciprocal = find_op("reciprocal");
-  static const OpObject* const root = find_op("sqrt");
-  static const OpObject* const positive = find_op("positive");
   if (!is_tensor(base)) return nullptr;
   const DTypeKind kind = info(tensor_of(base).dtype).kind;
   const bool inexact = kind == DTypeKind::floating || kind == DTypeKind::complex;
@@ -55,11 +51,11 @@ const OpObject* power_shortcut(PyObject* base, PyObject* exponent) {
     return nullptr;
   }
   const bool general = float_exponent && kind == DTypeKind::complex;
-  if (value == 2.0) return general ? nullptr : square;
+  if (value == 2.0) return general ? nullptr : &op_of(Slot::square);
   if (!inexact) return nullptr;
-  if (value == -1.0) return general ? nullptr : reciprocal;
-  if (value == 0.5) return root;
-  return value == 1.0 && kind == DTypeKind::floating ? positive : nullptr;
+  if (value == -1.0) return general ? nullptr : &op_of(Slot::reciprocal);
+  if (value == 0.5) return &op_of(Slot::sqrt);
+  return value == 1.0 && kind == DTypeKind::floating ? &op_of(Slot::pos) : nullptr;
 }
 
 PyObject* call_power(PyObject* a, PyObject* b, PyObject* modulus, TensorObject* out) {

@@ -32,7 +32,7 @@ int64_t least_bytes() {
 bool pays_on_host(const vm::Slot& slot) {
   return slot.header.cost >= kLeastHostCost &&
          fusion_pays(slot.header.stream->board().options,
-                     reinterpret_cast<const KernelBody*>(slot.body)->call.args);
+                     reinterpret_cast<const LoopBody*>(slot.body)->call.args);
 }
 
 template <typename Fusion>
@@ -49,7 +49,7 @@ bool fusion_pays(const vm::Options& options, int64_t elements, size_t item) {
   return elements * static_cast<int64_t>(item) >= least_bytes();
 }
 
-bool fusion_pays(const vm::Options& options, const ops::KernelArgs& args) {
+bool fusion_pays(const vm::Options& options, const ops::LoopArgs& args) {
   size_t item = 1;
   for (int k = 0; k < args.iteration.operands; ++k) item = std::max(item, size_of(args.dtype[k]));
   return fusion_pays(options, ops::iteration_size(args.iteration), item);

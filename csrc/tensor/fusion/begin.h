@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "ops/kernel.h"
+#include "ops/loop_args.h"
 #include "vm/board/board.h"
 #include "vm/fusion/group.h"
 
@@ -12,7 +12,7 @@ namespace ofl {
 /// Whether the operations on so many elements, the widest of so many bytes, are better run as one
 /// where they follow each other.
 bool fusion_pays(const vm::Options& options, int64_t elements, size_t item);
-bool fusion_pays(const vm::Options& options, const ops::KernelArgs& args);
+bool fusion_pays(const vm::Options& options, const ops::LoopArgs& args);
 
 /// The group of a stream's device that begins with this kernel; null where it runs by itself.
 std::unique_ptr<vm::Group> begin_group(vm::Slot* slot);

@@ -23,8 +23,8 @@ template <typename Kernels>
 class Fusion : public vm::Group {
  public:
   bool add(vm::Slot* slot) final {
-    if (slot->header.type != &kKernelType) return false;
-    const auto& body = *reinterpret_cast<const KernelBody*>(slot->body);
+    if (slot->header.type != &kLoopType) return false;
+    const auto& body = *reinterpret_cast<const LoopBody*>(slot->body);
     void* memories[ops::kMaxOperands] = {};
     for (int k = 0; k < body.held.size(); ++k) memories[k] = body.held[k];
     return group_.add(body.call.args, memories);

@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "ops/index/places.h"
-#include "tensor/array_call.h"
 #include "tensor/submit.h"
 
 namespace ofl {
@@ -68,27 +67,25 @@ void keep_apart(const Issuer& issuer, const char* name, const Tensor& target,
 void write_selected(const Issuer& issuer, const char* name, const Selection& selection,
                     const Dims& selected, const Tensor* value, const Scalar& scalar,
                     int64_t expected) {
-  static const ops::ArrayKernel& by_arrays = ops::array_kernel("scatter");
-  static const ops::ArrayKernel& by_mask = ops::array_kernel("mask_scatter");
   require_elements(name, selection);
-  ArrayRequest request{name, selection.mask ? &by_mask : &by_arrays, {}, {}, {}, {}};
+  const auto kernel = selection.mask ? ops::KernelId::mask_scatter : ops::KernelId::scatter;
+  ArrayPlan plan{name, kernel, {}, {}, {}, {}};
   std::vector<Tensor> views, copies;
-  request.inputs = selectors(selection, name, &views);
-  keep_apart(issuer, name, selection.x, &request.inputs, &copies);
-  if (value) request.inputs.push_back(value);
-  request.outputs = {&selection.x};
-  request.in_place = true;
-  request.elements = work_elements(selection, selected);
+  plan.inputs = selectors(selection, name, &views);
+  keep_apart(issuer, name, selection.x, &plan.inputs, &copies);
+  if (value) plan.inputs.push_back(value);
+  plan.outputs = {&selection.x};
+  plan.elements = work_elements(selection, selected);
   if (selection.mask) {
-    request.attr = {expected};
+    plan.attr = {expected};
   } else {
-    request.attr = {static_cast<int64_t>(selection.mode), int64_t(selection.arrays.size())};
-    for (int64_t axis : selection.axes) request.attr.push_back(axis);
+    plan.attr = {static_cast<int64_t>(selection.mode), int64_t(selection.arrays.size())};
+    for (int64_t axis : selection.axes) plan.attr.push_back(axis);
   }
   int64_t words[2];
   std::memcpy(words, scalar.bytes, sizeof words);
-  for (int64_t word : words) request.attr.push_back(word);
-  submit_array_kernel(issuer, request);
+  for (int64_t word : words) plan.attr.push_back(word);
+  submit(issuer, plan);
 }
 
 }  // namespace
@@ -130,25 +127,24 @@ Selection select_along(const Tensor& x, int axis, const Tensor& indices, ops::Ou
 }
 
 Tensor gather(const Issuer& issuer, const char* name, const Selection& selection) {
-  static const ops::ArrayKernel& by_arrays = ops::array_kernel("gather");
-  static const ops::ArrayKernel& by_mask = ops::array_kernel("mask_gather");
   require_elements(name, selection);
   const Dims shape = selected_shape(selection);
   Tensor result = make_tensor(selection.x.storage->state(), selection.x.dtype, shape, issuer.site);
-  ArrayRequest request{name, selection.mask ? &by_mask : &by_arrays, {&selection.x}, {}, {}, {}};
+  const auto kernel = selection.mask ? ops::KernelId::mask_gather : ops::KernelId::gather;
+  ArrayPlan plan{name, kernel, {&selection.x}, {}, {}, {}};
   std::vector<Tensor> views;
   for (const Tensor* selector : selectors(selection, name, &views)) {
-    request.inputs.push_back(selector);
+    plan.inputs.push_back(selector);
   }
   Tensor lined;  // the result as the kernel wants it
   if (selection.place) lined = picked_first(result, selection);
-  request.outputs = {selection.place ? &lined : &result};
+  plan.outputs = {selection.place ? &lined : &result};
   if (!selection.mask) {
-    request.attr = {static_cast<int64_t>(selection.mode)};
-    for (int64_t axis : selection.axes) request.attr.push_back(axis);
+    plan.attr = {static_cast<int64_t>(selection.mode)};
+    for (int64_t axis : selection.axes) plan.attr.push_back(axis);
   }
-  request.elements = work_elements(selection, shape);
-  submit_array_kernel(issuer, request);
+  plan.elements = work_elements(selection, shape);
+  submit(issuer, plan);
   return result;
 }
 
@@ -195,16 +191,14 @@ std::optional<int64_t> count_nonzero_here(const Issuer& issuer, const Tensor& x)
 }
 
 Tensor count_nonzero(const Issuer& issuer, const char* name, const Tensor& x) {
-  static const ops::ArrayKernel& kernel = ops::array_kernel("count_nonzero");
   Tensor count = make_tensor(x.storage->state(), DType::i64, {}, issuer.site);
-  submit_array_kernel(issuer, {name, &kernel, {&x}, {&count}, {}, {}});
+  submit(issuer, {name, ops::KernelId::count_nonzero, {&x}, {&count}, {}, {}});
   return count;
 }
 
 Tensor nonzero(const Issuer& issuer, const char* name, const Tensor& x, int64_t count) {
-  static const ops::ArrayKernel& kernel = ops::array_kernel("nonzero");
   Tensor coordinates = make_tensor(x.storage->state(), DType::i64, {x.ndim(), count}, issuer.site);
-  submit_array_kernel(issuer, {name, &kernel, {&x}, {&coordinates}, {}, {}});
+  submit(issuer, {name, ops::KernelId::nonzero, {&x}, {&coordinates}, {}, {}});
   return coordinates;
 }
 

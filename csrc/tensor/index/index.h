@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "ops/array_kernel.h"
+#include "ops/array_args.h"
 #include "tensor/issue.h"
 
 namespace ofl {

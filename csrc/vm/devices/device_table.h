@@ -67,7 +67,7 @@ class DeviceTable {
   FindDevice find_device_;
   Board& board_;
   Window& window_;
-  std::atomic<DeviceState*> states_[kDeviceTypeCount][kMaxDevicesPerType] = {};
+  std::atomic<DeviceState*> states_[kMaxDeviceTypes][kMaxDevicesPerType] = {};
   // All of them. None is ever taken away, so a thread that has loaded one may follow `older`.
   std::atomic<const DeviceState*> newest_{nullptr};
   std::mutex mutex_;  // guards making states and streams, and the two lists

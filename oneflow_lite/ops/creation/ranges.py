@@ -30,19 +30,6 @@ def arange(
     >>> flow.arange(2, 10, 3).numpy()
     array([2, 5, 8])
     """
-    if start is None and stop is None:
-        raise TypeError("[arange] expected start or stop, got neither")
-    if start is None:
-        start = 0
-    wanted = None if dtype is None else canonical(dtype, "arange")
-    device = _home(device, start, stop, step)
-    start, stop, step = (_number("arange", x) for x in (start, stop, step))
-    kind = None if wanted is None else computed_in(wanted)
-    values = np.arange(start, dtype=kind) if stop is None and step == 1 else None
-    if values is None:
-        first, last = (0, start) if stop is None else (start, stop)
-        values = np.arange(first, last, step, dtype=kind)
-    return tensor(values, wanted, device)
 
 
 def linspace(

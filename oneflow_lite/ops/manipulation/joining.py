@@ -1,13 +1,13 @@
 """Joining tensors: one after the other, or side by side along a new axis."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.dtypes import SUPPORTED, canonical, result_type
 from oneflow_lite.ops.creation.data import asarray
-from oneflow_lite.ops.manipulation.shapes import expand_dims, normalize_axes, ravel
+from oneflow_lite.ops.manipulation.shapes import normalize_axes
 from oneflow_lite.ops.masking import store
 from oneflow_lite.ops.operands import on_one_device
 from oneflow_lite.ops.table import exported
@@ -45,13 +45,7 @@ def concat(
     >>> flow.concat([flow.zeros(2), flow.ones(1)]).numpy()
     array([0., 0., 1.])
     """
-    given = _tensors(arrays, "concat")
-    if axis is None:
-        given, axis = [ravel(x) for x in given], 0
-    if given[0].ndim == 0:
-        raise ValueError("[concat] 0-d tensors cannot be joined; use stack")
-    (along,) = normalize_axes(axis, given[0].ndim, "concat")
-    return _joined("concat", arrays, given, given, along, out, dtype, casting)
+    return _joined(concat, arrays, axis, out, dtype, casting)
 
 
 @_C.native(_C.paths.stack)
@@ -71,26 +65,24 @@ def stack(
     array([[0., 1.],
            [0., 1.]])
     """
-    given = _tensors(arrays, "stack")
-    if any(x.shape != given[0].shape for x in given):
-        shapes = ", ".join(str(x.shape) for x in given)
-        raise ValueError(f"[stack] expected equal shapes, got {shapes}")
-    (along,) = normalize_axes(axis, given[0].ndim + 1, "stack")
-    rows = [expand_dims(x, axis=along) for x in given]
-    return _joined("stack", arrays, given, rows, along, out, dtype, casting)
+    return _joined(stack, arrays, axis, out, dtype, casting)
 
 
 def _joined(
-    op: str,
+    join: Callable[..., Tensor],
     arrays: Sequence[Any],
-    given: Sequence[Tensor],
-    parts: Sequence[Tensor],
-    axis: int,
+    axis: int | None,
     out: Any,
     dtype: Any,
     casting: str,
 ) -> Tensor:
-    """The parts, which are the arrays as tensors of a shape to join, in one tensor."""
+    """Give the native path what it takes: tensors of one dtype, which NumPy's promotion chooses."""
+    op = join.__name__
+    if isinstance(arrays, Tensor):
+        raise TypeError(f"[{op}] expected a sequence of tensors, got one tensor")
+    given = on_one_device(*arrays)
+    if not given:
+        raise ValueError(f"[{op}] expected at least one tensor")
     if out is not None and dtype is not None:
         raise TypeError(f"[{op}] expected out or dtype, got both")
     if dtype is not None:
@@ -103,17 +95,8 @@ def _joined(
         )
     for x in given:
         _C.require_castable(op, x.dtype, wanted, casting)
-    joined = _C.concat(parts, axis, wanted)
+    joined = join([_C.astype(x, wanted, False) for x in given], axis)
     return joined if out is None else store(op, out, joined, casting)
-
-
-def _tensors(arrays: Sequence[Any], op: str) -> list[Tensor]:
-    if isinstance(arrays, Tensor):
-        raise TypeError(f"[{op}] expected a sequence of tensors, got one tensor")
-    given = on_one_device(*arrays)
-    if not given:
-        raise ValueError(f"[{op}] expected at least one tensor")
-    return given
 
 
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[Tensor, ...]:

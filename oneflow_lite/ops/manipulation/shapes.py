@@ -1,11 +1,9 @@
 """Shapes: views where strides allow, copies elsewhere."""
 
-import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.exceptions import AxisError
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
@@ -37,7 +35,6 @@ def reshape(x: Any, /, shape: int | Sequence[int], *, copy: bool | None = None) 
     array([[0, 1, 2],
            [3, 4, 5]])
     """
-    raise NotImplementedError  # all of it is native
 
 
 @_C.native(_C.paths.permute_dims)
@@ -49,7 +46,6 @@ def permute_dims(x: Any, /, axes: Sequence[int]) -> Tensor:
     >>> flow.permute_dims(flow.zeros((2, 3, 4)), (2, 0, 1)).shape
     (4, 2, 3)
     """
-    raise NotImplementedError  # all of it is native
 
 
 @_C.native(_C.paths.transpose)
@@ -61,7 +57,6 @@ def transpose(x: Any, /, axes: Sequence[int] | None = None) -> Tensor:
     >>> flow.transpose(flow.zeros((2, 3, 4))).shape
     (4, 3, 2)
     """
-    raise NotImplementedError  # all of it is native
 
 
 def matrix_transpose(x: Any, /) -> Tensor:
@@ -84,7 +79,6 @@ def moveaxis(x: Any, /, source: Axes, destination: Axes) -> Tensor:
     >>> flow.moveaxis(flow.zeros((2, 3, 4)), 0, -1).shape
     (3, 4, 2)
     """
-    raise NotImplementedError  # all of it is native
 
 
 @_C.native(_C.paths.broadcast_to)
@@ -97,7 +91,6 @@ def broadcast_to(x: Any, /, shape: int | Sequence[int]) -> Tensor:
     array([[0, 1],
            [0, 1]])
     """
-    raise NotImplementedError  # all of it is native
 
 
 def broadcast_arrays(*arrays: Any) -> list[Tensor] | tuple[Tensor, ...]:
@@ -153,7 +146,6 @@ def expand_dims(x: Any, /, axis: Axes = 0) -> Tensor:
     >>> flow.expand_dims(flow.zeros((2, 3)), axis=1).shape
     (2, 1, 3)
     """
-    raise NotImplementedError  # all of it is native
 
 
 @_C.native(_C.paths.squeeze)
@@ -165,7 +157,6 @@ def squeeze(x: Any, /, axis: Axes | None = None) -> Tensor:
     >>> flow.squeeze(flow.zeros((1, 3, 1)), axis=0).shape
     (3, 1)
     """
-    raise NotImplementedError  # all of it is native
 
 
 @_C.native(_C.paths.swapaxes)
@@ -177,7 +168,6 @@ def swapaxes(x: Any, /, axis1: int, axis2: int) -> Tensor:
     >>> flow.swapaxes(flow.zeros((2, 3, 4)), 0, 2).shape
     (4, 3, 2)
     """
-    raise NotImplementedError  # all of it is native
 
 
 @_C.native(_C.paths.flatten)
@@ -189,7 +179,6 @@ def flatten(x: Any, /) -> Tensor:
     >>> flow.flatten(flow.tensor([[1, 2], [3, 4]])).numpy()
     array([1, 2, 3, 4])
     """
-    raise NotImplementedError  # all of it is native
 
 
 @_C.native(_C.paths.ravel)
@@ -201,22 +190,11 @@ def ravel(x: Any, /) -> Tensor:
     >>> flow.ravel(flow.tensor([[1, 2], [3, 4]])).numpy()
     array([1, 2, 3, 4])
     """
-    raise NotImplementedError  # all of it is native
 
 
+@_C.native(_C.paths.normalize_axes)
 def normalize_axes(axes: Axes, ndim: int, op: str) -> tuple[int, ...]:
     """Return axes as numbers from 0; AxisError out of range, ValueError for one given twice."""
-    if type(axes) is int and -ndim <= axes < ndim:
-        return (axes % ndim,)
-    given = tuple(axes) if isinstance(axes, Sequence) else (axes,)
-    normal = []
-    for axis in map(operator.index, given):
-        if not -ndim <= axis < ndim:
-            raise AxisError(f"[{op}] axis {axis} is out of bounds for {ndim} dimensions")
-        normal.append(axis % ndim)
-    if len(set(normal)) != len(normal):
-        raise ValueError(f"[{op}] an axis is given twice: {given}")
-    return tuple(normal)
 
 
 if not TYPE_CHECKING:

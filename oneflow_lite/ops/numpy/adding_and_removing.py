@@ -9,7 +9,7 @@ from numpy.exceptions import AxisError
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
-from oneflow_lite.ops.creation.data import asarray, empty
+from oneflow_lite.ops.creation.data import asarray, empty, full
 from oneflow_lite.ops.manipulation.joining import concat
 from oneflow_lite.ops.manipulation.shapes import moveaxis, ravel
 from oneflow_lite.ops.masking import written
@@ -184,7 +184,7 @@ def _is_number(obj: Any) -> bool:
 def _as_new(values: Any, given: Tensor) -> Tensor:
     """Return what is inserted, in the dtype of what it is inserted into."""
     if type(values) in (bool, int, float):
-        return _C.full((), values, given.dtype, given.device)
+        return full((), values, given.dtype, device=given.device)
     return written("insert", values, given, "unsafe")
 
 

@@ -78,7 +78,8 @@ def _overlaps(long: Tensor, window: Tensor, mode: str, op: str) -> Tensor:
     if long.dtype.kind not in "biufc":  # bfloat16, of which NumPy has no dot product
         wide, factors = (_C.astype(x, float32, False) for x in (long, window))
         return _C.astype(_overlaps(wide, factors, mode, op), long.dtype, False)
-    made = None if long.device.type == "cuda" else _C.correlate(long, window, before, count)
+    has_kernel = _C.device_types()[long.device.type].runs_host_kernels
+    made = _C.correlate(long, window, before, count) if has_kernel else None
     return _summed_overlaps(long, window, before, count) if made is None else made
 
 

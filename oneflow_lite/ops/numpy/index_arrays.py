@@ -11,7 +11,7 @@ from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.device import DeviceLike
 from oneflow_lite.dtypes import bool as bool_dtype, canonical, int64, isdtype
-from oneflow_lite.ops.creation.data import asarray, empty, tensor
+from oneflow_lite.ops.creation.data import asarray, empty, full, tensor
 from oneflow_lite.ops.creation.ranges import arange
 from oneflow_lite.ops.elementwise import clip
 from oneflow_lite.ops.indexing import mode_number, put
@@ -186,7 +186,7 @@ def _within(index: Tensor, size: int, op: str) -> Tensor:
     if not size:
         raise ValueError(f"[{op}] expected no index, as the size is 0, got {index.size}")
     flat = _C.reshape(_C.where(index < 0, size, index), (-1,), None)
-    zeros = _C.broadcast_to(_C.full((), 0, int64, index.device), (size,))
+    zeros = _C.broadcast_to(full((), 0, int64, device=index.device), (size,))
     outputs = [(flat.shape, int64)]
     (none,) = _C.call_kernel(
         *(op, "take_along_axis", [zeros, flat], outputs, (0, True)), elements=flat.size

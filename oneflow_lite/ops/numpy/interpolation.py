@@ -84,7 +84,7 @@ def _lines(
     where: Tensor, points: Tensor, values: Tensor, left: Any, right: Any, is_part: bool
 ) -> Tensor:
     ends = (_end(values[:1], left), _end(values[-1:], right))
-    if where.device.type == "cuda":
+    if not _C.device_types()[where.device.type].runs_host_kernels:
         return _composed_lines(where, points, values, *ends)
     inputs = [points, ravel(where), values, *ends]
     outputs = [((where.size,), float64)]

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
-from oneflow_lite.ops.creation.data import MAX_LEVELS
+from oneflow_lite.ops.creation.conversion import MAX_LEVELS
+from oneflow_lite.ops.creation.data import empty
 from oneflow_lite.ops.manipulation.joining import concat
 from oneflow_lite.ops.numpy.shapes import _at_least_1d, _at_least_2d, _at_least_3d
 from oneflow_lite.ops.operands import on_one_device, promoted_dtype
@@ -87,7 +88,7 @@ def block(arrays: Any) -> Tensor:
         return concat(blocks, -1)
     placed: list[tuple[Tensor, tuple[slice, ...]]] = []
     shape = _extent(arrays, (0,) * ndim, ndim - depth, iter(blocks), placed)
-    result = _C.empty(shape, promoted_dtype(blocks), given[0].device)
+    result = empty(shape, promoted_dtype(blocks), device=given[0].device)
     for one, where in placed:
         _C.setitem(result, where, one, "block")
     return result

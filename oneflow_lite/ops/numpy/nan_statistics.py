@@ -9,7 +9,7 @@ import numpy.typing as npt
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.dtypes import canonical, computed_in, isdtype, result_type
-from oneflow_lite.ops.creation.data import asarray
+from oneflow_lite.ops.creation.data import asarray, empty
 from oneflow_lite.ops.elementwise import conj, floor, isnan, maximum, minimum, real, sqrt
 from oneflow_lite.ops.indexing import take_along_axis
 from oneflow_lite.ops.manipulation.joining import stack
@@ -209,7 +209,7 @@ def _nan_quantile(
     rest = tuple(shape) if keepdims else lanes.shape[:-1]
     if not results:
         dtype = result_type(lanes.dtype, parts.dtype)
-        return _C.empty((*parts.shape, *rest), dtype, lanes.device)
+        return empty((*parts.shape, *rest), dtype, device=lanes.device)
     return _C.reshape(stack(results), (*parts.shape, *rest), None)
 
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.ops.creation.data import asarray, empty
+from oneflow_lite.ops.manipulation.joining import concat
 from oneflow_lite.ops.manipulation.rearranging import flip
 from oneflow_lite.ops.operands import host_array
 from oneflow_lite.ops.table import exported
@@ -98,7 +99,7 @@ def _pad_axis(x: Tensor, axis: int, width: tuple[int, int], mode: Any) -> Tensor
             piece = _C.broadcast_to(piece, (*x.shape[:axis], end - start, *x.shape[axis + 1 :]))
         pieces.append(flip(piece, axis) if step < 0 else piece)
         start = end
-    return _C.concat(pieces, axis, x.dtype)
+    return concat(pieces, axis)
 
 
 def _pairs(value: Any, ndim: int) -> npt.NDArray[Any]:

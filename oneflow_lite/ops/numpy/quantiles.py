@@ -9,7 +9,7 @@ import numpy.typing as npt
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.dtypes import isdtype, kind_of, result_type
-from oneflow_lite.ops.creation.data import asarray
+from oneflow_lite.ops.creation.data import asarray, empty
 from oneflow_lite.ops.manipulation.joining import stack
 from oneflow_lite.ops.manipulation.shapes import moveaxis
 from oneflow_lite.ops.operands import host_array
@@ -106,7 +106,7 @@ def quantile_of(
     rest = tuple(shape) if keepdims else lanes.shape[:-1]
     if not results:
         dtype = result_type(lanes.dtype, parts.dtype)
-        return _C.empty((*parts.shape, *rest), dtype, lanes.device)
+        return empty((*parts.shape, *rest), dtype, device=lanes.device)
     joined = results[0] if parts.ndim == 0 else stack(results)
     return _C.reshape(joined, (*parts.shape, *rest), None)
 

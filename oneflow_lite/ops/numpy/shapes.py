@@ -10,7 +10,7 @@ from numpy.exceptions import AxisError
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
-from oneflow_lite.ops.creation.data import asarray, zeros
+from oneflow_lite.ops.creation.data import asarray, empty, zeros
 from oneflow_lite.ops.manipulation.rearranging import flip
 from oneflow_lite.ops.manipulation.shapes import moveaxis, ravel, transpose
 from oneflow_lite.ops.numpy.adding_and_removing import _along
@@ -140,7 +140,7 @@ def resize(x: Any, /, new_shape: int | Sequence[int]) -> Tensor:
     if not flat.size or not count:
         return zeros(sizes, flat.dtype, device=flat.device)
     times, rest = divmod(count, flat.size)
-    result = _C.empty((count,), flat.dtype, flat.device)
+    result = empty((count,), flat.dtype, device=flat.device)
     if times:
         whole = _C.reshape(result[: count - rest], (times, flat.size), None)
         _C.assign(whole, flat)

@@ -8,6 +8,7 @@ import numpy as np
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.dtypes import (
+    MEAN_DTYPES,
     SUM_DTYPES,
     DType,
     bool as bool_dtype,
@@ -22,30 +23,25 @@ from oneflow_lite.dtypes import (
     reduced_in,
     result_type,
 )
-from oneflow_lite.ops.creation.data import asarray
+from oneflow_lite.ops.creation.data import asarray, full
 from oneflow_lite.ops.elementwise import isnan, sqrt
 from oneflow_lite.ops.masking import required_target, selected, store
 from oneflow_lite.ops.operands import is_number_along
-from oneflow_lite.ops.table import REDUCTIONS, exported
+from oneflow_lite.ops.table import REDUCTIONS, exported, reduction
 
 Axis = int | Sequence[int] | None
 
 
-def _row(name: str, ufunc: np.ufunc) -> _C.Op:
-    REDUCTIONS[name] = ufunc
-    return _C.register_op(name, ufunc, "reduction", f"Reduction by numpy.{ufunc.__name__}.", None)
-
-
-_SUM = _row("sum", np.add)
-_PROD = _row("prod", np.multiply)
-_MAX = _row("max", np.maximum)
-_MIN = _row("min", np.minimum)
-_ANY = _row("any", np.logical_or)
-_ALL = _row("all", np.logical_and)
-_MEAN = _row("mean", np.add)  # sums, that go by these names in errors and traces
-_VAR = _row("var", np.add)
-_NANMAX = _row("nanmax", np.fmax)
-_NANMIN = _row("nanmin", np.fmin)
+_SUM = reduction("sum", np.add, "sum")
+_PROD = reduction("prod", np.multiply, "prod")
+_MAX = reduction("max", np.maximum, "max")
+_MIN = reduction("min", np.minimum, "min")
+_ANY = reduction("any", np.logical_or, "any")
+_ALL = reduction("all", np.logical_and, "all")
+_MEAN = reduction("mean", np.add)  # sums, that go by these names in errors and traces
+_VAR = reduction("var", np.add)
+_NANMAX = reduction("nanmax", np.fmax)
+_NANMIN = reduction("nanmin", np.fmin)
 
 _EXACT_FLOAT32 = 2**24  # integers up to here are float32 numbers
 
@@ -89,7 +85,7 @@ def sum(
     """
     given = asarray(x)
     start = 0 if initial is None else initial
-    wanted = _sum_dtype(np.add, given.dtype, dtype, out)
+    wanted = _sum_dtype(_SUM, given.dtype, dtype, out)
     return _reduce(_SUM, given, axis, wanted, start, keepdims, 0, where, out)
 
 
@@ -114,7 +110,7 @@ def prod(
     """
     given = asarray(x)
     start = 1 if initial is None else initial
-    wanted = _sum_dtype(np.multiply, given.dtype, dtype, out)
+    wanted = _sum_dtype(_PROD, given.dtype, dtype, out)
     return _reduce(_PROD, given, axis, wanted, start, keepdims, 1, where, out)
 
 
@@ -230,11 +226,8 @@ def mean(x: Any, /, axis: Axis = None, dtype: Any = None, keepdims: bool = False
     array([1.5, 4. ])
     """
     given = asarray(x)
-    wanted = accumulate = given.dtype if dtype is None else canonical(dtype, "mean")
-    if dtype is None and (isdtype(given.dtype, "integral") or given.dtype == bool_dtype):
-        wanted = accumulate = float64
-    if dtype is None and is_narrow(given.dtype):
-        accumulate = float32
+    wanted = MEAN_DTYPES[given.dtype] if dtype is None else canonical(dtype, "mean")
+    accumulate = float32 if dtype is None and is_narrow(wanted) else wanted
     total = _reduce(_MEAN, given, axis, accumulate, 0, keepdims)
     return _C.astype(_divided(total, _count(given, axis)), wanted, False)
 
@@ -267,9 +260,7 @@ def var(
     if correction is not None and ddof is not None:
         raise ValueError("[var] correction and ddof are the same; give one of them")
     less = correction if ddof is None else ddof
-    accumulate = given.dtype if dtype is None else canonical(dtype, "var")
-    if dtype is None and (isdtype(given.dtype, "integral") or given.dtype == bool_dtype):
-        accumulate = float64
+    accumulate = MEAN_DTYPES[given.dtype] if dtype is None else canonical(dtype, "var")
     if (wide := computed_in(accumulate)) != accumulate:
         spread = var(given, axis, wide, correction=less, keepdims=keepdims)
         return _C.astype(spread, accumulate, False)
@@ -455,13 +446,14 @@ def _compared_in(op: str, x: Tensor, out: Any) -> DType:
     return x.dtype if out is None else result_type(x, required_target(op, out))
 
 
-def _sum_dtype(ufunc: np.ufunc, dtype: DType, wanted: Any, out: Any) -> DType:
+def _sum_dtype(op: _C.Op, dtype: DType, wanted: Any, out: Any) -> DType:
+    name = op.__name__
     if wanted is not None:
-        return canonical(wanted, "sum")
+        return canonical(wanted, name)
     if out is None:
         return SUM_DTYPES[dtype]
-    op = "sum" if ufunc is np.add else "prod"
-    return canonical(reduced_in(ufunc, dtype, required_target(op, out).dtype), op)
+    target = required_target(name, out).dtype
+    return canonical(reduced_in(REDUCTIONS[name].ufunc, dtype, target), name)
 
 
 def _reduce(
@@ -481,7 +473,7 @@ def _reduce(
         axes = None
     if where is not True:
         given = _C.astype(x, accumulate, False)
-        x = selected(where, given, _C.full((), neutral, accumulate, x.device))
+        x = selected(where, given, full((), neutral, accumulate, device=x.device))
     result = _C.reduce(op, x, axes, accumulate, initial, keepdims)
     return result if out is None else store(op.__name__, out, result, "unsafe")
 

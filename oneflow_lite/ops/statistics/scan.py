@@ -8,25 +8,13 @@ import numpy as np
 
 from oneflow_lite import _C
 from oneflow_lite._C import Op, Tensor
-from oneflow_lite.dtypes import (
-    SUM_DTYPES,
-    DType,
-    bool as bool_dtype,
-    canonical,
-    computed_in,
-    isdtype,
-    resolve_loop,
-)
-from oneflow_lite.ops.creation.data import asarray
+from oneflow_lite.dtypes import DType, canonical, computed_in, isdtype, resolve_loop
+from oneflow_lite.ops.creation.data import asarray, empty
+from oneflow_lite.ops.elementwise import add, multiply
 from oneflow_lite.ops.manipulation.shapes import ravel
-from oneflow_lite.ops.table import ROWS, exported
+from oneflow_lite.ops.table import ROWS, Row, exported
 
-_LOGICAL = (np.logical_and, np.logical_or, np.logical_xor)
-# Those that may be put together in any grouping; of sums and products, but for rounding.
-_ASSOCIATIVE = {
-    *(np.add, np.multiply, np.maximum, np.minimum, np.fmax, np.fmin, np.gcd),
-    *(*_LOGICAL, np.bitwise_and, np.bitwise_or, np.bitwise_xor),
-}
+_ADD, _MULTIPLY = ROWS[add.__name__], ROWS[multiply.__name__]
 
 
 def cumulative_sum(
@@ -56,7 +44,7 @@ def cumulative_sum(
     >>> flow.cumulative_sum(flow.tensor([1, 2, 3]), include_initial=True).numpy()
     array([0, 1, 3, 6])
     """
-    return _cumulative("cumulative_sum", np.add, x, axis, dtype, include_initial)
+    return _cumulative("cumulative_sum", _ADD, x, axis, dtype, include_initial)
 
 
 def cumulative_prod(
@@ -74,7 +62,7 @@ def cumulative_prod(
     >>> flow.cumulative_prod(flow.tensor([1, 2, 3])).numpy()
     array([1, 2, 6])
     """
-    return _cumulative("cumulative_prod", np.multiply, x, axis, dtype, include_initial)
+    return _cumulative("cumulative_prod", _MULTIPLY, x, axis, dtype, include_initial)
 
 
 def cumsum(x: Any, /, axis: int | None = None, dtype: Any = None) -> Tensor:
@@ -85,7 +73,7 @@ def cumsum(x: Any, /, axis: int | None = None, dtype: Any = None) -> Tensor:
     >>> flow.cumsum(flow.tensor([[1, 2], [3, 4]])).numpy()
     array([ 1,  3,  6, 10])
     """
-    return _flattened("cumsum", np.add, x, axis, dtype)
+    return _flattened("cumsum", _ADD, x, axis, dtype)
 
 
 def cumprod(x: Any, /, axis: int | None = None, dtype: Any = None) -> Tensor:
@@ -97,7 +85,7 @@ def cumprod(x: Any, /, axis: int | None = None, dtype: Any = None) -> Tensor:
     array([[ 1,  2],
            [ 3, 12]])
     """
-    return _flattened("cumprod", np.multiply, x, axis, dtype)
+    return _flattened("cumprod", _MULTIPLY, x, axis, dtype)
 
 
 def accumulate(op: Op, x: Any, axis: int = 0, dtype: Any = None) -> Tensor:
@@ -125,40 +113,38 @@ def accumulate(op: Op, x: Any, axis: int = 0, dtype: Any = None) -> Tensor:
     >>> flow.maximum.accumulate(flow.tensor([2, 1, 3, 0])).numpy()
     array([2, 2, 3, 3])
     """
-    ufunc, given = ROWS[op.__name__].ufunc, asarray(x)
-    if ufunc.nin != 2:
-        raise ValueError(f"[{op.__name__}] expected a binary operation to accumulate")
+    row, given = ROWS[op.__name__], asarray(x)
+    if row.ufunc.nin != 2:
+        raise ValueError(f"[{row.name}] expected a binary operation to accumulate")
     if given.ndim == 0:
-        raise TypeError(f"[{op.__name__}] cannot accumulate a 0-d tensor")
-    wanted = _accumulator(ufunc, given.dtype, dtype, op.__name__)
-    if ufunc is np.power and isdtype(wanted, "integral"):
-        raise TypeError("[pow] cannot accumulate integers")
-    return _accumulated(op.__name__, ufunc, given, axis, wanted, None)
+        raise TypeError(f"[{row.name}] cannot accumulate a 0-d tensor")
+    wanted = _accumulator(row, given.dtype, dtype, row.name)
+    if row.properties.checks_exponent and isdtype(wanted, "integral"):
+        raise TypeError(f"[{row.name}] cannot accumulate integers")
+    return _accumulated(row.name, row, given, axis, wanted, None)
 
 
 def _cumulative(
-    op: str, ufunc: np.ufunc, x: Any, axis: int | None, dtype: Any, include_initial: bool
+    op: str, row: Row, x: Any, axis: int | None, dtype: Any, include_initial: bool
 ) -> Tensor:
     given = asarray(x)
     given = _C.reshape(given, (1,), None) if given.ndim == 0 else given
     if axis is None and given.ndim > 1:
         raise ValueError(f"[{op}] expected an axis, for {given.ndim} dimensions")
-    wanted = _accumulator(ufunc, given.dtype, dtype, op)
-    initial = ufunc.identity if include_initial else None
-    return _accumulated(op, ufunc, given, 0 if axis is None else axis, wanted, initial)
+    wanted = _accumulator(row, given.dtype, dtype, op)
+    initial = row.ufunc.identity if include_initial else None
+    return _accumulated(op, row, given, 0 if axis is None else axis, wanted, initial)
 
 
-def _flattened(op: str, ufunc: np.ufunc, x: Any, axis: int | None, dtype: Any) -> Tensor:
+def _flattened(op: str, row: Row, x: Any, axis: int | None, dtype: Any) -> Tensor:
     given = asarray(x)
     if given.ndim != 1 and (axis is None or given.ndim == 0):
         given = ravel(given)
-    wanted = _accumulator(ufunc, given.dtype, dtype, op)
-    return _accumulated(op, ufunc, given, 0 if axis is None else axis, wanted, None)
+    wanted = _accumulator(row, given.dtype, dtype, op)
+    return _accumulated(op, row, given, 0 if axis is None else axis, wanted, None)
 
 
-def _accumulated(
-    op: str, ufunc: np.ufunc, x: Tensor, axis: int, dtype: DType, initial: Any
-) -> Tensor:
+def _accumulated(op: str, row: Row, x: Tensor, axis: int, dtype: DType, initial: Any) -> Tensor:
     along = operator.index(axis)
     if not -x.ndim <= along < x.ndim:
         raise np.exceptions.AxisError(
@@ -166,50 +152,49 @@ def _accumulated(
         )
     along %= x.ndim
     if (wide := computed_in(dtype)) is not dtype:
-        return _C.astype(_accumulated(op, ufunc, x, along, wide, initial), dtype, False)
+        return _C.astype(_accumulated(op, row, x, along, wide, initial), dtype, False)
     given = _C.astype(x, dtype, False)
     target: Any = (x.shape, dtype)
     if initial is not None:
         shape = [n + (d == along) for d, n in enumerate(x.shape)]
-        result = _C.empty(shape, dtype, x.device)
+        result = empty(shape, dtype, device=x.device)
         before = (slice(None),) * along
         _C.assign(result[(*before, slice(1))], initial)
         target = result[(*before, slice(1, None))]
-    exact, associative, loop = _loop(ufunc, dtype)
-    attr = (along, exact, associative)
-    (out,) = _C.call_kernel(op, "accumulate", [given], [target], attr, loop)
+    attr, loop = _loop(row, dtype)
+    (out,) = _C.call_kernel(op, "accumulate", [given], [target], (along, *attr), loop)
     return out if initial is None else result
 
 
 @cache
-def _loop(ufunc: np.ufunc, dtype: DType) -> tuple[bool, bool, tuple[np.ufunc, str]]:
-    """Whether any loop has the same bits, and any grouping is allowed; NumPy's loop."""
+def _loop(row: Row, dtype: DType) -> tuple[tuple[bool, ...], tuple[np.ufunc, str]]:
+    """Whether any loop has the same bits, any grouping is allowed, it adds; NumPy's loop."""
+    properties = row.properties
     # Complex products, and zeros of maxima, may differ between a vectorized loop and a scalar one.
-    exact = ufunc is np.add or (ufunc is np.multiply and dtype.kind != "c")
-    return exact, ufunc in _ASSOCIATIVE, (ufunc, f"{dtype.char}{dtype.char}->{dtype.char}")
+    exact = properties.adds or (properties.exact and dtype.kind != "c")
+    attr = (exact, properties.associative, properties.adds)
+    return attr, (row.ufunc, f"{dtype.char}{dtype.char}->{dtype.char}")
 
 
-def _accumulator(ufunc: np.ufunc, dtype: DType, wanted: Any, op: str) -> DType:
+def _accumulator(row: Row, dtype: DType, wanted: Any, op: str) -> DType:
     """The dtype to accumulate in."""
     if wanted is not None:
-        dtype = canonical(wanted, op)
-    elif ufunc in _LOGICAL:
-        dtype = bool_dtype
-    elif ufunc in (np.add, np.multiply):
-        dtype = SUM_DTYPES[dtype]
-    _require_closed(ufunc, dtype, op)
-    return dtype
+        return _closed(row.ufunc, canonical(wanted, op), False, op)
+    return _closed(row.ufunc, dtype, row.properties.associative, op)
 
 
 @cache
-def _require_closed(ufunc: np.ufunc, dtype: DType, op: str) -> None:
-    """Raise unless results have the operands' dtype."""
+def _closed(ufunc: np.ufunc, dtype: DType, reduces: bool, op: str) -> DType:
+    """The dtype itself, or the one that NumPy reduces its elements in; an error unless results have
+    the operands' dtype.
+    """
     try:
-        resolved = resolve_loop(ufunc, (dtype, dtype, None))
+        resolved = resolve_loop(ufunc, (None if reduces else dtype, dtype, None), reduction=reduces)
     except TypeError as error:
         raise TypeError(f"[{op}] {error}") from None
-    if any(one != dtype for one in resolved):
+    if len(set(resolved)) > 1 or (not reduces and resolved[0] != dtype):
         raise TypeError(f"[{op}] cannot accumulate in {dtype}")
+    return canonical(resolved[0], op)
 
 
 _OP_METHODS = {"accumulate": accumulate}

@@ -8,9 +8,7 @@
 #include "ops/cuda/layout/elementwise.h"
 #include "ops/cuda/programs.h"
 #include "ops/elementwise/exponents.h"
-#include "ops/elementwise/standard_values.h"
-#include "ops/kernel.h"
-#include "ops/through_host.h"
+#include "ops/loop_args.h"
 
 namespace ofl::ops::cuda {
 
@@ -34,45 +32,39 @@ struct Layout {
 
 /// What calls that share a kernel have in common; compared as bytes.
 struct Key {
-  KernelFn kernel;
   const OpDef* op;
   const Resolution* resolution;
   DType dtype[kMaxOperands];
+  KernelId kernel;
   uint8_t scalars;
   Layout layout;
-  uint8_t unused[5];
+  uint8_t unused[4];
 };
 
-const char* kind_of(KernelFn kernel) {
-  if (kernel == elementwise_kernel) return "elementwise";
-  if (kernel == copy_kernel || kernel == fill_kernel) return "copy";
-  return "where";
-}
-
 /// A fill is a copy of one value: it has no input of its own.
-int inputs_of(const KernelArgs& args) {
-  return args.kernel == fill_kernel ? 1 : args.iteration.operands - 1;
+int inputs_of(const LoopArgs& args) {
+  return args.kernel == KernelId::fill ? 1 : args.iteration.operands - 1;
 }
 
 /// The operand of the call behind operand k of the kernel; -1: the value of a fill.
-int source_of(const KernelArgs& args, int k) { return args.kernel == fill_kernel ? k - 1 : k; }
+int source_of(const LoopArgs& args, int k) { return args.kernel == KernelId::fill ? k - 1 : k; }
 
-bool is_scalar(const KernelArgs& args, int k) {
+bool is_scalar(const LoopArgs& args, int k) {
   const int source = source_of(args, k);
   return source < 0 || !args.data[source];
 }
 
 /// As operand k lies in memory; the value of a fill is of the output's dtype.
-DType dtype_of(const KernelArgs& args, int k) {
+DType dtype_of(const LoopArgs& args, int k) {
   const int source = source_of(args, k);
   return args.dtype[source < 0 ? args.iteration.operands - 1 : source];
 }
 
-int64_t bytes_of(const KernelArgs& args, int k) {
+int64_t bytes_of(const LoopArgs& args, int k) {
   return static_cast<int64_t>(size_of(dtype_of(args, k)));
 }
 
-void fill_in(const KernelArgs& args, DeviceArgs* out) {
+void fill_in(const LoopArgs& args, DeviceArgs* out) {
   const Iteration& iteration = args.iteration;
   const int inputs = inputs_of(args);
   out->ndim = iteration.ndim;
@@ -94,19 +86,19 @@ void fill_in(const KernelArgs& args, DeviceArgs* out) {
 }
 
 /// Elements or byte offsets that 31 bits do not hold.
-bool is_wide(const KernelArgs& args, const DeviceArgs& on_device) {
+bool is_wide(const LoopArgs& args, const DeviceArgs& on_device) {
   using layout::kNarrow;
   if (on_device.count >= kNarrow) return true;
   for (int k = 0; k <= inputs_of(args); ++k) {
     if (is_scalar(args, k)) continue;
-    const Extent extent = extent_of(args, source_of(args, k));
+    const Extent extent = args.extent(source_of(args, k));
     if (extent.high - extent.low >= kNarrow) return true;
   }
   return false;
 }
 
 /// Elements of a vector: 16 bytes of the narrowest operand, but no more than 32 of the widest.
-int64_t most_lanes(const KernelArgs& args) {
+int64_t most_lanes(const LoopArgs& args) {
   int64_t least = 16, most = 1;
   for (int k = 0; k <= inputs_of(args); ++k) {
     if (is_scalar(args, k)) continue;
@@ -116,7 +108,7 @@ int64_t most_lanes(const KernelArgs& args) {
   return std::min(16 / least, 32 / most);
 }
 
-bool is_flat(const KernelArgs& args, const DeviceArgs& on_device) {
+bool is_flat(const LoopArgs& args, const DeviceArgs& on_device) {
   if (on_device.ndim != 1) return on_device.ndim == 0;
   for (int k = 0; k <= inputs_of(args); ++k) {
     if (!is_scalar(args, k) && on_device.rows[0].strides[k] != bytes_of(args, k)) return false;
@@ -134,7 +126,7 @@ bool is_aligned(const DeviceArgs& args, int k, int64_t bytes) {
 }
 
 /// Makes the innermost row one of vectors; false: it cannot be.
-bool use_vectors(const KernelArgs& args, int64_t lanes, DeviceArgs* on_device, Layout* layout) {
+bool use_vectors(const LoopArgs& args, int64_t lanes, DeviceArgs* on_device, Layout* layout) {
   ElementwiseRow& inner = on_device->rows[on_device->ndim - 1];
   const int last = inputs_of(args);
   if (inner.dim % lanes != 0 || inner.strides[last] == 0) return false;
@@ -159,9 +151,9 @@ bool use_vectors(const KernelArgs& args, int64_t lanes, DeviceArgs* on_device, L
 
 /// Makes a copy one of tiles, with the row that is contiguous in the input before the last one,
 /// which is contiguous in the output; false: it cannot be, or is not worth it.
-bool use_tiles(const KernelArgs& args, DeviceArgs* on_device, Layout* layout) {
+bool use_tiles(const LoopArgs& args, DeviceArgs* on_device, Layout* layout) {
   constexpr int64_t kWorth = layout::kTileSide / 2;
-  if (args.kernel != copy_kernel || is_scalar(args, 0) || on_device->ndim < 2) return false;
+  if (args.kernel != KernelId::copy || is_scalar(args, 0) || on_device->ndim < 2) return false;
   ElementwiseRow* const end = on_device->rows + on_device->ndim;
   const ElementwiseRow& along = end[-1];
   if (along.strides[1] != bytes_of(args, 1) || along.strides[0] == 0 || along.dim < kWorth ||
@@ -183,7 +175,7 @@ bool use_tiles(const KernelArgs& args, DeviceArgs* on_device, Layout* layout) {
 }
 
 /// Chooses the loop, and changes the rows to what it wants.
-Layout lay_out(const KernelArgs& args, DeviceArgs* on_device) {
+Layout lay_out(const LoopArgs& args, DeviceArgs* on_device) {
   Layout layout;
   layout.wide = is_wide(args, *on_device);
   const int64_t lanes = most_lanes(args);
@@ -203,19 +195,19 @@ Layout lay_out(const KernelArgs& args, DeviceArgs* on_device) {
   return layout;
 }
 
-KernelRequest make_request(const KernelArgs& args, const Layout& layout) {
+KernelRequest make_request(const LoopArgs& args, const Layout& layout) {
   KernelRequest request = elementwise_request(args);
   request.flat = layout.flat;
   request.wide = layout.wide;
   request.args_bytes = sizeof(layout::ElementwiseHead) + layout.rows * sizeof(ElementwiseRow);
-  const bool standard = args.op && has_standard_values(*args.resolution);
+  const bool standard = args.op && args.resolution->standard_values;
   request.options = {layout.lanes, layout.form, layout.spread, layout.rows, standard};
   for (int k = 0; k < inputs_of(args); ++k) request.scalars.push_back(is_scalar(args, k));
   return request;
 }
 
-Key key_of(const KernelArgs& args, const Layout& layout) {
-  Key key{args.kernel, args.op, args.resolution, {}, 0, layout, {}};
+Key key_of(const LoopArgs& args, const Layout& layout) {
+  Key key{args.op, args.resolution, {}, args.kernel, 0, layout, {}};
   const int inputs = inputs_of(args);
   for (int k = 0; k <= inputs; ++k) {
     key.dtype[k] = dtype_of(args, k);
@@ -232,10 +224,10 @@ void report_exponents(Launching& launching, DeviceArgs* on_device) {
 
 }  // namespace
 
-KernelRequest elementwise_request(const KernelArgs& args) {
+KernelRequest elementwise_request(const LoopArgs& args) {
   KernelRequest request;
   const int inputs = inputs_of(args);
-  request.kind = kind_of(args.kernel);
+  request.kind = args.form().program;
   for (int k = 0; k <= inputs; ++k) request.dtypes.push_back(dtype_of(args, k));
   request.loop = request.dtypes;
   if (args.op) {
@@ -246,7 +238,7 @@ KernelRequest elementwise_request(const KernelArgs& args) {
   return request;
 }
 
-bool launch_elementwise(Launching& launching, const KernelArgs& args) {
+bool launch_elementwise(Launching& launching, const LoopArgs& args) {
   DeviceArgs on_device;
   fill_in(args, &on_device);
   if (on_device.count == 0) return true;

@@ -6,7 +6,6 @@
 #include "ops/cuda/axes.h"
 #include "ops/cuda/divisor.h"
 #include "ops/cuda/elementwise/elementwise.h"
-#include "ops/elementwise/standard_values.h"
 #include "ops/loops.h"
 #include "ops/reduce/plan.h"
 
@@ -40,7 +39,7 @@ void append(std::string* key, const T& value) {
 
 /// What the group would be with one more kernel.
 struct FusionGroup::Draft {
-  Kernel kernel;
+  Member kernel;
   std::vector<int64_t> bounds;
   std::vector<Value> values;
   std::vector<ScalarValue> scalars;
@@ -49,7 +48,7 @@ struct FusionGroup::Draft {
   int64_t scale = 1;
 };
 
-bool FusionGroup::add(const KernelArgs& args, void* const* memories) {
+bool FusionGroup::add(const LoopArgs& args, void* const* memories) {
   if (full()) return false;
   Draft draft{{&args, {}}, bounds_, values_, scalars_, shared_, elements_, row_};
   const bool reduces = draft.kernel.reduces();
@@ -74,9 +73,9 @@ bool FusionGroup::add(const KernelArgs& args, void* const* memories) {
 }
 
 /// It has the group's elements, or one for each row.
-bool FusionGroup::take_elementwise(const KernelArgs& args, Draft* draft) const {
-  if (!is_elementwise(args) || may_fail(args)) return false;
-  if (args.op && has_standard_values(*args.resolution)) return false;
+bool FusionGroup::take_elementwise(const LoopArgs& args, Draft* draft) const {
+  if (!is_elementwise(args.kernel) || may_fail(args)) return false;
+  if (args.op && args.resolution->standard_values) return false;
   const int64_t elements = iteration_size(args.iteration);
   if (elements == 0 || elements > kMostElements) return false;
   if (size() == 0) draft->elements = elements;
@@ -91,9 +90,9 @@ bool FusionGroup::take_elementwise(const KernelArgs& args, Draft* draft) const {
 }
 
 /// Of the group's elements, shared as others are; those that end a group are the only ones.
-bool FusionGroup::take_reduction(const KernelArgs& args, Draft* draft) const {
+bool FusionGroup::take_reduction(const LoopArgs& args, Draft* draft) const {
   const auto reductions = std::count_if(kernels_.begin(), kernels_.end(),
-                                        [](const Kernel& kernel) { return kernel.reduces(); });
+                                        [](const Member& kernel) { return kernel.reduces(); });
   const int64_t elements = iteration_size(args.iteration);
   if (elements > kMostElements || reductions == layout::kFusedReductions) return false;
   if (repeated() > kMostRepeated) return false;
@@ -111,7 +110,7 @@ bool FusionGroup::take_reduction(const KernelArgs& args, Draft* draft) const {
 /// What is computed of each element before the last reduction.
 int FusionGroup::repeated() const {
   int all = 0, before = 0;
-  for (const Kernel& kernel : kernels_) {
+  for (const Member& kernel : kernels_) {
     if (kernel.reduces()) {
       before = all;
     } else if (iteration_size(kernel.args->iteration) == elements_) {
@@ -153,19 +152,19 @@ int FusionGroup::add_value(const Place& place, DType dtype, std::vector<Value>* 
 }
 
 bool FusionGroup::place_values(const Newcomer& newcomer, Draft* draft) const {
-  const KernelArgs& args = *newcomer.args;
+  const LoopArgs& args = *newcomer.args;
   std::vector<int>& operands = draft->kernel.operands;
   const auto add_scalar = [&](const Scalar& value, DType dtype) {
     operands.push_back(layout::kFusedValues + static_cast<int>(draft->scalars.size()));
     draft->scalars.push_back({&value, dtype});
   };
-  if (args.kernel == fill_kernel) {  // a copy of a value, which is no operand of its own
+  if (args.kernel == KernelId::fill) {  // a copy of a value, which is no operand of its own
     add_scalar(args.scalars[0], args.dtype[0]);
   }
   const Place* place = newcomer.places.data();
   for (int k = 0; k < args.iteration.operands; ++k) {
     const bool is_last = k + 1 == args.iteration.operands;
-    if (is_last && args.kernel == reduce_kernel && args.attr[0] == 1) {
+    if (is_last && args.kernel == KernelId::reduce && args.attr[0] == 1) {
       add_scalar(args.scalars[0], args.resolution->out);  // what the reduction begins with
     }
     if (newcomer.memory[k] >= 0) {
@@ -235,7 +234,7 @@ bool FusionGroup::is_aligned(const Value& value, int64_t lanes) const {
 int64_t FusionGroup::widest() const {
   if (shared_ && shared_->columns) return shared_->lanes;
   int64_t most = 1, least = kVectorBytes;
-  for (const Kernel& kernel : kernels_) {
+  for (const Member& kernel : kernels_) {
     if (!kernel.reduces()) continue;
     const auto size = static_cast<int64_t>(size_of(kernel.args->dtype[kReduceIn]));
     most = std::max(most, kVectorBytes / size);
@@ -275,7 +274,7 @@ std::string FusionGroup::key() const {
     const int lies = flat ? 0 : 2 * stands_still(value) + is_contiguous(value);
     append(&key, static_cast<char>(4 * lies + 2 * is_stored(value) + value.loaded));
   }
-  for (const Kernel& kernel : kernels_) {
+  for (const Member& kernel : kernels_) {
     append(&key, kernel.args->kernel);
     append(&key, kernel.args->op);
     append(&key, kernel.args->resolution);
@@ -297,7 +296,7 @@ KernelRequest FusionGroup::make_request() const {
   request.wide = !is_narrow();
   request.args_bytes = sizeof(layout::FusedArgs);
   request.options = {lanes(), is_ended(), shared_ && shared_->columns ? shared_->lanes : 0};
-  for (const Kernel& kernel : kernels_) {
+  for (const Member& kernel : kernels_) {
     const bool has_initial = kernel.reduces() && kernel.operands.size() == 3;
     const KernelRequest one = kernel.reduces() ? reduction_request(*kernel.args, has_initial)
                                                : elementwise_request(*kernel.args);
@@ -317,9 +316,9 @@ KernelRequest FusionGroup::make_request() const {
 }
 
 /// With its addresses, which its kernel may depend on.
-KernelArgs FusionGroup::last_reduction() const {
-  const Kernel& kernel = kernels_.back();
-  KernelArgs args = *kernel.args;
+LoopArgs FusionGroup::last_reduction() const {
+  const Member& kernel = kernels_.back();
+  LoopArgs args = *kernel.args;
   args.data[kReduceIn] = address_of(values_[kernel.operands[kReduceIn]]);
   args.data[kReduceOut] = address_of(values_[kernel.operands.back()]);
   return args;
@@ -328,7 +327,7 @@ KernelArgs FusionGroup::last_reduction() const {
 void* FusionGroup::find_kernel(ep::Device& device) {
   static ProgramMap& programs = *new ProgramMap;
   if (is_ended()) {
-    const KernelArgs reduction = last_reduction();
+    const LoopArgs reduction = last_reduction();
     shared_ = shared_reduction(reduction, reduction.data[kReduceIn]);
   }
   return programs.get_if_ready(device, key(), [this] { return make_request(); });
@@ -365,7 +364,7 @@ void FusionGroup::fill_in(layout::FusedArgs* args) const {
   args->chunk = shared_->chunk;
   args->threads = shared_->threads;
   int number = 0;
-  for (const Kernel& kernel : kernels_) {
+  for (const Member& kernel : kernels_) {
     if (!kernel.reduces()) continue;
     args->inputs[number++] =
         reinterpret_cast<uintptr_t>(address_of(values_[kernel.operands[kReduceIn]]));
@@ -386,7 +385,7 @@ bool FusionGroup::launch(Launching& launching, void* kernel) {
     enqueue();
     return true;
   }
-  const KernelArgs reduction = last_reduction();
+  const LoopArgs reduction = last_reduction();
   LastStage last(launching, reduction);
   args.values = last.values();
   if (!args.values) return false;

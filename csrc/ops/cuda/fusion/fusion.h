@@ -27,7 +27,7 @@ class FusionGroup : public FusionSpace {
 
   /// Takes a kernel to run with the ones before, after them; false: it must run by itself. `args`
   /// outlive the group.
-  bool add(const KernelArgs& args, void* const* memories);
+  bool add(const LoopArgs& args, void* const* memories);
   bool full() const { return size() == kMaxKernels || is_ended(); }
   int size() const { return static_cast<int>(kernels_.size()); }
   /// The first kernels, up to where nothing that is written before is used after.
@@ -41,10 +41,10 @@ class FusionGroup : public FusionSpace {
 
  private:
   /// An operand is a place, by number, or after those a scalar.
-  struct Kernel {
-    const KernelArgs* args;
+  struct Member {
+    const LoopArgs* args;
     std::vector<int> operands;
-    bool reduces() const { return args->kernel == reduce_kernel; }
+    bool reduces() const { return args->kernel == KernelId::reduce; }
   };
   /// A place that kernels share, as a value in registers.
   struct Value {
@@ -59,8 +59,8 @@ class FusionGroup : public FusionSpace {
   };
   struct Draft;
 
-  bool take_reduction(const KernelArgs& args, Draft* draft) const;
-  bool take_elementwise(const KernelArgs& args, Draft* draft) const;
+  bool take_reduction(const LoopArgs& args, Draft* draft) const;
+  bool take_elementwise(const LoopArgs& args, Draft* draft) const;
   int repeated() const;
   bool is_written(void* memory) const;
   /// By a reduction that nothing may follow.
@@ -82,10 +82,10 @@ class FusionGroup : public FusionSpace {
   std::string key() const;
   KernelRequest make_request() const;
   char* address_of(const Value& value) const;
-  KernelArgs last_reduction() const;
+  LoopArgs last_reduction() const;
   void fill_in(layout::FusedArgs* args) const;
 
-  std::vector<Kernel> kernels_;
+  std::vector<Member> kernels_;
   std::vector<Value> values_;
   std::vector<ScalarValue> scalars_;
   std::optional<SharedReduction> shared_;  // where there are reductions

@@ -4,7 +4,7 @@
 
 #include "ep/gemm.h"
 #include "ops/cuda/product/product.h"
-#include "ops/kernel.h"
+#include "ops/loop_args.h"
 
 namespace ofl::ops::cuda {
 
@@ -63,8 +63,8 @@ bool fits(const Operand& x) {
 bool pack(Launching& launching, const BatchedProduct& plan, Operand* x) {
   const Matrix from = x->matrix;
   const auto item = static_cast<int64_t>(size_of(from.dtype));
-  KernelArgs copy;
-  copy.kernel = copy_kernel;
+  LoopArgs copy;
+  copy.kernel = KernelId::copy;
   copy.dtype[0] = copy.dtype[1] = from.dtype;
   copy.iteration.operands = 2;
   const auto add_row = [&](int64_t dim, int64_t step, int64_t step_out) {

@@ -5,7 +5,7 @@
 #include "ops/cuda/layout/product.h"
 #include "ops/cuda/product/product.h"
 #include "ops/cuda/programs.h"
-#include "ops/kernel.h"
+#include "ops/loop_args.h"
 
 namespace ofl::ops::cuda {
 
@@ -291,7 +291,7 @@ bool own_product(Launching& launching, const BatchedProduct& given) {
   return true;
 }
 
-bool launch_matmul(Launching& launching, const KernelArgs& args) {
+bool launch_matmul(Launching& launching, const LoopArgs& args) {
   const Iteration& iteration = args.iteration;
   for (int d = 0; d < iteration.ndim; ++d) {
     if (d != iteration.ndim - 2 && iteration.rows[d].dim == 0) return true;  // nothing to make

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ops/array_kernel.h"
+#include "ops/array_args.h"
 #include "ops/cuda/axes.h"
 #include "ops/cuda/layout/reduce.h"
 #include "ops/cuda/programs.h"
-#include "ops/kernel.h"
+#include "ops/loop_args.h"
 #include "ops/loops.h"
 
 namespace ofl::ops::cuda {
@@ -305,7 +305,7 @@ void add_rows(const Iteration& iteration, Call* call) {
   }
 }
 
-Call call_of(const KernelArgs& args) {
+Call call_of(const LoopArgs& args) {
   Call call;
   call.in = args.dtype[kIn];
   call.out = args.dtype[kOut];
@@ -314,7 +314,7 @@ Call call_of(const KernelArgs& args) {
   return call;
 }
 
-Call reduce_call(const KernelArgs& args) {
+Call reduce_call(const LoopArgs& args) {
   Call call = call_of(args);
   call.kind = "reduction";
   call.op = args.op->name.c_str();
@@ -330,7 +330,7 @@ Call reduce_call(const KernelArgs& args) {
 
 /// The input is read element after element, in the order of the rows given: first all of an output
 /// or one of each.
-bool is_in_order(const KernelArgs& args) {
+bool is_in_order(const LoopArgs& args) {
   auto step = static_cast<int64_t>(size_of(args.dtype[kIn]));
   int changes = 0;  // between rows that are kept and rows that are not
   const Iteration::Row* inner = nullptr;
@@ -347,7 +347,7 @@ bool is_in_order(const KernelArgs& args) {
 
 }  // namespace
 
-std::optional<SharedReduction> shared_reduction(const KernelArgs& args, char* input) {
+std::optional<SharedReduction> shared_reduction(const LoopArgs& args, char* input) {
   if (iteration_size(args.iteration) == 0 || !is_in_order(args)) return std::nullopt;
   Call call = reduce_call(args);
   call.data[kIn] = input;
@@ -362,7 +362,7 @@ std::optional<SharedReduction> shared_reduction(const KernelArgs& args, char* in
                          plan.blocks,   plan.block_threads, shared.threads};
 }
 
-KernelRequest reduction_request(const KernelArgs& args, bool has_initial) {
+KernelRequest reduction_request(const LoopArgs& args, bool has_initial) {
   KernelRequest request;
   request.kind = "reduction";
   request.op = args.op->name;
@@ -376,7 +376,7 @@ KernelRequest reduction_request(const KernelArgs& args, bool has_initial) {
   return request;
 }
 
-LastStage::LastStage(Launching& launching, const KernelArgs& args)
+LastStage::LastStage(Launching& launching, const LoopArgs& args)
     : launching_(launching), args_(args) {
   Call call = reduce_call(args);
   order(&call);
@@ -391,14 +391,14 @@ void LastStage::launch() {
   enqueue(launching_, kernel_, last_plan(call, plan_of(call, false), values_));
 }
 
-bool launch_reduce(Launching& launching, const KernelArgs& args) {
+bool launch_reduce(Launching& launching, const LoopArgs& args) {
   return launch_reduction(launching, reduce_call(args));
 }
 
-bool launch_arg_reduce(Launching& launching, const KernelArgs& args) {
+bool launch_arg_reduce(Launching& launching, const LoopArgs& args) {
   Call call = call_of(args);
   call.kind = "arg_reduce";
-  call.op = args.attr[0] == 1 ? "argmin" : "argmax";
+  call.op = args.attr[0] == 1 ? "smallest" : "largest";
   call.loop_in = call.in;
   call.loop_out = call.out;
   return launch_reduction(launching, call);

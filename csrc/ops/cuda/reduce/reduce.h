@@ -7,7 +7,7 @@
 
 #include "ops/cuda/launching.h"
 #include "ops/cuda/programs.h"
-#include "ops/kernel.h"
+#include "ops/loop_args.h"
 
 namespace ofl::ops::cuda {
 
@@ -31,24 +31,24 @@ struct SharedReduction {
 
 /// Where the input has that address, or as if it had; nullopt: it is neither rows nor columns in
 /// the order of the elements.
-std::optional<SharedReduction> shared_reduction(const KernelArgs& args, char* input);
+std::optional<SharedReduction> shared_reduction(const LoopArgs& args, char* input);
 
 /// The kind, the row and the dtypes of its request, `has_initial`: between input and output those
 /// of what it begins with.
-KernelRequest reduction_request(const KernelArgs& args, bool has_initial);
+KernelRequest reduction_request(const LoopArgs& args, bool has_initial);
 
 /// What is enqueued behind a kernel that makes values of chunks, to make results of them.
 class LastStage {
  public:
   /// `args` outlive it. An input that is nowhere has the address that it would have.
-  LastStage(Launching& launching, const KernelArgs& args);
+  LastStage(Launching& launching, const LoopArgs& args);
   /// Where values go, [row][chunk] or [chunk][column]; nullptr: there is no kernel for it.
   void* values() const { return values_; }
   void launch();
 
  private:
   Launching& launching_;
-  const KernelArgs& args_;
+  const LoopArgs& args_;
   void* kernel_ = nullptr;
   void* values_ = nullptr;
 };

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "ops/array_kernel.h"
+#include "ops/array_args.h"
 #include "ops/cuda/axes.h"
 #include "ops/cuda/launching.h"
 #include "ops/cuda/layout/scan.h"

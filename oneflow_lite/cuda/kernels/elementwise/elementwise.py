@@ -22,7 +22,6 @@ FUNCTION_FILES = (
     "elementwise/functions.cuh",
     "elementwise/complex.cuh",
 )
-_INVERSE = ("acos", "acosh", "asin", "asinh", "atan", "atanh")
 _EXPRESSIONS = {"copy": "x", "fill": "x", "where": "x ? y : z"}  # of kinds without a row
 
 
@@ -83,8 +82,7 @@ def files(request: Request) -> tuple[str, ...]:
         names += ["elementwise/arithmetic.cuh", "elementwise/functions.cuh"]
         if any(dtype.startswith("complex") for dtype in request.loop):
             names.append("elementwise/complex.cuh")
-            if request.op in _INVERSE:
-                names.append("elementwise/complex_inverse.cuh")
+            names += filter(None, [ROWS[request.op].cuda.file])
     return tuple(names)
 
 

@@ -1,58 +1,16 @@
-"""Kernels of reductions: rows of the op table by the texts of their ufuncs, and searches.
+"""Kernels of reductions: rows of the op table by their texts, and searches.
 
 ``options`` of a request: the form, how many elements a vector has, and whether the input is what
-chunks became. Forms are those of ``ReduceForm``.
+chunks became. Forms are those of ``ReduceForm``. ``op`` of a search is "smallest" or "largest".
 """
 
 from oneflow_lite.cuda.kernels.elementwise.elementwise import FUNCTION_FILES
 from oneflow_lite.cuda.kernels.layout import constants
 from oneflow_lite.cuda.kernels.request import Request
-from oneflow_lite.ops.table import REDUCTIONS, ROWS
+from oneflow_lite.ops.table import REDUCTIONS, ROWS, Extremum
 
 FILES = (*FUNCTION_FILES, "warps.cuh", "reduce/accumulation.cuh", "reduce/reduce.cuh")
 _FORMS = constants("reduce.h")
-
-# What changes nothing, by the ufunc.
-_EMPTY = {
-    "add": "nothing_added<Value>()",
-    "multiply": "nothing_multiplied<Value>()",
-    "maximum": "least<Value>()",
-    "minimum": "greatest<Value>()",
-    "fmax": "passed_over(least<Value>())",
-    "fmin": "passed_over(greatest<Value>())",
-    "logical_and": "Value(true)",
-    "logical_or": "Value(false)",
-    "logical_xor": "Value(false)",
-    "bitwise_and": "Value(~Value(0))",
-    "bitwise_or": "Value(0)",
-    "bitwise_xor": "Value(0)",
-}
-# Searches: whether the smallest wins, and whether NaN does. Complex numbers have an order in which
-# the first of several NaN is told from the others, so that their extremes are searches, too.
-_SEARCHES = {"argmax": (False, True), "argmin": (True, True)}
-_EXTREMES = {
-    **{"maximum": (False, True), "minimum": (True, True)},
-    **{"fmax": (False, False), "fmin": (True, False)},
-}
-
-
-def text_of(ufunc: str) -> str:
-    """Return the CUDA text of a binary ufunc, of x and y; "" where there is none.
-
-    Examples
-    --------
-    >>> text_of("add")
-    'add(x, y)'
-    """
-    for row in ROWS.values():
-        if row.ufunc.__name__ == ufunc:
-            return str(row.cuda)
-    return ""
-
-
-def _ufunc_of(op: str) -> str:
-    """What a reduction by a name of its own, or a row's ``reduce``, is made of."""
-    return REDUCTIONS[op].__name__ if op in REDUCTIONS else ROWS[op].ufunc.__name__
 
 
 def kernel(name: str, request: Request) -> str | None:
@@ -94,21 +52,20 @@ def operation(request: Request) -> str | None:
     """
     accumulated = request.loop[0]
     if request.kind == "count":
-        return _plain_body("int64", _EMPTY["add"], "add(x, y)", "truth(x)", request)
+        return _plain_body("int64", "Value(0)", "x + y", "truth(x)", request)
     if request.kind == "arg_reduce":
-        smallest, nan_wins = _SEARCHES[request.op]
-        return _search_body(
-            f"Computed<{request.dtypes[0]}>", request, smallest, nan_wins, "position"
-        )
-    ufunc = _ufunc_of(request.op)
-    if accumulated.startswith("complex") and ufunc in _EXTREMES:
-        smallest, nan_wins = _EXTREMES[ufunc]
-        return _search_body(accumulated, request, smallest, nan_wins, "value")
-    text = "product(x, y)" if ufunc == "multiply" else text_of(ufunc)
-    if not text or ufunc not in _EMPTY:
+        best = Extremum(request.op == "smallest", nan_wins=True)
+        return _search_body(f"Computed<{request.dtypes[0]}>", request, best, "position")
+    # What a reduction by a name of its own, or a row's ``reduce``, is made of.
+    row = REDUCTIONS.get(request.op) or ROWS[request.op]
+    extremum = row.properties.extremum
+    # Complex numbers have an order in which the first of several NaN is told from the others.
+    if accumulated.startswith("complex") and extremum:
+        return _search_body(accumulated, request, extremum, "value")
+    if not row.cuda.empty:
         return None
-    value = f"Computed<{accumulated}>"
-    return _plain_body(value, _EMPTY[ufunc], text, f"cast<{accumulated}>(x)", request)
+    value, element = f"Computed<{accumulated}>", f"cast<{accumulated}>(x)"
+    return _plain_body(value, row.cuda.empty, row.cuda.combine, element, request)
 
 
 def _plain_body(value: str, empty: str, text: str, element: str, request: Request) -> str:
@@ -126,9 +83,10 @@ def _plain_body(value: str, empty: str, text: str, element: str, request: Reques
 }}"""
 
 
-def _search_body(value: str, request: Request, smallest: bool, nan_wins: bool, wanted: str) -> str:
+def _search_body(value: str, request: Request, extremum: Extremum, wanted: str) -> str:
     position = "int64" if request.wide else "int32"
-    best = f"Best<{value}, {position}, {str(smallest).lower()}, {str(nan_wins).lower()}>"
+    smallest, nan_wins = (str(choice).lower() for choice in extremum)
+    best = f"Best<{value}, {position}, {smallest}, {nan_wins}>"
     given = "Value" if request.options[2] else request.dtypes[0]
     first = "x" if request.options[2] else f"{{cast<{value}>(x), {position}(at)}}"
     return f""": {best} {{

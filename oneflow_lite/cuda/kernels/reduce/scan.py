@@ -6,8 +6,8 @@ associative, and whether the elements are values of chunks.
 
 from oneflow_lite.cuda.kernels.elementwise.elementwise import FUNCTION_FILES
 from oneflow_lite.cuda.kernels.layout import constants
-from oneflow_lite.cuda.kernels.reduce.reduce import text_of
 from oneflow_lite.cuda.kernels.request import Request
+from oneflow_lite.ops.table import ROWS
 
 FILES = (*FUNCTION_FILES, "warps.cuh", "reduce/scan.cuh")
 _FORMS = constants("scan.h")
@@ -25,8 +25,8 @@ def kernel(name: str, request: Request) -> str | None:
     """
     form, associative, of_values = request.options
     dtype = request.loop[0]
-    text = text_of(request.op)
-    if not text:
+    text = next((row.cuda for row in ROWS.values() if row.ufunc.__name__ == request.op), None)
+    if text is None:
         return None
     # Rounding after each step is part of an operation that cannot be put together otherwise.
     value = f"Computed<{dtype}>" if associative else dtype

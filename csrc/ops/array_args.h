@@ -1,19 +1,15 @@
-// Array kernels: work on whole arrays that is no loop nest over broadcast operands, such as gather,
-// sort, scan and NumPy's generalized ufuncs. The rules of kernel.h hold: a plain function that gets
-// addresses it may touch, knows no tensor and no device, takes no lock and needs no GIL; it may
-// throw ofl::Error. Outputs overlap no input and each other unless the kernel says otherwise.
+// Kernels of arrays: work on whole arrays that is no nest of loops over broadcast operands, such as
+// gather, sort, scan and NumPy's generalized ufuncs. Outputs overlap no input and each other unless
+// the kernel says otherwise.
 #pragma once
 
 #include <cstdint>
-#include <memory>
-#include <optional>
-#include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "base/shape.h"
-#include "ep/device.h"
 #include "ep/threads/helper_pool.h"
-#include "ops/cuda/launching.h"
+#include "ops/kernel.h"
 #include "ops/op_def.h"
 
 namespace ofl::ops {
@@ -24,6 +20,8 @@ struct ArrayView {
   DType dtype = DType::f64;
   Dims shape;
   Dims strides;
+
+  Extent extent() const { return extent_of(shape, strides, static_cast<int64_t>(size_of(dtype))); }
 };
 
 /// One of NumPy's typed inner loops.
@@ -33,57 +31,29 @@ struct Loop {
   const char* name = "";  // of the ufunc
 };
 
-struct ArrayArgs {
+struct ArrayArgs : KernelArgs {
   std::vector<ArrayView> operands;  // inputs, then outputs
   int inputs = 0;
-  std::vector<int64_t> attr;          // kernel specific
-  Loop loop;                          // for the kernels that run one
-  ep::HelperPool* helpers = nullptr;  // for large work; nullptr: none
-  const char* name = "";              // of the operation, in errors
+  std::vector<int64_t> attr;  // kernel specific
+  Loop loop;                  // for the kernels that run one
+  double work = 0;            // in float32 additions; decides whether helpers share it
 
+  const ArrayForm& form() const { return info(kernel).arrays; }
+  int size() const { return static_cast<int>(operands.size()); }
+  char*& address(int k) { return operands[k].data; }
+  bool is_written(int k) const { return k >= inputs; }
+  Extent extent(int k) const { return operands[k].extent(); }
   const ArrayView& input(int i) const { return operands[i]; }
   const ArrayView& output(int i) const { return operands[inputs + i]; }
-  int outputs() const { return static_cast<int>(operands.size()) - inputs; }
+  int outputs() const { return size() - inputs; }
 };
-
-/// How helpers may share the work: none; by lanes along axis attr[0]; the same, or by places along
-/// the axis of all but the first input; by the places of index arrays; by the elements of the
-/// second input.
-enum class Division : uint8_t { none, lanes, along, places, queries };
-
-/// A row of the table of array kernels (array_kernels.cpp).
-struct ArrayKernel {
-  const char* name;
-  void (*run)(const ArrayArgs& args);
-  double cost;  // of one element of the largest operand, in float32 additions
-  Division division = Division::none;
-  cuda::ArrayLauncher on_device = nullptr;  // nullptr: through the host
-  bool is_awaited = false;  // its result is, as a rule, looked at before the thread has other work
-};
-
-/// Error(runtime) for a name that the table does not have.
-const ArrayKernel& array_kernel(const std::string& name);
-
-/// An array kernel with its arguments; stays in place until the queue has run it.
-struct ArrayCall {
-  const ArrayKernel* kernel = nullptr;
-  ArrayArgs args;
-  double work = 0;         // in float32 additions
-  bool by_device = false;  // by the device's own kernels, where it has some; fixed at issue
-  std::optional<Error>* async_error = nullptr;
-};
-
-/// Runs it in the calling thread (host devices; may throw what the kernel throws), or enqueues it;
-/// then a failure goes to *async_error before the queue moves on. Turns device addresses into what
-/// the kernel may touch. Returns what must live until the queue has run it, if there is something.
-std::shared_ptr<InFlight> launch(ep::Stream& queue, ArrayCall& call);
 
 // --- the kernels; attr is said of each
 
 /// out[i] = loop(out[i - 1], in[i]) along axis attr[0], starting with in[0]; the loop is a binary
 /// one of the dtype that both arrays have. Bits as NumPy's <ufunc>.accumulate. attr[1]: the loop
 /// gives the same bits for any strides, so that lanes may go side by side. attr[2]: the operation
-/// is associative, but for rounding.
+/// is associative, but for rounding; attr[3]: it adds.
 void accumulate_kernel(const ArrayArgs& args);
 
 /// out = in, sorted along axis attr[0], descending if attr[1]; attr[2]: equal elements that can be
@@ -120,6 +90,7 @@ void run_numbers_kernel(const ArrayArgs& args);
 /// out (contiguous) = how often each number occurs in in[0] (int64, in range), or the sum of its
 /// weights in[1] (float64).
 void bincount_kernel(const ArrayArgs& args);
+
 /// A generalized ufunc: `loop` on the operands from attr[0] on, whose dtypes are the loop's.
 /// attr[1]: what it means when the loop sets the invalid flag (0: nothing, 1: singular, 2: not
 /// positive definite, 3: eigenvalues, 4: singular values, 5: qr, 6: least squares). attr[2]: input
@@ -129,6 +100,7 @@ void bincount_kernel(const ArrayArgs& args);
 /// other dimensions are broadcast to those of the last operand. An array that the loop changes in
 /// place (qr_r_raw) is input and output, and attr[0] passes over the input.
 void gufunc_kernel(const ArrayArgs& args);
+
 /// out[i] = the sum over k of in[0][i + k - attr[0]] * in[1][k], of the places that in[0] has; all
 /// one-dimensional, out contiguous. in[1] is not longer than in[0]. The loop's data is NumPy's
 /// dot function of the dtype.
@@ -164,6 +136,7 @@ void mask_scatter_kernel(const ArrayArgs& args);
 /// out[..., j, ...] = x[..., index[..., j, ...], ...] along axis attr[0]; inputs x, index. They
 /// have one shape, but for x along the axis. Error(index) for an index out of range.
 void take_along_axis_kernel(const ArrayArgs& args);
+
 /// The error of an index out of range: attr[1] asks for a ValueError, else it is an IndexError.
 inline ErrorKind index_error(const ArrayArgs& args) {
   return args.attr.size() > 1 && args.attr[1] ? ErrorKind::value : ErrorKind::index;

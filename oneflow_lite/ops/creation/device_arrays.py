@@ -1,5 +1,5 @@
-"""Memory of CUDA devices that other libraries own: arrays of CuPy, tensors of PyTorch, and whatever
-else has ``__dlpack__`` or ``__cuda_array_interface__``.
+"""Memory of devices that other libraries own: arrays of CuPy, tensors of PyTorch, and whatever else
+has ``__dlpack__`` or ``__cuda_array_interface__``.
 
 The producer's queue and ours are ordered on the device; nobody waits for it.
 """
@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 
 from oneflow_lite import _C
-from oneflow_lite._C import Tensor
+from oneflow_lite._C import Device, Tensor
 from oneflow_lite.dtypes import DType, canonical
 
 VERSION = (1, 0)  # of DLPack: the newest that is understood
 
-_CUDA_TYPES = (2, 13)  # DLPack's numbers of device and managed memory
 _LEGACY_STREAM = 1
 _INTERFACE = "__cuda_array_interface__"
 _ENTRIES: dict[str, tuple[Any, str]] = {  # that a producer must have
@@ -26,33 +25,33 @@ _ENTRIES: dict[str, tuple[Any, str]] = {  # that a producer must have
 }
 
 
-def on_cuda(x: Any) -> bool:
-    """Return whether x exports memory of a CUDA device that this process can use."""
+def on_device(x: Any) -> bool:
+    """Return whether x exports memory of a device other than the host that this process can use."""
     if isinstance(x, (Tensor, np.ndarray, np.generic, bool, int, float, complex, list, tuple)):
         return False
     if hasattr(x, _INTERFACE):
-        return _C.device_count("cuda") > 0
-    return hasattr(x, "__dlpack__") and cuda_index(x) is not None
+        return _C.device_types()["cuda"].count > 0
+    return hasattr(x, "__dlpack__") and _home_of(x) is not None
 
 
-def cuda_index(x: Any) -> int | None:
-    """Return the CUDA device that an exporter of DLPack names, None where this process has none."""
+def _home_of(x: Any) -> Device | None:
+    """The device that an exporter of DLPack names: none for the host, and for unknown ones."""
     if not hasattr(x, "__dlpack_device__"):
         return None
-    kind, index = x.__dlpack_device__()
-    return int(index) if kind in _CUDA_TYPES and index < _C.device_count("cuda") else None
+    home = _C.dlpack_home(*x.__dlpack_device__())
+    return None if home is None or home.type == "cpu" else home
 
 
-def from_cuda(x: Any, copy: bool | None = None) -> Tensor:
+def from_device(x: Any, copy: bool | None = None) -> Tensor:
     """Return a tensor over the memory of x, which is kept until its last user has run."""
-    index = cuda_index(x) if hasattr(x, "__dlpack__") else None
-    if index is None:
+    home = _home_of(x) if hasattr(x, "__dlpack__") else None
+    if home is None:
         return _from_interface(x)
-    stream = _C.cuda_queue(index)
+    stream = _C.device_queue(home)
     asked: dict[str, Any] = {"max_version": VERSION, "stream": stream}
     if copy is False:
         asked["copy"] = False
-    with _C.CurrentCuda(index):  # PyTorch exports from its current device only
+    with _C.CurrentDevice(home):  # PyTorch exports from its current device only
         try:
             capsule = x.__dlpack__(**asked)
         except TypeError:  # older than the standard of 2023

@@ -1,10 +1,10 @@
-// __cuda_array_interface__, version 3: memory of cuda devices to and from other libraries.
+// Memory of devices to and from other libraries: the queues that they order themselves by, and
+// __cuda_array_interface__, version 3.
 #include <pybind11/stl.h>
 
 #include <algorithm>
 #include <optional>
 
-#include "ep/cuda/cuda_context.h"
 #include "ep/cuda/cuda_device.h"
 #include "ep/event_pool.h"
 #include "ep/interop.h"
@@ -30,37 +30,34 @@ vm::Stream& compute_of(Device device) {
   return runtime().machine.stream(device, vm::StreamType::compute);
 }
 
+ep::Interop& interop_of(ep::Device& device) {
+  if (ep::Interop* interop = device.interop()) return *interop;
+  fail(ErrorKind::buffer, "[", device.id().str(), "] other libraries cannot use its queues");
+}
+
+/// The compute queue of a device, for producers that are to order themselves before it.
 uintptr_t queue_of(Device device) {
   vm::Stream& stream = compute_of(device);
-  return stream.device().interop()->handle_of(stream.queue());
+  return interop_of(stream.device()).handle_of(stream.queue());
 }
 
-/// The compute queue of a cuda device, for producers that are to order themselves before it.
-uintptr_t cuda_queue(int index) {
-  return queue_of({DeviceType::cuda, static_cast<int16_t>(index)});
-}
-
-/// Makes a cuda device in use the current one of the calling thread, in a `with` block: producers
-/// may ask for that.
-class CurrentCuda {
+/// Makes a device the current one of the calling thread, in a `with` block: producers may ask for
+/// that.
+class CurrentDevice {
  public:
-  explicit CurrentCuda(int index) : index_(index) {}
-  void enter() {
-    ep::cuda::DeviceContext* context = ep::cuda::DeviceContext::find(index_);
-    if (!context) fail(ErrorKind::runtime, "[cuda:", index_, "] the device is not in use");
-    current_.emplace(*context);
-  }
+  explicit CurrentDevice(Device device) : device_(device) {}
+  void enter() { current_ = interop_of(runtime().machine.state(device_).device).make_current(); }
   void exit() { current_.reset(); }
 
  private:
-  const int index_;
-  std::optional<ep::cuda::Current> current_;
+  const Device device_;
+  std::shared_ptr<void> current_;
 };
 
 /// (address, read-only, queue): who uses the memory waits for the queue first.
 py::tuple export_cuda(const py::object& object) {
   const Tensor& x = require_tensor(object.ptr(), kInterface);
-  if (x.device().type != DeviceType::cuda) {
+  if (x.device().type != ep::cuda_type()) {
     fail(ErrorKind::type, "[", kInterface, "] expected a tensor of a cuda device, got one of ",
          x.device().str());
   }
@@ -103,9 +100,9 @@ py::object import_cuda(const py::object& producer, uintptr_t address, const py::
     return py::reinterpret_steal<py::object>(wrap(std::move(made)));
   };
   auto* first = reinterpret_cast<char*>(address);
-  Device device{DeviceType::cuda, 0};
+  Device device{ep::cuda_type(), 0};
   if (x.size() == 0) return wrapped(empty(issuer(), device, x.dtype, x.shape));
-  device.index = static_cast<int16_t>(std::max(ep::cuda_owner(first), 0));
+  device.index = static_cast<int16_t>(std::max(ep::backend_of(device.type).owner(first), 0));
   const MemoryRange range = range_of(x, device, first, kInterface);
   require_memory_of(device, range, kInterface);
   x.offset = range.offset;
@@ -123,14 +120,14 @@ py::object import_cuda(const py::object& producer, uintptr_t address, const py::
 
 }  // namespace
 
-void bind_cuda_array(py::module_& m) {
-  m.def("cuda_queue", &cuda_queue);
+void bind_device_arrays(py::module_& m) {
+  m.def("device_queue", &queue_of);
   m.def("export_cuda", &export_cuda);
   m.def("import_cuda", &import_cuda);
-  py::class_<CurrentCuda>(m, "CurrentCuda", initialised<CurrentCuda>())
-      .def(py::init<int>(), py::arg("index"))
-      .def("__enter__", &CurrentCuda::enter)
-      .def("__exit__", [](CurrentCuda& self, const py::args&) { self.exit(); });
+  py::class_<CurrentDevice>(m, "CurrentDevice", initialised<CurrentDevice>())
+      .def(py::init<Device>(), py::arg("device"))
+      .def("__enter__", &CurrentDevice::enter)
+      .def("__exit__", [](CurrentDevice& self, const py::args&) { self.exit(); });
 }
 
 }  // namespace ofl::python

@@ -1,0 +1,7 @@
+#include "base/device.h"
+
+namespace ofl {
+
+const char* device_type_names[kMaxDeviceTypes] = {};
+
+}  // namespace ofl
