@@ -4,6 +4,7 @@ that tests in several processes take.
 
 import fcntl
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -16,6 +17,10 @@ import pytest
 import oneflow_lite as flow
 from tests.support import ROOT
 from tests.support.compiling import missing_for_simulation
+
+# A shell that starts a program in the background has it ignore Ctrl-C, and what that starts, too.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 PREFIX = "ONEFLOW_LITE_"
 LIMITS = (PREFIX + "CPU_ISA",)  # of the whole run

@@ -11,6 +11,7 @@ OFL_SANITIZED=FOLDER keeps what is built, for the next time.
 
 import importlib.util
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -38,15 +39,15 @@ OPTIONS = {
 
 def libraries(sanitizer: str) -> str:
     """What LD_PRELOAD wants."""
-    compiler = os.environ.get("CXX", "g++")
-    if shutil.which(compiler) is None:
-        pytest.skip(f"no {compiler}")
+    compiler = shlex.split(os.environ.get("CXX", "g++"))  # "ccache g++" is two words
+    if shutil.which(compiler[0]) is None:
+        pytest.skip(f"no {compiler[0]}")
     paths = []
     for name in LIBRARIES[sanitizer]:
-        command = [compiler, f"-print-file-name={name}"]
+        command = [*compiler, f"-print-file-name={name}"]
         path = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
         if not os.path.isabs(path):
-            pytest.skip(f"{compiler} has no {name}")
+            pytest.skip(f"{shlex.join(compiler)} has no {name}")
         paths.append(path)
     return " ".join(paths)
 

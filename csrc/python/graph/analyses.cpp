@@ -3,12 +3,12 @@
 #include "python/bind.h"
 #include "python/graph/arrays.h"
 
-#include "graph/analyses/assigns.h"
-#include "graph/analyses/blocks.h"
-#include "graph/analyses/colours.h"
-#include "graph/analyses/in_place.h"
-#include "graph/analyses/offsets.h"
-#include "graph/analyses/order.h"
+#include "graph/memory/assigns.h"
+#include "graph/memory/blocks.h"
+#include "graph/order/colours.h"
+#include "graph/memory/in_place.h"
+#include "graph/memory/offsets.h"
+#include "graph/order/order.h"
 
 namespace ofl::python {
 

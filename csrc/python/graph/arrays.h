@@ -1,7 +1,7 @@
 // Integers in Python's lists and tuples, and in NumPy's arrays, for the analyses of graphs.
 #pragma once
 
-#include "graph/analyses/rows.h"
+#include "graph/order/rows.h"
 #include "python/errors.h"
 
 namespace ofl::python {

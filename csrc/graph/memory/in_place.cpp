@@ -1,4 +1,4 @@
-#include "graph/analyses/in_place.h"
+#include "graph/memory/in_place.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "graph/analyses/blocks.h"
+#include "graph/memory/blocks.h"
 
 #include <algorithm>
 #include <optional>

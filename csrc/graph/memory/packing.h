@@ -2,7 +2,7 @@
 // overlap.
 #pragma once
 
-#include "graph/analyses/lifetimes.h"
+#include "graph/memory/lifetimes.h"
 
 namespace ofl::graph {
 

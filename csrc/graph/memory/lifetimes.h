@@ -1,7 +1,7 @@
 // When the memory of each class of values is in use.
 #pragma once
 
-#include "graph/analyses/lanes.h"
+#include "graph/order/lanes.h"
 
 namespace ofl::graph {
 

@@ -1,4 +1,4 @@
-#include "graph/analyses/rows.h"
+#include "graph/order/rows.h"
 
 #include <algorithm>
 

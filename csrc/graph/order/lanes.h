@@ -6,7 +6,7 @@
 //   lane 1      └► b ──┘                  one wait for a (of b), one for b (of c)
 #pragma once
 
-#include "graph/analyses/rows.h"
+#include "graph/order/rows.h"
 
 namespace ofl::graph {
 

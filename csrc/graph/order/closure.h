@@ -6,7 +6,7 @@
 // (operations + edges + members) * operations / 64 steps, and linear where groups are close.
 #pragma once
 
-#include "graph/analyses/rows.h"
+#include "graph/order/rows.h"
 
 namespace ofl::graph {
 

@@ -1,4 +1,4 @@
-#include "graph/analyses/values.h"
+#include "graph/memory/values.h"
 
 #include <algorithm>
 #include <numeric>

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "graph/analyses/packing.h"
+#include "graph/memory/packing.h"
 
 namespace ofl::graph {
 

@@ -2,7 +2,7 @@
 // uses of a value are its last ones.
 #pragma once
 
-#include "graph/analyses/rows.h"
+#include "graph/order/rows.h"
 
 namespace ofl::graph {
 

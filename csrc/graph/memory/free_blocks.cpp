@@ -1,4 +1,4 @@
-#include "graph/analyses/free_blocks.h"
+#include "graph/memory/free_blocks.h"
 
 #include <algorithm>
 #include <limits>

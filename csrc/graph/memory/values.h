@@ -1,7 +1,7 @@
 // Values that share memory, and who uses it.
 #pragma once
 
-#include "graph/analyses/dependences.h"
+#include "graph/order/dependences.h"
 
 namespace ofl::graph {
 

@@ -1,4 +1,4 @@
-#include "graph/analyses/colours.h"
+#include "graph/order/colours.h"
 
 #include "base/error.h"
 

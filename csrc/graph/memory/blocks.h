@@ -1,8 +1,8 @@
 // NNVM's memory plan: blocks counted down as they are read, shared, and grown.
 #pragma once
 
-#include "graph/analyses/free_blocks.h"
-#include "graph/analyses/lanes.h"
+#include "graph/memory/free_blocks.h"
+#include "graph/order/lanes.h"
 
 namespace ofl::graph {
 

@@ -1,4 +1,4 @@
-#include "graph/analyses/closure.h"
+#include "graph/order/closure.h"
 
 #include <algorithm>
 

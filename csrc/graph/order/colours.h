@@ -1,7 +1,7 @@
 // NNVM's colouring: operations of one colour are a path, so they cannot run at the same time.
 #pragma once
 
-#include "graph/analyses/rows.h"
+#include "graph/order/rows.h"
 
 namespace ofl::graph {
 

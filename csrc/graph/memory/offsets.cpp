@@ -1,9 +1,9 @@
-#include "graph/analyses/offsets.h"
+#include "graph/memory/offsets.h"
 
 #include <algorithm>
 #include <tuple>
 
-#include "graph/analyses/free_blocks.h"
+#include "graph/memory/free_blocks.h"
 
 namespace ofl::graph {
 

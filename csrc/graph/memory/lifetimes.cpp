@@ -1,4 +1,4 @@
-#include "graph/analyses/lifetimes.h"
+#include "graph/memory/lifetimes.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "graph/analyses/packing.h"
+#include "graph/memory/packing.h"
 
 #include <algorithm>
 #include <limits>
@@ -6,7 +6,7 @@
 #include <set>
 #include <tuple>
 
-#include "graph/analyses/free_blocks.h"
+#include "graph/memory/free_blocks.h"
 
 namespace ofl::graph {
 

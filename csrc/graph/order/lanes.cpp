@@ -1,4 +1,4 @@
-#include "graph/analyses/lanes.h"
+#include "graph/order/lanes.h"
 
 #include <algorithm>
 #include <limits>

@@ -1,10 +1,10 @@
-#include "graph/analyses/order.h"
+#include "graph/order/order.h"
 
 #include <functional>
 #include <queue>
 
 #include "base/error.h"
-#include "graph/analyses/closure.h"
+#include "graph/order/closure.h"
 
 namespace ofl::graph {
 

@@ -1,9 +1,9 @@
 // What becomes of assignments to variables, and of additions to accumulators.
 #pragma once
 
-#include "graph/analyses/lanes.h"
-#include "graph/analyses/reason.h"
-#include "graph/analyses/values.h"
+#include "graph/order/lanes.h"
+#include "graph/memory/reason.h"
+#include "graph/memory/values.h"
 
 namespace ofl::graph {
 

@@ -1,4 +1,4 @@
-#include "graph/analyses/uses.h"
+#include "graph/memory/uses.h"
 
 #include <algorithm>
 

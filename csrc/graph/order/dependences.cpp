@@ -1,9 +1,9 @@
-#include "graph/analyses/dependences.h"
+#include "graph/order/dependences.h"
 
 #include <algorithm>
 
 #include "base/error.h"
-#include "graph/analyses/closure.h"
+#include "graph/order/closure.h"
 
 namespace ofl::graph {
 

@@ -9,7 +9,7 @@
 #include <map>
 #include <utility>
 
-#include "graph/analyses/rows.h"
+#include "graph/order/rows.h"
 
 namespace ofl::graph {
 

@@ -1,9 +1,9 @@
-#include "graph/analyses/assigns.h"
+#include "graph/memory/assigns.h"
 
 #include <algorithm>
 
 #include "base/error.h"
-#include "graph/analyses/uses.h"
+#include "graph/memory/uses.h"
 
 namespace ofl::graph {
 

@@ -1,7 +1,7 @@
 // Hazards: which operation has to wait for which, by what they read and write.
 #pragma once
 
-#include "graph/analyses/rows.h"
+#include "graph/order/rows.h"
 
 namespace ofl::graph {
 
