@@ -5,7 +5,7 @@
 namespace ofl {
 
 bool read_element(vm::VirtualMachine& machine, const Tensor& x, Scalar* element) {
-  if (!x.storage->on_host()) return false;
+  if (!x.storage->on_host() || machine.is_recorded()) return false;
   machine.note_look();
   if (x.storage->is_settled()) {
     copy_element(x.address(), size_of(x.dtype), element->bytes);

@@ -21,7 +21,7 @@ inline void copy_element(const void* from, size_t size, void* to) {
 
 /// The memory of a storage that is settled and not observed; else null.
 inline char* settled_data(const vm::VirtualMachine& machine, const TensorStorage& storage) {
-  const bool is_settled = storage.on_host() && !machine.observer() && storage.is_settled();
+  const bool is_settled = storage.on_host() && machine.may_act_at_once() && storage.is_settled();
   return is_settled ? storage.data() : nullptr;
 }
 

@@ -5,6 +5,7 @@
 
 #include "tensor/fusion/begin.h"
 #include "tensor/layout.h"
+#include "tensor/op_call.h"
 #include "tensor/submit.h"
 
 namespace ofl {
@@ -81,6 +82,13 @@ double copy_cost(const Tensor& source, const Tensor& target) {
   return source.contiguous() && target.contiguous() ? 0.5 : 1.5;
 }
 
+OpCall copy_call(const char* name, DType dtype, bool like_source) {
+  OpCall call(CallKind::copy, name);
+  call.attr = {int64_t{like_source}};
+  call.made = {{dtype, {}}};
+  return call;
+}
+
 /// One input, one output of the same shape (the input broadcasts).
 void submit_copy(const Issuer& issuer, const char* name, const Tensor& source, const Tensor& target,
                  size_t new_bytes, bool stays_here = false) {
@@ -126,8 +134,15 @@ Tensor elementwise(const Issuer& issuer, const ops::OpDef& op, const ops::Resolu
   const Dims shape = common_shape(name, inputs, op.nin);
   Tensor result;
   bool write_back = false;
+  const auto call = [&] {
+    OpCall call(CallKind::elementwise, name);
+    call.op = &op;
+    call.resolution = &resolution;
+    return call;
+  };
   if (out) {
     check_output(name, *out, shape, first->device());
+    if (issuer.sink) return take_one(issuer, call(), inputs, op.nin, *out, true);
     // Like NumPy: where `out` overlaps an input, the result is made elsewhere and copied. A
     // device's own kernels take elements in no order.
     const bool in_order = !ops::uses_own_kernels(out->storage->state().device);
@@ -139,6 +154,7 @@ Tensor elementwise(const Issuer& issuer, const ops::OpDef& op, const ops::Resolu
     vm::DeviceState& state = first->storage->state();
     result = out ? make_tensor(state, resolution.result, out->shape, issuer.site)
                  : make_like(inputs, op.nin, shape, resolution.result, state, issuer.site);
+    if (issuer.sink) return take_one(issuer, call(), inputs, op.nin, result);
     plan.new_bytes = result.storage->bytes();
   }
   for (int k = 0; k < op.nin; ++k) plan.set_input(k, inputs[k], resolution.operand[k]);
@@ -159,6 +175,12 @@ Tensor where(const Issuer& issuer, const Input* inputs, DType dtype, Device devi
   vm::DeviceState& state = first ? first->storage->state() : issuer.machine.state(device);
   const Dims shape = common_shape("where", inputs, 3);
   Tensor result = make_like(inputs, 3, shape, dtype, state, issuer.site);
+  if (issuer.sink) {
+    OpCall call(CallKind::where, "where");
+    call.made = {{dtype, {}}};
+    call.device = result.device();
+    return take_one(issuer, std::move(call), inputs, 3, result);
+  }
   plan.new_bytes = result.storage->bytes();
   for (int k = 0; k < 3; ++k) plan.set_input(k, inputs[k], k == 0 ? DType::b1 : dtype);
   plan.set_operand(3, &result);
@@ -169,6 +191,10 @@ Tensor where(const Issuer& issuer, const Input* inputs, DType dtype, Device devi
 
 Tensor cast_copy(const Issuer& issuer, const Tensor& x, DType dtype, const char* name) {
   Tensor result = make_tensor(x.storage->state(), dtype, x.shape, issuer.site);
+  if (issuer.sink) {
+    const Input input{&x, {}};
+    return take_one(issuer, copy_call(name, dtype, false), &input, 1, result);
+  }
   submit_copy(issuer, name, x, result, result.storage->bytes());
   return result;
 }
@@ -177,6 +203,9 @@ Tensor cast_like(const Issuer& issuer, const Tensor& x, DType dtype, const char*
   Input input;
   input.tensor = &x;
   Tensor result = make_like(&input, 1, x.shape, dtype, x.storage->state(), issuer.site);
+  if (issuer.sink) {
+    return take_one(issuer, copy_call(name, dtype, true), &input, 1, result);
+  }
   submit_copy(issuer, name, x, result, result.storage->bytes());
   return result;
 }
@@ -188,6 +217,11 @@ Tensor contiguous(const Issuer& issuer, const Tensor& x) {
 void assign(const Issuer& issuer, const Tensor& target, const Tensor& value, const char* name) {
   require_same_device(name, target.device(), value.device());
   require_writable(name, target);
+  if (issuer.sink) {
+    const Input input{&value, {}};
+    take_one(issuer, copy_call(name, target.dtype, false), &input, 1, target, true);
+    return;
+  }
   switch (overlap(target, value)) {
     case Overlap::same: return;
     case Overlap::none: return submit_copy(issuer, name, value, target, 0);
@@ -197,8 +231,25 @@ void assign(const Issuer& issuer, const Tensor& target, const Tensor& value, con
   submit_copy(issuer, name, copy, target, 0);
 }
 
+namespace {
+
+void take_fill(const Issuer& issuer, const char* name, const Scalar& value,
+               const Tensor& output, bool is_target) {
+  OpCall call(CallKind::fill, name);
+  call.made = {{output.dtype, output.shape}};
+  call.device = output.device();
+  const Input input{nullptr, value};
+  take_one(issuer, std::move(call), &input, 1, output, is_target);
+}
+
+}  // namespace
+
 void fill(const Issuer& issuer, const Tensor& target, const Scalar& value, const char* name) {
   require_writable(name, target);
+  if (issuer.sink) {
+    take_fill(issuer, name, value, target, true);
+    return;
+  }
   LoopPlan plan(name, ops::KernelId::fill, 1);
   plan.args.scalars[0] = value;
   plan.set_operand(0, &target);
@@ -227,7 +278,7 @@ void repeat(const Scalar& value, size_t size, size_t count, char* out) {
 
 bool full_here(vm::VirtualMachine& machine, Device device, DType dtype, const Dims& shape,
                const Scalar* value, Tensor* out) {
-  if (machine.observer()) return false;
+  if (!machine.may_act_at_once()) return false;
   const auto itemsize = static_cast<int64_t>(size_of(dtype));
   const int64_t count = count_elements(shape, itemsize, "tensor");
   TensorStorage* storage = TensorStorage::make_small(machine.state(device), count * itemsize);
@@ -244,6 +295,10 @@ bool full_here(vm::VirtualMachine& machine, Device device, DType dtype, const Di
 Tensor full(const Issuer& issuer, Device device, DType dtype, const Dims& shape,
             const Scalar& value) {
   Tensor result = make_tensor(issuer.machine.state(device), dtype, shape, issuer.site);
+  if (issuer.sink) {
+    take_fill(issuer, "full", value, result, false);
+    return result;
+  }
   LoopPlan plan("full", ops::KernelId::fill, 1);
   plan.args.scalars[0] = value;
   plan.set_operand(0, &result);
@@ -267,6 +322,14 @@ Tensor concatenate(const Issuer& issuer, const std::vector<Tensor>& parts, int a
     shape[axis] += part.shape[axis];
   }
   Tensor result = make_tensor(parts[0].storage->state(), parts[0].dtype, shape, issuer.site);
+  if (issuer.sink) {
+    OpCall call(CallKind::concat, "concat");
+    call.attr = {axis};
+    std::vector<Input> inputs;
+    for (const Tensor& part : parts) inputs.push_back({&part, {}});
+    return take_one(issuer, std::move(call), inputs.data(), static_cast<int>(inputs.size()),
+                    result);
+  }
   double work = 0;
   for (const Tensor& part : parts) {
     work += copy_cost(part, result) * static_cast<double>(part.size());

@@ -10,10 +10,14 @@
 
 namespace ofl {
 
-/// Who issues: the machine, and the place in the program.
+class Sink;
+
+/// Who issues: the machine, and the place in the program; and who takes the calls in the machine's
+/// place (null: nobody), while a program is recorded.
 struct Issuer {
   vm::VirtualMachine& machine;
   vm::SiteId site;
+  Sink* sink = nullptr;
 };
 
 /// An operand: a tensor, or a scalar already converted to the dtype that the op wants.
@@ -23,10 +27,11 @@ struct Input {
 };
 
 /// Its elements may be read at once, by a thread that keeps others from issuing (with the GIL):
-/// they are at most `most` bytes, row-major, on the host and settled, and nobody observes.
+/// they are at most `most` bytes, row-major, on the host and settled, and what happens without an
+/// instruction is nobody's business.
 inline bool readable_here(const vm::VirtualMachine& machine, const Tensor& x, int64_t most) {
   return x.storage->on_host() && x.size() * static_cast<int64_t>(size_of(x.dtype)) <= most &&
-         x.contiguous() && x.storage->is_settled() && !machine.observer();
+         x.contiguous() && x.storage->is_settled() && machine.may_act_at_once();
 }
 
 /// `out` (may be null): the tensor to write instead of a new one; must have the broadcast shape.

@@ -1,5 +1,6 @@
 // Products of matrices.
 #include "ops/product/gemm_plan.h"
+#include "tensor/op_call.h"
 #include "tensor/submit.h"
 
 namespace ofl {
@@ -70,7 +71,8 @@ Tensor matmul(const Issuer& issuer, const ops::OpDef& op, const ops::Resolution&
     const DType dtype = resolution.operand[k];
     return x.dtype == dtype ? x : cast_copy(issuer, x, dtype, name);
   };
-  Tensor left = promoted(a, 0), right = promoted(b, 1);
+  const Tensor factor_a = promoted(a, 0), factor_b = promoted(b, 1);
+  Tensor left = factor_a, right = factor_b;
   if (a.ndim() == 1) left = with_row_axis(left, 0);
   if (b.ndim() == 1) right = with_row_axis(right, 1);
   const int64_t k = left.shape[left.ndim() - 1];
@@ -87,6 +89,17 @@ Tensor matmul(const Issuer& issuer, const ops::OpDef& op, const ops::Resolution&
          shape.size());
   }
   Tensor result = make_tensor(left.storage->state(), resolution.result, shape, issuer.site);
+  Dims visible = leading(shape, 2);
+  if (a.ndim() > 1) visible.push_back(shape[shape.size() - 2]);
+  if (b.ndim() > 1) visible.push_back(shape[shape.size() - 1]);
+  const Tensor seen = *reshape_view(result, visible);
+  if (issuer.sink) {
+    OpCall call(CallKind::matmul, name);
+    call.op = &op;
+    call.resolution = &resolution;
+    const Input inputs[] = {{&factor_a, {}}, {&factor_b, {}}};
+    return take_one(issuer, std::move(call), inputs, 2, seen);
+  }
   LoopPlan plan(name, ops::KernelId::matmul, 3);
   plan.cost = cost_of(left, right, result);
   plan.args.op = &op;
@@ -97,10 +110,7 @@ Tensor matmul(const Issuer& issuer, const ops::OpDef& op, const ops::Resolution&
   plan.new_bytes = result.storage->bytes();
   plan_matmul(plan, left, right, result);
   submit(issuer, plan);
-  Dims visible = leading(shape, 2);
-  if (a.ndim() > 1) visible.push_back(shape[shape.size() - 2]);
-  if (b.ndim() > 1) visible.push_back(shape[shape.size() - 1]);
-  return *reshape_view(result, visible);
+  return seen;
 }
 
 }  // namespace ofl

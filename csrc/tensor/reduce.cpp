@@ -1,6 +1,7 @@
 // Reductions: calls whose output does not have the shape of the loops.
 #include <cstring>
 
+#include "tensor/op_call.h"
 #include "tensor/submit.h"
 
 namespace ofl {
@@ -32,6 +33,13 @@ void plan_reduction(LoopPlan& plan, const Tensor& x, const Tensor& result,
   }
 }
 
+/// The reduced axes as bits.
+int64_t bits_of(const std::vector<bool>& reduced) {
+  int64_t bits = 0;
+  for (size_t d = 0; d < reduced.size(); ++d) bits |= int64_t{reduced[d]} << d;
+  return bits;
+}
+
 Tensor submit_reduction(const Issuer& issuer, LoopPlan& plan, const Tensor& x, const Tensor& result,
                         const std::vector<bool>& reduced) {
   if (result.size() == 0) return empty(issuer, result.device(), result.dtype, result.shape);
@@ -57,6 +65,14 @@ Tensor reduce(const Issuer& issuer, const ops::OpDef& op, const ops::Resolution&
   }
   Tensor result = make_tensor(x.storage->state(), resolution.result,
                               reduced_shape(x.shape, reduced, keepdims), issuer.site);
+  if (issuer.sink) {
+    OpCall call(CallKind::reduce, name);
+    call.op = &op;
+    call.resolution = &resolution;
+    call.attr = {bits_of(reduced), int64_t{keepdims}};
+    const Input inputs[] = {{&x, {}}, {nullptr, initial ? *initial : Scalar{}}};
+    return take_one(issuer, std::move(call), inputs, initial ? 2 : 1, result);
+  }
   LoopPlan plan(name, ops::KernelId::reduce, 2);
   plan.cost = resolution.cost;
   plan.args.op = &op;
@@ -80,6 +96,12 @@ Tensor arg_reduce(const Issuer& issuer, const char* name, const Tensor& x, int a
   }
   Tensor result = make_tensor(x.storage->state(), DType::i64,
                               reduced_shape(x.shape, reduced, keepdims), issuer.site);
+  if (issuer.sink) {
+    OpCall call(CallKind::arg_reduce, name);
+    call.attr = {axis, int64_t{keepdims}, int64_t{minimum}};
+    const Input input{&x, {}};
+    return take_one(issuer, std::move(call), &input, 1, result);
+  }
   LoopPlan plan(name, ops::KernelId::arg_reduce, 2);
   plan.args.attr[0] = minimum;
   return submit_reduction(issuer, plan, x, result, reduced);

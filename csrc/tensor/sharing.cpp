@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "tensor/op_call.h"
 #include "tensor/submit.h"
 
 namespace ofl {
@@ -64,6 +65,7 @@ vm::Seq submit_share(const Issuer& issuer, const vm::InstructionType& type, cons
 }  // namespace
 
 ep::EventLease hand_over(const Issuer& issuer, const Tensor& x, const char* reason) {
+  if (issuer.sink) issuer.sink->refuse(issuer.site, reason, &x);
   TensorStorage& storage = *x.storage;
   storage.note_export();
   HandOverBody body;
@@ -79,6 +81,7 @@ ep::EventLease hand_over(const Issuer& issuer, const Tensor& x, const char* reas
 
 StorageRef take_over(const Issuer& issuer, Device device, void* data, size_t bytes,
                      std::shared_ptr<void> owner, bool writable, ep::EventLease ready) {
+  if (issuer.sink) issuer.sink->refuse(issuer.site, "from_dlpack", nullptr);
   StorageRef storage = StorageRef::adopt(
       TensorStorage::over(issuer.machine.state(device), data, bytes, std::move(owner), writable));
   storage->enter_shared(issuer.machine);

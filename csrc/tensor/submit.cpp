@@ -4,6 +4,7 @@
 
 #include "ops/cuda/foresight.h"
 #include "tensor/fusion/begin.h"
+#include "tensor/op_call.h"
 
 namespace ofl {
 
@@ -197,7 +198,26 @@ void submit(const Issuer& issuer, const ArrayPlan& plan) {
   const Device device = plan.outputs[0]->device();
   for (const Tensor* x : plan.inputs) require_same_device(plan.name, device, x->device());
   for (const Tensor* x : plan.outputs) require_same_device(plan.name, device, x->device());
+  if (issuer.sink) return take_plan(issuer, plan);
   submit_plan(issuer, plan, false);
+}
+
+void take_plan(const Issuer& issuer, const ArrayPlan& plan) {
+  OpCall call(CallKind::array, plan.name);
+  call.kernel = plan.kernel;
+  call.loop = plan.loop;
+  call.elements = plan.elements;
+  call.attr = plan.attr;
+  call.device = plan.outputs[0]->device();
+  std::vector<Input> inputs;
+  for (const Tensor* x : plan.inputs) inputs.push_back({x, {}});
+  call.targets = plan.targets;
+  for (int k = 0; k < plan.outputs.size(); ++k) {
+    const Tensor& x = *plan.outputs[k];
+    if (!(plan.targets >> k & 1)) call.made.push_back({x.dtype, x.shape});
+  }
+  issuer.sink->take(issuer.site, std::move(call), inputs.data(), static_cast<int>(inputs.size()),
+                    plan.outputs.data(), plan.outputs.size());
 }
 
 void require_writable(const char* op, const Tensor& target) {

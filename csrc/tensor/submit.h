@@ -35,6 +35,7 @@ struct ArrayPlan {
   SmallVector<int64_t, 8> attr;
   ops::Loop loop;
   double elements = -1;  // that the cost is of; negative: those of the largest operand
+  uint32_t targets = 0;  // bit k: output k is no new tensor
 
   const Tensor* operand(int i) const {
     return i < inputs.size() ? inputs[i] : outputs[i - inputs.size()];
@@ -46,6 +47,9 @@ struct ArrayPlan {
 void submit(const Issuer& issuer, LoopPlan& plan, bool stays_here = false);
 /// The same; all operands are on one device (checked).
 void submit(const Issuer& issuer, const ArrayPlan& plan);
+
+/// Tells the issuer's sink of it.
+void take_plan(const Issuer& issuer, const ArrayPlan& plan);
 
 /// Throws unless every element of `target` is a place of its own.
 void require_writable(const char* op, const Tensor& target);

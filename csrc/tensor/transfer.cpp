@@ -11,6 +11,7 @@
 
 #include "ep/memory/caching_allocator.h"
 #include "ep/memory/staging_pool.h"
+#include "tensor/op_call.h"
 #include "tensor/submit.h"
 
 namespace ofl {
@@ -112,6 +113,12 @@ Tensor transfer(const Issuer& issuer, const Tensor& x, Device stream_device, Dev
                 ep::CopyKind kind) {
   const Tensor source = contiguous(issuer, x);
   Tensor result = make_tensor(issuer.machine.state(target), x.dtype, x.shape, issuer.site);
+  if (issuer.sink) {
+    OpCall call(CallKind::transfer, kCopyKinds[static_cast<int>(kind)].name);
+    call.device = target;
+    const Input input{&source, {}};
+    return take_one(issuer, std::move(call), &input, 1, result);
+  }
   if (kind == ep::CopyKind::d2h && x.storage->state().device.stages_pageable()) {
     submit_transfer(issuer, stream_device, kind, &source, result, kFetchType, FetchBody());
     return result;
@@ -169,6 +176,12 @@ void copy_from_host(const Issuer& issuer, const void* data, const Tensor& result
 
 Tensor empty(const Issuer& issuer, Device device, DType dtype, const Dims& shape) {
   Tensor result = make_tensor(issuer.machine.state(device), dtype, shape, issuer.site);
+  if (issuer.sink) {
+    OpCall call(CallKind::empty, "empty");
+    call.made = {{dtype, shape}};
+    call.device = device;
+    return take_one(issuer, std::move(call), nullptr, 0, result);
+  }
   const vm::Operand operand{&result.storage->dependence(), vm::Access::write};
   TensorStorage* const storage = result.storage.get();
   vm::Instruction header;
@@ -201,6 +214,11 @@ Tensor from_host(const Issuer& issuer, const void* data, DType dtype, const Dims
                  Device device) {
   vm::DeviceState& state = issuer.machine.state(device);
   Tensor result = make_tensor(state, dtype, shape, issuer.site);
+  if (issuer.sink) {
+    const Issuer beside{issuer.machine, issuer.site};
+    issuer.sink->constant(issuer.site, result, from_host(beside, data, dtype, shape, device));
+    return result;
+  }
   const auto bytes = static_cast<size_t>(result.size()) * size_of(dtype);
   if (state.device.is_host()) {
     result.storage->materialize_waiting(issuer.machine, "room in memory");
@@ -223,6 +241,7 @@ Tensor from_host(const Issuer& issuer, const void* data, DType dtype, const Dims
 // A look takes a snapshot: the copy is ordered like any other read, and nobody else can write to
 // it.
 Tensor look(const Issuer& issuer, const Tensor& x, const char* reason) {
+  if (issuer.sink) issuer.sink->refuse(issuer.site, reason, &x);
   Tensor snapshot;
   if (x.storage->on_host()) {
     snapshot = cast_copy(issuer, x, x.dtype, reason);

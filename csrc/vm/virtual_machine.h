@@ -90,6 +90,12 @@ class VirtualMachine {
     board_.failures.throw_first(device);
   }
 
+  /// Work may be done where it is asked for, without an instruction: nobody observes instructions,
+  /// and no thread records them.
+  bool may_act_at_once() const { return board_.may_act_at_once(); }
+  bool is_recorded() const { return board_.is_recorded(); }
+  void begin_recording() { board_.begin_recording(); }
+  void end_recording() { board_.end_recording(); }
   Observer* observer() const { return board_.observer(); }
   void set_observer(Observer* observer) { board_.set_observer(observer); }
   void note_failure(const FailurePtr& failure) { board_.failures.note(failure); }

@@ -130,6 +130,7 @@ PyObject* call_kernel(Arguments call) {
   std::vector<Tensor> results;
   results.reserve(outputs.size());
   for (PyObject* x : outputs) {
+    if (is_tensor(x)) plan.targets |= 1u << results.size();
     results.push_back(parse_output(x, device, plan.name));
     plan.outputs.push_back(&results.back());
   }

@@ -25,7 +25,7 @@ struct Elements : ElementOperands<count> {
 /// Reads what the operands are; false where one of them is something else, or none is a tensor.
 template <int count>
 bool find_elements(PyObject* const* operands, Elements<count>* out) {
-  if (runtime().machine.observer()) return false;
+  if (!runtime().machine.may_act_at_once()) return false;
   bool any = false;
 #pragma GCC unroll 3
   for (int k = 0; k < count; ++k) {

@@ -91,7 +91,7 @@ class Chosen {
 /// The line, where looking at the selector is small work of the host that nobody observes.
 std::optional<Line> small_line(const Issuer& issuer, const Tensor& x, const Tensor& selector) {
   if (!x.storage->on_host() || selector.device() != x.device() || selector.size() > kManyPlaces ||
-      !selector.contiguous() || issuer.machine.observer()) {
+      !selector.contiguous() || !issuer.machine.may_act_at_once()) {
     return std::nullopt;
   }
   std::optional<Line> line = line_of(x, selector);

@@ -75,6 +75,7 @@ void write_selected(const Issuer& issuer, const char* name, const Selection& sel
   keep_apart(issuer, name, selection.x, &plan.inputs, &copies);
   if (value) plan.inputs.push_back(value);
   plan.outputs = {&selection.x};
+  plan.targets = 1;
   plan.elements = work_elements(selection, selected);
   if (selection.mask) {
     plan.attr = {expected};

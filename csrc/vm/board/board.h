@@ -46,7 +46,22 @@ class Board {
 
   Observer* observer() const { return observer_.load(std::memory_order_acquire); }
   /// Set while nothing is in flight. The observer outlives its use.
-  void set_observer(Observer* observer) { observer_.store(observer, std::memory_order_release); }
+  void set_observer(Observer* observer) {
+    const bool was_set = observer_.exchange(observer, std::memory_order_acq_rel);
+    note_witnesses((observer ? 1 : 0) - (was_set ? 1 : 0));
+  }
+  /// Somebody records what is issued, in any thread. Counted.
+  void begin_recording() {
+    recorders_.fetch_add(1, std::memory_order_relaxed);
+    note_witnesses(1);
+  }
+  void end_recording() {
+    note_witnesses(-1);
+    recorders_.fetch_sub(1, std::memory_order_relaxed);
+  }
+  bool is_recorded() const { return recorders_.load(std::memory_order_relaxed) > 0; }
+  /// Neither an observer nor somebody who records.
+  bool may_act_at_once() const { return witnesses_.load(std::memory_order_acquire) == 0; }
 
   /// The threads that help with kernels of a host device; null: no device has any.
   ep::HelperPool* helpers() const { return helpers_.load(std::memory_order_acquire); }
@@ -109,7 +124,11 @@ class Board {
     std::condition_variable changed;
   };
 
+  void note_witnesses(int change) { witnesses_.fetch_add(change, std::memory_order_acq_rel); }
+
   std::atomic<Observer*> observer_{nullptr};
+  std::atomic<int> recorders_{0};
+  std::atomic<int> witnesses_{0};  // an observer, and each that records
   std::atomic<ep::HelperPool*> helpers_{nullptr};
   std::unique_ptr<Sync> sync_ = std::make_unique<Sync>();
   // On a line that issuers do not write to: workers read it at each retirement.
