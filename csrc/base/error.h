@@ -21,6 +21,7 @@ enum class ErrorKind : uint8_t {
   buffer,          // memory cannot be handed over as asked
   interrupted,     // the waiting thread was asked to stop (Ctrl-C); `payload` holds the caller's
                    // exception
+  recording,       // needs what is not there while a program is recorded, or was there only then
   foreign,         // raised by a host function; `payload` holds its exception
 };
 

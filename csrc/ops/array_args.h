@@ -28,7 +28,8 @@ struct ArrayView {
 struct Loop {
   LoopFn function = nullptr;
   void* data = nullptr;
-  const char* name = "";  // of the ufunc
+  const char* name = "";       // of the ufunc, or "sort", "dot"
+  const char* signature = "";  // the dtypes that it takes and gives
 };
 
 struct ArrayArgs : KernelArgs {

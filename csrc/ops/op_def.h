@@ -33,7 +33,8 @@ struct Resolution {
   DType result;                  // of what is made
   double cost = 1;               // of one element, measured: see loop_cost.h
   ElementFn element = nullptr;   // for one element instead of the loop; may be null
-  bool standard_values = false;  // the loop makes the standard's, where NumPy has others
+  uint8_t codes[kMaxInputs] = {};  // the operand types (TypeCode) that it is for
+  bool standard_values = false;    // the loop makes the standard's, where NumPy has others
 };
 
 /// What is known of the loops of one row; see elementwise/known_loops.h.
@@ -92,6 +93,7 @@ class OpDef {
     const Resolution* known = find(codes);
     if (known) return known;
     rows_.push_back(std::make_unique<Resolution>(resolution));
+    for (int k = 0; k < nin; ++k) rows_.back()->codes[k] = codes[k];
     table_[index(codes)].store(rows_.back().get(), std::memory_order_release);
     return rows_.back().get();
   }

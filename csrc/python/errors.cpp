@@ -36,6 +36,7 @@ PyObject* exception_type(ErrorKind kind) {
     case ErrorKind::out_of_memory: return out_of_memory_type();
     case ErrorKind::linear_algebra: return linear_algebra_error_type();
     case ErrorKind::buffer: return PyExc_BufferError;
+    case ErrorKind::recording: return recording_error_type();
     case ErrorKind::runtime:
     case ErrorKind::interrupted:
     case ErrorKind::foreign: break;
@@ -121,6 +122,14 @@ PyObject* out_of_memory_type() {
       "oneflow_lite.OutOfMemoryError",
       "A device has no memory left for a result, even after caches were released.",
       PyExc_MemoryError, nullptr);
+  return type;
+}
+
+PyObject* recording_error_type() {
+  static PyObject* type = PyErr_NewExceptionWithDoc(
+      "oneflow_lite.graph.TraceError",
+      "What a function does cannot be recorded, or a tensor of a recording is used after it.",
+      PyExc_RuntimeError, nullptr);
   return type;
 }
 

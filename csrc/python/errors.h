@@ -14,6 +14,9 @@ struct PythonErrorSet {};
 /// The exception class oneflow_lite.OutOfMemoryError; borrowed. Made on first call.
 PyObject* out_of_memory_type();
 
+/// The exception class oneflow_lite.graph.TraceError; borrowed. Made on first call.
+PyObject* recording_error_type();
+
 /// How to make an exception like another one, which says of itself: again(error). Kept for good.
 void set_exception_maker(PyObject* again);
 

@@ -44,6 +44,7 @@ PYBIND11_MODULE(_C, m) {
   init_native_function(m.ptr());
   init_random(m.ptr());
   m.add_object("OutOfMemoryError", out_of_memory_type());
+  m.add_object("TraceError", recording_error_type());
   init_tensor_functions(m.ptr());
   init_array_functions(m.ptr());
   init_indexing(m.ptr());
@@ -56,6 +57,7 @@ PYBIND11_MODULE(_C, m) {
   bind_profiler(m);
   init_vectors(m.ptr());
   init_graph_analyses(m.ptr());
+  bind_recorder(m);
   init_blas(m.ptr());
   bind_cuda_functions(m);
   bind_mock_functions(m);

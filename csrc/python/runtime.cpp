@@ -9,6 +9,7 @@
 #include "python/errors.h"
 #include "python/gil.h"
 #include "python/issue_site.h"
+#include "tensor/op_call.h"
 
 namespace ofl::python {
 
@@ -53,7 +54,23 @@ Runtime& runtime() {
   return *the_runtime;
 }
 
-Issuer issuer() { return {runtime().machine, capture_site()}; }
+namespace {
+
+thread_local Sink* thread_sink = nullptr;
+
+}  // namespace
+
+Issuer issuer() {
+  vm::VirtualMachine& machine = runtime().machine;
+  return {machine, capture_site(), machine.is_recorded() ? thread_sink : nullptr};
+}
+
+Sink* exchange_sink(Sink* sink) { return std::exchange(thread_sink, sink); }
+
+void refuse_while_recording(const char* op, const Tensor* x) {
+  if (!runtime().machine.is_recorded() || !thread_sink) return;
+  thread_sink->refuse(capture_site(), op, x);
+}
 
 const char* intern(const std::string& name) {
   static std::unordered_set<std::string>* names = new std::unordered_set<std::string>;
@@ -103,6 +120,7 @@ PyObject* failure_of(const Tensor& x, const char* method) {
 }
 
 void settle_from_python(const Tensor& x, const char* method) {
+  refuse_while_recording(method, &x);
   report_implicit_wait(x, method);
   vm::VirtualMachine& machine = runtime().machine;
   machine.wait_for_value(x.storage->dependence(), method);

@@ -28,6 +28,11 @@ Runtime& runtime();
 /// Machine and issue site of the calling thread. With the GIL.
 Issuer issuer();
 
+/// Sets what takes the calling thread's calls instead of the machine (null: nothing); the former.
+Sink* exchange_sink(Sink* sink);
+/// Throws while the calling thread records: what `op` does cannot be recorded.
+void refuse_while_recording(const char* op, const Tensor* x = nullptr);
+
 /// A copy of a name that outlives the machine. With the GIL.
 const char* intern(const std::string& name);
 

@@ -217,13 +217,15 @@ Tensor contiguous(const Issuer& issuer, const Tensor& x) {
 void assign(const Issuer& issuer, const Tensor& target, const Tensor& value, const char* name) {
   require_same_device(name, target.device(), value.device());
   require_writable(name, target);
+  const Overlap how = overlap(target, value);
+  if (how == Overlap::same) return;
   if (issuer.sink) {
     const Input input{&value, {}};
     take_one(issuer, copy_call(name, target.dtype, false), &input, 1, target, true);
     return;
   }
-  switch (overlap(target, value)) {
-    case Overlap::same: return;
+  switch (how) {
+    case Overlap::same:
     case Overlap::none: return submit_copy(issuer, name, value, target, 0);
     case Overlap::partial: break;
   }

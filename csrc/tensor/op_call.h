@@ -21,10 +21,12 @@ enum class CallKind : uint8_t {
   concat,    // attr: axis
   transfer,  // to another device
   array,     // a kernel of arrays; attr: the kernel's
+  view,      // elements of the operand's memory; attr: dtype, bytes from its first element, shape,
+             // strides
 };
 inline constexpr const char* kCallKindNames[] = {
     "elementwise", "where",  "copy",   "fill",     "empty", "reduce",
-    "arg_reduce",  "matmul", "concat", "transfer", "array"};
+    "arg_reduce",  "matmul", "concat", "transfer", "array", "view"};
 inline constexpr int kCallKinds = sizeof(kCallKindNames) / sizeof(kCallKindNames[0]);
 
 /// A result that the call cannot infer from its operands.

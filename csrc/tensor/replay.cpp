@@ -52,6 +52,20 @@ struct Replay {
     return concatenate(issuer, parts, static_cast<int>(call.attr[0]));
   }
 
+  Tensor view() const {
+    Tensor x = tensor(0);
+    const int ndim = (call.attr.size() - 2) / 2;
+    x.dtype = static_cast<DType>(call.attr[0]);
+    x.offset += call.attr[1];
+    x.shape.resize(ndim);
+    x.strides.resize(ndim);
+    for (int d = 0; d < ndim; ++d) {
+      x.shape[d] = call.attr[2 + d];
+      x.strides[d] = call.attr[2 + ndim + d];
+    }
+    return x;
+  }
+
   std::vector<Tensor> array(int count) const {
     vm::DeviceState& state = issuer.machine.state(count ? tensor(0).device() : call.device);
     std::vector<Tensor> results;
@@ -100,6 +114,7 @@ std::vector<Tensor> replay(const Issuer& issuer, const OpCall& call, const Input
     case CallKind::concat: return {again.concat(count)};
     case CallKind::transfer: return {to_device(issuer, again.tensor(0), call.device, true)};
     case CallKind::array: return again.array(count);
+    case CallKind::view: return {again.view()};
   }
   fail(ErrorKind::runtime, "[replay] unknown kind of call");
 }

@@ -34,7 +34,7 @@ INCLUDES = {
 # streams are below fusion, which uses them, and virtual_machine.h, which joins all, is above it.
 ROOMS = {
     "ep": ("threads", "memory", "cpu mock cuda"),
-    "graph": ("order", "memory"),
+    "graph": ("order", "memory", "recording"),
     "ops": ("elementwise", "index", "product", "random", "reduce", "sort", "fusion", "cuda"),
     "ops/cuda": ("layout", "elementwise", "index", "product", "random", "reduce", "sort", "fusion"),
     "python": ("machine ops tensor", "native", "interop", "graph"),
@@ -388,7 +388,8 @@ def test_python_functions_are_short() -> None:
 
 
 def test_files_are_short() -> None:
-    sizes = [(path, len(path.read_text().splitlines())) for path in FILES]
+    code = [path for path in FILES if path.suffix != ".pyi"]  # a stub lists a whole module
+    sizes = [(path, len(path.read_text().splitlines())) for path in code]
     assert [at(path, size, "lines") for path, size in sizes if size > MAX_FILE] == []
 
 

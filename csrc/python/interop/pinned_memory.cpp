@@ -34,6 +34,7 @@ PyMethodDef functions[] = {positional<is_pinned, 1>("is_pinned"), {nullptr, null
 }  // namespace
 
 Tensor new_pinned(DType dtype, const Dims& shape) {
+  refuse_while_recording("empty of pinned memory");
   return empty_pinned(issuer(), pinning_device(), dtype, shape);
 }
 

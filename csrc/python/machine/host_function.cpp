@@ -121,6 +121,7 @@ std::shared_ptr<HostCall> host_func(const py::function& function,
                                     const std::vector<py::object>& reads,
                                     const std::vector<py::object>& writes,
                                     const std::string& name) {
+  refuse_while_recording("host_func");
   HostFunctionBody body;
   body.reads = host_tensors(reads);
   body.writes = host_tensors(writes);

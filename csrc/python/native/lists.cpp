@@ -121,7 +121,7 @@ PyObject* tensor_of_lists(PyObject* data, std::optional<DType> dtype, Device dev
   const std::optional<DType> own = first ? dtype_of_kind(first) : std::nullopt;
   if (!own || shape.size() == 0 || !is_regular(data, shape, 0)) return nullptr;
   vm::DeviceState& state = machine.state(device);
-  if (!state.device.is_host()) return nullptr;
+  if (!state.device.is_host() || machine.is_recorded()) return nullptr;
   const DType target = dtype.value_or(*own);
   Tensor made;
   if (!full_here(machine, device, target, shape, nullptr, &made) &&

@@ -1,11 +1,12 @@
 // call_kernel: how the Python layer issues an array kernel.
-#include "python/bind.h"
+#include "python/ops/array_functions.h"
 
 #include <algorithm>
 #include <iterator>
 #include <map>
 
 #include "python/arguments.h"
+#include "python/bind.h"
 #include "python/convert.h"
 #include "python/ops/registry.h"
 #include "python/runtime.h"
@@ -32,7 +33,8 @@ std::string signature_of(const PyUFuncObject& ufunc, int row) {
 ops::Loop search_loop(const PyUFuncObject& ufunc, const std::string& signature) {
   for (int row = 0; row < ufunc.ntypes; ++row) {
     if (signature_of(ufunc, row) != signature) continue;
-    return {ufunc.functions[row], ufunc.data ? ufunc.data[row] : nullptr, ufunc.name};
+    return {ufunc.functions[row], ufunc.data ? ufunc.data[row] : nullptr, ufunc.name,
+            intern(signature)};
   }
   fail(ErrorKind::type, "[", ufunc.name, "] has no loop ", signature);
 }
@@ -60,10 +62,20 @@ void run_sort(char** args, const intptr_t* dims, const intptr_t*, void* data) {
 
 /// NumPy's sort of a dtype of numbers, as a loop: these take no array and need no GIL. Empty where
 /// this NumPy does not have it in its table of C functions.
+constexpr const char* kSort = "sort";
+
 ops::Loop find_sort(DType dtype) {
   PyArray_SortFunc* sort = PyDataType_GetArrFuncs(descr_of(dtype))->sort[NPY_QUICKSORT];
   if (!sort) return {};
-  return {run_sort, reinterpret_cast<void*>(sort)};
+  return {run_sort, reinterpret_cast<void*>(sort), kSort, name_of(dtype)};
+}
+
+/// NumPy's dot function of a dtype, as the data of a loop; none where it has none.
+constexpr const char* kDot = "dot";
+
+ops::Loop find_dot(DType dtype) {
+  PyArray_DotFunc* dot = PyDataType_GetArrFuncs(descr_of(dtype))->dotfunc;
+  return {nullptr, reinterpret_cast<void*>(dot), kDot, name_of(dtype)};
 }
 
 constexpr const char* kCallKernel = "call_kernel";
@@ -81,13 +93,20 @@ std::string text_of(PyObject* object) {
   return text;
 }
 
-/// A ufunc with a signature.
+}  // namespace
+
 ops::Loop parse_loop(PyObject* object) {
   if (object == Py_None) return {};
   const Items pair = items_of(object);
   require_pair(pair);
+  if (PyUnicode_Check(pair[0])) {
+    const DType dtype = parse_dtype(pair[1], kCallKernel);
+    return text_of(pair[0]) == kSort ? find_sort(dtype) : find_dot(dtype);
+  }
   return find_loop(pair[0], text_of(pair[1]));
 }
+
+namespace {
 
 /// A tensor to write to, or the (shape, dtype) of a new one.
 Tensor parse_output(PyObject* object, Device device, const char* op) {
@@ -211,8 +230,8 @@ PyObject* look_function(Arguments given) {
 }  // namespace
 
 PyObject* correlate_tensors(const Tensor& x, const Tensor& window, int64_t before, int64_t count) {
-  PyArray_DotFunc* dot = PyDataType_GetArrFuncs(descr_of(x.dtype))->dotfunc;
-  if (!dot) return nullptr;
+  const ops::Loop loop = find_dot(x.dtype);
+  if (!loop.data) return nullptr;
   const Issuer from = issuer();
   Tensor out = make_tensor(x.storage->state(), x.dtype, Dims{count}, from.site);
   ArrayPlan plan;
@@ -221,7 +240,7 @@ PyObject* correlate_tensors(const Tensor& x, const Tensor& window, int64_t befor
   plan.inputs = {&x, &window};
   plan.outputs = {&out};
   plan.attr.push_back(before);
-  plan.loop.data = reinterpret_cast<void*>(dot);
+  plan.loop = loop;
   plan.elements = static_cast<double>(count) * static_cast<double>(window.shape[0]);
   submit(from, plan);
   return wrap(std::move(out));

@@ -291,7 +291,17 @@ PyObject* register_op(PyObject*, PyObject* args) {
   });
 }
 
+/// op_named(name): the row with this name; Error(value) where there is none.
+PyObject* op_named(Arguments given) {
+  const std::string name = name_argument(given[0]);
+  for (OpObject* op : all_ops()) {
+    if (op->op->name == name) return Py_NewRef(reinterpret_cast<PyObject*>(op));
+  }
+  fail(ErrorKind::value, "there is no operation ", name);
+}
+
 PyMethodDef functions[] = {
+    positional<op_named, 1>("op_named"),
     {"register_op", register_op, METH_VARARGS, "Adds a row to the op table."},
     positional<properties_of, 1>("properties_of"),
     {nullptr, nullptr, 0, nullptr}};

@@ -1,0 +1,72 @@
+// Recorder: a sink that writes calls down. The tensors that the program gets are ordinary ones
+// without memory, poisoned from birth: who uses one after the recording gets an error.
+//
+//   storage ──► memory: base (how the whole lies), version (the value that it holds now)
+//   tensor  ──► the version itself, or a view of it, which is an operation, made once
+//   write   ──► a new version
+#pragma once
+
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "graph/recording/recording.h"
+
+namespace ofl::graph {
+
+/// Belongs to one thread.
+class Recorder final : public Sink {
+ public:
+  /// `name`: of what is recorded, in errors.
+  Recorder(vm::VirtualMachine& machine, std::string name);
+  ~Recorder() override;
+  Recorder(const Recorder&) = delete;
+
+  /// What the recorded function gets in the place of `given`.
+  Tensor parameter(const Tensor& given, vm::SiteId site);
+  /// A parameter of this type, in the place of no tensor.
+  Tensor parameter(Device device, DType dtype, const Dims& shape, const Dims& strides);
+  /// The value that `x` has now; `site` is where a view is seen the first time.
+  int64_t value_of(const Tensor& x, vm::SiteId site);
+  /// The value that the memory of a parameter or capture has at the end, where it was written to.
+  std::vector<Written> written() const;
+  /// Values of tensors without memory that somebody else holds, with where each was made.
+  std::vector<std::pair<int64_t, vm::SiteId>> held_elsewhere() const;
+
+  const std::vector<Value>& values() const { return values_; }
+  const std::vector<Operation>& operations() const { return operations_; }
+
+  void take(vm::SiteId site, OpCall&& call, const Input* inputs, int count,
+            const Tensor* const* outputs, int output_count) override;
+  void constant(vm::SiteId site, const Tensor& result, Tensor&& value) override;
+  [[noreturn]] void refuse(vm::SiteId site, const char* op, const Tensor* x) override;
+
+ private:
+  struct Memory {
+    Tensor base;       // the whole, as its first value lies; keeps the storage
+    int64_t first;     // the value that it had first
+    int64_t version;   // and has now
+    bool made_here;    // it has no bytes
+    vm::SiteId site;   // where it was made
+    std::map<std::vector<int64_t>, int64_t> views;  // of this version: how they lie, their values
+  };
+
+  Memory& memory_of(const Tensor& x);
+  Memory& adopt(const Tensor& x);
+  int64_t add_value(Origin origin, const Tensor& x, Tensor given);
+  Tensor add_parameter(vm::DeviceState& state, Tensor x, bool writable, Tensor given,
+                       vm::SiteId site);
+  int64_t add_view(Memory& memory, const Tensor& x, vm::SiteId site);
+  Memory& add_memory(const Tensor& base, int64_t value, bool made_here, vm::SiteId site);
+  void poison(const Tensor& x, const char* op, vm::SiteId site) const;
+
+  vm::VirtualMachine& machine_;
+  const std::string name_;
+  std::vector<Value> values_;
+  std::vector<Operation> operations_;
+  std::unordered_map<TensorStorage*, Memory> memories_;
+  std::vector<TensorStorage*> order_;  // of the memories, as they came
+};
+
+}  // namespace ofl::graph

@@ -1,0 +1,154 @@
+// Recorder for Python: what a program does is written down while one is open.
+#include "graph/recording/recorder.h"
+
+#include <pybind11/stl.h>
+
+#include "python/bind.h"
+#include "python/arguments.h"
+#include "python/convert.h"
+#include "python/graph/op_call.h"
+#include "python/initialised.h"
+#include "python/issue_site.h"
+#include "python/machine/device_object.h"
+#include "python/runtime.h"
+#include "python/tensor/object.h"
+
+namespace py = pybind11;
+
+namespace ofl::python {
+
+namespace {
+
+py::object steal(PyObject* object) { return py::reinterpret_steal<py::object>(checked(object)); }
+
+py::object site_object(vm::SiteId id) {
+  if (id == 0) return py::none();
+  const Site known = site(id);
+  return py::make_tuple(known.file, known.line);
+}
+
+/// An open recording. While it is entered, calls of the thread that entered it go to the recorder.
+class Recording {
+ public:
+  explicit Recording(const std::string& name) : recorder_(runtime().machine, name) {}
+  Recording(const Recording&) = delete;
+  ~Recording() { leave(); }
+
+  void enter() {
+    if (is_entered_) fail(ErrorKind::runtime, "[Recorder] is entered already");
+    outer_ = exchange_sink(&recorder_);
+    is_entered_ = true;
+  }
+  void leave() {
+    if (is_entered_) exchange_sink(outer_);
+    is_entered_ = false;
+  }
+
+  py::object parameter(const py::object& x) {
+    return steal(wrap(recorder_.parameter(require_tensor(x.ptr(), "parameter"), issuer().site)));
+  }
+  py::object parameter_of(const py::object& dtype, const py::object& shape,
+                          const py::object& strides, const py::object& device) {
+    constexpr const char* kOp = "parameter";
+    return steal(wrap(recorder_.parameter(named_device(device.ptr()), parse_dtype(dtype.ptr(), kOp),
+                                          parse_dims(shape.ptr(), kOp),
+                                          parse_dims(strides.ptr(), kOp))));
+  }
+  int64_t value_of(const py::object& x) {
+    return recorder_.value_of(require_tensor(x.ptr(), "value_of"), issuer().site);
+  }
+
+  py::list values() const {
+    py::list list;
+    for (const graph::Value& value : recorder_.values()) {
+      py::object given = py::none();
+      if (value.tensor.storage) given = steal(wrap(Tensor(value.tensor)));
+      list.append(py::make_tuple(graph::kOriginNames[static_cast<int>(value.origin)],
+                                 dtype_object(value.dtype), tuple_of_dims(value.shape),
+                                 tuple_of_dims(value.strides), steal(device_object(value.device)),
+                                 given));
+    }
+    return list;
+  }
+
+  py::list operations() const {
+    py::list list;
+    for (const graph::Operation& operation : recorder_.operations()) {
+      list.append(py::make_tuple(operation.call, operands_of(operation),
+                                 py::tuple(py::cast(operation.targets)),
+                                 py::tuple(py::cast(operation.results)),
+                                 site_object(operation.site)));
+    }
+    return list;
+  }
+
+  py::list written() const {
+    py::list list;
+    for (const graph::Written& written : recorder_.written()) {
+      list.append(py::make_tuple(written.value, written.last));
+    }
+    return list;
+  }
+
+  py::list held_elsewhere() const {
+    py::list list;
+    for (const auto& [value, site] : recorder_.held_elsewhere()) {
+      list.append(py::make_tuple(value, site_object(site)));
+    }
+    return list;
+  }
+
+ private:
+  /// Numbers of values, and (np.dtype, number) for scalars.
+  static py::tuple operands_of(const graph::Operation& operation) {
+    py::tuple operands(operation.operands.size());
+    for (size_t k = 0; k < operation.operands.size(); ++k) {
+      const graph::Operand& operand = operation.operands[k];
+      if (operand.value != graph::kScalar) {
+        operands[k] = operand.value;
+        continue;
+      }
+      const DType dtype = scalar_dtype(operation.call, static_cast<int>(k));
+      const auto* bytes = reinterpret_cast<const char*>(operand.scalar.bytes);
+      operands[k] = py::make_tuple(dtype_object(dtype), steal(to_python(bytes, dtype)));
+    }
+    return operands;
+  }
+
+  graph::Recorder recorder_;
+  Sink* outer_ = nullptr;
+  bool is_entered_ = false;
+};
+
+}  // namespace
+
+void bind_recorder(py::module_& m) {
+  bind_op_call(m);
+  py::class_<Recording>(m, "Recorder", "Writes down what its thread does while it is entered.",
+                        initialised<Recording>())
+      .def(py::init<const std::string&>(), py::arg("name"))
+      .def("enter", &Recording::enter)
+      .def("leave", &Recording::leave)
+      .def("parameter", &Recording::parameter, py::arg("x"))
+      .def("parameter_of", &Recording::parameter_of, py::arg("dtype"), py::arg("shape"),
+           py::arg("strides"), py::arg("device"))
+      .def("value_of", &Recording::value_of, py::arg("x"))
+      .def("values", &Recording::values)
+      .def("operations", &Recording::operations)
+      .def("written", &Recording::written)
+      .def("held_elsewhere", &Recording::held_elsewhere);
+  m.def(
+      "type_code",
+      [](const py::object& dtype) {
+        return static_cast<int>(ops::code_of(parse_dtype(dtype.ptr(), "type_code")));
+      },
+      py::arg("dtype"), "The number of a dtype in OpCall.codes and in the attr of views.");
+  m.attr("WEAK_CODES") = py::make_tuple(static_cast<int>(ops::kWeakInt),
+                                        static_cast<int>(ops::kWeakFloat),
+                                        static_cast<int>(ops::kWeakComplex));
+  m.def(
+      "is_recording", [] { return issuer().sink != nullptr; },
+      "Whether the calling thread records.");
+}
+
+}  // namespace ofl::python

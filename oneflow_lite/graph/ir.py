@@ -1,0 +1,134 @@
+"""What programs are made of: operations in order, over typed values, each with the user's line.
+
+Writes are new versions of values: an operation with a target makes the value that the target's
+memory holds afterwards. So each value is made once, and ``assigns`` at the end is the only effect
+on tensors from before.
+
+    parameter, capture, constant ─► Value ─► Op ─► Value ─► Op ─► ... ─► results, assigns
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from oneflow_lite._C import Device, OpCall, Tensor
+
+Site = tuple[str, int]
+
+
+def row_major(shape: tuple[int, ...], step: int) -> tuple[int, ...]:
+    """Return the strides of elements of ``step`` bytes, the last index fastest."""
+    strides = []
+    for extent in reversed(shape):
+        strides.append(step)
+        step *= extent
+    return tuple(reversed(strides))
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """What is known of a value before it is computed.
+
+    ``strides`` are in bytes; they belong to the type, as some loops round differently for others.
+    """
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    device: Device
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return int(np.prod(self.shape, dtype=object)) if self.shape else 1
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all elements."""
+        return self.size * self.dtype.itemsize
+
+    @property
+    def is_row_major(self) -> bool:
+        """Strides are those of elements one behind the other, the last index fastest."""
+        return self.strides == row_major(self.shape, self.dtype.itemsize)
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """An operand that is a number: ``value`` in ``dtype``; ``weak``: one of Python's."""
+
+    dtype: np.dtype[Any]
+    value: Any
+    weak: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Value:
+    """What an operation, an argument, a captured tensor or a constant is. Compared by identity."""
+
+    type: Type
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Op:
+    """An operation: ``results = call(operands)``.
+
+    ``targets`` are values (or views of them) that the call writes to; the result in the place of
+    each is the next version of the whole value. ``site``: the user's file and line.
+    """
+
+    call: OpCall
+    operands: tuple[Value | Scalar, ...]
+    targets: tuple[Value, ...]
+    results: tuple[Value, ...]
+    site: Site | None = None
+
+    @property
+    def name(self) -> str:
+        """The operation, as errors name it."""
+        return self.call.name
+
+    @property
+    def is_view(self) -> bool:
+        """The result is the operand's memory, seen otherwise."""
+        return self.call.kind == "view"
+
+    def values(self) -> Iterator[Value]:
+        """Return the operands that are values, then the targets."""
+        yield from (operand for operand in self.operands if isinstance(operand, Value))
+        yield from self.targets
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bound:
+    """A value that is there from the beginning, with its tensor.
+
+    None: the tensor is not known, as in a program that was read from text.
+    """
+
+    value: Value
+    tensor: Tensor | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Function:
+    """Operations in order, between ``params`` and ``results``.
+
+    ``captures`` are read at each run, ``constants`` never change. ``assigns`` has pairs: a
+    parameter or capture, and the value that its memory holds at the end.
+    """
+
+    name: str
+    params: tuple[Value, ...]
+    captures: tuple[Bound, ...]
+    constants: tuple[Bound, ...]
+    ops: tuple[Op, ...]
+    results: tuple[Value, ...]
+    assigns: tuple[tuple[Value, Value], ...] = ()
+
+    def inputs(self) -> Iterator[Value]:
+        """Return what no operation makes: parameters, captures, constants."""
+        yield from self.params
+        yield from (bound.value for bound in (*self.captures, *self.constants))

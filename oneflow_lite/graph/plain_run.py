@@ -1,0 +1,96 @@
+"""A program run one operation at a time by the eager path: slow, and plainly right.
+
+No memory is shared between values: an operation that writes gets a copy of what it writes to. What
+other ways to run a program give has to be equal, bit for bit.
+"""
+
+from collections.abc import Sequence
+
+from oneflow_lite import _C
+from oneflow_lite._C import OpCall, Tensor
+from oneflow_lite.graph.ir import Function, Op, Scalar, Type, Value
+from oneflow_lite.ops.creation.data import empty
+
+
+def run(function: Function, arguments: Sequence[Tensor]) -> list[Tensor]:
+    """Return the results of the function on these arguments, and write to what it assigns.
+
+    Parameters
+    ----------
+    arguments
+        a tensor for each parameter, of its dtype, shape, strides and device.
+
+    Raises
+    ------
+        ValueError: there are more or fewer arguments than parameters, or one has another type.
+    """
+    if len(arguments) != len(function.params):
+        raise ValueError(
+            f"[{function.name}] expected {len(function.params)} arguments, got {len(arguments)}"
+        )
+    tensors: dict[Value, Tensor] = dict(zip(function.params, arguments, strict=True))
+    for bound in (*function.captures, *function.constants):
+        if bound.tensor is None:
+            raise ValueError(f"[{function.name}] a captured tensor is not known")
+        tensors[bound.value] = bound.tensor
+    views: dict[Value, Op] = {}
+    for op in function.ops:
+        _run(op, tensors, views)
+        if op.is_view:
+            views[op.results[0]] = op
+    for target, last in function.assigns:
+        _C.assign(tensors[target], tensors[last])
+    assigned = {last: target for target, last in function.assigns}
+    return [_result(value, tensors, views, assigned) for value in function.results]
+
+
+def _run(op: Op, tensors: dict[Value, Tensor], views: dict[Value, Op]) -> None:
+    written = [_writable(target, tensors, views) for target in op.targets]
+    operands = [x.value if isinstance(x, Scalar) else tensors[x] for x in op.operands]
+    made = op.call.replay(operands, [place for place, _ in written])
+    wholes = iter(written)
+    for k, value in enumerate(op.results):
+        tensors[value] = next(wholes)[1] if op.call.targets >> k & 1 else made[k]
+
+
+def _writable(
+    target: Value, tensors: dict[Value, Tensor], views: dict[Value, Op]
+) -> tuple[Tensor, Tensor]:
+    """Return a place to write to, in a copy of the whole that it is a view of; and the copy."""
+    path = []
+    while target in views:
+        path.append(views[target])
+        (target,) = views[target].values()
+    whole = place = _copied(tensors[target], target.type)
+    for view in reversed(path):
+        (place,) = view.call.replay([place])
+    return place, whole
+
+
+def _copied(x: Tensor, given: Type) -> Tensor:
+    """Return a copy that lies as the type says, in memory of its own."""
+    spans = [(n - 1) * s for n, s in zip(given.shape, given.strides, strict=True)]
+    low = sum(span for span in spans if span < 0) if given.size else 0
+    high = sum(span for span in spans if span > 0) + given.dtype.itemsize if given.size else 0
+    memory = empty(high - low, dtype="uint8", device=given.device)
+    attr = (_C.type_code(given.dtype), -low, *given.shape, *given.strides)
+    (copy,) = OpCall("view", "view", attr=attr).replay([memory])
+    _C.assign(copy, x)
+    return copy
+
+
+def _result(
+    value: Value,
+    tensors: dict[Value, Tensor],
+    views: dict[Value, Op],
+    assigned: dict[Value, Value],
+) -> Tensor:
+    """Return a result; where it is what was assigned, or a view of it, a view of the target."""
+    path = []
+    while value in views:
+        path.append(views[value])
+        (value,) = views[value].values()
+    x = tensors[assigned.get(value, value)]
+    for view in reversed(path):
+        (x,) = view.call.replay([x])
+    return x

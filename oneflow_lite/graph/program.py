@@ -1,0 +1,103 @@
+"""Program: functions of operations that run as a whole."""
+
+from collections.abc import Mapping
+from functools import cached_property
+from hashlib import blake2b
+from typing import Any
+
+from oneflow_lite.graph.ir import Function
+from oneflow_lite.graph.text import parse, structure_of, text_of
+from oneflow_lite.graph.verify import verify
+
+
+class Program:
+    """Functions by name; ``main`` is the one that runs. Immutable.
+
+    Two programs are equal when the same operations stand in the same order on values of the same
+    types; lines and names do not matter, captured tensors count by their position, constants by
+    their elements.
+
+    Examples
+    --------
+        >>> import oneflow_lite as flow
+        >>> program = flow.graph.trace(lambda x: flow.tanh(x) * 2, flow.ones((2, 3))).program
+        >>> program == flow.graph.Program.parse(str(program))
+        True
+    """
+
+    __slots__ = ("__dict__", "_functions", "name")
+
+    name: str
+    _functions: Mapping[str, Function]
+
+    def __init__(self, name: str, functions: Mapping[str, Function]) -> None:
+        if "main" not in functions:
+            raise ValueError(f"[Program] {name} has no function main, got {sorted(functions)}")
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "_functions", dict(functions))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"[Program] is immutable; cannot set {name}")
+
+    @property
+    def functions(self) -> dict[str, Function]:
+        """The functions by name."""
+        return dict(self._functions)
+
+    @property
+    def main(self) -> Function:
+        """The function that runs."""
+        return self._functions["main"]
+
+    def __str__(self) -> str:
+        return text_of(self.name, self._functions)
+
+    def __repr__(self) -> str:
+        return f"Program({self.name!r}, {len(self.main.ops)} operations)"
+
+    @classmethod
+    def parse(cls, text: str, constants: Mapping[str, Any] | None = None) -> "Program":
+        """Read a program back from its text.
+
+        Parameters
+        ----------
+        text
+            what ``str(program)`` gave.
+        constants
+            arrays or tensors by digest, for constants too long to stand in the text.
+
+        Raises
+        ------
+            ValueError: where the text is no program; names the line.
+        """
+        name, functions = parse(text, constants or {})
+        return cls(name, functions)
+
+    @cached_property
+    def structure(self) -> str:
+        """The text without lines and names: equal programs have equal ones."""
+        return structure_of(self._functions)
+
+    @cached_property
+    def digest(self) -> str:
+        """A hash of the structure, the same in every process."""
+        return blake2b(self.structure.encode(), digest_size=16).hexdigest()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Program):
+            return NotImplemented
+        return self is other or self.structure == other.structure
+
+    def __hash__(self) -> int:
+        return hash(self.structure)
+
+    def verify(self) -> None:
+        """Check the program.
+
+        Raises
+        ------
+            ValueError: a value is used before it is made, made twice, or of another program; a type
+                is not what the operation makes of its operands. Names the operation and its line.
+        """
+        for function in self._functions.values():
+            verify(function)

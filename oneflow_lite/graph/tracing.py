@@ -1,0 +1,182 @@
+"""Tracing: a function is called once on tensors without values, and what it does becomes a Program.
+
+arguments ─► parameters ─► the function, under a recorder ─► Program, tree of results
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from oneflow_lite import _C
+from oneflow_lite._C import Device, OpCall, Tensor, TraceError
+from oneflow_lite.device import DeviceLike, resolve
+from oneflow_lite.graph.ir import Bound, Function, Op, Scalar, Type, Value, row_major
+from oneflow_lite.graph.program import Program
+from oneflow_lite.graph.trees import mapped
+
+
+@dataclass(frozen=True)
+class Spec:
+    """The type of an argument that is not there yet: a row-major tensor.
+
+    Examples
+    --------
+        >>> import oneflow_lite as flow
+        >>> traced = flow.graph.trace(lambda x: x + 1, flow.graph.spec((8, 64), "float32"))
+        >>> traced.program.main.params[0].type.shape
+        (8, 64)
+    """
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    device: Device
+
+
+def spec(shape: int | Sequence[int], dtype: Any = None, device: DeviceLike = None) -> Spec:
+    """Return the type of an argument: what trace() takes in the place of a tensor.
+
+    Parameters
+    ----------
+    shape
+        an extent, or several.
+    dtype
+        of the elements; None: float64, as flow.empty has it.
+    device
+        None: the thread's default device.
+    """
+    dims = (shape,) if isinstance(shape, int) else tuple(int(n) for n in shape)
+    return Spec(dims, np.dtype(np.float64 if dtype is None else dtype), resolve(device))
+
+
+@dataclass(frozen=True)
+class Result:
+    """A leaf of the tree of results: the program's result of this number."""
+
+    number: int
+
+
+@dataclass(frozen=True)
+class Traced:
+    """What trace() gives: the program, and how its arguments and results are arranged.
+
+    ``paths`` has, for each parameter, how one gets at it: ``args[0]["w"]``. ``results`` is the tree
+    that the function returned, with a Result in the place of each tensor.
+    """
+
+    program: Program
+    paths: tuple[str, ...]
+    results: Any
+
+
+def trace(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Traced:
+    """Call the function once on tensors without values, and return the program of what it does.
+
+    Tensors, NumPy arrays and specs in the arguments become parameters; all else is passed as it is.
+    Nothing is computed, and no tensor is written to. Tensors that the function gets from elsewhere
+    are captures: they are read, and written to, when the program runs.
+
+    Raises
+    ------
+        TraceError: the function needs values (``if x > 0``, ``x.item()``, ``x[mask]``), keeps a
+            tensor of the recording elsewhere, or does what cannot be recorded. Names the line.
+
+    Examples
+    --------
+        >>> import oneflow_lite as flow
+        >>> w = flow.ones((3, 2), dtype="float32")
+        >>> x = flow.graph.spec((4, 3), "float32")
+    >>> traced = flow.graph.trace(lambda x: flow.tanh(x @ w), x)
+        >>> [op.name for op in traced.program.main.ops]
+        ['matmul', 'tanh']
+    """
+    if _C.is_recording():
+        raise TraceError("[trace] the thread records already; call the function itself")
+    name = getattr(function, "__name__", type(function).__name__)
+    recorder = _C.Recorder(name)
+    paths: list[str] = []
+    made: dict[int, Tensor] = {}  # by the identity of the tensor that was given
+    held: list[Any] = []
+
+    def parameter(leaf: Any, path: str) -> Any:
+        if not isinstance(leaf, Tensor | np.ndarray | Spec):
+            return leaf
+        if id(leaf) not in made:
+            held.append(leaf)
+            made[id(leaf)] = _parameter(recorder, leaf)
+            paths.append(path)
+        return made[id(leaf)]
+
+    def result(leaf: Any, path: str) -> Any:
+        if not isinstance(leaf, Tensor):
+            return leaf
+        results.append(recorder.value_of(leaf))
+        return Result(len(results) - 1)
+
+    args = mapped(args, parameter, "args")
+    kwargs = {key: mapped(leaf, parameter, key) for key, leaf in kwargs.items()}
+    results: list[int] = []
+    recorder.enter()
+    try:
+        returned = mapped(function(*args, **kwargs), result)
+    finally:
+        recorder.leave()
+    made.clear()
+    del args, kwargs
+    recorded = _recorded(recorder, name, results)
+    return Traced(Program(name, {"main": recorded}), tuple(paths), returned)
+
+
+def _parameter(recorder: _C.Recorder, given: Tensor | np.ndarray | Spec) -> Tensor:
+    if isinstance(given, Tensor):
+        return recorder.parameter(given)
+    if isinstance(given, Spec):
+        strides = row_major(given.shape, given.dtype.itemsize)
+        return recorder.parameter_of(given.dtype, given.shape, strides, given.device)
+    strides = row_major(given.shape, given.dtype.itemsize)
+    return recorder.parameter_of(given.dtype, given.shape, strides, resolve(None))
+
+
+def _recorded(recorder: _C.Recorder, name: str, results: list[int]) -> Function:
+    """Return the function that a recorder has written down."""
+    rows = recorder.values()
+    values = [Value(Type(*row[1:5])) for row in rows]
+
+    def all_of(origin: str) -> tuple[Bound, ...]:
+        found = zip(values, rows, strict=True)
+        return tuple(Bound(value, row[5]) for value, row in found if row[0] == origin)
+
+    ops = []
+    for call, operands, targets, made, site in recorder.operations():
+        ops.append(
+            Op(
+                call,
+                tuple(
+                    values[x] if isinstance(x, int) else _scalar(call, k, *x)
+                    for k, x in enumerate(operands)
+                ),
+                tuple(values[x] for x in targets),
+                tuple(values[x] for x in made),
+                site,
+            )
+        )
+    return Function(
+        name,
+        tuple(bound.value for bound in all_of("parameter")),
+        all_of("capture"),
+        all_of("constant"),
+        tuple(ops),
+        tuple(values[number] for number in results),
+        tuple((values[value], values[last]) for value, last in recorder.written()),
+    )
+
+
+def _scalar(call: OpCall, operand: int, dtype: np.dtype[Any], value: Any) -> Scalar:
+    """Return a number as the program had it: Python's integers stay integers, in any dtype."""
+    if call.kind != "elementwise" or call.codes[operand] not in _C.WEAK_CODES:
+        return Scalar(dtype, value, False)
+    kind = (int, float, complex)[_C.WEAK_CODES.index(call.codes[operand])]
+    if kind is not complex and isinstance(value, complex):
+        value = value.real
+    return Scalar(dtype, kind(value), True)

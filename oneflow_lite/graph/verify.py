@@ -1,0 +1,82 @@
+"""Checks of programs: each value is made once, before it is used, and has the type it should."""
+
+from oneflow_lite import _C
+from oneflow_lite.graph.ir import Function, Op, Scalar, Type, Value
+from oneflow_lite.graph.text import type_text
+
+
+def place_of(op: Op) -> str:
+    """Return the operation and its line, for errors."""
+    line = f" ({op.site[0]}:{op.site[1]})" if op.site else ""
+    return f"[{op.name}]{line}"
+
+
+def verify(function: Function) -> None:
+    """Raise ValueError unless values are defined before use, once, and types are right."""
+    known: set[Value] = set()
+    for value in function.inputs():
+        if value in known:
+            raise ValueError(f"[{function.name}] an input stands there twice")
+        known.add(value)
+    for op in function.ops:
+        for value in op.values():
+            if value not in known:
+                raise ValueError(f"{place_of(op)} uses a value that is not made before it")
+        for value in op.results:
+            if value in known:
+                raise ValueError(f"{place_of(op)} makes a value that is there already")
+            known.add(value)
+    inputs = {*function.params, *(bound.value for bound in function.captures)}
+    for target, last in function.assigns:
+        if target not in inputs:
+            raise ValueError(f"[{function.name}] assigns to what is no parameter and no capture")
+        if last not in known or last.type != target.type:
+            raise ValueError(f"[{function.name}] assigns a value of another type, or none")
+    for value in function.results:
+        if value not in known:
+            raise ValueError(f"[{function.name}] returns a value that nothing makes")
+    _verify_types(function)
+
+
+def _verify_types(function: Function) -> None:
+    """Make every call again on tensors without memory, and compare what comes out."""
+    recorder = _C.Recorder(function.name)
+    recorder.enter()
+    try:
+        whole: dict[Value, Value] = {value: value for value in function.inputs()}
+        for op in function.ops:
+            expected = _infer(recorder, op)
+            targets = iter(op.targets)
+            for k, value in enumerate(op.results):
+                is_written = op.call.targets >> k & 1
+                wanted = whole[next(targets)].type if is_written else expected[k]
+                if value.type != wanted:
+                    raise ValueError(
+                        f"{place_of(op)} makes {type_text(wanted)}, the program says "
+                        f"{type_text(value.type)}"
+                    )
+                whole[value] = whole[next(op.values())] if op.is_view else value
+    finally:
+        recorder.leave()
+
+
+def infer(op: Op) -> list[Type]:
+    """Return the types of the results of a call on operands of their types; of a target its own."""
+    recorder = _C.Recorder(op.name)
+    recorder.enter()
+    try:
+        return _infer(recorder, op)
+    finally:
+        recorder.leave()
+
+
+def _infer(recorder: _C.Recorder, op: Op) -> list[Type]:
+    def made(value: Value) -> _C.Tensor:
+        given = value.type
+        return recorder.parameter_of(given.dtype, given.shape, given.strides, given.device)
+
+    operands = [x.value if isinstance(x, Scalar) else made(x) for x in op.operands]
+    results = op.call.replay(operands, [made(target) for target in op.targets])
+    numbers = [recorder.value_of(x) for x in results]
+    values = recorder.values()
+    return [Type(*values[number][1:5]) for number in numbers]
