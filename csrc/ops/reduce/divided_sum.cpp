@@ -40,27 +40,26 @@ DividedSum::DividedSum(const LoopArgs& args, const ReducePlan& plan, int64_t lea
     pairwise_leaves(dim * components_, leaf_components, &counts_);
     for (int64_t& count : counts_) count /= components_;
   }
-  sums_.reset(new Scalar[counts_.size()]);
   starts_.push_back(0);
   for (int64_t count : counts_) starts_.push_back(starts_.back() + count);
 }
 
-void DividedSum::sum_leaf(int leaf, char* in) {
+void DividedSum::sum_leaf(int leaf, char* in, Scalar* sum) const {
   LoopArgs piece = args_;
   ReducePlan part = plan_;
   part.rows.rows[0].dim = counts_[leaf];
   piece.data[kReduceIn] = in;
-  char* sum = reinterpret_cast<char*>(&sums_[leaf]);
-  write_negative_zero(sum);
-  ReduceRunner(piece, part, sum, false).run();
+  char* to = reinterpret_cast<char*>(sum);
+  write_negative_zero(to);
+  ReduceRunner(piece, part, to, false).run();
 }
 
-void DividedSum::finish(char* out) {
+void DividedSum::finish(char* out, Scalar* sums) const {
   if (!plan_.buffered) {
-    int leaf = 0;
+    Scalar* leaf = sums;
     return add(out, fold(plan_.rows.rows[0].dim * components_, &leaf));
   }
-  for (int leaf = 0; leaf < counts_.size(); ++leaf) add(out, &sums_[leaf]);
+  for (int leaf = 0; leaf < counts_.size(); ++leaf) add(out, &sums[leaf]);
 }
 
 void DividedSum::write_negative_zero(char* to) const {
@@ -76,8 +75,8 @@ void DividedSum::write_negative_zero(char* to) const {
 }
 
 /// The sum of a subtree, left in the place of its first leaf.
-Scalar* DividedSum::fold(int64_t components, int* leaf) {
-  if (components <= leaf_components_) return &sums_[(*leaf)++];
+Scalar* DividedSum::fold(int64_t components, Scalar** leaf) const {
+  if (components <= leaf_components_) return (*leaf)++;
   const int64_t half = components / 2 - components / 2 % 8;
   Scalar* left = fold(half, leaf);
   add(reinterpret_cast<char*>(left), fold(components - half, leaf));

@@ -1,8 +1,8 @@
-// One sum of everything, divided where that leaves every bit.
+// One sum of everything, divided where that leaves every bit. It is const: the sums of the leaves
+// belong to a run.
 #pragma once
 
 #include <algorithm>
-#include <memory>
 
 #include "base/small_vector.h"
 #include "ops/reduce/plan.h"
@@ -30,14 +30,14 @@ class DividedSum {
   int64_t count(int leaf) const { return counts_[leaf]; }
   int64_t longest() const { return *std::max_element(counts_.begin(), counts_.end()); }
 
-  /// Sums a leaf, whose first element is at `in`. Any thread, each leaf once.
-  void sum_leaf(int leaf, char* in);
-  /// Adds the sums of all leaves to `out`.
-  void finish(char* out);
+  /// Sums a leaf, whose first element is at `in`, into a new Scalar. Any thread.
+  void sum_leaf(int leaf, char* in, Scalar* sum) const;
+  /// Adds the sums of all leaves to `out`; they change.
+  void finish(char* out, Scalar* sums) const;
 
  private:
   void write_negative_zero(char* to) const;
-  Scalar* fold(int64_t components, int* leaf);
+  Scalar* fold(int64_t components, Scalar** leaf) const;
   void add(char* to, Scalar* value) const;
 
   const LoopArgs& args_;
@@ -45,7 +45,6 @@ class DividedSum {
   const int components_;  // of an element
   const int64_t leaf_components_;
   SmallVector<int64_t, 16> counts_, starts_;  // of the leaves, in elements
-  std::unique_ptr<Scalar[]> sums_;
 };
 
 }  // namespace ofl::ops

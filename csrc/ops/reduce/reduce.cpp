@@ -101,7 +101,8 @@ void for_each_read(ep::HelperPool* helpers, int64_t count, const Body& body) {
 }
 
 void run_divided_sum(const LoopArgs& args, const ReducePlan& plan, char* out) {
-  DividedSum sum(args, plan, kLeafComponents);
+  const DividedSum sum(args, plan, kLeafComponents);
+  const std::unique_ptr<Scalar[]> sums(new Scalar[sum.leaves()]);
   // Long pieces of a long sum: the hardware's prefetch starts anew with each.
   const int64_t most = 4 * kLeafComponents / sum.count(0);
   const int64_t shares = sum.leaves() / (16 * args.helpers->threads());
@@ -110,10 +111,11 @@ void run_divided_sum(const LoopArgs& args, const ReducePlan& plan, char* out) {
   for_each_read(args.helpers, (sum.leaves() + group - 1) / group, [&](int64_t i) {
     const int64_t end = std::min<int64_t>((i + 1) * group, sum.leaves());
     for (auto leaf = static_cast<int>(i * group); leaf < end; ++leaf) {
-      sum.sum_leaf(leaf, args.data[kIn] + sum.start(leaf) * plan.rows.rows[0].strides[kIn]);
+      sum.sum_leaf(leaf, args.data[kIn] + sum.start(leaf) * plan.rows.rows[0].strides[kIn],
+                   &sums[leaf]);
     }
   });
-  sum.finish(out);
+  sum.finish(out, sums.get());
 }
 
 /// Of equal elements that differ (zeros, NaN) the order decides which one it is.

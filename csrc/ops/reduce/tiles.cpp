@@ -22,8 +22,8 @@ bool is_plain(const LoopArgs& args, const ReducePlan& plan) {
 
 }  // namespace
 
-std::unique_ptr<TiledReduction> TiledReduction::make(const LoopArgs& args,
-                                                     int64_t leaf_components) {
+std::unique_ptr<const TiledReduction> TiledReduction::make(const LoopArgs& args,
+                                                           int64_t leaf_components) {
   const int64_t elements = iteration_size(args.iteration);
   if (elements == 0) return nullptr;
   const auto item_size = static_cast<int64_t>(size_of(args.resolution->out));
@@ -44,8 +44,8 @@ std::unique_ptr<TiledReduction> TiledReduction::make(const LoopArgs& args,
   return reduction;
 }
 
-void TiledReduction::take(int tile, int64_t count, char* in, char* out) {
-  if (sum_) return sum_->sum_leaf(tile, in);
+void TiledReduction::take(int tile, int64_t count, char* in, char* out, Scalar* sums) const {
+  if (sum_) return sum_->sum_leaf(tile, in, &sums[tile]);
   const int64_t dim = plan_.rows.rows[0].dim;
   LoopArgs piece = args_;
   ReducePlan part = plan_;
@@ -56,9 +56,9 @@ void TiledReduction::take(int tile, int64_t count, char* in, char* out) {
   ReduceRunner(piece, part, out, args_.attr[0] == 0).run();
 }
 
-void TiledReduction::finish(char* out) {
+void TiledReduction::finish(char* out, Scalar* sums) const {
   start_result(args_, plan_, out);
-  sum_->finish(out);
+  sum_->finish(out, sums);
 }
 
 }  // namespace ofl::ops
