@@ -19,7 +19,13 @@ LAYERS = ("base", "ep", "vm")  # what the programs are linked with
 # Sources of ops that some are linked with, too.
 LAUNCHING = ("iteration", "launch", "sharing_out", "through_host")
 LAUNCHING_ON_CUDA = ("cuda/background", "cuda/launching", "cuda/programs")
-OPS = {"test_kernel_calls": (*LAUNCHING, *LAUNCHING_ON_CUDA)}
+FUSION = (
+    *("iteration", "pieces", "buffering", "leased_memory"),
+    *(f"fusion/{part}" for part in ("fusion", "plan", "run", "space")),
+    *(f"reduce/{part}" for part in ("columns", "divided_sum", "plan", "reduce", "rows", "runner")),
+    *("reduce/tiles", "elementwise/cast", "elementwise/copy", "elementwise/elementwise"),
+)
+OPS = {"test_kernel_calls": (*LAUNCHING, *LAUNCHING_ON_CUDA), "test_fusion_plans": FUSION}
 
 
 @dataclass(frozen=True)
@@ -46,6 +52,7 @@ SANITIZED = (
     "test_machine",
     "test_bounds",
     "test_groups",
+    "test_fusion_plans",
     "test_kernel_calls",
     "test_waits_inside",
     "test_shared_ranges",

@@ -43,7 +43,7 @@ struct FusionGroup::Draft {
   Tiling tiling;
 };
 
-bool FusionGroup::add(const LoopArgs& args, void* const* memories) {
+bool FusionGroup::add(const LoopArgs& args, const int16_t* bases) {
   if (full() || may_fail(args)) return false;
   Draft draft;
   draft.kernel.args = &args;
@@ -55,7 +55,7 @@ bool FusionGroup::add(const LoopArgs& args, void* const* memories) {
   if (!scale_elements(args, &draft)) return false;
   draft.newcomer.args = &args;
   draft.newcomer.scale = draft.kernel.scale;
-  place_operands(memories, &draft.newcomer);
+  place_operands(bases, &draft.newcomer);
   std::copy_n(draft.newcomer.memory, kMaxOperands, draft.kernel.memory);
   if (!is_in_order(draft.newcomer)) return false;
   if (const auto pieces = args.form().pieces) {
@@ -68,7 +68,7 @@ bool FusionGroup::add(const LoopArgs& args, void* const* memories) {
     return false;
   }
   if (!make_chain(&draft.bounds) || !choose_tiling(draft, &draft.tiling)) return false;
-  take(std::move(draft), memories);
+  take(std::move(draft), bases);
   return true;
 }
 
@@ -165,7 +165,7 @@ std::pair<int, int64_t> FusionGroup::row_of(const Member& kernel, int64_t unit) 
   return {d, inner};
 }
 
-void FusionGroup::take(Draft&& draft, void* const* memories) {
+void FusionGroup::take(Draft&& draft, const int16_t* bases) {
   elements_ = draft.elements;
   row_ = draft.row;
   multiple_ = draft.multiple;
@@ -174,7 +174,7 @@ void FusionGroup::take(Draft&& draft, void* const* memories) {
   bounds_ = std::move(draft.bounds);
   tiling_ = draft.tiling;
   const bool reduces = draft.kernel.reduction != nullptr;
-  add_uses(draft.newcomer, memories, size(), reduces, reduces && draft.kernel.reduction->sum());
+  add_uses(draft.newcomer, bases, size(), reduces, reduces && draft.kernel.reduction->sum());
   kernels_.push_back(std::move(draft.kernel));
 }
 

@@ -7,9 +7,11 @@
 //
 // What a kernel reads is what the ones before it have written in the same tile: add() takes only
 // kernels for which that is program order.
+//
+// A group grows kernel by kernel, without addresses. A plan is made of it once (plan.h), and runs
+// any number of times.
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -24,27 +26,25 @@ class FusionGroup : public FusionSpace {
  public:
   static constexpr int kMaxKernels = 64;
 
-  /// Takes a kernel to run with the ones before, after them; false: it must run by itself. Until
-  /// run() args.data are offsets in the memories (null: a scalar). `args` outlive the group.
-  bool add(const LoopArgs& args, void* const* memories);
+  /// Takes a kernel to run with the ones before, after them; false: it must run by itself, and
+  /// nothing has changed. args.data and `bases` are those of a KernelCall: offsets, and the number
+  /// of each operand's base (-1: a scalar). `args` outlive the group and its plan.
+  bool add(const LoopArgs& args, const int16_t* bases);
   /// Nothing can be added any more.
   bool full() const { return sum() || size() == kMaxKernels; }
 
   int size() const { return static_cast<int>(kernels_.size()); }
 
-  /// Runs all. Memories that are written have an address, unless they are internal.
-  void run(ep::HelperPool* helpers);
-  /// The number of the kernel that threw.
-  int failed() const { return failed_.load(std::memory_order_relaxed); }
-
  private:
+  friend class FusionPlan;
+
   /// A kernel of the group; its scale is 1, or a row that is reduced. Tiles cut row `cut` of its
-  /// iteration, whose steps have `inner` elements.
+  /// iteration, whose steps have `inner` elements: the plan sets both.
   struct Member {
     const LoopArgs* args = nullptr;
-    Piecewise whole;                            // elementwise
-    std::unique_ptr<TiledReduction> reduction;  // or this
-    int memory[kMaxOperands];                   // number; -1: a scalar
+    Piecewise whole;                                  // elementwise
+    std::unique_ptr<const TiledReduction> reduction;  // or this
+    int memory[kMaxOperands];                         // number; -1: a scalar
     int64_t scale = 1;
     int cut = 0;
     int64_t inner = 1;
@@ -57,7 +57,6 @@ class FusionGroup : public FusionSpace {
   };
 
   struct Draft;
-  class TileRunner;
 
   bool scale_elements(const LoopArgs& args, Draft* draft) const;
   bool make_reduction(Draft* draft) const;
@@ -65,26 +64,19 @@ class FusionGroup : public FusionSpace {
   static int64_t wanted_tile(const Draft& draft);
   static int64_t steps_of_tile(const Draft& draft, int64_t unit, int64_t run);
   static std::pair<int, int64_t> row_of(const Member& kernel, int64_t unit);
-  void take(Draft&& draft, void* const* memories);
+  void take(Draft&& draft, const int16_t* bases);
 
   /// The last kernel, where it is one sum of all elements.
-  TiledReduction* sum() const {
-    TiledReduction* last = kernels_.empty() ? nullptr : kernels_.back().reduction.get();
+  const TiledReduction* sum() const {
+    const TiledReduction* last = kernels_.empty() ? nullptr : kernels_.back().reduction.get();
     return last && last->sum() ? last : nullptr;
   }
-
-  void assign_buffers();
-  int64_t tile_count() const;
-  void run_tiles(ep::HelperPool* helpers);
 
   std::vector<Member> kernels_;
   int64_t multiple_ = 1;   // that tiles start at
   int64_t alignment_ = 1;  // the same, for the bits of some kernels
   int64_t item_size_ = 1;  // of the largest elements
   Tiling tiling_;
-  size_t buffer_size_ = 0;  // bytes
-  int buffers_ = 0;
-  std::atomic<int> failed_{0};
 };
 
 }  // namespace ofl::ops

@@ -1,7 +1,8 @@
 #include <algorithm>
-#include <tuple>
+#include <atomic>
+#include <memory>
 
-#include "ops/fusion/fusion.h"
+#include "ops/fusion/plan.h"
 #include "ops/leased_memory.h"
 
 namespace ofl::ops {
@@ -15,23 +16,59 @@ MemoryPool& tile_memory() {
 
 }  // namespace
 
-/// Runs tiles in one thread: the kernels' arguments with the addresses of a tile.
-class FusionGroup::TileRunner {
+/// What belongs to one run of a plan: the addresses, the sums of leaves, and which kernel threw.
+class FusionPlan::Run {
  public:
-  explicit TileRunner(FusionGroup& group)
-      : group_(group),
-        memory_(tile_memory(), group.buffers_ * group.buffer_size_),
+  Run(const FusionPlan& plan, char* const* bases)
+      : plan_(plan), group_(plan.group_), bases_(bases) {
+    if (const TiledReduction* reduction = group_.sum()) {
+      sums_.reset(new Scalar[reduction->sum()->leaves()]);
+    }
+  }
+
+  void run(ep::HelperPool* helpers);
+  int failed() const { return failed_.load(std::memory_order_relaxed); }
+
+ private:
+  friend class FusionPlan::TileRunner;
+
+  void run_tiles(ep::HelperPool* helpers);
+
+  /// Of an operand that is in memory.
+  char* address(const FusionGroup::Member& kernel, int k) const {
+    const FusionSpace::Memory& memory = group_.memories_[kernel.memory[k]];
+    return bases_[memory.base] + reinterpret_cast<intptr_t>(kernel.args->data[k]);
+  }
+
+  const FusionPlan& plan_;
+  const FusionGroup& group_;
+  char* const* const bases_;
+  std::unique_ptr<Scalar[]> sums_;  // by leaf, where all elements are summed
+  std::atomic<int> failed_{0};
+};
+
+/// Runs tiles in one thread: the kernels' arguments with the addresses of a tile.
+class FusionPlan::TileRunner {
+  using Member = FusionGroup::Member;
+  using Memory = FusionSpace::Memory;
+
+ public:
+  explicit TileRunner(Run& run)
+      : run_(run),
+        plan_(run.plan_),
+        group_(run.group_),
+        memory_(tile_memory(), plan_.buffers_ * plan_.buffer_size_),
         buffers_(memory_.data()) {
-    pieces_.reserve(group.kernels_.size());
-    starts_.reserve(group.kernels_.size());
-    for (const Member& kernel : group.kernels_) {
+    pieces_.reserve(group_.kernels_.size());
+    starts_.reserve(group_.kernels_.size());
+    for (const Member& kernel : group_.kernels_) {
       pieces_.push_back(*kernel.args);
       LoopArgs& piece = pieces_.back();
       piece.helpers = nullptr;
       for (int d = 0; d < kernel.cut; ++d) piece.iteration.rows[d].dim = 1;
       starts_.push_back(find_start(kernel));
     }
-    for (int i = 0; i < group.size(); ++i) find_ahead(i);
+    for (int i = 0; i < group_.size(); ++i) find_ahead(i);
   }
 
   void find_ahead(int number) {
@@ -41,7 +78,7 @@ class FusionGroup::TileRunner {
     for (int k = 0; k < iteration.operands; ++k) {
       if (kernel.memory[k] < 0) continue;
       const Memory& memory = group_.memories_[kernel.memory[k]];
-      if (!memory.address || memory.first != number) continue;
+      if (memory.unseen || memory.first != number) continue;
       const int64_t stride = iteration.rows[kernel.cut].strides[k];
       if (stride == memory.item_size * kernel.inner)
         ahead_.push_back({number, k, memory.item_size});
@@ -49,7 +86,7 @@ class FusionGroup::TileRunner {
   }
 
   void run(int64_t tile) {
-    const Tiling& tiling = group_.tiling_;
+    const FusionGroup::Tiling& tiling = group_.tiling_;
     int64_t first, count;
     if (const TiledReduction* sum = group_.sum()) {
       first = sum->sum()->start(static_cast<int>(tile));
@@ -63,7 +100,7 @@ class FusionGroup::TileRunner {
       try {
         run_kernel(i, tile, first, count);
       } catch (...) {
-        group_.failed_.store(i, std::memory_order_relaxed);
+        run_.failed_.store(i, std::memory_order_relaxed);
         throw;
       }
     }
@@ -80,7 +117,7 @@ class FusionGroup::TileRunner {
     bind(kernel, starts_[number], first, &piece);
     if (kernel.reduction) {
       return kernel.reduction->take(static_cast<int>(tile), count, piece.data[kReduceIn],
-                                    piece.data[kReduceOut]);
+                                    piece.data[kReduceOut], run_.sums_.get());
     }
     if (kernel.args->iteration.ndim > 0) {
       piece.iteration.rows[kernel.cut].dim = kernel.inner == 1 ? count : count / kernel.inner;
@@ -105,10 +142,9 @@ class FusionGroup::TileRunner {
         continue;
       }
       const Memory& memory = group_.memories_[kernel.memory[k]];
-      start.stays[k] = memory.buffer >= 0;
-      start.data[k] = start.stays[k]
-                          ? buffers_ + memory.buffer * group_.buffer_size_
-                          : memory.address + reinterpret_cast<intptr_t>(kernel.args->data[k]);
+      start.stays[k] = memory.unseen;
+      start.data[k] = memory.unseen ? buffers_ + memory.buffer * plan_.buffer_size_
+                                    : run_.address(kernel, k);
     }
     return start;
   }
@@ -165,7 +201,9 @@ class FusionGroup::TileRunner {
     int64_t step = 0;
   };
 
-  FusionGroup& group_;
+  Run& run_;
+  const FusionPlan& plan_;
+  const FusionGroup& group_;
   LeasedMemory memory_;
   std::vector<Ahead> ahead_;
   char* const buffers_;
@@ -173,45 +211,20 @@ class FusionGroup::TileRunner {
   std::vector<Start> starts_;
 };
 
-void FusionGroup::run(ep::HelperPool* helpers) {
-  for (Member& kernel : kernels_) std::tie(kernel.cut, kernel.inner) = row_of(kernel, tiling_.unit);
-  assign_buffers();
+void FusionPlan::Run::run(ep::HelperPool* helpers) {
   run_tiles(helpers);
-  if (TiledReduction* reduction = sum()) {
-    const Member& last = kernels_.back();
-    reduction->finish(memories_[last.memory[kReduceOut]].address +
-                      reinterpret_cast<intptr_t>(last.args->data[kReduceOut]));
+  if (const TiledReduction* reduction = group_.sum()) {
+    const FusionGroup::Member& last = group_.kernels_.back();
+    reduction->finish(address(last, kReduceOut), sums_.get());
   }
 }
 
-/// A memory without an address gets the first buffer that no other one needs at the same time.
-void FusionGroup::assign_buffers() {
-  std::vector<int> busy_until;  // by buffer: the last kernel that uses it
-  int64_t item_size = 1;
-  for (Memory& memory : memories_) {  // by first use
-    if (memory.address) continue;
-    item_size = std::max(item_size, memory.item_size);
-    size_t i = 0;
-    while (i < busy_until.size() && busy_until[i] >= memory.first) ++i;
-    if (i == busy_until.size()) busy_until.push_back(0);
-    busy_until[i] = memory.last;
-    memory.buffer = static_cast<int>(i);
-  }
-  int64_t longest = tiling_.size;
-  if (const TiledReduction* reduction = sum()) longest = reduction->sum()->longest();
-  buffers_ = static_cast<int>(busy_until.size());
-  buffer_size_ = static_cast<size_t>((longest * item_size + 63) & ~int64_t{63});
-}
-
-int64_t FusionGroup::tile_count() const {
-  if (const TiledReduction* reduction = sum()) return reduction->sum()->leaves();
-  return elements_ / tiling_.run * tiling_.per_run;
-}
-
-void FusionGroup::run_tiles(ep::HelperPool* helpers) {
-  const int64_t tiles = tile_count();
+void FusionPlan::Run::run_tiles(ep::HelperPool* helpers) {
+  const int64_t tiles = plan_.tile_count();
   double work = 0;
-  for (const Member& kernel : kernels_) work += kernel.whole.cost * static_cast<double>(elements_);
+  for (const FusionGroup::Member& kernel : group_.kernels_) {
+    work += kernel.whole.cost * static_cast<double>(group_.elements_);
+  }
   if (!is_divisible(helpers, work)) {
     TileRunner runner(*this);
     for (int64_t tile = 0; tile < tiles; ++tile) runner.run(tile);
@@ -226,6 +239,16 @@ void FusionGroup::run_tiles(ep::HelperPool* helpers) {
       runner.run(tile);
     }
   });
+}
+
+void FusionPlan::run(char* const* bases, ep::HelperPool* helpers, int* failed) const {
+  Run run(*this, bases);
+  try {
+    run.run(helpers);
+  } catch (...) {
+    *failed = run.failed();
+    throw;
+  }
 }
 
 }  // namespace ofl::ops

@@ -56,22 +56,22 @@ FusionSpace::Place FusionSpace::make_place(const Newcomer& newcomer, int k, int 
   return place;
 }
 
-int FusionSpace::find(void* id) const {
+int FusionSpace::find(int16_t base) const {
   for (size_t i = 0; i < memories_.size(); ++i) {
-    if (memories_[i].id == id) return static_cast<int>(i);
+    if (memories_[i].base == base) return static_cast<int>(i);
   }
   return -1;
 }
 
-void FusionSpace::place_operands(void* const* memories, Newcomer* newcomer) const {
+void FusionSpace::place_operands(const int16_t* bases, Newcomer* newcomer) const {
   const int operands = newcomer->args->iteration.operands;
   int known = static_cast<int>(memories_.size());
   for (int k = 0; k < operands; ++k) {
     int& memory = newcomer->memory[k] = -1;
-    if (!memories[k]) continue;
-    memory = find(memories[k]);
+    if (bases[k] < 0) continue;
+    memory = find(bases[k]);
     for (int i = 0; i < k && memory < 0; ++i) {
-      if (memories[i] == memories[k]) memory = newcomer->memory[i];
+      if (bases[i] == bases[k]) memory = newcomer->memory[i];
     }
     if (memory < 0) memory = known++;
     newcomer->places.push_back(make_place(*newcomer, k, memory));
@@ -102,19 +102,19 @@ bool FusionSpace::is_flat(const Place& place) const {
   return place.dims.size() == 2 && place.dims[1] == row_ && place.strides[1] == 0;
 }
 
-void FusionSpace::add_uses(const Newcomer& newcomer, void* const* memories, int number,
-                           bool reduces, bool late) {
+void FusionSpace::add_uses(const Newcomer& newcomer, const int16_t* bases, int number, bool reduces,
+                           bool late) {
   const Place* place = newcomer.places.data();
   for (int k = 0; k < newcomer.args->iteration.operands; ++k) {
-    if (memories[k]) add_use(*place++, memories[k], number, reduces, late);
+    if (bases[k] >= 0) add_use(*place++, bases[k], number, reduces, late);
   }
   places_.insert(places_.end(), newcomer.places.begin(), newcomer.places.end());
 }
 
-void FusionSpace::add_use(const Place& place, void* id, int number, bool reduces, bool late) {
+void FusionSpace::add_use(const Place& place, int16_t base, int number, bool reduces, bool late) {
   if (place.memory == static_cast<int>(memories_.size())) {
     Memory memory;
-    memory.id = id;
+    memory.base = base;
     memory.begins = place.written && !late;
     memory.reduced = reduces;
     memory.first = number;

@@ -1,7 +1,12 @@
 // The space of kernels that run as one, element by element or tile by tile: the memories that their
-// operands lie in, and where; what two kernels share decides whether they may be together.
+// operands are in, and where; what two kernels share decides whether they may be together.
+//
+// Kernels have no addresses here. An operand is an offset from a base, and bases are numbers in a
+// table of the caller's (as in KernelCall, launch.h): those of one number are one memory, those of
+// different numbers share no byte that a kernel writes.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "ops/loop_args.h"
@@ -15,20 +20,19 @@ class FusionSpace {
  public:
   static constexpr int64_t kMostElements = int64_t{1} << 36;  // more fit in no memory
 
-  /// What the kernels share: memory that operands lie in.
+  /// What the kernels share: memory that operands are in.
   struct Memory {
-    void* id;
+    int16_t base;             // the number of its base
     int uses = 0;             // operands in it
     bool written = false;     // by a kernel of the group
     bool begins = false;      // the first use writes it, and nothing but elementwise kernels does
     bool reduced = false;     // the first use is a reduction, which writes before it has read
     bool plain = true;        // all uses are in one place, in the order of the elements
-    bool unseen = false;      // by others, before and after: it need not be in memory
-    char* address = nullptr;  // of its first byte; null: it is never in memory
+    bool unseen = false;      // by others, before and after: it is never in memory
     int first = 0, last = 0;  // kernels that use it
     int64_t offset = 0, item_size = 0;  // of the place, where it is plain
     Dims dims;                          // the same
-    int buffer = -1;                    // number, where it lives in tiles alone
+    int buffer = -1;                    // number, where it is in tiles alone
 
     /// It need not be in memory.
     bool internal() const { return begins && plain; }
@@ -41,9 +45,14 @@ class FusionSpace {
     }
   };
 
-  /// Until the kernels run, args.data of what was added are offsets in the memories (null: a
-  /// scalar).
-  std::vector<Memory>& memories() { return memories_; }
+  /// By first use.
+  const std::vector<Memory>& memories() const { return memories_; }
+  /// When all kernels have been added: memories that need not be in memory, and that nobody else
+  /// sees before or after (is_unseen(memory) tells), stay out of it.
+  template <typename IsUnseen>
+  void leave_out(const IsUnseen& is_unseen) {
+    for (Memory& memory : memories_) memory.unseen = memory.internal() && is_unseen(memory);
+  }
 
  protected:
   /// Where an operand lies, as the loops walk it: rows that step together are one.
@@ -67,13 +76,13 @@ class FusionSpace {
     std::vector<Place> places;  // of the operands in memory
   };
 
-  void place_operands(void* const* memories, Newcomer* newcomer) const;
+  void place_operands(const int16_t* bases, Newcomer* newcomer) const;
   /// Element by element is program order: what two kernels share, where one of them writes, they
   /// reach at the same time (the same place), or they share nothing of it.
   bool is_in_order(const Newcomer& newcomer) const;
-  /// Notes what kernel `number` uses; `reduces`: it writes what it has reduced, in `memories` that
-  /// begin here unless it is `late`.
-  void add_uses(const Newcomer& newcomer, void* const* memories, int number, bool reduces,
+  /// Notes what kernel `number` uses; `reduces`: it writes what it has reduced, in a memory that
+  /// begins here unless it is `late`.
+  void add_uses(const Newcomer& newcomer, const int16_t* bases, int number, bool reduces,
                 bool late);
   /// Its elements lie one after the other: those of the space, or one for each row.
   bool is_flat(const Place& place) const;
@@ -91,8 +100,8 @@ class FusionSpace {
 
  private:
   static Place make_place(const Newcomer& newcomer, int k, int memory);
-  void add_use(const Place& place, void* id, int number, bool reduces, bool late);
-  int find(void* id) const;
+  void add_use(const Place& place, int16_t base, int number, bool reduces, bool late);
+  int find(int16_t base) const;
 };
 
 }  // namespace ofl::ops

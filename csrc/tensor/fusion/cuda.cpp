@@ -5,13 +5,14 @@
 namespace ofl {
 
 bool CudaFusion::launch(vm::LaunchContext& context) {
-  find_unseen();
-  void* const kernel = group_.find_kernel(context.queue.device());
+  find_bases();
+  const ops::cuda::FusionPlan plan(std::move(group_), bases_.data());
+  void* const kernel = plan.find_kernel(context.queue.device());
   if (!kernel) return false;
   try {
-    find_memories(context.queue);
+    allocate(plan.memories(), context.queue);
     ops::cuda::Launching launching(context.queue, context.slot.header.name);
-    if (group_.launch(launching, kernel)) return true;
+    if (plan.launch(launching, kernel, bases_.data())) return true;
   } catch (const ep::CapacityError&) {
     // One by one the kernels wait for what others give back.
   }
@@ -19,22 +20,13 @@ bool CudaFusion::launch(vm::LaunchContext& context) {
   return false;
 }
 
-void CudaFusion::find_unseen() {
-  for (ops::FusionSpace::Memory& memory : group_.memories()) {
-    const TensorStorage& storage = storage_of(memory);
-    memory.address = storage.data();
-    memory.unseen = !memory.address && lives_in_group(memory);
-    if (memory.unseen) note_saved(storage);
-  }
-}
-
-void CudaFusion::find_memories(ep::Stream& queue) {
-  for (ops::FusionSpace::Memory& memory : group_.memories()) {
-    if (memory.unseen || memory.address) continue;
-    TensorStorage& storage = storage_of(memory);
+void CudaFusion::allocate(const std::vector<Memory>& memories, ep::Stream& queue) {
+  for (const Memory& memory : memories) {
+    if (!needs_memory(memory)) continue;
+    TensorStorage& storage = storages_[memory];
     storage.materialize_now(queue);
     allocated_.push_back(&storage);
-    memory.address = storage.data();
+    bases_[memory.base] = storage.data();
   }
 }
 

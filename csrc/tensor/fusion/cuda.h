@@ -2,7 +2,9 @@
 // (ops/cuda/fusion/fusion.h). What only they see stays in registers.
 #pragma once
 
-#include "ops/cuda/fusion/fusion.h"
+#include <vector>
+
+#include "ops/cuda/fusion/plan.h"
 #include "tensor/fusion/group.h"
 
 namespace ofl {
@@ -15,8 +17,7 @@ class CudaFusion final : public Fusion<ops::cuda::FusionGroup> {
   int failed() const override { return 0; }
 
  private:
-  void find_unseen();
-  void find_memories(ep::Stream& queue);
+  void allocate(const std::vector<Memory>& memories, ep::Stream& queue);
   void give_back(ep::Stream& queue);
 };
 

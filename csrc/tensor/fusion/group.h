@@ -10,13 +10,29 @@
 
 namespace ofl {
 
-/// The storage of a memory that kernels of a group share.
-TensorStorage& storage_of(const ops::FusionSpace::Memory& memory);
-/// Only members of the group hold it: no handle, no view, no other instruction. Then nobody else
-/// can come to hold it, either.
-bool is_held_by_group(const ops::FusionSpace::Memory& memory);
-/// Only the group's members see it, before or after: it need not be in memory.
-bool lives_in_group(const ops::FusionSpace::Memory& memory);
+/// The storages of a group's memories. Kernels of the group know them by number, as bases.
+class GroupStorages {
+ public:
+  using Memory = ops::FusionSpace::Memory;
+
+  /// The number of each operand's storage, where it may be new; -1: it has none.
+  void number(const HeldStorages& held, int16_t* bases);
+  int size() const { return static_cast<int>(storages_.size()); }
+  /// Forgets the newest ones.
+  void shrink(int size) { storages_.resize(static_cast<size_t>(size)); }
+  TensorStorage& operator[](const Memory& memory) const { return *storages_[memory.base]; }
+
+  /// Only members of the group hold it: no handle, no view, no other instruction. Then nobody else
+  /// can come to hold it, either.
+  bool is_held_by_group(const Memory& memory) const;
+  /// Nor has it memory by now: nobody sees it before or after the group.
+  bool is_unseen(const Memory& memory) const;
+  /// Where each begins; null: it has no memory by now.
+  std::vector<char*> bases() const;
+
+ private:
+  std::vector<TensorStorage*> storages_;
+};
 
 /// Instructions that run as one; `Kernels` holds their kernels and is a FusionSpace.
 template <typename Kernels>
@@ -25,22 +41,41 @@ class Fusion : public vm::Group {
   bool add(vm::Slot* slot) final {
     if (slot->header.type != &kLoopType) return false;
     const auto& body = *reinterpret_cast<const LoopBody*>(slot->body);
-    void* memories[ops::kMaxOperands] = {};
-    for (int k = 0; k < body.held.size(); ++k) memories[k] = body.held[k];
-    return group_.add(body.call.args, memories);
+    const int known = storages_.size();
+    int16_t bases[ops::kMaxOperands];
+    storages_.number(body.held, bases);
+    if (group_.add(body.call.args, bases)) return true;
+    storages_.shrink(known);
+    return false;
   }
   bool full() const final { return group_.full(); }
   Savings savings() const final { return savings_; }
 
  protected:
+  using Memory = ops::FusionSpace::Memory;
+
+  /// Which memories are in memory by now, and which never will be.
+  void find_bases() {
+    bases_ = storages_.bases();
+    group_.leave_out([this](const Memory& memory) { return storages_.is_unseen(memory); });
+    for (const Memory& memory : group_.memories()) {
+      if (memory.unseen) note_saved(storages_[memory]);
+    }
+  }
+  /// It will be, and is not yet.
+  bool needs_memory(const Memory& memory) const { return !memory.unseen && !bases_[memory.base]; }
+
+  Kernels group_;
+  GroupStorages storages_;
+  std::vector<char*> bases_;  // where memories begin
+  Savings savings_;
+  std::vector<TensorStorage*> allocated_;
+
+ private:
   void note_saved(const TensorStorage& storage) {
     ++savings_.results;
     savings_.bytes += static_cast<int64_t>(storage.bytes());
   }
-
-  Kernels group_;
-  Savings savings_;
-  std::vector<TensorStorage*> allocated_;
 };
 
 }  // namespace ofl

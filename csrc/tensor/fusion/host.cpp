@@ -6,36 +6,29 @@ namespace ofl {
 
 bool HostFusion::launch(vm::LaunchContext& context) {
   if (!find_memories()) return false;
-  group_.run(context.queue.device().helpers());
+  const ops::FusionPlan plan(std::move(group_));
+  plan.run(bases_.data(), context.queue.device().helpers(), &failed_);
   return true;
 }
 
 bool HostFusion::find_memories() {
-  for (ops::FusionGroup::Memory& memory : group_.memories()) {
-    TensorStorage& storage = storage_of(memory);
-    if (!storage.data() && lives_in_group(memory)) {
-      note_saved(storage);
-      continue;
-    }
-    memory.address = storage.data();
-  }
-  for (ops::FusionGroup::Memory& memory : group_.memories()) {
-    if (memory.address || lives_in_group(memory)) continue;
-    if (!take_over(memory) && !allocate(memory)) {
-      give_back();
-      return false;  // one by one they wait for what others give back
-    }
+  find_bases();
+  for (const Memory& memory : group_.memories()) {
+    if (!needs_memory(memory) || take_over(memory) || allocate(memory)) continue;
+    give_back();
+    return false;  // one by one they wait for what others give back
   }
   return true;
 }
 
 /// Gives it the memory of something that ends with this group.
-bool HostFusion::take_over(ops::FusionGroup::Memory& memory) {
-  for (const ops::FusionGroup::Memory& other : group_.memories()) {
-    if (!other.address || !memory.may_follow(other) || !is_held_by_group(other)) continue;
-    if (!storage_of(memory).materialize_with(storage_of(other))) continue;
-    memory.address = other.address;
-    taken_over_.push_back({&storage_of(memory), &storage_of(other)});
+bool HostFusion::take_over(const Memory& memory) {
+  for (const Memory& other : group_.memories()) {
+    char* const base = bases_[other.base];
+    if (!base || !memory.may_follow(other) || !storages_.is_held_by_group(other)) continue;
+    if (!storages_[memory].materialize_with(storages_[other])) continue;
+    bases_[memory.base] = base;
+    taken_over_.push_back({&storages_[memory], &storages_[other]});
     return true;
   }
   return false;
@@ -49,14 +42,15 @@ void HostFusion::give_back() {
   savings_ = {};
 }
 
-bool HostFusion::allocate(ops::FusionGroup::Memory& memory) {
+bool HostFusion::allocate(const Memory& memory) {
+  TensorStorage& storage = storages_[memory];
   try {
-    storage_of(memory).materialize_on_host();
+    storage.materialize_on_host();
   } catch (const ep::CapacityError&) {
     return false;
   }
-  memory.address = storage_of(memory).data();
-  allocated_.push_back(&storage_of(memory));
+  bases_[memory.base] = storage.data();
+  allocated_.push_back(&storage);
   return true;
 }
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "ops/fusion/fusion.h"
+#include "ops/fusion/plan.h"
 #include "tensor/fusion/group.h"
 
 namespace ofl {
@@ -13,16 +13,17 @@ namespace ofl {
 class HostFusion final : public Fusion<ops::FusionGroup> {
  public:
   bool launch(vm::LaunchContext& context) override;
-  int failed() const override { return group_.failed(); }
+  int failed() const override { return failed_; }
 
  private:
   bool find_memories();
-  bool take_over(ops::FusionGroup::Memory& memory);
-  bool allocate(ops::FusionGroup::Memory& memory);
+  bool take_over(const Memory& memory);
+  bool allocate(const Memory& memory);
   void give_back();
 
   std::vector<std::pair<TensorStorage*, TensorStorage*>>
       taken_over_;  // the storage that has the memory now, and the one that had it
+  int failed_ = 0;
 };
 
 }  // namespace ofl

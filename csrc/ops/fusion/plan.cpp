@@ -1,0 +1,39 @@
+#include "ops/fusion/plan.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace ofl::ops {
+
+FusionPlan::FusionPlan(FusionGroup group) : group_(std::move(group)) {
+  for (FusionGroup::Member& kernel : group_.kernels_) {
+    std::tie(kernel.cut, kernel.inner) = FusionGroup::row_of(kernel, group_.tiling_.unit);
+  }
+  assign_buffers();
+}
+
+/// A memory that is unseen gets the first buffer that no other one needs at the same time.
+void FusionPlan::assign_buffers() {
+  std::vector<int> busy_until;  // by buffer: the last kernel that uses it
+  int64_t item_size = 1;
+  for (FusionSpace::Memory& memory : group_.memories_) {  // by first use
+    if (!memory.unseen) continue;
+    item_size = std::max(item_size, memory.item_size);
+    size_t i = 0;
+    while (i < busy_until.size() && busy_until[i] >= memory.first) ++i;
+    if (i == busy_until.size()) busy_until.push_back(0);
+    busy_until[i] = memory.last;
+    memory.buffer = static_cast<int>(i);
+  }
+  int64_t longest = group_.tiling_.size;
+  if (const TiledReduction* reduction = group_.sum()) longest = reduction->sum()->longest();
+  buffers_ = static_cast<int>(busy_until.size());
+  buffer_size_ = static_cast<size_t>((longest * item_size + 63) & ~int64_t{63});
+}
+
+int64_t FusionPlan::tile_count() const {
+  if (const TiledReduction* reduction = group_.sum()) return reduction->sum()->leaves();
+  return group_.elements_ / group_.tiling_.run * group_.tiling_.per_run;
+}
+
+}  // namespace ofl::ops
