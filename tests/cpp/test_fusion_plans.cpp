@@ -1,12 +1,17 @@
 // Plans of fused groups: each is made once and runs often, in several threads at once and over
-// other memory each time, and makes what its kernels make one by one. Run plain, and under
-// ThreadSanitizer and AddressSanitizer. The table of kernels and the loops are the test's own.
+// other memory each time, and makes what its kernels make one by one. A plan for a device launches
+// one kernel with the addresses of the launch; here the device keeps what it is given. Run plain,
+// and under ThreadSanitizer and AddressSanitizer. The table of kernels and the loops are the test's
+// own.
 #include <algorithm>
 #include <cstring>
 #include <thread>
 #include <vector>
 
+#include "backends.h"
 #include "check.h"
+#include "ops/cuda/background.h"
+#include "ops/cuda/fusion/plan.h"
 #include "ops/fusion/plan.h"
 #include "ops/launch.h"
 #include "ops/pieces.h"
@@ -36,9 +41,9 @@ Piecewise positive_pieces(const LoopArgs& args) {
 }
 
 constexpr Kernel kLoops(KernelId::elementwise, "elementwise", 1, Pattern::elementwise,
-                        LoopForm{elementwise_kernel, nullptr, elementwise_pieces});
+                        LoopForm{elementwise_kernel, nullptr, elementwise_pieces, "elementwise"});
 constexpr Kernel kPositive(KernelId::copy, "copy_positive", 1, Pattern::elementwise,
-                           LoopForm{copy_positive, nullptr, positive_pieces});
+                           LoopForm{copy_positive, nullptr, positive_pieces, "copy"});
 constexpr Kernel kReduce(KernelId::reduce, "reduce", 1, Pattern::reduction,
                          LoopForm{reduce_kernel});
 constexpr Kernel kOther(KernelId::sort, "other", 1, Pattern::opaque, ArrayForm{});
@@ -181,14 +186,15 @@ Program sum_of_all() {
 }
 
 /// The group of all calls, of which every one joins.
-FusionGroup group_of(const Program& program) {
-  FusionGroup group;
+template <typename Group = FusionGroup>
+Group group_of(const Program& program) {
+  Group group;
   for (const Call& call : program.calls) CHECK(group.add(call.args, call.bases.data()));
   group.leave_out([&](const auto& memory) { return memory.base >= program.unseen; });
   return group;
 }
 
-int left_out(const FusionGroup& group) {
+int left_out(const FusionSpace& group) {
   const auto& memories = group.memories();
   return static_cast<int>(
       std::count_if(memories.begin(), memories.end(), [](const auto& m) { return m.unseen; }));
@@ -328,6 +334,111 @@ void test_what_cannot_be_left_out() {
   CHECK(left_out(group) == 1 && group.memories().back().unseen);
 }
 
+/// A queue of the only kernel that there is, as it was launched last.
+class KernelQueue final : public ep::Stream {
+ public:
+  explicit KernelQueue(ep::Device& device) : device_(device) {}
+
+  void launch(const ep::DeviceKernel& kernel) override {
+    if (kernel.args_bytes == sizeof(args)) std::memcpy(&args, kernel.args, sizeof(args));
+    function = kernel.function;
+  }
+  void launch(const ep::HostKernel&) override {}
+  void copy(void*, const void*, size_t, ep::CopyKind) override {}
+  void record(ep::Event&) override {}
+  void wait(ep::Event&) override {}
+  void sync() override {}
+  std::optional<Error> async_error() override { return std::nullopt; }
+  ep::Device& device() override { return device_; }
+
+  layout::FusedArgs args;
+  void* function = nullptr;
+
+ private:
+  ep::Device& device_;
+};
+
+class KernelDevice final : public ep::Device {
+ public:
+  KernelDevice() : ep::Device(ofl::Device{}) {}
+  ~KernelDevice() override { shutdown(); }
+
+  bool is_host() const override { return false; }
+  std::unique_ptr<ep::Stream> create_stream(ep::QueuePriority) override { return nullptr; }
+  std::unique_ptr<ep::Event> create_event(ep::EventKind) override { return nullptr; }
+  void* alloc(size_t) override { return nullptr; }
+  void free(void*, size_t) override {}
+  void* alloc_pinned(size_t) override { return nullptr; }
+  void free_pinned(void*, size_t) override {}
+  ep::MemoryInfo memory_info() override { return {0, 0}; }
+  void* host_address(void* ptr) override { return ptr; }
+  void* load_kernel(const std::string&, const char*) override { return this; }
+};
+
+/// As find_kernel() says: from the second call on it is being made.
+void* made_kernel(const cuda::FusionPlan& plan, ep::Device& device) {
+  for (int call = 0; call < 2; ++call) CHECK(plan.find_kernel(device) == nullptr);
+  cuda::wait_for_background();
+  return plan.find_kernel(device);
+}
+
+std::vector<char*> far_bases(uintptr_t number) {
+  std::vector<char*> bases;
+  for (uintptr_t base = 0; base < 4; ++base) {
+    bases.push_back(reinterpret_cast<char*>((number * 8 + base + 1) << 20));
+  }
+  bases.resize(6, bases[0] + 1);  // the others are unseen
+  return bases;
+}
+
+/// Values are numbered by first use: x, y, t, u, first, second.
+bool has_addresses(const layout::FusedArgs& args, const std::vector<char*>& bases) {
+  const char* const expected[] = {bases[0] + 16, bases[1], nullptr,
+                                  nullptr,       bases[2], bases[3] + 64};
+  float scalar;
+  std::memcpy(&scalar, args.scalars[0], sizeof(scalar));
+  return std::equal(std::begin(expected), std::end(expected), args.data) &&
+         args.count == kElements && scalar == 3;
+}
+
+void test_launches_on_a_device() {
+  KernelDevice device;
+  const Program program = chain();
+  const std::vector<char*> unknown(6, nullptr);
+  const cuda::FusionPlan plan(group_of<cuda::FusionGroup>(program), unknown.data());
+  void* const kernel = made_kernel(plan, device);
+  CHECK(kernel == &device && left_out(group_of<cuda::FusionGroup>(program)) == 2);
+  bool ok[kThreads] = {};
+  in_threads([&](int thread) {
+    KernelQueue queue(device);
+    bool all = true;
+    for (int i = 0; i < kRuns; ++i) {
+      const std::vector<char*> bases = far_bases(static_cast<uintptr_t>(thread * kRuns + i));
+      cuda::Launching launching(queue, "chain");
+      all = all && plan.fits(bases.data()) && plan.find_kernel(device) == kernel;
+      all = all && plan.launch(launching, kernel, bases.data());
+      all = all && queue.function == kernel && has_addresses(queue.args, bases);
+    }
+    ok[thread] = all;
+  });
+  CHECK(ok[0] && ok[1] && ok[2] && ok[3]);
+}
+
+/// Where a base begins decides which vectors a kernel may move. What is unseen has no base.
+void test_what_a_device_plan_fits() {
+  const Program program = chain();
+  const cuda::FusionGroup group = group_of<cuda::FusionGroup>(program);
+  std::vector<char*> bases = far_bases(0);
+  const cuda::FusionPlan plan(group, bases.data());
+  bases[1] += 4;
+  const cuda::FusionPlan shifted(group, bases.data());
+  CHECK(!plan.fits(bases.data()) && shifted.fits(bases.data()));
+  bases[1] += 60;
+  CHECK(plan.fits(bases.data()) && !shifted.fits(bases.data()));
+  bases[4] = bases[1] + 4;
+  CHECK(plan.fits(bases.data()));
+}
+
 }  // namespace
 }  // namespace ofl::ops
 
@@ -341,5 +452,8 @@ int main() {
   test_failures(&helpers);
   test_refused_calls();
   test_what_cannot_be_left_out();
+  cuda::set_kernel_maker([](const cuda::KernelRequest&, const std::string&) { return "image"; });
+  test_launches_on_a_device();
+  test_what_a_device_plan_fits();
   return ofl::report();
 }

@@ -25,7 +25,14 @@ FUSION = (
     *(f"reduce/{part}" for part in ("columns", "divided_sum", "plan", "reduce", "rows", "runner")),
     *("reduce/tiles", "elementwise/cast", "elementwise/copy", "elementwise/elementwise"),
 )
-OPS = {"test_kernel_calls": (*LAUNCHING, *LAUNCHING_ON_CUDA), "test_fusion_plans": FUSION}
+FUSION_ON_CUDA = (
+    *("cuda/axes", "cuda/elementwise/elementwise", "cuda/reduce/reduce"),
+    *("cuda/fusion/fusion", "cuda/fusion/plan", *LAUNCHING_ON_CUDA),
+)
+OPS = {
+    "test_kernel_calls": (*LAUNCHING, *LAUNCHING_ON_CUDA),
+    "test_fusion_plans": (*FUSION, *FUSION_ON_CUDA),
+}
 
 
 @dataclass(frozen=True)
