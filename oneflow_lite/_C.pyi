@@ -450,7 +450,7 @@ class OpCall:
     elements: float
     attr: tuple[int, ...]
     targets: int
-    made: list[tuple[np.dtype[Any], tuple[int, ...]]]
+    made: list[tuple[np.dtype[Any], tuple[int, ...], tuple[int, ...]]]
     device: Device
 
     def __init__(self, kind: str, name: str, *, op: Op | None = None, **attributes: Any) -> None: ...
@@ -472,6 +472,28 @@ class Recorder:
     def operations(self) -> list[tuple[Any, ...]]: ...
     def written(self) -> list[tuple[int, int]]: ...
     def held_elsewhere(self) -> list[tuple[int, tuple[str, int] | None]]: ...
+
+class Executable:
+    """A program that is lowered, ready to run."""
+
+    step_count: int
+    arena_bytes: int
+    inline_runs: int
+    issued_runs: int
+
+    def __init__(
+        self,
+        name: str,
+        inputs: list[Any],
+        bound: list[Any],
+        constants: int,
+        value_count: int,
+        operations: list[Any],
+        results: list[int],
+        assigns: list[tuple[int, int]],
+    ) -> None: ...
+    def run(self, arguments: Sequence[Tensor]) -> list[Tensor]: ...
+    def fill_arena(self, byte: int) -> None: ...
 
 def is_recording() -> bool: ...
 def type_code(dtype: Any) -> int: ...

@@ -26,6 +26,7 @@ void bind_machine_functions(pybind11::module_& module);  // machine/functions.cp
 void bind_host_function(pybind11::module_& module);      // machine/host_function.cpp
 void bind_profiler(pybind11::module_& module);           // machine/profiler.cpp
 void bind_recorder(pybind11::module_& module);           // graph/recorder.cpp
+void bind_executable(pybind11::module_& module);         // graph/executable.cpp
 void bind_cuda_functions(pybind11::module_& module);     // machine/cuda.cpp
 void bind_mock_functions(pybind11::module_& module);     // machine/mock.cpp
 void bind_device_arrays(pybind11::module_& module);      // interop/device_arrays.cpp

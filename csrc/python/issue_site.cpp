@@ -61,10 +61,7 @@ vm::SiteId add_site(PyFrameObject* frame, PyCodeObject* code) {
     return kInternal;
   }
   const int line = PyFrame_GetLineNumber(frame);
-  std::lock_guard<std::mutex> lock(sites_mutex);
-  auto [entry, added] = known_sites.try_emplace({name, line}, sites.size());
-  if (added) sites.push_back({name, line});
-  return entry->second;
+  return site_named(name, line);
 }
 
 vm::SiteId site_of(PyFrameObject* frame) {
@@ -108,6 +105,13 @@ vm::SiteId capture_site() {
 Site site(vm::SiteId id) {
   std::lock_guard<std::mutex> lock(sites_mutex);
   return id < sites.size() ? sites[id] : Site{};
+}
+
+vm::SiteId site_named(const std::string& file, int line) {
+  std::lock_guard<std::mutex> lock(sites_mutex);
+  auto [entry, added] = known_sites.try_emplace({file, line}, sites.size());
+  if (added) sites.push_back({file, line});
+  return entry->second;
 }
 
 std::string format_site(vm::SiteId id) {

@@ -19,6 +19,9 @@ struct Site {
 /// Any thread. An id that capture_site() returned; 0 gives an empty file.
 Site site(vm::SiteId id);
 
+/// The id of a place; any thread.
+vm::SiteId site_named(const std::string& file, int line);
+
 /// "file:line", or "an unknown place".
 std::string format_site(vm::SiteId id);
 

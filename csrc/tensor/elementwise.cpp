@@ -85,7 +85,7 @@ double copy_cost(const Tensor& source, const Tensor& target) {
 OpCall copy_call(const char* name, DType dtype, bool like_source) {
   OpCall call(CallKind::copy, name);
   call.attr = {int64_t{like_source}};
-  call.made = {{dtype, {}}};
+  call.made = {{dtype, {}, {}}};
   return call;
 }
 
@@ -177,7 +177,7 @@ Tensor where(const Issuer& issuer, const Input* inputs, DType dtype, Device devi
   Tensor result = make_like(inputs, 3, shape, dtype, state, issuer.site);
   if (issuer.sink) {
     OpCall call(CallKind::where, "where");
-    call.made = {{dtype, {}}};
+    call.made = {{dtype, {}, {}}};
     call.device = result.device();
     return take_one(issuer, std::move(call), inputs, 3, result);
   }
@@ -238,7 +238,7 @@ namespace {
 void take_fill(const Issuer& issuer, const char* name, const Scalar& value,
                const Tensor& output, bool is_target) {
   OpCall call(CallKind::fill, name);
-  call.made = {{output.dtype, output.shape}};
+  call.made = {{output.dtype, output.shape, output.strides}};
   call.device = output.device();
   const Input input{nullptr, value};
   take_one(issuer, std::move(call), &input, 1, output, is_target);

@@ -11,13 +11,15 @@
 namespace ofl {
 
 class Sink;
+class PlanSink;
 
-/// Who issues: the machine, and the place in the program; and who takes the calls in the machine's
-/// place (null: nobody), while a program is recorded.
+/// Who issues: the machine, and the place in the program. While a program is recorded, a sink takes
+/// the calls in the machine's place; while it is lowered, another one takes what they become.
 struct Issuer {
   vm::VirtualMachine& machine;
   vm::SiteId site;
   Sink* sink = nullptr;
+  PlanSink* plans = nullptr;
 };
 
 /// An operand: a tensor, or a scalar already converted to the dtype that the op wants.
@@ -81,6 +83,12 @@ Tensor concatenate(const Issuer& issuer, const std::vector<Tensor>& parts, int a
 
 /// A copy on `device` (`x` itself when it lies there and `copy` is false).
 Tensor to_device(const Issuer& issuer, const Tensor& x, Device device, bool copy);
+
+/// The same for a row-major tensor and a new one that lies like it, on different devices; one is
+/// the host, or both are of one type.
+void transfer_to(const Issuer& issuer, const Tensor& source, const Tensor& target);
+/// A new tensor gets memory, of any values.
+void allocate(const Issuer& issuer, const Tensor& x);
 
 /// Host elements, row-major, into a new tensor; `data` may be changed as soon as this returns.
 Tensor from_host(const Issuer& issuer, const void* data, DType dtype, const Dims& shape,

@@ -32,7 +32,7 @@ inline constexpr int kCallKinds = sizeof(kCallKindNames) / sizeof(kCallKindNames
 /// A result that the call cannot infer from its operands.
 struct NewTensor {
   DType dtype;
-  Dims shape;
+  Dims shape, strides;
 };
 
 struct OpCall {

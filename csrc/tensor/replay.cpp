@@ -77,6 +77,7 @@ struct Replay {
       } else {
         const NewTensor& type = call.made[made++];
         results.push_back(make_tensor(state, type.dtype, type.shape, issuer.site));
+        results.back().strides = type.strides;  // each byte is in it once, in any order
       }
     }
     ArrayPlan plan{call.name, call.kernel, {}, {}, call.attr, call.loop, call.elements};

@@ -191,6 +191,7 @@ void poison_outputs(const Issuer& issuer, const vm::Instruction& header,
 }
 
 void submit(const Issuer& issuer, LoopPlan& plan, bool stays_here) {
+  if (issuer.plans) return issuer.plans->take(issuer.site, plan);
   submit_plan(issuer, plan, stays_here);
 }
 
@@ -199,6 +200,7 @@ void submit(const Issuer& issuer, const ArrayPlan& plan) {
   for (const Tensor* x : plan.inputs) require_same_device(plan.name, device, x->device());
   for (const Tensor* x : plan.outputs) require_same_device(plan.name, device, x->device());
   if (issuer.sink) return take_plan(issuer, plan);
+  if (issuer.plans) return issuer.plans->take(issuer.site, plan);
   submit_plan(issuer, plan, false);
 }
 
@@ -214,7 +216,7 @@ void take_plan(const Issuer& issuer, const ArrayPlan& plan) {
   call.targets = plan.targets;
   for (int k = 0; k < plan.outputs.size(); ++k) {
     const Tensor& x = *plan.outputs[k];
-    if (!(plan.targets >> k & 1)) call.made.push_back({x.dtype, x.shape});
+    if (!(plan.targets >> k & 1)) call.made.push_back({x.dtype, x.shape, x.strides});
   }
   issuer.sink->take(issuer.site, std::move(call), inputs.data(), static_cast<int>(inputs.size()),
                     plan.outputs.data(), plan.outputs.size());

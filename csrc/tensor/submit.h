@@ -42,6 +42,18 @@ struct ArrayPlan {
   }
 };
 
+/// Takes planned work instead of the machine.
+class PlanSink {
+ public:
+  virtual ~PlanSink() = default;
+  virtual void take(vm::SiteId site, const LoopPlan& plan) = 0;
+  virtual void take(vm::SiteId site, const ArrayPlan& plan) = 0;
+  /// A copy of a row-major tensor to a new one on another device.
+  virtual void transfer(vm::SiteId site, const Tensor& source, const Tensor& result) = 0;
+  /// A new tensor is to have memory, of any values.
+  virtual void allocate(vm::SiteId site, const Tensor& result) = 0;
+};
+
 /// Issues it on the compute stream of the output's device, or runs it here. `stays_here`: it is
 /// part of an operation that is to run in the calling thread.
 void submit(const Issuer& issuer, LoopPlan& plan, bool stays_here = false);

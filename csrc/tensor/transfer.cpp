@@ -109,23 +109,27 @@ vm::Seq submit_transfer(const Issuer& issuer, Device device, ep::CopyKind kind,
   return issuer.machine.issue(header, operands, count, std::move(body));
 }
 
-Tensor transfer(const Issuer& issuer, const Tensor& x, Device stream_device, Device target,
-                ep::CopyKind kind) {
+/// From where to where; the stream is of the device that is no host, of the target's if both are.
+ep::CopyKind kind_between(const Tensor& source, const Tensor& target) {
+  if (source.storage->on_host()) return ep::CopyKind::h2d;
+  return target.storage->on_host() ? ep::CopyKind::d2h : ep::CopyKind::peer;
+}
+
+Tensor transfer(const Issuer& issuer, const Tensor& x, Device target) {
   const Tensor source = contiguous(issuer, x);
   Tensor result = make_tensor(issuer.machine.state(target), x.dtype, x.shape, issuer.site);
   if (issuer.sink) {
+    const ep::CopyKind kind = kind_between(source, result);
     OpCall call(CallKind::transfer, kCopyKinds[static_cast<int>(kind)].name);
     call.device = target;
     const Input input{&source, {}};
     return take_one(issuer, std::move(call), &input, 1, result);
   }
-  if (kind == ep::CopyKind::d2h && x.storage->state().device.stages_pageable()) {
-    submit_transfer(issuer, stream_device, kind, &source, result, kFetchType, FetchBody());
-    return result;
+  if (issuer.plans) {
+    issuer.plans->transfer(issuer.site, source, result);
+  } else {
+    transfer_to(issuer, source, result);
   }
-  CopyBody body;
-  body.kind = kind;
-  submit_transfer(issuer, stream_device, kind, &source, result, kCopyType, std::move(body));
   return result;
 }
 
@@ -174,29 +178,48 @@ void copy_from_host(const Issuer& issuer, const void* data, const Tensor& result
 
 }  // namespace
 
-Tensor empty(const Issuer& issuer, Device device, DType dtype, const Dims& shape) {
-  Tensor result = make_tensor(issuer.machine.state(device), dtype, shape, issuer.site);
-  if (issuer.sink) {
-    OpCall call(CallKind::empty, "empty");
-    call.made = {{dtype, shape}};
-    call.device = device;
-    return take_one(issuer, std::move(call), nullptr, 0, result);
+void transfer_to(const Issuer& issuer, const Tensor& source, const Tensor& target) {
+  const ep::CopyKind kind = kind_between(source, target);
+  const Device device = kind == ep::CopyKind::d2h ? source.device() : target.device();
+  if (kind == ep::CopyKind::d2h && source.storage->state().device.stages_pageable()) {
+    submit_transfer(issuer, device, kind, &source, target, kFetchType, FetchBody());
+    return;
   }
-  const vm::Operand operand{&result.storage->dependence(), vm::Access::write};
-  TensorStorage* const storage = result.storage.get();
+  CopyBody body;
+  body.kind = kind;
+  submit_transfer(issuer, device, kind, &source, target, kCopyType, std::move(body));
+}
+
+void allocate(const Issuer& issuer, const Tensor& x) {
+  TensorStorage* const storage = x.storage.get();
+  const vm::Operand operand{&storage->dependence(), vm::Access::write};
   vm::Instruction header;
   header.type = &kAllocateType;
   header.name = "empty";
   header.stream = &compute_stream(issuer.machine, storage->state());
   header.site = issuer.site;
-  header.bytes = result.storage->bytes();
-  const auto allocate = [storage] { storage->materialize_on_host(); };
+  header.bytes = storage->bytes();
+  const auto materialize = [storage] { storage->materialize_on_host(); };
   const auto describe = [](vm::Description*) {};
-  if (storage->on_host() && run_here(issuer, header, &operand, 1, allocate, describe))
-    return result;
+  if (storage->on_host() && run_here(issuer, header, &operand, 1, materialize, describe)) return;
   AllocateBody body;
   body.held.add(storage);
   issuer.machine.issue(header, &operand, 1, std::move(body));
+}
+
+Tensor empty(const Issuer& issuer, Device device, DType dtype, const Dims& shape) {
+  Tensor result = make_tensor(issuer.machine.state(device), dtype, shape, issuer.site);
+  if (issuer.sink) {
+    OpCall call(CallKind::empty, "empty");
+    call.made = {{dtype, shape, result.strides}};
+    call.device = device;
+    return take_one(issuer, std::move(call), nullptr, 0, result);
+  }
+  if (issuer.plans) {
+    issuer.plans->allocate(issuer.site, result);
+  } else {
+    allocate(issuer, result);
+  }
   return result;
 }
 
@@ -204,9 +227,9 @@ Tensor to_device(const Issuer& issuer, const Tensor& x, Device device, bool copy
   const Device from = x.device();
   vm::DeviceState& target = issuer.machine.state(device);
   if (from == device) return copy ? cast_copy(issuer, x, x.dtype, "copy") : x;
-  if (x.storage->on_host()) return transfer(issuer, x, device, device, ep::CopyKind::h2d);
-  if (target.device.is_host()) return transfer(issuer, x, from, device, ep::CopyKind::d2h);
-  if (from.type == device.type) return transfer(issuer, x, device, device, ep::CopyKind::peer);
+  const bool through_host =
+      !x.storage->on_host() && !target.device.is_host() && from.type != device.type;
+  if (!through_host) return transfer(issuer, x, device);
   return to_device(issuer, to_device(issuer, x, Device{}, false), device, false);
 }
 

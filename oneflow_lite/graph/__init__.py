@@ -2,6 +2,7 @@
 
 from oneflow_lite._C import TraceError as TraceError
 from oneflow_lite.graph import analyses as analyses
+from oneflow_lite.graph.executable import Executable as Executable, compile as compile
 from oneflow_lite.graph.ir import (
     Function as Function,
     Op as Op,
@@ -13,6 +14,6 @@ from oneflow_lite.graph.program import Program as Program
 from oneflow_lite.graph.tracing import Traced as Traced, spec as spec, trace as trace
 
 __all__ = [
-    *("Function", "Op", "Program", "Scalar", "TraceError", "Traced", "Type", "Value"),
-    *("analyses", "spec", "trace"),
+    *("Executable", "Function", "Op", "Program", "Scalar", "TraceError", "Traced", "Type", "Value"),
+    *("analyses", "compile", "spec", "trace"),
 ]

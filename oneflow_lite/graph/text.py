@@ -274,9 +274,10 @@ def call_of(
         given |= {"loop": loop, "elements": rest.pop("elements", -1.0)}
     made = [x for k, x in enumerate(results) if not given["targets"] >> k & 1]
     if kind in ("fill", "empty", "array"):
-        given["made"] = [(x.dtype, x.shape) for x in (results if kind == "fill" else made)]
+        shown = results if kind == "fill" else made
+        given["made"] = [(x.dtype, x.shape, x.strides) for x in shown]
     elif kind in ("copy", "where"):
-        given["made"] = [(results[0].dtype, ())]
+        given["made"] = [(results[0].dtype, (), ())]
     if kind in ("where", "fill", "empty", "array", "transfer"):
         given["device"] = results[0].device
     if rest:

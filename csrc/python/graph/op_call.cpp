@@ -25,7 +25,7 @@ bool same_loop(const ops::Loop& a, const ops::Loop& b) {
 
 bool same_made(const std::vector<NewTensor>& a, const std::vector<NewTensor>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
-    return x.dtype == y.dtype && x.shape == y.shape;
+    return x.dtype == y.dtype && x.shape == y.shape && x.strides == y.strides;
   });
 }
 
@@ -53,7 +53,8 @@ py::tuple attr_of(const OpCall& call) {
 py::list made_of(const OpCall& call) {
   py::list made;
   for (const NewTensor& x : call.made) {
-    made.append(py::make_tuple(dtype_object(x.dtype), tuple_of_dims(x.shape)));
+    made.append(
+        py::make_tuple(dtype_object(x.dtype), tuple_of_dims(x.shape), tuple_of_dims(x.strides)));
   }
   return made;
 }
@@ -70,11 +71,13 @@ CallKind kind_of(const std::string& name) {
   fail(ErrorKind::value, "[OpCall] there is no kind ", name);
 }
 
+using Made = std::vector<std::tuple<py::object, py::object, py::object>>;
+
 /// OpCall(kind, name, *, op, codes, kernel, loop, elements, attr, targets, made, device)
 OpCall make(const std::string& kind, const std::string& name, const py::object& op,
             const std::vector<int>& codes, const std::string& kernel, const py::object& loop,
             double elements, const std::vector<int64_t>& attr, uint32_t targets,
-            const std::vector<std::pair<py::object, py::object>>& made, const py::object& device) {
+            const Made& made, const py::object& device) {
   constexpr const char* kOp = "OpCall";
   OpCall call(kind_of(kind), intern(name));
   if (!op.is_none()) {
@@ -98,8 +101,9 @@ OpCall make(const std::string& kind, const std::string& name, const py::object& 
   call.elements = elements;
   for (const int64_t number : attr) call.attr.push_back(number);
   call.targets = targets;
-  for (const auto& [dtype, shape] : made) {
-    call.made.push_back({parse_dtype(dtype.ptr(), kOp), parse_dims(shape.ptr(), kOp)});
+  for (const auto& [dtype, shape, strides] : made) {
+    call.made.push_back({parse_dtype(dtype.ptr(), kOp), parse_dims(shape.ptr(), kOp),
+                         parse_dims(strides.ptr(), kOp)});
   }
   if (!device.is_none()) call.device = *device_or_none(device.ptr());
   return call;
@@ -164,7 +168,7 @@ void bind_op_call(py::module_& m) {
            py::arg("kernel") = std::string(), py::arg("loop") = py::none(),
            py::arg("elements") = -1.0, py::arg("attr") = std::vector<int64_t>(),
            py::arg("targets") = 0,
-           py::arg("made") = std::vector<std::pair<py::object, py::object>>(),
+           py::arg("made") = Made(),
            py::arg("device") = py::none())
       .def_property_readonly("kind",
                              [](const OpCall& call) {

@@ -1,0 +1,192 @@
+#include "graph/running/inline_run.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "ep/memory/caching_allocator.h"
+#include "graph/memory/offsets.h"
+
+namespace ofl::graph {
+
+namespace {
+
+constexpr int64_t kAlignment = 64;  // what the bits of loops count on, and eager's memory has
+
+/// The arguments of a kernel of arrays, without addresses.
+ops::ArrayArgs array_args(const Step& step) {
+  const ArrayPlan& plan = *step.arrays;
+  ops::ArrayArgs args;
+  args.kernel = plan.kernel;
+  args.name = plan.name;
+  args.inputs = plan.inputs.size();
+  args.attr.assign(plan.attr.begin(), plan.attr.end());
+  args.loop = plan.loop;
+  args.work = step.cost;
+  for (const Placed& operand : step.operands) {
+    const Tensor& x = operand.layout;
+    args.operands.push_back({nullptr, x.dtype, x.shape, x.strides});
+  }
+  return args;
+}
+
+/// The failure of something that the step uses; null: it can run.
+vm::FailurePtr operand_failure(const Step& step, const std::vector<vm::FailurePtr>& failed) {
+  for (const Placed& operand : step.operands) {
+    if (operand.base >= 0 && failed[operand.base]) return failed[operand.base];
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::unique_ptr<InlineRun> InlineRun::make(const Lowered& lowered) {
+  const bool all_on_host =
+      std::all_of(lowered.bases.begin(), lowered.bases.end(),
+                  [](const Base& base) { return base.state->device.is_host(); }) &&
+      std::none_of(lowered.steps.begin(), lowered.steps.end(),
+                   [](const Step& step) { return step.kind == Step::Kind::transfer; });
+  return all_on_host ? std::unique_ptr<InlineRun>(new InlineRun(lowered)) : nullptr;
+}
+
+InlineRun::InlineRun(const Lowered& lowered) : patches_(lowered.bases.size()) {
+  for (const Step& step : lowered.steps) {
+    Kernel kernel{};
+    if (step.kind == Step::Kind::loops) {
+      loops_.push_back(std::make_unique<ops::LoopArgs>(step.loops->args));
+      kernel.loops = loops_.back().get();
+    } else if (step.kind == Step::Kind::arrays) {
+      arrays_.push_back(std::make_unique<ops::ArrayArgs>(array_args(step)));
+      kernel.arrays = arrays_.back().get();
+    }
+    for (size_t k = 0; k < step.operands.size(); ++k) {
+      const Placed& operand = step.operands[k];
+      if (operand.base < 0 || step.kind == Step::Kind::allocate) continue;
+      const int at = static_cast<int>(k);
+      char*& address = kernel.loops ? kernel.loops->address(at) : kernel.arrays->address(at);
+      patches_[operand.base].push_back({&address, operand.layout.offset});
+    }
+    ep::HelperPool* const helpers = lowered.bases[0].state->device.helpers();
+    if (kernel.loops) kernel.loops->helpers = helpers;
+    if (kernel.arrays) kernel.arrays->helpers = helpers;
+    kernels_.push_back(kernel);
+  }
+  plan_arena(lowered);
+}
+
+/// Temporaries get places in the arena; results and inputs are given at each run.
+void InlineRun::plan_arena(const Lowered& lowered) {
+  MemoryNeeds needs;
+  needs.alignment = kAlignment;
+  std::vector<int64_t> classes;  // bases in the arena
+  std::vector<Integers> users;
+  for (size_t b = 0; b < lowered.bases.size(); ++b) {
+    const Base& base = lowered.bases[b];
+    const bool outside = lowered.is_input(static_cast<int64_t>(b)) || base.is_result;
+    if (outside) outside_.push_back(static_cast<int64_t>(b));
+    if (outside || base.first < 0) continue;
+    classes.push_back(static_cast<int64_t>(b));
+    needs.sizes.push_back(static_cast<int64_t>(base.bytes));
+    needs.users.add(base.first);
+    if (base.last != base.first) needs.users.add(base.last);
+    needs.users.end_row();
+  }
+  needs.lanes.assign(lowered.steps.size(), 0);
+  const MemoryPlan plan = plan_offsets(needs);
+  arena_bytes_ = plan.packing.bytes;
+  arena_offsets_.assign(lowered.bases.size(), -1);
+  for (size_t c = 0; c < classes.size(); ++c) {
+    arena_offsets_[classes[c]] = std::max<int64_t>(plan.packing.offsets[c], 0);
+  }
+}
+
+void InlineRun::place(int64_t base, char* address) {
+  for (const Patch& patch : patches_[base]) *patch.address = address + patch.offset;
+}
+
+/// The arena exists from the first run on.
+void InlineRun::prepare() {
+  if (arena_) return;
+  arena_.reset(new char[arena_bytes_ + kAlignment]);
+  const auto start = reinterpret_cast<uintptr_t>(arena_.get());
+  char* const aligned = arena_.get() + ((start + kAlignment - 1) / kAlignment * kAlignment - start);
+  for (size_t b = 0; b < arena_offsets_.size(); ++b) {
+    if (arena_offsets_[b] >= 0) place(static_cast<int64_t>(b), aligned + arena_offsets_[b]);
+  }
+}
+
+void InlineRun::fill_arena(uint8_t byte) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  prepare();
+  std::memset(arena_.get(), byte, static_cast<size_t>(arena_bytes_ + kAlignment));
+}
+
+std::optional<std::vector<Tensor>> InlineRun::run(const Issuer& issuer, const Lowered& lowered,
+                                                  const Tensor* const* given) {
+  const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
+  if (!lock) return std::nullopt;
+  prepare();
+  std::vector<StorageRef> storages(lowered.bases.size());
+  SmallVector<vm::Operand, 8> operands;
+  for (const int64_t b : outside_) {
+    const Base& base = lowered.bases[b];
+    if (lowered.is_input(b)) {
+      if (base.first < 0 && !base.is_result) continue;
+      storages[b] = given[b]->storage;
+      if (base.first < 0) continue;
+      const vm::Access access = base.is_written ? vm::Access::write : vm::Access::read;
+      operands.push_back({&storages[b]->dependence(), access});
+    } else {
+      storages[b] = StorageRef::adopt(TensorStorage::make(*base.state, base.bytes, issuer.site));
+      try {
+        storages[b]->materialize_on_host();
+      } catch (const ep::CapacityError&) {
+        return std::nullopt;
+      }
+    }
+  }
+  {
+    vm::InlineScope here(issuer.machine.window(), operands.data(), operands.size());
+    if (!here) return std::nullopt;
+    for (const int64_t b : outside_) {
+      if (!storages[b]) continue;
+      const int64_t start = lowered.is_input(b) ? lowered.start_of(b, *given[b]) : 0;
+      place(b, storages[b]->data() + start);
+    }
+    run_all(issuer, lowered, here, storages);
+  }
+  std::vector<Tensor> results;
+  for (const Placed& placed : lowered.results) {
+    const int64_t b = placed.base;
+    const int64_t start = lowered.is_input(b) ? lowered.start_of(b, *given[b]) : 0;
+    results.push_back(Lowered::bound(placed, storages[b], start));
+  }
+  return results;
+}
+
+/// Steps that need the result of one that failed are skipped; what they write fails, too.
+void InlineRun::run_all(const Issuer& issuer, const Lowered& lowered, vm::InlineScope& here,
+                        const std::vector<StorageRef>& storages) {
+  std::vector<vm::FailurePtr> failed;  // of each base; empty: nothing has failed
+  for (size_t i = 0; i < kernels_.size(); ++i) {
+    const Step& step = lowered.steps[i];
+    vm::FailurePtr failure = failed.empty() ? nullptr : operand_failure(step, failed);
+    if (!failure) {
+      const std::optional<Error> error = vm::catch_error([&] { kernels_[i].run(); });
+      if (!error) continue;
+      failure = std::make_shared<const vm::Failure>(
+          vm::Failure{error->kind(), error->what(), step.name, step.site, here.take_seq(),
+                      lowered.bases[step.operands.back().base].state->device.id(),
+                      error->payload()});
+      issuer.machine.note_failure(failure);
+      failed.resize(lowered.bases.size());
+    }
+    for (size_t k = 0; k < step.operands.size(); ++k) {
+      if (!step.writes[k]) continue;
+      const int64_t base = step.operands[k].base;
+      failed[base] = failure;
+      if (storages[base]) storages[base]->dependence().poison(failure, failure->seq);
+    }
+  }
+}
+
+}  // namespace ofl::graph

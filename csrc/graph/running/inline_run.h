@@ -1,0 +1,62 @@
+// InlineRun: all steps of a small program on the host, one after the other in the calling thread.
+// Arguments of kernels are laid out once; temporaries lie in one arena. A run fills in where
+// arguments and results are.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "graph/running/lowered.h"
+
+namespace ofl::graph {
+
+class InlineRun {
+ public:
+  /// Null where a step is no kernel of the host.
+  static std::unique_ptr<InlineRun> make(const Lowered& lowered);
+
+  int64_t arena_bytes() const { return arena_bytes_; }
+  /// For tests: the arena holds this byte everywhere, so that what is read before it is written
+  /// shows.
+  void fill_arena(uint8_t byte);
+
+  /// nullopt: something that it needs is not ready, or another thread runs it, or there is no
+  /// memory at once. `given`: the inputs.
+  std::optional<std::vector<Tensor>> run(const Issuer& issuer, const Lowered& lowered,
+                                         const Tensor* const* given);
+
+ private:
+  struct Kernel {
+    ops::LoopArgs* loops = nullptr;  // or:
+    ops::ArrayArgs* arrays = nullptr;
+
+    void run() const {
+      if (loops) ops::run(*loops);
+      if (arrays) ops::run(*arrays);
+    }
+  };
+  struct Patch {
+    char** address;
+    int64_t offset;
+  };
+
+  explicit InlineRun(const Lowered& lowered);
+  void plan_arena(const Lowered& lowered);
+  void place(int64_t base, char* address);
+  void prepare();
+  void run_all(const Issuer& issuer, const Lowered& lowered, vm::InlineScope& here,
+               const std::vector<StorageRef>& storages);
+
+  std::vector<std::unique_ptr<ops::LoopArgs>> loops_;
+  std::vector<std::unique_ptr<ops::ArrayArgs>> arrays_;
+  std::vector<Kernel> kernels_;
+  std::vector<std::vector<Patch>> patches_;  // of each base
+  std::vector<int64_t> arena_offsets_;       // of each base; -1: it is not in the arena
+  std::vector<int64_t> outside_;             // inputs that are used, and bases of results
+  int64_t arena_bytes_ = 0;
+  std::unique_ptr<char[]> arena_;
+  std::mutex mutex_;  // guards the addresses
+};
+
+}  // namespace ofl::graph

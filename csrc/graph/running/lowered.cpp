@@ -1,0 +1,228 @@
+#include "graph/running/lowered.h"
+
+#include <algorithm>
+#include <limits>
+#include <unordered_map>
+
+#include "base/error.h"
+#include "ops/kernel.h"
+#include "tensor/replay.h"
+
+namespace ofl::graph {
+
+namespace {
+
+constexpr int64_t kForever = std::numeric_limits<int64_t>::max();
+
+/// A tensor that lies like `type`, in a new storage without memory.
+Tensor stand_in(vm::DeviceState& state, DType dtype, const Dims& shape, const Dims& strides) {
+  const Extent extent = extent_of(shape, strides, static_cast<int64_t>(size_of(dtype)));
+  const auto bytes = static_cast<size_t>(extent.high - extent.low);
+  Tensor x{{}, dtype, shape, strides, -extent.low};
+  x.storage = StorageRef::adopt(TensorStorage::over(state, nullptr, bytes, nullptr, true));
+  return x;
+}
+
+class Lowering final : public PlanSink {
+ public:
+  Lowering(vm::VirtualMachine& machine, const ProgramParts& program)
+      : machine_(machine), program_(program), values_(program.value_count) {
+    for (size_t i = 0; i < program.inputs.size(); ++i) {
+      const Value& type = program.inputs[i];
+      values_[i] = stand_in(machine.state(type.device), type.dtype, type.shape, type.strides);
+      lowered_.bases[base_of(values_[i])].low = -values_[i].offset;
+    }
+    lowered_.input_count = static_cast<int64_t>(program.inputs.size());
+    find_uses();
+  }
+
+  Lowered lower() {
+    for (size_t i = 0; i < program_.operations.size(); ++i) lower_operation(i);
+    lower_assigns();
+    for (const int64_t value : program_.results) add_result(value);
+    return std::move(lowered_);
+  }
+
+  void take(vm::SiteId site, const LoopPlan& plan) override {
+    Step& step = add_step(Step::Kind::loops, site, plan.args.name);
+    step.cost = plan.args.elements() * plan.cost;
+    step.loops = std::make_unique<LoopPlan>(plan);
+    for (int k = 0; k < plan.args.size(); ++k) {
+      add_operand(step, plan.operand(k), plan.args.is_written(k));
+    }
+  }
+
+  void take(vm::SiteId site, const ArrayPlan& plan) override {
+    Step& step = add_step(Step::Kind::arrays, site, plan.name);
+    step.arrays = std::make_unique<ArrayPlan>(plan);
+    double elements = 0;
+    for (int k = 0; k < plan.inputs.size() + plan.outputs.size(); ++k) {
+      add_operand(step, plan.operand(k), k >= plan.inputs.size());
+      elements = std::max(elements, static_cast<double>(plan.operand(k)->size()));
+    }
+    step.cost = (plan.elements < 0 ? elements : plan.elements) * ops::info(plan.kernel).cost;
+  }
+
+  void transfer(vm::SiteId site, const Tensor& source, const Tensor& result) override {
+    Step& step = add_step(Step::Kind::transfer, site, "copy");
+    add_operand(step, &source, false);
+    add_operand(step, &result, true);
+  }
+
+  void allocate(vm::SiteId site, const Tensor& result) override {
+    add_operand(add_step(Step::Kind::allocate, site, "empty"), &result, true);
+  }
+
+ private:
+  Issuer issuer(vm::SiteId site) { return {machine_, site, nullptr, this}; }
+
+  int64_t base_of(const Tensor& x) {
+    const auto [found, is_new] = numbers_.try_emplace(x.storage.get(), lowered_.bases.size());
+    if (is_new) {
+      lowered_.bases.push_back({&x.storage->state(), x.storage->bytes()});
+      held_.push_back(x.storage);  // so that its address names it
+    }
+    return found->second;
+  }
+
+  Placed placed(const Tensor& x) {
+    Placed placed{base_of(x), x};
+    placed.layout.storage.reset();
+    return placed;
+  }
+
+  Step& add_step(Step::Kind kind, vm::SiteId site, const char* name) {
+    lowered_.steps.push_back({kind, site, name, 0, nullptr, nullptr, {}, {}});
+    return lowered_.steps.back();
+  }
+
+  void add_operand(Step& step, const Tensor* x, bool is_written) {
+    step.writes.push_back(is_written);
+    if (!x) return step.operands.push_back({-1, {}});
+    step.operands.push_back(placed(*x));
+    Base& base = lowered_.bases[step.operands.back().base];
+    const auto here = static_cast<int64_t>(lowered_.steps.size()) - 1;
+    if (base.first < 0) base.first = here;
+    base.last = here;
+    base.is_written = base.is_written || is_written;
+  }
+
+  /// Roots of views, and where each root is used for the last time.
+  void find_uses() {
+    root_.resize(program_.value_count);
+    last_use_.assign(program_.value_count, -1);
+    for (int64_t v = 0; v < program_.value_count; ++v) root_[v] = v;
+    for (size_t i = 0; i < program_.operations.size(); ++i) {
+      const Operation& operation = program_.operations[i];
+      for (const Operand& operand : operation.operands) {
+        if (operand.value != kScalar) last_use_[root_[operand.value]] = static_cast<int64_t>(i);
+      }
+      for (const int64_t target : operation.targets) {
+        last_use_[root_[target]] = static_cast<int64_t>(i);
+      }
+      if (operation.call.kind == CallKind::view) {
+        root_[operation.results[0]] = root_[operation.operands[0].value];
+      }
+    }
+    for (const int64_t result : program_.results) last_use_[root_[result]] = kForever;
+    for (const Written& assign : program_.assigns) last_use_[root_[assign.last]] = kForever;
+  }
+
+  bool is_assigned(int64_t input) const {
+    return std::any_of(program_.assigns.begin(), program_.assigns.end(),
+                       [input](const Written& assign) { return assign.value == input; });
+  }
+
+  bool is_constant(int64_t base) const {
+    return lowered_.is_input(base) && base >= lowered_.input_count - program_.constants;
+  }
+
+  /// Nobody needs what is there: operation i may write to the memory of this root.
+  bool may_be_overwritten(int64_t root, int64_t i) {
+    const int64_t base = base_of(values_[root]);
+    return last_use_[root] <= i && (!lowered_.is_input(base) || is_assigned(base));
+  }
+
+  Tensor cloned(const Tensor& x, vm::SiteId site) {
+    Tensor clone = stand_in(x.storage->state(), x.dtype, x.shape, x.strides);
+    assign(issuer(site), clone, x, "copy");
+    return clone;
+  }
+
+  /// The same view of `whole` that `x` is of `root`.
+  static Tensor moved(const Tensor& x, const Tensor& root, const Tensor& whole) {
+    Tensor view = x;
+    view.storage = whole.storage;
+    view.offset += whole.offset - root.offset;
+    return view;
+  }
+
+  void lower_operation(size_t i) {
+    const Operation& operation = program_.operations[i];
+    std::vector<Input> inputs;
+    for (const Operand& operand : operation.operands) {
+      const bool is_scalar = operand.value == kScalar;
+      inputs.push_back({is_scalar ? nullptr : &values_[operand.value], operand.scalar});
+    }
+    std::vector<Tensor> wholes, places;
+    for (const int64_t target : operation.targets) {
+      const Tensor root = values_[root_[target]];
+      const bool in_place = may_be_overwritten(root_[target], static_cast<int64_t>(i));
+      wholes.push_back(in_place ? root : cloned(root, operation.site));
+      places.push_back(moved(values_[target], root, wholes.back()));
+    }
+    std::vector<const Tensor*> targets;
+    for (const Tensor& place : places) targets.push_back(&place);
+    std::vector<Tensor> made =
+        replay(issuer(operation.site), operation.call, inputs.data(),
+               static_cast<int>(inputs.size()), targets.data(), static_cast<int>(targets.size()));
+    size_t written = 0;
+    for (size_t k = 0; k < made.size(); ++k) {
+      const bool is_target = operation.call.targets >> k & 1;
+      values_[operation.results[k]] = is_target ? wholes[written++] : std::move(made[k]);
+    }
+  }
+
+  /// Sources that other assignments overwrite are copied before.
+  void lower_assigns() {
+    std::vector<std::pair<Tensor, Tensor>> copies;  // to, from
+    for (const Written& assign : program_.assigns) {
+      const Tensor& target = values_[assign.value];
+      Tensor& source = values_[assign.last];
+      if (source.storage.get() == target.storage.get()) continue;
+      const int64_t base = base_of(source);
+      const bool is_overwritten = lowered_.is_input(base) && is_assigned(base);
+      copies.emplace_back(target, is_overwritten ? cloned(source, 0) : source);
+    }
+    for (const auto& [target, source] : copies) assign(issuer(0), target, source, "assign");
+  }
+
+  void add_result(int64_t value) {
+    const Tensor& root = values_[root_[value]];
+    Tensor x = values_[value];
+    for (const Written& assign : program_.assigns) {  // what was assigned is a view of the target
+      if (assign.last == root_[value]) x = moved(x, root, values_[assign.value]);
+    }
+    if (is_constant(base_of(x))) {  // each run gives a new one
+      x = moved(x, root, cloned(root, 0));
+    }
+    lowered_.results.push_back(placed(x));
+    lowered_.bases[lowered_.results.back().base].is_result = true;
+  }
+
+  vm::VirtualMachine& machine_;
+  const ProgramParts& program_;
+  std::vector<Tensor> values_;
+  std::vector<int64_t> root_, last_use_;
+  std::unordered_map<TensorStorage*, int64_t> numbers_;
+  std::vector<StorageRef> held_;
+  Lowered lowered_;
+};
+
+}  // namespace
+
+Lowered lower(vm::VirtualMachine& machine, const ProgramParts& program) {
+  return Lowering(machine, program).lower();
+}
+
+}  // namespace ofl::graph

@@ -1,0 +1,76 @@
+// A program after lowering: planned kernel calls over numbered memories, without addresses.
+//
+//   operations ── replayed with a sink that keeps the plans ──► steps over bases
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "graph/recording/recording.h"
+#include "tensor/submit.h"
+
+namespace ofl::graph {
+
+/// What is lowered. Values are numbered; the inputs come first: parameters, captures, constants.
+struct ProgramParts {
+  std::vector<Value> inputs;  // their types
+  int64_t constants = 0;      // the last inputs
+  int64_t value_count = 0;
+  std::vector<Operation> operations;
+  std::vector<int64_t> results;
+  std::vector<Written> assigns;
+};
+
+/// A memory: a base is known when the program runs. Those of the inputs come first.
+struct Base {
+  vm::DeviceState* state;
+  size_t bytes;
+  int64_t low = 0;          // of an input: bytes from its first element to the lowest one
+  bool is_written = false;  // by some step
+  bool is_result = false;   // some result lies in it
+  int64_t first = -1;       // the steps that use it
+  int64_t last = -1;
+};
+
+/// A tensor in a base.
+struct Placed {
+  int64_t base;
+  Tensor layout;  // without a storage; the offset is from the base
+};
+
+struct Step {
+  enum class Kind : uint8_t { loops, arrays, transfer, allocate };
+
+  Kind kind;
+  vm::SiteId site;
+  const char* name;
+  double cost = 0;                   // in float32 additions
+  std::unique_ptr<LoopPlan> loops;   // operands are filled in when it runs
+  std::unique_ptr<ArrayPlan> arrays;
+  std::vector<Placed> operands;      // base -1: a scalar of the plan
+  std::vector<bool> writes;          // of each operand
+};
+
+struct Lowered {
+  int64_t input_count = 0;
+  std::vector<Base> bases;
+  std::vector<Step> steps;
+  std::vector<Placed> results;
+
+  bool is_input(int64_t base) const { return base < input_count; }
+  /// Where the base of an input begins in the storage of the tensor that is given for it.
+  int64_t start_of(int64_t base, const Tensor& given) const {
+    return given.offset + bases[base].low;
+  }
+  /// A placed tensor in a storage; `start`: where the base begins there.
+  static Tensor bound(const Placed& placed, const StorageRef& storage, int64_t start) {
+    Tensor x = placed.layout;
+    x.storage = storage;
+    x.offset += start;
+    return x;
+  }
+};
+
+Lowered lower(vm::VirtualMachine& machine, const ProgramParts& program);
+
+}  // namespace ofl::graph
