@@ -453,7 +453,9 @@ class OpCall:
     made: list[tuple[np.dtype[Any], tuple[int, ...], tuple[int, ...]]]
     device: Device
 
-    def __init__(self, kind: str, name: str, *, op: Op | None = None, **attributes: Any) -> None: ...
+    def __init__(
+        self, kind: str, name: str, *, op: Op | None = None, **attributes: Any
+    ) -> None: ...
     def scalar_dtype(self, operand: int) -> np.dtype[Any]: ...
     def replay(self, operands: Sequence[Any], targets: Sequence[Tensor] = ()) -> list[Tensor]: ...
 
@@ -474,27 +476,22 @@ class Recorder:
     def held_elsewhere(self) -> list[tuple[int, tuple[str, int] | None]]: ...
 
 class Executable:
-    """A program that is lowered, ready to run."""
+    program: Any
 
-    step_count: int
-    arena_bytes: int
-    inline_runs: int
-    issued_runs: int
-
-    def __init__(
-        self,
-        name: str,
-        inputs: list[Any],
-        bound: list[Any],
-        constants: int,
-        value_count: int,
-        operations: list[Any],
-        results: list[int],
-        assigns: list[tuple[int, int]],
-    ) -> None: ...
-    def run(self, arguments: Sequence[Tensor]) -> list[Tensor]: ...
+    def __call__(self, *arguments: Tensor) -> list[Tensor]: ...
+    def report(self) -> dict[str, int]: ...
     def fill_arena(self, byte: int) -> None: ...
 
+def compile_program(
+    name: str,
+    inputs: list[Any],
+    bound: list[Any],
+    constants: int,
+    value_count: int,
+    operations: list[Any],
+    results: list[int],
+    assigns: list[tuple[int, int]],
+) -> Executable: ...
 def is_recording() -> bool: ...
 def type_code(dtype: Any) -> int: ...
 def op_named(name: str, /) -> Op: ...

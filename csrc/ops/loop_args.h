@@ -63,6 +63,11 @@ struct LoopArgs : KernelArgs {
 /// dtype[out]) in cache-sized blocks where they differ.
 void elementwise_kernel(const LoopArgs& args);
 
+/// Whether that is one call of the loop on the operands as they lie in memory, unless helpers share
+/// it; and that call, with an address for each operand.
+bool is_one_call(const LoopArgs& args);
+void call_once(const LoopArgs& args);
+
 /// out[i] = cast(in[i]); also the copy, when dtypes are equal. Bits as NumPy's astype.
 void copy_kernel(const LoopArgs& args);
 

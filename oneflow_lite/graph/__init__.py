@@ -1,8 +1,8 @@
 """Graph mode: programs that are recorded, planned and run as a whole."""
 
-from oneflow_lite._C import TraceError as TraceError
+from oneflow_lite._C import Executable as Executable, TraceError as TraceError
 from oneflow_lite.graph import analyses as analyses
-from oneflow_lite.graph.executable import Executable as Executable, compile as compile
+from oneflow_lite.graph.executable import compile as compile
 from oneflow_lite.graph.ir import (
     Function as Function,
     Op as Op,

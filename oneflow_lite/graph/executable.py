@@ -6,12 +6,12 @@ Program ─► each operation planned once, memory laid out ─► Executable �
 from typing import Any
 
 from oneflow_lite import _C
-from oneflow_lite._C import Tensor
+from oneflow_lite._C import Executable
 from oneflow_lite.graph.ir import Function, Op, Scalar, Type, Value
 from oneflow_lite.graph.program import Program
 
 
-def compile(program: Program) -> "Executable":
+def compile(program: Program) -> Executable:
     """Return the program ready to run: operations are planned, and nothing is computed.
 
     Parameters
@@ -34,45 +34,12 @@ def compile(program: Program) -> "Executable":
     array([1., 1., 1.])
     """
     program.verify()
-    return Executable(program)
+    run = _lowered(program.main, program.name)
+    run.program = program
+    return run
 
 
-class Executable:
-    """What compile() returns; called with a tensor for each parameter, it returns the results.
-
-    Results have eager's bits, and errors its lines. Small programs on the cpu run in the calling
-    thread, others as an instruction for each operation.
-    """
-
-    def __init__(self, program: Program) -> None:
-        self.program = program
-        self._native = _lowered(program.main, program.name)
-
-    def __call__(self, *arguments: Tensor) -> list[Tensor]:
-        """Run the program.
-
-        Raises
-        ------
-        ValueError
-            There are more or fewer arguments than parameters; one has another dtype, shape, strides
-            or device than its parameter; one that is written to is read-only or shares its memory
-            with another one.
-        """
-        return self._native.run(arguments)
-
-    def report(self) -> dict[str, Any]:
-        """Return what is known of the runs: steps, bytes of the arena, runs in each way."""
-        native = self._native
-        return {
-            "operations": len(self.program.main.ops),
-            "steps": native.step_count,
-            "arena_bytes": native.arena_bytes,
-            "inline_runs": native.inline_runs,
-            "issued_runs": native.issued_runs,
-        }
-
-
-def _lowered(function: Function, name: str) -> _C.Executable:
+def _lowered(function: Function, name: str) -> Executable:
     bound = (*function.captures, *function.constants)
     if any(capture.tensor is None for capture in bound):
         raise ValueError(f"[compile] {name}: a captured tensor is not known")
@@ -81,7 +48,7 @@ def _lowered(function: Function, name: str) -> _C.Executable:
         numbers[value] = len(numbers)
     inputs = [_parts(value.type) for value in numbers]
     operations = [_operation(op, numbers) for op in function.ops]
-    return _C.Executable(
+    return _C.compile_program(
         name,
         inputs,
         [capture.tensor for capture in bound],

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import oneflow_lite as flow
-from oneflow_lite.graph.executable import Executable
+from oneflow_lite.graph import Executable
 
 DEVICES = ["cpu", "mock:0", "mock:1"] + (["cuda:0"] if flow.cuda.is_available() else [])
 MODES: dict[str, dict[str, Any]] = {
@@ -82,7 +82,7 @@ def test_results_and_writes_are_eagers(
         for seed in range(3):
             eager, graph = arguments(device, seed), arguments(device, seed)
             expected = function(*eager)
-            run._native.fill_arena(0xA5)
+            run.fill_arena(0xA5)
             assert bits(run(*graph)) == bits(expected)
             assert bits(graph) == bits(eager)
         if device == "cpu":

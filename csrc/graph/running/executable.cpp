@@ -23,6 +23,9 @@ Executable::Executable(vm::VirtualMachine& machine, std::string name, const Prog
       lowered_(lower(machine, program)),
       inline_run_(InlineRun::make(lowered_)) {
   for (const Step& step : lowered_.steps) cost_ += step.cost;
+  for (int64_t i = 0; i < lowered_.input_count; ++i) {
+    if (lowered_.bases[i].is_written) written_inputs_.push_back(i);
+  }
 }
 
 void Executable::check(const Tensor* const* arguments, int count) const {
@@ -40,16 +43,14 @@ void Executable::check(const Tensor* const* arguments, int count) const {
            type_str(x.dtype, x.shape, x.device()), ", expected ",
            type_str(type.dtype, type.shape, type.device), ", with the strides of the program");
     }
-    if (lowered_.bases[i].is_written) require_writable(name_.c_str(), x);
   }
 }
 
 /// What one input is written to, no other one may see: the program was made for memories apart.
 void Executable::check_apart(const Tensor* const* given) const {
-  const int64_t count = lowered_.input_count;
-  for (int64_t i = 0; i < count; ++i) {
-    if (!lowered_.bases[i].is_written) continue;
-    for (int64_t k = 0; k < count; ++k) {
+  for (const int64_t i : written_inputs_) {
+    require_writable(name_.c_str(), *given[i]);
+    for (int64_t k = 0; k < lowered_.input_count; ++k) {
       if (k == i || overlap(*given[i], *given[k]) == Overlap::none) continue;
       fail(ErrorKind::value, "[", name_, "] writes to input ", i,
            ", which shares its memory with input ", k, "; copy one of them first");

@@ -41,6 +41,7 @@ class Executable {
   const std::vector<Value> inputs_;  // their types
   const std::vector<Tensor> bound_;
   const Lowered lowered_;
+  std::vector<int64_t> written_inputs_;
   double cost_ = 0;
   std::unique_ptr<InlineRun> inline_run_;  // null: some step needs a device
   mutable std::atomic<int64_t> inline_runs_{0}, issued_runs_{0};

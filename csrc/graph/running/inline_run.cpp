@@ -48,7 +48,8 @@ std::unique_ptr<InlineRun> InlineRun::make(const Lowered& lowered) {
   return all_on_host ? std::unique_ptr<InlineRun>(new InlineRun(lowered)) : nullptr;
 }
 
-InlineRun::InlineRun(const Lowered& lowered) : patches_(lowered.bases.size()) {
+InlineRun::InlineRun(const Lowered& lowered)
+    : patches_(lowered.bases.size()), storages_(lowered.bases.size()) {
   for (const Step& step : lowered.steps) {
     Kernel kernel{};
     if (step.kind == Step::Kind::loops) {
@@ -66,8 +67,15 @@ InlineRun::InlineRun(const Lowered& lowered) : patches_(lowered.bases.size()) {
       patches_[operand.base].push_back({&address, operand.layout.offset});
     }
     ep::HelperPool* const helpers = lowered.bases[0].state->device.helpers();
-    if (kernel.loops) kernel.loops->helpers = helpers;
     if (kernel.arrays) kernel.arrays->helpers = helpers;
+    if (kernel.loops) {
+      ops::LoopArgs& args = *kernel.loops;
+      args.helpers = helpers;
+      for (int k = 0; k + 1 < args.size(); ++k) {
+        if (step.operands[k].base < 0) args.data[k] = reinterpret_cast<char*>(&args.scalars[k]);
+      }
+      kernel.is_one_call = args.kernel == ops::KernelId::elementwise && ops::is_one_call(args);
+    }
     kernels_.push_back(kernel);
   }
   plan_arena(lowered);
@@ -82,7 +90,8 @@ void InlineRun::plan_arena(const Lowered& lowered) {
   for (size_t b = 0; b < lowered.bases.size(); ++b) {
     const Base& base = lowered.bases[b];
     const bool outside = lowered.is_input(static_cast<int64_t>(b)) || base.is_result;
-    if (outside) outside_.push_back(static_cast<int64_t>(b));
+    const bool is_used = base.first >= 0 || base.is_result;
+    if (outside && is_used) outside_.push_back(static_cast<int64_t>(b));
     if (outside || base.first < 0) continue;
     classes.push_back(static_cast<int64_t>(b));
     needs.sizes.push_back(static_cast<int64_t>(base.bytes));
@@ -120,58 +129,71 @@ void InlineRun::fill_arena(uint8_t byte) {
   std::memset(arena_.get(), byte, static_cast<size_t>(arena_bytes_ + kAlignment));
 }
 
+/// Takes hold of what the run reads and writes outside of the arena; false: there is no memory for
+/// a result at once.
+bool InlineRun::hold(const Issuer& issuer, const Lowered& lowered, const Tensor* const* given,
+                     SmallVector<vm::Operand, 8>* operands) {
+  for (const int64_t b : outside_) {
+    const Base& base = lowered.bases[b];
+    if (lowered.is_input(b)) {
+      storages_[b] = given[b]->storage;
+      if (base.first < 0) continue;
+      const vm::Access access = base.is_written ? vm::Access::write : vm::Access::read;
+      operands->push_back({&storages_[b]->dependence(), access});
+      continue;
+    }
+    storages_[b] = StorageRef::adopt(TensorStorage::make(*base.state, base.bytes, issuer.site));
+    try {
+      storages_[b]->materialize_on_host();
+    } catch (const ep::CapacityError&) {
+      return false;
+    }
+  }
+  return true;
+}
+
 std::optional<std::vector<Tensor>> InlineRun::run(const Issuer& issuer, const Lowered& lowered,
                                                   const Tensor* const* given) {
   const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
   if (!lock) return std::nullopt;
   prepare();
-  std::vector<StorageRef> storages(lowered.bases.size());
-  SmallVector<vm::Operand, 8> operands;
-  for (const int64_t b : outside_) {
-    const Base& base = lowered.bases[b];
-    if (lowered.is_input(b)) {
-      if (base.first < 0 && !base.is_result) continue;
-      storages[b] = given[b]->storage;
-      if (base.first < 0) continue;
-      const vm::Access access = base.is_written ? vm::Access::write : vm::Access::read;
-      operands.push_back({&storages[b]->dependence(), access});
-    } else {
-      storages[b] = StorageRef::adopt(TensorStorage::make(*base.state, base.bytes, issuer.site));
-      try {
-        storages[b]->materialize_on_host();
-      } catch (const ep::CapacityError&) {
-        return std::nullopt;
-      }
+  struct LetGo {
+    ~LetGo() {
+      for (const int64_t b : run.outside_) run.storages_[b].reset();
     }
-  }
+    InlineRun& run;
+  } const let_go{*this};
+  SmallVector<vm::Operand, 8> operands;
+  if (!hold(issuer, lowered, given, &operands)) return std::nullopt;
+  const auto start_of = [&](int64_t b) {
+    return lowered.is_input(b) ? lowered.start_of(b, *given[b]) : 0;
+  };
   {
     vm::InlineScope here(issuer.machine.window(), operands.data(), operands.size());
     if (!here) return std::nullopt;
-    for (const int64_t b : outside_) {
-      if (!storages[b]) continue;
-      const int64_t start = lowered.is_input(b) ? lowered.start_of(b, *given[b]) : 0;
-      place(b, storages[b]->data() + start);
-    }
-    run_all(issuer, lowered, here, storages);
+    for (const int64_t b : outside_) place(b, storages_[b]->data() + start_of(b));
+    run_all(issuer, lowered, here);
   }
   std::vector<Tensor> results;
+  results.reserve(lowered.results.size());
   for (const Placed& placed : lowered.results) {
-    const int64_t b = placed.base;
-    const int64_t start = lowered.is_input(b) ? lowered.start_of(b, *given[b]) : 0;
-    results.push_back(Lowered::bound(placed, storages[b], start));
+    results.push_back(Lowered::bound(placed, storages_[placed.base], start_of(placed.base)));
   }
   return results;
 }
 
+std::optional<Error> InlineRun::try_run(size_t step) const {
+  return vm::catch_error([&] { kernels_[step].run(); });
+}
+
 /// Steps that need the result of one that failed are skipped; what they write fails, too.
-void InlineRun::run_all(const Issuer& issuer, const Lowered& lowered, vm::InlineScope& here,
-                        const std::vector<StorageRef>& storages) {
+void InlineRun::run_all(const Issuer& issuer, const Lowered& lowered, vm::InlineScope& here) {
   std::vector<vm::FailurePtr> failed;  // of each base; empty: nothing has failed
   for (size_t i = 0; i < kernels_.size(); ++i) {
     const Step& step = lowered.steps[i];
     vm::FailurePtr failure = failed.empty() ? nullptr : operand_failure(step, failed);
     if (!failure) {
-      const std::optional<Error> error = vm::catch_error([&] { kernels_[i].run(); });
+      const std::optional<Error> error = try_run(i);
       if (!error) continue;
       failure = std::make_shared<const vm::Failure>(
           vm::Failure{error->kind(), error->what(), step.name, step.site, here.take_seq(),
@@ -184,7 +206,7 @@ void InlineRun::run_all(const Issuer& issuer, const Lowered& lowered, vm::Inline
       if (!step.writes[k]) continue;
       const int64_t base = step.operands[k].base;
       failed[base] = failure;
-      if (storages[base]) storages[base]->dependence().poison(failure, failure->seq);
+      if (storages_[base]) storages_[base]->dependence().poison(failure, failure->seq);
     }
   }
 }

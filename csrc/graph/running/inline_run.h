@@ -30,8 +30,10 @@ class InlineRun {
   struct Kernel {
     ops::LoopArgs* loops = nullptr;  // or:
     ops::ArrayArgs* arrays = nullptr;
+    bool is_one_call = false;  // of a loop
 
     void run() const {
+      if (is_one_call) return ops::call_once(*loops);
       if (loops) ops::run(*loops);
       if (arrays) ops::run(*arrays);
     }
@@ -45,8 +47,10 @@ class InlineRun {
   void plan_arena(const Lowered& lowered);
   void place(int64_t base, char* address);
   void prepare();
-  void run_all(const Issuer& issuer, const Lowered& lowered, vm::InlineScope& here,
-               const std::vector<StorageRef>& storages);
+  bool hold(const Issuer& issuer, const Lowered& lowered, const Tensor* const* given,
+            SmallVector<vm::Operand, 8>* operands);
+  void run_all(const Issuer& issuer, const Lowered& lowered, vm::InlineScope& here);
+  std::optional<Error> try_run(size_t step) const;
 
   std::vector<std::unique_ptr<ops::LoopArgs>> loops_;
   std::vector<std::unique_ptr<ops::ArrayArgs>> arrays_;
@@ -56,7 +60,8 @@ class InlineRun {
   std::vector<int64_t> outside_;             // inputs that are used, and bases of results
   int64_t arena_bytes_ = 0;
   std::unique_ptr<char[]> arena_;
-  std::mutex mutex_;  // guards the addresses
+  std::mutex mutex_;                  // guards the addresses, and:
+  std::vector<StorageRef> storages_;  // while it runs, of outside bases
 };
 
 }  // namespace ofl::graph

@@ -277,6 +277,16 @@ Piecewise elementwise_pieces(const LoopArgs& args) {
   return whole;
 }
 
+bool is_one_call(const LoopArgs& args) {
+  bool buffered[kMaxOperands];
+  return args.iteration.ndim == 1 && !is_empty(args.iteration) && !args.op->checks_exponent &&
+         !mark_buffered(args, buffered);
+}
+
+void call_once(const LoopArgs& args) {
+  call_loop(args, args.data, args.iteration.rows[0].strides);
+}
+
 void elementwise_kernel(const LoopArgs& args) {
   if (is_empty(args.iteration)) return;
   if (args.op->checks_exponent && is_integer(args.resolution->in[1]) && any_negative(args, 1)) {

@@ -2,15 +2,15 @@
 #include "graph/running/executable.h"
 
 #include <pybind11/stl.h>
+#include <structmember.h>
 
 #include "python/arguments.h"
 #include "python/bind.h"
 #include "python/convert.h"
 #include "python/graph/op_call.h"
-#include "python/initialised.h"
 #include "python/issue_site.h"
 #include "python/runtime.h"
-#include "python/sequences.h"
+#include "python/tensor/object.h"
 
 namespace py = pybind11;
 
@@ -51,10 +51,108 @@ graph::Operation operation_of(const py::handle& row) {
   return operation;
 }
 
-std::unique_ptr<graph::Executable> make(
-    const std::string& name, const py::list& inputs, const py::list& bound, int64_t constants,
-    int64_t value_count, const py::list& operations, const std::vector<int64_t>& results,
-    const std::vector<std::pair<int64_t, int64_t>>& assigns) {
+struct ExecutableObject {
+  PyObject_HEAD vectorcallfunc vectorcall;
+  PyObject* dict;
+  graph::Executable* executable;
+};
+
+graph::Executable& executable_of(PyObject* self) {
+  return *reinterpret_cast<ExecutableObject*>(self)->executable;
+}
+
+/// run(*arguments): the results.
+PyObject* call(PyObject* self, PyObject* const* given, size_t nargsf, PyObject* names) {
+  return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
+    if (names && PyTuple_GET_SIZE(names)) {
+      fail(ErrorKind::type, "[", kOp, "] takes no keyword arguments");
+    }
+    const auto count = static_cast<int>(PyVectorcall_NARGS(nargsf));
+    SmallVector<const Tensor*, 16> arguments;
+    for (int i = 0; i < count; ++i) arguments.push_back(&require_tensor(given[i], kOp));
+    std::vector<Tensor> results =
+        executable_of(self).run(issuer(), arguments.data(), arguments.size());
+    Reference list(checked(PyList_New(static_cast<Py_ssize_t>(results.size()))));
+    for (size_t i = 0; i < results.size(); ++i) {
+      PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), wrap(std::move(results[i])));
+    }
+    return list.release();
+  });
+}
+
+PyObject* report(PyObject* self, PyObject*) {
+  const graph::Executable& run = executable_of(self);
+  return Py_BuildValue("{sLsLsLsL}", "steps", static_cast<long long>(run.step_count()),
+                       "arena_bytes", static_cast<long long>(run.arena_bytes()), "inline_runs",
+                       static_cast<long long>(run.inline_runs()), "issued_runs",
+                       static_cast<long long>(run.issued_runs()));
+}
+
+PyObject* fill_arena(PyObject* self, PyObject* byte) {
+  return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
+    executable_of(self).fill_arena(static_cast<uint8_t>(integer_argument(byte)));
+    Py_RETURN_NONE;
+  });
+}
+
+void dealloc(PyObject* self) {
+  auto* const object = reinterpret_cast<ExecutableObject*>(self);
+  PyTypeObject* const type = Py_TYPE(self);
+  delete object->executable;
+  Py_CLEAR(object->dict);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+constexpr char kDoc[] =
+    "A program that is ready to run: called with a tensor for each parameter, it returns the list "
+    "of its results.\n\n"
+    "Results have eager's bits, and errors its lines. Small programs on the cpu run in the calling "
+    "thread, others as an instruction for each step. What flow.graph.compile() returns; its "
+    "attribute program is the Program.\n\n"
+    "Raises\n------\n"
+    "ValueError\n"
+    "    There are more or fewer arguments than parameters; one has another dtype, shape, strides "
+    "or device than its parameter; one that is written to is read-only, or shares its memory with "
+    "another one.\n\n"
+    "Examples\n--------\n"
+    ">>> traced = flow.graph.trace(lambda x: x + 1, flow.ones(2))\n"
+    ">>> flow.graph.compile(traced.program)(flow.zeros(2))[0].tolist()\n"
+    "[1.0, 1.0]";
+
+PyMethodDef methods[] = {
+    {"report", report, METH_NOARGS,
+     "Steps, bytes of the arena, and how often it has run in which way."},
+    {"fill_arena", fill_arena, METH_O, "For tests: the arena holds this byte everywhere."},
+    {nullptr, nullptr, 0, nullptr}};
+
+PyMemberDef members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(ExecutableObject, vectorcall), READONLY, nullptr},
+    {"__dictoffset__", T_PYSSIZET, offsetof(ExecutableObject, dict), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr}};
+
+PyGetSetDef getset[] = {{"__dict__", PyObject_GenericGetDict, nullptr, nullptr, nullptr},
+                        {nullptr, nullptr, nullptr, nullptr, nullptr}};
+
+PyType_Slot slots[] = {{Py_tp_doc, const_cast<char*>(kDoc)},
+                       {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+                       {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
+                       {Py_tp_methods, methods},
+                       {Py_tp_members, members},
+                       {Py_tp_getset, getset},
+                       {0, nullptr}};
+
+PyType_Spec spec = {
+    "oneflow_lite.graph.Executable", sizeof(ExecutableObject), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+
+PyTypeObject* executable_type = nullptr;
+
+/// compile_program(name, inputs, bound, constants, value_count, operations, results, assigns)
+py::object compile_program(const std::string& name, const py::list& inputs, const py::list& bound,
+                           int64_t constants, int64_t value_count, const py::list& operations,
+                           const std::vector<int64_t>& results,
+                           const std::vector<std::pair<int64_t, int64_t>>& assigns) {
   graph::ProgramParts program;
   for (const py::handle& row : inputs) program.inputs.push_back(type_of(row));
   program.constants = constants;
@@ -64,33 +162,22 @@ std::unique_ptr<graph::Executable> make(
   for (const auto& [value, last] : assigns) program.assigns.push_back({value, last});
   std::vector<Tensor> tensors;
   for (const py::handle& x : bound) tensors.push_back(require_tensor(x.ptr(), kOp));
-  return std::make_unique<graph::Executable>(runtime().machine, name, program, std::move(tensors));
-}
-
-py::list run(const graph::Executable& executable, const py::object& arguments) {
-  const Items items = Items::of_list(arguments.ptr(), kOp);
-  SmallVector<const Tensor*, 16> given;
-  for (PyObject* x : items) given.push_back(&require_tensor(x, kOp));
-  std::vector<Tensor> results = executable.run(issuer(), given.data(), given.size());
-  py::list list(results.size());
-  for (size_t i = 0; i < results.size(); ++i) {
-    PyList_SET_ITEM(list.ptr(), static_cast<Py_ssize_t>(i), wrap(std::move(results[i])));
-  }
-  return list;
+  auto made =
+      std::make_unique<graph::Executable>(runtime().machine, name, program, std::move(tensors));
+  auto* const object = PyObject_New(ExecutableObject, executable_type);
+  if (!object) throw py::error_already_set();
+  object->vectorcall = call;
+  object->dict = nullptr;
+  object->executable = made.release();
+  return py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(object));
 }
 
 }  // namespace
 
 void bind_executable(py::module_& m) {
-  py::class_<graph::Executable>(m, "Executable", "A program that is lowered, ready to run.",
-                                initialised<graph::Executable>())
-      .def(py::init(&make))
-      .def("run", &run, py::arg("arguments"))
-      .def("fill_arena", &graph::Executable::fill_arena, py::arg("byte"))
-      .def_property_readonly("step_count", &graph::Executable::step_count)
-      .def_property_readonly("arena_bytes", &graph::Executable::arena_bytes)
-      .def_property_readonly("inline_runs", &graph::Executable::inline_runs)
-      .def_property_readonly("issued_runs", &graph::Executable::issued_runs);
+  executable_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
+  m.add_object("Executable", reinterpret_cast<PyObject*>(executable_type));
+  m.def("compile_program", &compile_program);
 }
 
 }  // namespace ofl::python
