@@ -317,7 +317,7 @@ class CurrentDevice:
     def __exit__(self, *args: object) -> None: ...
 
 def device_queue(device: Device) -> int:
-    """The handle of a device's compute queue."""
+    """The handle of the queue of the calling thread's compute lane."""
 
 def export_cuda(x: Tensor) -> tuple[int, bool, int]:
     """Address, whether it is read-only, and the queue to wait for."""
@@ -415,6 +415,11 @@ def exchange_thread_device(device: Device | None) -> Device | None:
     """Sets the default device of the calling thread; returns its former choice. None: no choice."""
 
 def get_default_device() -> Device: ...
+
+COMPUTE_LANES: int
+
+def exchange_lane(lane: int) -> int:
+    """Sets the compute lane of the calling thread, below COMPUTE_LANES; returns the one before."""
 def memory_stats(device: Device) -> dict[str, int]: ...
 def empty_cache(device: Device | None) -> int: ...
 def mock_configure(knobs: dict[str, float]) -> None:

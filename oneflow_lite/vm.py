@@ -1,13 +1,15 @@
 """The machine: what it is doing, host functions in its order, and waiting for it."""
 
-from collections.abc import Callable, Sequence
-from typing import Any
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, SupportsIndex
 
 from oneflow_lite import _C
 from oneflow_lite._C import HostCall, Tensor
 from oneflow_lite.device import DeviceLike, resolve
 
-__all__ = ["HostCall", "barrier", "dump", "host_func", "stats", "synchronize"]
+__all__ = ["HostCall", "barrier", "dump", "host_func", "lane", "stats", "synchronize"]
 
 
 def synchronize(device: DeviceLike = None) -> None:
@@ -83,6 +85,57 @@ def barrier() -> None:
     >>> y = flow.ones(2).mock(1)  # the copy begins when that of x has ended
     """
     _C.barrier()
+
+
+def lane(number: SupportsIndex) -> AbstractContextManager[None]:
+    """Send the operations of a ``with`` block to another compute stream of their device.
+
+    A device has four compute lanes, each with a stream and a worker of its own. Operations of
+    different lanes run at the same time where their operands allow it. The machine orders them by
+    their operands as always, so results do not depend on lanes. Copies from and to the host have
+    their own streams on every lane.
+
+    The lane is the calling thread's. Blocks nest, and a new thread begins with lane 0. The stream
+    of a lane is made for its first operation. Small work on the cpu runs in the calling thread on
+    any lane.
+
+    Parameters
+    ----------
+    number : int
+        0 to 3; programs begin with 0.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For anything else.
+
+    Examples
+    --------
+    >>> x = flow.ones(4, device="mock")
+    >>> y = x * 2
+    >>> with flow.vm.lane(1):
+    ...     z = x * 3  # may run beside the first product
+    >>> (y + z).numpy()
+    array([5., 5., 5., 5.])
+    """
+    last = _C.COMPUTE_LANES - 1
+    wanted = f"[vm.lane] expected number to be an integer from 0 to {last}, got {number!r}"
+    try:
+        chosen = operator.index(number)
+    except TypeError:
+        raise TypeError(wanted) from None
+    if not 0 <= chosen <= last:
+        raise ValueError(wanted)
+    return _in_lane(chosen)
+
+
+@contextmanager
+def _in_lane(number: int) -> Iterator[None]:
+    before = _C.exchange_lane(number)
+    try:
+        yield
+    finally:
+        _C.exchange_lane(before)
 
 
 def dump() -> str:

@@ -1,6 +1,7 @@
 #include "tensor/submit.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "ops/cuda/foresight.h"
 #include "tensor/fusion/begin.h"
@@ -9,6 +10,8 @@
 namespace ofl {
 
 namespace {
+
+thread_local uint8_t thread_lane = 0;
 
 template <typename Args>
 constexpr vm::InstructionType kKernelType = failing_instruction_type<KernelBody<Args>>("op");
@@ -173,10 +176,12 @@ void LoopPlan::add_row(int64_t dim, const int64_t (&strides)[ops::kMaxOperands])
   for (int k = 0; k < ops::kMaxOperands; ++k) row.strides[k] = strides[k];
 }
 
+int exchange_lane(int lane) { return std::exchange(thread_lane, static_cast<uint8_t>(lane)); }
+
 vm::Stream& compute_stream(vm::VirtualMachine& machine, vm::DeviceState& state) {
-  constexpr int kCompute = static_cast<int>(vm::StreamType::compute);
-  vm::Stream* stream = state.streams[kCompute].load(std::memory_order_acquire);
-  return stream ? *stream : machine.stream(state.device.id(), vm::StreamType::compute);
+  const uint8_t lane = thread_lane;
+  vm::Stream* stream = state.streams[lane].load(std::memory_order_acquire);
+  return stream ? *stream : machine.stream(state.device.id(), vm::compute_lane(lane));
 }
 
 void poison_outputs(const Issuer& issuer, const vm::Instruction& header,

@@ -66,6 +66,10 @@ void take_plan(const Issuer& issuer, const ArrayPlan& plan);
 /// Throws unless every element of `target` is a place of its own.
 void require_writable(const char* op, const Tensor& target);
 
+/// The compute lane that the calling thread issues to, from 0; a new thread begins with 0. Makes
+/// `lane` the one, and returns the one before.
+int exchange_lane(int lane);
+/// Of that lane.
 vm::Stream& compute_stream(vm::VirtualMachine& machine, vm::DeviceState& state);
 
 /// What an instruction that runs here fails with becomes the value of what it writes.

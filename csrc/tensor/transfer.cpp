@@ -73,7 +73,7 @@ constexpr vm::InstructionType kAllocateType = instruction_type<AllocateBody>("al
 
 struct CopyKindInfo {
   const char* name;
-  vm::StreamType stream;
+  vm::StreamType stream;  // compute: the thread's lane
 };
 constexpr CopyKindInfo kCopyKinds[] = {
     {"h2d", vm::StreamType::h2d},
@@ -102,7 +102,9 @@ vm::Seq submit_transfer(const Issuer& issuer, Device device, ep::CopyKind kind,
   vm::Instruction header;
   header.type = &type;
   header.name = row.name;
-  header.stream = &issuer.machine.stream(device, row.stream);
+  header.stream = vm::info(row.stream).computes
+                      ? &compute_stream(issuer.machine, issuer.machine.state(device))
+                      : &issuer.machine.stream(device, row.stream);
   header.site = issuer.site;
   header.bytes = body.bytes;
   header.cost = static_cast<double>(body.bytes);

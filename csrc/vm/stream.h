@@ -20,10 +20,23 @@ namespace ofl::vm {
 
 struct DeviceState;
 
-enum class StreamType : uint8_t { compute, h2d, d2h, ccl, pinned_compute, host_func, barrier };
+/// The compute lanes come first: the number of one is its lane.
+enum class StreamType : uint8_t {
+  compute,
+  compute1,
+  compute2,
+  compute3,
+  h2d,
+  d2h,
+  ccl,
+  pinned_compute,
+  host_func,
+  barrier
+};
 
 struct StreamTypeInfo {
   const char* name;
+  bool computes;  // one of the compute lanes
   bool on_host;  // runs in host threads even when its device has queues
   bool
       record_each;  // an event after every instruction: another stream will need exactly that point
@@ -32,15 +45,24 @@ struct StreamTypeInfo {
 };
 
 inline constexpr StreamTypeInfo kStreamTypes[] = {
-    {"compute", false, false, true, ep::QueuePriority::normal},
-    {"h2d", false, true, true, ep::QueuePriority::high},
-    {"d2h", false, true, true, ep::QueuePriority::high},
-    {"ccl", false, false, true, ep::QueuePriority::normal},
-    {"pinned_compute", true, false, true, ep::QueuePriority::normal},
-    {"host_func", true, false, false, ep::QueuePriority::normal},
-    {"barrier", true, false, false, ep::QueuePriority::normal},
+    {"compute", true, false, false, true, ep::QueuePriority::normal},
+    {"compute1", true, false, false, true, ep::QueuePriority::normal},
+    {"compute2", true, false, false, true, ep::QueuePriority::normal},
+    {"compute3", true, false, false, true, ep::QueuePriority::normal},
+    {"h2d", false, false, true, true, ep::QueuePriority::high},
+    {"d2h", false, false, true, true, ep::QueuePriority::high},
+    {"ccl", false, false, false, true, ep::QueuePriority::normal},
+    {"pinned_compute", false, true, false, true, ep::QueuePriority::normal},
+    {"host_func", false, true, false, false, ep::QueuePriority::normal},
+    {"barrier", false, true, false, false, ep::QueuePriority::normal},
 };
 inline constexpr int kStreamTypeCount = sizeof(kStreamTypes) / sizeof(kStreamTypes[0]);
+inline constexpr int kComputeLanes = [] {
+  int lanes = 0;
+  while (kStreamTypes[lanes].computes) ++lanes;
+  return lanes;
+}();
+inline constexpr StreamType compute_lane(int lane) { return static_cast<StreamType>(lane); }
 inline constexpr const StreamTypeInfo& info(StreamType type) {
   return kStreamTypes[static_cast<int>(type)];
 }

@@ -2,6 +2,7 @@
 
 import operator
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -149,6 +150,9 @@ class Numpy:
 
     synchronize = barrier
 
+    def lane(self, number: int) -> AbstractContextManager[None]:
+        return nullcontext()
+
     def poll(self, x: Any) -> None:
         pass
 
@@ -214,6 +218,9 @@ class Flow:
 
     def synchronize(self) -> None:
         flow.synchronize()
+
+    def lane(self, number: int) -> AbstractContextManager[None]:
+        return flow.vm.lane(number)
 
     def poll(self, x: Any) -> None:
         x.is_ready()

@@ -75,7 +75,9 @@ class Generator:
     # --- lines
 
     def emit(self, line: str, name: str | None = None, variable: Variable | None = None) -> bool:
-        """Run the line; keep it when NumPy takes it."""
+        """Run the line, on some lane; keep it when NumPy takes it."""
+        if self.rng.random() < 0.25:
+            line = f"with rt.lane({self.rng.randrange(4)}): {line}"
         seen = len(self.backend.seen)
         try:
             with np.errstate(all="ignore"):

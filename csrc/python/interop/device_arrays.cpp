@@ -17,6 +17,7 @@
 #include "python/runtime.h"
 #include "python/tensor/object.h"
 #include "tensor/sharing.h"
+#include "tensor/submit.h"
 
 namespace py = pybind11;
 
@@ -27,7 +28,8 @@ namespace {
 constexpr const char* kInterface = "__cuda_array_interface__";
 
 vm::Stream& compute_of(Device device) {
-  return runtime().machine.stream(device, vm::StreamType::compute);
+  vm::VirtualMachine& machine = runtime().machine;
+  return compute_stream(machine, machine.state(device));
 }
 
 ep::Interop& interop_of(ep::Device& device) {
@@ -35,7 +37,7 @@ ep::Interop& interop_of(ep::Device& device) {
   fail(ErrorKind::buffer, "[", device.id().str(), "] other libraries cannot use its queues");
 }
 
-/// The compute queue of a device, for producers that are to order themselves before it.
+/// The queue of the thread's compute lane of a device, for producers that are to order themselves before it.
 uintptr_t queue_of(Device device) {
   vm::Stream& stream = compute_of(device);
   return interop_of(stream.device()).handle_of(stream.queue());

@@ -18,6 +18,7 @@
 #include "python/ops/registry.h"
 #include "python/runtime.h"
 #include "python/tensor/object.h"
+#include "tensor/submit.h"
 
 namespace py = pybind11;
 
@@ -228,6 +229,14 @@ void bind_machine_functions(py::module_& m) {
         py::arg("implicit_sync") = py::none(), py::arg("num_threads") = py::none(),
         py::arg("standard_values") = py::none(), py::arg("fusion") = py::none(),
         py::arg("inline_seconds") = py::none(), py::arg("watches_cores") = py::none());
+  m.attr("COMPUTE_LANES") = vm::kComputeLanes;
+  m.def("exchange_lane", [](int lane) {
+    if (lane < 0 || lane >= vm::kComputeLanes) {
+      fail(ErrorKind::value, "[exchange_lane] expected a lane from 0 to ", vm::kComputeLanes - 1,
+           ", got ", lane);
+    }
+    return exchange_lane(lane);
+  });
   m.def("set_process_device", &set_process_device);
   m.def("exchange_thread_device", &exchange_thread_device);
   m.def("memory_stats", &memory_stats);

@@ -32,7 +32,7 @@ bool Waiting::could_have_stayed(DeviceState& state) {
   std::lock_guard<std::mutex> lock(window_.issue_mutex());
   const Seqs in_flight = window_.all_in_flight(&state);
   return std::all_of(in_flight.begin(), in_flight.end(), [&](Seq seq) {
-    return window_.slot_of(seq).header.stream->type() == StreamType::compute;
+    return info(window_.slot_of(seq).header.stream->type()).computes;
   });
 }
 

@@ -65,6 +65,23 @@ def test_fork_in_a_child() -> None:
     in_child(check)
 
 
+def test_lanes_in_the_child() -> None:
+    x = flow.zeros(20_000)
+
+    def check() -> bool:
+        with flow.vm.lane(1):
+            y = x + 1
+        with flow.vm.lane(3):
+            y += x
+        return bool((y.numpy() == 101).all())
+
+    with flow.vm.lane(1):
+        for _ in range(50):
+            x += 1
+        in_child(check)
+    assert (x.numpy() == 50).all()
+
+
 def test_a_poisoned_tensor_in_the_child(device: flow.Device) -> None:
     flow.ones(3, device=device).numpy()  # a child cannot make a stream of CUDA, but has this one
     x = flow.zeros(3)
