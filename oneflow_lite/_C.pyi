@@ -420,6 +420,7 @@ COMPUTE_LANES: int
 
 def exchange_lane(lane: int) -> int:
     """Sets the compute lane of the calling thread, below COMPUTE_LANES; returns the one before."""
+
 def memory_stats(device: Device) -> dict[str, int]: ...
 def empty_cache(device: Device | None) -> int: ...
 def mock_configure(knobs: dict[str, float]) -> None:

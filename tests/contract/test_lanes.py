@@ -32,9 +32,7 @@ def two_chains_overlap(first: int, second: int, device: flow.Device) -> bool:
         flow.synchronize()
     assert all((x.numpy() == 5).all() for x in results)
     return any(
-        max(a, c) < min(b, d)
-        for a, b in runs_of(prof, SIZE)
-        for c, d in runs_of(prof, SIZE + 1)
+        max(a, c) < min(b, d) for a, b in runs_of(prof, SIZE) for c, d in runs_of(prof, SIZE + 1)
     )
 
 

@@ -114,9 +114,7 @@ class Generator:
     def scalar(self) -> str:
         scalars = ["2", "3", "1", "0", "-1", "0.5", "-2.25", "True", "1.5j", "float('nan')"]
         scalars += ["np.float32(1.5)", "np.int8(3)", "np.float64(0.1)", "np.uint16(7)"]
-        if self.exact:
-            scalars.remove("1.5j")
-        return self.rng.choice(scalars)
+        return self.rng.choice([text for text in scalars if not (self.exact and "j" in text)])
 
     def slice(self, size: int) -> str:
         start, stop = sorted(self.rng.choices(range(size + 1), k=2))
