@@ -37,7 +37,8 @@ ep::Interop& interop_of(ep::Device& device) {
   fail(ErrorKind::buffer, "[", device.id().str(), "] other libraries cannot use its queues");
 }
 
-/// The queue of the thread's compute lane of a device, for producers that are to order themselves before it.
+/// The queue of the thread's compute lane of a device, for producers that are to order themselves
+/// before it.
 uintptr_t queue_of(Device device) {
   vm::Stream& stream = compute_of(device);
   return interop_of(stream.device()).handle_of(stream.queue());
