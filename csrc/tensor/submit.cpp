@@ -1,6 +1,7 @@
 #include "tensor/submit.h"
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "ops/cuda/foresight.h"
@@ -12,6 +13,9 @@ namespace ofl {
 namespace {
 
 thread_local uint8_t thread_lane = 0;
+/// Some thread has chosen another lane than 0. In a shared library, to look at a variable of the
+/// thread is a call.
+std::atomic<bool> has_lanes{false};
 
 template <typename Args>
 constexpr vm::InstructionType kKernelType = failing_instruction_type<KernelBody<Args>>("op");
@@ -176,10 +180,13 @@ void LoopPlan::add_row(int64_t dim, const int64_t (&strides)[ops::kMaxOperands])
   for (int k = 0; k < ops::kMaxOperands; ++k) row.strides[k] = strides[k];
 }
 
-int exchange_lane(int lane) { return std::exchange(thread_lane, static_cast<uint8_t>(lane)); }
+int exchange_lane(int lane) {
+  if (lane != 0) has_lanes.store(true, std::memory_order_relaxed);
+  return std::exchange(thread_lane, static_cast<uint8_t>(lane));
+}
 
 vm::Stream& compute_stream(vm::VirtualMachine& machine, vm::DeviceState& state) {
-  const uint8_t lane = thread_lane;
+  const uint8_t lane = has_lanes.load(std::memory_order_relaxed) ? thread_lane : 0;
   vm::Stream* stream = state.streams[lane].load(std::memory_order_acquire);
   return stream ? *stream : machine.stream(state.device.id(), vm::compute_lane(lane));
 }
