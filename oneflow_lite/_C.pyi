@@ -437,6 +437,17 @@ def profile_start() -> None: ...
 def profile_stop(wait: bool) -> dict[str, Any]:
     """{'lanes': [(id, name, kind)], 'records': [tuple, ...]}; see profiler/trace.py."""
 
+def check_nan_inf(on: bool) -> None:
+    """Operations that make a NaN or an infinity fail."""
+
+def benchmark(on: bool) -> None:
+    """The machine is naive, and the time of each operation is added up. Waits for what is in flight."""
+
+def benchmark_rows() -> list[tuple[str, int, int, int]]:
+    """(operation, calls, ns, bytes read and written) of each name."""
+
+def benchmark_clear() -> None: ...
+
 # --- recording programs; graph/program and graph/tracing have the documentation
 
 class TraceError(RuntimeError): ...

@@ -229,6 +229,20 @@ _ROWS = (
         "naive mode: run every operation in the calling thread, in program order",
     ),
     Flag(
+        "check_nan_inf",
+        False,
+        _parse_bool,
+        _C.check_nan_inf,
+        "an operation that makes a NaN or an infinity, though its operands have none, fails",
+    ),
+    Flag(
+        "benchmark",
+        False,
+        _parse_bool,
+        _C.benchmark,
+        "wait after each operation, and print the time of each kind of operation at exit",
+    ),
+    Flag(
         "fusion",
         "1",
         _parse_fusion,

@@ -2,9 +2,10 @@
 
 import atexit
 import os
+import sys
 from pathlib import Path
 
-from oneflow_lite import _C, failures, profiler
+from oneflow_lite import _C, failures, profiler, vm
 from oneflow_lite.cuda import cublas, host, kernels, simulation
 from oneflow_lite.flags import LOG, flags
 from oneflow_lite.ops import blas
@@ -31,7 +32,7 @@ def start() -> None:
     _C.set_kernel_maker(kernels.make_for)
     _C.set_cublas_finder(cublas.find)
     _C.set_kernel_failure_hook(host.tell_failure)
-    os.register_at_fork(before=_C.before_fork, after_in_child=_C.after_fork_in_child)
+    os.register_at_fork(before=_C.before_fork, after_in_child=_after_fork_in_child)
     atexit.register(_leave)
     _started = True
 
@@ -41,15 +42,23 @@ def _limit_isa() -> None:
         _C.limit_cpu_isa(_C.CPU_ISAS.index(flags.cpu_isa))
 
 
+def _after_fork_in_child() -> None:
+    _C.after_fork_in_child()
+    _C.benchmark_clear()
+
+
 def _leave() -> None:
     """Runs while Python is whole: nothing native outlives the interpreter.
 
-    Ctrl-C ends the wait for what is in flight; the trace of what ran until then is written.
+    Ctrl-C ends the wait for what is in flight; the trace and the table of what ran until then are
+    written.
     """
     try:
         _C.shutdown()
     finally:
         _write_trace()
+        if flags.benchmark:
+            print(vm.benchmark_report(), end="", file=sys.stderr)
 
 
 def _write_trace() -> None:

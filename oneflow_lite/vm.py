@@ -9,7 +9,10 @@ from oneflow_lite import _C
 from oneflow_lite._C import HostCall, Tensor
 from oneflow_lite.device import DeviceLike, resolve
 
-__all__ = ["HostCall", "barrier", "dump", "host_func", "lane", "stats", "synchronize"]
+__all__ = [
+    *("HostCall", "barrier", "benchmark_report", "dump", "host_func", "lane", "stats"),
+    "synchronize",
+]
 
 
 def synchronize(device: DeviceLike = None) -> None:
@@ -136,6 +139,43 @@ def _in_lane(number: int) -> Iterator[None]:
         yield
     finally:
         _C.exchange_lane(before)
+
+
+def benchmark_report(*, clear: bool = False) -> str:
+    """Return a table of the operations that ran while the flag ``benchmark`` was set.
+
+    For each operation it has the calls, their time, the mean of a call, and the bytes that the
+    calls read and wrote; the operation with most time comes first. Times are those of kernels and
+    copies, on the device; of a host function, with all that it has issued. Failed operations of a
+    device with queues are left out. A forked child begins a table of its own.
+
+    Parameters
+    ----------
+    clear : bool, optional
+        Begin a new table.
+
+    Returns
+    -------
+    str
+        Lines of text; a heading alone where nothing ran.
+
+    Examples
+    --------
+    >>> with flow.flags(benchmark=True):
+    ...     y = flow.ones(1000) + 1
+    >>> [line.split()[:2] for line in flow.vm.benchmark_report(clear=True).splitlines()]
+    [['operation', 'calls'], ...]
+    """
+    rows = sorted(_C.benchmark_rows(), key=lambda row: -row[2])
+    if clear:
+        _C.benchmark_clear()
+    width = max(len("operation"), *(len(name) for name, *_ in rows)) if rows else 9
+    head = f"{'operation':{width}} {'calls':>9} {'total ms':>12} {'mean us':>12} {'MB':>12}"
+    lines = [
+        f"{name:{width}} {calls:9} {ns * 1e-6:12.3f} {ns * 1e-3 / calls:12.3f} {count * 1e-6:12.3f}"
+        for name, calls, ns, count in rows
+    ]
+    return "\n".join([head, *lines]) + "\n"
 
 
 def dump() -> str:

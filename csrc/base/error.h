@@ -15,6 +15,7 @@ enum class ErrorKind : uint8_t {
   index,
   axis,  // an index error that is a value error, too, as NumPy's
   overflow,
+  floating_point,  // a result has a NaN or an infinity, and should not
   runtime,
   out_of_memory,
   linear_algebra,  // a singular matrix, no convergence

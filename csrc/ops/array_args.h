@@ -150,6 +150,21 @@ void count_nonzero_kernel(const ArrayArgs& args);
 /// with a row for each dimension. Error(runtime) when there are not as many as out has columns.
 void nonzero_kernel(const ArrayArgs& args);
 
+/// Elements that are no finite numbers; of complex ones, with a part that is none.
+struct Nonfinite {
+  int64_t nan = 0, infinite = 0;  // an element with both is a NaN
+  int64_t count() const { return nan + infinite; }
+};
+Nonfinite count_nonfinite(const ArrayView& x);
+
+/// out (one bool) = whether an input has an element that is no finite number.
+void note_nonfinite_kernel(const ArrayArgs& args);
+
+/// Error(floating_point) where an output has such an element, unless there is an input (one bool)
+/// and it is true. The loop's name is that of the operation that made the outputs. In place:
+/// nothing is written.
+void require_finite_kernel(const ArrayArgs& args);
+
 /// out (contiguous) = counted random numbers. attr: what they are (Distribution in
 /// ops/random/philox.h), the key, the low and the high word of the counter, and two parameters: low
 /// and width, mean and deviation, 0 and scale (all by the bits of doubles), how many of 2^32 are

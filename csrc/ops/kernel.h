@@ -52,9 +52,11 @@ enum class KernelId : uint8_t {
   take_along_axis,
   count_nonzero,
   nonzero,
-  philox
+  philox,
+  note_nonfinite,
+  require_finite
 };
-inline constexpr int kKernelCount = static_cast<int>(KernelId::philox) + 1;
+inline constexpr int kKernelCount = static_cast<int>(KernelId::require_finite) + 1;
 
 /// Where a result may be.
 enum class Placing : uint8_t {
@@ -62,6 +64,10 @@ enum class Placing : uint8_t {
   on_input,  // an input that it walks in the same way may be its memory
   in_place   // it is an operand that exists, of which a part changes
 };
+
+/// The elements of a result: those of operands and of the call (a NaN among them was there before),
+/// or new ones.
+enum class Makes : uint8_t { given, computed };
 
 /// How helpers may share an array kernel's work: not at all; by lanes along axis attr[0]; the same,
 /// or by places along the axis of all but the first input; by the places of index arrays; by the
@@ -96,13 +102,26 @@ struct Kernel {
   LoopForm loops;  // or:
   ArrayForm arrays;
   Placing placing;
+  Makes makes;
 
   constexpr Kernel(KernelId id, const char* name, double cost, Pattern pattern, LoopForm loops,
-                   Placing placing = Placing::apart)
-      : id(id), name(name), cost(cost), pattern(pattern), loops(loops), placing(placing) {}
+                   Placing placing = Placing::apart, Makes makes = Makes::given)
+      : id(id),
+        name(name),
+        cost(cost),
+        pattern(pattern),
+        loops(loops),
+        placing(placing),
+        makes(makes) {}
   constexpr Kernel(KernelId id, const char* name, double cost, Pattern pattern, ArrayForm arrays,
-                   Placing placing = Placing::apart)
-      : id(id), name(name), cost(cost), pattern(pattern), arrays(arrays), placing(placing) {}
+                   Placing placing = Placing::apart, Makes makes = Makes::given)
+      : id(id),
+        name(name),
+        cost(cost),
+        pattern(pattern),
+        arrays(arrays),
+        placing(placing),
+        makes(makes) {}
 };
 
 extern const Kernel kKernels[kKernelCount];

@@ -33,6 +33,7 @@ PyObject* exception_type(ErrorKind kind) {
     case ErrorKind::index: return PyExc_IndexError;
     case ErrorKind::axis: return axis_error_type();
     case ErrorKind::overflow: return PyExc_OverflowError;
+    case ErrorKind::floating_point: return PyExc_FloatingPointError;
     case ErrorKind::out_of_memory: return out_of_memory_type();
     case ErrorKind::linear_algebra: return linear_algebra_error_type();
     case ErrorKind::buffer: return PyExc_BufferError;

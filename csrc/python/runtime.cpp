@@ -86,6 +86,14 @@ void set_process_device(Device device) {
   process_device.store(device, std::memory_order_relaxed);
 }
 
+void set_naive(NaiveReason reason, bool on) {
+  static std::atomic<unsigned> reasons{0};  // a bit for each; changed with the GIL
+  const unsigned bit = 1U << static_cast<unsigned>(reason);
+  const unsigned now = on ? reasons.load() | bit : reasons.load() & ~bit;
+  reasons.store(now);
+  runtime().machine.options().naive.store(now != 0);
+}
+
 std::optional<Device> exchange_thread_device(std::optional<Device> device) {
   if (device) runtime().machine.state(*device);
   return std::exchange(thread_device, device);

@@ -54,6 +54,10 @@ void settle_from_python(const Tensor& x, const char* method);
 /// it raises, new and owned; null when there is none.
 PyObject* failure_of(const Tensor& x, const char* method);
 
+/// The machine is naive while there is a reason.
+enum class NaiveReason : uint8_t { sync, benchmark };
+void set_naive(NaiveReason reason, bool on);
+
 void set_memory_limit(size_t bytes);
 /// Devices that have been used.
 std::vector<ep::Device*> known_devices();

@@ -6,6 +6,10 @@ namespace ofl {
 
 namespace {
 
+uint64_t bytes_of(const Dims& shape, DType dtype) {
+  return static_cast<uint64_t>(element_count(shape)) * size_of(dtype);
+}
+
 void describe_shape(const Dims& shape, DType dtype, vm::Description* out) {
   out->ndim = std::min(shape.size(), vm::Description::kMaxDims);
   std::copy_n(shape.begin(), out->ndim, out->dims);
@@ -41,10 +45,19 @@ void describe_result(const ops::LoopArgs& args, vm::Description* out) {
   out->ndim = std::min(args.iteration.ndim, vm::Description::kMaxDims);
   for (int d = 0; d < out->ndim; ++d) out->dims[d] = args.iteration.rows[d].dim;
   out->dtype = name_of(args.dtype[args.size() - 1]);
+  for (int k = 0; k < args.size(); ++k) {
+    uint64_t bytes = size_of(args.dtype[k]);
+    for (int d = 0; d < args.iteration.ndim; ++d) {
+      const ops::Iteration::Row& row = args.iteration.rows[d];
+      if (row.strides[k] != 0) bytes *= static_cast<uint64_t>(row.dim);
+    }
+    out->bytes += bytes;
+  }
 }
 
 void describe_result(const ops::ArrayArgs& args, vm::Description* out) {
   describe_shape(args.output(0).shape, args.output(0).dtype, out);
+  for (const ops::ArrayView& x : args.operands) out->bytes += bytes_of(x.shape, x.dtype);
 }
 
 namespace {
@@ -108,6 +121,9 @@ void CopyBody::launch(vm::LaunchContext& context) {
   if (bytes) context.queue.copy(held[0]->data(), source, bytes, kind);
 }
 
-void CopyBody::describe(vm::Description* out) const { describe_shape(shape, dtype, out); }
+void CopyBody::describe(vm::Description* out) const {
+  describe_shape(shape, dtype, out);
+  out->bytes = 2 * bytes_of(shape, dtype);
+}
 
 }  // namespace ofl

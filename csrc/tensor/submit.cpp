@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "ops/cuda/foresight.h"
+#include "tensor/finite.h"
 #include "tensor/fusion/begin.h"
 #include "tensor/op_call.h"
 
@@ -83,7 +84,7 @@ bool may_join_others(const ArrayPlan&) { return false; }
 /// Runs the kernel in this thread when nothing stands before it; false when something does.
 template <typename Plan, typename Args>
 bool run_inline(const Issuer& issuer, const Plan& plan, Args& args, const vm::Instruction& header,
-                const SmallVector<vm::Operand, 8>& operands) {
+                const SmallVector<vm::Operand, 8>& operands, vm::Observer* observer) {
   const auto run = [&] {
     for (int i = 0; i < args.size(); ++i) {
       const Tensor* const tensor = plan.operand(i);
@@ -93,7 +94,7 @@ bool run_inline(const Issuer& issuer, const Plan& plan, Args& args, const vm::In
     ops::run(args);
   };
   const auto describe = [&](vm::Description* out) { describe_result(args, out); };
-  return run_here(issuer, header, operands.data(), operands.size(), run, describe);
+  return run_here(issuer, header, operands.data(), operands.size(), run, describe, observer);
 }
 
 template <typename Plan, typename Args>
@@ -112,7 +113,7 @@ KernelBody<Args> body_of(const Plan& plan, const Args& args) {
 }
 
 template <typename Plan>
-void submit_plan(const Issuer& issuer, Plan& plan, bool stays_here) {
+void submit_plan(const Issuer& issuer, Plan& plan, bool stays_here, vm::Observer* observer) {
   auto& args = args_of(plan);
   SmallVector<vm::Operand, 8> operands;
   for (int i = 0; i < args.size(); ++i) {
@@ -133,7 +134,7 @@ void submit_plan(const Issuer& issuer, Plan& plan, bool stays_here) {
   if (on_host &&
       (stays_here || machine.is_small(header.cost) ||
        machine.stays_here(header.cost, company_of(issuer, plan), paced)) &&
-      run_inline(issuer, plan, args, header, operands)) {
+      run_inline(issuer, plan, args, header, operands, observer)) {
     return;
   }
   auto body = body_of(plan, args);
@@ -146,6 +147,22 @@ void submit_plan(const Issuer& issuer, Plan& plan, bool stays_here) {
   const bool has_groups = on_host || body.call.by_device;
   if (has_groups && may_join_others(plan)) header.type = &kLoopType;
   machine.issue(header, operands.data(), operands.size(), std::move(body));
+}
+
+template <typename Plan>
+void submit_observed(const Issuer& issuer, Plan& plan, bool stays_here, vm::Observer* observer) {
+  if (!observer->checks_results()) return submit_plan(issuer, plan, stays_here, observer);
+  ResultCheck check(issuer, plan);
+  submit_plan(issuer, plan, stays_here, observer);
+  check.follow();
+}
+
+/// One test tells whether somebody observes.
+template <typename Plan>
+void submit_either(const Issuer& issuer, Plan& plan, bool stays_here) {
+  vm::Observer* const observer = issuer.machine.observer();
+  if (observer) return submit_observed(issuer, plan, stays_here, observer);
+  submit_plan(issuer, plan, stays_here, nullptr);
 }
 
 }  // namespace
@@ -204,7 +221,7 @@ void poison_outputs(const Issuer& issuer, const vm::Instruction& header,
 
 void submit(const Issuer& issuer, LoopPlan& plan, bool stays_here) {
   if (issuer.plans) return issuer.plans->take(issuer.site, plan);
-  submit_plan(issuer, plan, stays_here);
+  submit_either(issuer, plan, stays_here);
 }
 
 void submit(const Issuer& issuer, const ArrayPlan& plan) {
@@ -213,7 +230,7 @@ void submit(const Issuer& issuer, const ArrayPlan& plan) {
   for (const Tensor* x : plan.outputs) require_same_device(plan.name, device, x->device());
   if (issuer.sink) return take_plan(issuer, plan);
   if (issuer.plans) return issuer.plans->take(issuer.site, plan);
-  submit_plan(issuer, plan, false);
+  submit_either(issuer, plan, false);
 }
 
 void take_plan(const Issuer& issuer, const ArrayPlan& plan) {

@@ -77,12 +77,12 @@ void poison_outputs(const Issuer& issuer, const vm::Instruction& header,
                     const vm::Operand* operands, int count, const Error& error, vm::Seq seq);
 
 /// Calls `run()` in this thread for small work of a host stream, when nothing stands before it;
-/// false when something does. A failure poisons the outputs.
+/// false when something does. A failure poisons the outputs. `observer` (or null) is the machine's.
 template <typename Run, typename Describe>
 bool run_here(const Issuer& issuer, const vm::Instruction& header, const vm::Operand* operands,
-              int count, const Run& run, const Describe& describe) {
+              int count, const Run& run, const Describe& describe, vm::Observer* observer) {
   vm::VirtualMachine& machine = issuer.machine;
-  const int64_t begin = machine.observer() ? now_ns() : 0;
+  const int64_t begin = observer ? now_ns() : 0;
   vm::InlineScope here(machine.window(), operands, count);
   if (!here) return false;
   try {
@@ -93,7 +93,7 @@ bool run_here(const Issuer& issuer, const vm::Instruction& header, const vm::Ope
   } catch (const Error& error) {
     poison_outputs(issuer, header, operands, count, error, here.take_seq());
   }
-  if (vm::Observer* const observer = machine.observer()) {
+  if (observer) {
     vm::Description description;
     describe(&description);
     observer->ran(header, 0, description, false, begin, now_ns());

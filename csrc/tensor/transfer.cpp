@@ -203,7 +203,10 @@ void allocate(const Issuer& issuer, const Tensor& x) {
   header.bytes = storage->bytes();
   const auto materialize = [storage] { storage->materialize_on_host(); };
   const auto describe = [](vm::Description*) {};
-  if (storage->on_host() && run_here(issuer, header, &operand, 1, materialize, describe)) return;
+  if (storage->on_host() && run_here(issuer, header, &operand, 1, materialize, describe,
+                                     issuer.machine.observer())) {
+    return;
+  }
   AllocateBody body;
   body.held.add(storage);
   issuer.machine.issue(header, &operand, 1, std::move(body));

@@ -36,6 +36,7 @@ struct Description {
   int ndim = -1;  // -1: no shape
   int64_t dims[kMaxDims];
   const char* dtype = nullptr;
+  uint64_t bytes = 0;        // that it reads and writes
   Seq group = 0;             // the name of the group's first instruction; 0: it ran alone
   uint64_t saved_bytes = 0;  // results of the group that were never in memory; of the first only
 };

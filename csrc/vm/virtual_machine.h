@@ -97,7 +97,8 @@ class VirtualMachine {
   void begin_recording() { board_.begin_recording(); }
   void end_recording() { board_.end_recording(); }
   Observer* observer() const { return board_.observer(); }
-  void set_observer(Observer* observer) { board_.set_observer(observer); }
+  void add_observer(Observer& observer) { board_.add_observer(observer); }
+  void remove_observer(Observer& observer) { board_.remove_observer(observer); }
   void note_failure(const FailurePtr& failure) { board_.failures.note(failure); }
   Window& window() { return window_; }
   SharedRanges& shared_ranges() { return shared_ranges_; }

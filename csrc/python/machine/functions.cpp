@@ -134,7 +134,7 @@ void configure(std::optional<bool> sync, std::optional<int64_t> max_in_flight,
     runtime().machine.state(Device{}).device.helpers()->crowding().set_watched(on);
   });
   set_if(standard_values, set_standard_values);
-  set_if(sync, [&](bool on) { options.naive.store(on); });
+  set_if(sync, [&](bool on) { set_naive(NaiveReason::sync, on); });
   set_if(fusion, [&](const std::string& mode) { options.fusion.store(fusion_of(mode)); });
   set_if(inline_seconds, [&](double s) { options.inline_cost.store(s * 1e9 / kAdditionNs); });
   set_if(max_in_flight, [&](int64_t n) { options.max_in_flight.store(n); });

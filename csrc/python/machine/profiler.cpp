@@ -1,11 +1,13 @@
-// Switches the trace on and off and hands it to Python as plain tuples.
+// Switches the observers on and off, and hands what they have seen to Python as plain tuples.
 #include "profiler/trace_recorder.h"
 
 #include <pybind11/pybind11.h>
 
+#include "profiler/benchmark.h"
 #include "python/bind.h"
 #include "python/issue_site.h"
 #include "python/runtime.h"
+#include "tensor/finite.h"
 
 namespace py = pybind11;
 
@@ -39,16 +41,50 @@ py::tuple to_tuple(const TraceRecord& r) {
                         r.other_seq, r.description.group, r.description.saved_bytes);
 }
 
-/// Observers change while nothing is in flight, so that each instruction is seen whole.
-void set_observer(vm::Observer* observer) {
+Benchmark& benchmark() {
+  static Benchmark* the_benchmark = new Benchmark;  // workers may still be telling it
+  return *the_benchmark;
+}
+
+/// Adds or removes it, unless that has been done. With the GIL.
+void set_observed(vm::Observer& observer, bool* is_on, bool on) {
+  if (std::exchange(*is_on, on) == on) return;
+  vm::VirtualMachine& machine = runtime().machine;
+  on ? machine.add_observer(observer) : machine.remove_observer(observer);
+}
+
+/// While nothing is in flight each instruction is seen whole.
+void record(bool on, bool wait) {
+  static bool is_on = false;
+  if (wait) runtime().machine.drain(std::nullopt);
+  set_observed(recorder(), &is_on, on);
+}
+
+/// What is in flight is no part of it.
+void set_benchmark(bool on) {
+  static bool is_on = false;
   runtime().machine.drain(std::nullopt);
-  runtime().machine.set_observer(observer);
+  set_naive(NaiveReason::benchmark, on);
+  set_observed(benchmark(), &is_on, on);
+}
+
+void check_nan_inf(bool on) {
+  static ResultChecker* checker = new ResultChecker;  // other threads may be asking it
+  static bool is_on = false;
+  set_observed(*checker, &is_on, on);
+}
+
+py::list benchmark_rows() {
+  py::list rows;
+  for (const auto& [name, row] : benchmark().rows()) {
+    rows.append(py::make_tuple(name, row.calls, row.ns, row.bytes));
+  }
+  return rows;
 }
 
 /// Without `wait`, what is in flight is not, or only in part, in the recording.
 py::dict profile_stop(bool wait) {
-  if (wait) runtime().machine.drain(std::nullopt);
-  runtime().machine.set_observer(nullptr);
+  record(false, wait);
   const Trace trace = recorder().take();
   py::list lanes, records;
   for (size_t i = 0; i < trace.lanes.size(); ++i) {
@@ -66,11 +102,15 @@ py::dict profile_stop(bool wait) {
 
 void bind_profiler(py::module_& m) {
   m.def("profile_start", [] {
-    set_observer(nullptr);
+    record(false, true);
     recorder().take();
-    set_observer(&recorder());
+    record(true, true);
   });
   m.def("profile_stop", &profile_stop);
+  m.def("check_nan_inf", &check_nan_inf);
+  m.def("benchmark", &set_benchmark);
+  m.def("benchmark_rows", &benchmark_rows);
+  m.def("benchmark_clear", [] { benchmark().clear(); });
 }
 
 }  // namespace ofl::python

@@ -15,7 +15,7 @@
 #include <string>
 
 #include "ep/threads/helper_pool.h"
-#include "vm/board/observer.h"
+#include "vm/board/observers.h"
 #include "vm/failure/failure_log.h"
 #include "vm/instruction.h"
 
@@ -45,10 +45,19 @@ class Board {
   std::string site_text(SiteId site) const { return format_site ? format_site(site) : "?"; }
 
   Observer* observer() const { return observer_.load(std::memory_order_acquire); }
-  /// Set while nothing is in flight. The observer outlives its use.
-  void set_observer(Observer* observer) {
-    const bool was_set = observer_.exchange(observer, std::memory_order_acq_rel);
-    note_witnesses((observer ? 1 : 0) - (was_set ? 1 : 0));
+  /// Each is added once, and outlives the machine. One that is to see instructions whole is added
+  /// and removed while nothing is in flight.
+  void add_observer(Observer& observer) {
+    std::lock_guard<std::mutex> lock(observers_mutex_);
+    observers_.add(observer);
+    observer_.store(observers_.as_one(), std::memory_order_release);
+    note_witnesses(1);
+  }
+  void remove_observer(Observer& observer) {
+    std::lock_guard<std::mutex> lock(observers_mutex_);
+    observers_.remove(observer);
+    observer_.store(observers_.as_one(), std::memory_order_release);
+    note_witnesses(-1);
   }
   /// Somebody records what is issued, in any thread. Counted.
   void begin_recording() {
@@ -126,7 +135,9 @@ class Board {
 
   void note_witnesses(int change) { witnesses_.fetch_add(change, std::memory_order_acq_rel); }
 
-  std::atomic<Observer*> observer_{nullptr};
+  std::mutex observers_mutex_;  // guards changes of the next two
+  Observers observers_;
+  std::atomic<Observer*> observer_{nullptr};  // what stands for all of them, or null
   std::atomic<int> recorders_{0};
   std::atomic<int> witnesses_{0};  // an observer, and each that records
   std::atomic<ep::HelperPool*> helpers_{nullptr};

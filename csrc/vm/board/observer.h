@@ -14,15 +14,18 @@ class Observer {
   virtual ~Observer() = default;
 
   /// The calling thread has issued it; [begin, end) is the time spent in issue().
-  virtual void issued(const Instruction&, Seq, const Description&, int64_t begin_ns,
-                      int64_t end_ns) = 0;
+  virtual void issued(const Instruction&, Seq, const Description&, int64_t /*begin_ns*/,
+                      int64_t /*end_ns*/) {}
   /// It has run: on its stream (`on_stream`), or in the calling thread.
-  virtual void ran(const Instruction&, Seq, const Description&, bool on_stream, int64_t begin_ns,
-                   int64_t end_ns) = 0;
+  virtual void ran(const Instruction&, Seq, const Description&, bool /*on_stream*/,
+                   int64_t /*begin_ns*/, int64_t /*end_ns*/) {}
   /// The queue of `stream` waits for an event of `other`, so that `seq` runs after `other_seq`.
-  virtual void waited(const Stream& stream, Seq seq, const Stream& other, Seq other_seq) = 0;
+  virtual void waited(const Stream& /*stream*/, Seq /*seq*/, const Stream& /*other*/,
+                      Seq /*other_seq*/) {}
   /// A host thread has waited.
-  virtual void synced(const char* reason, int64_t begin_ns, int64_t end_ns) = 0;
+  virtual void synced(const char* /*reason*/, int64_t /*begin_ns*/, int64_t /*end_ns*/) {}
+  /// The layer above checks the results of what is issued meanwhile.
+  virtual bool checks_results() const { return false; }
 };
 
 }  // namespace ofl::vm
