@@ -441,7 +441,7 @@ def check_nan_inf(on: bool) -> None:
     """Operations that make a NaN or an infinity fail."""
 
 def benchmark(on: bool) -> None:
-    """The machine is naive, and the time of each operation is added up. Waits for what is in flight."""
+    """The machine is naive and adds up the time of each operation. Waits for what is in flight."""
 
 def benchmark_rows() -> list[tuple[str, int, int, int]]:
     """(operation, calls, ns, bytes read and written) of each name."""

@@ -6,7 +6,6 @@ The environment is read once, at import; C++ never reads it. Flags hold for the 
 import difflib
 import logging
 import os
-import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -14,79 +13,34 @@ from dataclasses import dataclass
 from typing import Any
 
 from oneflow_lite import _C
+from oneflow_lite.flag_values import (
+    COUNT_RATES,
+    MAX_INT32,
+    MAX_INT64,
+    RATES,
+    parse_bool,
+    parse_bytes,
+    parse_choice,
+    parse_int,
+    parse_path,
+    parse_seconds,
+    quantity,
+)
 
 PREFIX = "ONEFLOW_LITE_"
 LOG = logging.getLogger("oneflow_lite")
 
-_TRUE = ("1", "true", "on", "yes")
-_FALSE = ("0", "false", "off", "no")
 _SYNC_MODES = ("allow", "warn", "error")
 _ARRAY_API = ("numpy", "2024.12", "2025.12")
 _LEVELS = ("debug", "info", "warning", "error", "critical")
 
-# What the machine's numbers can be.
-_MAX_INT32 = 2**31 - 1
-_MAX_INT64 = 2**63 - 1
-_MAX_SECONDS = 10**9
 _MAX_THREADS = 1024
 _MAX_DEVICES = 64
-
-# Suffix -> factor. Powers of 1024 are spelled with an i, as the IEC has it.
-_BYTES = {"": 1.0, "B": 1.0}
-_BYTES |= {f"{letter}B": 1000.0**i for i, letter in enumerate("kMGT", 1)}
-_BYTES |= {f"{letter}iB": 1024.0**i for i, letter in enumerate("KMGT", 1)}
-_BYTES["KB"] = 1000.0
-_RATES = {f"{unit}/s": factor for unit, factor in _BYTES.items() if unit}
-_COUNT_RATES = {f"{letter}/s": 1000.0**i for i, letter in enumerate(["", "k", "M", "G", "T"])}
-_SECONDS = {"": 1.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
-
-
-def _quantity(value: object, units: Mapping[str, float]) -> float:
-    """A number of at least 0 with one of the units (a bare number is in the base unit)."""
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        number, unit = float(value) if abs(value) < 2**1000 else float("inf"), ""
-    else:
-        match = re.fullmatch(r"\s*(\d+(?:\.\d*)?(?:e[+-]?\d+)?)\s*([A-Za-z/]*)\s*", str(value))
-        if match is None or (match[2] and match[2] not in units):
-            known = ", ".join(unit for unit in units if unit)
-            raise ValueError(f"expected a number with one of the units {known}")
-        number, unit = float(match[1]), match[2]
-    number *= units[unit] if unit else 1.0
-    if not 0 <= number < float("inf"):
-        raise ValueError("expected a finite number that is not negative")
-    return number
-
-
-def _parse_bool(value: object) -> bool:
-    text = str(value).strip().lower()
-    if text not in _TRUE + _FALSE:
-        raise ValueError(f"expected one of {', '.join(_TRUE)} or {', '.join(_FALSE)}")
-    return text in _TRUE
 
 
 def _parse_fusion(value: object) -> str:
     text = str(value).strip().lower()
-    return text if text == "always" else str(int(_parse_bool(value)))
-
-
-def _parse_choice(choices: tuple[str, ...]) -> Callable[[object], str]:
-    def parse(value: object) -> str:
-        text = str(value).strip().lower()
-        if text not in choices:
-            raise ValueError(f"expected one of {', '.join(choices)}")
-        return text
-
-    return parse
-
-
-def _parse_int(minimum: int, maximum: int) -> Callable[[object], int]:
-    def parse(value: object) -> int:
-        text = str(value).strip()
-        if not text.isdecimal() or not minimum <= int(text) <= maximum:
-            raise ValueError(f"expected an integer of at least {minimum} and at most {maximum}")
-        return int(text)
-
-    return parse
+    return text if text == "always" else str(int(parse_bool(value)))
 
 
 def _parse_core(value: object) -> str:
@@ -98,7 +52,7 @@ def _parse_core(value: object) -> str:
 
 def _parse_isa(value: object) -> str:
     present = _C.CPU_ISAS[: _C.CPU_ISAS.index(_C.widest_cpu_isa()) + 1]
-    text = _parse_choice(("auto", *_C.CPU_ISAS))(value)
+    text = parse_choice(("auto", *_C.CPU_ISAS))(value)
     if text not in ("auto", *present):
         raise ValueError(
             f"expected auto or a set that the processor has ({', '.join(present)}), got {text}"
@@ -106,38 +60,19 @@ def _parse_isa(value: object) -> str:
     return text
 
 
-def _parse_bytes(value: object) -> int:
-    count = int(_quantity(value, _BYTES))
-    if count > _MAX_INT64:
-        raise ValueError(f"expected at most {_MAX_INT64} bytes")
-    return count
-
-
-def _parse_seconds(value: object) -> float:
-    seconds = _quantity(value, _SECONDS)
-    if seconds > _MAX_SECONDS:
-        raise ValueError(f"expected at most {_MAX_SECONDS} seconds")
-    return seconds
-
-
-def _parse_path(value: object) -> str:
-    return os.fspath(value) if isinstance(value, os.PathLike) else str(value)
-
-
 # Key in the flag -> (key of _C.mock_configure, parser).
 _MOCK_KEYS: dict[str, tuple[str, Callable[[object], float]]] = {
-    "devices": ("devices", _parse_int(1, _MAX_DEVICES)),
-    "capacity": ("capacity", _parse_bytes),
-    "h2d": ("h2d", lambda value: _quantity(value, _RATES)),
-    "d2h": ("d2h", lambda value: _quantity(value, _RATES)),
-    "d2d": ("d2d", lambda value: _quantity(value, _RATES)),
-    "launch": ("launch_latency", _parse_seconds),
-    "compute": ("compute", lambda value: _quantity(value, _COUNT_RATES)),
-    "jitter": ("jitter", _parse_seconds),
+    "devices": ("devices", parse_int(1, _MAX_DEVICES)),
+    "capacity": ("capacity", parse_bytes),
+    "h2d": ("h2d", lambda value: quantity(value, RATES)),
+    "d2h": ("d2h", lambda value: quantity(value, RATES)),
+    "d2d": ("d2d", lambda value: quantity(value, RATES)),
+    "launch": ("launch_latency", parse_seconds),
+    "compute": ("compute", lambda value: quantity(value, COUNT_RATES)),
+    "jitter": ("jitter", parse_seconds),
 }
 _FAIL_KEYS: dict[str, tuple[str, Callable[[object], float]]] = {
-    kind: (f"fail_{kind}", _parse_int(1, _MAX_INT32))
-    for kind in ("alloc", "launch", "copy", "event")
+    kind: (f"fail_{kind}", parse_int(1, MAX_INT32)) for kind in ("alloc", "launch", "copy", "event")
 }
 
 
@@ -220,25 +155,25 @@ class Flag:
 
 
 _ROWS = (
-    Flag("profile", None, _parse_path, None, "write a Chrome trace to this file at exit"),
+    Flag("profile", None, parse_path, None, "write a Chrome trace to this file at exit"),
     Flag(
         "sync",
         False,
-        _parse_bool,
+        parse_bool,
         lambda value: _C.configure(sync=value),
         "naive mode: run every operation in the calling thread, in program order",
     ),
     Flag(
         "check_nan_inf",
         False,
-        _parse_bool,
+        parse_bool,
         _C.check_nan_inf,
         "an operation that makes a NaN or an infinity, though its operands have none, fails",
     ),
     Flag(
         "benchmark",
         False,
-        _parse_bool,
+        parse_bool,
         _C.benchmark,
         "wait after each operation, and print the time of each kind of operation at exit",
     ),
@@ -252,14 +187,14 @@ _ROWS = (
     Flag(
         "inline",
         50e-6,
-        _parse_seconds,
+        parse_seconds,
         lambda value: _C.configure(inline_seconds=value),
         "work on the cpu of up to so many seconds may run in the calling thread if it can at once",
     ),
     Flag(
         "num_threads",
         0,
-        _parse_int(0, _MAX_THREADS),
+        parse_int(0, _MAX_THREADS),
         lambda value: _C.configure(num_threads=value or _cores(), watches_cores=value == 0),
         "threads that share large work on the cpu; 0: as many as there are cores to be had",
     ),
@@ -278,18 +213,18 @@ _ROWS = (
         None,
         "core type, such as SkylakeX, that OpenBLAS takes for all products; numpy: NumPy's loops",
     ),
-    Flag("log", "warning", _parse_choice(_LEVELS), _apply_log, "level of logger 'oneflow_lite'"),
+    Flag("log", "warning", parse_choice(_LEVELS), _apply_log, "level of logger 'oneflow_lite'"),
     Flag(
         "memory_limit",
         0,
-        _parse_bytes,
+        parse_bytes,
         lambda value: _C.configure(memory_limit=value),
         "bytes that each device may hold, such as 512MiB; 0: as much as the device gives",
     ),
     Flag(
         "max_in_flight",
         1024,
-        _parse_int(1, _MAX_INT64),
+        parse_int(1, MAX_INT64),
         lambda value: _C.configure(max_in_flight=value),
         "instructions in flight on a device before the issuing thread waits",
     ),
@@ -304,21 +239,21 @@ _ROWS = (
     Flag(
         "cuda_kernels",
         True,
-        _parse_bool,
+        parse_bool,
         _C.use_device_kernels,
         "cuda devices compute by kernels of their own; 0: by the host, with its bits, on copies",
     ),
     Flag(
         "cuda_blas",
         True,
-        _parse_bool,
+        parse_bool,
         _C.use_cublas,
         "products on cuda devices are made by cuBLAS where it is installed; 0: by our own kernels",
     ),
     Flag(
         "cuda_tf32",
         False,
-        _parse_bool,
+        parse_bool,
         _C.allow_tf32,
         "cuBLAS may round the factors of float32 products to 10 bits, for speed",
     ),
@@ -339,7 +274,7 @@ _ROWS = (
     Flag(
         "hang_timeout",
         30.0,
-        _parse_seconds,
+        parse_seconds,
         lambda value: _C.configure(hang_timeout=value),
         "seconds without progress before a waiting thread prints what is in flight "
         "(it only prints; 0: never)",
@@ -347,14 +282,14 @@ _ROWS = (
     Flag(
         "implicit_sync",
         "allow",
-        _parse_choice(_SYNC_MODES),
+        parse_choice(_SYNC_MODES),
         lambda value: _C.configure(implicit_sync=value),
         "what looking at a tensor that is not ready does: allow, warn or error",
     ),
     Flag(
         "array_api",
         "numpy",
-        _parse_choice(_ARRAY_API),
+        parse_choice(_ARRAY_API),
         lambda value: _C.configure(standard_values=value != "numpy"),
         "version of the array API standard to follow to the letter; numpy: 2024.12, with NumPy's "
         "special values. Some functions return lists in 2024.12 and tuples in 2025.12",

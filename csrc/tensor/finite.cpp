@@ -5,6 +5,7 @@ namespace ofl {
 namespace {
 
 constexpr const char* kName = "check_nan_inf";
+constexpr int64_t kLeastSquares = 6;  // attr[1] of gufunc_kernel
 
 bool may_be_infinite(DType dtype) {
   const DTypeKind kind = info(dtype).kind;
@@ -21,6 +22,13 @@ bool is_finite(const Scalar& scalar, DType dtype) {
   return ops::count_nonfinite({reinterpret_cast<char*>(copy.bytes), dtype, {}, {}}).count() == 0;
 }
 
+/// Its elements may be numbers that no operand has.
+bool computes(const LoopPlan& plan) {
+  const ops::LoopArgs& args = plan.args;
+  const bool moves = args.kernel == ops::KernelId::copy && args.dtype[0] == args.dtype[1];
+  return ops::info(args.kernel).makes == ops::Makes::computed && !moves;
+}
+
 /// A number of the call is none that is finite.
 bool has_nonfinite_scalar(const LoopPlan& plan) {
   const ops::LoopArgs& args = plan.args;
@@ -35,38 +43,36 @@ bool has_nonfinite_scalar(const LoopPlan& plan) {
 
 }  // namespace
 
-ResultCheck::ResultCheck(const Issuer& issuer, const LoopPlan& plan)
-    : issuer_(issuer), name_(plan.args.name) {
-  if (ops::info(plan.args.kernel).makes == ops::Makes::given || has_nonfinite_scalar(plan)) return;
+ResultCheck::ResultCheck(const Issuer& issuer, const LoopPlan& plan) {
+  if (!computes(plan) || has_nonfinite_scalar(plan)) return;
   const int last = plan.args.size() - 1;
-  add(&results_, plan.operand(last));
-  Tensors operands;
+  Tensors operands, results;
   for (int i = 0; i < last; ++i) add(&operands, plan.operand(i));
-  note(operands);
+  add(&results, plan.operand(last));
+  plan_calls(issuer, plan.args.name, operands, results);
 }
 
-ResultCheck::ResultCheck(const Issuer& issuer, const ArrayPlan& plan)
-    : issuer_(issuer), name_(plan.name) {
+ResultCheck::ResultCheck(const Issuer& issuer, const ArrayPlan& plan) {
   if (ops::info(plan.kernel).makes == ops::Makes::given) return;
-  for (const Tensor* x : plan.outputs) add(&results_, x);
-  Tensors operands;
+  // NumPy's loop says by NaN that a problem of least squares has no residuals.
+  const bool is_fit = plan.kernel == ops::KernelId::gufunc && plan.attr[1] == kLeastSquares;
+  Tensors operands, results;
   for (const Tensor* x : plan.inputs) add(&operands, x);
-  note(operands);
+  for (const Tensor* x : plan.outputs) {
+    if (!is_fit || x == plan.outputs[0]) add(&results, x);
+  }
+  plan_calls(issuer, plan.name, operands, results);
 }
 
-void ResultCheck::note(const Tensors& operands) {
-  if (results_.empty() || operands.empty()) return;
-  had_any_ = make_tensor(results_[0]->storage->state(), DType::b1, Dims{}, issuer_.site);
-  ArrayPlan plan{kName, ops::KernelId::note_nonfinite, operands, {&*had_any_}, {}, {}};
-  submit(issuer_, plan);
-}
-
-void ResultCheck::follow() {
-  if (results_.empty()) return;
-  ArrayPlan plan{kName, ops::KernelId::require_finite, {}, results_, {}, {}};
-  if (had_any_) plan.inputs.push_back(&*had_any_);
-  plan.loop.name = name_;
-  submit(issuer_, plan);
+void ResultCheck::plan_calls(const Issuer& issuer, const char* name, const Tensors& operands,
+                             const Tensors& results) {
+  if (results.empty()) return;
+  after_ = ArrayPlan{kName, ops::KernelId::require_finite, {}, results, {}, {}};
+  after_->loop.name = name;
+  if (operands.empty()) return;
+  had_any_ = make_tensor(results[0]->storage->state(), DType::b1, Dims{}, issuer.site);
+  before_ = ArrayPlan{kName, ops::KernelId::note_nonfinite, operands, {&had_any_}, {}, {}};
+  after_->inputs.push_back(&had_any_);
 }
 
 }  // namespace ofl

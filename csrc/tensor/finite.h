@@ -2,12 +2,12 @@
 // fails like any other. The checks are instructions; so the machine orders them, on any device.
 //
 //   operands ──► note_nonfinite ──► had any? ──┐
-//       └──────► the operation ──► results ────┴─► require_finite: fails, as the value of the results
+//       └──────► the operation ──► results ────┴─► require_finite: fails, as their value
 #pragma once
 
 #include <optional>
 
-#include "tensor/submit.h"
+#include "tensor/plan.h"
 
 namespace ofl {
 
@@ -17,24 +17,26 @@ class ResultChecker final : public vm::Observer {
   bool checks_results() const override { return true; }
 };
 
-/// The check of one operation. It is made before the operation is issued, and follow() issued after
-/// it.
+/// The check of one operation: calls that are to be submitted before and after it.
 class ResultCheck {
  public:
+  /// The plan, and its tensors, outlive the check.
   ResultCheck(const Issuer& issuer, const LoopPlan& plan);
   ResultCheck(const Issuer& issuer, const ArrayPlan& plan);
-  void follow();
+  ResultCheck(const ResultCheck&) = delete;
+  /// Null: there is nothing to do.
+  const ArrayPlan* before() const { return before_ ? &*before_ : nullptr; }
+  const ArrayPlan* after() const { return after_ ? &*after_ : nullptr; }
 
  private:
-  /// Elements that count: of floating-point and complex tensors.
+  /// Of floating-point and complex numbers.
   using Tensors = SmallVector<const Tensor*, 4>;
 
-  void note(const Tensors& operands);
+  void plan_calls(const Issuer& issuer, const char* name, const Tensors& operands,
+                  const Tensors& results);
 
-  const Issuer& issuer_;
-  const char* const name_;
-  Tensors results_;  // none: there is nothing to check
-  std::optional<Tensor> had_any_;  // of the operands; none: they cannot have
+  Tensor had_any_;  // of the operands
+  std::optional<ArrayPlan> before_, after_;
 };
 
 }  // namespace ofl

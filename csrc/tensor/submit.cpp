@@ -152,9 +152,10 @@ void submit_plan(const Issuer& issuer, Plan& plan, bool stays_here, vm::Observer
 template <typename Plan>
 void submit_observed(const Issuer& issuer, Plan& plan, bool stays_here, vm::Observer* observer) {
   if (!observer->checks_results()) return submit_plan(issuer, plan, stays_here, observer);
-  ResultCheck check(issuer, plan);
+  const ResultCheck check(issuer, plan);
+  if (check.before()) submit_plan(issuer, *check.before(), stays_here, observer);
   submit_plan(issuer, plan, stays_here, observer);
-  check.follow();
+  if (check.after()) submit_plan(issuer, *check.after(), stays_here, observer);
 }
 
 /// One test tells whether somebody observes.
@@ -172,30 +173,6 @@ const vm::InstructionType kLoopType = [] {
   type.group = begin_group;
   return type;
 }();
-
-LoopPlan::LoopPlan(const char* name, ops::KernelId kernel, int operands)
-    : cost(ops::info(kernel).cost) {
-  args.kernel = kernel;
-  args.name = name;
-  args.iteration.operands = operands;
-}
-
-void LoopPlan::set_operand(int i, const Tensor* tensor) {
-  operands[i] = tensor;
-  args.dtype[i] = tensor->dtype;
-}
-
-void LoopPlan::set_input(int i, const Input& input, DType dtype) {
-  if (input.tensor) return set_operand(i, input.tensor);
-  args.scalars[i] = input.scalar;
-  args.dtype[i] = dtype;
-}
-
-void LoopPlan::add_row(int64_t dim, const int64_t (&strides)[ops::kMaxOperands]) {
-  ops::Iteration::Row& row = args.iteration.rows[args.iteration.ndim++];
-  row.dim = dim;
-  for (int k = 0; k < ops::kMaxOperands; ++k) row.strides[k] = strides[k];
-}
 
 int exchange_lane(int lane) {
   if (lane != 0) has_lanes.store(true, std::memory_order_relaxed);

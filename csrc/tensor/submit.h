@@ -3,56 +3,9 @@
 
 #include "ep/memory/caching_allocator.h"
 #include "tensor/body.h"
-#include "tensor/issue.h"
+#include "tensor/plan.h"
 
 namespace ofl {
-
-/// A call of a kernel of loops: the arguments without addresses, and the operands (null: a scalar
-/// in args).
-struct LoopPlan {
-  /// `operands` counts the inputs and the output.
-  LoopPlan(const char* name, ops::KernelId kernel, int operands);
-
-  void set_operand(int i, const Tensor* tensor);
-  /// A tensor, or a scalar of this dtype.
-  void set_input(int i, const Input& input, DType dtype);
-  /// Appends a loop over all operands; strides in bytes.
-  void add_row(int64_t dim, const int64_t (&strides)[ops::kMaxOperands]);
-  const Tensor* operand(int i) const { return operands[i]; }
-
-  ops::LoopArgs args;
-  const Tensor* operands[ops::kMaxOperands] = {};
-  double cost;           // of one iteration, in float32 additions
-  size_t new_bytes = 0;  // of memory that it will allocate
-};
-
-/// A call of a kernel of arrays.
-struct ArrayPlan {
-  const char* name;  // of the operation, in errors and traces; outlives the machine
-  ops::KernelId kernel;
-  SmallVector<const Tensor*, 4> inputs;   // all tensors outlive the call
-  SmallVector<const Tensor*, 4> outputs;  // at least one; new, or with elements that are written
-  SmallVector<int64_t, 8> attr;
-  ops::Loop loop;
-  double elements = -1;  // that the cost is of; negative: those of the largest operand
-  uint32_t targets = 0;  // bit k: output k is no new tensor
-
-  const Tensor* operand(int i) const {
-    return i < inputs.size() ? inputs[i] : outputs[i - inputs.size()];
-  }
-};
-
-/// Takes planned work instead of the machine.
-class PlanSink {
- public:
-  virtual ~PlanSink() = default;
-  virtual void take(vm::SiteId site, const LoopPlan& plan) = 0;
-  virtual void take(vm::SiteId site, const ArrayPlan& plan) = 0;
-  /// A copy of a row-major tensor to a new one on another device.
-  virtual void transfer(vm::SiteId site, const Tensor& source, const Tensor& result) = 0;
-  /// A new tensor is to have memory, of any values.
-  virtual void allocate(vm::SiteId site, const Tensor& result) = 0;
-};
 
 /// Issues it on the compute stream of the output's device, or runs it here. `stays_here`: it is
 /// part of an operation that is to run in the calling thread.

@@ -56,7 +56,7 @@ KNOWN_FOLDERS_WITH_RINGS = {"ops", "python"}
 
 # Layers of the package, lowest first; a module imports its own layer and those below.
 LAYERS = (
-    {"_C", "main_interpreter"},
+    {"_C", "main_interpreter", "flag_values"},
     {"flags", "dtypes", "device", "inspection", "failures"},
     {
         *("ops", "linalg", "fft", "random", "interop", "interchange"),

@@ -74,8 +74,9 @@ void require_finite_kernel(const ArrayArgs& args) {
     const Nonfinite found = count_nonfinite(x);
     if (found.count() == 0) continue;
     fail(ErrorKind::floating_point, "[", args.loop.name, "] made ", found.nan, " NaN and ",
-         found.infinite, " infinite of ", element_count(x.shape), " elements, in a result of shape ",
-         shape_str(x.shape), " and dtype ", name_of(x.dtype), "; its operands had none");
+         found.infinite, " infinite of ", element_count(x.shape),
+         " elements, in a result of shape ", shape_str(x.shape), " and dtype ", name_of(x.dtype),
+         "; its operands had none");
   }
 }
 

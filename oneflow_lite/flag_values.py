@@ -1,0 +1,91 @@
+"""How values of flags are read: from text, or from what a program gives."""
+
+import os
+import re
+from collections.abc import Callable, Mapping
+
+_TRUE = ("1", "true", "on", "yes")
+_FALSE = ("0", "false", "off", "no")
+
+# What the machine's numbers can be.
+MAX_INT32 = 2**31 - 1
+MAX_INT64 = 2**63 - 1
+_MAX_SECONDS = 10**9
+
+# Suffix -> factor. Powers of 1024 are spelled with an i, as the IEC has it.
+BYTES = {"": 1.0, "B": 1.0}
+BYTES |= {f"{letter}B": 1000.0**i for i, letter in enumerate("kMGT", 1)}
+BYTES |= {f"{letter}iB": 1024.0**i for i, letter in enumerate("KMGT", 1)}
+BYTES["KB"] = 1000.0
+RATES = {f"{unit}/s": factor for unit, factor in BYTES.items() if unit}
+COUNT_RATES = {f"{letter}/s": 1000.0**i for i, letter in enumerate(["", "k", "M", "G", "T"])}
+SECONDS = {"": 1.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+
+
+def quantity(value: object, units: Mapping[str, float]) -> float:
+    """A number of at least 0 with one of the units (a bare number is in the base unit)."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        number, unit = float(value) if abs(value) < 2**1000 else float("inf"), ""
+    else:
+        match = re.fullmatch(r"\s*(\d+(?:\.\d*)?(?:e[+-]?\d+)?)\s*([A-Za-z/]*)\s*", str(value))
+        if match is None or (match[2] and match[2] not in units):
+            known = ", ".join(unit for unit in units if unit)
+            raise ValueError(f"expected a number with one of the units {known}")
+        number, unit = float(match[1]), match[2]
+    number *= units[unit] if unit else 1.0
+    if not 0 <= number < float("inf"):
+        raise ValueError("expected a finite number that is not negative")
+    return number
+
+
+def parse_bool(value: object) -> bool:
+    """Return a truth, given as a word or as 1 or 0."""
+    text = str(value).strip().lower()
+    if text not in _TRUE + _FALSE:
+        raise ValueError(f"expected one of {', '.join(_TRUE)} or {', '.join(_FALSE)}")
+    return text in _TRUE
+
+
+def parse_choice(choices: tuple[str, ...]) -> Callable[[object], str]:
+    """Return a parser of one of several words."""
+
+    def parse(value: object) -> str:
+        text = str(value).strip().lower()
+        if text not in choices:
+            raise ValueError(f"expected one of {', '.join(choices)}")
+        return text
+
+    return parse
+
+
+def parse_int(minimum: int, maximum: int) -> Callable[[object], int]:
+    """Return a parser of an integer within limits."""
+
+    def parse(value: object) -> int:
+        text = str(value).strip()
+        if not text.isdecimal() or not minimum <= int(text) <= maximum:
+            raise ValueError(f"expected an integer of at least {minimum} and at most {maximum}")
+        return int(text)
+
+    return parse
+
+
+def parse_bytes(value: object) -> int:
+    """Return a number of bytes."""
+    count = int(quantity(value, BYTES))
+    if count > MAX_INT64:
+        raise ValueError(f"expected at most {MAX_INT64} bytes")
+    return count
+
+
+def parse_seconds(value: object) -> float:
+    """Return a time in seconds."""
+    seconds = quantity(value, SECONDS)
+    if seconds > _MAX_SECONDS:
+        raise ValueError(f"expected at most {_MAX_SECONDS} seconds")
+    return seconds
+
+
+def parse_path(value: object) -> str:
+    """Return the path of a file, as text."""
+    return os.fspath(value) if isinstance(value, os.PathLike) else str(value)
