@@ -4,6 +4,9 @@ Tests and programs import it as ``tests.support``; a program has a command line 
 ``python -m tests.support.random_program --seed 7``.
 """
 
+import os
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]  # of the checkout
+# The extension is instrumented; the runtime of its sanitizer was loaded first.
+IS_SANITIZED = "san.so" in os.environ.get("LD_PRELOAD", "")

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 import oneflow_lite as flow
+from tests.support import IS_SANITIZED
 from tests.support.hostile_places import Place, places, square
 
 LIMIT_S = 20  # of one call
@@ -318,7 +319,7 @@ def verdict(error: BaseException | None, grown: int) -> str | None:
 
 def main() -> None:
     warnings.simplefilter("ignore")
-    if "san.so" not in os.environ.get("LD_PRELOAD", ""):  # a sanitizer maps terabytes for itself
+    if not IS_SANITIZED:  # a sanitizer maps terabytes for itself
         with open("/proc/self/statm", encoding="ascii") as file:
             limit = int(file.read().split()[0]) * resource.getpagesize() + MORE_ADDRESSES
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
