@@ -11,8 +11,12 @@
 namespace simcuda {
 namespace {
 
-constexpr uint64_t kLowestAddress = uint64_t{1} << 32;  // below, numbers are as likely
 constexpr uint64_t kAddressEnd = uint64_t{1} << 47;
+#if defined(__SANITIZE_ADDRESS__) && defined(__x86_64__)
+constexpr uint64_t kLowestAddress = (kAddressEnd >> 3) + 0x7fff8000;  // below are its shadows
+#else
+constexpr uint64_t kLowestAddress = uint64_t{1} << 32;  // below, numbers are as likely
+#endif
 
 /// Whether the host has memory there.
 bool is_mapped(uint64_t address) {

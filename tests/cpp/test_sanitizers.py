@@ -96,7 +96,7 @@ def run(
         env=environment | given,
         capture_output=True,
         text=True,
-        timeout=1500,
+        timeout=2400,  # later than what it starts: that ends with a report
         check=False,
     )
 
@@ -138,6 +138,8 @@ needs_bindings = pytest.mark.skipif(
     reason="the simulated driver needs Linux, its tests cuda-bindings",
 )
 JITTER = "devices=2,jitter=100us,seed=5"
+# A small device has no slabs. Each block then ends where AddressSanitizer looks.
+SIMULATED = {"thread": JITTER, "address": f"{JITTER},memory=200MB"}
 TWO_STREAMS = """
 import sys
 import numpy as np, oneflow_lite as flow, sim
@@ -180,7 +182,7 @@ flow.full(1000, 7, dtype="int32", device="cuda:0").numpy()
 def test_python_on_simulated_devices(
     sanitized: tuple[Path, dict[str, str]], command: list[str]
 ) -> None:
-    is_clean(run(sanitized, command, cuda_sim=JITTER))
+    is_clean(run(sanitized, command, cuda_sim=SIMULATED[sanitized[1]["OFL_SIM_SANITIZE"]]))
 
 
 WRONG = {  # program, its argument, what is reported
@@ -193,10 +195,11 @@ WRONG = {  # program, its argument, what is reported
 def test_a_missing_wait_and_a_store_out_of_bounds_are_reported(
     sanitized: tuple[Path, dict[str, str]], tmp_path: Path
 ) -> None:
-    code, argument, report = WRONG[sanitized[1]["OFL_SIM_SANITIZE"]]
+    sanitizer = sanitized[1]["OFL_SIM_SANITIZE"]
+    code, argument, report = WRONG[sanitizer]
     program = tmp_path / "program.py"
     program.write_text(code, encoding="utf-8")
-    is_clean(run(sanitized, [str(program)], cuda_sim=JITTER))
-    done = run(sanitized, [str(program), argument], cuda_sim=JITTER)
+    is_clean(run(sanitized, [str(program)], cuda_sim=SIMULATED[sanitizer]))
+    done = run(sanitized, [str(program), argument], cuda_sim=SIMULATED[sanitizer])
     assert report in done.stderr, f"{done.stdout}\n{done.stderr[-4000:]}"
     assert done.returncode != 0
