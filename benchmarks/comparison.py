@@ -81,6 +81,8 @@ class Comparison:
         Whether ours is measured without fusion, too.
     pause : float
         Seconds before each sample.
+    more : sequence of Library
+        Other ways to run a program.
     """
 
     def __init__(
@@ -90,9 +92,10 @@ class Comparison:
         quick: bool,
         unfused: bool = False,
         pause: float = PAUSE_SECONDS,
+        more: Sequence[Library] = (),
     ) -> None:
         found, missing = installed(only_numpy=quick)
-        self._libraries = for_programs(found)
+        self._libraries = [*for_programs(found), *more]
         self._effort = effort
         self._quick = quick
         self._pause = 0.0 if quick else pause
@@ -168,7 +171,7 @@ class Comparison:
             try:
                 check(program, library, arrays, expected)
             except CANNOT:
-                if library is OURS:
+                if library.module is flow:
                     raise
                 self._cannot.setdefault(library.name, []).append(program.name)
             else:
@@ -207,10 +210,10 @@ def check(program: Program, library: Library, arrays: Arrays, expected: Arrays) 
     """
     what = f"[{program.name}] {library.name}"
     for one, other in zip(_results(program, library, arrays), expected, strict=True):
-        if library is OURS:
+        if library.module is flow:
             found, wanted = ((str(x.dtype), x.shape) for x in (one, other))
             assert found == wanted, f"{what}: {found}, expected {wanted}"
-        if library is OURS and program.exact:
+        if library.module is flow and program.exact:
             assert one.tobytes() == other.tobytes(), f"{what}: other bits than NumPy's"
         else:
             near = program.tolerance

@@ -135,6 +135,25 @@ OURS = Library(
     "lib.synchronize()",
 )
 
+
+def _recorded(function: Function, xp: Any) -> Function:
+    """Record the program at the first call; from then on the same arrays run it as a whole."""
+    run: Function | None = None
+    is_tuple = False
+
+    def call(*arrays: Any) -> Any:
+        nonlocal run, is_tuple
+        if run is None:
+            traced = flow.graph.trace(partial(function, xp), *arrays)
+            run, is_tuple = flow.graph.compile(traced.program), isinstance(traced.results, tuple)
+        results = run(*arrays)
+        return tuple(results) if is_tuple else results[0]
+
+    return call
+
+
+RECORDED = replace(OURS, name="oneflow_lite graph", compile=_recorded)
+
 # Module to import -> the library.
 _OTHERS: dict[str, Callable[[ModuleType], Library]] = {
     "numpy": _numpy,

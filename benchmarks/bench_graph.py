@@ -1,0 +1,121 @@
+"""Programs recorded once and run as a whole, beside the same source run eagerly and by jax.jit.
+
+Bits are eager's, which is checked before each timing.
+"""
+
+from dataclasses import replace
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+import oneflow_lite as flow
+from bench_chain import PROGRAMS, uniform
+from comparison import JIT, Arrays, Comparison, Program, check
+from libraries import OURS, RECORDED
+from report import Report, arguments, size_str
+from timing import Effort, Measurement, Summary
+
+EVERYWHERE = 1.02  # target, in times of eager, at every size of the programs of bench_chain
+SMALL, AT_SMALL = 16, 0.5  # and at so many elements
+LOOPS = 64  # of two operations
+FIRST_CALL_MS = 6.0
+
+
+def one_operation(xp: Any, x: Any) -> Any:
+    return x + 1
+
+
+def many_operations(xp: Any, x: Any) -> Any:
+    for _ in range(LOOPS):
+        x = xp.tanh(x) * 0.5
+    return x
+
+
+def network(xp: Any, x: Any, first: Any, second: Any, third: Any) -> Any:
+    """Four blocks of a forward pass and its loss: 41 operations."""
+    for _ in range(4):
+        hidden = xp.maximum(x @ first + 0.1, 0)
+        hidden = xp.maximum(hidden @ second + 0.1, 0)
+        x = x + xp.tanh(hidden @ third)
+    return xp.mean(x * x)
+
+
+def small_array(size: int) -> Arrays:
+    return (uniform(-1, 1, size),)
+
+
+def network_arrays(size: int) -> Arrays:
+    return uniform(-1, 1, 8, 64), *(uniform(-0.1, 0.1, 64, 64) for _ in range(3))
+
+
+CALLS = (
+    (Program("one operation", one_operation, small_array, checked=SMALL), 0.15, None),
+    (Program("128 operations", many_operations, small_array, checked=SMALL), 0.35, 0.2),
+)
+
+
+def claim_ratio(
+    report: Report, question: str, found: Measurement, name: str, target: float | None
+) -> None:
+    if name in found.names and RECORDED.name in found.names:
+        ratio = found.ratio(RECORDED.name, name)
+        report.claim(question, ratio, f"x {name}", now=target, goal=target)
+
+
+def measure_calls(comparison: Comparison) -> None:
+    """Measure small calls."""
+    for program, to_jit, to_eager in CALLS:
+        found = comparison.curve(program, [SMALL])[SMALL]
+        question = f"{program.name} of {SMALL} float32 in one call"
+        claim_ratio(comparison.report, question, found, JIT, to_jit)
+        claim_ratio(comparison.report, question, found, OURS.name, to_eager)
+
+
+def measure_programs(comparison: Comparison, sizes: list[int]) -> None:
+    """Measure the programs of bench_chain at each size against eager."""
+    for program in PROGRAMS:
+        unclaimed = replace(program, targets={}, claimed=())
+        curve = comparison.curve(unclaimed, [*sizes, SMALL])
+        for size, found in curve.items():
+            target = AT_SMALL if size == SMALL else EVERYWHERE
+            question = f"{program.name}, {size_str(size)}"
+            claim_ratio(comparison.report, question, found, OURS.name, target)
+
+
+def measure_first_call(report: Report, samples: int) -> None:
+    """From a function to its first results, each time anew."""
+    arrays = [flow.tensor(array) for array in network_arrays(1)]
+    times = []
+    for _ in range(samples):
+        start = perf_counter()
+        traced = flow.graph.trace(lambda *given: network(flow, *given), *arrays)
+        flow.graph.compile(traced.program)(*arrays)[0].numpy()
+        times.append((perf_counter() - start) * 1e3)
+    question = f"first call: {len(traced.program.main.ops)} operations"
+    goal = FIRST_CALL_MS
+    report.claim(question, Summary.of(times), "ms", now=goal, goal=goal)
+
+
+def main() -> None:
+    options = arguments(__doc__).parse_args()
+    effort = Effort(3, 1e-4) if options.quick else Effort(21, 2e-3, 1.2)
+    comparison = Comparison("bench_graph", effort, options.quick, more=[RECORDED])
+    for program in (*(row[0] for row in CALLS), *PROGRAMS):
+        check_bits(program)
+    measure_calls(comparison)
+    measure_programs(comparison, comparison.sizes())
+    measure_first_call(comparison.report, effort.samples)
+    comparison.finish(options.json)
+
+
+def check_bits(program: Program) -> None:
+    """Fail unless the recorded program has eager's bits."""
+    arrays = program.inputs(program.checked)
+    eager = program.run(flow, *map(flow.tensor, arrays))
+    eager = tuple(x.numpy() for x in (eager if isinstance(eager, tuple) else (eager,)))
+    check(replace(program, exact=True), RECORDED, arrays, tuple(map(np.asarray, eager)))
+
+
+if __name__ == "__main__":
+    main()
