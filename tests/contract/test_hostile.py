@@ -287,6 +287,10 @@ def test_no_instance_is_without_a_value(cls: type) -> None:
         derived.__new__(derived)
 
 
+def program() -> flow.graph.Program:
+    return flow.graph.trace(lambda x: x + 1, flow.ones(2)).program
+
+
 INSTANCES: dict[type, Callable[[], Any]] = {
     _C.Device: lambda: flow.Device("cpu"),
     flow.device: lambda: flow.device("cpu"),
@@ -297,6 +301,9 @@ INSTANCES: dict[type, Callable[[], Any]] = {
     _C.HostCall: lambda: flow.vm.host_func(int),
     _C.CurrentDevice: lambda: _C.CurrentDevice(flow.Device("cpu")),
     _C.Backend: lambda: _C.device_types()["cpu"],
+    _C.OpCall: lambda: program().main.ops[0].call,
+    _C.Recorder: lambda: _C.Recorder("recorder"),
+    _C.Executable: lambda: flow.graph.compile(program()),
 }
 
 

@@ -180,6 +180,7 @@ def test_an_error_in_a_piece_is_the_operations() -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:.*fork.*:RuntimeWarning")
 def test_a_forked_child_has_helpers_of_its_own() -> None:
     with flow.flags(num_threads=3):
         x = flow.ones(1_000_000)

@@ -431,6 +431,7 @@ SAID = {"looks": "True", "fork": "True 0", "interrupt": "True"}
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:.*fork.*:RuntimeWarning")
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_leaving_with_a_group_in_flight(run_program: Callable[..., Any], name: str) -> None:
     done = run_program(START + PROGRAMS[name], timeout=100)

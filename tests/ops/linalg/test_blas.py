@@ -239,6 +239,7 @@ def test_bad_core_types(run_program: Callable[..., Any], core: str) -> None:
 @pytest.mark.process
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:.*fork.*:RuntimeWarning")  # of JAX, if it is loaded
 def test_products_in_a_forked_child() -> None:
     x = np.random.default_rng(0).normal(size=(500, 400))
     t = flow.tensor(x)
