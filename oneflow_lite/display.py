@@ -20,8 +20,11 @@ def tensor_repr(self: Tensor) -> str:
 
     A tensor whose operation failed is shown as ``tensor(<failed: ...>)``, with the error and the
     line that issued the operation. In a debugger, a tensor that is not ready is shown as
-    ``tensor(<pending>)``: what it waits for may be stopped, too.
+    ``tensor(<pending>)``: what it waits for may be stopped, too. While a function is traced, a
+    tensor is ``tensor(<recorded>)``.
     """
+    if _C.is_recording():
+        return _instead_of_elements(self, "<recorded>")
     if _is_debugged() and not self.is_ready():
         return _instead_of_elements(self, "<pending>")
     failure = _C.failure(self, "__repr__")

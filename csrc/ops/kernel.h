@@ -128,7 +128,7 @@ extern const Kernel kKernels[kKernelCount];
 inline const Kernel& info(KernelId kernel) { return kKernels[static_cast<int>(kernel)]; }
 inline bool is_elementwise(KernelId kernel) { return info(kernel).pattern == Pattern::elementwise; }
 
-/// The kernel of arrays with this name; Error(runtime) where there is none.
+/// The kernel of arrays with this name; Error(value) where there is none.
 KernelId array_kernel(const std::string& name);
 
 /// What arguments of both forms begin with.

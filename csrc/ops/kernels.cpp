@@ -83,7 +83,7 @@ KernelId array_kernel(const std::string& name) {
   for (const Kernel& kernel : kKernels) {
     if (kernel.arrays.run && name == kernel.name) return kernel.id;
   }
-  fail(ErrorKind::runtime, "[array_kernel] there is no kernel named ", name);
+  fail(ErrorKind::value, "[array_kernel] there is no kernel named ", name);
 }
 
 }  // namespace ofl::ops

@@ -6,6 +6,69 @@ namespace ofl {
 
 namespace {
 
+constexpr int kAnyNumber = 1 << 30;
+
+/// What a call of a kind has. Calls are read from text, so each is looked at before it is made.
+struct Form {
+  CallKind kind;
+  int least, most;  // operands
+  int attrs;        // kAnyNumber: the kernel's, or as many as there are dimensions
+  int made;
+  bool has_row, may_write;
+};
+constexpr Form kForms[] = {
+    {CallKind::elementwise, 1, ops::kMaxInputs, 0, 0, true, true},
+    {CallKind::where, 3, 3, 0, 1, false, false},
+    {CallKind::copy, 1, 1, 1, 1, false, true},
+    {CallKind::fill, 1, 1, 0, 1, false, true},
+    {CallKind::empty, 0, 0, 0, 1, false, false},
+    {CallKind::reduce, 1, 2, 2, 0, true, false},
+    {CallKind::arg_reduce, 1, 1, 3, 0, false, false},
+    {CallKind::matmul, 2, 2, 0, 0, true, false},
+    {CallKind::concat, 1, kAnyNumber, 1, 0, false, false},
+    {CallKind::transfer, 1, 1, 0, 0, false, false},
+    {CallKind::array, 0, kAnyNumber, kAnyNumber, kAnyNumber, false, true},
+    {CallKind::view, 1, 1, kAnyNumber, 0, false, false},
+};
+constexpr bool forms_are_in_order() {
+  for (int kind = 0; kind < kCallKinds; ++kind) {
+    if (kForms[kind].kind != static_cast<CallKind>(kind)) return false;
+  }
+  return true;
+}
+static_assert(sizeof(kForms) / sizeof(kForms[0]) == kCallKinds && forms_are_in_order());
+
+void check_form(const OpCall& call, int count, int target_count) {
+  const Form& form = kForms[static_cast<int>(call.kind)];
+  const auto made = static_cast<int>(call.made.size());
+  const char* const kind = kCallKindNames[static_cast<int>(call.kind)];
+  const int least = call.op && call.kind == CallKind::elementwise ? call.op->nin : form.least;
+  const int most = call.kind == CallKind::elementwise ? least : form.most;
+  if (count < least || count > most) {
+    fail(ErrorKind::value, "[", call.name, "] expected ", least, " operands, got ", count);
+  }
+  if (form.has_row && !(call.op && call.resolution)) {
+    fail(ErrorKind::value, "[", call.name, "] a call of kind ", kind, " has no operation");
+  }
+  const bool has_attrs = form.attrs == kAnyNumber || call.attr.size() == form.attrs;
+  if (!has_attrs || (form.made != kAnyNumber && made != form.made)) {
+    fail(ErrorKind::value, "[", call.name, "] the attributes are not those of a call of kind ",
+         kind);
+  }
+  const int outputs = call.kind == CallKind::array ? target_count + made : 1;
+  const bool is_beyond = outputs < 32 && call.targets >> outputs;
+  if (is_beyond || (call.targets && !form.may_write)) {
+    fail(ErrorKind::value, "[", call.name, "] a call of kind ", kind, " cannot write there");
+  }
+}
+
+void check_axis(const char* name, int64_t axis, const Tensor& x) {
+  if (axis < 0 || axis >= x.ndim()) {
+    fail(ErrorKind::value, "[", name, "] axis ", axis, " is out of bounds for shape ",
+         shape_str(x.shape));
+  }
+}
+
 /// The operands of a call that is made again, and its results.
 struct Replay {
   const Issuer& issuer;
@@ -20,11 +83,17 @@ struct Replay {
   }
   const Tensor* target() const { return target_count ? targets[0] : nullptr; }
 
+  const Scalar& scalar(int k) const {
+    if (!inputs[k].tensor) return inputs[k].scalar;
+    fail(ErrorKind::value, "[", call.name, "] operand ", k, " is a tensor, expected a number");
+  }
+
   Tensor fill() const {
+    const Scalar& value = scalar(0);
     if (!target()) {
-      return full(issuer, call.device, call.made[0].dtype, call.made[0].shape, inputs[0].scalar);
+      return full(issuer, call.device, call.made[0].dtype, call.made[0].shape, value);
     }
-    ofl::fill(issuer, *target(), inputs[0].scalar, call.name);
+    ofl::fill(issuer, *target(), value, call.name);
     return *target();
   }
 
@@ -40,21 +109,50 @@ struct Replay {
 
   Tensor reduce(int count) const {
     const Tensor& x = tensor(0);
+    if (call.attr[0] < 0 || call.attr[0] >> x.ndim()) {
+      fail(ErrorKind::value, "[", call.name, "] there are axes out of bounds for shape ",
+           shape_str(x.shape));
+    }
     std::vector<bool> reduced(x.ndim());
     for (int d = 0; d < x.ndim(); ++d) reduced[d] = call.attr[0] >> d & 1;
-    const Scalar* const initial = count > 1 ? &inputs[1].scalar : nullptr;
+    const Scalar* const initial = count > 1 ? &scalar(1) : nullptr;
     return ofl::reduce(issuer, *call.op, *call.resolution, x, reduced, initial, call.attr[1]);
   }
 
+  Tensor arg_reduce() const {
+    const int64_t axis = call.attr[0];
+    if (axis != -1) check_axis(call.name, axis, tensor(0));
+    return ofl::arg_reduce(issuer, call.name, tensor(0), static_cast<int>(axis), call.attr[1],
+                           call.attr[2]);
+  }
+
   Tensor concat(int count) const {
+    check_axis(call.name, call.attr[0], tensor(0));
     std::vector<Tensor> parts;
     for (int k = 0; k < count; ++k) parts.push_back(tensor(k));
     return concatenate(issuer, parts, static_cast<int>(call.attr[0]));
   }
 
+  void check_inside(const Tensor& x) const {
+    for (const int64_t n : x.shape) {
+      if (n < 0) fail(ErrorKind::value, "[", call.name, "] got the extent ", n);
+    }
+    const Extent extent = extent_of(x.shape, x.strides, static_cast<int64_t>(size_of(x.dtype)));
+    const auto bytes = static_cast<int64_t>(x.storage->bytes());
+    const bool is_inside = x.offset + extent.low >= 0 && x.offset + extent.high <= bytes;
+    if (x.size() > 0 && !is_inside) {
+      fail(ErrorKind::value, "[", call.name, "] reaches beyond the operand's memory of ", bytes,
+           " bytes");
+    }
+  }
+
   Tensor view() const {
     Tensor x = tensor(0);
     const int ndim = (call.attr.size() - 2) / 2;
+    if (call.attr.size() != 2 + 2 * ndim || ndim < 0 || ndim > kMaxDims || call.attr[0] < 0 ||
+        call.attr[0] >= kDTypeCount) {
+      fail(ErrorKind::value, "[", call.name, "] the attributes are not those of a view");
+    }
     x.dtype = static_cast<DType>(call.attr[0]);
     x.offset += call.attr[1];
     x.shape.resize(ndim);
@@ -63,6 +161,7 @@ struct Replay {
       x.shape[d] = call.attr[2 + d];
       x.strides[d] = call.attr[2 + ndim + d];
     }
+    check_inside(x);
     return x;
   }
 
@@ -97,6 +196,7 @@ std::vector<Tensor> replay(const Issuer& issuer, const OpCall& call, const Input
     fail(ErrorKind::value, "[", call.name, "] expected ", __builtin_popcount(call.targets),
          " tensors to write to, got ", target_count);
   }
+  check_form(call, count, target_count);
   const Replay again{issuer, call, inputs, targets, target_count};
   switch (call.kind) {
     case CallKind::elementwise:
@@ -107,9 +207,7 @@ std::vector<Tensor> replay(const Issuer& issuer, const OpCall& call, const Input
     case CallKind::empty:
       return {empty(issuer, call.device, call.made[0].dtype, call.made[0].shape)};
     case CallKind::reduce: return {again.reduce(count)};
-    case CallKind::arg_reduce:
-      return {arg_reduce(issuer, call.name, again.tensor(0), static_cast<int>(call.attr[0]),
-                         call.attr[1], call.attr[2])};
+    case CallKind::arg_reduce: return {again.arg_reduce()};
     case CallKind::matmul:
       return {matmul(issuer, *call.op, *call.resolution, again.tensor(0), again.tensor(1))};
     case CallKind::concat: return {again.concat(count)};

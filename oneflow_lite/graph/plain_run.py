@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from oneflow_lite import _C
 from oneflow_lite._C import OpCall, Tensor
 from oneflow_lite.graph.ir import Function, Op, Scalar, Type, Value
+from oneflow_lite.graph.text import type_text
 from oneflow_lite.ops.creation.data import empty
 
 
@@ -22,17 +23,19 @@ def run(function: Function, arguments: Sequence[Tensor]) -> list[Tensor]:
 
     Raises
     ------
-        ValueError: there are more or fewer arguments than parameters, or one has another type.
+        ValueError: there are more or fewer arguments than parameters, or one has another type; one
+            that is written to has memory in common with another one, or with a captured tensor.
     """
-    if len(arguments) != len(function.params):
-        raise ValueError(
-            f"[{function.name}] expected {len(function.params)} arguments, got {len(arguments)}"
-        )
-    tensors: dict[Value, Tensor] = dict(zip(function.params, arguments, strict=True))
+    tensors: dict[Value, Tensor] = {}
     for bound in (*function.captures, *function.constants):
         if bound.tensor is None:
             raise ValueError(f"[{function.name}] a captured tensor is not known")
         tensors[bound.value] = bound.tensor
+    _check_types(function, arguments)
+    tensors |= zip(function.params, arguments, strict=True)
+    _check_overlaps(function, tensors)
+    for bound in function.constants:
+        tensors[bound.value] = _copied(tensors[bound.value], bound.value.type)
     views: dict[Value, Op] = {}
     for op in function.ops:
         _run(op, tensors, views)
@@ -42,6 +45,40 @@ def run(function: Function, arguments: Sequence[Tensor]) -> list[Tensor]:
         _C.assign(tensors[target], tensors[last])
     assigned = {last: target for target, last in function.assigns}
     return [_result(value, tensors, views, assigned) for value in function.results]
+
+
+def _check_types(function: Function, arguments: Sequence[Tensor]) -> None:
+    name = function.name
+    if len(arguments) != len(function.params):
+        raise ValueError(
+            f"[{name}] expected {len(function.params)} arguments, got {len(arguments)}"
+        )
+    for k, (value, x) in enumerate(zip(function.params, arguments, strict=True)):
+        given = Type(x.dtype, x.shape, x.strides, x.device)
+        if not _is_of(given, value.type):
+            raise ValueError(
+                f"[{name}] argument {k}: expected {type_text(value.type)}, got {type_text(given)}"
+            )
+
+
+def _check_overlaps(function: Function, tensors: dict[Value, Tensor]) -> None:
+    named = {value: f"argument {k}" for k, value in enumerate(function.params)}
+    named |= {bound.value: "a captured tensor" for bound in function.captures}
+    for target, _ in function.assigns:
+        for value, name in named.items():
+            if value is not target and tensors[value].shares_storage(tensors[target]):
+                raise ValueError(
+                    f"[{function.name}] {named[target]} is written to, and {name} has memory in "
+                    "common with it"
+                )
+
+
+def _is_of(given: Type, wanted: Type) -> bool:
+    """Elements are of the same type, and at the same distances."""
+    if (given.dtype, given.shape, given.device) != (wanted.dtype, wanted.shape, wanted.device):
+        return False
+    steps = zip(given.shape, given.strides, wanted.strides, strict=True)
+    return given.size == 0 or all(n == 1 or one == other for n, one, other in steps)
 
 
 def _run(op: Op, tensors: dict[Value, Tensor], views: dict[Value, Op]) -> None:

@@ -39,6 +39,9 @@ class Program:
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"[Program] is immutable; cannot set {name}")
 
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"[Program] is immutable; cannot delete {name}")
+
     @property
     def functions(self) -> dict[str, Function]:
         """The functions by name."""

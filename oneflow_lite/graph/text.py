@@ -22,6 +22,7 @@ from ast import literal_eval
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from hashlib import blake2b
 from importlib import import_module
+from math import copysign
 from typing import Any
 
 import numpy as np
@@ -71,9 +72,8 @@ def structure_of(functions: Mapping[str, Function]) -> str:
 
 def digest_of(constant: Tensor) -> str:
     """Return a hash of a constant's elements and dtype."""
-    array = constant.numpy()
     text = f"{_CODES[constant.dtype]}{constant.shape}".encode()
-    return blake2b(text + array.tobytes(), digest_size=16).hexdigest()
+    return blake2b(text + constant.numpy().tobytes(), digest_size=16).hexdigest()
 
 
 class _Printer:
@@ -109,8 +109,11 @@ class _Printer:
         if bound.tensor is None:
             raise ValueError("[Program] a constant has no tensor")
         if not self.is_structure and bound.value.type.size <= _CONSTANTS_IN_TEXT:
-            elements = bound.tensor.numpy().astype(_wide(bound.value.type.dtype)).ravel().tolist()
-            return "[" + ", ".join(map(_literal, elements)) + "]"
+            array = bound.tensor.numpy()
+            elements = array.astype(_wide(array.dtype)).ravel().tolist()
+            text = f"[{', '.join(map(_literal, elements))}]"
+            if _array(text, bound.value.type).tobytes() == array.tobytes():  # no odd NaN
+                return text
         return digest_of(bound.tensor)
 
     def _op(self, op: Op) -> str:
@@ -128,14 +131,24 @@ def _wide(dtype: np.dtype[Any]) -> Any:
     return np.float32 if dtype.name == "bfloat16" else dtype
 
 
+def _array(text: str, given: Type) -> np.ndarray[Any, Any]:
+    """Return the elements that a constant's text shows."""
+    elements = [_number(x) for x in _split(text[1:-1])]
+    return np.array(elements, _wide(given.dtype)).astype(given.dtype).reshape(given.shape)
+
+
 def _literal(number: Any) -> str:
-    return repr(number)
+    """Return a number as _number() reads it: with the signs of zeros and of NaN."""
+    if isinstance(number, complex):
+        real, imag = _literal(number.real), _literal(number.imag)
+        return f"({real}{'' if imag.startswith('-') else '+'}{imag}j)"
+    is_negative_nan = isinstance(number, float) and number != number and copysign(1, number) < 0
+    return "-nan" if is_negative_nan else repr(number)
 
 
 def _scalar_text(scalar: Scalar) -> str:
-    if scalar.weak:
-        return _literal(scalar.value)
-    return f"{_CODES[scalar.dtype]}({_literal(scalar.value)})"
+    text = _literal(scalar.value)
+    return text if scalar.weak else f"{_CODES[scalar.dtype]}({text})"
 
 
 # --- calls
@@ -314,18 +327,26 @@ def parse(text: str, constants: Mapping[str, Any]) -> tuple[str, dict[str, Funct
         if not words:
             continue
         try:
-            if words[0] == "program":
-                name, reader = words[1] if len(words) > 1 else "", _Reader("main", constants)
-            elif words[0] == "function":
-                reader = _Reader(words[1], constants)
+            rest = "".join(words[1:]).strip()
+            if words[0] in ("program", "function"):
+                if reader is not None:
+                    raise ValueError(f"the function {reader.name} has no return before")
+                if words[0] == "program":
+                    name = rest
+                reader = _Reader("main" if words[0] == "program" else rest, constants)
+                if not reader.name or reader.name in functions:
+                    raise ValueError("expected a name that no function has")
             elif reader is None:
-                raise ValueError("expected program and its name")
+                raise ValueError("expected program, or function, and its name")
             elif words[0] == "return":
-                functions[reader.name] = reader.finish(words[1] if len(words) > 1 else "")
+                functions[reader.name] = reader.finish(rest)
+                reader = None
             else:
                 reader.read(line.strip())
         except (ValueError, TypeError, KeyError, IndexError, SyntaxError) as error:
             raise ValueError(f"[Program.parse] line {number}: {error}: {line.strip()}") from error
+    if reader is not None:
+        raise ValueError(f"[Program.parse] the function {reader.name} has no return")
     return name, functions
 
 
@@ -420,9 +441,7 @@ class _Reader:
 
     def _constant(self, text: str, given: Type) -> Tensor:
         if text.startswith("["):
-            elements = [_number(x) for x in _split(text[1:-1])]
-            array = np.array(elements, _wide(given.dtype)).astype(given.dtype)
-            return asarray(array.reshape(given.shape), device=given.device, copy=True)
+            return asarray(_array(text, given), device=given.device, copy=True)
         if text not in self.known_constants:
             raise ValueError(f"the constant {text} is not given; pass it in constants=")
         return asarray(self.known_constants[text], device=given.device, copy=True)
@@ -432,14 +451,20 @@ def _kind_and_name(head: str) -> tuple[str, str]:
     kind, dot, name = head.partition(".")
     if dot:
         return kind, name
-    return (head, head) if head in ("matmul", "concat", "where", "empty") else ("elementwise", head)
+    return (head, head) if head in _C.CALL_KINDS else ("elementwise", head)
 
 
 def _number(text: str) -> Any:
     text = text.strip()
-    if text in ("inf", "-inf", "nan", "-nan"):
-        return float(text)
-    return complex(text) if "j" in text else literal_eval(text)
+    try:
+        if text in ("inf", "-inf", "nan", "-nan"):
+            return float(text)
+        number = complex(text) if "j" in text else literal_eval(text)
+    except (ValueError, SyntaxError):
+        number = None
+    if not isinstance(number, bool | int | float | complex):
+        raise ValueError(f"expected a number, got {text}")
+    return number
 
 
 def _type(code: str, shape: str, strides: str | None, device: str) -> Type:

@@ -3,6 +3,7 @@
 arguments ─► parameters ─► the function, under a recorder ─► Program, tree of results
 """
 
+import gc
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,11 +15,11 @@ from oneflow_lite._C import Device, OpCall, Tensor, TraceError
 from oneflow_lite.device import DeviceLike, resolve
 from oneflow_lite.graph.ir import Bound, Function, Op, Scalar, Type, Value, row_major
 from oneflow_lite.graph.program import Program
-from oneflow_lite.graph.trees import mapped
+from oneflow_lite.graph.trees import Leaf, mapped
 
 
 @dataclass(frozen=True)
-class Spec:
+class Spec(Leaf):
     """The type of an argument that is not there yet: a row-major tensor.
 
     Examples
@@ -124,8 +125,46 @@ def trace(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Traced:
         recorder.leave()
     made.clear()
     del args, kwargs
+    _check_overlaps(recorder, name, paths)
+    _check_kept(recorder, name)
     recorded = _recorded(recorder, name, results)
     return Traced(Program(name, {"main": recorded}), tuple(paths), returned)
+
+
+def _check_overlaps(recorder: _C.Recorder, name: str, paths: list[str]) -> None:
+    """Refuse arguments and captured tensors of one memory that is written to."""
+    written = {value for value, _ in recorder.written()}
+    pairs = [pair for pair in recorder.overlaps() if not written.isdisjoint(pair)]
+    if not pairs:
+        return
+    origins = [row[0] for row in recorder.values()]
+    named = iter(paths)
+    names = [next(named) if origin == "parameter" else "a captured tensor" for origin in origins]
+    one, other = (names[value] for value in pairs[0])
+    raise TraceError(
+        f"[{name}] {one} and {other} have memory in common, and one is written to: pass one of "
+        "them and take the other as a view of it, or pass a copy"
+    )
+
+
+def _check_kept(recorder: _C.Recorder, name: str) -> None:
+    """Refuse to end while somebody holds a tensor without a value."""
+    if not recorder.held_elsewhere():
+        return
+    gc.collect()  # not who is in a ring of references
+    kept = recorder.held_elsewhere()
+    if not kept:
+        return
+    makers = {
+        value: call.name for call, _, _, values, _ in recorder.operations() for value in values
+    }
+    value, site = kept[0]
+    line = f" ({site[0]}:{site[1]})" if site else ""
+    raise TraceError(
+        f"[{name}] a tensor of shape {recorder.values()[value][2]} of "
+        f"{makers.get(value, 'an argument')}{line} is kept after the function: return it, "
+        "or write it into a tensor that was there before"
+    )
 
 
 def _parameter(recorder: _C.Recorder, given: Tensor | np.ndarray | Spec) -> Tensor:

@@ -5,6 +5,12 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 
+class Leaf:
+    """No container, whatever else it is."""
+
+    __slots__ = ()
+
+
 def mapped(tree: Any, function: Callable[[Any, str], Any], path: str = "") -> Any:
     """Return the tree with ``function(leaf, path)`` in the place of each leaf.
 
@@ -20,7 +26,7 @@ def mapped(tree: Any, function: Callable[[Any, str], Any], path: str = "") -> An
         return type(tree)(*(mapped(x, function, f"{path}.{name}") for name, x in parts))
     if type(tree) in (list, tuple):
         return type(tree)(mapped(x, function, f"{path}[{i}]") for i, x in enumerate(tree))
-    if is_dataclass(tree) and not isinstance(tree, type):
+    if is_dataclass(tree) and not isinstance(tree, type | Leaf):
         names = [field.name for field in fields(tree) if field.init]
         named = {name: mapped(getattr(tree, name), function, f"{path}.{name}") for name in names}
         return replace(tree, **named)

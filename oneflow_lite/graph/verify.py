@@ -27,6 +27,9 @@ def verify(function: Function) -> None:
                 raise ValueError(f"{place_of(op)} makes a value that is there already")
             known.add(value)
     inputs = {*function.params, *(bound.value for bound in function.captures)}
+    targets = [target for target, _ in function.assigns]
+    if len(set(targets)) < len(targets):
+        raise ValueError(f"[{function.name}] assigns to the same value twice")
     for target, last in function.assigns:
         if target not in inputs:
             raise ValueError(f"[{function.name}] assigns to what is no parameter and no capture")
@@ -40,24 +43,32 @@ def verify(function: Function) -> None:
 
 def _verify_types(function: Function) -> None:
     """Make every call again on tensors without memory, and compare what comes out."""
-    recorder = _C.Recorder(function.name)
-    recorder.enter()
+    whole: dict[Value, Value] = {value: value for value in function.inputs()}
+    for op in function.ops:
+        expected = _expected(op)
+        targets = iter(op.targets)
+        for k, value in enumerate(op.results):
+            is_written = op.call.targets >> k & 1
+            wanted = whole[next(targets)].type if is_written else expected[k]
+            if value.type != wanted:
+                raise ValueError(
+                    f"{place_of(op)} makes {type_text(wanted)}, the program says "
+                    f"{type_text(value.type)}"
+                )
+            whole[value] = whole[next(op.values())] if op.is_view else value
+
+
+def _expected(op: Op) -> list[Type]:
+    """Return the types of the results that an operation has; errors name it and its line."""
     try:
-        whole: dict[Value, Value] = {value: value for value in function.inputs()}
-        for op in function.ops:
-            expected = _infer(recorder, op)
-            targets = iter(op.targets)
-            for k, value in enumerate(op.results):
-                is_written = op.call.targets >> k & 1
-                wanted = whole[next(targets)].type if is_written else expected[k]
-                if value.type != wanted:
-                    raise ValueError(
-                        f"{place_of(op)} makes {type_text(wanted)}, the program says "
-                        f"{type_text(value.type)}"
-                    )
-                whole[value] = whole[next(op.values())] if op.is_view else value
-    finally:
-        recorder.leave()
+        expected = infer(op)
+    except (ValueError, TypeError, IndexError, MemoryError) as error:
+        raise ValueError(f"{place_of(op)} cannot be made again: {error}") from error
+    if len(expected) != len(op.results):
+        raise ValueError(
+            f"{place_of(op)} makes {len(expected)} results, the program has {len(op.results)}"
+        )
+    return expected
 
 
 def infer(op: Op) -> list[Type]:
@@ -65,18 +76,15 @@ def infer(op: Op) -> list[Type]:
     recorder = _C.Recorder(op.name)
     recorder.enter()
     try:
-        return _infer(recorder, op)
+        operands = [x.value if isinstance(x, Scalar) else _made(recorder, x) for x in op.operands]
+        results = op.call.replay(operands, [_made(recorder, target) for target in op.targets])
+        numbers = [recorder.value_of(x) for x in results]
     finally:
         recorder.leave()
-
-
-def _infer(recorder: _C.Recorder, op: Op) -> list[Type]:
-    def made(value: Value) -> _C.Tensor:
-        given = value.type
-        return recorder.parameter_of(given.dtype, given.shape, given.strides, given.device)
-
-    operands = [x.value if isinstance(x, Scalar) else made(x) for x in op.operands]
-    results = op.call.replay(operands, [made(target) for target in op.targets])
-    numbers = [recorder.value_of(x) for x in results]
     values = recorder.values()
     return [Type(*values[number][1:5]) for number in numbers]
+
+
+def _made(recorder: _C.Recorder, value: Value) -> _C.Tensor:
+    given = value.type
+    return recorder.parameter_of(given.dtype, given.shape, given.strides, given.device)

@@ -36,6 +36,7 @@ class CounterStream:
 
     def _take(self, counters: int) -> tuple[int, int]:
         """The key, and the first of so many counters that nobody else gets."""
+        _C.refuse_while_recording("Philox")
         with self._lock:
             first = self._counter
             self._counter = (first + counters) % _COUNTERS
@@ -57,6 +58,7 @@ class CounterStream:
 
     @state.setter
     def state(self, value: dict[str, int]) -> None:
+        _C.refuse_while_recording("Philox.state")
         key, counter = self._checked(value["key"], value["counter"])
         with self._lock:
             self._key, self._counter = key, counter
@@ -71,6 +73,7 @@ class CounterStream:
         >>> rng.state["counter"]
         10
         """
+        _C.refuse_while_recording("Philox.advance")
         more = operator.index(counters)
         with self._lock:
             self._counter = (self._counter + more) % _COUNTERS
@@ -98,6 +101,7 @@ class CounterStream:
         >>> one.state["key"] == other.state["key"]
         False
         """
+        _C.refuse_while_recording("Philox.spawn")
         with self._lock:
             seeds = self._seeds.spawn(n_children)
         children = []

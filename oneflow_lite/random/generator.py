@@ -99,6 +99,7 @@ class Generator:
         >>> flow.array_equal(first, flow.random.uniform(size=2))
         True
         """
+        _C.refuse_while_recording("seed")
         with self._lock:
             self._begin(seed)
 
@@ -259,6 +260,7 @@ class Generator:
         >>> len(flow.random.default_rng(0).bytes(3))
         3
         """
+        _C.refuse_while_recording("bytes")
         with self._lock:
             return self._numpy.bytes(length)
 
@@ -270,6 +272,7 @@ class Generator:
         >>> len(flow.random.default_rng(0).spawn(2))
         2
         """
+        _C.refuse_while_recording("spawn")
         with self._lock:
             return [Generator(one) for one in self._numpy.spawn(n_children)]
 
@@ -282,6 +285,7 @@ class Generator:
         >>> type(flow.random.default_rng(0).bit_generator).__name__
         'PCG64'
         """
+        _C.refuse_while_recording("bit_generator")
         return self._numpy.bit_generator
 
     # fmt: off
@@ -393,6 +397,7 @@ class Generator:
 
     def _numbers(self, name: str, args: tuple[Any, ...], named: dict[str, Any] = _NOTHING) -> Any:
         """What NumPy's method of that name draws."""
+        _C.refuse_while_recording(name)
         held = _C.held(args, name)
         with self._lock:
             return getattr(self._numpy, name)(*held, **named)

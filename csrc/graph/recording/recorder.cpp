@@ -36,14 +36,16 @@ Tensor whole_of(const Tensor& x) {
   return whole;
 }
 
+/// Two storages have bytes in common.
+bool is_over(const TensorStorage& a, const TensorStorage& b) {
+  return a.device() == b.device() && a.data() < b.data() + b.bytes() &&
+         b.data() < a.data() + a.bytes();
+}
+
 }  // namespace
 
 Recorder::Recorder(vm::VirtualMachine& machine, std::string name)
-    : machine_(machine), name_(std::move(name)) {
-  machine_.begin_recording();
-}
-
-Recorder::~Recorder() { machine_.end_recording(); }
+    : machine_(machine), name_(std::move(name)) {}
 
 int64_t Recorder::add_value(Origin origin, const Tensor& x, Tensor given) {
   values_.push_back({origin, x.dtype, x.shape, x.strides, x.device(), std::move(given)});
@@ -78,7 +80,13 @@ Tensor Recorder::add_parameter(vm::DeviceState& state, Tensor x, bool writable, 
   return x;
 }
 
+void Recorder::check(const Tensor& x) {
+  const vm::FailurePtr failure = x.storage->dependence().failure();
+  if (failure && failure->kind == ErrorKind::recording) throw vm::OperationError(*failure);
+}
+
 Tensor Recorder::parameter(const Tensor& given, vm::SiteId site) {
+  check(given);
   return add_parameter(given.storage->state(), given, given.storage->writable(), given, site);
 }
 
@@ -87,8 +95,7 @@ Tensor Recorder::parameter(Device device, DType dtype, const Dims& shape, const 
 }
 
 Recorder::Memory& Recorder::adopt(const Tensor& x) {
-  const vm::FailurePtr failure = x.storage->dependence().failure();
-  if (failure && failure->kind == ErrorKind::recording) throw vm::OperationError(*failure);
+  check(x);
   const Tensor whole = whole_of(x);
   return add_memory(whole, add_value(Origin::capture, whole, whole), false, 0);
 }
@@ -148,13 +155,14 @@ void Recorder::constant(vm::SiteId site, const Tensor& result, Tensor&& value) {
 }
 
 void Recorder::refuse(vm::SiteId site, const char* op, const Tensor* x) {
-  const std::string what = x ? concat(" the values of a tensor of shape ", shape_str(x->shape))
-                             : std::string(" the machine itself");
-  throw vm::OperationError(vm::Failure{
-      ErrorKind::recording,
-      concat("[", op, "] needs", what, ", which ", x ? "has none" : "is not at work", " while ",
-             name_, " is recorded: choose with flow.where, or do it outside"),
-      op, site, 0, x ? x->device() : Device{}, nullptr});
+  const std::string message =
+      x ? concat("[", op, "] needs the values of a tensor of shape ", shape_str(x->shape),
+                 ", which has none while ", name_,
+                 " is recorded: choose with flow.where, or do it outside")
+        : concat("[", op, "] cannot be recorded: do it outside of ", name_,
+                 ", and pass its result as an argument");
+  throw vm::OperationError(vm::Failure{ErrorKind::recording, message, op, site, 0,
+                                       x ? x->device() : Device{}, nullptr});
 }
 
 std::vector<Written> Recorder::written() const {
@@ -167,6 +175,25 @@ std::vector<Written> Recorder::written() const {
     written.push_back({memory.first, memory.version});
   }
   return written;
+}
+
+std::vector<std::pair<int64_t, int64_t>> Recorder::overlaps() const {
+  std::vector<std::pair<int64_t, int64_t>> pairs;
+  std::unordered_map<const TensorStorage*, int64_t> first;
+  std::vector<int64_t> shared;  // of memory that other storages may have, too
+  for (size_t value = 0; value < values_.size(); ++value) {
+    if (!values_[value].tensor.storage || values_[value].origin == Origin::constant) continue;
+    const TensorStorage& storage = *values_[value].tensor.storage;
+    const auto number = static_cast<int64_t>(value);
+    const auto [known, is_new] = first.emplace(&storage, number);
+    if (!is_new) pairs.push_back({known->second, number});
+    if (!is_new || storage.is_alone()) continue;
+    for (const int64_t other : shared) {
+      if (is_over(storage, *values_[other].tensor.storage)) pairs.push_back({other, number});
+    }
+    shared.push_back(number);
+  }
+  return pairs;
 }
 
 std::vector<std::pair<int64_t, vm::SiteId>> Recorder::held_elsewhere() const {

@@ -15,12 +15,11 @@
 
 namespace ofl::graph {
 
-/// Belongs to one thread.
+/// Belongs to one thread. Who makes it its thread's sink says so to the machine (begin_recording).
 class Recorder final : public Sink {
  public:
   /// `name`: of what is recorded, in errors.
   Recorder(vm::VirtualMachine& machine, std::string name);
-  ~Recorder() override;
   Recorder(const Recorder&) = delete;
 
   /// What the recorded function gets in the place of `given`.
@@ -31,6 +30,8 @@ class Recorder final : public Sink {
   int64_t value_of(const Tensor& x, vm::SiteId site);
   /// The value that the memory of a parameter or capture has at the end, where it was written to.
   std::vector<Written> written() const;
+  /// Pairs of parameters and captures that have memory in common.
+  std::vector<std::pair<int64_t, int64_t>> overlaps() const;
   /// Values of tensors without memory that somebody else holds, with where each was made.
   std::vector<std::pair<int64_t, vm::SiteId>> held_elsewhere() const;
 
@@ -52,6 +53,8 @@ class Recorder final : public Sink {
     std::map<std::vector<int64_t>, int64_t> views;  // of this version: how they lie, their values
   };
 
+  /// Refuses a tensor that another recorder has made.
+  static void check(const Tensor& x);
   Memory& memory_of(const Tensor& x);
   Memory& adopt(const Tensor& x);
   int64_t add_value(Origin origin, const Tensor& x, Tensor given);

@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "python/arguments.h"
 #include "python/convert.h"
 #include "python/initialised.h"
 #include "python/machine/device_object.h"
@@ -96,7 +97,7 @@ OpCall make(const std::string& kind, const std::string& name, const py::object& 
     call.op = row.op;
     call.resolution = &resolve(row, wanted);
   }
-  if (!kernel.empty()) call.kernel = ops::array_kernel(kernel);
+  if (call.kind == CallKind::array) call.kernel = ops::array_kernel(kernel);
   if (!loop.is_none()) call.loop = parse_loop(loop.ptr());
   call.elements = elements;
   for (const int64_t number : attr) call.attr.push_back(number);
@@ -105,7 +106,7 @@ OpCall make(const std::string& kind, const std::string& name, const py::object& 
     call.made.push_back({parse_dtype(dtype.ptr(), kOp), parse_dims(shape.ptr(), kOp),
                          parse_dims(strides.ptr(), kOp)});
   }
-  if (!device.is_none()) call.device = *device_or_none(device.ptr());
+  if (!device.is_none()) call.device = named_device(device.ptr());
   return call;
 }
 
@@ -152,12 +153,19 @@ py::tuple tuple_of_dims(const Dims& dims) {
 
 DType scalar_dtype(const OpCall& call, int k) {
   switch (call.kind) {
-    case CallKind::elementwise: return call.resolution->operand[k];
-    case CallKind::reduce: return call.resolution->result;
+    case CallKind::elementwise:
+      if (call.resolution && k < call.op->nin) return call.resolution->operand[k];
+      break;
+    case CallKind::reduce:
+      if (call.resolution && k == 1) return call.resolution->result;
+      break;
     case CallKind::where:
-    case CallKind::fill: return call.made[0].dtype;
-    default: fail(ErrorKind::type, "[", call.name, "] operand ", k, " is a number, not a tensor");
+    case CallKind::fill:
+      if (call.made.empty()) break;
+      return k == 0 && call.kind == CallKind::where ? DType::b1 : call.made[0].dtype;
+    default: break;
   }
+  fail(ErrorKind::type, "[", call.name, "] operand ", k, " is a number, not a tensor");
 }
 
 void bind_op_call(py::module_& m) {

@@ -36,11 +36,15 @@ class Recording {
 
   void enter() {
     if (is_entered_) fail(ErrorKind::runtime, "[Recorder] is entered already");
+    runtime().machine.begin_recording();
     outer_ = exchange_sink(&recorder_);
     is_entered_ = true;
   }
+  /// An exception may keep this object for long: nothing goes on behind it.
   void leave() {
-    if (is_entered_) exchange_sink(outer_);
+    if (!is_entered_) return;
+    exchange_sink(outer_);
+    runtime().machine.end_recording();
     is_entered_ = false;
   }
 
@@ -90,6 +94,8 @@ class Recording {
     return list;
   }
 
+  std::vector<std::pair<int64_t, int64_t>> overlaps() const { return recorder_.overlaps(); }
+
   py::list held_elsewhere() const {
     py::list list;
     for (const auto& [value, site] : recorder_.held_elsewhere()) {
@@ -120,6 +126,12 @@ class Recording {
   bool is_entered_ = false;
 };
 
+/// refuse_while_recording(op): raises TraceError while the calling thread records.
+PyObject* refuse_function(Arguments given) {
+  if (issuer().sink) refuse_while_recording(intern(name_argument(given[0])));
+  Py_RETURN_NONE;
+}
+
 }  // namespace
 
 void bind_recorder(py::module_& m) {
@@ -136,6 +148,7 @@ void bind_recorder(py::module_& m) {
       .def("values", &Recording::values)
       .def("operations", &Recording::operations)
       .def("written", &Recording::written)
+      .def("overlaps", &Recording::overlaps)
       .def("held_elsewhere", &Recording::held_elsewhere);
   m.def(
       "type_code",
@@ -143,9 +156,17 @@ void bind_recorder(py::module_& m) {
         return static_cast<int>(ops::code_of(parse_dtype(dtype.ptr(), "type_code")));
       },
       py::arg("dtype"), "The number of a dtype in OpCall.codes and in the attr of views.");
+  py::tuple kinds(kCallKinds);
+  for (int kind = 0; kind < kCallKinds; ++kind) kinds[kind] = kCallKindNames[kind];
+  m.attr("CALL_KINDS") = kinds;
   m.attr("WEAK_CODES") = py::make_tuple(static_cast<int>(ops::kWeakInt),
                                         static_cast<int>(ops::kWeakFloat),
                                         static_cast<int>(ops::kWeakComplex));
+  static PyMethodDef often[] = {positional<refuse_function, 1>("refuse_while_recording"),
+                                {nullptr, nullptr, 0, nullptr}};
+  if (PyModule_AddFunctions(m.ptr(), often) < 0) throw PythonErrorSet{};
+  m.def(
+      "is_recorded", [] { return runtime().machine.is_recorded(); }, "Whether any thread records.");
   m.def(
       "is_recording", [] { return issuer().sink != nullptr; },
       "Whether the calling thread records.");

@@ -199,6 +199,7 @@ PyObject* synchronize_function(Arguments arguments) {
   if (arguments[0] != Py_None && !(device = device_or_none(arguments[0]))) {
     fail(ErrorKind::type, "[synchronize] a Device is expected");
   }
+  refuse_while_recording("synchronize");
   runtime().machine.synchronize(device);
   Py_RETURN_NONE;
 }
@@ -218,7 +219,10 @@ void bind_machine_functions(py::module_& m) {
                                 positional<default_device_of, 0>("get_default_device"),
                                 {nullptr, nullptr, 0, nullptr}};
   if (PyModule_AddFunctions(m.ptr(), often) < 0) throw PythonErrorSet{};
-  m.def("barrier", [] { runtime().machine.barrier(capture_site()); });
+  m.def("barrier", [] {
+    refuse_while_recording("barrier");
+    runtime().machine.barrier(capture_site());
+  });
   m.def("dump", [] { return runtime().machine.dump(); });
   m.def("stats", &stats);
   m.def("noop", &run_noops);

@@ -25,6 +25,13 @@ namespace {
 
 constexpr int64_t kMostDrawn = 512;  // more take so long that other threads should run meanwhile
 
+/// A name that Python has interned lasts as long as the process.
+const char* text_of_name(PyObject* name) {
+  const char* const text = PyUnicode_AsUTF8(name);
+  if (!text) throw PythonErrorSet{};
+  return text;
+}
+
 PyObject* method_name(const char* name) { return checked(PyUnicode_InternFromString(name)); }
 
 /// Holds one of Python's locks.
@@ -67,10 +74,12 @@ void forget_bits(PyObject* capsule) {
 
 /// The bits of a flow.random.Generator, and what holds them.
 struct Source {
-  explicit Source(PyObject* generator) : held(checked(PyObject_GetAttr(generator, name()))) {
+  /// Numbers that are drawn while the thread records would be the same in each run.
+  Source(PyObject* generator, const char* op) : held(checked(PyObject_GetAttr(generator, name()))) {
     PyObject* const capsule = PyTuple_GET_ITEM(held.get(), 1);
     bits = static_cast<Bits*>(PyCapsule_GetPointer(capsule, kBits));
     if (!bits) throw PythonErrorSet{};
+    refuse_while_recording(op);
   }
   static PyObject* name() {
     static PyObject* const source = method_name("_source");
@@ -267,7 +276,7 @@ PyObject* draw_few(const Call& call) {
   }
   Numbers numbers;
   {
-    const Source source(call[0]);
+    const Source source(call[0], text_of_name(call.name));
     const Holding holding(source.bits->lock);
     draw_many(*found, source.bits->generator, parameters, dtype, element_count(*shape), &numbers);
   }
@@ -276,7 +285,7 @@ PyObject* draw_few(const Call& call) {
 
 /// Draws by the method of that name of the generator's NumPy generator.
 PyObject* draw_numbers(PyObject* generator, PyObject* name, Arguments args, int count) {
-  const Source source(generator);
+  const Source source(generator, text_of_name(name));
   const Reference method(checked(PyObject_GetAttr(source.numpys(), name)));
   return checked(PyObject_Vectorcall(method.get(), args, count, nullptr));
 }
@@ -318,7 +327,7 @@ bool draw_integers(PyObject* generator, int64_t low, int64_t high, int64_t count
       reinterpret_cast<FillIntegers>(numpy_function("random_bounded_uint64_fill"));
   if (!fill) return false;
   const uint64_t width = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
-  const Source source(generator);
+  const Source source(generator, "integers");
   const Holding holding(source.bits->lock);
   fill(source.bits->generator, static_cast<uint64_t>(low), width, count, false,
        reinterpret_cast<uint64_t*>(out->integers));

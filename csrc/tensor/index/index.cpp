@@ -183,7 +183,7 @@ void scatter(const Issuer& issuer, const char* name, const Selection& selection,
 constexpr int64_t kCountedHere = 16384;  // elements: some microseconds
 
 std::optional<int64_t> count_nonzero_here(const Issuer& issuer, const Tensor& x) {
-  if (!x.storage->on_host() || x.size() > kCountedHere) return std::nullopt;
+  if (issuer.sink || !x.storage->on_host() || x.size() > kCountedHere) return std::nullopt;
   const vm::Operand read{&x.storage->dependence(), vm::Access::read};
   vm::InlineScope here(issuer.machine.window(), &read, 1);
   if (!here) return std::nullopt;
