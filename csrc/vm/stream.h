@@ -22,16 +22,8 @@ struct DeviceState;
 
 /// The compute lanes come first: the number of one is its lane.
 enum class StreamType : uint8_t {
-  compute,
-  compute1,
-  compute2,
-  compute3,
-  h2d,
-  d2h,
-  ccl,
-  pinned_compute,
-  host_func,
-  barrier
+  compute, compute1, compute2, compute3,  // the compute lanes
+  h2d, d2h, ccl, pinned_compute, host_func, barrier
 };
 
 struct StreamTypeInfo {

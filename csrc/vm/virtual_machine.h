@@ -94,8 +94,7 @@ class VirtualMachine {
   /// and no thread records them.
   bool may_act_at_once() const { return board_.may_act_at_once(); }
   bool is_recorded() const { return board_.is_recorded(); }
-  void begin_recording() { board_.begin_recording(); }
-  void end_recording() { board_.end_recording(); }
+  void note_recording(bool begins) { board_.note_recording(begins); }
   Observer* observer() const { return board_.observer(); }
   void add_observer(Observer& observer) { board_.add_observer(observer); }
   void remove_observer(Observer& observer) { board_.remove_observer(observer); }

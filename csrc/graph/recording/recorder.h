@@ -15,7 +15,7 @@
 
 namespace ofl::graph {
 
-/// Belongs to one thread. Who makes it its thread's sink says so to the machine (begin_recording).
+/// Belongs to one thread. Who makes it its thread's sink says so to the machine (note_recording).
 class Recorder final : public Sink {
  public:
   /// `name`: of what is recorded, in errors.

@@ -1,7 +1,7 @@
 #include "graph/running/executable.h"
 
 #include "base/error.h"
-#include "tensor/replay.h"
+#include "graph/running/replay.h"
 
 namespace ofl::graph {
 

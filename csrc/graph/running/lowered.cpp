@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "ops/kernel.h"
-#include "tensor/replay.h"
+#include "graph/running/replay.h"
 
 namespace ofl::graph {
 

@@ -12,7 +12,7 @@
 #include "python/ops/registry.h"
 #include "python/runtime.h"
 #include "python/tensor/object.h"
-#include "tensor/replay.h"
+#include "graph/running/replay.h"
 
 namespace py = pybind11;
 

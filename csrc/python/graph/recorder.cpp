@@ -36,7 +36,7 @@ class Recording {
 
   void enter() {
     if (is_entered_) fail(ErrorKind::runtime, "[Recorder] is entered already");
-    runtime().machine.begin_recording();
+    runtime().machine.note_recording(true);
     outer_ = exchange_sink(&recorder_);
     is_entered_ = true;
   }
@@ -44,7 +44,7 @@ class Recording {
   void leave() {
     if (!is_entered_) return;
     exchange_sink(outer_);
-    runtime().machine.end_recording();
+    runtime().machine.note_recording(false);
     is_entered_ = false;
   }
 

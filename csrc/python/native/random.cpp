@@ -17,7 +17,7 @@
 #include "python/sequences.h"
 #include "python/tensor/basic_key.h"
 #include "python/tensor/functions.h"
-#include "tensor/elements.h"
+#include "tensor/index/elements.h"
 
 namespace ofl::python {
 

@@ -2,7 +2,7 @@
 
 #include "python/arguments.h"
 #include "python/runtime.h"
-#include "tensor/elements.h"
+#include "tensor/index/elements.h"
 
 namespace ofl::python {
 

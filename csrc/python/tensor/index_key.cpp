@@ -8,7 +8,7 @@
 #include "python/sequences.h"
 #include "python/tensor/basic_key.h"
 #include "python/tensor/object.h"
-#include "tensor/elements.h"
+#include "tensor/index/elements.h"
 
 namespace ofl::python {
 

@@ -9,7 +9,7 @@
 #include "python/tensor/functions.h"
 #include "python/tensor/index_key.h"
 #include "python/tensor/type.h"
-#include "tensor/elements.h"
+#include "tensor/index/elements.h"
 
 namespace ofl::python {
 

@@ -3,7 +3,7 @@
 #include "python/runtime.h"
 #include "python/tensor/element_calls.h"
 #include "python/tensor/type.h"
-#include "tensor/elements.h"
+#include "tensor/index/elements.h"
 
 namespace ofl::python {
 

@@ -59,14 +59,10 @@ class Board {
     observer_.store(observers_.as_one(), std::memory_order_release);
     note_witnesses(-1);
   }
-  /// Somebody records what is issued, in any thread. Counted.
-  void begin_recording() {
-    recorders_.fetch_add(1, std::memory_order_relaxed);
-    note_witnesses(1);
-  }
-  void end_recording() {
-    note_witnesses(-1);
-    recorders_.fetch_sub(1, std::memory_order_relaxed);
+  /// Somebody begins, or ends, to record what is issued, in any thread. Counted.
+  void note_recording(bool begins) {
+    recorders_.fetch_add(begins ? 1 : -1, std::memory_order_relaxed);
+    note_witnesses(begins ? 1 : -1);
   }
   bool is_recorded() const { return recorders_.load(std::memory_order_relaxed) > 0; }
   /// Neither an observer nor somebody who records.

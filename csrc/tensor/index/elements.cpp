@@ -1,4 +1,4 @@
-#include "tensor/elements.h"
+#include "tensor/index/elements.h"
 
 #include "ops/loop_args.h"
 

@@ -1,4 +1,4 @@
-#include "tensor/replay.h"
+#include "graph/running/replay.h"
 
 #include "tensor/submit.h"
 
