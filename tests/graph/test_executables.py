@@ -239,6 +239,31 @@ def test_several_devices_in_one_program() -> None:
     assert run.report()["inline_runs"] == 0
 
 
+def test_no_executable_runs_inside_a_recording() -> None:
+    total = flow.zeros(2)
+
+    def add(x: Any) -> None:
+        nonlocal total
+        total += x
+
+    run = compiled(add, [flow.ones(2)])
+    with pytest.raises(flow.graph.TraceError, match="Executable. cannot be recorded"):
+        flow.graph.trace(lambda x: run(x), flow.ones(2))
+    with pytest.raises(flow.graph.TraceError, match="Executable. cannot be recorded"):
+        flow.graph.trace(lambda: run(flow.ones(2)))
+    assert total.tolist() == [0, 0]
+    run(flow.ones(2))
+    assert total.tolist() == [1, 1]
+
+
+def test_a_call_has_scalars_within_its_operands_only() -> None:
+    (op,) = flow.graph.trace(lambda x: x * 2, flow.ones(2)).program.main.ops
+    assert op.call.scalar_dtype(1) == flow.float64
+    for operand in (-1, 2, 10**6):
+        with pytest.raises(TypeError, match="is a number, not a tensor"):
+            op.call.scalar_dtype(operand)
+
+
 def test_unready_arguments_are_waited_for() -> None:
     opened = threading.Event()
     x = flow.zeros(4)

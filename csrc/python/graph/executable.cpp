@@ -67,6 +67,7 @@ PyObject* call(PyObject* self, PyObject* const* given, size_t nargsf, PyObject* 
     if (names && PyTuple_GET_SIZE(names)) {
       fail(ErrorKind::type, "[", kOp, "] takes no keyword arguments");
     }
+    refuse_while_recording(kOp);
     const auto count = static_cast<int>(PyVectorcall_NARGS(nargsf));
     SmallVector<const Tensor*, 16> arguments;
     for (int i = 0; i < count; ++i) arguments.push_back(&require_tensor(given[i], kOp));

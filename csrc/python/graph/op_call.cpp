@@ -154,7 +154,7 @@ py::tuple tuple_of_dims(const Dims& dims) {
 DType scalar_dtype(const OpCall& call, int k) {
   switch (call.kind) {
     case CallKind::elementwise:
-      if (call.resolution && k < call.op->nin) return call.resolution->operand[k];
+      if (call.resolution && k >= 0 && k < call.op->nin) return call.resolution->operand[k];
       break;
     case CallKind::reduce:
       if (call.resolution && k == 1) return call.resolution->result;
