@@ -23,8 +23,9 @@ def run(function: Function, arguments: Sequence[Tensor]) -> list[Tensor]:
 
     Raises
     ------
-        ValueError: there are more or fewer arguments than parameters, or one has another type; one
-            that is written to has memory in common with another one, or with a captured tensor.
+    ValueError
+        There are more or fewer arguments than parameters, or one has another type; one
+        that is written to has memory in common with another one, or with a captured tensor.
     """
     tensors: dict[Value, Tensor] = {}
     for bound in (*function.captures, *function.constants):

@@ -19,10 +19,10 @@ class Program:
 
     Examples
     --------
-        >>> import oneflow_lite as flow
-        >>> program = flow.graph.trace(lambda x: flow.tanh(x) * 2, flow.ones((2, 3))).program
-        >>> program == flow.graph.Program.parse(str(program))
-        True
+    >>> import oneflow_lite as flow
+    >>> program = flow.graph.trace(lambda x: flow.tanh(x) * 2, flow.ones((2, 3))).program
+    >>> program == flow.graph.Program.parse(str(program))
+    True
     """
 
     __slots__ = ("__dict__", "_functions", "name")
@@ -71,7 +71,8 @@ class Program:
 
         Raises
         ------
-            ValueError: where the text is no program; names the line.
+        ValueError
+            where the text is no program; names the line.
         """
         name, functions = parse(text, constants or {})
         return cls(name, functions)
@@ -99,8 +100,9 @@ class Program:
 
         Raises
         ------
-            ValueError: a value is used before it is made, made twice, or of another program; a type
-                is not what the operation makes of its operands. Names the operation and its line.
+        ValueError
+            a value is used before it is made, made twice, or of another program; a type
+            is not what the operation makes of its operands. Names the operation and its line.
         """
         for function in self._functions.values():
             verify(function)

@@ -24,10 +24,10 @@ class Spec(Leaf):
 
     Examples
     --------
-        >>> import oneflow_lite as flow
-        >>> traced = flow.graph.trace(lambda x: x + 1, flow.graph.spec((8, 64), "float32"))
-        >>> traced.program.main.params[0].type.shape
-        (8, 64)
+    >>> import oneflow_lite as flow
+    >>> traced = flow.graph.trace(lambda x: x + 1, flow.graph.spec((8, 64), "float32"))
+    >>> traced.program.main.params[0].type.shape
+    (8, 64)
     """
 
     shape: tuple[int, ...]
@@ -80,17 +80,18 @@ def trace(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Traced:
 
     Raises
     ------
-        TraceError: the function needs values (``if x > 0``, ``x.item()``, ``x[mask]``), keeps a
-            tensor of the recording elsewhere, or does what cannot be recorded. Names the line.
+    TraceError
+        The function needs values (``if x > 0``, ``x.item()``, ``x[mask]``), keeps a
+        tensor of the recording elsewhere, or does what cannot be recorded. Names the line.
 
     Examples
     --------
-        >>> import oneflow_lite as flow
-        >>> w = flow.ones((3, 2), dtype="float32")
-        >>> x = flow.graph.spec((4, 3), "float32")
+    >>> import oneflow_lite as flow
+    >>> w = flow.ones((3, 2), dtype="float32")
+    >>> x = flow.graph.spec((4, 3), "float32")
     >>> traced = flow.graph.trace(lambda x: flow.tanh(x @ w), x)
-        >>> [op.name for op in traced.program.main.ops]
-        ['matmul', 'tanh']
+    >>> [op.name for op in traced.program.main.ops]
+    ['matmul', 'tanh']
     """
     if _C.is_recording():
         raise TraceError("[trace] the thread records already; call the function itself")
