@@ -50,10 +50,10 @@ constexpr Kernel kOther(KernelId::sort, "other", 1, Pattern::opaque, ArrayForm{}
 
 }  // namespace
 
-const Kernel kKernels[] = {kLoops, kPositive, kLoops, kLoops, kReduce, kOther, kOther,
-                           kOther, kOther,    kOther, kOther, kOther,  kOther, kOther,
-                           kOther, kOther,    kOther, kOther, kOther,  kOther, kOther,
-                           kOther, kOther,    kOther, kOther, kOther,  kOther, kOther};
+const Kernel kKernels[] = {kLoops, kPositive, kLoops, kLoops, kReduce, kOther, kOther, kOther,
+                           kOther, kOther, kOther, kOther, kOther, kOther, kOther, kOther, kOther,
+                           kOther, kOther, kOther, kOther, kOther, kOther, kOther, kOther, kOther,
+                           kOther, kOther, kOther, kOther};
 
 namespace {
 

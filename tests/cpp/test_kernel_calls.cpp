@@ -44,10 +44,10 @@ constexpr Kernel kArrays(KernelId::accumulate, "multiply_backwards", 1, Pattern:
 
 }  // namespace
 
-const Kernel kKernels[] = {kLoops,  kLoops,  kLoops,  kLoops,  kLoops,  kLoops,  kLoops,
-                           kArrays, kArrays, kArrays, kArrays, kArrays, kArrays, kArrays,
-                           kArrays, kArrays, kArrays, kArrays, kArrays, kArrays, kArrays,
-                           kArrays, kArrays, kArrays, kArrays, kArrays, kArrays, kArrays};
+const Kernel kKernels[] = {kLoops, kLoops, kLoops, kLoops, kLoops, kLoops, kLoops, kArrays,
+                           kArrays, kArrays, kArrays, kArrays, kArrays, kArrays, kArrays, kArrays,
+                           kArrays, kArrays, kArrays, kArrays, kArrays, kArrays, kArrays, kArrays,
+                           kArrays, kArrays, kArrays, kArrays, kArrays, kArrays};
 
 namespace {
 
