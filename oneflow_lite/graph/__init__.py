@@ -10,10 +10,22 @@ from oneflow_lite.graph.ir import (
     Type as Type,
     Value as Value,
 )
+from oneflow_lite.graph.jit import Jitted as Jitted, jit as jit
 from oneflow_lite.graph.program import Program as Program
 from oneflow_lite.graph.tracing import Traced as Traced, spec as spec, trace as trace
 
 __all__ = [
-    *("Executable", "Function", "Op", "Program", "Scalar", "TraceError", "Traced", "Type", "Value"),
-    *("analyses", "compile", "spec", "trace"),
+    *(
+        "Executable",
+        "Function",
+        "Jitted",
+        "Op",
+        "Program",
+        "Scalar",
+        "TraceError",
+        "Traced",
+        "Type",
+        "Value",
+    ),
+    *("analyses", "compile", "jit", "spec", "trace"),
 ]

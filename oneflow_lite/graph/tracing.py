@@ -52,7 +52,7 @@ def spec(shape: int | Sequence[int], dtype: Any = None, device: DeviceLike = Non
 
 
 @dataclass(frozen=True)
-class Result:
+class Result(Leaf):
     """A leaf of the tree of results: the program's result of this number."""
 
     number: int

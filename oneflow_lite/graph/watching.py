@@ -1,0 +1,144 @@
+"""Where a function has its captured tensors from, so that a new one in their place is seen.
+
+A path begins at the function: a variable of a closure, a global that the code names, ``self``; and
+goes on through attributes, items of dicts, lists and tuples, and other functions.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from types import CellType, CodeType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+from oneflow_lite._C import Tensor
+
+_MOST_OBJECTS = 20_000
+_MISSING = object()
+
+Step = tuple[str, Callable[[Any], Any]]  # how it is written, and how it is taken
+
+
+@dataclass(frozen=True)
+class Watch:
+    """A captured tensor and the steps that lead to it from the function."""
+
+    text: str
+    steps: tuple[Callable[[Any], Any], ...]
+    tensor: Tensor
+
+    def is_there(self, function: Any) -> bool:
+        """Return whether the steps still lead to the same tensor."""
+        found = function
+        for step in self.steps:
+            found = step(found)
+            if found is _MISSING:
+                return False
+        return found is self.tensor
+
+
+def watches(function: Any, captures: Iterable[Tensor]) -> list[Watch]:
+    """Return a watch for each tensor in reach of the function that shares memory with a capture."""
+    wanted = list(captures)
+    if not wanted:
+        return []
+    found = []
+    for text, steps, x in _reachable(function):
+        if any(x.shares_storage(capture) for capture in wanted):
+            found.append(Watch(text, steps, x))
+    return found
+
+
+def _reachable(function: Any) -> Iterator[tuple[str, tuple[Callable[[Any], Any], ...], Tensor]]:
+    """Walk through what the function can get at, the nearest first."""
+    seen: set[int] = {id(function)}
+    queue: list[tuple[str, tuple[Callable[[Any], Any], ...], Any]] = [("", (), function)]
+    for text, steps, holder in queue:
+        for name, step in _steps(holder):
+            x = step(holder)
+            if isinstance(x, Tensor):
+                yield _joined(text, name), (*steps, step), x
+            elif id(x) not in seen and len(seen) < _MOST_OBJECTS and _may_hold(x):
+                seen.add(id(x))
+                queue.append((_joined(text, name), (*steps, step), x))
+
+
+def _joined(text: str, name: str) -> str:
+    return text + name if text else name.lstrip(".")
+
+
+def _may_hold(x: Any) -> bool:
+    if isinstance(x, ModuleType | type | str | bytes | int | float | complex | CodeType):
+        return False
+    return x is not None
+
+
+def _steps(holder: Any) -> Iterator[Step]:
+    """Return the steps that lead on from an object."""
+    if isinstance(holder, FunctionType):
+        yield from _steps_of_function(holder)
+    elif isinstance(holder, MethodType):
+        yield ".self", _attribute("__self__")
+        yield "", _attribute("__func__")
+    elif isinstance(holder, partial):
+        yield "", _attribute("func")
+        yield ".args", _attribute("args")
+        yield ".keywords", _attribute("keywords")
+    elif isinstance(holder, dict):
+        for key in list(holder):
+            yield f"[{key!r}]", _item(key)
+    elif isinstance(holder, list | tuple):
+        for i in range(len(holder)):
+            yield f"[{i}]", _item(i)
+    else:
+        for name in list(getattr(holder, "__dict__", ())):
+            yield f".{name}", _attribute(name)
+
+
+def _steps_of_function(function: FunctionType) -> Iterator[Step]:
+    for name, place in zip(function.__code__.co_freevars, range(1 << 16), strict=False):
+        yield f".{name}", _cell(place)
+    for name in sorted(_names(function.__code__)):
+        if name in function.__globals__:
+            yield f".{name}", _global(name)
+    if function.__defaults__:
+        yield ".__defaults__", _attribute("__defaults__")
+    if function.__kwdefaults__:
+        yield ".__kwdefaults__", _attribute("__kwdefaults__")
+
+
+def _names(code: CodeType) -> set[str]:
+    """Return the names in a function's code, with those of the functions in it."""
+    names = set(code.co_names)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            names |= _names(constant)
+    return names
+
+
+def _cell(place: int) -> Callable[[Any], Any]:
+    def step(function: Any) -> Any:
+        cell: CellType = function.__closure__[place]
+        try:
+            return cell.cell_contents
+        except ValueError:  # it is empty
+            return _MISSING
+
+    return step
+
+
+def _global(name: str) -> Callable[[Any], Any]:
+    return lambda function: function.__globals__.get(name, _MISSING)
+
+
+def _attribute(name: str) -> Callable[[Any], Any]:
+    return lambda x: getattr(x, name, _MISSING)
+
+
+def _item(key: Any) -> Callable[[Any], Any]:
+    def step(x: Any) -> Any:
+        try:
+            return x[key]
+        except (KeyError, IndexError):
+            return _MISSING
+
+    return step
