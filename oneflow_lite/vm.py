@@ -164,7 +164,7 @@ def benchmark_report(*, clear: bool = False) -> str:
     >>> with flow.flags(benchmark=True):
     ...     y = flow.ones(1000) + 1
     >>> [line.split()[:2] for line in flow.vm.benchmark_report(clear=True).splitlines()]
-    [['operation', 'calls'], ...]
+    [['operation', 'calls'], ['full', '1'], ['add', '1']]
     """
     rows = sorted(_C.benchmark_rows(), key=lambda row: -row[2])
     if clear:
