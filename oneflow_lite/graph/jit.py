@@ -17,7 +17,7 @@ from oneflow_lite.flags import flags
 from oneflow_lite.graph.executable import compile
 from oneflow_lite.graph.tracing import Result, Traced, trace
 from oneflow_lite.graph.trees import mapped
-from oneflow_lite.graph.watching import Watch, watches
+from oneflow_lite.graph.watching import Call, Watch, watches
 from oneflow_lite.ops.creation.data import asarray
 
 _WARN_AT = 8  # programs of one function
@@ -26,11 +26,12 @@ _WARN_AT = 8  # programs of one function
 def jit(function: Callable[..., Any], *, max_programs: int = 64) -> "Jitted":
     """Return the function, traced once for each kind of arguments and run as a whole.
 
-    A call finds the program by the types of the tensors and NumPy arrays in its arguments, and by
-    the values of all others, which are a part of the program: numbers, strings, None. Results have
-    eager's bits; writes to arguments and captured tensors are seen as in eager. Where a captured
-    tensor is in a variable, attribute or container in reach of the function, and another one is put
-    there, the next call traces again. Inside a recording the function is called as it is.
+    A call finds the program by the types of the tensors and NumPy arrays in its arguments, and
+    by the values of all others, which are a part of the program: numbers, strings, None.
+    Results have eager's bits; writes to arguments and captured tensors are seen as in eager.
+    Where a captured tensor is in a variable, attribute or container in reach of the function or
+    of an argument such as a model, and another one is put there, the next call traces again.
+    Inside a recording the function is called as it is.
 
     Parameters
     ----------
@@ -102,15 +103,16 @@ class Jitted:
             return self._function(*args, **kwargs)
         tensors: list[Tensor] = []
         key = _key(args, kwargs, tensors)
+        call = Call(self._function, args, kwargs)
         with self._lock:
             entry = self._entries.get(key)
             if entry is None:
-                entry = self._traced(key, args, kwargs, self._why(key))
+                entry = self._traced(key, call, tensors, self._why(key))
             else:
                 self._entries.move_to_end(key)
                 for watch in entry.watched:
-                    if not watch.is_there(self._function):
-                        entry = self._traced(key, args, kwargs, f"{watch.text} is another tensor")
+                    if not watch.is_there(call):
+                        entry = self._traced(key, call, tensors, f"{watch.text} is another tensor")
                         break
         results = entry.run(*tensors)
         tree = entry.traced.results
@@ -118,12 +120,12 @@ class Jitted:
             return results[tree.number]
         return mapped(tree, lambda x, _: results[x.number] if type(x) is Result else x)
 
-    def _traced(self, key: Any, args: Any, kwargs: Any, reason: str) -> _Entry:
-        traced = trace(self._function, *args, **kwargs)
+    def _traced(self, key: Any, call: Call, tensors: list[Tensor], reason: str) -> _Entry:
+        traced = trace(self._function, *call.args, **call.kwargs)
         run = compile(traced.program)
         bound = traced.program.main.captures
         captures = [x.tensor for x in bound if x.tensor is not None]
-        entry = _Entry(traced, run, watches(self._function, captures))
+        entry = _Entry(traced, run, watches(call, captures, tensors))
         self._entries[key] = entry
         self._entries.move_to_end(key)
         self._reasons.append(reason)

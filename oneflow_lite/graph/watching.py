@@ -1,7 +1,8 @@
 """Where a function has its captured tensors from, so that a new one in their place is seen.
 
-A path begins at the function: a variable of a closure, a global that the code names, ``self``; and
-goes on through attributes, items of dicts, lists and tuples, and other functions.
+A path begins at the function (a variable of a closure, a global that the code names, ``self``) or
+at an argument that is no tensor, such as a model. It goes on through attributes, items of dicts,
+lists and tuples, and other functions.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -19,16 +20,25 @@ Step = tuple[str, Callable[[Any], Any]]  # how it is written, and how it is take
 
 
 @dataclass(frozen=True)
+class Call:
+    """Where the steps begin."""
+
+    function: Any
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+
+@dataclass(frozen=True)
 class Watch:
-    """A captured tensor and the steps that lead to it from the function."""
+    """A captured tensor and the steps that lead to it from a call."""
 
     text: str
     steps: tuple[Callable[[Any], Any], ...]
     tensor: Tensor
 
-    def is_there(self, function: Any) -> bool:
+    def is_there(self, call: Call) -> bool:
         """Return whether the steps still lead to the same tensor."""
-        found = function
+        found: Any = call
         for step in self.steps:
             found = step(found)
             if found is _MISSING:
@@ -36,22 +46,26 @@ class Watch:
         return found is self.tensor
 
 
-def watches(function: Any, captures: Iterable[Tensor]) -> list[Watch]:
-    """Return a watch for each tensor in reach of the function that shares memory with a capture."""
+def watches(call: Call, captures: Iterable[Tensor], arguments: Iterable[Tensor]) -> list[Watch]:
+    """Return a watch for each tensor in reach of a call that shares memory with a capture.
+
+    ``arguments`` are tensors that each call brings along: they are not watched.
+    """
     wanted = list(captures)
     if not wanted:
         return []
+    brought = {id(x) for x in arguments}
     found = []
-    for text, steps, x in _reachable(function):
-        if any(x.shares_storage(capture) for capture in wanted):
+    for text, steps, x in _reachable(call):
+        if id(x) not in brought and any(x.shares_storage(capture) for capture in wanted):
             found.append(Watch(text, steps, x))
     return found
 
 
-def _reachable(function: Any) -> Iterator[tuple[str, tuple[Callable[[Any], Any], ...], Tensor]]:
-    """Walk through what the function can get at, the nearest first."""
-    seen: set[int] = {id(function)}
-    queue: list[tuple[str, tuple[Callable[[Any], Any], ...], Any]] = [("", (), function)]
+def _reachable(call: Call) -> Iterator[tuple[str, tuple[Callable[[Any], Any], ...], Tensor]]:
+    """Walk through what the call can get at, the nearest first."""
+    seen: set[int] = {id(call)}
+    queue: list[tuple[str, tuple[Callable[[Any], Any], ...], Any]] = [("", (), call)]
     for text, steps, holder in queue:
         for name, step in _steps(holder):
             x = step(holder)
@@ -74,7 +88,11 @@ def _may_hold(x: Any) -> bool:
 
 def _steps(holder: Any) -> Iterator[Step]:
     """Return the steps that lead on from an object."""
-    if isinstance(holder, FunctionType):
+    if isinstance(holder, Call):
+        yield "", _attribute("function")
+        yield "args", _attribute("args")
+        yield "kwargs", _attribute("kwargs")
+    elif isinstance(holder, FunctionType):
         yield from _steps_of_function(holder)
     elif isinstance(holder, MethodType):
         yield ".self", _attribute("__self__")

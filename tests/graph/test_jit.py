@@ -155,6 +155,20 @@ def test_captured_tensors_that_are_replaced_are_seen() -> None:
     assert f.report()["captures"] == [["self.parts[0]", "self.w"]]
 
 
+def test_tensors_of_an_argument_that_is_no_tensor_are_watched() -> None:
+    f = flow.graph.jit(lambda layer, x, scale=None: layer.forward(x))
+    layer = Layer()
+    assert f(layer, flow.ones(3)).tolist() == [3] * 3
+    layer.w = flow.zeros(3)
+    assert f(layer, flow.ones(3)).tolist() == [1] * 3
+    assert f(layer, x=flow.ones(3)).tolist() == [1] * 3
+    layer.parts[0] = flow.full(3, 5.0)
+    assert f(layer, flow.ones(3)).tolist() == [5] * 3
+    assert f(layer, flow.ones(3)).tolist() == [5] * 3
+    assert f.explain()[1] == "args[0].w is another tensor"
+    assert f.report()["traces"] == 4
+
+
 GLOBAL = flow.full(2, 3.0)
 
 
