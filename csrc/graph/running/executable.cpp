@@ -20,8 +20,7 @@ Executable::Executable(vm::VirtualMachine& machine, std::string name, const Prog
       name_(std::move(name)),
       inputs_(program.inputs),
       bound_(std::move(bound)),
-      lowered_(lower(machine, program)),
-      inline_run_(InlineRun::make(lowered_)) {
+      lowered_(lower(machine, program)) {
   for (const Step& step : lowered_.steps) cost_ += step.cost;
   for (int64_t i = 0; i < lowered_.input_count; ++i) {
     if (lowered_.bases[i].is_written) written_inputs_.push_back(i);
@@ -65,8 +64,8 @@ std::vector<Tensor> Executable::run(const Issuer& issuer, const Tensor* const* a
   for (int i = 0; i < count; ++i) given.push_back(arguments[i]);
   for (const Tensor& x : bound_) given.push_back(&x);
   check_apart(given.data());
-  if (inline_run_ && machine_.may_act_at_once() && machine_.is_small(cost_)) {
-    if (auto results = inline_run_->run(issuer, lowered_, given.data())) {
+  if (machine_.may_act_at_once() && machine_.is_small(cost_) && inline_run()) {
+    if (auto results = inline_run()->run(issuer, lowered_, given.data())) {
       inline_runs_.fetch_add(1, std::memory_order_relaxed);
       return std::move(*results);
     }

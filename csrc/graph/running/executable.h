@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <mutex>
 #include <string>
 
 #include "graph/running/inline_run.h"
@@ -24,14 +25,20 @@ class Executable {
 
   int64_t step_count() const { return static_cast<int64_t>(lowered_.steps.size()); }
   /// Bytes of temporaries when all steps run here.
-  int64_t arena_bytes() const { return inline_run_ ? inline_run_->arena_bytes() : 0; }
+  int64_t arena_bytes() const { return inline_run() ? inline_run()->arena_bytes() : 0; }
   void fill_arena(uint8_t byte) {
-    if (inline_run_) inline_run_->fill_arena(byte);
+    if (inline_run()) inline_run()->fill_arena(byte);
   }
   int64_t inline_runs() const { return inline_runs_.load(std::memory_order_relaxed); }
   int64_t issued_runs() const { return issued_runs_.load(std::memory_order_relaxed); }
 
  private:
+  /// Planned when it is asked for the first time: large programs never run here. Null: some step
+  /// needs a device.
+  InlineRun* inline_run() const {
+    std::call_once(is_planned_, [this] { inline_run_ = InlineRun::make(lowered_); });
+    return inline_run_.get();
+  }
   void check(const Tensor* const* arguments, int count) const;
   void check_apart(const Tensor* const* given) const;
   std::vector<Tensor> issue(const Issuer& issuer, const Tensor* const* given) const;
@@ -43,7 +50,8 @@ class Executable {
   const Lowered lowered_;
   std::vector<int64_t> written_inputs_;
   double cost_ = 0;
-  std::unique_ptr<InlineRun> inline_run_;  // null: some step needs a device
+  mutable std::once_flag is_planned_;
+  mutable std::unique_ptr<InlineRun> inline_run_;
   mutable std::atomic<int64_t> inline_runs_{0}, issued_runs_{0};
 };
 
