@@ -11,8 +11,9 @@ import numpy as np
 
 import oneflow_lite as flow
 from bench_chain import PROGRAMS, uniform
-from comparison import JIT, Arrays, Comparison, Program, check
+from comparison import JIT, NUMPY, TORCH, Arrays, Comparison, Program, check
 from libraries import OURS, RECORDED
+from networks import perceptron_arrays, perceptron_step, transformer_arrays, transformer_block
 from report import Report, arguments, size_str
 from timing import Effort, Measurement, Summary
 
@@ -53,6 +54,30 @@ CALLS = (
     (Program("one operation", one_operation, small_array, checked=SMALL), 0.15, None),
     (Program("128 operations", many_operations, small_array, checked=SMALL), 0.35, 0.2),
 )
+NETWORKS = (  # and their targets; a size is a batch
+    (
+        Program(
+            "MLP step 784-512-512-10",
+            perceptron_step,
+            perceptron_arrays,
+            exact=False,
+            checked=8,
+            most=128,
+        ),
+        {JIT: 1.1, TORCH: 0.55},
+    ),
+    (
+        Program(
+            "transformer block of 128 tokens, width 512",
+            transformer_block,
+            transformer_arrays,
+            exact=False,
+            checked=1,
+            most=8,
+        ),
+        {JIT: 1.1, NUMPY: 0.75},
+    ),
+)
 
 
 def claim_ratio(
@@ -83,6 +108,17 @@ def measure_programs(comparison: Comparison, sizes: list[int]) -> None:
             claim_ratio(comparison.report, question, found, OURS.name, target)
 
 
+def measure_networks(comparison: Comparison, quick: bool) -> None:
+    """Measure parts of networks against each library that has a target."""
+    for program, targets in NETWORKS:
+        size = program.checked if quick else program.most
+        found = comparison.curve(program, [size])[size]
+        question = f"{program.name}, batch {size}"
+        for name, target in targets.items():
+            claim_ratio(comparison.report, question, found, name, target)
+        claim_ratio(comparison.report, question, found, OURS.name, EVERYWHERE)
+
+
 def measure_first_call(report: Report, samples: int) -> None:
     """From a function to its first results, each time anew."""
     arrays = [flow.tensor(array) for array in network_arrays(1)]
@@ -101,10 +137,11 @@ def main() -> None:
     options = arguments(__doc__).parse_args()
     effort = Effort(3, 1e-4) if options.quick else Effort(21, 2e-3, 1.2)
     comparison = Comparison("bench_graph", effort, options.quick, more=[RECORDED])
-    for program in (*(row[0] for row in CALLS), *PROGRAMS):
+    for program in (*(row[0] for row in (*CALLS, *NETWORKS)), *PROGRAMS):
         check_bits(program)
     measure_calls(comparison)
     measure_programs(comparison, comparison.sizes())
+    measure_networks(comparison, options.quick)
     measure_first_call(comparison.report, effort.samples)
     comparison.finish(options.json)
 

@@ -81,6 +81,7 @@ def _torch(module: ModuleType) -> Library:
         astype=lambda x, dtype: x.to(dtype),
         copy=module.clone,
         contiguous=lambda x: x.contiguous(),
+        permute_dims=module.permute,
         sort=lambda x: module.sort(x).values,
         cumsum=lambda x: module.cumsum(x, 0),
     )
