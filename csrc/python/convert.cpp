@@ -7,11 +7,13 @@
 #include "python/runtime.h"
 #include "python/sequences.h"
 #include "python/tensor/object.h"
+#include "python/tensor/unknown_extents.h"
 
 namespace ofl::python {
 
 Dims parse_dims(PyObject* object, const char* op) {
   const auto number = [](PyObject* item) -> int64_t {
+    if (const auto stand_in = stand_in_of(item)) return *stand_in;
     const Py_ssize_t value = PyNumber_AsSsize_t(item, PyExc_OverflowError);
     if (value == -1 && PyErr_Occurred()) throw PythonErrorSet{};
     return value;

@@ -2,7 +2,15 @@
 
 from oneflow_lite._C import Executable as Executable, TraceError as TraceError
 from oneflow_lite.graph import analyses as analyses
-from oneflow_lite.graph.executable import compile as compile
+from oneflow_lite.graph.building import (
+    building as building,
+    data as data,
+    named as named,
+    parameter as parameter,
+)
+from oneflow_lite.graph.compiled import Compiled as Compiled
+from oneflow_lite.graph.executor import Executor as Executor, compile as compile
+from oneflow_lite.graph.extents import Dim as Dim
 from oneflow_lite.graph.ir import (
     Function as Function,
     Op as Op,
@@ -11,21 +19,18 @@ from oneflow_lite.graph.ir import (
     Value as Value,
 )
 from oneflow_lite.graph.jit import Jitted as Jitted, jit as jit
+from oneflow_lite.graph.numbered import Numbered as Numbered, numbered as numbered
 from oneflow_lite.graph.program import Program as Program
+from oneflow_lite.graph.scope import (
+    Scope as Scope,
+    global_scope as global_scope,
+    scope_guard as scope_guard,
+)
 from oneflow_lite.graph.tracing import Traced as Traced, spec as spec, trace as trace
 
 __all__ = [
-    *(
-        "Executable",
-        "Function",
-        "Jitted",
-        "Op",
-        "Program",
-        "Scalar",
-        "TraceError",
-        "Traced",
-        "Type",
-        "Value",
-    ),
-    *("analyses", "compile", "jit", "spec", "trace"),
+    *("Compiled", "Dim", "Executable", "Executor", "Function", "Jitted", "Numbered", "Op"),
+    *("Program", "Scalar", "Scope", "TraceError", "Traced", "Type", "Value"),
+    *("analyses", "building", "compile", "data", "global_scope", "jit", "named", "numbered"),
+    *("parameter", "scope_guard", "spec", "trace"),
 ]

@@ -34,12 +34,13 @@ def compile(program: Program) -> Executable:
     array([1., 1., 1.])
     """
     program.verify()
-    run = _lowered(program.main, program.name)
+    run = lowered(program.main, program.name)
     run.program = program
     return run
 
 
-def _lowered(function: Function, name: str) -> Executable:
+def lowered(function: Function, name: str) -> Executable:
+    """Return a function that is known to be sound, ready to run."""
     bound = (*function.captures, *function.constants)
     if any(capture.tensor is None for capture in bound):
         raise ValueError(f"[compile] {name}: a captured tensor is not known")

@@ -5,6 +5,7 @@ from functools import cached_property
 from hashlib import blake2b
 from typing import Any
 
+from oneflow_lite.graph.declared import EMPTY, Declared
 from oneflow_lite.graph.ir import Function
 from oneflow_lite.graph.text import parse, structure_of, text_of
 from oneflow_lite.graph.verify import verify
@@ -12,6 +13,8 @@ from oneflow_lite.graph.verify import verify
 
 class Program:
     """Functions by name; ``main`` is the one that runs. Immutable.
+
+    ``Program(name)`` is empty: a block of ``building`` fills it, once.
 
     Two programs are equal when the same operations stand in the same order on values of the same
     types; lines and names do not matter, captured tensors count by their position, constants by
@@ -25,22 +28,38 @@ class Program:
     True
     """
 
-    __slots__ = ("__dict__", "_functions", "name")
+    __slots__ = ("__dict__", "_functions", "declared", "name")
 
     name: str
+    declared: Declared | None  # of a program that was built by hand
     _functions: Mapping[str, Function]
 
-    def __init__(self, name: str, functions: Mapping[str, Function]) -> None:
-        if "main" not in functions:
+    def __init__(self, name: str, functions: Mapping[str, Function] | None = None) -> None:
+        if not isinstance(name, str):
+            raise TypeError(f"[Program] name: expected a string, got {type(name).__name__}")
+        if functions is not None and "main" not in functions:
             raise ValueError(f"[Program] {name} has no function main, got {sorted(functions)}")
         object.__setattr__(self, "name", name)
-        object.__setattr__(self, "_functions", dict(functions))
+        object.__setattr__(self, "declared", None)
+        known = {"main": EMPTY} if functions is None else functions
+        object.__setattr__(self, "_functions", dict(known))
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"[Program] is immutable; cannot set {name}")
 
     def __delattr__(self, name: str) -> None:
         raise AttributeError(f"[Program] is immutable; cannot delete {name}")
+
+    def _fill(self, function: Function, declared: Declared) -> None:
+        """Give an empty program its function: what ends a block of building()."""
+        object.__setattr__(self, "_functions", {"main": function})
+        object.__setattr__(self, "declared", declared)
+        vars(self).clear()  # the structure of the empty program
+
+    @property
+    def is_empty(self) -> bool:
+        """Nothing has filled it so far."""
+        return self.declared is None and self.main is EMPTY
 
     @property
     def functions(self) -> dict[str, Function]:

@@ -159,7 +159,7 @@ def head_of(op: Op) -> str:
     call = op.call
     attributes = "".join(
         f"{', ' if i else ''}{key}={value!r}"
-        for i, (key, value) in enumerate(_attributes(op).items())
+        for i, (key, value) in enumerate(attributes_of(op).items())
     )
     if call.kind == "view":
         name = f"view.{_view_name(op)}"
@@ -189,7 +189,7 @@ def _view_name(op: Op) -> str:
     return "broadcast_to" if is_repeated else "slice"
 
 
-def _attributes(op: Op) -> dict[str, Any]:
+def attributes_of(op: Op) -> dict[str, Any]:
     """Return what of a call its operands and the types of its results do not tell."""
     call = op.call
     found = _ATTRIBUTES[call.kind](op) if call.kind in _ATTRIBUTES else {}

@@ -126,13 +126,13 @@ def trace(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Traced:
         recorder.leave()
     made.clear()
     del args, kwargs
-    _check_overlaps(recorder, name, paths)
+    check_overlaps(recorder, name, paths)
     _check_kept(recorder, name)
-    recorded = _recorded(recorder, name, results)
-    return Traced(Program(name, {"main": recorded}), tuple(paths), returned)
+    main = recorded(recorder, name, results)
+    return Traced(Program(name, {"main": main}), tuple(paths), returned)
 
 
-def _check_overlaps(recorder: _C.Recorder, name: str, paths: list[str]) -> None:
+def check_overlaps(recorder: _C.Recorder, name: str, paths: list[str]) -> None:
     """Refuse arguments and captured tensors of one memory that is written to."""
     written = {value for value, _ in recorder.written()}
     pairs = [pair for pair in recorder.overlaps() if not written.isdisjoint(pair)]
@@ -178,7 +178,7 @@ def _parameter(recorder: _C.Recorder, given: Tensor | np.ndarray | Spec) -> Tens
     return recorder.parameter_of(given.dtype, given.shape, strides, resolve(None))
 
 
-def _recorded(recorder: _C.Recorder, name: str, results: list[int]) -> Function:
+def recorded(recorder: _C.Recorder, name: str, results: list[int]) -> Function:
     """Return the function that a recorder has written down."""
     rows = recorder.values()
     values = [Value(Type(*row[1:5])) for row in rows]

@@ -110,6 +110,14 @@ int64_t Recorder::value_of(const Tensor& x, vm::SiteId site) {
   return is_same_view(memory.base, x) ? memory.version : add_view(memory, x, site);
 }
 
+std::optional<std::pair<int64_t, std::vector<int64_t>>> Recorder::find(const Tensor& x) const {
+  const auto found = memories_.find(x.storage.get());
+  if (found == memories_.end()) return std::nullopt;
+  const Memory& memory = found->second;
+  if (is_same_view(memory.base, x)) return {{memory.version, {}}};
+  return {{memory.version, layout_in(memory.base, x)}};
+}
+
 int64_t Recorder::add_view(Memory& memory, const Tensor& x, vm::SiteId site) {
   std::vector<int64_t> layout = layout_in(memory.base, x);
   const auto known = memory.views.find(layout);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -28,6 +29,9 @@ class Recorder final : public Sink {
   Tensor parameter(Device device, DType dtype, const Dims& shape, const Dims& strides);
   /// The value that `x` has now; `site` is where a view is seen the first time.
   int64_t value_of(const Tensor& x, vm::SiteId site);
+  /// Which value the memory of `x` has now, and how x lies in it, as the attr of a view; empty: it
+  /// is the value itself. Nothing for a tensor that this recording does not know.
+  std::optional<std::pair<int64_t, std::vector<int64_t>>> find(const Tensor& x) const;
   /// The value that the memory of a parameter or capture has at the end, where it was written to.
   std::vector<Written> written() const;
   /// Pairs of parameters and captures that have memory in common.

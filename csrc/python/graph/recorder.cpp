@@ -12,6 +12,7 @@
 #include "python/machine/device_object.h"
 #include "python/runtime.h"
 #include "python/tensor/object.h"
+#include "python/tensor/unknown_extents.h"
 
 namespace py = pybind11;
 
@@ -60,6 +61,13 @@ class Recording {
   }
   int64_t value_of(const py::object& x) {
     return recorder_.value_of(require_tensor(x.ptr(), "value_of"), issuer().site);
+  }
+
+  /// (value, layout in it), or None.
+  py::object find(const py::object& x) const {
+    const auto found = recorder_.find(require_tensor(x.ptr(), "find"));
+    if (!found) return py::none();
+    return py::make_tuple(found->first, py::tuple(py::cast(found->second)));
   }
 
   py::list values() const {
@@ -145,6 +153,7 @@ void bind_recorder(py::module_& m) {
       .def("parameter_of", &Recording::parameter_of, py::arg("dtype"), py::arg("shape"),
            py::arg("strides"), py::arg("device"))
       .def("value_of", &Recording::value_of, py::arg("x"))
+      .def("find", &Recording::find, py::arg("x"))
       .def("values", &Recording::values)
       .def("operations", &Recording::operations)
       .def("written", &Recording::written)
@@ -156,6 +165,13 @@ void bind_recorder(py::module_& m) {
         return static_cast<int>(ops::code_of(parse_dtype(dtype.ptr(), "type_code")));
       },
       py::arg("dtype"), "The number of a dtype in OpCall.codes and in the attr of views.");
+  m.def(
+      "set_unknown_extents",
+      [](const py::function& shape_of, const py::type& kind) {
+        set_unknown_extents(shape_of.ptr(), kind.ptr());
+      },
+      py::arg("shape_of"), py::arg("kind"),
+      "Sets who tells the shape of tensors without values, and the type of unknown extents in it.");
   py::tuple kinds(kCallKinds);
   for (int kind = 0; kind < kCallKinds; ++kind) kinds[kind] = kCallKindNames[kind];
   m.attr("CALL_KINDS") = kinds;

@@ -7,6 +7,7 @@
 #include "python/convert.h"
 #include "python/machine/device_object.h"
 #include "python/runtime.h"
+#include "python/tensor/unknown_extents.h"
 
 namespace ofl::python {
 
@@ -28,17 +29,45 @@ PyObject* tensor_new(PyTypeObject*, PyObject* arguments, PyObject* keywords) {
   });
 }
 
+PyObject* shape_of(PyObject* self) {
+  const Reference numbers(dims_tuple(tensor_of(self).shape));
+  return shape_with_unknown(self, numbers.get());
+}
+
+/// The first extent; throws where it is not known.
+Py_ssize_t known_length(PyObject* self) {
+  const Reference shape(shape_of(self));
+  const Py_ssize_t length =
+      PyNumber_AsSsize_t(PyTuple_GET_ITEM(shape.get(), 0), PyExc_OverflowError);
+  if (length == -1 && PyErr_Occurred()) throw PythonErrorSet{};
+  return length;
+}
+
+/// The product of the extents, some of them unknown, and a number.
+PyObject* product_with_unknown(PyObject* self, int64_t factor) {
+  const Reference shape(shape_of(self));
+  Reference product(checked(PyLong_FromLongLong(factor)));
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(shape.get()); ++i) {
+    PyObject* const extent = PyTuple_GET_ITEM(shape.get(), i);
+    product = Reference(checked(PyNumber_Multiply(product.get(), extent)));
+  }
+  return product.release();
+}
+
 Py_ssize_t tensor_length(PyObject* self) {
   return guarded<Py_ssize_t>(-1, [&]() -> Py_ssize_t {
     const Tensor& x = tensor_of(self);
     if (x.ndim() == 0) fail(ErrorKind::type, "len() of a 0-d tensor");
+    if (may_have_stand_ins(x)) return known_length(self);
     return x.shape[0];
   });
 }
 
 PyObject* tensor_iter(PyObject* self) {
   return guarded<PyObject*>(nullptr, [&] {
-    if (tensor_of(self).ndim() == 0) fail(ErrorKind::type, "iteration over a 0-d tensor");
+    const Tensor& x = tensor_of(self);
+    if (x.ndim() == 0) fail(ErrorKind::type, "iteration over a 0-d tensor");
+    if (may_have_stand_ins(x)) known_length(self);
     return PySeqIter_New(self);
   });
 }
@@ -157,7 +186,9 @@ PyObject* get(PyObject* self, const Get& getter) {
 }
 
 PyObject* get_shape(PyObject* self, void*) {
-  return get(self, [](const Tensor& x) { return dims_tuple(x.shape); });
+  return get(self, [self](const Tensor& x) {
+    return may_have_stand_ins(x) ? shape_of(self) : dims_tuple(x.shape);
+  });
 }
 PyObject* get_strides(PyObject* self, void*) {
   return get(self, [](const Tensor& x) { return dims_tuple(x.strides); });
@@ -176,14 +207,18 @@ PyObject* get_ndim(PyObject* self, void*) {
   return get(self, [](const Tensor& x) { return PyLong_FromLong(x.ndim()); });
 }
 PyObject* get_size(PyObject* self, void*) {
-  return get(self, [](const Tensor& x) { return PyLong_FromLongLong(x.size()); });
+  return get(self, [self](const Tensor& x) {
+    return may_have_stand_ins(x) ? product_with_unknown(self, 1) : PyLong_FromLongLong(x.size());
+  });
 }
 PyObject* get_itemsize(PyObject* self, void*) {
   return get(self, [](const Tensor& x) { return PyLong_FromSize_t(size_of(x.dtype)); });
 }
 PyObject* get_nbytes(PyObject* self, void*) {
-  return get(self, [](const Tensor& x) {
-    return PyLong_FromLongLong(x.size() * static_cast<int64_t>(size_of(x.dtype)));
+  return get(self, [self](const Tensor& x) {
+    const auto itemsize = static_cast<int64_t>(size_of(x.dtype));
+    return may_have_stand_ins(x) ? product_with_unknown(self, itemsize)
+                                 : PyLong_FromLongLong(x.size() * itemsize);
   });
 }
 PyObject* get_t(PyObject* self, void*) {

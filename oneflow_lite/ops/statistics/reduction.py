@@ -1,6 +1,7 @@
 """Reductions: over all elements, or along axes; bits as NumPy's for contiguous tensors."""
 
 from collections.abc import Sequence
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -273,8 +274,10 @@ def var(
         squares = real * real + imag * imag
         accumulate = squares.dtype if dtype is None else accumulate
     total = _reduce(_VAR, squares, axis, accumulate, 0, keepdims)
-    divisor = count - (less or 0)
-    return _C.astype(_divided(total, divisor if divisor > 0 else 0), accumulate, False)
+    divisor: float = count
+    if less:
+        divisor = count - less if count > less else 0
+    return _C.astype(_divided(total, divisor), accumulate, False)
 
 
 def std(
@@ -426,10 +429,18 @@ def _divided(total: Tensor, count: float) -> Tensor:
     if total.dtype == complex64:
         total = _C.astype(total, complex128, True)
     elif total.dtype not in (float32, float64, complex128) or (
-        total.dtype == float32 and (count > _EXACT_FLOAT32 or not float(count).is_integer())
+        total.dtype == float32 and not _is_exact(count)
     ):
         total = _C.astype(total, float64, True)
     return total / count
+
+
+def _is_exact(count: float) -> bool:
+    """Return whether float32 has the count; of an extent that is not known yet, it is unsure.
+
+    Where it has, a division in float64 gives the same bits: 53 digits are more than twice 24.
+    """
+    return isinstance(count, Real) and count <= _EXACT_FLOAT32 and float(count).is_integer()
 
 
 def _count(x: Tensor, axis: Axis) -> int:

@@ -1,0 +1,231 @@
+"""A program that was built by hand, for one set of feeds and fetches."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from oneflow_lite._C import Device, Executable, OpCall, Tensor
+from oneflow_lite.graph.declared import Declared, Feed, Variable
+from oneflow_lite.graph.executable import lowered
+from oneflow_lite.graph.feeds import Shape, check_names, fed, sizes_of
+from oneflow_lite.graph.instance import Setting, instance, pruned, values_read
+from oneflow_lite.graph.ir import Function, Op, Type, Value
+from oneflow_lite.graph.program import Program
+from oneflow_lite.graph.scope import Scope, global_scope
+from oneflow_lite.graph.sites import at
+from oneflow_lite.graph.text import type_text
+from oneflow_lite.graph.trees import Leaf, mapped
+from oneflow_lite.graph.verify import infer
+from oneflow_lite.ops.creation.data import asarray, empty
+
+Fetch = tuple[Value, tuple[int, ...]]  # a value, and how the tensor lies in it; (): as it is
+
+
+@dataclass(frozen=True)
+class Fetched(Leaf):
+    """A leaf of the tree of fetches: the result of this number."""
+
+    number: int
+
+
+@dataclass(frozen=True)
+class Fetches:
+    """What is fetched: the tree, with a Fetched in the place of each leaf, and the leaves."""
+
+    tree: Any
+    leaves: tuple[Fetch, ...]
+
+
+@dataclass(frozen=True)
+class _Slot:
+    """A variable of a compiled program."""
+
+    variable: Variable
+    type: Type
+    is_read: bool
+    is_written: bool
+
+
+class Compiled:
+    """A program that was built by hand, ready to run with feeds of known shapes.
+
+    What ``flow.graph.compile(program, feed, fetch_list)`` returns, and what an ``Executor`` keeps.
+
+    Examples
+    --------
+    >>> import oneflow_lite as flow
+    >>> main = flow.graph.Program("main")
+    >>> with flow.graph.building(main):
+    ...     y = flow.graph.data("x", (None, 2)) + 1
+    >>> run = flow.graph.compile(main, {"x": (3, 2)}, [y])
+    >>> run({"x": flow.zeros((3, 2))})[0].shape
+    (3, 2)
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        declared: Declared,
+        shapes: Mapping[str, Shape],
+        fetches: Fetches,
+        device: Device | None,
+    ) -> None:
+        self.program = program
+        self.device = device or declared.device
+        self._op = f"[{program.name}]"
+        self._declared, self._fetches = declared, fetches
+        function = _local_feeds(program.main, declared)
+        function = _with_results(pruned(function, [x for x, _ in fetches.leaves]), fetches)
+        self._needed = _needed(self._op, function, declared, shapes)
+        self._shapes = {feed.name: shapes[feed.name] for feed in self._needed}
+        sizes = sizes_of(self._op, declared, shapes, self._needed)
+        function, inputs = _for_run(
+            self._op, function, declared, Setting(sizes, declared.device, self.device)
+        )
+        self._slots = list(_slots(function, declared, inputs))
+        params = [inputs[feed.value] for feed in self._needed]
+        params += [inputs[slot.variable.value] for slot in self._slots]
+        self.function = replace(function, params=tuple(params))
+        self._shared = _shared(self.function)
+        self.executable: Executable = lowered(self.function, program.name)
+
+    def __call__(self, feed: Mapping[str, Any] | None = None, scope: Scope | None = None) -> Any:
+        """Run with these feeds; return what is fetched, arranged as the fetches are."""
+        given = feed or {}
+        check_names(self._op, self._declared, given)
+        tensors = {}
+        for known in self._needed:
+            if known.name not in given:
+                raise missing(self._op, known)
+            x = tensors[known.name] = fed(self._op, known, given[known.name], self.device)
+            if x.shape != self._shapes[known.name]:
+                raise ValueError(
+                    f"{self._op} feed {known.name} is of shape {x.shape}, compiled for "
+                    f"{self._shapes[known.name]}"
+                )
+        return self.run(tensors, self._fetches, scope)
+
+    def run(self, feeds: Mapping[str, Tensor], fetches: Fetches, scope: Scope | None) -> Any:
+        """Run with tensors that are checked; the tree is that of ``fetches``."""
+        place = global_scope() if scope is None else scope
+        variables, made = self._variables(place)
+        written = [x for x, slot in zip(variables, self._slots, strict=True) if slot.is_written]
+        arguments = [feeds[feed.name] for feed in self._needed]
+        for k, x in enumerate(arguments):  # a feed is a snapshot
+            if any(x.shares_storage(variable) for variable in written):
+                arguments[k] = asarray(x, copy=True)
+        results = self.executable(*arguments, *variables)
+        for name, x in made.items():
+            place.adopt(name, x)
+        for k in self._shared:
+            results[k] = asarray(results[k], copy=True)
+        return mapped(
+            fetches.tree, lambda leaf, _: results[leaf.number] if type(leaf) is Fetched else leaf
+        )
+
+    def _variables(self, scope: Scope) -> tuple[list[Tensor], dict[str, Tensor]]:
+        """Return the variables in a scope; those that the run makes are new, and by name, too."""
+        found, made = [], {}
+        for slot in self._slots:
+            name, wanted = slot.variable.name, slot.type
+            x = scope.get(name)
+            given = None if x is None else Type(x.dtype, x.shape, x.strides, x.device)
+            if slot.is_read and given is None:
+                raise RuntimeError(
+                    f"{self._op} the parameter {name}{at(slot.variable.site)} has no value in the "
+                    "scope: run the startup program first, in the same scope"
+                )
+            if slot.is_read and given is not None and given != wanted:
+                raise ValueError(
+                    f"{self._op} the parameter {name}{at(slot.variable.site)} is "
+                    f"{type_text(given)} in the scope, expected {type_text(wanted)}"
+                )
+            if x is None or given != wanted:
+                x = made[name] = empty(wanted.shape, dtype=wanted.dtype, device=wanted.device)
+            found.append(x)
+        return found, made
+
+    def report(self) -> dict[str, Any]:
+        """Return what is known of the runs; as ``Executable.report``."""
+        return self.executable.report()
+
+
+def missing(op: str, feed: Feed) -> ValueError:
+    """Return the error for a feed that is needed and not given."""
+    return ValueError(f"{op} the feed {feed.name}{at(feed.site)} is needed, and not given")
+
+
+def _local_feeds(function: Function, declared: Declared) -> Function:
+    """Writes to feeds end with the run."""
+    feeds = {feed.value for feed in declared.feeds.values()}
+    assigns = tuple(pair for pair in function.assigns if pair[0] not in feeds)
+    return replace(function, assigns=assigns)
+
+
+def _with_results(function: Function, fetches: Fetches) -> Function:
+    """Return the function with a view for each fetch that is one."""
+    ops, results = list(function.ops), []
+    for value, attr in fetches.leaves:
+        if attr:
+            view = Op(OpCall("view", "view", attr=attr), (value,), (), (value,))
+            value = Value(infer(view)[0])
+            ops.append(replace(view, results=(value,)))
+        results.append(value)
+    return replace(function, ops=tuple(ops), results=tuple(results))
+
+
+def _needed(
+    op: str, function: Function, declared: Declared, shapes: Mapping[str, Shape]
+) -> list[Feed]:
+    read = values_read(function)
+    needed = [feed for feed in declared.feeds.values() if feed.value in read]
+    for feed in needed:
+        if feed.name not in shapes:
+            raise missing(op, feed)
+    return needed
+
+
+def _for_run(
+    op: str, function: Function, declared: Declared, setting: Setting
+) -> tuple[Function, dict[Value, Value]]:
+    """Return the function for a setting, and its parameters by those that were declared."""
+    if not declared.unknowns.names and setting.device == setting.home:
+        return function, {value: value for value in function.params}
+    try:
+        made = instance(function, declared, setting)
+    except KeyError as unknown:
+        raise ValueError(
+            f"{op} the extent {unknown.args[0]} is not known: feed one of "
+            f"{', '.join(declared.feeds) or 'none'}"
+        ) from None
+    declared_params = [x for x in function.params if x not in declared.operands]
+    return made, dict(zip(declared_params, made.params, strict=True))
+
+
+def _slots(
+    function: Function, declared: Declared, inputs: Mapping[Value, Value]
+) -> Iterator[_Slot]:
+    read = values_read(function)
+    assigned = {target for target, _ in function.assigns}
+    for variable in declared.variables.values():
+        x = inputs[variable.value]
+        if x in read or x in assigned:
+            yield _Slot(variable, x.type, x in read, x in assigned)
+
+
+def _shared(function: Function) -> list[int]:
+    """Return the results that share memory with an input, a variable or another result."""
+    whole: dict[Value, Value] = {}
+    for op in function.ops:
+        if op.is_view:
+            operand = next(op.values())
+            whole[op.results[0]] = whole.get(operand, operand)
+    seen = {*function.params, *(bound.value for bound in function.captures)}
+    seen |= {last for _, last in function.assigns}
+    shared = []
+    for k, value in enumerate(function.results):
+        root = whole.get(value, value)
+        if root in seen:
+            shared.append(k)
+        seen.add(root)
+    return shared

@@ -1,0 +1,280 @@
+"""Executor: runs programs that are built by hand, with feeds and fetches.
+
+run ─► feeds and fetches checked ─► key ─► kept? ── no ──► pruned, made for the extents, lowered
+                                            │ yes                       │
+                                            └──► Compiled ◄─────────────┘
+                                 feeds, variables of the scope ─► Compiled ─► fetches
+"""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any
+
+from oneflow_lite._C import Device, Executable, Tensor
+from oneflow_lite.device import DeviceLike, resolve
+from oneflow_lite.flags import flags
+from oneflow_lite.graph import executable
+from oneflow_lite.graph.compiled import Compiled, Fetch, Fetched, Fetches
+from oneflow_lite.graph.declared import Declared
+from oneflow_lite.graph.feeds import Shape, check_names, fed, given_shape
+from oneflow_lite.graph.ir import Value
+from oneflow_lite.graph.nearest import nearest
+from oneflow_lite.graph.program import Program
+from oneflow_lite.graph.scope import Scope
+from oneflow_lite.graph.trees import mapped
+from oneflow_lite.ops.creation.data import empty
+
+_MOST_PROGRAMS = 8
+
+
+class Executor:
+    """Runs programs that were built by hand.
+
+    It keeps the last 8 programs that it has made ready, by the program, the shapes of the feeds,
+    the fetches and the flags that matter. Any thread may call it.
+
+    Parameters
+    ----------
+    device : str or Device, optional
+        Where programs run: it takes the place of the device that was the default when they were
+        built. None: that one.
+
+    Examples
+    --------
+    >>> main, startup = flow.graph.Program("main"), flow.graph.Program("startup")
+    >>> with flow.graph.building(main, startup):
+    ...     x = flow.graph.data("x", (None, 2))
+    ...     w = flow.graph.parameter("w", 2, init=[3.0, 4.0])
+    ...     y = x @ w
+    ...     w -= 0.5
+    >>> exe, scope = flow.graph.Executor("mock:0"), flow.graph.Scope()
+    >>> exe.run(startup, scope=scope)
+    []
+    >>> for rows in ([[1, 1]], [[1, 0], [0, 1]]):
+    ...     (out,) = exe.run(main, feed={"x": rows}, fetch_list=[y], scope=scope)
+    ...     print(out.tolist())
+    [7.0]
+    [2.5, 3.5]
+    """
+
+    def __init__(self, device: DeviceLike = None) -> None:
+        self.device: Device | None = None if device is None else resolve(device)
+        if self.device is not None:
+            empty(0, device=self.device)  # it is there
+        self._kept: OrderedDict[Any, Compiled] = OrderedDict()
+        self._lock = threading.RLock()  # guards _kept; one thread compiles, others wait
+        self._compiled = 0
+
+    def __repr__(self) -> str:
+        return f"Executor({str(self.device)!r})" if self.device else "Executor()"
+
+    def run(
+        self,
+        program: Program,
+        feed: Mapping[str, Any] | None = None,
+        fetch_list: Any = None,
+        scope: Scope | None = None,
+    ) -> Any:
+        """Run what the fetches and the parameters that are written need; return what is fetched.
+
+        Parameters
+        ----------
+        program : Program
+            One that ``building`` filled.
+        feed : dict, optional
+            Tensors, arrays, numbers or lists by the name of their ``data``. Lists and numbers take
+            the declared dtype. What nobody needs may be there, or not.
+        fetch_list : tensors and names, in lists, tuples and dicts
+            Tensors of the program's block: what their memory holds at the end. Names of feeds, of
+            parameters, and those given by ``named``.
+        scope : Scope, optional
+            Where parameters live: that of ``scope_guard``, or of the process, by default.
+
+        Returns
+        -------
+        as fetch_list
+            A new tensor for each fetch. An empty list without fetches.
+
+        Raises
+        ------
+        ValueError
+            A feed is unknown, missing, or does not agree with its ``data``; a fetch is no value of
+            the program. Nothing has run.
+        RuntimeError
+            A parameter is read that has no value in the scope: the startup program did not run.
+        """
+        declared = _declared("run", program)
+        op = f"[{program.name}]"
+        fetches = _fetches(op, declared, [] if fetch_list is None else fetch_list)
+        given = {} if feed is None else feed
+        check_names(op, declared, given)
+        _check_scope(scope)
+        place = self.device or declared.device
+        feeds = {name: fed(op, declared.feeds[name], x, place) for name, x in given.items()}
+        shapes = {name: x.shape for name, x in feeds.items()}
+        return self._ready(program, declared, shapes, fetches).run(feeds, fetches, scope)
+
+    def compile(
+        self, program: Program, feed: Mapping[str, Any] | None = None, fetch_list: Any = None
+    ) -> Compiled:
+        """Make a program ready ahead of its first run; nothing is computed.
+
+        Parameters
+        ----------
+        program, fetch_list
+            As for ``run``.
+        feed : dict, optional
+            Shapes, specs, or what will be fed, by name.
+
+        Examples
+        --------
+        >>> main = flow.graph.Program("main")
+        >>> with flow.graph.building(main):
+        ...     y = flow.graph.data("x", (None, 2)) * 2
+        >>> exe = flow.graph.Executor()
+        >>> compiled = exe.compile(main, {"x": (3, 2)}, [y])
+        >>> (out,) = exe.run(main, {"x": flow.ones((3, 2))}, [y])
+        >>> exe.report()["compiled"]
+        1
+        """
+        declared = _declared("compile", program)
+        op = f"[{program.name}]"
+        given = {} if feed is None else feed
+        check_names(op, declared, given)
+        shapes = {name: given_shape(op, declared.feeds[name], x) for name, x in given.items()}
+        fetches = _fetches(op, declared, [] if fetch_list is None else fetch_list)
+        return self._ready(program, declared, shapes, fetches)
+
+    def _ready(
+        self,
+        program: Program,
+        declared: Declared,
+        shapes: Mapping[str, Shape],
+        fetches: Fetches,
+    ) -> Compiled:
+        # An entry keeps its program, so the identity is nobody else's.
+        key = (id(program), frozenset(shapes.items()), fetches.leaves, *_flags())
+        with self._lock:
+            known = self._kept.get(key)
+            if known is None:
+                known = Compiled(program, declared, shapes, fetches, self.device)
+                self._kept[key] = known
+                self._compiled += 1
+                while len(self._kept) > _MOST_PROGRAMS:
+                    self._kept.popitem(last=False)
+            self._kept.move_to_end(key)
+            return known
+
+    def report(self) -> dict[str, Any]:
+        """Return how often a program was made ready, and what is known of those that are kept."""
+        with self._lock:
+            kept = list(self._kept.values())
+        return {"compiled": self._compiled, "programs": [x.report() for x in kept]}
+
+    def clear(self) -> None:
+        """Forget all programs that are ready."""
+        with self._lock:
+            self._kept.clear()
+
+
+def compile(
+    program: Program,
+    feed: Mapping[str, Any] | None = None,
+    fetch_list: Any = None,
+    *,
+    executor: Executor | None = None,
+) -> Any:
+    """Return a program ready to run: operations are planned, and nothing is computed.
+
+    Parameters
+    ----------
+    program : Program
+        One that was traced: the result is an ``Executable``, called with a tensor for each
+        parameter. One that was built by hand: the result is a ``Compiled``, called with feeds.
+    feed : dict, optional
+        Of a program by hand: shapes, specs, or what will be fed, by name.
+    fetch_list : tensors and names, in lists, tuples and dicts
+        Of a program by hand: as for ``Executor.run``.
+    executor : Executor, optional
+        Of a program by hand: it keeps the result for its runs.
+
+    Raises
+    ------
+    ValueError
+        The program is not sound, or a captured tensor is not known, as in one read from text; feeds
+        and fetches are not those of the program.
+
+    Examples
+    --------
+    >>> import oneflow_lite as flow
+    >>> traced = flow.graph.trace(lambda x, y: flow.tanh(x) + y, flow.ones(3), flow.ones(3))
+    >>> run = flow.graph.compile(traced.program)
+    >>> (z,) = run(flow.zeros(3), flow.ones(3))
+    >>> z.numpy()
+    array([1., 1., 1.])
+    """
+    if isinstance(program, Program) and program.declared is not None:
+        return (executor or Executor()).compile(program, feed, fetch_list)
+    if feed is not None or fetch_list is not None or executor is not None:
+        raise ValueError("[compile] feed and fetch_list are for programs that were built by hand")
+    ready: Executable = executable.compile(program)
+    return ready
+
+
+def _flags() -> tuple[Any, ...]:
+    """Return the flags that decide what a program is lowered to."""
+    return flags.array_api, flags.cuda_kernels, flags.cuda_blas, flags.cuda_tf32
+
+
+def _declared(op: str, program: Program) -> Declared:
+    if not isinstance(program, Program):
+        raise TypeError(f"[{op}] program: expected a Program, got {type(program).__name__}")
+    if program.declared is not None:
+        return program.declared
+    if program.is_empty:
+        return Declared.nothing(program.name)
+    raise ValueError(
+        f"[{op}] {program.name} was not built by hand: run it by flow.graph.compile(program)"
+    )
+
+
+def _check_scope(scope: Scope | None) -> None:
+    if scope is not None and not isinstance(scope, Scope):
+        raise TypeError(f"[run] scope: expected a Scope, got {type(scope).__name__}")
+
+
+def _fetches(op: str, declared: Declared, fetch_list: Any) -> Fetches:
+    leaves: list[Fetch] = []
+
+    def leaf(x: Any, path: str) -> Fetched:
+        leaves.append(_fetch(op, declared, x, path))
+        return Fetched(len(leaves) - 1)
+
+    return Fetches(mapped(fetch_list, leaf, "fetch_list"), tuple(leaves))
+
+
+def _fetch(op: str, declared: Declared, x: Any, path: str) -> Fetch:
+    if isinstance(x, Tensor):
+        found = declared.find(x)
+        if found is None:
+            raise ValueError(
+                f"{op} {path} is a tensor of another program, or of none; fetch tensors of the "
+                "block that built it"
+            )
+        return found
+    if isinstance(x, str):
+        return _by_name(op, declared, x, path)
+    raise TypeError(f"{op} {path}: expected a tensor or a name, got {type(x).__name__}")
+
+
+def _by_name(op: str, declared: Declared, name: str, path: str) -> Fetch:
+    if name in declared.names:
+        return declared.names[name], ()
+    known: dict[str, Value] = {key: x.value for key, x in declared.feeds.items()}
+    known |= {key: x.value for key, x in declared.variables.items()}
+    if name not in known:
+        raise ValueError(
+            f"{op} {path}: there is no {name!r}{nearest(name, [*declared.names, *known])}"
+        )
+    return declared.last_of(known[name]), ()

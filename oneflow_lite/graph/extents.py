@@ -1,0 +1,271 @@
+"""Extents that a program does not know when it is built: None in the shape of data().
+
+While a program is built, a prime number stands for each of them, and Python sees a Dim. A run knows
+the extents, and makes the types of all values anew (instance.py).
+
+    None ─► stand-in (a prime) ─► calls infer shapes ─► numbers near k · prime + c ─► k · Dim + c
+"""
+
+import operator
+from collections.abc import Callable, Iterable, Mapping
+from itertools import combinations_with_replacement
+from typing import Any, NoReturn
+from weakref import WeakSet
+
+from oneflow_lite._C import Recorder, Tensor, TraceError
+from oneflow_lite.graph.sites import at, user_site
+
+# Above all counts that float32 has exactly: what divides by a count then does it in float64. No sum
+# of a few of one is near another.
+_STAND_INS = ((33594401, 33594419), (46373609, 46373611), (41843891, 41843911))
+NEAR = 1 << 16  # numbers that are further from a multiple of a stand-in are none of it
+_KNOWN = 1 << 20  # smaller numbers have nothing to do with a stand-in
+_FEW = 8
+
+Terms = Mapping[tuple[str, ...], int]  # by product of unknown extents; (): the constant
+
+
+_alive: "WeakSet[Unknowns]" = WeakSet()
+
+
+def shape_of(x: Tensor, numbers: tuple[int, ...]) -> "tuple[int | Dim, ...]":
+    """Return the shape of a tensor without values: a Dim for each stand-in among the numbers."""
+    for unknowns in _alive:
+        if unknowns.names and unknowns.recorder.find(x) is not None:
+            shape = unknowns.decoded(numbers)
+            if shape is None:
+                raise TraceError(
+                    f"[shape]{at(user_site())} is no integer times an unknown extent and another: "
+                    "give the extent in data()"
+                )
+            return shape
+    return numbers
+
+
+class Unknowns:
+    """The unknown extents of one program, by name."""
+
+    def __init__(self, recorder: Recorder, operand: Callable[["Dim", Tensor], Tensor]) -> None:
+        self.names: list[str] = []
+        self.recorder = recorder
+        self.operand = operand
+        self._products: list[tuple[int, tuple[str, ...]]] = []
+        _alive.add(self)
+
+    def dim(self, name: str) -> "Dim":
+        """Return the extent of this name, a new one where there is none."""
+        if name not in self.names:
+            if len(self.names) == len(_STAND_INS):
+                raise ValueError(
+                    f"[data] at most {len(_STAND_INS)} unknown extents, got {name} besides "
+                    f"{', '.join(self.names)}"
+                )
+            self.names.append(name)
+            products = [
+                product
+                for degree in (1, 2)
+                for product in combinations_with_replacement(sorted(self.names), degree)
+            ]
+            stand_ins = self.stand_ins()
+            self._products = sorted(
+                ((_value(product, stand_ins), product) for product in products), reverse=True
+            )
+        return Dim(self, {(name,): 1})
+
+    def stand_ins(self, which: int = 0) -> dict[str, int]:
+        """Return the numbers that stand for the extents; there are two for each."""
+        return {name: pair[which] for name, pair in zip(self.names, _STAND_INS, strict=False)}
+
+    def decode(self, number: int) -> "int | Dim | None":
+        """Return what a number means that came of known ones and stand-ins; None: it is unclear."""
+        if abs(number) < _KNOWN or not self.names:
+            return number
+        found = self._near_one(number) or self._near_two(number)
+        return Dim(self, found[0]) if len(found) == 1 else None
+
+    def _near_one(self, number: int) -> list[Terms]:
+        """Return the ways to be near a multiple of one product."""
+        found: list[Terms] = []
+        for value, product in self._products:
+            count = (number + value // 2) // value
+            if 0 < abs(count) < _KNOWN and abs(number - count * value) <= NEAR:
+                found.append({product: count, (): number - count * value})
+        return found
+
+    def _near_two(self, number: int) -> list[Terms]:
+        """Return the ways to be near a sum of a few of one product and a multiple of another."""
+        return [
+            {product: count, **terms}
+            for value, product in self._products
+            for count in range(1, _FEW)
+            for terms in self._near_one(number - count * value)
+            if next(iter(terms)) > product
+        ]
+
+    def decoded(self, numbers: Iterable[int]) -> "tuple[int | Dim, ...] | None":
+        """Return what each of the numbers means; None where one is unclear."""
+        found = tuple(self.decode(number) for number in numbers)
+        return None if any(x is None for x in found) else found  # type: ignore[return-value]
+
+
+def _value(product: tuple[str, ...], sizes: Mapping[str, int]) -> int:
+    value = 1
+    for name in product:
+        value *= sizes[name]
+    return value
+
+
+def sized(extent: "int | Dim", sizes: Mapping[str, int]) -> int:
+    """Return the number that an extent is when the unknown ones have these sizes."""
+    if isinstance(extent, int):
+        return extent
+    return sum(count * _value(product, sizes) for product, count in extent.terms.items())
+
+
+def is_unknown(extents: Iterable["int | Dim"]) -> bool:
+    """Return whether one of the extents is not known."""
+    return any(isinstance(extent, Dim) for extent in extents)
+
+
+class Dim:
+    """An extent that is not known while a program is built.
+
+    It can stand in a new shape, be compared with itself, be multiplied by integers and added to
+    them, and be an operand of an operation on tensors. All else raises TraceError.
+    """
+
+    __slots__ = ("terms", "unknowns")
+
+    def __init__(self, unknowns: Unknowns, terms: Terms) -> None:
+        self.unknowns = unknowns
+        self.terms = {product: count for product, count in terms.items() if count}
+
+    @property
+    def stand_in(self) -> int:
+        """The number in its place."""
+        return sized(self, self.unknowns.stand_ins())
+
+    def __repr__(self) -> str:
+        parts = []
+        for product, count in sorted(self.terms.items(), reverse=True):
+            name = "*".join(product)
+            parts.append(str(count) if not name else name if count == 1 else f"{count}*{name}")
+        return " + ".join(parts).replace("+ -", "- ")
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self.terms.items()))
+
+    def __eq__(self, other: object) -> Any:
+        if isinstance(other, Tensor):
+            return self._with_tensor(operator.eq, other, True)
+        difference = self._sum(other, -1) if isinstance(other, int | Dim) else self
+        if isinstance(difference, int):
+            return difference == 0
+        self._refuse("is compared with")
+
+    def __ne__(self, other: object) -> Any:
+        if isinstance(other, Tensor):
+            return self._with_tensor(operator.ne, other, True)
+        return not self == other
+
+    def __add__(self, other: Any) -> Any:
+        return self._linear(operator.add, other, lambda: self._sum(other, 1))
+
+    def __radd__(self, other: Any) -> Any:
+        return self._linear(operator.add, other, lambda: self._sum(other, 1), False)
+
+    def __sub__(self, other: Any) -> Any:
+        return self._linear(operator.sub, other, lambda: self._sum(other, -1))
+
+    def __rsub__(self, other: Any) -> Any:
+        return self._linear(operator.sub, other, lambda: (-self)._sum(other, 1), False)
+
+    def __mul__(self, other: Any) -> Any:
+        return self._linear(operator.mul, other, lambda: self._product(other))
+
+    def __rmul__(self, other: Any) -> Any:
+        return self._linear(operator.mul, other, lambda: self._product(other), False)
+
+    def _linear(
+        self,
+        op: Callable[[Any, Any], Any],
+        other: Any,
+        on_extents: Callable[[], Any],
+        is_first: bool = True,
+    ) -> Any:
+        """Return what an operator gives that extents have."""
+        if isinstance(other, Dim) or type(other) is int:
+            return on_extents()
+        return self._operand(op, other, is_first)
+
+    def _operand(self, op: Callable[[Any, Any], Any], other: Any, is_first: bool = True) -> Any:
+        """Return what an operator gives that is for tensors only."""
+        if isinstance(other, Tensor):
+            return self._with_tensor(op, other, is_first)
+        self._refuse(f"is an operand ({op.__name__}) of")
+
+    def _sum(self, other: Any, sign: int) -> Any:
+        terms = dict(self.terms)
+        for product, count in _terms(other).items():
+            terms[product] = terms.get(product, 0) + sign * count
+        return _made(self.unknowns, terms)
+
+    def _product(self, other: Any) -> Any:
+        terms: dict[tuple[str, ...], int] = {}
+        for one, count in self.terms.items():
+            for two, times in _terms(other).items():
+                product = tuple(sorted((*one, *two)))
+                terms[product] = terms.get(product, 0) + count * times
+        return _made(self.unknowns, terms)
+
+    def _with_tensor(self, op: Callable[[Any, Any], Any], x: Tensor, is_first: bool) -> Any:
+        operand = self.unknowns.operand(self, x)
+        return op(operand, x) if is_first else op(x, operand)
+
+    def _refuse(self, what: str) -> NoReturn:
+        raise TraceError(
+            f"[Dim] the unknown extent {self!r} {what} something that needs its value"
+            f"{at(user_site())}: programs are built before extents are known; use k * extent + c, "
+            "or give the extent in data()"
+        )
+
+    @property
+    def is_name(self) -> bool:
+        """It is one unknown extent by itself."""
+        return any(self.terms == {(name,): 1} for name in self.unknowns.names)
+
+    def __neg__(self) -> "Dim":
+        return Dim(self.unknowns, {product: -count for product, count in self.terms.items()})
+
+    def __pos__(self) -> "Dim":
+        return self
+
+    def __index__(self) -> int:
+        self._refuse("is a number for")
+
+    __int__ = __float__ = __complex__ = __trunc__ = __index__
+
+    def __bool__(self) -> bool:
+        self._refuse("decides")
+
+
+def _terms(x: Any) -> Terms:
+    return x.terms if isinstance(x, Dim) else {(): int(x)}
+
+
+def _made(unknowns: Unknowns, terms: Terms) -> "int | Dim":
+    made = Dim(unknowns, terms)
+    if any(made.terms) or not made.terms:
+        return made if made.terms else 0
+    return made.terms[()]
+
+
+def _of_tensors(op: Callable[[Any, Any], Any], is_first: bool) -> Callable[[Dim, Any], Any]:
+    return lambda self, other: self._operand(op, other, is_first)
+
+
+for _op in (operator.truediv, operator.floordiv, operator.mod, operator.pow):
+    setattr(Dim, f"__{_op.__name__}__", _of_tensors(_op, True))
+    setattr(Dim, f"__r{_op.__name__}__", _of_tensors(_op, False))
+for _op in (operator.lt, operator.le, operator.gt, operator.ge):
+    setattr(Dim, f"__{_op.__name__}__", _of_tensors(_op, True))

@@ -1,0 +1,120 @@
+"""What a run is fed: checks against data(), and the sizes that unknown extents have."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from oneflow_lite._C import Device, Tensor
+from oneflow_lite.graph.declared import Declared, Feed
+from oneflow_lite.graph.extents import Dim, sized
+from oneflow_lite.graph.ir import row_major
+from oneflow_lite.graph.nearest import nearest
+from oneflow_lite.graph.sites import at
+from oneflow_lite.graph.tracing import Spec
+from oneflow_lite.ops.creation.data import asarray, empty
+
+Shape = tuple[int, ...]
+
+
+def check_names(op: str, declared: Declared, feed: Mapping[str, Any]) -> None:
+    """Refuse what is no mapping of names of feeds."""
+    if not isinstance(feed, Mapping):
+        raise TypeError(f"{op} feed: expected a dict of names, got {type(feed).__name__}")
+    for name in feed:
+        if name not in declared.feeds:
+            raise ValueError(f"{op} has no feed {name!r}{nearest(str(name), declared.feeds)}")
+
+
+def fed(op: str, feed: Feed, given: Any, device: Device) -> Tensor:
+    """Return what is fed as a row-major tensor of the declared dtype on the device.
+
+    Raises
+    ------
+    ValueError
+        Rank, a known extent or the dtype is another one; lists are ragged.
+    """
+    dtype = feed.value.type.dtype
+    if not isinstance(given, Tensor | np.ndarray | np.generic):
+        given = _listed(op, feed, given, dtype)
+    elif given.dtype != dtype:
+        raise _mismatch(op, feed, f"of dtype {given.dtype}")
+    check_shape(op, feed, given.shape)
+    x = asarray(given, dtype=dtype, device=device)
+    strides = row_major(x.shape, dtype.itemsize)
+    if x.strides != strides:
+        whole = empty(x.shape, dtype=dtype, device=device)
+        whole[...] = x
+        return whole
+    return x
+
+
+def _listed(op: str, feed: Feed, given: Any, dtype: np.dtype[Any]) -> Any:
+    """Return numbers and lists as an array that the dtype can hold."""
+    try:
+        array = np.asarray(given)
+    except (ValueError, TypeError) as error:
+        raise _mismatch(op, feed, f"no array ({error})") from None
+    kind = np.dtype(np.float32) if dtype.name == "bfloat16" else dtype
+    if array.size and not np.can_cast(array.dtype, kind, "same_kind"):
+        raise _mismatch(op, feed, f"of dtype {array.dtype}")
+    return array
+
+
+def check_shape(op: str, feed: Feed, shape: Shape) -> None:
+    """Refuse another rank, or another extent where it is known."""
+    pairs = zip(shape, feed.shape, strict=False)
+    is_same = all(isinstance(n, Dim) or n == m for m, n in pairs)
+    if len(shape) != len(feed.shape) or not is_same:
+        raise _mismatch(op, feed, f"of shape {tuple(shape)}")
+
+
+def _mismatch(op: str, feed: Feed, given: str) -> ValueError:
+    return ValueError(
+        f"{op} feed {feed.name} is {given}, expected {feed.value.type.dtype} of shape {feed.shape}"
+        f"{at(feed.site)}"
+    )
+
+
+def given_shape(op: str, feed: Feed, given: Any) -> Shape:
+    """Return a shape that is given by itself, by a spec, or by what will be fed."""
+    if isinstance(given, Tensor | np.ndarray | Spec):
+        if given.dtype != feed.value.type.dtype:
+            raise _mismatch(op, feed, f"of dtype {given.dtype}")
+        shape = tuple(given.shape)
+    else:
+        shape = (given,) if isinstance(given, int) else tuple(given)
+    check_shape(op, feed, shape)
+    return shape
+
+
+def sizes_of(
+    op: str, declared: Declared, shapes: Mapping[str, Shape], needed: Sequence[Feed]
+) -> dict[str, int]:
+    """Return the sizes of the unknown extents; those that nobody gives are left out.
+
+    Raises
+    ------
+    ValueError
+        Two feeds that are needed give one extent different sizes.
+    """
+    sizes: dict[str, int] = {}
+    origin: dict[str, str] = {}
+    others = [feed for feed in declared.feeds.values() if feed not in needed]
+    for feed in (*needed, *others):
+        for axis, extent in enumerate(feed.shape):
+            if feed.name not in shapes or not isinstance(extent, Dim) or not extent.is_name:
+                continue
+            size = shapes[feed.name][axis]
+            if sizes.setdefault(repr(extent), size) != size and feed in needed:
+                raise ValueError(
+                    f"{op} the extent {extent!r} is {sizes[repr(extent)]} in feed "
+                    f"{origin[repr(extent)]} and {size} in feed {feed.name}{at(feed.site)}; give "
+                    "one of them a name of its own in data()"
+                )
+            origin.setdefault(repr(extent), feed.name)
+    for feed in needed:
+        wanted = tuple(sized(n, sizes) for n in feed.shape)
+        if shapes[feed.name] != wanted:
+            raise _mismatch(op, feed, f"of shape {shapes[feed.name]}")
+    return sizes

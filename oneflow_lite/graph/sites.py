@@ -1,0 +1,23 @@
+"""Lines of the user's program, for errors."""
+
+import sys
+from pathlib import Path
+
+from oneflow_lite.graph.ir import Site
+
+_PACKAGE = str(Path(__file__).parent.parent)
+
+
+def user_site() -> Site | None:
+    """Return the file and line of the innermost frame outside of this package."""
+    frame = sys._getframe(1)
+    while frame.f_code.co_filename.startswith(_PACKAGE):
+        if frame.f_back is None:
+            return None
+        frame = frame.f_back
+    return frame.f_code.co_filename, frame.f_lineno
+
+
+def at(site: Site | None) -> str:
+    """Return a line as it stands in a sentence: `` (net.py:31)``."""
+    return f" ({site[0]}:{site[1]})" if site else ""

@@ -1,0 +1,273 @@
+"""Programs with unknown extents give eager's bits for each size, without a call of Python's code;
+what cannot be told for other extents is refused with its line."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import oneflow_lite as flow
+from oneflow_lite.graph import Dim, Executor, Program, Scope, TraceError
+
+DEVICES = ["cpu", "mock:0"]
+SIZES = (1, 2, 3, 5, 17, 300)
+
+
+def built(function: Callable[..., Any], *shapes: Any, dtype: str = "float32") -> tuple[Any, ...]:
+    main = Program("main")
+    with flow.graph.building(main):
+        given = [flow.graph.data(f"x{k}", shape, dtype) for k, shape in enumerate(shapes)]
+        fetched = function(*given)
+    return main, fetched
+
+
+def numbers(rng: np.random.Generator, shape: Any, size: int, dtype: str) -> np.ndarray:
+    extents = [size if n is None else n for n in shape]
+    return rng.normal(size=extents).astype(dtype)
+
+
+def bits(x: Any) -> tuple[Any, ...]:
+    return x.dtype, x.shape, x.numpy().tobytes()
+
+
+def rows(x: Any) -> int:
+    return x.shape[0]
+
+
+# On (N, 6) and (6, 4); each is called with eager tensors, too.
+LINEAR: dict[str, Callable[..., Any]] = {
+    "product": lambda x, w: x @ w,
+    "turned product": lambda x, w: w.T @ x.T,
+    "mean of all": lambda x, w: flow.mean(x @ w),
+    "mean of rows": lambda x, w: x.mean(axis=0),
+    "mean of columns": lambda x, w: x.mean(axis=1, keepdims=True) + x,
+    "variance": lambda x, w: flow.var(x, axis=0),
+    "deviation of float64": lambda x, w: flow.std(x.astype("float64"), axis=0),
+    "mean of halves": lambda x, w: x.astype("float16").mean(),
+    "mean of complex": lambda x, w: (x * 1j).mean(axis=0),
+    "divided by the count": lambda x, w: x / x.size - rows(x) * x + rows(x),
+    "counted in integers": lambda x, w: flow.ones_like(x, dtype="int32") * rows(x) // 2,
+    "compared with the count": lambda x, w: (rows(x) > x, x <= rows(x), x == rows(x)),
+    "cut in front": lambda x, w: x[1:] * 2,
+    "cut behind": lambda x, w: x[:-1] + x[1:],
+    "first": lambda x, w: x[0],
+    "last": lambda x, w: x[-1] + x[-1:],
+    "turned": lambda x, w: (x[::-1], flow.flip(x, axis=0) + x),
+    "known steps": lambda x, w: x[:, ::-2] * x[:, 1::2],
+    "one column": lambda x, w: x[:, 2],
+    "flat": lambda x, w: (x.reshape(-1), flow.ravel(x.T)),
+    "split": lambda x, w: flow.permute_dims(x.reshape((rows(x), 2, 3)), (1, 0, 2)) + 1,
+    "joined": lambda x, w: x.reshape((-1, 2, 3)).reshape((rows(x) * 2, 3)),
+    "new axes": lambda x, w: x[:, None, :] * w.T[None, :, :],
+    "written": lambda x, w: written(x),
+    "grown": lambda x, w: flow.zeros((2 * rows(x) + 1, 2)) + 1,
+    "concatenated": lambda x, w: flow.concat([x, x[:1], x])[1:],
+    "stacked": lambda x, w: flow.stack([x, x * 2]),
+    "broadcast": lambda x, w: flow.broadcast_to(x[0], x.shape) - x,
+    "sums so far": lambda x, w: flow.cumulative_sum(x, axis=0),
+    "sorted": lambda x, w: (flow.sort(x, axis=0), flow.argsort(x, axis=1)),
+    "largest": lambda x, w: (flow.argmax(x, axis=1), x.max(axis=0)),
+    "chosen": lambda x, w: flow.where(x > 0, x, -x),
+    "softmax": lambda x, w: softmax(x @ w),
+    "products of all": lambda x, w: x @ x.T,
+    "einsum": lambda x, w: flow.einsum("ij,jk->ki", x, w),
+    "repeated": lambda x, w: flow.repeat(x, 2, axis=0),
+    "tiled": lambda x, w: flow.tile(x, (2, 1)),
+}
+
+
+def written(x: Any) -> Any:
+    y = flow.zeros_like(x)
+    y[1:] = x[:-1]
+    y[:, 0] = 7
+    y[-1] += 1
+    return y, y.T
+
+
+def softmax(x: Any) -> Any:
+    e = flow.exp(x - x.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("name", LINEAR)
+def test_any_size_gives_eagers_bits(name: str, device: str) -> None:
+    function = LINEAR[name]
+    main, fetched = built(function, (None, 6), (6, 4))
+    several = isinstance(fetched, tuple)
+    exe = Executor(device)
+    for size in SIZES:
+        rng = np.random.default_rng(size)
+        x, w = numbers(rng, (size, 6), size, "float32"), numbers(rng, (6, 4), size, "float32")
+        expected = function(flow.tensor(x, device=device), flow.tensor(w, device=device))
+        found = exe.run(main, {"x0": x, "x1": w}, fetched)
+        pairs = zip(expected, found, strict=True) if several else [(expected, found)]
+        for wanted, seen in pairs:
+            assert seen.device == flow.Device(device)
+            assert bits(seen) == bits(wanted)
+
+
+def test_python_runs_once() -> None:
+    calls = []
+
+    def f(x: Any) -> Any:
+        calls.append(1)
+        return x * 2
+
+    main, y = built(f, (None,))
+    exe = Executor()
+    for size in SIZES:
+        assert exe.run(main, {"x0": np.ones(size, np.float32)}, y).tolist() == [2] * size
+    assert len(calls) == 1
+    assert exe.report()["compiled"] == len(SIZES)
+
+
+def test_no_rows() -> None:
+    main, y = built(lambda x: (x.sum(axis=0), x * 2, x.reshape(-1)), (None, 3))
+    total, twice, flat = Executor().run(main, {"x0": np.ones((0, 3), np.float32)}, y)
+    assert (total.tolist(), twice.shape, flat.shape) == ([0, 0, 0], (0, 3), (0,))
+
+
+def test_several_extents() -> None:
+    def f(x: Any, y: Any) -> Any:
+        z = x[:, :, None] * y
+        return z.reshape((x.shape[0] * x.shape[1], 2)), x.T, z.mean(), flow.concat([x, x], axis=1)
+
+    main, fetched = built(f, (None, "time"), (None, "time", 2))
+    exe = Executor()
+    for n, t in ((1, 1), (3, 2), (2, 7), (20, 1)):
+        rng = np.random.default_rng(n)
+        x, y = (rng.normal(size=shape).astype(np.float32) for shape in ((n, t), (n, t, 2)))
+        expected = f(flow.tensor(x), flow.tensor(y))
+        found = exe.run(main, {"x0": x, "x1": y}, fetched)
+        assert list(map(bits, found)) == list(map(bits, expected))
+
+
+def test_none_is_the_same_at_the_same_axis_and_names_are_the_same() -> None:
+    with flow.graph.building(Program("main")):
+        x = flow.graph.data("x", (None, None, "k"))
+        y = flow.graph.data("y", (None, "k"))
+    assert x.shape[0] == y.shape[0]
+    assert x.shape[2] == y.shape[1]
+    with pytest.raises(TraceError):
+        x.shape[0] == x.shape[1]  # noqa: B015 - it may be
+
+
+def test_an_extent_shows_what_it_is() -> None:
+    with flow.graph.building(Program("main")):
+        x = flow.graph.data("x", (None, "time", 4))
+        n, t, four = x.shape
+        assert four == 4
+        assert isinstance(n, Dim)
+        assert (n == n, n != n + 1, n + 1 - 1 == n, 2 * n == n * 2, n - n) == (True,) * 4 + (0,)
+        assert repr(3 * n - t + 1) == "-1*time + 3*N0 + 1" or "3*N0" in repr(3 * n - t + 1)
+        assert hash(n + 1) == hash(1 + n)
+        assert x.size == n * t * 4
+        assert x.nbytes == x.size * 8
+        assert flow.zeros(n + 2).shape == (n + 2,)
+    assert x.shape == (n, t, 4)  # after the block, too
+
+
+REFUSED: dict[str, Callable[[Any], Any]] = {
+    "a range": lambda x: range(x.shape[0]),
+    "an index": lambda x: [1, 2][x.shape[0]],
+    "an int": lambda x: int(x.shape[0]),
+    "a float": lambda x: float(x.shape[0]),
+    "a decision": lambda x: 1 if x.shape[0] else 2,
+    "a comparison": lambda x: x.shape[0] > 3,
+    "an equality": lambda x: x.shape[0] == 3,
+    "a quotient": lambda x: x.shape[0] // 2,
+    "a remainder": lambda x: x.shape[0] % 2,
+    "a power": lambda x: x.shape[0] ** 2,
+    "a reciprocal": lambda x: 1 / x.shape[0],
+    "a float product": lambda x: x.shape[0] * 0.5,
+    "a length": len,
+    "an iteration": list,
+    "a slice": lambda x: x[: x.shape[0]],
+    "differences": lambda x: flow.diff(x, axis=0),
+    "a frame": lambda x: flow.pad(x, 1),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_needs_the_value_is_refused_with_its_line(name: str) -> None:
+    line = REFUSED[name].__code__.co_firstlineno if hasattr(REFUSED[name], "__code__") else 0
+    with pytest.raises(TraceError, match=r"unknown extent.*test_unknown_extents\.py:") as caught:
+        built(REFUSED[name], (None, 6))
+    assert f":{line}" in str(caught.value) or not line
+    main, y = built(lambda x: x + 1, (None,))  # the next one works
+    assert Executor().run(main, {"x0": [1]}, y).tolist() == [2]
+
+
+UNCLEAR: dict[str, Callable[[Any], Any]] = {
+    "steps": lambda x: x[::2] + 1,
+    "a diagonal": lambda x: flow.linalg.diagonal(x) + 1,
+    "q and r": lambda x: flow.linalg.qr(x).R,
+    "none of it": lambda x: x[-3:5] + 1,
+}
+
+
+@pytest.mark.parametrize("name", UNCLEAR)
+def test_what_cannot_be_told_is_refused_when_it_is_built(name: str) -> None:
+    line = UNCLEAR[name].__code__.co_firstlineno
+    main = Program("main")
+    with pytest.raises(TraceError, match=rf"test_unknown_extents\.py:{line}\)"):  # noqa: SIM117
+        with flow.graph.building(main):
+            UNCLEAR[name](flow.graph.data("x", (None, 6)))
+    assert main.is_empty
+
+
+def test_a_slice_that_an_extent_is_too_small_for_is_refused_when_it_runs() -> None:
+    main, (head, tail, fifth) = built(lambda x: (x[:4] + 1, x[3:] + 1, x[5] + 1), (None,))
+    exe = Executor()
+    long, short = np.arange(9, dtype=np.float32), np.arange(2, dtype=np.float32)
+    assert exe.run(main, {"x0": long}, [head, fifth])[1].item() == 6
+    for y in (head, tail, fifth):
+        with pytest.raises(TraceError, match=r"\[view\].*test_unknown_extents.*other extents"):
+            exe.run(main, {"x0": short}, [y])
+    assert exe.run(main, {"x0": long}, [tail])[0].tolist() == [4, 5, 6, 7, 8, 9]
+
+
+def test_extents_that_do_not_agree() -> None:
+    main, (y, z) = built(lambda a, b: (a + b, a * 2), (None, 2), (None, 2))
+    exe = Executor()
+    a, b = np.ones((3, 2), np.float32), np.ones((4, 2), np.float32)
+    with pytest.raises(ValueError, match=r"extent N0 is 3 in feed x0 and 4 in feed x1"):
+        exe.run(main, {"x0": a, "x1": b}, [y])
+    assert exe.run(main, {"x0": a, "x1": b}, [z])[0].shape == (3, 2)  # x1 is not needed
+
+
+def test_an_extent_that_only_another_feed_has() -> None:
+    main, y = built(lambda x: flow.ones((x.shape[0], 2)), (None,))
+    with pytest.raises(ValueError, match="extent N0 is not known: feed one of x0"):
+        Executor().run(main, fetch_list=[y])
+    assert Executor().run(main, {"x0": [1, 2, 3]}, [y])[0].shape == (3, 2)
+
+
+def test_training_with_other_sizes_is_eagers() -> None:
+    main, startup = Program("main"), Program("startup")
+    with flow.graph.building(main, startup):
+        x = flow.graph.data("x", (None, 1), "float32")
+        w = flow.graph.parameter(
+            "w", (1, 10), init=lambda s: flow.linspace(0, 1, 10).reshape(s), dtype="float32"
+        )
+        b = flow.graph.parameter("b", 10, dtype="float32")
+        loss = step(x, w, b)
+    exe, scope = Executor(), Scope()
+    exe.run(startup, scope=scope)
+    weights = [scope[name].astype("float32") + 0 for name in ("w", "b")]
+    for size in (10, 1, 64, 3):
+        given = np.random.default_rng(size).random((size, 1), dtype=np.float32)
+        (found,) = exe.run(main, {"x": given}, [loss], scope=scope)
+        assert bits(found) == bits(step(flow.tensor(given), *weights))
+        assert [bits(scope[name]) for name in ("w", "b")] == [bits(x) for x in weights]
+
+
+def step(x: Any, w: Any, b: Any) -> Any:
+    hidden = x @ w + b
+    gradient = flow.ones_like(hidden) / hidden.size
+    loss = flow.mean(hidden)
+    w -= 0.01 * (x.T @ gradient)
+    b -= 0.01 * gradient.sum(axis=0)
+    return loss
