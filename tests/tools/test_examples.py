@@ -144,6 +144,53 @@ def test_digits_hides_copies_behind_compute() -> None:
     assert number(r"(\d+)% of it hidden", naive) == 0
 
 
+@pytest.mark.parametrize("device", ["cpu", "mock:0"])
+def test_digits_by_jit_are_those_of_the_naive_mode(
+    device: str,
+    trained: Callable[..., tuple[str, bytes]],
+    naive_cpu: tuple[str, bytes],
+) -> None:
+    text, weights = trained(device, "--jit")
+    assert weights == naive_cpu[1]
+    assert "the same, of all losses and weights" in text
+    assert number(r"speed +eager ([\d,]+) images/s", text) > 0
+    assert number(r"jit ([\d,]+)\n", text) > 0
+    assert number(r"in ([\d.]+) ms \(2 programs\)", text) > 0
+    assert number(r"eager's peak ([\d,]+)", text) > 0
+    arena = number(r"arena ([\d,]+) bytes", text)
+    assert arena > 0 or device != "cpu"
+
+
+# --- executor_tour.py
+
+
+@pytest.mark.parametrize("device", ["cpu", "mock:0"])
+def test_the_tour_of_an_executor(device: str) -> None:
+    text = succeed("executor_tour.py", "--device", device)
+    losses = [float(x) for x in re.findall(r"(?m)^\d+ +(-?[\d.]+)$", text)]
+    assert len(losses) == 4
+    assert re.search(r"(?m)^\d+ +matmul +\d+ ", text)
+    ways = re.findall(r"(?m)^(.+\S) +-?\d\.\d+ +(yes|no)$", text)
+    assert len(ways) == 5
+    assert {same for _, same in ways} == {"yes"}
+
+
+# --- memory_tour.py
+
+
+def test_the_tour_of_memory() -> None:
+    text = succeed("memory_tour.py", "--batch", "1", "--time", "16", "--width", "64")
+    rows = re.findall(r"(?m)^(\S.*\S) +([\d,]+) +(\d\.\d+)$", text)
+    assert [name for name, *_ in rows] == [
+        *(f"blocks, match range {n}" for n in (0, 1, 2, 4, 8, 16)),
+        *("blocks, 2 colours", "offsets", "lower bound"),
+    ]
+    sizes = {name: int(size.replace(",", "")) for name, size, _ in rows}
+    assert sizes["lower bound"] <= sizes["offsets"] <= 1.02 * sizes["lower bound"]
+    assert sizes["offsets"] <= min(size for name, size in sizes.items() if name != "lower bound")
+    assert sizes["blocks, match range 1"] < sizes["blocks, match range 0"]
+
+
 # --- stream_photos.py
 
 
@@ -229,6 +276,7 @@ def test_a_library_that_is_not_there_is_one_line(
         ("train_digits.py", "gpu"),
         ("stream_photos.py", "cuda:0"),
         ("standard_libraries.py", "cuda:0"),
+        ("executor_tour.py", "cuda:0"),
     ],
 )
 def test_a_device_that_is_not_there_is_one_line(name: str, device: str) -> None:
@@ -245,6 +293,7 @@ def test_a_device_that_is_not_there_is_one_line(name: str, device: str) -> None:
         ("train_digits.py", "--epochs", 1),
         ("stream_photos.py", "--frames", 1),
         ("standard_libraries.py", "--samples", 200),
+        ("memory_tour.py", "--width", 8),
     ],
 )
 def test_bad_arguments_are_told(name: str, option: str, least: int) -> None:
