@@ -23,12 +23,16 @@ class UnclearError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """Neighbouring axes of an operand whose elements lie without gaps; an unknown one is alone."""
+    """Neighbouring axes of an operand whose elements lie without gaps.
+
+    An unknown one is alone, or has a known one behind it, of ``inner`` elements.
+    """
 
     step: int  # bytes from one element to the next
     count: int  # of elements
     extent: Extent  # the same, decoded
     axes: tuple[int, ...]  # the innermost one last
+    inner: int = 1
 
     def step_in(self, given: Type) -> int:
         """Return the step in a type of other extents."""
@@ -130,18 +134,58 @@ def decode_view(attr: tuple[int, ...], operand: Type, unknowns: Unknowns) -> Cut
             raise UnclearError("its shape is no integer times an unknown extent and another")
         return Reshaped(dtype, extents)
     runs = _runs(operand, unknowns)
+    ways = [runs, *(_joined(runs, k) for k in range(1, len(runs)) if _may_join(runs, k))]
+    for number, way in enumerate(ways):
+        try:
+            return _cut(attr, way, unknowns)
+        except UnclearError:
+            if number + 1 == len(ways):
+                raise
+    raise AssertionError("there is a way")
+
+
+def _may_join(runs: list[_Run], k: int) -> bool:
+    """An unknown run and a known one behind it lie without a gap."""
+    outer, inner = runs[k - 1], runs[k]
+    is_dense = outer.step == inner.step * inner.count
+    return is_dense and isinstance(outer.extent, Dim) and isinstance(inner.extent, int)
+
+
+def _joined(runs: list[_Run], k: int) -> list[_Run]:
+    outer, inner = runs[k - 1], runs[k]
+    count = outer.count * inner.count
+    joined = _Run(
+        inner.step, count, outer.extent * inner.count, (*outer.axes, *inner.axes), inner.count
+    )
+    return [*runs[: k - 1], joined, *runs[k + 1 :]]
+
+
+def _cut(attr: tuple[int, ...], runs: list[_Run], unknowns: Unknowns) -> Cut:
+    dtype, offset, *rest = attr
+    shape, strides = rest[: len(rest) // 2], rest[len(rest) // 2 :]
     starts, inner = [], offset
     for run in runs:
         start, inner = divmod(inner, run.step)
         starts.append(_start(start, run))
-    pairs = zip(shape, strides, strict=True)
-    axes = tuple(_axis(n, step, runs, unknowns) for n, step in pairs)
+    axes = tuple(_axis(n, s, runs, unknowns) for n, s in zip(shape, strides, strict=True))
     for number, run in enumerate(runs):
         if isinstance(run.extent, Dim):
-            through = [axis for axis in axes if axis.run == number]
-            if len(through) > 1 or any(axis.step not in (-1, 1) for axis in through):
-                raise UnclearError("it goes through an unknown extent in steps, or twice")
+            through = [pair for pair in zip(axes, shape, strict=True) if pair[0].run == number]
+            _check_unknown(run, through)
     return Cut(dtype, tuple(starts), inner, axes, tuple(runs))
+
+
+def _check_unknown(run: _Run, through: list[tuple[_Axis, int]]) -> None:
+    """Refuse axes through an unknown run whose extents may not be linear.
+
+    One axis goes on and on, in steps that divide the known elements; others stay within these.
+    """
+    long = [axis for axis, n in through if abs(sized(axis.step, {})) * (n - 1) >= run.inner]
+    short = [axis for axis, _ in through if axis not in long]
+    if len(long) > 1 or any(run.inner % abs(sized(axis.step, {})) for axis in long):
+        raise UnclearError("it goes through an unknown extent in steps, or twice")
+    if any(isinstance(axis.extent, Dim) for axis in short):
+        raise UnclearError("it goes through an unknown extent twice")
 
 
 def _is_dense(shape: Any, strides: Any, operand: Type) -> bool:
