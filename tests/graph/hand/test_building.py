@@ -52,6 +52,15 @@ def test_an_empty_program() -> None:
         Executor().run(main, {"x": 1})
 
 
+def test_the_digest_is_that_of_what_fills_a_program() -> None:
+    main = Program("main")
+    before = main.digest
+    with flow.graph.building(main):
+        flow.graph.data("x", 2) + 1
+    assert main.digest != before
+    assert main.digest == Program.parse(str(main)).digest
+
+
 def test_a_program_is_filled_once() -> None:
     main, startup = two()
     with flow.graph.building(main, startup):
@@ -167,6 +176,7 @@ def test_initializers() -> None:
             flow.graph.parameter("wrong", (2, 2), lambda s: flow.zeros(3))
         with pytest.raises(ValueError, match=r"\[parameter\] wrong: expected known extents"):
             flow.graph.parameter("wrong", (None, 2))  # type: ignore[arg-type]
+    startup.verify()
     scope = Scope()
     Executor().run(startup, scope=scope)
     assert {name: scope[name].tolist() for name in scope} == {

@@ -292,6 +292,8 @@ def test_the_cache_is_bounded() -> None:
     assert exe.report()["compiled"] == 20
     exe.run(main, {"x": np.ones(11)}, [y])  # gone by then
     assert exe.report()["compiled"] == 21
+    exe.run(main, {"x": np.ones(12)}, [y])  # it was used after 13
+    assert exe.report()["compiled"] == 21
     exe.clear()
     assert exe.report()["programs"] == []
 

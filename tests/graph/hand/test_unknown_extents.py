@@ -2,13 +2,15 @@
 what cannot be told for other extents is refused with its line."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import oneflow_lite as flow
-from oneflow_lite.graph import Dim, Executor, Program, Scope, TraceError
+from oneflow_lite.graph import Dim, Executor, Program, Scope, TraceError, Value
+from oneflow_lite.graph.instance import check_instances
 
 DEVICES = ["cpu", "mock:0"]
 SIZES = (1, 2, 3, 5, 17, 300)
@@ -83,6 +85,12 @@ def written(x: Any) -> Any:
     y[:, 0] = 7
     y[-1] += 1
     return y, y.T
+
+
+def scattered(x: Any) -> Any:
+    y = flow.copy(x)
+    y[flow.tensor([0, 1])] = 1.0
+    return y
 
 
 def softmax(x: Any) -> Any:
@@ -205,12 +213,14 @@ UNCLEAR: dict[str, Callable[[Any], Any]] = {
     "a diagonal": lambda x: flow.linalg.diagonal(x) + 1,
     "q and r": lambda x: flow.linalg.qr(x).R,
     "none of it": lambda x: x[-3:5] + 1,
+    "scattered": lambda x: scattered(x),
 }
 
 
 @pytest.mark.parametrize("name", UNCLEAR)
 def test_what_cannot_be_told_is_refused_when_it_is_built(name: str) -> None:
-    line = UNCLEAR[name].__code__.co_firstlineno
+    function = scattered if name == "scattered" else UNCLEAR[name]
+    line = function.__code__.co_firstlineno + 2 * (name == "scattered")
     main = Program("main")
     with pytest.raises(TraceError, match=rf"test_unknown_extents\.py:{line}\)"):  # noqa: SIM117
         with flow.graph.building(main):
@@ -227,6 +237,28 @@ def test_a_slice_that_an_extent_is_too_small_for_is_refused_when_it_runs() -> No
         with pytest.raises(TraceError, match=r"\[view\].*test_unknown_extents.*other extents"):
             exe.run(main, {"x0": short}, [y])
     assert exe.run(main, {"x0": long}, [tail])[0].tolist() == [4, 5, 6, 7, 8, 9]
+
+
+def test_a_slice_beyond_its_axis_is_refused_where_the_memory_goes_on() -> None:
+    main, y = built(lambda x: x[:-1, :4] + 1, (None, "time"))
+    exe = Executor()
+    with pytest.raises(TraceError, match=r"it goes from 0 to 3, and there are 2"):
+        exe.run(main, {"x0": np.ones((3, 2), np.float32)}, y)
+    assert exe.run(main, {"x0": np.ones((3, 4), np.float32)}, y).shape == (2, 4)
+
+
+def test_types_that_do_not_scale_are_noticed() -> None:
+    main, _ = built(lambda x: flow.concat([x + 1, x]), (None,))
+    function, declared = main.main, main.declared
+    assert declared
+    check_instances(function, declared)
+    op = function.ops[-1]
+    (value,) = op.results
+    for wrong in (7, value.type.shape[0] + 1):
+        other = Value(replace(value.type, shape=(wrong,)))
+        ops = (*function.ops[:-1], replace(op, results=(other,)))
+        with pytest.raises(TraceError, match=r"\[concat\].*test_unknown_extents.*no integer times"):
+            check_instances(replace(function, ops=ops, results=()), declared)
 
 
 def test_extents_that_do_not_agree() -> None:
