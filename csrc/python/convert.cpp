@@ -6,6 +6,7 @@
 #include "base/half.h"
 #include "python/runtime.h"
 #include "python/sequences.h"
+#include "python/slots.h"
 #include "python/tensor/object.h"
 #include "python/tensor/unknown_extents.h"
 
@@ -54,6 +55,8 @@ OperandKind classify(PyObject* object, ops::TypeCode* code, const char* op) {
     const DType dtype = dtype_of(descr, op);
     Py_DECREF(descr);
     *code = ops::code_of(dtype);
+  } else if (is_slot(object)) {
+    *code = is_complex_slot(object) ? ops::kWeakComplex : ops::kWeakFloat;
   } else if (PyArray_Check(object)) {
     return OperandKind::array;
   } else {
@@ -139,6 +142,13 @@ Scalar to_scalar(PyObject* value, DType dtype) {
   }
   if (PyArray_Pack(descr_of(dtype), scalar.bytes, value) < 0) throw PythonErrorSet{};
   return scalar;
+}
+
+Input number_input(PyObject* value, DType dtype) {
+  if (!is_slot(value)) return to_scalar(value, dtype);
+  const Reference stand_in(checked(is_complex_slot(value) ? PyComplex_FromDoubles(1, 0)
+                                                          : PyFloat_FromDouble(1)));
+  return {to_scalar(stand_in.get(), dtype), number_of_slot(value)};
 }
 
 PyObject* to_python(const char* element, DType dtype) {

@@ -7,7 +7,7 @@
 #include "ops/op_def.h"
 #include "python/dtypes.h"
 #include "python/errors.h"
-#include "tensor/tensor.h"
+#include "tensor/issue.h"
 
 namespace ofl::python {
 
@@ -17,7 +17,7 @@ PyObject* dims_tuple(const Dims& dims);
 
 /// What an operand that is no tensor looks like to type resolution.
 enum class OperandKind : uint8_t { scalar, array, other };
-/// `code` is set for scalars: weak for Python's numbers, the dtype for NumPy's.
+/// `code` is set for scalars: weak for Python's numbers and for slots, the dtype for NumPy's.
 OperandKind classify(PyObject* object, ops::TypeCode* code, const char* op);
 
 /// The dtype of one of NumPy's own numbers, which is copied; nullopt for all else, subclasses too.
@@ -27,6 +27,9 @@ std::optional<DType> numpy_number(PyObject* value, Scalar* out);
 bool store_number(PyObject* value, DType dtype, Scalar* out);
 /// A Python or NumPy scalar as one element; OverflowError and friends as NumPy has them.
 Scalar to_scalar(PyObject* value, DType dtype);
+/// The same as an operand. A slot is one of its kind now, so that what no such number can become is
+/// an error; each run gives its value.
+Input number_input(PyObject* value, DType dtype);
 /// One element as a Python object.
 PyObject* to_python(const char* element, DType dtype);
 

@@ -57,6 +57,7 @@ PYBIND11_MODULE(_C, m) {
   bind_profiler(m);
   init_vectors(m.ptr());
   init_graph_analyses(m.ptr());
+  init_donation(m.ptr());
   bind_recorder(m);
   bind_executable(m);
   init_blas(m.ptr());

@@ -192,7 +192,7 @@ Tensor where(const Issuer& issuer, const Input* inputs, DType dtype, Device devi
 Tensor cast_copy(const Issuer& issuer, const Tensor& x, DType dtype, const char* name) {
   Tensor result = make_tensor(x.storage->state(), dtype, x.shape, issuer.site);
   if (issuer.sink) {
-    const Input input{&x, {}};
+    const Input input(&x);
     return take_one(issuer, copy_call(name, dtype, false), &input, 1, result);
   }
   submit_copy(issuer, name, x, result, result.storage->bytes());
@@ -220,7 +220,7 @@ void assign(const Issuer& issuer, const Tensor& target, const Tensor& value, con
   const Overlap how = overlap(target, value);
   if (how == Overlap::same) return;
   if (issuer.sink) {
-    const Input input{&value, {}};
+    const Input input(&value);
     take_one(issuer, copy_call(name, target.dtype, false), &input, 1, target, true);
     return;
   }
@@ -235,25 +235,24 @@ void assign(const Issuer& issuer, const Tensor& target, const Tensor& value, con
 
 namespace {
 
-void take_fill(const Issuer& issuer, const char* name, const Scalar& value,
-               const Tensor& output, bool is_target) {
+void take_fill(const Issuer& issuer, const char* name, const Input& value, const Tensor& output,
+               bool is_target) {
   OpCall call(CallKind::fill, name);
   call.made = {{output.dtype, output.shape, output.strides}};
   call.device = output.device();
-  const Input input{nullptr, value};
-  take_one(issuer, std::move(call), &input, 1, output, is_target);
+  take_one(issuer, std::move(call), &value, 1, output, is_target);
 }
 
 }  // namespace
 
-void fill(const Issuer& issuer, const Tensor& target, const Scalar& value, const char* name) {
+void fill(const Issuer& issuer, const Tensor& target, const Input& value, const char* name) {
   require_writable(name, target);
   if (issuer.sink) {
     take_fill(issuer, name, value, target, true);
     return;
   }
   LoopPlan plan(name, ops::KernelId::fill, 1);
-  plan.args.scalars[0] = value;
+  plan.args.scalars[0] = value.scalar;
   plan.set_operand(0, &target);
   plan_loops(plan, target.shape);
   submit(issuer, plan);
@@ -295,14 +294,14 @@ bool full_here(vm::VirtualMachine& machine, Device device, DType dtype, const Di
 }
 
 Tensor full(const Issuer& issuer, Device device, DType dtype, const Dims& shape,
-            const Scalar& value) {
+            const Input& value) {
   Tensor result = make_tensor(issuer.machine.state(device), dtype, shape, issuer.site);
   if (issuer.sink) {
     take_fill(issuer, "full", value, result, false);
     return result;
   }
   LoopPlan plan("full", ops::KernelId::fill, 1);
-  plan.args.scalars[0] = value;
+  plan.args.scalars[0] = value.scalar;
   plan.set_operand(0, &result);
   plan.new_bytes = result.storage->bytes();
   plan_loops(plan, shape);
@@ -328,7 +327,7 @@ Tensor concatenate(const Issuer& issuer, const std::vector<Tensor>& parts, int a
     OpCall call(CallKind::concat, "concat");
     call.attr = {axis};
     std::vector<Input> inputs;
-    for (const Tensor& part : parts) inputs.push_back({&part, {}});
+    for (const Tensor& part : parts) inputs.push_back(&part);
     return take_one(issuer, std::move(call), inputs.data(), static_cast<int>(inputs.size()),
                     result);
   }

@@ -22,9 +22,15 @@ struct Issuer {
   PlanSink* plans = nullptr;
 };
 
-/// An operand: a tensor, or a scalar already converted to the dtype that the op wants.
+/// An operand: a tensor, or a scalar already converted to the dtype that the op wants. While a
+/// program is recorded or lowered, a scalar may have a slot: each run gives its value.
 struct Input {
+  Input() = default;
+  Input(const Tensor* tensor) : tensor(tensor) {}
+  Input(const Scalar& scalar, int slot = -1) : slot(slot), scalar(scalar) {}
+
   const Tensor* tensor = nullptr;
+  int32_t slot = -1;
   Scalar scalar;
 };
 
@@ -61,9 +67,9 @@ Tensor empty(const Issuer& issuer, Device device, DType dtype, const Dims& shape
 /// storage holds the memory, and nobody observes. No instruction: nobody else has the tensor yet.
 bool full_here(vm::VirtualMachine& machine, Device device, DType dtype, const Dims& shape,
                const Scalar* value, Tensor* out);
-/// `value` has the dtype of the result.
+/// `value` is a scalar of the dtype of the result.
 Tensor full(const Issuer& issuer, Device device, DType dtype, const Dims& shape,
-            const Scalar& value);
+            const Input& value);
 
 /// A row-major copy with another dtype (or the same).
 Tensor cast_copy(const Issuer& issuer, const Tensor& x, DType dtype, const char* name);
@@ -74,7 +80,7 @@ Tensor contiguous(const Issuer& issuer, const Tensor& x);
 
 /// target[...] = value, with broadcasting and casting; both on one device.
 void assign(const Issuer& issuer, const Tensor& target, const Tensor& value, const char* name);
-void fill(const Issuer& issuer, const Tensor& target, const Scalar& value, const char* name);
+void fill(const Issuer& issuer, const Tensor& target, const Input& value, const char* name);
 
 /// Along `axis`; all have the same dtype, device and other dimensions (checked).
 Tensor concatenate(const Issuer& issuer, const std::vector<Tensor>& parts, int axis);

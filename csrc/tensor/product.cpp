@@ -97,7 +97,7 @@ Tensor matmul(const Issuer& issuer, const ops::OpDef& op, const ops::Resolution&
     OpCall call(CallKind::matmul, name);
     call.op = &op;
     call.resolution = &resolution;
-    const Input inputs[] = {{&factor_a, {}}, {&factor_b, {}}};
+    const Input inputs[] = {&factor_a, &factor_b};
     return take_one(issuer, std::move(call), inputs, 2, seen);
   }
   LoopPlan plan(name, ops::KernelId::matmul, 3);

@@ -70,7 +70,7 @@ Tensor reduce(const Issuer& issuer, const ops::OpDef& op, const ops::Resolution&
     call.op = &op;
     call.resolution = &resolution;
     call.attr = {bits_of(reduced), int64_t{keepdims}};
-    const Input inputs[] = {{&x, {}}, {nullptr, initial ? *initial : Scalar{}}};
+    const Input inputs[] = {&x, initial ? *initial : Scalar{}};
     return take_one(issuer, std::move(call), inputs, initial ? 2 : 1, result);
   }
   LoopPlan plan(name, ops::KernelId::reduce, 2);
@@ -99,7 +99,7 @@ Tensor arg_reduce(const Issuer& issuer, const char* name, const Tensor& x, int a
   if (issuer.sink) {
     OpCall call(CallKind::arg_reduce, name);
     call.attr = {axis, int64_t{keepdims}, int64_t{minimum}};
-    const Input input{&x, {}};
+    const Input input(&x);
     return take_one(issuer, std::move(call), &input, 1, result);
   }
   LoopPlan plan(name, ops::KernelId::arg_reduce, 2);

@@ -99,6 +99,12 @@ class TensorStorage {
     return static_cast<int>(refs_.load(std::memory_order_acquire) & (kUse - 1));
   }
 
+  /// The references that are no instruction's.
+  int handles() const {
+    const int64_t refs = refs_.load(std::memory_order_acquire);
+    return static_cast<int>((refs & (kUse - 1)) - refs / kUse);
+  }
+
   /// The same for an instruction, from before it is issued until it retires.
   void acquire_for_instruction() { acquire(kUse + 1); }
   void drop_instruction_ref() { drop(kUse + 1); }

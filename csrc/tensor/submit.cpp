@@ -218,7 +218,7 @@ void take_plan(const Issuer& issuer, const ArrayPlan& plan) {
   call.attr = plan.attr;
   call.device = plan.outputs[0]->device();
   std::vector<Input> inputs;
-  for (const Tensor* x : plan.inputs) inputs.push_back({x, {}});
+  for (const Tensor* x : plan.inputs) inputs.push_back(x);
   call.targets = plan.targets;
   for (int k = 0; k < plan.outputs.size(); ++k) {
     const Tensor& x = *plan.outputs[k];

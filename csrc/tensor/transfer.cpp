@@ -124,7 +124,7 @@ Tensor transfer(const Issuer& issuer, const Tensor& x, Device target) {
     const ep::CopyKind kind = kind_between(source, result);
     OpCall call(CallKind::transfer, kCopyKinds[static_cast<int>(kind)].name);
     call.device = target;
-    const Input input{&source, {}};
+    const Input input(&source);
     return take_one(issuer, std::move(call), &input, 1, result);
   }
   if (issuer.plans) {

@@ -7,7 +7,7 @@ from typing import Any
 
 from oneflow_lite import _C
 from oneflow_lite._C import Executable
-from oneflow_lite.graph.ir import Function, Op, Scalar, Type, Value
+from oneflow_lite.graph.ir import Function, Op, Scalar, Slot, Type, Value
 from oneflow_lite.graph.program import Program
 
 
@@ -48,7 +48,8 @@ def lowered(function: Function, name: str) -> Executable:
     for value in function.inputs():
         numbers[value] = len(numbers)
     inputs = [_parts(value.type) for value in numbers]
-    operations = [_operation(op, numbers) for op in function.ops]
+    slots = {slot: k for k, slot in enumerate(function.slots)}
+    operations = [_operation(op, numbers, slots) for op in function.ops]
     return _C.compile_program(
         name,
         inputs,
@@ -58,11 +59,22 @@ def lowered(function: Function, name: str) -> Executable:
         operations,
         [numbers[value] for value in function.results],
         [(numbers[target], numbers[last]) for target, last in function.assigns],
+        [_slot(slot, slots) for slot in function.slots],
     )
 
 
-def _operation(op: Op, numbers: dict[Value, int]) -> tuple[Any, ...]:
-    operands = tuple((x.value,) if isinstance(x, Scalar) else numbers[x] for x in op.operands)
+def _slot(slot: Slot, slots: dict[Slot, int]) -> tuple[Any, ...]:
+    operands = tuple((slots[x],) if isinstance(x, Slot) else x for x in slot.operands)
+    return slot.kind is complex, slot.operation, operands, slot.site
+
+
+def _operation(op: Op, numbers: dict[Value, int], slots: dict[Slot, int]) -> tuple[Any, ...]:
+    def operand(x: Value | Scalar) -> Any:
+        if isinstance(x, Value):
+            return numbers[x]
+        return (None, slots[x.value]) if isinstance(x.value, Slot) else (x.value,)
+
+    operands = tuple(map(operand, op.operands))
     targets = [numbers[target] for target in op.targets]
     for value in op.results:
         numbers[value] = len(numbers)

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from oneflow_lite._C import Device, OpCall, TraceError
+from oneflow_lite.graph.calls import attributes_of, call_of
 from oneflow_lite.graph.declared import Declared
 from oneflow_lite.graph.extents import Dim, is_unknown, sized
 from oneflow_lite.graph.ir import Bound, Function, Op, Scalar, Type, Value, row_major
 from oneflow_lite.graph.sites import at
-from oneflow_lite.graph.text import attributes_of, call_of
 from oneflow_lite.graph.verify import infer
 from oneflow_lite.graph.views import UnclearError, decode_view
 

@@ -55,9 +55,23 @@ class Type:
         return self.strides == row_major(self.shape, self.dtype.itemsize)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Slot:
+    """A number that each run is given, or computes from others as Python does.
+
+    ``kind`` is float or complex. ``operation`` is the name of a function of Python's module
+    operator; None: the caller of the run gives the number. Compared by identity.
+    """
+
+    kind: type
+    operation: str | None = None
+    operands: tuple["Slot | float | complex", ...] = ()
+    site: Site | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """An operand that is a number: ``value`` in ``dtype``; ``weak``: one of Python's."""
+    """An operand that is a number: ``value`` in ``dtype``; ``weak``: one of Python's, or a Slot."""
 
     dtype: np.dtype[Any]
     value: Any
@@ -117,7 +131,8 @@ class Function:
     """Operations in order, between ``params`` and ``results``.
 
     ``captures`` are read at each run, ``constants`` never change. ``assigns`` has pairs: a
-    parameter or capture, and the value that its memory holds at the end.
+    parameter or capture, and the value that its memory holds at the end. ``slots`` are the numbers
+    of a run: first those that the caller gives, then those computed from them, in order.
     """
 
     name: str
@@ -127,6 +142,7 @@ class Function:
     ops: tuple[Op, ...]
     results: tuple[Value, ...]
     assigns: tuple[tuple[Value, Value], ...] = ()
+    slots: tuple[Slot, ...] = ()
 
     def inputs(self) -> Iterator[Value]:
         """Return what no operation makes: parameters, captures, constants."""

@@ -5,21 +5,27 @@ other ways to run a program give has to be equal, bit for bit.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 from oneflow_lite import _C
-from oneflow_lite._C import OpCall, Tensor
-from oneflow_lite.graph.ir import Function, Op, Scalar, Type, Value
+from oneflow_lite._C import Tensor
+from oneflow_lite.graph.copies import copied, type_of
+from oneflow_lite.graph.ir import Function, Op, Scalar, Slot, Type, Value
+from oneflow_lite.graph.slots import computed
 from oneflow_lite.graph.text import type_text
-from oneflow_lite.ops.creation.data import empty
 
 
-def run(function: Function, arguments: Sequence[Tensor]) -> list[Tensor]:
+def run(
+    function: Function, arguments: Sequence[Tensor], numbers: Sequence[float | complex] = ()
+) -> list[Tensor]:
     """Return the results of the function on these arguments, and write to what it assigns.
 
     Parameters
     ----------
     arguments
         a tensor for each parameter, of its dtype, shape, strides and device.
+    numbers
+        one for each slot that the caller gives.
 
     Raises
     ------
@@ -36,10 +42,11 @@ def run(function: Function, arguments: Sequence[Tensor]) -> list[Tensor]:
     tensors |= zip(function.params, arguments, strict=True)
     _check_overlaps(function, tensors)
     for bound in function.constants:
-        tensors[bound.value] = _copied(tensors[bound.value], bound.value.type)
+        tensors[bound.value] = copied(tensors[bound.value], bound.value.type)
     views: dict[Value, Op] = {}
+    values = computed(function.slots, numbers)
     for op in function.ops:
-        _run(op, tensors, views)
+        _run(op, tensors, views, values)
         if op.is_view:
             views[op.results[0]] = op
     for target, last in function.assigns:
@@ -55,7 +62,7 @@ def _check_types(function: Function, arguments: Sequence[Tensor]) -> None:
             f"[{name}] expected {len(function.params)} arguments, got {len(arguments)}"
         )
     for k, (value, x) in enumerate(zip(function.params, arguments, strict=True)):
-        given = Type(x.dtype, x.shape, x.strides, x.device)
+        given = type_of(x)
         if not _is_of(given, value.type):
             raise ValueError(
                 f"[{name}] argument {k}: expected {type_text(value.type)}, got {type_text(given)}"
@@ -82,13 +89,19 @@ def _is_of(given: Type, wanted: Type) -> bool:
     return given.size == 0 or all(n == 1 or one == other for n, one, other in steps)
 
 
-def _run(op: Op, tensors: dict[Value, Tensor], views: dict[Value, Op]) -> None:
+def _run(
+    op: Op, tensors: dict[Value, Tensor], views: dict[Value, Op], numbers: dict[Slot, Any]
+) -> None:
     written = [_writable(target, tensors, views) for target in op.targets]
-    operands = [x.value if isinstance(x, Scalar) else tensors[x] for x in op.operands]
+    operands = [tensors[x] if isinstance(x, Value) else _number(x, numbers) for x in op.operands]
     made = op.call.replay(operands, [place for place, _ in written])
     wholes = iter(written)
     for k, value in enumerate(op.results):
         tensors[value] = next(wholes)[1] if op.call.targets >> k & 1 else made[k]
+
+
+def _number(scalar: Scalar, numbers: dict[Slot, Any]) -> Any:
+    return numbers[scalar.value] if isinstance(scalar.value, Slot) else scalar.value
 
 
 def _writable(
@@ -99,22 +112,10 @@ def _writable(
     while target in views:
         path.append(views[target])
         (target,) = views[target].values()
-    whole = place = _copied(tensors[target], target.type)
+    whole = place = copied(tensors[target], target.type)
     for view in reversed(path):
         (place,) = view.call.replay([place])
     return place, whole
-
-
-def _copied(x: Tensor, given: Type) -> Tensor:
-    """Return a copy that lies as the type says, in memory of its own."""
-    spans = [(n - 1) * s for n, s in zip(given.shape, given.strides, strict=True)]
-    low = sum(span for span in spans if span < 0) if given.size else 0
-    high = sum(span for span in spans if span > 0) + given.dtype.itemsize if given.size else 0
-    memory = empty(high - low, dtype="uint8", device=given.device)
-    attr = (_C.type_code(given.dtype), -low, *given.shape, *given.strides)
-    (copy,) = OpCall("view", "view", attr=attr).replay([memory])
-    _C.assign(copy, x)
-    return copy
 
 
 def _result(

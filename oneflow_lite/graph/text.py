@@ -12,6 +12,12 @@ A line for each value that is there from the beginning, then one for each operat
     %1 := %6
     return %5
 
+Numbers that a run is given, or computes from others, are slots:
+
+    %s0: float = parameter
+    %s1: float = mul(%s0, 0.5)  # net.py:30
+    %7: f32[8,10] cpu = multiply(%6, %s1)  # net.py:31
+
 A type shows its strides, in bytes, where elements do not lie row-major: ``f32[8,64]{4,32}``. A call
 that is not elementwise stands behind its kind: ``reduce.sum[axes=(0,)](%3)``. Numbers without a
 dtype are Python's, which promote nothing.
@@ -19,19 +25,19 @@ dtype are Python's, which promote nothing.
 
 import re
 from ast import literal_eval
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from hashlib import blake2b
-from importlib import import_module
 from math import copysign
 from typing import Any
 
 import numpy as np
 
 from oneflow_lite import _C
-from oneflow_lite._C import OpCall, Tensor
+from oneflow_lite._C import Tensor
 from oneflow_lite.device import device as device_of
 from oneflow_lite.dtypes import SUPPORTED
-from oneflow_lite.graph.ir import Bound, Function, Op, Scalar, Type, Value, row_major
+from oneflow_lite.graph.calls import call_of, head_of
+from oneflow_lite.graph.ir import Bound, Function, Op, Scalar, Site, Slot, Type, Value, row_major
 from oneflow_lite.ops.creation.data import asarray
 
 _LETTERS = {"b": "bool", "i": "i", "u": "u", "f": "f", "c": "c"}
@@ -41,7 +47,6 @@ _CODES = {
 } | {np.dtype(bool): "bool"}
 _DTYPES = {code: dtype for dtype, code in _CODES.items()}
 _CONSTANTS_IN_TEXT = 16  # elements
-_WEAK_CODES = dict(zip((int, float, complex), _C.WEAK_CODES, strict=True))
 
 
 def type_text(given: Type) -> str:
@@ -83,6 +88,7 @@ class _Printer:
         self.function = function
         self.is_structure = is_structure
         self.numbers: dict[Value, int] = {}
+        self.slots = {slot: f"%s{k}" for k, slot in enumerate(function.slots)}
 
     def lines(self) -> Iterator[str]:
         function = self.function
@@ -92,6 +98,8 @@ class _Printer:
             yield f"{self._defined(bound.value)} = capture"
         for bound in function.constants:
             yield f"{self._defined(bound.value)} = constant {self._constant(bound)}"
+        for slot in function.slots:
+            yield self._slot(slot)
         for op in function.ops:
             yield self._op(op)
         for target, last in function.assigns:
@@ -116,15 +124,27 @@ class _Printer:
                 return text
         return digest_of(bound.tensor)
 
-    def _op(self, op: Op) -> str:
+    def _slot(self, slot: Slot) -> str:
         operands = ", ".join(
-            _scalar_text(x) if isinstance(x, Scalar) else self._name(x) for x in op.operands
+            self.slots.get(x, "%s?") if isinstance(x, Slot) else _literal(x) for x in slot.operands
         )
+        call = f"{slot.operation}({operands})" if slot.operation else "parameter"
+        return f"{self.slots[slot]}: {slot.kind.__name__} = {call}{self._site(slot.site)}"
+
+    def _site(self, site: Site | None) -> str:
+        return f"  # {site[0]}:{site[1]}" if site and not self.is_structure else ""
+
+    def _operand(self, x: Value | Scalar) -> str:
+        if isinstance(x, Value):
+            return self._name(x)
+        return self.slots.get(x.value, "%s?") if isinstance(x.value, Slot) else _scalar_text(x)
+
+    def _op(self, op: Op) -> str:
+        operands = ", ".join(map(self._operand, op.operands))
         into = " into " + ", ".join(map(self._name, op.targets)) if op.targets else ""
         call = f"{head_of(op)}({operands}){into}"
         results = ", ".join(map(self._defined, op.results))
-        site = f"  # {op.site[0]}:{op.site[1]}" if op.site and not self.is_structure else ""
-        return f"{results} = {call}{site}"
+        return f"{results} = {call}{self._site(op.site)}"
 
 
 def _wide(dtype: np.dtype[Any]) -> Any:
@@ -151,170 +171,13 @@ def _scalar_text(scalar: Scalar) -> str:
     return text if scalar.weak else f"{_CODES[scalar.dtype]}({text})"
 
 
-# --- calls
-
-
-def head_of(op: Op) -> str:
-    """Return a call without operands: its kind, where it is not elementwise, name, attributes."""
-    call = op.call
-    attributes = "".join(
-        f"{', ' if i else ''}{key}={value!r}"
-        for i, (key, value) in enumerate(attributes_of(op).items())
-    )
-    if call.kind == "view":
-        name = f"view.{_view_name(op)}"
-    elif call.kind in ("elementwise", call.name):
-        name = call.name
-    else:
-        name = f"{call.kind}.{call.name}"
-    return f"{name}[{attributes}]" if attributes else name
-
-
-def _view_name(op: Op) -> str:
-    """Return what a view is called: by how it lies in its operand."""
-    (operand,) = op.values()
-    before, after = operand.type, op.results[0].type
-    if before.dtype != after.dtype:
-        return "part"
-    if after.size == before.size and op.call.attr[1] == 0:
-        if sorted(zip(before.shape, before.strides, strict=True)) == sorted(
-            zip(after.shape, after.strides, strict=True)
-        ):
-            return "transpose"
-        return "reshape"
-    is_repeated = any(
-        stride == 0 and extent > 1
-        for extent, stride in zip(after.shape, after.strides, strict=True)
-    )
-    return "broadcast_to" if is_repeated else "slice"
-
-
-def attributes_of(op: Op) -> dict[str, Any]:
-    """Return what of a call its operands and the types of its results do not tell."""
-    call = op.call
-    found = _ATTRIBUTES[call.kind](op) if call.kind in _ATTRIBUTES else {}
-    if call.row is not None and call.codes != _codes_of(call.kind, op.operands, op.results):
-        found["codes"] = call.codes
-    return found
-
-
-def _codes_of(kind: str, operands: Iterable[Value | Scalar], results: tuple[Value, ...]) -> Any:
-    """Return the type codes that operands have by themselves."""
-    if kind == "reduce":
-        return (_code(results[0].type.dtype),) * 2
-    return tuple(
-        _code(x.type.dtype)
-        if isinstance(x, Value)
-        else _WEAK_CODES[type(x.value)]
-        if x.weak
-        else _code(x.dtype)
-        for x in operands
-    )
-
-
-def _code(dtype: np.dtype[Any]) -> int:
-    return _C.type_code(dtype)
-
-
-def _array_attributes(op: Op) -> dict[str, Any]:
-    call = op.call
-    found: dict[str, Any] = {}
-    if call.kernel != call.name:
-        found["kernel"] = call.kernel
-    if call.attr:
-        found["attr"] = call.attr
-    if call.loop is not None:
-        found["loop"] = call.loop
-    if call.elements >= 0:
-        found["elements"] = call.elements
-    if call.targets and call.targets != (1 << len(op.targets)) - 1:
-        found["targets"] = call.targets
-    return found
-
-
-def _axes(bits: int) -> tuple[int, ...]:
-    return tuple(d for d in range(bits.bit_length()) if bits >> d & 1)
-
-
-_ATTRIBUTES: Mapping[str, Callable[[Op], dict[str, Any]]] = {
-    "reduce": lambda op: {
-        "axes": _axes(op.call.attr[0]),
-        **({"keepdims": True} if op.call.attr[1] else {}),
-    },
-    "arg_reduce": lambda op: {
-        **({"axis": op.call.attr[0]} if op.call.attr[0] >= 0 else {}),
-        **({"keepdims": True} if op.call.attr[1] else {}),
-    },
-    "copy": lambda op: {"order": "K"} if op.call.attr[0] else {},
-    "concat": lambda op: {"axis": op.call.attr[0]},
-    "array": _array_attributes,
-    "view": lambda op: {"offset": op.call.attr[1]} if op.call.attr[1] else {},
-}
-
-
-def call_of(
-    kind: str,
-    name: str,
-    attributes: dict[str, Any],
-    operands: tuple[Value | Scalar, ...],
-    results: tuple[Type, ...],
-    target_count: int = 0,
-) -> OpCall:
-    """Return the call with these attributes, as text shows them, on these operands."""
-    given: dict[str, Any] = {"targets": (1 << target_count) - 1}
-    rest = dict(attributes)
-    if kind in ("elementwise", "matmul", "reduce"):
-        own = _codes_of(kind, operands, tuple(Value(x) for x in results))
-        given |= {"op": _C.op_named(name), "codes": rest.pop("codes", own)}
-    if kind == "reduce":
-        bits = sum(1 << axis for axis in rest.pop("axes"))
-        given["attr"] = (bits, rest.pop("keepdims", False))
-    elif kind == "arg_reduce":
-        given["attr"] = (rest.pop("axis", -1), rest.pop("keepdims", False), name == "argmin")
-    elif kind == "copy":
-        given["attr"] = (rest.pop("order", "C") == "K",)
-    elif kind == "concat":
-        given["attr"] = (rest.pop("axis"),)
-    elif kind == "view":
-        x = results[0]
-        given["attr"] = (_code(x.dtype), rest.pop("offset", 0), *x.shape, *x.strides)
-    elif kind == "array":
-        given["targets"] = rest.pop("targets", given["targets"])
-        loop = rest.pop("loop", None)
-        if loop is not None and loop[0] not in ("sort", "dot"):
-            loop = (_ufunc(loop[0]), loop[1])
-        given |= {"kernel": rest.pop("kernel", name), "attr": rest.pop("attr", ())}
-        given |= {"loop": loop, "elements": rest.pop("elements", -1.0)}
-    made = [x for k, x in enumerate(results) if not given["targets"] >> k & 1]
-    if kind in ("fill", "empty", "array"):
-        shown = results if kind == "fill" else made
-        given["made"] = [(x.dtype, x.shape, x.strides) for x in shown]
-    elif kind in ("copy", "where"):
-        given["made"] = [(results[0].dtype, (), ())]
-    if kind in ("where", "fill", "empty", "array", "transfer"):
-        given["device"] = results[0].device
-    if rest:
-        raise ValueError(f"{name} has no attributes {', '.join(sorted(rest))}")
-    return OpCall(kind, name, **given)
-
-
-_UFUNCS = (np, *map(import_module, ("numpy.linalg._umath_linalg", "numpy.fft._pocketfft_umath")))
-
-
-def _ufunc(name: str) -> np.ufunc:
-    for module in _UFUNCS:
-        found = getattr(module, name, None)
-        if isinstance(found, np.ufunc):
-            return found
-    raise ValueError(f"NumPy has no ufunc {name}")
-
-
 # --- reading
 
 _TYPE = r"(\w+)\[([\d,]*)\](?:\{([\d,-]*)\})? ([\w:]+)"
 _DEFINED = re.compile(rf"%(\d+): {_TYPE}")
 _CALL = re.compile(r"([\w.]+)(?:\[(.*)\])?\((.*)\)(?: into (.*))?$")
 _NAME = re.compile(r"%(\d+)$")
+_SLOT = re.compile(r"%s(\d+): (float|complex) = (parameter|(\w+)\((.*)\))$")
 _TYPED = re.compile(r"(\w+)\((.*)\)$")
 
 
@@ -362,6 +225,7 @@ class _Reader:
         self.constants: list[Bound] = []
         self.ops: list[Op] = []
         self.assigns: list[tuple[Value, Value]] = []
+        self.slots: list[Slot] = []
 
     def finish(self, results: str) -> Function:
         return Function(
@@ -372,12 +236,16 @@ class _Reader:
             tuple(self.ops),
             tuple(self._value(x) for x in _split(results)),
             tuple(self.assigns),
+            tuple(self.slots),
         )
 
     def read(self, line: str) -> None:
         if " := " in line:
             target, last = line.split(" := ")
             self.assigns.append((self._value(target), self._value(last)))
+            return
+        if line.startswith("%s"):
+            self._slot(line)
             return
         left, _, right = line.partition(" = ")
         types = self._types(left)
@@ -408,9 +276,25 @@ class _Reader:
             Scalar(call.scalar_dtype(k), x.value, x.weak) if isinstance(x, Scalar) else x
             for k, x in enumerate(operands)
         )
-        file, _, line = place.rpartition(":")
-        site = (file, int(line)) if place else None
-        self.ops.append(Op(call, operands, targets, tuple(map(self._define, types)), site))
+        results = tuple(map(self._define, types))
+        self.ops.append(Op(call, operands, targets, results, _site(place)))
+
+    def _slot(self, line: str) -> None:
+        text, _, place = line.partition("  # ")
+        found = _SLOT.match(text)
+        if not found or int(found[1]) != len(self.slots):
+            raise ValueError("expected the next number and how it is computed")
+        operands = tuple(
+            self._slot_named(x) if x.startswith("%") else _number(x) for x in _split(found[5] or "")
+        )
+        kind = {"float": float, "complex": complex}[found[2]]
+        self.slots.append(Slot(kind, found[4], operands, _site(place)))
+
+    def _slot_named(self, text: str) -> Slot:
+        number = text.removeprefix("%s")
+        if not number.isdecimal() or int(number) >= len(self.slots):
+            raise ValueError(f"there is no number {text}")
+        return self.slots[int(number)]
 
     def _define(self, numbered: tuple[int, Type]) -> Value:
         number, given = numbered
@@ -425,6 +309,9 @@ class _Reader:
         return self.values[int(found[1])]
 
     def _operand(self, text: str) -> Value | Scalar:
+        if text.startswith("%s"):
+            slot = self._slot_named(text)
+            return Scalar(np.dtype(slot.kind), slot, True)
         if text.startswith("%"):
             return self._value(text)
         typed = _TYPED.match(text)
@@ -445,6 +332,11 @@ class _Reader:
         if text not in self.known_constants:
             raise ValueError(f"the constant {text} is not given; pass it in constants=")
         return asarray(self.known_constants[text], device=given.device, copy=True)
+
+
+def _site(place: str) -> Site | None:
+    file, _, line = place.rpartition(":")
+    return (file, int(line)) if place else None
 
 
 def _kind_and_name(head: str) -> tuple[str, str]:

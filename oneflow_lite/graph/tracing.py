@@ -4,7 +4,7 @@ arguments ─► parameters ─► the function, under a recorder ─► Program
 """
 
 import gc
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,8 +13,9 @@ import numpy as np
 from oneflow_lite import _C
 from oneflow_lite._C import Device, OpCall, Tensor, TraceError
 from oneflow_lite.device import DeviceLike, resolve
-from oneflow_lite.graph.ir import Bound, Function, Op, Scalar, Type, Value, row_major
+from oneflow_lite.graph.ir import Bound, Function, Op, Scalar, Slot, Type, Value, row_major
 from oneflow_lite.graph.program import Program
+from oneflow_lite.graph.slots import Number, Slots
 from oneflow_lite.graph.trees import Leaf, mapped
 
 
@@ -59,11 +60,19 @@ class Result(Leaf):
 
 
 @dataclass(frozen=True)
+class NumberResult(Leaf):
+    """A leaf of the tree of results: the value of the program's slot of this number."""
+
+    slot: int
+
+
+@dataclass(frozen=True)
 class Traced:
     """What trace() gives: the program, and how its arguments and results are arranged.
 
     ``paths`` has, for each parameter, how one gets at it: ``args[0]["w"]``. ``results`` is the tree
-    that the function returned, with a Result in the place of each tensor.
+    that the function returned, with a Result in the place of each tensor, and a NumberResult in the
+    place of each number that a run computes.
     """
 
     program: Program
@@ -93,15 +102,33 @@ def trace(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Traced:
     >>> [op.name for op in traced.program.main.ops]
     ['matmul', 'tanh']
     """
-    if _C.is_recording():
-        raise TraceError("[trace] the thread records already; call the function itself")
-    name = getattr(function, "__name__", type(function).__name__)
-    recorder = _C.Recorder(name)
+    return traced(function, args, kwargs, None)
+
+
+def traced(
+    function: Callable[..., Any],
+    args: Any,
+    kwargs: dict[str, Any],
+    numbers: Slots | None,
+    static: Container[int | str] = (),
+) -> Traced:
+    """Return what trace() does.
+
+    Parameters
+    ----------
+    numbers
+        where floats and complex numbers become slots; None: they are passed as they are.
+    static
+        positions and names of arguments that are passed as they are.
+    """
+    recorder, name = _new_recorder(function)
     paths: list[str] = []
     made: dict[int, Tensor] = {}  # by the identity of the tensor that was given
     held: list[Any] = []
 
     def parameter(leaf: Any, path: str) -> Any:
+        if numbers is not None and type(leaf) in (float, complex):
+            return numbers.given(leaf, path)
         if not isinstance(leaf, Tensor | np.ndarray | Spec):
             return leaf
         if id(leaf) not in made:
@@ -111,25 +138,40 @@ def trace(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Traced:
         return made[id(leaf)]
 
     def result(leaf: Any, path: str) -> Any:
+        if type(leaf) is Number:
+            return NumberResult(leaf.as_operand())
         if not isinstance(leaf, Tensor):
             return leaf
         results.append(recorder.value_of(leaf))
         return Result(len(results) - 1)
 
-    args = mapped(args, parameter, "args")
-    kwargs = {key: mapped(leaf, parameter, key) for key, leaf in kwargs.items()}
+    args = tuple(
+        x if i in static else mapped(x, parameter, f"args[{i}]") for i, x in enumerate(args)
+    )
+    kwargs = {key: x if key in static else mapped(x, parameter, key) for key, x in kwargs.items()}
     results: list[int] = []
     recorder.enter()
     try:
         returned = mapped(function(*args, **kwargs), result)
     finally:
         recorder.leave()
+        if numbers is not None:
+            numbers.close()
     made.clear()
     del args, kwargs
+    if numbers is not None:
+        numbers.note_kept()
     check_overlaps(recorder, name, paths)
     _check_kept(recorder, name)
-    main = recorded(recorder, name, results)
+    main = recorded(recorder, name, results, tuple(numbers.slots) if numbers else ())
     return Traced(Program(name, {"main": main}), tuple(paths), returned)
+
+
+def _new_recorder(function: Callable[..., Any]) -> tuple[_C.Recorder, str]:
+    if _C.is_recording():
+        raise TraceError("[trace] the thread records already; call the function itself")
+    name = getattr(function, "__name__", type(function).__name__)
+    return _C.Recorder(name), name
 
 
 def check_overlaps(recorder: _C.Recorder, name: str, paths: list[str]) -> None:
@@ -178,7 +220,9 @@ def _parameter(recorder: _C.Recorder, given: Tensor | np.ndarray | Spec) -> Tens
     return recorder.parameter_of(given.dtype, given.shape, strides, resolve(None))
 
 
-def recorded(recorder: _C.Recorder, name: str, results: list[int]) -> Function:
+def recorded(
+    recorder: _C.Recorder, name: str, results: list[int], slots: tuple[Slot, ...] = ()
+) -> Function:
     """Return the function that a recorder has written down."""
     rows = recorder.values()
     values = [Value(Type(*row[1:5])) for row in rows]
@@ -193,7 +237,7 @@ def recorded(recorder: _C.Recorder, name: str, results: list[int]) -> Function:
             Op(
                 call,
                 tuple(
-                    values[x] if isinstance(x, int) else _scalar(call, k, *x)
+                    values[x] if isinstance(x, int) else _scalar(call, k, slots, *x)
                     for k, x in enumerate(operands)
                 ),
                 tuple(values[x] for x in targets),
@@ -209,11 +253,21 @@ def recorded(recorder: _C.Recorder, name: str, results: list[int]) -> Function:
         tuple(ops),
         tuple(values[number] for number in results),
         tuple((values[value], values[last]) for value, last in recorder.written()),
+        slots,
     )
 
 
-def _scalar(call: OpCall, operand: int, dtype: np.dtype[Any], value: Any) -> Scalar:
+def _scalar(
+    call: OpCall,
+    operand: int,
+    slots: tuple[Slot, ...],
+    dtype: np.dtype[Any],
+    value: Any,
+    slot: int,
+) -> Scalar:
     """Return a number as the program had it: Python's integers stay integers, in any dtype."""
+    if slot >= 0:
+        return Scalar(dtype, slots[slot], True)
     if call.kind != "elementwise" or call.codes[operand] not in _C.WEAK_CODES:
         return Scalar(dtype, value, False)
     kind = (int, float, complex)[_C.WEAK_CODES.index(call.codes[operand])]

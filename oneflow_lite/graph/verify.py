@@ -1,7 +1,10 @@
 """Checks of programs: each value is made once, before it is used, and has the type it should."""
 
+from typing import Any
+
 from oneflow_lite import _C
-from oneflow_lite.graph.ir import Function, Op, Scalar, Type, Value
+from oneflow_lite.graph.ir import Function, Op, Scalar, Slot, Type, Value
+from oneflow_lite.graph.slots import ARITHMETIC
 from oneflow_lite.graph.text import type_text
 
 
@@ -38,7 +41,24 @@ def verify(function: Function) -> None:
     for value in function.results:
         if value not in known:
             raise ValueError(f"[{function.name}] returns a value that nothing makes")
+    _verify_slots(function)
     _verify_types(function)
+
+
+def _verify_slots(function: Function) -> None:
+    known: set[Slot] = set()
+    are_given = True
+    for slot in function.slots:
+        are_given = are_given and slot.operation is None
+        used = [x for x in slot.operands if isinstance(x, Slot)]
+        is_sound = slot.operation in ARITHMETIC if used else are_given and not slot.operands
+        if slot.kind not in (float, complex) or not is_sound or not known.issuperset(used):
+            raise ValueError(f"[{function.name}] a number is computed from what is not there")
+        known.add(slot)
+    for op in function.ops:
+        for x in op.operands:
+            if isinstance(x, Scalar) and isinstance(x.value, Slot) and x.value not in known:
+                raise ValueError(f"{place_of(op)} uses a number that the function does not have")
 
 
 def _verify_types(function: Function) -> None:
@@ -76,13 +96,19 @@ def infer(op: Op) -> list[Type]:
     recorder = _C.Recorder(op.name)
     recorder.enter()
     try:
-        operands = [x.value if isinstance(x, Scalar) else _made(recorder, x) for x in op.operands]
+        operands = [
+            _number(x) if isinstance(x, Scalar) else _made(recorder, x) for x in op.operands
+        ]
         results = op.call.replay(operands, [_made(recorder, target) for target in op.targets])
         numbers = [recorder.value_of(x) for x in results]
     finally:
         recorder.leave()
     values = recorder.values()
     return [Type(*values[number][1:5]) for number in numbers]
+
+
+def _number(scalar: Scalar) -> Any:
+    return scalar.value.kind(1) if isinstance(scalar.value, Slot) else scalar.value
 
 
 def _made(recorder: _C.Recorder, value: Value) -> _C.Tensor:

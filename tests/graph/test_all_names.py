@@ -212,7 +212,7 @@ REFUSED = {
 REFUSAL = r"^\[[\w.]+\] (needs the values of|cannot be recorded).* do it outside"
 REASONS = {name: reason for reason, names in REFUSED.items() for name in names}
 # These say nothing of elements: of memory, and of the machine.
-FREE = ("empty", "empty_like", "empty_cache", "memory_stats", "Tensor.is_ready")
+FREE = ("empty", "empty_like", "empty_cache", "jit", "memory_stats", "Tensor.is_ready")
 NEEDS_CUDA = ("Tensor.cuda",)
 
 

@@ -135,7 +135,8 @@ void Recorder::take(vm::SiteId site, OpCall&& call, const Input* inputs, int cou
   Operation operation{std::move(call), {}, {}, {}, site};
   for (int k = 0; k < count; ++k) {
     const Tensor* const x = inputs[k].tensor;
-    operation.operands.push_back({x ? value_of(*x, site) : kScalar, inputs[k].scalar});
+    operation.operands.push_back(
+        {x ? value_of(*x, site) : kScalar, inputs[k].scalar, inputs[k].slot});
   }
   const auto is_target = [&](int k) { return operation.call.targets >> k & 1; };
   for (int k = 0; k < output_count; ++k) {

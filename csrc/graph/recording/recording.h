@@ -29,6 +29,7 @@ inline constexpr int64_t kScalar = -1;
 struct Operand {
   int64_t value;  // or kScalar:
   Scalar scalar;
+  int32_t slot = -1;  // of a scalar that each run is given, see Input
 };
 
 struct Operation {

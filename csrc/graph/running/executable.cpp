@@ -58,20 +58,20 @@ void Executable::check_apart(const Tensor* const* given) const {
 }
 
 std::vector<Tensor> Executable::run(const Issuer& issuer, const Tensor* const* arguments,
-                                    int count) const {
+                                    int count, const Scalar* scalars) const {
   check(arguments, count);
   SmallVector<const Tensor*, 16> given;
   for (int i = 0; i < count; ++i) given.push_back(arguments[i]);
   for (const Tensor& x : bound_) given.push_back(&x);
   check_apart(given.data());
   if (machine_.may_act_at_once() && machine_.is_small(cost_) && inline_run()) {
-    if (auto results = inline_run()->run(issuer, lowered_, given.data())) {
+    if (auto results = inline_run()->run(issuer, lowered_, given.data(), scalars)) {
       inline_runs_.fetch_add(1, std::memory_order_relaxed);
       return std::move(*results);
     }
   }
   issued_runs_.fetch_add(1, std::memory_order_relaxed);
-  return issue(issuer, given.data());
+  return issue(issuer, given.data(), scalars);
 }
 
 namespace {
@@ -89,8 +89,10 @@ struct Frame {
   }
 };
 
-void issue_loops(const Issuer& issuer, const Step& step, const Tensor* operands) {
+void issue_loops(const Issuer& issuer, const Step& step, const Tensor* operands,
+                 const Scalar* scalars) {
   LoopPlan plan = *step.loops;
+  for (const GivenScalar& given : step.given) plan.args.scalars[given.place] = scalars[given.slot];
   for (size_t k = 0; k < step.operands.size(); ++k) {
     plan.operands[k] = step.operands[k].base < 0 ? nullptr : &operands[k];
   }
@@ -107,7 +109,8 @@ void issue_arrays(const Issuer& issuer, const Step& step, const Tensor* operands
 
 }  // namespace
 
-std::vector<Tensor> Executable::issue(const Issuer& issuer, const Tensor* const* given) const {
+std::vector<Tensor> Executable::issue(const Issuer& issuer, const Tensor* const* given,
+                                      const Scalar* scalars) const {
   Frame frame{lowered_, given, std::vector<StorageRef>(lowered_.bases.size())};
   for (int64_t b = 0; b < lowered_.input_count; ++b) frame.storages[b] = given[b]->storage;
   for (size_t i = 0; i < lowered_.steps.size(); ++i) {
@@ -125,7 +128,7 @@ std::vector<Tensor> Executable::issue(const Issuer& issuer, const Tensor* const*
       operands[k] = frame.bound(step.operands[k]);
     }
     switch (step.kind) {
-      case Step::Kind::loops: issue_loops(from, step, operands.data()); break;
+      case Step::Kind::loops: issue_loops(from, step, operands.data(), scalars); break;
       case Step::Kind::arrays: issue_arrays(from, step, operands.data()); break;
       case Step::Kind::transfer: transfer_to(from, operands[0], operands[1]); break;
       case Step::Kind::allocate: allocate(from, operands[0]); break;

@@ -19,10 +19,13 @@ class Executable {
   Executable(vm::VirtualMachine& machine, std::string name, const ProgramParts& program,
              std::vector<Tensor> bound);
 
-  /// The results for these arguments, which have the types of the parameters (checked). Steps have
-  /// the sites of their operations. Any thread that keeps others from issuing (with the GIL).
-  std::vector<Tensor> run(const Issuer& issuer, const Tensor* const* arguments, int count) const;
+  /// The results for these arguments, which have the types of the parameters (checked), and these
+  /// scalars, by slot, in the dtypes of their operands. Steps have the sites of their operations.
+  /// Any thread that keeps others from issuing (with the GIL).
+  std::vector<Tensor> run(const Issuer& issuer, const Tensor* const* arguments, int count,
+                          const Scalar* scalars = nullptr) const;
 
+  const std::string& name() const { return name_; }
   int64_t step_count() const { return static_cast<int64_t>(lowered_.steps.size()); }
   /// Bytes of temporaries when all steps run here.
   int64_t arena_bytes() const { return inline_run() ? inline_run()->arena_bytes() : 0; }
@@ -41,7 +44,8 @@ class Executable {
   }
   void check(const Tensor* const* arguments, int count) const;
   void check_apart(const Tensor* const* given) const;
-  std::vector<Tensor> issue(const Issuer& issuer, const Tensor* const* given) const;
+  std::vector<Tensor> issue(const Issuer& issuer, const Tensor* const* given,
+                            const Scalar* scalars) const;
 
   vm::VirtualMachine& machine_;
   const std::string name_;

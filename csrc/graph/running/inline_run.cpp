@@ -74,6 +74,9 @@ InlineRun::InlineRun(const Lowered& lowered)
       for (int k = 0; k + 1 < args.size(); ++k) {
         if (step.operands[k].base < 0) args.data[k] = reinterpret_cast<char*>(&args.scalars[k]);
       }
+      for (const GivenScalar& given : step.given) {
+        scalar_patches_.push_back({&args.scalars[given.place], given.slot});
+      }
       kernel.is_one_call = args.kernel == ops::KernelId::elementwise && ops::is_one_call(args);
     }
     kernels_.push_back(kernel);
@@ -153,7 +156,8 @@ bool InlineRun::hold(const Issuer& issuer, const Lowered& lowered, const Tensor*
 }
 
 std::optional<std::vector<Tensor>> InlineRun::run(const Issuer& issuer, const Lowered& lowered,
-                                                  const Tensor* const* given) {
+                                                  const Tensor* const* given,
+                                                  const Scalar* scalars) {
   const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
   if (!lock) return std::nullopt;
   prepare();
@@ -172,6 +176,7 @@ std::optional<std::vector<Tensor>> InlineRun::run(const Issuer& issuer, const Lo
     vm::InlineScope here(issuer.machine.window(), operands.data(), operands.size());
     if (!here) return std::nullopt;
     for (const int64_t b : outside_) place(b, storages_[b]->data() + start_of(b));
+    for (const ScalarPatch& patch : scalar_patches_) *patch.scalar = scalars[patch.slot];
     run_all(issuer, lowered, here);
   }
   std::vector<Tensor> results;

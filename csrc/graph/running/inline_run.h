@@ -22,9 +22,9 @@ class InlineRun {
   void fill_arena(uint8_t byte);
 
   /// nullopt: something that it needs is not ready, or another thread runs it, or there is no
-  /// memory at once. `given`: the inputs.
+  /// memory at once. `given`: the inputs; `scalars`: by slot.
   std::optional<std::vector<Tensor>> run(const Issuer& issuer, const Lowered& lowered,
-                                         const Tensor* const* given);
+                                         const Tensor* const* given, const Scalar* scalars);
 
  private:
   struct Kernel {
@@ -42,6 +42,10 @@ class InlineRun {
     char** address;
     int64_t offset;
   };
+  struct ScalarPatch {
+    Scalar* scalar;
+    int32_t slot;
+  };
 
   explicit InlineRun(const Lowered& lowered);
   void plan_arena(const Lowered& lowered);
@@ -56,6 +60,7 @@ class InlineRun {
   std::vector<std::unique_ptr<ops::ArrayArgs>> arrays_;
   std::vector<Kernel> kernels_;
   std::vector<std::vector<Patch>> patches_;  // of each base
+  std::vector<ScalarPatch> scalar_patches_;
   std::vector<int64_t> arena_offsets_;       // of each base; -1: it is not in the arena
   std::vector<int64_t> outside_;             // inputs that are used, and bases of results
   int64_t arena_bytes_ = 0;

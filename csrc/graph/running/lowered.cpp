@@ -45,6 +45,7 @@ class Lowering final : public PlanSink {
 
   void take(vm::SiteId site, const LoopPlan& plan) override {
     Step& step = add_step(Step::Kind::loops, site, plan.args.name);
+    if (takes_scalars(plan.args.kernel)) step.given = given_;
     step.cost = plan.args.elements() * plan.cost;
     step.loops = std::make_unique<LoopPlan>(plan);
     for (int k = 0; k < plan.args.size(); ++k) {
@@ -76,6 +77,12 @@ class Lowering final : public PlanSink {
  private:
   Issuer issuer(vm::SiteId site) { return {machine_, site, nullptr, this}; }
 
+  /// A plan for this kernel has the scalars of the operation, in their places.
+  static bool takes_scalars(ops::KernelId kernel) {
+    return kernel == ops::KernelId::elementwise || kernel == ops::KernelId::where ||
+           kernel == ops::KernelId::fill;
+  }
+
   int64_t base_of(const Tensor& x) {
     const auto [found, is_new] = numbers_.try_emplace(x.storage.get(), lowered_.bases.size());
     if (is_new) {
@@ -92,7 +99,7 @@ class Lowering final : public PlanSink {
   }
 
   Step& add_step(Step::Kind kind, vm::SiteId site, const char* name) {
-    lowered_.steps.push_back({kind, site, name, 0, nullptr, nullptr, {}, {}});
+    lowered_.steps.push_back({kind, site, name, 0, nullptr, nullptr, {}, {}, {}});
     return lowered_.steps.back();
   }
 
@@ -160,9 +167,14 @@ class Lowering final : public PlanSink {
   void lower_operation(size_t i) {
     const Operation& operation = program_.operations[i];
     std::vector<Input> inputs;
+    given_.clear();
     for (const Operand& operand : operation.operands) {
-      const bool is_scalar = operand.value == kScalar;
-      inputs.push_back({is_scalar ? nullptr : &values_[operand.value], operand.scalar});
+      if (operand.slot >= 0) given_.push_back({static_cast<int32_t>(inputs.size()), operand.slot});
+      if (operand.value == kScalar) {
+        inputs.emplace_back(operand.scalar, operand.slot);
+      } else {
+        inputs.emplace_back(&values_[operand.value]);
+      }
     }
     std::vector<Tensor> wholes, places;
     for (const int64_t target : operation.targets) {
@@ -216,6 +228,7 @@ class Lowering final : public PlanSink {
   std::vector<int64_t> root_, last_use_;
   std::unordered_map<TensorStorage*, int64_t> numbers_;
   std::vector<StorageRef> held_;
+  std::vector<GivenScalar> given_;  // of the operation that is lowered
   Lowered lowered_;
 };
 

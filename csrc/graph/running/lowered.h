@@ -38,6 +38,12 @@ struct Placed {
   Tensor layout;  // without a storage; the offset is from the base
 };
 
+/// A scalar of a plan of loops that each run is given.
+struct GivenScalar {
+  int32_t place;  // in the plan's scalars
+  int32_t slot;
+};
+
 struct Step {
   enum class Kind : uint8_t { loops, arrays, transfer, allocate };
 
@@ -49,6 +55,7 @@ struct Step {
   std::unique_ptr<ArrayPlan> arrays;
   std::vector<Placed> operands;      // base -1: a scalar of the plan
   std::vector<bool> writes;          // of each operand
+  std::vector<GivenScalar> given;    // where the plan's scalars are not those of each run
 };
 
 struct Lowered {

@@ -83,13 +83,13 @@ struct Replay {
   }
   const Tensor* target() const { return target_count ? targets[0] : nullptr; }
 
-  const Scalar& scalar(int k) const {
-    if (!inputs[k].tensor) return inputs[k].scalar;
+  const Input& number(int k) const {
+    if (!inputs[k].tensor) return inputs[k];
     fail(ErrorKind::value, "[", call.name, "] operand ", k, " is a tensor, expected a number");
   }
 
   Tensor fill() const {
-    const Scalar& value = scalar(0);
+    const Input& value = number(0);
     if (!target()) {
       return full(issuer, call.device, call.made[0].dtype, call.made[0].shape, value);
     }
@@ -115,7 +115,7 @@ struct Replay {
     }
     std::vector<bool> reduced(x.ndim());
     for (int d = 0; d < x.ndim(); ++d) reduced[d] = call.attr[0] >> d & 1;
-    const Scalar* const initial = count > 1 ? &scalar(1) : nullptr;
+    const Scalar* const initial = count > 1 ? &number(1).scalar : nullptr;
     return ofl::reduce(issuer, *call.op, *call.resolution, x, reduced, initial, call.attr[1]);
   }
 

@@ -7,9 +7,11 @@
 #include "python/arguments.h"
 #include "python/bind.h"
 #include "python/convert.h"
+#include "python/graph/numbers.h"
 #include "python/graph/op_call.h"
 #include "python/issue_site.h"
 #include "python/runtime.h"
+#include "python/slots.h"
 #include "python/tensor/object.h"
 
 namespace py = pybind11;
@@ -27,27 +29,34 @@ graph::Value type_of(const py::handle& row) {
           named_device(parts[3].ptr()),     {}};
 }
 
-/// (call, operands, targets, results, site): operands are numbers of values, or (number,) for
-/// scalars.
-graph::Operation operation_of(const py::handle& row) {
+/// (call, operands, targets, results, site): operands are numbers of values, for scalars (number,)
+/// or (None, slot).
+graph::Operation operation_of(const py::handle& row, Numbers* numbers) {
   const auto parts = row.cast<py::tuple>();
   graph::Operation operation{parts[0].cast<const OpCall&>(), {}, {}, {}, 0};
+  if (!parts[4].is_none()) {
+    const auto [file, line] = parts[4].cast<std::pair<std::string, int>>();
+    operation.site = site_named(file, line);
+  }
   for (const py::handle& operand : parts[1]) {
     graph::Operand to{graph::kScalar, {}};
-    if (PyTuple_CheckExact(operand.ptr())) {
-      const int k = static_cast<int>(operation.operands.size());
-      to.scalar = to_scalar(PyTuple_GET_ITEM(operand.ptr(), 0), scalar_dtype(operation.call, k));
-    } else {
+    if (!PyTuple_CheckExact(operand.ptr())) {
       to.value = operand.cast<int64_t>();
+    } else {
+      const auto scalar = operand.cast<py::tuple>();
+      const DType dtype =
+          scalar_dtype(operation.call, static_cast<int>(operation.operands.size()));
+      if (scalar.size() == 1) {
+        to.scalar = to_scalar(scalar[0].ptr(), dtype);
+      } else {
+        if (!numbers) fail(ErrorKind::value, "[", kOp, "] the program has no slots");
+        to.slot = numbers->scalar(scalar[1].cast<int64_t>(), dtype, operation.site);
+      }
     }
     operation.operands.push_back(to);
   }
   operation.targets = parts[2].cast<std::vector<int64_t>>();
   operation.results = parts[3].cast<std::vector<int64_t>>();
-  if (!parts[4].is_none()) {
-    const auto [file, line] = parts[4].cast<std::pair<std::string, int>>();
-    operation.site = site_named(file, line);
-  }
   return operation;
 }
 
@@ -55,13 +64,28 @@ struct ExecutableObject {
   PyObject_HEAD vectorcallfunc vectorcall;
   PyObject* dict;
   graph::Executable* executable;
+  Numbers* numbers;  // null: it takes none
 };
 
 graph::Executable& executable_of(PyObject* self) {
   return *reinterpret_cast<ExecutableObject*>(self)->executable;
 }
 
-/// run(*arguments): the results.
+std::vector<Tensor> run_with_numbers(const graph::Executable& executable, const Numbers& numbers,
+                                     PyObject* const* given, int count) {
+  const int tensors = count - numbers.given();
+  if (tensors < 0) {
+    fail(ErrorKind::value, "[", executable.name(), "] expected ", numbers.given(),
+         " numbers behind the tensors, got ", count, " arguments");
+  }
+  SmallVector<const Tensor*, 16> arguments;
+  for (int i = 0; i < tensors; ++i) arguments.push_back(&require_tensor(given[i], kOp));
+  std::vector<Scalar> scalars;
+  numbers.compute(executable.name().c_str(), given + tensors, &scalars);
+  return executable.run(issuer(), arguments.data(), tensors, scalars.data());
+}
+
+/// run(*arguments): the results. Numbers stand behind the tensors.
 PyObject* call(PyObject* self, PyObject* const* given, size_t nargsf, PyObject* names) {
   return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
     if (names && PyTuple_GET_SIZE(names)) {
@@ -69,10 +93,15 @@ PyObject* call(PyObject* self, PyObject* const* given, size_t nargsf, PyObject* 
     }
     refuse_while_recording(kOp);
     const auto count = static_cast<int>(PyVectorcall_NARGS(nargsf));
-    SmallVector<const Tensor*, 16> arguments;
-    for (int i = 0; i < count; ++i) arguments.push_back(&require_tensor(given[i], kOp));
-    std::vector<Tensor> results =
-        executable_of(self).run(issuer(), arguments.data(), arguments.size());
+    const Numbers* const numbers = reinterpret_cast<ExecutableObject*>(self)->numbers;
+    std::vector<Tensor> results;
+    if (numbers) {
+      results = run_with_numbers(executable_of(self), *numbers, given, count);
+    } else {
+      SmallVector<const Tensor*, 16> arguments;
+      for (int i = 0; i < count; ++i) arguments.push_back(&require_tensor(given[i], kOp));
+      results = executable_of(self).run(issuer(), arguments.data(), count);
+    }
     Reference list(checked(PyList_New(static_cast<Py_ssize_t>(results.size()))));
     for (size_t i = 0; i < results.size(); ++i) {
       PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), wrap(std::move(results[i])));
@@ -100,14 +129,15 @@ void dealloc(PyObject* self) {
   auto* const object = reinterpret_cast<ExecutableObject*>(self);
   PyTypeObject* const type = Py_TYPE(self);
   delete object->executable;
+  delete object->numbers;
   Py_CLEAR(object->dict);
   type->tp_free(self);
   Py_DECREF(type);
 }
 
 constexpr char kDoc[] =
-    "A program that is ready to run: called with a tensor for each parameter, it returns the list "
-    "of its results.\n\n"
+    "A program that is ready to run: called with a tensor for each parameter, then a number for "
+    "each slot that is given, it returns the list of its results.\n\n"
     "Results have eager's bits, and errors its lines. Small programs on the cpu run in the calling "
     "thread, others as an instruction for each step. What flow.graph.compile() returns; its "
     "attribute program is the Program.\n\n"
@@ -149,16 +179,21 @@ PyType_Spec spec = {
 
 PyTypeObject* executable_type = nullptr;
 
-/// compile_program(name, inputs, bound, constants, value_count, operations, results, assigns)
+/// compile_program(name, inputs, bound, constants, value_count, operations, results, assigns,
+/// slots)
 py::object compile_program(const std::string& name, const py::list& inputs, const py::list& bound,
                            int64_t constants, int64_t value_count, const py::list& operations,
                            const std::vector<int64_t>& results,
-                           const std::vector<std::pair<int64_t, int64_t>>& assigns) {
+                           const std::vector<std::pair<int64_t, int64_t>>& assigns,
+                           const py::list& slots) {
+  auto numbers = slots.empty() ? nullptr : std::make_unique<Numbers>(slots);
   graph::ProgramParts program;
   for (const py::handle& row : inputs) program.inputs.push_back(type_of(row));
   program.constants = constants;
   program.value_count = value_count;
-  for (const py::handle& row : operations) program.operations.push_back(operation_of(row));
+  for (const py::handle& row : operations) {
+    program.operations.push_back(operation_of(row, numbers.get()));
+  }
   program.results = results;
   for (const auto& [value, last] : assigns) program.assigns.push_back({value, last});
   std::vector<Tensor> tensors;
@@ -170,6 +205,7 @@ py::object compile_program(const std::string& name, const py::list& inputs, cons
   object->vectorcall = call;
   object->dict = nullptr;
   object->executable = made.release();
+  object->numbers = numbers.release();
   return py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(object));
 }
 
@@ -178,6 +214,10 @@ py::object compile_program(const std::string& name, const py::list& inputs, cons
 void bind_executable(py::module_& m) {
   executable_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
   m.add_object("Executable", reinterpret_cast<PyObject*>(executable_type));
+  m.add_object("NumberKindError", Py_NewRef(number_kind_error_type()));
+  m.def("set_slot_type", [](const py::type& type) {
+    set_slot_type(reinterpret_cast<PyTypeObject*>(type.ptr()));
+  });
   m.def("compile_program", &compile_program);
 }
 

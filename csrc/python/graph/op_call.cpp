@@ -118,13 +118,11 @@ py::list replay_call(const OpCall& call, const py::sequence& operands,
   for (const py::handle& operand : operands) {
     held.push_back(py::reinterpret_borrow<py::object>(operand));
     PyObject* const object = operand.ptr();
-    Input input;
     if (is_tensor(object)) {
-      input.tensor = &tensor_of(object);
+      inputs.emplace_back(&tensor_of(object));
     } else {
-      input.scalar = to_scalar(object, scalar_dtype(call, static_cast<int>(inputs.size())));
+      inputs.emplace_back(to_scalar(object, scalar_dtype(call, static_cast<int>(inputs.size()))));
     }
-    inputs.push_back(input);
   }
   std::vector<const Tensor*> written;
   for (const py::handle& target : targets) {

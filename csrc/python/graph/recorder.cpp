@@ -113,7 +113,7 @@ class Recording {
   }
 
  private:
-  /// Numbers of values, and (np.dtype, number) for scalars.
+  /// Numbers of values, and (np.dtype, number, slot) for scalars.
   static py::tuple operands_of(const graph::Operation& operation) {
     py::tuple operands(operation.operands.size());
     for (size_t k = 0; k < operation.operands.size(); ++k) {
@@ -124,7 +124,8 @@ class Recording {
       }
       const DType dtype = scalar_dtype(operation.call, static_cast<int>(k));
       const auto* bytes = reinterpret_cast<const char*>(operand.scalar.bytes);
-      operands[k] = py::make_tuple(dtype_object(dtype), steal(to_python(bytes, dtype)));
+      operands[k] =
+          py::make_tuple(dtype_object(dtype), steal(to_python(bytes, dtype)), operand.slot);
     }
     return operands;
   }

@@ -8,6 +8,7 @@
 #include "python/native/signature.h"
 #include "python/runtime.h"
 #include "python/sequences.h"
+#include "python/slots.h"
 #include "python/tensor/functions.h"
 #include "python/tensor/type.h"
 
@@ -26,14 +27,15 @@ bool is_pinned(PyObject* device, PyObject* pin_memory) {
 }
 
 /// Of `value`; null: of anything. Pinned memory is the cpu's, whatever the home.
-PyObject* make_filled(const Scalar* value, Device home, bool pinned, DType dtype,
+PyObject* make_filled(const Input* value, Device home, bool pinned, DType dtype,
                       const Dims& shape) {
   Reference made(reinterpret_cast<PyObject*>(new_tensor_object()));
   Tensor& tensor = reinterpret_cast<TensorObject*>(made.get())->tensor;
   if (pinned) {
     tensor = new_pinned(dtype, shape);
     if (value) fill(issuer(), tensor, *value, "full");
-  } else if (!full_here(runtime().machine, home, dtype, shape, value, &tensor)) {
+  } else if (!full_here(runtime().machine, home, dtype, shape, value ? &value->scalar : nullptr,
+                        &tensor)) {
     tensor =
         value ? full(issuer(), home, dtype, shape, *value) : empty(issuer(), home, dtype, shape);
   }
@@ -48,7 +50,7 @@ constexpr Filling kEmpty{"empty", true, false}, kZeros{"zeros", false, false};
 constexpr Filling kOnes{"ones", false, true};
 
 PyObject* make(const Filling& filling, Device home, bool pinned, DType dtype, const Dims& shape) {
-  const Scalar value = filling.is_one ? to_scalar(Py_True, dtype) : Scalar{};
+  const Input value = filling.is_one ? to_scalar(Py_True, dtype) : Scalar{};
   return make_filled(filling.is_empty ? nullptr : &value, home, pinned, dtype, shape);
 }
 
@@ -71,7 +73,7 @@ PyObject* filled_like(const Operand& x, const Given& dtype, const Given& device)
 /// Whether it is one of Python's or NumPy's numbers.
 bool is_number(PyObject* value) {
   return PyLong_Check(value) || PyFloat_Check(value) || PyComplex_Check(value) ||
-         PyArray_IsScalar(value, Generic);
+         PyArray_IsScalar(value, Generic) || is_slot(value);
 }
 
 DType numpys_dtype(PyObject* number) {
@@ -85,7 +87,7 @@ PyObject* make_full(PyObject* value, Device home, bool pinned, std::optional<DTy
                     const Dims& shape) {
   if (is_number(value)) {
     const DType wanted = dtype ? *dtype : numpys_dtype(value);
-    const Scalar number = to_scalar(value, wanted);
+    const Input number = number_input(value, wanted);
     return make_filled(&number, home, pinned, wanted, shape);
   }
   const Reference device(device_object(home));

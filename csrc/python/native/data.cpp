@@ -7,6 +7,7 @@
 #include "python/native/lists.h"
 #include "python/runtime.h"
 #include "python/sequences.h"
+#include "python/slots.h"
 #include "python/tensor/functions.h"
 
 namespace ofl::python {
@@ -32,6 +33,10 @@ PyObject* tensor_of_array(PyArrayObject* array, Device device) {
 /// Tensor of one of Python's numbers, or null.
 PyObject* tensor_of_number(PyObject* value, std::optional<DType> wanted, Device device) {
   const std::optional<DType> own = dtype_of_number(value);
+  if (is_slot(value)) {
+    if (wanted && wanted != own) return nullptr;
+    return wrap(full(issuer(), device, *own, {}, number_input(value, *own)));
+  }
   Scalar scalar;
   if (!own || (wanted && !store_number(value, *wanted, &scalar))) return nullptr;
   if (!wanted) scalar = to_scalar(value, *own);
@@ -90,6 +95,7 @@ std::optional<DType> dtype_of_number(PyObject* value) {
   if (PyFloat_CheckExact(value)) return DType::f64;
   if (PyBool_Check(value)) return DType::b1;
   if (PyComplex_CheckExact(value)) return DType::c128;
+  if (is_slot(value)) return is_complex_slot(value) ? DType::c128 : DType::f64;
   return known_integer(value) ? std::optional<DType>(DType::i64) : std::nullopt;
 }
 

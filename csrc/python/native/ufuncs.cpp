@@ -3,6 +3,7 @@
 
 #include "python/native/function.h"
 #include "python/ops/registry.h"
+#include "python/slots.h"
 
 namespace ofl::python {
 
@@ -11,7 +12,8 @@ namespace {
 /// Of a type that is Python's, NumPy's or this package's own: no subclass with a will of its own.
 bool is_plain_operand(PyObject* object) {
   if (is_tensor(object) || PyArray_CheckExact(object) || PyFloat_CheckExact(object) ||
-      PyLong_CheckExact(object) || PyBool_Check(object) || PyComplex_CheckExact(object)) {
+      PyLong_CheckExact(object) || PyBool_Check(object) || PyComplex_CheckExact(object) ||
+      is_slot(object)) {
     return true;
   }
   return PyArray_IsScalar(object, Generic) &&

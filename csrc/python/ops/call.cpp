@@ -7,6 +7,7 @@
 #include "python/ops/blas.h"
 #include "python/ops/registry.h"
 #include "python/runtime.h"
+#include "python/slots.h"
 #include "python/tensor/element_calls.h"
 
 namespace ofl::python {
@@ -103,6 +104,8 @@ const ops::Resolution& convert_scalars(const OpObject& op, PyObject* const* oper
       PyObject* infinity = PyFloat_FromDouble(negative ? -HUGE_VAL : HUGE_VAL);
       parsed->inputs[k].scalar = to_scalar(infinity, DType::f64);
       Py_DECREF(infinity);
+    } else if (is_slot(operands[k])) {
+      parsed->inputs[k] = number_input(operands[k], resolution->operand[k]);
     } else {
       parsed->inputs[k].scalar = to_scalar(operands[k], resolution->operand[k]);
     }
@@ -122,7 +125,7 @@ Tensor call_matmul(const OpObject& op, const Operands& parsed) {
 /// No operand is a tensor: the result is one all the same.
 void make_first_a_tensor(Device home, Operands* parsed, const ops::Resolution& resolution) {
   parsed->inputs[0].tensor =
-      &parsed->keep(full(issuer(), home, resolution.operand[0], Dims{}, parsed->inputs[0].scalar));
+      &parsed->keep(full(issuer(), home, resolution.operand[0], Dims{}, parsed->inputs[0]));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "python/ops/registry.h"
 #include "python/runtime.h"
 #include "python/sequences.h"
+#include "python/slots.h"
 #include "python/tensor/type.h"
 
 namespace ofl::python {
@@ -42,7 +43,7 @@ PyObject* assign_of(Arguments given) {
 
 PyObject* fill_of(Arguments given) {
   const Tensor& tensor = require_tensor(given[0], "fill");
-  fill(issuer(), tensor, to_scalar(given[1], tensor.dtype), "fill");
+  fill(issuer(), tensor, number_input(given[1], tensor.dtype), "fill");
   Py_RETURN_NONE;
 }
 
@@ -366,7 +367,7 @@ PyObject* where_of(PyObject* condition, PyObject* x, PyObject* y) {
   const DType dtype = resolve(op_of(Slot::add), codes).operand[0];
   for (int k = 0; k < 2; ++k) {
     if (scalar[k]) {
-      inputs[k + 1].scalar = to_scalar(values[k], dtype);
+      inputs[k + 1] = number_input(values[k], dtype);
     } else {
       if (held[k].dtype != dtype) held[k] = cast_copy(issuer(), held[k], dtype, "where");
       inputs[k + 1].tensor = &held[k];

@@ -5,6 +5,7 @@
 #include "python/convert.h"
 #include "python/runtime.h"
 #include "python/sequences.h"
+#include "python/slots.h"
 #include "python/tensor/basic_key.h"
 #include "python/tensor/functions.h"
 #include "python/tensor/index_key.h"
@@ -52,6 +53,11 @@ Tensor read_selected(Selection selection, const char* op) {
 
 void assign_selected(const Selection& selection, PyObject* value, const char* op) {
   const DType dtype = selection.x.dtype;
+  if (is_slot(value)) {
+    const Input number = number_input(value, dtype);
+    const Tensor source = full(issuer(), selection.x.device(), dtype, {}, number);
+    return scatter(issuer(), op, selection, source);
+  }
   if (is_scalar(value, op)) {
     return scatter(issuer(), op, selection, to_scalar(value, dtype));
   }
@@ -64,12 +70,12 @@ void assign_selected(const Selection& selection, PyObject* value, const char* op
 
 void assign_value(const Tensor& target, PyObject* value, const char* op) {
   if (is_scalar(value, op)) {
-    const Scalar scalar = to_scalar(value, target.dtype);
-    if (target.ndim() == 0 &&
-        write_element(runtime().machine, *target.storage, target.offset, target.dtype, scalar)) {
+    const Input number = number_input(value, target.dtype);
+    if (target.ndim() == 0 && write_element(runtime().machine, *target.storage, target.offset,
+                                            target.dtype, number.scalar)) {
       return;
     }
-    return fill(issuer(), target, scalar, op);
+    return fill(issuer(), target, number, op);
   }
   const Tensor source = value_tensor(value, target, op);
   require_castable(op, source.dtype, target.dtype, Casting::unsafe);
@@ -151,6 +157,7 @@ bool set_element(const Tensor& x, PyObject* key, PyObject* value) {
   const bool is_element = is_tensor(value) && tensor_of(value).ndim() == 0;
   Scalar number;
   const bool is_number = !is_element && store_number(value, x.dtype, &number);
+  if (is_slot(value)) return false;
   if (!is_number && !is_element && !is_scalar(value, "setitem")) return false;
   const std::optional<int64_t> offset = element_offset(x, key);
   if (!offset) return false;
@@ -163,7 +170,7 @@ bool set_element(const Tensor& x, PyObject* key, PyObject* value) {
 
 /// x[selector] = value, where that takes no instruction; else false.
 bool set_selected(const Tensor& x, PyObject* key, PyObject* value, const char* op) {
-  if (!is_tensor(key)) return false;
+  if (!is_tensor(key) || is_slot(value)) return false;
   const Tensor& selector = tensor_of(key);
   if (is_tensor(value)) return scatter_here(issuer(), x, selector, tensor_of(value));
   return is_scalar(value, op) && scatter_here(issuer(), x, selector, to_scalar(value, x.dtype));

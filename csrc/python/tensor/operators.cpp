@@ -1,6 +1,7 @@
 // The number and comparison slots of Tensor. Each is one call of the op that the table puts there.
 #include "python/convert.h"
 #include "python/runtime.h"
+#include "python/slots.h"
 #include "python/tensor/element_calls.h"
 #include "python/tensor/type.h"
 #include "tensor/index/elements.h"
@@ -41,6 +42,9 @@ const OpObject* power_shortcut(PyObject* base, PyObject* exponent) {
   const bool inexact = kind == DTypeKind::floating || kind == DTypeKind::complex;
   const bool float_exponent = PyFloat_CheckExact(exponent);
   double value;
+  if (is_slot(exponent) && inexact && !is_complex_slot(exponent)) {
+    const Reference chosen(checked(PyNumber_Float(exponent)));  // the loop depends on its value
+  }
   if (float_exponent && inexact) {
     value = PyFloat_AS_DOUBLE(exponent);
   } else if (PyLong_CheckExact(exponent)) {

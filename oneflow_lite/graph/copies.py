@@ -1,0 +1,23 @@
+"""Copies of tensors that lie as they did."""
+
+from oneflow_lite import _C
+from oneflow_lite._C import OpCall, Tensor
+from oneflow_lite.graph.ir import Type
+from oneflow_lite.ops.creation.data import empty
+
+
+def type_of(x: Tensor) -> Type:
+    """Return what programs know of a tensor."""
+    return Type(x.dtype, x.shape, x.strides, x.device)
+
+
+def copied(x: Tensor, given: Type) -> Tensor:
+    """Return a copy that lies as the type says, in memory of its own."""
+    spans = [(n - 1) * s for n, s in zip(given.shape, given.strides, strict=True)]
+    low = sum(span for span in spans if span < 0) if given.size else 0
+    high = sum(span for span in spans if span > 0) + given.dtype.itemsize if given.size else 0
+    memory = empty(high - low, dtype="uint8", device=given.device)
+    attr = (_C.type_code(given.dtype), -low, *given.shape, *given.strides)
+    (copy,) = OpCall("view", "view", attr=attr).replay([memory])
+    _C.assign(copy, x)
+    return copy

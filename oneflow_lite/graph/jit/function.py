@@ -1,0 +1,90 @@
+"""flow.jit: the function, and what its options mean."""
+
+from collections.abc import Callable
+from typing import Any, overload
+
+from oneflow_lite.graph.jit.jitted import Jitted
+from oneflow_lite.graph.jit.options import Options
+
+
+@overload
+def jit(
+    function: Callable[..., Any],
+    *,
+    static: Any = ...,
+    donate: Any = ...,
+    on_break: str = ...,
+    check: int = ...,
+    freeze: bool = ...,
+    max_programs: int = ...,
+) -> Jitted: ...
+@overload
+def jit(
+    function: None = ...,
+    *,
+    static: Any = ...,
+    donate: Any = ...,
+    on_break: str = ...,
+    check: int = ...,
+    freeze: bool = ...,
+    max_programs: int = ...,
+) -> Callable[[Callable[..., Any]], Jitted]: ...
+def jit(
+    function: Callable[..., Any] | None = None,
+    *,
+    static: Any = (),
+    donate: Any = (),
+    on_break: str = "raise",
+    check: int = 0,
+    freeze: bool = False,
+    max_programs: int = 64,
+) -> Any:
+    """Return the function, traced once for each kind of arguments and run as a whole.
+
+    Tensors and NumPy arrays count by their types, all else by its value; floats and complex numbers
+    are given to the program at each call. Results have eager's bits; writes to arguments and
+    captured tensors are seen as in eager. Where another tensor is put in the place of a captured
+    one, the next call traces again. In a recording the function is called as it is.
+
+    Parameters
+    ----------
+    function
+        What trace() can record. None: jit returns a decorator.
+    static
+        names or positions of arguments that count by their value, whatever their type.
+    donate
+        names or positions of arguments whose tensors the call takes for good: results may be
+        computed in their memory. Reading such a tensor afterwards raises.
+    on_break
+        for what cannot be recorded: "raise", or "eager" to call it eagerly, after one warning.
+    check
+        How many calls of each program also run eagerly, and are compared bit for bit.
+    freeze
+        Captured tensors are constants: later writes to them are not seen.
+    max_programs
+        How many programs are kept; the one that was used longest ago goes first.
+
+    Raises
+    ------
+    TraceError
+        From a call: the function does what cannot be recorded; names the line.
+    TypeError
+        From a call: an argument counts by its value, and cannot be hashed.
+    ValueError
+        An option names no argument; from a call: one that is written to or donated shares memory.
+    RuntimeError
+        From a call that is checked: it differs from the eager one.
+
+    Examples
+    --------
+    >>> import oneflow_lite as flow
+    >>> step = flow.jit(lambda x, w, rate: w - rate * x)
+    >>> [step(flow.ones(1), flow.ones(1), rate).item() for rate in (0.5, 0.25)]
+    [0.5, 0.75]
+    >>> step.report()["traces"]
+    1
+    """
+    options = Options(static, donate, on_break, check, freeze, max_programs)
+    if function is None:
+        return lambda function: Jitted(function, options)
+    return Jitted(function, options)

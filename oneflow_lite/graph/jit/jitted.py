@@ -1,0 +1,410 @@
+"""Functions that are traced at their first call, and run as a whole from then on.
+
+call ─► key ─► program ─► results
+         │        ▲
+         └─ new ─► trace, again while an argument turns out to be static
+"""
+
+import threading
+import warnings
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import update_wrapper
+from typing import Any
+
+import numpy as np
+
+from oneflow_lite import _C
+from oneflow_lite._C import Executable, NumberKindError, Tensor, TraceError
+from oneflow_lite.graph.executable import compile
+from oneflow_lite.graph.jit.checking import checked
+from oneflow_lite.graph.jit.donating import check_donated, donated_paths, with_donated
+from oneflow_lite.graph.jit.freezing import frozen
+from oneflow_lite.graph.jit.keys import (
+    Brought,
+    Parameters,
+    Part,
+    described,
+    is_number,
+    key_of,
+    unhashable,
+)
+from oneflow_lite.graph.jit.options import Options
+from oneflow_lite.graph.jit.reasons import reason_of, users_line
+from oneflow_lite.graph.jit.report import Report
+from oneflow_lite.graph.jit.watching import Call, Watch, watches
+from oneflow_lite.graph.program import Program
+from oneflow_lite.graph.slots import NeedsValueError, Slots, computed
+from oneflow_lite.graph.tracing import NumberResult, Result, Traced, traced
+from oneflow_lite.graph.trees import mapped
+
+_WARN_AT = 8  # traces of one function
+_MOST_REASONS = 256
+_MOST_OBJECTS = 64  # without a __dict__, whose bound methods are kept
+
+
+@dataclass
+class _Entry:
+    """A program for one kind of arguments. Without a run: it is called eagerly."""
+
+    parts: dict[str, Part]
+    traced: Traced | None = None
+    run: Executable | None = None
+    watched: list[Watch] = field(default_factory=list)
+    checks: int = 0  # calls that are still to be compared with eager ones
+    donated: tuple[int, ...] = ()  # places of tensors
+    run_in_donated: Executable | None = None  # where nobody else sees the memory of these
+
+
+@dataclass(frozen=True)
+class _Static:
+    """Which numbers of a kind of arguments are static after all, and why, by path."""
+
+    reasons: dict[str, str]
+    places: tuple[int, ...]  # among the numbers of a call
+
+    def take(self, key: Part, brought: Brought) -> Part:
+        """Move the static numbers from what a call brings along to its key."""
+        numbers = brought.numbers
+        values = tuple(repr(numbers[place]) for place in self.places)
+        brought.given = [x for k, x in enumerate(numbers) if k not in self.places]
+        return key, values
+
+
+class Jitted:
+    """What jit() returns."""
+
+    __name__: str
+    __qualname__: str
+
+    def __init__(self, function: Callable[..., Any], options: Options) -> None:
+        if not callable(function):
+            raise TypeError(f"[jit] expected a function, got {type(function).__name__}")
+        options.verify()
+        self._options = options
+        self._most = options.max_programs
+        self._function = function
+        self._name = getattr(function, "__name__", type(function).__name__)
+        self._parameters = Parameters(function)
+        self._static = self._parameters.chosen("static", options.static)
+        self._donated = self._parameters.chosen("donate", options.donate)
+        self._entries: OrderedDict[Any, _Entry] = OrderedDict()
+        self._statics: OrderedDict[Any, _Static] = OrderedDict()  # by the key without them
+        self._bound: OrderedDict[int, Jitted] = OrderedDict()
+        self._owner: Any = None  # of a method
+        self._lock = threading.RLock()  # guards all that changes; one thread traces, others wait
+        self._reasons: deque[str] = deque(maxlen=_MOST_REASONS)
+        self._traces = 0
+        self._breaks: deque[str] = deque(maxlen=_MOST_REASONS)
+        update_wrapper(self, function)
+
+    def __get__(self, owner: Any, kind: type | None = None) -> Any:
+        """Make a method of it: jitted methods of different objects have programs of their own."""
+        if owner is None:
+            return self
+        held: Any = getattr(owner, "__dict__", None)
+        is_own = type(held) is dict
+        found = held.get(self._name) if is_own else self._bound.get(id(owner))
+        if found is not None and (type(found) is not Jitted or found._owner is owner):
+            return found
+        static, donate = map(_without_self, (self._static, self._donated))
+        options = replace(self._options, static=static, donate=donate)
+        bound = Jitted(self._function.__get__(owner, kind), options)
+        bound._owner = owner
+        if is_own:
+            held[self._name] = bound
+            return bound
+        with self._lock:
+            self._bound[id(owner)] = bound  # which keeps the owner
+            while len(self._bound) > _MOST_OBJECTS:
+                self._bound.popitem(last=False)
+        return bound
+
+    def __set__(self, owner: Any, value: Any) -> None:
+        """Put something else in the method's place."""
+        vars(owner)[self._name] = value
+
+    def __copy__(self) -> "Jitted":
+        return self
+
+    def __deepcopy__(self, memo: Any) -> "Jitted":
+        return self  # as functions do; a copied object makes its methods anew
+
+    def __reduce__(self) -> Any:
+        return self.__qualname__ if self._owner is None else (type(None), ())
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function."""
+        if _C.is_recording():
+            return self._function(*args, **kwargs)
+        while True:
+            entry, brought = self._entry(args, kwargs)
+            try:
+                if entry.checks or entry.donated or entry.run is None:
+                    return self._special_call(entry, brought, args, kwargs)
+                results = entry.run(*brought.tensors, *brought.given)
+            except NumberKindError as error:
+                self._make_all_static(args, kwargs, str(error))
+                continue
+            return _arranged(entry, results, brought.given)
+
+    def _special_call(
+        self, entry: _Entry, brought: Brought, args: Any, kwargs: dict[str, Any]
+    ) -> Any:
+        """Call eagerly, or beside an eager call, or with tensors that are given up."""
+        if entry.run is None or entry.traced is None:
+            return self._function(*args, **kwargs)
+        run = entry.run
+        paths = [self._parameters.path(path) for path in entry.traced.paths]
+        named = list(zip(paths, brought.tensors, strict=True))
+        if entry.donated:
+            donated = [named[place] for place in entry.donated]
+            others = [x for place, x in enumerate(named) if place not in entry.donated]
+            check_donated(self._name, donated, others)
+            only = all(_C.is_only_handle(x) for _, x in donated)
+            if entry.run_in_donated is not None and only and not entry.checks:
+                run = entry.run_in_donated
+
+        def call() -> Any:
+            results = run(*brought.tensors, *brought.given)
+            return _arranged(entry, results, brought.given)
+
+        if entry.checks:
+            entry.checks -= 1
+            captures = entry.traced.program.main.captures
+            held = [("a captured tensor", x.tensor) for x in captures if x.tensor is not None]
+            eager = self._eager_call(args, kwargs, brought)
+            returned = checked(self._name, eager, call, [*named, *held])
+        else:
+            returned = call()
+        for place in entry.donated:
+            _C.give_up(brought.tensors[place], self._name)
+        return returned
+
+    def _eager_call(self, args: Any, kwargs: dict[str, Any], brought: Brought) -> Callable[[], Any]:
+        """Return the call without a program, on tensors in the place of arrays."""
+
+        def leaf(x: Any, _: str) -> Any:
+            return brought.tensors[brought.known[id(x)]] if isinstance(x, np.ndarray) else x
+
+        static = self._static
+        given = [x if i in static else mapped(x, leaf) for i, x in enumerate(args)]
+        named = {k: x if k in static else mapped(x, leaf) for k, x in kwargs.items()}
+        return lambda: self._function(*given, **named)
+
+    def program(self, *args: Any, **kwargs: Any) -> Program:
+        """Return the program for these arguments, which does not run.
+
+        Raises
+        ------
+        TraceError
+            The function cannot be recorded.
+        """
+        entry, _ = self._entry(args, kwargs)
+        if entry.traced is None:
+            raise TraceError(f"[jit] {self._name} runs eagerly for these arguments")
+        return entry.traced.program
+
+    def _entry(self, args: Any, kwargs: dict[str, Any]) -> tuple[_Entry, Brought]:
+        """Return the program of a call, and its numbers that are not a part of it."""
+        brought = Brought()
+        key = key_of(args, kwargs, self._static, brought)
+        with self._lock:
+            try:
+                entry = self._found(key, brought)
+            except TypeError:
+                self._refuse_unhashable(args, kwargs)
+                raise
+            if entry is not None and not entry.watched:
+                return entry, brought
+            reason = None
+            call = Call(self._function, args, kwargs)
+            if entry is not None:
+                gone = next((x for x in entry.watched if not x.is_there(call)), None)
+                if gone is None:
+                    return entry, brought
+                reason = f"{self._parameters.path(gone.text)} is another tensor{users_line()}"
+            return self._traced(key, call, brought, reason), brought
+
+    def _found(self, key: Part, brought: Brought) -> _Entry | None:
+        if brought.numbers and key in self._statics:
+            key = self._statics[key].take(key, brought)
+        entry = self._entries.get(key)
+        if entry is not None:
+            self._entries.move_to_end(key)
+        return entry
+
+    def _refuse_unhashable(self, args: Any, kwargs: dict[str, Any]) -> None:
+        found = unhashable(described(args, kwargs, self._static))
+        if found is not None:
+            path, kind = found
+            raise TypeError(
+                f"[jit] {self._name}: {self._parameters.path(path)} is a {kind}, which is not "
+                "hashable; pass tensors, NumPy arrays, numbers, strings, or containers of them"
+            ) from None
+
+    def _traced(self, key: Part, call: Call, brought: Brought, reason: str | None) -> _Entry:
+        parts = described(call.args, call.kwargs, self._static)
+        numbers = [path for path, part in parts.items() if is_number(part)]
+        static = self._statics.pop(key).reasons if key in self._statics else {}
+        entry = _Entry(parts, checks=self._options.check)
+        try:
+            recorded, static = self._recorded(call, dict(static))
+        except TraceError as error:
+            if self._options.on_break == "raise":
+                raise
+            return self._broken(key, entry, error)
+        if static:
+            places = tuple(k for k, path in enumerate(numbers) if path in static)
+            self._statics[key] = _Static(static, places)
+            if len(self._statics) > self._most:
+                self._statics.popitem(last=False)
+            for place in places:
+                value = brought.numbers[place]
+                parts[numbers[place]] = (type(value), repr(value))
+            key = self._statics[key].take(key, brought)
+        if self._options.freeze:
+            recorded = frozen(recorded)
+        entry.traced = recorded
+        entry.run = compile(recorded.program)
+        captures = [x.tensor for x in recorded.program.main.captures if x.tensor is not None]
+        entry.watched = watches(call, captures, brought.tensors)
+        if self._donated:
+            self._add_donated(entry, call, brought)
+        self._note_trace(reason or self._why(parts))
+        self._keep(key, entry)
+        return entry
+
+    def _keep(self, key: Part, entry: _Entry) -> None:
+        self._entries[key] = entry
+        self._entries.move_to_end(key)
+        while len(self._entries) > self._most:
+            self._entries.popitem(last=False)
+
+    def _broken(self, key: Part, entry: _Entry, error: TraceError) -> _Entry:
+        """Keep that calls of this kind are eager; say so once."""
+        if not self._breaks:
+            warnings.warn(
+                f"[jit] {self._name} runs eagerly for some arguments: {error}",
+                RuntimeWarning,
+                stacklevel=5,
+            )
+        self._breaks.append(str(error))
+        self._keep(key, entry)
+        return entry
+
+    def _add_donated(self, entry: _Entry, call: Call, brought: Brought) -> None:
+        """Find the tensors in donated arguments, and make the program that writes to them."""
+        assert entry.traced is not None
+        donated, others = donated_paths(call.args, call.kwargs, self._donated)
+        paths = [*donated.items(), *others.items()]
+        for k, (path, x) in enumerate(paths[: len(donated)]):
+            for other, y in paths[k + 1 :]:
+                if x is y:
+                    raise ValueError(
+                        f"[jit] {self._name}: {self._parameters.path(path)} is donated, and "
+                        f"{self._parameters.path(other)} is the same tensor: pass a copy of it"
+                    )
+        entry.donated = tuple(sorted(brought.known[id(x)] for x in donated.values()))
+        program = with_donated(entry.traced.program, entry.donated)
+        if program.main is not entry.traced.program.main:
+            entry.run_in_donated = compile(program)
+
+    def _recorded(self, call: Call, static: dict[str, str]) -> tuple[Traced, dict[str, str]]:
+        """Trace, again while numbers turn out to be static; return which they are, and why."""
+        while True:
+            slots = Slots(self._name, static, self._parameters.path)
+            try:
+                made = traced(self._function, call.args, call.kwargs, slots, self._static)
+                if not slots.found:
+                    return made, static
+            except NeedsValueError:
+                pass
+            except RecursionError as error:
+                raise RecursionError(
+                    f"[jit] {self._name} calls itself without an end while it is traced: a trace "
+                    f"takes each branch that the values of tensors do not decide{users_line()}"
+                ) from error
+            except Exception as error:  # of a number itself, maybe: it decides
+                if not slots.found and (isinstance(error, TraceError) or not slots.paths):
+                    raise
+                if not slots.found:
+                    why = f"{type(error).__name__} without its value: {error}"
+                    slots.found = dict.fromkeys(slots.paths, why)
+            static |= slots.found
+
+    def _make_all_static(self, args: Any, kwargs: dict[str, Any], why: str) -> None:
+        parts = described(args, kwargs, self._static)
+        numbers = [path for path, part in parts.items() if is_number(part)]
+        with self._lock:
+            key = key_of(args, kwargs, self._static, Brought())
+            self._statics[key] = _Static(dict.fromkeys(numbers, why), tuple(range(len(numbers))))
+
+    def _note_trace(self, reason: str) -> None:
+        self._traces += 1
+        self._reasons.append(reason)
+        if self._traces == _WARN_AT:
+            warnings.warn(
+                f"[jit] retraced {self._name}: {reason}; {_WARN_AT} traces so far, which take time",
+                RuntimeWarning,
+                stacklevel=5,
+            )
+
+    def _why(self, parts: dict[str, Part]) -> str:
+        """Return what of the arguments the nearest program does not have."""
+        known = [entry.parts for entry in reversed(self._entries.values())]
+        return reason_of(self._parameters, known, parts)
+
+    def explain(self) -> list[str]:
+        """Return why each trace was made, in order: the last 256."""
+        return list(self._reasons)
+
+    def report(self) -> Report:
+        """Return traces and their reasons, and what is known of each program that is kept."""
+        with self._lock:
+            entries = list(self._entries.values())
+            static = {path: why for x in self._statics.values() for path, why in x.reasons.items()}
+        return Report(
+            name=self._name,
+            traces=self._traces,
+            programs=len(entries),
+            reasons=list(self._reasons),
+            eager=list(self._breaks),
+            static={self._parameters.path(path): why for path, why in static.items()},
+            runs=[entry.run.report() for entry in entries if entry.run is not None],
+            captures=[sorted({watch.text for watch in entry.watched}) for entry in entries],
+        )
+
+    def clear(self) -> None:
+        """Forget all programs."""
+        with self._lock:
+            self._entries.clear()
+            self._statics.clear()
+
+
+def _without_self(chosen: frozenset[int | str]) -> tuple[int | str, ...]:
+    """Return what an option of a function names of its method: names, and places after them."""
+    names = {x for x in chosen if isinstance(x, str)}
+    return tuple(names) if names else tuple(x - 1 for x in chosen if isinstance(x, int))
+
+
+def _arranged(entry: _Entry, results: list[Tensor], numbers: list[Any]) -> Any:
+    """Return results as the function arranges them."""
+    assert entry.traced is not None
+    slots = entry.traced.program.main.slots
+    tree = entry.traced.results
+    if type(tree) is Result:
+        return results[tree.number]
+    values: list[Any] = []
+
+    def leaf(x: Any, _: str) -> Any:
+        if type(x) is Result:
+            return results[x.number]
+        if type(x) is not NumberResult:
+            return x
+        if not values:
+            values.extend(computed(slots, numbers).values())
+        return values[x.slot]
+
+    return mapped(tree, leaf)

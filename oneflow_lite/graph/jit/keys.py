@@ -1,0 +1,186 @@
+"""What a program depends on: the key of a call, and what a call brings along.
+
+Tensors and NumPy arrays count by their types, floats and complex numbers as numbers that each call
+gives, all else by its value.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import fields, is_dataclass
+from inspect import Parameter, signature
+from typing import Any
+
+import numpy as np
+
+from oneflow_lite._C import Tensor
+from oneflow_lite.device import resolve
+from oneflow_lite.flags import flags
+from oneflow_lite.ops.creation.data import asarray
+
+Part = tuple[Any, ...]
+_BY_NAME = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+_BY_PLACE = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+
+
+class Parameters:
+    """The parameters of a function, as options name them."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = getattr(function, "__name__", type(function).__name__)
+        try:
+            found = list(signature(function).parameters.values())
+        except (TypeError, ValueError):  # of C, without one
+            found = [Parameter("args", Parameter.VAR_POSITIONAL)]
+            found.append(Parameter("kwargs", Parameter.VAR_KEYWORD))
+        self.places = [x.name for x in found if x.kind in _BY_PLACE]
+        self.names = [x.name for x in found if x.kind in _BY_NAME]
+        self._takes_places = any(x.kind is Parameter.VAR_POSITIONAL for x in found)
+        self._takes_names = any(x.kind is Parameter.VAR_KEYWORD for x in found)
+
+    def chosen(self, option: str, given: Any) -> frozenset[int | str]:
+        """Return the positions and names of the parameters that an option names.
+
+        Raises
+        ------
+        TypeError
+            What is given is no name, no position and no sequence of them.
+        ValueError
+            The function has no such parameter.
+        """
+        wanted = (given,) if isinstance(given, str | int) else tuple(given)
+        chosen: set[int | str] = set()
+        for x in wanted:
+            if isinstance(x, bool) or not isinstance(x, str | int):
+                raise TypeError(
+                    f"[jit] {option}: expected names and positions of arguments, got {x!r}"
+                )
+            if isinstance(x, int) and 0 <= x < len(self.places):
+                x = self.places[x]
+            if isinstance(x, int):
+                self._require(option, x, self._takes_places and x >= 0)
+                chosen.add(x)
+                continue
+            self._require(option, x, x in self.places or x in self.names or self._takes_names)
+            chosen.add(x)
+            if x in self.places:
+                chosen.add(self.places.index(x))
+        return frozenset(chosen)
+
+    def _require(self, option: str, x: int | str, is_there: bool) -> None:
+        if not is_there:
+            known = ", ".join(dict.fromkeys((*self.places, *self.names))) or "none"
+            raise ValueError(
+                f"[jit] {option}: {self.function} has no argument {x!r}; its arguments: {known}"
+            )
+
+    def path(self, text: str) -> str:
+        """Return a path as users write it: by the name of its parameter."""
+        head, _, rest = text.removeprefix("args[").partition("]")
+        if text.startswith("args[") and head.isdecimal() and int(head) < len(self.places):
+            return self.places[int(head)] + rest
+        return text
+
+
+class Brought:
+    """What a call brings along: tensors, without those that come again, and numbers, in order.
+
+    ``given`` are the numbers that are no part of the key.
+    """
+
+    __slots__ = ("given", "known", "numbers", "tensors")
+
+    def __init__(self) -> None:
+        self.tensors: list[Tensor] = []
+        self.numbers: list[float | complex] = []
+        self.given = self.numbers
+        self.known: dict[int, int] = {}  # places of tensors and arrays, by identity
+
+    def place_of(self, x: Any) -> int:
+        """Return which tensor this one is."""
+        place = self.known.setdefault(id(x), len(self.tensors))
+        if place == len(self.tensors):
+            self.tensors.append(
+                x if type(x) is Tensor else asarray(np.asarray(x, order="C"), copy=True)
+            )
+        return place
+
+
+def key_of(
+    args: Sequence[Any], kwargs: dict[str, Any], static: Collection[int | str], brought: Brought
+) -> Part:
+    """Return what the program of a call depends on; it can be hashed unless a value cannot."""
+    parts: list[Any] = [resolve(None), flags.array_api]
+    for i, x in enumerate(args):
+        if type(x) is Tensor and i not in static:
+            parts.append((brought.place_of(x), x.dtype, x.shape, x.strides, x.device))
+        else:
+            _add(x, parts, brought, i in static)
+    for name, x in kwargs.items():
+        parts.append(name)
+        _add(x, parts, brought, name in static)
+    return tuple(parts)
+
+
+def _add(x: Any, parts: list[Any], brought: Brought, static: bool) -> None:
+    part, items = _part(x, brought, static)
+    parts.append(part)
+    for _, item in items:
+        _add(item, parts, brought, static)
+
+
+def described(
+    args: Sequence[Any], kwargs: dict[str, Any], static: Collection[int | str]
+) -> dict[str, Part]:
+    """Return the part of each argument, and of each item of a container, by its path."""
+    found: dict[str, Part] = {}
+    brought = Brought()
+
+    def describe(x: Any, path: str, is_static: bool) -> None:
+        found[path], items = _part(x, brought, is_static)
+        for step, item in items:
+            describe(item, path + step, is_static)
+
+    for i, x in enumerate(args):
+        describe(x, f"args[{i}]", i in static)
+    for name, x in kwargs.items():
+        describe(x, name, name in static)
+    return found
+
+
+def is_number(part: Part) -> bool:
+    """Tell whether a part is of a number that each call gives."""
+    return part in ((float,), (complex,))
+
+
+def _part(x: Any, brought: Brought, static: bool) -> tuple[Part, Iterator[tuple[str, Any]]]:
+    """Return what the key has of an object, and its items, each with the step to it."""
+    kind = type(x)
+    if not static:
+        if kind is Tensor:
+            return (brought.place_of(x), x.dtype, x.shape, x.strides, x.device), iter(())
+        if kind is float or kind is complex:
+            brought.numbers.append(x)
+            return (kind,), iter(())
+        if isinstance(x, np.ndarray):
+            return (brought.place_of(x), x.dtype, x.shape), iter(())
+    if kind is dict:
+        keys = ((f"[{key!r}]", item) for key, item in x.items())
+        return (kind, *map(type, x), *x), keys
+    if isinstance(x, tuple) and hasattr(x, "_fields"):
+        return (kind, len(x)), ((f".{name}", getattr(x, name)) for name in x._fields)
+    if kind is list or kind is tuple:
+        return (kind, len(x)), ((f"[{i}]", item) for i, item in enumerate(x))
+    if is_dataclass(x) and not isinstance(x, type):
+        names = [field.name for field in fields(x) if field.init]
+        return (kind, len(names)), ((f".{name}", getattr(x, name)) for name in names)
+    # 0.0 and -0.0 differ, and NaN is itself.
+    return (kind, repr(x) if isinstance(x, float | complex) else x), iter(())
+
+
+def unhashable(parts: dict[str, Part]) -> tuple[str, str] | None:
+    """Return the path of a value that cannot be compared, and the name of its type."""
+    for path, part in parts.items():
+        try:
+            hash(part)
+        except TypeError:
+            return path, part[0].__name__
+    return None

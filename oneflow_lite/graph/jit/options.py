@@ -1,0 +1,27 @@
+"""The options of flow.jit."""
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Options:
+    """How jit() was called."""
+
+    static: Any = ()
+    donate: Any = ()
+    on_break: str = "raise"
+    check: int = 0
+    freeze: bool = False
+    max_programs: int = 64
+
+    def verify(self) -> None:
+        """Raise ValueError or TypeError where an option is none."""
+        if self.on_break not in ("raise", "eager"):
+            raise ValueError(f"[jit] on_break: expected 'raise' or 'eager', got {self.on_break!r}")
+        for name, least in {"check": 0, "max_programs": 1}.items():
+            value = getattr(self, name)
+            if type(value) is not int:
+                raise TypeError(f"[jit] {name}: expected an integer, got {value!r}")
+            if value < least:
+                raise ValueError(f"[jit] {name}: expected at least {least}, got {value}")

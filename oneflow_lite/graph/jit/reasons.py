@@ -1,0 +1,79 @@
+"""Why a function was traced again, in words."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from oneflow_lite._C import Device
+from oneflow_lite.graph.jit.keys import Parameters, Part
+
+_PACKAGE = str(Path(__file__).parent.parent)
+_FIELDS = ("tensor", "dtype", "shape", "strides", "device")  # of a part of a tensor
+
+
+def users_line() -> str:
+    """Return file and line of the innermost caller outside of this package, in parentheses."""
+    frame: Any = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+    return f" ({frame.f_code.co_filename}:{frame.f_lineno})" if frame is not None else ""
+
+
+def reason_of(
+    parameters: Parameters, known: Sequence[dict[str, Part]], now: dict[str, Part]
+) -> str:
+    """Return what of the arguments the nearest program does not have, and the user's line."""
+    if not known:
+        return "it is the first call"
+    nearest = min(known, key=lambda before: distance(before, now))
+    for path in (*now, *nearest):
+        one, other = nearest.get(path), now.get(path)
+        if one == other:
+            continue
+        text = f"{_described(parameters.path(path), one, other)}{users_line()}"
+        if one and other and _is_tensor(one) and _is_tensor(other) and one[2] != other[2]:
+            parts = (before.get(path, ()) for before in (*known, now))
+            shapes = {part[2] for part in parts if part and _is_tensor(part)}
+            text += f"; {len(shapes)} shapes so far"
+        return text
+    return f"the default device or a flag changed{users_line()}"
+
+
+def distance(before: dict[str, Part], now: dict[str, Part]) -> int:
+    """Return how many arguments, or parts of them, are not as before."""
+    far = 0
+    for path in {*before, *now}:
+        one, other = before.get(path, ()), now.get(path, ())
+        is_alike = one and other and _is_tensor(one) and _is_tensor(other)
+        fields = zip(one[1:], other[1:], strict=False) if is_alike else ((one, other),)
+        far += sum(x != y for x, y in fields)
+    return far
+
+
+def _described(path: str, before: Part | None, now: Part | None) -> str:
+    if before is None or now is None:
+        return f"{path} {'is new' if before is None else 'is gone'}"
+    if not (_is_tensor(before) and _is_tensor(now)):
+        return f"{path} {_shown(before)} -> {_shown(now)}"
+    for field, one, other in zip(_FIELDS, before, now, strict=False):
+        if one == other:
+            continue
+        if field == "tensor":
+            return f"{path} is {'the same tensor as' if other < one else 'not'} another argument"
+        if field in ("shape", "strides") and len(one) == len(other):
+            d = next(d for d, (n, m) in enumerate(zip(one, other, strict=True)) if n != m)
+            return f"{path}.{field}[{d}] {one[d]} -> {other[d]}"
+        return f"{path}.{field} {one} -> {other}"
+    return f"{path} {_shown(before)} -> {_shown(now)}"  # an array and a tensor
+
+
+def _is_tensor(part: Part) -> bool:
+    return isinstance(part[0], int)
+
+
+def _shown(part: Part) -> str:
+    if _is_tensor(part):
+        return f"{'tensor' if isinstance(part[-1], Device) else 'array'} {part[1]}{part[2]}"
+    kind, *rest = part
+    return f"{kind.__name__} {rest[0]}" if rest else kind.__name__
