@@ -12,6 +12,15 @@ namespace ofl {
 
 namespace {
 
+/// One loop over all operands of the plan, which have one shape and lie in row-major order.
+void plan_flat(LoopPlan& plan, const Dims& shape) {
+  int64_t strides[ops::kMaxOperands] = {};
+  for (int k = 0; k < plan.args.iteration.operands; ++k) {
+    if (plan.operands[k]) strides[k] = static_cast<int64_t>(size_of(plan.operands[k]->dtype));
+  }
+  plan.add_row(element_count(shape), strides);
+}
+
 /// Fills in the loops over `shape` for all operands of the plan; scalars do not step.
 void plan_loops(LoopPlan& plan, const Dims& shape) {
   ops::LoopArgs& args = plan.args;
@@ -22,13 +31,8 @@ void plan_loops(LoopPlan& plan, const Dims& shape) {
     same = !tensor || tensor->shape == shape;
     flat = flat && same && (!tensor || tensor->contiguous());
   }
+  if (flat) return plan_flat(plan, shape);
   int64_t strides[ops::kMaxOperands] = {};
-  if (flat) {
-    for (int k = 0; k < operands; ++k) {
-      if (plan.operands[k]) strides[k] = static_cast<int64_t>(size_of(plan.operands[k]->dtype));
-    }
-    return plan.add_row(element_count(shape), strides);
-  }
   if (same) {
     for (int d = 0; d < shape.size(); ++d) {
       for (int k = 0; k < operands; ++k) {
@@ -148,18 +152,24 @@ Tensor elementwise(const Issuer& issuer, const ops::OpDef& op, const ops::Resolu
     const bool in_order = !ops::uses_own_kernels(out->storage->state().device);
     write_back = has_harmful_overlap(inputs, op.nin, resolution, *out, in_order);
   }
+  const bool flat = !out && are_row_major(inputs, op.nin, shape);
   if (out && !write_back) {
     result = *out;
   } else {
     vm::DeviceState& state = first->storage->state();
-    result = out ? make_tensor(state, resolution.result, out->shape, issuer.site)
+    result = out || flat
+                 ? make_tensor(state, resolution.result, out ? out->shape : shape, issuer.site)
                  : make_like(inputs, op.nin, shape, resolution.result, state, issuer.site);
     if (issuer.sink) return take_one(issuer, call(), inputs, op.nin, result);
     plan.new_bytes = result.storage->bytes();
   }
   for (int k = 0; k < op.nin; ++k) plan.set_input(k, inputs[k], resolution.operand[k]);
   plan.set_operand(op.nin, &result);
-  plan_loops(plan, result.shape);
+  if (flat) {
+    plan_flat(plan, shape);
+  } else {
+    plan_loops(plan, result.shape);
+  }
   if (out && result.ndim() == 0) {  // NumPy's loops then see steps of 0, and may take another path
     for (int64_t& stride : plan.args.iteration.rows[0].strides) stride = 0;
   }

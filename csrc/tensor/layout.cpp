@@ -21,17 +21,19 @@ std::optional<bool> outside(const Dims* strides, int count, int a, int b) {
 
 }  // namespace
 
+bool are_row_major(const Input* inputs, int count, const Dims& shape) {
+  for (int k = 0; k < count; ++k) {
+    const Tensor* tensor = inputs[k].tensor;
+    if (tensor && !(tensor->shape == shape && tensor->contiguous())) return false;
+  }
+  return true;
+}
+
 Tensor make_like(const Input* inputs, int count, const Dims& shape, DType dtype,
                  vm::DeviceState& state, vm::SiteId site) {
   Tensor result = make_tensor(state, dtype, shape, site);
+  if (are_row_major(inputs, count, shape)) return result;
   Dims strides[ops::kMaxInputs];
-  bool row_major = true;
-  for (int k = 0; k < count; ++k) {
-    const Tensor* tensor = inputs[k].tensor;
-    if (!tensor || (tensor->shape == shape && tensor->contiguous())) continue;
-    row_major = false;
-  }
-  if (row_major) return result;
   for (int k = 0; k < count; ++k) {
     const Tensor* tensor = inputs[k].tensor;
     if (!tensor) continue;

@@ -6,6 +6,9 @@
 
 namespace ofl {
 
+/// All inputs have this shape and lie in row-major order, and so does a result like them.
+bool are_row_major(const Input* inputs, int count, const Dims& shape);
+
 /// A new tensor laid out like the inputs, as NumPy's order "K" has it.
 Tensor make_like(const Input* inputs, int count, const Dims& shape, DType dtype,
                  vm::DeviceState& state, vm::SiteId site);
