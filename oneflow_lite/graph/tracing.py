@@ -15,6 +15,7 @@ from oneflow_lite._C import Device, OpCall, Tensor, TraceError
 from oneflow_lite.device import DeviceLike, resolve
 from oneflow_lite.graph.ir import Bound, Function, Op, Scalar, Slot, Type, Value, row_major
 from oneflow_lite.graph.program import Program
+from oneflow_lite.graph.sharing import SharedMemoryError, Sharing
 from oneflow_lite.graph.slots import Number, Slots
 from oneflow_lite.graph.trees import Leaf, mapped
 
@@ -111,6 +112,7 @@ def traced(
     kwargs: dict[str, Any],
     numbers: Slots | None,
     static: Container[int | str] = (),
+    sharing: Sharing | None = None,
 ) -> Traced:
     """Return what trace() does.
 
@@ -120,22 +122,12 @@ def traced(
         where floats and complex numbers become slots; None: they are passed as they are.
     static
         positions and names of arguments that are passed as they are.
+    sharing
+        which tensors share memory that is written to: each memory is one parameter, before all
+        others.
     """
     recorder, name = _new_recorder(function)
-    paths: list[str] = []
-    made: dict[int, Tensor] = {}  # by the identity of the tensor that was given
-    held: list[Any] = []
-
-    def parameter(leaf: Any, path: str) -> Any:
-        if numbers is not None and type(leaf) in (float, complex):
-            return numbers.given(leaf, path)
-        if not isinstance(leaf, Tensor | np.ndarray | Spec):
-            return leaf
-        if id(leaf) not in made:
-            held.append(leaf)
-            made[id(leaf)] = _parameter(recorder, leaf)
-            paths.append(path)
-        return made[id(leaf)]
+    parameter = _Parameters(recorder, numbers, sharing)
 
     def result(leaf: Any, path: str) -> Any:
         if type(leaf) is Number:
@@ -157,14 +149,42 @@ def traced(
         recorder.leave()
         if numbers is not None:
             numbers.close()
-    made.clear()
+    parameter.made.clear()
     del args, kwargs
     if numbers is not None:
         numbers.note_kept()
-    check_overlaps(recorder, name, paths)
+    check_overlaps(recorder, name, parameter.paths)
     _check_kept(recorder, name)
     main = recorded(recorder, name, results, tuple(numbers.slots) if numbers else ())
-    return Traced(Program(name, {"main": main}), tuple(paths), returned)
+    return Traced(Program(name, {"main": main}), tuple(parameter.paths), returned)
+
+
+class _Parameters:
+    """Makes parameters of the leaves of arguments."""
+
+    def __init__(
+        self, recorder: _C.Recorder, numbers: Slots | None, sharing: Sharing | None
+    ) -> None:
+        self.paths: list[str] = []
+        self.made: dict[int, Tensor] = {}  # by the identity of the tensor that was given
+        self._recorder = recorder
+        self._numbers = numbers
+        self._held: list[Any] = []
+        for group in sharing.groups if sharing is not None else ():
+            views = recorder.parameters_over(group.memory(), list(group.tensors))
+            self.made |= {id(x): view for x, view in zip(group.tensors, views, strict=True)}
+            self.paths.append("the memory of several arguments")
+
+    def __call__(self, leaf: Any, path: str) -> Any:
+        if self._numbers is not None and type(leaf) in (float, complex):
+            return self._numbers.given(leaf, path)
+        if not isinstance(leaf, Tensor | np.ndarray | Spec):
+            return leaf
+        if id(leaf) not in self.made:
+            self._held.append(leaf)
+            self.made[id(leaf)] = _parameter(self._recorder, leaf)
+            self.paths.append(path)
+        return self.made[id(leaf)]
 
 
 def _new_recorder(function: Callable[..., Any]) -> tuple[_C.Recorder, str]:
@@ -180,13 +200,15 @@ def check_overlaps(recorder: _C.Recorder, name: str, paths: list[str]) -> None:
     pairs = [pair for pair in recorder.overlaps() if not written.isdisjoint(pair)]
     if not pairs:
         return
-    origins = [row[0] for row in recorder.values()]
+    rows = recorder.values()
+    origins = [row[0] for row in rows]
     named = iter(paths)
     names = [next(named) if origin == "parameter" else "a captured tensor" for origin in origins]
     one, other = (names[value] for value in pairs[0])
-    raise TraceError(
+    raise SharedMemoryError(
         f"[{name}] {one} and {other} have memory in common, and one is written to: pass one of "
-        "them and take the other as a view of it, or pass a copy"
+        "them and take the other as a view of it, or pass a copy",
+        [rows[value][5] for pair in pairs for value in pair if origins[value] == "capture"],
     )
 
 

@@ -90,6 +90,29 @@ Tensor Recorder::parameter(const Tensor& given, vm::SiteId site) {
   return add_parameter(given.storage->state(), given, given.storage->writable(), given, site);
 }
 
+std::vector<Tensor> Recorder::parameters_over(const Tensor& memory,
+                                              const std::vector<Tensor>& given, vm::SiteId site) {
+  const Tensor base = parameter(memory, site);
+  std::vector<Tensor> views;
+  for (const Tensor& x : given) {
+    check(x);
+    const bool is_own = x.storage.get() == memory.storage.get();
+    const int64_t start = is_own ? 0 : x.storage->data() - memory.storage->data();
+    shared_.insert_or_assign(x.storage.get(), Shared{base.storage.get(), start, x.storage});
+    views.push_back(standing_for(x));
+  }
+  return views;
+}
+
+Tensor Recorder::standing_for(const Tensor& x) const {
+  const auto found = shared_.find(x.storage.get());
+  if (found == shared_.end()) return x;
+  Tensor view = x;
+  view.storage = memories_.at(found->second.memory).base.storage;
+  view.offset += found->second.start;
+  return view;
+}
+
 Tensor Recorder::parameter(Device device, DType dtype, const Dims& shape, const Dims& strides) {
   return add_parameter(machine_.state(device), {{}, dtype, shape, strides, 0}, true, {}, 0);
 }
@@ -101,21 +124,25 @@ Recorder::Memory& Recorder::adopt(const Tensor& x) {
 }
 
 Recorder::Memory& Recorder::memory_of(const Tensor& x) {
+  const auto shared = shared_.find(x.storage.get());
+  if (shared != shared_.end()) return memories_.at(shared->second.memory);
   const auto found = memories_.find(x.storage.get());
   return found == memories_.end() ? adopt(x) : found->second;
 }
 
 int64_t Recorder::value_of(const Tensor& x, vm::SiteId site) {
   Memory& memory = memory_of(x);
-  return is_same_view(memory.base, x) ? memory.version : add_view(memory, x, site);
+  const Tensor view = standing_for(x);
+  return is_same_view(memory.base, view) ? memory.version : add_view(memory, view, site);
 }
 
 std::optional<std::pair<int64_t, std::vector<int64_t>>> Recorder::find(const Tensor& x) const {
-  const auto found = memories_.find(x.storage.get());
+  const Tensor view = standing_for(x);
+  const auto found = memories_.find(view.storage.get());
   if (found == memories_.end()) return std::nullopt;
   const Memory& memory = found->second;
-  if (is_same_view(memory.base, x)) return {{memory.version, {}}};
-  return {{memory.version, layout_in(memory.base, x)}};
+  if (is_same_view(memory.base, view)) return {{memory.version, {}}};
+  return {{memory.version, layout_in(memory.base, view)}};
 }
 
 int64_t Recorder::add_view(Memory& memory, const Tensor& x, vm::SiteId site) {

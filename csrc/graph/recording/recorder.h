@@ -25,6 +25,10 @@ class Recorder final : public Sink {
 
   /// What the recorded function gets in the place of `given`.
   Tensor parameter(const Tensor& given, vm::SiteId site);
+  /// A parameter for the bytes of `memory`, which has all of its storage, and what the function gets
+  /// in the place of tensors over it. From here on each tensor of their storages is a view of it.
+  std::vector<Tensor> parameters_over(const Tensor& memory, const std::vector<Tensor>& given,
+                                      vm::SiteId site);
   /// A parameter of this type, in the place of no tensor.
   Tensor parameter(Device device, DType dtype, const Dims& shape, const Dims& strides);
   /// The value that `x` has now; `site` is where a view is seen the first time.
@@ -60,6 +64,8 @@ class Recorder final : public Sink {
   /// Refuses a tensor that another recorder has made.
   static void check(const Tensor& x);
   Memory& memory_of(const Tensor& x);
+  /// The tensor itself, or where it is over the memory of parameters_over() a view of that one.
+  Tensor standing_for(const Tensor& x) const;
   Memory& adopt(const Tensor& x);
   int64_t add_value(Origin origin, const Tensor& x, Tensor given);
   Tensor add_parameter(vm::DeviceState& state, Tensor x, bool writable, Tensor given,
@@ -74,6 +80,13 @@ class Recorder final : public Sink {
   std::vector<Operation> operations_;
   std::unordered_map<TensorStorage*, Memory> memories_;
   std::vector<TensorStorage*> order_;  // of the memories, as they came
+
+  struct Shared {
+    TensorStorage* memory;  // that stands for it
+    int64_t start;          // of the storage, in that one
+    StorageRef held;        // so that its address names it
+  };
+  std::unordered_map<TensorStorage*, Shared> shared_;
 };
 
 }  // namespace ofl::graph

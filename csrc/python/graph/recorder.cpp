@@ -59,6 +59,16 @@ class Recording {
                                           parse_dims(shape.ptr(), kOp),
                                           parse_dims(strides.ptr(), kOp))));
   }
+  py::list parameters_over(const py::object& memory, const py::list& given) {
+    std::vector<Tensor> tensors;
+    for (const py::handle& x : given) tensors.push_back(require_tensor(x.ptr(), "parameter"));
+    const Tensor& bytes = require_tensor(memory.ptr(), "parameter");
+    py::list views;
+    for (Tensor& view : recorder_.parameters_over(bytes, tensors, issuer().site)) {
+      views.append(steal(wrap(std::move(view))));
+    }
+    return views;
+  }
   int64_t value_of(const py::object& x) {
     return recorder_.value_of(require_tensor(x.ptr(), "value_of"), issuer().site);
   }
@@ -153,6 +163,7 @@ void bind_recorder(py::module_& m) {
       .def("parameter", &Recording::parameter, py::arg("x"))
       .def("parameter_of", &Recording::parameter_of, py::arg("dtype"), py::arg("shape"),
            py::arg("strides"), py::arg("device"))
+      .def("parameters_over", &Recording::parameters_over, py::arg("memory"), py::arg("given"))
       .def("value_of", &Recording::value_of, py::arg("x"))
       .def("find", &Recording::find, py::arg("x"))
       .def("values", &Recording::values)
@@ -182,6 +193,17 @@ void bind_recorder(py::module_& m) {
   static PyMethodDef often[] = {positional<refuse_function, 1>("refuse_while_recording"),
                                 {nullptr, nullptr, 0, nullptr}};
   if (PyModule_AddFunctions(m.ptr(), often) < 0) throw PythonErrorSet{};
+  m.def(
+      "place_of",
+      [](const py::object& object) {
+        const Tensor& x = require_tensor(object.ptr(), "place_of");
+        TensorStorage* const storage = x.storage.get();
+        return py::make_tuple(reinterpret_cast<uintptr_t>(storage), x.offset, storage->bytes(),
+                              reinterpret_cast<uintptr_t>(storage->data()));
+      },
+      py::arg("x"),
+      "Of a tensor: what names its storage, the byte of its first element there, the bytes of the "
+      "storage, and its address (0: there is none yet).");
   m.def(
       "is_recorded", [] { return runtime().machine.is_recorded(); }, "Whether any thread records.");
   m.def(

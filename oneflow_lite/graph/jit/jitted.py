@@ -35,6 +35,7 @@ from oneflow_lite.graph.jit.reasons import reason_of, users_line
 from oneflow_lite.graph.jit.report import Report
 from oneflow_lite.graph.jit.watching import Call, Watch, watches
 from oneflow_lite.graph.program import Program
+from oneflow_lite.graph.sharing import SharedMemoryError, Sharing
 from oneflow_lite.graph.slots import NeedsValueError, Slots, computed
 from oneflow_lite.graph.tracing import NumberResult, Result, Traced, traced
 from oneflow_lite.graph.trees import mapped
@@ -52,6 +53,7 @@ class _Entry:
     traced: Traced | None = None
     run: Executable | None = None
     watched: list[Watch] = field(default_factory=list)
+    shared: tuple[Tensor, ...] = ()  # captured tensors that share memory with arguments
     checks: int = 0  # calls that are still to be compared with eager ones
     donated: tuple[int, ...] = ()  # places of tensors
     run_in_donated: Executable | None = None  # where nobody else sees the memory of these
@@ -91,6 +93,7 @@ class Jitted:
         self._donated = self._parameters.chosen("donate", options.donate)
         self._entries: OrderedDict[Any, _Entry] = OrderedDict()
         self._statics: OrderedDict[Any, _Static] = OrderedDict()  # by the key without them
+        self._shared: OrderedDict[Any, tuple[Tensor, ...]] = OrderedDict()  # captures, by the key
         self._bound: OrderedDict[int, Jitted] = OrderedDict()
         self._owner: Any = None  # of a method
         self._lock = threading.RLock()  # guards all that changes; one thread traces, others wait
@@ -143,9 +146,13 @@ class Jitted:
             try:
                 if entry.checks or entry.donated or entry.run is None:
                     return self._special_call(entry, brought, args, kwargs)
-                results = entry.run(*brought.tensors, *brought.given)
+                results = entry.run(*brought.inputs, *brought.given)
             except NumberKindError as error:
                 self._make_all_static(args, kwargs, str(error))
+                continue
+            except ValueError:
+                if not self._shares_memory(entry, args, kwargs, brought):
+                    raise
                 continue
             return _arranged(entry, results, brought.given)
 
@@ -156,8 +163,7 @@ class Jitted:
         if entry.run is None or entry.traced is None:
             return self._function(*args, **kwargs)
         run = entry.run
-        paths = [self._parameters.path(path) for path in entry.traced.paths]
-        named = list(zip(paths, brought.tensors, strict=True))
+        named = self._named(entry, brought)
         if entry.donated:
             donated = [named[place] for place in entry.donated]
             others = [x for place, x in enumerate(named) if place not in entry.donated]
@@ -167,13 +173,14 @@ class Jitted:
                 run = entry.run_in_donated
 
         def call() -> Any:
-            results = run(*brought.tensors, *brought.given)
+            results = run(*brought.inputs, *brought.given)
             return _arranged(entry, results, brought.given)
 
         if entry.checks:
             entry.checks -= 1
             captures = entry.traced.program.main.captures
             held = [("a captured tensor", x.tensor) for x in captures if x.tensor is not None]
+            held += [("a captured tensor", x) for x in entry.shared]
             eager = self._eager_call(args, kwargs, brought)
             returned = checked(self._name, eager, call, [*named, *held])
         else:
@@ -181,6 +188,33 @@ class Jitted:
         for place in entry.donated:
             _C.give_up(brought.tensors[place], self._name)
         return returned
+
+    def _named(self, entry: _Entry, brought: Brought) -> list[tuple[str, Tensor]]:
+        """Return the tensors of a call with their paths."""
+        paths: dict[int, str] = {}
+        for path, part in entry.parts.items():
+            if isinstance(part[0], int):
+                paths.setdefault(part[0], self._parameters.path(path))
+        return [(paths[place], x) for place, x in enumerate(brought.tensors)]
+
+    def _shares_memory(
+        self, entry: _Entry, args: Any, kwargs: dict[str, Any], brought: Brought
+    ) -> bool:
+        """Note that calls of this kind may share memory; return whether this one does."""
+        if brought.sharing is not None or entry.traced is None:
+            return False
+        main = entry.traced.program.main
+        captures = tuple(x.tensor for x in main.captures if x.tensor is not None)
+        if not main.assigns or not brought.share(captures):
+            return False
+        with self._lock:
+            self._note_shared(key_of(args, kwargs, self._static, Brought()), captures)
+        return True
+
+    def _note_shared(self, key: Part, captures: tuple[Tensor, ...]) -> None:
+        self._shared[key] = captures
+        if len(self._shared) > self._most:
+            self._shared.popitem(last=False)
 
     def _eager_call(self, args: Any, kwargs: dict[str, Any], brought: Brought) -> Callable[[], Any]:
         """Return the call without a program, on tensors in the place of arrays."""
@@ -228,8 +262,11 @@ class Jitted:
             return self._traced(key, call, brought, reason), brought
 
     def _found(self, key: Part, brought: Brought) -> _Entry | None:
-        if brought.numbers and key in self._statics:
-            key = self._statics[key].take(key, brought)
+        base = key
+        if brought.numbers and base in self._statics:
+            key = self._statics[base].take(base, brought)
+        if self._shared and base in self._shared and brought.share(self._shared[base]):
+            key = _with_sharing(key, brought)
         entry = self._entries.get(key)
         if entry is not None:
             self._entries.move_to_end(key)
@@ -245,30 +282,42 @@ class Jitted:
             ) from None
 
     def _traced(self, key: Part, call: Call, brought: Brought, reason: str | None) -> _Entry:
+        base = key
         parts = described(call.args, call.kwargs, self._static)
         numbers = [path for path, part in parts.items() if is_number(part)]
         static = self._statics.pop(key).reasons if key in self._statics else {}
         entry = _Entry(parts, checks=self._options.check)
         try:
-            recorded, static = self._recorded(call, dict(static))
+            recorded, static = self._recorded(call, dict(static), brought.sharing)
+        except SharedMemoryError as error:
+            if brought.sharing is not None or self._options.freeze:
+                raise
+            self._note_shared(key, error.captures)
+            if not brought.share(error.captures):
+                raise
+            return self._traced(key, call, brought, reason)
         except TraceError as error:
             if self._options.on_break == "raise":
                 raise
             return self._broken(key, entry, error)
         if static:
             places = tuple(k for k, path in enumerate(numbers) if path in static)
-            self._statics[key] = _Static(static, places)
+            self._statics[base] = _Static(static, places)
             if len(self._statics) > self._most:
                 self._statics.popitem(last=False)
             for place in places:
                 value = brought.numbers[place]
                 parts[numbers[place]] = (type(value), repr(value))
-            key = self._statics[key].take(key, brought)
+            key = self._statics[base].take(base, brought)
+        if brought.sharing is not None:
+            entry.shared = self._shared[base]
+            key = _with_sharing(key, brought)
         if self._options.freeze:
             recorded = frozen(recorded)
         entry.traced = recorded
         entry.run = compile(recorded.program)
         captures = [x.tensor for x in recorded.program.main.captures if x.tensor is not None]
+        captures += entry.shared
         entry.watched = watches(call, captures, brought.tensors)
         if self._donated:
             self._add_donated(entry, call, brought)
@@ -307,16 +356,20 @@ class Jitted:
                         f"{self._parameters.path(other)} is the same tensor: pass a copy of it"
                     )
         entry.donated = tuple(sorted(brought.known[id(x)] for x in donated.values()))
+        if brought.sharing is not None:
+            return
         program = with_donated(entry.traced.program, entry.donated)
         if program.main is not entry.traced.program.main:
             entry.run_in_donated = compile(program)
 
-    def _recorded(self, call: Call, static: dict[str, str]) -> tuple[Traced, dict[str, str]]:
+    def _recorded(
+        self, call: Call, static: dict[str, str], sharing: Sharing | None
+    ) -> tuple[Traced, dict[str, str]]:
         """Trace, again while numbers turn out to be static; return which they are, and why."""
         while True:
             slots = Slots(self._name, static, self._parameters.path)
             try:
-                made = traced(self._function, call.args, call.kwargs, slots, self._static)
+                made = traced(self._function, call.args, call.kwargs, slots, self._static, sharing)
                 if not slots.found:
                     return made, static
             except NeedsValueError:
@@ -381,12 +434,18 @@ class Jitted:
         with self._lock:
             self._entries.clear()
             self._statics.clear()
+            self._shared.clear()
 
 
 def _without_self(chosen: frozenset[int | str]) -> tuple[int | str, ...]:
     """Return what an option of a function names of its method: names, and places after them."""
     names = {x for x in chosen if isinstance(x, str)}
     return tuple(names) if names else tuple(x - 1 for x in chosen if isinstance(x, int))
+
+
+def _with_sharing(key: Part, brought: Brought) -> Part:
+    assert brought.sharing is not None
+    return "shared", key, brought.sharing.pattern
 
 
 def _arranged(entry: _Entry, results: list[Tensor], numbers: list[Any]) -> Any:

@@ -14,6 +14,7 @@ import numpy as np
 from oneflow_lite._C import Tensor
 from oneflow_lite.device import resolve
 from oneflow_lite.flags import flags
+from oneflow_lite.graph.sharing import Sharing, sharing_of
 from oneflow_lite.ops.creation.data import asarray
 
 Part = tuple[Any, ...]
@@ -83,16 +84,27 @@ class Parameters:
 class Brought:
     """What a call brings along: tensors, without those that come again, and numbers, in order.
 
-    ``given`` are the numbers that are no part of the key.
+    ``given`` are the numbers that are no part of the key, ``inputs`` the tensors that a run gets:
+    those of the call, or what they are views of.
     """
 
-    __slots__ = ("given", "known", "numbers", "tensors")
+    __slots__ = ("given", "inputs", "known", "numbers", "sharing", "tensors")
 
     def __init__(self) -> None:
         self.tensors: list[Tensor] = []
+        self.inputs = self.tensors
+        self.sharing: Sharing | None = None
         self.numbers: list[float | complex] = []
         self.given = self.numbers
         self.known: dict[int, int] = {}  # places of tensors and arrays, by identity
+
+    def share(self, captures: Sequence[Tensor]) -> bool:
+        """Find which tensors share memory, also with these; return whether any does."""
+        self.sharing = sharing_of(self.tensors, captures)
+        self.inputs = self.tensors
+        if self.sharing is not None:
+            self.inputs = self.sharing.inputs(self.tensors)
+        return self.sharing is not None
 
     def place_of(self, x: Any) -> int:
         """Return which tensor this one is."""

@@ -40,6 +40,7 @@ OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "two numbers": lambda x, s: flow.add(s, s * 2) + x,
     "arithmetic": lambda x, s: x * ((s + 1) * 2 - s / 4) + (-s),
     "abs and divmod": lambda x, s: x * abs(s) + sum(divmod(s, 0.75)),
+    "alike": lambda x, s: x * (s + 1) + (s + 2) - (1 + s),
     "integer power": lambda x, s: x * s**3,
 }
 
@@ -265,6 +266,11 @@ def program() -> Program:
     run = flow.jit(lambda x, s, z: (x * (1 - s) + flow.full(2, z, dtype="complex64"), x < s * 3))
     made: Program = run.program(flow.ones(2), 0.5, 1j)
     return made
+
+
+def test_the_same_arithmetic_is_one_slot() -> None:
+    run = flow.jit(lambda x, s: x * (s + 1) + (s + 1) * (1 + s))
+    assert len(run.program(flow.ones(2), 0.5).main.slots) == 4
 
 
 def test_text_with_numbers_is_read_back() -> None:

@@ -217,8 +217,7 @@ def test_a_result_is_computed_in_a_donated_argument() -> None:
     assert first.numpy()[0] == np.exp(1.0)
     read_later = flow.graph.trace(lambda w: (w + 1, w * 2), flow.ones(9)).program
     assert with_donated(read_later, (0,)).main.ops[1].targets == read_later.main.params
-    kept = flow.graph.trace(lambda w: (w + 1, w[1:]), flow.ones(9)).program
-    assert with_donated(kept, (0,)) is not kept
+    kept = flow.graph.trace(lambda w: (w + 1, w), flow.ones(9)).program
     assert with_donated(kept, (0,)) == kept
 
 
