@@ -1,5 +1,5 @@
 // Numbers whose values each run of a program gives: what a recorded function gets in the place of a
-// float or complex argument. The class is Python's (oneflow_lite/graph/slots.py).
+// float or complex argument. The class is Python's (oneflow_lite/graph/arguments/slots.py).
 #pragma once
 
 #include "python/numpy_api.h"

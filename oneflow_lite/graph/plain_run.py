@@ -9,9 +9,9 @@ from typing import Any
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
+from oneflow_lite.graph.arguments.slots import computed
 from oneflow_lite.graph.copies import copied, type_of
 from oneflow_lite.graph.ir import Function, Op, Scalar, Slot, Type, Value
-from oneflow_lite.graph.slots import computed
 from oneflow_lite.graph.text import type_text
 
 

@@ -13,10 +13,10 @@ import numpy as np
 from oneflow_lite import _C
 from oneflow_lite._C import Device, OpCall, Tensor, TraceError
 from oneflow_lite.device import DeviceLike, resolve
+from oneflow_lite.graph.arguments.sharing import SharedMemoryError, Sharing
+from oneflow_lite.graph.arguments.slots import Number, Slots
 from oneflow_lite.graph.ir import Bound, Function, Op, Scalar, Slot, Type, Value, row_major
 from oneflow_lite.graph.program import Program
-from oneflow_lite.graph.sharing import SharedMemoryError, Sharing
-from oneflow_lite.graph.slots import Number, Slots
 from oneflow_lite.graph.trees import Leaf, mapped
 
 

@@ -3,8 +3,8 @@
 from typing import Any
 
 from oneflow_lite import _C
+from oneflow_lite.graph.arguments.slots import ARITHMETIC
 from oneflow_lite.graph.ir import Function, Op, Scalar, Slot, Type, Value
-from oneflow_lite.graph.slots import ARITHMETIC
 from oneflow_lite.graph.text import type_text
 
 

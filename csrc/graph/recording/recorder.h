@@ -25,8 +25,8 @@ class Recorder final : public Sink {
 
   /// What the recorded function gets in the place of `given`.
   Tensor parameter(const Tensor& given, vm::SiteId site);
-  /// A parameter for the bytes of `memory`, which has all of its storage, and what the function gets
-  /// in the place of tensors over it. From here on each tensor of their storages is a view of it.
+  /// A parameter for the bytes of `memory`, which has all of its storage; returns what the function
+  /// gets in the place of tensors over it. From here on tensors of their storages are views of it.
   std::vector<Tensor> parameters_over(const Tensor& memory, const std::vector<Tensor>& given,
                                       vm::SiteId site);
   /// A parameter of this type, in the place of no tensor.

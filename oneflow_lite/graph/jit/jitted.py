@@ -17,6 +17,8 @@ import numpy as np
 
 from oneflow_lite import _C
 from oneflow_lite._C import Executable, NumberKindError, Tensor, TraceError
+from oneflow_lite.graph.arguments.sharing import SharedMemoryError, Sharing
+from oneflow_lite.graph.arguments.slots import NeedsValueError, Slots, computed
 from oneflow_lite.graph.executable import compile
 from oneflow_lite.graph.jit.checking import checked
 from oneflow_lite.graph.jit.donating import check_donated, donated_paths, with_donated
@@ -31,12 +33,11 @@ from oneflow_lite.graph.jit.keys import (
     unhashable,
 )
 from oneflow_lite.graph.jit.options import Options
-from oneflow_lite.graph.jit.reasons import reason_of, users_line
+from oneflow_lite.graph.jit.reasons import reason_of
 from oneflow_lite.graph.jit.report import Report
 from oneflow_lite.graph.jit.watching import Call, Watch, watches
 from oneflow_lite.graph.program import Program
-from oneflow_lite.graph.sharing import SharedMemoryError, Sharing
-from oneflow_lite.graph.slots import NeedsValueError, Slots, computed
+from oneflow_lite.graph.sites import at, user_site
 from oneflow_lite.graph.tracing import NumberResult, Result, Traced, traced
 from oneflow_lite.graph.trees import mapped
 
@@ -258,7 +259,7 @@ class Jitted:
                 gone = next((x for x in entry.watched if not x.is_there(call)), None)
                 if gone is None:
                     return entry, brought
-                reason = f"{self._parameters.path(gone.text)} is another tensor{users_line()}"
+                reason = f"{self._parameters.path(gone.text)} is another tensor{at(user_site())}"
             return self._traced(key, call, brought, reason), brought
 
     def _found(self, key: Part, brought: Brought) -> _Entry | None:
@@ -377,7 +378,7 @@ class Jitted:
             except RecursionError as error:
                 raise RecursionError(
                     f"[jit] {self._name} calls itself without an end while it is traced: a trace "
-                    f"takes each branch that the values of tensors do not decide{users_line()}"
+                    f"takes each branch that the values of tensors do not decide{at(user_site())}"
                 ) from error
             except Exception as error:  # of a number itself, maybe: it decides
                 if not slots.found and (isinstance(error, TraceError) or not slots.paths):

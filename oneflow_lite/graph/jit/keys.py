@@ -14,7 +14,7 @@ import numpy as np
 from oneflow_lite._C import Tensor
 from oneflow_lite.device import resolve
 from oneflow_lite.flags import flags
-from oneflow_lite.graph.sharing import Sharing, sharing_of
+from oneflow_lite.graph.arguments.sharing import Sharing, sharing_of
 from oneflow_lite.ops.creation.data import asarray
 
 Part = tuple[Any, ...]

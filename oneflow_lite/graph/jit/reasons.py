@@ -1,23 +1,12 @@
 """Why a function was traced again, in words."""
 
-import sys
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 from oneflow_lite._C import Device
 from oneflow_lite.graph.jit.keys import Parameters, Part
+from oneflow_lite.graph.sites import at, user_site
 
-_PACKAGE = str(Path(__file__).parent.parent)
 _FIELDS = ("tensor", "dtype", "shape", "strides", "device")  # of a part of a tensor
-
-
-def users_line() -> str:
-    """Return file and line of the innermost caller outside of this package, in parentheses."""
-    frame: Any = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
-        frame = frame.f_back
-    return f" ({frame.f_code.co_filename}:{frame.f_lineno})" if frame is not None else ""
 
 
 def reason_of(
@@ -31,13 +20,13 @@ def reason_of(
         one, other = nearest.get(path), now.get(path)
         if one == other:
             continue
-        text = f"{_described(parameters.path(path), one, other)}{users_line()}"
+        text = f"{_described(parameters.path(path), one, other)}{at(user_site())}"
         if one and other and _is_tensor(one) and _is_tensor(other) and one[2] != other[2]:
             parts = (before.get(path, ()) for before in (*known, now))
             shapes = {part[2] for part in parts if part and _is_tensor(part)}
             text += f"; {len(shapes)} shapes so far"
         return text
-    return f"the default device or a flag changed{users_line()}"
+    return f"the default device or a flag changed{at(user_site())}"
 
 
 def distance(before: dict[str, Part], now: dict[str, Part]) -> int:

@@ -132,7 +132,8 @@ def test_random_programs(first: int) -> None:
         for size in SIZES:
             rng = np.random.default_rng(seed)
             feed = {name: rng.normal(size=(size, 4)).astype(np.float32) for name in "xy"}
-            expected = attempt(lambda: run(flow.tensor(feed["x"]), flow.tensor(feed["y"])))  # noqa: B023
+            given = [flow.tensor(feed[name]) for name in "xy"]
+            expected = attempt(lambda: run(*given))  # noqa: B023
             found = attempt(lambda: exe.run(main, feed, fetched))  # noqa: B023
             if found is None:
                 continue

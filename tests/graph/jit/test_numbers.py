@@ -13,7 +13,7 @@ import pytest
 
 import oneflow_lite as flow
 from oneflow_lite.graph import Program, plain_run
-from oneflow_lite.graph.slots import Slots
+from oneflow_lite.graph.arguments.slots import Slots
 
 NUMBERS = [0.5, 0.0, -0.0, float("nan"), float("inf"), -float("inf"), 1e6, -3.25, 1e300, 5e-324]
 DTYPES = ["float16", "float32", "float64", "bfloat16", "complex64", "int32", "bool"]

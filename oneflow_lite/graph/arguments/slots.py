@@ -10,18 +10,16 @@ argument ─► Number ─► arithmetic ─► Number ─► operand of a tenso
 """
 
 import operator
-import sys
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from threading import get_ident
 from typing import Any, NoReturn
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor, TraceError
-from oneflow_lite.graph.ir import Site, Slot
+from oneflow_lite.graph.ir import Slot
+from oneflow_lite.graph.sites import at, user_site
 
-_PACKAGE = str(Path(__file__).parent.parent)
 _PYTHONS = (float, int, complex, bool)
 _UNARY = ("neg", "pos", "abs")
 _BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow")
@@ -110,10 +108,8 @@ class Slots:
     def need(self, number: "Number", what: str) -> NoReturn:
         """Begin the trace again, with the arguments static that the number depends on."""
         self.check(number)
-        site = _users_line()
-        line = f" ({site[0]}:{site[1]})" if site else ""
-        for path in self._sources[number.number]:
-            self.found[path] = f"{what} needs its value{line}"
+        why = f"{what} needs its value{at(user_site())}"
+        self.found |= dict.fromkeys(self._sources[number.number], why)
         raise NeedsValueError
 
     def compute(self, operation: str, operands: tuple[Any, ...]) -> Any:
@@ -139,7 +135,7 @@ class Slots:
         if known is not None:
             return self._number(known)
         self._numbers[tuple(key)] = len(self.slots)
-        return self._add(Slot(type(value), operation, tuple(terms), _users_line()), value, sources)
+        return self._add(Slot(type(value), operation, tuple(terms), user_site()), value, sources)
 
     def _add(self, slot: Slot, value: Any, sources: frozenset[str]) -> "Number":
         self.slots.append(slot)
@@ -151,17 +147,6 @@ class Slots:
         made = Number(self, number, self.slots[number].kind)
         self._made.append(weakref.ref(made))
         return made
-
-
-def _users_line() -> Site | None:
-    """Return the file and line of the innermost frame outside of this package."""
-    frame: Any = sys._getframe(1)
-    while frame is not None:
-        file = frame.f_code.co_filename
-        if not file.startswith(_PACKAGE):
-            return file, frame.f_lineno
-        frame = frame.f_back
-    return None
 
 
 class Number:
