@@ -4,6 +4,7 @@ Bits are eager's, which is checked before each timing.
 """
 
 from dataclasses import replace
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -11,11 +12,23 @@ import numpy as np
 
 import oneflow_lite as flow
 from bench_chain import PROGRAMS, uniform
+from bench_overlap import (
+    CHUNKS,
+    DEVICE,
+    HOST,
+    LONGEST,
+    LOOP,
+    SERIAL,
+    add_longest,
+    contenders,
+    knobs,
+    timed,
+)
 from comparison import JIT, NUMPY, TORCH, Arrays, Comparison, Program, check
 from libraries import OURS, RECORDED
 from networks import perceptron_arrays, perceptron_step, transformer_arrays, transformer_block
 from report import Report, arguments, size_str
-from timing import Effort, Measurement, Summary
+from timing import Contender, Effort, Measurement, Summary, measure
 
 EVERYWHERE = 1.02  # target, in times of eager, at every size of the programs of bench_chain
 SMALL, AT_SMALL = 16, 0.5  # and at so many elements
@@ -133,6 +146,27 @@ def measure_first_call(report: Report, samples: int) -> None:
     report.claim(question, Summary.of(times), "ms", now=goal, goal=goal)
 
 
+def pipeline(chunks: list[flow.Tensor]) -> list[flow.Tensor]:
+    """Send each chunk to a device, compute there, fetch the result."""
+    return [(chunk.to(DEVICE) + 1).cpu() for chunk in chunks]
+
+
+def measure_pipeline(report: Report, quick: bool) -> None:
+    """One program of copies and kernels, whose three stages take equally long."""
+    chunks = [flow.tensor(chunk) for chunk in HOST]
+    run = flow.graph.compile(flow.graph.trace(pipeline, chunks).program)
+    name = "one program"
+    with flow.flags(mock=knobs(2e-3 if quick else 20e-3)):
+        jobs = [each for each in contenders() if each.name not in (LOOP, SERIAL)]
+        jobs.append(Contender(name, partial(timed, lambda: run(*chunks)), 1))
+        found = measure(jobs, Effort(2 if quick else 7, 0), warm_up=1)
+    add_longest(found)
+    question = f"h2d, compute, d2h over {CHUNKS} chunks"
+    report.claim(question, found.ratio(name, LONGEST), "x longest stage", now=1.15, goal=1.15)
+    waits = Summary.of([len(run.report()["waits"])])
+    report.claim(f"{question}: waits", waits, "", now=2 * CHUNKS, goal=2 * CHUNKS)
+
+
 def main() -> None:
     options = arguments(__doc__).parse_args()
     effort = Effort(3, 1e-4) if options.quick else Effort(21, 2e-3, 1.2)
@@ -142,6 +176,7 @@ def main() -> None:
     measure_calls(comparison)
     measure_programs(comparison, comparison.sizes())
     measure_networks(comparison, options.quick)
+    measure_pipeline(comparison.report, options.quick)
     measure_first_call(comparison.report, effort.samples)
     comparison.finish(options.json)
 

@@ -21,7 +21,7 @@ bool HostPolicy::run_next(const Turn& turn) {
 void HostPolicy::run(Slot* slot) {
   Observer* observer = stream_.board().observer();
   const int64_t begin = observer ? now_ns() : 0;
-  FailurePtr failure = slot->failure ? slot->failure : slot->operand_failure();
+  FailurePtr failure = slot->failure ? slot->failure : slot->given_failure();
   if (!failure) {
     RunningScope running(slot->name(), stream_);
     LaunchContext context{stream_.queue(), stream_, *slot};

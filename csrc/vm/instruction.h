@@ -62,6 +62,9 @@ struct InstructionType {
   std::unique_ptr<Group> (*group)(Slot* slot) = nullptr;
   /// The error that the device found in work that has run. No function: it reports none this way.
   std::optional<Error> (*failure)(const void* body) = nullptr;
+  /// Called when the queue has run it: tells what has failed. Then it is launched although an
+  /// operand has failed, and does not fail with it. No function: it does.
+  void (*settle)(void* body, const Slot& slot) = nullptr;
   /// Its results exist when it is done, not when its queue has run it: the host does a part.
   bool ends_on_host = false;
 };
@@ -154,6 +157,9 @@ struct alignas(64) Slot {
   }
 
   Description describe() const;
+  /// The failure that it begins with: the earliest among the objects that it touches, unless it
+  /// judges them itself.
+  FailurePtr given_failure() const { return header.type->settle ? nullptr : operand_failure(); }
   /// The earliest failure among the objects that it touches; null: none has failed.
   FailurePtr operand_failure() const;
   /// `failure` is the value of everything that it writes.

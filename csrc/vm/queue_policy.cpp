@@ -38,7 +38,7 @@ bool QueuePolicy::launch(Slot* const* slots, size_t count, Group* group) {
   Slot* const first = slots[0];
   Slot* const* const end = slots + count;
   bool launched = true;
-  FailurePtr failure = group ? nullptr : first->operand_failure();
+  FailurePtr failure = group ? nullptr : first->given_failure();
   if (!failure) {
     failure = attempt(first, [&] {
       for (Slot* const* slot = slots; slot != end; ++slot) wait_for_predecessors(*slot);
@@ -132,6 +132,10 @@ bool QueuePolicy::retire_front() {
 
 FailurePtr QueuePolicy::outcome(Slot* slot) {
   FailurePtr own = slot->failure;
+  if (slot->header.type->settle) {
+    if (!own) slot->header.type->settle(slot->body, *slot);
+    return own;
+  }
   if (!own && !slot->async_error && slot->header.type->failure) {
     slot->async_error = slot->header.type->failure(slot->body);
   }

@@ -11,18 +11,27 @@ from oneflow_lite.graph.ir import Function, Op, Scalar, Slot, Type, Value
 from oneflow_lite.graph.program import Program
 
 
-def compile(program: Program) -> Executable:
+def compile(program: Program, *, mode: str = "auto", release: str = "plan") -> Executable:
     """Return the program ready to run: operations are planned, and nothing is computed.
 
     Parameters
     ----------
     program
         Its captured tensors are read, and written to, at each run.
+    mode
+        How it runs; results have the same bits. 'inline': in the calling thread, if its operands
+        are ready and all is on the cpu. 'serial': segments of it are instructions of the machine.
+        'sequential': each segment runs after the one before. 'naive': each step is an instruction.
+        'auto': inline where the work is small, else serial.
+    release
+        How temporaries are let go. 'plan': they share bytes, by a plan. 'fast': each by itself
+        after its last use, in the order of the queue. 'event': when that use has run.
 
     Raises
     ------
     ValueError
-        The program is not sound, or a captured tensor is not known, as in one read from text.
+        The program is not sound; a captured tensor is not known, as in one read from text; mode or
+        release is none of these.
 
     Examples
     --------
@@ -34,12 +43,12 @@ def compile(program: Program) -> Executable:
     array([1., 1., 1.])
     """
     program.verify()
-    run = lowered(program.main, program.name)
+    run = lowered(program.main, program.name, mode, release)
     run.program = program
     return run
 
 
-def lowered(function: Function, name: str) -> Executable:
+def lowered(function: Function, name: str, mode: str = "auto", release: str = "plan") -> Executable:
     """Return a function that is known to be sound, ready to run."""
     bound = (*function.captures, *function.constants)
     if any(capture.tensor is None for capture in bound):
@@ -60,6 +69,8 @@ def lowered(function: Function, name: str) -> Executable:
         [numbers[value] for value in function.results],
         [(numbers[target], numbers[last]) for target, last in function.assigns],
         [_slot(slot, slots) for slot in function.slots],
+        mode,
+        release,
     )
 
 

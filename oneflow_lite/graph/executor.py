@@ -184,6 +184,8 @@ def compile(
     fetch_list: Any = None,
     *,
     executor: Executor | None = None,
+    mode: str = "auto",
+    release: str = "plan",
 ) -> Any:
     """Return a program ready to run: operations are planned, and nothing is computed.
 
@@ -198,12 +200,21 @@ def compile(
         Of a program by hand: as for ``Executor.run``.
     executor : Executor, optional
         Of a program by hand: it keeps the result for its runs.
+    mode : str, optional
+        Of a traced program: how it runs; results have the same bits. 'inline': in the calling
+        thread, if its operands are ready and all is on the cpu. 'serial': by segments, which are
+        instructions of the machine. 'sequential': each segment runs after the one before. 'naive':
+        each step is an instruction. 'auto': inline where the work is small, else serial.
+    release : str, optional
+        Of a traced program: how temporaries are let go. 'plan': they share bytes, by a plan.
+        'fast': each by itself after its last use, in the order of the queue. 'event': when that use
+        has run.
 
     Raises
     ------
     ValueError
         The program is not sound, or a captured tensor is not known, as in one read from text; feeds
-        and fetches are not those of the program.
+        and fetches are not those of the program; mode or release is none of these.
 
     Examples
     --------
@@ -215,10 +226,12 @@ def compile(
     array([1., 1., 1.])
     """
     if isinstance(program, Program) and program.declared is not None:
+        if (mode, release) != ("auto", "plan"):
+            raise ValueError("[compile] mode and release are for programs that were traced")
         return (executor or Executor()).compile(program, feed, fetch_list)
     if feed is not None or fetch_list is not None or executor is not None:
         raise ValueError("[compile] feed and fetch_list are for programs that were built by hand")
-    ready: Executable = executable.compile(program)
+    ready: Executable = executable.compile(program, mode=mode, release=release)
     return ready
 
 

@@ -1,7 +1,9 @@
 #include "graph/running/executable.h"
 
 #include "base/error.h"
-#include "graph/running/replay.h"
+#include "graph/running/issue_step.h"
+#include "graph/running/segment_run.h"
+#include "tensor/fusion/begin.h"
 
 namespace ofl::graph {
 
@@ -15,15 +17,20 @@ std::string type_str(DType dtype, const Dims& shape, Device device) {
 }  // namespace
 
 Executable::Executable(vm::VirtualMachine& machine, std::string name, const ProgramParts& program,
-                       std::vector<Tensor> bound)
+                       std::vector<Tensor> bound, RunOptions options)
     : machine_(machine),
       name_(std::move(name)),
+      options_(options),
       inputs_(program.inputs),
       bound_(std::move(bound)),
-      lowered_(lower(machine, program)) {
-  for (const Step& step : lowered_.steps) cost_ += step.cost;
-  for (int64_t i = 0; i < lowered_.input_count; ++i) {
-    if (lowered_.bases[i].is_written) written_inputs_.push_back(i);
+      lowered_(std::make_shared<const Lowered>(lower(machine, program))) {
+  for (const Step& step : lowered_->steps) {
+    cost_ += step.cost;
+    has_groups_ = has_groups_ || (step.kind == Step::Kind::loops &&
+                                  pays_on_host(machine.options(), step.cost, step.loops->args));
+  }
+  for (int64_t i = 0; i < lowered_->input_count; ++i) {
+    if (lowered_->bases[i].is_written) written_inputs_.push_back(i);
   }
 }
 
@@ -49,7 +56,7 @@ void Executable::check(const Tensor* const* arguments, int count) const {
 void Executable::check_apart(const Tensor* const* given) const {
   for (const int64_t i : written_inputs_) {
     require_writable(name_.c_str(), *given[i]);
-    for (int64_t k = 0; k < lowered_.input_count; ++k) {
+    for (int64_t k = 0; k < lowered_->input_count; ++k) {
       if (k == i || overlap(*given[i], *given[k]) == Overlap::none) continue;
       fail(ErrorKind::value, "[", name_, "] writes to input ", i,
            ", which shares its memory with input ", k, "; copy one of them first");
@@ -64,20 +71,41 @@ std::vector<Tensor> Executable::run(const Issuer& issuer, const Tensor* const* a
   for (int i = 0; i < count; ++i) given.push_back(arguments[i]);
   for (const Tensor& x : bound_) given.push_back(&x);
   check_apart(given.data());
-  if (machine_.may_act_at_once() && machine_.is_small(cost_) && inline_run()) {
-    if (auto results = inline_run()->run(issuer, lowered_, given.data(), scalars)) {
-      inline_runs_.fetch_add(1, std::memory_order_relaxed);
+  vm::PacedCall paced;
+  if (may_run_here(paced)) {
+    if (auto results = inline_run()->run(issuer, *lowered_, given.data(), scalars)) {
+      note(RunMode::here);
       return std::move(*results);
     }
   }
-  issued_runs_.fetch_add(1, std::memory_order_relaxed);
-  return issue(issuer, given.data(), scalars);
+  // Who observes is shown each step; in naive mode each runs by itself.
+  const bool is_naive = machine_.options().naive.load(std::memory_order_relaxed);
+  if (is_naive || machine_.observer() || options_.mode == RunMode::naive) {
+    note(RunMode::naive);
+    return issue_each(issuer, given.data(), scalars);
+  }
+  SegmentOptions how;
+  how.is_sequential = options_.mode == RunMode::sequential;
+  how.scalars = scalars;
+  const int poison = poison_.load(std::memory_order_relaxed);
+  if (poison >= 0) how.poison = static_cast<uint8_t>(poison);
+  note(how.is_sequential ? RunMode::sequential : RunMode::serial);
+  return run_segments(issuer, schedule(), given.data(), how);
+}
+
+bool Executable::may_run_here(vm::PacedCall& paced) const {
+  const bool may_choose =
+      options_.mode == RunMode::automatic || options_.mode == RunMode::here;
+  if (!may_choose || !machine_.may_act_at_once()) return false;
+  const bool is_wanted = options_.mode == RunMode::here || machine_.is_small(cost_) ||
+                         (!has_groups_ && machine_.stays_here(cost_, vm::Company::alone, paced));
+  return is_wanted && inline_run();
 }
 
 namespace {
 
-/// The memories of one run, by base.
-struct Frame {
+/// The memories of one run whose steps are issued one by one, by base.
+struct Memories {
   const Lowered& lowered;
   const Tensor* const* given;
   std::vector<StorageRef> storages;
@@ -89,61 +117,38 @@ struct Frame {
   }
 };
 
-void issue_loops(const Issuer& issuer, const Step& step, const Tensor* operands,
-                 const Scalar* scalars) {
-  LoopPlan plan = *step.loops;
-  for (const GivenScalar& given : step.given) plan.args.scalars[given.place] = scalars[given.slot];
-  for (size_t k = 0; k < step.operands.size(); ++k) {
-    plan.operands[k] = step.operands[k].base < 0 ? nullptr : &operands[k];
-  }
-  submit(issuer, plan);
-}
-
-void issue_arrays(const Issuer& issuer, const Step& step, const Tensor* operands) {
-  ArrayPlan plan = *step.arrays;
-  const int inputs = plan.inputs.size();
-  for (int k = 0; k < inputs; ++k) plan.inputs[k] = &operands[k];
-  for (int k = 0; k < plan.outputs.size(); ++k) plan.outputs[k] = &operands[inputs + k];
-  submit(issuer, plan);
-}
-
 }  // namespace
 
-std::vector<Tensor> Executable::issue(const Issuer& issuer, const Tensor* const* given,
-                                      const Scalar* scalars) const {
-  Frame frame{lowered_, given, std::vector<StorageRef>(lowered_.bases.size())};
-  for (int64_t b = 0; b < lowered_.input_count; ++b) frame.storages[b] = given[b]->storage;
-  for (size_t i = 0; i < lowered_.steps.size(); ++i) {
-    const Step& step = lowered_.steps[i];
+std::vector<Tensor> Executable::issue_each(const Issuer& issuer, const Tensor* const* given,
+                                           const Scalar* scalars) const {
+  Memories memories{*lowered_, given, std::vector<StorageRef>(lowered_->bases.size())};
+  for (int64_t b = 0; b < lowered_->input_count; ++b) memories.storages[b] = given[b]->storage;
+  for (size_t i = 0; i < lowered_->steps.size(); ++i) {
+    const Step& step = lowered_->steps[i];
     const Issuer from{machine_, step.site ? step.site : issuer.site};
     std::vector<Tensor> operands(step.operands.size());
     for (size_t k = 0; k < operands.size(); ++k) {
       const int64_t b = step.operands[k].base;
       if (b < 0) continue;
-      const Base& base = lowered_.bases[b];
-      if (!frame.storages[b]) {
-        frame.storages[b] =
+      const Base& base = lowered_->bases[b];
+      if (!memories.storages[b]) {
+        memories.storages[b] =
             StorageRef::adopt(TensorStorage::make(*base.state, base.bytes, from.site));
       }
-      operands[k] = frame.bound(step.operands[k]);
+      operands[k] = memories.bound(step.operands[k]);
     }
-    switch (step.kind) {
-      case Step::Kind::loops: issue_loops(from, step, operands.data(), scalars); break;
-      case Step::Kind::arrays: issue_arrays(from, step, operands.data()); break;
-      case Step::Kind::transfer: transfer_to(from, operands[0], operands[1]); break;
-      case Step::Kind::allocate: allocate(from, operands[0]); break;
-    }
+    issue_step(from, step, operands.data(), scalars);
     operands.clear();  // what nobody needs any more is let go, as by a program that drops it
     for (const Placed& operand : step.operands) {
       if (operand.base < 0) continue;
-      const Base& base = lowered_.bases[operand.base];
+      const Base& base = lowered_->bases[operand.base];
       if (base.last == static_cast<int64_t>(i) && !base.is_result) {
-        frame.storages[operand.base].reset();
+        memories.storages[operand.base].reset();
       }
     }
   }
   std::vector<Tensor> results;
-  for (const Placed& placed : lowered_.results) results.push_back(frame.bound(placed));
+  for (const Placed& placed : lowered_->results) results.push_back(memories.bound(placed));
   return results;
 }
 

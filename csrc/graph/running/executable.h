@@ -1,7 +1,8 @@
 // Executable: a lowered program, ready to run any number of times, in any thread.
 //
 //   small work on the host, ready ──► all steps here, at addresses that are laid out once
-//   all else                      ──► an instruction for each step, as eager issues it
+//   all else                      ──► an instruction for each segment
+//   naive mode, or observed       ──► an instruction for each step, as eager issues it
 #pragma once
 
 #include <atomic>
@@ -10,14 +11,31 @@
 
 #include "graph/running/inline_run.h"
 #include "graph/running/lowered.h"
+#include "graph/running/schedule.h"
 
 namespace ofl::graph {
+
+/// How a program runs. Results have the same bits in each way.
+enum class RunMode : uint8_t {
+  automatic,   // here where the work is small, else serial
+  here,        // all in the calling thread, if that is possible
+  serial,      // by segments, the steps of each one after the other
+  sequential,  // the same, each segment after the one before
+  naive,       // each step by itself
+};
+inline constexpr const char* kRunModeNames[] = {"auto", "inline", "serial", "sequential", "naive"};
+inline constexpr int kRunModes = sizeof(kRunModeNames) / sizeof(kRunModeNames[0]);
+
+struct RunOptions {
+  RunMode mode = RunMode::automatic;
+  Release release = Release::plan;
+};
 
 class Executable {
  public:
   /// `bound`: the captures, then the constants.
   Executable(vm::VirtualMachine& machine, std::string name, const ProgramParts& program,
-             std::vector<Tensor> bound);
+             std::vector<Tensor> bound, RunOptions options);
 
   /// The results for these arguments, which have the types of the parameters (checked), and these
   /// scalars, by slot, in the dtypes of their operands. Steps have the sites of their operations.
@@ -26,37 +44,60 @@ class Executable {
                           const Scalar* scalars = nullptr) const;
 
   const std::string& name() const { return name_; }
-  int64_t step_count() const { return static_cast<int64_t>(lowered_.steps.size()); }
   /// Bytes of temporaries when all steps run here.
-  int64_t arena_bytes() const { return inline_run() ? inline_run()->arena_bytes() : 0; }
+  int64_t inline_arena_bytes() const { return inline_run() ? inline_run()->arena_bytes() : 0; }
+  /// For tests: memory that a run makes for itself holds this byte everywhere.
   void fill_arena(uint8_t byte) {
     if (inline_run()) inline_run()->fill_arena(byte);
+    poison_.store(byte, std::memory_order_relaxed);
   }
-  int64_t inline_runs() const { return inline_runs_.load(std::memory_order_relaxed); }
-  int64_t issued_runs() const { return issued_runs_.load(std::memory_order_relaxed); }
+  const Lowered& lowered() const { return *lowered_; }
+  const RunOptions& options() const { return options_; }
+  /// Made when it is asked for the first time.
+  const std::shared_ptr<const Schedule>& schedule() const {
+    std::call_once(is_scheduled_, [this] {
+      schedule_ =
+          std::make_shared<const Schedule>(lowered_, machine_.options(), options_.release);
+    });
+    return schedule_;
+  }
+  /// How often it has run in which way: here, serial, sequential, naive.
+  int64_t runs(RunMode mode) const {
+    return runs_[static_cast<int>(mode)].load(std::memory_order_relaxed);
+  }
 
  private:
   /// Planned when it is asked for the first time: large programs never run here. Null: some step
   /// needs a device.
   InlineRun* inline_run() const {
-    std::call_once(is_planned_, [this] { inline_run_ = InlineRun::make(lowered_); });
+    std::call_once(is_planned_, [this] { inline_run_ = InlineRun::make(*lowered_); });
     return inline_run_.get();
   }
   void check(const Tensor* const* arguments, int count) const;
   void check_apart(const Tensor* const* given) const;
-  std::vector<Tensor> issue(const Issuer& issuer, const Tensor* const* given,
-                            const Scalar* scalars) const;
+  /// Work that takes hardly longer here than to hand it over.
+  bool may_run_here(vm::PacedCall& paced) const;
+  void note(RunMode mode) const {
+    runs_[static_cast<int>(mode)].fetch_add(1, std::memory_order_relaxed);
+  }
+  std::vector<Tensor> issue_each(const Issuer& issuer, const Tensor* const* given,
+                                 const Scalar* scalars) const;
 
   vm::VirtualMachine& machine_;
   const std::string name_;
+  const RunOptions options_;
   const std::vector<Value> inputs_;  // their types
   const std::vector<Tensor> bound_;
-  const Lowered lowered_;
+  const std::shared_ptr<const Lowered> lowered_;
   std::vector<int64_t> written_inputs_;
   double cost_ = 0;
+  bool has_groups_ = false;  // some step may begin one
   mutable std::once_flag is_planned_;
   mutable std::unique_ptr<InlineRun> inline_run_;
-  mutable std::atomic<int64_t> inline_runs_{0}, issued_runs_{0};
+  mutable std::once_flag is_scheduled_;
+  mutable std::shared_ptr<const Schedule> schedule_;
+  std::atomic<int> poison_{-1};  // what new memory holds; -1: anything
+  mutable std::atomic<int64_t> runs_[kRunModes] = {};
 };
 
 }  // namespace ofl::graph

@@ -5,29 +5,13 @@
 
 #include "ep/memory/caching_allocator.h"
 #include "graph/memory/offsets.h"
+#include "graph/running/step_args.h"
 
 namespace ofl::graph {
 
 namespace {
 
 constexpr int64_t kAlignment = 64;  // what the bits of loops count on, and eager's memory has
-
-/// The arguments of a kernel of arrays, without addresses.
-ops::ArrayArgs array_args(const Step& step) {
-  const ArrayPlan& plan = *step.arrays;
-  ops::ArrayArgs args;
-  args.kernel = plan.kernel;
-  args.name = plan.name;
-  args.inputs = plan.inputs.size();
-  args.attr.assign(plan.attr.begin(), plan.attr.end());
-  args.loop = plan.loop;
-  args.work = step.cost;
-  for (const Placed& operand : step.operands) {
-    const Tensor& x = operand.layout;
-    args.operands.push_back({nullptr, x.dtype, x.shape, x.strides});
-  }
-  return args;
-}
 
 /// The failure of something that the step uses; null: it can run.
 vm::FailurePtr operand_failure(const Step& step, const std::vector<vm::FailurePtr>& failed) {

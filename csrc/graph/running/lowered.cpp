@@ -49,7 +49,16 @@ class Lowering final : public PlanSink {
     step.cost = plan.args.elements() * plan.cost;
     step.loops = std::make_unique<LoopPlan>(plan);
     for (int k = 0; k < plan.args.size(); ++k) {
-      add_operand(step, plan.operand(k), plan.args.is_written(k));
+      const Tensor* const x = plan.operand(k);
+      add_operand(step, x, plan.args.is_written(k));
+      const bool is_somewhere = x && x->size() > 0;
+      step.loops->args.data[k] = reinterpret_cast<char*>(is_somewhere ? x->offset : 0);
+    }
+    for (const GivenScalar& given : step.given) {
+      lowered_.scalar_count = std::max<int64_t>(lowered_.scalar_count, given.slot + 1);
+      if (plan.operand(given.place)) continue;  // of a fill, which has its number elsewhere
+      const auto offset = static_cast<intptr_t>(given.slot * sizeof(Scalar));
+      step.loops->args.data[given.place] = reinterpret_cast<char*>(offset);
     }
   }
 

@@ -51,7 +51,7 @@ struct Step {
   vm::SiteId site;
   const char* name;
   double cost = 0;                   // in float32 additions
-  std::unique_ptr<LoopPlan> loops;   // operands are filled in when it runs
+  std::unique_ptr<LoopPlan> loops;   // addresses in it are offsets from bases
   std::unique_ptr<ArrayPlan> arrays;
   std::vector<Placed> operands;      // base -1: a scalar of the plan
   std::vector<bool> writes;          // of each operand
@@ -60,6 +60,7 @@ struct Step {
 
 struct Lowered {
   int64_t input_count = 0;
+  int64_t scalar_count = 0;  // that a run is given
   std::vector<Base> bases;
   std::vector<Step> steps;
   std::vector<Placed> results;

@@ -4,11 +4,14 @@
 #include <pybind11/stl.h>
 #include <structmember.h>
 
+#include <algorithm>
+
 #include "python/arguments.h"
 #include "python/bind.h"
 #include "python/convert.h"
 #include "python/graph/numbers.h"
 #include "python/graph/op_call.h"
+#include "python/graph/report.h"
 #include "python/issue_site.h"
 #include "python/runtime.h"
 #include "python/slots.h"
@@ -111,11 +114,10 @@ PyObject* call(PyObject* self, PyObject* const* given, size_t nargsf, PyObject* 
 }
 
 PyObject* report(PyObject* self, PyObject*) {
-  const graph::Executable& run = executable_of(self);
-  return Py_BuildValue("{sLsLsLsL}", "steps", static_cast<long long>(run.step_count()),
-                       "arena_bytes", static_cast<long long>(run.arena_bytes()), "inline_runs",
-                       static_cast<long long>(run.inline_runs()), "issued_runs",
-                       static_cast<long long>(run.issued_runs()));
+  return guarded<PyObject*>(nullptr, [&] {
+    const py::object type = py::module_::import("oneflow_lite.graph.report").attr("Report");
+    return type(report_of(executable_of(self))).release().ptr();
+  });
 }
 
 PyObject* fill_arena(PyObject* self, PyObject* byte) {
@@ -139,7 +141,7 @@ constexpr char kDoc[] =
     "A program that is ready to run: called with a tensor for each parameter, then a number for "
     "each slot that is given, it returns the list of its results.\n\n"
     "Results have eager's bits, and errors its lines. Small programs on the cpu run in the calling "
-    "thread, others as an instruction for each step. What flow.graph.compile() returns; its "
+    "thread, others as an instruction for each segment. What flow.graph.compile() returns; its "
     "attribute program is the Program.\n\n"
     "Raises\n------\n"
     "ValueError\n"
@@ -153,8 +155,9 @@ constexpr char kDoc[] =
 
 PyMethodDef methods[] = {
     {"report", report, METH_NOARGS,
-     "Steps, bytes of the arena, and how often it has run in which way."},
-    {"fill_arena", fill_arena, METH_O, "For tests: the arena holds this byte everywhere."},
+     "What the program has become, and how often it has run in which way: a Report."},
+    {"fill_arena", fill_arena, METH_O,
+     "For tests: memory that a run makes for itself holds this byte everywhere."},
     {nullptr, nullptr, 0, nullptr}};
 
 PyMemberDef members[] = {
@@ -179,13 +182,22 @@ PyType_Spec spec = {
 
 PyTypeObject* executable_type = nullptr;
 
+int number_of(const char* what, const std::string& name, const char* const* names, int count) {
+  const auto* const found = std::find(names, names + count, name);
+  if (found != names + count) return static_cast<int>(found - names);
+  std::string known;
+  for (int i = 0; i < count; ++i) known += concat(i ? ", " : "", "'", names[i], "'");
+  fail(ErrorKind::value, "[compile] ", what, ": expected one of ", known, ", got '", name, "'");
+}
+
 /// compile_program(name, inputs, bound, constants, value_count, operations, results, assigns,
-/// slots)
+///                 slots, mode, release)
 py::object compile_program(const std::string& name, const py::list& inputs, const py::list& bound,
                            int64_t constants, int64_t value_count, const py::list& operations,
                            const std::vector<int64_t>& results,
                            const std::vector<std::pair<int64_t, int64_t>>& assigns,
-                           const py::list& slots) {
+                           const py::list& slots, const std::string& mode,
+                           const std::string& release) {
   auto numbers = slots.empty() ? nullptr : std::make_unique<Numbers>(slots);
   graph::ProgramParts program;
   for (const py::handle& row : inputs) program.inputs.push_back(type_of(row));
@@ -196,10 +208,16 @@ py::object compile_program(const std::string& name, const py::list& inputs, cons
   }
   program.results = results;
   for (const auto& [value, last] : assigns) program.assigns.push_back({value, last});
+  graph::RunOptions options;
+  options.mode = static_cast<graph::RunMode>(
+      number_of("mode", mode, graph::kRunModeNames, graph::kRunModes));
+  options.release = static_cast<graph::Release>(
+      number_of("release", release, graph::kReleaseNames, graph::kReleases));
   std::vector<Tensor> tensors;
   for (const py::handle& x : bound) tensors.push_back(require_tensor(x.ptr(), kOp));
   auto made =
-      std::make_unique<graph::Executable>(runtime().machine, name, program, std::move(tensors));
+      std::make_unique<graph::Executable>(runtime().machine, name, program, std::move(tensors),
+                                          options);
   auto* const object = PyObject_New(ExecutableObject, executable_type);
   if (!object) throw py::error_already_set();
   object->vectorcall = call;

@@ -29,10 +29,9 @@ int64_t least_bytes() {
   return (known > 0 ? known : kUsual) / 2;
 }
 
-bool pays_on_host(const vm::Slot& slot) {
-  return slot.header.cost >= kLeastHostCost &&
-         fusion_pays(slot.header.stream->board().options,
-                     reinterpret_cast<const LoopBody*>(slot.body)->call.args);
+bool may_begin_on_host(const vm::Slot& slot) {
+  return pays_on_host(slot.header.stream->board().options, slot.header.cost,
+                           reinterpret_cast<const LoopBody*>(slot.body)->call.args);
 }
 
 template <typename Fusion>
@@ -55,9 +54,13 @@ bool fusion_pays(const vm::Options& options, const ops::LoopArgs& args) {
   return fusion_pays(options, ops::iteration_size(args.iteration), item);
 }
 
+bool pays_on_host(const vm::Options& options, double cost, const ops::LoopArgs& args) {
+  return cost >= kLeastHostCost && fusion_pays(options, args);
+}
+
 std::unique_ptr<vm::Group> begin_group(vm::Slot* slot) {
   const ep::Device& device = slot->header.stream->device();
-  if (device.is_host()) return pays_on_host(*slot) ? begin<HostFusion>(slot) : nullptr;
+  if (device.is_host()) return may_begin_on_host(*slot) ? begin<HostFusion>(slot) : nullptr;
   if (device.runs_host_kernels() || slot->header.cost < kLeastDeviceCost) return nullptr;
   return begin<CudaFusion>(slot);
 }

@@ -13,6 +13,8 @@ namespace ofl {
 /// where they follow each other.
 bool fusion_pays(const vm::Options& options, int64_t elements, size_t item);
 bool fusion_pays(const vm::Options& options, const ops::LoopArgs& args);
+/// The same of a kernel of so much work on the host, which then begins a group.
+bool pays_on_host(const vm::Options& options, double cost, const ops::LoopArgs& args);
 
 /// The group of a stream's device that begins with this kernel; null where it runs by itself.
 std::unique_ptr<vm::Group> begin_group(vm::Slot* slot);

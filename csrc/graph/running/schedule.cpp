@@ -1,0 +1,234 @@
+#include "graph/running/schedule.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "base/cost.h"
+
+namespace ofl::graph {
+
+namespace {
+
+constexpr int kMostUnits = 256;
+/// 100 us: what stays in the calling thread at most (SmallWork), and what others wait for at most
+/// that need a part of it.
+constexpr double kMostCost = 100e3 / kAdditionNs;
+/// 10 us: to hand over the rest by itself takes as long, so that a look gains nothing.
+constexpr double kWorthLooking = 10e3 / kAdditionNs;
+
+class Cutting {
+ public:
+  explicit Cutting(const Schedule& schedule)
+      : lowered_(*schedule.lowered),
+        layout_(schedule.layout),
+        units_(schedule.units),
+        writer_(lowered_.bases.size()),
+        readers_(lowered_.bases.size()),
+        last_write_(lowered_.bases.size(), -1) {
+    for (size_t u = 0; u < units_.size(); ++u) {
+      for_each_base(units_[u], [&](int64_t base, bool is_written) {
+        if (is_written) last_write_[base] = static_cast<int64_t>(u);
+      });
+    }
+  }
+
+  std::vector<Segment> segments() {
+    for (size_t u = 0; u < units_.size(); ++u) place(static_cast<int64_t>(u));
+    while (!open_.empty()) close(0);
+    mark_last_uses();
+    return std::move(segments_);
+  }
+
+ private:
+  /// Numbers of segments, which are given when they are opened.
+  struct Open {
+    vm::DeviceState* state;
+    int64_t number;
+    std::vector<int64_t> units;
+    double cost = 0;
+  };
+  struct Access {
+    vm::DeviceState* state = nullptr;
+    int64_t segment = -1;
+  };
+
+  template <typename Function>
+  void for_each_base(const Unit& unit, const Function& function) const {
+    for (const int64_t i : unit.steps) {
+      const Step& step = lowered_.steps[i];
+      for (size_t k = 0; k < step.operands.size(); ++k) {
+        if (step.operands[k].base >= 0) function(step.operands[k].base, step.writes[k]);
+      }
+    }
+  }
+
+  void place(int64_t u) {
+    const Unit& unit = units_[u];
+    vm::DeviceState* const state = lane_of(lowered_, unit);
+    bool waits = false;
+    for_each_base(unit, [&](int64_t base, bool is_written) {
+      if (!layout_.is_crossing[base]) return;
+      waits = end(writer_[base], state) || waits;
+      if (!is_written) return;
+      for (const Access& reader : readers_[base]) waits = end(reader, state) || waits;
+    });
+    if (!state) waits = true;
+    const int at = find_open(state);
+    const bool is_full = at >= 0 && (open_[at].cost + unit.cost > kMostCost ||
+                                     open_[at].units.size() >= kMostUnits);
+    if (at >= 0 && (waits || is_full)) close(at);
+    if (find_open(state) < 0) open_.push_back({state, next_++, {}});
+    Open& open = open_[find_open(state)];
+    open.units.push_back(u);
+    open.cost += unit.cost;
+    note(unit, open);
+    if (!state || (open.cost >= kWorthLooking && may_be_looked_at(u))) close(find_open(state));
+  }
+
+  /// Another lane needs this segment: it ends. False: the access is of the same lane.
+  bool end(const Access& access, const vm::DeviceState* state) {
+    if (access.segment < 0 || (state && access.state == state)) return false;
+    for (size_t i = 0; i < open_.size(); ++i) {
+      if (open_[i].number == access.segment) {
+        close(static_cast<int>(i));
+        break;
+      }
+    }
+    return waited_.emplace(std::make_pair(state, access.segment), true).second;
+  }
+
+  void note(const Unit& unit, const Open& open) {
+    for_each_base(unit, [&](int64_t base, bool is_written) {
+      if (!layout_.is_crossing[base]) return;
+      if (is_written) {
+        writer_[base] = {open.state, open.number};
+        readers_[base].clear();
+      } else {
+        readers_[base].push_back({open.state, open.number});
+      }
+    });
+  }
+
+  bool may_be_looked_at(int64_t u) const {
+    bool found = false;
+    for_each_base(units_[u], [&](int64_t base, bool is_written) {
+      const bool is_visible = lowered_.bases[base].is_result || lowered_.is_input(base);
+      found = found || (is_written && is_visible && last_write_[base] == u);
+    });
+    return found;
+  }
+
+  int find_open(const vm::DeviceState* state) const {
+    for (size_t i = 0; i < open_.size(); ++i) {
+      if (open_[i].state == state) return static_cast<int>(i);
+    }
+    return -1;
+  }
+
+  void close(int at) {
+    const Open open = std::move(open_[at]);
+    open_.erase(open_.begin() + at);
+    segments_.push_back(made(open));
+  }
+
+  Segment made(const Open& open) {
+    Segment segment;
+    segment.state = open.state;
+    segment.cost = open.cost;
+    numbers_.clear();
+    memories_.clear();
+    for (const int64_t u : open.units) segment.pieces.push_back(piece(units_[u], &segment));
+    for (const Segment::Use& use : segment.memories) {
+      if (use.is_written && is_new(use.memory)) {
+        segment.new_bytes += layout_.memories[use.memory].bytes;
+        is_known_[use.memory] = true;
+      }
+    }
+    return segment;
+  }
+
+  bool is_new(int64_t memory) const {
+    return memory >= lowered_.input_count && !is_known_.count(memory);
+  }
+
+  Piece piece(const Unit& unit, Segment* segment) {
+    Piece piece{&unit, {}, {}};
+    segment->has_groups = segment->has_groups || unit.plan;
+    for (const int64_t i : unit.steps) {
+      const Step& step = lowered_.steps[i];
+      Call call{&step, {}};
+      for (size_t k = 0; k < step.operands.size(); ++k) {
+        const int64_t base = step.operands[k].base;
+        call.bases.push_back(base < 0 ? -1 : local(base, step.writes[k], segment));
+      }
+      piece.calls.push_back(std::move(call));
+    }
+    for (const int64_t base : unit.bases) {
+      piece.bases.push_back(base == kScalarsBase ? kScalarsBase : local(base, false, segment));
+    }
+    return piece;
+  }
+
+  int32_t local(int64_t base, bool is_written, Segment* segment) {
+    const Home& home = layout_.homes[base];
+    int32_t memory = -1;
+    if (home.memory >= 0) {
+      const auto [found, is_first] = memories_.try_emplace(
+          home.memory, static_cast<int32_t>(segment->memories.size()));
+      memory = found->second;
+      if (is_first) {
+        segment->memories.push_back(
+            {home.memory, layout_.memories[home.memory].is_shared, false});
+      }
+      bool& writes = segment->memories[memory].is_written;
+      writes = writes || is_written;
+    }
+    const auto [found, is_first] =
+        numbers_.try_emplace(base, static_cast<int32_t>(segment->bases.size()));
+    if (is_first) segment->bases.push_back({base, memory, home.offset});
+    return found->second;
+  }
+
+  void mark_last_uses() {
+    std::vector<bool> is_used_later(layout_.memories.size());
+    for (auto segment = segments_.rbegin(); segment != segments_.rend(); ++segment) {
+      for (Segment::Use& use : segment->memories) {
+        use.is_last = !is_used_later[use.memory];
+        is_used_later[use.memory] = true;
+      }
+    }
+  }
+
+  struct PairHash {
+    size_t operator()(const std::pair<const vm::DeviceState*, int64_t>& pair) const {
+      return std::hash<const void*>()(pair.first) * 31 + std::hash<int64_t>()(pair.second);
+    }
+  };
+
+  const Lowered& lowered_;
+  const Layout& layout_;
+  const std::vector<Unit>& units_;
+  std::vector<Open> open_;
+  int64_t next_ = 0;
+  // Of the bases that several lanes use:
+  std::vector<Access> writer_;
+  std::vector<std::vector<Access>> readers_;
+  std::vector<int64_t> last_write_;  // the unit
+  std::unordered_map<std::pair<const vm::DeviceState*, int64_t>, bool, PairHash> waited_;
+  // Of the segment that is made, and of all:
+  std::unordered_map<int64_t, int32_t> numbers_, memories_;
+  std::unordered_map<int64_t, bool> is_known_;
+  std::vector<Segment> segments_;
+};
+
+}  // namespace
+
+Schedule::Schedule(std::shared_ptr<const Lowered> from, const vm::Options& options, Release release)
+    : lowered(std::move(from)),
+      release(release),
+      units(form_units(*lowered, options)),
+      layout(lay_out(*lowered, units, release)) {
+  segments = Cutting(*this).segments();
+}
+
+}  // namespace ofl::graph

@@ -1,0 +1,65 @@
+// Schedule: a program cut into segments, each of which is one instruction of the machine.
+//
+//   units of one lane, in order ──► segment ──► an instruction on the device's compute stream
+//   copies between devices      ──► each an instruction of its own
+//
+// A segment ends before its lane waits for another one, after what another lane waits for, after a
+// result that somebody may look at, and when it has much work. So the machine sees as much as it
+// sees in eager, and overlaps as much.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "graph/running/layout.h"
+
+namespace ofl::graph {
+
+/// A step in a segment: its operands by the segment's own numbers of bases.
+struct Call {
+  const Step* step;
+  std::vector<int32_t> bases;  // of each operand; -1: a scalar
+};
+
+/// A unit in a segment.
+struct Piece {
+  const Unit* unit;
+  std::vector<Call> calls;
+  std::vector<int32_t> bases;  // of the unit's plan, or kScalarsBase
+};
+
+struct Segment {
+  /// Of a base, by the segment's number.
+  struct Local {
+    int64_t base;
+    int32_t memory;  // the segment's number of it; -1: in tiles alone
+    int64_t offset;
+  };
+  struct Use {
+    int64_t memory;  // of the run
+    bool is_written;
+    bool is_last;  // no later segment uses it
+  };
+
+  vm::DeviceState* state = nullptr;  // whose lane it is; null: one step, issued by itself
+  std::vector<Piece> pieces;
+  std::vector<Local> bases;
+  std::vector<Use> memories;
+  double cost = 0;
+  size_t new_bytes = 0;       // memory that it may allocate on a device
+  bool has_groups = false;
+
+  const Step& first() const { return *pieces[0].calls[0].step; }
+};
+
+struct Schedule {
+  Schedule(std::shared_ptr<const Lowered> lowered, const vm::Options& options, Release release);
+
+  const std::shared_ptr<const Lowered> lowered;
+  const Release release;
+  const std::vector<Unit> units;
+  const Layout layout;
+  std::vector<Segment> segments;
+};
+
+}  // namespace ofl::graph

@@ -1,0 +1,302 @@
+#include "graph/running/segment_body.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "graph/running/step_args.h"
+
+namespace ofl::graph {
+
+/// Who runs it: a stream, or the calling thread.
+struct SegmentBody::Surroundings {
+  vm::LaunchContext* context;  // or:
+  vm::VirtualMachine* machine;
+  vm::InlineScope* here;
+
+  ep::HelperPool* helpers(const Segment& segment) const {
+    return segment.state->device.helpers();
+  }
+  void materialize(TensorStorage& storage) const {
+    if (context) return storage.materialize(*context);
+    storage.materialize_on_host();
+  }
+  /// What a failure is named by.
+  vm::Seq seq() const { return context ? context->slot.name() : here->take_seq(); }
+  /// What was issued before this one may have failed.
+  vm::Seq reader() const { return context ? context->slot.name() : ~vm::Seq{0}; }
+  void note(const vm::FailurePtr& failure) const {
+    if (context) return context->stream.board().failures.note(failure);
+    machine->note_failure(failure);
+  }
+};
+
+/// Which of the segment's bases hold no value because something failed.
+class SegmentBody::Failures {
+ public:
+  Failures(const SegmentBody& body, vm::Seq reader) : body_(body) {
+    if (!body.frame_->has_failed() && !vm::Dependence::any_poisoned()) return;
+    for (size_t b = 0; b < body.segment_->bases.size(); ++b) {
+      if (vm::FailurePtr failure = before(body.segment_->bases[b], reader)) {
+        set(b, std::move(failure));
+      }
+    }
+  }
+
+  bool any() const { return !failed_.empty(); }
+  /// Of something that the step uses; null: it can run.
+  vm::FailurePtr of(const Call& call) const {
+    if (!any()) return nullptr;
+    for (const int32_t base : call.bases) {
+      if (base >= 0 && failed_[base]) return failed_[base];
+    }
+    return nullptr;
+  }
+  /// What the step writes is lost.
+  void fail(const Call& call, const vm::FailurePtr& failure, vm::Seq since) {
+    Frame& frame = *body_.frame_;
+    for (size_t k = 0; k < call.bases.size(); ++k) {
+      if (call.bases[k] < 0 || !call.step->writes[k]) continue;
+      const Segment::Local& local = body_.segment_->bases[call.bases[k]];
+      set(call.bases[k], failure);
+      frame.fail(local.base, failure, since);
+      const bool is_visible = frame.lowered().is_input(local.base) ||
+                              frame.lowered().bases[local.base].is_result ||
+                              frame.layout().is_crossing[local.base];
+      if (is_visible && local.memory >= 0) {
+        body_.held_[local.memory]->dependence().poison(failure, since);
+      }
+    }
+  }
+
+ private:
+  vm::FailurePtr before(const Segment::Local& local, vm::Seq reader) const {
+    const Frame& frame = *body_.frame_;
+    if (vm::FailurePtr failure = frame.failure_of(local.base, reader)) return failure;
+    if (local.memory < 0) return nullptr;
+    const int64_t memory = body_.segment_->memories[local.memory].memory;
+    const bool is_alone = !frame.layout().memories[memory].is_shared;
+    return is_alone ? body_.held_[local.memory]->dependence().failure(reader) : nullptr;
+  }
+  void set(size_t base, vm::FailurePtr failure) {
+    failed_.resize(body_.segment_->bases.size());
+    failed_[base] = std::move(failure);
+  }
+
+  const SegmentBody& body_;
+  std::vector<vm::FailurePtr> failed_;  // of each base; empty: none
+};
+
+SegmentBody::SegmentBody(std::shared_ptr<Frame> frame, const Segment& segment,
+                         const std::vector<TensorStorage*>& memories)
+    : frame_(std::move(frame)), segment_(&segment) {
+  for (TensorStorage* storage : memories) held_.add(storage);
+}
+
+void SegmentBody::run_here(vm::VirtualMachine& machine, vm::InlineScope& here) {
+  const Surroundings thread{nullptr, &machine, &here};
+  for (int m = 0; m < held_.size(); ++m) {
+    if (!segment_->memories[m].is_written || held_[m]->data()) continue;
+    held_[m]->materialize_on_host();
+    if (frame_->poison) poison(*held_[m], thread);
+  }
+  run(thread);
+}
+
+void SegmentBody::launch(vm::LaunchContext& context) {
+  if (!segment_->state->device.is_host()) queued_.resize(segment_->pieces.size());
+  run({&context, nullptr, nullptr});
+}
+
+vm::FailurePtr SegmentBody::failure_of(const Step& step, const Error& error,
+                                       const Surroundings& here) const {
+  auto failure = std::make_shared<const vm::Failure>(
+      vm::Failure{error.kind(), error.what(), step.name, frame_->site_of(step), here.seq(),
+                  segment_->state->device.id(), error.payload()});
+  here.note(failure);
+  return failure;
+}
+
+/// Memory for what is written; false: there is none, and everything has failed.
+bool SegmentBody::materialize(const Surroundings& here) {
+  for (int m = 0; m < held_.size(); ++m) {
+    if (!segment_->memories[m].is_written) continue;
+    const bool is_new = !held_[m]->data();
+    const std::optional<Error> error = vm::catch_error([&] {
+      here.materialize(*held_[m]);
+      if (is_new && frame_->poison) poison(*held_[m], here);
+    });
+    if (!error) continue;
+    const vm::FailurePtr failure = failure_of(segment_->first(), *error, here);
+    Failures failures(*this, here.reader());
+    for (size_t i = 0; i < segment_->pieces.size(); ++i) {
+      if (!queued_.empty()) queued_[i].failure = failure;
+      for (const Call& call : segment_->pieces[i].calls) failures.fail(call, failure, failure->seq);
+    }
+    return false;
+  }
+  return true;
+}
+
+/// In the order of the queue: it may have older uses of the memory to go.
+void SegmentBody::poison(TensorStorage& storage, const Surroundings& here) const {
+  struct Fill {
+    void* data;
+    size_t bytes;
+    int byte;
+  };
+  ep::Device& device = segment_->state->device;
+  Fill fill{device.host_address(storage.data()), storage.bytes(), *frame_->poison};
+  const auto run = [](void* block) {
+    const auto& fill = *static_cast<const Fill*>(block);
+    std::memset(fill.data, fill.byte, fill.bytes);
+  };
+  if (device.is_host()) return run(&fill);
+  here.context->queue.launch({run, &fill, sizeof(fill), static_cast<double>(fill.bytes)});
+}
+
+void SegmentBody::run(const Surroundings& here) {
+  if (!materialize(here)) return;
+  const Lowered& lowered = frame_->lowered();
+  addresses_.reserve(segment_->bases.size());
+  for (const Segment::Local& local : segment_->bases) {
+    char* address = local.memory < 0 ? nullptr : held_[local.memory]->data();
+    if (address) address += local.offset;
+    if (address && lowered.is_input(local.base)) address += frame_->starts[local.base];
+    addresses_.push_back(address);
+  }
+  Failures failures(*this, here.reader());
+  for (size_t i = 0; i < segment_->pieces.size(); ++i) run_piece(i, here, &failures);
+  addresses_.clear();
+}
+
+void SegmentBody::run_piece(size_t number, const Surroundings& here, Failures* failures) {
+  const Piece& piece = segment_->pieces[number];
+  Queued* const queued = queued_.empty() ? nullptr : &queued_[number];
+  const auto has_failed = [&](const Call& call) { return failures->of(call) != nullptr; };
+  if (failures->any() && std::any_of(piece.calls.begin(), piece.calls.end(), has_failed)) {
+    return run_one_by_one(piece, here, failures);
+  }
+  int failed = 0;
+  const std::optional<Error> error = vm::catch_error([&] {
+    if (!piece.unit->plan) return run_call(piece.calls[0], here, queued);
+    SmallVector<char*, 16> bases;
+    auto* const scalars = reinterpret_cast<char*>(frame_->scalars.data());
+    for (const int32_t base : piece.bases) {
+      bases.push_back(base == kScalarsBase ? scalars : addresses_[base]);
+    }
+    piece.unit->plan->run(&bases[0], here.helpers(*segment_), &failed);
+  });
+  if (!error) return;
+  const vm::FailurePtr failure = failure_of(*piece.calls[failed].step, *error, here);
+  if (queued) queued->failure = failure;
+  for (const Call& call : piece.calls) failures->fail(call, failure, failure->seq);
+}
+
+/// What is in tiles alone otherwise gets memory for the while.
+void SegmentBody::run_one_by_one(const Piece& piece, const Surroundings& here,
+                                 Failures* failures) {
+  constexpr size_t kAlignment = 64;
+  std::vector<std::unique_ptr<char[]>> scratch;
+  for (const int32_t base : piece.bases) {
+    if (base == kScalarsBase || segment_->bases[base].memory >= 0) continue;
+    const size_t bytes = frame_->lowered().bases[segment_->bases[base].base].bytes;
+    scratch.emplace_back(new char[bytes + kAlignment]);
+    const auto start = reinterpret_cast<uintptr_t>(scratch.back().get());
+    addresses_[base] = scratch.back().get() + (kAlignment - start % kAlignment);
+  }
+  for (const Call& call : piece.calls) {
+    vm::FailurePtr failure = failures->of(call);
+    if (!failure) {
+      const std::optional<Error> error =
+          vm::catch_error([&] { run_call(call, here, nullptr); });
+      if (!error) continue;
+      failure = failure_of(*call.step, *error, here);
+    }
+    failures->fail(call, failure, here.seq());
+  }
+}
+
+void SegmentBody::run_call(const Call& call, const Surroundings& here, Queued* queued) const {
+  const Step& step = *call.step;
+  if (step.kind == Step::Kind::allocate) return;
+  const auto address = [&](int k) { return addresses_[call.bases[k]]; };
+  const auto run = [&](auto&& args) {
+    if (queued) {
+      queued->in_flight = launch_step(step, address, std::move(args), here.context->queue,
+                                      &queued->async_error);
+      return;
+    }
+    set_addresses(step, address, &args);
+    args.helpers = here.helpers(*segment_);
+    ops::run(args);
+  };
+  if (step.loops) return run(loop_args(step, frame_->scalars.data()));
+  run(array_args(step));
+}
+
+/// The queue has run it: what failed there is known, and so is what depends on it.
+void SegmentBody::settle(const vm::Slot& slot) {
+  Failures failures(*this, slot.name());
+  for (size_t i = 0; i < queued_.size(); ++i) {
+    const Call& call = segment_->pieces[i].calls[0];
+    Queued& queued = queued_[i];
+    vm::FailurePtr failure = failures.of(call);
+    if (!failure) failure = queued.failure;
+    if (!failure && !queued.async_error && queued.in_flight) {
+      queued.async_error = queued.in_flight->failure();
+    }
+    if (!failure && queued.async_error) {
+      Error error = *queued.async_error;
+      failure = std::make_shared<const vm::Failure>(
+          vm::Failure{error.kind(), error.what(), call.step->name, frame_->site_of(*call.step),
+                      slot.name(), segment_->state->device.id(), error.payload()});
+      slot.header.stream->board().failures.note(failure);
+    }
+    if (failure) failures.fail(call, failure, slot.name());
+  }
+}
+
+/// The machine has poisoned the memories; the temporaries in them are the frame's.
+void SegmentBody::fail_all(const vm::FailurePtr& failure) const {
+  for (const Piece& piece : segment_->pieces) {
+    for (const Call& call : piece.calls) {
+      for (size_t k = 0; k < call.bases.size(); ++k) {
+        if (!call.step->writes[k]) continue;
+        frame_->fail(segment_->bases[call.bases[k]].base, failure, failure->seq);
+      }
+    }
+  }
+}
+
+vm::InstructionType SegmentBody::make_type() {
+  vm::InstructionType type;
+  type.kind = "segment";
+  type.launch = [](void* body, vm::LaunchContext& context) {
+    static_cast<SegmentBody*>(body)->launch(context);
+  };
+  type.launched = [](void* body, vm::Stream& stream, uint64_t position) {
+    static_cast<SegmentBody*>(body)->held_.launched(stream, position);
+  };
+  type.retired = [](void* body, const vm::FailurePtr& failure) {
+    auto* const segment = static_cast<SegmentBody*>(body);
+    if (failure) segment->fail_all(failure);
+    segment->~SegmentBody();
+  };
+  type.describe = [](const void*, vm::Description*) {};
+  type.settle = [](void* body, const vm::Slot& slot) {
+    static_cast<SegmentBody*>(body)->settle(slot);
+  };
+  return type;
+}
+
+const vm::InstructionType& SegmentBody::type(Release release) {
+  static const vm::InstructionType in_queue_order = make_type();
+  static const vm::InstructionType when_done = [] {
+    vm::InstructionType type = make_type();
+    type.launched = [](void*, vm::Stream&, uint64_t) {};
+    return type;
+  }();
+  return release == Release::event ? when_done : in_queue_order;
+}
+
+}  // namespace ofl::graph

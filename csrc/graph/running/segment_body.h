@@ -1,0 +1,56 @@
+// SegmentBody: a segment of a run as an instruction. It judges failed operands itself: a step that
+// needs one is skipped, and what it writes fails; the others run.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "graph/running/frame.h"
+#include "tensor/submit.h"
+
+namespace ofl::graph {
+
+class SegmentBody {
+ public:
+  /// `memories`: the storages of the segment, in its order.
+  SegmentBody(std::shared_ptr<Frame> frame, const Segment& segment,
+              const std::vector<TensorStorage*>& memories);
+  SegmentBody(SegmentBody&&) noexcept = default;
+
+  /// Does the work in the calling thread; CapacityError says that nothing has happened.
+  void run_here(vm::VirtualMachine& machine, vm::InlineScope& here);
+
+  /// Of instructions with such a body, on the compute stream of a device that runs host kernels.
+  static const vm::InstructionType& type(Release release);
+
+ private:
+  class Failures;
+  struct Surroundings;
+  /// Of a piece on a device's queue.
+  struct Queued {
+    std::optional<Error> async_error;
+    vm::FailurePtr failure;  // it was not launched
+    std::shared_ptr<ops::InFlight> in_flight;
+  };
+
+  static vm::InstructionType make_type();
+  void launch(vm::LaunchContext& context);
+  void settle(const vm::Slot& slot);
+  void fail_all(const vm::FailurePtr& failure) const;
+
+  void run(const Surroundings& here);
+  bool materialize(const Surroundings& here);
+  void poison(TensorStorage& storage, const Surroundings& here) const;
+  void run_piece(size_t number, const Surroundings& here, Failures* failures);
+  void run_one_by_one(const Piece& piece, const Surroundings& here, Failures* failures);
+  void run_call(const Call& call, const Surroundings& here, Queued* queued) const;
+  vm::FailurePtr failure_of(const Step& step, const Error& error, const Surroundings& here) const;
+
+  std::shared_ptr<Frame> frame_;
+  const Segment* segment_;
+  HeldStorages held_;
+  std::vector<char*> addresses_;  // of the segment's bases, while it launches
+  std::vector<Queued> queued_;    // of each piece, on a queue
+};
+
+}  // namespace ofl::graph

@@ -1,0 +1,18 @@
+// What the segments of a program wait for.
+#pragma once
+
+#include "graph/order/lanes.h"
+#include "graph/running/schedule.h"
+
+namespace ofl::graph {
+
+struct SegmentWaits {
+  std::vector<std::pair<Device, vm::StreamType>> lanes;  // of the program
+  Integers lane;                                         // of each segment: its number among them
+  Edges edges;  // what the memories order, without what follows from the rest
+  Edges waits;  // those between lanes that the others do not imply: the fewest
+};
+
+SegmentWaits find_waits(const Schedule& schedule);
+
+}  // namespace ofl::graph

@@ -1,0 +1,48 @@
+// The arguments of a step's kernel as one run has them: the one place where a run fills in numbers.
+#pragma once
+
+#include "graph/running/lowered.h"
+
+namespace ofl::graph {
+
+/// Sets the scalars that each run is given.
+inline void fill_in(const Step& step, const Scalar* scalars, ops::LoopArgs* args) {
+  for (const GivenScalar& given : step.given) args->scalars[given.place] = scalars[given.slot];
+}
+
+/// Without addresses. `scalars`: the run's.
+ops::LoopArgs loop_args(const Step& step, const Scalar* scalars);
+ops::ArrayArgs array_args(const Step& step);
+
+/// Bytes from the start of an operand's base. No elements have no place: what a device is given
+/// must not leave its memory.
+inline int64_t offset_of(const Placed& operand) {
+  return operand.layout.size() > 0 ? operand.layout.offset : 0;
+}
+
+/// address(k) is where the base of operand k begins.
+template <typename Args, typename Address>
+void set_addresses(const Step& step, const Address& address, Args* args) {
+  for (int k = 0; k < args->size(); ++k) {
+    const Placed& operand = step.operands[k];
+    args->address(k) = operand.base < 0 ? nullptr : address(k) + offset_of(operand);
+  }
+}
+
+/// Puts the kernel on the queue of a device that runs host kernels, see ops::launch().
+template <typename Args, typename Address>
+std::shared_ptr<ops::InFlight> launch_step(const Step& step, const Address& address, Args&& args,
+                                           ep::Stream& queue, std::optional<Error>* async_error) {
+  ops::KernelCall<std::decay_t<Args>> call;
+  call.args = std::forward<Args>(args);
+  SmallVector<char*, 8> bases;
+  for (int k = 0; k < call.args.size(); ++k) {
+    const Placed& operand = step.operands[k];
+    call.bases.push_back(static_cast<int16_t>(operand.base < 0 ? -1 : k));
+    call.args.address(k) = reinterpret_cast<char*>(operand.base < 0 ? 0 : offset_of(operand));
+    bases.push_back(operand.base < 0 ? nullptr : address(k));
+  }
+  return ops::launch(queue, call, &bases[0], async_error);
+}
+
+}  // namespace ofl::graph

@@ -1,0 +1,34 @@
+// Units of a program: steps that run by themselves, and steps that run as one, tile by tile, as the
+// machine would group them if they were issued one after the other (vm/fusion/gathering.h).
+//
+//   steps:  a*2   m@w   +b   tanh   sum   copy to a device
+//   units: [a*2         +b   tanh   sum]  [m@w]  [copy]         when + does not need m@w
+#pragma once
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "graph/running/lowered.h"
+#include "ops/fusion/plan.h"
+
+namespace ofl::graph {
+
+/// In the place of a base: the scalars that a run is given. A plan is made once, so it reads them
+/// as operands in memory.
+inline constexpr int32_t kScalarsBase = -2;
+
+struct Unit {
+  std::vector<int64_t> steps;  // in the order of the program
+  double cost = 0;             // in float32 additions
+  /// Of several steps, on the host; null: one step.
+  std::unique_ptr<const ops::FusionPlan> plan;
+  std::vector<int64_t> bases;   // what the plan's base numbers stand for, or kScalarsBase
+  std::vector<int64_t> unseen;  // those that are in tiles alone
+  std::vector<std::pair<int64_t, int64_t>> over;  // (base, one over which it may lie) of a plan
+};
+
+/// All steps, in an order that gives the results of the program's. The plans refer to `lowered`.
+std::vector<Unit> form_units(const Lowered& lowered, const vm::Options& options);
+
+}  // namespace ofl::graph

@@ -1,0 +1,173 @@
+#include "python/graph/report.h"
+
+#include "base/cost.h"
+#include "graph/running/segment_waits.h"
+#include "python/issue_site.h"
+
+namespace py = pybind11;
+
+namespace ofl::python {
+
+namespace {
+
+using graph::Executable;
+using graph::RunMode;
+using graph::Schedule;
+
+py::list names_of(const Schedule& schedule, const graph::Unit& unit) {
+  py::list names;
+  for (const int64_t step : unit.steps) names.append(schedule.lowered->steps[step].name);
+  return names;
+}
+
+py::list groups_of(const Schedule& schedule) {
+  py::list groups;
+  for (const graph::Unit& unit : schedule.units) {
+    if (!unit.plan) continue;
+    int64_t saved = 0;
+    for (const int64_t base : unit.unseen) {
+      saved += static_cast<int64_t>(schedule.lowered->bases[base].bytes);
+    }
+    py::dict group;
+    group["steps"] = names_of(schedule, unit);
+    group["saved_bytes"] = saved;
+    groups.append(group);
+  }
+  return groups;
+}
+
+py::list in_place_of(const Schedule& schedule) {
+  py::list notes;
+  for (const graph::InPlaceNote& note : schedule.layout.in_place) {
+    const graph::ReasonRow& reason = graph::kReasons[static_cast<int>(note.reason)];
+    py::dict row;
+    row["step"] = schedule.lowered->steps[schedule.units[note.unit].steps.back()].name;
+    row["is_in_place"] = note.reason == graph::Reason::allowed;
+    row["reason"] = reason.text;
+    notes.append(row);
+  }
+  return notes;
+}
+
+/// Where each base is, and the units that use it: (memory, offset, bytes, is_input, units).
+py::list bases_of(const Schedule& schedule) {
+  std::vector<py::list> units(schedule.lowered->bases.size());
+  for (size_t u = 0; u < schedule.units.size(); ++u) {
+    for (const int64_t i : schedule.units[u].steps) {
+      const graph::Step& step = schedule.lowered->steps[i];
+      for (size_t k = 0; k < step.operands.size(); ++k) {
+        const int64_t base = step.operands[k].base;
+        if (base >= 0) units[base].append(py::make_tuple(u, static_cast<bool>(step.writes[k])));
+      }
+    }
+  }
+  py::list rows;
+  for (size_t b = 0; b < units.size(); ++b) {
+    const graph::Home& home = schedule.layout.homes[b];
+    const bool is_input = schedule.lowered->is_input(static_cast<int64_t>(b));
+    rows.append(py::make_tuple(home.memory, home.offset, schedule.lowered->bases[b].bytes,
+                               is_input, units[b]));
+  }
+  return rows;
+}
+
+py::dict memory_of(const Schedule& schedule) {
+  py::list arenas;
+  for (const graph::ArenaPlan& arena : schedule.layout.arenas) {
+    py::dict row;
+    row["device"] = arena.state->device.id().str();
+    row["bytes"] = arena.bytes;
+    row["lower_bound"] = arena.bound;
+    row["plan"] = arena.name;
+    arenas.append(row);
+  }
+  int64_t results = 0, alone = 0;
+  for (size_t m = 0; m < schedule.layout.memories.size(); ++m) {
+    const graph::RunMemory& memory = schedule.layout.memories[m];
+    if (static_cast<int64_t>(m) < schedule.lowered->input_count) continue;
+    const auto bytes = static_cast<int64_t>(memory.bytes);
+    if (memory.is_result) {
+      results += bytes;
+    } else if (!memory.is_arena) {
+      alone += bytes;
+    }
+  }
+  int64_t copies = 0;
+  for (const graph::Step& step : schedule.lowered->steps) {
+    copies += std::string(step.name) == "assign";
+  }
+  py::dict memory;
+  memory["arenas"] = arenas;
+  memory["results_bytes"] = results;
+  memory["alone_bytes"] = alone;
+  memory["in_place"] = in_place_of(schedule);
+  memory["assigns_copied"] = copies;
+  memory["bases"] = bases_of(schedule);
+  return memory;
+}
+
+py::list pairs(const graph::Edges& edges) {
+  py::list list;
+  for (const graph::Edge& edge : edges) list.append(py::make_tuple(edge.before, edge.after));
+  return list;
+}
+
+void add_segments(const Schedule& schedule, py::dict* report) {
+  const graph::SegmentWaits waits = graph::find_waits(schedule);
+  py::list lanes, segments;
+  for (const auto& [device, type] : waits.lanes) {
+    lanes.append(device.str() + " " + vm::info(type).name);
+  }
+  for (size_t s = 0; s < schedule.segments.size(); ++s) {
+    const graph::Segment& segment = schedule.segments[s];
+    py::list steps;
+    for (const graph::Piece& piece : segment.pieces) {
+      for (const py::handle& name : names_of(schedule, *piece.unit)) steps.append(name);
+    }
+    py::list units, memories;
+    for (const graph::Piece& piece : segment.pieces) {
+      units.append(piece.unit - schedule.units.data());
+    }
+    for (const graph::Segment::Use& use : segment.memories) {
+      memories.append(py::make_tuple(use.memory, use.is_written));
+    }
+    py::dict row;
+    row["lane"] = lanes[static_cast<size_t>(waits.lane[s])];
+    row["steps"] = steps;
+    row["units"] = units;
+    row["memories"] = memories;
+    row["us"] = segment.cost * kAdditionNs / 1e3;
+    segments.append(row);
+  }
+  (*report)["lanes"] = lanes;
+  (*report)["segments"] = segments;
+  (*report)["edges"] = pairs(waits.edges);
+  (*report)["waits"] = pairs(waits.waits);
+}
+
+}  // namespace
+
+py::dict report_of(const Executable& run) {
+  py::dict report, runs;
+  int64_t issued = 0;
+  for (int mode = 0; mode < graph::kRunModes; ++mode) {
+    const auto each = static_cast<RunMode>(mode);
+    if (each == RunMode::automatic) continue;
+    runs[graph::kRunModeNames[mode]] = run.runs(each);
+    if (each != RunMode::here) issued += run.runs(each);
+  }
+  const Schedule& schedule = *run.schedule();
+  report["steps"] = run.lowered().steps.size();
+  report["mode"] = graph::kRunModeNames[static_cast<int>(run.options().mode)];
+  report["release"] = graph::kReleaseNames[static_cast<int>(run.options().release)];
+  report["arena_bytes"] = run.inline_arena_bytes();
+  report["inline_runs"] = run.runs(RunMode::here);
+  report["issued_runs"] = issued;
+  report["runs"] = runs;
+  report["groups"] = groups_of(schedule);
+  report["memory"] = memory_of(schedule);
+  add_segments(schedule, &report);
+  return report;
+}
+
+}  // namespace ofl::python

@@ -1,0 +1,78 @@
+"""Reports of executables: dictionaries that print as text."""
+
+from typing import Any
+
+_MOST_ROWS = 20
+
+
+class Report(dict[str, Any]):
+    """What a program has become, and how often it has run in which way.
+
+    Keys: steps, mode, release, arena_bytes (of runs in the calling thread), inline_runs,
+    issued_runs, runs (by mode), groups (steps that run as one), memory (arenas, in-place decisions
+    with reasons), lanes, segments, edges and waits (pairs of segments). ``str`` gives it as text.
+
+    Examples
+    --------
+    >>> import oneflow_lite as flow
+    >>> traced = flow.graph.trace(lambda x: flow.tanh(x) * 2, flow.ones(3))
+    >>> print(flow.graph.compile(traced.program).report())
+    2 steps, mode auto, release plan
+    runs: inline 0, serial 0, sequential 0, naive 0
+    groups: none
+    memory: arena of cpu 0 bytes (bound 0, by size); results 24 bytes; 0 bytes by themselves
+      multiply over its operand: yes
+    1 segments on cpu compute; 0 waits
+      0 cpu compute: tanh, multiply
+    """
+
+    def __str__(self) -> str:
+        lines = [f"{self['steps']} steps, mode {self['mode']}, release {self['release']}"]
+        lines.append("runs: " + ", ".join(f"{mode} {n}" for mode, n in self["runs"].items()))
+        lines += self._groups()
+        lines += self._memory()
+        lines += self._segments()
+        return "\n".join(lines)
+
+    def _groups(self) -> list[str]:
+        groups = self["groups"]
+        if not groups:
+            return ["groups: none"]
+        rows = [f"  {_names(each['steps'])}: {each['saved_bytes']} bytes saved" for each in groups]
+        return [f"groups: {len(groups)}", *_first(rows)]
+
+    def _memory(self) -> list[str]:
+        memory = self["memory"]
+        arenas = "".join(
+            f"arena of {each['device']} {each['bytes']} bytes "
+            f"(bound {each['lower_bound']}, by {each['plan']}); "
+            for each in memory["arenas"]
+        )
+        own = (
+            f"results {memory['results_bytes']} bytes; {memory['alone_bytes']} bytes by themselves"
+        )
+        rows = [
+            f"  {each['step']} over its operand: "
+            + ("yes" if each["is_in_place"] else f"no, {each['reason']}")
+            for each in memory["in_place"]
+        ]
+        return [f"memory: {arenas}{own}", *_first(rows)]
+
+    def _segments(self) -> list[str]:
+        rows = [
+            f"  {number} {each['lane']}: {_names(each['steps'])}"
+            for number, each in enumerate(self["segments"])
+        ]
+        lanes, waits = ", ".join(self["lanes"]), self["waits"]
+        rows = _first(rows) + [f"  {after} waits for {before}" for before, after in waits]
+        return [f"{len(self['segments'])} segments on {lanes}; {len(waits)} waits", *rows]
+
+
+def _names(steps: list[str]) -> str:
+    return ", ".join(_first(steps))
+
+
+def _first(rows: list[str]) -> list[str]:
+    """Not more than can be read."""
+    more = len(rows) - _MOST_ROWS
+    return rows if more <= 0 else [*rows[:_MOST_ROWS], f"... and {more} more"]

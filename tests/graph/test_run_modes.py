@@ -1,0 +1,319 @@
+"""Random programs give the same bits in every run mode and release mode, at any number of threads.
+
+Memory that a run makes for itself holds poison, so that what is read before it is written shows.
+A checker that knows nothing of the planner looks at each plan: no two values that are in use at one
+time have bytes in common, and what two segments share orders them.
+"""
+
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+
+import oneflow_lite as flow
+from oneflow_lite.graph import Executable
+from tests.graph.test_random_traces import recordable, traced
+from tests.support import random_program
+from tests.support.oracle import LAYOUTS, compare
+
+PROGRAMS = 6
+MODES = ("auto", "inline", "serial", "sequential", "naive")
+RELEASES = ("plan", "fast", "event")
+FLAGS: dict[str, dict[str, Any]] = {
+    "1 thread": {"num_threads": 1},
+    "2 threads": {"num_threads": 2, "fusion": "always"},
+    "3 threads": {"num_threads": 3, "inline": "0"},
+    "7 threads": {"num_threads": 7, "fusion": "always", "inline": "0"},
+    "naive": {"sync": True},
+}
+
+
+def programs(layout: Sequence[str], count: int = PROGRAMS) -> Iterator[random_program.Program]:
+    found = recordable()
+    for _ in range(count):
+        yield next(found).on(layout)
+
+
+def compiled(one: random_program.Program, layout: Sequence[str], **options: str) -> Executable:
+    """Trace anew: the program writes to what it captures."""
+    run = flow.graph.compile(traced(one, layout), **options)
+    run.fill_arena(0xA5)
+    return run
+
+
+def check(one: random_program.Program, results: Sequence[Any], label: str) -> None:
+    for (name, expected), x in zip(one.expected, results, strict=True):
+        difference = compare(expected, x.numpy())
+        assert difference is None, f"seed {one.seed}, {label}, look at {name}: {difference}"
+
+
+@pytest.mark.parametrize("flags", FLAGS)
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+def test_bits_of_each_mode(layout: Sequence[str], flags: str) -> None:
+    with flow.flags(**FLAGS[flags]):
+        for one in programs(layout):
+            for mode in MODES:
+                check(one, compiled(one, layout, mode=mode)(), mode)
+            for release in RELEASES:
+                run = compiled(one, layout, mode="serial", release=release)
+                check(one, run(), release)
+                check_plan(run)
+
+
+# --- the checker
+
+Base = tuple[int, int, int, bool, list[tuple[int, bool]]]
+
+
+def check_plan(run: Executable) -> None:
+    report = run.report()
+    segment_of = {
+        unit: number for number, each in enumerate(report["segments"]) for unit in each["units"]
+    }
+    order = {unit: place for place, unit in enumerate(segment_of)}
+    bases: list[Base] = report["memory"]["bases"]
+    for memory in {base[0] for base in bases} - {-1}:
+        here = [base for base in bases if base[0] == memory and base[4]]
+        for a, b in combinations(here, 2):
+            _, start, size, _, uses = a
+            _, other_start, other_size, _, other_uses = b
+            if start + size <= other_start or other_start + other_size <= start:
+                continue
+            check_apart(uses, other_uses, order, f"{a} and {b}")
+        check_ordered(memory, here, segment_of, report["segments"])
+
+
+def check_apart(
+    a: list[tuple[int, bool]], b: list[tuple[int, bool]], order: dict[int, int], label: str
+) -> None:
+    """One is over when the other begins; or the other is written over it by its last user."""
+    first, second = sorted(([order[unit] for unit, _ in uses], uses) for uses in (a, b))
+    ends, begins = max(first[0]), min(second[0])
+    assert ends <= begins, label
+    if ends == begins:
+        assert min(first[0]) < begins, f"{label} are both new"
+        assert [writes for unit, writes in second[1] if order[unit] == begins] != [False], label
+
+
+def check_ordered(
+    memory: int, bases: list[Base], segment_of: dict[int, int], segments: list[dict[str, Any]]
+) -> None:
+    """Of two segments that touch a byte, one of them writing, the machine sees one write."""
+    touched = [(b, unit, writes) for b in bases for unit, writes in b[4]]
+    for (a, unit, writes), (b, other, also_writes) in combinations(touched, 2):
+        one, two = segment_of[unit], segment_of[other]
+        apart = a[1] + a[2] <= b[1] or b[1] + b[2] <= a[1]
+        if one == two or apart or not (writes or also_writes):
+            continue
+        uses = [dict(segments[number]["memories"])[memory] for number in (one, two)]
+        assert any(uses), f"segments {one} and {two} are not ordered by memory {memory}"
+
+
+def test_the_checker_can_fail() -> None:
+    order = {0: 0, 1: 1, 2: 2}
+    check_apart([(0, True), (1, False)], [(1, True), (2, False)], order, "in place")
+    with pytest.raises(AssertionError, match="overlap"):
+        check_apart([(0, True), (2, False)], [(1, True)], order, "overlap")
+    with pytest.raises(AssertionError, match="both new"):
+        check_apart([(1, True)], [(1, True)], order, "two")
+    with pytest.raises(AssertionError, match="not ordered by memory 3"):
+        segments: list[dict[str, Any]] = [{"memories": [(3, False)]}, {"memories": [(3, False)]}]
+        bases: list[Base] = [(3, 0, 8, False, [(0, True), (1, False)])]
+        check_ordered(3, bases, {0: 0, 1: 1}, segments)
+
+
+# --- segments
+
+
+def test_a_chain_is_one_group_that_stays_out_of_memory() -> None:
+    def chain(a: Any, b: Any) -> Any:
+        return flow.tanh(a * 2 + b) * flow.exp(-a) + flow.sqrt(b)
+
+    given = [flow.tensor(np.random.default_rng(i).uniform(1, 2, 1 << 20)) for i in range(2)]
+    run = flow.graph.compile(flow.graph.trace(chain, *given).program)
+    (y,) = run(*given)
+    assert y.numpy().tobytes() == chain(*given).numpy().tobytes()
+    report = run.report()
+    (group,) = report["groups"]
+    assert len(group["steps"]) == report["steps"] == 8
+    assert group["saved_bytes"] == 7 * (8 << 20)
+    assert report["memory"]["arenas"][0]["bytes"] == 0
+    assert report["runs"]["serial"] == 1
+
+
+def test_temporaries_of_runs_share_an_arena() -> None:
+    def products(x: Any) -> Any:
+        for _ in range(6):
+            x = flow.sin(x @ x)
+        return x
+
+    x = flow.tensor(np.random.default_rng(0).normal(size=(300, 300)))
+    run = flow.graph.compile(flow.graph.trace(products, x).program)
+    arena = run.report()["memory"]["arenas"][0]
+    assert arena["bytes"] == arena["lower_bound"] <= 2 * (300 * 300 * 8 + 64)
+    assert any(each["is_in_place"] for each in run.report()["memory"]["in_place"])
+    expected = products(x).numpy().tobytes()
+    assert run(x)[0].numpy().tobytes() == expected
+
+
+QUEUED = """
+import sys
+import oneflow_lite as flow
+
+def products(x):
+    for _ in range(6):
+        x = flow.sin(x @ x)
+    return x
+
+x = flow.full((300, 300), 0.01, device=sys.argv[1])
+run = flow.graph.compile(flow.graph.trace(products, x).program, mode="serial")
+before = flow.memory_stats(sys.argv[1])["in_use"]
+results = [run(x)[0] for _ in range(8)]
+flow.synchronize()
+print((flow.memory_stats(sys.argv[1])["peak_in_use"] - before) / x.nbytes)
+"""
+
+
+@pytest.mark.parametrize("device", ["cpu", "mock:0"])
+def test_runs_that_queue_up_do_not_raise_the_peak(device: str) -> None:
+    command = [sys.executable, "-c", QUEUED, device]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert float(done.stdout) < 11  # eight results, and the arena of two runs at most
+
+
+@pytest.mark.parametrize("device", ["cpu", "mock:0"])
+@pytest.mark.parametrize("release", RELEASES)
+def test_failures_reach_what_depends_on_them_only(device: str, release: str) -> None:
+    def mixed(a: Any, b: Any, c: Any) -> Any:
+        inverse = flow.linalg.inv(a)
+        before = c * 2
+        c += flow.sum(inverse)
+        return inverse @ b, b * 3 + 1, before, c + 1, flow.exp(b)
+
+    singular, b = flow.zeros((3, 3), device=device), flow.ones((3, 3), device=device)
+    c = flow.ones(3, device=device)
+    traced = flow.graph.trace(mixed, singular, b, c)
+    run = flow.graph.compile(traced.program, mode="serial", release=release)
+    with flow.flags(inline="0"):
+        for _ in range(3):
+            c = flow.ones(3, device=device)
+            product, sound, before, after, exp = run(singular, b, c)
+            for lost in (product, after, c):
+                with pytest.raises(np.linalg.LinAlgError, match="inv") as caught:
+                    lost.numpy()
+                assert any("test_run_modes.py" in note for note in caught.value.__notes__)
+            assert sound.tolist() == [[4, 4, 4]] * 3
+            assert before.tolist() == [2, 2, 2]
+            assert exp.numpy()[0, 0] == np.exp(1)
+            with pytest.raises(np.linalg.LinAlgError):
+                flow.synchronize()
+            flow.synchronize()
+        identity = flow.tensor(np.eye(3), device=device)
+        assert run(identity, b, flow.ones(3, device=device))[3].tolist() == [5, 5, 5]
+
+
+def test_a_group_with_a_failed_operand_runs_what_it_can() -> None:
+    def two(a: Any, x: Any) -> Any:
+        lost = flow.sum(flow.linalg.inv(a)) + x * 2
+        return lost * 3, flow.exp(x) + 1, flow.tanh(x)
+
+    x = flow.tensor(np.random.default_rng(0).normal(size=200_000))
+    with flow.flags(fusion="always", inline="0"):
+        run = flow.graph.compile(flow.graph.trace(two, flow.eye(2), x).program)
+        assert run.report()["groups"]
+        lost, sound, other = run(flow.zeros((2, 2)), x)
+        assert sound.numpy().tobytes() == (flow.exp(x) + 1).numpy().tobytes()
+        assert other.numpy().tobytes() == flow.tanh(x).numpy().tobytes()
+        with pytest.raises(np.linalg.LinAlgError):
+            lost.numpy()
+        with pytest.raises(np.linalg.LinAlgError):
+            flow.synchronize()
+        (expected, *_) = two(flow.eye(2), x)
+        assert run(flow.eye(2), x)[0].numpy().tobytes() == expected.numpy().tobytes()
+
+
+def test_options_are_named_when_wrong() -> None:
+    program = flow.graph.trace(lambda x: x + 1, flow.ones(2)).program
+    with pytest.raises(ValueError, match="mode: expected one of 'auto', .*, got 'fast'"):
+        flow.graph.compile(program, mode="fast")
+    with pytest.raises(ValueError, match="release: expected one of 'plan', .*, got 'none'"):
+        flow.graph.compile(program, release="none")
+
+
+def test_observers_see_each_step() -> None:
+    x = flow.ones(100_000)
+    run = flow.graph.compile(flow.graph.trace(lambda x: flow.tanh(x * 2) + 1, x).program)
+    with flow.profiler.profile() as trace:
+        run(x)[0].numpy()
+    assert {"multiply", "tanh", "add"} <= {record.name for record in trace.records}
+    with flow.flags(check_nan_inf=True):
+        bad = flow.graph.compile(flow.graph.trace(lambda x: flow.log(x - 1) * 0, x).program)
+        with pytest.raises(FloatingPointError, match="log"):
+            bad(x)[0].numpy()
+    with pytest.raises(FloatingPointError):
+        flow.synchronize()
+
+
+# --- copies and kernels at the same time
+
+
+def pipeline(chunks: list[Any]) -> list[Any]:
+    return [(flow.tanh(chunk.to("mock:0")) * 2).cpu() for chunk in chunks]
+
+
+def test_waits_of_a_pipeline_are_the_fewest() -> None:
+    chunks = [flow.full(1000, float(i)) for i in range(4)]
+    run = flow.graph.compile(flow.graph.trace(pipeline, chunks).program)
+    report = run.report()
+    assert sorted(report["lanes"]) == ["mock:0 compute", "mock:0 d2h", "mock:0 h2d"]
+    assert [each["steps"] for each in report["segments"]] == [
+        ["copy"],
+        ["tanh", "multiply"],
+        ["copy"],
+    ] * 4
+    assert report["waits"] == [
+        wait for i in range(0, 12, 3) for wait in ((i, i + 1), (i + 1, i + 2))
+    ]
+    for got, expected in zip(run(*chunks), pipeline(chunks), strict=True):
+        assert got.numpy().tobytes() == expected.numpy().tobytes()
+
+
+# --- processes
+
+LEAVING = """
+import os
+import sys
+import oneflow_lite as flow
+
+def work(x, y):
+    for _ in range(4):
+        x = flow.tanh(x @ y) + flow.sin(x)
+    return x, flow.sum(x)
+
+x = flow.full((400, 400), 0.01, device=sys.argv[1])
+y = flow.full((400, 400), 0.01, device=sys.argv[1])
+expected = work(x, y)[1].item()
+run = flow.graph.compile(flow.graph.trace(work, x, y).program, mode="serial")
+results = [run(x, y) for _ in range(5)]
+if sys.argv[2] == "fork":
+    child = os.fork()
+    right = all(total.item() == expected for _, total in results)
+    right = right and (sys.argv[1] != "cpu" or run(x, y)[1].item() == expected)
+    if child == 0:
+        os._exit(0 if right else 3)
+    assert right and os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+del run
+print("left")
+"""
+
+
+@pytest.mark.parametrize("how", ["exit", "fork"])
+@pytest.mark.parametrize("device", ["cpu", "mock:0"])
+def test_a_process_leaves_with_runs_in_flight(device: str, how: str) -> None:
+    command = [sys.executable, "-c", LEAVING, device, how]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "left\n", "")
