@@ -27,6 +27,7 @@ from oneflow_lite.graph.jit.keys import (
     Brought,
     Parameters,
     Part,
+    array_api,
     described,
     is_number,
     key_of,
@@ -52,6 +53,7 @@ class _Entry:
 
     parts: dict[str, Part]
     traced: Traced | None = None
+    only: int = -1  # the result, where the function returns one tensor
     run: Executable | None = None
     watched: list[Watch] = field(default_factory=list)
     shared: tuple[Tensor, ...] = ()  # captured tensors that share memory with arguments
@@ -95,6 +97,7 @@ class Jitted:
         self._entries: OrderedDict[Any, _Entry] = OrderedDict()
         self._statics: OrderedDict[Any, _Static] = OrderedDict()  # by the key without them
         self._shared: OrderedDict[Any, tuple[Tensor, ...]] = OrderedDict()  # captures, by the key
+        self._quick: dict[Any, _Entry] = {}  # of the entries those that need no more than a look-up
         self._bound: OrderedDict[int, Jitted] = OrderedDict()
         self._owner: Any = None  # of a method
         self._lock = threading.RLock()  # guards all that changes; one thread traces, others wait
@@ -142,6 +145,23 @@ class Jitted:
         """Call the function."""
         if _C.is_recording():
             return self._function(*args, **kwargs)
+        if self._quick and not kwargs:
+            tensors: list[Tensor] = []
+            numbers: list[Any] = []
+            key = _C.call_key(array_api(), args, tensors, numbers)
+            entry = self._quick.get(key)
+            if entry is not None and entry.run is not None:
+                try:
+                    self._entries.move_to_end(key)
+                    results = entry.run(*tensors, *numbers)
+                except (NumberKindError, ValueError, KeyError):  # it has not run
+                    return self._general_call(args, kwargs)
+                if entry.only >= 0:
+                    return results[entry.only]
+                return _arranged(entry, results, numbers)
+        return self._general_call(args, kwargs)
+
+    def _general_call(self, args: Any, kwargs: dict[str, Any]) -> Any:
         while True:
             entry, brought = self._entry(args, kwargs)
             try:
@@ -214,6 +234,7 @@ class Jitted:
 
     def _note_shared(self, key: Part, captures: tuple[Tensor, ...]) -> None:
         self._shared[key] = captures
+        self._quick.pop(key, None)
         if len(self._shared) > self._most:
             self._shared.popitem(last=False)
 
@@ -316,6 +337,7 @@ class Jitted:
         if self._options.freeze:
             recorded = frozen(recorded)
         entry.traced = recorded
+        entry.only = recorded.results.number if type(recorded.results) is Result else -1
         entry.run = compile(recorded.program)
         captures = [x.tensor for x in recorded.program.main.captures if x.tensor is not None]
         captures += entry.shared
@@ -329,8 +351,11 @@ class Jitted:
     def _keep(self, key: Part, entry: _Entry) -> None:
         self._entries[key] = entry
         self._entries.move_to_end(key)
+        is_plain = not (entry.watched or entry.checks or entry.donated or entry.run is None)
+        if is_plain and not self._static:
+            self._quick[key] = entry
         while len(self._entries) > self._most:
-            self._entries.popitem(last=False)
+            self._quick.pop(self._entries.popitem(last=False)[0], None)
 
     def _broken(self, key: Part, entry: _Entry, error: TraceError) -> _Entry:
         """Keep that calls of this kind are eager; say so once."""
@@ -338,7 +363,7 @@ class Jitted:
             warnings.warn(
                 f"[jit] {self._name} runs eagerly for some arguments: {error}",
                 RuntimeWarning,
-                stacklevel=5,
+                stacklevel=6,
             )
         self._breaks.append(str(error))
         self._keep(key, entry)
@@ -356,7 +381,8 @@ class Jitted:
                         f"[jit] {self._name}: {self._parameters.path(path)} is donated, and "
                         f"{self._parameters.path(other)} is the same tensor: pass a copy of it"
                     )
-        entry.donated = tuple(sorted(brought.known[id(x)] for x in donated.values()))
+        places = {id(x): place for place, x in enumerate(brought.tensors)}
+        entry.donated = tuple(sorted(places[id(x)] for x in donated.values()))
         if brought.sharing is not None:
             return
         program = with_donated(entry.traced.program, entry.donated)
@@ -402,7 +428,7 @@ class Jitted:
             warnings.warn(
                 f"[jit] retraced {self._name}: {reason}; {_WARN_AT} traces so far, which take time",
                 RuntimeWarning,
-                stacklevel=5,
+                stacklevel=6,
             )
 
     def _why(self, parts: dict[str, Part]) -> str:
@@ -436,6 +462,7 @@ class Jitted:
             self._entries.clear()
             self._statics.clear()
             self._shared.clear()
+            self._quick.clear()
 
 
 def _without_self(chosen: frozenset[int | str]) -> tuple[int | str, ...]:
