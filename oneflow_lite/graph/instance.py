@@ -101,6 +101,7 @@ class _Instance:
             tuple(self.ops),
             tuple(values[x] for x in function.results),
             tuple((values[target], values[last]) for target, last in function.assigns),
+            function.slots,
         )
 
     def _operands(self) -> None:

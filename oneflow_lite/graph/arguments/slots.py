@@ -9,6 +9,7 @@ argument ─► Number ─► arithmetic ─► Number ─► operand of a tenso
                 └── its value is needed ─► the trace begins again
 """
 
+import gc
 import operator
 import weakref
 from collections.abc import Callable, Mapping, Sequence
@@ -90,6 +91,9 @@ class Slots:
 
     def note_kept(self) -> None:
         """Make those static that somebody holds after the function: a number has to be there."""
+        if not any(reference() is not None for reference in self._made):
+            return
+        gc.collect()  # not who is in a ring of references
         for reference in self._made:
             kept = reference()
             if kept is not None:

@@ -9,19 +9,20 @@ import threading
 import warnings
 from collections import OrderedDict, deque
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import update_wrapper
 from typing import Any
 
 import numpy as np
 
 from oneflow_lite import _C
-from oneflow_lite._C import Executable, NumberKindError, Tensor, TraceError
+from oneflow_lite._C import NumberKindError, Tensor, TraceError
 from oneflow_lite.graph.arguments.sharing import SharedMemoryError, Sharing
-from oneflow_lite.graph.arguments.slots import NeedsValueError, Slots, computed
+from oneflow_lite.graph.arguments.slots import NeedsValueError, Slots
 from oneflow_lite.graph.executable import compile
 from oneflow_lite.graph.jit.checking import checked
 from oneflow_lite.graph.jit.donating import check_donated, donated_paths, with_donated
+from oneflow_lite.graph.jit.entry import Entry, StaticNumbers, arranged
 from oneflow_lite.graph.jit.freezing import frozen
 from oneflow_lite.graph.jit.keys import (
     Brought,
@@ -36,45 +37,15 @@ from oneflow_lite.graph.jit.keys import (
 from oneflow_lite.graph.jit.options import Options
 from oneflow_lite.graph.jit.reasons import reason_of
 from oneflow_lite.graph.jit.report import Report
-from oneflow_lite.graph.jit.watching import Call, Watch, watches
+from oneflow_lite.graph.jit.watching import Call, watches
 from oneflow_lite.graph.program import Program
 from oneflow_lite.graph.sites import at, user_site
-from oneflow_lite.graph.tracing import NumberResult, Result, Traced, traced
+from oneflow_lite.graph.tracing import Result, Traced, traced
 from oneflow_lite.graph.trees import mapped
 
 _WARN_AT = 8  # traces of one function
 _MOST_REASONS = 256
 _MOST_OBJECTS = 64  # without a __dict__, whose bound methods are kept
-
-
-@dataclass
-class _Entry:
-    """A program for one kind of arguments. Without a run: it is called eagerly."""
-
-    parts: dict[str, Part]
-    traced: Traced | None = None
-    only: int = -1  # the result, where the function returns one tensor
-    run: Executable | None = None
-    watched: list[Watch] = field(default_factory=list)
-    shared: tuple[Tensor, ...] = ()  # captured tensors that share memory with arguments
-    checks: int = 0  # calls that are still to be compared with eager ones
-    donated: tuple[int, ...] = ()  # places of tensors
-    run_in_donated: Executable | None = None  # where nobody else sees the memory of these
-
-
-@dataclass(frozen=True)
-class _Static:
-    """Which numbers of a kind of arguments are static after all, and why, by path."""
-
-    reasons: dict[str, str]
-    places: tuple[int, ...]  # among the numbers of a call
-
-    def take(self, key: Part, brought: Brought) -> Part:
-        """Move the static numbers from what a call brings along to its key."""
-        numbers = brought.numbers
-        values = tuple(repr(numbers[place]) for place in self.places)
-        brought.given = [x for k, x in enumerate(numbers) if k not in self.places]
-        return key, values
 
 
 class Jitted:
@@ -94,10 +65,10 @@ class Jitted:
         self._parameters = Parameters(function)
         self._static = self._parameters.chosen("static", options.static)
         self._donated = self._parameters.chosen("donate", options.donate)
-        self._entries: OrderedDict[Any, _Entry] = OrderedDict()
-        self._statics: OrderedDict[Any, _Static] = OrderedDict()  # by the key without them
+        self._entries: OrderedDict[Any, Entry] = OrderedDict()
+        self._statics: OrderedDict[Any, StaticNumbers] = OrderedDict()  # by the key without them
         self._shared: OrderedDict[Any, tuple[Tensor, ...]] = OrderedDict()  # captures, by the key
-        self._quick: dict[Any, _Entry] = {}  # of the entries those that need no more than a look-up
+        self._quick: dict[Any, Entry] = {}  # of the entries those that need no more than a look-up
         self._bound: OrderedDict[int, Jitted] = OrderedDict()
         self._owner: Any = None  # of a method
         self._lock = threading.RLock()  # guards all that changes; one thread traces, others wait
@@ -150,7 +121,7 @@ class Jitted:
             numbers: list[Any] = []
             key = _C.call_key(array_api(), args, tensors, numbers)
             entry = self._quick.get(key)
-            if entry is not None and entry.run is not None:
+            if entry is not None and entry.run is not None and self._is_current(entry, args):
                 try:
                     self._entries.move_to_end(key)
                     results = entry.run(*tensors, *numbers)
@@ -158,8 +129,15 @@ class Jitted:
                     return self._general_call(args, kwargs)
                 if entry.only >= 0:
                     return results[entry.only]
-                return _arranged(entry, results, numbers)
+                return arranged(entry, results, numbers)
         return self._general_call(args, kwargs)
+
+    def _is_current(self, entry: Entry, args: Any) -> bool:
+        """Tell whether captured tensors are where they were."""
+        if not entry.watched:
+            return True
+        call = Call(self._function, args, {})
+        return all(watch.is_there(call) for watch in entry.watched)
 
     def _general_call(self, args: Any, kwargs: dict[str, Any]) -> Any:
         while True:
@@ -175,10 +153,10 @@ class Jitted:
                 if not self._shares_memory(entry, args, kwargs, brought):
                     raise
                 continue
-            return _arranged(entry, results, brought.given)
+            return arranged(entry, results, brought.given)
 
     def _special_call(
-        self, entry: _Entry, brought: Brought, args: Any, kwargs: dict[str, Any]
+        self, entry: Entry, brought: Brought, args: Any, kwargs: dict[str, Any]
     ) -> Any:
         """Call eagerly, or beside an eager call, or with tensors that are given up."""
         if entry.run is None or entry.traced is None:
@@ -195,7 +173,7 @@ class Jitted:
 
         def call() -> Any:
             results = run(*brought.inputs, *brought.given)
-            return _arranged(entry, results, brought.given)
+            return arranged(entry, results, brought.given)
 
         if entry.checks:
             entry.checks -= 1
@@ -210,7 +188,7 @@ class Jitted:
             _C.give_up(brought.tensors[place], self._name)
         return returned
 
-    def _named(self, entry: _Entry, brought: Brought) -> list[tuple[str, Tensor]]:
+    def _named(self, entry: Entry, brought: Brought) -> list[tuple[str, Tensor]]:
         """Return the tensors of a call with their paths."""
         paths: dict[int, str] = {}
         for path, part in entry.parts.items():
@@ -219,7 +197,7 @@ class Jitted:
         return [(paths[place], x) for place, x in enumerate(brought.tensors)]
 
     def _shares_memory(
-        self, entry: _Entry, args: Any, kwargs: dict[str, Any], brought: Brought
+        self, entry: Entry, args: Any, kwargs: dict[str, Any], brought: Brought
     ) -> bool:
         """Note that calls of this kind may share memory; return whether this one does."""
         if brought.sharing is not None or entry.traced is None:
@@ -262,7 +240,7 @@ class Jitted:
             raise TraceError(f"[jit] {self._name} runs eagerly for these arguments")
         return entry.traced.program
 
-    def _entry(self, args: Any, kwargs: dict[str, Any]) -> tuple[_Entry, Brought]:
+    def _entry(self, args: Any, kwargs: dict[str, Any]) -> tuple[Entry, Brought]:
         """Return the program of a call, and its numbers that are not a part of it."""
         brought = Brought()
         key = key_of(args, kwargs, self._static, brought)
@@ -283,7 +261,7 @@ class Jitted:
                 reason = f"{self._parameters.path(gone.text)} is another tensor{at(user_site())}"
             return self._traced(key, call, brought, reason), brought
 
-    def _found(self, key: Part, brought: Brought) -> _Entry | None:
+    def _found(self, key: Part, brought: Brought) -> Entry | None:
         base = key
         if brought.numbers and base in self._statics:
             key = self._statics[base].take(base, brought)
@@ -303,12 +281,12 @@ class Jitted:
                 "hashable; pass tensors, NumPy arrays, numbers, strings, or containers of them"
             ) from None
 
-    def _traced(self, key: Part, call: Call, brought: Brought, reason: str | None) -> _Entry:
+    def _traced(self, key: Part, call: Call, brought: Brought, reason: str | None) -> Entry:
         base = key
         parts = described(call.args, call.kwargs, self._static)
         numbers = [path for path, part in parts.items() if is_number(part)]
         static = self._statics.pop(key).reasons if key in self._statics else {}
-        entry = _Entry(parts, checks=self._options.check)
+        entry = Entry(parts, checks=self._options.check)
         try:
             recorded, static = self._recorded(call, dict(static), brought.sharing)
         except SharedMemoryError as error:
@@ -324,7 +302,7 @@ class Jitted:
             return self._broken(key, entry, error)
         if static:
             places = tuple(k for k, path in enumerate(numbers) if path in static)
-            self._statics[base] = _Static(static, places)
+            self._statics[base] = StaticNumbers(static, places)
             if len(self._statics) > self._most:
                 self._statics.popitem(last=False)
             for place in places:
@@ -348,16 +326,15 @@ class Jitted:
         self._keep(key, entry)
         return entry
 
-    def _keep(self, key: Part, entry: _Entry) -> None:
+    def _keep(self, key: Part, entry: Entry) -> None:
         self._entries[key] = entry
         self._entries.move_to_end(key)
-        is_plain = not (entry.watched or entry.checks or entry.donated or entry.run is None)
-        if is_plain and not self._static:
+        if not (entry.checks or entry.donated or entry.run is None or self._static):
             self._quick[key] = entry
         while len(self._entries) > self._most:
             self._quick.pop(self._entries.popitem(last=False)[0], None)
 
-    def _broken(self, key: Part, entry: _Entry, error: TraceError) -> _Entry:
+    def _broken(self, key: Part, entry: Entry, error: TraceError) -> Entry:
         """Keep that calls of this kind are eager; say so once."""
         if not self._breaks:
             warnings.warn(
@@ -369,7 +346,7 @@ class Jitted:
         self._keep(key, entry)
         return entry
 
-    def _add_donated(self, entry: _Entry, call: Call, brought: Brought) -> None:
+    def _add_donated(self, entry: Entry, call: Call, brought: Brought) -> None:
         """Find the tensors in donated arguments, and make the program that writes to them."""
         assert entry.traced is not None
         donated, others = donated_paths(call.args, call.kwargs, self._donated)
@@ -419,7 +396,9 @@ class Jitted:
         numbers = [path for path, part in parts.items() if is_number(part)]
         with self._lock:
             key = key_of(args, kwargs, self._static, Brought())
-            self._statics[key] = _Static(dict.fromkeys(numbers, why), tuple(range(len(numbers))))
+            self._statics[key] = StaticNumbers(
+                dict.fromkeys(numbers, why), tuple(range(len(numbers)))
+            )
 
     def _note_trace(self, reason: str) -> None:
         self._traces += 1
@@ -474,24 +453,3 @@ def _without_self(chosen: frozenset[int | str]) -> tuple[int | str, ...]:
 def _with_sharing(key: Part, brought: Brought) -> Part:
     assert brought.sharing is not None
     return "shared", key, brought.sharing.pattern
-
-
-def _arranged(entry: _Entry, results: list[Tensor], numbers: list[Any]) -> Any:
-    """Return results as the function arranges them."""
-    assert entry.traced is not None
-    slots = entry.traced.program.main.slots
-    tree = entry.traced.results
-    if type(tree) is Result:
-        return results[tree.number]
-    values: list[Any] = []
-
-    def leaf(x: Any, _: str) -> Any:
-        if type(x) is Result:
-            return results[x.number]
-        if type(x) is not NumberResult:
-            return x
-        if not values:
-            values.extend(computed(slots, numbers).values())
-        return values[x.slot]
-
-    return mapped(tree, leaf)

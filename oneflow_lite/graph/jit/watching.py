@@ -19,7 +19,7 @@ _MISSING = object()
 Step = tuple[str, Callable[[Any], Any]]  # how it is written, and how it is taken
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Call:
     """Where the steps begin."""
 

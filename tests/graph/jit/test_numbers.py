@@ -240,6 +240,18 @@ def test_a_number_that_is_kept_becomes_static() -> None:
         flow.ones(2) * kept[0]
 
 
+def test_a_number_in_a_ring_of_references_is_not_kept() -> None:
+    def f(x: Any, s: float) -> Any:
+        def scaled(n: int) -> Any:
+            return x if n == 0 else scaled(n - 1) * s
+
+        return scaled(3)
+
+    run = flow.jit(f)
+    assert [run(flow.ones(1), s).item() for s in (2.0, 3.0)] == [8, 27]
+    assert (run.report()["traces"], run.report()["static"]) == (1, {})
+
+
 def test_numbers_in_containers_and_by_name() -> None:
     run = flow.jit(lambda x, options, *, scale: x * options["rates"][0] + scale)
     for rate, scale in [(0.5, 1.0), (0.25, 2.0)]:

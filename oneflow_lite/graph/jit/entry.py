@@ -1,0 +1,62 @@
+"""A program for one kind of arguments, and how its results are arranged."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from oneflow_lite._C import Executable, Tensor
+from oneflow_lite.graph.arguments.slots import computed
+from oneflow_lite.graph.jit.keys import Brought, Part
+from oneflow_lite.graph.jit.watching import Watch
+from oneflow_lite.graph.tracing import NumberResult, Result, Traced
+from oneflow_lite.graph.trees import mapped
+
+
+@dataclass
+class Entry:
+    """A program for one kind of arguments. Without a run: it is called eagerly."""
+
+    parts: dict[str, Part]
+    traced: Traced | None = None
+    only: int = -1  # the result, where the function returns one tensor
+    run: Executable | None = None
+    watched: list[Watch] = field(default_factory=list)
+    shared: tuple[Tensor, ...] = ()  # captured tensors that share memory with arguments
+    checks: int = 0  # calls that are still to be compared with eager ones
+    donated: tuple[int, ...] = ()  # places of tensors
+    run_in_donated: Executable | None = None  # where nobody else sees the memory of these
+
+
+@dataclass(frozen=True)
+class StaticNumbers:
+    """Which numbers of a kind of arguments are static after all, and why, by path."""
+
+    reasons: dict[str, str]
+    places: tuple[int, ...]  # among the numbers of a call
+
+    def take(self, key: Part, brought: Brought) -> Part:
+        """Move the static numbers from what a call brings along to its key."""
+        numbers = brought.numbers
+        values = tuple(repr(numbers[place]) for place in self.places)
+        brought.given = [x for k, x in enumerate(numbers) if k not in self.places]
+        return key, values
+
+
+def arranged(entry: Entry, results: list[Tensor], numbers: list[Any]) -> Any:
+    """Return results as the function arranges them."""
+    assert entry.traced is not None
+    slots = entry.traced.program.main.slots
+    tree = entry.traced.results
+    if type(tree) is Result:
+        return results[tree.number]
+    values: list[Any] = []
+
+    def leaf(x: Any, _: str) -> Any:
+        if type(x) is Result:
+            return results[x.number]
+        if type(x) is not NumberResult:
+            return x
+        if not values:
+            values.extend(computed(slots, numbers).values())
+        return values[x.slot]
+
+    return mapped(tree, leaf)
