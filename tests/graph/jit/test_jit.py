@@ -317,6 +317,44 @@ def test_several_threads_trace_once() -> None:
     assert traces == [1]
 
 
+def test_threads_with_more_programs_than_are_kept() -> None:
+    f = flow.jit(lambda x, s: flow.exp(x) * s + s, max_programs=2)
+    wrong = []
+
+    def work(k: int) -> None:
+        for i in range(60):
+            x, s = flow.arange(1.0 + (i * 7 + k) % 4), (i % 5) / 2
+            if bits(f(x, s)) != bits(flow.exp(x) * s + s):
+                wrong.append((k, i))
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert wrong == []
+    assert f.report()["programs"] == 2
+
+
+def test_arguments_of_numpy_without_dimensions() -> None:
+    f = flow.jit(lambda a, s: a * s)
+    for value in (3.0, 4.0):
+        assert f(np.array(value), 2.0).tolist() == value * 2
+    assert f.report()["traces"] == 1
+
+
+def test_class_methods() -> None:
+    class Model:
+        @classmethod
+        @flow.jit
+        def add(cls, x: Any) -> Any:
+            return x + len(cls.__name__)
+
+    assert (Model.add(flow.ones(1)).item(), Model().add(flow.ones(1)).item()) == (6, 6)
+
+
 def test_the_default_device_and_the_standard_are_a_part_of_the_key() -> None:
     f = flow.graph.jit(lambda: flow.ones(2))
     assert str(f().device) == "cpu"
