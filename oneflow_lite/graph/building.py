@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from math import prod
 from operator import index
 from typing import Any
 
@@ -21,6 +22,7 @@ from oneflow_lite.graph.declared import Declared, Feed, Variable
 from oneflow_lite.graph.extents import Dim, Unknowns, is_unknown, shape_of
 from oneflow_lite.graph.instance import check_instances
 from oneflow_lite.graph.ir import Site, row_major
+from oneflow_lite.graph.limits import note_key
 from oneflow_lite.graph.program import Program
 from oneflow_lite.graph.sites import at, user_site
 from oneflow_lite.graph.tracing import check_overlaps, recorded
@@ -28,6 +30,7 @@ from oneflow_lite.ops.creation.data import asarray, full
 
 _threads = threading.local()  # .draft: of each thread, the block that it is in
 
+_MOST_BYTES = 1 << 62
 Init = Callable[[tuple[int, ...]], Any] | float | Sequence[Any] | np.ndarray[Any, Any]
 
 
@@ -51,6 +54,14 @@ class _Draft:
     ) -> Tensor:
         """Return a tensor without a value, that lies row-major."""
         extents = tuple(x.stand_in if isinstance(x, Dim) else x for x in shape)
+        self.unknowns.known.update(x for x in shape if isinstance(x, int))
+        if prod(extents) * dtype.itemsize >= _MOST_BYTES:
+            raise ValueError(
+                f"[data] the shape {tuple(shape)} of {dtype} is too big to be recorded; give one "
+                "of its unknown extents"
+                if is_unknown(shape)
+                else f"[data] the shape {extents} of {dtype} is too big"
+            )
         return recorder.parameter_of(dtype, extents, row_major(extents, dtype.itemsize), device)
 
     def operand(self, extent: Dim, other: Tensor) -> Tensor:
@@ -74,18 +85,11 @@ class _Draft:
 
     def finish(self) -> None:
         """Fill the programs."""
-        numbers = range(len(self.recorder.values()))
-        inputs = {number: f"{name}" for name, (number, *_) in (self.feeds | self.variables).items()}
-        check_overlaps(
-            self.recorder,
-            self.main.name,
-            [
-                inputs.get(number, "an extent")
-                for number in numbers
-                if self.recorder.values()[number][0] == "parameter"
-            ],
-        )
-        main = recorded(self.recorder, "main", list(numbers))
+        origins = [row[0] for row in self.recorder.values()]
+        named = {number: name for name, (number, *_) in (self.feeds | self.variables).items()}
+        inputs = [k for k, origin in enumerate(origins) if origin == "parameter"]
+        check_overlaps(self.recorder, self.main.name, [named.get(k, "an extent") for k in inputs])
+        main = recorded(self.recorder, "main", list(range(len(origins))))
         values = main.results
         main = replace(main, results=tuple(values[x] for x in self.names.values()))
         declared = Declared(
@@ -357,4 +361,4 @@ def named(name: str, x: Tensor) -> Tensor:
     return x
 
 
-_C.set_unknown_extents(shape_of, Dim)
+_C.set_unknown_extents(shape_of, note_key, Dim)

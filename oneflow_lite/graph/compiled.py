@@ -167,7 +167,7 @@ def _with_results(function: Function, fetches: Fetches) -> Function:
     ops, results = list(function.ops), []
     for value, attr in fetches.leaves:
         if attr:
-            view = Op(OpCall("view", "view", attr=attr), (value,), (), (value,))
+            view = Op(OpCall("view", "fetch", attr=attr), (value,), (), (value,))
             value = Value(infer(view)[0])
             ops.append(replace(view, results=(value,)))
         results.append(value)

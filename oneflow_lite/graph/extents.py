@@ -3,7 +3,7 @@
 While a program is built, a prime number stands for each of them, and Python sees a Dim. A run knows
 the extents, and makes the types of all values anew (instance.py).
 
-    None ─► stand-in (a prime) ─► calls infer shapes ─► numbers near k · prime + c ─► k · Dim + c
+    None ─► stand-in (a prime) ─► calls infer shapes ─► a number near k · prime + c ─► k · N + c
 """
 
 import operator
@@ -15,12 +15,11 @@ from weakref import WeakSet
 from oneflow_lite._C import Recorder, Tensor, TraceError
 from oneflow_lite.graph.sites import at, user_site
 
-# Above all counts that float32 has exactly: what divides by a count then does it in float64. No sum
-# of a few of one is near another.
-_STAND_INS = ((33594401, 33594419), (46373609, 46373611), (41843891, 41843911))
-NEAR = 1 << 16  # numbers that are further from a multiple of a stand-in are none of it
-_KNOWN = 1 << 20  # smaller numbers have nothing to do with a stand-in
-_FEW = 8
+# Sums of up to eight of each are not near each other.
+_STAND_INS = ((293701, 293717), (393557, 393571), (463963, 463969))
+LEAST = 1 << 17  # smaller numbers have nothing to do with a stand-in; kLeastStandIn
+_NEAR, _NEARER = 1 << 10, 1 << 6  # what may be added to one stand-in, and to two
+_FEW = 8  # of one stand-in beside others; elements beside a stand-in
 
 Terms = Mapping[tuple[str, ...], int]  # by product of unknown extents; (): the constant
 
@@ -28,17 +27,19 @@ Terms = Mapping[tuple[str, ...], int]  # by product of unknown extents; (): the 
 _alive: "WeakSet[Unknowns]" = WeakSet()
 
 
-def shape_of(x: Tensor, numbers: tuple[int, ...]) -> "tuple[int | Dim, ...]":
-    """Return the shape of a tensor without values: a Dim for each stand-in among the numbers."""
+def who_knows(x: Tensor) -> "Unknowns | None":
+    """Return the unknown extents of the program that a tensor without a value is of."""
     for unknowns in _alive:
         if unknowns.names and unknowns.recorder.find(x) is not None:
-            shape = unknowns.decoded(numbers)
-            if shape is None:
-                raise TraceError(
-                    f"[shape]{at(user_site())} is no integer times an unknown extent and another: "
-                    "give the extent in data()"
-                )
-            return shape
+            return unknowns
+    return None
+
+
+def shape_of(x: Tensor, numbers: tuple[int, ...]) -> "tuple[int | Dim, ...]":
+    """Return the shape of a tensor without values: a Dim for each stand-in among the numbers."""
+    unknowns = who_knows(x)
+    if unknowns is not None:
+        return tuple(unknowns.decode(number) for number in numbers)
     return numbers
 
 
@@ -49,6 +50,9 @@ class Unknowns:
         self.names: list[str] = []
         self.recorder = recorder
         self.operand = operand
+        self.handed: dict[int, Dim] = {}  # by the number that calls got in their place
+        self.limits: dict[Any, Any] = {}  # what slices ask of extents: limits.py
+        self.known: set[int] = set()  # large numbers that stand for nothing
         self._products: list[tuple[int, tuple[str, ...]]] = []
         _alive.add(self)
 
@@ -63,7 +67,7 @@ class Unknowns:
             self.names.append(name)
             products = [
                 product
-                for degree in (1, 2)
+                for degree in (1, 2, 3)
                 for product in combinations_with_replacement(sorted(self.names), degree)
             ]
             stand_ins = self.stand_ins()
@@ -76,36 +80,41 @@ class Unknowns:
         """Return the numbers that stand for the extents; there are two for each."""
         return {name: pair[which] for name, pair in zip(self.names, _STAND_INS, strict=False)}
 
-    def decode(self, number: int) -> "int | Dim | None":
-        """Return what a number means that came of known ones and stand-ins; None: it is unclear."""
-        if abs(number) < _KNOWN or not self.names:
+    def decode(self, number: int) -> "int | Dim":
+        """Return what an extent means that calls made of known ones and stand-ins."""
+        if abs(number) < LEAST or number in self.known or not self.names:
             return number
-        found = self._near_one(number) or self._near_two(number)
+        if number not in self.handed:
+            found = self._near_one(number, _NEAR) or self._near_two(number)
+            if not found:
+                return number
+            nearest = min(found, key=lambda terms: abs(terms.get((), 0)))
+            self.handed[number] = Dim(self, nearest)
+        return self.handed[number]
+
+    def near(self, number: int) -> "Dim | None":
+        """Return what an extent means that differs by a few from a multiple of a stand-in."""
+        found = self._near_one(number, _FEW)
         return Dim(self, found[0]) if len(found) == 1 else None
 
-    def _near_one(self, number: int) -> list[Terms]:
+    def _near_one(self, number: int, near: int) -> list[dict[tuple[str, ...], int]]:
         """Return the ways to be near a multiple of one product."""
-        found: list[Terms] = []
+        found = []
         for value, product in self._products:
             count = (number + value // 2) // value
-            if 0 < abs(count) < _KNOWN and abs(number - count * value) <= NEAR:
+            if count and abs(number - count * value) <= near:
                 found.append({product: count, (): number - count * value})
         return found
 
-    def _near_two(self, number: int) -> list[Terms]:
+    def _near_two(self, number: int) -> list[dict[tuple[str, ...], int]]:
         """Return the ways to be near a sum of a few of one product and a multiple of another."""
         return [
             {product: count, **terms}
             for value, product in self._products
             for count in range(1, _FEW)
-            for terms in self._near_one(number - count * value)
+            for terms in self._near_one(number - count * value, _NEARER)
             if next(iter(terms)) > product
         ]
-
-    def decoded(self, numbers: Iterable[int]) -> "tuple[int | Dim, ...] | None":
-        """Return what each of the numbers means; None where one is unclear."""
-        found = tuple(self.decode(number) for number in numbers)
-        return None if any(x is None for x in found) else found  # type: ignore[return-value]
 
 
 def _value(product: tuple[str, ...], sizes: Mapping[str, int]) -> int:
@@ -142,8 +151,10 @@ class Dim:
 
     @property
     def stand_in(self) -> int:
-        """The number in its place."""
-        return sized(self, self.unknowns.stand_ins())
+        """The number that calls get in its place."""
+        number = sized(self, self.unknowns.stand_ins())
+        self.unknowns.handed.setdefault(number, self)
+        return number
 
     def __repr__(self) -> str:
         parts = []

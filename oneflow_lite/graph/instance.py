@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from oneflow_lite._C import Device, OpCall, TraceError
 from oneflow_lite.graph.calls import attributes_of, call_of
 from oneflow_lite.graph.declared import Declared
-from oneflow_lite.graph.extents import Dim, is_unknown, sized
+from oneflow_lite.graph.extents import LEAST, Dim, is_unknown, sized
 from oneflow_lite.graph.ir import Bound, Function, Op, Scalar, Type, Value, row_major
 from oneflow_lite.graph.sites import at
 from oneflow_lite.graph.verify import infer
-from oneflow_lite.graph.views import UnclearError, decode_view
+from oneflow_lite.graph.views import UnclearError, moved_view
 
 
 def pruned(function: Function, results: Sequence[Value]) -> Function:
@@ -71,17 +71,25 @@ def instance(function: Function, declared: Declared, setting: Setting) -> Functi
 _WITH_PLACE = ("where", "fill", "empty", "transfer", "array")  # the call has its device, or shapes
 
 
+_WITH_SHAPE = ("view", "fill", "empty", "array")
+
+
 class _Instance:
     def __init__(self, function: Function, declared: Declared, setting: Setting) -> None:
         self.function, self.declared, self.setting = function, declared, setting
         self.unknowns = declared.unknowns
         self.values: dict[Value, Value] = {}
         self.whole: dict[Value, Value] = {}  # of each view, what it is a view of
+        self.extents: dict[int, int | None] = {}  # by those that were recorded; None: two of them
+        self.changing: set[Value] = set()  # those that unknown extents have a part in
         self.ops: list[Op] = []
+        for number, extent in self.unknowns.handed.items():
+            self.extents[number] = sized(extent, setting.sizes)
 
     def made(self) -> Function:
         function = self.function
         self._operands()
+        self._check_limits()
         feeds = {feed.value: feed.shape for feed in self.declared.feeds.values()}
         params = tuple(
             self._param(x, feeds.get(x, x.type.shape))
@@ -93,16 +101,36 @@ class _Instance:
         for op in function.ops:
             self._op(op)
         values = self.values
-        return Function(
-            function.name,
-            params,
-            captures,
-            constants,
-            tuple(self.ops),
-            tuple(values[x] for x in function.results),
-            tuple((values[target], values[last]) for target, last in function.assigns),
-            function.slots,
+        return replace(
+            function,
+            params=params,
+            captures=captures,
+            constants=constants,
+            ops=tuple(self.ops),
+            results=tuple(values[x] for x in function.results),
+            assigns=tuple((values[target], values[last]) for target, last in function.assigns),
         )
+
+    def _check_limits(self) -> None:
+        """Refuse extents that are too small for the slices of a memory that views are made of."""
+        roots: dict[Value, Value] = {}
+        viewed = set()
+        for op in self.function.ops:
+            targets = iter(op.targets)
+            for k, value in enumerate(op.results):
+                if op.is_view or op.call.targets >> k & 1:
+                    whole = next(op.values() if op.is_view else targets)
+                    roots[value] = roots.get(whole, whole)
+            if op.is_view:
+                viewed.add(roots[op.results[0]])
+        for number, extent, least, site in list(self.unknowns.limits.values()):
+            value = self.declared.values[number]
+            size = sized(extent, self.setting.sizes)
+            if roots.get(value, value) in viewed and size < least:
+                raise TraceError(
+                    f"[view]{at(site)} cannot be made for other extents: {extent!r} is {size}, and "
+                    f"it needs at least {least}"
+                )
 
     def _operands(self) -> None:
         """Make a number of each unknown extent that is an operand."""
@@ -116,23 +144,32 @@ class _Instance:
             call = call_of("fill", "full", {}, (number,), (given,))
             self.ops.append(Op(call, (number,), (), (made,)))
 
-    def _new(self, old: Value, given: Type) -> Value:
+    def _new(self, old: Value, given: Type, op: Op | None = None) -> Value:
+        """Return the value in the place of one; its extents are known from now on."""
+        for before, after in zip(old.type.shape, given.shape, strict=True):
+            if before < LEAST and before != after:
+                raise _refused(op, f"an extent is {before} at first, and {after} then")
+            if before >= LEAST and self.extents.setdefault(before, after) != after:
+                self.extents[before] = None
         self.values[old] = Value(given)
         self.whole[self.values[old]] = self.values[old]
         return self.values[old]
 
-    def _shape(self, numbers: Sequence[int], op: Op | None = None) -> tuple[int, ...]:
-        extents = self.unknowns.decoded(numbers)
-        if extents is None:
-            raise _refused(op, "its shape is no integer times an unknown extent and another")
-        shape = tuple(sized(n, self.setting.sizes) for n in extents)
-        if any(n < 0 for n in shape):
-            raise _refused(op, f"its shape would be {shape}")
-        return shape
+    def _extent(self, number: int) -> int | None:
+        """Return the extent in the place of one; None: it is not known."""
+        if number < LEAST or not self.unknowns.names:
+            return number
+        if number in self.extents:
+            return self.extents[number]
+        near = self.unknowns.near(number)
+        return None if near is None else sized(near, self.setting.sizes)
 
-    def _sized(self, given: Type, op: Op | None = None) -> Type:
+    def _sized(self, given: Type, op: Op) -> Type:
         """Return a type that an operation does not infer; row-major where extents change."""
-        shape = self._shape(given.shape, op)
+        found = [self._extent(n) for n in given.shape]
+        shape = tuple(n for n in found if n is not None)
+        if len(shape) < len(found) or any(n < 0 for n in shape):
+            raise _refused(op, "its shape cannot be told")
         strides = given.strides
         if shape != given.shape:
             if not given.is_row_major:
@@ -142,6 +179,8 @@ class _Instance:
 
     def _param(self, value: Value, extents: Sequence[int | Dim]) -> Value:
         shape = tuple(sized(n, self.setting.sizes) for n in extents)
+        if is_unknown(extents):
+            self.changing.add(value)
         dtype = value.type.dtype
         device = self.setting.place(value.type.device)
         return self._new(value, Type(dtype, shape, row_major(shape, dtype.itemsize), device))
@@ -175,12 +214,14 @@ class _Instance:
             inferred = infer(new)
         except (ValueError, TypeError, IndexError, MemoryError, RuntimeError) as error:
             raise _refused(op, str(error)) from error
+        if not self.changing.isdisjoint(op.values()) or self._has_large(op):
+            self.changing.update(x for x in op.results if op.is_view or _is_large(x))
         written = iter(targets)
         results = []
         for k, value in enumerate(op.results):
             is_target = op.call.targets >> k & 1
             given = self.whole[next(written)].type if is_target else inferred[k]
-            results.append(self._new(value, given))
+            results.append(self._new(value, given, op))
         if op.is_view:
             self.whole[results[0]] = self.whole[next(new.values())]
         self.ops.append(replace(new, results=tuple(results)))
@@ -206,22 +247,31 @@ class _Instance:
     def _view(self, op: Op, operands: tuple[Value | Scalar, ...]) -> OpCall:
         (old,), (new,) = op.values(), operands
         assert isinstance(new, Value)
-        lies_alike = (new.type.shape, new.type.strides) == (old.type.shape, old.type.strides)
-        if lies_alike and not self._is_unknown(op.results[0]):
+        if old not in self.changing and not self._has_large(op):
             return op.call
         try:
-            found = decode_view(op.call.attr, old.type, self.unknowns)
-            attr = found.attr(new.type, self.setting.sizes)
+            attr = moved_view(op.call.attr, old.type, new.type, self._extent)
         except UnclearError as unclear:
             raise _refused(op, str(unclear)) from None
         return OpCall("view", op.name, attr=attr)
 
-    def _is_unknown(self, value: Value) -> bool:
-        return is_unknown(self.unknowns.decoded(value.type.shape) or ())
+    def _has_large(self, op: Op) -> bool:
+        """An extent that its operands do not have may be an unknown one."""
+        if not self.unknowns.names or op.call.kind not in _WITH_SHAPE:
+            return False
+        if op.call.kind == "array" and any(True for _ in op.values()):
+            return False
+        given = op.results[0].type
+        is_new = [op.call.kind != "view" or step == 0 for step in given.strides]
+        return any(
+            new and n >= LEAST and n not in self.unknowns.known
+            for new, n in zip(is_new, given.shape, strict=True)
+        )
 
     def _kernel_results(self, op: Op, operands: tuple[Value | Scalar, ...]) -> tuple[Type, ...]:
         """Return the types of the results of an array kernel: each as one of its operands is."""
-        if not any(map(self._is_unknown, (*op.values(), *op.results))):
+        large = (x for x in op.values() if _is_large(x))
+        if self.changing.isdisjoint(large) and not self._has_large(op):
             return tuple(
                 replace(x.type, device=self.setting.place(x.type.device)) for x in op.results
             )
@@ -237,9 +287,13 @@ class _Instance:
                 raise _refused(op, "its shapes cannot be told for other extents")
             strides = row_major(like.shape, value.type.dtype.itemsize)
             found.append(replace(value.type, shape=like.shape, strides=strides, device=like.device))
-        if any(abs(number) >= 1 << 20 for number in op.call.attr):
+        if any(abs(number) >= LEAST for number in op.call.attr):
             raise _refused(op, "its attributes cannot be told for other extents")
         return tuple(found)
+
+
+def _is_large(value: Value) -> bool:
+    return any(n >= LEAST for n in value.type.shape)
 
 
 def _refused(op: Op | None, why: str) -> TraceError:
@@ -265,9 +319,17 @@ def check_instances(function: Function, declared: Declared) -> None:
         ops = made.ops[len(made.ops) - len(function.ops) :]
         for old, new in zip(function.ops, ops, strict=True):
             for before, after in zip(old.results, new.results, strict=True):
-                if after.type.shape == before.type.shape:
-                    continue
-                extents = unknowns.decoded(before.type.shape)
-                wanted = None if extents is None else tuple(sized(n, sizes) for n in extents)
-                if which == 0 or wanted != after.type.shape:
-                    raise _refused(old, "its shape is no integer times an extent and another")
+                if which == 0 and not _is_alike(before.type, after.type):
+                    raise _refused(old, "it makes another type when it is made again")
+                for one, other in zip(before.type.shape, after.type.shape, strict=True):
+                    extent = unknowns.handed.get(one)
+                    if extent is not None and sized(extent, sizes) != other:
+                        raise _refused(old, f"an extent is {other} where {extent!r} was told")
+
+
+def _is_alike(one: Type, other: Type) -> bool:
+    """Elements are of the same type, and at the same distances."""
+    if (one.dtype, one.shape, one.device) != (other.dtype, other.shape, other.device):
+        return False
+    steps = zip(one.shape, one.strides, other.strides, strict=True)
+    return one.size == 0 or all(n == 1 or a == b for n, a, b in steps)

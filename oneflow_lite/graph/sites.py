@@ -3,15 +3,17 @@
 import sys
 from pathlib import Path
 
+import numpy as np
+
 from oneflow_lite.graph.ir import Site
 
-_PACKAGE = str(Path(__file__).parent.parent)
+_PASSED_OVER = (str(Path(__file__).parent.parent), str(Path(np.__file__).parent))
 
 
 def user_site() -> Site | None:
-    """Return the file and line of the innermost frame outside of this package."""
+    """Return the file and line of the innermost frame outside of this package and NumPy."""
     frame = sys._getframe(1)
-    while frame.f_code.co_filename.startswith(_PACKAGE):
+    while frame.f_code.co_filename.startswith(_PASSED_OVER):
         if frame.f_back is None:
             return None
         frame = frame.f_back

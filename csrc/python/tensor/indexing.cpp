@@ -10,6 +10,7 @@
 #include "python/tensor/functions.h"
 #include "python/tensor/index_key.h"
 #include "python/tensor/type.h"
+#include "python/tensor/unknown_extents.h"
 #include "tensor/index/elements.h"
 
 namespace ofl::python {
@@ -142,8 +143,21 @@ PyObject* selected_object(const Tensor& x, PyObject* key) {
 
 }  // namespace
 
+namespace {
+
+/// What a key asks of an extent that is not known yet is written down.
+void note(PyObject* self, PyObject* key) {
+  const Tensor& x = tensor_of(self);
+  if (!may_have_stand_ins(x)) return;
+  const Reference numbers(dims_tuple(x.shape));
+  note_key(self, numbers.get(), key);
+}
+
+}  // namespace
+
 PyObject* tensor_subscript(PyObject* self, PyObject* key) {
   return guarded<PyObject*>(nullptr, [&] {
+    note(self, key);
     const Tensor& x = tensor_of(self);
     PyObject* item = is_tensor(key) ? selected_object(x, key) : basic_item(x, key);
     return item ? item : wrap(get_item(x, key, "getitem"));
@@ -181,6 +195,7 @@ bool set_selected(const Tensor& x, PyObject* key, PyObject* value, const char* o
 int tensor_assign_subscript(PyObject* self, PyObject* key, PyObject* value) {
   return guarded(-1, [&] {
     if (!value) fail(ErrorKind::type, "[setitem] elements of a tensor cannot be deleted");
+    note(self, key);
     const Tensor& x = tensor_of(self);
     if (set_element(x, key, value) || set_selected(x, key, value, "setitem")) return 0;
     set_item(x, key, value, "setitem");

@@ -1,39 +1,43 @@
 #include "python/tensor/unknown_extents.h"
 
-#include <algorithm>
-
 namespace ofl::python {
 
 namespace {
 
 // With the GIL; never given back.
 PyObject* shape_function = nullptr;
+PyObject* key_function = nullptr;
 PyTypeObject* extent_type = nullptr;
 
 }  // namespace
 
-void set_unknown_extents(PyObject* shape_of, PyObject* kind) {
-  if (!PyCallable_Check(shape_of) || !PyType_Check(kind)) {
-    fail(ErrorKind::type, "[set_unknown_extents] expected a function and a type");
+void set_unknown_extents(PyObject* shape_of, PyObject* note_key, PyObject* kind) {
+  if (!PyCallable_Check(shape_of) || !PyCallable_Check(note_key) || !PyType_Check(kind)) {
+    fail(ErrorKind::type, "[set_unknown_extents] expected two functions and a type");
   }
   Py_INCREF(shape_of);
+  Py_INCREF(note_key);
   Py_INCREF(kind);
   Py_XSETREF(shape_function, shape_of);
+  Py_XSETREF(key_function, note_key);
   PyTypeObject* const former = extent_type;
   extent_type = reinterpret_cast<PyTypeObject*>(kind);
   Py_XDECREF(former);
 }
 
-bool may_have_stand_ins(const Tensor& x) {
-  const bool is_large =
-      std::any_of(x.shape.begin(), x.shape.end(), [](int64_t n) { return n >= kLeastStandIn; });
-  if (!is_large || !shape_function) return false;
+bool is_without_value(const Tensor& x) {
+  if (!shape_function) return false;
   const vm::FailurePtr failure = x.storage->dependence().failure();
   return failure && failure->kind == ErrorKind::recording;
 }
 
 PyObject* shape_with_unknown(PyObject* tensor, PyObject* numbers) {
   return checked(PyObject_CallFunctionObjArgs(shape_function, tensor, numbers, nullptr));
+}
+
+void note_key(PyObject* tensor, PyObject* numbers, PyObject* key) {
+  const Reference none(
+      checked(PyObject_CallFunctionObjArgs(key_function, tensor, numbers, key, nullptr)));
 }
 
 std::optional<int64_t> stand_in_of(PyObject* object) {

@@ -10,14 +10,25 @@
 namespace ofl::python {
 
 /// Smaller extents are known ones.
-inline constexpr int64_t kLeastStandIn = int64_t{1} << 24;
+inline constexpr int64_t kLeastStandIn = int64_t{1} << 17;
 
 /// Sets who knows stand-ins: `shape_of(tensor, numbers)` is the shape with objects of type `kind`
-/// in the place of some numbers.
-void set_unknown_extents(PyObject* shape_of, PyObject* kind);
+/// in the place of some numbers; `note_key(tensor, numbers, key)` is told of each x[key].
+void set_unknown_extents(PyObject* shape_of, PyObject* note_key, PyObject* kind);
+
+/// It has no value, as tensors of a recording, and somebody knows stand-ins.
+bool is_without_value(const Tensor& x);
 
 /// It is a tensor of a recording with extents that may be stand-ins.
-bool may_have_stand_ins(const Tensor& x);
+inline bool may_have_stand_ins(const Tensor& x) {
+  for (const int64_t n : x.shape) {
+    if (n >= kLeastStandIn) return is_without_value(x);
+  }
+  return false;
+}
+
+/// Tells what is asked of a tensor that may have stand-ins.
+void note_key(PyObject* tensor, PyObject* numbers, PyObject* key);
 
 /// The shape as Python sees it, a new tuple, of a tensor that may have stand-ins; `numbers` is the
 /// tuple of its extents.

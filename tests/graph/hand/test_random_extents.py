@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -132,9 +133,8 @@ def test_random_programs(first: int) -> None:
         for size in SIZES:
             rng = np.random.default_rng(seed)
             feed = {name: rng.normal(size=(size, 4)).astype(np.float32) for name in "xy"}
-            given = [flow.tensor(feed[name]) for name in "xy"]
-            expected = attempt(lambda: run(*given))  # noqa: B023
-            found = attempt(lambda: exe.run(main, feed, fetched))  # noqa: B023
+            expected = attempt(partial(run, *map(flow.tensor, feed.values())))
+            found = attempt(partial(exe.run, main, feed, fetched))
             if found is None:
                 continue
             assert expected is not None, (seed, size)

@@ -1,0 +1,66 @@
+"""What the slices of a program ask of unknown extents, so that they mean the same for others.
+
+A slice of a slice is one view in the program: that the first one had enough elements for the second
+one shows in none of its numbers. So each key is looked at when it is used.
+"""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from oneflow_lite._C import Tensor
+from oneflow_lite.graph.extents import Dim, Unknowns, who_knows
+from oneflow_lite.graph.ir import Site
+from oneflow_lite.graph.sites import user_site
+
+
+class Limit(NamedTuple):
+    """Views of the memory of a value need an extent of at least ``least``."""
+
+    value: int
+    extent: Dim
+    least: int
+    site: Site | None
+
+
+def note_key(x: Tensor, numbers: tuple[int, ...], key: Any) -> None:
+    """Write down what ``x[key]`` asks of the unknown extents of x."""
+    unknowns = who_knows(x)
+    if unknowns is None:
+        return
+    place = unknowns.recorder.find(x)
+    assert place is not None
+    shape = [unknowns.decode(number) for number in numbers]
+    for extent, least in _asked(unknowns, shape, key if isinstance(key, tuple) else (key,)):
+        limit = Limit(place[0], extent, least, user_site())
+        unknowns.limits.setdefault((place[0], repr(extent), least), limit)
+
+
+def _asked(unknowns: Unknowns, shape: list[Any], key: tuple[Any, ...]) -> Iterator[tuple[Dim, int]]:
+    items = [x for x in key if x is not None]
+    if not all(x is ... or isinstance(x, int | slice) for x in items):
+        return  # an array kernel: its shapes are compared with its operands'
+    if any(x is ... for x in items):
+        place = next(i for i, x in enumerate(items) if x is ...)
+        items[place : place + 1] = [slice(None)] * (len(shape) - len(items) + 1)
+    for extent, item in zip(shape, items, strict=False):
+        if isinstance(extent, Dim):
+            yield from (
+                _of_slice(extent, item) if isinstance(item, slice) else _of_index(extent, item)
+            )
+
+
+def _of_index(extent: Dim, index: int) -> Iterator[tuple[Dim, int]]:
+    yield extent, index + 1 if index >= 0 else -index
+
+
+def _of_slice(extent: Dim, item: slice) -> Iterator[tuple[Dim, int]]:
+    """No bound is beyond the extent, and the first one is not behind the second one."""
+    bounds = [x for x in (item.start, item.stop) if isinstance(x, int)]
+    is_back = isinstance(item.step, int) and item.step < 0
+    for x in bounds:
+        yield extent, x + is_back if x >= 0 else -x
+    if len(bounds) == 2:
+        start, stop = (x if x >= 0 else extent + x for x in bounds)
+        length = start - stop if is_back else stop - start
+        if isinstance(length, Dim):
+            yield length, 0
