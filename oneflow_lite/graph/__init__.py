@@ -2,15 +2,20 @@
 
 from oneflow_lite._C import Executable as Executable, TraceError as TraceError
 from oneflow_lite.graph import analyses as analyses
-from oneflow_lite.graph.building import (
+from oneflow_lite.graph.hand.building import (
     building as building,
     data as data,
     named as named,
     parameter as parameter,
 )
-from oneflow_lite.graph.compiled import Compiled as Compiled
-from oneflow_lite.graph.executor import Executor as Executor, compile as compile
-from oneflow_lite.graph.extents import Dim as Dim
+from oneflow_lite.graph.hand.compiled import Compiled as Compiled
+from oneflow_lite.graph.hand.executor import Executor as Executor, compile as compile
+from oneflow_lite.graph.hand.extents import Dim as Dim
+from oneflow_lite.graph.hand.scope import (
+    Scope as Scope,
+    global_scope as global_scope,
+    scope_guard as scope_guard,
+)
 from oneflow_lite.graph.ir import (
     Function as Function,
     Op as Op,
@@ -21,11 +26,6 @@ from oneflow_lite.graph.ir import (
 from oneflow_lite.graph.jit import Jitted as Jitted, jit as jit
 from oneflow_lite.graph.numbered import Numbered as Numbered, numbered as numbered
 from oneflow_lite.graph.program import Program as Program
-from oneflow_lite.graph.scope import (
-    Scope as Scope,
-    global_scope as global_scope,
-    scope_guard as scope_guard,
-)
 from oneflow_lite.graph.tracing import Traced as Traced, spec as spec, trace as trace
 
 __all__ = [

@@ -5,7 +5,7 @@ from functools import cached_property
 from hashlib import blake2b
 from typing import Any
 
-from oneflow_lite.graph.declared import EMPTY, Declared
+from oneflow_lite.graph.hand.declared import EMPTY, Declared
 from oneflow_lite.graph.ir import Function
 from oneflow_lite.graph.text import parse, structure_of, text_of
 from oneflow_lite.graph.verify import verify

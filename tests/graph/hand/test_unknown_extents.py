@@ -10,7 +10,7 @@ import pytest
 
 import oneflow_lite as flow
 from oneflow_lite.graph import Dim, Executor, Program, Scope, TraceError, Value
-from oneflow_lite.graph.instance import check_instances
+from oneflow_lite.graph.hand.instance import check_instances
 
 DEVICES = ["cpu", "mock:0"]
 SIZES = (1, 2, 3, 5, 17, 300)

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 
 from oneflow_lite._C import Device, OpCall, TraceError
 from oneflow_lite.graph.calls import attributes_of, call_of
-from oneflow_lite.graph.declared import Declared
-from oneflow_lite.graph.extents import LEAST, Dim, is_unknown, sized
+from oneflow_lite.graph.hand.declared import Declared
+from oneflow_lite.graph.hand.extents import LEAST, Dim, is_unknown, sized
+from oneflow_lite.graph.hand.views import UnclearError, moved_view
 from oneflow_lite.graph.ir import Bound, Function, Op, Scalar, Type, Value, row_major
 from oneflow_lite.graph.sites import at
 from oneflow_lite.graph.verify import infer
-from oneflow_lite.graph.views import UnclearError, moved_view
 
 
 def pruned(function: Function, results: Sequence[Value]) -> Function:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from oneflow_lite._C import Device, Recorder, Tensor, TraceError
 from oneflow_lite.device import resolve
-from oneflow_lite.graph.extents import Dim, Unknowns
+from oneflow_lite.graph.hand.extents import Dim, Unknowns
 from oneflow_lite.graph.ir import Function, Site, Value
 
 

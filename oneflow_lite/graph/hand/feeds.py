@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from oneflow_lite._C import Device, Tensor
-from oneflow_lite.graph.declared import Declared, Feed
-from oneflow_lite.graph.extents import Dim, sized
+from oneflow_lite.graph.hand.declared import Declared, Feed
+from oneflow_lite.graph.hand.extents import Dim, sized
 from oneflow_lite.graph.ir import row_major
 from oneflow_lite.graph.nearest import nearest
 from oneflow_lite.graph.sites import at

@@ -18,11 +18,11 @@ import numpy as np
 from oneflow_lite import _C
 from oneflow_lite._C import Device, Tensor, TraceError
 from oneflow_lite.device import DeviceLike, resolve
-from oneflow_lite.graph.declared import Declared, Feed, Variable
-from oneflow_lite.graph.extents import Dim, Unknowns, is_unknown, shape_of
-from oneflow_lite.graph.instance import check_instances
+from oneflow_lite.graph.hand.declared import Declared, Feed, Variable
+from oneflow_lite.graph.hand.extents import Dim, Unknowns, is_unknown, shape_of
+from oneflow_lite.graph.hand.instance import check_instances
+from oneflow_lite.graph.hand.limits import note_key
 from oneflow_lite.graph.ir import Site, row_major
-from oneflow_lite.graph.limits import note_key
 from oneflow_lite.graph.program import Program
 from oneflow_lite.graph.sites import at, user_site
 from oneflow_lite.graph.tracing import check_overlaps, recorded

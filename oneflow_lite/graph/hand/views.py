@@ -12,7 +12,7 @@ from itertools import pairwise
 from math import prod
 from typing import Any
 
-from oneflow_lite.graph.extents import LEAST
+from oneflow_lite.graph.hand.extents import LEAST
 from oneflow_lite.graph.ir import Type, row_major
 
 Attr = tuple[int, ...]

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from oneflow_lite._C import Tensor
-from oneflow_lite.graph.extents import Dim, Unknowns, who_knows
+from oneflow_lite.graph.hand.extents import Dim, Unknowns, who_knows
 from oneflow_lite.graph.ir import Site
 from oneflow_lite.graph.sites import user_site
 

@@ -15,13 +15,13 @@ from oneflow_lite._C import Device, Executable, Tensor
 from oneflow_lite.device import DeviceLike, resolve
 from oneflow_lite.flags import flags
 from oneflow_lite.graph import executable
-from oneflow_lite.graph.compiled import Compiled, Fetch, Fetched, Fetches
-from oneflow_lite.graph.declared import Declared
-from oneflow_lite.graph.feeds import Shape, check_names, fed, given_shape
+from oneflow_lite.graph.hand.compiled import Compiled, Fetch, Fetched, Fetches
+from oneflow_lite.graph.hand.declared import Declared
+from oneflow_lite.graph.hand.feeds import Shape, check_names, fed, given_shape
+from oneflow_lite.graph.hand.scope import Scope
 from oneflow_lite.graph.ir import Value
 from oneflow_lite.graph.nearest import nearest
 from oneflow_lite.graph.program import Program
-from oneflow_lite.graph.scope import Scope
 from oneflow_lite.graph.trees import mapped
 from oneflow_lite.ops.creation.data import empty
 

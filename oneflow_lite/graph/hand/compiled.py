@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from oneflow_lite._C import Device, Executable, OpCall, Tensor
-from oneflow_lite.graph.declared import Declared, Feed, Variable
 from oneflow_lite.graph.executable import lowered
-from oneflow_lite.graph.feeds import Shape, check_names, fed, sizes_of
-from oneflow_lite.graph.instance import Setting, instance, pruned, values_read
+from oneflow_lite.graph.hand.declared import Declared, Feed, Variable
+from oneflow_lite.graph.hand.feeds import Shape, check_names, fed, sizes_of
+from oneflow_lite.graph.hand.instance import Setting, instance, pruned, values_read
+from oneflow_lite.graph.hand.scope import Scope, global_scope
 from oneflow_lite.graph.ir import Function, Op, Type, Value
 from oneflow_lite.graph.program import Program
-from oneflow_lite.graph.scope import Scope, global_scope
 from oneflow_lite.graph.sites import at
 from oneflow_lite.graph.text import type_text
 from oneflow_lite.graph.trees import Leaf, mapped

@@ -1,0 +1,1 @@
+"""Programs that are built by hand: blocks, feeds, fetches, scopes, unknown extents."""
