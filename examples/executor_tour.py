@@ -30,13 +30,8 @@ LAYER = 10
 LEARNING_RATE = 0.01
 SIZES = (10, 1, 64, 1000)
 LANES = 2
-MODES: dict[str, dict[str, Any]] = {
-    "as it comes": {},
-    "in the caller": {"inline": "1s"},
-    "by instructions": {"inline": "0"},
-    "fused": {"inline": "0", "fusion": "always"},
-    "naive": {"sync": True},
-}
+MODES = ("auto", "inline", "serial", "sequential", "naive")
+RELEASES = ("plan", "fast", "event")
 
 
 def build() -> tuple[Program, Program]:
@@ -59,10 +54,12 @@ def weights(shape: tuple[int, ...]) -> flow.Tensor:
     return flow.linspace(0, 1, LAYER).reshape(shape)
 
 
-def train(main: Program, startup: Program, device: str) -> tuple[list[float], dict[str, bytes]]:
+def train(
+    main: Program, startup: Program, device: str, mode: str = "auto", release: str = "plan"
+) -> tuple[list[float], dict[str, bytes]]:
     """Run the startup program once, and the main program with each size; return the losses and
     the parameters."""
-    executor, scope = flow.graph.Executor(device), flow.graph.Scope()
+    executor, scope = flow.graph.Executor(device, mode, release), flow.graph.Scope()
     executor.run(startup, scope=scope)
     losses = []
     for size in SIZES:
@@ -100,13 +97,14 @@ def numbers(values: list[int]) -> str:
 
 
 def modes(main: Program, startup: Program, device: str) -> Iterator[tuple[Any, ...]]:
-    """Yield a row for each way to run: the last loss, and whether all bits are those of naive."""
-    with flow.flags(**MODES["naive"]):
+    """Yield a row for each way to run: the last loss, and whether all bits are those of eager's
+    naive mode."""
+    with flow.flags(sync=True):
         expected = train(main, startup, device)
-    for name, flags in MODES.items():
-        with flow.flags(**flags):
-            found = train(main, startup, device)
-        yield name, f"{found[0][-1]:.6f}", "yes" if found == expected else "no"
+    for mode in MODES:
+        for release in RELEASES:
+            found = train(main, startup, device, mode, release)
+            yield mode, release, f"{found[0][-1]:.6f}", "yes" if found == expected else "no"
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -128,7 +126,7 @@ def main() -> int:
     head = ("", "operation", "before", "lane", "waits for", "issued")
     show(head, operations(flow.graph.numbered(compiled.function)))
     show(
-        (f"way to run on {device}", "last loss", "naive's bits"),
+        (f"mode on {device}", "release", "last loss", "naive's bits"),
         modes(main_program, startup, device),
     )
     return 0

@@ -69,6 +69,7 @@ class Compiled:
         shapes: Mapping[str, Shape],
         fetches: Fetches,
         device: Device | None,
+        ways: tuple[str, str] = ("auto", "plan"),
     ) -> None:
         self.program = program
         self.device = device or declared.device
@@ -87,7 +88,7 @@ class Compiled:
         params += [inputs[slot.variable.value] for slot in self._slots]
         self.function = replace(function, params=tuple(params))
         self._shared = _shared(self.function)
-        self.executable: Executable = lowered(self.function, program.name)
+        self.executable: Executable = lowered(self.function, program.name, *ways)
 
     def __call__(self, feed: Mapping[str, Any] | None = None, scope: Scope | None = None) -> Any:
         """Run with these feeds; return what is fetched, arranged as the fetches are."""

@@ -16,7 +16,7 @@ from oneflow_lite.device import DeviceLike, resolve
 from oneflow_lite.flags import flags
 from oneflow_lite.graph import executable
 from oneflow_lite.graph.hand.compiled import Compiled, Fetch, Fetched, Fetches
-from oneflow_lite.graph.hand.declared import Declared
+from oneflow_lite.graph.hand.declared import EMPTY, Declared
 from oneflow_lite.graph.hand.feeds import Shape, check_names, fed, given_shape
 from oneflow_lite.graph.hand.scope import Scope
 from oneflow_lite.graph.ir import Value
@@ -39,6 +39,8 @@ class Executor:
     device : str or Device, optional
         Where programs run: it takes the place of the device that was the default when they were
         built. None: that one.
+    mode, release : str, optional
+        How programs run, and let go of temporaries: as ``compile`` has it for traced programs.
 
     Examples
     --------
@@ -58,10 +60,14 @@ class Executor:
     [2.5, 3.5]
     """
 
-    def __init__(self, device: DeviceLike = None) -> None:
+    def __init__(
+        self, device: DeviceLike = None, mode: str = "auto", release: str = "plan"
+    ) -> None:
         self.device: Device | None = None if device is None else resolve(device)
         if self.device is not None:
             empty(0, device=self.device)  # it is there
+        executable.lowered(EMPTY, "Executor", mode, release)  # there are such
+        self._ways = (mode, release)
         self._kept: OrderedDict[Any, Compiled] = OrderedDict()
         self._lock = threading.RLock()  # guards _kept; one thread compiles, others wait
         self._compiled = 0
@@ -158,7 +164,7 @@ class Executor:
         with self._lock:
             known = self._kept.get(key)
             if known is None:
-                known = Compiled(program, declared, shapes, fetches, self.device)
+                known = Compiled(program, declared, shapes, fetches, self.device, self._ways)
                 self._kept[key] = known
                 self._compiled += 1
                 while len(self._kept) > _MOST_PROGRAMS:
@@ -201,12 +207,12 @@ def compile(
     executor : Executor, optional
         Of a program by hand: it keeps the result for its runs.
     mode : str, optional
-        Of a traced program: how it runs; results have the same bits. 'inline': in the calling
+        How it runs; results have the same bits. 'inline': in the calling
         thread, if its operands are ready and all is on the cpu. 'serial': by segments, which are
         instructions of the machine. 'sequential': each segment runs after the one before. 'naive':
         each step is an instruction. 'auto': inline where the work is small, else serial.
     release : str, optional
-        Of a traced program: how temporaries are let go. 'plan': they share bytes, by a plan.
+        How temporaries are let go. 'plan': they share bytes, by a plan.
         'fast': each by itself after its last use, in the order of the queue. 'event': when that use
         has run.
 
@@ -226,9 +232,9 @@ def compile(
     array([1., 1., 1.])
     """
     if isinstance(program, Program) and program.declared is not None:
-        if (mode, release) != ("auto", "plan"):
-            raise ValueError("[compile] mode and release are for programs that were traced")
-        return (executor or Executor()).compile(program, feed, fetch_list)
+        if executor is not None and (mode, release) != ("auto", "plan"):
+            raise ValueError("[compile] mode and release are those of the executor")
+        return (executor or Executor(None, mode, release)).compile(program, feed, fetch_list)
     if feed is not None or fetch_list is not None or executor is not None:
         raise ValueError("[compile] feed and fetch_list are for programs that were built by hand")
     ready: Executable = executable.compile(program, mode=mode, release=release)

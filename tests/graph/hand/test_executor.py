@@ -71,6 +71,34 @@ def test_feeds_fetches_and_parameters(small: Small, device: str, mode: str) -> N
         assert small.scope["w"].tolist() == [1] * 3
 
 
+@pytest.mark.parametrize("release", ["plan", "fast", "event"])
+@pytest.mark.parametrize("way", ["auto", "inline", "serial", "sequential", "naive"])
+@pytest.mark.parametrize("device", DEVICES)
+def test_ways_to_run(small: Small, device: str, way: str, release: str) -> None:
+    exe = Executor(device, way, release)
+    exe.run(small.startup, scope=small.scope)
+    for k in range(1, 4):
+        y, w = small.run(exe, {"x": X}, ["y", "w"])
+        assert (y.tolist(), w.tolist()) == ((X * k).tolist(), [k + 1] * 3)
+    (report,) = exe.report()["programs"][1:]
+    wanted = Executor(device).compile(small.main, {"x": (2, 3)}, ["y", "w"]).report()
+    assert report.keys() == wanted.keys()
+    compiled = flow.graph.compile(small.main, {"x": (2, 3)}, "y", mode=way, release=release)
+    if device == "cpu":
+        assert compiled({"x": X}, small.scope).tolist() == (X * 4).tolist()
+
+
+def test_ways_that_are_none() -> None:
+    for mode, release in (("fast", "plan"), ("auto", "never")):
+        with pytest.raises(ValueError, match="fast|never"):
+            Executor(None, mode, release)
+    main = Program("main")
+    with flow.graph.building(main):
+        flow.graph.data("x", 2)
+    with pytest.raises(ValueError, match=r"\[compile\] mode and release are those of the executor"):
+        flow.graph.compile(main, executor=Executor(), mode="naive")
+
+
 def test_fetches_are_trees(ready: Small) -> None:
     exe = Executor()
     feed = {"x": X}
