@@ -157,8 +157,7 @@ def test_digits_by_jit_are_those_of_the_naive_mode(
     assert number(r"jit ([\d,]+)\n", text) > 0
     assert number(r"in ([\d.]+) ms \(2 programs\)", text) > 0
     assert number(r"eager's peak ([\d,]+)", text) > 0
-    arena = number(r"arena ([\d,]+) bytes", text)
-    assert arena > 0 or device != "cpu"
+    assert number(r"arena ([\d,]+) bytes", text) > 0
 
 
 # --- executor_tour.py
