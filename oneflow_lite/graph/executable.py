@@ -21,8 +21,9 @@ def compile(program: Program, *, mode: str = "auto", release: str = "plan") -> E
     mode
         How it runs; results have the same bits. 'inline': in the calling thread, if its operands
         are ready and all is on the cpu. 'serial': segments of it are instructions of the machine.
-        'sequential': each segment runs after the one before. 'naive': each step is an instruction.
-        'auto': inline where the work is small, else serial.
+        'parallel': threads share what is independent in a segment. 'sequential': each segment runs
+        after the one before. 'naive': each step is an instruction. 'auto': inline where the work
+        is small, else serial.
     release
         How temporaries are let go. 'plan': they share bytes, by a plan. 'fast': each by itself
         after its last use, in the order of the queue. 'event': when that use has run.

@@ -18,7 +18,7 @@ class Report(dict[str, Any]):
     >>> traced = flow.graph.trace(lambda x: flow.tanh(x) * 2, flow.ones(3))
     >>> print(flow.graph.compile(traced.program).report())
     2 steps, mode auto, release plan
-    runs: inline 0, serial 0, sequential 0, naive 0
+    runs: inline 0, serial 0, parallel 0, sequential 0, naive 0
     groups: none
     memory: arena of cpu 0 bytes (bound 0, by size); results 24 bytes; 0 bytes by themselves
       multiply over its operand: yes

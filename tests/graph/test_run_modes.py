@@ -21,12 +21,12 @@ from tests.support import random_program
 from tests.support.oracle import LAYOUTS, compare
 
 PROGRAMS = 6
-MODES = ("auto", "inline", "serial", "sequential", "naive")
+MODES = ("auto", "inline", "serial", "parallel", "sequential", "naive")
 RELEASES = ("plan", "fast", "event")
 FLAGS: dict[str, dict[str, Any]] = {
     "1 thread": {"num_threads": 1},
     "2 threads": {"num_threads": 2, "fusion": "always"},
-    "3 threads": {"num_threads": 3, "inline": "0"},
+    "3 threads": {"num_threads": 3, "inline": "0", "fusion": "0"},
     "7 threads": {"num_threads": 7, "fusion": "always", "inline": "0"},
     "naive": {"sync": True},
 }
@@ -183,6 +183,27 @@ def test_runs_that_queue_up_do_not_raise_the_peak(device: str) -> None:
     command = [sys.executable, "-c", QUEUED, device]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     assert float(done.stdout) < 11  # eight results, and the arena of two runs at most
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 7])
+def test_independent_strands_share_a_segment(threads: int) -> None:
+    def branches(x: Any, y: Any, z: Any) -> Any:
+        parts = [flow.tanh(x * i) + flow.sin(y) for i in range(1, 7)]
+        before = flow.sum(z)
+        z += 1
+        return *(flow.exp(part) for part in parts), before
+
+    with flow.flags(num_threads=threads, inline="0", fusion="0"):
+        given = [flow.tensor(np.random.default_rng(i).normal(size=3000)) for i in range(3)]
+        expected = [each.numpy().tobytes() for each in branches(*given[:2], given[2].copy())]
+        program = flow.graph.trace(branches, *given).program
+        run = flow.graph.compile(program, mode="parallel")
+        run.fill_arena(0xA5)
+        for _ in range(20):
+            results = run(*given[:2], given[2].copy())
+            assert [each.numpy().tobytes() for each in results] == expected
+        assert run.report()["runs"]["parallel"] == 20
+        assert max(each["strands"] for each in run.report()["segments"]) > 1
 
 
 @pytest.mark.parametrize("device", ["cpu", "mock:0"])

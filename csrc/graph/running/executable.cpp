@@ -89,7 +89,10 @@ std::vector<Tensor> Executable::run(const Issuer& issuer, const Tensor* const* a
   how.scalars = scalars;
   const int poison = poison_.load(std::memory_order_relaxed);
   if (poison >= 0) how.poison = static_cast<uint8_t>(poison);
-  note(how.is_sequential ? RunMode::sequential : RunMode::serial);
+  how.is_parallel = options_.mode == RunMode::parallel;
+  note(how.is_sequential ? RunMode::sequential
+       : how.is_parallel ? RunMode::parallel
+                         : RunMode::serial);
   return run_segments(issuer, schedule(), given.data(), how);
 }
 

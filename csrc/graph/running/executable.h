@@ -20,10 +20,12 @@ enum class RunMode : uint8_t {
   automatic,   // here where the work is small, else serial
   here,        // all in the calling thread, if that is possible
   serial,      // by segments, the steps of each one after the other
-  sequential,  // the same, each segment after the one before
+  parallel,    // by segments, whose independent strands threads share
+  sequential,  // serial, each segment after the one before
   naive,       // each step by itself
 };
-inline constexpr const char* kRunModeNames[] = {"auto", "inline", "serial", "sequential", "naive"};
+inline constexpr const char* kRunModeNames[] = {"auto",       "inline", "serial", "parallel",
+                                              "sequential", "naive"};
 inline constexpr int kRunModes = sizeof(kRunModeNames) / sizeof(kRunModeNames[0]);
 
 struct RunOptions {
@@ -48,7 +50,7 @@ class Executable {
   int64_t inline_arena_bytes() const { return inline_run() ? inline_run()->arena_bytes() : 0; }
   /// For tests: memory that a run makes for itself holds this byte everywhere.
   void fill_arena(uint8_t byte) {
-    if (inline_run()) inline_run()->fill_arena(byte);
+    if (inline_run()) inline_run()->fill_arena(*lowered_, byte);
     poison_.store(byte, std::memory_order_relaxed);
   }
   const Lowered& lowered() const { return *lowered_; }
@@ -57,11 +59,12 @@ class Executable {
   const std::shared_ptr<const Schedule>& schedule() const {
     std::call_once(is_scheduled_, [this] {
       schedule_ =
-          std::make_shared<const Schedule>(lowered_, machine_.options(), options_.release);
+          std::make_shared<const Schedule>(lowered_, machine_.options(), options_.release,
+                                           options_.mode == RunMode::parallel);
     });
     return schedule_;
   }
-  /// How often it has run in which way: here, serial, sequential, naive.
+  /// How often it has run in which way.
   int64_t runs(RunMode mode) const {
     return runs_[static_cast<int>(mode)].load(std::memory_order_relaxed);
   }

@@ -24,6 +24,8 @@ class Frame {
   SmallVector<int64_t, 16> starts;
   /// That it was given, by slot.
   std::vector<Scalar> scalars;
+  /// Threads share the strands of a segment.
+  bool is_parallel = false;
   /// For tests: new memory holds this byte everywhere.
   std::optional<uint8_t> poison;
 

@@ -99,21 +99,28 @@ void InlineRun::place(int64_t base, char* address) {
   for (const Patch& patch : patches_[base]) *patch.address = address + patch.offset;
 }
 
-/// The arena exists from the first run on.
-void InlineRun::prepare() {
-  if (arena_) return;
-  arena_.reset(new char[arena_bytes_ + kAlignment]);
-  const auto start = reinterpret_cast<uintptr_t>(arena_.get());
-  char* const aligned = arena_.get() + ((start + kAlignment - 1) / kAlignment * kAlignment - start);
-  for (size_t b = 0; b < arena_offsets_.size(); ++b) {
-    if (arena_offsets_[b] >= 0) place(static_cast<int64_t>(b), aligned + arena_offsets_[b]);
+/// The arena exists from the first run on; false: there is no memory for it at once.
+bool InlineRun::prepare(const Lowered& lowered) {
+  if (arena_ || arena_bytes_ == 0) return true;
+  constexpr vm::SiteId kNoSite = 0;
+  const auto bytes = static_cast<size_t>(arena_bytes_);
+  StorageRef arena =
+      StorageRef::adopt(TensorStorage::make(*lowered.bases[0].state, bytes, kNoSite));
+  try {
+    arena->materialize_on_host();
+  } catch (const ep::CapacityError&) {
+    return false;
   }
+  arena_ = std::move(arena);
+  for (size_t b = 0; b < arena_offsets_.size(); ++b) {
+    if (arena_offsets_[b] >= 0) place(static_cast<int64_t>(b), arena_->data() + arena_offsets_[b]);
+  }
+  return true;
 }
 
-void InlineRun::fill_arena(uint8_t byte) {
+void InlineRun::fill_arena(const Lowered& lowered, uint8_t byte) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  prepare();
-  std::memset(arena_.get(), byte, static_cast<size_t>(arena_bytes_ + kAlignment));
+  if (prepare(lowered) && arena_) std::memset(arena_->data(), byte, arena_->bytes());
 }
 
 /// Takes hold of what the run reads and writes outside of the arena; false: there is no memory for
@@ -143,8 +150,7 @@ std::optional<std::vector<Tensor>> InlineRun::run(const Issuer& issuer, const Lo
                                                   const Tensor* const* given,
                                                   const Scalar* scalars) {
   const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
-  if (!lock) return std::nullopt;
-  prepare();
+  if (!lock || !prepare(lowered)) return std::nullopt;
   struct LetGo {
     ~LetGo() {
       for (const int64_t b : run.outside_) run.storages_[b].reset();

@@ -19,7 +19,7 @@ class InlineRun {
   int64_t arena_bytes() const { return arena_bytes_; }
   /// For tests: the arena holds this byte everywhere, so that what is read before it is written
   /// shows.
-  void fill_arena(uint8_t byte);
+  void fill_arena(const Lowered& lowered, uint8_t byte);
 
   /// nullopt: something that it needs is not ready, or another thread runs it, or there is no
   /// memory at once. `given`: the inputs; `scalars`: by slot.
@@ -50,7 +50,7 @@ class InlineRun {
   explicit InlineRun(const Lowered& lowered);
   void plan_arena(const Lowered& lowered);
   void place(int64_t base, char* address);
-  void prepare();
+  bool prepare(const Lowered& lowered);
   bool hold(const Issuer& issuer, const Lowered& lowered, const Tensor* const* given,
             SmallVector<vm::Operand, 8>* operands);
   void run_all(const Issuer& issuer, const Lowered& lowered, vm::InlineScope& here);
@@ -64,7 +64,7 @@ class InlineRun {
   std::vector<int64_t> arena_offsets_;       // of each base; -1: it is not in the arena
   std::vector<int64_t> outside_;             // inputs that are used, and bases of results
   int64_t arena_bytes_ = 0;
-  std::unique_ptr<char[]> arena_;
+  StorageRef arena_;
   std::mutex mutex_;                  // guards the addresses, and:
   std::vector<StorageRef> storages_;  // while it runs, of outside bases
 };

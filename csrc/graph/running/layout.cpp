@@ -34,10 +34,12 @@ bool is_walked_elementwise(const Step& step, int64_t base) {
 
 class LayingOut {
  public:
-  LayingOut(const Lowered& lowered, const std::vector<Unit>& units, Release release)
+  LayingOut(const Lowered& lowered, const std::vector<Unit>& units, Release release,
+            const std::vector<int64_t>& times)
       : lowered_(lowered),
         units_(units),
         release_(release),
+        times_(times),
         lane_(lowered.bases.size(), kNone),
         is_unseen_(lowered.bases.size()) {
     layout_.homes.resize(lowered.bases.size());
@@ -151,7 +153,7 @@ class LayingOut {
         if (local_[base] < 0) return;
         const int64_t c = classes[local_[base]];
         const bool is_given = owner[c] >= 0 && kind_of(owner[c]) == ValueKind::given;
-        if (!is_given) uses.emplace_back(c, static_cast<int64_t>(u));
+        if (!is_given) uses.emplace_back(c, times_.empty() ? static_cast<int64_t>(u) : times_[u]);
       });
     }
     return grouped(count, uses);
@@ -269,6 +271,7 @@ class LayingOut {
   const Lowered& lowered_;
   const std::vector<Unit>& units_;
   const Release release_;
+  const std::vector<int64_t>& times_;
   std::vector<vm::DeviceState*> states_;  // of each lane
   std::vector<int64_t> lane_;             // of each base
   std::vector<int64_t> unit_lane_;
@@ -287,8 +290,9 @@ vm::DeviceState* lane_of(const Lowered& lowered, const Unit& unit) {
   return is_kernel && state->device.runs_host_kernels() ? state : nullptr;
 }
 
-Layout lay_out(const Lowered& lowered, const std::vector<Unit>& units, Release release) {
-  return LayingOut(lowered, units, release).layout();
+Layout lay_out(const Lowered& lowered, const std::vector<Unit>& units, Release release,
+               const std::vector<int64_t>& times) {
+  return LayingOut(lowered, units, release, times).layout();
 }
 
 }  // namespace ofl::graph

@@ -67,7 +67,9 @@ struct Layout {
   }
 };
 
-Layout lay_out(const Lowered& lowered, const std::vector<Unit>& units, Release release);
+/// `times`: of each unit; those of one time may run in any order. Empty: they run one by one.
+Layout lay_out(const Lowered& lowered, const std::vector<Unit>& units, Release release,
+               const std::vector<int64_t>& times);
 
 /// The device on whose compute lane the unit runs; null: it is no kernel, and issued by itself.
 vm::DeviceState* lane_of(const Lowered& lowered, const Unit& unit);

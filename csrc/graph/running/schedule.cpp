@@ -1,9 +1,11 @@
 #include "graph/running/schedule.h"
 
 #include <algorithm>
+#include <map>
 #include <unordered_map>
 
 #include "base/cost.h"
+#include "graph/memory/values.h"
 
 namespace ofl::graph {
 
@@ -18,10 +20,10 @@ constexpr double kWorthLooking = 10e3 / kAdditionNs;
 
 class Cutting {
  public:
-  explicit Cutting(const Schedule& schedule)
-      : lowered_(*schedule.lowered),
-        layout_(schedule.layout),
-        units_(schedule.units),
+  Cutting(const Lowered& lowered, const std::vector<Unit>& units, const Layout& layout)
+      : lowered_(lowered),
+        layout_(layout),
+        units_(units),
         writer_(lowered_.bases.size()),
         readers_(lowered_.bases.size()),
         last_write_(lowered_.bases.size(), -1) {
@@ -138,6 +140,7 @@ class Cutting {
     numbers_.clear();
     memories_.clear();
     for (const int64_t u : open.units) segment.pieces.push_back(piece(units_[u], &segment));
+    find_strands(&segment);
     for (const Segment::Use& use : segment.memories) {
       if (use.is_written && is_new(use.memory)) {
         segment.new_bytes += layout_.memories[use.memory].bytes;
@@ -145,6 +148,51 @@ class Cutting {
       }
     }
     return segment;
+  }
+
+  /// Pieces are of one strand if they use a place that one of them writes. A base that is written
+  /// over another one has its place.
+  static void find_strands(Segment* segment) {
+    const auto pieces = static_cast<int64_t>(segment->pieces.size());
+    std::vector<size_t> place;  // the first base there
+    std::map<std::pair<int32_t, int64_t>, size_t> first;
+    for (const Segment::Local& local : segment->bases) {
+      const size_t base = place.size();
+      const bool is_somewhere = local.memory >= 0;
+      place.push_back(
+          is_somewhere ? first.try_emplace({local.memory, local.offset}, base).first->second
+                       : base);
+    }
+    std::vector<bool> is_written(place.size());
+    for_each_base(*segment, [&](int64_t, int32_t base, bool writes) {
+      is_written[place[base]] = is_written[place[base]] || writes;
+    });
+    Classes strands(pieces);
+    std::vector<int64_t> user(place.size(), -1);
+    for_each_base(*segment, [&](int64_t piece, int32_t base, bool) {
+      if (!is_written[place[base]]) return;
+      int64_t& latest = user[place[base]];
+      if (latest >= 0) strands.join(latest, piece);
+      latest = piece;
+    });
+    const Integers numbers = strands.numbers();
+    for (int64_t piece = 0; piece < pieces; ++piece) {
+      const auto strand = static_cast<size_t>(numbers[piece]);
+      if (strand == segment->strands.size()) segment->strands.emplace_back();
+      segment->strands[strand].push_back(static_cast<int32_t>(piece));
+    }
+  }
+
+  template <typename Function>
+  static void for_each_base(const Segment& segment, const Function& function) {
+    for (size_t p = 0; p < segment.pieces.size(); ++p) {
+      for (const Call& call : segment.pieces[p].calls) {
+        for (size_t k = 0; k < call.bases.size(); ++k) {
+          const bool writes = call.step->writes[k];
+          if (call.bases[k] >= 0) function(static_cast<int64_t>(p), call.bases[k], writes);
+        }
+      }
+    }
   }
 
   bool is_new(int64_t memory) const {
@@ -221,14 +269,30 @@ class Cutting {
   std::vector<Segment> segments_;
 };
 
+/// Units of one segment have one time. Where it is cut does not depend on the memories.
+std::vector<int64_t> segment_times(const Lowered& lowered, const std::vector<Unit>& units,
+                                   Release release) {
+  std::vector<int64_t> times(units.size());
+  const Layout layout = lay_out(lowered, units, release, {});
+  int64_t time = 0;
+  for (const Segment& segment : Cutting(lowered, units, layout).segments()) {
+    for (const Piece& piece : segment.pieces) times[piece.unit - units.data()] = time;
+    ++time;
+  }
+  return times;
+}
+
 }  // namespace
 
-Schedule::Schedule(std::shared_ptr<const Lowered> from, const vm::Options& options, Release release)
+Schedule::Schedule(std::shared_ptr<const Lowered> from, const vm::Options& options, Release release,
+                   bool is_parallel)
     : lowered(std::move(from)),
       release(release),
       units(form_units(*lowered, options)),
-      layout(lay_out(*lowered, units, release)) {
-  segments = Cutting(*this).segments();
+      layout(lay_out(*lowered, units, release,
+                     is_parallel ? segment_times(*lowered, units, release)
+                                 : std::vector<int64_t>())) {
+  segments = Cutting(*lowered, units, layout).segments();
 }
 
 }  // namespace ofl::graph

@@ -48,12 +48,16 @@ struct Segment {
   double cost = 0;
   size_t new_bytes = 0;       // memory that it may allocate on a device
   bool has_groups = false;
+  /// Pieces that need nothing of each other, by their numbers: threads may share them.
+  std::vector<std::vector<int32_t>> strands;
 
   const Step& first() const { return *pieces[0].calls[0].step; }
 };
 
 struct Schedule {
-  Schedule(std::shared_ptr<const Lowered> lowered, const vm::Options& options, Release release);
+  /// `is_parallel`: strands of a segment share no bytes that one of them writes.
+  Schedule(std::shared_ptr<const Lowered> lowered, const vm::Options& options, Release release,
+           bool is_parallel);
 
   const std::shared_ptr<const Lowered> lowered;
   const Release release;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/cost.h"
 #include "graph/running/step_args.h"
 
 namespace ofl::graph {
@@ -12,10 +13,7 @@ struct SegmentBody::Surroundings {
   vm::LaunchContext* context;  // or:
   vm::VirtualMachine* machine;
   vm::InlineScope* here;
-
-  ep::HelperPool* helpers(const Segment& segment) const {
-    return segment.state->device.helpers();
-  }
+  ep::HelperPool* helpers;  // of kernels
   void materialize(TensorStorage& storage) const {
     if (context) return storage.materialize(*context);
     storage.materialize_on_host();
@@ -43,6 +41,8 @@ class SegmentBody::Failures {
   }
 
   bool any() const { return !failed_.empty(); }
+  /// Several threads may ask and tell, of bases of their own.
+  void share() { failed_.resize(body_.segment_->bases.size()); }
   /// Of something that the step uses; null: it can run.
   vm::FailurePtr of(const Call& call) const {
     if (!any()) return nullptr;
@@ -93,7 +93,7 @@ SegmentBody::SegmentBody(std::shared_ptr<Frame> frame, const Segment& segment,
 }
 
 void SegmentBody::run_here(vm::VirtualMachine& machine, vm::InlineScope& here) {
-  const Surroundings thread{nullptr, &machine, &here};
+  const Surroundings thread{nullptr, &machine, &here, segment_->state->device.helpers()};
   for (int m = 0; m < held_.size(); ++m) {
     if (!segment_->memories[m].is_written || held_[m]->data()) continue;
     held_[m]->materialize_on_host();
@@ -104,7 +104,7 @@ void SegmentBody::run_here(vm::VirtualMachine& machine, vm::InlineScope& here) {
 
 void SegmentBody::launch(vm::LaunchContext& context) {
   if (!segment_->state->device.is_host()) queued_.resize(segment_->pieces.size());
-  run({&context, nullptr, nullptr});
+  run({&context, nullptr, nullptr, segment_->state->device.helpers()});
 }
 
 vm::FailurePtr SegmentBody::failure_of(const Step& step, const Error& error,
@@ -165,8 +165,29 @@ void SegmentBody::run(const Surroundings& here) {
     addresses_.push_back(address);
   }
   Failures failures(*this, here.reader());
-  for (size_t i = 0; i < segment_->pieces.size(); ++i) run_piece(i, here, &failures);
+  if (frame_->is_parallel && here.context && here.helpers && is_worth_sharing(*segment_)) {
+    run_strands(here, &failures);
+  } else {
+    for (size_t i = 0; i < segment_->pieces.size(); ++i) run_piece(i, here, &failures);
+  }
   addresses_.clear();
+}
+
+bool SegmentBody::is_worth_sharing(const Segment& segment) {
+  constexpr double kLeastCost = 20e3 / kAdditionNs;  // 20 us
+  return segment.state->device.is_host() && segment.strands.size() > 1 &&
+         segment.cost >= kLeastCost;
+}
+
+/// Each in one thread; kernels in it work alone.
+void SegmentBody::run_strands(const Surroundings& here, Failures* failures) {
+  Surroundings alone = here;
+  alone.helpers = nullptr;
+  failures->share();
+  const auto strands = static_cast<int64_t>(segment_->strands.size());
+  here.helpers->parallel_for(strands, [&](int64_t strand) {
+    for (const int32_t piece : segment_->strands[strand]) run_piece(piece, alone, failures);
+  });
 }
 
 void SegmentBody::run_piece(size_t number, const Surroundings& here, Failures* failures) {
@@ -184,7 +205,7 @@ void SegmentBody::run_piece(size_t number, const Surroundings& here, Failures* f
     for (const int32_t base : piece.bases) {
       bases.push_back(base == kScalarsBase ? scalars : addresses_[base]);
     }
-    piece.unit->plan->run(&bases[0], here.helpers(*segment_), &failed);
+    piece.unit->plan->run(&bases[0], here.helpers, &failed);
   });
   if (!error) return;
   const vm::FailurePtr failure = failure_of(*piece.calls[failed].step, *error, here);
@@ -227,7 +248,7 @@ void SegmentBody::run_call(const Call& call, const Surroundings& here, Queued* q
       return;
     }
     set_addresses(step, address, &args);
-    args.helpers = here.helpers(*segment_);
+    args.helpers = here.helpers;
     ops::run(args);
   };
   if (step.loops) return run(loop_args(step, frame_->scalars.data()));

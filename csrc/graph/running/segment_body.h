@@ -20,6 +20,9 @@ class SegmentBody {
   /// Does the work in the calling thread; CapacityError says that nothing has happened.
   void run_here(vm::VirtualMachine& machine, vm::InlineScope& here);
 
+  /// It has strands, and more work than it takes to wake a thread.
+  static bool is_worth_sharing(const Segment& segment);
+
   /// Of instructions with such a body, on the compute stream of a device that runs host kernels.
   static const vm::InstructionType& type(Release release);
 
@@ -41,6 +44,7 @@ class SegmentBody {
   void run(const Surroundings& here);
   bool materialize(const Surroundings& here);
   void poison(TensorStorage& storage, const Surroundings& here) const;
+  void run_strands(const Surroundings& here, Failures* failures);
   void run_piece(size_t number, const Surroundings& here, Failures* failures);
   void run_one_by_one(const Piece& piece, const Surroundings& here, Failures* failures);
   void run_call(const Call& call, const Surroundings& here, Queued* queued) const;

@@ -18,6 +18,7 @@ class Run {
         lowered_(*schedule->lowered),
         frame_(std::make_shared<Frame>(schedule, issuer.site)),
         storages_(schedule->layout.memories.size()) {
+    frame_->is_parallel = options.is_parallel;
     frame_->poison = options.poison;
     frame_->scalars.assign(options.scalars, options.scalars + lowered_.scalar_count);
     for (int64_t b = 0; b < lowered_.input_count; ++b) {
@@ -86,7 +87,8 @@ class Run {
     const auto count = static_cast<int>(operands.size());
     SegmentBody body(frame_, segment, memories);
     vm::PacedCall paced;
-    if (segment.state->device.is_host() && stays_here(segment, paced) &&
+    const bool is_shared = frame_->is_parallel && SegmentBody::is_worth_sharing(segment);
+    if (segment.state->device.is_host() && !is_shared && stays_here(segment, paced) &&
         run_here(operands.data(), count, body)) {
       return;
     }

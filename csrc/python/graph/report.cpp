@@ -135,6 +135,7 @@ void add_segments(const Schedule& schedule, py::dict* report) {
     row["lane"] = lanes[static_cast<size_t>(waits.lane[s])];
     row["steps"] = steps;
     row["units"] = units;
+    row["strands"] = segment.strands.size();
     row["memories"] = memories;
     row["us"] = segment.cost * kAdditionNs / 1e3;
     segments.append(row);
