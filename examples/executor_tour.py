@@ -30,7 +30,7 @@ LAYER = 10
 LEARNING_RATE = 0.01
 SIZES = (10, 1, 64, 1000)
 LANES = 2
-MODES = ("auto", "inline", "serial", "sequential", "naive")
+MODES = ("auto", "inline", "serial", "parallel", "sequential", "naive")
 RELEASES = ("plan", "fast", "event")
 
 
