@@ -19,7 +19,7 @@ from oneflow_lite import _C
 from oneflow_lite._C import Device, Tensor, TraceError
 from oneflow_lite.device import DeviceLike, resolve
 from oneflow_lite.graph.hand.declared import Declared, Feed, Variable
-from oneflow_lite.graph.hand.extents import Dim, Unknowns, is_unknown, shape_of
+from oneflow_lite.graph.hand.extents import STAND_INS, Dim, Unknowns, is_unknown, shape_of
 from oneflow_lite.graph.hand.instance import check_instances
 from oneflow_lite.graph.hand.limits import note_key
 from oneflow_lite.graph.ir import Site, row_major
@@ -54,7 +54,12 @@ class _Draft:
     ) -> Tensor:
         """Return a tensor without a value, that lies row-major."""
         extents = tuple(x.stand_in if isinstance(x, Dim) else x for x in shape)
-        self.unknowns.known.update(x for x in shape if isinstance(x, int))
+        known = {x for x in shape if isinstance(x, int)}
+        if kept := known & STAND_INS:
+            raise ValueError(
+                f"[data] {kept.pop()} is kept for unknown extents; take another extent"
+            )
+        self.unknowns.known |= known
         if prod(extents) * dtype.itemsize >= _MOST_BYTES:
             raise ValueError(
                 f"[data] the shape {tuple(shape)} of {dtype} is too big to be recorded; give one "

@@ -17,6 +17,7 @@ from oneflow_lite.graph.sites import at, user_site
 
 # Sums of up to eight of each are not near each other.
 _STAND_INS = ((293701, 293717), (393557, 393571), (463963, 463969))
+STAND_INS = {number for pair in _STAND_INS for number in pair}
 LEAST = 1 << 17  # smaller numbers have nothing to do with a stand-in; kLeastStandIn
 _NEAR, _NEARER = 1 << 10, 1 << 6  # what may be added to one stand-in, and to two
 _FEW = 8  # of one stand-in beside others; elements beside a stand-in

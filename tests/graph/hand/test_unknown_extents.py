@@ -10,6 +10,7 @@ import pytest
 
 import oneflow_lite as flow
 from oneflow_lite.graph import Dim, Executor, Program, Scope, TraceError, Value
+from oneflow_lite.graph.hand.extents import STAND_INS
 from oneflow_lite.graph.hand.instance import check_instances
 
 DEVICES = ["cpu", "mock:0"]
@@ -345,6 +346,15 @@ def test_shapes_that_are_too_big_to_be_recorded() -> None:
         x = flow.graph.data("x", (None, "a", "b"), "float32")
         with pytest.raises(ValueError, match="too big"):
             x[:, :, None] * x[:, None]
+
+
+@pytest.mark.parametrize("number", sorted(STAND_INS))
+def test_extents_that_stand_for_unknown_ones(number: int) -> None:
+    with flow.graph.building(Program("main")):
+        for declare in (flow.graph.data, flow.graph.parameter):
+            with pytest.raises(ValueError, match=f"{number} is kept for unknown extents"):
+                declare("x", (number, 2))
+        flow.graph.data("x", (number + 1, 2))
 
 
 def test_a_huge_program() -> None:
