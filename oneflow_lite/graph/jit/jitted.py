@@ -125,7 +125,11 @@ class Jitted:
                 try:
                     self._entries.move_to_end(key)
                     results = entry.run(*tensors, *numbers)
-                except (NumberKindError, ValueError, KeyError):  # it has not run
+                except (NumberKindError, KeyError):  # it has not run
+                    return self._general_call(args, kwargs)
+                except ValueError:
+                    if not self._shares_memory(entry, args, kwargs, Brought(tensors)):
+                        raise
                     return self._general_call(args, kwargs)
                 if entry.only >= 0:
                     return results[entry.only]

@@ -92,8 +92,8 @@ class Brought:
 
     __slots__ = ("given", "inputs", "known", "numbers", "sharing", "tensors")
 
-    def __init__(self) -> None:
-        self.tensors: list[Tensor] = []
+    def __init__(self, tensors: Sequence[Tensor] = ()) -> None:
+        self.tensors = list(tensors)
         self.inputs = self.tensors
         self.sharing: Sharing | None = None
         self.numbers: list[float | complex] = []
