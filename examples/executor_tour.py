@@ -81,7 +81,7 @@ def show(head: tuple[str, ...], rows: Iterable[tuple[Any, ...]]) -> None:
 def operations(program: Numbered) -> Iterator[tuple[Any, ...]]:
     """Yield a row for each operation: what it is, on which lane, and what comes after it."""
     count = len(program.names)
-    edges = dependences(program.variables())
+    edges = dependences(program.variables(), program.tokens)
     lanes = colours([1] * count, edges, LANES)
     after = successors(count, edges)
     place = {i: k for k, i in enumerate(order_by_priority(lanes, edges))}

@@ -92,7 +92,7 @@ def plans(program: Numbered) -> Iterator[tuple[str, int]]:
     for match_range in RANGES:
         found = plan_blocks(blocks_program(program), match_range)
         yield f"blocks, match range {match_range}", found.bytes
-    edges = dependences(program.variables())
+    edges = dependences(program.variables(), program.tokens)
     lanes = colours([1] * len(program.names), edges, LANES)
     found = plan_blocks(blocks_program(program, lanes))
     yield f"blocks, {LANES} colours", found.bytes

@@ -238,11 +238,12 @@ def call_kernel(
     attr: Sequence[int] = (),
     loop: tuple[np.ufunc, str] | None = None,
     elements: float = -1,
+    object: Any = None,
 ) -> list[Tensor]:
     """Issues an array kernel (csrc/ops/array_args.h) for the operation ``name``.
     outputs: tensors to write to, or (shape, dtype) of new ones. loop: a ufunc and the signature of
     its typed loop, such as (np.add, 'dd->d'). elements: what the cost is of; default: the largest
-    operand. Returns the outputs."""
+    operand. object: a generator, for who records the call. Returns the outputs."""
 
 def sort(x: Tensor, axis: int, descending: bool, stable: bool) -> Tensor:
     """Along an axis counted from 0. stable: equal elements of different bits keep their order."""
@@ -453,6 +454,11 @@ def benchmark_clear() -> None: ...
 class TraceError(RuntimeError): ...
 
 def refuse_while_recording(op: str) -> None: ...
+def recording_notes() -> dict[int, Any] | None:
+    """A dict of the recording that the calling thread has entered; None: there is none."""
+
+def record_source(name: str, source: Any, dtype: Any, shape: Sequence[int], device: Device) -> Any:
+    """A row-major tensor that ``source`` makes before each run; dtype None: it makes nothing."""
 
 CALL_KINDS: tuple[str, ...]
 WEAK_CODES: tuple[int, int, int]
@@ -472,6 +478,7 @@ class OpCall:
     targets: int
     made: list[tuple[np.dtype[Any], tuple[int, ...], tuple[int, ...]]]
     device: Device
+    object: Any  # the function or generator that is called at each run
 
     def __init__(
         self, kind: str, name: str, *, op: Op | None = None, **attributes: Any
@@ -492,6 +499,7 @@ class Recorder:
     def parameters_over(self, memory: Tensor, given: list[Tensor]) -> list[Tensor]: ...
     def value_of(self, x: Tensor) -> int: ...
     def find(self, x: Tensor) -> tuple[int, tuple[int, ...]] | None: ...
+    def notes(self) -> dict[int, Any]: ...
     def values(self) -> list[tuple[Any, ...]]: ...
     def operations(self) -> list[tuple[Any, ...]]: ...
     def written(self) -> list[tuple[int, int]]: ...
@@ -519,6 +527,8 @@ def compile_program(
     results: list[int],
     assigns: list[tuple[int, int]],
     slots: list[Any],
+    hidden: int,
+    draw: Callable[[], tuple[list[int], list[Tensor]]] | None,
     mode: str,
     release: str,
 ) -> Executable: ...

@@ -67,8 +67,10 @@ Issuer issuer() {
 
 Sink* exchange_sink(Sink* sink) { return std::exchange(thread_sink, sink); }
 
+bool is_recording() { return runtime().machine.is_recorded() && thread_sink; }
+
 void refuse_while_recording(const char* op, const Tensor* x) {
-  if (!runtime().machine.is_recorded() || !thread_sink) return;
+  if (!is_recording()) return;
   thread_sink->refuse(capture_site(), op, x);
 }
 

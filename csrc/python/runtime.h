@@ -30,6 +30,7 @@ Issuer issuer();
 
 /// Sets what takes the calling thread's calls instead of the machine (null: nothing); the former.
 Sink* exchange_sink(Sink* sink);
+bool is_recording();
 /// Throws while the calling thread records: what `op` does cannot be recorded.
 void refuse_while_recording(const char* op, const Tensor* x = nullptr);
 

@@ -2,6 +2,7 @@
 // replay.h makes calls again.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "ops/array_args.h"
@@ -23,10 +24,13 @@ enum class CallKind : uint8_t {
   array,     // a kernel of arrays; attr: the kernel's
   view,      // elements of the operand's memory; attr: dtype, bytes from its first element, shape,
              // strides
+  host,      // a function of the host: inputs are read, outputs written
+  source,    // made on the host before each run; no inputs
 };
 inline constexpr const char* kCallKindNames[] = {
     "elementwise", "where",  "copy",   "fill",     "empty", "reduce",
-    "arg_reduce",  "matmul", "concat", "transfer", "array", "view"};
+    "arg_reduce",  "matmul", "concat", "transfer", "array", "view",
+    "host",        "source"};
 inline constexpr int kCallKinds = sizeof(kCallKindNames) / sizeof(kCallKindNames[0]);
 
 /// A result that the call cannot infer from its operands.
@@ -34,6 +38,8 @@ struct NewTensor {
   DType dtype;
   Dims shape, strides;
 };
+
+class HostObject;
 
 struct OpCall {
   OpCall(CallKind kind, const char* name) : kind(kind), name(name) {}
@@ -47,8 +53,9 @@ struct OpCall {
   double elements = -1;                         // array: as in ArrayPlan
   SmallVector<int64_t, 8> attr;                 // see CallKind
   uint32_t targets = 0;                         // bit k: output k is written where it is
-  std::vector<NewTensor> made;                  // fill, empty, array; of copy and where the dtype
-  Device device;                                // where, fill, empty, transfer, array
+  std::vector<NewTensor> made;                  // fill, empty, array, source; of copy, where: dtype
+  Device device;                                // where, fill, empty, transfer, array, source
+  std::shared_ptr<const HostObject> object;     // host: the function; source; array: a generator
 };
 
 /// Takes calls instead of the machine. Dispatch tells it of each once its operands are checked and
@@ -68,5 +75,8 @@ class Sink {
 /// writes to.
 Tensor take_one(const Issuer& issuer, OpCall&& call, const Input* inputs, int count,
                 const Tensor& output, bool is_target = false);
+
+/// It takes a call of kind source: new tensors of the types in `made`.
+std::vector<Tensor> take_source(const Issuer& issuer, const OpCall& call);
 
 }  // namespace ofl

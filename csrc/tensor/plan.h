@@ -2,7 +2,7 @@
 #pragma once
 
 #include "ops/launch.h"
-#include "tensor/issue.h"
+#include "tensor/op_call.h"
 
 namespace ofl {
 
@@ -35,6 +35,7 @@ struct ArrayPlan {
   ops::Loop loop;
   double elements = -1;  // that the cost is of; negative: those of the largest operand
   uint32_t targets = 0;  // bit k: output k is no new tensor
+  std::shared_ptr<const HostObject> const* object = nullptr;  // for who records the call
 
   const Tensor* operand(int i) const {
     return i < inputs.size() ? inputs[i] : outputs[i - inputs.size()];
@@ -51,6 +52,9 @@ class PlanSink {
   virtual void transfer(vm::SiteId site, const Tensor& source, const Tensor& result) = 0;
   /// A new tensor is to have memory, of any values.
   virtual void allocate(vm::SiteId site, const Tensor& result) = 0;
+  /// A function of the host is to be called.
+  virtual void call_host(vm::SiteId site, const OpCall& call, const std::vector<Tensor>& reads,
+                         const std::vector<Tensor>& writes) = 0;
 };
 
 }  // namespace ofl

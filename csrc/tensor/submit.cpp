@@ -220,6 +220,7 @@ void take_plan(const Issuer& issuer, const ArrayPlan& plan) {
   std::vector<Input> inputs;
   for (const Tensor* x : plan.inputs) inputs.push_back(x);
   call.targets = plan.targets;
+  if (plan.object) call.object = *plan.object;
   for (int k = 0; k < plan.outputs.size(); ++k) {
     const Tensor& x = *plan.outputs[k];
     if (!(plan.targets >> k & 1)) call.made.push_back({x.dtype, x.shape, x.strides});

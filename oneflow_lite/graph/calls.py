@@ -25,8 +25,8 @@ def head_of(op: Op) -> str:
     )
     if call.kind == "view":
         name = f"view.{_view_name(op)}"
-    elif call.kind in ("elementwise", call.name):
-        name = call.name
+    elif call.kind in ("elementwise", "host", call.name):
+        name = call.kind if call.kind == "host" else call.name
     else:
         name = f"{call.kind}.{call.name}"
     return f"{name}[{attributes}]" if attributes else name
@@ -111,6 +111,7 @@ _ATTRIBUTES: Mapping[str, Callable[[Op], dict[str, Any]]] = {
     "concat": lambda op: {"axis": op.call.attr[0]},
     "array": _array_attributes,
     "view": lambda op: {"offset": op.call.attr[1]} if op.call.attr[1] else {},
+    "host": lambda op: {"name": op.call.name},
 }
 
 
@@ -140,6 +141,8 @@ def call_of(
     elif kind == "view":
         x = results[0]
         given["attr"] = (_code(x.dtype), rest.pop("offset", 0), *x.shape, *x.strides)
+    elif kind == "host":
+        name = rest.pop("name")
     elif kind == "array":
         given["targets"] = rest.pop("targets", given["targets"])
         loop = rest.pop("loop", None)
@@ -148,12 +151,12 @@ def call_of(
         given |= {"kernel": rest.pop("kernel", name), "attr": rest.pop("attr", ())}
         given |= {"loop": loop, "elements": rest.pop("elements", -1.0)}
     made = [x for k, x in enumerate(results) if not given["targets"] >> k & 1]
-    if kind in ("fill", "empty", "array"):
+    if kind in ("fill", "empty", "array", "source"):
         shown = results if kind == "fill" else made
         given["made"] = [(x.dtype, x.shape, x.strides) for x in shown]
     elif kind in ("copy", "where"):
         given["made"] = [(results[0].dtype, (), ())]
-    if kind in ("where", "fill", "empty", "array", "transfer"):
+    if kind in ("where", "fill", "empty", "array", "transfer", "source") and results:
         given["device"] = results[0].device
     if rest:
         raise ValueError(f"{name} has no attributes {', '.join(sorted(rest))}")

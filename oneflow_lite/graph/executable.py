@@ -7,6 +7,7 @@ from typing import Any
 
 from oneflow_lite import _C
 from oneflow_lite._C import Executable
+from oneflow_lite.graph.effects import Draws, word_places
 from oneflow_lite.graph.ir import Function, Op, Scalar, Slot, Type, Value
 from oneflow_lite.graph.program import Program
 
@@ -54,12 +55,15 @@ def lowered(function: Function, name: str, mode: str = "auto", release: str = "p
     bound = (*function.captures, *function.constants)
     if any(capture.tensor is None for capture in bound):
         raise ValueError(f"[compile] {name}: a captured tensor is not known")
+    draws = Draws(function)
+    sources = [op for op in function.ops if op.call.kind == "source"]
+    hidden = [value for op in sources for value in op.results]
     numbers: dict[Value, int] = {}
-    for value in function.inputs():
+    for value in (*function.params, *hidden, *(x.value for x in bound)):
         numbers[value] = len(numbers)
     inputs = [_parts(value.type) for value in numbers]
     slots = {slot: k for k, slot in enumerate(function.slots)}
-    operations = [_operation(op, numbers, slots) for op in function.ops]
+    operations = _operations(function, numbers, slots)
     return _C.compile_program(
         name,
         inputs,
@@ -70,9 +74,27 @@ def lowered(function: Function, name: str, mode: str = "auto", release: str = "p
         [numbers[value] for value in function.results],
         [(numbers[target], numbers[last]) for target, last in function.assigns],
         [_slot(slot, slots) for slot in function.slots],
+        len(hidden),
+        draws or None,
         mode,
         release,
     )
+
+
+def _operations(
+    function: Function, numbers: dict[Value, int], slots: dict[Slot, int]
+) -> list[tuple[Any, ...]]:
+    """Return what runs; sources of random numbers are asked before."""
+    rows, draws = [], 0
+    for op in function.ops:
+        if op.call.kind == "source":
+            continue
+        words = []
+        if op.object is not None and op.object.kind == "philox":
+            words = word_places(draws)
+            draws += 1
+        rows.append((*_operation(op, numbers, slots), words))
+    return rows
 
 
 def _slot(slot: Slot, slots: dict[Slot, int]) -> tuple[Any, ...]:

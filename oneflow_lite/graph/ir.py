@@ -16,6 +16,7 @@ import numpy as np
 from oneflow_lite._C import Device, OpCall, Tensor
 
 Site = tuple[str, int]
+OBJECT_KINDS = ("philox", "draw", "function")
 
 
 def row_major(shape: tuple[int, ...], step: int) -> tuple[int, ...]:
@@ -86,11 +87,27 @@ class Value:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class HostObject:
+    """An object of Python that operations use at each run. Compared by identity.
+
+    Of kind ``philox``: a stream of counted random numbers; ``text`` says how many counters a run
+    takes. ``draw``: a call of one of NumPy's generators, as ``text`` shows it. ``function``: a host
+    function. ``object`` is None where it is not known, as in a program that was read from text.
+    """
+
+    kind: str
+    text: str
+    object: Any
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Op:
     """An operation: ``results = call(operands)``.
 
     ``targets`` are values (or views of them) that the call writes to; the result in the place of
-    each is the next version of the whole value. ``site``: the user's file and line.
+    each is the next version of the whole value. ``site``: the user's file and line. ``object``: the
+    generator or function that it uses. ``effects`` are the tokens that it writes (graph/effects):
+    an operation with effects is never dropped, and those of one token keep their order.
     """
 
     call: OpCall
@@ -98,6 +115,8 @@ class Op:
     targets: tuple[Value, ...]
     results: tuple[Value, ...]
     site: Site | None = None
+    object: HostObject | None = None
+    effects: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -133,6 +152,7 @@ class Function:
     ``captures`` are read at each run, ``constants`` never change. ``assigns`` has pairs: a
     parameter or capture, and the value that its memory holds at the end. ``slots`` are the numbers
     of a run: first those that the caller gives, then those computed from them, in order.
+    ``objects`` are those that operations use, and streams that a run only passes over.
     """
 
     name: str
@@ -143,6 +163,7 @@ class Function:
     results: tuple[Value, ...]
     assigns: tuple[tuple[Value, Value], ...] = ()
     slots: tuple[Slot, ...] = ()
+    objects: tuple[HostObject, ...] = ()
 
     def inputs(self) -> Iterator[Value]:
         """Return what no operation makes: parameters, captures, constants."""

@@ -30,6 +30,8 @@ class Numbered(NamedTuple):
         What is known of the values; views and new versions are in the class of what they are of.
     pairs : list of (operation, operand, result)
         Where a result may be written over an operand.
+    tokens : rows of int
+        What orders each operation besides values: those of one token keep their order.
 
     Examples
     --------
@@ -44,6 +46,7 @@ class Numbered(NamedTuple):
     accesses: list[list[tuple[int, Access]]]
     values: Values
     pairs: list[tuple[int, int, int]]
+    tokens: list[list[int]]
 
     def variables(self) -> list[list[tuple[int, Access]]]:
         """Return the accesses to memories, by class."""
@@ -65,6 +68,8 @@ class _Numbering:
         self.rows: list[list[tuple[int, Access]]] = []
         self.names: list[str] = []
         self.pairs: list[tuple[int, int, int]] = []
+        self.tokens: list[list[int]] = []
+        self.known_tokens: dict[str, int] = {}
         for value in function.inputs():
             self._add(value)
 
@@ -78,10 +83,11 @@ class _Numbering:
         for target, source in self.function.assigns:
             if self.whole[source] is not target:
                 self.names.append("assign")
+                self.tokens.append([])
                 self.rows.append(
                     [(self.numbers[source], ELEMENTWISE), (self.numbers[target], WRITE)]
                 )
-        return Numbered(self.names, self.rows, self._facts(), self.pairs)
+        return Numbered(self.names, self.rows, self._facts(), self.pairs, self.tokens)
 
     def _add(self, value: Value, whole: Value | None = None) -> int:
         self.numbers[value] = len(self.numbers)
@@ -116,8 +122,8 @@ class _Numbering:
         row: dict[int, Access] = {}
         made = []
         for value in op.values():
-            lies_alike = op.results[0].type.shape == value.type.shape
-            access = ELEMENTWISE if is_elementwise and lies_alike else READ
+            lies_alike = is_elementwise and op.results[0].type.shape == value.type.shape
+            access = ELEMENTWISE if lies_alike else READ
             number = self.numbers[value]
             row[number] = min(access, row.get(number, access))
         written = iter(op.targets)
@@ -132,6 +138,8 @@ class _Numbering:
         self.pairs += [
             (place, x, result) for result in made[:1] for x in operands if not op.targets
         ]
+        known = self.known_tokens
+        self.tokens.append([known.setdefault(token, len(known)) for token in op.effects])
         self.names.append(op.name)
         self.rows.append([*row.items(), *((number, WRITE) for number in made)])
 

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from oneflow_lite import _C
-from oneflow_lite._C import Tensor
+from oneflow_lite._C import OpCall, Tensor
 from oneflow_lite.graph.arguments.slots import computed
 from oneflow_lite.graph.copies import copied, type_of
+from oneflow_lite.graph.effects import Draws, philox_of
 from oneflow_lite.graph.ir import Function, Op, Scalar, Slot, Type, Value
 from oneflow_lite.graph.text import type_text
 
@@ -45,8 +46,12 @@ def run(
         tensors[bound.value] = copied(tensors[bound.value], bound.value.type)
     views: dict[Value, Op] = {}
     values = computed(function.slots, numbers)
+    places = iter(Draws(function).places())
     for op in function.ops:
-        _run(op, tensors, views, values)
+        call = op.call
+        if op.object is not None and op.object.kind == "philox":
+            call = philox_of(call, *next(places))
+        _run(op, call, tensors, views, values)
         if op.is_view:
             views[op.results[0]] = op
     for target, last in function.assigns:
@@ -90,14 +95,22 @@ def _is_of(given: Type, wanted: Type) -> bool:
 
 
 def _run(
-    op: Op, tensors: dict[Value, Tensor], views: dict[Value, Op], numbers: dict[Slot, Any]
+    op: Op,
+    call: OpCall,
+    tensors: dict[Value, Tensor],
+    views: dict[Value, Op],
+    numbers: dict[Slot, Any],
 ) -> None:
+    if call.kind == "source":
+        drawn = call.object.call()
+        tensors |= zip(op.results, () if drawn is None else (drawn,), strict=True)
+        return
     written = [_writable(target, tensors, views) for target in op.targets]
     operands = [tensors[x] if isinstance(x, Value) else _number(x, numbers) for x in op.operands]
-    made = op.call.replay(operands, [place for place, _ in written])
+    made = call.replay(operands, [place for place, _ in written])
     wholes = iter(written)
     for k, value in enumerate(op.results):
-        tensors[value] = next(wholes)[1] if op.call.targets >> k & 1 else made[k]
+        tensors[value] = next(wholes)[1] if call.targets >> k & 1 else made[k]
 
 
 def _number(scalar: Scalar, numbers: dict[Slot, Any]) -> Any:

@@ -21,6 +21,14 @@ Numbers that a run is given, or computes from others, are slots:
 A type shows its strides, in bytes, where elements do not lie row-major: ``f32[8,64]{4,32}``. A call
 that is not elementwise stands behind its kind: ``reduce.sum[axes=(0,)](%3)``. Numbers without a
 dtype are Python's, which promote nothing.
+
+Objects of Python stand before the values, and an operation names its own, and what it is ordered
+by: ``none`` are the results of a function that writes to nothing.
+
+    @0 = draw uniform(0.0, 1.0, 3)
+    @1 = function
+    %0: f64[3] cpu = source.uniform() from @0 ! rng:0
+    none = host[name='show'](%0) from @1 ! io
 """
 
 import re
@@ -37,7 +45,19 @@ from oneflow_lite._C import Tensor
 from oneflow_lite.device import device as device_of
 from oneflow_lite.dtypes import SUPPORTED
 from oneflow_lite.graph.calls import call_of, head_of
-from oneflow_lite.graph.ir import Bound, Function, Op, Scalar, Site, Slot, Type, Value, row_major
+from oneflow_lite.graph.ir import (
+    OBJECT_KINDS,
+    Bound,
+    Function,
+    HostObject,
+    Op,
+    Scalar,
+    Site,
+    Slot,
+    Type,
+    Value,
+    row_major,
+)
 from oneflow_lite.ops.creation.data import asarray
 
 _LETTERS = {"b": "bool", "i": "i", "u": "u", "f": "f", "c": "c"}
@@ -89,9 +109,12 @@ class _Printer:
         self.is_structure = is_structure
         self.numbers: dict[Value, int] = {}
         self.slots = {slot: f"%s{k}" for k, slot in enumerate(function.slots)}
+        self.objects = {x: f"@{k}" for k, x in enumerate(function.objects)}
 
     def lines(self) -> Iterator[str]:
         function = self.function
+        for used in function.objects:
+            yield f"{self.objects[used]} = {used.kind} {used.text}".rstrip()
         for value in function.params:
             yield f"{self._defined(value)} = parameter"
         for bound in function.captures:
@@ -142,8 +165,10 @@ class _Printer:
     def _op(self, op: Op) -> str:
         operands = ", ".join(map(self._operand, op.operands))
         into = " into " + ", ".join(map(self._name, op.targets)) if op.targets else ""
-        call = f"{head_of(op)}({operands}){into}"
-        results = ", ".join(map(self._defined, op.results))
+        used = f" from {self.objects.get(op.object, '@?')}" if op.object else ""
+        effects = f" ! {', '.join(op.effects)}" if op.effects else ""
+        call = f"{head_of(op)}({operands}){into}{used}{effects}"
+        results = ", ".join(map(self._defined, op.results)) or "none"
         return f"{results} = {call}{self._site(op.site)}"
 
 
@@ -175,7 +200,9 @@ def _scalar_text(scalar: Scalar) -> str:
 
 _TYPE = r"(\w+)\[([\d,]*)\](?:\{([\d,-]*)\})? ([\w:]+)"
 _DEFINED = re.compile(rf"%(\d+): {_TYPE}")
-_CALL = re.compile(r"([\w.]+)(?:\[(.*)\])?\((.*)\)(?: into (.*))?$")
+_CALL = re.compile(
+    r"([\w.]+)(?:\[(.*)\])?\((.*)\)(?: into ([^@!]*?))?(?: from @(\d+))?(?: ! (.*))?$"
+)
 _NAME = re.compile(r"%(\d+)$")
 _SLOT = re.compile(r"%s(\d+): (float|complex) = (parameter|(\w+)\((.*)\))$")
 _TYPED = re.compile(r"(\w+)\((.*)\)$")
@@ -226,6 +253,7 @@ class _Reader:
         self.ops: list[Op] = []
         self.assigns: list[tuple[Value, Value]] = []
         self.slots: list[Slot] = []
+        self.objects: list[HostObject] = []
 
     def finish(self, results: str) -> Function:
         return Function(
@@ -237,6 +265,7 @@ class _Reader:
             tuple(self._value(x) for x in _split(results)),
             tuple(self.assigns),
             tuple(self.slots),
+            tuple(self.objects),
         )
 
     def read(self, line: str) -> None:
@@ -248,7 +277,9 @@ class _Reader:
             self._slot(line)
             return
         left, _, right = line.partition(" = ")
-        types = self._types(left)
+        if left.startswith("@"):
+            return self._object(left, right)
+        types = [] if left == "none" else self._types(left)
         if right == "parameter":
             self.params.append(self._define(types[0]))
         elif right == "capture":
@@ -264,7 +295,7 @@ class _Reader:
         found = _CALL.match(text)
         if not found:
             raise ValueError("expected a call")
-        head, attributes, inside, into = found.groups()
+        head, attributes, inside, into, source, effects = found.groups()
         kind, name = _kind_and_name(head)
         operands = tuple(self._operand(x) for x in _split(inside))
         targets = tuple(self._value(x) for x in _split(into or ""))
@@ -277,7 +308,17 @@ class _Reader:
             for k, x in enumerate(operands)
         )
         results = tuple(map(self._define, types))
-        self.ops.append(Op(call, operands, targets, results, _site(place)))
+        used = None if source is None else self.objects[int(source)]
+        written = tuple(_split(effects or ""))
+        self.ops.append(Op(call, operands, targets, results, _site(place), used, written))
+
+    def _object(self, left: str, right: str) -> None:
+        kind, _, text = right.partition(" ")
+        if left != f"@{len(self.objects)}" or kind not in OBJECT_KINDS:
+            raise ValueError(f"expected @{len(self.objects)} and {', '.join(OBJECT_KINDS)}")
+        if kind == "philox":
+            int(text)
+        self.objects.append(HostObject(kind, text, None))
 
     def _slot(self, line: str) -> None:
         text, _, place = line.partition("  # ")

@@ -15,6 +15,7 @@ from oneflow_lite._C import Device, OpCall, Tensor, TraceError
 from oneflow_lite.device import DeviceLike, resolve
 from oneflow_lite.graph.arguments.sharing import SharedMemoryError, Sharing
 from oneflow_lite.graph.arguments.slots import Number, Slots
+from oneflow_lite.graph.effects import Objects
 from oneflow_lite.graph.ir import Bound, Function, Op, Scalar, Slot, Type, Value, row_major
 from oneflow_lite.graph.program import Program
 from oneflow_lite.graph.trees import Leaf, mapped
@@ -156,6 +157,7 @@ def traced(
     check_overlaps(recorder, name, parameter.paths)
     _check_kept(recorder, name)
     main = recorded(recorder, name, results, tuple(numbers.slots) if numbers else ())
+    recorder.notes().clear()  # generators that were made in the recording keep them
     return Traced(Program(name, {"main": main}), tuple(parameter.paths), returned)
 
 
@@ -253,6 +255,7 @@ def recorded(
         found = zip(values, rows, strict=True)
         return tuple(Bound(value, row[5]) for value, row in found if row[0] == origin)
 
+    objects = Objects(recorder.notes())
     ops = []
     for call, operands, targets, made, site in recorder.operations():
         ops.append(
@@ -265,6 +268,7 @@ def recorded(
                 tuple(values[x] for x in targets),
                 tuple(values[x] for x in made),
                 site,
+                *objects.of(call),
             )
         )
     return Function(
@@ -276,6 +280,7 @@ def recorded(
         tuple(values[number] for number in results),
         tuple((values[value], values[last]) for value, last in recorder.written()),
         slots,
+        tuple(objects.known.values()),
     )
 
 

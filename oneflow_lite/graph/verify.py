@@ -4,6 +4,7 @@ from typing import Any
 
 from oneflow_lite import _C
 from oneflow_lite.graph.arguments.slots import ARITHMETIC
+from oneflow_lite.graph.effects import is_token, missing_effect, missing_object
 from oneflow_lite.graph.ir import Function, Op, Scalar, Slot, Type, Value
 from oneflow_lite.graph.text import type_text
 
@@ -29,6 +30,7 @@ def verify(function: Function) -> None:
             if value in known:
                 raise ValueError(f"{place_of(op)} makes a value that is there already")
             known.add(value)
+    _verify_effects(function)
     inputs = {*function.params, *(bound.value for bound in function.captures)}
     targets = [target for target, _ in function.assigns]
     if len(set(targets)) < len(targets):
@@ -43,6 +45,22 @@ def verify(function: Function) -> None:
             raise ValueError(f"[{function.name}] returns a value that nothing makes")
     _verify_slots(function)
     _verify_types(function)
+
+
+def _verify_effects(function: Function) -> None:
+    """Operations name objects of the function, and what has effects says so."""
+    for op in function.ops:
+        wanted = missing_object(op)
+        if wanted:
+            raise ValueError(f"{place_of(op)} uses no {wanted}")
+        if op.object is not None and op.object not in function.objects:
+            raise ValueError(f"{place_of(op)} uses an object that is not of the function")
+        for token in op.effects:
+            if not is_token(token):
+                raise ValueError(f"{place_of(op)} has the effect {token}, which there is not")
+        missing = missing_effect(op)
+        if missing:
+            raise ValueError(f"{place_of(op)} of kind {op.call.kind} has no effect {missing}")
 
 
 def _verify_slots(function: Function) -> None:

@@ -2,11 +2,14 @@
 
 import operator
 import threading
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
 
 from oneflow_lite import _C
+from oneflow_lite.random.recorded import Recorded
 
 _COUNTERS = 1 << 128
 _STREAM = 1 << 64  # counters of one stream
@@ -14,14 +17,25 @@ _STREAM = 1 << 64  # counters of one stream
 _Own = TypeVar("_Own", bound="CounterStream")
 
 
-class CounterStream:
+@dataclass
+class Counted:
+    """How many counters a run of a program takes from a stream; kept while it is recorded."""
+
+    stream: "CounterStream"
+    taken: int = 0
+
+
+class CounterStream(Recorded):
     """What ``Philox`` is without its numbers; see there."""
 
     def __init__(self, seed: Any = None, *, key: int | None = None, counter: int = 0) -> None:
         if key is not None and seed is not None:
             raise ValueError("[Philox] expected a seed or a key, got both")
+        if key is None and seed is None:
+            _C.refuse_while_recording("Philox without a seed")
         self._checked(key or 0, counter)
         self._lock = threading.Lock()  # guards _counter and _seeds
+        super().__init__()
         self._seeds = np.random.SeedSequence(_C.held(seed if key is None else key, "Philox"))
         hashed = int(self._seeds.generate_state(1, np.uint64)[0])
         self._key, self._counter = self._checked(hashed if key is None else key, counter)
@@ -35,12 +49,24 @@ class CounterStream:
         return operator.index(key), operator.index(counter)
 
     def _take(self, counters: int) -> tuple[int, int]:
-        """The key, and the first of so many counters that nobody else gets."""
-        _C.refuse_while_recording("Philox")
+        """The key, and the first of so many counters that nobody else gets.
+
+        While a program is recorded: 0, and how many of a run come before.
+        """
+        notes = self._notes()
+        if notes is not None:
+            counts = notes.setdefault(id(self), Counted(self))
+            counts.taken += counters
+            return 0, counts.taken - counters
         with self._lock:
             first = self._counter
             self._counter = (first + counters) % _COUNTERS
             return self._key, first
+
+    def _mark(self) -> Callable[[], None]:
+        """Return what puts the stream back to where it is now."""
+        state = self.state
+        return lambda: setattr(self, "state", state)
 
     @property
     def state(self) -> dict[str, int]:
@@ -53,12 +79,13 @@ class CounterStream:
         >>> rng.state
         {'key': 3, 'counter': 3}
         """
+        self._refuse("Philox.state")
         with self._lock:
             return {"key": self._key, "counter": self._counter}
 
     @state.setter
     def state(self, value: dict[str, int]) -> None:
-        _C.refuse_while_recording("Philox.state")
+        self._refuse("Philox.state")
         key, counter = self._checked(value["key"], value["counter"])
         with self._lock:
             self._key, self._counter = key, counter
@@ -73,10 +100,7 @@ class CounterStream:
         >>> rng.state["counter"]
         10
         """
-        _C.refuse_while_recording("Philox.advance")
-        more = operator.index(counters)
-        with self._lock:
-            self._counter = (self._counter + more) % _COUNTERS
+        self._take(operator.index(counters))
 
     def jumped(self: _Own, jumps: int = 1) -> _Own:
         """Return a generator of the same key, 2**64 counters ahead for each jump.
@@ -101,7 +125,7 @@ class CounterStream:
         >>> one.state["key"] == other.state["key"]
         False
         """
-        _C.refuse_while_recording("Philox.spawn")
+        self._refuse("Philox.spawn")
         with self._lock:
             seeds = self._seeds.spawn(n_children)
         children = []

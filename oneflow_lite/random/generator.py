@@ -13,11 +13,12 @@ import numpy as np
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
-from oneflow_lite.device import DeviceLike
+from oneflow_lite.device import Device, DeviceLike
 from oneflow_lite.dtypes import canonical, float32, float64
 from oneflow_lite.ops.creation.data import asarray, tensor
 from oneflow_lite.ops.indexing import take, take_along_axis
 from oneflow_lite.ops.operands import dimensions
+from oneflow_lite.random.recorded import Recorded, goes_on, marked, record, record_seed
 
 Size = int | Sequence[int] | None
 
@@ -61,7 +62,7 @@ def _seen(op: str, x: Any) -> Any:
     return _C.look(op, x) if isinstance(x, Tensor) else x
 
 
-class Generator:
+class Generator(Recorded):
     """A stream of random numbers.
 
     Parameters
@@ -78,11 +79,15 @@ class Generator:
 
     def __init__(self, seed: Any = None) -> None:
         self._lock = threading.RLock()  # of a call that NumPy's method serves, which may draw often
+        super().__init__()
+        if self._own is not None and goes_on(seed):
+            _C.refuse_while_recording("default_rng without a seed")
         self._begin(seed)
 
-    def _begin(self, seed: Any) -> None:
+    def _begin(self, seed: Any) -> "Generator":
         numpys = np.random.default_rng(_C.held(seed, "default_rng"))
         self._source = numpys, _C.bits_of(numpys.bit_generator)
+        return self
 
     @property
     def _numpy(self) -> np.random.Generator:
@@ -99,7 +104,9 @@ class Generator:
         >>> flow.array_equal(first, flow.random.uniform(size=2))
         True
         """
-        _C.refuse_while_recording("seed")
+        notes = self._notes()
+        if notes is not None:
+            return record_seed(self, notes, seed)
         with self._lock:
             self._begin(seed)
 
@@ -121,8 +128,7 @@ class Generator:
         >>> flow.random.default_rng(0).integers(1, 6, 4, endpoint=True).tolist()
         [6, 4, 4, 2]
         """
-        numbers = self._numbers("integers", (low, high, size, dtype, endpoint))
-        return tensor(np.asarray(numbers), None, device)
+        return self._made("integers", (low, high, size, dtype, endpoint), device=device)
 
     @_C.native(_C.paths.permutation)
     def permutation(self, x: Any, axis: int = 0, *, device: DeviceLike = None) -> Tensor:
@@ -145,7 +151,7 @@ class Generator:
         if not isinstance(x, Tensor) or x.ndim == 0:
             device = x.device if device is None and isinstance(x, Tensor) else device
             given = _seen("permutation", x)
-            return tensor(self._numbers("permutation", (given, axis)), None, device)
+            return self._made("permutation", (given, axis), device=device)
         shuffled = take(x, self._order(x, axis), axis)
         return shuffled if device is None else asarray(shuffled, device=device)
 
@@ -188,7 +194,7 @@ class Generator:
         if given.ndim == 0:
             return _C.copy(given)
         if axis is None:
-            order = self._numbers("permuted", (np.arange(given.size),))
+            order = self._places("permuted", (np.arange(given.size),), {}, given.device)
             return _C.reshape(take(given, order), given.shape, None)
         if not -given.ndim <= axis < given.ndim:
             raise np.exceptions.AxisError(
@@ -197,7 +203,7 @@ class Generator:
         along = axis % given.ndim
         rows = np.arange(given.shape[along]).reshape(-1, *(1,) * (given.ndim - along - 1))
         places = np.broadcast_to(rows, given.shape)
-        order = self._numbers("permuted", (places,), {"axis": along})
+        order = self._places("permuted", (places,), {"axis": along}, given.device)
         return take_along_axis(given, order, axis=along)
 
     @_C.native(_C.paths.choice)
@@ -245,10 +251,11 @@ class Generator:
             )
         count = source.shape[axis] if whole else _seen("choice", source)
         weights = _seen("choice", p)
-        places = self._numbers("choice", (count, size, replace, weights, 0, shuffle))
+        drawn = (count, size, replace, weights, 0, shuffle)
         if not whole:
             home = a.device if isinstance(a, Tensor) and device is None else device
-            return tensor(np.asarray(places), None, home)
+            return self._made("choice", drawn, device=home)
+        places = self._places("choice", drawn, {}, source.device)
         chosen = take(source, places, axis)
         return chosen if device is None else asarray(chosen, device=device)
 
@@ -260,7 +267,7 @@ class Generator:
         >>> len(flow.random.default_rng(0).bytes(3))
         3
         """
-        _C.refuse_while_recording("bytes")
+        self._refuse("bytes")
         with self._lock:
             return self._numpy.bytes(length)
 
@@ -272,9 +279,9 @@ class Generator:
         >>> len(flow.random.default_rng(0).spawn(2))
         2
         """
-        _C.refuse_while_recording("spawn")
+        self._refuse("spawn")
         with self._lock:
-            return [Generator(one) for one in self._numpy.spawn(n_children)]
+            return [Generator(0)._begin(one) for one in self._numpy.spawn(n_children)]
 
     @property
     def bit_generator(self) -> np.random.BitGenerator:
@@ -285,7 +292,7 @@ class Generator:
         >>> type(flow.random.default_rng(0).bit_generator).__name__
         'PCG64'
         """
-        _C.refuse_while_recording("bit_generator")
+        self._refuse("bit_generator")
         return self._numpy.bit_generator
 
     # fmt: off
@@ -380,7 +387,7 @@ class Generator:
             raise np.exceptions.AxisError(
                 f"[shuffle] axis {axis} is out of bounds for {x.ndim} dimensions"
             )
-        return self._numbers("permutation", (x.shape[axis],))
+        return self._places("permutation", (x.shape[axis],), {}, x.device)
 
     def _drawn(
         self, name: str, args: tuple[Any, ...], dtype: Any, device: DeviceLike, own_dtype: bool
@@ -393,11 +400,34 @@ class Generator:
         named = {}
         if own_dtype and dtype is not None and canonical(dtype, name) in (float32, float64):
             named["dtype"], dtype = canonical(dtype, name), None
-        return tensor(np.asarray(self._numbers(name, args, named)), dtype, device)
+        return self._made(name, args, named, dtype, device)
+
+    def _made(
+        self,
+        name: str,
+        args: tuple[Any, ...],
+        named: dict[str, Any] = _NOTHING,
+        dtype: Any = None,
+        device: DeviceLike = None,
+    ) -> Tensor:
+        """What NumPy's method of that name draws, as a tensor."""
+        notes = self._notes()
+        if notes is None:
+            return tensor(np.asarray(self._numbers(name, args, named)), dtype, device)
+        return record(self, notes, name, args, named, dtype, device)
+
+    def _places(
+        self, name: str, args: tuple[Any, ...], named: dict[str, Any], device: Device
+    ) -> Any:
+        """The same as indices of a tensor on that device: an array, or while recording a tensor."""
+        if self._notes() is None:
+            return self._numbers(name, args, named)
+        return self._made(name, args, named, device=device)
+
+    _mark = marked
 
     def _numbers(self, name: str, args: tuple[Any, ...], named: dict[str, Any] = _NOTHING) -> Any:
         """What NumPy's method of that name draws."""
-        _C.refuse_while_recording(name)
         held = _C.held(args, name)
         with self._lock:
             return getattr(self._numpy, name)(*held, **named)

@@ -126,7 +126,10 @@ class Philox(CounterStream):
         words = 4 if draw is _Draw.LARGE else 2 if wide else 1
         key, counter = self._take(-(-out.size * words // _WORDS))
         attr = (draw, *map(_signed, (key, counter, counter >> 64, *parameters)))
-        (drawn,) = _C.call_kernel(op, "philox", (), (out,), attr)
+        if self._notes() is None:
+            (drawn,) = _C.call_kernel(op, "philox", (), (out,), attr)
+        else:  # each run puts its own key and counter there
+            (drawn,) = _C.call_kernel(op, "philox", (), (out,), attr, object=self)
         return drawn
 
     def _floats(

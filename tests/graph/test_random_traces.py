@@ -10,6 +10,7 @@ import pytest
 import oneflow_lite as flow
 from oneflow_lite.graph import Program, plain_run, trace
 from oneflow_lite.graph.text import digest_of
+from oneflow_lite.random import Generator, Philox
 from tests.support import random_program
 from tests.support.oracle import LAYOUTS, Flow, compare
 
@@ -17,11 +18,41 @@ PROGRAMS = 40
 STEPS = 30
 
 
+Generators = tuple[Philox, Generator]
+
+
+def generators() -> Generators:
+    return Philox(5), flow.random.default_rng(5)
+
+
+def drawn(given: Generators, number: int, device: flow.Device) -> flow.Tensor:
+    """The draw of that number of a program."""
+    stream, numpys = given
+    size = number % 5
+    if number % 2:
+        return stream.normal(size=size, dtype="float32", device=device)
+    return numpys.integers(0, 100, size, device=device)
+
+
 class Recorded(Flow):
-    """Keeps what a look would see, and returns it at the end."""
+    """Keeps what a look would see, and what is drawn, and returns it at the end."""
+
+    def __init__(self, layout: Sequence[str], shared: Sequence[Any], given: Generators) -> None:
+        super().__init__(layout, shared)
+        self.given = given
+        self.draws: list[flow.Tensor] = []
 
     def look(self, label: str, x: Any, how: str = "numpy") -> None:
         self.seen.append((label, x.copy()))
+
+    def host(self, reads: list[Any], writes: list[Any]) -> None:
+        """Reads and writes of a recorded function are apart."""
+        apart = [x.copy() if any(x.shares_storage(y) for y in writes) else x for x in reads]
+        super().host(apart, writes)
+
+    def draw(self) -> None:
+        number = len(self.draws)
+        self.draws.append(drawn(self.given, number, self._layout[number % len(self._layout)]))
 
     def barrier(self) -> None:
         """A program has nothing to wait for."""
@@ -29,32 +60,36 @@ class Recorded(Flow):
     synchronize = barrier
 
 
-def recordable() -> Iterator[random_program.Program]:
-    """Programs without functions of the host."""
+def programs() -> Iterator[random_program.Program]:
     for seed in count():
-        one = random_program.program(seed, STEPS)
-        if not any("rt.host(" in line for line in one.lines):
-            yield one
+        yield random_program.program(seed, STEPS)
 
 
-def traced(one: random_program.Program, layout: Sequence[str]) -> Program:
+def traced(one: random_program.Program, layout: Sequence[str], given: Generators) -> Program:
     shared = Flow(layout).upload()
+    lines = [line for row in one.lines for line in (row, *["rt.draw()"] * (len(row) % 7 == 0))]
 
     def function() -> list[Any]:
-        backend = Recorded(layout, shared)
-        exec("\n".join(one.lines), {"rt": backend, "np": np})
-        return [x for _, x in backend.seen]
+        backend = Recorded(layout, shared, given)
+        exec("\n".join(lines), {"rt": backend, "np": np})
+        return [*(x for _, x in backend.seen), *backend.draws]
 
     return trace(function).program
 
 
 def check(one: random_program.Program, layout: Sequence[str]) -> None:
-    program = traced(one, layout)
+    given, eager = generators(), generators()
+    program = traced(one, layout, given)
     program.verify()
-    for _ in range(2):
-        results = plain_run.run(program.main, [])
-        for (label, expected), x in zip(one.expected, results, strict=True):
-            difference = compare(expected, x.numpy())
+    run = flow.graph.compile(program)
+    for results in (plain_run.run(program.main, []), run(), plain_run.run(program.main, []), run()):
+        draws = results[len(one.expected) :]
+        expected = [(label, x) for label, x in one.expected]
+        for number in range(len(draws)):
+            device = flow.Device(layout[number % len(layout)])
+            expected.append((f"draw {number}", drawn(eager, number, device).numpy()))
+        for (label, wanted), x in zip(expected, results, strict=True):
+            difference = compare(wanted, x.numpy())
             assert difference is None, (
                 f"seed {one.seed}, look at {label}: {difference}\n{one.source(layout)}\n{program}"
             )
@@ -62,16 +97,25 @@ def check(one: random_program.Program, layout: Sequence[str]) -> None:
 
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
 def test_random_programs(layout: Sequence[str]) -> None:
-    programs = recordable()
+    rows = programs()
     for number in range(PROGRAMS):
         with flow.flags(sync=number % 4 == 0):
-            check(next(programs).on(layout), layout)
+            check(next(rows).on(layout), layout)
+
+
+def test_programs_draw_and_call_functions() -> None:
+    kinds = [
+        op.call.kind if op.object is None else op.object.kind
+        for one, _ in zip(programs(), range(10), strict=False)
+        for op in traced(one, LAYOUTS["cpu"], generators()).main.ops
+    ]
+    assert min(map(kinds.count, ("philox", "draw", "function"))) > 2
 
 
 def test_text_of_random_programs() -> None:
-    programs = recordable()
+    rows = programs()
     for _ in range(PROGRAMS // 2):
-        program = traced(next(programs), LAYOUTS["mixed"])
+        program = traced(next(rows), LAYOUTS["mixed"], generators())
         given = dict(_constants(program))
         again = Program.parse(str(program), given)
         assert (again, str(again)) == (program, str(program))
@@ -84,7 +128,7 @@ def _constants(program: Program) -> Iterator[tuple[str, Any]]:
 
 
 def test_the_oracle_can_fail() -> None:
-    one = next(recordable())
+    one = next(programs())
     one.expected[-1] = (one.expected[-1][0], np.full((3, 1), 77))
     with pytest.raises(AssertionError, match=r"(?s)seed \d+, look at .* got .*program function"):
         check(one, LAYOUTS["cpu"])

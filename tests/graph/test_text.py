@@ -79,6 +79,8 @@ KINDS: dict[str, Callable[[flow.Tensor, flow.Tensor], Any]] = {
         *(x.T, x[1:, ::-1], x[None, :, 0], flow.broadcast_to(x, (2, *x.shape)), x.reshape(-1)),
         *((x + 1j * y).real, (x + 1j * y).imag[::-2], x[0, 0]),
     ),
+    "host": lambda x, y: (flow.vm.host_func(len, [x]), flow.vm.host_func(len, [], [y]), y)[2],
+    "source": lambda x, y: flow.random.normal(size=(2, 3)),
     "writes": _writes,
     "nothing": lambda x, y: None,
     "arguments": lambda x, y: (x, y, x),
@@ -95,7 +97,7 @@ def test_text_of_every_kind_of_call(name: str) -> None:
 
 _C_KINDS = (
     *("elementwise", "where", "copy", "fill", "empty", "reduce", "arg_reduce", "matmul"),
-    *("concat", "transfer", "array", "view"),
+    *("concat", "transfer", "array", "view", "host", "source"),
 )
 
 

@@ -62,7 +62,6 @@ LOOKS: dict[str, tuple[str, Callable[[flow.Tensor], Any]]] = {
     "memoryview": ("memoryview", lambda x: memoryview(x)),
     "pickle": ("numpy", lambda x: pickle.dumps(x)),
     "format": ("item", lambda x: f"{x.sum():.3f}"),
-    "host_func": ("host_func", lambda x: flow.vm.host_func(len, [x], [])),
     "synchronize": ("synchronize", lambda x: flow.synchronize()),
     "synchronize a device": ("synchronize", lambda x: flow.synchronize("cpu")),
     "barrier": ("barrier", lambda x: flow.vm.barrier()),
@@ -106,72 +105,6 @@ def test_what_needs_no_values() -> None:
     agree(lambda: function, [], [made_from(flow.Device("cpu"))(numbers(3, 3))], None)
     assert set(texts[0]) == {"tensor(<recorded>, shape=(3, 3), dtype=float64, device='cpu')"}
     assert "<recorded>" not in str(texts[1:])
-
-
-RANDOM: dict[str, Callable[[], Any]] = {
-    "normal": lambda: flow.random.normal(size=3),
-    "uniform": lambda: flow.random.uniform(),
-    "many": lambda: flow.random.normal(size=1000),
-    "float32": lambda: flow.random.random(3, dtype="float32"),
-    "integers": lambda: flow.random.integers(0, 9, 3),
-    "big integers": lambda: flow.random.integers(0, 9, 2000, dtype="uint8"),
-    "one integer": lambda: flow.random.integers(9),
-    "choice": lambda: flow.random.choice(5, 3),
-    "choice of a list": lambda: flow.random.choice([1, 2, 3]),
-    "choice of a tensor": lambda: flow.random.choice(SQUARE[0], 2),
-    "choice without return": lambda: flow.random.choice(5, 3, replace=False),
-    "permutation": lambda: flow.random.permutation(5),
-    "permutation of a tensor": lambda: flow.random.permutation(SQUARE),
-    "permuted": lambda: flow.random.permuted(SQUARE, axis=0),
-    "shuffle": lambda: flow.random.shuffle(SQUARE),
-    "bytes": lambda: flow.random.bytes(3),
-    "seed": lambda: flow.random.seed(3),
-    "spawn": lambda: GENERATOR.spawn(2),
-    "bit generator": lambda: GENERATOR.bit_generator.random_raw(),
-    "generator": lambda: GENERATOR.standard_normal(3),
-    "new generator": lambda: flow.random.default_rng(1).gamma(2.0, size=3),
-    "Philox": lambda: PHILOX.normal(size=3),
-    "Philox integers": lambda: PHILOX.integers(0, 5, size=3),
-    "Philox permutation": lambda: PHILOX.permutation(5),
-    "Philox state": lambda: setattr(PHILOX, "state", {"key": 1, "counter": 2}),
-    "Philox advance": lambda: PHILOX.advance(3),
-    "Philox spawn": lambda: PHILOX.spawn(3),
-    "new Philox": lambda: flow.random.Philox(3).random(2),
-    "distribution": lambda: flow.random.multivariate_normal([0.0, 0.0], np.eye(2)),
-}
-GENERATOR, PHILOX = flow.random.default_rng(3), flow.random.Philox(3)
-
-
-@pytest.mark.parametrize("name", RANDOM)
-def test_random_numbers_are_refused(name: str) -> None:
-    """They are never baked into a program, and the generators stay where they are."""
-    before = flow.random.normal(size=2)  # the generator of the module is there
-    generator = copy.deepcopy(GENERATOR.bit_generator.state)
-    philox = PHILOX.state
-    with pytest.raises(
-        TraceError, match=r"^\[[\w.]+\] cannot be recorded: do it outside of"
-    ) as raised:
-        trace(lambda x: (RANDOM[name](), x), before)
-    assert any(f"{__file__}:" in note for note in raised.value.__notes__)
-    assert GENERATOR.bit_generator.state == generator
-    assert PHILOX.state == philox
-    works()
-
-
-@pytest.mark.parametrize("name", [n for n in dir(flow.random) if not n.startswith("_")])
-def test_no_random_function_is_baked(name: str) -> None:
-    """Each function of flow.random raises, or gives nothing that is a program's."""
-    function = getattr(flow.random, name)
-    if isinstance(function, type) or name == "default_rng" or not callable(function):
-        return
-    for args in ((), (1,), (2.0, 3.0), (0.5,), (3, 2, 4), (3, 0.5), (1.0, 2.0, 3.0), (SQUARE[0],)):
-        try:
-            program = trace(lambda args=args: function(*args)).program
-        except Exception:  # of the arguments, or TraceError
-            continue
-        if name == "permuted" and not isinstance(args[0], flow.Tensor):  # one element stays
-            continue
-        raise AssertionError(f"{name}{args} was recorded: {program}")
 
 
 # --- errors

@@ -32,12 +32,19 @@ struct Operand {
   int32_t slot = -1;  // of a scalar that each run is given, see Input
 };
 
+/// A number of a call that each run brings along.
+struct RunWord {
+  int attr;      // its place in OpCall::attr
+  int64_t word;  // and in RunNumbers::words
+};
+
 struct Operation {
   OpCall call;
   std::vector<Operand> operands;
   std::vector<int64_t> targets;  // values that are written to: the results are their next versions
   std::vector<int64_t> results;  // of each output
   vm::SiteId site;
+  std::vector<RunWord> words;  // of a call of kind array
 };
 
 /// A parameter or capture that was written to, and what it holds at the end.

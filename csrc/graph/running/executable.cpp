@@ -34,10 +34,9 @@ Executable::Executable(vm::VirtualMachine& machine, std::string name, const Prog
   }
 }
 
-void Executable::check(const Tensor* const* arguments, int count) const {
-  const int expected = static_cast<int>(inputs_.size() - bound_.size());
-  if (count != expected) {
-    fail(ErrorKind::value, "[", name_, "] expected ", expected, " arguments, got ", count);
+void Executable::check(const Tensor* const* arguments, int count, int wanted) const {
+  if (count != wanted) {
+    fail(ErrorKind::value, "[", name_, "] expected ", wanted, " arguments, got ", count);
   }
   for (int i = 0; i < count; ++i) {
     const Value& type = inputs_[i];
@@ -64,16 +63,16 @@ void Executable::check_apart(const Tensor* const* given) const {
   }
 }
 
-std::vector<Tensor> Executable::run(const Issuer& issuer, const Tensor* const* arguments,
-                                    int count, const Scalar* scalars) const {
-  check(arguments, count);
+std::vector<Tensor> Executable::run(const Issuer& issuer, const Tensor* const* arguments, int count,
+                                    const RunNumbers& numbers) const {
+  check(arguments, count, parameter_count());
   SmallVector<const Tensor*, 16> given;
   for (int i = 0; i < count; ++i) given.push_back(arguments[i]);
   for (const Tensor& x : bound_) given.push_back(&x);
   check_apart(given.data());
   vm::PacedCall paced;
   if (may_run_here(paced)) {
-    if (auto results = inline_run()->run(issuer, *lowered_, given.data(), scalars)) {
+    if (auto results = inline_run()->run(issuer, *lowered_, given.data(), numbers)) {
       note(RunMode::here);
       return std::move(*results);
     }
@@ -82,11 +81,11 @@ std::vector<Tensor> Executable::run(const Issuer& issuer, const Tensor* const* a
   const bool is_naive = machine_.options().naive.load(std::memory_order_relaxed);
   if (is_naive || machine_.observer() || options_.mode == RunMode::naive) {
     note(RunMode::naive);
-    return issue_each(issuer, given.data(), scalars);
+    return issue_each(issuer, given.data(), numbers);
   }
   SegmentOptions how;
   how.is_sequential = options_.mode == RunMode::sequential;
-  how.scalars = scalars;
+  how.numbers = numbers;
   const int poison = poison_.load(std::memory_order_relaxed);
   if (poison >= 0) how.poison = static_cast<uint8_t>(poison);
   how.is_parallel = options_.mode == RunMode::parallel;
@@ -123,7 +122,8 @@ struct Memories {
 }  // namespace
 
 std::vector<Tensor> Executable::issue_each(const Issuer& issuer, const Tensor* const* given,
-                                           const Scalar* scalars) const {
+                                           const RunNumbers& numbers) const {
+  Turn turn;
   Memories memories{*lowered_, given, std::vector<StorageRef>(lowered_->bases.size())};
   for (int64_t b = 0; b < lowered_->input_count; ++b) memories.storages[b] = given[b]->storage;
   for (size_t i = 0; i < lowered_->steps.size(); ++i) {
@@ -140,7 +140,7 @@ std::vector<Tensor> Executable::issue_each(const Issuer& issuer, const Tensor* c
       }
       operands[k] = memories.bound(step.operands[k]);
     }
-    issue_step(from, step, operands.data(), scalars);
+    issue_step(from, step, operands.data(), numbers, &turn);
     operands.clear();  // what nobody needs any more is let go, as by a program that drops it
     for (const Placed& operand : step.operands) {
       if (operand.base < 0) continue;

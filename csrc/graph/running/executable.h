@@ -39,11 +39,15 @@ class Executable {
   Executable(vm::VirtualMachine& machine, std::string name, const ProgramParts& program,
              std::vector<Tensor> bound, RunOptions options);
 
+  /// Error(value) unless these are arguments for the first parameters; `count` of them are wanted.
+  void check(const Tensor* const* arguments, int count, int wanted) const;
+  int parameter_count() const { return static_cast<int>(inputs_.size() - bound_.size()); }
+
   /// The results for these arguments, which have the types of the parameters (checked), and these
-  /// scalars, by slot, in the dtypes of their operands. Steps have the sites of their operations.
-  /// Any thread that keeps others from issuing (with the GIL).
+  /// numbers. Steps have the sites of their operations. Any thread that keeps others from issuing
+  /// (with the GIL).
   std::vector<Tensor> run(const Issuer& issuer, const Tensor* const* arguments, int count,
-                          const Scalar* scalars = nullptr) const;
+                          const RunNumbers& numbers) const;
 
   const std::string& name() const { return name_; }
   /// Bytes of temporaries when all steps run here.
@@ -76,7 +80,6 @@ class Executable {
     std::call_once(is_planned_, [this] { inline_run_ = InlineRun::make(*lowered_); });
     return inline_run_.get();
   }
-  void check(const Tensor* const* arguments, int count) const;
   void check_apart(const Tensor* const* given) const;
   /// Work that takes hardly longer here than to hand it over.
   bool may_run_here(vm::PacedCall& paced) const;
@@ -84,7 +87,7 @@ class Executable {
     runs_[static_cast<int>(mode)].fetch_add(1, std::memory_order_relaxed);
   }
   std::vector<Tensor> issue_each(const Issuer& issuer, const Tensor* const* given,
-                                 const Scalar* scalars) const;
+                                 const RunNumbers& numbers) const;
 
   vm::VirtualMachine& machine_;
   const std::string name_;

@@ -22,8 +22,10 @@ class Frame {
   vm::SiteId site_of(const Step& step) const { return step.site ? step.site : site_; }
   /// Where the base of an input begins in the tensor that is given for it.
   SmallVector<int64_t, 16> starts;
-  /// That it was given, by slot.
+  /// The numbers that it was given.
   std::vector<Scalar> scalars;
+  std::vector<int64_t> words;
+  RunNumbers numbers() const { return {scalars.data(), words.data()}; }
   /// Threads share the strands of a segment.
   bool is_parallel = false;
   /// For tests: new memory holds this byte everywhere.

@@ -28,7 +28,8 @@ std::unique_ptr<InlineRun> InlineRun::make(const Lowered& lowered) {
       std::all_of(lowered.bases.begin(), lowered.bases.end(),
                   [](const Base& base) { return base.state->device.is_host(); }) &&
       std::none_of(lowered.steps.begin(), lowered.steps.end(),
-                   [](const Step& step) { return step.kind == Step::Kind::transfer; });
+                   [](const Step& step) { return step.kind == Step::Kind::transfer; }) &&
+      !lowered.has_host_functions();
   return all_on_host ? std::unique_ptr<InlineRun>(new InlineRun(lowered)) : nullptr;
 }
 
@@ -40,7 +41,7 @@ InlineRun::InlineRun(const Lowered& lowered)
       loops_.push_back(std::make_unique<ops::LoopArgs>(step.loops->args));
       kernel.loops = loops_.back().get();
     } else if (step.kind == Step::Kind::arrays) {
-      arrays_.push_back(std::make_unique<ops::ArrayArgs>(array_args(step)));
+      arrays_.push_back(std::make_unique<ops::ArrayArgs>(array_args(step, {})));
       kernel.arrays = arrays_.back().get();
     }
     for (size_t k = 0; k < step.operands.size(); ++k) {
@@ -146,9 +147,18 @@ bool InlineRun::hold(const Issuer& issuer, const Lowered& lowered, const Tensor*
   return true;
 }
 
+void InlineRun::set_words(const Lowered& lowered, const RunNumbers& numbers) {
+  if (!numbers.words) return;
+  for (size_t i = 0; i < kernels_.size(); ++i) {
+    for (const RunWord& x : lowered.steps[i].words) {
+      kernels_[i].arrays->attr[x.attr] = numbers.words[x.word];
+    }
+  }
+}
+
 std::optional<std::vector<Tensor>> InlineRun::run(const Issuer& issuer, const Lowered& lowered,
                                                   const Tensor* const* given,
-                                                  const Scalar* scalars) {
+                                                  const RunNumbers& numbers) {
   const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
   if (!lock || !prepare(lowered)) return std::nullopt;
   struct LetGo {
@@ -166,7 +176,8 @@ std::optional<std::vector<Tensor>> InlineRun::run(const Issuer& issuer, const Lo
     vm::InlineScope here(issuer.machine.window(), operands.data(), operands.size());
     if (!here) return std::nullopt;
     for (const int64_t b : outside_) place(b, storages_[b]->data() + start_of(b));
-    for (const ScalarPatch& patch : scalar_patches_) *patch.scalar = scalars[patch.slot];
+    for (const ScalarPatch& patch : scalar_patches_) *patch.scalar = numbers.scalars[patch.slot];
+    set_words(lowered, numbers);
     run_all(issuer, lowered, here);
   }
   std::vector<Tensor> results;

@@ -22,9 +22,9 @@ class InlineRun {
   void fill_arena(const Lowered& lowered, uint8_t byte);
 
   /// nullopt: something that it needs is not ready, or another thread runs it, or there is no
-  /// memory at once. `given`: the inputs; `scalars`: by slot.
+  /// memory at once. `given`: the inputs.
   std::optional<std::vector<Tensor>> run(const Issuer& issuer, const Lowered& lowered,
-                                         const Tensor* const* given, const Scalar* scalars);
+                                         const Tensor* const* given, const RunNumbers& numbers);
 
  private:
   struct Kernel {
@@ -50,6 +50,7 @@ class InlineRun {
   explicit InlineRun(const Lowered& lowered);
   void plan_arena(const Lowered& lowered);
   void place(int64_t base, char* address);
+  void set_words(const Lowered& lowered, const RunNumbers& numbers);
   bool prepare(const Lowered& lowered);
   bool hold(const Issuer& issuer, const Lowered& lowered, const Tensor* const* given,
             SmallVector<vm::Operand, 8>* operands);

@@ -5,8 +5,9 @@
 
 namespace ofl::graph {
 
-/// `operands`: those of the step, with storages; of a scalar, anything. `scalars`: the run's.
+/// `operands`: those of the step, with storages; of a scalar, anything. `turn`: that of the last
+/// host function of the run; then that of this one.
 void issue_step(const Issuer& issuer, const Step& step, const Tensor* operands,
-                const Scalar* scalars);
+                const RunNumbers& numbers, Turn* turn);
 
 }  // namespace ofl::graph

@@ -83,6 +83,14 @@ class Lowering final : public PlanSink {
     add_operand(add_step(Step::Kind::allocate, site, "empty"), &result, true);
   }
 
+  void call_host(vm::SiteId site, const OpCall& call, const std::vector<Tensor>& reads,
+                 const std::vector<Tensor>& writes) override {
+    Step& step = add_step(Step::Kind::host, site, call.name);
+    step.function = call.object;
+    for (const Tensor& x : reads) add_operand(step, &x, false);
+    for (const Tensor& x : writes) add_operand(step, &x, true);
+  }
+
  private:
   Issuer issuer(vm::SiteId site) { return {machine_, site, nullptr, this}; }
 
@@ -108,7 +116,7 @@ class Lowering final : public PlanSink {
   }
 
   Step& add_step(Step::Kind kind, vm::SiteId site, const char* name) {
-    lowered_.steps.push_back({kind, site, name, 0, nullptr, nullptr, {}, {}, {}});
+    lowered_.steps.push_back({kind, site, name, 0, nullptr, nullptr, {}, {}, {}, {}, nullptr});
     return lowered_.steps.back();
   }
 
@@ -197,6 +205,10 @@ class Lowering final : public PlanSink {
     std::vector<Tensor> made =
         replay(issuer(operation.site), operation.call, inputs.data(),
                static_cast<int>(inputs.size()), targets.data(), static_cast<int>(targets.size()));
+    if (!operation.words.empty()) lowered_.steps.back().words = operation.words;
+    for (const RunWord& x : operation.words) {
+      lowered_.word_count = std::max(lowered_.word_count, x.word + 1);
+    }
     size_t written = 0;
     for (size_t k = 0; k < made.size(); ++k) {
       const bool is_target = operation.call.targets >> k & 1;

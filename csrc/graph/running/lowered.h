@@ -3,10 +3,12 @@
 //   operations ── replayed with a sink that keeps the plans ──► steps over bases
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
 #include "graph/recording/recording.h"
+#include "tensor/host_object.h"
 #include "tensor/submit.h"
 
 namespace ofl::graph {
@@ -19,6 +21,12 @@ struct ProgramParts {
   std::vector<Operation> operations;
   std::vector<int64_t> results;
   std::vector<Written> assigns;
+};
+
+/// The numbers that a run brings along.
+struct RunNumbers {
+  const Scalar* scalars = nullptr;  // by slot, in the dtypes of their operands
+  const int64_t* words = nullptr;   // such as places in streams of random numbers
 };
 
 /// A memory: a base is known when the program runs. Those of the inputs come first.
@@ -45,7 +53,7 @@ struct GivenScalar {
 };
 
 struct Step {
-  enum class Kind : uint8_t { loops, arrays, transfer, allocate };
+  enum class Kind : uint8_t { loops, arrays, transfer, allocate, host };
 
   Kind kind;
   vm::SiteId site;
@@ -56,15 +64,22 @@ struct Step {
   std::vector<Placed> operands;      // base -1: a scalar of the plan
   std::vector<bool> writes;          // of each operand
   std::vector<GivenScalar> given;    // where the plan's scalars are not those of each run
+  std::vector<RunWord> words;        // the same of the numbers of a plan of arrays
+  std::shared_ptr<const HostObject> function;  // host
 };
 
 struct Lowered {
   int64_t input_count = 0;
   int64_t scalar_count = 0;  // that a run is given
+  int64_t word_count = 0;
   std::vector<Base> bases;
   std::vector<Step> steps;
   std::vector<Placed> results;
 
+  bool has_host_functions() const {
+    return std::any_of(steps.begin(), steps.end(),
+                       [](const Step& step) { return step.kind == Step::Kind::host; });
+  }
   bool is_input(int64_t base) const { return base < input_count; }
   /// Where the base of an input begins in the storage of the tensor that is given for it.
   int64_t start_of(int64_t base, const Tensor& given) const {

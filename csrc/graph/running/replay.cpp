@@ -1,5 +1,6 @@
 #include "graph/running/replay.h"
 
+#include "tensor/host_object.h"
 #include "tensor/submit.h"
 
 namespace ofl {
@@ -29,6 +30,8 @@ constexpr Form kForms[] = {
     {CallKind::transfer, 1, 1, 0, 0, false, false},
     {CallKind::array, 0, kAnyNumber, kAnyNumber, kAnyNumber, false, true},
     {CallKind::view, 1, 1, kAnyNumber, 0, false, false},
+    {CallKind::host, 0, kAnyNumber, 0, 0, false, true},
+    {CallKind::source, 0, 0, 0, kAnyNumber, false, false},
 };
 constexpr bool forms_are_in_order() {
   for (int kind = 0; kind < kCallKinds; ++kind) {
@@ -55,7 +58,8 @@ void check_form(const OpCall& call, int count, int target_count) {
     fail(ErrorKind::value, "[", call.name, "] the attributes are not those of a call of kind ",
          kind);
   }
-  const int outputs = call.kind == CallKind::array ? target_count + made : 1;
+  const bool has_any_outputs = call.kind == CallKind::array || call.kind == CallKind::host;
+  const int outputs = has_any_outputs ? target_count + made : 1;
   const bool is_beyond = outputs < 32 && call.targets >> outputs;
   if (is_beyond || (call.targets && !form.may_write)) {
     fail(ErrorKind::value, "[", call.name, "] a call of kind ", kind, " cannot write there");
@@ -186,6 +190,19 @@ struct Replay {
     submit(issuer, plan);
     return results;
   }
+
+  std::vector<Tensor> host(int count) const {
+    std::vector<Tensor> reads, writes;
+    for (int k = 0; k < count; ++k) reads.push_back(tensor(k));
+    for (int k = 0; k < target_count; ++k) writes.push_back(*targets[k]);
+    call_host(issuer, call, reads, writes);
+    return writes;
+  }
+
+  std::vector<Tensor> source() const {
+    if (issuer.sink) return take_source(issuer, call);
+    fail(ErrorKind::value, "[", call.name, "] is made on the host before the program runs");
+  }
 };
 
 }  // namespace
@@ -214,6 +231,8 @@ std::vector<Tensor> replay(const Issuer& issuer, const OpCall& call, const Input
     case CallKind::transfer: return {to_device(issuer, again.tensor(0), call.device, true)};
     case CallKind::array: return again.array(count);
     case CallKind::view: return {again.view()};
+    case CallKind::host: return again.host(count);
+    case CallKind::source: return again.source();
   }
   fail(ErrorKind::runtime, "[replay] unknown kind of call");
 }

@@ -251,8 +251,8 @@ void SegmentBody::run_call(const Call& call, const Surroundings& here, Queued* q
     args.helpers = here.helpers;
     ops::run(args);
   };
-  if (step.loops) return run(loop_args(step, frame_->scalars.data()));
-  run(array_args(step));
+  if (step.loops) return run(loop_args(step, frame_->numbers()));
+  run(array_args(step, frame_->numbers()));
 }
 
 /// The queue has run it: what failed there is known, and so is what depends on it.

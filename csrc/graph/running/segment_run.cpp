@@ -20,7 +20,9 @@ class Run {
         storages_(schedule->layout.memories.size()) {
     frame_->is_parallel = options.is_parallel;
     frame_->poison = options.poison;
-    frame_->scalars.assign(options.scalars, options.scalars + lowered_.scalar_count);
+    const RunNumbers& numbers = options.numbers;
+    frame_->scalars.assign(numbers.scalars, numbers.scalars + lowered_.scalar_count);
+    frame_->words.assign(numbers.words, numbers.words + lowered_.word_count);
     for (int64_t b = 0; b < lowered_.input_count; ++b) {
       storages_[b] = given[b]->storage;
       frame_->starts.push_back(lowered_.start_of(b, *given[b]));
@@ -71,7 +73,7 @@ class Run {
       if (step.operands[k].base >= 0) operands[k] = bound(step.operands[k]);
     }
     issue_step({issuer_.machine, frame_->site_of(step)}, step, operands.data(),
-               frame_->scalars.data());
+               frame_->numbers(), &turn_);
   }
 
   void issue_kernels(const Segment& segment) {
@@ -126,6 +128,7 @@ class Run {
   const Lowered& lowered_;
   const std::shared_ptr<Frame> frame_;
   std::vector<StorageRef> storages_;  // of the run's memories, while they are needed
+  Turn turn_;                         // of the last host function
 };
 
 }  // namespace

@@ -12,10 +12,10 @@
 namespace ofl::graph {
 
 struct SegmentOptions {
-  const Scalar* scalars = nullptr;  // that the run is given, by slot
-  bool is_sequential = false;       // each segment runs after the one before
-  bool is_parallel = false;         // threads share the strands of a segment
-  std::optional<uint8_t> poison;    // for tests: what new memory holds
+  RunNumbers numbers;
+  bool is_sequential = false;     // each segment runs after the one before
+  bool is_parallel = false;       // threads share the strands of a segment
+  std::optional<uint8_t> poison;  // for tests: what new memory holds
 };
 
 /// The results. `given`: the inputs.

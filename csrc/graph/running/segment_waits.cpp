@@ -15,6 +15,7 @@ std::pair<Device, vm::StreamType> lane_of(const Lowered& lowered, const Segment&
   };
   if (segment.state) return {segment.state->device.id(), vm::StreamType::compute};
   const Step& step = segment.first();
+  if (step.kind == Step::Kind::host) return {Device{}, vm::StreamType::host_func};
   const Device to = device_of(step.operands.back());
   if (step.kind != Step::Kind::transfer) return {to, vm::StreamType::compute};
   const Device from = device_of(step.operands.front());

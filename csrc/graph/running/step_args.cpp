@@ -2,13 +2,13 @@
 
 namespace ofl::graph {
 
-ops::LoopArgs loop_args(const Step& step, const Scalar* scalars) {
+ops::LoopArgs loop_args(const Step& step, const RunNumbers& numbers) {
   ops::LoopArgs args = step.loops->args;
-  fill_in(step, scalars, &args);
+  fill_in(step, numbers, &args);
   return args;
 }
 
-ops::ArrayArgs array_args(const Step& step) {
+ops::ArrayArgs array_args(const Step& step, const RunNumbers& numbers) {
   const ArrayPlan& plan = *step.arrays;
   ops::ArrayArgs args;
   args.kernel = plan.kernel;
@@ -21,6 +21,7 @@ ops::ArrayArgs array_args(const Step& step) {
     const Tensor& x = operand.layout;
     args.operands.push_back({nullptr, x.dtype, x.shape, x.strides});
   }
+  if (numbers.words) fill_in(step, numbers, &args);
   return args;
 }
 

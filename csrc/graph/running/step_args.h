@@ -6,13 +6,20 @@
 namespace ofl::graph {
 
 /// Sets the scalars that each run is given.
-inline void fill_in(const Step& step, const Scalar* scalars, ops::LoopArgs* args) {
-  for (const GivenScalar& given : step.given) args->scalars[given.place] = scalars[given.slot];
+inline void fill_in(const Step& step, const RunNumbers& numbers, ops::LoopArgs* args) {
+  for (const GivenScalar& given : step.given) {
+    args->scalars[given.place] = numbers.scalars[given.slot];
+  }
+}
+/// The same of the words of a call of arrays, or of its plan.
+template <typename Call>
+void fill_in(const Step& step, const RunNumbers& numbers, Call* call) {
+  for (const RunWord& x : step.words) call->attr[x.attr] = numbers.words[x.word];
 }
 
-/// Without addresses. `scalars`: the run's.
-ops::LoopArgs loop_args(const Step& step, const Scalar* scalars);
-ops::ArrayArgs array_args(const Step& step);
+/// Without addresses.
+ops::LoopArgs loop_args(const Step& step, const RunNumbers& numbers);
+ops::ArrayArgs array_args(const Step& step, const RunNumbers& numbers);
 
 /// Bytes from the start of an operand's base. No elements have no place: what a device is given
 /// must not leave its memory.

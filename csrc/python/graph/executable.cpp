@@ -32,8 +32,9 @@ graph::Value type_of(const py::handle& row) {
           named_device(parts[3].ptr()),     {}};
 }
 
-/// (call, operands, targets, results, site): operands are numbers of values, for scalars (number,)
-/// or (None, slot).
+/// (call, operands, targets, results, site, words): operands are numbers of values, for scalars
+/// (number,) or (None, slot); words are pairs of places, in the call's attr and in the numbers of a
+/// run.
 graph::Operation operation_of(const py::handle& row, Numbers* numbers) {
   const auto parts = row.cast<py::tuple>();
   graph::Operation operation{parts[0].cast<const OpCall&>(), {}, {}, {}, 0};
@@ -60,6 +61,9 @@ graph::Operation operation_of(const py::handle& row, Numbers* numbers) {
   }
   operation.targets = parts[2].cast<std::vector<int64_t>>();
   operation.results = parts[3].cast<std::vector<int64_t>>();
+  for (const auto& [attr, word] : parts[5].cast<std::vector<std::pair<int, int64_t>>>()) {
+    operation.words.push_back({attr, word});
+  }
   return operation;
 }
 
@@ -68,24 +72,58 @@ struct ExecutableObject {
   PyObject* dict;
   graph::Executable* executable;
   Numbers* numbers;  // null: it takes none
+  PyObject* draw;    // null, or what each run calls first
+  int hidden;        // parameters that it gives
 };
 
 graph::Executable& executable_of(PyObject* self) {
   return *reinterpret_cast<ExecutableObject*>(self)->executable;
 }
 
-std::vector<Tensor> run_with_numbers(const graph::Executable& executable, const Numbers& numbers,
-                                     PyObject* const* given, int count) {
-  const int tensors = count - numbers.given();
+/// What a run takes from sources of random numbers, once its arguments are known to be right.
+/// draw() gives a list of words and one of tensors, which are arguments, too; it is returned.
+Reference draw(PyObject* function, std::vector<int64_t>* words) {
+  const Reference pair(checked(PyObject_CallNoArgs(function)));
+  PyObject* const drawn = PyTuple_GET_ITEM(pair.get(), 0);
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(drawn); ++i) {
+    words->push_back(PyLong_AsLongLong(PyList_GET_ITEM(drawn, i)));
+  }
+  if (PyErr_Occurred()) throw PythonErrorSet{};
+  PyObject* const tensors = PyTuple_GET_ITEM(pair.get(), 1);
+  Py_INCREF(tensors);
+  return Reference(tensors);
+}
+
+/// How many of the arguments are tensors: the others are the numbers behind them.
+int tensor_count(const ExecutableObject& self, int count) {
+  const int tensors = self.numbers ? count - self.numbers->given() : count;
   if (tensors < 0) {
-    fail(ErrorKind::value, "[", executable.name(), "] expected ", numbers.given(),
+    fail(ErrorKind::value, "[", self.executable->name(), "] expected ", self.numbers->given(),
          " numbers behind the tensors, got ", count, " arguments");
   }
+  return tensors;
+}
+
+std::vector<Tensor> run(const ExecutableObject& self, PyObject* const* given, int count) {
+  const graph::Executable& executable = *self.executable;
+  const int tensors = tensor_count(self, count);
   SmallVector<const Tensor*, 16> arguments;
   for (int i = 0; i < tensors; ++i) arguments.push_back(&require_tensor(given[i], kOp));
   std::vector<Scalar> scalars;
-  numbers.compute(executable.name().c_str(), given + tensors, &scalars);
-  return executable.run(issuer(), arguments.data(), tensors, scalars.data());
+  if (self.numbers) self.numbers->compute(executable.name().c_str(), given + tensors, &scalars);
+  graph::RunNumbers numbers;
+  numbers.scalars = scalars.data();
+  std::vector<int64_t> words;
+  Reference drawn;
+  if (self.draw) {
+    executable.check(arguments.data(), tensors, executable.parameter_count() - self.hidden);
+    drawn = draw(self.draw, &words);
+    numbers.words = words.data();
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(drawn.get()); ++i) {
+      arguments.push_back(&require_tensor(PyList_GET_ITEM(drawn.get(), i), kOp));
+    }
+  }
+  return executable.run(issuer(), arguments.data(), arguments.size(), numbers);
 }
 
 /// run(*arguments): the results. Numbers stand behind the tensors.
@@ -96,15 +134,8 @@ PyObject* call(PyObject* self, PyObject* const* given, size_t nargsf, PyObject* 
     }
     refuse_while_recording(kOp);
     const auto count = static_cast<int>(PyVectorcall_NARGS(nargsf));
-    const Numbers* const numbers = reinterpret_cast<ExecutableObject*>(self)->numbers;
-    std::vector<Tensor> results;
-    if (numbers) {
-      results = run_with_numbers(executable_of(self), *numbers, given, count);
-    } else {
-      SmallVector<const Tensor*, 16> arguments;
-      for (int i = 0; i < count; ++i) arguments.push_back(&require_tensor(given[i], kOp));
-      results = executable_of(self).run(issuer(), arguments.data(), count);
-    }
+    std::vector<Tensor> results =
+        run(*reinterpret_cast<ExecutableObject*>(self), given, count);
     Reference list(checked(PyList_New(static_cast<Py_ssize_t>(results.size()))));
     for (size_t i = 0; i < results.size(); ++i) {
       PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), wrap(std::move(results[i])));
@@ -132,6 +163,7 @@ void dealloc(PyObject* self) {
   PyTypeObject* const type = Py_TYPE(self);
   delete object->executable;
   delete object->numbers;
+  Py_CLEAR(object->draw);
   Py_CLEAR(object->dict);
   type->tp_free(self);
   Py_DECREF(type);
@@ -191,13 +223,14 @@ int number_of(const char* what, const std::string& name, const char* const* name
 }
 
 /// compile_program(name, inputs, bound, constants, value_count, operations, results, assigns,
-///                 slots, mode, release)
+///                 slots, hidden, draw, mode, release): `draw` (or None) gives each run words and
+///                 the last `hidden` parameters.
 py::object compile_program(const std::string& name, const py::list& inputs, const py::list& bound,
                            int64_t constants, int64_t value_count, const py::list& operations,
                            const std::vector<int64_t>& results,
                            const std::vector<std::pair<int64_t, int64_t>>& assigns,
-                           const py::list& slots, const std::string& mode,
-                           const std::string& release) {
+                           const py::list& slots, int hidden, const py::object& draw,
+                           const std::string& mode, const std::string& release) {
   auto numbers = slots.empty() ? nullptr : std::make_unique<Numbers>(slots);
   graph::ProgramParts program;
   for (const py::handle& row : inputs) program.inputs.push_back(type_of(row));
@@ -224,6 +257,8 @@ py::object compile_program(const std::string& name, const py::list& inputs, cons
   object->dict = nullptr;
   object->executable = made.release();
   object->numbers = numbers.release();
+  object->hidden = hidden;
+  object->draw = draw.is_none() ? nullptr : py::object(draw).release().ptr();
   return py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(object));
 }
 

@@ -8,6 +8,7 @@
 #include "python/convert.h"
 #include "python/initialised.h"
 #include "python/machine/device_object.h"
+#include "python/machine/host_object.h"
 #include "python/ops/array_functions.h"
 #include "python/ops/registry.h"
 #include "python/runtime.h"
@@ -34,7 +35,8 @@ bool is_equal(const OpCall& a, const OpCall& b) {
   return a.kind == b.kind && std::strcmp(a.name, b.name) == 0 && a.op == b.op &&
          a.resolution == b.resolution && a.kernel == b.kernel && same_loop(a.loop, b.loop) &&
          a.elements == b.elements && a.attr == b.attr && a.targets == b.targets &&
-         same_made(a.made, b.made) && a.device == b.device;
+         same_made(a.made, b.made) && a.device == b.device &&
+         python_object(a.object.get()) == python_object(b.object.get());
 }
 
 py::tuple codes_of(const OpCall& call) {
@@ -74,11 +76,11 @@ CallKind kind_of(const std::string& name) {
 
 using Made = std::vector<std::tuple<py::object, py::object, py::object>>;
 
-/// OpCall(kind, name, *, op, codes, kernel, loop, elements, attr, targets, made, device)
+/// OpCall(kind, name, *, op, codes, kernel, loop, elements, attr, targets, made, device, object)
 OpCall make(const std::string& kind, const std::string& name, const py::object& op,
             const std::vector<int>& codes, const std::string& kernel, const py::object& loop,
             double elements, const std::vector<int64_t>& attr, uint32_t targets,
-            const Made& made, const py::object& device) {
+            const Made& made, const py::object& device, const py::object& object) {
   constexpr const char* kOp = "OpCall";
   OpCall call(kind_of(kind), intern(name));
   if (!op.is_none()) {
@@ -107,6 +109,7 @@ OpCall make(const std::string& kind, const std::string& name, const py::object& 
                          parse_dims(strides.ptr(), kOp)});
   }
   if (!device.is_none()) call.device = named_device(device.ptr());
+  if (!object.is_none()) call.object = host_object(object.ptr());
   return call;
 }
 
@@ -175,7 +178,7 @@ void bind_op_call(py::module_& m) {
            py::arg("elements") = -1.0, py::arg("attr") = std::vector<int64_t>(),
            py::arg("targets") = 0,
            py::arg("made") = Made(),
-           py::arg("device") = py::none())
+           py::arg("device") = py::none(), py::arg("object") = py::none())
       .def_property_readonly("kind",
                              [](const OpCall& call) {
                                return kCallKindNames[static_cast<int>(call.kind)];
@@ -200,6 +203,11 @@ void bind_op_call(py::module_& m) {
       .def_property_readonly("device",
                              [](const OpCall& call) {
                                return py::reinterpret_steal<py::object>(device_object(call.device));
+                             })
+      .def_property_readonly("object",
+                             [](const OpCall& call) {
+                               return py::reinterpret_borrow<py::object>(
+                                   python_object(call.object.get()));
                              })
       .def("scalar_dtype",
            [](const OpCall& call, int k) { return dtype_object(scalar_dtype(call, k)); })

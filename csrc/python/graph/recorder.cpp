@@ -10,6 +10,7 @@
 #include "python/initialised.h"
 #include "python/issue_site.h"
 #include "python/machine/device_object.h"
+#include "python/machine/host_object.h"
 #include "python/runtime.h"
 #include "python/tensor/object.h"
 #include "python/tensor/unknown_extents.h"
@@ -28,6 +29,9 @@ py::object site_object(vm::SiteId id) {
   return py::make_tuple(known.file, known.line);
 }
 
+class Recording;
+thread_local Recording* open_recording = nullptr;
+
 /// An open recording. While it is entered, calls of the thread that entered it go to the recorder.
 class Recording {
  public:
@@ -39,12 +43,14 @@ class Recording {
     if (is_entered_) fail(ErrorKind::runtime, "[Recorder] is entered already");
     runtime().machine.note_recording(true);
     outer_ = exchange_sink(&recorder_);
+    outer_recording_ = std::exchange(open_recording, this);
     is_entered_ = true;
   }
   /// An exception may keep this object for long: nothing goes on behind it.
   void leave() {
     if (!is_entered_) return;
     exchange_sink(outer_);
+    open_recording = outer_recording_;
     runtime().machine.note_recording(false);
     is_entered_ = false;
   }
@@ -79,6 +85,8 @@ class Recording {
     if (!found) return py::none();
     return py::make_tuple(found->first, py::tuple(py::cast(found->second)));
   }
+
+  py::dict notes() const { return notes_; }
 
   py::list values() const {
     py::list list;
@@ -141,13 +149,39 @@ class Recording {
   }
 
   graph::Recorder recorder_;
+  py::dict notes_;
   Sink* outer_ = nullptr;
+  Recording* outer_recording_ = nullptr;
   bool is_entered_ = false;
 };
 
+/// recording_notes(): those of the recording that the calling thread has entered, or None.
+PyObject* notes_function(Arguments) {
+  if (!is_recording()) Py_RETURN_NONE;
+  return open_recording->notes().release().ptr();
+}
+
+/// record_source(name, object, dtype, shape, device): what the object makes before each run, a
+/// row-major tensor; none of it where the dtype is None.
+PyObject* source_function(Arguments given) {
+  OpCall call(CallKind::source, intern(name_argument(given[0])));
+  call.object = host_object(given[1]);
+  call.device = named_device(given[4]);
+  const bool has_result = given[2] != Py_None;
+  if (has_result) {
+    const DType dtype = parse_dtype(given[2], call.name);
+    const Dims shape = parse_dims(given[3], call.name);
+    call.made.push_back(
+        {dtype, shape, contiguous_strides(shape, static_cast<int64_t>(size_of(dtype)))});
+  }
+  std::vector<Tensor> made = take_source(issuer(), call);
+  if (!has_result) Py_RETURN_NONE;
+  return wrap(std::move(made[0]));
+}
+
 /// refuse_while_recording(op): raises TraceError while the calling thread records.
 PyObject* refuse_function(Arguments given) {
-  if (issuer().sink) refuse_while_recording(intern(name_argument(given[0])));
+  if (is_recording()) refuse_while_recording(intern(name_argument(given[0])));
   Py_RETURN_NONE;
 }
 
@@ -166,6 +200,7 @@ void bind_recorder(py::module_& m) {
       .def("parameters_over", &Recording::parameters_over, py::arg("memory"), py::arg("given"))
       .def("value_of", &Recording::value_of, py::arg("x"))
       .def("find", &Recording::find, py::arg("x"))
+      .def("notes", &Recording::notes)
       .def("values", &Recording::values)
       .def("operations", &Recording::operations)
       .def("written", &Recording::written)
@@ -192,6 +227,8 @@ void bind_recorder(py::module_& m) {
                                         static_cast<int>(ops::kWeakFloat),
                                         static_cast<int>(ops::kWeakComplex));
   static PyMethodDef often[] = {positional<refuse_function, 1>("refuse_while_recording"),
+                                positional<notes_function, 0>("recording_notes"),
+                                positional<source_function, 5>("record_source"),
                                 {nullptr, nullptr, 0, nullptr}};
   if (PyModule_AddFunctions(m.ptr(), often) < 0) throw PythonErrorSet{};
   m.def(
@@ -208,7 +245,7 @@ void bind_recorder(py::module_& m) {
   m.def(
       "is_recorded", [] { return runtime().machine.is_recorded(); }, "Whether any thread records.");
   m.def(
-      "is_recording", [] { return issuer().sink != nullptr; },
+      "is_recording", [] { return is_recording(); },
       "Whether the calling thread records.");
 }
 

@@ -8,6 +8,7 @@
 #include "python/convert.h"
 #include "python/gil.h"
 #include "python/initialised.h"
+#include "python/machine/host_object.h"
 #include "python/runtime.h"
 #include "python/tensor/object.h"
 #include "tensor/body.h"
@@ -29,6 +30,7 @@ struct HostFunctionBody {
   std::shared_ptr<HostCall> call;
   std::vector<Tensor> reads, writes;
   HeldStorages held;  // of both
+  Turn turn;          // of a run's; its objects live as long as the instruction
 
   void launch(vm::LaunchContext& context);
   std::optional<Error> call_it(vm::Slot& slot);
@@ -95,11 +97,7 @@ std::vector<Tensor> host_tensors(const std::vector<py::object>& objects) {
   std::vector<Tensor> tensors;
   for (const py::object& object : objects) {
     const Tensor& tensor = require_tensor(object.ptr(), "host_func");
-    if (!tensor.storage->on_host()) {
-      fail(ErrorKind::value,
-           "[host_func] a host function reads and writes cpu tensors, got one on ",
-           tensor.device().str(), "; copy it with .cpu() first");
-    }
+    require_on_host("host_func", tensor);
     tensors.push_back(tensor);
   }
   return tensors;
@@ -117,48 +115,98 @@ void raise_interrupt(const HostCall& call) {
   }
 }
 
-std::shared_ptr<HostCall> host_func(const py::function& function,
-                                    const std::vector<py::object>& reads,
-                                    const std::vector<py::object>& writes,
-                                    const std::string& name) {
-  refuse_while_recording("host_func");
-  HostFunctionBody body;
-  body.reads = host_tensors(reads);
-  body.writes = host_tensors(writes);
-  for (const Tensor& x : body.writes) {
-    if (!x.storage->writable()) {
-      fail(ErrorKind::value, "[host_func] cannot write into a read-only tensor of shape ",
-           shape_str(x.shape), "; copy it first");
-    }
-  }
-  for (const auto* tensors : {&body.reads, &body.writes}) {
-    for (const Tensor& x : *tensors) body.held.add(x.storage.get());
-  }
-  body.call = std::make_shared<HostCall>();
-  body.function = keep_object(py::object(function).release().ptr());
-  std::vector<vm::Operand> operands{{&body.call->done, vm::Access::write}};
+/// Issues the function with its read set and write set.
+std::shared_ptr<HostCall> issue_function(const Issuer& from, const char* name,
+                                         std::shared_ptr<void> function,
+                                         const std::vector<Tensor>& reads,
+                                         const std::vector<Tensor>& writes, const Turn& turn) {
+  auto call = std::make_shared<HostCall>();
+  HostFunctionBody body{std::move(function), call, reads, writes, {}, turn};
+  std::vector<vm::Operand> operands{{&call->done, vm::Access::write}};
+  if (turn.own) operands.push_back({turn.own.get(), vm::Access::read});
+  if (turn.before) operands.push_back({turn.before.get(), vm::Access::write});
   uint64_t bytes = 0;
-  for (const Tensor& x : body.reads) {
+  for (const Tensor& x : reads) {
+    body.held.add(x.storage.get());
     operands.push_back({&x.storage->dependence(), vm::Access::read});
   }
-  for (const Tensor& x : body.writes) {
+  for (const Tensor& x : writes) {
+    body.held.add(x.storage.get());
     operands.push_back({&x.storage->dependence(), vm::Access::write});
     bytes += x.storage->bytes();
   }
-  const Issuer from = issuer();
   vm::Instruction header;
   header.type = &kHostFunctionType;
-  header.name = intern(name);
+  header.name = name;
   header.stream = &from.machine.stream(Device{}, vm::StreamType::host_func);
   header.site = from.site;
   header.bytes = bytes;
-  std::shared_ptr<HostCall> call = body.call;
   from.machine.issue(header, operands.data(), static_cast<int>(operands.size()), std::move(body));
   raise_interrupt(*call);
   return call;
 }
 
+class PythonObject final : public HostObject {
+ public:
+  explicit PythonObject(std::shared_ptr<void> object) : object_(std::move(object)) {}
+
+  void issue(const Issuer& issuer, const char* name, const std::vector<Tensor>& reads,
+             const std::vector<Tensor>& writes, const Turn& turn) const override {
+    issue_function(issuer, name, object_, reads, writes, turn);
+  }
+  PyObject* get() const { return static_cast<PyObject*>(object_.get()); }
+
+ private:
+  std::shared_ptr<void> object_;
+};
+
+/// The call of a host function that is written down: nothing has run.
+std::shared_ptr<HostCall> recorded_call(const Issuer& from, const char* name,
+                                        const py::function& function,
+                                        const std::vector<Tensor>& reads,
+                                        const std::vector<Tensor>& writes) {
+  OpCall recorded(CallKind::host, name);
+  recorded.object = host_object(function.ptr());
+  call_host(from, recorded, reads, writes);
+  auto call = std::make_shared<HostCall>();
+  call->done.poison(
+      std::make_shared<const vm::Failure>(vm::Failure{
+          ErrorKind::recording,
+          concat("[", name, "] this host function was recorded, and runs with the program: it has "
+                 "no result; write what it finds into a tensor of writes"),
+          name, from.site, 0, Device{}, nullptr}),
+      0);
+  return call;
+}
+
+std::shared_ptr<HostCall> host_func(const py::function& function,
+                                    const std::vector<py::object>& reads,
+                                    const std::vector<py::object>& writes,
+                                    const std::string& name) {
+  const std::vector<Tensor> read = host_tensors(reads), written = host_tensors(writes);
+  for (const Tensor& x : written) {
+    if (!x.storage->writable()) {
+      fail(ErrorKind::value, "[host_func] cannot write into a read-only tensor of shape ",
+           shape_str(x.shape), "; copy it first");
+    }
+  }
+  const Issuer from = issuer();
+  const char* const label = intern(name);
+  if (from.sink) return recorded_call(from, label, function, read, written);
+  return issue_function(from, label, keep_object(py::object(function).release().ptr()), read,
+                        written, {});
+}
+
 }  // namespace
+
+std::shared_ptr<const HostObject> host_object(PyObject* object) {
+  Py_INCREF(object);
+  return std::make_shared<PythonObject>(keep_object(object));
+}
+
+PyObject* python_object(const HostObject* object) {
+  return object ? static_cast<const PythonObject*>(object)->get() : Py_None;
+}
 
 void bind_host_function(py::module_& m) {
   py::class_<HostCall, std::shared_ptr<HostCall>>(m, "HostCall", "A host function in flight.",

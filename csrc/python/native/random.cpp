@@ -1,6 +1,6 @@
 // The native paths of random/generator.py. Few numbers are drawn here, by NumPy's functions on its
 // generator's bits, under the bit generator's own lock; all else by NumPy's method of the same
-// name.
+// name. A thread that records draws nothing here: numbers would be the same in each run.
 #include "python/native/random.h"
 
 #include <dlfcn.h>
@@ -24,13 +24,6 @@ namespace ofl::python {
 namespace {
 
 constexpr int64_t kMostDrawn = 512;  // more take so long that other threads should run meanwhile
-
-/// A name that Python has interned lasts as long as the process.
-const char* text_of_name(PyObject* name) {
-  const char* const text = PyUnicode_AsUTF8(name);
-  if (!text) throw PythonErrorSet{};
-  return text;
-}
 
 PyObject* method_name(const char* name) { return checked(PyUnicode_InternFromString(name)); }
 
@@ -74,12 +67,10 @@ void forget_bits(PyObject* capsule) {
 
 /// The bits of a flow.random.Generator, and what holds them.
 struct Source {
-  /// Numbers that are drawn while the thread records would be the same in each run.
-  Source(PyObject* generator, const char* op) : held(checked(PyObject_GetAttr(generator, name()))) {
+  explicit Source(PyObject* generator) : held(checked(PyObject_GetAttr(generator, name()))) {
     PyObject* const capsule = PyTuple_GET_ITEM(held.get(), 1);
     bits = static_cast<Bits*>(PyCapsule_GetPointer(capsule, kBits));
     if (!bits) throw PythonErrorSet{};
-    refuse_while_recording(op);
   }
   static PyObject* name() {
     static PyObject* const source = method_name("_source");
@@ -276,7 +267,7 @@ PyObject* draw_few(const Call& call) {
   }
   Numbers numbers;
   {
-    const Source source(call[0], text_of_name(call.name));
+    const Source source(call[0]);
     const Holding holding(source.bits->lock);
     draw_many(*found, source.bits->generator, parameters, dtype, element_count(*shape), &numbers);
   }
@@ -285,7 +276,7 @@ PyObject* draw_few(const Call& call) {
 
 /// Draws by the method of that name of the generator's NumPy generator.
 PyObject* draw_numbers(PyObject* generator, PyObject* name, Arguments args, int count) {
-  const Source source(generator, text_of_name(name));
+  const Source source(generator);
   const Reference method(checked(PyObject_GetAttr(source.numpys(), name)));
   return checked(PyObject_Vectorcall(method.get(), args, count, nullptr));
 }
@@ -298,6 +289,7 @@ bool runs_code(PyObject* argument) {
 
 /// draw(self, the distribution's parameters, size, dtype, device)
 PyObject* draw_path(const Call& call) {
+  if (is_recording()) return nullptr;
   if (PyObject* drawn = draw_few(call)) return drawn;
   const Arguments args = call.values + 1;
   const int count = call.count - 3;
@@ -327,7 +319,7 @@ bool draw_integers(PyObject* generator, int64_t low, int64_t high, int64_t count
       reinterpret_cast<FillIntegers>(numpy_function("random_bounded_uint64_fill"));
   if (!fill) return false;
   const uint64_t width = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
-  const Source source(generator, "integers");
+  const Source source(generator);
   const Holding holding(source.bits->lock);
   fill(source.bits->generator, static_cast<uint64_t>(low), width, count, false,
        reinterpret_cast<uint64_t*>(out->integers));
@@ -336,6 +328,7 @@ bool draw_integers(PyObject* generator, int64_t low, int64_t high, int64_t count
 
 /// integers(self, low, high, size, dtype, endpoint, device)
 PyObject* integers_path(const Call& call) {
+  if (is_recording()) return nullptr;
   const bool from_zero = call[2] == Py_None;
   const auto low = from_zero ? std::optional<int64_t>(0) : known_integer(call[1]);
   const auto end = known_integer(call[from_zero ? 1 : 2]);
@@ -361,6 +354,7 @@ PyObject* chosen(const Tensor& x, const Numbers& places, const Dims& shape) {
 
 /// choice(self, a, size, replace, p, axis, shuffle, device)
 PyObject* choice_path(const Call& call) {
+  if (is_recording()) return nullptr;
   const bool plain = call[3] == Py_True && call[4] == Py_None && is_flag(call[6]);
   const std::optional<Dims> shape =
       plain && known_integer(call[5]) == 0 ? few(call[2]) : std::nullopt;
@@ -397,7 +391,7 @@ PyObject* copy_of_few(const Tensor* x, PyObject* axis) {
 /// permutation(self, x, axis, device)
 PyObject* permutation_path(const Call& call) {
   static PyObject* const name = method_name("permutation");
-  if (call[3] != Py_None) return nullptr;
+  if (is_recording() || call[3] != Py_None) return nullptr;
   const Tensor* const x = tensor_or_null(call[1]);
   const Reference copy(copy_of_few(x, call[2]));
   if (!copy.get() && !known_integer(call[1])) return nullptr;
@@ -409,6 +403,7 @@ PyObject* permutation_path(const Call& call) {
 /// shuffle(self, x, axis)
 PyObject* shuffle_path(const Call& call) {
   static PyObject* const name = method_name("shuffle");
+  if (is_recording()) return nullptr;
   const Tensor* const x = tensor_or_null(call[1]);
   const Reference copy(copy_of_few(x, call[2]));
   if (!copy.get() || !x->storage->writable() || x->size() == 0) return nullptr;

@@ -8,6 +8,7 @@
 #include "python/arguments.h"
 #include "python/bind.h"
 #include "python/convert.h"
+#include "python/machine/host_object.h"
 #include "python/ops/registry.h"
 #include "python/runtime.h"
 #include "python/sequences.h"
@@ -137,7 +138,7 @@ SmallVector<int64_t, 8> parse_attr(const Items& items) {
   return attr;
 }
 
-/// call_kernel(name, kernel, inputs, outputs, attr, loop, elements)
+/// call_kernel(name, kernel, inputs, outputs, attr, loop, elements, object)
 PyObject* call_kernel(Arguments call) {
   ArrayPlan plan;
   plan.name = intern(text_of(call[0]));
@@ -157,7 +158,13 @@ PyObject* call_kernel(Arguments call) {
   if (call[5]) plan.loop = parse_loop(call[5]);
   if (call[6]) plan.elements = PyFloat_AsDouble(call[6]);
   if (PyErr_Occurred()) throw PythonErrorSet{};
-  submit(issuer(), plan);
+  const Issuer from = issuer();
+  std::shared_ptr<const HostObject> object;
+  if (from.sink && call[7]) {
+    object = host_object(call[7]);
+    plan.object = &object;
+  }
+  submit(from, plan);
   return tensor_list(std::move(results));
 }
 
@@ -196,7 +203,7 @@ PyObject* correlate_function(Arguments given) {
 
 constexpr int kNeeded = 4;
 constexpr const char* kNames[] = {"name", "kernel", "inputs",  "outputs",
-                                  "attr", "loop",   "elements"};
+                                  "attr", "loop",   "elements", "object"};
 constexpr int kParameters = sizeof(kNames) / sizeof(kNames[0]);
 
 /// Puts the keywords in their places; what is left out is null.

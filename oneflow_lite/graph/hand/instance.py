@@ -21,7 +21,7 @@ def pruned(function: Function, results: Sequence[Value]) -> Function:
     needed = {*results, *(last for _, last in function.assigns)}
     ops = []
     for op in reversed(function.ops):
-        if not needed.isdisjoint(op.results) or not op.results:
+        if not needed.isdisjoint(op.results) or not op.results or op.effects:
             ops.append(op)
             needed.update(op.values())
 
@@ -200,11 +200,15 @@ class _Instance:
                     f"[{self.function.name}] writes to a captured tensor on {here.type.device}, "
                     f"and runs on {device}: declare it with parameter()"
                 )
-            call = OpCall("transfer", "to_device", device=device)
-            copy = Op(call, (here,), (), (Value(here.type),))
-            (given,) = infer(copy)
-            self.ops.append(replace(copy, results=(self._new(x.value, given),)))
+            self._move(x.value, here)
         return tuple(made)
+
+    def _move(self, value: Value, here: Value) -> None:
+        """Copy a value that stays where it is to the device."""
+        call = OpCall("transfer", "to_device", device=self.setting.place(here.type.device))
+        copy = Op(call, (here,), (), (Value(here.type),))
+        (given,) = infer(copy)
+        self.ops.append(replace(copy, results=(self._new(value, given),)))
 
     def _op(self, op: Op) -> None:
         operands = tuple(x if isinstance(x, Scalar) else self.values[x] for x in op.operands)
@@ -225,6 +229,10 @@ class _Instance:
         if op.is_view:
             self.whole[results[0]] = self.whole[next(new.values())]
         self.ops.append(replace(new, results=tuple(results)))
+        if op.call.kind == "source":  # what the host makes is made where it was
+            for value, here in zip(op.results, results, strict=True):
+                if self.setting.place(here.type.device) != here.type.device:
+                    self._move(value, here)
 
     def _call(self, op: Op, operands: tuple[Value | Scalar, ...]) -> OpCall:
         """Return the call with extents and devices of the setting."""

@@ -18,6 +18,7 @@ def checked(
     eager: Callable[[], Any],
     run: Callable[[], Any],
     holders: Sequence[tuple[str, Tensor]],
+    generators: Sequence[Any],
 ) -> Any:
     """Return what the program returns, after a look at what eager's call returns and writes.
 
@@ -28,18 +29,23 @@ def checked(
     holders
         tensors that a call may write to, with how users name them. They are as before when the
         program begins.
+    generators
+        what the program draws from; the program begins where eager's call has begun.
 
     Raises
     ------
     RuntimeError
         The program returns or writes other bits; names the result or tensor.
     """
+    marks = [x._mark() for x in generators]
     before = [(copied(x, type_of(x)), _bits(x)) for _, x in holders]
     expected = _leaves(eager(), "result")
     written = [_bits(x) for _, x in holders]
     for (_, x), (copy, bits), now in zip(holders, before, written, strict=True):
         if bits != now:
             _C.assign(x, copy)
+    for go_back in marks:
+        go_back()
     returned = run()
     got = _leaves(returned, "result")
     expected += [(label, bits) for (label, _), bits in zip(holders, written, strict=True)]

@@ -19,6 +19,7 @@ from oneflow_lite import _C
 from oneflow_lite._C import NumberKindError, Tensor, TraceError
 from oneflow_lite.graph.arguments.sharing import SharedMemoryError, Sharing
 from oneflow_lite.graph.arguments.slots import NeedsValueError, Slots
+from oneflow_lite.graph.effects import generators
 from oneflow_lite.graph.executable import compile
 from oneflow_lite.graph.jit.checking import checked
 from oneflow_lite.graph.jit.donating import check_donated, donated_paths, with_donated
@@ -181,11 +182,12 @@ class Jitted:
 
         if entry.checks:
             entry.checks -= 1
-            captures = entry.traced.program.main.captures
+            main = entry.traced.program.main
+            captures = main.captures
             held = [("a captured tensor", x.tensor) for x in captures if x.tensor is not None]
             held += [("a captured tensor", x) for x in entry.shared]
             eager = self._eager_call(args, kwargs, brought)
-            returned = checked(self._name, eager, call, [*named, *held])
+            returned = checked(self._name, eager, call, [*named, *held], generators(main))
         else:
             returned = call()
         for place in entry.donated:
@@ -262,7 +264,9 @@ class Jitted:
                 gone = next((x for x in entry.watched if not x.is_there(call)), None)
                 if gone is None:
                     return entry, brought
-                reason = f"{self._parameters.path(gone.text)} is another tensor{at(user_site())}"
+                reason = (
+                    f"{self._parameters.path(gone.text)} is another {gone.kind}{at(user_site())}"
+                )
             return self._traced(key, call, brought, reason), brought
 
     def _found(self, key: Part, brought: Brought) -> Entry | None:
@@ -323,7 +327,7 @@ class Jitted:
         entry.run = compile(recorded.program)
         captures = [x.tensor for x in recorded.program.main.captures if x.tensor is not None]
         captures += entry.shared
-        entry.watched = watches(call, captures, brought.tensors)
+        entry.watched = watches(call, captures, brought.tensors, generators(recorded.program.main))
         if self._donated:
             self._add_donated(entry, call, brought)
         self._note_trace(reason or self._why(parts))

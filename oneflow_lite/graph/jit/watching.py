@@ -1,4 +1,5 @@
-"""Where a function has its captured tensors from, so that a new one in their place is seen.
+"""Where a function has its captured tensors and generators from, so that a new one in their place
+is seen.
 
 A path begins at the function (a variable of a closure, a global that the code names, ``self``) or
 at an argument that is no tensor, such as a model. It goes on through attributes, items of dicts,
@@ -30,46 +31,59 @@ class Call:
 
 @dataclass(frozen=True)
 class Watch:
-    """A captured tensor and the steps that lead to it from a call."""
+    """A captured tensor or generator, and the steps that lead to it from a call."""
 
     text: str
     steps: tuple[Callable[[Any], Any], ...]
-    tensor: Tensor
+    captured: Any
+
+    @property
+    def kind(self) -> str:
+        """What stands there."""
+        return "tensor" if isinstance(self.captured, Tensor) else "generator"
 
     def is_there(self, call: Call) -> bool:
-        """Return whether the steps still lead to the same tensor."""
+        """Return whether the steps still lead to the same one."""
         found: Any = call
         for step in self.steps:
             found = step(found)
             if found is _MISSING:
                 return False
-        return found is self.tensor
+        return found is self.captured
 
 
-def watches(call: Call, captures: Iterable[Tensor], arguments: Iterable[Tensor]) -> list[Watch]:
-    """Return a watch for each tensor in reach of a call that shares memory with a capture.
+def watches(
+    call: Call, captures: Iterable[Tensor], arguments: Iterable[Tensor], generators: Iterable[Any]
+) -> list[Watch]:
+    """Return a watch for what a program captures, where it is in reach of a call.
 
-    ``arguments`` are tensors that each call brings along: they are not watched.
+    That is each of the generators, and each tensor that shares memory with a capture. ``arguments``
+    are tensors that each call brings along: they are not watched.
     """
     wanted = list(captures)
-    if not wanted:
+    known = {id(x) for x in generators}
+    if not wanted and not known:
         return []
     brought = {id(x) for x in arguments}
     found = []
-    for text, steps, x in _reachable(call):
-        if id(x) not in brought and any(x.shares_storage(capture) for capture in wanted):
+    for text, steps, x in _reachable(call, known):
+        if not isinstance(x, Tensor) or (
+            id(x) not in brought and any(x.shares_storage(capture) for capture in wanted)
+        ):
             found.append(Watch(text, steps, x))
     return found
 
 
-def _reachable(call: Call) -> Iterator[tuple[str, tuple[Callable[[Any], Any], ...], Tensor]]:
-    """Walk through what the call can get at, the nearest first."""
+def _reachable(
+    call: Call, generators: set[int]
+) -> Iterator[tuple[str, tuple[Callable[[Any], Any], ...], Any]]:
+    """Walk to the tensors and generators that the call can get at, the nearest first."""
     seen: set[int] = {id(call)}
     queue: list[tuple[str, tuple[Callable[[Any], Any], ...], Any]] = [("", (), call)]
     for text, steps, holder in queue:
         for name, step in _steps(holder):
             x = step(holder)
-            if isinstance(x, Tensor):
+            if isinstance(x, Tensor) or id(x) in generators:
                 yield _joined(text, name), (*steps, step), x
             elif id(x) not in seen and len(seen) < _MOST_OBJECTS and _may_hold(x):
                 seen.add(id(x))

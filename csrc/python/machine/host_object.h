@@ -1,0 +1,15 @@
+// Python objects that calls of a program use.
+#pragma once
+
+#include "python/numpy_api.h"
+#include "tensor/host_object.h"
+
+namespace ofl::python {
+
+/// A function that is called as a host function, or a source of random numbers. Takes a reference.
+std::shared_ptr<const HostObject> host_object(PyObject* object);
+
+/// Borrowed; None for null.
+PyObject* python_object(const HostObject* object);
+
+}  // namespace ofl::python

@@ -1,0 +1,126 @@
+"""Draws of NumPy's generators in programs that are recorded: made again at each run.
+
+A recording draws from a copy of the generator, to see dtypes and shapes. The generator itself stays
+where it is until the program runs.
+"""
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+
+from oneflow_lite import _C
+from oneflow_lite._C import Tensor
+from oneflow_lite.device import DeviceLike, resolve
+from oneflow_lite.dtypes import canonical
+
+_MOST_LETTERS = 120  # of a parameter in the text of a program
+
+
+@dataclass(frozen=True, eq=False)
+class Draw:
+    """What a run calls before it is issued: a method of a generator with its parameters.
+
+    ``call`` gives the tensor that is drawn, or None where nothing is made.
+    """
+
+    generator: Any
+    text: str
+    call: Callable[[], Tensor | None]
+
+
+class Recorded:
+    """A generator that knows whether a program that its thread records was there before it.
+
+    One that a program makes itself is made again in each run of the function, so it draws as it
+    does eagerly, and its numbers are constants of the program.
+    """
+
+    def __init__(self) -> None:
+        self._own = _C.recording_notes()  # of the recording that made it
+
+    def _notes(self) -> Any:
+        """The notes of the thread's recording, where the generator is older; else None."""
+        notes = _C.recording_notes()
+        return None if notes is self._own else notes
+
+    def _refuse(self, op: str) -> None:
+        if self._notes() is not None:
+            _C.refuse_while_recording(op)
+
+
+def goes_on(seed: Any) -> bool:
+    """Return whether a generator of that seed has other numbers each time that it is made."""
+    numpys = np.random.Generator | np.random.BitGenerator | np.random.RandomState
+    return seed is None or isinstance(seed, numpys)
+
+
+def marked(generator: Any) -> Callable[[], None]:
+    """Return what puts one of NumPy's generators back to where it is now."""
+    source, state = generator._source, copy.deepcopy(generator._numpy.bit_generator.state)
+
+    def back() -> None:
+        generator._source = source
+        source[0].bit_generator.state = state
+
+    return back
+
+
+def record(
+    generator: Any,
+    notes: dict[int, Any],
+    name: str,
+    args: tuple[Any, ...],
+    named: dict[str, Any],
+    dtype: Any,
+    device: DeviceLike,
+) -> Tensor:
+    """Return the tensor that each run draws by ``generator._made`` with these parameters."""
+    home = resolve(device)
+    drawn = np.asarray(_copied(generator, notes)._numbers(name, args, named))
+    held = copy.deepcopy(_C.held(args, name))
+    wanted = drawn.dtype if dtype is None else canonical(dtype, name)
+    call = lambda: generator._made(name, held, named, dtype, home)  # noqa: E731
+    draw = Draw(generator, _text_of(name, held, named), call)
+    made: Tensor = _C.record_source(name, draw, wanted, drawn.shape, home)
+    return made
+
+
+def record_seed(generator: Any, notes: dict[int, Any], seed: Any) -> None:
+    """Each run seeds the generator."""
+    if seed is not None and goes_on(seed):
+        _C.refuse_while_recording("seed of a generator")
+    _copied(generator, notes).seed(0 if seed is None else seed)
+    held = copy.deepcopy(_C.held(seed, "seed"))
+    draw = Draw(generator, _text_of("seed", (held,), {}), lambda: generator.seed(held))
+    _C.record_source("seed", draw, None, (), resolve("cpu"))
+
+
+def _copied(generator: Any, notes: dict[int, Any]) -> Any:
+    """The generator as it is where the recording has come to."""
+    if id(generator) not in notes:
+        one = type(generator)(0)
+        with generator._lock:
+            one._begin(copy.deepcopy(generator._numpy))
+        notes[id(generator)] = generator, one
+    return notes[id(generator)][1]
+
+
+def _text_of(name: str, args: tuple[Any, ...], named: dict[str, Any]) -> str:
+    """The call as programs show it; arrays and long parameters by a hash."""
+    shown = [*map(_shown, args), *(f"{key}={_shown(x)}" for key, x in named.items())]
+    return f"{name}({', '.join(shown)})"
+
+
+def _shown(x: Any) -> str:
+    if isinstance(x, np.ndarray):
+        return f"{x.dtype}{list(x.shape)}#{_digest(x.tobytes())}"
+    text = repr(x)
+    return text if len(text) <= _MOST_LETTERS else f"{type(x).__name__}#{_digest(text.encode())}"
+
+
+def _digest(data: bytes) -> str:
+    return blake2b(data, digest_size=8).hexdigest()
