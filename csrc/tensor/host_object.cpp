@@ -46,7 +46,7 @@ void take_call(const Issuer& issuer, const OpCall& call, const std::vector<Tenso
   taken.targets = static_cast<uint32_t>((uint64_t{1} << writes.size()) - 1);
   std::vector<Input> inputs;
   std::vector<const Tensor*> outputs;
-  for (const Tensor& x : reads) inputs.push_back({&x, {}});
+  for (const Tensor& x : reads) inputs.push_back(&x);
   for (const Tensor& x : writes) outputs.push_back(&x);
   issuer.sink->take(issuer.site, std::move(taken), inputs.data(), static_cast<int>(inputs.size()),
                     outputs.data(), static_cast<int>(outputs.size()));

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from oneflow_lite import _C
-from oneflow_lite._C import Tensor
+from oneflow_lite._C import Device, Tensor
 from oneflow_lite.dtypes import DType, result_type
 
 
@@ -34,6 +34,22 @@ def is_number_along(x: Tensor, axis: Any) -> bool:
 def host_array(x: Any, op: str) -> npt.NDArray[Any]:
     """Return the values of a tensor, an array or nested sequences; waits for a tensor."""
     return _C.look(op, x) if isinstance(x, Tensor) else np.asarray(_C.held(x, op))
+
+
+def refused_at_run(op: str, x: Tensor, bad: Tensor, message: str) -> Tensor:
+    """Return a copy of x, in a program that is recorded: it fails at a run where ``bad`` is true.
+
+    ``bad`` is one truth. Eager calls look at it, and raise the ValueError themselves.
+    """
+
+    def check(found: npt.NDArray[np.bool_], _: npt.NDArray[Any]) -> None:
+        if found:
+            raise ValueError(message)
+
+    host = Device("cpu")
+    guarded = _C.to_device(x, host, True)
+    _C.host_func(check, (_C.to_device(bad, host, False),), (guarded,), op)
+    return _C.to_device(guarded, x.device, False)
 
 
 def dimensions(x: Any, op: str) -> int:

@@ -77,19 +77,26 @@ def traced(one: random_program.Program, layout: Sequence[str], given: Generators
     return trace(function).program
 
 
+def wanted(
+    one: random_program.Program, layout: Sequence[str], count: int, eager: Generators
+) -> list[tuple[str, Any]]:
+    """What a run of a traced program returns, which draws from these: so many results."""
+    found = list(one.expected)
+    for number in range(count - len(found)):
+        device = flow.Device(layout[number % len(layout)])
+        found.append((f"draw {number}", drawn(eager, number, device).numpy()))
+    return found
+
+
 def check(one: random_program.Program, layout: Sequence[str]) -> None:
     given, eager = generators(), generators()
     program = traced(one, layout, given)
     program.verify()
     run = flow.graph.compile(program)
     for results in (plain_run.run(program.main, []), run(), plain_run.run(program.main, []), run()):
-        draws = results[len(one.expected) :]
-        expected = [(label, x) for label, x in one.expected]
-        for number in range(len(draws)):
-            device = flow.Device(layout[number % len(layout)])
-            expected.append((f"draw {number}", drawn(eager, number, device).numpy()))
-        for (label, wanted), x in zip(expected, results, strict=True):
-            difference = compare(wanted, x.numpy())
+        expected = wanted(one, layout, len(results), eager)
+        for (label, seen), x in zip(expected, results, strict=True):
+            difference = compare(seen, x.numpy())
             assert difference is None, (
                 f"seed {one.seed}, look at {label}: {difference}\n{one.source(layout)}\n{program}"
             )

@@ -152,14 +152,14 @@ int64_t Recorder::add_view(Memory& memory, const Tensor& x, vm::SiteId site) {
   const int64_t value = add_value(Origin::operation, x, {});
   OpCall call(CallKind::view, "view");
   for (const int64_t number : layout) call.attr.push_back(number);
-  operations_.push_back({std::move(call), {{memory.version, {}}}, {}, {value}, site});
+  operations_.push_back({std::move(call), {{memory.version, {}}}, {}, {value}, site, {}});
   memory.views.emplace(std::move(layout), value);
   return value;
 }
 
 void Recorder::take(vm::SiteId site, OpCall&& call, const Input* inputs, int count,
                     const Tensor* const* outputs, int output_count) {
-  Operation operation{std::move(call), {}, {}, {}, site};
+  Operation operation{std::move(call), {}, {}, {}, site, {}};
   for (int k = 0; k < count; ++k) {
     const Tensor* const x = inputs[k].tensor;
     operation.operands.push_back(

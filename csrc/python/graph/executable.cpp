@@ -37,7 +37,7 @@ graph::Value type_of(const py::handle& row) {
 /// run.
 graph::Operation operation_of(const py::handle& row, Numbers* numbers) {
   const auto parts = row.cast<py::tuple>();
-  graph::Operation operation{parts[0].cast<const OpCall&>(), {}, {}, {}, 0};
+  graph::Operation operation{parts[0].cast<const OpCall&>(), {}, {}, {}, 0, {}};
   if (!parts[4].is_none()) {
     const auto [file, line] = parts[4].cast<std::pair<std::string, int>>();
     operation.site = site_named(file, line);

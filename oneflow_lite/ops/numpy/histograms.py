@@ -13,7 +13,7 @@ from oneflow_lite.ops.creation.data import asarray
 from oneflow_lite.ops.indexing import take
 from oneflow_lite.ops.manipulation.joining import concat, stack
 from oneflow_lite.ops.manipulation.shapes import ravel
-from oneflow_lite.ops.operands import dimensions, on_one_device
+from oneflow_lite.ops.operands import dimensions, on_one_device, refused_at_run
 from oneflow_lite.ops.searching import argmax, searchsorted
 from oneflow_lite.ops.sorting import sort
 from oneflow_lite.ops.statistics.reduction import any, max, min, sum
@@ -96,15 +96,19 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Tensor:
     edges = _C.astype(edges, float64, False)
     if edges.ndim != 1:
         raise ValueError(f"[digitize] expected bins in one dimension, got shape {edges.shape}")
-    ascends = _ascend(edges)
     side = "left" if right else "right"
+    ascends = _ascend(edges)
+    if isinstance(ascends, Tensor):
+        falling = edges.size - searchsorted(edges[::-1], given, side=side)
+        return _C.where(ascends, searchsorted(edges, given, side=side), falling)
     if ascends:
         return searchsorted(edges, given, side=side)
     return edges.size - searchsorted(edges[::-1], given, side=side)
 
 
-def _ascend(edges: Tensor) -> bool:
-    """Return whether the edges ascend; ValueError where they neither ascend nor descend.
+def _ascend(edges: Tensor) -> bool | Tensor:
+    """Return whether the edges ascend; ValueError where they neither ascend nor descend. A tensor
+    while a program is recorded.
 
     As in NumPy, the first two that differ tell the direction. NaN differs, and rises never.
     """
@@ -114,9 +118,14 @@ def _ascend(edges: Tensor) -> bool:
     rise, differ = high > low, high != low
     first = argmax(differ)
     findings = [take(rise, first) | ~take(differ, first), any(rise), any(high < low)]
+    message = "[digitize] expected bins that only ascend or only descend"
+    if _C.is_recording():
+        first_rises, some_rise, some_fall = findings
+        bad = _C.where(first_rises, some_fall, some_rise)
+        return refused_at_run("digitize", first_rises, bad, message)
     ascends, rises, falls = _C.look("digitize", stack(findings)).tolist()
     if falls if ascends else rises:
-        raise ValueError("[digitize] expected bins that only ascend or only descend")
+        raise ValueError(message)
     return bool(ascends)
 
 
@@ -181,8 +190,11 @@ def _edges(numbers: Tensor, bins: Any, limits: tuple[Any, Any] | None) -> Tensor
         edges = asarray(bins, device=None if isinstance(bins, Tensor) else numbers.device)
         if edges.ndim != 1:
             raise ValueError(f"[histogram] expected bins in one dimension, got shape {edges.shape}")
-        if _C.look("histogram", any(edges[1:] < edges[:-1])):
-            raise ValueError("[histogram] expected bins that ascend")
+        bad, message = any(edges[1:] < edges[:-1]), "[histogram] expected bins that ascend"
+        if _C.is_recording():
+            return refused_at_run("histogram", edges, bad, message)
+        if _C.look("histogram", bad):
+            raise ValueError(message)
         return edges
     ends: npt.NDArray[Any] = np.empty(0, numbers.dtype)
     if numbers.size and limits is None:

@@ -20,6 +20,7 @@ from oneflow_lite.ops.numpy.quantiles import (
     quantile_of,
     sorted_lanes,
 )
+from oneflow_lite.ops.operands import refused_at_run
 from oneflow_lite.ops.searching import argmax, argmin
 from oneflow_lite.ops.statistics.reduction import (
     Axis,
@@ -246,9 +247,16 @@ def _filled(op: str, x: Tensor, axis: int | None, instead: float) -> Tensor:
     if not isdtype(x.dtype, _INEXACT):
         return x
     is_nan = isnan(x)
-    if x.size and _C.look(op, any(all(is_nan, axis))):
-        raise ValueError(f"[{op}] expected a number in every lane, got one of NaN only")
-    return _C.where(is_nan, instead, x)
+    filler: Any = instead
+    if x.size:
+        bad = any(all(is_nan, axis))
+        message = f"[{op}] expected a number in every lane, got one of NaN only"
+        if _C.is_recording():
+            instead_tensor = asarray(instead, x.dtype, device=x.device)
+            filler = refused_at_run(op, instead_tensor, bad, message)
+        elif _C.look(op, bad):
+            raise ValueError(message)
+    return _C.where(is_nan, filler, x)
 
 
 if not TYPE_CHECKING:
