@@ -331,12 +331,6 @@ class Flags:
         self._known(name, AttributeError)
         return self._settings[name][-1].value
 
-    def reader(self, name: str) -> Callable[[], Any]:
-        """Return a function that reads a flag, for those who do so often."""
-        self._known(name, AttributeError)
-        settings = self._settings
-        return lambda: settings[name][-1].value
-
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self._rows]
 

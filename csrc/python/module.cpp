@@ -58,7 +58,7 @@ PYBIND11_MODULE(_C, m) {
   init_vectors(m.ptr());
   init_graph_analyses(m.ptr());
   init_donation(m.ptr());
-  init_call_key(m.ptr());
+  init_known_calls(m.ptr());
   bind_recorder(m);
   bind_executable(m);
   init_blas(m.ptr());

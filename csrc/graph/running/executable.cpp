@@ -49,14 +49,21 @@ void Executable::check(const Tensor* const* arguments, int count, int wanted) co
            type_str(type.dtype, type.shape, type.device), ", with the strides of the program");
     }
   }
+  SmallVector<const Tensor*, 16> given;
+  for (int i = 0; i < count; ++i) given.push_back(arguments[i]);
+  while (given.size() < parameter_count()) given.push_back(nullptr);
+  for (const Tensor& x : bound_) given.push_back(&x);
+  check_apart(given.data());
 }
 
 /// What one input is written to, no other one may see: the program was made for memories apart.
+/// Null: an input that is not there yet.
 void Executable::check_apart(const Tensor* const* given) const {
   for (const int64_t i : written_inputs_) {
+    if (!given[i]) continue;
     require_writable(name_.c_str(), *given[i]);
     for (int64_t k = 0; k < lowered_->input_count; ++k) {
-      if (k == i || overlap(*given[i], *given[k]) == Overlap::none) continue;
+      if (k == i || !given[k] || overlap(*given[i], *given[k]) == Overlap::none) continue;
       fail(ErrorKind::value, "[", name_, "] writes to input ", i,
            ", which shares its memory with input ", k, "; copy one of them first");
     }
@@ -69,7 +76,6 @@ std::vector<Tensor> Executable::run(const Issuer& issuer, const Tensor* const* a
   SmallVector<const Tensor*, 16> given;
   for (int i = 0; i < count; ++i) given.push_back(arguments[i]);
   for (const Tensor& x : bound_) given.push_back(&x);
-  check_apart(given.data());
   vm::PacedCall paced;
   if (may_run_here(paced)) {
     if (auto results = inline_run()->run(issuer, *lowered_, given.data(), numbers)) {

@@ -13,6 +13,7 @@
 #include "python/convert.h"
 #include "python/errors.h"
 #include "python/gil.h"
+#include "python/graph/known_calls.h"
 #include "python/issue_site.h"
 #include "python/machine/device_object.h"
 #include "python/ops/registry.h"
@@ -133,7 +134,10 @@ void configure(std::optional<bool> sync, std::optional<int64_t> max_in_flight,
   set_if(watches_cores, [&](bool on) {
     runtime().machine.state(Device{}).device.helpers()->crowding().set_watched(on);
   });
-  set_if(standard_values, set_standard_values);
+  set_if(standard_values, [](bool on) {
+    set_standard_values(on);
+    forget_known_calls();
+  });
   set_if(sync, [&](bool on) { set_naive(NaiveReason::sync, on); });
   set_if(fusion, [&](const std::string& mode) { options.fusion.store(fusion_of(mode)); });
   set_if(inline_seconds, [&](double s) { options.inline_cost.store(s * 1e9 / kAdditionNs); });

@@ -17,12 +17,12 @@ class Entry:
 
     parts: dict[str, Part]
     traced: Traced | None = None
-    only: int = -1  # the result, where the function returns one tensor
     run: Executable | None = None
     watched: list[Watch] = field(default_factory=list)
     shared: tuple[Tensor, ...] = ()  # captured tensors that share memory with arguments
     checks: int = 0  # calls that are still to be compared with eager ones
     donated: tuple[int, ...] = ()  # places of tensors
+    notes: int = 64  # how often it may still be noted among the known calls
     run_in_donated: Executable | None = None  # where nobody else sees the memory of these
 
 

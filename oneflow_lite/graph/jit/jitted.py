@@ -1,8 +1,9 @@
 """Functions that are traced at their first call, and run as a whole from then on.
 
-call ─► key ─► program ─► results
-         │        ▲
-         └─ new ─► trace, again while an argument turns out to be static
+call ─► known call ─► program ─► results
+  │                      ▲
+  └─► key ───────────────┤
+       └─ new ─► trace, again while an argument turns out to be static
 """
 
 import threading
@@ -29,19 +30,19 @@ from oneflow_lite.graph.jit.keys import (
     Brought,
     Parameters,
     Part,
-    array_api,
     described,
     is_number,
     key_of,
     unhashable,
 )
+from oneflow_lite.graph.jit.known import UnknownKindError, arranger_of, patterns_of
 from oneflow_lite.graph.jit.options import Options
 from oneflow_lite.graph.jit.reasons import reason_of
 from oneflow_lite.graph.jit.report import Report
 from oneflow_lite.graph.jit.watching import Call, watches
 from oneflow_lite.graph.program import Program
 from oneflow_lite.graph.sites import at, user_site
-from oneflow_lite.graph.tracing import Result, Traced, traced
+from oneflow_lite.graph.tracing import Traced, traced
 from oneflow_lite.graph.trees import mapped
 
 _WARN_AT = 8  # traces of one function
@@ -49,8 +50,8 @@ _MOST_REASONS = 256
 _MOST_OBJECTS = 64  # without a __dict__, whose bound methods are kept
 
 
-class Jitted:
-    """What jit() returns."""
+class Jitted(_C.KnownCalls):
+    """What jit() returns: a call is looked up here when the base class does not know it."""
 
     __name__: str
     __qualname__: str
@@ -58,6 +59,7 @@ class Jitted:
     def __init__(self, function: Callable[..., Any], options: Options) -> None:
         if not callable(function):
             raise TypeError(f"[jit] expected a function, got {type(function).__name__}")
+        super().__init__(function)
         options.verify()
         self._options = options
         self._most = options.max_programs
@@ -69,7 +71,6 @@ class Jitted:
         self._entries: OrderedDict[Any, Entry] = OrderedDict()
         self._statics: OrderedDict[Any, StaticNumbers] = OrderedDict()  # by the key without them
         self._shared: OrderedDict[Any, tuple[Tensor, ...]] = OrderedDict()  # captures, by the key
-        self._quick: dict[Any, Entry] = {}  # of the entries those that need no more than a look-up
         self._bound: OrderedDict[int, Jitted] = OrderedDict()
         self._owner: Any = None  # of a method
         self._lock = threading.RLock()  # guards all that changes; one thread traces, others wait
@@ -113,38 +114,9 @@ class Jitted:
     def __reduce__(self) -> Any:
         return self.__qualname__ if self._owner is None else (type(None), ())
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the function."""
+    def _look_up(self, *args: Any, **kwargs: Any) -> Any:
         if _C.is_recording():
             return self._function(*args, **kwargs)
-        if self._quick and not kwargs:
-            tensors: list[Tensor] = []
-            numbers: list[Any] = []
-            key = _C.call_key(array_api(), args, tensors, numbers)
-            entry = self._quick.get(key)
-            if entry is not None and entry.run is not None and self._is_current(entry, args):
-                try:
-                    self._entries.move_to_end(key)
-                    results = entry.run(*tensors, *numbers)
-                except (NumberKindError, KeyError):  # it has not run
-                    return self._general_call(args, kwargs)
-                except ValueError:
-                    if not self._shares_memory(entry, args, kwargs, Brought(tensors)):
-                        raise
-                    return self._general_call(args, kwargs)
-                if entry.only >= 0:
-                    return results[entry.only]
-                return arranged(entry, results, numbers)
-        return self._general_call(args, kwargs)
-
-    def _is_current(self, entry: Entry, args: Any) -> bool:
-        """Tell whether captured tensors are where they were."""
-        if not entry.watched:
-            return True
-        call = Call(self._function, args, {})
-        return all(watch.is_there(call) for watch in entry.watched)
-
-    def _general_call(self, args: Any, kwargs: dict[str, Any]) -> Any:
         while True:
             entry, brought = self._entry(args, kwargs)
             try:
@@ -218,7 +190,7 @@ class Jitted:
 
     def _note_shared(self, key: Part, captures: tuple[Tensor, ...]) -> None:
         self._shared[key] = captures
-        self._quick.pop(key, None)
+        self._forget_known()
         if len(self._shared) > self._most:
             self._shared.popitem(last=False)
 
@@ -256,18 +228,39 @@ class Jitted:
             except TypeError:
                 self._refuse_unhashable(args, kwargs)
                 raise
-            if entry is not None and not entry.watched:
-                return entry, brought
             reason = None
             call = Call(self._function, args, kwargs)
             if entry is not None:
                 gone = next((x for x in entry.watched if not x.is_there(call)), None)
                 if gone is None:
+                    self._note_known(key, entry, brought, call)
                     return entry, brought
                 reason = (
                     f"{self._parameters.path(gone.text)} is another {gone.kind}{at(user_site())}"
                 )
             return self._traced(key, call, brought, reason), brought
+
+    def _note_known(self, key: Part, entry: Entry, brought: Brought, call: Call) -> None:
+        """Let the base class find calls of this kind from now on, where that is all they need."""
+        if entry.traced is None or entry.checks or entry.donated or not entry.notes:
+            return
+        if brought.sharing is not None or key in self._shared:
+            return
+        entry.notes -= 1
+        static = self._statics.get(key)
+        try:
+            patterns = patterns_of(
+                call.args, call.kwargs, self._static, static.places if static else ()
+            )
+            watched = tuple(
+                (tuple((step.kind, step.key) for step in watch.steps), watch.captured)
+                for watch in entry.watched
+            )
+            arranged_by = arranger_of(entry.traced.results)
+        except UnknownKindError:
+            entry.notes = 0
+        else:
+            self._add_known(patterns, watched, entry.run, arranged_by)
 
     def _found(self, key: Part, brought: Brought) -> Entry | None:
         base = key
@@ -323,7 +316,6 @@ class Jitted:
         if self._options.freeze:
             recorded = frozen(recorded)
         entry.traced = recorded
-        entry.only = recorded.results.number if type(recorded.results) is Result else -1
         entry.run = compile(recorded.program)
         captures = [x.tensor for x in recorded.program.main.captures if x.tensor is not None]
         captures += entry.shared
@@ -337,10 +329,9 @@ class Jitted:
     def _keep(self, key: Part, entry: Entry) -> None:
         self._entries[key] = entry
         self._entries.move_to_end(key)
-        if not (entry.checks or entry.donated or entry.run is None or self._static):
-            self._quick[key] = entry
         while len(self._entries) > self._most:
-            self._quick.pop(self._entries.popitem(last=False)[0], None)
+            self._entries.popitem(last=False)
+            self._forget_known()
 
     def _broken(self, key: Part, entry: Entry, error: TraceError) -> Entry:
         """Keep that calls of this kind are eager; say so once."""
@@ -348,7 +339,7 @@ class Jitted:
             warnings.warn(
                 f"[jit] {self._name} runs eagerly for some arguments: {error}",
                 RuntimeWarning,
-                stacklevel=6,
+                stacklevel=5,
             )
         self._breaks.append(str(error))
         self._keep(key, entry)
@@ -407,6 +398,7 @@ class Jitted:
             self._statics[key] = StaticNumbers(
                 dict.fromkeys(numbers, why), tuple(range(len(numbers)))
             )
+            self._forget_known()
 
     def _note_trace(self, reason: str) -> None:
         self._traces += 1
@@ -415,7 +407,7 @@ class Jitted:
             warnings.warn(
                 f"[jit] retraced {self._name}: {reason}; {_WARN_AT} traces so far, which take time",
                 RuntimeWarning,
-                stacklevel=6,
+                stacklevel=5,
             )
 
     def _why(self, parts: dict[str, Part]) -> str:
@@ -449,7 +441,7 @@ class Jitted:
             self._entries.clear()
             self._statics.clear()
             self._shared.clear()
-            self._quick.clear()
+            self._forget_known()
 
 
 def _without_self(chosen: frozenset[int | str]) -> tuple[int | str, ...]:

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.device import resolve
 from oneflow_lite.flags import flags
@@ -19,7 +18,6 @@ from oneflow_lite.graph.arguments.sharing import Sharing, sharing_of
 from oneflow_lite.ops.creation.data import asarray
 
 Part = tuple[Any, ...]
-array_api = flags.reader("array_api")
 _BY_NAME = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 _BY_PLACE = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 
@@ -92,8 +90,8 @@ class Brought:
 
     __slots__ = ("given", "inputs", "known", "numbers", "sharing", "tensors")
 
-    def __init__(self, tensors: Sequence[Tensor] = ()) -> None:
-        self.tensors = list(tensors)
+    def __init__(self) -> None:
+        self.tensors: list[Tensor] = []
         self.inputs = self.tensors
         self.sharing: Sharing | None = None
         self.numbers: list[float | complex] = []
@@ -119,17 +117,10 @@ class Brought:
 
 
 def key_of(
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-    static: Collection[int | str],
-    brought: Brought,
+    args: Sequence[Any], kwargs: dict[str, Any], static: Collection[int | str], brought: Brought
 ) -> Part:
     """Return what the program of a call depends on; it can be hashed unless a value cannot."""
-    if not kwargs and not static:
-        key: Part | None = _C.call_key(array_api(), args, brought.tensors, brought.numbers)
-        if key is not None:
-            return key
-    parts: list[Any] = [resolve(None), array_api()]
+    parts: list[Any] = [resolve(None), flags.array_api]
     for i, x in enumerate(args):
         if type(x) is Tensor and i not in static:
             parts.append((brought.place_of(x), x.dtype, x.shape, x.strides, x.device))

@@ -6,7 +6,7 @@ at an argument that is no tensor, such as a model. It goes on through attributes
 lists and tuples, and other functions.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from types import CellType, CodeType, FunctionType, MethodType, ModuleType
@@ -17,7 +17,30 @@ from oneflow_lite._C import Tensor
 _MOST_OBJECTS = 20_000
 _MISSING = object()
 
-Step = tuple[str, Callable[[Any], Any]]  # how it is written, and how it is taken
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """From a holder to what it holds: an attribute, an item, a cell of a closure or a global."""
+
+    kind: str
+    key: Any
+
+    def __call__(self, holder: Any) -> Any:
+        """Return what is there, or _MISSING."""
+        if self.kind == "attribute":
+            return getattr(holder, self.key, _MISSING)
+        if self.kind == "global":
+            return holder.__globals__.get(self.key, _MISSING)
+        try:
+            if self.kind == "item":
+                return holder[self.key]
+            cell: CellType = holder.__closure__[self.key]
+            return cell.cell_contents
+        except (KeyError, IndexError, ValueError):  # ValueError: the cell is empty
+            return _MISSING
+
+
+NamedStep = tuple[str, Step]  # how it is written
 
 
 @dataclass(slots=True)
@@ -34,7 +57,7 @@ class Watch:
     """A captured tensor or generator, and the steps that lead to it from a call."""
 
     text: str
-    steps: tuple[Callable[[Any], Any], ...]
+    steps: tuple[Step, ...]
     captured: Any
 
     @property
@@ -76,10 +99,10 @@ def watches(
 
 def _reachable(
     call: Call, generators: set[int]
-) -> Iterator[tuple[str, tuple[Callable[[Any], Any], ...], Any]]:
+) -> Iterator[tuple[str, tuple[Step, ...], Any]]:
     """Walk to the tensors and generators that the call can get at, the nearest first."""
     seen: set[int] = {id(call)}
-    queue: list[tuple[str, tuple[Callable[[Any], Any], ...], Any]] = [("", (), call)]
+    queue: list[tuple[str, tuple[Step, ...], Any]] = [("", (), call)]
     for text, steps, holder in queue:
         for name, step in _steps(holder):
             x = step(holder)
@@ -100,42 +123,42 @@ def _may_hold(x: Any) -> bool:
     return x is not None
 
 
-def _steps(holder: Any) -> Iterator[Step]:
+def _steps(holder: Any) -> Iterator[NamedStep]:
     """Return the steps that lead on from an object."""
     if isinstance(holder, Call):
-        yield "", _attribute("function")
-        yield "args", _attribute("args")
-        yield "kwargs", _attribute("kwargs")
+        yield "", Step("attribute", "function")
+        yield "args", Step("attribute", "args")
+        yield "kwargs", Step("attribute", "kwargs")
     elif isinstance(holder, FunctionType):
         yield from _steps_of_function(holder)
     elif isinstance(holder, MethodType):
-        yield ".self", _attribute("__self__")
-        yield "", _attribute("__func__")
+        yield ".self", Step("attribute", "__self__")
+        yield "", Step("attribute", "__func__")
     elif isinstance(holder, partial):
-        yield "", _attribute("func")
-        yield ".args", _attribute("args")
-        yield ".keywords", _attribute("keywords")
+        yield "", Step("attribute", "func")
+        yield ".args", Step("attribute", "args")
+        yield ".keywords", Step("attribute", "keywords")
     elif isinstance(holder, dict):
         for key in list(holder):
-            yield f"[{key!r}]", _item(key)
+            yield f"[{key!r}]", Step("item", key)
     elif isinstance(holder, list | tuple):
         for i in range(len(holder)):
-            yield f"[{i}]", _item(i)
+            yield f"[{i}]", Step("item", i)
     else:
         for name in list(getattr(holder, "__dict__", ())):
-            yield f".{name}", _attribute(name)
+            yield f".{name}", Step("attribute", name)
 
 
-def _steps_of_function(function: FunctionType) -> Iterator[Step]:
+def _steps_of_function(function: FunctionType) -> Iterator[NamedStep]:
     for name, place in zip(function.__code__.co_freevars, range(1 << 16), strict=False):
-        yield f".{name}", _cell(place)
+        yield f".{name}", Step("cell", place)
     for name in sorted(_names(function.__code__)):
         if name in function.__globals__:
-            yield f".{name}", _global(name)
+            yield f".{name}", Step("global", name)
     if function.__defaults__:
-        yield ".__defaults__", _attribute("__defaults__")
+        yield ".__defaults__", Step("attribute", "__defaults__")
     if function.__kwdefaults__:
-        yield ".__kwdefaults__", _attribute("__kwdefaults__")
+        yield ".__kwdefaults__", Step("attribute", "__kwdefaults__")
 
 
 def _names(code: CodeType) -> set[str]:
@@ -145,32 +168,3 @@ def _names(code: CodeType) -> set[str]:
         if isinstance(constant, CodeType):
             names |= _names(constant)
     return names
-
-
-def _cell(place: int) -> Callable[[Any], Any]:
-    def step(function: Any) -> Any:
-        cell: CellType = function.__closure__[place]
-        try:
-            return cell.cell_contents
-        except ValueError:  # it is empty
-            return _MISSING
-
-    return step
-
-
-def _global(name: str) -> Callable[[Any], Any]:
-    return lambda function: function.__globals__.get(name, _MISSING)
-
-
-def _attribute(name: str) -> Callable[[Any], Any]:
-    return lambda x: getattr(x, name, _MISSING)
-
-
-def _item(key: Any) -> Callable[[Any], Any]:
-    def step(x: Any) -> Any:
-        try:
-            return x[key]
-        except (KeyError, IndexError):
-            return _MISSING
-
-    return step

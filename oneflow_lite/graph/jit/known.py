@@ -1,0 +1,87 @@
+"""What KnownCalls is told of a call that has run, so that it finds the next one of its kind."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import fields, is_dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from oneflow_lite._C import Tensor
+from oneflow_lite.graph.tracing import NumberResult, Result
+from oneflow_lite.graph.trees import mapped
+
+Pattern = tuple[Any, ...]
+
+
+class UnknownKindError(Exception):
+    """A call that is always looked up by its key."""
+
+
+def patterns_of(
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
+    static: Collection[int | str],
+    static_numbers: Collection[int],
+) -> tuple[Pattern, Pattern]:
+    """Return what a call's arguments must be, as the key has it.
+
+    Raises
+    ------
+    UnknownKindError
+        There is an array of NumPy among them, which is copied at each call.
+    """
+    tensors: dict[int, int] = {}
+    numbers = 0
+
+    def pattern(x: Any, is_static: bool) -> Pattern:
+        nonlocal numbers
+        kind = type(x)
+        if not is_static:
+            if kind is Tensor:
+                return "tensor", tensors.setdefault(id(x), len(tensors)), x
+            if kind is float or kind is complex:
+                numbers += 1
+                return ("value", x) if numbers - 1 in static_numbers else ("number", kind)
+            if isinstance(x, np.ndarray):
+                raise UnknownKindError
+        if kind is dict:
+            return "dict", tuple(x), tuple(pattern(item, is_static) for item in x.values())
+        if isinstance(x, tuple) and hasattr(x, "_fields"):
+            names = list(x._fields)
+        elif kind is list or kind is tuple:
+            return "sequence", kind, tuple(pattern(item, is_static) for item in x)
+        elif is_dataclass(x) and not isinstance(x, type):
+            names = [field.name for field in fields(x) if field.init]
+        else:
+            return "value", x
+        items = tuple(pattern(getattr(x, name), is_static) for name in names)
+        return "fields", kind, tuple(names), items
+
+    places = tuple(pattern(x, i in static) for i, x in enumerate(args))
+    named = tuple(pattern(x, name in static) for name, x in kwargs.items())
+    return ("sequence", tuple, places), ("dict", tuple(kwargs), named)
+
+
+def arranger_of(tree: Any) -> Any:
+    """Return how results are arranged: the number of the only one, or a function of their list.
+
+    Raises
+    ------
+    UnknownKindError
+        A number is among them, which is computed from those of the call.
+    """
+    if type(tree) is Result:
+        return tree.number
+    leaves: list[Any] = []
+    mapped(tree, lambda leaf, _: leaves.append(leaf))
+    if any(type(leaf) is NumberResult for leaf in leaves):
+        raise UnknownKindError
+    is_flat = type(tree) in (list, tuple) and leaves == list(tree)
+    if is_flat and leaves == [Result(i) for i in range(len(leaves))]:
+        return type(tree)
+    return partial(_arranged, tree)
+
+
+def _arranged(tree: Any, results: list[Tensor]) -> Any:
+    return mapped(tree, lambda leaf, _: results[leaf.number] if type(leaf) is Result else leaf)
