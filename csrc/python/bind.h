@@ -20,7 +20,7 @@ void init_fork(PyObject* module);              // machine/fork.cpp
 void init_vectors(PyObject* module);           // vectors.cpp
 void init_graph_analyses(PyObject* module);    // graph/analyses.cpp
 void init_donation(PyObject* module);          // graph/donation.cpp
-void init_known_calls(PyObject* module);          // graph/known_calls.cpp
+void init_known_calls(PyObject* module);       // graph/known_calls.cpp
 
 void bind_backends(pybind11::module_& module);           // machine/backends.cpp
 void bind_device(pybind11::module_& module);             // machine/device_object.cpp
