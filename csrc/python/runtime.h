@@ -20,6 +20,7 @@ struct Runtime {
   vm::VirtualMachine machine;
   std::atomic<ImplicitSync> implicit_sync{ImplicitSync::allow};
   std::atomic<size_t> memory_limit{0};  // of each device; 0: what it has
+  uint64_t settings = 0;  // counts changes of what recorded programs depend on; with the GIL
 };
 
 /// Made at import and never destroyed: tensors may outlive the interpreter's other objects.

@@ -13,7 +13,6 @@
 #include "python/convert.h"
 #include "python/errors.h"
 #include "python/gil.h"
-#include "python/graph/known_calls.h"
 #include "python/issue_site.h"
 #include "python/machine/device_object.h"
 #include "python/ops/registry.h"
@@ -136,7 +135,7 @@ void configure(std::optional<bool> sync, std::optional<int64_t> max_in_flight,
   });
   set_if(standard_values, [](bool on) {
     set_standard_values(on);
-    forget_known_calls();
+    ++runtime().settings;
   });
   set_if(sync, [&](bool on) { set_naive(NaiveReason::sync, on); });
   set_if(fusion, [&](const std::string& mode) { options.fusion.store(fusion_of(mode)); });

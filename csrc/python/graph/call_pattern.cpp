@@ -1,0 +1,151 @@
+#include "python/graph/call_pattern.h"
+
+#include <cstring>
+
+#include "python/arguments.h"
+
+namespace ofl::python {
+
+Pattern pattern_of(PyObject* row) {
+  PyObject* const kind = row_item(row, 0);
+  PyObject* const first = row_item(row, 1);
+  Pattern pattern{};
+  const auto add_names = [&](PyObject* names) {
+    for_items(names, [&](PyObject* name) { pattern.names.emplace_back(name); });
+  };
+  const auto add_items = [&](PyObject* items) {
+    for_items(items, [&](PyObject* item) { pattern.items.push_back(pattern_of(item)); });
+  };
+  if (is_text(kind, "tensor")) {
+    pattern.kind = Pattern::Kind::tensor;
+    pattern.place = static_cast<size_t>(integer_argument(first));
+    pattern.layout = require_tensor(row_item(row, 2), "KnownCalls");
+    pattern.device = pattern.layout.device();
+    pattern.layout.storage.reset();
+  } else if (is_text(kind, "number")) {
+    pattern.kind = Pattern::Kind::number;
+    pattern.types.emplace_back(first);
+  } else if (is_text(kind, "value")) {
+    pattern.kind = Pattern::Kind::value;
+    pattern.value.emplace_back(first);
+  } else if (is_text(kind, "dict")) {
+    pattern.kind = Pattern::Kind::dict;
+    add_names(first);
+    add_items(row_item(row, 2));
+  } else if (is_text(kind, "sequence")) {
+    pattern.kind = Pattern::Kind::sequence;
+    pattern.types.emplace_back(first);
+    add_items(row_item(row, 2));
+  } else if (is_text(kind, "fields")) {
+    pattern.kind = Pattern::Kind::fields;
+    pattern.types.emplace_back(first);
+    add_names(row_item(row, 2));
+    add_items(row_item(row, 3));
+  } else {
+    refuse_row("the kind of a pattern");
+  }
+  if (pattern.names.size() > 0 && pattern.names.size() != pattern.items.size()) {
+    refuse_row("as many items as names");
+  }
+  return pattern;
+}
+
+bool is_same(PyObject* x, PyObject* known) {
+  if (x == known) return true;
+  if (Py_TYPE(x) != Py_TYPE(known)) return false;
+  if (PyUnicode_CheckExact(x) || PyLong_CheckExact(x)) {
+    return PyObject_RichCompareBool(x, known, Py_EQ) == 1;
+  }
+  if (!PyFloat_CheckExact(x)) return false;
+  const double one = PyFloat_AS_DOUBLE(x), other = PyFloat_AS_DOUBLE(known);
+  return std::memcmp(&one, &other, sizeof one) == 0;  // 0.0 is not -0.0
+}
+
+namespace {
+
+bool matches_tensor(const Pattern& pattern, PyObject* x, Found* found) {
+  if (!is_tensor(x)) return false;
+  std::vector<Held>& tensors = found->tensors;
+  if (pattern.place < tensors.size()) return tensors[pattern.place].object == x;
+  const Tensor& tensor = tensor_of(x);
+  const bool fits = tensor.dtype == pattern.layout.dtype && tensor.shape == pattern.layout.shape &&
+                    tensor.strides == pattern.layout.strides && tensor.device() == pattern.device;
+  if (!fits) return false;
+  for (const Held& other : tensors) {
+    if (other.object == x) return false;
+  }
+  tensors.emplace_back(x);
+  return true;
+}
+
+bool matches_dict(const Pattern& pattern, PyObject* x, Found* found) {
+  const auto count = static_cast<Py_ssize_t>(pattern.items.size());
+  if (!PyDict_CheckExact(x) || PyDict_GET_SIZE(x) != count) return false;
+  Py_ssize_t at = 0;
+  PyObject *key, *item;
+  for (size_t i = 0; i < pattern.items.size(); ++i) {
+    if (!PyDict_Next(x, &at, &key, &item)) return false;
+    const Held held(item);
+    if (!is_same(key, pattern.names[i].object)) return false;
+    if (!matches(pattern.items[i], item, found)) return false;
+  }
+  return true;
+}
+
+bool matches_sequence(const Pattern& pattern, PyObject* x, Found* found) {
+  const auto is_as_long = [&] {
+    return PySequence_Fast_GET_SIZE(x) == static_cast<Py_ssize_t>(pattern.items.size());
+  };
+  const bool is_known = PyTuple_CheckExact(x) || PyList_CheckExact(x);
+  if (!is_known || pattern.types[0].object != reinterpret_cast<PyObject*>(Py_TYPE(x))) return false;
+  if (!is_as_long()) return false;
+  for (size_t i = 0; i < pattern.items.size(); ++i) {
+    if (!is_as_long()) return false;  // an attribute that was asked for may have changed it
+    const Held item(PySequence_Fast_GET_ITEM(x, static_cast<Py_ssize_t>(i)));
+    if (!matches(pattern.items[i], item.object, found)) return false;
+  }
+  return true;
+}
+
+bool matches_fields(const Pattern& pattern, PyObject* x, Found* found) {
+  if (pattern.types[0].object != reinterpret_cast<PyObject*>(Py_TYPE(x))) return false;
+  for (size_t i = 0; i < pattern.items.size(); ++i) {
+    const Reference item(checked(PyObject_GetAttr(x, pattern.names[i].object)));
+    if (!matches(pattern.items[i], item.get(), found)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool matches(const Pattern& pattern, PyObject* x, Found* found) {
+  switch (pattern.kind) {
+    case Pattern::Kind::tensor:
+      return matches_tensor(pattern, x, found);
+    case Pattern::Kind::number:
+      if (pattern.types[0].object != reinterpret_cast<PyObject*>(Py_TYPE(x))) return false;
+      found->numbers.emplace_back(x);
+      return true;
+    case Pattern::Kind::value:
+      return is_same(x, pattern.value[0].object);
+    case Pattern::Kind::dict:
+      return matches_dict(pattern, x, found);
+    case Pattern::Kind::sequence:
+      return matches_sequence(pattern, x, found);
+    case Pattern::Kind::fields:
+      return matches_fields(pattern, x, found);
+  }
+  return false;
+}
+
+int visit_pattern(const Pattern& pattern, visitproc visit, void* arg) {
+  for (const auto* held : {&pattern.types, &pattern.value, &pattern.names}) {
+    if (const int stopped = visit_all(*held, visit, arg)) return stopped;
+  }
+  for (const Pattern& item : pattern.items) {
+    if (const int stopped = visit_pattern(item, visit, arg)) return stopped;
+  }
+  return 0;
+}
+
+}  // namespace ofl::python
