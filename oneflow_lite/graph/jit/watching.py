@@ -97,9 +97,7 @@ def watches(
     return found
 
 
-def _reachable(
-    call: Call, generators: set[int]
-) -> Iterator[tuple[str, tuple[Step, ...], Any]]:
+def _reachable(call: Call, generators: set[int]) -> Iterator[tuple[str, tuple[Step, ...], Any]]:
     """Walk to the tensors and generators that the call can get at, the nearest first."""
     seen: set[int] = {id(call)}
     queue: list[tuple[str, tuple[Step, ...], Any]] = [("", (), call)]
