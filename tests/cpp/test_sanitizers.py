@@ -121,10 +121,14 @@ def is_clean(done: subprocess.CompletedProcess[str]) -> None:
         [*PYTEST, "tests/contract/test_threads.py", "-k", "batches or named or piece"],
         [*PYTEST, "tests/ops/linalg/test_matmul.py", "-k", "not_finite or several_threads"],
         [*PYTEST, "tests/contract/test_hostile.py"],
+        [
+            *(*PYTEST, "tests/graph/test_run_modes.py", "tests/graph/test_run_faults.py"),
+            *("tests/graph/test_executables.py", "-k", "not mixed and not process"),
+        ],
     ],
     ids=[
         *("random programs", "fusion programs", "machine", "faults", "host functions", "threads"),
-        *("products", "hostile objects"),
+        *("products", "hostile objects", "recorded programs"),
     ],
 )
 def test_python(sanitized: tuple[Path, dict[str, str]], command: list[str]) -> None:
