@@ -62,8 +62,7 @@ struct InstructionType {
   std::unique_ptr<Group> (*group)(Slot* slot) = nullptr;
   /// The error that the device found in work that has run. No function: it reports none this way.
   std::optional<Error> (*failure)(const void* body) = nullptr;
-  /// Called when the queue has run it: tells what has failed. Then it is launched although an
-  /// operand has failed, and does not fail with it. No function: it does.
+  /// Judges the operands itself: tells what has failed, once the queue has run it.
   void (*settle)(void* body, const Slot& slot) = nullptr;
   /// Its results exist when it is done, not when its queue has run it: the host does a part.
   bool ends_on_host = false;
@@ -157,8 +156,7 @@ struct alignas(64) Slot {
   }
 
   Description describe() const;
-  /// The failure that it begins with: the earliest among the objects that it touches, unless it
-  /// judges them itself.
+  /// The failure that it begins with: that of an operand, unless it judges these itself.
   FailurePtr given_failure() const { return header.type->settle ? nullptr : operand_failure(); }
   /// The earliest failure among the objects that it touches; null: none has failed.
   FailurePtr operand_failure() const;

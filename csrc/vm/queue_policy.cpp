@@ -132,10 +132,9 @@ bool QueuePolicy::retire_front() {
 
 FailurePtr QueuePolicy::outcome(Slot* slot) {
   FailurePtr own = slot->failure;
-  if (slot->header.type->settle) {
-    if (!own) slot->header.type->settle(slot->body, *slot);
-    return own;
-  }
+  const auto settle = slot->header.type->settle;
+  if (settle && !own) settle(slot->body, *slot);
+  if (settle) return own;
   if (!own && !slot->async_error && slot->header.type->failure) {
     slot->async_error = slot->header.type->failure(slot->body);
   }

@@ -10,8 +10,8 @@
 #include <string>
 
 #include "graph/running/inline_run.h"
-#include "graph/running/lowered.h"
-#include "graph/running/schedule.h"
+#include "graph/planning/lowered.h"
+#include "graph/planning/schedule.h"
 
 namespace ofl::graph {
 

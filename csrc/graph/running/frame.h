@@ -7,7 +7,7 @@
 #include <optional>
 #include <unordered_map>
 
-#include "graph/running/schedule.h"
+#include "graph/planning/schedule.h"
 
 namespace ofl::graph {
 

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <optional>
 
-#include "graph/running/lowered.h"
+#include "graph/planning/lowered.h"
 
 namespace ofl::graph {
 

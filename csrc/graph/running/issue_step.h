@@ -1,7 +1,7 @@
 // A step of a program as eager issues it: an instruction by itself, or work done at once.
 #pragma once
 
-#include "graph/running/lowered.h"
+#include "graph/planning/lowered.h"
 
 namespace ofl::graph {
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "graph/running/schedule.h"
+#include "graph/planning/schedule.h"
 #include "tensor/issue.h"
 
 namespace ofl::graph {

@@ -1,7 +1,7 @@
 // The arguments of a step's kernel as one run has them: the one place where a run fills in numbers.
 #pragma once
 
-#include "graph/running/lowered.h"
+#include "graph/planning/lowered.h"
 
 namespace ofl::graph {
 

@@ -13,7 +13,7 @@
 #include "python/ops/registry.h"
 #include "python/runtime.h"
 #include "python/tensor/object.h"
-#include "graph/running/replay.h"
+#include "graph/planning/replay.h"
 
 namespace py = pybind11;
 

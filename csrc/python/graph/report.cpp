@@ -1,7 +1,7 @@
 #include "python/graph/report.h"
 
 #include "base/cost.h"
-#include "graph/running/segment_waits.h"
+#include "graph/planning/segment_waits.h"
 #include "python/issue_site.h"
 
 namespace py = pybind11;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "python/numpy_api.h"
-#include "tensor/host_object.h"
+#include "graph/recording/host_object.h"
 
 namespace ofl::python {
 

@@ -1,4 +1,4 @@
-#include "tensor/host_object.h"
+#include "graph/recording/host_object.h"
 
 #include "base/error.h"
 #include "tensor/plan.h"

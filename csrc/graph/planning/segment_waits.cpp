@@ -1,4 +1,4 @@
-#include "graph/running/segment_waits.h"
+#include "graph/planning/segment_waits.h"
 
 #include <algorithm>
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "graph/recording/recording.h"
-#include "tensor/host_object.h"
+#include "graph/recording/host_object.h"
 #include "tensor/submit.h"
 
 namespace ofl::graph {

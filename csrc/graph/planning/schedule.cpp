@@ -1,4 +1,4 @@
-#include "graph/running/schedule.h"
+#include "graph/planning/schedule.h"
 
 #include <algorithm>
 #include <map>

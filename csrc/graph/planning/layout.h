@@ -13,7 +13,7 @@
 
 #include "graph/memory/offsets.h"
 #include "graph/memory/reason.h"
-#include "graph/running/units.h"
+#include "graph/planning/units.h"
 
 namespace ofl::graph {
 

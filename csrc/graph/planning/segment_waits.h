@@ -2,7 +2,7 @@
 #pragma once
 
 #include "graph/order/lanes.h"
-#include "graph/running/schedule.h"
+#include "graph/planning/schedule.h"
 
 namespace ofl::graph {
 

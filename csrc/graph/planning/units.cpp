@@ -1,4 +1,4 @@
-#include "graph/running/units.h"
+#include "graph/planning/units.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "graph/running/layout.h"
+#include "graph/planning/layout.h"
 
 #include <algorithm>
 

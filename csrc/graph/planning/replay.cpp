@@ -1,6 +1,6 @@
-#include "graph/running/replay.h"
+#include "graph/planning/replay.h"
 
-#include "tensor/host_object.h"
+#include "graph/recording/host_object.h"
 #include "tensor/submit.h"
 
 namespace ofl {

@@ -1,4 +1,4 @@
-#include "graph/running/lowered.h"
+#include "graph/planning/lowered.h"
 
 #include <algorithm>
 #include <limits>
@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "ops/kernel.h"
-#include "graph/running/replay.h"
+#include "graph/planning/replay.h"
 
 namespace ofl::graph {
 

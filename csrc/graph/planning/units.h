@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "graph/running/lowered.h"
+#include "graph/planning/lowered.h"
 #include "ops/fusion/plan.h"
 
 namespace ofl::graph {

@@ -11,7 +11,7 @@
 #include <memory>
 #include <vector>
 
-#include "graph/running/layout.h"
+#include "graph/planning/layout.h"
 
 namespace ofl::graph {
 
