@@ -208,11 +208,11 @@ LOOKS = {
 
 # What has no tensor for an operand or, of methods, is no work on one. cuda needs another machine.
 APART = """
-    Philox broadcast_shapes can_cast default_rng devices empty_cache finfo flags iinfo isdtype load
-    memory_stats promote result_type seed synchronize
+    Philox broadcast_shapes can_cast default_rng devices empty_cache finfo flags iinfo isdtype jit
+    load memory_stats promote result_type seed synchronize
     """
 APART_METHODS = """
-    __cuda_array_interface__
+    __cuda_array_interface__ __slotnames__
     __array_function__ __array_priority__ __array_ufunc__ __delitem__ __doc__ __hash__ __module__
     __new__ __buffer__ __release_buffer__ cpu cuda device dtype itemsize nbytes ndim shape size
     strides

@@ -304,6 +304,7 @@ INSTANCES: dict[type, Callable[[], Any]] = {
     _C.OpCall: lambda: program().main.ops[0].call,
     _C.Recorder: lambda: _C.Recorder("recorder"),
     _C.Executable: lambda: flow.graph.compile(program()),
+    _C.KnownCalls: lambda: _C.KnownCalls(len),
 }
 
 

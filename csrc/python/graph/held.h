@@ -32,7 +32,7 @@ inline int visit_all(const std::vector<Held>& held, visitproc visit, void* arg) 
 }
 
 inline bool is_text(PyObject* object, const char* text) {
-  return PyUnicode_CompareWithASCIIString(object, text) == 0;
+  return PyUnicode_Check(object) && PyUnicode_CompareWithASCIIString(object, text) == 0;
 }
 
 /// Borrowed.

@@ -53,7 +53,7 @@ PyObject* run_known(const Known& known, const Found& found) {
       checked(PyObject_Vectorcall(known.run.object, given.data(), given.size(), nullptr)));
   PyObject* const arrange = known.arrange.object;
   if (!PyLong_CheckExact(arrange)) return PyObject_CallOneArg(arrange, results.get());
-  return Py_NewRef(PyList_GET_ITEM(results.get(), PyLong_AsSsize_t(arrange)));
+  return PySequence_GetItem(results.get(), integer_argument(arrange));
 }
 
 /// The first steps of all name where they begin.
@@ -153,22 +153,17 @@ int clear_references(PyObject* self) {
   return 0;
 }
 
-PyObject* make(PyTypeObject* type, PyObject*, PyObject*) {
-  PyObject* const self = type->tp_alloc(type, 0);
-  if (self) self_of(self).calls = new std::vector<std::shared_ptr<Known>>;
-  return self;
-}
-
-/// KnownCalls(function)
-int initialize(PyObject* self, PyObject* given, PyObject* names) {
-  PyObject* function;
-  if (names && PyDict_GET_SIZE(names)) {
-    PyErr_SetString(PyExc_TypeError, "[KnownCalls] takes no keyword arguments");
-    return -1;
+/// KnownCalls(function): classes that are derived from it may take more arguments.
+PyObject* make(PyTypeObject* type, PyObject* given, PyObject*) {
+  if (PyTuple_GET_SIZE(given) == 0) {
+    PyErr_SetString(PyExc_TypeError, "[KnownCalls] expected a function");
+    return nullptr;
   }
-  if (!PyArg_ParseTuple(given, "O", &function)) return -1;
-  Py_XSETREF(self_of(self).function, Py_NewRef(function));
-  return 0;
+  PyObject* const self = type->tp_alloc(type, 0);
+  if (!self) return nullptr;
+  self_of(self).calls = new std::vector<std::shared_ptr<Known>>;
+  self_of(self).function = Py_NewRef(PyTuple_GET_ITEM(given, 0));
+  return self;
 }
 
 void dealloc(PyObject* self) {
@@ -192,7 +187,6 @@ constexpr char kDoc[] =
 
 PyType_Slot slots[] = {{Py_tp_doc, const_cast<char*>(kDoc)},
                        {Py_tp_new, reinterpret_cast<void*>(make)},
-                       {Py_tp_init, reinterpret_cast<void*>(initialize)},
                        {Py_tp_call, reinterpret_cast<void*>(call)},
                        {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
                        {Py_tp_traverse, reinterpret_cast<void*>(traverse)},

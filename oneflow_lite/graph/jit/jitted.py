@@ -59,7 +59,6 @@ class Jitted(_C.KnownCalls):
     def __init__(self, function: Callable[..., Any], options: Options) -> None:
         if not callable(function):
             raise TypeError(f"[jit] expected a function, got {type(function).__name__}")
-        super().__init__(function)
         options.verify()
         self._options = options
         self._most = options.max_programs
