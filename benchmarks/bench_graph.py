@@ -113,8 +113,8 @@ def measure_calls(comparison: Comparison) -> None:
 def measure_programs(comparison: Comparison, sizes: list[int]) -> None:
     """Measure the programs of bench_chain at each size against eager."""
     for program in PROGRAMS:
-        unclaimed = replace(program, targets={}, claimed=())
-        curve = comparison.curve(unclaimed, [*sizes, SMALL])
+        recorded = replace(program, name=f"{program.name}, recorded", targets={}, claimed=())
+        curve = comparison.curve(recorded, [*sizes, SMALL])
         for size, found in curve.items():
             target = AT_SMALL if size == SMALL else EVERYWHERE
             question = f"{program.name}, {size_str(size)}"
