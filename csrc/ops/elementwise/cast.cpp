@@ -192,11 +192,27 @@ void gather_dense(const char* src, int64_t stride, char* __restrict dst, int64_t
   for (; i < n; ++i, src += stride, dst += Size) std::memcpy(dst, src, Size);
 }
 
+/// Where a target is a few bytes behind its source modulo 4096, memcpy's `rep movsb` takes 13 times
+/// as long on some processors (AMD EPYC, glibc 2.36: 3.4 instead of 46 GB/s); moves of 64 bytes do
+/// not.
+void copy_bytes(char* dst, const char* src, size_t bytes) {
+  constexpr size_t kLeast = 2048, kStep = 64;
+  const auto distance = reinterpret_cast<uintptr_t>(dst) - reinterpret_cast<uintptr_t>(src);
+  const bool is_slow = distance % 4096 != 0 && distance % 4096 < kStep;
+  const size_t stepped = is_slow && bytes >= kLeast ? bytes - bytes % kStep : 0;
+  for (size_t done = 0; done < stepped; done += kStep) {
+    char step[kStep];
+    std::memcpy(step, src + done, kStep);
+    std::memcpy(dst + done, step, kStep);
+  }
+  std::memcpy(dst + stepped, src + stepped, bytes - stepped);
+}
+
 template <size_t Size>
 void copy_strided(const char* src, int64_t src_stride, char* dst, int64_t dst_stride, int64_t n) {
   constexpr int64_t size = Size;
   if (src_stride == size && dst_stride == size) {
-    if (src != dst) std::memcpy(dst, src, n * Size);
+    if (src != dst) copy_bytes(dst, src, static_cast<size_t>(n) * Size);
     return;
   }
   const int64_t last = (n - 1) * src_stride;

@@ -1,0 +1,21 @@
+"""Copies of rows whose target is a few bytes behind their source modulo 4096."""
+
+import numpy as np
+import pytest
+
+import oneflow_lite as flow
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.float32, np.float64, np.complex128])
+@pytest.mark.parametrize("nbytes", [2047, 2048, 2049, 4096 + 48, 70_001])
+def test_rows_at_small_distances(dtype: type, nbytes: int) -> None:
+    count = max(1, nbytes // np.dtype(dtype).itemsize)
+    bits = np.random.default_rng(7).integers(0, 2, count)
+    source = flow.tensor(bits.astype(dtype))
+    target = flow.zeros(count + 70, dtype=dtype)
+    for behind in (0, 1, 2, 3, 7, 8, 15, 16, 31, 63, 64, 65):
+        target[...] = 2
+        target[behind : behind + count] = source
+        expected = np.full(count + 70, 2, dtype)
+        expected[behind : behind + count] = bits
+        assert target.numpy().tobytes() == expected.tobytes()
