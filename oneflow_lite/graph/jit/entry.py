@@ -10,6 +10,8 @@ from oneflow_lite.graph.jit.watching import Watch
 from oneflow_lite.graph.tracing import NumberResult, Result, Traced
 from oneflow_lite.graph.trees import mapped
 
+_MOST_NOTES = 8  # a call that was noted so often without a new trace is never found
+
 
 @dataclass
 class Entry:
@@ -22,8 +24,13 @@ class Entry:
     shared: tuple[Tensor, ...] = ()  # captured tensors that share memory with arguments
     checks: int = 0  # calls that are still to be compared with eager ones
     donated: tuple[int, ...] = ()  # places of tensors
-    notes: int = 64  # how often it may still be noted among the known calls
+    notes: int = _MOST_NOTES  # how often it may be noted among the known calls; 0: it cannot be
     run_in_donated: Executable | None = None  # where nobody else sees the memory of these
+
+    def renew_notes(self) -> None:
+        """Let it be noted as often as at first, unless it cannot be."""
+        if self.notes:
+            self.notes = _MOST_NOTES
 
 
 @dataclass(frozen=True)

@@ -330,7 +330,9 @@ class Jitted(_C.KnownCalls):
         self._entries.move_to_end(key)
         while len(self._entries) > self._most:
             self._entries.popitem(last=False)
-            self._forget_known()
+        self._forget_known()  # so that the next use of each is seen here, and its age
+        for kept in self._entries.values():
+            kept.renew_notes()
 
     def _broken(self, key: Part, entry: Entry, error: TraceError) -> Entry:
         """Keep that calls of this kind are eager; say so once."""

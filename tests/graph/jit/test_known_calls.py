@@ -123,6 +123,7 @@ def test_tensors_that_come_twice() -> None:
     make_known(f, x, y)
     assert not is_known(f, x, x)
     make_known(f, x, x)
+    f(x, y)  # a new program makes all others be looked up once
     with only_known():
         assert f(y, y).tolist() == [15.0] * 3
         assert f(x, y).tolist() == [11.0] * 3
@@ -218,8 +219,9 @@ def test_default_device_and_the_version_of_the_standard() -> None:
 @pytest.mark.filterwarnings("ignore:.*retraced")
 def test_the_last_eight_kinds_are_known() -> None:
     f = flow.jit(lambda x: x + 1)
-    for n in range(1, 11):
-        make_known(f, row(n))
+    for _ in range(2):  # traced, looked up
+        for n in range(1, 11):
+            f(row(n))
     assert [n for n in range(1, 11) if is_known(f, row(n))] == list(range(3, 11))
     assert f(row(1)).tolist() == [2.0]
 
@@ -349,3 +351,15 @@ def test_several_threads() -> None:
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def test_a_known_call_counts_as_a_use() -> None:
+    f = flow.jit(lambda x: x + 1, max_programs=2)
+    make_known(f, row(1))
+    f(row(2))
+    for _ in range(3):
+        f(row(1))
+    f(row(3))  # in the place of two, which was used longest ago
+    traces = f.report()["traces"]
+    f(row(1))
+    assert f.report()["traces"] == traces
