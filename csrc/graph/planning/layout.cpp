@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t kNone = -1;
 constexpr int64_t kSeveral = -2;
-/// What the bits of loops on the host count on, and what allocators of devices give.
+/// The bits of loops on the host depend on it, and allocators of devices give it.
 constexpr int64_t kHostAlignment = 64, kDeviceAlignment = 256;
 
 /// The step walks this base element by element, as it walks its result: as eager decides whether a

@@ -1,4 +1,4 @@
-// What the segments of a program wait for.
+// The segments that each segment of a program waits for.
 #pragma once
 
 #include "graph/order/lanes.h"

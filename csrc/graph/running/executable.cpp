@@ -83,7 +83,7 @@ std::vector<Tensor> Executable::run(const Issuer& issuer, const Tensor* const* a
       return std::move(*results);
     }
   }
-  // Who observes is shown each step; in naive mode each runs by itself.
+  // An observer is shown each step; in naive mode each runs by itself.
   const bool is_naive = machine_.options().naive.load(std::memory_order_relaxed);
   if (is_naive || machine_.observer() || options_.mode == RunMode::naive) {
     note(RunMode::naive);

@@ -8,7 +8,7 @@
 
 namespace ofl::graph {
 
-/// Who runs it: a stream, or the calling thread.
+/// The thread that runs it: that of a stream, or the calling one.
 struct SegmentBody::Surroundings {
   vm::LaunchContext* context;  // or:
   vm::VirtualMachine* machine;
@@ -18,9 +18,9 @@ struct SegmentBody::Surroundings {
     if (context) return storage.materialize(*context);
     storage.materialize_on_host();
   }
-  /// What a failure is named by.
+  /// The number that a failure carries.
   vm::Seq seq() const { return context ? context->slot.name() : here->take_seq(); }
-  /// What was issued before this one may have failed.
+  /// Instructions that were issued before this one may have failed.
   vm::Seq reader() const { return context ? context->slot.name() : ~vm::Seq{0}; }
   void note(const vm::FailurePtr& failure) const {
     if (context) return context->stream.board().failures.note(failure);
@@ -51,7 +51,7 @@ class SegmentBody::Failures {
     }
     return nullptr;
   }
-  /// What the step writes is lost.
+  /// All values that the step writes are lost.
   void fail(const Call& call, const vm::FailurePtr& failure, vm::Seq since) {
     Frame& frame = *body_.frame_;
     for (size_t k = 0; k < call.bases.size(); ++k) {

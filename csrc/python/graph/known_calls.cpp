@@ -32,7 +32,7 @@ struct Known {
 };
 
 struct KnownCallsObject {
-  PyObject_HEAD PyObject* function;                     // whose calls they are
+  PyObject_HEAD PyObject* function;  // whose calls they are
   std::vector<std::shared_ptr<Known>>* calls;  // the last used first
 };
 
