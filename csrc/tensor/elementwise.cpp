@@ -152,7 +152,8 @@ Tensor elementwise(const Issuer& issuer, const ops::OpDef& op, const ops::Resolu
     const bool in_order = !ops::uses_own_kernels(out->storage->state().device);
     write_back = has_harmful_overlap(inputs, op.nin, resolution, *out, in_order);
   }
-  const bool flat = !out && are_row_major(inputs, op.nin, shape);
+  const bool flat = (!out || (out->shape == shape && out->contiguous())) &&
+                    are_row_major(inputs, op.nin, shape);
   if (out && !write_back) {
     result = *out;
   } else {

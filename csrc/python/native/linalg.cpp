@@ -22,17 +22,23 @@ PyObject* norm_path(const Call& call) {
   return call_op(op_of(Slot::sqrt), &squares, 1, false);
 }
 
-/// vector_norm(x, axis, keepdims, ord): of one vector of real numbers, by NumPy's loops.
+/// vector_norm(x, axis, keepdims, ord): the Euclidean norm of real numbers, along one axis or of all
+/// elements that lie in a row, by NumPy's loops.
 PyObject* vector_norm_path(const Call& call) {
   const Tensor* x = tensor_or_null(call[0]);
-  const bool plain = call[2] == Py_False && known_integer(call[3]) == 2;
-  if (!x || !plain || x->ndim() != 1 || info(x->dtype).kind != DTypeKind::floating) return nullptr;
-  if (call[1] != Py_None && !known_axis(call[1], 1)) return nullptr;
-  PyObject* const pair[2] = {call[0], call[0]};
+  if (!x || x->ndim() == 0 || !is_flag(call[2]) || known_integer(call[3]) != 2) return nullptr;
+  if (info(x->dtype).kind != DTypeKind::floating) return nullptr;
+  const bool of_all = call[1] == Py_None && x->ndim() > 1;
+  if (of_all ? call[2] == Py_True || !x->contiguous()
+             : call[1] != Py_None && !known_axis(call[1], x->ndim())) {
+    return nullptr;
+  }
+  const Reference flat(of_all ? wrap(*reshape_view(*x, {x->size()})) : Py_NewRef(call[0]));
+  PyObject* const pair[2] = {flat.get(), flat.get()};
   const Reference squares(call_op(op_of(Slot::mul), pair, 2, false));
   const Scalar zero;
-  const Reference total(
-      reduce_tensor(op_of(Slot::sum), tensor_of(squares.get()), Py_None, x->dtype, &zero, false));
+  const Reference total(reduce_tensor(op_of(Slot::sum), tensor_of(squares.get()), call[1], x->dtype,
+                                      &zero, call[2] == Py_True));
   PyObject* const root = total.get();
   return call_op(op_of(Slot::sqrt), &root, 1, false);
 }
@@ -68,8 +74,41 @@ PyObject* conjugated_path(const Call& call) {
   return are_vectors(a, b) && !is_complex(*a) ? product(call) : nullptr;
 }
 
+/// x with `axis` moved to the end, before or behind one of size 1.
+Tensor as_matrix(const Tensor& x, int axis, bool is_row) {
+  Tensor view = x;
+  const int64_t size = x.shape[axis], step = x.strides[axis];
+  for (int d = axis; d + 1 < x.ndim(); ++d) {
+    view.shape[d] = x.shape[d + 1];
+    view.strides[d] = x.strides[d + 1];
+  }
+  const int last = x.ndim() - 1;
+  view.shape[last] = is_row ? 1 : size;
+  view.strides[last] = is_row ? 0 : step;
+  view.shape.push_back(is_row ? size : 1);
+  view.strides.push_back(is_row ? step : 0);
+  return view;
+}
+
+/// vecdot(x1, x2, axis = -1): of many vectors, with as many or with one, the products of rows with
+/// columns.
 PyObject* vecdot_path(const Call& call) {
-  return known_axis(call[2], 1) ? conjugated_path(call) : nullptr;
+  const Tensor *a = tensor_or_null(call[0]), *b = tensor_or_null(call[1]);
+  if (are_vectors(a, b)) return known_axis(call[2], 1) ? conjugated_path(call) : nullptr;
+  if (!is_pair(a, b) || is_complex(*a) || a->ndim() + 2 > kMaxDims || b->ndim() + 2 > kMaxDims) {
+    return nullptr;
+  }
+  const std::optional<int> of_a = known_axis(call[2], a->ndim()),
+                           of_b = known_axis(call[2], b->ndim());
+  if (!of_a || !of_b || a->shape[*of_a] != b->shape[*of_b]) return nullptr;
+  if (a->shape != b->shape && a->ndim() > 1 && b->ndim() > 1) return nullptr;
+  const Reference row(wrap(as_matrix(*a, *of_a, true))), column(wrap(as_matrix(*b, *of_b, false)));
+  PyObject* const pair[2] = {row.get(), column.get()};
+  const Reference products(call_op(op_of(Slot::matmul), pair, 2, false));
+  Tensor result = tensor_of(products.get());
+  result.shape.resize(result.ndim() - 2);
+  result.strides.resize(result.shape.size());
+  return wrap(std::move(result));
 }
 
 /// Two tensors of one dtype with elements along one dimension, where there is a kernel for both.
