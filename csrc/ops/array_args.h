@@ -156,6 +156,8 @@ struct Nonfinite {
   int64_t count() const { return nan + infinite; }
 };
 Nonfinite count_nonfinite(const ArrayView& x);
+/// Error(floating_point) where this result of the operation `name` has such an element.
+void refuse_nonfinite(const char* name, const ArrayView& x);
 
 /// out (one bool) = whether an input has an element that is no finite number.
 void note_nonfinite_kernel(const ArrayArgs& args);

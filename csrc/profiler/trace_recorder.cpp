@@ -36,6 +36,18 @@ void TraceRecorder::ran(const vm::Instruction& instruction, vm::Seq seq,
                             description, instruction.bytes, instruction.site});
 }
 
+void TraceRecorder::ran_parts(const vm::Parts& ran) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const int lane = ran.stream ? lane_of(*ran.stream) : lane_of_this_thread();
+  for (const vm::Part& part : ran.parts) {
+    trace_.records.push_back({RecordKind::step, lane, part.begin_ns, part.end_ns, ran.seq, 0,
+                              part.name, part.description, part.bytes, part.site, ran.segment});
+    vm::Seq& group = trace_.records.back().description.group;
+    if (group != 0) group += steps_;
+  }
+  steps_ += ran.parts.size();
+}
+
 void TraceRecorder::waited(const vm::Stream& stream, vm::Seq seq, const vm::Stream& other,
                            vm::Seq other_seq) {
   std::lock_guard<std::mutex> lock(mutex_);

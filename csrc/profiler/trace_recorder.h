@@ -12,8 +12,9 @@
 
 namespace ofl {
 
-enum class RecordKind : uint8_t { issue, run, wait, sync };
-inline constexpr const char* kRecordKindNames[] = {"issue", "run", "wait", "sync"};
+/// step: an operation of a program, as a part of a run.
+enum class RecordKind : uint8_t { issue, run, wait, sync, step };
+inline constexpr const char* kRecordKindNames[] = {"issue", "run", "wait", "sync", "step"};
 
 struct TraceRecord {
   RecordKind kind;
@@ -25,6 +26,7 @@ struct TraceRecord {
   vm::Description description;
   uint64_t bytes;
   vm::SiteId site;
+  int32_t segment = -1;  // of a step
 };
 
 struct TraceLane {
@@ -44,6 +46,7 @@ class TraceRecorder final : public vm::Observer {
               int64_t begin_ns, int64_t end_ns) override;
   void ran(const vm::Instruction& instruction, vm::Seq seq, const vm::Description& description,
            bool on_stream, int64_t begin_ns, int64_t end_ns) override;
+  void ran_parts(const vm::Parts& ran) override;
   void waited(const vm::Stream& stream, vm::Seq seq, const vm::Stream& other,
               vm::Seq other_seq) override;
   void synced(const char* reason, int64_t begin_ns, int64_t end_ns) override;
@@ -59,6 +62,7 @@ class TraceRecorder final : public vm::Observer {
   std::mutex mutex_;  // guards the fields below
   std::map<const vm::Stream*, int> stream_lanes_;
   std::map<std::thread::id, int> thread_lanes_;
+  vm::Seq steps_ = 0;  // so many have been recorded: groups of steps are numbered by them
   Trace trace_;
 };
 

@@ -114,6 +114,12 @@ vm::SiteId site_named(const std::string& file, int line) {
   return entry->second;
 }
 
+PyObject* site_tuple(vm::SiteId id) {
+  if (id == 0) return Py_NewRef(Py_None);
+  const Site known = site(id);
+  return Py_BuildValue("(si)", known.file.c_str(), known.line);
+}
+
 std::string format_site(vm::SiteId id) {
   const Site known = site(id);
   return known.file.empty() ? "an unknown place" : known.file + ":" + std::to_string(known.line);

@@ -2,6 +2,8 @@
 // instruction offset); file and line are worked out once for each place.
 #pragma once
 
+#include <Python.h>
+
 #include <string>
 
 #include "vm/dependence.h"
@@ -21,6 +23,9 @@ Site site(vm::SiteId id);
 
 /// The id of a place; any thread.
 vm::SiteId site_named(const std::string& file, int line);
+
+/// (file, line), or None for 0: a new reference; null with an exception. With the GIL.
+PyObject* site_tuple(vm::SiteId id);
 
 /// "file:line", or "an unknown place".
 std::string format_site(vm::SiteId id);

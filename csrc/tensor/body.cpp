@@ -10,12 +10,6 @@ uint64_t bytes_of(const Dims& shape, DType dtype) {
   return static_cast<uint64_t>(element_count(shape)) * size_of(dtype);
 }
 
-void describe_shape(const Dims& shape, DType dtype, vm::Description* out) {
-  out->ndim = std::min(shape.size(), vm::Description::kMaxDims);
-  std::copy_n(shape.begin(), out->ndim, out->dims);
-  out->dtype = name_of(dtype);
-}
-
 }  // namespace
 
 HeldStorages::~HeldStorages() {
@@ -39,6 +33,12 @@ void HeldStorages::launched(vm::Stream& stream, uint64_t position) {
     held.memory_dropped = true;
     storage->drop_memory();
   }
+}
+
+void describe_shape(const Dims& shape, DType dtype, vm::Description* out) {
+  out->ndim = std::min(shape.size(), vm::Description::kMaxDims);
+  std::copy_n(shape.begin(), out->ndim, out->dims);
+  out->dtype = name_of(dtype);
 }
 
 void describe_result(const ops::LoopArgs& args, vm::Description* out) {

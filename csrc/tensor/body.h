@@ -35,6 +35,7 @@ class HeldStorages {
 /// The shape and the dtype of what a kernel makes; of loops, the shape that they walk.
 void describe_result(const ops::LoopArgs& args, vm::Description* out);
 void describe_result(const ops::ArrayArgs& args, vm::Description* out);
+void describe_shape(const Dims& shape, DType dtype, vm::Description* out);
 
 /// A kernel. The bases of its call are the memories of the held storages.
 template <typename Args>

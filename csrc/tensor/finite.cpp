@@ -12,10 +12,7 @@ bool may_be_infinite(DType dtype) {
   return kind == DTypeKind::floating || kind == DTypeKind::complex;
 }
 
-template <typename Tensors>
-void add(Tensors* tensors, const Tensor* x) {
-  if (x && may_be_infinite(x->dtype) && x->size() > 0) tensors->push_back(x);
-}
+bool may_have_some(const Tensor* x) { return x && may_be_infinite(x->dtype) && x->size() > 0; }
 
 bool is_finite(const Scalar& scalar, DType dtype) {
   Scalar copy = scalar;
@@ -43,35 +40,51 @@ bool has_nonfinite_scalar(const LoopPlan& plan) {
 
 }  // namespace
 
-ResultCheck::ResultCheck(const Issuer& issuer, const LoopPlan& plan) {
-  if (!computes(plan) || has_nonfinite_scalar(plan)) return;
+CheckedOperands checked_operands(const LoopPlan& plan) {
+  CheckedOperands checked;
   const int last = plan.args.size() - 1;
-  Tensors operands, results;
-  for (int i = 0; i < last; ++i) add(&operands, plan.operand(i));
-  add(&results, plan.operand(last));
-  plan_calls(issuer, plan.args.name, operands, results);
+  if (!computes(plan) || has_nonfinite_scalar(plan) || !may_have_some(plan.operand(last))) {
+    return checked;
+  }
+  checked.results.push_back(last);
+  for (int k = 0; k < last; ++k) {
+    if (may_have_some(plan.operand(k))) checked.operands.push_back(k);
+  }
+  return checked;
+}
+
+CheckedOperands checked_operands(const ArrayPlan& plan) {
+  CheckedOperands checked;
+  if (ops::info(plan.kernel).makes == ops::Makes::given) return checked;
+  // NumPy's loop says by NaN that a problem of least squares has no residuals.
+  const bool is_fit = plan.kernel == ops::KernelId::gufunc && plan.attr[1] == kLeastSquares;
+  const int inputs = plan.inputs.size();
+  for (int k = 0; k < inputs + plan.outputs.size(); ++k) {
+    if (!may_have_some(plan.operand(k)) || (is_fit && k > inputs)) continue;
+    (k < inputs ? checked.operands : checked.results).push_back(k);
+  }
+  return checked;
+}
+
+ResultCheck::ResultCheck(const Issuer& issuer, const LoopPlan& plan) {
+  plan_calls(issuer, plan.args.name, plan);
 }
 
 ResultCheck::ResultCheck(const Issuer& issuer, const ArrayPlan& plan) {
-  if (ops::info(plan.kernel).makes == ops::Makes::given) return;
-  // NumPy's loop says by NaN that a problem of least squares has no residuals.
-  const bool is_fit = plan.kernel == ops::KernelId::gufunc && plan.attr[1] == kLeastSquares;
-  Tensors operands, results;
-  for (const Tensor* x : plan.inputs) add(&operands, x);
-  for (const Tensor* x : plan.outputs) {
-    if (!is_fit || x == plan.outputs[0]) add(&results, x);
-  }
-  plan_calls(issuer, plan.name, operands, results);
+  plan_calls(issuer, plan.name, plan);
 }
 
-void ResultCheck::plan_calls(const Issuer& issuer, const char* name, const Tensors& operands,
-                             const Tensors& results) {
-  if (results.empty()) return;
-  after_ = ArrayPlan{kName, ops::KernelId::require_finite, {}, results, {}, {}};
+template <typename Plan>
+void ResultCheck::plan_calls(const Issuer& issuer, const char* name, const Plan& plan) {
+  const CheckedOperands checked = checked_operands(plan);
+  if (checked.results.empty()) return;
+  after_ = ArrayPlan{kName, ops::KernelId::require_finite, {}, {}, {}, {}};
   after_->loop.name = name;
-  if (operands.empty()) return;
-  had_any_ = make_tensor(results[0]->storage->state(), DType::b1, Dims{}, issuer.site);
-  before_ = ArrayPlan{kName, ops::KernelId::note_nonfinite, operands, {&had_any_}, {}, {}};
+  for (const int k : checked.results) after_->outputs.push_back(plan.operand(k));
+  if (checked.operands.empty()) return;
+  had_any_ = make_tensor(after_->outputs[0]->storage->state(), DType::b1, Dims{}, issuer.site);
+  before_ = ArrayPlan{kName, ops::KernelId::note_nonfinite, {}, {&had_any_}, {}, {}};
+  for (const int k : checked.operands) before_->inputs.push_back(plan.operand(k));
   after_->inputs.push_back(&had_any_);
 }
 

@@ -17,6 +17,15 @@ class ResultChecker final : public vm::Observer {
   bool checks_results() const override { return true; }
 };
 
+/// What a check of a call looks at, by their numbers among the operands: those of floating-point
+/// and complex numbers. No results: there is nothing to check.
+struct CheckedOperands {
+  SmallVector<int, 4> operands, results;
+};
+/// Of the plan's tensors, types and shapes are looked at.
+CheckedOperands checked_operands(const LoopPlan& plan);
+CheckedOperands checked_operands(const ArrayPlan& plan);
+
 /// The check of one operation: calls that are to be submitted before and after it.
 class ResultCheck {
  public:
@@ -29,11 +38,8 @@ class ResultCheck {
   const ArrayPlan* after() const { return after_ ? &*after_ : nullptr; }
 
  private:
-  /// Of floating-point and complex numbers.
-  using Tensors = SmallVector<const Tensor*, 4>;
-
-  void plan_calls(const Issuer& issuer, const char* name, const Tensors& operands,
-                  const Tensors& results);
+  template <typename Plan>
+  void plan_calls(const Issuer& issuer, const char* name, const Plan& plan);
 
   Tensor had_any_;  // of the operands
   std::optional<ArrayPlan> before_, after_;

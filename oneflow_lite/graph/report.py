@@ -9,8 +9,19 @@ class Report(dict[str, Any]):
     """What a program has become, and how often it has run in which way.
 
     Keys: steps, mode, release, arena_bytes (of runs in the calling thread), inline_runs,
-    issued_runs, runs (by mode), groups (steps that run as one), memory (arenas, in-place decisions
-    with reasons), lanes, segments, edges and waits (pairs of segments). ``str`` gives it as text.
+    issued_runs, runs (by mode), groups (steps that run as one), memory, lanes, segments, edges and
+    waits (pairs of segments). ``str`` gives it as text.
+
+    Keys of memory: arenas (bytes, lower_bound, the plan that was taken, and tried: the bytes of
+    each plan until one had no more than the bound), results_bytes, alone_bytes, in_place (decisions
+    with reasons), assigns_copied, peak_bytes (of each device: the most that a run by segments holds
+    at one time besides its inputs), operations, and bases (memory, offset, bytes, whether it is an
+    input, and the units that use it).
+
+    Each of operations, in the order in which they are issued, has step, site (file and line), bytes
+    (of its results), place and live_bytes (of all values that are needed after it and its group).
+    Places: 'tiles' (of a group, never in memory), 'arena', 'in place' (over an operand), 'result'
+    (in the memory of a result), 'assigned' (in an input), 'alone' (a memory of its own), 'none'.
 
     Examples
     --------
@@ -22,6 +33,9 @@ class Report(dict[str, Any]):
     groups: none
     memory: arena of cpu 0 bytes (bound 0, by size); results 24 bytes; 0 bytes by themselves
       multiply over its operand: yes
+    peak of a run: cpu 24 bytes
+      tanh: 24 bytes, result; 24 bytes live
+      multiply: 24 bytes, in place; 24 bytes live
     1 segments on cpu compute; 0 waits
       0 cpu compute: tanh, multiply
     """
@@ -31,6 +45,7 @@ class Report(dict[str, Any]):
         lines.append("runs: " + ", ".join(f"{mode} {n}" for mode, n in self["runs"].items()))
         lines += self._groups()
         lines += self._memory()
+        lines += self._operations()
         lines += self._segments()
         return "\n".join(lines)
 
@@ -57,6 +72,16 @@ class Report(dict[str, Any]):
             for each in memory["in_place"]
         ]
         return [f"memory: {arenas}{own}", *_first(rows)]
+
+    def _operations(self) -> list[str]:
+        memory = self["memory"]
+        peaks = ", ".join(f"{device} {n} bytes" for device, n in memory["peak_bytes"].items())
+        rows = [
+            f"  {each['step']}: {each['bytes']} bytes, {each['place']}; "
+            f"{each['live_bytes']} bytes live"
+            for each in memory["operations"]
+        ]
+        return [f"peak of a run: {peaks or 'none'}", *_first(rows)]
 
     def _segments(self) -> list[str]:
         rows = [

@@ -6,6 +6,11 @@
                                    └──►  (arrow: a queue waited for another's event)
     mock:0 compute   ────────────────[run 8]───────────────
 
+Runs of a program are slices of its segments, and within each the steps that ran, with their lines:
+
+    cpu compute      ──[segment                            ]──
+                       [matmul][fused add tanh][sum]
+
 Times are nanoseconds of one monotonic clock; in the trace, microseconds since the first record.
 """
 
@@ -25,7 +30,7 @@ Interval = tuple[int, int]  # [begin, end) in ns
 class Record(NamedTuple):
     """One thing that happened; fields that do not apply are None or 0."""
 
-    kind: str  # issue, run, wait (a queue for another), sync (the host)
+    kind: str  # issue, run, wait (a queue for another), sync (the host), step (of a program)
     lane: str
     begin: int
     end: int
@@ -36,8 +41,9 @@ class Record(NamedTuple):
     bytes: int
     site: tuple[str, int] | None  # file, line
     other_seq: int
-    group: int  # it ran as one with others: the seq of the first; else 0
+    group: int  # it ran as one with others: the seq of the first, below 0 for steps; else 0
     saved_bytes: int  # of the first of a group: results that never were in memory
+    segment: int  # of a step: the number in its program; -1: the program ran as a whole
 
 
 class Profile:
@@ -69,7 +75,7 @@ class Profile:
             names[lane] = name
             self.lanes[name] = kind
         self.records += [Record(row[0], names[row[1]], *row[2:]) for row in recording["records"]]
-        self.records.sort(key=lambda record: record.begin)
+        self.records.sort(key=lambda record: (record.begin, -record.end))
 
     @property
     def events(self) -> list[dict[str, Any]]:
@@ -183,7 +189,8 @@ class _Trace:
         self._tids = {name: tid for tid, name in enumerate(by_kind, 1)}
         self._runs = {r.seq: r for r in profile.records if r.kind == "run" and r.seq}
         self._groups: dict[int, list[Record]] = {}
-        for record in self._runs.values():
+        steps = (r for r in profile.records if r.kind == "step")
+        for record in (*self._runs.values(), *steps):
             if record.group:
                 self._groups.setdefault(record.group, []).append(record)
         self._arrows = 0
@@ -206,12 +213,13 @@ class _Trace:
                 self._arrow("wait", before, max(before.begin, before.end - 1), run)
             return
         name, arguments = f"{record.kind} {record.name}", _arguments(record)
-        if record.kind == "run" and record.group:
-            if record.seq != record.group:
-                return  # a part of the slice of the first
-            name, arguments = _group(self._groups[record.group])
-        elif record.kind == "run":
+        if record.kind in ("run", "step"):
             name = record.name
+        if record.group:
+            members = self._groups[record.group]
+            if record is not members[0]:
+                return  # a part of the slice of the first
+            name, arguments = _group(members)
         span = {"ts": self._us(record.begin), "dur": (record.end - record.begin) / 1000}
         lane = self._tids[record.lane]
         self.events.append(self._event("X", name, lane, cat=record.kind, args=arguments, **span))
@@ -243,6 +251,8 @@ def _arguments(record: Record) -> dict[str, Any]:
         given["dtype"] = record.dtype
     if record.bytes:
         given["bytes"] = record.bytes
+    if record.kind == "step" and record.segment >= 0:
+        given["segment"] = record.segment
     if record.site is not None:
         given["site"] = f"{record.site[0]}:{record.site[1]}"
     return given

@@ -167,7 +167,8 @@ class LayingOut {
       const auto bytes = static_cast<size_t>(plan.packing.bytes);
       layout_.memories.push_back({states_[lane], bytes, false, true, true});
     }
-    layout_.arenas.push_back({states_[lane], plan.packing.bytes, plan.bound, plan.name});
+    layout_.arenas.push_back(
+        {states_[lane], plan.packing.bytes, plan.bound, plan.name, plan.tried});
     for (size_t v = 0; v < bases_.size(); ++v) {
       if (!is_planned(bases_[v])) continue;
       const int64_t c = classes[v];

@@ -51,6 +51,7 @@ struct ArenaPlan {
   vm::DeviceState* state;
   int64_t bytes, bound;
   std::string name;  // of the candidate that won
+  std::vector<Candidate> tried;
 };
 
 struct Layout {

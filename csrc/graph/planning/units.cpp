@@ -173,6 +173,12 @@ class Forming {
 
 }  // namespace
 
+uint64_t saved_bytes(const Lowered& lowered, const Unit& unit) {
+  uint64_t saved = 0;
+  for (const int64_t base : unit.unseen) saved += lowered.bases[base].bytes;
+  return saved;
+}
+
 std::vector<Unit> form_units(const Lowered& lowered, const vm::Options& options) {
   return Forming(lowered, options).units();
 }

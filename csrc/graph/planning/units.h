@@ -28,6 +28,9 @@ struct Unit {
   std::vector<std::pair<int64_t, int64_t>> over;  // (base, one over which it may lie) of a plan
 };
 
+/// Of results that are in tiles alone.
+uint64_t saved_bytes(const Lowered& lowered, const Unit& unit);
+
 /// All steps, in an order that gives the results of the program's. The plans refer to `lowered`.
 std::vector<Unit> form_units(const Lowered& lowered, const vm::Options& options);
 

@@ -1,5 +1,7 @@
 #include "graph/running/executable.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "graph/running/issue_step.h"
 #include "graph/running/segment_run.h"
@@ -76,16 +78,18 @@ std::vector<Tensor> Executable::run(const Issuer& issuer, const Tensor* const* a
   SmallVector<const Tensor*, 16> given;
   for (int i = 0; i < count; ++i) given.push_back(arguments[i]);
   for (const Tensor& x : bound_) given.push_back(&x);
+  const bool is_naive = machine_.options().naive.load(std::memory_order_relaxed);
+  const vm::Observer* const observer = machine_.observer();
+  const bool is_checked = observer && observer->checks_results();
+  const bool is_shown_each = observer && (is_naive || (is_checked && !has_host_kernels()));
   vm::PacedCall paced;
-  if (may_run_here(paced)) {
+  if (!is_shown_each && !is_checked && may_run_here(paced)) {
     if (auto results = inline_run()->run(issuer, *lowered_, given.data(), numbers)) {
       note(RunMode::here);
       return std::move(*results);
     }
   }
-  // An observer is shown each step; in naive mode each runs by itself.
-  const bool is_naive = machine_.options().naive.load(std::memory_order_relaxed);
-  if (is_naive || machine_.observer() || options_.mode == RunMode::naive) {
+  if (is_shown_each || is_naive || options_.mode == RunMode::naive) {
     note(RunMode::naive);
     return issue_each(issuer, given.data(), numbers);
   }
@@ -101,10 +105,17 @@ std::vector<Tensor> Executable::run(const Issuer& issuer, const Tensor* const* a
   return run_segments(issuer, schedule(), given.data(), how);
 }
 
+/// The host can look at what its devices make.
+bool Executable::has_host_kernels() const {
+  return std::all_of(lowered_->bases.begin(), lowered_->bases.end(), [](const Base& base) {
+    return base.state->device.runs_host_kernels();
+  });
+}
+
 bool Executable::may_run_here(vm::PacedCall& paced) const {
   const bool may_choose =
       options_.mode == RunMode::automatic || options_.mode == RunMode::here;
-  if (!may_choose || !machine_.may_act_at_once()) return false;
+  if (!may_choose) return false;
   const bool is_wanted = options_.mode == RunMode::here || machine_.is_small(cost_) ||
                          (!has_groups_ && machine_.stays_here(cost_, vm::Company::alone, paced));
   return is_wanted && inline_run();

@@ -2,7 +2,10 @@
 //
 //   small work on the host, ready ──► all steps here, at addresses that are laid out once
 //   all else                      ──► an instruction for each segment
-//   naive mode, or observed       ──► an instruction for each step, as eager issues it
+//   naive mode                    ──► an instruction for each step, as eager issues it
+//
+// An observer changes none of this: it is told of the steps of a run when the run, or the segment,
+// is over. Where results are checked, nothing runs here, and cuda's steps are instructions.
 #pragma once
 
 #include <atomic>
@@ -81,6 +84,7 @@ class Executable {
     return inline_run_.get();
   }
   void check_apart(const Tensor* const* given) const;
+  bool has_host_kernels() const;
   /// Work that takes hardly longer here than to hand it over.
   bool may_run_here(vm::PacedCall& paced) const;
   void note(RunMode mode) const {

@@ -18,6 +18,10 @@ class Frame {
 
   const Lowered& lowered() const { return *schedule_->lowered; }
   const Layout& layout() const { return schedule_->layout; }
+  vm::SiteId site() const { return site_; }
+  int32_t number_of(const Segment& segment) const {
+    return static_cast<int32_t>(&segment - schedule_->segments.data());
+  }
   /// Of the call, for steps that have none.
   vm::SiteId site_of(const Step& step) const { return step.site ? step.site : site_; }
   /// Where the base of an input begins in the tensor that is given for it.

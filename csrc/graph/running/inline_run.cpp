@@ -6,6 +6,7 @@
 #include "ep/memory/caching_allocator.h"
 #include "graph/memory/offsets.h"
 #include "graph/running/step_args.h"
+#include "graph/running/step_records.h"
 
 namespace ofl::graph {
 
@@ -172,14 +173,23 @@ std::optional<std::vector<Tensor>> InlineRun::run(const Issuer& issuer, const Lo
   const auto start_of = [&](int64_t b) {
     return lowered.is_input(b) ? lowered.start_of(b, *given[b]) : 0;
   };
+  vm::Observer* const observer = issuer.machine.observer();
+  std::vector<int64_t> times;  // while somebody observes: before the first step, and after each
   {
     vm::InlineScope here(issuer.machine.window(), operands.data(), operands.size());
     if (!here) return std::nullopt;
     for (const int64_t b : outside_) place(b, storages_[b]->data() + start_of(b));
     for (const ScalarPatch& patch : scalar_patches_) *patch.scalar = numbers.scalars[patch.slot];
     set_words(lowered, numbers);
-    run_all(issuer, lowered, here);
+    if (observer) {
+      times.reserve(kernels_.size() + 1);
+      times.push_back(now_ns());
+      run_all(issuer, lowered, here, [&] { times.push_back(now_ns()); });
+    } else {
+      run_all(issuer, lowered, here, [] {});
+    }
   }
+  if (observer) tell(*observer, issuer, lowered, times);
   std::vector<Tensor> results;
   results.reserve(lowered.results.size());
   for (const Placed& placed : lowered.results) {
@@ -192,15 +202,34 @@ std::optional<Error> InlineRun::try_run(size_t step) const {
   return vm::catch_error([&] { kernels_[step].run(); });
 }
 
-/// Steps that need the result of one that failed are skipped; what they write fails, too.
-void InlineRun::run_all(const Issuer& issuer, const Lowered& lowered, vm::InlineScope& here) {
+/// The steps, and the program as one piece of work in this thread.
+void InlineRun::tell(vm::Observer& observer, const Issuer& issuer, const Lowered& lowered,
+                     const std::vector<int64_t>& times) {
+  StepRecords records(issuer.site, times.front());
+  for (size_t i = 0; i + 1 < times.size(); ++i) records.add(lowered.steps[i], times[i + 1]);
+  constexpr vm::Seq kNone = 0;
+  records.tell(observer, nullptr, kNone, -1);
+  vm::Instruction program;
+  program.name = "program";
+  program.site = issuer.site;
+  observer.ran(program, kNone, {}, false, times.front(), times.back());
+}
+
+/// Steps that need the result of one that failed are skipped; what they write fails, too. After
+/// each step, also a skipped one, after() is called.
+template <typename After>
+void InlineRun::run_all(const Issuer& issuer, const Lowered& lowered, vm::InlineScope& here,
+                        const After& after) {
   std::vector<vm::FailurePtr> failed;  // of each base; empty: nothing has failed
   for (size_t i = 0; i < kernels_.size(); ++i) {
     const Step& step = lowered.steps[i];
     vm::FailurePtr failure = failed.empty() ? nullptr : operand_failure(step, failed);
     if (!failure) {
       const std::optional<Error> error = try_run(i);
-      if (!error) continue;
+      if (!error) {
+        after();
+        continue;
+      }
       failure = std::make_shared<const vm::Failure>(
           vm::Failure{error->kind(), error->what(), step.name, step.site, here.take_seq(),
                       lowered.bases[step.operands.back().base].state->device.id(),
@@ -214,6 +243,7 @@ void InlineRun::run_all(const Issuer& issuer, const Lowered& lowered, vm::Inline
       failed[base] = failure;
       if (storages_[base]) storages_[base]->dependence().poison(failure, failure->seq);
     }
+    after();
   }
 }
 

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "graph/planning/lowered.h"
+#include "tensor/issue.h"
 
 namespace ofl::graph {
 
@@ -54,7 +55,11 @@ class InlineRun {
   bool prepare(const Lowered& lowered);
   bool hold(const Issuer& issuer, const Lowered& lowered, const Tensor* const* given,
             SmallVector<vm::Operand, 8>* operands);
-  void run_all(const Issuer& issuer, const Lowered& lowered, vm::InlineScope& here);
+  template <typename After>
+  void run_all(const Issuer& issuer, const Lowered& lowered, vm::InlineScope& here,
+               const After& after);
+  static void tell(vm::Observer& observer, const Issuer& issuer, const Lowered& lowered,
+                   const std::vector<int64_t>& times);
   std::optional<Error> try_run(size_t step) const;
 
   std::vector<std::unique_ptr<ops::LoopArgs>> loops_;

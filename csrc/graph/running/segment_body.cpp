@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <thread>
 
 #include "base/cost.h"
 #include "graph/running/step_args.h"
@@ -14,12 +15,16 @@ struct SegmentBody::Surroundings {
   vm::VirtualMachine* machine;
   vm::InlineScope* here;
   ep::HelperPool* helpers;  // of kernels
+  vm::Observer* observer;   // or null
+  vm::Stream* lane;         // that the steps are shown on; null: the calling thread
   void materialize(TensorStorage& storage) const {
     if (context) return storage.materialize(*context);
     storage.materialize_on_host();
   }
   /// The number that a failure carries.
   vm::Seq seq() const { return context ? context->slot.name() : here->take_seq(); }
+  /// With an observer.
+  bool checks() const { return observer->checks_results(); }
   /// Instructions that were issued before this one may have failed.
   vm::Seq reader() const { return context ? context->slot.name() : ~vm::Seq{0}; }
   void note(const vm::FailurePtr& failure) const {
@@ -93,7 +98,12 @@ SegmentBody::SegmentBody(std::shared_ptr<Frame> frame, const Segment& segment,
 }
 
 void SegmentBody::run_here(vm::VirtualMachine& machine, vm::InlineScope& here) {
-  const Surroundings thread{nullptr, &machine, &here, segment_->state->device.helpers()};
+  const Surroundings thread{nullptr,
+                            &machine,
+                            &here,
+                            segment_->state->device.helpers(),
+                            machine.observer(),
+                            nullptr};
   for (int m = 0; m < held_.size(); ++m) {
     if (!segment_->memories[m].is_written || held_[m]->data()) continue;
     held_[m]->materialize_on_host();
@@ -104,7 +114,9 @@ void SegmentBody::run_here(vm::VirtualMachine& machine, vm::InlineScope& here) {
 
 void SegmentBody::launch(vm::LaunchContext& context) {
   if (!segment_->state->device.is_host()) queued_.resize(segment_->pieces.size());
-  run({&context, nullptr, nullptr, segment_->state->device.helpers()});
+  vm::Stream& stream = context.stream;
+  run({&context, nullptr, nullptr, segment_->state->device.helpers(), stream.board().observer(),
+       &stream});
 }
 
 vm::FailurePtr SegmentBody::failure_of(const Step& step, const Error& error,
@@ -168,7 +180,7 @@ void SegmentBody::run(const Surroundings& here) {
   if (frame_->is_parallel && here.context && here.helpers && is_worth_sharing(*segment_)) {
     run_strands(here, &failures);
   } else {
-    for (size_t i = 0; i < segment_->pieces.size(); ++i) run_piece(i, here, &failures);
+    run_pieces([](size_t i) { return i; }, segment_->pieces.size(), here, &failures);
   }
   addresses_.clear();
 }
@@ -185,18 +197,99 @@ void SegmentBody::run_strands(const Surroundings& here, Failures* failures) {
   alone.helpers = nullptr;
   failures->share();
   const auto strands = static_cast<int64_t>(segment_->strands.size());
-  here.helpers->parallel_for(strands, [&](int64_t strand) {
-    for (const int32_t piece : segment_->strands[strand]) run_piece(piece, alone, failures);
+  const std::thread::id own = std::this_thread::get_id();
+  here.helpers->parallel_for(strands, [&](int64_t number) {
+    const std::vector<int32_t>& strand = segment_->strands[number];
+    Surroundings thread = alone;
+    if (std::this_thread::get_id() != own) thread.lane = nullptr;
+    run_pieces([&](size_t i) { return strand[i]; }, strand.size(), thread, failures);
   });
+}
+
+/// One after the other.
+template <typename Numbers>
+void SegmentBody::run_pieces(const Numbers& numbers, size_t count, const Surroundings& here,
+                             Failures* failures) {
+  if (!here.observer) {
+    for (size_t i = 0; i < count; ++i) run_piece(numbers(i), here, failures);
+    return;
+  }
+  StepRecords records(frame_->site());
+  if (!queued_.empty()) started_ = moment(here);
+  for (size_t i = 0; i < count; ++i) run_watched(numbers(i), here, failures, &records);
+  if (!queued_.empty()) return;  // told of when the queue has run it
+  records.tell(*here.observer, here.lane, here.context ? here.context->slot.name() : 0,
+               frame_->number_of(*segment_));
+}
+
+/// Members of a group whose results are checked run one by one: each could have made what is found.
+void SegmentBody::run_watched(size_t number, const Surroundings& here, Failures* failures,
+                              StepRecords* records) {
+  const Piece& piece = segment_->pieces[number];
+  if (!queued_.empty()) {
+    run_on_queue(number, here, failures);
+  } else if (here.checks() || is_hit(piece, *failures)) {
+    run_one_by_one(piece, here, failures, records);
+  } else {
+    run_piece(number, here, failures);
+    records->ran(frame_->lowered(), piece);
+  }
+}
+
+/// The check of a step runs before and after it, on the queue; what it finds is looked at when the
+/// segment settles.
+void SegmentBody::run_on_queue(size_t number, const Surroundings& here, Failures* failures) {
+  const Piece& piece = segment_->pieces[number];
+  Queued& queued = queued_[number];
+  const auto launch = [&](void (*run)(void* block)) {
+    QueuedCheck* const check = queued.check.get();
+    here.context->queue.launch({run, &check, sizeof(check), 0});
+  };
+  if (here.checks() && !is_hit(piece, *failures)) {
+    queued.check = std::make_unique<QueuedCheck>(QueuedCheck{check_of(piece.calls[0]), {}});
+    launch([](void* block) { (*static_cast<QueuedCheck**>(block))->check.before(); });
+  }
+  run_piece(number, here, failures);
+  if (queued.check && !queued.failure) {
+    launch([](void* block) {
+      QueuedCheck& check = **static_cast<QueuedCheck**>(block);
+      check.error = vm::catch_error([&] { check.check.after(); });
+    });
+  }
+  queued.ended = moment(here);
+}
+
+StepCheck SegmentBody::check_of(const Call& call) const {
+  ep::Device& device = segment_->state->device;
+  return {*call.step, frame_->numbers(), [&](int k) {
+            return static_cast<char*>(device.host_address(addresses_[call.bases[k]]));
+          }};
+}
+
+void SegmentBody::run_checked(const Call& call, const Surroundings& here) const {
+  StepCheck check = check_of(call);
+  check.before();
+  run_call(call, here, nullptr);
+  check.after();
+}
+
+/// When the queue gets there.
+ep::EventLease SegmentBody::moment(const Surroundings& here) const {
+  ep::EventLease event = segment_->state->device.events().lease(ep::EventKind::timed);
+  here.context->queue.record(*event);
+  return event;
+}
+
+bool SegmentBody::is_hit(const Piece& piece, const Failures& failures) {
+  return failures.any() &&
+         std::any_of(piece.calls.begin(), piece.calls.end(),
+                     [&](const Call& call) { return failures.of(call) != nullptr; });
 }
 
 void SegmentBody::run_piece(size_t number, const Surroundings& here, Failures* failures) {
   const Piece& piece = segment_->pieces[number];
   Queued* const queued = queued_.empty() ? nullptr : &queued_[number];
-  const auto has_failed = [&](const Call& call) { return failures->of(call) != nullptr; };
-  if (failures->any() && std::any_of(piece.calls.begin(), piece.calls.end(), has_failed)) {
-    return run_one_by_one(piece, here, failures);
-  }
+  if (is_hit(piece, *failures)) return run_one_by_one(piece, here, failures, nullptr);
   int failed = 0;
   const std::optional<Error> error = vm::catch_error([&] {
     if (!piece.unit->plan) return run_call(piece.calls[0], here, queued);
@@ -214,9 +307,10 @@ void SegmentBody::run_piece(size_t number, const Surroundings& here, Failures* f
 }
 
 /// What is in tiles alone otherwise gets memory for the while.
-void SegmentBody::run_one_by_one(const Piece& piece, const Surroundings& here,
-                                 Failures* failures) {
+void SegmentBody::run_one_by_one(const Piece& piece, const Surroundings& here, Failures* failures,
+                                 StepRecords* records) {
   constexpr size_t kAlignment = 64;
+  const bool is_checked = here.observer && here.checks();
   std::vector<std::unique_ptr<char[]>> scratch;
   for (const int32_t base : piece.bases) {
     if (base == kScalarsBase || segment_->bases[base].memory >= 0) continue;
@@ -228,8 +322,9 @@ void SegmentBody::run_one_by_one(const Piece& piece, const Surroundings& here,
   for (const Call& call : piece.calls) {
     vm::FailurePtr failure = failures->of(call);
     if (!failure) {
-      const std::optional<Error> error =
-          vm::catch_error([&] { run_call(call, here, nullptr); });
+      const std::optional<Error> error = vm::catch_error(
+          [&] { is_checked ? run_checked(call, here) : run_call(call, here, nullptr); });
+      if (records) records->ran(*call.step);
       if (!error) continue;
       failure = failure_of(*call.step, *error, here);
     }
@@ -258,6 +353,8 @@ void SegmentBody::run_call(const Call& call, const Surroundings& here, Queued* q
 /// The queue has run it: what failed there is known, and so is what depends on it.
 void SegmentBody::settle(const vm::Slot& slot) {
   Failures failures(*this, slot.name());
+  vm::Observer* const observer = slot.header.stream->board().observer();
+  if (observer && started_) tell_of_queue(*observer, slot);
   for (size_t i = 0; i < queued_.size(); ++i) {
     const Call& call = segment_->pieces[i].calls[0];
     Queued& queued = queued_[i];
@@ -266,6 +363,7 @@ void SegmentBody::settle(const vm::Slot& slot) {
     if (!failure && !queued.async_error && queued.in_flight) {
       queued.async_error = queued.in_flight->failure();
     }
+    if (!failure && !queued.async_error && queued.check) queued.async_error = queued.check->error;
     if (!failure && queued.async_error) {
       Error error = *queued.async_error;
       failure = std::make_shared<const vm::Failure>(
@@ -275,6 +373,15 @@ void SegmentBody::settle(const vm::Slot& slot) {
     }
     if (failure) failures.fail(call, failure, slot.name());
   }
+}
+
+void SegmentBody::tell_of_queue(vm::Observer& observer, const vm::Slot& slot) const {
+  StepRecords records(frame_->site(), started_->reached_at_ns());
+  for (size_t i = 0; i < queued_.size(); ++i) {
+    if (!queued_[i].ended) continue;
+    records.add(frame_->lowered(), segment_->pieces[i], queued_[i].ended->reached_at_ns());
+  }
+  records.tell(observer, slot.header.stream, slot.name(), frame_->number_of(*segment_));
 }
 
 /// The machine has poisoned the memories; the temporaries in them are the frame's.

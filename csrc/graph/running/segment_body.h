@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "graph/running/frame.h"
+#include "graph/running/step_check.h"
+#include "graph/running/step_records.h"
 #include "tensor/submit.h"
 
 namespace ofl::graph {
@@ -29,11 +31,18 @@ class SegmentBody {
  private:
   class Failures;
   struct Surroundings;
+  /// The check of what a step on a device's queue has made.
+  struct QueuedCheck {
+    StepCheck check;
+    std::optional<Error> error;
+  };
   /// Of a piece on a device's queue.
   struct Queued {
     std::optional<Error> async_error;
     vm::FailurePtr failure;  // it was not launched
     std::shared_ptr<ops::InFlight> in_flight;
+    std::unique_ptr<QueuedCheck> check;  // or null
+    ep::EventLease ended;                // only while observed
   };
 
   static vm::InstructionType make_type();
@@ -45,9 +54,22 @@ class SegmentBody {
   bool materialize(const Surroundings& here);
   void poison(TensorStorage& storage, const Surroundings& here) const;
   void run_strands(const Surroundings& here, Failures* failures);
+  template <typename Numbers>
+  void run_pieces(const Numbers& numbers, size_t count, const Surroundings& here,
+                  Failures* failures);
+  void run_watched(size_t number, const Surroundings& here, Failures* failures,
+                   StepRecords* records);
   void run_piece(size_t number, const Surroundings& here, Failures* failures);
-  void run_one_by_one(const Piece& piece, const Surroundings& here, Failures* failures);
+  void run_one_by_one(const Piece& piece, const Surroundings& here, Failures* failures,
+                      StepRecords* records);
   void run_call(const Call& call, const Surroundings& here, Queued* queued) const;
+  void run_checked(const Call& call, const Surroundings& here) const;
+  void run_on_queue(size_t number, const Surroundings& here, Failures* failures);
+  StepCheck check_of(const Call& call) const;
+  /// Something that it uses has failed.
+  static bool is_hit(const Piece& piece, const Failures& failures);
+  ep::EventLease moment(const Surroundings& here) const;
+  void tell_of_queue(vm::Observer& observer, const vm::Slot& slot) const;
   vm::FailurePtr failure_of(const Step& step, const Error& error, const Surroundings& here) const;
 
   std::shared_ptr<Frame> frame_;
@@ -55,6 +77,7 @@ class SegmentBody {
   HeldStorages held_;
   std::vector<char*> addresses_;  // of the segment's bases, while it launches
   std::vector<Queued> queued_;    // of each piece, on a queue
+  ep::EventLease started_;        // there, while observed
 };
 
 }  // namespace ofl::graph

@@ -91,15 +91,10 @@ class Run {
     vm::PacedCall paced;
     const bool is_shared = frame_->is_parallel && SegmentBody::is_worth_sharing(segment);
     if (segment.state->device.is_host() && !is_shared && stays_here(segment, paced) &&
-        run_here(operands.data(), count, body)) {
+        run_here(segment, operands.data(), count, body)) {
       return;
     }
-    vm::Instruction header;
-    header.type = &SegmentBody::type(schedule_.release);
-    header.name = segment.pieces.size() == 1 ? segment.first().name : "segment";
-    header.stream = &compute_stream(machine, *segment.state);
-    header.site = frame_->site_of(segment.first());
-    header.cost = segment.cost;
+    vm::Instruction header = header_of(segment);
     if (!segment.state->device.is_host()) header.bytes = segment.new_bytes;
     machine.issue(header, operands.data(), count, std::move(body));
   }
@@ -111,11 +106,26 @@ class Run {
            issuer_.machine.stays_here(segment.cost, company, paced);
   }
 
-  bool run_here(const vm::Operand* operands, int count, SegmentBody& body) const {
+  vm::Instruction header_of(const Segment& segment) const {
+    const bool is_one_step = segment.pieces.size() == 1 && segment.pieces[0].calls.size() == 1;
+    vm::Instruction header;
+    header.type = &SegmentBody::type(schedule_.release);
+    header.name = is_one_step ? segment.first().name : "segment";
+    header.stream = &compute_stream(issuer_.machine, *segment.state);
+    header.site = frame_->site_of(segment.first());
+    header.cost = segment.cost;
+    return header;
+  }
+
+  bool run_here(const Segment& segment, const vm::Operand* operands, int count,
+                SegmentBody& body) const {
+    vm::Observer* const observer = issuer_.machine.observer();
+    const int64_t begin = observer ? now_ns() : 0;
     vm::InlineScope here(issuer_.machine.window(), operands, count);
     if (!here) return false;
     try {
       body.run_here(issuer_.machine, here);
+      if (observer) observer->ran(header_of(segment), 0, {}, false, begin, now_ns());
       return true;
     } catch (const ep::CapacityError&) {
       here.decline();  // as an instruction it waits for what others give back

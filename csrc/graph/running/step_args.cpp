@@ -25,4 +25,22 @@ ops::ArrayArgs array_args(const Step& step, const RunNumbers& numbers) {
   return args;
 }
 
+LoopPlan loop_plan(const Step& step, const RunNumbers& numbers, const Tensor* operands) {
+  LoopPlan plan = *step.loops;
+  fill_in(step, numbers, &plan.args);
+  for (size_t k = 0; k < step.operands.size(); ++k) {
+    plan.operands[k] = step.operands[k].base < 0 ? nullptr : &operands[k];
+  }
+  return plan;
+}
+
+ArrayPlan array_plan(const Step& step, const RunNumbers& numbers, const Tensor* operands) {
+  ArrayPlan plan = *step.arrays;
+  fill_in(step, numbers, &plan);
+  const int inputs = plan.inputs.size();
+  for (int k = 0; k < inputs; ++k) plan.inputs[k] = &operands[k];
+  for (int k = 0; k < plan.outputs.size(); ++k) plan.outputs[k] = &operands[inputs + k];
+  return plan;
+}
+
 }  // namespace ofl::graph

@@ -21,6 +21,10 @@ void fill_in(const Step& step, const RunNumbers& numbers, Call* call) {
 ops::LoopArgs loop_args(const Step& step, const RunNumbers& numbers);
 ops::ArrayArgs array_args(const Step& step, const RunNumbers& numbers);
 
+/// The planned call with these operands, which outlive it; that of a scalar is not looked at.
+LoopPlan loop_plan(const Step& step, const RunNumbers& numbers, const Tensor* operands);
+ArrayPlan array_plan(const Step& step, const RunNumbers& numbers, const Tensor* operands);
+
 /// Bytes from the start of an operand's base. No elements have no place: what a device is given
 /// must not leave its memory.
 inline int64_t offset_of(const Placed& operand) {

@@ -67,17 +67,17 @@ void note_nonfinite_kernel(const ArrayArgs& args) {
   *args.output(0).data = static_cast<char>(any);
 }
 
+void refuse_nonfinite(const char* name, const ArrayView& x) {
+  const Nonfinite found = count_nonfinite(x);
+  if (found.count() == 0) return;
+  fail(ErrorKind::floating_point, "[", name, "] made ", found.nan, " NaN and ", found.infinite,
+       " infinite of ", element_count(x.shape), " elements, in a result of shape ",
+       shape_str(x.shape), " and dtype ", name_of(x.dtype), "; its operands had none");
+}
+
 void require_finite_kernel(const ArrayArgs& args) {
   if (args.inputs > 0 && *args.input(0).data) return;
-  for (int k = 0; k < args.outputs(); ++k) {
-    const ArrayView& x = args.output(k);
-    const Nonfinite found = count_nonfinite(x);
-    if (found.count() == 0) continue;
-    fail(ErrorKind::floating_point, "[", args.loop.name, "] made ", found.nan, " NaN and ",
-         found.infinite, " infinite of ", element_count(x.shape),
-         " elements, in a result of shape ", shape_str(x.shape), " and dtype ", name_of(x.dtype),
-         "; its operands had none");
-  }
+  for (int k = 0; k < args.outputs(); ++k) refuse_nonfinite(args.loop.name, args.output(k));
 }
 
 }  // namespace ofl::ops

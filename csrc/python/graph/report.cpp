@@ -1,7 +1,9 @@
 #include "python/graph/report.h"
 
 #include "base/cost.h"
+#include "graph/planning/memory_use.h"
 #include "graph/planning/segment_waits.h"
+#include "python/errors.h"
 #include "python/issue_site.h"
 
 namespace py = pybind11;
@@ -24,13 +26,9 @@ py::list groups_of(const Schedule& schedule) {
   py::list groups;
   for (const graph::Unit& unit : schedule.units) {
     if (!unit.plan) continue;
-    int64_t saved = 0;
-    for (const int64_t base : unit.unseen) {
-      saved += static_cast<int64_t>(schedule.lowered->bases[base].bytes);
-    }
     py::dict group;
     group["steps"] = names_of(schedule, unit);
-    group["saved_bytes"] = saved;
+    group["saved_bytes"] = graph::saved_bytes(*schedule.lowered, unit);
     groups.append(group);
   }
   return groups;
@@ -71,6 +69,26 @@ py::list bases_of(const Schedule& schedule) {
   return rows;
 }
 
+void add_use(const Schedule& schedule, py::dict* memory) {
+  const graph::MemoryUse use = graph::memory_use(schedule);
+  py::dict peaks;
+  for (const auto& [state, bytes] : use.peaks) {
+    peaks[py::str(state->device.id().str())] = bytes;
+  }
+  py::list operations;
+  for (const graph::StepMemory& each : use.steps) {
+    py::dict row;
+    row["step"] = each.step->name;
+    row["site"] = py::reinterpret_steal<py::object>(checked(site_tuple(each.step->site)));
+    row["bytes"] = each.bytes;
+    row["place"] = graph::kPlaceNames[static_cast<int>(each.place)];
+    row["live_bytes"] = each.live;
+    operations.append(row);
+  }
+  (*memory)["peak_bytes"] = peaks;
+  (*memory)["operations"] = operations;
+}
+
 py::dict memory_of(const Schedule& schedule) {
   py::list arenas;
   for (const graph::ArenaPlan& arena : schedule.layout.arenas) {
@@ -79,6 +97,9 @@ py::dict memory_of(const Schedule& schedule) {
     row["bytes"] = arena.bytes;
     row["lower_bound"] = arena.bound;
     row["plan"] = arena.name;
+    py::dict tried;
+    for (const graph::Candidate& each : arena.tried) tried[py::str(each.name)] = each.bytes;
+    row["tried"] = tried;
     arenas.append(row);
   }
   int64_t results = 0, alone = 0;
@@ -103,6 +124,7 @@ py::dict memory_of(const Schedule& schedule) {
   memory["in_place"] = in_place_of(schedule);
   memory["assigns_copied"] = copies;
   memory["bases"] = bases_of(schedule);
+  add_use(schedule, &memory);
   return memory;
 }
 

@@ -5,6 +5,7 @@
 
 #include "profiler/benchmark.h"
 #include "python/bind.h"
+#include "python/errors.h"
 #include "python/issue_site.h"
 #include "python/runtime.h"
 #include "tensor/finite.h"
@@ -28,17 +29,18 @@ py::object shape_of(const vm::Description& description) {
 }
 
 py::object site_of(vm::SiteId id) {
-  if (id == 0) return py::none();
-  const Site known = site(id);
-  return py::make_tuple(known.file, known.line);
+  return py::reinterpret_steal<py::object>(checked(site_tuple(id)));
 }
 
 py::tuple to_tuple(const TraceRecord& r) {
   const py::object dtype =
       r.description.dtype ? py::object(py::str(r.description.dtype)) : py::object(py::none());
+  // Groups of steps have numbers apart from those of instructions.
+  const auto group = static_cast<int64_t>(r.description.group);
   return py::make_tuple(kRecordKindNames[static_cast<int>(r.kind)], r.lane, r.begin_ns, r.end_ns,
                         r.seq, r.name, shape_of(r.description), dtype, r.bytes, site_of(r.site),
-                        r.other_seq, r.description.group, r.description.saved_bytes);
+                        r.other_seq, r.kind == RecordKind::step ? -group : group,
+                        r.description.saved_bytes, r.segment);
 }
 
 Benchmark& benchmark() {

@@ -34,6 +34,9 @@ class Observers final : public Observer {
            int64_t begin_ns, int64_t end_ns) override {
     tell([&](Observer& o) { o.ran(instruction, seq, description, on_stream, begin_ns, end_ns); });
   }
+  void ran_parts(const Parts& parts) override {
+    tell([&](Observer& o) { o.ran_parts(parts); });
+  }
   void waited(const Stream& stream, Seq seq, const Stream& other, Seq other_seq) override {
     tell([&](Observer& o) { o.waited(stream, seq, other, other_seq); });
   }
