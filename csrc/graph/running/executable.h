@@ -55,6 +55,10 @@ class Executable {
   const std::string& name() const { return name_; }
   /// Bytes of temporaries when all steps run here.
   int64_t inline_arena_bytes() const { return inline_run() ? inline_run()->arena_bytes() : 0; }
+  /// Where each base is in that memory, or -1; null: some step needs a device.
+  const std::vector<int64_t>* inline_offsets() const {
+    return inline_run() ? &inline_run()->arena_offsets() : nullptr;
+  }
   /// For tests: memory that a run makes for itself holds this byte everywhere.
   void fill_arena(uint8_t byte) {
     if (inline_run()) inline_run()->fill_arena(*lowered_, byte);

@@ -18,6 +18,7 @@ class InlineRun {
   static std::unique_ptr<InlineRun> make(const Lowered& lowered);
 
   int64_t arena_bytes() const { return arena_bytes_; }
+  const std::vector<int64_t>& arena_offsets() const { return arena_offsets_; }
   /// For tests: the arena holds this byte everywhere, so that what is read before it is written
   /// shows.
   void fill_arena(const Lowered& lowered, uint8_t byte);

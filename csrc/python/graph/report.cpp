@@ -39,6 +39,8 @@ py::list in_place_of(const Schedule& schedule) {
   for (const graph::InPlaceNote& note : schedule.layout.in_place) {
     const graph::ReasonRow& reason = graph::kReasons[static_cast<int>(note.reason)];
     py::dict row;
+    row["operand"] = note.operand;
+    row["result"] = note.result;
     row["step"] = schedule.lowered->steps[schedule.units[note.unit].steps.back()].name;
     row["is_in_place"] = note.reason == graph::Reason::allowed;
     row["reason"] = reason.text;
@@ -47,7 +49,8 @@ py::list in_place_of(const Schedule& schedule) {
   return notes;
 }
 
-/// Where each base is, and the units that use it: (memory, offset, bytes, is_input, units).
+/// Where each base is, and the units that use it: (memory, offset, bytes, is_input, units,
+/// is_result).
 py::list bases_of(const Schedule& schedule) {
   std::vector<py::list> units(schedule.lowered->bases.size());
   for (size_t u = 0; u < schedule.units.size(); ++u) {
@@ -63,8 +66,22 @@ py::list bases_of(const Schedule& schedule) {
   for (size_t b = 0; b < units.size(); ++b) {
     const graph::Home& home = schedule.layout.homes[b];
     const bool is_input = schedule.lowered->is_input(static_cast<int64_t>(b));
-    rows.append(py::make_tuple(home.memory, home.offset, schedule.lowered->bases[b].bytes,
-                               is_input, units[b]));
+    const graph::Base& base = schedule.lowered->bases[b];
+    rows.append(py::make_tuple(home.memory, home.offset, base.bytes, is_input, units[b],
+                               base.is_result));
+  }
+  return rows;
+}
+
+/// The temporaries of a run in the calling thread: (offset in its arena, bytes, first and last step
+/// that use it).
+py::list inline_bases_of(const Executable& run) {
+  py::list rows;
+  const std::vector<int64_t>* const offsets = run.inline_offsets();
+  for (size_t b = 0; offsets && b < offsets->size(); ++b) {
+    const graph::Base& base = run.lowered().bases[b];
+    if ((*offsets)[b] < 0) continue;
+    rows.append(py::make_tuple((*offsets)[b], base.bytes, base.first, base.last));
   }
   return rows;
 }
@@ -102,9 +119,11 @@ py::dict memory_of(const Schedule& schedule) {
     row["tried"] = tried;
     arenas.append(row);
   }
+  py::list memories;  // (bytes, is_result, is_arena)
   int64_t results = 0, alone = 0;
   for (size_t m = 0; m < schedule.layout.memories.size(); ++m) {
     const graph::RunMemory& memory = schedule.layout.memories[m];
+    memories.append(py::make_tuple(memory.bytes, memory.is_result, memory.is_arena));
     if (static_cast<int64_t>(m) < schedule.lowered->input_count) continue;
     const auto bytes = static_cast<int64_t>(memory.bytes);
     if (memory.is_result) {
@@ -124,6 +143,7 @@ py::dict memory_of(const Schedule& schedule) {
   memory["in_place"] = in_place_of(schedule);
   memory["assigns_copied"] = copies;
   memory["bases"] = bases_of(schedule);
+  memory["memories"] = memories;
   add_use(schedule, &memory);
   return memory;
 }
@@ -146,18 +166,23 @@ void add_segments(const Schedule& schedule, py::dict* report) {
     for (const graph::Piece& piece : segment.pieces) {
       for (const py::handle& name : names_of(schedule, *piece.unit)) steps.append(name);
     }
-    py::list units, memories;
+    py::list units, memories, strands;
     for (const graph::Piece& piece : segment.pieces) {
       units.append(piece.unit - schedule.units.data());
     }
     for (const graph::Segment::Use& use : segment.memories) {
       memories.append(py::make_tuple(use.memory, use.is_written));
     }
+    for (const std::vector<int32_t>& strand : segment.strands) {
+      py::list members;
+      for (const int32_t piece : strand) members.append(units[static_cast<size_t>(piece)]);
+      strands.append(members);
+    }
     py::dict row;
     row["lane"] = lanes[static_cast<size_t>(waits.lane[s])];
     row["steps"] = steps;
     row["units"] = units;
-    row["strands"] = segment.strands.size();
+    row["strands"] = strands;
     row["memories"] = memories;
     row["us"] = segment.cost * kAdditionNs / 1e3;
     segments.append(row);
@@ -189,6 +214,7 @@ py::dict report_of(const Executable& run) {
   report["runs"] = runs;
   report["groups"] = groups_of(schedule);
   report["memory"] = memory_of(schedule);
+  report["memory"]["inline_bases"] = inline_bases_of(run);
   add_segments(schedule, &report);
   return report;
 }

@@ -1,0 +1,78 @@
+"""Random functions, jitted and in each way to run: eager's bits, writes, aliases and errors."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import oneflow_lite as flow
+from tests.support.graphs import functions, plans
+from tests.support.graphs.functions import MODES, RELEASES, CallOf, Random, compiled, jitted
+
+FUNCTIONS = 12
+FLAGS: dict[str, dict[str, Any]] = {
+    "1 thread": {"num_threads": 1},
+    "2 threads": {"num_threads": 2, "fusion": "always"},
+    "3 threads": {"num_threads": 3, "inline": "0", "fusion": "0"},
+    "7 threads": {"num_threads": 7, "fusion": "always", "inline": "0"},
+    "naive": {"sync": True},
+}
+
+
+def eager(one: Random, state: functions.State) -> Callable[..., Any]:
+    return one.function(state)
+
+
+def is_right(one: Random, expected: list[functions.Outcome], way: CallOf) -> None:
+    difference = one.differs(expected, one.outcomes(way))
+    assert difference is None, difference
+
+
+@pytest.mark.parametrize("can_fail", [False, True], ids=["sound", "failing"])
+@pytest.mark.parametrize("flags", FLAGS)
+def test_bits_and_errors(flags: str, can_fail: bool) -> None:
+    for seed in range(FUNCTIONS):
+        one = Random.of(seed, can_fail=can_fail)
+        expected = one.eager()
+        with flow.flags(**FLAGS[flags]):
+            is_right(one, expected, eager)
+            is_right(one, expected, jitted)
+            for mode in MODES:
+                is_right(one, expected, compiled(mode, "plan", plans.check))
+            for release in RELEASES[1:]:
+                is_right(one, expected, compiled("serial", release, plans.check))
+                is_right(one, expected, compiled("parallel", release, plans.check))
+
+
+@pytest.mark.parametrize("inline", ["0", "50us"])
+def test_several_threads(inline: str) -> None:
+    ways = [jitted, *(compiled(mode, "plan") for mode in MODES), compiled("serial", "event")]
+    some = [Random.of(seed, can_fail=seed > 1) for seed in range(4)]
+    with flow.flags(inline=inline, fusion="always"):
+        assert functions.run_threads(some, ways, 3) == []
+
+
+def test_functions_do_all_kinds_of_things() -> None:
+    sources = [Random.of(seed, can_fail=True).source for seed in range(FUNCTIONS)]
+    parts = ["state.stream", "state.numpys", "host_func", ".to(devices", "out=", "[::-1]"]
+    parts += ["linalg.inv", "take(", "state.w[", "state.count", " @ ", "x[", "z["]
+    assert [part for part in parts if not any(part in source for source in sources)] == []
+    outcomes = [Random.of(seed, can_fail=True).eager() for seed in range(FUNCTIONS)]
+    errors = {row[3] for calls in outcomes for each in calls for row in each if len(row) == 5}
+    assert {"LinAlgError", "IndexError"} <= errors
+
+
+def test_a_difference_is_found() -> None:
+    def wrong(one: Random, state: functions.State) -> Callable[..., Any]:
+        call = compiled("serial", "plan")(one, state)
+
+        def other(*arguments: Any) -> Any:
+            results = call(*arguments)
+            results[0][0, 0] = 12345
+            return results
+
+        return other
+
+    one = Random.of(0)
+    with pytest.raises(AssertionError, match=r"(?s)call 0, tensor \d+: expected .*def function"):
+        is_right(one, one.eager(), wrong)
