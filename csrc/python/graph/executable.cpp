@@ -272,6 +272,9 @@ void bind_executable(py::module_& m) {
     set_slot_type(reinterpret_cast<PyTypeObject*>(type.ptr()));
   });
   m.def("compile_program", &compile_program);
+  m.def("has_failed", [](const py::handle& x) {
+    return require_tensor(x.ptr(), kOp).storage->dependence().failure() != nullptr;
+  });
 }
 
 }  // namespace ofl::python

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from oneflow_lite import _C
 from oneflow_lite._C import Device, Executable, OpCall, Tensor
 from oneflow_lite.graph.executable import lowered
 from oneflow_lite.graph.hand.declared import Declared, Feed, Variable
@@ -141,7 +142,8 @@ class Compiled:
                     f"{self._op} the parameter {name}{at(slot.variable.site)} is "
                     f"{type_text(given)} in the scope, expected {type_text(wanted)}"
                 )
-            if x is None or given != wanted:
+            is_lost = x is not None and not slot.is_read and _C.has_failed(x)
+            if x is None or given != wanted or is_lost:
                 x = made[name] = empty(wanted.shape, dtype=wanted.dtype, device=wanted.device)
             found.append(x)
         return found, made
