@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "graph/running/clash.h"
 #include "graph/running/issue_step.h"
 #include "graph/running/segment_run.h"
 #include "tensor/fusion/begin.h"
@@ -36,48 +37,50 @@ Executable::Executable(vm::VirtualMachine& machine, std::string name, const Prog
   }
 }
 
-void Executable::check(const Tensor* const* arguments, int count, int wanted) const {
+Executable::Inputs Executable::inputs(const Tensor* const* arguments, int count,
+                                      int wanted) const {
   if (count != wanted) {
     fail(ErrorKind::value, "[", name_, "] expected ", wanted, " arguments, got ", count);
   }
+  Inputs inputs;
   for (int i = 0; i < count; ++i) {
-    const Value& type = inputs_[i];
-    const Tensor& x = *arguments[i];
-    const bool fits = x.dtype == type.dtype && x.shape == type.shape && x.strides == type.strides &&
-                      x.device() == type.device;
-    if (!fits) {
-      fail(ErrorKind::value, "[", name_, "] argument ", i, " is ",
-           type_str(x.dtype, x.shape, x.device()), ", expected ",
-           type_str(type.dtype, type.shape, type.device), ", with the strides of the program");
-    }
+    check_type(i, *arguments[i]);
+    inputs.push_back(arguments[i]);
   }
-  SmallVector<const Tensor*, 16> given;
-  for (int i = 0; i < count; ++i) given.push_back(arguments[i]);
-  while (given.size() < parameter_count()) given.push_back(nullptr);
-  for (const Tensor& x : bound_) given.push_back(&x);
-  check_apart(given.data());
+  while (inputs.size() < parameter_count()) inputs.push_back(nullptr);
+  for (const Tensor& x : bound_) inputs.push_back(&x);
+  if (!written_inputs_.empty()) check_apart(inputs);
+  return inputs;
+}
+
+void Executable::give(Inputs* inputs, int parameter, const Tensor& x) const {
+  check_type(parameter, x);
+  (*inputs)[parameter] = &x;
+}
+
+void Executable::check_type(int parameter, const Tensor& x) const {
+  const Value& type = inputs_[parameter];
+  const bool fits = x.dtype == type.dtype && x.shape == type.shape && x.strides == type.strides &&
+                    x.device() == type.device;
+  if (fits) return;
+  fail(ErrorKind::value, "[", name_, "] argument ", parameter, " is ",
+       type_str(x.dtype, x.shape, x.device()), ", expected ",
+       type_str(type.dtype, type.shape, type.device), ", with the strides of the program");
 }
 
 /// What one input is written to, no other one may see: the program was made for memories apart.
-/// Null: an input that is not there yet.
-void Executable::check_apart(const Tensor* const* given) const {
+void Executable::check_apart(const Inputs& inputs) const {
   for (const int64_t i : written_inputs_) {
-    if (!given[i]) continue;
-    require_writable(name_.c_str(), *given[i]);
-    for (int64_t k = 0; k < lowered_->input_count; ++k) {
-      if (k == i || !given[k] || overlap(*given[i], *given[k]) == Overlap::none) continue;
-      fail(ErrorKind::value, "[", name_, "] writes to input ", i,
-           ", which shares its memory with input ", k, "; copy one of them first");
-    }
+    if (inputs[static_cast<int>(i)]) require_writable(name_.c_str(), *inputs[static_cast<int>(i)]);
   }
+  const Clash clash = find_clash(inputs.data(), lowered_->input_count, written_inputs_);
+  if (clash.written < 0) return;
+  fail(ErrorKind::value, "[", name_, "] writes to input ", clash.written,
+       ", which shares its memory with input ", clash.other, "; copy one of them first");
 }
 
-std::vector<Tensor> Executable::run(const Issuer& issuer, const Tensor* const* arguments, int count,
+std::vector<Tensor> Executable::run(const Issuer& issuer, const Inputs& given,
                                     const RunNumbers& numbers) const {
-  check(arguments, count, parameter_count());
-  SmallVector<const Tensor*, 16> given;
-  for (int i = 0; i < count; ++i) given.push_back(arguments[i]);
-  for (const Tensor& x : bound_) given.push_back(&x);
   const bool is_naive = machine_.options().naive.load(std::memory_order_relaxed);
   const vm::Observer* const observer = machine_.observer();
   const bool is_checked = observer && observer->checks_results();

@@ -42,14 +42,18 @@ class Executable {
   Executable(vm::VirtualMachine& machine, std::string name, const ProgramParts& program,
              std::vector<Tensor> bound, RunOptions options);
 
-  /// Error(value) unless these are arguments for the first parameters; `count` of them are wanted.
-  void check(const Tensor* const* arguments, int count, int wanted) const;
+  /// Parameters, captures, constants. Those that are not there yet are null.
+  using Inputs = SmallVector<const Tensor*, 16>;
   int parameter_count() const { return static_cast<int>(inputs_.size() - bound_.size()); }
+  /// The inputs of a run, with arguments for the first `wanted` parameters. Error(value): there are
+  /// more or fewer, one has another type, or one that is written to has memory of another input.
+  Inputs inputs(const Tensor* const* arguments, int count, int wanted) const;
+  /// Puts an argument where none is yet: memory that nobody else has. Error(value): another type.
+  void give(Inputs* inputs, int parameter, const Tensor& x) const;
 
-  /// The results for these arguments, which have the types of the parameters (checked), and these
-  /// numbers. Steps have the sites of their operations. Any thread that keeps others from issuing
-  /// (with the GIL).
-  std::vector<Tensor> run(const Issuer& issuer, const Tensor* const* arguments, int count,
+  /// The results for these inputs and numbers. Steps have the sites of their operations. Any thread
+  /// that keeps others from issuing (with the GIL).
+  std::vector<Tensor> run(const Issuer& issuer, const Inputs& inputs,
                           const RunNumbers& numbers) const;
 
   const std::string& name() const { return name_; }
@@ -87,7 +91,8 @@ class Executable {
     std::call_once(is_planned_, [this] { inline_run_ = InlineRun::make(*lowered_); });
     return inline_run_.get();
   }
-  void check_apart(const Tensor* const* given) const;
+  void check_type(int parameter, const Tensor& x) const;
+  void check_apart(const Inputs& inputs) const;
   bool has_host_kernels() const;
   /// Work that takes hardly longer here than to hand it over.
   bool may_run_here(vm::PacedCall& paced) const;

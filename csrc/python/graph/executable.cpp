@@ -81,8 +81,9 @@ graph::Executable& executable_of(PyObject* self) {
 }
 
 /// What a run takes from sources of random numbers, once its arguments are known to be right.
-/// draw() gives a list of words and one of tensors, which are arguments, too; it is returned.
-Reference draw(PyObject* function, std::vector<int64_t>* words) {
+/// draw() gives a list of words and one of `wanted` tensors, which are arguments, too; it is
+/// returned.
+Reference draw(PyObject* function, std::vector<int64_t>* words, int wanted) {
   const Reference pair(checked(PyObject_CallNoArgs(function)));
   PyObject* const drawn = PyTuple_GET_ITEM(pair.get(), 0);
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(drawn); ++i) {
@@ -90,6 +91,10 @@ Reference draw(PyObject* function, std::vector<int64_t>* words) {
   }
   if (PyErr_Occurred()) throw PythonErrorSet{};
   PyObject* const tensors = PyTuple_GET_ITEM(pair.get(), 1);
+  if (PyList_GET_SIZE(tensors) != wanted) {
+    fail(ErrorKind::value, "[", kOp, "] expected ", wanted, " draws of random numbers, got ",
+         PyList_GET_SIZE(tensors));
+  }
   Py_INCREF(tensors);
   return Reference(tensors);
 }
@@ -113,17 +118,18 @@ std::vector<Tensor> run(const ExecutableObject& self, PyObject* const* given, in
   if (self.numbers) self.numbers->compute(executable.name().c_str(), given + tensors, &scalars);
   graph::RunNumbers numbers;
   numbers.scalars = scalars.data();
+  const int shown = executable.parameter_count() - self.hidden;
+  graph::Executable::Inputs inputs = executable.inputs(arguments.data(), tensors, shown);
   std::vector<int64_t> words;
   Reference drawn;
   if (self.draw) {
-    executable.check(arguments.data(), tensors, executable.parameter_count() - self.hidden);
-    drawn = draw(self.draw, &words);
+    drawn = draw(self.draw, &words, self.hidden);
     numbers.words = words.data();
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(drawn.get()); ++i) {
-      arguments.push_back(&require_tensor(PyList_GET_ITEM(drawn.get(), i), kOp));
+    for (int i = 0; i < self.hidden; ++i) {
+      executable.give(&inputs, shown + i, require_tensor(PyList_GET_ITEM(drawn.get(), i), kOp));
     }
   }
-  return executable.run(issuer(), arguments.data(), arguments.size(), numbers);
+  return executable.run(issuer(), inputs, numbers);
 }
 
 /// run(*arguments): the results. Numbers stand behind the tensors.

@@ -59,16 +59,6 @@ class _Place:
     nbytes: int  # of the storage
     address: int  # of the storage; 0: it is not known yet
 
-    def shares(self, other: "_Place") -> bool:
-        if self.storage == other.storage:
-            return True
-        if not (self.address and other.address):
-            return False
-        return (
-            self.address < other.address + other.nbytes
-            and other.address < self.address + self.nbytes
-        )
-
     def contains(self, other: "_Place") -> bool:
         if self.storage == other.storage:
             return True
@@ -88,7 +78,7 @@ def sharing_of(tensors: Sequence[Tensor], captures: Sequence[Tensor]) -> Sharing
     places = [_Place(*_C.place_of(x)) for x in given]
     groups: list[Group] = []
     pattern: list[Any] = []
-    for numbers in _components(given, places):
+    for numbers in _memories(given, places):
         if len(numbers) == 1 or numbers[0] >= len(tensors):
             continue
         holder = _holder(places, numbers)
@@ -104,18 +94,33 @@ def sharing_of(tensors: Sequence[Tensor], captures: Sequence[Tensor]) -> Sharing
     return Sharing(tuple(groups), tuple(pattern)) if groups else None
 
 
-def _components(given: Sequence[Tensor], places: Sequence[_Place]) -> list[tuple[int, ...]]:
-    """Return the numbers of tensors by memory, each and all in order."""
-    found: list[tuple[int, ...]] = []
-    for i, x in enumerate(given):
-        joined = [
-            numbers
-            for numbers in found
-            if any(given[k].device == x.device and places[k].shares(places[i]) for k in numbers)
-        ]
-        found = [numbers for numbers in found if numbers not in joined]
-        found.append(tuple(sorted((i, *(k for numbers in joined for k in numbers)))))
-    return sorted(found)
+def memories(given: Sequence[Tensor]) -> list[tuple[int, ...]]:
+    """Return the numbers of tensors by memory: that of a storage, or of several that overlap."""
+    return _memories(given, [_Place(*_C.place_of(x)) for x in given])
+
+
+def sharing_with(tensors: Sequence[Tensor], others: Sequence[Tensor]) -> list[int]:
+    """Return the numbers of the tensors that have memory in common with one of the others."""
+    count = len(tensors)
+    shared = (x for x in memories([*tensors, *others]) if x[-1] >= count) if others else ()
+    return [k for numbers in shared for k in numbers if k < count]
+
+
+def _memories(given: Sequence[Tensor], places: Sequence[_Place]) -> list[tuple[int, ...]]:
+    by_storage: dict[int, list[int]] = {}
+    for k, place in enumerate(places):
+        by_storage.setdefault(place.storage, []).append(k)
+    by_address = [(str(given[k].device), places[k].address, k) for k, *_ in by_storage.values()]
+    found: list[list[int]] = []
+    device, end = "", 0  # of the last memory
+    for at, address, k in sorted(by_address):
+        place = places[k]
+        if at != device or address >= end:
+            found.append([])
+            device, end = at, 0
+        found[-1] += by_storage[place.storage]
+        end = max(end, address + place.nbytes) if address else 0
+    return sorted(tuple(sorted(numbers)) for numbers in found)
 
 
 def _holder(places: Sequence[_Place], numbers: Iterable[int]) -> int:

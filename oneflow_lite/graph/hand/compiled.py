@@ -6,6 +6,7 @@ from typing import Any
 
 from oneflow_lite import _C
 from oneflow_lite._C import Device, Executable, OpCall, Tensor
+from oneflow_lite.graph.arguments.sharing import sharing_with
 from oneflow_lite.graph.executable import lowered
 from oneflow_lite.graph.hand.declared import Declared, Feed, Variable
 from oneflow_lite.graph.hand.feeds import Shape, check_names, fed, sizes_of
@@ -113,9 +114,8 @@ class Compiled:
         variables, made = self._variables(place)
         written = [x for x, slot in zip(variables, self._slots, strict=True) if slot.is_written]
         arguments = [feeds[feed.name] for feed in self._needed]
-        for k, x in enumerate(arguments):  # a feed is a snapshot
-            if any(x.shares_storage(variable) for variable in written):
-                arguments[k] = asarray(x, copy=True)
+        for k in sharing_with(arguments, written):  # a feed is a snapshot
+            arguments[k] = asarray(arguments[k], copy=True)
         results = self.executable(*arguments, *variables)
         for name, x in made.items():
             place.adopt(name, x)

@@ -12,6 +12,7 @@ from typing import Any
 
 from oneflow_lite import _C
 from oneflow_lite._C import OpCall, Tensor
+from oneflow_lite.graph.arguments.sharing import memories
 from oneflow_lite.graph.ir import Function, Op, Value
 from oneflow_lite.graph.program import Program
 from oneflow_lite.graph.trees import mapped
@@ -93,10 +94,10 @@ def check_donated(
 ) -> None:
     """Raise ValueError where a donated tensor shares memory with another one."""
     given = [*donated, *others]
-    for i, (label, x) in enumerate(donated):
-        for other, y in given[i + 1 :]:
-            if x.shares_storage(y):
-                raise ValueError(
-                    f"[jit] {name}: {label} is donated, and {other} has memory in common with it: "
-                    "pass a copy of one of them"
-                )
+    for first, *rest in memories([x for _, x in given]):
+        if rest and first < len(donated):
+            label, other = given[first][0], given[rest[0]][0]
+            raise ValueError(
+                f"[jit] {name}: {label} is donated, and {other} has memory in common with it: "
+                "pass a copy of one of them"
+            )

@@ -13,6 +13,7 @@ from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from oneflow_lite._C import Tensor
+from oneflow_lite.graph.arguments.sharing import sharing_with
 
 _MOST_OBJECTS = 20_000
 _MISSING = object()
@@ -88,13 +89,14 @@ def watches(
     if not wanted and not known:
         return []
     brought = {id(x) for x in arguments}
-    found = []
-    for text, steps, x in _reachable(call, known):
-        if not isinstance(x, Tensor) or (
-            id(x) not in brought and any(x.shares_storage(capture) for capture in wanted)
-        ):
-            found.append(Watch(text, steps, x))
-    return found
+    found = [
+        Watch(*way)
+        for way in _reachable(call, known)
+        if not isinstance(way[2], Tensor) or id(way[2]) not in brought
+    ]
+    tensors = [watch.captured for watch in found if watch.kind == "tensor"]
+    alike = {id(tensors[k]) for k in sharing_with(tensors, wanted)}
+    return [watch for watch in found if watch.kind != "tensor" or id(watch.captured) in alike]
 
 
 def _reachable(call: Call, generators: set[int]) -> Iterator[tuple[str, tuple[Step, ...], Any]]:

@@ -1,5 +1,6 @@
 """Arguments and captured tensors over one memory: eager's results and writes."""
 
+import random
 from collections.abc import Callable
 from typing import Any
 
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 
 import oneflow_lite as flow
+from oneflow_lite.graph.arguments.sharing import memories, sharing_with
 
 VIEWS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "overlapping": (lambda w: w[:4], lambda w: w[2:6]),
@@ -116,3 +118,61 @@ def test_checked_calls_with_shared_memory() -> None:
         run(got[:4], got[2:6])
         work(wanted[:4], wanted[2:6])
         assert got.tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_no_other_input_sees_what_is_written(seed: int) -> None:
+    """All pairs are looked at, wherever their memory is: of storages, and shared with NumPy."""
+    rng = random.Random(seed)
+    written = rng.sample(range(8), 3)
+
+    def add(*xs: Any) -> Any:
+        for k in written:
+            xs[k].__iadd__(1)
+        return xs[0] * 1
+
+    run = flow.graph.compile(flow.graph.trace(add, *[flow.graph.spec(4) for _ in range(8)]).program)
+    outcomes = set()
+    for _ in range(60):
+        array = np.zeros(60)
+        wholes = [flow.zeros(60), flow.zeros(60)]
+        places = [(rng.randrange(3), rng.randrange(56)) for _ in range(8)]
+        given = [
+            flow.from_dlpack(array[at : at + 4]) if memory == 2 else wholes[memory][at : at + 4]
+            for memory, at in places
+        ]
+        clash = any(
+            k != i and memory == places[k][0] and abs(at - places[k][1]) < 4
+            for k in written
+            for i, (memory, at) in enumerate(places)
+        )
+        outcomes.add(clash)
+        if clash:
+            with pytest.raises(ValueError, match=r"\[add\] writes to input \d, which shares"):
+                run(*given)
+            assert not array.any()
+        else:
+            run(*given)
+            assert all(given[k].tolist() == [1] * 4 for k in written)
+    assert outcomes == {True, False}
+
+
+def test_memories() -> None:
+    array = np.zeros(12)
+    whole, alone = flow.zeros(8), flow.ones(2)
+    parts = [flow.from_dlpack(array[k : k + 6]) for k in (6, 0, 3)]
+    empty = flow.empty(4)
+    given = [whole[:4], parts[0], alone, whole[4:], parts[1], empty, empty[1:]]
+    assert memories(given) == [(0, 3), (1,), (2,), (4,), (5, 6)]
+    assert memories([*given, parts[2]]) == [(0, 3), (1, 4, 7), (2,), (5, 6)]
+    assert sharing_with(given, []) == []
+    assert sharing_with(given, [parts[2], whole]) == [0, 3, 1, 4]
+
+
+def test_many_donated_arguments() -> None:
+    f = flow.jit(lambda weights, x: [w + x for w in weights], donate="weights")
+    weights = [flow.ones(2) for _ in range(300)]
+    assert f(weights, 1.5)[-1].tolist() == [2.5] * 2
+    whole = flow.ones(600)
+    with pytest.raises(ValueError, match=r"weights\[7\] is donated, and weights\[299\] has mem"):
+        f([whole[2 * k :][:2] if k in (7, 299) else flow.ones(2) for k in range(300)], 1.5)
