@@ -50,15 +50,43 @@ Pattern pattern_of(PyObject* row) {
   return pattern;
 }
 
+namespace {
+
+/// What tells 0.0 and -0.0 apart, in numbers of NumPy, too.
+bool has_same_text(PyObject* x, PyObject* known) {
+  const Reference one(checked(PyObject_Repr(x))), other(checked(PyObject_Repr(known)));
+  const int is_equal = PyObject_RichCompareBool(one.get(), other.get(), Py_EQ);
+  if (is_equal < 0) throw PythonErrorSet{};
+  return is_equal == 1;
+}
+
+/// As a dict compares its keys.
+bool is_same_key(PyObject* x, PyObject* known) {
+  const Py_hash_t one = PyObject_Hash(x), other = one == -1 ? -1 : PyObject_Hash(known);
+  if (one == -1 || other == -1) {
+    if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw PythonErrorSet{};
+    PyErr_Clear();  // the look-up says which argument cannot be hashed
+    return false;
+  }
+  const int is_equal = one == other ? PyObject_RichCompareBool(x, known, Py_EQ) : 0;
+  if (is_equal < 0) throw PythonErrorSet{};
+  return is_equal == 1;
+}
+
+}  // namespace
+
 bool is_same(PyObject* x, PyObject* known) {
   if (x == known) return true;
   if (Py_TYPE(x) != Py_TYPE(known)) return false;
   if (PyUnicode_CheckExact(x) || PyLong_CheckExact(x)) {
     return PyObject_RichCompareBool(x, known, Py_EQ) == 1;
   }
-  if (!PyFloat_CheckExact(x)) return false;
-  const double one = PyFloat_AS_DOUBLE(x), other = PyFloat_AS_DOUBLE(known);
-  return std::memcmp(&one, &other, sizeof one) == 0;  // 0.0 is not -0.0
+  if (PyFloat_CheckExact(x)) {
+    const double one = PyFloat_AS_DOUBLE(x), other = PyFloat_AS_DOUBLE(known);
+    return std::memcmp(&one, &other, sizeof one) == 0;  // 0.0 is not -0.0
+  }
+  const bool is_number = PyFloat_Check(x) || PyComplex_Check(x);
+  return is_number ? has_same_text(x, known) : is_same_key(x, known);
 }
 
 namespace {
@@ -85,7 +113,7 @@ bool matches_dict(const Pattern& pattern, PyObject* x, Found* found) {
   PyObject *key, *item;
   for (size_t i = 0; i < pattern.items.size(); ++i) {
     if (!PyDict_Next(x, &at, &key, &item)) return false;
-    const Held held(item);
+    const Held held_key(key), held(item);  // comparing them may run code of theirs
     if (!is_same(key, pattern.names[i].object)) return false;
     if (!matches(pattern.items[i], item, found)) return false;
   }

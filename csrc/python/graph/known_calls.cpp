@@ -20,7 +20,7 @@ namespace ofl::python {
 
 namespace {
 
-constexpr size_t kMost = 8;
+constexpr size_t kMost = 64;
 
 struct Known {
   std::vector<Pattern> patterns;  // of the positional arguments, and of those by name
@@ -177,7 +177,7 @@ void dealloc(PyObject* self) {
 
 PyMethodDef methods[] = {
     {"_add_known", add, METH_VARARGS,
-     "_add_known(patterns, watches, run, arrange): a call that has run; at most 8 are kept."},
+     "_add_known(patterns, watches, run, arrange): a call that has run; at most 64 are kept."},
     {"_forget_known", clear_calls, METH_NOARGS, "Forget all calls."},
     {nullptr, nullptr, 0, nullptr}};
 

@@ -10,8 +10,6 @@ from oneflow_lite.graph.jit.watching import Watch
 from oneflow_lite.graph.tracing import NumberResult, Result, Traced
 from oneflow_lite.graph.trees import mapped
 
-_MOST_NOTES = 8  # a call that was noted so often without a new trace is never found
-
 
 @dataclass
 class Entry:
@@ -24,13 +22,25 @@ class Entry:
     shared: tuple[Tensor, ...] = ()  # captured tensors that share memory with arguments
     checks: int = 0  # calls that are still to be compared with eager ones
     donated: tuple[int, ...] = ()  # places of tensors
-    notes: int = _MOST_NOTES  # how often it may be noted among the known calls; 0: it cannot be
+    look_ups: int = 0  # since it was last forgotten among the known calls
+    next_note: int = 1  # at which of them it is noted there; 0: it cannot be
     run_in_donated: Executable | None = None  # where nobody else sees the memory of these
 
-    def renew_notes(self) -> None:
-        """Let it be noted as often as at first, unless it cannot be."""
-        if self.notes:
-            self.notes = _MOST_NOTES
+    def is_to_be_noted(self) -> bool:
+        """Count a look-up; tell whether the call is to be noted among the known ones.
+
+        That is so at the first look-up, the second, the fourth and so on. What is looked up once
+        more was not found, or made room for others: noting it each time would cost more than that.
+        """
+        self.look_ups += 1
+        if self.look_ups != self.next_note:
+            return False
+        self.next_note *= 2
+        return True
+
+    def forget_notes(self) -> None:
+        """Begin anew: it is not among the known calls any more."""
+        self.look_ups, self.next_note = 0, min(self.next_note, 1)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ import numpy as np
 
 from oneflow_lite import _C
 from oneflow_lite._C import NumberKindError, Tensor, TraceError
+from oneflow_lite.graph.arguments.parameters import Parameters
 from oneflow_lite.graph.arguments.sharing import SharedMemoryError, Sharing
 from oneflow_lite.graph.arguments.slots import NeedsValueError, Slots
 from oneflow_lite.graph.effects import generators
@@ -28,7 +29,6 @@ from oneflow_lite.graph.jit.entry import Entry, StaticNumbers, arranged
 from oneflow_lite.graph.jit.freezing import frozen
 from oneflow_lite.graph.jit.keys import (
     Brought,
-    Parameters,
     Part,
     described,
     is_number,
@@ -189,7 +189,7 @@ class Jitted(_C.KnownCalls):
 
     def _note_shared(self, key: Part, captures: tuple[Tensor, ...]) -> None:
         self._shared[key] = captures
-        self._forget_known()
+        self._forget_calls()
         if len(self._shared) > self._most:
             self._shared.popitem(last=False)
 
@@ -241,11 +241,10 @@ class Jitted(_C.KnownCalls):
 
     def _note_known(self, key: Part, entry: Entry, brought: Brought, call: Call) -> None:
         """Let the base class find calls of this kind from now on, where that is all they need."""
-        if entry.traced is None or entry.checks or entry.donated or not entry.notes:
+        if entry.traced is None or entry.checks or entry.donated:
             return
-        if brought.sharing is not None or key in self._shared:
+        if brought.sharing is not None or key in self._shared or not entry.is_to_be_noted():
             return
-        entry.notes -= 1
         static = self._statics.get(key)
         try:
             patterns = patterns_of(
@@ -257,7 +256,7 @@ class Jitted(_C.KnownCalls):
             )
             arranged_by = arranger_of(entry.traced.results)
         except UnknownKindError:
-            entry.notes = 0
+            entry.next_note = 0
         else:
             self._add_known(patterns, watched, entry.run, arranged_by)
 
@@ -330,9 +329,13 @@ class Jitted(_C.KnownCalls):
         self._entries.move_to_end(key)
         while len(self._entries) > self._most:
             self._entries.popitem(last=False)
-        self._forget_known()  # so that the next use of each is seen here, and its age
-        for kept in self._entries.values():
-            kept.renew_notes()
+        self._forget_calls()  # so that the next use of each is seen here, and its age
+
+    def _forget_calls(self) -> None:
+        """Look each call up at its next use."""
+        self._forget_known()
+        for entry in self._entries.values():
+            entry.forget_notes()
 
     def _broken(self, key: Part, entry: Entry, error: TraceError) -> Entry:
         """Keep that calls of this kind are eager; say so once."""
@@ -399,7 +402,7 @@ class Jitted(_C.KnownCalls):
             self._statics[key] = StaticNumbers(
                 dict.fromkeys(numbers, why), tuple(range(len(numbers)))
             )
-            self._forget_known()
+            self._forget_calls()
 
     def _note_trace(self, reason: str) -> None:
         self._traces += 1
@@ -442,7 +445,7 @@ class Jitted(_C.KnownCalls):
             self._entries.clear()
             self._statics.clear()
             self._shared.clear()
-            self._forget_known()
+            self._forget_calls()
 
 
 def _without_self(chosen: frozenset[int | str]) -> tuple[int | str, ...]:

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from oneflow_lite._C import Device
-from oneflow_lite.graph.jit.keys import Parameters, Part
+from oneflow_lite.graph.arguments.parameters import Parameters
+from oneflow_lite.graph.jit.keys import Part
 from oneflow_lite.graph.sites import at, user_site
 
 _FIELDS = ("tensor", "dtype", "shape", "strides", "device")  # of a part of a tensor

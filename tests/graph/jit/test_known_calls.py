@@ -4,15 +4,17 @@ import gc
 import math
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 import oneflow_lite as flow
+from oneflow_lite.graph.jit.entry import Entry
 from oneflow_lite.graph.jit.jitted import Jitted
 
 
@@ -217,13 +219,90 @@ def test_default_device_and_the_version_of_the_standard() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*retraced")
-def test_the_last_eight_kinds_are_known() -> None:
-    f = flow.jit(lambda x: x + 1)
+def test_the_last_64_kinds_are_known() -> None:
+    f = flow.jit(lambda x: x + 1, max_programs=80)
     for _ in range(2):  # traced, looked up
-        for n in range(1, 11):
+        for n in range(1, 71):
             f(row(n))
-    assert [n for n in range(1, 11) if is_known(f, row(n))] == list(range(3, 11))
+    assert [n for n in range(1, 71) if is_known(f, row(n))] == list(range(7, 71))
     assert f(row(1)).tolist() == [2.0]
+
+
+@pytest.mark.filterwarnings("ignore:.*retraced")
+def test_a_call_among_too_many_is_known_when_it_comes_often() -> None:
+    f = flow.jit(lambda x: x + 1, max_programs=80)
+    for _ in range(12):
+        for n in range(1, 71):
+            f(row(n))
+    for _ in range(12):
+        f(row(70))
+    assert is_known(f, row(70))
+
+
+def test_what_is_never_found_is_noted_ever_more_seldom() -> None:
+    entry = Entry({})
+    assert [n for n in range(1, 70) if entry.is_to_be_noted()] == [1, 2, 4, 8, 16, 32, 64]
+    entry.forget_notes()
+    assert [n for n in range(1, 6) if entry.is_to_be_noted()] == [1, 2, 4]
+
+
+class Setting:
+    """A value by its text."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __eq__(self, other: object) -> bool:
+        if self.text == "odd":
+            raise ArithmeticError("odd")
+        return isinstance(other, Setting) and self.text == other.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+
+EQUAL: dict[str, Callable[[], Any]] = {
+    "a value": lambda: Setting("a"),
+    "bytes": lambda: bytes([1, 2]),
+    "a set": lambda: frozenset({"a", "b"}),
+    "a fraction": lambda: Fraction(1, 3),
+    "a device": lambda: flow.Device("mock:1"),
+    "a number of NumPy": lambda: np.int64(300),
+    "a float of NumPy": lambda: np.float64(0.5),
+    "a range": lambda: range(3),
+    "a static number": lambda: complex(1, 2),
+}
+
+
+@pytest.mark.parametrize("kind", EQUAL)
+def test_values_that_are_equal_are_known(kind: str) -> None:
+    make = EQUAL[kind]
+    f = flow.jit(lambda x, value, named: x + 1, static=("value", "named"))
+    make_known(f, row(), make(), named={make(): make()})
+    with only_known():
+        for _ in range(20):
+            assert f(row(), make(), named={make(): make()}).tolist() == [2.0] * 3
+
+
+def test_values_that_are_not_equal_are_looked_up() -> None:
+    f = flow.jit(lambda x, value: x * 2, static="value")
+    pairs = [(Setting("a"), Setting("b")), (np.float64(0.0), np.float64(-0.0)), (0j, -0j)]
+    for one, other in pairs:
+        make_known(f, row(), one)
+        assert is_known(f, row(), one)
+        assert not is_known(f, row(), other)
+
+
+def test_comparisons_that_raise_or_cannot_be_made() -> None:
+    f = flow.jit(lambda x, value: x * 2, static="value")
+    make_known(f, row(), Setting("odd"))
+    with pytest.raises(ArithmeticError, match="odd"):
+        f(row(), Setting("odd"))
+    with pytest.raises(TypeError, match=r"\[jit\] .*value is a set, which is not hashable"):
+        f(row(), {1})
+    f.clear()
+    make_known(f, row(), Setting("a"))
+    assert is_known(f, row(), Setting("a"))
 
 
 def test_what_is_forgotten_is_not_known() -> None:
