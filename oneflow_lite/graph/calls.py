@@ -16,11 +16,14 @@ from oneflow_lite.graph.ir import Op, Scalar, Slot, Type, Value
 _WEAK_CODES = dict(zip((int, float, complex), _C.WEAK_CODES, strict=True))
 
 
-def head_of(op: Op) -> str:
-    """Return a call without operands: its kind, where it is not elementwise, name, attributes."""
+def head_of(op: Op, extents: Mapping[int, str]) -> str:
+    """Return a call without operands: its kind, where it is not elementwise, name, attributes.
+
+    ``extents`` has what stands for unknown extents, by number.
+    """
     call = op.call
     attributes = "".join(
-        f"{', ' if i else ''}{key}={value!r}"
+        f"{', ' if i else ''}{key}={_shown(value, extents)}"
         for i, (key, value) in enumerate(attributes_of(op).items())
     )
     if call.kind == "view":
@@ -30,6 +33,13 @@ def head_of(op: Op) -> str:
     else:
         name = f"{call.kind}.{call.name}"
     return f"{name}[{attributes}]" if attributes else name
+
+
+def _shown(value: Any, extents: Mapping[int, str]) -> str:
+    if isinstance(value, tuple) and extents:
+        items = [_shown(x, extents) for x in value]
+        return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
+    return extents.get(value, repr(value)) if type(value) is int else repr(value)
 
 
 def _view_name(op: Op) -> str:

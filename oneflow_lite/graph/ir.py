@@ -7,8 +7,8 @@ on tensors from before.
     parameter, capture, constant ─► Value ─► Op ─► Value ─► Op ─► ... ─► results, assigns
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -152,7 +152,9 @@ class Function:
     ``captures`` are read at each run, ``constants`` never change. ``assigns`` has pairs: a
     parameter or capture, and the value that its memory holds at the end. ``slots`` are the numbers
     of a run: first those that the caller gives, then those computed from them, in order.
-    ``objects`` are those that operations use, and streams that a run only passes over.
+    ``objects`` are those that operations use, and streams that a run only passes over. For readers:
+    ``names`` of parameters and of given slots, and ``extents``, what stands for unknown extents in
+    types, by number.
     """
 
     name: str
@@ -164,6 +166,8 @@ class Function:
     assigns: tuple[tuple[Value, Value], ...] = ()
     slots: tuple[Slot, ...] = ()
     objects: tuple[HostObject, ...] = ()
+    names: Mapping[Value | Slot, str] = field(default_factory=dict)
+    extents: Mapping[int, str] = field(default_factory=dict)
 
     def inputs(self) -> Iterator[Value]:
         """Return what no operation makes: parameters, captures, constants."""

@@ -3,7 +3,7 @@
 A line for each value that is there from the beginning, then one for each operation:
 
     program step
-    %0: f32[8,64] cpu = parameter
+    %0: f32[8,64] cpu = parameter x
     %1: f32[64,10] cpu = capture
     %2: f32[10] cpu = constant [0.0, 1.0, ...]
     %3: f32[8,10] cpu = matmul(%0, %1)  # net.py:31
@@ -14,13 +14,16 @@ A line for each value that is there from the beginning, then one for each operat
 
 Numbers that a run is given, or computes from others, are slots:
 
-    %s0: float = parameter
+    %s0: float = parameter rate
     %s1: float = mul(%s0, 0.5)  # net.py:30
     %7: f32[8,10] cpu = multiply(%6, %s1)  # net.py:31
 
 A type shows its strides, in bytes, where elements do not lie row-major: ``f32[8,64]{4,32}``. A call
 that is not elementwise stands behind its kind: ``reduce.sum[axes=(0,)](%3)``. Numbers without a
 dtype are Python's, which promote nothing.
+
+Extents that are not known yet have names: ``extents batch``, then ``%0: f32[batch,64] cpu``,
+``{4*batch,4}``. Names of parameters are for readers: two programs that differ in them are equal.
 
 Objects of Python stand before the values, and an operation names its own, and what it is ordered
 by: ``none`` are the results of a function that writes to nothing.
@@ -58,6 +61,7 @@ from oneflow_lite.graph.ir import (
     Value,
     row_major,
 )
+from oneflow_lite.graph.stand_ins import evaluated, stand_ins
 from oneflow_lite.ops.creation.data import asarray
 
 _LETTERS = {"b": "bool", "i": "i", "u": "u", "f": "f", "c": "c"}
@@ -67,12 +71,17 @@ _CODES = {
 } | {np.dtype(bool): "bool"}
 _DTYPES = {code: dtype for dtype, code in _CODES.items()}
 _CONSTANTS_IN_TEXT = 16  # elements
+_NO_EXTENTS: Mapping[int, str] = {}
 
 
-def type_text(given: Type) -> str:
-    """Return a type as programs show it."""
-    shape = ",".join(map(str, given.shape))
-    strides = "" if given.is_row_major else "{" + ",".join(map(str, given.strides)) + "}"
+def type_text(given: Type, extents: Mapping[int, str] = _NO_EXTENTS) -> str:
+    """Return a type as programs show it; ``extents`` has texts of unknown ones, by number."""
+
+    def numbers(given: tuple[int, ...]) -> str:
+        return ",".join(extents.get(n) or str(n) for n in given)
+
+    shape = numbers(given.shape)
+    strides = "" if given.is_row_major else "{" + numbers(given.strides) + "}"
     return f"{_CODES[given.dtype]}[{shape}]{strides} {given.device}"
 
 
@@ -110,13 +119,17 @@ class _Printer:
         self.numbers: dict[Value, int] = {}
         self.slots = {slot: f"%s{k}" for k, slot in enumerate(function.slots)}
         self.objects = {x: f"@{k}" for k, x in enumerate(function.objects)}
+        self.extents = _NO_EXTENTS if is_structure else function.extents
 
     def lines(self) -> Iterator[str]:
         function = self.function
+        if self.extents:
+            names = (text for _, text in sorted(self.extents.items()) if text.isidentifier())
+            yield f"extents {', '.join(names)}"
         for used in function.objects:
             yield f"{self.objects[used]} = {used.kind} {used.text}".rstrip()
         for value in function.params:
-            yield f"{self._defined(value)} = parameter"
+            yield f"{self._defined(value)} = {self._parameter(value)}"
         for bound in function.captures:
             yield f"{self._defined(bound.value)} = capture"
         for bound in function.constants:
@@ -131,7 +144,12 @@ class _Printer:
 
     def _defined(self, value: Value) -> str:
         number = self.numbers.setdefault(value, len(self.numbers))
-        return f"%{number}: {type_text(value.type)}"
+        return f"%{number}: {type_text(value.type, self.extents)}"
+
+    def _parameter(self, given: Value | Slot) -> str:
+        name = "" if self.is_structure else self.function.names.get(given, "")
+        is_plain = name.isprintable() and name == name.strip() and name[:1] not in ("'", '"')
+        return f"parameter {name if is_plain else repr(name)}".rstrip()
 
     def _name(self, value: Value) -> str:
         return f"%{self.numbers[value]}" if value in self.numbers else "%?"
@@ -151,7 +169,7 @@ class _Printer:
         operands = ", ".join(
             self.slots.get(x, "%s?") if isinstance(x, Slot) else _literal(x) for x in slot.operands
         )
-        call = f"{slot.operation}({operands})" if slot.operation else "parameter"
+        call = f"{slot.operation}({operands})" if slot.operation else self._parameter(slot)
         return f"{self.slots[slot]}: {slot.kind.__name__} = {call}{self._site(slot.site)}"
 
     def _site(self, site: Site | None) -> str:
@@ -167,7 +185,7 @@ class _Printer:
         into = " into " + ", ".join(map(self._name, op.targets)) if op.targets else ""
         used = f" from {self.objects.get(op.object, '@?')}" if op.object else ""
         effects = f" ! {', '.join(op.effects)}" if op.effects else ""
-        call = f"{head_of(op)}({operands}){into}{used}{effects}"
+        call = f"{head_of(op, self.extents)}({operands}){into}{used}{effects}"
         results = ", ".join(map(self._defined, op.results)) or "none"
         return f"{results} = {call}{self._site(op.site)}"
 
@@ -198,13 +216,13 @@ def _scalar_text(scalar: Scalar) -> str:
 
 # --- reading
 
-_TYPE = r"(\w+)\[([\d,]*)\](?:\{([\d,-]*)\})? ([\w:]+)"
+_TYPE = r"(\w+)\[([\w,*+-]*)\](?:\{([\w,*+-]*)\})? ([\w:]+)"
 _DEFINED = re.compile(rf"%(\d+): {_TYPE}")
 _CALL = re.compile(
     r"([\w.]+)(?:\[(.*)\])?\((.*)\)(?: into ([^@!]*?))?(?: from @(\d+))?(?: ! (.*))?$"
 )
 _NAME = re.compile(r"%(\d+)$")
-_SLOT = re.compile(r"%s(\d+): (float|complex) = (parameter|(\w+)\((.*)\))$")
+_SLOT = re.compile(r"%s(\d+): (float|complex) = (?:parameter(?: (.*))?|(\w+)\((.*)\))$")
 _TYPED = re.compile(r"(\w+)\((.*)\)$")
 
 
@@ -228,6 +246,8 @@ def parse(text: str, constants: Mapping[str, Any]) -> tuple[str, dict[str, Funct
                     raise ValueError("expected a name that no function has")
             elif reader is None:
                 raise ValueError("expected program, or function, and its name")
+            elif words[0] == "extents":
+                reader.declare_extents(rest)
             elif words[0] == "return":
                 functions[reader.name] = reader.finish(rest)
                 reader = None
@@ -254,6 +274,9 @@ class _Reader:
         self.assigns: list[tuple[Value, Value]] = []
         self.slots: list[Slot] = []
         self.objects: list[HostObject] = []
+        self.names: dict[Value | Slot, str] = {}
+        self.extents: dict[int, str] = {}
+        self.sizes: dict[str, int] = {}
 
     def finish(self, results: str) -> Function:
         return Function(
@@ -266,6 +289,8 @@ class _Reader:
             tuple(self.assigns),
             tuple(self.slots),
             tuple(self.objects),
+            self.names,
+            self.extents,
         )
 
     def read(self, line: str) -> None:
@@ -280,8 +305,9 @@ class _Reader:
         if left.startswith("@"):
             return self._object(left, right)
         types = [] if left == "none" else self._types(left)
-        if right == "parameter":
+        if right.split(" ", 1)[0] == "parameter":
             self.params.append(self._define(types[0]))
+            self._name(self.params[-1], right.removeprefix("parameter"))
         elif right == "capture":
             self.captures.append(Bound(self._define(types[0]), None))
         elif right.startswith("constant "):
@@ -289,6 +315,25 @@ class _Reader:
             self.constants.append(Bound(self._define(types[0]), tensor))
         else:
             self._op(types, right)
+
+    def declare_extents(self, names: str) -> None:
+        """Read which extents are unknown: their line stands before all values."""
+        if self.values or self.sizes:
+            raise ValueError("expected the extents once, before all values")
+        self.sizes = stand_ins(_split(names))
+        self.extents |= {number: name for name, number in self.sizes.items()}
+
+    def _name(self, given: Value | Slot, text: str) -> None:
+        name = text.strip()
+        if name:
+            self.names[given] = literal_eval(name) if name[0] in "'\"" else name
+
+    def _extents(self, text: str) -> tuple[int, ...]:
+        return tuple(
+            int(x) if x.isdecimal() else int(evaluated(x, self.sizes, self.extents))
+            for x in text.split(",")
+            if x
+        )
 
     def _op(self, types: list[tuple[int, Type]], text: str) -> None:
         text, _, place = text.partition("  # ")
@@ -300,7 +345,7 @@ class _Reader:
         operands = tuple(self._operand(x) for x in _split(inside))
         targets = tuple(self._value(x) for x in _split(into or ""))
         parts = (part.split("=", 1) for part in _split(attributes or ""))
-        given = {key: literal_eval(value) for key, value in parts}
+        given = {key: evaluated(value, self.sizes, self.extents) for key, value in parts}
         result_types = tuple(x for _, x in types)
         call = call_of(kind, name, given, operands, result_types, len(targets))
         operands = tuple(
@@ -322,14 +367,16 @@ class _Reader:
 
     def _slot(self, line: str) -> None:
         text, _, place = line.partition("  # ")
-        found = _SLOT.match(text)
+        found = _SLOT.match(line) or _SLOT.match(text)
         if not found or int(found[1]) != len(self.slots):
             raise ValueError("expected the next number and how it is computed")
         operands = tuple(
             self._slot_named(x) if x.startswith("%") else _number(x) for x in _split(found[5] or "")
         )
         kind = {"float": float, "complex": complex}[found[2]]
-        self.slots.append(Slot(kind, found[4], operands, _site(place)))
+        site = _site(place) if found[4] else None
+        self.slots.append(Slot(kind, found[4], operands, site))
+        self._name(self.slots[-1], found[3] or "")
 
     def _slot_named(self, text: str) -> Slot:
         number = text.removeprefix("%s")
@@ -362,10 +409,22 @@ class _Reader:
         return Scalar(np.dtype(type(value)), value, True)
 
     def _types(self, text: str) -> list[tuple[int, Type]]:
-        found = [(int(m[1]), _type(m[2], m[3], m[4], m[5])) for m in _DEFINED.finditer(text)]
+        found = [(int(m[1]), self._type(*m.groups()[1:])) for m in _DEFINED.finditer(text)]
         if not found:
             raise ValueError("expected a value and its type")
         return found
+
+    def _type(self, code: str, shape: str, strides: str | None, device: str) -> Type:
+        if code not in _DTYPES:
+            raise ValueError(f"there is no dtype {code}")
+        dtype = _DTYPES[code]
+        dims = self._extents(shape)
+        steps = row_major(dims, dtype.itemsize) if strides is None else self._extents(strides)
+        if any(n < 0 for n in dims):
+            raise ValueError(f"expected extents, got {shape}")
+        if len(steps) != len(dims):
+            raise ValueError(f"{len(dims)} dimensions have {len(steps)} strides")
+        return Type(dtype, dims, steps, device_of(device))
 
     def _constant(self, text: str, given: Type) -> Tensor:
         if text.startswith("["):
@@ -398,20 +457,6 @@ def _number(text: str) -> Any:
     if not isinstance(number, bool | int | float | complex):
         raise ValueError(f"expected a number, got {text}")
     return number
-
-
-def _type(code: str, shape: str, strides: str | None, device: str) -> Type:
-    if code not in _DTYPES:
-        raise ValueError(f"there is no dtype {code}")
-    dtype = _DTYPES[code]
-    dims = tuple(int(n) for n in shape.split(",") if n)
-    if strides is not None:
-        steps = tuple(int(n) for n in strides.split(",") if n)
-    else:
-        steps = row_major(dims, dtype.itemsize)
-    if len(steps) != len(dims):
-        raise ValueError(f"{len(dims)} dimensions have {len(steps)} strides")
-    return Type(dtype, dims, steps, device_of(device))
 
 
 def _split(text: str) -> list[str]:

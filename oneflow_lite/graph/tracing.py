@@ -5,7 +5,7 @@ arguments ─► parameters ─► the function, under a recorder ─► Program
 
 import gc
 from collections.abc import Callable, Container, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from oneflow_lite import _C
 from oneflow_lite._C import Device, OpCall, Tensor, TraceError
 from oneflow_lite.device import DeviceLike, resolve
+from oneflow_lite.graph.arguments.parameters import Parameters
 from oneflow_lite.graph.arguments.sharing import SharedMemoryError, Sharing
 from oneflow_lite.graph.arguments.slots import Number, Slots
 from oneflow_lite.graph.effects import Objects
@@ -157,6 +158,13 @@ def traced(
     check_overlaps(recorder, name, parameter.paths)
     _check_kept(recorder, name)
     main = recorded(recorder, name, results, tuple(numbers.slots) if numbers else ())
+    inputs: list[Value | Slot] = [
+        *main.params,
+        *(slot for slot in main.slots if slot.operation is None),
+    ]
+    given = parameter.paths + (numbers.paths if numbers else [])
+    path = Parameters(function).path
+    main = replace(main, names=dict(zip(inputs, map(path, given), strict=True)))
     recorder.notes().clear()  # generators that were made in the recording keep them
     return Traced(Program(name, {"main": main}), tuple(parameter.paths), returned)
 

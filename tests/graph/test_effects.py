@@ -45,7 +45,7 @@ def test_text() -> None:
         "@3 = function",
         "@4 = function",
         "@5 = draw seed(3)",
-        "%0: f64[3] cpu = parameter",
+        "%0: f64[3] cpu = parameter x",
         "%1: f64[3] cpu = source.random() from @1 ! rng:0",
         "%2: i64[3] cpu = source.integers() from @2 ! rng:1",
         "%3: f64[3] cpu = add(%1, %2)",

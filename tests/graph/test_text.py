@@ -1,7 +1,7 @@
 """The text of programs is read back, and what is wrong with a text is said."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -11,6 +11,7 @@ from oneflow_lite import _C
 from oneflow_lite._C import OpCall
 from oneflow_lite.dtypes import SUPPORTED
 from oneflow_lite.graph import Program, Scalar, trace
+from oneflow_lite.graph.stand_ins import STAND_INS
 from oneflow_lite.graph.text import digest_of
 
 
@@ -256,8 +257,8 @@ def test_text_shows_what_it_is_for() -> None:
     lines = [text.split("  # ")[0] for text in str(program).splitlines()]
     assert lines == [
         "program step",
-        "%0: f32[2,3] cpu = parameter",
-        "%1: f32[3,2] cpu = parameter",
+        "%0: f32[2,3] cpu = parameter x",
+        "%1: f32[3,2] cpu = parameter w",
         "%2: f32[3,2]{4,12} cpu = view.transpose(%0)",
         "%3: f32[3,2]{4,12} cpu = multiply(0.5, %2)",
         "%4: f32[3,2] cpu = subtract(%1, %3) into %1",
@@ -285,7 +286,11 @@ BAD: dict[str, tuple[list[str], str]] = {
     "no type": (["%0 = parameter"], "line 2: expected a value and its type"),
     "dtype": (["%0: f31[2] cpu = parameter"], "line 2: there is no dtype f31"),
     "device": (["%0: f32[2] moon:0 = parameter"], "line 2: .*moon"),
-    "extent": (["%0: f32[x] cpu = parameter"], "line 2: expected a value and its type"),
+    "extent": (["%0: f32[x] cpu = parameter"], "line 2: there is no extent x"),
+    "extents twice": (["extents a, a"], "line 2: expected at most 3 different extents, got a, a"),
+    "late extents": ([GOOD, "extents a"], "line 3: expected the extents once, before all values"),
+    "text in an extent": (["extents a", "%0: f32[a+] cpu = parameter"], "line 3: expected a numb"),
+    "a product": (["extents a", "%0: f32[a*b] cpu = parameter"], "line 3: there is no extent b"),
     "negative extent": (["%0: f32[-2] cpu = parameter"], "line 2: "),
     "strides": (["%0: f32[2]{4,4} cpu = parameter"], "line 2: 1 dimensions have 2 strides"),
     "twice": ([GOOD, GOOD], "line 3: %0 is there already"),
@@ -373,3 +378,70 @@ def test_what_no_text_can_hold() -> None:
     ):
         with pytest.raises((ValueError, TypeError, IndexError)):
             call.replay(operands)
+
+
+class Weights(NamedTuple):
+    w: flow.Tensor
+    b: flow.Tensor
+
+
+def test_names_of_arguments() -> None:
+    def step(x: Any, weights: Any, rate: float, *, odd: Any) -> Any:
+        return x @ weights["a"][0].w + weights["a"][0].b * rate + odd["it's \n# "]
+
+    run = flow.jit(step)
+    x = flow.ones((2, 2))
+    weights = {"a": [Weights(x + 0, x + 1)]}
+    program = run.program(x, weights, 0.5, odd={"it's \n# ": x + 2})
+    names = [line.split(" = ")[1] for line in str(program).splitlines() if " = parameter" in line]
+    assert names == [
+        "parameter x",
+        'parameter weights["a"][0].w'.replace('"', "'"),
+        'parameter weights["a"][0].b'.replace('"', "'"),
+        'parameter odd["it\'s \\n# "]',
+        "parameter rate",
+    ]
+    read = Program.parse(str(program))
+    assert (read, str(read)) == (program, str(program))
+    other = flow.graph.trace(lambda y: y * 2, x).program
+    assert other == flow.graph.trace(lambda z: z * 2, x).program  # names do not matter
+    assert "parameter y" in str(other)
+
+
+@pytest.mark.parametrize("name", ["a b", "'", '"x', " x", "x\ny", "  # net.py:3", "%1"])
+def test_names_of_any_kind(name: str) -> None:
+    main = Program("main")
+    with flow.graph.building(main):
+        flow.graph.named("y", flow.graph.data(name, 2) * 2)
+    read = Program.parse(str(main))
+    assert [*read.main.names.values()] == [name]
+    assert (read, str(read)) == (main, str(main))
+
+
+def test_names_of_unknown_extents() -> None:
+    main = Program("main")
+    with flow.graph.building(main):
+        x = flow.graph.data("x", ("batch", "time", 4), "float32")
+        y = x[1:].T * 2
+        z = flow.concat([x, flow.zeros((x.shape[0] + 500, *x.shape[1:]), dtype="float32")])
+        flow.graph.named("y", y / y.size)
+        flow.graph.named("z", z[3:, None])
+        flow.graph.named("w", flow.ones(300_000) + flow.graph.data("v", 300_000))
+    text = str(main)
+    assert text.splitlines()[1:3] == [
+        "extents batch, time",
+        "%0: f32[batch,time,4] cpu = parameter x",
+    ]
+    for part in (
+        "%1: f32[] cpu = parameter -4*time+4*batch*time",
+        "f32[4,time,batch-1]{4,16,16*time} cpu = view",
+        "f32[2*batch+500,time,4]",
+        "[offset=48*time]",
+        "f64[300000] cpu = parameter v",
+    ):
+        assert part in text, part
+    for number in STAND_INS:
+        assert str(number) not in text
+    read = Program.parse(text)
+    assert (read, str(read)) == (main, text)
+    read.verify()
