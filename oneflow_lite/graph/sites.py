@@ -7,6 +7,7 @@ import numpy as np
 
 from oneflow_lite.graph.ir import Site
 
+_GRAPH = str(Path(__file__).parent)
 _PASSED_OVER = (str(Path(__file__).parent.parent), str(Path(np.__file__).parent))
 
 
@@ -18,6 +19,22 @@ def user_site() -> Site | None:
             return None
         frame = frame.f_back
     return frame.f_code.co_filename, frame.f_lineno
+
+
+def user_call() -> str | None:
+    """Return the name of the function of this package that the user's line has called.
+
+    None: it is an operator, or a function of C.
+    """
+    frame, inside = sys._getframe(1), None
+    while frame.f_code.co_filename.startswith(_PASSED_OVER):
+        inside = frame.f_code
+        if frame.f_back is None:
+            return None
+        frame = frame.f_back
+    if inside is None or inside.co_filename.startswith(_GRAPH):
+        return None
+    return inside.co_name
 
 
 def at(site: Site | None) -> str:

@@ -50,7 +50,10 @@ def diff(x: Any, /, n: int = 1, axis: int = -1, prepend: Any = None, append: Any
         given = concat([part for part in (ends[0], given, ends[1]) if part is not None], along)
     before = (slice(None),) * along
     difference = not_equal if given.dtype == bool_dtype else subtract
-    for _ in range(builtins.min(times, given.shape[along])):  # then there is nothing left
+    size = given.shape[along]
+    if isinstance(size, int):
+        times = builtins.min(times, size)  # then there is nothing left
+    for _ in range(times):
         given = difference(given[(*before, slice(1, None))], given[(*before, slice(None, -1))])
     return given
 

@@ -185,6 +185,18 @@ PyObject* refuse_function(Arguments given) {
   Py_RETURN_NONE;
 }
 
+py::tuple place_of(const py::object& object) {
+  const Tensor& x = require_tensor(object.ptr(), "place_of");
+  TensorStorage* const storage = x.storage.get();
+  return py::make_tuple(reinterpret_cast<uintptr_t>(storage), x.offset, storage->bytes(),
+                        reinterpret_cast<uintptr_t>(storage->data()));
+}
+
+bool kernel_moves_elements(const std::string& name) {
+  const ops::Kernel& row = ops::info(ops::array_kernel(name));
+  return row.pattern == ops::Pattern::injective || row.placing == ops::Placing::in_place;
+}
+
 }  // namespace
 
 void bind_recorder(py::module_& m) {
@@ -231,16 +243,12 @@ void bind_recorder(py::module_& m) {
                                 {nullptr, nullptr, 0, nullptr}};
   if (PyModule_AddFunctions(m.ptr(), often) < 0) throw PythonErrorSet{};
   m.def(
-      "place_of",
-      [](const py::object& object) {
-        const Tensor& x = require_tensor(object.ptr(), "place_of");
-        TensorStorage* const storage = x.storage.get();
-        return py::make_tuple(reinterpret_cast<uintptr_t>(storage), x.offset, storage->bytes(),
-                              reinterpret_cast<uintptr_t>(storage->data()));
-      },
-      py::arg("x"),
+      "place_of", &place_of, py::arg("x"),
       "Of a tensor: what names its storage, the byte of its first element there, the bytes of the "
       "storage, and its address (0: there is none yet).");
+  m.def("kernel_moves_elements", &kernel_moves_elements, py::arg("name"),
+        "Whether elements of the kernel's results, or targets, are those of operands, and extents "
+        "of its results, too.");
   m.def(
       "is_recorded", [] { return runtime().machine.is_recorded(); }, "Whether any thread records.");
   m.def(

@@ -11,6 +11,7 @@
 #include "python/slots.h"
 #include "python/tensor/functions.h"
 #include "python/tensor/type.h"
+#include "python/tensor/unknown_extents.h"
 
 namespace ofl::python {
 
@@ -257,9 +258,17 @@ PyObject* arange(const Given& start, const Given& stop, const Given& step, const
     if (device == Py_None && is_tensor(end)) home = tensor_of(end).device();
   }
   PyObject* const first = start == Py_None ? zero : start;
-  PyObject* plain = stop == Py_None ? plain_range(zero, start, step, wanted, home)
-                                    : plain_range(first, stop, step, wanted, home);
-  return plain ? plain : numpys_range(first, stop, step, wanted, home);
+  const bool has_one = stop == Py_None;
+  PyObject* const from = has_one ? zero : first;
+  PyObject* const to = has_one ? start.object : stop.object;
+  if (PyObject* const plain = plain_range(from, to, step, wanted, home)) return plain;
+  for (PyObject* number : {to, from, step.object}) {
+    if (!stand_in_of(number)) continue;
+    const Reference place(checked(device_object(home)));
+    return checked(PyObject_CallMethod(number, "arange", "OOOOO", from, to, step.object,
+                                       dtype.object, place.get()));
+  }
+  return numpys_range(first, stop, step, wanted, home);
 }
 
 }  // namespace

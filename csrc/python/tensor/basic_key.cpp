@@ -2,6 +2,7 @@
 
 #include "python/arguments.h"
 #include "python/runtime.h"
+#include "python/tensor/unknown_extents.h"
 #include "tensor/index/elements.h"
 
 namespace ofl::python {
@@ -43,11 +44,12 @@ std::optional<int64_t> settled_index(PyObject* object) {
   return index;
 }
 
-/// An integer, or None for `absent`.
-bool read_bound(PyObject* object, Py_ssize_t absent, Py_ssize_t* bound) {
+/// An integer, None for `absent`, or an unknown extent along an axis that may have one.
+bool read_bound(PyObject* object, int64_t size, Py_ssize_t absent, Py_ssize_t* bound) {
   *bound = absent;
   if (object == Py_None) return true;
-  const std::optional<int64_t> number = known_integer(object);
+  std::optional<int64_t> number = known_integer(object);
+  if (!number && size >= kLeastStandIn) number = stand_in_of(object);
   if (number) *bound = static_cast<Py_ssize_t>(*number);
   return number.has_value();
 }
@@ -55,14 +57,15 @@ bool read_bound(PyObject* object, Py_ssize_t absent, Py_ssize_t* bound) {
 bool take_slice(const Tensor& x, int axis, PyObject* key, Tensor* view) {
   const auto& bounds = *reinterpret_cast<PySliceObject*>(key);
   Py_ssize_t start, stop, step;
-  if (!read_bound(bounds.step, 1, &step) || step == 0 || step < -PY_SSIZE_T_MAX) return false;
+  const int64_t size = x.shape[axis];
+  if (!read_bound(bounds.step, 0, 1, &step) || step == 0 || step < -PY_SSIZE_T_MAX) return false;
   const bool back = step < 0;
-  if (!read_bound(bounds.start, back ? PY_SSIZE_T_MAX : 0, &start) ||
-      !read_bound(bounds.stop, back ? PY_SSIZE_T_MIN : PY_SSIZE_T_MAX, &stop)) {
+  if (!read_bound(bounds.start, size, back ? PY_SSIZE_T_MAX : 0, &start) ||
+      !read_bound(bounds.stop, size, back ? PY_SSIZE_T_MIN : PY_SSIZE_T_MAX, &stop)) {
     return false;
   }
   const int64_t stride = x.strides[axis];
-  const Py_ssize_t length = PySlice_AdjustIndices(x.shape[axis], &start, &stop, step);
+  const Py_ssize_t length = PySlice_AdjustIndices(size, &start, &stop, step);
   if (length > 0) view->offset += start * stride;
   push(view, length, length > 1 ? step * stride : stride);
   return true;

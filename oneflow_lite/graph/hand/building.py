@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from keyword import iskeyword
 from math import prod
 from operator import index
 from typing import Any
@@ -19,12 +20,13 @@ from oneflow_lite import _C
 from oneflow_lite._C import Device, Tensor, TraceError
 from oneflow_lite.device import DeviceLike, resolve
 from oneflow_lite.graph.hand.declared import Declared, Feed, Variable
-from oneflow_lite.graph.hand.extents import STAND_INS, Dim, Unknowns, is_unknown, shape_of
+from oneflow_lite.graph.hand.extents import Dim, Unknowns, is_unknown, shape_of, texts_of
 from oneflow_lite.graph.hand.instance import check_instances
 from oneflow_lite.graph.hand.limits import note_key
-from oneflow_lite.graph.ir import Site, row_major
+from oneflow_lite.graph.ir import Site, Slot, Value, row_major
 from oneflow_lite.graph.program import Program
 from oneflow_lite.graph.sites import at, user_site
+from oneflow_lite.graph.stand_ins import STAND_INS
 from oneflow_lite.graph.tracing import check_overlaps, recorded
 from oneflow_lite.ops.creation.data import asarray, full
 
@@ -96,7 +98,14 @@ class _Draft:
         check_overlaps(self.recorder, self.main.name, [named.get(k, "an extent") for k in inputs])
         main = recorded(self.recorder, "main", list(range(len(origins))))
         values = main.results
-        main = replace(main, results=tuple(values[x] for x in self.names.values()))
+        shown: dict[Value | Slot, str] = {values[k]: name for k, name in named.items()}
+        shown |= {values[k]: extent.text for k, extent in self.operands.items()}
+        main = replace(
+            main,
+            results=tuple(values[x] for x in self.names.values()),
+            names=shown,
+            extents=texts_of(main, self.unknowns),
+        )
         declared = Declared(
             self.recorder,
             values,
@@ -136,7 +145,8 @@ class _Draft:
             Unknowns(recorder, self.operand),
             variables=variables,
         )
-        startup._fill(replace(function, results=(), assigns=tuple(assigns)), declared)
+        shown: dict[Value | Slot, str] = {x.value: name for name, x in variables.items()}
+        startup._fill(replace(function, results=(), assigns=tuple(assigns), names=shown), declared)
 
 
 def current(op: str) -> _Draft:
@@ -256,7 +266,7 @@ def data(
 def _extent(draft: _Draft, name: str, axis: int, n: Any) -> int | Dim:
     if n is None:
         return draft.unknowns.dim(f"N{axis}")
-    if isinstance(n, str) and n.isidentifier():
+    if isinstance(n, str) and n.isidentifier() and not iskeyword(n):
         return draft.unknowns.dim(n)
     try:
         known = n if isinstance(n, Dim) else index(n)

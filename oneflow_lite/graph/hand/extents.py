@@ -13,11 +13,11 @@ from typing import Any, NoReturn
 from weakref import WeakSet
 
 from oneflow_lite._C import Recorder, Tensor, TraceError
-from oneflow_lite.graph.sites import at, user_site
+from oneflow_lite.graph.hand.ranges import arange
+from oneflow_lite.graph.ir import Function
+from oneflow_lite.graph.sites import at, user_call, user_site
+from oneflow_lite.graph.stand_ins import MOST, stand_ins
 
-# Sums of up to eight of each are not near each other.
-_STAND_INS = ((293701, 293717), (393557, 393571), (463963, 463969))
-STAND_INS = {number for pair in _STAND_INS for number in pair}
 LEAST = 1 << 17  # smaller numbers have nothing to do with a stand-in; kLeastStandIn
 _NEAR, _NEARER = 1 << 10, 1 << 6  # what may be added to one stand-in, and to two
 _FEW = 8  # of one stand-in beside others; elements beside a stand-in
@@ -51,6 +51,7 @@ class Unknowns:
         self.names: list[str] = []
         self.recorder = recorder
         self.operand = operand
+        self.arange = arange
         self.handed: dict[int, Dim] = {}  # by the number that calls got in their place
         self.limits: dict[Any, Any] = {}  # what slices ask of extents: limits.py
         self.known: set[int] = set()  # large numbers that stand for nothing
@@ -60,9 +61,9 @@ class Unknowns:
     def dim(self, name: str) -> "Dim":
         """Return the extent of this name, a new one where there is none."""
         if name not in self.names:
-            if len(self.names) == len(_STAND_INS):
+            if len(self.names) == MOST:
                 raise ValueError(
-                    f"[data] at most {len(_STAND_INS)} unknown extents, got {name} besides "
+                    f"[data] at most {MOST} unknown extents, got {name} besides "
                     f"{', '.join(self.names)}"
                 )
             self.names.append(name)
@@ -71,27 +72,29 @@ class Unknowns:
                 for degree in (1, 2, 3)
                 for product in combinations_with_replacement(sorted(self.names), degree)
             ]
-            stand_ins = self.stand_ins()
+            numbers = self.stand_ins()
             self._products = sorted(
-                ((_value(product, stand_ins), product) for product in products), reverse=True
+                ((_value(product, numbers), product) for product in products), reverse=True
             )
         return Dim(self, {(name,): 1})
 
     def stand_ins(self, which: int = 0) -> dict[str, int]:
         """Return the numbers that stand for the extents; there are two for each."""
-        return {name: pair[which] for name, pair in zip(self.names, _STAND_INS, strict=False)}
+        return stand_ins(self.names, which)
 
     def decode(self, number: int) -> "int | Dim":
         """Return what an extent means that calls made of known ones and stand-ins."""
+        found = self.meaning(number)
+        return number if found is None else self.handed.setdefault(number, found)
+
+    def meaning(self, number: int) -> "Dim | None":
+        """Return what a number is most likely made of; None: of no unknown extent."""
         if abs(number) < LEAST or number in self.known or not self.names:
-            return number
-        if number not in self.handed:
-            found = self._near_one(number, _NEAR) or self._near_two(number)
-            if not found:
-                return number
-            nearest = min(found, key=lambda terms: abs(terms.get((), 0)))
-            self.handed[number] = Dim(self, nearest)
-        return self.handed[number]
+            return None
+        if number in self.handed:
+            return self.handed[number]
+        found = self._near_one(number, _NEAR) or self._near_two(number)
+        return Dim(self, min(found, key=lambda terms: abs(terms.get((), 0)))) if found else None
 
     def near(self, number: int) -> "Dim | None":
         """Return what an extent means that differs by a few from a multiple of a stand-in."""
@@ -132,6 +135,21 @@ def sized(extent: "int | Dim", sizes: Mapping[str, int]) -> int:
     return sum(count * _value(product, sizes) for product, count in extent.terms.items())
 
 
+def texts_of(function: Function, unknowns: Unknowns) -> dict[int, str]:
+    """Return what the numbers in a function's types and attributes stand for, by number."""
+    texts = {number: name for name, number in unknowns.stand_ins().items()}
+    if not texts:
+        return {}
+    made = (x for op in function.ops for x in op.results)
+    numbers = {n for x in (*function.inputs(), *made) for n in (*x.type.shape, *x.type.strides)}
+    numbers.update(n for op in function.ops for n in op.call.attr if isinstance(n, int))
+    for number in numbers:
+        found = unknowns.meaning(number)
+        if found is not None:
+            texts[number] = found.text
+    return texts
+
+
 def is_unknown(extents: Iterable["int | Dim"]) -> bool:
     """Return whether one of the extents is not known."""
     return any(isinstance(extent, Dim) for extent in extents)
@@ -156,6 +174,11 @@ class Dim:
         number = sized(self, self.unknowns.stand_ins())
         self.unknowns.handed.setdefault(number, self)
         return number
+
+    @property
+    def text(self) -> str:
+        """It as programs show it."""
+        return repr(self).replace(" ", "")
 
     def __repr__(self) -> str:
         parts = []
@@ -236,9 +259,9 @@ class Dim:
 
     def _refuse(self, what: str) -> NoReturn:
         raise TraceError(
-            f"[Dim] the unknown extent {self!r} {what} something that needs its value"
-            f"{at(user_site())}: programs are built before extents are known; use k * extent + c, "
-            "or give the extent in data()"
+            f"[{user_call() or 'Dim'}] the unknown extent {self!r} {what} something that needs its "
+            f"value{at(user_site())}: programs are built before extents are known; use k * extent "
+            "+ c, or give the extent in data()"
         )
 
     @property
@@ -254,6 +277,35 @@ class Dim:
 
     def __index__(self) -> int:
         self._refuse("is a number for")
+
+    def __floordiv__(self, other: Any) -> Any:
+        if self._is_divided_by(other):
+            terms = {product: count // other for product, count in self.terms.items()}
+            return _made(self.unknowns, terms)
+        return self._operand(operator.floordiv, other)
+
+    def __mod__(self, other: Any) -> Any:
+        if self._is_divided_by(other):
+            return self.terms.get((), 0) % other
+        return self._operand(operator.mod, other)
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return self._operand(operator.floordiv, other, False)
+
+    def __rmod__(self, other: Any) -> Any:
+        return self._operand(operator.mod, other, False)
+
+    def _is_divided_by(self, other: Any) -> bool:
+        """Whatever the extents are, the remainder is that of the constant."""
+        counts = (count for product, count in self.terms.items() if product)
+        return type(other) is int and other != 0 and all(n % other == 0 for n in counts)
+
+    def arange(self, start: Any, stop: Any, step: Any, dtype: Any, device: Any) -> Tensor:
+        """Return what flow.arange gives where one of its numbers is an unknown extent."""
+        return self.unknowns.arange(start, stop, step, dtype, device)
 
     __int__ = __float__ = __complex__ = __trunc__ = __index__
 
@@ -276,7 +328,7 @@ def _of_tensors(op: Callable[[Any, Any], Any], is_first: bool) -> Callable[[Dim,
     return lambda self, other: self._operand(op, other, is_first)
 
 
-for _op in (operator.truediv, operator.floordiv, operator.mod, operator.pow):
+for _op in (operator.truediv, operator.pow):
     setattr(Dim, f"__{_op.__name__}__", _of_tensors(_op, True))
     setattr(Dim, f"__r{_op.__name__}__", _of_tensors(_op, False))
 for _op in (operator.lt, operator.le, operator.gt, operator.ge):

@@ -3,9 +3,10 @@
 pruned ─► unknown extents get their sizes, the device its place ─► types inferred anew ─► Function
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from oneflow_lite import _C
 from oneflow_lite._C import Device, OpCall, TraceError
 from oneflow_lite.graph.calls import attributes_of, call_of
 from oneflow_lite.graph.hand.declared import Declared
@@ -72,6 +73,8 @@ _WITH_PLACE = ("where", "fill", "empty", "transfer", "array")  # the call has it
 
 
 _WITH_SHAPE = ("view", "fill", "empty", "array")
+_SCALAR_WORDS = 2  # the last of a kernel that writes at some places: the number that it writes
+Operands = tuple[Value | Scalar, ...]
 
 
 class _Instance:
@@ -109,6 +112,8 @@ class _Instance:
             ops=tuple(self.ops),
             results=tuple(values[x] for x in function.results),
             assigns=tuple((values[target], values[last]) for target, last in function.assigns),
+            names={values[x]: name for x, name in function.names.items() if x in values},
+            extents={},
         )
 
     def _check_limits(self) -> None:
@@ -234,7 +239,7 @@ class _Instance:
                 if self.setting.place(here.type.device) != here.type.device:
                     self._move(value, here)
 
-    def _call(self, op: Op, operands: tuple[Value | Scalar, ...]) -> OpCall:
+    def _call(self, op: Op, operands: Operands) -> OpCall:
         """Return the call with extents and devices of the setting."""
         kind = op.call.kind
         if kind == "view":
@@ -250,9 +255,14 @@ class _Instance:
             types = tuple(replace(x, device=self.setting.place(x.device)) for x in types)
         if types == tuple(x.type for x in op.results):
             return op.call
-        return call_of(kind, op.name, attributes_of(op), operands, types, len(op.targets))
+        attributes = attributes_of(op)
+        if "elements" in attributes:  # an estimate of the work
+            pairs = [*_pairs(op, operands)]
+            grown = sum(x.size for _, x in pairs) / max(1, sum(x.size for x, _ in pairs))
+            attributes["elements"] *= grown
+        return call_of(kind, op.name, attributes, operands, types, len(op.targets))
 
-    def _view(self, op: Op, operands: tuple[Value | Scalar, ...]) -> OpCall:
+    def _view(self, op: Op, operands: Operands) -> OpCall:
         (old,), (new,) = op.values(), operands
         assert isinstance(new, Value)
         if old not in self.changing and not self._has_large(op):
@@ -276,28 +286,69 @@ class _Instance:
             for new, n in zip(is_new, given.shape, strict=True)
         )
 
-    def _kernel_results(self, op: Op, operands: tuple[Value | Scalar, ...]) -> tuple[Type, ...]:
-        """Return the types of the results of an array kernel: each as one of its operands is."""
+    def _kernel_results(self, op: Op, operands: Operands) -> tuple[Type, ...]:
+        """Return the types of the results of an array kernel."""
         large = (x for x in op.values() if _is_large(x))
         if self.changing.isdisjoint(large) and not self._has_large(op):
             return tuple(
                 replace(x.type, device=self.setting.place(x.type.device)) for x in op.results
             )
-        known = {
-            x.type.shape: new.type
-            for x, new in zip(op.operands, operands, strict=True)
-            if isinstance(x, Value) and isinstance(new, Value)
-        }
-        found = []
-        for k, value in enumerate(op.results):
-            like = known.get(value.type.shape)
-            if op.call.targets >> k & 1 or like is None or not value.type.is_row_major:
-                raise _refused(op, "its shapes cannot be told for other extents")
-            strides = row_major(like.shape, value.type.dtype.itemsize)
-            found.append(replace(value.type, shape=like.shape, strides=strides, device=like.device))
-        if any(abs(number) >= LEAST for number in op.call.attr):
+        moves = _C.kernel_moves_elements(op.call.kernel or "")
+        if op.targets and not moves:
+            raise _refused(op, "it changes what it writes to, at places that depend on the extents")
+        attr = op.call.attr[:-_SCALAR_WORDS] if op.targets and moves else op.call.attr
+        if any(abs(number) >= LEAST for number in attr):
             raise _refused(op, "its attributes cannot be told for other extents")
-        return tuple(found)
+        tell = self._moved_type if moves else self._type_of_an_operand
+        targets = iter(op.targets)
+        return tuple(
+            self.values[next(targets)].type if op.call.targets >> k & 1 else tell(op, x, operands)
+            for k, x in enumerate(op.results)
+        )
+
+    def _moved_type(self, op: Op, value: Value, operands: Operands) -> Type:
+        """Return the type of a result each of whose extents is one of an operand."""
+        sizes: dict[int, int] = {}
+        for old, new in _pairs(op, operands):
+            sizes |= zip(old.shape, new.shape, strict=True)
+        if any(n >= LEAST and n not in sizes for n in value.type.shape):
+            raise _refused(op, "its shapes cannot be told for other extents")
+        shape = tuple(sizes[n] if n >= LEAST else n for n in value.type.shape)
+        strides = _dense_strides(value.type, shape)
+        if strides is None:
+            raise _refused(op, "its result does not lie in a simple way")
+        return Type(value.type.dtype, shape, strides, self.setting.place(value.type.device))
+
+    def _type_of_an_operand(self, op: Op, value: Value, operands: Operands) -> Type:
+        known = {old.shape: new for old, new in _pairs(op, operands)}
+        like = known.get(value.type.shape)
+        if like is None or not value.type.is_row_major:
+            raise _refused(op, "its shapes cannot be told for other extents")
+        strides = row_major(like.shape, value.type.dtype.itemsize)
+        return replace(value.type, shape=like.shape, strides=strides, device=like.device)
+
+
+def _pairs(op: Op, operands: Operands) -> Iterator[tuple[Type, Type]]:
+    """Return the types of the operands, as they were recorded and as they are now."""
+    for old, new in zip(op.operands, operands, strict=True):
+        if isinstance(old, Value) and isinstance(new, Value):
+            yield old.type, new.type
+
+
+def _dense_strides(given: Type, shape: tuple[int, ...]) -> tuple[int, ...] | None:
+    """Return the strides of another shape whose axes lie in the same order, without gaps.
+
+    None: there are gaps.
+    """
+    axes = sorted(range(len(shape)), key=lambda axis: -given.strides[axis])
+    old, new = given.dtype.itemsize, given.dtype.itemsize
+    strides = [0] * len(shape)
+    for axis in reversed(axes):
+        if given.shape[axis] != 1 and given.strides[axis] != old:
+            return None
+        strides[axis] = new
+        old, new = old * given.shape[axis], new * shape[axis]
+    return tuple(strides)
 
 
 def _is_large(value: Value) -> bool:
@@ -307,7 +358,10 @@ def _is_large(value: Value) -> bool:
 def _refused(op: Op | None, why: str) -> TraceError:
     if op is None:
         return TraceError(f"[run] {why}")
-    return TraceError(f"[{op.name}]{at(op.site)} cannot be made for other extents: {why}")
+    return TraceError(
+        f"[{op.name}]{at(op.site)} cannot be made for other extents: {why}; give its extents in "
+        "data(), or do it outside of the program"
+    )
 
 
 def check_instances(function: Function, declared: Declared) -> None:

@@ -7,10 +7,10 @@ one shows in none of its numbers. So each key is looked at when it is used.
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from oneflow_lite._C import Tensor
+from oneflow_lite._C import Tensor, TraceError
 from oneflow_lite.graph.hand.extents import Dim, Unknowns, who_knows
 from oneflow_lite.graph.ir import Site
-from oneflow_lite.graph.sites import user_site
+from oneflow_lite.graph.sites import at, user_site
 
 
 class Limit(NamedTuple):
@@ -43,9 +43,31 @@ def _asked(unknowns: Unknowns, shape: list[Any], key: tuple[Any, ...]) -> Iterat
         place = next(i for i, x in enumerate(items) if x is ...)
         items[place : place + 1] = [slice(None)] * (len(shape) - len(items) + 1)
     for extent, item in zip(shape, items, strict=False):
+        if isinstance(item, slice) and not isinstance(extent, Dim):
+            _check_known(item)
         if isinstance(extent, Dim):
+            _check_numbers(unknowns, item)
             yield from (
                 _of_slice(extent, item) if isinstance(item, slice) else _of_index(extent, item)
+            )
+
+
+def _check_known(item: slice) -> None:
+    """Refuse unknown bounds in a known extent: eager's slice may end at either."""
+    for x in (item.start, item.stop):
+        if isinstance(x, Dim):
+            raise TraceError(
+                f"[getitem] the unknown extent {x!r} is a bound in a known extent{at(user_site())}"
+            )
+
+
+def _check_numbers(unknowns: Unknowns, item: int | slice) -> None:
+    """Refuse numbers that would be taken for unknown extents."""
+    for x in (item.start, item.stop) if isinstance(item, slice) else (item,):
+        if isinstance(x, int) and unknowns.meaning(x) is not None:
+            raise TraceError(
+                f"[getitem] the place {x} is kept for unknown extents{at(user_site())}; take "
+                "another one"
             )
 
 
@@ -55,12 +77,21 @@ def _of_index(extent: Dim, index: int) -> Iterator[tuple[Dim, int]]:
 
 def _of_slice(extent: Dim, item: slice) -> Iterator[tuple[Dim, int]]:
     """No bound is beyond the extent, and the first one is not behind the second one."""
-    bounds = [x for x in (item.start, item.stop) if isinstance(x, int)]
+    bounds = [x for x in (item.start, item.stop) if isinstance(x, int | Dim)]
     is_back = isinstance(item.step, int) and item.step < 0
     for x in bounds:
-        yield extent, x + is_back if x >= 0 else -x
+        if isinstance(x, Dim):
+            yield x, 0
+            yield from _at_least(extent - x, is_back)
+        else:
+            yield extent, x + is_back if x >= 0 else -x
     if len(bounds) == 2:
-        start, stop = (x if x >= 0 else extent + x for x in bounds)
-        length = start - stop if is_back else stop - start
-        if isinstance(length, Dim):
-            yield length, 0
+        start, stop = (x if isinstance(x, Dim) or x >= 0 else extent + x for x in bounds)
+        yield from _at_least(start - stop if is_back else stop - start, 0)
+
+
+def _at_least(extent: Dim | int, least: int) -> Iterator[tuple[Dim, int]]:
+    if isinstance(extent, Dim):
+        yield extent, least
+    elif extent < least:
+        raise TraceError(f"[getitem] the slice goes beyond its axis, or back{at(user_site())}")

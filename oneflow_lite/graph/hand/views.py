@@ -2,7 +2,8 @@
 
 A view was recorded as numbers: offset, shape and strides in its operand's memory. They are taken
 apart into starts and extents along the axes of the operand; those that were near the front of an
-axis stay there, those near its end stay near the end. Or the view is the whole, in another shape.
+axis stay there, those near its end stay near the end, and those at an unknown extent stay at it. Or
+the view is the whole, in another shape.
 All else is refused.
 """
 
@@ -132,7 +133,7 @@ def _cut(attr: Attr, runs: list[_Run], find: Find) -> Attr:
     starts = []
     for run in runs:
         start, inside = divmod(inside, run.step)
-        starts.append(_start(start, run))
+        starts.append(_start(start, run, find))
     shape, strides = _parts(attr)
     pairs = zip(shape, strides, strict=True)
     axes = [_axis(n, step, runs, find) for n, step in pairs]
@@ -145,11 +146,14 @@ def _cut(attr: Attr, runs: list[_Run], find: Find) -> Attr:
     return (dtype, offset, *(x.new for x in axes), *steps)
 
 
-def _start(start: int, run: _Run) -> int:
-    if not run.may_change or start <= run.count // 4:
+def _start(start: int, run: _Run, find: Find) -> int:
+    if not run.may_change or (start < LEAST and start <= run.count // 4):
         return start
     if start >= run.count:
         raise UnclearError("it begins outside of its operand")
+    found = find(start)
+    if found is not None:
+        return found
     if run.count - start <= run.count // 4:
         return run.new_count - (run.count - start)
     raise UnclearError("it begins in the middle of an unknown extent")
@@ -166,15 +170,20 @@ def _axis(count: int, step: int, runs: list[_Run], find: Find) -> _Axis:
         if along and not rest:
             if count == 0 or along * (count - 1) >= run.count:
                 raise UnclearError("it goes beyond an axis, or through none of it")
-            new = _extent(count, along, run) if run.may_change else count
+            new = _extent(count, along, run, find) if run.may_change else count
             return _Axis(number, along if step > 0 else -along, count, new)
     raise UnclearError("it goes through its operand across the axes")
 
 
-def _extent(count: int, along: int, run: _Run) -> int:
-    """Return the extent of an axis through a run that may change: a few, or all but a few."""
-    if along * (count - 1) < run.inner or along * count <= run.count // 4:
+def _extent(count: int, along: int, run: _Run, find: Find) -> int:
+    """Return the extent of an axis through a run that may change: a few, all but a few, or one that
+    is told by itself.
+    """
+    if along * (count - 1) < run.inner or (count < LEAST and along * count <= run.count // 4):
         return count
+    found = find(count) if along == 1 else None
+    if found is not None:
+        return found
     if run.inner % along:
         raise UnclearError("it goes through an unknown extent in steps")
     left = run.count // along - count

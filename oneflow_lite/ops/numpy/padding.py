@@ -65,14 +65,14 @@ def _pad_constant(x: Tensor, widths: list[list[int]], values: npt.NDArray[Any]) 
     """Axis by axis, so that in the corners later axes win."""
     shape = [before + size + after for size, (before, after) in zip(x.shape, widths, strict=True)]
     padded = empty(shape, x.dtype, device=x.device)
-    inside = [slice(before, before + n) for n, (before, _) in zip(x.shape, widths, strict=True)]
+    inside = [slice(before, -after if after else None) for before, after in widths]
     _C.assign(padded[(*inside, ...)], x)
     numbers = values.tolist()
-    for axis, size in enumerate(shape):
-        for value, part in (
-            (numbers[axis][0], slice(0, widths[axis][0])),
-            (numbers[axis][1], slice(size - widths[axis][1], None)),
-        ):
+    for axis, (before, after) in enumerate(widths):
+        parts = ((before, slice(0, before)), (after, slice(-after, None)))
+        for value, (width, part) in zip(numbers[axis], parts, strict=True):
+            if width == 0:
+                continue
             key = (*(slice(None),) * axis, part, *inside[axis + 1 :])
             _C.assign(padded[key], value)
     return padded

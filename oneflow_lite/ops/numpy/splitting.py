@@ -36,7 +36,7 @@ def array_split(x: Any, parts: int | Sequence[int], /, axis: int = 0) -> list[Te
     before, size = (slice(None),) * (axis % given.ndim), given.shape[axis]
     cuts = _cuts(parts)
     if cuts is not None:
-        bounds = [0, *cuts, size]
+        bounds = [0, *cuts, None]
     else:
         count = operator.index(parts)  # type: ignore[arg-type]
         if count <= 0:

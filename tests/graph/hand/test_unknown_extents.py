@@ -10,8 +10,8 @@ import pytest
 
 import oneflow_lite as flow
 from oneflow_lite.graph import Dim, Executor, Program, Scope, TraceError, Value
-from oneflow_lite.graph.hand.extents import STAND_INS
 from oneflow_lite.graph.hand.instance import check_instances
+from oneflow_lite.graph.stand_ins import STAND_INS
 
 DEVICES = ["cpu", "mock:0"]
 SIZES = (1, 2, 3, 5, 17, 300)
@@ -77,6 +77,18 @@ LINEAR: dict[str, Callable[..., Any]] = {
     "products of all": lambda x, w: x @ x.T,
     "determinant": lambda x, w: flow.linalg.det((x.T @ x).astype("float64")),
     "einsum": lambda x, w: flow.einsum("ij,jk->ki", x, w),
+    "looked up": lambda x, w: w[flow.argsort(x, axis=1)[:, 0]],
+    "rows in order": lambda x, w: (x[flow.argsort(x[:, 0])], x.T[:, flow.argsort(x[:, 0])]),
+    "columns": lambda x, w: x[:, flow.tensor([0, 2, 2], device=x.device)] * 2,
+    "elements": lambda x, w: x[flow.argsort(x[:, 0])[:, None], flow.argsort(w[0])[:2]],
+    "scattered": lambda x, w: scattered_in(x),
+    "differences": lambda x, w: (flow.diff(x, axis=0), flow.diff(x, prepend=0.0, axis=0)),
+    "a frame": lambda x, w: flow.pad(x, ((1, 2), (0, 1)), constant_values=((3, 4), (5, 6))),
+    "cut": lambda x, w: tuple(flow.split(x, [1])),
+    "halves": lambda x, w: tuple(flow.split(flow.concat([x, x + 1]), 2)),
+    "thirds": lambda x, w: flow.split(flow.concat([x, x + 1, x + 2, x, x, x]), 3)[1] * 2,
+    "counted": lambda x, w: counted(x, x.shape[0]),
+    "bounds": lambda x, w: bounded(flow.concat([x, x + 1]), x.shape[0]),
     "repeated": lambda x, w: flow.repeat(x, 2, axis=0),
     "tiled": lambda x, w: flow.tile(x, (2, 1)),
 }
@@ -90,10 +102,28 @@ def written(x: Any) -> Any:
     return y, y.T
 
 
-def scattered(x: Any) -> Any:
-    y = flow.copy(x)
-    y[flow.tensor([0, 1])] = 1.0
-    return y
+def scattered_in(x: Any) -> Any:
+    y, z = flow.zeros_like(x), x * 1
+    order = flow.argsort(x[:, 0])
+    y[order] = x
+    y[:, flow.tensor([1, 2], device=x.device)] = 2.5
+    z[order, order % 6] += 1
+    z[x > 0.5] = -1.5
+    return y, z, x.T[:, order]
+
+
+def counted(x: Any, n: Any) -> Any:
+    float32 = flow.arange(n, dtype="float32", device=x.device)
+    integers = [flow.arange(1, n + 1), flow.arange(n, 0, -1), flow.arange(0, 3 * n, 3)]
+    integers += [flow.arange(n - 1, n + 4), flow.arange(2, n + 2, dtype="int16")]
+    return (x * float32[:, None], *integers)
+
+
+def bounded(y: Any, n: Any) -> Any:
+    y = y * 2
+    middle = y[n:][:n] + 1
+    y[:n] = 7
+    return middle, y[n : 2 * n, 1:3], y[: n + n], y
 
 
 def softmax(x: Any) -> Any:
@@ -237,12 +267,17 @@ REFUSED: dict[str, Callable[[Any], Any]] = {
     "a float product": lambda x: x.shape[0] * 0.5,
     "a length": len,
     "an iteration": list,
-    "a slice": lambda x: x[: x.shape[0]],
-    "differences": lambda x: flow.diff(x, axis=0),
-    "a count": lambda x: flow.arange(x.shape[0]),
+    "a count of floats": lambda x: flow.arange(0.0, x.shape[0]),
+    "a count in steps": lambda x: flow.arange(0, x.shape[0], 2),
+    "a count in few bits": lambda x: flow.arange(x.shape[0], dtype="float16"),
+    "another bound": lambda x: flow.ones(10)[: x.shape[0]],
+    "a mirror": lambda x: flow.pad(x, 1, mode="reflect"),
+    "parts": lambda x: flow.split(x, 2),
+    "along an axis": lambda x: flow.take_along_axis(x, flow.argsort(x, axis=1), axis=1),
     "steps between": lambda x: flow.linspace(0, 1, x.shape[0]),
-    "a frame": lambda x: flow.pad(x, 1),
 }
+
+OPS = {"a mirror": "pad", "parts": "split", "along an axis": "take_along_axis"}
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -250,6 +285,8 @@ def test_what_needs_the_value_is_refused_with_its_line(name: str) -> None:
     line = REFUSED[name].__code__.co_firstlineno if hasattr(REFUSED[name], "__code__") else 0
     with pytest.raises(TraceError, match=r"unknown extent.*test_unknown_extents\.py:") as caught:
         built(REFUSED[name], (None, 6))
+    op = OPS.get(name, "")
+    assert str(caught.value).startswith(f"[{op}")
     assert f":{line}" in str(caught.value) or not line
     main, y = built(lambda x: x + 1, (None,))  # the next one works
     assert Executor().run(main, {"x0": [1]}, y).tolist() == [2]
@@ -260,20 +297,40 @@ UNCLEAR: dict[str, Callable[[Any], Any]] = {
     "a diagonal": lambda x: flow.linalg.diagonal(x) + 1,
     "q and r": lambda x: flow.linalg.qr(x).R,
     "none of it": lambda x: x[-3:5] + 1,
-    "looked up": lambda x: flow.ones((50, 3))[x.astype("int64")[:, 0]],
-    "scattered": lambda x: scattered(x),
 }
 
 
 @pytest.mark.parametrize("name", UNCLEAR)
 def test_what_cannot_be_told_is_refused_when_it_is_built(name: str) -> None:
-    function = scattered if name == "scattered" else UNCLEAR[name]
-    line = function.__code__.co_firstlineno + 2 * (name == "scattered")
+    line = UNCLEAR[name].__code__.co_firstlineno
     main = Program("main")
     with pytest.raises(TraceError, match=rf"test_unknown_extents\.py:{line}\)"):  # noqa: SIM117
         with flow.graph.building(main):
             UNCLEAR[name](flow.graph.data("x", (None, 6)))
     assert main.is_empty
+
+
+def test_places_that_are_kept_for_unknown_extents() -> None:
+    def double(x: Any) -> Any:
+        return flow.concat([x, x])[293702:] + 1
+
+    with pytest.raises(TraceError, match=r"\[getitem\] the place 293702 is kept .*extents.py:\d"):
+        built(double, (None,))
+
+
+def test_division_of_extents() -> None:
+    with flow.graph.building(Program("main")):
+        n = flow.graph.data("x", (None,)).shape[0]
+        assert (6 * n // 3, 6 * n % 3, (4 * n + 3) // 2, (4 * n + 3) % 2) == (
+            2 * n,
+            0,
+            2 * n + 1,
+            1,
+        )
+        assert ((4 * n - 3) // -2, (4 * n - 3) % -2) == (-2 * n + 1, -1)
+        for wrong in (lambda: n // 2, lambda: (3 * n) % 2, lambda: n // 0, lambda: n % 1.0):
+            with pytest.raises(TraceError, match="needs its value"):
+                wrong()
 
 
 def test_a_slice_that_an_extent_is_too_small_for_is_refused_when_it_runs() -> None:

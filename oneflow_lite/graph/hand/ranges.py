@@ -1,0 +1,40 @@
+"""flow.arange where its numbers are made of unknown extents."""
+
+from typing import Any
+
+import numpy as np
+
+from oneflow_lite import _C
+from oneflow_lite._C import Tensor, TraceError
+from oneflow_lite.graph.sites import at, user_site
+from oneflow_lite.ops.creation.data import ones
+from oneflow_lite.ops.statistics.scan import cumulative_sum
+
+
+def arange(start: Any, stop: Any, step: Any, dtype: Any, device: Any) -> Tensor:
+    """Return start, start + step and so on: as many as there are steps to stop, whatever it is.
+
+    Raises
+    ------
+    TraceError
+        How many there are, or what they are in the dtype, depends on more than that.
+    """
+    kind = np.dtype(np.int64) if dtype is None else _C.canonical(dtype, "arange")
+    is_whole = type(step) is int and step != 0 and type(start) is not float
+    span = stop - start if is_whole and type(stop) is not float else None
+    is_counted = kind.kind in "iu" or (kind.name in _EXACT and (start, step) == (0, 1))
+    if span is None or span % step != 0 or not is_counted:
+        raise TraceError(
+            "[arange] with an unknown extent, numbers are integers and steps divide the whole "
+            f"way, got {start!r} to {stop!r} in steps of {step!r} as {kind}{at(user_site())}: "
+            "count from 0 in steps of 1, and compute the rest from that"
+        )
+    numbers = cumulative_sum(ones(span // step, dtype=np.int64, device=device)) - 1
+    if step != 1:
+        numbers = numbers * step
+    if not (type(start) is int and start == 0):
+        numbers = numbers + start
+    return numbers if kind == numbers.dtype else numbers.astype(kind)
+
+
+_EXACT = ("float32", "float64")  # NumPy counts in them as it converts integers
