@@ -3,6 +3,7 @@
 Bits are eager's, which is checked before each timing.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from time import perf_counter
@@ -10,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+import graph_memory
 import oneflow_lite as flow
 from bench_chain import PROGRAMS, uniform
 from bench_overlap import (
@@ -28,12 +30,14 @@ from comparison import JIT, NUMPY, TORCH, Arrays, Comparison, Program, check
 from libraries import OURS, RECORDED
 from networks import perceptron_arrays, perceptron_step, transformer_arrays, transformer_block
 from report import Report, arguments, size_str
-from timing import Contender, Effort, Measurement, Summary, measure
+from timing import Contender, Effort, Measurement, Summary, measure, statement, times_for
 
 EVERYWHERE = 1.02  # target, in times of eager, at every size of the programs of bench_chain
 SMALL, AT_SMALL = 16, 0.5  # and at so many elements
 LOOPS = 64  # of two operations
 FIRST_CALL_MS = 6.0
+NO_COST, PROFILED = 1.02, 1.05  # of calls that nobody watches any more, and that a profiler watches
+FINISH = "lib.synchronize()"
 
 
 def one_operation(xp: Any, x: Any) -> Any:
@@ -101,7 +105,7 @@ def claim_ratio(
         report.claim(question, ratio, f"x {name}", now=target, goal=target)
 
 
-def measure_calls(comparison: Comparison) -> None:
+def measure_calls(comparison: Comparison, quick: bool) -> None:
     """Measure small calls."""
     for program, to_jit, to_eager in CALLS:
         found = comparison.curve(program, [SMALL])[SMALL]
@@ -110,8 +114,9 @@ def measure_calls(comparison: Comparison) -> None:
         claim_ratio(comparison.report, question, found, OURS.name, to_eager)
 
 
-def measure_programs(comparison: Comparison, sizes: list[int]) -> None:
+def measure_programs(comparison: Comparison, quick: bool) -> None:
     """Measure the programs of bench_chain at each size against eager."""
+    sizes = comparison.sizes()
     for program in PROGRAMS:
         recorded = replace(program, name=f"{program.name}, recorded", targets={}, claimed=())
         curve = comparison.curve(recorded, [*sizes, SMALL])
@@ -132,8 +137,9 @@ def measure_networks(comparison: Comparison, quick: bool) -> None:
         claim_ratio(comparison.report, question, found, OURS.name, EVERYWHERE)
 
 
-def measure_first_call(report: Report, samples: int) -> None:
+def measure_first_call(comparison: Comparison, quick: bool) -> None:
     """From a function to its first results, each time anew."""
+    report, samples = comparison.report, effort_of(quick).samples
     arrays = [flow.tensor(array) for array in network_arrays(1)]
     times = []
     for _ in range(samples):
@@ -151,8 +157,9 @@ def pipeline(chunks: list[flow.Tensor]) -> list[flow.Tensor]:
     return [(chunk.to(DEVICE) + 1).cpu() for chunk in chunks]
 
 
-def measure_pipeline(report: Report, quick: bool) -> None:
+def measure_pipeline(comparison: Comparison, quick: bool) -> None:
     """One program of copies and kernels, whose three stages take equally long."""
+    report = comparison.report
     chunks = [flow.tensor(chunk) for chunk in HOST]
     run = flow.graph.compile(flow.graph.trace(pipeline, chunks).program)
     name = "one program"
@@ -167,17 +174,65 @@ def measure_pipeline(report: Report, quick: bool) -> None:
     report.claim(f"{question}: waits", waits, "", now=2 * CHUNKS, goal=2 * CHUNKS)
 
 
+WATCHED = (  # and how many elements, or a batch
+    (CALLS[1][0], SMALL),
+    (NETWORKS[0][0], 128),
+)
+
+
+def measure_watched(comparison: Comparison, quick: bool) -> None:
+    """Calls that a profiler watches, and calls after it has watched, in times of those before."""
+    for program, size in WATCHED:
+        arrays = [flow.tensor(array) for array in program.inputs(8 if quick else size)]
+        traced = flow.graph.trace(partial(program.run, flow), *arrays)
+        run = flow.graph.compile(traced.program)
+        call = statement(
+            "call", "run(*arrays)", {"run": run, "arrays": arrays, "lib": flow}, finish=FINISH
+        )
+
+        def watched(times: int, call: Contender = call) -> float:
+            with flow.profiler.profile():
+                return call.run(times)
+
+        effort = effort_of(quick)
+        number = times_for(call.run, effort.sample_seconds)
+        before = replace(call, name="before", number=number)
+        first = measure([before], effort)
+        jobs = [replace(before, name="off"), Contender("on", watched, number)]
+        found = measure(jobs, effort)
+        question = f"{program.name}, {size_str(size)}: profiler"
+        ratio = Summary.of([found.summary("off").median / first.summary("before").median])
+        comparison.report.claim(f"{question} off", ratio, "x before", now=NO_COST, goal=NO_COST)
+        ratio = found.ratio("on", "off")
+        comparison.report.claim(f"{question} on", ratio, "x off", now=PROFILED, goal=PROFILED)
+
+
+def effort_of(quick: bool) -> Effort:
+    return Effort(3, 1e-4) if quick else Effort(21, 2e-3, 1.2)
+
+
+ROWS: dict[str, Callable[[Comparison, bool], None]] = {
+    "calls": measure_calls,
+    "programs": measure_programs,
+    "networks": measure_networks,
+    "pipeline": measure_pipeline,
+    "first call": measure_first_call,
+    "memory": lambda comparison, quick: graph_memory.measure_networks(comparison.report, quick),
+    "shapes": lambda comparison, quick: graph_memory.measure_shapes(comparison.report, quick),
+    "watched": measure_watched,
+}
+
+
 def main() -> None:
-    options = arguments(__doc__).parse_args()
-    effort = Effort(3, 1e-4) if options.quick else Effort(21, 2e-3, 1.2)
+    parser = arguments(__doc__)
+    parser.add_argument("--rows", nargs="*", choices=ROWS, help="only these; all, by default")
+    options = parser.parse_args()
+    effort = effort_of(options.quick)
     comparison = Comparison("bench_graph", effort, options.quick, more=[RECORDED])
     for program in (*(row[0] for row in (*CALLS, *NETWORKS)), *PROGRAMS):
         check_bits(program)
-    measure_calls(comparison)
-    measure_programs(comparison, comparison.sizes())
-    measure_networks(comparison, options.quick)
-    measure_pipeline(comparison.report, options.quick)
-    measure_first_call(comparison.report, effort.samples)
+    for name in options.rows or ROWS:
+        ROWS[name](comparison, options.quick)
     comparison.finish(options.json)
 
 
