@@ -100,7 +100,9 @@ class Compiled:
         for known in self._needed:
             if known.name not in given:
                 raise missing(self._op, known)
-            x = tensors[known.name] = fed(self._op, known, given[known.name], self.device)
+            x = tensors[known.name] = fed(
+                self._op, self._declared, known, given[known.name], self.device
+            )
             if x.shape != self._shapes[known.name]:
                 raise ValueError(
                     f"{self._op} feed {known.name} is of shape {x.shape}, compiled for "

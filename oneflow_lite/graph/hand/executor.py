@@ -117,7 +117,9 @@ class Executor:
         check_names(op, declared, given)
         _check_scope(scope)
         place = self.device or declared.device
-        feeds = {name: fed(op, declared.feeds[name], x, place) for name, x in given.items()}
+        feeds = {
+            name: fed(op, declared, declared.feeds[name], x, place) for name, x in given.items()
+        }
         shapes = {name: x.shape for name, x in feeds.items()}
         return self._ready(program, declared, shapes, fetches).run(feeds, fetches, scope)
 

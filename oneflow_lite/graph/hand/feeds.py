@@ -26,15 +26,18 @@ def check_names(op: str, declared: Declared, feed: Mapping[str, Any]) -> None:
             raise ValueError(f"{op} has no feed {name!r}{nearest(str(name), declared.feeds)}")
 
 
-def fed(op: str, feed: Feed, given: Any, device: Device) -> Tensor:
-    """Return what is fed as a row-major tensor of the declared dtype on the device.
+def fed(op: str, declared: Declared, feed: Feed, given: Any, device: Device) -> Tensor:
+    """Return what is fed as a row-major tensor of the declared dtype.
+
+    It is on the device that takes the place of the block's, or on another one that data() names.
 
     Raises
     ------
     ValueError
         Rank, a known extent or the dtype is another one; lists are ragged.
     """
-    dtype = feed.value.type.dtype
+    dtype, home = feed.value.type.dtype, feed.value.type.device
+    device = device if home == declared.device else home
     if not isinstance(given, Tensor | np.ndarray | np.generic):
         given = _listed(op, feed, given, dtype)
     elif given.dtype != dtype:

@@ -252,6 +252,18 @@ def test_a_device_that_is_not_there(device: str) -> None:
         Executor(device)
 
 
+@pytest.mark.parametrize("place", [None, "cpu", "mock:1"])
+def test_a_feed_with_a_device_of_its_own(place: str | None) -> None:
+    main = Program("main")
+    with flow.graph.building(main):
+        x, y = flow.graph.data("x", 2), flow.graph.data("y", 2, device="mock:0")
+        z, w = x + 1, y * 2
+    for given in ([1, 2], flow.tensor([1.0, 2.0]), flow.tensor([1.0, 2.0], device="mock:0")):
+        found = Executor(place).run(main, {"x": given, "y": given}, [z, w, y])
+        assert [t.tolist() for t in found] == [[2, 3], [2, 4], [1, 2]]
+        assert [str(t.device) for t in found] == [place or "cpu", "mock:0", "mock:0"]
+
+
 def test_the_device_of_the_block_and_that_of_the_executor() -> None:
     main = Program("main")
     with flow.device("mock:0"), flow.graph.building(main):
