@@ -24,6 +24,7 @@ from tests.support import ROOT
 
 RANDOM = ("-m", "tests.support.random_program")
 FUSION = ("-m", "tests.support.fusion_program")
+FUNCTIONS = ("-m", "tests.support.graphs.functions")
 PYTEST = ("-m", "pytest", "-q")
 REQUESTED = os.environ.get("OFL_TEST_SANITIZERS", "").split(",")
 # AddressSanitizer must find the C++ runtime that Python itself does not load.
@@ -125,10 +126,11 @@ def is_clean(done: subprocess.CompletedProcess[str]) -> None:
             *(*PYTEST, "tests/graph/test_run_modes.py", "tests/graph/test_run_faults.py"),
             *("tests/graph/test_executables.py", "-k", "not mixed and not process"),
         ],
+        [*FUNCTIONS, "--seed", "1", "--count", "8", "--threads", "3"],
     ],
     ids=[
         *("random programs", "fusion programs", "machine", "faults", "host functions", "threads"),
-        *("products", "hostile objects", "recorded programs"),
+        *("products", "hostile objects", "recorded programs", "random functions"),
     ],
 )
 def test_python(sanitized: tuple[Path, dict[str, str]], command: list[str]) -> None:

@@ -52,6 +52,17 @@ def test_several_threads(inline: str) -> None:
         assert functions.run_threads(some, ways, 3) == []
 
 
+@pytest.mark.parametrize("inline", ["0", "50us"])
+@pytest.mark.parametrize("is_pure", [False, True], ids=["effects", "pure"])
+def test_several_threads_share_a_program(is_pure: bool, inline: str) -> None:
+    ways = [functions.shared_jit, functions.by_hand, *(compiled(m, "plan") for m in MODES)]
+    with flow.flags(inline=inline, fusion="always"):
+        for seed in range(8):
+            one = Random.of(seed, can_fail=seed % 2 > 0, is_pure=is_pure)
+            for way in [*ways, compiled("serial", "fast"), compiled("parallel", "event")]:
+                assert functions.run_shared(one, way, 3) == []
+
+
 def test_functions_do_all_kinds_of_things() -> None:
     sources = [Random.of(seed, can_fail=True).source for seed in range(FUNCTIONS)]
     parts = ["state.stream", "state.numpys", "host_func", ".to(devices", "out=", "[::-1]"]

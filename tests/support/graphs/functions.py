@@ -71,12 +71,13 @@ class Writer:
     seed: int
     steps: int
     can_fail: bool
+    is_pure: bool = False  # reads and writes nothing but its arguments
     lines: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.rng = random.Random(self.seed)
         # Squares by the device that they are on, 0 or 1. Those in `fixed` are not bound anew.
-        self.squares = {"x": 0, "y": 0, "z": 1, "state.w": 0}
+        self.squares = {"x": 0, "y": 0, "z": 1} | ({} if self.is_pure else {"state.w": 0})
         self.fixed = list(self.squares)
         self.count = 0
 
@@ -105,8 +106,8 @@ class Writer:
     def step(self) -> None:
         kinds: list[tuple[Callable[[], None], int]] = [
             *((self.elementwise, 8), (self.other, 5), (self.write, 5), (self.write_out, 2)),
-            *((self.move, 2), (self.draw, 2), (self.host, 1), (self.count_up, 1)),
-            (self.fail, 1 if self.can_fail else 0),
+            *((self.move, 2), (self.host, 1), (self.fail, int(self.can_fail))),
+            *((self.draw, 0 if self.is_pure else 2), (self.count_up, int(not self.is_pure))),
         ]
         kind, weights = zip(*kinds, strict=True)
         self.rng.choices(kind, weights)[0]()
@@ -234,9 +235,11 @@ class Random:
     source: str
 
     @classmethod
-    def of(cls, seed: int, steps: int = 20, can_fail: bool = False) -> "Random":
+    def of(
+        cls, seed: int, steps: int = 20, can_fail: bool = False, is_pure: bool = False
+    ) -> "Random":
         devices = DEVICES[seed % len(DEVICES)]
-        return cls(seed, devices, Writer(seed, steps, can_fail).text())
+        return cls(seed, devices, Writer(seed, steps, can_fail, is_pure).text())
 
     def function(self, state: State) -> Function:
         scope = {"flow": flow, "state": state, "devices": self.devices, "fill": fill}
@@ -303,6 +306,12 @@ def jitted(one: Random, state: State) -> Function:
     return call
 
 
+def shared_jit(one: Random, state: State) -> Function:
+    """Jitted, as any thread may call it: a call that is known does not look it up."""
+    run: Function = flow.jit(one.function(state))
+    return run
+
+
 def compiled(mode: str, release: str, keep: Callable[[Executable], object] = id) -> CallOf:
     """Traced, and compiled for a way to run; `keep` is shown the executable."""
 
@@ -327,6 +336,46 @@ def leaves(tree: Any) -> list[Any]:
     return [tree]
 
 
+def by_hand(one: Random, state: State) -> Function:
+    """Built, with feeds in the place of arguments; they are snapshots."""
+    main = flow.graph.Program("main")
+    given = one.arguments(0, False)
+    tensors = [x for x in leaves(given) if isinstance(x, flow.Tensor)]
+    with flow.graph.building(main):
+        feeds = [
+            flow.graph.data(f"x{k}", x.shape, x.dtype, device=x.device)
+            for k, x in enumerate(tensors)
+        ]
+        x, y, z, *others = feeds
+        fetches = one.function(state)(x, y, z, others[:2], others[2:], given[-1])
+    executor = flow.graph.Executor()
+
+    def call(*arguments: Any) -> Any:
+        fed = [x for x in leaves(arguments) if isinstance(x, flow.Tensor)]
+        return executor.run(main, {f"x{k}": x for k, x in enumerate(fed)}, list(fetches))
+
+    return call
+
+
+def in_threads(threads: int, work: Callable[[], None]) -> None:
+    """Call it in each of them at the same time, and raise what one of them raised."""
+    raised: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            work()
+        except BaseException as error:
+            raised.append(error)
+
+    workers = [threading.Thread(target=run) for _ in range(threads)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    if raised:
+        raise raised[0]
+
+
 def run_threads(functions: Sequence[Random], ways: Sequence[CallOf], threads: int) -> list[str]:
     """What differs where several threads run these at the same time, each in each way."""
     expected = [one.eager() for one in functions]
@@ -339,11 +388,32 @@ def run_threads(functions: Sequence[Random], ways: Sequence[CallOf], threads: in
                 if difference is not None:
                     wrong.append(difference)
 
-    workers = [threading.Thread(target=work) for _ in range(threads)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
+    in_threads(threads, work)
+    return wrong
+
+
+def run_shared(one: Random, way: CallOf, threads: int) -> list[str]:
+    """What differs where several threads call one program, on arguments of their own.
+
+    Results of a function that is not pure are looked at, and not compared.
+    """
+    state = State.on(one.devices)
+    with flow.flags(sync=True):
+        right = [seen(x) for x in one.function(state)(*one.arguments(1, False))]
+    call = way(one, state)
+    wrong: list[str] = []
+
+    def work() -> None:
+        for number in range(8):
+            for x in call(*one.arguments(2, number % 4 == 3)):
+                seen(x)
+            got = [seen(x) for x in call(*one.arguments(1, False))]
+            if "state." not in one.source and got != right:
+                wrong.append(f"expected {right}, got {got}\n{one}")
+
+    in_threads(threads, work)
+    with suppress(Exception):
+        flow.synchronize()
     return wrong
 
 
@@ -360,8 +430,12 @@ def main() -> int:
         return 0
     ways = [jitted, *(compiled(mode, release) for mode in MODES for release in RELEASES)]
     for seed in range(given.seed, given.seed + given.count):
+        some = [Random.of(seed, can_fail=True, is_pure=is_pure) for is_pure in (True, False)]
         with flow.flags(inline="0" if seed % 2 else "50us", fusion="always" if seed % 3 else "0"):
-            wrong = run_threads([Random.of(seed, can_fail=True)], ways, given.threads)
+            wrong = run_threads(some[1:], ways, given.threads)
+            for one in some:
+                for way in [*ways, shared_jit, by_hand]:
+                    wrong += run_shared(one, way, given.threads)
         if wrong:
             print(wrong[0], file=sys.stderr)
             return 1
