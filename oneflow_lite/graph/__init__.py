@@ -6,6 +6,7 @@ from oneflow_lite.graph.hand.building import (
     building as building,
     data as data,
     named as named,
+    number as number,
     parameter as parameter,
 )
 from oneflow_lite.graph.hand.compiled import Compiled as Compiled
@@ -31,6 +32,6 @@ from oneflow_lite.graph.tracing import Traced as Traced, spec as spec, trace as 
 __all__ = [
     *("Compiled", "Dim", "Executable", "Executor", "Function", "Jitted", "Numbered", "Op"),
     *("Program", "Scalar", "Scope", "TraceError", "Traced", "Type", "Value"),
-    *("analyses", "building", "compile", "data", "global_scope", "jit", "named", "numbered"),
-    *("parameter", "scope_guard", "spec", "trace"),
+    *("analyses", "building", "compile", "data", "global_scope", "jit", "named", "number"),
+    *("numbered", "parameter", "scope_guard", "spec", "trace"),
 ]

@@ -109,6 +109,10 @@ class Slots:
                 "it, or pass it as an argument"
             )
 
+    def sources_of(self, number: "Number") -> frozenset[str]:
+        """Return the paths of the numbers that the caller gives, and this one depends on."""
+        return self._sources[number.number]
+
     def need(self, number: "Number", what: str) -> NoReturn:
         """Begin the trace again, with the arguments static that the number depends on."""
         self.check(number)

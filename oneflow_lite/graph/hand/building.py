@@ -23,6 +23,7 @@ from oneflow_lite.graph.hand.declared import Declared, Feed, Variable
 from oneflow_lite.graph.hand.extents import Dim, Unknowns, is_unknown, shape_of, texts_of
 from oneflow_lite.graph.hand.instance import check_instances
 from oneflow_lite.graph.hand.limits import note_key
+from oneflow_lite.graph.hand.numbers import KINDS, FedNumbers
 from oneflow_lite.graph.ir import Site, Slot, Value, row_major
 from oneflow_lite.graph.program import Program
 from oneflow_lite.graph.sites import at, user_site
@@ -50,6 +51,7 @@ class _Draft:
         self.inits: dict[str, tuple[int, int]] = {}  # values of startup: before and after
         self.names: dict[str, int] = {}
         self.operands: dict[int, Dim] = {}
+        self.numbers = FedNumbers(main.name)
 
     def place(
         self, recorder: _C.Recorder, shape: Sequence[int | Dim], dtype: Any, device: Device
@@ -86,7 +88,7 @@ class _Draft:
         """Refuse what is no name, or is one already."""
         if not isinstance(name, str) or not name:
             raise TypeError(f"[{op}] name: expected a string, got {name!r}")
-        for known in (self.feeds, self.variables, self.names):
+        for known in (self.feeds, self.variables, self.names, self.numbers.fed):
             if name in known:
                 raise ValueError(f"[{op}] {self.main.name} has the name {name} already")
 
@@ -96,10 +98,12 @@ class _Draft:
         named = {number: name for name, (number, *_) in (self.feeds | self.variables).items()}
         inputs = [k for k, origin in enumerate(origins) if origin == "parameter"]
         check_overlaps(self.recorder, self.main.name, [named.get(k, "an extent") for k in inputs])
-        main = recorded(self.recorder, "main", list(range(len(origins))))
+        slots = tuple(self.numbers.slots)
+        main = recorded(self.recorder, "main", list(range(len(origins))), slots)
         values = main.results
         shown: dict[Value | Slot, str] = {values[k]: name for k, name in named.items()}
         shown |= {values[k]: extent.text for k, extent in self.operands.items()}
+        shown |= {x.slot: name for name, x in self.numbers.fed.items()}
         main = replace(
             main,
             results=tuple(values[x] for x in self.names.values()),
@@ -115,6 +119,7 @@ class _Draft:
                 name: Feed(name, values[number], shape, site)
                 for name, (number, shape, site) in self.feeds.items()
             },
+            self.numbers.fed,
             {
                 name: Variable(name, values[number], site)
                 for name, (number, site) in self.variables.items()
@@ -205,6 +210,7 @@ def building(main: Program, startup: Program | None = None) -> Iterator[None]:
     finally:
         _threads.draft = None
         draft.recorder.leave()
+        draft.numbers.close()
     draft.finish()
 
 
@@ -279,6 +285,41 @@ def _extent(draft: _Draft, name: str, axis: int, n: Any) -> int | Dim:
     return known
 
 
+def number(name: str, kind: type = float) -> Any:
+    """Declare a number that a run is fed: in a block of ``building``, return one without a value.
+
+    It is one of Python's numbers to operations on tensors. Arithmetic with it is done by each run.
+
+    Parameters
+    ----------
+    name : str
+        What ``Executor.run`` calls it.
+    kind : type, optional
+        float, or complex.
+
+    Raises
+    ------
+    TraceError
+        Afterwards, where its value is needed: ``if rate > 0``, ``math.sqrt(rate)``.
+
+    Examples
+    --------
+    >>> import oneflow_lite as flow
+    >>> main = flow.graph.Program("main")
+    >>> with flow.graph.building(main):
+    ...     rate = flow.graph.number("rate")
+    ...     y = flow.graph.data("x", 2) * (1 - rate)
+    >>> exe = flow.graph.Executor()
+    >>> [exe.run(main, {"x": [1, 2], "rate": r}, [y])[0].tolist() for r in (0.5, 0.25)]
+    [[0.5, 1.0], [0.75, 1.5]]
+    """
+    draft = current("number")
+    draft.check_name("number", name)
+    if kind not in KINDS:
+        raise TypeError(f"[number] {name}: expected float or complex as kind, got {kind!r}")
+    return draft.numbers.add(name, kind)
+
+
 def parameter(
     name: str,
     shape: int | Sequence[int],
@@ -337,7 +378,8 @@ def _initialized(
     before = recorder.value_of(place)
     recorder.enter()
     try:
-        value = init(shape) if callable(init) else init
+        with draft.numbers.set_aside():
+            value = init(shape) if callable(init) else init
         if isinstance(value, int | float | complex | np.generic):
             x = full(shape, value, dtype=dtype, device=device)
         else:

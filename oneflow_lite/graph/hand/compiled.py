@@ -9,8 +9,9 @@ from oneflow_lite._C import Device, Executable, OpCall, Tensor
 from oneflow_lite.graph.arguments.sharing import sharing_with
 from oneflow_lite.graph.executable import lowered
 from oneflow_lite.graph.hand.declared import Declared, Feed, Variable
-from oneflow_lite.graph.hand.feeds import Shape, check_names, fed, sizes_of
+from oneflow_lite.graph.hand.feeds import Shape, fed_all, sizes_of
 from oneflow_lite.graph.hand.instance import Setting, instance, pruned, values_read
+from oneflow_lite.graph.hand.numbers import FedNumber
 from oneflow_lite.graph.hand.scope import Scope, global_scope
 from oneflow_lite.graph.ir import Function, Op, Type, Value
 from oneflow_lite.graph.program import Program
@@ -86,6 +87,8 @@ class Compiled:
             self._op, function, declared, Setting(sizes, declared.device, self.device)
         )
         self._slots = list(_slots(function, declared, inputs))
+        known = {x.slot: x for x in declared.numbers.values()}
+        self._numbers = [known[slot] for slot in function.slots if slot.operation is None]
         params = [inputs[feed.value] for feed in self._needed]
         params += [inputs[slot.variable.value] for slot in self._slots]
         self.function = replace(function, params=tuple(params))
@@ -94,31 +97,31 @@ class Compiled:
 
     def __call__(self, feed: Mapping[str, Any] | None = None, scope: Scope | None = None) -> Any:
         """Run with these feeds; return what is fetched, arranged as the fetches are."""
-        given = feed or {}
-        check_names(self._op, self._declared, given)
-        tensors = {}
+        feeds = fed_all(self._op, self._declared, feed or {}, self.device)
         for known in self._needed:
-            if known.name not in given:
+            if known.name not in feeds:
                 raise missing(self._op, known)
-            x = tensors[known.name] = fed(
-                self._op, self._declared, known, given[known.name], self.device
-            )
-            if x.shape != self._shapes[known.name]:
+            shape = tuple(getattr(feeds[known.name], "shape", ()))
+            if shape != self._shapes[known.name]:
                 raise ValueError(
-                    f"{self._op} feed {known.name} is of shape {x.shape}, compiled for "
+                    f"{self._op} feed {known.name} is of shape {shape}, compiled for "
                     f"{self._shapes[known.name]}"
                 )
-        return self.run(tensors, self._fetches, scope)
+        return self.run(feeds, self._fetches, scope)
 
-    def run(self, feeds: Mapping[str, Tensor], fetches: Fetches, scope: Scope | None) -> Any:
-        """Run with tensors that are checked; the tree is that of ``fetches``."""
+    def run(self, feeds: Mapping[str, Any], fetches: Fetches, scope: Scope | None) -> Any:
+        """Run with tensors and numbers that are checked; the tree is that of ``fetches``."""
+        for number in self._numbers:
+            if number.name not in feeds:
+                raise missing(self._op, number)
         place = global_scope() if scope is None else scope
         variables, made = self._variables(place)
         written = [x for x, slot in zip(variables, self._slots, strict=True) if slot.is_written]
         arguments = [feeds[feed.name] for feed in self._needed]
         for k in sharing_with(arguments, written):  # a feed is a snapshot
             arguments[k] = asarray(arguments[k], copy=True)
-        results = self.executable(*arguments, *variables)
+        numbers = (feeds[number.name] for number in self._numbers)
+        results = self.executable(*arguments, *variables, *numbers)
         for name, x in made.items():
             place.adopt(name, x)
         for k in self._shared:
@@ -155,7 +158,7 @@ class Compiled:
         return self.executable.report()
 
 
-def missing(op: str, feed: Feed) -> ValueError:
+def missing(op: str, feed: Feed | FedNumber) -> ValueError:
     """Return the error for a feed that is needed and not given."""
     return ValueError(f"{op} the feed {feed.name}{at(feed.site)} is needed, and not given")
 

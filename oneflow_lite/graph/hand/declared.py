@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from oneflow_lite._C import Device, Recorder, Tensor, TraceError
 from oneflow_lite.device import resolve
 from oneflow_lite.graph.hand.extents import Dim, Unknowns
+from oneflow_lite.graph.hand.numbers import FedNumber
 from oneflow_lite.graph.ir import Function, Site, Value
 
 
@@ -45,6 +46,7 @@ class Declared:
     device: Device
     unknowns: Unknowns
     feeds: Mapping[str, Feed] = field(default_factory=dict)
+    numbers: Mapping[str, FedNumber] = field(default_factory=dict)
     variables: Mapping[str, Variable] = field(default_factory=dict)
     names: Mapping[str, Value] = field(default_factory=dict)
     operands: Mapping[Value, Dim] = field(default_factory=dict)

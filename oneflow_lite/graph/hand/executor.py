@@ -17,7 +17,7 @@ from oneflow_lite.flags import flags
 from oneflow_lite.graph import executable
 from oneflow_lite.graph.hand.compiled import Compiled, Fetch, Fetched, Fetches
 from oneflow_lite.graph.hand.declared import EMPTY, Declared
-from oneflow_lite.graph.hand.feeds import Shape, check_names, fed, given_shape
+from oneflow_lite.graph.hand.feeds import Shape, check_names, fed_all, given_shape
 from oneflow_lite.graph.hand.scope import Scope
 from oneflow_lite.graph.ir import Value
 from oneflow_lite.graph.nearest import nearest
@@ -89,8 +89,9 @@ class Executor:
         program : Program
             One that ``building`` filled.
         feed : dict, optional
-            Tensors, arrays, numbers or lists by the name of their ``data``. Lists and numbers take
-            the declared dtype. What nobody needs may be there, or not.
+            Tensors, arrays, numbers or lists by the name of their ``data``; lists and numbers take
+            the declared dtype. Numbers by the name of their ``number``. What nobody needs may be
+            there, or not.
         fetch_list : tensors and names, in lists, tuples and dicts
             Tensors of the program's block: what their memory holds at the end. Names of feeds, of
             parameters, and those given by ``named``.
@@ -113,14 +114,10 @@ class Executor:
         declared = _declared("run", program)
         op = f"[{program.name}]"
         fetches = _fetches(op, declared, [] if fetch_list is None else fetch_list)
-        given = {} if feed is None else feed
-        check_names(op, declared, given)
         _check_scope(scope)
         place = self.device or declared.device
-        feeds = {
-            name: fed(op, declared, declared.feeds[name], x, place) for name, x in given.items()
-        }
-        shapes = {name: x.shape for name, x in feeds.items()}
+        feeds = fed_all(op, declared, {} if feed is None else feed, place)
+        shapes = {name: x.shape for name, x in feeds.items() if isinstance(x, Tensor)}
         return self._ready(program, declared, shapes, fetches).run(feeds, fetches, scope)
 
     def compile(
@@ -150,7 +147,11 @@ class Executor:
         op = f"[{program.name}]"
         given = {} if feed is None else feed
         check_names(op, declared, given)
-        shapes = {name: given_shape(op, declared.feeds[name], x) for name, x in given.items()}
+        shapes = {
+            name: given_shape(op, declared.feeds[name], x)
+            for name, x in given.items()
+            if name in declared.feeds
+        }
         fetches = _fetches(op, declared, [] if fetch_list is None else fetch_list)
         return self._ready(program, declared, shapes, fetches)
 

@@ -8,6 +8,7 @@ import numpy as np
 from oneflow_lite._C import Device, Tensor
 from oneflow_lite.graph.hand.declared import Declared, Feed
 from oneflow_lite.graph.hand.extents import Dim, sized
+from oneflow_lite.graph.hand.numbers import fed_number
 from oneflow_lite.graph.ir import row_major
 from oneflow_lite.graph.nearest import nearest
 from oneflow_lite.graph.sites import at
@@ -21,9 +22,23 @@ def check_names(op: str, declared: Declared, feed: Mapping[str, Any]) -> None:
     """Refuse what is no mapping of names of feeds."""
     if not isinstance(feed, Mapping):
         raise TypeError(f"{op} feed: expected a dict of names, got {type(feed).__name__}")
+    known = [*declared.feeds, *declared.numbers]
     for name in feed:
-        if name not in declared.feeds:
-            raise ValueError(f"{op} has no feed {name!r}{nearest(str(name), declared.feeds)}")
+        if name not in declared.feeds and name not in declared.numbers:
+            raise ValueError(f"{op} has no feed {name!r}{nearest(str(name), known)}")
+
+
+def fed_all(
+    op: str, declared: Declared, feed: Mapping[str, Any], device: Device
+) -> dict[str, Tensor | float | complex]:
+    """Return what is fed, checked against data() and number()."""
+    check_names(op, declared, feed)
+    return {
+        name: fed_number(op, declared.numbers[name], x)
+        if name in declared.numbers
+        else fed(op, declared, declared.feeds[name], x, device)
+        for name, x in feed.items()
+    }
 
 
 def fed(op: str, declared: Declared, feed: Feed, given: Any, device: Device) -> Tensor:

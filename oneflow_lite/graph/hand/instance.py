@@ -11,8 +11,9 @@ from oneflow_lite._C import Device, OpCall, TraceError
 from oneflow_lite.graph.calls import attributes_of, call_of
 from oneflow_lite.graph.hand.declared import Declared
 from oneflow_lite.graph.hand.extents import LEAST, Dim, is_unknown, sized
+from oneflow_lite.graph.hand.numbers import used_slots
 from oneflow_lite.graph.hand.views import UnclearError, moved_view
-from oneflow_lite.graph.ir import Bound, Function, Op, Scalar, Type, Value, row_major
+from oneflow_lite.graph.ir import Bound, Function, Op, Scalar, Slot, Type, Value, row_major
 from oneflow_lite.graph.sites import at
 from oneflow_lite.graph.verify import infer
 
@@ -30,13 +31,14 @@ def pruned(function: Function, results: Sequence[Value]) -> Function:
         assigned = {target for target, _ in function.assigns}
         return tuple(x for x in bound if x.value in needed or x.value in assigned)
 
-    return replace(
+    kept = replace(
         function,
         captures=used(function.captures),
         constants=used(function.constants),
         ops=tuple(reversed(ops)),
         results=tuple(results),
     )
+    return replace(kept, slots=used_slots(kept))
 
 
 def values_read(function: Function) -> set[Value]:
@@ -112,7 +114,11 @@ class _Instance:
             ops=tuple(self.ops),
             results=tuple(values[x] for x in function.results),
             assigns=tuple((values[target], values[last]) for target, last in function.assigns),
-            names={values[x]: name for x, name in function.names.items() if x in values},
+            names={
+                x if isinstance(x, Slot) else values[x]: name
+                for x, name in function.names.items()
+                if isinstance(x, Slot) or x in values
+            },
             extents={},
         )
 
