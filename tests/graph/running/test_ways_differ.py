@@ -1,0 +1,108 @@
+"""What sets the ways to run apart, where the bits are the same: memory, order, poison."""
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+import oneflow_lite as flow
+from oneflow_lite.graph import Executable
+
+
+@pytest.mark.parametrize(
+    ("device", "mode"),
+    [("cpu", "inline"), ("cpu", "serial"), ("cpu", "parallel"), ("mock:0", "serial")],
+)
+def test_new_memory_holds_poison(device: str, mode: str) -> None:
+    def work(x: Any) -> Any:
+        return flow.empty(1000, dtype="uint8", device=device) | x
+
+    x = flow.zeros(1000, dtype="uint8", device=device)
+    run = flow.graph.compile(flow.graph.trace(work, x).program, mode=mode)
+    for byte in (0xA5, 0x3C):
+        run.fill_arena(byte)
+        assert set(run(x)[0].tolist()) == {byte}
+
+
+def chunks(device: str) -> list[flow.Tensor]:
+    return [flow.full(20_000, float(i), device=device) for i in range(4)]
+
+
+def there_and_back(given: list[Any]) -> list[Any]:
+    return [(flow.tanh(x.to("mock:0")) * 2).cpu() for x in given]
+
+
+def intervals(run: Executable, given: Sequence[flow.Tensor]) -> list[tuple[int, int]]:
+    """When its segments ran, of one run."""
+    with flow.profiler.profile() as trace:
+        for y in run(*given):
+            y.numpy()
+    return sorted(
+        (each.begin, each.end)
+        for each in trace.records
+        if each.kind == "run" and each.name in ("h2d", "segment", "d2h")
+    )
+
+
+@pytest.mark.parametrize("mode", ["serial", "sequential"])
+def test_segments_of_a_sequential_run_do_not_overlap(mode: str) -> None:
+    given = chunks("cpu")
+    run = flow.graph.compile(flow.graph.trace(there_and_back, given).program, mode=mode)
+    with flow.flags(mock="h2d=20MB/s,d2h=20MB/s", inline="0"):
+        found = intervals(run, given)
+    overlaps = [(a, b) for k, a in enumerate(found) for b in found[k + 1 :] if b[0] < a[1]]
+    assert len(found) == 12
+    assert bool(overlaps) == (mode == "serial")
+
+
+def test_the_machine_waits_no_more_often_than_planned() -> None:
+    given = chunks("cpu")
+    run = flow.graph.compile(flow.graph.trace(there_and_back, given).program, mode="serial")
+    planned = run.report()["waits"]
+    flow.synchronize()
+    with flow.flags(mock="launch=1ms,h2d=100MB/s,d2h=100MB/s"):
+        before = flow.vm.stats()["stream_waits"]
+        results = run(*given)
+        flow.synchronize()
+        waited = flow.vm.stats()["stream_waits"] - before
+    assert 0 < waited <= len(planned) == 2 * len(given)
+    assert len(results) == len(given)
+
+
+PEAK = """
+import json, sys
+import oneflow_lite as flow
+
+mode, release = sys.argv[1:]
+
+def work(x):
+    for _ in range(6):
+        x = flow.cumulative_sum(x + 1)
+    return x[:1] + 1
+
+x = flow.zeros(1 << 17, device="mock:0")  # 1 MiB
+run = flow.graph.compile(flow.graph.trace(work, x).program, mode=mode, release=release)
+flow.synchronize()
+before = flow.memory_stats("mock:0")["in_use"]
+with flow.flags(mock="launch=2ms"):
+    results = [run(x) for _ in range(5)]
+    flow.synchronize()
+print(json.dumps((flow.memory_stats("mock:0")["peak_in_use"] - before) / x.nbytes))
+"""
+
+
+def peak(run_program: Callable[..., Any], mode: str, release: str) -> float:
+    """Of five runs that queue up, in times of one temporary."""
+    done = run_program(PEAK, mode, release)
+    assert done.returncode == 0, done.stderr
+    return float(json.loads(done.stdout))
+
+
+def test_memory_of_ways_to_let_go(run_program: Callable[..., Any]) -> None:
+    plan, fast = (peak(run_program, "serial", release) for release in ("plan", "fast"))
+    event, naive = peak(run_program, "serial", "event"), peak(run_program, "naive", "plan")
+    assert plan < 3
+    assert naive < 4
+    assert plan <= fast < event
+    assert event > 2 * fast
