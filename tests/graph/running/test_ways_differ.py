@@ -106,3 +106,25 @@ def test_memory_of_ways_to_let_go(run_program: Callable[..., Any]) -> None:
     assert naive < 4
     assert plan <= fast < event
     assert event > 2 * fast
+
+
+@pytest.mark.parametrize(
+    ("mode", "release"), [("serial", "fast"), ("serial", "event"), ("naive", "plan")]
+)
+def test_a_long_run_lets_go_while_it_is_issued(mode: str, release: str) -> None:
+    """Its temporaries together are far more than the device has."""
+
+    def work(x: Any) -> Any:
+        for _ in range(40):
+            x = flow.cumulative_sum(x * 0.5)
+        return x[:1] + 1
+
+    x = flow.ones(1 << 18, device="mock:0")  # 2 MiB
+    run = flow.graph.compile(flow.graph.trace(work, x).program, mode=mode, release=release)
+    assert len(run.report()["segments"]) > 20
+    expected = work(x).tolist()
+    flow.synchronize()
+    flow.empty_cache()
+    with flow.flags(mock="capacity=24MiB", max_in_flight=4, fusion="0"):
+        assert run(x)[0].tolist() == expected
+    flow.empty_cache()

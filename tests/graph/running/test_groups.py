@@ -1,0 +1,55 @@
+"""Groups of an executable pass what they do not need, and never what would see another value."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import oneflow_lite as flow
+
+
+def write_after_read(x: Any, y: Any) -> Any:
+    a = flow.tanh(x) * 2
+    before = flow.cumulative_sum(y)
+    y += 1
+    return a, before, flow.exp(a)
+
+
+def read_after_write(x: Any, y: Any) -> Any:
+    a = flow.tanh(x) * 2
+    y[::2] = flow.sort(x)[::2]
+    return a, y * 3, flow.exp(a)
+
+
+def write_after_write(x: Any, y: Any) -> Any:
+    a = flow.tanh(x) * 2
+    y[::3] = flow.sort(x)[::3]
+    y *= 2
+    return a, flow.exp(a)
+
+
+def passed_twice(x: Any, y: Any) -> Any:
+    """What is passed needs what was passed before; a member needs neither."""
+    a = flow.tanh(x) * 2
+    b = flow.cumulative_sum(y)
+    y[:] = flow.sort(b)
+    return a, b * 2, flow.exp(a) + 1
+
+
+@pytest.mark.parametrize("mode", ["serial", "parallel"])
+@pytest.mark.parametrize(
+    "function", [write_after_read, read_after_write, write_after_write, passed_twice]
+)
+def test_what_groups_pass(function: Callable[..., Any], mode: str) -> None:
+    def given() -> list[flow.Tensor]:
+        rng = np.random.default_rng(0)
+        return [flow.tensor(rng.normal(size=50_000)) for _ in range(2)]
+
+    with flow.flags(fusion="always", inline="0"):
+        run = flow.graph.compile(flow.graph.trace(function, *given()).program, mode=mode)
+        assert run.report()["groups"]
+        eager, graph = given(), given()
+        with flow.flags(sync=True):
+            expected = [x.numpy().tobytes() for x in (*function(*eager), *eager)]
+        assert [x.numpy().tobytes() for x in (*run(*graph), *graph)] == expected
