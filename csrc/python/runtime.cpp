@@ -74,6 +74,13 @@ void refuse_while_recording(const char* op, const Tensor* x) {
   thread_sink->refuse(capture_site(), op, x);
 }
 
+void refuse_while_recording(const char* op, const char* why) {
+  if (!is_recording()) return;
+  throw vm::OperationError(vm::Failure{ErrorKind::recording,
+                                       concat("[", op, "] cannot be recorded: ", why), op,
+                                       capture_site(), 0, Device{}, nullptr});
+}
+
 const char* intern(const std::string& name) {
   static std::unordered_set<std::string>* names = new std::unordered_set<std::string>;
   return names->insert(name).first->c_str();

@@ -34,6 +34,8 @@ Sink* exchange_sink(Sink* sink);
 bool is_recording();
 /// Throws while the calling thread records: what `op` does cannot be recorded.
 void refuse_while_recording(const char* op, const Tensor* x = nullptr);
+/// The same, with a reason and a way out of the operation's own.
+void refuse_while_recording(const char* op, const char* why);
 
 /// A copy of a name that outlives the machine. With the GIL.
 const char* intern(const std::string& name);

@@ -32,7 +32,7 @@ class CounterStream(Recorded):
         if key is not None and seed is not None:
             raise ValueError("[Philox] expected a seed or a key, got both")
         if key is None and seed is None:
-            _C.refuse_while_recording("Philox without a seed")
+            _C.refuse_while_recording("Philox without a seed", None)
         self._checked(key or 0, counter)
         self._lock = threading.Lock()  # guards _counter and _seeds
         super().__init__()

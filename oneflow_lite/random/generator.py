@@ -81,7 +81,7 @@ class Generator(Recorded):
         self._lock = threading.RLock()  # of a call that NumPy's method serves, which may draw often
         super().__init__()
         if self._own is not None and goes_on(seed):
-            _C.refuse_while_recording("default_rng without a seed")
+            _C.refuse_while_recording("default_rng without a seed", None)
         self._begin(seed)
 
     def _begin(self, seed: Any) -> "Generator":

@@ -49,7 +49,7 @@ class Recorded:
 
     def _refuse(self, op: str) -> None:
         if self._notes() is not None:
-            _C.refuse_while_recording(op)
+            _C.refuse_while_recording(op, None)
 
 
 def goes_on(seed: Any) -> bool:
@@ -92,7 +92,7 @@ def record(
 def record_seed(generator: Any, notes: dict[int, Any], seed: Any) -> None:
     """Each run seeds the generator."""
     if seed is not None and goes_on(seed):
-        _C.refuse_while_recording("seed of a generator")
+        _C.refuse_while_recording("seed of a generator", None)
     _copied(generator, notes).seed(0 if seed is None else seed)
     held = copy.deepcopy(_C.held(seed, "seed"))
     draw = Draw(generator, _text_of("seed", (held,), {}), lambda: generator.seed(held))

@@ -62,6 +62,7 @@ LOOKS: dict[str, tuple[str, Callable[[flow.Tensor], Any]]] = {
     "memoryview": ("memoryview", lambda x: memoryview(x)),
     "pickle": ("numpy", lambda x: pickle.dumps(x)),
     "format": ("item", lambda x: f"{x.sum():.3f}"),
+    "piecewise": ("piecewise", lambda x: flow.piecewise(x, [x > 0], [lambda y: y * 2, 1.0])),
     "synchronize": ("synchronize", lambda x: flow.synchronize()),
     "synchronize a device": ("synchronize", lambda x: flow.synchronize("cpu")),
     "barrier": ("barrier", lambda x: flow.vm.barrier()),
@@ -86,6 +87,28 @@ def test_looks(name: str, given: str) -> None:
     works()
     with suppress(RuntimeError):  # there may be no device to pin memory for
         look(SQUARE)  # what it did while it was recorded has left nothing behind
+
+
+@pytest.mark.parametrize(
+    ("name", "way_out"),
+    [
+        ("barrier", r"order two operations by a tensor that one writes and the other one reads"),
+        ("synchronize", r"before or after its call"),
+        ("piecewise", r"flow.where\(condition, function\(x\), other\)"),
+    ],
+)
+def test_ways_out_of_their_own(name: str, way_out: str) -> None:
+    with pytest.raises(TraceError, match=rf"^\[{name}\] cannot be recorded: .*{way_out}"):
+        trace(LOOKS[name][1], SQUARE)
+
+
+def test_parts_are_checked_when_a_program_runs() -> None:
+    run = flow.graph.compile(trace(lambda x, q: flow.quantile(x, q), SQUARE, flow.ones(2)).program)
+    assert run(SQUARE, flow.tensor([0.0, 1.0]))[0].tolist() == [1.0, 8.0]
+    (failed,) = run(SQUARE, flow.tensor([0.5, 1.5]))
+    with pytest.raises(ValueError, match=r"\[quantile\] expected q in the range \[0, 1\]"):
+        failed.numpy()
+    assert run(SQUARE, flow.tensor([0.5, 1.0]))[0].tolist() == [4.0, 8.0]
 
 
 def test_what_needs_no_values() -> None:

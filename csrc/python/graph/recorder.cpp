@@ -179,9 +179,13 @@ PyObject* source_function(Arguments given) {
   return wrap(std::move(made[0]));
 }
 
-/// refuse_while_recording(op): raises TraceError while the calling thread records.
+/// refuse_while_recording(op, why): raises TraceError while the calling thread records; None: no
+/// reason of its own.
 PyObject* refuse_function(Arguments given) {
-  if (is_recording()) refuse_while_recording(intern(name_argument(given[0])));
+  if (!is_recording()) Py_RETURN_NONE;
+  const char* const op = intern(name_argument(given[0]));
+  if (given[1] == Py_None) refuse_while_recording(op);
+  refuse_while_recording(op, name_argument(given[1]));
   Py_RETURN_NONE;
 }
 
@@ -237,7 +241,7 @@ void bind_recorder(py::module_& m) {
   m.attr("WEAK_CODES") = py::make_tuple(static_cast<int>(ops::kWeakInt),
                                         static_cast<int>(ops::kWeakFloat),
                                         static_cast<int>(ops::kWeakComplex));
-  static PyMethodDef often[] = {positional<refuse_function, 1>("refuse_while_recording"),
+  static PyMethodDef often[] = {positional<refuse_function, 2>("refuse_while_recording"),
                                 positional<notes_function, 0>("recording_notes"),
                                 positional<source_function, 5>("record_source"),
                                 {nullptr, nullptr, 0, nullptr}};

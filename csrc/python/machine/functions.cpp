@@ -202,7 +202,9 @@ PyObject* synchronize_function(Arguments arguments) {
   if (arguments[0] != Py_None && !(device = device_or_none(arguments[0]))) {
     fail(ErrorKind::type, "[synchronize] a Device is expected");
   }
-  refuse_while_recording("synchronize");
+  refuse_while_recording("synchronize",
+                         "results of a program are waited for when they are looked at; do it "
+                         "outside of the function, before or after its call");
   runtime().machine.synchronize(device);
   Py_RETURN_NONE;
 }
@@ -223,7 +225,10 @@ void bind_machine_functions(py::module_& m) {
                                 {nullptr, nullptr, 0, nullptr}};
   if (PyModule_AddFunctions(m.ptr(), often) < 0) throw PythonErrorSet{};
   m.def("barrier", [] {
-    refuse_while_recording("barrier");
+    refuse_while_recording("barrier",
+                           "a program has an order of its own, by its data and its effects; do it "
+                           "outside of the function, or order two operations by a tensor that one "
+                           "writes and the other one reads");
     runtime().machine.barrier(capture_site());
   });
   m.def("dump", [] { return runtime().machine.dump(); });

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
@@ -14,9 +13,11 @@ from oneflow_lite.ops.elementwise import conj, floor, isnan, maximum, minimum, r
 from oneflow_lite.ops.indexing import take_along_axis
 from oneflow_lite.ops.manipulation.joining import stack
 from oneflow_lite.ops.numpy.quantiles import (
+    Parts,
     checked_parts,
     median,
     parts_of,
+    percents_of,
     quantile_of,
     sorted_lanes,
 )
@@ -193,17 +194,17 @@ def nanpercentile(
     >>> flow.nanpercentile(flow.tensor([1.0, flow.nan, 2.0, 4.0]), 75).item()
     3.0
     """
-    parts = np.asarray(np.true_divide(parts_of("nanpercentile", q), 100, dtype=None))
+    parts = percents_of("nanpercentile", q)
     return _nan_quantile("nanpercentile", x, parts, q, axis, method, keepdims)
 
 
 def _nan_quantile(
-    op: str, x: Any, parts: npt.NDArray[Any], q: Any, axis: Axis, method: str, keepdims: bool
+    op: str, x: Any, parts: Parts, q: Any, axis: Axis, method: str, keepdims: bool
 ) -> Tensor:
     given = asarray(x)
     if not isdtype(given.dtype, "real floating") or given.size == 0:
         return quantile_of(op, given, parts, q, axis, method, keepdims)
-    checked_parts(op, given, parts, q, method)
+    parts = checked_parts(op, given, parts, q, method)
     lanes, shape = sorted_lanes(given, axis, op)
     weak = type(q) in (int, float)
     results = list(_interpolated(lanes, parts, weak))
@@ -214,12 +215,12 @@ def _nan_quantile(
     return _C.reshape(stack(results), (*parts.shape, *rest), None)
 
 
-def _interpolated(lanes: Tensor, parts: npt.NDArray[Any], weak: bool) -> Iterator[Tensor]:
+def _interpolated(lanes: Tensor, parts: Parts, weak: bool) -> Iterator[Tensor]:
     """The quantile of each part; lanes hold numbers first, of which each has a count of its own."""
     last = maximum(sum(~isnan(lanes), -1, keepdims=True) - 1, 0)
-    for part in parts.ravel():
+    for part in parts.reshape(-1):
         if parts.dtype.kind in "iu":
-            yield _at(lanes, last * int(part))
+            yield _at(lanes, last * (part if isinstance(part, Tensor) else int(part)))
             continue
         place = _C.astype(last, parts.dtype, False) * part
         low = _C.astype(floor(place), last.dtype, False)

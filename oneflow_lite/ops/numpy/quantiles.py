@@ -10,13 +10,16 @@ from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.dtypes import isdtype, kind_of, result_type
 from oneflow_lite.ops.creation.data import asarray, empty
+from oneflow_lite.ops.elementwise import divide, floor
+from oneflow_lite.ops.indexing import take
 from oneflow_lite.ops.manipulation.joining import stack
 from oneflow_lite.ops.manipulation.shapes import moveaxis
-from oneflow_lite.ops.operands import host_array
+from oneflow_lite.ops.operands import host_array, refused_at_run
 from oneflow_lite.ops.sorting import sort
-from oneflow_lite.ops.statistics.reduction import mean
+from oneflow_lite.ops.statistics.reduction import all, mean
 
 Axis = int | Sequence[int] | None
+Parts = npt.NDArray[Any] | Tensor  # a tensor: in a program that is recorded
 
 
 def median(x: Any, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
@@ -80,24 +83,31 @@ def percentile(
     >>> flow.percentile(flow.tensor([1.0, 2.0, 4.0]), 75).item()
     3.0
     """
-    parts = np.true_divide(parts_of("percentile", q), 100, dtype=None)
-    return quantile_of("percentile", x, np.asarray(parts), q, axis, method, keepdims)
+    return quantile_of("percentile", x, percents_of("percentile", q), q, axis, method, keepdims)
 
 
-def parts_of(op: str, q: Any) -> npt.NDArray[Any]:
-    """Return the parts as an array; those of a tensor are looked at."""
-    parts = host_array(q, op)
+def percents_of(op: str, q: Any) -> Parts:
+    """Return the parts that are given in percent."""
+    parts = parts_of(op, q)
+    if isinstance(parts, Tensor):
+        return divide(parts, 100)
+    return np.asarray(np.true_divide(parts, 100, dtype=None))
+
+
+def parts_of(op: str, q: Any) -> Parts:
+    """Return the parts as an array; those of a tensor are looked at, unless a call is recorded."""
+    parts = q if isinstance(q, Tensor) and _C.is_recording() else host_array(q, op)
     if kind_of(parts.dtype) not in "biuf":
         raise TypeError(f"[{op}] expected q to be real numbers, got {parts.dtype}")
     return parts
 
 
 def quantile_of(
-    op: str, x: Any, parts: npt.NDArray[Any], q: Any, axis: Axis, method: str, keepdims: bool
+    op: str, x: Any, parts: Parts, q: Any, axis: Axis, method: str, keepdims: bool
 ) -> Tensor:
     """Return quantiles for the operation ``op``; ``q`` is what was given as parts."""
     given = asarray(x)
-    checked_parts(op, given, parts, q, method)
+    parts = checked_parts(op, given, parts, q, method)
     lanes, shape = sorted_lanes(given, axis, op)
     if lanes.shape[-1] == 0:
         raise IndexError(f"[{op}] expected at least one element, got shape {given.shape}")
@@ -111,24 +121,35 @@ def quantile_of(
     return _C.reshape(joined, (*parts.shape, *rest), None)
 
 
-def checked_parts(op: str, x: Tensor, parts: npt.NDArray[Any], q: Any, method: str) -> None:
-    """Raise what is wrong with the arguments of a quantile; ``q`` is what was given as parts."""
+def checked_parts(op: str, x: Tensor, parts: Parts, q: Any, method: str) -> Parts:
+    """Return the parts, or raise what is wrong with the arguments of a quantile.
+
+    ``q`` is what was given as parts. Those of a recorded program are checked when it runs.
+    """
     if not isinstance(method, str) or method != "linear":
         raise ValueError(f"[{op}] expected method 'linear', got {method!r}")
     if isdtype(x.dtype, ("bool", "complex floating")):
         raise TypeError(f"[{op}] expected real numbers, got {x.dtype}")
     if parts.ndim > 2:
         raise ValueError(f"[{op}] expected q in at most two dimensions, got shape {parts.shape}")
-    if not ((parts >= 0) & (parts <= 1)).all():
-        most = 100 if op.endswith("percentile") else 1
-        raise ValueError(f"[{op}] expected q in the range [0, {most}], got {q}")
+    message = f"[{op}] expected q in the range [0, {100 if op.endswith('percentile') else 1}]"
+    are_parts = (parts >= 0) & (parts <= 1)
+    if isinstance(parts, Tensor):
+        guarded = refused_at_run(op, parts, ~all(are_parts), message)
+        return _C.to_device(guarded, x.device, False)
+    if not are_parts.all():
+        raise ValueError(f"{message}, got {q}")
+    return parts
 
 
-def _interpolated(lanes: Tensor, parts: npt.NDArray[Any], weak: bool) -> Iterator[Tensor]:
+def _interpolated(lanes: Tensor, parts: Parts, weak: bool) -> Iterator[Tensor]:
     """The quantile of each part, as NumPy rounds it: from the nearer of its two neighbours."""
     last = lanes.shape[-1] - 1
     places = last * parts
-    for place in places.ravel():
+    for place in places.reshape(-1):
+        if isinstance(place, Tensor):
+            yield _interpolated_at(lanes, place)
+            continue
         if places.dtype.kind in "iu":
             yield lanes[..., int(place)]
             continue
@@ -138,6 +159,22 @@ def _interpolated(lanes: Tensor, parts: npt.NDArray[Any], weak: bool) -> Iterato
         share: Any = float(weight) if weak else weight
         difference = above - below
         yield above - difference * (1 - share) if share >= 0.5 else below + difference * share
+
+
+def _interpolated_at(lanes: Tensor, place: Tensor) -> Tensor:
+    """The same at a place that is not known yet."""
+    if place.dtype.kind in "iu":
+        return take(lanes, place, axis=-1)
+    last = lanes.shape[-1] - 1
+    is_end = place >= last
+    low = floor(place)
+    below, above = (
+        take(lanes, _C.where(is_end, last, _C.astype(at, np.dtype(np.int64), False)), axis=-1)
+        for at in (low, low + 1)
+    )
+    share = place - _C.where(is_end, -1, low)
+    difference = above - below
+    return _C.where(share >= 0.5, above - difference * (1 - share), below + difference * share)
 
 
 def _nan_if_any(result: Tensor, lanes: Tensor) -> Tensor:

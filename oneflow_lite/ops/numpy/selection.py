@@ -108,6 +108,12 @@ def choose(a: Any, choices: Any, *, mode: str = "raise") -> Tensor:
     return chosen[0, ...]
 
 
+_PARTS = (
+    "how many elements a function gets depends on values; choose with flow.where(condition, "
+    "function(x), other), or do it outside of the function that is recorded"
+)
+
+
 def piecewise(
     x: Any, condlist: Any, funclist: Sequence[Any], *arguments: Any, **keywords: Any
 ) -> Tensor:
@@ -150,6 +156,7 @@ def piecewise(
     for condition, function in zip(conditions, funclist, strict=True):
         value = function
         if isinstance(function, Callable):  # type: ignore[arg-type]
+            _C.refuse_while_recording("piecewise", _PARTS)
             part = _C.getitem(given, condition, "piecewise")
             if not part.size:
                 continue
