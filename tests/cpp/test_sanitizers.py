@@ -123,8 +123,8 @@ def is_clean(done: subprocess.CompletedProcess[str]) -> None:
         [*PYTEST, "tests/ops/linalg/test_matmul.py", "-k", "not_finite or several_threads"],
         [*PYTEST, "tests/contract/test_hostile.py"],
         [
-            *(*PYTEST, "tests/graph/test_run_modes.py", "tests/graph/test_run_faults.py"),
-            *("tests/graph/test_executables.py", "-k", "not mixed and not process"),
+            *(*PYTEST, "tests/graph/test_run_modes.py", "tests/graph/test_executables.py"),
+            *("tests/graph/running/test_injected_failures.py", "-k", "not mixed and not process"),
         ],
         [*FUNCTIONS, "--seed", "1", "--count", "8", "--threads", "3"],
     ],
