@@ -9,7 +9,7 @@ import oneflow_lite as flow
 from tests.support.graphs import functions, plans
 from tests.support.graphs.functions import MODES, RELEASES, CallOf, Random, compiled, jitted
 
-FUNCTIONS = 12
+FUNCTIONS = 16  # of each size of squares, on each pair of devices
 FLAGS: dict[str, dict[str, Any]] = {
     "1 thread": {"num_threads": 1},
     "2 threads": {"num_threads": 2, "fusion": "always"},

@@ -26,7 +26,7 @@ DEVICES = (("cpu", "cpu"), ("mock:0", "mock:0"), ("cpu", "mock:0"), ("mock:1", "
 MODES = ("auto", "inline", "serial", "parallel", "sequential", "naive")
 RELEASES = ("plan", "fast", "event")
 POISON = 0xA5
-SIZE = 6  # of a square
+SIZES = (6, 6, 6, 70)  # of squares: threads share the work of large ones
 Function = Callable[..., Any]
 Outcome = list[tuple[Any, ...]]
 Call = tuple[int, bool]  # the seed of its arguments, and whether something fails
@@ -44,9 +44,9 @@ class State:
     numpys: Any
 
     @classmethod
-    def on(cls, devices: Sequence[str]) -> "State":
+    def on(cls, devices: Sequence[str], size: int) -> "State":
         return cls(
-            flow.zeros((SIZE, SIZE), device=devices[0]),
+            flow.zeros((size, size), device=devices[0]),
             flow.zeros((), device=devices[0]),
             flow.random.Philox(7),
             flow.random.default_rng(7),
@@ -168,7 +168,7 @@ class Writer:
 
     def draw(self) -> None:
         device = self.rng.randrange(2)
-        shape = f"size=({SIZE}, {SIZE})"
+        shape = "size=x.shape"
         self.new(
             self.rng.choice(
                 [
@@ -211,8 +211,8 @@ class Writer:
         return "def function(x, y, z, wrong, at, rate):\n    " + "\n    ".join(self.lines) + "\n"
 
 
-def square(seed: int, number: int) -> np.ndarray:
-    return np.random.default_rng(100 * seed + number).normal(0, 2, (SIZE, SIZE))
+def square(size: int, seed: int, number: int) -> np.ndarray:
+    return np.random.default_rng(100 * seed + number).normal(0, 2, (size, size))
 
 
 def seen(x: flow.Tensor) -> tuple[Any, ...]:
@@ -233,13 +233,15 @@ class Random:
     seed: int
     devices: Sequence[str]
     source: str
+    size: int
 
     @classmethod
     def of(
         cls, seed: int, steps: int = 20, can_fail: bool = False, is_pure: bool = False
     ) -> "Random":
         devices = DEVICES[seed % len(DEVICES)]
-        return cls(seed, devices, Writer(seed, steps, can_fail, is_pure).text())
+        size = SIZES[seed // len(DEVICES) % len(SIZES)]
+        return cls(seed, devices, Writer(seed, steps, can_fail, is_pure).text(), size)
 
     def function(self, state: State) -> Function:
         scope = {"flow": flow, "state": state, "devices": self.devices, "fill": fill}
@@ -249,12 +251,12 @@ class Random:
 
     def outcomes(self, call_of: CallOf, calls: Sequence[Call] = CALLS) -> list[Outcome]:
         """Of calls one after the other, each on fresh arguments, over one state."""
-        state = State.on(self.devices)
+        state = State.on(self.devices, self.size)
         call = call_of(self, state)
         return [self.outcome(call, state, *each) for each in calls]
 
     def outcome(self, call: Function, state: State, seed: int, is_wrong: bool) -> Outcome:
-        state.w[...] = square(seed, 0)
+        state.w[...] = square(self.size, seed, 0)
         state.count[...] = seed
         arguments = self.arguments(seed, is_wrong)
         results = call(*arguments)
@@ -267,11 +269,15 @@ class Random:
 
     def arguments(self, seed: int, is_wrong: bool) -> list[Any]:
         first, second = self.devices
-        wrong = np.full((SIZE, SIZE), 1.0) if is_wrong else np.eye(SIZE)
-        at = np.array([0, 2, 1, 3, SIZE + 1 if is_wrong else 4, 5])
+        wrong = np.full((self.size,) * 2, 1.0) if is_wrong else np.eye(self.size)
+        at = np.arange(self.size)[::-1].copy()
+        at[4] += self.size * is_wrong
         return [
-            *(flow.tensor(square(seed, k), device=d) for k, d in ((1, first), (2, first))),
-            flow.tensor(square(seed, 3), device=second),
+            *(
+                flow.tensor(square(self.size, seed, k), device=d)
+                for k, d in ((1, first), (2, first))
+            ),
+            flow.tensor(square(self.size, seed, 3), device=second),
             [flow.tensor(wrong, device=device) for device in self.devices],
             [flow.tensor(at, device=device) for device in self.devices],
             0.5,
@@ -286,11 +292,12 @@ class Random:
         for number, (right, got) in enumerate(zip(expected, found, strict=True)):
             for k, (a, b) in enumerate(zip(right, got, strict=True)):
                 if a != b:
-                    return f"call {number}, tensor {k}: expected {a}, got {b}\n{self}"
+                    what = f"expected {str(a)[:200]}, got {str(b)[:200]}"
+                    return f"call {number}, tensor {k}: {what}\n{self}"
         return None
 
     def __str__(self) -> str:
-        return f"# seed {self.seed} on {self.devices}\n{self.source}"
+        return f"# seed {self.seed}, squares of {self.size} on {self.devices}\n{self.source}"
 
 
 def jitted(one: Random, state: State) -> Function:
@@ -397,7 +404,7 @@ def run_shared(one: Random, way: CallOf, threads: int) -> list[str]:
 
     Results of a function that is not pure are looked at, and not compared.
     """
-    state = State.on(one.devices)
+    state = State.on(one.devices, one.size)
     with flow.flags(sync=True):
         right = [seen(x) for x in one.function(state)(*one.arguments(1, False))]
     call = way(one, state)
