@@ -320,6 +320,21 @@ Tensor full(const Issuer& issuer, Device device, DType dtype, const Dims& shape,
   return result;
 }
 
+namespace {
+
+/// Whether the copies into a new tensor, with so much work in all, are the calling thread's.
+bool stays_here(vm::VirtualMachine& machine, const Tensor& result, double work,
+                vm::PacedCall& paced) {
+  if (!result.storage->on_host()) return false;
+  if (machine.is_small(work)) return true;
+  const vm::Company company = fusion_pays(machine.options(), result.size(), size_of(result.dtype))
+                                  ? vm::Company::joinable
+                                  : vm::Company::alone;
+  return machine.stays_here(work, company, paced);
+}
+
+}  // namespace
+
 Tensor concatenate(const Issuer& issuer, const std::vector<Tensor>& parts, int axis) {
   Dims shape = parts[0].shape;
   for (size_t i = 1; i < parts.size(); ++i) {
@@ -346,18 +361,13 @@ Tensor concatenate(const Issuer& issuer, const std::vector<Tensor>& parts, int a
   for (const Tensor& part : parts) {
     work += copy_cost(part, result) * static_cast<double>(part.size());
   }
-  vm::PacedCall call;
-  vm::VirtualMachine& machine = issuer.machine;
-  const vm::Company company = fusion_pays(machine.options(), result.size(), size_of(result.dtype))
-                                  ? vm::Company::joinable
-                                  : vm::Company::alone;
-  const bool stays_here = result.storage->on_host() &&
-                          (machine.is_small(work) || machine.stays_here(work, company, call));
+  vm::PacedCall paced;
+  const bool stays = stays_here(issuer.machine, result, work, paced);
   Tensor slice = result;
   size_t new_bytes = result.storage->bytes();
   for (const Tensor& part : parts) {
     slice.shape[axis] = part.shape[axis];
-    submit_copy(issuer, "concat", part, slice, new_bytes, stays_here);
+    submit_copy(issuer, "concat", part, slice, new_bytes, stays);
     slice.offset += part.shape[axis] * slice.strides[axis];
     new_bytes = 0;
   }

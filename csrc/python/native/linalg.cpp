@@ -22,8 +22,8 @@ PyObject* norm_path(const Call& call) {
   return call_op(op_of(Slot::sqrt), &squares, 1, false);
 }
 
-/// vector_norm(x, axis, keepdims, ord): the Euclidean norm of real numbers, along one axis or of all
-/// elements that lie in a row, by NumPy's loops.
+/// vector_norm(x, axis, keepdims, ord): the Euclidean norm of real numbers, along one axis or of
+/// all elements that lie in a row, by NumPy's loops.
 PyObject* vector_norm_path(const Call& call) {
   const Tensor* x = tensor_or_null(call[0]);
   if (!x || x->ndim() == 0 || !is_flag(call[2]) || known_integer(call[3]) != 2) return nullptr;

@@ -138,7 +138,8 @@ PyObject* tensor_item_method(PyObject* self, PyObject* const* arguments, Py_ssiz
       arguments = &PyTuple_GET_ITEM(indices, 0);
       count = PyTuple_GET_SIZE(indices);
     }
-    return element_of(count == 0 ? x : item_at(x, arguments, count), "item");
+    if (count == 0) return element_of(x, "item");
+    return element_of(item_at(x, arguments, count), "item");
   });
 }
 
