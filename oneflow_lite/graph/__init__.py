@@ -1,7 +1,7 @@
 """Graph mode: programs that are recorded, planned and run as a whole."""
 
 from oneflow_lite._C import Executable as Executable, TraceError as TraceError
-from oneflow_lite.graph import analyses as analyses
+from oneflow_lite.graph import analyses as analyses, passes as passes
 from oneflow_lite.graph.hand.building import (
     building as building,
     data as data,
@@ -33,5 +33,5 @@ __all__ = [
     *("Compiled", "Dim", "Executable", "Executor", "Function", "Jitted", "Numbered", "Op"),
     *("Program", "Scalar", "Scope", "TraceError", "Traced", "Type", "Value"),
     *("analyses", "building", "compile", "data", "global_scope", "jit", "named", "number"),
-    *("numbered", "parameter", "scope_guard", "spec", "trace"),
+    *("numbered", "parameter", "passes", "scope_guard", "spec", "trace"),
 ]

@@ -154,7 +154,8 @@ class Function:
     of a run: first those that the caller gives, then those computed from them, in order.
     ``objects`` are those that operations use, and streams that a run only passes over. For readers:
     ``names`` of parameters and of given slots, and ``extents``, what stands for unknown extents in
-    types, by number.
+    types, by number. ``primitive``: the body of a fused group, which passes of functions leave
+    alone.
     """
 
     name: str
@@ -168,6 +169,7 @@ class Function:
     objects: tuple[HostObject, ...] = ()
     names: Mapping[Value | Slot, str] = field(default_factory=dict)
     extents: Mapping[int, str] = field(default_factory=dict)
+    primitive: bool = False
 
     def inputs(self) -> Iterator[Value]:
         """Return what no operation makes: parameters, captures, constants."""

@@ -1,0 +1,35 @@
+"""Passes: what rewrites programs before they run. Names and rules are TVM's.
+
+Program ─► Sequential([FoldConstant(), EliminateCommonSubexpr(), DeadCode()]) ─► Program
+                └─ PassContext: level, required, disabled, instruments, settings
+"""
+
+from oneflow_lite.graph.passes.base import (
+    FunctionPass as FunctionPass,
+    ModulePass as ModulePass,
+    Pass as Pass,
+    Sequential as Sequential,
+    find_pass as find_pass,
+    function_pass as function_pass,
+    module_pass as module_pass,
+    register_pass as register_pass,
+)
+from oneflow_lite.graph.passes.common_subexpr import (
+    EliminateCommonSubexpr as EliminateCommonSubexpr,
+)
+from oneflow_lite.graph.passes.context import (
+    PassContext as PassContext,
+    register_config as register_config,
+)
+from oneflow_lite.graph.passes.dead_code import DeadCode as DeadCode
+from oneflow_lite.graph.passes.fold_constant import FoldConstant as FoldConstant
+from oneflow_lite.graph.passes.infer_type import InferType as InferType
+from oneflow_lite.graph.passes.info import PassInfo as PassInfo
+from oneflow_lite.graph.passes.instruments import (
+    PassInstrument as PassInstrument,
+    PassTiming as PassTiming,
+    PrintIR as PrintIR,
+    pass_instrument as pass_instrument,
+)
+from oneflow_lite.graph.passes.normal_form import ToANormalForm as ToANormalForm
+from oneflow_lite.graph.passes.rewriter import Rewriter as Rewriter

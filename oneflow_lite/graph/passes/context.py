@@ -1,0 +1,184 @@
+"""PassContext: which passes run, who watches them, and their settings. As TVM's has it.
+
+Sequential ─► is_enabled(pass)?  disabled ─► no;  required ─► yes;  else context's level >= its own
+each pass ─► instruments: should_run (all) ─► before (all) ─► the pass ─► after (all)
+"""
+
+import threading
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from oneflow_lite.graph.nearest import nearest
+from oneflow_lite.graph.passes.info import PassInfo
+
+if TYPE_CHECKING:
+    from oneflow_lite.graph.passes.instruments import PassInstrument
+    from oneflow_lite.graph.program import Program
+
+DEFAULT_LEVEL = 2
+_SETTINGS: dict[str, type] = {}
+
+
+class _Thread(threading.local):
+    """The contexts that a thread has entered, the innermost last."""
+
+    def __init__(self) -> None:
+        self.entered: list[PassContext] = []
+
+
+_thread = _Thread()
+
+
+def register_config(key: str, kind: type) -> None:
+    """Make a setting known that contexts may have.
+
+    Parameters
+    ----------
+    key : str
+        The name of the pass and of the setting: ``FuseOps.max_depth``.
+    kind : type
+        Of its values.
+
+    Raises
+    ------
+    ValueError
+        The setting is known with another type.
+    """
+    if _SETTINGS.setdefault(key, kind) is not kind:
+        raise ValueError(f"[register_config] {key} is {_SETTINGS[key].__name__} already")
+
+
+class PassContext:
+    """Decides which passes a ``Sequential`` runs. Contexts are of a thread, and nest.
+
+    Parameters
+    ----------
+    opt_level : int
+        Passes of this level and below are enabled.
+    required_pass, disabled_pass : sequence of str
+        Names of passes that run at any level, and that do not run; a pass in both does not.
+    instruments : sequence of PassInstrument
+        They are asked before each pass, and told after it.
+    config : dict
+        Settings of passes, by registered names.
+
+    Examples
+    --------
+    >>> import oneflow_lite as flow
+    >>> from oneflow_lite.graph import passes
+    >>> program = flow.graph.trace(lambda x: (x + 1) * (x + 1), flow.ones(3)).program
+    >>> fewer = passes.Sequential([passes.EliminateCommonSubexpr(), passes.DeadCode()])
+    >>> len(fewer(program).main.ops)  # the default level is 2, that of the first pass 3
+    3
+    >>> with passes.PassContext(opt_level=3):
+    ...     len(fewer(program).main.ops)
+    2
+    """
+
+    def __init__(
+        self,
+        opt_level: int = DEFAULT_LEVEL,
+        required_pass: Iterable[str] = (),
+        disabled_pass: Iterable[str] = (),
+        instruments: Iterable["PassInstrument"] = (),
+        config: Mapping[str, Any] | None = None,
+    ) -> None:
+        if type(opt_level) is not int:
+            raise TypeError(
+                f"[PassContext] opt_level: expected an integer, got {type(opt_level).__name__}"
+            )
+        self.opt_level = opt_level
+        self.required_pass = _names("required_pass", required_pass)
+        self.disabled_pass = _names("disabled_pass", disabled_pass)
+        self.instruments = tuple(instruments)
+        self.config = MappingProxyType(_checked_config(config or {}))
+
+    @staticmethod
+    def current() -> "PassContext":
+        """Return the innermost context of the thread; a default one where it is in none."""
+        return _thread.entered[-1] if _thread.entered else PassContext()
+
+    @staticmethod
+    def list_configs() -> dict[str, type]:
+        """Return the settings that contexts may have, with the types of their values."""
+        return dict(_SETTINGS)
+
+    def setting(self, key: str, default: Any) -> Any:
+        """Return a setting, or what it is by default."""
+        return self.config.get(key, default)
+
+    def is_enabled(self, info: PassInfo) -> bool:
+        """Return whether ``Sequential`` runs a pass."""
+        if info.name in self.disabled_pass:
+            return False
+        return info.name in self.required_pass or self.opt_level >= info.level
+
+    def before(self, program: "Program", info: PassInfo) -> bool:
+        """Ask all instruments whether a pass runs, and tell them where it does.
+
+        A pass that the context requires runs without a question.
+        """
+        if info.name not in self.required_pass:
+            answers = [each.should_run(program, info) for each in self.instruments]
+            if not all(answers):
+                return False
+        for each in self.instruments:
+            each.run_before_pass(program, info)
+        return True
+
+    def after(self, program: "Program", info: PassInfo) -> None:
+        """Tell all instruments that a pass has run."""
+        for each in self.instruments:
+            each.run_after_pass(program, info)
+
+    def __enter__(self) -> "PassContext":
+        entered: list[PassInstrument] = []
+        try:
+            for each in self.instruments:
+                each.enter_pass_ctx()
+                entered.append(each)
+        except BaseException:
+            for each in entered:
+                each.exit_pass_ctx()
+            raise
+        _thread.entered.append(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _thread.entered.pop()
+        errors = []
+        for each in self.instruments:  # one that raises keeps no other from leaving
+            try:
+                each.exit_pass_ctx()
+            except Exception as error:
+                errors.append(error)
+        if errors:
+            raise errors[0]
+
+    def __repr__(self) -> str:
+        return (
+            f"PassContext(opt_level={self.opt_level}, required_pass={list(self.required_pass)}, "
+            f"disabled_pass={list(self.disabled_pass)}, config={dict(self.config)})"
+        )
+
+
+def _names(argument: str, given: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(given, str):
+        raise TypeError(f"[PassContext] {argument}: expected a list of names, got {given!r}")
+    names = tuple(given)
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"[PassContext] {argument}: expected names, got {name!r}")
+    return names
+
+
+def _checked_config(given: Mapping[str, Any]) -> dict[str, Any]:
+    for key, value in given.items():
+        if key not in _SETTINGS:
+            raise ValueError(f"[PassContext] config: no setting {key}{nearest(key, _SETTINGS)}")
+        if type(value) is not _SETTINGS[key]:
+            raise TypeError(
+                f"[PassContext] config: {key} is {_SETTINGS[key].__name__}, got {value!r}"
+            )
+    return dict(given)
