@@ -13,37 +13,7 @@ from oneflow_lite.graph.program import Program
 
 
 def compile(program: Program, *, mode: str = "auto", release: str = "plan") -> Executable:
-    """Return the program ready to run: operations are planned, and nothing is computed.
-
-    Parameters
-    ----------
-    program
-        Its captured tensors are read, and written to, at each run.
-    mode
-        How it runs; results have the same bits. 'inline': in the calling thread, if its operands
-        are ready and all is on the cpu. 'serial': segments of it are instructions of the machine.
-        'parallel': threads share what is independent in a segment. 'sequential': each segment runs
-        after the one before. 'naive': each step is an instruction. 'auto': inline where the work
-        is small, else serial.
-    release
-        How temporaries are let go. 'plan': they share bytes, by a plan. 'fast': each by itself
-        after its last use, in the order of the queue. 'event': when that use has run.
-
-    Raises
-    ------
-    ValueError
-        The program is not sound; a captured tensor is not known, as in one read from text; mode or
-        release is none of these.
-
-    Examples
-    --------
-    >>> import oneflow_lite as flow
-    >>> traced = flow.graph.trace(lambda x, y: flow.tanh(x) + y, flow.ones(3), flow.ones(3))
-    >>> run = flow.graph.compile(traced.program)
-    >>> (z,) = run(flow.zeros(3), flow.ones(3))
-    >>> z.numpy()
-    array([1., 1., 1.])
-    """
+    """Return a traced program ready to run, as ``flow.graph.compile`` does, whose text has more."""
     program.verify()
     run = lowered(program.main, program.name, mode, release)
     run.program = program

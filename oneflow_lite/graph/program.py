@@ -93,6 +93,8 @@ class Program:
         ValueError
             where the text is no program; names the line.
         """
+        if not isinstance(text, str):
+            raise TypeError(f"[Program.parse] text: expected a string, got {type(text).__name__}")
         name, functions = parse(text, constants or {})
         return cls(name, functions)
 

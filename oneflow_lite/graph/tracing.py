@@ -4,8 +4,9 @@ arguments ─► parameters ─► the function, under a recorder ─► Program
 """
 
 import gc
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, replace
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -51,7 +52,13 @@ def spec(shape: int | Sequence[int], dtype: Any = None, device: DeviceLike = Non
     device
         None: the thread's default device.
     """
-    dims = (shape,) if isinstance(shape, int) else tuple(int(n) for n in shape)
+    given = shape if isinstance(shape, Iterable) else (shape,)
+    try:
+        dims = tuple(index(n) for n in given)
+    except TypeError:
+        dims = (-1,)
+    if any(n < 0 for n in dims):
+        raise ValueError(f"[spec] shape: expected extents of at least 0, got {shape!r}")
     return Spec(dims, np.dtype(np.float64 if dtype is None else dtype), resolve(device))
 
 
@@ -198,6 +205,8 @@ class _Parameters:
 
 
 def _new_recorder(function: Callable[..., Any]) -> tuple[_C.Recorder, str]:
+    if not callable(function):
+        raise TypeError(f"[trace] expected a function, got {type(function).__name__}")
     if _C.is_recording():
         raise TraceError("[trace] the thread records already; call the function itself")
     name = getattr(function, "__name__", type(function).__name__)

@@ -179,7 +179,10 @@ def test_wrong_arguments_change_nothing() -> None:
         ([x, w, b, b], "expected 3 arguments, got 4"),
         ([x[1:], w, b], "argument 0 is .3, 3. float64 on cpu, expected .4, 3."),
         ([x, w.astype("float32"), b], "argument 1 is .3, 5. float32"),
-        ([x, flow.tensor(w.numpy().T.copy()).T, b], "with the strides of the program"),
+        (
+            [x, flow.tensor(w.numpy().T.copy()).T, b],
+            "argument 1 of shape .* has strides",
+        ),
         ([x, w, b.to("mock:0")], "argument 2 is .5,. float64 on mock:0"),
         ([x, w, flow.tensor(np.broadcast_to(1.0, 5)[:])[:0]], "argument 2"),
         ([x, w, w[0]], "writes to input 1, which shares its memory with input 2"),

@@ -63,9 +63,14 @@ void Executable::check_type(int parameter, const Tensor& x) const {
   const bool fits = x.dtype == type.dtype && x.shape == type.shape && x.strides == type.strides &&
                     x.device() == type.device;
   if (fits) return;
+  if (x.dtype == type.dtype && x.shape == type.shape && x.device() == type.device) {
+    fail(ErrorKind::value, "[", name_, "] argument ", parameter, " of shape ", shape_str(x.shape),
+         " has strides ", shape_str(x.strides), ", expected ", shape_str(type.strides),
+         "; give a copy of it");
+  }
   fail(ErrorKind::value, "[", name_, "] argument ", parameter, " is ",
        type_str(x.dtype, x.shape, x.device()), ", expected ",
-       type_str(type.dtype, type.shape, type.device), ", with the strides of the program");
+       type_str(type.dtype, type.shape, type.device));
 }
 
 /// What one input is written to, no other one may see: the program was made for memories apart.

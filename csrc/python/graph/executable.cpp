@@ -109,11 +109,20 @@ int tensor_count(const ExecutableObject& self, int count) {
   return tensors;
 }
 
+[[noreturn]] void refuse_argument(const graph::Executable& executable, int number,
+                                  PyObject* given) {
+  fail(ErrorKind::type, "[", executable.name(), "] argument ", number, ": expected a tensor, got ",
+       Py_TYPE(given)->tp_name);
+}
+
 std::vector<Tensor> run(const ExecutableObject& self, PyObject* const* given, int count) {
   const graph::Executable& executable = *self.executable;
   const int tensors = tensor_count(self, count);
   SmallVector<const Tensor*, 16> arguments;
-  for (int i = 0; i < tensors; ++i) arguments.push_back(&require_tensor(given[i], kOp));
+  for (int i = 0; i < tensors; ++i) {
+    if (!is_tensor(given[i])) refuse_argument(executable, i, given[i]);
+    arguments.push_back(&tensor_of(given[i]));
+  }
   std::vector<Scalar> scalars;
   if (self.numbers) self.numbers->compute(executable.name().c_str(), given + tensors, &scalars);
   graph::RunNumbers numbers;
@@ -136,7 +145,8 @@ std::vector<Tensor> run(const ExecutableObject& self, PyObject* const* given, in
 PyObject* call(PyObject* self, PyObject* const* given, size_t nargsf, PyObject* names) {
   return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
     if (names && PyTuple_GET_SIZE(names)) {
-      fail(ErrorKind::type, "[", kOp, "] takes no keyword arguments");
+      fail(ErrorKind::type, "[", executable_of(self).name(),
+           "] takes its arguments by position, got keyword arguments");
     }
     refuse_while_recording(kOp);
     const auto count = static_cast<int>(PyVectorcall_NARGS(nargsf));

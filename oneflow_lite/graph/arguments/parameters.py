@@ -1,6 +1,6 @@
 """The parameters of a traced function: how its options, errors and programs name its arguments."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from inspect import Parameter, signature
 from typing import Any
 
@@ -33,6 +33,10 @@ class Parameters:
         ValueError
             The function has no such parameter.
         """
+        if not isinstance(given, str | int | Iterable):
+            raise TypeError(
+                f"[jit] {option}: expected names and positions of arguments, got {given!r}"
+            )
         wanted = (given,) if isinstance(given, str | int) else tuple(given)
         chosen: set[int | str] = set()
         for x in wanted:

@@ -356,8 +356,12 @@ def parameter(
     """
     draft = current("parameter")
     draft.check_name("parameter", name)
-    extents = tuple(shape) if isinstance(shape, Sequence) else (shape,)
-    if is_unknown(extents) or not all(isinstance(n, int) and n >= 0 for n in extents):
+    given = tuple(shape) if isinstance(shape, Sequence) else (shape,)
+    try:
+        extents = (-1,) if is_unknown(given) else tuple(map(index, given))
+    except TypeError:
+        extents = (-1,)
+    if any(n < 0 for n in extents):
         raise ValueError(f"[parameter] {name}: expected known extents, got {shape}")
     kind = _C.canonical(np.float64 if dtype is None else dtype, "parameter")
     site, home = user_site(), resolve(device)
@@ -383,7 +387,7 @@ def _initialized(
         if isinstance(value, int | float | complex | np.generic):
             x = full(shape, value, dtype=dtype, device=device)
         else:
-            x = asarray(value, dtype=dtype, device=device)
+            x = _as_tensor(name, value, dtype, device)
         if x.shape != shape:
             raise ValueError(
                 f"[parameter] {name}: expected init to return shape {shape}, got {x.shape}"
@@ -396,6 +400,13 @@ def _initialized(
         return before, recorder.value_of(x)
     finally:
         recorder.leave()
+
+
+def _as_tensor(name: str, value: Any, dtype: Any, device: Device) -> Tensor:
+    try:
+        return asarray(value, dtype=dtype, device=device)
+    except TypeError as error:
+        raise TypeError(f"[parameter] {name}: init: {error}{at(user_site())}") from None
 
 
 def named(name: str, x: Tensor) -> Tensor:

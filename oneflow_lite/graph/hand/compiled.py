@@ -81,6 +81,8 @@ class Compiled:
         function = _local_feeds(program.main, declared)
         function = _with_results(pruned(function, [x for x, _ in fetches.leaves]), fetches)
         self._needed = _needed(self._op, function, declared, shapes)
+        others = {x.value for x in declared.feeds.values() if x not in self._needed}
+        function = replace(function, params=tuple(x for x in function.params if x not in others))
         self._shapes = {feed.name: shapes[feed.name] for feed in self._needed}
         sizes = sizes_of(self._op, declared, shapes, self._needed)
         function, inputs = _for_run(

@@ -202,7 +202,8 @@ def compile(
     ----------
     program : Program
         One that was traced: the result is an ``Executable``, called with a tensor for each
-        parameter. One that was built by hand: the result is a ``Compiled``, called with feeds.
+        parameter. Captured tensors are read, and written to, at each run. One that was built by
+        hand: the result is a ``Compiled``, called with feeds.
     feed : dict, optional
         Of a program by hand: shapes, specs, or what will be fed, by name.
     fetch_list : tensors and names, in lists, tuples and dicts
@@ -235,7 +236,9 @@ def compile(
     >>> z.numpy()
     array([1., 1., 1.])
     """
-    if isinstance(program, Program) and program.declared is not None:
+    if not isinstance(program, Program):
+        raise TypeError(f"[compile] program: expected a Program, got {type(program).__name__}")
+    if program.declared is not None:
         if executor is not None and (mode, release) != ("auto", "plan"):
             raise ValueError("[compile] mode and release are those of the executor")
         return (executor or Executor(None, mode, release)).compile(program, feed, fetch_list)

@@ -265,6 +265,11 @@ class Dim:
         )
 
     @property
+    def names(self) -> set[str]:
+        """The unknown extents that it is made of."""
+        return {name for product in self.terms for name in product}
+
+    @property
     def is_name(self) -> bool:
         """It is one unknown extent by itself."""
         return any(self.terms == {(name,): 1} for name in self.unknowns.names)

@@ -7,7 +7,7 @@ import numpy as np
 
 from oneflow_lite._C import Device, Tensor
 from oneflow_lite.graph.hand.declared import Declared, Feed
-from oneflow_lite.graph.hand.extents import Dim, sized
+from oneflow_lite.graph.hand.extents import Dim, is_unknown, sized
 from oneflow_lite.graph.hand.numbers import fed_number
 from oneflow_lite.graph.ir import row_major
 from oneflow_lite.graph.nearest import nearest
@@ -53,6 +53,8 @@ def fed(op: str, declared: Declared, feed: Feed, given: Any, device: Device) -> 
     """
     dtype, home = feed.value.type.dtype, feed.value.type.device
     device = device if home == declared.device else home
+    if isinstance(given, Tensor) and is_of_a_program(declared, given):
+        raise _mismatch(op, feed, "a tensor of a program, which has no value")
     if not isinstance(given, Tensor | np.ndarray | np.generic):
         given = _listed(op, feed, given, dtype)
     elif given.dtype != dtype:
@@ -65,6 +67,11 @@ def fed(op: str, declared: Declared, feed: Feed, given: Any, device: Device) -> 
         whole[...] = x
         return whole
     return x
+
+
+def is_of_a_program(declared: Declared, x: Tensor) -> bool:
+    """Return whether it is a tensor of this program, or has extents of another one."""
+    return is_unknown(x.shape) or declared.recorder.find(x) is not None
 
 
 def _listed(op: str, feed: Feed, given: Any, dtype: np.dtype[Any]) -> Any:
@@ -101,7 +108,9 @@ def given_shape(op: str, feed: Feed, given: Any) -> Shape:
             raise _mismatch(op, feed, f"of dtype {given.dtype}")
         shape = tuple(given.shape)
     else:
-        shape = (given,) if isinstance(given, int) else tuple(given)
+        shape = tuple(given) if isinstance(given, Sequence) else (given,)
+    if not all(isinstance(n, int) and n >= 0 for n in shape):
+        raise _mismatch(op, feed, f"of shape {given!r}")
     check_shape(op, feed, shape)
     return shape
 

@@ -89,7 +89,8 @@ class _Instance:
         self.changing: set[Value] = set()  # those that unknown extents have a part in
         self.ops: list[Op] = []
         for number, extent in self.unknowns.handed.items():
-            self.extents[number] = sized(extent, setting.sizes)
+            if extent.names <= setting.sizes.keys():  # of others nobody may ask
+                self.extents[number] = sized(extent, setting.sizes)
 
     def made(self) -> Function:
         function = self.function
@@ -136,8 +137,10 @@ class _Instance:
                 viewed.add(roots[op.results[0]])
         for number, extent, least, site in list(self.unknowns.limits.values()):
             value = self.declared.values[number]
+            if roots.get(value, value) not in viewed:
+                continue
             size = sized(extent, self.setting.sizes)
-            if roots.get(value, value) in viewed and size < least:
+            if size < least:
                 raise TraceError(
                     f"[view]{at(site)} cannot be made for other extents: {extent!r} is {size}, and "
                     f"it needs at least {least}"

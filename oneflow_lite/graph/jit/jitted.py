@@ -33,6 +33,8 @@ from oneflow_lite.graph.jit.keys import (
     described,
     is_number,
     key_of,
+    refuse_specs,
+    refused_array,
     unhashable,
 )
 from oneflow_lite.graph.jit.known import UnknownKindError, arranger_of, patterns_of
@@ -127,6 +129,7 @@ class Jitted(_C.KnownCalls):
                 continue
             except ValueError:
                 if not self._shares_memory(entry, args, kwargs, brought):
+                    refuse_specs(self._name, entry.parts)
                     raise
                 continue
             return arranged(entry, results, brought.given)
@@ -220,7 +223,13 @@ class Jitted(_C.KnownCalls):
     def _entry(self, args: Any, kwargs: dict[str, Any]) -> tuple[Entry, Brought]:
         """Return the program of a call, and its numbers that are not a part of it."""
         brought = Brought()
-        key = key_of(args, kwargs, self._static, brought)
+        try:
+            key = key_of(args, kwargs, self._static, brought)
+        except TypeError as error:
+            path = refused_array(args, kwargs, self._static)
+            if path is None:
+                raise
+            raise TypeError(f"[jit] {self._name}: {self._parameters.path(path)}: {error}") from None
         with self._lock:
             try:
                 entry = self._found(key, brought)
@@ -383,8 +392,9 @@ class Jitted(_C.KnownCalls):
                 pass
             except RecursionError as error:
                 raise RecursionError(
-                    f"[jit] {self._name} calls itself without an end while it is traced: a trace "
-                    f"takes each branch that the values of tensors do not decide{at(user_site())}"
+                    f"[jit] {self._name} calls itself without an end, or deeper than Python goes, "
+                    "while it is traced: a trace takes each branch that the values of tensors do "
+                    f"not decide{at(user_site())}"
                 ) from error
             except Exception as error:  # of a number itself, maybe: it decides
                 if not slots.found and (isinstance(error, TraceError) or not slots.paths):

@@ -12,8 +12,11 @@ import numpy as np
 
 from oneflow_lite._C import Tensor
 from oneflow_lite.device import resolve
+from oneflow_lite.dtypes import SUPPORTED
 from oneflow_lite.flags import flags
 from oneflow_lite.graph.arguments.sharing import Sharing, sharing_of
+from oneflow_lite.graph.tracing import Spec
+from oneflow_lite.graph.trees import mapped
 from oneflow_lite.ops.creation.data import asarray
 
 Part = tuple[Any, ...]
@@ -134,3 +137,32 @@ def unhashable(parts: dict[str, Part]) -> tuple[str, str] | None:
         except TypeError:
             return path, part[0].__name__
     return None
+
+
+def refused_array(
+    args: Sequence[Any], kwargs: dict[str, Any], static: Collection[int | str]
+) -> str | None:
+    """Return the path of an array of a dtype that tensors do not have."""
+    found: list[str] = []
+
+    def leaf(x: Any, path: str) -> None:
+        if isinstance(x, np.ndarray) and x.dtype not in SUPPORTED:
+            found.append(path)
+
+    for i, x in enumerate(args):
+        if i not in static:
+            mapped(x, leaf, f"args[{i}]")
+    for name, x in kwargs.items():
+        if name not in static:
+            mapped(x, leaf, name)
+    return found[0] if found else None
+
+
+def refuse_specs(name: str, parts: dict[str, Part]) -> None:
+    """Raise TypeError where an argument of a call is a spec."""
+    for path, part in parts.items():
+        if part[0] is Spec:
+            raise TypeError(
+                f"[jit] {name}: {path} is a spec, which has no value; give a tensor. "
+                "program() takes specs"
+            )

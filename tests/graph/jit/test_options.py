@@ -292,7 +292,7 @@ def test_recursion_without_an_end() -> None:
     def f(x: Any) -> Any:
         return f(x + 1)
 
-    with pytest.raises(RecursionError, match=r"\[jit\] f calls itself without an end while it is"):
+    with pytest.raises(RecursionError, match=r"\[jit\] f calls itself without an end, or deeper"):
         f(flow.ones(2))
 
     @flow.jit
