@@ -54,8 +54,9 @@ def run(
         _run(op, call, tensors, views, values)
         if op.is_view:
             views[op.results[0]] = op
-    for target, last in function.assigns:
-        _C.assign(tensors[target], tensors[last])
+    sources = [_source(last, function, tensors) for _, last in function.assigns]
+    for (target, _), source in zip(function.assigns, sources, strict=True):
+        _C.assign(tensors[target], source)
     assigned = {last: target for target, last in function.assigns}
     return [_result(value, tensors, views, assigned) for value in function.results]
 
@@ -129,6 +130,13 @@ def _writable(
     for view in reversed(path):
         (place,) = view.call.replay([place])
     return place, whole
+
+
+def _source(last: Value, function: Function, tensors: dict[Value, Tensor]) -> Tensor:
+    """Return what is assigned; a copy, where an assignment may overwrite it before."""
+    x = tensors[last]
+    is_target = any(x.shares_storage(tensors[target]) for target, _ in function.assigns)
+    return x.copy() if is_target else x
 
 
 def _result(

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import oneflow_lite as flow
+from tests.support.graphs import plans
 
 
 def write_after_read(x: Any, y: Any) -> Any:
@@ -37,10 +38,27 @@ def passed_twice(x: Any, y: Any) -> Any:
     return a, b * 2, flow.exp(a) + 1
 
 
+def two_over_one(x: Any, y: Any) -> Any:
+    """One of two results lies over the operand, at most."""
+    a = flow.sort(x)
+    b, c = flow.tanh(a), flow.sin(a)
+    return flow.sort(b), flow.sort(c)
+
+
+def three_over_two(x: Any, y: Any) -> Any:
+    a, b = flow.sort(x), flow.sort(y)
+    c, d, e = a + b, a - b, a * b
+    return flow.sort(c), flow.sort(d), flow.sort(e)
+
+
+FUNCTIONS = [
+    *(write_after_read, read_after_write, write_after_write, passed_twice),
+    *(two_over_one, three_over_two),
+]
+
+
 @pytest.mark.parametrize("mode", ["serial", "parallel"])
-@pytest.mark.parametrize(
-    "function", [write_after_read, read_after_write, write_after_write, passed_twice]
-)
+@pytest.mark.parametrize("function", FUNCTIONS)
 def test_what_groups_pass(function: Callable[..., Any], mode: str) -> None:
     def given() -> list[flow.Tensor]:
         rng = np.random.default_rng(0)
@@ -49,6 +67,8 @@ def test_what_groups_pass(function: Callable[..., Any], mode: str) -> None:
     with flow.flags(fusion="always", inline="0"):
         run = flow.graph.compile(flow.graph.trace(function, *given()).program, mode=mode)
         assert run.report()["groups"]
+        plans.check(run)
+        run.fill_arena(0xA5)
         eager, graph = given(), given()
         with flow.flags(sync=True):
             expected = [x.numpy().tobytes() for x in (*function(*eager), *eager)]
