@@ -1,33 +1,31 @@
 """flow.jit: the function, and what its options mean."""
 
 from collections.abc import Callable
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, TypedDict, overload
 
 from oneflow_lite.graph.jit.jitted import Jitted
 from oneflow_lite.graph.jit.options import Options
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack  # Python 3.10 has none
+
+
+class _Named(TypedDict, total=False):
+    """The options of jit(), for the two ways to call it."""
+
+    static: Any
+    donate: Any
+    on_break: str
+    check: int
+    freeze: bool
+    max_programs: int
+
 
 @overload
-def jit(
-    function: Callable[..., Any],
-    *,
-    static: Any = ...,
-    donate: Any = ...,
-    on_break: str = ...,
-    check: int = ...,
-    freeze: bool = ...,
-    max_programs: int = ...,
-) -> Jitted: ...
+def jit(function: Callable[..., Any], **options: "Unpack[_Named]") -> Jitted: ...
 @overload
 def jit(
-    function: None = ...,
-    *,
-    static: Any = ...,
-    donate: Any = ...,
-    on_break: str = ...,
-    check: int = ...,
-    freeze: bool = ...,
-    max_programs: int = ...,
+    function: None = ..., **options: "Unpack[_Named]"
 ) -> Callable[[Callable[..., Any]], Jitted]: ...
 def jit(
     function: Callable[..., Any] | None = None,
