@@ -50,6 +50,7 @@ CheckedOperands checked_operands(const LoopPlan& plan) {
   for (int k = 0; k < last; ++k) {
     if (may_have_some(plan.operand(k))) checked.operands.push_back(k);
   }
+  if (ops::adds_to_result(plan.args)) checked.operands.push_back(last);
   return checked;
 }
 

@@ -12,15 +12,19 @@ from oneflow_lite.graph.ir import Function, Op, Scalar, Slot, Type, Value
 from oneflow_lite.graph.program import Program
 
 
-def compile(program: Program, *, mode: str = "auto", release: str = "plan") -> Executable:
+def compile(
+    program: Program, *, mode: str = "auto", release: str = "plan", addto: bool = False
+) -> Executable:
     """Return a traced program ready to run, as ``flow.graph.compile`` does, whose text has more."""
     program.verify()
-    run = lowered(program.main, program.name, mode, release)
+    run = lowered(program.main, program.name, mode, release, addto)
     run.program = program
     return run
 
 
-def lowered(function: Function, name: str, mode: str = "auto", release: str = "plan") -> Executable:
+def lowered(
+    function: Function, name: str, mode: str = "auto", release: str = "plan", addto: bool = False
+) -> Executable:
     """Return a function that is known to be sound, ready to run."""
     bound = (*function.captures, *function.constants)
     if any(capture.tensor is None for capture in bound):
@@ -48,6 +52,7 @@ def lowered(function: Function, name: str, mode: str = "auto", release: str = "p
         draws or None,
         mode,
         release,
+        addto,
     )
 
 

@@ -9,7 +9,8 @@ class Report(dict[str, Any]):
     """What a program has become, and how often it has run in which way.
 
     Keys: steps, mode, release, arena_bytes (of runs in the calling thread), inline_runs,
-    issued_runs, runs (by mode), groups (steps that run as one), memory, lanes, segments, edges and
+    issued_runs, runs (by mode), groups (steps that run as one), memory, addto, additions (with
+    addto: site, is_added and reason of each sum with a product in it), lanes, segments, edges and
     waits (pairs of segments). ``str`` gives it as text.
 
     Keys of memory: arenas (bytes, lower_bound, the plan that was taken, and tried: the bytes of
@@ -46,6 +47,7 @@ class Report(dict[str, Any]):
         lines += self._groups()
         lines += self._memory()
         lines += self._operations()
+        lines += self._additions()
         lines += self._segments()
         return "\n".join(lines)
 
@@ -82,6 +84,19 @@ class Report(dict[str, Any]):
             for each in memory["operations"]
         ]
         return [f"peak of a run: {peaks or 'none'}", *_first(rows)]
+
+    def _additions(self) -> list[str]:
+        if not self["addto"]:
+            return []
+        rows = [
+            "  sum"
+            + (f" at {each['site'][0]}:{each['site'][1]}" if each["site"] else "")
+            + ": "
+            + ("added" if each["is_added"] else f"no, {each['reason']}")
+            for each in self["additions"]
+        ]
+        added = sum(each["is_added"] for each in self["additions"])
+        return [f"products that add into accumulators: {added} of {len(rows)}", *_first(rows)]
 
     def _segments(self) -> list[str]:
         rows = [

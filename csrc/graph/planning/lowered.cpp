@@ -40,6 +40,7 @@ class Lowering final : public PlanSink {
     for (size_t i = 0; i < program_.operations.size(); ++i) lower_operation(i);
     lower_assigns();
     for (const int64_t value : program_.results) add_result(value);
+    lowered_.find_uses();
     return std::move(lowered_);
   }
 
@@ -122,13 +123,7 @@ class Lowering final : public PlanSink {
 
   void add_operand(Step& step, const Tensor* x, bool is_written) {
     step.writes.push_back(is_written);
-    if (!x) return step.operands.push_back({-1, {}});
-    step.operands.push_back(placed(*x));
-    Base& base = lowered_.bases[step.operands.back().base];
-    const auto here = static_cast<int64_t>(lowered_.steps.size()) - 1;
-    if (base.first < 0) base.first = here;
-    base.last = here;
-    base.is_written = base.is_written || is_written;
+    step.operands.push_back(x ? placed(*x) : Placed{-1, {}});
   }
 
   /// Roots of views, and where each root is used for the last time.
@@ -254,6 +249,22 @@ class Lowering final : public PlanSink {
 };
 
 }  // namespace
+
+void Lowered::find_uses() {
+  for (Base& base : bases) {
+    base.first = base.last = -1;
+    base.is_written = false;
+  }
+  for (size_t i = 0; i < steps.size(); ++i) {
+    for (size_t k = 0; k < steps[i].operands.size(); ++k) {
+      if (steps[i].operands[k].base < 0) continue;
+      Base& base = bases[steps[i].operands[k].base];
+      if (base.first < 0) base.first = static_cast<int64_t>(i);
+      base.last = static_cast<int64_t>(i);
+      base.is_written = base.is_written || steps[i].writes[k];
+    }
+  }
+}
 
 Lowered lower(vm::VirtualMachine& machine, const ProgramParts& program) {
   return Lowering(machine, program).lower();

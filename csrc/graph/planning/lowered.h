@@ -68,6 +68,13 @@ struct Step {
   std::shared_ptr<const HostObject> function;  // host
 };
 
+/// A sum of which one term is a product: whether the product adds into the other one, or why not.
+struct AdditionNote {
+  vm::SiteId site;
+  bool is_added;
+  const char* reason;
+};
+
 struct Lowered {
   int64_t input_count = 0;
   int64_t scalar_count = 0;  // that a run is given
@@ -75,12 +82,15 @@ struct Lowered {
   std::vector<Base> bases;
   std::vector<Step> steps;
   std::vector<Placed> results;
+  std::vector<AdditionNote> additions;  // where that was asked for
 
   bool has_host_functions() const {
     return std::any_of(steps.begin(), steps.end(),
                        [](const Step& step) { return step.kind == Step::Kind::host; });
   }
   bool is_input(int64_t base) const { return base < input_count; }
+  /// Notes again which steps use each base.
+  void find_uses();
   /// Where the base of an input begins in the storage of the tensor that is given for it.
   int64_t start_of(int64_t base, const Tensor& given) const {
     return given.offset + bases[base].low;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "graph/planning/additions.h"
 #include "graph/running/clash.h"
 #include "graph/running/issue_step.h"
 #include "graph/running/segment_run.h"
@@ -17,6 +18,13 @@ std::string type_str(DType dtype, const Dims& shape, Device device) {
   return concat(shape_str(shape), " ", name_of(dtype), " on ", device.str());
 }
 
+Lowered lowered_for(vm::VirtualMachine& machine, const ProgramParts& program,
+                    const RunOptions& options) {
+  Lowered lowered = lower(machine, program);
+  if (options.adds) add_into_accumulators(&lowered);
+  return lowered;
+}
+
 }  // namespace
 
 Executable::Executable(vm::VirtualMachine& machine, std::string name, const ProgramParts& program,
@@ -26,7 +34,7 @@ Executable::Executable(vm::VirtualMachine& machine, std::string name, const Prog
       options_(options),
       inputs_(program.inputs),
       bound_(std::move(bound)),
-      lowered_(std::make_shared<const Lowered>(lower(machine, program))) {
+      lowered_(std::make_shared<const Lowered>(lowered_for(machine, program, options))) {
   for (const Step& step : lowered_->steps) {
     cost_ += step.cost;
     has_groups_ = has_groups_ || (step.kind == Step::Kind::loops &&

@@ -34,6 +34,7 @@ inline constexpr int kRunModes = sizeof(kRunModeNames) / sizeof(kRunModeNames[0]
 struct RunOptions {
   RunMode mode = RunMode::automatic;
   Release release = Release::plan;
+  bool adds = false;  // products into accumulators, with other last bits (planning/additions.h)
 };
 
 class Executable {

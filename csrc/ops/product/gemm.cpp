@@ -88,6 +88,7 @@ class Multiplier {
   void run_some(const BatchedProduct& plan, int64_t begin, int64_t end) const;
   void run_parts(const Product& whole, ep::HelperPool* helpers) const;
   void run_part(const Product& part) const;
+  Matrix packed_out(const Product& p, std::optional<PackedMatrix>* made) const;
   void gemm(const Product& p) const;
   bool vector_product(const Product& p) const;
   void multiply_vector(const Product& whole, ep::HelperPool* helpers) const;
@@ -107,9 +108,10 @@ template <typename T>
 void Multiplier<T>::gemm(const Product& p) const {
   const Lie a = *lie_of<T>(p.a), b = *lie_of<T>(p.b), out = *lie_of<T>(p.out);
   if (out.trans == kTrans) return gemm(p.transposed());
+  const T beta(p.adds ? 1 : 0);
   routines_.gemm(kRowMajor, a.trans, b.trans, int(p.m()), int(p.n()), int(p.k()),
                  Routines::factor(T(1)), reinterpret_cast<T*>(p.a.data), int(a.lead),
-                 reinterpret_cast<T*>(p.b.data), int(b.lead), Routines::factor(T(0)),
+                 reinterpret_cast<T*>(p.b.data), int(b.lead), Routines::factor(beta),
                  reinterpret_cast<T*>(p.out.data), int(out.lead));
 }
 
@@ -122,19 +124,22 @@ bool Multiplier<T>::vector_product(const Product& p) const {
   if (p.m() == 1) {
     if (!Vector<T>::fits(p.a.transposed())) return false;
     const Vector<T> row(p.a.transposed());
+    T sum;
     if constexpr (Routines::kComplex) {
-      routines_.dot(int(p.k()), row.data, int(row.step), x.data, int(x.step), y.data);
+      routines_.dot(int(p.k()), row.data, int(row.step), x.data, int(x.step), &sum);
     } else {
-      *y.data = routines_.dot(int(p.k()), row.data, int(row.step), x.data, int(x.step));
+      sum = routines_.dot(int(p.k()), row.data, int(row.step), x.data, int(x.step));
     }
+    *y.data = p.adds ? *y.data + sum : sum;
     return true;
   }
   if (!is_as_wanted<T>(p.a)) return false;
   const Lie a = *lie_of<T>(p.a);
   const bool rows = a.trans == kNoTrans;
+  const T beta(p.adds ? 1 : 0);
   routines_.gemv(kRowMajor, a.trans, int(rows ? p.m() : p.k()), int(rows ? p.k() : p.m()),
                  Routines::factor(T(1)), reinterpret_cast<T*>(p.a.data), int(a.lead), x.data,
-                 int(x.step), Routines::factor(T(0)), y.data, int(y.step));
+                 int(x.step), Routines::factor(beta), y.data, int(y.step));
   return true;
 }
 
@@ -158,7 +163,7 @@ void Multiplier<T>::run_some(const BatchedProduct& plan, int64_t begin, int64_t 
     return;
   }
   const int m = int(first.m()), n = int(first.n()), k = int(first.k());
-  const T one(1), zero(0);
+  const T one(1), beta(first.adds ? 1 : 0);
   const BatchRow& row = plan.batch.back();
   for (int64_t i = begin; i < end;) {
     Product p = plan[i];
@@ -166,7 +171,7 @@ void Multiplier<T>::run_some(const BatchedProduct& plan, int64_t begin, int64_t 
     for (; i < stop; ++i) {
       routines_.gemm(kRowMajor, a->trans, b->trans, m, n, k, Routines::factor(one),
                      reinterpret_cast<T*>(p.a.data), int(a->lead), reinterpret_cast<T*>(p.b.data),
-                     int(b->lead), Routines::factor(zero), reinterpret_cast<T*>(p.out.data),
+                     int(b->lead), Routines::factor(beta), reinterpret_cast<T*>(p.out.data),
                      int(out->lead));
       p.a.data += row.a;
       p.b.data += row.b;
@@ -196,13 +201,20 @@ void Multiplier<T>::run_parts(const Product& whole, ep::HelperPool* helpers) con
         [&](int64_t i) { run_part(grid.part(p, i)); });
 }
 
+/// Where a result that a routine cannot take is made; with what is there, if the product adds.
+template <typename T>
+Matrix Multiplier<T>::packed_out(const Product& p, std::optional<PackedMatrix>* made) const {
+  return p.adds ? made->emplace(p.out, dtype_, nullptr).matrix()
+                : made->emplace(p.out, dtype_).matrix();
+}
+
 template <typename T>
 void Multiplier<T>::run_part(const Product& part) const {
   Product p = part;
   std::optional<PackedMatrix> a, b, out;
   if (!is_as_wanted<T>(p.a)) p.a = a.emplace(p.a, dtype_, nullptr).matrix();
   if (!is_as_wanted<T>(p.b)) p.b = b.emplace(p.b, dtype_, nullptr).matrix();
-  if (!is_as_wanted<T>(p.out)) p.out = out.emplace(p.out, dtype_).matrix();
+  if (!is_as_wanted<T>(p.out)) p.out = packed_out(p, &out);
   gemm(p);
   if (out) copy_matrix(p.out, part.out, nullptr);
 }
@@ -226,15 +238,22 @@ void Multiplier<T>::sum_parts(const Product& whole, ep::HelperPool* helpers) con
   for (int64_t i = 1; i < parts; ++i) {
     for (int64_t j = 0; j < size; ++j) sums[j] += sums[i * size + j];
   }
-  copy_matrix(
-      {reinterpret_cast<char*>(sums.data()), dtype_, whole.m(), whole.n(), whole.n() * item, item},
-      whole.out, nullptr);
+  const Matrix sum{
+      reinterpret_cast<char*>(sums.data()), dtype_, whole.m(), whole.n(), whole.n() * item, item};
+  if (whole.adds) {
+    std::vector<T> before(size);
+    Matrix there = sum;
+    there.data = reinterpret_cast<char*>(before.data());
+    copy_matrix(whole.out, there, nullptr);
+    for (int64_t j = 0; j < size; ++j) sums[j] += before[j];
+  }
+  copy_matrix(sum, whole.out, nullptr);
 }
 
-/// x @ x.T, of which half is computed.
+/// x @ x.T, of which half is computed. What is added to need not be symmetric.
 template <typename T>
 bool Multiplier<T>::is_symmetric(const Product& p) const {
-  return p.a.data == p.b.data && p.m() == p.n() && p.a.row_step == p.b.column_step &&
+  return !p.adds && p.a.data == p.b.data && p.m() == p.n() && p.a.row_step == p.b.column_step &&
          p.a.column_step == p.b.row_step && p.m() > 1;
 }
 
@@ -331,6 +350,11 @@ void Multiplier<T>::run(BatchedProduct& plan) const {
   });
 }
 
+bool is_added(DType dtype) {
+  const DTypeKind kind = info(dtype).kind;
+  return kind == DTypeKind::floating || kind == DTypeKind::complex;
+}
+
 bool fits_in_int(const Product& p) { return std::max({p.m(), p.k(), p.n()}) <= INT_MAX; }
 
 template <typename T>
@@ -339,6 +363,10 @@ void run(const Blas& blas, DType dtype, const LoopArgs& args, BatchedProduct& pl
 }
 
 }  // namespace
+
+bool can_add_product(const LoopArgs& args) {
+  return blas() && is_added(args.dtype[args.size() - 1]) && fits_in_int(plan_products(args).first);
+}
 
 bool blas_product(const Blas& blas, const LoopArgs& args) {
   BatchedProduct plan = plan_products(args);

@@ -12,6 +12,9 @@ namespace ofl::ops {
 /// nothing done, where a dimension does not fit in the routines' int.
 bool blas_product(const Blas& blas, const LoopArgs& args);
 
+/// Whether the kernel can add this product to what is in its result: attr[3] may be 1.
+bool can_add_product(const LoopArgs& args);
+
 /// Integers modulo 2^n, and bool (any of all).
 void integer_product(const LoopArgs& args);
 

@@ -268,7 +268,7 @@ class PanelProduct {
     const char* ahead = reinterpret_cast<const char*>(from) + panel_bytes;
     const int64_t ahead_step = kWidth<T> * sizeof(T) / in_block;
     Target<T> target{nullptr, out.row_step / int64_t(sizeof(T)),
-                     std::min(kWidth<T>, out.columns - number * kWidth<T>), first > 0};
+                     std::min(kWidth<T>, out.columns - number * kWidth<T>), p_.adds || first > 0};
     for (int64_t r = 0; r < rows; r += kRows, ahead += panel_bytes / in_block) {
       target.data = reinterpret_cast<T*>(out.data + (row + r) * out.row_step) + number * kWidth<T>;
       const int64_t tile_rows = std::min<int64_t>(kRows, rows - r);

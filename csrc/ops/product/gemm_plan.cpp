@@ -90,6 +90,7 @@ BatchedProduct plan_products(const LoopArgs& args) {
     plan.first = plan.first.transposed();
     for (BatchRow& row : plan.batch) std::swap(row.a, row.b);
   }
+  plan.first.adds = adds_to_result(args);
   return plan;
 }
 

@@ -1,3 +1,4 @@
+#include "base/error.h"
 #include "ops/loops.h"
 #include "ops/product/gemm.h"
 #include "ops/product/gemm_plan.h"
@@ -73,10 +74,14 @@ void matmul_kernel(const LoopArgs& args) {
   const bool sums_nothing = args.iteration.rows[args.iteration.ndim - 2].dim == 0;
   const DTypeKind kind = info(args.dtype[kOut]).kind;
   const bool inexact = kind == DTypeKind::floating || kind == DTypeKind::complex;
+  const bool adds = adds_to_result(args);
+  if (sums_nothing && adds) return;
   if (sums_nothing) return plain_product(args);
   if (!inexact) return integer_product(args);
   const Blas* library = blas();
-  if (!library || !blas_product(*library, args)) plain_product(args);
+  if (library && blas_product(*library, args)) return;
+  if (adds) fail(ErrorKind::runtime, "[", args.name, "] only BLAS adds a product to a matrix");
+  plain_product(args);
 }
 
 }  // namespace ofl::ops

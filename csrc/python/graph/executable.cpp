@@ -239,14 +239,15 @@ int number_of(const char* what, const std::string& name, const char* const* name
 }
 
 /// compile_program(name, inputs, bound, constants, value_count, operations, results, assigns,
-///                 slots, hidden, draw, mode, release): `draw` (or None) gives each run words and
-///                 the last `hidden` parameters.
+///                 slots, hidden, draw, mode, release, adds): `draw` (or None) gives each run words
+///                 and the last `hidden` parameters.
 py::object compile_program(const std::string& name, const py::list& inputs, const py::list& bound,
                            int64_t constants, int64_t value_count, const py::list& operations,
                            const std::vector<int64_t>& results,
                            const std::vector<std::pair<int64_t, int64_t>>& assigns,
                            const py::list& slots, int hidden, const py::object& draw,
-                           const std::string& mode, const std::string& release) {
+                           const std::string& mode, const std::string& release,
+                           bool adds) {
   auto numbers = slots.empty() ? nullptr : std::make_unique<Numbers>(slots);
   graph::ProgramParts program;
   for (const py::handle& row : inputs) program.inputs.push_back(type_of(row));
@@ -262,6 +263,7 @@ py::object compile_program(const std::string& name, const py::list& inputs, cons
       number_of("mode", mode, graph::kRunModeNames, graph::kRunModes));
   options.release = static_cast<graph::Release>(
       number_of("release", release, graph::kReleaseNames, graph::kReleases));
+  options.adds = adds;
   std::vector<Tensor> tensors;
   for (const py::handle& x : bound) tensors.push_back(require_tensor(x.ptr(), kOp));
   auto made =

@@ -154,6 +154,18 @@ py::list pairs(const graph::Edges& edges) {
   return list;
 }
 
+py::list additions_of(const graph::Lowered& lowered) {
+  py::list additions;
+  for (const graph::AdditionNote& note : lowered.additions) {
+    py::dict row;
+    row["site"] = py::reinterpret_steal<py::object>(checked(site_tuple(note.site)));
+    row["is_added"] = note.is_added;
+    row["reason"] = note.reason;
+    additions.append(row);
+  }
+  return additions;
+}
+
 void add_segments(const Schedule& schedule, py::dict* report) {
   const graph::SegmentWaits waits = graph::find_waits(schedule);
   py::list lanes, segments;
@@ -215,6 +227,8 @@ py::dict report_of(const Executable& run) {
   report["groups"] = groups_of(schedule);
   report["memory"] = memory_of(schedule);
   report["memory"]["inline_bases"] = inline_bases_of(run);
+  report["addto"] = run.options().adds;
+  report["additions"] = additions_of(run.lowered());
   add_segments(schedule, &report);
   return report;
 }

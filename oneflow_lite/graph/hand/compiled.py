@@ -72,7 +72,7 @@ class Compiled:
         shapes: Mapping[str, Shape],
         fetches: Fetches,
         device: Device | None,
-        ways: tuple[str, str] = ("auto", "plan"),
+        ways: tuple[str, str, bool] = ("auto", "plan", False),
     ) -> None:
         self.program = program
         self.device = device or declared.device

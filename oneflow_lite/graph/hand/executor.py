@@ -41,6 +41,8 @@ class Executor:
         built. None: that one.
     mode, release : str, optional
         How programs run, and let go of temporaries: as ``compile`` has it for traced programs.
+    addto : bool, optional
+        Products add into accumulators: as ``compile`` has it.
 
     Examples
     --------
@@ -61,13 +63,17 @@ class Executor:
     """
 
     def __init__(
-        self, device: DeviceLike = None, mode: str = "auto", release: str = "plan"
+        self,
+        device: DeviceLike = None,
+        mode: str = "auto",
+        release: str = "plan",
+        addto: bool = False,
     ) -> None:
         self.device: Device | None = None if device is None else resolve(device)
         if self.device is not None:
             empty(0, device=self.device)  # it is there
         executable.lowered(EMPTY, "Executor", mode, release)  # there are such
-        self._ways = (mode, release)
+        self._ways = (mode, release, addto)
         self._kept: OrderedDict[Any, Compiled] = OrderedDict()
         self._lock = threading.RLock()  # guards _kept; one thread compiles, others wait
         self._compiled = 0
@@ -195,6 +201,7 @@ def compile(
     executor: Executor | None = None,
     mode: str = "auto",
     release: str = "plan",
+    addto: bool = False,
 ) -> Any:
     """Return a program ready to run: operations are planned, and nothing is computed.
 
@@ -211,15 +218,17 @@ def compile(
     executor : Executor, optional
         Of a program by hand: it keeps the result for its runs.
     mode : str, optional
-        How it runs; results have the same bits. 'inline': in the calling
-        thread, if its operands are ready and all is on the cpu. 'serial': by segments, which are
-        instructions of the machine. 'parallel': threads share what is independent in a segment.
-        'sequential': each segment runs after the one before. 'naive': each step is an instruction.
-        'auto': inline where the work is small, else serial.
+        How it runs; results have the same bits. 'inline': in the calling thread, if its operands
+        are ready and all is on the cpu. 'serial': by segments, which are instructions of the
+        machine. 'parallel': threads share what is independent in a segment. 'sequential': each
+        segment runs after the one before. 'naive': each step is an instruction. 'auto': inline
+        where the work is small, else serial.
     release : str, optional
-        How temporaries are let go. 'plan': they share bytes, by a plan.
-        'fast': each by itself after its last use, in the order of the queue. 'event': when that use
-        has run.
+        How temporaries are let go. 'plan': they share bytes, by a plan. 'fast': each by itself
+        after its last use, in the order of the queue. 'event': when that use has run.
+    addto : bool, optional
+        ``acc + a @ b`` adds into the memory of ``acc``, if nobody needs that afterwards. Results
+        differ in the last bits: the product is not rounded before the sum.
 
     Raises
     ------
@@ -239,12 +248,13 @@ def compile(
     if not isinstance(program, Program):
         raise TypeError(f"[compile] program: expected a Program, got {type(program).__name__}")
     if program.declared is not None:
-        if executor is not None and (mode, release) != ("auto", "plan"):
-            raise ValueError("[compile] mode and release are those of the executor")
-        return (executor or Executor(None, mode, release)).compile(program, feed, fetch_list)
+        if executor is not None and (mode, release, addto) != ("auto", "plan", False):
+            raise ValueError("[compile] mode, release and addto are those of the executor")
+        ready_by = executor or Executor(None, mode, release, addto)
+        return ready_by.compile(program, feed, fetch_list)
     if feed is not None or fetch_list is not None or executor is not None:
         raise ValueError("[compile] feed and fetch_list are for programs that were built by hand")
-    ready: Executable = executable.compile(program, mode=mode, release=release)
+    ready: Executable = executable.compile(program, mode=mode, release=release, addto=addto)
     return ready
 
 

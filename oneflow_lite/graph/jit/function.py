@@ -19,6 +19,7 @@ class _Named(TypedDict, total=False):
     check: int
     freeze: bool
     max_programs: int
+    addto: bool
 
 
 @overload
@@ -36,13 +37,13 @@ def jit(
     check: int = 0,
     freeze: bool = False,
     max_programs: int = 64,
+    addto: bool = False,
 ) -> Any:
     """Return the function, traced once for each kind of arguments and run as a whole.
 
     Tensors and NumPy arrays count by their types, all else by its value; floats and complex numbers
-    are given to the program at each call. Results have eager's bits; writes to arguments and
-    captured tensors are seen as in eager. Where another tensor is put in the place of a captured
-    one, the next call traces again. In a recording the function is called as it is.
+    are given at each call. Results have eager's bits; writes to arguments and captured tensors are
+    seen as in eager. Another tensor in the place of a captured one: the next call traces again.
 
     Parameters
     ----------
@@ -61,6 +62,8 @@ def jit(
         Captured tensors are constants: later writes to them are not seen.
     max_programs
         How many programs are kept; the one that was used longest ago goes first.
+    addto
+        Products add into accumulators, as ``compile`` has it: results differ in the last bits.
 
     Raises
     ------
@@ -82,7 +85,7 @@ def jit(
     >>> step.report()["traces"]
     1
     """
-    options = Options(static, donate, on_break, check, freeze, max_programs)
+    options = Options(static, donate, on_break, check, freeze, max_programs, addto)
     if function is None:
         return lambda function: Jitted(function, options)
     return Jitted(function, options)

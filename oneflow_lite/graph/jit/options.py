@@ -14,11 +14,16 @@ class Options:
     check: int = 0
     freeze: bool = False
     max_programs: int = 64
+    addto: bool = False
 
     def verify(self) -> None:
         """Raise ValueError or TypeError where an option is none."""
         if self.on_break not in ("raise", "eager"):
             raise ValueError(f"[jit] on_break: expected 'raise' or 'eager', got {self.on_break!r}")
+        if self.addto and self.check:
+            raise ValueError(
+                "[jit] addto changes the last bits of results, so that check cannot compare them"
+            )
         for name, least in {"check": 0, "max_programs": 1}.items():
             value = getattr(self, name)
             if type(value) is not int:
