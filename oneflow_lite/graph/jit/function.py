@@ -52,8 +52,7 @@ def jit(
     static
         names or positions of arguments that count by their value, whatever their type.
     donate
-        names or positions of arguments whose tensors the call takes for good: results may be
-        computed in their memory. Reading such a tensor afterwards raises.
+        names or positions of arguments that the call takes for good; reading them then raises.
     on_break
         for what cannot be recorded: "raise", or "eager" to call it eagerly, after one warning.
     check
