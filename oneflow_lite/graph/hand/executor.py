@@ -209,8 +209,7 @@ def compile(
     ----------
     program : Program
         One that was traced: the result is an ``Executable``, called with a tensor for each
-        parameter. Captured tensors are read, and written to, at each run. One that was built by
-        hand: the result is a ``Compiled``, called with feeds.
+        parameter; it reads and writes captured tensors. Else a ``Compiled``, called with feeds.
     feed : dict, optional
         Of a program by hand: shapes, specs, or what will be fed, by name.
     fetch_list : tensors and names, in lists, tuples and dicts
@@ -227,8 +226,7 @@ def compile(
         How temporaries are let go. 'plan': they share bytes, by a plan. 'fast': each by itself
         after its last use, in the order of the queue. 'event': when that use has run.
     addto : bool, optional
-        ``acc + a @ b`` adds into the memory of ``acc``, if nobody needs that afterwards. Results
-        differ in the last bits: the product is not rounded before the sum.
+        ``acc + a @ b`` adds into ``acc``, if nobody needs that afterwards: last bits may differ.
 
     Raises
     ------
@@ -250,8 +248,7 @@ def compile(
     if program.declared is not None:
         if executor is not None and (mode, release, addto) != ("auto", "plan", False):
             raise ValueError("[compile] mode, release and addto are those of the executor")
-        ready_by = executor or Executor(None, mode, release, addto)
-        return ready_by.compile(program, feed, fetch_list)
+        return (executor or Executor(None, mode, release, addto)).compile(program, feed, fetch_list)
     if feed is not None or fetch_list is not None or executor is not None:
         raise ValueError("[compile] feed and fetch_list are for programs that were built by hand")
     ready: Executable = executable.compile(program, mode=mode, release=release, addto=addto)
