@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import oneflow_lite as flow
+from oneflow_lite import _C
 from oneflow_lite.graph import Executable
 
 
@@ -72,6 +73,7 @@ def test_the_machine_waits_no_more_often_than_planned() -> None:
 PEAK = """
 import json, sys
 import oneflow_lite as flow
+from oneflow_lite import _C
 
 mode, release = sys.argv[1:]
 
@@ -140,3 +142,28 @@ def test_a_segment_ends_where_its_lane_waits() -> None:
     report = run.report()
     assert [each["steps"] for each in report["segments"]] == [["copy"]] * 2 + [["tanh"]] * 2
     assert report["waits"] == [(0, 2), (1, 3)]
+
+
+@pytest.mark.parametrize("release", ["plan", "fast", "event"])
+def test_the_bytes_of_runs_in_flight_are_bounded(release: str) -> None:
+    """Segments say what they allocate, so issuing waits before a device is full."""
+    mebibyte = 1 << 20
+    x = flow.ones(mebibyte // 8, device="mock:0")
+
+    def work(x: Any) -> Any:
+        return flow.cumulative_sum(x + 1)
+
+    run = flow.graph.compile(flow.graph.trace(work, x).program, mode="serial", release=release)
+    flow.synchronize()
+    flow.empty_cache()
+    _C.configure(max_bytes_in_flight=8 * mebibyte)
+    try:
+        with flow.flags(mock="launch=1ms"):
+            most = 0
+            for _ in range(40):
+                run(x)
+                most = max(most, flow.vm.stats()["in_flight"])
+            flow.synchronize()
+        assert most <= 10
+    finally:
+        _C.configure(max_bytes_in_flight=1 << 30)
