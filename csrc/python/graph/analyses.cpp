@@ -3,6 +3,7 @@
 #include "python/bind.h"
 #include "python/graph/arrays.h"
 
+#include "graph/fusing/partition.h"
 #include "graph/memory/assigns.h"
 #include "graph/memory/blocks.h"
 #include "graph/order/colours.h"
@@ -127,6 +128,50 @@ PyObject* colours(Arguments given) {
   const Integers weights = integers_of({"colours", "weights"}, given[0]);
   const int64_t most = integer_of({"colours", "most"}, given[2]);
   return list_of(graph::colours(weights, edges_of("colours", given[1]), most)).release();
+}
+
+// --- Groups that are computed together
+
+graph::Pattern pattern_of(const Place& place, int64_t number) {
+  const auto pattern = static_cast<graph::Pattern>(number);
+  const bool is_known = number >= 0 && (number <= 4 || pattern == graph::Pattern::opaque);
+  if (!is_known) {
+    fail(ErrorKind::value, place.text(), ": expected a kind from 0 to 4, or 8, got ", number);
+  }
+  return pattern;
+}
+
+std::vector<graph::Use> uses_of(const char* op, PyObject* object) {
+  std::vector<graph::Use> uses;
+  for_records<3>({op, "uses"}, object, "(before, after, kind)",
+                 [&](const Record<3>& record, const Place& here) {
+                   const auto& [before, after, kind] = record.fields;
+                   uses.push_back({before, after, pattern_of(here, kind)});
+                 });
+  return uses;
+}
+
+PyObject* post_dominators(Arguments given) {
+  constexpr const char* kOp = "post_dominators";
+  const int64_t operations = integer_of({kOp, "operations"}, given[0]);
+  const auto uses = uses_of(kOp, given[1]);
+  const auto tree =
+      graph::post_dominators(operations, uses, integers_of({kOp, "results"}, given[2]));
+  return tuple_of(list_of(tree.parents), list_of(tree.kinds, [](graph::Pattern kind) {
+                    return PyLong_FromLong(static_cast<long>(kind));
+                  }));
+}
+
+PyObject* partition(Arguments given) {
+  constexpr const char* kOp = "partition";
+  std::vector<graph::Pattern> kinds;
+  for (const int64_t number : integers_of({kOp, "kinds"}, given[0])) {
+    kinds.push_back(pattern_of({kOp, "kinds"}, number));
+  }
+  const auto uses = uses_of(kOp, given[1]);
+  const Integers results = integers_of({kOp, "results"}, given[2]);
+  const int64_t most = integer_of({kOp, "max_depth"}, given[3]);
+  return list_of(graph::partition(kinds, uses, results, most)).release();
 }
 
 // --- Values that share memory
@@ -258,6 +303,8 @@ PyMethodDef functions[] = {
     positional<starts, 3>("graph_starts"),
     positional<reuse_across_lanes, 4>("graph_reuse_across_lanes"),
     positional<colours, 3>("graph_colours"),
+    positional<post_dominators, 3>("graph_post_dominators"),
+    positional<partition, 4>("graph_partition"),
     positional<alias_classes, 2>("graph_alias_classes"),
     positional<class_users, 2>("graph_class_users"),
     positional<in_place, 9>("graph_in_place"),

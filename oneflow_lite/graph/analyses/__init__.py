@@ -54,6 +54,11 @@ from oneflow_lite.graph.analyses.order import (
     successors as successors,
     successors_by_thread as successors_by_thread,
 )
+from oneflow_lite.graph.analyses.partition import (
+    PostDominators as PostDominators,
+    partition as partition,
+    post_dominators as post_dominators,
+)
 from oneflow_lite.graph.analyses.reason import Reason as Reason
 from oneflow_lite.graph.analyses.values import (
     ValueKind as ValueKind,
@@ -75,6 +80,7 @@ __all__ = [
     "BlockProgram",
     "InPlace",
     "MemoryPlan",
+    "PostDominators",
     "Reason",
     "Start",
     "ValueKind",
@@ -89,8 +95,10 @@ __all__ = [
     "last_users",
     "lower_bound",
     "order_by_priority",
+    "partition",
     "plan_blocks",
     "plan_offsets",
+    "post_dominators",
     "reduction",
     "reuse_across_lanes",
     "starts",
