@@ -34,7 +34,7 @@ INCLUDES = {
 # streams are below fusion, which uses them, and virtual_machine.h, which joins all, is above it.
 ROOMS = {
     "ep": ("threads", "memory", "cpu mock cuda"),
-    "graph": ("order", "memory", "recording", "planning", "running"),
+    "graph": ("order", "memory", "fusing", "recording", "planning", "running"),
     "ops": ("elementwise", "index", "product", "random", "reduce", "sort", "fusion", "cuda"),
     "ops/cuda": ("layout", "elementwise", "index", "product", "random", "reduce", "sort", "fusion"),
     "python": ("machine ops tensor", "native", "interop", "graph"),

@@ -1,6 +1,6 @@
 // TVM's partition of a program into groups that are computed together, exactly.
 //
-//   forward graph, kinds on its edges ──► tree of post-dominators ──► phases ──► groups (union-find)
+//   forward graph, kinds on its edges ──► tree of post-dominators ──► phases ──► groups
 #pragma once
 
 #include "graph/order/rows.h"
