@@ -287,9 +287,7 @@ vm::DeviceState* lane_of(const Lowered& lowered, const Unit& unit) {
   const Step& step = lowered.steps[unit.steps[0]];
   const bool is_kernel = step.kind == Step::Kind::loops || step.kind == Step::Kind::arrays ||
                          step.kind == Step::Kind::allocate;
-  if (!is_kernel) return nullptr;
-  vm::DeviceState* const state = lowered.bases[step.operands.back().base].state;
-  return state->device.runs_host_kernels() ? state : nullptr;
+  return is_kernel ? lowered.bases[step.operands.back().base].state : nullptr;
 }
 
 Layout lay_out(const Lowered& lowered, const std::vector<Unit>& units, Release release,

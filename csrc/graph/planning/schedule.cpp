@@ -200,7 +200,8 @@ class Cutting {
   }
 
   Piece piece(const Unit& unit, Segment* segment) {
-    Piece piece{&unit, {}, {}};
+    Piece piece{&unit, segment->call_count, {}, {}};
+    segment->call_count += static_cast<int32_t>(unit.steps.size());
     segment->has_groups = segment->has_groups || unit.plan;
     for (const int64_t i : unit.steps) {
       const Step& step = lowered_.steps[i];

@@ -24,15 +24,16 @@ struct Call {
 /// A unit in a segment.
 struct Piece {
   const Unit* unit;
+  int32_t first_call;  // the number of its first call in the segment
   std::vector<Call> calls;
-  std::vector<int32_t> bases;  // of the unit's plan, or kScalarsBase
+  std::vector<int32_t> bases;  // of the unit's group, or kScalarsBase
 };
 
 struct Segment {
   /// Of a base, by the segment's number.
   struct Local {
     int64_t base;
-    int32_t memory;  // the segment's number of it; -1: in tiles alone
+    int32_t memory;  // the segment's number of it; -1: in tiles or in registers alone
     int64_t offset;
   };
   struct Use {
@@ -43,6 +44,7 @@ struct Segment {
 
   vm::DeviceState* state = nullptr;  // whose lane it is; null: one step, issued by itself
   std::vector<Piece> pieces;
+  int32_t call_count = 0;
   std::vector<Local> bases;
   std::vector<Use> memories;
   double cost = 0;

@@ -1,7 +1,9 @@
 #include "graph/planning/units.h"
 
 #include <algorithm>
+#include <type_traits>
 
+#include "ops/launch.h"
 #include "tensor/fusion/begin.h"
 
 namespace ofl::graph {
@@ -58,8 +60,8 @@ class Forming {
     for (size_t i = 0; i < lowered_.steps.size(); ++i) {
       if (is_taken_[i]) continue;
       const auto first = static_cast<int64_t>(i);
-      Unit unit = begins_group(lowered_.steps[i]) ? grown(first) : Unit{};
-      if (unit.steps.size() < 2) {
+      Unit unit = grown(first);
+      if (!unit.is_group()) {
         unit = {};
         unit.steps = {first};
       }
@@ -77,15 +79,25 @@ class Forming {
     return lowered_.bases[step.operands.back().base].state;
   }
 
-  bool begins_group(const Step& step) const {
-    return step.kind == Step::Kind::loops && state_of(step)->device.is_host() &&
-           pays_on_host(options_, step.cost, step.loops->args);
+  /// The group that begins with a step; fewer than two steps: none does.
+  Unit grown(int64_t first) {
+    const Step& step = lowered_.steps[first];
+    if (step.kind != Step::Kind::loops) return {};
+    const ep::Device& device = state_of(step)->device;
+    if (device.is_host()) {
+      const bool pays = pays_on_host(options_, step.cost, step.loops->args);
+      return pays ? grown<ops::FusionGroup>(first) : Unit{};
+    }
+    // A launch takes longer than small work, and a program is worth its kernels.
+    const bool pays = options_.fusion.load(std::memory_order_relaxed) != vm::Fusion::never;
+    return pays && ops::uses_own_kernels(device) ? grown<ops::cuda::FusionGroup>(first) : Unit{};
   }
 
   /// A group is never longer than what the machine would find: it passes what does not need its
   /// members, and ends at what needs one and cannot join.
+  template <typename Group>
   Unit grown(int64_t first) {
-    ops::FusionGroup group;
+    Group group;
     Unit unit;
     const vm::DeviceState* const state = state_of(lowered_.steps[first]);
     members_.clear(first);
@@ -106,25 +118,29 @@ class Forming {
       passed_.add(step);
       ++passed;
     }
-    if (unit.steps.size() > 1) finish(std::move(group), &unit);
+    if (unit.is_group()) finish(std::move(group), &unit);
     return unit;
   }
 
-  /// -1: a scalar that is the same in each run.
-  static int64_t base_of(const Step& step, size_t k) {
+  /// -1: a scalar, in the arguments of the kernel.
+  static int64_t base_of(const Step& step, size_t k, bool reads_scalars) {
+    if (!reads_scalars) return step.operands[k].base;
     for (const GivenScalar& given : step.given) {
       if (given.place == static_cast<int32_t>(k)) return kScalarsBase;
     }
     return step.operands[k].base;
   }
 
-  static bool joins(const Step& step, ops::FusionGroup* group, Unit* unit) {
+  template <typename Group>
+  static bool joins(const Step& step, Group* group, Unit* unit) {
+    constexpr bool kReadsScalars = std::is_same_v<Group, ops::FusionGroup>;
     // Its kernel has its number from the arguments alone.
-    if (step.loops->args.kernel == ops::KernelId::fill && !step.given.empty()) return false;
+    const bool is_given = step.loops->args.kernel == ops::KernelId::fill && !step.given.empty();
+    if (kReadsScalars && is_given) return false;
     const size_t known = unit->bases.size();
     int16_t numbers[ops::kMaxOperands];
     for (size_t k = 0; k < step.operands.size(); ++k) {
-      const int64_t base = base_of(step, k);
+      const int64_t base = base_of(step, k, kReadsScalars);
       numbers[k] = -1;
       if (base == -1) continue;
       const auto found = std::find(unit->bases.begin(), unit->bases.end(), base);
@@ -136,17 +152,23 @@ class Forming {
     return false;
   }
 
-  void finish(ops::FusionGroup&& group, Unit* unit) const {
-    using Memory = ops::FusionSpace::Memory;
-    group.leave_out([&](const Memory& memory) {
+  using Memory = ops::FusionSpace::Memory;
+
+  template <typename Group>
+  void leave_out(Group* group, Unit* unit) const {
+    group->leave_out([&](const Memory& memory) {
       return is_unseen(unit->bases[memory.base], memory);
     });
+    for (const Memory& memory : group->memories()) {
+      if (memory.unseen) unit->unseen.push_back(unit->bases[memory.base]);
+    }
+  }
+
+  void finish(ops::FusionGroup&& group, Unit* unit) const {
+    leave_out(&group, unit);
     for (const Memory& memory : group.memories()) {
+      if (memory.unseen) continue;
       const int64_t base = unit->bases[memory.base];
-      if (memory.unseen) {
-        unit->unseen.push_back(base);
-        continue;
-      }
       for (const Memory& other : group.memories()) {
         if (!other.unseen && memory.may_follow(other)) {
           unit->over.emplace_back(base, unit->bases[other.base]);
@@ -154,6 +176,21 @@ class Forming {
       }
     }
     unit->plan = std::make_unique<const ops::FusionPlan>(std::move(group));
+  }
+
+  /// Its threads are not in step, so no result lies over what another thread may yet read.
+  void finish(ops::cuda::FusionGroup&& group, Unit* unit) const {
+    leave_out(&group, unit);
+    std::vector<ops::cuda::PreparedGroup::GivenScalar> given;
+    for (const int64_t i : unit->steps) {
+      const Step& step = lowered_.steps[i];
+      for (const GivenScalar& each : step.given) {
+        given.emplace_back(&step.loops->args.scalars[each.place], each.slot);
+      }
+    }
+    const auto bases = static_cast<int>(unit->bases.size());
+    unit->prepared =
+        std::make_unique<const ops::cuda::PreparedGroup>(std::move(group), bases, std::move(given));
   }
 
   /// Only the members use it. What no device could hold is an error, fused or not.

@@ -1,5 +1,6 @@
-// Units of a program: steps that run by themselves, and steps that run as one, tile by tile, as the
-// machine would group them if they were issued one after the other (vm/fusion/gathering.h).
+// Units of a program: steps that run by themselves, and steps that run as one, as the machine would
+// group them if they were issued one after the other (vm/fusion/gathering.h): tile by tile on the
+// host, as one kernel of the device's own on a device that has some.
 //
 //   steps:  a*2   m@w   +b   tanh   sum   copy to a device
 //   units: [a*2         +b   tanh   sum]  [m@w]  [copy]         when + does not need m@w
@@ -10,12 +11,13 @@
 #include <vector>
 
 #include "graph/planning/lowered.h"
+#include "ops/cuda/fusion/prepared.h"
 #include "ops/fusion/plan.h"
 
 namespace ofl::graph {
 
-/// In the place of a base: the scalars that a run is given. A plan is made once, so it reads them
-/// as operands in memory.
+/// In the place of a base: the scalars that a run is given. A plan of the host is made once, so it
+/// reads them as operands in memory.
 inline constexpr int32_t kScalarsBase = -2;
 
 struct Unit {
@@ -23,12 +25,16 @@ struct Unit {
   double cost = 0;             // in float32 additions
   /// Of several steps, on the host; null: one step.
   std::unique_ptr<const ops::FusionPlan> plan;
-  std::vector<int64_t> bases;   // what the plan's base numbers stand for, or kScalarsBase
-  std::vector<int64_t> unseen;  // those that are in tiles alone
+  /// The same on a device that has kernels of its own.
+  std::unique_ptr<const ops::cuda::PreparedGroup> prepared;
+  std::vector<int64_t> bases;   // what the base numbers of either stand for, or kScalarsBase
+  std::vector<int64_t> unseen;  // those that are in tiles or in registers alone
   std::vector<std::pair<int64_t, int64_t>> over;  // (base, one over which it may lie) of a plan
+
+  bool is_group() const { return steps.size() > 1; }
 };
 
-/// Of results that are in tiles alone.
+/// Of results that are in tiles or in registers alone.
 uint64_t saved_bytes(const Lowered& lowered, const Unit& unit);
 
 /// All steps, in an order that gives the results of the program's. The plans refer to `lowered`.

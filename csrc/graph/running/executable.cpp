@@ -6,6 +6,7 @@
 #include "graph/planning/additions.h"
 #include "graph/running/clash.h"
 #include "graph/running/issue_step.h"
+#include "graph/running/kernels_ahead.h"
 #include "graph/running/segment_run.h"
 #include "tensor/fusion/begin.h"
 
@@ -42,6 +43,10 @@ Executable::Executable(vm::VirtualMachine& machine, std::string name, const Prog
   }
   for (int64_t i = 0; i < lowered_->input_count; ++i) {
     if (lowered_->bases[i].is_written) written_inputs_.push_back(i);
+  }
+  const bool is_naive = machine_.options().naive.load(std::memory_order_relaxed);
+  if (!is_naive && options_.mode != RunMode::naive && wants_kernels(*lowered_)) {
+    make_kernels_soon(*schedule());
   }
 }
 

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "base/cost.h"
+#include "ep/memory/caching_allocator.h"
 #include "graph/running/step_args.h"
 
 namespace ofl::graph {
@@ -46,6 +47,12 @@ class SegmentBody::Failures {
   }
 
   bool any() const { return !failed_.empty(); }
+  /// There is no memory for what is in this one.
+  void lose(int memory, const vm::FailurePtr& failure) {
+    for (size_t b = 0; b < body_.segment_->bases.size(); ++b) {
+      if (body_.segment_->bases[b].memory == memory) set(b, failure);
+    }
+  }
   /// Several threads may ask and tell, of bases of their own.
   void share() { failed_.resize(body_.segment_->bases.size()); }
   /// Of something that the step uses; null: it can run.
@@ -91,6 +98,68 @@ class SegmentBody::Failures {
   std::vector<vm::FailurePtr> failed_;  // of each base; empty: none
 };
 
+/// Memory for the while of what is in tiles or in registers alone, when the calls of a group run
+/// one by one: from the first call that uses it to the last one.
+class SegmentBody::Scratch {
+ public:
+  Scratch(SegmentBody& body, const Piece& piece, const Surroundings& here)
+      : body_(body), piece_(piece), here_(here) {}
+  Scratch(const Scratch&) = delete;
+  ~Scratch() {
+    for (Held& held : held_) give_back(&held);
+  }
+
+  void take(const Call& call) {
+    for (const int32_t base : call.bases) {
+      if (base < 0 || body_.segment_->bases[base].memory >= 0 || body_.addresses_[base]) continue;
+      const size_t bytes = body_.frame_->lowered().bases[body_.segment_->bases[base].base].bytes;
+      const vm::SiteId site = body_.frame_->site_of(*call.step);
+      Held held{base, StorageRef::adopt(TensorStorage::make(*body_.segment_->state, bytes, site))};
+      if (held.storage->on_host()) {
+        held.storage->materialize_on_host();
+      } else {
+        held.storage->materialize(*here_.context);
+      }
+      body_.addresses_[base] = held.storage->data();
+      if (body_.frame_->poison) body_.poison(*held.storage, here_);
+      held_.push_back(std::move(held));
+    }
+  }
+
+  /// What no call after number `i` uses.
+  void let_go(size_t i) {
+    const auto is_used_later = [&](int32_t base) {
+      const auto uses = [base](const Call& call) {
+        return std::find(call.bases.begin(), call.bases.end(), base) != call.bases.end();
+      };
+      return std::any_of(piece_.calls.begin() + static_cast<int64_t>(i) + 1, piece_.calls.end(),
+                         uses);
+    };
+    for (size_t k = held_.size(); k-- > 0;) {
+      if (is_used_later(held_[k].base)) continue;
+      give_back(&held_[k]);
+      held_.erase(held_.begin() + static_cast<int64_t>(k));
+    }
+  }
+
+ private:
+  struct Held {
+    int32_t base;
+    StorageRef storage;
+  };
+
+  /// What is in the queue may use it still.
+  void give_back(Held* held) {
+    body_.addresses_[held->base] = nullptr;
+    if (!held->storage->on_host()) held->storage->forget(here_.context->queue);
+  }
+
+  SegmentBody& body_;
+  const Piece& piece_;
+  const Surroundings& here_;
+  std::vector<Held> held_;
+};
+
 SegmentBody::SegmentBody(std::shared_ptr<Frame> frame, const Segment& segment,
                          const std::vector<TensorStorage*>& memories)
     : frame_(std::move(frame)), segment_(&segment) {
@@ -113,7 +182,7 @@ void SegmentBody::run_here(vm::VirtualMachine& machine, vm::InlineScope& here) {
 }
 
 void SegmentBody::launch(vm::LaunchContext& context) {
-  if (!segment_->state->device.is_host()) queued_.resize(segment_->pieces.size());
+  if (!segment_->state->device.is_host()) queued_.resize(segment_->call_count);
   vm::Stream& stream = context.stream;
   run({&context, nullptr, nullptr, segment_->state->device.helpers(), stream.board().observer(),
        &stream});
@@ -128,8 +197,8 @@ vm::FailurePtr SegmentBody::failure_of(const Step& step, const Error& error,
   return failure;
 }
 
-/// Memory for what is written; false: there is none, and everything has failed.
-bool SegmentBody::materialize(const Surroundings& here) {
+/// Memory for what is written; where there is none, what would be in it has failed.
+void SegmentBody::materialize(const Surroundings& here, Failures* failures) {
   for (int m = 0; m < held_.size(); ++m) {
     if (!segment_->memories[m].is_written) continue;
     const bool is_new = !held_[m]->data();
@@ -137,16 +206,20 @@ bool SegmentBody::materialize(const Surroundings& here) {
       here.materialize(*held_[m]);
       if (is_new && frame_->poison) poison(*held_[m], here);
     });
-    if (!error) continue;
-    const vm::FailurePtr failure = failure_of(segment_->first(), *error, here);
-    Failures failures(*this, here.reader());
-    for (size_t i = 0; i < segment_->pieces.size(); ++i) {
-      if (!queued_.empty()) queued_[i].failure = failure;
-      for (const Call& call : segment_->pieces[i].calls) failures.fail(call, failure, failure->seq);
-    }
-    return false;
+    if (error) failures->lose(m, failure_of(first_writer(m), *error, here));
   }
-  return true;
+}
+
+const Step& SegmentBody::first_writer(int memory) const {
+  for (const Piece& piece : segment_->pieces) {
+    for (const Call& call : piece.calls) {
+      for (size_t k = 0; k < call.bases.size(); ++k) {
+        const bool writes = call.bases[k] >= 0 && call.step->writes[k];
+        if (writes && segment_->bases[call.bases[k]].memory == memory) return *call.step;
+      }
+    }
+  }
+  return segment_->first();
 }
 
 /// In the order of the queue: it may have older uses of the memory to go.
@@ -157,6 +230,12 @@ void SegmentBody::poison(TensorStorage& storage, const Surroundings& here) const
     int byte;
   };
   ep::Device& device = segment_->state->device;
+  if (!device.runs_host_kernels()) {
+    const std::vector<char> filled(storage.bytes(), static_cast<char>(*frame_->poison));
+    if (filled.empty()) return;
+    return here.context->queue.copy(storage.data(), filled.data(), filled.size(),
+                                    ep::CopyKind::h2d);
+  }
   Fill fill{device.host_address(storage.data()), storage.bytes(), *frame_->poison};
   const auto run = [](void* block) {
     const auto& fill = *static_cast<const Fill*>(block);
@@ -167,7 +246,8 @@ void SegmentBody::poison(TensorStorage& storage, const Surroundings& here) const
 }
 
 void SegmentBody::run(const Surroundings& here) {
-  if (!materialize(here)) return;
+  Failures failures(*this, here.reader());
+  materialize(here, &failures);
   const Lowered& lowered = frame_->lowered();
   addresses_.reserve(segment_->bases.size());
   for (const Segment::Local& local : segment_->bases) {
@@ -176,7 +256,6 @@ void SegmentBody::run(const Surroundings& here) {
     if (address && lowered.is_input(local.base)) address += frame_->starts[local.base];
     addresses_.push_back(address);
   }
-  Failures failures(*this, here.reader());
   if (frame_->is_parallel && here.context && here.helpers && is_worth_sharing(*segment_)) {
     run_strands(here, &failures);
   } else {
@@ -240,23 +319,24 @@ void SegmentBody::run_watched(size_t number, const Surroundings& here, Failures*
 /// segment settles.
 void SegmentBody::run_on_queue(size_t number, const Surroundings& here, Failures* failures) {
   const Piece& piece = segment_->pieces[number];
-  Queued& queued = queued_[number];
+  Queued& first = *queued(piece, 0);
   const auto launch = [&](void (*run)(void* block)) {
-    QueuedCheck* const check = queued.check.get();
+    QueuedCheck* const check = first.check.get();
     here.context->queue.launch({run, &check, sizeof(check), 0});
   };
-  if (here.checks() && !is_hit(piece, *failures)) {
-    queued.check = std::make_unique<QueuedCheck>(QueuedCheck{check_of(piece.calls[0]), {}});
+  const bool may_look = segment_->state->device.runs_host_kernels();
+  if (may_look && here.checks() && !is_hit(piece, *failures)) {
+    first.check = std::make_unique<QueuedCheck>(QueuedCheck{check_of(piece.calls[0]), {}});
     launch([](void* block) { (*static_cast<QueuedCheck**>(block))->check.before(); });
   }
   run_piece(number, here, failures);
-  if (queued.check && !queued.failure) {
+  if (first.check && !first.failure) {
     launch([](void* block) {
       QueuedCheck& check = **static_cast<QueuedCheck**>(block);
       check.error = vm::catch_error([&] { check.check.after(); });
     });
   }
-  queued.ended = moment(here);
+  first.ended = moment(here);
 }
 
 StepCheck SegmentBody::check_of(const Call& call) const {
@@ -288,47 +368,68 @@ bool SegmentBody::is_hit(const Piece& piece, const Failures& failures) {
 
 void SegmentBody::run_piece(size_t number, const Surroundings& here, Failures* failures) {
   const Piece& piece = segment_->pieces[number];
-  Queued* const queued = queued_.empty() ? nullptr : &queued_[number];
   if (is_hit(piece, *failures)) return run_one_by_one(piece, here, failures, nullptr);
   int failed = 0;
+  bool has_run = true;
   const std::optional<Error> error = vm::catch_error([&] {
-    if (!piece.unit->plan) return run_call(piece.calls[0], here, queued);
-    SmallVector<char*, 16> bases;
-    auto* const scalars = reinterpret_cast<char*>(frame_->scalars.data());
-    for (const int32_t base : piece.bases) {
-      bases.push_back(base == kScalarsBase ? scalars : addresses_[base]);
+    if (piece.unit->is_group()) {
+      has_run = run_group(piece, here, &failed);
+    } else {
+      run_call(piece.calls[0], here, queued(piece, 0));
     }
-    piece.unit->plan->run(&bases[0], here.helpers, &failed);
   });
+  if (!has_run) return run_one_by_one(piece, here, failures, nullptr);
   if (!error) return;
   const vm::FailurePtr failure = failure_of(*piece.calls[failed].step, *error, here);
-  if (queued) queued->failure = failure;
-  for (const Call& call : piece.calls) failures->fail(call, failure, failure->seq);
+  for (size_t i = 0; i < piece.calls.size(); ++i) {
+    if (Queued* const each = queued(piece, i)) each->failure = failure;
+    failures->fail(piece.calls[i], failure, failure->seq);
+  }
 }
 
-/// What is in tiles alone otherwise gets memory for the while.
+/// False: it cannot run as one now, and nothing has happened.
+bool SegmentBody::run_group(const Piece& piece, const Surroundings& here, int* failed) const {
+  SmallVector<char*, 16> bases;
+  auto* const scalars = reinterpret_cast<char*>(frame_->scalars.data());
+  for (const int32_t base : piece.bases) {
+    bases.push_back(base == kScalarsBase ? scalars : addresses_[base]);
+  }
+  if (piece.unit->prepared) return launch_group(piece, bases.data(), here);
+  piece.unit->plan->run(bases.data(), here.helpers, failed);
+  return true;
+}
+
+bool SegmentBody::launch_group(const Piece& piece, char* const* bases,
+                               const Surroundings& here) const {
+  if (!ops::uses_own_kernels(segment_->state->device)) return false;
+  const char* const name = piece.calls[0].step->name;
+  try {
+    return piece.unit->prepared->launch(here.context->queue, name, bases, frame_->scalars.data());
+  } catch (const ep::CapacityError&) {
+    return false;  // one by one the calls wait for what others give back
+  }
+}
+
 void SegmentBody::run_one_by_one(const Piece& piece, const Surroundings& here, Failures* failures,
                                  StepRecords* records) {
-  constexpr size_t kAlignment = 64;
   const bool is_checked = here.observer && here.checks();
-  std::vector<std::unique_ptr<char[]>> scratch;
-  for (const int32_t base : piece.bases) {
-    if (base == kScalarsBase || segment_->bases[base].memory >= 0) continue;
-    const size_t bytes = frame_->lowered().bases[segment_->bases[base].base].bytes;
-    scratch.emplace_back(new char[bytes + kAlignment]);
-    const auto start = reinterpret_cast<uintptr_t>(scratch.back().get());
-    addresses_[base] = scratch.back().get() + (kAlignment - start % kAlignment);
-  }
-  for (const Call& call : piece.calls) {
+  Scratch scratch(*this, piece, here);
+  for (size_t i = 0; i < piece.calls.size(); ++i) {
+    const Call& call = piece.calls[i];
     vm::FailurePtr failure = failures->of(call);
     if (!failure) {
-      const std::optional<Error> error = vm::catch_error(
-          [&] { is_checked ? run_checked(call, here) : run_call(call, here, nullptr); });
+      const std::optional<Error> error = vm::catch_error([&] {
+        scratch.take(call);
+        is_checked ? run_checked(call, here) : run_call(call, here, queued(piece, i));
+      });
       if (records) records->ran(*call.step);
-      if (!error) continue;
-      failure = failure_of(*call.step, *error, here);
+      if (error) failure = failure_of(*call.step, *error, here);
     }
-    failures->fail(call, failure, here.seq());
+    if (failure) {
+      if (Queued* const each = queued(piece, i)) each->failure = failure;
+      failures->fail(call, failure, here.seq());
+    }
+    scratch.let_go(i);
   }
 }
 
@@ -355,33 +456,42 @@ void SegmentBody::settle(const vm::Slot& slot) {
   Failures failures(*this, slot.name());
   vm::Observer* const observer = slot.header.stream->board().observer();
   if (observer && started_) tell_of_queue(*observer, slot);
-  for (size_t i = 0; i < queued_.size(); ++i) {
-    const Call& call = segment_->pieces[i].calls[0];
-    Queued& queued = queued_[i];
-    vm::FailurePtr failure = failures.of(call);
-    if (!failure) failure = queued.failure;
-    if (!failure && !queued.async_error && queued.in_flight) {
-      queued.async_error = queued.in_flight->failure();
+  auto queued = queued_.begin();
+  for (const Piece& piece : segment_->pieces) {
+    for (const Call& call : piece.calls) {
+      if (queued == queued_.end()) return;
+      vm::FailurePtr failure = failures.of(call);
+      if (!failure) failure = settled(*call.step, &*queued, slot);
+      if (failure) failures.fail(call, failure, slot.name());
+      ++queued;
     }
-    if (!failure && !queued.async_error && queued.check) queued.async_error = queued.check->error;
-    if (!failure && queued.async_error) {
-      Error error = *queued.async_error;
-      failure = std::make_shared<const vm::Failure>(
-          vm::Failure{error.kind(), error.what(), call.step->name, frame_->site_of(*call.step),
-                      slot.name(), segment_->state->device.id(), error.payload()});
-      slot.header.stream->board().failures.note(failure);
-    }
-    if (failure) failures.fail(call, failure, slot.name());
   }
 }
 
 void SegmentBody::tell_of_queue(vm::Observer& observer, const vm::Slot& slot) const {
   StepRecords records(frame_->site(), started_->reached_at_ns());
-  for (size_t i = 0; i < queued_.size(); ++i) {
-    if (!queued_[i].ended) continue;
-    records.add(frame_->lowered(), segment_->pieces[i], queued_[i].ended->reached_at_ns());
+  for (const Piece& piece : segment_->pieces) {
+    if (static_cast<size_t>(piece.first_call) >= queued_.size()) break;
+    const ep::EventLease& ended = queued_[static_cast<size_t>(piece.first_call)].ended;
+    if (ended) records.add(frame_->lowered(), piece, ended->reached_at_ns());
   }
   records.tell(observer, slot.header.stream, slot.name(), frame_->number_of(*segment_));
+}
+
+/// The failure of a call whose operands are sound; null: it has none.
+vm::FailurePtr SegmentBody::settled(const Step& step, Queued* queued, const vm::Slot& slot) const {
+  if (queued->failure) return queued->failure;
+  if (!queued->async_error && queued->in_flight) {
+    queued->async_error = queued->in_flight->failure();
+  }
+  if (!queued->async_error && queued->check) queued->async_error = queued->check->error;
+  if (!queued->async_error) return nullptr;
+  const Error& error = *queued->async_error;
+  auto failure = std::make_shared<const vm::Failure>(
+      vm::Failure{error.kind(), error.what(), step.name, frame_->site_of(step), slot.name(),
+                  segment_->state->device.id(), error.payload()});
+  slot.header.stream->board().failures.note(failure);
+  return failure;
 }
 
 /// The machine has poisoned the memories; the temporaries in them are the frame's.

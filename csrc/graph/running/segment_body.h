@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "graph/running/frame.h"
@@ -25,33 +26,36 @@ class SegmentBody {
   /// It has strands, and more work than it takes to wake a thread.
   static bool is_worth_sharing(const Segment& segment);
 
-  /// Of instructions with such a body, on the compute stream of a device that runs host kernels.
+  /// Of instructions with such a body, on the compute stream of a device.
   static const vm::InstructionType& type(Release release);
 
  private:
   class Failures;
+  class Scratch;
   struct Surroundings;
   /// The check of what a step on a device's queue has made.
   struct QueuedCheck {
     StepCheck check;
     std::optional<Error> error;
   };
-  /// Of a piece on a device's queue.
+  /// Of a call on a device's queue.
   struct Queued {
     std::optional<Error> async_error;
     vm::FailurePtr failure;  // it was not launched
     std::shared_ptr<ops::InFlight> in_flight;
     std::unique_ptr<QueuedCheck> check;  // or null
-    ep::EventLease ended;                // only while observed
+    ep::EventLease ended;                // of a piece, at its first call; only while observed
   };
 
   static vm::InstructionType make_type();
   void launch(vm::LaunchContext& context);
   void settle(const vm::Slot& slot);
+  vm::FailurePtr settled(const Step& step, Queued* queued, const vm::Slot& slot) const;
   void fail_all(const vm::FailurePtr& failure) const;
 
   void run(const Surroundings& here);
-  bool materialize(const Surroundings& here);
+  void materialize(const Surroundings& here, Failures* failures);
+  const Step& first_writer(int memory) const;
   void poison(TensorStorage& storage, const Surroundings& here) const;
   void run_strands(const Surroundings& here, Failures* failures);
   template <typename Numbers>
@@ -60,9 +64,15 @@ class SegmentBody {
   void run_watched(size_t number, const Surroundings& here, Failures* failures,
                    StepRecords* records);
   void run_piece(size_t number, const Surroundings& here, Failures* failures);
+  bool run_group(const Piece& piece, const Surroundings& here, int* failed) const;
+  bool launch_group(const Piece& piece, char* const* bases, const Surroundings& here) const;
   void run_one_by_one(const Piece& piece, const Surroundings& here, Failures* failures,
                       StepRecords* records);
   void run_call(const Call& call, const Surroundings& here, Queued* queued) const;
+  /// Of call `i` of the piece; null: it runs on the host.
+  Queued* queued(const Piece& piece, size_t i) {
+    return queued_.empty() ? nullptr : &queued_[static_cast<size_t>(piece.first_call) + i];
+  }
   void run_checked(const Call& call, const Surroundings& here) const;
   void run_on_queue(size_t number, const Surroundings& here, Failures* failures);
   StepCheck check_of(const Call& call) const;
@@ -76,7 +86,7 @@ class SegmentBody {
   const Segment* segment_;
   HeldStorages held_;
   std::vector<char*> addresses_;  // of the segment's bases, while it launches
-  std::vector<Queued> queued_;    // of each piece, on a queue
+  std::vector<Queued> queued_;    // of each call, on a queue
   ep::EventLease started_;        // there, while observed
 };
 

@@ -40,20 +40,31 @@ void set_addresses(const Step& step, const Address& address, Args* args) {
   }
 }
 
-/// Puts the kernel on the queue of a device that runs host kernels, see ops::launch().
-template <typename Args, typename Address>
-std::shared_ptr<ops::InFlight> launch_step(const Step& step, const Address& address, Args&& args,
-                                           ep::Stream& queue, std::optional<Error>* async_error) {
+/// The kernel on a device; the number of an operand's base is that of the operand.
+template <typename Args>
+ops::KernelCall<std::decay_t<Args>> kernel_call(const Step& step, Args&& args,
+                                                const ep::Device& device) {
   ops::KernelCall<std::decay_t<Args>> call;
   call.args = std::forward<Args>(args);
-  SmallVector<char*, 8> bases;
+  call.by_device = ops::uses_own_kernels(device);
   for (int k = 0; k < call.args.size(); ++k) {
     const Placed& operand = step.operands[k];
     call.bases.push_back(static_cast<int16_t>(operand.base < 0 ? -1 : k));
     call.args.address(k) = reinterpret_cast<char*>(operand.base < 0 ? 0 : offset_of(operand));
-    bases.push_back(operand.base < 0 ? nullptr : address(k));
   }
-  return ops::launch(queue, call, &bases[0], async_error);
+  return call;
+}
+
+/// Puts the kernel on the queue of a device, see ops::launch().
+template <typename Args, typename Address>
+std::shared_ptr<ops::InFlight> launch_step(const Step& step, const Address& address, Args&& args,
+                                           ep::Stream& queue, std::optional<Error>* async_error) {
+  const auto call = kernel_call(step, std::forward<Args>(args), queue.device());
+  SmallVector<char*, 8> bases;
+  for (int k = 0; k < call.args.size(); ++k) {
+    bases.push_back(call.bases[k] < 0 ? nullptr : address(k));
+  }
+  return ops::launch(queue, call, bases.data(), async_error);
 }
 
 }  // namespace ofl::graph

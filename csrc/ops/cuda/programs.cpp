@@ -9,6 +9,9 @@ namespace ofl::ops::cuda {
 
 namespace {
 
+/// How often a key has been asked for when it is worth a kernel.
+constexpr int kWorthMaking = 2;
+
 struct Settings {
   std::atomic<bool> used{true};
   std::mutex mutex;  // guards the rest
@@ -96,14 +99,31 @@ void* ProgramMap::make(ep::Device& device, std::string_view key, const KernelReq
 
 void* ProgramMap::get_if_ready(ep::Device& device, std::string_view key,
                                const std::function<KernelRequest()>& request) {
-  constexpr int kWorthMaking = 2;
   {
     std::lock_guard<std::mutex> lock(mutex_);
     Entry& entry = entry_of(device, key);
     if (entry.known) return entry.function;
     if (++entry.asked != kWorthMaking) return nullptr;
   }
-  make_in_background([this, &device, key = std::string(key), request = request()] {
+  make_in_turn(device, key, request());
+  return nullptr;
+}
+
+void ProgramMap::make_soon(ep::Device& device, std::string_view key,
+                           const std::function<KernelRequest()>& request) {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    Entry& entry = entry_of(device, key);
+    if (entry.known || entry.asked >= kWorthMaking) return;
+    entry.asked = kWorthMaking;
+  }
+  make_in_turn(device, key, request());
+}
+
+/// In the background.
+void ProgramMap::make_in_turn(ep::Device& device, std::string_view key,
+                              const KernelRequest& request) {
+  make_in_background([this, &device, key = std::string(key), request] {
     void* function = nullptr;
     try {
       function = load(device, request);
@@ -113,7 +133,6 @@ void* ProgramMap::get_if_ready(ep::Device& device, std::string_view key,
     std::lock_guard<std::mutex> publishing(publishing_mutex());
     put(device, key, function);
   });
-  return nullptr;
 }
 
 // The maker keeps the image: the thread that launches it loads it. Where an image cannot be made,

@@ -53,6 +53,9 @@ class ProgramMap {
   /// background, and then known.
   void* get_if_ready(ep::Device& device, std::string_view key,
                      const std::function<KernelRequest()>& request);
+  /// Has it made in the background now, if nobody has asked for that.
+  void make_soon(ep::Device& device, std::string_view key,
+                 const std::function<KernelRequest()>& request);
   /// Has the image made where nothing is known of the key, once for each key, and does not load it.
   /// Not null where there is a function; the address is not to be used.
   void* rehearse(ep::Device& device, std::string_view key,
@@ -77,6 +80,7 @@ class ProgramMap {
   Table& table_of(const ep::Device& device);                        // with the mutex
   Entry& entry_of(const ep::Device& device, std::string_view key);  // with the mutex
   void put(ep::Device& device, const std::string& key, void* function);
+  void make_in_turn(ep::Device& device, std::string_view key, const KernelRequest& request);
 
   std::mutex mutex_;  // guards the rest
   std::vector<Table> tables_;

@@ -25,7 +25,7 @@ py::list names_of(const Schedule& schedule, const graph::Unit& unit) {
 py::list groups_of(const Schedule& schedule) {
   py::list groups;
   for (const graph::Unit& unit : schedule.units) {
-    if (!unit.plan) continue;
+    if (!unit.is_group()) continue;
     py::dict group;
     group["steps"] = names_of(schedule, unit);
     group["saved_bytes"] = graph::saved_bytes(*schedule.lowered, unit);

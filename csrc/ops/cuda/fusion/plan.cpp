@@ -34,6 +34,12 @@ void append(std::string* key, const T& value) {
   key->append(reinterpret_cast<const char*>(&value), sizeof(value));
 }
 
+/// Of all groups. Never destroyed: workers may outlive statics.
+ProgramMap& programs() {
+  static ProgramMap& the_programs = *new ProgramMap;
+  return the_programs;
+}
+
 }  // namespace
 
 FusionPlan::FusionPlan(FusionGroup group, char* const* bases)
@@ -205,12 +211,21 @@ KernelRequest FusionPlan::make_request() const {
 }
 
 void* FusionPlan::find_kernel(ep::Device& device) const {
-  static ProgramMap& programs = *new ProgramMap;
   void* kernel = kernel_.load(std::memory_order_acquire);
   if (kernel) return kernel;
-  kernel = programs.get_if_ready(device, key_, [this] { return make_request(); });
+  kernel = programs().get_if_ready(device, key_, [this] { return make_request(); });
   if (kernel) kernel_.store(kernel, std::memory_order_release);
   return kernel;
+}
+
+void FusionPlan::make_kernel_soon(ep::Device& device) const {
+  programs().make_soon(device, key_, [this] { return make_request(); });
+}
+
+std::vector<const Scalar*> FusionPlan::scalars() const {
+  std::vector<const Scalar*> scalars;
+  for (const FusionGroup::ScalarValue& scalar : group_.scalars_) scalars.push_back(scalar.value);
+  return scalars;
 }
 
 /// Of all but addresses.
@@ -269,9 +284,13 @@ LoopArgs FusionPlan::last_reduction(char* const* bases) const {
   return args;
 }
 
-bool FusionPlan::launch(Launching& launching, void* kernel, char* const* bases) const {
+bool FusionPlan::launch(Launching& launching, void* kernel, char* const* bases,
+                        const Scalar* const* scalars) const {
   layout::FusedArgs args = args_;
   place(bases, &args);
+  for (size_t k = 0; scalars && k < group_.scalars_.size(); ++k) {
+    if (scalars[k]) std::memcpy(args.scalars[k], scalars[k]->bytes, sizeof(args.scalars[k]));
+  }
   if (!shared_) {
     launching.run(kernel, divide_up(group_.elements_, lanes_), args);
     return true;

@@ -34,10 +34,15 @@ class FusionPlan {
   /// The one kernel that runs all; nullptr: there is none, or not yet (it is being compiled, from
   /// the second call on). Any thread.
   void* find_kernel(ep::Device& device) const;
+  /// Has that kernel made in the background now: the plan is for many launches. Any thread.
+  void make_kernel_soon(ep::Device& device) const;
+  /// Where the scalars of the members are, in an order that stays.
+  std::vector<const Scalar*> scalars() const;
   /// Enqueues it with the memories that begin at these device addresses, which fit. The bases of
-  /// memories that are unseen are not looked at. False: it cannot be, and nothing is enqueued. Any
-  /// thread.
-  bool launch(Launching& launching, void* kernel, char* const* bases) const;
+  /// memories that are unseen are not looked at. `scalars`: for each of scalars() another value, or
+  /// null; null: all are as they were. False: it cannot be, and nothing is enqueued. Any thread.
+  bool launch(Launching& launching, void* kernel, char* const* bases,
+              const Scalar* const* scalars = nullptr) const;
 
  private:
   using Member = FusionGroup::Member;
