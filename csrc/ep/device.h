@@ -17,6 +17,7 @@
 
 namespace ofl::ep {
 
+class Arena;
 class CachingAllocator;
 class Device;
 class EventPool;
@@ -185,6 +186,7 @@ class [[gnu::visibility("default")]] Device {
 
   /// One of each per device; they live as long as the device and outlive every block and lease.
   CachingAllocator& allocator() { return *allocator_; }
+  Arena& arena() { return *arena_; }
   EventPool& events() { return *events_; }
   StagingPool& staging() { return *staging_; }
 
@@ -199,6 +201,7 @@ class [[gnu::visibility("default")]] Device {
   const Backend& backend_;
   std::unique_ptr<EventPool> events_;
   std::unique_ptr<CachingAllocator> allocator_;
+  std::unique_ptr<Arena> arena_;
   std::unique_ptr<StagingPool> staging_;
 };
 

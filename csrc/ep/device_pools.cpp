@@ -3,6 +3,7 @@
 #include "ep/device.h"
 
 #include "ep/event_pool.h"
+#include "ep/memory/arena.h"
 #include "ep/memory/caching_allocator.h"
 #include "ep/memory/staging_pool.h"
 
@@ -37,6 +38,7 @@ Device::Device(ofl::Device id, const AllocatorOptions& options)
       backend_(backend_of(id.type)),
       events_(std::make_unique<EventPool>(*this)),
       allocator_(std::make_unique<CachingAllocator>(*this, options)),
+      arena_(std::make_unique<Arena>(*allocator_)),
       staging_(std::make_unique<StagingPool>(*this)) {}
 
 Device::~Device() = default;
@@ -48,9 +50,10 @@ void* Device::load_kernel(const std::string&, const char* name) {
 
 size_t Device::release_caches() { return allocator_->release_cache() + staging_->release_cache(); }
 
-// The allocator first: its pending blocks hold leases of the pool.
+// The allocator before the events: its pending blocks hold leases of the pool.
 void Device::shutdown() {
   staging_.reset();
+  arena_.reset();
   allocator_.reset();
   events_.reset();
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ep/event_pool.h"
+#include "ep/memory/arena.h"
 #include "ep_support.h"
 
 namespace ofl::ep {
@@ -216,6 +217,59 @@ void test_carved_blocks_follow_the_queues() {
   CHECK(allocator.release_cache() == kSlab);
 }
 
+void test_an_arena_is_leased_in_turn() {
+  Knobs knobs;
+  knobs->capacity = 8 * kMiB;
+  auto mock = make_mock_device(0);
+  CachingAllocator allocator(*mock);
+  Arena arena(allocator);
+  {
+    const ArenaLease lease(arena, 2 * kMiB);
+    CHECK(lease.data() != nullptr && allocator.stats().in_use == 2 * kMiB);
+    CHECK(arena.lease(64) == nullptr);            // somebody has it
+    CHECK(allocator.release_cache() == 0);        // nor does the allocator take it
+    CHECK_ERROR(out_of_memory, "out of memory", allocator.alloc(7 * kMiB, nullptr));
+  }
+  CHECK(allocator.stats().in_use == 0 && allocator.stats().cached == 2 * kMiB);
+  char* const place = arena.lease(kMiB);  // what is there is large enough
+  CHECK(place != nullptr && mock->memory_info().held == 2 * kMiB);
+  arena.give_back();
+  CHECK_ERROR(out_of_memory, "out of memory", arena.lease(9 * kMiB));
+  CHECK(arena.lease(64) != nullptr);  // after that error
+  arena.give_back();
+  void* const large = allocator.alloc(8 * kMiB, nullptr);  // takes it
+  CHECK_ERROR(out_of_memory, "out of memory", arena.lease(64));
+  allocator.free(large, 8 * kMiB, nullptr);
+  CHECK(allocator.release_cache() == 8 * kMiB && mock->memory_info().held == 0);
+}
+
+void test_arena_stress() {
+  const auto cpu = make_cpu_device();
+  Arena& arena = cpu->arena();
+  std::atomic<int> leased{0}, refused{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 2000; ++i) {
+        if (t == 0 && i % 7 == 0) cpu->allocator().release_cache();
+        const size_t bytes = 64 * static_cast<size_t>(1 + (i * 31 + t) % 50);
+        const ArenaLease lease(arena, bytes);
+        if (!lease.data()) {
+          ++refused;
+          continue;
+        }
+        std::fill_n(lease.data(), bytes, static_cast<char>(t));  // nobody else does
+        if (std::count(lease.data(), lease.data() + bytes, static_cast<char>(t)) ==
+            static_cast<int64_t>(bytes)) {
+          ++leased;
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(leased + refused == 8000 && leased > 0);
+}
+
 void test_slabs_on_the_ladder() {
   Knobs knobs;
   knobs->capacity = 2 * kSlab;
@@ -308,6 +362,8 @@ int main() {
   test_small_blocks_are_carved();
   test_carved_blocks_follow_the_queues();
   test_slabs_on_the_ladder();
+  test_an_arena_is_leased_in_turn();
+  test_arena_stress();
   const auto cpu = make_cpu_device(), mock = make_mock_device(1);
   test_allocator_stress(*cpu, cpu->allocator());
   test_allocator_stress(*mock, mock->allocator());

@@ -160,9 +160,10 @@ void CachingAllocator::set_limit(size_t bytes) {
 
 AllocatorStats CachingAllocator::stats() const {
   std::lock_guard<std::mutex> lock(mutex_);
+  const size_t idle = idle_memory_ ? std::min(idle_memory_->idle_bytes(), in_use_) : 0;
   AllocatorStats stats;
-  stats.in_use = in_use_;
-  stats.cached = cached_;
+  stats.in_use = in_use_ - idle;
+  stats.cached = cached_ + idle;
   stats.peak_in_use = peak_in_use_;
   stats.peak_held = peak_held_;
   stats.allocs = cache_hits_ + device_allocs_;
@@ -335,6 +336,7 @@ void CachingAllocator::sync_pending() {
 }
 
 size_t CachingAllocator::release_idle() {
+  if (idle_memory_) idle_memory_->release();
   std::vector<IdleBlock> idle;
   size_t total = 0;
   {

@@ -55,6 +55,17 @@ class CapacityError : public Error {
   explicit CapacityError(const std::string& message) : Error(ErrorKind::out_of_memory, message) {}
 };
 
+/// Memory of an allocator that somebody keeps without using it, until it is wanted elsewhere. Any
+/// thread may call both.
+class IdleMemory {
+ public:
+  virtual ~IdleMemory() = default;
+  /// What nobody uses goes back to the allocator.
+  virtual void release() = 0;
+  /// How much that would be.
+  virtual size_t idle_bytes() const = 0;
+};
+
 class CachingAllocator {
  public:
   explicit CachingAllocator(Device& device, const AllocatorOptions& options = {});
@@ -76,6 +87,10 @@ class CachingAllocator {
             std::vector<EventLease> pending = {});
   /// The queue has run all that it had, and goes.
   void forget_queue(const QueueProgress& queue);
+
+  /// Counts this as cached, and has it released before idle blocks are (nullptr: none). Before
+  /// other threads come.
+  void set_idle_memory(IdleMemory* memory) { idle_memory_ = memory; }
 
   /// Returns cached idle blocks to the device, those of slabs where all of a slab is idle; the
   /// bytes released.
@@ -151,6 +166,7 @@ class CachingAllocator {
 
   Device& device_;
   const AllocatorOptions options_;
+  IdleMemory* idle_memory_ = nullptr;
   std::mutex ladder_mutex_;   // one thread at a time climbs or releases; taken before the two below
   std::mutex slab_mutex_;     // one thread at a time makes a slab; taken before mutex_
   mutable std::mutex mutex_;  // guards the fields below; taken before queues' and EventPool's

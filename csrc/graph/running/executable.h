@@ -66,7 +66,7 @@ class Executable {
   }
   /// For tests: memory that a run makes for itself holds this byte everywhere.
   void fill_arena(uint8_t byte) {
-    if (inline_run()) inline_run()->fill_arena(*lowered_, byte);
+    if (inline_run()) inline_run()->fill_arena(byte);
     poison_.store(byte, std::memory_order_relaxed);
   }
   const Lowered& lowered() const { return *lowered_; }

@@ -91,6 +91,7 @@ void InlineRun::plan_arena(const Lowered& lowered) {
   needs.lanes.assign(lowered.steps.size(), 0);
   const MemoryPlan plan = plan_offsets(needs);
   arena_bytes_ = plan.packing.bytes;
+  if (arena_bytes_) arena_ = &lowered.bases[0].state->device.arena();
   arena_offsets_.assign(lowered.bases.size(), -1);
   for (size_t c = 0; c < classes.size(); ++c) {
     arena_offsets_[classes[c]] = std::max<int64_t>(plan.packing.offsets[c], 0);
@@ -101,28 +102,18 @@ void InlineRun::place(int64_t base, char* address) {
   for (const Patch& patch : patches_[base]) *patch.address = address + patch.offset;
 }
 
-/// The arena exists from the first run on; false: there is no memory for it at once.
-bool InlineRun::prepare(const Lowered& lowered) {
-  if (arena_ || arena_bytes_ == 0) return true;
-  constexpr vm::SiteId kNoSite = 0;
-  const auto bytes = static_cast<size_t>(arena_bytes_);
-  StorageRef arena =
-      StorageRef::adopt(TensorStorage::make(*lowered.bases[0].state, bytes, kNoSite));
-  try {
-    arena->materialize_on_host();
-  } catch (const ep::CapacityError&) {
-    return false;
-  }
-  arena_ = std::move(arena);
+void InlineRun::place_arena(char* arena) {
+  if (poison_) std::memset(arena, *poison_, static_cast<size_t>(arena_bytes_));
+  if (arena == arena_place_) return;
   for (size_t b = 0; b < arena_offsets_.size(); ++b) {
-    if (arena_offsets_[b] >= 0) place(static_cast<int64_t>(b), arena_->data() + arena_offsets_[b]);
+    if (arena_offsets_[b] >= 0) place(static_cast<int64_t>(b), arena + arena_offsets_[b]);
   }
-  return true;
+  arena_place_ = arena;
 }
 
-void InlineRun::fill_arena(const Lowered& lowered, uint8_t byte) {
+void InlineRun::fill_arena(uint8_t byte) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (prepare(lowered) && arena_) std::memset(arena_->data(), byte, arena_->bytes());
+  poison_ = byte;
 }
 
 /// Takes hold of what the run reads and writes outside of the arena; false: there is no memory for
@@ -161,7 +152,24 @@ std::optional<std::vector<Tensor>> InlineRun::run(const Issuer& issuer, const Lo
                                                   const Tensor* const* given,
                                                   const RunNumbers& numbers) {
   const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
-  if (!lock || !prepare(lowered)) return std::nullopt;
+  if (!lock) return std::nullopt;
+  std::optional<ep::ArenaLease> arena;
+  if (arena_) {
+    try {
+      arena.emplace(*arena_, static_cast<size_t>(arena_bytes_));
+    } catch (const ep::CapacityError&) {
+      return std::nullopt;
+    }
+    if (!arena->data()) return std::nullopt;
+    place_arena(arena->data());
+  }
+  return run_locked(issuer, lowered, given, numbers);
+}
+
+std::optional<std::vector<Tensor>> InlineRun::run_locked(const Issuer& issuer,
+                                                         const Lowered& lowered,
+                                                         const Tensor* const* given,
+                                                         const RunNumbers& numbers) {
   struct LetGo {
     ~LetGo() {
       for (const int64_t b : run.outside_) run.storages_[b].reset();

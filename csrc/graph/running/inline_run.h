@@ -1,12 +1,14 @@
 // InlineRun: all steps of a small program on the host, one after the other in the calling thread.
-// Arguments of kernels are laid out once; temporaries lie in one arena. A run fills in where
-// arguments and results are.
+// Arguments of kernels are laid out once; temporaries lie in the arena of the host, which programs
+// use one after the other. A run fills in where arguments and results are, and where the arena is
+// if that has moved.
 #pragma once
 
 #include <memory>
 #include <mutex>
 #include <optional>
 
+#include "ep/memory/arena.h"
 #include "graph/planning/lowered.h"
 #include "tensor/issue.h"
 
@@ -19,9 +21,9 @@ class InlineRun {
 
   int64_t arena_bytes() const { return arena_bytes_; }
   const std::vector<int64_t>& arena_offsets() const { return arena_offsets_; }
-  /// For tests: the arena holds this byte everywhere, so that what is read before it is written
-  /// shows.
-  void fill_arena(const Lowered& lowered, uint8_t byte);
+  /// For tests: when a run begins, the arena holds this byte everywhere, so that what is read
+  /// before it is written shows.
+  void fill_arena(uint8_t byte);
 
   /// nullopt: something that it needs is not ready, or another thread runs it, or there is no
   /// memory at once. `given`: the inputs.
@@ -53,7 +55,11 @@ class InlineRun {
   void plan_arena(const Lowered& lowered);
   void place(int64_t base, char* address);
   void set_words(const Lowered& lowered, const RunNumbers& numbers);
-  bool prepare(const Lowered& lowered);
+  void place_arena(char* arena);
+  /// run() with the mutex and the arena.
+  std::optional<std::vector<Tensor>> run_locked(const Issuer& issuer, const Lowered& lowered,
+                                                const Tensor* const* given,
+                                                const RunNumbers& numbers);
   bool hold(const Issuer& issuer, const Lowered& lowered, const Tensor* const* given,
             SmallVector<vm::Operand, 8>* operands);
   template <typename After>
@@ -71,8 +77,10 @@ class InlineRun {
   std::vector<int64_t> arena_offsets_;       // of each base; -1: it is not in the arena
   std::vector<int64_t> outside_;             // inputs that are used, and bases of results
   int64_t arena_bytes_ = 0;
-  StorageRef arena_;
+  ep::Arena* arena_ = nullptr;        // null: it needs none
   std::mutex mutex_;                  // guards the addresses, and:
+  char* arena_place_ = nullptr;       // where the addresses say that the arena is
+  std::optional<uint8_t> poison_;     // see fill_arena()
   std::vector<StorageRef> storages_;  // while it runs, of outside bases
 };
 

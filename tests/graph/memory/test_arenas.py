@@ -1,0 +1,114 @@
+"""The arena of runs in the calling thread: one for all programs, in turn, and as memory that is
+cached where no run has it."""
+
+import subprocess
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+
+import oneflow_lite as flow
+from oneflow_lite.graph import Executable
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def chain(x: Any) -> Any:
+    """Two temporaries at a time."""
+    for _ in range(5):
+        x = flow.tanh(x + 0.5)
+    return x
+
+
+def compiled(size: int) -> tuple[Executable, flow.Tensor, bytes]:
+    """Return a program with an argument, and what its result is."""
+    x = flow.tensor(np.random.default_rng(size).normal(size=size))
+    run = flow.graph.compile(flow.graph.trace(chain, x).program, mode="inline")
+    run.fill_arena(0xA5)
+    return run, x, chain(x).numpy().tobytes()
+
+
+def stats() -> tuple[int, int]:
+    flow.synchronize()
+    found = flow.memory_stats("cpu")
+    return found["in_use"], found["cached"]
+
+
+def test_all_programs_use_one() -> None:
+    programs = [compiled(size) for size in (20_000, 100, 7, 35_000, 12_345, 1)]
+    flow.empty_cache("cpu")
+    in_use, _ = stats()
+    for _ in range(3):
+        for run, x, expected in programs:
+            assert run(x)[0].numpy().tobytes() == expected
+    assert all(run.report()["runs"]["inline"] == 3 for run, _, _ in programs)
+    largest = max(run.report()["arena_bytes"] for run, _, _ in programs)
+    flow.empty_cache("cpu")
+    held = flow.memory_stats("cpu")["held"]
+    for run, x, expected in programs[3:] + programs[:3]:
+        assert run(x)[0].numpy().tobytes() == expected
+    again, cached = stats()
+    assert again == in_use, "no program keeps memory"
+    assert largest <= cached
+    assert flow.empty_cache("cpu") >= largest
+    assert flow.memory_stats("cpu")["held"] == held
+    for run, x, expected in programs:
+        assert run(x)[0].numpy().tobytes() == expected, "after it was given back"
+
+
+def test_what_grows_moves() -> None:
+    """The addresses that a program had are not those of the arena any more."""
+    small, x, expected = compiled(1000)
+    for size in (2000, 30_000, 40_000):
+        assert small(x)[0].numpy().tobytes() == expected
+        large, y, other = compiled(size)
+        assert large(y)[0].numpy().tobytes() == other
+
+
+def test_memory_that_is_short_takes_it(run_program: Run) -> None:
+    code = """
+import oneflow_lite as flow
+def chain(x):
+    for _ in range(5):
+        x = flow.tanh(x + 0.5)
+    return x
+x = flow.ones(500_000)                                  # 4 MB
+run = flow.graph.compile(flow.graph.trace(chain, x).program, mode="inline")
+expected = chain(x).numpy().tobytes()
+flow.empty_cache("cpu")
+assert run(x)[0].numpy().tobytes() == expected          # 8 MB of arena
+assert run.report()["runs"]["inline"] == 1
+with flow.flags(memory_limit="18MB"):
+    for _ in range(3):
+        large = flow.zeros(1_500_000)                   # 12 MB beside x: there is room for no arena
+        assert large[-1].item() == 0
+        try:
+            (y,) = run(x)
+            y.numpy()
+        except flow.OutOfMemoryError as error:
+            assert "program.py:" in " ".join(error.__notes__), error.__notes__
+        else:
+            raise AssertionError("the limit does not hold")
+        try:
+            flow.synchronize()
+        except flow.OutOfMemoryError:
+            pass
+        del large, y
+        assert run(x)[0].numpy().tobytes() == expected  # the next call works
+"""
+    done = run_program(code)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("mode", ["inline", "serial"])
+def test_threads_take_turns(mode: str) -> None:
+
+    x = flow.tensor(np.random.default_rng(0).normal(size=3000))
+    run = flow.graph.compile(flow.graph.trace(chain, x).program, mode=mode)
+    run.fill_arena(0xA5)
+    expected = chain(x).numpy().tobytes()
+    with ThreadPoolExecutor(4) as pool:
+        results = pool.map(lambda _: run(x)[0].numpy().tobytes(), range(400))
+        assert all(result == expected for result in results)
