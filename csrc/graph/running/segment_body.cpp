@@ -10,94 +10,6 @@
 
 namespace ofl::graph {
 
-/// The thread that runs it: that of a stream, or the calling one.
-struct SegmentBody::Surroundings {
-  vm::LaunchContext* context;  // or:
-  vm::VirtualMachine* machine;
-  vm::InlineScope* here;
-  ep::HelperPool* helpers;  // of kernels
-  vm::Observer* observer;   // or null
-  vm::Stream* lane;         // that the steps are shown on; null: the calling thread
-  void materialize(TensorStorage& storage) const {
-    if (context) return storage.materialize(*context);
-    storage.materialize_on_host();
-  }
-  /// The number that a failure carries.
-  vm::Seq seq() const { return context ? context->slot.name() : here->take_seq(); }
-  /// With an observer.
-  bool checks() const { return observer->checks_results(); }
-  /// Instructions that were issued before this one may have failed.
-  vm::Seq reader() const { return context ? context->slot.name() : ~vm::Seq{0}; }
-  void note(const vm::FailurePtr& failure) const {
-    if (context) return context->stream.board().failures.note(failure);
-    machine->note_failure(failure);
-  }
-};
-
-/// Which of the segment's bases hold no value because something failed.
-class SegmentBody::Failures {
- public:
-  Failures(const SegmentBody& body, vm::Seq reader) : body_(body) {
-    if (!body.frame_->has_failed() && !vm::Dependence::any_poisoned()) return;
-    for (size_t b = 0; b < body.segment_->bases.size(); ++b) {
-      if (vm::FailurePtr failure = before(body.segment_->bases[b], reader)) {
-        set(b, std::move(failure));
-      }
-    }
-  }
-
-  bool any() const { return !failed_.empty(); }
-  /// There is no memory for what is in this one.
-  void lose(int memory, const vm::FailurePtr& failure) {
-    for (size_t b = 0; b < body_.segment_->bases.size(); ++b) {
-      if (body_.segment_->bases[b].memory == memory) set(b, failure);
-    }
-  }
-  /// Several threads may ask and tell, of bases of their own.
-  void share() { failed_.resize(body_.segment_->bases.size()); }
-  /// Of something that the step uses; null: it can run.
-  vm::FailurePtr of(const Call& call) const {
-    if (!any()) return nullptr;
-    for (const int32_t base : call.bases) {
-      if (base >= 0 && failed_[base]) return failed_[base];
-    }
-    return nullptr;
-  }
-  /// All values that the step writes are lost.
-  void fail(const Call& call, const vm::FailurePtr& failure, vm::Seq since) {
-    Frame& frame = *body_.frame_;
-    for (size_t k = 0; k < call.bases.size(); ++k) {
-      if (call.bases[k] < 0 || !call.step->writes[k]) continue;
-      const Segment::Local& local = body_.segment_->bases[call.bases[k]];
-      set(call.bases[k], failure);
-      frame.fail(local.base, failure, since);
-      const bool is_visible = frame.lowered().is_input(local.base) ||
-                              frame.lowered().bases[local.base].is_result ||
-                              frame.layout().is_crossing[local.base];
-      if (is_visible && local.memory >= 0) {
-        body_.held_[local.memory]->dependence().poison(failure, since);
-      }
-    }
-  }
-
- private:
-  vm::FailurePtr before(const Segment::Local& local, vm::Seq reader) const {
-    const Frame& frame = *body_.frame_;
-    if (vm::FailurePtr failure = frame.failure_of(local.base, reader)) return failure;
-    if (local.memory < 0) return nullptr;
-    const int64_t memory = body_.segment_->memories[local.memory].memory;
-    const bool is_alone = !frame.layout().memories[memory].is_shared;
-    return is_alone ? body_.held_[local.memory]->dependence().failure(reader) : nullptr;
-  }
-  void set(size_t base, vm::FailurePtr failure) {
-    failed_.resize(body_.segment_->bases.size());
-    failed_[base] = std::move(failure);
-  }
-
-  const SegmentBody& body_;
-  std::vector<vm::FailurePtr> failed_;  // of each base; empty: none
-};
-
 /// Memory for the while of what is in tiles or in registers alone, when the calls of a group run
 /// one by one: from the first call that uses it to the last one.
 class SegmentBody::Scratch {
@@ -246,7 +158,7 @@ void SegmentBody::poison(TensorStorage& storage, const Surroundings& here) const
 }
 
 void SegmentBody::run(const Surroundings& here) {
-  Failures failures(*this, here.reader());
+  Failures failures(*frame_, *segment_, held_, here.reader());
   materialize(here, &failures);
   const Lowered& lowered = frame_->lowered();
   addresses_.reserve(segment_->bases.size());
@@ -453,7 +365,7 @@ void SegmentBody::run_call(const Call& call, const Surroundings& here, Queued* q
 
 /// The queue has run it: what failed there is known, and so is what depends on it.
 void SegmentBody::settle(const vm::Slot& slot) {
-  Failures failures(*this, slot.name());
+  Failures failures(*frame_, *segment_, held_, slot.name());
   vm::Observer* const observer = slot.header.stream->board().observer();
   if (observer && started_) tell_of_queue(*observer, slot);
   auto queued = queued_.begin();

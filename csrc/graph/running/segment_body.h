@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "graph/running/frame.h"
+#include "graph/running/segment_failures.h"
 #include "graph/running/step_check.h"
 #include "graph/running/step_records.h"
 #include "tensor/submit.h"
@@ -30,9 +30,9 @@ class SegmentBody {
   static const vm::InstructionType& type(Release release);
 
  private:
-  class Failures;
+  using Failures = SegmentFailures;
   class Scratch;
-  struct Surroundings;
+  using Surroundings = SegmentSurroundings;
   /// The check of what a step on a device's queue has made.
   struct QueuedCheck {
     StepCheck check;

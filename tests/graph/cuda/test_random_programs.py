@@ -13,7 +13,7 @@ CODE = """
 import oneflow_lite as flow
 from oneflow_lite import _C
 from tests.graph.test_random_traces import generators, traced, wanted
-from tests.graph.test_run_modes import check_plan
+from tests.support.graphs import plans
 from tests.support import random_program
 from tests.support.oracle import compare
 
@@ -25,7 +25,7 @@ def check(seed, layout, mode, release):
     one = random_program.program(seed, 25, exact=EXACT).on(layout)
     run = flow.graph.compile(traced(one, layout, generators()), mode=mode, release=release)
     run.fill_arena(0xA5)
-    check_plan(run)
+    plans.check(run)
     if seed % 2:
         _C.wait_for_kernels()  # else members of groups may run one by one
     results = run()
