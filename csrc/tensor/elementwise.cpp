@@ -127,57 +127,78 @@ void check_output(const char* name, const Tensor& out, const Dims& shape, Device
 
 }  // namespace
 
-Tensor elementwise(const Issuer& issuer, const ops::OpDef& op, const ops::Resolution& resolution,
-                   const Input* inputs, const Tensor* out) {
-  const char* name = op.name.c_str();
-  LoopPlan plan(name, ops::KernelId::elementwise, op.nin + 1);
+namespace {
+
+OpCall elementwise_call(const ops::OpDef& op, const ops::Resolution& resolution) {
+  OpCall call(CallKind::elementwise, op.name.c_str());
+  call.op = &op;
+  call.resolution = &resolution;
+  return call;
+}
+
+/// `flat`: all operands have the shape of the target, and lie in row-major order.
+void submit_elementwise(const Issuer& issuer, const ops::OpDef& op,
+                        const ops::Resolution& resolution, const Input* inputs,
+                        const Tensor& target, size_t new_bytes, bool flat, bool is_given) {
+  LoopPlan plan(op.name.c_str(), ops::KernelId::elementwise, op.nin + 1);
   plan.cost = resolution.cost;
   plan.args.op = &op;
   plan.args.resolution = &resolution;
-  const Tensor* first = first_tensor(name, inputs, op.nin);
-  const Dims shape = common_shape(name, inputs, op.nin);
-  Tensor result;
-  bool write_back = false;
-  const auto call = [&] {
-    OpCall call(CallKind::elementwise, name);
-    call.op = &op;
-    call.resolution = &resolution;
-    return call;
-  };
-  if (out) {
-    check_output(name, *out, shape, first->device());
-    if (issuer.sink) return take_one(issuer, call(), inputs, op.nin, *out, true);
-    // Like NumPy: where `out` overlaps an input, the result is made elsewhere and copied. A
-    // device's own kernels take elements in no order.
-    const bool in_order = !ops::uses_own_kernels(out->storage->state().device);
-    write_back = has_harmful_overlap(inputs, op.nin, resolution, *out, in_order);
-  }
-  const bool flat = (!out || (out->shape == shape && out->contiguous())) &&
-                    are_row_major(inputs, op.nin, shape);
-  if (out && !write_back) {
-    result = *out;
-  } else {
-    vm::DeviceState& state = first->storage->state();
-    result = out || flat
-                 ? make_tensor(state, resolution.result, out ? out->shape : shape, issuer.site)
-                 : make_like(inputs, op.nin, shape, resolution.result, state, issuer.site);
-    if (issuer.sink) return take_one(issuer, call(), inputs, op.nin, result);
-    plan.new_bytes = result.storage->bytes();
-  }
+  plan.new_bytes = new_bytes;
   for (int k = 0; k < op.nin; ++k) plan.set_input(k, inputs[k], resolution.operand[k]);
-  plan.set_operand(op.nin, &result);
+  plan.set_operand(op.nin, &target);
   if (flat) {
-    plan_flat(plan, shape);
+    plan_flat(plan, target.shape);
   } else {
-    plan_loops(plan, result.shape);
+    plan_loops(plan, target.shape);
   }
-  if (out && result.ndim() == 0) {  // NumPy's loops then see steps of 0, and may take another path
+  if (is_given && target.ndim() == 0) {  // NumPy's loops see steps of 0, and may take another path
     for (int64_t& stride : plan.args.iteration.rows[0].strides) stride = 0;
   }
   submit(issuer, plan);
-  if (!write_back) return result;
-  submit_copy(issuer, name, result, *out, 0);
-  return *out;
+}
+
+}  // namespace
+
+Tensor elementwise(const Issuer& issuer, const ops::OpDef& op, const ops::Resolution& resolution,
+                   const Input* inputs) {
+  const char* const name = op.name.c_str();
+  vm::DeviceState& state = first_tensor(name, inputs, op.nin)->storage->state();
+  const Dims shape = common_shape(name, inputs, op.nin);
+  const bool flat = are_row_major(inputs, op.nin, shape);
+  Tensor result = flat ? make_tensor(state, resolution.result, shape, issuer.site)
+                       : make_like(inputs, op.nin, shape, resolution.result, state, issuer.site);
+  if (issuer.sink) {
+    return take_one(issuer, elementwise_call(op, resolution), inputs, op.nin, result);
+  }
+  const size_t new_bytes = result.storage->bytes();
+  submit_elementwise(issuer, op, resolution, inputs, result, new_bytes, flat, false);
+  return result;
+}
+
+void elementwise_into(const Issuer& issuer, const ops::OpDef& op, const ops::Resolution& resolution,
+                      const Input* inputs, const Tensor& out) {
+  const char* const name = op.name.c_str();
+  const Tensor* const first = first_tensor(name, inputs, op.nin);
+  const Dims shape = common_shape(name, inputs, op.nin);
+  check_output(name, out, shape, first->device());
+  if (issuer.sink) {
+    take_one(issuer, elementwise_call(op, resolution), inputs, op.nin, out, true);
+    return;
+  }
+  const bool flat =
+      out.shape == shape && out.contiguous() && are_row_major(inputs, op.nin, shape);
+  // Like NumPy: where `out` overlaps an input, the result is made elsewhere and copied. A device's
+  // own kernels take elements in no order.
+  const bool in_order = !ops::uses_own_kernels(out.storage->state().device);
+  if (!has_harmful_overlap(inputs, op.nin, resolution, out, in_order)) {
+    return submit_elementwise(issuer, op, resolution, inputs, out, 0, flat, true);
+  }
+  const Tensor result =
+      make_tensor(first->storage->state(), resolution.result, out.shape, issuer.site);
+  const size_t new_bytes = result.storage->bytes();
+  submit_elementwise(issuer, op, resolution, inputs, result, new_bytes, flat, true);
+  submit_copy(issuer, name, result, out, 0);
 }
 
 Tensor where(const Issuer& issuer, const Input* inputs, DType dtype, Device device) {

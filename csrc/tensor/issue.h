@@ -42,9 +42,11 @@ inline bool readable_here(const vm::VirtualMachine& machine, const Tensor& x, in
          x.contiguous() && x.storage->is_settled() && machine.may_act_at_once();
 }
 
-/// `out` (may be null): the tensor to write instead of a new one; must have the broadcast shape.
 Tensor elementwise(const Issuer& issuer, const ops::OpDef& op, const ops::Resolution& resolution,
-                   const Input* inputs, const Tensor* out);
+                   const Input* inputs);
+/// The same into a tensor that is there, of the broadcast shape.
+void elementwise_into(const Issuer& issuer, const ops::OpDef& op, const ops::Resolution& resolution,
+                      const Input* inputs, const Tensor& out);
 
 /// condition ? x : y; x and y already have `dtype` (scalars included).
 Tensor where(const Issuer& issuer, const Input* inputs, DType dtype, Device device);

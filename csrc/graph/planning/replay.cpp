@@ -101,6 +101,12 @@ struct Replay {
     return *target();
   }
 
+  Tensor elementwise() const {
+    if (!target()) return ofl::elementwise(issuer, *call.op, *call.resolution, inputs);
+    elementwise_into(issuer, *call.op, *call.resolution, inputs, *target());
+    return *target();
+  }
+
   Tensor copy() const {
     const DType dtype = call.made[0].dtype;
     if (target()) {
@@ -216,8 +222,7 @@ std::vector<Tensor> replay(const Issuer& issuer, const OpCall& call, const Input
   check_form(call, count, target_count);
   const Replay again{issuer, call, inputs, targets, target_count};
   switch (call.kind) {
-    case CallKind::elementwise:
-      return {elementwise(issuer, *call.op, *call.resolution, inputs, again.target())};
+    case CallKind::elementwise: return {again.elementwise()};
     case CallKind::where: return {where(issuer, inputs, call.made[0].dtype, call.device)};
     case CallKind::copy: return {again.copy()};
     case CallKind::fill: return {again.fill()};

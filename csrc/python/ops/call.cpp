@@ -165,9 +165,8 @@ PyObject* call_on_tensors(const OpObject& op, PyObject* const* operands, int cou
     const ops::Resolution& resolution = convert_scalars(op, operands, &parsed);
     if (!parsed.first) make_first_a_tensor(home, &parsed, resolution);
     if (out) require_castable(name, resolution.result, out->tensor.dtype, Casting::same_kind);
-    Tensor result =
-        elementwise(issuer(), *op.op, resolution, parsed.inputs, out ? &out->tensor : nullptr);
-    if (!out) return wrap(std::move(result));
+    if (!out) return wrap(elementwise(issuer(), *op.op, resolution, parsed.inputs));
+    elementwise_into(issuer(), *op.op, resolution, parsed.inputs, out->tensor);
   }
   Py_INCREF(out);
   return reinterpret_cast<PyObject*>(out);
