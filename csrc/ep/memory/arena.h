@@ -43,7 +43,7 @@ class Arena final : public IdleMemory {
   void free();
 
   CachingAllocator& allocator_;
-  std::atomic<bool> is_leased_{false};  // who has set it owns the rest; others may read the size
+  std::atomic<bool> is_leased_{false};  // its setter owns the rest; others may read the size
   std::atomic<size_t> bytes_{0};
   char* data_ = nullptr;
 };

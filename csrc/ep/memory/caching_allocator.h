@@ -60,7 +60,7 @@ class CapacityError : public Error {
 class IdleMemory {
  public:
   virtual ~IdleMemory() = default;
-  /// What nobody uses goes back to the allocator.
+  /// Gives memory that nobody uses back to the allocator.
   virtual void release() = 0;
   /// How much that would be.
   virtual size_t idle_bytes() const = 0;

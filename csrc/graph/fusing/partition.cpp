@@ -106,7 +106,7 @@ class Partitioning {
   }
 
  private:
-  /// What union-find knows of an operation; of a root it is true of the group.
+  /// The union-find record of an operation; that of a root is true of the whole group.
   struct Record {
     int64_t parent;
     Pattern kind;

@@ -113,7 +113,7 @@ class Adding {
     return found;
   }
 
-  /// What the analysis does not know; null: it may decide.
+  /// A reason against the addition that the analysis does not know; null: the analysis decides.
   const char* why_not(const Found& found) const {
     const Step& sum = lowered_.steps[found.sum];
     const Step& product = lowered_.steps[found.product];

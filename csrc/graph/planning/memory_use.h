@@ -1,4 +1,4 @@
-// What a run by segments needs in memory, operation by operation: statistics of a plan.
+// The memory that a run by segments needs, operation by operation: statistics of a plan.
 #pragma once
 
 #include <utility>

@@ -38,7 +38,7 @@ class SegmentBody::Scratch {
     }
   }
 
-  /// What no call after number `i` uses.
+  /// Gives up memories that no call after number `i` uses.
   void let_go(size_t i) {
     const auto is_used_later = [&](int32_t base) {
       const auto uses = [base](const Call& call) {
@@ -60,7 +60,7 @@ class SegmentBody::Scratch {
     StorageRef storage;
   };
 
-  /// What is in the queue may use it still.
+  /// Kernels in the queue may still use it.
   void give_back(Held* held) {
     body_.addresses_[held->base] = nullptr;
     if (!held->storage->on_host()) held->storage->forget(here_.context->queue);

@@ -1,4 +1,4 @@
-// What SegmentBody knows while it runs: who runs a segment, and which of its values are lost.
+// The state of a SegmentBody while it runs: the thread or queue that runs it, and its lost values.
 #pragma once
 
 #include <utility>

@@ -1,4 +1,4 @@
-// What an observer is told of the steps of a program that one thread, or one queue, has run.
+// The records of the steps of a program that one thread, or one queue, has run, for an observer.
 #pragma once
 
 #include <vector>

@@ -6,7 +6,7 @@ namespace ofl::ops::cuda {
 
 namespace {
 
-/// Ways in which memories begin. Who brings more of them runs the members one by one.
+/// Ways in which memories begin. A run with yet another one runs the members one by one.
 constexpr size_t kMostPlans = 16;
 
 }  // namespace
