@@ -9,6 +9,7 @@ from oneflow_lite import _C
 from oneflow_lite._C import Executable
 from oneflow_lite.graph.effects import Draws, word_places
 from oneflow_lite.graph.ir import Function, Op, Scalar, Slot, Type, Value
+from oneflow_lite.graph.ordering import ordered
 from oneflow_lite.graph.program import Program
 
 
@@ -26,6 +27,8 @@ def lowered(
     function: Function, name: str, mode: str = "auto", release: str = "plan", addto: bool = False
 ) -> Executable:
     """Return a function that is known to be sound, ready to run."""
+    if mode != "naive":
+        function = ordered(function)
     bound = (*function.captures, *function.constants)
     if any(capture.tensor is None for capture in bound):
         raise ValueError(f"[compile] {name}: a captured tensor is not known")

@@ -8,6 +8,7 @@
 #include "graph/memory/blocks.h"
 #include "graph/order/colours.h"
 #include "graph/memory/in_place.h"
+#include "graph/memory/memory_order.h"
 #include "graph/memory/offsets.h"
 #include "graph/order/order.h"
 
@@ -284,6 +285,17 @@ PyObject* plan_offsets(Arguments given) {
                   list_of(plan.tried, candidate));
 }
 
+PyObject* order_by_memory(Arguments given) {
+  constexpr const char* kOp = "order_by_memory";
+  const int64_t operations = integer_of({kOp, "operations"}, given[0]);
+  const Integers sizes = integers_of({kOp, "sizes"}, given[1]);
+  const graph::Rows users = rows_of({kOp, "users"}, given[2]);
+  const Integers results = integers_of({kOp, "results"}, given[3]);
+  return list_of(
+             graph::order_by_memory(operations, sizes, users, results, edges_of(kOp, given[4])))
+      .release();
+}
+
 PyObject* lower_bound(Arguments given) {
   constexpr const char* kOp = "lower_bound";
   const Integers sizes = integers_of({kOp, "sizes"}, given[0]);
@@ -313,6 +325,7 @@ PyMethodDef functions[] = {
     positional<plan_blocks, 11>("graph_plan_blocks"),
     positional<plan_offsets, 6>("graph_plan_offsets"),
     positional<lower_bound, 3>("graph_lower_bound"),
+    positional<order_by_memory, 5>("graph_order_by_memory"),
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -43,6 +43,7 @@ from oneflow_lite.graph.analyses.lanes import (
     starts as starts,
     waits as waits,
 )
+from oneflow_lite.graph.analyses.memory_order import order_by_memory as order_by_memory
 from oneflow_lite.graph.analyses.offsets import (
     MemoryPlan as MemoryPlan,
     lower_bound as lower_bound,
@@ -94,6 +95,7 @@ __all__ = [
     "in_place",
     "last_users",
     "lower_bound",
+    "order_by_memory",
     "order_by_priority",
     "partition",
     "plan_blocks",
