@@ -58,17 +58,21 @@ class Chosen {
     }
   }
 
-  /// The i-th chosen block becomes the one at out + i * block.
+  /// The i-th chosen block becomes the one at out + i * block. The two ranges lie apart.
   void gather(const char* base, int64_t block, char* out) const {
     with_block(block, [=](auto size) {
-      for (int64_t i = 0; i < count_; ++i) std::memcpy(out + i * size, base + offsets_[i], size);
+      copy_blocks(
+          size, [=](int64_t i) { return base + offsets_[i]; },
+          [=](int64_t i) { return out + i * size; });
     });
   }
 
   /// The other way round; with a step of 0 from the same block each time.
   void scatter(char* base, int64_t block, const char* from, int64_t step) const {
     with_block(block, [=](auto size) {
-      for (int64_t i = 0; i < count_; ++i) std::memcpy(base + offsets_[i], from + i * step, size);
+      copy_blocks(
+          size, [=](int64_t i) { return from + i * step; },
+          [=](int64_t i) { return base + offsets_[i]; });
     });
   }
 
@@ -82,6 +86,30 @@ class Chosen {
       case 8: return run(std::integral_constant<size_t, 8>{});
       default: return run(static_cast<size_t>(block));
     }
+  }
+
+  /// Block from(i) to to(i), in order. A store may change the offsets as far as the compiler knows,
+  /// so each one waits for the store before it: four places are read before one is written.
+  template <typename Size, typename From, typename To>
+  void copy_blocks(Size size, const From& from, const To& to) const {
+    const int64_t count = count_;
+    int64_t i = 0;
+    if constexpr (!std::is_same_v<Size, size_t>) {
+      constexpr int kAtOnce = 4;
+      struct Block {
+        char bytes[Size::value];
+      };
+      for (; i + kAtOnce <= count; i += kAtOnce) {
+        Block read[kAtOnce];
+        char* places[kAtOnce];
+        for (int k = 0; k < kAtOnce; ++k) {
+          std::memcpy(&read[k], from(i + k), size);
+          places[k] = to(i + k);
+        }
+        for (int k = 0; k < kAtOnce; ++k) std::memcpy(places[k], &read[k], size);
+      }
+    }
+    for (; i < count; ++i) std::memcpy(to(i), from(i), size);
   }
 
   int64_t count_ = 0;
