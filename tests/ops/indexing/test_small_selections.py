@@ -70,7 +70,7 @@ def layouts(base: Any) -> list[Any]:
 SHAPES = ((1,), (9,), (700,), (1100,), (5, 12), (40, 3, 2), (4, 0), (0,))
 
 
-@pytest.mark.parametrize("dtype", ["bool", "float32", "complex128"])
+@pytest.mark.parametrize("dtype", ["bool", "float32", "float64", "complex128"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_selected(dtype: str, shape: tuple[int, ...], device: flow.Device, naive: bool) -> None:
     rng = np.random.default_rng(7)
