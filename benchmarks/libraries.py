@@ -84,6 +84,9 @@ def _torch(module: ModuleType) -> Library:
         permute_dims=module.permute,
         sort=lambda x: module.sort(x).values,
         cumsum=lambda x: module.cumsum(x, 0),
+        conv2d=lambda x, w, stride, padding: module.nn.functional.conv2d(
+            x, w, None, stride, padding
+        ),
     )
     return Library(
         "PyTorch",
@@ -98,12 +101,17 @@ def _torch(module: ModuleType) -> Library:
 def _jax(module: ModuleType) -> Library:
     module.config.update("jax_enable_x64", True)  # or float64 would be float32
     xp = module.numpy
+
+    def conv2d(x: Any, w: Any, stride: int, padding: int) -> Any:
+        around = ((padding, padding),) * 2
+        return module.lax.conv_general_dilated(x, w, (stride, stride), around)
+
     return Library(
         "JAX",
         module,
         module.__version__,
         lambda x: module.device_put(x, module.devices("cpu")[0]),
-        _names(xp, contiguous=xp.copy),
+        _names(xp, contiguous=xp.copy, conv2d=conv2d),
         "np.asarray({})",
         "lib.block_until_ready(r)",
     )

@@ -172,13 +172,14 @@ def _title_of_ops(module: str) -> str:
 
 @functools.cache
 def titles() -> tuple[str, ...]:
-    """Return the titles, in their order: the standard's chapters, then those of NumPy's names."""
+    """Return the titles, in their order: the standard's chapters, NumPy's, and our own."""
     standard = [chapter.capitalize() for chapter in STANDARD["STANDARD"]]
     files = sorted(Path(flow.__path__[0], "ops", "numpy").glob("[a-z]*.py"))
     return (
         "Constants",
         *(title for title in standard if title.lower() not in STANDARD["EXTENSIONS"]),
         *(_title_of_ops(f"ops.numpy.{file.stem}") for file in files),
+        "Convolution",
         "Inspection",
         *(f"`flow.{space}`" for space in _OWN_CHAPTER[:3]),
         *(_CENTRE, _OTHERS),

@@ -51,6 +51,7 @@ from oneflow_lite.interop.files import (
     savez_compressed as savez_compressed,
 )
 from oneflow_lite.linalg.fitting import polyfit as polyfit
+from oneflow_lite.ops.convolution import *
 from oneflow_lite.ops.creation.data import *
 from oneflow_lite.ops.creation.matrices import *
 from oneflow_lite.ops.creation.ranges import *

@@ -107,6 +107,28 @@ void gufunc_kernel(const ArrayArgs& args);
 /// dot function of the dtype.
 void correlate_kernel(const ArrayArgs& args);
 
+/// out = the sums over windows of the images in[0], weighted by in[1]: images (n, c, y, x), or
+/// (n, c / 16, y, x, 16), of float32 or float64, weights (o, c / groups, y, x); out row-major and
+/// laid out as the images. attr: strides along y and x, zeros before (y, x) and after (y, x) an
+/// image, dilations, groups. Error(value) where the extents do not go together. An element is
+/// summed by blocks of 16 channels, y and x in the window, and channels, in parts of one size.
+void conv2d_kernel(const ArrayArgs& args);
+
+/// out = the gradient of the images: in[0] is that of the results, in[1] the weights; attr as above.
+void conv2d_input_gradient_kernel(const ArrayArgs& args);
+
+/// out = the gradient of the weights: in[0] are the images, in[1] is the gradient of the results;
+/// attr as above. An element is summed by images, y and x of the results.
+void conv2d_weight_gradient_kernel(const ArrayArgs& args);
+
+/// How many products these sum, by the shapes of inputs and output.
+double conv2d_products(const Dims* const* shapes);
+double conv2d_input_gradient_products(const Dims* const* shapes);
+double conv2d_weight_gradient_products(const Dims* const* shapes);
+
+/// out = the images in[0], (n, c, y, x) or (n, c / 16, y, x, 16), in the other layout, or the same.
+void layout_transform_kernel(const ArrayArgs& args);
+
 /// out[i] = the value at in[1][i] of the lines through the points in[0], which ascend, with the
 /// values in[2]; below the first point in[3], above the last in[4] (of one element each). All
 /// float64 and one-dimensional. attr[0]: the values are a part of complex ones.

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 
+#include "base/shape.h"
 #include "ops/pattern.h"
 
 namespace ofl::ep {
@@ -36,8 +37,12 @@ enum class KernelId : uint8_t {
   argsort,
   bincount,
   contains,
+  conv2d,
+  conv2d_input_gradient,
+  conv2d_weight_gradient,
   correlate,
   interpolate,
+  layout_transform,
   members,
   pick,
   run_numbers,
@@ -92,6 +97,9 @@ struct ArrayForm {
   Division division = Division::none;
   /// As a rule, its result is looked at before the thread has other work.
   bool is_awaited = false;
+  /// What the row's cost is of, where the call does not say: of the shapes of inputs and outputs.
+  /// Null: the elements of the largest operand.
+  double (*count)(const Dims* const* shapes) = nullptr;
 };
 
 struct Kernel {

@@ -42,6 +42,9 @@ struct ArrayPlan {
   }
 };
 
+/// In float32 additions.
+double work_of(const ArrayPlan& plan);
+
 /// Takes planned work instead of the machine.
 class PlanSink {
  public:

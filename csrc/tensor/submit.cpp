@@ -36,14 +36,11 @@ ops::ArrayArgs& args_of(const ArrayPlan& plan) {
   args.attr.assign(plan.attr.begin(), plan.attr.end());
   args.loop = plan.loop;
   args.operands.clear();
-  int64_t elements = 0;
   for (int i = 0; i < plan.inputs.size() + plan.outputs.size(); ++i) {
     const Tensor& x = *plan.operand(i);
     args.operands.push_back({nullptr, x.dtype, x.shape, x.strides});
-    elements = std::max(elements, x.size());
   }
-  const double counted = plan.elements < 0 ? static_cast<double>(elements) : plan.elements;
-  args.work = counted * ops::info(plan.kernel).cost;
+  args.work = work_of(plan);
   return args;
 }
 

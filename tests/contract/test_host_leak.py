@@ -52,7 +52,10 @@ STAYS = {
         nancumprod(x) cov(x) corrcoef(x) gradient(x) trapezoid(v) convolve(v,v) correlate(v,v)
         interp(v,v,v) partition(x,1) argpartition(x,1) lexsort((v,v)) choose(i,[v,v,v])
         piecewise(x,[b],[1]) place(x,b,v) unravel_index(i,(3,3)) ravel_multi_index((i,i),(3,3))
-        vander(v) polyval(v,v)
+        vander(v) polyval(v,v) conv2d(x[None,None],x[None,None])
+        conv2d_input_gradient((1,1,3,3),x[None,None],s.reshape(1,1,1,1))
+        conv2d_weight_gradient(x[None,None],(1,1,1,1),x[None,None])
+        layout_transform(x[None,None],'NCHW','NCHW')
         """,
     "flow.linalg": """
         cholesky(x) cond(x) cross(x,x) det(x) diagonal(x) eigh(x) eigvalsh(x) inv(x) lstsq(x,v)

@@ -72,6 +72,22 @@ CALLS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "Tensor.choose": (flow.Tensor.choose, (n(), [x(), x()])),
     "convolve": (lambda x: flow.convolve(x[0], x[1]), (x(),)),
     "correlate": (lambda x: flow.correlate(x[0], x[1]), (x(),)),
+    "conv2d": (
+        lambda x: flow.conv2d(x.reshape(1, 1, 2, 2), x.reshape(2, 1, 1, 2), padding=1),
+        (x(),),
+    ),
+    "conv2d_input_gradient": (
+        lambda x: flow.conv2d_input_gradient((1, 1, 3, 2), x[None, :1, :, None], x[None, None]),
+        (x(),),
+    ),
+    "conv2d_weight_gradient": (
+        lambda x: flow.conv2d_weight_gradient(x[None, None], (1, 1, 2, 1), x[None, None, :1]),
+        (x(),),
+    ),
+    "layout_transform": (
+        lambda x: flow.layout_transform(flow.tile(x, (1, 8, 1, 1)), "NCHW", "NCHW16c"),
+        (x(),),
+    ),
     "copysign": (flow.copysign, (x(), -x())),
     "cross": (lambda x: flow.cross(flow.ones((2, 3), device=x.device), x[:, [0, 1, 0]]), (x(),)),
     "linalg.cross": (

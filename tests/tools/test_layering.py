@@ -35,8 +35,14 @@ INCLUDES = {
 ROOMS = {
     "ep": ("threads", "memory", "cpu mock cuda"),
     "graph": ("order", "memory", "fusing", "recording", "planning", "running"),
-    "ops": ("elementwise", "index", "product", "random", "reduce", "sort", "fusion", "cuda"),
-    "ops/cuda": ("layout", "elementwise", "index", "product", "random", "reduce", "sort", "fusion"),
+    "ops": (
+        *("elementwise", "index", "product", "convolution", "random", "reduce", "sort", "fusion"),
+        "cuda",
+    ),
+    "ops/cuda": (
+        *("layout", "elementwise", "index", "product", "convolution", "random", "reduce", "sort"),
+        "fusion",
+    ),
     "python": ("machine ops tensor", "native", "interop", "graph"),
     "tensor": ("fusion", "index"),
     "vm": ("failure", "board queue", "fusion", "devices", "small_work", "waiting", "process"),

@@ -66,12 +66,10 @@ class Lowering final : public PlanSink {
   void take(vm::SiteId site, const ArrayPlan& plan) override {
     Step& step = add_step(Step::Kind::arrays, site, plan.name);
     step.arrays = std::make_unique<ArrayPlan>(plan);
-    double elements = 0;
     for (int k = 0; k < plan.inputs.size() + plan.outputs.size(); ++k) {
       add_operand(step, plan.operand(k), k >= plan.inputs.size());
-      elements = std::max(elements, static_cast<double>(plan.operand(k)->size()));
     }
-    step.cost = (plan.elements < 0 ? elements : plan.elements) * ops::info(plan.kernel).cost;
+    step.cost = work_of(plan);
   }
 
   void transfer(vm::SiteId site, const Tensor& source, const Tensor& result) override {

@@ -117,6 +117,10 @@ bool launch_accumulate(Launching& launching, const ArrayArgs& args);
 bool launch_bincount(Launching& launching, const ArrayArgs& args);
 bool launch_matmul(Launching& launching, const LoopArgs& args);
 bool launch_philox(Launching& launching, const ArrayArgs& args);
+bool launch_conv2d(Launching& launching, const ArrayArgs& args);
+bool launch_conv2d_input_gradient(Launching& launching, const ArrayArgs& args);
+bool launch_conv2d_weight_gradient(Launching& launching, const ArrayArgs& args);
+bool launch_layout_transform(Launching& launching, const ArrayArgs& args);
 
 bool launch_gather(Launching& launching, const ArrayArgs& args);
 bool launch_take_along_axis(Launching& launching, const ArrayArgs& args);

@@ -196,9 +196,11 @@ py::tuple place_of(const py::object& object) {
                         reinterpret_cast<uintptr_t>(storage->data()));
 }
 
-bool kernel_moves_elements(const std::string& name) {
+/// Convolutions have the number of images from an operand, and all else from known extents.
+bool kernel_keeps_extents(const std::string& name) {
   const ops::Kernel& row = ops::info(ops::array_kernel(name));
-  return row.pattern == ops::Pattern::injective || row.placing == ops::Placing::in_place;
+  return row.pattern == ops::Pattern::injective || row.pattern == ops::Pattern::out_fusable ||
+         row.placing == ops::Placing::in_place;
 }
 
 }  // namespace
@@ -250,9 +252,9 @@ void bind_recorder(py::module_& m) {
       "place_of", &place_of, py::arg("x"),
       "Of a tensor: what names its storage, the byte of its first element there, the bytes of the "
       "storage, and its address (0: there is none yet).");
-  m.def("kernel_moves_elements", &kernel_moves_elements, py::arg("name"),
-        "Whether elements of the kernel's results, or targets, are those of operands, and extents "
-        "of its results, too.");
+  m.def("kernel_keeps_extents", &kernel_keeps_extents, py::arg("name"),
+        "Whether each extent of the kernel's results is one of an operand, or does not depend on "
+        "unknown ones; of one that writes into targets, elements come from operands.");
   m.def(
       "is_recorded", [] { return runtime().machine.is_recorded(); }, "Whether any thread records.");
   m.def(

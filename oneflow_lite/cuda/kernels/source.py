@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import ModuleType
 
+from oneflow_lite.cuda.kernels.convolution import convolution
 from oneflow_lite.cuda.kernels.elementwise import elementwise
 from oneflow_lite.cuda.kernels.fusion import columns, fusion, rows
 from oneflow_lite.cuda.kernels.index import gather, mask, scatter
@@ -24,6 +25,7 @@ from oneflow_lite.cuda.kernels.sort import runs, search, sort
 
 _FAMILIES: dict[str, ModuleType] = {
     "arg_reduce": reduce,
+    "convolution": convolution,
     "copy": elementwise,
     "count": reduce,
     "elementwise": elementwise,

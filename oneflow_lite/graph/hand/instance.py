@@ -302,7 +302,7 @@ class _Instance:
             return tuple(
                 replace(x.type, device=self.setting.place(x.type.device)) for x in op.results
             )
-        moves = _C.kernel_moves_elements(op.call.kernel or "")
+        moves = _C.kernel_keeps_extents(op.call.kernel or "")
         if op.targets and not moves:
             raise _refused(op, "it changes what it writes to, at places that depend on the extents")
         attr = op.call.attr[:-_SCALAR_WORDS] if op.targets and moves else op.call.attr

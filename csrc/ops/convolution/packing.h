@@ -1,0 +1,130 @@
+// Factors of a product in the order in which tiles read them. An element is at a row's offset plus
+// a column's: what makes the unfolded images is never in memory.
+//
+//   from[rows[i] + columns[j]] ─► runs of columns ─► panels of some columns, term after term
+//                                                 └► slivers of some rows, term after term
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "ops/convolution/tile.h"
+
+namespace ofl::ops {
+
+/// In elements.
+using Offsets = std::vector<int64_t>;
+
+/// A sum is cut into equal parts of at most so many terms, each of which is summed for itself.
+inline constexpr int64_t kMostTerms = 512;
+
+struct Parts {
+  explicit Parts(int64_t terms) : terms(terms) {
+    count = std::max<int64_t>(1, (terms + kMostTerms - 1) / kMostTerms);
+    depth = (terms + count - 1) / count;
+  }
+  int64_t first(int64_t part) const { return part * depth; }
+  int64_t length(int64_t part) const { return std::min(depth, terms - first(part)); }
+
+  int64_t terms, count, depth;
+};
+
+/// Columns in one step.
+struct Run {
+  int64_t start, count, offset, step;
+};
+
+inline std::vector<Run> runs_of(const int64_t* offsets, int64_t count) {
+  std::vector<Run> runs;
+  for (int64_t i = 0; i < count;) {
+    Run run{i, 1, offsets[i], 1};
+    if (i + 1 < count) run.step = offsets[i + 1] - offsets[i];
+    while (i + run.count < count &&
+           offsets[i + run.count] - offsets[i + run.count - 1] == run.step) {
+      ++run.count;
+    }
+    i += run.count;
+    runs.push_back(run);
+  }
+  return runs;
+}
+
+/// Elements that may be read, and where the first one is.
+template <typename T>
+struct Source {
+  const T* data;
+  const T* end;
+};
+
+/// Elements behind a packed panel that may be written.
+inline constexpr int64_t kSlack = 16;
+
+/// to[j] = the elements of a run. Up to kSlack elements behind it get any value.
+template <typename T>
+inline void copy_run(const Run& run, const T* from, const T* end, T* to) {
+  constexpr int64_t kChunk = 64 / sizeof(T);
+  static_assert(kChunk <= kSlack);
+  if (run.step == 1 && from + (run.count + kChunk) <= end) {
+    for (int64_t j = 0; j < run.count; j += kChunk) std::memcpy(to + j, from + j, 64);
+    return;
+  }
+  for (int64_t j = 0; j < run.count; ++j) to[j] = from[j * run.step];
+}
+
+/// A panel: to[l][j] = from[terms[l] + columns[j]], whose columns are given by runs; beyond them
+/// are zeros.
+template <typename T>
+void pack_by_rows(const Source<T>& from, const int64_t* terms, int64_t depth,
+                  const std::vector<Run>& columns, int64_t width, T* to) {
+  const int64_t used = columns.back().start + columns.back().count;
+  for (int64_t l = 0; l < depth; ++l, to += width) {
+    const T* const row = from.data + terms[l];
+    for (const Run& run : columns) copy_run(run, row + run.offset, from.end, to + run.start);
+    std::fill(to + used, to + width, T(0));
+  }
+}
+
+/// The same, or (width: the number of columns) a sliver, column by column: for terms in runs.
+template <typename T>
+void pack_by_columns(const T* from, const std::vector<Run>& terms, const int64_t* columns,
+                     int64_t count, int64_t width, T* to) {
+  const int64_t depth = terms.back().start + terms.back().count;
+  for (int64_t j = 0; j < width; ++j) {
+    if (j >= count) {
+      for (int64_t l = 0; l < depth; ++l) to[l * width + j] = T(0);
+      continue;
+    }
+    for (const Run& run : terms) {
+      const T* value = from + columns[j] + run.offset;
+      T* const first = to + run.start * width + j;
+      for (int64_t l = 0; l < run.count; ++l, value += run.step) first[l * width] = *value;
+    }
+  }
+}
+
+/// A sliver: to[l][r] = from[rows[r] + terms[l]].
+template <typename T>
+void pack_sliver(const T* from, const int64_t* rows, int count, const int64_t* terms,
+                 int64_t depth, T* to) {
+  for (int64_t l = 0; l < depth; ++l) {
+    const T* const column = from + terms[l];
+    for (int r = 0; r < count; ++r) *to++ = column[rows[r]];
+  }
+}
+
+/// For each vector of columns: they follow each other.
+inline std::vector<uint8_t> contiguous_vectors(const Offsets& columns, int lanes) {
+  const auto count = static_cast<int64_t>(columns.size());
+  std::vector<uint8_t> found;
+  for (int64_t first = 0; first < count; first += lanes) {
+    bool are = true;
+    for (int64_t j = first + 1; j < std::min(first + lanes, count); ++j) {
+      are = are && columns[j] == columns[j - 1] + 1;
+    }
+    found.push_back(are);
+  }
+  return found;
+}
+
+}  // namespace ofl::ops

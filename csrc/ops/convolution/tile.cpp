@@ -1,0 +1,232 @@
+#include "ops/convolution/tile.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/vectors.h"
+
+#ifdef OFL_X86_VECTORS
+#include <immintrin.h>
+/// Each processor with AVX2 that there is has these, too.
+#define OFL_AVX2_FMA __attribute__((target("avx2,fma")))
+#endif
+
+namespace ofl::ops {
+
+namespace {
+
+/// Vectors of a panel.
+constexpr int kVectors = 2;
+
+/// One element at a time, by what the compiler makes of it.
+template <typename T>
+struct PlainLanes {
+  static constexpr int kLanes = 16 / sizeof(T), kRows = 4;
+  struct Type {
+    T at[kLanes];
+  };
+  static Type zero() { return {}; }
+  static Type load(const T* from) {
+    Type x;
+    std::copy_n(from, kLanes, x.at);
+    return x;
+  }
+  static T spread(const T* from) { return *from; }
+  static T rounded_once(T a, T b, T c) {
+#ifdef __FP_FAST_FMAF
+    return std::fma(a, b, c);
+#else
+    return a * b + c;
+#endif
+  }
+  static void multiply_add(T a, const Type& b, Type& sum) {
+    for (int j = 0; j < kLanes; ++j) sum.at[j] = rounded_once(a, b.at[j], sum.at[j]);
+  }
+  static void put(T* to, const Type& x, bool adds) {
+    for (int j = 0; j < kLanes; ++j) to[j] = adds ? to[j] + x.at[j] : x.at[j];
+  }
+};
+
+#ifdef OFL_X86_VECTORS
+template <typename T>
+struct Lanes256;
+
+template <>
+struct Lanes256<float> {
+  static constexpr int kLanes = 8, kRows = 6;
+  using Type = __m256;
+  static OFL_AVX2_FMA Type zero() { return _mm256_setzero_ps(); }
+  static OFL_AVX2_FMA Type load(const float* from) { return _mm256_load_ps(from); }
+  static OFL_AVX2_FMA Type spread(const float* from) { return _mm256_broadcast_ss(from); }
+  static OFL_AVX2_FMA void multiply_add(Type a, Type b, Type& sum) {
+    sum = _mm256_fmadd_ps(a, b, sum);
+  }
+  static OFL_AVX2_FMA void put(float* to, Type x, bool adds) {
+    _mm256_storeu_ps(to, adds ? _mm256_add_ps(_mm256_loadu_ps(to), x) : x);
+  }
+};
+
+template <>
+struct Lanes256<double> {
+  static constexpr int kLanes = 4, kRows = 6;
+  using Type = __m256d;
+  static OFL_AVX2_FMA Type zero() { return _mm256_setzero_pd(); }
+  static OFL_AVX2_FMA Type load(const double* from) { return _mm256_load_pd(from); }
+  static OFL_AVX2_FMA Type spread(const double* from) { return _mm256_broadcast_sd(from); }
+  static OFL_AVX2_FMA void multiply_add(Type a, Type b, Type& sum) {
+    sum = _mm256_fmadd_pd(a, b, sum);
+  }
+  static OFL_AVX2_FMA void put(double* to, Type x, bool adds) {
+    _mm256_storeu_pd(to, adds ? _mm256_add_pd(_mm256_loadu_pd(to), x) : x);
+  }
+};
+
+template <typename T>
+struct Lanes512;
+
+template <>
+struct Lanes512<float> {
+  static constexpr int kLanes = 16, kRows = 14;
+  using Type = __m512;
+  static OFL_AVX512 Type zero() { return _mm512_setzero_ps(); }
+  static OFL_AVX512 Type load(const float* from) { return _mm512_load_ps(from); }
+  static OFL_AVX512 Type spread(const float* from) { return _mm512_set1_ps(*from); }
+  static OFL_AVX512 void multiply_add(Type a, Type b, Type& sum) {
+    sum = _mm512_fmadd_ps(a, b, sum);
+  }
+  static OFL_AVX512 void put(float* to, Type x, bool adds) {
+    _mm512_storeu_ps(to, adds ? _mm512_add_ps(_mm512_loadu_ps(to), x) : x);
+  }
+};
+
+template <>
+struct Lanes512<double> {
+  static constexpr int kLanes = 8, kRows = 14;
+  using Type = __m512d;
+  static OFL_AVX512 Type zero() { return _mm512_setzero_pd(); }
+  static OFL_AVX512 Type load(const double* from) { return _mm512_load_pd(from); }
+  static OFL_AVX512 Type spread(const double* from) { return _mm512_set1_pd(*from); }
+  static OFL_AVX512 void multiply_add(Type a, Type b, Type& sum) {
+    sum = _mm512_fmadd_pd(a, b, sum);
+  }
+  static OFL_AVX512 void put(double* to, Type x, bool adds) {
+    _mm512_storeu_pd(to, adds ? _mm512_add_pd(_mm512_loadu_pd(to), x) : x);
+  }
+};
+#endif
+
+/// A vector of sums to where its columns lie.
+template <typename T, typename V>
+inline void put_vector(const Tile<T>& tile, int r, int v, const typename V::Type& sum) {
+  T* const row = tile.out + tile.out_rows[r];
+  const int first = v * V::kLanes, count = std::min(V::kLanes, tile.columns - first);
+  if (count == V::kLanes && tile.are_contiguous[v]) {
+    V::put(row + tile.out_columns[first], sum, tile.adds);
+    return;
+  }
+  T values[V::kLanes];
+  V::put(values, sum, false);
+  for (int j = 0; j < count; ++j) {
+    T* const to = row + tile.out_columns[first + j];
+    *to = tile.adds ? *to + values[j] : values[j];
+  }
+}
+
+template <typename T, typename V, int Rows, int Vectors, bool Packed>
+inline void multiply_tile(const Tile<T>& tile) {
+  typename V::Type sums[Rows][Vectors];
+#pragma GCC unroll 16
+  for (int r = 0; r < Rows; ++r) {
+#pragma GCC unroll 2
+    for (int v = 0; v < Vectors; ++v) sums[r][v] = V::zero();
+  }
+  const T* panel = tile.panel;
+  const T* a = tile.a;
+  const int64_t step = tile.step;
+  for (int64_t l = 0; l < tile.depth; ++l, panel += kVectors * V::kLanes) {
+    typename V::Type right[Vectors];
+#pragma GCC unroll 2
+    for (int v = 0; v < Vectors; ++v) right[v] = V::load(panel + v * V::kLanes);
+    const T* const left = Packed ? a + l * Rows : a + tile.terms[l];
+#pragma GCC unroll 16
+    for (int r = 0; r < Rows; ++r) {
+      const auto value = V::spread(Packed ? left + r : left + r * step);
+#pragma GCC unroll 2
+      for (int v = 0; v < Vectors; ++v) V::multiply_add(value, right[v], sums[r][v]);
+    }
+  }
+#pragma GCC unroll 16
+  for (int r = 0; r < Rows; ++r) {
+#pragma GCC unroll 2
+    for (int v = 0; v < Vectors; ++v) put_vector<T, V>(tile, r, v, sums[r][v]);
+  }
+}
+
+/// The one for the tile's number of rows.
+template <typename T, typename V, int Vectors, bool Packed, int Rows = V::kRows>
+inline void multiply_rows(const Tile<T>& tile) {
+  if (tile.rows == Rows) return multiply_tile<T, V, Rows, Vectors, Packed>(tile);
+  if constexpr (Rows > 1) multiply_rows<T, V, Vectors, Packed, Rows - 1>(tile);
+}
+
+template <typename T, typename V>
+inline void multiply_by(const Tile<T>& tile) {
+  const bool is_narrow = tile.columns <= V::kLanes;
+  if (tile.terms) {
+    if (is_narrow) return multiply_rows<T, V, 1, false>(tile);
+    return multiply_rows<T, V, kVectors, false>(tile);
+  }
+  if (is_narrow) return multiply_rows<T, V, 1, true>(tile);
+  multiply_rows<T, V, kVectors, true>(tile);
+}
+
+template <typename V>
+constexpr int kWidth = kVectors * V::kLanes;
+
+template <typename T>
+void multiply_128(const Tile<T>& tile) {
+  multiply_by<T, PlainLanes<T>>(tile);
+}
+
+#ifdef OFL_X86_VECTORS
+// The same code for the vectors of each processor: all that it calls is inlined into it.
+template <typename T>
+OFL_AVX2_FMA OFL_FLAT void multiply_256(const Tile<T>& tile) {
+  multiply_by<T, Lanes256<T>>(tile);
+}
+template <typename T>
+OFL_AVX512 OFL_FLAT void multiply_512(const Tile<T>& tile) {
+  multiply_by<T, Lanes512<T>>(tile);
+}
+
+template <typename T>
+TileLoops<T> choose() {
+  using Loops = TileLoops<T>;
+  using Plain = PlainLanes<T>;
+  using Half = Lanes256<T>;
+  using Full = Lanes512<T>;
+  return choose_by_isa<Loops>(
+      "convolution", {multiply_128<T>, Plain::kRows, kWidth<Plain>, Plain::kLanes},
+      {multiply_256<T>, Half::kRows, kWidth<Half>, Half::kLanes},
+      {multiply_512<T>, Full::kRows, kWidth<Full>, Full::kLanes});
+}
+#else
+template <typename T>
+TileLoops<T> choose() {
+  using Plain = PlainLanes<T>;
+  return {multiply_128<T>, Plain::kRows, kWidth<Plain>, Plain::kLanes};
+}
+#endif
+
+}  // namespace
+
+template <typename T>
+const TileLoops<T>& tile_loops() {
+  static const TileLoops<T> chosen = choose<T>();
+  return chosen;
+}
+
+template const TileLoops<float>& tile_loops<float>();
+template const TileLoops<double>& tile_loops<double>();
+
+}  // namespace ofl::ops

@@ -1,0 +1,279 @@
+// Channels side by side: weights ─► slivers (once) ─┐           blocked: weights ─► panels (once) ─┐
+//                        images ─► panels, by blocks ┴► tiles             images, as they lie ─────┴► tiles
+#include "ops/convolution/window_sums.h"
+
+namespace ofl::ops {
+
+namespace {
+
+/// Panels of positions that are packed together: with a sliver they stay in the L2 cache.
+constexpr int64_t kPanelsAtATime = 4;
+/// Positions of a piece of work where channels are blocked.
+constexpr int64_t kPositionsAtATime = 196;
+/// Pieces for each thread, where there are few images.
+constexpr int64_t kPiecesPerThread = 4;
+
+MemoryPool& weight_memory() {
+  static MemoryPool* pool = new MemoryPool;
+  return *pool;
+}
+
+MemoryPool& panel_memory() {
+  static MemoryPool* pool = new MemoryPool;
+  return *pool;
+}
+
+int64_t divided(int64_t x, int64_t y) { return (x + y - 1) / y; }
+
+/// Some positions that one tile takes, in one step.
+struct Strip {
+  int64_t first, count, step;
+};
+
+template <typename T>
+class SumRunner {
+ public:
+  SumRunner(const WindowSums& sums, const T* weights, bool is_blocked, ep::HelperPool* helpers)
+      : sums_(sums),
+        weights_(weights),
+        helpers_(helpers),
+        is_blocked_(is_blocked),
+        loops_(tile_loops<T>()),
+        parts_(sums.terms),
+        slice_(is_blocked ? loops_.width : loops_.rows),
+        slices_(divided(sums.channels, slice_)),
+        group_elements_(is_blocked ? slices_ * slice_ * sums.terms
+                                   : sums.channels * sums.terms),
+        packed_(weight_memory(), static_cast<size_t>(sums.groups * group_elements_ + kSlack) *
+                                     sizeof(T)) {
+    pack_weights();
+    if (is_blocked) {
+      cut_strips();
+      channel_vectors_.reserve(static_cast<size_t>(sums.groups));
+      for (int64_t g = 0; g < sums.groups; ++g) {
+        channel_vectors_.push_back(contiguous_vectors(out_channels_of(g), loops_.lanes));
+      }
+    } else {
+      position_vectors_ = contiguous_vectors(sums.out_positions, loops_.lanes);
+    }
+  }
+
+  /// For images that are prepared.
+  void run(const Images<T>& images, int64_t count, T* out, int64_t out_step) const;
+
+ private:
+  T* weights() const { return reinterpret_cast<T*>(packed_.data()); }
+  /// Of a group: parts, in them slices (slivers, or panels), each [term][its channels].
+  T* slice(int64_t group, int64_t part, int64_t number) const {
+    const int64_t width = is_blocked_ ? slices_ * slice_ : sums_.channels;
+    return weights() + group * group_elements_ + parts_.first(part) * width +
+           number * slice_ * parts_.length(part);
+  }
+  Offsets out_channels_of(int64_t group) const {
+    const auto first = sums_.out_channels.begin() + group * sums_.channels;
+    return Offsets(first, first + sums_.channels);
+  }
+  void pack_weights() const;
+  void pack_slice(int64_t group, int64_t part, int64_t number) const;
+  void cut_strips();
+  void multiply_positions(const Source<T>& image, int64_t group, int64_t first_panel,
+                          int64_t panels, int64_t first_slice, int64_t end_slice, T* out) const;
+  void multiply_panels(int64_t group, int64_t part, int64_t first_panel, int64_t panels,
+                       int64_t first_slice, int64_t end_slice, const T* packed, T* out) const;
+  void multiply_strips(const T* image, int64_t group, int64_t first, int64_t end,
+                       int64_t first_slice, int64_t end_slice, T* out) const;
+
+  const WindowSums& sums_;
+  const T* const weights_;
+  ep::HelperPool* const helpers_;
+  const bool is_blocked_;
+  const TileLoops<T>& loops_;
+  const Parts parts_;
+  const int64_t slice_, slices_;  // channels of a slice of the weights; how many there are
+  const int64_t group_elements_;
+  const LeasedMemory packed_;
+  std::vector<Strip> strips_;
+  std::vector<std::vector<uint8_t>> channel_vectors_;
+  std::vector<uint8_t> position_vectors_;
+};
+
+template <typename T>
+void SumRunner<T>::pack_weights() const {
+  const int64_t count = sums_.groups * slices_;
+  const double elements = static_cast<double>(sums_.groups * sums_.channels) *
+                          static_cast<double>(sums_.terms);
+  share(helpers_, count, 4 * elements, [&](int64_t i) {
+    for (int64_t part = 0; part < parts_.count; ++part) pack_slice(i / slices_, part, i % slices_);
+  });
+}
+
+template <typename T>
+void SumRunner<T>::pack_slice(int64_t group, int64_t part, int64_t number) const {
+  const T* const from = weights_ + sums_.weight_groups[group];
+  const int64_t* const terms = sums_.weight_terms.data() + parts_.first(part);
+  const int64_t* const channels = sums_.weight_channels.data() + number * slice_;
+  const int64_t count = std::min(slice_, sums_.channels - number * slice_);
+  const int64_t depth = parts_.length(part);
+  T* to = slice(group, part, number);
+  if (!is_blocked_) {
+    return pack_sliver(from, channels, static_cast<int>(count), terms, depth, to);
+  }
+  for (int64_t l = 0; l < depth; ++l, to += slice_) {
+    for (int64_t c = 0; c < count; ++c) to[c] = from[channels[c] + terms[l]];
+    std::fill(to + count, to + slice_, T(0));
+  }
+}
+
+/// Tiles of positions: of one row, of about one length.
+template <typename T>
+void SumRunner<T>::cut_strips() {
+  const Offsets& positions = sums_.image_positions;
+  const int64_t row = runs_of(positions.data(), sums_.positions).size() == 1 ? sums_.positions
+                                                                              : sums_.row;
+  for (int64_t first = 0; first < sums_.positions; first += row) {
+    const int64_t strips = divided(row, loops_.rows);
+    for (int64_t i = 0; i < strips; ++i) {
+      const int64_t begin = first + i * row / strips, end = first + (i + 1) * row / strips;
+      const int64_t step = end - begin > 1 ? positions[begin + 1] - positions[begin] : 0;
+      strips_.push_back({begin, end - begin, step});
+    }
+  }
+}
+
+/// How the work for some images is cut: pieces of positions and, where these are few, of channels.
+struct Pieces {
+  int64_t positions, channels;
+};
+
+Pieces pieces_of(int64_t images, int64_t groups, int64_t positions, int64_t slices,
+                 const ep::HelperPool* helpers) {
+  const int64_t wanted = helpers ? helpers->threads() * kPiecesPerThread : 1;
+  const int64_t there = std::max<int64_t>(images * groups * positions, 1);
+  return {positions, std::clamp<int64_t>(divided(wanted, there), 1, std::max<int64_t>(slices, 1))};
+}
+
+template <typename T>
+void SumRunner<T>::run(const Images<T>& images, int64_t count, T* out, int64_t out_step) const {
+  const int64_t units = is_blocked_ ? static_cast<int64_t>(strips_.size())
+                                    : divided(sums_.positions, loops_.width);
+  const int64_t at_a_time = is_blocked_ ? divided(kPositionsAtATime, loops_.rows) : kPanelsAtATime;
+  const Pieces pieces =
+      pieces_of(count, sums_.groups, divided(units, at_a_time), slices_, helpers_);
+  const int64_t per_group = pieces.positions * pieces.channels;
+  const double work = product_work(1, 1, 1, DType::f32) +
+                      0.05 * sums_.work() * static_cast<double>(count);
+  share(helpers_, count * sums_.groups * per_group, work, [&](int64_t i) {
+    const int64_t image = i / (sums_.groups * per_group), rest = i % (sums_.groups * per_group);
+    const int64_t group = rest / per_group, piece = rest % per_group;
+    const int64_t first = piece / pieces.channels * units / pieces.positions;
+    const int64_t end = (piece / pieces.channels + 1) * units / pieces.positions;
+    const int64_t channel = piece % pieces.channels;
+    const int64_t first_slice = channel * slices_ / pieces.channels;
+    const int64_t end_slice = (channel + 1) * slices_ / pieces.channels;
+    const T* const data = images.data() + image * images.steps().image;
+    T* const to = out + image * out_step;
+    if (is_blocked_) return multiply_strips(data, group, first, end, first_slice, end_slice, to);
+    multiply_positions({data, images.end()}, group, first, end - first, first_slice, end_slice,
+                       to);
+  });
+}
+
+template <typename T>
+void SumRunner<T>::multiply_positions(const Source<T>& image, int64_t group, int64_t first_panel,
+                                      int64_t panels, int64_t first_slice, int64_t end_slice,
+                                      T* out) const {
+  const int64_t width = loops_.width;
+  std::vector<std::vector<Run>> runs;
+  for (int64_t p = 0; p < panels; ++p) {
+    const int64_t first = (first_panel + p) * width;
+    runs.push_back(runs_of(sums_.image_positions.data() + first,
+                           std::min(width, sums_.positions - first)));
+  }
+  const LeasedMemory memory(panel_memory(),
+                            static_cast<size_t>(kPanelsAtATime * width * parts_.depth + kSlack) *
+                                sizeof(T));
+  T* const packed = reinterpret_cast<T*>(memory.data());
+  for (int64_t part = 0; part < parts_.count; ++part) {
+    const int64_t depth = parts_.length(part);
+    const int64_t* const terms =
+        sums_.image_terms.data() + group * sums_.terms + parts_.first(part);
+    for (int64_t p = 0; p < panels; ++p) {
+      pack_by_rows(image, terms, depth, runs[p], width, packed + p * width * depth);
+    }
+    multiply_panels(group, part, first_panel, panels, first_slice, end_slice, packed, out);
+  }
+}
+
+/// A sliver stays in the L1 cache while all panels pass.
+template <typename T>
+void SumRunner<T>::multiply_panels(int64_t group, int64_t part, int64_t first_panel,
+                                   int64_t panels, int64_t first_slice, int64_t end_slice,
+                                   const T* packed, T* out) const {
+  const int64_t width = loops_.width, depth = parts_.length(part);
+  Tile<T> tile{};
+  tile.depth = depth;
+  tile.out = out;
+  tile.adds = part > 0;
+  for (int64_t number = first_slice; number < end_slice; ++number) {
+    tile.a = slice(group, part, number);
+    tile.rows = static_cast<int>(std::min(slice_, sums_.channels - number * slice_));
+    tile.out_rows = sums_.out_channels.data() + group * sums_.channels + number * slice_;
+    for (int64_t p = 0; p < panels; ++p) {
+      const int64_t first = (first_panel + p) * width;
+      tile.panel = packed + p * width * depth;
+      tile.columns = static_cast<int>(std::min(width, sums_.positions - first));
+      tile.out_columns = sums_.out_positions.data() + first;
+      tile.are_contiguous = position_vectors_.data() + first / loops_.lanes;
+      loops_.multiply(tile);
+    }
+  }
+}
+
+/// A panel of weights stays in the cache while the strips pass.
+template <typename T>
+void SumRunner<T>::multiply_strips(const T* image, int64_t group, int64_t first, int64_t end,
+                                   int64_t first_slice, int64_t end_slice, T* out) const {
+  Tile<T> tile{};
+  tile.out = out;
+  for (int64_t part = 0; part < parts_.count; ++part) {
+    tile.depth = parts_.length(part);
+    tile.terms = sums_.image_terms.data() + group * sums_.terms + parts_.first(part);
+    tile.adds = part > 0;
+    for (int64_t number = first_slice; number < end_slice; ++number) {
+      const int64_t channel = number * slice_;
+      tile.panel = slice(group, part, number);
+      tile.columns = static_cast<int>(std::min(slice_, sums_.channels - channel));
+      tile.out_columns = sums_.out_channels.data() + group * sums_.channels + channel;
+      tile.are_contiguous = channel_vectors_[group].data() + channel / loops_.lanes;
+      for (int64_t i = first; i < end; ++i) {
+        const Strip& strip = strips_[i];
+        tile.a = image + sums_.image_positions[strip.first];
+        tile.step = strip.step;
+        tile.rows = static_cast<int>(strip.count);
+        tile.out_rows = sums_.out_positions.data() + strip.first;
+        loops_.multiply(tile);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+template <typename T>
+void run_window_sums(const WindowSums& sums, const T* weights, Images<T>& images, int64_t count,
+                     const Results<T>& out, ep::HelperPool* helpers) {
+  if (sums.positions == 0 || sums.channels == 0 || count == 0) return;
+  const SumRunner<T> runner(sums, weights, images.steps().lanes > 1, helpers);
+  for (int64_t first = 0; first < count; first += images.at_a_time()) {
+    const int64_t some = std::min(images.at_a_time(), count - first);
+    images.prepare(first, some, helpers);
+    runner.run(images, some, out.data + first * out.image, out.image);
+  }
+}
+
+template void run_window_sums<float>(const WindowSums&, const float*, Images<float>&, int64_t,
+                                     const Results<float>&, ep::HelperPool*);
+template void run_window_sums<double>(const WindowSums&, const double*, Images<double>&, int64_t,
+                                      const Results<double>&, ep::HelperPool*);
+
+}  // namespace ofl::ops
