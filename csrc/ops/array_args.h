@@ -114,7 +114,8 @@ void correlate_kernel(const ArrayArgs& args);
 /// summed by blocks of 16 channels, y and x in the window, and channels, in parts of one size.
 void conv2d_kernel(const ArrayArgs& args);
 
-/// out = the gradient of the images: in[0] is that of the results, in[1] the weights; attr as above.
+/// out = the gradient of the images: in[0] is that of the results, in[1] are the weights; attr as
+/// above.
 void conv2d_input_gradient_kernel(const ArrayArgs& args);
 
 /// out = the gradient of the weights: in[0] are the images, in[1] is the gradient of the results;

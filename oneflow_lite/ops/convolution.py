@@ -246,7 +246,9 @@ class _Window:
 
     def shape(self, name: str, given: Sequence[int]) -> tuple[int, ...]:
         """Return the shape of images, checked."""
-        shape = tuple(given)  # the first extent may be one that is not known yet
+        items = tuple(given)
+        # The first extent may be one that is not known yet.
+        shape = (*items[:1], *(operator.index(n) for n in items[1:]))
         _check_rank(self.op, name, shape, self.data_layout)
         return shape
 
@@ -303,7 +305,9 @@ def _operands(op: str, x: Any, w: Any) -> list[Tensor]:
     return promoted(*given)
 
 
-def _check_layout(op: str, layout: str) -> None:
+def _check_layout(op: str, layout: Any) -> None:
+    if not isinstance(layout, str):
+        raise TypeError(f"[{op}] expected a layout by name, got {type(layout).__name__}")
     if layout not in LAYOUTS:
         raise ValueError(f"[{op}] expected a layout of {', '.join(LAYOUTS)}, got {layout!r}")
 

@@ -85,7 +85,7 @@ CALLS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         (x(),),
     ),
     "layout_transform": (
-        lambda x: flow.layout_transform(flow.tile(x, (1, 8, 1, 1)), "NCHW", "NCHW16c"),
+        lambda x: flow.layout_transform(flow.tile(x, (1, 16, 1, 1)), "NCHW", "NCHW16c"),
         (x(),),
     ),
     "copysign": (flow.copysign, (x(), -x())),

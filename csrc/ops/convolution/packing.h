@@ -1,5 +1,5 @@
 // Factors of a product in the order in which tiles read them. An element is at a row's offset plus
-// a column's: what makes the unfolded images is never in memory.
+// a column's, so unfolded images are never in memory.
 //
 //   from[rows[i] + columns[j]] ─► runs of columns ─► panels of some columns, term after term
 //                                                 └► slivers of some rows, term after term

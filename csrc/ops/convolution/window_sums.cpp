@@ -1,5 +1,7 @@
-// Channels side by side: weights ─► slivers (once) ─┐           blocked: weights ─► panels (once) ─┐
-//                        images ─► panels, by blocks ┴► tiles             images, as they lie ─────┴► tiles
+// NCHW:    weights ─► slivers, once ─────┐
+//          images ──► panels, by pieces ─┴─► tiles
+// blocked: weights ─► panels, once ─┐
+//          images as they lie ──────┴─► tiles
 #include "ops/convolution/window_sums.h"
 
 namespace ofl::ops {

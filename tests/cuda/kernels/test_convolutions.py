@@ -1,4 +1,4 @@
-"""Convolutions on a device: kernels of each form, edges of tiles, layouts; all of it stays there."""
+"""Convolutions on a device: kernels of each form, edges of tiles, layouts; nothing leaves it."""
 
 from typing import Any
 

@@ -187,6 +187,9 @@ def test_layout_transform(case: Case, device: flow.Device) -> None:
     same = flow.layout_transform(there, "NCHW16c", "NCHW16c")
     assert not same.shares_storage(there)
     assert same.numpy().tobytes() == there.numpy().tobytes()
+    odd = flow.tensor(fractions((2, 3, 4, 5), "float64", 1), device=device)
+    seen = flow.layout_transform(odd, "NCHW", "NCHW")
+    assert seen.numpy().tobytes() == odd.numpy().tobytes()
 
 
 def test_by_pytorch() -> None:

@@ -1,7 +1,7 @@
 // Convolutions as products whose factors are found by tables: nothing is unfolded. Each element is
 // summed in the order of its terms, by one thread, so the bits depend on neither device nor layout.
 //
-//   tables ─► offsets ─► registers ─► shared memory, [k][row] ─► registers ─► sums
+//   tables ─► offsets ─► shared memory, [k][row] ─► registers ─► sums
 #include "ops/cuda/layout/convolution.h"
 
 namespace ofl {
