@@ -2,6 +2,7 @@
 
     python examples/executor_tour.py                    # on the cpu
     python examples/executor_tour.py --device mock:0    # on a simulated device
+    python examples/executor_tour.py --draw tour.html   # with a picture of the main program
 
 The program is built by hand: data X of [None, 1], a layer of 10, the mean, and a step of descent by
 0.01 with the gradients written out. The startup program runs once, then the main program with feeds
@@ -110,11 +111,13 @@ def modes(main: Program, startup: Program, device: str) -> Iterator[tuple[Any, .
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Build, run and take apart a first program.")
     parser.add_argument("--device", default="cpu", help="cpu, mock:0 or cuda:0 (default: cpu)")
+    parser.add_argument("--draw", metavar="FILE", help="a picture: .html, .svg or .dot")
     return parser.parse_args()
 
 
 def main() -> int:
-    device = parse_arguments().device
+    arguments = parse_arguments()
+    device = arguments.device
     try:
         flow.zeros(1, device=device)
     except ValueError as error:  # there is no such device
@@ -129,6 +132,8 @@ def main() -> int:
         (f"mode on {device}", "release", "last loss", "naive's bits"),
         modes(main_program, startup, device),
     )
+    if arguments.draw:
+        compiled.draw(arguments.draw)
     return 0
 
 

@@ -2,6 +2,7 @@
 
     python examples/memory_tour.py                              # (8, 128, 512), 8 heads
     python examples/memory_tour.py --batch 1 --time 16 --width 64
+    python examples/memory_tour.py --draw memory.html           # with a picture of the plan
 
 The block is traced, so nothing is computed: its operations and the sizes of its values are all that
 the plans need. They are NNVM's blocks, which values share, for each match range and by colours for
@@ -14,7 +15,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import oneflow_lite as flow
-from oneflow_lite.graph import Numbered, numbered, spec, trace
+from oneflow_lite.graph import Numbered, Program, numbered, spec, trace
 from oneflow_lite.graph.analyses import (
     WRITE,
     BlockProgram,
@@ -61,13 +62,12 @@ def block(x: Any, weights: dict[str, Any]) -> Any:
     return x + inner @ weights["narrow"]
 
 
-def traced_block(batch: int, time: int, width: int) -> Numbered:
-    """Return the block's operations and values as integers."""
+def traced_block(batch: int, time: int, width: int) -> Program:
+    """Return the block's operations and values."""
     shapes = dict.fromkeys(WEIGHTS, (width, width))
     shapes |= {"wide": (width, 4 * width), "narrow": (4 * width, width)}
     weights = {name: spec(shape, "float32") for name, shape in shapes.items()}
-    traced = trace(block, spec((batch, time, width), "float32"), weights)
-    return numbered(traced.program.main)
+    return trace(block, spec((batch, time, width), "float32"), weights).program
 
 
 def blocks_program(program: Numbered, lanes: list[int] | None = None) -> BlockProgram:
@@ -122,6 +122,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--batch", type=int, default=8, help="default: 8")
     parser.add_argument("--time", type=int, default=128, help="words in a row (default: 128)")
     parser.add_argument("--width", type=int, default=512, help="a multiple of 8 (default: 512)")
+    parser.add_argument("--draw", metavar="FILE", help="a picture: .html, .svg or .dot")
     arguments = parser.parse_args()
     if min(arguments.batch, arguments.time) < 1:
         parser.error("--batch and --time must be at least 1")
@@ -132,7 +133,8 @@ def parse_arguments() -> argparse.Namespace:
 
 def main() -> int:
     arguments = parse_arguments()
-    program = traced_block(arguments.batch, arguments.time, arguments.width)
+    traced = traced_block(arguments.batch, arguments.time, arguments.width)
+    program = numbered(traced.main)
     rows = list(plans(program))
     bound = rows[-1][1]
     shape = (arguments.batch, arguments.time, arguments.width)
@@ -140,6 +142,8 @@ def main() -> int:
     print(f"{'plan':<24}{'bytes':>14}{'of the bound':>14}")
     for name, size in rows:
         print(f"{name:<24}{size:>14,}{size / bound:>14.3f}")
+    if arguments.draw:
+        flow.graph.compile(traced).draw(arguments.draw)
     return 0
 
 

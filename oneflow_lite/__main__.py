@@ -1,4 +1,8 @@
-"""``python -m oneflow_lite info``: version, devices, threads and flags."""
+"""``python -m oneflow_lite info`` or ``draw``.
+
+``info`` prints version, devices, threads and flags. ``draw EXAMPLE [-o FILE] [ARGUMENTS ...]`` runs
+a script and writes pictures of the programs that it makes.
+"""
 
 import os
 import platform
@@ -9,6 +13,7 @@ import numpy as np
 
 import oneflow_lite as flow
 from oneflow_lite import _C
+from oneflow_lite.graph.drawing import command
 from oneflow_lite.ops.blas import in_force
 
 
@@ -45,8 +50,11 @@ def info() -> str:
 
 def main(arguments: list[str]) -> int:
     """Run the command; return the exit status."""
+    if arguments[:1] == ["draw"]:
+        return command.draw(arguments[1:])
     if arguments != ["info"]:
         print("usage: python -m oneflow_lite info", file=sys.stderr)
+        print(command.USAGE, file=sys.stderr)
         return 2
     print(info())
     return 0

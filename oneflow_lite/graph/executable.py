@@ -7,6 +7,7 @@ from typing import Any
 
 from oneflow_lite import _C
 from oneflow_lite._C import Executable
+from oneflow_lite.graph import made
 from oneflow_lite.graph.effects import Draws, word_places
 from oneflow_lite.graph.ir import Function, Op, Scalar, Slot, Type, Value
 from oneflow_lite.graph.ordering import ordered
@@ -41,7 +42,7 @@ def lowered(
     inputs = [_parts(value.type) for value in numbers]
     slots = {slot: k for k, slot in enumerate(function.slots)}
     operations = _operations(function, numbers, slots)
-    return _C.compile_program(
+    run = _C.compile_program(
         name,
         inputs,
         [capture.tensor for capture in bound],
@@ -57,6 +58,9 @@ def lowered(
         release,
         addto,
     )
+    run.name, run.function = name, function
+    made.note(run)
+    return run
 
 
 def _operations(

@@ -5,6 +5,7 @@ from functools import cached_property
 from hashlib import blake2b
 from typing import Any
 
+from oneflow_lite.graph.drawing.picture import PathLike, draw_functions
 from oneflow_lite.graph.hand.declared import EMPTY, Declared
 from oneflow_lite.graph.ir import Function
 from oneflow_lite.graph.text import parse, structure_of, text_of
@@ -115,6 +116,31 @@ class Program:
 
     def __hash__(self) -> int:
         return hash(self.structure)
+
+    def draw(self, path: PathLike) -> None:
+        """Write the program as a picture: its operations by layers, with shapes and lines.
+
+        ``flow.graph.compile(program).draw(path)`` also shows groups, memory and lanes.
+
+        Parameters
+        ----------
+        path
+            a file that ends in .html (a page that needs nothing else), .svg, or .dot for Graphviz.
+
+        Raises
+        ------
+        ValueError
+            the path ends in something else.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import oneflow_lite as flow
+        >>> program = flow.graph.trace(lambda x: flow.tanh(x) * 2, flow.ones((2, 3))).program
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     program.draw(f"{folder}/program.svg")
+        """
+        draw_functions(self.name, self._functions, path)
 
     def verify(self) -> None:
         """Check the program.

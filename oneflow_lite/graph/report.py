@@ -19,8 +19,9 @@ class Report(dict[str, Any]):
     at one time besides its inputs), operations, and bases (memory, offset, bytes, whether it is an
     input, and the units that use it).
 
-    Each of operations, in the order in which they are issued, has step, site (file and line), bytes
-    (of its results), place and live_bytes (of all values that are needed after it and its group).
+    Each of operations, in the order in which they are issued, has step, site (file and line), its
+    operation in the program (-1: none), unit, the bases that it writes, bytes (of its results),
+    place and live_bytes (of all values that are needed after it and its group).
     Places: 'tiles' (of a group, never in memory), 'arena', 'in place' (over an operand), 'result'
     (in the memory of a result), 'assigned' (in an input), 'alone' (a memory of its own), 'none'.
 

@@ -104,6 +104,11 @@ def structure_of(functions: Mapping[str, Function]) -> str:
     return "\n".join(blocks)
 
 
+def lines_of(function: Function) -> list[str]:
+    """Return the lines of a function: its operations stand before its assigns and the return."""
+    return list(_Printer(function).lines())
+
+
 def digest_of(constant: Tensor) -> str:
     """Return a hash of a constant's elements and dtype."""
     text = f"{_CODES[constant.dtype]}{constant.shape}".encode()

@@ -164,8 +164,10 @@ def test_digits_by_jit_are_those_of_the_naive_mode(
 
 
 @pytest.mark.parametrize("device", ["cpu", "mock:0"])
-def test_the_tour_of_an_executor(device: str) -> None:
-    text = succeed("executor_tour.py", "--device", device)
+def test_the_tour_of_an_executor(device: str, tmp_path: Path) -> None:
+    path = tmp_path / "tour.svg"
+    text = succeed("executor_tour.py", "--device", device, "--draw", str(path))
+    assert "matmul(" in path.read_text(encoding="utf-8")
     losses = [float(x) for x in re.findall(r"(?m)^\d+ +(-?[\d.]+)$", text)]
     assert len(losses) == 4
     assert re.search(r"(?m)^\d+ +matmul +\d+ ", text)
@@ -177,8 +179,11 @@ def test_the_tour_of_an_executor(device: str) -> None:
 # --- memory_tour.py
 
 
-def test_the_tour_of_memory() -> None:
-    text = succeed("memory_tour.py", "--batch", "1", "--time", "16", "--width", "64")
+def test_the_tour_of_memory(tmp_path: Path) -> None:
+    path = tmp_path / "memory.html"
+    small = ("--batch", "1", "--time", "16", "--width", "64")
+    text = succeed("memory_tour.py", *small, "--draw", str(path))
+    assert "lower bound" in path.read_text(encoding="utf-8")
     rows = re.findall(r"(?m)^(\S.*\S) +([\d,]+) +(\d\.\d+)$", text)
     assert [name for name, *_ in rows] == [
         *(f"blocks, match range {n}" for n in (0, 1, 2, 4, 8, 16)),

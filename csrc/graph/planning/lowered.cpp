@@ -176,6 +176,7 @@ class Lowering final : public PlanSink {
 
   void lower_operation(size_t i) {
     const Operation& operation = program_.operations[i];
+    const size_t first_step = lowered_.steps.size();
     std::vector<Input> inputs;
     given_.clear();
     for (const Operand& operand : operation.operands) {
@@ -199,6 +200,9 @@ class Lowering final : public PlanSink {
         replay(issuer(operation.site), operation.call, inputs.data(),
                static_cast<int>(inputs.size()), targets.data(), static_cast<int>(targets.size()));
     if (!operation.words.empty()) lowered_.steps.back().words = operation.words;
+    for (size_t k = first_step; k < lowered_.steps.size(); ++k) {
+      lowered_.steps[k].operation = static_cast<int64_t>(i);
+    }
     for (const RunWord& x : operation.words) {
       lowered_.word_count = std::max(lowered_.word_count, x.word + 1);
     }

@@ -66,6 +66,7 @@ struct Step {
   std::vector<GivenScalar> given;    // where the plan's scalars are not those of each run
   std::vector<RunWord> words;        // the same of the numbers of a plan of arrays
   std::shared_ptr<const HostObject> function;  // host
+  int64_t operation = -1;            // of the program; -1: it is none of them
 };
 
 /// A sum of which one term is a product: whether the product adds into the other one, or why not.

@@ -167,6 +167,13 @@ PyObject* report(PyObject* self, PyObject*) {
   });
 }
 
+PyObject* draw_to(PyObject* self, PyObject* path) {
+  return guarded<PyObject*>(nullptr, [&] {
+    const py::object draw = py::module_::import("oneflow_lite.graph.drawing").attr("draw_run");
+    return checked(PyObject_CallFunctionObjArgs(draw.ptr(), self, path, nullptr));
+  });
+}
+
 PyObject* fill_arena(PyObject* self, PyObject* byte) {
   return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
     executable_of(self).fill_arena(static_cast<uint8_t>(integer_argument(byte)));
@@ -204,6 +211,9 @@ constexpr char kDoc[] =
 PyMethodDef methods[] = {
     {"report", report, METH_NOARGS,
      "What the program has become, and how often it has run in which way: a Report."},
+    {"draw", draw_to, METH_O,
+     "draw(path): writes what the program has become as a picture. The suffix of the path decides: "
+     ".html has the report, too; .svg; .dot has the operations and groups alone."},
     {"fill_arena", fill_arena, METH_O,
      "For tests: memory that a run makes for itself holds this byte everywhere."},
     {nullptr, nullptr, 0, nullptr}};

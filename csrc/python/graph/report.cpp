@@ -1,5 +1,7 @@
 #include "python/graph/report.h"
 
+#include <algorithm>
+
 #include "base/cost.h"
 #include "graph/planning/memory_use.h"
 #include "graph/planning/segment_waits.h"
@@ -86,8 +88,27 @@ py::list inline_bases_of(const Executable& run) {
   return rows;
 }
 
+/// The unit that each step is in.
+std::vector<size_t> units_of_steps(const Schedule& schedule) {
+  std::vector<size_t> units(schedule.lowered->steps.size());
+  for (size_t u = 0; u < schedule.units.size(); ++u) {
+    for (const int64_t step : schedule.units[u].steps) units[step] = u;
+  }
+  return units;
+}
+
+/// The bases that a step writes to.
+py::list written_by(const graph::Step& step) {
+  py::list bases;
+  for (size_t k = 0; k < step.operands.size(); ++k) {
+    if (step.writes[k]) bases.append(step.operands[k].base);
+  }
+  return bases;
+}
+
 void add_use(const Schedule& schedule, py::dict* memory) {
   const graph::MemoryUse use = graph::memory_use(schedule);
+  const std::vector<size_t> units = units_of_steps(schedule);
   py::dict peaks;
   for (const auto& [state, bytes] : use.peaks) {
     peaks[py::str(state->device.id().str())] = bytes;
@@ -100,10 +121,21 @@ void add_use(const Schedule& schedule, py::dict* memory) {
     row["bytes"] = each.bytes;
     row["place"] = graph::kPlaceNames[static_cast<int>(each.place)];
     row["live_bytes"] = each.live;
+    row["operation"] = each.step->operation;
+    row["unit"] = units[each.step - schedule.lowered->steps.data()];
+    row["writes"] = written_by(*each.step);
     operations.append(row);
   }
   (*memory)["peak_bytes"] = peaks;
   (*memory)["operations"] = operations;
+}
+
+/// The memory that a plan is for; -1: nothing lies in it.
+int64_t arena_of(const Schedule& schedule, const graph::ArenaPlan& arena) {
+  const std::vector<graph::RunMemory>& memories = schedule.layout.memories;
+  const auto is_it = [&](const auto& x) { return x.is_arena && x.state == arena.state; };
+  const auto found = std::find_if(memories.begin(), memories.end(), is_it);
+  return found == memories.end() ? -1 : found - memories.begin();
 }
 
 py::dict memory_of(const Schedule& schedule) {
@@ -111,6 +143,7 @@ py::dict memory_of(const Schedule& schedule) {
   for (const graph::ArenaPlan& arena : schedule.layout.arenas) {
     py::dict row;
     row["device"] = arena.state->device.id().str();
+    row["memory"] = arena_of(schedule, arena);
     row["bytes"] = arena.bytes;
     row["lower_bound"] = arena.bound;
     row["plan"] = arena.name;

@@ -7,6 +7,7 @@ from typing import Any
 from oneflow_lite import _C
 from oneflow_lite._C import Device, Executable, OpCall, Tensor
 from oneflow_lite.graph.arguments.sharing import sharing_with
+from oneflow_lite.graph.drawing.picture import PathLike
 from oneflow_lite.graph.executable import lowered
 from oneflow_lite.graph.hand.declared import Declared, Feed, Variable
 from oneflow_lite.graph.hand.feeds import Shape, fed_all, sizes_of
@@ -158,6 +159,10 @@ class Compiled:
     def report(self) -> dict[str, Any]:
         """Return what is known of the runs; as ``Executable.report``."""
         return self.executable.report()
+
+    def draw(self, path: PathLike) -> None:
+        """Write what the program has become as a picture; as ``Executable.draw``."""
+        self.executable.draw(path)
 
 
 def missing(op: str, feed: Feed | FedNumber) -> ValueError:

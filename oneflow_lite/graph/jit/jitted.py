@@ -21,6 +21,7 @@ from oneflow_lite._C import NumberKindError, Tensor, TraceError
 from oneflow_lite.graph.arguments.parameters import Parameters
 from oneflow_lite.graph.arguments.sharing import SharedMemoryError, Sharing
 from oneflow_lite.graph.arguments.slots import NeedsValueError, Slots
+from oneflow_lite.graph.drawing.picture import PathLike, draw_newest
 from oneflow_lite.graph.effects import generators
 from oneflow_lite.graph.executable import compile
 from oneflow_lite.graph.jit.checking import checked
@@ -435,8 +436,8 @@ class Jitted(_C.KnownCalls):
 
     def report(self) -> Report:
         """Return traces and their reasons, and what is known of each program that is kept."""
+        entries = self._kept_entries()
         with self._lock:
-            entries = list(self._entries.values())
             static = {path: why for x in self._statics.values() for path, why in x.reasons.items()}
         return Report(
             name=self._name,
@@ -448,6 +449,30 @@ class Jitted(_C.KnownCalls):
             runs=[entry.run.report() for entry in entries if entry.run is not None],
             captures=[sorted({watch.text for watch in entry.watched}) for entry in entries],
         )
+
+    def draw(self, path: PathLike, *args: Any, **kwargs: Any) -> None:
+        """Write a program that is kept as a picture, with why it was traced.
+
+        Parameters
+        ----------
+        path
+            a file that ends in .html, .svg or .dot, as ``Executable.draw`` has it.
+        *args, **kwargs
+            The program for these arguments, which does not run. Without any: the newest one.
+
+        Raises
+        ------
+        ValueError
+            The path ends in something else; there is no program so far.
+        TraceError
+            The function cannot be recorded.
+        """
+        entries = [self._entry(args, kwargs)[0]] if args or kwargs else self._kept_entries()
+        draw_newest(path, self._name, [entry.run for entry in entries], self.report())
+
+    def _kept_entries(self) -> list[Entry]:
+        with self._lock:
+            return list(self._entries.values())
 
     def clear(self) -> None:
         """Forget all programs."""
