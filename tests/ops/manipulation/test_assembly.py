@@ -182,3 +182,20 @@ def test_bad_pads() -> None:
         flow.pad(x, 1.5)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"\[pad\].*'mean'"):
         flow.pad(x, 1, "mean")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_small_joins_of_views(axis: int, device: flow.Device, naive: bool) -> None:
+    """An axis of size 1 may have any stride; parts may repeat, be empty, or have steps."""
+    array = np.arange(24, dtype="float32").reshape(2, 3, 4)
+    cut = [slice(None)] * 3
+    cut[axis] = slice(0, None, 5)
+    one, none = tuple(cut), tuple(slice(0, 0) if d == axis else slice(None) for d in range(3))
+    tensor = flow.tensor(array, device=device)
+
+    def parts(x: Any) -> list[Any]:
+        return [x[one], x, x[none], x[one][..., ::-1], x[one]]
+
+    same(np.concatenate(parts(array), axis), flow.concat(parts(tensor), axis=axis))
+    same(np.concatenate([array[none]] * 2, axis), flow.concat([tensor[none]] * 2, axis=axis))
+    same(np.concatenate([array[one]] * 2, axis), flow.concat([tensor[one]] * 2, axis=axis))
