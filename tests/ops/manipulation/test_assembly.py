@@ -198,4 +198,5 @@ def test_small_joins_of_views(axis: int, device: flow.Device, naive: bool) -> No
 
     same(np.concatenate(parts(array), axis), flow.concat(parts(tensor), axis=axis))
     same(np.concatenate([array[none]] * 2, axis), flow.concat([tensor[none]] * 2, axis=axis))
-    same(np.concatenate([array[one]] * 2, axis), flow.concat([tensor[one]] * 2, axis=axis))
+    rows = [array[0][None]] * 2, [tensor[0][None]] * 2  # a stride of 0
+    same(np.concatenate(rows[0]), flow.concat(rows[1]))
