@@ -75,10 +75,16 @@ def _top(lane: int) -> int:
     return lane * (_HEIGHT + _GAP)
 
 
+def _time(microseconds: float) -> str:
+    """Return a time that was estimated."""
+    size, unit = (microseconds / 1e3, "ms") if microseconds >= 1e3 else (microseconds, "us")
+    return f"~{size:.0f} {unit}" if size >= 10 else f"~{size:.2g} {unit}"
+
+
 def _segment(number: int, segment: Mapping[str, Any], bar: Bar, left: int) -> str:
     x, y, width = left + bar.begin, _top(bar.lane), bar.end - bar.begin
     steps = " ".join(segment["steps"])
-    head, time = f"segment {number}", f"~{segment['us']:.2g} us"
+    head, time = f"segment {number}", _time(segment["us"])
     lines = label(x + 6, y + 16, fitting(f"{number} {steps}", width - 12))
     lines += label(x + 6, y + 31, fitting(time, width - 12), "soft")
     frame = element(

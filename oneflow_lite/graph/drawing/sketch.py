@@ -34,7 +34,7 @@ KINDS = {
     "elementwise": "elementwise",
     "reduction": "reduction",
     "product": "product",
-    "array": "moves, sorts, scans, draws",
+    "array": "kernel of its own: sort, scan, convolution, ...",
     "view": "view: no work",
     "transfer": "copy between devices",
     "creation": "creation",

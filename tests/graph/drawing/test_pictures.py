@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 import oneflow_lite as flow
+from oneflow_lite import _C
 from oneflow_lite.graph import Executable, Program
+from oneflow_lite.graph.drawing.sketch import COLOURS, KINDS
 from tests.support.graphs.pictures import Box, boxes_of, dot_tokens, root_of
 
 SUFFIXES = ("html", "svg")
@@ -259,6 +261,11 @@ def test_jitted_functions_draw_a_program_that_they_keep(tmp_path: Path) -> None:
     text = (tmp_path / "newest.html").read_text()
     assert "f64[5]" in text
     assert "x.shape[0] 3 -&gt; 5" in text
+
+
+def test_each_kind_of_call_has_a_colour() -> None:
+    assert set(_C.CALL_KINDS) == set(COLOURS)
+    assert set(COLOURS.values()) <= set(KINDS)
 
 
 @pytest.mark.parametrize("path", ["p.png", "p", "html", "p.html.gz"])
