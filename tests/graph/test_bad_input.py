@@ -25,6 +25,7 @@ from oneflow_lite.graph.analyses import (
     plan_offsets,
     reduction,
     reuse_across_lanes,
+    spread,
     starts,
     successors,
     successors_by_thread,
@@ -40,6 +41,7 @@ WITH_EDGES: dict[str, Callable[[Any], Any]] = {
     "starts": lambda edges: starts([0, 0, 0], edges, [0]),
     "reuse_across_lanes": lambda edges: reuse_across_lanes([0, 1, 0], edges, [], []),
     "colours": lambda edges: colours([1, 1, 1], edges, 2),
+    "spread": lambda edges: spread([0] * 3, [0] * 3, edges, 2, 1),
     "plan_offsets": lambda edges: plan_offsets([8], [[0]], lanes=[0, 1, 0], edges=edges),
 }
 
@@ -109,6 +111,12 @@ CASES: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: order_by_priority([0, 0], [(0, 1), (1, 0)]), ValueError, "cycle through operation"),
     (lambda: waits([0, 256], []), IndexError, "lane 256: expected 0 to 255"),
     (lambda: waits([-1], []), IndexError, "lane -1: expected 0 to 255"),
+    (lambda: spread([1], [0, 0], [], 2, 1), ValueError, "devices: expected 1 items, got 2"),
+    (lambda: spread([-1], [0], [], 2, 1), ValueError, "cost -1: expected at least 0"),
+    (lambda: spread([1], [-2], [], 2, 1), ValueError, "device -2: expected -1 .no lanes. or more"),
+    (lambda: spread([1], [0], [], 2, -1), ValueError, "wait -1: expected at least 0"),
+    (lambda: spread([1], [0], [], 0, 1), ValueError, "most 0: expected 1 to 256"),
+    (lambda: spread([2**62] * 2, [0, 0], [], 1, 0), OverflowError, "too large to be added"),
     (lambda: starts([0, 1], [], [0]), IndexError, "lane 1: expected 0 to 0"),
     (lambda: starts([0], [], [-2]), ValueError, r"device -2: expected -1 \(the host\) or more"),
     (lambda: reuse_across_lanes([0], [], [[1]], []), IndexError, "users: operation 1"),

@@ -12,6 +12,7 @@ from oneflow_lite.graph.analyses import (
     Start,
     dependences,
     reuse_across_lanes,
+    spread,
     starts,
     waits,
 )
@@ -122,3 +123,57 @@ def test_the_last_releaser_is_not_the_only_reader() -> None:
 
 def test_the_names_of_starts_are_those_of_csrc() -> None:
     assert [start.name.lower() for start in Start] == _C.GRAPH_STARTS
+
+
+# --- operations divided between lanes
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_each_operation_goes_where_it_ends_first(seed: int) -> None:
+    rng = random.Random(seed)
+    count, most, wait = rng.randint(1, 20), rng.randint(1, 4), rng.randint(0, 6)
+    edges = random_edges(rng, count, rng.randint(0, 25))
+    costs = [rng.randint(0, 9) for _ in range(count)]
+    devices = [rng.choice([-1, 0, 0, 7]) for _ in range(count)]
+    lanes = spread(costs, devices, edges, most, wait)
+    ends: list[int] = []
+    busy: dict[tuple[int, int], int] = {}
+
+    def end_on(operation: int, lane: int) -> int:
+        place = devices[operation], lane
+        ready = [
+            ends[a] + wait * ((devices[a], lanes[a]) != place) for a, b in edges if b == operation
+        ]
+        begin = wait if lane > 0 else 0
+        return max([begin, busy.get(place, 0), *ready]) + costs[operation]
+
+    for operation, lane in enumerate(lanes):
+        assert (lane == -1) == (devices[operation] == -1)
+        if lane >= 0:
+            assert lane < most
+            found = [end_on(operation, other) for other in range(most)]
+            assert found[lane] == min(found)
+            busy[devices[operation], lane] = found[lane]
+            ends.append(found[lane])
+        else:
+            ends.append(
+                costs[operation]
+                + max(
+                    [ends[a] + wait * (lanes[a] != -1) for a, b in edges if b == operation],
+                    default=0,
+                )
+            )
+
+
+def test_a_chain_stays_on_its_lane() -> None:
+    assert spread([3] * 5, [0] * 5, [(i, i + 1) for i in range(4)], 4, 0) == [0] * 5
+
+
+def test_branches_share_the_lanes() -> None:
+    """NNVM's colours put all but the heaviest path on the last one."""
+    assert spread([9, 9, 9, 9], [0] * 4, [], 4, 1) == [0, 1, 2, 3]
+    assert spread([9, 9, 9, 9], [0] * 4, [], 2, 1) == [0, 1, 0, 1]
+
+
+def test_devices_have_lanes_of_their_own() -> None:
+    assert spread([9, 9, 9, 9], [0, 1, 0, 1], [], 2, 1) == [0, 0, 1, 1]

@@ -65,6 +65,26 @@ class Hazards {
   std::vector<History> objects_;
 };
 
+/// Sorted by the operation that comes first.
+Edges edges_to(const Rows& predecessors) {
+  std::vector<std::pair<int64_t, int64_t>> pairs;
+  for (int64_t i = 0; i < predecessors.count(); ++i) {
+    for (const int64_t before : predecessors[i]) pairs.emplace_back(before, i);
+  }
+  std::sort(pairs.begin(), pairs.end());
+  Edges edges;
+  edges.reserve(pairs.size());
+  for (const auto& [before, after] : pairs) edges.push_back({before, after});
+  return edges;
+}
+
+Edges reduced(int64_t operations, const Edges& edges) {
+  const Rows rows = predecessors(operations, edges);
+  return edges_to(maximal(rows, rows));
+}
+
+}  // namespace
+
 Edges hazards(const Accesses& accesses, const Rows& tokens) {
   Numbering variables, names;
   for (int64_t i = 0; i < accesses.count(); ++i) {
@@ -88,26 +108,6 @@ Edges hazards(const Accesses& accesses, const Rows& tokens) {
   }
   return std::move(found.edges);
 }
-
-/// Sorted by the operation that comes first.
-Edges edges_to(const Rows& predecessors) {
-  std::vector<std::pair<int64_t, int64_t>> pairs;
-  for (int64_t i = 0; i < predecessors.count(); ++i) {
-    for (const int64_t before : predecessors[i]) pairs.emplace_back(before, i);
-  }
-  std::sort(pairs.begin(), pairs.end());
-  Edges edges;
-  edges.reserve(pairs.size());
-  for (const auto& [before, after] : pairs) edges.push_back({before, after});
-  return edges;
-}
-
-Edges reduced(int64_t operations, const Edges& edges) {
-  const Rows rows = predecessors(operations, edges);
-  return edges_to(maximal(rows, rows));
-}
-
-}  // namespace
 
 Edges dependences(const Accesses& accesses, const Rows& tokens, bool sequential) {
   if (tokens.count()) check_length(kOp, "tokens", tokens.count(), accesses.count());

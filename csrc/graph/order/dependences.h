@@ -27,6 +27,10 @@ struct Accessed {
 /// A row for each operation.
 using Accesses = RowsOf<Accessed>;
 
+/// The edges that order reads after writes, writes after reads and writes after writes; some follow
+/// from others. Time: linear. `tokens` as in dependences().
+Edges hazards(const Accesses& accesses, const Rows& tokens);
+
 /// The edges that order reads after writes, writes after reads and writes after writes, without
 /// those that follow from others; sorted. `tokens` has a row for each operation, or none at all: a
 /// token orders its operations as a variable that all of them write. `sequential` orders all

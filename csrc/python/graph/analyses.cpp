@@ -11,6 +11,7 @@
 #include "graph/memory/memory_order.h"
 #include "graph/memory/offsets.h"
 #include "graph/order/order.h"
+#include "graph/order/spread.h"
 
 namespace ofl::python {
 
@@ -112,6 +113,17 @@ PyObject* starts(Arguments given) {
   const Integers lanes = integers_of({"starts", "lanes"}, given[0]);
   const Integers devices = integers_of({"starts", "devices"}, given[2]);
   return list_of(graph::starts(lanes, edges_of("starts", given[1]), devices)).release();
+}
+
+/// (costs, devices, edges, most, wait)
+PyObject* spread(Arguments given) {
+  constexpr const char* kOp = "spread";
+  const Integers costs = integers_of({kOp, "costs"}, given[0]);
+  const Integers devices = integers_of({kOp, "devices"}, given[1]);
+  const graph::Edges edges = edges_of(kOp, given[2]);
+  const int64_t most = integer_of({kOp, "most"}, given[3]);
+  const int64_t wait = integer_of({kOp, "wait"}, given[4]);
+  return list_of(graph::spread(costs, devices, edges, most, wait)).release();
 }
 
 PyObject* reuse_across_lanes(Arguments given) {
@@ -314,6 +326,7 @@ PyMethodDef functions[] = {
     positional<waits, 2>("graph_waits"),
     positional<starts, 3>("graph_starts"),
     positional<reuse_across_lanes, 4>("graph_reuse_across_lanes"),
+    positional<spread, 5>("graph_spread"),
     positional<colours, 3>("graph_colours"),
     positional<post_dominators, 3>("graph_post_dominators"),
     positional<partition, 4>("graph_partition"),

@@ -40,6 +40,7 @@ from oneflow_lite.graph.analyses.in_place import InPlace as InPlace, in_place as
 from oneflow_lite.graph.analyses.lanes import (
     Start as Start,
     reuse_across_lanes as reuse_across_lanes,
+    spread as spread,
     starts as starts,
     waits as waits,
 )
@@ -103,6 +104,7 @@ __all__ = [
     "post_dominators",
     "reduction",
     "reuse_across_lanes",
+    "spread",
     "starts",
     "successors",
     "successors_by_thread",

@@ -91,6 +91,54 @@ def starts(lanes: Integers, edges: Edges, devices: Integers) -> list[Start]:
     return [Start(start) for start in _C.graph_starts(lanes, edges, devices)]
 
 
+def spread(costs: Integers, devices: Integers, edges: Edges, most: int, wait: int) -> list[int]:
+    """Return a lane of its device for each operation, so that independent ones run side by side.
+
+    In the order of the program each operation goes where it ends first: a lane is free when what
+    was placed there is over, and what is needed from another lane is over by ``wait`` later. All
+    lanes but the first one begin by as much later. Of equal lanes an operation takes that of what
+    it needs last. Source: the choice of a processor of HEFT
+    (Topcuoglu, Hariri and Wu, 2002). NNVM's ``colours`` takes paths alone, so that all branches but
+    the heaviest ones share the last colour.
+
+    Parameters
+    ----------
+    costs : array of int
+        The time of each operation.
+    devices : array of int
+        The device of each operation, which has lanes of its own; -1: it takes none.
+    edges : sequence of (before, after)
+        As ``dependences`` returns them.
+    most : int
+        How many lanes a device has, up to 256.
+    wait : int
+        The time of a wait for another lane.
+
+    Returns
+    -------
+    list of int
+        From 0; -1 where the device is -1.
+
+    Raises
+    ------
+    IndexError
+        For operations that are not there.
+    ValueError
+        For a number of lanes that cannot be; for negative times; for a device below -1; for an edge
+        that goes backwards.
+
+    Examples
+    --------
+    >>> from oneflow_lite.graph.analyses import spread
+    >>> fork = [(0, 1), (0, 2), (1, 3), (2, 3)]
+    >>> spread([5, 9, 9, 5], [0] * 4, fork, most=2, wait=1)
+    [0, 0, 1, 1]
+    >>> spread([5, 9, 9, 5], [0] * 4, fork, most=2, wait=20)  # a wait takes longer
+    [0, 0, 0, 0]
+    """
+    return _C.graph_spread(costs, devices, edges, most, wait)
+
+
 def reuse_across_lanes(lanes: Integers, edges: Edges, users: Rows, pairs: Pairs) -> list[bool]:
     """Return whether an operation may write over a value's bytes, for each pair of these.
 
