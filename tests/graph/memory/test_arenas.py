@@ -114,3 +114,38 @@ def test_threads_take_turns(mode: str) -> None:
     with ThreadPoolExecutor(4) as pool:
         results = pool.map(lambda _: run(x)[0].numpy().tobytes(), range(400))
         assert all(result == expected for result in results)
+
+
+def test_runs_after_the_end(run_program: Run) -> None:
+    """What is registered before the import is called when the machine has ended. Devices live as
+    long as the process, and so does the arena."""
+    code = """
+import atexit
+
+def late():
+    for _ in range(3):
+        results = [run(x)[0] for run, x in programs]
+        found = [y.numpy().tobytes() for y in results]
+        assert found == expected
+    print([run.report()["runs"]["inline"] for run, _ in programs])
+
+atexit.register(late)
+
+import oneflow_lite as flow
+
+def chain(x):
+    for _ in range(5):
+        x = flow.tanh(x + 0.5)
+    return x
+
+programs = []
+for size in (100, 20_000, 3000):
+    x = flow.full(size, 0.25)
+    programs.append((flow.graph.compile(flow.graph.trace(chain, x).program, mode="inline"), x))
+assert all(run.report()["arena_bytes"] for run, _ in programs)
+expected = [chain(x).numpy().tobytes() for _, x in programs]
+programs[0][0](programs[0][1])
+"""
+    done = run_program(code)
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
+    assert done.stdout.split() == ["[4,", "3,", "3]"]
