@@ -98,9 +98,10 @@ def lane(number: SupportsIndex) -> AbstractContextManager[None]:
     their operands as always, so results do not depend on lanes. Copies from and to the host have
     their own streams on every lane.
 
-    The lane is the calling thread's. Blocks nest, and a new thread begins with lane 0. The stream
-    of a lane is made for its first operation. Small work on the cpu runs in the calling thread on
-    any lane.
+    The lane is the calling thread's. Blocks nest, and a new thread begins with lane 0. A program
+    records the lanes of blocks inside it; what is in none runs on the lane of its caller. The
+    stream of a lane is made for its first operation. Small work on the cpu runs in the calling
+    thread on any lane.
 
     Parameters
     ----------

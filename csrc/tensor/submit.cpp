@@ -13,7 +13,7 @@ namespace ofl {
 
 namespace {
 
-thread_local uint8_t thread_lane = 0;
+thread_local int8_t thread_lane = 0;
 /// Some thread has chosen another lane than 0. In a shared library, to look at a variable of the
 /// thread is a call.
 std::atomic<bool> has_lanes{false};
@@ -172,12 +172,19 @@ const vm::InstructionType kLoopType = [] {
 }();
 
 int exchange_lane(int lane) {
-  if (lane != 0) has_lanes.store(true, std::memory_order_relaxed);
-  return std::exchange(thread_lane, static_cast<uint8_t>(lane));
+  if (lane > 0) has_lanes.store(true, std::memory_order_relaxed);
+  return std::exchange(thread_lane, static_cast<int8_t>(lane));
 }
 
+int current_lane() { return thread_lane; }
+
 vm::Stream& compute_stream(vm::VirtualMachine& machine, vm::DeviceState& state) {
-  const uint8_t lane = has_lanes.load(std::memory_order_relaxed) ? thread_lane : 0;
+  const int lane = has_lanes.load(std::memory_order_relaxed) ? thread_lane : 0;
+  return compute_stream(machine, state, std::max(lane, 0));
+}
+
+vm::Stream& compute_stream(vm::VirtualMachine& machine, vm::DeviceState& state, int lane) {
+  if (lane == kCallersLane) return compute_stream(machine, state);
   vm::Stream* stream = state.streams[lane].load(std::memory_order_acquire);
   return stream ? *stream : machine.stream(state.device.id(), vm::compute_lane(lane));
 }

@@ -19,11 +19,34 @@ void take_plan(const Issuer& issuer, const ArrayPlan& plan);
 /// Throws unless every element of `target` is a place of its own.
 void require_writable(const char* op, const Tensor& target);
 
+/// In the place of a compute lane: that of whoever runs the program. What a recording thread begins
+/// with; work that is issued to it goes to lane 0.
+inline constexpr int kCallersLane = -1;
 /// The compute lane that the calling thread issues to, from 0; a new thread begins with 0. Makes
 /// `lane` the one, and returns the one before.
 int exchange_lane(int lane);
-/// Of that lane.
+/// That lane.
+int current_lane();
+/// A compute stream of the device: of that lane.
 vm::Stream& compute_stream(vm::VirtualMachine& machine, vm::DeviceState& state);
+/// Of this lane, or with kCallersLane of that one.
+vm::Stream& compute_stream(vm::VirtualMachine& machine, vm::DeviceState& state, int lane);
+
+/// The calling thread issues to this lane (kCallersLane: to the same as before) while it lives.
+class LaneScope {
+ public:
+  explicit LaneScope(int lane) : is_other_(lane != kCallersLane) {
+    if (is_other_) before_ = exchange_lane(lane);
+  }
+  LaneScope(const LaneScope&) = delete;
+  ~LaneScope() {
+    if (is_other_) exchange_lane(before_);
+  }
+
+ private:
+  const bool is_other_;
+  int before_ = 0;
+};
 
 /// What an instruction that runs here fails with becomes the value of what it writes.
 void poison_outputs(const Issuer& issuer, const vm::Instruction& header,

@@ -15,19 +15,37 @@ from oneflow_lite.graph.program import Program
 
 
 def compile(
-    program: Program, *, mode: str = "auto", release: str = "plan", addto: bool = False
+    program: Program,
+    mode: str = "auto",
+    release: str = "plan",
+    lanes: int = 1,
+    addto: bool = False,
 ) -> Executable:
     """Return a traced program ready to run, as ``flow.graph.compile`` does, whose text has more."""
     program.verify()
-    run = lowered(program.main, program.name, mode, release, addto)
+    run = lowered(program.main, program.name, mode, release, lanes, addto)
     run.program = program
     return run
 
 
+def check_lanes(name: str, lanes: int) -> None:
+    """Raise TypeError or ValueError where an option of ``name`` is no number of compute lanes."""
+    if type(lanes) is not int:
+        raise TypeError(f"[{name}] lanes: expected an integer, got {lanes!r}")
+    if not 1 <= lanes <= _C.COMPUTE_LANES:
+        raise ValueError(f"[{name}] lanes: expected 1 to {_C.COMPUTE_LANES}, got {lanes}")
+
+
 def lowered(
-    function: Function, name: str, mode: str = "auto", release: str = "plan", addto: bool = False
+    function: Function,
+    name: str,
+    mode: str = "auto",
+    release: str = "plan",
+    lanes: int = 1,
+    addto: bool = False,
 ) -> Executable:
     """Return a function that is known to be sound, ready to run."""
+    check_lanes("compile", lanes)
     if mode != "naive":
         function = ordered(function)
     bound = (*function.captures, *function.constants)
@@ -56,6 +74,7 @@ def lowered(
         draws or None,
         mode,
         release,
+        lanes,
         addto,
     )
     run.name, run.function = name, function
@@ -75,7 +94,7 @@ def _operations(
         if op.object is not None and op.object.kind == "philox":
             words = word_places(draws)
             draws += 1
-        rows.append((*_operation(op, numbers, slots), words))
+        rows.append((*_operation(op, numbers, slots), words, op.lane))
     return rows
 
 

@@ -107,7 +107,9 @@ class Op:
     ``targets`` are values (or views of them) that the call writes to; the result in the place of
     each is the next version of the whole value. ``site``: the user's file and line. ``object``: the
     generator or function that it uses. ``effects`` are the tokens that it writes (graph/effects):
-    an operation with effects is never dropped, and those of one token keep their order.
+    an operation with effects is never dropped, and those of one token keep their order. ``lane``:
+    the compute lane of its device that its work goes to (``flow.vm.lane``); None: that of whoever
+    runs the program.
     """
 
     call: OpCall
@@ -117,6 +119,7 @@ class Op:
     site: Site | None = None
     object: HostObject | None = None
     effects: tuple[str, ...] = ()
+    lane: int | None = None
 
     @property
     def name(self) -> str:

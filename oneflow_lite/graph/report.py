@@ -13,11 +13,11 @@ class Report(dict[str, Any]):
     addto: site, is_added and reason of each sum with a product in it), lanes, segments, edges and
     waits (pairs of segments). ``str`` gives it as text.
 
-    Keys of memory: arenas (bytes, lower_bound, the plan that was taken, and tried: the bytes of
-    each plan until one had no more than the bound), results_bytes, alone_bytes, in_place (decisions
-    with reasons), assigns_copied, peak_bytes (of each device: the most that a run by segments holds
-    at one time besides its inputs), operations, and bases (memory, offset, bytes, whether it is an
-    input, and the units that use it).
+    Keys of memory: arenas (of a device and lane: bytes, lower_bound, the plan that was taken, and
+    tried: the bytes of each plan until one had no more than the bound), results_bytes, alone_bytes,
+    in_place (decisions with reasons), assigns_copied, peak_bytes (of each device: the most that a
+    run by segments holds at one time besides its inputs), operations, and bases (memory, offset,
+    bytes, whether it is an input, and the units that use it).
 
     Each of operations, in the order in which they are issued, has step, site (file and line), its
     operation in the program (-1: none), unit, the bases that it writes, bytes (of its results),
@@ -62,7 +62,7 @@ class Report(dict[str, Any]):
     def _memory(self) -> list[str]:
         memory = self["memory"]
         arenas = "".join(
-            f"arena of {each['device']} {each['bytes']} bytes "
+            f"arena of {each['lane'].removesuffix(' compute')} {each['bytes']} bytes "
             f"(bound {each['lower_bound']}, by {each['plan']}); "
             for each in memory["arenas"]
         )

@@ -32,6 +32,10 @@ by: ``none`` are the results of a function that writes to nothing.
     @1 = function
     %0: f64[3] cpu = source.uniform() from @0 ! rng:0
     none = host[name='show'](%0) from @1 ! io
+
+The compute lane of an operation, where it is not that of whoever runs the program:
+
+    %1: f64[3] cpu = exp(%0) lane 1
 """
 
 import re
@@ -189,8 +193,9 @@ class _Printer:
         operands = ", ".join(map(self._operand, op.operands))
         into = " into " + ", ".join(map(self._name, op.targets)) if op.targets else ""
         used = f" from {self.objects.get(op.object, '@?')}" if op.object else ""
+        lane = "" if op.lane is None else f" lane {op.lane}"
         effects = f" ! {', '.join(op.effects)}" if op.effects else ""
-        call = f"{head_of(op, self.extents)}({operands}){into}{used}{effects}"
+        call = f"{head_of(op, self.extents)}({operands}){into}{used}{lane}{effects}"
         results = ", ".join(map(self._defined, op.results)) or "none"
         return f"{results} = {call}{self._site(op.site)}"
 
@@ -224,7 +229,8 @@ def _scalar_text(scalar: Scalar) -> str:
 _TYPE = r"(\w+)\[([\w,*+-]*)\](?:\{([\w,*+-]*)\})? ([\w:]+)"
 _DEFINED = re.compile(rf"%(\d+): {_TYPE}")
 _CALL = re.compile(
-    r"([\w.]+)(?:\[(.*)\])?\((.*)\)(?: into ([^@!]*?))?(?: from @(\d+))?(?: ! (.*))?$"
+    r"([\w.]+)(?:\[(.*)\])?\((.*)\)"
+    r"(?: into ([^@!]*?))?(?: from @(\d+))?(?: lane (\d+))?(?: ! (.*))?$"
 )
 _NAME = re.compile(r"%(\d+)$")
 _SLOT = re.compile(r"%s(\d+): (float|complex) = (?:parameter(?: (.*))?|(\w+)\((.*)\))$")
@@ -345,7 +351,7 @@ class _Reader:
         found = _CALL.match(text)
         if not found:
             raise ValueError("expected a call")
-        head, attributes, inside, into, source, effects = found.groups()
+        head, attributes, inside, into, source, lane, effects = found.groups()
         kind, name = _kind_and_name(head)
         operands = tuple(self._operand(x) for x in _split(inside))
         targets = tuple(self._value(x) for x in _split(into or ""))
@@ -360,7 +366,9 @@ class _Reader:
         results = tuple(map(self._define, types))
         used = None if source is None else self.objects[int(source)]
         written = tuple(_split(effects or ""))
-        self.ops.append(Op(call, operands, targets, results, _site(place), used, written))
+        number = None if lane is None else int(lane)
+        op = Op(call, operands, targets, results, _site(place), used, written, number)
+        self.ops.append(op)
 
     def _object(self, left: str, right: str) -> None:
         kind, _, text = right.partition(" ")

@@ -240,7 +240,7 @@ def _check_kept(recorder: _C.Recorder, name: str) -> None:
     if not kept:
         return
     makers = {
-        value: call.name for call, _, _, values, _ in recorder.operations() for value in values
+        value: call.name for call, _, _, values, *_ in recorder.operations() for value in values
     }
     value, site = kept[0]
     line = f" ({site[0]}:{site[1]})" if site else ""
@@ -274,7 +274,7 @@ def recorded(
 
     objects = Objects(recorder.notes())
     ops = []
-    for call, operands, targets, made, site in recorder.operations():
+    for call, operands, targets, made, site, lane in recorder.operations():
         ops.append(
             Op(
                 call,
@@ -286,6 +286,7 @@ def recorded(
                 tuple(values[x] for x in made),
                 site,
                 *objects.of(call),
+                lane=lane,
             )
         )
     return Function(

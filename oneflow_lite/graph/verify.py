@@ -31,6 +31,7 @@ def verify(function: Function) -> None:
                 raise ValueError(f"{place_of(op)} makes a value that is there already")
             known.add(value)
     _verify_effects(function)
+    _verify_lanes(function)
     inputs = {*function.params, *(bound.value for bound in function.captures)}
     targets = [target for target, _ in function.assigns]
     if len(set(targets)) < len(targets):
@@ -61,6 +62,14 @@ def _verify_effects(function: Function) -> None:
         missing = missing_effect(op)
         if missing:
             raise ValueError(f"{place_of(op)} of kind {op.call.kind} has no effect {missing}")
+
+
+def _verify_lanes(function: Function) -> None:
+    for op in function.ops:
+        if op.lane is not None and not 0 <= op.lane < _C.COMPUTE_LANES:
+            raise ValueError(
+                f"{place_of(op)} is on lane {op.lane}, expected 0 to {_C.COMPUTE_LANES - 1}"
+            )
 
 
 def _verify_slots(function: Function) -> None:

@@ -55,32 +55,29 @@ class LayingOut {
       layout_.is_crossing.push_back(lane_[b] == kSeveral);
     }
     if (release_ == Release::plan) {
-      for (size_t lane = 0; lane < states_.size(); ++lane) plan(static_cast<int64_t>(lane));
+      for (size_t lane = 0; lane < lanes_.size(); ++lane) plan(static_cast<int64_t>(lane));
     }
     return std::move(layout_);
   }
 
  private:
-  /// Lanes are the devices whose kernels use a base; what is issued by itself is on another one.
+  /// The lanes whose kernels use each base; what is issued by itself is on another one.
   void find_lanes() {
     for (const Unit& unit : units_) {
-      vm::DeviceState* const state = lane_of(lowered_, unit);
-      unit_lane_.push_back(state ? number_of(state) : kSeveral);
-      for (const int64_t step : unit.steps) {
-        for (const Placed& operand : lowered_.steps[step].operands) {
-          if (operand.base < 0) continue;
-          int64_t& lane = lane_[operand.base];
-          lane = lane == kNone || lane == unit_lane_.back() ? unit_lane_.back() : kSeveral;
-        }
-      }
+      const ComputeLane lane = lane_of(lowered_, unit);
+      unit_lane_.push_back(lane ? number_of(lane) : kSeveral);
+      for_each_base(lowered_, unit, [&](int64_t base, bool) {
+        int64_t& user = lane_[base];
+        user = user == kNone || user == unit_lane_.back() ? unit_lane_.back() : kSeveral;
+      });
       for (const int64_t base : unit.unseen) is_unseen_[base] = true;
     }
   }
 
-  int64_t number_of(vm::DeviceState* state) {
-    const auto found = std::find(states_.begin(), states_.end(), state);
-    const int64_t number = found - states_.begin();
-    if (found == states_.end()) states_.push_back(state);
+  int64_t number_of(const ComputeLane& lane) {
+    const auto found = std::find(lanes_.begin(), lanes_.end(), lane);
+    const int64_t number = found - lanes_.begin();
+    if (found == lanes_.end()) lanes_.push_back(lane);
     return number;
   }
 
@@ -122,7 +119,7 @@ class LayingOut {
     const Integers classes = decide_in_place(lane);
     const auto count = classes.empty() ? 0 : *std::max_element(classes.begin(), classes.end()) + 1;
     MemoryNeeds needs;
-    needs.alignment = states_[lane]->device.is_host() ? kHostAlignment : kDeviceAlignment;
+    needs.alignment = lanes_[lane].state->device.is_host() ? kHostAlignment : kDeviceAlignment;
     needs.sizes.assign(count, 0);
     needs.lanes.assign(units_.size(), 0);
     std::vector<int64_t> owner(count, kNone);  // the result or input of a class
@@ -149,7 +146,7 @@ class LayingOut {
     std::vector<std::pair<int64_t, int64_t>> uses;
     for (size_t u = 0; u < units_.size(); ++u) {
       if (unit_lane_[u] != lane) continue;
-      for_each_base(units_[u], [&](int64_t base, bool) {
+      for_each_base(lowered_, units_[u], [&](int64_t base, bool) {
         if (local_[base] < 0) return;
         const int64_t c = classes[local_[base]];
         const bool is_given = owner[c] >= 0 && kind_of(owner[c]) == ValueKind::given;
@@ -165,10 +162,10 @@ class LayingOut {
     if (plan.packing.bytes > 0) {
       arena = static_cast<int64_t>(layout_.memories.size());
       const auto bytes = static_cast<size_t>(plan.packing.bytes);
-      layout_.memories.push_back({states_[lane], bytes, false, true, true});
+      layout_.memories.push_back({lanes_[lane].state, bytes, false, true, true});
     }
     layout_.arenas.push_back(
-        {states_[lane], plan.packing.bytes, plan.bound, plan.name, plan.tried});
+        {lanes_[lane], arena, plan.packing.bytes, plan.bound, plan.name, plan.tried});
     for (size_t v = 0; v < bases_.size(); ++v) {
       if (!is_planned(bases_[v])) continue;
       const int64_t c = classes[v];
@@ -182,16 +179,6 @@ class LayingOut {
         if (home.memory == kNone) home = {add_memory(bases_[v]), 0};  // of no bytes
       }
       layout_.memories[home.memory].is_shared = true;
-    }
-  }
-
-  template <typename Function>
-  void for_each_base(const Unit& unit, const Function& function) const {
-    for (const int64_t i : unit.steps) {
-      const Step& step = lowered_.steps[i];
-      for (size_t k = 0; k < step.operands.size(); ++k) {
-        if (step.operands[k].base >= 0) function(step.operands[k].base, step.writes[k]);
-      }
     }
   }
 
@@ -248,7 +235,7 @@ class LayingOut {
   void add_accesses(int64_t u, Accesses* accesses, std::vector<InPlacePair>* pairs) const {
     const Unit& unit = units_[u];
     std::vector<std::pair<int64_t, bool>> touched;  // base, is written
-    for_each_base(unit, [&](int64_t base, bool writes) {
+    for_each_base(lowered_, unit, [&](int64_t base, bool writes) {
       if (local_[base] < 0) return;
       for (auto& [known, is_written] : touched) {
         if (known != base) continue;
@@ -273,8 +260,8 @@ class LayingOut {
   const std::vector<Unit>& units_;
   const Release release_;
   const std::vector<int64_t>& times_;
-  std::vector<vm::DeviceState*> states_;  // of each lane
-  std::vector<int64_t> lane_;             // of each base
+  std::vector<ComputeLane> lanes_;
+  std::vector<int64_t> lane_;  // of each base
   std::vector<int64_t> unit_lane_;
   std::vector<bool> is_unseen_;
   std::vector<int64_t> bases_, local_;  // of the lane that is planned
@@ -282,13 +269,6 @@ class LayingOut {
 };
 
 }  // namespace
-
-vm::DeviceState* lane_of(const Lowered& lowered, const Unit& unit) {
-  const Step& step = lowered.steps[unit.steps[0]];
-  const bool is_kernel = step.kind == Step::Kind::loops || step.kind == Step::Kind::arrays ||
-                         step.kind == Step::Kind::allocate;
-  return is_kernel ? lowered.bases[step.operands.back().base].state : nullptr;
-}
 
 Layout lay_out(const Lowered& lowered, const std::vector<Unit>& units, Release release,
                const std::vector<int64_t>& times) {

@@ -3,8 +3,8 @@
 //
 //   base ──► home: a memory of the run, and bytes from its start
 //
-// A temporary that only one lane uses lies in the arena of its device, or, until a result is
-// written, in the memory of that result. What copies and several devices use has its own memory,
+// A temporary that only one lane uses lies in the arena of that lane, or, until a result is
+// written, in the memory of that result. What copies and several lanes use has its own memory,
 // which is let go after its last use.
 #pragma once
 
@@ -46,9 +46,10 @@ struct InPlaceNote {
   Reason reason;
 };
 
-/// The plan for the temporaries of one device.
+/// The plan for the temporaries of one lane.
 struct ArenaPlan {
-  vm::DeviceState* state;
+  ComputeLane lane;
+  int64_t memory;  // of the run; -1: it has no bytes
   int64_t bytes, bound;
   std::string name;  // of the candidate that won
   std::vector<Candidate> tried;
@@ -71,8 +72,5 @@ struct Layout {
 /// `times`: of each unit; those of one time may run in any order. Empty: they run one by one.
 Layout lay_out(const Lowered& lowered, const std::vector<Unit>& units, Release release,
                const std::vector<int64_t>& times);
-
-/// The device on whose compute lane the unit runs; null: it is no kernel, and issued by itself.
-vm::DeviceState* lane_of(const Lowered& lowered, const Unit& unit);
 
 }  // namespace ofl::graph

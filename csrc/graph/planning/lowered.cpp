@@ -38,6 +38,7 @@ class Lowering final : public PlanSink {
 
   Lowered lower() {
     for (size_t i = 0; i < program_.operations.size(); ++i) lower_operation(i);
+    lane_ = kCallersLane;
     lower_assigns();
     for (const int64_t value : program_.results) add_result(value);
     lowered_.find_uses();
@@ -115,7 +116,8 @@ class Lowering final : public PlanSink {
   }
 
   Step& add_step(Step::Kind kind, vm::SiteId site, const char* name) {
-    lowered_.steps.push_back({kind, site, name, 0, nullptr, nullptr, {}, {}, {}, {}, nullptr});
+    lowered_.steps.push_back(
+        {kind, site, name, lane_, 0, nullptr, nullptr, {}, {}, {}, {}, nullptr});
     return lowered_.steps.back();
   }
 
@@ -179,6 +181,7 @@ class Lowering final : public PlanSink {
     const size_t first_step = lowered_.steps.size();
     std::vector<Input> inputs;
     given_.clear();
+    lane_ = operation.lane;
     for (const Operand& operand : operation.operands) {
       if (operand.slot >= 0) given_.push_back({static_cast<int32_t>(inputs.size()), operand.slot});
       if (operand.value == kScalar) {
@@ -246,7 +249,9 @@ class Lowering final : public PlanSink {
   std::vector<int64_t> root_, last_use_;
   std::unordered_map<TensorStorage*, int64_t> numbers_;
   std::vector<StorageRef> held_;
-  std::vector<GivenScalar> given_;  // of the operation that is lowered
+  // Of the operation that is lowered:
+  std::vector<GivenScalar> given_;
+  int lane_ = kCallersLane;
   Lowered lowered_;
 };
 

@@ -58,6 +58,7 @@ struct Step {
   Kind kind;
   vm::SiteId site;
   const char* name;
+  int lane = kCallersLane;           // the compute lane of its device
   double cost = 0;                   // in float32 additions
   std::unique_ptr<LoopPlan> loops;   // addresses in it are offsets from bases
   std::unique_ptr<ArrayPlan> arrays;

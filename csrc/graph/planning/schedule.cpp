@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <tuple>
 #include <unordered_map>
 
 #include "base/cost.h"
 #include "graph/memory/values.h"
+#include "graph/order/lanes.h"
 
 namespace ofl::graph {
 
@@ -20,15 +23,18 @@ constexpr double kWorthLooking = 10e3 / kAdditionNs;
 
 class Cutting {
  public:
-  Cutting(const Lowered& lowered, const std::vector<Unit>& units, const Layout& layout)
+  Cutting(const Lowered& lowered, const std::vector<Unit>& units, const UnitOrder& order,
+          const Layout& layout)
       : lowered_(lowered),
         layout_(layout),
         units_(units),
+        is_awaited_(units.size()),
         writer_(lowered_.bases.size()),
         readers_(lowered_.bases.size()),
         last_write_(lowered_.bases.size(), -1) {
+    for (const Edge& wait : waits(order.stream, order.edges)) is_awaited_[wait.before] = true;
     for (size_t u = 0; u < units_.size(); ++u) {
-      for_each_base(units_[u], [&](int64_t base, bool is_written) {
+      graph::for_each_base(lowered_, units_[u], [&](int64_t base, bool is_written) {
         if (is_written) last_write_[base] = static_cast<int64_t>(u);
       });
     }
@@ -44,85 +50,82 @@ class Cutting {
  private:
   /// Numbers of segments, which are given when they are opened.
   struct Open {
-    vm::DeviceState* state;
+    ComputeLane lane;
     int64_t number;
     std::vector<int64_t> units;
     double cost = 0;
+    bool is_awaited = false;  // another lane waits for one of the units
+    double cost_since = 0;    // of the units behind the first such one
   };
   struct Access {
-    vm::DeviceState* state = nullptr;
+    ComputeLane lane;
     int64_t segment = -1;
   };
 
-  template <typename Function>
-  void for_each_base(const Unit& unit, const Function& function) const {
-    for (const int64_t i : unit.steps) {
-      const Step& step = lowered_.steps[i];
-      for (size_t k = 0; k < step.operands.size(); ++k) {
-        if (step.operands[k].base >= 0) function(step.operands[k].base, step.writes[k]);
-      }
-    }
-  }
-
   void place(int64_t u) {
     const Unit& unit = units_[u];
-    vm::DeviceState* const state = lane_of(lowered_, unit);
+    const ComputeLane lane = lane_of(lowered_, unit);
     bool waits = false;
-    for_each_base(unit, [&](int64_t base, bool is_written) {
+    graph::for_each_base(lowered_, unit, [&](int64_t base, bool is_written) {
       if (!layout_.is_crossing[base]) return;
-      waits = end(writer_[base], state) || waits;
+      waits = end(writer_[base], lane) || waits;
       if (!is_written) return;
-      for (const Access& reader : readers_[base]) waits = end(reader, state) || waits;
+      for (const Access& reader : readers_[base]) waits = end(reader, lane) || waits;
     });
-    if (!state) waits = true;
-    const int at = find_open(state);
-    const bool is_full = at >= 0 && (open_[at].cost + unit.cost > kMostCost ||
-                                     open_[at].units.size() >= kMostUnits);
-    if (at >= 0 && (waits || is_full)) close(at);
-    if (find_open(state) < 0) open_.push_back({state, next_++, {}});
-    Open& open = open_[find_open(state)];
+    if (!lane) waits = true;
+    const int at = find_open(lane);
+    if (at >= 0 && (waits || is_full(open_[at], unit))) close(at);
+    if (find_open(lane) < 0) open_.push_back({lane, next_++, {}});
+    Open& open = open_[find_open(lane)];
     open.units.push_back(u);
     open.cost += unit.cost;
+    if (open.is_awaited) open.cost_since += unit.cost;
+    open.is_awaited = open.is_awaited || is_awaited_[u];
     note(unit, open);
-    if (!state || (open.cost >= kWorthLooking && may_be_looked_at(u))) close(find_open(state));
+    if (!lane || (open.cost >= kWorthLooking && may_be_looked_at(u))) close(find_open(lane));
+  }
+
+  static bool is_full(const Open& open, const Unit& unit) {
+    const bool holds_up = open.is_awaited && open.cost_since + unit.cost > kWorthLooking;
+    return holds_up || open.cost + unit.cost > kMostCost || open.units.size() >= kMostUnits;
   }
 
   /// Another lane needs this segment: it ends. False: the access is of the same lane.
-  bool end(const Access& access, const vm::DeviceState* state) {
-    if (access.segment < 0 || (state && access.state == state)) return false;
+  bool end(const Access& access, const ComputeLane& lane) {
+    if (access.segment < 0 || (lane && access.lane == lane)) return false;
     for (size_t i = 0; i < open_.size(); ++i) {
       if (open_[i].number == access.segment) {
         close(static_cast<int>(i));
         break;
       }
     }
-    return waited_.emplace(std::make_pair(state, access.segment), true).second;
+    return waited_.emplace(lane.state, lane.number, access.segment).second;
   }
 
   void note(const Unit& unit, const Open& open) {
-    for_each_base(unit, [&](int64_t base, bool is_written) {
+    graph::for_each_base(lowered_, unit, [&](int64_t base, bool is_written) {
       if (!layout_.is_crossing[base]) return;
       if (is_written) {
-        writer_[base] = {open.state, open.number};
+        writer_[base] = {open.lane, open.number};
         readers_[base].clear();
       } else {
-        readers_[base].push_back({open.state, open.number});
+        readers_[base].push_back({open.lane, open.number});
       }
     });
   }
 
   bool may_be_looked_at(int64_t u) const {
     bool found = false;
-    for_each_base(units_[u], [&](int64_t base, bool is_written) {
+    graph::for_each_base(lowered_, units_[u], [&](int64_t base, bool is_written) {
       const bool is_visible = lowered_.bases[base].is_result || lowered_.is_input(base);
       found = found || (is_written && is_visible && last_write_[base] == u);
     });
     return found;
   }
 
-  int find_open(const vm::DeviceState* state) const {
+  int find_open(const ComputeLane& lane) const {
     for (size_t i = 0; i < open_.size(); ++i) {
-      if (open_[i].state == state) return static_cast<int>(i);
+      if (open_[i].lane == lane) return static_cast<int>(i);
     }
     return -1;
   }
@@ -135,7 +138,7 @@ class Cutting {
 
   Segment made(const Open& open) {
     Segment segment;
-    segment.state = open.state;
+    segment.lane = open.lane;
     segment.cost = open.cost;
     numbers_.clear();
     memories_.clear();
@@ -248,22 +251,17 @@ class Cutting {
     }
   }
 
-  struct PairHash {
-    size_t operator()(const std::pair<const vm::DeviceState*, int64_t>& pair) const {
-      return std::hash<const void*>()(pair.first) * 31 + std::hash<int64_t>()(pair.second);
-    }
-  };
-
   const Lowered& lowered_;
   const Layout& layout_;
   const std::vector<Unit>& units_;
+  std::vector<bool> is_awaited_;  // of each unit: another lane waits for it
   std::vector<Open> open_;
   int64_t next_ = 0;
   // Of the bases that several lanes use:
   std::vector<Access> writer_;
   std::vector<std::vector<Access>> readers_;
   std::vector<int64_t> last_write_;  // the unit
-  std::unordered_map<std::pair<const vm::DeviceState*, int64_t>, bool, PairHash> waited_;
+  std::set<std::tuple<const vm::DeviceState*, int, int64_t>> waited_;  // a lane, and for what
   // Of the segment that is made, and of all:
   std::unordered_map<int64_t, int32_t> numbers_, memories_;
   std::unordered_map<int64_t, bool> is_known_;
@@ -272,28 +270,35 @@ class Cutting {
 
 /// Units of one segment have one time. Where it is cut does not depend on the memories.
 std::vector<int64_t> segment_times(const Lowered& lowered, const std::vector<Unit>& units,
-                                   Release release) {
+                                   const UnitOrder& order, Release release) {
   std::vector<int64_t> times(units.size());
   const Layout layout = lay_out(lowered, units, release, {});
   int64_t time = 0;
-  for (const Segment& segment : Cutting(lowered, units, layout).segments()) {
+  for (const Segment& segment : Cutting(lowered, units, order, layout).segments()) {
     for (const Piece& piece : segment.pieces) times[piece.unit - units.data()] = time;
     ++time;
   }
   return times;
 }
 
+std::vector<Unit> units_on_lanes(const Lowered& lowered, const vm::Options& options, int lanes) {
+  std::vector<Unit> units = form_units(lowered, options);
+  if (lanes > 1) spread_over_lanes(lowered, &units, lanes);
+  return units;
+}
+
 }  // namespace
 
-Schedule::Schedule(std::shared_ptr<const Lowered> from, const vm::Options& options, Release release,
-                   bool is_parallel)
+Schedule::Schedule(std::shared_ptr<const Lowered> from, const vm::Options& options,
+                   const ScheduleOptions& how)
     : lowered(std::move(from)),
-      release(release),
-      units(form_units(*lowered, options)),
+      release(how.release),
+      units(units_on_lanes(*lowered, options, how.lanes)),
+      order(order_of(*lowered, units)),
       layout(lay_out(*lowered, units, release,
-                     is_parallel ? segment_times(*lowered, units, release)
-                                 : std::vector<int64_t>())) {
-  segments = Cutting(*lowered, units, layout).segments();
+                     how.is_parallel ? segment_times(*lowered, units, order, release)
+                                     : std::vector<int64_t>())) {
+  segments = Cutting(*lowered, units, order, layout).segments();
 }
 
 }  // namespace ofl::graph

@@ -1,17 +1,18 @@
 // Schedule: a program cut into segments, each of which is one instruction of the machine.
 //
-//   units of one lane, in order ──► segment ──► an instruction on the device's compute stream
+//   units of one lane, in order ──► segment ──► an instruction on its compute stream
 //   copies between devices      ──► each an instruction of its own
 //
-// A segment ends before its lane waits for another one, after what another lane waits for, after a
-// result that somebody may look at, and when it has much work. So the machine sees as much as it
-// sees in eager, and overlaps as much.
+// A segment ends before its lane waits for another one, after what another lane waits for (or a
+// little later), after a result that somebody may look at, and when it has much work. So the
+// machine sees as much as it sees in eager, and overlaps as much.
 #pragma once
 
 #include <memory>
 #include <vector>
 
 #include "graph/planning/layout.h"
+#include "graph/planning/unit_order.h"
 
 namespace ofl::graph {
 
@@ -42,7 +43,7 @@ struct Segment {
     bool is_last;  // no later segment uses it
   };
 
-  vm::DeviceState* state = nullptr;  // whose lane it is; null: one step, issued by itself
+  ComputeLane lane;  // null: one step, issued by itself
   std::vector<Piece> pieces;
   int32_t call_count = 0;
   std::vector<Local> bases;
@@ -56,14 +57,20 @@ struct Segment {
   const Step& first() const { return *pieces[0].calls[0].step; }
 };
 
+struct ScheduleOptions {
+  Release release = Release::plan;
+  bool is_parallel = false;  // strands of a segment share no bytes that one of them writes
+  int lanes = 1;             // independent units are divided between so many lanes of a device
+};
+
 struct Schedule {
-  /// `is_parallel`: strands of a segment share no bytes that one of them writes.
-  Schedule(std::shared_ptr<const Lowered> lowered, const vm::Options& options, Release release,
-           bool is_parallel);
+  Schedule(std::shared_ptr<const Lowered> lowered, const vm::Options& options,
+           const ScheduleOptions& how);
 
   const std::shared_ptr<const Lowered> lowered;
   const Release release;
   const std::vector<Unit> units;
+  const UnitOrder order;
   const Layout layout;
   std::vector<Segment> segments;
 };

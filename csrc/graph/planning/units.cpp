@@ -69,6 +69,7 @@ class Forming {
         is_taken_[member] = true;
         unit.cost += lowered_.steps[member].cost;
       }
+      unit.lane = lowered_.steps[i].lane;
       units.push_back(std::move(unit));
     }
     return units;
@@ -100,6 +101,7 @@ class Forming {
     Group group;
     Unit unit;
     const vm::DeviceState* const state = state_of(lowered_.steps[first]);
+    const int lane = lowered_.steps[first].lane;
     members_.clear(first);
     passed_.clear(first);
     const auto count = static_cast<int64_t>(lowered_.steps.size());
@@ -108,8 +110,8 @@ class Forming {
       if (is_taken_[i]) continue;
       const Step& step = lowered_.steps[i];
       const bool is_free = !passed_.is_before(step);
-      if (is_free && step.kind == Step::Kind::loops && state_of(step) == state &&
-          joins(step, &group, &unit)) {
+      const bool is_of_lane = step.lane == lane && state_of(step) == state;
+      if (is_free && step.kind == Step::Kind::loops && is_of_lane && joins(step, &group, &unit)) {
         members_.add(step);
         unit.steps.push_back(i);
         continue;
@@ -214,6 +216,14 @@ uint64_t saved_bytes(const Lowered& lowered, const Unit& unit) {
   uint64_t saved = 0;
   for (const int64_t base : unit.unseen) saved += lowered.bases[base].bytes;
   return saved;
+}
+
+ComputeLane lane_of(const Lowered& lowered, const Unit& unit) {
+  const Step& step = lowered.steps[unit.steps[0]];
+  const bool is_kernel = step.kind == Step::Kind::loops || step.kind == Step::Kind::arrays ||
+                         step.kind == Step::Kind::allocate;
+  if (!is_kernel) return {};
+  return {lowered.bases[step.operands.back().base].state, unit.lane};
 }
 
 std::vector<Unit> form_units(const Lowered& lowered, const vm::Options& options) {

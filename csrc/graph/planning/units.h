@@ -20,9 +20,21 @@ namespace ofl::graph {
 /// reads them as operands in memory.
 inline constexpr int32_t kScalarsBase = -2;
 
+/// A compute lane of a device.
+struct ComputeLane {
+  vm::DeviceState* state = nullptr;  // null: none
+  int number = kCallersLane;
+
+  explicit operator bool() const { return state != nullptr; }
+  bool operator==(const ComputeLane& other) const {
+    return state == other.state && number == other.number;
+  }
+};
+
 struct Unit {
   std::vector<int64_t> steps;  // in the order of the program
   double cost = 0;             // in float32 additions
+  int lane = kCallersLane;     // the compute lane of its device
   /// Of several steps, on the host; null: one step.
   std::unique_ptr<const ops::FusionPlan> plan;
   /// The same on a device that has kernels of its own.
@@ -36,6 +48,20 @@ struct Unit {
 
 /// Of results that are in tiles or in registers alone.
 uint64_t saved_bytes(const Lowered& lowered, const Unit& unit);
+
+/// The lane that the unit runs on; none: it is no kernel, and issued by itself.
+ComputeLane lane_of(const Lowered& lowered, const Unit& unit);
+
+/// function(base, is_written) for each operand of the unit that is in memory.
+template <typename Function>
+void for_each_base(const Lowered& lowered, const Unit& unit, const Function& function) {
+  for (const int64_t i : unit.steps) {
+    const Step& step = lowered.steps[i];
+    for (size_t k = 0; k < step.operands.size(); ++k) {
+      if (step.operands[k].base >= 0) function(step.operands[k].base, step.writes[k]);
+    }
+  }
+}
 
 /// All steps, in an order that gives the results of the program's. The plans refer to `lowered`.
 std::vector<Unit> form_units(const Lowered& lowered, const vm::Options& options);

@@ -159,7 +159,7 @@ int64_t Recorder::add_view(Memory& memory, const Tensor& x, vm::SiteId site) {
 
 void Recorder::take(vm::SiteId site, OpCall&& call, const Input* inputs, int count,
                     const Tensor* const* outputs, int output_count) {
-  Operation operation{std::move(call), {}, {}, {}, site, {}};
+  Operation operation{std::move(call), {}, {}, {}, site, {}, current_lane()};
   for (int k = 0; k < count; ++k) {
     const Tensor* const x = inputs[k].tensor;
     operation.operands.push_back(

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tensor/op_call.h"
+#include "tensor/submit.h"
 
 namespace ofl::graph {
 
@@ -45,6 +46,7 @@ struct Operation {
   std::vector<int64_t> results;  // of each output
   vm::SiteId site;
   std::vector<RunWord> words;  // of a call of kind array
+  int lane = kCallersLane;     // the compute lane that its work goes to
 };
 
 /// A parameter or capture that was written to, and what it holds at the end.

@@ -9,6 +9,7 @@
 #include "graph/running/kernels_ahead.h"
 #include "graph/running/segment_run.h"
 #include "tensor/fusion/begin.h"
+#include "tensor/submit.h"
 
 namespace ofl::graph {
 
@@ -178,6 +179,7 @@ std::vector<Tensor> Executable::issue_each(const Issuer& issuer, const Tensor* c
       }
       operands[k] = memories.bound(step.operands[k]);
     }
+    const LaneScope lane(step.lane);
     issue_step(from, step, operands.data(), numbers, &turn);
     operands.clear();  // what nobody needs any more is let go, as by a program that drops it
     for (const Placed& operand : step.operands) {

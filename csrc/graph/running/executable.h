@@ -34,6 +34,7 @@ inline constexpr int kRunModes = sizeof(kRunModeNames) / sizeof(kRunModeNames[0]
 struct RunOptions {
   RunMode mode = RunMode::automatic;
   Release release = Release::plan;
+  int lanes = 1;      // compute lanes that independent branches are divided between
   bool adds = false;  // products into accumulators, with other last bits (planning/additions.h)
 };
 
@@ -74,9 +75,9 @@ class Executable {
   /// Made when it is asked for the first time.
   const std::shared_ptr<const Schedule>& schedule() const {
     std::call_once(is_scheduled_, [this] {
-      schedule_ =
-          std::make_shared<const Schedule>(lowered_, machine_.options(), options_.release,
-                                           options_.mode == RunMode::parallel);
+      const ScheduleOptions how{options_.release, options_.mode == RunMode::parallel,
+                                options_.lanes};
+      schedule_ = std::make_shared<const Schedule>(lowered_, machine_.options(), how);
     });
     return schedule_;
   }

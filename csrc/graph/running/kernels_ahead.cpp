@@ -26,8 +26,8 @@ bool wants_kernels(const Lowered& lowered) {
 
 void make_kernels_soon(const Schedule& schedule) {
   for (const Segment& segment : schedule.segments) {
-    if (!segment.state || !ops::uses_own_kernels(segment.state->device)) continue;
-    for (const Piece& piece : segment.pieces) make_kernels_soon(piece, segment.state->device);
+    if (!segment.lane || !ops::uses_own_kernels(segment.lane.state->device)) continue;
+    for (const Piece& piece : segment.pieces) make_kernels_soon(piece, segment.lane.state->device);
   }
 }
 

@@ -26,7 +26,8 @@ class SegmentBody::Scratch {
       if (base < 0 || body_.segment_->bases[base].memory >= 0 || body_.addresses_[base]) continue;
       const size_t bytes = body_.frame_->lowered().bases[body_.segment_->bases[base].base].bytes;
       const vm::SiteId site = body_.frame_->site_of(*call.step);
-      Held held{base, StorageRef::adopt(TensorStorage::make(*body_.segment_->state, bytes, site))};
+      vm::DeviceState& state = *body_.segment_->lane.state;
+      Held held{base, StorageRef::adopt(TensorStorage::make(state, bytes, site))};
       if (held.storage->on_host()) {
         held.storage->materialize_on_host();
       } else {
@@ -82,7 +83,7 @@ void SegmentBody::run_here(vm::VirtualMachine& machine, vm::InlineScope& here) {
   const Surroundings thread{nullptr,
                             &machine,
                             &here,
-                            segment_->state->device.helpers(),
+                            segment_->lane.state->device.helpers(),
                             machine.observer(),
                             nullptr};
   for (int m = 0; m < held_.size(); ++m) {
@@ -94,17 +95,17 @@ void SegmentBody::run_here(vm::VirtualMachine& machine, vm::InlineScope& here) {
 }
 
 void SegmentBody::launch(vm::LaunchContext& context) {
-  if (!segment_->state->device.is_host()) queued_.resize(segment_->call_count);
+  if (!segment_->lane.state->device.is_host()) queued_.resize(segment_->call_count);
   vm::Stream& stream = context.stream;
-  run({&context, nullptr, nullptr, segment_->state->device.helpers(), stream.board().observer(),
-       &stream});
+  ep::HelperPool* const helpers = segment_->lane.state->device.helpers();
+  run({&context, nullptr, nullptr, helpers, stream.board().observer(), &stream});
 }
 
 vm::FailurePtr SegmentBody::failure_of(const Step& step, const Error& error,
                                        const Surroundings& here) const {
   auto failure = std::make_shared<const vm::Failure>(
       vm::Failure{error.kind(), error.what(), step.name, frame_->site_of(step), here.seq(),
-                  segment_->state->device.id(), error.payload()});
+                  segment_->lane.state->device.id(), error.payload()});
   here.note(failure);
   return failure;
 }
@@ -141,7 +142,7 @@ void SegmentBody::poison(TensorStorage& storage, const Surroundings& here) const
     size_t bytes;
     int byte;
   };
-  ep::Device& device = segment_->state->device;
+  ep::Device& device = segment_->lane.state->device;
   if (!device.runs_host_kernels()) {
     const std::vector<char> filled(storage.bytes(), static_cast<char>(*frame_->poison));
     if (filled.empty()) return;
@@ -178,7 +179,7 @@ void SegmentBody::run(const Surroundings& here) {
 
 bool SegmentBody::is_worth_sharing(const Segment& segment) {
   constexpr double kLeastCost = 20e3 / kAdditionNs;  // 20 us
-  return segment.state->device.is_host() && segment.strands.size() > 1 &&
+  return segment.lane.state->device.is_host() && segment.strands.size() > 1 &&
          segment.cost >= kLeastCost;
 }
 
@@ -236,7 +237,7 @@ void SegmentBody::run_on_queue(size_t number, const Surroundings& here, Failures
     QueuedCheck* const check = first.check.get();
     here.context->queue.launch({run, &check, sizeof(check), 0});
   };
-  const bool may_look = segment_->state->device.runs_host_kernels();
+  const bool may_look = segment_->lane.state->device.runs_host_kernels();
   if (may_look && here.checks() && !is_hit(piece, *failures)) {
     first.check = std::make_unique<QueuedCheck>(QueuedCheck{check_of(piece.calls[0]), {}});
     launch([](void* block) { (*static_cast<QueuedCheck**>(block))->check.before(); });
@@ -252,7 +253,7 @@ void SegmentBody::run_on_queue(size_t number, const Surroundings& here, Failures
 }
 
 StepCheck SegmentBody::check_of(const Call& call) const {
-  ep::Device& device = segment_->state->device;
+  ep::Device& device = segment_->lane.state->device;
   return {*call.step, frame_->numbers(), [&](int k) {
             return static_cast<char*>(device.host_address(addresses_[call.bases[k]]));
           }};
@@ -267,7 +268,7 @@ void SegmentBody::run_checked(const Call& call, const Surroundings& here) const 
 
 /// When the queue gets there.
 ep::EventLease SegmentBody::moment(const Surroundings& here) const {
-  ep::EventLease event = segment_->state->device.events().lease(ep::EventKind::timed);
+  ep::EventLease event = segment_->lane.state->device.events().lease(ep::EventKind::timed);
   here.context->queue.record(*event);
   return event;
 }
@@ -313,7 +314,7 @@ bool SegmentBody::run_group(const Piece& piece, const Surroundings& here, int* f
 
 bool SegmentBody::launch_group(const Piece& piece, char* const* bases,
                                const Surroundings& here) const {
-  if (!ops::uses_own_kernels(segment_->state->device)) return false;
+  if (!ops::uses_own_kernels(segment_->lane.state->device)) return false;
   const char* const name = piece.calls[0].step->name;
   try {
     return piece.unit->prepared->launch(here.context->queue, name, bases, frame_->scalars.data());
@@ -401,7 +402,7 @@ vm::FailurePtr SegmentBody::settled(const Step& step, Queued* queued, const vm::
   const Error& error = *queued->async_error;
   auto failure = std::make_shared<const vm::Failure>(
       vm::Failure{error.kind(), error.what(), step.name, frame_->site_of(step), slot.name(),
-                  segment_->state->device.id(), error.payload()});
+                  segment_->lane.state->device.id(), error.payload()});
   slot.header.stream->board().failures.note(failure);
   return failure;
 }

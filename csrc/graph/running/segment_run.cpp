@@ -34,7 +34,7 @@ class Run {
       StorageRef& storage = storages_[use.memory];
       if (!storage) storage = made(schedule_.layout.memories[use.memory], segment);
     }
-    if (segment.state) {
+    if (segment.lane) {
       issue_kernels(segment);
     } else {
       issue_alone(segment);
@@ -72,6 +72,7 @@ class Run {
     for (size_t k = 0; k < operands.size(); ++k) {
       if (step.operands[k].base >= 0) operands[k] = bound(step.operands[k]);
     }
+    const LaneScope lane(step.lane);
     issue_step({issuer_.machine, frame_->site_of(step)}, step, operands.data(),
                frame_->numbers(), &turn_);
   }
@@ -90,12 +91,12 @@ class Run {
     SegmentBody body(frame_, segment, memories);
     vm::PacedCall paced;
     const bool is_shared = frame_->is_parallel && SegmentBody::is_worth_sharing(segment);
-    if (segment.state->device.is_host() && !is_shared && stays_here(segment, paced) &&
+    if (segment.lane.state->device.is_host() && !is_shared && stays_here(segment, paced) &&
         run_here(segment, operands.data(), count, body)) {
       return;
     }
     vm::Instruction header = header_of(segment);
-    if (!segment.state->device.is_host()) header.bytes = segment.new_bytes;
+    if (!segment.lane.state->device.is_host()) header.bytes = segment.new_bytes;
     machine.issue(header, operands.data(), count, std::move(body));
   }
 
@@ -111,7 +112,7 @@ class Run {
     vm::Instruction header;
     header.type = &SegmentBody::type(schedule_.release);
     header.name = is_one_step ? segment.first().name : "segment";
-    header.stream = &compute_stream(issuer_.machine, *segment.state);
+    header.stream = &compute_stream(issuer_.machine, *segment.lane.state, segment.lane.number);
     header.site = frame_->site_of(segment.first());
     header.cost = segment.cost;
     return header;

@@ -32,12 +32,13 @@ graph::Value type_of(const py::handle& row) {
           named_device(parts[3].ptr()),     {}};
 }
 
-/// (call, operands, targets, results, site, words): operands are numbers of values, for scalars
-/// (number,) or (None, slot); words are pairs of places, in the call's attr and in the numbers of a
-/// run.
+/// (call, operands, targets, results, site, words, lane): operands are numbers of values, for
+/// scalars (number,) or (None, slot); words are pairs of places, in the call's attr and in the
+/// numbers of a run; the lane is None where it is the caller's.
 graph::Operation operation_of(const py::handle& row, Numbers* numbers) {
   const auto parts = row.cast<py::tuple>();
   graph::Operation operation{parts[0].cast<const OpCall&>(), {}, {}, {}, 0, {}};
+  if (!parts[6].is_none()) operation.lane = parts[6].cast<int>();
   if (!parts[4].is_none()) {
     const auto [file, line] = parts[4].cast<std::pair<std::string, int>>();
     operation.site = site_named(file, line);
@@ -249,14 +250,14 @@ int number_of(const char* what, const std::string& name, const char* const* name
 }
 
 /// compile_program(name, inputs, bound, constants, value_count, operations, results, assigns,
-///                 slots, hidden, draw, mode, release, adds): `draw` (or None) gives each run words
-///                 and the last `hidden` parameters.
+///                 slots, hidden, draw, mode, release, lanes, adds): `draw` (or None) gives each
+///                 run words and the last `hidden` parameters.
 py::object compile_program(const std::string& name, const py::list& inputs, const py::list& bound,
                            int64_t constants, int64_t value_count, const py::list& operations,
                            const std::vector<int64_t>& results,
                            const std::vector<std::pair<int64_t, int64_t>>& assigns,
                            const py::list& slots, int hidden, const py::object& draw,
-                           const std::string& mode, const std::string& release,
+                           const std::string& mode, const std::string& release, int lanes,
                            bool adds) {
   auto numbers = slots.empty() ? nullptr : std::make_unique<Numbers>(slots);
   graph::ProgramParts program;
@@ -273,6 +274,7 @@ py::object compile_program(const std::string& name, const py::list& inputs, cons
       number_of("mode", mode, graph::kRunModeNames, graph::kRunModes));
   options.release = static_cast<graph::Release>(
       number_of("release", release, graph::kReleaseNames, graph::kReleases));
+  options.lanes = lanes;
   options.adds = adds;
   std::vector<Tensor> tensors;
   for (const py::handle& x : bound) tensors.push_back(require_tensor(x.ptr(), kOp));

@@ -29,6 +29,11 @@ py::object site_object(vm::SiteId id) {
   return py::make_tuple(known.file, known.line);
 }
 
+/// None: that of whoever runs the program.
+py::object lane_object(int lane) {
+  return lane == kCallersLane ? py::object(py::none()) : py::object(py::int_(lane));
+}
+
 class Recording;
 thread_local Recording* open_recording = nullptr;
 
@@ -43,6 +48,7 @@ class Recording {
     if (is_entered_) fail(ErrorKind::runtime, "[Recorder] is entered already");
     runtime().machine.note_recording(true);
     outer_ = exchange_sink(&recorder_);
+    outer_lane_ = exchange_lane(kCallersLane);
     outer_recording_ = std::exchange(open_recording, this);
     is_entered_ = true;
   }
@@ -50,6 +56,7 @@ class Recording {
   void leave() {
     if (!is_entered_) return;
     exchange_sink(outer_);
+    exchange_lane(outer_lane_);
     open_recording = outer_recording_;
     runtime().machine.note_recording(false);
     is_entered_ = false;
@@ -107,7 +114,7 @@ class Recording {
       list.append(py::make_tuple(operation.call, operands_of(operation),
                                  py::tuple(py::cast(operation.targets)),
                                  py::tuple(py::cast(operation.results)),
-                                 site_object(operation.site)));
+                                 site_object(operation.site), lane_object(operation.lane)));
     }
     return list;
   }
@@ -151,6 +158,7 @@ class Recording {
   graph::Recorder recorder_;
   py::dict notes_;
   Sink* outer_ = nullptr;
+  int outer_lane_ = 0;
   Recording* outer_recording_ = nullptr;
   bool is_entered_ = false;
 };

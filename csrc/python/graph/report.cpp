@@ -130,20 +130,14 @@ void add_use(const Schedule& schedule, py::dict* memory) {
   (*memory)["operations"] = operations;
 }
 
-/// The memory that a plan is for; -1: nothing lies in it.
-int64_t arena_of(const Schedule& schedule, const graph::ArenaPlan& arena) {
-  const std::vector<graph::RunMemory>& memories = schedule.layout.memories;
-  const auto is_it = [&](const auto& x) { return x.is_arena && x.state == arena.state; };
-  const auto found = std::find_if(memories.begin(), memories.end(), is_it);
-  return found == memories.end() ? -1 : found - memories.begin();
-}
-
 py::dict memory_of(const Schedule& schedule) {
   py::list arenas;
   for (const graph::ArenaPlan& arena : schedule.layout.arenas) {
     py::dict row;
-    row["device"] = arena.state->device.id().str();
-    row["memory"] = arena_of(schedule, arena);
+    row["device"] = arena.lane.state->device.id().str();
+    const vm::StreamType type = vm::StreamType::compute;
+    row["lane"] = graph::UnitStream{arena.lane.state->device.id(), type, arena.lane.number}.name();
+    row["memory"] = arena.memory;
     row["bytes"] = arena.bytes;
     row["lower_bound"] = arena.bound;
     row["plan"] = arena.name;
@@ -202,9 +196,7 @@ py::list additions_of(const graph::Lowered& lowered) {
 void add_segments(const Schedule& schedule, py::dict* report) {
   const graph::SegmentWaits waits = graph::find_waits(schedule);
   py::list lanes, segments;
-  for (const auto& [device, type] : waits.lanes) {
-    lanes.append(device.str() + " " + vm::info(type).name);
-  }
+  for (const graph::UnitStream& stream : waits.streams) lanes.append(stream.name());
   for (size_t s = 0; s < schedule.segments.size(); ++s) {
     const graph::Segment& segment = schedule.segments[s];
     py::list steps;
@@ -224,7 +216,7 @@ void add_segments(const Schedule& schedule, py::dict* report) {
       strands.append(members);
     }
     py::dict row;
-    row["lane"] = lanes[static_cast<size_t>(waits.lane[s])];
+    row["lane"] = lanes[static_cast<size_t>(waits.stream[s])];
     row["steps"] = steps;
     row["units"] = units;
     row["strands"] = strands;

@@ -242,9 +242,11 @@ void bind_machine_functions(py::module_& m) {
         py::arg("standard_values") = py::none(), py::arg("fusion") = py::none(),
         py::arg("inline_seconds") = py::none(), py::arg("watches_cores") = py::none());
   m.attr("COMPUTE_LANES") = vm::kComputeLanes;
+  m.attr("CALLERS_LANE") = kCallersLane;
   m.def("exchange_lane", [](int lane) {
-    if (lane < 0 || lane >= vm::kComputeLanes) {
-      fail(ErrorKind::value, "[exchange_lane] expected a lane from 0 to ", vm::kComputeLanes - 1,
+    if (lane < kCallersLane || lane >= vm::kComputeLanes) {
+      fail(ErrorKind::value, "[exchange_lane] expected a lane from ", kCallersLane, " to ",
+           vm::kComputeLanes - 1,
            ", got ", lane);
     }
     return exchange_lane(lane);

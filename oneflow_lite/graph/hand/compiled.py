@@ -73,7 +73,7 @@ class Compiled:
         shapes: Mapping[str, Shape],
         fetches: Fetches,
         device: Device | None,
-        ways: tuple[str, str, bool] = ("auto", "plan", False),
+        ways: tuple[str, str, int, bool] = ("auto", "plan", 1, False),
     ) -> None:
         self.program = program
         self.device = device or declared.device

@@ -41,6 +41,8 @@ class Executor:
         built. None: that one.
     mode, release : str, optional
         How programs run, and let go of temporaries: as ``compile`` has it for traced programs.
+    lanes : int, optional
+        Compute lanes for what is independent: as ``compile`` has it.
     addto : bool, optional
         Products add into accumulators: as ``compile`` has it.
 
@@ -67,13 +69,14 @@ class Executor:
         device: DeviceLike = None,
         mode: str = "auto",
         release: str = "plan",
+        lanes: int = 1,
         addto: bool = False,
     ) -> None:
         self.device: Device | None = None if device is None else resolve(device)
         if self.device is not None:
             empty(0, device=self.device)  # it is there
-        executable.lowered(EMPTY, "Executor", mode, release)  # there are such
-        self._ways = (mode, release, addto)
+        executable.lowered(EMPTY, "Executor", mode, release, lanes)  # there are such
+        self._ways = (mode, release, lanes, addto)
         self._kept: OrderedDict[Any, Compiled] = OrderedDict()
         self._lock = threading.RLock()  # guards _kept; one thread compiles, others wait
         self._compiled = 0
@@ -201,6 +204,7 @@ def compile(
     executor: Executor | None = None,
     mode: str = "auto",
     release: str = "plan",
+    lanes: int = 1,
     addto: bool = False,
 ) -> Any:
     """Return a program ready to run: operations are planned, and nothing is computed.
@@ -218,13 +222,14 @@ def compile(
         Of a program by hand: it keeps the result for its runs.
     mode : str, optional
         How it runs; results have the same bits. 'inline': in the calling thread, if its operands
-        are ready and all is on the cpu. 'serial': by segments, which are instructions of the
-        machine. 'parallel': threads share what is independent in a segment. 'sequential': each
-        segment runs after the one before. 'naive': each step is an instruction. 'auto': inline
-        where the work is small, else serial.
+        are ready and all is on the cpu. 'serial': by segments, instructions of the machine.
+        'parallel': threads share what is independent in one. 'sequential': each after the one
+        before. 'naive': each step by itself. 'auto': inline where the work is small, else serial.
     release : str, optional
         How temporaries are let go. 'plan': they share bytes, by a plan. 'fast': each by itself
         after its last use, in the order of the queue. 'event': when that use has run.
+    lanes : int, optional
+        1 to 4: what is independent is divided between so many compute lanes of each device.
     addto : bool, optional
         ``acc + a @ b`` adds into ``acc``, if nobody needs that afterwards: last bits may differ.
 
@@ -232,26 +237,24 @@ def compile(
     ------
     ValueError
         The program is not sound, or a captured tensor is not known, as in one read from text; feeds
-        and fetches are not those of the program; mode or release is none of these.
+        and fetches are not those of the program; mode, release or lanes is none of these.
 
     Examples
     --------
-    >>> import oneflow_lite as flow
-    >>> traced = flow.graph.trace(lambda x, y: flow.tanh(x) + y, flow.ones(3), flow.ones(3))
-    >>> run = flow.graph.compile(traced.program)
-    >>> (z,) = run(flow.zeros(3), flow.ones(3))
-    >>> z.numpy()
-    array([1., 1., 1.])
+    >>> run = flow.graph.compile(flow.graph.trace(lambda x: flow.tanh(x) + 1, flow.ones(3)).program)
+    >>> run(flow.zeros(3))[0].tolist()
+    [1.0, 1.0, 1.0]
     """
     if not isinstance(program, Program):
         raise TypeError(f"[compile] program: expected a Program, got {type(program).__name__}")
+    ways = (mode, release, lanes, addto)
     if program.declared is not None:
-        if executor is not None and (mode, release, addto) != ("auto", "plan", False):
-            raise ValueError("[compile] mode, release and addto are those of the executor")
-        return (executor or Executor(None, mode, release, addto)).compile(program, feed, fetch_list)
+        if executor is not None and ways != ("auto", "plan", 1, False):
+            raise ValueError("[compile] mode, release, lanes and addto are those of the executor")
+        return (executor or Executor(None, *ways)).compile(program, feed, fetch_list)
     if feed is not None or fetch_list is not None or executor is not None:
         raise ValueError("[compile] feed and fetch_list are for programs that were built by hand")
-    ready: Executable = executable.compile(program, mode=mode, release=release, addto=addto)
+    ready: Executable = executable.compile(program, *ways)
     return ready
 
 

@@ -68,7 +68,7 @@ def _may_write_to(op: Op, param: Value) -> bool:
 def _written_to(op: Op, param: Value) -> Op:
     name = op.call.name
     made = OpCall("elementwise", name, op=_C.op_named(name), codes=op.call.codes, targets=1)
-    return Op(made, op.operands, (param,), op.results, op.site)
+    return replace(op, call=made, targets=(param,))
 
 
 def donated_paths(

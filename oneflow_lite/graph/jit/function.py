@@ -19,6 +19,7 @@ class _Named(TypedDict, total=False):
     check: int
     freeze: bool
     max_programs: int
+    lanes: int
     addto: bool
 
 
@@ -37,6 +38,7 @@ def jit(
     check: int = 0,
     freeze: bool = False,
     max_programs: int = 64,
+    lanes: int = 1,
     addto: bool = False,
 ) -> Any:
     """Return the function, traced once for each kind of arguments and run as a whole.
@@ -61,6 +63,8 @@ def jit(
         Captured tensors are constants: later writes to them are not seen.
     max_programs
         How many programs are kept; the one that was used longest ago goes first.
+    lanes
+        Compute lanes between which operations are divided that do not need each other, 1 to 4.
     addto
         Products add into accumulators, as ``compile`` has it: results differ in the last bits.
 
@@ -77,14 +81,11 @@ def jit(
 
     Examples
     --------
-    >>> import oneflow_lite as flow
     >>> step = flow.jit(lambda x, w, rate: w - rate * x)
     >>> [step(flow.ones(1), flow.ones(1), rate).item() for rate in (0.5, 0.25)]
     [0.5, 0.75]
-    >>> step.report()["traces"]
-    1
     """
-    options = Options(static, donate, on_break, check, freeze, max_programs, addto)
+    options = Options(static, donate, on_break, check, freeze, max_programs, lanes, addto)
     if function is None:
         return lambda function: Jitted(function, options)
     return Jitted(function, options)

@@ -324,7 +324,7 @@ class Jitted(_C.KnownCalls):
         if self._options.freeze:
             recorded = frozen(recorded)
         entry.traced = recorded
-        entry.run = compile(recorded.program, addto=self._options.addto)
+        entry.run = compile(recorded.program, **self._options.ways())
         captures = [x.tensor for x in recorded.program.main.captures if x.tensor is not None]
         captures += entry.shared
         entry.watched = watches(call, captures, brought.tensors, generators(recorded.program.main))
@@ -377,7 +377,7 @@ class Jitted(_C.KnownCalls):
             return
         program = with_donated(entry.traced.program, entry.donated)
         if program.main is not entry.traced.program.main:
-            entry.run_in_donated = compile(program, addto=self._options.addto)
+            entry.run_in_donated = compile(program, **self._options.ways())
 
     def _recorded(
         self, call: Call, static: dict[str, str], sharing: Sharing | None

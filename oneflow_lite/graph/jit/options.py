@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
+from oneflow_lite.graph.executable import check_lanes
+
 
 @dataclass(frozen=True)
 class Options:
@@ -14,7 +16,12 @@ class Options:
     check: int = 0
     freeze: bool = False
     max_programs: int = 64
+    lanes: int = 1
     addto: bool = False
+
+    def ways(self) -> dict[str, Any]:
+        """Return those of compile()."""
+        return {"lanes": self.lanes, "addto": self.addto}
 
     def verify(self) -> None:
         """Raise ValueError or TypeError where an option is none."""
@@ -24,6 +31,7 @@ class Options:
             raise ValueError(
                 "[jit] addto changes the last bits of results, so that check cannot compare them"
             )
+        check_lanes("jit", self.lanes)
         for name, least in {"check": 0, "max_programs": 1}.items():
             value = getattr(self, name)
             if type(value) is not int:

@@ -80,7 +80,7 @@ class Rewriter:
         self._captures += made.captures
         self._constants += made.constants
         for op in made.ops:
-            self._ops.append(with_operands(_at(op, self._site), new))
+            self._ops.append(with_operands(_at(op, self._site, self._lane), new))
         results = tuple(new.get(value, value) for value in made.results)
         return results if isinstance(given, tuple) else results[0]
 
@@ -95,6 +95,7 @@ class Rewriter:
         self._ops: list[Op] = []
         self._constants: list[Bound] = []
         self._site: Site | None = None
+        self._lane: int | None = None
         new: dict[Value, Value] = {}
         params = [self.visit_param(value) for value in function.params]
         new |= zip(function.params, params, strict=True)
@@ -108,7 +109,7 @@ class Rewriter:
             else:
                 new[bound.value] = self.constant(found)
         for op in function.ops:
-            self._site = op.site
+            self._site, self._lane = op.site, op.lane
             try:
                 results = self._visited(with_operands(op, new))
             except Exception as error:
@@ -175,8 +176,8 @@ def _made_again(op: Op, made: Op) -> Op:
     return replace(again, results=results)
 
 
-def _at(op: Op, site: Site | None) -> Op:
-    return replace(op, site=site)
+def _at(op: Op, site: Site | None, lane: int | None) -> Op:
+    return replace(op, site=site, lane=None if op.is_view else lane)
 
 
 def _recorded(function: Callable[..., Any], operands: tuple[Any, ...]) -> tuple[Function, Any]:

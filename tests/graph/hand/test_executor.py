@@ -95,7 +95,9 @@ def test_ways_that_are_none() -> None:
     main = Program("main")
     with flow.graph.building(main):
         flow.graph.data("x", 2)
-    with pytest.raises(ValueError, match=r"\[compile\] mode, release and addto are those of"):
+    with pytest.raises(
+        ValueError, match=r"\[compile\] mode, release, lanes and addto are those of"
+    ):
         flow.graph.compile(main, executor=Executor(), mode="naive")
 
 

@@ -126,6 +126,15 @@ def an_edge_of_nothing(report: Any) -> None:
     report["edges"].append((0, 1))
 
 
+def over_another_lane(report: Any) -> None:
+    """A value of one device in the bytes of a value of the other, which nobody waits for."""
+    lane = {unit: each["lane"] for each in report["segments"] for unit in each["units"]}
+    _, base = next(in_arena(report))
+    for other, there in in_arena(report):
+        if lane[there.uses[0][0]] != lane[base.uses[0][0]] and there.bytes <= base.bytes:
+            changed(report, other, memory=base.memory, offset=base.offset)
+
+
 def no_wait(report: Any) -> None:
     report["waits"].pop(0)
 
@@ -148,6 +157,7 @@ WRONG: list[tuple[Callable[[Any], None], tuple[str, ...], str]] = [
     (overlap, TWO, "overlap|both new|written over|of two strands"),
     (outside, TWO, "ends outside"),
     (in_an_input, TWO, "lies in an input"),
+    (over_another_lane, TWO, "lanes use .* and|overlap"),
     (over_a_result, TWO, "a result is written over|overlap"),
     (two_new, TWO, "both new|overlap"),
     (read_only, TWO, "not ordered by"),

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 import oneflow_lite as flow
+from oneflow_lite.graph import Executable
 from tests.support.graphs import functions, plans
 from tests.support.graphs.functions import MODES, RELEASES, CallOf, Random, compiled, jitted
 
@@ -42,6 +43,26 @@ def test_bits_and_errors(flags: str, can_fail: bool) -> None:
             for release in RELEASES[1:]:
                 is_right(one, expected, compiled("serial", release, plans.check))
                 is_right(one, expected, compiled("parallel", release, plans.check))
+
+
+@pytest.mark.parametrize("can_fail", [False, True], ids=["sound", "failing"])
+@pytest.mark.parametrize("lanes", [2, 3])
+def test_several_lanes(lanes: int, can_fail: bool) -> None:
+    """What is in no block of a lane is divided between lanes, too."""
+    used = set()
+
+    def keep(run: Executable) -> None:
+        plans.check(run)
+        used.update(run.report()["lanes"])
+
+    with flow.flags(inline="0"):
+        for seed in range(FUNCTIONS):
+            one = Random.of(seed, can_fail=can_fail)
+            expected = one.eager()
+            for mode, release in (("serial", "plan"), ("parallel", "plan"), ("serial", "event")):
+                is_right(one, expected, compiled(mode, release, keep, lanes))
+    names = ["cpu compute", *(f"cpu compute{n}" for n in range(4)), "mock:0 compute1"]
+    assert used.issuperset(names)
 
 
 @pytest.mark.parametrize("inline", ["0", "50us"])

@@ -75,7 +75,7 @@ class Writer:
     lines: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.rng = random.Random(self.seed)
+        self.rng, self.lanes = random.Random(self.seed), random.Random(self.seed)
         # Squares by the device that they are on, 0 or 1. Those in `fixed` are not bound anew.
         self.squares = {"x": 0, "y": 0, "z": 1} | ({} if self.is_pure else {"state.w": 0})
         self.fixed = list(self.squares)
@@ -201,9 +201,14 @@ class Writer:
         ]
         self.new(self.rng.choice(expressions), device)
 
+    def on_some_lane(self, line: str) -> str:
+        lanes = self.lanes
+        return f"with flow.vm.lane({lanes.randrange(4)}): {line}" if lanes.random() < 0.3 else line
+
     def text(self) -> str:
         for _ in range(self.steps):
             self.step()
+        self.lines = [self.on_some_lane(line) for line in self.lines]
         names = [n for n in self.squares if n != "state.w"]
         results = self.rng.sample(names, min(3, len(names)))
         results += [self.view(self.rng.choice(results)), results[0]]
@@ -319,12 +324,14 @@ def shared_jit(one: Random, state: State) -> Function:
     return run
 
 
-def compiled(mode: str, release: str, keep: Callable[[Executable], object] = id) -> CallOf:
+def compiled(
+    mode: str, release: str, keep: Callable[[Executable], object] = id, lanes: int = 1
+) -> CallOf:
     """Traced, and compiled for a way to run; `keep` is shown the executable."""
 
     def call_of(one: Random, state: State) -> Function:
         traced = flow.graph.trace(one.function(state), *one.arguments(0, False))
-        run = flow.graph.compile(traced.program, mode=mode, release=release)
+        run = flow.graph.compile(traced.program, mode=mode, release=release, lanes=lanes)
         keep(run)
 
         def call(*arguments: Any) -> Any:

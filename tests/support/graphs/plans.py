@@ -109,17 +109,30 @@ def check_places(plan: Plan) -> None:
 
 
 def check_lifetimes(plan: Plan) -> None:
-    """No two values are in use at one time on the same bytes."""
+    """No two values are in use at one time on the same bytes, on whichever lanes they are used."""
     segment_of = plan.segment_of()
     order = {unit: place for place, unit in enumerate(segment_of)}
     assert sorted(order) == list(range(len(order))), "each unit is in one segment"
+    lanes = [each["lane"] for each in plan.segments]
+    numbers = [sorted(set(lanes)).index(lane) for lane in lanes]
+    before = ancestors(len(lanes), [*plan.waits, *lane_edges(numbers)])
+
+    def comes_after(unit: int, other: int) -> bool:
+        one, two = segment_of[other], segment_of[unit]
+        return order[other] <= order[unit] if one == two else one in before[two]
+
     for a, b in combinations(plan.in_memory(), 2):
         if a.touches(b):
-            check_apart(a, b, order)
+            first, second = check_apart(a, b, order)
+            pairs = [(unit, other) for unit, _ in second.uses for other, _ in first.uses]
+            assert all(comes_after(*pair) for pair in pairs), f"lanes use {first} and {second}"
 
 
-def check_apart(a: Base, b: Base, order: dict[int, int]) -> None:
-    """One is over when the other begins; or the other is written over it by its last user."""
+def check_apart(a: Base, b: Base, order: dict[int, int]) -> tuple[Base, Base]:
+    """One is over when the other begins; or the other is written over it by its last user.
+
+    Return the two in this order.
+    """
     first, second = sorted((a, b), key=lambda base: min(order[unit] for unit, _ in base.uses))
     label = f"{first} and {second}"
     assert not first.is_input, f"{label}: an input is shared"
@@ -132,6 +145,7 @@ def check_apart(a: Base, b: Base, order: dict[int, int]) -> None:
         assert min(order[unit] for unit, _ in first.uses) < begins, f"{label} are both new"
         writes = [writes for unit, writes in second.uses if order[unit] == begins]
         assert any(writes), f"{label}: nothing is written over the first one"
+    return first, second
 
 
 def check_inline(bases: Sequence[tuple[int, int, int, int]], arena: int) -> None:
