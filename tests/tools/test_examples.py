@@ -120,6 +120,26 @@ def test_digits_seed_matters(trained: Callable[..., tuple[str, bytes]]) -> None:
     assert trained("cpu")[1] != trained("cpu", "--seed", "1")[1]
 
 
+# --- train_cnn.py
+
+
+def test_cnn_learns_in_the_default_setting() -> None:
+    text = succeed("train_cnn.py")
+    assert number(r"accuracy +([\d.]+)", text) >= 0.97
+    assert "the same, of all losses and weights" in text
+
+
+@pytest.mark.parametrize("flags", [{}, {"sync": "1"}, {"mock": MOCK_JITTER}], ids=str)
+def test_cnn_has_the_same_bits_by_jit(flags: dict[str, str]) -> None:
+    texts = [
+        succeed("train_cnn.py", *SHORT[:1], "1", "--batch", "200", "--device", device, **flags)
+        for device in ("cpu", "mock:0")
+    ]
+    assert all("the same, of all losses and weights" in text for text in texts)
+    losses = {re.search(r"(?m)^loss +(.*)$", text)[1] for text in texts}  # type: ignore[index]
+    assert len(losses) == 1
+
+
 def test_mock_devices_of_the_examples_show_overlap_by_themselves() -> None:
     """Their speed is not that of memcpy, at which there would be nothing to hide."""
     text = succeed("train_digits.py", "--epochs", "2", "--device", "mock:0")
@@ -278,6 +298,7 @@ def test_a_library_that_is_not_there_is_one_line(
     [
         ("train_digits.py", "cuda:0"),
         ("train_digits.py", "gpu"),
+        ("train_cnn.py", "cuda:0"),
         ("stream_photos.py", "cuda:0"),
         ("standard_libraries.py", "cuda:0"),
         ("executor_tour.py", "cuda:0"),
@@ -295,6 +316,7 @@ def test_a_device_that_is_not_there_is_one_line(name: str, device: str) -> None:
     ("name", "option", "least"),
     [
         ("train_digits.py", "--epochs", 1),
+        ("train_cnn.py", "--batch", 1),
         ("stream_photos.py", "--frames", 1),
         ("standard_libraries.py", "--samples", 200),
         ("memory_tour.py", "--width", 8),
