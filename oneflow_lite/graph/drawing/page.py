@@ -34,7 +34,8 @@ def page_of(title: str, chapters: Sequence[Chapter]) -> str:
         )
         body.append(element("ol", links))
     for k, chapter in enumerate(chapters):
-        body.append(element("h1", plain(chapter.title), id=f"program{k}"))
+        if len(chapters) > 1:
+            body.append(element("h1", plain(chapter.title), id=f"program{k}"))
         body += _chapter(chapter)
     inside = element("head", head) + element("body", "\n".join(body))
     return f"<!DOCTYPE html>\n{element('html', inside, lang='en')}\n"

@@ -41,6 +41,17 @@ class Picture(NamedTuple):
         found += [sketch_of(f"{self.name}, function {x.name}", x) for x in others]
         return [folded(sketch) for sketch in found]
 
+    def named_report(self) -> dict[str, Any]:
+        """Return the report with names of values in the place of bases."""
+        if not self.report:
+            return {}
+        memory = self.report["memory"]
+        rows = [
+            {**row, **{key: self.values.get(row[key], "input") for key in ("operand", "result")}}
+            for row in memory["in_place"]
+        ]
+        return {**self.report, "memory": {**memory, "in_place": rows}}
+
     def panels(self) -> list[Panel]:
         """Return all that is drawn."""
         found = [program_panel(sketch) for sketch in self.sketches()]
@@ -75,7 +86,7 @@ def write(path: Path, title: str, pictures: Sequence[Picture], notes: Mapping[st
             Chapter(
                 each.name,
                 each.panels(),
-                {**({} if k else notes), **each.report},
+                {**({} if k else notes), **each.named_report()},
                 text_of(each.name, each.functions),
             )
             for k, each in enumerate(pictures)

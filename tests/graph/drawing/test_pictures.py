@@ -248,6 +248,10 @@ def test_a_page_has_the_report(tmp_path: Path) -> None:
     for words in ("saved bytes", "in place", "reason", "lower bound", "release", "segments"):
         assert words in text
     assert str(run.program.main.ops[0].site[1]) in text
+    rows = [[*row.itertext()] for row in root_of(path).iter("tr")]
+    in_place = [row for row in rows if row[-1:] == ["the value lies in the other one's memory"]]
+    assert in_place
+    assert all(re.match(r"%\d+ \w+", name) for row in in_place for name in row[:2])
 
 
 def test_jitted_functions_draw_a_program_that_they_keep(tmp_path: Path) -> None:
