@@ -1,7 +1,6 @@
 #include "graph/planning/schedule.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 #include <tuple>
 #include <unordered_map>
@@ -153,19 +152,33 @@ class Cutting {
     return segment;
   }
 
-  /// Pieces are of one strand if they use a place that one of them writes. A base that is written
-  /// over another one has its place.
-  static void find_strands(Segment* segment) {
-    const auto pieces = static_cast<int64_t>(segment->pieces.size());
-    std::vector<size_t> place;  // the first base there
-    std::map<std::pair<int32_t, int64_t>, size_t> first;
-    for (const Segment::Local& local : segment->bases) {
-      const size_t base = place.size();
-      const bool is_somewhere = local.memory >= 0;
-      place.push_back(
-          is_somewhere ? first.try_emplace({local.memory, local.offset}, base).first->second
-                       : base);
+  /// Of each base of a segment the first one of its place: bases that touch bytes of each other are
+  /// at one place.
+  std::vector<size_t> places_of(const Segment& segment) const {
+    std::vector<size_t> order(segment.bases.size()), place(segment.bases.size());
+    for (size_t b = 0; b < order.size(); ++b) order[b] = place[b] = b;
+    const auto where = [&](size_t b) {
+      return std::make_tuple(segment.bases[b].memory, segment.bases[b].offset, b);
+    };
+    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return where(a) < where(b); });
+    size_t first = 0;
+    int64_t end = 0;
+    for (size_t k = 0; k < order.size(); ++k) {
+      const Segment::Local& local = segment.bases[order[k]];
+      const bool is_there = k > 0 && segment.bases[order[k - 1]].memory == local.memory;
+      const bool is_new = local.memory < 0 || !is_there || local.offset >= end;
+      if (is_new) first = order[k];
+      const int64_t ends = local.offset + static_cast<int64_t>(lowered_.bases[local.base].bytes);
+      end = is_new ? ends : std::max(end, ends);
+      place[order[k]] = first;
     }
+    return place;
+  }
+
+  /// Pieces are of one strand if they use a place that one of them writes.
+  void find_strands(Segment* segment) const {
+    const auto pieces = static_cast<int64_t>(segment->pieces.size());
+    const std::vector<size_t> place = places_of(*segment);
     std::vector<bool> is_written(place.size());
     for_each_base(*segment, [&](int64_t, int32_t base, bool writes) {
       is_written[place[base]] = is_written[place[base]] || writes;
