@@ -29,6 +29,7 @@ if hasattr(flow, "bfloat16"):
 flow.random.Philox(0).random(4)
 flow.correlate(flow.arange(100), flow.arange(30))
 flow.conv2d(x[None, None], x[None, None, :3, :3])
+flow.conv2d(x[None, None], flow.ones((4, 1, 3, 3), dtype="float32"))
 flow.zeros((3, 2**22), dtype="float32").copy()
 core = in_force()
 _C.has_panel_loops()

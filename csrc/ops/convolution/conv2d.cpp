@@ -1,5 +1,6 @@
 // The kernels of convolutions, on the host.
 #include "ops/convolution/convolution.h"
+#include "ops/convolution/depthwise.h"
 
 namespace ofl::ops {
 
@@ -29,6 +30,15 @@ void fill_zeros(const ArrayView& out) {
 }
 
 template <typename T>
+void sum_windows(const WindowSums& sums, const T* weights, Images<T>& images, int64_t count,
+                 const Results<T>& out, ep::HelperPool* helpers) {
+  if (sums.positions == 0 || sums.channels == 0 || count == 0) return;
+  has_row_sums(sums, images.steps().lanes > 1)
+      ? run_row_sums<T>(sums, weights, images, count, out, helpers)
+      : run_window_sums<T>(sums, weights, images, count, out, helpers);
+}
+
+template <typename T>
 void convolve(const ArrayArgs& args, const Convolution& c) {
   const ArrayView& y = args.output(0);
   ep::HelperPool* const helpers = helpers_of(args);
@@ -36,8 +46,8 @@ void convolve(const ArrayArgs& args, const Convolution& c) {
   weights.prepare(0, args.input(1).shape[0], helpers);
   const ImageSteps results = steps_of<T>(y);
   const WindowSums sums = forward_sums(c, images.steps(), weights.steps(), results);
-  run_window_sums<T>(sums, weights.data(), images, c.images,
-                     {reinterpret_cast<T*>(y.data), results.image}, helpers);
+  sum_windows<T>(sums, weights.data(), images, c.images,
+                 {reinterpret_cast<T*>(y.data), results.image}, helpers);
 }
 
 template <typename T>
@@ -51,8 +61,8 @@ void gradient_of_images(const ArrayArgs& args, const Convolution& c) {
   for (const auto& phase : parts.phases) {
     const WindowSums sums =
         phase_sums(c, parts.border, phase, gradient.steps(), weights.steps(), images);
-    run_window_sums<T>(sums, weights.data(), gradient, c.images,
-                       {reinterpret_cast<T*>(x.data), images.image}, helpers);
+    sum_windows<T>(sums, weights.data(), gradient, c.images,
+                   {reinterpret_cast<T*>(x.data), images.image}, helpers);
   }
 }
 

@@ -1,15 +1,9 @@
 #include "ops/convolution/tile.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/vectors.h"
-
-#ifdef OFL_X86_VECTORS
-#include <immintrin.h>
-/// Each processor with AVX2 that there is has these, too.
-#define OFL_AVX2_FMA __attribute__((target("avx2,fma")))
-#endif
+#include "ops/convolution/lanes.h"
 
 namespace ofl::ops {
 
@@ -17,103 +11,6 @@ namespace {
 
 /// Vectors of a panel.
 constexpr int kVectors = 2;
-
-/// One element at a time, by what the compiler makes of it.
-template <typename T>
-struct PlainLanes {
-  static constexpr int kLanes = 16 / sizeof(T), kRows = 4;
-  struct Type {
-    T at[kLanes];
-  };
-  static Type zero() { return {}; }
-  static Type load(const T* from) {
-    Type x;
-    std::copy_n(from, kLanes, x.at);
-    return x;
-  }
-  static T spread(const T* from) { return *from; }
-  static T rounded_once(T a, T b, T c) {
-#ifdef __FP_FAST_FMAF
-    return std::fma(a, b, c);
-#else
-    return a * b + c;
-#endif
-  }
-  static void multiply_add(T a, const Type& b, Type& sum) {
-    for (int j = 0; j < kLanes; ++j) sum.at[j] = rounded_once(a, b.at[j], sum.at[j]);
-  }
-  static void put(T* to, const Type& x, bool adds) {
-    for (int j = 0; j < kLanes; ++j) to[j] = adds ? to[j] + x.at[j] : x.at[j];
-  }
-};
-
-#ifdef OFL_X86_VECTORS
-template <typename T>
-struct Lanes256;
-
-template <>
-struct Lanes256<float> {
-  static constexpr int kLanes = 8, kRows = 6;
-  using Type = __m256;
-  static OFL_AVX2_FMA Type zero() { return _mm256_setzero_ps(); }
-  static OFL_AVX2_FMA Type load(const float* from) { return _mm256_load_ps(from); }
-  static OFL_AVX2_FMA Type spread(const float* from) { return _mm256_broadcast_ss(from); }
-  static OFL_AVX2_FMA void multiply_add(Type a, Type b, Type& sum) {
-    sum = _mm256_fmadd_ps(a, b, sum);
-  }
-  static OFL_AVX2_FMA void put(float* to, Type x, bool adds) {
-    _mm256_storeu_ps(to, adds ? _mm256_add_ps(_mm256_loadu_ps(to), x) : x);
-  }
-};
-
-template <>
-struct Lanes256<double> {
-  static constexpr int kLanes = 4, kRows = 6;
-  using Type = __m256d;
-  static OFL_AVX2_FMA Type zero() { return _mm256_setzero_pd(); }
-  static OFL_AVX2_FMA Type load(const double* from) { return _mm256_load_pd(from); }
-  static OFL_AVX2_FMA Type spread(const double* from) { return _mm256_broadcast_sd(from); }
-  static OFL_AVX2_FMA void multiply_add(Type a, Type b, Type& sum) {
-    sum = _mm256_fmadd_pd(a, b, sum);
-  }
-  static OFL_AVX2_FMA void put(double* to, Type x, bool adds) {
-    _mm256_storeu_pd(to, adds ? _mm256_add_pd(_mm256_loadu_pd(to), x) : x);
-  }
-};
-
-template <typename T>
-struct Lanes512;
-
-template <>
-struct Lanes512<float> {
-  static constexpr int kLanes = 16, kRows = 14;
-  using Type = __m512;
-  static OFL_AVX512 Type zero() { return _mm512_setzero_ps(); }
-  static OFL_AVX512 Type load(const float* from) { return _mm512_load_ps(from); }
-  static OFL_AVX512 Type spread(const float* from) { return _mm512_set1_ps(*from); }
-  static OFL_AVX512 void multiply_add(Type a, Type b, Type& sum) {
-    sum = _mm512_fmadd_ps(a, b, sum);
-  }
-  static OFL_AVX512 void put(float* to, Type x, bool adds) {
-    _mm512_storeu_ps(to, adds ? _mm512_add_ps(_mm512_loadu_ps(to), x) : x);
-  }
-};
-
-template <>
-struct Lanes512<double> {
-  static constexpr int kLanes = 8, kRows = 14;
-  using Type = __m512d;
-  static OFL_AVX512 Type zero() { return _mm512_setzero_pd(); }
-  static OFL_AVX512 Type load(const double* from) { return _mm512_load_pd(from); }
-  static OFL_AVX512 Type spread(const double* from) { return _mm512_set1_pd(*from); }
-  static OFL_AVX512 void multiply_add(Type a, Type b, Type& sum) {
-    sum = _mm512_fmadd_pd(a, b, sum);
-  }
-  static OFL_AVX512 void put(double* to, Type x, bool adds) {
-    _mm512_storeu_pd(to, adds ? _mm512_add_pd(_mm512_loadu_pd(to), x) : x);
-  }
-};
-#endif
 
 /// A vector of sums to where its columns lie.
 template <typename T, typename V>

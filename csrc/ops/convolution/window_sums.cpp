@@ -264,7 +264,6 @@ void SumRunner<T>::multiply_strips(const T* image, int64_t group, int64_t first,
 template <typename T>
 void run_window_sums(const WindowSums& sums, const T* weights, Images<T>& images, int64_t count,
                      const Results<T>& out, ep::HelperPool* helpers) {
-  if (sums.positions == 0 || sums.channels == 0 || count == 0) return;
   const SumRunner<T> runner(sums, weights, images.steps().lanes > 1, helpers);
   for (int64_t first = 0; first < count; first += images.at_a_time()) {
     const int64_t some = std::min(images.at_a_time(), count - first);

@@ -33,8 +33,9 @@ struct Results {
   int64_t image;
 };
 
-/// The sums for all images. Those of blocked channels are read as they lie, others are packed;
-/// each element has the same bits either way, with any helpers.
+/// The sums for all images; there are some images, channels and positions. Those of blocked
+/// channels are read as they lie, others are packed. Each element has the same bits either way,
+/// with any helpers.
 template <typename T>
 void run_window_sums(const WindowSums& sums, const T* weights, Images<T>& images, int64_t count,
                      const Results<T>& out, ep::HelperPool* helpers);
