@@ -293,3 +293,30 @@ flow.synchronize()
 assert (flow.memory_stats("cuda:0")["peak_in_use"] - before) / x.nbytes < 11
 """
     succeeds(run_program, code, "devices=1,kernel=1ms")
+
+
+def test_the_first_operation_that_makes_a_nan_is_told(run_program: Run) -> None:
+    """Of a group, with its line and the counts; runs before and afterwards are sound."""
+    code = """
+def work(x):
+    y = flow.log(x)
+    z = y * 2                                     # has them, too, and made none
+    return z + 1, x + 1
+x, wrong = flow.ones(100, device="cuda:0"), flow.zeros(100, device="cuda:0")
+run = flow.graph.compile(flow.graph.trace(work, x).program)
+assert run(x)[0].tolist() == [1] * 100
+with flow.flags(check_nan_inf=True):
+    assert run(x)[0].tolist() == [1] * 100
+    bad, good = run(wrong)
+    kind, text, notes = failure(bad)
+    assert kind == "FloatingPointError" and "[log]" in text and "100" in text, (kind, text)
+    assert "program.py:LINE" in notes, notes
+    assert good.tolist() == [1] * 100
+try:
+    flow.synchronize()
+except FloatingPointError:
+    pass
+assert run(wrong)[0].tolist() == [float("-inf")] * 100
+"""
+    line = 1 + (HEAD + code).splitlines().index("    y = flow.log(x)")
+    succeeds(run_program, code.replace("LINE", str(line)))
