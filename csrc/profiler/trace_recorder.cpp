@@ -1,5 +1,7 @@
 #include "profiler/trace_recorder.h"
 
+#include <cmath>
+
 #include "vm/stream.h"
 
 namespace ofl {
@@ -39,13 +41,40 @@ void TraceRecorder::ran(const vm::Instruction& instruction, vm::Seq seq,
 void TraceRecorder::ran_parts(const vm::Parts& ran) {
   std::lock_guard<std::mutex> lock(mutex_);
   const int lane = ran.stream ? lane_of(*ran.stream) : lane_of_this_thread();
-  for (const vm::Part& part : ran.parts) {
-    trace_.records.push_back({RecordKind::step, lane, part.begin_ns, part.end_ns, ran.seq, 0,
-                              part.name, part.description, part.bytes, part.site, ran.segment});
-    vm::Seq& group = trace_.records.back().description.group;
-    if (group != 0) group += steps_;
+  runs_.push_back({lane, ran.seq, ran.segment, ran.is_measured, ran.name, ran.site, ran.texts,
+                   ran.times, ran.begin_ns, ran.end_ns, pieces_ + 1});
+  pieces_ += ran.times->ends.size();
+}
+
+/// In this run, if `ns` is of the run whose times it has.
+int64_t TraceRecorder::Run::time_of(int64_t ns) const {
+  const int64_t since = ns - times->begin_ns, all = times->end_ns() - times->begin_ns;
+  if (is_measured || all == 0) return begin_ns + since;
+  const double share = static_cast<double>(since) / static_cast<double>(all);
+  return begin_ns + std::llround(share * static_cast<double>(end_ns - begin_ns));
+}
+
+void TraceRecorder::describe(const Run& run, std::vector<TraceRecord>* records) {
+  if (run.name) {
+    records->push_back({RecordKind::run, run.lane, run.begin_ns, run.end_ns, run.seq, 0, run.name,
+                        {}, 0, run.site});
   }
-  steps_ += ran.parts.size();
+  int64_t begin = run.begin_ns;
+  vm::Seq number = run.first_group;
+  std::vector<vm::Part> parts;
+  for (const vm::PartTimes::End& piece : run.times->ends) {
+    const int64_t end = run.time_of(piece.ns);
+    parts.clear();
+    run.texts.append(run.texts.program.get(), run.segment, piece.number, piece.member, &parts);
+    for (vm::Part& part : parts) {
+      if (parts.size() > 1) part.description.group = number;
+      records->push_back({RecordKind::step, run.lane, begin, end, run.seq, 0, part.name,
+                          part.description, part.bytes, part.site ? part.site : run.site,
+                          run.segment, run.is_measured});
+    }
+    begin = end;
+    ++number;
+  }
 }
 
 void TraceRecorder::waited(const vm::Stream& stream, vm::Seq seq, const vm::Stream& other,
@@ -64,11 +93,16 @@ void TraceRecorder::synced(const char* reason, int64_t begin_ns, int64_t end_ns)
 }
 
 Trace TraceRecorder::take() {
-  std::lock_guard<std::mutex> lock(mutex_);
   Trace taken;
-  std::swap(taken, trace_);
-  stream_lanes_.clear();
-  thread_lanes_.clear();
+  std::vector<Run> runs;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    std::swap(taken, trace_);
+    std::swap(runs, runs_);
+    stream_lanes_.clear();
+    thread_lanes_.clear();
+  }
+  for (const Run& run : runs) describe(run, &taken.records);
   return taken;
 }
 

@@ -26,7 +26,8 @@ struct TraceRecord {
   vm::Description description;
   uint64_t bytes;
   vm::SiteId site;
-  int32_t segment = -1;  // of a step
+  int32_t segment = -1;     // of a step
+  bool is_measured = true;  // of a step: by the clock; else a share of its run's time
 };
 
 struct TraceLane {
@@ -55,6 +56,23 @@ class TraceRecorder final : public vm::Observer {
   Trace take();
 
  private:
+  /// Parts of a run, which are described when they are taken.
+  struct Run {
+    int lane;
+    vm::Seq seq;
+    int32_t segment;
+    bool is_measured;
+    const char* name;  // or null
+    vm::SiteId site;
+    vm::PartTexts texts;
+    std::shared_ptr<const vm::PartTimes> times;
+    int64_t begin_ns, end_ns;
+    vm::Seq first_group;
+
+    int64_t time_of(int64_t ns) const;
+  };
+  static void describe(const Run& run, std::vector<TraceRecord>* records);
+
   // With mutex_ held.
   int lane_of(const vm::Stream& stream);
   int lane_of_this_thread();
@@ -62,7 +80,8 @@ class TraceRecorder final : public vm::Observer {
   std::mutex mutex_;  // guards the fields below
   std::map<const vm::Stream*, int> stream_lanes_;
   std::map<std::thread::id, int> thread_lanes_;
-  vm::Seq steps_ = 0;  // so many have been recorded: groups of steps are numbered by them
+  vm::Seq pieces_ = 0;  // so many have been recorded: groups of steps are numbered by them
+  std::vector<Run> runs_;
   Trace trace_;
 };
 

@@ -44,6 +44,7 @@ class Record(NamedTuple):
     group: int  # it ran as one with others: the seq of the first, below 0 for steps; else 0
     saved_bytes: int  # of the first of a group: results that never were in memory
     segment: int  # of a step: the number in its program; -1: the program ran as a whole
+    measured: bool  # by the clock; False: a share of its run's time, as the last measured run had
 
 
 class Profile:
@@ -253,6 +254,8 @@ def _arguments(record: Record) -> dict[str, Any]:
         given["bytes"] = record.bytes
     if record.kind == "step" and record.segment >= 0:
         given["segment"] = record.segment
+    if not record.measured:
+        given["measured"] = False
     if record.site is not None:
         given["site"] = f"{record.site[0]}:{record.site[1]}"
     return given

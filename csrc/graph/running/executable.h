@@ -90,7 +90,7 @@ class Executable {
   /// Planned when it is asked for the first time: large programs never run here. Null: some step
   /// needs a device.
   InlineRun* inline_run() const {
-    std::call_once(is_planned_, [this] { inline_run_ = InlineRun::make(*lowered_); });
+    std::call_once(is_planned_, [this] { inline_run_ = InlineRun::make(lowered_); });
     return inline_run_.get();
   }
   void check_type(int parameter, const Tensor& x) const;

@@ -16,6 +16,7 @@ class Frame {
   Frame(std::shared_ptr<const Schedule> schedule, vm::SiteId site)
       : schedule_(std::move(schedule)), site_(site) {}
 
+  const std::shared_ptr<const Schedule>& schedule() const { return schedule_; }
   const Lowered& lowered() const { return *schedule_->lowered; }
   const Layout& layout() const { return schedule_->layout; }
   vm::SiteId site() const { return site_; }

@@ -24,18 +24,22 @@ vm::FailurePtr operand_failure(const Step& step, const std::vector<vm::FailurePt
 
 }  // namespace
 
-std::unique_ptr<InlineRun> InlineRun::make(const Lowered& lowered) {
+std::unique_ptr<InlineRun> InlineRun::make(const std::shared_ptr<const Lowered>& program) {
+  const Lowered& lowered = *program;
   const bool all_on_host =
       std::all_of(lowered.bases.begin(), lowered.bases.end(),
                   [](const Base& base) { return base.state->device.is_host(); }) &&
       std::none_of(lowered.steps.begin(), lowered.steps.end(),
                    [](const Step& step) { return step.kind == Step::Kind::transfer; }) &&
       !lowered.has_host_functions();
-  return all_on_host ? std::unique_ptr<InlineRun>(new InlineRun(lowered)) : nullptr;
+  return all_on_host ? std::unique_ptr<InlineRun>(new InlineRun(program)) : nullptr;
 }
 
-InlineRun::InlineRun(const Lowered& lowered)
-    : patches_(lowered.bases.size()), storages_(lowered.bases.size()) {
+InlineRun::InlineRun(const std::shared_ptr<const Lowered>& program)
+    : patches_(program->bases.size()),
+      storages_(program->bases.size()),
+      texts_(texts_of_steps(program)) {
+  const Lowered& lowered = *program;
   for (const Step& step : lowered.steps) {
     Kernel kernel{};
     if (step.kind == Step::Kind::loops) {
@@ -182,7 +186,7 @@ std::optional<std::vector<Tensor>> InlineRun::run_locked(const Issuer& issuer,
     return lowered.is_input(b) ? lowered.start_of(b, *given[b]) : 0;
   };
   vm::Observer* const observer = issuer.machine.observer();
-  std::vector<int64_t> times;  // while somebody observes: before the first step, and after each
+  Watched watched{};  // while somebody observes
   {
     vm::InlineScope here(issuer.machine.window(), operands.data(), operands.size());
     if (!here) return std::nullopt;
@@ -190,14 +194,15 @@ std::optional<std::vector<Tensor>> InlineRun::run_locked(const Issuer& issuer,
     for (const ScalarPatch& patch : scalar_patches_) *patch.scalar = numbers.scalars[patch.slot];
     set_words(lowered, numbers);
     if (observer) {
-      times.reserve(kernels_.size() + 1);
-      times.push_back(now_ns());
-      run_all(issuer, lowered, here, [&] { times.push_back(now_ns()); });
+      watched = run_watched(issuer, lowered, here);
     } else {
       run_all(issuer, lowered, here, [] {});
     }
   }
-  if (observer) tell(*observer, issuer, lowered, times);
+  if (observer) {
+    observer->ran_parts({nullptr, 0, -1, "program", issuer.site, texts_, times_, watched.begin_ns,
+                         watched.end_ns, watched.is_measured});
+  }
   std::vector<Tensor> results;
   results.reserve(lowered.results.size());
   for (const Placed& placed : lowered.results) {
@@ -210,17 +215,37 @@ std::optional<Error> InlineRun::try_run(size_t step) const {
   return vm::catch_error([&] { kernels_[step].run(); });
 }
 
-/// The steps, and the program as one piece of work in this thread.
-void InlineRun::tell(vm::Observer& observer, const Issuer& issuer, const Lowered& lowered,
-                     const std::vector<int64_t>& times) {
-  StepRecords records(issuer.site, times.front());
-  for (size_t i = 0; i + 1 < times.size(); ++i) records.add(lowered.steps[i], times[i + 1]);
-  constexpr vm::Seq kNone = 0;
-  records.tell(observer, nullptr, kNone, -1);
-  vm::Instruction program;
-  program.name = "program";
-  program.site = issuer.site;
-  observer.ran(program, kNone, {}, false, times.front(), times.back());
+namespace {
+
+// A reading of the clock takes as long as two small steps. So runs of such steps are measured as a
+// whole, and one in a while step by step, which takes at most twice as long.
+constexpr int64_t kSmallStepNs = 1000;
+constexpr int64_t kPause = 128;  // in times of such a run: it makes all runs 1 % longer at most
+
+}  // namespace
+
+bool InlineRun::is_time_to_measure(int64_t now) const {
+  if (!times_) return true;
+  const int64_t took = times_->end_ns() - times_->begin_ns;
+  const bool has_small_steps = took < kSmallStepNs * static_cast<int64_t>(kernels_.size());
+  return !has_small_steps || now - times_->end_ns() >= kPause * took;
+}
+
+InlineRun::Watched InlineRun::run_watched(const Issuer& issuer, const Lowered& lowered,
+                                          vm::InlineScope& here) {
+  const int64_t begin = now_ns();
+  if (!is_time_to_measure(begin)) {
+    run_all(issuer, lowered, here, [] {});
+    return {begin, now_ns(), false};
+  }
+  const auto times = std::make_shared<vm::PartTimes>();
+  times->begin_ns = begin;
+  times->ends.reserve(kernels_.size());
+  run_all(issuer, lowered, here, [&] {
+    times->ends.push_back({static_cast<int32_t>(times->ends.size()), -1, now_ns()});
+  });
+  times_ = times;
+  return {begin, times->end_ns(), true};
 }
 
 /// Steps that need the result of one that failed are skipped; what they write fails, too. After

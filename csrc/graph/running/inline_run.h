@@ -17,7 +17,7 @@ namespace ofl::graph {
 class InlineRun {
  public:
   /// Null where a step is no kernel of the host.
-  static std::unique_ptr<InlineRun> make(const Lowered& lowered);
+  static std::unique_ptr<InlineRun> make(const std::shared_ptr<const Lowered>& lowered);
 
   int64_t arena_bytes() const { return arena_bytes_; }
   const std::vector<int64_t>& arena_offsets() const { return arena_offsets_; }
@@ -51,7 +51,13 @@ class InlineRun {
     int32_t slot;
   };
 
-  explicit InlineRun(const Lowered& lowered);
+  /// When a run that somebody watches began and ended.
+  struct Watched {
+    int64_t begin_ns, end_ns;
+    bool is_measured;  // step by step
+  };
+
+  explicit InlineRun(const std::shared_ptr<const Lowered>& lowered);
   void plan_arena(const Lowered& lowered);
   void place(int64_t base, char* address);
   void set_words(const Lowered& lowered, const RunNumbers& numbers);
@@ -65,8 +71,8 @@ class InlineRun {
   template <typename After>
   void run_all(const Issuer& issuer, const Lowered& lowered, vm::InlineScope& here,
                const After& after);
-  static void tell(vm::Observer& observer, const Issuer& issuer, const Lowered& lowered,
-                   const std::vector<int64_t>& times);
+  bool is_time_to_measure(int64_t now) const;
+  Watched run_watched(const Issuer& issuer, const Lowered& lowered, vm::InlineScope& here);
   std::optional<Error> try_run(size_t step) const;
 
   std::vector<std::unique_ptr<ops::LoopArgs>> loops_;
@@ -82,6 +88,8 @@ class InlineRun {
   char* arena_place_ = nullptr;       // where the addresses say that the arena is
   std::optional<uint8_t> poison_;     // see fill_arena()
   std::vector<StorageRef> storages_;  // while it runs, of outside bases
+  const vm::PartTexts texts_;         // of watched runs, and:
+  std::shared_ptr<const vm::PartTimes> times_;  // of the last run that was measured step by step
 };
 
 }  // namespace ofl::graph

@@ -206,25 +206,26 @@ void SegmentBody::run_pieces(const Numbers& numbers, size_t count, const Surroun
     for (size_t i = 0; i < count; ++i) run_piece(numbers(i), here, failures);
     return;
   }
-  StepRecords records(frame_->site());
-  if (!queued_.empty()) started_ = moment(here);
+  if (!queued_.empty()) {  // told of when the queue has run it
+    started_ = moment(here);
+    for (size_t i = 0; i < count; ++i) run_on_queue(numbers(i), here, failures);
+    return;
+  }
+  StepRecords records(count);
   for (size_t i = 0; i < count; ++i) run_watched(numbers(i), here, failures, &records);
-  if (!queued_.empty()) return;  // told of when the queue has run it
   records.tell(*here.observer, here.lane, here.context ? here.context->slot.name() : 0,
-               frame_->number_of(*segment_));
+               frame_->number_of(*segment_), frame_->site(), frame_->schedule());
 }
 
 /// Members of a group whose results are checked run one by one: each could have made what is found.
 void SegmentBody::run_watched(size_t number, const Surroundings& here, Failures* failures,
                               StepRecords* records) {
   const Piece& piece = segment_->pieces[number];
-  if (!queued_.empty()) {
-    run_on_queue(number, here, failures);
-  } else if (here.checks() || is_hit(piece, *failures)) {
+  if (here.checks() || is_hit(piece, *failures)) {
     run_one_by_one(piece, here, failures, records);
   } else {
     run_piece(number, here, failures);
-    records->ran(frame_->lowered(), piece);
+    records->ran(number);
   }
 }
 
@@ -335,7 +336,7 @@ void SegmentBody::run_one_by_one(const Piece& piece, const Surroundings& here, F
         scratch.take(call);
         is_checked ? run_checked(call, here) : run_call(call, here, queued(piece, i));
       });
-      if (records) records->ran(*call.step);
+      if (records) records->ran(number_of(piece), static_cast<int>(i));
       if (error) failure = failure_of(*call.step, *error, here);
     }
     if (failure) {
@@ -382,13 +383,14 @@ void SegmentBody::settle(const vm::Slot& slot) {
 }
 
 void SegmentBody::tell_of_queue(vm::Observer& observer, const vm::Slot& slot) const {
-  StepRecords records(frame_->site(), started_->reached_at_ns());
+  StepRecords records(segment_->pieces.size(), started_->reached_at_ns());
   for (const Piece& piece : segment_->pieces) {
     if (static_cast<size_t>(piece.first_call) >= queued_.size()) break;
     const ep::EventLease& ended = queued_[static_cast<size_t>(piece.first_call)].ended;
-    if (ended) records.add(frame_->lowered(), piece, ended->reached_at_ns());
+    if (ended) records.add(number_of(piece), -1, ended->reached_at_ns());
   }
-  records.tell(observer, slot.header.stream, slot.name(), frame_->number_of(*segment_));
+  records.tell(observer, slot.header.stream, slot.name(), frame_->number_of(*segment_),
+               frame_->site(), frame_->schedule());
 }
 
 /// The failure of a call whose operands are sound; null: it has none.

@@ -69,6 +69,9 @@ class SegmentBody {
   void run_one_by_one(const Piece& piece, const Surroundings& here, Failures* failures,
                       StepRecords* records);
   void run_call(const Call& call, const Surroundings& here, Queued* queued) const;
+  size_t number_of(const Piece& piece) const {
+    return static_cast<size_t>(&piece - segment_->pieces.data());
+  }
   /// Of call `i` of the piece; null: it runs on the host.
   Queued* queued(const Piece& piece, size_t i) {
     return queued_.empty() ? nullptr : &queued_[static_cast<size_t>(piece.first_call) + i];

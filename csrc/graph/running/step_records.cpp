@@ -16,29 +16,39 @@ void describe(const Step& step, vm::Description* out) {
   describe_shape(step.operands[first].layout.shape, step.operands[first].layout.dtype, out);
 }
 
-}  // namespace
-
-void StepRecords::append(const Step& step, int64_t end_ns) {
-  vm::Part part{step.name, step.site ? step.site : site_, 0, {}, latest_, end_ns};
+vm::Part part_of(const Step& step) {
+  vm::Part part{step.name, step.site, 0, {}};
   for (size_t k = 0; k < step.operands.size(); ++k) {
     if (step.writes[k]) part.bytes += bytes_of(step.operands[k].layout);
   }
   describe(step, &part.description);
-  parts_.push_back(part);
+  return part;
 }
 
-void StepRecords::add(const Step& step, int64_t end_ns) {
-  append(step, end_ns);
-  latest_ = end_ns;
+void append_step(const void* program, int32_t, int32_t number, int32_t,
+                 std::vector<vm::Part>* parts) {
+  parts->push_back(part_of(static_cast<const Lowered*>(program)->steps[number]));
 }
 
-void StepRecords::add(const Lowered& lowered, const Piece& piece, int64_t end_ns) {
-  const size_t first = parts_.size();
-  for (const Call& call : piece.calls) append(*call.step, end_ns);
-  latest_ = end_ns;
+void append_piece(const void* program, int32_t segment, int32_t number, int32_t member,
+                  std::vector<vm::Part>* parts) {
+  const auto& schedule = *static_cast<const Schedule*>(program);
+  const Piece& piece = schedule.segments[segment].pieces[number];
+  if (member >= 0) return parts->push_back(part_of(*piece.calls[member].step));
+  const size_t first = parts->size();
+  for (const Call& call : piece.calls) parts->push_back(part_of(*call.step));
   if (piece.calls.size() == 1) return;
-  for (size_t i = first; i < parts_.size(); ++i) parts_[i].description.group = first + 1;
-  parts_[first].description.saved_bytes = saved_bytes(lowered, *piece.unit);
+  (*parts)[first].description.saved_bytes = saved_bytes(*schedule.lowered, *piece.unit);
+}
+
+}  // namespace
+
+vm::PartTexts texts_of_steps(std::shared_ptr<const Lowered> lowered) {
+  return {std::move(lowered), append_step};
+}
+
+vm::PartTexts texts_of_pieces(std::shared_ptr<const Schedule> schedule) {
+  return {std::move(schedule), append_piece};
 }
 
 }  // namespace ofl::graph

@@ -40,7 +40,7 @@ py::tuple to_tuple(const TraceRecord& r) {
   return py::make_tuple(kRecordKindNames[static_cast<int>(r.kind)], r.lane, r.begin_ns, r.end_ns,
                         r.seq, r.name, shape_of(r.description), dtype, r.bytes, site_of(r.site),
                         r.other_seq, r.kind == RecordKind::step ? -group : group,
-                        r.description.saved_bytes, r.segment);
+                        r.description.saved_bytes, r.segment, r.is_measured);
 }
 
 Benchmark& benchmark() {

@@ -137,6 +137,71 @@ def test_a_run_in_the_calling_thread() -> None:
     check_inside(prof)
 
 
+def small_steps(x: Any) -> Any:
+    for _ in range(64):
+        x = flow.tanh(x) + 1
+    return x
+
+
+def by_run(prof: Profile) -> list[tuple[Any, list[Any]]]:
+    """Each run in the calling thread, and its steps."""
+    runs = [r for r in prof.records if r.name == "program"]
+    steps = steps_of(prof)
+    found = [(run, [s for s in steps if run.begin <= s.begin <= s.end <= run.end]) for run in runs]
+    assert sum(len(own) for _, own in found) == len(steps)
+    return found
+
+
+def test_runs_of_small_steps_are_timed_step_by_step_once_in_a_while() -> None:
+    run = flow.graph.compile(flow.graph.trace(small_steps, flow.ones(16)).program)
+    x = flow.ones(16)
+    with profile() as prof:
+        for _ in range(300):
+            run(x)
+    runs = by_run(prof)
+    assert len(runs) == 300
+    measured = [k for k, (_, steps) in enumerate(runs) if steps[0].measured]
+    assert measured[0] == 0
+    shares: list[float] = []
+    for whole, steps in runs:
+        assert [step.name for step in steps] == 64 * ["tanh", "add"]
+        assert len({step.measured for step in steps}) == 1
+        assert all(step.site is not None and step.site[0] == __file__ for step in steps)
+        assert (steps[0].begin, steps[-1].end) == (whole.begin, whole.end)
+        assert all(one.end == other.begin for one, other in pairwise(steps))
+        length = whole.end - whole.begin
+        ends = [(step.end - whole.begin) / length for step in steps]
+        if steps[0].measured:
+            shares = ends
+        assert np.allclose(ends, shares, rtol=0, atol=1 / length)  # in whole nanoseconds
+    total = sum(whole.end - whole.begin for whole, _ in runs)
+    most = max(whole.end - whole.begin for whole, _ in runs)
+    first, *others = (runs[k][0] for k in measured)
+    spent = sum(whole.end - whole.begin for whole in (first, *others))
+    assert spent <= 2 * most + (total + max(b.end - first.begin for b in (first, *others))) / 64
+
+
+def test_runs_of_long_steps_are_timed_step_by_step() -> None:
+    x = given(size=200)
+    run = flow.graph.compile(flow.graph.trace(lambda x: flow.exp(x @ x), x).program, mode="inline")
+    with profile() as prof:
+        for _ in range(5):
+            run(x)
+    assert run.report()["runs"]["inline"] == 5
+    assert [step.measured for step in steps_of(prof)] == 10 * [True]
+
+
+def test_the_trace_tells_shares_from_times() -> None:
+    run = flow.graph.compile(flow.graph.trace(small_steps, flow.ones(16)).program)
+    x = flow.ones(16)
+    with profile() as prof:
+        for _ in range(20):
+            run(x)
+    steps = [e for e in prof.events if e["ph"] == "X" and e["cat"] == "step"]
+    shares = [e for e in steps if e["args"].get("measured") is False]
+    assert 0 < len(shares) < len(steps) == 20 * 128
+
+
 def test_jitted_calls_run_as_they_do_unwatched() -> None:
     x = given(size=4)
     jitted = flow.jit(work)
