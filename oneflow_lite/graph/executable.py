@@ -62,6 +62,7 @@ def lowered(
     operations = _operations(function, numbers, slots)
     run = _C.compile_program(
         name,
+        [function.names.get(value, str(k)) for k, value in enumerate(function.params)],
         inputs,
         [capture.tensor for capture in bound],
         len(function.constants),
@@ -69,7 +70,7 @@ def lowered(
         operations,
         [numbers[value] for value in function.results],
         [(numbers[target], numbers[last]) for target, last in function.assigns],
-        [_slot(slot, slots) for slot in function.slots],
+        [(*_slot(slot, slots), function.names.get(slot, str(k))) for slot, k in slots.items()],
         len(hidden),
         draws or None,
         mode,

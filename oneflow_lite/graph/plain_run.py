@@ -9,6 +9,7 @@ from typing import Any
 
 from oneflow_lite import _C
 from oneflow_lite._C import OpCall, Tensor
+from oneflow_lite.graph.arguments.sharing import memories, sharing_with
 from oneflow_lite.graph.arguments.slots import computed
 from oneflow_lite.graph.copies import copied, type_of
 from oneflow_lite.graph.effects import Draws, philox_of
@@ -54,7 +55,7 @@ def run(
         _run(op, call, tensors, views, values)
         if op.is_view:
             views[op.results[0]] = op
-    sources = [_source(last, function, tensors) for _, last in function.assigns]
+    sources = _sources(function, tensors)
     for (target, _), source in zip(function.assigns, sources, strict=True):
         _C.assign(tensors[target], source)
     assigned = {last: target for target, last in function.assigns}
@@ -71,20 +72,34 @@ def _check_types(function: Function, arguments: Sequence[Tensor]) -> None:
         given = type_of(x)
         if not _is_of(given, value.type):
             raise ValueError(
-                f"[{name}] argument {k}: expected {type_text(value.type)}, got {type_text(given)}"
+                f"[{name}] {_name(function, k)}: expected {type_text(value.type)}, "
+                f"got {type_text(given)}"
             )
 
 
 def _check_overlaps(function: Function, tensors: dict[Value, Tensor]) -> None:
-    named = {value: f"argument {k}" for k, value in enumerate(function.params)}
+    written = {target for target, _ in function.assigns}
+    if not written:
+        return
+    named = {value: _name(function, k) for k, value in enumerate(function.params)}
     named |= {bound.value: "a captured tensor" for bound in function.captures}
-    for target, _ in function.assigns:
-        for value, name in named.items():
-            if value is not target and tensors[value].shares_storage(tensors[target]):
-                raise ValueError(
-                    f"[{function.name}] {named[target]} is written to, and {name} has memory in "
-                    "common with it"
-                )
+    values = list(named)
+    for numbers in memories([tensors[value] for value in values]):
+        sharing = [values[k] for k in numbers]
+        target = next((value for value in sharing if value in written), None)
+        if target is None or len(sharing) == 1:
+            continue
+        other = next(value for value in sharing if value is not target)
+        raise ValueError(
+            f"[{function.name}] {named[target]} is written to, and {named[other]} has memory in "
+            "common with it"
+        )
+
+
+def _name(function: Function, number: int) -> str:
+    """Return how errors name a parameter."""
+    name = function.names.get(function.params[number])
+    return f"argument {number}" if name is None else f"argument {name}"
 
 
 def _is_of(given: Type, wanted: Type) -> bool:
@@ -132,11 +147,12 @@ def _writable(
     return place, whole
 
 
-def _source(last: Value, function: Function, tensors: dict[Value, Tensor]) -> Tensor:
-    """Return what is assigned; a copy, where an assignment may overwrite it before."""
-    x = tensors[last]
-    is_target = any(x.shares_storage(tensors[target]) for target, _ in function.assigns)
-    return x.copy() if is_target else x
+def _sources(function: Function, tensors: dict[Value, Tensor]) -> list[Tensor]:
+    """Return what is assigned; copies, where an assignment may overwrite it before."""
+    sources = [tensors[last] for _, last in function.assigns]
+    targets = [tensors[target] for target, _ in function.assigns]
+    overwritten = set(sharing_with(sources, targets))
+    return [x.copy() if k in overwritten else x for k, x in enumerate(sources)]
 
 
 def _result(

@@ -162,7 +162,8 @@ def traced(
     del args, kwargs
     if numbers is not None:
         numbers.note_kept()
-    check_overlaps(recorder, name, parameter.paths)
+    path = Parameters(function).path
+    check_overlaps(recorder, name, list(map(path, parameter.paths)))
     _check_kept(recorder, name)
     main = recorded(recorder, name, results, tuple(numbers.slots) if numbers else ())
     inputs: list[Value | Slot] = [
@@ -170,7 +171,6 @@ def traced(
         *(slot for slot in main.slots if slot.operation is None),
     ]
     given = parameter.paths + (numbers.paths if numbers else [])
-    path = Parameters(function).path
     main = replace(main, names=dict(zip(inputs, map(path, given), strict=True)))
     recorder.notes().clear()  # generators that were made in the recording keep them
     return Traced(Program(name, {"main": main}), tuple(parameter.paths), returned)

@@ -322,7 +322,7 @@ def test_wrong_arguments_of_a_run() -> None:
         flow.ones((2, 3), dtype="float32"),
         flow.ones((2, 3), device="mock:0"),
     ):
-        with pytest.raises(ValueError, match=r"\[<lambda>\] argument 0: expected f64\[2,3\] cpu"):
+        with pytest.raises(ValueError, match=r"\[<lambda>\] argument x: expected f64\[2,3\] cpu"):
             plain_run.run(main, [wrong])
 
 
@@ -348,9 +348,9 @@ def _add(x: flow.Tensor, y: flow.Tensor) -> flow.Tensor:
 
 def test_two_views_of_one_tensor() -> None:
     whole = flow.ones((4, 4))
-    with pytest.raises(TraceError, match=r"\[_add\] args\[0\] and args\[1\] have memory in common"):
+    with pytest.raises(TraceError, match=r"\[_add\] x and y have memory in common"):
         trace(_add, whole[0], whole[1:])
-    with pytest.raises(TraceError, match=r"args\[1\] and args\[0\]|args\[0\] and args\[1\]"):
+    with pytest.raises(TraceError, match=r"y and x|x and y"):
         trace(lambda x, y: _add(y, x), whole, whole[...])
     traced = trace(lambda x, y: x * y, whole[0], whole[1])  # nothing is written
     assert len(traced.paths) == 2
@@ -358,9 +358,9 @@ def test_two_views_of_one_tensor() -> None:
 
 def test_an_argument_that_is_captured_too() -> None:
     whole = flow.ones((4, 4))
-    with pytest.raises(TraceError, match=r"args\[0\] and a captured tensor have memory in common"):
+    with pytest.raises(TraceError, match=r"x and a captured tensor have memory in common"):
         trace(lambda x: _add(x, whole), whole)
-    with pytest.raises(TraceError, match=r"args\[0\] and a captured tensor have memory in common"):
+    with pytest.raises(TraceError, match=r"x and a captured tensor have memory in common"):
         trace(lambda x: _add(whole[1:], x), whole[0])
     trace(lambda x: x + whole, whole)
 
@@ -368,7 +368,7 @@ def test_an_argument_that_is_captured_too() -> None:
 def test_two_tensors_over_one_array() -> None:
     array = np.ones(8)
     one, other = flow.from_dlpack(array[:6]), flow.from_dlpack(array[3:])
-    with pytest.raises(TraceError, match=r"args\[0\] and args\[1\] have memory in common"):
+    with pytest.raises(TraceError, match=r"x and y have memory in common"):
         trace(lambda x, y: _add(x[:5], y), one, other)
     apart = flow.from_dlpack(array[:2]), flow.from_dlpack(array[2:4])
     trace(_add, *apart)
@@ -377,7 +377,7 @@ def test_two_tensors_over_one_array() -> None:
 def test_a_run_refuses_arguments_with_memory_in_common() -> None:
     main = trace(_add, spec(3), spec(3)).program.main
     whole = flow.ones(6)
-    with pytest.raises(ValueError, match=r"\[_add\] argument 0 .*argument 1.* memory in common"):
+    with pytest.raises(ValueError, match=r"\[_add\] argument x .*argument y.* memory in common"):
         plain_run.run(main, [whole[:3], whole[3:]])
     plain_run.run(main, [whole[:3], flow.ones(3)])
     captured = flow.ones(3)

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "graph/recording/recording.h"
@@ -16,6 +17,7 @@ namespace ofl::graph {
 /// What is lowered. Values are numbered; the inputs come first: parameters, captures, constants.
 struct ProgramParts {
   std::vector<Value> inputs;  // their types
+  std::vector<std::string> names;  // of parameters that a caller gives, for errors
   int64_t constants = 0;      // the last inputs
   int64_t value_count = 0;
   std::vector<Operation> operations;

@@ -37,11 +37,11 @@ void require_apart(const Issuer& issuer, const char* name, const std::vector<Ten
 
 void take_call(const Issuer& issuer, const OpCall& call, const std::vector<Tensor>& reads,
                const std::vector<Tensor>& writes) {
-  require_apart(issuer, call.name, reads, writes);
   if (writes.size() > kMostTargets) {
     refuse(issuer, call.name,
            concat("expected at most ", kMostTargets, " tensors to write to, got ", writes.size()));
   }
+  require_apart(issuer, call.name, reads, writes);
   OpCall taken = call;
   taken.targets = static_cast<uint32_t>((uint64_t{1} << writes.size()) - 1);
   std::vector<Input> inputs;

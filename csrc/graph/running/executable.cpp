@@ -20,6 +20,18 @@ std::string type_str(DType dtype, const Dims& shape, Device device) {
   return concat(shape_str(shape), " ", name_of(dtype), " on ", device.str());
 }
 
+/// " (x, w, and 3 more)": of errors.
+std::string listed(const std::vector<std::string>& names) {
+  constexpr size_t kMost = 8;
+  if (names.empty()) return "";
+  std::string text = " (";
+  for (size_t i = 0; i < std::min(names.size(), kMost); ++i) {
+    text += concat(i ? ", " : "", names[i]);
+  }
+  if (names.size() > kMost) text += concat(", and ", names.size() - kMost, " more");
+  return text + ")";
+}
+
 Lowered lowered_for(vm::VirtualMachine& machine, const ProgramParts& program,
                     const RunOptions& options) {
   Lowered lowered = lower(machine, program);
@@ -35,6 +47,7 @@ Executable::Executable(vm::VirtualMachine& machine, std::string name, const Prog
       name_(std::move(name)),
       options_(options),
       inputs_(program.inputs),
+      names_(program.names),
       bound_(std::move(bound)),
       lowered_(std::make_shared<const Lowered>(lowered_for(machine, program, options))) {
   for (const Step& step : lowered_->steps) {
@@ -51,10 +64,16 @@ Executable::Executable(vm::VirtualMachine& machine, std::string name, const Prog
   }
 }
 
+std::string Executable::input_name(int64_t input) const {
+  if (input < static_cast<int64_t>(names_.size())) return concat("argument ", names_[input]);
+  return input < parameter_count() ? concat("argument ", input) : "a captured tensor";
+}
+
 Executable::Inputs Executable::inputs(const Tensor* const* arguments, int count,
                                       int wanted) const {
   if (count != wanted) {
-    fail(ErrorKind::value, "[", name_, "] expected ", wanted, " arguments, got ", count);
+    fail(ErrorKind::value, "[", name_, "] expected ", wanted, " arguments", listed(names_),
+         ", got ", count);
   }
   Inputs inputs;
   for (int i = 0; i < count; ++i) {
@@ -78,11 +97,11 @@ void Executable::check_type(int parameter, const Tensor& x) const {
                     x.device() == type.device;
   if (fits) return;
   if (x.dtype == type.dtype && x.shape == type.shape && x.device() == type.device) {
-    fail(ErrorKind::value, "[", name_, "] argument ", parameter, " of shape ", shape_str(x.shape),
-         " has strides ", shape_str(x.strides), ", expected ", shape_str(type.strides),
-         "; give a copy of it");
+    fail(ErrorKind::value, "[", name_, "] ", input_name(parameter), " of shape ",
+         shape_str(x.shape), " has strides ", shape_str(x.strides), ", expected ",
+         shape_str(type.strides), "; give a copy of it");
   }
-  fail(ErrorKind::value, "[", name_, "] argument ", parameter, " is ",
+  fail(ErrorKind::value, "[", name_, "] ", input_name(parameter), " is ",
        type_str(x.dtype, x.shape, x.device()), ", expected ",
        type_str(type.dtype, type.shape, type.device));
 }
@@ -94,8 +113,8 @@ void Executable::check_apart(const Inputs& inputs) const {
   }
   const Clash clash = find_clash(inputs.data(), lowered_->input_count, written_inputs_);
   if (clash.written < 0) return;
-  fail(ErrorKind::value, "[", name_, "] writes to input ", clash.written,
-       ", which shares its memory with input ", clash.other, "; copy one of them first");
+  fail(ErrorKind::value, "[", name_, "] writes to ", input_name(clash.written),
+       ", which shares its memory with ", input_name(clash.other), "; copy one of them first");
 }
 
 std::vector<Tensor> Executable::run(const Issuer& issuer, const Inputs& given,

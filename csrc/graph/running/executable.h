@@ -59,6 +59,8 @@ class Executable {
                           const RunNumbers& numbers) const;
 
   const std::string& name() const { return name_; }
+  /// Of an input, as errors name it: "argument x".
+  std::string input_name(int64_t input) const;
   /// Bytes of temporaries when all steps run here.
   int64_t inline_arena_bytes() const { return inline_run() ? inline_run()->arena_bytes() : 0; }
   /// Where each base is in that memory, or -1; null: some step needs a device.
@@ -108,6 +110,7 @@ class Executable {
   const std::string name_;
   const RunOptions options_;
   const std::vector<Value> inputs_;  // their types
+  const std::vector<std::string> names_;  // of the first ones
   const std::vector<Tensor> bound_;
   const std::shared_ptr<const Lowered> lowered_;
   std::vector<int64_t> written_inputs_;

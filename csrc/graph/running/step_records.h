@@ -1,5 +1,6 @@
 // The records of the steps of a program that one thread, or one queue, has run, for an observer:
-// the clock is read once for each piece, and the steps are described when somebody reads the record.
+// the clock is read once for each piece, and the steps are described when somebody reads the
+// record.
 #pragma once
 
 #include <memory>

@@ -1,8 +1,10 @@
 #include "python/graph/call_pattern.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "python/arguments.h"
+#include "python/numpy_api.h"
 
 namespace ofl::python {
 
@@ -22,6 +24,14 @@ Pattern pattern_of(PyObject* row) {
     pattern.layout = require_tensor(row_item(row, 2), "KnownCalls");
     pattern.device = pattern.layout.device();
     pattern.layout.storage.reset();
+  } else if (is_text(kind, "array")) {
+    pattern.kind = Pattern::Kind::array;
+    pattern.place = static_cast<size_t>(integer_argument(first));
+    pattern.value.emplace_back(row_item(row, 2));
+    if (!PyArray_DescrCheck(row_item(row, 2))) refuse_row("a dtype");
+    for_items(row_item(row, 3), [&](PyObject* extent) {
+      pattern.layout.shape.push_back(integer_argument(extent));
+    });
   } else if (is_text(kind, "number")) {
     pattern.kind = Pattern::Kind::number;
     pattern.types.emplace_back(first);
@@ -91,18 +101,30 @@ bool is_same(PyObject* x, PyObject* known) {
 
 namespace {
 
-bool matches_tensor(const Pattern& pattern, PyObject* x, Found* found) {
-  if (!is_tensor(x)) return false;
+bool has_type(const Pattern& pattern, const Tensor& x) {
+  return x.dtype == pattern.layout.dtype && x.shape == pattern.layout.shape &&
+         x.strides == pattern.layout.strides && x.device() == pattern.device;
+}
+
+bool has_type(const Pattern& pattern, PyArrayObject* x) {
+  const auto* const dtype = reinterpret_cast<PyArray_Descr*>(pattern.value[0].object);
+  const Dims& shape = pattern.layout.shape;
+  return PyArray_NDIM(x) == shape.size() &&
+         std::equal(shape.begin(), shape.end(), PyArray_DIMS(x)) &&
+         (PyArray_DESCR(x) == dtype ||
+          PyArray_EquivTypes(PyArray_DESCR(x), const_cast<PyArray_Descr*>(dtype)));
+}
+
+/// A tensor or array: one that came before, or a new one of this type.
+template <typename X>
+bool matches_memory(const Pattern& pattern, PyObject* object, const X& x, Found* found) {
   std::vector<Held>& tensors = found->tensors;
-  if (pattern.place < tensors.size()) return tensors[pattern.place].object == x;
-  const Tensor& tensor = tensor_of(x);
-  const bool fits = tensor.dtype == pattern.layout.dtype && tensor.shape == pattern.layout.shape &&
-                    tensor.strides == pattern.layout.strides && tensor.device() == pattern.device;
-  if (!fits) return false;
+  if (pattern.place < tensors.size()) return tensors[pattern.place].object == object;
+  if (!has_type(pattern, x)) return false;
   for (const Held& other : tensors) {
-    if (other.object == x) return false;
+    if (other.object == object) return false;
   }
-  tensors.emplace_back(x);
+  tensors.emplace_back(object);
   return true;
 }
 
@@ -149,7 +171,10 @@ bool matches_fields(const Pattern& pattern, PyObject* x, Found* found) {
 bool matches(const Pattern& pattern, PyObject* x, Found* found) {
   switch (pattern.kind) {
     case Pattern::Kind::tensor:
-      return matches_tensor(pattern, x, found);
+      return is_tensor(x) && matches_memory(pattern, x, tensor_of(x), found);
+    case Pattern::Kind::array:
+      return PyArray_CheckExact(x) &&
+             matches_memory(pattern, x, reinterpret_cast<PyArrayObject*>(x), found);
     case Pattern::Kind::number:
       if (pattern.types[0].object != reinterpret_cast<PyObject*>(Py_TYPE(x))) return false;
       found->numbers.emplace_back(x);

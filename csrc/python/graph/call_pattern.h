@@ -11,25 +11,26 @@ namespace ofl::python {
 
 /// What an argument must be.
 struct Pattern {
-  enum class Kind : uint8_t { tensor, number, value, dict, sequence, fields };
+  enum class Kind : uint8_t { tensor, array, number, value, dict, sequence, fields };
 
   Kind kind;
-  size_t place = 0;         // of a tensor: among those of the call
-  Tensor layout;            // of a tensor, without a storage
+  size_t place = 0;         // of a tensor or array: among those of the call
+  Tensor layout;            // of a tensor, without a storage; of an array its shape
   Device device;            // of a tensor
   std::vector<Held> types;  // one; of a tensor none
-  std::vector<Held> value;  // one, of a value
+  std::vector<Held> value;  // one, of a value; of an array its dtype
   std::vector<Held> names;  // of the items of a dict, and of fields
   std::vector<Pattern> items;
 };
 
 /// Of a call: references, as a property that runs on the way may let objects go.
 struct Found {
-  std::vector<Held> tensors, numbers;
+  std::vector<Held> tensors;  // and NumPy's arrays
+  std::vector<Held> numbers;
 };
 
-/// ("tensor", place, x) | ("number", type) | ("value", x) | ("sequence", type, items) |
-/// ("dict", names, items) | ("fields", type, names, items)
+/// ("tensor", place, x) | ("array", place, dtype, shape) | ("number", type) | ("value", x) |
+/// ("sequence", type, items) | ("dict", names, items) | ("fields", type, names, items)
 Pattern pattern_of(PyObject* row);
 /// Throws what a property of an argument raises.
 bool matches(const Pattern& pattern, PyObject* x, Found* found);

@@ -1,4 +1,5 @@
-// Tensors that a call of a program takes for good.
+#include "python/graph/donation.h"
+
 #include "python/arguments.h"
 #include "python/bind.h"
 #include "python/issue_site.h"
@@ -6,20 +7,13 @@
 
 namespace ofl::python {
 
-namespace {
-
-/// is_only_handle(x): nobody but x itself can get at its memory.
-PyObject* is_only_handle(Arguments given) {
-  const TensorStorage& storage = *require_tensor(given[0], "donate").storage;
-  return PyBool_FromLong(storage.handles() == 1 && storage.is_alone());
+bool is_only_handle(const Tensor& x) {
+  return x.storage->handles() == 1 && x.storage->is_alone();
 }
 
-/// give_up(x, name): x has no value any more; reading it raises, with the line of this call.
-PyObject* give_up(Arguments given) {
-  require_tensor(given[0], "donate");
-  Tensor& x = reinterpret_cast<TensorObject*>(given[0])->tensor;
+void give_up(PyObject* object, const char* name) {
+  Tensor& x = reinterpret_cast<TensorObject*>(object)->tensor;
   const vm::SiteId site = issuer().site;
-  const char* const name = name_argument(given[1]);
   const auto failure = std::make_shared<const vm::Failure>(
       vm::Failure{ErrorKind::recording,
                   concat("[", name, "] this tensor was donated to a call at ", format_site(site),
@@ -29,11 +23,22 @@ PyObject* give_up(Arguments given) {
   x.storage = StorageRef::adopt(
       TensorStorage::over(before.state(), nullptr, before.bytes(), nullptr, true));
   x.storage->dependence().poison(failure, 0);
+}
+
+namespace {
+
+PyObject* call_is_only_handle(Arguments given) {
+  return PyBool_FromLong(is_only_handle(require_tensor(given[0], "donate")));
+}
+
+PyObject* call_give_up(Arguments given) {
+  require_tensor(given[0], "donate");
+  give_up(given[0], name_argument(given[1]));
   Py_RETURN_NONE;
 }
 
-PyMethodDef functions[] = {positional<is_only_handle, 1>("is_only_handle"),
-                           positional<give_up, 2>("give_up"),
+PyMethodDef functions[] = {positional<call_is_only_handle, 1>("is_only_handle"),
+                           positional<call_give_up, 2>("give_up"),
                            {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace

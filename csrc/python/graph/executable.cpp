@@ -112,8 +112,8 @@ int tensor_count(const ExecutableObject& self, int count) {
 
 [[noreturn]] void refuse_argument(const graph::Executable& executable, int number,
                                   PyObject* given) {
-  fail(ErrorKind::type, "[", executable.name(), "] argument ", number, ": expected a tensor, got ",
-       Py_TYPE(given)->tp_name);
+  fail(ErrorKind::type, "[", executable.name(), "] ", executable.input_name(number),
+       ": expected a tensor, got ", Py_TYPE(given)->tp_name);
 }
 
 std::vector<Tensor> run(const ExecutableObject& self, PyObject* const* given, int count) {
@@ -182,6 +182,18 @@ PyObject* fill_arena(PyObject* self, PyObject* byte) {
   });
 }
 
+/// _slots(*numbers): the values of all slots of a run with these numbers.
+PyObject* slot_values(PyObject* self, PyObject* const* given, Py_ssize_t count) {
+  return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
+    const auto& object = *reinterpret_cast<ExecutableObject*>(self);
+    if (!object.numbers || object.numbers->given() != count) {
+      fail(ErrorKind::value, "[", object.executable->name(), "] expected ",
+           object.numbers ? object.numbers->given() : 0, " numbers, got ", count);
+    }
+    return object.numbers->slots(object.executable->name().c_str(), given);
+  });
+}
+
 void dealloc(PyObject* self) {
   auto* const object = reinterpret_cast<ExecutableObject*>(self);
   PyTypeObject* const type = Py_TYPE(self);
@@ -215,6 +227,8 @@ PyMethodDef methods[] = {
     {"draw", draw_to, METH_O,
      "draw(path): writes what the program has become as a picture. The suffix of the path decides: "
      ".html has the report, too; .svg; .dot has the operations and groups alone."},
+    {"_slots", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(slot_values)), METH_FASTCALL,
+     "The values of all slots of a run with these numbers."},
     {"fill_arena", fill_arena, METH_O,
      "For tests: memory that a run makes for itself holds this byte everywhere."},
     {nullptr, nullptr, 0, nullptr}};
@@ -249,11 +263,12 @@ int number_of(const char* what, const std::string& name, const char* const* name
   fail(ErrorKind::value, "[compile] ", what, ": expected one of ", known, ", got '", name, "'");
 }
 
-/// compile_program(name, inputs, bound, constants, value_count, operations, results, assigns,
-///                 slots, hidden, draw, mode, release, lanes, adds): `draw` (or None) gives each
-///                 run words and the last `hidden` parameters.
-py::object compile_program(const std::string& name, const py::list& inputs, const py::list& bound,
-                           int64_t constants, int64_t value_count, const py::list& operations,
+/// compile_program(name, names, inputs, bound, constants, value_count, operations, results,
+///                 assigns, slots, hidden, draw, mode, release, lanes, adds): `draw` (or None)
+///                 gives each run words and the last `hidden` parameters.
+py::object compile_program(const std::string& name, const std::vector<std::string>& names,
+                           const py::list& inputs, const py::list& bound, int64_t constants,
+                           int64_t value_count, const py::list& operations,
                            const std::vector<int64_t>& results,
                            const std::vector<std::pair<int64_t, int64_t>>& assigns,
                            const py::list& slots, int hidden, const py::object& draw,
@@ -261,6 +276,7 @@ py::object compile_program(const std::string& name, const py::list& inputs, cons
                            bool adds) {
   auto numbers = slots.empty() ? nullptr : std::make_unique<Numbers>(slots);
   graph::ProgramParts program;
+  program.names = names;
   for (const py::handle& row : inputs) program.inputs.push_back(type_of(row));
   program.constants = constants;
   program.value_count = value_count;

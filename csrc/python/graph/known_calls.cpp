@@ -12,8 +12,11 @@
 #include "python/arguments.h"
 #include "python/bind.h"
 #include "python/graph/call_pattern.h"
+#include "python/graph/donation.h"
 #include "python/graph/numbers.h"
 #include "python/graph/watched.h"
+#include "python/native/data.h"
+#include "python/numpy_api.h"
 #include "python/runtime.h"
 
 namespace ofl::python {
@@ -26,7 +29,10 @@ struct Known {
   std::vector<Pattern> patterns;  // of the positional arguments, and of those by name
   std::vector<Step> steps;        // from the function, its arguments, and those by name
   Held run;
-  Held arrange;  // the number of the only result, or what is called with the list of results
+  Held arrange;  // the number of the only result, or what is called with the list of results,
+  bool takes_numbers;  // and then with the numbers of the call
+  std::vector<size_t> donated;  // places of tensors
+  const char* name;
   Device device;  // the thread's default
   uint64_t settings;
 };
@@ -45,15 +51,43 @@ bool is_found(const Known& known, PyObject* args, PyObject* names, Found* found)
          (names ? matches(known.patterns[1], names, found) : known.patterns[1].items.empty());
 }
 
+/// A copy of the array, as the key's way to a call makes it.
+Reference tensor_of_array(PyObject* array) {
+  const Reference row_major(checked(PyArray_FROM_OF(array, NPY_ARRAY_C_CONTIGUOUS)));
+  return Reference(checked(as_tensor(row_major.get(), Py_None, Py_None, Py_True)));
+}
+
+PyObject* arranged(const Known& known, const Found& found, PyObject* results) {
+  PyObject* const arrange = known.arrange.object;
+  if (PyLong_CheckExact(arrange)) return PySequence_GetItem(results, integer_argument(arrange));
+  SmallVector<PyObject*, 16> given;
+  given.push_back(results);
+  if (known.takes_numbers) {
+    for (const Held& x : found.numbers) given.push_back(x.object);
+  }
+  return PyObject_Vectorcall(arrange, given.data(), given.size(), nullptr);
+}
+
 PyObject* run_known(const Known& known, const Found& found) {
   SmallVector<PyObject*, 16> given;
-  for (const Held& x : found.tensors) given.push_back(x.object);
+  std::vector<Reference> made;
+  for (const Held& x : found.tensors) {
+    if (!is_tensor(x.object)) made.push_back(tensor_of_array(x.object));
+    given.push_back(is_tensor(x.object) ? x.object : made.back().get());
+  }
   for (const Held& x : found.numbers) given.push_back(x.object);
   Reference results(
       checked(PyObject_Vectorcall(known.run.object, given.data(), given.size(), nullptr)));
-  PyObject* const arrange = known.arrange.object;
-  if (!PyLong_CheckExact(arrange)) return PyObject_CallOneArg(arrange, results.get());
-  return PySequence_GetItem(results.get(), integer_argument(arrange));
+  Reference returned(checked(arranged(known, found, results.get())));
+  for (const size_t place : known.donated) give_up(found.tensors[place].object, known.name);
+  return returned.release();
+}
+
+/// So the run may compute in their memory, and no argument shares it.
+bool are_only_handles(const Known& known, const Found& found) {
+  return std::all_of(known.donated.begin(), known.donated.end(), [&](size_t place) {
+    return is_only_handle(tensor_of(found.tensors[place].object));
+  });
 }
 
 /// The first steps of all name where they begin.
@@ -76,6 +110,7 @@ PyObject* call_known(PyObject* self, PyObject* args, PyObject* names) {
     Found found;
     if (!is_found(*known, args, names, &found)) continue;
     if (!all_there(*known, self_of(self).function, args, names)) continue;
+    if (!are_only_handles(*known, found)) continue;
     if (i > 0 && i < calls.size()) {
       std::rotate(calls.begin(), calls.begin() + i, calls.begin() + i + 1);
     }
@@ -104,15 +139,26 @@ PyObject* call(PyObject* self, PyObject* args, PyObject* names) {
   return look_up.get() ? PyObject_Call(look_up.get(), args, names) : nullptr;
 }
 
-/// _add_known(patterns, watches, run, arrange)
+/// _add_known(patterns, watches, run, arrange, takes_numbers, donated, name)
 PyObject* add(PyObject* self, PyObject* given) {
   return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
-    PyObject *patterns, *watches, *run, *arrange;
-    if (!PyArg_ParseTuple(given, "OOOO", &patterns, &watches, &run, &arrange)) {
+    PyObject *patterns, *watches, *run, *arrange, *takes_numbers, *donated, *name;
+    if (!PyArg_ParseTuple(given, "OOOOOOO", &patterns, &watches, &run, &arrange, &takes_numbers,
+                          &donated, &name)) {
       throw PythonErrorSet{};
     }
-    auto known = std::make_shared<Known>(
-        Known{{}, {}, Held(run), Held(arrange), default_device(), runtime().settings});
+    auto known = std::make_shared<Known>(Known{{},
+                                               {},
+                                               Held(run),
+                                               Held(arrange),
+                                               truth(takes_numbers),
+                                               {},
+                                               name_argument(name),
+                                               default_device(),
+                                               runtime().settings});
+    for_items(donated, [&](PyObject* place) {
+      known->donated.push_back(static_cast<size_t>(integer_argument(place)));
+    });
     for_items(patterns, [&](PyObject* row) { known->patterns.push_back(pattern_of(row)); });
     if (known->patterns.size() != 2) refuse_row("two patterns");
     for_items(watches, [&](PyObject* row) { add_watch(known->steps, row); });
@@ -177,7 +223,8 @@ void dealloc(PyObject* self) {
 
 PyMethodDef methods[] = {
     {"_add_known", add, METH_VARARGS,
-     "_add_known(patterns, watches, run, arrange): a call that has run; at most 64 are kept."},
+     "_add_known(patterns, watches, run, arrange, takes_numbers, donated, name): a call that has "
+     "run; at most 64 are kept."},
     {"_forget_known", clear_calls, METH_NOARGS, "Forget all calls."},
     {nullptr, nullptr, 0, nullptr}};
 

@@ -82,7 +82,7 @@ PyObject* number_kind_error_type() {
 Numbers::Numbers(const py::list& rows) {
   for (const py::handle& row : rows) {
     const auto parts = row.cast<py::tuple>();
-    Slot slot{parts[0].cast<bool>(), nullptr, nullptr, {}, 0};
+    Slot slot{parts[0].cast<bool>(), nullptr, nullptr, {}, 0, parts[4].cast<std::string>()};
     for (const py::handle& operand : parts[2]) {
       if (PyTuple_CheckExact(operand.ptr())) {
         slot.operands.push_back({operand.cast<py::tuple>()[0].cast<int64_t>(), {}});
@@ -137,28 +137,45 @@ PyObject* Numbers::call(const Slot& slot, PyObject* const* values) {
   throw PythonErrorSet{};
 }
 
-void Numbers::compute(const char* name, PyObject* const* given,
-                      std::vector<Scalar>* scalars) const {
-  std::vector<PyObject*> values;
-  std::vector<Reference> held;
+void Numbers::evaluate(const char* name, PyObject* const* given, std::vector<PyObject*>* all,
+                       std::vector<Reference>* held) const {
+  std::vector<PyObject*>& values = *all;
   values.reserve(slots_.size());
   for (const Slot& slot : slots_) {
     const bool is_given = !slot.unary && !slot.binary;
     if (is_given) {
       PyObject* const number = given[values.size()];
       if (!is_of_kind(number, slot.is_complex)) {
-        fail(ErrorKind::type, "[", name, "] number ", values.size(), ": expected a ",
+        fail(ErrorKind::type, "[", name, "] number ", slot.name, ": expected a ",
              kind_name(slot.is_complex), ", got ", Py_TYPE(number)->tp_name);
       }
       values.push_back(number);
       continue;
     }
-    held.emplace_back(call(slot, values.data()));
-    values.push_back(held.back().get());
+    held->emplace_back(call(slot, values.data()));
+    values.push_back(held->back().get());
     if (!is_of_kind(values.back(), slot.is_complex)) {
       refuse_kind(name, values.back(), slot.is_complex, slot.site);
     }
   }
+}
+
+PyObject* Numbers::slots(const char* name, PyObject* const* given) const {
+  std::vector<PyObject*> values;
+  std::vector<Reference> held;
+  evaluate(name, given, &values, &held);
+  PyObject* const list = checked(PyList_New(static_cast<Py_ssize_t>(values.size())));
+  for (size_t i = 0; i < values.size(); ++i) {
+    PyList_SET_ITEM(list, static_cast<Py_ssize_t>(i), Py_NewRef(values[i]));
+  }
+  return list;
+}
+
+void Numbers::compute(const char* name, PyObject* const* given,
+                      std::vector<Scalar>* scalars) const {
+  std::vector<PyObject*> values;
+  std::vector<Reference> held;
+  evaluate(name, given, &values, &held);
   scalars->reserve(wanted_.size());
   for (const Wanted& wanted : wanted_) {
     try {

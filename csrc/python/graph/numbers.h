@@ -6,9 +6,11 @@
 
 #include <pybind11/pybind11.h>
 
+#include <string>
 #include <vector>
 
 #include "base/dtype.h"
+#include "python/errors.h"
 #include "vm/dependence.h"
 
 namespace ofl::python {
@@ -19,14 +21,16 @@ PyObject* number_kind_error_type();
 
 class Numbers {
  public:
-  /// Rows are (is_complex, operation, operands, site). Operation None: the caller gives it, and all
-  /// such rows come first. Operands are (number of a slot,) or numbers of Python.
+  /// Rows are (is_complex, operation, operands, site, name). Operation None: the caller gives it,
+  /// and all such rows come first. Operands are (number of a slot,) or numbers of Python.
   explicit Numbers(const pybind11::list& rows);
 
   /// How many the caller gives.
   int given() const { return given_; }
   /// The number of the scalar that has a slot's value in this dtype; `site` is of its operation.
   int scalar(int64_t slot, DType dtype, vm::SiteId site);
+  /// The values of all slots: a new list. Throws as compute() does.
+  PyObject* slots(const char* name, PyObject* const* given) const;
   /// All scalars. Throws what Python's arithmetic or NumPy's conversions raise.
   void compute(const char* name, PyObject* const* given, std::vector<Scalar>* scalars) const;
 
@@ -43,6 +47,7 @@ class Numbers {
     Binary binary;
     std::vector<Term> operands;
     vm::SiteId site;
+    std::string name;  // of one that is given
   };
   struct Wanted {
     int64_t slot;
@@ -50,6 +55,9 @@ class Numbers {
     vm::SiteId site;
   };
 
+  /// Of all slots; `held` are those of them that were computed.
+  void evaluate(const char* name, PyObject* const* given, std::vector<PyObject*>* values,
+                std::vector<Reference>* held) const;
   void check_slot(int64_t slot) const;
   static PyObject* call(const Slot& slot, PyObject* const* values);
 

@@ -130,7 +130,7 @@ class Jitted(_C.KnownCalls):
                 continue
             except ValueError:
                 if not self._shares_memory(entry, args, kwargs, brought):
-                    refuse_specs(self._name, entry.parts)
+                    refuse_specs(self._name, entry.parts, self._parameters)
                     raise
                 continue
             return arranged(entry, results, brought.given)
@@ -251,7 +251,7 @@ class Jitted(_C.KnownCalls):
 
     def _note_known(self, key: Part, entry: Entry, brought: Brought, call: Call) -> None:
         """Let the base class find calls of this kind from now on, where that is all they need."""
-        if entry.traced is None or entry.checks or entry.donated:
+        if entry.traced is None or entry.run is None or entry.checks:
             return
         if brought.sharing is not None or key in self._shared or not entry.is_to_be_noted():
             return
@@ -264,11 +264,12 @@ class Jitted(_C.KnownCalls):
                 (tuple((step.kind, step.key) for step in watch.steps), watch.captured)
                 for watch in entry.watched
             )
-            arranged_by = arranger_of(entry.traced.results)
         except UnknownKindError:
             entry.next_note = 0
-        else:
-            self._add_known(patterns, watched, entry.run, arranged_by)
+            return
+        arrange, takes_numbers = arranger_of(entry.traced.results, entry.run)
+        run = entry.run_in_donated or entry.run  # which is for tensors that nobody else sees
+        self._add_known(patterns, watched, run, arrange, takes_numbers, entry.donated, self._name)
 
     def _found(self, key: Part, brought: Brought) -> Entry | None:
         base = key
@@ -363,14 +364,16 @@ class Jitted(_C.KnownCalls):
         """Find the tensors in donated arguments, and make the program that writes to them."""
         assert entry.traced is not None
         donated, others = donated_paths(call.args, call.kwargs, self._donated)
-        paths = [*donated.items(), *others.items()]
-        for k, (path, x) in enumerate(paths[: len(donated)]):
-            for other, y in paths[k + 1 :]:
-                if x is y:
-                    raise ValueError(
-                        f"[jit] {self._name}: {self._parameters.path(path)} is donated, and "
-                        f"{self._parameters.path(other)} is the same tensor: pass a copy of it"
-                    )
+        found: dict[int, str] = {}  # paths of donated tensors, by their identity
+        for path, x in [*donated.items(), *others.items()]:
+            first = found.get(id(x))
+            if first is not None:
+                raise ValueError(
+                    f"[jit] {self._name}: {self._parameters.path(first)} is donated, and "
+                    f"{self._parameters.path(path)} is the same tensor: pass a copy of it"
+                )
+            if path in donated:
+                found[id(x)] = path
         places = {id(x): place for place, x in enumerate(brought.tensors)}
         entry.donated = tuple(sorted(places[id(x)] for x in donated.values()))
         if brought.sharing is not None:

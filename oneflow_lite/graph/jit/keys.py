@@ -14,6 +14,7 @@ from oneflow_lite._C import Tensor
 from oneflow_lite.device import resolve
 from oneflow_lite.dtypes import SUPPORTED
 from oneflow_lite.flags import flags
+from oneflow_lite.graph.arguments.parameters import Parameters
 from oneflow_lite.graph.arguments.sharing import Sharing, sharing_of
 from oneflow_lite.graph.tracing import Spec
 from oneflow_lite.graph.trees import mapped
@@ -158,11 +159,11 @@ def refused_array(
     return found[0] if found else None
 
 
-def refuse_specs(name: str, parts: dict[str, Part]) -> None:
+def refuse_specs(name: str, parts: dict[str, Part], parameters: Parameters) -> None:
     """Raise TypeError where an argument of a call is a spec."""
     for path, part in parts.items():
         if part[0] is Spec:
             raise TypeError(
-                f"[jit] {name}: {path} is a spec, which has no value; give a tensor. "
-                "program() takes specs"
+                f"[jit] {name}: {parameters.path(path)} is a spec, which has no value; give a "
+                "tensor. program() takes specs"
             )

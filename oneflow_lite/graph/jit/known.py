@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from oneflow_lite._C import Tensor
+from oneflow_lite._C import Executable, Tensor
 from oneflow_lite.graph.tracing import NumberResult, Result
 from oneflow_lite.graph.trees import mapped
 
@@ -29,7 +29,7 @@ def patterns_of(
     Raises
     ------
     UnknownKindError
-        There is an array of NumPy among them, which is copied at each call.
+        There is an array of a class that is derived from NumPy's among them.
     """
     tensors: dict[int, int] = {}
     numbers = 0
@@ -43,6 +43,8 @@ def patterns_of(
             if kind is float or kind is complex:
                 numbers += 1
                 return ("value", x) if numbers - 1 in static_numbers else ("number", kind)
+            if kind is np.ndarray:
+                return "array", tensors.setdefault(id(x), len(tensors)), x.dtype, x.shape
             if isinstance(x, np.ndarray):
                 raise UnknownKindError
         if kind is dict:
@@ -63,25 +65,49 @@ def patterns_of(
     return ("sequence", tuple, places), ("dict", tuple(kwargs), named)
 
 
-def arranger_of(tree: Any) -> Any:
+def arranger_of(tree: Any, run: Executable) -> tuple[Any, bool]:
     """Return how results are arranged: the number of the only one, or a function of their list.
 
-    Raises
-    ------
-    UnknownKindError
-        A number is among them, which is computed from those of the call.
+    Also returns whether the function takes the numbers of the call behind the list: some of the
+    results are computed from those.
     """
     if type(tree) is Result:
-        return tree.number
+        return tree.number, False
     leaves: list[Any] = []
     mapped(tree, lambda leaf, _: leaves.append(leaf))
-    if any(type(leaf) is NumberResult for leaf in leaves):
-        raise UnknownKindError
     is_flat = type(tree) in (list, tuple) and leaves == list(tree)
+    if any(type(leaf) is NumberResult for leaf in leaves):
+        return partial(_flat_with_numbers if is_flat else _with_numbers, tree, run), True
     if is_flat and leaves == [Result(i) for i in range(len(leaves))]:
-        return type(tree)
-    return partial(_arranged, tree)
+        return type(tree), False
+    return partial(_arranged, tree), False
 
 
 def _arranged(tree: Any, results: list[Tensor]) -> Any:
     return mapped(tree, lambda leaf, _: results[leaf.number] if type(leaf) is Result else leaf)
+
+
+def _with_numbers(tree: Any, run: Executable, results: list[Tensor], *numbers: Any) -> Any:
+    values = run._slots(*numbers)
+
+    def leaf(x: Any, _: str) -> Any:
+        if type(x) is Result:
+            return results[x.number]
+        return values[x.slot] if type(x) is NumberResult else x
+
+    return mapped(tree, leaf)
+
+
+def _flat_with_numbers(tree: Any, run: Executable, results: list[Tensor], *numbers: Any) -> Any:
+    """Return the same of a list or tuple of leaves."""
+    values = run._slots(*numbers)
+    return type(tree)(
+        [
+            results[x.number]
+            if type(x) is Result
+            else values[x.slot]
+            if type(x) is NumberResult
+            else x
+            for x in tree
+        ]
+    )

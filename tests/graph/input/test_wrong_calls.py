@@ -43,6 +43,15 @@ def ready(x: flow.Tensor) -> Any:
     return flow.graph.compile(flow.graph.trace(step, x).program)
 
 
+def nested(x: Any, params: Any, scale: Any) -> Any:
+    params["w"][0] += x
+    return x * params["w"][0] * scale
+
+
+def ready_nested(x: flow.Tensor) -> Any:
+    return flow.graph.compile(flow.graph.trace(nested, x, {"w": [x + 0]}, scale=x - 1).program)
+
+
 def donated(x: flow.Tensor) -> flow.Tensor:
     y = x + 0
     flow.jit(step, donate="x")(y)
@@ -75,7 +84,7 @@ WRONG: dict[str, tuple[Callable[[flow.Tensor], Any], type[Exception], str]] = {
     "a spec": (
         lambda x: run(flow.graph.spec(2)),
         TypeError,
-        r"\[jit\] step: args\[0\] is a spec, which has no value; give a tensor",
+        r"\[jit\] step: x is a spec, which has no value; give a tensor",
     ),
     "too many": (lambda x: run(x, 1, 2), TypeError, r"step\(\) takes .* 3 were given"),
     "an unknown name": (lambda x: run(x, foo=1), TypeError, r"step\(\) got .* argument 'foo'"),
@@ -108,22 +117,46 @@ WRONG: dict[str, tuple[Callable[[flow.Tensor], Any], type[Exception], str]] = {
         ValueError,
         r"\[tensor\] shape \(4611686018427387904,\) .*too big",
     ),
-    "few arguments": (lambda x: ready(x)(), ValueError, r"\[step\] expected 1 arguments, got 0"),
+    "few arguments": (
+        lambda x: ready(x)(),
+        ValueError,
+        r"\[step\] expected 1 arguments \(x\), got 0",
+    ),
     "no tensor": (
         lambda x: ready(x)(3),
         TypeError,
-        r"\[step\] argument 0: expected a tensor",
+        r"\[step\] argument x: expected a tensor",
     ),
     "names": (lambda x: ready(x)(x=x), TypeError, r"\[step\] takes its arguments by position"),
     "strides": (
         lambda x: ready(x)(flow.ones((3, 2), device=x.device).T),
         ValueError,
-        r"\[step\] argument 0 of shape \(2, 3\) has strides \(8, 16\), expected \(24, 8\); give a",
+        r"\[step\] argument x of shape \(2, 3\) has strides \(8, 16\), expected \(24, 8\); give a",
     ),
     "a shape": (
         lambda x: ready(x)(x[:1]),
         ValueError,
-        r"\[step\] argument 0 is \(1, 3\) float64 on .*, expected \(2, 3\) float64 on",
+        r"\[step\] argument x is \(1, 3\) float64 on .*, expected \(2, 3\) float64 on",
+    ),
+    "a shape inside": (
+        lambda x: ready_nested(x)(x, x[:1], x),
+        ValueError,
+        r"\[nested\] argument params\['w'\]\[0\] is \(1, 3\) float64 on .*, expected \(2, 3\) fl",
+    ),
+    "no tensor inside": (
+        lambda x: ready_nested(x)(x, np.ones((2, 3)), x),
+        TypeError,
+        r"\[nested\] argument params\['w'\]\[0\]: expected a tensor, got numpy.ndarray",
+    ),
+    "memory in common": (
+        lambda x: ready_nested(x)(x, x, x),
+        ValueError,
+        r"\[nested\] writes to argument params\['w'\]\[0\], which shares its memory with argum",
+    ),
+    "few arguments of three": (
+        lambda x: ready_nested(x)(x),
+        ValueError,
+        r"\[nested\] expected 3 arguments \(x, params\['w'\]\[0\], scale\), got 1",
     ),
     "no function": (lambda x: flow.jit(3), TypeError, r"\[jit\] expected a function, got int"),
     "no function to trace": (

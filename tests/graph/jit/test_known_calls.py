@@ -4,8 +4,7 @@ import gc
 import math
 import threading
 import weakref
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -15,38 +14,7 @@ import pytest
 
 import oneflow_lite as flow
 from oneflow_lite.graph.jit.entry import Entry
-from oneflow_lite.graph.jit.jitted import Jitted
-
-
-class LookedUpError(Exception):
-    """A call was not known."""
-
-
-@contextmanager
-def only_known() -> Iterator[None]:
-    """Refuse to look calls up."""
-
-    def refuse(self: Jitted, *args: Any, **kwargs: Any) -> Any:
-        raise LookedUpError
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Jitted, "_look_up", refuse)
-        yield
-
-
-def make_known(f: Any, *args: Any, **kwargs: Any) -> None:
-    """Call twice: the first call traces, the second is found by its key."""
-    f(*args, **kwargs)
-    f(*args, **kwargs)
-
-
-def is_known(f: Any, *args: Any, **kwargs: Any) -> bool:
-    with only_known():
-        try:
-            f(*args, **kwargs)
-        except LookedUpError:
-            return False
-    return True
+from tests.support.graphs.known_calls import is_known, make_known, only_known, row
 
 
 class Pair(NamedTuple):
@@ -60,10 +28,6 @@ class State:
     rate: Any
 
 
-def row(n: int = 3, **options: Any) -> flow.Tensor:
-    return flow.ones(n, **options)
-
-
 KINDS: dict[str, Any] = {
     "a tensor": (row, lambda x: x + 1),
     "a list": (lambda: [row(), [row()]], lambda x: x[0] + x[1][0]),
@@ -74,6 +38,11 @@ KINDS: dict[str, Any] = {
     "a number": (lambda: 2.5, lambda x: row() * x),
     "a complex number": (lambda: 2.5j, lambda x: row() * x),
     "a string": (lambda: "ab", lambda x: row() * len(x)),
+    "an array": (lambda: np.arange(3.0), lambda x: flow.asarray(x) + 1),
+    "an array inside": (lambda: {"a": [np.ones(3)]}, lambda x: flow.asarray(x["a"][0]) + 1),
+    "an element": (lambda: np.array(2), lambda x: flow.asarray(x) + row()),
+    "an array of columns": (lambda: np.ones((3, 2)).T, lambda x: flow.asarray(x) * 2),
+    "a reversed array": (lambda: np.arange(3)[::-1], lambda x: flow.asarray(x) * 2),
 }
 
 
@@ -93,9 +62,36 @@ def test_numbers_are_those_of_the_call() -> None:
     make_known(g, row(), 0.5)
     with only_known():
         assert g(row(), 4.0).tolist() == [4.0] * 3
-    y, rate = f(row(), 4.0)  # a number among the results: by the key
-    assert (y.tolist(), rate) == ([4.0] * 3, 4.0)
-    assert not is_known(f, row(), 4.0)
+        y, rate = f(row(), 4.0)
+        assert (y.tolist(), rate) == ([4.0] * 3, 4.0)
+
+
+ARRANGED: dict[str, Callable[[Any, Any], Any]] = {
+    "a list": lambda x, rate: [rate * 2, x * rate, "a", rate],
+    "a number alone": lambda x, rate: rate * 2 + 1,
+    "a dict": lambda x, rate: {"a": [rate**2, x], "b": (x + rate, None)},
+    "a named tuple": lambda x, rate: Pair(x * rate, rate / 2),
+}
+
+
+@pytest.mark.parametrize("kind", ARRANGED)
+def test_numbers_among_the_results(kind: str) -> None:
+    f = flow.jit(ARRANGED[kind])
+    make_known(f, row(), 0.5)
+    with only_known():
+        for rate in (0.5, 3.0):
+            assert str(f(row(), rate)) == str(ARRANGED[kind](row(), rate))
+
+
+def test_a_number_that_cannot_be_computed_any_more() -> None:
+    f = flow.jit(lambda x, rate: (x, 1 / rate))
+    make_known(f, row(), 0.5)
+    with pytest.raises(ZeroDivisionError):
+        f(row(), 0.0)
+    assert f(row(), 4.0)[1] == 0.25
+    g = flow.jit(lambda x, base: (x, base**0.5))
+    make_known(g, row(), 4.0)
+    assert g(row(), -4.0)[1] == (-4.0) ** 0.5
 
 
 @pytest.mark.parametrize(
@@ -107,6 +103,7 @@ def test_numbers_are_those_of_the_call() -> None:
         row(device="mock:0"),
         1.5,
         np.ones(3),
+        np.ma.ones(3),
         [row()],
         None,
     ],
@@ -315,11 +312,9 @@ def test_what_is_forgotten_is_not_known() -> None:
 
 
 def test_options_that_need_more_than_a_run() -> None:
-    donates = flow.jit(lambda w: w + 1, donate="w")
     checks = flow.jit(lambda w: w + 1, check=3)
-    for f in (donates, checks):
-        make_known(f, row())
-        assert not is_known(f, row())
+    make_known(checks, row())
+    assert not is_known(checks, row())
     for _ in range(3):
         checks(row())
     assert is_known(checks, row())

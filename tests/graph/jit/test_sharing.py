@@ -148,7 +148,9 @@ def test_no_other_input_sees_what_is_written(seed: int) -> None:
         )
         outcomes.add(clash)
         if clash:
-            with pytest.raises(ValueError, match=r"\[add\] writes to input \d, which shares"):
+            with pytest.raises(
+                ValueError, match=r"\[add\] writes to argument args\[\d\], which shares"
+            ):
                 run(*given)
             assert not array.any()
         else:

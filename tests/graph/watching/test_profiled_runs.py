@@ -153,7 +153,7 @@ def by_run(prof: Profile) -> list[tuple[Any, list[Any]]]:
 
 
 def test_runs_of_small_steps_are_timed_step_by_step_once_in_a_while() -> None:
-    run = flow.graph.compile(flow.graph.trace(small_steps, flow.ones(16)).program)
+    run = flow.graph.compile(flow.graph.trace(small_steps, flow.ones(16)).program, mode="inline")
     x = flow.ones(16)
     with profile() as prof:
         for _ in range(300):
@@ -192,7 +192,7 @@ def test_runs_of_long_steps_are_timed_step_by_step() -> None:
 
 
 def test_the_trace_tells_shares_from_times() -> None:
-    run = flow.graph.compile(flow.graph.trace(small_steps, flow.ones(16)).program)
+    run = flow.graph.compile(flow.graph.trace(small_steps, flow.ones(16)).program, mode="inline")
     x = flow.ones(16)
     with profile() as prof:
         for _ in range(20):
