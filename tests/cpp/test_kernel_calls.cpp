@@ -47,7 +47,8 @@ constexpr Kernel kArrays(KernelId::accumulate, "multiply_backwards", 1, Pattern:
 const Kernel kKernels[] = {kLoops, kLoops, kLoops, kLoops, kLoops, kLoops, kLoops, kArrays,
                            kArrays, kArrays, kArrays, kArrays, kArrays, kArrays, kArrays, kArrays,
                            kArrays, kArrays, kArrays, kArrays, kArrays, kArrays, kArrays, kArrays,
-                           kArrays, kArrays, kArrays, kArrays, kArrays, kArrays};
+                           kArrays, kArrays, kArrays, kArrays, kArrays, kArrays, kArrays, kArrays,
+                           kArrays, kArrays};
 
 namespace {
 
