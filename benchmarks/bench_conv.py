@@ -10,10 +10,12 @@ from report import Report, arguments
 from timing import Contender, Effort, measure, statement
 
 BLOCKED = "oneflow_lite, NCHW16c"
-OTHERS = ("PyTorch", "JAX jit")  # of which the first that is there is compared with
+OTHERS = ("PyTorch", "JAX jit")
+IN_NUMPY = "NumPy, windows times weights"
 PAUSE_SECONDS = 20e-3
 NOW = GOAL = 1.3  # target for layout NCHW
 NOW_BLOCKED = GOAL_BLOCKED = 1.1
+NOW_NUMPY = GOAL_NUMPY = 1.0
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,21 @@ def blocked(layer: Layer) -> Contender:
     return statement(BLOCKED, code, scope, finish=OURS.finish)
 
 
+def in_numpy(layer: Layer, expected: np.ndarray) -> Contender:
+    """Return what is written without a convolution: each window as a row, one matrix product."""
+    x, w = layer.inputs()
+    edge = layer.window // 2
+
+    def call() -> np.ndarray:
+        padded = np.pad(x, ((0, 0), (0, 0), (edge, edge), (edge, edge)))
+        windows = np.lib.stride_tricks.sliding_window_view(padded, w.shape[2:], (2, 3))
+        windows = windows[:, :, :: layer.stride, :: layer.stride]
+        return np.moveaxis(np.tensordot(windows, w, ((1, 4, 5), (1, 2, 3))), 3, 1)
+
+    np.testing.assert_array_equal(call(), expected)
+    return statement(IN_NUMPY, "r = f()", {"f": call, "r": None})
+
+
 def main() -> None:
     options = arguments(__doc__).parse_args()
     effort = Effort(3, 1e-4) if options.quick else Effort(15, 2e-2, 2.0)
@@ -95,18 +112,22 @@ def main() -> None:
     report = Report("bench_conv", {library.name: library.version for library in found})
     if missing:
         report.note(f"not installed, skipped: {', '.join(missing)}")
-    others = [name for name in OTHERS if name in [x.name for x in libraries]]
+    present = [name for name in OTHERS if name in [x.name for x in libraries]]
+    targets = {IN_NUMPY: ((NOW_NUMPY, GOAL_NUMPY),) * 2}
+    targets.update(dict.fromkeys(present[:1], ((NOW, GOAL), (NOW_BLOCKED, GOAL_BLOCKED))))
     for layer in LAYERS[-1:] if options.quick else LAYERS:
         expected = convolution(OURS, layer)(*map(OURS.array, layer.inputs())).numpy()
-        contenders = [contender(x, layer, expected) for x in libraries] + [blocked(layer)]
+        contenders = [contender(x, layer, expected) for x in libraries]
+        contenders += [blocked(layer), in_numpy(layer, expected)]
         pause = 0.0 if options.quick else PAUSE_SECONDS
         measurement = measure(contenders, effort, warm_up=1, pause=pause)
-        report.times(layer.name, measurement, (others or [OURS.name])[0])
-        for name in others:
-            for ours, now, goal in ((OURS.name, NOW, GOAL), (BLOCKED, NOW_BLOCKED, GOAL_BLOCKED)):
+        report.times(layer.name, measurement, [*present, IN_NUMPY][0])
+        for name in (*present, IN_NUMPY):
+            goals = targets.get(name, ((None, None),) * 2)
+            for ours, (now, goal) in zip((OURS.name, BLOCKED), goals, strict=True):
                 question = f"{layer.name}, {'NCHW16c' if ours == BLOCKED else 'NCHW'}"
-                targets = {"now": now, "goal": goal} if name == OTHERS[0] else {}
-                report.claim(question, measurement.ratio(ours, name), f"x {name}", **targets)
+                ratio = measurement.ratio(ours, name)
+                report.claim(question, ratio, f"x {name}", now=now, goal=goal)
     report.finish(options.json)
 
 
