@@ -474,6 +474,7 @@ class OpCall:
     kind: str
     name: str
     row: str | None
+    pattern: int
     codes: tuple[int, ...]
     kernel: str | None
     loop: tuple[str, str] | None
@@ -519,6 +520,7 @@ class Executable:
     name: str
     program: Any
     function: Any  # what was lowered, with its operations in the order of the run
+    passes: list[dict[str, Any]]
 
     def __call__(self, *arguments: Any) -> list[Tensor]: ...
     def report(self) -> dict[str, Any]: ...
@@ -541,6 +543,8 @@ class KnownCalls:
         /,
     ) -> None: ...
     def _forget_known(self) -> None: ...
+    @staticmethod
+    def _set_pass_context(number: int, /) -> None: ...
 
 def has_failed(x: Tensor) -> bool: ...
 def compile_program(
@@ -560,7 +564,17 @@ def compile_program(
     release: str,
     lanes: int,
     adds: bool,
+    groups: list[int],
 ) -> Executable: ...
+def program_units(
+    inputs: list[Any],
+    constants: int,
+    value_count: int,
+    operations: list[Any],
+    results: list[int],
+    assigns: list[tuple[int, int]],
+    slots: list[Any],
+) -> list[int]: ...
 def place_of(x: Tensor) -> tuple[int, int, int, int]: ...
 def set_slot_type(kind: type, /) -> None: ...
 def is_only_handle(x: Tensor, /) -> bool: ...

@@ -32,6 +32,14 @@ inline constexpr const char* kCallKindNames[] = {
     "arg_reduce",  "matmul", "concat", "transfer", "array", "view",
     "host",        "source"};
 inline constexpr int kCallKinds = sizeof(kCallKindNames) / sizeof(kCallKindNames[0]);
+/// What fusion may do with a kind of calls; the rows of operations and kernels say it of others.
+inline constexpr ops::Pattern kCallPatterns[] = {
+    ops::Pattern::elementwise, ops::Pattern::elementwise, ops::Pattern::elementwise,
+    ops::Pattern::elementwise, ops::Pattern::opaque,      ops::Pattern::reduction,
+    ops::Pattern::reduction,   ops::Pattern::out_fusable, ops::Pattern::injective,
+    ops::Pattern::opaque,      ops::Pattern::opaque,      ops::Pattern::injective,
+    ops::Pattern::opaque,      ops::Pattern::opaque};
+static_assert(sizeof(kCallPatterns) / sizeof(kCallPatterns[0]) == kCallKinds);
 
 /// A result that the call cannot infer from its operands.
 struct NewTensor {
@@ -57,6 +65,12 @@ struct OpCall {
   Device device;                                // where, fill, empty, transfer, array, source
   std::shared_ptr<const HostObject> object;     // host: the function; source; array: a generator
 };
+
+/// What fusion may do with a call: by its operation or its kernel, else by its kind.
+inline ops::Pattern pattern_of(const OpCall& call) {
+  if (call.kind == CallKind::array) return ops::info(call.kernel).pattern;
+  return call.op ? call.op->pattern : kCallPatterns[static_cast<int>(call.kind)];
+}
 
 /// Takes calls instead of the machine. Dispatch tells it of each once its operands are checked and
 /// the types of its results are known; then nothing is submitted.

@@ -5,13 +5,13 @@ Attributes are what of a call its operands and the types of its results do not t
 
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from oneflow_lite import _C
 from oneflow_lite._C import OpCall
-from oneflow_lite.graph.ir import Op, Scalar, Slot, Type, Value
+from oneflow_lite.graph.ir import GroupCall, Op, Scalar, Slot, Type, Value
 
 _WEAK_CODES = dict(zip((int, float, complex), _C.WEAK_CODES, strict=True))
 
@@ -134,6 +134,8 @@ def call_of(
     target_count: int = 0,
 ) -> OpCall:
     """Return the call with these attributes, as text shows them, on these operands."""
+    if kind == "call" and not attributes:
+        return cast(OpCall, GroupCall(name, (1 << target_count) - 1))
     given: dict[str, Any] = {"targets": (1 << target_count) - 1}
     rest = dict(attributes)
     if kind in ("elementwise", "matmul", "reduce"):

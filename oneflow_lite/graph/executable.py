@@ -3,6 +3,7 @@
 Program ─► each operation planned once, memory laid out ─► Executable ─► run, run, run
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from oneflow_lite import _C
@@ -10,22 +11,6 @@ from oneflow_lite._C import Executable
 from oneflow_lite.graph import made
 from oneflow_lite.graph.effects import Draws, word_places
 from oneflow_lite.graph.ir import Function, Op, Scalar, Slot, Type, Value
-from oneflow_lite.graph.ordering import ordered
-from oneflow_lite.graph.program import Program
-
-
-def compile(
-    program: Program,
-    mode: str = "auto",
-    release: str = "plan",
-    lanes: int = 1,
-    addto: bool = False,
-) -> Executable:
-    """Return a traced program ready to run, as ``flow.graph.compile`` does, whose text has more."""
-    program.verify()
-    run = lowered(program.main, program.name, mode, release, lanes, addto)
-    run.program = program
-    return run
 
 
 def check_lanes(name: str, lanes: int) -> None:
@@ -43,44 +28,71 @@ def lowered(
     release: str = "plan",
     lanes: int = 1,
     addto: bool = False,
+    groups: Sequence[int] = (),
 ) -> Executable:
-    """Return a function that is known to be sound, ready to run."""
+    """Return a function that is known to be sound, ready to run.
+
+    ``groups`` has the number of each operation's group: those of one may run as one, those of -1
+    run by themselves. Empty: what the machine would run as one does.
+    """
     check_lanes("compile", lanes)
-    if mode != "naive":
-        function = ordered(function)
     bound = (*function.captures, *function.constants)
     if any(capture.tensor is None for capture in bound):
         raise ValueError(f"[compile] {name}: a captured tensor is not known")
     draws = Draws(function)
-    sources = [op for op in function.ops if op.call.kind == "source"]
-    hidden = [value for op in sources for value in op.results]
-    numbers: dict[Value, int] = {}
-    for value in (*function.params, *hidden, *(x.value for x in bound)):
-        numbers[value] = len(numbers)
-    inputs = [_parts(value.type) for value in numbers]
-    slots = {slot: k for k, slot in enumerate(function.slots)}
-    operations = _operations(function, numbers, slots)
+    rows = _Rows(function)
     run = _C.compile_program(
         name,
         [function.names.get(value, str(k)) for k, value in enumerate(function.params)],
-        inputs,
+        rows.inputs,
         [capture.tensor for capture in bound],
-        len(function.constants),
-        len(numbers),
-        operations,
-        [numbers[value] for value in function.results],
-        [(numbers[target], numbers[last]) for target, last in function.assigns],
-        [(*_slot(slot, slots), function.names.get(slot, str(k))) for slot, k in slots.items()],
-        len(hidden),
+        *rows.parts,
+        len(rows.hidden),
         draws or None,
         mode,
         release,
         lanes,
         addto,
+        [x for x, op in zip(groups, function.ops, strict=True) if op.call.kind != "source"]
+        if groups
+        else [],
     )
     run.name, run.function = name, function
     made.note(run)
     return run
+
+
+def units_of(function: Function) -> list[int]:
+    """Return, for each operation, the number of what would run as one with it; -1: it is alone."""
+    rows = _Rows(function)
+    units = iter(_C.program_units(rows.inputs, *rows.parts))
+    return [-1 if op.call.kind == "source" else next(units) for op in function.ops]
+
+
+class _Rows:
+    """A function as the rows that are lowered. Sources of random numbers are hidden parameters."""
+
+    def __init__(self, function: Function) -> None:
+        sources = [op for op in function.ops if op.call.kind == "source"]
+        self.hidden = [value for op in sources for value in op.results]
+        bound = (x.value for x in (*function.captures, *function.constants))
+        numbers: dict[Value, int] = {}
+        for value in (*function.params, *self.hidden, *bound):
+            numbers[value] = len(numbers)
+        self.inputs = [_parts(value.type) for value in numbers]
+        slots = {slot: k for k, slot in enumerate(function.slots)}
+        operations = _operations(function, numbers, slots)
+        self.parts = (
+            len(function.constants),
+            len(numbers),
+            operations,
+            [numbers[value] for value in function.results],
+            [(numbers[target], numbers[last]) for target, last in function.assigns],
+            [
+                (*_slot(slot, slots), function.names.get(slot, str(k)))
+                for slot, k in slots.items()
+            ],
+        )
 
 
 def _operations(

@@ -7,9 +7,9 @@ on tensors from before.
     parameter, capture, constant ─► Value ─► Op ─► Value ─► Op ─► ... ─► results, assigns
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -100,16 +100,40 @@ class HostObject:
     object: Any
 
 
+@dataclass(frozen=True, slots=True)
+class GroupCall:
+    """A call of a primitive function of the program: operations that run as one.
+
+    Its operands are the function's parameters, then its slots. ``targets`` has a bit for each
+    result that is the next version of a target.
+    """
+
+    name: str
+    targets: int = 0
+
+    kind: ClassVar[str] = "call"
+    row: ClassVar[None] = None
+    kernel: ClassVar[None] = None
+    attr: ClassVar[tuple[int, ...]] = ()
+    codes: ClassVar[tuple[int, ...]] = ()
+    pattern: ClassVar[int] = 8  # opaque: no fusion goes beyond it
+    object: ClassVar[None] = None
+
+    def replay(self, operands: Sequence[Any], targets: Sequence[Tensor] = ()) -> list[Tensor]:
+        """Refuse: a function runs with its program."""
+        raise ValueError(f"[{self.name}] is a function of a program: inline it first")
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Op:
     """An operation: ``results = call(operands)``.
 
-    ``targets`` are values (or views of them) that the call writes to; the result in the place of
-    each is the next version of the whole value. ``site``: the user's file and line. ``object``: the
-    generator or function that it uses. ``effects`` are the tokens that it writes (graph/effects):
-    an operation with effects is never dropped, and those of one token keep their order. ``lane``:
-    the compute lane of its device that its work goes to (``flow.vm.lane``); None: that of whoever
-    runs the program.
+    ``call`` may be a ``GroupCall``, which looks like an ``OpCall``. ``targets`` are values (or
+    views of them) that the call writes to; the result in the place of each is the next version of
+    the whole value. ``site``: the user's file and line. ``object``: the generator or function that
+    it uses. ``effects`` are the tokens that it writes (graph/effects): an operation with effects is
+    never dropped, and those of one token keep their order. ``lane``: the compute lane of its device
+    that its work goes to (``flow.vm.lane``); None: that of whoever runs the program.
     """
 
     call: OpCall

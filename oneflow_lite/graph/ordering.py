@@ -85,9 +85,9 @@ def _memories(program: Numbered) -> list[_Memory]:
         is_alone = found[at].users[1:] == [operation] and found[to].users[0] == operation
         if is_free and is_alone and found[at].size == found[to].size:
             over[to] = at
-    for to, at in over.items():  # in the order of the program: what `at` is over comes before
-        while at in over:
-            at = over[at]
+    first: dict[int, int] = {}
+    for to, operand in over.items():  # in the order of the program: what that is over comes before
+        at = first[to] = first.get(operand, operand)
         found[at].users += found[to].users[1:]
         found[at].is_result |= found[to].is_result
     return [

@@ -152,4 +152,4 @@ class Program:
             is not what the operation makes of its operands. Names the operation and its line.
         """
         for function in self._functions.values():
-            verify(function)
+            verify(function, self._functions)

@@ -8,7 +8,8 @@ _MOST_ROWS = 20
 class Report(dict[str, Any]):
     """What a program has become, and how often it has run in which way.
 
-    Keys: steps, mode, release, arena_bytes (of runs in the calling thread), inline_runs,
+    Keys: passes (rows of pass, operations and groups: what each pass left; the first row is what
+    was given), steps, mode, release, arena_bytes (of runs in the calling thread), inline_runs,
     issued_runs, runs (by mode), groups (steps that run as one), memory, addto, additions (with
     addto: site, is_added and reason of each sum with a product in it), lanes, segments, edges and
     waits (pairs of segments). ``str`` gives it as text.
@@ -31,9 +32,11 @@ class Report(dict[str, Any]):
     >>> traced = flow.graph.trace(lambda x: flow.tanh(x) * 2, flow.ones(3))
     >>> print(flow.graph.compile(traced.program).report())
     2 steps, mode auto, release plan
+    operations: 2; after FuseOps 1 (1 groups)
     runs: inline 0, serial 0, parallel 0, sequential 0, naive 0
     groups: none
     memory: arena of cpu 0 bytes (bound 0, by size); results 24 bytes; 0 bytes by themselves
+      tanh over its operand: no, the memory belongs to a feed, a variable or a constant
       multiply over its operand: yes
     peak of a run: cpu 24 bytes
       tanh: 24 bytes, result; 24 bytes live
@@ -44,6 +47,7 @@ class Report(dict[str, Any]):
 
     def __str__(self) -> str:
         lines = [f"{self['steps']} steps, mode {self['mode']}, release {self['release']}"]
+        lines.append("operations: " + _after_passes(self.get("passes", [])))
         lines.append("runs: " + ", ".join(f"{mode} {n}" for mode, n in self["runs"].items()))
         lines += self._groups()
         lines += self._memory()
@@ -107,6 +111,19 @@ class Report(dict[str, Any]):
         lanes, waits = ", ".join(self["lanes"]), self["waits"]
         rows = _first(rows) + [f"  {after} waits for {before}" for before, after in waits]
         return [f"{len(self['segments'])} segments on {lanes}; {len(waits)} waits", *rows]
+
+
+def _after_passes(rows: list[dict[str, Any]]) -> str:
+    """Return how many operations there were at first, and after each pass that changed that."""
+    texts, known = [], None
+    for row in rows:
+        counts = row["operations"], row["groups"]
+        if counts != known:
+            after = f"after {row['pass']} " if row["pass"] else ""
+            groups = f" ({row['groups']} groups)" if row["groups"] else ""
+            texts.append(f"{after}{row['operations']}{groups}")
+        known = counts
+    return "; ".join(texts)
 
 
 def _names(steps: list[str]) -> str:

@@ -56,6 +56,7 @@ from oneflow_lite.graph.ir import (
     OBJECT_KINDS,
     Bound,
     Function,
+    GroupCall,
     HostObject,
     Op,
     Scalar,
@@ -94,7 +95,7 @@ def text_of(name: str, functions: Mapping[str, Function]) -> str:
     blocks = [f"program {name}"]
     for name, function in functions.items():
         if name != "main":
-            blocks.append(f"function {name}")
+            blocks.append(_header(name, function))
         blocks.append("\n".join(_Printer(function).lines()))
     return "\n".join(blocks) + "\n"
 
@@ -104,13 +105,17 @@ def structure_of(functions: Mapping[str, Function]) -> str:
     blocks = []
     for name, function in functions.items():
         lines = _Printer(function, is_structure=True).lines()
-        blocks.append("\n".join((f"function {name}", *lines)))
+        blocks.append("\n".join((_header(name, function), *lines)))
     return "\n".join(blocks)
 
 
 def lines_of(function: Function) -> list[str]:
     """Return the lines of a function: its operations stand before its assigns and the return."""
     return list(_Printer(function).lines())
+
+
+def _header(name: str, function: Function) -> str:
+    return f"{'primitive' if function.primitive else 'function'} {name}"
 
 
 def digest_of(constant: Tensor) -> str:
@@ -247,12 +252,13 @@ def parse(text: str, constants: Mapping[str, Any]) -> tuple[str, dict[str, Funct
             continue
         try:
             rest = "".join(words[1:]).strip()
-            if words[0] in ("program", "function"):
+            if words[0] in ("program", "function", "primitive"):
                 if reader is not None:
                     raise ValueError(f"the function {reader.name} has no return before")
                 if words[0] == "program":
                     name = rest
-                reader = _Reader("main" if words[0] == "program" else rest, constants)
+                name_of = "main" if words[0] == "program" else rest
+                reader = _Reader(name_of, constants, words[0] == "primitive")
                 if not reader.name or reader.name in functions:
                     raise ValueError("expected a name that no function has")
             elif reader is None:
@@ -274,8 +280,9 @@ def parse(text: str, constants: Mapping[str, Any]) -> tuple[str, dict[str, Funct
 class _Reader:
     """A function while it is read."""
 
-    def __init__(self, name: str, constants: Mapping[str, Any]) -> None:
+    def __init__(self, name: str, constants: Mapping[str, Any], primitive: bool) -> None:
         self.name = name
+        self.primitive = primitive
         self.known_constants = constants
         self.values: dict[int, Value] = {}
         self.params: list[Value] = []
@@ -302,6 +309,7 @@ class _Reader:
             tuple(self.objects),
             self.names,
             self.extents,
+            self.primitive,
         )
 
     def read(self, line: str) -> None:
@@ -359,10 +367,11 @@ class _Reader:
         given = {key: evaluated(value, self.sizes, self.extents) for key, value in parts}
         result_types = tuple(x for _, x in types)
         call = call_of(kind, name, given, operands, result_types, len(targets))
-        operands = tuple(
-            Scalar(call.scalar_dtype(k), x.value, x.weak) if isinstance(x, Scalar) else x
-            for k, x in enumerate(operands)
-        )
+        if not isinstance(call, GroupCall):
+            operands = tuple(
+                Scalar(call.scalar_dtype(k), x.value, x.weak) if isinstance(x, Scalar) else x
+                for k, x in enumerate(operands)
+            )
         results = tuple(map(self._define, types))
         used = None if source is None else self.objects[int(source)]
         written = tuple(_split(effects or ""))

@@ -1,11 +1,13 @@
 """Checks of programs: each value is made once, before it is used, and has the type it should."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from oneflow_lite import _C
 from oneflow_lite.graph.arguments.slots import ARITHMETIC
 from oneflow_lite.graph.effects import is_token, missing_effect, missing_object
-from oneflow_lite.graph.ir import Function, Op, Scalar, Slot, Type, Value
+from oneflow_lite.graph.ir import Function, GroupCall, Op, Scalar, Slot, Type, Value
+from oneflow_lite.graph.primitives import verify_call, verify_primitive
 from oneflow_lite.graph.text import type_text
 
 
@@ -15,8 +17,11 @@ def place_of(op: Op) -> str:
     return f"[{op.name}]{line}"
 
 
-def verify(function: Function) -> None:
-    """Raise ValueError unless values are defined before use, once, and types are right."""
+def verify(function: Function, functions: Mapping[str, Function]) -> None:
+    """Raise ValueError unless values are defined before use, once, and types are right.
+
+    ``functions`` are those of the program, which calls may name.
+    """
     known: set[Value] = set()
     for value in function.inputs():
         if value in known:
@@ -45,6 +50,11 @@ def verify(function: Function) -> None:
         if value not in known:
             raise ValueError(f"[{function.name}] returns a value that nothing makes")
     _verify_slots(function)
+    for op in function.ops:
+        if isinstance(op.call, GroupCall):
+            verify_call(op, function, functions)
+    if function.primitive:
+        verify_primitive(function)
     _verify_types(function)
 
 
@@ -92,7 +102,8 @@ def _verify_types(function: Function) -> None:
     """Make every call again on tensors without memory, and compare what comes out."""
     whole: dict[Value, Value] = {value: value for value in function.inputs()}
     for op in function.ops:
-        expected = _expected(op)
+        is_call = isinstance(op.call, GroupCall)  # whose types are looked at with its function
+        expected = [value.type for value in op.results] if is_call else _expected(op)
         targets = iter(op.targets)
         for k, value in enumerate(op.results):
             is_written = op.call.targets >> k & 1

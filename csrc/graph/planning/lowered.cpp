@@ -42,6 +42,7 @@ class Lowering final : public PlanSink {
     lower_assigns();
     for (const int64_t value : program_.results) add_result(value);
     lowered_.find_uses();
+    lowered_.groups = program_.groups;
     return std::move(lowered_);
   }
 

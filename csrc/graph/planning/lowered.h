@@ -23,6 +23,9 @@ struct ProgramParts {
   std::vector<Operation> operations;
   std::vector<int64_t> results;
   std::vector<Written> assigns;
+  /// Of each operation: those of one number may run as one, and -1 runs by itself. Empty: what runs
+  /// as one is found out.
+  std::vector<int64_t> groups;
 };
 
 /// The numbers that a run brings along.
@@ -87,6 +90,7 @@ struct Lowered {
   std::vector<Step> steps;
   std::vector<Placed> results;
   std::vector<AdditionNote> additions;  // where that was asked for
+  std::vector<int64_t> groups;          // as ProgramParts has them
 
   bool has_host_functions() const {
     return std::any_of(steps.begin(), steps.end(),

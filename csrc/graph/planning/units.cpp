@@ -80,6 +80,17 @@ class Forming {
     return lowered_.bases[step.operands.back().base].state;
   }
 
+  int64_t group_of(const Step& step) const {
+    return step.operation < 0 ? -1 : lowered_.groups[step.operation];
+  }
+
+  /// The program lets a step run as one with the step `first`.
+  bool is_grouped(const Step& step, int64_t first) const {
+    if (lowered_.groups.empty() || &step == &lowered_.steps[first]) return true;
+    const int64_t group = group_of(lowered_.steps[first]);
+    return group >= 0 && group_of(step) == group;
+  }
+
   /// The group that begins with a step; fewer than two steps: none does.
   Unit grown(int64_t first) {
     const Step& step = lowered_.steps[first];
@@ -111,7 +122,8 @@ class Forming {
       const Step& step = lowered_.steps[i];
       const bool is_free = !passed_.is_before(step);
       const bool is_of_lane = step.lane == lane && state_of(step) == state;
-      if (is_free && step.kind == Step::Kind::loops && is_of_lane && joins(step, &group, &unit)) {
+      const bool may_join = is_free && step.kind == Step::Kind::loops && is_grouped(step, first);
+      if (may_join && is_of_lane && joins(step, &group, &unit)) {
         members_.add(step);
         unit.steps.push_back(i);
         continue;
@@ -224,6 +236,20 @@ ComputeLane lane_of(const Lowered& lowered, const Unit& unit) {
                          step.kind == Step::Kind::allocate;
   if (!is_kernel) return {};
   return {lowered.bases[step.operands.back().base].state, unit.lane};
+}
+
+std::vector<int64_t> unit_of_operations(const Lowered& lowered, const vm::Options& options,
+                                        int64_t operations) {
+  std::vector<int64_t> units(operations, -1);
+  int64_t number = 0;
+  for (const Unit& unit : form_units(lowered, options)) {
+    for (const int64_t step : unit.steps) {
+      const int64_t operation = lowered.steps[step].operation;
+      if (unit.is_group() && operation >= 0) units[operation] = number;
+    }
+    ++number;
+  }
+  return units;
 }
 
 std::vector<Unit> form_units(const Lowered& lowered, const vm::Options& options) {

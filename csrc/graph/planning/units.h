@@ -66,4 +66,8 @@ void for_each_base(const Lowered& lowered, const Unit& unit, const Function& fun
 /// All steps, in an order that gives the results of the program's. The plans refer to `lowered`.
 std::vector<Unit> form_units(const Lowered& lowered, const vm::Options& options);
 
+/// Of each operation, the number of the last unit of several steps that it has a step in, or -1.
+std::vector<int64_t> unit_of_operations(const Lowered& lowered, const vm::Options& options,
+                                        int64_t operations);
+
 }  // namespace ofl::graph

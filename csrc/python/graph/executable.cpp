@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "graph/planning/units.h"
 #include "python/arguments.h"
 #include "python/bind.h"
 #include "python/convert.h"
@@ -164,7 +165,11 @@ PyObject* call(PyObject* self, PyObject* const* given, size_t nargsf, PyObject* 
 PyObject* report(PyObject* self, PyObject*) {
   return guarded<PyObject*>(nullptr, [&] {
     const py::object type = py::module_::import("oneflow_lite.graph.report").attr("Report");
-    return type(report_of(executable_of(self))).release().ptr();
+    py::object made = type(report_of(executable_of(self)));
+    PyObject* const own = reinterpret_cast<ExecutableObject*>(self)->dict;
+    PyObject* const passes = own ? PyDict_GetItemString(own, "passes") : nullptr;
+    if (passes) made["passes"] = py::reinterpret_borrow<py::object>(passes);
+    return made.release().ptr();
   });
 }
 
@@ -263,9 +268,41 @@ int number_of(const char* what, const std::string& name, const char* const* name
   fail(ErrorKind::value, "[compile] ", what, ": expected one of ", known, ", got '", name, "'");
 }
 
+/// The parts of a program that Python has as rows.
+graph::ProgramParts parts_of(const py::list& inputs, int64_t constants, int64_t value_count,
+                             const py::list& operations, const std::vector<int64_t>& results,
+                             const std::vector<std::pair<int64_t, int64_t>>& assigns,
+                             Numbers* numbers) {
+  graph::ProgramParts program;
+  for (const py::handle& row : inputs) program.inputs.push_back(type_of(row));
+  program.constants = constants;
+  program.value_count = value_count;
+  for (const py::handle& row : operations) {
+    program.operations.push_back(operation_of(row, numbers));
+  }
+  program.results = results;
+  for (const auto& [value, last] : assigns) program.assigns.push_back({value, last});
+  return program;
+}
+
+/// program_units(inputs, constants, value_count, operations, results, assigns, slots): of each
+/// operation the number of the unit that it would run in as one with others, or -1.
+std::vector<int64_t> program_units(const py::list& inputs, int64_t constants, int64_t value_count,
+                                   const py::list& operations, const std::vector<int64_t>& results,
+                                   const std::vector<std::pair<int64_t, int64_t>>& assigns,
+                                   const py::list& slots) {
+  auto numbers = slots.empty() ? nullptr : std::make_unique<Numbers>(slots);
+  const graph::ProgramParts program = parts_of(inputs, constants, value_count, operations, results,
+                                               assigns, numbers.get());
+  vm::VirtualMachine& machine = runtime().machine;
+  return graph::unit_of_operations(graph::lower(machine, program), machine.options(),
+                                   static_cast<int64_t>(program.operations.size()));
+}
+
 /// compile_program(name, names, inputs, bound, constants, value_count, operations, results,
-///                 assigns, slots, hidden, draw, mode, release, lanes, adds): `draw` (or None)
-///                 gives each run words and the last `hidden` parameters.
+///                 assigns, slots, hidden, draw, mode, release, lanes, adds, groups): `draw` (or
+///                 None) gives each run words and the last `hidden` parameters. `groups` has a
+///                 number for each operation: those of one number may run as one; or nothing.
 py::object compile_program(const std::string& name, const std::vector<std::string>& names,
                            const py::list& inputs, const py::list& bound, int64_t constants,
                            int64_t value_count, const py::list& operations,
@@ -273,18 +310,16 @@ py::object compile_program(const std::string& name, const std::vector<std::strin
                            const std::vector<std::pair<int64_t, int64_t>>& assigns,
                            const py::list& slots, int hidden, const py::object& draw,
                            const std::string& mode, const std::string& release, int lanes,
-                           bool adds) {
+                           bool adds, const std::vector<int64_t>& groups) {
   auto numbers = slots.empty() ? nullptr : std::make_unique<Numbers>(slots);
-  graph::ProgramParts program;
-  program.names = names;
-  for (const py::handle& row : inputs) program.inputs.push_back(type_of(row));
-  program.constants = constants;
-  program.value_count = value_count;
-  for (const py::handle& row : operations) {
-    program.operations.push_back(operation_of(row, numbers.get()));
+  graph::ProgramParts program = parts_of(inputs, constants, value_count, operations, results,
+                                         assigns, numbers.get());
+  if (!groups.empty() && groups.size() != program.operations.size()) {
+    fail(ErrorKind::value, "[", kOp, "] expected a group for each of ", program.operations.size(),
+         " operations, got ", groups.size());
   }
-  program.results = results;
-  for (const auto& [value, last] : assigns) program.assigns.push_back({value, last});
+  program.names = names;
+  program.groups = groups;
   graph::RunOptions options;
   options.mode = static_cast<graph::RunMode>(
       number_of("mode", mode, graph::kRunModeNames, graph::kRunModes));
@@ -318,6 +353,7 @@ void bind_executable(py::module_& m) {
     set_slot_type(reinterpret_cast<PyTypeObject*>(type.ptr()));
   });
   m.def("compile_program", &compile_program);
+  m.def("program_units", &program_units);
   m.def("has_failed", [](const py::handle& x) {
     return require_tensor(x.ptr(), kOp).storage->dependence().failure() != nullptr;
   });

@@ -25,6 +25,9 @@ namespace {
 
 constexpr size_t kMost = 64;
 
+/// Names what the thread's context of passes asks for; 0: it is in none.
+thread_local int64_t pass_context = 0;
+
 struct Known {
   std::vector<Pattern> patterns;  // of the positional arguments, and of those by name
   std::vector<Step> steps;        // from the function, its arguments, and those by name
@@ -35,6 +38,7 @@ struct Known {
   const char* name;
   Device device;  // the thread's default
   uint64_t settings;
+  int64_t pass_context;
 };
 
 struct KnownCallsObject {
@@ -47,6 +51,7 @@ KnownCallsObject& self_of(PyObject* self) { return *reinterpret_cast<KnownCallsO
 bool is_found(const Known& known, PyObject* args, PyObject* names, Found* found) {
   const auto given = static_cast<Py_ssize_t>(known.patterns[0].items.size());
   if (known.settings != runtime().settings || PyTuple_GET_SIZE(args) != given) return false;
+  if (known.pass_context != pass_context) return false;
   return known.device == default_device() && matches(known.patterns[0], args, found) &&
          (names ? matches(known.patterns[1], names, found) : known.patterns[1].items.empty());
 }
@@ -155,7 +160,8 @@ PyObject* add(PyObject* self, PyObject* given) {
                                                {},
                                                name_argument(name),
                                                default_device(),
-                                               runtime().settings});
+                                               runtime().settings,
+                                               pass_context});
     for_items(donated, [&](PyObject* place) {
       known->donated.push_back(static_cast<size_t>(integer_argument(place)));
     });
@@ -221,10 +227,20 @@ void dealloc(PyObject* self) {
   Py_DECREF(type);
 }
 
+/// _set_pass_context(number): the number of the thread's, for calls from now on.
+PyObject* set_pass_context(PyObject*, PyObject* number) {
+  return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
+    pass_context = integer_argument(number);
+    Py_RETURN_NONE;
+  });
+}
+
 PyMethodDef methods[] = {
     {"_add_known", add, METH_VARARGS,
      "_add_known(patterns, watches, run, arrange, takes_numbers, donated, name): a call that has "
      "run; at most 64 are kept."},
+    {"_set_pass_context", set_pass_context, METH_O | METH_STATIC,
+     "_set_pass_context(number): which context of passes the thread is in; 0: none."},
     {"_forget_known", clear_calls, METH_NOARGS, "Forget all calls."},
     {nullptr, nullptr, 0, nullptr}};
 

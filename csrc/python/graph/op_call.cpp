@@ -189,6 +189,8 @@ void bind_op_call(py::module_& m) {
                                if (!call.op) return py::none();
                                return py::str(call.op->name);
                              })
+      .def_property_readonly("pattern",
+                             [](const OpCall& call) { return static_cast<int>(pattern_of(call)); })
       .def_property_readonly("codes", codes_of)
       .def_property_readonly("kernel",
                              [](const OpCall& call) -> py::object {

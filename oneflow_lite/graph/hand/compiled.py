@@ -7,14 +7,15 @@ from typing import Any
 from oneflow_lite import _C
 from oneflow_lite._C import Device, Executable, OpCall, Tensor
 from oneflow_lite.graph.arguments.sharing import sharing_with
+from oneflow_lite.graph.compiling import made_ready
 from oneflow_lite.graph.drawing.picture import PathLike
-from oneflow_lite.graph.executable import lowered
 from oneflow_lite.graph.hand.declared import Declared, Feed, Variable
 from oneflow_lite.graph.hand.feeds import Shape, fed_all, sizes_of
 from oneflow_lite.graph.hand.instance import Setting, instance, pruned, values_read
 from oneflow_lite.graph.hand.numbers import FedNumber
 from oneflow_lite.graph.hand.scope import Scope, global_scope
 from oneflow_lite.graph.ir import Function, Op, Type, Value
+from oneflow_lite.graph.passes.context import PassContext
 from oneflow_lite.graph.program import Program
 from oneflow_lite.graph.sites import at
 from oneflow_lite.graph.text import type_text
@@ -73,7 +74,8 @@ class Compiled:
         shapes: Mapping[str, Shape],
         fetches: Fetches,
         device: Device | None,
-        ways: tuple[str, str, int, bool] = ("auto", "plan", 1, False),
+        ways: tuple[str, str, int, bool],
+        context: PassContext,
     ) -> None:
         self.program = program
         self.device = device or declared.device
@@ -96,7 +98,9 @@ class Compiled:
         params += [inputs[slot.variable.value] for slot in self._slots]
         self.function = replace(function, params=tuple(params))
         self._shared = _shared(self.function)
-        self.executable: Executable = lowered(self.function, program.name, *ways)
+        self.executable: Executable = made_ready(
+            Program(program.name, {"main": self.function}), context, *ways
+        )
 
     def __call__(self, feed: Mapping[str, Any] | None = None, scope: Scope | None = None) -> Any:
         """Run with these feeds; return what is fetched, arranged as the fetches are."""

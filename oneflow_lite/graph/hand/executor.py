@@ -11,10 +11,11 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any
 
-from oneflow_lite._C import Device, Executable, Tensor
+from oneflow_lite._C import Device, Tensor
 from oneflow_lite.device import DeviceLike, resolve
 from oneflow_lite.flags import flags
 from oneflow_lite.graph import executable
+from oneflow_lite.graph.compiling import compiled, context_for
 from oneflow_lite.graph.hand.compiled import Compiled, Fetch, Fetched, Fetches
 from oneflow_lite.graph.hand.declared import EMPTY, Declared
 from oneflow_lite.graph.hand.feeds import Shape, check_names, fed_all, given_shape
@@ -45,6 +46,8 @@ class Executor:
         Compute lanes for what is independent: as ``compile`` has it.
     addto : bool, optional
         Products add into accumulators: as ``compile`` has it.
+    opt_level : int, optional
+        Which passes programs go through: as ``compile`` has it.
 
     Examples
     --------
@@ -71,12 +74,15 @@ class Executor:
         release: str = "plan",
         lanes: int = 1,
         addto: bool = False,
+        opt_level: int | None = None,
     ) -> None:
         self.device: Device | None = None if device is None else resolve(device)
         if self.device is not None:
             empty(0, device=self.device)  # it is there
         executable.lowered(EMPTY, "Executor", mode, release, lanes)  # there are such
         self._ways = (mode, release, lanes, addto)
+        context_for("Executor", opt_level)
+        self._opt_level = opt_level
         self._kept: OrderedDict[Any, Compiled] = OrderedDict()
         self._lock = threading.RLock()  # guards _kept; one thread compiles, others wait
         self._compiled = 0
@@ -172,11 +178,14 @@ class Executor:
         fetches: Fetches,
     ) -> Compiled:
         # An entry keeps its program, so the identity is nobody else's.
-        key = (id(program), frozenset(shapes.items()), fetches.leaves, *_flags())
+        context = context_for("Executor", self._opt_level)
+        key = (id(program), frozenset(shapes.items()), fetches.leaves, context.key, *_flags())
         with self._lock:
             known = self._kept.get(key)
             if known is None:
-                known = Compiled(program, declared, shapes, fetches, self.device, self._ways)
+                known = Compiled(
+                    program, declared, shapes, fetches, self.device, self._ways, context
+                )
                 self._kept[key] = known
                 self._compiled += 1
                 while len(self._kept) > _MOST_PROGRAMS:
@@ -206,6 +215,7 @@ def compile(
     release: str = "plan",
     lanes: int = 1,
     addto: bool = False,
+    opt_level: int | None = None,
 ) -> Any:
     """Return a program ready to run: operations are planned, and nothing is computed.
 
@@ -232,6 +242,8 @@ def compile(
         1 to 4: what is independent is divided between so many compute lanes of each device.
     addto : bool, optional
         ``acc + a @ b`` adds into ``acc``, if nobody needs that afterwards: last bits may differ.
+    opt_level : int, optional
+        Passes up to this level run before. None: that of the thread's ``PassContext``, else 3.
 
     Raises
     ------
@@ -249,13 +261,15 @@ def compile(
         raise TypeError(f"[compile] program: expected a Program, got {type(program).__name__}")
     ways = (mode, release, lanes, addto)
     if program.declared is not None:
-        if executor is not None and ways != ("auto", "plan", 1, False):
-            raise ValueError("[compile] mode, release, lanes and addto are those of the executor")
-        return (executor or Executor(None, *ways)).compile(program, feed, fetch_list)
+        if executor is not None and (*ways, opt_level) != ("auto", "plan", 1, False, None):
+            raise ValueError(
+                "[compile] mode, release, lanes, addto and opt_level are those of the executor"
+            )
+        own = executor or Executor(None, *ways, opt_level)
+        return own.compile(program, feed, fetch_list)
     if feed is not None or fetch_list is not None or executor is not None:
         raise ValueError("[compile] feed and fetch_list are for programs that were built by hand")
-    ready: Executable = executable.compile(program, *ways)
-    return ready
+    return compiled(program, *ways, opt_level)
 
 
 def _flags() -> tuple[Any, ...]:

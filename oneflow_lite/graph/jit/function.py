@@ -21,6 +21,7 @@ class _Named(TypedDict, total=False):
     max_programs: int
     lanes: int
     addto: bool
+    opt_level: int | None
 
 
 @overload
@@ -40,6 +41,7 @@ def jit(
     max_programs: int = 64,
     lanes: int = 1,
     addto: bool = False,
+    opt_level: int | None = None,
 ) -> Any:
     """Return the function, traced once for each kind of arguments and run as a whole.
 
@@ -65,8 +67,8 @@ def jit(
         How many programs are kept; the one that was used longest ago goes first.
     lanes
         Compute lanes between which operations are divided that do not need each other, 1 to 4.
-    addto
-        Products add into accumulators, as ``compile`` has it: results differ in the last bits.
+    addto, opt_level
+        As ``compile`` has them; with addto, results differ in the last bits.
 
     Raises
     ------
@@ -85,7 +87,9 @@ def jit(
     >>> [step(flow.ones(1), flow.ones(1), rate).item() for rate in (0.5, 0.25)]
     [0.5, 0.75]
     """
-    options = Options(static, donate, on_break, check, freeze, max_programs, lanes, addto)
+    options = Options(
+        static, donate, on_break, check, freeze, max_programs, lanes, addto, opt_level
+    )
     if function is None:
         return lambda function: Jitted(function, options)
     return Jitted(function, options)

@@ -21,9 +21,9 @@ from oneflow_lite._C import NumberKindError, Tensor, TraceError
 from oneflow_lite.graph.arguments.parameters import Parameters
 from oneflow_lite.graph.arguments.sharing import SharedMemoryError, Sharing
 from oneflow_lite.graph.arguments.slots import NeedsValueError, Slots
+from oneflow_lite.graph.compiling import compiled
 from oneflow_lite.graph.drawing.picture import PathLike, draw_newest
 from oneflow_lite.graph.effects import generators
-from oneflow_lite.graph.executable import compile
 from oneflow_lite.graph.jit.checking import checked
 from oneflow_lite.graph.jit.donating import check_donated, donated_paths, with_donated
 from oneflow_lite.graph.jit.entry import Entry, StaticNumbers, arranged
@@ -325,7 +325,7 @@ class Jitted(_C.KnownCalls):
         if self._options.freeze:
             recorded = frozen(recorded)
         entry.traced = recorded
-        entry.run = compile(recorded.program, **self._options.ways())
+        entry.run = compiled(recorded.program, **self._options.ways())
         captures = [x.tensor for x in recorded.program.main.captures if x.tensor is not None]
         captures += entry.shared
         entry.watched = watches(call, captures, brought.tensors, generators(recorded.program.main))
@@ -380,7 +380,7 @@ class Jitted(_C.KnownCalls):
             return
         program = with_donated(entry.traced.program, entry.donated)
         if program.main is not entry.traced.program.main:
-            entry.run_in_donated = compile(program, **self._options.ways())
+            entry.run_in_donated = compiled(program, **self._options.ways())
 
     def _recorded(
         self, call: Call, static: dict[str, str], sharing: Sharing | None

@@ -16,6 +16,7 @@ from oneflow_lite.dtypes import SUPPORTED
 from oneflow_lite.flags import flags
 from oneflow_lite.graph.arguments.parameters import Parameters
 from oneflow_lite.graph.arguments.sharing import Sharing, sharing_of
+from oneflow_lite.graph.passes.context import PassContext
 from oneflow_lite.graph.tracing import Spec
 from oneflow_lite.graph.trees import mapped
 from oneflow_lite.ops.creation.data import asarray
@@ -62,7 +63,8 @@ def key_of(
     args: Sequence[Any], kwargs: dict[str, Any], static: Collection[int | str], brought: Brought
 ) -> Part:
     """Return what the program of a call depends on; it can be hashed unless a value cannot."""
-    parts: list[Any] = [resolve(None), flags.array_api]
+    context = PassContext.entered()
+    parts: list[Any] = [resolve(None), flags.array_api, context and context.key]
     for i, x in enumerate(args):
         if type(x) is Tensor and i not in static:
             parts.append((brought.place_of(x), x.dtype, x.shape, x.strides, x.device))

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from oneflow_lite.graph.compiling import context_for
 from oneflow_lite.graph.executable import check_lanes
 
 
@@ -18,10 +19,11 @@ class Options:
     max_programs: int = 64
     lanes: int = 1
     addto: bool = False
+    opt_level: int | None = None
 
     def ways(self) -> dict[str, Any]:
         """Return those of compile()."""
-        return {"lanes": self.lanes, "addto": self.addto}
+        return {"lanes": self.lanes, "addto": self.addto, "opt_level": self.opt_level}
 
     def verify(self) -> None:
         """Raise ValueError or TypeError where an option is none."""
@@ -32,6 +34,7 @@ class Options:
                 "[jit] addto changes the last bits of results, so that check cannot compare them"
             )
         check_lanes("jit", self.lanes)
+        context_for("jit", self.opt_level)
         for name, least in {"check": 0, "max_programs": 1}.items():
             value = getattr(self, name)
             if type(value) is not int:

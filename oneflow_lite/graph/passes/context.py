@@ -5,10 +5,13 @@ each pass ─► instruments: should_run (all) ─► before (all) ─► the pa
 """
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from oneflow_lite._C import KnownCalls
 from oneflow_lite.graph.nearest import nearest
 from oneflow_lite.graph.passes.info import PassInfo
 
@@ -28,6 +31,7 @@ class _Thread(threading.local):
 
 
 _thread = _Thread()
+_numbers: dict[tuple[Any, ...], int] = {}  # of contexts, by their keys
 
 
 def register_config(key: str, kind: type) -> None:
@@ -97,7 +101,34 @@ class PassContext:
     @staticmethod
     def current() -> "PassContext":
         """Return the innermost context of the thread; a default one where it is in none."""
-        return _thread.entered[-1] if _thread.entered else PassContext()
+        return PassContext.entered() or PassContext()
+
+    @staticmethod
+    def entered() -> "PassContext | None":
+        """Return the innermost context of the thread; None: it is in none."""
+        return _thread.entered[-1] if _thread.entered else None
+
+    def at_level(self, opt_level: int) -> "PassContext":
+        """Return the context with another level."""
+        return PassContext(
+            opt_level, self.required_pass, self.disabled_pass, self.instruments, self.config
+        )
+
+    @cached_property
+    def key(self) -> tuple[Any, ...]:
+        """What programs that are made in the context depend on: all but its instruments."""
+        required, disabled = frozenset(self.required_pass), frozenset(self.disabled_pass)
+        config = sorted((key, repr(value)) for key, value in self.config.items())
+        return self.opt_level, required, disabled, tuple(config)
+
+    @contextmanager
+    def deciding(self) -> Iterator[None]:
+        """Let the context decide about the passes of a block, which is inside of it already."""
+        _thread.entered.append(self)
+        try:
+            yield
+        finally:
+            _thread.entered.pop()
 
     @staticmethod
     def list_configs() -> dict[str, type]:
@@ -143,10 +174,12 @@ class PassContext:
                 each.exit_pass_ctx()
             raise
         _thread.entered.append(self)
+        _note_context()
         return self
 
     def __exit__(self, *_: object) -> None:
         _thread.entered.pop()
+        _note_context()
         errors = []
         for each in self.instruments:  # one that raises keeps no other from leaving
             try:
@@ -161,6 +194,13 @@ class PassContext:
             f"PassContext(opt_level={self.opt_level}, required_pass={list(self.required_pass)}, "
             f"disabled_pass={list(self.disabled_pass)}, config={dict(self.config)})"
         )
+
+
+def _note_context() -> None:
+    """Tell jitted functions which context the thread is in: they know calls by it, too."""
+    context = PassContext.entered()
+    number = 0 if context is None else _numbers.setdefault(context.key, len(_numbers) + 1)
+    KnownCalls._set_pass_context(number)
 
 
 def _names(argument: str, given: Iterable[str]) -> tuple[str, ...]:

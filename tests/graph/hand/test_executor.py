@@ -95,9 +95,7 @@ def test_ways_that_are_none() -> None:
     main = Program("main")
     with flow.graph.building(main):
         flow.graph.data("x", 2)
-    with pytest.raises(
-        ValueError, match=r"\[compile\] mode, release, lanes and addto are those of"
-    ):
+    with pytest.raises(ValueError, match="mode, release, lanes, addto and opt_level are those of"):
         flow.graph.compile(main, executor=Executor(), mode="naive")
 
 

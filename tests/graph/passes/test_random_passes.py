@@ -7,6 +7,8 @@ import pytest
 
 import oneflow_lite as flow
 from oneflow_lite.graph import Program, passes, plain_run
+from oneflow_lite.graph.primitives import inlined
+from oneflow_lite.graph.text import digest_of
 from tests.graph.test_random_traces import generators, programs, traced, wanted
 from tests.support.oracle import LAYOUTS, compare
 
@@ -15,6 +17,8 @@ ROWS = {
     "FoldConstant": ["FoldConstant"],
     "EliminateCommonSubexpr": ["EliminateCommonSubexpr"],
     "DeadCode": ["DeadCode"],
+    "FuseOps": ["DeadCode", "FuseOps"],
+    "WidenGroups": ["DeadCode", "FuseOps", "WidenGroups", "InferType"],
     "all": ["FoldConstant", "EliminateCommonSubexpr", "DeadCode", "InferType"],
 }
 
@@ -35,6 +39,11 @@ def transformed(program: Program, names: Sequence[str]) -> Program:
         return row(program)
 
 
+def constants_of(program: Program) -> dict[str, flow.Tensor]:
+    tensors = [x.tensor for x in program.main.constants if x.tensor is not None]
+    return {digest_of(x): x for x in tensors}
+
+
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
 @pytest.mark.parametrize("names", ROWS.values(), ids=ROWS)
 def test_random_programs(names: Sequence[str], layout: Sequence[str]) -> None:
@@ -46,9 +55,11 @@ def test_random_programs(names: Sequence[str], layout: Sequence[str]) -> None:
         program = frozen(traced(one, layout, given))
         made = transformed(program, names)
         made.verify()
+        assert Program.parse(str(made), constants_of(made)) == made
         removed += len(program.main.ops) - len(made.main.ops)
+        plain, _ = inlined(made.main, made.functions)
         run = flow.graph.compile(made)
-        for results in (plain_run.run(made.main, []), run(), run()):
+        for results in (plain_run.run(plain, []), run(), run()):
             expected = wanted(one, layout, len(results), eager)
             for (label, seen), x in zip(expected, results, strict=True):
                 difference = compare(seen, x.numpy())
@@ -56,3 +67,22 @@ def test_random_programs(names: Sequence[str], layout: Sequence[str]) -> None:
                     f"seed {one.seed}, {label}: {difference}\n{program}\n{made}"
                 )
     assert removed > 0
+
+
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+@pytest.mark.parametrize("level", range(4))
+def test_levels(level: int, layout: Sequence[str]) -> None:
+    rows = programs()
+    groups = 0
+    for _ in range(PROGRAMS):
+        one = next(rows).on(layout)
+        given, eager = generators(), generators()
+        program = frozen(traced(one, layout, given))
+        run = flow.graph.compile(program, opt_level=level, mode="serial")
+        groups += len(run.report()["groups"])
+        for results in (run(), run()):
+            expected = wanted(one, layout, len(results), eager)
+            for (label, seen), x in zip(expected, results, strict=True):
+                difference = compare(seen, x.numpy())
+                assert difference is None, f"seed {one.seed}, {label}: {difference}\n{program}"
+    assert level or not groups

@@ -1,0 +1,94 @@
+"""From a program to an executable: passes, then lowering.
+
+Program ─► passes of the context ─► groups told apart ─► Executable
+"""
+
+from typing import Any
+
+from oneflow_lite._C import Executable
+from oneflow_lite.graph.executable import lowered
+from oneflow_lite.graph.ir import GroupCall
+from oneflow_lite.graph.passes.alter_layout import AlterOpLayout
+from oneflow_lite.graph.passes.base import Sequential
+from oneflow_lite.graph.passes.common_subexpr import EliminateCommonSubexpr
+from oneflow_lite.graph.passes.context import PassContext
+from oneflow_lite.graph.passes.dead_code import DeadCode
+from oneflow_lite.graph.passes.device_rules import DeviceRules
+from oneflow_lite.graph.passes.fold_constant import FoldConstant
+from oneflow_lite.graph.passes.fuse_ops import FuseOps
+from oneflow_lite.graph.passes.info import PassInfo
+from oneflow_lite.graph.passes.instruments import PassInstrument
+from oneflow_lite.graph.passes.order_by_memory import OrderByMemory
+from oneflow_lite.graph.passes.widen_groups import WidenGroups
+from oneflow_lite.graph.primitives import inlined
+from oneflow_lite.graph.program import Program
+
+DEFAULT_LEVEL = 3
+_FOLDED = (FoldConstant(), EliminateCommonSubexpr())
+_FEWER = (*_FOLDED, DeviceRules(), AlterOpLayout(), DeadCode())
+_IN_ORDER = Sequential(_FEWER)
+_ROW = Sequential((*_FEWER, OrderByMemory(), FuseOps(), WidenGroups()))
+
+
+def context_for(op: str, opt_level: int | None) -> PassContext:
+    """Return the context that decides about passes: the thread's, or one of the default level."""
+    if opt_level is not None and type(opt_level) is not int:
+        raise TypeError(f"[{op}] opt_level: expected an integer or None, got {opt_level!r}")
+    context = PassContext.entered()
+    if context is None:
+        return PassContext(DEFAULT_LEVEL if opt_level is None else opt_level)
+    return context if opt_level is None else context.at_level(opt_level)
+
+
+def compiled(
+    program: Program,
+    mode: str = "auto",
+    release: str = "plan",
+    lanes: int = 1,
+    addto: bool = False,
+    opt_level: int | None = None,
+) -> Executable:
+    """Return a traced program ready to run, as ``flow.graph.compile`` does, whose text has more."""
+    program.verify()
+    context = context_for("compile", opt_level)
+    run = made_ready(program, context, mode, release, lanes, addto)
+    run.program = program
+    return run
+
+
+def made_ready(
+    program: Program, context: PassContext, mode: str, release: str, lanes: int, addto: bool
+) -> Executable:
+    """Return a program that is known to be sound, after its passes and ready to run."""
+    notes = _Notes(program)
+    row = _IN_ORDER if mode == "naive" else _ROW
+    watched = PassContext(
+        context.opt_level,
+        context.required_pass,
+        context.disabled_pass,
+        (*context.instruments, notes),
+        context.config,
+    )
+    with watched.deciding():
+        made = row(program)
+    function, groups = inlined(made.main, made.functions)
+    run = lowered(function, program.name, mode, release, lanes, addto, groups)
+    run.passes = notes.rows
+    return run
+
+
+class _Notes(PassInstrument):
+    """How many operations a program has after each pass, and how many of them are groups."""
+
+    def __init__(self, program: Program) -> None:
+        self.rows: list[dict[str, Any]] = []
+        self._note("", program)
+
+    def run_after_pass(self, program: Program, info: PassInfo) -> None:
+        """Note the program that a pass made."""
+        self._note(info.name, program)
+
+    def _note(self, name: str, program: Program) -> None:
+        ops = program.main.ops
+        groups = sum(isinstance(op.call, GroupCall) for op in ops)
+        self.rows.append({"pass": name, "operations": len(ops), "groups": groups})
