@@ -27,6 +27,7 @@ DEFAULT_LEVEL = 3
 _FOLDED = (FoldConstant(), EliminateCommonSubexpr())
 _FEWER = (*_FOLDED, DeviceRules(), AlterOpLayout(), DeadCode())
 _IN_ORDER = Sequential(_FEWER)
+_UNGROUPED = Sequential((*_FEWER, OrderByMemory()))  # products that add need their order
 _ROW = Sequential((*_FEWER, OrderByMemory(), FuseOps(), WidenGroups()))
 
 
@@ -61,7 +62,7 @@ def made_ready(
 ) -> Executable:
     """Return a program that is known to be sound, after its passes and ready to run."""
     notes = _Notes(program)
-    row = _IN_ORDER if mode == "naive" else _ROW
+    row = _IN_ORDER if mode == "naive" else _UNGROUPED if addto else _ROW
     watched = PassContext(
         context.opt_level,
         context.required_pass,
@@ -72,7 +73,8 @@ def made_ready(
     with watched.deciding():
         made = row(program)
     function, groups = inlined(made.main, made.functions)
-    run = lowered(function, program.name, mode, release, lanes, addto, groups)
+    known = () if addto and context.opt_level > 0 else groups
+    run = lowered(function, program.name, mode, release, lanes, addto, known)
     run.passes = notes.rows
     return run
 

@@ -260,8 +260,8 @@ def test_a_symmetric_product_adds_to_what_is_not() -> None:
 def test_the_arena_is_smaller() -> None:
     def sums(x: Any, w: Any) -> Any:
         total = x * 0
-        for _ in range(4):
-            total = total + flow.sin(x) @ w
+        for k in range(4):
+            total = total + flow.sin(x + k) @ w  # products that differ
         return total
 
     arguments = given((300, 300), (300, 300))
@@ -300,7 +300,7 @@ def test_an_executor_takes_the_option() -> None:
 def test_a_failure_is_that_of_the_sum(mode: str, device: str) -> None:
     def fails(a: Any, x: Any) -> Any:
         acc = flow.linalg.inv(a) * 2
-        return acc + x @ x, x @ x
+        return acc + x @ x, x @ (x * 1)  # another product
 
     a, x = flow.zeros((3, 3), device=device), flow.ones((3, 3), device=device)
     run = flow.graph.compile(flow.graph.trace(fails, a, x).program, addto=True, mode=mode)
