@@ -88,10 +88,7 @@ class _Rows:
             operations,
             [numbers[value] for value in function.results],
             [(numbers[target], numbers[last]) for target, last in function.assigns],
-            [
-                (*_slot(slot, slots), function.names.get(slot, str(k)))
-                for slot, k in slots.items()
-            ],
+            [(*_slot(slot, slots), function.names.get(slot, str(k))) for slot, k in slots.items()],
         )
 
 

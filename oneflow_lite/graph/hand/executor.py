@@ -259,17 +259,22 @@ def compile(
     """
     if not isinstance(program, Program):
         raise TypeError(f"[compile] program: expected a Program, got {type(program).__name__}")
-    ways = (mode, release, lanes, addto)
+    ways = (mode, release, lanes, addto, opt_level)
     if program.declared is not None:
-        if executor is not None and (*ways, opt_level) != ("auto", "plan", 1, False, None):
-            raise ValueError(
-                "[compile] mode, release, lanes, addto and opt_level are those of the executor"
-            )
-        own = executor or Executor(None, *ways, opt_level)
-        return own.compile(program, feed, fetch_list)
+        return _by_hand(program, feed, fetch_list, executor, ways)
     if feed is not None or fetch_list is not None or executor is not None:
         raise ValueError("[compile] feed and fetch_list are for programs that were built by hand")
-    return compiled(program, *ways, opt_level)
+    return compiled(program, *ways)
+
+
+def _by_hand(
+    program: Program, feed: Any, fetch_list: Any, executor: Executor | None, ways: tuple[Any, ...]
+) -> Compiled:
+    if executor is not None and ways != ("auto", "plan", 1, False, None):
+        raise ValueError(
+            "[compile] mode, release, lanes, addto and opt_level are those of the executor"
+        )
+    return (executor or Executor(None, *ways)).compile(program, feed, fetch_list)
 
 
 def _flags() -> tuple[Any, ...]:

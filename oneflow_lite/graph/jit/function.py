@@ -65,9 +65,7 @@ def jit(
         Captured tensors are constants: later writes to them are not seen.
     max_programs
         How many programs are kept; the one that was used longest ago goes first.
-    lanes
-        Compute lanes between which operations are divided that do not need each other, 1 to 4.
-    addto, opt_level
+    lanes, addto, opt_level
         As ``compile`` has them; with addto, results differ in the last bits.
 
     Raises
@@ -87,9 +85,8 @@ def jit(
     >>> [step(flow.ones(1), flow.ones(1), rate).item() for rate in (0.5, 0.25)]
     [0.5, 0.75]
     """
-    options = Options(
-        static, donate, on_break, check, freeze, max_programs, lanes, addto, opt_level
-    )
+    kept = (on_break, check, freeze, max_programs)
+    options = Options(static, donate, *kept, lanes, addto, opt_level)
     if function is None:
         return lambda function: Jitted(function, options)
     return Jitted(function, options)
