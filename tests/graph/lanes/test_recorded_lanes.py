@@ -171,7 +171,7 @@ def test_a_segment_ends_behind_what_another_lane_waits_for(device: str) -> None:
         for _ in range(3):
             rest = rest @ x
         with flow.vm.lane(1):
-            other = flow.tanh(first @ x)
+            other = flow.tanh(x @ first)
         return rest + other
 
     x = flow.full((100, 100), 0.1, device=device)
