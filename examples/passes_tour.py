@@ -2,10 +2,12 @@
 
     python examples/passes_tour.py
 
-A convolution with some additions is folded, merged, fused, and laid out in blocks of channels; a
-pass of one's own multiplies constants; instruments print programs before each pass. The output is
-the same each time: tests compare it with a file.
+A convolution with some additions is folded, merged, fused, and laid out in blocks of channels. A
+pass of one's own multiplies constants. Instruments print programs before each pass. Each time the
+tour prints the same: a test compares it with a file.
 """
+
+from typing import Any
 
 import numpy as np
 
@@ -51,59 +53,88 @@ class CustomPipeline:
     def __init__(self, multiplier: float) -> None:
         self.multiplier = multiplier
 
-    def transform_function(self, function, program, context):  # type: ignore[no-untyped-def]
+    def transform_function(
+        self, function: flow.graph.Function, program: flow.graph.Program, context: PassContext
+    ) -> flow.graph.Function:
+        """Return the function with other constants."""
         multiplier = self.multiplier
 
         class ReplaceConstant(passes.Rewriter):
-            def visit_constant(self, bound):  # type: ignore[no-untyped-def]
+            def visit_constant(self, bound: Any) -> flow.Tensor:
                 return bound.tensor * multiplier
 
         return ReplaceConstant().rewritten(function)
 
 
-def counted(program: flow.graph.Program, name: str) -> int:
-    """How often an operation stands in a program."""
-    return sum(op.name == name for op in program.main.ops)
+@passes.pass_instrument
+class PrintOperations:
+    """Prints which pass runs, and on which operations."""
+
+    def run_before_pass(self, program: flow.graph.Program, info: passes.PassInfo) -> None:
+        """Print a line."""
+        print(f"{info.name} gets:", *(op.name for op in program.main.ops))
+
+
+def transforms(program: flow.graph.Program) -> int:
+    """How often a layout changes in a program."""
+    return sum(op.name == "layout_transform" for op in program.main.ops)
+
+
+def one_by_one(program: flow.graph.Program) -> flow.graph.Program:
+    """Call passes by hand; return the program before it is fused."""
+    folded = show("FoldConstant", passes.FoldConstant()(program))
+    merged = show("EliminateCommonSubexpr", passes.EliminateCommonSubexpr()(folded))
+    show("FuseOps, level 0", passes.FuseOps(fuse_opt_level=0)(merged))
+    show("FuseOps, level 2", passes.FuseOps(fuse_opt_level=2)(merged))
+    return merged
+
+
+def in_a_row(program: flow.graph.Program) -> None:
+    """Let contexts decide: EliminateCommonSubexpr is a pass of level 3, the default level is 2."""
+    fewer = Sequential([passes.FoldConstant(), passes.EliminateCommonSubexpr()])
+    row = Sequential([fewer, passes.FuseOps(fuse_opt_level=2)])
+    for title, context in (
+        ("the default level", PassContext()),
+        ("level 3", PassContext(opt_level=3)),
+        (
+            "level 3, without EliminateCommonSubexpr",
+            PassContext(opt_level=3, disabled_pass=["EliminateCommonSubexpr"]),
+        ),
+    ):
+        with context:
+            show(f"Sequential, {title}", fewer(program))
+            show(f"Sequential with FuseOps, {title}", row(program))
+
+
+def with_layouts(program: flow.graph.Program) -> None:
+    """Give convolutions another layout; what packs constants is folded."""
+    with PassContext(opt_level=3):
+        altered = show("AlterOpLayout", Sequential([passes.AlterOpLayout()])(program))
+        fewer = Sequential([passes.FoldConstant(), passes.DeadCode()])
+        folded = show("AlterOpLayout, folded", fewer(altered))
+    print(f"{transforms(altered)} layout transforms, {transforms(folded)} after folding\n")
+
+
+def watched(program: flow.graph.Program) -> None:
+    """Print programs between passes: by a pass, by an instrument, and by one of one's own."""
+    with PassContext(opt_level=3):
+        Sequential([passes.FoldConstant(), passes.PrintIR(), passes.DeadCode()])(program)
+    print()
+    row = Sequential([passes.FoldConstant(), passes.EliminateCommonSubexpr()])
+    with PassContext(opt_level=3, instruments=[passes.PrintIR(), PrintOperations()]):
+        row(program)
 
 
 def main() -> None:
     """Print the tour."""
     shapes = (1, 64, 56, 56), (64, 64, 3, 3)
-    program = flow.graph.trace(example, *(flow.graph.spec(x, "float32") for x in shapes)).program
-    show("the program", program)
-
-    folded = show("FoldConstant", passes.DeadCode()(passes.FoldConstant()(program)))
-    merged = show("EliminateCommonSubexpr", passes.EliminateCommonSubexpr()(folded))
-    show("FuseOps at level 0", passes.FuseOps(fuse_opt_level=0)(merged))
-    show("FuseOps at level 2", passes.FuseOps(fuse_opt_level=2)(merged))
-
-    row = Sequential(
-        [
-            passes.FoldConstant(),
-            passes.DeadCode(),
-            passes.EliminateCommonSubexpr(),
-            passes.FuseOps(fuse_opt_level=2),
-        ]
-    )
-    show("Sequential at the default level", row(program))
-    with PassContext(opt_level=3):
-        show("Sequential at level 3", row(program))
-    with PassContext(opt_level=3, disabled_pass=["EliminateCommonSubexpr"]):
-        show("Sequential at level 3, without EliminateCommonSubexpr", row(program))
-
-    altered = show("AlterOpLayout", passes.AlterOpLayout()(merged))
-    print("layout transforms:", counted(altered, "layout_transform"))
-    with PassContext(opt_level=3):
-        again = Sequential([passes.FoldConstant(), passes.DeadCode()])(altered)
-    print("after folding:", counted(again, "layout_transform"), end="\n\n")
-
-    small = flow.graph.trace(lambda x: x * flow.tensor([2.0, 3.0]), flow.graph.spec((2,))).program
-    show("constants times 3", CustomPipeline(3)(small))
-
-    with PassContext(opt_level=3):
-        Sequential([passes.FoldConstant(), passes.PrintIR(), passes.DeadCode()])(small)
-    with PassContext(opt_level=3, instruments=[passes.PrintIR()]):
-        Sequential([passes.FoldConstant(), passes.DeadCode()])(small)
+    given = (flow.graph.spec(shape, "float32") for shape in shapes)
+    program = show("the program", flow.graph.trace(example, *given).program)
+    merged = one_by_one(program)
+    in_a_row(program)
+    with_layouts(merged)
+    show("constants times 3", CustomPipeline(3)(merged))
+    watched(program)
 
 
 if __name__ == "__main__":

@@ -215,6 +215,20 @@ def test_the_tour_of_memory(tmp_path: Path) -> None:
     assert sizes["blocks, match range 1"] < sizes["blocks, match range 0"]
 
 
+# --- passes_tour.py
+
+
+def test_the_tour_of_passes() -> None:
+    """What it prints is that of the file, but for the places of the user's lines."""
+    text = re.sub(r"  # .*:\d+$", "", succeed("passes_tour.py"), flags=re.MULTILINE)
+    assert text == Path(__file__).with_name("passes_tour.txt").read_text(encoding="utf-8")
+    counts = dict(re.findall(r"(?m)^== (.*): (\d+) operations$", text))
+    assert (counts["FoldConstant"], counts["EliminateCommonSubexpr"]) == ("5", "4")
+    in_a_row = [block.partition("\n\n")[0] for block in text.split("== Sequential, ")[1:]]
+    assert [block.count("add(%5, %2)") for block in in_a_row] == [2, 1, 2]  # equal additions
+    assert "4 layout transforms, 2 after folding" in text
+
+
 # --- stream_photos.py
 
 
