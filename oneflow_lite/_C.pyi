@@ -521,6 +521,7 @@ class Executable:
     program: Any
     function: Any  # what was lowered, with its operations in the order of the run
     passes: list[dict[str, Any]]
+    functions: list[tuple[str, list[int]]]
 
     def __call__(self, *arguments: Any) -> list[Tensor]: ...
     def report(self) -> dict[str, Any]: ...

@@ -7,7 +7,7 @@ from typing import Any
 
 from oneflow_lite._C import Executable
 from oneflow_lite.graph.executable import lowered
-from oneflow_lite.graph.ir import GroupCall
+from oneflow_lite.graph.ir import Function, GroupCall
 from oneflow_lite.graph.passes.alter_layout import AlterOpLayout
 from oneflow_lite.graph.passes.base import Sequential
 from oneflow_lite.graph.passes.common_subexpr import EliminateCommonSubexpr
@@ -20,7 +20,7 @@ from oneflow_lite.graph.passes.info import PassInfo
 from oneflow_lite.graph.passes.instruments import PassInstrument
 from oneflow_lite.graph.passes.order_by_memory import OrderByMemory
 from oneflow_lite.graph.passes.widen_groups import WidenGroups
-from oneflow_lite.graph.primitives import inlined
+from oneflow_lite.graph.primitives import ALONE, inlined
 from oneflow_lite.graph.program import Program
 
 DEFAULT_LEVEL = 3
@@ -61,8 +61,8 @@ def made_ready(
     program: Program, context: PassContext, mode: str, release: str, lanes: int, addto: bool
 ) -> Executable:
     """Return a program that is known to be sound, after its passes and ready to run."""
-    notes = _Notes(program)
     row = _IN_ORDER if mode == "naive" else _UNGROUPED if addto else _ROW
+    notes = _Notes(program, row.info)
     watched = PassContext(
         context.opt_level,
         context.required_pass,
@@ -76,19 +76,36 @@ def made_ready(
     known = () if addto and context.opt_level > 0 else groups
     run = lowered(function, program.name, mode, release, lanes, addto, known)
     run.passes = notes.rows
+    run.functions = _places(made.main, function, groups)
     return run
+
+
+def _places(main: Function, flat: Function, groups: list[int]) -> list[tuple[str, list[int]]]:
+    """Return the primitive functions that ``main`` calls, and where their operations run.
+
+    Sources of random numbers are asked before a run, and are not counted.
+    """
+    found: list[list[int]] = [[] for op in main.ops if isinstance(op.call, GroupCall)]
+    places = (group for group, op in zip(groups, flat.ops, strict=True) if op.call.kind != "source")
+    for place, group in enumerate(places):
+        if group != ALONE:
+            found[group].append(place)
+    names = (op.name for op in main.ops if isinstance(op.call, GroupCall))
+    return list(zip(names, found, strict=True))
 
 
 class _Notes(PassInstrument):
     """How many operations a program has after each pass, and how many of them are groups."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, whole: PassInfo) -> None:
         self.rows: list[dict[str, Any]] = []
+        self._whole = whole
         self._note("", program)
 
     def run_after_pass(self, program: Program, info: PassInfo) -> None:
-        """Note the program that a pass made."""
-        self._note(info.name, program)
+        """Note the program that a pass made: one of the row, not the row as a whole."""
+        if info is not self._whole:
+            self._note(info.name, program)
 
     def _note(self, name: str, program: Program) -> None:
         ops = program.main.ops

@@ -1,18 +1,40 @@
-"""Reports of executables: dictionaries that print as text."""
+"""Reports of executables and jitted functions: dictionaries that are texts and pages, too."""
 
+from collections.abc import Mapping
 from typing import Any
+
+from oneflow_lite.graph.drawing.page import Chapter, page_of
 
 _MOST_ROWS = 20
 
 
-class Report(dict[str, Any]):
+class Readable(dict[str, Any]):
+    """A report for programs and for readers: ``str`` gives it as text."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a copy of dictionaries, lists, texts and numbers alone, as JSON has them."""
+        plain: dict[str, Any] = _plain(self)
+        return plain
+
+    def page(self) -> str:
+        """Return the report as a page of HTML, which needs nothing from elsewhere."""
+        return page_of(f"report of {self['name']}", self.chapters())
+
+    def chapters(self) -> list[Chapter]:
+        """Return the parts of the page."""
+        return [Chapter(self["name"], (), self)]
+
+
+class Report(Readable):
     """What a program has become, and how often it has run in which way.
 
-    Keys: passes (rows of pass, operations and groups: what each pass left; the first row is what
-    was given), steps, mode, release, arena_bytes (of runs in the calling thread), inline_runs,
-    issued_runs, runs (by mode), groups (steps that run as one), memory, addto, additions (with
-    addto: site, is_added and reason of each sum with a product in it), lanes, segments, edges and
-    waits (pairs of segments). ``str`` gives it as text.
+    Keys: name, passes (rows of pass, operations and groups: what each pass left; the first row is
+    what was given), functions (primitive ones: name, how many operations, kernels: the
+    steps of each that it runs by, and saved_bytes of these), steps, mode, release, arena_bytes (of
+    runs in the calling thread), inline_runs, issued_runs, runs (by mode), groups (steps that run as
+    one), memory, addto, additions (with addto: site, is_added and reason of each sum with a product
+    in it), lanes, segments, edges and waits (pairs of segments). ``str`` gives it as text,
+    ``page()`` as HTML.
 
     Keys of memory: arenas (of a device and lane: bytes, lower_bound, the plan that was taken, and
     tried: the bytes of each plan until one had no more than the bound), results_bytes, alone_bytes,
@@ -32,7 +54,8 @@ class Report(dict[str, Any]):
     >>> traced = flow.graph.trace(lambda x: flow.tanh(x) * 2, flow.ones(3))
     >>> print(flow.graph.compile(traced.program).report())
     2 steps, mode auto, release plan
-    operations: 2; after FuseOps 1 (1 groups)
+    operations: 2; after FuseOps 1 (1 of them groups)
+      fused_tanh_multiply in 2 kernels: tanh | multiply
     runs: inline 0, serial 0, parallel 0, sequential 0, naive 0
     groups: none
     memory: arena of cpu 0 bytes (bound 0, by size); results 24 bytes; 0 bytes by themselves
@@ -45,9 +68,17 @@ class Report(dict[str, Any]):
       0 cpu compute: tanh, multiply
     """
 
+    @classmethod
+    def of(cls, found: dict[str, Any], noted: Mapping[str, Any]) -> "Report":
+        """Return the report with what was noted when the executable was made."""
+        passes, functions = noted.get("passes", []), noted.get("functions", [])
+        rows = _functions(found, functions)
+        return cls(name=noted.get("name", ""), passes=passes, functions=rows, **found)
+
     def __str__(self) -> str:
         lines = [f"{self['steps']} steps, mode {self['mode']}, release {self['release']}"]
-        lines.append("operations: " + _after_passes(self.get("passes", [])))
+        lines.append("operations: " + _after_passes(self["passes"]))
+        lines += _first([_function_text(row) for row in self["functions"]])
         lines.append("runs: " + ", ".join(f"{mode} {n}" for mode, n in self["runs"].items()))
         lines += self._groups()
         lines += self._memory()
@@ -120,10 +151,49 @@ def _after_passes(rows: list[dict[str, Any]]) -> str:
         counts = row["operations"], row["groups"]
         if counts != known:
             after = f"after {row['pass']} " if row["pass"] else ""
-            groups = f" ({row['groups']} groups)" if row["groups"] else ""
+            groups = f" ({row['groups']} of them groups)" if row["groups"] else ""
             texts.append(f"{after}{row['operations']}{groups}")
         known = counts
     return "; ".join(texts)
+
+
+def _functions(found: Mapping[str, Any], noted: list[tuple[str, list[int]]]) -> list[Any]:
+    """Return a row for each primitive function: the units that its operations run in."""
+    units: dict[int, list[str]] = {}
+    unit_of: dict[int, list[int]] = {}
+    for row in found["memory"]["operations"]:
+        units.setdefault(row["unit"], []).append(row["step"])
+        unit_of.setdefault(row["operation"], []).append(row["unit"])
+    grouped = [unit for unit in sorted(units) if len(units[unit]) > 1]
+    saved = {unit: each["saved_bytes"] for unit, each in zip(grouped, found["groups"], strict=True)}
+    rows = []
+    for name, operations in noted:
+        own = dict.fromkeys(unit for k in operations for unit in unit_of.get(k, ()))
+        rows.append(
+            {
+                "name": name,
+                "operations": len(operations),
+                "kernels": [units[unit] for unit in own],
+                "saved_bytes": sum(saved.get(unit, 0) for unit in own),
+            }
+        )
+    return rows
+
+
+def _function_text(row: Mapping[str, Any]) -> str:
+    kernels = row["kernels"]
+    steps = " | ".join(_names(each) for each in kernels) or "none"
+    saved = f"; {row['saved_bytes']} bytes saved" if row["saved_bytes"] else ""
+    count = f"{len(kernels)} kernel{'s' * (len(kernels) != 1)}"
+    return f"  {row['name']} in {count}: {steps}{saved}"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(x) for key, x in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain(x) for x in value]
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
 
 
 def _names(steps: list[str]) -> str:

@@ -165,11 +165,9 @@ PyObject* call(PyObject* self, PyObject* const* given, size_t nargsf, PyObject* 
 PyObject* report(PyObject* self, PyObject*) {
   return guarded<PyObject*>(nullptr, [&] {
     const py::object type = py::module_::import("oneflow_lite.graph.report").attr("Report");
-    py::object made = type(report_of(executable_of(self)));
     PyObject* const own = reinterpret_cast<ExecutableObject*>(self)->dict;
-    PyObject* const passes = own ? PyDict_GetItemString(own, "passes") : nullptr;
-    if (passes) made["passes"] = py::reinterpret_borrow<py::object>(passes);
-    return made.release().ptr();
+    const auto noted = own ? py::reinterpret_borrow<py::object>(own) : py::dict();
+    return type.attr("of")(report_of(executable_of(self)), noted).release().ptr();
   });
 }
 

@@ -19,7 +19,7 @@ class Chapter(NamedTuple):
     title: str
     panels: Sequence[Panel]
     report: Mapping[str, Any]
-    text: str  # of the program
+    text: str = ""  # of the program; empty: it is not shown
 
 
 def page_of(title: str, chapters: Sequence[Chapter]) -> str:
@@ -46,6 +46,8 @@ def _chapter(chapter: Chapter) -> Iterator[str]:
         yield element("h2", plain(panel.title))
         yield element("div", panel.svg(), class_="scroll")
     yield from _sections(chapter.report)
+    if not chapter.text:
+        return
     text = element("summary", "The program as text") + element("pre", plain_lines(chapter.text))
     yield element("details", text)
 
