@@ -8,6 +8,7 @@ from oneflow_lite.graph.ir import Function
 from oneflow_lite.graph.nearest import nearest
 from oneflow_lite.graph.passes.context import PassContext
 from oneflow_lite.graph.passes.info import PassInfo
+from oneflow_lite.graph.passes.parts import check_parts
 from oneflow_lite.graph.program import Program
 
 _REGISTRY: dict[str, "Pass"] = {}
@@ -29,7 +30,8 @@ class Pass(ABC):
         Raises
         ------
         TypeError
-            The argument is no Program, or the pass makes none.
+            The argument is no Program, or the pass makes none; it puts something into a program
+            that is no part of one.
         ValueError
             A pass of a user makes an ill-typed or cyclic program.
         """
@@ -58,11 +60,11 @@ class Pass(ABC):
 
     def _verify(self, made: Program) -> None:
         try:
+            check_parts(made)
             made.verify()
-        except ValueError as error:
-            raise ValueError(
-                f"[{self.info.name}] makes a program that is wrong: {error}"
-            ) from error
+        except (TypeError, ValueError) as error:
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            raise kind(f"[{self.info.name}] makes a program that is wrong: {error}") from error
 
     def __repr__(self) -> str:
         return f"<pass {self.info.name}, level {self.info.level}>"
