@@ -174,8 +174,11 @@ def fill(target: Tensor, value: Any) -> None:
 def reshape(x: Tensor, shape: int | Sequence[int], copy: bool | None) -> Tensor:
     """One -1 is inferred. copy=None: a view where strides allow; False: ValueError where not."""
 
-def layouts(operands: Sequence[Any]) -> tuple[tuple[Any, Any, np.dtype[Any]], ...] | None:
-    """Return (shape, strides, dtype) of each operand; None where one is not a tensor."""
+def layouts(operands: Sequence[Any]) -> bytes | None:
+    """Return shapes, strides and dtypes as one key; None where an operand is not a tensor."""
+
+def parts_of_layouts(layouts: bytes) -> list[tuple[Any, Any, np.dtype[Any]]]:
+    """Return (shape, strides, dtype) of each operand."""
 
 def run_steps(operands: Sequence[Tensor], steps: Sequence[tuple[Any, ...]]) -> Tensor:
     """Return the last value of steps such as those of ops/numpy/einsum.py, on the operands."""

@@ -12,6 +12,22 @@ inline constexpr int kMaxDims = 32;
 
 using Dims = SmallVector<int64_t, 4>;
 
+/// Some axes of a shape, a bit each.
+class AxisSet {
+ public:
+  AxisSet() = default;
+  explicit AxisSet(uint32_t bits) : bits_(bits) {}
+  static AxisSet all(int ndim) { return AxisSet(static_cast<uint32_t>((uint64_t{1} << ndim) - 1)); }
+
+  bool has(int axis) const { return bits_ >> axis & 1; }
+  void add(int axis) { bits_ |= uint32_t{1} << axis; }
+  uint32_t bits() const { return bits_; }
+
+ private:
+  static_assert(kMaxDims <= 32);
+  uint32_t bits_ = 0;
+};
+
 /// Number of elements; Error(value) when it or the byte count `n * itemsize` does not fit in int64.
 int64_t count_elements(const Dims& shape, int64_t itemsize, const char* op);
 

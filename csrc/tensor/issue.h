@@ -54,8 +54,7 @@ Tensor where(const Issuer& issuer, const Input* inputs, DType dtype, Device devi
 /// Reduces over `reduced` axes with the op's binary loop; `initial` (may be null): in
 /// resolution.result.
 Tensor reduce(const Issuer& issuer, const ops::OpDef& op, const ops::Resolution& resolution,
-              const Tensor& x, const std::vector<bool>& reduced, const Scalar* initial,
-              bool keepdims);
+              const Tensor& x, AxisSet reduced, const Scalar* initial, bool keepdims);
 
 /// Index of the first extremum along `axis`, or over the row-major order of all elements (axis -1).
 Tensor arg_reduce(const Issuer& issuer, const char* name, const Tensor& x, int axis, bool keepdims,

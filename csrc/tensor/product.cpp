@@ -7,54 +7,70 @@ namespace ofl {
 
 namespace {
 
-Tensor with_row_axis(const Tensor& x, int position) {
-  Tensor view = x;
-  view.shape.resize(0);
-  view.strides.resize(0);
-  for (int d = 0; d <= x.ndim(); ++d) {
-    if (d == position) {
-      view.shape.push_back(1);
-      view.strides.push_back(0);
-    }
-    if (d < x.ndim()) {
-      view.shape.push_back(x.shape[d]);
-      view.strides.push_back(x.strides[d]);
-    }
+/// The matrices of a factor: a vector is one row on the left, one column on the right.
+struct Matrices {
+  int64_t rows = 1, columns = 1;
+  int64_t row_step = 0, column_step = 0;  // in bytes
+  int batch = 0;                          // dimensions in front of them
+};
+
+Matrices matrices_of(const Tensor& x, bool is_left) {
+  Matrices found;
+  const int last = x.ndim() - 1;
+  if (last > 0 || is_left) {
+    found.columns = x.shape[last];
+    found.column_step = x.strides[last];
   }
-  return view;
+  if (last > 0 || !is_left) {
+    const int row = last > 0 ? last - 1 : 0;
+    found.rows = x.shape[row];
+    found.row_step = x.strides[row];
+  }
+  found.batch = last > 0 ? last - 1 : 0;
+  return found;
 }
 
-Dims leading(const Dims& dims, int drop) {
+Dims leading(const Dims& dims, int count) {
   Dims result = dims;
-  result.resize(dims.size() - drop);
+  result.resize(count);
   return result;
 }
 
-/// Batch loops, then the three core rows that matmul_kernel expects.
-void plan_matmul(LoopPlan& plan, const Tensor& a, const Tensor& b, const Tensor& result) {
-  const int dims_a = a.ndim(), dims_b = b.ndim(), dims = result.ndim();
-  const Dims batch = leading(result.shape, 2);
-  const char* const name = plan.args.name;
-  const Dims steps_a = broadcast_strides(leading(a.shape, 2), leading(a.strides, 2), batch, name);
-  const Dims steps_b = broadcast_strides(leading(b.shape, 2), leading(b.strides, 2), batch, name);
-  for (int d = 0; d < batch.size(); ++d) {
-    plan.add_row(batch[d], {steps_a[d], steps_b[d], result.strides[d], 0});
+/// A factor and its matrices.
+struct Factor {
+  const Tensor& x;
+  Matrices matrices;
+
+  Dims batch() const { return leading(x.shape, matrices.batch); }
+  Dims batch_steps(const Dims& batch, const char* name) const {
+    return broadcast_strides(this->batch(), leading(x.strides, matrices.batch), batch, name);
   }
-  const int64_t m = a.shape[dims_a - 2], k = a.shape[dims_a - 1], n = b.shape[dims_b - 1];
-  plan.add_row(m, {a.strides[dims_a - 2], 0, result.strides[dims - 2], 0});
-  plan.add_row(k, {a.strides[dims_a - 1], b.strides[dims_b - 2], 0, 0});
-  plan.add_row(n, {0, b.strides[dims_b - 1], result.strides[dims - 1], 0});
+};
+
+/// Batch loops, then the three core rows that matmul_kernel expects. `result` is row-major.
+void plan_matmul(LoopPlan& plan, const Factor& a, const Factor& b, const Tensor& result,
+                 const Dims& batch) {
+  if (!batch.empty()) {
+    const Dims steps_a = a.batch_steps(batch, plan.args.name);
+    const Dims steps_b = b.batch_steps(batch, plan.args.name);
+    for (int d = 0; d < batch.size(); ++d) {
+      plan.add_row(batch[d], {steps_a[d], steps_b[d], result.strides[d], 0});
+    }
+  }
+  const auto item = static_cast<int64_t>(size_of(result.dtype));
+  const int64_t m = a.matrices.rows, k = a.matrices.columns, n = b.matrices.columns;
+  plan.add_row(m, {a.matrices.row_step, 0, n * item, 0});
+  plan.add_row(k, {a.matrices.column_step, b.matrices.row_step, 0, 0});
+  plan.add_row(n, {0, b.matrices.column_step, item, 0});
   plan.args.attr[0] = m;
   plan.args.attr[1] = k;
   plan.args.attr[2] = n;
 }
 
 /// Of one element of the loops, in float32 additions.
-double cost_of(const Tensor& a, const Tensor& b, const Tensor& result) {
-  const int64_t m = result.shape[result.ndim() - 2], n = b.shape[b.ndim() - 1];
-  const int64_t k = a.shape[a.ndim() - 1];
+double cost_of(int64_t m, int64_t k, int64_t n, DType dtype) {
   const double elements = static_cast<double>(m) * static_cast<double>(k) * static_cast<double>(n);
-  return elements == 0 ? 1 : ops::product_work(m, k, n, result.dtype) / elements;
+  return elements == 0 ? 1 : ops::product_work(m, k, n, dtype) / elements;
 }
 
 }  // namespace
@@ -67,50 +83,48 @@ Tensor matmul(const Issuer& issuer, const ops::OpDef& op, const ops::Resolution&
     fail(ErrorKind::value, "[", name, "] expected at least one dimension, got shapes ",
          shape_str(a.shape), " and ", shape_str(b.shape));
   }
-  const auto promoted = [&](const Tensor& x, int k) {
-    const DType dtype = resolution.operand[k];
-    return x.dtype == dtype ? x : cast_copy(issuer, x, dtype, name);
+  Tensor casts[2];
+  const auto promoted = [&](const Tensor& x, int place) -> const Tensor& {
+    const DType dtype = resolution.operand[place];
+    return x.dtype == dtype ? x : casts[place] = cast_copy(issuer, x, dtype, name);
   };
-  const Tensor factor_a = promoted(a, 0), factor_b = promoted(b, 1);
-  Tensor left = factor_a, right = factor_b;
-  if (a.ndim() == 1) left = with_row_axis(left, 0);
-  if (b.ndim() == 1) right = with_row_axis(right, 1);
-  const int64_t k = left.shape[left.ndim() - 1];
-  if (k != right.shape[right.ndim() - 2]) {
+  const Tensor& factor_a = promoted(a, 0);
+  const Tensor& factor_b = promoted(b, 1);
+  const Factor left{factor_a, matrices_of(factor_a, true)};
+  const Factor right{factor_b, matrices_of(factor_b, false)};
+  const int64_t m = left.matrices.rows, k = left.matrices.columns, n = right.matrices.columns;
+  if (k != right.matrices.rows) {
     fail(ErrorKind::value, "[", name, "] expected ", k, " rows in the second operand, got ",
-         right.shape[right.ndim() - 2], " (shapes ", shape_str(a.shape), " and ",
-         shape_str(b.shape), ")");
+         right.matrices.rows, " (shapes ", shape_str(a.shape), " and ", shape_str(b.shape), ")");
   }
-  Dims shape = broadcast_shapes(leading(left.shape, 2), leading(right.shape, 2), name);
-  shape.push_back(left.shape[left.ndim() - 2]);
-  shape.push_back(right.shape[right.ndim() - 1]);
-  if (shape.size() + 1 > kMaxDims) {
+  const bool has_batch = left.matrices.batch || right.matrices.batch;
+  const Dims batch = has_batch ? broadcast_shapes(left.batch(), right.batch(), name) : Dims{};
+  if (batch.size() + 3 > kMaxDims) {
     fail(ErrorKind::value, "[", name, "] at most ", kMaxDims - 1, " dimensions, got ",
-         shape.size());
+         batch.size() + 2);
   }
-  Tensor result = make_tensor(left.storage->state(), resolution.result, shape, issuer.site);
-  Dims visible = leading(shape, 2);
-  if (a.ndim() > 1) visible.push_back(shape[shape.size() - 2]);
-  if (b.ndim() > 1) visible.push_back(shape[shape.size() - 1]);
-  const Tensor seen = *reshape_view(result, visible);
+  Dims shape = batch;
+  if (a.ndim() > 1) shape.push_back(m);
+  if (b.ndim() > 1) shape.push_back(n);
+  Tensor result = make_tensor(factor_a.storage->state(), resolution.result, shape, issuer.site);
   if (issuer.sink) {
     OpCall call(CallKind::matmul, name);
     call.op = &op;
     call.resolution = &resolution;
     const Input inputs[] = {&factor_a, &factor_b};
-    return take_one(issuer, std::move(call), inputs, 2, seen);
+    return take_one(issuer, std::move(call), inputs, 2, result);
   }
   LoopPlan plan(name, ops::KernelId::matmul, 3);
-  plan.cost = cost_of(left, right, result);
+  plan.cost = cost_of(m, k, n, result.dtype);
   plan.args.op = &op;
   plan.args.resolution = &resolution;
-  plan.set_operand(0, &left);
-  plan.set_operand(1, &right);
+  plan.set_operand(0, &factor_a);
+  plan.set_operand(1, &factor_b);
   plan.set_operand(2, &result);
   plan.new_bytes = result.storage->bytes();
-  plan_matmul(plan, left, right, result);
+  plan_matmul(plan, left, right, result, batch);
   submit(issuer, plan);
-  return seen;
+  return result;
 }
 
 }  // namespace ofl

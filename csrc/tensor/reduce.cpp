@@ -8,10 +8,10 @@ namespace ofl {
 
 namespace {
 
-Dims reduced_shape(const Dims& shape, const std::vector<bool>& reduced, bool keepdims) {
+Dims reduced_shape(const Dims& shape, AxisSet reduced, bool keepdims) {
   Dims result;
   for (int d = 0; d < shape.size(); ++d) {
-    if (!reduced[d]) {
+    if (!reduced.has(d)) {
       result.push_back(shape[d]);
     } else if (keepdims) {
       result.push_back(1);
@@ -20,45 +20,35 @@ Dims reduced_shape(const Dims& shape, const std::vector<bool>& reduced, bool kee
   return result;
 }
 
-/// Loops over all axes of `x`; the output steps along the kept ones only.
-void plan_reduction(LoopPlan& plan, const Tensor& x, const Tensor& result,
-                    const std::vector<bool>& reduced) {
-  const Dims kept = reduced_shape(x.shape, reduced, false);
-  const Dims kept_strides = contiguous_strides(kept, static_cast<int64_t>(size_of(result.dtype)));
-  int next = 0;
-  for (int d = 0; d < x.ndim(); ++d) {
-    const int64_t out_stride = reduced[d] ? 0 : kept_strides[next++];
-    const int64_t strides[ops::kMaxOperands] = {x.strides[d], out_stride, 0, 0};
-    plan.add_row(x.shape[d], strides);
+/// Loops over all axes of `x`; the output, row-major, steps along the kept ones only.
+void plan_reduction(LoopPlan& plan, const Tensor& x, DType result, AxisSet reduced) {
+  int64_t steps[kMaxDims];
+  auto step = static_cast<int64_t>(size_of(result));
+  for (int d = x.ndim() - 1; d >= 0; --d) {
+    steps[d] = reduced.has(d) ? 0 : step;
+    if (!reduced.has(d)) step *= x.shape[d];
   }
+  for (int d = 0; d < x.ndim(); ++d) plan.add_row(x.shape[d], {x.strides[d], steps[d], 0, 0});
 }
 
-/// The reduced axes as bits.
-int64_t bits_of(const std::vector<bool>& reduced) {
-  int64_t bits = 0;
-  for (size_t d = 0; d < reduced.size(); ++d) bits |= int64_t{reduced[d]} << d;
-  return bits;
-}
-
-Tensor submit_reduction(const Issuer& issuer, LoopPlan& plan, const Tensor& x, const Tensor& result,
-                        const std::vector<bool>& reduced) {
+Tensor submit_reduction(const Issuer& issuer, LoopPlan& plan, const Tensor& x, Tensor&& result,
+                        AxisSet reduced) {
   if (result.size() == 0) return empty(issuer, result.device(), result.dtype, result.shape);
   plan.set_operand(0, &x);
   plan.set_operand(1, &result);
   plan.new_bytes = result.storage->bytes();
-  plan_reduction(plan, x, result, reduced);
+  plan_reduction(plan, x, result.dtype, reduced);
   submit(issuer, plan);
-  return result;
+  return std::move(result);
 }
 
 }  // namespace
 
 Tensor reduce(const Issuer& issuer, const ops::OpDef& op, const ops::Resolution& resolution,
-              const Tensor& x, const std::vector<bool>& reduced, const Scalar* initial,
-              bool keepdims) {
+              const Tensor& x, AxisSet reduced, const Scalar* initial, bool keepdims) {
   const char* name = op.name.c_str();
   int64_t extent = 1;
-  for (int d = 0; d < x.ndim(); ++d) extent *= reduced[d] ? x.shape[d] : 1;
+  for (int d = 0; d < x.ndim(); ++d) extent *= reduced.has(d) ? x.shape[d] : 1;
   if (!initial && extent == 0) {
     fail(ErrorKind::value, "[", name, "] cannot reduce no elements without an identity, shape ",
          shape_str(x.shape));
@@ -69,7 +59,7 @@ Tensor reduce(const Issuer& issuer, const ops::OpDef& op, const ops::Resolution&
     OpCall call(CallKind::reduce, name);
     call.op = &op;
     call.resolution = &resolution;
-    call.attr = {bits_of(reduced), int64_t{keepdims}};
+    call.attr = {reduced.bits(), int64_t{keepdims}};
     const Input inputs[] = {&x, initial ? *initial : Scalar{}};
     return take_one(issuer, std::move(call), inputs, initial ? 2 : 1, result);
   }
@@ -83,13 +73,13 @@ Tensor reduce(const Issuer& issuer, const ops::OpDef& op, const ops::Resolution&
     auto* to = reinterpret_cast<char*>(plan.args.scalars[0].bytes);
     ops::cast_function(resolution.result, resolution.out)(from, 0, to, 0, 1);
   }
-  return submit_reduction(issuer, plan, x, result, reduced);
+  return submit_reduction(issuer, plan, x, std::move(result), reduced);
 }
 
 Tensor arg_reduce(const Issuer& issuer, const char* name, const Tensor& x, int axis, bool keepdims,
                   bool minimum) {
-  std::vector<bool> reduced(x.ndim(), axis < 0);
-  if (axis >= 0) reduced[axis] = true;
+  AxisSet reduced = axis < 0 ? AxisSet::all(x.ndim()) : AxisSet();
+  if (axis >= 0) reduced.add(axis);
   const int64_t extent = axis >= 0 ? x.shape[axis] : x.size();
   if (extent == 0) {
     fail(ErrorKind::value, "[", name, "] of no elements, shape ", shape_str(x.shape));
@@ -104,7 +94,7 @@ Tensor arg_reduce(const Issuer& issuer, const char* name, const Tensor& x, int a
   }
   LoopPlan plan(name, ops::KernelId::arg_reduce, 2);
   plan.args.attr[0] = minimum;
-  return submit_reduction(issuer, plan, x, result, reduced);
+  return submit_reduction(issuer, plan, x, std::move(result), reduced);
 }
 
 }  // namespace ofl

@@ -48,6 +48,13 @@ Tensor permute_view(const Tensor& x, const SmallVector<int, 4>& axes) {
   return view;
 }
 
+Tensor reversed_view(const Tensor& x) {
+  Tensor view = x;
+  std::reverse(view.shape.begin(), view.shape.end());
+  std::reverse(view.strides.begin(), view.strides.end());
+  return view;
+}
+
 Tensor broadcast_view(const Tensor& x, const Dims& shape, const char* op) {
   count_elements(shape, static_cast<int64_t>(size_of(x.dtype)), op);
   Tensor view = x;

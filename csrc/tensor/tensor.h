@@ -40,6 +40,8 @@ bool make_tensor_now(vm::DeviceState& state, DType dtype, const Dims& shape, vm:
 /// nullopt when strides do not allow it. `shape` has as many elements as `x`.
 std::optional<Tensor> reshape_view(const Tensor& x, const Dims& shape);
 Tensor permute_view(const Tensor& x, const SmallVector<int, 4>& axes);
+/// The axes from the last to the first.
+Tensor reversed_view(const Tensor& x);
 Tensor broadcast_view(const Tensor& x, const Dims& shape, const char* op);
 /// The diagonal of two different axes (normalized), `offset` above the main one, as the last axis.
 Tensor diagonal_view(const Tensor& x, int64_t offset, int axis1, int axis2);

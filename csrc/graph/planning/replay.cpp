@@ -123,8 +123,7 @@ struct Replay {
       fail(ErrorKind::value, "[", call.name, "] there are axes out of bounds for shape ",
            shape_str(x.shape));
     }
-    std::vector<bool> reduced(x.ndim());
-    for (int d = 0; d < x.ndim(); ++d) reduced[d] = call.attr[0] >> d & 1;
+    const AxisSet reduced(static_cast<uint32_t>(call.attr[0]));
     const Scalar* const initial = count > 1 ? &number(1).scalar : nullptr;
     return ofl::reduce(issuer, *call.op, *call.resolution, x, reduced, initial, call.attr[1]);
   }

@@ -11,9 +11,9 @@ namespace ofl::python {
 
 namespace {
 
-Axes all_axes(const Tensor& x, bool reversed) {
+Axes all_axes(const Tensor& x) {
   Axes order;
-  for (int d = 0; d < x.ndim(); ++d) order.push_back(reversed ? x.ndim() - 1 - d : d);
+  for (int d = 0; d < x.ndim(); ++d) order.push_back(d);
   return order;
 }
 
@@ -122,10 +122,8 @@ PyObject* permute_dims(const Operand& x, const Given& axes) {
   return permute_tensor(*x, integers(axes, "permute_dims"));
 }
 
-PyObject* reversed(const Tensor& x) { return wrap(permute_view(x, all_axes(x, true))); }
-
 PyObject* transpose(const Operand& x, const Given& axes) {
-  return axes == Py_None ? reversed(*x) : permute_dims(x, axes);
+  return axes == Py_None ? wrap(reversed_view(*x)) : permute_dims(x, axes);
 }
 
 /// x.permute_dims(*axes)
@@ -138,11 +136,11 @@ PyObject* permute_method(const Call& call) {
 PyObject* transpose_method(const Call& call) {
   const Operand x(call[0], call.name);
   const bool none = call.rest_count == 0 || (call.rest_count == 1 && call.rest[0] == Py_None);
-  return none ? reversed(*x) : permute_tensor(*x, integers(call, "permute_dims"));
+  return none ? wrap(reversed_view(*x)) : permute_tensor(*x, integers(call, "permute_dims"));
 }
 
 PyObject* swapaxes(const Operand& x, const AxesArgument& axis1, const AxesArgument& axis2) {
-  Axes order = all_axes(*x, false);
+  Axes order = all_axes(*x);
   const int first = axis1.one_within(x->ndim());
   const int second = axis2.one_within(x->ndim());
   std::swap(order[first], order[second]);
@@ -167,7 +165,7 @@ PyObject* moveaxis(const Operand& x, const AxesArgument& source, const AxesArgum
 }
 
 PyObject* flip(const Operand& x, const AxesArgument& axis) {
-  const Axes chosen = axis.is_none() ? all_axes(*x, false) : axis.within(x->ndim());
+  const Axes chosen = axis.is_none() ? all_axes(*x) : axis.within(x->ndim());
   Tensor view = *x;
   for (int d : chosen) {
     if (x->shape[d] < 2) continue;

@@ -1,7 +1,9 @@
 // The functions on tensors that the Python layer builds its namespace from.
 #include "python/tensor/functions.h"
 
+#include <cstring>
 #include <utility>
+#include <vector>
 
 #include "base/casting.h"
 #include "python/bind.h"
@@ -190,20 +192,44 @@ PyObject* as_bfloat16(Arguments given) {
   return wrap(std::move(view));
 }
 
-/// layouts(operands): (shape, strides, dtype) of each; None where one is no tensor.
+/// layouts(operands): shapes, strides and dtypes as bytes; None where one is no tensor.
 PyObject* layouts_of(Arguments given) {
-  const Reference operands(checked(PySequence_Tuple(given[0])));
-  const Py_ssize_t count = PyTuple_GET_SIZE(operands.get());
-  Reference layouts(checked(PyTuple_New(count)));
-  for (Py_ssize_t i = 0; i < count; ++i) {
-    const Tensor* x = tensor_or_null(PyTuple_GET_ITEM(operands.get(), i));
+  SmallVector<int64_t, 32> words;  // of each: dtype, number of dimensions, shape, strides
+  for (PyObject* operand : Items::of_list(given[0], "layouts")) {
+    const Tensor* x = tensor_or_null(operand);
     if (!x) Py_RETURN_NONE;
-    const Reference shape(dims_tuple(x->shape)), strides(dims_tuple(x->strides));
-    PyObject* dtype = reinterpret_cast<PyObject*>(descr_of(x->dtype));
-    PyObject* layout = checked(PyTuple_Pack(3, shape.get(), strides.get(), dtype));
-    PyTuple_SET_ITEM(layouts.get(), i, layout);
+    words.push_back(static_cast<int64_t>(x->dtype));
+    words.push_back(x->ndim());
+    for (const int64_t extent : x->shape) words.push_back(extent);
+    for (const int64_t step : x->strides) words.push_back(step);
   }
-  return layouts.release();
+  const auto size = static_cast<Py_ssize_t>(words.size() * sizeof(int64_t));
+  return PyBytes_FromStringAndSize(reinterpret_cast<const char*>(words.data()), size);
+}
+
+/// parts_of_layouts(bytes): (shape, strides, dtype) of each.
+PyObject* parts_of_layouts(Arguments given) {
+  char* bytes;
+  Py_ssize_t size;
+  if (PyBytes_AsStringAndSize(given[0], &bytes, &size) < 0) throw PythonErrorSet{};
+  std::vector<int64_t> words(size / sizeof(int64_t));
+  std::memcpy(words.data(), bytes, words.size() * sizeof(int64_t));
+  Reference parts(checked(PyList_New(0)));
+  for (size_t at = 0; at + 2 <= words.size();) {
+    const int64_t dtype = words[at], ndim = words[at + 1];
+    const auto left = static_cast<int64_t>(words.size() - at - 2);
+    if (dtype < 0 || dtype >= kDTypeCount || ndim < 0 || ndim > kMaxDims || 2 * ndim > left) {
+      fail(ErrorKind::value, "[parts_of_layouts] expected bytes of layouts");
+    }
+    Dims dims[2];
+    for (int64_t i = 0; i < 2 * ndim; ++i) dims[i / ndim].push_back(words[at + 2 + i]);
+    const Reference shape(dims_tuple(dims[0])), strides(dims_tuple(dims[1]));
+    auto* const descr = reinterpret_cast<PyObject*>(descr_of(static_cast<DType>(dtype)));
+    const Reference part(checked(PyTuple_Pack(3, shape.get(), strides.get(), descr)));
+    if (PyList_Append(parts.get(), part.get()) < 0) throw PythonErrorSet{};
+    at += 2 + 2 * ndim;
+  }
+  return parts.release();
 }
 
 /// The value that a step makes of earlier ones; borrowed arguments, of which nobody else knows.
@@ -246,6 +272,7 @@ PyMethodDef functions[] = {positional<set_converter, 1>("set_converter"),
                            positional<astype, 3>("astype"),
                            positional<copy_of, 1>("copy"),
                            positional<layouts_of, 1>("layouts"),
+                           positional<parts_of_layouts, 1>("parts_of_layouts"),
                            positional<run_steps_of, 2>("run_steps"),
                            positional<to_device_of, 3>("to_device"),
                            positional<assign_of, 2>("assign"),
@@ -379,17 +406,18 @@ PyObject* where_of(PyObject* condition, PyObject* x, PyObject* y) {
 PyObject* reduce_tensor(const OpObject& row, const Tensor& x, PyObject* axes, DType accumulate,
                         const Scalar* initial, bool keepdims) {
   const char* name = row.op->name.c_str();
-  std::vector<bool> reduced_axes(x.ndim(), axes == Py_None);
+  AxisSet reduced = axes == Py_None ? AxisSet::all(x.ndim()) : AxisSet();
   if (axes != Py_None) {
     for (int64_t axis : parse_dims(axes, name)) {
       const int normal = normalize_axis(axis, x.ndim(), name);
-      if (reduced_axes[normal])
+      if (reduced.has(normal)) {
         fail(ErrorKind::value, "[", name, "] axis ", axis, " is named twice");
-      reduced_axes[normal] = true;
+      }
+      reduced.add(normal);
     }
   }
-  return wrap(reduce(issuer(), *row.op, resolve_reduction(row, accumulate), x, reduced_axes,
-                     initial, keepdims));
+  return wrap(reduce(issuer(), *row.op, resolve_reduction(row, accumulate), x, reduced, initial,
+                     keepdims));
 }
 
 PyObject* arg_reduce_tensor(const Tensor& x, int axis, bool keepdims, bool minimum) {

@@ -83,12 +83,6 @@ Tensor transposed(const Tensor& x, const char* name) {
   return permute_view(x, axes);
 }
 
-Tensor reversed(const Tensor& x) {
-  SmallVector<int, 4> axes;
-  for (int d = x.ndim() - 1; d >= 0; --d) axes.push_back(d);
-  return permute_view(x, axes);
-}
-
 Tensor component(const Tensor& x, int part) {
   if (info(x.dtype).kind == DTypeKind::complex) return component_view(x, part);
   return part == 0 ? x : full(issuer(), x.device(), x.dtype, x.shape, Scalar{});
@@ -223,7 +217,7 @@ PyObject* get_nbytes(PyObject* self, void*) {
   });
 }
 PyObject* get_t(PyObject* self, void*) {
-  return get(self, [](const Tensor& x) { return wrap(reversed(x)); });
+  return get(self, [](const Tensor& x) { return wrap(reversed_view(x)); });
 }
 PyObject* get_mt(PyObject* self, void*) {
   return get(self, [](const Tensor& x) { return wrap(transposed(x, "mT")); });

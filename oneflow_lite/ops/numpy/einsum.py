@@ -91,7 +91,8 @@ def einsum(
         layouts = _C.layouts(operands)
     wanted = None if dtype is None else canonical(dtype, "einsum")
     if out is not None and wanted is None:
-        wanted = result_type(*[own for _, _, own in layouts], required_target("einsum", out))
+        own = [dtype for _, _, dtype in _C.parts_of_layouts(layouts)]
+        wanted = result_type(*own, required_target("einsum", out))
     plan = _plan if isinstance(optimize, (bool, str)) else _plan.__wrapped__
     steps = plan(subscripts, layouts, wanted, casting, optimize)
     result = _C.run_steps(operands, steps)
@@ -279,12 +280,13 @@ def _new(place: int, shape: Sequence[int], labels: list[Label]) -> _Part:
 @lru_cache(maxsize=1024)
 def _plan(
     subscripts: str,
-    layouts: Sequence[tuple[_Shape, _Shape, DType]],
+    given: bytes,
     dtype: DType | None,
     casting: str,
     optimize: Any,
 ) -> list[tuple[Any, ...]]:
-    """Return the steps from the operands to the result, the last value."""
+    """Return the steps from the operands, of these layouts, to the result, the last value."""
+    layouts = _C.parts_of_layouts(given)
     shapes = tuple([shape for shape, _, _ in layouts])
     terms, output = _parse(subscripts.replace(" ", ""), [len(shape) for shape in shapes])
     sizes = _sizes(terms, shapes)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import oneflow_lite as flow
+from oneflow_lite import _C
 from oneflow_lite.ops.numpy.einsum import _plan
 from tests.support.oracle import same
 
@@ -161,13 +162,33 @@ def test_a_plan_serves_operands_of_its_layout_only(device: flow.Device) -> None:
 @pytest.mark.parametrize("subscripts", SUBSCRIPTS)
 def test_what_is_not_needed_again_is_let_go(subscripts: str) -> None:
     arrays = operands(subscripts, 0, "int64")
-    layouts = tuple((x.shape, x.strides, x.dtype) for x in arrays)
+    layouts = _C.layouts([flow.tensor(x) for x in arrays])
+    assert layouts is not None
     steps = _plan(subscripts, layouts, None, "safe", True)
     gone = [place for _, _, _, _, done in steps for place in done]
     assert sorted(gone) == list(range(len(arrays), len(arrays) + len(steps) - 1))
     for i, (_, _, _, _, done) in enumerate(steps):
         later = {place for _, *places, _, _ in steps[i + 1 :] for place in places}
         assert later.isdisjoint(done)
+
+
+def test_a_key_tells_operands_of_other_layouts_apart() -> None:
+    x = flow.zeros((2, 3, 1), dtype="float32")
+    others = [x, x.T, x[:, :2], x[:, ::2], x.astype("float64"), x[0], flow.tensor(3), x[:0]]
+    keys = [_C.layouts([x, other]) for other in others]
+    assert len(set(keys)) == len(others)
+    for key, other in zip(keys, others, strict=True):
+        assert key is not None
+        parts = _C.parts_of_layouts(key)
+        assert parts == [(y.shape, y.strides, y.dtype) for y in (x, other)]
+    assert _C.layouts([x, 3]) is None
+    assert _C.parts_of_layouts(b"") == []
+
+
+@pytest.mark.parametrize("words", [(0, 1), (0, -1), (-1, 0), (99, 0), (0, 40, *[1] * 80)])
+def test_bytes_that_are_no_key_are_refused(words: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match=r"\[parts_of_layouts\] expected bytes of layouts"):
+        _C.parts_of_layouts(np.array(words, np.int64).tobytes())
 
 
 def test_small_calls_are_planned_once(device: flow.Device) -> None:

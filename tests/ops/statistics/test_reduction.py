@@ -223,6 +223,16 @@ def test_views(name: str, device: flow.Device) -> None:
                     same(expected, result)
 
 
+@pytest.mark.parametrize("axis", [None, 31, 0, (0, 31), tuple(range(32))])
+@pytest.mark.parametrize("keepdims", [False, True])
+def test_of_all_dimensions_that_there_can_be(axis: Any, keepdims: bool) -> None:
+    array = np.arange(8.0).reshape((2, *(1,) * 29, 2, 2))
+    x = flow.tensor(array)
+    same(x.sum(axis=axis, keepdims=keepdims), array.sum(axis=axis, keepdims=keepdims))
+    if not isinstance(axis, tuple):
+        same(x.argmax(axis=axis, keepdims=keepdims), array.argmax(axis=axis, keepdims=keepdims))
+
+
 def test_integer_mean_is_float64(device: flow.Device) -> None:
     for dtype in ("int8", "uint64", "bool", "int64"):
         x = values((1000,), dtype, 3)
