@@ -1,4 +1,4 @@
-// NCHW:    weights ─► slivers, once ─────┐
+// NCHW:    weights ─► slivers, once ─────┐      (or as they lie, for few positions)
 //          images ──► panels, by pieces ─┴─► tiles
 // blocked: weights ─► panels, once ─┐
 //          images as they lie ──────┴─► tiles
@@ -12,6 +12,8 @@ namespace {
 constexpr int64_t kPanelsAtATime = 4;
 /// Positions of a piece of work where channels are blocked.
 constexpr int64_t kPositionsAtATime = 196;
+/// Weights are packed when so many panels meet them; tiles of fewer read them as they lie.
+constexpr int64_t kPanelsToPackFor = 16;
 /// Pieces for each thread, where there are few images.
 constexpr int64_t kPiecesPerThread = 4;
 
@@ -35,7 +37,8 @@ struct Strip {
 template <typename T>
 class SumRunner {
  public:
-  SumRunner(const WindowSums& sums, const T* weights, bool is_blocked, ep::HelperPool* helpers)
+  SumRunner(const WindowSums& sums, const T* weights, int64_t images, bool is_blocked,
+            ep::HelperPool* helpers)
       : sums_(sums),
         weights_(weights),
         helpers_(helpers),
@@ -46,9 +49,14 @@ class SumRunner {
         slices_(divided(sums.channels, slice_)),
         group_elements_(is_blocked ? slices_ * slice_ * sums.terms
                                    : sums.channels * sums.terms),
-        packed_(weight_memory(), static_cast<size_t>(sums.groups * group_elements_ + kSlack) *
-                                     sizeof(T)) {
-    pack_weights();
+        are_weights_in_place_(!is_blocked &&
+                              images * divided(sums.positions, loops_.width) < kPanelsToPackFor &&
+                              runs_of(sums.weight_channels.data(), sums.channels).size() == 1),
+        packed_(weight_memory(),
+                are_weights_in_place_
+                    ? 0
+                    : static_cast<size_t>(sums.groups * group_elements_ + kSlack) * sizeof(T)) {
+    if (!are_weights_in_place_) pack_weights();
     if (is_blocked) {
       cut_strips();
       channel_vectors_.reserve(static_cast<size_t>(sums.groups));
@@ -82,6 +90,7 @@ class SumRunner {
                           int64_t panels, int64_t first_slice, int64_t end_slice, T* out) const;
   void multiply_panels(int64_t group, int64_t part, int64_t first_panel, int64_t panels,
                        int64_t first_slice, int64_t end_slice, const T* packed, T* out) const;
+  void set_weights(int64_t group, int64_t part, int64_t number, Tile<T>* tile) const;
   void multiply_strips(const T* image, int64_t group, int64_t first, int64_t end,
                        int64_t first_slice, int64_t end_slice, T* out) const;
 
@@ -93,6 +102,7 @@ class SumRunner {
   const Parts parts_;
   const int64_t slice_, slices_;  // channels of a slice of the weights; how many there are
   const int64_t group_elements_;
+  const bool are_weights_in_place_;
   const LeasedMemory packed_;
   std::vector<Strip> strips_;
   std::vector<std::vector<uint8_t>> channel_vectors_;
@@ -206,6 +216,19 @@ void SumRunner<T>::multiply_positions(const Source<T>& image, int64_t group, int
   }
 }
 
+/// The left factor of a tile: a sliver, or its rows as they lie.
+template <typename T>
+void SumRunner<T>::set_weights(int64_t group, int64_t part, int64_t number, Tile<T>* tile) const {
+  if (!are_weights_in_place_) {
+    tile->a = slice(group, part, number);
+    return;
+  }
+  const Offsets& channels = sums_.weight_channels;
+  tile->a = weights_ + sums_.weight_groups[group] + channels[number * slice_];
+  tile->terms = sums_.weight_terms.data() + parts_.first(part);
+  tile->step = sums_.channels > 1 ? channels[1] - channels[0] : 0;
+}
+
 /// A sliver stays in the L1 cache while all panels pass.
 template <typename T>
 void SumRunner<T>::multiply_panels(int64_t group, int64_t part, int64_t first_panel,
@@ -217,7 +240,7 @@ void SumRunner<T>::multiply_panels(int64_t group, int64_t part, int64_t first_pa
   tile.out = out;
   tile.adds = part > 0;
   for (int64_t number = first_slice; number < end_slice; ++number) {
-    tile.a = slice(group, part, number);
+    set_weights(group, part, number, &tile);
     tile.rows = static_cast<int>(std::min(slice_, sums_.channels - number * slice_));
     tile.out_rows = sums_.out_channels.data() + group * sums_.channels + number * slice_;
     for (int64_t p = 0; p < panels; ++p) {
@@ -264,7 +287,7 @@ void SumRunner<T>::multiply_strips(const T* image, int64_t group, int64_t first,
 template <typename T>
 void run_window_sums(const WindowSums& sums, const T* weights, Images<T>& images, int64_t count,
                      const Results<T>& out, ep::HelperPool* helpers) {
-  const SumRunner<T> runner(sums, weights, images.steps().lanes > 1, helpers);
+  const SumRunner<T> runner(sums, weights, count, images.steps().lanes > 1, helpers);
   for (int64_t first = 0; first < count; first += images.at_a_time()) {
     const int64_t some = std::min(images.at_a_time(), count - first);
     images.prepare(first, some, helpers);

@@ -1,5 +1,6 @@
 """Convolutions and their gradients: NumPy's values, and bits that depend on sizes only."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -114,6 +115,20 @@ def test_threads_change_no_bit(kernel: str, dtype: str, case: Case) -> None:
         with flow.flags(num_threads=str(threads)):
             seen.add(call(kernel, case, a, b).numpy().tobytes())
     assert len(seen) == 1
+
+
+@pytest.mark.parametrize("kernel", ["conv2d", "conv2d_input_gradient"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_many_images_change_no_bit(kernel: str, dtype: str) -> None:
+    """Weights are packed for many positions, and read as they lie for few."""
+    case = Case((40, 10, 9, 8), (34, 5, 3, 2), groups=2)
+    a, b = (fractions(shape, dtype, seed) for seed, shape in enumerate(operands(kernel, case)))
+    whole = call(kernel, case, flow.tensor(a), flow.tensor(b)).numpy()
+    one = replace(case, x=(1, *case.x[1:]))
+    for i in range(0, 40, 13):
+        images = (a[i : i + 1], b) if kernel == "conv2d" else (a, b[i : i + 1])
+        alone = call(kernel, one, *map(flow.tensor, images)).numpy()
+        np.testing.assert_array_equal(alone[0], whole[i])
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
