@@ -39,7 +39,7 @@ TITLES = {
     "dtypes": "Data types",
     "linalg.fitting": "NumPy: polynomials",
     "vm": "`flow.vm`",
-    "graph.jit.function": _CENTRE,
+    **dict.fromkeys(("graph.jit.function", "graph.gradients.functions"), _CENTRE),
     **dict.fromkeys(
         ("interop.dlpack", "interop.files", "interop.pickling"), "Files and other libraries"
     ),

@@ -2,6 +2,11 @@
 
 from oneflow_lite._C import Executable as Executable, TraceError as TraceError
 from oneflow_lite.graph import analyses as analyses, passes as passes
+from oneflow_lite.graph.gradients import (
+    grad as grad,
+    gradients as gradients,
+    value_and_grad as value_and_grad,
+)
 from oneflow_lite.graph.hand.building import (
     building as building,
     data as data,
@@ -32,6 +37,7 @@ from oneflow_lite.graph.tracing import Traced as Traced, spec as spec, trace as 
 __all__ = [
     *("Compiled", "Dim", "Executable", "Executor", "Function", "Jitted", "Numbered", "Op"),
     *("Program", "Scalar", "Scope", "TraceError", "Traced", "Type", "Value"),
-    *("analyses", "building", "compile", "data", "global_scope", "jit", "named", "number"),
-    *("numbered", "parameter", "passes", "scope_guard", "spec", "trace"),
+    *("analyses", "building", "compile", "data", "global_scope", "grad", "gradients", "jit"),
+    *("named", "number", "numbered", "parameter", "passes", "scope_guard", "spec", "trace"),
+    "value_and_grad",
 ]

@@ -275,6 +275,9 @@ def recorded(
     objects = Objects(recorder.notes())
     ops = []
     for call, operands, targets, made, site, lane in recorder.operations():
+        if call.name == _C.ALIAS:  # another number for the same value
+            values[made[0]] = values[operands[0]]
+            continue
         ops.append(
             Op(
                 call,
@@ -313,6 +316,11 @@ def _scalar(
     """Return a number as the program had it: Python's integers stay integers, in any dtype."""
     if slot >= 0:
         return Scalar(dtype, slots[slot], True)
+    return scalar_of(call, operand, dtype, value)
+
+
+def scalar_of(call: OpCall, operand: int, dtype: np.dtype[Any], value: Any) -> Scalar:
+    """Return a number of a call that no run brings along, as the program had it."""
     if call.kind != "elementwise" or call.codes[operand] not in _C.WEAK_CODES:
         return Scalar(dtype, value, False)
     kind = (int, float, complex)[_C.WEAK_CODES.index(call.codes[operand])]

@@ -1,6 +1,7 @@
 """The table of elementwise operations: a row each, and the names that NumPy has for them.
 
-To add an operation, add a row: ``name = op(name, ufunc, CUDA text, summary, operator)``.
+To add an operation, add a row: ``name = op(name, ufunc, CUDA text, summary, operator)``, and if it
+is differentiable ``vjp=``, the gradients of its operands.
 """
 
 import builtins
@@ -25,90 +26,116 @@ _INVERSE = partial(Cuda, file="elementwise/complex_inverse.cuh")
 # fmt: off
 # --- arithmetic
 add = op("add", np.add, Cuda("add(x, y)", empty="nothing_added<Value>()"), "Sum.", "add",
-         adds=True, associative=True, exact=True)
-subtract = op("subtract", np.subtract, "subtract(x, y)", "Difference.", "sub", exact=True)
+         adds=True, associative=True, exact=True, vjp=("g", "g"))
+subtract = op("subtract", np.subtract, "subtract(x, y)", "Difference.", "sub", exact=True,
+              vjp=("g", "-g"))
 multiply = op("multiply", np.multiply,
               Cuda("multiply(x, y)", empty="nothing_multiplied<Value>()", combine="product(x, y)"),
-              "Product.", "mul", associative=True, exact=True)
-divide = op("divide", np.divide, "divide(x, y)", "True quotient.", "truediv", exact=True)
+              "Product.", "mul", associative=True, exact=True, vjp=("g * y", "g * x"))
+divide = op("divide", np.divide, "divide(x, y)", "True quotient.", "truediv", exact=True,
+            vjp=("g / y", "-g * out / y"))
 floor_divide = op("floor_divide", np.floor_divide,
                   Cuda("floor_divide(x, y)", standard="standard_floor_divide(x, y)"),
-                  "Quotient, rounded down.", "floordiv")
+                  "Quotient, rounded down.", "floordiv", vjp=(None, None))
 remainder = op("remainder", np.remainder, "remainder(x, y)",
-               "Remainder of the floored quotient; it has the divisor's sign.", "mod", _MIXED)
+               "Remainder of the floored quotient; it has the divisor's sign.", "mod", _MIXED,
+               vjp=("g", "-g * floor_divide(x, y)"))
 pow = op("pow", np.power, Cuda("pow(x, y)", refuses="is_negative_power(x, y)"),
-         "First operand to the power of the second.", "pow", checks_exponent=True)
-negative = op("negative", np.negative, "negative(x)", "Negation.", "neg", exact=True)
-positive = op("positive", np.positive, "x", "A copy.", "pos")
+         "First operand to the power of the second.", "pow", checks_exponent=True,
+         vjp=("g * power_slope(x, y)", "g * out * power_log(x)"))
+negative = op("negative", np.negative, "negative(x)", "Negation.", "neg", exact=True, vjp="-g")
+positive = op("positive", np.positive, "x", "A copy.", "pos", vjp="g")
 abs = op("abs", np.absolute, "absolute(x)", "Absolute value; the modulus of a complex number.",
-         "abs", _MIXED)
-reciprocal = op("reciprocal", np.reciprocal, "reciprocal(x)", "One over x.", "reciprocal")
-square = op("square", np.square, "square(x)", "x times x.", "square", exact=True)
-sqrt = op("sqrt", np.sqrt, "sqrt(x)", "Square root.", "sqrt")
-hypot = op("hypot", np.hypot, "hypot(x, y)", "Square root of the sum of squares, no overflow.")
+         "abs", _MIXED, vjp="g * sign(x)")
+reciprocal = op("reciprocal", np.reciprocal, "reciprocal(x)", "One over x.", "reciprocal",
+                vjp="-g * out * out")
+square = op("square", np.square, "square(x)", "x times x.", "square", exact=True, vjp="g * (x + x)")
+sqrt = op("sqrt", np.sqrt, "sqrt(x)", "Square root.", "sqrt", vjp="g * 0.5 / out")
+hypot = op("hypot", np.hypot, "hypot(x, y)", "Square root of the sum of squares, no overflow.",
+           vjp=("g * x / out", "g * y / out"))
 maximum = op("maximum", np.maximum, Cuda("maximum(x, y)", empty="least<Value>()"),
              "The larger; NaN where either is NaN.",
-             associative=True, selects=True, extremum=Extremum(smallest=False, nan_wins=True))
+             associative=True, selects=True, extremum=Extremum(smallest=False, nan_wins=True),
+             vjp=("larger(g, x, y)", "larger(g, y, x)"))
 minimum = op("minimum", np.minimum, Cuda("minimum(x, y)", empty="greatest<Value>()"),
              "The smaller; NaN where either is NaN.",
-             associative=True, selects=True, extremum=Extremum(smallest=True, nan_wins=True))
+             associative=True, selects=True, extremum=Extremum(smallest=True, nan_wins=True),
+             vjp=("larger(g, y, x)", "larger(g, x, y)"))
 sign = op("sign", np.sign, "sign(x)", "-1, 0 or 1; x / abs(x) of a complex number.",
-          None, _MIXED)
+          None, _MIXED, vjp=(None,))
 fmax = op("fmax", np.fmax, Cuda("fmax(x, y)", empty="passed_over(least<Value>())"),
           "The larger; NaN only where both are NaN.",
-          associative=True, extremum=Extremum(smallest=False, nan_wins=False))
+          associative=True, extremum=Extremum(smallest=False, nan_wins=False),
+          vjp=("taken(g, x, y)", "taken(g, y, x)"))
 fmin = op("fmin", np.fmin, Cuda("fmin(x, y)", empty="passed_over(greatest<Value>())"),
           "The smaller; NaN only where both are NaN.",
-          associative=True, extremum=Extremum(smallest=True, nan_wins=False))
+          associative=True, extremum=Extremum(smallest=True, nan_wins=False),
+          vjp=("taken(g, -x, -y)", "taken(g, -y, -x)"))
 fmod = op("fmod", np.fmod, "fmod(x, y)",
-          "Remainder of the truncated quotient; it has the dividend's sign.", None, _MIXED)
-fabs = op("fabs", np.fabs, "absolute(x)", "Absolute value, as a float.", None, _MIXED)
+          "Remainder of the truncated quotient; it has the dividend's sign.", None, _MIXED,
+          vjp=("g", "-g * trunc(x / y)"))
+fabs = op("fabs", np.fabs, "absolute(x)", "Absolute value, as a float.", None, _MIXED,
+          vjp="g * sign(x)")
 float_power = op("float_power", np.float_power, "pow(x, y)",
-                 "First operand to the power of the second, in float64 at least.")
-cbrt = op("cbrt", np.cbrt, "cbrt(x)", "Cube root.")
+                 "First operand to the power of the second, in float64 at least.",
+                 vjp=("g * power_slope(x, y)", "g * out * power_log(x)"))
+cbrt = op("cbrt", np.cbrt, "cbrt(x)", "Cube root.", vjp="g / (3 * out * out)")
 gcd = op("gcd", np.gcd, "gcd(x, y)", "Greatest common divisor.", associative=True)
 lcm = op("lcm", np.lcm, "lcm(x, y)", "Least common multiple.")
 heaviside = op("heaviside", np.heaviside, "heaviside(x, y)",
-               "0 where x1 is negative, x2 where it is 0, 1 where it is positive.")
-conj = op("conj", np.conjugate, "conj(x)", "Complex conjugate.", None, ([1 + 2j, 3 - 1j],))
+               "0 where x1 is negative, x2 where it is 0, 1 where it is positive.",
+               vjp=(None, "where(x == 0, g, 0)"))
+conj = op("conj", np.conjugate, "conj(x)", "Complex conjugate.", None, ([1 + 2j, 3 - 1j],), vjp="g")
 
 # --- exponents and logarithms
-exp = op("exp", np.exp, "exp(x)", "e to the power of x.")
-exp2 = op("exp2", np.exp2, "exp2(x)", "2 to the power of x.")
+exp = op("exp", np.exp, "exp(x)", "e to the power of x.", vjp="g * out")
+exp2 = op("exp2", np.exp2, "exp2(x)", "2 to the power of x.", vjp="g * out * LN2")
 expm1 = op("expm1", np.expm1, Cuda("expm1(x)", standard="standard_expm1(x)"),
-           "exp(x) - 1, exact near 0.")
-log = op("log", np.log, "log(x)", "Natural logarithm.")
-log1p = op("log1p", np.log1p, "log1p(x)", "log(1 + x), exact near 0.")
-log2 = op("log2", np.log2, "log2(x)", "Logarithm to base 2.")
-log10 = op("log10", np.log10, "log10(x)", "Logarithm to base 10.")
-logaddexp = op("logaddexp", np.logaddexp, "logaddexp(x, y)", "log(exp(x1) + exp(x2)).")
-logaddexp2 = op("logaddexp2", np.logaddexp2, "logaddexp2(x, y)", "log2(2**x1 + 2**x2).")
+           "exp(x) - 1, exact near 0.", vjp="g * (out + 1)")
+log = op("log", np.log, "log(x)", "Natural logarithm.", vjp="g / x")
+log1p = op("log1p", np.log1p, "log1p(x)", "log(1 + x), exact near 0.", vjp="g / (x + 1)")
+log2 = op("log2", np.log2, "log2(x)", "Logarithm to base 2.", vjp="g / (x * LN2)")
+log10 = op("log10", np.log10, "log10(x)", "Logarithm to base 10.", vjp="g / (x * LN10)")
+logaddexp = op("logaddexp", np.logaddexp, "logaddexp(x, y)", "log(exp(x1) + exp(x2)).",
+               vjp=("g * exp(x - out)", "g * exp(y - out)"))
+logaddexp2 = op("logaddexp2", np.logaddexp2, "logaddexp2(x, y)", "log2(2**x1 + 2**x2).",
+                vjp=("g * exp2(x - out)", "g * exp2(y - out)"))
 
 # --- trigonometry
-sin = op("sin", np.sin, "sin(x)", "Sine of radians.")
-cos = op("cos", np.cos, "cos(x)", "Cosine of radians.")
-tan = op("tan", np.tan, "tan(x)", "Tangent of radians.")
-asin = op("asin", np.arcsin, _INVERSE("asin(x)"), "Inverse sine, in radians.")
-acos = op("acos", np.arccos, _INVERSE("acos(x)"), "Inverse cosine, in radians.")
-atan = op("atan", np.arctan, _INVERSE("atan(x)"), "Inverse tangent, in radians.")
-atan2 = op("atan2", np.arctan2, "atan2(x, y)", "Angle of the point (x2, x1), in radians.")
-sinh = op("sinh", np.sinh, "sinh(x)", "Hyperbolic sine.")
-cosh = op("cosh", np.cosh, "cosh(x)", "Hyperbolic cosine.")
+sin = op("sin", np.sin, "sin(x)", "Sine of radians.", vjp="g * cos(x)")
+cos = op("cos", np.cos, "cos(x)", "Cosine of radians.", vjp="-g * sin(x)")
+tan = op("tan", np.tan, "tan(x)", "Tangent of radians.", vjp="g * (1 + out * out)")
+asin = op("asin", np.arcsin, _INVERSE("asin(x)"), "Inverse sine, in radians.",
+          vjp="g / sqrt(1 - x * x)")
+acos = op("acos", np.arccos, _INVERSE("acos(x)"), "Inverse cosine, in radians.",
+          vjp="-g / sqrt(1 - x * x)")
+atan = op("atan", np.arctan, _INVERSE("atan(x)"), "Inverse tangent, in radians.",
+          vjp="g / (1 + x * x)")
+atan2 = op("atan2", np.arctan2, "atan2(x, y)", "Angle of the point (x2, x1), in radians.",
+           vjp=("g * y / (x * x + y * y)", "-g * x / (x * x + y * y)"))
+sinh = op("sinh", np.sinh, "sinh(x)", "Hyperbolic sine.", vjp="g * cosh(x)")
+cosh = op("cosh", np.cosh, "cosh(x)", "Hyperbolic cosine.", vjp="g * sinh(x)")
 tanh = op("tanh", np.tanh, Cuda("tanh(x)", standard="standard_tanh(x)"),
-          "Hyperbolic tangent.")
-asinh = op("asinh", np.arcsinh, _INVERSE("asinh(x)"), "Inverse hyperbolic sine.")
+          "Hyperbolic tangent.", vjp="g * (1 - out * out)")
+asinh = op("asinh", np.arcsinh, _INVERSE("asinh(x)"), "Inverse hyperbolic sine.",
+           vjp="g / sqrt(x * x + 1)")
 acosh = op("acosh", np.arccosh, _INVERSE("acosh(x)"), "Inverse hyperbolic cosine.",
-           None, ([1.0, 2.0],))
-atanh = op("atanh", np.arctanh, _INVERSE("atanh(x)"), "Inverse hyperbolic tangent.")
-deg2rad = op("deg2rad", np.deg2rad, "deg2rad(x)", "Degrees as radians.")
-rad2deg = op("rad2deg", np.rad2deg, "rad2deg(x)", "Radians as degrees.")
+           None, ([1.0, 2.0],), vjp="g / (sqrt(x - 1) * sqrt(x + 1))")
+atanh = op("atanh", np.arctanh, _INVERSE("atanh(x)"), "Inverse hyperbolic tangent.",
+           vjp="g / (1 - x * x)")
+deg2rad = op("deg2rad", np.deg2rad, "deg2rad(x)", "Degrees as radians.", vjp="deg2rad(g)")
+rad2deg = op("rad2deg", np.rad2deg, "rad2deg(x)", "Radians as degrees.", vjp="rad2deg(g)")
 
 # --- rounding and the parts of a number
-ceil = op("ceil", np.ceil, "ceil(x)", "The nearest integer not below.", None, _MIXED)
-floor = op("floor", np.floor, "floor(x)", "The nearest integer not above.", None, _MIXED)
-trunc = op("trunc", np.trunc, "trunc(x)", "The nearest integer towards 0.", None, _MIXED)
-rint = op("rint", np.rint, "rint(x)", "The nearest integer, ties to even.", None, _MIXED)
-copysign = op("copysign", np.copysign, "copysign(x, y)", "x1 with the sign of x2.", None, _MIXED)
+ceil = op("ceil", np.ceil, "ceil(x)", "The nearest integer not below.", None, _MIXED, vjp=(None,))
+floor = op("floor", np.floor, "floor(x)", "The nearest integer not above.", None, _MIXED,
+           vjp=(None,))
+trunc = op("trunc", np.trunc, "trunc(x)", "The nearest integer towards 0.", None, _MIXED,
+           vjp=(None,))
+rint = op("rint", np.rint, "rint(x)", "The nearest integer, ties to even.", None, _MIXED,
+          vjp=(None,))
+copysign = op("copysign", np.copysign, "copysign(x, y)", "x1 with the sign of x2.", None, _MIXED,
+              vjp=("g * sign(x) * signs(y)", None))
 nextafter = op("nextafter", np.nextafter, "nextafter(x, y)", "Float next to x1 towards x2.")
 spacing = op("spacing", np.spacing, "spacing(x)", "Distance to the next float away from 0.")
 signbit = op("signbit", np.signbit, "signbit(x)", "The sign bit is set.", None, _MIXED)
@@ -148,7 +175,10 @@ bitwise_count = op("bitwise_count", np.bitwise_count, "bitwise_count(x)",
                    "How many bits of the absolute value are set.")
 
 _clip = op("clip", _clip_ufunc, "clip(x, y, z)", "x kept between y and z.", None,
-           ([1.0, 5.0], [2.0, 2.0], [4.0, 4.0]))
+           ([1.0, 5.0], [2.0, 2.0], [4.0, 4.0]),
+           vjp=("larger(larger(g, z, maximum(x, y)), x, y)",
+                "larger(larger(g, z, maximum(x, y)), y, x)",
+                "larger(g, maximum(x, y), z)"))
 # fmt: on
 
 # --- NumPy's names

@@ -12,6 +12,7 @@ from oneflow_lite import _C
 from oneflow_lite._C import Op, Tensor
 
 Samples = tuple[Any, ...]
+Vjp = str | None | tuple[str | None, ...]
 
 
 class Cuda(str):
@@ -90,6 +91,7 @@ class Row:
     summary: str
     op: Op
     properties: Properties
+    vjp: tuple[str | None, ...] | None  # gradients of the operands; None: not differentiable
 
 
 ROWS: dict[str, Row] = {}
@@ -107,15 +109,23 @@ def op(
     summary: str,
     slot: str | None = None,
     example: Samples | None = None,
+    vjp: Vjp = (),
     **properties: Any,
 ) -> Op:
-    """Add a row; return its public function. ``example`` are the operands of its doctest."""
+    """Add a row; return its public function.
+
+    ``example`` are the operands of its doctest. ``vjp`` are expressions of the functions in
+    graph/gradients/expressions, of the gradient g of the result, the result ``out`` and the
+    operands x, y and z: the gradient of each operand. None: it is 0 everywhere. Without any the row
+    is not differentiable.
+    """
     given = Properties(**properties)
     doc = _docstring(name, ufunc, summary, example)
     function = _C.register_op(name, ufunc, given, name, doc, slot)
     function.__signature__ = _signature(ufunc)
     text = cuda if isinstance(cuda, Cuda) else Cuda(cuda)
-    row = ROWS[name] = Row(name, ufunc, text, slot, summary, function, given)
+    gradients = vjp if isinstance(vjp, tuple) else (vjp,)
+    row = ROWS[name] = Row(name, ufunc, text, slot, summary, function, given, gradients or None)
     _BY_UFUNC.setdefault(ufunc, row)
     return function
 

@@ -149,12 +149,49 @@ int64_t Recorder::add_view(Memory& memory, const Tensor& x, vm::SiteId site) {
   std::vector<int64_t> layout = layout_in(memory.base, x);
   const auto known = memory.views.find(layout);
   if (known != memory.views.end()) return known->second;
-  const int64_t value = add_value(Origin::operation, x, {});
-  OpCall call(CallKind::view, "view");
-  for (const int64_t number : layout) call.attr.push_back(number);
-  operations_.push_back({std::move(call), {{memory.version, {}}}, {}, {value}, site, {}});
+  const int64_t value = add_view("view", memory.version, layout, x, site);
   memory.views.emplace(std::move(layout), value);
   return value;
+}
+
+int64_t Recorder::add_view(const char* name, int64_t value, const std::vector<int64_t>& layout,
+                           const Tensor& x, vm::SiteId site) {
+  const int64_t result = add_value(Origin::operation, x, {});
+  OpCall call(CallKind::view, name);
+  for (const int64_t number : layout) call.attr.push_back(number);
+  operations_.push_back({std::move(call), {{value, {}}}, {}, {result}, site, {}});
+  return result;
+}
+
+Tensor Recorder::tensor_of(int64_t value, vm::SiteId site) {
+  if (value < 0 || value >= static_cast<int64_t>(values_.size())) {
+    fail(ErrorKind::value, "[tensor_of] ", name_, " has no value ", value);
+  }
+  const Value& known = values_[value];
+  Tensor x{{}, known.dtype, known.shape, known.strides, 0};
+  const Extent extent = extent_of(x.shape, x.strides, static_cast<int64_t>(size_of(x.dtype)));
+  const auto bytes = static_cast<size_t>(extent.high - extent.low);
+  vm::DeviceState& state = machine_.state(known.device);
+  x.storage = StorageRef::adopt(TensorStorage::over(state, nullptr, bytes, nullptr, true));
+  x.offset = -extent.low;
+  poison(x, "tensor_of", site);
+  add_memory(x, value, true, site);
+  return x;
+}
+
+Tensor Recorder::alias_of(const Tensor& x, vm::SiteId site) {
+  const int64_t value = value_of(x, site);
+  return tensor_of(add_view(kAlias, value, layout_in(x, x), x, site), site);
+}
+
+void Recorder::place_like(size_t begin, size_t like) {
+  if (like >= operations_.size()) {
+    fail(ErrorKind::value, "[place_like] ", name_, " has no operation ", like);
+  }
+  for (size_t k = begin; k < operations_.size(); ++k) {
+    operations_[k].site = operations_[like].site;
+    operations_[k].lane = operations_[like].lane;
+  }
 }
 
 void Recorder::take(vm::SiteId site, OpCall&& call, const Input* inputs, int count,

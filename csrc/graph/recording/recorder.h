@@ -19,6 +19,8 @@ namespace ofl::graph {
 /// Belongs to one thread. Who makes it its thread's sink says so to the machine (note_recording).
 class Recorder final : public Sink {
  public:
+  static constexpr const char* kAlias = "alias";  // the name of calls that alias_of() records
+
   /// `name`: of what is recorded, in errors.
   Recorder(vm::VirtualMachine& machine, std::string name);
   Recorder(const Recorder&) = delete;
@@ -31,6 +33,13 @@ class Recorder final : public Sink {
                                       vm::SiteId site);
   /// A parameter of this type, in the place of no tensor.
   Tensor parameter(Device device, DType dtype, const Dims& shape, const Dims& strides);
+  /// A tensor over memory of its own that has this value now. Writes to it change no other one.
+  Tensor tensor_of(int64_t value, vm::SiteId site);
+  /// The same for a value that is equal to that of `x`, and has a number of its own: what is
+  /// computed from it can be told from what is computed from `x`.
+  Tensor alias_of(const Tensor& x, vm::SiteId site);
+  /// Operations from `begin` on get the line and the lane of the operation `like`.
+  void place_like(size_t begin, size_t like);
   /// The value that `x` has now; `site` is where a view is seen the first time.
   int64_t value_of(const Tensor& x, vm::SiteId site);
   /// Which value the memory of `x` has now, and how x lies in it, as the attr of a view; empty: it
@@ -71,6 +80,9 @@ class Recorder final : public Sink {
   Tensor add_parameter(vm::DeviceState& state, Tensor x, bool writable, Tensor given,
                        vm::SiteId site);
   int64_t add_view(Memory& memory, const Tensor& x, vm::SiteId site);
+  /// An operation whose result is seen as `x` in the memory of the value.
+  int64_t add_view(const char* name, int64_t value, const std::vector<int64_t>& layout,
+                   const Tensor& x, vm::SiteId site);
   Memory& add_memory(const Tensor& base, int64_t value, bool made_here, vm::SiteId site);
   void poison(const Tensor& x, const char* op, vm::SiteId site) const;
 

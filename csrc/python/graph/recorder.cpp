@@ -86,6 +86,13 @@ class Recording {
     return recorder_.value_of(require_tensor(x.ptr(), "value_of"), issuer().site);
   }
 
+  py::object tensor_of(int64_t value) {
+    return steal(wrap(recorder_.tensor_of(value, issuer().site)));
+  }
+  py::object alias_of(const py::object& x) {
+    return steal(wrap(recorder_.alias_of(require_tensor(x.ptr(), "alias_of"), issuer().site)));
+  }
+
   /// (value, layout in it), or None.
   py::object find(const py::object& x) const {
     const auto found = recorder_.find(require_tensor(x.ptr(), "find"));
@@ -94,6 +101,12 @@ class Recording {
   }
 
   py::dict notes() const { return notes_; }
+
+  void place_like(size_t begin, size_t like) { recorder_.place_like(begin, like); }
+
+  py::tuple count() const {
+    return py::make_tuple(recorder_.operations().size(), recorder_.values().size());
+  }
 
   py::list values() const {
     py::list list;
@@ -108,9 +121,12 @@ class Recording {
     return list;
   }
 
-  py::list operations() const {
+  /// From the operation `begin` on.
+  py::list operations(size_t begin) const {
     py::list list;
-    for (const graph::Operation& operation : recorder_.operations()) {
+    const std::vector<graph::Operation>& all = recorder_.operations();
+    for (size_t k = begin; k < all.size(); ++k) {
+      const graph::Operation& operation = all[k];
       list.append(py::make_tuple(operation.call, operands_of(operation),
                                  py::tuple(py::cast(operation.targets)),
                                  py::tuple(py::cast(operation.results)),
@@ -169,6 +185,12 @@ PyObject* notes_function(Arguments) {
   return open_recording->notes().release().ptr();
 }
 
+/// open_recording(): the Recorder that the calling thread has entered, or None.
+PyObject* open_recording_function(Arguments) {
+  if (!is_recording()) Py_RETURN_NONE;
+  return py::cast(open_recording, py::return_value_policy::reference).release().ptr();
+}
+
 /// record_source(name, object, dtype, shape, device): what the object makes before each run, a
 /// row-major tensor; none of it where the dtype is None.
 PyObject* source_function(Arguments given) {
@@ -225,11 +247,13 @@ void bind_recorder(py::module_& m) {
            py::arg("strides"), py::arg("device"))
       .def("parameters_over", &Recording::parameters_over, py::arg("memory"), py::arg("given"))
       .def("value_of", &Recording::value_of, py::arg("x"))
-      .def("find", &Recording::find, py::arg("x"))
+      .def("find", &Recording::find, py::arg("x")).def("count", &Recording::count)
+      .def("tensor_of", &Recording::tensor_of, py::arg("value"))
+      .def("alias_of", &Recording::alias_of, py::arg("x"))
+      .def("place_like", &Recording::place_like, py::arg("begin"), py::arg("like"))
       .def("notes", &Recording::notes).def("values", &Recording::values)
-      .def("operations", &Recording::operations)
-      .def("written", &Recording::written)
-      .def("overlaps", &Recording::overlaps)
+      .def("operations", &Recording::operations, py::arg("begin") = 0)
+      .def("written", &Recording::written).def("overlaps", &Recording::overlaps)
       .def("held_elsewhere", &Recording::held_elsewhere);
   m.def(
       "type_code",
@@ -248,11 +272,13 @@ void bind_recorder(py::module_& m) {
   py::tuple kinds(kCallKinds);
   for (int kind = 0; kind < kCallKinds; ++kind) kinds[kind] = kCallKindNames[kind];
   m.attr("CALL_KINDS") = kinds;
+  m.attr("ALIAS") = graph::Recorder::kAlias;
   m.attr("WEAK_CODES") = py::make_tuple(static_cast<int>(ops::kWeakInt),
                                         static_cast<int>(ops::kWeakFloat),
                                         static_cast<int>(ops::kWeakComplex));
   static PyMethodDef often[] = {positional<refuse_function, 2>("refuse_while_recording"),
                                 positional<notes_function, 0>("recording_notes"),
+                                positional<open_recording_function, 0>("open_recording"),
                                 positional<source_function, 5>("record_source"),
                                 {nullptr, nullptr, 0, nullptr}};
   if (PyModule_AddFunctions(m.ptr(), often) < 0) throw PythonErrorSet{};

@@ -11,6 +11,7 @@ argument ─► Number ─► arithmetic ─► Number ─► operand of a tenso
 
 import gc
 import operator
+import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from threading import get_ident
@@ -25,6 +26,9 @@ _PYTHONS = (float, int, complex, bool)
 _UNARY = ("neg", "pos", "abs")
 _BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow")
 ARITHMETIC = (*_UNARY, *_BINARY)
+
+
+_threads = threading.local()  # .slots: those of the trace that each thread makes
 
 
 class NeedsValueError(BaseException):
@@ -77,6 +81,7 @@ class Slots:
         self._numbers: dict[Any, int] = {}  # by what they are computed from
         self._made: list[weakref.ref[Number]] = []
         self._thread: int | None = get_ident()
+        _threads.slots = self
 
     def given(self, value: float | complex, path: str) -> Any:
         """Return what the function gets for an argument."""
@@ -88,6 +93,7 @@ class Slots:
     def close(self) -> None:
         """End the trace: numbers have no meaning any more."""
         self._thread = None
+        _threads.slots = None
 
     def note_kept(self) -> None:
         """Make those static that somebody holds after the function: a number has to be there."""
@@ -141,7 +147,7 @@ class Slots:
         value = getattr(operator, operation)(*values)  # may raise: Python's own error
         known = self._numbers.get(tuple(key))
         if known is not None:
-            return self._number(known)
+            return self.number(known)
         self._numbers[tuple(key)] = len(self.slots)
         return self._add(Slot(type(value), operation, tuple(terms), user_site()), value, sources)
 
@@ -149,12 +155,19 @@ class Slots:
         self.slots.append(slot)
         self._values.append(value)
         self._sources.append(sources)
-        return self._number(len(self.slots) - 1)
+        return self.number(len(self.slots) - 1)
 
-    def _number(self, number: int) -> "Number":
+    def number(self, number: int) -> "Number":
+        """Return what the function gets for a slot."""
         made = Number(self, number, self.slots[number].kind)
         self._made.append(weakref.ref(made))
         return made
+
+
+def number_of(slot: int) -> "Number":
+    """Return the number of a slot of the trace that the calling thread makes."""
+    slots: Slots = _threads.slots
+    return slots.number(slot)
 
 
 class Number:

@@ -1,0 +1,11 @@
+"""Gradients: operations that compute them are recorded behind those of the function.
+
+function ─► recording ─► walked back: a rule for each operation, made of the library's functions
+└──► operations of the gradients, in the same recording
+"""
+
+from oneflow_lite.graph.gradients.functions import (
+    grad as grad,
+    gradients as gradients,
+    value_and_grad as value_and_grad,
+)

@@ -1,0 +1,56 @@
+"""A part of a recording, as the walk back over it needs it."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from oneflow_lite import _C
+from oneflow_lite._C import OpCall, Recorder, Tensor
+from oneflow_lite.dtypes import isdtype
+from oneflow_lite.graph.ir import Type
+
+_FLOATS = ("real floating", "complex floating")
+
+
+def is_real(dtype: np.dtype[Any]) -> bool:
+    """Return whether gradients are of this dtype: it is real floating."""
+    return isdtype(dtype, "real floating")
+
+
+class Record:
+    """The operations ``begin`` to ``end`` of a recording. Values are their numbers there.
+
+    ``follows`` are the values that depend on the wanted ones. Integers and bool never do.
+    """
+
+    def __init__(self, recorder: Recorder, begin: int, end: int, wanted: Iterable[int]) -> None:
+        self.recorder = recorder
+        self.begin = begin
+        self.rows = recorder.operations(begin)[: end - begin]
+        self.types = [Type(*row[1:5]) for row in recorder.values()]
+        self.views: dict[int, tuple[int, OpCall]] = {}  # by the view: the whole, and the call
+        self.follows = set(wanted)
+        self._tensors: dict[int, Tensor] = {}
+        for call, operands, targets, results, *_ in self.rows:
+            if call.kind == "view" and call.name != _C.ALIAS:
+                self.views[results[0]] = operands[0], call
+            used = [x for x in operands if isinstance(x, int)]
+            used += [self.whole(x) for x in targets]
+            if not self.follows.isdisjoint(used):
+                found = (x for x in results if isdtype(self.types[x].dtype, _FLOATS))
+                self.follows.update(found)
+
+    def whole(self, value: int) -> int:
+        """Return the value that a value is a view of; itself where it is none."""
+        return self.views[value][0] if value in self.views else value
+
+    def tensor(self, value: int) -> Tensor:
+        """Return a tensor that has this value, whatever was written to its memory since."""
+        if value not in self._tensors:
+            if value in self.views:
+                whole, call = self.views[value]
+                (self._tensors[value],) = call.replay([self.tensor(whole)])
+            else:
+                self._tensors[value] = self.recorder.tensor_of(value)
+        return self._tensors[value]

@@ -1,0 +1,117 @@
+"""Reads and writes by index arrays and masks: sums by index, and reads at the same places."""
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from oneflow_lite import _C
+from oneflow_lite._C import Tensor
+from oneflow_lite.graph.gradients.scattering import scatter_add
+from oneflow_lite.graph.gradients.shapes import unbroadcast
+from oneflow_lite.graph.gradients.step import Step, kernel_rule
+from oneflow_lite.ops.creation.data import zeros
+from oneflow_lite.ops.creation.ranges import arange
+from oneflow_lite.ops.elementwise import clip
+from oneflow_lite.ops.manipulation.shapes import broadcast_to, expand_dims, reshape
+from oneflow_lite.ops.searching import where
+from oneflow_lite.ops.statistics.scan import cumsum
+
+_WRAP, _CLIP = 1, 2
+
+
+@kernel_rule("gather")
+def gather(step: Step, g: Tensor) -> Sequence[Tensor | None]:
+    """Add each element to the place that it was read from: out[b, r] = x[i[b], j[b], ..., r]."""
+    shape = step.type(0).shape
+    indices = [step.operand(k) for k in range(1, len(step.operands))]
+    lead = shape[: len(indices)]
+    places = _places(indices, lead, step.call.attr[0])
+    summed = _added_rows(places, lead, shape[len(lead) :], g)
+    return summed, *[None] * len(indices)
+
+
+@kernel_rule("take_along_axis")
+def take_along_axis(step: Step, g: Tensor) -> Sequence[Tensor | None]:
+    """The same, with indices of their own for each lane."""
+    shape, (axis,) = step.type(0).shape, step.call.attr
+    size = step.type(1).shape
+    index = step.operand(1)
+    indices = []
+    for d, n in enumerate(size):
+        if d == axis:
+            indices.append(index)
+        else:
+            axes = tuple(other for other in range(len(size)) if other != d)
+            counted = expand_dims(arange(n, dtype="int64", device=g.device), axis=axes)
+            indices.append(broadcast_to(counted, size))
+    return _added_rows(_places(indices, shape, 0), shape, (), g), None
+
+
+@kernel_rule("pick")
+def pick(step: Step, g: Tensor) -> Sequence[Tensor | None]:
+    """The same, for one dimension and indices that are in range."""
+    return scatter_add(step.type(0).size, step.operand(1), g), None
+
+
+@kernel_rule("scatter")
+def scatter(step: Step, g: Tensor) -> Sequence[Tensor | None]:
+    """Read at the places that were written; of several writes to one the last counts."""
+    count = step.call.attr[1]
+    indices = [step.operand(k) for k in range(count)]
+    key = tuple(indices)
+    step.kept = _C.copy(g)
+    step.kept[key] = 0
+    found: list[Tensor | None] = [None] * len(step.operands)
+    if len(step.operands) > count and step.needs(count):
+        picked = step.type(0).shape
+        numbers = zeros(step.out_type.shape[:count], dtype="int64", device=g.device)
+        own = reshape(arange(prod(picked), dtype="int64", device=g.device), picked)
+        numbers[key] = own
+        is_last = numbers[key] == own
+        rest = step.out_type.shape[count:]
+        if rest:
+            is_last = expand_dims(is_last, axis=tuple(range(-len(rest), 0)))
+        given = where(is_last, g[key], 0)
+        found[count] = unbroadcast(given, (*picked, *rest), step.type(count).shape)
+    return found
+
+
+@kernel_rule("mask_scatter")
+def mask_scatter(step: Step, g: Tensor) -> Sequence[Tensor | None]:
+    """Give what was written where the mask is true; the k-th value has the k-th place."""
+    mask, rest = step.operand(0), step.out_type.shape[len(step.type(0).shape) :]
+    over = expand_dims(mask, axis=tuple(range(-len(rest), 0))) if rest else mask
+    step.kept = where(over, 0, g)
+    found: list[Tensor | None] = [None] * len(step.operands)
+    if len(step.operands) > 1 and step.needs(1):
+        count = step.type(1).shape[0]
+        flat = reshape(mask, -1)
+        places = where(flat, cumsum(flat) - 1, count)
+        found[1] = _added_rows(places, (count + 1,), rest, g)[:count]
+    return found
+
+
+def _places(indices: Sequence[Tensor], shape: tuple[int, ...], mode: int) -> Tensor:
+    """Return positions in row-major order, of one dimension; ``mode``: OutOfRange."""
+    found: Any = 0
+    for index, n in zip(indices, shape, strict=True):
+        given = _C.astype(index, np.dtype(np.int64), False)
+        if mode == _WRAP:
+            inside = given % max(n, 1)
+        elif mode == _CLIP:
+            inside = clip(given, 0, max(n - 1, 0))
+        else:
+            inside = where(given < 0, given + n, given)
+        found = found * n + inside
+    return reshape(found, -1)
+
+
+def _added_rows(places: Tensor, lead: tuple[int, ...], rest: tuple[int, ...], g: Tensor) -> Tensor:
+    """Return zeros of the shape (*lead, *rest), with a row of g added at each place."""
+    row = prod(rest)
+    if row != 1:
+        columns = arange(row, dtype="int64", device=g.device)
+        places = reshape(expand_dims(places * row, axis=1) + columns, -1)
+    return reshape(scatter_add(prod(lead) * row, places, reshape(g, -1)), (*lead, *rest))

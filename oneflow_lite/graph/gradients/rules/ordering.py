@@ -1,0 +1,57 @@
+"""Sorted elements, and running sums and products."""
+
+from collections.abc import Sequence
+
+from oneflow_lite._C import Tensor
+from oneflow_lite.graph.gradients.step import Step, kernel_rule
+from oneflow_lite.ops.elementwise import multiply
+from oneflow_lite.ops.indexing import take_along_axis
+from oneflow_lite.ops.manipulation.joining import concat
+from oneflow_lite.ops.manipulation.rearranging import flip
+from oneflow_lite.ops.sorting import argsort
+from oneflow_lite.ops.statistics.scan import cumsum
+
+
+@kernel_rule("sort")
+def sort(step: Step, g: Tensor) -> Sequence[Tensor | None]:
+    """Put each element back to where it was before."""
+    axis, descending = step.call.attr[:2]
+    order = argsort(step.operand(0), axis=axis, descending=bool(descending))
+    return (take_along_axis(g, argsort(order, axis=axis), axis=axis),)
+
+
+@kernel_rule("accumulate")
+def accumulate(step: Step, g: Tensor) -> Sequence[Tensor | None]:
+    """Find the rule of the row that accumulates."""
+    axis, row = step.call.attr[0], step.call.loop[0]
+    if row == "add":
+        return (flip(cumsum(flip(g, axis=axis), axis=axis), axis=axis),)
+    if row == "multiply":
+        return (_of_products(step.operand(0), g, axis),)
+    step.fail(f"is not differentiable: there is no rule for running results of {row}")
+
+
+def _of_products(x: Tensor, g: Tensor, axis: int) -> Tensor:
+    """Return the gradient of running products, of elements that may be zeros.
+
+    They are products of 1, 2, 4 and so on neighbours, level by level:
+
+        level   x0   x1     x2       x3
+          1     x0   x0x1   x1x2     x2x3
+          2     x0   x0x1   x0x1x2   x0x1x2x3
+    """
+    before, n = (slice(None),) * axis, x.shape[axis]
+    levels = []
+    reach = 1
+    while reach < n:
+        late, early = (*before, slice(reach, None)), (*before, slice(n - reach))
+        first = (*before, slice(reach))
+        levels.append((late, early, first, x[late], x[early]))
+        x = concat([x[first], multiply(x[late], x[early])], axis=axis)
+        reach *= 2
+    for late, early, first, one, other in reversed(levels):
+        of_early = multiply(g[late], one)
+        of_late = concat([g[first], multiply(g[late], other)], axis=axis)
+        g = of_late
+        g[early] += of_early
+    return g

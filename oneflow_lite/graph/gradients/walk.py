@@ -1,0 +1,70 @@
+"""The walk back over the operations of a recording: it records what their gradients are.
+
+operations   x ─► a ─► b ─► loss        each value may have several users
+gradients    dx ◄─ da ◄─ db ◄─ 1        and gets the sum of what their rules give
+"""
+
+from collections.abc import Iterable, Sequence
+
+from oneflow_lite._C import Recorder, Tensor
+from oneflow_lite.graph.gradients.record import Record, is_real
+from oneflow_lite.graph.gradients.rules import (  # noqa: F401 - they register themselves
+    convolution,
+    elementwise,
+    indexing,
+    joining,
+    ordering,
+    products,
+    reductions,
+)
+from oneflow_lite.graph.gradients.rules.views import add_view
+from oneflow_lite.graph.gradients.step import Step
+from oneflow_lite.graph.gradients.sums import Sums
+from oneflow_lite.graph.gradients.updates import add_gradients, pull_update
+
+
+def pulled(
+    recorder: Recorder,
+    span: tuple[int, int],
+    seeds: Iterable[tuple[int, Tensor]],
+    wanted: Sequence[int],
+) -> list[Tensor | None]:
+    """Record the gradients of some values, and return them.
+
+    Parameters
+    ----------
+    recorder : Recorder
+        The one that is entered.
+    span : tuple of int
+        The first operation, and the one behind the last.
+    seeds : iterable of (int, Tensor)
+        Values to begin at, with their gradients.
+    wanted : sequence of int
+        Values. None in the result: the seeds do not depend on it.
+    """
+    record = Record(recorder, *span, wanted)
+    sums = Sums(record)
+    for value, g in seeds:
+        sums.add(value, g)
+    kept = set(wanted)
+    for index in reversed(range(len(record.rows))):
+        results = record.rows[index][3]
+        if any(x in sums for x in results):
+            made = recorder.count()[0]
+            _pull(Step(record, index), sums, kept)
+            recorder.place_like(made, record.begin + index)
+    return [sums.get(value) for value in wanted]
+
+
+def _pull(step: Step, sums: Sums, wanted: set[int]) -> None:
+    if not all(is_real(step.record.types[x].dtype) for x in step.results):
+        step.fail("makes complex numbers: gradients are of real ones only")
+    if step.targets:
+        pull_update(step, sums, not wanted.isdisjoint(step.results))
+        return
+    g = sums.get(step.results[0])
+    if step.call.kind == "view":
+        assert g is not None
+        add_view(step, g, sums)
+    elif g is not None:
+        add_gradients(step, g, sums)

@@ -1,0 +1,199 @@
+"""Indices, order, running sums and convolutions agree with central differences."""
+
+import numpy as np
+import pytest
+
+import oneflow_lite as flow
+from tests.support.graphs.differences import assert_gradients
+
+INDICES = flow.tensor([2, 0, -1, 2, 1])
+WEIGHTS = np.random.default_rng(0).normal(size=600)
+
+
+def weighted(y):
+    """Return a number that each element counts in, differently."""
+    return (flow.reshape(y, -1) ** 2 * flow.tensor(WEIGHTS[: y.size])).sum()
+
+
+def array(*shape):
+    return np.random.default_rng(len(shape)).normal(size=shape)
+
+
+READS = {
+    "rows": lambda x: x[INDICES],
+    "columns": lambda x: x[:, INDICES],
+    "elements": lambda x: x[INDICES, flow.tensor([0, 1, 2, 0, -1])],
+    "a matrix of rows": lambda x: x[flow.tensor([[0, 2], [2, 2]])],
+    "with a slice between": lambda x: flow.reshape(x, (3, 2, 2))[INDICES, :, flow.tensor([1])],
+    "take": lambda x: flow.take(x, INDICES, axis=1),
+    "take from the flattened": lambda x: flow.take(x, INDICES),
+    "take, from the other end": lambda x: flow.take(x, INDICES * 3, mode="wrap"),
+    "take, the nearest": lambda x: flow.take(x, INDICES * 9, axis=0, mode="clip"),
+    "along an axis": lambda x: flow.take_along_axis(x, flow.tensor([[0], [3], [-1]]), axis=1),
+    "of nothing": lambda x: x[flow.tensor([], dtype="int64")],
+    "a part": lambda x: x.T[1:][INDICES],
+    "diff": lambda x: flow.diff(x, axis=1),
+    "roll": lambda x: flow.roll(x, 2, axis=1),
+    "repeat": lambda x: flow.repeat(x, 2, axis=0),
+    "tile": lambda x: flow.tile(x, (2, 1)),
+    "pad": lambda x: flow.pad(x, 1),
+    "stack": lambda x: flow.stack([x, x * 2], axis=1),
+    "concat": lambda x: flow.concat([x[:1], x, x[:2] * x[1:]], axis=0),
+    "tril": flow.tril,
+    "diag": lambda x: flow.diag(x[:, :3]),
+    "select": lambda x: flow.where(x > 0, x, x[::-1]),
+    "to another dtype": lambda x: (x.astype("float32") * 1).astype("float64") * 0 + x,
+}
+
+
+@pytest.mark.parametrize("read", READS.values(), ids=READS.keys())
+class TestReads:
+    def test_of_an_argument(self, read):
+        assert_gradients(lambda x: weighted(read(x)) + weighted(x), array(3, 4))
+
+    def test_of_what_lies_turned(self, read):
+        assert_gradients(lambda x: weighted(read(flow.sin(x.T))), array(4, 3))
+
+
+def test_indices_that_are_out_of_range_fail_as_in_eager():
+    g = flow.grad(lambda x, k: x[k].sum())(flow.ones(3), flow.tensor([1, 5]))
+    assert g.shape == (3,)  # the gradient of a sum needs no element
+    value, _ = flow.value_and_grad(lambda x, k: x[k].sum())(flow.ones(3), flow.tensor([1, 5]))
+    with pytest.raises(IndexError, match="5 is out of bounds"):
+        value.item()
+
+
+def writes_rows(x, y):
+    z = x * 1
+    z[INDICES[:3]] = y
+    return weighted(z)
+
+
+def writes_the_same_row_again(x, y):
+    z = x * y
+    z[flow.tensor([1, 1, 0])] = y * y
+    return weighted(z) + z[1, 1]
+
+
+def writes_elements(x, y):
+    z = x * 1
+    z[INDICES[:2], flow.tensor([1, 3])] = y[0, :2]
+    z[flow.tensor([0, 1])] += y[:2]
+    return weighted(z)
+
+
+def writes_numbers(x, y):
+    z = x * y
+    z[INDICES[:2]] = 2.5
+    z[x > 0.5] = 1.5
+    return weighted(z)
+
+
+def writes_one_number_to_many(x, y):
+    z = x * y
+    z[INDICES[:2]] = y[1, 1]
+    return weighted(z)
+
+
+def writes_along_an_axis(x, y):
+    z = x * 1
+    flow.put_along_axis(z, flow.tensor([[0], [3], [2]]), y[:, :1], axis=1)
+    flow.put(z, flow.tensor([0, 5]), y[0, 1:3])
+    return weighted(z)
+
+
+def writes_to_columns(x, y):
+    z = (x * 1).T
+    z[INDICES[:2]] = y.T[:2]
+    return weighted(z)
+
+
+WRITES = [
+    *(writes_rows, writes_the_same_row_again, writes_elements, writes_numbers),
+    *(writes_one_number_to_many, writes_along_an_axis, writes_to_columns),
+]
+
+
+@pytest.mark.parametrize("function", WRITES)
+def test_writes_by_index(function):
+    assert_gradients(function, array(3, 4), array(3, 4)[::-1].copy())
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("descending", [False, True])
+def test_sorted_elements(axis, descending):
+    assert_gradients(
+        lambda x: weighted(flow.sort(x, axis=axis, descending=descending)), array(2, 5, 3)
+    )
+
+
+@pytest.mark.parametrize("function", [flow.median, lambda x: flow.quantile(x, 0.3)])
+def test_order_statistics(function):
+    assert_gradients(function, array(3, 5))
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("name", ["cumsum", "cumprod"])
+def test_running_sums_and_products(axis, name):
+    assert_gradients(lambda x: weighted(getattr(flow, name)(x, axis=axis)), array(2, 5, 3))
+
+
+def test_running_products_of_zeros():
+    x = array(2, 7)
+    x[0, 3] = x[1, 0] = x[1, 5] = x[1, 6] = 0
+    assert_gradients(lambda x: weighted(flow.cumprod(x, axis=1)), x)
+    assert_gradients(lambda x: weighted(flow.grad(lambda x: flow.cumprod(x).sum())(x)), x[1])
+
+
+WINDOWS = [
+    {},
+    {"stride": 2, "padding": 1},
+    {"stride": (1, 2), "padding": ((1, 0), (2, 1)), "dilation": (2, 1)},
+    {"groups": 2, "padding": 1},
+    {"groups": 4, "padding": 1, "stride": 2},
+]
+
+
+@pytest.mark.parametrize("how", WINDOWS, ids=str)
+class TestConvolutions:
+    def arrays(self, how):
+        return array(2, 4, 5, 6) / 2, array(4, 4 // how.get("groups", 1), 2, 3) / 3
+
+    def test_first_derivatives(self, how):
+        assert_gradients(lambda x, w: weighted(flow.conv2d(x, w, **how)), *self.arrays(how))
+
+    def test_gradients_of_gradients(self, how):
+        x, w = self.arrays(how)
+
+        def function(x, w):
+            inner = flow.grad(lambda x, w: (flow.conv2d(x, w, **how) ** 3).sum(), (0, 1))
+            return sum((g * g).sum() for g in inner(x, w)) / 100
+
+        given = flow.tensor(x[:1]), flow.tensor(w)
+        found = flow.grad(function, (0, 1))(*given)
+        rng = np.random.default_rng(3)
+        for k in range(2):  # along one direction
+            along = flow.tensor(rng.normal(size=given[k].shape))
+            values = []
+            for sign in (1, -1):
+                moved = list(given)
+                moved[k] = given[k] + sign * 1e-6 * along
+                values.append(function(*moved).item())
+            expected = (values[0] - values[1]) / 2e-6
+            assert (found[k] * along).sum().item() == pytest.approx(expected, rel=1e-6)
+
+
+def test_convolutions_in_blocks_of_channels():
+    x, w = array(1, 16, 3, 3) / 2, array(16, 16, 2, 2) / 3
+
+    def function(x, w):
+        blocks = flow.layout_transform(x, "NCHW", "NCHW16c")
+        y = flow.conv2d(blocks, w, data_layout="NCHW16c")
+        return weighted(flow.layout_transform(y, "NCHW16c", "NCHW"))
+
+    found = flow.grad(function, (0, 1))(flow.tensor(x), flow.tensor(w))
+    expected = flow.grad(lambda x, w: weighted(flow.conv2d(x, w)), (0, 1))(
+        flow.tensor(x), flow.tensor(w)
+    )
+    for g, wanted in zip(found, expected, strict=True):
+        np.testing.assert_allclose(g.numpy(), wanted.numpy(), rtol=1e-12, atol=1e-12)
