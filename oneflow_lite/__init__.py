@@ -38,7 +38,11 @@ from oneflow_lite.device import (
 )
 from oneflow_lite.dtypes import *
 from oneflow_lite.flags import flags as flags
-from oneflow_lite.graph.gradients import grad as grad, value_and_grad as value_and_grad
+from oneflow_lite.graph.gradients import (
+    grad as grad,
+    stop_gradient as stop_gradient,
+    value_and_grad as value_and_grad,
+)
 from oneflow_lite.graph.jit.function import jit as jit
 from oneflow_lite.inspection import (
     __array_namespace_info__ as __array_namespace_info__,

@@ -28,18 +28,18 @@ _INVERSE = partial(Cuda, file="elementwise/complex_inverse.cuh")
 add = op("add", np.add, Cuda("add(x, y)", empty="nothing_added<Value>()"), "Sum.", "add",
          adds=True, associative=True, exact=True, vjp=("g", "g"))
 subtract = op("subtract", np.subtract, "subtract(x, y)", "Difference.", "sub", exact=True,
-              vjp=("g", "-g"))
+              vjp=("g", "-total(g)"))
 multiply = op("multiply", np.multiply,
               Cuda("multiply(x, y)", empty="nothing_multiplied<Value>()", combine="product(x, y)"),
               "Product.", "mul", associative=True, exact=True, vjp=("g * y", "g * x"))
 divide = op("divide", np.divide, "divide(x, y)", "True quotient.", "truediv", exact=True,
-            vjp=("g / y", "-g * out / y"))
+            vjp=("g / y", "-(total(g * out) / y)"))
 floor_divide = op("floor_divide", np.floor_divide,
                   Cuda("floor_divide(x, y)", standard="standard_floor_divide(x, y)"),
                   "Quotient, rounded down.", "floordiv", vjp=(None, None))
 remainder = op("remainder", np.remainder, "remainder(x, y)",
                "Remainder of the floored quotient; it has the divisor's sign.", "mod", _MIXED,
-               vjp=("g", "-g * floor_divide(x, y)"))
+               vjp=("g", "-total(g * floor_divide(x, y))"))
 pow = op("pow", np.power, Cuda("pow(x, y)", refuses="is_negative_power(x, y)"),
          "First operand to the power of the second.", "pow", checks_exponent=True,
          vjp=("g * power_slope(x, y)", "g * out * power_log(x)"))
@@ -56,24 +56,24 @@ hypot = op("hypot", np.hypot, "hypot(x, y)", "Square root of the sum of squares,
 maximum = op("maximum", np.maximum, Cuda("maximum(x, y)", empty="least<Value>()"),
              "The larger; NaN where either is NaN.",
              associative=True, selects=True, extremum=Extremum(smallest=False, nan_wins=True),
-             vjp=("larger(g, x, y)", "larger(g, y, x)"))
+             vjp=("where(out > y, g, 0)", "where(out > y, 0, g)"))
 minimum = op("minimum", np.minimum, Cuda("minimum(x, y)", empty="greatest<Value>()"),
              "The smaller; NaN where either is NaN.",
              associative=True, selects=True, extremum=Extremum(smallest=True, nan_wins=True),
-             vjp=("larger(g, y, x)", "larger(g, x, y)"))
+             vjp=("where(out < y, g, 0)", "where(out < y, 0, g)"))
 sign = op("sign", np.sign, "sign(x)", "-1, 0 or 1; x / abs(x) of a complex number.",
           None, _MIXED, vjp=(None,))
 fmax = op("fmax", np.fmax, Cuda("fmax(x, y)", empty="passed_over(least<Value>())"),
           "The larger; NaN only where both are NaN.",
           associative=True, extremum=Extremum(smallest=False, nan_wins=False),
-          vjp=("taken(g, x, y)", "taken(g, y, x)"))
+          vjp=("where((x > y) | (y != y), g, 0)", "where((x > y) | (y != y), 0, g)"))
 fmin = op("fmin", np.fmin, Cuda("fmin(x, y)", empty="passed_over(greatest<Value>())"),
           "The smaller; NaN only where both are NaN.",
           associative=True, extremum=Extremum(smallest=True, nan_wins=False),
-          vjp=("taken(g, -x, -y)", "taken(g, -y, -x)"))
+          vjp=("where((x < y) | (y != y), g, 0)", "where((x < y) | (y != y), 0, g)"))
 fmod = op("fmod", np.fmod, "fmod(x, y)",
           "Remainder of the truncated quotient; it has the dividend's sign.", None, _MIXED,
-          vjp=("g", "-g * trunc(x / y)"))
+          vjp=("g", "-total(g * trunc(x / y))"))
 fabs = op("fabs", np.fabs, "absolute(x)", "Absolute value, as a float.", None, _MIXED,
           vjp="g * sign(x)")
 float_power = op("float_power", np.float_power, "pow(x, y)",
@@ -176,9 +176,8 @@ bitwise_count = op("bitwise_count", np.bitwise_count, "bitwise_count(x)",
 
 _clip = op("clip", _clip_ufunc, "clip(x, y, z)", "x kept between y and z.", None,
            ([1.0, 5.0], [2.0, 2.0], [4.0, 4.0]),
-           vjp=("larger(larger(g, z, maximum(x, y)), x, y)",
-                "larger(larger(g, z, maximum(x, y)), y, x)",
-                "larger(g, maximum(x, y), z)"))
+           vjp=("where((x >= y) & (x <= z), g, 0)", "where((x < y) & (y <= z), g, 0)",
+                "where(maximum(x, y) > z, g, 0)"))
 # fmt: on
 
 # --- NumPy's names

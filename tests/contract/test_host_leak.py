@@ -45,7 +45,7 @@ STAYS = {
         ravel(x) repeat(x,2) reshape(x,(9,)) roll(x,1) rot90(x) searchsorted(v,x) squeeze(x)
         std(x) var(x) sum(x) swapaxes(x,0,1) take(x,i) put(x,i,v) take_along_axis(x,i[:,None])
         tensordot(x,x) tile(x,2) trace(x) transpose(x)
-        vdot(v,v) vecdot(x,v) where(b,x,v)
+        vdot(v,v) vecdot(x,v) where(b,x,v) stop_gradient(x)
         angle(z) fix(x) isposinf(x) isneginf(x) isreal(z) iscomplex(z) sinc(x) around(x,1)
         append(x,v) block([[x,x],[x,x]]) rollaxis(c,2) shape(x) ndim(x) size(x) copy(x)
         nanstd(x) nanvar(x) nanmedian(x) nanquantile(x,0.5) nanpercentile(x,50) nancumsum(x)

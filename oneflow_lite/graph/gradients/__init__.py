@@ -7,5 +7,6 @@ function ─► recording ─► walked back: a rule for each operation, made of
 from oneflow_lite.graph.gradients.functions import (
     grad as grad,
     gradients as gradients,
+    stop_gradient as stop_gradient,
     value_and_grad as value_and_grad,
 )

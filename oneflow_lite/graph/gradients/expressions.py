@@ -1,6 +1,7 @@
 """The ``vjp`` column of the op table: expressions, and the functions that they may use.
 
-Besides the rows of the table these are the functions of this file and ``where``.
+These are the rows of the table, the functions of this file, ``where``, and ``total``: it sums along
+the axes that the operand was broadcast to.
 """
 
 import ast
@@ -15,17 +16,7 @@ from oneflow_lite.ops.elementwise import copysign, log
 from oneflow_lite.ops.searching import where
 from oneflow_lite.ops.table import ROWS
 
-_PARAMETERS = ("g", "x", "y", "z", "out")
-
-
-def larger(g: Tensor, x: Any, y: Any) -> Tensor:
-    """Return g where x is the larger, half of it where both are equal, else 0."""
-    return where(x > y, g, where(x == y, g * 0.5, 0))
-
-
-def taken(g: Tensor, x: Any, y: Any) -> Tensor:
-    """Return the same, but for NaN, which is never the larger."""
-    return where((x > y) | (y != y), g, where(x == y, g * 0.5, 0))
+_PARAMETERS = ("g", "x", "y", "z", "out", "total")
 
 
 def signs(x: Any) -> Any:
@@ -53,15 +44,14 @@ def power_log(x: Any) -> Any:
 
 _FUNCTIONS: dict[str, Any] = {
     **{name: row.op for name, row in ROWS.items()},
-    **{"larger": larger, "taken": taken, "signs": signs, "where": where},
-    **{"power_slope": power_slope, "power_log": power_log},
+    **{"power_slope": power_slope, "power_log": power_log, "signs": signs, "where": where},
     **{"LN2": math.log(2), "LN10": math.log(10)},
 }
 
 
 @cache
 def expression(text: str) -> tuple[Callable[..., Tensor], frozenset[str]]:
-    """Return the function of g, x, y, z and out that a text describes, and which it uses."""
+    """Return the function of the parameters that a text describes, and which it uses."""
     tree = ast.parse(text, mode="eval")
     names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     made = eval(f"lambda {', '.join(_PARAMETERS)}: {text}", _FUNCTIONS)

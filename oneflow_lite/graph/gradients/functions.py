@@ -15,10 +15,11 @@ from oneflow_lite.graph.gradients.arguments import (
     own,
     require_real,
 )
+from oneflow_lite.graph.gradients.record import STOP
 from oneflow_lite.graph.gradients.walk import pulled
 from oneflow_lite.graph.jit.jitted import Jitted
 from oneflow_lite.graph.jit.options import Options
-from oneflow_lite.ops.creation.data import full, ones
+from oneflow_lite.ops.creation.data import asarray, full, ones
 
 Argnums = int | Sequence[int]
 
@@ -261,3 +262,22 @@ def gradients(loss: Tensor, values: Any) -> Any:
             )
     made = own(recorder, begin, found, wanted)
     return made[0] if is_one else made
+
+
+def stop_gradient(x: Any) -> Tensor:
+    """Return a copy of a tensor, which counts as constant for gradients.
+
+    Parameters
+    ----------
+    x : Tensor, array or scalar
+        Of any dtype.
+
+    Examples
+    --------
+    >>> flow.grad(lambda x: x * flow.stop_gradient(x))(3.0).item()
+    3.0
+    """
+    given = asarray(x)
+    made = [(given.dtype, (), ())]
+    call = _C.OpCall("copy", STOP, attr=(True,), made=made)
+    return call.replay([given])[0]

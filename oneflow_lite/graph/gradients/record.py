@@ -10,6 +10,7 @@ from oneflow_lite._C import OpCall, Recorder, Tensor
 from oneflow_lite.dtypes import isdtype
 from oneflow_lite.graph.ir import Type
 
+STOP = "stop_gradient"  # the name of copies whose operand has no gradient
 _FLOATS = ("real floating", "complex floating")
 
 
@@ -37,7 +38,7 @@ class Record:
                 self.views[results[0]] = operands[0], call
             used = [x for x in operands if isinstance(x, int)]
             used += [self.whole(x) for x in targets]
-            if not self.follows.isdisjoint(used):
+            if call.name != STOP and not self.follows.isdisjoint(used):
                 found = (x for x in results if isdtype(self.types[x].dtype, _FLOATS))
                 self.follows.update(found)
 

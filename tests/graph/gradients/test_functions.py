@@ -133,6 +133,14 @@ def test_what_the_value_does_not_depend_on_has_zeros():
         assert (g.dtype, g.tolist()) == (flow.float32, [[0.0] * 3] * 2)
 
 
+def test_a_gradient_that_is_stopped():
+    x = flow.tensor([1.0, 2.0])
+    assert flow.grad(lambda x: (x * flow.stop_gradient(x * x)).sum())(x).tolist() == [1.0, 4.0]
+    kept = flow.stop_gradient(x)
+    kept += 1
+    assert x.tolist() == [1.0, 2.0]
+
+
 def test_writes_to_other_tensors_are_seen():
     seen, steps = flow.zeros(2), flow.zeros(())
 

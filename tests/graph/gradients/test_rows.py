@@ -69,10 +69,17 @@ def test_numbers_as_operands(function):
 
 
 @pytest.mark.parametrize("name", ["maximum", "minimum", "fmax", "fmin"])
-def test_of_two_that_are_equal_each_gets_half(name):
+def test_of_two_that_are_equal_the_second_gets_it(name):
     x = flow.tensor([1.0, 2.0])
     found = flow.grad(lambda x, y: getattr(flow, name)(x, y).sum(), (0, 1))(x, x.copy())
-    assert [g.tolist() for g in found] == [[0.5, 0.5], [0.5, 0.5]]
+    assert [g.tolist() for g in found] == [[0.0, 0.0], [1.0, 1.0]]
+    assert flow.grad(lambda x: flow.maximum(x, 0).sum())(flow.zeros(2)).tolist() == [0.0, 0.0]
+
+
+def test_clip_passes_on_what_is_at_a_bound():
+    x = flow.tensor([-1.0, 0.0, 0.5, 1.0, 2.0])
+    found = flow.grad(lambda x: flow.clip(x, 0.0, 1.0).sum())(x)
+    assert found.tolist() == [0.0, 1.0, 1.0, 1.0, 0.0]
 
 
 def test_nan_is_passed_over_by_fmax():

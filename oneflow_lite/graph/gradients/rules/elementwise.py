@@ -30,8 +30,12 @@ def _evaluated(step: Step, g: Tensor, k: int, text: str) -> Tensor:
     for place, name in enumerate("xyz"):
         if name in used:
             given[name] = widened(step.operand(place), step.call.scalar_dtype(place))
-    made = function(g, **given, out=step.out if "out" in used else None)
-    return unbroadcast(made, step.out_type.shape, step.type(k).shape)
+
+    def total(x: Tensor) -> Tensor:
+        return unbroadcast(x, step.out_type.shape, step.type(k).shape)
+
+    made = function(g, **given, out=step.out if "out" in used else None, total=total)
+    return made if "total" in used else total(made)
 
 
 @rule("where")
