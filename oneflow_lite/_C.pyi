@@ -479,6 +479,7 @@ class OpCall:
     name: str
     row: str | None
     pattern: int
+    is_exact: bool
     codes: tuple[int, ...]
     kernel: str | None
     loop: tuple[str, str] | None

@@ -24,8 +24,8 @@ from oneflow_lite.graph.primitives import ALONE, inlined
 from oneflow_lite.graph.program import Program
 
 DEFAULT_LEVEL = 3
-_FOLDED = (FoldConstant(), EliminateCommonSubexpr())
-_FEWER = (*_FOLDED, DeviceRules(), AlterOpLayout(), DeadCode())
+_ALTERED = (DeviceRules(), AlterOpLayout())  # first: what they pack of constants is folded
+_FEWER = (*_ALTERED, FoldConstant(), EliminateCommonSubexpr(), DeadCode())
 _IN_ORDER = Sequential(_FEWER)
 _UNGROUPED = Sequential((*_FEWER, OrderByMemory()))  # products that add need their order
 _ROW = Sequential((*_FEWER, OrderByMemory(), FuseOps(), WidenGroups()))

@@ -191,6 +191,8 @@ void bind_op_call(py::module_& m) {
                              })
       .def_property_readonly("pattern",
                              [](const OpCall& call) { return static_cast<int>(pattern_of(call)); })
+      .def_property_readonly("is_exact",
+                             [](const OpCall& call) { return call.op && call.op->exact; })
       .def_property_readonly("codes", codes_of)
       .def_property_readonly("kernel",
                              [](const OpCall& call) -> py::object {

@@ -44,6 +44,10 @@ from oneflow_lite.graph.analyses.lanes import (
     starts as starts,
     waits as waits,
 )
+from oneflow_lite.graph.analyses.layouts import (
+    STAYS as STAYS,
+    assign_layouts as assign_layouts,
+)
 from oneflow_lite.graph.analyses.memory_order import order_by_memory as order_by_memory
 from oneflow_lite.graph.analyses.offsets import (
     MemoryPlan as MemoryPlan,
@@ -73,6 +77,7 @@ __all__ = [
     "ELEMENTWISE",
     "READ",
     "SHAPE",
+    "STAYS",
     "WRITE",
     "Access",
     "Additions",
@@ -90,6 +95,7 @@ __all__ = [
     "addto",
     "alias_classes",
     "assign",
+    "assign_layouts",
     "class_users",
     "colours",
     "dependences",

@@ -4,6 +4,7 @@ Program ─► Sequential([FoldConstant(), EliminateCommonSubexpr(), DeadCode()]
                 └─ PassContext: level, required, disabled, instruments, settings
 """
 
+import oneflow_lite.graph.passes.conv_layout
 from oneflow_lite.graph.passes.alter_layout import (
     Altered as Altered,
     AlterOpLayout as AlterOpLayout,

@@ -4,18 +4,21 @@ x (NCHW) ─► packed ─► conv2d ─► add ─► tanh ─► unpacked ─�
              one for each value         └── those that do not care follow
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Any
 
 from oneflow_lite._C import Tensor
-from oneflow_lite.graph.ir import Function, Op, Scalar, Value
+from oneflow_lite.graph.analyses import STAYS, assign_layouts
+from oneflow_lite.graph.ir import Function, Op, Scalar, Type, Value
 from oneflow_lite.graph.passes.base import FunctionPass, register_pass
 from oneflow_lite.graph.passes.context import PassContext
 from oneflow_lite.graph.passes.info import PassInfo
 from oneflow_lite.graph.passes.pure import only_computes, uses_slots
 from oneflow_lite.graph.passes.rewriter import Rewriter, with_operands
 from oneflow_lite.graph.program import Program
+from oneflow_lite.graph.verify import infer
 from oneflow_lite.ops.convolution import layout_transform
 
 
@@ -24,13 +27,17 @@ class Layout:
     """A way to arrange the elements of a value: what packs it, and what brings it back.
 
     ``pack`` and ``unpack`` are functions of a tensor. ``fits`` tells whether a shape can be packed.
-    Two layouts of one name are the same.
+    ``spread`` packs an operand that is broadcast to such a shape, and ``spreads`` tells whether one
+    of a shape can be; without these two, operations on such operands keep the layout that they
+    have. Two layouts of one name are the same.
     """
 
     name: str
     pack: Callable[[Tensor], Tensor]
     unpack: Callable[[Tensor], Tensor]
     fits: Callable[[tuple[int, ...]], bool]
+    spread: Callable[[Tensor], Tensor] | None = None
+    spreads: Callable[[tuple[int, ...]], bool] | None = None
 
 
 @dataclass(frozen=True)
@@ -38,16 +45,24 @@ class Altered:
     """What a rule wants: the operation on packed operands.
 
     ``packed`` has the numbers of the operands that are packed; ``make`` is called with all
-    operands, and returns the packed result.
+    operands, and returns the packed result. ``gain``: how many bytes could be packed in the time
+    that it saves. A run of operations that share values is altered if it gains more than it costs.
     """
 
     layout: Layout
     packed: tuple[int, ...]
     make: Callable[..., Tensor]
+    gain: float = inf
 
 
 Rule = Callable[[Op], Altered | None]
 _RULES: dict[str, list[tuple[int, Rule]]] = {}
+
+
+def _spread_images(x: Tensor) -> Tensor:
+    """Pack what is broadcast to images: where it has channels, and else for all of them."""
+    whole = x.reshape((1,) * (4 - x.ndim) + x.shape)
+    return whole[..., None] if whole.shape[1] == 1 else NCHW16c.pack(whole)
 
 
 #: Images (n, c, h, w) as (n, c / 16, h, w, 16).
@@ -56,6 +71,8 @@ NCHW16c = Layout(
     lambda x: layout_transform(x, "NCHW", "NCHW16c"),
     lambda x: layout_transform(x, "NCHW16c", "NCHW"),
     lambda shape: len(shape) == 4 and shape[1] % 16 == 0,
+    _spread_images,
+    lambda shape: len(shape) < 3 or (len(shape) < 5 and (shape[-3] == 1 or shape[-3] % 16 == 0)),
 )
 
 
@@ -93,9 +110,10 @@ def register_alter_op_layout(operation: str, level: int = 10) -> Callable[[Rule]
 class AlterOpLayout(FunctionPass):
     """Gives operations the layout that their rules ask for. Level 3.
 
-    Elementwise operations follow where all their operands have the shape of the result. A value is
-    packed once for each layout. Results, assigns and all other operations get the layout that they
-    had. Where a shape cannot be packed nothing happens. What the rules make is verified.
+    Elementwise operations follow where their operands have the shape of the result; what IEEE 754
+    defines follows with operands that are broadcast, too. ``analyses.assign_layouts`` says which
+    runs of operations gain by it. A value is packed once for each layout. Results, assigns and all
+    other operations get the layout that they had. What the rules make is verified.
     """
 
     info = PassInfo(3, "AlterOpLayout")
@@ -107,71 +125,137 @@ class AlterOpLayout(FunctionPass):
         """Return the function with other layouts."""
         if not any(op.name in _RULES for op in function.ops):
             return function
-        return _Altering().rewritten(function)
+        wishes = _assigned(function, list(_wishes(function.ops)))
+        return _Altering(wishes).rewritten(function) if any(wishes) else function
+
+
+@dataclass(frozen=True)
+class _Wish:
+    """The layout that an operation could have, and the operands that would be packed."""
+
+    layout: Layout
+    packed: tuple[int, ...]
+    gain: float
+    make: Callable[..., Tensor] | None  # None: it follows others
+
+
+def _wishes(ops: Iterable[Op]) -> Iterator[_Wish | None]:
+    """Yield what each operation could have, by its rule or by what makes its operands."""
+    layouts: dict[Value, Layout] = {}
+    for op in ops:
+        wish = None
+        if only_computes(op) and not uses_slots(op) and len(op.results) == 1:
+            wish = _by_rule(op) if op.name in _RULES else _following(op, layouts)
+        if wish is not None:
+            layouts[op.results[0]] = wish.layout
+        yield wish
+
+
+def _by_rule(op: Op) -> _Wish | None:
+    wanted = _RULES[op.name][-1][1](op)
+    if wanted is None:
+        return None
+    if not isinstance(wanted, Altered):
+        raise TypeError(
+            f"[AlterOpLayout] expected an Altered or None from the rule for {op.name}, got "
+            f"{type(wanted).__name__}"
+        )
+    values = [*(op.operands[k] for k in wanted.packed), op.results[0]]
+    fits = wanted.layout.fits
+    if not all(fits(x.type.shape) and x.type.is_row_major for x in values if isinstance(x, Value)):
+        return None
+    return _Wish(wanted.layout, wanted.packed, wanted.gain, wanted.make)
+
+
+def _following(op: Op, layouts: Mapping[Value, Layout]) -> _Wish | None:
+    """Return what an operation could have that does not care, after the first of its operands."""
+    result = op.results[0].type
+    whole = [x for x in op.values() if x.type.shape == result.shape]
+    layout = next((layouts[x] for x in whole if x in layouts), None)
+    if layout is None or op.call.kind != "elementwise" or not result.is_row_major:
+        return None
+    parts = [x.type for x in op.values() if x.type.shape != result.shape]
+    if parts and not (op.call.is_exact and _spreads_all(layout, parts)):
+        return None
+    if not all(x.type.is_row_major for x in op.values()):
+        return None
+    packed = tuple(k for k, x in enumerate(op.operands) if isinstance(x, Value))
+    return _Wish(layout, packed, 0, None)
+
+
+def _spreads_all(layout: Layout, parts: Iterable[Type]) -> bool:
+    return layout.spreads is not None and all(layout.spreads(x.shape) for x in parts)
+
+
+def _assigned(function: Function, wishes: list[_Wish | None]) -> list[_Wish | None]:
+    """Return the wishes of runs that gain by them."""
+    numbers: dict[Value, int] = {x: k for k, x in enumerate(function.inputs())}
+    for op in function.ops:
+        for value in op.results:
+            numbers[value] = len(numbers)
+    names: dict[str, int] = {}
+    wanted = [STAYS if x is None else names.setdefault(x.layout.name, len(names)) for x in wishes]
+    takes, reads = [], []
+    for op, wish in zip(function.ops, wishes, strict=True):
+        packed = set() if wish is None else {op.operands[k] for k in wish.packed}
+        takes.append([numbers[x] for x in op.values() if x in packed])
+        reads.append([numbers[x] for x in op.values() if x not in packed])
+    known = {bound.value for bound in function.constants}  # what packs them is folded
+    costs = [0 if x in known else x.type.nbytes for x in numbers]
+    kept = (*function.results, *(last for _, last in function.assigns))
+    layouts = assign_layouts(
+        wanted,
+        takes,
+        reads,
+        [[numbers[x] for x in op.results] for op in function.ops],
+        [numbers[x] for x in kept],
+        costs,
+        [0 if x is None else x.gain for x in wishes],
+    )
+    return [x if layout != STAYS else None for x, layout in zip(wishes, layouts, strict=True)]
 
 
 class _Altering(Rewriter):
     """Values that are there in a layout only stand in `_packed`, under the value as it was."""
 
-    def __init__(self) -> None:
+    def __init__(self, wishes: Iterable[_Wish | None]) -> None:
+        self._wishes = iter(wishes)  # of the operations, in order
         self._packed: dict[tuple[Value, str], Value] = {}
         self._layouts: dict[Value, Layout] = {}  # of values that are not unpacked so far
         self._plain: dict[Value, Value] = {}
 
     def visit_op(self, op: Op) -> Any:
-        wanted = self._wanted(op)
-        if wanted is None:
+        wish = next(self._wishes)
+        if wish is None:
             return self._on_plain(op)
         operands = [
-            self._in_layout(x, wanted.layout) if k in wanted.packed else self._as_it_was(x)
+            self._in_layout(x, wish.layout) if k in wish.packed else self._as_it_was(x)
             for k, x in enumerate(op.operands)
         ]
-        made = self.emit(wanted.make, *operands)
+        made = (
+            self._followed(op, operands) if wish.make is None else self.emit(wish.make, *operands)
+        )
         stand_in = op.results[0]
-        self._packed[stand_in, wanted.layout.name] = made
-        self._layouts[stand_in] = wanted.layout
+        self._packed[stand_in, wish.layout.name] = made
+        self._layouts[stand_in] = wish.layout
         return stand_in
 
-    def _wanted(self, op: Op) -> Altered | None:
-        """Return what a rule asks for, or what follows from the operands."""
-        if not only_computes(op) or uses_slots(op):
-            return None
-        if op.name in _RULES:
-            wanted = _RULES[op.name][-1][1](op)
-            if wanted is not None and not isinstance(wanted, Altered):
-                raise TypeError(
-                    f"[AlterOpLayout] expected an Altered or None from the rule for {op.name}, got "
-                    f"{type(wanted).__name__}"
-                )
-        else:
-            wanted = self._following(op)
-        if wanted is None:
-            return None
-        shapes = [op.operands[k] for k in wanted.packed]
-        values = [x for x in (*shapes, op.results[0]) if isinstance(x, Value)]
-        fits = wanted.layout.fits
-        return wanted if all(x.type.is_row_major and fits(x.type.shape) for x in values) else None
-
-    def _following(self, op: Op) -> Altered | None:
-        layouts = [self._layouts[x] for x in op.values() if x in self._layouts]
-        shape = op.results[0].type.shape if op.results else ()
-        is_alike = all(x.type.shape == shape for x in op.values())
-        if not layouts or op.call.kind != "elementwise" or not is_alike:
-            return None
-        packed = tuple(k for k, x in enumerate(op.operands) if isinstance(x, Value))
-        call = op.call
-
-        def make(*operands: Any) -> Any:
-            return call.replay(operands)[0]
-
-        return Altered(layouts[0], packed, make)
+    def _followed(self, op: Op, operands: list[Any]) -> Value:
+        """Put the same call on packed operands into the function."""
+        made = replace(op, operands=tuple(operands))
+        (found,) = infer(made)
+        result = Value(found)
+        self._ops.append(replace(made, results=(result,)))
+        return result
 
     def _in_layout(self, value: Value | Scalar, layout: Layout) -> Value | Scalar:
         if isinstance(value, Scalar):
             return value
         key = value, layout.name
         if key not in self._packed:
-            self._packed[key] = self.emit(layout.pack, self._as_it_was(value))
+            pack = layout.pack if layout.fits(value.type.shape) else layout.spread
+            assert pack is not None
+            self._packed[key] = self.emit(pack, self._as_it_was(value))
         return self._packed[key]
 
     def _as_it_was(self, value: Any) -> Any:
