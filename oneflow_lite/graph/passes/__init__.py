@@ -4,7 +4,6 @@ Program ─► Sequential([FoldConstant(), EliminateCommonSubexpr(), DeadCode()]
                 └─ PassContext: level, required, disabled, instruments, settings
 """
 
-import oneflow_lite.graph.passes.conv_layout
 from oneflow_lite.graph.passes.alter_layout import (
     Altered as Altered,
     AlterOpLayout as AlterOpLayout,
@@ -29,6 +28,7 @@ from oneflow_lite.graph.passes.context import (
     PassContext as PassContext,
     register_config as register_config,
 )
+from oneflow_lite.graph.passes.conv_layout import blocked_conv2d as blocked_conv2d
 from oneflow_lite.graph.passes.dead_code import DeadCode as DeadCode
 from oneflow_lite.graph.passes.device_rules import (
     DeviceRules as DeviceRules,
