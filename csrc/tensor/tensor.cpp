@@ -6,20 +6,30 @@
 
 namespace ofl {
 
-Tensor make_tensor(vm::DeviceState& state, DType dtype, const Dims& shape, vm::SiteId site) {
+namespace {
+
+/// Makes `out` a new tensor, row-major, not yet materialized.
+void set_new(vm::DeviceState& state, DType dtype, const Dims& shape, vm::SiteId site, Tensor* out) {
   const auto itemsize = static_cast<int64_t>(size_of(dtype));
   const int64_t bytes = count_elements(shape, itemsize, "tensor") * itemsize;
+  out->storage = StorageRef::adopt(TensorStorage::make(state, static_cast<size_t>(bytes), site));
+  out->dtype = dtype;
+  out->shape = shape;
+  set_contiguous_strides(shape, itemsize, &out->strides);
+  out->offset = 0;
+}
+
+}  // namespace
+
+Tensor make_tensor(vm::DeviceState& state, DType dtype, const Dims& shape, vm::SiteId site) {
   Tensor tensor;
-  tensor.storage = StorageRef::adopt(TensorStorage::make(state, static_cast<size_t>(bytes), site));
-  tensor.dtype = dtype;
-  tensor.shape = shape;
-  set_contiguous_strides(shape, itemsize, &tensor.strides);
+  set_new(state, dtype, shape, site, &tensor);
   return tensor;
 }
 
 bool make_tensor_now(vm::DeviceState& state, DType dtype, const Dims& shape, vm::SiteId site,
                      Tensor* out) {
-  *out = make_tensor(state, dtype, shape, site);
+  set_new(state, dtype, shape, site, out);
   try {
     out->storage->materialize_on_host();
   } catch (const ep::CapacityError&) {
