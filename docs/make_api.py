@@ -39,7 +39,9 @@ TITLES = {
     "dtypes": "Data types",
     "linalg.fitting": "NumPy: polynomials",
     "vm": "`flow.vm`",
-    **dict.fromkeys(("graph.jit.function", "graph.gradients.functions"), _CENTRE),
+    **dict.fromkeys(
+        ("graph.jit.function", "graph.gradients.functions", "graph.gradients.pulling"), _CENTRE
+    ),
     **dict.fromkeys(
         ("interop.dlpack", "interop.files", "interop.pickling"), "Files and other libraries"
     ),

@@ -42,6 +42,7 @@ from oneflow_lite.graph.gradients import (
     grad as grad,
     stop_gradient as stop_gradient,
     value_and_grad as value_and_grad,
+    vjp as vjp,
 )
 from oneflow_lite.graph.jit.function import jit as jit
 from oneflow_lite.inspection import (

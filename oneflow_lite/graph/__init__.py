@@ -5,7 +5,9 @@ from oneflow_lite.graph import analyses as analyses, passes as passes
 from oneflow_lite.graph.gradients import (
     grad as grad,
     gradients as gradients,
+    stop_gradient as stop_gradient,
     value_and_grad as value_and_grad,
+    vjp as vjp,
 )
 from oneflow_lite.graph.hand.building import (
     building as building,
@@ -38,6 +40,6 @@ __all__ = [
     *("Compiled", "Dim", "Executable", "Executor", "Function", "Jitted", "Numbered", "Op"),
     *("Program", "Scalar", "Scope", "TraceError", "Traced", "Type", "Value"),
     *("analyses", "building", "compile", "data", "global_scope", "grad", "gradients", "jit"),
-    *("named", "number", "numbered", "parameter", "passes", "scope_guard", "spec", "trace"),
-    "value_and_grad",
+    *("named", "number", "numbered", "parameter", "passes", "scope_guard", "spec"),
+    *("stop_gradient", "trace", "value_and_grad", "vjp"),
 ]

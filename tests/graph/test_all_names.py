@@ -102,6 +102,7 @@ CALLS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "array_split": (lambda x: flow.array_split(x, 2, axis=1), (x(),)),
     "einsum": (lambda x: flow.einsum("ij,jk->ik", x, x), (x(),)),
     "grad": (lambda x: flow.grad(lambda y: (y**3).sum())(x), (x(),)),
+    "vjp": (lambda x: flow.vjp(lambda y: flow.sin(y), x)[1](x), (x(),)),
     "value_and_grad": (lambda x: flow.value_and_grad(lambda y: flow.exp(y).max())(x), (x(),)),
     "fft.fftfreq": (flow.fft.fftfreq, (4,)),
     "fft.rfftfreq": (flow.fft.rfftfreq, (4,)),

@@ -10,3 +10,4 @@ from oneflow_lite.graph.gradients.functions import (
     stop_gradient as stop_gradient,
     value_and_grad as value_and_grad,
 )
+from oneflow_lite.graph.gradients.pulling import vjp as vjp

@@ -11,6 +11,7 @@ from oneflow_lite._C import Recorder, Tensor
 from oneflow_lite.dtypes import float64
 from oneflow_lite.graph.gradients.layouts import is_dense
 from oneflow_lite.graph.gradients.record import is_real
+from oneflow_lite.graph.ir import Type
 from oneflow_lite.graph.trees import Leaf, mapped
 from oneflow_lite.ops.creation.data import asarray, full, zeros
 
@@ -107,7 +108,9 @@ def arranged(tree: Any, gradients: Sequence[Tensor]) -> Any:
     return mapped(tree, lambda x, _: gradients[x.number])
 
 
-def own(recorder: Recorder, begin: int, tensors: list[Tensor | None], like: list[Tensor]) -> Any:
+def own(
+    recorder: Recorder, begin: int, tensors: list[Tensor | None], like: Sequence[Tensor | Type]
+) -> Any:
     """Return gradients in memories of their own; zeros where nothing came.
 
     Those that are other values of the recording, views of some, or twice the same, are copied.

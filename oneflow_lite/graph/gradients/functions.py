@@ -15,7 +15,7 @@ from oneflow_lite.graph.gradients.arguments import (
     own,
     require_real,
 )
-from oneflow_lite.graph.gradients.record import STOP
+from oneflow_lite.graph.gradients.record import STOP, Record
 from oneflow_lite.graph.gradients.walk import pulled
 from oneflow_lite.graph.jit.jitted import Jitted
 from oneflow_lite.graph.jit.options import Options
@@ -82,9 +82,8 @@ class Differentiated:
         returned = self._function(*args, **kwargs)
         wanted.check_unwritten()
         value, aux = self._value_of(returned)
-        span = begin, recorder.count()[0]
-        found_values = _pulled(recorder, span, value, wanted.values)
-        gradients = own(recorder, span[1], found_values, wanted.tensors)
+        walked = _pulled(recorder, begin, value, wanted.values)
+        gradients = own(recorder, *walked, wanted.tensors)
         found = tuple(arranged(tree, gradients) for tree in trees)
         result = found[0] if self._is_one else found
         shown = (returned[0], aux) if self._has_aux else returned
@@ -126,10 +125,13 @@ def _check_tensors(op: str, given: dict[str, Any]) -> None:
 
 
 def _pulled(
-    recorder: Recorder, span: tuple[int, int], loss: Tensor, values: list[int]
-) -> list[Tensor | None]:
+    recorder: Recorder, begin: int, loss: Tensor, values: list[int]
+) -> tuple[int, list[Tensor | None]]:
+    """Return the first operation of the walk back, and what it found."""
+    number = recorder.value_of(loss)
+    end = recorder.count()[0]
     seed = ones((), dtype=loss.dtype, device=loss.device)
-    return pulled(recorder, span, [(recorder.value_of(loss), seed)], values)
+    return end, pulled(Record(recorder, (begin, end), values), [(number, seed)])
 
 
 def grad(
@@ -252,8 +254,7 @@ def gradients(loss: Tensor, values: Any) -> Any:
     _check_tensors(op, {"loss": loss} | {f"values[{k}]": x for k, x in enumerate(wanted)})
     _check_loss(op, "loss", loss)
     numbers = [recorder.value_of(x) for x in wanted]
-    begin = recorder.count()[0]
-    found = _pulled(recorder, (0, begin), loss, numbers)
+    begin, found = _pulled(recorder, 0, loss, numbers)
     for k, g in enumerate(found):
         if g is None:
             raise ValueError(

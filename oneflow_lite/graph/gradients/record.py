@@ -1,6 +1,7 @@
 """A part of a recording, as the walk back over it needs it."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -20,18 +21,29 @@ def is_real(dtype: np.dtype[Any]) -> bool:
 
 
 class Record:
-    """The operations ``begin`` to ``end`` of a recording. Values are their numbers there.
+    """Some operations of a recording. Values are their numbers there.
 
-    ``follows`` are the values that depend on the wanted ones. Integers and bool never do.
+    ``span`` are the first operation, and the one behind the last. ``follows`` are the values that
+    depend on the wanted ones. Integers and bool never do. ``outside``: gradients go into another
+    recording; it makes a tensor there for a value of this one.
     """
 
-    def __init__(self, recorder: Recorder, begin: int, end: int, wanted: Iterable[int]) -> None:
-        self.recorder = recorder
-        self.begin = begin
-        self.rows = recorder.operations(begin)[: end - begin]
+    def __init__(
+        self,
+        recorder: Recorder,
+        span: tuple[int, int],
+        wanted: Iterable[int],
+        outside: Callable[[int], Tensor] | None = None,
+    ) -> None:
+        self._recorder = recorder
+        self._is_outside = outside is not None
+        self._tensor_of = outside or recorder.tensor_of
+        self._begin, end = span
+        self.wanted = tuple(wanted)
+        self.rows = recorder.operations(self._begin)[: end - self._begin]
         self.types = [Type(*row[1:5]) for row in recorder.values()]
         self.views: dict[int, tuple[int, OpCall]] = {}  # by the view: the whole, and the call
-        self.follows = set(wanted)
+        self.follows = set(self.wanted)
         self._tensors: dict[int, Tensor] = {}
         for call, operands, targets, results, *_ in self.rows:
             if call.kind == "view" and call.name != _C.ALIAS:
@@ -53,5 +65,13 @@ class Record:
                 whole, call = self.views[value]
                 (self._tensors[value],) = call.replay([self.tensor(whole)])
             else:
-                self._tensors[value] = self.recorder.tensor_of(value)
+                self._tensors[value] = self._tensor_of(value)
         return self._tensors[value]
+
+    @contextmanager
+    def placed(self, index: int) -> Iterator[None]:
+        """Give what is recorded in the block the line and the lane of an operation."""
+        made = self._recorder.count()[0]
+        yield
+        if not self._is_outside:
+            self._recorder.place_like(made, self._begin + index)

@@ -4,9 +4,9 @@ operations   x ─► a ─► b ─► loss        each value may have several 
 gradients    dx ◄─ da ◄─ db ◄─ 1        and gets the sum of what their rules give
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
-from oneflow_lite._C import Recorder, Tensor
+from oneflow_lite._C import Tensor
 from oneflow_lite.graph.gradients.record import Record, is_real
 from oneflow_lite.graph.gradients.rules import (  # noqa: F401 - they register themselves
     convolution,
@@ -23,37 +23,26 @@ from oneflow_lite.graph.gradients.sums import Sums
 from oneflow_lite.graph.gradients.updates import add_gradients, pull_update
 
 
-def pulled(
-    recorder: Recorder,
-    span: tuple[int, int],
-    seeds: Iterable[tuple[int, Tensor]],
-    wanted: Sequence[int],
-) -> list[Tensor | None]:
-    """Record the gradients of some values, and return them.
+def pulled(record: Record, seeds: Iterable[tuple[int, Tensor]]) -> list[Tensor | None]:
+    """Record the gradients of the wanted values of a record, and return them.
 
     Parameters
     ----------
-    recorder : Recorder
-        The one that is entered.
-    span : tuple of int
-        The first operation, and the one behind the last.
+    record : Record
+        The operations.
     seeds : iterable of (int, Tensor)
-        Values to begin at, with their gradients.
-    wanted : sequence of int
-        Values. None in the result: the seeds do not depend on it.
+        Values to begin at, with their gradients. None in the result: they do not depend on that
+        value.
     """
-    record = Record(recorder, *span, wanted)
     sums = Sums(record)
     for value, g in seeds:
         sums.add(value, g)
-    kept = set(wanted)
+    kept = set(record.wanted)
     for index in reversed(range(len(record.rows))):
-        results = record.rows[index][3]
-        if any(x in sums for x in results):
-            made = recorder.count()[0]
-            _pull(Step(record, index), sums, kept)
-            recorder.place_like(made, record.begin + index)
-    return [sums.get(value) for value in wanted]
+        if any(x in sums for x in record.rows[index][3]):
+            with record.placed(index):
+                _pull(Step(record, index), sums, kept)
+    return [sums.get(value) for value in record.wanted]
 
 
 def _pull(step: Step, sums: Sums, wanted: set[int]) -> None:
