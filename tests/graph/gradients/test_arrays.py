@@ -32,6 +32,7 @@ READS = {
     "along an axis": lambda x: flow.take_along_axis(x, flow.tensor([[0], [3], [-1]]), axis=1),
     "of nothing": lambda x: x[flow.tensor([], dtype="int64")],
     "a part": lambda x: x.T[1:][INDICES],
+    "choose": lambda x: flow.choose(INDICES[:2] % 2, [x[0, :2], x[1, :2]]),
     "diff": lambda x: flow.diff(x, axis=1),
     "roll": lambda x: flow.roll(x, 2, axis=1),
     "repeat": lambda x: flow.repeat(x, 2, axis=0),
@@ -89,6 +90,14 @@ def writes_numbers(x, y):
     return weighted(z)
 
 
+def writes_by_masks(x, y):
+    z = x * 1
+    z[y > 0] = y[1, 1]
+    z[flow.tensor([True, False, True])] = y[:2]
+    z[flow.tensor([False, True, True])] = x[1]
+    return weighted(z)
+
+
 def writes_one_number_to_many(x, y):
     z = x * y
     z[INDICES[:2]] = y[1, 1]
@@ -109,7 +118,7 @@ def writes_to_columns(x, y):
 
 
 WRITES = [
-    *(writes_rows, writes_the_same_row_again, writes_elements, writes_numbers),
+    *(writes_rows, writes_the_same_row_again, writes_elements, writes_numbers, writes_by_masks),
     *(writes_one_number_to_many, writes_along_an_axis, writes_to_columns),
 ]
 
@@ -136,6 +145,23 @@ def test_order_statistics(function):
 @pytest.mark.parametrize("name", ["cumsum", "cumprod"])
 def test_running_sums_and_products(axis, name):
     assert_gradients(lambda x: weighted(getattr(flow, name)(x, axis=axis)), array(2, 5, 3))
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("row", [flow.maximum, flow.fmin])
+def test_running_extrema(axis, row):
+    assert_gradients(lambda x: weighted(row.accumulate(x, axis)), array(2, 5, 3))
+
+
+@pytest.mark.parametrize("mode", ["full", "same", "valid"])
+@pytest.mark.parametrize("name", ["convolve", "correlate"])
+def test_convolutions_of_rows(name, mode):
+    def function(x, w):
+        return weighted(getattr(flow, name)(x, w, mode))
+
+    assert_gradients(function, array(6), array(3, 3)[0].copy())
+    assert_gradients(function, array(3, 3)[0].copy(), array(6))
+    assert_gradients(lambda x: function(x, x), array(4))
 
 
 def test_running_products_of_zeros():

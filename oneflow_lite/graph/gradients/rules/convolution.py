@@ -1,4 +1,4 @@
-"""Convolutions: the three are the gradients of each other."""
+"""Convolutions of images, of which the three are the gradients of each other; those of rows."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,6 +11,7 @@ from oneflow_lite.ops.convolution import (
     conv2d_weight_gradient,
     layout_transform,
 )
+from oneflow_lite.ops.numpy.convolution import convolve, correlate
 
 
 def _window(step: Step, images: int) -> dict[str, Any]:
@@ -60,3 +61,17 @@ def weight_gradient(step: Step, g: Tensor) -> Sequence[Tensor | None]:
 def transform(step: Step, g: Tensor) -> Sequence[Tensor | None]:
     """Put the elements back into the layout that they had."""
     return (layout_transform(g, _layout(step.out_type.shape), _layout(step.type(0).shape)),)
+
+
+@kernel_rule("correlate")
+def correlation(step: Step, g: Tensor) -> Sequence[Tensor | None]:
+    """Give the gradients of both: out[i] is the sum of x[i + k - before] * w[k]."""
+    (before,), (count,) = step.call.attr, step.out_type.shape
+    (n,), (m,) = step.type(0).shape, step.type(1).shape
+    of_x = of_w = None
+    if step.needs(0):
+        of_x = convolve(g, step.operand(1))[before : before + n]
+    if step.needs(1):
+        begin = count - 1 - before
+        of_w = correlate(step.operand(0), g, "full")[begin : begin + m]
+    return of_x, of_w

@@ -16,6 +16,7 @@ from oneflow_lite.ops.creation.ranges import arange
 from oneflow_lite.ops.elementwise import clip
 from oneflow_lite.ops.manipulation.shapes import broadcast_to, expand_dims, reshape
 from oneflow_lite.ops.searching import where
+from oneflow_lite.ops.statistics.reduction import sum
 from oneflow_lite.ops.statistics.scan import cumsum
 
 _WRAP, _CLIP = 1, 2
@@ -35,18 +36,20 @@ def gather(step: Step, g: Tensor) -> Sequence[Tensor | None]:
 @kernel_rule("take_along_axis")
 def take_along_axis(step: Step, g: Tensor) -> Sequence[Tensor | None]:
     """The same, with indices of their own for each lane."""
-    shape, (axis,) = step.type(0).shape, step.call.attr
-    size = step.type(1).shape
-    index = step.operand(1)
+    return added_along(step.operand(1), step.call.attr[0], step.type(0).shape, g), None
+
+
+def added_along(index: Tensor, axis: int, shape: tuple[int, ...], g: Tensor) -> Tensor:
+    """Return zeros of a shape, with each element of g added at its index along an axis."""
     indices = []
-    for d, n in enumerate(size):
+    for d, n in enumerate(g.shape):
         if d == axis:
             indices.append(index)
         else:
-            axes = tuple(other for other in range(len(size)) if other != d)
+            axes = tuple(other for other in range(g.ndim) if other != d)
             counted = expand_dims(arange(n, dtype="int64", device=g.device), axis=axes)
-            indices.append(broadcast_to(counted, size))
-    return _added_rows(_places(indices, shape, 0), shape, (), g), None
+            indices.append(broadcast_to(counted, g.shape))
+    return _added_rows(_places(indices, shape, 0), shape, (), g)
 
 
 @kernel_rule("pick")
@@ -85,11 +88,18 @@ def mask_scatter(step: Step, g: Tensor) -> Sequence[Tensor | None]:
     over = expand_dims(mask, axis=tuple(range(-len(rest), 0))) if rest else mask
     step.kept = where(over, 0, g)
     found: list[Tensor | None] = [None] * len(step.operands)
-    if len(step.operands) > 1 and step.needs(1):
-        count = step.type(1).shape[0]
+    if len(step.operands) < 2 or not step.needs(1):
+        return found
+    given = step.type(1).shape
+    if step.call.attr[0] < 0:  # one row for all places
+        summed = sum(where(over, g, 0), axis=tuple(range(mask.ndim)))
+        found[1] = unbroadcast(expand_dims(summed, axis=0), (1, *rest), given)
+    else:
+        count = given[0]
         flat = reshape(mask, -1)
         places = where(flat, cumsum(flat) - 1, count)
-        found[1] = _added_rows(places, (count + 1,), rest, g)[:count]
+        rows = _added_rows(places, (count + 1,), rest, g)[:count]
+        found[1] = unbroadcast(rows, (count, *rest), given)
     return found
 
 

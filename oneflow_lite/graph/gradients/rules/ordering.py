@@ -3,13 +3,18 @@
 from collections.abc import Sequence
 
 from oneflow_lite._C import Tensor
+from oneflow_lite.graph.gradients.rules.indexing import added_along
 from oneflow_lite.graph.gradients.step import Step, kernel_rule
-from oneflow_lite.ops.elementwise import multiply
+from oneflow_lite.ops.creation.data import zeros
+from oneflow_lite.ops.creation.ranges import arange
+from oneflow_lite.ops.elementwise import maximum, multiply
 from oneflow_lite.ops.indexing import take_along_axis
 from oneflow_lite.ops.manipulation.joining import concat
 from oneflow_lite.ops.manipulation.rearranging import flip
+from oneflow_lite.ops.manipulation.shapes import expand_dims
+from oneflow_lite.ops.searching import where
 from oneflow_lite.ops.sorting import argsort
-from oneflow_lite.ops.statistics.scan import cumsum
+from oneflow_lite.ops.statistics.scan import accumulate as running, cumsum
 
 
 @kernel_rule("sort")
@@ -28,7 +33,20 @@ def accumulate(step: Step, g: Tensor) -> Sequence[Tensor | None]:
         return (flip(cumsum(flip(g, axis=axis), axis=axis), axis=axis),)
     if row == "multiply":
         return (_of_products(step.operand(0), g, axis),)
+    if row in ("maximum", "minimum", "fmax", "fmin"):
+        return (_of_extrema(step.out, g, axis),)
     step.fail(f"is not differentiable: there is no rule for running results of {row}")
+
+
+def _of_extrema(out: Tensor, g: Tensor, axis: int) -> Tensor:
+    """Return g where the result has changed: the first of equal ones gets it."""
+    before, n = (slice(None),) * axis, out.shape[axis]
+    changed = out[(*before, slice(1, None))] != out[(*before, slice(n - 1))]
+    axes = tuple(range(1, out.ndim - axis))
+    numbers = expand_dims(arange(1, n, dtype="int64", device=g.device), axis=axes)
+    first = zeros((*out.shape[:axis], 1, *out.shape[axis + 1 :]), "int64", device=g.device)
+    numbers = concat([first, where(changed, numbers, 0)], axis=axis)
+    return added_along(running(maximum, numbers, axis), axis, out.shape, g)
 
 
 def _of_products(x: Tensor, g: Tensor, axis: int) -> Tensor:
