@@ -190,7 +190,7 @@ void Recorder::place_like(size_t begin, size_t like) {
   }
   for (size_t k = begin; k < operations_.size(); ++k) {
     operations_[k].site = operations_[like].site;
-    operations_[k].lane = operations_[like].lane;
+    if (operations_[k].call.kind != CallKind::view) operations_[k].lane = operations_[like].lane;
   }
 }
 

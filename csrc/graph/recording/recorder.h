@@ -38,7 +38,7 @@ class Recorder final : public Sink {
   /// The same for a value that is equal to that of `x`, and has a number of its own: what is
   /// computed from it can be told from what is computed from `x`.
   Tensor alias_of(const Tensor& x, vm::SiteId site);
-  /// Operations from `begin` on get the line and the lane of the operation `like`.
+  /// Operations from `begin` on get the line and, but for views, the lane of the operation `like`.
   void place_like(size_t begin, size_t like);
   /// The value that `x` has now; `site` is where a view is seen the first time.
   int64_t value_of(const Tensor& x, vm::SiteId site);

@@ -68,6 +68,32 @@ def test_numbers_and_arrays():
     ).item() == (pytest.approx(16 * np.log(2)))
 
 
+def test_a_value_that_is_a_view():
+    assert flow.grad(lambda x: flow.reshape(x, ()))(flow.tensor([5.0])).tolist() == [1.0]
+
+
+def test_operations_have_the_lines_of_those_that_they_are_of():
+    def function(x):
+        y = flow.sin(x)
+        with flow.vm.lane(1):
+            z = flow.exp(y)
+        return z.sum()
+
+    program = flow.graph.trace(flow.grad(function), flow.ones(3)).program
+    first = function.__code__.co_firstlineno
+    lines = {op.name: (op.site[1] - first, op.lane) for op in program.main.ops if not op.is_view}
+    assert lines["cos"] == lines["sin"] == (1, None)
+    at_exp = {op.name: op.lane for op in program.main.ops if op.site[1] == first + 3}
+    assert at_exp == {"exp": 1, "multiply": 1, "view": None}
+
+
+def test_programs_have_no_operations_for_arguments():
+    traced = flow.graph.trace(flow.grad(lambda x: (x * x).sum()), flow.ones(3))
+    x = traced.program.main.params[0]
+    assert next(op.operands for op in traced.program.main.ops if op.name == "multiply") == (x, x)
+    assert "alias" not in [op.name for op in traced.program.main.ops]
+
+
 def test_it_is_traced_once():
     traces = []
 
@@ -117,6 +143,9 @@ def test_gradients_have_memories_of_their_own():
     one, other = flow.grad(lambda x, y: (x + y).sum(), (0, 1))(x, y)
     one += 1
     assert other.tolist() == [1.0] * 3
+    one, other = flow.grad(lambda x, y: ((x + y) ** 2).sum(), (0, 1))(x, y)
+    one += 1
+    assert other.tolist() == [6.0] * 3
     g, same = flow.grad(lambda x, y: (x * y).sum(), (0, 1))(x, y)
     g += 1
     assert (x.tolist(), y.tolist(), same.tolist()) == ([1.0] * 3, [2.0] * 3, [1.0] * 3)
@@ -322,6 +351,18 @@ class TestPrograms:
         run, _ = self.build(block)
         g, hidden = run(np.eye(3))
         np.testing.assert_allclose(g.numpy(), 2 * hidden.numpy() + 0.5)
+
+    def test_of_a_value_that_a_part_was_written_to(self):
+        def block(x, w, b):
+            z = x * 1
+            z[0] = x[1] * 3
+            loss = (z**2).sum()
+            return [flow.graph.gradients(loss, z), flow.graph.gradients(loss, x)]
+
+        run, _ = self.build(block)
+        of_z, of_x = run(np.eye(3))
+        assert of_z.tolist() == [[0.0, 6.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 2.0]]
+        assert of_x.tolist() == [[0.0, 0.0, 0.0], [0.0, 20.0, 0.0], [0.0, 0.0, 2.0]]
 
     @pytest.mark.parametrize(
         ("block", "error", "message"),

@@ -97,6 +97,13 @@ def test_gradients_have_the_dtypes_of_their_operands():
     assert half.tolist() == [2.0, 2.0, 2.0]
 
 
+def test_rules_compute_in_the_dtype_of_the_operation():
+    x, y = flow.tensor(np.float32([0.1, 0.7])), flow.tensor([0.3, 1.1])
+    found = flow.grad(lambda x, y: flow.atan2(x, y).sum(), (0, 1))(x, y)[1]
+    wide = flow.grad(lambda x, y: flow.atan2(x, y).sum(), (0, 1))(x.astype("float64"), y)[1]
+    assert found.tolist() == wide.tolist()
+
+
 def test_powers_of_zero():
     x = flow.tensor([0.0, 2.0])
     assert flow.grad(lambda x: (x**2).sum())(x).tolist() == [0.0, 4.0]

@@ -31,7 +31,7 @@ def add_view(step: Step, g: Tensor, sums: Sums) -> None:
         seen = Type(seen.dtype, shape, seen.strides, seen.device)
     if not seen.size:
         return
-    if offset == 0 and seen.size == whole.size and _is_dense(seen) and _is_dense(whole):
+    if seen.size == whole.size and _is_dense(seen) and _is_dense(whole):
         sums.add(value, _turned_back(g, seen, whole))
     elif _overlaps(seen):
         step.fail("is a view that has elements twice: take a copy first")
