@@ -12,7 +12,7 @@ WEIGHTS = np.random.default_rng(0).normal(size=600)
 
 def weighted(y):
     """Return a number that each element counts in, differently."""
-    return (flow.reshape(y, -1) ** 2 * flow.tensor(WEIGHTS[: y.size])).sum()
+    return (flow.reshape(y, -1) ** 2 * flow.tensor(WEIGHTS[: y.size], device=y.device)).sum()
 
 
 def array(*shape):
@@ -223,3 +223,18 @@ def test_convolutions_in_blocks_of_channels():
     )
     for g, wanted in zip(found, expected, strict=True):
         np.testing.assert_allclose(g.numpy(), wanted.numpy(), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        *(lambda x: weighted(x[INDICES.to(x.device)]), lambda x: weighted(flow.sort(x, axis=1))),
+        *(lambda x: weighted(flow.cumprod(x, axis=1)), lambda x: weighted(x.T[1:, ::2])),
+        lambda x: weighted(flow.conv2d(flow.reshape(x, (1, 1, 3, 4)), x[None, None, :2, :2])),
+    ],
+)
+def test_each_device_has_those_of_the_cpu(function, device):
+    found = flow.grad(function)(flow.tensor(array(3, 4), device=device))
+    assert found.device == device
+    expected = flow.grad(function)(flow.tensor(array(3, 4)))
+    np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-12)

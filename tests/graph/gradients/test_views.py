@@ -11,7 +11,7 @@ WEIGHTS = np.random.default_rng(0).normal(size=500)
 
 def weighted(y):
     """Return a number that each element counts in, differently."""
-    return (flow.reshape(y, -1) ** 2 * flow.tensor(WEIGHTS[: y.size])).sum()
+    return (flow.reshape(y, -1) ** 2 * flow.tensor(WEIGHTS[: y.size], device=y.device)).sum()
 
 
 def array(*shape):

@@ -1,6 +1,7 @@
 """Tensors that are joined."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from oneflow_lite._C import Tensor
 from oneflow_lite.graph.gradients.step import Step, rule
@@ -10,10 +11,11 @@ from oneflow_lite.graph.gradients.step import Step, rule
 def concat(step: Step, g: Tensor) -> Sequence[Tensor | None]:
     """Give each operand its part."""
     (axis,) = step.call.attr
-    before, begin = (slice(None),) * axis, 0
+    before = (slice(None),) * axis
+    begin: Any = 0
     found: list[Tensor | None] = []
     for k in range(len(step.operands)):
-        end = begin + step.type(k).shape[axis]
+        end = begin + step.operand(k).shape[axis]  # which may be an unknown extent
         found.append(g[(*before, slice(begin, end))] if step.needs(k) else None)
         begin = end
     return found
