@@ -50,6 +50,7 @@ class Wanted:
         self.tensors: list[Tensor] = []
         self.values: list[int] = []
         self._paths: list[str] = []
+        self._rows: list[tuple[Any, ...]] = []  # of values, as far as they were known once
 
     def alias(self, tree: Any, path: str) -> tuple[Any, Any]:
         """Return what the function gets for an argument, and the tree of its gradients."""
@@ -82,7 +83,9 @@ class Wanted:
         x = given if isinstance(given, Tensor) else asarray(given)
         require_real(self._op, path, x)
         value = self._recorder.value_of(x)
-        row = self._recorder.values()[value]
+        if value >= len(self._rows):
+            self._rows = self._recorder.values()
+        row = self._rows[value]
         return x if is_dense(row[2], row[3], x.dtype.itemsize) else _C.copy(x)
 
     def check_unwritten(self) -> None:
