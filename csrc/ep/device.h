@@ -69,6 +69,24 @@ enum class QueuePriority : uint8_t { normal, high };
 
 struct GemmCall;  // ep/gemm.h
 
+/// Kernels of one queue that were captured, to be launched as a whole as often as wanted. They are
+/// numbered in the order of their launches, from 0. Used by one thread at a time; destroyed when
+/// the queues have run its launches.
+class Graph {
+ public:
+  virtual ~Graph() = default;
+  /// Later launches run kernel `number` with other arguments, of the same size, and for other
+  /// work. The function and the blocks are those that were captured.
+  virtual void set(int number, const HostKernel& kernel);
+  virtual void set(int number, const DeviceKernel& kernel);
+};
+
+/// What cannot be captured: the reason, for who reads a report.
+class CaptureError : public Error {
+ public:
+  explicit CaptureError(const std::string& reason) : Error(ErrorKind::runtime, reason) {}
+};
+
 /// A raw in-order queue of one device.
 class [[gnu::visibility("default")]] Stream {
  public:
@@ -91,11 +109,21 @@ class [[gnu::visibility("default")]] Stream {
   /// Blocks the host until the queue is empty.
   virtual void sync() = 0;
 
+  /// Where Device::has_graphs(): until end_capture(), kernels that are launched become part of a
+  /// graph and do not run. Nothing else may be enqueued meanwhile.
+  virtual void begin_capture();
+  virtual std::unique_ptr<Graph> end_capture();
+  /// Enqueues all that was captured, by this queue or another one of the device, as one launch.
+  virtual void launch(Graph& graph);
+  /// What is launched here is kept for later, and may run many times: arguments that are good for
+  /// one run only are refused with CaptureError.
+  virtual bool keeps_launches() const { return false; }
+
   /// Stream-ordered memory from the device's caching allocator: usable by work of this queue at
   /// once.
-  void* alloc_async(size_t bytes, uint32_t owner_tag = 0);
+  virtual void* alloc_async(size_t bytes, uint32_t owner_tag = 0);
   /// Gives memory back; work already in this queue may still use it (others wait for an event).
-  void free_async(void* ptr, size_t bytes);
+  virtual void free_async(void* ptr, size_t bytes);
 
   /// An error of work that was accepted and failed later, once; nullopt when there is none.
   virtual std::optional<Error> async_error() = 0;
@@ -167,6 +195,9 @@ class [[gnu::visibility("default")]] Device {
   virtual int multiprocessors() const { return 1; }
   /// A function of a compiled image, there as long as the device.
   virtual void* load_kernel(const std::string& image, const char* name);
+
+  /// Its queues can capture what is launched into them.
+  virtual bool has_graphs() const { return false; }
 
   /// Whether a library of products is there, for Stream::gemm; may load it.
   virtual bool has_gemm() { return false; }

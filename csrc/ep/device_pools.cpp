@@ -15,6 +15,28 @@ void Stream::launch(const DeviceKernel&) {
 
 bool Stream::gemm(const GemmCall&) { return false; }
 
+namespace {
+
+[[noreturn]] void refuse_graphs(Stream& queue) {
+  fail(ErrorKind::runtime, "[", queue.device().id().str(), "] the device has no graphs");
+}
+
+}  // namespace
+
+void Stream::begin_capture() { refuse_graphs(*this); }
+
+std::unique_ptr<Graph> Stream::end_capture() { refuse_graphs(*this); }
+
+void Stream::launch(Graph&) { refuse_graphs(*this); }
+
+void Graph::set(int number, const HostKernel&) {
+  fail(ErrorKind::runtime, "[graph] kernel ", number, " is none of the host");
+}
+
+void Graph::set(int number, const DeviceKernel&) {
+  fail(ErrorKind::runtime, "[graph] kernel ", number, " is none of the device");
+}
+
 void* Stream::alloc_async(size_t bytes, uint32_t owner_tag) {
   return device().allocator().alloc(bytes, this, owner_tag);
 }

@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/clock.h"
 #include "ep/event_pool.h"
 #include "ep/memory/caching_allocator.h"
 #include "ep_support.h"
@@ -230,6 +231,84 @@ void test_simulated_time() {
   stream->free_async(block, host.size());
 }
 
+/// A kernel: writes `value` to `place`.
+struct Store {
+  std::atomic<int>* place;
+  int value;
+  void operator()() const { place->store(value); }
+};
+
+template <typename F>
+HostKernel kernel_of(const F& f, double work = 0) {
+  return {[](void* args) { (*static_cast<F*>(args))(); }, &f, sizeof(f), work};
+}
+
+void test_captured_graph() {
+  auto mock = make_mock_device(0);
+  CHECK(mock->has_graphs());
+  auto capturing = stream_of(*mock), stream = stream_of(*mock);
+  std::atomic<int> first{0}, second{0};
+  const Store stores[] = {{&first, 1}, {&second, 2}, {&second, 3}};
+  capturing->begin_capture();
+  for (const Store& store : stores) capturing->launch(kernel_of(store));
+  CHECK_ERROR(runtime, "in a capture", capturing->begin_capture());
+  const EventLease event = mock->events().lease();
+  CHECK_ERROR(runtime, "in a capture", capturing->record(*event));
+  const std::unique_ptr<Graph> graph = capturing->end_capture();
+  CHECK_ERROR(runtime, "captures nothing", capturing->end_capture());
+  CHECK(first == 0 && second == 0);  // nothing has run
+  const auto run = [&] {
+    first = second = 0;
+    stream->launch(*graph);
+    stream->sync();
+  };
+  run();
+  CHECK(first == 1 && second == 3);
+  {
+    Gate gate(*stream);  // a launch runs what the graph was at the launch
+    stream->launch(*graph);
+    const Store other{&second, 5};
+    graph->set(2, kernel_of(other));
+  }
+  CHECK(second == 3);
+  run();
+  CHECK(first == 1 && second == 5);
+  const auto another = [] {};
+  CHECK_ERROR(runtime, "another one", graph->set(0, kernel_of(another)));
+}
+
+void test_one_latency_for_a_graph() {
+  constexpr int kKernels = 20;
+  constexpr double kLatency = 2e-3;
+  Knobs knobs;
+  knobs->launch_latency = kLatency;
+  auto mock = make_mock_device(0);
+  auto stream = stream_of(*mock);
+  const auto lasted = [&](const std::function<void()>& work) {
+    const int64_t begin = now_ns();
+    work();
+    stream->sync();
+    return static_cast<double>(now_ns() - begin) * 1e-9;
+  };
+  const auto nothing = [] {};
+  const auto launch_all = [&] {
+    for (int i = 0; i < kKernels; ++i) stream->launch(kernel_of(nothing));
+  };
+  CHECK(lasted(launch_all) >= kKernels * kLatency);
+  stream->begin_capture();
+  launch_all();
+  const std::unique_ptr<Graph> graph = stream->end_capture();
+  double fastest = 1;
+  for (int i = 0; i < 5; ++i) {
+    fastest = std::min(fastest, lasted([&] { stream->launch(*graph); }));
+  }
+  CHECK(fastest >= kLatency && fastest < kKernels * kLatency / 2);
+  knobs->faults.launch = 1;
+  CHECK_ERROR(runtime, "injected failure", stream->launch(*graph));
+  stream->launch(*graph);
+  stream->sync();
+}
+
 void test_event_pool() {
   auto mock = make_mock_device(0);
   EventPool& pool = mock->events();
@@ -306,6 +385,8 @@ int main() {
   for (uint32_t seed = 1; seed <= 5; ++seed) test_random_order(seed);
   test_fifo_and_destruction();
   test_simulated_time();
+  test_captured_graph();
+  test_one_latency_for_a_graph();
   test_event_pool();
   test_idle_is_asleep();
 #ifndef __SANITIZE_THREAD__

@@ -18,6 +18,7 @@ class MockDevice final : public Device {
   ~MockDevice() override { shutdown(); }
 
   bool is_host() const override { return false; }
+  bool has_graphs() const override { return true; }
   std::unique_ptr<Stream> create_stream(QueuePriority) override {
     return std::make_unique<MockStream>(*this, streams_);
   }

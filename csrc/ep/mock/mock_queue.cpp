@@ -21,6 +21,11 @@ void sleep_until_ns(int64_t time_ns) {
   }
 }
 
+size_t aligned(size_t bytes) {
+  constexpr size_t kAlign = alignof(std::max_align_t);
+  return (bytes + kAlign - 1) & ~(kAlign - 1);
+}
+
 }  // namespace
 
 void MockPoint::reach() {
@@ -45,19 +50,45 @@ MockQueue::~MockQueue() {
   if (thread_.joinable()) thread_.join();
 }
 
+void MockBatch::add(MockTask task, const void* from, size_t bytes) {
+  if (bytes > 0) {
+    task.args_offset = aligned(args.size());
+    args.resize(task.args_offset + bytes);
+    std::memcpy(args.data() + task.args_offset, from, bytes);
+  }
+  tasks.push_back(std::move(task));
+}
+
 void MockQueue::push(MockTask task, const void* args, size_t args_bytes) {
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    if (!thread_.joinable()) start();
-    if (args_bytes > 0) {
-      constexpr size_t kAlign = alignof(std::max_align_t);
-      task.args_offset = (incoming_.args.size() + kAlign - 1) & ~(kAlign - 1);
-      incoming_.args.resize(task.args_offset + args_bytes);
-      std::memcpy(incoming_.args.data() + task.args_offset, args, args_bytes);
-    }
-    incoming_.tasks.push_back(std::move(task));
+    prepare(&task);
+    incoming_.add(std::move(task), args, args_bytes);
   }
   work_ready_.notify_one();
+}
+
+void MockQueue::push(const MockBatch& batch) {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const size_t start = aligned(incoming_.args.size());
+    incoming_.args.resize(start);
+    incoming_.args.insert(incoming_.args.end(), batch.args.begin(), batch.args.end());
+    for (MockTask task : batch.tasks) {
+      task.args_offset += start;
+      prepare(&task);
+      incoming_.tasks.push_back(std::move(task));
+    }
+  }
+  work_ready_.notify_one();
+}
+
+/// With the mutex: before it comes into the queue.
+void MockQueue::prepare(MockTask* task) {
+  if (!thread_.joinable()) start();
+  if (task->launch_ns == 0) return;
+  launched_ns_ = std::max(launched_ns_, task->ready_at_ns) + task->launch_ns;
+  task->ready_at_ns = launched_ns_;
 }
 
 bool MockQueue::is_started() {

@@ -52,8 +52,17 @@ struct MockTask {
   size_t bytes = 0;
   std::shared_ptr<MockPoint> point;  // record, wait
   int64_t ready_at_ns = 0;           // not started before
+  int64_t launch_ns = 0;             // nor so long after that; one launch comes after the other
   int64_t delay_ns = 0;              // more after that and after the previous task
   int64_t duration_ns = 0;           // not finished before this long after its start
+};
+
+struct MockBatch {
+  std::vector<MockTask> tasks;
+  std::vector<unsigned char> args;
+
+  /// Copies `args_bytes` of `args` for a kernel.
+  void add(MockTask task, const void* args = nullptr, size_t args_bytes = 0);
 };
 
 class MockQueue {
@@ -64,32 +73,31 @@ class MockQueue {
 
   /// Copies `args_bytes` of `args` for a kernel. The first call starts the thread.
   void push(MockTask task, const void* args = nullptr, size_t args_bytes = 0);
+  /// The same with all of these, in their order.
+  void push(const MockBatch& batch);
   /// False when nothing was ever pushed.
   bool is_started();
   /// The first failure of a task on the thread since the last call.
   std::optional<Error> take_error();
 
  private:
-  struct Batch {
-    std::vector<MockTask> tasks;
-    std::vector<unsigned char> args;
-  };
-
+  void prepare(MockTask* task);
   void start();
   void work();
   void execute(MockTask& task);
   void run_task(MockTask& task);
 
   const std::string name_;
-  std::mutex mutex_;  // guards the five fields below
+  std::mutex mutex_;  // guards the six fields below
   std::condition_variable work_ready_;
-  Batch incoming_;
+  MockBatch incoming_;
+  int64_t launched_ns_ = 0;  // when the last launch has ended
   bool is_stopping_ = false;
   std::thread thread_;
   std::optional<Error> error_;
 
   // Used by the thread only. Batches swap, so their buffers are reused.
-  Batch running_;
+  MockBatch running_;
   int64_t clock_ns_ = 0;  // simulated end of the previous task
 };
 

@@ -1,6 +1,7 @@
 #include "ep/mock/mock_stream.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "ep/mock/mock_knobs.h"
 #include "ep/mock/mock_memory.h"
@@ -90,16 +91,68 @@ MockStream::~MockStream() {
   streams.erase(std::find(streams.begin(), streams.end(), this));
 }
 
+void MockGraph::add(const HostKernel& kernel) {
+  MockTask task = make_task(MockTaskKind::kernel);
+  task.run = kernel.run;
+  batch_.add(std::move(task), kernel.args, kernel.args_bytes);
+  work_.push_back(kernel.work);
+  args_bytes_.push_back(kernel.args_bytes);
+}
+
+void MockGraph::set(int number, const HostKernel& kernel) {
+  const MockTask& task = batch_.tasks.at(static_cast<size_t>(number));
+  if (task.run != kernel.run || args_bytes_[number] != kernel.args_bytes) {
+    fail(ErrorKind::runtime, "[graph] kernel ", number, " is another one than was captured");
+  }
+  std::memcpy(batch_.args.data() + task.args_offset, kernel.args, kernel.args_bytes);
+  work_[number] = kernel.work;
+}
+
+MockBatch& MockGraph::priced() {
+  const double compute = mock_knobs().compute;
+  const int64_t now = now_ns();
+  for (size_t i = 0; i < batch_.tasks.size(); ++i) {
+    MockTask& task = batch_.tasks[i];
+    task.ready_at_ns = now;
+    task.launch_ns = i == 0 ? seconds_to_ns(mock_knobs().launch_latency) : 0;
+    task.delay_ns = random_delay_ns();
+    task.duration_ns = price_ns(work_[i], compute);
+  }
+  return batch_;
+}
+
+void MockStream::begin_capture() {
+  refuse_in_capture("a second capture");
+  captured_ = std::make_unique<MockGraph>();
+}
+
+std::unique_ptr<Graph> MockStream::end_capture() {
+  if (!captured_) fail(ErrorKind::runtime, "[", device_.id().str(), "] the queue captures nothing");
+  return std::move(captured_);
+}
+
+void MockStream::launch(Graph& graph) {
+  refuse_in_capture("a graph");
+  if (count_down(mock_knobs().faults.launch)) fail_injected(device_, "a launch");
+  queue_->push(static_cast<MockGraph&>(graph).priced());
+}
+
+void MockStream::refuse_in_capture(const char* what) const {
+  if (captured_) fail(ErrorKind::runtime, "[", device_.id().str(), "] ", what, " in a capture");
+}
+
 void MockStream::launch(const HostKernel& kernel) {
+  if (captured_) return captured_->add(kernel);
   if (count_down(mock_knobs().faults.launch)) fail_injected(device_, "a launch");
   MockTask task = make_task(MockTaskKind::kernel);
   task.run = kernel.run;
-  task.ready_at_ns += seconds_to_ns(mock_knobs().launch_latency);
+  task.launch_ns = seconds_to_ns(mock_knobs().launch_latency);
   task.duration_ns = price_ns(kernel.work, mock_knobs().compute);
   queue_->push(std::move(task), kernel.args, kernel.args_bytes);
 }
 
 void MockStream::copy(void* dst, const void* src, size_t bytes, CopyKind kind) {
+  refuse_in_capture("a copy");
   if (count_down(mock_knobs().faults.copy)) fail_injected(device_, "a copy");
   if (bytes == 0) return;
   check_copy(dst, src, kind);
@@ -138,6 +191,7 @@ void MockStream::record(Event& event) {
 }
 
 void MockStream::wait(Event& event) {
+  refuse_in_capture("a wait");
   std::shared_ptr<MockPoint> point = mock_event(device_, event).point();
   if (point == nullptr || point->queue() == queue_.get() || point->is_reached()) return;
   MockTask task = make_task(MockTaskKind::wait);
@@ -150,6 +204,7 @@ void MockStream::sync() {
 }
 
 std::shared_ptr<MockPoint> MockStream::push_record() {
+  refuse_in_capture("an event, or a wait for the queue");
   auto point = std::make_shared<MockPoint>(queue_.get());
   MockTask task = make_task(MockTaskKind::record);
   task.point = point;

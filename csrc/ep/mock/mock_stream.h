@@ -33,12 +33,29 @@ struct MockStreamRegistry {
   std::vector<MockStream*> streams;
 };
 
+/// The tasks of its kernels. Each launch copies them, and what they cost is what it costs then.
+class MockGraph final : public Graph {
+ public:
+  void add(const HostKernel& kernel);
+  void set(int number, const HostKernel& kernel) override;
+  /// The tasks as they are to be launched now.
+  MockBatch& priced();
+
+ private:
+  MockBatch batch_;
+  std::vector<double> work_;        // of each kernel
+  std::vector<size_t> args_bytes_;  // of each kernel
+};
+
 class MockStream final : public Stream {
  public:
   MockStream(Device& device, MockStreamRegistry& registry);
   ~MockStream() override;
 
   void launch(const HostKernel& kernel) override;
+  void begin_capture() override;
+  std::unique_ptr<Graph> end_capture() override;
+  void launch(Graph& graph) override;
   void copy(void* dst, const void* src, size_t bytes, CopyKind kind) override;
   void record(Event& event) override;
   void wait(Event& event) override;
@@ -51,11 +68,13 @@ class MockStream final : public Stream {
 
  private:
   void check_copy(void* dst, const void* src, CopyKind kind) const;
+  void refuse_in_capture(const char* what) const;
   std::shared_ptr<MockPoint> push_record();
 
   Device& device_;
   MockStreamRegistry& registry_;
   std::unique_ptr<MockQueue> queue_;
+  std::unique_ptr<MockGraph> captured_;  // while it captures
 };
 
 }  // namespace ofl::ep
