@@ -71,8 +71,9 @@ class DeviceContext {
   int64_t clock_start_ns_ = 0;
 };
 
-/// While it lives, what the calling thread calls neither fails nor spoils the capture where another
-/// library captures a stream of its own into a graph. None of ours is ever captured.
+/// While it lives, what the calling thread calls neither fails nor spoils the capture where a
+/// stream is captured into a graph: one of another library, or a private one of ours
+/// (cuda_graph.h).
 class Relaxed {
  public:
   Relaxed();

@@ -37,6 +37,7 @@ class CudaDevice final : public Device {
   }
 
   bool is_host() const override { return false; }
+  bool has_graphs() const override { return true; }
   std::unique_ptr<Stream> create_stream(QueuePriority priority) override {
     return std::make_unique<CudaStream>(*this, context_, *routes_, priority);
   }

@@ -110,6 +110,7 @@ CudaStream::CudaStream(Device& device, cuda::DeviceContext& context, CudaRoutes&
 }
 
 CudaStream::~CudaStream() {
+  capture_.reset();
   cublas_.reset();
   if (context_.is_dead()) return;
   cuda::run_quietly(context_, "cuStreamDestroy",
@@ -127,21 +128,33 @@ void CudaStream::launch(const HostKernel& kernel) {
 }
 
 void CudaStream::launch(const DeviceKernel& kernel) {
-  constexpr int64_t kBlocksPerMultiprocessor = 32;
   Current current(context_);
-  const int64_t most = context_.multiprocessors() * kBlocksPerMultiprocessor;
-  const int64_t blocks =
-      kernel.blocks
-          ? kernel.blocks
-          : std::clamp<int64_t>((kernel.items + kernel.threads - 1) / kernel.threads, 1, most);
+  const cuda::KernelNode node = kernel_node(context_, kernel);
   void* parameters[] = {const_cast<void*>(kernel.args)};
   const auto run = [&] {
-    return call().LaunchKernel(
-        static_cast<cuda::Function>(kernel.function), static_cast<unsigned>(blocks), 1, 1,
-        static_cast<unsigned>(kernel.threads), 1, 1, static_cast<unsigned>(kernel.shared_bytes),
-        handle_, parameters, nullptr);
+    return call().LaunchKernel(node.function, node.grid[0], node.grid[1], node.grid[2],
+                               node.block[0], node.block[1], node.block[2], node.shared_bytes,
+                               handle_, parameters, nullptr);
   };
   context_.check(cuda::with_memory(device_, run), "cuLaunchKernel");
+  if (capture_) capture_->launched();
+}
+
+void CudaStream::begin_capture() {
+  Current current(context_);
+  capture_ = std::make_unique<CudaCapture>(context_, handle_);
+}
+
+std::unique_ptr<Graph> CudaStream::end_capture() {
+  if (!capture_) fail(ErrorKind::runtime, "[", device_.id().str(), "] the queue captures nothing");
+  Current current(context_);
+  const std::unique_ptr<CudaCapture> capture = std::move(capture_);
+  return capture->end(device_);
+}
+
+void CudaStream::launch(Graph& graph) {
+  Current current(context_);
+  static_cast<CudaGraph&>(graph).launch(device_, handle_);
 }
 
 bool CudaStream::gemm(const GemmCall& product) {

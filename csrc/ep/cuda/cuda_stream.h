@@ -7,6 +7,7 @@
 
 #include "ep/cuda/cublas.h"
 #include "ep/cuda/cuda_context.h"
+#include "ep/cuda/cuda_graph.h"
 #include "ep/cuda/peer_route.h"
 #include "ep/cuda/pinned_ring.h"
 #include "ep/device.h"
@@ -47,6 +48,9 @@ class CudaStream final : public Stream {
   /// Runs on a thread of the driver, where no function of CUDA may be called.
   void launch(const HostKernel& kernel) override;
   void launch(const DeviceKernel& kernel) override;
+  void begin_capture() override;
+  std::unique_ptr<Graph> end_capture() override;
+  void launch(Graph& graph) override;
   bool gemm(const GemmCall& call) override;
   void copy(void* dst, const void* src, size_t bytes, CopyKind kind) override;
   void record(Event& event) override;
@@ -66,6 +70,7 @@ class CudaStream final : public Stream {
   CudaRoutes& routes_;
   cuda::StreamHandle handle_ = nullptr;
   std::unique_ptr<cuda::Cublas> cublas_;  // made for the first product
+  std::unique_ptr<CudaCapture> capture_;  // while it captures
 };
 
 }  // namespace ofl::ep

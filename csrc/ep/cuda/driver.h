@@ -14,7 +14,21 @@ using StreamHandle = struct StreamTag*;
 using EventHandle = struct EventTag*;
 using Module = struct ModuleTag*;
 using Function = struct FunctionTag*;
+using GraphHandle = struct GraphTag*;
+using GraphNode = struct GraphNodeTag*;
+using GraphExec = struct GraphExecTag*;
 using Pointer = uint64_t;
+
+/// CUDA_KERNEL_NODE_PARAMS, since 12.0.
+struct KernelNode {
+  Function function;
+  unsigned grid[3], block[3];
+  unsigned shared_bytes;
+  void** parameters;
+  void** extra;
+  void* kernel;
+  Context context;
+};
 
 inline constexpr Result kSuccess = 0;
 inline constexpr Result kInvalidValue = 1;
@@ -75,6 +89,17 @@ inline constexpr int kOldestDriver = 12000;  // 12.0
      void** parameters, void** extra))                                                        \
   X(LaunchHostFunc, 10000, (StreamHandle stream, void (*function)(void*), void* argument))    \
   X(ThreadExchangeStreamCaptureMode, 10010, (int* mode))                                      \
+  X(StreamBeginCapture, 10010, (StreamHandle stream, int mode))                               \
+  X(StreamEndCapture, 10000, (StreamHandle stream, GraphHandle * graph))                      \
+  X(StreamGetCaptureInfo, 11030,                                                              \
+    (StreamHandle stream, int* status, uint64_t* id, GraphHandle* graph,                      \
+     const GraphNode** dependencies, size_t* count))                                          \
+  X(GraphInstantiateWithFlags, 11040, (GraphExec * exec, GraphHandle graph, uint64_t flags))  \
+  X(GraphExecKernelNodeSetParams, 12000,                                                      \
+    (GraphExec exec, GraphNode node, const KernelNode* parameters))                           \
+  X(GraphLaunch, 10000, (GraphExec exec, StreamHandle stream))                                \
+  X(GraphExecDestroy, 10000, (GraphExec exec))                                                \
+  X(GraphDestroy, 10000, (GraphHandle graph))                                                 \
   X(GetErrorName, 6000, (Result result, const char** text))                                   \
   X(GetErrorString, 6000, (Result result, const char** text))
 

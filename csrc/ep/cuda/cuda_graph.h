@@ -1,0 +1,50 @@
+// Kernels that a private stream has captured. No stream of the machine is ever captured: other
+// threads record events there at any time.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "ep/cuda/cuda_context.h"
+#include "ep/device.h"
+
+namespace ofl::ep {
+
+/// What a kernel is launched with: as many blocks as it asks for, or as are good for its items.
+cuda::KernelNode kernel_node(const cuda::DeviceContext& context, const DeviceKernel& kernel);
+
+class CudaGraph final : public Graph {
+ public:
+  explicit CudaGraph(cuda::DeviceContext& context) : context_(context) {}
+  ~CudaGraph() override;
+
+  void set(int number, const DeviceKernel& kernel) override;
+  void launch(Device& device, cuda::StreamHandle stream);
+
+ private:
+  friend class CudaCapture;
+
+  cuda::DeviceContext& context_;
+  cuda::GraphHandle graph_ = nullptr;
+  cuda::GraphExec exec_ = nullptr;
+  std::vector<cuda::GraphNode> nodes_;  // of the kernels, in the order of their launches
+};
+
+/// The capture of a stream, from its beginning. Destroyed before its end, it captures nothing.
+class CudaCapture {
+ public:
+  CudaCapture(cuda::DeviceContext& context, cuda::StreamHandle stream);
+  ~CudaCapture();
+  CudaCapture(const CudaCapture&) = delete;
+
+  /// A kernel has been launched into the stream.
+  void launched();
+  std::unique_ptr<Graph> end(Device& device);
+
+ private:
+  cuda::DeviceContext& context_;
+  const cuda::StreamHandle stream_;
+  std::unique_ptr<CudaGraph> graph_;  // null: it has ended
+};
+
+}  // namespace ofl::ep
