@@ -258,6 +258,14 @@ _ROWS = (
         "cuBLAS may round the factors of float32 products to 10 bits, for speed",
     ),
     Flag(
+        "cuda_graphs",
+        True,
+        parse_bool,
+        _C.use_device_graphs,
+        "programs launch their kernels on cuda and mock devices as one graph, from the third run "
+        "on; 0: each by itself",
+    ),
+    Flag(
         "fail",
         {},
         _parse_knobs(_FAIL_KEYS, ":"),

@@ -33,8 +33,12 @@ class Report(Readable):
     steps of each that it runs by, and saved_bytes of these), steps, mode, release, arena_bytes (of
     runs in the calling thread), inline_runs, issued_runs, runs (by mode), groups (steps that run as
     one), memory, addto, additions (with addto: site, is_added and reason of each sum with a product
-    in it), lanes, segments, edges and waits (pairs of segments). ``str`` gives it as text,
+    in it), graphs, lanes, segments, edges and waits (pairs of segments). ``str`` gives it as text,
     ``page()`` as HTML.
+
+    Keys of graphs, of devices: graphs, kernels (in them), launches, changes (of the arguments of a
+    kernel, for a run with other memory or numbers) and refused (step, site and reason of each
+    operation that no graph has).
 
     Keys of memory: arenas (of a device and lane: bytes, lower_bound, the plan that was taken, and
     tried: the bytes of each plan until one had no more than the bound), results_bytes, alone_bytes,
@@ -84,6 +88,7 @@ class Report(Readable):
         lines += self._memory()
         lines += self._operations()
         lines += self._additions()
+        lines += self._graphs()
         lines += self._segments()
         return "\n".join(lines)
 
@@ -133,6 +138,22 @@ class Report(Readable):
         ]
         added = sum(each["is_added"] for each in self["additions"])
         return [f"products that add into accumulators: {added} of {len(rows)}", *_first(rows)]
+
+    def _graphs(self) -> list[str]:
+        graphs = self["graphs"]
+        if not graphs["graphs"] and not graphs["refused"]:
+            return []
+        text = (
+            f"device graphs: {graphs['graphs']} with {graphs['kernels']} kernels; "
+            f"{graphs['launches']} launches, {graphs['changes']} kernels changed for one"
+        )
+        rows = [
+            f"  {each['step']}"
+            + (f" at {each['site'][0]}:{each['site'][1]}" if each["site"] else "")
+            + f" by itself: {each['reason']}"
+            for each in graphs["refused"]
+        ]
+        return [text, *_first(rows)]
 
     def _segments(self) -> list[str]:
         rows = [

@@ -140,10 +140,22 @@ std::vector<Tensor> Executable::run(const Issuer& issuer, const Inputs& given,
   const int poison = poison_.load(std::memory_order_relaxed);
   if (poison >= 0) how.poison = static_cast<uint8_t>(poison);
   how.is_parallel = options_.mode == RunMode::parallel;
+  how.captured = captured_for_run();
   note(how.is_sequential ? RunMode::sequential
        : how.is_parallel ? RunMode::parallel
                          : RunMode::serial);
   return run_segments(issuer, schedule(), given.data(), how);
+}
+
+/// A program that runs a third time will run again.
+std::shared_ptr<CapturedProgram> Executable::captured_for_run() const {
+  constexpr int kRunsBefore = 2;
+  if (!uses_device_graphs()) return nullptr;
+  if (std::shared_ptr<CapturedProgram> known = std::atomic_load(&captured_)) return known;
+  if (segment_runs_.fetch_add(1, std::memory_order_relaxed) < kRunsBefore) return nullptr;
+  auto made = std::make_shared<CapturedProgram>(schedule());
+  std::atomic_store(&captured_, made);
+  return made;
 }
 
 /// The host can look at what its devices make.

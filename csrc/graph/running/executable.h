@@ -12,6 +12,7 @@
 #include <mutex>
 #include <string>
 
+#include "graph/running/captured.h"
 #include "graph/running/inline_run.h"
 #include "graph/planning/lowered.h"
 #include "graph/planning/schedule.h"
@@ -83,6 +84,11 @@ class Executable {
     });
     return schedule_;
   }
+  /// Of its device graphs; nothing where no run has had some.
+  CaptureReport capture_report() const {
+    const std::shared_ptr<CapturedProgram> captured = std::atomic_load(&captured_);
+    return captured ? captured->report() : CaptureReport{};
+  }
   /// How often it has run in which way.
   int64_t runs(RunMode mode) const {
     return runs_[static_cast<int>(mode)].load(std::memory_order_relaxed);
@@ -103,6 +109,7 @@ class Executable {
   void note(RunMode mode) const {
     runs_[static_cast<int>(mode)].fetch_add(1, std::memory_order_relaxed);
   }
+  std::shared_ptr<CapturedProgram> captured_for_run() const;
   std::vector<Tensor> issue_each(const Issuer& issuer, const Tensor* const* given,
                                  const RunNumbers& numbers) const;
 
@@ -120,6 +127,8 @@ class Executable {
   mutable std::unique_ptr<InlineRun> inline_run_;
   mutable std::once_flag is_scheduled_;
   mutable std::shared_ptr<const Schedule> schedule_;
+  mutable std::atomic<int> segment_runs_{0};  // those that may come before a capture
+  mutable std::shared_ptr<CapturedProgram> captured_;  // atomic; null: none yet
   std::atomic<int> poison_{-1};  // what new memory holds; -1: anything
   mutable std::atomic<int64_t> runs_[kRunModes] = {};
 };

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "graph/planning/schedule.h"
+#include "graph/running/captured.h"
 
 namespace ofl::graph {
 
@@ -33,6 +34,8 @@ class Frame {
   RunNumbers numbers() const { return {scalars.data(), words.data()}; }
   /// Threads share the strands of a segment.
   bool is_parallel = false;
+  /// Graphs of its segments; null: each kernel is launched by itself.
+  std::shared_ptr<CapturedProgram> captured;
   /// For tests: new memory holds this byte everywhere.
   std::optional<uint8_t> poison;
 

@@ -171,10 +171,35 @@ void SegmentBody::run(const Surroundings& here) {
   }
   if (frame_->is_parallel && here.context && here.helpers && is_worth_sharing(*segment_)) {
     run_strands(here, &failures);
-  } else {
+  } else if (!run_captured(here, &failures)) {
     run_pieces([](size_t i) { return i; }, segment_->pieces.size(), here, &failures);
   }
   addresses_.clear();
+}
+
+/// False: nothing has happened. A run with failures skips kernels, and one that is observed is
+/// told of each.
+bool SegmentBody::run_captured(const Surroundings& here, Failures* failures) {
+  CapturedSegment* const captured =
+      frame_->captured ? frame_->captured->segment(frame_->number_of(*segment_)) : nullptr;
+  if (!captured || here.observer || failures->any()) return false;
+  return captured->run({here.context->queue, addresses_,
+                        [&](size_t piece, ep::Stream& queue) {
+                          return launch_into(queue, piece, here);
+                        },
+                        [&](size_t piece) { run_piece(piece, here, failures); }});
+}
+
+/// False: its kernel is not there yet.
+bool SegmentBody::launch_into(ep::Stream& queue, size_t number, const Surroundings& here) {
+  vm::LaunchContext context{queue, here.context->stream, here.context->slot};
+  Surroundings into = here;
+  into.context = &context;
+  const Piece& piece = segment_->pieces[number];
+  int failed = 0;
+  if (piece.unit->is_group()) return run_group(piece, into, &failed);
+  run_call(piece.calls[0], into, queued(piece, 0));
+  return true;
 }
 
 bool SegmentBody::is_worth_sharing(const Segment& segment) {

@@ -57,6 +57,8 @@ class SegmentBody {
   void materialize(const Surroundings& here, Failures* failures);
   const Step& first_writer(int memory) const;
   void poison(TensorStorage& storage, const Surroundings& here) const;
+  bool run_captured(const Surroundings& here, Failures* failures);
+  bool launch_into(ep::Stream& queue, size_t number, const Surroundings& here);
   void run_strands(const Surroundings& here, Failures* failures);
   template <typename Numbers>
   void run_pieces(const Numbers& numbers, size_t count, const Surroundings& here,

@@ -20,6 +20,7 @@ class Run {
         storages_(schedule->layout.memories.size()) {
     frame_->is_parallel = options.is_parallel;
     frame_->poison = options.poison;
+    frame_->captured = options.captured;
     const RunNumbers& numbers = options.numbers;
     frame_->scalars.assign(numbers.scalars, numbers.scalars + lowered_.scalar_count);
     frame_->words.assign(numbers.words, numbers.words + lowered_.word_count);

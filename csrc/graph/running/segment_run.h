@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "graph/planning/schedule.h"
+#include "graph/running/captured.h"
 #include "tensor/issue.h"
 
 namespace ofl::graph {
@@ -15,6 +16,7 @@ struct SegmentOptions {
   RunNumbers numbers;
   bool is_sequential = false;     // each segment runs after the one before
   bool is_parallel = false;       // threads share the strands of a segment
+  std::shared_ptr<CapturedProgram> captured;  // or null
   std::optional<uint8_t> poison;  // for tests: what new memory holds
 };
 

@@ -22,6 +22,7 @@ void* Launching::scratch(size_t bytes) {
 
 layout::int64* Launching::report(int count, Faults::Describe describe) {
   if (!queue_) return nullptr;
+  if (queue_->keeps_launches()) throw ep::CaptureError("its kernels tell the host what is wrong");
   auto faults = std::make_shared<Faults>(device_, count, std::move(describe));
   layout::int64* const words = faults->words();
   kept_ = std::move(faults);

@@ -230,6 +230,24 @@ void add_segments(const Schedule& schedule, py::dict* report) {
   (*report)["waits"] = pairs(waits.waits);
 }
 
+py::dict graphs_of(const graph::CaptureReport& found) {
+  py::list refused;
+  for (const graph::CaptureReport::Refusal& each : found.refusals) {
+    py::dict row;
+    row["step"] = each.step->name;
+    row["site"] = py::reinterpret_steal<py::object>(checked(site_tuple(each.step->site)));
+    row["reason"] = each.reason;
+    refused.append(row);
+  }
+  py::dict graphs;
+  graphs["graphs"] = found.graphs;
+  graphs["kernels"] = found.kernels;
+  graphs["launches"] = found.launches;
+  graphs["changes"] = found.changes;
+  graphs["refused"] = refused;
+  return graphs;
+}
+
 }  // namespace
 
 py::dict report_of(const Executable& run) {
@@ -254,6 +272,7 @@ py::dict report_of(const Executable& run) {
   report["memory"]["inline_bases"] = inline_bases_of(run);
   report["addto"] = run.options().adds;
   report["additions"] = additions_of(run.lowered());
+  report["graphs"] = graphs_of(run.capture_report());
   add_segments(schedule, &report);
   return report;
 }

@@ -3,6 +3,7 @@
 
 #include "ep/cuda/cublas.h"
 #include "ep/cuda/cuda_device.h"
+#include "graph/running/captured.h"
 #include "ops/cuda/background.h"
 #include "ops/cuda/programs.h"
 #include "ops/through_host.h"
@@ -117,6 +118,7 @@ void bind_cuda_functions(py::module_& m) {
   m.def("set_kernel_failure_hook", &set_kernel_failure_hook);
   m.def("wait_for_kernels", &wait_for_kernels);
   m.def("use_device_kernels", &ops::cuda::use_kernels);
+  m.def("use_device_graphs", &graph::use_device_graphs);
 }
 
 }  // namespace ofl::python

@@ -248,7 +248,7 @@ for nth in range(1, count + 1):
     assert bits(run(x, y)) == expected
 assert hits == {(0,), (1,), (2,), (3,)}, hits
 """
-    succeeds(run_program, code)
+    succeeds(run_program, code, cuda_graphs="0")
 
 
 def test_out_of_memory_loses_what_needs_the_memory(run_program: Run) -> None:
