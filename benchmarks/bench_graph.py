@@ -174,6 +174,33 @@ def measure_pipeline(comparison: Comparison, quick: bool) -> None:
     report.claim(f"{question}: waits", waits, "", now=2 * CHUNKS, goal=2 * CHUNKS)
 
 
+KERNELS, LAUNCH_US, CAPTURED = 100, 20, 0.1
+
+
+def many_kernels(x: flow.Tensor) -> flow.Tensor:
+    for _ in range(KERNELS):
+        x = x + 1
+    return x
+
+
+def measure_captured(comparison: Comparison, quick: bool) -> None:
+    """Small kernels of a mock device as one graph, in times of the same kernels one by one."""
+    x = flow.zeros(SMALL, dtype="float32", device=DEVICE)
+    run = flow.graph.compile(flow.graph.trace(many_kernels, x).program)
+
+    def launched(times: int, by_graph: bool) -> float:
+        with flow.flags(cuda_graphs=by_graph):
+            return timed(lambda: [run(x) for _ in range(times)], times)
+
+    with flow.flags(mock=f"launch={LAUNCH_US}us"):
+        ways = (("graph", True), ("one by one", False))
+        jobs = [Contender(name, partial(launched, by_graph=on), 3) for name, on in ways]
+        found = measure(jobs, Effort(2 if quick else 21, 0), warm_up=3)
+    question = f"{KERNELS} kernels on mock, {LAUNCH_US} us a launch: as a graph"
+    ratio = found.ratio("graph", "one by one")
+    comparison.report.claim(question, ratio, "x one by one", now=CAPTURED, goal=CAPTURED)
+
+
 WATCHED = (  # and how many elements, or a batch
     (CALLS[1][0], SMALL),
     (NETWORKS[0][0], 128),
@@ -216,6 +243,7 @@ ROWS: dict[str, Callable[[Comparison, bool], None]] = {
     "programs": measure_programs,
     "networks": measure_networks,
     "pipeline": measure_pipeline,
+    "captured": measure_captured,
     "first call": measure_first_call,
     "memory": lambda comparison, quick: graph_memory.measure_networks(comparison.report, quick),
     "shapes": lambda comparison, quick: graph_memory.measure_shapes(comparison.report, quick),
