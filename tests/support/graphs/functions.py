@@ -72,6 +72,7 @@ class Writer:
     steps: int
     can_fail: bool
     is_pure: bool = False  # reads and writes nothing but its arguments
+    makes_nan: bool = False  # once: of two lost operands, a result may have either's error
     lines: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -201,13 +202,19 @@ class Writer:
         ]
         self.new(self.rng.choice(expressions), device)
 
+    def make_nan(self) -> None:
+        """Of some numbers; NaN, infinities, or both."""
+        x = self.pick()
+        expressions = [f"flow.log({x})", f"{x} / 0", f"flow.tanh(flow.sqrt({x}))"]
+        self.new(self.rng.choice(expressions), self.squares[x])
+
     def on_some_lane(self, line: str) -> str:
         lanes = self.lanes
         return f"with flow.vm.lane({lanes.randrange(4)}): {line}" if lanes.random() < 0.3 else line
 
     def text(self) -> str:
-        for _ in range(self.steps):
-            self.step()
+        for step in range(self.steps):
+            self.make_nan() if self.makes_nan and step == 4 else self.step()
         self.lines = [self.on_some_lane(line) for line in self.lines]
         names = [n for n in self.squares if n != "state.w"]
         results = self.rng.sample(names, min(3, len(names)))
@@ -242,11 +249,17 @@ class Random:
 
     @classmethod
     def of(
-        cls, seed: int, steps: int = 20, can_fail: bool = False, is_pure: bool = False
+        cls,
+        seed: int,
+        steps: int = 20,
+        can_fail: bool = False,
+        is_pure: bool = False,
+        makes_nan: bool = False,
     ) -> "Random":
         devices = DEVICES[seed % len(DEVICES)]
         size = SIZES[seed // len(DEVICES) % len(SIZES)]
-        return cls(seed, devices, Writer(seed, steps, can_fail, is_pure).text(), size)
+        source = Writer(seed, steps, can_fail, is_pure, makes_nan).text()
+        return cls(seed, devices, source, size)
 
     def function(self, state: State) -> Function:
         scope = {"flow": flow, "state": state, "devices": self.devices, "fill": fill}
@@ -325,13 +338,19 @@ def shared_jit(one: Random, state: State) -> Function:
 
 
 def compiled(
-    mode: str, release: str, keep: Callable[[Executable], object] = id, lanes: int = 1
+    mode: str,
+    release: str,
+    keep: Callable[[Executable], object] = id,
+    lanes: int = 1,
+    addto: bool = False,
 ) -> CallOf:
     """Traced, and compiled for a way to run; `keep` is shown the executable."""
 
     def call_of(one: Random, state: State) -> Function:
         traced = flow.graph.trace(one.function(state), *one.arguments(0, False))
-        run = flow.graph.compile(traced.program, mode=mode, release=release, lanes=lanes)
+        run = flow.graph.compile(
+            traced.program, mode=mode, release=release, lanes=lanes, addto=addto
+        )
         keep(run)
 
         def call(*arguments: Any) -> Any:
