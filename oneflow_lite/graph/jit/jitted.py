@@ -46,7 +46,7 @@ from oneflow_lite.graph.jit.watching import Call, watches
 from oneflow_lite.graph.program import Program
 from oneflow_lite.graph.sites import at, user_site
 from oneflow_lite.graph.tracing import Traced, traced
-from oneflow_lite.graph.trees import mapped
+from oneflow_lite.graph.trees import TooDeepError, mapped
 
 _WARN_AT = 8  # traces of one function
 _MOST_REASONS = 256
@@ -231,6 +231,8 @@ class Jitted(_C.KnownCalls):
             if path is None:
                 raise
             raise TypeError(f"[jit] {self._name}: {self._parameters.path(path)}: {error}") from None
+        except TooDeepError as error:
+            raise ValueError(f"[jit] {self._name}: an argument: {error}") from None
         with self._lock:
             try:
                 entry = self._found(key, brought)

@@ -18,7 +18,7 @@ from oneflow_lite.graph.arguments.parameters import Parameters
 from oneflow_lite.graph.arguments.sharing import Sharing, sharing_of
 from oneflow_lite.graph.passes.context import PassContext
 from oneflow_lite.graph.tracing import Spec
-from oneflow_lite.graph.trees import mapped
+from oneflow_lite.graph.trees import MOST_LEVELS, TooDeepError, mapped
 from oneflow_lite.ops.creation.data import asarray
 
 Part = tuple[Any, ...]
@@ -76,11 +76,15 @@ def key_of(
     return tuple(parts)
 
 
-def _add(x: Any, parts: list[Any], brought: Brought, static: bool) -> None:
+def _add(
+    x: Any, parts: list[Any], brought: Brought, static: bool, levels: int = MOST_LEVELS
+) -> None:
+    if levels < 0:
+        raise TooDeepError("")
     part, items = _part(x, brought, static)
     parts.append(part)
     for _, item in items:
-        _add(item, parts, brought, static)
+        _add(item, parts, brought, static, levels - 1)
 
 
 def described(

@@ -363,3 +363,23 @@ def test_the_default_device_and_the_standard_are_a_part_of_the_key() -> None:
     assert str(f().device) == "cpu"
     assert f.report()["traces"] == 2
     assert f.explain()[1].startswith("the default device or a flag changed (")
+
+
+def test_containers_that_contain_themselves_are_refused() -> None:
+    items: list[object] = []
+    items.append(items)
+    named: dict[str, object] = {}
+    named["own"] = named
+    for given in (items, named):
+        with pytest.raises(ValueError, match=r"\[jit\] same: .* does one contain itself\?"):
+            flow.jit(same)(given)
+        with pytest.raises(ValueError, match="does one contain itself"):
+            flow.jit(lambda x, given=given: given)(flow.ones(2))
+    nested: Any = flow.ones(2)
+    for _ in range(90):
+        nested = [nested]
+    assert str(flow.jit(same)(nested)).count("[") > 90
+
+
+def same(x: Any) -> Any:
+    return x
