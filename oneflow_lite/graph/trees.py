@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
-
 MOST_LEVELS = 100
 
 
