@@ -12,7 +12,7 @@ from timing import Contender, Effort, measure, statement
 BLOCKED = "oneflow_lite, NCHW16c"
 OTHERS = ("PyTorch", "JAX jit")
 IN_NUMPY = "NumPy, windows times weights"
-PAUSE_SECONDS = 20e-3
+PAUSE_SECONDS = 120e-3  # threads of OpenBLAS spin for 104 ms after a product
 NOW = GOAL = 1.3  # target for layout NCHW
 NOW_BLOCKED = GOAL_BLOCKED = 1.1
 NOW_NUMPY = GOAL_NUMPY = 1.0
