@@ -16,7 +16,7 @@ FailurePtr Dependence::find_failure(Seq reader) const {
   FailurePtr earliest;
   for (const Poison& poison : poisons_) {
     if (poison.since >= reader) continue;
-    if (!earliest || poison.failure->seq < earliest->seq) earliest = poison.failure;
+    if (!earliest || issued_before(*poison.failure, *earliest)) earliest = poison.failure;
   }
   return earliest;
 }
@@ -28,7 +28,7 @@ void Dependence::poison(const FailurePtr& failure, Seq since) {
 
 void Dependence::add_poison(const Poison& poison) {
   for (const Poison& known : poisons_) {
-    if (known.since <= poison.since && known.failure->seq <= poison.failure->seq) {
+    if (known.since <= poison.since && !issued_before(*poison.failure, *known.failure)) {
       return;  // the known one says as much
     }
   }

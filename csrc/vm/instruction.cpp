@@ -33,7 +33,7 @@ FailurePtr Slot::operand_failure() const {
   if (!Dependence::any_poisoned()) return earliest;
   for (const Operand& operand : operands) {
     FailurePtr failure = operand.object->failure(name());
-    if (failure && (!earliest || failure->seq < earliest->seq)) earliest = failure;
+    if (failure && (!earliest || issued_before(*failure, *earliest))) earliest = failure;
   }
   return earliest;
 }

@@ -140,7 +140,7 @@ FailurePtr QueuePolicy::outcome(Slot* slot) {
   }
   if (!own && slot->async_error) own = make_failure(slot, *slot->async_error);
   const FailurePtr operand = slot->operand_failure();
-  return operand && (!own || operand->seq < own->seq) ? operand : own;
+  return operand && (!own || issued_before(*operand, *own)) ? operand : own;
 }
 
 void QueuePolicy::drain() {

@@ -74,10 +74,26 @@ def made_ready(
         made = row(program)
     function, groups = inlined(made.main, made.functions)
     known = () if addto and context.opt_level > 0 else groups
-    run = lowered(function, program.name, mode, release, lanes, addto, known)
+    places = _issued(program.main, function)
+    run = lowered(function, program.name, mode, release, lanes, addto, known, places)
     run.passes = notes.rows
     run.functions = _places(made.main, function, groups)
     return run
+
+
+def _issued(main: Function, flat: Function) -> list[int]:
+    """Return the place of each operation of ``flat`` in ``main``, from which passes made it.
+
+    An operation that a pass has made has the place of the one in front of it.
+    """
+    known: dict[int, int] = {}
+    for place, op in enumerate(main.ops):
+        known.setdefault(id(op.call), place)
+    places, last = [], 0
+    for op in flat.ops:
+        last = known.get(id(op.call), last)
+        places.append(last)
+    return places
 
 
 def _places(main: Function, flat: Function, groups: list[int]) -> list[tuple[str, list[int]]]:

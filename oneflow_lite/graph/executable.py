@@ -29,18 +29,20 @@ def lowered(
     lanes: int = 1,
     addto: bool = False,
     groups: Sequence[int] = (),
+    places: Sequence[int] = (),
 ) -> Executable:
     """Return a function that is known to be sound, ready to run.
 
     ``groups`` has the number of each operation's group: those of one may run as one, those of -1
-    run by themselves. Empty: what the machine would run as one does.
+    run by themselves. Empty: what the machine would run as one does. ``places`` has the place of
+    each operation in the order of issue, by which failures are told; empty: the function's order.
     """
     check_lanes("compile", lanes)
     bound = (*function.captures, *function.constants)
     if any(capture.tensor is None for capture in bound):
         raise ValueError(f"[compile] {name}: a captured tensor is not known")
     draws = Draws(function)
-    rows = _Rows(function)
+    rows = _Rows(function, places)
     run = _C.compile_program(
         name,
         [function.names.get(value, str(k)) for k, value in enumerate(function.params)],
@@ -72,7 +74,7 @@ def units_of(function: Function) -> list[int]:
 class _Rows:
     """A function as the rows that are lowered. Sources of random numbers are hidden parameters."""
 
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: Function, places: Sequence[int] = ()) -> None:
         sources = [op for op in function.ops if op.call.kind == "source"]
         self.hidden = [value for op in sources for value in op.results]
         bound = (x.value for x in (*function.captures, *function.constants))
@@ -81,7 +83,7 @@ class _Rows:
             numbers[value] = len(numbers)
         self.inputs = [_parts(value.type) for value in numbers]
         slots = {slot: k for k, slot in enumerate(function.slots)}
-        operations = _operations(function, numbers, slots)
+        operations = _operations(function, places, numbers, slots)
         self.parts = (
             len(function.constants),
             len(numbers),
@@ -93,18 +95,21 @@ class _Rows:
 
 
 def _operations(
-    function: Function, numbers: dict[Value, int], slots: dict[Slot, int]
+    function: Function,
+    places: Sequence[int],
+    numbers: dict[Value, int],
+    slots: dict[Slot, int],
 ) -> list[tuple[Any, ...]]:
     """Return what runs; sources of random numbers are asked before."""
     rows, draws = [], 0
-    for op in function.ops:
+    for place, op in zip(places or range(len(function.ops)), function.ops, strict=True):
         if op.call.kind == "source":
             continue
         words = []
         if op.object is not None and op.object.kind == "philox":
             words = word_places(draws)
             draws += 1
-        rows.append((*_operation(op, numbers, slots), words, op.lane))
+        rows.append((*_operation(op, numbers, slots), words, op.lane, place))
     return rows
 
 

@@ -39,6 +39,7 @@ class Lowering final : public PlanSink {
   Lowered lower() {
     for (size_t i = 0; i < program_.operations.size(); ++i) lower_operation(i);
     lane_ = kCallersLane;
+    place_ = std::numeric_limits<int64_t>::max();
     lower_assigns();
     for (const int64_t value : program_.results) add_result(value);
     lowered_.find_uses();
@@ -118,7 +119,7 @@ class Lowering final : public PlanSink {
 
   Step& add_step(Step::Kind kind, vm::SiteId site, const char* name) {
     lowered_.steps.push_back(
-        {kind, site, name, lane_, 0, nullptr, nullptr, {}, {}, {}, {}, nullptr});
+        {kind, site, name, lane_, place_, 0, nullptr, nullptr, {}, {}, {}, {}, nullptr});
     return lowered_.steps.back();
   }
 
@@ -183,6 +184,7 @@ class Lowering final : public PlanSink {
     std::vector<Input> inputs;
     given_.clear();
     lane_ = operation.lane;
+    place_ = operation.place;
     for (const Operand& operand : operation.operands) {
       if (operand.slot >= 0) given_.push_back({static_cast<int32_t>(inputs.size()), operand.slot});
       if (operand.value == kScalar) {
@@ -253,6 +255,7 @@ class Lowering final : public PlanSink {
   // Of the operation that is lowered:
   std::vector<GivenScalar> given_;
   int lane_ = kCallersLane;
+  int64_t place_ = 0;
   Lowered lowered_;
 };
 

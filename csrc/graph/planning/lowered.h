@@ -64,6 +64,7 @@ struct Step {
   vm::SiteId site;
   const char* name;
   int lane = kCallersLane;           // the compute lane of its device
+  int64_t place = 0;                 // of its operation, in the order of issue
   double cost = 0;                   // in float32 additions
   std::unique_ptr<LoopPlan> loops;   // addresses in it are offsets from bases
   std::unique_ptr<ArrayPlan> arrays;

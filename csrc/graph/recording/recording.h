@@ -47,6 +47,7 @@ struct Operation {
   vm::SiteId site;
   std::vector<RunWord> words;  // of a call of kind array
   int lane = kCallersLane;     // the compute lane that its work goes to
+  int64_t place = 0;           // in the order in which operations were issued when it was recorded
 };
 
 /// A parameter or capture that was written to, and what it holds at the end.

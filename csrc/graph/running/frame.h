@@ -12,6 +12,12 @@
 
 namespace ofl::graph {
 
+/// The number of a run, which its failures carry, and no others.
+inline uint64_t draw_run_number() {
+  static std::atomic<uint64_t> drawn{0};
+  return drawn.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
 class Frame {
  public:
   Frame(std::shared_ptr<const Schedule> schedule, vm::SiteId site)
@@ -41,6 +47,12 @@ class Frame {
 
   // --- Values that were not made because something failed. Segments of several lanes may ask.
   bool has_failed() const { return has_failed_.load(std::memory_order_acquire); }
+  /// Drawn when the first asks: a sound run has none.
+  uint64_t run_number() const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (run_number_ == 0) run_number_ = draw_run_number();
+    return run_number_;
+  }
   /// As an instruction named `reader` sees it.
   vm::FailurePtr failure_of(int64_t base, vm::Seq reader) const {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -65,7 +77,8 @@ class Frame {
   const std::shared_ptr<const Schedule> schedule_;
   const vm::SiteId site_;
   std::atomic<bool> has_failed_{false};
-  mutable std::mutex mutex_;  // guards failed_
+  mutable std::mutex mutex_;  // guards the rest
+  mutable uint64_t run_number_ = 0;
   std::unordered_map<int64_t, Failed> failed_;
 };
 

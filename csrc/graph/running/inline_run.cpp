@@ -5,6 +5,7 @@
 
 #include "ep/memory/caching_allocator.h"
 #include "graph/memory/offsets.h"
+#include "graph/running/frame.h"
 #include "graph/running/step_args.h"
 #include "graph/running/step_records.h"
 
@@ -16,10 +17,13 @@ constexpr int64_t kAlignment = 64;  // what the bits of loops count on, and eage
 
 /// The failure of something that the step uses; null: it can run.
 vm::FailurePtr operand_failure(const Step& step, const std::vector<vm::FailurePtr>& failed) {
+  vm::FailurePtr earliest;
   for (const Placed& operand : step.operands) {
-    if (operand.base >= 0 && failed[operand.base]) return failed[operand.base];
+    if (operand.base < 0 || !failed[operand.base]) continue;
+    const vm::FailurePtr& failure = failed[operand.base];
+    if (!earliest || issued_before(*failure, *earliest)) earliest = failure;
   }
-  return nullptr;
+  return earliest;
 }
 
 }  // namespace
@@ -254,6 +258,7 @@ template <typename After>
 void InlineRun::run_all(const Issuer& issuer, const Lowered& lowered, vm::InlineScope& here,
                         const After& after) {
   std::vector<vm::FailurePtr> failed;  // of each base; empty: nothing has failed
+  uint64_t number = 0;                 // of the run, for failures
   for (size_t i = 0; i < kernels_.size(); ++i) {
     const Step& step = lowered.steps[i];
     vm::FailurePtr failure = failed.empty() ? nullptr : operand_failure(step, failed);
@@ -263,10 +268,11 @@ void InlineRun::run_all(const Issuer& issuer, const Lowered& lowered, vm::Inline
         after();
         continue;
       }
+      if (number == 0) number = draw_run_number();
       failure = std::make_shared<const vm::Failure>(
           vm::Failure{error->kind(), error->what(), step.name, step.site, here.take_seq(),
                       lowered.bases[step.operands.back().base].state->device.id(),
-                      error->payload()});
+                      error->payload(), number, step.place});
       issuer.machine.note_failure(failure);
       failed.resize(lowered.bases.size());
     }

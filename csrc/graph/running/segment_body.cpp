@@ -105,7 +105,8 @@ vm::FailurePtr SegmentBody::failure_of(const Step& step, const Error& error,
                                        const Surroundings& here) const {
   auto failure = std::make_shared<const vm::Failure>(
       vm::Failure{error.kind(), error.what(), step.name, frame_->site_of(step), here.seq(),
-                  segment_->lane.state->device.id(), error.payload()});
+                  segment_->lane.state->device.id(), error.payload(), frame_->run_number(),
+                  step.place});
   here.note(failure);
   return failure;
 }
@@ -429,7 +430,8 @@ vm::FailurePtr SegmentBody::settled(const Step& step, Queued* queued, const vm::
   const Error& error = *queued->async_error;
   auto failure = std::make_shared<const vm::Failure>(
       vm::Failure{error.kind(), error.what(), step.name, frame_->site_of(step), slot.name(),
-                  segment_->lane.state->device.id(), error.payload()});
+                  segment_->lane.state->device.id(), error.payload(), frame_->run_number(),
+                  step.place});
   slot.header.stream->board().failures.note(failure);
   return failure;
 }

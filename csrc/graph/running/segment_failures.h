@@ -58,10 +58,12 @@ class SegmentFailures {
   /// Of something that the step uses; null: it can run.
   vm::FailurePtr of(const Call& call) const {
     if (!any()) return nullptr;
+    vm::FailurePtr earliest;
     for (const int32_t base : call.bases) {
-      if (base >= 0 && failed_[base]) return failed_[base];
+      if (base < 0 || !failed_[base]) continue;
+      if (!earliest || issued_before(*failed_[base], *earliest)) earliest = failed_[base];
     }
-    return nullptr;
+    return earliest;
   }
   /// All values that the step writes are lost.
   void fail(const Call& call, const vm::FailurePtr& failure, vm::Seq since) {

@@ -33,13 +33,14 @@ graph::Value type_of(const py::handle& row) {
           named_device(parts[3].ptr()),     {}};
 }
 
-/// (call, operands, targets, results, site, words, lane): operands are numbers of values, for
-/// scalars (number,) or (None, slot); words are pairs of places, in the call's attr and in the
+/// (call, operands, targets, results, site, words, lane, place): operands are numbers of values,
+/// for scalars (number,) or (None, slot); words are pairs of places, in the call's attr and in the
 /// numbers of a run; the lane is None where it is the caller's.
 graph::Operation operation_of(const py::handle& row, Numbers* numbers) {
   const auto parts = row.cast<py::tuple>();
   graph::Operation operation{parts[0].cast<const OpCall&>(), {}, {}, {}, 0, {}};
   if (!parts[6].is_none()) operation.lane = parts[6].cast<int>();
+  operation.place = parts[7].cast<int64_t>();
   if (!parts[4].is_none()) {
     const auto [file, line] = parts[4].cast<std::pair<std::string, int>>();
     operation.site = site_named(file, line);

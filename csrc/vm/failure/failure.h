@@ -30,8 +30,16 @@ struct Failure {
   Seq seq;  // it affects only instructions that were issued later
   Device device;
   std::shared_ptr<void> payload;
+  uint64_t run = 0;   // of a program: which; 0: of none
+  int64_t place = 0;  // of the operation in the order of issue of what the program was made of
 };
 using FailurePtr = std::shared_ptr<const Failure>;
+
+/// Whether the operation of `a` was issued before that of `b`: what needs the results of both has
+/// the failure of the first. A program may run its operations in another order.
+inline bool issued_before(const Failure& a, const Failure& b) {
+  return a.run != 0 && a.run == b.run ? a.place < b.place : a.seq < b.seq;
+}
 
 /// Calls `step`; the error that it throws.
 template <typename Step>

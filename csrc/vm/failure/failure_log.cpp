@@ -26,7 +26,7 @@ void FailureLog::throw_first(std::optional<Device> device) {
         continue;
       }
       if (first) ++others;
-      if (!first || failure->seq < first->seq) first = failure;
+      if (!first || issued_before(*failure, *first)) first = failure;
     }
     failures_.swap(kept);
   }

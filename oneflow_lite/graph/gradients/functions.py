@@ -31,7 +31,7 @@ class Differentiated:
     operations become a part of that.
     """
 
-    # What is in the dict is watched, and copied by jit(): __wrapped__ and other names of functions.
+    # jit() watches and copies what is in the dict: __wrapped__ and other attributes of functions.
     __slots__ = (
         *("__dict__", "__weakref__", "_argnums", "_function", "_has_aux", "_is_one", "_jitted"),
         *("_op", "_with_value"),

@@ -1,4 +1,4 @@
-"""How values lie in memory, and tensors that lie alike."""
+"""The order of axes in memory, and new tensors of a given order."""
 
 from oneflow_lite._C import Tensor
 from oneflow_lite.graph.ir import Type, row_major
@@ -26,7 +26,7 @@ def inverse(axes: list[int]) -> list[int]:
 
 
 def zeros_like(given: Type) -> Tensor:
-    """Return zeros that lie as a dense type says."""
+    """Return zeros of a dense type: of its shape, dtype and device, and its order of axes."""
     order = memory_order(given.shape, given.strides)
     made = zeros([given.shape[d] for d in order], dtype=given.dtype, device=given.device)
     return permute_dims(made, inverse(order))

@@ -216,7 +216,7 @@ def _assigned(function: Function, wishes: list[_Wish | None]) -> list[_Wish | No
 
 
 class _Altering(Rewriter):
-    """Values that are there in a layout only stand in `_packed`, under the value as it was."""
+    """`_packed` has the values that exist in another layout only, by the value as it was."""
 
     def __init__(self, wishes: Iterable[_Wish | None]) -> None:
         self._wishes = iter(wishes)  # of the operations, in order

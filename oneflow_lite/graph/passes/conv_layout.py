@@ -5,8 +5,9 @@ from oneflow_lite.graph.ir import Op, Value
 from oneflow_lite.graph.passes.alter_layout import Altered, NCHW16c, register_alter_op_layout
 from oneflow_lite.ops.convolution import conv2d
 
-# What a convolution saves, as a part of packing its images and unpacking its results: about the
-# least of the layers of benchmarks/bench_conv.py; with larger windows, and with those of one.
+# The time that a convolution saves, as a part of the time to pack its images and unpack its
+# results: the least of the layers of benchmarks/bench_conv.py, with windows of several elements
+# and of one.
 _GAIN, _GAIN_OF_ONE = 0.5, 0.25
 _LEAST_ROW = 8  # results in a row; with fewer, blocks of channels are slower
 

@@ -72,7 +72,7 @@ class Writer:
     steps: int
     can_fail: bool
     is_pure: bool = False  # reads and writes nothing but its arguments
-    makes_nan: bool = False  # once: of two lost operands, a result may have either's error
+    makes_nan: bool = False
     lines: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -214,7 +214,7 @@ class Writer:
 
     def text(self) -> str:
         for step in range(self.steps):
-            self.make_nan() if self.makes_nan and step == 4 else self.step()
+            self.make_nan() if self.makes_nan and step in (4, 9) else self.step()
         self.lines = [self.on_some_lane(line) for line in self.lines]
         names = [n for n in self.squares if n != "state.w"]
         results = self.rng.sample(names, min(3, len(names)))
