@@ -91,24 +91,24 @@ PyObject* convert_element(PyObject* self, const char* method, PyObject* (*conver
   });
 }
 
-/// The element, where it is there and of the dtype that Python's number has; else null.
-PyObject* element_here(PyObject* self, DType dtype) {
+/// The element, where it is there and Python has such numbers of its kind; else null.
+PyObject* element_here(PyObject* self, DTypeKind kind) {
   return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
     const Tensor& x = tensor_of(self);
     Scalar element;
-    if (x.dtype != dtype || x.ndim() != 0) return nullptr;
+    if (info(x.dtype).kind != kind || x.ndim() != 0) return nullptr;
     if (!read_element(runtime().machine, x, &element)) return nullptr;
-    return to_python(reinterpret_cast<const char*>(element.bytes), dtype);
+    return to_python(reinterpret_cast<const char*>(element.bytes), x.dtype);
   });
 }
 
 PyObject* as_int(PyObject* self) {
-  PyObject* const element = element_here(self, DType::i64);
+  PyObject* const element = element_here(self, DTypeKind::signed_int);
   return element || PyErr_Occurred() ? element : convert_element(self, "int", PyNumber_Long);
 }
 
 PyObject* as_float(PyObject* self) {
-  PyObject* const element = element_here(self, DType::f64);
+  PyObject* const element = element_here(self, DTypeKind::floating);
   return element || PyErr_Occurred() ? element : convert_element(self, "float", PyNumber_Float);
 }
 
