@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "ops/cuda/foresight.h"
+#include "ops/pieces.h"
 #include "tensor/finite.h"
 #include "tensor/fusion/begin.h"
 #include "tensor/op_call.h"
@@ -49,6 +50,14 @@ double work_of(const LoopPlan& plan, const ops::LoopArgs& args) {
 }
 double work_of(const ArrayPlan&, const ops::ArrayArgs& args) { return args.work; }
 
+/// Says who helps a kernel that runs in this thread. No loop of that size is worth a wake; awaited
+/// arrays may take several times as long.
+void set_helpers(ops::LoopArgs&, const Tensor&) {}
+void set_helpers(ops::ArrayArgs& args, const Tensor& output) {
+  const bool is_long = args.work >= ops::kSplitWork;
+  args.helpers = is_long ? output.storage->state().device.helpers() : nullptr;
+}
+
 /// Bytes of memory that the call will allocate.
 size_t new_bytes(const LoopPlan& plan) { return plan.new_bytes; }
 size_t new_bytes(const ArrayPlan& plan) {
@@ -88,6 +97,7 @@ bool run_inline(const Issuer& issuer, const Plan& plan, Args& args, const vm::In
       if (args.is_written(i)) tensor->storage->materialize_on_host();
       args.address(i) = tensor ? tensor->address() : nullptr;
     }
+    set_helpers(args, *plan.operand(args.size() - 1));
     ops::run(args);
   };
   const auto describe = [&](vm::Description* out) { describe_result(args, out); };

@@ -9,7 +9,10 @@ namespace ofl::ops {
 namespace {
 
 constexpr int kBlockColumns = 64;
-constexpr int kMostSides = 64;  // in a part
+/// Right sides in a part, a multiple of those that the library's loops take at once.
+constexpr int kMostSides = 48, kSidesAtOnce = 8;
+/// What a multiplication takes, in those of large products: triangles of 100 rows are slow.
+constexpr double kSolvingCost = 6;
 
 /// Without the recovery of infinities that C++ has for complex numbers, as NumPy multiplies.
 inline double times(double a, double b) { return a * b; }
@@ -117,8 +120,9 @@ bool solve(const LapackCall& call, int n, int count, Columns<T>* matrix, std::ve
            Columns<T>* sides) {
   if (n == 0 || count == 0) return true;
   if (!factor(call, n, matrix, pivots)) return false;
-  const int parts = (count + kMostSides - 1) / kMostSides, step = (count + parts - 1) / parts;
-  share_parts<T>(call, parts, double(n) * n * count, [&](int64_t i) {
+  const int parts = (count + kMostSides - 1) / kMostSides;
+  const int step = (count + parts * kSidesAtOnce - 1) / (parts * kSidesAtOnce) * kSidesAtOnce;
+  share_parts<T>(call, parts, kSolvingCost * n * n * count, [&](int64_t i) {
     const int first = static_cast<int>(i) * step, columns = std::min(step, count - first);
     if (columns <= 0) return;
     int unused = 0;
