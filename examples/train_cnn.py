@@ -1,12 +1,13 @@
-"""Train a convolutional network on handwritten digits, with the gradients written out by hand.
+"""Train a convolutional network on handwritten digits, with gradients by ``flow.value_and_grad``.
 
     python examples/train_cnn.py                    # on the cpu
     python examples/train_cnn.py --device mock:0    # on a simulated device, with copies
+    python examples/train_cnn.py --draw step.html   # a picture of its step
 
 Two convolutions of 3 x 3, each followed by a rectifier, and a matrix. The step is traced by
 ``flow.jit`` once for each size of a batch, and then run as a whole. The same network is trained
-eagerly beside it: losses and weights have the same bits. Needs scikit-learn (for the 1797 digits):
-``pip install -e ".[examples]"``.
+beside it by a step that is not traced as a whole: losses and weights have the same bits. Needs
+scikit-learn (for the 1797 digits): ``pip install -e ".[examples]"``.
 """
 
 import argparse
@@ -29,6 +30,7 @@ TEST_IMAGES = 360
 
 Array = npt.NDArray[np.float32]
 Batch = tuple[flow.Tensor, flow.Tensor]  # images (n, 1, 8, 8), one-hot labels (n, 10)
+Weights = dict[str, flow.Tensor]
 
 
 def load_data(rng: np.random.Generator) -> tuple[Array, Array, Array, Array]:
@@ -50,6 +52,25 @@ def batches(
         yield flow.tensor(images[rows], device=device), flow.tensor(labels[rows], device=device)
 
 
+def forward(w: Weights, x: flow.Tensor) -> flow.Tensor:
+    """Return the scores of the classes, (n, 10)."""
+    one = flow.maximum(flow.conv2d(x, w["k1"], padding=1) + w["b1"], 0)
+    two = flow.maximum(flow.conv2d(one, w["k2"], stride=2, padding=1) + w["b2"], 0)
+    return two.reshape(len(x), -1) @ w["w"] + w["b"]
+
+
+def cross_entropy(w: Weights, x: flow.Tensor, target: flow.Tensor) -> flow.Tensor:
+    """Return the mean cross-entropy of the scores, as a 0-d tensor."""
+    scores = forward(w, x)
+    shifted = scores - scores.max(axis=1, keepdims=True)
+    log_softmax = shifted - flow.log(flow.exp(shifted).sum(axis=1, keepdims=True))
+    return -(log_softmax * target).sum(axis=1).mean()
+
+
+# Made once: it keeps the program of each batch size.
+loss_and_gradients = flow.value_and_grad(cross_entropy)
+
+
 class Network:
     """relu(conv2d), relu(conv2d with stride 2), and a matrix; gradient descent with momentum."""
 
@@ -64,7 +85,7 @@ class Network:
             "w": (second * 16, CLASSES),
             "b": (CLASSES,),
         }
-        self.weights: dict[str, flow.Tensor] = {}
+        self.weights: Weights = {}
         for name, shape in shapes.items():
             inputs = shape[0] if name == "w" else int(np.prod(shape[1:]))
             scale = np.sqrt(2 / inputs) if name[0] != "b" else 0.0
@@ -72,43 +93,18 @@ class Network:
             self.weights[name] = flow.tensor(values, device=device)
         self.velocity = {name: flow.zeros_like(w) for name, w in self.weights.items()}
 
-    def forward(self, x: flow.Tensor) -> tuple[flow.Tensor, flow.Tensor, flow.Tensor]:
-        """Return both layers of convolutions, and the scores of the classes."""
-        w = self.weights
-        one = flow.maximum(flow.conv2d(x, w["k1"], padding=1) + w["b1"], 0)
-        two = flow.maximum(flow.conv2d(one, w["k2"], stride=2, padding=1) + w["b2"], 0)
-        return one, two, two.reshape(len(x), -1) @ w["w"] + w["b"]
-
     def step(self, x: flow.Tensor, target: flow.Tensor) -> flow.Tensor:
         """Make one step down the gradient; return the cross-entropy before it, as a 0-d tensor."""
-        w = self.weights
-        one, two, scores = self.forward(x)
-        exponents = flow.exp(scores - scores.max(axis=1, keepdims=True))
-        softmax = exponents / exponents.sum(axis=1, keepdims=True)
-        loss = -flow.log((softmax * target).sum(axis=1) + 1e-12).mean()
-
-        d_scores = (softmax - target) / len(x)
-        d_two = (d_scores @ w["w"].T).reshape(*two.shape) * (two > 0)
-        d_one = flow.conv2d_input_gradient(one.shape, w["k2"], d_two, stride=2, padding=1)
-        d_one = d_one * (one > 0)
-        k1, k2 = w["k1"].shape, w["k2"].shape
-        gradients = {
-            "k1": flow.conv2d_weight_gradient(x, k1, d_one, padding=1),
-            "b1": d_one.sum(axis=(0, 2, 3))[:, None, None],
-            "k2": flow.conv2d_weight_gradient(one, k2, d_two, stride=2, padding=1),
-            "b2": d_two.sum(axis=(0, 2, 3))[:, None, None],
-            "w": two.reshape(len(x), -1).T @ d_scores,
-            "b": d_scores.sum(axis=0),
-        }
+        loss, gradients = loss_and_gradients(self.weights, x, target)
         for name, gradient in gradients.items():
             self.velocity[name] *= MOMENTUM
             self.velocity[name] -= LEARNING_RATE * gradient
-            w[name] += self.velocity[name]
+            self.weights[name] += self.velocity[name]
         return loss
 
     def accuracy(self, x: flow.Tensor, target: flow.Tensor) -> float:
         """Return the part of the images whose largest score is that of the right class."""
-        scores = self.forward(x)[-1]
+        scores = forward(self.weights, x)
         right = scores.argmax(axis=1) == target.argmax(axis=1)
         return float(right.astype(flow.float32).mean())
 
@@ -175,6 +171,18 @@ def run(arguments: argparse.Namespace) -> None:
     print(f"bits      {'the same' if same else 'others'}, of all losses and weights")
     print(f"first     step by jit in {graph.first * 1e3:.1f} ms ({report['programs']} programs)")
     print(f"memory    arena {arena:,} bytes; eager's peak {eager.peak:,}")
+    if arguments.draw:
+        draw(arguments)
+
+
+def draw(arguments: argparse.Namespace) -> None:
+    """Write a picture of a step: operations in their groups, memory, and lanes."""
+    rng = np.random.default_rng(arguments.seed)
+    images, labels, *_ = load_data(rng)
+    network = Network(arguments.device, arguments.seed)
+    batch = next(batches(images, labels, arguments.batch, arguments.device, rng))
+    flow.graph.compile(flow.graph.trace(network.step, *batch).program).draw(arguments.draw)
+    print(f"picture   {arguments.draw}")
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -183,6 +191,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--epochs", type=int, default=12, help="default: 12")
     parser.add_argument("--batch", type=int, default=64, help="images in a batch (default: 64)")
     parser.add_argument("--seed", type=int, default=0, help="default: 0")
+    parser.add_argument("--draw", metavar="FILE", help="a picture of the step (.html, .svg, .dot)")
     arguments = parser.parse_args()
     if arguments.epochs < 1 or arguments.batch < 1:
         parser.error("--epochs and --batch must be at least 1")

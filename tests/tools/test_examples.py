@@ -129,6 +129,15 @@ def test_cnn_learns_in_the_default_setting() -> None:
     assert "the same, of all losses and weights" in text
 
 
+def test_cnn_draws_its_step(tmp_path: Path) -> None:
+    path = tmp_path / "step.html"
+    succeed("train_cnn.py", *SHORT[:1], "1", "--batch", "200", "--draw", str(path))
+    text = path.read_text(encoding="utf-8")
+    names = ("array.conv2d[", "conv2d_weight_gradient", "conv2d_input_gradient", "matmul(")
+    assert [name for name in names if name not in text] == []
+    assert "train_cnn.py:" in text  # lines of the forward pass
+
+
 @pytest.mark.parametrize("flags", [{}, {"sync": "1"}, {"mock": MOCK_JITTER}], ids=str)
 def test_cnn_has_the_same_bits_by_jit(flags: dict[str, str]) -> None:
     texts = [
