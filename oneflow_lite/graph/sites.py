@@ -1,5 +1,6 @@
 """Lines of the user's program, for errors."""
 
+import contextlib
 import sys
 from pathlib import Path
 
@@ -8,7 +9,11 @@ import numpy as np
 from oneflow_lite.graph.ir import Site
 
 _GRAPH = str(Path(__file__).parent)
-_PASSED_OVER = (str(Path(__file__).parent.parent), str(Path(np.__file__).parent))
+_PASSED_OVER = (
+    str(Path(__file__).parent.parent),
+    str(Path(np.__file__).parent),
+    contextlib.__file__,  # of blocks
+)
 
 
 def user_site() -> Site | None:
@@ -35,6 +40,11 @@ def user_call() -> str | None:
     if inside is None or inside.co_filename.startswith(_GRAPH):
         return None
     return inside.co_name
+
+
+def here() -> str:
+    """Return the user's line as it stands in a sentence."""
+    return at(user_site())
 
 
 def at(site: Site | None) -> str:

@@ -6,7 +6,7 @@ with building(main, startup):
 """
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from keyword import iskeyword
@@ -26,7 +26,7 @@ from oneflow_lite.graph.hand.limits import note_key
 from oneflow_lite.graph.hand.numbers import KINDS, FedNumbers
 from oneflow_lite.graph.ir import Site, Slot, Value, row_major
 from oneflow_lite.graph.program import Program
-from oneflow_lite.graph.sites import at, user_site
+from oneflow_lite.graph.sites import at, here, user_site
 from oneflow_lite.graph.stand_ins import STAND_INS
 from oneflow_lite.graph.tracing import check_overlaps, recorded
 from oneflow_lite.ops.creation.data import asarray, full
@@ -61,15 +61,15 @@ class _Draft:
         known = {x for x in shape if isinstance(x, int)}
         if kept := known & STAND_INS:
             raise ValueError(
-                f"[data] {kept.pop()} is kept for unknown extents; take another extent"
+                f"[data] {kept.pop()} is kept for unknown extents; take another extent{here()}"
             )
         self.unknowns.known |= known
         if prod(extents) * dtype.itemsize >= _MOST_BYTES:
             raise ValueError(
                 f"[data] the shape {tuple(shape)} of {dtype} is too big to be recorded; give one "
-                "of its unknown extents"
+                f"of its unknown extents{here()}"
                 if is_unknown(shape)
-                else f"[data] the shape {extents} of {dtype} is too big"
+                else f"[data] the shape {extents} of {dtype} is too big{here()}"
             )
         return recorder.parameter_of(dtype, extents, row_major(extents, dtype.itemsize), device)
 
@@ -87,10 +87,10 @@ class _Draft:
     def check_name(self, op: str, name: str) -> None:
         """Refuse what is no name, or is one already."""
         if not isinstance(name, str) or not name:
-            raise TypeError(f"[{op}] name: expected a string, got {name!r}")
+            raise TypeError(f"[{op}] name: expected a string, got {name!r}{here()}")
         for known in (self.feeds, self.variables, self.names, self.numbers.fed):
             if name in known:
-                raise ValueError(f"[{op}] {self.main.name} has the name {name} already")
+                raise ValueError(f"[{op}] {self.main.name} has the name {name} already{here()}")
 
     def finish(self) -> None:
         """Fill the programs."""
@@ -158,7 +158,7 @@ def current(op: str) -> _Draft:
     """Return what the calling thread builds."""
     draft = getattr(_threads, "draft", None)
     if draft is None:
-        raise TraceError(f"[{op}] is for blocks of flow.graph.building(main, startup)")
+        raise TraceError(f"[{op}] is for blocks of flow.graph.building(main, startup){here()}")
     return draft  # type: ignore[no-any-return]
 
 
@@ -201,7 +201,7 @@ def building(main: Program, startup: Program | None = None) -> Iterator[None]:
     """
     _check_programs(main, startup)
     if _C.is_recording():
-        raise TraceError("[building] the thread records already")
+        raise TraceError(f"[building] the thread records already{here()}")
     draft = _Draft(main, startup)
     draft.recorder.enter()
     _threads.draft = draft
@@ -219,13 +219,15 @@ def _check_programs(main: Program, startup: Program | None) -> None:
         if program is None and name == "startup":
             continue
         if not isinstance(program, Program):
-            raise TypeError(f"[building] {name}: expected a Program, got {type(program).__name__}")
+            raise TypeError(
+                f"[building] {name}: expected a Program, got {type(program).__name__}{here()}"
+            )
         if not program.is_empty:
             raise ValueError(
-                f"[building] {name}: {program.name} is built already; make a new Program"
+                f"[building] {name}: {program.name} is built already; make a new Program{here()}"
             )
     if main is startup:
-        raise ValueError("[building] main and startup are one program; make two")
+        raise ValueError(f"[building] main and startup are one program; make two{here()}")
 
 
 def data(
@@ -261,7 +263,7 @@ def data(
     """
     draft = current("data")
     draft.check_name("data", name)
-    given = (shape,) if isinstance(shape, int | str) or shape is None else tuple(shape)
+    given = tuple(shape) if isinstance(shape, Iterable) and not isinstance(shape, str) else (shape,)
     extents = tuple(_extent(draft, name, axis, n) for axis, n in enumerate(given))
     kind = _C.canonical(np.float64 if dtype is None else dtype, "data")
     x = draft.place(draft.recorder, extents, kind, resolve(device))
@@ -280,7 +282,7 @@ def _extent(draft: _Draft, name: str, axis: int, n: Any) -> int | Dim:
         known = -1
     if not isinstance(known, Dim) and known < 0:
         raise ValueError(
-            f"[data] {name}: expected an extent, a name, or None at axis {axis}, got {n!r}"
+            f"[data] {name}: expected an extent, a name, or None at axis {axis}, got {n!r}{here()}"
         )
     return known
 
@@ -316,7 +318,7 @@ def number(name: str, kind: type = float) -> Any:
     draft = current("number")
     draft.check_name("number", name)
     if kind not in KINDS:
-        raise TypeError(f"[number] {name}: expected float or complex as kind, got {kind!r}")
+        raise TypeError(f"[number] {name}: expected float or complex as kind, got {kind!r}{here()}")
     return draft.numbers.add(name, kind)
 
 
@@ -362,7 +364,7 @@ def parameter(
     except TypeError:
         extents = (-1,)
     if any(n < 0 for n in extents):
-        raise ValueError(f"[parameter] {name}: expected known extents, got {shape}")
+        raise ValueError(f"[parameter] {name}: expected known extents, got {shape}{here()}")
     kind = _C.canonical(np.float64 if dtype is None else dtype, "parameter")
     site, home = user_site(), resolve(device)
     if draft.startup_recorder is not None:
@@ -405,8 +407,8 @@ def _initialized(
 def _as_tensor(name: str, value: Any, dtype: Any, device: Device) -> Tensor:
     try:
         return asarray(value, dtype=dtype, device=device)
-    except TypeError as error:
-        raise TypeError(f"[parameter] {name}: init: {error}{at(user_site())}") from None
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"[parameter] {name}: init: {error}{here()}") from None
 
 
 def named(name: str, x: Tensor) -> Tensor:
@@ -424,7 +426,7 @@ def named(name: str, x: Tensor) -> Tensor:
     draft = current("named")
     draft.check_name("named", name)
     if not isinstance(x, Tensor):
-        raise TypeError(f"[named] {name}: expected a tensor, got {type(x).__name__}")
+        raise TypeError(f"[named] {name}: expected a tensor, got {type(x).__name__}{here()}")
     draft.names[name] = draft.recorder.value_of(x)
     return x
 

@@ -13,11 +13,11 @@ from oneflow_lite.graph.hand.declared import Declared, Feed, Variable
 from oneflow_lite.graph.hand.feeds import Shape, fed_all, sizes_of
 from oneflow_lite.graph.hand.instance import Setting, instance, pruned, values_read
 from oneflow_lite.graph.hand.numbers import FedNumber
-from oneflow_lite.graph.hand.scope import Scope, global_scope
+from oneflow_lite.graph.hand.scope import Scope, check_scope, global_scope
 from oneflow_lite.graph.ir import Function, Op, Type, Value
 from oneflow_lite.graph.passes.context import PassContext
 from oneflow_lite.graph.program import Program
-from oneflow_lite.graph.sites import at
+from oneflow_lite.graph.sites import at, here
 from oneflow_lite.graph.text import type_text
 from oneflow_lite.graph.trees import Leaf, mapped
 from oneflow_lite.graph.verify import infer
@@ -104,7 +104,9 @@ class Compiled:
 
     def __call__(self, feed: Mapping[str, Any] | None = None, scope: Scope | None = None) -> Any:
         """Run with these feeds; return what is fetched, arranged as the fetches are."""
-        feeds = fed_all(self._op, self._declared, feed or {}, self.device)
+        if scope is not None:
+            check_scope(self._op, scope)
+        feeds = fed_all(self._op, self._declared, {} if feed is None else feed, self.device)
         for known in self._needed:
             if known.name not in feeds:
                 raise missing(self._op, known)
@@ -112,7 +114,7 @@ class Compiled:
             if shape != self._shapes[known.name]:
                 raise ValueError(
                     f"{self._op} feed {known.name} is of shape {shape}, compiled for "
-                    f"{self._shapes[known.name]}"
+                    f"{self._shapes[known.name]}{at(known.site)}"
                 )
         return self.run(feeds, self._fetches, scope)
 
@@ -147,7 +149,7 @@ class Compiled:
             if slot.is_read and given is None:
                 raise RuntimeError(
                     f"{self._op} the parameter {name}{at(slot.variable.site)} has no value in the "
-                    "scope: run the startup program first, in the same scope"
+                    f"scope: run the startup program first, in the same scope{here()}"
                 )
             if slot.is_read and given is not None and given != wanted:
                 raise ValueError(
@@ -171,7 +173,7 @@ class Compiled:
 
 def missing(op: str, feed: Feed | FedNumber) -> ValueError:
     """Return the error for a feed that is needed and not given."""
-    return ValueError(f"{op} the feed {feed.name}{at(feed.site)} is needed, and not given")
+    return ValueError(f"{op} the feed {feed.name}{at(feed.site)} is needed, and not given{here()}")
 
 
 def _local_feeds(function: Function, declared: Declared) -> Function:
@@ -215,7 +217,7 @@ def _for_run(
     except KeyError as unknown:
         raise ValueError(
             f"{op} the extent {unknown.args[0]} is not known: feed one of "
-            f"{', '.join(declared.feeds) or 'none'}"
+            f"{', '.join(declared.feeds) or 'none'}{here()}"
         ) from None
     declared_params = [x for x in function.params if x not in declared.operands]
     return made, dict(zip(declared_params, made.params, strict=True))

@@ -19,10 +19,11 @@ from oneflow_lite.graph.compiling import compiled, context_for
 from oneflow_lite.graph.hand.compiled import Compiled, Fetch, Fetched, Fetches
 from oneflow_lite.graph.hand.declared import EMPTY, Declared
 from oneflow_lite.graph.hand.feeds import Shape, check_names, fed_all, given_shape
-from oneflow_lite.graph.hand.scope import Scope
+from oneflow_lite.graph.hand.scope import Scope, check_scope
 from oneflow_lite.graph.ir import Value
 from oneflow_lite.graph.nearest import nearest
 from oneflow_lite.graph.program import Program
+from oneflow_lite.graph.sites import here
 from oneflow_lite.graph.trees import mapped
 from oneflow_lite.ops.creation.data import empty
 
@@ -129,7 +130,8 @@ class Executor:
         declared = _declared("run", program)
         op = f"[{program.name}]"
         fetches = _fetches(op, declared, [] if fetch_list is None else fetch_list)
-        _check_scope(scope)
+        if scope is not None:
+            check_scope("[run]", scope)
         place = self.device or declared.device
         feeds = fed_all(op, declared, {} if feed is None else feed, place)
         shapes = {name: x.shape for name, x in feeds.items() if isinstance(x, Tensor)}
@@ -257,8 +259,7 @@ def compile(
     >>> run(flow.zeros(3))[0].tolist()
     [1.0, 1.0, 1.0]
     """
-    if not isinstance(program, Program):
-        raise TypeError(f"[compile] program: expected a Program, got {type(program).__name__}")
+    _check_program("compile", program)
     ways = (mode, release, lanes, addto, opt_level)
     if program.declared is not None:
         return _by_hand(program, feed, fetch_list, executor, ways)
@@ -270,6 +271,10 @@ def compile(
 def _by_hand(
     program: Program, feed: Any, fetch_list: Any, executor: Executor | None, ways: tuple[Any, ...]
 ) -> Compiled:
+    if executor is not None and not isinstance(executor, Executor):
+        raise TypeError(
+            f"[compile] executor: expected an Executor, got {type(executor).__name__}{here()}"
+        )
     if executor is not None and ways != ("auto", "plan", 1, False, None):
         raise ValueError(
             "[compile] mode, release, lanes, addto and opt_level are those of the executor"
@@ -282,21 +287,21 @@ def _flags() -> tuple[Any, ...]:
     return flags.array_api, flags.cuda_kernels, flags.cuda_blas, flags.cuda_tf32
 
 
-def _declared(op: str, program: Program) -> Declared:
+def _check_program(op: str, program: Any) -> None:
     if not isinstance(program, Program):
-        raise TypeError(f"[{op}] program: expected a Program, got {type(program).__name__}")
+        raise TypeError(f"[{op}] program: expected a Program, got {type(program).__name__}{here()}")
+
+
+def _declared(op: str, program: Program) -> Declared:
+    _check_program(op, program)
     if program.declared is not None:
         return program.declared
     if program.is_empty:
         return Declared.nothing(program.name)
     raise ValueError(
         f"[{op}] {program.name} was not built by hand: run it by flow.graph.compile(program)"
+        f"{here()}"
     )
-
-
-def _check_scope(scope: Scope | None) -> None:
-    if scope is not None and not isinstance(scope, Scope):
-        raise TypeError(f"[run] scope: expected a Scope, got {type(scope).__name__}")
 
 
 def _fetches(op: str, declared: Declared, fetch_list: Any) -> Fetches:
@@ -306,6 +311,10 @@ def _fetches(op: str, declared: Declared, fetch_list: Any) -> Fetches:
         leaves.append(_fetch(op, declared, x, path))
         return Fetched(len(leaves) - 1)
 
+    if isinstance(fetch_list, set | frozenset):
+        raise TypeError(
+            f"{op} fetch_list: expected tensors and names in an order, got a set{here()}"
+        )
     return Fetches(mapped(fetch_list, leaf, "fetch_list"), tuple(leaves))
 
 
@@ -315,12 +324,12 @@ def _fetch(op: str, declared: Declared, x: Any, path: str) -> Fetch:
         if found is None:
             raise ValueError(
                 f"{op} {path} is a tensor of another program, or of none; fetch tensors of the "
-                "block that built it"
+                f"block that built it{here()}"
             )
         return found
     if isinstance(x, str):
         return _by_name(op, declared, x, path)
-    raise TypeError(f"{op} {path}: expected a tensor or a name, got {type(x).__name__}")
+    raise TypeError(f"{op} {path}: expected a tensor or a name, got {type(x).__name__}{here()}")
 
 
 def _by_name(op: str, declared: Declared, name: str, path: str) -> Fetch:
@@ -330,6 +339,6 @@ def _by_name(op: str, declared: Declared, name: str, path: str) -> Fetch:
     known |= {key: x.value for key, x in declared.variables.items()}
     if name not in known:
         raise ValueError(
-            f"{op} {path}: there is no {name!r}{nearest(name, [*declared.names, *known])}"
+            f"{op} {path}: there is no {name!r}{nearest(name, [*declared.names, *known])}{here()}"
         )
     return declared.last_of(known[name]), ()

@@ -15,7 +15,7 @@ from weakref import WeakSet
 from oneflow_lite._C import Recorder, Tensor, TraceError
 from oneflow_lite.graph.hand.ranges import arange
 from oneflow_lite.graph.ir import Function
-from oneflow_lite.graph.sites import at, user_call, user_site
+from oneflow_lite.graph.sites import at, here, user_call, user_site
 from oneflow_lite.graph.stand_ins import MOST, stand_ins
 
 LEAST = 1 << 17  # smaller numbers have nothing to do with a stand-in; kLeastStandIn
@@ -64,7 +64,7 @@ class Unknowns:
             if len(self.names) == MOST:
                 raise ValueError(
                     f"[data] at most {MOST} unknown extents, got {name} besides "
-                    f"{', '.join(self.names)}"
+                    f"{', '.join(self.names)}{here()}"
                 )
             self.names.append(name)
             products = [

@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from oneflow_lite._C import Device, Tensor
+from oneflow_lite._C import Device, OutOfMemoryError, Tensor
 from oneflow_lite.graph.hand.declared import Declared, Feed
 from oneflow_lite.graph.hand.extents import Dim, is_unknown, sized
 from oneflow_lite.graph.hand.numbers import fed_number
 from oneflow_lite.graph.ir import row_major
 from oneflow_lite.graph.nearest import nearest
-from oneflow_lite.graph.sites import at
+from oneflow_lite.graph.sites import at, here
 from oneflow_lite.graph.tracing import Spec
 from oneflow_lite.ops.creation.data import asarray, empty
 
@@ -21,11 +21,11 @@ Shape = tuple[int, ...]
 def check_names(op: str, declared: Declared, feed: Mapping[str, Any]) -> None:
     """Refuse what is no mapping of names of feeds."""
     if not isinstance(feed, Mapping):
-        raise TypeError(f"{op} feed: expected a dict of names, got {type(feed).__name__}")
+        raise TypeError(f"{op} feed: expected a dict of names, got {type(feed).__name__}{here()}")
     known = [*declared.feeds, *declared.numbers]
     for name in feed:
         if name not in declared.feeds and name not in declared.numbers:
-            raise ValueError(f"{op} has no feed {name!r}{nearest(str(name), known)}")
+            raise ValueError(f"{op} has no feed {name!r}{nearest(str(name), known)}{here()}")
 
 
 def fed_all(
@@ -50,23 +50,49 @@ def fed(op: str, declared: Declared, feed: Feed, given: Any, device: Device) -> 
     ------
     ValueError
         Rank, a known extent or the dtype is another one; lists are ragged.
+    OutOfMemoryError
+        There is no room for a copy.
     """
     dtype, home = feed.value.type.dtype, feed.value.type.device
     device = device if home == declared.device else home
     if isinstance(given, Tensor) and is_of_a_program(declared, given):
         raise _mismatch(op, feed, "a tensor of a program, which has no value")
-    if not isinstance(given, Tensor | np.ndarray | np.generic):
-        given = _listed(op, feed, given, dtype)
-    elif given.dtype != dtype:
-        raise _mismatch(op, feed, f"of dtype {given.dtype}")
-    check_shape(op, feed, given.shape)
-    x = asarray(given, dtype=dtype, device=device)
-    strides = row_major(x.shape, dtype.itemsize)
-    if x.strides != strides:
-        whole = empty(x.shape, dtype=dtype, device=device)
-        whole[...] = x
-        return whole
-    return x
+    try:
+        if not isinstance(given, Tensor | np.ndarray | np.generic):
+            given = _listed(op, feed, given, dtype)
+        elif given.dtype != dtype:
+            raise _mismatch(op, feed, f"of dtype {given.dtype}")
+        check_shape(op, feed, given.shape)
+        x = _row_major(asarray(given, dtype=dtype, device=device), dtype, device)
+        if isinstance(given, Tensor) and 0 in given.strides:
+            _check_copy(x)
+        return x
+    except MemoryError as error:
+        shape = tuple(getattr(given, "shape", ()))
+        raise OutOfMemoryError(
+            f"{op} feed {feed.name}{at(feed.site)}: no memory for a copy of shape {shape}: {error}"
+            f"{here()}"
+        ) from None
+
+
+def _row_major(x: Tensor, dtype: np.dtype[Any], device: Device) -> Tensor:
+    if x.strides == row_major(x.shape, dtype.itemsize):
+        return x
+    whole = empty(x.shape, dtype=dtype, device=device)
+    whole[...] = x
+    return whole
+
+
+def _check_copy(x: Tensor) -> None:
+    """Wait for the copy of a broadcast feed, which may be far larger than what was given."""
+    if x.ndim == 0:
+        return
+    try:
+        x[:0].numpy()
+    except MemoryError:
+        raise
+    except Exception:  # the feed's own: results that need it have it
+        return
 
 
 def is_of_a_program(declared: Declared, x: Tensor) -> bool:
@@ -81,7 +107,12 @@ def _listed(op: str, feed: Feed, given: Any, dtype: np.dtype[Any]) -> Any:
     except (ValueError, TypeError) as error:
         raise _mismatch(op, feed, f"no array ({error})") from None
     kind = np.dtype(np.float32) if dtype.name == "bfloat16" else dtype
-    if array.size and not np.can_cast(array.dtype, kind, "same_kind"):
+    if array.dtype.kind in "iu" and kind.kind in "iu":
+        limits = np.iinfo(kind.name)
+        beyond = array[(array < limits.min) | (array > limits.max)]
+        if beyond.size:
+            raise _mismatch(op, feed, f"a list with {beyond.flat[0]}, beyond {kind}")
+    elif array.size and not np.can_cast(array.dtype, kind, "same_kind"):
         raise _mismatch(op, feed, f"of dtype {array.dtype}")
     return array
 

@@ -69,6 +69,8 @@ def fed_number(op: str, feed: FedNumber, given: Any) -> float | complex:
     ------
     TypeError
         It is no number of that kind.
+    OverflowError
+        It is too large for one.
     """
     kind = feed.slot.kind
     is_real = isinstance(given, int | float | np.integer | np.floating)
@@ -77,7 +79,10 @@ def fed_number(op: str, feed: FedNumber, given: Any) -> float | complex:
         raise TypeError(
             f"{op} feed {feed.name}{at(feed.site)}: expected a {kind.__name__}, got {given!r}"
         )
-    value: float | complex = kind(given)
+    try:
+        value: float | complex = kind(given)
+    except OverflowError as error:
+        raise OverflowError(f"{op} feed {feed.name}{at(feed.site)}: {error}") from None
     return value
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from oneflow_lite._C import Tensor
 from oneflow_lite.graph.nearest import nearest
+from oneflow_lite.graph.sites import here
 from oneflow_lite.ops.creation.data import asarray
 
 _threads = threading.local()  # .scopes: of each thread, those of its scope_guard blocks
@@ -37,12 +38,12 @@ class Scope(MutableMapping[str, Tensor]):
         except KeyError:
             raise KeyError(
                 f"[Scope] has no {name!r}{nearest(name, self._tensors)}; the startup program puts "
-                "parameters in"
+                f"parameters in{here()}"
             ) from None
 
     def __setitem__(self, name: str, value: Any) -> None:
         if not isinstance(name, str):
-            raise TypeError(f"[Scope] expected a name, got {type(name).__name__}")
+            raise TypeError(f"[Scope] expected a name, got {type(name).__name__}{here()}")
         self._tensors[name] = asarray(value, copy=True)
 
     def __delitem__(self, name: str) -> None:
@@ -82,6 +83,12 @@ def global_scope() -> Scope:
     return scopes[-1] if scopes else _GLOBAL
 
 
+def check_scope(op: str, scope: Any) -> None:
+    """Refuse what is no scope."""
+    if not isinstance(scope, Scope):
+        raise TypeError(f"{op} scope: expected a Scope, got {type(scope).__name__}{here()}")
+
+
 @contextmanager
 def scope_guard(scope: Scope) -> Iterator[Scope]:
     """Run the thread's programs in a scope, for the time of a ``with`` block.
@@ -92,8 +99,7 @@ def scope_guard(scope: Scope) -> Iterator[Scope]:
     ...     len(flow.graph.global_scope())
     0
     """
-    if not isinstance(scope, Scope):
-        raise TypeError(f"[scope_guard] expected a Scope, got {type(scope).__name__}")
+    check_scope("[scope_guard]", scope)
     if not hasattr(_threads, "scopes"):
         _threads.scopes = []
     _threads.scopes.append(scope)
