@@ -5,9 +5,9 @@
 #include "base/error.h"
 #include "graph/planning/additions.h"
 #include "graph/running/clash.h"
-#include "graph/running/issue_step.h"
 #include "graph/running/kernels_ahead.h"
 #include "graph/running/segment_run.h"
+#include "graph/running/steps/issue_step.h"
 #include "tensor/fusion/begin.h"
 #include "tensor/submit.h"
 

@@ -6,8 +6,8 @@
 #include "ep/memory/caching_allocator.h"
 #include "graph/memory/offsets.h"
 #include "graph/running/frame.h"
-#include "graph/running/step_args.h"
-#include "graph/running/step_records.h"
+#include "graph/running/steps/step_args.h"
+#include "graph/running/steps/step_records.h"
 
 namespace ofl::graph {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "graph/running/step_args.h"
+#include "graph/running/steps/step_args.h"
 #include "ops/cuda/foresight.h"
 
 namespace ofl::graph {

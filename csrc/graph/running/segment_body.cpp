@@ -6,7 +6,7 @@
 
 #include "base/cost.h"
 #include "ep/memory/caching_allocator.h"
-#include "graph/running/step_args.h"
+#include "graph/running/steps/step_args.h"
 
 namespace ofl::graph {
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "graph/running/segment_failures.h"
-#include "graph/running/step_check.h"
-#include "graph/running/step_records.h"
+#include "graph/running/steps/step_check.h"
+#include "graph/running/steps/step_records.h"
 #include "tensor/submit.h"
 
 namespace ofl::graph {

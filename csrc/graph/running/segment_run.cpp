@@ -1,8 +1,8 @@
 #include "graph/running/segment_run.h"
 
 #include "ep/memory/caching_allocator.h"
-#include "graph/running/issue_step.h"
 #include "graph/running/segment_body.h"
+#include "graph/running/steps/issue_step.h"
 
 namespace ofl::graph {
 

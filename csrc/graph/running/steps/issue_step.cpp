@@ -1,6 +1,6 @@
-#include "graph/running/issue_step.h"
+#include "graph/running/steps/issue_step.h"
 
-#include "graph/running/step_args.h"
+#include "graph/running/steps/step_args.h"
 
 namespace ofl::graph {
 

@@ -1,4 +1,4 @@
-#include "graph/running/step_check.h"
+#include "graph/running/steps/step_check.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "graph/running/step_records.h"
+#include "graph/running/steps/step_records.h"
 
 #include "tensor/body.h"
 

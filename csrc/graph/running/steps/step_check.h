@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "graph/running/step_args.h"
+#include "graph/running/steps/step_args.h"
 
 namespace ofl::graph {
 

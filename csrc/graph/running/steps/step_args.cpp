@@ -1,4 +1,4 @@
-#include "graph/running/step_args.h"
+#include "graph/running/steps/step_args.h"
 
 namespace ofl::graph {
 
