@@ -83,7 +83,8 @@ def take_along_axis(x: Any, /, indices: Any, axis: int | None = -1) -> Tensor:
     lanes = _lanes(given, index, along, "take_along_axis")
     given = _C.broadcast_to(given, _replaced(lanes, along, given.shape[along]))
     index = _C.broadcast_to(index, _replaced(lanes, along, index.shape[along]))
-    if index.size and not given.shape[along]:
+    has_none = isinstance(given.shape[along], int) and given.shape[along] == 0
+    if has_none and index.size:
         raise IndexError(f"[take_along_axis] axis {along} has no elements to index")
     outputs = [(index.shape, given.dtype)]
     (result,) = _C.call_kernel(
@@ -248,10 +249,20 @@ def _lanes(x: Tensor, index: Tensor, axis: int, op: str) -> tuple[int, ...]:
     shapes = f"{x.shape} and {index.shape}"
     if x.ndim != index.ndim:
         raise ValueError(f"[{op}] expected as many dimensions in indices as in x, got {shapes}")
-    try:
-        return np.broadcast_shapes(*(_replaced(y.shape, axis, 1) for y in (x, index)))
-    except ValueError:
-        raise IndexError(f"[{op}] shapes {shapes} do not broadcast outside axis {axis}") from None
+    lanes = [
+        1 if d == axis else _joined(*pair)
+        for d, pair in enumerate(zip(x.shape, index.shape, strict=True))
+    ]
+    if any(n is None for n in lanes):  # no `in`: an unknown size compares with few things
+        raise IndexError(f"[{op}] shapes {shapes} do not broadcast outside axis {axis}")
+    return tuple(n for n in lanes if n is not None)
+
+
+def _joined(one: int, other: int) -> int | None:
+    """Return what two sizes broadcast to; None: they do not. An unknown size is no int."""
+    if isinstance(one, int) and one == 1:
+        return other
+    return one if (isinstance(other, int) and other == 1) or one == other else None
 
 
 if not TYPE_CHECKING:

@@ -13,6 +13,7 @@
 #include "python/runtime.h"
 #include "python/sequences.h"
 #include "python/tensor/functions.h"
+#include "python/tensor/unknown_extents.h"
 #include "tensor/submit.h"
 
 namespace ofl::python {
@@ -138,6 +139,12 @@ SmallVector<int64_t, 8> parse_attr(const Items& items) {
   return attr;
 }
 
+/// Of a tensor with unknown extents, a stand-in.
+double elements_of(PyObject* given) {
+  const std::optional<int64_t> number = stand_in_of(given);
+  return number ? static_cast<double>(*number) : PyFloat_AsDouble(given);
+}
+
 /// call_kernel(name, kernel, inputs, outputs, attr, loop, elements, object)
 PyObject* call_kernel(Arguments call) {
   ArrayPlan plan;
@@ -156,7 +163,7 @@ PyObject* call_kernel(Arguments call) {
   }
   if (call[4]) plan.attr = parse_attr(items_of(call[4]));
   if (call[5]) plan.loop = parse_loop(call[5]);
-  if (call[6]) plan.elements = PyFloat_AsDouble(call[6]);
+  if (call[6]) plan.elements = elements_of(call[6]);
   if (PyErr_Occurred()) throw PythonErrorSet{};
   const Issuer from = issuer();
   std::shared_ptr<const HostObject> object;

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 from weakref import WeakSet
 
 from oneflow_lite._C import Recorder, Tensor, TraceError
-from oneflow_lite.graph.hand.ranges import arange
+from oneflow_lite.graph.hand.ranges import arange, linspace
 from oneflow_lite.graph.ir import Function
 from oneflow_lite.graph.sites import at, here, user_call, user_site
 from oneflow_lite.graph.stand_ins import MOST, stand_ins
@@ -52,6 +52,7 @@ class Unknowns:
         self.recorder = recorder
         self.operand = operand
         self.arange = arange
+        self.linspace = linspace
         self.handed: dict[int, Dim] = {}  # by the number that calls got in their place
         self.limits: dict[Any, Any] = {}  # what slices ask of extents: limits.py
         self.known: set[int] = set()  # large numbers that stand for nothing
@@ -311,6 +312,10 @@ class Dim:
     def arange(self, start: Any, stop: Any, step: Any, dtype: Any, device: Any) -> Tensor:
         """Return what flow.arange gives where one of its numbers is an unknown extent."""
         return self.unknowns.arange(start, stop, step, dtype, device)
+
+    def linspace(self, start: Any, stop: Any, endpoint: bool, dtype: Any, device: Any) -> Tensor:
+        """Return what flow.linspace gives for so many numbers."""
+        return self.unknowns.linspace(self, start, stop, endpoint, dtype, device)
 
     __int__ = __float__ = __complex__ = __trunc__ = __index__
 

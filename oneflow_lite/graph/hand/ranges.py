@@ -1,4 +1,4 @@
-"""flow.arange where its numbers are made of unknown extents."""
+"""flow.arange and flow.linspace where their numbers are made of unknown extents."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor, TraceError
-from oneflow_lite.graph.sites import at, user_site
+from oneflow_lite.graph.sites import at, here, user_site
 from oneflow_lite.ops.creation.data import ones
 from oneflow_lite.ops.statistics.scan import cumulative_sum
 
@@ -35,6 +35,33 @@ def arange(start: Any, stop: Any, step: Any, dtype: Any, device: Any) -> Tensor:
     if not (type(start) is int and start == 0):
         numbers = numbers + start
     return numbers if kind == numbers.dtype else numbers.astype(kind)
+
+
+def linspace(count: Any, start: Any, stop: Any, endpoint: bool, dtype: Any, device: Any) -> Tensor:
+    """Return ``count`` evenly spaced numbers, as NumPy computes them.
+
+    Raises
+    ------
+    TraceError
+        The ends are no real numbers, or the dtype is none of float64 and float32.
+    """
+    kind = np.dtype(np.float64 if dtype is None else dtype)
+    are_real = all(isinstance(x, int | float | np.floating | np.integer) for x in (start, stop))
+    if not are_real or kind.name not in _EXACT:
+        raise TraceError(
+            "[linspace] for an unknown extent, ends are real numbers and dtypes float64 or "
+            f"float32, got {start!r} to {stop!r} as {kind}{here()}: count by arange, and compute "
+            "the rest from that"
+        )
+    first, last = float(start), float(stop)
+    numbers = arange(0, count, 1, np.float64, device)
+    parts = count * ones((), device=device) - int(endpoint)
+    step = (last - first) / parts
+    spaced = _C.where(step == 0, numbers / parts * (last - first), numbers * step)
+    spaced = _C.where(parts > 0, spaced, numbers * (last - first)) + first
+    if endpoint:
+        spaced = _C.where((numbers == parts) & (parts > 0), last, spaced)
+    return spaced if kind == spaced.dtype else spaced.astype(kind)
 
 
 _EXACT = ("float32", "float64")  # NumPy counts in them as it converts integers

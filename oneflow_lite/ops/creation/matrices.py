@@ -133,7 +133,8 @@ def _below(x: Tensor, k: int, op: str) -> Tensor:
     if x.ndim == 0:
         raise ValueError(f"[{op}] expected at least one dimension, got a 0-d tensor")
     rows, columns = x.shape[-2:] if x.ndim > 1 else (x.shape[0], x.shape[0])
-    last = min(max(k, -rows), columns)  # of row 0
+    are_known = isinstance(rows, int) and isinstance(columns, int)
+    last = min(max(k, -rows), columns) if are_known else k  # of row 0
     return arange(columns, device=x.device) <= arange(last, last + rows, device=x.device)[:, None]
 
 

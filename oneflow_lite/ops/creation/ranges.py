@@ -50,6 +50,10 @@ def linspace(
     """
     wanted = _spaced("linspace", dtype, start, stop)
     first, last = _number("linspace", start), _number("linspace", stop)
+    if not isinstance(num, int) and hasattr(num, "linspace"):  # an unknown extent
+        home = _home(device, start, stop)
+        spaced: Tensor = num.linspace(first, last, endpoint, wanted, home)
+        return spaced
     return tensor(
         np.linspace(first, last, num, dtype=wanted, endpoint=endpoint),
         device=_home(device, start, stop),

@@ -48,20 +48,23 @@ def roll(x: Any, /, shift: Axes, axis: Axes | None = None) -> Tensor:
         (normal,) = normalize_axes(along, given.ndim, "roll")
         shifts[normal] += places
     # Each axis falls into two parts, which change places.
-    parts = [
-        [(slice(None), slice(None))]
-        if size == 0 or places % size == 0
-        else [
-            (slice(places % size, None), slice(None, size - places % size)),
-            (slice(None, places % size), slice(size - places % size, None)),
-        ]
-        for size, places in zip(given.shape, shifts, strict=True)
-    ]
+    parts = [_parts(size, places) for size, places in zip(given.shape, shifts, strict=True)]
     rolled = empty_like(given)
     for pairs in itertools.product(*parts):
         target = rolled[(*(to for to, _ in pairs), ...)]
         _C.assign(target, given[(*(of for _, of in pairs), ...)])
     return rolled
+
+
+def _parts(size: int, places: int) -> list[tuple[slice, slice]]:
+    """Where parts of an axis go, and where they come from; an unknown size is no int."""
+    if places == 0 or (isinstance(size, int) and (size == 0 or places % size == 0)):
+        return [(slice(None), slice(None))]
+    first = places % size if isinstance(size, int) else places if places > 0 else size + places
+    return [
+        (slice(first, None), slice(None, size - first)),
+        (slice(None, first), slice(size - first, None)),
+    ]
 
 
 def _pairs(shift: Axes, axis: Axes) -> list[tuple[int, int]]:

@@ -65,9 +65,12 @@ def _kept(obj: Any, axis: int, size: int) -> Any:
         if step == 1:
             return slice(start), slice(builtins.max(start, stop), None)
     elif isinstance(places, int):
-        if not -size <= places < size:
+        if isinstance(size, int) and not -size <= places < size:
             raise _outside("delete", obj, axis, size)
-        return slice(places % size), slice(places % size + 1, None)
+        at = places if places >= 0 else size + places
+        if places == -1:
+            return (slice(at),)
+        return slice(at), slice(at + 1, None)
     elif places.dtype == np.bool_:
         if places.shape != (size,):
             raise ValueError(f"[delete] expected a mask of shape {(size,)}, got {places.shape}")
@@ -115,7 +118,7 @@ def insert(x: Any, /, obj: Any, values: Any, axis: int | None = None) -> Tensor:
     places = _insertions(host, size)
     new = _as_new(values, given)
     if isinstance(places, int):
-        if not -size <= places <= size:
+        if isinstance(size, int) and not -size <= places <= size:
             raise _outside("insert", host, along, size)
         at = places + size if places < 0 else places
         new = new[(None,) * (given.ndim - new.ndim)] if new.ndim < given.ndim else new
@@ -190,7 +193,7 @@ def _as_new(values: Any, given: Tensor) -> Tensor:
 
 def _spread(new: Tensor, shape: tuple[int, ...]) -> Tensor:
     """Broadcast as in an assignment, where dimensions of size 1 may stand in front."""
-    if new.shape == shape:
+    if builtins.all(isinstance(n, int) for n in shape) and new.shape == shape:
         return new
     spare = builtins.max(new.ndim - len(shape), 0)
     try:

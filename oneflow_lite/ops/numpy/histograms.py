@@ -197,7 +197,7 @@ def _edges(numbers: Tensor, bins: Any, limits: tuple[Any, Any] | None) -> Tensor
             raise ValueError(message)
         return edges
     ends: npt.NDArray[Any] = np.empty(0, numbers.dtype)
-    if numbers.size and limits is None:
+    if limits is None and numbers.size:
         least, most = min(numbers), max(numbers)
         ends = np.stack([_C.look("histogram", least), _C.look("histogram", most)])
     if limits is not None:

@@ -80,6 +80,8 @@ def _pad_constant(x: Tensor, widths: list[list[int]], values: npt.NDArray[Any]) 
 
 def _pad_axis(x: Tensor, axis: int, width: tuple[int, int], mode: Any) -> Tensor:
     """Joins slices of x: NumPy's padding of the positions says which, in runs of equal steps."""
+    if not isinstance(x.shape[axis], int):
+        return _pad_unknown(x, axis, width, mode)
     try:
         positions = np.pad(np.arange(x.shape[axis]), width, mode)
     except ValueError as error:
@@ -99,6 +101,32 @@ def _pad_axis(x: Tensor, axis: int, width: tuple[int, int], mode: Any) -> Tensor
             piece = _C.broadcast_to(piece, (*x.shape[:axis], end - start, *x.shape[axis + 1 :]))
         pieces.append(flip(piece, axis) if step < 0 else piece)
         start = end
+    return concat(pieces, axis)
+
+
+def _pad_unknown(x: Tensor, axis: int, width: tuple[int, int], mode: Any) -> Tensor:
+    """Joins slices of x, whose extent is not known: none reaches further than x does."""
+    before, after = width
+    size, around = x.shape[axis], (slice(None),) * axis
+    skipped = int(mode == "reflect")
+    if mode == "edge":
+        left, right = slice(0, 1), slice(size - 1, None)
+    elif mode == "wrap":
+        left, right = slice(size - before, None), slice(0, after)
+    else:
+        left = slice(skipped, skipped + before)
+        right = slice(size - after - skipped, size - skipped)
+    pieces = [x]
+    for width_of, part in ((before, left), (after, right)):
+        if width_of == 0:
+            continue
+        piece = x[(*around, part)]
+        if mode == "edge":
+            shape = (*x.shape[:axis], width_of, *x.shape[axis + 1 :])
+            piece = _C.broadcast_to(piece, shape)
+        elif mode != "wrap":
+            piece = flip(piece, axis)
+        pieces = [piece, *pieces] if part is left else [*pieces, piece]
     return concat(pieces, axis)
 
 

@@ -1,0 +1,102 @@
+"""Functions whose Python asks for extents have eager's bits along unknown ones, or refuse."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import oneflow_lite as flow
+from oneflow_lite.graph import Executor, Program, TraceError
+
+DEVICES = ["cpu", "mock:0"]
+SIZES = (0, 1, 2, 3, 5, 8, 40)
+
+# The function of x of shape (N0, 6), and the smallest N0 that a run takes.
+MADE: dict[str, tuple[Callable[[Any], Any], int]] = {
+    "linspace": (lambda x: flow.linspace(-1, 0.7, x.shape[0]), 0),
+    "linspace, open": (lambda x: flow.linspace(3, 0.1, x.shape[0], endpoint=False), 0),
+    "linspace, no way": (lambda x: flow.linspace(2, 2, 2 * x.shape[0] + 1, dtype="float32"), 0),
+    "linspace, tiny": (lambda x: flow.linspace(0, 5e-324, x.shape[0]), 0),
+    "pad, edge": (lambda x: flow.pad(x, ((2, 1), (0, 0)), mode="edge"), 1),
+    "pad, reflect": (lambda x: flow.pad(x, ((2, 1), (1, 2)), mode="reflect"), 3),
+    "pad, symmetric": (lambda x: flow.pad(x, ((1, 2), (0, 0)), mode="symmetric"), 2),
+    "pad, wrap": (lambda x: flow.pad(x, ((2, 0), (3, 1)), mode="wrap"), 2),
+    "take_along_axis": (
+        lambda x: flow.take_along_axis(x, flow.argsort(x, axis=0), axis=0),
+        0,
+    ),
+    "take_along_axis, known": (
+        lambda x: flow.take_along_axis(x, flow.argsort(x, axis=1), axis=1),
+        0,
+    ),
+    "histogram": (lambda x: flow.histogram(x, bins=5, range=(-1, 1.5))[0], 0),
+    "insert": (lambda x: flow.insert(x, 2, 9.0, axis=0), 2),
+    "insert, at the end": (lambda x: flow.insert(x, -1, 9.0, axis=0), 1),
+    "insert, a row": (lambda x: flow.insert(x, 1, x[0], axis=0), 1),
+    "insert, known": (lambda x: flow.insert(x, 1, 9.0, axis=1), 0),
+    "delete": (lambda x: flow.delete(x, 1, axis=0), 2),
+    "delete, the last": (lambda x: flow.delete(x, -1, axis=0), 1),
+    "roll": (lambda x: flow.roll(x, 2, axis=0), 2),
+    "roll, back": (lambda x: flow.roll(x, (-1, 8), axis=(0, 1)), 1),
+    "roll, known": (lambda x: flow.roll(x, -4, axis=1), 0),
+    "roll, flat": (lambda x: flow.roll(x, 7), 2),
+    "tril": (flow.tril, 0),
+    "tril, below": (lambda x: flow.tril(x, k=-2), 0),
+    "triu": (lambda x: flow.triu(x, k=1), 0),
+    "triu, square": (lambda x: flow.triu(x @ x.T, k=-1), 0),
+    "tri": (lambda x: flow.tri(x.shape[0], 4, k=1), 0),
+}
+REFUSED: dict[str, Callable[[Any], Any]] = {
+    "median": lambda x: flow.median(x, axis=0),
+    "quantile": lambda x: flow.quantile(x, 0.3, axis=0),
+    "histogram": lambda x: flow.histogram(x, bins=5),
+    "linspace": lambda x: flow.linspace(0, 9, x.shape[0], dtype="int64"),
+    "delete": lambda x: flow.delete(x, [0, 2], axis=0),
+    "insert": lambda x: flow.insert(x, [0, 2], 9.0, axis=0),
+    "eye": lambda x: flow.eye(x.shape[0]),
+}
+
+
+def built(f: Callable[[Any], Any]) -> tuple[Program, Any]:
+    main = Program("main")
+    with flow.graph.building(main):
+        y = f(flow.graph.data("x", (None, 6)))
+    return main, y
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("name", MADE)
+def test_it_has_the_bits_of_eager(name: str, device: str) -> None:
+    f, least = MADE[name]
+    with flow.device(device):
+        main, y = built(f)
+    exe, rng = Executor(device), np.random.default_rng(1)
+    for n in SIZES:
+        x = rng.normal(size=(n, 6))
+        if n < least:  # eager's answer has another form there
+            with pytest.raises(
+                TraceError, match=r"py:\d+\) cannot be made .*N0.* is -?\d+, .* at least \d"
+            ):
+                exe.run(main, {"x": x}, y)
+            continue
+        with flow.device(device):
+            wanted = f(flow.tensor(x)).numpy()
+        found = exe.run(main, {"x": x}, y).numpy()
+        assert (found.shape, found.dtype) == (wanted.shape, wanted.dtype)
+        assert found.tobytes() == wanted.tobytes()
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_it_is_refused_with_its_line(name: str) -> None:
+    line = REFUSED[name].__code__.co_firstlineno
+    with pytest.raises(TraceError, match=rf"\[{name}\].*unknown extent.*functions\.py:{line}\)"):
+        built(REFUSED[name])
+
+
+def test_an_index_that_is_outside_of_the_fed_extent() -> None:
+    main, y = built(lambda x: flow.take_along_axis(x, flow.full((1, 6), 4), axis=0))
+    assert Executor().run(main, {"x": np.ones((5, 6))}, y).tolist() == [[1.0] * 6]
+    for n in (0, 4):
+        with pytest.raises(IndexError):
+            Executor().run(main, {"x": np.ones((n, 6))}, y).numpy()
