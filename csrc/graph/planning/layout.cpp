@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "graph/memory/in_place.h"
+#include "graph/planning/crossing.h"
 
 namespace ofl::graph {
 
@@ -34,10 +35,11 @@ bool is_walked_elementwise(const Step& step, int64_t base) {
 
 class LayingOut {
  public:
-  LayingOut(const Lowered& lowered, const std::vector<Unit>& units, Release release,
-            const std::vector<int64_t>& times)
+  LayingOut(const Lowered& lowered, const std::vector<Unit>& units, const UnitOrder& order,
+            Release release, const std::vector<int64_t>& times)
       : lowered_(lowered),
         units_(units),
+        order_(order),
         release_(release),
         times_(times),
         lane_(lowered.bases.size(), kNone),
@@ -47,12 +49,16 @@ class LayingOut {
   }
 
   Layout layout() {
+    const Integers owner = share_across_lanes(lowered_, units_, order_, may_cross());
     for (size_t b = 0; b < lowered_.bases.size(); ++b) {
       const auto base = static_cast<int64_t>(b);
       const bool has_own = lowered_.is_input(base) || lowered_.bases[b].is_result ||
                            (is_in_memory(base) && !is_planned(base));
-      if (has_own) add_memory(base);
+      if (has_own && owner[b] == base) add_memory(base);
       layout_.is_crossing.push_back(lane_[b] == kSeveral);
+    }
+    for (size_t b = 0; b < lowered_.bases.size(); ++b) {
+      if (owner[b] != static_cast<int64_t>(b)) join(static_cast<int64_t>(b), owner[b]);
     }
     if (release_ == Release::plan) {
       for (size_t lane = 0; lane < lanes_.size(); ++lane) plan(static_cast<int64_t>(lane));
@@ -88,6 +94,30 @@ class LayingOut {
   bool is_planned(int64_t base) const {
     return release_ == Release::plan && lane_[base] >= 0 && !lowered_.is_input(base) &&
            !lowered_.bases[base].is_result && is_in_memory(base);
+  }
+
+  /// Of each base: a temporary of several compute lanes, which nothing else uses.
+  std::vector<bool> may_cross() const {
+    std::vector<bool> may(lowered_.bases.size());
+    if (release_ != Release::plan) return may;
+    for (size_t b = 0; b < may.size(); ++b) {
+      const auto base = static_cast<int64_t>(b);
+      may[b] = lane_[b] == kSeveral && !lowered_.is_input(base) && !lowered_.bases[b].is_result &&
+               is_in_memory(base);
+    }
+    for (size_t u = 0; u < units_.size(); ++u) {
+      if (unit_lane_[u] != kSeveral) continue;
+      for_each_base(lowered_, units_[u], [&](int64_t base, bool) { may[base] = false; });
+    }
+    return may;
+  }
+
+  /// A base that several lanes use lies in the memory of another one.
+  void join(int64_t base, int64_t owner) {
+    layout_.homes[base] = layout_.homes[owner];
+    RunMemory& memory = layout_.memories[layout_.homes[owner].memory];
+    memory.bytes = std::max(memory.bytes, lowered_.bases[base].bytes);
+    memory.is_shared = memory.is_crossing = true;
   }
 
   int64_t add_memory(int64_t base) {
@@ -258,6 +288,7 @@ class LayingOut {
 
   const Lowered& lowered_;
   const std::vector<Unit>& units_;
+  const UnitOrder& order_;
   const Release release_;
   const std::vector<int64_t>& times_;
   std::vector<ComputeLane> lanes_;
@@ -270,9 +301,9 @@ class LayingOut {
 
 }  // namespace
 
-Layout lay_out(const Lowered& lowered, const std::vector<Unit>& units, Release release,
-               const std::vector<int64_t>& times) {
-  return LayingOut(lowered, units, release, times).layout();
+Layout lay_out(const Lowered& lowered, const std::vector<Unit>& units, const UnitOrder& order,
+               Release release, const std::vector<int64_t>& times) {
+  return LayingOut(lowered, units, order, release, times).layout();
 }
 
 }  // namespace ofl::graph

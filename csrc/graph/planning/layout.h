@@ -4,8 +4,8 @@
 //   base ──► home: a memory of the run, and bytes from its start
 //
 // A temporary that only one lane uses lies in the arena of that lane, or, until a result is
-// written, in the memory of that result. What copies and several lanes use has its own memory,
-// which is let go after its last use.
+// written, in the memory of that result. What copies use has its own memory, which is let go after
+// its last use. What several lanes use lies in one, with others that are over by then (crossing.h).
 #pragma once
 
 #include <string>
@@ -13,6 +13,7 @@
 
 #include "graph/memory/offsets.h"
 #include "graph/memory/reason.h"
+#include "graph/planning/unit_order.h"
 #include "graph/planning/units.h"
 
 namespace ofl::graph {
@@ -37,7 +38,8 @@ struct RunMemory {
   size_t bytes;
   bool is_result;
   bool is_arena = false;
-  bool is_shared = false;  // by bases that are not in use at the same time
+  bool is_shared = false;    // by bases that are not in use at the same time
+  bool is_crossing = false;  // these are bases that several lanes use
 };
 
 /// Whether a base lies over another one, and why not.
@@ -70,7 +72,7 @@ struct Layout {
 };
 
 /// `times`: of each unit; those of one time may run in any order. Empty: they run one by one.
-Layout lay_out(const Lowered& lowered, const std::vector<Unit>& units, Release release,
-               const std::vector<int64_t>& times);
+Layout lay_out(const Lowered& lowered, const std::vector<Unit>& units, const UnitOrder& order,
+               Release release, const std::vector<int64_t>& times);
 
 }  // namespace ofl::graph

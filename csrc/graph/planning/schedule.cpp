@@ -242,8 +242,8 @@ class Cutting {
           home.memory, static_cast<int32_t>(segment->memories.size()));
       memory = found->second;
       if (is_first) {
-        segment->memories.push_back(
-            {home.memory, layout_.memories[home.memory].is_shared, false});
+        const RunMemory& shared = layout_.memories[home.memory];
+        segment->memories.push_back({home.memory, shared.is_shared && !shared.is_crossing, false});
       }
       bool& writes = segment->memories[memory].is_written;
       writes = writes || is_written;
@@ -285,7 +285,7 @@ class Cutting {
 std::vector<int64_t> segment_times(const Lowered& lowered, const std::vector<Unit>& units,
                                    const UnitOrder& order, Release release) {
   std::vector<int64_t> times(units.size());
-  const Layout layout = lay_out(lowered, units, release, {});
+  const Layout layout = lay_out(lowered, units, order, release, {});
   int64_t time = 0;
   for (const Segment& segment : Cutting(lowered, units, order, layout).segments()) {
     for (const Piece& piece : segment.pieces) times[piece.unit - units.data()] = time;
@@ -308,7 +308,7 @@ Schedule::Schedule(std::shared_ptr<const Lowered> from, const vm::Options& optio
       release(how.release),
       units(units_on_lanes(*lowered, options, how.lanes)),
       order(order_of(*lowered, units)),
-      layout(lay_out(*lowered, units, release,
+      layout(lay_out(*lowered, units, order, release,
                      how.is_parallel ? segment_times(*lowered, units, order, release)
                                      : std::vector<int64_t>())) {
   segments = Cutting(*lowered, units, order, layout).segments();
