@@ -127,10 +127,15 @@ def is_clean(done: subprocess.CompletedProcess[str]) -> None:
             *("tests/graph/running/test_injected_failures.py", "-k", "not mixed and not process"),
         ],
         [*FUNCTIONS, "--seed", "1", "--count", "8", "--threads", "3"],
+        [
+            *(*PYTEST, "tests/graph/running/test_captured.py"),
+            *("tests/graph/lanes/test_recorded_lanes.py", "tests/graph/lanes/test_shared_bytes.py"),
+        ],
     ],
     ids=[
         *("random programs", "fusion programs", "machine", "faults", "host functions", "threads"),
         *("products", "hostile objects", "recorded programs", "random functions"),
+        "lanes and device graphs",
     ],
 )
 def test_python(sanitized: tuple[Path, dict[str, str]], command: list[str]) -> None:
@@ -182,8 +187,13 @@ flow.full(1000, 7, dtype="int32", device="cuda:0").numpy()
         [*FUSION, "--device", "cuda:0", "--seed", "1", "--count", "3"],
         [*PYTEST, "tests/cuda/test_devices.py"],
         [*PYTEST, "tests/contract/test_transfer.py", "tests/contract/test_errors.py", "-k", "cuda"],
+        [*PYTEST, "tests/graph/cuda/test_segments.py"],
+        [*PYTEST, "tests/graph/cuda/test_graphs.py"],
     ],
-    ids=["random programs", "several threads", "fusion programs", "cuda", "transfers"],
+    ids=[
+        *("random programs", "several threads", "fusion programs", "cuda", "transfers"),
+        *("segments", "graphs"),
+    ],
 )
 def test_python_on_simulated_devices(
     sanitized: tuple[Path, dict[str, str]], command: list[str]
