@@ -575,6 +575,7 @@ def compile_program(
     release: str,
     lanes: int,
     adds: bool,
+    graphs: bool | None,
     groups: list[int],
 ) -> Executable: ...
 def program_units(

@@ -48,17 +48,24 @@ def compiled(
     lanes: int = 1,
     addto: bool = False,
     opt_level: int | None = None,
+    cuda_graph: bool | None = None,
 ) -> Executable:
     """Return a traced program ready to run, as ``flow.graph.compile`` does, whose text has more."""
     program.verify()
     context = context_for("compile", opt_level)
-    run = made_ready(program, context, mode, release, lanes, addto)
+    run = made_ready(program, context, mode, release, lanes, addto, cuda_graph)
     run.program = program
     return run
 
 
 def made_ready(
-    program: Program, context: PassContext, mode: str, release: str, lanes: int, addto: bool
+    program: Program,
+    context: PassContext,
+    mode: str,
+    release: str,
+    lanes: int,
+    addto: bool,
+    cuda_graph: bool | None,
 ) -> Executable:
     """Return a program that is known to be sound, after its passes and ready to run."""
     row = _IN_ORDER if mode == "naive" else _UNGROUPED if addto else _ROW
@@ -75,7 +82,8 @@ def made_ready(
     function, groups = inlined(made.main, made.functions)
     known = () if addto and context.opt_level > 0 else groups
     places = _issued(program.main, function)
-    run = lowered(function, program.name, mode, release, lanes, addto, known, places)
+    ways = (mode, release, lanes, addto, cuda_graph)
+    run = lowered(function, program.name, *ways, known, places)
     run.passes = notes.rows
     run.functions = _places(made.main, function, groups)
     return run

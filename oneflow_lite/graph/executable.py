@@ -21,6 +21,12 @@ def check_lanes(name: str, lanes: int) -> None:
         raise ValueError(f"[{name}] lanes: expected 1 to {_C.COMPUTE_LANES}, got {lanes}")
 
 
+def check_cuda_graph(name: str, cuda_graph: bool | None) -> None:
+    """Raise TypeError where an option of ``name`` is no choice about graphs of devices."""
+    if cuda_graph is not None and type(cuda_graph) is not bool:
+        raise TypeError(f"[{name}] cuda_graph: expected True, False or None, got {cuda_graph!r}")
+
+
 def lowered(
     function: Function,
     name: str,
@@ -28,6 +34,7 @@ def lowered(
     release: str = "plan",
     lanes: int = 1,
     addto: bool = False,
+    cuda_graph: bool | None = None,
     groups: Sequence[int] = (),
     places: Sequence[int] = (),
 ) -> Executable:
@@ -38,6 +45,7 @@ def lowered(
     each operation in the order of issue, by which failures are told; empty: the function's order.
     """
     check_lanes("compile", lanes)
+    check_cuda_graph("compile", cuda_graph)
     bound = (*function.captures, *function.constants)
     if any(capture.tensor is None for capture in bound):
         raise ValueError(f"[compile] {name}: a captured tensor is not known")
@@ -55,6 +63,7 @@ def lowered(
         release,
         lanes,
         addto,
+        cuda_graph,
         [x for x, op in zip(groups, function.ops, strict=True) if op.call.kind != "source"]
         if groups
         else [],

@@ -38,7 +38,8 @@ _EIGVALSH = {
 }
 # The loop overwrites its operand with R and the reflectors, and returns their factors.
 _QR = Routine("qr", loops.qr_r_raw, "d->d", "D->D", "=", in_place=True, **_ORTHOGONAL)
-_Q_REDUCED = Routine("qr", loops.qr_reduced, "dd->d", "DD->D", "=", **_ORTHOGONAL)
+_QR_RAW = Routine("qr_raw", loops.qr_r_raw, "d->d", "D->D", "=", in_place=True, **_ORTHOGONAL)
+Q_REDUCED = Routine("qr", loops.qr_reduced, "dd->d", "DD->D", "=", **_ORTHOGONAL)
 _Q_COMPLETE = Routine("qr", loops.qr_complete, "dd->d", "DD->D", "=", complete=True, **_ORTHOGONAL)
 _SVD_ALL = Routine(
     "svd", loops.svd_f, "d->ddd", "D->DdD", "=r=", cost=3.5, complete=True, **_SINGULAR
@@ -127,13 +128,13 @@ def qr(x: Any, /, mode: str = "reduced") -> Any:
     rows, columns = given.shape[-2:]
     smaller = min(rows, columns)
     a = _C.astype(given, np.dtype("D" if dtype.kind == "c" else "d"), True)
-    (factors,) = _QR(a)
+    (factors,) = (_QR_RAW if mode == "raw" else _QR)(a)
     if mode == "raw":
         return cast(a.mT, dtype), cast(factors, dtype)
     if mode == "r":
         return cast(triu(a[..., :smaller, :]), dtype)
     whole = mode == "complete" and rows > columns
-    (q,) = (_Q_COMPLETE if whole else _Q_REDUCED)(a, factors)
+    (q,) = (_Q_COMPLETE if whole else Q_REDUCED)(a, factors)
     r = triu(a[..., : rows if whole else smaller, :])
     return QRResult(cast(q, dtype), cast(r, dtype))
 

@@ -150,7 +150,7 @@ std::vector<Tensor> Executable::run(const Issuer& issuer, const Inputs& given,
 /// A program that runs a third time will run again.
 std::shared_ptr<CapturedProgram> Executable::captured_for_run() const {
   constexpr int kRunsBefore = 2;
-  if (!uses_device_graphs()) return nullptr;
+  if (!options_.device_graphs.value_or(uses_device_graphs())) return nullptr;
   if (std::shared_ptr<CapturedProgram> known = std::atomic_load(&captured_)) return known;
   if (segment_runs_.fetch_add(1, std::memory_order_relaxed) < kRunsBefore) return nullptr;
   auto made = std::make_shared<CapturedProgram>(schedule());

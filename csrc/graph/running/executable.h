@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "graph/running/captured.h"
@@ -37,6 +38,7 @@ struct RunOptions {
   Release release = Release::plan;
   int lanes = 1;      // compute lanes that independent branches are divided between
   bool adds = false;  // products into accumulators, with other last bits (planning/additions.h)
+  std::optional<bool> device_graphs;  // whether kernels are launched as graphs; none: the flag says
 };
 
 class Executable {

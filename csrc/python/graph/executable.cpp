@@ -299,9 +299,9 @@ std::vector<int64_t> program_units(const py::list& inputs, int64_t constants, in
 }
 
 /// compile_program(name, names, inputs, bound, constants, value_count, operations, results,
-///                 assigns, slots, hidden, draw, mode, release, lanes, adds, groups): `draw` (or
-///                 None) gives each run words and the last `hidden` parameters. `groups` has a
-///                 number for each operation: those of one number may run as one; or nothing.
+///                 assigns, slots, hidden, draw, mode, release, lanes, adds, graphs, groups):
+///                 `draw` (or None) gives each run words and the last `hidden` parameters. `groups`
+///                 has a number for each operation: those of one number may run as one; or nothing.
 py::object compile_program(const std::string& name, const std::vector<std::string>& names,
                            const py::list& inputs, const py::list& bound, int64_t constants,
                            int64_t value_count, const py::list& operations,
@@ -309,7 +309,8 @@ py::object compile_program(const std::string& name, const std::vector<std::strin
                            const std::vector<std::pair<int64_t, int64_t>>& assigns,
                            const py::list& slots, int hidden, const py::object& draw,
                            const std::string& mode, const std::string& release, int lanes,
-                           bool adds, const std::vector<int64_t>& groups) {
+                           bool adds, std::optional<bool> graphs,
+                           const std::vector<int64_t>& groups) {
   auto numbers = slots.empty() ? nullptr : std::make_unique<Numbers>(slots);
   graph::ProgramParts program = parts_of(inputs, constants, value_count, operations, results,
                                          assigns, numbers.get());
@@ -326,6 +327,7 @@ py::object compile_program(const std::string& name, const std::vector<std::strin
       number_of("release", release, graph::kReleaseNames, graph::kReleases));
   options.lanes = lanes;
   options.adds = adds;
+  options.device_graphs = graphs;
   std::vector<Tensor> tensors;
   for (const py::handle& x : bound) tensors.push_back(require_tensor(x.ptr(), kOp));
   auto made =

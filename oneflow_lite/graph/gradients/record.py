@@ -58,6 +58,11 @@ class Record:
         """Return the value that a value is a view of; itself where it is none."""
         return self.views[value][0] if value in self.views else value
 
+    def operand_before(self, value: int) -> int:
+        """Return what the operation that made a value had as its first operand."""
+        found: int = next(row[1][0] for row in self.rows if value in row[3])
+        return found
+
     def tensor(self, value: int) -> Tensor:
         """Return a tensor that has this value, whatever was written to its memory since."""
         if value not in self._tensors:

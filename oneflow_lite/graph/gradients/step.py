@@ -17,7 +17,8 @@ class Step:
     """An operation: its operands, its result, and which gradients are wanted.
 
     ``kept``: of an operation that writes to a part of its target only, what a rule leaves of the
-    gradient for the target's old elements; None: nothing is left.
+    gradient for the target's old elements; None: nothing is left. ``beside``: values that are no
+    operands, and what a rule gives for them.
     """
 
     def __init__(self, record: Record, index: int) -> None:
@@ -26,6 +27,7 @@ class Step:
         row = record.rows[index]
         self.call, self.operands, self.targets, self.results, self.site = row[:5]
         self.kept: Tensor | None = None
+        self.beside: list[tuple[int, Tensor]] = []
 
     def needs(self, k: int) -> bool:
         """Return whether the gradient of an operand is wanted."""
@@ -61,18 +63,35 @@ class Step:
             return self.record.views[self.targets[0]][1].replay([whole])[0]
         return whole
 
+    @property
+    def changes_operand(self) -> bool:
+        """Whether it is a loop of linear algebra that works in the memory of its only operand."""
+        return (
+            self.call.kernel == "gufunc"
+            and self.targets == self.operands
+            and self.targets[0] not in self.record.views
+        )
+
+    @property
+    def outs(self) -> list[Tensor]:
+        """All results, of an operation that writes to no view."""
+        return [self.record.tensor(value) for value in self.results]
+
     def fail(self, why: str) -> NoReturn:
         """Refuse the operation, by its name and line."""
         raise NotImplementedError(f"[gradients] {self.call.name}{at(self.site)} {why}")
 
 
+Results = Sequence[Any]  # a gradient for each result; None: nothing came
 Rule = Callable[[Step, Tensor], Sequence[Tensor | None]]
+LoopRule = Callable[[Step, Results], Sequence[Tensor | None]]
 KINDS: dict[str, Rule] = {}  # by kind of call
 KERNELS: dict[str, Rule] = {}  # of calls of kind array, by kernel
+LOOPS: dict[str, LoopRule] = {}  # of calls of kernel gufunc, by NumPy's loop
 
 
-def rule_of(step: Step) -> Rule:
-    """Return the rule of an operation.
+def given_by_rule(step: Step, gs: Results) -> Sequence[Tensor | None]:
+    """Return what the rule of an operation gives for its operands, of gradients of its results.
 
     Raises
     ------
@@ -80,11 +99,15 @@ def rule_of(step: Step) -> Rule:
         There is none. Names the operation and its line.
     """
     call = step.call
+    if call.kernel == "gufunc":
+        of_loop = LOOPS.get(call.loop[0])
+        if of_loop is not None:
+            return of_loop(step, gs)
     table, key = (KERNELS, call.kernel) if call.kind == "array" else (KINDS, call.kind)
     rule = table.get(key or "")
-    if rule is None or len(step.results) != 1:
+    if rule is None or len(gs) != 1:
         step.fail("is not differentiable: there is no rule for it")
-    return rule
+    return rule(step, gs[0])
 
 
 def rule(*kinds: str) -> Callable[[Rule], Rule]:
@@ -102,6 +125,16 @@ def kernel_rule(*kernels: str) -> Callable[[Rule], Rule]:
 
     def registered(function: Rule) -> Rule:
         KERNELS.update(dict.fromkeys(kernels, function))
+        return function
+
+    return registered
+
+
+def loop_rule(*loops: str) -> Callable[[LoopRule], LoopRule]:
+    """Register the rule of calls of these loops of linear algebra, with all of their results."""
+
+    def registered(function: LoopRule) -> LoopRule:
+        LOOPS.update(dict.fromkeys(loops, function))
         return function
 
     return registered

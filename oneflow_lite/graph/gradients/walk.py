@@ -7,15 +7,18 @@ gradients    dx ◄─ da ◄─ db ◄─ 1        and gets the sum of what the
 from collections.abc import Iterable
 
 from oneflow_lite._C import Tensor
-from oneflow_lite.graph.gradients.record import Record, is_real
+from oneflow_lite.dtypes import isdtype
+from oneflow_lite.graph.gradients.record import Record
 from oneflow_lite.graph.gradients.rules import (  # noqa: F401 - they register themselves
     convolution,
     elementwise,
+    factorizations,
     indexing,
     joining,
     ordering,
     products,
     reductions,
+    solving,
 )
 from oneflow_lite.graph.gradients.rules.views import add_view
 from oneflow_lite.graph.gradients.step import Step
@@ -46,14 +49,14 @@ def pulled(record: Record, seeds: Iterable[tuple[int, Tensor]]) -> list[Tensor |
 
 
 def _pull(step: Step, sums: Sums, wanted: set[int]) -> None:
-    if not all(is_real(step.record.types[x].dtype) for x in step.results):
+    if any(isdtype(step.record.types[x].dtype, "complex floating") for x in step.results):
         step.fail("makes complex numbers: gradients are of real ones only")
-    if step.targets:
+    if step.targets and not step.changes_operand:
         pull_update(step, sums, not wanted.isdisjoint(step.results))
         return
-    g = sums.get(step.results[0])
+    gs = [sums.get(value) for value in step.results]
     if step.call.kind == "view":
-        assert g is not None
-        add_view(step, g, sums)
-    elif g is not None:
-        add_gradients(step, g, sums)
+        assert gs[0] is not None
+        add_view(step, gs[0], sums)
+    elif any(g is not None for g in gs):
+        add_gradients(step, gs, sums)

@@ -74,7 +74,7 @@ class Compiled:
         shapes: Mapping[str, Shape],
         fetches: Fetches,
         device: Device | None,
-        ways: tuple[str, str, int, bool],
+        ways: tuple[str, str, int, bool, bool | None],
         context: PassContext,
     ) -> None:
         self.program = program

@@ -49,6 +49,8 @@ class Executor:
         Products add into accumulators: as ``compile`` has it.
     opt_level : int, optional
         Which passes programs go through: as ``compile`` has it.
+    cuda_graph : bool, optional
+        Whether kernels are launched as graphs of their device: as ``compile`` has it.
 
     Examples
     --------
@@ -76,12 +78,14 @@ class Executor:
         lanes: int = 1,
         addto: bool = False,
         opt_level: int | None = None,
+        cuda_graph: bool | None = None,
     ) -> None:
         self.device: Device | None = None if device is None else resolve(device)
         if self.device is not None:
             empty(0, device=self.device)  # it is there
+        executable.check_cuda_graph("Executor", cuda_graph)
         executable.lowered(EMPTY, "Executor", mode, release, lanes)  # there are such
-        self._ways = (mode, release, lanes, addto)
+        self._ways = (mode, release, lanes, addto, cuda_graph)
         context_for("Executor", opt_level)
         self._opt_level = opt_level
         self._kept: OrderedDict[Any, Compiled] = OrderedDict()
@@ -218,6 +222,7 @@ def compile(
     lanes: int = 1,
     addto: bool = False,
     opt_level: int | None = None,
+    cuda_graph: bool | None = None,
 ) -> Any:
     """Return a program ready to run: operations are planned, and nothing is computed.
 
@@ -225,7 +230,7 @@ def compile(
     ----------
     program : Program
         One that was traced: the result is an ``Executable``, called with a tensor for each
-        parameter; it reads and writes captured tensors. Else a ``Compiled``, called with feeds.
+        parameter. Else a ``Compiled``, called with feeds.
     feed : dict, optional
         Of a program by hand: shapes, specs, or what will be fed, by name.
     fetch_list : tensors and names, in lists, tuples and dicts
@@ -233,25 +238,25 @@ def compile(
     executor : Executor, optional
         Of a program by hand: it keeps the result for its runs.
     mode : str, optional
-        How it runs; results have the same bits. 'inline': in the calling thread, if its operands
-        are ready and all is on the cpu. 'serial': by segments, instructions of the machine.
-        'parallel': threads share what is independent in one. 'sequential': each after the one
-        before. 'naive': each step by itself. 'auto': inline where the work is small, else serial.
+        How it runs; bits are the same. 'inline': in the calling thread, if operands are ready and
+        on the cpu. 'serial': by segments. 'parallel': threads share a segment. 'sequential': each
+        after the one before. 'naive': by single steps. 'auto': inline if it is small, else serial.
     release : str, optional
-        How temporaries are let go. 'plan': they share bytes, by a plan. 'fast': each by itself
-        after its last use, in the order of the queue. 'event': when that use has run.
+        Temporaries: 'plan': share bytes; 'fast': go after the last use; 'event': when it has run.
     lanes : int, optional
         1 to 4: what is independent is divided between so many compute lanes of each device.
     addto : bool, optional
         ``acc + a @ b`` adds into ``acc``, if nobody needs that afterwards: last bits may differ.
     opt_level : int, optional
         Passes up to this level run before. None: that of the thread's ``PassContext``, else 3.
+    cuda_graph : bool, optional
+        Devices launch kernels as a graph, from the third run on. None: as ``cuda_graphs`` says.
 
     Raises
     ------
     ValueError
-        The program is not sound, or a captured tensor is not known, as in one read from text; feeds
-        and fetches are not those of the program; mode, release or lanes is none of these.
+        The program is not sound, has captured tensors that are not known, or other feeds and
+        fetches; mode, release or lanes is none of these.
 
     Examples
     --------
@@ -260,10 +265,10 @@ def compile(
     [1.0, 1.0, 1.0]
     """
     _check_program("compile", program)
-    ways = (mode, release, lanes, addto, opt_level)
+    ways = (mode, release, lanes, addto, opt_level, cuda_graph)
     if program.declared is not None:
         return _by_hand(program, feed, fetch_list, executor, ways)
-    if feed is not None or fetch_list is not None or executor is not None:
+    if any(x is not None for x in (feed, fetch_list, executor)):
         raise ValueError("[compile] feed and fetch_list are for programs that were built by hand")
     return compiled(program, *ways)
 
@@ -275,9 +280,10 @@ def _by_hand(
         raise TypeError(
             f"[compile] executor: expected an Executor, got {type(executor).__name__}{here()}"
         )
-    if executor is not None and ways != ("auto", "plan", 1, False, None):
+    if executor is not None and ways != ("auto", "plan", 1, False, None, None):
         raise ValueError(
-            "[compile] mode, release, lanes, addto and opt_level are those of the executor"
+            "[compile] mode, release, lanes, addto, opt_level and cuda_graph are those of the "
+            "executor"
         )
     return (executor or Executor(None, *ways)).compile(program, feed, fetch_list)
 

@@ -22,6 +22,7 @@ class _Named(TypedDict, total=False):
     lanes: int
     addto: bool
     opt_level: int | None
+    cuda_graph: bool | None
 
 
 @overload
@@ -42,6 +43,7 @@ def jit(
     lanes: int = 1,
     addto: bool = False,
     opt_level: int | None = None,
+    cuda_graph: bool | None = None,
 ) -> Any:
     """Return the function, traced once for each kind of arguments and run as a whole.
 
@@ -65,7 +67,7 @@ def jit(
         Captured tensors are constants: later writes to them are not seen.
     max_programs
         How many programs are kept; the one that was used longest ago goes first.
-    lanes, addto, opt_level
+    lanes, addto, opt_level, cuda_graph
         As ``compile`` has them; with addto, results differ in the last bits.
 
     Raises
@@ -86,7 +88,5 @@ def jit(
     [0.5, 0.75]
     """
     kept = (on_break, check, freeze, max_programs)
-    options = Options(static, donate, *kept, lanes, addto, opt_level)
-    if function is None:
-        return lambda function: Jitted(function, options)
-    return Jitted(function, options)
+    options = Options(static, donate, *kept, lanes, addto, opt_level, cuda_graph)
+    return (lambda x: Jitted(x, options)) if function is None else Jitted(function, options)

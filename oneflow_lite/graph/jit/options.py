@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from oneflow_lite.graph.compiling import context_for
-from oneflow_lite.graph.executable import check_lanes
+from oneflow_lite.graph.executable import check_cuda_graph, check_lanes
 
 
 @dataclass(frozen=True)
@@ -20,10 +20,16 @@ class Options:
     lanes: int = 1
     addto: bool = False
     opt_level: int | None = None
+    cuda_graph: bool | None = None
 
     def ways(self) -> dict[str, Any]:
         """Return those of compile()."""
-        return {"lanes": self.lanes, "addto": self.addto, "opt_level": self.opt_level}
+        return {
+            "lanes": self.lanes,
+            "addto": self.addto,
+            "opt_level": self.opt_level,
+            "cuda_graph": self.cuda_graph,
+        }
 
     def verify(self) -> None:
         """Raise ValueError or TypeError where an option is none."""
@@ -34,6 +40,7 @@ class Options:
                 "[jit] addto changes the last bits of results, so that check cannot compare them"
             )
         check_lanes("jit", self.lanes)
+        check_cuda_graph("jit", self.cuda_graph)
         context_for("jit", self.opt_level)
         for name, least in {"check": 0, "max_programs": 1}.items():
             value = getattr(self, name)

@@ -95,7 +95,7 @@ def test_ways_that_are_none() -> None:
     main = Program("main")
     with flow.graph.building(main):
         flow.graph.data("x", 2)
-    with pytest.raises(ValueError, match="mode, release, lanes, addto and opt_level are those of"):
+    with pytest.raises(ValueError, match="addto, opt_level and cuda_graph are those of"):
         flow.graph.compile(main, executor=Executor(), mode="naive")
 
 

@@ -75,6 +75,49 @@ def test_a_flag_turns_it_off() -> None:
     assert graphs_of(run)["launches"] == 1
 
 
+@pytest.mark.parametrize("flag", [False, True])
+@pytest.mark.parametrize("asked", [False, True])
+def test_an_option_takes_the_place_of_the_flag(flag: bool, asked: bool) -> None:
+    x = feed()
+    program = flow.graph.trace(chain, x).program
+    run = flow.graph.compile(program, cuda_graph=asked)
+    step = flow.jit(chain, cuda_graph=asked)
+    with flow.flags(cuda_graphs=flag):
+        for _ in range(BEFORE + 2):
+            results = run(x), step(x)
+        flow.synchronize()
+    for found in results:
+        for want, got in zip(chain(x), found, strict=True):
+            assert got.numpy().tobytes() == want.numpy().tobytes()
+    assert graphs_of(run)["launches"] == 2 * asked
+    assert step.report()["runs"][0]["graphs"]["launches"] == 2 * asked
+
+
+@pytest.mark.parametrize("asked", [False, True])
+def test_an_executor_takes_the_option(asked: bool) -> None:
+    main, startup = flow.graph.Program("main"), flow.graph.Program("startup")
+    with flow.graph.building(main, startup):
+        results = chain(flow.graph.data("x", (8, 16)))
+    executor = flow.graph.Executor(MOCK, cuda_graph=asked)
+    run = executor.compile(main, {"x": (8, 16)}, list(results))
+    with flow.flags(cuda_graphs=not asked):
+        for _ in range(BEFORE + 2):
+            executor.run(main, {"x": feed()}, list(results))
+        flow.synchronize()
+    assert graphs_of(run.executable)["launches"] == 2 * asked
+
+
+def test_what_is_no_choice_about_graphs_is_refused() -> None:
+    program = flow.graph.trace(chain, feed()).program
+    for call in (
+        lambda: flow.graph.compile(program, cuda_graph=1),
+        lambda: flow.jit(chain, cuda_graph="yes"),
+        lambda: flow.graph.Executor(MOCK, cuda_graph=0),
+    ):
+        with pytest.raises(TypeError, match="cuda_graph: expected True, False or None, got"):
+            call()
+
+
 def test_each_run_has_its_feeds_and_fresh_results() -> None:
     run = captured(chain, feed())
     feeds = [feed(number) for number in range(6)]
