@@ -47,8 +47,6 @@ thread_local std::optional<Device> thread_device;  // its own choice; none: the 
 Runtime::Runtime() : machine(find_device) {
   machine.set_hooks(std::make_unique<GilHooks>());
   machine.set_format_site(format_site);
-  // Host functions run in the order in which they get ready, and one at a time unless one waits.
-  machine.options().pool_threads.store(1);
 }
 
 Runtime& runtime() {

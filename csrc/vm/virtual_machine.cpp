@@ -1,7 +1,6 @@
 #include "vm/virtual_machine.h"
 
-#include "vm/board/running_scope.h"
-#include "vm/pool/pool_policy.h"
+#include "vm/host_policy.h"
 
 namespace ofl::vm {
 
@@ -37,9 +36,9 @@ VirtualMachine::VirtualMachine(DeviceTable::FindDevice find_device, size_t windo
       shared_ranges_(window_, waiting_),
       fork_(devices_, waiting_, shared_ranges_) {}
 
-/// A function on a thread of the machine issues to the queues even in naive mode.
+/// A host function on a worker's thread issues to the queues even in naive mode.
 bool VirtualMachine::is_naive() const {
-  return options().naive.load(std::memory_order_relaxed) && !Runner::is_current_thread();
+  return options().naive.load(std::memory_order_relaxed) && !Worker::is_current_thread();
 }
 
 void VirtualMachine::collect_predecessors(const Instruction& header, const Operand* operands,
@@ -48,7 +47,7 @@ void VirtualMachine::collect_predecessors(const Instruction& header, const Opera
   if (window_.in_flight(window_.barrier)) out->push_back(window_.barrier);
   window_.predecessors(operands, count, out);
   if (!RunningScope::any()) return;
-  if (ending_.load(std::memory_order_relaxed) && header.stream->is_pool()) {
+  if (ending_.load(std::memory_order_relaxed) && header.stream->type() == StreamType::host_func) {
     fail(ErrorKind::runtime, "[", header.name,
          "] a host function cannot issue another one while the process ends");
   }
@@ -112,13 +111,15 @@ Seq VirtualMachine::issue_body(const Instruction& header, const Operand* operand
   return seq;
 }
 
-// In naive mode nothing of this thread is in flight, so every predecessor is another thread's, or a
-// function that has not completed.
+// In naive mode nothing of this thread is in flight, so every predecessor is another thread's. The
+// instruction is in flight before its thread has the baton: a host function that has the baton may
+// wait for it, and then runs it.
 Seq VirtualMachine::issue_naive(const Instruction& header, const Operand* operands, int count,
                                 void* body, Construct construct) {
   Slot* slot = nullptr;
   Seq seq = 0;
   Seqs predecessors;
+  waiting_.refuse_behind_lost_call(*header.stream);
   while (!slot) {
     {
       std::lock_guard<std::mutex> lock(window_.issue_mutex());
@@ -127,15 +128,13 @@ Seq VirtualMachine::issue_naive(const Instruction& header, const Operand* operan
         slot = enter(header, operands, count, body, construct, predecessors);
         seq = window_.last_seq();
       }
-      // A thread that forks leaves functions alone; everything else ends on its own.
-      const SlotState state = header.stream->is_pool() ? SlotState::calling : SlotState::running;
-      if (slot) slot->state.store(state, std::memory_order_relaxed);
+      if (slot) slot->state.store(SlotState::kept, std::memory_order_relaxed);
     }
     if (!slot && predecessors.empty()) waiting_.wait_for_slot();
     for (Seq predecessor : predecessors) wait(predecessor, "naive mode");
   }
   void* token = waiting_.hooks().release();
-  header.stream->run_in_caller(slot);
+  header.stream->run_in_caller(slot, seq);
   waiting_.hooks().acquire(token);
   return seq;
 }
@@ -168,24 +167,12 @@ void VirtualMachine::shutdown() {
   ending_.store(true, std::memory_order_relaxed);
   {
     Naive from_here{options()};
-    end_all();
+    drain(std::nullopt);
   }
-  end_all();  // also what other threads issued until they saw the flag
+  drain(std::nullopt);  // the instructions that other threads issued until they saw the flag
   void* token = waiting_.hooks().release();
-  for (Stream* stream : devices_.streams()) stream->runner().stop();
+  for (Stream* stream : devices_.streams()) stream->worker().stop();
   waiting_.hooks().acquire(token);
-}
-
-/// Waits for everything in flight. Functions that have returned and not completed fail then, as
-/// nobody may be left who completes them.
-void VirtualMachine::end_all() {
-  const Error error(ErrorKind::runtime, "had not completed when the process ended");
-  do {
-    waiting_.drain_but_pending("shutdown");
-    for (Stream* stream : devices_.streams()) {
-      if (stream->is_pool()) static_cast<PoolPolicy&>(stream->policy()).abandon_pending(error);
-    }
-  } while (devices_.in_flight() > 0);
 }
 
 }  // namespace ofl::vm

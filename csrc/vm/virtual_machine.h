@@ -84,7 +84,6 @@ class VirtualMachine {
   bool is_ready(const Dependence& object) { return waiting_.is_ready(object); }
   Seq oldest_in_flight() { return waiting_.oldest_in_flight(); }
   void drain(std::optional<Device> device) { waiting_.drain(device); }
-  void drain_but_pending(const char* reason) { waiting_.drain_but_pending(reason); }
   /// Drains (one device); then throws the first failure that no synchronize has thrown yet.
   void synchronize(std::optional<Device> device) {
     drain(device);
@@ -107,7 +106,7 @@ class VirtualMachine {
   std::string dump() { return list_in_flight(devices_); }
   Stats stats() { return collect_stats(devices_); }
 
-  /// Waits for everything in flight and ends the workers; functions issue no further ones.
+  /// Waits for everything in flight and ends the workers; host functions issue no further ones.
   /// From then on the machine is naive, also if the wait was interrupted: then the workers go on,
   /// and Error(interrupted) is thrown.
   void shutdown();
@@ -124,7 +123,6 @@ class VirtualMachine {
   void collect_predecessors(const Instruction& header, const Operand* operands, int count,
                             Seqs* out);
   bool is_naive() const;
-  void end_all();
 
   Board board_;
   Window window_;

@@ -46,10 +46,7 @@ ROOMS = {
     "graph/running": ("steps",),
     "python": ("machine ops tensor", "native", "interop", "graph"),
     "tensor": ("fusion", "index"),
-    "vm": (
-        *("failure", "board queue", "pool", "fusion", "devices", "small_work", "waiting"),
-        "process",
-    ),
+    "vm": ("failure", "board queue", "fusion", "devices", "small_work", "waiting", "process"),
 }
 
 # Backend -> the files that include its headers, besides its own folder and the list of backends.

@@ -1,4 +1,4 @@
-// Host functions: a Python callable with a read set and a write set, run on the pool of host_func.
+// Host functions: a Python callable with a read set and a write set, run on the host_func stream.
 #include "python/bind.h"
 
 #include <pybind11/stl.h>
@@ -33,7 +33,7 @@ struct HostFunctionBody {
   Turn turn;          // of a run's; its objects live as long as the instruction
 
   void launch(vm::LaunchContext& context);
-  std::optional<Error> call_it();
+  std::optional<Error> call_it(vm::Slot& slot);
 };
 
 /// With the GIL: one array per declared tensor, reads first.
@@ -51,14 +51,20 @@ py::tuple make_arguments(const HostFunctionBody& body) {
 
 void HostFunctionBody::launch(vm::LaunchContext& context) {
   for (const Tensor& x : writes) x.storage->materialize(context);
-  // A thread that forks has the GIL.
   context.slot.state.store(vm::SlotState::calling, std::memory_order_release);
-  if (std::optional<Error> error = call_it()) throw *error;
+  if (std::optional<Error> error = call_it(context.slot)) throw *error;
 }
 
-/// Lets go of the function with the GIL at hand: retirement would have to put it off.
-std::optional<Error> HostFunctionBody::call_it() {
+/// Lets go of the function with the GIL at hand: retirement would have to put it off. The slot runs
+/// again before the GIL is given up: a thread that forks, or ends the interpreter, has the GIL, and
+/// finds `calling` only where this thread stays in the call.
+std::optional<Error> HostFunctionBody::call_it(vm::Slot& slot) {
+  struct Running {
+    ~Running() { slot.state.store(vm::SlotState::running, std::memory_order_release); }
+    vm::Slot& slot;
+  };
   WithGil gil;
+  Running after{slot};
   std::optional<Error> error;
   try {
     const py::tuple arguments = make_arguments(*this);

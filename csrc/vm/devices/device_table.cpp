@@ -5,7 +5,6 @@
 #include "ep/memory/caching_allocator.h"
 #include "ep/memory/staging_pool.h"
 #include "vm/host_policy.h"
-#include "vm/pool/pool_policy.h"
 #include "vm/queue_policy.h"
 
 namespace ofl::vm {
@@ -87,7 +86,6 @@ Stream& DeviceTable::stream(Device device, StreamType type) {
   if (Stream* known = entry.load(std::memory_order_relaxed)) return *known;
   const auto make_policy = [this](Stream& stream) -> std::unique_ptr<StreamPolicy> {
     if (stream.in_order()) return std::make_unique<QueuePolicy>(stream, window_);
-    if (stream.is_pool()) return std::make_unique<PoolPolicy>(stream);
     return std::make_unique<HostPolicy>(stream, window_);
   };
   const int id = static_cast<int>(owned_streams_.size());

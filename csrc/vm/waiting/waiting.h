@@ -43,8 +43,6 @@ class Waiting {
   void wait_for_access(const Dependence& object, const char* reason);
   /// Until everything issued so far (to one device) has retired.
   void drain(std::optional<Device> device);
-  /// Until all that is in flight waits for functions that have returned and not completed.
-  void drain_but_pending(const char* reason);
 
   bool is_ready(const Dependence& object);
   /// The oldest instruction in flight, which will give its memory back. 0: there is none, or the
@@ -56,10 +54,13 @@ class Waiting {
   void wait_for_room(DeviceState& state);
   /// Until a slot of the window is free, at least for a moment.
   void wait_for_slot();
+  /// While the layer above ends, the thread of another host function keeps its baton for good.
+  void refuse_behind_lost_call(Stream& stream);
 
-  /// With the issue mutex: an active instruction, or null; it will move on without help. Functions
-  /// in their calls may wait for anything, and so may their pools if they are `held` or full.
-  Slot* find_moving(bool pools_are_held);
+  /// With the issue mutex: an active instruction that does not belong to a call of a host function,
+  /// or null; it will move on without help. `calling` gets the streams of these calls. Instructions
+  /// that are ready behind a call stay there; the ones that run there run inside the call.
+  Slot* find_moving(std::vector<Stream*>* calling);
 
  private:
   using Done = std::function<bool()>;
@@ -78,7 +79,6 @@ class Waiting {
   void note_pace(PacedCall& call);
   void note_awaited(Seq seq);
   bool is_launched(Seq seq);
-  Seq youngest_but_pending();
   Seqs all_in_flight(const DeviceState* on);
 
   // In room.cpp.
@@ -89,7 +89,7 @@ class Waiting {
   std::vector<Seq> collect_awaited(Seq seq);
   void wait_inside(Seq seq, const char* reason, const Done& done);
   Seq next_ready(const std::vector<Seq>& awaited);
-  bool run_awaited(const std::vector<Seq>& awaited);
+  bool run_awaited(Stream& here, const std::vector<Seq>& awaited);
   void wait_for_slot_inside();
 
   DeviceTable& devices_;
