@@ -77,6 +77,19 @@ def test_paths_exist() -> None:
     assert [path for path in paths if not find(path)] == []
 
 
+def test_rooms_are_named() -> None:
+    """Each folder of csrc, and each of graph mode's Python; ops/cuda has the rooms of ops."""
+    roots = (ROOT / "csrc", ROOT / "oneflow_lite/graph")
+    folders = {path.parent for path in SOURCES if path.is_relative_to(roots[0])}
+    folders |= {path.parent for path in SOURCES if path.parent.parent == roots[1]}
+    folders -= {ROOT / "csrc/ops/cuda" / path.name for path in folders if path.parent.name == "ops"}
+    assert len(folders) > 40
+    text = PAGE.read_text(encoding="utf-8")
+    named = {find(word) for word in quoted(text) if is_path(word)}
+    named |= {path.parent for path in named if path is not None and path.is_file()}
+    assert sorted(path.as_posix() for path in folders - named - set(roots)) == []
+
+
 def test_functions_are_in_the_files_beside_them() -> None:
     found = list(rows(PAGE.read_text(encoding="utf-8")))
     assert len(found) > 50
