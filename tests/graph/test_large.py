@@ -60,6 +60,7 @@ def test_closure_takes_little_memory() -> None:
     assert peak_memory() - before < 200e6
 
 
+@pytest.mark.slow
 def test_a_long_program(program: list[list[tuple[int, int]]]) -> None:
     edges = dependences(program)
     assert edges == list(pairwise(range(COUNT)))
@@ -98,6 +99,7 @@ def test_long_chains_of_memory() -> None:
     assert set(alias_classes(COUNT, [(i + 1, i) for i in reversed(range(COUNT - 1))])) == {0}
 
 
+@pytest.mark.slow
 def test_many_assignments_and_additions() -> None:
     half = COUNT // 2
     step = [[(0, ELEMENTWISE), (1, WRITE)], [(1, READ), (0, WRITE)]]

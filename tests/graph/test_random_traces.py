@@ -14,7 +14,7 @@ from oneflow_lite.random import Generator, Philox
 from tests.support import random_program
 from tests.support.oracle import LAYOUTS, Flow, compare
 
-PROGRAMS = 40
+PROGRAMS = 24
 STEPS = 30
 
 

@@ -29,6 +29,8 @@ FLAGS: dict[str, dict[str, Any]] = {
     "7 threads": {"num_threads": 7, "fusion": "always", "inline": "0"},
     "naive": {"sync": True},
 }
+QUICK = ["2 threads", "3 threads", "naive"]
+SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in FLAGS if name not in QUICK]
 
 
 def programs(layout: Sequence[str], count: int = PROGRAMS) -> Iterator[random_program.Program]:
@@ -54,7 +56,7 @@ def check(
         assert difference is None, f"seed {one.seed}, {label}, look at {name}: {difference}"
 
 
-@pytest.mark.parametrize("flags", FLAGS)
+@pytest.mark.parametrize("flags", QUICK + SLOW)
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
 def test_bits_of_each_mode(layout: Sequence[str], flags: str) -> None:
     with flow.flags(**FLAGS[flags]):
@@ -122,6 +124,7 @@ print((flow.memory_stats(sys.argv[1])["peak_in_use"] - before) / x.nbytes)
 """
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("device", ["cpu", "mock:0"])
 def test_runs_that_queue_up_do_not_raise_the_peak(device: str) -> None:
     command = [sys.executable, "-c", QUEUED, device]
@@ -276,6 +279,7 @@ print("left")
 """
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("how", ["exit", "fork"])
 @pytest.mark.parametrize("device", ["cpu", "mock:0"])
 def test_a_process_leaves_with_runs_in_flight(device: str, how: str) -> None:

@@ -120,6 +120,7 @@ def long_chain(count: int) -> Callable[[flow.Tensor], flow.Tensor]:
     return function
 
 
+@pytest.mark.slow
 def test_ten_thousand_operations() -> None:
     """Linear in their number; nothing is as deep as the program is long."""
     traced = trace(long_chain(10_000), SQUARE)

@@ -350,6 +350,7 @@ def test_transposed_copies(dtype: str) -> None:
             assert t.T.astype("complex128").numpy().tobytes() == array.T.astype("c16").tobytes()
 
 
+@pytest.mark.slow
 def test_copies_that_are_too_large_for_the_caches() -> None:
     """Rows that begin and end anywhere in a line, of every size of element; casts, gaps, turns."""
     base = np.random.default_rng(5).integers(0, 127, 9_000_123).astype("uint8")

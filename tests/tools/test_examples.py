@@ -5,6 +5,8 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -12,11 +14,10 @@ import pytest
 
 from tests.support import ROOT
 
-pytest.importorskip("sklearn", reason="the examples need scikit-learn")
-pytest.importorskip("tqdm", reason="the examples need tqdm")
-Image = pytest.importorskip("PIL.Image", reason="the examples need Pillow")
+MISSING = [name for name in ("sklearn", "tqdm", "PIL") if find_spec(name) is None]
 
 pytestmark = [
+    pytest.mark.skipif(MISSING != [], reason=f"the examples need {', '.join(MISSING)}"),
     pytest.mark.slow,
     pytest.mark.process,
     pytest.mark.xdist_group("examples"),  # they share what the naive mode has trained
@@ -261,7 +262,7 @@ def test_photos_are_those_of_numpy(device: str, flags: dict[str, str], tmp_path:
     assert number(rf"{device} +([\d.]+) frames/s", text) > 0
     for name in ("frame_000.png", "frame_003.png", "frame_006.png"):
         assert str(tmp_path / name) in text
-        with Image.open(tmp_path / name) as image:
+        with import_module("PIL.Image").open(tmp_path / name) as image:
             before, after = np.split(np.asarray(image), 2, axis=1)
         assert after.shape == (425, 638, 3)
         assert before.std() > 20  # it shows something

@@ -44,9 +44,10 @@ def test_each_folder_is_described() -> None:
 
 def test_helpers_are_imported_in_one_way() -> None:
     helpers = {path.stem for path in (TESTS / "support").glob("*.py")}
+    importing = re.compile(rf"^\s*from\s+(?:\.|(?:{'|'.join(helpers)})\b)", re.MULTILINE)
     wrong = []
     for path in FILES:
-        if path.suffix != ".py":
+        if path.suffix != ".py" or not importing.search(path.read_text()):
             continue
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ImportFrom) and (node.level or node.module in helpers):
@@ -64,6 +65,14 @@ def test_all_marks_are_registered(pytestconfig: pytest.Config) -> None:
     }
     assert used - registered - BUILT_IN == set()
     assert pytestconfig.getoption("strict_markers")
+
+
+@pytest.mark.xdist_group("a group")
+def test_a_group_runs_in_one_process(request: pytest.FixtureRequest) -> None:
+    """pytest-xdist tells its workers by the name of the test; without that, nothing is shared."""
+    if not request.config.getoption("loadgroup", False):
+        pytest.skip("groups are for workers of pytest -n auto --dist loadgroup")
+    assert request.node.nodeid.endswith("@a group")
 
 
 def test_paths_that_are_named_exist(monkeypatch: pytest.MonkeyPatch) -> None:

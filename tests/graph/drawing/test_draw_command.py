@@ -8,6 +8,8 @@ import pytest
 
 from tests.support.graphs.pictures import boxes_of, dot_tokens, root_of
 
+pytestmark = pytest.mark.process
+
 SCRIPT = """
 import sys
 import oneflow_lite as flow

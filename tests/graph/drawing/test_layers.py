@@ -92,6 +92,7 @@ def test_edges_go_from_lower_to_higher_nodes(edge: tuple[int, int]) -> None:
         layered([(1, 1)] * 2, [edge])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", ["chain", "apart", "fan", "many inputs"])
 def test_large_graphs_are_drawn(shape: str) -> None:
     count = 20_000

@@ -227,6 +227,7 @@ def test_unknown_extents_and_numbers(tmp_path: Path) -> None:
     flow.graph.compile(main, {"x": (2, 3)}, [y]).draw(tmp_path / "run.html")
 
 
+@pytest.mark.slow
 def test_large_programs_are_folded(tmp_path: Path) -> None:
     lines = ["program long", "%0: f32[4] cpu = parameter x"]
     count = 12_000

@@ -207,6 +207,7 @@ def test_a_level_fuses_what_its_passes_say() -> None:
     assert counted(3, softmax, flow.ones((300, 400))) == (1, 0)
 
 
+@pytest.mark.slow
 def test_large_programs() -> None:
     """No recursion, and no table of all pairs."""
     count = 100_000

@@ -12,7 +12,13 @@ from oneflow_lite.graph.text import digest_of
 from tests.graph.test_random_traces import generators, programs, traced, wanted
 from tests.support.oracle import LAYOUTS, compare
 
-PROGRAMS = 20
+PROGRAMS = 12
+# A pass sees devices as names: the second one of a kind is like the first.
+ROWS_OF_DEVICES = {
+    name: row
+    for name, row in LAYOUTS.items()
+    if name not in ("mock:1", "mixed, mock first", "cuda:1")
+}
 ROWS = {
     "FoldConstant": ["FoldConstant"],
     "EliminateCommonSubexpr": ["EliminateCommonSubexpr"],
@@ -44,7 +50,7 @@ def constants_of(program: Program) -> dict[str, flow.Tensor]:
     return {digest_of(x): x for x in tensors}
 
 
-@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+@pytest.mark.parametrize("layout", ROWS_OF_DEVICES.values(), ids=ROWS_OF_DEVICES)
 @pytest.mark.parametrize("names", ROWS.values(), ids=ROWS)
 def test_random_programs(names: Sequence[str], layout: Sequence[str]) -> None:
     rows = programs()
@@ -69,7 +75,7 @@ def test_random_programs(names: Sequence[str], layout: Sequence[str]) -> None:
     assert removed > 0
 
 
-@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+@pytest.mark.parametrize("layout", ROWS_OF_DEVICES.values(), ids=ROWS_OF_DEVICES)
 @pytest.mark.parametrize("level", range(4))
 def test_levels(level: int, layout: Sequence[str]) -> None:
     rows = programs()

@@ -110,6 +110,7 @@ print(run.report()["memory"]["peak_bytes"][sys.argv[1]])
 """
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("device", ["cpu", "mock:0"])
 def test_the_peak_is_what_the_allocator_sees(device: str) -> None:
     command = [sys.executable, "-c", MEASURED, device]

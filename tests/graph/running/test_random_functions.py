@@ -11,6 +11,11 @@ from tests.support.graphs import functions, plans
 from tests.support.graphs.functions import MODES, RELEASES, CallOf, Random, compiled, jitted
 
 FUNCTIONS = 16  # of each size of squares, on each pair of devices
+FIRST = 4  # on each pair of devices; the quick tests take these only
+SEEDS = [
+    pytest.param(range(FIRST), id="first"),
+    pytest.param(range(FIRST, FUNCTIONS), id="others", marks=pytest.mark.slow),
+]
 FLAGS: dict[str, dict[str, Any]] = {
     "1 thread": {"num_threads": 1},
     "2 threads": {"num_threads": 2, "fusion": "always"},
@@ -18,6 +23,9 @@ FLAGS: dict[str, dict[str, Any]] = {
     "7 threads": {"num_threads": 7, "fusion": "always", "inline": "0"},
     "naive": {"sync": True},
 }
+QUICK = ["2 threads", "3 threads", "naive"]
+SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in FLAGS if name not in QUICK]
+INLINE = ["0", pytest.param("50us", marks=pytest.mark.slow)]
 
 
 def eager(one: Random, state: functions.State) -> Callable[..., Any]:
@@ -30,9 +38,10 @@ def is_right(one: Random, expected: list[functions.Outcome], way: CallOf) -> Non
 
 
 @pytest.mark.parametrize("can_fail", [False, True], ids=["sound", "failing"])
-@pytest.mark.parametrize("flags", FLAGS)
-def test_bits_and_errors(flags: str, can_fail: bool) -> None:
-    for seed in range(FUNCTIONS):
+@pytest.mark.parametrize("flags", QUICK + SLOW)
+@pytest.mark.parametrize("seeds", SEEDS)
+def test_bits_and_errors(seeds: range, flags: str, can_fail: bool) -> None:
+    for seed in seeds:
         one = Random.of(seed, can_fail=can_fail)
         expected = one.eager()
         with flow.flags(**FLAGS[flags]):
@@ -46,7 +55,7 @@ def test_bits_and_errors(flags: str, can_fail: bool) -> None:
 
 
 @pytest.mark.parametrize("can_fail", [False, True], ids=["sound", "failing"])
-@pytest.mark.parametrize("lanes", [2, 3])
+@pytest.mark.parametrize("lanes", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_several_lanes(lanes: int, can_fail: bool) -> None:
     """What is in no block of a lane is divided between lanes, too."""
     used = set()
@@ -65,6 +74,7 @@ def test_several_lanes(lanes: int, can_fail: bool) -> None:
     assert used.issuperset(names)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("inline", ["0", "50us"])
 def test_several_threads(inline: str) -> None:
     ways = [jitted, *(compiled(mode, "plan") for mode in MODES), compiled("serial", "event")]
@@ -73,12 +83,17 @@ def test_several_threads(inline: str) -> None:
         assert functions.run_threads(some, ways, 3) == []
 
 
-@pytest.mark.parametrize("inline", ["0", "50us"])
-@pytest.mark.parametrize("is_pure", [False, True], ids=["effects", "pure"])
-def test_several_threads_share_a_program(is_pure: bool, inline: str) -> None:
+@pytest.mark.parametrize("inline", INLINE)
+@pytest.mark.parametrize(
+    "is_pure", [pytest.param(False, marks=pytest.mark.slow), True], ids=["effects", "pure"]
+)
+@pytest.mark.parametrize(
+    "seeds", [range(2), pytest.param(range(2, 8), marks=pytest.mark.slow)], ids=["first", "others"]
+)
+def test_several_threads_share_a_program(seeds: range, is_pure: bool, inline: str) -> None:
     ways = [functions.shared_jit, functions.by_hand, *(compiled(m, "plan") for m in MODES)]
     with flow.flags(inline=inline, fusion="always"):
-        for seed in range(8):
+        for seed in seeds:
             one = Random.of(seed, can_fail=seed % 2 > 0, is_pure=is_pure)
             for way in [*ways, compiled("serial", "fast"), compiled("parallel", "event")]:
                 assert functions.run_shared(one, way, 3) == []

@@ -11,6 +11,7 @@ from tests.support.graphs.sums import CALLS, Sums
 FUNCTIONS = 24
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lanes", [1, 2, 3, 4])
 def test_bits(lanes: int) -> None:
     added = [0, 0]  # sums that stay, and that go

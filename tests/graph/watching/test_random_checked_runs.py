@@ -13,6 +13,7 @@ def count_failed(outcomes: list[Outcome]) -> int:
     return sum("FloatingPointError" in tensor for each in outcomes for tensor in each)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lanes", [1, 2, 3, 4])
 def test_errors_and_bits(lanes: int) -> None:
     failed = 0
