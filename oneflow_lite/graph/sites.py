@@ -43,7 +43,7 @@ def user_call() -> str | None:
 
 
 def here() -> str:
-    """Return the user's line as it stands in a sentence."""
+    """Return the line of the user's program that is running, for the end of a sentence."""
     return at(user_site())
 
 

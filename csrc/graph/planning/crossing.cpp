@@ -9,8 +9,9 @@ namespace ofl::graph {
 
 namespace {
 
-/// A base is compared with so many at most, those that were used last: time stays linear.
-constexpr size_t kMostCompared = 64;
+/// A base looks at so many others at most, those that were used last: time stays linear, also
+/// where all are in use until the end.
+constexpr size_t kMostLookedAt = 256;
 
 struct Lifetime {
   int64_t base;
@@ -46,9 +47,8 @@ class Sharing {
     Integers owner(users_of_.size());
     std::iota(owner.begin(), owner.end(), int64_t{0});
     compare(order);
-    // Of each lifetime: nobody lies behind it yet; the bytes of the memory that it lies in.
-    std::vector<bool> is_free(lifetimes_.size(), true);
-    std::vector<size_t> bytes(users_of_.size());
+    std::vector<bool> is_free(lifetimes_.size(), true);  // no other lifetime follows in its memory
+    std::vector<size_t> bytes(users_of_.size());         // of the memory that each base owns
     for (size_t y = 0; y < lifetimes_.size(); ++y) {
       const int64_t base = lifetimes_[y].base;
       const size_t wanted = lowered_.bases[base].bytes;
@@ -87,11 +87,10 @@ class Sharing {
     }
     std::vector<std::pair<int64_t, int64_t>> pairs, asked;  // (x, unit), (x, y)
     for (size_t y = 0; y < lifetimes_.size(); ++y) {
-      size_t compared = 0;
-      for (size_t x = y; x-- > 0 && compared < kMostCompared;) {
+      const size_t end = y > kMostLookedAt ? y - kMostLookedAt : 0;
+      for (size_t x = y; x-- > end;) {
         const bool is_over = lifetimes_[x].last < lifetimes_[y].first;
         if (!is_over || state_of(x) != state_of(y)) continue;
-        ++compared;
         pairs.emplace_back(static_cast<int64_t>(x), lifetimes_[y].first);
         asked.emplace_back(static_cast<int64_t>(x), static_cast<int64_t>(y));
       }
@@ -109,7 +108,7 @@ class Sharing {
   const Lowered& lowered_;
   std::vector<Integers> users_of_;   // of each base: units
   std::vector<Lifetime> lifetimes_;  // by their first units
-  std::vector<Integers> before_;     // of each lifetime: those that it may lie behind
+  std::vector<Integers> before_;     // of each lifetime: those that it may follow in their memory
 };
 
 }  // namespace

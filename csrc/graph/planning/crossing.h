@@ -7,8 +7,8 @@
 
 namespace ofl::graph {
 
-/// Of each base, the one in whose memory it lies: itself, or one that was there before, on its
-/// device. `may_share`: of each base.
+/// Of each base, the base whose memory it has: its own, or that of an earlier base of its device.
+/// `may_share`: of each base, whether it may have the memory of another one, or give its own.
 Integers share_across_lanes(const Lowered& lowered, const std::vector<Unit>& units,
                             const UnitOrder& order, const std::vector<bool>& may_share);
 

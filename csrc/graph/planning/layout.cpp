@@ -112,7 +112,7 @@ class LayingOut {
     return may;
   }
 
-  /// A base that several lanes use lies in the memory of another one.
+  /// Gives a base that several lanes use the memory of another one.
   void join(int64_t base, int64_t owner) {
     layout_.homes[base] = layout_.homes[owner];
     RunMemory& memory = layout_.memories[layout_.homes[owner].memory];

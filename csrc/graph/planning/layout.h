@@ -4,8 +4,9 @@
 //   base ──► home: a memory of the run, and bytes from its start
 //
 // A temporary that only one lane uses lies in the arena of that lane, or, until a result is
-// written, in the memory of that result. What copies use has its own memory, which is let go after
-// its last use. What several lanes use lies in one, with others that are over by then (crossing.h).
+// written, in the memory of that result. A temporary that copies use has a memory of its own, which
+// is let go after its last use. One that several lanes use may have the memory of an earlier one
+// (crossing.h).
 #pragma once
 
 #include <string>

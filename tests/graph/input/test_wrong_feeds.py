@@ -112,7 +112,7 @@ def test_a_huge_program() -> None:
 
 
 def wide(device: str) -> flow.Tensor:
-    """It lies on one element, and a copy of it has 12 TiB."""
+    """The feed repeats one element, and a copy of it has 12 TiB."""
     return flow.broadcast_to(flow.ones((), dtype="float32", device=device), (1 << 40, 3))
 
 
