@@ -5,7 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from oneflow_lite import _C
 from oneflow_lite._C import Device, OutOfMemoryError, Tensor
+from oneflow_lite.flags import flags
 from oneflow_lite.graph.hand.declared import Declared, Feed
 from oneflow_lite.graph.hand.extents import Dim, is_unknown, sized
 from oneflow_lite.graph.hand.numbers import fed_number
@@ -84,15 +86,13 @@ def _row_major(x: Tensor, dtype: np.dtype[Any], device: Device) -> Tensor:
 
 
 def _check_copy(x: Tensor) -> None:
-    """Wait for the copy of a broadcast feed, which may be far larger than what was given."""
-    if x.ndim == 0:
-        return
-    try:
-        x[:0].numpy()
-    except MemoryError:
-        raise
-    except Exception:  # the feed's own: results that need it have it
-        return
+    """Wait for the copy of a broadcast feed, which may be far larger than what was given.
+
+    Not where looks are reported or refused. A feed that has failed is an error of the results.
+    """
+    failure = _C.failure(x, "run") if flags.implicit_sync == "allow" else None
+    if isinstance(failure, MemoryError):
+        raise failure
 
 
 def is_of_a_program(declared: Declared, x: Tensor) -> bool:

@@ -55,12 +55,14 @@ def linspace(count: Any, start: Any, stop: Any, endpoint: bool, dtype: Any, devi
         )
     first, last = float(start), float(stop)
     numbers = arange(0, count, 1, np.float64, device)
-    parts = count * ones((), device=device) - int(endpoint)
+    given = count * ones((), device=device) - int(endpoint)
+    has_parts = given > 0
+    parts = _C.where(has_parts, given, 1.0)  # never zero: no infinity on the way
     step = (last - first) / parts
     spaced = _C.where(step == 0, numbers / parts * (last - first), numbers * step)
-    spaced = _C.where(parts > 0, spaced, numbers * (last - first)) + first
+    spaced = _C.where(has_parts, spaced, numbers * (last - first)) + first
     if endpoint:
-        spaced = _C.where((numbers == parts) & (parts > 0), last, spaced)
+        spaced = _C.where((numbers == parts) & has_parts, last, spaced)
     return spaced if kind == spaced.dtype else spaced.astype(kind)
 
 

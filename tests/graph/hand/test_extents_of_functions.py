@@ -100,3 +100,15 @@ def test_an_index_that_is_outside_of_the_fed_extent() -> None:
     for n in (0, 4):
         with pytest.raises(IndexError):
             Executor().run(main, {"x": np.ones((n, 6))}, y).numpy()
+
+
+def test_linspace_makes_no_infinity_on_the_way() -> None:
+    """One number has no step: no check of results may find a division by zero."""
+    main, startup = Program("main"), Program("startup")
+    with flow.graph.building(main, startup):
+        spaced = flow.linspace(3, 5, flow.graph.data("x", (None,)).shape[0])
+    executor = Executor()
+    with flow.flags(check_nan_inf=True):
+        for size in (0, 1, 2):
+            (found,) = executor.run(main, {"x": np.zeros(size)}, [spaced])
+            assert found.tolist() == np.linspace(3, 5, size).tolist()
