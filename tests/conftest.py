@@ -3,6 +3,8 @@ that tests in several processes take.
 """
 
 import fcntl
+import functools
+import gc
 import os
 import signal
 import subprocess
@@ -67,12 +69,23 @@ _NEEDS = {
 _NO_SIMULATION = missing_for_simulation()
 
 
+# Tests with a seed are many alike, of which the quick part has the first.
+_QUICK_SEEDS = 6
+
+
+@functools.cache
+def _needs(path: Path) -> list[str]:
+    """The marks of all tests of a file."""
+    inside = path.relative_to(ROOT / "tests")
+    return [mark for room, marks in _NEEDS.items() if inside.is_relative_to(room) for mark in marks]
+
+
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark a test by its folder and by what it uses."""
-    path = item.path.relative_to(ROOT / "tests")
-    marks = [
-        mark for folder, needs in _NEEDS.items() if path.is_relative_to(folder) for mark in needs
-    ]
+    marks = list(_needs(item.path))
+    given = item.callspec.params if hasattr(item, "callspec") else {}
+    if isinstance(seed := given.get("seed"), int) and seed >= _QUICK_SEEDS:
+        marks.append("slow")
     if "run_program" in getattr(item, "fixturenames", ()):
         marks.append("process")
     if item.get_closest_marker("simulated") is not None:
@@ -81,6 +94,12 @@ def pytest_itemcollected(item: pytest.Item) -> None:
             item.add_marker(pytest.mark.skip(reason=_NO_SIMULATION))
     for mark in dict.fromkeys(marks):
         item.add_marker(mark)
+
+
+def pytest_collection_finish() -> None:
+    """The garbage collector need not go over what tens of thousands of collected tests are."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -110,7 +110,13 @@ def chain(xp: Any, a: Any, b: Any) -> Any:
 
 @pytest.mark.parametrize(
     ("fusion", "size", "groups"),
-    [("1", 20_000, 0), ("always", 20_000, 1), ("1", 1 << 23, 1), ("0", 1 << 23, 0)],
+    [
+        *(("1", 20_000, 0), ("always", 20_000, 1)),
+        *(
+            pytest.param(*row, marks=pytest.mark.slow)
+            for row in (("1", 1 << 23, 1), ("0", 1 << 23, 0))
+        ),
+    ],
 )
 def test_results_that_fit_the_cache_are_not_fused(fusion: str, size: int, groups: int) -> None:
     a, b = np.random.default_rng(2).random((2, size), np.float32)

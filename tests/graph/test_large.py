@@ -91,6 +91,7 @@ def alike(count: int) -> Values:
     return Values(range(count), [0] * count, [0] * count, [1] * count, [4] * count)
 
 
+@pytest.mark.slow
 def test_long_chains_of_memory() -> None:
     chain = [[(0, WRITE)], *([(i - 1, ELEMENTWISE), (i, WRITE)] for i in range(1, COUNT))]
     found = in_place(chain, [(i, i - 1, i) for i in range(1, COUNT)], alike(COUNT))

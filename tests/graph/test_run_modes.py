@@ -29,7 +29,7 @@ FLAGS: dict[str, dict[str, Any]] = {
     "7 threads": {"num_threads": 7, "fusion": "always", "inline": "0"},
     "naive": {"sync": True},
 }
-QUICK = ["2 threads", "3 threads", "naive"]
+QUICK = ["2 threads"]
 SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in FLAGS if name not in QUICK]
 
 

@@ -147,6 +147,7 @@ def drained() -> Iterator[None]:
     flow.synchronize()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("drained")
 def test_what_looks_is_marked() -> None:
     assert {name for name, value in FUNCTIONS.items() if looks(value)} == set(LOOKS) - BESIDES

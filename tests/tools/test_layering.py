@@ -4,6 +4,7 @@ Each test collects every violation, as ``file:line what``.
 """
 
 import ast
+import functools
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -88,6 +89,11 @@ FILES = [
 ]
 
 
+@functools.cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
 def at(path: Path, line: int, what: str) -> str:
     return f"{path.relative_to(ROOT)}:{line} {what}"
 
@@ -100,11 +106,11 @@ def test_there_is_something_to_check() -> None:
 # --- C++
 
 
-def includes(path: Path) -> Iterator[tuple[int, str]]:
-    for number, line in enumerate(path.read_text().splitlines(), 1):
-        match = re.match(r'\s*#\s*include\s+[<"]([^>"]+)[>"]', line)
-        if match:
-            yield number, match[1]
+@functools.cache
+def includes(path: Path) -> list[tuple[int, str]]:
+    lines = enumerate(path.read_text().splitlines(), 1)
+    found = ((n, re.match(r'\s*#\s*include\s+[<"]([^>"]+)[>"]', line)) for n, line in lines)
+    return [(number, match[1]) for number, match in found if match]
 
 
 def test_includes_point_down() -> None:
@@ -138,7 +144,7 @@ def test_analyses_know_integers_only() -> None:
     assert [
         at(path, node.lineno, f"imports {target}")
         for path in modules
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in ast.walk(tree_of(path))
         for target in imported_modules(node) - {"_C", "graph"}
     ] == []
 
@@ -158,6 +164,7 @@ def unit(path: Path) -> str:
     return path.relative_to(CSRC).with_suffix("").as_posix()
 
 
+@functools.cache
 def arrows() -> dict[str, set[str]]:
     """The units that each unit includes."""
     found: dict[str, set[str]] = {unit(path): set() for path in CPP}
@@ -335,7 +342,7 @@ def test_imports_point_down() -> None:
     wrong = []
     for path in PACKAGE_FILES:
         module = module_of(path)
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(tree_of(path)):
             for target in imported_modules(node) - {module}:
                 up = layer_of(target) > layer_of(module)
                 right = {module, target} <= set(ORDER) and ORDER.index(target) > ORDER.index(module)
@@ -348,7 +355,7 @@ def test_imports_are_absolute() -> None:
     assert [
         at(path, node.lineno, "relative import")
         for path in PACKAGE_FILES
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in ast.walk(tree_of(path))
         if isinstance(node, ast.ImportFrom) and node.level
     ] == []
 
@@ -374,7 +381,7 @@ def functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]
 def test_no_import_inside_a_function() -> None:
     wrong = []
     for path in PACKAGE_FILES:
-        tree = ast.parse(path.read_text())
+        tree = tree_of(path)
         parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
         for function in functions(tree):
             for node in ast.walk(function):
@@ -389,7 +396,7 @@ def test_python_functions_are_short() -> None:
         at(path, node.lineno, f"{node.name}: {node.end_lineno - node.lineno + 1} lines")
         for path in FILES
         if path.suffix == ".py"
-        for node in functions(ast.parse(path.read_text()))
+        for node in functions(tree_of(path))
         if node.end_lineno - node.lineno + 1 > MAX_FUNCTION
     ] == []
 

@@ -116,7 +116,9 @@ def attempt(function: Callable[[], Any]) -> Any:
         return None
 
 
-@pytest.mark.parametrize("first", range(0, 600, 100))
+@pytest.mark.parametrize(
+    "first", [0, *(pytest.param(k, marks=pytest.mark.slow) for k in range(100, 600, 100))]
+)
 def test_random_programs(first: int) -> None:
     seen = 0
     for seed in range(first, first + 100):

@@ -413,6 +413,7 @@ def test_extents_that_stand_for_unknown_ones(number: int) -> None:
         flow.graph.data("x", (number + 1, 2))
 
 
+@pytest.mark.slow
 def test_a_huge_program() -> None:
     main, y = built(lambda x: [x := x + 1.0 for _ in range(3000)], (None,))
     assert Executor().run(main, {"x0": [1, 2]}, y[-1]).tolist() == [3001, 3002]

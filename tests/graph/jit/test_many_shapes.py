@@ -45,10 +45,8 @@ def call_all(run: Any, calls: int, shapes: int, seed: int) -> None:
             assert [x.numpy().tobytes() for x in got] == [x.numpy().tobytes() for x in wanted]
 
 
-@pytest.mark.parametrize(
-    ("calls", "shapes", "most"),
-    [(300, 12, 8), pytest.param(10_000, 100, 64, marks=pytest.mark.slow)],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("calls", "shapes", "most"), [(300, 12, 8), (10_000, 100, 64)])
 def test_memory_is_flat_and_one_warning_is_given(calls: int, shapes: int, most: int) -> None:
     run = flow.jit(step, max_programs=most)
     before = in_memory()[0]

@@ -155,6 +155,7 @@ def test_effects_and_writes_keep_their_order() -> None:
     assert x.numpy().tobytes() == y.numpy().tobytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
 def test_random_programs_in_another_order(layout: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every gain is taken, of programs of any size."""

@@ -108,6 +108,7 @@ def test_random_programs_gain() -> None:
     assert best_found > 200
 
 
+@pytest.mark.slow
 def test_long_programs_of_layouts() -> None:
     count = 100_000
     assert chain(*[0.1] * count) == [0] * count
@@ -151,6 +152,7 @@ def test_what_is_not_exact_follows_without_broadcast_operands_alone() -> None:
         assert (row.results[0].type.shape == (2, 2, 3, 5, 16)) == is_packed
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("cube_roots")
 def test_large_programs_of_layouts() -> None:
     def function(x: flow.Tensor) -> flow.Tensor:

@@ -27,6 +27,9 @@ ROWS = {
     "WidenGroups": ["DeadCode", "FuseOps", "WidenGroups", "InferType"],
     "all": ["FoldConstant", "EliminateCommonSubexpr", "DeadCode", "InferType"],
 }
+ALONE = [name for name in ROWS if name != "all"]  # the quick tests run all of them in a row
+EACH = ["all", *(pytest.param(name, marks=pytest.mark.slow) for name in ALONE)]
+LEVELS = [3, *(pytest.param(level, marks=pytest.mark.slow) for level in range(3))]
 
 
 def frozen(program: Program) -> Program:
@@ -51,15 +54,15 @@ def constants_of(program: Program) -> dict[str, flow.Tensor]:
 
 
 @pytest.mark.parametrize("layout", ROWS_OF_DEVICES.values(), ids=ROWS_OF_DEVICES)
-@pytest.mark.parametrize("names", ROWS.values(), ids=ROWS)
-def test_random_programs(names: Sequence[str], layout: Sequence[str]) -> None:
+@pytest.mark.parametrize("names", EACH)
+def test_random_programs(names: str, layout: Sequence[str]) -> None:
     rows = programs()
     removed = 0
     for _ in range(PROGRAMS):
         one = next(rows).on(layout)
         given, eager = generators(), generators()
         program = frozen(traced(one, layout, given))
-        made = transformed(program, names)
+        made = transformed(program, ROWS[names])
         made.verify()
         assert Program.parse(str(made), constants_of(made)) == made
         removed += len(program.main.ops) - len(made.main.ops)
@@ -76,7 +79,7 @@ def test_random_programs(names: Sequence[str], layout: Sequence[str]) -> None:
 
 
 @pytest.mark.parametrize("layout", ROWS_OF_DEVICES.values(), ids=ROWS_OF_DEVICES)
-@pytest.mark.parametrize("level", range(4))
+@pytest.mark.parametrize("level", LEVELS)
 def test_levels(level: int, layout: Sequence[str]) -> None:
     rows = programs()
     groups = 0

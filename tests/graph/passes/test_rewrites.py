@@ -388,6 +388,7 @@ def test_primitive_functions_are_left_alone() -> None:
     assert (len(made.functions["main"].ops), made.functions["fused"]) == (1, body)
 
 
+@pytest.mark.slow
 def test_large_programs_take_linear_time() -> None:
     def f(x: flow.Tensor) -> flow.Tensor:
         for _ in range(20_000):

@@ -129,7 +129,10 @@ def test_each_run_has_its_feeds_and_fresh_results() -> None:
 
 
 @pytest.mark.parametrize("layout", [(MOCK,) * 3, (MOCK, "cpu", "mock:1")], ids=["mock", "mixed"])
-@pytest.mark.parametrize("mock", ["devices=2", "devices=2,jitter=50us,launch=20us"])
+@pytest.mark.parametrize(
+    "mock",
+    ["devices=2", pytest.param("devices=2,jitter=50us,launch=20us", marks=pytest.mark.slow)],
+)
 def test_random_programs(layout: Sequence[str], mock: str) -> None:
     launches = 0
     with flow.flags(mock=mock):

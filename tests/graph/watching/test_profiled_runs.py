@@ -47,10 +47,17 @@ def steps_of(prof: Profile) -> list[Any]:
     return [r for r in prof.records if r.kind == "step"]
 
 
-def check_inside(prof: Profile, lanes_of_helpers: bool = False) -> None:
-    """Each step is inside of what ran it, and steps of one lane do not overlap."""
+def check_inside(prof: Profile, lanes_of_helpers: bool = False, cut: int = 0) -> None:
+    """Each step is inside of what ran it, and steps of one lane do not overlap.
+
+    ``cut`` instructions at most were running when the profile began or ended, and have steps alone.
+    """
     runs = [r for r in prof.records if r.kind == "run"]
+    whole = {r.seq for r in runs}
+    assert len({step.seq for step in steps_of(prof)} - whole) <= cut
     for step in steps_of(prof):
+        if step.seq not in whole:
+            continue
         around = [
             r for r in runs if r.seq == step.seq and r.begin <= step.begin <= step.end <= r.end
         ]
@@ -152,6 +159,7 @@ def by_run(prof: Profile) -> list[tuple[Any, list[Any]]]:
     return found
 
 
+@pytest.mark.slow
 def test_runs_of_small_steps_are_timed_step_by_step_once_in_a_while() -> None:
     run = flow.graph.compile(flow.graph.trace(small_steps, flow.ones(16)).program, mode="inline")
     x = flow.ones(16)
@@ -288,7 +296,7 @@ def test_while_threads_run_and_profiles_come_and_go(device: str, handed_over: No
             if number == 0:
                 with profile() as prof:
                     pass
-                check_inside(prof, lanes_of_helpers=True)
+                check_inside(prof, lanes_of_helpers=True, cut=2)
             assert [y.numpy().tobytes() for y in run(x)] == expected
 
     run_in_threads(use, 3)
