@@ -6,12 +6,11 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any, SupportsIndex
 
 from oneflow_lite import _C
-from oneflow_lite._C import Tensor
+from oneflow_lite._C import HostCall, Tensor
 from oneflow_lite.device import DeviceLike, resolve
-from oneflow_lite.engine.completion import Completion
 
 __all__ = [
-    *("barrier", "benchmark_report", "dump", "host_func", "lane", "stats"),
+    *("HostCall", "barrier", "benchmark_report", "dump", "host_func", "lane", "stats"),
     "synchronize",
 ]
 
@@ -44,13 +43,12 @@ def host_func(
     reads: Sequence[Tensor] = (),
     writes: Sequence[Tensor] = (),
     name: str | None = None,
-) -> Completion:
+) -> HostCall:
     """Run a Python function in the machine's order, on a thread of the machine.
 
-    Host functions run one after the other, and programs record them; ``engine.push`` runs several
-    at once. The function may issue operations and host functions, and wait for them. A host
-    function that it waits for runs in its thread. It cannot wait for itself or for what comes after
-    it. While the process ends, it cannot issue further host functions.
+    The function may issue operations and host functions, and wait for them. A host function that it
+    waits for runs in its thread. It cannot wait for itself or for what comes after it. While the
+    process ends, it cannot issue further host functions.
 
     Parameters
     ----------
@@ -64,7 +62,7 @@ def host_func(
 
     Returns
     -------
-    Completion
+    HostCall
         ``result()`` waits, and returns what fn returned or raises what it raised.
 
     Examples

@@ -62,7 +62,6 @@ SANITIZED = (
     "test_fusion_plans",
     "test_kernel_calls",
     "test_waits_inside",
-    "test_pool",
     "test_shared_ranges",
     "stress_machine",
 )

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/cost.h"
-#include "vm/runner.h"
 
 namespace ofl::vm {
 
