@@ -40,13 +40,16 @@ TITLES = {
     "linalg.fitting": "NumPy: polynomials",
     "vm": "`flow.vm`",
     **dict.fromkeys(
+        ("engine", "engine.completion", "engine.functions", "engine.variables"), "`flow.engine`"
+    ),
+    **dict.fromkeys(
         ("graph.jit.function", "graph.gradients.functions", "graph.gradients.pulling"), _CENTRE
     ),
     **dict.fromkeys(
         ("interop.dlpack", "interop.files", "interop.pickling"), "Files and other libraries"
     ),
 }
-_OWN_CHAPTER = ("linalg", "fft", "random", "vm", "cuda", "profiler")
+_OWN_CHAPTER = ("linalg", "fft", "random", "vm", "engine", "cuda", "profiler")
 ORIGINS = ("standard", "NumPy", "own")
 SPACES = (*_OWN_CHAPTER, "interchange")
 

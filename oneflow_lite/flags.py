@@ -199,6 +199,13 @@ _ROWS = (
         "threads that share large work on the cpu; 0: as many as there are cores to be had",
     ),
     Flag(
+        "engine_threads",
+        0,
+        parse_int(0, _MAX_THREADS),
+        lambda value: _C.configure(engine_threads=value or _cores()),
+        "threads for functions that are pushed; 0: as many as there are cores to be had",
+    ),
+    Flag(
         "cpu_isa",
         "auto",
         _parse_isa,

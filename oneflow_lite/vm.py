@@ -6,11 +6,12 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any, SupportsIndex
 
 from oneflow_lite import _C
-from oneflow_lite._C import HostCall, Tensor
+from oneflow_lite._C import Tensor
 from oneflow_lite.device import DeviceLike, resolve
+from oneflow_lite.engine.completion import Completion
 
 __all__ = [
-    *("HostCall", "barrier", "benchmark_report", "dump", "host_func", "lane", "stats"),
+    *("barrier", "benchmark_report", "dump", "host_func", "lane", "stats"),
     "synchronize",
 ]
 
@@ -43,12 +44,13 @@ def host_func(
     reads: Sequence[Tensor] = (),
     writes: Sequence[Tensor] = (),
     name: str | None = None,
-) -> HostCall:
+) -> Completion:
     """Run a Python function in the machine's order, on a thread of the machine.
 
-    The function may issue operations and host functions, and wait for them. A host function that it
-    waits for runs in its thread. It cannot wait for itself or for what comes after it. While the
-    process ends, it cannot issue further host functions.
+    Host functions run one after the other, and programs record them; ``engine.push`` runs several
+    at once. The function may issue operations and host functions, and wait for them. A host
+    function that it waits for runs in its thread. It cannot wait for itself or for what comes after
+    it. While the process ends, it cannot issue further host functions.
 
     Parameters
     ----------
@@ -62,7 +64,7 @@ def host_func(
 
     Returns
     -------
-    HostCall
+    Completion
         ``result()`` waits, and returns what fn returned or raises what it raised.
 
     Examples

@@ -1,6 +1,7 @@
 """Tests, sorted by what they are about and by what they need.
 
 contract/  the machine, seen from Python: order, waiting, errors, memory; process/ is how one ends
+engine/    functions that are pushed
 fusion/    operations that run as one
 tensor/    tensors as Python objects: attributes, elements, dtypes, text
 graph/     the analyses of programs, with checkers written without their algorithms

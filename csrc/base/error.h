@@ -23,6 +23,7 @@ enum class ErrorKind : uint8_t {
   interrupted,     // the waiting thread was asked to stop (Ctrl-C); `payload` holds the caller's
                    // exception
   recording,       // needs what is not there while a program is recorded, or was there only then
+  cancelled,       // it was taken back before it began
   foreign,         // raised by a host function; `payload` holds its exception
 };
 

@@ -17,7 +17,9 @@ int TraceRecorder::lane_of_this_thread() {
   const auto [entry, added] =
       thread_lanes_.try_emplace(std::this_thread::get_id(), static_cast<int>(trace_.lanes.size()));
   if (added) {
-    trace_.lanes.push_back({"thread " + std::to_string(thread_lanes_.size()), false});
+    const std::string& name = vm::Runner::thread_name();
+    const std::string number = std::to_string(thread_lanes_.size());
+    trace_.lanes.push_back({name.empty() ? "thread " + number : name, false});
   }
   return entry->second;
 }

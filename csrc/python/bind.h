@@ -17,6 +17,10 @@ void init_blas(PyObject* module);              // ops/blas.cpp
 void init_dlpack(PyObject* module);            // interop/dlpack.cpp
 void init_pinned_memory(PyObject* module);     // interop/pinned_memory.cpp
 void init_fork(PyObject* module);              // machine/fork.cpp
+void init_on_complete(PyObject* module);       // engine/on_complete.cpp
+void init_completion(PyObject* module);        // engine/completion.cpp
+void init_pushing(PyObject* module);           // engine/pushing.cpp
+void init_host_function(PyObject* module);     // machine/host_function.cpp
 void init_vectors(PyObject* module);           // vectors.cpp
 void init_graph_analyses(PyObject* module);    // graph/analyses.cpp
 void init_donation(PyObject* module);          // graph/donation.cpp
@@ -25,7 +29,6 @@ void init_known_calls(PyObject* module);       // graph/known_calls.cpp
 void bind_backends(pybind11::module_& module);           // machine/backends.cpp
 void bind_device(pybind11::module_& module);             // machine/device_object.cpp
 void bind_machine_functions(pybind11::module_& module);  // machine/functions.cpp
-void bind_host_function(pybind11::module_& module);      // machine/host_function.cpp
 void bind_profiler(pybind11::module_& module);           // machine/profiler.cpp
 void bind_recorder(pybind11::module_& module);           // graph/recorder.cpp
 void bind_executable(pybind11::module_& module);         // graph/executable.cpp

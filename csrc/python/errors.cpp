@@ -8,8 +8,8 @@ namespace ofl::python {
 
 namespace {
 
-/// The exception class `name` of a module of NumPy, for good.
-PyObject* numpy_error_type(const char* module_name, const char* name) {
+/// The exception class `name` of a module, for good.
+PyObject* error_type(const char* module_name, const char* name) {
   PyObject* module = checked(PyImport_ImportModule(module_name));
   PyObject* found = checked(PyObject_GetAttrString(module, name));
   Py_DECREF(module);
@@ -17,12 +17,17 @@ PyObject* numpy_error_type(const char* module_name, const char* name) {
 }
 
 PyObject* linear_algebra_error_type() {
-  static PyObject* type = numpy_error_type("numpy.linalg", "LinAlgError");
+  static PyObject* type = error_type("numpy.linalg", "LinAlgError");
+  return type;
+}
+
+PyObject* cancelled_error_type() {
+  static PyObject* type = error_type("concurrent.futures", "CancelledError");
   return type;
 }
 
 PyObject* axis_error_type() {
-  static PyObject* type = numpy_error_type("numpy.exceptions", "AxisError");
+  static PyObject* type = error_type("numpy.exceptions", "AxisError");
   return type;
 }
 
@@ -38,6 +43,7 @@ PyObject* exception_type(ErrorKind kind) {
     case ErrorKind::linear_algebra: return linear_algebra_error_type();
     case ErrorKind::buffer: return PyExc_BufferError;
     case ErrorKind::recording: return recording_error_type();
+    case ErrorKind::cancelled: return cancelled_error_type();
     case ErrorKind::runtime:
     case ErrorKind::interrupted:
     case ErrorKind::foreign: break;

@@ -50,7 +50,10 @@ PYBIND11_MODULE(_C, m) {
   init_indexing(m.ptr());
   bind_machine_functions(m);
   init_fork(m.ptr());
-  bind_host_function(m);
+  init_on_complete(m.ptr());
+  init_completion(m.ptr());
+  init_pushing(m.ptr());
+  init_host_function(m.ptr());
   init_dlpack(m.ptr());
   bind_device_arrays(m);
   init_pinned_memory(m.ptr());

@@ -37,6 +37,19 @@ void Dependence::add_poison(const Poison& poison) {
   poisoned_.store(true, std::memory_order_release);
 }
 
+// Every instruction between the failure and `since` has retired, as `since` is a write.
+void Dependence::forgive(Seq since) {
+  std::lock_guard<std::mutex> lock(failure_mutex);
+  Dependence& object = joint();
+  const auto is_older = [since](const Poison& each) { return each.since < since; };
+  auto& known = object.poisons_;
+  if (known.empty()) return;
+  known.erase(std::remove_if(known.begin(), known.end(), is_older), known.end());
+  if (!known.empty()) return;
+  object.poisoned_.store(false, std::memory_order_release);
+  poisoned_objects_.fetch_sub(1);
+}
+
 // Under failure_mutex: poison comes either before, and is copied here, or it finds the joint.
 void Dependence::join(Dependence& to) {
   std::lock_guard<std::mutex> lock(failure_mutex);

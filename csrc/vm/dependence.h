@@ -35,6 +35,8 @@ class Dependence {
   /// The value that instruction `since` writes is `failure`. Any thread, in any order: an
   /// instruction that was issued before `since` still sees a sound value.
   void poison(const FailurePtr& failure, Seq since);
+  /// Instruction `since`, which writes the object, makes it sound again.
+  void forgive(Seq since);
 
   /// While it is shared, code outside the machine sees the object, too: an instruction on it has
   /// retired when issue() returns. Counted. Any thread. A thread that shares it and then waits for

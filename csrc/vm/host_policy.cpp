@@ -1,10 +1,8 @@
 #include "vm/host_policy.h"
 
-namespace ofl::vm {
+#include "vm/board/running_scope.h"
 
-namespace {
-thread_local RunningScope* innermost_running = nullptr;
-}
+namespace ofl::vm {
 
 bool HostPolicy::run_next(const Turn& turn) {
   Slot* slot = stream_.take_next(turn.max_cost);
@@ -23,30 +21,12 @@ void HostPolicy::run(Slot* slot) {
   const int64_t begin = observer ? now_ns() : 0;
   FailurePtr failure = slot->failure ? slot->failure : slot->given_failure();
   if (!failure) {
-    RunningScope running(slot->name(), stream_);
+    RunningScope running(*slot);
     LaunchContext context{stream_.queue(), stream_, *slot};
     failure = attempt(slot, [&] { slot->header.type->launch(slot->body, context); });
   }
   if (observer) observer->ran(slot->header, slot->name(), slot->describe(), true, begin, now_ns());
   stream_.retire(slot, failure);
 }
-
-RunningScope::RunningScope(Seq seq, Stream& stream)
-    : seq_(seq), stream_(stream), outer_(innermost_running) {
-  innermost_running = this;
-}
-
-RunningScope::~RunningScope() { innermost_running = outer_; }
-
-bool RunningScope::contains(Seq seq) {
-  for (RunningScope* scope = innermost_running; scope; scope = scope->outer_) {
-    if (scope->seq_ == seq) return true;
-  }
-  return false;
-}
-
-bool RunningScope::any() { return innermost_running != nullptr; }
-
-Stream* RunningScope::stream() { return &innermost_running->stream_; }
 
 }  // namespace ofl::vm

@@ -23,22 +23,4 @@ class HostPolicy final : public StreamPolicy {
   Grouping grouping_;
 };
 
-/// While it lives, the calling thread runs this instruction of a host stream with the stream's
-/// baton. A host function may issue and look; it must not wait for itself.
-class RunningScope {
- public:
-  RunningScope(Seq seq, Stream& stream);
-  ~RunningScope();
-  RunningScope(const RunningScope&) = delete;
-  static bool contains(Seq seq);
-  static bool any();
-  /// The stream of the innermost scope; there is one.
-  static Stream* stream();
-
- private:
-  const Seq seq_;
-  Stream& stream_;
-  RunningScope* const outer_;
-};
-
 }  // namespace ofl::vm

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/small_vector.h"
@@ -19,8 +20,9 @@
 
 namespace ofl::vm {
 
-class Stream;
 class Group;
+class Pending;
+class Stream;
 struct Slot;
 
 enum class Access : uint8_t { read, write };
@@ -66,6 +68,12 @@ struct InstructionType {
   void (*settle)(void* body, const Slot& slot) = nullptr;
   /// Its results exist when it is done, not when its queue has run it: the host does a part.
   bool ends_on_host = false;
+
+  // --- of functions of a pool
+  /// It ends when this says so, and has returned. No function, or null: it ends when it returns.
+  std::shared_ptr<Pending> (*pending)(void* body) = nullptr;
+  /// In naive mode, too, it is queued, and nobody waits for it.
+  bool is_queued_always = false;
 };
 
 struct Instruction {
@@ -75,6 +83,9 @@ struct Instruction {
   SiteId site = 0;
   uint64_t bytes = 0;  // memory that it pins while in flight
   double cost = 0;     // estimated work in float32 additions; decides who runs it
+  int32_t priority = 0;  // in a pool: the highest of those that are ready runs first
+  /// What it reads and writes by name, for reports, or null; read while it is issued.
+  const std::shared_ptr<const std::string>* variables = nullptr;
 };
 
 /// The point that a predecessor must reach before its successor may be dispatched.
@@ -95,11 +106,11 @@ struct Edge {
 /// Marks a list of successors whose milestone has been reached.
 inline Edge closed_edge;
 
-/// kept: ready, but in no queue: the thread that issued it waits for the baton (naive mode).
-/// calling: in a function of the layer above, which may wait for a lock of that layer.
-enum class SlotState : uint8_t { waiting, ready, kept, running, calling, launched };
-inline constexpr const char* kSlotStateNames[] = {"waiting", "ready",   "kept",
-                                                  "running", "calling", "launched"};
+/// calling: in a function of a pool, which may wait for anything.
+/// pending: the function has returned, and completes later.
+enum class SlotState : uint8_t { waiting, ready, running, calling, pending, launched };
+inline constexpr const char* kSlotStateNames[] = {"waiting", "ready",         "running",
+                                                  "calling", "not completed", "launched"};
 
 inline constexpr Seq kWaited = Seq{1} << 63;
 
@@ -124,6 +135,9 @@ struct alignas(64) Slot {
   int edge_count = 0;
   Edge inline_edges[3];
   std::vector<Edge> more_edges;
+  // Guarded by the issue mutex:
+  Seq waits_for = 0;  // what its function waits for now
+  std::shared_ptr<const std::string> variables;  // as in Instruction
 
   // Owned by the thread that holds the stream's baton.
   uint64_t position = 0;  // in its queue, from 1; written before milestone `launched` is closed

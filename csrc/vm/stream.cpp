@@ -9,7 +9,8 @@
 namespace ofl::vm {
 
 Stream::Stream(Board& board, ep::Device& device, DeviceState& state, StreamType type, int id,
-               const std::function<MakePolicy>& make_policy)
+               const std::function<MakePolicy>& make_policy,
+               const std::function<MakeRunner>& make_runner)
     : board_(board),
       device_(device),
       state_(state),
@@ -19,10 +20,11 @@ Stream::Stream(Board& board, ep::Device& device, DeviceState& state, StreamType 
       name_(device.id().str() + " " + info(type).name),
       queue_(device.create_stream(info(type).priority)),
       policy_(make_policy(*this)),
-      worker_(*this, board, device, name_, info(type).helpable) {}
+      ready_(is_pool()),
+      runner_(make_runner(*this)) {}
 
 Stream::~Stream() {
-  worker_.stop();
+  runner_->stop();
   if (const ep::QueueProgress* progress = policy_->progress()) {
     device_.allocator().forget_queue(*progress);
   }
@@ -40,7 +42,7 @@ Edge* Stream::enqueue(Slot* slot) {
   } else {
     ready_.push(slot, slot);
   }
-  worker_.wake();
+  runner_->wake();
   return successors;
 }
 
@@ -61,7 +63,7 @@ struct Stream::Batch {
   void push() {
     if (!oldest) return;
     stream->ready_.push(youngest, oldest);
-    stream->worker_.wake();
+    stream->runner_->wake();
     youngest = oldest = nullptr;
   }
 };
@@ -70,7 +72,8 @@ void Stream::put_back(Slot* slot) {
   ready_.put_back(slot);
   // Marked last: a slot always looks ready or running.
   slot->state.store(SlotState::ready, std::memory_order_seq_cst);
-  worker_.wake();  // the runner may be a thread that only helps, and leave
+  // The thread may only help, and leave. The thread of a pool looks again.
+  if (!is_pool()) runner_->wake();
 }
 
 // With the baton: an instruction that this stream's own retirement made ready runs next if it is
@@ -79,7 +82,11 @@ void Stream::put_back(Slot* slot) {
 void Stream::run_soon(Slot* slot) {
   ready_.pull();
   const Slot* next = ready_.first();
-  if (next && next->name() < slot->name()) {
+  const int32_t priority = slot->header.priority;
+  const bool comes_later = next && (next->header.priority != priority
+                                        ? next->header.priority > priority
+                                        : next->name() < slot->name());
+  if (comes_later) {
     enqueue(slot);  // a host stream: nothing waits for the dispatch alone
     return;
   }
@@ -88,7 +95,7 @@ void Stream::run_soon(Slot* slot) {
 
 // A slot always looks ready or running, so it is marked before it is unlinked.
 Slot* Stream::take_next(double max_cost) {
-  if (!ready_.first()) ready_.pull();
+  if (!ready_.first() || is_pool()) ready_.pull();
   Slot* slot = ready_.first();
   if (!slot || slot->header.cost > max_cost) return nullptr;
   slot->state.store(SlotState::running, std::memory_order_seq_cst);
@@ -109,28 +116,12 @@ bool Stream::retire_finished(bool all) {
   return policy_->poll(!has_ready());
 }
 
-// A slot is marked as ready a moment before it is pushed.
-void Stream::run_taken(Slot* slot) {
-  for (ready_.pull(); !ready_.contains(slot); ready_.pull()) std::this_thread::yield();
-  ready_.remove(slot);
-  policy_->run(slot);
-}
-
-// A host function may issue to its own stream: then the thread has the baton already. A kept slot
-// is run with the baton only, by this thread or by the host function that has the baton and keeps
-// it until the slot is retired. So with the baton the slot is as it was issued or has moved on.
-void Stream::run_in_caller(Slot* slot, Seq seq) {
-  const bool nested = is_held_here();
-  std::unique_lock<std::mutex> baton(baton_, std::defer_lock);
-  if (!nested) baton.lock();
-  if (!slot->holds(seq)) return;
-  const std::thread::id outer =
-      baton_owner_.exchange(std::this_thread::get_id(), std::memory_order_relaxed);
+void Stream::run_in_caller(Slot* slot) {
+  if (is_pool()) return policy_->run(slot);
+  std::lock_guard<std::mutex> baton(baton_);
   if (in_order_) release(slot->close(Milestone::dispatched), 0);
-  slot->state.store(SlotState::running, std::memory_order_relaxed);
   policy_->run(slot);
   policy_->drain();
-  baton_owner_.store(outer, std::memory_order_relaxed);
 }
 
 // A loop and not a recursion: chains of dispatched instructions can be as long as the window.
@@ -188,16 +179,11 @@ void Stream::retire(Slot* slot, const FailurePtr& failure) {
   board_.finished(slot);
 }
 
-// A baton whose owner does not exist here is replaced: it can be neither unlocked nor destroyed.
-void Stream::after_fork_in_child(bool baton_lost) {
-  if (baton_lost) new (&baton_) std::mutex;
-  baton_owner_.store(std::thread::id(), std::memory_order_relaxed);
-  worker_.after_fork_in_child();
-}
-
+// What was cancelled is no failure of its own: synchronize() does not throw it.
 FailurePtr make_failure(const Slot* slot, const Error& error) {
+  const Seq seq = error.kind() == ErrorKind::cancelled ? 0 : slot->name();
   return std::make_shared<const Failure>(
-      Failure{error.kind(), error.what(), slot->header.name, slot->header.site, slot->name(),
+      Failure{error.kind(), error.what(), slot->header.name, slot->header.site, seq,
               slot->header.stream->device().id(), error.payload()});
 }
 

@@ -13,8 +13,8 @@
 #include "ep/device.h"
 #include "vm/board/board.h"
 #include "vm/queue/ready_list.h"
+#include "vm/runner.h"
 #include "vm/stream_policy.h"
-#include "vm/worker.h"
 
 namespace ofl::vm {
 
@@ -23,8 +23,12 @@ struct DeviceState;
 /// The compute lanes come first: the number of one is its lane.
 enum class StreamType : uint8_t {
   compute, compute1, compute2, compute3,  // the compute lanes
-  h2d, d2h, ccl, pinned_compute, host_func, barrier
+  h2d, d2h, ccl, pinned_compute, host_func, engine, blocking, barrier
 };
+
+/// The threads of a stream: a Worker; or a Pool of one (functions in their order), of as many as
+/// the cores (functions that compute), or of as many as there is work for (functions that wait).
+enum class Threads : uint8_t { worker, one, cores, many };
 
 struct StreamTypeInfo {
   const char* name;
@@ -33,20 +37,23 @@ struct StreamTypeInfo {
   bool
       record_each;  // an event after every instruction: another stream will need exactly that point
   bool helpable;    // a waiting host thread may run its instructions
+  Threads threads;
   ep::QueuePriority priority;
 };
 
 inline constexpr StreamTypeInfo kStreamTypes[] = {
-    {"compute", true, false, false, true, ep::QueuePriority::normal},
-    {"compute1", true, false, false, true, ep::QueuePriority::normal},
-    {"compute2", true, false, false, true, ep::QueuePriority::normal},
-    {"compute3", true, false, false, true, ep::QueuePriority::normal},
-    {"h2d", false, false, true, true, ep::QueuePriority::high},
-    {"d2h", false, false, true, true, ep::QueuePriority::high},
-    {"ccl", false, false, false, true, ep::QueuePriority::normal},
-    {"pinned_compute", false, true, false, true, ep::QueuePriority::normal},
-    {"host_func", false, true, false, false, ep::QueuePriority::normal},
-    {"barrier", false, true, false, false, ep::QueuePriority::normal},
+    {"compute", true, false, false, true, Threads::worker, ep::QueuePriority::normal},
+    {"compute1", true, false, false, true, Threads::worker, ep::QueuePriority::normal},
+    {"compute2", true, false, false, true, Threads::worker, ep::QueuePriority::normal},
+    {"compute3", true, false, false, true, Threads::worker, ep::QueuePriority::normal},
+    {"h2d", false, false, true, true, Threads::worker, ep::QueuePriority::high},
+    {"d2h", false, false, true, true, Threads::worker, ep::QueuePriority::high},
+    {"ccl", false, false, false, true, Threads::worker, ep::QueuePriority::normal},
+    {"pinned_compute", false, true, false, true, Threads::worker, ep::QueuePriority::normal},
+    {"host_func", false, true, false, false, Threads::one, ep::QueuePriority::normal},
+    {"engine", false, true, false, false, Threads::cores, ep::QueuePriority::normal},
+    {"blocking", false, true, false, false, Threads::many, ep::QueuePriority::normal},
+    {"barrier", false, true, false, false, Threads::worker, ep::QueuePriority::normal},
 };
 inline constexpr int kStreamTypeCount = sizeof(kStreamTypes) / sizeof(kStreamTypes[0]);
 inline constexpr int kComputeLanes = [] {
@@ -59,13 +66,15 @@ inline constexpr const StreamTypeInfo& info(StreamType type) {
   return kStreamTypes[static_cast<int>(type)];
 }
 
-class Stream final : public Worker::Work {
+class Stream final : public Runner::Work {
  public:
   using MakePolicy = std::unique_ptr<StreamPolicy>(Stream&);
+  using MakeRunner = std::unique_ptr<Runner>(Stream&);
 
   /// `id` is dense over the machine's streams.
   Stream(Board& board, ep::Device& device, DeviceState& state, StreamType type, int id,
-         const std::function<MakePolicy>& make_policy);
+         const std::function<MakePolicy>& make_policy,
+         const std::function<MakeRunner>& make_runner);
   ~Stream() override;
 
   StreamType type() const { return type_; }
@@ -79,7 +88,9 @@ class Stream final : public Worker::Work {
   bool in_order() const { return in_order_; }
   StreamPolicy& policy() const { return *policy_; }
   ep::Stream& queue() const { return *queue_; }
-  Worker& worker() { return worker_; }
+  Runner& runner() { return *runner_; }
+  /// Its functions are called without the baton: its policy is a PoolPolicy.
+  bool is_pool() const { return info(type_).threads != Threads::worker; }
 
   /// Any thread: puts an instruction whose predecessors are where they must be into the list of
   /// ready ones, in order, and marks it dispatched. Wakes the worker.
@@ -92,8 +103,6 @@ class Stream final : public Worker::Work {
   bool run_ready(bool lingers) override;
   bool retire_finished(bool all) override;
   bool busy() const override { return policy_->busy(); }
-  /// Of a host stream: runs an instruction that was ready and is marked as running.
-  void run_taken(Slot* slot);
   /// Retires a slot, releases its successors and wakes the threads that wait for it.
   void retire(Slot* slot, const FailurePtr& failure);
   /// Closes milestone `launched` and tells the body.
@@ -105,13 +114,9 @@ class Stream final : public Worker::Work {
   Slot* take_next(double max_cost);
   void put_back(Slot* slot);
 
-  /// Naive mode: takes the baton and runs, to its end, an instruction that is not in the list,
-  /// unless a host function that waited for it has done so meanwhile.
-  void run_in_caller(Slot* slot, Seq seq);
-  /// Naive mode: the calling thread has the baton.
-  bool is_held_here() const {
-    return baton_owner_.load(std::memory_order_relaxed) == std::this_thread::get_id();
-  }
+  /// Naive mode: runs, to its end, an instruction that is not in the list; with the baton, unless
+  /// the stream is a pool.
+  void run_in_caller(Slot* slot);
 
   /// The thread that runs its instructions waits for memory. Any thread reads.
   bool starved() const { return starved_.load(std::memory_order_seq_cst); }
@@ -121,8 +126,8 @@ class Stream final : public Worker::Work {
   int64_t retired_count() const { return retired_.load(std::memory_order_seq_cst); }
   int64_t retired_bytes() const { return retired_bytes_.load(std::memory_order_seq_cst); }
 
-  /// In the child after fork: forgets the dead threads, one of which may have had the baton.
-  void after_fork_in_child(bool baton_lost);
+  /// In the child after fork: forgets the dead threads.
+  void after_fork_in_child() { runner_->after_fork_in_child(); }
 
  private:
   Edge* enqueue(Slot* slot);
@@ -143,12 +148,11 @@ class Stream final : public Worker::Work {
   std::mutex dispatch_mutex_;  // in-order streams: makes closing a list and queueing one step
   ReadyList ready_;
   alignas(64) std::mutex baton_;  // held by the thread that runs this stream's instructions
-  std::atomic<std::thread::id> baton_owner_{};  // in naive mode; a thread only looks for itself
   std::atomic<bool> starved_{false};
   std::atomic<int64_t> retired_{0};  // written with the baton; seq_cst against Board::Watching
   std::atomic<int64_t> retired_bytes_{0};  // the same
 
-  Worker worker_;  // last: its thread ends before the rest goes
+  std::unique_ptr<Runner> runner_;  // last: its threads end before the rest goes
 };
 
 FailurePtr make_failure(const Slot* slot, const Error& error);

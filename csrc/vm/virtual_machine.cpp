@@ -1,6 +1,7 @@
 #include "vm/virtual_machine.h"
 
-#include "vm/host_policy.h"
+#include "vm/board/running_scope.h"
+#include "vm/pool/pool_policy.h"
 
 namespace ofl::vm {
 
@@ -36,9 +37,13 @@ VirtualMachine::VirtualMachine(DeviceTable::FindDevice find_device, size_t windo
       shared_ranges_(window_, waiting_),
       fork_(devices_, waiting_, shared_ranges_) {}
 
-/// A host function on a worker's thread issues to the queues even in naive mode.
+/// A function on a thread of the machine issues to the queues even in naive mode.
 bool VirtualMachine::is_naive() const {
-  return options().naive.load(std::memory_order_relaxed) && !Worker::is_current_thread();
+  return options().naive.load(std::memory_order_relaxed) && !Runner::is_current_thread();
+}
+
+bool VirtualMachine::is_naive(const Instruction& header) const {
+  return is_naive() && !header.type->is_queued_always;
 }
 
 void VirtualMachine::collect_predecessors(const Instruction& header, const Operand* operands,
@@ -47,7 +52,7 @@ void VirtualMachine::collect_predecessors(const Instruction& header, const Opera
   if (window_.in_flight(window_.barrier)) out->push_back(window_.barrier);
   window_.predecessors(operands, count, out);
   if (!RunningScope::any()) return;
-  if (ending_.load(std::memory_order_relaxed) && header.stream->type() == StreamType::host_func) {
+  if (ending_.load(std::memory_order_relaxed) && header.stream->is_pool()) {
     fail(ErrorKind::runtime, "[", header.name,
          "] a host function cannot issue another one while the process ends");
   }
@@ -68,6 +73,7 @@ Slot* VirtualMachine::enter(const Instruction& header, const Operand* operands, 
   if (!slot) return nullptr;
   const Seq seq = window_.last_seq();
   slot->header = header;
+  slot->variables = header.variables ? *header.variables : nullptr;
   for (int i = 0; i < count; ++i) slot->operands.push_back(Window::joint(operands[i]));
   construct(slot->body, body);
   window_.link(slot, predecessors);
@@ -80,7 +86,7 @@ Slot* VirtualMachine::enter(const Instruction& header, const Operand* operands, 
 
 Seq VirtualMachine::issue_body(const Instruction& header, const Operand* operands, int count,
                                void* body, Construct construct) {
-  if (is_naive()) return issue_naive(header, operands, count, body, construct);
+  if (is_naive(header)) return issue_naive(header, operands, count, body, construct);
   const bool observed = observer() != nullptr;
   const int64_t begin = observed ? now_ns() : 0;
   Description description;
@@ -111,15 +117,13 @@ Seq VirtualMachine::issue_body(const Instruction& header, const Operand* operand
   return seq;
 }
 
-// In naive mode nothing of this thread is in flight, so every predecessor is another thread's. The
-// instruction is in flight before its thread has the baton: a host function that has the baton may
-// wait for it, and then runs it.
+// In naive mode nothing of this thread is in flight, so every predecessor is another thread's, or a
+// function that has not completed.
 Seq VirtualMachine::issue_naive(const Instruction& header, const Operand* operands, int count,
                                 void* body, Construct construct) {
   Slot* slot = nullptr;
   Seq seq = 0;
   Seqs predecessors;
-  waiting_.refuse_behind_lost_call(*header.stream);
   while (!slot) {
     {
       std::lock_guard<std::mutex> lock(window_.issue_mutex());
@@ -128,13 +132,15 @@ Seq VirtualMachine::issue_naive(const Instruction& header, const Operand* operan
         slot = enter(header, operands, count, body, construct, predecessors);
         seq = window_.last_seq();
       }
-      if (slot) slot->state.store(SlotState::kept, std::memory_order_relaxed);
+      // A thread that forks leaves functions alone; everything else ends on its own.
+      const SlotState state = header.stream->is_pool() ? SlotState::calling : SlotState::running;
+      if (slot) slot->state.store(state, std::memory_order_relaxed);
     }
     if (!slot && predecessors.empty()) waiting_.wait_for_slot();
     for (Seq predecessor : predecessors) wait(predecessor, "naive mode");
   }
   void* token = waiting_.hooks().release();
-  header.stream->run_in_caller(slot, seq);
+  header.stream->run_in_caller(slot);
   waiting_.hooks().acquire(token);
   return seq;
 }
@@ -159,6 +165,14 @@ void VirtualMachine::barrier(SiteId site) {
   }
 }
 
+void VirtualMachine::set_pool_threads(int threads) {
+  options().pool_threads.store(threads);
+  for (Stream* stream : devices_.streams()) {
+    if (info(stream->type()).threads != Threads::cores) continue;
+    static_cast<Pool&>(stream->runner()).set_threads(threads);
+  }
+}
+
 void VirtualMachine::shutdown() {
   struct Naive {
     ~Naive() { options.naive.store(true, std::memory_order_relaxed); }
@@ -167,12 +181,27 @@ void VirtualMachine::shutdown() {
   ending_.store(true, std::memory_order_relaxed);
   {
     Naive from_here{options()};
-    drain(std::nullopt);
+    end_all();
   }
-  drain(std::nullopt);  // the instructions that other threads issued until they saw the flag
+  end_all();  // also what other threads issued until they saw the flag
   void* token = waiting_.hooks().release();
-  for (Stream* stream : devices_.streams()) stream->worker().stop();
+  for (Stream* stream : devices_.streams()) stream->runner().stop();
   waiting_.hooks().acquire(token);
+}
+
+/// Waits for everything in flight, and not for what other threads issue meanwhile. Functions that
+/// have returned and not completed fail then, as no thread may be left that completes them.
+void VirtualMachine::end_all() {
+  const Error error(ErrorKind::runtime, "had not completed when the process ended");
+  const Seq last = waiting_.last_issued();
+  Seq oldest;
+  do {
+    waiting_.drain_but_pending(last, "shutdown");
+    for (Stream* stream : devices_.streams()) {
+      if (stream->is_pool()) static_cast<PoolPolicy&>(stream->policy()).abandon_pending(error);
+    }
+    oldest = waiting_.oldest_in_flight();
+  } while (oldest != 0 && oldest <= last);
 }
 
 }  // namespace ofl::vm

@@ -42,6 +42,8 @@ class VirtualMachine {
     board_.format_site = std::move(format);
   }
   Options& options() { return board_.options; }
+  /// Any time: of pools whose functions compute.
+  void set_pool_threads(int threads);
   const Options& options() const { return board_.options; }
 
   /// Any thread. Streams are made at first use and live as long as the machine.
@@ -78,12 +80,18 @@ class VirtualMachine {
   void wait_for_value(const Dependence& object, const char* reason) {
     waiting_.wait_for_value(object, reason);
   }
+  void wait_for_write(const Dependence& object, int64_t deadline, const char* reason) {
+    waiting_.wait_for_write(object, deadline, reason);
+  }
   void wait_for_access(const Dependence& object, const char* reason) {
     waiting_.wait_for_access(object, reason);
   }
   bool is_ready(const Dependence& object) { return waiting_.is_ready(object); }
   Seq oldest_in_flight() { return waiting_.oldest_in_flight(); }
   void drain(std::optional<Device> device) { waiting_.drain(device); }
+  void drain_but_pending(const char* reason) {
+    waiting_.drain_but_pending(waiting_.last_issued(), reason);
+  }
   /// Drains (one device); then throws the first failure that no synchronize has thrown yet.
   void synchronize(std::optional<Device> device) {
     drain(device);
@@ -106,7 +114,7 @@ class VirtualMachine {
   std::string dump() { return list_in_flight(devices_); }
   Stats stats() { return collect_stats(devices_); }
 
-  /// Waits for everything in flight and ends the workers; host functions issue no further ones.
+  /// Waits for everything in flight and ends the workers; functions issue no further ones.
   /// From then on the machine is naive, also if the wait was interrupted: then the workers go on,
   /// and Error(interrupted) is thrown.
   void shutdown();
@@ -123,6 +131,8 @@ class VirtualMachine {
   void collect_predecessors(const Instruction& header, const Operand* operands, int count,
                             Seqs* out);
   bool is_naive() const;
+  bool is_naive(const Instruction& header) const;
+  void end_all();
 
   Board board_;
   Window window_;

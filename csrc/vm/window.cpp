@@ -61,6 +61,7 @@ Slot* Window::claim() {
     // acquire: the last owner's retirement happened before this reuse.
     if (slot->seq.load(std::memory_order_acquire) != 0) continue;
     slot->edge_count = 0;
+    slot->waits_for = 0;
     slot->operands.clear();
     slot->starved.store(false, std::memory_order_relaxed);
     for (auto& list : slot->successors) list.store(nullptr, std::memory_order_relaxed);

@@ -1,10 +1,5 @@
 #include "vm/worker.h"
 
-#include <pthread.h>
-#if defined(__linux__)
-#include <sys/prctl.h>
-#endif
-
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -20,26 +15,7 @@ constexpr int64_t kSpinNs = 80'000;
 constexpr int64_t kShortestNapNs = 20'000;
 constexpr int64_t kLongestNapNs = 1'000'000;
 
-thread_local bool on_worker_thread = false;
-
-/// Naps end on time: by default Linux adds up to 50 us.
-void make_naps_exact() {
-#if defined(__linux__)
-  prctl(PR_SET_TIMERSLACK, 1);
-#endif
-}
-
 }  // namespace
-
-void pause_briefly() {
-  for (int i = 0; i < 16; ++i) {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#else
-    std::this_thread::yield();
-#endif
-  }
-}
 
 // Sleeping without losing a wake-up: the waker makes work visible (Stream::ready_, seq_cst) and
 // then reads asleep_; the worker writes asleep_ (seq_cst) and then reads ready_. In the single
@@ -105,13 +81,9 @@ void Worker::after_fork_in_child() {
   stands_by_ = nullptr;
 }
 
-bool Worker::is_current_thread() { return on_worker_thread; }
-
 void Worker::loop() {
-  on_worker_thread = true;
-  pthread_setname_np(pthread_self(), name_.substr(0, 15).c_str());
+  begin_thread(name_);
   device_.set_active();
-  make_naps_exact();
   stretch_.begin();
   int64_t idle_since = now_ns();
   for (;;) {

@@ -1,5 +1,5 @@
-// Worker: the thread of a stream. It is made at first use, spins for about 80 us without work, and
-// then sleeps.
+// Worker: one thread for one stream. It is made at first use, spins for about 80 us without work,
+// and then sleeps.
 #pragma once
 
 #include <atomic>
@@ -14,11 +14,9 @@
 #include "ep/threads/crowding.h"
 #include "ep/threads/placement.h"
 #include "vm/board/board.h"
+#include "vm/runner.h"
 
 namespace ofl::vm {
-
-/// About 0.5 us between two looks: each look takes the issuer's cache line away.
-void pause_briefly();
 
 /// How long a thread that needs the end of a device's work looks for it without a pause, because a
 /// thread that sleeps needs 50 us to wake up. Zero where the device itself needs the cores.
@@ -26,38 +24,17 @@ inline int64_t awaited_spin_ns(const ep::Device& device) {
   return device.runs_host_kernels() ? 0 : 2'000'000;
 }
 
-class Worker {
+class Worker final : public Runner {
  public:
-  /// The work of the thread: that of one stream.
-  class Work {
-   public:
-    virtual ~Work() = default;
-    virtual bool has_ready() const = 0;  // any thread
-    virtual std::mutex& baton() = 0;     // any thread; the others are called with it
-    /// Runs everything that is ready; true: there was something.
-    virtual bool run_ready(bool lingers) = 0;
-    /// Retires finished instructions; true: there was something. `all`: waits until nothing is
-    /// left.
-    virtual bool retire_finished(bool all) = 0;
-    virtual bool busy() const = 0;
-  };
-
   /// `has_helpers`: the stream's kernels may be divided among the device's helpers.
   Worker(Work& work, Board& board, ep::Device& device, const std::string& name, bool has_helpers)
       : work_(work), board_(board), device_(device), name_(name), has_helpers_(has_helpers) {}
-  ~Worker() { stop(); }
+  ~Worker() override { stop(); }
 
-  /// Any thread, after making work visible (seq_cst): starts the thread or wakes it if it sleeps.
-  void wake();
-  /// A host thread has begun to wait: ends a nap between two looks at a busy device queue.
-  void end_nap();
-  /// Runs all queued work, then ends the thread. Not from the worker itself.
-  void stop();
-  /// True in the threads of workers. A host function there issues to the queues even in naive mode.
-  static bool is_current_thread();
-
-  /// In the child after fork, when nothing was in flight: the thread is gone and so is its state.
-  void after_fork_in_child();
+  void wake() override;
+  void end_nap() override;
+  void stop() override;
+  void after_fork_in_child() override;
 
  private:
   struct Parking {

@@ -107,14 +107,17 @@ print(sums)
 """,
     "one of another thread": """
 x = flow.zeros(4)
-begun = threading.Event()
+begun, filled = threading.Event(), threading.Event()
 def outer():
     begun.set()
-    while flow.vm.stats()["in_flight"] < 2: time.sleep(0)
+    while flow.vm.stats()["in_flight"] < 2 and not filled.is_set(): time.sleep(0)
     return (x + 1).tolist()
+def fill(x):
+    x.fill(5)
+    filled.set()
 def other():
     begun.wait()
-    host_func(lambda x: x.fill(5), writes=[x])
+    host_func(fill, writes=[x])
 thread = threading.Thread(target=other)
 thread.start()
 print(host_func(outer).result())
@@ -299,7 +302,7 @@ for t in threads: t.join()
 
 
 def test_forks_beside_one_that_waits_for_it_in_naive_mode(run_program: Callable[..., Any]) -> None:
-    """In the child both have failed; in the parent both go on."""
+    """In the child the one that ran has failed; in the parent both go on."""
     code = (
         """
 import os, signal, warnings
@@ -310,20 +313,23 @@ os.register_at_fork(before=lambda: [hook() for hook in hooks])
         + START
         + """
 x = flow.zeros(4)
-begun, go_on = threading.Event(), threading.Event()
-def outer():
+begun, waits, go_on = (threading.Event() for _ in range(3))
+def outer(_):
     begun.set()
     go_on.wait()
 def fill(x): x.fill(5)
+def wait_for_outer():
+    waits.set()
+    host_func(fill, writes=[x])
 threads = [
-    threading.Thread(target=lambda: host_func(outer)),
-    threading.Thread(target=lambda: host_func(fill, writes=[x])),
+    threading.Thread(target=lambda: host_func(outer, writes=[x])),
+    threading.Thread(target=wait_for_outer),
 ]
 def meanwhile():
     threads[0].start()
     begun.wait()
     threads[1].start()
-    while flow.vm.stats()["in_flight"] < 2: time.sleep(0)
+    waits.wait()
 hooks.append(meanwhile)
 pid = os.fork()
 if pid == 0:

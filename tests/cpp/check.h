@@ -2,6 +2,7 @@
 // program.
 #pragma once
 
+#include <atomic>
 #include <cstdio>
 #include <functional>
 #include <string>
@@ -11,7 +12,7 @@
 namespace ofl {
 namespace {
 
-int g_passed = 0, g_failed = 0;
+std::atomic<int> g_passed{0}, g_failed{0};  // checks may be in several threads
 
 #define CHECK(condition) check_that((condition), #condition, __LINE__)
 #define CHECK_ERROR(kind, part, expression) \
@@ -36,7 +37,7 @@ void check_error(ErrorKind kind, const std::string& part, const std::function<vo
 
 /// The exit status of main().
 int report() {
-  std::printf("%d passed, %d failed\n", g_passed, g_failed);
+  std::printf("%d passed, %d failed\n", g_passed.load(), g_failed.load());
   return g_failed == 0 ? 0 : 1;
 }
 

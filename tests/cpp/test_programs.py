@@ -62,6 +62,7 @@ SANITIZED = (
     "test_fusion_plans",
     "test_kernel_calls",
     "test_waits_inside",
+    "test_pool",
     "test_shared_ranges",
     "stress_machine",
 )

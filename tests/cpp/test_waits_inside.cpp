@@ -1,4 +1,4 @@
-// Host functions that wait for others of their stream, from several threads, in both modes.
+// Functions that wait for others of their pool, from several threads, in both modes.
 #include <unistd.h>
 
 #include <thread>
@@ -8,22 +8,21 @@
 namespace ofl::vm {
 namespace {
 
-// Of those that run on the host_func stream one runs at a time, or inside another: no lock.
 void test_functions_inside_functions(bool naive) {
   World world;
   world.machine.options().naive.store(naive);
   constexpr int kThreads = 3, kRounds = 60;
-  int64_t sum = 0;
+  std::atomic<int64_t> sum{0};
   const auto outer = [&world, &sum](Dependence& made) {
     Dependence inner, there, back;
-    int64_t value = 0;
-    world.run(kCpu, StreamType::host_func, {writes(inner)}, [&] { value = ++sum; });
+    int64_t value = 0, mine = 0;
+    world.run(kCpu, StreamType::host_func, {writes(inner)}, [&] { value = mine = ++sum; });
     world.run(kMock0, StreamType::compute, {reads(inner), writes(there)}, [&] { value *= 2; });
     world.run(kCpu, StreamType::compute, {reads(there), writes(back)}, [&] { value += 1; });
     world.run(kCpu, StreamType::host_func, {reads(back), writes(made)}, [&] { value += 1; });
     world.machine.wait_for_value(made, "test");
     world.machine.wait_for_access(back, "test");
-    CHECK(value == 2 * sum + 2);
+    CHECK(value == 2 * mine + 2);
   };
   std::vector<std::thread> threads;
   for (int t = 0; t < kThreads; ++t) {
@@ -43,21 +42,22 @@ void test_functions_inside_functions(bool naive) {
   CHECK(sum == int64_t{2} * kThreads * kRounds);
 }
 
-// In naive mode its thread waits for the baton, which the one that waits has.
 void test_one_of_another_thread(bool naive) {
   World world;
   world.machine.options().naive.store(naive);
+  world.machine.options().pool_threads.store(1);
   for (int round = 0; round < 100; ++round) {
     Dependence object;
-    std::promise<void> begun;
+    std::promise<void> begun, issued;
     int value = 0, seen = 0;
     std::thread other([&] {
       begun.get_future().wait();
       world.run(kCpu, StreamType::host_func, {writes(object)}, [&] { value = 5; });
+      issued.set_value();
     });
     const Seq outer = world.run(kCpu, StreamType::host_func, {}, [&] {
       begun.set_value();
-      while (world.machine.stats().in_flight < 2) std::this_thread::yield();
+      issued.get_future().wait();
       world.machine.wait_for_value(object, "test");
       seen = value;
     });
@@ -69,7 +69,7 @@ void test_one_of_another_thread(bool naive) {
 
 void test_a_full_window() {
   World world(64);
-  int count = 0;
+  std::atomic<int> count{0};
   const Seq outer = world.run(kCpu, StreamType::host_func, {}, [&] {
     for (int i = 0; i < 500; ++i) {
       const Seq seq = world.run(kCpu, StreamType::host_func, {}, [&] { ++count; });

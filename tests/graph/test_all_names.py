@@ -232,7 +232,7 @@ REFUSED = {
         *("piecewise", "insert at places"),
     ),
     "edges are made of values by the host": ("histogram",),
-    "it acts on more than tensors": ("synchronize",),
+    "it acts on more than tensors": ("synchronize", "Tensor.ready"),
 }
 REFUSAL = r"^\[[\w.]+\] (needs the values of|cannot be recorded).* do it outside"
 REASONS = {name: reason for reason, names in REFUSED.items() for name in names}

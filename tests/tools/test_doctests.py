@@ -17,7 +17,15 @@ REGISTRIES = (alter_layout, device_rules)
 def documented() -> dict[str, Any]:
     """The public objects by name: of the namespace, its modules, and the methods of its classes."""
     found: dict[str, Any] = {"oneflow_lite": flow}
-    spaces = (flow.fft, flow.linalg, flow.random, flow.vm, flow.profiler, flow.interchange)
+    spaces = (
+        flow.fft,
+        flow.linalg,
+        flow.random,
+        flow.vm,
+        flow.engine,
+        flow.profiler,
+        flow.interchange,
+    )
     for space in (flow, *spaces, flow.graph.analyses, flow.graph.passes):
         names = getattr(space, "__all__", dir(space))
         for name in names:

@@ -45,9 +45,12 @@ ROOMS = {
         "fusion",
     ),
     "graph/running": ("steps",),
-    "python": ("machine ops tensor", "native", "interop", "graph"),
+    "python": ("machine ops tensor engine", "native", "interop", "graph"),
     "tensor": ("fusion", "index"),
-    "vm": ("failure", "board queue", "fusion", "devices", "small_work", "waiting", "process"),
+    "vm": (
+        *("failure", "board queue", "pool", "fusion", "devices", "small_work", "waiting"),
+        "process",
+    ),
 }
 
 # Backend -> the files that include its headers, besides its own folder and the list of backends.
@@ -66,11 +69,12 @@ KNOWN_FOLDERS_WITH_RINGS = {"ops", "python"}
 LAYERS = (
     {"_C", "main_interpreter", "flag_values"},
     {"flags", "dtypes", "device", "inspection", "failures"},
+    {"engine"},
     {
         *("ops", "linalg", "fft", "random", "interop", "interchange"),
         *("display", "tensor", "vm"),
     },
-    {"engine", "profiler", "cuda"},
+    {"profiler", "cuda"},
     {"graph"},
     {"distributed"},
     {"lifecycle"},

@@ -24,7 +24,7 @@ thread_local bool fork_prepared = false;
 
 PyObject* before_fork(Arguments) {
   fork_announced = false;
-  runtime().machine.drain(std::nullopt);
+  runtime().machine.drain_but_pending("fork");
   fork_announced = true;
   Py_RETURN_NONE;
 }
@@ -52,7 +52,7 @@ void after_in_child() {
 }
 
 PyObject* fail_lost_host_functions(Arguments) {
-  if (std::exchange(fork_announced, false)) runtime().machine.fork().fail_lost_host_functions();
+  if (std::exchange(fork_announced, false)) runtime().machine.fork().fail_lost_functions();
   Py_RETURN_NONE;
 }
 

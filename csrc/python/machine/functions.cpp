@@ -120,7 +120,7 @@ void configure(std::optional<bool> sync, std::optional<int64_t> max_in_flight,
                std::optional<int64_t> memory_limit, const std::optional<std::string>& implicit_sync,
                std::optional<int> num_threads, std::optional<bool> standard_values,
                const std::optional<std::string>& fusion, std::optional<double> inline_seconds,
-               std::optional<bool> watches_cores) {
+               std::optional<bool> watches_cores, std::optional<int> engine_threads) {
   vm::Options& options = runtime().machine.options();
   if ((max_in_flight && *max_in_flight < 1) || (max_bytes && *max_bytes < 1)) {
     fail(ErrorKind::value, "[configure] bounds of the window must be positive");
@@ -130,6 +130,10 @@ void configure(std::optional<bool> sync, std::optional<int64_t> max_in_flight,
   }
   set_if(num_threads,
          [&](int n) { runtime().machine.state(Device{}).device.helpers()->set_threads(n); });
+  if (engine_threads && *engine_threads < 1) {
+    fail(ErrorKind::value, "[configure] engine_threads must be positive, got ", *engine_threads);
+  }
+  set_if(engine_threads, [](int n) { runtime().machine.set_pool_threads(n); });
   set_if(watches_cores, [&](bool on) {
     runtime().machine.state(Device{}).device.helpers()->crowding().set_watched(on);
   });
@@ -240,7 +244,8 @@ void bind_machine_functions(py::module_& m) {
         py::arg("hang_timeout") = py::none(), py::arg("memory_limit") = py::none(),
         py::arg("implicit_sync") = py::none(), py::arg("num_threads") = py::none(),
         py::arg("standard_values") = py::none(), py::arg("fusion") = py::none(),
-        py::arg("inline_seconds") = py::none(), py::arg("watches_cores") = py::none());
+        py::arg("inline_seconds") = py::none(), py::arg("watches_cores") = py::none(),
+        py::arg("engine_threads") = py::none());
   m.attr("COMPUTE_LANES") = vm::kComputeLanes;
   m.attr("CALLERS_LANE") = kCallersLane;
   m.def("exchange_lane", [](int lane) {

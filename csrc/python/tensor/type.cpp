@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "python/convert.h"
+#include "python/engine/call.h"
 #include "python/machine/device_object.h"
 #include "python/runtime.h"
 #include "python/tensor/unknown_extents.h"
@@ -164,6 +165,10 @@ PyObject* tensor_is_contiguous(PyObject* self, PyObject*) {
   return PyBool_FromLong(tensor_of(self).contiguous());
 }
 
+PyObject* tensor_ready(PyObject* self, PyObject*) {
+  return guarded<PyObject*>(nullptr, [&] { return ready_of(tensor_of(self)); });
+}
+
 PyObject* tensor_is_ready(PyObject* self, PyObject*) {
   return PyBool_FromLong(runtime().machine.is_ready(tensor_of(self).storage->dependence()));
 }
@@ -264,6 +269,7 @@ PyMethodDef methods[] = {
     {"is_contiguous", tensor_is_contiguous, METH_NOARGS,
      "True when the elements lie in row-major order without gaps."},
     {"is_ready", tensor_is_ready, METH_NOARGS, "True when looking at it would not wait."},
+    {"ready", tensor_ready, METH_NOARGS, "A Completion that is over when its last write is."},
     {"shares_storage", tensor_shares_storage, METH_O,
      "True when both are views of one storage, or of shared memory that overlaps."},
     {nullptr, nullptr, 0, nullptr}};

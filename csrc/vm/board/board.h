@@ -33,6 +33,7 @@ struct Options {
   std::atomic<Fusion> fusion{Fusion::where_it_pays};
   std::atomic<int64_t> max_in_flight{1024};  // instructions a device: high-water mark; low is half
   std::atomic<int64_t> max_bytes{int64_t{1} << 30};  // pinned by them, a device: high-water mark
+  std::atomic<int> pool_threads{2};  // of a pool whose functions compute, when it is made
   std::atomic<double> hang_timeout{0};  // seconds without a retirement until a report; 0: never
 };
 
@@ -96,7 +97,7 @@ class Board {
   // --- by a host thread that waits
   /// Sleeps until `done`, or `most`; false: it is not done. `done` is called with the mutex held.
   template <typename Done>
-  bool sleep_until(const Done& done, std::chrono::milliseconds most) {
+  bool sleep_until(const Done& done, std::chrono::nanoseconds most) {
     std::unique_lock<std::mutex> lock(sync_->mutex);
     return sync_->changed.wait_for(lock, most, done);
   }
@@ -106,6 +107,12 @@ class Board {
     sync_->changed.wait(lock, done);
   }
   void notify_all();
+  /// A function has returned, and completes later.
+  void note_pending() {
+    pending_noted_.fetch_add(1, std::memory_order_seq_cst);
+    launched();
+  }
+  int64_t pending_noted() const { return pending_noted_.load(std::memory_order_seq_cst); }
   /// While it lives, its thread is woken at every launch and retirement.
   class Watching {
    public:
@@ -144,6 +151,7 @@ class Board {
   std::atomic<int64_t> waited_since_{0};
   std::atomic<Seq> last_awaited_{kNoneAwaited};
   std::atomic<uint64_t> waits_{0};
+  std::atomic<int64_t> pending_noted_{0};
 };
 
 }  // namespace ofl::vm

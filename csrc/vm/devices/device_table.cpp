@@ -5,9 +5,29 @@
 #include "ep/memory/caching_allocator.h"
 #include "ep/memory/staging_pool.h"
 #include "vm/host_policy.h"
+#include "vm/pool/pool_policy.h"
 #include "vm/queue_policy.h"
+#include "vm/worker.h"
 
 namespace ofl::vm {
+
+namespace {
+
+constexpr int kManyThreads = 256;  // of a pool for functions that wait
+
+std::unique_ptr<Runner> runner_of(Stream& stream, Board& board) {
+  const StreamTypeInfo& type = info(stream.type());
+  if (type.threads == Threads::worker) {
+    return std::make_unique<Worker>(stream, board, stream.device(), stream.name(), type.helpable);
+  }
+  if (type.threads == Threads::one) return std::make_unique<Pool>(stream, stream.name(), 1, false);
+  const bool grows = type.threads == Threads::many;
+  const int most = grows ? kManyThreads : board.options.pool_threads.load();
+  return std::make_unique<Pool>(stream, stream.name(), most, grows);
+}
+
+}  // namespace
+
 
 namespace {
 
@@ -86,11 +106,13 @@ Stream& DeviceTable::stream(Device device, StreamType type) {
   if (Stream* known = entry.load(std::memory_order_relaxed)) return *known;
   const auto make_policy = [this](Stream& stream) -> std::unique_ptr<StreamPolicy> {
     if (stream.in_order()) return std::make_unique<QueuePolicy>(stream, window_);
+    if (stream.is_pool()) return std::make_unique<PoolPolicy>(stream);
     return std::make_unique<HostPolicy>(stream, window_);
   };
+  const auto make_runner = [this](Stream& stream) { return runner_of(stream, board_); };
   const int id = static_cast<int>(owned_streams_.size());
   owned_streams_.push_back(
-      std::make_unique<Stream>(board_, home.device, home, type, id, make_policy));
+      std::make_unique<Stream>(board_, home.device, home, type, id, make_policy, make_runner));
   entry.store(owned_streams_.back().get(), std::memory_order_release);
   return *owned_streams_.back();
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/cost.h"
+#include "vm/runner.h"
 
 namespace ofl::vm {
 

@@ -1,57 +1,66 @@
 #include "vm/process/fork.h"
 
-#include <algorithm>
 #include <thread>
+
+#include "vm/pool/pool_policy.h"
 
 namespace ofl::vm {
 
-// No thread issues meanwhile, so an instruction becomes active only by the retirement of another.
-// Nothing is active if no retirement was counted between two looks at the counters, and if no
-// instruction in flight between them was active. For a predecessor that released an instruction
-// behind our back was either active, and still in flight at its own turn, or counted before.
-std::vector<Stream*> Fork::settle() {
-  std::vector<Stream*> calling;
+// No thread issues meanwhile, and no function of a pool begins or retires, as we have the batons of
+// the pools. So an instruction becomes active only by the retirement of another. Nothing is active
+// if no retirement was counted between two looks at the counters, and if no instruction in flight
+// between them was active. For a predecessor that released an instruction behind our back was
+// either active, and still in flight at its own turn, or counted before.
+void Fork::settle() {
   for (;;) {
     const int64_t retired = devices_.retired_count();
     Seq moving = 0;
-    bool host_function = false;
+    bool in_pool = false;
     {
       std::lock_guard<std::mutex> lock(window_.issue_mutex());
-      if (Slot* slot = waiting_.find_moving(&calling)) {
+      if (Slot* slot = waiting_.find_moving(true)) {
         moving = slot->name();
-        host_function = slot->header.stream->type() == StreamType::host_func;
+        in_pool = slot->header.stream->is_pool();
       }
     }
-    if (host_function) {
-      std::this_thread::yield();  // it ends, or comes to the call, of which no thread is told
+    if (in_pool) {
+      std::this_thread::yield();  // it comes to its call, of which no thread is told
     } else if (moving) {
       waiting_.wait(moving, "fork");
     } else if (devices_.retired_count() == retired) {
-      return calling;
+      return;
     }
   }
 }
 
 // At rest, a lock can still be held only by an idle worker or a waiting thread, for a moment. With
-// all of them in our hands the child starts from a consistent state. The baton of a host function
-// in its call is with its thread. That thread touches the stream only where it runs an instruction
-// that it waits for (Waiting::run_awaited), which it begins with the issue mutex. So the last look
-// is one with all locks.
+// all of them in our hands the child starts from a consistent state. The thread of a function in
+// its call has none of them, and needs the baton of its pool to get out of it.
 void Fork::before() {
-  std::vector<Stream*> calling;
+  lock_batons(true);
   for (;;) {
-    calling_ = settle();
+    settle();
     lock();
-    if (!waiting_.find_moving(&calling)) break;
+    if (!waiting_.find_moving(true)) break;
     unlock();
   }
   prepared_ = true;
 }
 
-void Fork::lock() {
+void Fork::lock_batons(bool of_pools) {
   for (Stream* stream : devices_.streams()) {
-    if (!is_calling(stream)) stream->baton().lock();
+    if (stream->is_pool() == of_pools) stream->baton().lock();
   }
+}
+
+void Fork::unlock_batons(bool of_pools) {
+  for (Stream* stream : devices_.streams()) {
+    if (stream->is_pool() == of_pools) stream->baton().unlock();
+  }
+}
+
+void Fork::lock() {
+  lock_batons(false);
   shared_ranges_.mutex().lock();
   window_.issue_mutex().lock();
   board_.failures.mutex().lock();
@@ -63,15 +72,14 @@ void Fork::unlock() {
   board_.failures.mutex().unlock();
   window_.issue_mutex().unlock();
   shared_ranges_.mutex().unlock();
-  for (Stream* stream : devices_.streams()) {
-    if (!is_calling(stream)) stream->baton().unlock();
-  }
+  unlock_batons(false);
 }
 
 void Fork::after_in_parent() {
   if (!prepared_) return;
   prepared_ = false;
   unlock();
+  unlock_batons(true);
 }
 
 void Fork::after_in_child() {
@@ -79,40 +87,36 @@ void Fork::after_in_child() {
   after_in_parent();
   board_.after_fork_in_child();
   devices_.after_fork_in_child();
-  for (Stream* stream : devices_.streams()) stream->after_fork_in_child(is_calling(stream));
+  for (Stream* stream : devices_.streams()) stream->after_fork_in_child();
 }
 
-bool Fork::is_calling(Stream* stream) const {
-  return std::count(calling_.begin(), calling_.end(), stream) > 0;
-}
-
-// All are marked before the first retires, which may release others. Those in a list, and those
-// that a thread kept, are run, that is skipped, here: their worker and that thread do not exist.
-void Fork::fail_lost_host_functions() {
+// All are marked before the first retires, which may release others. Those that are ready are run,
+// that is skipped, here.
+void Fork::fail_lost_functions() {
   Seqs in_flight;
   {
     std::lock_guard<std::mutex> lock(window_.issue_mutex());
     in_flight = window_.all_in_flight();
   }
+  const Error error(ErrorKind::runtime, "was in flight in another thread when the process forked");
   for (Seq seq : in_flight) {
     Slot& slot = window_.slot_of(seq);
-    if (slot.header.stream->type() != StreamType::host_func) continue;
-    slot.failure = std::make_shared<const Failure>(
-        Failure{ErrorKind::runtime, "was in flight in another thread when the process forked",
-                slot.header.name, slot.header.site, 0, slot.header.stream->device().id(), nullptr});
+    if (!slot.header.stream->is_pool()) continue;
+    Failure failure = *make_failure(&slot, error);
+    failure.seq = 0;  // synchronize() does not raise it
+    slot.failure = std::make_shared<const Failure>(failure);
   }
   for (Seq seq : in_flight) {
     Slot& slot = window_.slot_of(seq);
-    const SlotState state = slot.state.load(std::memory_order_relaxed);
-    if (state == SlotState::calling || state == SlotState::kept) {
-      slot.header.stream->run_in_caller(&slot, seq);
-    }
+    if (slot.state.load(std::memory_order_relaxed) != SlotState::calling) continue;
+    static_cast<PoolPolicy&>(slot.header.stream->policy()).retire_lost(&slot);
   }
-  for (Stream* stream : calling_) {
-    std::lock_guard<std::mutex> baton(stream->baton());
-    stream->run_ready(false);
+  for (Stream* stream : devices_.streams()) {
+    if (!stream->is_pool()) continue;
+    auto& policy = static_cast<PoolPolicy&>(stream->policy());
+    policy.abandon_pending(error);
+    policy.run_ready_here();
   }
-  calling_.clear();
 }
 
 }  // namespace ofl::vm

@@ -2,12 +2,10 @@
 // thread only, and memory as it was at that moment. So the machine is brought to rest before the
 // fork, its locks are held across it, and the child gets new threads.
 //
-// A host function that another thread of the interpreter is in the middle of cannot be waited for:
-// it may need the interpreter's lock, which the forking thread holds. It stays in flight. In the
-// parent it goes on; in the child it has failed.
+// A function that another thread is in the middle of cannot be waited for: it may need the
+// interpreter's lock, which the forking thread holds, or it may complete later. It stays in flight.
+// In the parent it goes on; in the child it has failed, and so have the functions behind it.
 #pragma once
-
-#include <vector>
 
 #include "vm/process/shared_ranges.h"
 #include "vm/waiting/waiting.h"
@@ -30,15 +28,16 @@ class Fork {
   void before();
   void after_in_parent();
   void after_in_child();
-  /// In the child, once instructions may be let go: host functions that were in flight at the fork
-  /// fail here.
-  void fail_lost_host_functions();
+  /// In the child, once instructions may be let go: functions that were in flight at the fork fail
+  /// here.
+  void fail_lost_functions();
 
  private:
-  std::vector<Stream*> settle();
+  void settle();
+  void lock_batons(bool of_pools);
+  void unlock_batons(bool of_pools);
   void lock();
   void unlock();
-  bool is_calling(Stream* stream) const;
 
   DeviceTable& devices_;
   Board& board_;
@@ -46,7 +45,6 @@ class Fork {
   Waiting& waiting_;
   SharedRanges& shared_ranges_;
   bool prepared_ = false;
-  std::vector<Stream*> calling_;  // at the fork
 };
 
 }  // namespace ofl::vm

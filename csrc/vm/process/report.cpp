@@ -59,6 +59,7 @@ std::string list_in_flight(DeviceTable& devices) {
       out << separator << predecessor;
       separator = " #";
     }
+    if (slot.variables) out << ", " << *slot.variables;
     if (slot.starved.load(std::memory_order_relaxed)) out << ", waits for memory";
     if (slot.header.site) out << ", issued at " << board.site_text(slot.header.site);
     out << "\n";

@@ -27,12 +27,45 @@ void ReadyList::pull() {
     oldest = youngest;
     youngest = older;
   }
+  if (by_priority_) return insert_each(oldest, was_empty);
   if (was_empty) {
     taken_.store(oldest, std::memory_order_seq_cst);
   } else {
     last_taken_->next = oldest;
   }
   last_taken_ = last;
+}
+
+/// Inserts a chain by priority. The list is never empty meanwhile, for any().
+void ReadyList::insert_each(Slot* slot, bool was_empty) {
+  if (was_empty) {
+    Slot* const first = slot;
+    slot = slot->next;
+    first->next = nullptr;
+    last_taken_ = first;
+    taken_.store(first, std::memory_order_seq_cst);
+  }
+  while (slot) {
+    Slot* const each = slot;
+    slot = slot->next;
+    insert(each);
+  }
+}
+
+void ReadyList::insert(Slot* slot) {
+  const int32_t priority = slot->header.priority;
+  Slot* before = last_taken_;
+  if (before->header.priority < priority) {  // else it comes last
+    before = nullptr;
+    for (Slot* each = first(); each->header.priority >= priority; each = each->next) before = each;
+  }
+  slot->next = before ? before->next : first();
+  if (before) {
+    before->next = slot;
+  } else {
+    taken_.store(slot, std::memory_order_seq_cst);
+  }
+  if (!slot->next) last_taken_ = slot;
 }
 
 bool ReadyList::contains(const Slot* slot) const {

@@ -1,7 +1,7 @@
 // Back-pressure: threads that issue wait for room on a device, or for a slot of the window.
 #include <algorithm>
 
-#include "vm/host_policy.h"
+#include "vm/board/running_scope.h"
 #include "vm/waiting/waiting.h"
 
 namespace ofl::vm {

@@ -1,23 +1,64 @@
-// Waits of a host function. Its thread has the baton of its stream, so no other thread runs the
-// instructions that are queued there. Those that the function waits for, directly or not, run in
-// its thread, inside the call.
+// Waits of a function. All threads of its pool may be in functions that wait. So those that the
+// function waits for, directly or not, run in its thread once they are ready.
 //
-//   thread of host_func:  [A ............ waits for y ......................]
-//                                          [B]  <- ready, y needs it
-//   compute:                                    [y = f(B's result)]
+//   a thread of host_func:  [A ............ waits for y ......................]
+//                                            [B]  <- ready, y needs it
+//   compute:                                      [y = f(B's result)]
 //
-// Nothing else of the stream runs there: it may wait for something that A does later. In naive mode
-// B is not in the list but kept by its thread, which waits for the baton until A ends.
+// Nothing else runs there: it may wait for something that A does later. While A sleeps, its pool
+// may have one thread more, unless it is one whose functions run one after the other.
 #include <algorithm>
-#include <thread>
 
-#include "vm/host_policy.h"
+#include "vm/board/running_scope.h"
+#include "vm/pool/pool_policy.h"
 #include "vm/waiting/waiting.h"
 
 namespace ofl::vm {
 
+namespace {
+
+/// While it lives, the function of the calling thread is known to wait for an instruction, so that
+/// another one that waits for it is told if it waits in a ring. The pool may run another one.
+class NotedWait {
+ public:
+  /// With the issue mutex.
+  NotedWait(Window& window, Seq seq) : window_(window), slot_(RunningScope::slot()) {
+    outer_ = std::exchange(slot_.waits_for, seq);
+  }
+  ~NotedWait() {
+    std::lock_guard<std::mutex> lock(window_.issue_mutex());
+    slot_.waits_for = outer_;
+  }
+  NotedWait(const NotedWait&) = delete;
+
+ private:
+  Window& window_;
+  Slot& slot_;
+  Seq outer_;
+};
+
+/// While it lives, the pool of the calling thread's function may have one thread more, unless its
+/// functions run one after the other.
+class Blocked {
+ public:
+  Blocked() {
+    Stream& stream = *RunningScope::slot().header.stream;
+    const bool in_order = info(stream.type()).threads == Threads::one;
+    if (stream.is_pool() && !in_order) pool_ = &static_cast<Pool&>(stream.runner());
+    if (pool_) pool_->block(true);
+  }
+  ~Blocked() { if (pool_) pool_->block(false); }
+  Blocked(const Blocked&) = delete;
+
+ private:
+  Pool* pool_ = nullptr;
+};
+
+}  // namespace
+
 /// With the issue mutex, which keeps the slots and their edges in place: `seq`, and the
-/// instructions that must retire before it. All of them were known when it was issued.
+/// instructions that must retire before it, because it was issued after them or its function waits
+/// for them.
 std::vector<Seq> Waiting::collect_awaited(Seq seq) {
   std::vector<Seq> awaited;
   std::vector<bool> known(window_.size());
@@ -31,15 +72,17 @@ std::vector<Seq> Waiting::collect_awaited(Seq seq) {
   for (size_t next = 0; next < awaited.size(); ++next) {
     Slot& slot = window_.slot_of(awaited[next]);
     for (int i = 0; i < slot.edge_count; ++i) add(slot.edge(i).predecessor);
+    add(slot.waits_for);
   }
   return awaited;
 }
 
 /// Waits until `done`, which comes true once `seq` has retired at the latest. Throws if `seq` waits
-/// for the host function that waits here.
-void Waiting::wait_inside(Seq seq, const char* reason, const Done& done) {
-  Stream& here = *RunningScope::stream();
+/// for a function that the calling thread is in. A wait is noted in the step that finds the others,
+/// so of functions that wait in a ring the last one finds it.
+void Waiting::wait_inside(Seq seq, const char* reason, const Done& done, int64_t deadline) {
   std::vector<Seq> awaited;
+  std::optional<NotedWait> noted;
   {
     std::lock_guard<std::mutex> lock(window_.issue_mutex());
     awaited = collect_awaited(seq);
@@ -47,16 +90,20 @@ void Waiting::wait_inside(Seq seq, const char* reason, const Done& done) {
       fail(ErrorKind::runtime, "[", reason,
            "] a host function cannot wait for itself, nor for what comes after it");
     }
-    const auto elsewhere = [&](Seq each) { return window_.slot_of(each).header.stream != &here; };
-    awaited.erase(std::remove_if(awaited.begin(), awaited.end(), elsewhere), awaited.end());
+    noted.emplace(window_, seq);
+    const auto of_no_pool = [&](Seq each) {
+      return !window_.slot_of(each).header.stream->is_pool();
+    };
+    awaited.erase(std::remove_if(awaited.begin(), awaited.end(), of_no_pool), awaited.end());
   }
   std::sort(awaited.begin(), awaited.end());
   note_awaited(seq);
   Board::Watching watching(board_);
   while (!done()) {
-    if (!run_awaited(here, awaited)) {
-      host_wait(reason, [&] { return done() || next_ready(awaited) != 0; });
-    }
+    if (run_awaited(awaited)) continue;
+    Blocked blocked;
+    host_wait(
+        reason, [&] { return done() || next_ready(awaited) != 0; }, kSpinNs, deadline);
   }
 }
 
@@ -64,40 +111,31 @@ void Waiting::wait_inside(Seq seq, const char* reason, const Done& done) {
 Seq Waiting::next_ready(const std::vector<Seq>& awaited) {
   for (Seq seq : awaited) {
     const SlotState state = window_.slot_of(seq).state.load(std::memory_order_acquire);
-    const bool is_ready = state == SlotState::ready || state == SlotState::kept;
-    if (is_ready && window_.in_flight(seq)) return seq;
+    if (state == SlotState::ready && window_.in_flight(seq)) return seq;
   }
   return 0;
 }
 
-/// Runs the first of these that is ready; false when none is. A thread that forks looks, with the
-/// issue mutex, for instructions that are neither in their call nor waiting. This one is such an
-/// instruction from the step below to its retirement, and only then does this thread touch the
-/// stream.
-bool Waiting::run_awaited(Stream& here, const std::vector<Seq>& awaited) {
+/// Runs the first of these that is ready; false when none is.
+bool Waiting::run_awaited(const std::vector<Seq>& awaited) {
   Slot* slot = nullptr;
-  bool is_kept = false;
+  Stream* stream = nullptr;
+  Seq seq = 0;
   {
-    std::lock_guard<std::mutex> lock(window_.issue_mutex());
-    const Seq seq = next_ready(awaited);
+    std::lock_guard<std::mutex> lock(window_.issue_mutex());  // keeps the slot's header in place
+    seq = next_ready(awaited);
     if (seq == 0) return false;
     slot = &window_.slot_of(seq);
-    is_kept = slot->state.load(std::memory_order_relaxed) == SlotState::kept;
-    // It is of this stream, whose baton this thread has: no other thread starts it.
-    slot->state.store(SlotState::running, std::memory_order_seq_cst);
+    stream = slot->header.stream;
   }
   void* token = hooks_->release();
-  if (is_kept) {
-    here.policy().run(slot);
-  } else {
-    here.run_taken(slot);
-  }
+  static_cast<PoolPolicy&>(stream->policy()).run_if_ready(slot, seq);
   hooks_->acquire(token);
   return true;
 }
 
-/// Inside a host function: until a slot is free. The oldest that does not wait for the function
-/// itself waits for older ones only.
+/// Inside a function: until a slot is free. The oldest that does not wait for the function itself
+/// waits for older ones only.
 void Waiting::wait_for_slot_inside() {
   Seqs in_flight;
   Seq oldest = 0;

@@ -4,7 +4,9 @@
 #include <chrono>
 #include <cstdio>
 
-#include "vm/host_policy.h"
+#include "vm/board/running_scope.h"
+#include "vm/pool/pool.h"
+#include "vm/worker.h"
 
 namespace ofl::vm {
 
@@ -17,17 +19,17 @@ constexpr double kMaxHelpCost = 2e7;  // about 10 ms, in which the thread cannot
 
 // The hooks are called outside any destructor and any catch-all: an interpreter that is shutting
 // down may end this thread inside them by unwinding it.
-void Waiting::host_wait(const char* reason, const Done& done, int64_t spin_ns) {
+void Waiting::host_wait(const char* reason, const Done& done, int64_t spin_ns, int64_t deadline) {
   if (done()) return;
   const int64_t begin = now_ns();
   void* token = hooks_->release();
   board_.begin_wait(begin);
-  for (Stream* stream : devices_.streams()) stream->worker().end_nap();
+  for (Stream* stream : devices_.streams()) stream->runner().end_nap();
   ep::HelperPool* helpers = board_.helpers();
   if (helpers) helpers->stand_by();
   std::optional<Error> interrupt = spin_until(done, token, spin_ns);
   if (helpers) helpers->stand_down();
-  if (!interrupt) interrupt = sleep_until(reason, done, token);
+  if (!interrupt) interrupt = sleep_until(reason, done, token, deadline);
   board_.end_wait();
   hooks_->acquire(token);
   if (Observer* observer = board_.observer()) observer->synced(reason, begin, now_ns());
@@ -49,11 +51,15 @@ std::optional<Error> Waiting::spin_until(const Done& done, void* token, int64_t 
   return std::nullopt;
 }
 
-std::optional<Error> Waiting::sleep_until(const char* reason, const Done& done, void* token) {
+std::optional<Error> Waiting::sleep_until(const char* reason, const Done& done, void* token,
+                                          int64_t deadline) {
   int64_t retired = 0;
   int64_t since = 0;
   for (;;) {
-    if (board_.sleep_until(done, kSlice)) return std::nullopt;
+    const std::chrono::nanoseconds left(deadline - now_ns());
+    if (board_.sleep_until(done, std::min<std::chrono::nanoseconds>(kSlice, left))) {
+      return std::nullopt;
+    }
     if (std::optional<Error> error = hooks_->interrupt(token)) return error;
     if (hooks_->ends() && is_lost()) {
       return Error(ErrorKind::runtime, concat("[", reason,
@@ -64,16 +70,16 @@ std::optional<Error> Waiting::sleep_until(const char* reason, const Done& done, 
   }
 }
 
-/// While the layer above ends: nothing in flight moves any more. Two looks at the count, as in
-/// Fork::settle(): if a successor gets ready behind our back, its predecessor is seen or counted.
+/// While the layer above ends: there are functions in flight, and nothing moves any more. Two looks
+/// at the count, as in Fork::settle(): if a successor gets ready behind our back, its predecessor
+/// is seen or counted.
 bool Waiting::is_lost() {
   const int64_t retired = devices_.retired_count();
-  std::vector<Stream*> calling;
   {
     std::lock_guard<std::mutex> lock(window_.issue_mutex());
-    if (find_moving(&calling)) return false;
+    if (find_moving(false)) return false;
   }
-  return !calling.empty() && devices_.retired_count() == retired;
+  return devices_.in_flight() > 0 && devices_.retired_count() == retired;
 }
 
 void Waiting::watch_for_hang(int64_t* retired, int64_t* since) {
@@ -191,6 +197,19 @@ void Waiting::wait_for_value(const Dependence& object, const char* reason) {
   if (FailurePtr failure = object.failure()) throw OperationError(*failure);
 }
 
+void Waiting::wait_for_write(const Dependence& object, int64_t deadline, const char* reason) {
+  Seq seq;
+  {
+    std::lock_guard<std::mutex> lock(window_.issue_mutex());
+    seq = window_.last_write(object);
+  }
+  if (deadline == kNoDeadline) return wait(seq, reason);
+  if (!window_.in_flight(seq)) return;
+  const auto done = [this, seq, deadline] { return mark_waited(seq) || now_ns() >= deadline; };
+  if (RunningScope::any()) return wait_inside(seq, reason, done, deadline);
+  host_wait(reason, done, kSpinNs, deadline);
+}
+
 void Waiting::wait_for_access(const Dependence& object, const char* reason) {
   small_work_.note_look();
   Seqs accesses;
@@ -229,34 +248,67 @@ Seq Waiting::oldest_in_flight() {
   return in_flight.empty() ? 0 : *std::min_element(in_flight.begin(), in_flight.end());
 }
 
-Slot* Waiting::find_moving(std::vector<Stream*>* calling) {
-  const Seqs in_flight = window_.all_in_flight();
-  Slot* moving = nullptr;
-  calling->clear();
-  for (Seq seq : in_flight) {
-    Slot& slot = window_.slot_of(seq);
-    if (slot.state.load(std::memory_order_acquire) == SlotState::calling) {
-      calling->push_back(slot.header.stream);
-    }
-  }
-  for (Seq seq : in_flight) {
+Slot* Waiting::find_moving(bool pools_are_held) {
+  for (Seq seq : window_.all_in_flight()) {
     Slot& slot = window_.slot_of(seq);
     const SlotState state = slot.state.load(std::memory_order_acquire);
-    const bool stays = state != SlotState::running &&
-                       std::count(calling->begin(), calling->end(), slot.header.stream) > 0;
-    if (state != SlotState::waiting && !stays) moving = &slot;
+    if (state == SlotState::waiting || state == SlotState::calling || state == SlotState::pending) {
+      continue;
+    }
+    Stream& stream = *slot.header.stream;
+    const bool stays = state == SlotState::ready && stream.is_pool() &&
+                       (pools_are_held || static_cast<Pool&>(stream.runner()).is_full());
+    if (!stays) return &slot;
   }
-  return moving;
+  return nullptr;
 }
 
-void Waiting::refuse_behind_lost_call(Stream& stream) {
-  if (!hooks_->ends() || stream.is_held_here()) return;
-  std::vector<Stream*> calling;
+/// With the issue mutex: of the instructions up to `last`, the youngest that does not wait for a
+/// function which has returned and not completed; 0: there is none. Predecessors are older than
+/// their successors.
+Seq Waiting::youngest_but_pending(Seq last) {
+  Seqs in_flight = window_.all_in_flight();
+  std::sort(in_flight.begin(), in_flight.end());
+  std::vector<bool> held(window_.size());
+  Seq youngest = 0;
+  for (Seq seq : in_flight) {
+    if (seq > last) break;
+    Slot& slot = window_.slot_of(seq);
+    bool is_held = slot.state.load(std::memory_order_acquire) == SlotState::pending;
+    for (int i = 0; i < slot.edge_count && !is_held; ++i) {
+      const Seq predecessor = slot.edge(i).predecessor;
+      is_held = window_.in_flight(predecessor) && held[predecessor & (window_.size() - 1)];
+    }
+    held[seq & (window_.size() - 1)] = is_held;
+    if (!is_held) youngest = seq;
+  }
+  return youngest;
+}
+
+Seq Waiting::last_issued() {
   std::lock_guard<std::mutex> lock(window_.issue_mutex());
-  find_moving(&calling);
-  if (std::count(calling.begin(), calling.end(), &stream) == 0) return;
-  fail(ErrorKind::runtime, "[", stream.name(),
-       "] a host function will not return: its thread ended with the interpreter");
+  return window_.last_seq();
+}
+
+// A function may return meanwhile and not complete, and then what is awaited may be behind it.
+void Waiting::drain_but_pending(Seq last, const char* reason) {
+  if (RunningScope::any()) {
+    fail(ErrorKind::runtime, "[", reason,
+         "] called inside a host function, which is in flight itself");
+  }
+  Board::Watching watching(board_);
+  for (;;) {
+    const int64_t noted = board_.pending_noted();  // before the look, so that none is missed
+    Seq seq;
+    {
+      std::lock_guard<std::mutex> lock(window_.issue_mutex());
+      seq = youngest_but_pending(last);
+    }
+    if (seq == 0) return;
+    note_awaited(seq);
+    host_wait(reason,
+              [&] { return !window_.in_flight(seq) || board_.pending_noted() != noted; });
+  }
 }
 
 }  // namespace ofl::vm

@@ -3,6 +3,7 @@
 //   help: run short ready work ──► spin: work for the helpers ──► sleep, and look for an interrupt
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -14,6 +15,8 @@
 #include "vm/waiting/host_hooks.h"
 
 namespace ofl::vm {
+
+inline constexpr int64_t kNoDeadline = INT64_MAX;
 
 /// Any thread. `reason` is for traces and errors. Every wait may throw Error(interrupted).
 class Waiting {
@@ -39,10 +42,17 @@ class Waiting {
   void wait_until_launched(Seq seq, const char* reason);
   /// Until the last write of `object` has retired; throws OperationError when it is poisoned.
   void wait_for_value(const Dependence& object, const char* reason);
+  /// Until the last write of `object` has retired, failed or not, or until `deadline` (of
+  /// now_ns()).
+  void wait_for_write(const Dependence& object, int64_t deadline, const char* reason);
   /// Until every access to `object` has retired. Its memory may then be changed from outside.
   void wait_for_access(const Dependence& object, const char* reason);
   /// Until everything issued so far (to one device) has retired.
   void drain(std::optional<Device> device);
+  /// Until all in flight up to `last` waits for functions that have returned and not completed.
+  void drain_but_pending(Seq last, const char* reason);
+  /// The youngest instruction so far.
+  Seq last_issued();
 
   bool is_ready(const Dependence& object);
   /// The oldest instruction in flight, which will give its memory back. 0: there is none, or the
@@ -54,22 +64,21 @@ class Waiting {
   void wait_for_room(DeviceState& state);
   /// Until a slot of the window is free, at least for a moment.
   void wait_for_slot();
-  /// While the layer above ends, the thread of another host function keeps its baton for good.
-  void refuse_behind_lost_call(Stream& stream);
 
-  /// With the issue mutex: an active instruction that does not belong to a call of a host function,
-  /// or null; it will move on without help. `calling` gets the streams of these calls. Instructions
-  /// that are ready behind a call stay there; the ones that run there run inside the call.
-  Slot* find_moving(std::vector<Stream*>* calling);
+  /// With the issue mutex: an active instruction, or null; it will move on without help. Functions
+  /// in their calls may wait for anything, and so may their pools if they are `held` or full.
+  Slot* find_moving(bool pools_are_held);
 
  private:
   using Done = std::function<bool()>;
   static constexpr int64_t kSpinNs = 100'000;  // to sleep and be woken costs half of it
 
   /// The one place where a host thread blocks. `done` is called with the board's mutex held.
-  void host_wait(const char* reason, const Done& done, int64_t spin_ns = kSpinNs);
+  void host_wait(const char* reason, const Done& done, int64_t spin_ns = kSpinNs,
+                 int64_t deadline = kNoDeadline);
   std::optional<Error> spin_until(const Done& done, void* token, int64_t spin_ns);
-  std::optional<Error> sleep_until(const char* reason, const Done& done, void* token);
+  std::optional<Error> sleep_until(const char* reason, const Done& done, void* token,
+                                   int64_t deadline);
   void watch_for_hang(int64_t* retired, int64_t* since);
   bool is_lost();
   bool mark_waited(Seq seq);
@@ -79,6 +88,7 @@ class Waiting {
   void note_pace(PacedCall& call);
   void note_awaited(Seq seq);
   bool is_launched(Seq seq);
+  Seq youngest_but_pending(Seq last);
   Seqs all_in_flight(const DeviceState* on);
 
   // In room.cpp.
@@ -87,9 +97,9 @@ class Waiting {
 
   // In wait_inside.cpp.
   std::vector<Seq> collect_awaited(Seq seq);
-  void wait_inside(Seq seq, const char* reason, const Done& done);
+  void wait_inside(Seq seq, const char* reason, const Done& done, int64_t deadline = kNoDeadline);
   Seq next_ready(const std::vector<Seq>& awaited);
-  bool run_awaited(Stream& here, const std::vector<Seq>& awaited);
+  bool run_awaited(const std::vector<Seq>& awaited);
   void wait_for_slot_inside();
 
   DeviceTable& devices_;

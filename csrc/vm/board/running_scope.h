@@ -1,0 +1,36 @@
+// RunningScope: the instruction of a host stream that the calling thread runs. A function may issue
+// and look; it must not wait for itself.
+#pragma once
+
+#include "vm/instruction.h"
+
+namespace ofl::vm {
+
+/// While it lives, the calling thread runs this instruction. A function that waits may run another
+/// one inside, so scopes nest.
+class RunningScope {
+ public:
+  explicit RunningScope(Slot& slot) : slot_(slot), seq_(slot.name()), outer_(innermost_) {
+    innermost_ = this;
+  }
+  ~RunningScope() { innermost_ = outer_; }
+  RunningScope(const RunningScope&) = delete;
+
+  static bool any() { return innermost_ != nullptr; }
+  static bool contains(Seq seq) {
+    for (const RunningScope* scope = innermost_; scope; scope = scope->outer_) {
+      if (scope->seq_ == seq) return true;
+    }
+    return false;
+  }
+  /// The innermost instruction; there is one.
+  static Slot& slot() { return innermost_->slot_; }
+
+ private:
+  static inline thread_local RunningScope* innermost_ = nullptr;
+  Slot& slot_;
+  const Seq seq_;
+  RunningScope* const outer_;
+};
+
+}  // namespace ofl::vm

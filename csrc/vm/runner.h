@@ -1,0 +1,52 @@
+// Runner: the thread or the threads of a stream. A Worker is one thread; a Pool has several.
+#pragma once
+
+#include <mutex>
+#include <string>
+
+namespace ofl::vm {
+
+/// About 0.5 us between two looks: each look takes the issuer's cache line away.
+void pause_briefly();
+
+class Runner {
+ public:
+  /// The work of the threads: that of one stream.
+  class Work {
+   public:
+    virtual ~Work() = default;
+    virtual bool has_ready() const = 0;  // any thread
+    virtual std::mutex& baton() = 0;     // any thread; a worker calls the others with it
+    /// Runs everything that is ready; true: there was something. A pool calls it without the baton.
+    virtual bool run_ready(bool lingers) = 0;
+    /// Retires finished instructions; true: there was something. `all`: waits until nothing is
+    /// left.
+    virtual bool retire_finished(bool all) = 0;
+    virtual bool busy() const = 0;
+  };
+
+  virtual ~Runner() = default;
+  /// Any thread, after making work visible (seq_cst): starts a thread or wakes one that sleeps,
+  /// unless one that is awake will look.
+  virtual void wake() = 0;
+  /// A host thread has begun to wait: ends a nap between two looks at a busy device queue.
+  virtual void end_nap() = 0;
+  /// Runs all queued work, then ends the threads. Not from one of them.
+  virtual void stop() = 0;
+  /// In the child after fork, when nothing runs: the threads are gone, and so is their state.
+  virtual void after_fork_in_child() = 0;
+
+  /// True in the threads of runners. A host function there issues to the queues even in naive mode.
+  static bool is_current_thread() { return !thread_name_.empty(); }
+  /// Of the calling thread, if it is a runner's; or empty.
+  static const std::string& thread_name() { return thread_name_; }
+
+ protected:
+  /// The calling thread is a runner's from now on.
+  static void begin_thread(const std::string& name);
+
+ private:
+  static thread_local std::string thread_name_;
+};
+
+}  // namespace ofl::vm
