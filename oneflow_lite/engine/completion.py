@@ -1,13 +1,16 @@
 """Completion: a function that has been pushed, as the thread that pushed it sees it."""
 
-import asyncio
+import sys
 import threading
 from collections.abc import Callable, Generator
 from concurrent.futures import CancelledError
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from oneflow_lite import _C
 from oneflow_lite.flags import LOG
+
+if TYPE_CHECKING:
+    import asyncio
 
 # The phases of csrc/python/engine/call.h.
 _QUEUED, _RUNNING, _RETURNED, _FAILED, _CANCELLED = range(5)
@@ -47,7 +50,8 @@ class _Watch:
                 else:
                     waiter.add_result(of)
             self.condition.notify_all()
-        for callback in self.callbacks:
+        callbacks, self.callbacks = self.callbacks, []
+        for callback in callbacks:
             _call(callback, of)
 
 
@@ -248,8 +252,9 @@ class Completion(_C.Completion):
         _call(fn, self)
 
     def __await__(self) -> Generator[Any, None, Any]:
-        loop = asyncio.get_running_loop()
-        future = loop.create_future()
+        # A task runs, so asyncio is there; the package does not import it, which takes long.
+        loop: asyncio.AbstractEventLoop = sys.modules["asyncio"].get_running_loop()
+        future: asyncio.Future[Any] = loop.create_future()
 
         def give() -> None:
             if future.done():  # the task was cancelled meanwhile
@@ -301,7 +306,7 @@ class Completion(_C.Completion):
         return self._watched().waiters
 
 
-def _to_loop(loop: asyncio.AbstractEventLoop, give: Callable[[], None]) -> None:
+def _to_loop(loop: "asyncio.AbstractEventLoop", give: Callable[[], None]) -> None:
     """A loop that has been closed has no task that waits."""
     try:
         loop.call_soon_threadsafe(give)

@@ -209,6 +209,7 @@ def test_a_failed_function_poisons_its_tensors() -> None:
         (lambda v: engine.push(int, reads=5), TypeError, "sequences of Var and Tensor"),
         (lambda v: engine.push(5), TypeError, "fn: expected a callable"),
         (lambda v: engine.push(int, priority="high"), TypeError, "integer"),
+        (lambda v: engine.push(int, priority=2**31), OverflowError, "priority"),
         (lambda v: engine.push(int, reads=[flow.ones(2, device="mock:0")]), ValueError, "mock:0"),
         (lambda v: engine.wait(3), TypeError, "expected a Var or a Tensor"),
         (lambda v: engine.delete(3), TypeError, "expected a Var"),

@@ -231,8 +231,11 @@ Issuer issuer_of(const char* op) {
 PyObject* push(Arguments given) {
   const bool is_later = truth(given[6]);
   const char* const op = is_later ? "push_async" : "push";
-  const How how{op, given[3], static_cast<int>(integer_argument(given[4])), truth(given[5]),
-                is_later};
+  const int64_t priority = integer_argument(given[4]);
+  if (priority != static_cast<int32_t>(priority)) {
+    fail(ErrorKind::overflow, "[", op, "] priority: expected 32 bits, got ", priority);
+  }
+  const How how{op, given[3], static_cast<int>(priority), truth(given[5]), is_later};
   return completion_of(
       issue_function(issuer_of(op), function_of(given[0], given[1], given[2], how)));
 }

@@ -26,11 +26,6 @@ std::unique_ptr<Runner> runner_of(Stream& stream, Board& board) {
   return std::make_unique<Pool>(stream, stream.name(), most, grows);
 }
 
-}  // namespace
-
-
-namespace {
-
 /// A queue with as much to do stays busy. More of it only holds more memory: the streams of a
 /// device launch ahead of each other.
 constexpr int64_t kDeepCount = 128;
