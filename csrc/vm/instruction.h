@@ -84,7 +84,7 @@ struct Instruction {
   uint64_t bytes = 0;  // memory that it pins while in flight
   double cost = 0;     // estimated work in float32 additions; decides who runs it
   int32_t priority = 0;  // in a pool: the highest of those that are ready runs first
-  /// What it reads and writes by name, for reports, or null; read while it is issued.
+  /// The names of its variables, for reports, or null. Read during the issue only.
   const std::shared_ptr<const std::string>* variables = nullptr;
 };
 

@@ -179,7 +179,7 @@ void Stream::retire(Slot* slot, const FailurePtr& failure) {
   board_.finished(slot);
 }
 
-// What was cancelled is no failure of its own: synchronize() does not throw it.
+// A cancelled instruction has number 0 in its failure, so synchronize() does not throw it.
 FailurePtr make_failure(const Slot* slot, const Error& error) {
   const Seq seq = error.kind() == ErrorKind::cancelled ? 0 : slot->name();
   return std::make_shared<const Failure>(

@@ -1,4 +1,4 @@
-// What a function that completes later is given: it says so by calling it.
+// OnComplete: the object that a function calls, or has called, to say that it has completed.
 #pragma once
 
 #include <memory>

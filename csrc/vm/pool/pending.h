@@ -42,7 +42,7 @@ class Pending {
     retire_ = std::move(retire);
     return false;
   }
-  /// What it has completed with; only once it has.
+  /// The error that it has completed with, or none. Only after its completion.
   const std::optional<Error>& error() const { return error_; }
 
  private:

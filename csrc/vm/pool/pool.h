@@ -51,7 +51,7 @@ class Pool final : public Runner {
   bool steps_back();
 
  private:
-  /// What a forked child makes anew.
+  /// A forked child makes a new one.
   struct Threads {
     std::mutex mutex;  // guards the rest
     std::condition_variable wakeup;
