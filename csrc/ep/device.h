@@ -63,6 +63,15 @@ struct DeviceKernel {
   size_t args_bytes;
 };
 
+/// A kernel of the user's. Its parameters lie in one block, each aligned as in a structure of C.
+struct UserKernel {
+  void* function;  // from Device::load_kernel
+  unsigned grid[3], block[3];
+  size_t shared_bytes;
+  const void* args;
+  size_t args_bytes;
+};
+
 enum class CopyKind : uint8_t { h2d, d2h, d2d, peer };
 
 enum class QueuePriority : uint8_t { normal, high };
@@ -95,6 +104,7 @@ class [[gnu::visibility("default")]] Stream {
   virtual void launch(const HostKernel& kernel) = 0;
   /// Only where the device has kernels of its own.
   virtual void launch(const DeviceKernel& kernel);
+  virtual void launch(const UserKernel& kernel);
   /// Enqueues a product by that library; false, and nothing is enqueued, where it has none for it.
   virtual bool gemm(const GemmCall& call);
   /// `dst` and `src` are pointers as their devices' allocators gave them; the host side of an h2d

@@ -9,9 +9,18 @@
 
 namespace ofl::ep {
 
-void Stream::launch(const DeviceKernel&) {
-  fail(ErrorKind::runtime, "[", device().id().str(), "] the device has no kernels of its own");
+namespace {
+
+[[noreturn]] void refuse_kernels(Stream& queue) {
+  fail(ErrorKind::runtime, "[", queue.device().id().str(),
+       "] the device has no kernels of its own");
 }
+
+}  // namespace
+
+void Stream::launch(const DeviceKernel&) { refuse_kernels(*this); }
+
+void Stream::launch(const UserKernel&) { refuse_kernels(*this); }
 
 bool Stream::gemm(const GemmCall&) { return false; }
 

@@ -20,6 +20,7 @@ void init_fork(PyObject* module);              // machine/fork.cpp
 void init_on_complete(PyObject* module);       // engine/on_complete.cpp
 void init_completion(PyObject* module);        // engine/completion.cpp
 void init_pushing(PyObject* module);           // engine/pushing.cpp
+void init_kernels(PyObject* module);           // engine/kernels.cpp
 void init_host_function(PyObject* module);     // machine/host_function.cpp
 void init_vectors(PyObject* module);           // vectors.cpp
 void init_graph_analyses(PyObject* module);    // graph/analyses.cpp

@@ -203,7 +203,8 @@ namespace {
 
 /// `keeps`: what keeps the memory, given up here.
 template <typename Owner>
-PyObject* array_with_owner(const Tensor& x, bool writable, std::unique_ptr<Owner> keeps) {
+PyObject* array_with_owner(const Tensor& x, void* address, bool writable,
+                           std::unique_ptr<Owner> keeps) {
   npy_intp shape[kMaxDims], strides[kMaxDims];
   for (int d = 0; d < x.ndim(); ++d) {
     shape[d] = x.shape[d];
@@ -212,7 +213,7 @@ PyObject* array_with_owner(const Tensor& x, bool writable, std::unique_ptr<Owner
   PyArray_Descr* descr = descr_of(x.dtype);
   Py_INCREF(descr);
   PyObject* array =
-      checked(PyArray_NewFromDescr(&PyArray_Type, descr, x.ndim(), shape, strides, x.address(),
+      checked(PyArray_NewFromDescr(&PyArray_Type, descr, x.ndim(), shape, strides, address,
                                    writable ? NPY_ARRAY_WRITEABLE : 0, nullptr));
   PyObject* owner = PyCapsule_New(keeps.get(), nullptr, [](PyObject* capsule) {
     delete static_cast<Owner*>(PyCapsule_GetPointer(capsule, nullptr));
@@ -242,11 +243,16 @@ PyObject* array_of(const Tensor& x) {
 }
 
 PyObject* array_over(const Tensor& x, bool writable) {
-  return array_with_owner(x, writable, std::make_unique<StorageRef>(x.storage));
+  return array_with_owner(x, x.address(), writable, std::make_unique<StorageRef>(x.storage));
+}
+
+PyObject* array_over_device(const Tensor& x, bool writable) {
+  void* const address = x.size() ? x.storage->state().device.host_address(x.address()) : nullptr;
+  return array_with_owner(x, address, writable, std::make_unique<StorageRef>(x.storage));
 }
 
 PyObject* shared_array_over(const Tensor& x, bool writable) {
-  return array_with_owner(x, writable, std::make_unique<SharedStorage>(x.storage));
+  return array_with_owner(x, x.address(), writable, std::make_unique<SharedStorage>(x.storage));
 }
 
 }  // namespace ofl::python

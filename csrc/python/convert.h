@@ -40,7 +40,9 @@ Tensor from_any(PyObject* object, Device device);
 PyObject* array_of(const Tensor& x);
 /// A NumPy array over the memory of a finished host tensor, which it keeps alive.
 PyObject* array_over(const Tensor& x, bool writable);
-/// The same; as long as it lives, the tensor's memory is shared.
+/// The same over memory of a device whose queues run host kernels, and which has been waited for.
+PyObject* array_over_device(const Tensor& x, bool writable);
+/// As array_over(); as long as it lives, the tensor's memory is shared.
 PyObject* shared_array_over(const Tensor& x, bool writable);
 
 }  // namespace ofl::python

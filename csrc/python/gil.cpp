@@ -1,7 +1,14 @@
 #include "python/gil.h"
 
 #include <mutex>
+#include <utility>
 #include <vector>
+
+#include "base/clock.h"
+
+#if PY_VERSION_HEX < 0x030C0000
+extern "C" int _PyEval_AddPendingCall(PyInterpreterState*, int (*)(void*), void*);
+#endif
 
 namespace ofl::python {
 
@@ -22,6 +29,57 @@ WithGil::WithGil() {
     fail(ErrorKind::runtime, "the interpreter has ended before this ran");
   }
   state_ = PyGILState_Ensure();
+}
+
+thread_local bool GilForCall::kept_ = false;
+thread_local bool GilForCall::has_state_ = false;
+thread_local PyGILState_STATE GilForCall::state_;
+thread_local int64_t GilForCall::since_ = 0;
+
+GilForCall::GilForCall(bool keeps) : keeps_(keeps) {
+  if (kept_) {
+    kept_ = false;
+    own_ = state_;
+    return;
+  }
+  if (interpreter_ends() && !has_gil()) {
+    fail(ErrorKind::runtime, "the interpreter has ended before this ran");
+  }
+  const int64_t begin = now_ns();
+  own_ = PyGILState_Ensure();
+  if (keeps_ && !has_state_) {
+    PyGILState_Ensure();  // counted once more, so that the last one out leaves the state
+    has_state_ = true;
+  }
+  since_ = now_ns();
+  waited_ns_ = since_ - begin;
+}
+
+// Other threads ask for the GIL after 5 ms (sys.setswitchinterval). They get it sooner, and the
+// thread that has them wait gives way to them then.
+GilForCall::~GilForCall() {
+  constexpr int64_t kLongestNs = 1'000'000;
+  ++ep::foreign_code_count;
+  if (!keeps_) {
+    PyGILState_Release(own_);
+    return;
+  }
+  state_ = own_;
+  kept_ = true;
+  if (now_ns() - since_ > kLongestNs) rest();
+}
+
+void GilForCall::rest() {
+  if (!kept_) return;
+  kept_ = false;
+  PyGILState_Release(state_);
+}
+
+void GilForCall::end_thread() {
+  if (!std::exchange(has_state_, false) || interpreter_ends()) return;
+  PyGILState_Ensure();
+  PyGILState_Release(PyGILState_LOCKED);
+  PyGILState_Release(PyGILState_UNLOCKED);  // the last one: the state goes
 }
 
 namespace {
@@ -51,11 +109,21 @@ int run_deferred_releases(void*) {
   return 0;
 }
 
+// Before 3.12, Py_AddPendingCall() looks for the interpreter in the state of the thread that has
+// the GIL. That thread may end meanwhile, and its state with it.
+void call_in_main_thread(int (*function)(void*)) {
+#if PY_VERSION_HEX < 0x030C0000
+  _PyEval_AddPendingCall(PyInterpreterState_Main(), function, nullptr);
+#else
+  Py_AddPendingCall(function, nullptr);
+#endif
+}
+
 }  // namespace
 
 void release_with_gil(void (*release)(void*), void* object) {
   if (interpreter_ends()) return;  // it takes its objects with it
-  if (has_gil()) {
+  if (has_gil() && !KeepGil::active && !GilForCall::is_kept()) {
     release(object);
     run_deferred_releases(nullptr);
     return;
@@ -64,7 +132,7 @@ void release_with_gil(void (*release)(void*), void* object) {
     std::lock_guard<std::mutex> lock(deferred_releases().mutex);
     deferred_releases().waiting.push_back({release, object});
   }
-  Py_AddPendingCall(run_deferred_releases, nullptr);  // refused: the next release takes it along
+  call_in_main_thread(run_deferred_releases);  // refused: the next release takes it along
 }
 
 thread_local bool KeepGil::active = false;

@@ -33,8 +33,38 @@ class WithGil {
   PyGILState_STATE state_;
 };
 
-/// Runs `release(object)`, which may need the GIL: here when the calling thread has it, else soon
-/// in the main thread. Never waits for the GIL, so it may be called with any lock of the machine.
+/// The GIL for one of many functions that a thread calls one after the other. It may stay with the
+/// thread in between, which costs less than to take it anew; then rest() gives it back before the
+/// thread does anything else. So does what Python keeps for the thread, until end_thread(): to make
+/// it costs more than a short function. Error(runtime) while the interpreter ends.
+class GilForCall {
+ public:
+  /// `keeps`: the thread calls rest(), and has no other function under way.
+  explicit GilForCall(bool keeps);
+  ~GilForCall();
+  GilForCall(const GilForCall&) = delete;
+
+  /// Gives back the GIL that the thread has kept.
+  static void rest();
+  /// By a thread that ends and may have kept something: lets go of Python's part of it.
+  static void end_thread();
+  /// The thread has kept the GIL, and is between two functions.
+  static bool is_kept() { return kept_; }
+  /// How long the thread waited for the GIL; 0 if it had it.
+  int64_t waited_ns() const { return waited_ns_; }
+
+ private:
+  static thread_local bool kept_, has_state_;
+  static thread_local PyGILState_STATE state_;
+  static thread_local int64_t since_;
+  const bool keeps_;
+  PyGILState_STATE own_;
+  int64_t waited_ns_ = 0;
+};
+
+/// Runs `release(object)`, which may need the GIL: here when the calling thread has it, and has not
+/// only kept it; else soon in the main thread. Never waits for the GIL, so it may be called with
+/// any lock of the machine.
 void release_with_gil(void (*release)(void*), void* object);
 
 /// An owned Python object that any thread may let go.

@@ -53,6 +53,7 @@ PYBIND11_MODULE(_C, m) {
   init_on_complete(m.ptr());
   init_completion(m.ptr());
   init_pushing(m.ptr());
+  init_kernels(m.ptr());
   init_host_function(m.ptr());
   init_dlpack(m.ptr());
   bind_device_arrays(m);

@@ -16,6 +16,7 @@ class HostPolicy final : public StreamPolicy {
   bool poll(bool) override { return false; }
   bool busy() const override { return false; }
   void drain() override {}
+  void end_lost(Slot*) override {}  // it runs no code of the user
   Counters counters() const override { return grouping_.counters(); }
 
  private:

@@ -68,12 +68,17 @@ struct InstructionType {
   void (*settle)(void* body, const Slot& slot) = nullptr;
   /// Its results exist when it is done, not when its queue has run it: the host does a part.
   bool ends_on_host = false;
+  /// It runs code of the user, which may need a lock of a thread that forks.
+  bool calls_out = false;
 
   // --- of functions of a pool
   /// It ends when this says so, and has returned. No function, or null: it ends when it returns.
   std::shared_ptr<Pending> (*pending)(void* body) = nullptr;
   /// In naive mode, too, it is queued, and nobody waits for it.
   bool is_queued_always = false;
+  /// Called by a thread of the pool that has run some and goes on to something else: lets go of
+  /// what it kept from one to the next.
+  void (*rest)() = nullptr;
 };
 
 struct Instruction {
@@ -106,7 +111,7 @@ struct Edge {
 /// Marks a list of successors whose milestone has been reached.
 inline Edge closed_edge;
 
-/// calling: in a function of a pool, which may wait for anything.
+/// calling: in code of the user, which may wait for anything.
 /// pending: the function has returned, and completes later.
 enum class SlotState : uint8_t { waiting, ready, running, calling, pending, launched };
 inline constexpr const char* kSlotStateNames[] = {"waiting", "ready",         "running",

@@ -52,7 +52,15 @@ bool QueuePolicy::launch(Slot* const* slots, size_t count, Group* group) {
       if (first->ended) stream_.queue().record(*first->ended);
     });
   }
-  if (!launched) return false;
+  if (launched) end_launch(slots, count, group, failure);
+  return launched;
+}
+
+/// Launched, or failed at it: their successors may follow.
+void QueuePolicy::end_launch(Slot* const* slots, size_t count, const Group* group,
+                             FailurePtr failure) {
+  Slot* const first = slots[0];
+  Slot* const* const end = slots + count;
   for (Slot* const* slot = slots; slot != end; ++slot) (*slot)->position = positions_.launched();
   const bool wanted = group || info(stream_.type()).record_each || first->is_followed();
   const FailurePtr unrecorded = attempt(first, [&] { positions_.record(wanted); });
@@ -67,7 +75,15 @@ bool QueuePolicy::launch(Slot* const* slots, size_t count, Group* group) {
     launched_.push_back(*slot);
   }
   for (Slot* const* slot = slots; slot != end; ++slot) stream_.launched(*slot);
-  return true;
+}
+
+// The thread that had stopped for it is gone, and others may be ready behind it.
+void QueuePolicy::end_lost(Slot* slot) {
+  {
+    std::lock_guard<std::mutex> baton(stream_.baton());
+    end_launch(&slot, 1, nullptr, slot->failure);
+  }
+  stream_.runner().wake();
 }
 
 void QueuePolicy::begin_observed(Slot* slot) {

@@ -27,11 +27,13 @@ class QueuePolicy final : public StreamPolicy {
   bool busy() const override { return open_ || !launched_.empty(); }
   void drain() override;
   Counters counters() const override;
+  void end_lost(Slot* slot) override;
   ep::QueueProgress* progress() override { return &positions_; }
 
  private:
   bool run_open(bool lingers);
   bool launch(Slot* const* slots, size_t count, Group* group);
+  void end_launch(Slot* const* slots, size_t count, const Group* group, FailurePtr failure);
   void begin_observed(Slot* slot);
   void wait_for_predecessors(Slot* slot);
   bool retire_front();

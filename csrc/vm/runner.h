@@ -1,6 +1,7 @@
 // Runner: the thread or the threads of a stream. A Worker is one thread; a Pool has several.
 #pragma once
 
+#include <atomic>
 #include <mutex>
 #include <string>
 
@@ -40,12 +41,20 @@ class Runner {
   static bool is_current_thread() { return !thread_name_.empty(); }
   /// Of the calling thread, if it is a runner's; or empty.
   static const std::string& thread_name() { return thread_name_; }
+  /// Called by each thread of a pool that ends, without a lock.
+  static void set_end_hook(void (*hook)()) { end_hook_.store(hook); }
+  /// In the child of a fork by one of them: its thread is the process's own there.
+  static void forget_thread() { thread_name_.clear(); }
 
  protected:
   /// The calling thread is a runner's from now on.
   static void begin_thread(const std::string& name);
+  static void end_thread() {
+    if (void (*hook)() = end_hook_.load()) hook();
+  }
 
  private:
+  static inline std::atomic<void (*)()> end_hook_{nullptr};
   static thread_local std::string thread_name_;
 };
 

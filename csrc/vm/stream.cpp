@@ -162,7 +162,9 @@ void Stream::launched(Slot* slot) {
 void Stream::retire(Slot* slot, const FailurePtr& failure) {
   if (failure) {
     slot->poison_results(failure);
-    if (failure->seq == slot->name()) board_.failures.note(failure);
+    // A cancellation is no error that synchronize() throws.
+    const bool is_own = failure->seq == slot->name() && failure->kind != ErrorKind::cancelled;
+    if (is_own) board_.failures.note(failure);
   }
   const auto bytes = static_cast<int64_t>(slot->header.bytes);
   slot->header.type->retired(slot->body, failure);
@@ -179,11 +181,9 @@ void Stream::retire(Slot* slot, const FailurePtr& failure) {
   board_.finished(slot);
 }
 
-// A cancelled instruction has number 0 in its failure, so synchronize() does not throw it.
 FailurePtr make_failure(const Slot* slot, const Error& error) {
-  const Seq seq = error.kind() == ErrorKind::cancelled ? 0 : slot->name();
   return std::make_shared<const Failure>(
-      Failure{error.kind(), error.what(), slot->header.name, slot->header.site, seq,
+      Failure{error.kind(), error.what(), slot->header.name, slot->header.site, slot->name(),
               slot->header.stream->device().id(), error.payload()});
 }
 

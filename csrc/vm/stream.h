@@ -118,6 +118,11 @@ class Stream final : public Runner::Work {
   /// the stream is a pool.
   void run_in_caller(Slot* slot);
 
+  /// The instruction whose code of the user stops the stream now, or 0 (pool/call_out.h). Any
+  /// thread reads; a stale answer is one that was true a moment ago.
+  Seq calling() const { return calling_.load(std::memory_order_seq_cst); }
+  void set_calling(Seq seq) { calling_.store(seq, std::memory_order_seq_cst); }
+
   /// The thread that runs its instructions waits for memory. Any thread reads.
   bool starved() const { return starved_.load(std::memory_order_seq_cst); }
   void set_starved(bool starved) { starved_.store(starved, std::memory_order_seq_cst); }
@@ -149,6 +154,7 @@ class Stream final : public Runner::Work {
   ReadyList ready_;
   alignas(64) std::mutex baton_;  // held by the thread that runs this stream's instructions
   std::atomic<bool> starved_{false};
+  std::atomic<Seq> calling_{0};  // written with the baton
   std::atomic<int64_t> retired_{0};  // written with the baton; seq_cst against Board::Watching
   std::atomic<int64_t> retired_bytes_{0};  // the same
 

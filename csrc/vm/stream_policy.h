@@ -42,6 +42,9 @@ class StreamPolicy {
   };
   /// Any thread.
   virtual Counters counters() const = 0;
+  /// In the child of a fork: ends an instruction whose code another thread ran in the parent. It
+  /// has a failure. Takes the baton.
+  virtual void end_lost(Slot* slot) = 0;
   /// How far the device queue is; null: the stream has none. Any thread.
   virtual ep::QueueProgress* progress() { return nullptr; }
 };

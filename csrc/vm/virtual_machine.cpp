@@ -54,14 +54,12 @@ void VirtualMachine::collect_predecessors(const Instruction& header, const Opera
   if (!RunningScope::any()) return;
   if (ending_.load(std::memory_order_relaxed) && header.stream->is_pool()) {
     fail(ErrorKind::runtime, "[", header.name,
-         "] a host function cannot issue another one while the process ends");
+         "] a function cannot issue another one while the process ends");
   }
   for (Seq seq : *out) {
-    if (RunningScope::contains(seq)) {
-      fail(ErrorKind::runtime, "[", header.name,
-           "] issued inside a host function on a tensor of its own "
-           "read or write set; it would wait for itself");
-    }
+    if (RunningScope::slot().name() != seq) continue;
+    fail(ErrorKind::runtime, "[", header.name,
+         "] issued inside a function on what it reads or writes itself; it would wait for itself");
   }
 }
 

@@ -89,6 +89,10 @@ class VirtualMachine {
   bool is_ready(const Dependence& object) { return waiting_.is_ready(object); }
   Seq oldest_in_flight() { return waiting_.oldest_in_flight(); }
   void drain(std::optional<Device> device) { waiting_.drain(device); }
+  /// Inside a function: until what does not wait for functions has retired.
+  void drain_but_functions(const char* reason) {
+    waiting_.drain_but_functions(waiting_.last_issued(), reason);
+  }
   void drain_but_pending(const char* reason) {
     waiting_.drain_but_pending(waiting_.last_issued(), reason);
   }

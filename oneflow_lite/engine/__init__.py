@@ -8,14 +8,19 @@ Machine Learning Library for Heterogeneous Distributed Systems*, 2015, section 4
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.engine.completion import Completion
+from oneflow_lite.engine.cuda_kernel import CudaKernel
 from oneflow_lite.engine.functions import CFunction, Operator, push, push_async
+from oneflow_lite.engine.run import Run, View
 from oneflow_lite.engine.variables import Var, delete
 
 __all__ = [
     "CFunction",
     "Completion",
+    "CudaKernel",
     "Operator",
+    "Run",
     "Var",
+    "View",
     "delete",
     "push",
     "push_async",

@@ -1,5 +1,6 @@
 """Completion: a function that has been pushed, as the thread that pushed it sees it."""
 
+import os
 import sys
 import threading
 from collections.abc import Callable, Generator
@@ -56,6 +57,16 @@ class _Watch:
 
 
 _first_need = threading.Lock()  # of a watch
+
+
+def _forget_lock() -> None:
+    """In a child: a thread of the parent that had the lock does not exist here."""
+    global _first_need
+    _first_need = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_lock)
 
 
 def _call(callback: Callable[["Completion"], Any], of: "Completion") -> None:

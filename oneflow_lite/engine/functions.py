@@ -7,11 +7,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, SupportsIndex
 
 from oneflow_lite import _C
-from oneflow_lite._C import Tensor
+from oneflow_lite._C import Device, Tensor
 from oneflow_lite.engine.completion import Completion
+from oneflow_lite.engine.run import later, on_device
 from oneflow_lite.engine.variables import Var
 
 Token = Var | Tensor
+_HOST = Device("cpu")
 _FUNCTION_OF_CTYPES: Any = ctypes.CFUNCTYPE(None).__mro__[1]
 
 
@@ -24,7 +26,8 @@ class CFunction(_C.CFunction):
 
     Its type is ``void f(void *argument, void **memory)``. ``memory`` has a pointer to the first
     element of each tensor, those of ``reads`` before those of ``writes``, in the order of the
-    lists. The tensors are row-major and on the cpu; variables have no pointer.
+    lists. The tensors are row-major; variables have no pointer. Pushed to the stream of a device,
+    it is called as ``f(argument, memory, stream)``, with the handle of the stream as a pointer.
 
     Parameters
     ----------
@@ -134,10 +137,14 @@ class Operator(_C.Operator):
         priority: SupportsIndex = 0,
         name: str | None = None,
         blocking: bool = False,
+        device: Device | str | None = None,
+        stream: str = "compute",
     ) -> "Operator":
         """Take the parameters of ``push``."""
-        rank = operator.index(priority)
-        return super().__new__(cls, fn, reads, writes, _label(fn, name), rank, bool(blocking))
+        label, rank, code = _label(fn, name), operator.index(priority), _code(fn, device)
+        return super().__new__(
+            cls, code, reads, writes, label, rank, bool(blocking), False, device, stream
+        )
 
 
 def push(
@@ -148,58 +155,64 @@ def push(
     priority: SupportsIndex = 0,
     name: str | None = None,
     blocking: bool = False,
+    device: Device | str | None = None,
+    stream: str = "compute",
 ) -> Completion:
     """Run a function when its turn has come, on a thread of the machine. Returns at once.
 
     Functions that write one variable run in the order of their pushes. Functions that only read it
-    between two writes run in any order, and at the same time. Tensors are variables, too, and
-    order a function with all operations of the library. Each thread's pushes keep their order; of
-    two threads that push on one variable, the first to come is first.
+    between two writes run in any order, and at the same time. Tensors are variables, too. Of two
+    threads that push on one variable, the first to come is first.
 
     Parameters
     ----------
     fn : callable or CFunction
-        A callable gets one NumPy array for each tensor, those of ``reads`` (read-only) before those
-        of ``writes``: the tensors' memory, which ends with the call.
+        A callable gets a NumPy array over each tensor, those of ``reads`` (read-only) before those
+        of ``writes``; they end with the call.
     reads, writes : sequence of Var and Tensor
-        What it reads and what it changes; tensors on the cpu. Each is in one of the lists, once.
+        What it reads and what it changes; tensors on the cpu or on ``device``. Each is in one of
+        the lists, once.
     priority : int, optional
         Of the functions that are ready and have no thread yet, the highest runs first.
     name : str, optional
         For errors, traces and reports; the function's name by default.
     blocking : bool, optional
         It waits for something outside: it runs on a pool of threads that grows as needed, and not
-        on one of the ``ONEFLOW_LITE_ENGINE_THREADS`` threads for functions that compute.
+        on one of the ``ONEFLOW_LITE_ENGINE_THREADS`` threads.
+    device : Device or str, optional
+        Whose stream it runs on, as ``fn(run, *views)``; None or the cpu: on a thread for functions.
+        It is called in the order of the stream's operations, before these have run, and enqueues
+        its work on ``run.stream``. Tensors of a GPU are ``View`` objects. Those of mock devices are
+        NumPy arrays, and their stream has run dry when it is called.
+    stream : {"compute", "h2d", "d2h"}
 
     Returns
     -------
     Completion
-        To wait for, or to ask for the result.
+        A function that fails leaves its error here and in all that it writes: functions that need
+        it are skipped, and a look at it raises, until ``Var.clear_error``.
 
     Raises
     ------
-    TypeError, ValueError
-        What is given is no function, no variable, or a variable that is given twice.
-    RuntimeError
-        A variable has been deleted.
-
-    Notes
-    -----
-    A function that fails leaves its error in all that it writes: functions that need it are skipped
-    with the same error, and a look at it raises, until ``Var.clear_error``.
+    TypeError, ValueError, RuntimeError
+        What is given is no function, no variable, a variable twice, or one that has been deleted.
 
     Examples
     --------
-    >>> table = flow.engine.Var("table")
-    >>> rows = []
+    >>> table, rows = flow.engine.Var("table"), []
     >>> for k in range(3):
     ...     done = flow.engine.push(lambda k=k: rows.append(k), writes=[table])
-    >>> flow.engine.wait(table)
-    >>> rows
-    [0, 1, 2]
+    >>> done.wait(), rows
+    (None, [0, 1, 2])
     """
-    rank = operator.index(priority)
-    return _C._push(fn, reads, writes, _label(fn, name), rank, blocking, False)
+    label, rank, code = _label(fn, name), operator.index(priority), _code(fn, device)
+    return _C._push(code, reads, writes, label, rank, blocking, False, device, stream)
+
+
+def _code(fn: Any, device: Device | str | None) -> Any:
+    """What the native core calls."""
+    is_plain = device is None or isinstance(fn, _C.CFunction) or not callable(fn)
+    return fn if is_plain or Device(str(device)) == _HOST else on_device(fn)
 
 
 def push_async(
@@ -213,8 +226,8 @@ def push_async(
 ) -> Completion:
     """Run a function that completes later than it returns.
 
-    Parameters are those of ``push``. The function is called as ``fn(on_complete, *arrays)``. It
-    arranges for ``on_complete(result=None, error=None)`` to be called once, in any thread, and
+    Parameters are those of ``push``. The function is called as ``fn(run, on_complete, *arrays)``.
+    It arranges for ``on_complete(result=None, error=None)`` to be called once, in any thread, and
     returns; what comes behind it begins after that call. The arrays are valid until then.
 
     Returns
@@ -236,11 +249,12 @@ def push_async(
     --------
     >>> import threading
     >>> page = flow.engine.Var("page")
-    >>> def fetch(on_complete):
+    >>> def fetch(run, on_complete):
     ...     threading.Timer(0.01, on_complete, ["text"]).start()
     >>> done = flow.engine.push_async(fetch, writes=[page])
     >>> done.result()
     'text'
     """
-    rank = operator.index(priority)
-    return _C._push(fn, reads, writes, _label(fn, name), rank, blocking, True)
+    label, rank = _label(fn, name), operator.index(priority)
+    code = later(fn) if callable(fn) and not isinstance(fn, _C.CFunction) else fn
+    return _C._push(code, reads, writes, label, rank, blocking, True, None, "compute")

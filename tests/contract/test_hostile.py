@@ -294,7 +294,7 @@ def program() -> flow.graph.Program:
 
 def on_complete() -> Any:
     given: list[Any] = []
-    flow.engine.push_async(given.append).running()
+    flow.engine.push_async(lambda _, end: given.append(end)).running()
     while not given:
         time.sleep(0)
     return given.pop()
@@ -311,7 +311,7 @@ INSTANCES: dict[type, Callable[[], Any]] = {
     _C.OnComplete: on_complete,
     _C.Var: lambda: _C.Var("table"),
     _C.CFunction: lambda: _C.CFunction(1, 0, False, None),
-    _C.Operator: lambda: _C.Operator(int, (), (), "int", 0, False),
+    _C.Operator: lambda: _C.Operator(int, (), (), "int", 0, False, False, None, "compute"),
     _C.CurrentDevice: lambda: _C.CurrentDevice(flow.Device("cpu")),
     _C.Backend: lambda: _C.device_types()["cpu"],
     _C.OpCall: lambda: program().main.ops[0].call,

@@ -122,7 +122,9 @@ def test_random_programs_equal_the_serial_run(seed: int, naive: bool) -> None:
             kind = rng.random()
             if kind < 0.2:
 
-                def later(on_complete: Any, args: Any = (reads, writes, k, numbers)) -> None:
+                def later(
+                    _: Any, on_complete: Any, args: Any = (reads, writes, k, numbers)
+                ) -> None:
                     def end() -> None:
                         change(*args)
                         on_complete()
@@ -286,7 +288,7 @@ def test_concurrent_futures_take_it(held: Callable[..., None]) -> None:
 
 def test_callbacks(naive: bool) -> None:
     told, seen = threading.Event(), []
-    done = engine.push_async(lambda on_complete: threading.Timer(0.02, on_complete, [3]).start())
+    done = engine.push_async(lambda _, on_complete: threading.Timer(0.02, on_complete, [3]).start())
     done.add_done_callback(lambda each: (seen.append(each.result()), told.set()))
     assert told.wait(60)
     done.add_done_callback(lambda each: seen.append(each))
@@ -309,7 +311,7 @@ def test_await() -> None:
 def test_one_that_completes_later() -> None:
     kept: list[Any] = []
     var = engine.Var()
-    done = engine.push_async(kept.append, writes=[var])
+    done = engine.push_async(lambda _, end: kept.append(end), writes=[var])
     behind = engine.push(lambda: "behind", reads=[var])
     while not kept:
         time.sleep(0)
@@ -319,9 +321,9 @@ def test_one_that_completes_later() -> None:
         kept[0]()
     assert (done.result(60), behind.result(60)) == ("text", "behind")
     assert isinstance(
-        engine.push_async(lambda end: end(error=KeyError("k"))).exception(60), KeyError
+        engine.push_async(lambda _, end: end(error=KeyError("k"))).exception(60), KeyError
     )
-    dropped = engine.push_async(lambda _: None)
+    dropped = engine.push_async(lambda *_: None)
     assert "dropped without a call" in str(dropped.exception(60))
 
 

@@ -178,22 +178,31 @@ def test_what_looks_only_sometimes() -> None:
                 call()
 
 
-# --- docs/numpy.md
+# --- docs/numpy.md, docs/engine.md
 
-DIFFERENCES = MAKER["TARGET"].with_name("numpy.md").read_text(encoding="utf-8")
-EXAMPLES = re.findall(r"^```python\n(.*?)^```", DIFFERENCES, re.DOTALL | re.MULTILINE)
+
+def examples(page: str) -> list[str]:
+    """The blocks of Python of a page."""
+    text = MAKER["TARGET"].with_name(page).read_text(encoding="utf-8")
+    return re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+
+
+EXAMPLES = [(page, text) for page in ("numpy.md", "engine.md") for text in examples(page)]
 
 
 @pytest.mark.usefixtures("drained")
-@pytest.mark.parametrize("text", EXAMPLES, ids=lambda text: text.splitlines()[0][4:30])
-def test_what_is_said_of_numpy(text: str) -> None:
-    globs = {"flow": flow, "np": np}
-    example = doctest.DocTestParser().get_doctest(text, globs, "numpy.md", None, None)
+@pytest.mark.parametrize(
+    ("page", "text"), EXAMPLES, ids=[f"{page} {text[4:30].strip()}" for page, text in EXAMPLES]
+)
+def test_what_is_said_in_pages(page: str, text: str) -> None:
+    globs = {"flow": flow, "np": np, "engine": flow.engine}
+    example = doctest.DocTestParser().get_doctest(text, globs, page, None, None)
     report: list[str] = []
     runner = doctest.DocTestRunner(verbose=False)
     runner.run(example, out=report.append)
     assert runner.failures == 0, "".join(report)
 
 
-def test_there_are_examples_of_differences() -> None:
-    assert len(EXAMPLES) > 5
+@pytest.mark.parametrize("page", ["numpy.md", "engine.md"])
+def test_pages_have_examples(page: str) -> None:
+    assert len(examples(page)) > 5

@@ -106,6 +106,24 @@ def test_machine_counts_three_ways(reports: dict[str, Any]) -> None:
     assert "profiler on, 10^5 elements" in found
 
 
+def test_engine_pushes_each_kind_of_function(reports: dict[str, Any]) -> None:
+    ours = {"push, C", "Operator.push, C", "push, Python", "Operator.push, Python"}
+    for graph in ("independent", "chain", "diamonds", "random graph"):
+        assert ours <= set(contenders("bench_engine", f"a function, {graph}", reports))
+    assert "ThreadPoolExecutor" in contenders("bench_engine", "a function, chain", reports)
+    found = claims("bench_engine", reports)
+    assert found["chain, Operator.push, C"]["now"] == 0.5
+    assert found["independent, Operator.push, C"]["now"] == 1000
+
+
+def test_graphs_order_functions_as_their_variables_do(modules: dict[str, ModuleType]) -> None:
+    engines = importlib.import_module("engines")
+    functions = [((), (0,)), ((0,), (1,)), ((0,), (2,)), ((1, 2), (0,)), ((2,), ())]
+    graph = engines.Graph("g", functions)
+    assert graph.variables == 3
+    assert graph.predecessors() == [(), (0,), (0,), (0, 1, 2), (2,)]
+
+
 def test_overlap_measures_each_stage_alone(reports: dict[str, Any]) -> None:
     question = "stream 16 chunks, equal stages"
     names = contenders("bench_overlap", question, reports)

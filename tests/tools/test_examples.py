@@ -288,6 +288,50 @@ def test_photos_on_a_simulated_gpu_are_near_those_of_numpy() -> None:
     assert number(r"overlap +(\d+)%", done.stdout) > 0
 
 
+# --- photo_pipeline.py
+
+FEW_PHOTOS = ("--photos", "5", "--width", "160", "--rounds", "1")
+
+
+@pytest.mark.parametrize("device", ["cpu", "mock:0"])
+@pytest.mark.parametrize("flags", [{}, {"sync": "1"}, {"engine_threads": "1"}], ids=str)
+def test_photos_by_the_engine_are_those_of_the_loop(device: str, flags: dict[str, str]) -> None:
+    text = succeed("photo_pipeline.py", *FEW_PHOTOS, "--device", device, **flags)
+    assert "5 of 5 files, byte for byte" in text
+    for way in ("bound", "loop", "engine", "futures"):
+        assert number(rf"(?m)^{way} +([\d.]+) photos/s", text) > 0
+
+
+def test_a_damaged_photo_is_named(tmp_path: Path) -> None:
+    photo = import_module("PIL.Image").new("RGB", (64, 48), (10, 80, 200))
+    for name in ("a.jpg", "b.jpg"):
+        photo.save(tmp_path / name)
+    whole = (tmp_path / "b.jpg").read_bytes()
+    for part in (whole[:-100], whole[:10]):  # its end is missing, or its head, too
+        (tmp_path / "b.jpg").write_bytes(part)
+        done = run("photo_pipeline.py", "--folder", str(tmp_path))
+        assert done.returncode == 1
+        assert done.stderr.count("\n") == 1
+        assert str(tmp_path / "b.jpg") in done.stderr
+
+
+# --- engine_tour.py
+
+
+@pytest.mark.parametrize("device", ["cpu", "mock:0"])
+@pytest.mark.parametrize("flags", [{}, {"sync": "1"}, {"engine_threads": "1"}], ids=str)
+def test_the_tour_of_the_engine(device: str, flags: dict[str, str]) -> None:
+    text = succeed("engine_tour.py", "--device", device, **flags)
+    lines = dict(re.findall(r"(?m)^(\w+) +(\S.*)$", text))
+    assert list(lines) == [
+        *("order", "generator", "parameters", "memory", "reduce"),
+        *("timer", "sockets", "priorities", "errors", "await"),
+    ]
+    naive = "sync" in flags
+    assert ("in naive mode nothing overlaps" in lines["reduce"]) == naive
+    assert ("run as (5, 1, 0, -3)" in lines["priorities"]) != naive
+
+
 # --- standard_libraries.py
 
 
@@ -326,6 +370,8 @@ def test_a_library_that_is_not_there_is_one_line(
         ("stream_photos.py", "cuda:0"),
         ("standard_libraries.py", "cuda:0"),
         ("executor_tour.py", "cuda:0"),
+        ("photo_pipeline.py", "cuda:0"),
+        ("engine_tour.py", "cuda:0"),
     ],
 )
 def test_a_device_that_is_not_there_is_one_line(name: str, device: str) -> None:
@@ -344,6 +390,8 @@ def test_a_device_that_is_not_there_is_one_line(name: str, device: str) -> None:
         ("stream_photos.py", "--frames", 1),
         ("standard_libraries.py", "--samples", 200),
         ("memory_tour.py", "--width", 8),
+        ("photo_pipeline.py", "--width", 16),
+        ("engine_tour.py", "--wire", 0),
     ],
 )
 def test_bad_arguments_are_told(name: str, option: str, least: int) -> None:

@@ -69,12 +69,10 @@ KNOWN_FOLDERS_WITH_RINGS = {"ops", "python"}
 LAYERS = (
     {"_C", "main_interpreter", "flag_values"},
     {"flags", "dtypes", "device", "inspection", "failures"},
+    {"ops", "linalg", "fft", "random", "interop", "interchange", "display", "tensor"},
+    {"cuda"},
     {"engine"},
-    {
-        *("ops", "linalg", "fft", "random", "interop", "interchange"),
-        *("display", "tensor", "vm"),
-    },
-    {"profiler", "cuda"},
+    {"profiler", "vm"},
     {"graph"},
     {"distributed"},
     {"lifecycle"},

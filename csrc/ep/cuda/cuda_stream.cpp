@@ -140,6 +140,31 @@ void CudaStream::launch(const DeviceKernel& kernel) {
   if (capture_) capture_->launched();
 }
 
+// The driver takes a block of parameters by its address and its size (cuLaunchKernel, `extra`).
+// What a block of threads may have beyond 48 KiB of dynamic shared memory is to be asked for.
+void CudaStream::launch(const UserKernel& kernel) {
+  constexpr size_t kSharedOfAll = size_t{48} << 10;
+  constexpr int kMaxDynamicSharedBytes = 8;  // CUfunction_attribute
+  Current current(context_);
+  const auto function = static_cast<cuda::Function>(kernel.function);
+  if (kernel.shared_bytes > kSharedOfAll) {
+    context_.check(call().FuncSetAttribute(function, kMaxDynamicSharedBytes,
+                                           static_cast<int>(kernel.shared_bytes)),
+                   "cuFuncSetAttribute");
+  }
+  size_t bytes = kernel.args_bytes;
+  void* const pointer_key = reinterpret_cast<void*>(1);  // CU_LAUNCH_PARAM_BUFFER_POINTER
+  void* const size_key = reinterpret_cast<void*>(2);     // CU_LAUNCH_PARAM_BUFFER_SIZE
+  void* extra[] = {pointer_key, const_cast<void*>(kernel.args), size_key, &bytes, nullptr};
+  const auto run = [&] {
+    return call().LaunchKernel(function, kernel.grid[0], kernel.grid[1], kernel.grid[2],
+                               kernel.block[0], kernel.block[1], kernel.block[2],
+                               static_cast<unsigned>(kernel.shared_bytes), handle_, nullptr,
+                               extra);
+  };
+  context_.check(cuda::with_memory(device_, run), "cuLaunchKernel");
+}
+
 void CudaStream::begin_capture() {
   Current current(context_);
   capture_ = std::make_unique<CudaCapture>(context_, handle_);

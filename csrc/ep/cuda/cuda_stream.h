@@ -48,6 +48,7 @@ class CudaStream final : public Stream {
   /// Runs on a thread of the driver, where no function of CUDA may be called.
   void launch(const HostKernel& kernel) override;
   void launch(const DeviceKernel& kernel) override;
+  void launch(const UserKernel& kernel) override;
   void begin_capture() override;
   std::unique_ptr<Graph> end_capture() override;
   void launch(Graph& graph) override;

@@ -87,6 +87,7 @@ inline constexpr int kOldestDriver = 12000;  // 12.0
     (Function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,  \
      unsigned block_y, unsigned block_z, unsigned shared_bytes, StreamHandle stream,          \
      void** parameters, void** extra))                                                        \
+  X(FuncSetAttribute, 9000, (Function function, int attribute, int value))                    \
   X(LaunchHostFunc, 10000, (StreamHandle stream, void (*function)(void*), void* argument))    \
   X(ThreadExchangeStreamCaptureMode, 10010, (int* mode))                                      \
   X(StreamBeginCapture, 10010, (StreamHandle stream, int mode))                               \

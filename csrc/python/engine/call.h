@@ -32,8 +32,10 @@ struct Call {
   }
   /// By its retirement.
   void end(const vm::FailurePtr& failure) {
+    const Phase to = failure ? Phase::failed : Phase::returned;
+    if (leave_queue(to)) return;  // it has not run; no thread can cancel it any more
     if (phase.load(std::memory_order_acquire) == Phase::cancelled) return;
-    phase.store(failure ? Phase::failed : Phase::returned, std::memory_order_release);
+    phase.store(to, std::memory_order_release);
   }
 };
 

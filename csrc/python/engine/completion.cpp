@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "python/bind.h"
-#include "python/engine/function.h"
+#include "python/engine/issue.h"
 #include "python/engine/native_object.h"
 #include "python/gil.h"
 #include "python/runtime.h"
@@ -75,7 +75,7 @@ PyObject* when_over(PyObject* self, PyObject* function) {
     notice->callable = keep_object(function);
     notice->after = value_of<CallPtr>(self);
     notice->operands.push_back({&value_of<CallPtr>(self)->done, vm::Access::read});
-    issue_function({runtime().machine, 0}, std::move(notice));
+    issue_once({runtime().machine, 0}, std::move(notice));
     Py_RETURN_NONE;
   });
 }

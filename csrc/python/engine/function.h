@@ -1,8 +1,10 @@
 // Function: what is pushed, with what it reads and writes. Made once, issued any number of times.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "graph/recording/host_object.h"
@@ -26,6 +28,15 @@ struct CFunction {
   std::shared_ptr<void> keeps;  // the objects that own the two
 };
 
+/// A kernel with its parameters; those that are tensors are filled in when they are in memory.
+struct KernelCall {
+  void* function = nullptr;
+  unsigned grid[3] = {1, 1, 1}, block[3] = {1, 1, 1};
+  size_t shared_bytes = 0;
+  std::vector<std::byte> args;
+  std::vector<std::pair<size_t, Tensor>> pointers;  // the place of each in `args`
+};
+
 struct Function {
   enum class Kind : uint8_t {
     nothing,  // a place in the order
@@ -33,6 +44,7 @@ struct Function {
     python,   // called with an array for each tensor
     later,    // called with `on_complete`, too, and ends when that is called
     native,   // a CFunction
+    kernel,   // a KernelCall, on a stream of a device
   };
 
   enum class Order : uint8_t {
@@ -43,11 +55,13 @@ struct Function {
 
   Kind kind = Kind::nothing;
   const char* name = "";
+  Device device;
   vm::StreamType type = vm::StreamType::engine;
   int32_t priority = 0;
   Order order = Order::plain;
   std::shared_ptr<void> callable;    // of Python
   CFunction code;
+  std::shared_ptr<const KernelCall> kernel;
   std::vector<std::shared_ptr<Variable>> variables;
   std::vector<Tensor> reads, writes;
   std::vector<Tensor> held;           // for their order alone
@@ -57,11 +71,8 @@ struct Function {
   std::shared_ptr<const std::string> variable_names;  // for reports, or null
 };
 
-/// Issues it from the calling thread's line. It writes the call's `done`.
-std::shared_ptr<Call> issue_function(const Issuer& from, std::shared_ptr<const Function> function,
-                                     const Turn& turn = {});
-
-/// Adds a tensor of the host. Error(value) for one of a device, or that is read-only and written.
+/// Adds a tensor of the host, or of the function's device. Error(value) for one of another device,
+/// or that is read-only and written.
 void add_tensor(Function* function, const Tensor& x, vm::Access access, const char* op);
 
 // The types are made with the module.

@@ -5,8 +5,9 @@
 
 #include "python/arguments.h"
 #include "python/bind.h"
-#include "python/engine/function.h"
+#include "python/engine/issue.h"
 #include "python/engine/native_object.h"
+#include "python/engine/operands.h"
 #include "python/gil.h"
 #include "python/runtime.h"
 
@@ -17,7 +18,6 @@ PyTypeObject* c_function_type = nullptr;
 
 namespace {
 
-using VariablePtr = std::shared_ptr<Variable>;
 using FunctionPtr = std::shared_ptr<const Function>;
 
 // --- variables
@@ -34,8 +34,6 @@ PyObject* make_variable(PyTypeObject* type, PyObject* args, PyObject* names) {
     return new_native<VariablePtr>(type, std::move(variable));
   });
 }
-
-const VariablePtr& variable_of(PyObject* self) { return value_of<VariablePtr>(self); }
 
 PyObject* variable_name(PyObject* self, void*) {
   return PyUnicode_FromString(variable_of(self)->name.c_str());
@@ -76,6 +74,18 @@ PyObject* make_c_function(PyTypeObject* type, PyObject* args, PyObject*) {
   });
 }
 
+int traverse_code(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  const std::shared_ptr<void>& keeps = value_of<CFunction>(self).keeps;
+  if (keeps.use_count() == 1) Py_VISIT(static_cast<PyObject*>(keeps.get()));
+  return 0;
+}
+
+int clear_code(PyObject* self) {
+  value_of<CFunction>(self).keeps.reset();
+  return 0;
+}
+
 PyObject* code_address(PyObject* self, void*) {
   return PyLong_FromVoidPtr(value_of<CFunction>(self).address);
 }
@@ -86,109 +96,58 @@ PyGetSetDef c_function_properties[] = {
 PyType_Slot c_function_slots[] = {
     {Py_tp_new, reinterpret_cast<void*>(make_c_function)},
     {Py_tp_dealloc, reinterpret_cast<void*>(dealloc_native<CFunction>)},
+    {Py_tp_traverse, reinterpret_cast<void*>(traverse_code)},
+    {Py_tp_clear, reinterpret_cast<void*>(clear_code)},
     {Py_tp_getset, c_function_properties},
     {0, nullptr}};
 PyType_Spec c_function_spec = {"oneflow_lite._C.CFunction", sizeof(NativeObject<CFunction>), 0,
-                               Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, c_function_slots};
+                               Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+                               c_function_slots};
 
-// --- what a function reads and writes
-
-std::string label_of(const Variable& variable, const char* list, Py_ssize_t i) {
-  if (!variable.name.empty()) return concat("variable \"", variable.name, "\"");
-  return concat(list, "[", i, "]");
-}
-
-bool is_same(const Tensor& a, const Tensor& b) {
-  return a.storage.get() == b.storage.get() && a.offset == b.offset && a.shape == b.shape &&
-         a.strides == b.strides && a.dtype == b.dtype;
-}
-
-class Lists {
- public:
-  Lists(Function* function, const char* op) : function_(function), op_(op) {}
-
-  void add(PyObject* list, const char* name, vm::Access access) {
-    const Reference items(
-        checked(PySequence_Fast(list, "reads and writes are sequences of Var and Tensor")));
-    const Py_ssize_t count = PySequence_Fast_GET_SIZE(items.get());
-    for (Py_ssize_t i = 0; i < count; ++i) {
-      add_item(PySequence_Fast_GET_ITEM(items.get(), i), name, i, access);
-    }
-  }
-
-  /// Of the variables, for reports; null where none has a name.
-  std::shared_ptr<const std::string> names() const {
-    return names_.empty() ? nullptr : std::make_shared<const std::string>(names_);
-  }
-
- private:
-  void add_item(PyObject* item, const char* list, Py_ssize_t i, vm::Access access) {
-    if (PyObject_TypeCheck(item, variable_type)) {
-      add_variable(variable_of(item), list, i, access);
-    } else if (is_tensor(item)) {
-      refuse_twice(tensor_of(item), list, i);
-      add_tensor(function_, tensor_of(item), access, op_);
-    } else {
-      fail(ErrorKind::type, "[", op_, "] ", list, "[", i, "]: expected a Var or a Tensor, got ",
-           Py_TYPE(item)->tp_name);
-    }
-  }
-
-  void add_variable(const VariablePtr& variable, const char* list, Py_ssize_t i,
-                    vm::Access access) {
-    const auto& known = function_->variables;
-    if (std::find(known.begin(), known.end(), variable) != known.end()) {
-      fail(ErrorKind::value, "[", op_, "] ", label_of(*variable, list, i),
-           " is given twice; a variable is in one of reads and writes, and once");
-    }
-    if (variable->deleted.load(std::memory_order_acquire)) {
-      fail(ErrorKind::runtime, "[", op_, "] ", label_of(*variable, list, i), " has been deleted");
-    }
-    function_->variables.push_back(variable);
-    function_->operands.push_back({&variable->dependence, access});
-    if (!variable->name.empty()) {
-      const bool is_write = access == vm::Access::write;
-      const bool is_first = last_named_ != list;
-      const char* const verb = is_write ? "writes " : "reads ";
-      names_ += is_first ? concat(names_.empty() ? "" : "; ", verb) : ", ";
-      names_ += variable->name;
-      last_named_ = list;
-    }
-  }
-
-  void refuse_twice(const Tensor& x, const char* list, Py_ssize_t i) const {
-    const auto is_x = [&](const Tensor& other) { return is_same(x, other); };
-    for (const auto* known : {&function_->reads, &function_->writes}) {
-      if (std::any_of(known->begin(), known->end(), is_x)) {
-        fail(ErrorKind::value, "[", op_, "] ", list, "[", i, "], a tensor of shape ",
-             shape_str(x.shape),
-             ", is given twice; a tensor is in one of reads and writes, and once");
-      }
-    }
-  }
-
-  Function* function_;
-  const char* op_;
-  std::string names_;
-  const char* last_named_ = nullptr;
-};
-
-void refuse_strided(const Function& function, const char* op) {
-  for (const auto* list : {&function.reads, &function.writes}) {
-    for (const Tensor& x : *list) {
-      if (x.contiguous()) continue;
-      fail(ErrorKind::value, "[", op, "] a C function gets pointers to row-major memory, and this "
-           "view of shape ", shape_str(x.shape), " is not row-major; pass a copy of it");
-    }
-  }
-}
+// --- what a function is
 
 struct How {
   const char* op;
   PyObject* name;
   int priority;
   bool is_blocking, is_later;
+  Device device;
+  vm::StreamType stream;  // of the device
 };
+
+vm::StreamType stream_argument(PyObject* name, const char* op) {
+  const std::string given = utf8(name);
+  for (vm::StreamType type : {vm::StreamType::compute, vm::StreamType::h2d, vm::StreamType::d2h}) {
+    if (given == vm::info(type).name) return type;
+  }
+  fail(ErrorKind::value, "[", op, "] stream: expected \"compute\", \"h2d\" or \"d2h\", got \"",
+       given, "\"");
+}
+
+/// What comes from the arguments name, priority, blocking, later, device (None: the host), stream.
+How how_of(PyObject* const* given) {
+  const bool is_later = truth(given[3]);
+  const char* const op = is_later ? "push_async" : "push";
+  const int64_t priority = integer_argument(given[1]);
+  if (priority != static_cast<int32_t>(priority)) {
+    fail(ErrorKind::overflow, "[", op, "] priority: expected 32 bits, got ", priority);
+  }
+  How how{op, given[0], static_cast<int>(priority), truth(given[2]), is_later,
+          device_or(given[4], Device{}), stream_argument(given[5], op)};
+  if (how.device == Device{}) {
+    if (how.stream != vm::StreamType::compute) {
+      fail(ErrorKind::value, "[", op, "] stream: it is of a device, and none is given");
+    }
+    how.stream = how.is_blocking ? vm::StreamType::blocking : vm::StreamType::engine;
+  } else if (how.is_later) {
+    fail(ErrorKind::value, "[", op, "] device: a function that completes later runs on the host");
+  } else if (how.priority != 0 || how.is_blocking) {
+    fail(ErrorKind::value, "[", op, "] ", how.is_blocking ? "blocking" : "priority",
+         ": a stream of ", how.device.str(), " runs its functions in the order in which they get "
+         "ready, and nothing behind one that waits");
+  }
+  return how;
+}
 
 /// With the GIL.
 std::shared_ptr<Function> function_of(PyObject* callable, PyObject* reads, PyObject* writes,
@@ -196,16 +155,17 @@ std::shared_ptr<Function> function_of(PyObject* callable, PyObject* reads, PyObj
   auto function = std::make_shared<Function>();
   function->name = name_argument(how.name);
   function->priority = how.priority;
-  function->type = how.is_blocking ? vm::StreamType::blocking : vm::StreamType::engine;
-  Lists lists(function.get(), how.op);
-  lists.add(reads, "reads", vm::Access::read);
-  lists.add(writes, "writes", vm::Access::write);
-  function->variable_names = lists.names();
+  function->device = how.device;
+  function->type = how.stream;
+  Operands operands(function.get(), how.op);
+  operands.add(reads, "reads", vm::Access::read);
+  operands.add(writes, "writes", vm::Access::write);
+  function->variable_names = operands.names();
   if (PyObject_TypeCheck(callable, c_function_type)) {
     if (how.is_later) {
       fail(ErrorKind::type, "[", how.op, "] fn: a C function ends when it returns; use push");
     }
-    refuse_strided(*function, how.op);
+    refuse_strided(*function, how.op, "a C function");
     function->kind = Function::Kind::native;
     function->code = value_of<CFunction>(callable);
   } else if (PyCallable_Check(callable)) {
@@ -219,25 +179,13 @@ std::shared_ptr<Function> function_of(PyObject* callable, PyObject* reads, PyObj
   return function;
 }
 
-Issuer issuer_of(const char* op) {
-  refuse_while_recording(op, "functions of the engine are in no program; use vm.host_func, which a "
-                             "program records, or do it outside of the function");
-  return issuer();
-}
-
 // --- pushes
 
-/// _push(fn, reads, writes, name, priority, is_blocking, is_later)
+/// _push(fn, reads, writes, name, priority, is_blocking, is_later, device, stream)
 PyObject* push(Arguments given) {
-  const bool is_later = truth(given[6]);
-  const char* const op = is_later ? "push_async" : "push";
-  const int64_t priority = integer_argument(given[4]);
-  if (priority != static_cast<int32_t>(priority)) {
-    fail(ErrorKind::overflow, "[", op, "] priority: expected 32 bits, got ", priority);
-  }
-  const How how{op, given[3], static_cast<int>(priority), truth(given[5]), is_later};
+  const How how = how_of(given + 3);
   return completion_of(
-      issue_function(issuer_of(op), function_of(given[0], given[1], given[2], how)));
+      issue_once(issuer_of(how.op), function_of(given[0], given[1], given[2], how)));
 }
 
 /// _delete(variable, fn or None, name): runs fn after all that was pushed before.
@@ -267,21 +215,21 @@ PyObject* delete_variable(Arguments given) {
   if (variable->deleted.exchange(true, std::memory_order_acq_rel)) {
     fail(ErrorKind::runtime, "[delete] ", label_of(*variable, "var", 0), " has been deleted");
   }
-  return completion_of(issue_function(from, std::move(function)));
+  return completion_of(issue_once(from, std::move(function)));
 }
 
 /// _clear_error(variable)
 PyObject* clear_error(Arguments given) {
   const Issuer from = issuer_of("clear_error");
   auto function = std::make_shared<Function>();
-  Lists lists(function.get(), "clear_error");
+  Operands operands(function.get(), "clear_error");
   const Reference one(checked(PyTuple_Pack(1, given[0])));
-  lists.add(one.get(), "variable", vm::Access::write);
+  operands.add(one.get(), "variable", vm::Access::write);
   function->kind = Function::Kind::forgive;
   function->name = "clear_error";
   function->order = Function::Order::in_any_case;
-  function->variable_names = lists.names();
-  issue_function(from, std::move(function));
+  function->variable_names = operands.names();
+  issue_once(from, std::move(function));
   Py_RETURN_NONE;
 }
 
@@ -312,12 +260,12 @@ PyObject* ready_of(const Tensor& x) {
   function->type = vm::StreamType::blocking;
   function->held.push_back(x);
   function->operands.push_back({&x.storage->dependence(), vm::Access::read});
-  return completion_of(issue_function(from, std::move(function)));
+  return completion_of(issue_once(from, std::move(function)));
 }
 
 namespace {
 
-PyMethodDef functions[] = {positional<push, 7>("_push"),
+PyMethodDef functions[] = {positional<push, 9>("_push"),
                            positional<delete_variable, 3>("_delete"),
                            positional<clear_error, 1>("_clear_error"),
                            positional<wait_for, 1>("_wait_for"),
@@ -325,17 +273,17 @@ PyMethodDef functions[] = {positional<push, 7>("_push"),
 
 // --- operators
 
-/// Operator(fn, reads, writes, name, priority, is_blocking)
+/// Operator(fn, reads, writes, name, priority, is_blocking, is_later, device, stream)
 PyObject* make_operator(PyTypeObject* type, PyObject* args, PyObject*) {
   return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
-    PyObject *callable, *reads, *writes, *name;
-    int priority, is_blocking;
-    if (!PyArg_ParseTuple(args, "OOOOip:Operator", &callable, &reads, &writes, &name, &priority,
-                          &is_blocking)) {
+    PyObject* given[9];
+    if (!PyArg_ParseTuple(args, "OOOOOOOOO:Operator", &given[0], &given[1], &given[2], &given[3],
+                          &given[4], &given[5], &given[6], &given[7], &given[8])) {
       throw PythonErrorSet{};
     }
-    const How how{"Operator", name, priority, is_blocking != 0, false};
-    return new_native<FunctionPtr>(type, function_of(callable, reads, writes, how));
+    How how = how_of(given + 3);
+    how.op = "Operator";
+    return new_native<FunctionPtr>(type, function_of(given[0], given[1], given[2], how));
   });
 }
 
@@ -355,8 +303,9 @@ PyObject* push_operator(PyObject* self, PyObject*) {
 int traverse_operator(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   const FunctionPtr& function = value_of<FunctionPtr>(self);
-  if (function && function.use_count() == 1 && function->callable.use_count() == 1) {
-    Py_VISIT(static_cast<PyObject*>(function->callable.get()));
+  if (!function || function.use_count() != 1) return 0;
+  for (const auto* object : {&function->callable, &function->code.keeps}) {
+    if (object->use_count() == 1) Py_VISIT(static_cast<PyObject*>(object->get()));
   }
   return 0;
 }

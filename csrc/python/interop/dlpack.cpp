@@ -138,6 +138,30 @@ PyObject* to_dlpack(Arguments given) {
   return capsule_over(std::move(out), kVersionedName);
 }
 
+/// memory_to_dlpack(x, versioned, read_only): of a tensor that the caller has, in a function that
+/// reads or writes it. Nothing is issued.
+PyObject* memory_to_dlpack(Arguments given) {
+  const Tensor& x = require_tensor(given[0], "__dlpack__");
+  const bool read_only = truth(given[2]);
+  x.storage->note_export();
+  if (!truth(given[1])) {
+    if (read_only) {
+      fail(ErrorKind::buffer, "[__dlpack__] what a function reads needs max_version=(1, 0) or "
+                              "newer, which can say so");
+    }
+    auto out = std::make_unique<Export<dlpack::Legacy>>();
+    out->tensor = x;
+    fill_array(out.get());
+    return capsule_over(std::move(out), kLegacyName);
+  }
+  auto out = std::make_unique<Export<dlpack::Versioned>>();
+  out->tensor = x;
+  fill_array(out.get());
+  out->managed.version = {dlpack::kMajor, dlpack::kMinor};
+  out->managed.flags = read_only ? dlpack::kReadOnly : 0;
+  return capsule_over(std::move(out), kVersionedName);
+}
+
 /// dlpack_device(x): of a tensor, or of a Device.
 PyObject* dlpack_device(Arguments given) {
   const std::optional<Device> named = is_tensor(given[0]) ? std::nullopt : device_or_none(given[0]);
@@ -303,6 +327,7 @@ PyObject* from_dlpack(Arguments given) {
 }
 
 PyMethodDef functions[] = {positional<to_dlpack, 5>("to_dlpack"),
+                           positional<memory_to_dlpack, 3>("memory_to_dlpack"),
                            positional<dlpack_device, 1>("dlpack_device"),
                            positional<dlpack_home, 2>("dlpack_home"),
                            positional<from_dlpack, 1>("from_dlpack"),

@@ -4,6 +4,7 @@
 // when nothing of Python runs any more before the fork itself, and given back in the same way. What
 // lets go of Python objects in the child waits until Python has seen to itself there.
 #include <pthread.h>
+#include <unistd.h>
 
 #include <utility>
 
@@ -11,7 +12,9 @@
 #include "python/arguments.h"
 #include "python/bind.h"
 #include "python/gil.h"
+#include "python/machine/fork.h"
 #include "python/runtime.h"
+#include "vm/board/running_scope.h"
 
 namespace ofl::python {
 
@@ -22,9 +25,16 @@ namespace {
 thread_local bool fork_announced = false;
 thread_local bool fork_prepared = false;
 
+int forks = 0;
+
+// A function does not wait for others: they may wait for it.
 PyObject* before_fork(Arguments) {
   fork_announced = false;
-  runtime().machine.drain_but_pending("fork");
+  if (vm::RunningScope::any()) {
+    runtime().machine.drain_but_functions("fork");
+  } else {
+    runtime().machine.drain_but_pending("fork");
+  }
   fork_announced = true;
   Py_RETURN_NONE;
 }
@@ -49,6 +59,7 @@ void after_in_child() {
   ops::cuda::forget_background();
   if (std::exchange(fork_prepared, false)) ops::cuda::publishing_mutex().unlock();
   runtime().machine.fork().after_in_child();
+  ++forks;
 }
 
 PyObject* fail_lost_host_functions(Arguments) {
@@ -61,6 +72,19 @@ PyMethodDef functions[] = {positional<before_fork, 0>("before_fork"),
                            {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace
+
+int fork_count() { return forks; }
+
+void leave_forked_child(PyObject* value) {
+  if (!value) PyErr_Print();  // ends the process itself for SystemExit
+  for (const char* name : {"stdout", "stderr"}) {
+    PyObject* const stream = PySys_GetObject(name);
+    if (!stream || stream == Py_None) continue;
+    const Reference flushed(PyObject_CallMethod(stream, "flush", nullptr));
+    if (!flushed.get()) PyErr_Clear();  // nobody is left to tell
+  }
+  _exit(value ? 0 : 1);
+}
 
 void init_fork(PyObject* module) {
   if (PyModule_AddFunctions(module, functions) < 0) throw PythonErrorSet{};

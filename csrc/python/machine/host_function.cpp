@@ -3,7 +3,7 @@
 
 #include "python/arguments.h"
 #include "python/bind.h"
-#include "python/engine/function.h"
+#include "python/engine/issue.h"
 #include "python/gil.h"
 #include "python/machine/host_object.h"
 #include "python/runtime.h"
@@ -22,7 +22,7 @@ std::shared_ptr<Call> issue(const Issuer& from, const char* name, std::shared_pt
   function->callable = std::move(callable);
   for (const Tensor& x : reads) add_tensor(function.get(), x, vm::Access::read, "host_func");
   for (const Tensor& x : writes) add_tensor(function.get(), x, vm::Access::write, "host_func");
-  return issue_function(from, std::move(function), turn);
+  return issue_once(from, std::move(function), turn);
 }
 
 class PythonObject final : public HostObject {
@@ -98,6 +98,7 @@ PyObject* python_object(const HostObject* object) {
 }
 
 void init_host_function(PyObject* module) {
+  vm::Runner::set_end_hook(GilForCall::end_thread);
   if (PyModule_AddFunctions(module, functions) < 0) throw PythonErrorSet{};
 }
 

@@ -17,12 +17,16 @@ class RunningScope {
   RunningScope(const RunningScope&) = delete;
 
   static bool any() { return innermost_ != nullptr; }
+  /// There is one, and it is not inside of another one.
+  static bool is_single() { return innermost_ && !innermost_->outer_; }
   static bool contains(Seq seq) {
     for (const RunningScope* scope = innermost_; scope; scope = scope->outer_) {
       if (scope->seq_ == seq) return true;
     }
     return false;
   }
+  /// In the child of a fork inside of one: its thread is like any other there.
+  static void forget() { innermost_ = nullptr; }
   /// The innermost instruction; there is one.
   static Slot& slot() { return innermost_->slot_; }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <system_error>
+#include <utility>
 
 #include "base/clock.h"
 
@@ -18,6 +19,7 @@ constexpr std::chrono::seconds kIdleTime{10};  // until a thread ends that need 
 
 thread_local bool Pool::is_searching_ = false;
 thread_local bool Pool::stepped_back_ = false;
+thread_local int64_t Pool::waited_ns_ = 0;
 
 // No work is left alone. All steps are seq_cst, so they have one order.
 // 1. The waker pushes the work, then reads searching_. A thread that gives up its search lowers
@@ -123,8 +125,10 @@ void Pool::took() {
   if (work_.has_ready()) wake();
 }
 
-/// A mean that follows a long function at once, and short ones slowly.
+/// A mean that follows a long function at once, and short ones slowly. A second thread is no help
+/// where the functions wait for each other.
 void Pool::note_duration(int64_t ns) {
+  ns -= std::exchange(waited_ns_, 0);
   const int64_t recent = recent_ns_.load(std::memory_order_relaxed);
   recent_ns_.store(ns > recent ? ns : recent - (recent - ns) / 8, std::memory_order_relaxed);
 }
@@ -152,7 +156,7 @@ void Pool::loop(int number) {
     }
     const bool looks = !stepped_back_;
     stepped_back_ = false;
-    if ((!looks || !search()) && !sleep()) return;
+    if ((!looks || !search()) && !sleep()) return end_thread();
   }
 }
 

@@ -45,8 +45,10 @@ class Pool final : public Runner {
   bool enter();
   /// This thread has taken a function out of the list, and has let go of the baton.
   void took();
-  /// A function has run for so long.
+  /// A function has run for so long, with what note_wait() was told.
   void note_duration(int64_t ns);
+  /// The function of this thread has waited for a lock that only one of them can have.
+  static void note_wait(int64_t ns) { waited_ns_ += ns; }
   /// The functions are so short that one thread does better than two: this one goes to sleep.
   bool steps_back();
 
@@ -77,6 +79,7 @@ class Pool final : public Runner {
 
   static constexpr int64_t kShortNs = 4'000;
   static thread_local bool is_searching_, stepped_back_;
+  static thread_local int64_t waited_ns_;
 
   Work& work_;
   const std::string name_;

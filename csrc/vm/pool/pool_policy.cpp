@@ -17,12 +17,16 @@ constexpr double kAnyCost = std::numeric_limits<double>::infinity();
 bool PoolPolicy::run_next(const Turn&) {
   if (!pool().enter()) return false;
   Baton baton(stream_.baton());
+  void (*rest)() = nullptr;
   bool progress = false;
   while (Slot* slot = stream_.take_next(kAnyCost)) {
     progress = true;
+    if (slot->header.type->rest) rest = slot->header.type->rest;
     run_taken(slot, baton, true);
     if (pool().steps_back()) break;
   }
+  baton.unlock();
+  if (rest) rest();
   return progress;
 }
 
@@ -134,7 +138,7 @@ void PoolPolicy::abandon_pending(const Error& error) {
   }
 }
 
-void PoolPolicy::retire_lost(Slot* slot) {
+void PoolPolicy::end_lost(Slot* slot) {
   Baton baton(stream_.baton());
   stream_.retire(slot, slot->failure);
 }

@@ -30,8 +30,6 @@ class PoolPolicy final : public StreamPolicy {
   bool run_if_ready(Slot* slot, Seq seq);
   /// In the calling thread: all that are ready.
   void run_ready_here();
-  /// Ends one that is in its call in the parent of this process, and not here.
-  void retire_lost(Slot* slot);
   /// Those that have returned and not completed fail.
   void abandon_pending(const Error& error);
   Pool& pool() { return static_cast<Pool&>(stream_.runner()); }
@@ -40,6 +38,7 @@ class PoolPolicy final : public StreamPolicy {
   bool busy() const override { return false; }
   void drain() override {}
   Counters counters() const override { return {}; }
+  void end_lost(Slot* slot) override;
 
  private:
   using Baton = std::unique_lock<std::mutex>;

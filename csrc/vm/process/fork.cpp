@@ -1,36 +1,56 @@
 #include "vm/process/fork.h"
 
+#include <algorithm>
 #include <thread>
 
+#include "vm/board/running_scope.h"
 #include "vm/pool/pool_policy.h"
 
 namespace ofl::vm {
+
+namespace {
+
+bool is_in_call(const Slot& slot) {
+  return slot.state.load(std::memory_order_relaxed) == SlotState::calling;
+}
+
+}  // namespace
 
 // No thread issues meanwhile, and no function of a pool begins or retires, as we have the batons of
 // the pools. So an instruction becomes active only by the retirement of another. Nothing is active
 // if no retirement was counted between two looks at the counters, and if no instruction in flight
 // between them was active. For a predecessor that released an instruction behind our back was
 // either active, and still in flight at its own turn, or counted before.
+//
+// A thread that runs code of the user tells nobody when it comes to that code, and may have stopped
+// a device's stream. So we do not sleep then, and see to such streams ourselves.
 void Fork::settle() {
   for (;;) {
     const int64_t retired = devices_.retired_count();
     Seq moving = 0;
-    bool in_pool = false;
+    bool calls_out = false;
     {
       std::lock_guard<std::mutex> lock(window_.issue_mutex());
-      if (Slot* slot = waiting_.find_moving(true)) {
-        moving = slot->name();
-        in_pool = slot->header.stream->is_pool();
-      }
+      if (Slot* slot = waiting_.find_moving(true)) moving = slot->name();
+      calls_out = this->calls_out();
     }
-    if (in_pool) {
-      std::this_thread::yield();  // it comes to its call, of which no thread is told
+    if (moving && calls_out) {
+      waiting_.retire_on_stopped();
+      std::this_thread::yield();
     } else if (moving) {
       waiting_.wait(moving, "fork");
     } else if (devices_.retired_count() == retired) {
       return;
     }
   }
+}
+
+/// With the issue mutex: code of the user runs, or will.
+bool Fork::calls_out() {
+  const Seqs in_flight = window_.all_in_flight();
+  return std::any_of(in_flight.begin(), in_flight.end(), [&](Seq seq) {
+    return window_.slot_of(seq).header.type->calls_out;
+  });
 }
 
 // At rest, a lock can still be held only by an idle worker or a waiting thread, for a moment. With
@@ -85,6 +105,8 @@ void Fork::after_in_parent() {
 void Fork::after_in_child() {
   if (!prepared_) return;
   after_in_parent();
+  RunningScope::forget();
+  Runner::forget_thread();
   board_.after_fork_in_child();
   devices_.after_fork_in_child();
   for (Stream* stream : devices_.streams()) stream->after_fork_in_child();
@@ -101,15 +123,16 @@ void Fork::fail_lost_functions() {
   const Error error(ErrorKind::runtime, "was in flight in another thread when the process forked");
   for (Seq seq : in_flight) {
     Slot& slot = window_.slot_of(seq);
-    if (!slot.header.stream->is_pool()) continue;
+    if (!slot.header.stream->is_pool() && !is_in_call(slot)) continue;
     Failure failure = *make_failure(&slot, error);
     failure.seq = 0;  // synchronize() does not raise it
     slot.failure = std::make_shared<const Failure>(failure);
   }
   for (Seq seq : in_flight) {
     Slot& slot = window_.slot_of(seq);
-    if (slot.state.load(std::memory_order_relaxed) != SlotState::calling) continue;
-    static_cast<PoolPolicy&>(slot.header.stream->policy()).retire_lost(&slot);
+    if (!is_in_call(slot)) continue;
+    slot.header.stream->set_calling(0);
+    slot.header.stream->policy().end_lost(&slot);
   }
   for (Stream* stream : devices_.streams()) {
     if (!stream->is_pool()) continue;

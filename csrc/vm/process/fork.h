@@ -34,6 +34,7 @@ class Fork {
 
  private:
   void settle();
+  bool calls_out();
   void lock_batons(bool of_pools);
   void unlock_batons(bool of_pools);
   void lock();

@@ -8,6 +8,7 @@ namespace ofl::vm {
 
 namespace {
 constexpr const char* kReason = "room in the window";
+constexpr int64_t kWhileNs = 100'000'000;  // long enough for a look for Ctrl-C
 }
 
 /// Looks at the instructions in flight (on `state`, or anywhere): the oldest in the younger half of
@@ -47,17 +48,30 @@ void Waiting::wait_for_room(DeviceState& state) {
     std::sort(present.begin(), present.end(), std::greater<Seq>());
     for (Seq seq : present) wait_for_worker(seq, kReason);  // most others end before the youngest
   }
-  while (!state.has_room(most, most_bytes, 2)) {
+  bool is_slow = false;
+  while (!state.has_room(most, most_bytes, is_slow ? 1 : 2)) {
     const Seq middle = middle_in_flight(&state, std::min(most, state.in_flight()));
     if (middle == 0) return;  // all of it retired meanwhile
-    wait_for_worker(middle, kReason);
+    is_slow = !wait_a_while(middle);
   }
 }
 
 void Waiting::wait_for_slot() {
   if (RunningScope::any()) return wait_for_slot_inside();
   const Seq middle = middle_in_flight(nullptr, static_cast<int64_t>(window_.size()));
-  if (middle) wait_for_worker(middle, kReason);
+  if (middle) wait_a_while(middle);
+}
+
+/// Until the instruction has retired: true. It may be a function that waits for the calling thread;
+/// so false after a while, in which others may have retired.
+bool Waiting::wait_a_while(Seq seq) {
+  const int64_t deadline = now_ns() + kWhileNs;
+  PacedCall call;
+  note_pace(call);
+  note_awaited(seq);
+  host_wait(
+      kReason, [&] { return mark_waited(seq) || now_ns() >= deadline; }, kSpinNs, deadline);
+  return !window_.in_flight(seq);
 }
 
 }  // namespace ofl::vm

@@ -57,8 +57,8 @@ class Blocked {
 }  // namespace
 
 /// With the issue mutex, which keeps the slots and their edges in place: `seq`, and the
-/// instructions that must retire before it, because it was issued after them or its function waits
-/// for them.
+/// instructions that must retire before it, because it was issued after them, its function waits
+/// for them, or their code stops its stream.
 std::vector<Seq> Waiting::collect_awaited(Seq seq) {
   std::vector<Seq> awaited;
   std::vector<bool> known(window_.size());
@@ -73,6 +73,7 @@ std::vector<Seq> Waiting::collect_awaited(Seq seq) {
     Slot& slot = window_.slot_of(awaited[next]);
     for (int i = 0; i < slot.edge_count; ++i) add(slot.edge(i).predecessor);
     add(slot.waits_for);
+    if (!slot.reached(Milestone::launched)) add(slot.header.stream->calling());
   }
   return awaited;
 }
@@ -88,7 +89,7 @@ void Waiting::wait_inside(Seq seq, const char* reason, const Done& done, int64_t
     awaited = collect_awaited(seq);
     if (std::any_of(awaited.begin(), awaited.end(), RunningScope::contains)) {
       fail(ErrorKind::runtime, "[", reason,
-           "] a host function cannot wait for itself, nor for what comes after it");
+           "] a function cannot wait for itself, nor for what comes after it");
     }
     noted.emplace(window_, seq);
     const auto of_no_pool = [&](Seq each) {
@@ -151,10 +152,27 @@ void Waiting::wait_for_slot_inside() {
   }
   if (in_flight.size() < static_cast<int>(window_.size())) return;
   if (oldest == 0) {
-    fail(ErrorKind::runtime, "[host_func] ", in_flight.size(),
-         " instructions wait for a host function, which can issue no more before it ends");
+    fail(ErrorKind::runtime, in_flight.size(),
+         " instructions wait for a function, which can issue no more before it ends");
   }
   wait(oldest, "room in the window");
+}
+
+void Waiting::drain_but_functions(Seq last, const char* reason) {
+  const auto calls_out = [this](Seq seq) { return window_.slot_of(seq).header.type->calls_out; };
+  for (;;) {
+    Seq found = 0;
+    {
+      std::lock_guard<std::mutex> lock(window_.issue_mutex());
+      for (Seq seq : window_.all_in_flight()) {
+        if (seq > last) continue;
+        const std::vector<Seq> awaited = collect_awaited(seq);
+        if (std::none_of(awaited.begin(), awaited.end(), calls_out)) found = seq;
+      }
+    }
+    if (found == 0) return;
+    wait(found, reason);
+  }
 }
 
 }  // namespace ofl::vm

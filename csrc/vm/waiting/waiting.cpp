@@ -12,7 +12,8 @@ namespace ofl::vm {
 
 namespace {
 
-constexpr std::chrono::milliseconds kSlice{50};  // between looks for an interrupt
+constexpr std::chrono::nanoseconds kSlice{50'000'000};  // between looks for an interrupt
+constexpr std::chrono::nanoseconds kStoppedSlice{100'000};  // with a worker's part to do
 constexpr double kMaxHelpCost = 2e7;  // about 10 ms, in which the thread cannot answer Ctrl-C
 
 }  // namespace
@@ -55,19 +56,31 @@ std::optional<Error> Waiting::sleep_until(const char* reason, const Done& done, 
                                           int64_t deadline) {
   int64_t retired = 0;
   int64_t since = 0;
-  for (;;) {
+  for (int64_t looked = now_ns();;) {
     const std::chrono::nanoseconds left(deadline - now_ns());
-    if (board_.sleep_until(done, std::min<std::chrono::nanoseconds>(kSlice, left))) {
-      return std::nullopt;
-    }
+    const std::chrono::nanoseconds slice = retire_on_stopped() ? kStoppedSlice : kSlice;
+    if (board_.sleep_until(done, std::min(slice, left))) return std::nullopt;
+    if (now_ns() - looked < kSlice.count()) continue;
+    looked = now_ns();
     if (std::optional<Error> error = hooks_->interrupt(token)) return error;
     if (hooks_->ends() && is_lost()) {
       return Error(ErrorKind::runtime, concat("[", reason,
-                                              "] waits for a host function that will not return: "
+                                              "] waits for a function that will not return: "
                                               "its thread ended with the interpreter"));
     }
     watch_for_hang(&retired, &since);
   }
+}
+
+bool Waiting::retire_on_stopped() {
+  bool any = false;
+  for (Stream* stream : devices_.streams()) {
+    if (stream->calling() == 0) continue;
+    any = true;
+    std::unique_lock<std::mutex> baton(stream->baton(), std::try_to_lock);
+    if (baton) stream->policy().poll(true);
+  }
+  return any;
 }
 
 /// While the layer above ends: there are functions in flight, and nothing moves any more. Two looks
@@ -234,7 +247,7 @@ Seqs Waiting::all_in_flight(const DeviceState* on) {
 void Waiting::drain(std::optional<Device> device) {
   if (RunningScope::any()) {
     fail(ErrorKind::runtime,
-         "[synchronize] called inside a host function, which is in flight itself");
+         "[synchronize] called inside a function, which is in flight itself");
   }
   small_work_.note_look();
   DeviceState* state = device ? &devices_.state(*device) : nullptr;
@@ -256,9 +269,10 @@ Slot* Waiting::find_moving(bool pools_are_held) {
       continue;
     }
     Stream& stream = *slot.header.stream;
-    const bool stays = state == SlotState::ready && stream.is_pool() &&
-                       (pools_are_held || static_cast<Pool&>(stream.runner()).is_full());
-    if (!stays) return &slot;
+    const bool is_stopped =
+        stream.is_pool() ? pools_are_held || static_cast<Pool&>(stream.runner()).is_full()
+                         : stream.calling() != 0;
+    if (state != SlotState::ready || !is_stopped) return &slot;
   }
   return nullptr;
 }
@@ -294,7 +308,7 @@ Seq Waiting::last_issued() {
 void Waiting::drain_but_pending(Seq last, const char* reason) {
   if (RunningScope::any()) {
     fail(ErrorKind::runtime, "[", reason,
-         "] called inside a host function, which is in flight itself");
+         "] called inside a function, which is in flight itself");
   }
   Board::Watching watching(board_);
   for (;;) {

@@ -51,6 +51,8 @@ class Waiting {
   void drain(std::optional<Device> device);
   /// Until all in flight up to `last` waits for functions that have returned and not completed.
   void drain_but_pending(Seq last, const char* reason);
+  /// Inside a function: until all in flight up to `last` wait for functions.
+  void drain_but_functions(Seq last, const char* reason);
   /// The youngest instruction so far.
   Seq last_issued();
 
@@ -65,8 +67,12 @@ class Waiting {
   /// Until a slot of the window is free, at least for a moment.
   void wait_for_slot();
 
+  /// Retires what has finished on streams that stand still in code of the user; true: there are
+  /// such streams.
+  bool retire_on_stopped();
   /// With the issue mutex: an active instruction, or null; it will move on without help. Functions
-  /// in their calls may wait for anything, and so may their pools if they are `held` or full.
+  /// in their calls may wait for anything, and so may their pools if they are `held` or full, and
+  /// what is ready behind them on a stream of a device.
   Slot* find_moving(bool pools_are_held);
 
  private:
@@ -92,6 +98,7 @@ class Waiting {
   Seqs all_in_flight(const DeviceState* on);
 
   // In room.cpp.
+  bool wait_a_while(Seq seq);
   Seq middle_in_flight(const DeviceState* state, int64_t span);
   bool could_have_stayed(DeviceState& state);
 

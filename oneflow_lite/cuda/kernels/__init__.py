@@ -4,6 +4,7 @@ import logging
 import os
 import threading
 import time
+from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import Any
 
@@ -13,7 +14,7 @@ from oneflow_lite.cuda.kernels.request import Request as Request
 from oneflow_lite.cuda.kernels.source import source
 from oneflow_lite.flags import LOG
 
-__all__ = ["OPTIONS", "Request", "make"]
+__all__ = ["OPTIONS", "Request", "image_of", "make"]
 
 # No contraction to multiply-add: plain arithmetic has NumPy's bits.
 OPTIONS = ("--std=c++17", "--fmad=false", "--device-as-default-execution-space")
@@ -104,14 +105,47 @@ def _image(request: Request, arch: str) -> bytes | None:
     text = source({_NAME: request})
     if text is None:
         return None
-    name = cache.key(compiler.identity(), arch, OPTIONS, text)
-    image = cache.load(name)
-    if image is None:
-        begin = time.perf_counter()
-        image = compiler.compile(text, arch, OPTIONS)
+    begin = time.perf_counter()
+    image, is_new = _cached(text, arch, OPTIONS)
+    if is_new:
         _log_slow(request, arch, time.perf_counter() - begin)
-        cache.store(name, image)
     return image
+
+
+def image_of(text: str, arch: str, options: Sequence[str] = ()) -> bytes:
+    """Return the image of a user's source for ``cuModuleLoadData``, compiled or from the cache.
+
+    Parameters
+    ----------
+    text : str
+        CUDA C++.
+    arch : str
+        Of the device, such as ``"sm_90"``.
+    options : sequence of str, default=()
+        Of NVRTC, besides the architecture.
+
+    Raises
+    ------
+    ImportError, CompileError
+        As of ``compiler.compile``.
+
+    Examples
+    --------
+    >>> image_of('extern "C" __global__ void one(int* p) { *p = 1; }', "sm_90")[1:4]
+    b'ELF'
+    """
+    return _cached(text, arch, ("--std=c++17", *options))[0]
+
+
+def _cached(text: str, arch: str, options: Sequence[str]) -> tuple[bytes, bool]:
+    """The image, and whether it was compiled now."""
+    name = cache.key(compiler.identity(), arch, tuple(options), text)
+    image = cache.load(name)
+    if image is not None:
+        return image, False
+    image = compiler.compile(text, arch, options)
+    cache.store(name, image)
+    return image, True
 
 
 def _log_slow(request: Request, arch: str, seconds: float) -> None:

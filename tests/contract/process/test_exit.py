@@ -301,7 +301,7 @@ assert begun.wait(60)
 """
     done = run_program(START + code, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.endswith("a host function cannot issue another one while the process ends")
+    assert done.stdout.endswith("a function cannot issue another one while the process ends")
 
 
 @pytest.mark.parametrize("busy", ["flow.vm.host_func(never)", "x = slow()"])
