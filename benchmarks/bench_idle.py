@@ -9,6 +9,7 @@ import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import oneflow_lite as flow
 from report import Report, arguments
@@ -30,9 +31,18 @@ def on_mock(index: int = 0) -> flow.Tensor:
     return flow.ones(LARGE, device=f"mock:{index}")
 
 
+def push_some(**how: Any) -> None:
+    """Functions of which several run at once."""
+    for _ in range(100):
+        flow.engine.push(lambda *_: time.sleep(0.0001), **how)
+
+
 KINDS = {
     "cpu compute": Kind(lambda: flow.ones(LARGE) + 1, "cpu compute"),
     "host function": Kind(lambda: flow.vm.host_func(int).result(), "cpu host_func"),
+    "functions": Kind(push_some, "cpu engine"),
+    "blocking functions": Kind(lambda: push_some(blocking=True), "cpu blocking"),
+    "function of a device": Kind(lambda: push_some(device="mock:0"), "mock:0 compute"),
     "barrier": Kind(flow.vm.barrier, "cpu barrier"),
     "mock h2d": Kind(lambda: flow.ones(LARGE).mock(), "mock:0 h2d"),
     "mock compute": Kind(lambda: on_mock() + 1, "mock:0 compute"),

@@ -127,6 +127,8 @@ def is_clean(done: subprocess.CompletedProcess[str]) -> None:
             *("tests/graph/running/test_injected_failures.py", "-k", "not mixed and not process"),
         ],
         [*FUNCTIONS, "--seed", "1", "--count", "8", "--threads", "3"],
+        ["-m", "tests.support.engine", "--programs", "300", "--timeout", "300"],
+        [*PYTEST, "tests/engine/test_engine.py", "tests/engine/test_devices.py"],
         [
             *(*PYTEST, "tests/graph/running/test_captured.py"),
             *("tests/graph/lanes/test_recorded_lanes.py", "tests/graph/lanes/test_shared_bytes.py"),
@@ -135,6 +137,7 @@ def is_clean(done: subprocess.CompletedProcess[str]) -> None:
     ids=[
         *("random programs", "fusion programs", "machine", "faults", "host functions", "threads"),
         *("products", "hostile objects", "recorded programs", "random functions"),
+        *("pushed programs", "pushed functions"),
         "lanes and device graphs",
     ],
 )

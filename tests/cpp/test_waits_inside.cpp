@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "machine_support.h"
+#include "vm/pool/call_out.h"
 
 namespace ofl::vm {
 namespace {
@@ -118,6 +119,82 @@ void test_an_endless_chain_ends() {
   CHECK(refused);
 }
 
+const InstructionType kCallType = [] {
+  InstructionType type = kFunctionType;
+  type.calls_out = true;
+  return type;
+}();
+
+/// A function on the compute stream of a device, called when its queue has run dry.
+Seq call_out(World& world, Device device, const std::vector<Operand>& operands,
+             std::function<void()> work) {
+  const auto launch = [work = std::move(work)](LaunchContext& context) {
+    const CallOut out(context);
+    context.queue.sync();
+    work();
+  };
+  return world.issue(device, StreamType::compute, operands, launch, nullptr, 0, kCallType);
+}
+
+// The threads share both streams, and each has values of its own. A function waits for what was
+// issued before it, on its own stream and on another one.
+void test_functions_on_streams(bool naive) {
+  World world;
+  world.machine.options().naive.store(naive);
+  constexpr int kThreads = 3, kRounds = 100;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&world, t] {
+      const Device here = t % 2 ? kMock0 : kMock1, there = t % 2 ? kMock1 : kMock0;
+      for (int round = 0; round < kRounds; ++round) {
+        Dependence object, near, far, host;
+        int64_t value = round, beside = 0, away = 0;
+        world.run(here, StreamType::compute, {writes(near)}, [&] { beside = 3; });
+        world.run(there, StreamType::compute, {writes(far)}, [&] { away = 4; });
+        world.run(here, StreamType::compute, {writes(object)}, [&] { value *= 2; });
+        call_out(world, here, {writes(object)}, [&] {
+          world.machine.wait_for_value(near, "test");
+          world.machine.wait_for_value(far, "test");
+          value += beside + away;
+        });
+        world.run(here, StreamType::d2h, {reads(object)}, [] {});
+        world.run(here, StreamType::compute, {writes(object)}, [&] { value *= 2; });
+        world.run(kCpu, StreamType::engine, {reads(object), writes(host)}, [&] { value += 1; });
+        world.machine.wait_for_value(host, "test");
+        CHECK(value == 2 * (2 * round + 7) + 1);
+        for (Dependence* each : {&object, &near, &far, &host}) {
+          world.machine.wait_for_access(*each, "test");
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+void test_a_function_that_stops_its_stream() {
+  World world;
+  Dependence before, own, behind;
+  std::promise<void> begun, goes_on;
+  std::string told;
+  world.run(kMock0, StreamType::compute, {writes(before)}, [] {});
+  call_out(world, kMock0, {writes(own)}, [&] {
+    begun.set_value();
+    goes_on.get_future().wait();
+    try {
+      world.machine.wait_for_value(behind, "test");
+    } catch (const Error& error) {
+      told = error.what();
+    }
+  });
+  begun.get_future().wait();
+  world.machine.wait_for_value(before, "test");  // seen to by this thread
+  world.run(kMock0, StreamType::compute, {writes(behind)}, [] {});
+  CHECK(!world.machine.is_ready(behind));
+  goes_on.set_value();
+  world.machine.drain(std::nullopt);
+  CHECK(told.find("cannot wait for itself") != std::string::npos);
+}
+
 }  // namespace
 }  // namespace ofl::vm
 
@@ -131,5 +208,8 @@ int main() {
   test_a_full_window();
   test_what_comes_after_it_is_not_waited_for();
   test_an_endless_chain_ends();
+  test_functions_on_streams(false);
+  test_functions_on_streams(true);
+  test_a_function_that_stops_its_stream();
   return ofl::report();
 }

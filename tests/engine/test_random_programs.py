@@ -27,6 +27,13 @@ def test_programs_equal_their_serial_runs(run_program: RunProgram, mode: str) ->
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.simulated
+def test_programs_on_a_gpu(run_program: RunProgram, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OFL_TEST_DEVICES", "cuda:0,cuda:1")
+    done = run_program(CODE, "--programs", "60", cuda_sim="devices=2,jitter=100us")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 def test_many_programs(run_program: RunProgram, mode: str) -> None:

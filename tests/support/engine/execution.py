@@ -20,12 +20,11 @@ import oneflow_lite as flow
 from oneflow_lite import engine
 from tests.support.engine.functions import Body, Operand, Place, new_cells
 from tests.support.engine.program import (
-    DEVICES,
     Function,
     Program,
     Step,
     Use,
-    is_on_cpu,
+    device_of,
     is_shared,
     is_variable,
 )
@@ -103,6 +102,13 @@ class Completer:
                 self.failures.append(traceback.format_exc())
 
 
+def how_of(function: Function) -> dict[str, Any]:
+    """How it is pushed."""
+    if function.device:
+        return {"device": function.device, "stream": function.stream}
+    return {"priority": function.priority, "blocking": function.blocking}
+
+
 class Hold:
     """A function that completes when it is told to, or at once if it was told before."""
 
@@ -163,8 +169,8 @@ class Run:
             place = Place(name, engine.Var(name), next(self.next_cell))
         else:
             values = np.arange(self.program.size, dtype=np.int64) * 3 + len(name)
-            device = "cpu" if is_on_cpu(name) else DEVICES[int(name[-1]) % len(DEVICES)]
-            place = Place(name, flow.asarray(values.copy(), device=device, copy=True), first=values)
+            tensor = flow.asarray(values.copy(), device=device_of(name), copy=True)
+            place = Place(name, tensor, first=values)
         self.places[name] = place
         self.all_places.append(place)
 
@@ -274,24 +280,21 @@ class Run:
         assert function is not None
         body = self.body(function, thread)
         record = Record("function", step, thread, 0, 0, body.reads, body.writes, body)
-        code, is_later = body.pushable()
-        push = engine.push_async if is_later else engine.push
-        done = self.issue(
-            record,
-            lambda: push(
-                code,
-                *self.declared(body),
-                priority=function.priority,
-                name=record.name,
-                blocking=function.blocking,
-            ),
-        )
+        done = self.issue(record, lambda: self.push_body(body, record.name))
         if done is None:
             return None
         if function.number % 3 == 0:
             record.completion.add_done_callback(record.told.append)
         self.pushed.setdefault(step.number, []).append(record)
         return record
+
+    def push_body(self, body: Body, name: str) -> engine.Completion:
+        reads, writes = self.declared(body)
+        if body.function.flavour == "kernel":
+            return body.launch(reads, writes, name)
+        code, is_later = body.pushable()
+        push = engine.push_async if is_later else engine.push
+        return push(code, reads, writes, name=name, **how_of(body.function))
 
     # --- steps: each is the method of its kind
 
@@ -322,12 +325,9 @@ class Run:
             code, _ = body.pushable()
             deleted = self.deleted_names(body.reads, body.writes)
             try:
+                name = f"f{function.number}"
                 operator = engine.Operator(
-                    code,
-                    *self.declared(body),
-                    priority=function.priority,
-                    name=f"f{function.number}",
-                    blocking=function.blocking,
+                    code, *self.declared(body), name=name, **how_of(function)
                 )
             except RuntimeError:
                 if deleted:

@@ -139,6 +139,10 @@ class Body:
             raise Boom(self.function.number)
         return total
 
+    def on_device(self, run: engine.Run, *arrays: Any) -> int:
+        assert (str(run.device), run.stream) == (self.function.device, 0)
+        return self.python(*arrays)
+
     def later(self, run: Any, on_complete: Any, *arrays: Any) -> None:
         given = iter(arrays)
         self._calls.append(None)
@@ -191,13 +195,24 @@ class Body:
         self._counter = lambda: argument[4]
         return engine.CFunction(code, argument, status=True)
 
+    def launch(self, reads: Sequence[Any], writes: Sequence[Any], name: str) -> engine.Completion:
+        """A kernel does what the others do, as one thread."""
+        nothing = [np.uint64(0)] * (2 * MOST_OPERANDS - len(reads) - len(writes))
+        lengths = [np.uint64(length_of(each)) for each in (*self.reads, *self.writes)]
+        numbers = [self.function.number, len(reads), len(writes)]
+        args = [*map(np.uint64, numbers), *reads, *writes, *nothing, *lengths, *nothing]
+        device = self.function.device
+        return _kernel().push(1, 1, args, writes=list(writes), device=device, name=name)
+
     def pushable(self) -> tuple[Any, bool]:
-        """What is pushed, and whether by push_async. Functions of devices have their row here."""
+        """What is pushed, and whether by push_async."""
         flavours: dict[str, Callable[[], tuple[Any, bool]]] = {
             "python": lambda: (self.python, False),
             "async": lambda: (self.later, True),
             "callback": lambda: (self.callback(), False),
             "compiled": lambda: (self.compiled(), False),
+            "device": lambda: (self.on_device, False),
+            "compiled device": lambda: (self.compiled(), False),
         }
         return flavours[self.function.flavour]()
 
@@ -253,6 +268,32 @@ def _compiled_function() -> Any:
         source.write_text(_SOURCE, encoding="utf-8")
         compiled([*COMPILER, "-O1", "-shared", "-fPIC", "-o", library, source])
         return ctypes.CDLL(str(library)).update
+
+
+MOST_OPERANDS = 6
+
+_KERNEL = """
+typedef unsigned long long Word;
+struct Operands { Word* x[MOST]; };
+struct Words { Word n[MOST]; };
+extern "C" __global__ void update(Word number, Word reads, Word writes, Operands x, Words lengths) {
+  Word total = number;
+  for (Word k = 0; k < reads; ++k) {
+    Word sum = 0;
+    for (Word i = 0; i < lengths.n[k]; ++i) sum += x.x[k][i];
+    total = total * 31 + sum;
+  }
+  for (Word k = 0; k < writes; ++k) {
+    Word* const target = x.x[reads + k];
+    for (Word i = 0; i < lengths.n[reads + k]; ++i) target[i] = target[i] * 31 + total + k;
+  }
+}
+"""
+
+
+@functools.cache
+def _kernel() -> engine.CudaKernel:
+    return engine.CudaKernel(_KERNEL.replace("MOST", str(2 * MOST_OPERANDS)), "update")
 
 
 def _array(address: int, length: int) -> Any:

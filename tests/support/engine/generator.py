@@ -2,18 +2,21 @@
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tests.support.engine.program import (
+    DEVICES,
     FLAVOURS,
     OWN_VARIABLES,
     SHARED_TENSORS,
     SHARED_VARIABLES,
+    STREAMS,
     THREADS,
     Function,
     Program,
     Step,
     Use,
+    device_of,
     is_on_cpu,
     is_shared,
     is_variable,
@@ -78,10 +81,15 @@ class Generator:
         rng = self.rng
         self.left -= 1
         number = self.next_number()
-        flavours = list(FLAVOURS)
+        flavours = [each for each in FLAVOURS if self.size or FLAVOURS[each].takes != "d"]
         flavour = rng.choices(flavours, [FLAVOURS[each].weight for each in flavours])[0]
         row = FLAVOURS[flavour]
-        usable = [name for name in names if name[0] in row.takes]
+        device = rng.choice(DEVICES) if row.on else ""
+        usable = [
+            name
+            for name in names
+            if name[0] in row.takes and (is_on_cpu(name) or device_of(name) == device)
+        ]
         uses = self.uses(usable, 5)
         cut = rng.randint(0, max(len(uses) - (rng.random() < 0.8), 0))
         reads, writes = uses[:cut], uses[cut:]
@@ -100,7 +108,9 @@ class Generator:
             tuple(writes),
             rng.choice((0, 0, 0, *range(-5, 6))),
             rng.random() < 0.25,
-            rng.choice(row.fails) if self.fails and rng.random() < 0.2 else "",
+            rng.choice(row.fails) if row.fails and self.fails and rng.random() < 0.2 else "",
+            device,
+            rng.choice(STREAMS),
             rng.random() < 0.5,
             inner,
         )
@@ -124,7 +134,7 @@ class Generator:
 
     def make(self, thread: Thread) -> Step:
         function = self.function(thread.names, depth=9)
-        if function.flavour == "async":  # operators have none
+        if function.flavour in ("async", "kernel"):  # operators have none
             return Step(self.next_number(), "push", function)
         thread.operators.append(Step(self.next_number(), "make", function))
         return thread.operators[-1]
@@ -150,16 +160,11 @@ class Generator:
             return None
         name = self.rng.choice(variables)
         function = self.function(thread.names)
+        if function.flavour == "kernel":  # it takes no variables
+            return Step(self.next_number(), "push", function)
         if name not in [use.name for use in (*function.reads, *function.writes)]:
-            function = Function(
-                function.number,
-                function.flavour,
-                (*function.reads, Use(name)),
-                function.writes,
-                function.priority,
-                function.blocking,
-                pauses=function.pauses,
-            )
+            reads = (*function.reads, Use(name))
+            function = replace(function, reads=reads, fails="", inner=())
         return Step(self.next_number(), "hold", function, name)
 
     def named(self, thread: Thread, kind: str) -> Step | None:

@@ -7,6 +7,7 @@ Names say what they stand for and who uses it:
     v_n17           of the functions that function 17 pushes
 """
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -14,7 +15,7 @@ SHARED_VARIABLES = 32
 THREADS = 8
 OWN_VARIABLES = 4  # of each thread
 SHARED_TENSORS = 2  # of each kind
-DEVICES = ("mock:0", "mock:1")
+DEVICES = tuple(os.environ.get("OFL_TEST_DEVICES", "mock:0,mock:1").split(","))
 
 
 def is_variable(name: str) -> bool:
@@ -23,6 +24,11 @@ def is_variable(name: str) -> bool:
 
 def is_on_cpu(name: str) -> bool:
     return name[0] != "d"
+
+
+def device_of(name: str) -> str:
+    """Where a tensor is."""
+    return "cpu" if is_on_cpu(name) else DEVICES[int(name[-1]) % len(DEVICES)]
 
 
 def is_shared(name: str) -> bool:
@@ -51,6 +57,8 @@ class Function:
     priority: int = 0
     blocking: bool = False
     fails: str = ""  # a way in which functions of its flavour fail
+    device: str = ""  # whose stream it runs on
+    stream: str = "compute"
     pauses: bool = False  # other threads may run while it does
     inner: tuple["Step", ...] = ()  # in its call, before it writes
 
@@ -60,6 +68,7 @@ class Function:
         words += [f"writes {', '.join(map(str, self.writes))}"] if self.writes else []
         words += [f"priority {self.priority}"] if self.priority else []
         words += ["blocking"] if self.blocking else []
+        words += [f"on {self.device} {self.stream}"] if self.device else []
         words += [f"fails: {self.fails}"] if self.fails else []
         words += ["pauses"] if self.pauses else []
         return ", ".join(words)
@@ -73,15 +82,21 @@ class Flavour:
     takes: str  # first letters of the names that it may use
     fails: tuple[str, ...]  # how it can fail
     nests: bool = False  # it may push others
+    on: str = ""  # devices of this type: it takes no tensors of others
 
 
-# Functions of devices will take "vcd", or "vd" of one device, and a stream in front of the views.
-FLAVOURS = {
+STREAMS = ("compute", "h2d", "d2h")  # of a device
+
+_FLAVOURS = {
     "python": Flavour(6, "vc", ("before", "after"), nests=True),
     "async": Flavour(3, "vc", ("error", "body", "dropped")),
     "callback": Flavour(0.5, "vc", ("status",)),
     "compiled": Flavour(1.5, "vc", ("status",)),
+    "device": Flavour(2, "vcd", ("before", "after"), on="mock"),
+    "compiled device": Flavour(0.5, "vcd", ("status",), on="mock"),
+    "kernel": Flavour(3, "d", (), on="cuda"),
 }
+FLAVOURS = {name: row for name, row in _FLAVOURS.items() if DEVICES[0].startswith(row.on)}
 
 
 @dataclass(frozen=True)
