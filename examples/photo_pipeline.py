@@ -118,7 +118,13 @@ def by_loop(sources: list[Path], folder: Path, device: str, times: "Times") -> N
 
 
 def by_engine(sources: list[Path], folder: Path, device: str) -> None:
-    """Everything is pushed in program order, and runs when what it needs is there."""
+    """Everything is pushed in program order, and runs when what it needs is there. One core is left
+    to the operations of the transform."""
+    with flow.flags(engine_threads=max(1, CORES - 1)):
+        push_all(sources, folder, device)
+
+
+def push_all(sources: list[Path], folder: Path, device: str) -> None:
     in_flight: deque[engine.Completion] = deque()
     try:
         for source in sources:

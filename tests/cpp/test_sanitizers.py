@@ -32,6 +32,8 @@ LIBRARIES = {"thread": ("libtsan.so",), "address": ("libasan.so", "libstdc++.so"
 # No program needs a GiB at once, and ThreadSanitizer takes eight times what is written. Without a
 # sanitizer a limit of addresses refuses it.
 COMMON = "halt_on_error=1 allocator_may_return_null=1 max_allocation_size_mb=1024"
+# glibc frees what was local to a thread when another one gets its stack; its lock is not seen.
+SUPPRESSED = "race:_dl_deallocate_tls\n"
 OPTIONS = {
     # Python's own memory is not the subject; fork in a program with threads is.
     "thread": {"TSAN_OPTIONS": f"{COMMON} exitcode=66 die_after_fork=0"},
@@ -78,6 +80,10 @@ def sanitized(
         capture_output=True,
     )
     environment = os.environ | OPTIONS[sanitizer]
+    if sanitizer == "thread":
+        suppressions = tree / "suppressions.txt"
+        suppressions.write_text(SUPPRESSED)
+        environment["TSAN_OPTIONS"] += f" suppressions={suppressions}"
     environment |= {"LD_PRELOAD": preload, "PYTHONPATH": str(tree), "OPENBLAS_NUM_THREADS": "1"}
     environment |= {"OFL_SIM_SANITIZE": sanitizer, "TMPDIR": str(tmp_path_factory.mktemp("images"))}
     return tree, environment
