@@ -30,6 +30,7 @@ enum class Access : uint8_t { read, write };
 struct Operand {
   Dependence* object;
   Access access;
+  bool by_host = false;  // code of the user uses it in the host's memory, when it is called
 };
 
 /// The details of an instruction that a trace shows.

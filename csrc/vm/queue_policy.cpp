@@ -38,7 +38,7 @@ bool QueuePolicy::launch(Slot* const* slots, size_t count, Group* group) {
   Slot* const first = slots[0];
   Slot* const* const end = slots + count;
   bool launched = true;
-  FailurePtr failure = group ? nullptr : first->given_failure();
+  FailurePtr failure = group || first->failure ? first->failure : first->given_failure();
   if (!failure) {
     failure = attempt(first, [&] {
       for (Slot* const* slot = slots; slot != end; ++slot) wait_for_predecessors(*slot);

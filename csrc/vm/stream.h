@@ -118,10 +118,17 @@ class Stream final : public Runner::Work {
   /// the stream is a pool.
   void run_in_caller(Slot* slot);
 
-  /// The instruction whose code of the user stops the stream now, or 0 (pool/call_out.h). Any
-  /// thread reads; a stale answer is one that was true a moment ago.
-  Seq calling() const { return calling_.load(std::memory_order_seq_cst); }
-  void set_calling(Seq seq) { calling_.store(seq, std::memory_order_seq_cst); }
+  /// Code of the user stops the stream (pool/call_out.h). Any thread; a stale answer is one that
+  /// was true a moment ago.
+  bool is_stopped() const { return calls_.load(std::memory_order_seq_cst) > 0; }
+  /// The instruction that has stopped it last. Only while it is stopped.
+  Seq calling() const { return is_stopped() ? calling_.load(std::memory_order_seq_cst) : 0; }
+  void begin_call(Seq seq) {
+    calling_.store(seq, std::memory_order_seq_cst);
+    calls_.fetch_add(1, std::memory_order_seq_cst);
+  }
+  void end_call() { calls_.fetch_sub(1, std::memory_order_seq_cst); }
+  void forget_calls() { calls_.store(0, std::memory_order_seq_cst); }
 
   /// The thread that runs its instructions waits for memory. Any thread reads.
   bool starved() const { return starved_.load(std::memory_order_seq_cst); }
@@ -155,6 +162,7 @@ class Stream final : public Runner::Work {
   alignas(64) std::mutex baton_;  // held by the thread that runs this stream's instructions
   std::atomic<bool> starved_{false};
   std::atomic<Seq> calling_{0};  // written with the baton
+  std::atomic<int> calls_{0};    // the same
   std::atomic<int64_t> retired_{0};  // written with the baton; seq_cst against Board::Watching
   std::atomic<int64_t> retired_bytes_{0};  // the same
 

@@ -111,6 +111,7 @@ class VirtualMachine {
   void add_observer(Observer& observer) { board_.add_observer(observer); }
   void remove_observer(Observer& observer) { board_.remove_observer(observer); }
   void note_failure(const FailurePtr& failure) { board_.failures.note(failure); }
+  void forget_failure(const FailurePtr& failure) { board_.failures.forget(failure); }
   Window& window() { return window_; }
   SharedRanges& shared_ranges() { return shared_ranges_; }
   Fork& fork() { return fork_; }

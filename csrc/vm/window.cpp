@@ -23,10 +23,23 @@ bool uses_result(const Slot& predecessor, const Slot& successor) {
   return false;
 }
 
+/// The two use an object that code of the user has in the host's memory. What a queue does with it
+/// must have been done before the call, and what the code has enqueued before the host uses it.
+bool meet_on_host(const Slot& predecessor, const Slot& successor) {
+  if (!predecessor.header.type->calls_out && !successor.header.type->calls_out) return false;
+  for (const Operand& first : predecessor.operands) {
+    for (const Operand& second : successor.operands) {
+      if (first.object == second.object && (first.by_host || second.by_host)) return true;
+    }
+  }
+  return false;
+}
+
 /// The three rules of docs/architecture.md, "vm". A queue never waits for results that the host has
 /// a part in.
 Milestone required_milestone(const Slot& predecessor, const Slot& successor) {
   const Stream &first = *predecessor.header.stream, &second = *successor.header.stream;
+  if (meet_on_host(predecessor, successor)) return Milestone::done;
   if (&first == &second && second.in_order()) return Milestone::dispatched;
   if (&first.device() == &second.device() && first.in_order() && second.in_order() &&
       !(predecessor.header.type->ends_on_host && uses_result(predecessor, successor))) {

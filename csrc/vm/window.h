@@ -53,7 +53,7 @@ class Window {
   void record(const Operand* operands, int count, Seq seq);
   /// The operand with the object that represents its own, so that slots can be compared.
   static Operand joint(const Operand& operand) {
-    return {&operand.object->joint(), operand.access};
+    return {&operand.object->joint(), operand.access, operand.by_host};
   }
   /// From now on `to` represents `object`, too, and outlives its last use. False, and nothing is
   /// changed: both are being accessed, and an object has one last write.

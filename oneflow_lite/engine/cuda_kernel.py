@@ -1,6 +1,7 @@
 """Kernels of the user's for NVIDIA GPUs: compiled once, pushed as any other function."""
 
 import ctypes
+import operator
 import os
 import threading
 from collections.abc import Iterable, Sequence
@@ -58,6 +59,8 @@ class CudaKernel:
             if not isinstance(given, str):
                 kind = type(given).__name__
                 raise TypeError(f"[CudaKernel] {what}: expected a string, got {kind}")
+        if isinstance(options, str):
+            raise TypeError("[CudaKernel] options: expected a sequence of strings, got a string")
         self.source = source
         self.name = name
         self.options = tuple(options)
@@ -115,14 +118,14 @@ class CudaKernel:
         ...     x = flow.empty(4, flow.float64, device="cuda")
         ...     fill.push(1, 4, [x], writes=[x]).wait()
         """
+        args, writes, reads = list(args), list(writes), list(reads)
         tensors = _unique(one for one in args if isinstance(one, Tensor))
         place = _device_of(tensors, device)
         packed, pointers = _packed(args)
         shape = (_extents("grid", grid, _MOST_BLOCKS), _block(block), _bytes(shared_bytes))
-        function = self._function(place)
         read: list[Var | Tensor] = [*_read(tensors, writes), *reads]
-        label = name or self.name
-        return _C._push_kernel(place, function, shape, packed, pointers, read, list(writes), label)
+        function, label = self._function(place), name or self.name
+        return _C._push_kernel(place, function, shape, packed, pointers, read, writes, label)
 
     def _function(self, device: Device) -> int:
         known = self._functions.get(device)
@@ -199,20 +202,23 @@ def _packed(args: Sequence[Any]) -> tuple[bytes, list[tuple[int, Tensor]]]:
 
 def _by_value(one: Any, number: int) -> tuple[bytes, int]:
     """The bytes of a parameter and its alignment."""
-    if isinstance(one, (ctypes.Structure, ctypes.Union, ctypes.Array, ctypes._SimpleCData)):
+    if isinstance(one, (ctypes.Structure, ctypes.Union, ctypes._SimpleCData, ctypes._Pointer)):
         return bytes(one), ctypes.alignment(one)
     if isinstance(one, (bool, int, float, complex)) and not isinstance(one, np.generic):
         one = np.asarray(one)[()]
     if isinstance(one, np.generic) and one.dtype.kind in "biufcV":
-        return one.tobytes(), one.dtype.alignment
+        # float2 and double2, which hold complex numbers, are aligned as a whole.
+        is_whole = one.dtype.kind == "c"
+        return one.tobytes(), one.dtype.itemsize if is_whole else one.dtype.alignment
     raise TypeError(
-        f"[CudaKernel.push] args[{number}]: expected a tensor, a number or an object of ctypes, "
-        f"got {type(one).__name__}"
+        f"[CudaKernel.push] args[{number}]: expected a tensor, a number of up to 64 bits (complex: "
+        f"128) or an object of ctypes, got {type(one).__name__}"
     )
 
 
 def _extents(what: str, given: Any, most: tuple[int, int, int]) -> tuple[int, int, int]:
-    extents = [int(n) for n in given] if isinstance(given, Sequence) else [given.__index__()]
+    whole = given if isinstance(given, (tuple, list)) else [given]
+    extents = [operator.index(n) for n in whole]
     if not 1 <= len(extents) <= 3:
         raise ValueError(f"[CudaKernel.push] {what}: expected one to three ints, got {given!r}")
     extents += [1] * (3 - len(extents))
@@ -232,7 +238,7 @@ def _block(given: Any) -> tuple[int, int, int]:
 
 
 def _bytes(given: SupportsIndex) -> int:
-    count = given.__index__()
+    count = operator.index(given)
     if not 0 <= count < 2**31:
         raise ValueError(f"[CudaKernel.push] shared_bytes: expected 0 or more, got {count}")
     return count

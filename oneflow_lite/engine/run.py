@@ -7,9 +7,9 @@ import numpy as np
 
 from oneflow_lite import _C
 from oneflow_lite._C import Device, Tensor
+from oneflow_lite.interop.dlpack import consumer_stream
 
 _ANY_ORDER = -1  # DLPack: the consumer orders itself
-_LEGACY_QUEUE = 1  # DLPack: the default stream, for consumers that name none
 
 
 class Run:
@@ -60,9 +60,16 @@ class Run:
         self._others.add(queue)
 
     def _end(self) -> None:
+        """Wait for the other queues, for each though one has failed."""
         others, self._others = self._others or (), None
+        errors = []
         for queue in others:
-            _C._queue_waits(self.device, self.stream, queue)
+            try:
+                _C._queue_waits(self.device, self.stream, queue)
+            except RuntimeError as error:
+                errors.append(error)
+        if errors:
+            raise errors[0]
 
 
 class View:
@@ -143,7 +150,7 @@ class View:
             raise BufferError("[__dlpack__] a view hands out its memory, and no copy of it")
         if dl_device not in (None, self.__dlpack_device__()):
             raise BufferError(f"[__dlpack__] the view is on {self.device}, not on {dl_device}")
-        self._run._hand_to(_LEGACY_QUEUE if stream is None else stream)
+        self._run._hand_to(consumer_stream(stream))
         versioned = max_version is not None and max_version >= (1, 0)
         return _C.memory_to_dlpack(self._tensor, versioned, not self.writable)
 
@@ -161,9 +168,15 @@ def on_device(fn: Callable[..., Any]) -> Callable[..., Any]:
             for number, one in enumerate(memory)
         ]
         try:
-            return fn(run, *views)
-        finally:
-            run._end()
+            result = fn(run, *views)
+        except BaseException as error:
+            try:
+                run._end()
+            except RuntimeError as second:
+                raise error from second
+            raise
+        run._end()
+        return result
 
     return call
 

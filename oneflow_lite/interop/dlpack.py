@@ -79,7 +79,7 @@ def to_dlpack(
         return _C.to_dlpack(self, versioned, host_copy, False, _NO_STREAM)
     fresh = moves or bool(copy)
     x = _C.to_device(self, target, True) if fresh else self
-    return _C.to_dlpack(x, versioned, False, fresh, _consumer_stream(stream))
+    return _C.to_dlpack(x, versioned, False, fresh, consumer_stream(stream))
 
 
 def _has_queues(device: Device) -> bool:
@@ -87,7 +87,14 @@ def _has_queues(device: Device) -> bool:
     return _C.device_types()[device.type].has_interop
 
 
-def _consumer_stream(stream: Any) -> int:
+def consumer_stream(stream: Any) -> int:
+    """Return the handle of a consumer's stream, as DLPack numbers it; -1: it orders itself.
+
+    Examples
+    --------
+    >>> consumer_stream(None), consumer_stream(-1)
+    (1, -1)
+    """
     if stream is None:
         return _LEGACY_STREAM
     if isinstance(stream, bool) or not isinstance(stream, int) or stream < _NO_STREAM:

@@ -94,6 +94,8 @@ def look(run, source, target):
     assert about["strides"] == source.strides == (2400, 4)
     assert target.__cuda_array_interface__["data"][1] is False
     assert source.__dlpack_device__() == (2, 0)
+    raises(ValueError, "ambiguous", lambda: target.__dlpack__(stream=0))
+    raises(TypeError, "handle", lambda: target.__dlpack__(stream=-7))
     raises(BufferError, "max_version", lambda: source.__dlpack__(stream=run.stream))
     raises(BufferError, "no copy", lambda: target.__dlpack__(copy=True))
     raises(BufferError, "is on cuda:0", lambda: target.__dlpack__(dl_device=(1, 0)))
@@ -149,6 +151,22 @@ raises(ValueError, "cuda:1", lambda: engine.push(fetch, [x], [h], device="cuda:1
 
 
 @pytest.mark.simulated
+@pytest.mark.parametrize("stream", ["compute", "h2d", "d2h"])
+def test_memory_of_the_host_is_in_order(run_program: Run, stream: str) -> None:
+    """The function uses it when it is called, and queues when they come to it."""
+    code = f"""
+for k in range(20):
+    p = flow.full(200_000, 3.0, pin_memory=True)
+    flow.synchronize()
+    sent = p.to("cuda:0")                                   # reads p when its queue comes to it
+    engine.push(lambda run, a: a.fill(9), [], [p], device="cuda:0", stream={stream!r})
+    again = p.to("cuda:0")
+    assert (sent.numpy() == 3).all() and (again.numpy() == 9).all(), k
+"""
+    succeeds(run_program, code, cuda_sim="devices=1,jitter=3ms")
+
+
+@pytest.mark.simulated
 def test_a_c_function_gets_the_stream(run_program: Run) -> None:
     code = """
 x = flow.tensor(VALUES, device="cuda:0")
@@ -192,7 +210,8 @@ for device in ("cuda:0", "cuda:1"):
     assert (y.numpy() == expected).all()
     assert done.result() is None
 before = y.numpy()
-step = AXPY.push((1,), [1, 1, 1], [ctypes.c_int(1), ctypes.c_float(1), y, y], writes=[y])
+args = (one for one in [ctypes.c_int(1), ctypes.c_float(1), y, y])
+step = AXPY.push((1,), [1, 1, 1], args, writes=(one for one in [y]))
 after = y.numpy()
 assert after[0, 0] == 2 * before[0, 0] and (after.ravel()[1:] == before.ravel()[1:]).all()
 """
@@ -203,6 +222,9 @@ assert after[0, 0] == 2 * before[0, 0] and (after.ravel()[1:] == before.ravel()[
 @pytest.mark.simulated
 def test_parameters_lie_as_in_a_structure_of_c(run_program: Run) -> None:
     code = '''
+from oneflow_lite.engine.cuda_kernel import _packed
+assert _packed([np.int32(1), np.complex64(2)])[0][8:] == np.complex64(2).tobytes()
+assert len(_packed([np.float64(1), np.complex128(2)])[0]) == 32
 class Pair(ctypes.Structure):
     _fields_ = [("a", ctypes.c_char), ("b", ctypes.c_double)]
 kernel = engine.CudaKernel("""
@@ -236,6 +258,11 @@ raises(ValueError, "not in args", lambda: AXPY.push(1, 8, [n, a, x, x], [y]))
 raises(ValueError, "grid", lambda: AXPY.push(0, 8, [n, a, x, x], [x]))
 raises(ValueError, "block", lambda: AXPY.push(1, (32, 33), [n, a, x, x], [x]))
 raises(ValueError, "block", lambda: AXPY.push(1, (1, 1, 1, 1), [n, a, x, x], [x]))
+raises(TypeError, "float", lambda: AXPY.push((8 / 256,), 8, [n, a, x, x], [x]))
+raises(TypeError, "str", lambda: AXPY.push("12", 8, [n, a, x, x], [x]))
+raises(TypeError, "float", lambda: AXPY.push(1, 8, [n, a, x, x], [x], shared_bytes=1.5))
+raises(TypeError, "args[0]", lambda: AXPY.push(1, 8, [2**64, a, x, x], [x]))
+raises(TypeError, "options", lambda: engine.CudaKernel(AXPY.source, "axpy", "--fmad=false"))
 raises(TypeError, "args[1]", lambda: AXPY.push(1, 8, [n, "a", x, x], [x]))
 raises(ValueError, "row-major", lambda: AXPY.push(1, 4, [n, a, x[::2], x], [x]))
 raises(ValueError, "given twice", lambda: AXPY.push(1, 4, [n, a, x, x], [x, x]))

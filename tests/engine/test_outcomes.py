@@ -131,6 +131,11 @@ QUIET: dict[str, tuple[str, list[str], int]] = {
         ["RuntimeError: [int] a function cannot issue another one while the process ends"],
         0,
     ),
+    "a function of a device that pushes itself for ever": (
+        "def again(run): engine.push(again, device='mock:0')\nengine.push(again, device='mock:0')",
+        [],
+        0,
+    ),
     "functions that push each other for ever": (
         "def again(): engine.push(again)\nengine.push(again)",
         [],
@@ -255,14 +260,59 @@ say((x + 1)[0].item())
     assert done.stderr == "" or way == "exception"
 
 
+@pytest.mark.parametrize("device", ["cpu", "mock:0"])
+def test_a_function_of_c_that_forks(run_program: Callable[..., Any], device: str) -> None:
+    code = f"""
+import ctypes, warnings
+warnings.simplefilter("ignore")
+@ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p))
+def function(*_):
+    pid = os.fork()
+    if pid: say(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+for _ in range(3): engine.push(engine.CFunction(function), device={device!r}).wait(60)
+"""
+    done = run_program(START + code, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "0\n" * 3, "")
+
+
+def test_a_fork_while_functions_of_a_device_are_pushed(run_program: Callable[..., Any]) -> None:
+    """They run in the parent alone."""
+    code = """
+import warnings
+warnings.simplefilter("ignore")
+stop, parent, wrong = threading.Event(), os.getpid(), []
+def function(*_):
+    if os.getpid() != parent: os._exit(3)
+def push():
+    while not stop.is_set():
+        [engine.push(function, device="mock:0") for _ in range(20)][-1].wait()
+threads = [threading.Thread(target=push) for _ in range(2)]
+for each in threads: each.start()
+for _ in range(60):
+    pid = os.fork()
+    if not pid:
+        y = flow.ones(9, device="mock:0") + 1
+        os._exit(engine.push(lambda: 7).result() if y.sum().item() == 18 else 1)
+    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    if status != 7: wrong.append(status)
+stop.set()
+for each in threads: each.join()
+say(wrong)
+"""
+    done = run_program(START + code, timeout=100)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "[]\n", "")
+
+
 def test_an_interrupt_of_a_function_is_the_waiting_threads(naive: bool) -> None:
     def interrupt() -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         engine.push(interrupt).result(60)
-    with pytest.raises(KeyboardInterrupt):
-        engine.wait_all()
+    if not naive:  # there the push has raised it
+        with pytest.raises(KeyboardInterrupt):
+            engine.wait_all()
+    engine.wait_all()
 
 
 def test_the_first_completion_counts() -> None:

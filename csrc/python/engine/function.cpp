@@ -14,7 +14,8 @@ void add_tensor(Function* function, const Tensor& x, vm::Access access, const ch
          shape_str(x.shape), "; copy it first");
   }
   (is_written ? function->writes : function->reads).push_back(x);
-  function->operands.push_back({&x.storage->dependence(), access});
+  const bool by_host = x.storage->on_host() && function->device != Device{};
+  function->operands.push_back({&x.storage->dependence(), access, by_host});
   if (is_written) function->bytes += x.storage->bytes();
 }
 

@@ -1,5 +1,7 @@
 #include "python/engine/issue.h"
 
+#include <unistd.h>
+
 #include "python/convert.h"
 #include "python/engine/device_call.h"
 #include "python/engine/native_object.h"
@@ -27,6 +29,7 @@ struct FunctionBody {
   void launch(vm::LaunchContext& context);
   void run(vm::LaunchContext& context);
   std::optional<Error> call_python(vm::Stream& stream);
+  void call_code(vm::Stream& stream);
 };
 
 /// With the GIL: one array for each tensor, reads first.
@@ -71,11 +74,23 @@ std::optional<Error> FunctionBody::call_python(vm::Stream& stream) {
   return error;
 }
 
+// In the child of a fork inside it, Python may know nothing of the thread any more.
+void FunctionBody::call_code(vm::Stream& stream) {
+  GilForCall::rest();
+  const int forks = fork_count();
+  call_native(*function, stream);
+  if (fork_count() != forks) _exit(0);
+}
+
+// Who waits for memory may wait for a function that needs the GIL.
 void FunctionBody::launch(vm::LaunchContext& context) {
   if (!call->leave_queue(Phase::running)) {
     fail(ErrorKind::cancelled, "[", function->name, "] was cancelled before it began");
   }
-  for (const Tensor& x : function->writes) x.storage->materialize(context);
+  for (const Tensor& x : function->writes) {
+    if (!x.storage->data()) GilForCall::rest();
+    x.storage->materialize(context);
+  }
   if (function->kind == Function::Kind::kernel) {
     launch_kernel(*function->kernel, context.queue);
   } else {
@@ -94,9 +109,7 @@ void FunctionBody::run(vm::LaunchContext& context) {
         variable->dependence.forgive(context.slot.name());
       }
       return;
-    case Function::Kind::native:
-      GilForCall::rest();
-      return call_native(*function, context.stream);
+    case Function::Kind::native: return call_code(context.stream);
     case Function::Kind::python:
     case Function::Kind::later: break;
   }
@@ -139,6 +152,7 @@ void raise_interrupt(const Call& call, vm::Seq seq) {
   PyObject* exception = static_cast<PyObject*>(failure->payload.get());
   if (!PyObject_TypeCheck(exception, reinterpret_cast<PyTypeObject*>(PyExc_Exception)) &&
       runtime().machine.options().naive.load()) {
+    runtime().machine.forget_failure(failure);  // it is raised here
     throw vm::OperationError(*failure);
   }
 }

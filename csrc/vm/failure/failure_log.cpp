@@ -1,5 +1,6 @@
 #include "vm/failure/failure_log.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace ofl::vm {
@@ -35,6 +36,11 @@ void FailureLog::throw_first(std::optional<Device> device) {
   Failure summary = *first;
   summary.message += concat(" (and ", others, " more failed operation", others > 1 ? "s" : "", ")");
   throw OperationError(summary);
+}
+
+void FailureLog::forget(const FailurePtr& failure) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  failures_.erase(std::remove(failures_.begin(), failures_.end(), failure), failures_.end());
 }
 
 uint64_t FailureLog::count() {

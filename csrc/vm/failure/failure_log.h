@@ -17,6 +17,8 @@ class FailureLog {
   /// Takes the failures (of one device) out of the log. If there are any, throws an OperationError
   /// with the earliest, which also tells how many others there were.
   void throw_first(std::optional<Device> device);
+  /// Takes one out that has been raised already.
+  void forget(const FailurePtr& failure);
   /// All failures that were ever noted.
   uint64_t count();
   std::mutex& mutex() { return mutex_; }

@@ -3,8 +3,9 @@
 //
 //   with the baton: launch ──► without it: the user's code ──► with it: launched
 //
-// Only the worker of a device's stream launches on it. So what comes behind the instruction is
-// launched behind it, although the baton is free.
+// Only the worker of a device's stream launches what has been queued there. So what comes behind
+// the instruction is launched behind it, although the baton is free. In naive mode several threads
+// may be in their calls; each has waited for its predecessors.
 #pragma once
 
 #include "vm/board/running_scope.h"
@@ -19,13 +20,13 @@ class CallOut {
     slot_.state.store(SlotState::calling, std::memory_order_release);
     if (stream_.is_pool()) return;  // a PoolPolicy has let go of the baton, and has noted the slot
     scope_.emplace(slot_);
-    stream_.set_calling(slot_.name());
+    stream_.begin_call(slot_.name());
     stream_.baton().unlock();
   }
   ~CallOut() {
     if (stream_.is_pool()) return;
     stream_.baton().lock();
-    stream_.set_calling(0);
+    stream_.end_call();
     slot_.state.store(SlotState::running, std::memory_order_release);
   }
   CallOut(const CallOut&) = delete;

@@ -8,14 +8,6 @@
 
 namespace ofl::vm {
 
-namespace {
-
-bool is_in_call(const Slot& slot) {
-  return slot.state.load(std::memory_order_relaxed) == SlotState::calling;
-}
-
-}  // namespace
-
 // No thread issues meanwhile, and no function of a pool begins or retires, as we have the batons of
 // the pools. So an instruction becomes active only by the retirement of another. Nothing is active
 // if no retirement was counted between two looks at the counters, and if no instruction in flight
@@ -112,28 +104,24 @@ void Fork::after_in_child() {
   for (Stream* stream : devices_.streams()) stream->after_fork_in_child();
 }
 
-// All are marked before the first retires, which may release others. Those that are ready are run,
-// that is skipped, here.
+// All are marked before the first ends, which may release others and wake workers. Those of pools
+// that are ready are run, that is skipped, here; those of a device's stream by its worker.
 void Fork::fail_lost_functions() {
-  Seqs in_flight;
+  const Error error(ErrorKind::runtime, "was in flight in another thread when the process forked");
+  std::vector<Slot*> lost;
   {
     std::lock_guard<std::mutex> lock(window_.issue_mutex());
-    in_flight = window_.all_in_flight();
+    for (Seq seq : window_.all_in_flight()) {
+      Slot& slot = window_.slot_of(seq);
+      if (!slot.header.type->calls_out && !slot.header.stream->is_pool()) continue;
+      Failure failure = *make_failure(&slot, error);
+      failure.seq = 0;  // synchronize() does not raise it
+      slot.failure = std::make_shared<const Failure>(failure);
+      if (slot.state.load(std::memory_order_relaxed) == SlotState::calling) lost.push_back(&slot);
+    }
   }
-  const Error error(ErrorKind::runtime, "was in flight in another thread when the process forked");
-  for (Seq seq : in_flight) {
-    Slot& slot = window_.slot_of(seq);
-    if (!slot.header.stream->is_pool() && !is_in_call(slot)) continue;
-    Failure failure = *make_failure(&slot, error);
-    failure.seq = 0;  // synchronize() does not raise it
-    slot.failure = std::make_shared<const Failure>(failure);
-  }
-  for (Seq seq : in_flight) {
-    Slot& slot = window_.slot_of(seq);
-    if (!is_in_call(slot)) continue;
-    slot.header.stream->set_calling(0);
-    slot.header.stream->policy().end_lost(&slot);
-  }
+  for (Stream* stream : devices_.streams()) stream->forget_calls();
+  for (Slot* slot : lost) slot->header.stream->policy().end_lost(slot);
   for (Stream* stream : devices_.streams()) {
     if (!stream->is_pool()) continue;
     auto& policy = static_cast<PoolPolicy&>(stream->policy());

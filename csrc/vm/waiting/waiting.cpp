@@ -73,14 +73,15 @@ std::optional<Error> Waiting::sleep_until(const char* reason, const Done& done, 
 }
 
 bool Waiting::retire_on_stopped() {
-  bool any = false;
+  bool is_busy = false;
   for (Stream* stream : devices_.streams()) {
-    if (stream->calling() == 0) continue;
-    any = true;
+    if (!stream->is_stopped()) continue;
     std::unique_lock<std::mutex> baton(stream->baton(), std::try_to_lock);
-    if (baton) stream->policy().poll(true);
+    if (!baton) continue;
+    stream->policy().poll(true);
+    is_busy = is_busy || stream->policy().busy();
   }
-  return any;
+  return is_busy;
 }
 
 /// While the layer above ends: there are functions in flight, and nothing moves any more. Two looks
@@ -271,7 +272,7 @@ Slot* Waiting::find_moving(bool pools_are_held) {
     Stream& stream = *slot.header.stream;
     const bool is_stopped =
         stream.is_pool() ? pools_are_held || static_cast<Pool&>(stream.runner()).is_full()
-                         : stream.calling() != 0;
+                         : stream.is_stopped();
     if (state != SlotState::ready || !is_stopped) return &slot;
   }
   return nullptr;

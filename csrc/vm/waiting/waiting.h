@@ -67,8 +67,8 @@ class Waiting {
   /// Until a slot of the window is free, at least for a moment.
   void wait_for_slot();
 
-  /// Retires what has finished on streams that stand still in code of the user; true: there are
-  /// such streams.
+  /// Retires what has finished on streams that stand still in code of the user; true: they have
+  /// more that is launched.
   bool retire_on_stopped();
   /// With the issue mutex: an active instruction, or null; it will move on without help. Functions
   /// in their calls may wait for anything, and so may their pools if they are `held` or full, and
