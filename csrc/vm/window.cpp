@@ -23,8 +23,8 @@ bool uses_result(const Slot& predecessor, const Slot& successor) {
   return false;
 }
 
-/// The two use an object that code of the user has in the host's memory. What a queue does with it
-/// must have been done before the call, and what the code has enqueued before the host uses it.
+/// They share an object that code of the user uses in the host's memory. Queues must have done with
+/// it before that code is called, and must have run what the code has enqueued before others use it.
 bool meet_on_host(const Slot& predecessor, const Slot& successor) {
   if (!predecessor.header.type->calls_out && !successor.header.type->calls_out) return false;
   for (const Operand& first : predecessor.operands) {

@@ -58,6 +58,8 @@ def wait(var: Var | Tensor) -> None:
 def wait_all() -> None:
     """Wait until everything that was pushed or issued so far has run, on all devices.
 
+    What functions push while they run, after this call has begun, is not waited for.
+
     Raises
     ------
     Exception

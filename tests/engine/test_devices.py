@@ -2,9 +2,11 @@
 what waits for them."""
 
 import ctypes
+import json
 import os
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -43,6 +45,23 @@ def test_streams_of_a_device(stream: str) -> None:
         assert y[0].item() == sum(range(2, 22))
     lanes = {r.lane for r in trace.records if (r.name, r.kind) == ("add up", "run")}
     assert lanes == {f"mock:0 {stream}"}
+
+
+def test_arrows_of_a_trace(tmp_path: Path) -> None:
+    """From each push to the call, on the lane of the thread or the stream that made it."""
+    var = engine.Var("table")
+    with flow.profiler.profile() as trace:
+        pushed = [engine.push(int, writes=[var], name="call") for _ in range(5)]
+        pushed.append(engine.push(lambda run: 0, device=MOCK, name="call"))
+        engine.wait_all()
+    trace.save(tmp_path / "trace.json")
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    ends = {phase: [each["id"] for each in events if each["ph"] == phase] for phase in "sf"}
+    assert len(ends["s"]) == len(set(ends["s"])) == len(pushed)
+    assert sorted(ends["s"]) == sorted(ends["f"])
+    lanes = {r.lane for r in trace.records if (r.name, r.kind) == ("call", "run")}
+    assert "mock:0 compute" in lanes
+    assert any(lane.startswith("cpu engine") for lane in lanes)
 
 
 def test_what_a_function_gets() -> None:

@@ -141,7 +141,7 @@ void CudaStream::launch(const DeviceKernel& kernel) {
 }
 
 // The driver takes a block of parameters by its address and its size (cuLaunchKernel, `extra`).
-// What a block of threads may have beyond 48 KiB of dynamic shared memory is to be asked for.
+// A kernel with more than 48 KiB of dynamic shared memory must ask for it.
 void CudaStream::launch(const UserKernel& kernel) {
   constexpr size_t kSharedOfAll = size_t{48} << 10;
   constexpr int kMaxDynamicSharedBytes = 8;  // CUfunction_attribute

@@ -82,7 +82,7 @@ void FunctionBody::call_code(vm::Stream& stream) {
   if (fork_count() != forks) _exit(0);
 }
 
-// Who waits for memory may wait for a function that needs the GIL.
+// A thread that waits for memory may wait for a function that needs the GIL.
 void FunctionBody::launch(vm::LaunchContext& context) {
   if (!call->leave_queue(Phase::running)) {
     fail(ErrorKind::cancelled, "[", function->name, "] was cancelled before it began");

@@ -124,7 +124,7 @@ vm::StreamType stream_argument(PyObject* name, const char* op) {
        given, "\"");
 }
 
-/// What comes from the arguments name, priority, blocking, later, device (None: the host), stream.
+/// Reads the arguments name, priority, blocking, later, device (None: the host) and stream.
 How how_of(PyObject* const* given) {
   const bool is_later = truth(given[3]);
   const char* const op = is_later ? "push_async" : "push";
