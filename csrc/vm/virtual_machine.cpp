@@ -52,7 +52,8 @@ void VirtualMachine::collect_predecessors(const Instruction& header, const Opera
   if (window_.in_flight(window_.barrier)) out->push_back(window_.barrier);
   window_.predecessors(operands, count, out);
   if (!RunningScope::any()) return;
-  if (ending_.load(std::memory_order_relaxed) && header.type->calls_out) {
+  if (ending_.load(std::memory_order_relaxed) &&
+      (header.stream->is_pool() || header.type->calls_out)) {
     fail(ErrorKind::runtime, "[", header.name,
          "] a function cannot issue another one while the process ends");
   }
