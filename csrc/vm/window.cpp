@@ -24,7 +24,8 @@ bool uses_result(const Slot& predecessor, const Slot& successor) {
 }
 
 /// They share an object that code of the user uses in the host's memory. Queues must have done with
-/// it before that code is called, and must have run what the code has enqueued before others use it.
+/// it before that code is called. They must have run what the code has enqueued before others use
+/// it.
 bool meet_on_host(const Slot& predecessor, const Slot& successor) {
   if (!predecessor.header.type->calls_out && !successor.header.type->calls_out) return false;
   for (const Operand& first : predecessor.operands) {
