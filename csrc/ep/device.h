@@ -63,7 +63,7 @@ struct DeviceKernel {
   size_t args_bytes;
 };
 
-/// A kernel of the user's. Its parameters lie in one block, each aligned as in a structure of C.
+/// A kernel of the user's. Its parameters are one block of bytes, aligned as a structure of C is.
 struct UserKernel {
   void* function;  // from Device::load_kernel
   unsigned grid[3], block[3];

@@ -25,7 +25,7 @@ namespace {
 thread_local bool fork_announced = false;
 thread_local bool fork_prepared = false;
 
-int forks = 0;
+int forks = 0;  // counted in a child that has one thread, so it needs no lock
 
 // A function does not wait for others: they may wait for it.
 PyObject* before_fork(Arguments) {
