@@ -17,6 +17,17 @@ if TYPE_CHECKING:
 _QUEUED, _RUNNING, _RETURNED, _FAILED, _CANCELLED = range(5)
 
 
+# Of all watches; held for moments. A thread that forks holds it, so that the child finds it free.
+_watching = threading.RLock()
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_watching.acquire,
+        after_in_parent=_watching.release,
+        after_in_child=_watching.release,
+    )
+
+
 class _Watch:
     """Who is to be told of the end of a completion. Made at the first need.
 
@@ -25,7 +36,7 @@ class _Watch:
     """
 
     def __init__(self) -> None:
-        self.condition = threading.Condition()
+        self.condition = threading.Condition(_watching)
         self.callbacks: list[Callable[[Completion], Any]] = []
         self.waiters: list[Any] = []
         self.is_told = False
@@ -54,19 +65,6 @@ class _Watch:
         callbacks, self.callbacks = self.callbacks, []
         for callback in callbacks:
             _call(callback, of)
-
-
-_first_need = threading.Lock()  # of a watch
-
-
-def _forget_lock() -> None:
-    """In a child: a thread of the parent that had the lock does not exist here."""
-    global _first_need
-    _first_need = threading.Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_lock)
 
 
 def _call(callback: Callable[["Completion"], Any], of: "Completion") -> None:
@@ -293,7 +291,7 @@ class Completion(_C.Completion):
         watch: _Watch | None = getattr(self, "_watch", None)
         if watch is not None:
             return watch
-        with _first_need:
+        with _watching:
             watch = getattr(self, "_watch", None)
             is_new = watch is None
             if watch is None:

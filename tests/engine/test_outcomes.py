@@ -185,6 +185,17 @@ QUIET: dict[str, tuple[str, list[str], int]] = {
         ["7 7"],
         0,
     ),
+    "a fork while another thread adds a callback": (
+        "done = begun(); inside = threading.Event()\n"
+        "def add():\n"
+        "    with done._condition: inside.set(); time.sleep(0.3); done.add_done_callback(int)\n"
+        "threading.Thread(target=add).start(); inside.wait()\n"
+        "pid = os.fork()\n"
+        "if not pid: done.add_done_callback(bool); os._exit(engine.push(lambda: 5).result())\n"
+        "say(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])); os._exit(0)",
+        ["5"],
+        0,
+    ),
     "a fork beside one that completes later": (
         "done = begun(writes=[var]); behind = engine.push(lambda: 8, reads=[var])\n"
         "pid = os.fork()\n"

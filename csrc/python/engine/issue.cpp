@@ -76,7 +76,6 @@ std::optional<Error> FunctionBody::call_python(vm::Stream& stream) {
 
 // In the child of a fork inside it, Python may know nothing of the thread any more.
 void FunctionBody::call_code(vm::Stream& stream) {
-  GilForCall::rest();
   const int forks = fork_count();
   call_native(*function, stream);
   if (fork_count() != forks) _exit(0);
@@ -101,7 +100,9 @@ void FunctionBody::launch(vm::LaunchContext& context) {
 }
 
 void FunctionBody::run(vm::LaunchContext& context) {
-  switch (function->kind) {
+  const auto kind = function->kind;
+  if (kind != Function::Kind::python && kind != Function::Kind::later) GilForCall::rest();
+  switch (kind) {
     case Function::Kind::kernel:
     case Function::Kind::nothing: return;
     case Function::Kind::forgive:
@@ -127,6 +128,7 @@ constexpr vm::InstructionType function_type(Function::Order order) {
       },
       [](void* body, const vm::FailurePtr& failure) {
         auto* function = static_cast<FunctionBody*>(body);
+        if (failure) GilForCall::rest();  // many may follow that are only skipped
         function->call->end(failure);
         function->~FunctionBody();
       },
