@@ -5,19 +5,7 @@
 #include <sys/prctl.h>
 #endif
 
-#include <thread>
-
 namespace ofl::vm {
-
-void pause_briefly() {
-  for (int i = 0; i < 16; ++i) {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#else
-    std::this_thread::yield();
-#endif
-  }
-}
 
 thread_local std::string Runner::thread_name_;
 

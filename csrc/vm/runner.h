@@ -7,9 +7,6 @@
 
 namespace ofl::vm {
 
-/// About 0.5 us between two looks: each look takes the issuer's cache line away.
-void pause_briefly();
-
 class Runner {
  public:
   /// The work of the threads: that of one stream.

@@ -43,7 +43,7 @@ class VirtualMachine {
   }
   Options& options() { return board_.options; }
   /// Any time: of pools whose functions compute.
-  void set_pool_threads(int threads);
+  void set_pool_threads(int threads) { devices_.set_pool_threads(threads); }
   const Options& options() const { return board_.options; }
 
   /// Any thread. Streams are made at first use and live as long as the machine.

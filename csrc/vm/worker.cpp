@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/pause.h"
 #include "ep/threads/helper_pool.h"
 
 namespace ofl::vm {

@@ -119,6 +119,14 @@ std::vector<Stream*> DeviceTable::streams() {
   return all;
 }
 
+void DeviceTable::set_pool_threads(int threads) {
+  board_.options.pool_threads.store(threads);
+  for (Stream* stream : streams()) {
+    if (info(stream->type()).threads != Threads::cores) continue;
+    static_cast<Pool&>(stream->runner()).set_threads(threads);
+  }
+}
+
 int64_t DeviceTable::retired_count() {
   int64_t total = 0;
   for (Stream* stream : streams()) total += stream->retired_count();

@@ -53,6 +53,8 @@ class DeviceTable {
   Stream& stream(Device device, StreamType type);
   /// All streams, oldest first.
   std::vector<Stream*> streams();
+  /// Of pools whose functions compute: of those there are, and those that come.
+  void set_pool_threads(int threads);
   int64_t retired_count();
   int64_t in_flight() const;
   Window& window() { return window_; }

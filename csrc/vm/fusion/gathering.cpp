@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/cost.h"
-#include "vm/runner.h"
+#include "base/pause.h"
 
 namespace ofl::vm {
 

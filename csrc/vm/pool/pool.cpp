@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/pause.h"
 
 namespace ofl::vm {
 
