@@ -75,6 +75,11 @@ void* TensorStorage::memory_behind() {
   return reinterpret_cast<void*>((end + kAlignment - 1) & ~(kAlignment - 1));
 }
 
+char* TensorStorage::take_memory(ep::Stream* queue) {
+  const ep::Fit fit = is_arena_ ? ep::Fit::arena : ep::Fit::close;
+  return static_cast<char*>(state_.device.allocator().alloc(bytes_, queue, site_, fit));
+}
+
 void TensorStorage::materialize(vm::LaunchContext& context) {
   if (data_ || holds_memory_) return materialize_on_host();
   // Host memory written by a device queue (d2h) belongs to no queue.
@@ -82,7 +87,7 @@ void TensorStorage::materialize(vm::LaunchContext& context) {
   for (;;) {
     const int64_t retired = vm::retired_count(context);
     try {
-      data_ = static_cast<char*>(state_.device.allocator().alloc(bytes_, queue, site_));
+      data_ = take_memory(queue);
       return;
     } catch (const ep::CapacityError& error) {
       if (vm::wait_for_memory(context, retired)) continue;
@@ -93,8 +98,7 @@ void TensorStorage::materialize(vm::LaunchContext& context) {
 
 void TensorStorage::materialize_on_host() {
   if (data_) return;
-  data_ = static_cast<char*>(
-      holds_memory_ ? memory_behind() : state_.device.allocator().alloc(bytes_, nullptr, site_));
+  data_ = holds_memory_ ? static_cast<char*>(memory_behind()) : take_memory(nullptr);
 }
 
 void TensorStorage::materialize_waiting(vm::VirtualMachine& machine, const char* reason) {
@@ -112,7 +116,7 @@ void TensorStorage::materialize_waiting(vm::VirtualMachine& machine, const char*
 }
 
 void TensorStorage::materialize_now(ep::Stream& queue) {
-  data_ = static_cast<char*>(state_.device.allocator().alloc(bytes_, &queue, site_));
+  data_ = take_memory(&queue);
 }
 
 void TensorStorage::forget(ep::Stream& queue) {

@@ -55,6 +55,8 @@ class TensorStorage {
   bool writable() const { return writable_; }
   /// Copies of devices use its memory as it is.
   bool is_pinned() const { return is_pinned_; }
+  /// It holds temporaries of one run of a program. Before it has memory.
+  void note_arena() { is_arena_ = true; }
   /// Another library gets the address of device memory. When the last handle goes, what is in the
   /// device's queues may use it still, whoever has put it there.
   void note_export() { is_exported_.store(true, std::memory_order_relaxed); }
@@ -139,6 +141,7 @@ class TensorStorage {
   static TensorStorage* make_holding(vm::DeviceState& state, size_t bytes, vm::SiteId site);
   ~TensorStorage() = default;
   void* memory_behind();
+  char* take_memory(ep::Stream* queue);
 
   void acquire(int64_t references) {
     refs_.fetch_add(references, std::memory_order_relaxed);
@@ -165,6 +168,7 @@ class TensorStorage {
   const bool holds_memory_;
   bool writable_ = true;
   bool is_pinned_ = false;
+  bool is_arena_ = false;
   std::atomic<bool> is_exported_{false};  // by who has a handle, whose end comes before free_memory
   std::shared_ptr<void> owner_;           // of foreign memory; else null
   std::unique_ptr<vm::SharedRange> shared_range_;  // of the memory, once it has been shared

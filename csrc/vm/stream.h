@@ -12,8 +12,8 @@
 
 #include "ep/device.h"
 #include "vm/board/board.h"
-#include "vm/devices/stream_type.h"
 #include "vm/queue/ready_list.h"
+#include "vm/queue/stream_type.h"
 #include "vm/runner.h"
 #include "vm/stream_policy.h"
 

@@ -27,6 +27,8 @@
 
 #include "vm/process/fork.h"
 #include "vm/process/report.h"
+#include "vm/process/shared_ranges.h"
+#include "vm/process/shutdown.h"
 #include "vm/small_work/inline_scope.h"
 
 namespace ofl::vm {
@@ -122,7 +124,10 @@ class VirtualMachine {
   /// Waits for everything in flight and ends the workers; functions issue no further ones.
   /// From then on the machine is naive, also if the wait was interrupted: then the workers go on,
   /// and Error(interrupted) is thrown.
-  void shutdown();
+  void shutdown() {
+    ending_.store(true, std::memory_order_relaxed);
+    shut_down(devices_, waiting_);
+  }
 
  private:
   using Construct = void (*)(void* slot, void* from);
@@ -137,7 +142,6 @@ class VirtualMachine {
                             Seqs* out);
   bool is_naive() const;
   bool is_naive(const Instruction& header) const;
-  void end_all();
 
   Board board_;
   Window window_;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "vm/queue/milestone.h"
+#include "vm/links/milestone.h"
 #include "vm/stream.h"
 
 namespace ofl::vm {

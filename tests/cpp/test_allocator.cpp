@@ -217,6 +217,45 @@ void test_carved_blocks_follow_the_queues() {
   CHECK(allocator.release_cache() == kSlab);
 }
 
+void test_arenas_of_programs_share_a_block() {
+  auto mock = make_mock_device(0);
+  CachingAllocator& allocator = mock->allocator();
+  auto stream = stream_of(*mock);
+  const auto lease = [&](size_t bytes) {
+    return allocator.alloc(bytes, stream.get(), 1, Fit::arena);
+  };
+  const size_t largest = 40 * kMiB;
+  void* const first = lease(largest);
+  free_async(allocator, *stream, first, largest);
+  for (size_t bytes : {2 * kMiB, 7 * kMiB, largest}) {
+    void* const block = lease(bytes);
+    CHECK(block == first);
+    free_async(allocator, *stream, block, bytes);
+  }
+  void* const other = allocator.alloc(7 * kMiB, stream.get());
+  CHECK(other != first);
+  void* const beside = (CHECK(lease(kMiB) == first), lease(2 * kMiB));
+  CHECK(beside != first && allocator.stats().in_use == largest + 9 * kMiB);
+  allocator.free(other, 7 * kMiB, nullptr);
+  allocator.free(beside, 2 * kMiB, nullptr);
+  allocator.free(first, kMiB, nullptr);
+  allocator.release_cache();
+  // A larger one takes the place of an idle one.
+  for (size_t bytes = 2 * kMiB; bytes <= 128 * kMiB; bytes *= 2) {
+    allocator.free(lease(bytes), bytes, nullptr);
+    CHECK(allocator.stats().cached <= std::max(bytes, largest));
+  }
+  CHECK(mock->memory_info().held == 128 * kMiB && allocator.stats().cached == 128 * kMiB);
+  // The limit is that of all requests, and what is idle makes room.
+  allocator.set_limit(130 * kMiB);
+  CHECK_ERROR(out_of_memory, "asked for 160.0 MiB", lease(160 * kMiB));
+  void* const most = allocator.alloc(120 * kMiB, nullptr);
+  CHECK_ERROR(out_of_memory, "asked for 16.0 MiB", lease(16 * kMiB));
+  allocator.free(most, 120 * kMiB, nullptr);
+  allocator.free(lease(16 * kMiB), 16 * kMiB, nullptr);
+  CHECK(allocator.stats().in_use == 0);
+}
+
 void test_an_arena_is_leased_in_turn() {
   Knobs knobs;
   knobs->capacity = 8 * kMiB;
@@ -318,7 +357,8 @@ void test_allocator_stress(Device& device, CachingAllocator& allocator) {
     for (int i = 0; i < 2000; ++i) {
       if (live.size() < 8 && random() % 2) {
         const size_t bytes = 4 + random() % (random() % 4 ? 5000 : 2 * kMiB);
-        auto* block = static_cast<uint32_t*>(allocator.alloc(bytes, stream.get(), seed));
+        const Fit fit = random() % 3 ? Fit::close : Fit::arena;
+        auto* block = static_cast<uint32_t*>(allocator.alloc(bytes, stream.get(), seed, fit));
         launch(*stream, [&device, block, i] {
           *static_cast<uint32_t*>(device.host_address(block)) = static_cast<uint32_t>(i);
         });
@@ -362,6 +402,7 @@ int main() {
   test_small_blocks_are_carved();
   test_carved_blocks_follow_the_queues();
   test_slabs_on_the_ladder();
+  test_arenas_of_programs_share_a_block();
   test_an_arena_is_leased_in_turn();
   test_arena_stress();
   const auto cpu = make_cpu_device(), mock = make_mock_device(1);

@@ -48,7 +48,7 @@ ROOMS = {
     "python": ("machine ops tensor engine", "native", "interop", "graph"),
     "tensor": ("fusion", "index"),
     "vm": (
-        *("failure", "board queue", "pool", "fusion", "devices", "small_work", "waiting"),
+        *("failure", "board queue", "links pool", "fusion", "devices", "small_work", "waiting"),
         "process",
     ),
 }

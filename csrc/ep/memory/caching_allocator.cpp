@@ -12,13 +12,9 @@ namespace ofl::ep {
 
 namespace {
 
-constexpr int kLinearBins = 16;  // multiples of 64 up to 1 KiB
-constexpr int kLinearBits = 10;
 constexpr int kPollLimit = 16;  // pending blocks asked for done() by one request
 /// Of one size. A queue that is ahead of another by so many blocks waits for it without loss.
 constexpr size_t kMostPending = 16;
-
-int floor_log2(size_t value) { return 63 - __builtin_clzll(value); }
 
 }  // namespace
 
@@ -26,12 +22,6 @@ bool CachingAllocator::PendingBlock::done() const {
   return std::all_of(events.begin(), events.end(), [](const EventLease& e) { return e->done(); }) &&
          std::all_of(uses.begin(), uses.end(),
                      [](const QueueUse& use) { return use.queue->reached(use.position, true); });
-}
-
-size_t round_up_block(size_t bytes) {
-  size_t step = 64;
-  if (bytes > 1024) step = size_t{1} << (floor_log2(bytes - 1) - 3);
-  return bytes == 0 ? step : (bytes + step - 1) & ~(step - 1);
 }
 
 std::string bytes_str(size_t bytes) {
@@ -43,25 +33,6 @@ std::string bytes_str(size_t bytes) {
   char text[32];
   std::snprintf(text, sizeof(text), "%.1f %s", value, units[unit]);
   return text;
-}
-
-// Above 1 KiB: size = (8 + j) * 2^(k - 3) with 2^k < size <= 2^(k + 1) and j = 1..8.
-int CachingAllocator::bin_of(size_t size) {
-  if (size <= 1024) return static_cast<int>(size / 64) - 1;
-  const int k = floor_log2(size - 1);
-  return kLinearBins + (k - kLinearBits) * 8 + static_cast<int>(size >> (k - 3)) - 9;
-}
-
-size_t CachingAllocator::bin_size(int bin) {
-  if (bin < kLinearBins) return (static_cast<size_t>(bin) + 1) * 64;
-  const int k = kLinearBits + (bin - kLinearBins) / 8;
-  return static_cast<size_t>(9 + (bin - kLinearBins) % 8) << (k - 3);
-}
-
-// Neighbouring classes are at most 12.5 % apart.
-int CachingAllocator::last_bin_for(size_t size) {
-  const int bin = bin_of(size);
-  return size >= kNeighbourBlock && bin + 1 < kBinCount ? bin + 1 : bin;
 }
 
 CachingAllocator::CachingAllocator(Device& device, const AllocatorOptions& options)
@@ -79,7 +50,7 @@ CachingAllocator::~CachingAllocator() {
   }
 }
 
-void* CachingAllocator::alloc(size_t bytes, Stream* stream, uint32_t tag) {
+void* CachingAllocator::alloc(size_t bytes, Stream* stream, uint32_t tag, Fit fit) {
   if (options_.announce_requests) device_.on_alloc_request(bytes);
   if (bytes > kMaxRequest) fail_out_of_memory(bytes);
   const size_t size = round_up_block(bytes);
@@ -93,6 +64,9 @@ void* CachingAllocator::alloc(size_t bytes, Stream* stream, uint32_t tag) {
       adopt(ptr, size, tag);
       return ptr;
     }
+  }
+  if (fit == Fit::arena && size >= kNeighbourBlock) {
+    if (void* ptr = try_arenas(size, stream, tag)) return ptr;
   }
   return alloc_slow(bytes, size, stream, tag);
 }
@@ -196,7 +170,7 @@ std::vector<TagUsage> CachingAllocator::largest_holders(size_t count) const {
 // ---- the ladder ----
 
 void* CachingAllocator::alloc_slow(size_t bytes, size_t size, Stream* stream, uint32_t tag) {
-  if (void* ptr = try_cache(size, stream, tag)) return ptr;
+  if (void* ptr = try_cache(size, last_bin_for(size), stream, tag)) return ptr;
   if (void* ptr = take_over_pending(kMostPending, size, stream, tag)) return ptr;
   if (void* ptr = try_device(size, tag)) return ptr;
   return climb_ladder(bytes, size, stream, tag);
@@ -205,21 +179,50 @@ void* CachingAllocator::alloc_slow(size_t bytes, size_t size, Stream* stream, ui
 void* CachingAllocator::climb_ladder(size_t bytes, size_t size, Stream* stream, uint32_t tag) {
   std::lock_guard<std::mutex> ladder(ladder_mutex_);
   // Whoever was on the ladder before may have left memory.
-  if (void* ptr = try_cache(size, stream, tag)) return ptr;
+  if (void* ptr = try_cache(size, last_bin_for(size), stream, tag)) return ptr;
   if (void* ptr = try_device(size, tag)) return ptr;
   if (void* ptr = take_over_pending(1, size, stream, tag)) return ptr;
   release_idle();
   if (void* ptr = try_device(size, tag)) return ptr;
   sync_pending();
-  if (void* ptr = try_cache(size, stream, tag)) return ptr;
+  if (void* ptr = try_cache(size, last_bin_for(size), stream, tag)) return ptr;
   release_idle();
   if (void* ptr = try_device(size, tag)) return ptr;
   fail_out_of_memory(bytes);
 }
 
-void* CachingAllocator::try_cache(size_t size, Stream* stream, uint32_t tag) {
+/// Where none serves, the smaller ones that are idle go: the new one takes their place.
+void* CachingAllocator::try_arenas(size_t size, Stream* stream, uint32_t tag) {
+  const int bin = bin_of(size);
+  std::unique_lock<std::mutex> lock(mutex_);
+  is_arena_bin_.set(static_cast<size_t>(bin));
+  last_arena_bin_ = std::max(last_arena_bin_, bin);
+  const int last_bin = std::max(last_bin_for(size), last_arena_bin_);
+  lock.unlock();
+  if (void* ptr = try_cache(size, last_bin, stream, tag)) return ptr;
+  std::vector<IdleBlock> outgrown;
+  size_t total = 0;
+  lock.lock();
+  for (int smaller = bin_of(kNeighbourBlock); smaller < bin; ++smaller) {
+    if (!is_arena_bin_[static_cast<size_t>(smaller)] || slabs_.serves(bin_size(smaller))) continue;
+    is_arena_bin_.reset(static_cast<size_t>(smaller));
+    while (void* ptr = take(bins_[smaller], nullptr)) {
+      outgrown.push_back({ptr, bin_size(smaller)});
+      total += bin_size(smaller);
+    }
+  }
+  cached_ -= total;
+  in_transit_ += total;
+  lock.unlock();
+  for (const IdleBlock& block : outgrown) device_.free(block.ptr, block.size);
+  lock.lock();
+  in_transit_ -= total;
+  return nullptr;
+}
+
+void* CachingAllocator::try_cache(size_t size, int last_bin, Stream* stream, uint32_t tag) {
   std::lock_guard<std::mutex> lock(mutex_);
-  for (int bin = bin_of(size); bin <= last_bin_for(size); ++bin) {
+  for (int bin = bin_of(size); bin <= last_bin; ++bin) {
     void* ptr = take(bins_[bin], stream);
     if (ptr == nullptr) continue;
     cached_ -= bin_size(bin);

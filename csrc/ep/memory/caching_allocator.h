@@ -12,6 +12,7 @@
 // be empty; its address may come back as another stream's.
 #pragma once
 
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -20,6 +21,7 @@
 #include <vector>
 
 #include "ep/event_pool.h"
+#include "ep/memory/size_classes.h"
 #include "ep/memory/slabs.h"
 #include "ep/queue_progress.h"
 
@@ -41,13 +43,14 @@ struct TagUsage {
   size_t blocks;
 };
 
-/// Size class of a request of up to 2^62 bytes: a multiple of 64, never 0, and for requests from
-/// 512 bytes on at most 12.5 % larger (multiples of 64 up to 1 KiB, then 8 classes per power of
-/// two).
-size_t round_up_block(size_t bytes);
-
 /// "512 B", "4.0 MiB".
 std::string bytes_str(size_t bytes);
+
+/// Which cached blocks serve a request.
+enum class Fit : uint8_t {
+  close,  // of its size class, or of the next
+  arena,  // up to the largest arena so far: programs that run in turn share one block
+};
 
 /// Refused for lack of memory: what others give back later may help.
 class CapacityError : public Error {
@@ -74,7 +77,7 @@ class CachingAllocator {
 
   /// Memory for work of `stream` (nullptr: for host use; then only idle blocks are reused).
   /// `tag` names the owner in out-of-memory messages. CapacityError after the ladder above.
-  void* alloc(size_t bytes, Stream* stream, uint32_t tag = 0);
+  void* alloc(size_t bytes, Stream* stream, uint32_t tag = 0, Fit fit = Fit::close);
 
   /// Gives a block back. `home` may reuse it at once (nullptr: nobody waits for anybody); any other
   /// user after all `pending` events.
@@ -108,10 +111,6 @@ class CachingAllocator {
 
  private:
   static constexpr size_t kSmallBlock = 4096;  // up to here no block is looked up
-  static constexpr size_t kNeighbourBlock = size_t{1}
-                                            << 20;  // from here the next class serves, too
-  static constexpr size_t kMaxRequest = size_t{1} << 62;
-  static constexpr int kBinCount = 432;  // size classes of 64 bytes to kMaxRequest
 
   struct PendingBlock {
     void* ptr;
@@ -135,14 +134,11 @@ class CachingAllocator {
     size_t size;
   };
 
-  static int bin_of(size_t size);
-  static size_t bin_size(int bin);
-  static int last_bin_for(size_t size);
-
   // Called without mutex_; nullptr: not on this rung.
   void* alloc_slow(size_t bytes, size_t size, Stream* stream, uint32_t tag);
   void* climb_ladder(size_t bytes, size_t size, Stream* stream, uint32_t tag);
-  void* try_cache(size_t size, Stream* stream, uint32_t tag);
+  void* try_cache(size_t size, int last_bin, Stream* stream, uint32_t tag);
+  void* try_arenas(size_t size, Stream* stream, uint32_t tag);
   void* try_device(size_t size, uint32_t tag);
   void* try_slab(size_t size, uint32_t tag);
   /// Memory from the device that counts in none of the sums yet; null: there is none.
@@ -177,6 +173,8 @@ class CachingAllocator {
   size_t large_in_use_ = 0;
   size_t in_use_ = 0;
   size_t cached_ = 0;
+  std::bitset<kBinCount> is_arena_bin_;  // which may have idle ones
+  int last_arena_bin_ = 0;
   size_t in_transit_ = 0;  // asked of the device, or on the way back, or being taken over
   size_t limit_ = 0;
   size_t max_cached_;

@@ -57,7 +57,9 @@ class Run {
  private:
   StorageRef made(const RunMemory& memory, const Segment& segment) const {
     const vm::SiteId site = frame_->site_of(segment.first());
-    return StorageRef::adopt(TensorStorage::make(*memory.state, memory.bytes, site));
+    StorageRef storage = StorageRef::adopt(TensorStorage::make(*memory.state, memory.bytes, site));
+    if (memory.is_arena) storage->note_arena();
+    return storage;
   }
 
   Tensor bound(const Placed& placed) const {

@@ -12,20 +12,18 @@ namespace {
 /// Vectors of a panel.
 constexpr int kVectors = 2;
 
-/// A vector of sums to where its columns lie.
+/// One vector of sums to where its columns lie.
 template <typename T, typename V>
-inline void put_vector(const Tile<T>& tile, int r, int v, const typename V::Type& sum) {
+inline void put_vector(const Tile<T>& tile, int r, int v, const T* sums) {
   T* const row = tile.out + tile.out_rows[r];
   const int first = v * V::kLanes, count = std::min(V::kLanes, tile.columns - first);
   if (count == V::kLanes && tile.are_contiguous[v]) {
-    V::put(row + tile.out_columns[first], sum, tile.adds);
+    V::put(row + tile.out_columns[first], V::load(sums), tile.adds);
     return;
   }
-  T values[V::kLanes];
-  V::put(values, sum, false);
   for (int j = 0; j < count; ++j) {
     T* const to = row + tile.out_columns[first + j];
-    *to = tile.adds ? *to + values[j] : values[j];
+    *to = tile.adds ? *to + sums[j] : sums[j];
   }
 }
 
@@ -52,10 +50,16 @@ inline void multiply_tile(const Tile<T>& tile) {
       for (int v = 0; v < Vectors; ++v) V::multiply_add(value, right[v], sums[r][v]);
     }
   }
+  // From registers, whose numbers the code must name, to memory, where a loop finds them.
+  T values[Rows * Vectors][V::kLanes];
 #pragma GCC unroll 16
   for (int r = 0; r < Rows; ++r) {
 #pragma GCC unroll 2
-    for (int v = 0; v < Vectors; ++v) put_vector<T, V>(tile, r, v, sums[r][v]);
+    for (int v = 0; v < Vectors; ++v) V::put(values[r * Vectors + v], sums[r][v], false);
+  }
+#pragma GCC unroll 0
+  for (int r = 0; r < Rows; ++r) {
+    for (int v = 0; v < Vectors; ++v) put_vector<T, V>(tile, r, v, values[r * Vectors + v]);
   }
 }
 

@@ -207,6 +207,11 @@ def building(main: Program, startup: Program | None = None) -> Iterator[None]:
     _threads.draft = draft
     try:
         yield
+    except Exception as error:
+        told = not isinstance(error, TraceError)  # by what knows nothing of unknown extents
+        if told and error.args and isinstance(error.args[0], str):
+            error.args = (draft.unknowns.readable(error.args[0]), *error.args[1:])
+        raise
     finally:
         _threads.draft = None
         draft.recorder.leave()

@@ -7,6 +7,7 @@ the extents, and makes the types of all values anew (instance.py).
 """
 
 import operator
+import re
 from collections.abc import Callable, Iterable, Mapping
 from itertools import combinations_with_replacement
 from typing import Any, NoReturn
@@ -96,6 +97,15 @@ class Unknowns:
             return self.handed[number]
         found = self._near_one(number, _NEAR) or self._near_two(number)
         return Dim(self, min(found, key=lambda terms: abs(terms.get((), 0)))) if found else None
+
+    def readable(self, text: str) -> str:
+        """Return a text with extents in place of the numbers that stand for them."""
+
+        def name(found: "re.Match[str]") -> str:
+            meant = self.meaning(int(found[0]))
+            return found[0] if meant is None else meant.text
+
+        return re.sub(r"(?<![\w.])\d{6,}(?!\w|\.\d)", name, text)
 
     def near(self, number: int) -> "Dim | None":
         """Return what an extent means that differs by a few from a multiple of a stand-in."""

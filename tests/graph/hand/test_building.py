@@ -227,3 +227,22 @@ def test_two_programs_share_parameters() -> None:
     assert exe.run(test, fetch_list=[score], scope=scope)[0].item() == 3
     exe.run(main, {"x": [2, 3]}, scope=scope)
     assert exe.run(test, fetch_list=[score], scope=scope)[0].item() == 8
+
+
+READABLE = {
+    "product": (lambda x: x @ flow.ones((3, 4)), r"\(shapes \(batch, 784\) and \(3, 4\)\)"),
+    "sum": (lambda x: x + flow.ones(7), r"\(batch, 784\) and \(7,\)"),
+    "elements": (lambda x: x.reshape(3, 1000), r"\(784\*batch elements\)"),
+    "made of it": (
+        lambda x: flow.ones((x.shape[0] * 2, 3)) + flow.ones((x.shape[0] + 1, 3)),
+        r"\(2\*batch, 3\) and \(batch\+1, 3\)",
+    ),
+    "a large number": (lambda x: flow.ones(1234567) + flow.ones(4), r"\(1234567,\) and \(4,\)"),
+}
+
+
+@pytest.mark.parametrize("name", READABLE)
+def test_errors_name_unknown_extents(name: str) -> None:
+    function, text = READABLE[name]
+    with pytest.raises(ValueError, match=text), flow.graph.building(Program("main")):
+        function(flow.graph.data("x", ("batch", 784), "float32"))

@@ -1,5 +1,5 @@
-"""The arena of runs in the calling thread: one for all programs, in turn, and as memory that is
-cached where no run has it."""
+"""Arenas: programs that run in turn use the same memory, which is cached where no run has it. That
+of runs in the calling thread is one for all; that of segments is a block that fits the largest."""
 
 import subprocess
 from collections.abc import Callable
@@ -57,6 +57,61 @@ def test_all_programs_use_one() -> None:
     assert flow.memory_stats("cpu")["held"] == held
     for run, x, expected in programs:
         assert run(x)[0].numpy().tobytes() == expected, "after it was given back"
+
+
+@pytest.mark.parametrize("where", ["cpu", "mock:0"])
+@pytest.mark.parametrize("order", [(3, 1, 2, 0), (0, 1, 2, 3)], ids=["largest first", "smallest"])
+def test_segments_of_all_programs_use_one_block(
+    run_program: Run, where: str, order: tuple[int, ...]
+) -> None:
+    code = f"""
+import oneflow_lite as flow
+WHERE = {where!r}
+def sums(x):
+    for _ in range(4):
+        x = flow.cumulative_sum(x)
+    return x.sum()
+xs = [flow.full(size, 0.25, device=WHERE) for size in (500_000, 900_000, 1_500_000, 4_000_000)]
+expected = [sums(x).item() for x in xs]
+runs = [flow.graph.compile(flow.graph.trace(sums, x).program, mode="serial") for x in xs]
+def once(k):
+    (y,) = runs[k](xs[k])
+    assert y.item() == expected[k]
+    del y
+    flow.synchronize()
+flow.synchronize()
+flow.empty_cache(WHERE)
+before = flow.memory_stats(WHERE)
+for k in {order}:
+    once(k)
+held = flow.memory_stats(WHERE)["cached"] - before["cached"]
+arenas = [run.report()["memory"]["arenas"][0]["bytes"] for run in runs]
+largest = max(arenas)
+assert largest <= held <= 1.2 * largest < 0.75 * sum(arenas), (held, arenas)
+for k in {order}:
+    once(k)
+after = flow.memory_stats(WHERE)
+assert after["cached"] - before["cached"] == held, "the second round needs no memory"
+assert after["in_use"] == before["in_use"], "no program keeps memory"
+assert flow.empty_cache(WHERE) >= largest
+with flow.flags(memory_limit=before["in_use"] + largest // 2):
+    (y,) = runs[3](xs[3])
+    try:
+        y.item()
+    except flow.OutOfMemoryError as error:
+        assert "program.py:" in " ".join(error.__notes__), error.__notes__
+    else:
+        raise AssertionError("the limit does not hold")
+    del y
+    try:
+        flow.synchronize()
+    except flow.OutOfMemoryError:
+        pass
+    once(0)                                             # which there is room for
+once(3)
+"""
+    done = run_program(code)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_what_grows_moves() -> None:

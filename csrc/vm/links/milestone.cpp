@@ -1,4 +1,4 @@
-#include "vm/queue/milestone.h"
+#include "vm/links/milestone.h"
 
 #include "vm/stream.h"
 
