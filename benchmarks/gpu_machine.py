@@ -89,8 +89,8 @@ def cache_state() -> str:
     return f"{len(files)} files, {size >> 10} KiB, in {cache.folder()}"
 
 
-def _driver() -> Any:
-    """The bindings; the device's context is the calling thread's."""
+def current_driver() -> Any:
+    """Return the bindings; the device's context is the calling thread's."""
     driver = importlib.import_module("cuda.bindings.driver")
     flow.ones(1, device="cuda:0").numpy()
     ok(driver.cuCtxSetCurrent(ok(driver.cuDevicePrimaryCtxRetain(0))))
@@ -105,7 +105,7 @@ def ok(result: tuple[Any, ...]) -> Any:
 
 
 def _attributes(rows: Rows) -> None:
-    driver = _driver()
+    driver = current_driver()
     version = ok(driver.cuDriverGetVersion())
     rows.add("driver", note=f"{version // 1000}.{version % 1000 // 10}")
     lines = []
@@ -120,7 +120,7 @@ def _attributes(rows: Rows) -> None:
 
 def _bandwidth(rows: Rows, size: int, samples: int) -> None:
     """Copies of one block, timed by events on one stream; both directions at once on two."""
-    driver = _driver()
+    driver = current_driver()
     stream, other = (ok(driver.cuStreamCreate(1)) for _ in range(2))
     events = [ok(driver.cuEventCreate(0)) for _ in range(2)]
     device, second = (ok(driver.cuMemAlloc(size)) for _ in range(2))

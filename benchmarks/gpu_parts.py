@@ -7,8 +7,7 @@ A part adds rows; what one contender cannot do, or does wrong, is a row, and the
 
 import argparse
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -22,7 +21,19 @@ import gpu_machine
 import gpu_streaming
 import gpu_transfers
 import oneflow_lite as flow
-from gpu_libraries import CUPY, JIT, OURS, TORCH, Library, found, with_jit
+from gpu_libraries import (
+    CUPY,
+    JIT,
+    OURS,
+    TORCH,
+    Library,
+    add_ratio,
+    checked_calls,
+    found,
+    with_flags,
+    with_jit,
+    with_tf32,
+)
 from gpu_rows import SKIPPED, Rows
 from timing import Contender, Effort, Measurement, Summary, measure, statement
 
@@ -71,45 +82,6 @@ def repeated(size: int, low: float, high: float, seed: int) -> np.ndarray:
     return np.resize(rng.uniform(low, high, min(size, 10**6)).astype(np.float32), size)
 
 
-def _calls(
-    rows: Rows,
-    question: str,
-    libraries: Sequence[Library],
-    make: Callable[[Library], Callable[[], Any]],
-    expected: np.ndarray | None = None,
-    near: float = 1e-4,
-) -> list[Contender]:
-    """Return a contender for each library whose call works and gives what is expected of it."""
-    contenders = []
-    for library in libraries:
-        with rows.attempt(question, library.name):
-            call = make(library)
-            result = call()
-            library.sync(result)
-            if expected is not None:
-                seen = library.numpy(result).astype(expected.dtype).ravel()[: expected.size]
-                np.testing.assert_allclose(seen, expected.ravel(), rtol=near, atol=near)
-            scope = {"call": call, "sync": library.sync, "r": None}
-            contenders.append(statement(library.name, "r = call()", scope, finish="sync(r)"))
-    return contenders
-
-
-def _with_flags(contender: Contender, name: str, **flags: Any) -> Contender:
-    def run(times: int) -> float:
-        with flow.flags(**flags):
-            return contender.run(times)
-
-    return Contender(name, run)
-
-
-def _ratio(
-    rows: Rows, question: str, m: Measurement, name: str, other: str, target: float | None
-) -> None:
-    if name in m.names and other in m.names:
-        ratio = m.ratio(name, other)
-        rows.summary(question, name, ratio, 1, unit=f"x {other}", target=target)
-
-
 # --- the parts
 
 
@@ -132,7 +104,7 @@ def dispatch(rows: Rows, setting: Setting) -> None:
         with rows.attempt(question):
             m = measure(contenders, setting.effort(0.2), warm_up=1)
             rows.times(question, m, 1e6, "us")
-            _ratio(rows, question, m, OURS, TORCH, target)
+            add_ratio(rows, question, m, OURS, TORCH, target)
 
 
 def launch(rows: Rows, setting: Setting) -> None:
@@ -155,14 +127,16 @@ def launch(rows: Rows, setting: Setting) -> None:
 
                 return call
 
-            contenders = _calls(rows, question, libraries, make, np.full(size, 2, np.float32), 1e-3)
+            contenders = checked_calls(
+                rows, question, libraries, make, np.full(size, 2, np.float32), 1e-3
+            )
             ours = next(c for c in contenders if c.name == OURS)
-            contenders.append(_with_flags(ours, UNFUSED, fusion=False))
+            contenders.append(with_flags(ours, UNFUSED, fusion=False))
             m = measure(contenders, setting.effort(0.35), warm_up=1)
             for name in m.names:
                 rates = Summary.of([1e-3 * 2 * steps / s for s in m.samples(name)])
                 rows.summary(question, name, rates, 1, unit="1000 operations/s")
-            _ratio(rows, question, m, OURS, TORCH, None)
+            add_ratio(rows, question, m, OURS, TORCH, None)
 
 
 def big_chain(rows: Rows, setting: Setting) -> None:
@@ -178,16 +152,18 @@ def big_chain(rows: Rows, setting: Setting) -> None:
         function = library.compile(partial(chain, library.xp))
         return partial(function, library.array(a), library.array(b))
 
-    contenders = _calls(rows, question, with_jit(libraries), make, expected)
+    contenders = checked_calls(rows, question, with_jit(libraries), make, expected)
     ours = [c for c in contenders if c.name == OURS]
-    contenders += [_with_flags(c, UNFUSED, fusion=False) for c in ours]
+    contenders += [with_flags(c, UNFUSED, fusion=False) for c in ours]
     copies = []
-    for one in _calls(rows, "copy", [c for c in libraries if c.name != JIT], _copy_of(a), a[few]):
+    for one in checked_calls(
+        rows, "copy", [c for c in libraries if c.name != JIT], _copy_of(a), a[few]
+    ):
         copies.append(Contender(f"copy: {one.name}", one.run))
     m = measure([*contenders, *copies], setting.effort(0.6), warm_up=1)
     rows.times(question, m, 1e3, "ms")
-    _ratio(rows, question, m, OURS, TORCH, 0.25)
-    _ratio(rows, question, m, OURS, JIT, None)
+    add_ratio(rows, question, m, OURS, TORCH, 0.25)
+    add_ratio(rows, question, m, OURS, JIT, None)
     _bandwidths(rows, question, m, size, [copy.name for copy in copies])
 
 
@@ -249,12 +225,12 @@ def reduce(rows: Rows, setting: Setting) -> None:
             def make(library: Library, function: Any = function) -> Callable[[], Any]:
                 return partial(function, library.xp, library.array(square))
 
-            contenders = _calls(rows, question, libraries, make, np.asarray(expected), 1e-3)
+            contenders = checked_calls(rows, question, libraries, make, np.asarray(expected), 1e-3)
             m = measure(contenders, setting.effort(0.12), warm_up=1)
             for contender in m.names:
                 rates = Summary.of([1e-9 * a.nbytes / s for s in m.samples(contender)])
                 rows.summary(question, contender, rates, 1, unit="GB/s")
-            _ratio(rows, question, m, OURS, TORCH, None)
+            add_ratio(rows, question, m, OURS, TORCH, None)
     for program in (softmax, normalize, variance_of_columns):
         _reducing_program(rows, setting, libraries, program, square)
 
@@ -276,24 +252,12 @@ def _reducing_program(
         return partial(function, library.array(square))
 
     with rows.attempt(question):
-        contenders = _calls(rows, question, with_jit(libraries), make, expected, 1e-3)
+        contenders = checked_calls(rows, question, with_jit(libraries), make, expected, 1e-3)
         ours = [c for c in contenders if c.name == OURS]
-        contenders += [_with_flags(c, UNFUSED, fusion=False) for c in ours]
+        contenders += [with_flags(c, UNFUSED, fusion=False) for c in ours]
         m = measure(contenders, setting.effort(0.12), warm_up=1)
         rows.times(question, m, 1e3, "ms")
-        _ratio(rows, question, m, OURS, TORCH, None)
-
-
-@contextmanager
-def _tf32(library: Library) -> Iterator[None]:
-    """PyTorch's products in TF32, which are not its default."""
-    settings = library.xp.backends.cuda.matmul
-    before = settings.allow_tf32
-    settings.allow_tf32 = True
-    try:
-        yield
-    finally:
-        settings.allow_tf32 = before
+        add_ratio(rows, question, m, OURS, TORCH, None)
 
 
 def matmul(rows: Rows, setting: Setting) -> None:
@@ -334,7 +298,7 @@ def _product(
     too_slow.add((CUPY, "bfloat16"))  # it has none
     able = [one for one in libraries if (one.name, dtype) not in too_slow]
     with rows.attempt(question):
-        contenders = _calls(rows, question, able, make)
+        contenders = checked_calls(rows, question, able, make)
         if dtype == "float32":
             contenders += _torch_tf32(libraries, contenders)
         m = measure(contenders, setting.effort(0.06), warm_up=1)
@@ -346,19 +310,15 @@ def _product(
                 too_slow.add((name, dtype))
                 note = f"{n}^3 took {m.summary(name).median:.3g} s: no larger ones"
                 rows.add(question, name, status=SKIPPED, note=note)
-        _ratio(rows, question, m, OURS, TORCH, None)
+        add_ratio(rows, question, m, OURS, TORCH, None)
 
 
 def _torch_tf32(libraries: Sequence[Library], contenders: list[Contender]) -> list[Contender]:
     for library in libraries:
         for contender in contenders:
             if library.name == contender.name == TORCH:
-
-                def run(times: int, plain: Contender = contender, lib: Library = library) -> float:
-                    with _tf32(lib):
-                        return plain.run(times)
-
-                return [Contender(TF32, run)]
+                settings = library.xp.backends.cuda.matmul
+                return [with_tf32(contender, TF32, settings, True)]
     return []
 
 

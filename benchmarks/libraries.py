@@ -72,8 +72,9 @@ def _numexpr(module: ModuleType) -> Library:
     )
 
 
-def _torch(module: ModuleType) -> Library:
-    xp = _names(
+def torch_names(module: ModuleType) -> SimpleNamespace:
+    """Return PyTorch's functions by NumPy's names."""
+    return _names(
         module,
         max=module.amax,
         min=module.amin,
@@ -88,12 +89,15 @@ def _torch(module: ModuleType) -> Library:
             x, w, None, stride, padding
         ),
     )
+
+
+def _torch(module: ModuleType) -> Library:
     return Library(
         "PyTorch",
         module,
         module.__version__,
         lambda x: module.from_numpy(x.copy()),
-        xp,
+        torch_names(module),
         "{}.numpy()",
     )
 
