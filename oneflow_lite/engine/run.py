@@ -89,7 +89,7 @@ class View:
     --------
     >>> def copy(run, source, target):
     ...     import cupy
-    ...     with cupy.cuda.ExternalStream(run.stream):
+    ...     with cupy.cuda.Stream.from_external(run):
     ...         cupy.asarray(target)[:] = cupy.asarray(source) + 1
     >>> if flow.cuda.is_available():
     ...     x, y = flow.ones(3, device="cuda"), flow.zeros(3, device="cuda")
