@@ -6,7 +6,7 @@
     python benchmarks/gpu_check.py --output DIR         # holds everything that is written
 
 Needs Python, NumPy, pybind11 and a C++ compiler for the build, cuda-bindings and NVRTC for the
-device; no network. PyTorch, CuPy and JAX take part where they are installed. Each part is a
+device; no network. PyTorch, CuPy, JAX and numba take part where they are installed. Each part is a
 process of its own with a time limit: what crashes or hangs is a row of the table. What calls of
 the driver cost comes first, as that needs no build. Table, log (tracebacks, what the driver says of
 the device), errors of every kernel and a trace of the stream are written to ``results/gpu``, anew
@@ -47,7 +47,7 @@ LOOK_SECONDS = 120.0  # to import the package, which reads the driver
 
 # Files that an earlier run may have left in the same folder.
 LEFT_BEHIND = ("*.rows", "accuracy-*.json", "trace-*.json", "gpu_check.log", "test_*.txt")
-OTHERS = ("torch", "cupy", "jax")  # read from the disk while the compiler works
+OTHERS = ("torch", "cupy", "jax", "numba")  # read from the disk while the compiler works
 
 
 @dataclass(frozen=True)
@@ -66,13 +66,15 @@ PARTS = (
     Part("transfer", 20),
     Part("latency", 15),
     Part("calls", 15, script="gpu_calls.py"),
-    Part("chain", 35),
-    Part("stream", 40),
+    Part("chain", 30),
+    Part("stream", 30),
     Part("dispatch", 20),
     Part("launch", 15),
     Part("reduce", 20),
-    Part("matmul", 35),
-    Part("accuracy", 70, SHARDS),
+    Part("matmul", 30),
+    Part("accuracy", 60, SHARDS),
+    Part("engine", 20),
+    Part("graph", 45),  # after accuracy, which compiles most of its kernels
 )
 EXAMPLES = Part("examples", 15)  # of which each tool of the sanitizer gets so much
 SANITIZER, TESTS = "sanitizer", "tests"

@@ -23,7 +23,7 @@ from timing import Summary
 PACKAGES = (
     *("numpy", "pybind11", "cuda-bindings", "cuda-pathfinder", "cuda-python", "pytest"),
     *("nvidia-cuda-nvrtc", "nvidia-cublas", "torch", "cupy-cuda13x", "cupy", "jax", "jaxlib"),
-    "ml_dtypes",
+    *("numba", "numba-cuda", "ml_dtypes"),
 )
 # Attributes of a device that explain figures, by the driver's names without CU_DEVICE_ATTRIBUTE_.
 ATTRIBUTES = (

@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 
 import gpu_accuracy
+import gpu_engine
+import gpu_graph
 import gpu_latency
 import gpu_machine
 import gpu_streaming
@@ -333,6 +335,8 @@ PARTS: dict[str, Callable[[Rows, Setting], None]] = {
     "reduce": reduce,
     "matmul": matmul,
     "accuracy": gpu_accuracy.check,
+    "engine": gpu_engine.check,
+    "graph": gpu_graph.check,
     "examples": gpu_accuracy.check_examples,
 }
 

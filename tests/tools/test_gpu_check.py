@@ -12,6 +12,7 @@ from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -23,12 +24,16 @@ pytestmark = [pytest.mark.slow, pytest.mark.process]
 FOLDER = ROOT / "benchmarks"
 
 
+def environment(**flags: str) -> dict[str, str]:
+    """The variables of this process, with these flags only."""
+    given = {k: v for k, v in os.environ.items() if not k.startswith("ONEFLOW_LITE_")}
+    return given | {f"ONEFLOW_LITE_{name.upper()}": value for name, value in flags.items()}
+
+
 def run(*arguments: object, **flags: str) -> subprocess.CompletedProcess[str]:
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("ONEFLOW_LITE_")}
-    environment |= {f"ONEFLOW_LITE_{name.upper()}": value for name, value in flags.items()}
     return subprocess.run(
         [sys.executable, FOLDER / "gpu_check.py", *map(str, arguments)],
-        env=environment,
+        env=environment(**flags),
         capture_output=True,
         text=True,
         timeout=400,
@@ -43,11 +48,14 @@ def check() -> Iterator[ModuleType]:
         yield importlib.import_module("gpu_check")
 
 
+WRONG = {"values", "launches", "steps", "programs"}  # of which there are to be none
+
+
 @pytest.mark.simulated
 def test_everything_runs_on_the_simulated_driver(tmp_path: Path) -> None:
     pytest.importorskip("cuda.bindings")
     parts = ("driver", "machine", "transfer", "latency", "calls", "chain", "stream", "dispatch")
-    parts += ("launch", "reduce", "matmul", "accuracy")
+    parts += ("launch", "reduce", "matmul", "accuracy", "engine", "graph")
     done = run("--only", *parts, "--output", tmp_path, cuda_sim="devices=1")
     assert done.returncode == 0, done.stdout + done.stderr
     found = json.loads((tmp_path / "gpu_check.json").read_text())
@@ -68,9 +76,10 @@ def test_everything_runs_on_the_simulated_driver(tmp_path: Path) -> None:
     assert len(calls) == 5
     assert "cuLaunchKernel 1," in calls[0]["note"]
     assert any(row["unit"] == "% of slowest alone" for row in rows)
-    wrong = [row["value"] for row in rows if row["unit"] == "wrong values"]
-    assert len(wrong) >= 2
-    assert not any(wrong)
+    wrong = [row for row in rows if row["unit"].startswith("wrong")]
+    assert {row["unit"].removeprefix("wrong ") for row in wrong} == WRONG
+    assert not any(row["value"] for row in wrong)
+    assert captured_kernels(rows) == 100
     errors = json.loads((tmp_path / "gpu_check_accuracy.json").read_text())
     assert len(errors) > 5
     assert all({"op", "loop", "status"} <= set(line) for line in errors)
@@ -78,6 +87,94 @@ def test_everything_runs_on_the_simulated_driver(tmp_path: Path) -> None:
     assert trace["traceEvents"]
     assert "| machine" in (tmp_path / "gpu_check.md").read_text()
     assert "simulation" in done.stdout
+
+
+def captured_kernels(rows: list[dict[str, Any]]) -> float:
+    """How many of the small kernels of the part "graph" were in a graph."""
+    found = [row for row in rows if row["unit"] == "kernels in graphs" and row["target"]]
+    assert len(found) == 1, found
+    return float(found[0]["value"])
+
+
+PARTS_THAT_JUDGE = """
+import sys
+sys.path[:0] = {folders}
+from pathlib import Path
+import gpu_engine, gpu_graph
+import oneflow_lite as flow
+from gpu_parts import Setting
+from gpu_rows import Rows
+from oneflow_lite.engine.run import Run
+jit, push = flow.jit, flow.engine.CudaKernel.push
+{broken}
+folder = Path({folder!r})
+rows = Rows("engine", folder / "rows", folder / "log")
+setting = Setting(20, True, True, (0, 1), folder)
+gpu_engine._kernels(rows, setting, gpu_engine.found(rows, True))
+gpu_engine._orders(rows, setting, gpu_engine._driver())
+gpu_graph._many_kernels(rows, setting, gpu_graph.found(rows, True))
+gpu_graph._bits(rows, setting, 0.0)
+"""
+LAUNCHES = "a kernel of one's own, 16 float32, sustained: lost"
+OWN_STREAM, BITS = "steps out of order, on a stream of its own", "random jitted programs, replayed"
+# What is done to the library -> the questions that are then answered badly, and captured kernels.
+BROKEN: dict[str, tuple[str, set[str], int]] = {
+    "nothing": ("", set(), 100),
+    "a stream does not wait": ("Run._hand_to = lambda run, queue: None", {OWN_STREAM}, 100),
+    "a launch is lost": (
+        "turns = [0]\n"
+        "def lossy(*given):\n"
+        "    turns[0] += 1\n"
+        "    return turns[0] == 5 or push(*given)\n"
+        "flow.engine.CudaKernel.push = lossy",
+        {LAUNCHES},
+        100,
+    ),
+    "other bits": (
+        "def other(function, **options):\n"
+        "    run = jit(function, **options)\n"
+        "    def call(*given):\n"
+        "        first, *rest = run(*given)\n"
+        "        return (first + 1, *rest)\n"
+        "    call.report = run.report\n"
+        "    return run if function is gpu_graph.many_kernels else call\n"
+        "flow.jit = other",
+        {BITS},
+        100,
+    ),
+    "no graph": (
+        "flow.jit = lambda f, **options: jit(f, **options | {'cuda_graph': False})",
+        {BITS},
+        0,
+    ),
+}
+
+
+@pytest.mark.simulated
+@pytest.mark.parametrize("name", BROKEN)
+def test_what_is_wrong_is_seen(check: ModuleType, tmp_path: Path, name: str) -> None:
+    """What is broken has a failed row, and nothing else has. The check has a step that nobody
+    orders: that it is late shows that a count of 0 means something."""
+    pytest.importorskip("cuda.bindings")
+    code, expected, kernels = BROKEN[name]
+    folders = [str(FOLDER), str(ROOT)]
+    program = PARTS_THAT_JUDGE.format(broken=code, folder=str(tmp_path), folders=folders)
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=environment(cuda_sim="devices=1,jitter=500us"),
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    rows = [vars(row) for row in importlib.import_module("gpu_rows").read(tmp_path / "rows")]
+    failed = {row["question"] for row in rows if row["status"] == "FAILED"}
+    assert failed == expected, rows
+    assert captured_kernels(rows) == kernels
+    late = [row["value"] for row in rows if row["unit"] == "late steps"]
+    assert len(late) == 1
+    assert late[0] > 0
 
 
 @pytest.mark.simulated
