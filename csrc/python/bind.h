@@ -36,5 +36,6 @@ void bind_executable(pybind11::module_& module);         // graph/executable.cpp
 void bind_cuda_functions(pybind11::module_& module);     // machine/cuda.cpp
 void bind_mock_functions(pybind11::module_& module);     // machine/mock.cpp
 void bind_device_arrays(pybind11::module_& module);      // interop/device_arrays.cpp
+void bind_layouts(pybind11::module_& module);            // distributed/layouts.cpp
 
 }  // namespace ofl::python

@@ -57,6 +57,7 @@ PYBIND11_MODULE(_C, m) {
   init_host_function(m.ptr());
   init_dlpack(m.ptr());
   bind_device_arrays(m);
+  bind_layouts(m);
   init_pinned_memory(m.ptr());
   bind_profiler(m);
   init_vectors(m.ptr());

@@ -25,9 +25,10 @@ INCLUDES = {
     "vm": {"base", "ep"},
     "ops": {"base", "ep"},
     "tensor": {"base", "ep", "vm", "ops"},
+    "distributed": {"base", "ep", "vm", "ops", "tensor"},
     "graph": {"base", "ep", "vm", "ops", "tensor"},
     "profiler": {"base", "ep", "vm", "ops", "tensor", "graph"},
-    "python": {"base", "ep", "vm", "ops", "tensor", "graph", "profiler"},
+    "python": {"base", "ep", "vm", "ops", "tensor", "distributed", "graph", "profiler"},
 }
 
 # Folder -> its rooms, lowest first: a room includes rooms before it. Rooms of one step may
@@ -45,7 +46,8 @@ ROOMS = {
         "fusion",
     ),
     "graph/running": ("steps",),
-    "python": ("machine ops tensor engine", "native", "interop", "graph"),
+    "distributed": ("layouts",),
+    "python": ("machine ops tensor engine", "native", "interop", "graph distributed"),
     "tensor": ("fusion", "index"),
     "vm": (
         *("failure", "board queue", "links pool", "fusion", "devices", "small_work", "waiting"),

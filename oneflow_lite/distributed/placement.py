@@ -1,0 +1,67 @@
+"""The ranks that a tensor is on, as a grid."""
+
+from collections.abc import Sequence
+from operator import index
+from typing import Any
+
+from oneflow_lite import _C
+
+Placement = _C.Placement
+
+
+def placement(type: str, ranks: Sequence[Any] | int) -> Placement:
+    """Return the placement of a grid of ranks.
+
+    Parameters
+    ----------
+    type : str
+        Of the devices that the ranks compute on: "cpu", "cuda" or "mock".
+    ranks : int, or nested sequence of int
+        The grid: its nesting gives the axes. One rank is a grid of one.
+
+    Returns
+    -------
+    Placement
+        There is one object of each value. It has ``type``, ``grid`` (extents), ``size``,
+        ``rank_at(parallel_id)`` and ``parallel_id(rank)``, which is None for a rank outside.
+
+    Raises
+    ------
+    TypeError
+        For ranks that are no integers.
+    ValueError
+        For no rank, one that comes twice or is negative, and for lists of other lengths.
+
+    Examples
+    --------
+    >>> from oneflow_lite.distributed import placement
+    >>> grid = placement("cpu", ranks=[[0, 1, 2], [3, 4, 5]])
+    >>> grid.grid, grid.parallel_id(4), grid.parallel_id(6)
+    ((2, 3), 4, None)
+    """
+    flat: list[int] = []
+    grid = _flatten([ranks] if isinstance(ranks, int) else ranks, flat)
+    return Placement(type, list(grid), flat)
+
+
+def _flatten(ranks: Sequence[Any], flat: list[int]) -> tuple[int, ...]:
+    """Append the ranks, and return the extents of their grid."""
+    if isinstance(ranks, str) or not hasattr(ranks, "__iter__"):
+        raise TypeError(f"[placement] ranks: expected integers or lists of them, got {ranks!r}")
+    rows = list(ranks)
+    if not rows:
+        raise ValueError("[placement] expected ranks, got an empty list")
+    if not any(hasattr(row, "__iter__") for row in rows):
+        for row in rows:
+            try:
+                flat.append(index(row))
+            except TypeError:
+                raise TypeError(f"[placement] ranks: expected integers, got {row!r}") from None
+        return (len(rows),)
+    extents = set()
+    for row in rows:
+        extents.add(_flatten(row, flat))
+    if len(extents) > 1:
+        found = " and ".join(map(str, sorted(extents)))
+        raise ValueError(f"[placement] ranks: expected lists of one shape, got {found}")
+    return (len(rows), *extents.pop())

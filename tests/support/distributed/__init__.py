@@ -1,0 +1,1 @@
+"""What the tests of tensors over many ranks use."""
