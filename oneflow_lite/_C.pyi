@@ -720,6 +720,7 @@ class Placement:
 class Sbp:
     """How the ranks along one axis of a grid hold a tensor."""
 
+    def __init__(self, text: str) -> None: ...
     @staticmethod
     def split(dim: int) -> Sbp: ...
     @staticmethod

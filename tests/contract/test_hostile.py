@@ -15,6 +15,7 @@ import pytest
 
 import oneflow_lite as flow
 from oneflow_lite import _C
+from oneflow_lite.distributed import boxing, layout, placement, sbp
 from tests.support import IS_SANITIZED, ROOT
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -292,6 +293,10 @@ def program() -> flow.graph.Program:
     return flow.graph.trace(lambda x: x + 1, flow.ones(2)).program
 
 
+def ranks() -> _C.Placement:
+    return placement("cpu", [3, 1])
+
+
 def on_complete() -> Any:
     given: list[Any] = []
     flow.engine.push_async(lambda _, end: given.append(end)).running()
@@ -318,6 +323,12 @@ INSTANCES: dict[type, Callable[[], Any]] = {
     _C.Recorder: lambda: _C.Recorder("recorder"),
     _C.Executable: lambda: flow.graph.compile(program()),
     _C.KnownCalls: lambda: _C.KnownCalls(len),
+    _C.Placement: lambda: ranks(),
+    _C.Sbp: lambda: sbp.partial("max"),
+    _C.Layout: lambda: layout((4, 2), ranks(), sbp.split(0)),
+    _C.BoxingStep: lambda: boxing(
+        *(layout((4, 2), ranks(), side) for side in (sbp.split(0), sbp.broadcast))
+    )[0],
 }
 
 

@@ -1,5 +1,6 @@
 """Layouts are what numpy.array_split makes, and boxing moves what it has to, once."""
 
+import pickle
 from itertools import product
 from typing import Any
 
@@ -59,6 +60,7 @@ def test_there_is_one_of_each_value() -> None:
     assert layout((4, 2), ranks, [sbp.split(1), sbp.broadcast]) != one
     # The same number in each process, and on each machine.
     assert (ranks.fingerprint(), one.fingerprint()) == FINGERPRINTS
+    assert pickle.loads(pickle.dumps((ranks, one, sbp.split(3)))) == (ranks, one, sbp.split(3))
     assert str(one) == "(4, 2) split(0), broadcast on cpu [[0, 1], [2, 3]]"
     assert str(placement("cuda", range(4096))) == "cuda [0..4095]"
     assert sbp.split(0) == sbp.split(0) != sbp.partial_sum == sbp.partial("sum")

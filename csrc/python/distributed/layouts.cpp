@@ -6,6 +6,7 @@
 #include "distributed/layouts/exchange.h"
 #include "ep/registry.h"
 #include "python/bind.h"
+#include "python/initialised.h"
 
 namespace py = pybind11;
 
@@ -66,6 +67,37 @@ Sbp partial_of(const std::string& name) {
   fail(ErrorKind::value, "[sbp] no operator \"", name, "\"; expected ", names);
 }
 
+/// What str() shows.
+Sbp sbp_of(const std::string& text) {
+  if (text == "broadcast") return Sbp::broadcast();
+  const size_t open = text.find('(');
+  const std::string kind = text.substr(0, open);
+  if (open == std::string::npos || text.back() != ')') {
+    fail(ErrorKind::value, "[sbp] expected \"broadcast\", \"split(0)\" or \"partial(sum)\", got \"",
+         text, "\"");
+  }
+  const std::string value = text.substr(open + 1, text.size() - open - 2);
+  if (kind == "partial") return partial_of(value);
+  for (int dim = 0; kind == "split" && dim < kMaxDims; ++dim) {
+    if (value == std::to_string(dim)) return Sbp::split(dim);
+  }
+  fail(ErrorKind::value, "[sbp] no sbp \"", text, "\"");
+}
+
+py::tuple numbers_of(const Placement& placement) {
+  py::tuple ranks(static_cast<size_t>(placement.size()));
+  for (int64_t id = 0; id < placement.size(); ++id) {
+    ranks[static_cast<size_t>(id)] = placement.rank_at(id);
+  }
+  return ranks;
+}
+
+/// As pickle wants it: what makes an equal one.
+template <typename T, typename... Values>
+py::tuple maker(const Values&... values) {
+  return py::make_tuple(py::type::of<T>(), py::make_tuple(values...));
+}
+
 const Layout& layout_of(const std::vector<int64_t>& shape, const Placement& placement,
                         const std::vector<Sbp>& given) {
   for (const int64_t extent : shape) {
@@ -104,7 +136,7 @@ py::list boxing_of(const Layout& from, const Layout& to) {
 constexpr auto kSame = py::return_value_policy::reference;
 
 void bind_placement(py::module_& module) {
-  Interned<Placement>(module, "Placement")
+  Interned<Placement>(module, "Placement", initialised<Placement>())
       .def(py::init([](const std::string& type, const std::vector<int64_t>& grid,
                        const std::vector<int32_t>& ranks) {
         // The value of a constructor is its object: there is one of each value, which stays.
@@ -128,11 +160,16 @@ void bind_placement(py::module_& module) {
         return py::isinstance<Placement>(b) && &a == &b.cast<const Placement&>();
       })
       .def("__hash__", &Placement::hash)
+      .def("__reduce__", [](const Placement& p) {
+        const char* const type = device_type_names[static_cast<int>(p.type())];
+        return maker<Placement>(type, tuple_of(p.grid()), numbers_of(p));
+      })
       .def("__repr__", &Placement::str);
 }
 
 void bind_sbp(py::module_& module) {
-  py::class_<Sbp>(module, "Sbp")
+  py::class_<Sbp>(module, "Sbp", initialised<Sbp>())
+      .def(py::init(&sbp_of))
       .def_static("split", &Sbp::split)
       .def_static("broadcast", &Sbp::broadcast)
       .def_static("partial", &partial_of)
@@ -148,11 +185,12 @@ void bind_sbp(py::module_& module) {
         return py::isinstance<Sbp>(b) && a == b.cast<Sbp>();
       })
       .def("__hash__", [](const Sbp& s) { return py::hash(py::str(s.str())); })
+      .def("__reduce__", [](const Sbp& s) { return maker<Sbp>(s.str()); })
       .def("__repr__", &Sbp::str);
 }
 
 void bind_layout(py::module_& module) {
-  Interned<Layout>(module, "Layout")
+  Interned<Layout>(module, "Layout", initialised<Layout>())
       .def(py::init([](const std::vector<int64_t>& shape, const Placement& placement,
                        const std::vector<Sbp>& sbps) {
         return const_cast<Layout*>(&layout_of(shape, placement, sbps));
@@ -168,11 +206,15 @@ void bind_layout(py::module_& module) {
         return py::isinstance<Layout>(b) && &a == &b.cast<const Layout&>();
       })
       .def("__hash__", &Layout::hash)
+      .def("__reduce__", [](const Layout& l) {
+        const std::vector<Sbp> sbps(l.sbps().begin(), l.sbps().end());
+        return maker<Layout>(tuple_of(l.shape()), py::cast(&l.placement(), kSame), sbps);
+      })
       .def("__repr__", &Layout::str);
 }
 
 void bind_boxing(py::module_& module) {
-  py::class_<BoxingStep>(module, "BoxingStep")
+  py::class_<BoxingStep>(module, "BoxingStep", initialised<BoxingStep>())
       .def_property_readonly("kind", [](const BoxingStep& s) {
         return distributed::kStepKindNames[static_cast<int>(s.kind)];
       })
