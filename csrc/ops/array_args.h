@@ -148,6 +148,10 @@ void gather_kernel(const ArrayArgs& args);
 /// attr: OutOfRange, how many index arrays, their axes, the two words of the scalar.
 void scatter_kernel(const ArrayArgs& args);
 
+/// out (lead, width) = for each place the sum of the rows of in[1] (n, width) that in[0] (n int64,
+/// in range) gives it, in their order: of float32 or float64, which out and in[1] are of.
+void scatter_add_kernel(const ArrayArgs& args);
+
 /// out[k, r...] = x[m..., r...] for the k-th true m of the mask; inputs x, mask. Error(runtime)
 /// when there are not as many as out has room for.
 void mask_gather_kernel(const ArrayArgs& args);

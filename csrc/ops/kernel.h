@@ -52,6 +52,7 @@ enum class KernelId : uint8_t {
   gufunc,
   gather,
   scatter,
+  scatter_add,
   mask_gather,
   mask_scatter,
   take_along_axis,
@@ -76,8 +77,8 @@ enum class Makes : uint8_t { given, computed };
 
 /// How helpers may share an array kernel's work: not at all; by lanes along axis attr[0]; the same,
 /// or by places along the axis of all but the first input; by the places of index arrays; by the
-/// elements of the second input.
-enum class Division : uint8_t { none, lanes, along, places, queries };
+/// elements of the second input; by its columns.
+enum class Division : uint8_t { none, lanes, along, places, queries, columns };
 
 /// The functions of a kernel of loops.
 struct LoopForm {

@@ -61,6 +61,8 @@ constexpr Kernel kKernels[] = {
     {Id::gather, "gather", 3, Pattern::injective, {gather_kernel, launch_gather, Division::places}},
     {Id::scatter, "scatter", 3, Pattern::opaque,
      {scatter_kernel, launch_scatter}, Placing::in_place},
+    {Id::scatter_add, "scatter_add", 1, Pattern::opaque,
+     {scatter_add_kernel, launch_scatter_add, Division::columns}, Placing::apart, Makes::computed},
     {Id::mask_gather, "mask_gather", 2, Pattern::opaque, {mask_gather_kernel, launch_mask_gather}},
     {Id::mask_scatter, "mask_scatter", 2, Pattern::opaque,
      {mask_scatter_kernel, launch_mask_scatter}, Placing::in_place},

@@ -78,6 +78,13 @@ Cuts cut_queries(const ArrayArgs& args, int) {
   return cuts;
 }
 
+/// The second input and the output have the same columns.
+Cuts cut_columns(const ArrayArgs& args, int) {
+  Cuts cuts = whole(args);
+  cuts[1] = cuts[args.size() - 1] = 1;
+  return cuts;
+}
+
 Cuts choose_cuts(const ArrayArgs& args) {
   const int threads = args.helpers->threads();
   switch (args.form().division) {
@@ -85,6 +92,7 @@ Cuts choose_cuts(const ArrayArgs& args) {
     case Division::along: return cut_along(args, threads);
     case Division::places: return cut_places(args, threads);
     case Division::queries: return cut_queries(args, threads);
+    case Division::columns: return cut_columns(args, threads);
     case Division::none: break;
   }
   return whole(args);

@@ -115,6 +115,7 @@ bool launch_arg_reduce(Launching& launching, const LoopArgs& args);
 bool launch_count_nonzero(Launching& launching, const ArrayArgs& args);
 bool launch_accumulate(Launching& launching, const ArrayArgs& args);
 bool launch_bincount(Launching& launching, const ArrayArgs& args);
+bool launch_scatter_add(Launching& launching, const ArrayArgs& args);
 bool launch_matmul(Launching& launching, const LoopArgs& args);
 bool launch_philox(Launching& launching, const ArrayArgs& args);
 bool launch_conv2d(Launching& launching, const ArrayArgs& args);

@@ -8,6 +8,7 @@ import pytest
 
 import oneflow_lite as flow
 import sim
+from tests.support.graphs.row_sums import SIZES, check
 from tests.support.oracle import DTYPES, same, values
 
 DEVICE = "cuda:0"
@@ -198,3 +199,10 @@ def with_error(look: Callable[[], object]) -> None:
         look()
     except (RuntimeError, MemoryError):
         return
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_rows_are_added_as_on_the_host(dtype: str) -> None:
+    for size in SIZES:
+        check(*size, dtype, DEVICE)
+    assert "scatter_add" not in flow.cuda.host_operations()

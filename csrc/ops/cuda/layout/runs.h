@@ -39,8 +39,18 @@ struct BincountArgs {
   int64 number_step = 0, weight_step = 0;
 };
 
+struct AddRowsArgs {
+  const char* numbers = nullptr;
+  const char* rows = nullptr;
+  const int64* order = nullptr;  // the positions that sort the numbers
+  void* out = nullptr;           // contiguous
+  int64 count = 0, length = 0, width = 0;
+  int64 number_step = 0, row_step = 0, column_step = 0;
+};
+
 static_assert(sizeof(CompactArgs) <= kMostParameterBytes);
 static_assert(sizeof(RunNumberArgs) <= kMostParameterBytes);
 static_assert(sizeof(BincountArgs) <= kMostParameterBytes);
+static_assert(sizeof(AddRowsArgs) <= kMostParameterBytes);
 
 }  // namespace ofl::layout

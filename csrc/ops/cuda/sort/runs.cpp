@@ -1,6 +1,7 @@
 // Runs of equal elements, elements kept in their order, and counting on a device, see
 // oneflow_lite/cuda/kernels/sort/runs.cuh.
 #include <algorithm>
+#include <optional>
 
 #include "ops/cuda/layout/runs.h"
 #include "ops/cuda/sort/search.h"
@@ -50,6 +51,19 @@ int digits_below(int64_t length) {
   return digits;
 }
 
+/// Scratch memory with the positions that sort numbers below `length`; none where it is refused.
+std::optional<ArrayView> sorted_order(Launching& launching, const ArrayView& given,
+                                      int64_t length) {
+  ArrayView numbers = given;
+  const bool is_dense = given.strides[0] == sizeof(int64_t);
+  if (!is_dense) numbers = scratch_array(launching, DType::i64, given.shape);
+  const ArrayView order = scratch_array(launching, DType::i64, given.shape);
+  Sorter sorter(launching, {numbers, order, true, false, digits_below(length)});
+  if (!sorter || (!is_dense && !copy_array(launching, given, numbers))) return std::nullopt;
+  sorter.enqueue();
+  return order;
+}
+
 bool launch_weighted_bincount(Launching& launching, const ArrayArgs& args, BincountArgs given) {
   void* const weigh = array_program(launching, "runs", "weigh", sizeof(given));
   if (!weigh) return false;
@@ -59,14 +73,9 @@ bool launch_weighted_bincount(Launching& launching, const ArrayArgs& args, Binco
     launching.run(weigh, given.length * 32, given);
     return true;
   }
-  ArrayView numbers = args.input(0);
-  const bool is_dense = numbers.strides[0] == sizeof(int64_t);
-  if (!is_dense) numbers = scratch_array(launching, DType::i64, numbers.shape);
-  const ArrayView order = scratch_array(launching, DType::i64, numbers.shape);
-  Sorter sorter(launching, {numbers, order, true, false, digits_below(given.length)});
-  if (!sorter || (!is_dense && !copy_array(launching, args.input(0), numbers))) return false;
-  sorter.enqueue();
-  given.order = int64_data(order);
+  const std::optional<ArrayView> order = sorted_order(launching, args.input(0), given.length);
+  if (!order) return false;
+  given.order = int64_data(*order);
   launching.run(weigh, given.length * 32, given);
   return true;
 }
@@ -119,6 +128,30 @@ bool launch_run_numbers(Launching& launching, const ArrayArgs& args) {
   launching.run(number, count,
                 layout::RunNumberArgs{starts.data, order.data, out.data, starts.shape[0] - 1, count,
                                       starts.strides[0], order.strides[0], out.strides[0]});
+  return true;
+}
+
+bool launch_scatter_add(Launching& launching, const ArrayArgs& args) {
+  const ArrayView &numbers = args.input(0), &rows = args.input(1), &out = args.output(0);
+  if (out.shape[0] == 0 || out.shape[1] == 0) return true;
+  layout::AddRowsArgs given;
+  void* const add = array_program(launching, "runs", "add_rows", sizeof(given), out.dtype);
+  if (!add) return false;
+  given.numbers = numbers.data;
+  given.rows = rows.data;
+  given.out = out.data;
+  given.count = numbers.shape[0];
+  given.length = out.shape[0];
+  given.width = out.shape[1];
+  given.number_step = numbers.strides[0];
+  given.row_step = rows.strides[0];
+  given.column_step = rows.strides[1];
+  if (given.count > 0) {
+    const std::optional<ArrayView> order = sorted_order(launching, numbers, given.length);
+    if (!order) return false;
+    given.order = int64_data(*order);
+  }
+  launching.run(add, given.length * given.width, given);
   return true;
 }
 

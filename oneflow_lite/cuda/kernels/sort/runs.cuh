@@ -93,7 +93,8 @@ inline void number_runs(const RunNumberArgs& args) {
 
 // --- how often numbers occur
 
-inline int64 number_at(const BincountArgs& args, int64 i) {
+template <typename Args>
+inline int64 number_at(const Args& args, int64 i) {
   return *reinterpret_cast<const int64*>(args.numbers + i * args.number_step);
 }
 
@@ -119,7 +120,8 @@ inline void count_few_numbers(const BincountArgs& args) {
 }
 
 /// How many of the sorted numbers are below `number`.
-inline int64 numbers_below(const BincountArgs& args, int64 number) {
+template <typename Args>
+inline int64 numbers_below(const Args& args, int64 number) {
   int64 low = 0, high = args.count;
   while (low < high) {
     const int64 middle = (low + high) / 2;
@@ -149,6 +151,21 @@ inline void add_weights(const BincountArgs& args) {
       for (int k = 0; k < count; ++k) sum += __shfl_sync(0xffffffffu, mine, k);
     }
     if (lane == 0) static_cast<float64*>(args.out)[number] = sum;
+  }
+}
+
+/// A thread for each element of a sum of rows, which adds in the host's order.
+template <typename T>
+inline void add_rows(const AddRowsArgs& args) {
+  for (int64 item = first_item(); item < args.length * args.width; item += item_step()) {
+    const int64 number = item / args.width, column = item % args.width;
+    const int64 begin = numbers_below(args, number), end = numbers_below(args, number + 1);
+    const char* const from = args.rows + column * args.column_step;
+    T sum = 0;
+    for (int64 i = begin; i < end; ++i) {
+      sum += *reinterpret_cast<const T*>(from + args.order[i] * args.row_step);
+    }
+    static_cast<T*>(args.out)[item] = sum;
   }
 }
 

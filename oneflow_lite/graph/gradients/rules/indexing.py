@@ -8,7 +8,7 @@ import numpy as np
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
-from oneflow_lite.graph.gradients.scattering import scatter_add
+from oneflow_lite.graph.gradients.scattering import add_rows, scatter_add
 from oneflow_lite.graph.gradients.shapes import unbroadcast
 from oneflow_lite.graph.gradients.step import Step, kernel_rule
 from oneflow_lite.ops.creation.data import zeros
@@ -120,8 +120,5 @@ def _places(indices: Sequence[Tensor], shape: tuple[int, ...], mode: int) -> Ten
 
 def _added_rows(places: Tensor, lead: tuple[int, ...], rest: tuple[int, ...], g: Tensor) -> Tensor:
     """Return zeros of the shape (*lead, *rest), with a row of g added at each place."""
-    row = prod(rest)
-    if row != 1:
-        columns = arange(row, dtype="int64", device=g.device)
-        places = reshape(expand_dims(places * row, axis=1) + columns, -1)
-    return reshape(scatter_add(prod(lead) * row, places, reshape(g, -1)), (*lead, *rest))
+    rows = reshape(g, (places.size, prod(rest)))
+    return reshape(add_rows(prod(lead), places, rows), (*lead, *rest))

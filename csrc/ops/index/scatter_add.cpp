@@ -1,0 +1,63 @@
+// Sums of rows by index: what the gradients of reads by index arrays are.
+#include <algorithm>
+#include <cstring>
+
+#include "base/vectors.h"
+#include "ops/array_args.h"
+
+namespace ofl::ops {
+
+namespace {
+
+template <typename T>
+using AddFn = void (*)(T* to, const char* from, int64_t step, int64_t n);
+
+template <typename T>
+inline void add_elements(T* to, const char* from, int64_t step, int64_t n) {
+  if (step == sizeof(T)) {
+    const T* const row = reinterpret_cast<const T*>(from);
+    for (int64_t j = 0; j < n; ++j) to[j] += row[j];
+    return;
+  }
+  for (int64_t j = 0; j < n; ++j) to[j] += *reinterpret_cast<const T*>(from + j * step);
+}
+
+// The same code for the vectors of each processor; each element is added to one sum.
+template <typename T>
+void add_128(T* to, const char* from, int64_t step, int64_t n) {
+  add_elements(to, from, step, n);
+}
+template <typename T>
+OFL_AVX2 OFL_FLAT void add_256(T* to, const char* from, int64_t step, int64_t n) {
+  add_elements(to, from, step, n);
+}
+template <typename T>
+OFL_AVX512 OFL_FLAT void add_512(T* to, const char* from, int64_t step, int64_t n) {
+  add_elements(to, from, step, n);
+}
+
+template <typename T>
+void add_rows(const ArrayView& places, const ArrayView& rows, const ArrayView& out) {
+  static const auto add =
+      choose_by_isa<AddFn<T>>("scatter_add", add_128<T>, add_256<T>, add_512<T>);
+  const int64_t lead = out.shape[0], width = out.shape[1];
+  for (int64_t place = 0; place < lead; ++place) {
+    std::memset(out.data + place * out.strides[0], 0, static_cast<size_t>(width) * sizeof(T));
+  }
+  for (int64_t i = 0; i < places.shape[0]; ++i) {
+    int64_t place;
+    std::memcpy(&place, places.data + i * places.strides[0], sizeof(place));
+    add(reinterpret_cast<T*>(out.data + place * out.strides[0]), rows.data + i * rows.strides[0],
+        rows.strides[1], width);
+  }
+}
+
+}  // namespace
+
+void scatter_add_kernel(const ArrayArgs& args) {
+  const ArrayView& out = args.output(0);
+  if (out.dtype == DType::f32) return add_rows<float>(args.input(0), args.input(1), out);
+  add_rows<double>(args.input(0), args.input(1), out);
+}
+
+}  // namespace ofl::ops
