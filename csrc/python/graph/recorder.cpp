@@ -219,11 +219,14 @@ PyObject* refuse_function(Arguments given) {
   Py_RETURN_NONE;
 }
 
+/// The address is 0 where no other storage is over the memory: it is not looked at then, as an
+/// instruction in flight may be about to get the memory.
 py::tuple place_of(const py::object& object) {
   const Tensor& x = require_tensor(object.ptr(), "place_of");
   TensorStorage* const storage = x.storage.get();
+  const char* const address = storage->is_alone() ? nullptr : storage->data();
   return py::make_tuple(reinterpret_cast<uintptr_t>(storage), x.offset, storage->bytes(),
-                        reinterpret_cast<uintptr_t>(storage->data()));
+                        reinterpret_cast<uintptr_t>(address));
 }
 
 /// Convolutions have the number of images from an operand, and all else from known extents.

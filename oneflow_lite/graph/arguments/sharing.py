@@ -57,7 +57,7 @@ class _Place:
     storage: int
     offset: int  # of the first element in the storage
     nbytes: int  # of the storage
-    address: int  # of the storage; 0: it is not known yet
+    address: int  # of the storage; 0: no other one is over its memory
 
     def contains(self, other: "_Place") -> bool:
         if self.storage == other.storage:
