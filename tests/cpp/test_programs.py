@@ -56,6 +56,7 @@ SANITIZED = (
     "test_helper_pool",
     "test_staging",
     "test_allocator",
+    "test_communicators",
     "test_machine",
     "test_bounds",
     "test_groups",

@@ -35,7 +35,7 @@ INCLUDES = {
 # include each other. The files beside the rooms are parts, too, and parts make no ring. So vm's
 # streams are below fusion, which uses them, and virtual_machine.h, which joins all, is above it.
 ROOMS = {
-    "ep": ("threads", "memory", "cpu mock cuda"),
+    "ep": ("threads", "memory", "communicators", "cpu mock cuda"),
     "graph": ("order", "memory", "fusing", "recording", "planning", "running"),
     "ops": (
         *("elementwise", "index", "product", "convolution", "random", "reduce", "sort", "fusion"),

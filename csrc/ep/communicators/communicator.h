@@ -1,0 +1,64 @@
+// Communicator: a group of ranks, and what they do together. Memory and bytes; no tensor, no dtype.
+//
+// A collective is posted by each rank. First the ranks check that all mean the same, and that none
+// has failed; then bytes move. So a rank that does something else, or whose operand has failed,
+// never gets numbers that mean nothing, and gives none.
+//
+//   posted ──► all are there: the verdict ──► moving ──► over: moved
+//                        └────────────────────────────► over: failed, differs or aborted
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace ofl::ep {
+
+/// Bytes that go to another rank of the group, or come from it.
+struct Transfer {
+  int peer;
+  char* data;
+  size_t bytes;
+};
+
+/// What one rank does in a collective. What goes from one rank to another is listed in one order at
+/// both ends. Memory stays as it is until the work is over.
+struct Collective {
+  uint64_t meaning = 0;     // a hash of what it is; the same on all ranks
+  bool has_failed = false;  // an operand has
+  std::string text;         // what it is, and the line of it: for errors of ranks that differ
+  std::vector<Transfer> sends, receives;
+};
+
+enum class Verdict : uint8_t { moved, failed, differs, aborted };
+
+/// A collective in flight, on one rank. One thread at a time calls it.
+class Work {
+ public:
+  virtual ~Work() = default;
+  /// Gets on with it, without waiting; true: it is over.
+  virtual bool test() = 0;
+  /// Other ranks are still to come; from then on only bytes move.
+  virtual bool awaits_others() const = 0;
+  /// Once it is over.
+  virtual Verdict verdict() const = 0;
+  /// The first rank that has failed; the text of each rank where they differ; why it was aborted.
+  virtual std::string reason() const = 0;
+};
+
+/// One rank's end. Collectives are posted by one thread, in the same order on all ranks; several
+/// may be in flight.
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  /// Error(value) for a peer that is not in the group.
+  virtual std::unique_ptr<Work> post(Collective collective) = 0;
+  /// Any thread: what is in flight, and what is posted from now on, ends aborted on all ranks.
+  virtual void abort(const std::string& reason) = 0;
+};
+
+}  // namespace ofl::ep

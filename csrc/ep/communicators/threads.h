@@ -1,0 +1,15 @@
+// Ranks that are threads of one process: they copy from each other's memory.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "ep/communicators/communicator.h"
+
+namespace ofl::ep {
+
+/// The ends of a group of `ranks`, by rank. Each may be used as long as it lives, whether or not
+/// the others do.
+std::vector<std::unique_ptr<Communicator>> make_thread_ranks(int ranks);
+
+}  // namespace ofl::ep

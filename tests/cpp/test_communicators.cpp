@@ -1,0 +1,210 @@
+// Properties of communicators, with threads as ranks: each byte arrives, in any order of tests;
+// ranks that differ or have failed get nothing; an abort ends everything. Run plain, and under
+// ThreadSanitizer and AddressSanitizer.
+#include "ep/communicators/communicator.h"
+
+#include <functional>
+#include <numeric>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "check.h"
+#include "ep/communicators/threads.h"
+
+namespace ofl::ep {
+namespace {
+
+using Ranks = std::vector<std::unique_ptr<Communicator>>;
+
+/// Calls a function for each rank, in a thread of its own.
+void each_rank(const Ranks& ranks, const std::function<void(Communicator&)>& run) {
+  std::vector<std::thread> threads;
+  for (const auto& rank : ranks) threads.emplace_back([&run, &rank] { run(*rank); });
+  for (std::thread& thread : threads) thread.join();
+}
+
+void finish(Work& work) {
+  while (!work.test()) std::this_thread::yield();
+}
+
+/// Bytes for each pair of ranks: the same wherever they are computed. Some are none.
+std::vector<char> bytes_for(int from, int to, uint32_t seed) {
+  std::mt19937 random(seed * 10007 + static_cast<uint32_t>(from * 101 + to));
+  std::vector<char> bytes(random() % 3 ? random() % 300 : 0);
+  for (char& byte : bytes) byte = static_cast<char>(random());
+  return bytes;
+}
+
+/// An all-to-all of one rank, of two transfers a pair.
+struct AllToAll {
+  AllToAll(const Communicator& on, uint32_t given) : rank(on.rank()), size(on.size()), seed(given) {
+    for (int peer = 0; peer < size; ++peer) {
+      for (uint32_t k = 0; k < 2; ++k) {
+        sent.push_back(bytes_for(rank, peer, 2 * seed + k));
+        received.emplace_back(bytes_for(peer, rank, 2 * seed + k).size());
+      }
+    }
+  }
+  Collective collective() {
+    Collective collective;
+    collective.meaning = seed;
+    collective.text = concat("all_to_all ", seed);
+    for (size_t i = 0; i < sent.size(); ++i) {
+      const int peer = static_cast<int>(i / 2);
+      collective.sends.push_back({peer, sent[i].data(), sent[i].size()});
+      collective.receives.push_back({peer, received[i].data(), received[i].size()});
+    }
+    return collective;
+  }
+  bool is_right() const {
+    for (size_t i = 0; i < received.size(); ++i) {
+      const int peer = static_cast<int>(i / 2);
+      const auto k = static_cast<uint32_t>(i % 2);
+      if (received[i] != bytes_for(peer, rank, 2 * seed + k)) return false;
+    }
+    return true;
+  }
+  const int rank, size;
+  const uint32_t seed;
+  std::vector<std::vector<char>> sent, received;
+};
+
+void test_bytes_arrive(int size) {
+  const Ranks ranks = make_thread_ranks(size);
+  each_rank(ranks, [](Communicator& own) {
+    std::mt19937 random(static_cast<uint32_t>(own.rank()));
+    for (uint32_t round = 0; round < 60; ++round) {
+      std::vector<std::unique_ptr<AllToAll>> parts;
+      std::vector<std::unique_ptr<Work>> works;
+      for (uint32_t k = 0; k < 4; ++k) {
+        parts.push_back(std::make_unique<AllToAll>(own, 4 * round + k));
+        works.push_back(own.post(parts.back()->collective()));
+      }
+      std::vector<size_t> left(works.size());
+      std::iota(left.begin(), left.end(), size_t{0});
+      while (!left.empty()) {  // in any order
+        const size_t at = random() % left.size();
+        if (!works[left[at]]->test()) {
+          std::this_thread::yield();
+          continue;
+        }
+        // What is over is this rank's own again.
+        AllToAll& part = *parts[left[at]];
+        CHECK(works[left[at]]->verdict() == Verdict::moved && part.is_right());
+        for (auto& bytes : part.sent) std::fill(bytes.begin(), bytes.end(), char{0});
+        works[left[at]].reset();
+        left.erase(left.begin() + static_cast<int64_t>(at));
+      }
+    }
+  });
+}
+
+void test_ranks_that_differ() {
+  const Ranks ranks = make_thread_ranks(3);
+  each_rank(ranks, [](Communicator& own) {
+    for (uint32_t round = 0; round < 40; ++round) {
+      AllToAll part(own, round);
+      Collective collective = part.collective();
+      const bool is_other = round % 2 && own.rank() == static_cast<int>(round / 2 % 3);
+      if (is_other && round % 4 == 1) {  // other sizes under one meaning
+        collective.sends.push_back({0, part.sent[0].data(), 0});
+      } else if (is_other) {
+        collective.meaning = 1000;
+        collective.text = "sum at line 7";
+      }
+      for (auto& bytes : part.received) std::fill(bytes.begin(), bytes.end(), char{77});
+      const std::unique_ptr<Work> work = own.post(std::move(collective));
+      finish(*work);
+      CHECK(work->verdict() == (round % 2 ? Verdict::differs : Verdict::moved));
+      if (round % 2 == 0) {
+        CHECK(part.is_right());
+        continue;
+      }
+      for (const auto& bytes : part.received) {
+        CHECK(std::all_of(bytes.begin(), bytes.end(), [](char byte) { return byte == 77; }));
+      }
+      const std::string reason = work->reason();
+      CHECK(reason.find("rank 0: ") != std::string::npos && reason.find("; rank 2: ") > 0);
+      CHECK((reason.find("sum at line 7") != std::string::npos) == (round % 4 == 3));
+    }
+  });
+}
+
+void test_a_rank_that_has_failed() {
+  const Ranks ranks = make_thread_ranks(4);
+  each_rank(ranks, [](Communicator& own) {
+    for (uint32_t round = 0; round < 20; ++round) {
+      AllToAll part(own, round);
+      Collective collective = part.collective();
+      collective.has_failed = round % 2 && own.rank() >= 2;
+      const std::unique_ptr<Work> work = own.post(std::move(collective));
+      finish(*work);
+      CHECK(work->verdict() == (round % 2 ? Verdict::failed : Verdict::moved));
+      if (round % 2) CHECK(work->reason() == concat("rank 2: all_to_all ", round));
+    }
+  });
+}
+
+void test_an_abort_ends_everything() {
+  for (uint32_t round = 0; round < 30; ++round) {
+    const Ranks ranks = make_thread_ranks(3);
+    each_rank(ranks, [round](Communicator& own) {
+      for (uint32_t k = 0;; ++k) {
+        AllToAll part(own, k);
+        const std::unique_ptr<Work> work = own.post(part.collective());
+        if (own.rank() == 2 && k == 5 + round % 3) own.abort("rank 2: out of memory");
+        finish(*work);
+        if (work->verdict() == Verdict::moved) continue;
+        CHECK(work->verdict() == Verdict::aborted && work->reason() == "rank 2: out of memory");
+        break;
+      }
+      AllToAll part(own, 99);
+      const std::unique_ptr<Work> late = own.post(part.collective());
+      finish(*late);
+      CHECK(late->verdict() == Verdict::aborted);
+    });
+  }
+}
+
+/// A rank that leaves does not leave others waiting, and its memory is not read after that.
+void test_a_rank_that_leaves() {
+  for (int round = 0; round < 50; ++round) {
+    Ranks ranks = make_thread_ranks(3);
+    each_rank(ranks, [round](Communicator& own) {
+      AllToAll part(own, 1);
+      const std::unique_ptr<Work> work = own.post(part.collective());
+      if (own.rank() == round % 3) return;  // whether or not the others are there
+      finish(*work);
+      CHECK(work->verdict() == Verdict::moved || work->verdict() == Verdict::aborted);
+      if (work->verdict() == Verdict::aborted) {
+        CHECK(work->reason() == concat("rank ", round % 3, " left a collective in flight"));
+      }
+    });
+  }
+}
+
+void test_bad_input() {
+  CHECK_ERROR(value, "at least one rank, got 0", make_thread_ranks(0));
+  const Ranks ranks = make_thread_ranks(1);
+  Collective collective;
+  collective.sends.push_back({1, nullptr, 0});
+  CHECK_ERROR(value, "no rank 1 in a group of 1", ranks[0]->post(collective));
+  CHECK(ranks[0]->rank() == 0 && ranks[0]->size() == 1);
+  const std::unique_ptr<Work> empty = ranks[0]->post({});
+  CHECK(!empty->awaits_others() && empty->test() && empty->verdict() == Verdict::moved);
+}
+
+}  // namespace
+}  // namespace ofl::ep
+
+int main() {
+  using namespace ofl::ep;
+  for (int size : {1, 2, 3, 5, 8}) test_bytes_arrive(size);
+  test_ranks_that_differ();
+  test_a_rank_that_has_failed();
+  test_an_abort_ends_everything();
+  test_a_rank_that_leaves();
+  test_bad_input();
+  return ofl::report();
+}
