@@ -26,9 +26,16 @@ def _graph(sketch: Sketch) -> Iterator[str]:
     for number, box in enumerate(sketch.boxes):
         if number not in grouped:
             yield f"  {_node(number, box)}"
-    for a, b in sketch.edges:
-        yield f"  n{a} -> n{b};"
+    for a, b, token in sketch.arrows:
+        yield f"  n{a} -> n{b}{_order(token)};"
     yield "}"
+
+
+def _order(token: str) -> str:
+    """Return how the arrow of a token looks; nothing for one of a value."""
+    if not token:
+        return ""
+    return f" [style=dashed, label={_quoted(token)}, tooltip={_quoted(f'order by {token}')}]"
 
 
 def _node(number: int, box: Box) -> str:

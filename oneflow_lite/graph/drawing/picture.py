@@ -2,7 +2,7 @@
 
 .html   pictures, the report and the program's text, on a page
 .svg    the pictures
-.dot    operations and groups, for Graphviz
+.dot    operations, groups and order, for Graphviz
 """
 
 import os

@@ -1,7 +1,7 @@
 """A program as a picture: operations by layers, groups as boxes around them.
 
-A group is laid out by itself, and is one box of the whole; an edge between two such boxes stands
-for all between their operations, which name their operands.
+A group is laid out by itself, and is one box of the whole; an arrow between two such boxes stands
+for all between their operations, which name their operands. Dashed arrows are the order by tokens.
 """
 
 from collections.abc import Sequence
@@ -9,12 +9,21 @@ from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
 from oneflow_lite.graph.drawing.layers import Edge, Layout, Point, layered
-from oneflow_lite.graph.drawing.marks import LINE, box_size, element, label, plain, text_width
+from oneflow_lite.graph.drawing.marks import (
+    LINE,
+    box_size,
+    element,
+    label,
+    plain,
+    shortened,
+    text_width,
+)
 from oneflow_lite.graph.drawing.panel import Panel, moved
-from oneflow_lite.graph.drawing.sketch import KINDS, Box, Sketch
+from oneflow_lite.graph.drawing.sketch import KINDS, Arrow, Box, Sketch
 
 _PAD = 10  # of a group, around its operations
 _LEGEND = 30
+_TOKEN_COLUMNS = 60  # of the legend
 _STUB = 12
 
 
@@ -35,11 +44,15 @@ class _Part(NamedTuple):
 
 def program_panel(sketch: Sketch) -> Panel:
     """Return the picture of the operations."""
-    units, edges = ordered_units(len(sketch.boxes), sketch.edges, sketch.groups)
+    units, arrows = ordered_units(len(sketch.boxes), sketch.arrows, sketch.groups)
     inner = _inner_edges(sketch, units)
     parts = [_part(sketch, unit, inner[k], k) for k, unit in enumerate(units)]
-    drawn = layered([(part.width, part.height) for part in parts], edges)
-    lines = "".join(_edge(drawn, edge, path) for edge, path in zip(edges, drawn.paths, strict=True))
+    drawn = layered([(part.width, part.height) for part in parts], [x[:2] for x in arrows])
+    operations = [sketch.boxes[unit.boxes[0]].operation for unit in units]
+    lines = "".join(
+        _line(drawn, arrow, path, operations)
+        for arrow, path in zip(arrows, drawn.paths, strict=True)
+    )
     boxes = "".join(
         moved(part.body, x, y) for part, x, y in zip(parts, drawn.lefts, drawn.tops, strict=True)
     )
@@ -53,25 +66,28 @@ def program_panel(sketch: Sketch) -> Panel:
 
 
 def ordered_units(
-    count: int, edges: Sequence[Edge], groups: Sequence[tuple[str, list[int]]]
-) -> tuple[list[_Unit], list[Edge]]:
-    """Return groups and single boxes in a topological order, and the edges between them.
+    count: int, arrows: Sequence[Arrow], groups: Sequence[tuple[str, list[int]]]
+) -> tuple[list[_Unit], list[Arrow]]:
+    """Return groups and single boxes in a topological order, and the arrows between them.
 
     A group on whose operations one of its own depends through others is taken apart.
     """
     while True:
         units, unit_of = _units(count, groups)
         between = dict.fromkeys(
-            (unit_of[a], unit_of[b]) for a, b in edges if unit_of[a] != unit_of[b]
+            Arrow(unit_of[a], unit_of[b], token)
+            for a, b, token in arrows
+            if unit_of[a] != unit_of[b]
         )
-        order = _topological(len(units), list(between))
+        order = _topological(len(units), [x[:2] for x in between])
         if len(order) == len(units):
             break
         placed = set(order)
         apart = {u for u in range(len(units)) if u not in placed}
         groups = [row for row in groups if unit_of[row[1][0]] not in apart]
     place = {unit: k for k, unit in enumerate(order)}
-    return [units[u] for u in order], sorted((place[a], place[b]) for a, b in between)
+    placed_arrows = sorted(Arrow(place[a], place[b], token) for a, b, token in between)
+    return [units[u] for u in order], placed_arrows
 
 
 def _units(count: int, groups: Sequence[tuple[str, list[int]]]) -> tuple[list[_Unit], list[int]]:
@@ -117,7 +133,7 @@ def _inner_edges(sketch: Sketch, units: Sequence[_Unit]) -> list[list[Edge]]:
     """Return the edges inside each unit, by the places of its boxes."""
     place = {box: (u, k) for u, unit in enumerate(units) for k, box in enumerate(unit.boxes)}
     inner: list[list[Edge]] = [[] for _ in units]
-    for a, b in sketch.edges:
+    for a, b, _ in sketch.arrows:
         (one, first), (other, second) = place[a], place[b]
         if one == other:
             inner[one].append((first, second))
@@ -139,7 +155,7 @@ def _part(sketch: Sketch, unit: _Unit, edges: list[Edge], number: int) -> _Part:
         "rect", width=width, height=height, rx=7, class_="group field", data_group=number
     )
     title = label(_PAD, LINE, unit.title, "soft")
-    lines = "".join(_path(path, "") for path in drawn.paths)
+    lines = "".join(_path(path, data_edge="") for path in drawn.paths)
     inside = "".join(
         moved(_box(box, size, k), x, y)
         for box, size, k, x, y in zip(
@@ -181,24 +197,33 @@ def _box(box: Box, size: tuple[int, int], number: int) -> str:
     )
 
 
-def _edge(drawn: Layout, edge: Edge, path: list[Point]) -> str:
-    """Return the line of an edge; of one that is too long, the end of it."""
-    ends = f"{edge[0]} {edge[1]}"
-    if path:
-        return _path(path, ends)
-    x, y = drawn.lefts[edge[1]] + _STUB, drawn.tops[edge[1]]
-    return _path([(x, y - _STUB), (x, y)], ends)
+def _line(drawn: Layout, arrow: Arrow, path: list[Point], operations: Sequence[int]) -> str:
+    """Return the line of an arrow; of one that is too long, the end of it."""
+    if not path:
+        x, y = drawn.lefts[arrow.after] + _STUB, drawn.tops[arrow.after]
+        path = [(x, y - _STUB), (x, y)]
+    if not arrow.token:
+        return _path(path, data_edge=f"{arrow.before} {arrow.after}")
+    before, after = operations[arrow.before], operations[arrow.after]
+    text = f"order by {arrow.token}: operation {before} before operation {after}"
+    return _path(
+        path,
+        element("title", plain(text)),
+        "edge order",
+        data_order=f"{before} {after}",
+        data_token=arrow.token,
+    )
 
 
-def _path(points: Sequence[Point], ends: str) -> str:
+def _path(points: Sequence[Point], title: str = "", class_: str = "edge", **data: str) -> str:
     if not points:
         return ""
     text = "M" + "L".join(f"{x} {y}" for x, y in points)
-    return element("path", d=text, class_="edge", marker_end="url(#arrow)", data_edge=ends)
+    return element("path", title, d=text, class_=class_, marker_end="url(#arrow)", **data)
 
 
 def _legend(sketch: Sketch) -> tuple[str, int]:
-    """Return what the colours stand for, of the kinds that there are, and how wide that is."""
+    """Return what colours and dashes stand for, where there are any, and how wide that is."""
     x, rows = 0, []
     used = {box.kind for box in sketch.boxes}
     for kind, text in KINDS.items():
@@ -206,4 +231,11 @@ def _legend(sketch: Sketch) -> tuple[str, int]:
             rows.append(element("rect", x=x, y=2, width=14, height=12, rx=2, class_=f"box {kind}"))
             rows.append(label(x + 19, 12, text))
             x += 19 + text_width(text) + 18
+    tokens = dict.fromkeys(arrow.token for arrow in sketch.arrows if arrow.token)
+    if tokens:
+        text = shortened(f"order by {', '.join(tokens)}", _TOKEN_COLUMNS)
+        line = f"M{x} 8L{x + 30} 8"
+        rows.append(element("path", d=line, class_="edge order", marker_end="url(#arrow)"))
+        rows.append(label(x + 36, 12, text))
+        x += 36 + text_width(text) + 18
     return "".join(rows), x

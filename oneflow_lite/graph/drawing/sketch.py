@@ -1,4 +1,4 @@
-"""What a picture of a program shows, before it is laid out: boxes, edges between them, groups.
+"""What a picture of a program shows, before it is laid out: boxes, arrows between them, groups.
 
 Function, groups of operations ─► Sketch ─► SVG, DOT
                                     └─► folded, where it has too many boxes to be looked at
@@ -55,12 +55,20 @@ class Box(NamedTuple):
     marks: tuple[str, ...] = ()  # what becomes of its values at the end
 
 
+class Arrow(NamedTuple):
+    """From a box to one that uses what it makes, or to the next one that a token orders."""
+
+    before: int
+    after: int
+    token: str = ""  # that both write; "": a value goes from one to the other
+
+
 class Sketch(NamedTuple):
-    """Boxes in a topological order, edges from lower to higher ones, groups of boxes."""
+    """Boxes in a topological order, arrows from lower to higher ones, groups of boxes."""
 
     name: str
     boxes: list[Box]
-    edges: list[tuple[int, int]]
+    arrows: list[Arrow]
     groups: list[tuple[str, list[int]]]  # title, boxes
     is_folded: bool = False
 
@@ -78,7 +86,8 @@ class _Sketching:
         self.numbers: dict[Value, int] = {}
         self.makers: dict[Value | Slot, int] = {}
         self.boxes: list[Box] = []
-        self.edges: dict[tuple[int, int], None] = {}
+        self.arrows: dict[Arrow, None] = {}
+        self.last_writer: dict[str, int] = {}  # of a token
         ends = 1 + len(function.assigns)
         lines = lines_of(function)
         self.op_lines = lines[len(lines) - ends - len(function.ops) : len(lines) - ends]
@@ -101,7 +110,7 @@ class _Sketching:
         for k, op in enumerate(function.ops):
             self._op(k, op)
         members = [(title, [first + k for k in row]) for title, row in groups]
-        return Sketch(name, self.boxes, list(self.edges), members)
+        return Sketch(name, self.boxes, list(self.arrows), members)
 
     def _marks(self) -> dict[Value, list[str]]:
         """Return what becomes of values at the end."""
@@ -127,14 +136,18 @@ class _Sketching:
     def _slot(self, number: int, slot: Slot) -> None:
         for x in slot.operands:
             if isinstance(x, Slot):
-                self.edges[self.makers[x], len(self.boxes)] = None
+                self.arrows[Arrow(self.makers[x], len(self.boxes))] = None
         self.makers[slot] = len(self.boxes)
         what = slot.operation or f"number {self.function.names.get(slot, '')}".rstrip()
         self._add(f"%s{number} = {what}", [slot.kind.__name__], "input", (), -1, [])
 
     def _op(self, number: int, op: Op) -> None:
         for x in _used(op):
-            self.edges[self.makers[x], len(self.boxes)] = None
+            self.arrows[Arrow(self.makers[x], len(self.boxes))] = None
+        for token in dict.fromkeys(op.effects):
+            if token in self.last_writer:
+                self.arrows[Arrow(self.last_writer[token], len(self.boxes), token)] = None
+            self.last_writer[token] = len(self.boxes)
         numbers = []
         for value in op.results:
             numbers.append(self.numbers.setdefault(value, len(self.numbers)))
@@ -185,7 +198,7 @@ def _site_text(site: Site) -> str:
 def folded(sketch: Sketch, most: int = MOST_BOXES) -> Sketch:
     """Return a sketch that can be looked at: with too many boxes, runs of them become one.
 
-    Operations that follow each other are folded, so that edges still go from lower to higher
+    Operations that follow each other are folded, so that arrows still go from lower to higher
     boxes; groups are not shown then.
     """
     if len(sketch.boxes) <= most:
@@ -202,9 +215,13 @@ def folded(sketch: Sketch, most: int = MOST_BOXES) -> Sketch:
     for number, run in enumerate(runs):
         for box in run:
             run_of[box] = number
-    edges = dict.fromkeys((run_of[a], run_of[b]) for a, b in sketch.edges if run_of[a] != run_of[b])
+    arrows = dict.fromkeys(
+        Arrow(run_of[a], run_of[b], token)
+        for a, b, token in sketch.arrows
+        if run_of[a] != run_of[b]
+    )
     boxes = [_run_box(sketch.boxes, run) for run in runs]
-    return Sketch(sketch.name, boxes, list(edges), [], True)
+    return Sketch(sketch.name, boxes, list(arrows), [], True)
 
 
 def _run_box(boxes: list[Box], run: list[int]) -> Box:

@@ -49,7 +49,8 @@ def _kinds(fill: int) -> str:
 STYLE = (
     "text{font:11px ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace;stroke:none}"
     "text.title{font-weight:bold;font-size:13px}text.bold{font-weight:bold}"
-    ".edge{fill:none;stroke-width:1.2}.box{stroke-width:1.2}.view{stroke-dasharray:3 2}"
+    ".edge{fill:none;stroke-width:1.2}.order{stroke-width:1.5;stroke-dasharray:6 4}"
+    ".box{stroke-width:1.2}.view{stroke-dasharray:3 2}"
     ".group{stroke-width:1.6}.bound{stroke-width:1.4;stroke-dasharray:6 3}"
     ".wait{fill:none;stroke-width:1.4}.inplace{stroke-dasharray:4 2;stroke-width:2}"
     ".assigned{stroke-width:3}.op:hover .box{stroke-width:3}"
