@@ -4,6 +4,7 @@ Program ─► each operation planned once, memory laid out ─► Executable �
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from oneflow_lite import _C
@@ -64,13 +65,43 @@ def lowered(
         lanes,
         addto,
         cuda_graph,
-        [x for x, op in zip(groups, function.ops, strict=True) if op.call.kind != "source"]
-        if groups
-        else [],
+        _of_steps(groups, function) if groups else [],
     )
     run.name, run.function = name, function
     made.note(run)
     return run
+
+
+def report_without_run(function: Function, groups: Sequence[int]) -> dict[str, Any]:
+    """Return the report of a function that is known to be sound, as ``lowered`` would make it.
+
+    Nothing is compiled for devices, and the captured tensors need not be known.
+    """
+    bound = (x.value for x in (*function.captures, *function.constants))
+    given = replace(function, params=(*function.params, *bound), captures=(), constants=())
+    rows = _Rows(given)
+    run = _C.compile_program(
+        function.name,
+        [],
+        rows.inputs,
+        [],
+        *rows.parts,
+        len(rows.hidden),
+        None,
+        "naive",
+        "plan",
+        1,
+        False,
+        None,
+        _of_steps(groups, function),
+    )
+    return run.report()
+
+
+def _of_steps(groups: Sequence[int], function: Function) -> list[int]:
+    """Return the groups of the operations that are steps of a run: of all but sources."""
+    ops = zip(groups, function.ops, strict=True)
+    return [group for group, op in ops if op.call.kind != "source"]
 
 
 def units_of(function: Function) -> list[int]:

@@ -120,7 +120,9 @@ class Program:
     def draw(self, path: PathLike) -> None:
         """Write the program as a picture: its operations by layers, with shapes and lines.
 
-        ``flow.graph.compile(program).draw(path)`` also shows groups, memory and lanes.
+        The memory plan is that of these operations, as no pass has changed them. Where extents are
+        unknown there is none. ``flow.graph.compile(program).draw(path)`` shows what passes make of
+        the program: groups, memory and lanes.
 
         Parameters
         ----------

@@ -12,7 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from oneflow_lite.graph.drawing.marks import element, fitting, label, plain, text_width
-from oneflow_lite.graph.drawing.panel import Panel, moved
+from oneflow_lite.graph.drawing.panel import Panel, moved, note
+from oneflow_lite.graph.drawing.plan import Plan
 from oneflow_lite.graph.drawing.style import hue
 
 _HEIGHT = 320  # of an arena
@@ -68,16 +69,22 @@ def _places(report: Mapping[str, Any]) -> dict[int, int]:
     return {unit: place for place, unit in enumerate(order)}
 
 
-def memory_panels(report: Mapping[str, Any], values: Mapping[int, str]) -> Iterator[Panel]:
-    """Yield a picture for each arena, and one of the memories besides; ``values``: by base."""
+def memory_panels(plan: Plan) -> Iterator[Panel]:
+    """Yield a picture for each arena, and one of the memories besides; or why there is none."""
+    if plan.reason:
+        yield note(plan.what, plan.reason)
+        return
+    report = plan.report
     found = rectangles(report)
     steps = _step_names(report)
     arenas = [arena for arena in report["memory"]["arenas"] if arena["memory"] in found]
     for arena in arenas:
-        yield _arena(arena, found[arena["memory"]], values, steps)
+        yield _arena(plan, arena, found[arena["memory"]], steps)
     besides = sorted(found.keys() - {arena["memory"] for arena in arenas})
     if besides:
-        yield _besides(report, {k: found[k] for k in besides}, values, steps)
+        yield _besides(plan, {k: found[k] for k in besides}, steps)
+    if not found:
+        yield note(plan.what, "none: the program needs none besides its inputs")
 
 
 def _step_names(report: Mapping[str, Any]) -> list[str]:
@@ -94,10 +101,7 @@ def _scale(count: int) -> int:
 
 
 def _arena(
-    arena: Mapping[str, Any],
-    rows: Sequence[Rectangle],
-    values: Mapping[int, str],
-    steps: Sequence[str],
+    plan: Plan, arena: Mapping[str, Any], rows: Sequence[Rectangle], steps: Sequence[str]
 ) -> Panel:
     size = max(arena["bytes"], 1)
     half = _scale(len(steps))
@@ -105,7 +109,7 @@ def _arena(
     bodies = [element("rect", x=0, y=0, width=width, height=_HEIGHT, class_="field")]
     for row in rows:
         place = _upright(row, 0, size, _HEIGHT)
-        bodies.append(_rectangle(row, arena["memory"], half, place, values))
+        bodies.append(_rectangle(row, arena["memory"], half, place, plan.values))
     bound = _HEIGHT - arena["lower_bound"] * _HEIGHT // size
     line = element("line", x1=0, x2=width, y1=bound, y2=bound, class_="bound")
     bodies += [line, *_times(steps, half, _HEIGHT)]
@@ -116,19 +120,14 @@ def _arena(
     if _HEIGHT - 16 > bound > 24:
         texts.append(label(0, bound + 4, f"{arena['lower_bound']:,}"))
     title = (
-        f"memory: arena of {arena['device']}, {arena['bytes']:,} bytes, "
+        f"{plan.what}: arena of {arena['device']}, {arena['bytes']:,} bytes, "
         f"lower bound {arena['lower_bound']:,} (dashed line), by {arena['plan']}"
     )
     body = "".join(texts) + moved("".join(bodies), _LEFT, 0)
     return Panel(title, _LEFT + width, _HEIGHT + _FOOT, body)
 
 
-def _besides(
-    report: Mapping[str, Any],
-    found: Mapping[int, Sequence[Rectangle]],
-    values: Mapping[int, str],
-    steps: Sequence[str],
-) -> Panel:
+def _besides(plan: Plan, found: Mapping[int, Sequence[Rectangle]], steps: Sequence[str]) -> Panel:
     """Return the picture of results, of memories of one value, and of inputs that are written."""
     half = _scale(len(steps))
     width = 2 * len(steps) * half
@@ -140,16 +139,16 @@ def _besides(
         size = max(max(row.offset + row.bytes for row in rows) - low, 1)
         y = place * (_ROW + 8)
         bodies.append(element("rect", x=_LEFT, y=y, width=width, height=_ROW, class_="field"))
-        what = "input" if rows[0].is_assigned else _kind_of(report, number)
+        what = "input" if rows[0].is_assigned else _kind_of(plan.report, number)
         bodies.append(label(0, y + 10, what))
         bodies.append(label(0, y + 22, f"{size:,} B", "soft"))
         for row in rows:
-            body = _rectangle(row, number, half, _upright(row, low, size, _ROW), values)
+            body = _rectangle(row, number, half, _upright(row, low, size, _ROW), plan.values)
             bodies.append(moved(body, _LEFT, y))
     height = len(memories) * (_ROW + 8)
     bodies.append(moved("".join(_times(steps, half, height)), _LEFT, 0))
     more = len(found) - len(memories)
-    title = "memory: results, inputs that are assigned, and values by themselves"
+    title = f"{plan.what}: results, inputs that are assigned, and values by themselves"
     title += f" (... and {more} more)" if more else ""
     return Panel(title, _LEFT + width, height + _FOOT, "".join(bodies))
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from oneflow_lite.graph.drawing.marks import element, label, text_width
+from oneflow_lite.graph.drawing.marks import LINE, element, label, text_width
 from oneflow_lite.graph.drawing.style import STYLE
 
 EDGE = 12  # of a picture, around it
@@ -21,6 +21,11 @@ class Panel(NamedTuple):
     def svg(self) -> str:
         """Return the part as a picture, without its title."""
         return _svg(self.width, self.height, moved(self.body, 0, 0))
+
+
+def note(title: str, text: str) -> Panel:
+    """Return a part that is a line of text: why there is no picture."""
+    return Panel(title, text_width(text), LINE, label(0, LINE - 3, text))
 
 
 def moved(body: str, x: int, y: int) -> str:

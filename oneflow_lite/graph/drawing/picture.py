@@ -16,6 +16,7 @@ from oneflow_lite.graph.drawing.lanes_view import lanes_panel
 from oneflow_lite.graph.drawing.memory_view import memory_panels
 from oneflow_lite.graph.drawing.page import Chapter, page_of
 from oneflow_lite.graph.drawing.panel import Panel, whole
+from oneflow_lite.graph.drawing.plan import Plan, plan_of, plan_of_run, steps_of
 from oneflow_lite.graph.drawing.program_view import program_panel
 from oneflow_lite.graph.drawing.sketch import Sketch, folded, sketch_of
 from oneflow_lite.graph.ir import Function
@@ -31,8 +32,8 @@ class Picture(NamedTuple):
     name: str
     functions: Mapping[str, Function]
     groups: Sequence[tuple[str, Sequence[int]]]  # title, operations of main
+    plan: Plan
     report: Mapping[str, Any]  # empty: it is not compiled
-    values: Mapping[int, str]  # what lies in each base
 
     def sketches(self) -> list[Sketch]:
         """Return what is drawn of each function."""
@@ -47,7 +48,10 @@ class Picture(NamedTuple):
             return {}
         memory = self.report["memory"]
         rows = [
-            {**row, **{key: self.values.get(row[key], "input") for key in ("operand", "result")}}
+            {
+                **row,
+                **{key: self.plan.values.get(row[key], "input") for key in ("operand", "result")},
+            }
             for row in memory["in_place"]
         ]
         return {**self.report, "memory": {**memory, "in_place": rows}}
@@ -55,8 +59,8 @@ class Picture(NamedTuple):
     def panels(self) -> list[Panel]:
         """Return all that is drawn."""
         found = [program_panel(sketch) for sketch in self.sketches()]
+        found += memory_panels(self.plan)
         if self.report:
-            found += memory_panels(self.report, self.values)
             found.append(lanes_panel(self.report))
         return found
 
@@ -99,10 +103,8 @@ def picture_of_run(run: Executable) -> Picture:
     """Return the picture of an executable: with groups, memory and lanes."""
     report = run.report()
     function = run.function
-    places = [k for k, op in enumerate(function.ops) if op.call.kind != "source"]
-    groups = _groups(report, places)
-    values = _values(function, report, places)
-    return Picture(run.name, {"main": function}, groups, report, values)
+    groups = _groups(report, steps_of(function))
+    return Picture(run.name, {"main": function}, groups, plan_of_run(function, report), report)
 
 
 def _groups(report: Mapping[str, Any], places: Sequence[int]) -> list[tuple[str, Sequence[int]]]:
@@ -126,24 +128,6 @@ def _groups(report: Mapping[str, Any], places: Sequence[int]) -> list[tuple[str,
     return [row for row in found if row[1]]
 
 
-def _values(function: Function, report: Mapping[str, Any], places: Sequence[int]) -> dict[int, str]:
-    """Return the name of the value that is in each base first."""
-    numbers = {value: k for k, value in enumerate(function.inputs())}
-    for op in function.ops:
-        for value in op.results:
-            numbers[value] = len(numbers)
-    found: dict[int, str] = {}
-    for row in report["memory"]["operations"]:
-        for base in row["writes"]:
-            if row["operation"] < 0:
-                found.setdefault(base, row["step"])
-                continue
-            results = function.ops[places[row["operation"]]].results
-            name = f"%{numbers[results[0]]} " if results else ""
-            found.setdefault(base, f"{name}{row['step']}")
-    return found
-
-
 def draw_run(run: Executable, path: PathLike) -> None:
     """Write the picture of an executable: what ``Executable.draw`` does."""
     place = checked("Executable.draw", path)
@@ -153,7 +137,7 @@ def draw_run(run: Executable, path: PathLike) -> None:
 def draw_functions(name: str, functions: Mapping[str, Function], path: PathLike) -> None:
     """Write the picture of a program that is not compiled: what ``Program.draw`` does."""
     place = checked("Program.draw", path)
-    write(place, name, [Picture(name, functions, (), {}, {})], {})
+    write(place, name, [Picture(name, functions, (), plan_of(functions), {})], {})
 
 
 def draw_newest(

@@ -9,9 +9,18 @@ import pytest
 
 import oneflow_lite as flow
 from oneflow_lite import _C
-from oneflow_lite.graph import Executable, Program
+from oneflow_lite.graph import Program
 from oneflow_lite.graph.drawing.sketch import COLOURS, KINDS
-from tests.support.graphs.pictures import Box, boxes_of, dot_tokens, root_of
+from tests.support.graphs.pictures import (
+    Box,
+    attention,
+    check_memory,
+    dot_tokens,
+    drawn,
+    of_kind,
+    products,
+    root_of,
+)
 
 SUFFIXES = ("html", "svg")
 HOSTILE = "</text><script>alert(\"1)</script>&amp;]]>\\\x00\ud800'"
@@ -26,15 +35,6 @@ def layer(x: Any, w: Any, rate: Any) -> Any:
 def traced(device: str = "cpu") -> Program:
     x = flow.ones((64, 32), device=device)
     return flow.graph.trace(layer, x, flow.ones((32, 10), device=device), 0.5).program
-
-
-def drawn(program: Program | Executable, path: Path) -> list[Box]:
-    program.draw(path)
-    return boxes_of(root_of(path))
-
-
-def of_kind(boxes: list[Box], key: str) -> list[Box]:
-    return [box for box in boxes if key in box.data]
 
 
 def check_operations(boxes: list[Box], program: Program) -> None:
@@ -82,43 +82,6 @@ def test_uses_stand_below_what_they_use(tmp_path: Path) -> None:
             numbers[value] = len(numbers)
 
 
-def check_memory(boxes: list[Box], report: dict[str, Any]) -> None:
-    """All that is in memory is in the picture, and what lives at one time is apart."""
-    rectangles = of_kind(boxes, "base")
-    assert len({box.data["base"] for box in rectangles}) == len(rectangles)
-    bases = report["memory"]["bases"]
-    for base, row in enumerate(bases):
-        is_shown = row[0] >= 0 and row[1] >= 0 and row[2] and row[4]
-        if is_shown and not row[3]:
-            assert any(box.data["base"] == str(base) for box in rectangles)
-    for a, b in combinations(rectangles, 2):
-        if a.data["memory"] == b.data["memory"]:
-            assert not a.overlaps(b)
-            one, other = ({k: int(x) for k, x in box.data.items() if x.isdigit()} for box in (a, b))
-            shares_time = one["begin"] < other["end"] and other["begin"] < one["end"]
-            shares_bytes = (
-                one["offset"] < other["offset"] + other["bytes"]
-                and other["offset"] < one["offset"] + one["bytes"]
-            )
-            assert not (shares_time and shares_bytes)
-
-
-def attention(x: Any, w: Any) -> Any:
-    query, key = x @ w, (x * 2) @ w
-    scores = query @ key.mT / 4
-    exponents = flow.exp(scores - scores.max(axis=-1, keepdims=True))
-    h = exponents / exponents.sum(axis=-1, keepdims=True) @ x
-    return flow.where(h > 0, h, 0.1 * h) @ w, scores[0]
-
-
-def products(x: Any, w: Any) -> Any:
-    """Sizes and lifetimes for which no order of offsets is the best at once."""
-    parts = [x[: 6 * k + 3] @ w @ w for k in range(1, 9)]
-    total = sum(flow.sum(part @ w) for part in parts[::2])
-    w *= 0.5
-    return total + sum(flow.sum(flow.sin(part)) for part in parts)
-
-
 @pytest.mark.parametrize("release", ["plan", "fast"])
 @pytest.mark.parametrize("fusion", ["0", "always"])
 @pytest.mark.parametrize("device", ["cpu", "mock:0"])
@@ -145,9 +108,10 @@ def test_executables(function: Any, device: str, fusion: str, release: str, tmp_
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_no_reference_to_a_network(suffix: str, tmp_path: Path) -> None:
     path = tmp_path / f"p.{suffix}"
-    flow.graph.compile(traced()).draw(path)
-    text = path.read_text().replace("http://www.w3.org/2000/svg", "")
-    assert not re.search(r"https?:|//\w|<script|<link|<img|@import|url\((?!#)", text)
+    for program in (traced(), flow.graph.compile(traced())):
+        program.draw(path)
+        text = path.read_text().replace("http://www.w3.org/2000/svg", "")
+        assert not re.search(r"https?:|//\w|<script|<link|<img|@import|url\((?!#)", text)
 
 
 @pytest.mark.parametrize("suffix", [*SUFFIXES, "dot"])
@@ -233,7 +197,7 @@ def test_large_programs_are_folded(tmp_path: Path) -> None:
     count = 12_000
     lines += [f"%{k}: f32[4] cpu = negative(%{k - 1})" for k in range(1, count)]
     program = Program.parse("\n".join([*lines, f"return %{count - 1}"]))
-    boxes = drawn(program, tmp_path / "p.html")
+    boxes = of_kind(drawn(program, tmp_path / "p.html"), "op")
     values = sorted(int(x) for box in boxes for x in box.data["values"].split())
     assert values == list(range(count))
     assert len(boxes) <= 500

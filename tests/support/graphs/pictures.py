@@ -1,8 +1,13 @@
-"""Reads pictures back from their files."""
+"""Reads pictures back from their files; and programs that are drawn."""
 
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
+
+import oneflow_lite as flow
+from oneflow_lite.graph import Executable, Program
 
 _ROUNDED = 0.01  # of a pixel
 SVG = "{http://www.w3.org/2000/svg}"
@@ -66,6 +71,36 @@ def _box(at: ElementTree.Element, x: float, y: float) -> Box:
     )
 
 
+def drawn(program: Program | Executable, path: Path) -> list[Box]:
+    program.draw(path)
+    return boxes_of(root_of(path))
+
+
+def of_kind(boxes: list[Box], key: str) -> list[Box]:
+    return [box for box in boxes if key in box.data]
+
+
+def check_memory(boxes: list[Box], report: dict[str, Any]) -> None:
+    """All that is in memory is in the picture, and what lives at one time is apart."""
+    rectangles = of_kind(boxes, "base")
+    assert len({box.data["base"] for box in rectangles}) == len(rectangles)
+    bases = report["memory"]["bases"]
+    for base, row in enumerate(bases):
+        is_shown = row[0] >= 0 and row[1] >= 0 and row[2] and row[4]
+        if is_shown and not row[3]:
+            assert any(box.data["base"] == str(base) for box in rectangles)
+    for a, b in combinations(rectangles, 2):
+        if a.data["memory"] == b.data["memory"]:
+            assert not a.overlaps(b)
+            one, other = ({k: int(x) for k, x in box.data.items() if x.isdigit()} for box in (a, b))
+            shares_time = one["begin"] < other["end"] and other["begin"] < one["end"]
+            shares_bytes = (
+                one["offset"] < other["offset"] + other["bytes"]
+                and other["offset"] < one["offset"] + one["bytes"]
+            )
+            assert not (shares_time and shares_bytes)
+
+
 def dot_tokens(text: str) -> list[str]:
     """The words of a text in DOT; AssertionError: a quote or a brace is not closed."""
     tokens: list[str] = []
@@ -93,3 +128,19 @@ def dot_tokens(text: str) -> list[str]:
             k = end
     assert depth == 0
     return tokens
+
+
+def attention(x: Any, w: Any) -> Any:
+    query, key = x @ w, (x * 2) @ w
+    scores = query @ key.mT / 4
+    exponents = flow.exp(scores - scores.max(axis=-1, keepdims=True))
+    h = exponents / exponents.sum(axis=-1, keepdims=True) @ x
+    return flow.where(h > 0, h, 0.1 * h) @ w, scores[0]
+
+
+def products(x: Any, w: Any) -> Any:
+    """Sizes and lifetimes for which no order of offsets is the best at once."""
+    parts = [x[: 6 * k + 3] @ w @ w for k in range(1, 9)]
+    total = sum(flow.sum(part @ w) for part in parts[::2])
+    w *= 0.5
+    return total + sum(flow.sum(flow.sin(part)) for part in parts)
