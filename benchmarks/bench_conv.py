@@ -1,10 +1,12 @@
 """Convolutions of images: five layers of residual networks, in both layouts, one image each."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+import convolutions
 from libraries import OURS, Library, for_programs, installed
 from report import Report, arguments
 from timing import Contender, Effort, measure, statement
@@ -92,14 +94,7 @@ def blocked(layer: Layer) -> Contender:
 def in_numpy(layer: Layer, expected: np.ndarray) -> Contender:
     """Return what is written without a convolution: each window as a row, one matrix product."""
     x, w = layer.inputs()
-    edge = layer.window // 2
-
-    def call() -> np.ndarray:
-        padded = np.pad(x, ((0, 0), (0, 0), (edge, edge), (edge, edge)))
-        windows = np.lib.stride_tricks.sliding_window_view(padded, w.shape[2:], (2, 3))
-        windows = windows[:, :, :: layer.stride, :: layer.stride]
-        return np.moveaxis(np.tensordot(windows, w, ((1, 4, 5), (1, 2, 3))), 3, 1)
-
+    call = partial(convolutions.of_numpy()["conv2d"], x, w, layer.stride, layer.window // 2)
     np.testing.assert_array_equal(call(), expected)
     return statement(IN_NUMPY, "r = f()", {"f": call, "r": None})
 

@@ -106,8 +106,11 @@ class Comparison:
         if missing:
             self.report.note(f"not installed, skipped: {', '.join(missing)}")
 
-    def at(self, program: Program, size: int) -> Measurement:
-        """Measure a program at one size, with the contenders that can run it."""
+    def at(self, program: Program, size: int, pause: float | None = None) -> Measurement:
+        """Measure a program at one size, with the contenders that can run it.
+
+        ``pause``: seconds before each sample; None: as for all others.
+        """
         if program.name not in self._able:
             self._able[program.name] = self._find_able(program)
         arrays = program.inputs(size)
@@ -122,12 +125,15 @@ class Comparison:
         if size in program.claimed or (program.targets and size == LARGE):
             samples = max(CLAIMED_SAMPLES, effort.samples)
             effort = replace(effort, samples=samples, most_seconds=math.inf)
-        return measure(contenders, effort, warm_up=1, pause=self._pause)
+        pause = self._pause if pause is None or self._quick else pause
+        return measure(contenders, effort, warm_up=1, pause=pause)
 
-    def curve(self, program: Program, sizes: Iterable[int]) -> dict[int, Measurement]:
-        """Measure and report a program at those of the sizes that it has."""
+    def curve(
+        self, program: Program, sizes: Iterable[int], pause: float | None = None
+    ) -> dict[int, Measurement]:
+        """Measure and report a program at those of the sizes that it has; ``pause`` as for at()."""
         sizes = {min(max(size, program.least), program.most) for size in sizes}
-        found = {size: self.at(program, size) for size in sorted(sizes)}
+        found = {size: self.at(program, size, pause) for size in sorted(sizes)}
         self.report.curve(program.name, found, NUMPY)
         return found
 

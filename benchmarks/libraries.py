@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+import convolutions
 import expressions
 import oneflow_lite as flow
 
@@ -28,7 +29,8 @@ class Library:
         An array of the library with the values of a NumPy array.
     xp : namespace
         Where a program finds its functions: NumPy's names and arguments, ``contiguous`` (the
-        elements in C order) and ``take`` of a flat array.
+        elements in C order), ``take`` of a flat array, ``stop_gradient`` and what
+        ``convolutions`` has.
     numpy : str
         Expression that gives the NumPy array of ``{}``.
     finish : str
@@ -56,7 +58,12 @@ def _names(module: ModuleType, **others: Any) -> SimpleNamespace:
 
 
 def _numpy(module: ModuleType) -> Library:
-    xp = _names(module, contiguous=module.ascontiguousarray)
+    xp = _names(
+        module,
+        contiguous=module.ascontiguousarray,
+        stop_gradient=lambda x: x,
+        **convolutions.of_numpy(),
+    )
     return Library("NumPy", module, module.__version__, lambda x: x.copy(), xp)
 
 
@@ -85,9 +92,9 @@ def torch_names(module: ModuleType) -> SimpleNamespace:
         permute_dims=module.permute,
         sort=lambda x: module.sort(x).values,
         cumsum=lambda x: module.cumsum(x, 0),
-        conv2d=lambda x, w, stride, padding: module.nn.functional.conv2d(
-            x, w, None, stride, padding
-        ),
+        maximum=lambda x, y: x.clamp(min=y) if isinstance(y, int) else module.maximum(x, y),
+        stop_gradient=lambda x: x.detach(),
+        **convolutions.of_torch(module),
     )
 
 
@@ -105,17 +112,13 @@ def _torch(module: ModuleType) -> Library:
 def _jax(module: ModuleType) -> Library:
     module.config.update("jax_enable_x64", True)  # or float64 would be float32
     xp = module.numpy
-
-    def conv2d(x: Any, w: Any, stride: int, padding: int) -> Any:
-        around = ((padding, padding),) * 2
-        return module.lax.conv_general_dilated(x, w, (stride, stride), around)
-
+    others = {"stop_gradient": module.lax.stop_gradient, **convolutions.of_jax(module)}
     return Library(
         "JAX",
         module,
         module.__version__,
         lambda x: module.device_put(x, module.devices("cpu")[0]),
-        _names(xp, contiguous=xp.copy, conv2d=conv2d),
+        _names(xp, contiguous=xp.copy, **others),
         "np.asarray({})",
         "lib.block_until_ready(r)",
     )
@@ -126,6 +129,7 @@ def _mlx(module: ModuleType) -> Library:
     xp = _names(
         module, astype=lambda x, dtype: x.astype(dtype), bool=module.bool_, asarray=module.array
     )
+    del xp.conv2d  # of images in layout NHWC
     return Library(
         "MLX",
         module,

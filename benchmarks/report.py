@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 import oneflow_lite as flow
+from oneflow_lite._C import cpu_isa
 from timing import Measurement, Summary
 
 NOISY = 0.15  # of the median; a wider spread is marked with ~
@@ -201,12 +202,12 @@ def core_count() -> int:
 
 
 def machine(versions: Mapping[str, str]) -> str:
-    """Return processor, cores, load, system and versions in one line."""
+    """Return processor, vectors of our loops, cores, load, system and versions in one line."""
     known = {"Python": platform.python_version(), "oneflow_lite": flow.__version__}
     known |= {"NumPy": np.__version__, **versions}
     listed = ", ".join(f"{name} {version}" for name, version in known.items())
-    load = f"load {os.getloadavg()[0]:.1f}"
-    return f"{cpu_model()}, {core_count()} cores, {load}, {platform.system()}; {listed}"
+    found = f"{cpu_isa()}, {core_count()} cores, load {os.getloadavg()[0]:.1f}"
+    return f"{cpu_model()}, {found}, {platform.system()}; {listed}"
 
 
 # --- tables

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import oneflow_lite as flow
 from tests.support import ROOT
 
 pytestmark = [
@@ -178,6 +179,41 @@ def test_chain_has_its_targets(reports: dict[str, Any]) -> None:
     assert len(slowest) == 7
     assert {claim["goal"] for claim in slowest} == {1.2}
     assert found["chain, 10^4, peak above inputs and output: held"]["goal"] == 16
+
+
+def test_networks_are_measured_in_both_ways(reports: dict[str, Any]) -> None:
+    curves = report_of("bench_graph", reports)["curves"]
+    for name in ("MLP step", "transformer block", "ResNet block", "step of train_"):
+        own = [curve["contender"] for curve in curves if curve["question"].startswith(name)]
+        assert {"oneflow_lite", "oneflow_lite graph", "NumPy"} <= set(own)
+
+
+# --- networks
+
+
+@pytest.mark.parametrize("name", ["train_digits", "train_cnn"])
+def test_steps_are_those_of_the_examples(
+    modules: dict[str, ModuleType], name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("sklearn")
+    pytest.importorskip("tqdm")
+    monkeypatch.syspath_prepend(ROOT / "examples")
+    example, digits = importlib.import_module(name), importlib.import_module("digits")
+    if name == "train_cnn":
+        network, step = example.Network("cpu", 0), digits.cnn_step
+        x, labels = digits.cnn_arrays(16)[:2]
+    else:
+        network, step = example.Network(flow, flow.tensor, 64, 0), digits.perceptron_step
+        x, labels = digits.perceptron_arrays(16)[:2]
+    state = [w.copy() for w in (*network.weights.values(), *network.velocity.values())]
+    for _ in range(3):
+        wanted = network.step(flow.tensor(x), flow.tensor(labels)).numpy()
+        loss, *state = step(flow, *map(flow.tensor, (x, labels)), *state)
+        np.testing.assert_allclose(loss.numpy(), wanted, rtol=1e-5)
+    for one, other in zip(
+        state, (*network.weights.values(), *network.velocity.values()), strict=True
+    ):
+        np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-4, atol=1e-6)
 
 
 # --- programs on libraries
