@@ -181,6 +181,15 @@ def test_chain_has_its_targets(reports: dict[str, Any]) -> None:
     assert found["chain, 10^4, peak above inputs and output: held"]["goal"] == 16
 
 
+def test_gradients_have_their_targets(reports: dict[str, Any]) -> None:
+    found = report_of("bench_gradients", reports)["claims"]
+    by_hand = [claim for claim in found if claim["unit"] == "x oneflow_lite, by hand"]
+    assert len(by_hand) == 4
+    assert {claim["goal"] for claim in by_hand} == {1.05}
+    (first,) = (claim for claim in found if claim["question"].startswith("first call: "))
+    assert first["goal"] == 12
+
+
 def test_networks_are_measured_in_both_ways(reports: dict[str, Any]) -> None:
     curves = report_of("bench_graph", reports)["curves"]
     for name in ("MLP step", "transformer block", "ResNet block", "step of train_"):
@@ -214,6 +223,18 @@ def test_steps_are_those_of_the_examples(
         state, (*network.weights.values(), *network.velocity.values()), strict=True
     ):
         np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-4, atol=1e-6)
+
+
+def test_other_gradients_are_an_error(modules: dict[str, ModuleType]) -> None:
+    gradients = importlib.import_module("bench_gradients")
+    of, ours = gradients.LOSSES[1], modules["libraries"].OURS
+    arrays = of.inputs(4)
+    found = gradients.found_by(ours, gradients.by_library(ours, of), arrays)
+    expected = list(of.by_hand(gradients.numpy_names(), *arrays))
+    gradients.check(of, "ours", found, expected)
+    expected[1] = expected[1] + 2e-4 * np.abs(expected[1]).max()
+    with pytest.raises(AssertionError, match="ours, result 1"):
+        gradients.check(of, "ours", found, expected)
 
 
 # --- programs on libraries
