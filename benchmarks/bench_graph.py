@@ -43,6 +43,7 @@ from timing import Contender, Effort, Measurement, Summary, measure, statement, 
 EVERYWHERE = 1.02  # target, in times of eager, at every size of the programs of bench_chain
 SMALL, AT_SMALL = 16, 0.5  # and at so many elements
 LOOPS = 64  # of two operations
+NETWORK_EFFORT = Effort(21, 20e-3)
 SPUN_SECONDS = 120e-3  # before each sample of a network: threads of OpenBLAS spin for 104 ms
 FIRST_CALL_MS = 6.0
 NO_COST, PROFILED = 1.02, 1.05  # of calls that nobody watches any more, and that a profiler watches
@@ -171,9 +172,10 @@ def measure_programs(comparison: Comparison, quick: bool) -> None:
 
 def measure_networks(comparison: Comparison, quick: bool) -> None:
     """Measure parts of networks against each library that has a target."""
+    effort, pause = (None, None) if quick else (NETWORK_EFFORT, SPUN_SECONDS)
     for program, targets in NETWORKS:
         size = program.checked if quick else program.most
-        found = comparison.curve(program, [size], SPUN_SECONDS)[size]
+        found = comparison.curve(program, [size], effort, pause)[size]
         question = f"{program.name}, batch {size}"
         for name, target in (targets | {OURS.name: targets.get(OURS.name, EVERYWHERE)}).items():
             claim_ratio(comparison.report, question, found, name, target)

@@ -106,10 +106,16 @@ class Comparison:
         if missing:
             self.report.note(f"not installed, skipped: {', '.join(missing)}")
 
-    def at(self, program: Program, size: int, pause: float | None = None) -> Measurement:
+    def at(
+        self,
+        program: Program,
+        size: int,
+        effort: Effort | None = None,
+        pause: float | None = None,
+    ) -> Measurement:
         """Measure a program at one size, with the contenders that can run it.
 
-        ``pause``: seconds before each sample; None: as for all others.
+        ``effort``, ``pause``: other ones than those of the comparison.
         """
         if program.name not in self._able:
             self._able[program.name] = self._find_able(program)
@@ -121,19 +127,23 @@ class Comparison:
                 contenders.append(_contender(program, library, arrays))
             if library is OURS and self._unfused:
                 contenders.append(_without_fusion(contenders[-1]))
-        effort = self._effort
+        effort = self._effort if effort is None else effort
         if size in program.claimed or (program.targets and size == LARGE):
             samples = max(CLAIMED_SAMPLES, effort.samples)
             effort = replace(effort, samples=samples, most_seconds=math.inf)
-        pause = self._pause if pause is None or self._quick else pause
+        pause = self._pause if pause is None else pause
         return measure(contenders, effort, warm_up=1, pause=pause)
 
     def curve(
-        self, program: Program, sizes: Iterable[int], pause: float | None = None
+        self,
+        program: Program,
+        sizes: Iterable[int],
+        effort: Effort | None = None,
+        pause: float | None = None,
     ) -> dict[int, Measurement]:
-        """Measure and report a program at those of the sizes that it has; ``pause`` as for at()."""
+        """Measure and report a program at those of the sizes that it has; how: as for at()."""
         sizes = {min(max(size, program.least), program.most) for size in sizes}
-        found = {size: self.at(program, size, pause) for size in sorted(sizes)}
+        found = {size: self.at(program, size, effort, pause) for size in sorted(sizes)}
         self.report.curve(program.name, found, NUMPY)
         return found
 
