@@ -1,6 +1,6 @@
 """A device is one folder and one row: a backend that no table of the tree knows works like others.
 
-``tests/cpp/toy_backend.cpp`` is compiled as a library of its own, against the headers of csrc, and
+``tests/cpp/libraries/toy_backend.cpp`` is compiled as a library of its own, against the headers of csrc, and
 linked with the extension. So there is one copy of the base classes in the process, and an interface
 that the extension does not export is an error of the linker. ``_C.register_backend`` takes the
 library's row in a capsule, as a program may do at any time, and refuses one of another version.
@@ -128,7 +128,9 @@ with raises(ValueError, 'no place for "toy" beside 8 other types'):
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     target = tmp_path_factory.mktemp("toys") / "libtoys.so"
     options = ["-std=c++17", "-O1", "-shared", "-fPIC", "-Wl,-z,defs", f"-I{ROOT / 'csrc'}"]
-    compiled([*COMPILER, *options, SOURCES / "toy_backend.cpp", _C.__file__, "-o", target])
+    compiled(
+        [*COMPILER, *options, SOURCES / "libraries/toy_backend.cpp", _C.__file__, "-o", target]
+    )
     return target
 
 
