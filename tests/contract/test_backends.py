@@ -1,9 +1,10 @@
 """A device is one folder and one row: a backend that no table of the tree knows works like others.
 
-``tests/cpp/libraries/toy_backend.cpp`` is compiled as a library of its own, against the headers of csrc, and
-linked with the extension. So there is one copy of the base classes in the process, and an interface
-that the extension does not export is an error of the linker. ``_C.register_backend`` takes the
-library's row in a capsule, as a program may do at any time, and refuses one of another version.
+``tests/cpp/libraries/toy_backend.cpp`` is compiled as a library of its own, against the headers of
+csrc, and linked with the extension. So there is one copy of the base classes in the process, and an
+interface that the extension does not export is an error of the linker. ``_C.register_backend``
+takes the library's row in a capsule, as a program may do at any time, and refuses one of another
+version.
 """
 
 import shutil
@@ -128,9 +129,8 @@ with raises(ValueError, 'no place for "toy" beside 8 other types'):
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     target = tmp_path_factory.mktemp("toys") / "libtoys.so"
     options = ["-std=c++17", "-O1", "-shared", "-fPIC", "-Wl,-z,defs", f"-I{ROOT / 'csrc'}"]
-    compiled(
-        [*COMPILER, *options, SOURCES / "libraries/toy_backend.cpp", _C.__file__, "-o", target]
-    )
+    source = SOURCES / "libraries/toy_backend.cpp"
+    compiled([*COMPILER, *options, source, _C.__file__, "-o", target])
     return target
 
 

@@ -25,9 +25,8 @@ def watch(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("numpy_watch")
     includes = [sysconfig.get_paths()["include"], np.get_include()]
     flags = ["-O1", "-std=c++17", "-shared", "-fPIC", *(f"-I{path}" for path in includes)]
-    compiled(
-        [*COMPILER, *flags, SOURCES / "libraries/numpy_watch.cpp", "-o", folder / "numpy_watch.so"]
-    )
+    source = SOURCES / "libraries/numpy_watch.cpp"
+    compiled([*COMPILER, *flags, source, "-o", folder / "numpy_watch.so"])
     return folder
 
 
