@@ -186,7 +186,8 @@ def main() -> None:
     options = parser.parse_args()
     found, missing = installed(only_numpy=options.quick)
     libraries = [x for x in for_programs(found) if x.name in (OURS.name, JIT)]
-    report = Report("bench_gradients", {library.name: library.version for library in libraries})
+    versions = {x.name: x.version for x in found if x.module in [y.module for y in libraries]}
+    report = Report("bench_gradients", versions)
     if "jax" in missing:
         report.note("not installed, skipped: jax")
     for of in LOSSES:
