@@ -1,5 +1,6 @@
-// What ranks send each other so that a tensor gets another layout: intersections of boxes, found by
-// arithmetic. A rank looks at the ranks alone that it has something in common with.
+// Exchange: the pieces that ranks send each other so that a tensor gets another layout. They are
+// intersections of boxes, found by arithmetic. A rank only looks at ranks that it has something in
+// common with.
 #pragma once
 
 #include <vector>
@@ -8,7 +9,7 @@
 
 namespace ofl::distributed {
 
-/// What a rank gets from another one, or gives it; itself among them.
+/// Elements that a rank gets from another one, or gives it. A rank gives itself some, too.
 struct Piece {
   int32_t rank;
   Box box;       // of the whole tensor
@@ -22,7 +23,7 @@ void require_exchangeable(const Layout& from, const Layout& to);
 /// By place of the sender, and part. From several holders of one value a rank takes what it holds
 /// itself, else that of the holder at its own place, counted round.
 std::vector<Piece> received(const Layout& from, const Layout& to, int32_t rank);
-/// By place of the receiver. What one rank sends another one receives, and the other way round.
+/// By place of the receiver. Each piece that one rank sends another one receives.
 std::vector<Piece> sent(const Layout& from, const Layout& to, int32_t rank);
 
 /// Bytes that come from other ranks.

@@ -38,7 +38,7 @@ struct Box {
   }
 };
 
-/// What two boxes have in common; of no elements where there is nothing.
+/// The box that two boxes have in common; it has no elements where there is none.
 Box common(const Box& a, const Box& b);
 
 /// There is one object of each value, so equal ones have one address.
@@ -57,7 +57,7 @@ class Layout {
   /// The same with another sbp at one axis of the grid.
   const Layout& with(int axis, Sbp sbp) const;
 
-  /// What the rank at this place of the grid holds.
+  /// The part that the rank at this place of the grid holds.
   Box box(int64_t parallel_id) const;
 
   /// How a place of the grid is looked for: the coordinate at an axis, or any that fits.

@@ -23,8 +23,8 @@ struct Transfer {
   size_t bytes;
 };
 
-/// What one rank does in a collective. What goes from one rank to another is listed in one order at
-/// both ends. Memory stays as it is until the work is over.
+/// One rank's part in a collective. Both ends list the transfers from one rank to another in the
+/// same order. Memory stays as it is until the work is over.
 struct Collective {
   uint64_t meaning = 0;     // a hash of what it is; the same on all ranks
   bool has_failed = false;  // an operand has

@@ -91,7 +91,7 @@ class Meeting {
     return all;
   }
 
-  /// What each rank wants is what its peers give.
+  /// The transfers that each rank wants are those that its peers give.
   bool fits() const {
     const int ranks = static_cast<int>(posted_.size());
     for (int from = 0; from < ranks; ++from) {

@@ -67,7 +67,7 @@ Sbp partial_of(const std::string& name) {
   fail(ErrorKind::value, "[sbp] no operator \"", name, "\"; expected ", names);
 }
 
-/// What str() shows.
+/// From the text that str() shows.
 Sbp sbp_of(const std::string& text) {
   if (text == "broadcast") return Sbp::broadcast();
   const size_t open = text.find('(');

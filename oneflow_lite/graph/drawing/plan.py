@@ -14,7 +14,7 @@ from oneflow_lite.graph.verify import verify
 
 
 class Plan(NamedTuple):
-    """The report that has the bases of a run, and what lies in each first.
+    """The report that has the bases of a run, and the first value in each base.
 
     ``what`` is the name of its pictures. ``reason`` says why there is none; the report is empty.
     """
