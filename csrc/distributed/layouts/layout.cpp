@@ -139,10 +139,6 @@ const Layout& Layout::of(const Dims& shape, const Placement& placement, Sbps giv
   return *known().layouts.emplace(hash, std::move(made))->second;
 }
 
-bool Layout::has_partial() const {
-  return std::any_of(sbps_.begin(), sbps_.end(), [](const Sbp& sbp) { return sbp.is_partial(); });
-}
-
 const Layout& Layout::with(int axis, Sbp sbp) const {
   Sbps sbps = sbps_;
   sbps[axis] = sbp;

@@ -53,7 +53,6 @@ class Layout {
   const Dims& shape() const { return shape_; }
   const Placement& placement() const { return placement_; }
   const Sbps& sbps() const { return sbps_; }
-  bool has_partial() const;
   /// The same with another sbp at one axis of the grid.
   const Layout& with(int axis, Sbp sbp) const;
 

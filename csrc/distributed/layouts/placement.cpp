@@ -107,12 +107,6 @@ Dims Placement::coordinates(int64_t parallel_id) const {
   return coordinates;
 }
 
-int64_t Placement::id_at(const Dims& coordinates) const {
-  int64_t id = 0;
-  for (int axis = 0; axis < grid_.size(); ++axis) id = id * grid_[axis] + coordinates[axis];
-  return id;
-}
-
 std::string Placement::str() const {
   std::string text = concat(device_type_names[static_cast<int>(type_)], " ");
   if (ids_.empty() && grid_.size() == 1 && size() > 8) {

@@ -25,7 +25,6 @@ class Placement {
   /// The place of a rank in the grid, counted row-major; -1: it is not there.
   int64_t parallel_id(int32_t rank) const;
   Dims coordinates(int64_t parallel_id) const;
-  int64_t id_at(const Dims& coordinates) const;
 
   /// Of its value: the same in each process.
   uint64_t hash() const { return hash_; }

@@ -74,7 +74,8 @@ class Meeting {
       if (!posted_[rank].has_failed) continue;
       return end(Verdict::failed, concat("rank ", rank, ": ", posted_[rank].text));
     }
-    end(fits() ? Verdict::moved : Verdict::differs, fits() ? "" : texts());
+    if (!fits()) return end(Verdict::differs, texts());
+    end(Verdict::moved, "");
   }
 
   void end(Verdict verdict, std::string reason) {

@@ -39,8 +39,8 @@ def box(layout: Layout, rank: int) -> tuple[slice, ...]:
 
 
 def distributed(whole: np.ndarray[Any, Any], layout: Layout, rng: np.random.Generator) -> Parts:
-    """Parts of a tensor. What is partial is the tensor at random ranks, and neutral elsewhere; of
-    sums, numbers that cancel are added. Lines of ranks with one box are cut alike."""
+    """Parts of a tensor. Each element of a partial one is at a random rank, and the others have the
+    neutral element. Numbers that cancel are added to sums. Ranks of one box are cut alike."""
     seed = int(rng.integers(1 << 30))
     partial = [axis for axis, sbp in enumerate(layout.sbp) if sbp.op is not None]
     parts: Parts = {}
