@@ -51,37 +51,36 @@ PyObject* exception_type(ErrorKind kind) {
   return PyExc_RuntimeError;
 }
 
-bool has_note(PyObject* exception, PyObject* note) {
-  PyObject* notes = PyObject_GetAttrString(exception, "__notes__");
-  if (!notes) {
-    PyErr_Clear();
-    return false;
-  }
-  const bool found = PySequence_Contains(notes, note) == 1;
-  Py_DECREF(notes);
-  return found;
+/// One name for all calls: CPython's cache of attributes keeps up to 4,096 names that are looked up, so
+/// a new string at each look would grow the process.
+PyObject* notes_name() {
+  static PyObject* const name = checked(PyUnicode_InternFromString("__notes__"));
+  return name;
 }
 
-/// Whatever a __setattr__ of its class says (that of a frozen dataclass refuses all).
-void set_attribute(PyObject* exception, const char* name, PyObject* value) {
-  PyObject* key = PyUnicode_InternFromString(name);
-  if (!key || PyObject_GenericSetAttr(exception, key, value) < 0) PyErr_Clear();
-  Py_XDECREF(key);
+/// A new reference, or null without an error.
+PyObject* notes_of(PyObject* exception) {
+  PyObject* notes = PyObject_GetAttr(exception, notes_name());
+  if (!notes) PyErr_Clear();
+  return notes;
+}
+
+/// An empty list of notes, whatever a __setattr__ of its class says (that of a frozen dataclass
+/// refuses all).
+PyObject* give_notes(PyObject* exception) {
+  PyObject* notes = PyList_New(0);
+  if (!notes || PyObject_GenericSetAttr(exception, notes_name(), notes) < 0) PyErr_Clear();
+  return notes;
 }
 
 /// Python 3.10 has no add_note; the attribute is the same one that 3.11 reads.
 void add_note(PyObject* exception, const std::string& text) {
   PyObject* note = PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size()));
-  if (note && !has_note(exception, note)) {
-    PyObject* notes = PyObject_GetAttrString(exception, "__notes__");
-    if (!notes) {
-      PyErr_Clear();
-      notes = PyList_New(0);
-      if (notes) set_attribute(exception, "__notes__", notes);
-    }
-    if (notes) PyList_Append(notes, note);
-    Py_XDECREF(notes);
-  }
+  PyObject* notes = note ? notes_of(exception) : nullptr;
+  if (note && !notes) notes = give_notes(exception);
+  const bool there = notes && PySequence_Contains(notes, note) == 1;
+  if (notes && !there && PyList_Append(notes, note) < 0) PyErr_Clear();
+  Py_XDECREF(notes);
   Py_XDECREF(note);
 }
 
