@@ -19,6 +19,7 @@ except ModuleNotFoundError as error:
 
 from oneflow_lite import (
     cuda as cuda,
+    distributed as distributed,
     engine as engine,
     fft as fft,
     graph as graph,

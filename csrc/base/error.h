@@ -24,6 +24,8 @@ enum class ErrorKind : uint8_t {
                    // exception
   recording,       // needs what is not there while a program is recorded, or was there only then
   cancelled,       // it was taken back before it began
+  rank,            // another rank has failed, or is gone
+  desync,          // ranks do not do the same
   foreign,         // raised by a host function; `payload` holds its exception
 };
 

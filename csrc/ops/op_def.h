@@ -70,6 +70,7 @@ class OpDef {
   // The columns of the row, as Python has them in Properties (oneflow_lite/ops/table.py).
   Pattern pattern = Pattern::opaque;
   Effect effect = Effect::none;
+  Linear linear = Linear::none;
   uint8_t reads = 0;      // bit k: the values of operand k; without it only its shape and dtype
   uint8_t reuses = 0;     // bit k: the result may take the memory of operand k, where it fits
   bool adds = false;      // the loops add, pairwise when they reduce

@@ -5,7 +5,7 @@
 
 namespace ofl::ops {
 
-// The numbers are those of Pattern and Effect in oneflow_lite/ops/table.py.
+// The numbers are those of Pattern, Effect and Linear in oneflow_lite/ops/table.py.
 
 /// What an element of the result is made of. A larger number allows less fusion.
 enum class Pattern : uint8_t {
@@ -20,5 +20,9 @@ enum class Pattern : uint8_t {
 /// What an operation does beside making its result. One without an effect may be left out, done
 /// twice, or done once for two.
 enum class Effect : uint8_t { none, draws, looks, host_function };
+
+/// Of what sums f(a1 + a2 + ...) is the sum of f(ai): of all operands at once, of one operand while
+/// the others stay the same, or of the first one only.
+enum class Linear : uint8_t { none, all, one, first };
 
 }  // namespace ofl::ops

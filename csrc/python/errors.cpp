@@ -44,6 +44,8 @@ PyObject* exception_type(ErrorKind kind) {
     case ErrorKind::buffer: return PyExc_BufferError;
     case ErrorKind::recording: return recording_error_type();
     case ErrorKind::cancelled: return cancelled_error_type();
+    case ErrorKind::rank: return rank_error_type();
+    case ErrorKind::desync: return desync_error_type();
     case ErrorKind::runtime:
     case ErrorKind::interrupted:
     case ErrorKind::foreign: break;
@@ -51,8 +53,8 @@ PyObject* exception_type(ErrorKind kind) {
   return PyExc_RuntimeError;
 }
 
-/// One name for all calls: CPython's cache of attributes keeps up to 4,096 names that are looked up, so
-/// a new string at each look would grow the process.
+/// One name for all calls: CPython's cache of attributes keeps up to 4,096 names that are looked up,
+/// so a new string at each look would grow the process.
 PyObject* notes_name() {
   static PyObject* const name = checked(PyUnicode_InternFromString("__notes__"));
   return name;
@@ -135,6 +137,22 @@ PyObject* recording_error_type() {
   static PyObject* type = PyErr_NewExceptionWithDoc(
       "oneflow_lite.graph.TraceError",
       "What a function does cannot be recorded, or a tensor of a recording is used after it.",
+      PyExc_RuntimeError, nullptr);
+  return type;
+}
+
+PyObject* rank_error_type() {
+  static PyObject* type = PyErr_NewExceptionWithDoc(
+      "oneflow_lite.distributed.RankError",
+      "Another rank has failed, or is gone: what this rank needs from it does not come.",
+      PyExc_RuntimeError, nullptr);
+  return type;
+}
+
+PyObject* desync_error_type() {
+  static PyObject* type = PyErr_NewExceptionWithDoc(
+      "oneflow_lite.distributed.DesyncError",
+      "Ranks do not do the same; says what each of them does, and in which line.",
       PyExc_RuntimeError, nullptr);
   return type;
 }

@@ -4,6 +4,7 @@
 
 #include <pybind11/pybind11.h>
 
+#include "python/distributed/global_object.h"
 #include "python/errors.h"
 #include "python/native/function.h"
 #include "python/native/random.h"
@@ -58,6 +59,8 @@ PYBIND11_MODULE(_C, m) {
   init_dlpack(m.ptr());
   bind_device_arrays(m);
   bind_layouts(m);
+  init_global_type(m.ptr());
+  bind_world(m);
   init_pinned_memory(m.ptr());
   bind_profiler(m);
   init_vectors(m.ptr());

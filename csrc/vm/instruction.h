@@ -21,6 +21,7 @@
 namespace ofl::vm {
 
 class Group;
+struct Joining;
 class Pending;
 class Stream;
 struct Slot;
@@ -72,6 +73,8 @@ struct InstructionType {
   /// It runs code of the user, which may need a lock of a thread that forks.
   bool calls_out = false;
 
+  const Joining* joining = nullptr;  // others take part in it (progress/joining.h)
+
   // --- of functions of a pool
   /// It ends when this says so, and has returned. No function, or null: it ends when it returns.
   std::shared_ptr<Pending> (*pending)(void* body) = nullptr;
@@ -113,7 +116,7 @@ struct Edge {
 inline Edge closed_edge;
 
 /// calling: in code of the user, which may wait for anything.
-/// pending: the function has returned, and completes later.
+/// pending: others must do something before it can end.
 enum class SlotState : uint8_t { waiting, ready, running, calling, pending, launched };
 inline constexpr const char* kSlotStateNames[] = {"waiting", "ready",         "running",
                                                   "calling", "not completed", "launched"};

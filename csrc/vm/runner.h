@@ -21,6 +21,7 @@ class Runner {
     /// left.
     virtual bool retire_finished(bool all) = 0;
     virtual bool busy() const = 0;
+    virtual bool moves() const = 0;  // work in flight gets on only if it is looked at all the time
   };
 
   virtual ~Runner() = default;

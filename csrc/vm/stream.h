@@ -58,6 +58,7 @@ class Stream final : public Runner::Work {
   bool run_ready(bool lingers) override;
   bool retire_finished(bool all) override;
   bool busy() const override { return policy_->busy(); }
+  bool moves() const override { return policy_->moves(); }
   /// Retires a slot, releases its successors and wakes the threads that wait for it.
   void retire(Slot* slot, const FailurePtr& failure);
   /// Closes milestone `launched` and tells the body.

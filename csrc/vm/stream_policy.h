@@ -42,6 +42,10 @@ class StreamPolicy {
   };
   /// Any thread.
   virtual Counters counters() const = 0;
+  /// What is launched gets on only while it is polled, and now it does.
+  virtual bool moves() const { return false; }
+  /// Those that are pending fail. Takes the baton.
+  virtual void abandon_pending(const Error&) {}
   /// In the child of a fork: ends an instruction whose code another thread ran in the parent. It
   /// has a failure. Takes the baton.
   virtual void end_lost(Slot* slot) = 0;

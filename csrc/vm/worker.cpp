@@ -156,13 +156,14 @@ void Worker::idle(int64_t* idle_since) {
     return;
   }
   stand_down();
-  bool busy;
+  bool busy, moves;
   {
     std::lock_guard<std::mutex> baton(work_.baton());
     busy = work_.busy();
+    moves = work_.moves();
   }
   const bool awaited = busy && board_.waited_since_ns() != 0;
-  if (awaited && waited_ns(idle_ns) < awaited_spin_ns(device_)) {
+  if (moves || (awaited && waited_ns(idle_ns) < awaited_spin_ns(device_))) {
     std::this_thread::yield();
   } else {
     sleep(busy, idle_since);

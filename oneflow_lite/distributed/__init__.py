@@ -1,10 +1,20 @@
-"""Tensors over many ranks, begun: which part each rank holds, and what moves when that changes.
+"""Tensors over many ranks: one program, and each rank holds a part of its tensors.
 
-All of it is arithmetic on shapes and ranks. Nothing here communicates, and no rank has to be there:
-layouts of thousands of ranks can be looked at in one process.
+All ranks run the same program. A ``GlobalTensor`` has a shape, the ranks that hold it, and for each
+axis of their grid how they do: ``split``, ``broadcast`` or ``partial``. Operators infer this of
+their results, and what has to move from rank to rank moves while the program goes on.
+
+>>> def program():
+...     ranks = flow.distributed.placement.all("cpu")
+...     x = flow.arange(3.0).to_global(ranks, flow.distributed.sbp.split(0))
+...     return float((x * 2).sum())
+>>> flow.distributed.run(program, 2)
+[12.0, 12.0]
 """
 
+from oneflow_lite._C import DesyncError as DesyncError, RankError as RankError
 from oneflow_lite.distributed import sbp as sbp
+from oneflow_lite.distributed.global_tensor import GlobalTensor as GlobalTensor
 from oneflow_lite.distributed.layout import (
     Layout as Layout,
     Step as Step,
@@ -14,3 +24,4 @@ from oneflow_lite.distributed.layout import (
     sent as sent,
 )
 from oneflow_lite.distributed.placement import Placement as Placement, placement as placement
+from oneflow_lite.distributed.world import rank as rank, run as run, world_size as world_size

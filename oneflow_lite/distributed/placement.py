@@ -1,14 +1,52 @@
 """The ranks that a tensor is on, as a grid."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from operator import index
-from typing import Any
+from typing import Any, Protocol, cast
 
 from oneflow_lite import _C
 
 Placement = _C.Placement
 
 
+class _Placements(Protocol):
+    """The function ``placement``, and what is written behind a point."""
+
+    def __call__(self, type: str, ranks: Sequence[Any] | int) -> Placement: ...
+    def all(self, type: str) -> Placement: ...
+
+
+def everywhere(type: str) -> Placement:
+    """Return the placement of all ranks of the world, in a row.
+
+    Parameters
+    ----------
+    type : str
+        Of the devices that the ranks compute on: "cpu", "cuda" or "mock".
+
+    Returns
+    -------
+    Placement
+
+    Raises
+    ------
+    ValueError
+        For another type.
+
+    Examples
+    --------
+    >>> flow.distributed.placement.all("cpu")
+    cpu [0]
+    """
+    return placement(type, range(_C.current_member().size))
+
+
+def _with_all(function: Callable[[str, Sequence[Any] | int], Placement]) -> "_Placements":
+    function.all = everywhere  # type: ignore[attr-defined]
+    return cast("_Placements", function)
+
+
+@_with_all
 def placement(type: str, ranks: Sequence[Any] | int) -> Placement:
     """Return the placement of a grid of ranks.
 

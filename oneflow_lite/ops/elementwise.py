@@ -17,7 +17,7 @@ from oneflow_lite._C import Tensor
 from oneflow_lite.dtypes import bool as bool_dtype, isdtype
 from oneflow_lite.ops.creation.data import asarray
 from oneflow_lite.ops.masking import store
-from oneflow_lite.ops.table import Cuda, Extremum, exported, op
+from oneflow_lite.ops.table import Cuda, Extremum, Linear, exported, op
 
 _BITS = ([True, False], [True, True])
 _MIXED = ([-1.5, 2.5], [2.0, -2.0])
@@ -26,14 +26,15 @@ _INVERSE = partial(Cuda, file="elementwise/complex_inverse.cuh")
 # fmt: off
 # --- arithmetic
 add = op("add", np.add, Cuda("add(x, y)", empty="nothing_added<Value>()"), "Sum.", "add",
-         adds=True, associative=True, exact=True, vjp=("g", "g"))
+         adds=True, associative=True, exact=True, linear=Linear.ALL, vjp=("g", "g"))
 subtract = op("subtract", np.subtract, "subtract(x, y)", "Difference.", "sub", exact=True,
-              vjp=("g", "-total(g)"))
+              linear=Linear.ALL, vjp=("g", "-total(g)"))
 multiply = op("multiply", np.multiply,
               Cuda("multiply(x, y)", empty="nothing_multiplied<Value>()", combine="product(x, y)"),
-              "Product.", "mul", associative=True, exact=True, vjp=("g * y", "g * x"))
+              "Product.", "mul", associative=True, exact=True, linear=Linear.ONE,
+              vjp=("g * y", "g * x"))
 divide = op("divide", np.divide, "divide(x, y)", "True quotient.", "truediv", exact=True,
-            vjp=("g / y", "-(total(g * out) / y)"))
+            linear=Linear.FIRST, vjp=("g / y", "-(total(g * out) / y)"))
 floor_divide = op("floor_divide", np.floor_divide,
                   Cuda("floor_divide(x, y)", standard="standard_floor_divide(x, y)"),
                   "Quotient, rounded down.", "floordiv", vjp=(None, None))
@@ -43,8 +44,9 @@ remainder = op("remainder", np.remainder, "remainder(x, y)",
 pow = op("pow", np.power, Cuda("pow(x, y)", refuses="is_negative_power(x, y)"),
          "First operand to the power of the second.", "pow", checks_exponent=True,
          vjp=("g * power_slope(x, y)", "g * out * power_log(x)"))
-negative = op("negative", np.negative, "negative(x)", "Negation.", "neg", exact=True, vjp="-g")
-positive = op("positive", np.positive, "x", "A copy.", "pos", vjp="g")
+negative = op("negative", np.negative, "negative(x)", "Negation.", "neg", exact=True,
+              linear=Linear.ALL, vjp="-g")
+positive = op("positive", np.positive, "x", "A copy.", "pos", linear=Linear.ALL, vjp="g")
 abs = op("abs", np.absolute, "absolute(x)", "Absolute value; the modulus of a complex number.",
          "abs", _MIXED, vjp="g * sign(x)")
 reciprocal = op("reciprocal", np.reciprocal, "reciprocal(x)", "One over x.", "reciprocal",

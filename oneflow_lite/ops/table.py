@@ -52,6 +52,12 @@ class Effect(IntEnum):
     NONE, DRAWS, LOOKS, HOST_FUNCTION = range(4)
 
 
+class Linear(IntEnum):
+    """Of what sums a row gives the sum of what it gives of each; see csrc/ops/pattern.h."""
+
+    NONE, ALL, ONE, FIRST = range(4)
+
+
 class Extremum(NamedTuple):
     """Which of two operands a row chooses."""
 
@@ -65,6 +71,7 @@ class Properties:
 
     pattern: Pattern = Pattern.ELEMENTWISE
     effect: Effect = Effect.NONE
+    linear: Linear = Linear.NONE  # operands that are partial sums of ranks may stay so
     reads: int = -1  # bit k: the values of operand k, not only its shape and dtype
     reuses: int = -1  # bit k: the result may take the memory of operand k, where it fits
     associative: bool = False  # any grouping gives the same, but for rounding

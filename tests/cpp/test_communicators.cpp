@@ -15,7 +15,18 @@
 namespace ofl::ep {
 namespace {
 
+using Worlds = std::vector<std::unique_ptr<World>>;
 using Ranks = std::vector<std::unique_ptr<Communicator>>;
+
+/// The ends of a group of all ranks of a world.
+Ranks make_ranks(const Worlds& worlds) {
+  std::vector<int32_t> all(worlds.size());
+  std::iota(all.begin(), all.end(), 0);
+  Ranks ends;
+  for (const auto& world : worlds) ends.push_back(world->group(all));
+  return ends;
+}
+Ranks make_ranks(int size) { return make_ranks(make_thread_world(size)); }
 
 /// Calls a function for each rank, in a thread of its own.
 void each_rank(const Ranks& ranks, const std::function<void(Communicator&)>& run) {
@@ -49,7 +60,7 @@ struct AllToAll {
   Collective collective() {
     Collective collective;
     collective.meaning = seed;
-    collective.text = concat("all_to_all ", seed);
+    collective.text = [text = concat("all_to_all ", seed)] { return text; };
     for (size_t i = 0; i < sent.size(); ++i) {
       const int peer = static_cast<int>(i / 2);
       collective.sends.push_back({peer, sent[i].data(), sent[i].size()});
@@ -71,7 +82,7 @@ struct AllToAll {
 };
 
 void test_bytes_arrive(int size) {
-  const Ranks ranks = make_thread_ranks(size);
+  const Ranks ranks = make_ranks(size);
   each_rank(ranks, [](Communicator& own) {
     std::mt19937 random(static_cast<uint32_t>(own.rank()));
     for (uint32_t round = 0; round < 60; ++round) {
@@ -101,9 +112,10 @@ void test_bytes_arrive(int size) {
 }
 
 void test_ranks_that_differ() {
-  const Ranks ranks = make_thread_ranks(3);
-  each_rank(ranks, [](Communicator& own) {
-    for (uint32_t round = 0; round < 40; ++round) {
+  for (uint32_t round = 0; round < 40; ++round) {
+    const Worlds worlds = make_thread_world(3);
+    const Ranks ranks = make_ranks(worlds);
+    each_rank(ranks, [round](Communicator& own) {
       AllToAll part(own, round);
       Collective collective = part.collective();
       const bool is_other = round % 2 && own.rank() == static_cast<int>(round / 2 % 3);
@@ -111,16 +123,13 @@ void test_ranks_that_differ() {
         collective.sends.push_back({0, part.sent[0].data(), 0});
       } else if (is_other) {
         collective.meaning = 1000;
-        collective.text = "sum at line 7";
+        collective.text = [] { return std::string("sum at line 7"); };
       }
       for (auto& bytes : part.received) std::fill(bytes.begin(), bytes.end(), char{77});
       const std::unique_ptr<Work> work = own.post(std::move(collective));
       finish(*work);
       CHECK(work->verdict() == (round % 2 ? Verdict::differs : Verdict::moved));
-      if (round % 2 == 0) {
-        CHECK(part.is_right());
-        continue;
-      }
+      if (round % 2 == 0) return CHECK(part.is_right());
       for (const auto& bytes : part.received) {
         CHECK(std::all_of(bytes.begin(), bytes.end(), [](char byte) { return byte == 77; }));
       }
@@ -128,12 +137,40 @@ void test_ranks_that_differ() {
       CHECK(reason.find("rank 0: ") != std::string::npos);
       CHECK(reason.find("; rank 2: ") != std::string::npos);
       CHECK((reason.find("sum at line 7") != std::string::npos) == (round % 4 == 3));
+      // Whatever comes later belongs to nothing that the others do.
+      AllToAll later(own, 99);
+      const std::unique_ptr<Work> next = own.post(later.collective());
+      finish(*next);
+      CHECK(next->verdict() == Verdict::aborted && next->reason() == reason);
+    });
+    if (round % 2 == 0) continue;
+    const std::unique_ptr<Work> elsewhere = worlds[1]->group({1})->post({});
+    CHECK(elsewhere->test() && elsewhere->verdict() == Verdict::aborted);
+  }
+}
+
+/// Groups of one world do not know of each other; a rank's place is that in its group.
+void test_groups() {
+  const Worlds worlds = make_thread_world(4);
+  Ranks rows;
+  for (const auto& world : worlds) {
+    const int rank = world->rank();
+    rows.push_back(world->group(rank % 2 ? std::vector<int32_t>{3, 1} : std::vector<int32_t>{0, 2}));
+  }
+  CHECK(rows[3]->rank() == 0 && rows[1]->rank() == 1 && rows[2]->size() == 2);
+  each_rank(rows, [](Communicator& own) {
+    for (uint32_t round = 0; round < 20; ++round) {
+      AllToAll part(own, round);
+      const std::unique_ptr<Work> work = own.post(part.collective());
+      finish(*work);
+      CHECK(work->verdict() == Verdict::moved && part.is_right());
     }
   });
+  CHECK_ERROR(value, "rank 0 is not in the group", worlds[0]->group({1, 2}));
 }
 
 void test_a_rank_that_has_failed() {
-  const Ranks ranks = make_thread_ranks(4);
+  const Ranks ranks = make_ranks(4);
   each_rank(ranks, [](Communicator& own) {
     for (uint32_t round = 0; round < 20; ++round) {
       AllToAll part(own, round);
@@ -149,7 +186,7 @@ void test_a_rank_that_has_failed() {
 
 void test_an_abort_ends_everything() {
   for (uint32_t round = 0; round < 30; ++round) {
-    const Ranks ranks = make_thread_ranks(3);
+    const Ranks ranks = make_ranks(3);
     each_rank(ranks, [round](Communicator& own) {
       for (uint32_t k = 0;; ++k) {
         AllToAll part(own, k);
@@ -171,7 +208,7 @@ void test_an_abort_ends_everything() {
 /// A rank that leaves does not leave others waiting, and its memory is not read after that.
 void test_a_rank_that_leaves() {
   for (int round = 0; round < 50; ++round) {
-    Ranks ranks = make_thread_ranks(3);
+    Ranks ranks = make_ranks(3);
     each_rank(ranks, [round](Communicator& own) {
       AllToAll part(own, 1);
       const std::unique_ptr<Work> work = own.post(part.collective());
@@ -185,9 +222,29 @@ void test_a_rank_that_leaves() {
   }
 }
 
+/// Whoever waits for a rank that has ended its program learns it, whichever comes first.
+void test_a_rank_that_ends() {
+  for (int round = 0; round < 50; ++round) {
+    const Worlds worlds = make_thread_world(3);
+    const Ranks ranks = make_ranks(worlds);
+    each_rank(ranks, [&](Communicator& own) {
+      AllToAll first(own, 1);
+      const std::unique_ptr<Work> work = own.post(first.collective());
+      finish(*work);
+      CHECK(work->verdict() == Verdict::moved && first.is_right());
+      if (own.rank() == round % 3) return worlds[static_cast<size_t>(own.rank())]->leave();
+      AllToAll second(own, 2);
+      const std::unique_ptr<Work> later = own.post(second.collective());
+      finish(*later);
+      CHECK(later->verdict() == Verdict::differs || later->verdict() == Verdict::aborted);
+      CHECK(later->reason().find(concat("rank ", round % 3, " has ended; rank ")) == 0);
+    });
+  }
+}
+
 void test_bad_input() {
-  CHECK_ERROR(value, "at least one rank, got 0", make_thread_ranks(0));
-  const Ranks ranks = make_thread_ranks(1);
+  CHECK_ERROR(value, "at least one rank, got 0", make_thread_world(0));
+  const Ranks ranks = make_ranks(1);
   Collective collective;
   collective.sends.push_back({1, nullptr, 0});
   CHECK_ERROR(value, "no rank 1 in a group of 1", ranks[0]->post(collective));
@@ -203,9 +260,11 @@ int main() {
   using namespace ofl::ep;
   for (int size : {1, 2, 3, 5, 8}) test_bytes_arrive(size);
   test_ranks_that_differ();
+  test_groups();
   test_a_rank_that_has_failed();
   test_an_abort_ends_everything();
   test_a_rank_that_leaves();
+  test_a_rank_that_ends();
   test_bad_input();
   return ofl::report();
 }

@@ -46,11 +46,19 @@ ROOMS = {
         "fusion",
     ),
     "graph/running": ("steps",),
-    "distributed": ("layouts",),
+    "distributed": ("layouts", "world rules", "boxing"),
     "python": ("machine ops tensor engine", "native", "interop", "graph distributed"),
     "tensor": ("fusion", "index"),
     "vm": (
-        *("failure", "board queue", "links pool", "fusion", "devices", "small_work", "waiting"),
+        *(
+            "failure",
+            "board queue",
+            "links pool progress",
+            "fusion",
+            "devices",
+            "small_work",
+            "waiting",
+        ),
         "process",
     ),
 }

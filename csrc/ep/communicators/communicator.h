@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -23,12 +24,14 @@ struct Transfer {
   size_t bytes;
 };
 
-/// One rank's part in a collective. Both ends list the transfers from one rank to another in the
+/// One rank's part in a collective. Peers are places in the group. Both ends list the transfers from one rank to another in the
 /// same order. Memory stays as it is until the work is over.
 struct Collective {
   uint64_t meaning = 0;     // a hash of what it is; the same on all ranks
   bool has_failed = false;  // an operand has
-  std::string text;         // what it is, and the line of it: for errors of ranks that differ
+  /// What it is, with its line, or why it has failed: for the errors of others. Any thread, until
+  /// the work is over.
+  std::function<std::string()> text;
   std::vector<Transfer> sends, receives;
 };
 
@@ -59,6 +62,23 @@ class Communicator {
   virtual std::unique_ptr<Work> post(Collective collective) = 0;
   /// Any thread: what is in flight, and what is posted from now on, ends aborted on all ranks.
   virtual void abort(const std::string& reason) = 0;
+};
+
+/// One rank's end of all ranks that run the program together. Where ranks of a group have differed,
+/// all groups are aborted: from then on nobody knows what belongs to what.
+class World {
+ public:
+  virtual ~World() = default;
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  /// Of these ranks, which are different, and this one among them; they are its places, in their
+  /// order. All of them ask for it, once, and for several groups in the same order.
+  virtual std::unique_ptr<Communicator> group(const std::vector<int32_t>& ranks) = 0;
+  /// Any thread: what is in flight, and what is posted from now on, ends aborted, in all groups.
+  virtual void abort(const std::string& reason) = 0;
+  /// This rank posts nothing any more. What others post that it would have to take part in ends:
+  /// ranks differ.
+  virtual void leave() = 0;
 };
 
 }  // namespace ofl::ep

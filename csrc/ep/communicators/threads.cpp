@@ -1,7 +1,9 @@
 #include "ep/communicators/threads.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -13,7 +15,10 @@ namespace ofl::ep {
 
 namespace {
 
-/// One collective of the group.
+/// The ranks of a group, by their places.
+using Ranks = std::vector<int32_t>;
+
+/// One collective of the group. Ranks are places.
 ///
 /// The thread that comes last writes the verdict, with the group's mutex, and then `is_decided_`
 /// (release). A thread that sees it (acquire) may read what all ranks have posted: each posted with
@@ -22,7 +27,8 @@ namespace {
 /// and nobody may any more, has its memory for itself.
 class Meeting {
  public:
-  explicit Meeting(int ranks) : posted_(static_cast<size_t>(ranks)) {}
+  explicit Meeting(std::shared_ptr<const Ranks> ranks)
+      : ranks_(std::move(ranks)), posted_(ranks_->size()) {}
 
   /// With the group's mutex. True: it was the last one.
   bool post(int rank, Collective collective) {
@@ -31,8 +37,15 @@ class Meeting {
     if (!is_decided()) decide();  // it may have been aborted
     return true;
   }
-  /// With the group's mutex, before it is decided.
-  void abort(const std::string& reason) { end(Verdict::aborted, reason); }
+  /// With the group's mutex. Nothing, once it is decided.
+  void abort(const std::string& reason) {
+    if (!is_decided()) end(Verdict::aborted, reason);
+  }
+  /// With the group's mutex, before it is decided: a rank that has not posted its part has left.
+  void miss(int rank) {
+    const std::string gone = concat("rank ", (*ranks_)[static_cast<size_t>(rank)], " has ended");
+    end(Verdict::differs, concat(gone, "; ", texts()));
+  }
 
   bool is_decided() const { return is_decided_.load(std::memory_order_acquire); }
   Verdict verdict() const { return verdict_; }
@@ -72,7 +85,7 @@ class Meeting {
     }
     for (size_t rank = 0; rank < posted_.size(); ++rank) {
       if (!posted_[rank].has_failed) continue;
-      return end(Verdict::failed, concat("rank ", rank, ": ", posted_[rank].text));
+      return end(Verdict::failed, concat("rank ", (*ranks_)[rank], ": ", posted_[rank].text()));
     }
     if (!fits()) return end(Verdict::differs, texts());
     end(Verdict::moved, "");
@@ -87,7 +100,8 @@ class Meeting {
   std::string texts() const {
     std::string all;
     for (size_t rank = 0; rank < posted_.size(); ++rank) {
-      all += concat(rank ? "; " : "", "rank ", rank, ": ", posted_[rank].text);
+      if (!posted_[rank].text) continue;  // not there
+      all += concat(all.empty() ? "" : "; ", "rank ", (*ranks_)[rank], ": ", posted_[rank].text());
     }
     return all;
   }
@@ -120,6 +134,7 @@ class Meeting {
     return sends[(*next)++];
   }
 
+  const std::shared_ptr<const Ranks> ranks_;
   std::vector<Collective> posted_;
   int arrived_ = 0;  // with the group's mutex
   std::atomic<bool> is_decided_{false};
@@ -132,21 +147,50 @@ class Meeting {
 
 class Group {
  public:
-  explicit Group(int ranks) : counts_(static_cast<size_t>(ranks)) {}
+  /// `differs` is called, with no lock of the group, once its ranks do not do the same.
+  Group(Ranks ranks, std::function<void(const std::string&)> differs)
+      : ranks_(std::make_shared<const Ranks>(std::move(ranks))),
+        differs_(std::move(differs)),
+        counts_(ranks_->size()),
+        has_left_(ranks_->size()) {}
 
   int size() const { return static_cast<int>(counts_.size()); }
 
   std::shared_ptr<Meeting> post(int rank, Collective collective) {
-    std::lock_guard<std::mutex> lock(mutex_);
-    const uint64_t number = counts_[static_cast<size_t>(rank)]++;
-    std::shared_ptr<Meeting>& meeting = open_[number];
-    if (!meeting) {
-      meeting = std::make_shared<Meeting>(size());
-      if (is_aborted()) meeting->abort(reason_);
+    std::shared_ptr<Meeting> mine;
+    bool differs;
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      const uint64_t number = counts_[static_cast<size_t>(rank)]++;
+      std::shared_ptr<Meeting>& meeting = open_[number];
+      if (!meeting) {
+        meeting = std::make_shared<Meeting>(ranks_);
+        if (is_aborted()) meeting->abort(reason_);
+      }
+      mine = meeting;
+      const bool was_decided = mine->is_decided();
+      const bool is_last = mine->post(rank, std::move(collective));
+      const int missing = missing_in(number);
+      if (missing >= 0 && !mine->is_decided()) mine->miss(missing);
+      if (is_last) open_.erase(number);
+      differs = !was_decided && mine->is_decided() && mine->verdict() == Verdict::differs;
     }
-    const std::shared_ptr<Meeting> mine = meeting;
-    if (mine->post(rank, std::move(collective))) open_.erase(number);
+    if (differs) differs_(mine->reason());
     return mine;
+  }
+
+  void leave(int rank) {
+    std::string reason;
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      has_left_[static_cast<size_t>(rank)] = true;
+      for (auto& entry : open_) {
+        if (entry.second->is_decided() || missing_in(entry.first) < 0) continue;
+        entry.second->miss(rank);
+        reason = entry.second->reason();
+      }
+    }
+    if (!reason.empty()) differs_(reason);
   }
 
   void abort(const std::string& reason) {
@@ -161,9 +205,20 @@ class Group {
   const std::string& reason() const { return reason_; }
 
  private:
+  /// With the mutex: a rank that has left without its part in a collective; -1: there is none.
+  int missing_in(uint64_t number) const {
+    for (size_t rank = 0; rank < counts_.size(); ++rank) {
+      if (has_left_[rank] && counts_[rank] <= number) return static_cast<int>(rank);
+    }
+    return -1;
+  }
+
+  const std::shared_ptr<const Ranks> ranks_;
+  const std::function<void(const std::string&)> differs_;
   std::atomic<bool> is_aborted_{false};  // set once, after the reason
   std::mutex mutex_;                     // guards the rest
   std::vector<uint64_t> counts_;  // of the collectives that each rank has posted
+  std::vector<bool> has_left_;
   std::map<uint64_t, std::shared_ptr<Meeting>> open_;  // that not all ranks have posted, by number
   std::string reason_;
 };
@@ -230,14 +285,93 @@ class ThreadRank final : public Communicator {
   const int rank_;
 };
 
+/// What the ends of a world share.
+class Shared : public std::enable_shared_from_this<Shared> {
+ public:
+  explicit Shared(int size) : size_(size) {}
+  int size() const { return size_; }
+
+  /// All of them get the same one.
+  std::shared_ptr<Group> group(const Ranks& ranks) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    std::shared_ptr<Group>& group = groups_[ranks];
+    if (group) return group;
+    const std::weak_ptr<Shared> world = weak_from_this();
+    group = std::make_shared<Group>(ranks, [world](const std::string& reason) {
+      if (const std::shared_ptr<Shared> shared = world.lock()) shared->abort(reason);
+    });
+    if (is_aborted_) group->abort(reason_);
+    for (const int32_t rank : left_) leave(*group, ranks, rank);
+    return group;
+  }
+
+  /// What a group says of it aborts the world, so it is told without the mutex.
+  void leave(int32_t rank) {
+    std::map<Ranks, std::shared_ptr<Group>> all;
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      left_.push_back(rank);
+      all = groups_;
+    }
+    for (const auto& entry : all) leave(*entry.second, entry.first, rank);
+  }
+
+  void abort(const std::string& reason) {
+    std::vector<std::shared_ptr<Group>> all;
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      if (is_aborted_) return;
+      is_aborted_ = true;
+      reason_ = reason;
+      for (const auto& entry : groups_) all.push_back(entry.second);
+    }
+    for (const std::shared_ptr<Group>& group : all) group->abort(reason);
+  }
+
+ private:
+  static void leave(Group& group, const Ranks& ranks, int32_t rank) {
+    const auto found = std::find(ranks.begin(), ranks.end(), rank);
+    if (found != ranks.end()) group.leave(static_cast<int>(found - ranks.begin()));
+  }
+
+  const int size_;
+  std::mutex mutex_;  // guards the rest
+  std::map<Ranks, std::shared_ptr<Group>> groups_;
+  std::vector<int32_t> left_;
+  bool is_aborted_ = false;
+  std::string reason_;
+};
+
+class ThreadWorld final : public World {
+ public:
+  ThreadWorld(std::shared_ptr<Shared> shared, int rank) : shared_(std::move(shared)), rank_(rank) {}
+
+  int rank() const override { return rank_; }
+  int size() const override { return shared_->size(); }
+  std::unique_ptr<Communicator> group(const std::vector<int32_t>& ranks) override {
+    const auto mine = std::find(ranks.begin(), ranks.end(), rank_);
+    if (mine == ranks.end()) {
+      fail(ErrorKind::value, "[communicator] rank ", rank_, " is not in the group");
+    }
+    const int place = static_cast<int>(mine - ranks.begin());
+    return std::make_unique<ThreadRank>(shared_->group(ranks), place);
+  }
+  void abort(const std::string& reason) override { shared_->abort(reason); }
+  void leave() override { shared_->leave(rank_); }
+
+ private:
+  const std::shared_ptr<Shared> shared_;
+  const int rank_;
+};
+
 }  // namespace
 
-std::vector<std::unique_ptr<Communicator>> make_thread_ranks(int ranks) {
-  if (ranks < 1) fail(ErrorKind::value, "[communicator] expected at least one rank, got ", ranks);
-  const auto group = std::make_shared<Group>(ranks);
-  std::vector<std::unique_ptr<Communicator>> ends;
+std::vector<std::unique_ptr<World>> make_thread_world(int ranks) {
+  if (ranks < 1) fail(ErrorKind::value, "[distributed] expected at least one rank, got ", ranks);
+  const auto shared = std::make_shared<Shared>(ranks);
+  std::vector<std::unique_ptr<World>> ends;
   for (int rank = 0; rank < ranks; ++rank) {
-    ends.push_back(std::make_unique<ThreadRank>(group, rank));
+    ends.push_back(std::make_unique<ThreadWorld>(shared, rank));
   }
   return ends;
 }

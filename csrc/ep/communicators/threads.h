@@ -8,8 +8,8 @@
 
 namespace ofl::ep {
 
-/// The ends of a group of `ranks`, by rank. Each may be used as long as it lives, whether or not
-/// the others do.
-std::vector<std::unique_ptr<Communicator>> make_thread_ranks(int ranks);
+/// The ends of a world of `ranks`, by rank. Each may be used as long as it lives, whether or not the
+/// others do, and so may those of its groups.
+std::vector<std::unique_ptr<World>> make_thread_world(int ranks);
 
 }  // namespace ofl::ep

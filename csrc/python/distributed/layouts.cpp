@@ -2,7 +2,7 @@
 #include <pybind11/stl.h>
 
 #include "base/error.h"
-#include "distributed/layouts/boxing.h"
+#include "distributed/layouts/plan.h"
 #include "distributed/layouts/exchange.h"
 #include "ep/registry.h"
 #include "python/bind.h"

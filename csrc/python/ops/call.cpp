@@ -1,4 +1,5 @@
 // An op call from Python operands: classify, resolve, convert scalars, dispatch.
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -13,6 +14,9 @@
 namespace ofl::python {
 
 namespace {
+
+PyTypeObject* other_type = nullptr;
+CallOnOthers call_on_others = nullptr;
 
 struct Operands {
   ops::TypeCode codes[ops::kMaxInputs];
@@ -130,6 +134,11 @@ void make_first_a_tensor(Device home, Operands* parsed, const ops::Resolution& r
 
 }  // namespace
 
+void set_other_type(PyTypeObject* type, CallOnOthers call) {
+  other_type = type;
+  call_on_others = call;
+}
+
 PyObject* call_op(const OpObject& op, PyObject* const* operands, int count, bool not_implemented,
                   TensorObject* out) {
   if (may_be_elements(operands, count)) {
@@ -148,6 +157,10 @@ PyObject* call_on_tensors(const OpObject& op, PyObject* const* operands, int cou
   Operands parsed;
   if (!classify_all(op, operands, count, home, not_implemented, &parsed)) {
     if (not_implemented) Py_RETURN_NOTIMPLEMENTED;
+    const bool has_others = std::any_of(operands, operands + count, [](PyObject* operand) {
+      return other_type && Py_TYPE(operand) == other_type;
+    });
+    if (has_others && !out) return call_on_others(op, operands, count);
     for (int k = 0; k < count; ++k) {
       ops::TypeCode code;
       if (!is_tensor(operands[k]) && classify(operands[k], &code, name) == OperandKind::other) {

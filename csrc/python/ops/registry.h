@@ -74,6 +74,11 @@ const ops::Resolution& resolve_reduction(const OpObject& op, DType dtype);
 /// unknown types (operators) instead of raising. `out`: write there instead of making a new tensor.
 PyObject* call_op(const OpObject& op, PyObject* const* operands, int count, bool not_implemented,
                   TensorObject* out = nullptr);
+/// How an operation is called on operands of which one is of a type of its own: tensors of many
+/// ranks. That is asked only for operands that are no tensors.
+using CallOnOthers = PyObject* (*)(const OpObject& op, PyObject* const* operands, int count);
+void set_other_type(PyTypeObject* type, CallOnOthers call);
+
 /// The same where call_on_elements() has nothing to say.
 PyObject* call_on_tensors(const OpObject& op, PyObject* const* operands, int count,
                           bool not_implemented, TensorObject* out);

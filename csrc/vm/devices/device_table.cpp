@@ -6,6 +6,7 @@
 #include "ep/memory/staging_pool.h"
 #include "vm/host_policy.h"
 #include "vm/pool/pool_policy.h"
+#include "vm/progress/progress_policy.h"
 #include "vm/queue_policy.h"
 #include "vm/worker.h"
 
@@ -102,6 +103,7 @@ Stream& DeviceTable::stream(Device device, StreamType type) {
   const auto make_policy = [this](Stream& stream) -> std::unique_ptr<StreamPolicy> {
     if (stream.in_order()) return std::make_unique<QueuePolicy>(stream, window_);
     if (stream.is_pool()) return std::make_unique<PoolPolicy>(stream);
+    if (stream.type() == StreamType::ccl) return std::make_unique<ProgressPolicy>(stream);
     return std::make_unique<HostPolicy>(stream, window_);
   };
   const auto make_runner = [this](Stream& stream) { return runner_of(stream, board_); };

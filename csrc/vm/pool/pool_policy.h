@@ -31,7 +31,7 @@ class PoolPolicy final : public StreamPolicy {
   /// In the calling thread: all that are ready.
   void run_ready_here();
   /// Those that have returned and not completed fail.
-  void abandon_pending(const Error& error);
+  void abandon_pending(const Error& error) override;
   Pool& pool() { return static_cast<Pool&>(stream_.runner()); }
 
   bool poll(bool) override { return false; }

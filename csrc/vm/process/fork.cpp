@@ -113,7 +113,8 @@ void Fork::fail_lost_functions() {
     std::lock_guard<std::mutex> lock(window_.issue_mutex());
     for (Seq seq : window_.all_in_flight()) {
       Slot& slot = window_.slot_of(seq);
-      if (!slot.header.type->calls_out && !slot.header.stream->is_pool()) continue;
+      const InstructionType& type = *slot.header.type;
+      if (!type.calls_out && !type.joining && !slot.header.stream->is_pool()) continue;
       Failure failure = *make_failure(&slot, error);
       failure.seq = 0;  // synchronize() does not raise it
       slot.failure = std::make_shared<const Failure>(failure);
@@ -123,10 +124,8 @@ void Fork::fail_lost_functions() {
   for (Stream* stream : devices_.streams()) stream->forget_calls();
   for (Slot* slot : lost) slot->header.stream->policy().end_lost(slot);
   for (Stream* stream : devices_.streams()) {
-    if (!stream->is_pool()) continue;
-    auto& policy = static_cast<PoolPolicy&>(stream->policy());
-    policy.abandon_pending(error);
-    policy.run_ready_here();
+    stream->policy().abandon_pending(error);
+    if (stream->is_pool()) static_cast<PoolPolicy&>(stream->policy()).run_ready_here();
   }
 }
 

@@ -1,7 +1,5 @@
 #include "vm/process/shutdown.h"
 
-#include "vm/pool/pool_policy.h"
-
 namespace ofl::vm {
 
 namespace {
@@ -14,9 +12,7 @@ void end_all(DeviceTable& devices, Waiting& waiting) {
   Seq oldest;
   do {
     waiting.drain_but_pending(last, "shutdown");
-    for (Stream* stream : devices.streams()) {
-      if (stream->is_pool()) static_cast<PoolPolicy&>(stream->policy()).abandon_pending(error);
-    }
+    for (Stream* stream : devices.streams()) stream->policy().abandon_pending(error);
     oldest = waiting.oldest_in_flight();
   } while (oldest != 0 && oldest <= last);
 }

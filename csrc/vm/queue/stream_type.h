@@ -34,7 +34,7 @@ inline constexpr StreamTypeInfo kStreamTypes[] = {
     {"compute3", true, false, false, true, Threads::worker, ep::QueuePriority::normal},
     {"h2d", false, false, true, true, Threads::worker, ep::QueuePriority::high},
     {"d2h", false, false, true, true, Threads::worker, ep::QueuePriority::high},
-    {"ccl", false, false, false, true, Threads::worker, ep::QueuePriority::normal},
+    {"ccl", false, false, false, false, Threads::worker, ep::QueuePriority::normal},
     {"pinned_compute", false, true, false, true, Threads::worker, ep::QueuePriority::normal},
     {"host_func", false, true, false, false, Threads::one, ep::QueuePriority::normal},
     {"engine", false, true, false, false, Threads::cores, ep::QueuePriority::normal},

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "vm/board/running_scope.h"
+#include "vm/progress/partner.h"
 #include "vm/waiting/waiting.h"
 
 namespace ofl::vm {
@@ -41,7 +42,9 @@ void Waiting::wait_for_room(DeviceState& state) {
   const int64_t most = board_.options.max_in_flight.load(std::memory_order_relaxed);
   const int64_t most_bytes = board_.options.max_bytes.load(std::memory_order_relaxed);
   // A host function that issues must not wait for room that only its own end can make.
-  if (RunningScope::any() || state.has_room(most, most_bytes, 1)) return;
+  if (RunningScope::any()) return;
+  if (const auto* joined = Partner::joined()) return wait_for_partners(*joined, most);
+  if (state.has_room(most, most_bytes, 1)) return;
   if (could_have_stayed(state)) {
     // Not for instructions that other threads issue meanwhile.
     Seqs present = all_in_flight(&state);
@@ -54,6 +57,22 @@ void Waiting::wait_for_room(DeviceState& state) {
     if (middle == 0) return;  // all of it retired meanwhile
     is_slow = !wait_a_while(middle);
   }
+}
+
+// What fills a device may wait, in the end, for an instruction that this thread has yet to issue. So
+// a partner waits only while it is ahead of others itself: while it has joined something that has
+// not ended. A partner that has joined nothing is never held up, and what it has in flight ends
+// without others. If all of them wait, each has joined something, and of these instructions the
+// first that not all have joined is missing from a thread that does not wait here; there is none.
+// They wait when half of the window is in use, so that the one that does not finds a slot.
+void Waiting::wait_for_partners(const std::atomic<int64_t>& joined, int64_t most) {
+  const int64_t limit = std::min(most, static_cast<int64_t>(window_.size()) / 2);
+  const auto done = [&] {
+    return joined.load(std::memory_order_acquire) == 0 || devices_.in_flight() < limit;
+  };
+  if (done()) return;
+  Board::Watching watching(board_);
+  host_wait(kReason, done);
 }
 
 void Waiting::wait_for_slot() {

@@ -107,6 +107,7 @@ class Waiting {
   void wait_inside(Seq seq, const char* reason, const Done& done, int64_t deadline = kNoDeadline);
   Seq next_ready(const std::vector<Seq>& awaited);
   bool run_awaited(const std::vector<Seq>& awaited);
+  void wait_for_partners(const std::atomic<int64_t>& joined, int64_t most);
   void wait_for_slot_inside();
 
   DeviceTable& devices_;

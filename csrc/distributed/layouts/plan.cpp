@@ -1,4 +1,4 @@
-#include "distributed/layouts/boxing.h"
+#include "distributed/layouts/plan.h"
 
 #include <optional>
 
@@ -163,13 +163,17 @@ Steps plan_boxing(const Layout& from, const Layout& to) {
   }
 }
 
+bool is_added_in_parts(int64_t ranks, int64_t bytes) {
+  return ranks > 2 && bytes > kSmallReduction;
+}
+
 int64_t bytes_received(const BoxingStep& step, int32_t rank, int64_t itemsize) {
   if (step.moves_nothing()) return 0;
   const int64_t direct = bytes_received(*step.from, *step.to, rank, itemsize);
   if (step.kind != StepKind::reduce || direct == 0) return direct;
   const int64_t ranks = step.from->placement().grid()[step.axis];
   const int64_t whole = direct / (ranks - 1);
-  if (ranks == 2 || whole <= kSmallReduction) return direct;
+  if (!is_added_in_parts(ranks, whole)) return direct;
   return 2 * whole / ranks * (ranks - 1);
 }
 

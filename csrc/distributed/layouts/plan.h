@@ -35,6 +35,10 @@ struct BoxingStep {
 /// In their order; none where the layouts are one. Error(value) for layouts of two shapes.
 std::vector<BoxingStep> plan_boxing(const Layout& from, const Layout& to);
 
+/// Partial values of so many bytes are added in parts, one on each of the ranks along the axis, and
+/// the sums gathered; else each rank gets all values and adds them.
+bool is_added_in_parts(int64_t ranks, int64_t bytes);
+
 /// Bytes that a rank gets from others.
 int64_t bytes_received(const BoxingStep& step, int32_t rank, int64_t itemsize);
 

@@ -1,0 +1,44 @@
+#include "distributed/boxing/mail.h"
+
+#include <algorithm>
+
+namespace ofl::distributed {
+
+AxisRanks::AxisRanks(const Placement& placement, int axis, int32_t rank) {
+  const int64_t id = placement.parallel_id(rank);
+  int64_t stride = 1;
+  for (int later = axis + 1; later < placement.grid().size(); ++later) {
+    stride *= placement.grid()[later];
+  }
+  place = id / stride % placement.grid()[axis];
+  for (int64_t k = 0; k < placement.grid()[axis]; ++k) {
+    ranks.push_back(placement.rank_at(id + (k - place) * stride));
+  }
+}
+
+int Mail::place_of(int32_t rank) const {
+  return static_cast<int>(std::find(ranks_.begin(), ranks_.end(), rank) - ranks_.begin());
+}
+
+void Mail::send(int32_t rank, const Tensor& x) {
+  const Tensor packed = to_device(issuer_, contiguous(issuer_, x), Device{}, false);
+  sends_.push_back({place_of(rank), packed});
+}
+
+Tensor Mail::receive(int32_t rank, const Dims& shape) {
+  const Tensor buffer = empty(issuer_, Device{}, dtype_, shape);
+  receive_into(rank, buffer);
+  return buffer;
+}
+
+void Mail::receive_into(int32_t rank, const Tensor& target) {
+  receives_.push_back({place_of(rank), target});
+}
+
+void Mail::deliver(Meaning meaning) {
+  meaning.dtype = dtype_;
+  if (ranks_.size() == 1) return;
+  issue_collective(issuer_, member_, member_.group(ranks_), meaning, sends_, receives_);
+}
+
+}  // namespace ofl::distributed

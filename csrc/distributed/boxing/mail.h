@@ -1,0 +1,46 @@
+// Mail: what one rank sends and receives in one collective. Tensors of a device that is not the host
+// go through the host's memory.
+#pragma once
+
+#include <vector>
+
+#include "distributed/world/collective.h"
+
+namespace ofl::distributed {
+
+/// The ranks along one axis of the grid that a rank is among, and its place there.
+struct AxisRanks {
+  AxisRanks(const Placement& placement, int axis, int32_t rank);
+
+  std::vector<int32_t> ranks;
+  int64_t place;
+};
+
+class Mail {
+ public:
+  /// Between these ranks, among them the member's. `home`: its device.
+  Mail(const Issuer& issuer, Member& member, std::vector<int32_t> ranks, DType dtype, Device home)
+      : issuer_(issuer), member_(member), ranks_(std::move(ranks)), dtype_(dtype), home_(home) {}
+
+  void send(int32_t rank, const Tensor& x);
+  /// A tensor of the host that gets it; arrived() once it is delivered.
+  Tensor receive(int32_t rank, const Dims& shape);
+  /// The same into a row-major tensor of the host.
+  void receive_into(int32_t rank, const Tensor& target);
+  /// A received tensor on the member's device.
+  Tensor arrived(const Tensor& x) const { return to_device(issuer_, x, home_, false); }
+  /// Issues the collective. With one rank there is none.
+  void deliver(Meaning meaning);
+
+ private:
+  int place_of(int32_t rank) const;
+
+  const Issuer& issuer_;
+  Member& member_;
+  const std::vector<int32_t> ranks_;
+  const DType dtype_;
+  const Device home_;
+  std::vector<Message> sends_, receives_;
+};
+
+}  // namespace ofl::distributed

@@ -1,0 +1,36 @@
+// A collective as an instruction: tensors go from rank to rank, on the host's ccl stream.
+#pragma once
+
+#include <vector>
+
+#include "distributed/layouts/plan.h"
+#include "distributed/world/member.h"
+#include "tensor/issue.h"
+
+namespace ofl::distributed {
+
+/// All elements of a row-major tensor of the host, to or from a place of the group.
+struct Message {
+  int peer;
+  Tensor tensor;
+};
+
+/// What a collective is: the same on all ranks of its group. Layouts may be null.
+struct Meaning {
+  const char* name;  // outlives the machine
+  DType dtype;
+  const Layout* from = nullptr;
+  const Layout* to = nullptr;
+  uint64_t more = 0;  // a hash of what else has to be the same
+
+  /// "gather of float32 (1000, 4): split(0) on cpu [0, 1] to broadcast on cpu [0, 1]".
+  std::string str() const;
+};
+
+/// Issues it. What is received has its memory already. Messages of no bytes are left out, on both
+/// sides; a rank without any takes part all the same.
+void issue_collective(const Issuer& issuer, Member& member, const std::shared_ptr<Group>& group,
+                      const Meaning& meaning, const std::vector<Message>& sends,
+                      const std::vector<Message>& receives);
+
+}  // namespace ofl::distributed

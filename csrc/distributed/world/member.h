@@ -1,0 +1,59 @@
+// Member: this rank among all that run the program together. Each rank issues its collectives from
+// one thread, in the order that all ranks have in common.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "distributed/layouts/layout.h"
+#include "ep/communicators/communicator.h"
+#include "vm/progress/joining.h"
+#include "vm/progress/partner.h"
+#include "vm/virtual_machine.h"
+
+namespace ofl::distributed {
+
+/// Some ranks, among them this one, and the line of their collectives.
+struct Group {
+  std::unique_ptr<ep::Communicator> communicator;
+  uint64_t issued = 0;  // by the member's thread
+  vm::Seq last = 0;     // the last of them
+  vm::Line line;        // of those that are posted; with the baton of the ccl stream
+};
+
+class Member {
+ public:
+  /// `joined` outlives every instruction that it counts.
+  explicit Member(std::unique_ptr<ep::World> world);
+  Member(const Member&) = delete;
+
+  int32_t rank() const { return world_->rank(); }
+  int32_t size() const { return world_->size(); }
+  /// The device of this type that it computes on, of so many.
+  Device device(DeviceType type, int count) const;
+  /// Error(value) unless its ranks are in the world.
+  void require_in_world(const Placement& placement) const;
+  /// Of ranks, this one among them, in their order. By the member's thread.
+  const std::shared_ptr<Group>& group(const std::vector<int32_t>& ranks);
+  /// Any thread: all that is in flight on any rank, and all that comes, fails with this reason.
+  void abort(const std::string& reason) { world_->abort(reason); }
+  /// Its program has ended: waits for its collectives, and takes part in no others. By its thread.
+  void leave(vm::VirtualMachine& machine);
+  /// Its instructions in flight in which others take part.
+  const std::shared_ptr<std::atomic<int64_t>>& joined() const { return joined_; }
+
+  /// The calling thread's; a world of one rank where it has entered none. Error(runtime) while it
+  /// is in a function of the machine: such a function has no place in the order of collectives.
+  static std::shared_ptr<Member> current();
+  /// The calling thread is this rank, or in no world (null); what it was before.
+  static std::shared_ptr<Member> exchange(std::shared_ptr<Member> member);
+
+ private:
+  const std::unique_ptr<ep::World> world_;
+  const std::shared_ptr<std::atomic<int64_t>> joined_;
+  std::map<std::vector<int32_t>, std::shared_ptr<Group>> groups_;
+};
+
+}  // namespace ofl::distributed

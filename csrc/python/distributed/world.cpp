@@ -1,0 +1,102 @@
+// Worlds of ranks, and what tensors of many ranks are made of, for oneflow_lite/distributed.
+#include <pybind11/stl.h>
+
+#include "distributed/boxing/operators.h"
+#include "ep/communicators/threads.h"
+#include "python/bind.h"
+#include "python/distributed/global_object.h"
+#include "python/initialised.h"
+#include "python/ops/registry.h"
+#include "python/runtime.h"
+#include "python/tensor/object.h"
+
+namespace py = pybind11;
+
+namespace ofl::python {
+
+namespace {
+
+using distributed::Layout;
+using distributed::Member;
+using distributed::PartialOp;
+using distributed::Placement;
+using distributed::Sbp;
+
+/// The row of a ufunc of NumPy, which does what an operator of partial values does.
+const OpObject& row_of(PartialOp op) {
+  static constexpr const char* kNames[] = {"add",     "multiply",   "maximum",
+                                           "minimum", "logical_or", "logical_and"};
+  static const OpObject* rows[distributed::kPartialOps] = {};
+  const OpObject*& row = rows[static_cast<int>(op)];
+  if (!row) {
+    const py::object ufunc = py::module_::import("numpy").attr(kNames[static_cast<int>(op)]);
+    row = op_of_ufunc(ufunc.ptr());
+    if (!row) fail(ErrorKind::runtime, "the op table has no row for ", kNames[static_cast<int>(op)]);
+  }
+  return *row;
+}
+
+Tensor combine(const Issuer& issuer, PartialOp op, const Tensor& a, const Tensor& b) {
+  const OpObject& row = row_of(op);
+  const ops::TypeCode codes[2] = {ops::code_of(a.dtype), ops::code_of(b.dtype)};
+  const Input inputs[2] = {&a, &b};
+  return elementwise(issuer, *row.op, resolve(row, codes), inputs);
+}
+
+std::vector<std::shared_ptr<Member>> make_world(int ranks) {
+  std::vector<std::shared_ptr<Member>> members;
+  for (auto& world : ep::make_thread_world(ranks)) {
+    members.push_back(std::make_shared<Member>(std::move(world)));
+  }
+  return members;
+}
+
+py::object assemble(const py::object& local, const Placement& placement,
+                    const std::vector<Sbp>& given) {
+  distributed::Sbps sbps;
+  for (const Sbp& sbp : given) sbps.push_back(sbp);
+  const Tensor& tensor = require_tensor(local.ptr(), "to_global");
+  return py::reinterpret_steal<py::object>(wrap_global(assembled(tensor, placement, sbps)));
+}
+
+py::object box(const py::object& x, const Layout& to) {
+  const GlobalTensor& tensor = require_global(x.ptr(), "to_global");
+  return py::reinterpret_steal<py::object>(wrap_global(boxed(tensor, to, "to_global")));
+}
+
+/// A tensor of many ranks over a part that is there.
+py::object of_part(const py::object& part, const Layout& layout, const py::object& like) {
+  const GlobalTensor& known = require_global(like.ptr(), "of_part");
+  const Tensor& tensor = require_tensor(part.ptr(), "of_part");
+  distributed::Part own{tensor.dtype, {}};
+  if (layout.placement().parallel_id(known.member->rank()) >= 0) own.tensor = tensor;
+  return py::reinterpret_steal<py::object>(
+      wrap_global({&layout, std::move(own), known.member}));
+}
+
+}  // namespace
+
+void bind_world(py::module_& module) {
+  distributed::set_combine(combine);
+  module.add_object("RankError", rank_error_type());
+  module.add_object("DesyncError", desync_error_type());
+  py::class_<Member, std::shared_ptr<Member>>(module, "Member", initialised<Member>())
+      .def_property_readonly("rank", &Member::rank)
+      .def_property_readonly("size", &Member::size)
+      .def("abort", &Member::abort)
+      .def("leave", [](Member& member) { member.leave(runtime().machine); });
+  module.def("make_world", &make_world);
+  module.def("current_member", &Member::current);
+  module.def("enter_world", &Member::exchange);
+  module.def("assemble", &assemble);
+  module.def("box", &box);
+  module.def("of_part", &of_part);
+  module.def("layout_of", [](const py::object& x) {
+    return require_global(x.ptr(), "layout").layout;
+  }, py::return_value_policy::reference);
+  module.def("rank_of", [](const py::object& x) {
+    return require_global(x.ptr(), "rank").member->rank();
+  });
+}
+
+}  // namespace ofl::python

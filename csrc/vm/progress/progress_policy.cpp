@@ -1,0 +1,120 @@
+#include "vm/progress/progress_policy.h"
+
+#include <algorithm>
+#include <thread>
+
+#include "base/clock.h"
+
+namespace ofl::vm {
+
+bool ProgressPolicy::run_next(const Turn& turn) {
+  Slot* const slot = stream_.take_next(turn.max_cost);
+  if (slot) run(slot);
+  return slot != nullptr;
+}
+
+void ProgressPolicy::run(Slot* slot) {
+  const Place place = slot->header.type->joining->place(slot->body);
+  if (place.number != place.line->next) {
+    held_[{place.line, place.number}] = slot;
+    slot->state.store(SlotState::pending, std::memory_order_release);
+    return stream_.board().note_pending();
+  }
+  post(slot);
+  for (;;) {
+    const auto next = held_.find({place.line, ++place.line->next});
+    if (next == held_.end()) return;
+    Slot* const successor = next->second;
+    held_.erase(next);
+    post(successor);
+  }
+}
+
+/// The line is alive until the instruction that has come last ends: nobody polls meanwhile.
+void ProgressPolicy::post(Slot* slot) {
+  InFlight posted{slot, nullptr, slot->failure ? slot->failure : slot->given_failure(), now_ns()};
+  const FailurePtr own = posted.own;
+  const auto text = [this, slot, own] { return text_of(slot, own); };
+  const FailurePtr unposted = attempt(slot, [&] {
+    posted.work = slot->header.type->joining->post(slot->body, own != nullptr, text);
+  });
+  if (unposted) posted.own = own ? own : unposted;
+  slot->state.store(SlotState::pending, std::memory_order_release);
+  in_flight_.push_back(std::move(posted));
+  stream_.board().note_pending();
+}
+
+bool ProgressPolicy::poll(bool) {
+  std::vector<InFlight> ended;
+  for (InFlight& each : in_flight_) {
+    if (!each.work || each.work->test()) {
+      ended.push_back(std::move(each));
+      each.slot = nullptr;
+    } else if (!each.work->awaits_others()) {
+      each.slot->state.store(SlotState::launched, std::memory_order_release);
+    }
+  }
+  const auto is_gone = [](const InFlight& each) { return !each.slot; };
+  in_flight_.erase(std::remove_if(in_flight_.begin(), in_flight_.end(), is_gone),
+                   in_flight_.end());
+  for (const InFlight& each : ended) end(each, outcome(each));
+  return !ended.empty();
+}
+
+bool ProgressPolicy::moves() const {
+  return std::any_of(in_flight_.begin(), in_flight_.end(), [](const InFlight& each) {
+    return each.work && !each.work->awaits_others();
+  });
+}
+
+void ProgressPolicy::drain() {
+  while (busy()) {
+    if (!poll(true)) std::this_thread::yield();
+  }
+}
+
+// To let go of a work aborts it on all ranks, so that what is held ends when its turn comes.
+void ProgressPolicy::abandon_pending(const Error& error) {
+  std::lock_guard<std::mutex> baton(stream_.baton());
+  std::vector<InFlight> left;
+  left.swap(in_flight_);
+  for (InFlight& each : left) {
+    each.work.reset();
+    end(each, each.slot->failure ? each.slot->failure : make_failure(each.slot, error));
+  }
+  if (stream_.has_ready() || !held_.empty()) stream_.runner().wake();
+}
+
+void ProgressPolicy::end(const InFlight& ended, FailurePtr failure) {
+  Slot* const slot = ended.slot;
+  slot->state.store(SlotState::running, std::memory_order_release);
+  if (Observer* observer = stream_.board().observer()) {
+    observer->ran(slot->header, slot->name(), slot->describe(), false, ended.since, now_ns());
+  }
+  stream_.retire(slot, failure);
+}
+
+/// A rank whose operand has failed keeps that failure; the others get one of their own.
+FailurePtr ProgressPolicy::outcome(const InFlight& ended) const {
+  if (ended.own) return ended.own;
+  switch (ended.work->verdict()) {
+    case ep::Verdict::moved: return nullptr;
+    case ep::Verdict::differs:
+      return make_failure(ended.slot, Error(ErrorKind::desync, ended.work->reason()));
+    case ep::Verdict::failed:
+    case ep::Verdict::aborted: break;
+  }
+  return make_failure(ended.slot, Error(ErrorKind::rank, ended.work->reason()));
+}
+
+std::string ProgressPolicy::text_of(const Slot* slot, const FailurePtr& failure) const {
+  const Board& board = stream_.board();
+  const Instruction& header = slot->header;
+  if (!failure) {
+    return concat(header.type->joining->text(slot->body), " at ", board.site_text(header.site));
+  }
+  return concat(failure->op, ": ", failure->message, "; issued at ",
+                board.site_text(failure->site));
+}
+
+}  // namespace ofl::vm

@@ -1,0 +1,218 @@
+"""The methods of GlobalTensor: other layouts, looks, and how it is shown."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy.typing as npt
+
+from oneflow_lite import _C, display
+from oneflow_lite._C import GlobalTensor, Tensor
+from oneflow_lite.distributed import products, reductions
+from oneflow_lite.distributed.layout import Layout
+from oneflow_lite.distributed.placement import Placement
+from oneflow_lite.distributed.sbp import Sbp, broadcast
+
+__all__ = ["GlobalTensor", "to_global"]
+
+_METHODS: dict[str, Any] = {}
+
+
+def _method(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a function of this file a method of GlobalTensor."""
+    _METHODS[function.__name__] = function
+    return function
+
+
+def _list_of(sbp: Sbp | Sequence[Sbp]) -> list[Sbp]:
+    return [sbp] if isinstance(sbp, Sbp) else list(sbp)
+
+
+# --- from a local tensor
+
+
+def to_global(self: Tensor, placement: Placement, sbp: Sbp | Sequence[Sbp]) -> GlobalTensor:
+    """Make one tensor of what each rank has.
+
+    All ranks call it, each with a tensor of its own, and it waits until they have told each other
+    the shapes. Ranks outside the placement may give any tensor, and hold nothing of the result.
+
+    Parameters
+    ----------
+    placement : Placement
+        The ranks that hold the result.
+    sbp : Sbp or sequence of Sbp
+        One for each axis of the grid. ``split(d)``: the tensors are parts along a dimension, of any
+        sizes; elements move until they are as balanced as ``numpy.array_split`` cuts them.
+        ``broadcast``: the value is that of the first rank. ``partial(op)``: they are values that
+        the operator is over.
+
+    Returns
+    -------
+    GlobalTensor
+
+    Raises
+    ------
+    ValueError
+        On all ranks, for tensors that are no parts of one: other dtypes, dimensions or extents.
+    RankError, DesyncError
+        Where another rank has failed, or does something else.
+
+    Examples
+    --------
+    >>> ranks = flow.distributed.placement("cpu", ranks=[0])
+    >>> flow.arange(4).to_global(ranks, flow.distributed.sbp.split(0)).layout
+    (4,) split(0) on cpu [0]
+    """
+    return _C.assemble(self, placement, _list_of(sbp))
+
+
+# --- other layouts
+
+
+def _placement(self: GlobalTensor) -> Placement:
+    """The ranks that hold it."""
+    return _C.layout_of(self).placement
+
+
+def _sbp(self: GlobalTensor) -> tuple[Sbp, ...]:
+    """How they hold it, for each axis of the grid."""
+    return _C.layout_of(self).sbp
+
+
+@_method
+def _in_layout(
+    self: GlobalTensor,
+    placement: Placement | None = None,
+    sbp: Sbp | Sequence[Sbp] | None = None,
+) -> GlobalTensor:
+    """Return the same tensor in another layout; its elements move.
+
+    Parameters
+    ----------
+    placement : Placement, optional
+        By default its own. All ranks of both call this.
+    sbp : Sbp or sequence of Sbp, optional
+        By default its own.
+
+    Returns
+    -------
+    GlobalTensor
+        The tensor itself where nothing changes.
+
+    Raises
+    ------
+    ValueError
+        For a rank that is not in the world, and another number of sbps than the grid has axes.
+
+    Examples
+    --------
+    >>> ranks = flow.distributed.placement("cpu", ranks=[0])
+    >>> x = flow.arange(4).to_global(ranks, flow.distributed.sbp.split(0))
+    >>> x.to_global(sbp=flow.distributed.sbp.broadcast).sbp
+    (broadcast,)
+    """
+    own: Layout = _C.layout_of(self)
+    sbps = list(own.sbp) if sbp is None else _list_of(sbp)
+    return _C.box(self, Layout(list(own.shape), placement or own.placement, sbps))
+
+
+@_method
+def to_local(self: GlobalTensor) -> Tensor:
+    """Return this rank's part; a tensor without elements where it holds nothing.
+
+    Examples
+    --------
+    >>> ranks = flow.distributed.placement("cpu", ranks=[0])
+    >>> flow.arange(4).to_global(ranks, flow.distributed.sbp.split(0)).to_local().tolist()
+    [0, 1, 2, 3]
+    """
+    return self._part()
+
+
+@_method
+def full(self: GlobalTensor) -> Tensor:
+    """Return all of it, on each rank of its placement; all of them call it.
+
+    Examples
+    --------
+    >>> ranks = flow.distributed.placement("cpu", ranks=[0])
+    >>> flow.ones(2).to_global(ranks, flow.distributed.sbp.partial_sum).full().tolist()
+    [1.0, 1.0]
+    """
+    whole: GlobalTensor = _in_layout(self, sbp=[broadcast] * len(_sbp(self)))
+    return whole._part()
+
+
+# --- looks
+
+
+def _value(self: GlobalTensor, method: str) -> Tensor:
+    """All of it, where this rank has that; a look never communicates."""
+    layout = _C.layout_of(self)
+    if layout.box(_C.rank_of(self)) is None:
+        raise RuntimeError(
+            f"[{method}] rank {_C.rank_of(self)} holds nothing of a tensor on {layout.placement}"
+        )
+    if any(not sbp.is_broadcast for sbp in layout.sbp):
+        raise RuntimeError(
+            f"[{method}] this rank has a part of {layout}; full(), which all of its ranks call, "
+            "gives each of them the whole"
+        )
+    return self._part()
+
+
+@_method
+def numpy(self: GlobalTensor) -> npt.NDArray[Any]:
+    """Return the value as a NumPy array, where this rank has all of it; waits for it."""
+    return _value(self, "numpy").numpy()
+
+
+@_method
+def item(self: GlobalTensor, *index: int) -> Any:
+    """Return an element as a Python number, where this rank has all of it; waits for it."""
+    return _value(self, "item").item(*index)
+
+
+@_method
+def tolist(self: GlobalTensor) -> Any:
+    """Return the value as lists of numbers, where this rank has all of it; waits for it."""
+    return _value(self, "tolist").tolist()
+
+
+@_method
+def __bool__(self: GlobalTensor) -> bool:  # noqa: N807
+    return bool(_value(self, "bool"))
+
+
+@_method
+def __int__(self: GlobalTensor) -> int:  # noqa: N807
+    return int(_value(self, "int"))
+
+
+@_method
+def __float__(self: GlobalTensor) -> float:  # noqa: N807
+    return float(_value(self, "float"))
+
+
+@_method
+def __repr__(self: GlobalTensor) -> str:  # noqa: N807
+    layout = _C.layout_of(self)
+    if layout.box(_C.rank_of(self)) is None:
+        return f"GlobalTensor({layout}, dtype={self.dtype.name}; rank {_C.rank_of(self)}: nothing)"
+    part = display.tensor_repr(self._part())
+    return f"GlobalTensor({layout}; rank {_C.rank_of(self)}: {part})"
+
+
+_METHODS["to_global"] = _METHODS.pop("_in_layout")
+_METHODS["__str__"] = __repr__
+_METHODS["__array_ufunc__"] = None  # NumPy's arrays leave operators to it
+_METHODS["layout"] = property(_C.layout_of, doc="Its layout: shape, placement and sbp.")
+_METHODS["placement"] = property(_placement)
+_METHODS["sbp"] = property(_sbp)
+_METHODS |= {
+    name: getattr(reductions, name) for name in ("sum", "prod", "max", "min", "any", "all", "mean")
+}
+_METHODS["__matmul__"] = products.matmul
+for _name, _function in _METHODS.items():
+    setattr(GlobalTensor, _name, _function)
+setattr(Tensor, "to_global", to_global)  # noqa: B010

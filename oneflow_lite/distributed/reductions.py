@@ -1,0 +1,159 @@
+"""Reductions of tensors of many ranks: each reduces its part, and what ranks have is partial."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from oneflow_lite import _C
+from oneflow_lite._C import GlobalTensor, Tensor
+from oneflow_lite.distributed.layout import Layout
+from oneflow_lite.distributed.sbp import Sbp, broadcast, partial, split
+from oneflow_lite.ops.creation.data import full
+from oneflow_lite.ops.statistics import reduction
+
+Axis = int | Sequence[int] | None
+
+
+def _axes(axis: Axis, ndim: int, name: str) -> tuple[int, ...]:
+    """The reduced axes, counted from the first one."""
+    if axis is None:
+        return tuple(range(ndim))
+    given = [axis] if isinstance(axis, int) else list(axis)
+    for each in given:
+        if not -ndim <= each < ndim:
+            raise np.exceptions.AxisError(each, ndim, f"[{name}]")
+    axes = tuple(each % ndim if ndim else each for each in given)
+    if len(set(axes)) < len(axes):
+        raise ValueError(f"[{name}] axis comes twice in {tuple(given)}")
+    return axes
+
+
+def _below(dim: int, axes: tuple[int, ...]) -> int:
+    return len([axis for axis in axes if axis < dim])
+
+
+def _result(sbp: Sbp, op: str, axes: tuple[int, ...], keepdims: bool) -> Sbp:
+    """How the ranks along one axis of the grid have the result."""
+    if sbp.dim is None:
+        return sbp
+    if sbp.dim in axes:
+        return partial(op)
+    return split(sbp.dim if keepdims else sbp.dim - _below(sbp.dim, axes))
+
+
+def _least(op: str, dtype: np.dtype[Any]) -> Any:
+    """What max or min of no elements is, so that it changes no other rank's."""
+    sign = -1 if op == "max" else 1
+    if dtype.kind == "b":
+        return op == "min"
+    if dtype.kind in "iu":
+        return np.iinfo(dtype).min if op == "max" else np.iinfo(dtype).max
+    return complex(sign * math.inf, sign * math.inf) if dtype.kind == "c" else sign * math.inf
+
+
+def _of_part(
+    name: str, part: Tensor, axes: tuple[int, ...], keepdims: bool, options: dict[str, Any]
+) -> Tensor:
+    """The reduction of one rank's part, which may have no elements."""
+    if name in ("max", "min") and 0 in [part.shape[a] for a in axes]:
+        shape = [1 if a in axes else n for a, n in enumerate(part.shape)]
+        if not keepdims:
+            shape = [n for a, n in enumerate(part.shape) if a not in axes]
+        return full(shape, _least(name, part.dtype), dtype=part.dtype, device=part.device)
+    made: Tensor = getattr(reduction, name)(part, axis=axes, keepdims=keepdims, **options)
+    return made
+
+
+def _reduce(
+    name: str, op: str, x: GlobalTensor, axis: Axis, keepdims: bool, **options: Any
+) -> GlobalTensor:
+    axes = _axes(axis, x.ndim, name)
+    layout: Layout = x.layout
+    if name in ("max", "min") and 0 in (layout.shape[a] for a in axes):
+        getattr(reduction, name)(full(layout.shape, 0, dtype=x.dtype), axis=axes)  # raises
+    wanted = [_wanted(sbp, op) for sbp in layout.sbp]
+    source = x.to_global(sbp=wanted)
+    shape = [1 if a in axes else n for a, n in enumerate(layout.shape) if keepdims or a not in axes]
+    sbps = [_result(sbp, op, axes, keepdims) for sbp in wanted]
+    is_here = layout.box(_C.rank_of(x)) is not None
+    part = source.to_local()
+    if is_here:
+        made = _of_part(name, part, axes, keepdims, options)
+    else:
+        made = getattr(reduction, name)(full(1, 0, dtype=part.dtype), **options)
+    result = _C.of_part(made, Layout(shape, layout.placement, sbps), x)
+    # One element is what programs look at.
+    return result.to_global(sbp=[broadcast] * len(sbps)) if math.prod(shape) == 1 else result
+
+
+def _wanted(sbp: Sbp, op: str) -> Sbp:
+    """How an operand is reduced along one axis of the grid: of partial values, sums are added."""
+    stays = sbp.op is None or sbp.op == op == "sum"
+    return sbp if stays else broadcast
+
+
+def sum(
+    x: GlobalTensor, axis: Axis = None, dtype: Any = None, keepdims: bool = False
+) -> GlobalTensor:
+    """Return the sum over axes: NumPy's order within a rank, a balanced tree across.
+
+    Parameters
+    ----------
+    x : GlobalTensor
+    axis : int or sequence of int, optional
+        By default all.
+    dtype : dtype, optional
+        To add in.
+    keepdims : bool
+
+    Returns
+    -------
+    GlobalTensor
+        Partial along the axes of the grid that split a reduced dimension, but for one element,
+        which all ranks get.
+    """
+    return _reduce("sum", "sum", x, axis, keepdims, dtype=dtype)
+
+
+def prod(
+    x: GlobalTensor, axis: Axis = None, dtype: Any = None, keepdims: bool = False
+) -> GlobalTensor:
+    """Return the product over axes; see ``sum``."""
+    return _reduce("prod", "prod", x, axis, keepdims, dtype=dtype)
+
+
+def max(x: GlobalTensor, axis: Axis = None, keepdims: bool = False) -> GlobalTensor:
+    """Return the largest elements over axes, NaN where there is one; see ``sum``."""
+    return _reduce("max", "max", x, axis, keepdims)
+
+
+def min(x: GlobalTensor, axis: Axis = None, keepdims: bool = False) -> GlobalTensor:
+    """Return the smallest elements over axes, NaN where there is one; see ``sum``."""
+    return _reduce("min", "min", x, axis, keepdims)
+
+
+def any(x: GlobalTensor, axis: Axis = None, keepdims: bool = False) -> GlobalTensor:
+    """Return whether any elements over axes are true; see ``sum``."""
+    return _reduce("any", "any", x, axis, keepdims)
+
+
+def all(x: GlobalTensor, axis: Axis = None, keepdims: bool = False) -> GlobalTensor:
+    """Return whether all elements over axes are true; see ``sum``."""
+    return _reduce("all", "all", x, axis, keepdims)
+
+
+def mean(x: GlobalTensor, axis: Axis = None, keepdims: bool = False) -> GlobalTensor:
+    """Return the mean over axes: the sum over the number of elements; see ``sum``.
+
+    float16 is added in float32, integers in float64, as NumPy does.
+    """
+    axes = _axes(axis, x.ndim, "mean")
+    count = math.prod(x.shape[a] for a in axes)
+    wide = {"f2": "float32"}.get(x.dtype.str[1:], "float64" if x.dtype.kind in "biu" else None)
+    total = sum(x, axes, dtype=wide, keepdims=keepdims)
+    result = total / count
+    if wide != "float32":
+        return result
+    return _C.of_part(result.to_local().astype(x.dtype), result.layout, x)

@@ -1,0 +1,147 @@
+"""The ranks that run a program together, and how they are started."""
+
+import os
+import threading
+import traceback
+from collections.abc import Callable
+from operator import index
+from typing import Any
+
+from oneflow_lite import _C, failures
+
+
+def rank() -> int:
+    """Return which rank the calling thread is; 0 where it has been started alone.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> flow.distributed.rank()
+    0
+    """
+    return _C.current_member().rank
+
+
+def world_size() -> int:
+    """Return how many ranks run the program together; 1 where it has been started alone.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> flow.distributed.world_size()
+    1
+    """
+    return _C.current_member().size
+
+
+def run(function: Callable[..., Any], ranks: int, *args: Any) -> list[Any]:
+    """Call a function on several ranks, which are threads of this process.
+
+    All of them share the devices of the process. Rank r computes on "cpu", and of the other types
+    on device r, counted round. It is meant for tests, and for writing on one machine what runs on
+    many.
+
+    Parameters
+    ----------
+    function : callable
+        The program of each rank; ``rank()`` says which one it is on.
+    ranks : int
+        How many; at least one.
+    *args
+        What each rank calls it with.
+
+    Returns
+    -------
+    list
+        What the function returned, by rank.
+
+    Raises
+    ------
+    Exception
+        What a rank raised, the first one in time. The others get ``RankError`` at whatever needs
+        something from it, with its rank, its error and its line.
+    RuntimeError
+        In a rank: a world has no worlds inside.
+
+    Examples
+    --------
+    >>> ranks = flow.distributed.placement("cpu", ranks=[0, 1])
+    >>> def program():
+    ...     own = flow.full(2, float(flow.distributed.rank()))
+    ...     return own.to_global(ranks, flow.distributed.sbp.split(0)).full().tolist()
+    >>> flow.distributed.run(program, 2)
+    [[0.0, 0.0, 1.0, 1.0], [0.0, 0.0, 1.0, 1.0]]
+    """
+    if world_size() > 1:
+        raise RuntimeError("[run] called in a rank; a world has no worlds inside")
+    started = [_Rank(member, function, args) for member in _C.make_world(index(ranks))]
+    first = _First()
+    for each in started:
+        each.start(first)
+    try:
+        for each in started:
+            each.join()
+    except BaseException as error:  # Ctrl-C in the thread that waits
+        started[0].member.abort(f"the program ended: {failures.summary(error)}")
+        for each in started:
+            each.join()
+        raise
+    if first.error is not None:
+        raise first.error
+    return [each.result for each in started]
+
+
+class _First:
+    """The error that was raised first."""
+
+    def __init__(self) -> None:
+        self.error: BaseException | None = None
+        self._lock = threading.Lock()
+
+    def note(self, error: BaseException) -> None:
+        with self._lock:
+            if self.error is None:
+                self.error = error
+
+
+class _Rank(threading.Thread):
+    """One rank that is a thread."""
+
+    def __init__(self, member: _C.Member, function: Callable[..., Any], args: tuple[Any, ...]):
+        super().__init__(name=f"rank {member.rank}")
+        self.member, self.result = member, None
+        self._function, self._args = function, args
+
+    def start(self, first: _First) -> None:  # type: ignore[override]
+        self._first = first
+        super().start()
+
+    def run(self) -> None:
+        """Run the program; an error ends what the others wait for."""
+        _C.enter_world(self.member)
+        try:
+            self.result = self._function(*self._args)
+            self.member.leave()
+        except BaseException as error:
+            self._first.note(error)
+            self.member.abort(f"rank {self.member.rank}: {_summary(error)}")
+        finally:
+            _C.enter_world(None)
+
+
+def _summary(error: BaseException) -> str:
+    """The error in one line, with the last line of the program that it went through."""
+    package = os.path.dirname(_C.__file__)
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if not frame.filename.startswith(package)
+    ]
+    place = f", at {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
+    return f"{failures.summary(error)}{place}"

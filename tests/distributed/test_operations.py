@@ -1,0 +1,193 @@
+"""Operations on tensors of many ranks: the rules, by brute force against NumPy."""
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+import oneflow_lite as flow
+from oneflow_lite.distributed import layout, placement, sbp
+from tests.support.distributed.programs import check, made, on_ranks
+
+BINARY = {
+    "add": lambda x, y: x + y,
+    "subtract": lambda x, y: x - y,
+    "multiply": lambda x, y: x * y,
+    "floor_divide": lambda x, y: x // (abs(y) + 1),
+    "less": lambda x, y: x < y,
+    "where": lambda x, y: -x * y + 2,
+}
+SHAPES = [((4, 3), (4, 3)), ((4, 3), (3,)), ((4, 3), (4, 1)), ((1, 3), (4, 1)), ((2, 1), ())]
+CHOICES = [sbp.broadcast, sbp.split(0), sbp.split(1), sbp.partial_sum, sbp.partial("max")]
+
+
+def fitting(ndim: int) -> list[Any]:
+    return [each for each in CHOICES if each.dim is None or each.dim < ndim]
+
+
+def operands(seed: int, *shapes: tuple[int, ...]) -> list[np.ndarray[Any, Any]]:
+    rng = np.random.default_rng(seed)
+    return [rng.integers(-4, 5, size=shape) for shape in shapes]
+
+
+@pytest.mark.parametrize("shapes", SHAPES)
+@pytest.mark.parametrize("name", BINARY)
+def test_two_operands_in_all_layouts(name: str, shapes: Any) -> None:
+    """Along one axis of the grid: any mixture."""
+
+    def program() -> None:
+        ranks = placement.all("cpu")
+        a, b = operands(1, *shapes)
+        expected = BINARY[name](a, b)
+        for left, right in product(fitting(a.ndim), fitting(b.ndim)):
+            x = made(a, layout(a.shape, ranks, left), 3)
+            y = made(b, layout(b.shape, ranks, right), 4)
+            check(BINARY[name](x, y), expected)
+
+    on_ranks(program, 3)
+
+
+def test_two_axes_at_random() -> None:
+    def program() -> None:
+        ranks = placement("cpu", [[0, 1], [2, 3]])
+        for seed in range(60):
+            rng = np.random.default_rng(seed)
+            shapes = SHAPES[rng.integers(len(SHAPES))]
+            values = operands(seed, *shapes)
+            given = []
+            for k, value in enumerate(values):
+                choices = [each for each in fitting(value.ndim) if each.op != "max"]
+                sbps = [choices[rng.integers(len(choices))] for _ in range(2)]
+                given.append(made(value, layout(value.shape, ranks, sbps), seed + k))
+            name = list(BINARY)[rng.integers(len(BINARY))]
+            check(BINARY[name](*given), BINARY[name](*values))
+
+    on_ranks(program, 4)
+
+
+def test_what_stays_partial() -> None:
+    """Nothing that is not linear in a partial sum, and no number beside it."""
+
+    def program() -> None:
+        ranks = placement.all("cpu")
+        x = flow.full(4, flow.distributed.rank() + 1.0).to_global(ranks, sbp.partial_sum)
+        y = flow.full(4, 2.0).to_global(ranks, sbp.broadcast)
+        for z in (x + x, x - x, -x, x * 3, 3 * x, x * y, y * x, x / 2, x / y):
+            assert z.sbp == (sbp.partial_sum,)
+        for z in (x + 1, 1 - x, x + y, x * x, y / x, 2 / x, abs(x), x**2, flow.exp(x)):
+            assert z.sbp == (sbp.broadcast,)
+        assert (x + 1).tolist() == [4.0] * 4
+        assert (x * x).tolist() == [9.0] * 4
+        assert (2 / x).tolist() == [2 / 3] * 4
+
+    on_ranks(program, 2)
+
+
+def test_functions_of_the_table() -> None:
+    rng = np.random.default_rng(0)
+    a, b = rng.random((5, 4), "float32"), rng.random((5, 4), "float32")
+
+    def program() -> None:
+        ranks = placement.all("cpu")
+        rows = layout(a.shape, ranks, sbp.split(0))
+        mine = rows.box(flow.distributed.rank())
+        x, y = (flow.tensor(v[mine]).to_global(ranks, sbp.split(0)) for v in (a, b))
+        check(flow.exp(x), np.exp(a))
+        check(flow.maximum(x, y), np.maximum(a, b))
+        check(flow.add(x, 1), a + 1)
+        check(flow.multiply(b, x), a * b)
+        check(x + b[0], a + b[0])
+        check(b[:, :1] * x, b[:, :1] * a)
+        check(x**0.5, a**0.5)
+        with pytest.raises(TypeError, match="rank alone"):
+            flow.add(x, flow.ones(4))
+
+    on_ranks(program, 2)
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "max", "min", "any", "all"])
+def test_reductions_in_all_layouts(name: str) -> None:
+    def program() -> None:
+        for ranks in (placement.all("cpu"), placement("cpu", [[0], [2]])):
+            for shape in ((5, 3), (1, 4), (2, 3, 2)):
+                (value,) = operands(2, shape)
+                axes = (None, 0, -1, (0, 1))
+                for one, axis, keepdims in product(fitting(len(shape)), axes, (False, True)):
+                    sbps = [one, sbp.broadcast][: len(ranks.grid)]
+                    x = made(value, layout(shape, ranks, sbps), 5)
+                    expected = getattr(np, name)(value, axis=axis, keepdims=keepdims)
+                    result = getattr(x, name)(axis=axis, keepdims=keepdims)
+                    check(result, np.asarray(expected))
+                    assert result.dtype == expected.dtype
+
+    on_ranks(program, 3)
+
+
+def test_one_element_is_whole_at_once() -> None:
+    def program() -> None:
+        ranks = placement.all("cpu")
+        x = flow.arange(6.0).to_global(ranks, sbp.split(0))
+        assert float(x.sum()) == 30.0
+        assert float(x.mean()) == 2.5
+        assert x.sum(keepdims=True).tolist() == [30.0]
+        with pytest.raises(ValueError, match="without an identity"):
+            flow.ones((0, 2)).to_global(ranks, sbp.broadcast).max(axis=0)
+        with pytest.raises(IndexError, match="out of bounds"):
+            x.sum(axis=1)
+
+    on_ranks(program, 2)
+
+
+def test_means() -> None:
+    rng = np.random.default_rng(0)
+
+    def program() -> None:
+        ranks = placement.all("cpu")
+        for dtype in ("float16", "float32", "int32", "bool"):
+            value = (np.random.default_rng(1).random((6, 5)) * 9).astype(dtype)
+            for one in (sbp.broadcast, sbp.split(0), sbp.split(1)):
+                where = layout(value.shape, ranks, one)
+                mine = flow.tensor(value[where.box(flow.distributed.rank())])
+                for axis in (None, 0, 1):
+                    y = mine.to_global(ranks, one).mean(axis=axis)
+                    expected = value.mean(axis=axis)
+                    assert y.dtype == expected.dtype
+                    np.testing.assert_allclose(y.full().numpy(), expected, rtol=2e-3)
+
+    del rng
+    on_ranks(program, 3)
+
+
+def test_products_in_all_layouts() -> None:
+    def program() -> None:
+        a, b = operands(7, (5, 4), (4, 6))
+        for ranks, count in ((placement.all("cpu"), 1), (placement("cpu", [[0, 1], [2, 3]]), 2)):
+            choices = [each for each in fitting(2) if each.op != "max" or count == 1]
+            mixtures = list(product(choices, choices))
+            rng = np.random.default_rng(3)
+            for _ in range(25 if count == 1 else 60):
+                picked = [mixtures[rng.integers(len(mixtures))] for _ in range(count)]
+                left, right = zip(*picked, strict=True)
+                x = made(a, layout(a.shape, ranks, left), 1)
+                y = made(b, layout(b.shape, ranks, right), 2)
+                check(x @ y, a @ b)
+        with pytest.raises(ValueError, match="do not fit"):
+            x @ x
+        with pytest.raises(TypeError, match="expected two GlobalTensors"):
+            x @ flow.ones((4, 2))
+
+    on_ranks(program, 4)
+
+
+def test_two_placements_need_a_word() -> None:
+    def program() -> None:
+        x = flow.ones(4).to_global(placement("cpu", [0]), sbp.broadcast)
+        y = flow.ones(4).to_global(placement("cpu", [1]), sbp.broadcast)
+        with pytest.raises(ValueError, match=r"placement=\.\.\."):
+            x + y
+        z = x.to_global(placement=placement("cpu", [1])) + y
+        if flow.distributed.rank() == 1:
+            assert z.tolist() == [2.0] * 4
+
+    on_ranks(program, 2)

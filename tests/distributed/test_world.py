@@ -1,0 +1,229 @@
+"""Ranks that fail, leave, or do not do the same: errors on all, and never a wrong number."""
+
+import re
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import oneflow_lite as flow
+from oneflow_lite.distributed import DesyncError, RankError, placement, sbp
+
+HERE = "test_world.py"
+
+
+def each_error(program: Callable[[], Any], world: int = 2) -> list[BaseException]:
+    """What each rank's program raises."""
+    errors: list[BaseException] = [AssertionError("nothing was raised")] * world
+
+    def rank() -> None:
+        try:
+            program()
+        except BaseException as error:
+            errors[flow.distributed.rank()] = error
+
+    flow.distributed.run(rank, world)
+    return errors
+
+
+def part() -> flow.distributed.GlobalTensor:
+    return flow.ones(3).to_global(placement.all("cpu"), sbp.partial_sum)
+
+
+def test_results_by_rank() -> None:
+    assert flow.distributed.run(lambda: flow.distributed.rank() ** 2, 4) == [0, 1, 4, 9]
+    assert flow.distributed.run(lambda a, b: a + b, 1, 2, 3) == [5]
+
+
+def test_the_first_error_is_raised() -> None:
+    def program() -> None:
+        if flow.distributed.rank() == 1:
+            raise KeyError("on purpose")
+        part().full().numpy()
+
+    with pytest.raises(KeyError, match="on purpose"):
+        flow.distributed.run(program, 3)
+    assert flow.distributed.run(lambda: part().full().tolist(), 2) == [[2.0] * 3] * 2
+
+
+def test_others_learn_which_rank_has_failed_where() -> None:
+    def program() -> None:
+        x = part()
+        if flow.distributed.rank() == 1:
+            raise ValueError("on purpose")
+        x.full().numpy()
+
+    errors: list[BaseException] = []
+
+    def rank() -> None:
+        try:
+            program()
+        except RankError as error:
+            errors.append(error)
+        except ValueError:
+            raise
+
+    with pytest.raises(ValueError, match="on purpose"):
+        flow.distributed.run(rank, 3)
+    assert len(errors) == 2
+    for error in errors:
+        assert re.search(rf"rank 1: ValueError: on purpose, at .*{HERE}:\d+", str(error))
+
+
+def test_a_failed_operand_poisons_the_result_on_all_ranks() -> None:
+    def program() -> None:
+        mine = flow.ones(3)
+        if flow.distributed.rank() == 1:
+
+            def fail(_: Any) -> None:
+                raise ValueError("on purpose")
+
+            flow.vm.host_func(fail, writes=[mine])
+        x = flow.ones(3).to_global(placement.all("cpu"), sbp.partial_sum)
+        local = x.to_local()
+        local += mine  # the part of x itself
+        x.full().numpy()
+
+    errors = each_error(program, 3)
+    assert isinstance(errors[1], ValueError)
+    for error in (errors[0], errors[2]):
+        assert isinstance(error, RankError)
+        assert re.search(rf"rank 1: .*on purpose.*; issued at .*{HERE}:\d+", str(error))
+    with pytest.raises(ValueError, match="on purpose"):
+        flow.synchronize()
+    while True:  # the failures of the others
+        try:
+            flow.synchronize()
+            break
+        except RankError:
+            continue
+
+
+def different(*programs: Callable[[], Any]) -> list[BaseException]:
+    """Each rank runs another program."""
+    return each_error(lambda: programs[flow.distributed.rank()](), len(programs))
+
+
+def forget_failures() -> None:
+    for _ in range(10):
+        try:
+            return flow.synchronize()
+        except (RankError, DesyncError):
+            continue
+
+
+def ones(n: int, dtype: str = "float32") -> flow.distributed.GlobalTensor:
+    return flow.ones(n, dtype=dtype).to_global(placement.all("cpu"), sbp.partial_sum)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param(lambda x: x.to_global(sbp=sbp.split(0)).numpy(), id="another operation"),
+        pytest.param(lambda x: (x.full(), x.full())[1].numpy(), id="once too often"),
+        pytest.param(lambda x: None, id="nothing"),
+    ],
+)
+def test_ranks_that_differ(other: Callable[[Any], Any]) -> None:
+    def own() -> None:
+        ones(100).full().numpy()
+
+    def another() -> None:
+        other(ones(100))
+
+    errors = different(own, another)
+    forget_failures()
+    told = [str(error) for error in errors if isinstance(error, DesyncError)]
+    assert told, errors
+    for text in told:
+        assert "rank 1" in text
+        assert re.search(rf"{HERE}:\d+", text)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [((100, "float32"), (101, "float32")), ((9, "float32"), (9, "int32"))]
+)
+def test_parts_that_do_not_fit(first: Any, second: Any) -> None:
+    errors = different(lambda: ones(*first), lambda: ones(*second))
+    for error in errors:
+        assert isinstance(error, ValueError)
+        assert "rank 0 has" in str(error)
+        assert "rank 1 has" in str(error)
+
+
+def test_the_lines_of_both_sides() -> None:
+    def own() -> None:
+        x = ones(10)
+        x.to_global(sbp=sbp.split(0)).full().numpy()
+
+    def another() -> None:
+        x = ones(10)
+        x.full().numpy()
+
+    errors = different(own, another)
+    forget_failures()
+    lines = {f"{HERE}:{f.__code__.co_firstlineno + 2}" for f in (own, another)}
+    for error in errors:
+        assert isinstance(error, DesyncError | RankError)
+        assert all(line in str(error) for line in lines), error
+
+
+def test_another_thread_is_no_rank() -> None:
+    def program() -> None:
+        x = ones(4)
+        caught: list[BaseException] = []
+
+        def elsewhere() -> None:
+            try:
+                x.full()
+            except RuntimeError as error:
+                caught.append(error)
+
+        thread = threading.Thread(target=elsewhere)
+        thread.start()
+        thread.join()
+        assert "another thread" in str(caught[0])
+        assert x.full().tolist() == [2.0] * 4
+
+    flow.distributed.run(program, 2)
+
+
+def test_a_function_cannot_communicate() -> None:
+    def program() -> None:
+        caught: list[str] = []
+
+        def function(_: Any) -> None:
+            try:
+                ones(2)
+            except RuntimeError as error:
+                caught.append(str(error))
+
+        y = flow.ones(1)
+        flow.vm.host_func(function, writes=[y])
+        y.numpy()
+        assert "cannot communicate" in caught[0]
+
+    flow.distributed.run(program, 1)
+
+
+def test_bad_input() -> None:
+    ranks = placement("cpu", [0, 1])
+    with pytest.raises(ValueError, match=r"rank 1 is not in this world, which has 1 rank"):
+        flow.ones(2).to_global(ranks, sbp.broadcast)
+    one = placement("cpu", [0])
+    with pytest.raises(ValueError, match="expected 1 sbps"):
+        flow.ones(2).to_global(one, [sbp.broadcast] * 2)
+    with pytest.raises(IndexError, match=r"split\(1\)"):
+        flow.ones(2).to_global(one, sbp.split(1))
+    with pytest.raises(IndexError, match=r"split\(0\) of parts of 0 dimensions"):
+        flow.ones(()).to_global(one, sbp.split(0))
+    with pytest.raises(ValueError, match="at least one rank, got 0"):
+        flow.distributed.run(print, 0)
+    with pytest.raises(RuntimeError, match="no worlds inside"):
+        flow.distributed.run(lambda: flow.distributed.run(print, 1), 2)
+    x = flow.ones(2).to_global(one, sbp.broadcast)
+    with pytest.raises(TypeError, match="to_global"):
+        x + flow.ones(2)  # type: ignore[operator]
+    np.testing.assert_array_equal((x + np.ones(2)).numpy(), [2, 2])
