@@ -53,8 +53,8 @@ PyObject* exception_type(ErrorKind kind) {
   return PyExc_RuntimeError;
 }
 
-/// One name for all calls: CPython's cache of attributes keeps up to 4,096 names that are looked up,
-/// so a new string at each look would grow the process.
+/// One name for all calls: CPython's cache of attributes keeps up to 4,096 names that are looked
+/// up, so a new string at each look would grow the process.
 PyObject* notes_name() {
   static PyObject* const name = checked(PyUnicode_InternFromString("__notes__"));
   return name;

@@ -17,8 +17,8 @@ PyObject* out_of_memory_type();
 /// The exception class oneflow_lite.graph.TraceError; borrowed. Made on first call.
 PyObject* recording_error_type();
 
-/// The exception classes oneflow_lite.distributed.RankError and DesyncError; borrowed. Made on first
-/// call.
+/// The exception classes oneflow_lite.distributed.RankError and DesyncError; borrowed. Made on
+/// first call.
 PyObject* rank_error_type();
 PyObject* desync_error_type();
 

@@ -155,7 +155,8 @@ void test_groups() {
   Ranks rows;
   for (const auto& world : worlds) {
     const int rank = world->rank();
-    rows.push_back(world->group(rank % 2 ? std::vector<int32_t>{3, 1} : std::vector<int32_t>{0, 2}));
+    using Members = std::vector<int32_t>;
+    rows.push_back(world->group(rank % 2 ? Members{3, 1} : Members{0, 2}));
   }
   CHECK(rows[3]->rank() == 0 && rows[1]->rank() == 1 && rows[2]->size() == 2);
   each_rank(rows, [](Communicator& own) {

@@ -162,8 +162,8 @@ class Assembly {
   [[noreturn]] void refuse_cuts(int64_t id) const {
     fail(ErrorKind::value, "[", kName, "] ", rank_and(0), ", ", rank_and(id),
          "; they are no parts of one tensor in ", layout_->str(),
-         ". Parts of other sizes than numpy.array_split's are taken along one axis of the grid, and "
-         "all other extents are the same on all ranks");
+         ". Parts of other sizes than numpy.array_split's are taken along one axis of the grid, "
+         "and all other extents are the same on all ranks");
   }
   int cut_dim() const { return sbps_[cut_axis_].dim; }
   int64_t on_first_line(int64_t id) const {

@@ -12,9 +12,10 @@ struct Whole {
 };
 
 /// All ranks of the world call it, each with a tensor of its own; those outside the placement may
-/// have any. Waits until the ranks have told each other their shapes. Where a dimension is split the
-/// parts may be of any sizes, and elements move until they are balanced. Where ranks hold the same,
-/// the value is that of the first one. Error(value) on all ranks for parts that do not fit together.
+/// have any. Waits until the ranks have told each other their shapes. Where a dimension is split
+/// the parts may be of any sizes, and elements move until they are balanced. Where ranks hold the
+/// same, the value is that of the first one. Error(value) on all ranks for parts that do not fit
+/// together.
 Whole assemble(const Issuer& issuer, Member& member, const Placement& placement, const Sbps& sbps,
                Device home, const Tensor& local);
 

@@ -162,15 +162,15 @@ class Step {
     return result;
   }
 
-  /// What arrives, by boxes. Pieces that are whole go straight into the result, where they lie there
-  /// in one piece.
+  /// What arrives, by boxes. Pieces that are whole go straight into the result, where they lie
+  /// there in one piece.
   std::vector<std::vector<Incoming>> prepare(Mail* mail, Tensor* result) const {
     const int32_t rank = member_.rank();
     const Box whole = box_of(*step_.to);
     std::vector<std::vector<Incoming>> incoming;
     const std::vector<Piece> pieces = received(*step_.from, *step_.to, rank);
-    const bool is_partial =
-        std::any_of(pieces.begin(), pieces.end(), [](const Piece& piece) { return piece.part > 0; });
+    const auto is_another_value = [](const Piece& piece) { return piece.part > 0; };
+    const bool is_partial = std::any_of(pieces.begin(), pieces.end(), is_another_value);
     if (!is_partial || pieces.empty() || pieces.front().box.extent != whole.extent) {
       *result = new_tensor(whole.extent);
     }

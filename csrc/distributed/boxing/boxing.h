@@ -1,6 +1,7 @@
 // Boxing: carries out the steps that give a tensor another layout. Copies into and out of what is
-// sent are ordinary instructions of the tensor's device; what goes from rank to rank is a collective
-// on the host's ccl stream. A device that is not the host is reached by copies from and to it.
+// sent are ordinary instructions of the tensor's device; what goes from rank to rank is a
+// collective on the host's ccl stream. A device that is not the host is reached by copies from and
+// to it.
 #pragma once
 
 #include "distributed/layouts/plan.h"
@@ -17,7 +18,8 @@ struct Part {
 };
 
 /// The same tensor in another layout; all ranks of both placements call it, others may. `home`: the
-/// device of this rank in the new placement. It holds memory of its own, unless the layouts are one.
+/// device of this rank in the new placement. It holds memory of its own, unless the layouts are
+/// one.
 Part box(const Issuer& issuer, Member& member, const Layout& from, const Layout& to, Device home,
          const Part& part);
 

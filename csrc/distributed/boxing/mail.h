@@ -1,5 +1,5 @@
-// Mail: what one rank sends and receives in one collective. Tensors of a device that is not the host
-// go through the host's memory.
+// Mail: what one rank sends and receives in one collective. Tensors of a device that is not the
+// host go through the host's memory.
 #pragma once
 
 #include <vector>

@@ -6,8 +6,8 @@
 
 namespace ofl::distributed {
 
-/// Both of one shape, dtype and device. The rows of operations come from the layer above, which sets
-/// this before the first tensor of many ranks.
+/// Both of one shape, dtype and device. The rows of operations come from the layer above, which
+/// sets this before the first tensor of many ranks.
 using Combine = Tensor (*)(const Issuer&, PartialOp, const Tensor&, const Tensor&);
 void set_combine(Combine combine);
 

@@ -60,8 +60,9 @@ void Member::leave(vm::VirtualMachine& machine) {
 
 std::shared_ptr<Member> Member::current() {
   if (vm::RunningScope::any()) {
-    fail(ErrorKind::runtime, "[distributed] a function of the machine cannot communicate: it has no "
-                             "place in the order that all ranks have in common");
+    fail(ErrorKind::runtime,
+         "[distributed] a function of the machine cannot communicate: it has no place in the order "
+         "that all ranks have in common");
   }
   return entered.member ? entered.member : alone();
 }

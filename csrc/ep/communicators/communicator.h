@@ -24,8 +24,8 @@ struct Transfer {
   size_t bytes;
 };
 
-/// One rank's part in a collective. Peers are places in the group. Both ends list the transfers from one rank to another in the
-/// same order. Memory stays as it is until the work is over.
+/// One rank's part in a collective. Peers are places in the group. Both ends list the transfers
+/// from one rank to another in the same order. Memory stays as it is until the work is over.
 struct Collective {
   uint64_t meaning = 0;     // a hash of what it is; the same on all ranks
   bool has_failed = false;  // an operand has

@@ -73,8 +73,8 @@ Py_ssize_t global_length(PyObject* self) {
 
 constexpr char kDoc[] =
     "A tensor of many ranks; this rank holds a part of it.\n\n"
-    "Made by ``to_global`` of a tensor. It has ``shape``, ``dtype``, ``layout``, ``placement`` and\n"
-    "``sbp`` of the whole. Operators work on the parts; what has to move first, moves. Only a\n"
+    "Made by ``to_global`` of a tensor. It has ``shape``, ``dtype``, ``layout``, ``placement``\n"
+    "and ``sbp`` of the whole. Operators work on the parts; what has to move first, moves. Only a\n"
     "tensor that every rank has all of can be looked at: ``full()`` makes one.\n\n"
     "Examples\n--------\n"
     ">>> ranks = flow.distributed.placement(\"cpu\", ranks=[0])\n"

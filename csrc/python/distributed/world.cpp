@@ -29,9 +29,9 @@ const OpObject& row_of(PartialOp op) {
   static const OpObject* rows[distributed::kPartialOps] = {};
   const OpObject*& row = rows[static_cast<int>(op)];
   if (!row) {
-    const py::object ufunc = py::module_::import("numpy").attr(kNames[static_cast<int>(op)]);
-    row = op_of_ufunc(ufunc.ptr());
-    if (!row) fail(ErrorKind::runtime, "the op table has no row for ", kNames[static_cast<int>(op)]);
+    const char* const name = kNames[static_cast<int>(op)];
+    row = op_of_ufunc(py::module_::import("numpy").attr(name).ptr());
+    if (!row) fail(ErrorKind::runtime, "the op table has no row for ", name);
   }
   return *row;
 }

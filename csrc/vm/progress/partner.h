@@ -1,5 +1,5 @@
-// Partner: a thread whose instructions end only when other threads of the process have issued theirs:
-// ranks that are threads.
+// Partner: a thread whose instructions end only when other threads of the process have issued
+// theirs: ranks that are threads.
 #pragma once
 
 #include <atomic>

@@ -59,9 +59,9 @@ void Waiting::wait_for_room(DeviceState& state) {
   }
 }
 
-// What fills a device may wait, in the end, for an instruction that this thread has yet to issue. So
-// a partner waits only while it is ahead of others itself: while it has joined something that has
-// not ended. A partner that has joined nothing is never held up, and what it has in flight ends
+// What fills a device may wait, in the end, for an instruction that this thread has yet to issue.
+// So a partner waits only while it is ahead of others itself: while it has joined something that
+// has not ended. A partner that has joined nothing is never held up, and what it has in flight ends
 // without others. If all of them wait, each has joined something, and of these instructions the
 // first that not all have joined is missing from a thread that does not wait here; there is none.
 // They wait when half of the window is in use, so that the one that does not finds a slot.
