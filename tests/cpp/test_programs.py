@@ -15,6 +15,7 @@ import pytest
 from tests.support import ROOT
 from tests.support.compiling import COMPILER, SOURCES, compiled, run
 
+CSRC = ROOT / "csrc"
 LAYERS = ("base", "ep", "vm")  # what the programs are linked with
 # Sources of ops that some are linked with, too.
 LAUNCHING = ("iteration", "launch", "sharing_out", "through_host")
@@ -70,36 +71,52 @@ SANITIZED = (
 
 
 class Builder:
-    """Compiles the layers once for each flavor, and programs with them."""
+    """Compiles each source once for each flavor, and links programs with what they use."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._objects: dict[str, list[Path]] = {}
+        self._compilers: dict[str, list[object]] = {}
+        self._layers = sorted(s for layer in LAYERS for s in (CSRC / layer).rglob("*.cpp"))
 
     def program(self, name: str, flavor: str) -> Path:
         target = self._folder / flavor / name
         if not target.exists():
-            ops = [ROOT / "csrc" / "ops" / f"{part}.cpp" for part in OPS.get(name, ())]
-            sources = [SOURCES / f"{name}.cpp", *ops]
-            compiled([*self._compiler(flavor), *sources, *self._layers(flavor), "-o", target])
+            ops = [CSRC / "ops" / f"{part}.cpp" for part in OPS.get(name, ())]
+            sources = [SOURCES / f"{name}.cpp", *ops, *self._layers]
+            compiler = self._compiler(flavor)
+            with ThreadPoolExecutor(os.cpu_count()) as pool:
+                objects = list(pool.map(lambda s: self._object(s, flavor), sources))
+            compiled([*compiler, *objects, "-o", target])
         return target
 
     def _compiler(self, flavor: str) -> list[object]:
-        flags = (*FLAVORS[flavor].flags, "-std=c++17", "-pthread")
-        return [*COMPILER, *flags, f"-I{ROOT / 'csrc'}", f"-I{SOURCES}"]
-
-    def _layers(self, flavor: str) -> list[Path]:
-        if flavor not in self._objects:
+        if flavor not in self._compilers:
             self._require(flavor)
-            sources = sorted(s for layer in LAYERS for s in (ROOT / "csrc" / layer).rglob("*.cpp"))
-            with ThreadPoolExecutor(os.cpu_count()) as pool:
-                self._objects[flavor] = list(pool.map(lambda s: self._object(s, flavor), sources))
-        return self._objects[flavor]
+            self._compilers[flavor] = self._with_precompiled_header(flavor)
+        return self._compilers[flavor]
+
+    def _with_precompiled_header(self, flavor: str) -> list[object]:
+        """The compiler, which reads the headers of the standard library as setup.py has it do. A
+        compiler cache does without, as it would find no object again.
+        """
+        compiler = self._command(flavor)
+        if Path(COMPILER[0]).name in ("ccache", "sccache"):
+            return compiler
+        header = self._folder / flavor / "precompiled.h"
+        header.parent.mkdir(exist_ok=True)
+        shutil.copy(CSRC / "base" / header.name, header)
+        compiled([*compiler, "-x", "c++-header", header, "-o", f"{header}.gch"])
+        return [*compiler, "-include", header]
+
+    def _command(self, flavor: str) -> list[object]:
+        flags = (*FLAVORS[flavor].flags, "-std=c++17", "-pthread")
+        return [*COMPILER, *flags, f"-I{CSRC}", f"-I{SOURCES}"]
 
     def _object(self, source: Path, flavor: str) -> Path:
-        target = self._folder / flavor / f"{source.parent.name}_{source.stem}.o"
-        target.parent.mkdir(exist_ok=True)
-        compiled([*self._compiler(flavor), "-c", source, "-o", target])
+        target = self._folder / flavor / source.relative_to(ROOT).with_suffix(".o")
+        if not target.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            compiled([*self._compiler(flavor), "-c", source, "-o", target])
         return target
 
     def _require(self, flavor: str) -> None:
@@ -108,7 +125,7 @@ class Builder:
         source = self._folder / "empty.cpp"
         source.write_text("#include <thread>\nint main() { std::thread([] {}).join(); }\n")
         target = self._folder / f"empty-{flavor}"
-        done = run([*self._compiler(flavor), source, "-o", target])
+        done = run([*self._command(flavor), source, "-o", target])
         if done.returncode == 0:
             done = run([target])
         if done.returncode != 0:
@@ -132,7 +149,7 @@ def names() -> list[str]:
 
 
 def in_one_process(flavor: str) -> pytest.MarkDecorator:
-    """The layers are compiled once for each flavor."""
+    """Sources are compiled once for each flavor."""
     return pytest.mark.xdist_group(f"cpp {flavor}")
 
 
