@@ -326,6 +326,8 @@ INSTANCES: dict[type, Callable[[], Any]] = {
     _C.Placement: lambda: ranks(),
     _C.Sbp: lambda: sbp.partial("max"),
     _C.Layout: lambda: layout((4, 2), ranks(), sbp.split(0)),
+    _C.Member: lambda: _C.current_member(),
+    _C.GlobalTensor: lambda: flow.ones(2).to_global(placement("cpu", 0), sbp.split(0)),
     _C.BoxingStep: lambda: boxing(
         *(layout((4, 2), ranks(), side) for side in (sbp.split(0), sbp.broadcast))
     )[0],

@@ -58,6 +58,7 @@ SANITIZED = (
     "test_staging",
     "test_allocator",
     "test_communicators",
+    "test_collectives",
     "test_machine",
     "test_bounds",
     "test_groups",
