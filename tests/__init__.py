@@ -4,7 +4,7 @@ contract/  the machine, seen from Python: order, waiting, errors, memory; proces
 engine/    functions that are pushed
 fusion/    operations that run as one
 tensor/    tensors as Python objects: attributes, elements, dtypes, text
-distributed/  layouts of tensors over many ranks
+distributed/  tensors over many ranks
 graph/     the analyses of programs, with checkers written without their algorithms
 ops/       the values of all operations are NumPy's, by chapter
 interop/   memory and calls shared with other libraries, files
