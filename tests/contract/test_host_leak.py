@@ -218,7 +218,7 @@ APART_METHODS = """
     __cuda_array_interface__ __slotnames__
     __array_function__ __array_priority__ __array_ufunc__ __delitem__ __doc__ __hash__ __module__
     __new__ __buffer__ __release_buffer__ cpu cuda device dtype itemsize nbytes ndim shape size
-    ready strides
+    ready strides to_global
     """
 
 
