@@ -24,7 +24,17 @@ def _method(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _list_of(sbp: Sbp | Sequence[Sbp]) -> list[Sbp]:
-    return [sbp] if isinstance(sbp, Sbp) else list(sbp)
+    sbps = [sbp] if isinstance(sbp, Sbp) else list(sbp)
+    for each in sbps:
+        if not isinstance(each, Sbp):
+            raise TypeError(f"[to_global] sbp: expected an Sbp, got {type(each).__name__}")
+    return sbps
+
+
+def _require_placement(placement: object) -> None:
+    if not isinstance(placement, Placement):
+        name = type(placement).__name__
+        raise TypeError(f"[to_global] placement: expected a Placement, got {name}")
 
 
 # --- from a local tensor
@@ -63,6 +73,7 @@ def to_global(self: Tensor, placement: Placement, sbp: Sbp | Sequence[Sbp]) -> G
     >>> flow.arange(4).to_global(ranks, flow.distributed.sbp.split(0)).layout
     (4,) split(0) on cpu [0]
     """
+    _require_placement(placement)
     return _C.assemble(self, placement, _list_of(sbp))
 
 
@@ -112,6 +123,7 @@ def _in_layout(
     (broadcast,)
     """
     own: Layout = _C.layout_of(self)
+    _require_placement(placement or own.placement)
     sbps = list(own.sbp) if sbp is None else _list_of(sbp)
     return _C.box(self, Layout(list(own.shape), placement or own.placement, sbps))
 

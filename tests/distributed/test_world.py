@@ -219,6 +219,10 @@ def test_bad_input() -> None:
         flow.ones(2).to_global(one, sbp.split(1))
     with pytest.raises(IndexError, match=r"split\(0\) of parts of 0 dimensions"):
         flow.ones(()).to_global(one, sbp.split(0))
+    with pytest.raises(TypeError, match="placement: expected a Placement, got str"):
+        flow.ones(2).to_global("cpu", sbp.broadcast)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="sbp: expected an Sbp, got str"):
+        flow.ones(2).to_global(one, ["broadcast"])  # type: ignore[list-item]
     with pytest.raises(ValueError, match="at least one rank, got 0"):
         flow.distributed.run(print, 0)
     with pytest.raises(RuntimeError, match="no worlds inside"):

@@ -64,6 +64,10 @@ INTEGERS = (
 )
 # What the parameters' names do not tell.
 CALLS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "Tensor.to_global": (
+        lambda x: x.to_global(flow.distributed.placement("cpu", 0), flow.distributed.sbp.broadcast),
+        (x(),),
+    ),
     **{name: (getattr(flow, name), (n(),)) for name in INTEGERS[-4:]},
     **{name: (getattr(flow, name), (n(), n())) for name in INTEGERS[:-4]},
     "bincount": (flow.bincount, (n(),)),
@@ -232,7 +236,7 @@ REFUSED = {
         *("piecewise", "insert at places"),
     ),
     "edges are made of values by the host": ("histogram",),
-    "it acts on more than tensors": ("synchronize", "Tensor.ready"),
+    "it acts on more than tensors": ("synchronize", "Tensor.ready", "Tensor.to_global"),
 }
 REFUSAL = r"^\[[\w.]+\] (needs the values of|cannot be recorded).* do it outside"
 REASONS = {name: reason for reason, names in REFUSED.items() for name in names}
