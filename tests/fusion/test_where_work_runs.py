@@ -101,7 +101,7 @@ def test_a_thread_with_code_of_its_own_hands_over() -> None:
     with flow.flags(inline="500us", fusion="0", num_threads=2):
         for program, expected in ((lambda: a + 1, False), (after_own_code, True)) * 2:
             # A thread that often loses its core to other processes looks as if it had own code.
-            assert any(hands_over(program) == expected for _ in range(10))
+            assert any(hands_over(program) == expected for _ in range(60))
 
 
 def chain(xp: Any, a: Any, b: Any) -> Any:
