@@ -11,7 +11,7 @@ namespace ofl::distributed {
 namespace {
 
 /// A message whose tensor is a held storage from here on.
-struct Part {
+struct HeldMessage {
   int peer;
   int held;
   int64_t offset;
@@ -24,11 +24,11 @@ struct CollectiveBody {
   uint64_t number = 0;  // in the group's line
   Meaning meaning;
   HeldStorages held;
-  std::vector<Part> sends, receives;
+  std::vector<HeldMessage> sends, receives;
 
-  std::vector<ep::Transfer> transfers(const std::vector<Part>& parts) const {
+  std::vector<ep::Transfer> transfers(const std::vector<HeldMessage>& parts) const {
     std::vector<ep::Transfer> found;
-    for (const Part& part : parts) {
+    for (const HeldMessage& part : parts) {
       found.push_back({part.peer, held[part.held]->data() + part.offset, part.bytes});
     }
     return found;
@@ -48,7 +48,7 @@ struct CollectiveBody {
     if (meaning.to) describe_shape(meaning.to->shape(), meaning.dtype, out);
     out->bytes = 0;
     for (const auto* parts : {&sends, &receives}) {
-      for (const Part& part : *parts) out->bytes += part.bytes;
+      for (const HeldMessage& part : *parts) out->bytes += part.bytes;
     }
   }
 };
@@ -96,7 +96,7 @@ constexpr vm::InstructionType kCollectiveType = [] {
 }();
 
 void add_parts(const std::vector<Message>& messages, vm::Access access, CollectiveBody* body,
-               std::vector<Part>* parts, std::vector<vm::Operand>* operands) {
+               std::vector<HeldMessage>* parts, std::vector<vm::Operand>* operands) {
   for (const Message& message : messages) {
     const Tensor& x = message.tensor;
     const size_t bytes = static_cast<size_t>(x.size()) * size_of(x.dtype);
