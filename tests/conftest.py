@@ -142,6 +142,14 @@ def failures_end_with_their_test() -> Iterator[None]:
         flow.synchronize()
 
 
+@pytest.fixture(autouse=True)
+def flags_end_with_their_test(work_for_workers: None) -> Iterator[None]:
+    """A flag that a test leaves behind fails it, and not another test of this process."""
+    before = repr(flow.flags)
+    yield
+    assert repr(flow.flags) == before
+
+
 def _present(per_type: int) -> list[str]:
     """The cpu and the first devices of each other type."""
     return [str(device) for device in flow.devices() if device.index < per_type]

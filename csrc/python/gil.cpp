@@ -23,12 +23,43 @@ bool interpreter_ends() {
 // PyGILState_Check() is true after the interpreter's end.
 bool has_gil() { return PyGILState_GetThisThreadState() && PyGILState_Check(); }
 
+std::mutex& thread_state_mutex() {
+  static std::mutex* mutex = new std::mutex;
+  return *mutex;
+}
+
+namespace {
+
 // The thread that ends the interpreter has the GIL.
-WithGil::WithGil() {
-  if (interpreter_ends() && !has_gil()) {
-    fail(ErrorKind::runtime, "the interpreter has ended before this ran");
+void require_interpreter() {
+  if (!interpreter_ends() || has_gil()) return;
+  fail(ErrorKind::runtime, "the interpreter has ended before this ran");
+}
+
+/// Makes Python's state of the thread, if there is none. It is counted once.
+bool make_thread_state() {
+  require_interpreter();
+  if (PyGILState_GetThisThreadState()) return false;
+  const std::lock_guard<std::mutex> lock(thread_state_mutex());
+  if (!PyThreadState_New(PyInterpreterState_Main())) {
+    fail(ErrorKind::out_of_memory, "no memory for Python's state of a thread");
   }
-  state_ = PyGILState_Ensure();
+  return true;
+}
+
+/// Gives back the GIL, and the state of the thread if it is new.
+void give_back(PyGILState_STATE state, bool is_new) {
+  if (is_new) PyGILState_Release(PyGILState_LOCKED);
+  PyGILState_Release(state);  // with the last one, the state goes
+}
+
+}  // namespace
+
+WithGil::WithGil() : is_new_(make_thread_state()), state_(PyGILState_Ensure()) {}
+
+WithGil::~WithGil() {
+  give_back(state_, is_new_);
+  ++ep::foreign_code_count;
 }
 
 thread_local bool GilForCall::kept_ = false;
@@ -42,15 +73,10 @@ GilForCall::GilForCall(bool keeps) : keeps_(keeps) {
     own_ = state_;
     return;
   }
-  if (interpreter_ends() && !has_gil()) {
-    fail(ErrorKind::runtime, "the interpreter has ended before this ran");
-  }
   const int64_t begin = now_ns();
+  is_new_ = make_thread_state();
   own_ = PyGILState_Ensure();
-  if (keeps_ && !has_state_) {
-    PyGILState_Ensure();  // counted once more, so that the last one out leaves the state
-    has_state_ = true;
-  }
+  if (keeps_ && is_new_) has_state_ = true;
   since_ = now_ns();
   waited_ns_ = since_ - begin;
 }
@@ -61,7 +87,7 @@ GilForCall::~GilForCall() {
   constexpr int64_t kLongestNs = 1'000'000;
   ++ep::foreign_code_count;
   if (!keeps_) {
-    PyGILState_Release(own_);
+    give_back(own_, is_new_);
     return;
   }
   state_ = own_;
@@ -77,9 +103,7 @@ void GilForCall::rest() {
 
 void GilForCall::end_thread() {
   if (!std::exchange(has_state_, false) || interpreter_ends()) return;
-  PyGILState_Ensure();
-  PyGILState_Release(PyGILState_LOCKED);
-  PyGILState_Release(PyGILState_UNLOCKED);  // the last one: the state goes
+  give_back(PyGILState_Ensure(), true);
 }
 
 namespace {

@@ -6,6 +6,8 @@
 // of ours (thread_end.cpp), and the thread sleeps there, as it does in CPython 3.14.
 #pragma once
 
+#include <mutex>
+
 #include "ep/foreign_code.h"
 #include "python/numpy_api.h"
 #include "vm/virtual_machine.h"
@@ -18,19 +20,21 @@ bool interpreter_ends();
 /// The calling thread has the GIL. Also after the interpreter's end, when no thread has.
 bool has_gil();
 
+/// Held while Python makes its state of a thread, which takes a lock of Python without the GIL. A
+/// fork holds it, too: before 3.12, the child would wait for that lock for ever.
+std::mutex& thread_state_mutex();
+
 /// Takes the GIL in any thread, for the lifetime of the object, after which Python's code may have
 /// changed what belongs to the thread. Error(runtime) while the interpreter ends.
 class WithGil {
  public:
   WithGil();
-  ~WithGil() {
-    PyGILState_Release(state_);
-    ++ep::foreign_code_count;
-  }
+  ~WithGil();
   WithGil(const WithGil&) = delete;
 
  private:
-  PyGILState_STATE state_;
+  const bool is_new_;  // Python's state of the thread is, and goes with this object
+  const PyGILState_STATE state_;
 };
 
 /// The GIL for one of many functions that a thread calls one after the other. It may stay with the
@@ -58,6 +62,7 @@ class GilForCall {
   static thread_local PyGILState_STATE state_;
   static thread_local int64_t since_;
   const bool keeps_;
+  bool is_new_ = false;
   PyGILState_STATE own_;
   int64_t waited_ns_ = 0;
 };

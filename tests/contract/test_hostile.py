@@ -305,6 +305,13 @@ def on_complete() -> Any:
     return given.pop()
 
 
+def completion() -> Any:
+    """Of a function that has run."""
+    done = flow.vm.host_func(int)
+    done.result()
+    return done
+
+
 INSTANCES: dict[type, Callable[[], Any]] = {
     _C.Device: lambda: flow.Device("cpu"),
     flow.device: lambda: flow.device("cpu"),
@@ -312,7 +319,7 @@ INSTANCES: dict[type, Callable[[], Any]] = {
     _C.Op: lambda: flow.add,
     _C.NativeFunction: lambda: flow.sum,
     _C.NativePath: lambda: _C.paths.sum,
-    _C.Completion: lambda: flow.vm.host_func(int),
+    _C.Completion: completion,
     _C.OnComplete: on_complete,
     _C.Var: lambda: _C.Var("table"),
     _C.CFunction: lambda: _C.CFunction(1, 0, False, None),

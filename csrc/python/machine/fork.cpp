@@ -44,20 +44,27 @@ void prepare() {
   KeepGil keep;
   runtime().machine.fork().before();
   ops::cuda::publishing_mutex().lock();
+  thread_state_mutex().lock();
   fork_prepared = true;
+}
+
+void unlock_prepared() {
+  if (!std::exchange(fork_prepared, false)) return;
+  thread_state_mutex().unlock();
+  ops::cuda::publishing_mutex().unlock();
 }
 
 void after_in_parent() {
   if (!fork_announced) return;
   fork_announced = false;
-  if (std::exchange(fork_prepared, false)) ops::cuda::publishing_mutex().unlock();
+  unlock_prepared();
   runtime().machine.fork().after_in_parent();
 }
 
 void after_in_child() {
   if (!fork_announced) return;
   ops::cuda::forget_background();
-  if (std::exchange(fork_prepared, false)) ops::cuda::publishing_mutex().unlock();
+  unlock_prepared();
   runtime().machine.fork().after_in_child();
   ++forks;
 }

@@ -52,6 +52,7 @@ def test_segments_of_a_sequential_run_do_not_overlap() -> None:
     run = flow.graph.compile(program, mode="sequential")
     with flow.flags(mock="h2d=20MB/s,d2h=20MB/s", inline="0"):
         found = intervals(run, given)
+    assert {mode for mode, count in run.report()["runs"].items() if count} == {"sequential"}
     assert len(found) == 12
     assert [(a, b) for k, a in enumerate(found) for b in found[k + 1 :] if b[0] < a[1]] == []
 
