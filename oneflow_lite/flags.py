@@ -418,6 +418,16 @@ class Flags:
             if at_import and name in given and name in at_import:
                 at_import[name]()
 
+    def replace_default(self, name: str, value: Any, source: str) -> None:
+        """Set a flag for the process, unless the environment has set it."""
+        with self._lock:
+            settings = self._settings[name]
+            if settings[0].source != "default":
+                return
+            if len(settings) == 1:  # else a scope decides, and its end takes this value
+                self._apply(name, value)
+            settings[0] = _Setting(value, source)
+
     def rows(self) -> list[tuple[Flag, Any, str]]:
         """Every flag with its value and where the value comes from."""
         latest = {name: settings[-1] for name, settings in self._settings.items()}

@@ -24,4 +24,9 @@ from oneflow_lite.distributed.layout import (
     sent as sent,
 )
 from oneflow_lite.distributed.placement import Placement as Placement, placement as placement
-from oneflow_lite.distributed.world import rank as rank, run as run, world_size as world_size
+from oneflow_lite.distributed.world import (
+    local_rank as local_rank,
+    rank as rank,
+    run as run,
+    world_size as world_size,
+)

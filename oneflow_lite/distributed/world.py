@@ -1,13 +1,12 @@
 """The ranks that run a program together, and how they are started."""
 
-import os
 import threading
-import traceback
 from collections.abc import Callable
 from operator import index
 from typing import Any
 
 from oneflow_lite import _C, failures
+from oneflow_lite.distributed.errors import in_one_line
 
 
 def rank() -> int:
@@ -38,6 +37,23 @@ def world_size() -> int:
     1
     """
     return _C.current_member().size
+
+
+def local_rank() -> int:
+    """Return which rank the calling thread is among those of its machine.
+
+    A rank computes on "cpu", or on the device of another type with this number, counted round.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> flow.distributed.local_rank()
+    0
+    """
+    return _C.current_member().local_rank
 
 
 def run(function: Callable[..., Any], ranks: int, *args: Any) -> list[Any]:
@@ -130,18 +146,6 @@ class _Rank(threading.Thread):
             self.member.leave()
         except BaseException as error:
             self._first.note(error)
-            self.member.abort(f"rank {self.member.rank}: {_summary(error)}")
+            self.member.abort(f"rank {self.member.rank}: {in_one_line(error)}")
         finally:
             _C.enter_world(None)
-
-
-def _summary(error: BaseException) -> str:
-    """The error in one line, with the last line of the program that it went through."""
-    package = os.path.dirname(_C.__file__)
-    frames = [
-        frame
-        for frame in traceback.extract_tb(error.__traceback__)
-        if not frame.filename.startswith(package)
-    ]
-    place = f", at {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
-    return f"{failures.summary(error)}{place}"

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "distributed/boxing/mail.h"
-#include "distributed/layouts/fingerprint.h"
+#include "base/fingerprint.h"
 
 namespace ofl::distributed {
 

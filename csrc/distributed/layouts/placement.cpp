@@ -6,7 +6,7 @@
 #include <unordered_set>
 
 #include "base/error.h"
-#include "distributed/layouts/fingerprint.h"
+#include "base/fingerprint.h"
 
 namespace ofl::distributed {
 

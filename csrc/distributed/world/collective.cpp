@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "distributed/layouts/fingerprint.h"
+#include "base/fingerprint.h"
 #include "tensor/body.h"
 #include "vm/progress/joining.h"
 

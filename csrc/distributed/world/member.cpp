@@ -18,21 +18,36 @@ struct Entered {
 };
 thread_local Entered entered;
 
+/// What the process has entered.
+struct Process {
+  void (*start)() = nullptr;
+  bool is_known = false, is_forked = false;
+  std::shared_ptr<Member> member;
+};
+
+/// With the GIL. Threads may outlive the variables of the program.
+Process& process() {
+  static Process* const the_process = new Process;
+  return *the_process;
+}
+
 /// The world of a process that has entered none. A group of one rank posts nothing, so any thread
 /// may use it.
 const std::shared_ptr<Member>& alone() {
   static const auto* const member = new std::shared_ptr<Member>(
-      std::make_shared<Member>(std::move(ep::make_thread_world(1).front())));
+      std::make_shared<Member>(std::move(ep::make_thread_world(1).front()), 0));
   return *member;
 }
 
 }  // namespace
 
-Member::Member(std::unique_ptr<ep::World> world)
-    : world_(std::move(world)), joined_(std::make_shared<std::atomic<int64_t>>(0)) {}
+Member::Member(std::unique_ptr<ep::World> world, int32_t local_rank)
+    : world_(std::move(world)),
+      local_rank_(local_rank),
+      joined_(std::make_shared<std::atomic<int64_t>>(0)) {}
 
 Device Member::device(DeviceType type, int count) const {
-  const int index = type == DeviceType::cpu || count == 0 ? 0 : rank() % count;
+  const int index = type == DeviceType::cpu || count == 0 ? 0 : local_rank_ % count;
   return Device{type, static_cast<int16_t>(index)};
 }
 
@@ -44,7 +59,18 @@ void Member::require_in_world(const Placement& placement) const {
   }
 }
 
+void Member::require_thread() {
+  if (size() == 1) return;
+  const std::thread::id own = std::this_thread::get_id();
+  if (thread_ == std::thread::id()) thread_ = own;
+  if (thread_ == own) return;
+  fail(ErrorKind::runtime, "[distributed] rank ", rank(),
+       " communicates from one thread, and this is another: between two there is no order that all "
+       "ranks could have in common");
+}
+
 const std::shared_ptr<Group>& Member::group(const std::vector<int32_t>& ranks) {
+  require_thread();
   std::shared_ptr<Group>& group = groups_[ranks];
   if (!group) {
     group = std::make_shared<Group>();
@@ -64,7 +90,25 @@ std::shared_ptr<Member> Member::current() {
          "[distributed] a function of the machine cannot communicate: it has no place in the order "
          "that all ranks have in common");
   }
-  return entered.member ? entered.member : alone();
+  if (entered.member) return entered.member;
+  Process& own = process();
+  if (own.is_forked) {
+    fail(ErrorKind::runtime, "[distributed] this process was forked from a rank, and is none");
+  }
+  if (!own.is_known && own.start) own.start();
+  return own.member ? own.member : alone();
+}
+
+void Member::set_start(void (*start)()) { process().start = start; }
+
+void Member::set_process(std::shared_ptr<Member> member) {
+  process().member = std::move(member);
+  process().is_known = true;
+}
+
+void Member::forget_process() {
+  process().is_forked = process().member != nullptr;
+  process().member = nullptr;
 }
 
 std::shared_ptr<Member> Member::exchange(std::shared_ptr<Member> member) {

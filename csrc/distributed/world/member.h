@@ -5,6 +5,7 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "distributed/layouts/layout.h"
@@ -25,17 +26,19 @@ struct Group {
 
 class Member {
  public:
-  /// `joined` outlives every instruction that it counts.
-  explicit Member(std::unique_ptr<ep::World> world);
+  /// `local_rank`: among those of its machine. `joined` outlives every instruction that it counts.
+  Member(std::unique_ptr<ep::World> world, int32_t local_rank);
   Member(const Member&) = delete;
 
   int32_t rank() const { return world_->rank(); }
   int32_t size() const { return world_->size(); }
+  int32_t local_rank() const { return local_rank_; }
   /// The device of this type that it computes on, of so many.
   Device device(DeviceType type, int count) const;
   /// Error(value) unless its ranks are in the world.
   void require_in_world(const Placement& placement) const;
-  /// Of ranks, this one among them, in their order. By the member's thread.
+  /// Of ranks, this one among them, in their order. The thread that asks first is the member's;
+  /// Error(runtime) in another one.
   const std::shared_ptr<Group>& group(const std::vector<int32_t>& ranks);
   /// Any thread: all that is in flight on any rank, and all that comes, fails with this reason.
   void abort(const std::string& reason) { world_->abort(reason); }
@@ -44,14 +47,25 @@ class Member {
   /// Its instructions in flight in which others take part.
   const std::shared_ptr<std::atomic<int64_t>>& joined() const { return joined_; }
 
-  /// The calling thread's; a world of one rank where it has entered none. Error(runtime) while it
-  /// is in a function of the machine: such a function has no place in the order of collectives.
+  /// The calling thread's, else the process's; a world of one rank where that has entered none.
+  /// Error(runtime) while the thread is in a function of the machine: such a function has no place
+  /// in the order of collectives. With the GIL, as what follows.
   static std::shared_ptr<Member> current();
+  /// Asked for the process's world before it is known: `start` says set_process(), or throws.
+  static void set_start(void (*start)());
+  /// The process's world; null: it has entered none.
+  static void set_process(std::shared_ptr<Member> member);
+  /// This process was forked from a rank, and is none.
+  static void forget_process();
   /// The calling thread is this rank, or in no world (null); what it was before.
   static std::shared_ptr<Member> exchange(std::shared_ptr<Member> member);
 
  private:
+  void require_thread();
+
   const std::unique_ptr<ep::World> world_;
+  const int32_t local_rank_;
+  std::thread::id thread_;  // that communicates, once one has; with the GIL
   const std::shared_ptr<std::atomic<int64_t>> joined_;
   std::map<std::vector<int32_t>, std::shared_ptr<Group>> groups_;
 };

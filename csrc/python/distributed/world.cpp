@@ -2,6 +2,7 @@
 #include <pybind11/stl.h>
 
 #include "distributed/boxing/operators.h"
+#include "ep/communicators/mpi/world.h"
 #include "ep/communicators/threads.h"
 #include "python/bind.h"
 #include "python/distributed/global_object.h"
@@ -46,9 +47,29 @@ Tensor combine(const Issuer& issuer, PartialOp op, const Tensor& a, const Tensor
 std::vector<std::shared_ptr<Member>> make_world(int ranks) {
   std::vector<std::shared_ptr<Member>> members;
   for (auto& world : ep::make_thread_world(ranks)) {
-    members.push_back(std::make_shared<Member>(std::move(world)));
+    const int rank = world->rank();
+    members.push_back(std::make_shared<Member>(std::move(world), rank));
   }
   return members;
+}
+
+std::shared_ptr<Member> make_mpi_member(const std::string& shared_object, ep::mpi::Handle handle,
+                                        ep::mpi::Handle byte, int any_source, int rank, int size,
+                                        int largest_tag, int local_rank) {
+  ep::mpi::Library library{};
+  library.communicator = handle;
+  library.byte = byte;
+  library.any_source = any_source;
+  library.rank = rank;
+  library.size = size;
+  library.largest_tag = largest_tag;
+  ep::mpi::find_functions(shared_object, &library);
+  return std::make_shared<Member>(ep::make_mpi_world(library), local_rank);
+}
+
+void start_process() {
+  const Reference module(checked(PyImport_ImportModule("oneflow_lite.distributed.processes")));
+  const Reference done(checked(PyObject_CallMethod(module.get(), "start", nullptr)));
 }
 
 py::object assemble(const py::object& local, const Placement& placement,
@@ -83,9 +104,16 @@ void bind_world(py::module_& module) {
   py::class_<Member, std::shared_ptr<Member>>(module, "Member", initialised<Member>())
       .def_property_readonly("rank", &Member::rank)
       .def_property_readonly("size", &Member::size)
+      .def_property_readonly("local_rank", &Member::local_rank)
       .def("abort", &Member::abort)
       .def("leave", [](Member& member) { member.leave(runtime().machine); });
+  Member::set_start(start_process);
   module.def("make_world", &make_world);
+  module.def("make_mpi_member", &make_mpi_member, py::kw_only(), py::arg("shared_object"),
+             py::arg("handle"), py::arg("byte"), py::arg("any_source"), py::arg("rank"),
+             py::arg("size"), py::arg("largest_tag"), py::arg("local_rank"));
+  module.def("set_process_member", &Member::set_process);
+  module.def("forget_process_member", &Member::forget_process);
   module.def("current_member", &Member::current);
   module.def("enter_world", &Member::exchange);
   module.def("assemble", &assemble);

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace ofl::distributed {
+namespace ofl {
 
 /// FNV-1a, 64 bits, over whole words; http://www.isthe.com/chongo/tech/comp/fnv
 class Fingerprint {
@@ -23,4 +23,4 @@ class Fingerprint {
   uint64_t value_ = 0xcbf29ce484222325;
 };
 
-}  // namespace ofl::distributed
+}  // namespace ofl

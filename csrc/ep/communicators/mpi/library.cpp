@@ -1,0 +1,34 @@
+#include "ep/communicators/mpi/library.h"
+
+#include <dlfcn.h>
+
+#include "base/error.h"
+
+namespace ofl::ep::mpi {
+
+void find_functions(const std::string& shared_object, Library* library) {
+  void* const loaded = dlopen(shared_object.c_str(), RTLD_NOW | RTLD_NOLOAD);
+  if (!loaded) fail(ErrorKind::runtime, "[mpi] ", shared_object, " is not loaded");
+  const auto find = [&](auto* function, const char* name) {
+    // As POSIX has it: a pointer to an object that is the address of a function.
+    *reinterpret_cast<void**>(function) = dlsym(loaded, name);
+    if (!*function) fail(ErrorKind::runtime, "[mpi] ", shared_object, " has no ", name);
+  };
+  find(&library->isend, "MPI_Isend");
+  find(&library->irecv, "MPI_Irecv");
+  find(&library->test, "MPI_Test");
+  find(&library->cancel, "MPI_Cancel");
+  find(&library->error_string, "MPI_Error_string");
+}
+
+void require_success(const Library& library, int code, const char* function) {
+  if (code == 0) return;
+  constexpr int kLongest = 8192;  // more than any library's MPI_MAX_ERROR_STRING
+  std::string text(kLongest, '\0');
+  int length = 0;
+  if (library.error_string(code, text.data(), &length) != 0) length = 0;
+  text.resize(static_cast<size_t>(length));
+  fail(ErrorKind::runtime, "[mpi] ", function, ": error ", code, ": ", text);
+}
+
+}  // namespace ofl::ep::mpi

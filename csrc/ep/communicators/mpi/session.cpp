@@ -1,0 +1,234 @@
+#include "ep/communicators/mpi/session.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/error.h"
+
+namespace ofl::ep::mpi {
+
+namespace {
+
+/// Counts are of type int.
+constexpr size_t kMostAtOnce = size_t{1} << 30;
+
+void require_size(const Transfer& wanted, uint64_t bytes) {
+  if (bytes == wanted.bytes) return;
+  fail(ErrorKind::runtime, "[mpi] a piece of ", bytes, " bytes, expected ", wanted.bytes);
+}
+
+}  // namespace
+
+Envelope Session::envelope(Kind kind) const {
+  Envelope made{};
+  made.kind = static_cast<uint32_t>(kind);
+  made.group = places_.key;
+  made.number = number_;
+  made.sender = places_.own;
+  return made;
+}
+
+void Session::tell(int place, Envelope envelope, const std::string& text) {
+  envelope.bytes = static_cast<uint32_t>(text.size());
+  wire_.mailbox.send(places_.ranks[static_cast<size_t>(place)], envelope, text.data());
+}
+
+void Session::post(Collective collective) {
+  collective_ = std::move(collective);
+  is_posted_ = true;
+  const int failed = collective_.has_failed ? places_.own : kNobody;
+  known_ = {collective_.meaning, collective_.meaning, failed};
+  if (places_.size() > 1 && !is_over_) tell_known();
+}
+
+void Session::tell_known() {
+  Envelope message = envelope(Kind::check);
+  message.values[0] = known_.least;
+  message.values[1] = known_.largest;
+  message.value = known_.first_failed;
+  const int further = 1 << round_;
+  message.round = round_;
+  tell((places_.own + further) % places_.size(), message, "");
+}
+
+void Session::take(const Envelope& envelope, const char* follows) {
+  switch (static_cast<Kind>(envelope.kind)) {
+    case Kind::check:
+      heard_[envelope.round] = {envelope.values[0], envelope.values[1], envelope.value};
+      return;
+    case Kind::text:
+      texts_[envelope.sender] = std::string(follows, envelope.bytes);
+      return;
+    case Kind::piece:
+      pieces_[envelope.sender].push_back(
+          {envelope.values[0], envelope.value, std::string(follows, envelope.bytes)});
+      return;
+    case Kind::group_end:
+    case Kind::world_end:
+    case Kind::abort: break;
+  }
+  fail(ErrorKind::runtime, "[mpi] a message of kind ", envelope.kind, " is of no collective");
+}
+
+void Session::advance() {
+  if (!is_posted_ || is_over_) return;
+  if (is_aborted_) return move();
+  while (!is_decided_) {
+    if (1 << round_ >= places_.size()) {
+      decide();
+      break;
+    }
+    const auto found = heard_.find(round_);
+    if (found == heard_.end()) return;
+    known_.least = std::min(known_.least, found->second.least);
+    known_.largest = std::max(known_.largest, found->second.largest);
+    known_.first_failed = std::min(known_.first_failed, found->second.first_failed);
+    if (1 << ++round_ < places_.size()) tell_known();
+  }
+  if (verdict_ == Verdict::moved) return move();
+  collect_texts();
+}
+
+void Session::decide() {
+  is_decided_ = true;
+  if (known_.least != known_.largest) {
+    verdict_ = Verdict::differs;
+    tell_text();
+  } else if (known_.first_failed != kNobody) {
+    verdict_ = Verdict::failed;
+    if (known_.first_failed == places_.own) tell_text();
+  } else {
+    begin_to_move();
+  }
+}
+
+void Session::tell_text() {
+  const std::string text = fitting(own_text());
+  texts_[places_.own] = text;
+  for (int place = 0; place < places_.size(); ++place) {
+    if (place != places_.own) tell(place, envelope(Kind::text), text);
+  }
+}
+
+void Session::collect_texts() {
+  const auto named = [&](int place) {
+    return concat("rank ", places_.ranks[static_cast<size_t>(place)], ": ", texts_[place]);
+  };
+  if (verdict_ == Verdict::failed) {
+    if (!texts_.count(known_.first_failed)) return;
+    reason_ = named(known_.first_failed);
+    return end();
+  }
+  if (static_cast<int>(texts_.size()) < places_.size()) return;
+  for (int place = 0; place < places_.size(); ++place) {
+    reason_ += concat(place ? "; " : "", named(place));
+  }
+  end();
+}
+
+void Session::begin_to_move() {
+  std::deque<Transfer> to_itself;
+  for (const Transfer& transfer : collective_.sends) {
+    if (transfer.peer == places_.own) {
+      to_itself.push_back(transfer);
+    } else {
+      send_piece(transfer);
+    }
+  }
+  for (const Transfer& wanted : collective_.receives) {
+    if (wanted.peer != places_.own) {
+      wanted_.push_back(wanted);
+      continue;
+    }
+    const size_t given = to_itself.empty() ? 0 : to_itself.front().bytes;
+    require_size(wanted, given);
+    if (given) std::memcpy(wanted.data, to_itself.front().data, given);
+    if (!to_itself.empty()) to_itself.pop_front();
+  }
+}
+
+void Session::send_piece(const Transfer& transfer) {
+  Envelope message = envelope(Kind::piece);
+  message.values[0] = transfer.bytes;
+  if (transfer.bytes <= Mailbox::kMostBytes) {
+    return tell(transfer.peer, message, std::string(transfer.data, transfer.bytes));
+  }
+  message.value = wire_.draw_tag();
+  tell(transfer.peer, message, "");
+  const Library& mpi = wire_.library;
+  for (size_t at = 0; at < transfer.bytes; at += kMostAtOnce) {
+    const int count = static_cast<int>(std::min(kMostAtOnce, transfer.bytes - at));
+    sending_.emplace_back();
+    require_success(mpi,
+                    mpi.isend(transfer.data + at, count, mpi.byte,
+                              places_.ranks[static_cast<size_t>(transfer.peer)], message.value,
+                              mpi.communicator, &sending_.back()),
+                    "MPI_Isend");
+  }
+}
+
+// The pieces of a peer come in the order in which they are wanted. What is aborted takes no new
+// ones; what the library may still write to has to be waited for. Nobody may receive what this rank
+// still sends, and the library only reads it: its result is of no use to anybody.
+void Session::move() {
+  std::deque<Transfer> later;
+  for (const Transfer& wanted : wanted_) {
+    std::deque<Piece>& come = pieces_[wanted.peer];
+    if (come.empty() || is_aborted_) {
+      later.push_back(wanted);
+      continue;
+    }
+    const Piece piece = std::move(come.front());
+    come.pop_front();
+    receive_piece(wanted, piece);
+  }
+  wanted_.swap(later);
+  const bool all_sent = requests_are_done(&sending_);
+  if (!requests_are_done(&receiving_)) return;
+  if (is_aborted_ || (all_sent && wanted_.empty())) end();
+}
+
+void Session::receive_piece(const Transfer& wanted, const Piece& piece) {
+  require_size(wanted, piece.bytes);
+  if (!piece.tag) {
+    if (wanted.bytes) std::memcpy(wanted.data, piece.data.data(), wanted.bytes);
+    return;
+  }
+  const Library& mpi = wire_.library;
+  for (size_t at = 0; at < wanted.bytes; at += kMostAtOnce) {
+    const int count = static_cast<int>(std::min(kMostAtOnce, wanted.bytes - at));
+    receiving_.emplace_back();
+    require_success(mpi,
+                    mpi.irecv(wanted.data + at, count, mpi.byte,
+                              places_.ranks[static_cast<size_t>(wanted.peer)], piece.tag,
+                              mpi.communicator, &receiving_.back()),
+                    "MPI_Irecv");
+  }
+}
+
+bool Session::requests_are_done(std::vector<Handle>* requests) {
+  const auto is_done = [&](Handle& request) {
+    alignas(16) char status[64];  // larger than any library's MPI_Status
+    int done = 0;
+    require_success(wire_.library, wire_.library.test(&request, &done, status), "MPI_Test");
+    return done != 0;
+  };
+  requests->erase(std::remove_if(requests->begin(), requests->end(), is_done), requests->end());
+  return requests->empty();
+}
+
+void Session::abort(Verdict verdict, const std::string& reason) {
+  if (is_over_ || is_aborted_) return;
+  if (is_decided_ && verdict_ == Verdict::moved) move();
+  if (is_over_) return;
+  if (!is_decided_ || verdict_ != Verdict::differs) verdict_ = verdict;
+  is_aborted_ = is_decided_ = true;
+  reason_ = reason;
+  for (Handle& request : receiving_) {
+    require_success(wire_.library, wire_.library.cancel(&request), "MPI_Cancel");
+  }
+  move();
+}
+
+}  // namespace ofl::ep::mpi

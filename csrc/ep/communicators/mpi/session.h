@@ -1,0 +1,121 @@
+// Session: one collective of a group, as this rank takes part in it.
+//
+//   posted ──► rounds of the check ──► moved: pieces travel ──────────► over
+//                        └──► failed: the text of that rank comes ──► over
+//                        └──► differs: the texts of all ranks come ──► over
+//
+// The check needs ceil(log2(p)) messages of each of p ranks, by dissemination [1]: in round k a rank
+// tells the one 2^k places further what it has heard, and least, largest and first stay what they
+// are if something is heard twice.
+//
+// Small pieces travel in messages. A large one is announced by a message with its tag, so it is
+// received into its place, whatever else is in flight between the two ranks.
+//
+// [1] D. Hensgen, R. Finkel, U. Manber: Two algorithms for barrier synchronization. International
+//     Journal of Parallel Programming 17 (1988), 1-17.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ep/communicators/communicator.h"
+#include "ep/communicators/mpi/mailbox.h"
+
+namespace ofl::ep::mpi {
+
+/// What a message is about; `values` and `value` of its envelope.
+enum class Kind : uint32_t {
+  check,      // least and largest meaning, first place that has failed; of a round
+  piece,      // small, as it is; or its size and tag
+  text,       // of a rank, for the errors of others
+  group_end,  // a rank posts no collective of this number, or later, in the group
+  world_end,  // a rank posts nothing any more
+  abort,      // all that is in flight ends; by a collective that differs, or by none
+};
+
+/// How a rank reaches the others.
+struct Wire {
+  const Library& library;
+  Mailbox mailbox;
+  int last_tag = 0;
+
+  explicit Wire(const Library& given) : library(given), mailbox(given) {}
+  int draw_tag() { return last_tag = last_tag % library.largest_tag + 1; }
+};
+
+/// Some ranks, and which of them this one is.
+struct Places {
+  uint64_t key;  // the same on all ranks
+  std::vector<int32_t> ranks;
+  int own;
+  int size() const { return static_cast<int>(ranks.size()); }
+};
+
+/// One thread at a time.
+class Session {
+ public:
+  Session(Wire& wire, const Places& places, uint64_t number)
+      : wire_(wire), places_(places), number_(number) {}
+
+  void post(Collective collective);
+  /// A message of this collective, which may come before it is posted.
+  void take(const Envelope& envelope, const char* follows);
+  /// Gets on with what is posted.
+  void advance();
+  /// It ends so, unless all bytes have moved.
+  void abort(Verdict verdict, const std::string& reason);
+
+  bool is_posted() const { return is_posted_; }
+  bool is_decided() const { return is_decided_; }
+  bool is_over() const { return is_over_; }
+  Verdict verdict() const { return verdict_; }
+  const std::string& reason() const { return reason_; }
+  std::string own_text() const { return collective_.text ? collective_.text() : ""; }
+
+ private:
+  /// What a rank knows of all that it has heard of.
+  struct Known {
+    uint64_t least, largest;  // meaning
+    int first_failed;         // place; kNobody
+  };
+  static constexpr int kNobody = INT32_MAX;
+  /// What a peer sends: `data`, or `bytes` with this tag.
+  struct Piece {
+    uint64_t bytes;
+    int tag;
+    std::string data;
+  };
+
+  Envelope envelope(Kind kind) const;
+  void tell(int place, Envelope envelope, const std::string& text);
+  void tell_known();
+  void decide();
+  void tell_text();
+  void collect_texts();
+  void begin_to_move();
+  void send_piece(const Transfer& transfer);
+  void move();
+  void receive_piece(const Transfer& wanted, const Piece& piece);
+  bool requests_are_done(std::vector<Handle>* requests);
+  void end() { is_over_ = true; }
+
+  Wire& wire_;
+  const Places& places_;
+  const uint64_t number_;
+  Collective collective_;
+  bool is_posted_ = false, is_decided_ = false, is_over_ = false, is_aborted_ = false;
+  int round_ = 0;
+  Known known_{};
+  std::map<int, Known> heard_;        // by round
+  std::map<int, std::string> texts_;  // by place
+  Verdict verdict_ = Verdict::moved;  // once decided
+  std::string reason_;
+  std::map<int, std::deque<Piece>> pieces_;  // that have come, by place
+  std::deque<Transfer> wanted_;              // of the collective, without those that have a piece
+  std::vector<Handle> sending_, receiving_;
+};
+
+}  // namespace ofl::ep::mpi

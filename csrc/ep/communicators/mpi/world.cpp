@@ -1,0 +1,366 @@
+#include "ep/communicators/mpi/world.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/fingerprint.h"
+#include "ep/communicators/mpi/session.h"
+
+namespace ofl::ep {
+
+namespace mpi {
+
+namespace {
+
+/// A group, and its collectives that are not over.
+struct Group {
+  Places places;
+  uint64_t posted = 0;
+  std::map<uint64_t, Session> sessions;    // also of messages that came before this rank posted
+  std::map<int, uint64_t> ends;            // of places that post no collective from this number on
+  bool is_among(uint64_t number, int place) const {
+    const auto found = ends.find(place);
+    return found == ends.end() || number < found->second;
+  }
+};
+
+/// What this process has of a world: one mailbox, and its groups. All of it under one mutex, which
+/// nobody holds while he waits; but the functions of a Collective are called with it.
+class Process {
+ public:
+  explicit Process(const Library& library)
+      : library_(library), wire_(library_), has_left_(static_cast<size_t>(library.size)) {}
+  /// What the library may still write to stays.
+  ~Process() { leave(); }
+
+  int rank() const { return library_.rank; }
+  int size() const { return library_.size; }
+
+  std::shared_ptr<Group> group(const std::vector<int32_t>& ranks);
+  uint64_t post(Group& group, Collective collective);
+  /// Gets on with all that has come, and with this collective. Never throws.
+  bool advance(Group& group, uint64_t number, Verdict* verdict, std::string* reason);
+  bool is_decided(const Group& group, uint64_t number);
+  void abort(const std::string& reason);
+  /// Ends what this rank has posted, whose memory nobody touches any more then.
+  void drop(Group& group, uint64_t number);
+  void leave();
+
+ private:
+  using Lock = std::lock_guard<std::mutex>;
+
+  bool is_forked() const { return getpid() != process_; }
+  void require_own() const {
+    if (!is_forked()) return;
+    fail(ErrorKind::runtime, "[distributed] this process was forked from rank ", rank(),
+         ", and is no rank");
+  }
+  void poll();
+  void deliver(const Envelope& envelope, const char* follows);
+  void deliver_to(Group& group, const Envelope& envelope, const char* follows);
+  void miss_ended(Group& group);
+  Session& session(Group& group, uint64_t number);
+  void advance_session(Group& group, uint64_t number, Session& session);
+  void abort_all(const std::string& reason);
+  void tell_all(Envelope envelope, const std::string& text);
+
+  const pid_t process_ = getpid();
+  const Library library_;
+  std::mutex mutex_;  // guards the rest, and what is in groups
+  Wire wire_;
+  std::map<uint64_t, std::shared_ptr<Group>> groups_;  // by key
+  /// Messages of groups that this rank has not asked for yet.
+  std::map<uint64_t, std::vector<std::pair<Envelope, std::string>>> early_;
+  std::vector<bool> has_left_;
+  std::optional<std::string> aborted_;  // why
+  bool is_gone_ = false;                // this rank has left
+};
+
+std::shared_ptr<Group> Process::group(const std::vector<int32_t>& ranks) {
+  require_own();
+  const auto mine = std::find(ranks.begin(), ranks.end(), rank());
+  if (mine == ranks.end()) {
+    fail(ErrorKind::value, "[communicator] rank ", rank(), " is not in the group");
+  }
+  Fingerprint key;
+  key.add_all(ranks);
+  const Lock lock(mutex_);
+  std::shared_ptr<Group>& group = groups_[key.value()];
+  if (group && group->places.ranks != ranks) {
+    fail(ErrorKind::runtime, "[communicator] two groups of ranks have one fingerprint");
+  }
+  if (group) return group;
+  group = std::make_shared<Group>();
+  group->places = {key.value(), ranks, static_cast<int>(mine - ranks.begin())};
+  for (int place = 0; place < group->places.size(); ++place) {
+    if (has_left_[static_cast<size_t>(ranks[static_cast<size_t>(place)])]) group->ends[place] = 0;
+  }
+  for (const auto& [envelope, follows] : early_[key.value()]) {
+    deliver_to(*group, envelope, follows.data());
+  }
+  early_.erase(key.value());
+  return group;
+}
+
+Session& Process::session(Group& group, uint64_t number) {
+  return group.sessions.try_emplace(number, wire_, group.places, number).first->second;
+}
+
+uint64_t Process::post(Group& group, Collective collective) {
+  require_own();
+  for (const auto* transfers : {&collective.sends, &collective.receives}) {
+    for (const Transfer& one : *transfers) {
+      if (one.peer >= 0 && one.peer < group.places.size()) continue;
+      fail(ErrorKind::value, "[communicator] no rank ", one.peer, " in a group of ",
+           group.places.size());
+    }
+  }
+  const Lock lock(mutex_);
+  const uint64_t number = group.posted++;
+  Session& own = session(group, number);
+  if (aborted_) own.abort(Verdict::aborted, *aborted_);
+  own.post(std::move(collective));
+  return number;
+}
+
+void Process::poll() {
+  wire_.mailbox.poll([this](const Envelope& envelope, const char* follows) {
+    deliver(envelope, follows);
+  });
+}
+
+void Process::deliver(const Envelope& envelope, const char* follows) {
+  const Kind kind = static_cast<Kind>(envelope.kind);
+  const auto found = groups_.find(envelope.group);
+  if (kind == Kind::abort) {
+    const std::string text(follows, envelope.bytes);
+    if (found != groups_.end() && found->second->sessions.count(envelope.number)) {
+      session(*found->second, envelope.number).abort(Verdict::differs, text);
+    }
+    return abort_all(text);
+  }
+  if (kind == Kind::world_end) {
+    has_left_[static_cast<size_t>(envelope.sender)] = true;
+    for (const auto& [key, group] : groups_) {
+      const std::vector<int32_t>& ranks = group->places.ranks;
+      const auto place = std::find(ranks.begin(), ranks.end(), envelope.sender);
+      if (place != ranks.end()) group->ends.try_emplace(static_cast<int>(place - ranks.begin()), 0);
+    }
+    return;
+  }
+  if (found == groups_.end()) {
+    early_[envelope.group].emplace_back(envelope, std::string(follows, envelope.bytes));
+  } else {
+    deliver_to(*found->second, envelope, follows);
+  }
+}
+
+void Process::deliver_to(Group& group, const Envelope& envelope, const char* follows) {
+  if (static_cast<Kind>(envelope.kind) == Kind::group_end) {
+    group.ends[envelope.sender] = envelope.number;
+    return;
+  }
+  const bool is_past = envelope.number < group.posted && !group.sessions.count(envelope.number);
+  if (!is_past) session(group, envelope.number).take(envelope, follows);
+}
+
+/// Where somebody who has left takes no part in a collective, its ranks differ.
+void Process::miss_ended(Group& group) {
+  for (auto& [number, one] : group.sessions) {
+    if (!one.is_posted() || one.is_decided()) continue;
+    for (const auto& [place, end] : group.ends) {
+      if (number < end) continue;
+      const std::string reason =
+          concat("rank ", group.places.ranks[static_cast<size_t>(place)], " has ended; rank ",
+                 rank(), ": ", one.own_text());
+      one.abort(Verdict::differs, reason);
+      break;
+    }
+  }
+}
+
+/// Where ranks of a group differ, nobody in the world knows any more what belongs to what.
+void Process::advance_session(Group& group, uint64_t number, Session& session) {
+  session.advance();
+  if (!session.is_over() || session.verdict() != Verdict::differs || aborted_) return;
+  Envelope envelope{};
+  envelope.kind = static_cast<uint32_t>(Kind::abort);
+  envelope.group = group.places.key;
+  envelope.number = number;
+  envelope.sender = rank();
+  const std::string reason = session.reason();
+  tell_all(envelope, reason);
+  abort_all(reason);
+}
+
+bool Process::advance(Group& group, uint64_t number, Verdict* verdict, std::string* reason) {
+  const Lock lock(mutex_);
+  Session& own = session(group, number);
+  try {
+    poll();
+    miss_ended(group);
+    advance_session(group, number, own);
+  } catch (const Error& error) {
+    abort_all(error.what());
+  }
+  if (!own.is_over()) return false;
+  *verdict = own.verdict();
+  *reason = own.reason();
+  group.sessions.erase(number);
+  return true;
+}
+
+bool Process::is_decided(const Group& group, uint64_t number) {
+  const Lock lock(mutex_);
+  const auto found = group.sessions.find(number);
+  return found == group.sessions.end() || found->second.is_decided();
+}
+
+void Process::abort_all(const std::string& reason) {
+  if (aborted_) return;
+  aborted_ = reason;
+  for (const auto& entry : groups_) {
+    for (auto& [number, one] : entry.second->sessions) one.abort(Verdict::aborted, reason);
+  }
+}
+
+void Process::tell_all(Envelope envelope, const std::string& text) {
+  const std::string told = fitting(text);
+  envelope.bytes = static_cast<uint32_t>(told.size());
+  for (int other = 0; other < size(); ++other) {
+    if (other != rank()) wire_.mailbox.send(other, envelope, told.data());
+  }
+}
+
+void Process::abort(const std::string& reason) {
+  if (is_forked()) return;
+  const Lock lock(mutex_);
+  if (aborted_ || is_gone_) return;
+  Envelope envelope{};
+  envelope.kind = static_cast<uint32_t>(Kind::abort);
+  envelope.sender = rank();
+  tell_all(envelope, reason);
+  abort_all(reason);
+}
+
+void Process::drop(Group& group, uint64_t number) {
+  if (is_forked()) return;
+  abort(concat("rank ", rank(), " left a collective in flight"));
+  Verdict verdict;
+  std::string reason;
+  while (!advance(group, number, &verdict, &reason)) std::this_thread::yield();
+}
+
+void Process::leave() {
+  if (is_forked()) return;
+  constexpr int64_t kLongestNs = 10'000'000'000;
+  const int64_t begin = now_ns();
+  for (bool is_first = true;; is_first = false) {
+    {
+      const Lock lock(mutex_);
+      if (is_gone_) return;
+      if (is_first) {
+        for (const auto& [key, group] : groups_) {
+          Envelope envelope{};
+          envelope.kind = static_cast<uint32_t>(Kind::group_end);
+          envelope.group = key;
+          envelope.number = group->posted;
+          envelope.sender = group->places.own;
+          for (const int32_t other : group->places.ranks) {
+            if (other != rank()) wire_.mailbox.send(other, envelope, nullptr);
+          }
+        }
+        Envelope envelope{};
+        envelope.kind = static_cast<uint32_t>(Kind::world_end);
+        envelope.sender = rank();
+        tell_all(envelope, "");
+      }
+      poll();
+      if (wire_.mailbox.has_sent_all() || now_ns() - begin > kLongestNs) {
+        is_gone_ = true;
+        if (!aborted_) abort_all(concat("rank ", rank(), " has left"));
+        return wire_.mailbox.close();
+      }
+    }
+    std::this_thread::yield();
+  }
+}
+
+class MpiWork final : public Work {
+ public:
+  MpiWork(std::shared_ptr<Process> process, std::shared_ptr<Group> group, uint64_t number)
+      : process_(std::move(process)), group_(std::move(group)), number_(number) {}
+  ~MpiWork() override {
+    if (!is_over_) process_->drop(*group_, number_);
+  }
+
+  bool test() override {
+    if (!is_over_) is_over_ = process_->advance(*group_, number_, &verdict_, &reason_);
+    return is_over_;
+  }
+  bool awaits_others() const override {
+    return !is_over_ && !process_->is_decided(*group_, number_);
+  }
+  Verdict verdict() const override { return verdict_; }
+  std::string reason() const override { return reason_; }
+
+ private:
+  const std::shared_ptr<Process> process_;
+  const std::shared_ptr<Group> group_;
+  const uint64_t number_;
+  bool is_over_ = false;
+  Verdict verdict_ = Verdict::moved;
+  std::string reason_;
+};
+
+class MpiCommunicator final : public Communicator {
+ public:
+  MpiCommunicator(std::shared_ptr<Process> process, std::shared_ptr<Group> group)
+      : process_(std::move(process)), group_(std::move(group)) {}
+
+  int rank() const override { return group_->places.own; }
+  int size() const override { return group_->places.size(); }
+  std::unique_ptr<Work> post(Collective collective) override {
+    return std::make_unique<MpiWork>(process_, group_,
+                                     process_->post(*group_, std::move(collective)));
+  }
+  void abort(const std::string& reason) override { process_->abort(reason); }
+
+ private:
+  const std::shared_ptr<Process> process_;
+  const std::shared_ptr<Group> group_;
+};
+
+class MpiWorld final : public World {
+ public:
+  explicit MpiWorld(const Library& library) : process_(std::make_shared<Process>(library)) {}
+
+  int rank() const override { return process_->rank(); }
+  int size() const override { return process_->size(); }
+  std::unique_ptr<Communicator> group(const std::vector<int32_t>& ranks) override {
+    return std::make_unique<MpiCommunicator>(process_, process_->group(ranks));
+  }
+  void abort(const std::string& reason) override { process_->abort(reason); }
+  void leave() override { process_->leave(); }
+
+ private:
+  const std::shared_ptr<Process> process_;
+};
+
+}  // namespace
+
+}  // namespace mpi
+
+std::unique_ptr<World> make_mpi_world(const mpi::Library& library) {
+  return std::make_unique<mpi::MpiWorld>(library);
+}
+
+}  // namespace ofl::ep

@@ -1,0 +1,168 @@
+"""Ranks that are processes, started by ``mpiexec`` or ``srun``: how they find each other, and end.
+
+mpi4py starts MPI and makes its communicator. What then moves from rank to rank is sent by the
+machine's own worker (csrc/ep/communicators/mpi).
+"""
+
+import atexit
+import os
+import sys
+import threading
+import time
+import traceback
+from types import TracebackType
+from typing import Any, NoReturn
+
+from oneflow_lite import _C
+from oneflow_lite.distributed.errors import in_one_line
+from oneflow_lite.flags import flags
+
+# Who starts a process as one of several says so in its environment, by these variables. Slurm sets
+# its own in the processes of a step alone.
+_SIZES = {
+    "OMPI_COMM_WORLD_SIZE": "Open MPI's mpiexec",
+    "PMI_SIZE": "mpiexec of MPICH or Intel MPI",
+    "SLURM_STEP_NUM_TASKS": "srun",
+}
+
+_lock = threading.RLock()
+_is_known = False
+
+
+def start() -> None:
+    """Enter the world of the processes that were started together; called at its first use."""
+    global _is_known
+    with _lock:
+        if _is_known:
+            return
+        meant = _meant_size()
+        _C.set_process_member(None if meant is None else _enter(*meant))
+        _is_known = True
+
+
+def _meant_size() -> tuple[str, int] | None:
+    """The variable that says of how many processes this is one, and the number, if it is not 1."""
+    for name in _SIZES:
+        if int(os.environ.get(name, "1")) > 1:
+            return name, int(os.environ[name])
+    if "TORCHELASTIC_RUN_ID" in os.environ and (size := int(os.environ.get("WORLD_SIZE", "1"))) > 1:
+        raise RuntimeError(
+            "[distributed] torchrun starts no MPI; start the program by: "
+            f"python -m oneflow_lite.distributed -n {size} {' '.join(sys.argv)}"
+        )
+    return None
+
+
+def _enter(variable: str, size: int) -> _C.Member:
+    try:
+        from mpi4py import MPI  # noqa: PLC0415  (starts MPI)
+    except (ImportError, RuntimeError) as error:  # RuntimeError: it has found no MPI library
+        raise RuntimeError(
+            f"[distributed] this process is one of {size} ({variable}), which needs mpi4py and an "
+            "MPI library: pip install 'oneflow_lite[mpi]'"
+        ) from error
+    if MPI.COMM_WORLD.size != size:
+        raise RuntimeError(
+            f"[distributed] {_SIZES[variable]} has started {size} processes, of which the MPI that "
+            f"mpi4py uses knows {MPI.COMM_WORLD.size}; start them by the mpiexec of "
+            f"{MPI.Get_library_version().splitlines()[0]}"
+        )
+    if MPI.Query_thread() < MPI.THREAD_MULTIPLE:
+        raise RuntimeError(
+            "[distributed] MPI was started without MPI_THREAD_MULTIPLE; leave mpi4py.rc.threads as "
+            "it is"
+        )
+    world = MPI.COMM_WORLD.Dup()
+    world.Set_name("oneflow_lite")
+    world.Set_errhandler(MPI.ERRORS_RETURN)
+    _require_same(world)
+    node = world.Split_type(MPI.COMM_TYPE_SHARED)
+    member = _C.make_mpi_member(
+        shared_object=MPI.__file__,
+        handle=world.handle,
+        byte=MPI.BYTE.handle,
+        any_source=MPI.ANY_SOURCE,
+        rank=world.rank,
+        size=size,
+        largest_tag=world.Get_attr(MPI.TAG_UB),
+        local_rank=node.rank,
+    )
+    _divide_cores(node.size)
+    node.Free()
+    _Farewell(member, MPI.COMM_WORLD.Abort).register()
+    os.register_at_fork(after_in_child=_C.forget_process_member)
+    return member
+
+
+def _require_same(world: Any) -> None:
+    """Messages are the same on all ranks only if the package and the processors are."""
+    from oneflow_lite import __version__  # noqa: PLC0415  (which imports this module)
+
+    own = (__version__, sys.byteorder, sys.maxsize)
+    all_ranks = world.allgather(own)
+    if any(each != own for each in all_ranks):
+        raise RuntimeError(
+            "[distributed] ranks have different versions of oneflow_lite, or processors: "
+            + "; ".join(f"rank {rank}: {each}" for rank, each in enumerate(all_ranks))
+        )
+
+
+def _divide_cores(local_size: int) -> None:
+    """Ranks of one machine share its cores, unless the environment says how many to use."""
+    cores = flags.num_threads
+    flags.replace_default("num_threads", max(1, cores // local_size), "ranks of this machine")
+
+
+class _Farewell:
+    """How a rank leaves: it says so to the others; and after an error it ends them."""
+
+    # The others get this time to say where they were.
+    SECONDS = 1.0
+
+    def __init__(self, member: _C.Member, abort: Any) -> None:
+        self._member, self._abort, self._has_failed = member, abort, False
+        self._process = os.getpid()
+
+    def register(self) -> None:
+        """Have it called when an exception is not caught, in any thread, and at the end."""
+        hook, thread_hook = sys.excepthook, threading.excepthook
+
+        def uncaught(
+            kind: type[BaseException], error: BaseException, where: TracebackType | None
+        ) -> None:
+            self._fail(error)
+            hook(kind, error, where)
+
+        def uncaught_in_thread(args: threading.ExceptHookArgs) -> None:
+            if args.exc_value is not None and args.exc_type is not SystemExit:
+                self._fail(args.exc_value)
+            thread_hook(args)
+
+        sys.excepthook, threading.excepthook = uncaught, uncaught_in_thread
+        atexit.register(self._leave)
+
+    def _fail(self, error: BaseException) -> None:
+        if os.getpid() != self._process:
+            return  # of a forked child
+        self._has_failed = True
+        print(f"oneflow_lite: rank {self._member.rank} has failed:", file=sys.stderr)
+        self._member.abort(f"rank {self._member.rank}: {in_one_line(error)}")
+
+    def _leave(self) -> None:
+        if os.getpid() != self._process:
+            return
+        try:
+            if not self._has_failed:
+                self._member.leave()
+        except BaseException:
+            traceback.print_exc()
+            self._has_failed = True
+        if self._has_failed:
+            self._end_all()
+
+    def _end_all(self) -> NoReturn:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        time.sleep(self.SECONDS)
+        self._abort(1)
+        raise AssertionError("MPI_Abort has returned")
