@@ -442,6 +442,7 @@ def configure(
     watches_cores: bool | None = None,
     engine_threads: int | None = None,
     inline_seconds: float | None = None,
+    ccl_timeout: float | None = None,
 ) -> None:
     """Sets machine options; None leaves one alone. implicit_sync: 'allow', 'warn' or 'error'."""
 

@@ -287,6 +287,13 @@ _ROWS = (
         "where tensors are made when nothing else is said, such as mock:0",
     ),
     Flag(
+        "ccl_timeout",
+        300.0,
+        parse_seconds,
+        lambda value: _C.configure(ccl_timeout=value),
+        "seconds until a collective that not all ranks have come to fails (0: never)",
+    ),
+    Flag(
         "hang_timeout",
         30.0,
         parse_seconds,

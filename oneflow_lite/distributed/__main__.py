@@ -33,26 +33,38 @@ def command_of(mpiexec: str, ranks: int, options: list[str], program: list[str])
     return [*words, *options, sys.executable, *program]
 
 
+def in_parts(words: list[str]) -> tuple[list[str], list[str], list[str]]:
+    """Divide a command line: our own options, the program with its words, those of mpiexec."""
+    own = 0
+    while own < len(words):
+        if words[own] in ("-n", "--ranks"):
+            own += 2
+        elif words[own] in ("-h", "--help") or words[own].startswith(("-n", "--ranks=")):
+            own += 1
+        else:
+            break
+    own = min(own, len(words))
+    rest = words[own:]
+    end = len(rest) - 1 - rest[::-1].index("--") if "--" in rest else len(rest)
+    return words[:own], rest[:end], rest[end + 1 :]
+
+
 def main() -> NoReturn:
     """Become the launcher."""
     parser = argparse.ArgumentParser(
         prog="python -m oneflow_lite.distributed",
+        usage="%(prog)s -n RANKS (program.py | -m module) ... [-- options of mpiexec]",
         description="Run a program on several ranks, each a process, by the mpiexec of an MPI.",
-        epilog="What stands behind -- are options of that mpiexec.",
     )
     parser.add_argument("-n", "--ranks", type=int, required=True, help="how many")
-    parser.add_argument("program", nargs=argparse.REMAINDER, help="a file or -m module; arguments")
-    words, options = sys.argv[1:], []
-    if "--" in words:
-        at = words.index("--")
-        words, options = words[:at], words[at + 1 :]
-    given = parser.parse_args(words)
-    if given.ranks < 1:
-        parser.error(f"expected at least one rank, got {given.ranks}")
-    if not given.program:
+    own, program, options = in_parts(sys.argv[1:])
+    ranks = parser.parse_args(own).ranks
+    if ranks < 1:
+        parser.error(f"expected at least one rank, got {ranks}")
+    if not program:
         parser.error("expected a program")
     mpiexec = find_mpiexec()
-    os.execv(mpiexec, command_of(mpiexec, given.ranks, options, given.program))
+    os.execv(mpiexec, command_of(mpiexec, ranks, options, program))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import threading
 import time
 import traceback
 from types import TracebackType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 from oneflow_lite import _C
 from oneflow_lite.distributed.errors import in_one_line
@@ -84,7 +84,7 @@ def _enter(variable: str, size: int) -> _C.Member:
         any_source=MPI.ANY_SOURCE,
         rank=world.rank,
         size=size,
-        largest_tag=world.Get_attr(MPI.TAG_UB),
+        largest_tag=cast("int", world.Get_attr(MPI.TAG_UB)),
         local_rank=node.rank,
     )
     _divide_cores(node.size)
@@ -96,9 +96,8 @@ def _enter(variable: str, size: int) -> _C.Member:
 
 def _require_same(world: Any) -> None:
     """Messages are the same on all ranks only if the package and the processors are."""
-    from oneflow_lite import __version__  # noqa: PLC0415  (which imports this module)
-
-    own = (__version__, sys.byteorder, sys.maxsize)
+    version = sys.modules["oneflow_lite"].__version__  # which imports this module
+    own = (version, sys.byteorder, sys.maxsize)
     all_ranks = world.allgather(own)
     if any(each != own for each in all_ranks):
         raise RuntimeError(
@@ -165,4 +164,4 @@ class _Farewell:
         sys.stderr.flush()
         time.sleep(self.SECONDS)
         self._abort(1)
-        raise AssertionError("MPI_Abort has returned")
+        os._exit(1)  # some libraries return where another rank has aborted first

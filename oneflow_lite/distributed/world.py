@@ -61,7 +61,7 @@ def run(function: Callable[..., Any], ranks: int, *args: Any) -> list[Any]:
 
     All of them share the devices of the process. Rank r computes on "cpu", and of the other types
     on device r, counted round. It is meant for tests, and for writing on one machine what runs on
-    many.
+    many. Ranks that are processes are started by ``python -m oneflow_lite.distributed``.
 
     Parameters
     ----------

@@ -8,6 +8,7 @@
 
 #include "ep/communicators/threads.h"
 #include "machine_support.h"
+#include "mpi/fake_mpi.h"
 #include "vm/progress/joining.h"
 #include "vm/progress/partner.h"
 
@@ -32,11 +33,13 @@ struct Rank {
 
 using Ranks = std::vector<std::unique_ptr<Rank>>;
 
+bool over_mpi = false;
+
 Ranks make_ranks(int count) {
   std::vector<int32_t> all(static_cast<size_t>(count));
   std::iota(all.begin(), all.end(), 0);
   Ranks ranks;
-  for (auto& end : ep::make_thread_world(count)) {
+  for (auto& end : over_mpi ? ep::mpi::make_fake_mpi_world(count) : ep::make_thread_world(count)) {
     ranks.push_back(std::make_unique<Rank>());
     ranks.back()->communicator = end->group(all);
     ranks.back()->end = std::move(end);
@@ -218,15 +221,38 @@ void test_the_end_of_the_machine() {
   CHECK(held[0].object.failure() != nullptr);  // as the first, or of the group that it has left
 }
 
+// A rank that does not come, while the others wait: they do not do so for ever.
+void test_a_rank_that_is_late() {
+  World world;
+  world.machine.options().ccl_timeout = 0.05;
+  const Ranks ranks = make_ranks(3);
+  each_rank(ranks, [&](Rank& rank) {
+    if (rank.communicator->rank() == 1) return;
+    Value own;
+    std::vector<Value> all(3);
+    gather(world, rank, own, all);
+    CHECK_ERROR(rank, "waited 0.05 s (ONEFLOW_LITE_CCL_TIMEOUT) for rank 1 in gather 0 at ?",
+                world.machine.wait_for_value(all[0].object, "test"));
+    world.machine.wait_for_access(own.object, "test");
+  });
+}
+
+void test_all() {
+  for (int count : {1, 2, 3, 5}) test_random_programs(count, 4096, 300);
+  test_random_programs(3, 64, 600);  // much more than there is room for
+  test_a_failed_operand();
+  test_ranks_that_differ();
+  test_a_rank_that_is_late();
+  test_the_end_of_the_machine();
+}
+
 }  // namespace
 }  // namespace ofl::vm
 
 int main() {
   using namespace ofl::vm;
-  for (int count : {1, 2, 3, 5}) test_random_programs(count, 4096, 300);
-  test_random_programs(3, 64, 600);  // much more than there is room for
-  test_a_failed_operand();
-  test_ranks_that_differ();
-  test_the_end_of_the_machine();
+  test_all();
+  over_mpi = true;
+  test_all();
   return ofl::report();
 }

@@ -1,8 +1,10 @@
-// Properties of communicators, with threads as ranks: each byte arrives, in any order of tests;
+// Properties of communicators, with threads as ranks, that copy from each other or have an MPI that
+// the tests make: each byte arrives, in any order of tests;
 // ranks that differ or have failed get nothing; an abort ends everything. Run plain, and under
 // ThreadSanitizer and AddressSanitizer.
 #include "ep/communicators/communicator.h"
 
+#include <atomic>
 #include <functional>
 #include <numeric>
 #include <random>
@@ -11,12 +13,19 @@
 
 #include "check.h"
 #include "ep/communicators/threads.h"
+#include "mpi/fake_mpi.h"
 
 namespace ofl::ep {
 namespace {
 
 using Worlds = std::vector<std::unique_ptr<World>>;
 using Ranks = std::vector<std::unique_ptr<Communicator>>;
+
+bool over_mpi = false;
+
+Worlds make_worlds(int size) {
+  return over_mpi ? mpi::make_fake_mpi_world(size) : make_thread_world(size);
+}
 
 /// The ends of a group of all ranks of a world.
 Ranks make_ranks(const Worlds& worlds) {
@@ -26,7 +35,7 @@ Ranks make_ranks(const Worlds& worlds) {
   for (const auto& world : worlds) ends.push_back(world->group(all));
   return ends;
 }
-Ranks make_ranks(int size) { return make_ranks(make_thread_world(size)); }
+Ranks make_ranks(int size) { return make_ranks(make_worlds(size)); }
 
 /// Calls a function for each rank, in a thread of its own.
 void each_rank(const Ranks& ranks, const std::function<void(Communicator&)>& run) {
@@ -42,7 +51,8 @@ void finish(Work& work) {
 /// Bytes for each pair of ranks: the same wherever they are computed. Some are none.
 std::vector<char> bytes_for(int from, int to, uint32_t seed) {
   std::mt19937 random(seed * 10007 + static_cast<uint32_t>(from * 101 + to));
-  std::vector<char> bytes(random() % 3 ? random() % 300 : 0);
+  const uint32_t most = random() % 8 ? 300 : 20'000;  // MPI sends short ones in another way
+  std::vector<char> bytes(random() % 3 ? random() % most : 0);
   for (char& byte : bytes) byte = static_cast<char>(random());
   return bytes;
 }
@@ -113,13 +123,13 @@ void test_bytes_arrive(int size) {
 
 void test_ranks_that_differ() {
   for (uint32_t round = 0; round < 40; ++round) {
-    const Worlds worlds = make_thread_world(3);
+    const Worlds worlds = make_worlds(3);
     const Ranks ranks = make_ranks(worlds);
     each_rank(ranks, [round](Communicator& own) {
       AllToAll part(own, round);
       Collective collective = part.collective();
       const bool is_other = round % 2 && own.rank() == static_cast<int>(round / 2 % 3);
-      if (is_other && round % 4 == 1) {  // other sizes under one meaning
+      if (is_other && round % 4 == 1 && !over_mpi) {  // other sizes under one meaning
         collective.sends.push_back({0, part.sent[0].data(), 0});
       } else if (is_other) {
         collective.meaning = 1000;
@@ -136,7 +146,7 @@ void test_ranks_that_differ() {
       const std::string reason = work->reason();
       CHECK(reason.find("rank 0: ") != std::string::npos);
       CHECK(reason.find("; rank 2: ") != std::string::npos);
-      CHECK((reason.find("sum at line 7") != std::string::npos) == (round % 4 == 3));
+      CHECK((reason.find("sum at line 7") != std::string::npos) == (round % 4 == 3 || over_mpi));
       // Whatever comes later belongs to nothing that the others do.
       AllToAll later(own, 99);
       const std::unique_ptr<Work> next = own.post(later.collective());
@@ -151,7 +161,7 @@ void test_ranks_that_differ() {
 
 /// Groups of one world do not know of each other; a rank's place is that in its group.
 void test_groups() {
-  const Worlds worlds = make_thread_world(4);
+  const Worlds worlds = make_worlds(4);
   Ranks rows;
   for (const auto& world : worlds) {
     const int rank = world->rank();
@@ -226,7 +236,7 @@ void test_a_rank_that_leaves() {
 /// Whoever waits for a rank that has ended its program learns it, whichever comes first.
 void test_a_rank_that_ends() {
   for (int round = 0; round < 50; ++round) {
-    const Worlds worlds = make_thread_world(3);
+    const Worlds worlds = make_worlds(3);
     const Ranks ranks = make_ranks(worlds);
     each_rank(ranks, [&](Communicator& own) {
       AllToAll first(own, 1);
@@ -254,11 +264,41 @@ void test_bad_input() {
   CHECK(!empty->awaits_others() && empty->test() && empty->verdict() == Verdict::moved);
 }
 
-}  // namespace
-}  // namespace ofl::ep
+/// Ranks tell each other that they wait; then each knows who is late.
+void test_late_ranks() {
+  const Ranks ranks = make_ranks(4);
+  std::atomic<int> known{0};
+  each_rank(ranks, [&known](Communicator& own) {
+    if (own.rank() == 1 || own.rank() == 3) return;
+    AllToAll part(own, 1);
+    const std::unique_ptr<Work> work = own.post(part.collective());
+    work->tell_waiting();
+    while (work->late() != std::vector<int32_t>{1, 3}) work->test();
+    CHECK(!work->test() && work->awaits_others());
+    ++known;
+    while (known < 2) std::this_thread::yield();
+    if (own.rank() == 2) work->abort("without two");
+    finish(*work);
+    CHECK(work->verdict() == Verdict::aborted && work->reason() == "without two");
+  });
+}
 
-int main() {
-  using namespace ofl::ep;
+/// What fails in the library ends what is in flight, with its words.
+void test_a_library_that_fails() {
+  mpi::FakeMpi& library = mpi::make_fake_mpi(2);
+  const auto world = make_mpi_world(library.library(0));
+  const auto own = world->group({0, 1});
+  AllToAll part(*own, 1);
+  const std::unique_ptr<Work> work = own->post(part.collective());
+  CHECK(!work->test());
+  library.fail_sends();
+  work->tell_waiting();
+  finish(*work);
+  CHECK(work->verdict() == Verdict::aborted);
+  CHECK(work->reason() == "[mpi] MPI_Isend: error 13: on purpose");
+}
+
+void test_all() {
   for (int size : {1, 2, 3, 5, 8}) test_bytes_arrive(size);
   test_ranks_that_differ();
   test_groups();
@@ -266,6 +306,18 @@ int main() {
   test_an_abort_ends_everything();
   test_a_rank_that_leaves();
   test_a_rank_that_ends();
+  test_late_ranks();
   test_bad_input();
+}
+
+}  // namespace
+}  // namespace ofl::ep
+
+int main() {
+  using namespace ofl::ep;
+  test_all();
+  over_mpi = true;
+  test_all();
+  test_a_library_that_fails();
   return ofl::report();
 }

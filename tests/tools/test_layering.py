@@ -36,6 +36,7 @@ INCLUDES = {
 # streams are below fusion, which uses them, and virtual_machine.h, which joins all, is above it.
 ROOMS = {
     "ep": ("threads", "memory", "communicators", "cpu mock cuda"),
+    "ep/communicators": ("mpi",),
     "graph": ("order", "memory", "fusing", "recording", "planning", "running"),
     "ops": (
         *("elementwise", "index", "product", "convolution", "random", "reduce", "sort", "fusion"),

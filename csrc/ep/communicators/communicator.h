@@ -45,6 +45,13 @@ class Work {
   virtual bool test() = 0;
   /// Other ranks are still to come; from then on only bytes move.
   virtual bool awaits_others() const = 0;
+  /// While it awaits others: lets them know that this rank is waiting. They need not do anything.
+  virtual void tell_waiting() = 0;
+  /// The ranks of the world that have not come. One that has come may be among them unless, some
+  /// time ago, all called tell_waiting().
+  virtual std::vector<int32_t> late() const = 0;
+  /// What is in flight, and what is posted from now on, ends aborted on all ranks of the world.
+  virtual void abort(const std::string& reason) = 0;
   /// Once it is over.
   virtual Verdict verdict() const = 0;
   /// The first rank that has failed; the text of each rank where they differ; why it was aborted.

@@ -47,6 +47,15 @@ class Meeting {
     end(Verdict::differs, concat(gone, "; ", texts()));
   }
 
+  /// With the group's mutex.
+  std::vector<int32_t> late() const {
+    std::vector<int32_t> found;
+    for (size_t rank = 0; rank < posted_.size(); ++rank) {
+      if (!posted_[rank].text) found.push_back((*ranks_)[rank]);
+    }
+    return found;
+  }
+
   bool is_decided() const { return is_decided_.load(std::memory_order_acquire); }
   Verdict verdict() const { return verdict_; }
   const std::string& reason() const { return reason_; }
@@ -200,6 +209,14 @@ class Group {
     is_aborted_.store(true, std::memory_order_release);
     for (auto& entry : open_) entry.second->abort(reason);
   }
+  std::vector<int32_t> late(const Meeting& meeting) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return meeting.late();
+  }
+  void abort_world(const std::string& reason) {
+    differs_(reason);
+    abort(reason);  // the world may be gone
+  }
   bool is_aborted() const { return is_aborted_.load(std::memory_order_acquire); }
   /// Once it is aborted.
   const std::string& reason() const { return reason_; }
@@ -244,6 +261,9 @@ class ThreadWork final : public Work {
     return false;
   }
   bool awaits_others() const override { return !meeting_->is_decided(); }
+  void tell_waiting() override {}  // they see it
+  std::vector<int32_t> late() const override { return group_->late(*meeting_); }
+  void abort(const std::string& reason) override { group_->abort_world(reason); }
   Verdict verdict() const override { return verdict_; }
   std::string reason() const override { return reason_; }
 

@@ -120,7 +120,8 @@ void configure(std::optional<bool> sync, std::optional<int64_t> max_in_flight,
                std::optional<int64_t> memory_limit, const std::optional<std::string>& implicit_sync,
                std::optional<int> num_threads, std::optional<bool> standard_values,
                const std::optional<std::string>& fusion, std::optional<double> inline_seconds,
-               std::optional<bool> watches_cores, std::optional<int> engine_threads) {
+               std::optional<bool> watches_cores, std::optional<int> engine_threads,
+               std::optional<double> ccl_timeout) {
   vm::Options& options = runtime().machine.options();
   if ((max_in_flight && *max_in_flight < 1) || (max_bytes && *max_bytes < 1)) {
     fail(ErrorKind::value, "[configure] bounds of the window must be positive");
@@ -147,6 +148,7 @@ void configure(std::optional<bool> sync, std::optional<int64_t> max_in_flight,
   set_if(max_in_flight, [&](int64_t n) { options.max_in_flight.store(n); });
   set_if(max_bytes, [&](int64_t n) { options.max_bytes.store(n); });
   set_if(hang_timeout, [&](double s) { options.hang_timeout.store(s); });
+  set_if(ccl_timeout, [&](double s) { options.ccl_timeout.store(s); });
   set_if(memory_limit, [&](int64_t n) { set_memory_limit(static_cast<size_t>(n)); });
   set_if(implicit_sync, [&](const std::string& mode) {
     if (mode != "allow" && mode != "warn" && mode != "error") {
@@ -245,7 +247,7 @@ void bind_machine_functions(py::module_& m) {
         py::arg("implicit_sync") = py::none(), py::arg("num_threads") = py::none(),
         py::arg("standard_values") = py::none(), py::arg("fusion") = py::none(),
         py::arg("inline_seconds") = py::none(), py::arg("watches_cores") = py::none(),
-        py::arg("engine_threads") = py::none());
+        py::arg("engine_threads") = py::none(), py::arg("ccl_timeout") = py::none());
   m.attr("COMPUTE_LANES") = vm::kComputeLanes;
   m.attr("CALLERS_LANE") = kCallersLane;
   m.def("exchange_lane", [](int lane) {

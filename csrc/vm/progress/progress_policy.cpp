@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <thread>
+#include <utility>
 
 #include "base/clock.h"
 
@@ -50,7 +51,9 @@ bool ProgressPolicy::poll(bool) {
     if (!each.work || each.work->test()) {
       ended.push_back(std::move(each));
       each.slot = nullptr;
-    } else if (!each.work->awaits_others()) {
+    } else if (each.work->awaits_others()) {
+      watch(each);
+    } else {
       each.slot->state.store(SlotState::launched, std::memory_order_release);
     }
   }
@@ -59,6 +62,19 @@ bool ProgressPolicy::poll(bool) {
                    in_flight_.end());
   for (const InFlight& each : ended) end(each, outcome(each));
   return !ended.empty();
+}
+
+/// Ranks that wait tell each other so at half of the time: who has not is the one that is late.
+void ProgressPolicy::watch(InFlight& waiting) const {
+  const double most = stream_.board().options.ccl_timeout.load(std::memory_order_relaxed);
+  if (most <= 0) return;
+  const double waited = static_cast<double>(now_ns() - waiting.since) * 1e-9;
+  if (waited > most / 2 && !std::exchange(waiting.has_told, true)) waiting.work->tell_waiting();
+  if (waited <= most) return;
+  std::string ranks;
+  for (const int32_t rank : waiting.work->late()) ranks += concat(ranks.empty() ? "" : ", ", rank);
+  waiting.work->abort(concat("waited ", most, " s (ONEFLOW_LITE_CCL_TIMEOUT) for rank ", ranks,
+                             " in ", text_of(waiting.slot, waiting.own)));
 }
 
 bool ProgressPolicy::moves() const {

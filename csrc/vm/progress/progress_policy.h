@@ -41,9 +41,11 @@ class ProgressPolicy final : public StreamPolicy {
     std::unique_ptr<ep::Work> work;
     FailurePtr own;  // of an operand
     int64_t since;
+    bool has_told = false;  // that it waits
   };
 
   void post(Slot* slot);
+  void watch(InFlight& waiting) const;
   void end(const InFlight& ended, FailurePtr failure);
   FailurePtr outcome(const InFlight& ended) const;
   std::string text_of(const Slot* slot, const FailurePtr& failure) const;

@@ -1,5 +1,5 @@
-// The functions of the MPI library that the process has loaded. Libraries differ in what a handle is
-// and in the values of constants, so both come from whoever has initialised the library.
+// The functions of the MPI library that the process has loaded. Libraries differ in what a handle
+// is, and in the values of constants; both come from whoever has initialised the library.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace ofl::ep::mpi {
 
 /// Of a communicator, a datatype, a request: a pointer in some libraries, an int in others. The
 /// processors that we build for pass both in one register, and an int is the lower half of a word.
-using Handle = intptr_t;
+using Handle = uintptr_t;
 
 struct Library {
   int (*isend)(const void* data, int count, Handle type, int rank, int tag, Handle communicator,

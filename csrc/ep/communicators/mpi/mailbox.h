@@ -41,7 +41,7 @@ class Mailbox {
   void poll(const std::function<void(const Envelope&, const char* follows)>& deliver);
   /// Everything that was sent has left its memory, or has been seen to by the library.
   bool has_sent_all();
-  /// Receives no more. The memory is the library's until it says so, so it may stay with it.
+  /// Receives no more.
   void close();
 
  private:
@@ -51,6 +51,7 @@ class Mailbox {
   };
   static constexpr int kTag = 0;
   static constexpr int kReceives = 16;  // posted at a time
+  static constexpr int kLooks = 1000;
 
   void receive(Letter* letter);
   bool is_done(Letter* letter);

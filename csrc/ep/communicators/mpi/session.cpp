@@ -60,6 +60,7 @@ void Session::take(const Envelope& envelope, const char* follows) {
     case Kind::text:
       texts_[envelope.sender] = std::string(follows, envelope.bytes);
       return;
+    case Kind::waiting: waiting_.insert(envelope.sender); return;
     case Kind::piece:
       pieces_[envelope.sender].push_back(
           {envelope.values[0], envelope.value, std::string(follows, envelope.bytes)});
@@ -109,6 +110,21 @@ void Session::tell_text() {
   for (int place = 0; place < places_.size(); ++place) {
     if (place != places_.own) tell(place, envelope(Kind::text), text);
   }
+}
+
+void Session::tell_waiting() {
+  for (int place = 0; place < places_.size(); ++place) {
+    if (place != places_.own) tell(place, envelope(Kind::waiting), "");
+  }
+}
+
+std::vector<int32_t> Session::late() const {
+  std::vector<int32_t> found;
+  for (int place = 0; place < places_.size(); ++place) {
+    if (place == places_.own || waiting_.count(place)) continue;
+    found.push_back(places_.ranks[static_cast<size_t>(place)]);
+  }
+  return found;
 }
 
 void Session::collect_texts() {

@@ -4,8 +4,8 @@
 //                        └──► failed: the text of that rank comes ──► over
 //                        └──► differs: the texts of all ranks come ──► over
 //
-// The check needs ceil(log2(p)) messages of each of p ranks, by dissemination [1]: in round k a rank
-// tells the one 2^k places further what it has heard, and least, largest and first stay what they
+// The check takes ceil(log2(p)) messages of each of p ranks, by dissemination [1]: in round k, a
+// rank tells the one 2^k places further what it has heard. Least, largest and first stay what they
 // are if something is heard twice.
 //
 // Small pieces travel in messages. A large one is announced by a message with its tag, so it is
@@ -17,7 +17,7 @@
 
 #include <deque>
 #include <map>
-#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -31,6 +31,7 @@ enum class Kind : uint32_t {
   check,      // least and largest meaning, first place that has failed; of a round
   piece,      // small, as it is; or its size and tag
   text,       // of a rank, for the errors of others
+  waiting,    // a rank has been waiting for some time
   group_end,  // a rank posts no collective of this number, or later, in the group
   world_end,  // a rank posts nothing any more
   abort,      // all that is in flight ends; by a collective that differs, or by none
@@ -67,6 +68,10 @@ class Session {
   void advance();
   /// It ends so, unless all bytes have moved.
   void abort(Verdict verdict, const std::string& reason);
+
+  void tell_waiting();
+  /// Ranks that have not told that they wait.
+  std::vector<int32_t> late() const;
 
   bool is_posted() const { return is_posted_; }
   bool is_decided() const { return is_decided_; }
@@ -111,6 +116,7 @@ class Session {
   Known known_{};
   std::map<int, Known> heard_;        // by round
   std::map<int, std::string> texts_;  // by place
+  std::set<int> waiting_;             // places
   Verdict verdict_ = Verdict::moved;  // once decided
   std::string reason_;
   std::map<int, std::deque<Piece>> pieces_;  // that have come, by place

@@ -49,6 +49,8 @@ class Process {
   /// Gets on with all that has come, and with this collective. Never throws.
   bool advance(Group& group, uint64_t number, Verdict* verdict, std::string* reason);
   bool is_decided(const Group& group, uint64_t number);
+  void tell_waiting(Group& group, uint64_t number);
+  std::vector<int32_t> late(Group& group, uint64_t number);
   void abort(const std::string& reason);
   /// Ends what this rank has posted, whose memory nobody touches any more then.
   void drop(Group& group, uint64_t number);
@@ -71,6 +73,7 @@ class Process {
   void advance_session(Group& group, uint64_t number, Session& session);
   void abort_all(const std::string& reason);
   void tell_all(Envelope envelope, const std::string& text);
+  void tell_ends();
 
   const pid_t process_ = getpid();
   const Library library_;
@@ -126,8 +129,13 @@ uint64_t Process::post(Group& group, Collective collective) {
   const Lock lock(mutex_);
   const uint64_t number = group.posted++;
   Session& own = session(group, number);
-  if (aborted_) own.abort(Verdict::aborted, *aborted_);
-  own.post(std::move(collective));
+  try {
+    if (aborted_) own.abort(Verdict::aborted, *aborted_);
+    own.post(std::move(collective));
+    if (group.places.size() == 1) own.advance();  // it awaits nobody
+  } catch (const Error& error) {
+    abort_all(error.what());
+  }
   return number;
 }
 
@@ -224,6 +232,22 @@ bool Process::is_decided(const Group& group, uint64_t number) {
   return found == group.sessions.end() || found->second.is_decided();
 }
 
+/// Never throws: what is wrong with the library, the next advance() finds out.
+void Process::tell_waiting(Group& group, uint64_t number) {
+  const Lock lock(mutex_);
+  if (aborted_) return;
+  try {
+    session(group, number).tell_waiting();
+  } catch (const Error& error) {
+    abort_all(error.what());
+  }
+}
+
+std::vector<int32_t> Process::late(Group& group, uint64_t number) {
+  const Lock lock(mutex_);
+  return session(group, number).late();
+}
+
 void Process::abort_all(const std::string& reason) {
   if (aborted_) return;
   aborted_ = reason;
@@ -232,12 +256,34 @@ void Process::abort_all(const std::string& reason) {
   }
 }
 
+/// Where the library fails, nobody learns anything from this rank any more: its end is theirs.
 void Process::tell_all(Envelope envelope, const std::string& text) {
   const std::string told = fitting(text);
   envelope.bytes = static_cast<uint32_t>(told.size());
-  for (int other = 0; other < size(); ++other) {
-    if (other != rank()) wire_.mailbox.send(other, envelope, told.data());
+  try {
+    for (int other = 0; other < size(); ++other) {
+      if (other != rank()) wire_.mailbox.send(other, envelope, told.data());
+    }
+  } catch (const Error& error) {
+    abort_all(error.what());
   }
+}
+
+void Process::tell_ends() {
+  for (const auto& [key, group] : groups_) {
+    Envelope envelope{};
+    envelope.kind = static_cast<uint32_t>(Kind::group_end);
+    envelope.group = key;
+    envelope.number = group->posted;
+    envelope.sender = group->places.own;
+    for (const int32_t other : group->places.ranks) {
+      if (other != rank()) wire_.mailbox.send(other, envelope, nullptr);
+    }
+  }
+  Envelope envelope{};
+  envelope.kind = static_cast<uint32_t>(Kind::world_end);
+  envelope.sender = rank();
+  tell_all(envelope, "");
 }
 
 void Process::abort(const std::string& reason) {
@@ -259,38 +305,25 @@ void Process::drop(Group& group, uint64_t number) {
   while (!advance(group, number, &verdict, &reason)) std::this_thread::yield();
 }
 
+// A short message has left its memory soon, whether or not its receiver looks.
 void Process::leave() {
   if (is_forked()) return;
   constexpr int64_t kLongestNs = 10'000'000'000;
   const int64_t begin = now_ns();
-  for (bool is_first = true;; is_first = false) {
-    {
-      const Lock lock(mutex_);
-      if (is_gone_) return;
-      if (is_first) {
-        for (const auto& [key, group] : groups_) {
-          Envelope envelope{};
-          envelope.kind = static_cast<uint32_t>(Kind::group_end);
-          envelope.group = key;
-          envelope.number = group->posted;
-          envelope.sender = group->places.own;
-          for (const int32_t other : group->places.ranks) {
-            if (other != rank()) wire_.mailbox.send(other, envelope, nullptr);
-          }
-        }
-        Envelope envelope{};
-        envelope.kind = static_cast<uint32_t>(Kind::world_end);
-        envelope.sender = rank();
-        tell_all(envelope, "");
-      }
+  for (bool has_told = false;; std::this_thread::yield()) {
+    const Lock lock(mutex_);
+    if (is_gone_) return;
+    try {
+      if (!std::exchange(has_told, true)) tell_ends();
       poll();
-      if (wire_.mailbox.has_sent_all() || now_ns() - begin > kLongestNs) {
-        is_gone_ = true;
-        if (!aborted_) abort_all(concat("rank ", rank(), " has left"));
-        return wire_.mailbox.close();
-      }
+      if (!wire_.mailbox.has_sent_all() && now_ns() - begin < kLongestNs) continue;
+      is_gone_ = true;
+      abort_all(concat("rank ", rank(), " has left"));
+      return wire_.mailbox.close();
+    } catch (const Error& error) {
+      is_gone_ = true;
+      return abort_all(error.what());
     }
-    std::this_thread::yield();
   }
 }
 
@@ -309,6 +342,9 @@ class MpiWork final : public Work {
   bool awaits_others() const override {
     return !is_over_ && !process_->is_decided(*group_, number_);
   }
+  void tell_waiting() override { process_->tell_waiting(*group_, number_); }
+  std::vector<int32_t> late() const override { return process_->late(*group_, number_); }
+  void abort(const std::string& reason) override { process_->abort(reason); }
   Verdict verdict() const override { return verdict_; }
   std::string reason() const override { return reason_; }
 

@@ -1,0 +1,262 @@
+"""Ranks that are processes, over the MPI library that is installed: what threads do, and faults.
+
+Each start takes seconds, so one start of a number of ranks runs all tests of that many.
+"""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from oneflow_lite.distributed.__main__ import command_of, in_parts
+from tests.conftest import ROOT
+
+pytest.importorskip("mpi4py")
+pytestmark = pytest.mark.process
+
+BESIDE = Path(sys.executable).parent / "mpiexec"
+if not BESIDE.exists():
+    pytest.skip("no mpiexec beside this Python", allow_module_level=True)
+
+START = """
+import os, signal, sys, threading, time
+import oneflow_lite as flow
+from oneflow_lite.distributed import placement, sbp
+
+rank, everywhere = flow.distributed.rank(), placement.all("cpu")
+
+def total(x):
+    return x.to_global(everywhere, sbp.partial_sum).full().tolist()
+
+def say(*words):
+    os.write(1, (" ".join(map(str, words)) + "\\n").encode())
+
+assert total(flow.ones(2)) == 2 * [flow.distributed.world_size()]
+"""
+
+Start = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Start:
+    """Run a program on ranks; all processes end with the test. Keywords are flags."""
+
+    def run(
+        ranks: int, *words: str, code: str = "", **flags: str
+    ) -> "subprocess.CompletedProcess[str]":
+        kept = {
+            k: v for k, v in os.environ.items() if not k.startswith(("ONEFLOW_LITE_", "PYTEST"))
+        }
+        kept["PYTHONPATH"] = str(ROOT)
+        kept |= {f"ONEFLOW_LITE_{name.upper()}": value for name, value in flags.items()}
+        if code:
+            (tmp_path / "program.py").write_text(START + code, encoding="utf-8")
+            words = ("program.py", *words)
+        command = [sys.executable, "-m", "oneflow_lite.distributed", "-n", str(ranks), *words]
+        started = subprocess.Popen(
+            command,
+            cwd=tmp_path if code else ROOT,
+            env=kept,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            output, _ = started.communicate(timeout=300)
+        finally:
+            if started.poll() is None:
+                os.killpg(started.pid, signal.SIGKILL)
+                started.wait()
+        text = output.decode(errors="replace").replace("\0", "")
+        return subprocess.CompletedProcess(command, started.returncode, text)
+
+    return run
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 4])
+def test_what_threads_do(ranks: int, start: Start) -> None:
+    """The tests of threads as ranks, in each process of a world of so many."""
+    done = start(
+        ranks,
+        *("-m", "pytest", "-q", "-p", "no:xdist", "-p", "no:cacheprovider", "--color=no"),
+        *("tests/distributed/test_boxing.py", "tests/distributed/test_operations.py"),
+        *("--deselect", "tests/distributed/test_boxing.py::test_a_world_of_one_needs_no_start"),
+    )
+    assert done.returncode == 0, done.stdout
+    assert len(re.findall(r"^\d+ passed, \d+ skipped", done.stdout, re.MULTILINE)) == ranks
+
+
+# The program, after it has communicated once; how many ranks say what.
+FAULTS = {
+    "an exception": (
+        "if rank == 1: raise ValueError('on purpose')\ntotal(flow.ones(5))",
+        (2, r"RankError: rank 1: ValueError: on purpose, at .*program\.py:\d+"),
+    ),
+    "in a thread": (
+        "if rank == 1:\n threading.Thread(target=lambda: 1 / 0).start()\n time.sleep(60)\n"
+        "total(flow.ones(5))",
+        (2, r"RankError: rank 1: ZeroDivisionError: division by zero, at .*program\.py:\d+"),
+    ),
+    "sys.exit": (
+        "if rank == 1: sys.exit(3)\ntotal(flow.ones(5))",
+        (2, r"DesyncError: rank 1 has ended; rank \d: collective \d+, .* at .*program\.py:\d+"),
+    ),
+    "an end": (
+        "if rank != 1: total(flow.ones(5))",
+        (2, r"DesyncError: rank 1 has ended; rank \d: collective \d+, .* at .*program\.py:\d+"),
+    ),
+    "os._exit": ("if rank == 1: os._exit(1)\ntotal(flow.ones(5))", (0, "")),
+    "SIGKILL": ("if rank == 1: os.kill(os.getpid(), 9)\ntotal(flow.ones(5))", (0, "")),
+    "SIGINT": (
+        "if rank == 1: os.kill(os.getpid(), signal.SIGINT); time.sleep(60)\ntotal(flow.ones(5))",
+        (2, r"RankError: rank 1: KeyboardInterrupt, at .*program\.py:\d+"),
+    ),
+    "SIGSTOP": (
+        "if rank == 1: os.kill(os.getpid(), signal.SIGSTOP)\ntotal(flow.ones(5))",
+        (2, r"RankError: waited 2 s .* for rank 1 in collective \d+, .* at .*program\.py:\d+"),
+    ),
+    "another operation": (
+        "x = flow.ones(5).to_global(everywhere, sbp.partial_sum)\n"
+        "x.to_global(sbp=sbp.split(0) if rank else sbp.broadcast).to_local().numpy()",
+        (3, r"DesyncError: rank 0: .*reduce of.*program\.py:\d+; rank 1: .*reduce_scatter of"),
+    ),
+    "another shape": (
+        "total(flow.ones(5 + rank))",
+        (3, r"ValueError: \[to_global\] rank 0 has float64 \(5,\), rank 1 has float64 \(6,\)"),
+    ),
+    "another thread": (
+        "threading.Thread(target=lambda: total(flow.ones(5))).start(); time.sleep(1)",
+        (3, r"RuntimeError: \[distributed\] rank \d communicates from one thread"),
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_faults(fault: str, start: Start) -> None:
+    """Nobody is left waiting, the status is not 0, and each rank says what it knows."""
+    code, (ranks, pattern) = FAULTS[fault]
+    done = start(3, code=code, ccl_timeout="2")
+    assert done.returncode != 0, done.stdout
+    if ranks:
+        assert len(re.findall(pattern, done.stdout)) >= ranks, done.stdout
+
+
+def test_a_failed_operand_poisons_its_result_alone(start: Start) -> None:
+    done = start(
+        3,
+        code="""
+mine = flow.ones(3)
+if rank == 1:
+    def fail(_): raise ValueError("on purpose")
+    flow.vm.host_func(fail, writes=[mine])
+x = flow.ones(3).to_global(everywhere, sbp.partial_sum)
+part = x.to_local()
+part += mine
+try:
+    x.full().numpy()
+except Exception as error:
+    say(type(error).__name__, error)
+say(total(flow.ones(1)))
+""",
+    )
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.count("[3.0]") == 3
+    assert done.stdout.count("ValueError on purpose") == 1
+    assert (
+        len(re.findall(r"RankError rank 1: fail: on purpose; issued at .*:\d+", done.stdout)) == 2
+    )
+
+
+def test_a_forked_child_is_no_rank(start: Start) -> None:
+    done = start(
+        2,
+        code="""
+x = flow.ones(2).to_global(everywhere, sbp.partial_sum)
+pid = os.fork()
+if pid == 0:
+    try:
+        flow.distributed.rank()
+    except RuntimeError as error:
+        say(error)
+    say((flow.ones(1) + 6).tolist())
+    os._exit(0)
+assert os.waitpid(pid, 0)[1] == 0
+say(x.full().tolist())
+""",
+    )
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.count("this process was forked from a rank, and is none") == 2
+    assert done.stdout.count("[7.0]") == done.stdout.count("[2.0, 2.0]") == 2
+
+
+def test_large_pieces_and_the_cores_of_a_rank(start: Start) -> None:
+    done = start(
+        2,
+        code="""
+for n in (1, 383, 384, 385, 3_000_000):
+    x = flow.arange(float(n)) * (rank + 1)
+    assert total(x)[-1] == 3.0 * (n - 1), n
+say(flow.flags.num_threads, flow.distributed.local_rank() == rank)
+""",
+    )
+    assert done.returncode == 0, done.stdout
+    cores = max(1, len(os.sched_getaffinity(0)) // 2)
+    assert done.stdout.count(f"{cores} True") == 2
+
+
+@pytest.mark.parametrize(
+    ("variables", "message"),
+    [
+        ({"OMPI_COMM_WORLD_SIZE": "3"}, "Open MPI's mpiexec has started 3 processes, of which"),
+        (
+            {"TORCHELASTIC_RUN_ID": "1", "WORLD_SIZE": "2"},
+            "python -m oneflow_lite.distributed -n 2",
+        ),
+    ],
+)
+def test_other_launchers(variables: dict[str, str], message: str) -> None:
+    code = "import oneflow_lite as flow; flow.distributed.rank()"
+    environment = os.environ | {"PYTHONPATH": str(ROOT)} | variables
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert message in done.stderr
+
+
+def test_words_of_the_launcher() -> None:
+    assert in_parts(["-n", "4", "p.py", "-n", "5"]) == (["-n", "4"], ["p.py", "-n", "5"], [])
+    assert in_parts(["--ranks=2", "-m", "a.b", "--", "x", "--", "--tag-output"]) == (
+        *(["--ranks=2"], ["-m", "a.b", "--", "x"], ["--tag-output"]),
+    )
+    assert in_parts(["-n"]) == (["-n"], [], [])
+    words = command_of(str(BESIDE), 2, ["--tag-output"], ["p.py", "1"])
+    assert words[:3] == [str(BESIDE), "-n", "2"]
+    assert words[-4:] == ["--tag-output", sys.executable, "p.py", "1"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [((), "required: -n"), (("-n", "2"), "expected a program"), (("-n", "0", "p"), "got 0")],
+)
+def test_wrong_words(words: tuple[str, ...], message: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "oneflow_lite.distributed", *words],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert message in done.stderr
