@@ -4,6 +4,7 @@
 #include <pybind11/stl.h>
 
 #include "base/cost.h"
+#include "base/pause.h"
 #include "ep/memory/caching_allocator.h"
 #include "ep/memory/staging_pool.h"
 #include "ep/registry.h"
@@ -129,8 +130,10 @@ void configure(std::optional<bool> sync, std::optional<int64_t> max_in_flight,
   if (num_threads && *num_threads < 1) {
     fail(ErrorKind::value, "[configure] num_threads must be positive, got ", *num_threads);
   }
-  set_if(num_threads,
-         [&](int n) { runtime().machine.state(Device{}).device.helpers()->set_threads(n); });
+  set_if(num_threads, [&](int n) {
+    runtime().machine.state(Device{}).device.helpers()->set_threads(n);
+    OneCore::note_cores(n);
+  });
   if (engine_threads && *engine_threads < 1) {
     fail(ErrorKind::value, "[configure] engine_threads must be positive, got ", *engine_threads);
   }
