@@ -12,6 +12,8 @@ namespace {
 
 /// Counts are of type int.
 constexpr size_t kMostAtOnce = size_t{1} << 30;
+/// The library gets on with large pieces only while it is called.
+constexpr int kLooks = 100;
 
 void require_size(const Transfer& wanted, uint64_t bytes) {
   if (bytes == wanted.bytes) return;
@@ -200,9 +202,12 @@ void Session::move() {
     receive_piece(wanted, piece);
   }
   wanted_.swap(later);
-  const bool all_sent = requests_are_done(&sending_);
-  if (!requests_are_done(&receiving_)) return;
-  if (is_aborted_ || (all_sent && wanted_.empty())) end();
+  bool has_all_sent = false, has_all_received = false;
+  for (int look = 0; look < kLooks && !(has_all_sent && has_all_received); ++look) {
+    has_all_sent = requests_are_done(&sending_);
+    has_all_received = requests_are_done(&receiving_);
+  }
+  if (has_all_received && (is_aborted_ || (has_all_sent && wanted_.empty()))) end();
 }
 
 void Session::receive_piece(const Transfer& wanted, const Piece& piece) {
