@@ -38,6 +38,7 @@ from oneflow_lite.device import (
     empty_cache as empty_cache,
     memory_stats as memory_stats,
 )
+from oneflow_lite.distributed.served import serve as _serve
 from oneflow_lite.dtypes import *
 from oneflow_lite.flags import flags as flags
 from oneflow_lite.graph.gradients import (
@@ -110,4 +111,5 @@ def __getattr__(name: str) -> str:
     raise AttributeError(f"module 'oneflow_lite' has no attribute {name!r}")
 
 
+_serve(globals(), vars(linalg), vars(fft))
 lifecycle.start()

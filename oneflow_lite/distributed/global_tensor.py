@@ -1,13 +1,16 @@
 """The methods of GlobalTensor: other layouts, looks, and how it is shown."""
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from oneflow_lite import _C, display
 from oneflow_lite._C import GlobalTensor, Tensor
-from oneflow_lite.distributed import products, reductions
+from oneflow_lite.distributed import indexing, products, shapes
+from oneflow_lite.distributed.functions import RULES, is_here
 from oneflow_lite.distributed.layout import Layout
 from oneflow_lite.distributed.placement import Placement
 from oneflow_lite.distributed.sbp import Sbp, broadcast
@@ -221,10 +224,48 @@ _METHODS["__array_ufunc__"] = None  # NumPy's arrays leave operators to it
 _METHODS["layout"] = property(_C.layout_of, doc="Its layout: shape, placement and sbp.")
 _METHODS["placement"] = property(_placement)
 _METHODS["sbp"] = property(_sbp)
-_METHODS |= {
-    name: getattr(reductions, name) for name in ("sum", "prod", "max", "min", "any", "all", "mean")
-}
+_METHODS["T"] = property(shapes.transpose, doc="Its dimensions in the opposite order.")
+_METHODS["mT"] = property(lambda x: shapes.swapaxes(x, -1, -2), doc="Its last two exchanged.")
+_METHODS["__getitem__"] = indexing.getitem
+_METHODS["__setitem__"] = indexing.setitem
 _METHODS["__matmul__"] = products.matmul
+# Methods that are functions of the namespace.
+_FUNCTIONS = (
+    *("sum", "prod", "max", "min", "any", "all", "mean", "var", "std"),
+    *("reshape", "transpose", "swapaxes", "ravel", "flatten", "squeeze", "astype", "clip"),
+    *("argmax", "argmin", "argsort", "cumsum", "cumprod", "take"),
+)
+_METHODS |= {name: RULES[name] for name in _FUNCTIONS}
+
+
+def _in_place(name: str, operator: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    """An operator whose result goes into the left operand, as each rank has it."""
+
+    def write(self: GlobalTensor, other: Any) -> Any:
+        made = operator(self, other)
+        if made is NotImplemented:
+            return NotImplemented
+        if made.shape != self.shape:
+            raise ValueError(
+                f"[{name}] a result of shape {made.shape} has no place in {self.shape}"
+            )
+        if not np.can_cast(made.dtype, self.dtype, "same_kind"):
+            raise TypeError(f"[{name}] a result of {made.dtype} has no place in {self.dtype}")
+        part = made.to_global(sbp=self.sbp).to_local()
+        if is_here(self):
+            self.to_local()[...] = part
+        return self
+
+    return write
+
+
+for _operator in (
+    *(operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv),
+    *(operator.mod, operator.pow, operator.and_, operator.or_, operator.xor),
+    *(operator.lshift, operator.rshift),
+):
+    _name = f"__i{_operator.__name__.strip('_')}__"
+    _METHODS[_name] = _in_place(_name, _operator)
 for _name, _function in _METHODS.items():
     setattr(GlobalTensor, _name, _function)
 setattr(Tensor, "to_global", to_global)  # noqa: B010

@@ -5,6 +5,7 @@ from typing import Any
 
 from oneflow_lite import _C
 from oneflow_lite._C import GlobalTensor
+from oneflow_lite.distributed.functions import rule
 from oneflow_lite.distributed.layout import Layout
 from oneflow_lite.distributed.sbp import Sbp, broadcast, partial_sum, split
 
@@ -41,6 +42,7 @@ def _along(a: GlobalTensor, b: GlobalTensor, left: Sbp, right: Sbp) -> tuple[Sbp
     return broadcast, right, columns if right == columns else broadcast
 
 
+@rule("matmul", "dot")
 def matmul(a: GlobalTensor, b: Any) -> GlobalTensor:
     """Return the product of two matrices of many ranks.
 

@@ -2,15 +2,17 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from oneflow_lite import _C
 from oneflow_lite._C import GlobalTensor, Tensor
+from oneflow_lite.distributed.functions import rule
 from oneflow_lite.distributed.layout import Layout
 from oneflow_lite.distributed.sbp import Sbp, broadcast, partial, split
 from oneflow_lite.ops.creation.data import full
+from oneflow_lite.ops.elementwise import sqrt
 from oneflow_lite.ops.statistics import reduction
 
 Axis = int | Sequence[int] | None
@@ -94,6 +96,7 @@ def _wanted(sbp: Sbp, op: str) -> Sbp:
     return sbp if stays else broadcast
 
 
+@rule("sum")
 def sum(
     x: GlobalTensor, axis: Axis = None, dtype: Any = None, keepdims: bool = False
 ) -> GlobalTensor:
@@ -117,6 +120,7 @@ def sum(
     return _reduce("sum", "sum", x, axis, keepdims, dtype=dtype)
 
 
+@rule("prod")
 def prod(
     x: GlobalTensor, axis: Axis = None, dtype: Any = None, keepdims: bool = False
 ) -> GlobalTensor:
@@ -124,26 +128,31 @@ def prod(
     return _reduce("prod", "prod", x, axis, keepdims, dtype=dtype)
 
 
+@rule("max", "amax")
 def max(x: GlobalTensor, axis: Axis = None, keepdims: bool = False) -> GlobalTensor:
     """Return the largest elements over axes, NaN where there is one; see ``sum``."""
     return _reduce("max", "max", x, axis, keepdims)
 
 
+@rule("min", "amin")
 def min(x: GlobalTensor, axis: Axis = None, keepdims: bool = False) -> GlobalTensor:
     """Return the smallest elements over axes, NaN where there is one; see ``sum``."""
     return _reduce("min", "min", x, axis, keepdims)
 
 
+@rule("any")
 def any(x: GlobalTensor, axis: Axis = None, keepdims: bool = False) -> GlobalTensor:
     """Return whether any elements over axes are true; see ``sum``."""
     return _reduce("any", "any", x, axis, keepdims)
 
 
+@rule("all")
 def all(x: GlobalTensor, axis: Axis = None, keepdims: bool = False) -> GlobalTensor:
     """Return whether all elements over axes are true; see ``sum``."""
     return _reduce("all", "all", x, axis, keepdims)
 
 
+@rule("mean")
 def mean(x: GlobalTensor, axis: Axis = None, keepdims: bool = False) -> GlobalTensor:
     """Return the mean over axes: the sum over the number of elements; see ``sum``.
 
@@ -157,3 +166,36 @@ def mean(x: GlobalTensor, axis: Axis = None, keepdims: bool = False) -> GlobalTe
     if wide != "float32":
         return result
     return _C.of_part(result.to_local().astype(x.dtype), result.layout, x)
+
+
+@rule("var")
+def var(
+    x: GlobalTensor,
+    axis: Axis = None,
+    dtype: Any = None,
+    *,
+    correction: float | None = None,
+    ddof: float | None = None,
+    keepdims: bool = False,
+) -> GlobalTensor:
+    """Return the mean squared distance from the mean, in two passes; see ``mean``."""
+    if correction is not None and ddof is not None:
+        raise ValueError("[var] correction and ddof are the same; give one of them")
+    if x.dtype.kind == "c" or dtype is not None:
+        raise TypeError("[var] has no rule for complex numbers, and for a dtype, of many ranks")
+    axes = _axes(axis, x.ndim, "var")
+    count = math.prod(x.shape[a] for a in axes)
+    less = (correction if ddof is None else ddof) or 0
+    wide = x.astype("float32") if x.dtype.str[1:] == "f2" else x
+    middle = mean(wide, axes, keepdims=True)
+    distance = wide - middle.to_global(sbp=[broadcast if each.op else each for each in middle.sbp])
+    total = sum(distance * distance, axes, keepdims=keepdims)
+    result = total / (count - less if count > less else 0)
+    return result if wide is x else result.astype(x.dtype)
+
+
+@rule("std")
+def std(x: GlobalTensor, axis: Axis = None, dtype: Any = None, **options: Any) -> GlobalTensor:
+    """Return the square root of ``var``."""
+    made: Any = sqrt(var(x, axis, dtype, **options))
+    return cast("GlobalTensor", made)

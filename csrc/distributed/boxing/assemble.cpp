@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "base/error.h"
-#include "distributed/boxing/mail.h"
 #include "base/fingerprint.h"
+#include "distributed/boxing/mail.h"
 
 namespace ofl::distributed {
 
@@ -177,42 +177,13 @@ class Assembly {
   /// Elements move along the axis that splits.
   Tensor balanced(const Tensor& local) const {
     const AxisRanks along(placement_, cut_axis_, member_.rank());
-    const auto count = static_cast<int64_t>(along.ranks.size());
-    const int64_t total = layout_->shape()[cut_dim()];
-    std::vector<Range> before, after;
+    std::vector<Range> before;
     int64_t start = 0;
-    for (int64_t k = 0; k < count; ++k) {
-      const int64_t id = placement_.parallel_id(along.ranks[k]);
-      before.push_back({start, shape_at(id)[cut_dim()]});
+    for (const int32_t rank : along.ranks) {
+      before.push_back({start, shape_at(placement_.parallel_id(rank))[cut_dim()]});
       start += before.back().extent;
-      after.push_back(part_of({0, total}, count, k));
     }
-    const auto box_of = [&](const Range& range) {
-      Box box{Dims(local.ndim()), local.shape};
-      box.start[cut_dim()] = range.start;
-      box.extent[cut_dim()] = range.extent;
-      return box;
-    };
-    const Box own = box_of(before[along.place]), wanted = box_of(after[along.place]);
-    const Tensor result = empty(issuer_, home_, local.dtype, wanted.extent);
-    Mail mail(issuer_, member_, along.ranks, local.dtype, home_);
-    std::vector<std::pair<Box, Tensor>> pieces;
-    for (int64_t k = 0; k < count; ++k) {
-      const Box given = common(own, box_of(after[k])), taken = common(wanted, box_of(before[k]));
-      if (k == along.place) {
-        if (given.elements()) pieces.emplace_back(given, view_of(local, own, given));
-        continue;
-      }
-      if (given.elements()) mail.send(along.ranks[k], view_of(local, own, given));
-      if (taken.elements()) {
-        pieces.emplace_back(taken, mail.receive(along.ranks[k], taken.extent));
-      }
-    }
-    mail.deliver({"balance", local.dtype, nullptr, layout_});
-    for (const auto& [box, value] : pieces) {
-      assign(issuer_, view_of(result, wanted, box), mail.arrived(value), "balance");
-    }
-    return result;
+    return distributed::balanced(issuer_, member_, *layout_, cut_axis_, before, home_, local);
   }
 
   /// The value of the first rank along an axis.
@@ -241,6 +212,43 @@ class Assembly {
 };
 
 }  // namespace
+
+Tensor balanced(const Issuer& issuer, Member& member, const Layout& to, int axis,
+                const std::vector<Range>& before, Device home, const Tensor& local) {
+  const int dim = to.sbps()[axis].dim;
+  const AxisRanks along(to.placement(), axis, member.rank());
+  const auto count = static_cast<int64_t>(along.ranks.size());
+  const auto box_of = [&](const Range& range) {
+    Box box{Dims(local.ndim()), local.shape};
+    box.start[dim] = range.start;
+    box.extent[dim] = range.extent;
+    return box;
+  };
+  const auto after = [&](int64_t k) { return part_of({0, to.shape()[dim]}, count, k); };
+  const Box own = box_of(before[along.place]), wanted = box_of(after(along.place));
+  const Tensor result = empty(issuer, home, local.dtype, wanted.extent);
+  Mail mail(issuer, member, along.ranks, local.dtype, home);
+  std::vector<std::pair<Box, Tensor>> pieces;
+  for (int64_t k = 0; k < count; ++k) {
+    const Box given = common(own, box_of(after(k))), taken = common(wanted, box_of(before[k]));
+    if (k == along.place) {
+      if (given.elements()) pieces.emplace_back(given, view_of(local, own, given));
+      continue;
+    }
+    if (given.elements()) mail.send(along.ranks[k], view_of(local, own, given));
+    if (taken.elements()) pieces.emplace_back(taken, mail.receive(along.ranks[k], taken.extent));
+  }
+  Fingerprint ranges;
+  for (const Range& range : before) {
+    ranges.add(static_cast<uint64_t>(range.start));
+    ranges.add(static_cast<uint64_t>(range.extent));
+  }
+  mail.deliver({"balance", local.dtype, nullptr, &to, ranges.value()});
+  for (const auto& [box, value] : pieces) {
+    assign(issuer, view_of(result, wanted, box), mail.arrived(value), "balance");
+  }
+  return result;
+}
 
 Whole assemble(const Issuer& issuer, Member& member, const Placement& placement, const Sbps& sbps,
                Device home, const Tensor& local) {

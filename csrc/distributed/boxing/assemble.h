@@ -19,4 +19,10 @@ struct Whole {
 Whole assemble(const Issuer& issuer, Member& member, const Placement& placement, const Sbps& sbps,
                Device home, const Tensor& local);
 
+/// The part of a layout whose elements lie otherwise along an axis of the grid, which splits a
+/// dimension: the rank at place k has the range `before[k]` of it. They move. By the ranks of the
+/// placement.
+Tensor balanced(const Issuer& issuer, Member& member, const Layout& to, int axis,
+                const std::vector<Range>& before, Device home, const Tensor& local);
+
 }  // namespace ofl::distributed

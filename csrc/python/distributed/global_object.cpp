@@ -22,11 +22,6 @@ using distributed::Layout;
 using distributed::Member;
 using distributed::Placement;
 
-/// The member's device in a placement.
-Device home_of(const Member& member, const Placement& placement) {
-  return member.device(placement.type(), ep::backend_of(placement.type()).count());
-}
-
 void global_dealloc(PyObject* self) {
   auto* object = reinterpret_cast<GlobalObject*>(self);
   PyTypeObject* type = Py_TYPE(self);
@@ -98,6 +93,10 @@ PyMemberDef members[] = {
     {nullptr, 0, 0, 0, nullptr}};
 
 }  // namespace
+
+Device home_of(const Member& member, const Placement& placement) {
+  return member.device(placement.type(), ep::backend_of(placement.type()).count());
+}
 
 const GlobalTensor& require_global(PyObject* object, const char* op) {
   if (!is_global(object)) {

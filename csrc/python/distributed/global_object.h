@@ -37,6 +37,8 @@ PyObject* wrap_global(GlobalTensor&& tensor);
 /// This rank's part as an object of the type Tensor: a new reference. Outside the placement it has
 /// no elements, and is on the host.
 PyObject* part_object(const GlobalTensor& x);
+/// The member's device in a placement.
+Device home_of(const distributed::Member& member, const distributed::Placement& placement);
 /// The tensor in another layout; itself where that is its own.
 GlobalTensor boxed(const GlobalTensor& x, const distributed::Layout& to, const char* op);
 

@@ -1,6 +1,9 @@
 // Worlds of ranks, and what tensors of many ranks are made of, for oneflow_lite/distributed.
 #include <pybind11/stl.h>
 
+#include <algorithm>
+
+#include "distributed/boxing/assemble.h"
 #include "distributed/boxing/operators.h"
 #include "ep/communicators/mpi/world.h"
 #include "ep/communicators/threads.h"
@@ -95,6 +98,65 @@ py::object of_part(const py::object& part, const Layout& layout, const py::objec
       wrap_global({&layout, std::move(own), known.member}));
 }
 
+/// A tensor of many ranks of a part that this rank has made, of any device; outside of the
+/// placement, of its dtype.
+py::object of_new_part(const py::object& part, const Layout& layout) {
+  const std::shared_ptr<Member> member = Member::current();
+  member->require_in_world(layout.placement());
+  const Tensor& tensor = require_tensor(part.ptr(), "of_new_part");
+  distributed::Part own{tensor.dtype, {}};
+  const int64_t id = layout.placement().parallel_id(member->rank());
+  if (id >= 0) {
+    if (tensor.shape != layout.box(id).extent) {
+      fail(ErrorKind::value, "[of_new_part] expected the part ",
+           shape_str(layout.box(id).extent), " of ", layout.str(), ", got ",
+           shape_str(tensor.shape));
+    }
+    own.tensor = to_device(issuer(), tensor, home_of(*member, layout.placement()), false);
+  }
+  return py::reinterpret_steal<py::object>(wrap_global({&layout, std::move(own), member}));
+}
+
+/// A tensor of many ranks over parts of other sizes: `ranges` (start and extent) along an axis of
+/// the grid.
+py::object balance(const py::object& part, const Layout& layout, int axis,
+                   const std::vector<std::pair<int64_t, int64_t>>& ranges, const py::object& like) {
+  const GlobalTensor& known = require_global(like.ptr(), "balance");
+  const Tensor& tensor = require_tensor(part.ptr(), "balance");
+  const Placement& placement = layout.placement();
+  distributed::Part own{tensor.dtype, {}};
+  if (placement.parallel_id(known.member->rank()) >= 0) {
+    if (axis < 0 || axis >= placement.grid().size() ||
+        static_cast<int64_t>(ranges.size()) != placement.grid()[axis]) {
+      fail(ErrorKind::value, "[balance] expected an axis of the grid, and a range for each place");
+    }
+    std::vector<distributed::Range> before;
+    for (const auto& [start, extent] : ranges) before.push_back({start, extent});
+    own.tensor = distributed::balanced(issuer(), *known.member, layout, axis, before,
+                                       tensor.device(), tensor);
+  }
+  return py::reinterpret_steal<py::object>(
+      wrap_global({&layout, std::move(own), known.member}));
+}
+
+/// An elementwise function of parts, which takes as many of them as there are operands.
+py::object elementwise_of_parts(const py::str& name, const py::function& function,
+                                const py::args& operands) {
+  std::vector<PyObject*> given;
+  for (const py::handle operand : operands) given.push_back(operand.ptr());
+  if (std::none_of(given.begin(), given.end(), is_global)) {
+    fail(ErrorKind::type, "[", std::string(name), "] expected a GlobalTensor among the operands");
+  }
+  const auto call = [](PyObject* const* parts, int count, void* context) {
+    return PyObject_Vectorcall(static_cast<PyObject*>(context), parts, static_cast<size_t>(count),
+                               nullptr);
+  };
+  const std::string text = name;
+  PyObject* const made = call_elementwise(text.c_str(), ops::Linear::none, given.data(),
+                                          static_cast<int>(given.size()), call, function.ptr());
+  return py::reinterpret_steal<py::object>(checked(made));
+}
+
 }  // namespace
 
 void bind_world(py::module_& module) {
@@ -119,6 +181,9 @@ void bind_world(py::module_& module) {
   module.def("assemble", &assemble);
   module.def("box", &box);
   module.def("of_part", &of_part);
+  module.def("of_new_part", &of_new_part);
+  module.def("balance", &balance);
+  module.def("elementwise_of_parts", &elementwise_of_parts);
   module.def("layout_of", [](const py::object& x) {
     return require_global(x.ptr(), "layout").layout;
   }, py::return_value_policy::reference);

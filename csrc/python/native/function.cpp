@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "python/ops/registry.h"
 #include "python/tensor/type.h"
 
 namespace ofl::python {
@@ -63,16 +64,70 @@ bool bind(const NativeObject& f, PyObject* const* args, Py_ssize_t given, PyObje
   return std::all_of(values, values + f.count, [](PyObject* value) { return value != nullptr; });
 }
 
+/// function(native function, arguments, names and values): calls it on operands of another type.
+PyObject* other_caller = nullptr;
+
+/// Tensors of many ranks, by themselves or in a list, or a result that is to be one.
+bool is_for_others(PyObject* const* args, Py_ssize_t given, PyObject* names) {
+  if (!other_caller) return false;
+  const Py_ssize_t named = names ? PyTuple_GET_SIZE(names) : 0;
+  for (Py_ssize_t k = 0; k < named; ++k) {
+    if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, k), "placement") == 0) return true;
+  }
+  return std::any_of(args, args + given + named, [](PyObject* object) {
+    if (!PyList_Check(object) && !PyTuple_Check(object)) return is_of_other_type(object);
+    PyObject* const* const items = PySequence_Fast_ITEMS(object);
+    return std::any_of(items, items + PySequence_Fast_GET_SIZE(object), is_of_other_type);
+  });
+}
+
+PyObject* call_on_others(PyObject* self, PyObject* const* args, Py_ssize_t given,
+                         PyObject* names) {
+  return guarded<PyObject*>(nullptr, [&] {
+    const Reference positional(checked(PyTuple_New(given)));
+    for (Py_ssize_t k = 0; k < given; ++k) {
+      PyTuple_SET_ITEM(positional.get(), k, Py_NewRef(args[k]));
+    }
+    const Reference named(checked(PyDict_New()));
+    for (Py_ssize_t k = 0; names && k < PyTuple_GET_SIZE(names); ++k) {
+      if (PyDict_SetItem(named.get(), PyTuple_GET_ITEM(names, k), args[given + k]) < 0) {
+        throw PythonErrorSet{};
+      }
+    }
+    return PyObject_CallFunctionObjArgs(other_caller, self, positional.get(), named.get(), nullptr);
+  });
+}
+
+/// Without a path: the function, and what it refuses may be for others.
+PyObject* plain_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* names) {
+  const auto& f = *reinterpret_cast<NativeObject*>(self);
+  PyObject* const result = PyObject_Vectorcall(f.function, args, nargsf, names);
+  const Py_ssize_t given = PyVectorcall_NARGS(nargsf);
+  if (result) return result;
+  const bool is_refused = PyErr_ExceptionMatches(PyExc_TypeError) ||
+                          PyErr_ExceptionMatches(PyExc_AttributeError);  // which tensors have
+  if (!is_refused || !is_for_others(args, given, names)) return nullptr;
+  PyErr_Clear();
+  return call_on_others(self, args, given, names);
+}
+
 PyObject* native_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* names) {
   const auto& f = *reinterpret_cast<NativeObject*>(self);
   const Py_ssize_t given = PyVectorcall_NARGS(nargsf);
   PyObject* values[kMaxParameters];
-  if (bind(f, args, given, names, values)) {
+  const bool fits = bind(f, args, given, names, values);
+  if (fits) {
     const Py_ssize_t rest = std::max<Py_ssize_t>(given - f.positional, 0);
     const Call call{values, f.count, args + given - rest, rest, f.name};
     PyObject* result = guarded<PyObject*>(nullptr, [&] { return f.row->path(call); });
-    if (result || f.row->is_whole || PyErr_Occurred()) return result;
+    if (result) return result;
   }
+  const bool is_refused = !PyErr_Occurred() || PyErr_ExceptionMatches(PyExc_TypeError);
+  if (is_refused && is_for_others(args, given, names)) {
+    PyErr_Clear();
+    return call_on_others(self, args, given, names);
+  }
+  if (fits && (f.row->is_whole || PyErr_Occurred())) return nullptr;
   return PyObject_Vectorcall(f.function, args, nargsf, names);
 }
 
@@ -180,13 +235,13 @@ PyObject* make_native(PyObject* path, PyObject* function) {
     auto* of = reinterpret_cast<PathObject*>(path);
     PyObject* object = checked(native_type->tp_alloc(native_type, 0));  // zeroed
     auto* native = reinterpret_cast<NativeObject*>(object);
-    native->vectorcall = native_vectorcall;
+    native->vectorcall = of->row->path ? native_vectorcall : plain_vectorcall;
     Py_INCREF(function);
     native->function = function;
     native->row = of->row;
     try {
       native->name = checked(PyObject_GetAttrString(function, "__name__"));
-      read_parameters(function, native);
+      if (of->row->path) read_parameters(function, native);
       PyObject* functools = checked(PyImport_ImportModule("functools"));
       PyObject* done = PyObject_CallMethod(functools, "update_wrapper", "OO", object, function);
       Py_DECREF(functools);
@@ -214,6 +269,14 @@ PyObject* native_of(PyObject*, PyObject* path) {
 
 PyMethodDef native_method = {"native", native_of, METH_O,
                              "Returns a decorator that gives a Python function a native path."};
+
+PyObject* set_other_caller(PyObject*, PyObject* function) {
+  Py_XSETREF(other_caller, Py_NewRef(function));
+  Py_RETURN_NONE;
+}
+
+PyMethodDef others_method = {"set_other_caller", set_other_caller, METH_O,
+                             "Has native functions called so on tensors of many ranks."};
 
 // --- the paths
 
@@ -243,12 +306,15 @@ void add(PyObject* module, const char* name, PyObject* value) {
   if (PyModule_AddObjectRef(module, name, value) < 0) throw PythonErrorSet{};
 }
 
+/// Not a path of one function: it lets tensors of many ranks be given to any.
+constexpr NativeRow kPlainPaths[] = {{"of_many_ranks", nullptr}, {nullptr, nullptr}};
+
 /// A namespace with all paths.
 PyObject* make_paths() {
   PyObject* paths = checked(PyModule_New("oneflow_lite._C.paths"));
   for (const NativeRow* table :
        {kCreationPaths, kShapePaths, kReductionPaths, kElementPaths, kCountingPaths, kListPaths,
-        kLinalgPaths, kUfuncPaths, kRandomPaths, kSearchingPaths}) {
+        kLinalgPaths, kUfuncPaths, kRandomPaths, kSearchingPaths, kPlainPaths}) {
     for (const NativeRow* row = table; row->name; ++row) {
       const Reference path(checked(path_type->tp_alloc(path_type, 0)));
       reinterpret_cast<PathObject*>(path.get())->row = row;
@@ -266,6 +332,8 @@ void init_native_function(PyObject* module) {
   add(module, "NativeFunction", reinterpret_cast<PyObject*>(native_type));
   add(module, "NativePath", reinterpret_cast<PyObject*>(path_type));
   add(module, "native", Reference(checked(PyCFunction_New(&native_method, nullptr))).get());
+  add(module, "set_other_caller",
+      Reference(checked(PyCFunction_New(&others_method, nullptr))).get());
   add(module, "paths", Reference(make_paths()).get());
 }
 

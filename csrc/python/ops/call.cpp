@@ -139,6 +139,8 @@ void set_other_type(PyTypeObject* type, CallOnOthers call) {
   call_on_others = call;
 }
 
+bool is_of_other_type(PyObject* object) { return other_type && Py_TYPE(object) == other_type; }
+
 PyObject* call_op(const OpObject& op, PyObject* const* operands, int count, bool not_implemented,
                   TensorObject* out) {
   if (may_be_elements(operands, count)) {
@@ -157,9 +159,7 @@ PyObject* call_on_tensors(const OpObject& op, PyObject* const* operands, int cou
   Operands parsed;
   if (!classify_all(op, operands, count, home, not_implemented, &parsed)) {
     if (not_implemented) Py_RETURN_NOTIMPLEMENTED;
-    const bool has_others = std::any_of(operands, operands + count, [](PyObject* operand) {
-      return other_type && Py_TYPE(operand) == other_type;
-    });
+    const bool has_others = std::any_of(operands, operands + count, is_of_other_type);
     if (has_others && !out) return call_on_others(op, operands, count);
     for (int k = 0; k < count; ++k) {
       ops::TypeCode code;

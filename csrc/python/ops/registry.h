@@ -78,6 +78,7 @@ PyObject* call_op(const OpObject& op, PyObject* const* operands, int count, bool
 /// ranks. That is asked only for operands that are no tensors.
 using CallOnOthers = PyObject* (*)(const OpObject& op, PyObject* const* operands, int count);
 void set_other_type(PyTypeObject* type, CallOnOthers call);
+bool is_of_other_type(PyObject* object);
 
 /// The same where call_on_elements() has nothing to say.
 PyObject* call_on_tensors(const OpObject& op, PyObject* const* operands, int count,

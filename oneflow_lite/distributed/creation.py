@@ -1,0 +1,74 @@
+"""New tensors of many ranks: each makes its own part, and nothing moves.
+
+They are made by the functions of the namespace, with ``placement`` and ``sbp``: every rank calls
+``flow.zeros(shape, placement=ranks, sbp=flow.distributed.sbp.split(0))``. What is made of data
+takes the same data on all ranks, of which each keeps its box.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from oneflow_lite import _C
+from oneflow_lite._C import GlobalTensor, Tensor
+from oneflow_lite.distributed.layout import Layout
+from oneflow_lite.distributed.placement import Placement
+from oneflow_lite.distributed.sbp import Sbp, broadcast
+
+# Their first argument is the shape, and the others are those of any part.
+_OF_A_SHAPE = ("zeros", "ones", "full", "empty")
+
+
+def created(
+    function: Callable[..., Tensor],
+    args: tuple[Any, ...],
+    names: dict[str, Any],
+    placement: Placement,
+    sbp: Sbp | Sequence[Sbp],
+) -> GlobalTensor:
+    """Call a function that makes a tensor, for the part of each rank.
+
+    Raises
+    ------
+    TypeError
+        For another placement or sbp, and for ``device``, which the placement decides.
+    ValueError
+        For another number of sbps than the grid has axes.
+    """
+    name = function.__name__
+    if not isinstance(placement, Placement):
+        raise TypeError(f"[{name}] placement: expected one, got {type(placement).__name__}")
+    if names.pop("device", None) is not None:
+        raise TypeError(f"[{name}] device: the placement decides it")
+    if isinstance(sbp, Sbp):
+        sbp = [sbp] * len(placement.grid)
+    given = list(sbp) if isinstance(sbp, Sequence) else [sbp]
+    for each in given:
+        if not isinstance(each, Sbp):
+            raise TypeError(f"[{name}] sbp: expected an Sbp, got {type(each).__name__}")
+    whole = [broadcast if each.op is not None else each for each in given]
+    rank = _C.current_member().rank
+    if name in _OF_A_SHAPE:
+        shape = args[0] if args else names.pop("shape")
+        extents = [shape] if hasattr(shape, "__index__") else list(shape)
+        layout = Layout(extents, placement, whole)
+        box = layout.box(rank)
+        own = [0] if box is None else [each.stop - each.start for each in box]
+        part = function(own, *args[1:], device="cpu", **names)
+    else:
+        made = function(*args, device="cpu", **names)
+        layout = Layout(list(made.shape), placement, whole)
+        box = layout.box(rank)
+        part = made if box is None or whole == [broadcast] * len(whole) else _copied(made[box])
+    result = _C.of_new_part(part, layout)
+    return result if whole == given else result.to_global(sbp=given)
+
+
+def _copied(x: Tensor) -> Tensor:
+    """The elements, in memory of their own."""
+    return _C.copy(x)
+
+
+def like(x: GlobalTensor, make: Callable[[Tensor], Tensor]) -> GlobalTensor:
+    """A tensor split as another one, and else whole, of which a function makes each part."""
+    sbps = [broadcast if each.op is not None else each for each in x.sbp]
+    return _C.of_part(make(x.to_local()), Layout(list(x.shape), x.placement, sbps), x)

@@ -1,0 +1,123 @@
+"""Functions of the namespace on tensors of many ranks: by their rule, else on whole tensors."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+from oneflow_lite import _C
+from oneflow_lite._C import GlobalTensor, Tensor
+from oneflow_lite.distributed.creation import created
+from oneflow_lite.distributed.layout import Layout
+from oneflow_lite.distributed.sbp import broadcast
+
+RULES: dict[str, Callable[..., Any]] = {}
+Rule = TypeVar("Rule", bound=Callable[..., Any])
+
+
+def rule(*names: str) -> Callable[[Rule], Rule]:
+    """Make a function the rule of functions of these names, which take the same arguments."""
+
+    def register(function: Rule) -> Rule:
+        for name in names:
+            RULES[name] = function
+        return function
+
+    return register
+
+
+def call(function: Any, args: tuple[Any, ...], names: dict[str, Any]) -> Any:
+    """Call a function of the namespace, some of whose arguments are tensors of many ranks.
+
+    Raises
+    ------
+    TypeError
+        For a function without a rule, on tensors of which a rank has only a part.
+    """
+    name = function.__name__
+    if "placement" in names:
+        given = dict(names)
+        ranks, sbp = given.pop("placement"), given.pop("sbp", broadcast)
+        return created(function, args, given, ranks, sbp)
+    if name in RULES:
+        return RULES[name](*args, **names)
+    return on_whole(name, function, args, names)
+
+
+def on_whole(
+    name: str, function: Callable[..., Any], args: tuple[Any, ...], names: dict[str, Any]
+) -> Any:
+    """Compute on each rank what all of them have; each has all of the results."""
+    operands = list(global_tensors((args, names)))
+    if not operands:
+        raise TypeError(f"[{name}] expected a GlobalTensor among the arguments")
+    like = operands[0]
+    for x in operands:
+        require_one_placement(name, like, x)
+        if any(not sbp.is_broadcast for sbp in x.sbp):
+            whole = x.size * x.dtype.itemsize
+            raise TypeError(
+                f"[{name}] has no rule for {', '.join(map(str, x.sbp))}; "
+                f"x.to_global(sbp=flow.distributed.sbp.broadcast) first ({whole:,} bytes a rank)"
+            )
+    if not is_here(like):
+        raise TypeError(
+            f"[{name}] rank {_C.rank_of(like)} holds nothing of it, and without computing cannot "
+            "know the shape of the result"
+        )
+    made = function(*replaced(args), **replaced(names))
+    return mapped(made, lambda part: whole_of(part, like))
+
+
+def is_here(x: GlobalTensor) -> bool:
+    """Return whether this rank is in its placement."""
+    return x.placement.parallel_id(_C.rank_of(x)) is not None
+
+
+def require_one_placement(name: str, a: GlobalTensor, b: GlobalTensor) -> None:
+    """Tensors of two placements have no operation in common."""
+    if a.placement != b.placement:
+        raise ValueError(
+            f"[{name}] operands are on {a.placement} and {b.placement}; "
+            "x.to_global(placement=...) brings them together"
+        )
+
+
+def whole_of(part: Tensor, like: GlobalTensor) -> GlobalTensor:
+    """The tensor of which each rank of a placement has all."""
+    layout = Layout(list(part.shape), like.placement, [broadcast] * len(like.sbp))
+    return _C.of_part(part, layout, like)
+
+
+def global_tensors(given: Any) -> Iterator[GlobalTensor]:
+    """Those in arguments, and in lists, tuples and dicts of them."""
+    if isinstance(given, GlobalTensor):
+        yield given
+    elif isinstance(given, (list, tuple)):
+        for each in given:
+            yield from global_tensors(each)
+    elif isinstance(given, dict):
+        yield from global_tensors(list(given.values()))
+
+
+def replaced(given: Any) -> Any:
+    """The same with this rank's parts in their places."""
+    if isinstance(given, GlobalTensor):
+        return given.to_local()
+    if isinstance(given, dict):
+        return {name: replaced(each) for name, each in given.items()}
+    if isinstance(given, (list, tuple)):
+        return type(given)(map(replaced, given))
+    return given
+
+
+def mapped(made: Any, function: Callable[[Tensor], Any]) -> Any:
+    """The same with what a function makes of tensors in their places."""
+    if isinstance(made, Tensor):
+        return function(made)
+    if isinstance(made, tuple) and hasattr(made, "_fields"):
+        return type(made)(*(mapped(each, function) for each in made))
+    if isinstance(made, (list, tuple)):
+        return type(made)(mapped(each, function) for each in made)
+    return made
+
+
+_C.set_other_caller(call)

@@ -1,0 +1,257 @@
+"""Basic indexing of tensors of many ranks: views where nothing is cut, else copies that move.
+
+Along a dimension that no axis of the grid splits, each rank indexes its part. Along a split one,
+each rank has some of the elements that are wanted, and they move until they are balanced: of
+``x[1:]``, a row at each border. The result is then no view, as NumPy's would be, but a copy.
+"""
+
+from collections.abc import Sequence
+from operator import index
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from oneflow_lite import _C
+from oneflow_lite._C import GlobalTensor, Tensor
+from oneflow_lite.distributed.functions import is_here, on_whole
+from oneflow_lite.distributed.layout import Layout
+from oneflow_lite.distributed.sbp import Sbp, broadcast, split
+from oneflow_lite.distributed.shapes import broadcast_to, expand_dims, line, squeeze
+
+
+class _Along(NamedTuple):
+    """What is wanted along one dimension: elements start, start + step, ..., so many."""
+
+    start: int
+    step: int
+    length: int
+
+    def within(self, box: slice) -> tuple[int, int]:
+        """Which of them, from a to b, lie in a range of the dimension."""
+        if self.step > 0:
+            a = -((self.start - box.start) // self.step)
+            b = -((self.start - box.stop) // self.step)
+        else:
+            a = -((box.stop - 1 - self.start) // -self.step)
+            b = (self.start - box.start) // -self.step + 1
+        a = min(max(a, 0), self.length)
+        return a, min(max(b, a), self.length)
+
+    def of_part(self, box: slice) -> slice:
+        """The same as a slice of the part that has this range."""
+        a, b = self.within(box)
+        if a == b:
+            return slice(0, 0)
+        first = self.start + a * self.step - box.start
+        last = self.start + (b - 1) * self.step - box.start
+        end: int | None = last + (1 if self.step > 0 else -1)
+        return slice(first, None if end is not None and end < 0 else end, self.step)
+
+
+class _Key(NamedTuple):
+    """A basic index: what is wanted along each dimension, and the shape of the result."""
+
+    along: list[_Along]
+    gone: list[int]  # dimensions with an integer
+    new: list[int]  # of the result
+
+    def shape(self) -> list[int]:
+        return [each.length for each in self.along]
+
+
+def _is_basic(key: Any) -> bool:
+    keys = key if isinstance(key, tuple) else (key,)
+    return all(
+        each is None
+        or each is Ellipsis
+        or isinstance(each, slice)
+        or (
+            not isinstance(each, (bool, np.bool_))
+            and hasattr(each, "__index__")
+            and not _ndim(each)
+        )
+        for each in keys
+    )
+
+
+def _ndim(key: Any) -> int:
+    return len(getattr(key, "shape", ()))
+
+
+def _parsed(key: Any, shape: Sequence[int]) -> _Key:
+    keys = list(key) if isinstance(key, tuple) else [key]
+    ellipses = [place for place, each in enumerate(keys) if each is Ellipsis]
+    if len(ellipses) > 1:
+        raise IndexError("an index has at most one ellipsis ('...')")
+    given = len([each for each in keys if each is not None and each is not Ellipsis])
+    if given > len(shape):
+        raise IndexError(f"too many indices: {given} for a tensor of {len(shape)} dimensions")
+    rest = [slice(None)] * (len(shape) - given)
+    at = ellipses[0] if ellipses else len(keys)
+    keys[at : at + 1] = rest
+    along: list[_Along] = []
+    gone, new, place = [], [], 0
+    for each in keys:
+        if each is None:
+            new.append(place)
+            place += 1
+            continue
+        dim = len(along)
+        if isinstance(each, slice):
+            start, stop, step = each.indices(shape[dim])
+            along.append(_Along(start, step, len(range(start, stop, step))))
+            place += 1
+            continue
+        number = index(each)
+        if not -shape[dim] <= number < shape[dim]:
+            raise IndexError(
+                f"index {number} is out of bounds for axis {dim} with size {shape[dim]}"
+            )
+        along.append(_Along(number % shape[dim], 1, 1))
+        gone.append(dim)
+    return _Key(along, gone, new)
+
+
+def _is_all(along: _Along, extent: int) -> bool:
+    return (along.start, along.step, along.length) == (0, 1, extent)
+
+
+def _cut(x: GlobalTensor, key: _Key, name: str) -> tuple[GlobalTensor, int]:
+    """The tensor so that at most one cut dimension is split, and by one axis; that axis, or -1."""
+    sbps: list[Sbp] = list(x.sbp)
+    axes = [
+        axis
+        for axis, each in enumerate(sbps)
+        if each.dim is not None and not _is_all(key.along[each.dim], x.shape[each.dim])
+    ]
+    dims = [each.dim for each in sbps]
+    keeps = [axis for axis in axes if dims.count(dims[axis]) == 1][:1]
+    for axis in axes:
+        if axis not in keeps:
+            sbps = [broadcast if each.dim == dims[axis] else each for each in sbps]
+    return x.to_global(sbp=sbps), keeps[0] if keeps else -1
+
+
+def _local(x: GlobalTensor, key: _Key) -> tuple[slice, ...]:
+    """The key of this rank's part."""
+    box = x.layout.box(_C.rank_of(x))
+    assert box is not None
+    return tuple(each.of_part(extent) for each, extent in zip(key.along, box, strict=True))
+
+
+def _ranges(x: GlobalTensor, key: _Key, axis: int) -> list[tuple[int, int]]:
+    """Which of the wanted elements the ranks along an axis have: their first ones, and how many."""
+    dim = x.sbp[axis].dim
+    assert dim is not None
+    only = [split(dim) if other == axis else broadcast for other in range(len(x.sbp))]
+    layout = Layout(list(x.shape), x.placement, only)
+    boxes = [layout.box(rank) for rank in line(x.placement, axis)]
+    found = [key.along[dim].within(box[dim]) for box in boxes if box is not None]
+    return [(a, b - a) for a, b in found]
+
+
+def getitem(x: GlobalTensor, key: Any) -> GlobalTensor:
+    """Return some of its elements; see the head of this file.
+
+    Masks and index arrays are taken of tensors that each rank has all of, and a mask of the same
+    layout of one that is split along its first dimension.
+    """
+    if not _is_basic(key):
+        return _advanced(x, key)
+    wanted = _parsed(key, x.shape)
+    source, axis = _cut(x, wanted, "getitem")
+    part = source.to_local()
+    made = part[_local(source, wanted)] if is_here(x) else part
+    layout = Layout(wanted.shape(), x.placement, list(source.sbp))
+    if axis < 0:
+        result = _C.of_part(made, layout, x)
+    else:
+        result = _C.balance(made, layout, axis, _ranges(source, wanted, axis), x)
+    if wanted.gone:
+        result = squeeze(result, wanted.gone)
+    return expand_dims(result, wanted.new) if wanted.new else result
+
+
+def _advanced(x: GlobalTensor, key: Any) -> GlobalTensor:
+    is_mask = isinstance(key, GlobalTensor) and key.dtype.kind == "b" and key.shape == x.shape
+    by_rows = len(x.sbp) == 1 and x.sbp[0] == split(0)
+    if not is_mask or not by_rows:
+        made: GlobalTensor = on_whole("getitem", lambda part, at: part[at], (x, key), {})
+        return made
+    mask = key.to_global(sbp=x.sbp).to_local()
+    found = x.to_local()[mask] if is_here(x) else x.to_local()
+    result: GlobalTensor = found.to_global(x.placement, x.sbp)
+    return result
+
+
+def setitem(x: GlobalTensor, key: Any, value: Any) -> None:
+    """Write to some of its elements; each rank writes to what it has of them.
+
+    Raises
+    ------
+    TypeError
+        For a tensor of this rank alone, and for masks and index arrays of a tensor of which a rank
+        has only a part.
+    ValueError
+        For partial values, which no element can be written to.
+    """
+    if any(each.op is not None for each in x.sbp):
+        raise ValueError(
+            "[setitem] ranks have values that add up to the elements, and not these; "
+            "x = x.to_global(sbp=flow.distributed.sbp.broadcast) makes them whole"
+        )
+    if isinstance(value, Tensor):
+        raise TypeError(
+            "[setitem] the tensor is a GlobalTensor, the value a Tensor of this rank alone; "
+            "to_global() says which part of what it is"
+        )
+    if not _is_basic(key):
+        return _set_masked(x, key, value)
+    wanted = _parsed(key, x.shape)
+    if not isinstance(value, GlobalTensor):
+        if is_here(x):
+            x.to_local()[_local(x, wanted)] = _piece(x, wanted, np.asarray(value))
+        return None
+    given = value
+    if wanted.new:
+        given = squeeze(given, [d - len(wanted.shape()) for d in wanted.new if given.ndim > d])
+    if wanted.gone:
+        kept = [d for d in range(x.ndim) if d not in wanted.gone]
+        shape = [wanted.along[d].length for d in kept]
+        given = expand_dims(broadcast_to(given, shape), wanted.gone)
+    whole = broadcast_to(given, wanted.shape()).to_global(sbp=[broadcast] * len(x.sbp))
+    if is_here(x):
+        x.to_local()[_local(x, wanted)] = _piece(x, wanted, whole.to_local())
+    return None
+
+
+def _piece(x: GlobalTensor, key: _Key, value: Any) -> Any:
+    """The part of a value, of the shape that the key has or one that broadcasts, for this rank."""
+    if not isinstance(value, Tensor):
+        shape = [each.length for d, each in enumerate(key.along) if d not in key.gone]
+        for place in key.new:
+            shape.insert(place, 1)
+        value = np.broadcast_to(value, shape).reshape(key.shape())
+    box = x.layout.box(_C.rank_of(x))
+    assert box is not None
+    ranges = [each.within(extent) for each, extent in zip(key.along, box, strict=True)]
+    return value[tuple(slice(a, b) for a, b in ranges)]
+
+
+def _set_masked(x: GlobalTensor, key: Any, value: Any) -> None:
+    if isinstance(key, GlobalTensor) and key.dtype.kind == "b" and key.shape == x.shape:
+        number = value if isinstance(value, (int, float, complex, np.generic)) else None
+        if number is not None:
+            mask = key.to_global(sbp=x.sbp).to_local()
+            if is_here(x):
+                x.to_local()[mask] = number
+            return
+    if any(not each.is_broadcast for each in x.sbp):
+        raise TypeError(
+            f"[setitem] has no rule for index arrays of {', '.join(map(str, x.sbp))}; "
+            "x.to_global(sbp=flow.distributed.sbp.broadcast) first"
+        )
+    operands = (key, value)
+    if is_here(x):
+        local = [each.to_local() if isinstance(each, GlobalTensor) else each for each in operands]
+        x.to_local()[local[0]] = local[1]

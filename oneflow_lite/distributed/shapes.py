@@ -1,0 +1,305 @@
+"""Other shapes of tensors of many ranks: each rank's part changes, and nothing moves if it can."""
+
+import math
+from collections.abc import Callable, Sequence
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from oneflow_lite import _C
+from oneflow_lite._C import GlobalTensor, Tensor
+from oneflow_lite.distributed.functions import is_here, require_one_placement, rule
+from oneflow_lite.distributed.layout import Layout
+from oneflow_lite.distributed.placement import Placement
+from oneflow_lite.distributed.sbp import Sbp, broadcast, split
+from oneflow_lite.ops.manipulation import joining, rearranging, shapes
+
+
+def axis_of(axis: Any, ndim: int, name: str) -> int:
+    """The axis counted from the first one."""
+    return shapes.normalize_axes(index(axis), ndim, name)[0]
+
+
+def with_part(
+    x: GlobalTensor,
+    shape: Sequence[int],
+    sbps: Sequence[Sbp],
+    make: Callable[[Tensor], Tensor],
+    dtype: Any = None,
+) -> GlobalTensor:
+    """The tensor whose parts a function makes of parts; where this rank has none, of no elements.
+
+    ``dtype``: that of the result, if it is another one than that of x.
+    """
+    part = x.to_local()
+    made = make(part) if is_here(x) else part if dtype is None else part.astype(dtype)
+    return _C.of_part(made, Layout(list(shape), x.placement, list(sbps)), x)
+
+
+def line(placement: Placement, axis: int) -> list[int]:
+    """The ranks along an axis of the grid, of the first line of it."""
+    stride = math.prod(placement.grid[axis + 1 :])
+    return [placement.rank_at(place * stride) for place in range(placement.grid[axis])]
+
+
+def place_along(x: GlobalTensor, axis: int) -> int:
+    """The place of this rank along an axis of the grid; negative: it is outside."""
+    own = x.placement.parallel_id(_C.rank_of(x))
+    stride = math.prod(x.placement.grid[axis + 1 :])
+    return -1 if own is None else own // stride % x.placement.grid[axis]
+
+
+def moved(sbps: Sequence[Sbp], place: Callable[[int], int]) -> list[Sbp]:
+    """The sbps after dimensions have gone to other places."""
+    return [sbp if sbp.dim is None else split(place(sbp.dim)) for sbp in sbps]
+
+
+@rule("permute_dims")
+def permute_dims(x: GlobalTensor, /, axes: Sequence[int]) -> GlobalTensor:
+    """Return the tensor with its dimensions in another order; nothing moves."""
+    order = [axis_of(axis, x.ndim, "permute_dims") for axis in axes]
+    if sorted(order) != list(range(x.ndim)):
+        raise ValueError(f"[permute_dims] axes {tuple(axes)} are no order of {x.ndim} dimensions")
+    shape = [x.shape[axis] for axis in order]
+    return with_part(
+        x, shape, moved(x.sbp, order.index), lambda part: shapes.permute_dims(part, tuple(order))
+    )
+
+
+@rule("transpose")
+def transpose(x: GlobalTensor, axes: Any = None) -> GlobalTensor:
+    """Return the tensor with its dimensions in another, by default the opposite, order."""
+    return permute_dims(x, tuple(range(x.ndim))[::-1] if axes is None else axes)
+
+
+@rule("swapaxes")
+def swapaxes(x: GlobalTensor, axis1: int, axis2: int) -> GlobalTensor:
+    """Return the tensor with two of its dimensions in each other's place."""
+    order = list(range(x.ndim))
+    a, b = (axis_of(axis, x.ndim, "swapaxes") for axis in (axis1, axis2))
+    order[a], order[b] = b, a
+    return permute_dims(x, order)
+
+
+@rule("moveaxis")
+def moveaxis(x: GlobalTensor, source: Any, destination: Any) -> GlobalTensor:
+    """Return the tensor with some of its dimensions in other places."""
+    given = [[each] if isinstance(each, int) else list(each) for each in (source, destination)]
+    if len(given[0]) != len(given[1]):
+        raise ValueError("[moveaxis] source and destination have different lengths")
+    sources, targets = ([axis_of(each, x.ndim, "moveaxis") for each in side] for side in given)
+    order = [axis for axis in range(x.ndim) if axis not in sources]
+    for target, source_axis in sorted(zip(targets, sources, strict=True)):
+        order.insert(target, source_axis)
+    return permute_dims(x, order)
+
+
+@rule("expand_dims")
+def expand_dims(x: GlobalTensor, /, axis: int | Sequence[int] = 0) -> GlobalTensor:
+    """Return the tensor with new dimensions of extent 1."""
+    given = [axis] if isinstance(axis, int) else list(axis)
+    ndim = x.ndim + len(given)
+    new = {axis_of(each, ndim, "expand_dims") for each in given}
+    if len(new) < len(given):
+        raise ValueError(f"[expand_dims] axis comes twice in {tuple(given)}")
+    old = [place for place in range(ndim) if place not in new]
+    shape = [1 if place in new else x.shape[old.index(place)] for place in range(ndim)]
+    axes = tuple(sorted(new))
+    return with_part(
+        x, shape, moved(x.sbp, old.__getitem__), lambda part: shapes.expand_dims(part, axis=axes)
+    )
+
+
+@rule("squeeze")
+def squeeze(x: GlobalTensor, /, axis: int | Sequence[int] | None = None) -> GlobalTensor:
+    """Return the tensor without dimensions of extent 1; by default without all of them."""
+    if axis is None:
+        gone = [place for place, extent in enumerate(x.shape) if extent == 1]
+    else:
+        given = [axis] if isinstance(axis, int) else list(axis)
+        gone = [axis_of(each, x.ndim, "squeeze") for each in given]
+    for place in gone:
+        if x.shape[place] != 1:
+            raise ValueError(f"[squeeze] axis {place} has extent {x.shape[place]}, expected 1")
+    # Of an extent of 1, some ranks have nothing.
+    source = x.to_global(sbp=[broadcast if each.dim in gone else each for each in x.sbp])
+    left = [place for place in range(x.ndim) if place not in gone]
+    return with_part(
+        source,
+        [x.shape[place] for place in left],
+        moved(source.sbp, left.index),
+        lambda part: shapes.squeeze(part, axis=tuple(gone)),
+    )
+
+
+def _dims_of_same_elements(old: Sequence[int], new: Sequence[int]) -> list[tuple[range, range]]:
+    """Groups of dimensions, of the old and of the new shape, that hold the same elements."""
+    groups: list[tuple[range, range]] = []
+    i, j = 0, 0
+    while i < len(old) and j < len(new):
+        begin, a, b = (i, j), old[i], new[j]
+        i, j = i + 1, j + 1
+        while a != b:
+            if a < b and i < len(old):
+                a, i = a * old[i], i + 1
+            elif j < len(new):
+                b, j = b * new[j], j + 1
+            else:
+                return groups
+        groups.append((range(begin[0], i), range(begin[1], j)))
+    return groups
+
+
+def _kept_split(x: GlobalTensor, shape: Sequence[int], dim: int) -> int | None:
+    """The dimension of the new shape that is cut at the same elements; None: there is none."""
+    axes = [axis for axis, each in enumerate(x.sbp) if each.dim == dim]
+    if math.prod(shape) == 0 or len(axes) > 1:
+        return None
+    for before, after in _dims_of_same_elements(x.shape, shape):
+        if dim not in before:
+            continue
+        left = [d for d in before if x.shape[d] != 1]
+        right = [d for d in after if shape[d] != 1]
+        if not left or not right or left[0] != dim:
+            return None
+        inner = (
+            math.prod(x.shape[d] for d in left[1:]),
+            math.prod(shape[d] for d in right[1:]),
+        )
+        where = [
+            [split(d) if axis in axes else broadcast for axis in range(len(x.sbp))]
+            for d in (dim, right[0])
+        ]
+        old, new = (
+            Layout(list(s), x.placement, w) for s, w in zip((x.shape, shape), where, strict=True)
+        )
+        for rank in line(x.placement, axes[0]):
+            a, b = old.box(rank)[dim], new.box(rank)[right[0]]  # type: ignore[index]
+            if (a.start * inner[0], a.stop * inner[0]) != (b.start * inner[1], b.stop * inner[1]):
+                return None
+        return right[0]
+    return None
+
+
+@rule("reshape")
+def reshape(x: GlobalTensor, /, *shape: Any, copy: bool | None = None) -> GlobalTensor:
+    """Return the elements in another shape.
+
+    A split stays where the parts are the same elements in the new shape, and nothing moves. Else
+    the tensor is made whole along that axis of the grid first.
+    """
+    given = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
+    extents = [index(extent) for extent in given]
+    if extents.count(-1) == 1:
+        known = math.prod(extent for extent in extents if extent != -1)
+        if known and x.size % known == 0:
+            extents[extents.index(-1)] = x.size // known
+    if math.prod(extents) != x.size or any(extent < 0 for extent in extents):
+        raise ValueError(f"[reshape] a tensor of shape {x.shape} has no shape {tuple(given)}")
+    kept = [None if each.dim is None else _kept_split(x, extents, each.dim) for each in x.sbp]
+    source = x.to_global(
+        sbp=[
+            broadcast if each.dim is not None and dim is None else each
+            for each, dim in zip(x.sbp, kept, strict=True)
+        ]
+    )
+    sbps = [each if dim is None else split(dim) for each, dim in zip(source.sbp, kept, strict=True)]
+    layout = Layout(extents, x.placement, sbps)
+    box = layout.box(_C.rank_of(x))
+    part = source.to_local()
+    if box is not None:
+        part = shapes.reshape(part, tuple(each.stop - each.start for each in box), copy=copy)
+    return _C.of_part(part, layout, x)
+
+
+@rule("ravel", "flatten")
+def ravel(x: GlobalTensor, order: str = "C") -> GlobalTensor:
+    """Return the elements in one dimension."""
+    if order != "C":
+        raise ValueError(f"[ravel] order: expected 'C' for a tensor of many ranks, got {order!r}")
+    return reshape(x, -1)
+
+
+@rule("broadcast_to")
+def broadcast_to(x: GlobalTensor, /, shape: Sequence[int] | int) -> GlobalTensor:
+    """Return the tensor repeated along new dimensions, and along those of extent 1."""
+    extents = [shape] if isinstance(shape, int) else list(shape)
+    added = len(extents) - x.ndim
+    fits = added >= 0 and all(
+        old in (1, new) for old, new in zip(x.shape, extents[max(added, 0) :], strict=True)
+    )
+    if not fits:
+        raise ValueError(f"[broadcast_to] {x.shape} does not broadcast to {tuple(extents)}")
+    grows = [d for d, old in enumerate(x.shape) if old != extents[d + added]]
+    source = x.to_global(sbp=[broadcast if each.dim in grows else each for each in x.sbp])
+    layout = Layout(extents, x.placement, moved(source.sbp, lambda d: d + added))
+    box = layout.box(_C.rank_of(x))
+    part = source.to_local()
+    if box is not None:
+        part = shapes.broadcast_to(part, tuple(each.stop - each.start for each in box))
+    return _C.of_part(part, layout, x)
+
+
+@rule("flip")
+def flip(x: GlobalTensor, /, axis: int | Sequence[int] | None = None) -> GlobalTensor:
+    """Return the tensor with the elements along axes in the opposite order.
+
+    Along a split axis the tensor is made whole first.
+    """
+    given = range(x.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
+    axes = tuple(axis_of(each, x.ndim, "flip") for each in given)
+    source = x.to_global(sbp=[broadcast if each.dim in axes else each for each in x.sbp])
+    return with_part(source, x.shape, source.sbp, lambda part: rearranging.flip(part, axis=axes))
+
+
+def aligned(name: str, tensors: Sequence[Any], axis: int) -> tuple[list[GlobalTensor], list[Sbp]]:
+    """Tensors in the sbps of the first one, without a split of an axis, and whole."""
+    for x in tensors:
+        if not isinstance(x, GlobalTensor):
+            raise TypeError(
+                f"[{name}] one operand is a GlobalTensor, another a {type(x).__name__}; "
+                "to_global() makes it one"
+            )
+        require_one_placement(name, tensors[0], x)
+    first: GlobalTensor = tensors[0]
+    sbps = [broadcast if each.op is not None or each.dim == axis else each for each in first.sbp]
+    return [x.to_global(sbp=sbps) for x in tensors], sbps
+
+
+def _joined(
+    first: GlobalTensor, shape: list[int], sbps: list[Sbp], make: Callable[[], Tensor], dtype: Any
+) -> GlobalTensor:
+    layout = Layout(shape, first.placement, sbps)
+    part = make() if is_here(first) else first.to_local().astype(dtype)
+    return _C.of_part(part, layout, first)
+
+
+@rule("concat", "concatenate")
+def concat(arrays: Sequence[Any], /, axis: int | None = 0, **options: Any) -> GlobalTensor:
+    """Return tensors joined along an axis, in the sbp of the first one.
+
+    A split along the axis is made whole first.
+    """
+    if axis is None:
+        return concat([ravel(x) for x in arrays], axis=0, **options)
+    along = axis_of(axis, arrays[0].ndim, "concat")
+    whole, sbps = aligned("concat", arrays, along)
+    for x in whole:
+        rest = [extent for d, extent in enumerate(x.shape) if d != along]
+        if rest != [extent for d, extent in enumerate(whole[0].shape) if d != along]:
+            raise ValueError(f"[concat] shapes {[each.shape for each in arrays]} do not fit")
+    shape = list(whole[0].shape)
+    shape[along] = sum(x.shape[along] for x in whole)
+    parts = [x.to_local() for x in whole]
+    dtype = options.get("dtype") or np.result_type(*(x.dtype for x in whole))
+    return _joined(
+        whole[0], shape, sbps, lambda: joining.concat(parts, axis=along, **options), dtype
+    )
+
+
+@rule("stack")
+def stack(arrays: Sequence[Any], /, axis: int = 0, **options: Any) -> GlobalTensor:
+    """Return tensors of one shape joined along a new axis, in the sbp of the first one."""
+    along = axis_of(axis, arrays[0].ndim + 1, "stack")
+    return concat([expand_dims(x, along) for x in arrays], axis=along, **options)

@@ -1,0 +1,283 @@
+"""Functions of the namespace on tensors of many ranks: in all layouts, against NumPy."""
+
+from collections.abc import Callable
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+import oneflow_lite as flow
+from oneflow_lite.distributed import Placement, placement, sbp
+from tests.support.distributed.programs import on_ranks
+
+A = np.arange(24).reshape(6, 4) * 7 % 11 - 3.0
+A[2, 1] = np.nan
+CHOICES = [sbp.broadcast, sbp.split(0), sbp.split(1), sbp.partial_sum]
+# (ranks of the world, grid of the tensor)
+WORLDS: list[tuple[int, Any]] = [(2, [0, 1]), (3, [0, 1, 2]), (3, [2, 0]), (4, [[0, 1], [2, 3]])]
+
+# Of NumPy, or of the package, and a tensor.
+CALLS: dict[str, Callable[[Any, Any], Any]] = {
+    "T": lambda m, x: x.T,
+    "mT": lambda m, x: m.matrix_transpose(x) if m is np else x.mT,
+    "moveaxis": lambda m, x: m.moveaxis(m.expand_dims(x, 0), 0, -1),
+    "swapaxes": lambda m, x: m.swapaxes(x, 0, 1),
+    "ravel": lambda m, x: m.ravel(x),
+    "reshape to 3": lambda m, x: x.reshape(2, 3, 4),
+    "reshape rows": lambda m, x: x.reshape((3, 2, -1)),
+    "reshape other": lambda m, x: m.reshape(x, (8, 3)),
+    "expand_dims": lambda m, x: m.expand_dims(x, (1, 3)),
+    "squeeze": lambda m, x: m.squeeze(m.expand_dims(x, (0, 2)), 0),
+    "flip along 0": lambda m, x: m.flip(x, 0),
+    "flip": lambda m, x: m.flip(x),
+    "broadcast_to": lambda m, x: m.broadcast_to(x, (2, 6, 4)),
+    "broadcast a row": lambda m, x: m.broadcast_to(x[:1], (3, 4)),
+    "concatenate along 0": lambda m, x: m.concatenate([x, x + 1], axis=0),
+    "concatenate along 1": lambda m, x: m.concatenate([x, x], axis=1),
+    "concatenate all": lambda m, x: m.concatenate([x, x], axis=None),
+    "stack": lambda m, x: m.stack([x, x * 2], axis=1),
+    "sort along 0": lambda m, x: m.sort(x, axis=0),
+    "sort": lambda m, x: m.sort(x),
+    "argsort": lambda m, x: m.argsort(x, axis=0, kind="stable"),
+    "cumsum": lambda m, x: m.cumsum(x),
+    "cumsum along 0": lambda m, x: m.cumsum(x, axis=0),
+    "cumsum along 1": lambda m, x: x.cumsum(1),
+    "cumsum of int32": lambda m, x: m.cumsum(m.nan_to_num(x).astype("int32"), axis=0),
+    "cumprod": lambda m, x: m.cumprod(x, axis=0),
+    "cumulative_sum": lambda m, x: m.cumulative_sum(x, axis=0, include_initial=True),
+    "argmax": lambda m, x: m.argmax(x),
+    "argmax along 0": lambda m, x: m.argmax(x, axis=0),
+    "argmin along 1": lambda m, x: m.argmin(x, axis=1, keepdims=True),
+    "argmax without NaN": lambda m, x: m.argmax(m.nan_to_num(x), axis=0),
+    "count_nonzero": lambda m, x: m.count_nonzero(x),
+    "count_nonzero along 0": lambda m, x: m.count_nonzero(x, axis=0),
+    "where": lambda m, x: m.where(x > 0, x, -1.0),
+    "clip": lambda m, x: m.clip(x, -1, 2),
+    "clip below": lambda m, x: m.clip(x, None, x * 0 + 1),
+    "astype": lambda m, x: m.nan_to_num(x).astype("int32"),
+    "take along 0": lambda m, x: m.take(x, [0, 5, 3, -1], axis=0),
+    "take along 1": lambda m, x: m.take(x, np.array([[0, 1], [3, 2]]), axis=1),
+    "take": lambda m, x: m.take(x, [0, 23, 7]),
+    "take zeros": lambda m, x: m.signbit(m.take(m.where(x > 0, x, -0.0), [1, 4], axis=0)),
+    "take booleans": lambda m, x: m.take(x > 0, [1, 4], axis=0),
+    "var": lambda m, x: m.round(m.var(x, axis=0), 8),
+    "std": lambda m, x: m.round(m.nan_to_num(x).std(ddof=1), 8),
+    "mean": lambda m, x: m.mean(x, axis=1),
+    "sum": lambda m, x: m.sum(x, axis=0),
+    "amax": lambda m, x: m.amax(x, axis=0),
+    "zeros_like": lambda m, x: m.zeros_like(x),
+    "full_like": lambda m, x: m.full_like(x, 3, dtype="int8"),
+    "matmul": lambda m, x: m.matmul(m.nan_to_num(x), m.nan_to_num(x).T),
+    "isclose": lambda m, x: m.isclose(x, x, equal_nan=True),
+    "round": lambda m, x: m.round(x / 3, 2),
+    "diff": lambda m, x: m.diff(x, axis=0),
+    "float16": lambda m, x: x.astype("float16"),
+}
+
+KEYS: list[Any] = [
+    *(0, 5, -1, np.s_[1:], np.s_[:-1], np.s_[1:-1], np.s_[::2], np.s_[::-1], np.s_[4:1:-2]),
+    *(np.s_[1:5, 0:2], np.s_[:, 1], np.s_[:, ::-1], np.s_[2, 3], np.s_[None, 2], np.s_[..., 0]),
+    *(np.s_[3:3], np.s_[2:4, None, 1], np.s_[::3, ::2], np.s_[-1, None], np.s_[...], ()),
+]
+
+
+def layouts(ranks: Placement, choices: list[Any]) -> Any:
+    return product(choices, repeat=len(ranks.grid))
+
+
+def check(x: Any, expected: np.ndarray[Any, Any], what: Any) -> None:
+    """Of all ranks of its placement; the others hold nothing."""
+    whole = x.full()
+    if x.placement.parallel_id(flow.distributed.rank()) is not None:
+        np.testing.assert_array_equal(whole.numpy(), expected, str(what))
+        assert whole.dtype == expected.dtype, what
+    else:
+        assert whole.size == 0
+        assert x.dtype == expected.dtype, what
+
+
+@pytest.mark.parametrize(("world", "grid"), WORLDS)
+@pytest.mark.parametrize("name", CALLS)
+def test_calls_in_all_layouts(name: str, world: int, grid: Any) -> None:
+    call = CALLS[name]
+
+    def program() -> None:
+        ranks = placement("cpu", grid)
+        for sbps in layouts(ranks, CHOICES):
+            x = flow.tensor(A, placement=ranks, sbp=sbps)
+            check(call(flow, x), np.asarray(call(np, A)), (name, sbps))
+
+    on_ranks(program, world)
+
+
+@pytest.mark.parametrize(("world", "grid"), WORLDS)
+@pytest.mark.parametrize("key", KEYS, ids=str)
+def test_basic_indexing_in_all_layouts(key: Any, world: int, grid: Any) -> None:
+    def program() -> None:
+        ranks = placement("cpu", grid)
+        for sbps in layouts(ranks, CHOICES):
+            check(flow.tensor(A, placement=ranks, sbp=sbps)[key], A[key], sbps)
+        for sbps in layouts(ranks, CHOICES[:3]):
+            value = np.asarray(A[key]) * 2 + 100
+            for kind in ("number", "array", "row", "tensor"):
+                x, expected = flow.tensor(A, placement=ranks, sbp=sbps), A.copy()
+                if kind == "number":
+                    x[key] = expected[key] = 7
+                elif kind == "array":
+                    x[key] = expected[key] = value
+                elif kind == "row" and value.ndim:
+                    x[key] = expected[key] = value[-1:]
+                elif kind == "tensor":
+                    rows = sbp.split(0) if value.ndim else sbp.broadcast
+                    x[key] = flow.tensor(value, placement=ranks, sbp=rows)
+                    expected[key] = value
+                check(x, expected, (sbps, kind))
+
+    on_ranks(program, world)
+
+
+@pytest.mark.parametrize(("world", "grid"), WORLDS)
+def test_masks(world: int, grid: Any) -> None:
+    def program() -> None:
+        ranks = placement("cpu", grid)
+        for sbps in layouts(ranks, CHOICES[:3]):
+            x = flow.tensor(A, placement=ranks, sbp=sbps)
+            x[x > 0] = 0
+            check(x, np.where(A > 0, 0, A), sbps)
+        if len(ranks.grid) == 1:
+            x = flow.tensor(A, placement=ranks, sbp=sbp.split(0))
+            check(x[x > 0], A[A > 0], "split")
+
+    on_ranks(program, world)
+
+
+@pytest.mark.parametrize(("world", "grid"), WORLDS)
+def test_operators_in_place(world: int, grid: Any) -> None:
+    """The tensor itself changes, in its layout; what does not fit into it is refused."""
+
+    def program() -> None:
+        ranks = placement("cpu", grid)
+        row = flow.tensor(A[0], placement=ranks, sbp=sbp.broadcast)
+        for sbps in layouts(ranks, CHOICES):
+            x = kept = flow.tensor(A, placement=ranks, sbp=sbps)
+            part = kept.to_local()
+            x += row
+            x *= 2
+            assert x is kept
+            assert x.sbp == sbps
+            assert part.size == 0 or part.shares_storage(x.to_local())
+            check(kept, (A + A[0]) * 2, sbps)
+            with pytest.raises(TypeError, match=r"\[__iadd__\] a result of complex128"):
+                x += 1j
+            with pytest.raises(ValueError, match=r"\[__imul__\] a result of shape \(2, 6, 4\)"):
+                x *= np.ones((2, 6, 4))
+            check(kept, (A + A[0]) * 2, sbps)
+
+    on_ranks(program, world)
+
+
+@pytest.mark.parametrize(("world", "grid"), WORLDS)
+def test_creation(world: int, grid: Any) -> None:
+    def program() -> None:
+        ranks = placement("cpu", grid)
+        for sbps in layouts(ranks, [sbp.broadcast, sbp.split(0), sbp.partial_sum]):
+            made = {"placement": ranks, "sbp": sbps}
+            check(flow.zeros((5, 3), **made), np.zeros((5, 3)), sbps)
+            check(flow.ones(4, dtype="int8", **made), np.ones(4, "int8"), sbps)
+            check(flow.full((7,), 2.5, **made), np.full(7, 2.5), sbps)
+            check(flow.arange(2, 11, 3, **made), np.arange(2, 11, 3), sbps)
+            check(flow.linspace(0, 1, 9, **made), np.linspace(0, 1, 9), sbps)
+            check(flow.eye(4, **made), np.eye(4), sbps)
+            check(flow.tensor(A.tolist(), dtype="float32", **made), A.astype("float32"), sbps)
+            assert flow.empty((3, 2), **made).shape == (3, 2)
+
+    on_ranks(program, world)
+
+
+WHOLE: dict[str, Callable[[Any, Any], Any]] = {
+    "median": lambda m, x: m.median(x, axis=0),
+    "svd": lambda m, x: m.linalg.svd(x)[1],
+    "fft": lambda m, x: m.fft.fft(x),
+    "einsum": lambda m, x: m.einsum("ij,kj->ik", x, x),
+    "unique": lambda m, x: m.unique(x),
+    "outer": lambda m, x: m.outer(x[0], x[1]),
+    "nonzero": lambda m, x: m.nonzero(x)[1],
+    "pad": lambda m, x: m.pad(x, 1),
+    "split": lambda m, x: m.split(x, 2)[1],
+    "tensordot": lambda m, x: m.tensordot(x, x.T, axes=1),
+    "index arrays": lambda m, x: x[[0, 2]],
+}
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_functions_of_whole_tensors(name: str) -> None:
+    """Each rank computes them; of parts they have no rule, and say what to write."""
+    call, whole = WHOLE[name], np.nan_to_num(A)
+
+    def program() -> None:
+        x = flow.tensor(whole, placement=placement.all("cpu"), sbp=sbp.broadcast)
+        found = call(flow, x)
+        assert all(each.is_broadcast for each in found.sbp)
+        np.testing.assert_allclose(found.numpy(), call(np, whole), rtol=1e-12, atol=1e-12)
+
+    on_ranks(program, 2)
+
+
+@pytest.mark.parametrize("name", ["median", "svd", "fft", "unique", "pad", "index arrays"])
+def test_functions_without_a_rule(name: str) -> None:
+    def program() -> None:
+        x = flow.tensor(A, placement=placement.all("cpu"), sbp=sbp.split(0))
+        words = r"has no rule for split\(0\); x.to_global\(sbp=flow.distributed.sbp.broadcast\)"
+        with pytest.raises(TypeError, match=rf"{words} first \(192 bytes a rank\)"):
+            WHOLE[name](flow, x)
+
+    on_ranks(program, 2)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda x: x[6], IndexError, "index 6 is out of bounds for axis 0 with size 6"),
+        (lambda x: x[0, 0, 0], IndexError, "too many indices"),
+        (lambda x: x[..., ...], IndexError, "at most one ellipsis"),
+        (lambda x: x.reshape(5, 5), ValueError, r"\[reshape\] a tensor of shape \(6, 4\)"),
+        (lambda x: flow.squeeze(x, 0), ValueError, r"\[squeeze\] axis 0 has extent 6"),
+        (lambda x: flow.sum(x, axis=2), IndexError, "axis 2"),
+        (lambda x: flow.take(x, [6], axis=0), IndexError, r"\[take\] an index is out of bounds"),
+        (lambda x: flow.take(x, flow.tensor([0]), axis=0), TypeError, "this rank alone"),
+        (lambda x: flow.concat([x, flow.ones((6, 4))]), TypeError, r"to_global\(\) makes it one"),
+        (lambda x: flow.concat([x, x.T]), ValueError, r"\[concat\] shapes"),
+        (lambda x: flow.sort(x.ravel()), TypeError, r"\[sort\] has no rule for one dimension"),
+        (lambda x: flow.broadcast_to(x, (5, 4)), ValueError, "does not broadcast"),
+        (lambda x: x.__setitem__(0, flow.ones(4)), TypeError, "a Tensor of this rank alone"),
+        (lambda x: x.__setitem__([0], 1), TypeError, "no rule for index arrays"),
+        (lambda x: x.__setitem__(0, [1, 2]), ValueError, "broadcast"),
+        (lambda x: flow.zeros(3, placement="cpu"), TypeError, r"\[zeros\] placement: expected"),
+        (lambda x: flow.zeros(3, placement=x.placement, sbp=1), TypeError, "sbp"),
+        (
+            lambda x: flow.zeros(3, placement=x.placement, device="cpu"),
+            TypeError,
+            "the placement decides",
+        ),
+        (lambda x: flow.ones(4, placement=x.placement, sbp=[sbp.broadcast] * 2), ValueError, "sbp"),
+        (lambda x: flow.where(x), TypeError, "nonzero"),
+        (lambda x: flow.var(x, ddof=1, correction=1), ValueError, "give one of them"),
+    ],
+)
+def test_wrong_input(call: Callable[[Any], Any], error: type[Exception], message: str) -> None:
+    def program() -> None:
+        x = flow.tensor(A, placement=placement.all("cpu"), sbp=sbp.split(0))
+        with pytest.raises(error, match=message):
+            call(x)
+
+    on_ranks(program, 2)
+
+
+def test_partial_values_are_no_elements_to_write_to() -> None:
+    def program() -> None:
+        x = flow.tensor(A, placement=placement.all("cpu"), sbp=sbp.partial_sum)
+        with pytest.raises(ValueError, match="add up to the elements"):
+            x[0] = 1
+
+    on_ranks(program, 2)
