@@ -135,6 +135,7 @@ def is_clean(done: subprocess.CompletedProcess[str]) -> None:
         [*FUNCTIONS, "--seed", "1", "--count", "8", "--threads", "3"],
         ["-m", "tests.support.engine", "--programs", "300", "--timeout", "300"],
         [*PYTEST, "tests/engine/test_engine.py", "tests/engine/test_devices.py"],
+        [*PYTEST, "tests/distributed", "-m", "not process"],
         [
             *(*PYTEST, "tests/graph/running/test_captured.py"),
             *("tests/graph/lanes/test_recorded_lanes.py", "tests/graph/lanes/test_shared_bytes.py"),

@@ -84,7 +84,7 @@ def test_what_threads_do(ranks: int, start: Start) -> None:
     done = start(
         ranks,
         *("-m", "pytest", "-q", "-p", "no:xdist", "-p", "no:cacheprovider", "--color=no"),
-        *("tests/distributed/test_boxing.py", "tests/distributed/test_operations.py"),
+        *(f"tests/distributed/test_{name}.py" for name in ("boxing", "operations", "functions")),
         *("--deselect", "tests/distributed/test_boxing.py::test_a_world_of_one_needs_no_start"),
     )
     assert done.returncode == 0, done.stdout

@@ -139,8 +139,6 @@ void set_other_type(PyTypeObject* type, CallOnOthers call) {
   call_on_others = call;
 }
 
-bool is_of_other_type(PyObject* object) { return other_type && Py_TYPE(object) == other_type; }
-
 PyObject* call_op(const OpObject& op, PyObject* const* operands, int count, bool not_implemented,
                   TensorObject* out) {
   if (may_be_elements(operands, count)) {
@@ -184,5 +182,7 @@ PyObject* call_on_tensors(const OpObject& op, PyObject* const* operands, int cou
   Py_INCREF(out);
   return reinterpret_cast<PyObject*>(out);
 }
+
+bool is_of_other_type(PyObject* object) { return other_type && Py_TYPE(object) == other_type; }
 
 }  // namespace ofl::python
