@@ -144,7 +144,7 @@ def is_clean(done: subprocess.CompletedProcess[str]) -> None:
     ids=[
         *("random programs", "fusion programs", "machine", "faults", "host functions", "threads"),
         *("products", "hostile objects", "recorded programs", "random functions"),
-        *("pushed programs", "pushed functions"),
+        *("pushed programs", "pushed functions", "ranks"),
         "lanes and device graphs",
     ],
 )
