@@ -77,7 +77,7 @@ Slot* VirtualMachine::enter(const Instruction& header, const Operand* operands, 
   window_.link(slot, predecessors);
   slot->seq.store(seq, std::memory_order_release);
   window_.record(operands, count, seq);
-  header.stream->state().note_issued(header.bytes);
+  header.stream->state().note_issued(header.bytes, seq);
   ++window_.issued;
   return slot;
 }

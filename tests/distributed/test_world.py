@@ -32,6 +32,27 @@ def part() -> flow.distributed.GlobalTensor:
     return flow.ones(3).to_global(placement.all("cpu"), sbp.partial_sum)
 
 
+@pytest.mark.parametrize("device", ["cpu", "mock"])
+def test_a_rank_waits_for_what_it_has_issued_itself(device: str) -> None:
+    """What others have in flight needs what it has yet to issue; so a profile begins, too."""
+
+    def program() -> None:
+        ranks = placement.all(device)
+        x = flow.ones(40, placement=ranks, sbp=sbp.partial_sum)
+        for number in range(6):
+            if flow.distributed.rank() == number % 3:
+                y = x.to_local() + 1
+                flow.synchronize()
+                with flow.profiler.profile() as prof:
+                    y += 1
+                assert prof.records
+            for _ in range(5):
+                x = (x.to_global(sbp=sbp.broadcast) * 0.5).to_global(sbp=sbp.partial_sum)
+        assert x.full().tolist() == 40 * [0.5**30]
+
+    flow.distributed.run(program, 3)
+
+
 def test_results_by_rank() -> None:
     assert flow.distributed.run(lambda: flow.distributed.rank() ** 2, 4) == [0, 1, 4, 9]
     assert flow.distributed.run(lambda a, b: a + b, 1, 2, 3) == [5]

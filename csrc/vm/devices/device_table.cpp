@@ -6,6 +6,7 @@
 #include "ep/memory/staging_pool.h"
 #include "vm/host_policy.h"
 #include "vm/pool/pool_policy.h"
+#include "vm/progress/partner.h"
 #include "vm/progress/progress_policy.h"
 #include "vm/queue_policy.h"
 #include "vm/worker.h"
@@ -38,7 +39,8 @@ void add_to(std::atomic<int64_t>& counter, int64_t value) {
 
 }  // namespace
 
-void DeviceState::note_issued(uint64_t bytes) {
+void DeviceState::note_issued(uint64_t bytes, Seq seq) {
+  Partner::note_issued(seq);
   add_to(issued, 1);
   add_to(issued_bytes, static_cast<int64_t>(bytes));
 }

@@ -34,7 +34,7 @@ struct DeviceState {
   std::atomic<int64_t> seen_retired_bytes{0};
 
   /// With the issue mutex.
-  void note_issued(uint64_t bytes);
+  void note_issued(uint64_t bytes, Seq seq);
   int64_t in_flight() const;
   int64_t bytes_in_flight() const;
   /// Less than a `part`-th of these is in flight, and less than keeps its queues busy.

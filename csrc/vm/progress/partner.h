@@ -2,8 +2,10 @@
 // theirs: ranks that are threads.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <vector>
 
 namespace ofl::vm {
 
@@ -14,6 +16,7 @@ class Partner {
   explicit Partner(const std::atomic<int64_t>& joined) : outer_(joined_) {
     count_.fetch_add(1, std::memory_order_relaxed);
     joined_ = &joined;
+    issued_.clear();
   }
   ~Partner() {
     joined_ = outer_;
@@ -26,10 +29,23 @@ class Partner {
   static const std::atomic<int64_t>* joined() {
     return count_.load(std::memory_order_relaxed) ? joined_ : nullptr;
   }
+  /// The calling thread has issued an instruction of this number.
+  static void note_issued(uint64_t seq) {
+    if (joined()) issued_.push_back(seq);
+  }
+  /// What the calling thread has issued and `is_left` says is still in flight.
+  template <typename IsLeft>
+  static const std::vector<uint64_t>& issued(const IsLeft& is_left) {
+    const auto is_gone = [&](uint64_t seq) { return !is_left(seq); };
+    issued_.erase(std::remove_if(issued_.begin(), issued_.end(), is_gone), issued_.end());
+    return issued_;
+  }
+  static size_t issued_count() { return issued_.size(); }
 
  private:
   static inline std::atomic<int> count_{0};
   static inline thread_local const std::atomic<int64_t>* joined_ = nullptr;
+  static inline thread_local std::vector<uint64_t> issued_;  // of a partner
   const std::atomic<int64_t>* const outer_;
 };
 

@@ -9,6 +9,7 @@ namespace ofl::vm {
 
 namespace {
 constexpr const char* kReason = "room in the window";
+constexpr size_t kRemembered = 8192;  // of what a partner has issued: more than are in flight
 constexpr int64_t kWhileNs = 100'000'000;  // long enough for a look for Ctrl-C
 }
 
@@ -66,6 +67,7 @@ void Waiting::wait_for_room(DeviceState& state) {
 // first that not all have joined is missing from a thread that does not wait here; there is none.
 // They wait when half of the window is in use, so that the one that does not finds a slot.
 void Waiting::wait_for_partners(const std::atomic<int64_t>& joined, int64_t most) {
+  if (Partner::issued_count() > kRemembered) static_cast<void>(issued_by_partner());
   const int64_t limit = std::min(most, static_cast<int64_t>(window_.size()) / 2);
   const auto done = [&] {
     return joined.load(std::memory_order_acquire) == 0 || devices_.in_flight() < limit;

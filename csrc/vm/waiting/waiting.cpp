@@ -6,6 +6,7 @@
 
 #include "vm/board/running_scope.h"
 #include "vm/pool/pool.h"
+#include "vm/progress/partner.h"
 #include "vm/worker.h"
 
 namespace ofl::vm {
@@ -245,6 +246,16 @@ Seqs Waiting::all_in_flight(const DeviceState* on) {
   return window_.all_in_flight(on);
 }
 
+/// What others have in flight may wait for something that this thread has yet to issue.
+Seqs Waiting::issued_by_partner() {
+  Seqs own;
+  for (Seq seq : Partner::issued([this](Seq each) { return window_.in_flight(each); })) {
+    own.push_back(seq);
+  }
+  return own;
+}
+
+/// A partner waits for its own instructions.
 void Waiting::drain(std::optional<Device> device) {
   if (RunningScope::any()) {
     fail(ErrorKind::runtime,
@@ -253,7 +264,7 @@ void Waiting::drain(std::optional<Device> device) {
   small_work_.note_look();
   DeviceState* state = device ? &devices_.state(*device) : nullptr;
   if ((state ? state->in_flight() : devices_.in_flight()) == 0) return;
-  wait_for_all(all_in_flight(state), "synchronize");
+  wait_for_all(Partner::joined() ? issued_by_partner() : all_in_flight(state), "synchronize");
 }
 
 Seq Waiting::oldest_in_flight() {

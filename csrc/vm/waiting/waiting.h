@@ -108,6 +108,7 @@ class Waiting {
   Seq next_ready(const std::vector<Seq>& awaited);
   bool run_awaited(const std::vector<Seq>& awaited);
   void wait_for_partners(const std::atomic<int64_t>& joined, int64_t most);
+  Seqs issued_by_partner();
   void wait_for_slot_inside();
 
   DeviceTable& devices_;
