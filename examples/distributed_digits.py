@@ -43,9 +43,7 @@ def losses(
     network = Network(flow, weight, images.shape[1], seed=0)
     found = []
     for epoch in range(given.epochs):
-        steps = [
-            network.step(*each) for each in batches(images, labels, given.batch, batch, epoch)
-        ]
+        steps = [network.step(*each) for each in batches(images, labels, given.batch, batch, epoch)]
         found.append(float(np.mean([float(loss) for loss in steps])))
     return found, network.accuracy(batch(test_images), batch(test_labels))
 
@@ -82,7 +80,9 @@ def train(given: argparse.Namespace) -> None:
         print(f"epoch {epoch}: loss {loss:.6f}")
     apart = max(abs(a - b) for a, b in zip(found, alone, strict=True))
     print(f"accuracy on test images: {accuracy:.4f}")
-    print(f"{flow.distributed.world_size()} ranks; losses of one process: at most {apart:.1e} apart")
+    print(
+        f"{flow.distributed.world_size()} ranks; losses of one process: at most {apart:.1e} apart"
+    )
     print(f"collectives beside other work: {hidden_part(prof):.0%} of their time")
     if apart > 1e-4:
         raise SystemExit("the losses are not those of one process")

@@ -315,6 +315,35 @@ def test_a_damaged_photo_is_named(tmp_path: Path) -> None:
         assert str(tmp_path / "b.jpg") in done.stderr
 
 
+# --- distributed_digits.py
+
+
+@pytest.mark.parametrize("device", ["cpu", "mock"])
+def test_digits_on_many_ranks(device: str) -> None:
+    arguments = ("--ranks", "3", "--device", device, "--epochs", "2")
+    text = succeed("distributed_digits.py", *arguments)
+    assert number(r"accuracy on test images: ([\d.]+)", text) > 0.8
+    assert number(r"3 ranks; losses of one process: at most (\S+) apart", text) < 1e-4
+    assert number(r"collectives beside other work: (\d+)%", text) >= 0
+
+
+@pytest.mark.skipif(find_spec("mpi4py") is None, reason="ranks that are processes need mpi4py")
+def test_digits_on_many_processes() -> None:
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "oneflow_lite.distributed", "-n", "2"),
+            *(str(EXAMPLES / "distributed_digits.py"), "--epochs", "2"),
+        ],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert number(r"2 ranks; losses of one process: at most (\S+) apart", done.stdout) < 1e-4
+
+
 # --- engine_tour.py
 
 

@@ -166,6 +166,17 @@ void Session::begin_to_move() {
   }
 }
 
+/// Asks the library for it, in as many calls as it takes.
+template <typename Call>
+void Session::request(size_t bytes, const char* function, std::vector<Handle>* requests,
+                      const Call& call) {
+  for (size_t at = 0; at < bytes; at += kMostAtOnce) {
+    requests->emplace_back();
+    const int count = static_cast<int>(std::min(kMostAtOnce, bytes - at));
+    require_success(wire_.library, call(at, count, &requests->back()), function);
+  }
+}
+
 void Session::send_piece(const Transfer& transfer) {
   Envelope message = envelope(Kind::piece);
   message.values[0] = transfer.bytes;
@@ -175,15 +186,11 @@ void Session::send_piece(const Transfer& transfer) {
   message.value = wire_.draw_tag();
   tell(transfer.peer, message, "");
   const Library& mpi = wire_.library;
-  for (size_t at = 0; at < transfer.bytes; at += kMostAtOnce) {
-    const int count = static_cast<int>(std::min(kMostAtOnce, transfer.bytes - at));
-    sending_.emplace_back();
-    require_success(mpi,
-                    mpi.isend(transfer.data + at, count, mpi.byte,
-                              places_.ranks[static_cast<size_t>(transfer.peer)], message.value,
-                              mpi.communicator, &sending_.back()),
-                    "MPI_Isend");
-  }
+  const int rank = places_.ranks[static_cast<size_t>(transfer.peer)];
+  request(transfer.bytes, "MPI_Isend", &sending_, [&](size_t at, int count, Handle* made) {
+    return mpi.isend(transfer.data + at, count, mpi.byte, rank, message.value, mpi.communicator,
+                     made);
+  });
 }
 
 // The pieces of a peer come in the order in which they are wanted. What is aborted takes no new
@@ -217,15 +224,10 @@ void Session::receive_piece(const Transfer& wanted, const Piece& piece) {
     return;
   }
   const Library& mpi = wire_.library;
-  for (size_t at = 0; at < wanted.bytes; at += kMostAtOnce) {
-    const int count = static_cast<int>(std::min(kMostAtOnce, wanted.bytes - at));
-    receiving_.emplace_back();
-    require_success(mpi,
-                    mpi.irecv(wanted.data + at, count, mpi.byte,
-                              places_.ranks[static_cast<size_t>(wanted.peer)], piece.tag,
-                              mpi.communicator, &receiving_.back()),
-                    "MPI_Irecv");
-  }
+  const int rank = places_.ranks[static_cast<size_t>(wanted.peer)];
+  request(wanted.bytes, "MPI_Irecv", &receiving_, [&](size_t at, int count, Handle* made) {
+    return mpi.irecv(wanted.data + at, count, mpi.byte, rank, piece.tag, mpi.communicator, made);
+  });
 }
 
 bool Session::requests_are_done(std::vector<Handle>* requests) {

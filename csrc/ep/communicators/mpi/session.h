@@ -101,6 +101,8 @@ class Session {
   void tell_text();
   void collect_texts();
   void begin_to_move();
+  template <typename Call>
+  void request(size_t bytes, const char* function, std::vector<Handle>* requests, const Call& call);
   void send_piece(const Transfer& transfer);
   void move();
   void receive_piece(const Transfer& wanted, const Piece& piece);
