@@ -219,10 +219,19 @@ def setitem(x: GlobalTensor, key: Any, value: Any) -> None:
         kept = [d for d in range(x.ndim) if d not in wanted.gone]
         shape = [wanted.along[d].length for d in kept]
         given = expand_dims(broadcast_to(given, shape), wanted.gone)
-    whole = broadcast_to(given, wanted.shape()).to_global(sbp=[broadcast] * len(x.sbp))
+    return _write(x, wanted, broadcast_to(given, wanted.shape()))
+
+
+def _write(x: GlobalTensor, key: _Key, value: GlobalTensor) -> None:
+    """Write a value of the shape of the key. It moves to the ranks that have these elements."""
+    axes = [axis for axis, each in enumerate(x.sbp) if each.dim is not None]
+    if len(axes) == 1:
+        made = _C.unbalance(value.to_global(sbp=x.sbp), axes[0], _ranges(x, key, axes[0]))
+    else:
+        made = value.to_global(sbp=[broadcast] * len(x.sbp)).to_local()
+        made = _piece(x, key, made) if is_here(x) else made
     if is_here(x):
-        x.to_local()[_local(x, wanted)] = _piece(x, wanted, whole.to_local())
-    return None
+        x.to_local()[_local(x, key)] = made
 
 
 def _piece(x: GlobalTensor, key: _Key, value: Any) -> Any:

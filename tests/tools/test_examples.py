@@ -327,6 +327,25 @@ def test_digits_on_many_ranks(device: str) -> None:
     assert number(r"collectives beside other work: (\d+)%", text) >= 0
 
 
+# --- distributed_photos.py
+
+
+@pytest.mark.parametrize("device", ["cpu", "mock"])
+def test_heat_on_many_ranks_is_numpys(device: str, tmp_path: Path) -> None:
+    moved = []
+    for rows in (300, 600):
+        picture = tmp_path / f"{rows}.png"
+        text = succeed(
+            "distributed_photos.py",
+            *("--rows", str(rows), "--ranks", "3", "--steps", "5", "--device", device),
+            *("--picture", str(picture)),
+        )
+        assert "not NumPy's, bit for bit: 0" in text
+        moved.append(number(r"([\d.]+) rows", text))
+        assert import_module("PIL.Image").open(picture).size == (1280, rows)
+    assert 0 < moved[0] == moved[1] < 30  # those at the borders of parts
+
+
 @pytest.mark.skipif(find_spec("mpi4py") is None, reason="ranks that are processes need mpi4py")
 def test_digits_on_many_processes() -> None:
     done = subprocess.run(

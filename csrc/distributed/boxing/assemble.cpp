@@ -183,7 +183,8 @@ class Assembly {
       before.push_back({start, shape_at(placement_.parallel_id(rank))[cut_dim()]});
       start += before.back().extent;
     }
-    return distributed::balanced(issuer_, member_, *layout_, cut_axis_, before, home_, local);
+    return moved(issuer_, member_, *layout_, cut_axis_, before,
+                 balanced_ranges(*layout_, cut_axis_), home_, local);
   }
 
   /// The value of the first rank along an axis.
@@ -213,10 +214,19 @@ class Assembly {
 
 }  // namespace
 
-Tensor balanced(const Issuer& issuer, Member& member, const Layout& to, int axis,
-                const std::vector<Range>& before, Device home, const Tensor& local) {
-  const int dim = to.sbps()[axis].dim;
-  const AxisRanks along(to.placement(), axis, member.rank());
+std::vector<Range> balanced_ranges(const Layout& layout, int axis) {
+  const int64_t count = layout.placement().grid()[axis];
+  const Range whole = {0, layout.shape()[layout.sbps()[axis].dim]};
+  std::vector<Range> ranges;
+  for (int64_t k = 0; k < count; ++k) ranges.push_back(part_of(whole, count, k));
+  return ranges;
+}
+
+Tensor moved(const Issuer& issuer, Member& member, const Layout& layout, int axis,
+             const std::vector<Range>& before, const std::vector<Range>& after, Device home,
+             const Tensor& local) {
+  const int dim = layout.sbps()[axis].dim;
+  const AxisRanks along(layout.placement(), axis, member.rank());
   const auto count = static_cast<int64_t>(along.ranks.size());
   const auto box_of = [&](const Range& range) {
     Box box{Dims(local.ndim()), local.shape};
@@ -224,13 +234,12 @@ Tensor balanced(const Issuer& issuer, Member& member, const Layout& to, int axis
     box.extent[dim] = range.extent;
     return box;
   };
-  const auto after = [&](int64_t k) { return part_of({0, to.shape()[dim]}, count, k); };
-  const Box own = box_of(before[along.place]), wanted = box_of(after(along.place));
+  const Box own = box_of(before[along.place]), wanted = box_of(after[along.place]);
   const Tensor result = empty(issuer, home, local.dtype, wanted.extent);
   Mail mail(issuer, member, along.ranks, local.dtype, home);
   std::vector<std::pair<Box, Tensor>> pieces;
   for (int64_t k = 0; k < count; ++k) {
-    const Box given = common(own, box_of(after(k))), taken = common(wanted, box_of(before[k]));
+    const Box given = common(own, box_of(after[k])), taken = common(wanted, box_of(before[k]));
     if (k == along.place) {
       if (given.elements()) pieces.emplace_back(given, view_of(local, own, given));
       continue;
@@ -239,11 +248,13 @@ Tensor balanced(const Issuer& issuer, Member& member, const Layout& to, int axis
     if (taken.elements()) pieces.emplace_back(taken, mail.receive(along.ranks[k], taken.extent));
   }
   Fingerprint ranges;
-  for (const Range& range : before) {
-    ranges.add(static_cast<uint64_t>(range.start));
-    ranges.add(static_cast<uint64_t>(range.extent));
+  for (const auto* side : {&before, &after}) {
+    for (const Range& range : *side) {
+      ranges.add(static_cast<uint64_t>(range.start));
+      ranges.add(static_cast<uint64_t>(range.extent));
+    }
   }
-  mail.deliver({"balance", local.dtype, nullptr, &to, ranges.value()});
+  mail.deliver({"balance", local.dtype, nullptr, &layout, ranges.value()});
   for (const auto& [box, value] : pieces) {
     assign(issuer, view_of(result, wanted, box), mail.arrived(value), "balance");
   }

@@ -44,12 +44,16 @@ struct CollectiveBody {
     hash.add(meaning.more);
     return hash.value();
   }
+  uint64_t bytes() const {
+    uint64_t sum = 0;
+    for (const auto* parts : {&sends, &receives}) {
+      for (const HeldMessage& part : *parts) sum += part.bytes;
+    }
+    return sum;
+  }
   void describe(vm::Description* out) const {
     if (meaning.to) describe_shape(meaning.to->shape(), meaning.dtype, out);
-    out->bytes = 0;
-    for (const auto* parts : {&sends, &receives}) {
-      for (const HeldMessage& part : *parts) out->bytes += part.bytes;
-    }
+    out->bytes = bytes();
   }
 };
 
@@ -132,6 +136,7 @@ void issue_collective(const Issuer& issuer, Member& member, const std::shared_pt
   header.name = meaning.name;
   header.stream = &issuer.machine.stream(Device{}, vm::StreamType::ccl);
   header.site = issuer.site;
+  header.bytes = body.bytes();
   const std::shared_ptr<std::atomic<int64_t>> joined = body.joined;
   const vm::Seq seq = issuer.machine.issue(header, operands.data(),
                                            static_cast<int>(operands.size()), std::move(body));

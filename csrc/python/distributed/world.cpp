@@ -117,26 +117,44 @@ py::object of_new_part(const py::object& part, const Layout& layout) {
   return py::reinterpret_steal<py::object>(wrap_global({&layout, std::move(own), member}));
 }
 
-/// A tensor of many ranks over parts of other sizes: `ranges` (start and extent) along an axis of
-/// the grid.
-py::object balance(const py::object& part, const Layout& layout, int axis,
-                   const std::vector<std::pair<int64_t, int64_t>>& ranges, const py::object& like) {
+using Ranges = std::vector<std::pair<int64_t, int64_t>>;  // start, extent
+
+std::vector<distributed::Range> ranges_along(const Layout& layout, int axis, const Ranges& given) {
+  const Dims& grid = layout.placement().grid();
+  if (axis < 0 || axis >= grid.size() || static_cast<int64_t>(given.size()) != grid[axis]) {
+    fail(ErrorKind::value, "[balance] expected an axis of the grid, and a range for each place");
+  }
+  std::vector<distributed::Range> ranges;
+  for (const auto& [start, extent] : given) ranges.push_back({start, extent});
+  return ranges;
+}
+
+/// A tensor of many ranks over parts of other sizes: `ranges` along an axis of the grid.
+py::object balance(const py::object& part, const Layout& layout, int axis, const Ranges& ranges,
+                   const py::object& like) {
   const GlobalTensor& known = require_global(like.ptr(), "balance");
   const Tensor& tensor = require_tensor(part.ptr(), "balance");
-  const Placement& placement = layout.placement();
   distributed::Part own{tensor.dtype, {}};
-  if (placement.parallel_id(known.member->rank()) >= 0) {
-    if (axis < 0 || axis >= placement.grid().size() ||
-        static_cast<int64_t>(ranges.size()) != placement.grid()[axis]) {
-      fail(ErrorKind::value, "[balance] expected an axis of the grid, and a range for each place");
-    }
-    std::vector<distributed::Range> before;
-    for (const auto& [start, extent] : ranges) before.push_back({start, extent});
-    own.tensor = distributed::balanced(issuer(), *known.member, layout, axis, before,
-                                       tensor.device(), tensor);
+  const auto before = ranges_along(layout, axis, ranges);
+  if (known.is_here()) {
+    own.tensor = distributed::moved(issuer(), *known.member, layout, axis, before,
+                                    distributed::balanced_ranges(layout, axis), tensor.device(),
+                                    tensor);
   }
   return py::reinterpret_steal<py::object>(
       wrap_global({&layout, std::move(own), known.member}));
+}
+
+/// The other way: what this rank gets of a tensor, by ranges along an axis of the grid.
+py::object unbalance(const py::object& x, int axis, const Ranges& ranges) {
+  const GlobalTensor& known = require_global(x.ptr(), "unbalance");
+  const Layout& layout = *known.layout;
+  const auto after = ranges_along(layout, axis, ranges);
+  if (!known.is_here()) return py::reinterpret_steal<py::object>(part_object(known));
+  const Tensor& part = known.part.tensor;
+  return py::reinterpret_steal<py::object>(wrap(
+      distributed::moved(issuer(), *known.member, layout, axis,
+                         distributed::balanced_ranges(layout, axis), after, part.device(), part)));
 }
 
 /// An elementwise function of parts, which takes as many of them as there are operands.
@@ -183,6 +201,7 @@ void bind_world(py::module_& module) {
   module.def("of_part", &of_part);
   module.def("of_new_part", &of_new_part);
   module.def("balance", &balance);
+  module.def("unbalance", &unbalance);
   module.def("elementwise_of_parts", &elementwise_of_parts);
   module.def("layout_of", [](const py::object& x) {
     return require_global(x.ptr(), "layout").layout;
