@@ -342,7 +342,8 @@ def test_heat_on_many_ranks_is_numpys(device: str, tmp_path: Path) -> None:
         )
         assert "not NumPy's, bit for bit: 0" in text
         moved.append(number(r"([\d.]+) rows", text))
-        assert import_module("PIL.Image").open(picture).size == (1280, rows)
+        with import_module("PIL.Image").open(picture) as drawn:
+            assert drawn.size == (1280, rows)
     assert 0 < moved[0] == moved[1] < 30  # those at the borders of parts
 
 
