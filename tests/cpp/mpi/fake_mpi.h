@@ -28,13 +28,14 @@ class FakeMpi {
     made.irecv = irecv;
     made.test = test;
     made.cancel = cancel;
+    made.test_cancelled = test_cancelled;
     made.error_string = error_string;
     made.communicator = reinterpret_cast<Handle>(&ends_[static_cast<size_t>(rank)]);
     made.byte = kByte;
     made.any_source = kAnySource;
     made.rank = rank;
     made.size = static_cast<int>(ends_.size());
-    made.largest_tag = 7;  // so that tags come round
+    made.largest_tag = 500;  // so that tags come round
     return made;
   }
   /// Every call that sends fails from now on.
@@ -50,7 +51,7 @@ class FakeMpi {
     char* data;
     int count;
     std::vector<char> copy;  // of what was sent at once
-    bool is_done;
+    bool is_done, is_cancelled = false;
   };
   struct End {
     FakeMpi* mpi;
@@ -109,6 +110,7 @@ class FakeMpi {
     std::lock_guard<std::mutex> lock(own->mpi->mutex_);
     *is_done = own->is_done && own->mpi->random_() % 3 != 0;  // it takes its time
     if (!*is_done) return 0;
+    static_cast<char*>(status)[0] = own->is_cancelled;
     delete own;
     *request = 0;
     return 0;
@@ -121,9 +123,14 @@ class FakeMpi {
     for (auto one = expected.begin(); one != expected.end(); ++one) {
       if (*one != own) continue;
       expected.erase(one);
-      own->is_done = true;
+      own->is_done = own->is_cancelled = true;
       break;
     }
+    return 0;
+  }
+
+  static int test_cancelled(const void* status, int* is_cancelled) {
+    *is_cancelled = static_cast<const char*>(status)[0] == 1;
     return 0;
   }
 

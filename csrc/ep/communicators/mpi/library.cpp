@@ -18,6 +18,7 @@ void find_functions(const std::string& shared_object, Library* library) {
   find(&library->irecv, "MPI_Irecv");
   find(&library->test, "MPI_Test");
   find(&library->cancel, "MPI_Cancel");
+  find(&library->test_cancelled, "MPI_Test_cancelled");
   find(&library->error_string, "MPI_Error_string");
 }
 

@@ -18,6 +18,7 @@ struct Library {
                Handle* request);
   int (*test)(Handle* request, int* is_done, void* status);
   int (*cancel)(Handle* request);
+  int (*test_cancelled)(const void* status, int* is_cancelled);
   int (*error_string)(int code, char* text, int* length);
 
   Handle communicator;  // of all ranks, and of nobody else; errors are returned

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "base/error.h"
@@ -63,6 +64,8 @@ void Session::take(const Envelope& envelope, const char* follows) {
       texts_[envelope.sender] = std::string(follows, envelope.bytes);
       return;
     case Kind::waiting: waiting_.insert(envelope.sender); return;
+    case Kind::ready: return send_announced(envelope.sender, envelope.value);
+    case Kind::gone: sending_.erase({envelope.sender, envelope.value}); return;
     case Kind::piece:
       pieces_[envelope.sender].push_back(
           {envelope.values[0], envelope.value, std::string(follows, envelope.bytes)});
@@ -168,12 +171,11 @@ void Session::begin_to_move() {
 
 /// Asks the library for it, in as many calls as it takes.
 template <typename Call>
-void Session::request(size_t bytes, const char* function, std::vector<Handle>* requests,
-                      const Call& call) {
+void Session::request(size_t bytes, const char* function, Requests* requests, const Call& call) {
   for (size_t at = 0; at < bytes; at += kMostAtOnce) {
-    requests->emplace_back();
+    requests->handles.emplace_back();
     const int count = static_cast<int>(std::min(kMostAtOnce, bytes - at));
-    require_success(wire_.library, call(at, count, &requests->back()), function);
+    require_success(wire_.library, call(at, count, &requests->handles.back()), function);
   }
 }
 
@@ -184,18 +186,25 @@ void Session::send_piece(const Transfer& transfer) {
     return tell(transfer.peer, message, std::string(transfer.data, transfer.bytes));
   }
   message.value = wire_.draw_tag();
+  announced_[{transfer.peer, message.value}] = transfer;
   tell(transfer.peer, message, "");
+}
+
+void Session::send_announced(int place, int tag) {
+  const auto found = announced_.find({place, tag});
+  if (found == announced_.end()) return;  // aborted
+  const Transfer transfer = found->second;
+  announced_.erase(found);
   const Library& mpi = wire_.library;
-  const int rank = places_.ranks[static_cast<size_t>(transfer.peer)];
-  request(transfer.bytes, "MPI_Isend", &sending_, [&](size_t at, int count, Handle* made) {
-    return mpi.isend(transfer.data + at, count, mpi.byte, rank, message.value, mpi.communicator,
-                     made);
+  const int rank = places_.ranks[static_cast<size_t>(place)];
+  Requests& requests = sending_[{place, tag}];
+  request(transfer.bytes, "MPI_Isend", &requests, [&](size_t at, int count, Handle* made) {
+    return mpi.isend(transfer.data + at, count, mpi.byte, rank, tag, mpi.communicator, made);
   });
 }
 
-// The pieces of a peer come in the order in which they are wanted. What is aborted takes no new
-// ones; what the library may still write to has to be waited for. Nobody may receive what this rank
-// still sends, and the library only reads it: its result is of no use to anybody.
+// The pieces of a peer come in the order in which they are wanted. A session that is aborted takes
+// no new ones, and waits for those that the library may still write or read.
 void Session::move() {
   std::deque<Transfer> later;
   for (const Transfer& wanted : wanted_) {
@@ -209,12 +218,35 @@ void Session::move() {
     receive_piece(wanted, piece);
   }
   wanted_.swap(later);
-  bool has_all_sent = false, has_all_received = false;
-  for (int look = 0; look < kLooks && !(has_all_sent && has_all_received); ++look) {
-    has_all_sent = requests_are_done(&sending_);
-    has_all_received = requests_are_done(&receiving_);
+  bool is_done = false;
+  for (int look = 0; look < kLooks && !is_done; ++look) {
+    const bool has_received = has_all_received();
+    is_done = has_all_sent() && has_received;
+    if (sending_.empty() && receiving_.empty()) break;
   }
-  if (has_all_received && (is_aborted_ || (has_all_sent && wanted_.empty()))) end();
+  if (is_done && (is_aborted_ || (wanted_.empty() && announced_.empty()))) end();
+}
+
+bool Session::has_all_sent() {
+  for (auto one = sending_.begin(); one != sending_.end();) {
+    one = are_done(&one->second) ? sending_.erase(one) : std::next(one);
+  }
+  return sending_.empty();
+}
+
+bool Session::has_all_received() {
+  for (auto one = receiving_.begin(); one != receiving_.end();) {
+    const auto& [place, tag] = one->first;
+    if (!are_done(&one->second)) {
+      ++one;
+      continue;
+    }
+    Envelope message = envelope(Kind::gone);
+    message.value = tag;
+    if (one->second.is_cancelled) tell(place, message, "");
+    one = receiving_.erase(one);
+  }
+  return receiving_.empty();
 }
 
 void Session::receive_piece(const Transfer& wanted, const Piece& piece) {
@@ -225,20 +257,29 @@ void Session::receive_piece(const Transfer& wanted, const Piece& piece) {
   }
   const Library& mpi = wire_.library;
   const int rank = places_.ranks[static_cast<size_t>(wanted.peer)];
-  request(wanted.bytes, "MPI_Irecv", &receiving_, [&](size_t at, int count, Handle* made) {
+  Requests& requests = receiving_[{wanted.peer, piece.tag}];
+  request(wanted.bytes, "MPI_Irecv", &requests, [&](size_t at, int count, Handle* made) {
     return mpi.irecv(wanted.data + at, count, mpi.byte, rank, piece.tag, mpi.communicator, made);
   });
+  Envelope message = envelope(Kind::ready);
+  message.value = piece.tag;
+  tell(wanted.peer, message, "");
 }
 
-bool Session::requests_are_done(std::vector<Handle>* requests) {
+bool Session::are_done(Requests* requests) {
+  const Library& mpi = wire_.library;
   const auto is_done = [&](Handle& request) {
     alignas(16) char status[64];  // larger than any library's MPI_Status
-    int done = 0;
-    require_success(wire_.library, wire_.library.test(&request, &done, status), "MPI_Test");
-    return done != 0;
+    int done = 0, cancelled = 0;
+    require_success(mpi, mpi.test(&request, &done, status), "MPI_Test");
+    if (!done) return false;
+    require_success(mpi, mpi.test_cancelled(status, &cancelled), "MPI_Test_cancelled");
+    requests->is_cancelled = requests->is_cancelled || cancelled;
+    return true;
   };
-  requests->erase(std::remove_if(requests->begin(), requests->end(), is_done), requests->end());
-  return requests->empty();
+  std::vector<Handle>& handles = requests->handles;
+  handles.erase(std::remove_if(handles.begin(), handles.end(), is_done), handles.end());
+  return handles.empty();
 }
 
 void Session::abort(Verdict verdict, const std::string& reason) {
@@ -248,8 +289,11 @@ void Session::abort(Verdict verdict, const std::string& reason) {
   if (!is_decided_ || verdict_ != Verdict::differs) verdict_ = verdict;
   is_aborted_ = is_decided_ = true;
   reason_ = reason;
-  for (Handle& request : receiving_) {
-    require_success(wire_.library, wire_.library.cancel(&request), "MPI_Cancel");
+  announced_.clear();
+  for (auto& one : receiving_) {
+    for (Handle& request : one.second.handles) {
+      require_success(wire_.library, wire_.library.cancel(&request), "MPI_Cancel");
+    }
   }
   move();
 }

@@ -8,8 +8,15 @@
 // rank tells the one 2^k places further what it has heard. Least, largest and first stay what they
 // are if something is heard twice.
 //
-// Small pieces travel in messages. A large one is announced by a message with its tag, so it is
-// received into its place, whatever else is in flight between the two ranks.
+// Small pieces travel in messages. Of a large one:
+//
+//   sender:    announces it, with a tag ──►                        sends it ──► done
+//   receiver:                       receives it with the tag, ready ──►          done
+//
+// So nobody reads memory of a rank whose session is over, also where some have been aborted and
+// others have not heard of it yet. A sender that is aborted before it hears `ready` sends nothing. A
+// receiver that is aborted cancels; either the piece comes all the same, or the receiver says that
+// it is `gone`. A sender that is aborted later waits for one of the two.
 //
 // [1] D. Hensgen, R. Finkel, U. Manber: Two algorithms for barrier synchronization. International
 //     Journal of Parallel Programming 17 (1988), 1-17.
@@ -19,6 +26,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ep/communicators/communicator.h"
@@ -30,6 +38,8 @@ namespace ofl::ep::mpi {
 enum class Kind : uint32_t {
   check,      // least and largest meaning, first place that has failed; of a round
   piece,      // small, as it is; or its size and tag
+  ready,      // the piece with a tag is awaited
+  gone,       // it is not any more
   text,       // of a rank, for the errors of others
   waiting,    // a rank has been waiting for some time
   group_end,  // a rank posts no collective of this number, or later, in the group
@@ -87,6 +97,11 @@ class Session {
     int first_failed;         // place; kNobody
   };
   static constexpr int kNobody = INT32_MAX;
+  /// What the library is asked for, to send a piece or to receive it.
+  struct Requests {
+    std::vector<Handle> handles;
+    bool is_cancelled = false;  // one of them
+  };
   /// What a peer sends: `data`, or `bytes` with this tag.
   struct Piece {
     uint64_t bytes;
@@ -101,12 +116,15 @@ class Session {
   void tell_text();
   void collect_texts();
   void begin_to_move();
+  void send_announced(int place, int tag);
   template <typename Call>
-  void request(size_t bytes, const char* function, std::vector<Handle>* requests, const Call& call);
+  void request(size_t bytes, const char* function, Requests* requests, const Call& call);
   void send_piece(const Transfer& transfer);
   void move();
   void receive_piece(const Transfer& wanted, const Piece& piece);
-  bool requests_are_done(std::vector<Handle>* requests);
+  bool are_done(Requests* requests);
+  bool has_all_sent();
+  bool has_all_received();
   void end() { is_over_ = true; }
 
   Wire& wire_;
@@ -123,7 +141,9 @@ class Session {
   std::string reason_;
   std::map<int, std::deque<Piece>> pieces_;  // that have come, by place
   std::deque<Transfer> wanted_;              // of the collective, without those that have a piece
-  std::vector<Handle> sending_, receiving_;
+  // Of large pieces, by the place of the peer and the tag.
+  std::map<std::pair<int, int>, Transfer> announced_;
+  std::map<std::pair<int, int>, Requests> sending_, receiving_;
 };
 
 }  // namespace ofl::ep::mpi

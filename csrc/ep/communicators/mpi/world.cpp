@@ -215,7 +215,12 @@ bool Process::advance(Group& group, uint64_t number, Verdict* verdict, std::stri
   try {
     poll();
     miss_ended(group);
-    advance_session(group, number, own);
+    // In order: no bytes move while an earlier collective may differ.
+    for (auto& [earlier, session] : group.sessions) {
+      if (!session.is_posted() || earlier > number) break;
+      advance_session(group, earlier, session);
+      if (!session.is_decided() || session.verdict() == Verdict::differs) break;
+    }
   } catch (const Error& error) {
     abort_all(error.what());
   }
