@@ -19,11 +19,12 @@ struct Whole {
 Whole assemble(const Issuer& issuer, Member& member, const Placement& placement, const Sbps& sbps,
                Device home, const Tensor& local);
 
-/// What the ranks along an axis of the grid, which splits a dimension, have of it.
+/// The ranges of a dimension that the ranks along an axis of the grid have, which splits it.
 std::vector<Range> balanced_ranges(const Layout& layout, int axis);
 
-/// Elements move along such an axis: the rank at place k has the range `before[k]` of the dimension,
-/// and gets the range `after[k]`; all else is as in the layout. By the ranks of the placement.
+/// Elements move along such an axis: the rank at place k has the range `before[k]` of the
+/// dimension, and gets the range `after[k]`; all else is as in the layout. By the ranks of the
+/// placement.
 Tensor moved(const Issuer& issuer, Member& member, const Layout& layout, int axis,
              const std::vector<Range>& before, const std::vector<Range>& after, Device home,
              const Tensor& local);

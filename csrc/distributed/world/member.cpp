@@ -18,7 +18,7 @@ struct Entered {
 };
 thread_local Entered entered;
 
-/// What the process has entered.
+/// The world of the process, once it is known.
 struct Process {
   void (*start)() = nullptr;
   bool is_known = false, is_forked = false;

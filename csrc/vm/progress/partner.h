@@ -33,7 +33,7 @@ class Partner {
   static void note_issued(uint64_t seq) {
     if (joined()) issued_.push_back(seq);
   }
-  /// What the calling thread has issued and `is_left` says is still in flight.
+  /// The instructions that the calling thread has issued and of which `is_left` is true.
   template <typename IsLeft>
   static const std::vector<uint64_t>& issued(const IsLeft& is_left) {
     const auto is_gone = [&](uint64_t seq) { return !is_left(seq); };

@@ -14,7 +14,7 @@
 
 namespace ofl::ep::mpi {
 
-/// What stands on top of a message. All ranks run the same build.
+/// The head of a message. All ranks run the same build.
 struct Envelope {
   uint32_t kind;
   uint32_t bytes;           // that follow

@@ -14,9 +14,9 @@
 //   receiver:                       receives it with the tag, ready ──►          done
 //
 // So nobody reads memory of a rank whose session is over, also where some have been aborted and
-// others have not heard of it yet. A sender that is aborted before it hears `ready` sends nothing. A
-// receiver that is aborted cancels; either the piece comes all the same, or the receiver says that
-// it is `gone`. A sender that is aborted later waits for one of the two.
+// others have not heard of it yet. A sender that is aborted before it hears `ready` sends nothing.
+// A receiver that is aborted cancels. Either the piece comes all the same, or the receiver says
+// that it is `gone`. A sender that is aborted later waits for one of the two.
 //
 // [1] D. Hensgen, R. Finkel, U. Manber: Two algorithms for barrier synchronization. International
 //     Journal of Parallel Programming 17 (1988), 1-17.
@@ -34,7 +34,7 @@
 
 namespace ofl::ep::mpi {
 
-/// What a message is about; `values` and `value` of its envelope.
+/// The kinds of messages, with `values` and `value` of their envelopes.
 enum class Kind : uint32_t {
   check,      // least and largest meaning, first place that has failed; of a round
   piece,      // small, as it is; or its size and tag
@@ -91,18 +91,18 @@ class Session {
   std::string own_text() const { return collective_.text ? collective_.text() : ""; }
 
  private:
-  /// What a rank knows of all that it has heard of.
+  /// The state of the check, over the ranks that this one has heard of.
   struct Known {
     uint64_t least, largest;  // meaning
     int first_failed;         // place; kNobody
   };
   static constexpr int kNobody = INT32_MAX;
-  /// What the library is asked for, to send a piece or to receive it.
+  /// The library's requests that send or receive one piece.
   struct Requests {
     std::vector<Handle> handles;
     bool is_cancelled = false;  // one of them
   };
-  /// What a peer sends: `data`, or `bytes` with this tag.
+  /// A piece that has come: `data`, or the announcement of `bytes` with this tag.
   struct Piece {
     uint64_t bytes;
     int tag;

@@ -32,13 +32,13 @@ struct Group {
   }
 };
 
-/// What this process has of a world: one mailbox, and its groups. All of it under one mutex, which
-/// nobody holds while he waits; but the functions of a Collective are called with it.
+/// This process in a world: its mailbox and its groups, under one mutex. No thread waits while it
+/// has the mutex. The functions of a Collective are called with it.
 class Process {
  public:
   explicit Process(const Library& library)
       : library_(library), wire_(library_), has_left_(static_cast<size_t>(library.size)) {}
-  /// What the library may still write to stays.
+  /// A rank that has not left does so.
   ~Process() { leave(); }
 
   int rank() const { return library_.rank; }
@@ -180,7 +180,7 @@ void Process::deliver_to(Group& group, const Envelope& envelope, const char* fol
   if (!is_past) session(group, envelope.number).take(envelope, follows);
 }
 
-/// Where somebody who has left takes no part in a collective, its ranks differ.
+/// A collective differs on its ranks where one of them has left before it.
 void Process::miss_ended(Group& group) {
   for (auto& [number, one] : group.sessions) {
     if (!one.is_posted() || one.is_decided()) continue;
