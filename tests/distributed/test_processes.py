@@ -15,13 +15,16 @@ import pytest
 
 from oneflow_lite.distributed.__main__ import command_of, in_parts
 from tests.conftest import ROOT
+from tests.support.distributed.mpi import BESIDE, missing_for_processes
 
-pytest.importorskip("mpi4py")
 pytestmark = pytest.mark.process
 
-BESIDE = Path(sys.executable).parent / "mpiexec"
-if not BESIDE.exists():
-    pytest.skip("no mpiexec beside this Python", allow_module_level=True)
+
+@pytest.fixture(autouse=True)
+def mpi() -> None:
+    if (missing := missing_for_processes()) is not None:
+        pytest.skip(missing)
+
 
 START = """
 import os, signal, sys, threading, time
@@ -118,7 +121,7 @@ FAULTS = {
     ),
     "SIGSTOP": (
         "if rank == 1: os.kill(os.getpid(), signal.SIGSTOP)\ntotal(flow.ones(5))",
-        (2, r"RankError: waited 2 s .* for rank 1 in collective \d+, .* at .*program\.py:\d+"),
+        (2, r"RankError: waited 8 s .* for rank 1 in collective \d+, .* at .*program\.py:\d+"),
     ),
     "another operation": (
         "x = flow.ones(5).to_global(everywhere, sbp.partial_sum)\n"
@@ -140,7 +143,7 @@ FAULTS = {
 def test_faults(fault: str, start: Start) -> None:
     """Nobody is left waiting, the status is not 0, and each rank says what it knows."""
     code, (ranks, pattern) = FAULTS[fault]
-    done = start(3, code=code, ccl_timeout="2")
+    done = start(3, code=code, ccl_timeout="8")  # longer than a crowded machine holds one up
     assert done.returncode != 0, done.stdout
     if ranks:
         assert len(re.findall(pattern, done.stdout)) >= ranks, done.stdout

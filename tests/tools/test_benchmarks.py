@@ -14,6 +14,7 @@ import pytest
 
 import oneflow_lite as flow
 from tests.support import ROOT
+from tests.support.distributed.mpi import missing_for_processes
 
 pytestmark = [
     pytest.mark.slow,
@@ -76,8 +77,9 @@ def contenders(name: str, question: str, reports: dict[str, Any]) -> list[str]:
 
 @pytest.mark.parametrize("name", BENCHMARKS)
 def test_benchmark_works(name: str, reports: dict[str, Any]) -> None:
-    if name == "bench_distributed":
-        pytest.importorskip("mpi4py")
+    missing = missing_for_processes() if name == "bench_distributed" else None
+    if missing is not None:
+        pytest.skip(missing)
     report = report_of(name, reports)
     assert report["benchmark"] == name
     assert "NumPy" in report["machine"]

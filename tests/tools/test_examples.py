@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from tests.support import ROOT
+from tests.support.distributed.mpi import missing_for_processes
 
 MISSING = [name for name in ("sklearn", "tqdm", "PIL") if find_spec(name) is None]
 
@@ -347,8 +348,9 @@ def test_heat_on_many_ranks_is_numpys(device: str, tmp_path: Path) -> None:
     assert 0 < moved[0] == moved[1] < 30  # those at the borders of parts
 
 
-@pytest.mark.skipif(find_spec("mpi4py") is None, reason="ranks that are processes need mpi4py")
 def test_digits_on_many_processes() -> None:
+    if (missing := missing_for_processes()) is not None:
+        pytest.skip(missing)
     done = subprocess.run(
         [
             *(sys.executable, "-m", "oneflow_lite.distributed", "-n", "2"),
