@@ -28,7 +28,7 @@ class OneCore {
 #endif
     return std::thread::hardware_concurrency() == 1;
   }
-  static inline std::atomic<bool> is_shared_{has_one()};
+  static inline std::atomic<bool> is_shared_{has_one()};  // a hint: no other memory hangs on it
 };
 
 /// About 0.5 us between two looks: each look takes the cache line of the thread that writes away.

@@ -58,14 +58,9 @@ def created(
         made = function(*args, device="cpu", **names)
         layout = Layout(list(made.shape), placement, whole)
         box = layout.box(rank)
-        part = made if box is None or whole == [broadcast] * len(whole) else _copied(made[box])
+        part = made if box is None or whole == [broadcast] * len(whole) else _C.copy(made[box])
     result = _C.of_new_part(part, layout)
     return result if whole == given else result.to_global(sbp=given)
-
-
-def _copied(x: Tensor) -> Tensor:
-    """The elements, in memory of their own."""
-    return _C.copy(x)
 
 
 def like(x: GlobalTensor, make: Callable[[Tensor], Tensor]) -> GlobalTensor:

@@ -27,7 +27,7 @@ class _Along(NamedTuple):
     length: int
 
     def within(self, box: slice) -> tuple[int, int]:
-        """Which of them, from a to b, lie in a range of the dimension."""
+        """The numbers, from the first to before the last, of the elements within a range."""
         if self.step > 0:
             a = -((self.start - box.start) // self.step)
             b = -((self.start - box.stop) // self.step)

@@ -17,8 +17,8 @@ from oneflow_lite import _C
 from oneflow_lite.distributed.errors import in_one_line
 from oneflow_lite.flags import flags
 
-# Who starts a process as one of several says so in its environment, by these variables. Slurm sets
-# its own in the processes of a step alone.
+# A launcher of several processes sets one of these variables in their environment. Slurm sets its
+# own in the processes of a step alone.
 _SIZES = {
     "OMPI_COMM_WORLD_SIZE": "Open MPI's mpiexec",
     "PMI_SIZE": "mpiexec of MPICH or Intel MPI",

@@ -264,7 +264,7 @@ void test_bad_input() {
   CHECK(!empty->awaits_others() && empty->test() && empty->verdict() == Verdict::moved);
 }
 
-/// Ranks tell each other that they wait; then each knows who is late.
+/// Ranks that wait tell each other so. Then each of them knows the ranks that are late.
 void test_late_ranks() {
   const Ranks ranks = make_ranks(4);
   std::atomic<int> known{0};
@@ -283,7 +283,7 @@ void test_late_ranks() {
   });
 }
 
-/// What fails in the library ends what is in flight, with its words.
+/// An error of the library aborts the collectives in flight, with the library's words.
 void test_a_library_that_fails() {
   mpi::FakeMpi& library = mpi::make_fake_mpi(2);
   const auto world = make_mpi_world(library.library(0));

@@ -50,7 +50,7 @@ class Work {
   /// The ranks of the world that have not come. One that has come may be among them unless, some
   /// time ago, all called tell_waiting().
   virtual std::vector<int32_t> late() const = 0;
-  /// What is in flight, and what is posted from now on, ends aborted on all ranks of the world.
+  /// Aborts all collectives of the world, on all ranks: those in flight and those to come.
   virtual void abort(const std::string& reason) = 0;
   /// Once it is over.
   virtual Verdict verdict() const = 0;

@@ -64,7 +64,7 @@ bool ProgressPolicy::poll(bool) {
   return !ended.empty();
 }
 
-/// Ranks that wait tell each other so at half of the time: who has not is the one that is late.
+/// At half of the time, each rank that waits tells the others so. Those that have not are late.
 void ProgressPolicy::watch(InFlight& waiting) const {
   const double most = stream_.board().options.ccl_timeout.load(std::memory_order_relaxed);
   if (most <= 0) return;

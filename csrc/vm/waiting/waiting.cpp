@@ -246,7 +246,7 @@ Seqs Waiting::all_in_flight(const DeviceState* on) {
   return window_.all_in_flight(on);
 }
 
-/// What others have in flight may wait for something that this thread has yet to issue.
+/// The instructions of other ranks may need one that this thread has not issued yet.
 Seqs Waiting::issued_by_partner() {
   Seqs own;
   for (Seq seq : Partner::issued([this](Seq each) { return window_.in_flight(each); })) {

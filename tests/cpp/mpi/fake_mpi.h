@@ -168,7 +168,7 @@ class FakeMpi {
   bool fails_ = false;
 };
 
-/// What is left of its messages lives as long as the program.
+/// It lives as long as the program, with the messages that nobody has received.
 inline FakeMpi& make_fake_mpi(int size) {
   static auto* const all = new std::deque<FakeMpi>;
   static auto* const mutex = new std::mutex;

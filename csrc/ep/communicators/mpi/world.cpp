@@ -24,12 +24,8 @@ namespace {
 struct Group {
   Places places;
   uint64_t posted = 0;
-  std::map<uint64_t, Session> sessions;    // also of messages that came before this rank posted
-  std::map<int, uint64_t> ends;            // of places that post no collective from this number on
-  bool is_among(uint64_t number, int place) const {
-    const auto found = ends.find(place);
-    return found == ends.end() || number < found->second;
-  }
+  std::map<uint64_t, Session> sessions;  // also of messages that came before this rank posted
+  std::map<int, uint64_t> ends;          // of places that post no collective from this number on
 };
 
 /// This process in a world: its mailbox and its groups, under one mutex. No thread waits while it
@@ -219,7 +215,8 @@ bool Process::advance(Group& group, uint64_t number, Verdict* verdict, std::stri
     for (auto& [earlier, session] : group.sessions) {
       if (!session.is_posted() || earlier > number) break;
       advance_session(group, earlier, session);
-      if (!session.is_decided() || session.verdict() == Verdict::differs) break;
+      const bool may_differ = !session.is_decided() || session.verdict() == Verdict::differs;
+      if (may_differ && !aborted_) break;
     }
   } catch (const Error& error) {
     abort_all(error.what());
