@@ -2,10 +2,13 @@
 // step back, watch and leave.
 #include <unistd.h>
 
+#include <array>
+#include <memory>
 #include <random>
 #include <set>
 #include <thread>
 
+#include "base/recycled.h"
 #include "machine_support.h"
 #include "vm/pool/pending.h"
 #include "vm/pool/pool_policy.h"
@@ -310,6 +313,57 @@ void test_random_functions(unsigned seed) {
   world.machine.drain(std::nullopt);
 }
 
+// --- memory of what is pushed
+
+struct Marked {
+  explicit Marked(int64_t mark) : marks{mark, ~mark} { ++alive; }
+  ~Marked() {
+    CHECK(marks[0] == ~marks[1]);
+    marks = {0, 0};
+    --alive;
+  }
+  std::array<int64_t, 2> marks;
+  static inline std::atomic<int64_t> alive{0};
+};
+
+std::shared_ptr<Marked> marked(int64_t mark) {
+  return std::allocate_shared<Marked>(Recycled<Marked>{}, mark);
+}
+
+void test_memory_is_used_again_by_the_thread_that_let_it_go() {
+  std::thread([] {
+    const void* first = marked(1).get();
+    CHECK(marked(2).get() == first);
+  }).join();
+}
+
+// More objects than are kept, made by some threads and let go by others, which end meanwhile.
+void test_memory_of_objects_that_other_threads_let_go() {
+  constexpr int kThreads = 4, kRounds = 6, kObjects = 6000;
+  for (int round = 0; round < kRounds; ++round) {
+    std::mutex mutex;
+    std::vector<std::shared_ptr<Marked>> shared;
+    std::vector<std::thread> threads;
+    for (int number = 0; number < kThreads; ++number) {
+      threads.emplace_back([&, number] {
+        std::mt19937 random(number);
+        std::vector<std::shared_ptr<Marked>> own;
+        for (int i = 0; i < kObjects; ++i) {
+          own.push_back(marked(number * kObjects + i));
+          CHECK(own.back()->marks[0] == number * kObjects + i);
+          if (random() % 64) continue;
+          std::lock_guard<std::mutex> lock(mutex);
+          if (number % 2) own.swap(shared);
+          shared.insert(shared.end(), own.begin(), own.end());
+          own.clear();
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  }
+  CHECK(Marked::alive == 0);
+}
+
 }  // namespace
 }  // namespace ofl::vm
 
@@ -327,5 +381,7 @@ int main() {
   test_a_ring_of_waits();
   test_pools_whose_functions_all_wait();
   for (unsigned seed = 0; seed < 8; ++seed) test_random_functions(seed);
+  test_memory_is_used_again_by_the_thread_that_let_it_go();
+  test_memory_of_objects_that_other_threads_let_go();
   return ofl::report();
 }

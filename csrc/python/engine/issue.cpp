@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include "base/recycled.h"
 #include "python/convert.h"
 #include "python/engine/device_call.h"
 #include "python/engine/native_object.h"
@@ -161,7 +162,7 @@ void raise_interrupt(const Call& call, vm::Seq seq) {
 
 std::shared_ptr<Call> issue(const Issuer& from, std::shared_ptr<const Function> function,
                             std::shared_ptr<void> callable, const Turn& turn) {
-  auto call = std::make_shared<Call>();
+  auto call = std::allocate_shared<Call>(Recycled<Call>{});
   const Function& one = *function;
   SmallVector<vm::Operand, 16> operands;
   operands.push_back({&call->done, vm::Access::write});
@@ -178,7 +179,7 @@ std::shared_ptr<Call> issue(const Issuer& from, std::shared_ptr<const Function> 
   header.bytes = one.bytes;
   header.priority = one.priority;
   header.variables = one.variable_names ? &one.variable_names : nullptr;
-  FunctionBody body{function, std::move(callable), call, nullptr, {}, turn};
+  FunctionBody body{std::move(function), std::move(callable), call, nullptr, {}, turn};
   if (one.kind == Function::Kind::later) body.pending = std::make_shared<vm::Pending>();
   for (const Tensor& x : one.reads) body.held.add(x.storage.get());
   for (const Tensor& x : one.writes) body.held.add(x.storage.get());

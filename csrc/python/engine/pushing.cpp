@@ -289,7 +289,7 @@ PyObject* make_operator(PyTypeObject* type, PyObject* args, PyObject*) {
 
 PyObject* push_operator(PyObject* self, PyObject*) {
   return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
-    const FunctionPtr function = value_of<FunctionPtr>(self);
+    const FunctionPtr& function = value_of<FunctionPtr>(self);
     for (const VariablePtr& variable : function->variables) {
       if (!variable->deleted.load(std::memory_order_acquire)) continue;
       fail(ErrorKind::runtime, "[push] ", label_of(*variable, "a variable of the operator", 0),

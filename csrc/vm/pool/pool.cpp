@@ -13,6 +13,7 @@ namespace ofl::vm {
 namespace {
 
 constexpr int64_t kSpinNs = 80'000;
+constexpr int kPauses = 4;  // between two looks: what is pushed meanwhile is taken together
 constexpr std::chrono::milliseconds kWatchPeriod{1};
 constexpr std::chrono::seconds kIdleTime{10};  // until a thread ends that need not stay
 
@@ -97,6 +98,7 @@ void Pool::after_fork_in_child() {
   searching_.store(0, std::memory_order_relaxed);
   running_.store(0, std::memory_order_relaxed);
   watched_.store(false, std::memory_order_relaxed);
+  lingers_.store(false, std::memory_order_relaxed);
   is_searching_ = stepped_back_ = false;
 }
 
@@ -161,15 +163,19 @@ void Pool::loop(int number) {
   }
 }
 
-/// Looks for work for a while; true: there is some.
+/// Looks for work for a while; true: there is some. Of short functions one thread looks: two would
+/// take them in turn, and each would wait for what the other has in its cache.
 bool Pool::search() {
-  const bool left_to_others = is_short() && running_.load(std::memory_order_seq_cst) > 0;
-  const int64_t spin_ns = left_to_others ? 0 : kSpinNs;
-  for (const int64_t since = now_ns(); !has_work();) {
-    if (now_ns() - since >= spin_ns) return false;
-    pause_briefly();
+  if (has_work()) return true;
+  if (is_short() && running_.load(std::memory_order_seq_cst) > 0) return false;
+  if (lingers_.exchange(true, std::memory_order_relaxed) && is_short()) return false;
+  bool found = false;
+  for (const int64_t since = now_ns(); !found && now_ns() - since < kSpinNs;) {
+    for (int i = 0; i < kPauses; ++i) pause_briefly();
+    found = has_work();
   }
-  return true;
+  lingers_.store(false, std::memory_order_relaxed);
+  return found;
 }
 
 /// Until there is something to do: true. False: the thread ends.

@@ -90,6 +90,7 @@ class Pool final : public Runner {
   alignas(64) std::atomic<int> searching_{0};  // seq_cst against Work::has_ready()
   std::atomic<int> running_{0};                // seq_cst, the same
   std::atomic<bool> watched_{false};           // seq_cst, the same
+  std::atomic<bool> lingers_{false};           // a thread looks for work for a while; a hint
   std::atomic<int64_t> taken_{0};              // about how many functions have been taken
   std::atomic<int64_t> recent_ns_{1'000'000};  // about how long functions take
 };
