@@ -30,7 +30,7 @@ from oneflow_lite.flag_values import (
 PREFIX = "ONEFLOW_LITE_"
 LOG = logging.getLogger("oneflow_lite")
 
-_SYNC_MODES = ("allow", "warn", "error")
+_IMPLICIT_MODES = ("allow", "warn", "error")
 _ARRAY_API = ("numpy", "2024.12", "2025.12")
 _LEVELS = ("debug", "info", "warning", "error", "critical")
 
@@ -304,9 +304,17 @@ _ROWS = (
     Flag(
         "implicit_sync",
         "allow",
-        parse_choice(_SYNC_MODES),
+        parse_choice(_IMPLICIT_MODES),
         lambda value: _C.configure(implicit_sync=value),
         "what looking at a tensor that is not ready does: allow, warn or error",
+    ),
+    Flag(
+        "implicit_boxing",
+        "allow",
+        parse_choice(_IMPLICIT_MODES),
+        lambda value: _C.configure(implicit_boxing=value),
+        "what an operation does that moves an operand into another layout than the program gave "
+        "it: allow, warn (once for each line) or error",
     ),
     Flag(
         "array_api",

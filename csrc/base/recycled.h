@@ -14,18 +14,19 @@
 
 namespace ofl {
 
-/// Blocks of one size. Every thread keeps a few; so many batches wait for any thread.
+/// Blocks of one size. What a thread gives back is its own until there is a batch of it; batches
+/// wait for any thread, up to a number of them.
 template <size_t Bytes, size_t Alignment>
 class RecycledBlocks {
  public:
   static void* take() {
-    if (Block* block = has_ended_ ? nullptr : cache_.take()) return block;
+    if (Block* block = keeps() ? cache_.take() : nullptr) return block;
     return ::operator new(sizeof(Block), std::align_val_t(alignof(Block)));
   }
 
   static void give_back(void* memory) noexcept {
     auto* const block = new (memory) Block;
-    has_ended_ ? free_all(block) : cache_.give_back(block);
+    keeps() ? cache_.give_back(block) : free_all(block);
   }
 
  private:
@@ -84,6 +85,15 @@ class RecycledBlocks {
       Block* const each = std::exchange(block, block->next);
       ::operator delete(each, std::align_val_t(alignof(Block)));
     }
+  }
+
+  /// AddressSanitizer sees uses of freed memory only.
+  static bool keeps() {
+#if defined(__SANITIZE_ADDRESS__)
+    return false;
+#else
+    return !has_ended_;
+#endif
   }
 
   static inline std::atomic<Block*> shared_{nullptr};

@@ -111,10 +111,10 @@ std::optional<Device> exchange_thread_device(std::optional<Device> device) {
 namespace {
 
 void report_implicit_wait(const Tensor& x, const char* method) {
-  const ImplicitSync mode = runtime().implicit_sync.load(std::memory_order_relaxed);
-  if (mode != ImplicitSync::allow && !runtime().machine.is_ready(x.storage->dependence())) {
+  const Implicit mode = runtime().implicit_sync.load(std::memory_order_relaxed);
+  if (mode != Implicit::allow && !runtime().machine.is_ready(x.storage->dependence())) {
     const std::string text = concat("[", method, "] waits for a tensor that is not ready");
-    if (mode == ImplicitSync::error) fail(ErrorKind::runtime, text);
+    if (mode == Implicit::error) fail(ErrorKind::runtime, text);
     if (PyErr_WarnEx(PyExc_RuntimeWarning, text.c_str(), 1) < 0) throw PythonErrorSet{};
   }
 }

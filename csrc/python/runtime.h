@@ -13,12 +13,14 @@
 
 namespace ofl::python {
 
-enum class ImplicitSync : uint8_t { allow, warn, error };
+/// What is done about something that a program does not say, and that takes time.
+enum class Implicit : uint8_t { allow, warn, error };
 
 struct Runtime {
   Runtime();
   vm::VirtualMachine machine;
-  std::atomic<ImplicitSync> implicit_sync{ImplicitSync::allow};
+  std::atomic<Implicit> implicit_sync{Implicit::allow};
+  std::atomic<Implicit> implicit_boxing{Implicit::allow};
   std::atomic<size_t> memory_limit{0};  // of each device; 0: what it has
   uint64_t settings = 0;  // counts changes of what recorded programs depend on; with the GIL
 };

@@ -28,5 +28,6 @@ from oneflow_lite.distributed.world import (
     local_rank as local_rank,
     rank as rank,
     run as run,
+    stats as stats,
     world_size as world_size,
 )

@@ -35,6 +35,11 @@ def created(
         For another number of sbps than the grid has axes.
     """
     name = function.__name__
+    if any(isinstance(each, GlobalTensor) for each in args):
+        raise TypeError(
+            f"[{name}] the tensor is one of many ranks; x.to_global(placement, sbp) gives it "
+            "another layout"
+        )
     if not isinstance(placement, Placement):
         raise TypeError(f"[{name}] placement: expected one, got {type(placement).__name__}")
     if names.pop("device", None) is not None:

@@ -9,6 +9,7 @@ from oneflow_lite.distributed.creation import created
 from oneflow_lite.distributed.layout import Layout
 from oneflow_lite.distributed.sbp import broadcast
 
+KNOWN = 4096  # layouts for which the result of a rule is remembered
 RULES: dict[str, Callable[..., Any]] = {}
 Rule = TypeVar("Rule", bound=Callable[..., Any])
 
@@ -33,7 +34,7 @@ def call(function: Any, args: tuple[Any, ...], names: dict[str, Any]) -> Any:
         For a function without a rule, on tensors of which a rank has only a part.
     """
     name = function.__name__
-    if "placement" in names:
+    if "placement" in names and not name.endswith("_like"):
         given = dict(names)
         ranks, sbp = given.pop("placement"), given.pop("sbp", broadcast)
         return created(function, args, given, ranks, sbp)
@@ -69,7 +70,7 @@ def on_whole(
 
 def is_here(x: GlobalTensor) -> bool:
     """Return whether this rank is in its placement."""
-    return x.placement.parallel_id(_C.rank_of(x)) is not None
+    return x._is_here()
 
 
 def require_one_placement(name: str, a: GlobalTensor, b: GlobalTensor) -> None:

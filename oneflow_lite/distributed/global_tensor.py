@@ -251,7 +251,7 @@ def _in_place(name: str, operator: Callable[[Any, Any], Any]) -> Callable[..., A
             )
         if not np.can_cast(made.dtype, self.dtype, "same_kind"):
             raise TypeError(f"[{name}] a result of {made.dtype} has no place in {self.dtype}")
-        part = made.to_global(sbp=self.sbp).to_local()
+        part = _C.bring(name, made, list(self.sbp)).to_local()
         if is_here(self):
             self.to_local()[...] = part
         return self

@@ -6,6 +6,7 @@ each rank has some of the elements that are wanted, and they move until they are
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from operator import index
 from typing import Any, NamedTuple
 
@@ -13,7 +14,7 @@ import numpy as np
 
 from oneflow_lite import _C
 from oneflow_lite._C import GlobalTensor, Tensor
-from oneflow_lite.distributed.functions import is_here, on_whole
+from oneflow_lite.distributed.functions import KNOWN, is_here, on_whole
 from oneflow_lite.distributed.layout import Layout
 from oneflow_lite.distributed.sbp import Sbp, broadcast, split
 from oneflow_lite.distributed.shapes import broadcast_to, expand_dims, line, squeeze
@@ -129,7 +130,7 @@ def _cut(x: GlobalTensor, key: _Key, name: str) -> tuple[GlobalTensor, int]:
     for axis in axes:
         if axis not in keeps:
             sbps = [broadcast if each.dim == dims[axis] else each for each in sbps]
-    return x.to_global(sbp=sbps), keeps[0] if keeps else -1
+    return _C.bring(name, x, sbps), keeps[0] if keeps else -1
 
 
 def _local(x: GlobalTensor, key: _Key) -> tuple[slice, ...]:
@@ -143,10 +144,15 @@ def _ranges(x: GlobalTensor, key: _Key, axis: int) -> list[tuple[int, int]]:
     """Which of the wanted elements the ranks along an axis have: their first ones, and how many."""
     dim = x.sbp[axis].dim
     assert dim is not None
-    only = [split(dim) if other == axis else broadcast for other in range(len(x.sbp))]
-    layout = Layout(list(x.shape), x.placement, only)
-    boxes = [layout.box(rank) for rank in line(x.placement, axis)]
-    found = [key.along[dim].within(box[dim]) for box in boxes if box is not None]
+    return _ranges_along(_C.layout_of(x), key.along[dim], dim, axis)
+
+
+@lru_cache(KNOWN)
+def _ranges_along(of: Layout, wanted: _Along, dim: int, axis: int) -> list[tuple[int, int]]:
+    only = [split(dim) if other == axis else broadcast for other in range(len(of.sbp))]
+    layout = Layout(list(of.shape), of.placement, only)
+    boxes = [layout.box(rank) for rank in line(of.placement, axis)]
+    found = [wanted.within(box[dim]) for box in boxes if box is not None]
     return [(a, b - a) for a, b in found]
 
 
@@ -178,7 +184,7 @@ def _advanced(x: GlobalTensor, key: Any) -> GlobalTensor:
     if not is_mask or not by_rows:
         made: GlobalTensor = on_whole("getitem", lambda part, at: part[at], (x, key), {})
         return made
-    mask = key.to_global(sbp=x.sbp).to_local()
+    mask = _C.bring("getitem", key, list(x.sbp)).to_local()
     found = x.to_local()[mask] if is_here(x) else x.to_local()
     result: GlobalTensor = found.to_global(x.placement, x.sbp)
     return result
@@ -226,9 +232,10 @@ def _write(x: GlobalTensor, key: _Key, value: GlobalTensor) -> None:
     """Write a value of the shape of the key. It moves to the ranks that have these elements."""
     axes = [axis for axis, each in enumerate(x.sbp) if each.dim is not None]
     if len(axes) == 1:
-        made = _C.unbalance(value.to_global(sbp=x.sbp), axes[0], _ranges(x, key, axes[0]))
+        given = _C.bring("setitem", value, list(x.sbp))
+        made = _C.unbalance(given, axes[0], _ranges(x, key, axes[0]))
     else:
-        made = value.to_global(sbp=[broadcast] * len(x.sbp)).to_local()
+        made = _C.bring("setitem", value, [broadcast] * len(x.sbp)).to_local()
         made = _piece(x, key, made) if is_here(x) else made
     if is_here(x):
         x.to_local()[_local(x, key)] = made
@@ -251,7 +258,7 @@ def _set_masked(x: GlobalTensor, key: Any, value: Any) -> None:
     if isinstance(key, GlobalTensor) and key.dtype.kind == "b" and key.shape == x.shape:
         number = value if isinstance(value, (int, float, complex, np.generic)) else None
         if number is not None:
-            mask = key.to_global(sbp=x.sbp).to_local()
+            mask = _C.bring("setitem", key, list(x.sbp)).to_local()
             if is_here(x):
                 x.to_local()[mask] = number
             return

@@ -7,7 +7,7 @@ import numpy as np
 
 from oneflow_lite import _C
 from oneflow_lite._C import GlobalTensor, Tensor
-from oneflow_lite.distributed.creation import like
+from oneflow_lite.distributed.creation import created, like
 from oneflow_lite.distributed.functions import require_one_placement, rule
 from oneflow_lite.distributed.layout import Layout
 from oneflow_lite.distributed.reductions import max, min, sum
@@ -79,8 +79,8 @@ def _along(
                 f"({x.size * x.dtype.itemsize:,} bytes a rank)"
             )
         widest = others[int(np.argmax([x.shape[d] for d in others]))]
-        x = x.to_global(sbp=[split(widest) if each.dim == along else each for each in x.sbp])
-    source = x.to_global(sbp=[broadcast if each.op is not None else each for each in x.sbp])
+        x = _C.bring(name, x, [split(widest) if each.dim == along else each for each in x.sbp])
+    source = _C.bring(name, x, [broadcast if each.op is not None else each for each in x.sbp])
     return with_part(source, x.shape, source.sbp, lambda part: make(part, along), dtype)
 
 
@@ -127,7 +127,7 @@ def _running(of: _Running, x: GlobalTensor, axis: int | None, dtype: Any) -> Glo
     for at, each in enumerate(sbps):
         if each.op is not None or (at in axes and len(axes) > 1):
             sbps[at] = broadcast
-    source = x.to_global(sbp=sbps)
+    source = _C.bring(of.name, x, sbps)
     wanted = of.function(full(1, 0, dtype=x.dtype), axis=0, dtype=dtype).dtype
     own = with_part(
         source, x.shape, sbps, lambda part: of.function(part, axis=along, dtype=wanted), wanted
@@ -203,7 +203,7 @@ def _position(name: str, x: GlobalTensor, axis: int | None, keepdims: bool) -> G
     along = axis_of(axis, x.ndim, name)
     if x.shape[along] == 0:
         raise ValueError(f"[{name}] of no elements along axis {axis}")
-    source = x.to_global(sbp=[broadcast if each.op is not None else each for each in x.sbp])
+    source = _C.bring(name, x, [broadcast if each.op is not None else each for each in x.sbp])
     box = source.layout.box(_C.rank_of(x))
     shape = [1 if d == along else extent for d, extent in enumerate(x.shape)]
     extreme = (max if name == "argmax" else min)(source, along, keepdims=True)
@@ -262,7 +262,7 @@ def take(
         x, axis = ravel(x), 0
     along = axis_of(axis, x.ndim, "take")
     wanted = _indices_of(x, indices)
-    source = x.to_global(sbp=[broadcast if each.op is not None else each for each in x.sbp])
+    source = _C.bring("take", x, [broadcast if each.op is not None else each for each in x.sbp])
     added = wanted.ndim - 1
     shape = [*x.shape[:along], *wanted.shape, *x.shape[along + 1 :]]
     sbps = [
@@ -285,7 +285,7 @@ def take(
 def _indices_of(x: GlobalTensor, indices: Any) -> Tensor:
     if isinstance(indices, GlobalTensor):
         require_one_placement("take", x, indices)
-        return indices.to_global(sbp=[broadcast] * len(x.sbp)).to_local()
+        return _C.bring("take", indices, [broadcast] * len(x.sbp)).to_local()
     if isinstance(indices, Tensor):
         raise TypeError(
             "[take] indices are a Tensor of this rank alone; to_global() says that all have them"
@@ -315,15 +315,28 @@ def _taken(part: Tensor, wanted: Tensor, axis: int, box: slice, extent: int, mod
     return searching.where(mask, found, full((), nothing, dtype=part.dtype, device=part.device))
 
 
-def _of_like(function: Callable[..., Tensor]) -> Callable[..., GlobalTensor]:
-    def make(x: GlobalTensor, /, *args: Any, **names: Any) -> GlobalTensor:
-        return like(x, lambda part: function(part, *args, **names))
+def _of_like(
+    function: Callable[..., Tensor], of_shape: Callable[..., Tensor]
+) -> Callable[..., GlobalTensor]:
+    def make(
+        x: Any, /, *args: Any, placement: Any = None, sbp: Any = None, **names: Any
+    ) -> GlobalTensor:
+        if placement is None and sbp is None:
+            return like(x, lambda part: function(part, *args, **names))
+        given = {"dtype": x.dtype} | {name: each for name, each in names.items() if each}
+        ranks = x.placement if placement is None else placement
+        return created(of_shape, (x.shape, *args), given, ranks, sbp or broadcast)
 
     return make
 
 
-for _function in (data.zeros_like, data.ones_like, data.empty_like, data.full_like):
-    rule(_function.__name__)(_of_like(_function))
+for _function, _of_shape in (
+    (data.zeros_like, data.zeros),
+    (data.ones_like, data.ones),
+    (data.empty_like, data.empty),
+    (data.full_like, data.full),
+):
+    rule(_function.__name__)(_of_like(_function, _of_shape))
 
 
 def _elementwise(function: Callable[..., Tensor], count: int) -> Callable[..., GlobalTensor]:

@@ -1,16 +1,17 @@
 """Products of matrices of many ranks, by the rule of each axis of the grid."""
 
 import math
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 from oneflow_lite import _C
 from oneflow_lite._C import GlobalTensor
-from oneflow_lite.distributed.functions import rule
+from oneflow_lite.distributed.functions import KNOWN, is_here, rule
 from oneflow_lite.distributed.layout import Layout
 from oneflow_lite.distributed.sbp import Sbp, broadcast, partial_sum, split
 
 
-def _along(a: GlobalTensor, b: GlobalTensor, left: Sbp, right: Sbp) -> tuple[Sbp, Sbp, Sbp]:
+def _along(a: Layout, b: Layout, left: Sbp, right: Sbp) -> tuple[Sbp, Sbp, Sbp]:
     """How two matrices are multiplied along one axis of the grid: their sbps, and the result's.
 
     =====================  ====================  ===================
@@ -42,6 +43,30 @@ def _along(a: GlobalTensor, b: GlobalTensor, left: Sbp, right: Sbp) -> tuple[Sbp
     return broadcast, right, columns if right == columns else broadcast
 
 
+class _Plan(NamedTuple):
+    """How matrices of two layouts are multiplied."""
+
+    left: list[Sbp]
+    right: list[Sbp]
+    result: Layout
+
+
+@lru_cache(KNOWN)
+def _plan(a: Layout, b: Layout) -> _Plan:
+    if len(a.shape) != 2 or len(b.shape) != 2:
+        raise ValueError(f"[matmul] expected matrices, got shapes {a.shape} and {b.shape}")
+    if a.shape[1] != b.shape[0]:
+        raise ValueError(f"[matmul] shapes {a.shape} and {b.shape} do not fit")
+    if a.placement != b.placement:
+        raise ValueError(
+            f"[matmul] operands are on {a.placement} and {b.placement}; "
+            "x.to_global(placement=...) brings them together"
+        )
+    rules = [_along(a, b, left, right) for left, right in zip(a.sbp, b.sbp, strict=True)]
+    left, right, result = (list(sbps) for sbps in zip(*rules, strict=True))
+    return _Plan(left, right, Layout([a.shape[0], b.shape[1]], a.placement, result))
+
+
 @rule("matmul", "dot")
 def matmul(a: GlobalTensor, b: Any) -> GlobalTensor:
     """Return the product of two matrices of many ranks.
@@ -67,19 +92,8 @@ def matmul(a: GlobalTensor, b: Any) -> GlobalTensor:
         raise TypeError(
             f"[matmul] expected two GlobalTensors, got {type(b).__name__}; to_global() makes one"
         )
-    if a.ndim != 2 or b.ndim != 2:
-        raise ValueError(f"[matmul] expected matrices, got shapes {a.shape} and {b.shape}")
-    if a.shape[1] != b.shape[0]:
-        raise ValueError(f"[matmul] shapes {a.shape} and {b.shape} do not fit")
-    if a.placement != b.placement:
-        raise ValueError(
-            f"[matmul] operands are on {a.placement} and {b.placement}; "
-            "x.to_global(placement=...) brings them together"
-        )
-    rules = [_along(a, b, left, right) for left, right in zip(a.sbp, b.sbp, strict=True)]
-    left, right, result = (list(sbps) for sbps in zip(*rules, strict=True))
-    parts = a.to_global(sbp=left).to_local(), b.to_global(sbp=right).to_local()
-    is_here = a.layout.box(_C.rank_of(a)) is not None
-    made = parts[0] @ parts[1] if is_here else parts[0] + parts[1]  # of no elements: its dtype
-    layout = Layout([a.shape[0], b.shape[1]], a.placement, result)
-    return _C.of_part(made, layout, a)
+    plan = _plan(_C.layout_of(a), _C.layout_of(b))
+    left = _C.bring("matmul", a, plan.left).to_local()
+    right = _C.bring("matmul", b, plan.right).to_local()
+    made = left @ right if is_here(a) else left + right  # of no elements: its dtype
+    return _C.of_part(made, plan.result, a)

@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, cast
+from functools import lru_cache
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from oneflow_lite import _C
 from oneflow_lite._C import GlobalTensor, Tensor
-from oneflow_lite.distributed.functions import rule
+from oneflow_lite.distributed.functions import KNOWN, is_here, rule
 from oneflow_lite.distributed.layout import Layout
 from oneflow_lite.distributed.sbp import Sbp, broadcast, partial, split
 from oneflow_lite.ops.creation.data import full
@@ -68,26 +69,42 @@ def _of_part(
     return made
 
 
+class _Plan(NamedTuple):
+    """How tensors of one layout are reduced."""
+
+    axes: tuple[int, ...]
+    wanted: list[Sbp] | None  # of the operand; None: as it is
+    made: Layout
+    result: Layout  # one element is what programs look at: all ranks get it
+
+
+@lru_cache(KNOWN)
+def _plan(name: str, op: str, layout: Layout, axis: Axis, keepdims: bool) -> _Plan:
+    axes = _axes(axis, len(layout.shape), name)
+    if name in ("max", "min") and 0 in (layout.shape[a] for a in axes):
+        getattr(reduction, name)(full(layout.shape, 0), axis=axes)  # raises
+    wanted = [_wanted(sbp, op) for sbp in layout.sbp]
+    shape = [1 if a in axes else n for a, n in enumerate(layout.shape) if keepdims or a not in axes]
+    made = Layout(shape, layout.placement, [_result(sbp, op, axes, keepdims) for sbp in wanted])
+    result = made
+    if math.prod(shape) == 1:
+        result = Layout(shape, layout.placement, [broadcast] * len(wanted))
+    return _Plan(axes, None if tuple(wanted) == layout.sbp else wanted, made, result)
+
+
 def _reduce(
     name: str, op: str, x: GlobalTensor, axis: Axis, keepdims: bool, **options: Any
 ) -> GlobalTensor:
-    axes = _axes(axis, x.ndim, name)
-    layout: Layout = x.layout
-    if name in ("max", "min") and 0 in (layout.shape[a] for a in axes):
-        getattr(reduction, name)(full(layout.shape, 0, dtype=x.dtype), axis=axes)  # raises
-    wanted = [_wanted(sbp, op) for sbp in layout.sbp]
-    source = x.to_global(sbp=wanted)
-    shape = [1 if a in axes else n for a, n in enumerate(layout.shape) if keepdims or a not in axes]
-    sbps = [_result(sbp, op, axes, keepdims) for sbp in wanted]
-    is_here = layout.box(_C.rank_of(x)) is not None
+    given = axis if axis is None or isinstance(axis, int) else tuple(axis)
+    plan = _plan(name, op, _C.layout_of(x), given, keepdims)
+    source = x if plan.wanted is None else _C.bring(name, x, plan.wanted)
     part = source.to_local()
-    if is_here:
-        made = _of_part(name, part, axes, keepdims, options)
+    if is_here(x):
+        made = _of_part(name, part, plan.axes, keepdims, options)
     else:
         made = getattr(reduction, name)(full(1, 0, dtype=part.dtype), **options)
-    result = _C.of_part(made, Layout(shape, layout.placement, sbps), x)
-    # One element is what programs look at.
-    return result.to_global(sbp=[broadcast] * len(sbps)) if math.prod(shape) == 1 else result
+    result = _C.of_part(made, plan.made, x)
+    return result if plan.result == plan.made else _C.box(result, plan.result)
 
 
 def _wanted(sbp: Sbp, op: str) -> Sbp:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from operator import index
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from oneflow_lite import _C
 from oneflow_lite._C import GlobalTensor, Tensor
-from oneflow_lite.distributed.functions import is_here, require_one_placement, rule
+from oneflow_lite.distributed.functions import KNOWN, is_here, require_one_placement, rule
 from oneflow_lite.distributed.layout import Layout
 from oneflow_lite.distributed.placement import Placement
 from oneflow_lite.distributed.sbp import Sbp, broadcast, split
@@ -123,7 +124,7 @@ def squeeze(x: GlobalTensor, /, axis: int | Sequence[int] | None = None) -> Glob
         if x.shape[place] != 1:
             raise ValueError(f"[squeeze] axis {place} has extent {x.shape[place]}, expected 1")
     # Of an extent of 1, some ranks have nothing.
-    source = x.to_global(sbp=[broadcast if each.dim in gone else each for each in x.sbp])
+    source = _C.bring("squeeze", x, [broadcast if each.dim in gone else each for each in x.sbp])
     left = [place for place in range(x.ndim) if place not in gone]
     return with_part(
         source,
@@ -151,7 +152,7 @@ def _dims_of_same_elements(old: Sequence[int], new: Sequence[int]) -> list[tuple
     return groups
 
 
-def _kept_split(x: GlobalTensor, shape: Sequence[int], dim: int) -> int | None:
+def _kept_split(x: Layout, shape: Sequence[int], dim: int) -> int | None:
     """The dimension of the new shape that is cut at the same elements; None: there is none."""
     axes = [axis for axis, each in enumerate(x.sbp) if each.dim == dim]
     if math.prod(shape) == 0 or len(axes) > 1:
@@ -182,6 +183,25 @@ def _kept_split(x: GlobalTensor, shape: Sequence[int], dim: int) -> int | None:
     return None
 
 
+@lru_cache(KNOWN)
+def _reshaped(x: Layout, given: tuple[int, ...]) -> tuple[list[Sbp], Layout]:
+    """What is wanted of a tensor that gets another shape, and the layout that it has then."""
+    extents, size = list(given), math.prod(x.shape)
+    if extents.count(-1) == 1:
+        known = math.prod(extent for extent in extents if extent != -1)
+        if known and size % known == 0:
+            extents[extents.index(-1)] = size // known
+    if math.prod(extents) != size or any(extent < 0 for extent in extents):
+        raise ValueError(f"[reshape] a tensor of shape {x.shape} has no shape {given}")
+    wanted, sbps = [], []
+    for each in x.sbp:
+        dim = None if each.dim is None else _kept_split(x, extents, each.dim)
+        is_lost = each.dim is not None and dim is None
+        wanted.append(broadcast if is_lost else each)
+        sbps.append(wanted[-1] if dim is None else split(dim))
+    return wanted, Layout(extents, x.placement, sbps)
+
+
 @rule("reshape")
 def reshape(x: GlobalTensor, /, *shape: Any, copy: bool | None = None) -> GlobalTensor:
     """Return the elements in another shape.
@@ -190,24 +210,9 @@ def reshape(x: GlobalTensor, /, *shape: Any, copy: bool | None = None) -> Global
     the tensor is made whole along that axis of the grid first.
     """
     given = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
-    extents = [index(extent) for extent in given]
-    if extents.count(-1) == 1:
-        known = math.prod(extent for extent in extents if extent != -1)
-        if known and x.size % known == 0:
-            extents[extents.index(-1)] = x.size // known
-    if math.prod(extents) != x.size or any(extent < 0 for extent in extents):
-        raise ValueError(f"[reshape] a tensor of shape {x.shape} has no shape {tuple(given)}")
-    kept = [None if each.dim is None else _kept_split(x, extents, each.dim) for each in x.sbp]
-    source = x.to_global(
-        sbp=[
-            broadcast if each.dim is not None and dim is None else each
-            for each, dim in zip(x.sbp, kept, strict=True)
-        ]
-    )
-    sbps = [each if dim is None else split(dim) for each, dim in zip(source.sbp, kept, strict=True)]
-    layout = Layout(extents, x.placement, sbps)
+    wanted, layout = _reshaped(_C.layout_of(x), tuple(map(index, given)))
+    part = _C.bring("reshape", x, wanted).to_local()
     box = layout.box(_C.rank_of(x))
-    part = source.to_local()
     if box is not None:
         part = shapes.reshape(part, tuple(each.stop - each.start for each in box), copy=copy)
     return _C.of_part(part, layout, x)
@@ -232,7 +237,8 @@ def broadcast_to(x: GlobalTensor, /, shape: Sequence[int] | int) -> GlobalTensor
     if not fits:
         raise ValueError(f"[broadcast_to] {x.shape} does not broadcast to {tuple(extents)}")
     grows = [d for d, old in enumerate(x.shape) if old != extents[d + added]]
-    source = x.to_global(sbp=[broadcast if each.dim in grows else each for each in x.sbp])
+    wanted = [broadcast if each.dim in grows else each for each in x.sbp]
+    source = _C.bring("broadcast_to", x, wanted)
     layout = Layout(extents, x.placement, moved(source.sbp, lambda d: d + added))
     box = layout.box(_C.rank_of(x))
     part = source.to_local()
@@ -249,7 +255,7 @@ def flip(x: GlobalTensor, /, axis: int | Sequence[int] | None = None) -> GlobalT
     """
     given = range(x.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
     axes = tuple(axis_of(each, x.ndim, "flip") for each in given)
-    source = x.to_global(sbp=[broadcast if each.dim in axes else each for each in x.sbp])
+    source = _C.bring("flip", x, [broadcast if each.dim in axes else each for each in x.sbp])
     return with_part(source, x.shape, source.sbp, lambda part: rearranging.flip(part, axis=axes))
 
 
@@ -264,7 +270,7 @@ def aligned(name: str, tensors: Sequence[Any], axis: int) -> tuple[list[GlobalTe
         require_one_placement(name, tensors[0], x)
     first: GlobalTensor = tensors[0]
     sbps = [broadcast if each.op is not None or each.dim == axis else each for each in first.sbp]
-    return [x.to_global(sbp=sbps) for x in tensors], sbps
+    return [_C.bring(name, x, sbps) for x in tensors], sbps
 
 
 def _joined(

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable
 from operator import index
-from typing import Any
+from typing import Any, NamedTuple
 
 from oneflow_lite import _C, failures
 from oneflow_lite.distributed.errors import in_one_line
@@ -54,6 +54,78 @@ def local_rank() -> int:
     0
     """
     return _C.current_member().local_rank
+
+
+class ImplicitBoxing(NamedTuple):
+    """What an operation has moved of an operand, and the program has not written.
+
+    Attributes
+    ----------
+    line : str
+        File and line of the program.
+    operation : str
+    source, target : Layout
+        What the operand had, and what the operation wanted.
+    times : int
+        How often.
+    bytes : int
+        That this rank got from others, in all of them.
+    """
+
+    line: str
+    operation: str
+    source: _C.Layout
+    target: _C.Layout
+    times: int
+    bytes: int
+
+
+class Stats(NamedTuple):
+    """What this rank has sent and received.
+
+    Attributes
+    ----------
+    collectives : int
+        That it took part in.
+    bytes_sent, bytes_received : int
+        Of tensors; without what ranks tell each other to check them.
+    implicit : list of ImplicitBoxing
+        Most bytes first.
+    """
+
+    collectives: int
+    bytes_sent: int
+    bytes_received: int
+    implicit: list[ImplicitBoxing]
+
+
+def stats() -> Stats:
+    """Return what this rank has sent and received, and which operations moved their operands.
+
+    An operation brings operands together before it starts: ``a + b`` of rows and columns moves one
+    of them. That is counted by line here, shown as a warning with
+    ``ONEFLOW_LITE_IMPLICIT_BOXING=warn``, and an error with ``error``. What an operation does by
+    itself is not among it, such as the sum of one element that all ranks get.
+
+    Returns
+    -------
+    Stats
+
+    Examples
+    --------
+    >>> def program():
+    ...     ranks, sbp = flow.distributed.placement.all("cpu"), flow.distributed.sbp
+    ...     rows = flow.ones((4, 4), placement=ranks, sbp=sbp.split(0))
+    ...     columns = flow.ones((4, 4), placement=ranks, sbp=sbp.split(1))
+    ...     both = rows + columns
+    ...     return [each[1:] for each in flow.distributed.stats().implicit]
+    >>> flow.distributed.run(program, 2)[0]
+    [('add', (4, 4) split(1) on cpu [0, 1], (4, 4) split(0) on cpu [0, 1], 1, 16)]
+    """
+    found = _C.current_member().stats()
+    implicit = [ImplicitBoxing(*each) for each in found.pop("implicit")]
+    implicit.sort(key=lambda each: each.bytes, reverse=True)
+    return Stats(**found, implicit=implicit)
 
 
 def run(function: Callable[..., Any], ranks: int, *args: Any) -> list[Any]:

@@ -1,6 +1,9 @@
 #include "distributed/layouts/plan.h"
 
+#include <map>
+#include <mutex>
 #include <optional>
+#include <utility>
 
 #include "base/error.h"
 #include "distributed/layouts/exchange.h"
@@ -132,9 +135,7 @@ const Layout& without_partial(const Layout& layout) {
   return Layout::of(layout.shape(), layout.placement(), std::move(sbps));
 }
 
-}  // namespace
-
-Steps plan_boxing(const Layout& from, const Layout& to) {
+Steps plan(const Layout& from, const Layout& to) {
   if (from.shape() != to.shape()) require_exchangeable(from, to);
   Steps steps;
   const Layout* at = &from;
@@ -161,6 +162,18 @@ Steps plan_boxing(const Layout& from, const Layout& to) {
     }
     gather_last(&steps, at);
   }
+}
+
+}  // namespace
+
+// Layouts stay for good, and so do the steps between two of them.
+const Steps& plan_boxing(const Layout& from, const Layout& to) {
+  static std::mutex mutex;  // guards the map
+  static auto* const known = new std::map<std::pair<const Layout*, const Layout*>, Steps>();
+  std::lock_guard<std::mutex> lock(mutex);
+  const auto found = known->find({&from, &to});
+  if (found != known->end()) return found->second;
+  return known->emplace(std::make_pair(&from, &to), plan(from, to)).first->second;
 }
 
 bool is_added_in_parts(int64_t ranks, int64_t bytes) {

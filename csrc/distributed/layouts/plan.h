@@ -33,7 +33,7 @@ struct BoxingStep {
 };
 
 /// In their order; none where the layouts are one. Error(value) for layouts of two shapes.
-std::vector<BoxingStep> plan_boxing(const Layout& from, const Layout& to);
+const std::vector<BoxingStep>& plan_boxing(const Layout& from, const Layout& to);
 
 /// Partial values of so many bytes are added in parts, one on each of the ranks along the axis, and
 /// the sums gathered; else each rank gets all values and adds them.

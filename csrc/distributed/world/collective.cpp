@@ -44,13 +44,12 @@ struct CollectiveBody {
     hash.add(meaning.more);
     return hash.value();
   }
-  uint64_t bytes() const {
+  static uint64_t bytes_of(const std::vector<HeldMessage>& parts) {
     uint64_t sum = 0;
-    for (const auto* parts : {&sends, &receives}) {
-      for (const HeldMessage& part : *parts) sum += part.bytes;
-    }
+    for (const HeldMessage& part : parts) sum += part.bytes;
     return sum;
   }
+  uint64_t bytes() const { return bytes_of(sends) + bytes_of(receives); }
   void describe(vm::Description* out) const {
     if (meaning.to) describe_shape(meaning.to->shape(), meaning.dtype, out);
     out->bytes = bytes();
@@ -137,6 +136,10 @@ void issue_collective(const Issuer& issuer, Member& member, const std::shared_pt
   header.stream = &issuer.machine.stream(Device{}, vm::StreamType::ccl);
   header.site = issuer.site;
   header.bytes = body.bytes();
+  Ledger& ledger = member.ledger();
+  ++ledger.collectives;
+  ledger.bytes_sent += static_cast<int64_t>(CollectiveBody::bytes_of(body.sends));
+  ledger.bytes_received += static_cast<int64_t>(CollectiveBody::bytes_of(body.receives));
   const std::shared_ptr<std::atomic<int64_t>> joined = body.joined;
   const vm::Seq seq = issuer.machine.issue(header, operands.data(),
                                            static_cast<int>(operands.size()), std::move(body));

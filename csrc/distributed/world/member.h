@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "distributed/layouts/layout.h"
+#include "distributed/world/ledger.h"
 #include "ep/communicators/communicator.h"
 #include "vm/progress/joining.h"
 #include "vm/progress/partner.h"
@@ -44,6 +45,7 @@ class Member {
   void abort(const std::string& reason) { world_->abort(reason); }
   /// Its program has ended: waits for its collectives, and takes part in no others. By its thread.
   void leave(vm::VirtualMachine& machine);
+  Ledger& ledger() { return ledger_; }
   /// Its instructions in flight in which others take part.
   const std::shared_ptr<std::atomic<int64_t>>& joined() const { return joined_; }
 
@@ -68,6 +70,7 @@ class Member {
   std::thread::id thread_;  // that communicates, once one has; with the GIL
   const std::shared_ptr<std::atomic<int64_t>> joined_;
   std::map<std::vector<int32_t>, std::shared_ptr<Group>> groups_;
+  Ledger ledger_;
 };
 
 }  // namespace ofl::distributed

@@ -58,6 +58,10 @@ PyObject* global_part(PyObject* self, PyObject*) {
   return get(self, [](const GlobalTensor& x) { return part_object(x); });
 }
 
+PyObject* global_is_here(PyObject* self, PyObject*) {
+  return PyBool_FromLong(global_of(self).is_here());
+}
+
 Py_ssize_t global_length(PyObject* self) {
   return guarded<Py_ssize_t>(-1, [&]() -> Py_ssize_t {
     const Dims& shape = global_of(self).layout->shape();
@@ -86,6 +90,7 @@ PyGetSetDef getset[] = {
 
 PyMethodDef methods[] = {
     {"_part", global_part, METH_NOARGS, "This rank's part; without elements outside."},
+    {"_is_here", global_is_here, METH_NOARGS, "Whether this rank is in its placement."},
     {nullptr, nullptr, 0, nullptr}};
 
 PyMemberDef members[] = {

@@ -39,7 +39,7 @@ PyObject* wrap_global(GlobalTensor&& tensor);
 PyObject* part_object(const GlobalTensor& x);
 /// The member's device in a placement.
 Device home_of(const distributed::Member& member, const distributed::Placement& placement);
-/// The tensor in another layout; itself where that is its own.
+/// The tensor in another layout, as the program says; itself where that is its own.
 GlobalTensor boxed(const GlobalTensor& x, const distributed::Layout& to, const char* op);
 
 /// What this rank and all others give becomes one tensor; see distributed::assemble().

@@ -4,7 +4,7 @@
 
 #include "distributed/rules/elementwise.h"
 #include "python/convert.h"
-#include "python/distributed/global_object.h"
+#include "python/distributed/implied.h"
 #include "python/ops/registry.h"
 #include "python/runtime.h"
 #include "python/tensor/type.h"
@@ -82,7 +82,7 @@ class Operands {
 /// The part of an operand in the layout that it is wanted in: a new reference.
 PyObject* part_of_operand(PyObject* object, const Layout* wanted, const GlobalTensor& like,
                           const char* name) {
-  if (is_global(object)) return part_object(boxed(global_of(object), *wanted, name));
+  if (is_global(object)) return part_object(brought(global_of(object), *wanted, name));
   if (!wanted || !like.is_here()) {
     return wanted ? wrap(empty(issuer(), Device{}, dtype_of(PyArray_DESCR(
                                                        reinterpret_cast<PyArrayObject*>(object)),

@@ -8,8 +8,9 @@
 #include "ep/communicators/mpi/world.h"
 #include "ep/communicators/threads.h"
 #include "python/bind.h"
-#include "python/distributed/global_object.h"
+#include "python/distributed/implied.h"
 #include "python/initialised.h"
+#include "python/issue_site.h"
 #include "python/ops/registry.h"
 #include "python/runtime.h"
 #include "python/tensor/object.h"
@@ -86,6 +87,33 @@ py::object assemble(const py::object& local, const Placement& placement,
 py::object box(const py::object& x, const Layout& to) {
   const GlobalTensor& tensor = require_global(x.ptr(), "to_global");
   return py::reinterpret_steal<py::object>(wrap_global(boxed(tensor, to, "to_global")));
+}
+
+/// As an operation wants it.
+py::object bring(const std::string& name, const py::object& x, const std::vector<Sbp>& given) {
+  const GlobalTensor& tensor = require_global(x.ptr(), name.c_str());
+  distributed::Sbps sbps;
+  for (const Sbp& sbp : given) sbps.push_back(sbp);
+  if (sbps == tensor.layout->sbps()) return x;
+  const Layout& to = Layout::of(tensor.layout->shape(), tensor.layout->placement(), sbps);
+  return py::reinterpret_steal<py::object>(wrap_global(brought(tensor, to, name.c_str())));
+}
+
+py::dict stats_of(Member& member) {
+  const distributed::Ledger& ledger = member.ledger();
+  py::dict stats;
+  stats["collectives"] = ledger.collectives;
+  stats["bytes_sent"] = ledger.bytes_sent;
+  stats["bytes_received"] = ledger.bytes_received;
+  py::list implied;
+  for (const auto& [what, times] : ledger.implied) {
+    implied.append(py::make_tuple(format_site(what.site), what.operation,
+                                  py::cast(what.from, py::return_value_policy::reference),
+                                  py::cast(what.to, py::return_value_policy::reference),
+                                  times.count, times.bytes));
+  }
+  stats["implicit"] = implied;
+  return stats;
 }
 
 /// A tensor of many ranks over a part that is there.
@@ -185,6 +213,7 @@ void bind_world(py::module_& module) {
       .def_property_readonly("rank", &Member::rank)
       .def_property_readonly("size", &Member::size)
       .def_property_readonly("local_rank", &Member::local_rank)
+      .def("stats", &stats_of)
       .def("abort", &Member::abort)
       .def("leave", [](Member& member) { member.leave(runtime().machine); });
   Member::set_start(start_process);
@@ -198,6 +227,7 @@ void bind_world(py::module_& module) {
   module.def("enter_world", &Member::exchange);
   module.def("assemble", &assemble);
   module.def("box", &box);
+  module.def("bring", &bring);
   module.def("of_part", &of_part);
   module.def("of_new_part", &of_new_part);
   module.def("balance", &balance);

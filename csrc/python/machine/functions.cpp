@@ -116,13 +116,21 @@ vm::Fusion fusion_of(const std::string& mode) {
   fail(ErrorKind::value, "[configure] fusion must be 0, 1 or always, got ", mode);
 }
 
+Implicit implicit_of(const char* flag, const std::string& mode) {
+  if (mode == "allow") return Implicit::allow;
+  if (mode == "warn") return Implicit::warn;
+  if (mode == "error") return Implicit::error;
+  fail(ErrorKind::value, "[configure] ", flag, " must be allow, warn or error, got ", mode);
+}
+
 void configure(std::optional<bool> sync, std::optional<int64_t> max_in_flight,
                std::optional<int64_t> max_bytes, std::optional<double> hang_timeout,
                std::optional<int64_t> memory_limit, const std::optional<std::string>& implicit_sync,
                std::optional<int> num_threads, std::optional<bool> standard_values,
                const std::optional<std::string>& fusion, std::optional<double> inline_seconds,
                std::optional<bool> watches_cores, std::optional<int> engine_threads,
-               std::optional<double> ccl_timeout) {
+               std::optional<double> ccl_timeout,
+               const std::optional<std::string>& implicit_boxing) {
   vm::Options& options = runtime().machine.options();
   if ((max_in_flight && *max_in_flight < 1) || (max_bytes && *max_bytes < 1)) {
     fail(ErrorKind::value, "[configure] bounds of the window must be positive");
@@ -153,13 +161,11 @@ void configure(std::optional<bool> sync, std::optional<int64_t> max_in_flight,
   set_if(hang_timeout, [&](double s) { options.hang_timeout.store(s); });
   set_if(ccl_timeout, [&](double s) { options.ccl_timeout.store(s); });
   set_if(memory_limit, [&](int64_t n) { set_memory_limit(static_cast<size_t>(n)); });
-  set_if(implicit_sync, [&](const std::string& mode) {
-    if (mode != "allow" && mode != "warn" && mode != "error") {
-      fail(ErrorKind::value, "[configure] implicit_sync must be allow, warn or error, got ", mode);
-    }
-    runtime().implicit_sync.store(mode == "allow"  ? ImplicitSync::allow
-                                  : mode == "warn" ? ImplicitSync::warn
-                                                   : ImplicitSync::error);
+  set_if(implicit_sync, [](const std::string& mode) {
+    runtime().implicit_sync.store(implicit_of("implicit_sync", mode));
+  });
+  set_if(implicit_boxing, [](const std::string& mode) {
+    runtime().implicit_boxing.store(implicit_of("implicit_boxing", mode));
   });
 }
 
@@ -250,7 +256,8 @@ void bind_machine_functions(py::module_& m) {
         py::arg("implicit_sync") = py::none(), py::arg("num_threads") = py::none(),
         py::arg("standard_values") = py::none(), py::arg("fusion") = py::none(),
         py::arg("inline_seconds") = py::none(), py::arg("watches_cores") = py::none(),
-        py::arg("engine_threads") = py::none(), py::arg("ccl_timeout") = py::none());
+        py::arg("engine_threads") = py::none(), py::arg("ccl_timeout") = py::none(),
+        py::arg("implicit_boxing") = py::none());
   m.attr("COMPUTE_LANES") = vm::kComputeLanes;
   m.attr("CALLERS_LANE") = kCallersLane;
   m.def("exchange_lane", [](int lane) {
