@@ -113,6 +113,14 @@ def _parsed(key: Any, shape: Sequence[int]) -> _Key:
     return _Key(along, gone, new)
 
 
+def _shape_of(key: _Key) -> list[int]:
+    """The shape of what it gives, as NumPy counts it."""
+    shape = [each.length for d, each in enumerate(key.along) if d not in key.gone]
+    for place in key.new:
+        shape.insert(place, 1)
+    return shape
+
+
 def _is_all(along: _Along, extent: int) -> bool:
     return (along.start, along.step, along.length) == (0, 1, extent)
 
@@ -218,14 +226,15 @@ def setitem(x: GlobalTensor, key: Any, value: Any) -> None:
         if is_here(x):
             x.to_local()[_local(x, wanted)] = _piece(x, wanted, np.asarray(value))
         return None
-    given = value
+    extra = value.ndim - len(_shape_of(wanted))  # NumPy drops leading dimensions of extent 1
+    if extra > 0 and value.shape[:extra] == (1,) * extra:
+        value = squeeze(value, tuple(range(extra)))
+    given = broadcast_to(value, _shape_of(wanted))
     if wanted.new:
-        given = squeeze(given, [d - len(wanted.shape()) for d in wanted.new if given.ndim > d])
+        given = squeeze(given, wanted.new)
     if wanted.gone:
-        kept = [d for d in range(x.ndim) if d not in wanted.gone]
-        shape = [wanted.along[d].length for d in kept]
-        given = expand_dims(broadcast_to(given, shape), wanted.gone)
-    return _write(x, wanted, broadcast_to(given, wanted.shape()))
+        given = expand_dims(given, wanted.gone)
+    return _write(x, wanted, given)
 
 
 def _write(x: GlobalTensor, key: _Key, value: GlobalTensor) -> None:
@@ -244,10 +253,7 @@ def _write(x: GlobalTensor, key: _Key, value: GlobalTensor) -> None:
 def _piece(x: GlobalTensor, key: _Key, value: Any) -> Any:
     """The part of a value, of the shape that the key has or one that broadcasts, for this rank."""
     if not isinstance(value, Tensor):
-        shape = [each.length for d, each in enumerate(key.along) if d not in key.gone]
-        for place in key.new:
-            shape.insert(place, 1)
-        value = np.broadcast_to(value, shape).reshape(key.shape())
+        value = np.broadcast_to(value, _shape_of(key)).reshape(key.shape())
     box = x.layout.box(_C.rank_of(x))
     assert box is not None
     ranges = [each.within(extent) for each, extent in zip(key.along, box, strict=True)]

@@ -81,13 +81,16 @@ def start(tmp_path: Path) -> Start:
     return run
 
 
+NAMES = ("boxing", "operations", "functions", "random_programs")
+
+
 @pytest.mark.parametrize("ranks", [2, 3, 4])
 def test_what_threads_do(ranks: int, start: Start) -> None:
     """The tests of threads as ranks, in each process of a world of so many."""
     done = start(
         ranks,
         *("-m", "pytest", "-q", "-p", "no:xdist", "-p", "no:cacheprovider", "--color=no"),
-        *(f"tests/distributed/test_{name}.py" for name in ("boxing", "operations", "functions")),
+        *(f"tests/distributed/test_{name}.py" for name in NAMES),
         *("--deselect", "tests/distributed/test_boxing.py::test_a_world_of_one_needs_no_start"),
     )
     assert done.returncode == 0, done.stdout
