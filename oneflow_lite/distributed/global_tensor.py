@@ -226,6 +226,8 @@ _METHODS["placement"] = property(_placement)
 _METHODS["sbp"] = property(_sbp)
 _METHODS["T"] = property(shapes.transpose, doc="Its dimensions in the opposite order.")
 _METHODS["mT"] = property(lambda x: shapes.swapaxes(x, -1, -2), doc="Its last two exchanged.")
+_METHODS["real"] = property(RULES["real"], doc="The real parts of its elements.")
+_METHODS["imag"] = property(RULES["imag"], doc="The imaginary parts of its elements.")
 _METHODS["__getitem__"] = indexing.getitem
 _METHODS["__setitem__"] = indexing.setitem
 _METHODS["__matmul__"] = products.matmul

@@ -6,7 +6,6 @@ each rank has some of the elements that are wanted, and they move until they are
 """
 
 from collections.abc import Sequence
-from functools import lru_cache
 from operator import index
 from typing import Any, NamedTuple
 
@@ -14,10 +13,10 @@ import numpy as np
 
 from oneflow_lite import _C
 from oneflow_lite._C import GlobalTensor, Tensor
-from oneflow_lite.distributed.functions import KNOWN, is_here, on_whole
+from oneflow_lite.distributed.functions import is_here, on_whole
 from oneflow_lite.distributed.layout import Layout
 from oneflow_lite.distributed.sbp import Sbp, broadcast, split
-from oneflow_lite.distributed.shapes import broadcast_to, expand_dims, line, squeeze
+from oneflow_lite.distributed.shapes import broadcast_to, cuts, expand_dims, squeeze
 
 
 class _Along(NamedTuple):
@@ -152,15 +151,7 @@ def _ranges(x: GlobalTensor, key: _Key, axis: int) -> list[tuple[int, int]]:
     """Which of the wanted elements the ranks along an axis have: their first ones, and how many."""
     dim = x.sbp[axis].dim
     assert dim is not None
-    return _ranges_along(_C.layout_of(x), key.along[dim], dim, axis)
-
-
-@lru_cache(KNOWN)
-def _ranges_along(of: Layout, wanted: _Along, dim: int, axis: int) -> list[tuple[int, int]]:
-    only = [split(dim) if other == axis else broadcast for other in range(len(of.sbp))]
-    layout = Layout(list(of.shape), of.placement, only)
-    boxes = [layout.box(rank) for rank in line(of.placement, axis)]
-    found = [wanted.within(box[dim]) for box in boxes if box is not None]
+    found = [key.along[dim].within(slice(*own)) for own in cuts(_C.layout_of(x), axis)]
     return [(a, b - a) for a, b in found]
 
 

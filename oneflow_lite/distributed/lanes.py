@@ -7,6 +7,7 @@ import numpy as np
 
 from oneflow_lite import _C
 from oneflow_lite._C import GlobalTensor, Tensor
+from oneflow_lite.distributed.borders import concat
 from oneflow_lite.distributed.creation import created, like
 from oneflow_lite.distributed.functions import require_one_placement, rule
 from oneflow_lite.distributed.layout import Layout
@@ -14,7 +15,6 @@ from oneflow_lite.distributed.reductions import max, min, sum
 from oneflow_lite.distributed.sbp import broadcast, partial, split
 from oneflow_lite.distributed.shapes import (
     axis_of,
-    concat,
     expand_dims,
     moved,
     place_along,

@@ -13,7 +13,7 @@ from oneflow_lite.distributed.functions import KNOWN, is_here, rule
 from oneflow_lite.distributed.layout import Layout
 from oneflow_lite.distributed.sbp import Sbp, broadcast, partial, split
 from oneflow_lite.ops.creation.data import full
-from oneflow_lite.ops.elementwise import sqrt
+from oneflow_lite.ops.elementwise import conj, sqrt
 from oneflow_lite.ops.statistics import reduction
 
 Axis = int | Sequence[int] | None
@@ -198,15 +198,17 @@ def var(
     """Return the mean squared distance from the mean, in two passes; see ``mean``."""
     if correction is not None and ddof is not None:
         raise ValueError("[var] correction and ddof are the same; give one of them")
-    if x.dtype.kind == "c" or dtype is not None:
-        raise TypeError("[var] has no rule for complex numbers, and for a dtype, of many ranks")
+    if dtype is not None:
+        x = x.astype(dtype)
     axes = _axes(axis, x.ndim, "var")
     count = math.prod(x.shape[a] for a in axes)
     less = (correction if ddof is None else ddof) or 0
     wide = x.astype("float32") if x.dtype.str[1:] == "f2" else x
     middle = mean(wide, axes, keepdims=True)
     distance = wide - middle.to_global(sbp=[broadcast if each.op else each for each in middle.sbp])
-    total = sum(distance * distance, axes, keepdims=keepdims)
+    is_complex = x.dtype.kind == "c"
+    square: Any = (distance * conj(distance)).real if is_complex else distance * distance
+    total = sum(square, axes, keepdims=keepdims)
     result = total / (count - less if count > less else 0)
     return result if wide is x else result.astype(x.dtype)
 

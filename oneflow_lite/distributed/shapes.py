@@ -6,15 +6,13 @@ from functools import lru_cache
 from operator import index
 from typing import Any
 
-import numpy as np
-
 from oneflow_lite import _C
 from oneflow_lite._C import GlobalTensor, Tensor
 from oneflow_lite.distributed.functions import KNOWN, is_here, require_one_placement, rule
 from oneflow_lite.distributed.layout import Layout
 from oneflow_lite.distributed.placement import Placement
 from oneflow_lite.distributed.sbp import Sbp, broadcast, split
-from oneflow_lite.ops.manipulation import joining, rearranging, shapes
+from oneflow_lite.ops.manipulation import shapes
 
 
 def axis_of(axis: Any, ndim: int, name: str) -> int:
@@ -49,6 +47,16 @@ def place_along(x: GlobalTensor, axis: int) -> int:
     own = x.placement.parallel_id(_C.rank_of(x))
     stride = math.prod(x.placement.grid[axis + 1 :])
     return -1 if own is None else own // stride % x.placement.grid[axis]
+
+
+@lru_cache(KNOWN)
+def cuts(of: Layout, axis: int) -> list[tuple[int, int]]:
+    """The ranges, first and behind the last, of the ranks along an axis of the grid that splits."""
+    dim = of.sbp[axis].dim
+    only = [each if at == axis else broadcast for at, each in enumerate(of.sbp)]
+    layout = Layout(list(of.shape), of.placement, only)
+    boxes = [layout.box(rank) for rank in line(of.placement, axis)]
+    return [(box[dim].start, box[dim].stop) for box in boxes]  # type: ignore[index]
 
 
 def moved(sbps: Sequence[Sbp], place: Callable[[int], int]) -> list[Sbp]:
@@ -247,20 +255,10 @@ def broadcast_to(x: GlobalTensor, /, shape: Sequence[int] | int) -> GlobalTensor
     return _C.of_part(part, layout, x)
 
 
-@rule("flip")
-def flip(x: GlobalTensor, /, axis: int | Sequence[int] | None = None) -> GlobalTensor:
-    """Return the tensor with the elements along axes in the opposite order.
-
-    Along a split axis the tensor is made whole first.
-    """
-    given = range(x.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
-    axes = tuple(axis_of(each, x.ndim, "flip") for each in given)
-    source = _C.bring("flip", x, [broadcast if each.dim in axes else each for each in x.sbp])
-    return with_part(source, x.shape, source.sbp, lambda part: rearranging.flip(part, axis=axes))
-
-
-def aligned(name: str, tensors: Sequence[Any], axis: int) -> tuple[list[GlobalTensor], list[Sbp]]:
-    """Tensors in the sbps of the first one, without a split of an axis, and whole."""
+def aligned(
+    name: str, tensors: Sequence[Any], axis: int | None
+) -> tuple[list[GlobalTensor], list[Sbp]]:
+    """Tensors in the sbps of the first one, whole, and without a split of an axis."""
     for x in tensors:
         if not isinstance(x, GlobalTensor):
             raise TypeError(
@@ -269,43 +267,8 @@ def aligned(name: str, tensors: Sequence[Any], axis: int) -> tuple[list[GlobalTe
             )
         require_one_placement(name, tensors[0], x)
     first: GlobalTensor = tensors[0]
-    sbps = [broadcast if each.op is not None or each.dim == axis else each for each in first.sbp]
+    sbps = [
+        broadcast if each.op is not None or (axis is not None and each.dim == axis) else each
+        for each in first.sbp
+    ]
     return [_C.bring(name, x, sbps) for x in tensors], sbps
-
-
-def _joined(
-    first: GlobalTensor, shape: list[int], sbps: list[Sbp], make: Callable[[], Tensor], dtype: Any
-) -> GlobalTensor:
-    layout = Layout(shape, first.placement, sbps)
-    part = make() if is_here(first) else first.to_local().astype(dtype)
-    return _C.of_part(part, layout, first)
-
-
-@rule("concat", "concatenate")
-def concat(arrays: Sequence[Any], /, axis: int | None = 0, **options: Any) -> GlobalTensor:
-    """Return tensors joined along an axis, in the sbp of the first one.
-
-    A split along the axis is made whole first.
-    """
-    if axis is None:
-        return concat([ravel(x) for x in arrays], axis=0, **options)
-    along = axis_of(axis, arrays[0].ndim, "concat")
-    whole, sbps = aligned("concat", arrays, along)
-    for x in whole:
-        rest = [extent for d, extent in enumerate(x.shape) if d != along]
-        if rest != [extent for d, extent in enumerate(whole[0].shape) if d != along]:
-            raise ValueError(f"[concat] shapes {[each.shape for each in arrays]} do not fit")
-    shape = list(whole[0].shape)
-    shape[along] = sum(x.shape[along] for x in whole)
-    parts = [x.to_local() for x in whole]
-    dtype = options.get("dtype") or np.result_type(*(x.dtype for x in whole))
-    return _joined(
-        whole[0], shape, sbps, lambda: joining.concat(parts, axis=along, **options), dtype
-    )
-
-
-@rule("stack")
-def stack(arrays: Sequence[Any], /, axis: int = 0, **options: Any) -> GlobalTensor:
-    """Return tensors of one shape joined along a new axis, in the sbp of the first one."""
-    along = axis_of(axis, arrays[0].ndim + 1, "stack")
-    return concat([expand_dims(x, along) for x in arrays], axis=along, **options)

@@ -31,9 +31,16 @@ CALLS: dict[str, Callable[[Any, Any], Any]] = {
     "squeeze": lambda m, x: m.squeeze(m.expand_dims(x, (0, 2)), 0),
     "flip along 0": lambda m, x: m.flip(x, 0),
     "flip": lambda m, x: m.flip(x),
+    "flip along 1 and 0": lambda m, x: m.flip(x, (1, 0)),
+    "roll": lambda m, x: m.roll(x, 5),
+    "roll along 0": lambda m, x: m.roll(x, 2, axis=0),
+    "roll back": lambda m, x: m.roll(x, -7, axis=-2),
+    "roll both": lambda m, x: m.roll(x, (3, 1), axis=(0, 1)),
     "broadcast_to": lambda m, x: m.broadcast_to(x, (2, 6, 4)),
     "broadcast a row": lambda m, x: m.broadcast_to(x[:1], (3, 4)),
     "concatenate along 0": lambda m, x: m.concatenate([x, x + 1], axis=0),
+    "concatenate three": lambda m, x: m.concatenate([x[:1], x, x[2:]], axis=0),
+    "concatenate dtypes": lambda m, x: m.concatenate([x > 0, m.nan_to_num(x).astype("int16")]),
     "concatenate along 1": lambda m, x: m.concatenate([x, x], axis=1),
     "concatenate all": lambda m, x: m.concatenate([x, x], axis=None),
     "stack": lambda m, x: m.stack([x, x * 2], axis=1),
@@ -69,6 +76,26 @@ CALLS: dict[str, Callable[[Any, Any], Any]] = {
     "zeros_like": lambda m, x: m.zeros_like(x),
     "full_like": lambda m, x: m.full_like(x, 3, dtype="int8"),
     "matmul": lambda m, x: m.matmul(m.nan_to_num(x), m.nan_to_num(x).T),
+    "matmul of a stack": lambda m, x: m.matmul(
+        m.nan_to_num(x).reshape(3, 2, 4), m.nan_to_num(x).reshape(3, 4, 2)
+    ),
+    "matmul of a stack and a matrix": lambda m, x: (
+        m.nan_to_num(x).reshape(3, 2, 4) @ m.nan_to_num(x)[:4]
+    ),
+    "matmul of stacks that broadcast": lambda m, x: m.matmul(
+        m.nan_to_num(x).reshape(3, 1, 2, 4), m.nan_to_num(x).reshape(1, 2, 4, 3)
+    ),
+    "matmul of a row": lambda m, x: m.nan_to_num(x)[0] @ m.nan_to_num(x).T,
+    "matmul of a column": lambda m, x: m.matmul(m.nan_to_num(x), m.nan_to_num(x)[1]),
+    "matmul of two vectors": lambda m, x: m.matmul(m.nan_to_num(x)[0], m.nan_to_num(x)[1]),
+    "dot": lambda m, x: m.dot(m.nan_to_num(x).reshape(3, 2, 4), m.nan_to_num(x)[:4]),
+    "tensordot": lambda m, x: m.tensordot(
+        m.nan_to_num(x).reshape(3, 2, 4), m.nan_to_num(x).reshape(4, 3, 2), axes=([0, 2], [1, 0])
+    ),
+    "outer": lambda m, x: m.tensordot(m.nan_to_num(x)[0], m.nan_to_num(x), axes=0),
+    "var of complex numbers": lambda m, x: m.round(m.var(m.nan_to_num(x) * 1j + 2, axis=0), 8),
+    "var of int32": lambda m, x: m.round(m.var(m.nan_to_num(x).astype("int32"), axis=1), 8),
+    "var in float64": lambda m, x: m.round(m.var(m.nan_to_num(x), axis=0, dtype="float64"), 8),
     "isclose": lambda m, x: m.isclose(x, x, equal_nan=True),
     "round": lambda m, x: m.round(x / 3, 2),
     "diff": lambda m, x: m.diff(x, axis=0),

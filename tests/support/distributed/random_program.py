@@ -210,12 +210,14 @@ class Program:
             self.add(made, expected)
 
     def multiply(self) -> None:
-        if (value := self.one(lambda each: each.v.ndim == 2 and each.is_exact)) is None:
+        if (value := self.one(lambda each: each.v.ndim > 0 and each.is_exact)) is None:
             return
         x, v = value
         if v.dtype == bool:
             return
-        w = self.array((v.shape[1], int(self.rng.integers(1, 6))), str(v.dtype))
+        batch = self.pick([(), (1,), v.shape[:-2][-1:], (2, 1) if v.ndim < 4 else ()])
+        columns = self.pick([(), (1,), (4,)])  # none: a vector
+        w = self.array((*(batch if columns else ()), v.shape[-1], *columns), str(v.dtype))
         y = flow.tensor(w, placement=x.placement, sbp=list(self.beside(x, w.shape).sbp))
         self.note("matmul", x.layout, y.layout, v.dtype)
         self.add(x @ y, v @ w)
@@ -241,6 +243,10 @@ class Program:
             )
         )
         self.note(name, x.layout, order, axis)
+        if name == "flip" and self.chance(2):  # or a roll
+            shift = int(self.rng.integers(-9, 10))
+            self.add(flow.roll(x, shift, axis=axis), np.roll(v, shift, axis=axis))
+            return
         if name == "permute_dims":
             self.add(flow.permute_dims(x, order), np.transpose(v, order))
         elif name == "reshape":
