@@ -73,9 +73,9 @@ def test_what_stays_partial() -> None:
         ranks = placement.all("cpu")
         x = flow.full(4, flow.distributed.rank() + 1.0).to_global(ranks, sbp.partial_sum)
         y = flow.full(4, 2.0).to_global(ranks, sbp.broadcast)
-        for z in (x + x, x - x, -x, x * 3, 3 * x, x * y, y * x, x / 2, x / y):
+        for z in (x + x, x - x, -x, x * 3, 3 * x, x * y, y * x, x / 2):
             assert z.sbp == (sbp.partial_sum,)
-        for z in (x + 1, 1 - x, x + y, x * x, y / x, 2 / x, abs(x), x**2, flow.exp(x)):
+        for z in (x + 1, 1 - x, x + y, x * x, x / y, y / x, 2 / x, abs(x), x**2, flow.exp(x)):
             assert z.sbp == (sbp.broadcast,)
         assert (x + 1).tolist() == [4.0] * 4
         assert (x * x).tolist() == [9.0] * 4

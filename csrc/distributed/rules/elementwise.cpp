@@ -1,5 +1,6 @@
 #include "distributed/rules/elementwise.h"
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -60,7 +61,10 @@ class AxisRule {
       case ops::Linear::one: return partial == 1;
       case ops::Linear::first: break;
     }
-    return partial == 1 && operands_[0] && is_partial_sum(sbp(0));
+    // A tensor may have a zero, by which parts would be infinite, of either sign.
+    const auto is_tensor = [](const Layout* layout) { return layout != nullptr; };
+    return partial == 1 && operands_[0] && is_partial_sum(sbp(0)) &&
+           std::none_of(operands_.begin() + 1, operands_.end(), is_tensor);
   }
 
   /// The dimension of the result along which the largest operand is split; -1: none is.

@@ -1,5 +1,6 @@
 // The operators of GlobalTensor, and elementwise operations on it: layouts are inferred, operands
 // brought into theirs, and the operation is that of the parts.
+#include <cmath>
 #include <vector>
 
 #include "distributed/rules/elementwise.h"
@@ -159,6 +160,22 @@ PyObject* compare(PyObject* a, PyObject* b) {
   return PyObject_RichCompare(a, b, operation);
 }
 
+/// What holds of partial sums for the numbers among the operands: parts of a sum that are divided by
+/// zero, or multiplied by an infinity, are infinite with either sign.
+ops::Linear linear_for(ops::Linear linear, PyObject* const* operands, int count) {
+  for (int k = 0; k < count && linear != ops::Linear::none; ++k) {
+    if (is_global(operands[k]) || PyArray_Check(operands[k])) continue;
+    const double number = PyFloat_AsDouble(operands[k]);
+    if (number == -1 && PyErr_Occurred()) {
+      PyErr_Clear();  // a complex one
+      return ops::Linear::none;
+    }
+    const bool is_divisor = linear == ops::Linear::first;
+    if (!std::isfinite(number) || (is_divisor && number == 0)) return ops::Linear::none;
+  }
+  return linear;
+}
+
 }  // namespace
 
 PyObject* call_elementwise(const char* name, ops::Linear linear, PyObject* const* operands,
@@ -168,7 +185,8 @@ PyObject* call_elementwise(const char* name, ops::Linear linear, PyObject* const
   const Layout* result_layout = first.layout;
   std::vector<const Layout*> wanted = known.layouts();
   if (!known.are_alike()) {
-    const Inferred& inferred = distributed::infer_elementwise(linear, known.layouts(), name);
+    const Inferred& inferred = distributed::infer_elementwise(
+        linear_for(linear, operands, count), known.layouts(), name);
     result_layout = inferred.result;
     wanted = inferred.operands;
   }
