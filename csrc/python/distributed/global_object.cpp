@@ -26,6 +26,7 @@ void global_dealloc(PyObject* self) {
   auto* object = reinterpret_cast<GlobalObject*>(self);
   PyTypeObject* type = Py_TYPE(self);
   if (object->weakrefs) PyObject_ClearWeakRefs(self);
+  Py_XDECREF(object->part);
   object->tensor.~GlobalTensor();
   type->tp_free(self);
   Py_DECREF(type);
@@ -110,10 +111,12 @@ const GlobalTensor& require_global(PyObject* object, const char* op) {
   return global_of(object);
 }
 
-PyObject* wrap_global(GlobalTensor&& tensor) {
+PyObject* wrap_global(GlobalTensor&& tensor, PyObject* part) {
+  Reference own(part);
   auto* object = PyObject_New(GlobalObject, global_type);
   if (!object) throw PythonErrorSet{};
   object->weakrefs = nullptr;
+  object->part = own.release();
   new (&object->tensor) GlobalTensor(std::move(tensor));
   return reinterpret_cast<PyObject*>(object);
 }
@@ -121,6 +124,12 @@ PyObject* wrap_global(GlobalTensor&& tensor) {
 PyObject* part_object(const GlobalTensor& x) {
   if (x.part.is_held()) return wrap(Tensor(x.part.tensor));
   return wrap(empty(issuer(), Device{}, x.part.dtype, Dims{0}));
+}
+
+PyObject* kept_part(PyObject* object) {
+  auto* const own = reinterpret_cast<GlobalObject*>(object);
+  if (!own->part) own->part = part_object(own->tensor);
+  return own->part;
 }
 
 GlobalTensor boxed(const GlobalTensor& x, const Layout& to, const char* op) {

@@ -19,6 +19,7 @@ struct GlobalTensor {
 
 struct GlobalObject {
   PyObject_HEAD PyObject* weakrefs;
+  PyObject* part;  // of the type Tensor, or null: it has not been asked for
   GlobalTensor tensor;
 };
 
@@ -31,12 +32,15 @@ inline const GlobalTensor& global_of(PyObject* object) {
 }
 /// Error(type) `[op] expected a GlobalTensor, got list` for anything else.
 const GlobalTensor& require_global(PyObject* object, const char* op);
-/// A new reference.
-PyObject* wrap_global(GlobalTensor&& tensor);
+/// A new reference. `part`: its part as an object, which it takes, or null.
+PyObject* wrap_global(GlobalTensor&& tensor, PyObject* part = nullptr);
 
 /// This rank's part as an object of the type Tensor: a new reference. Outside the placement it has
 /// no elements, and is on the host.
 PyObject* part_object(const GlobalTensor& x);
+/// The same of an object, which keeps it: a borrowed reference. For operations, and for nobody who
+/// changes what it is.
+PyObject* kept_part(PyObject* object);
 /// The member's device in a placement.
 Device home_of(const distributed::Member& member, const distributed::Placement& placement);
 /// The tensor in another layout, as the program says; itself where that is its own.

@@ -43,7 +43,8 @@ class Operands {
     }
     return true;
   }
-  const std::vector<const Layout*>& layouts() const { return layouts_; }
+  const Layout* layout(int k) const { return layouts_[k]; }
+  std::vector<const Layout*> layouts() const { return {layouts_.begin(), layouts_.end()}; }
 
  private:
   void take(int k, const GlobalTensor& x) {
@@ -77,7 +78,7 @@ class Operands {
 
   const char* const name_;
   const GlobalTensor* first_ = nullptr;
-  std::vector<const Layout*> layouts_;
+  SmallVector<const Layout*, 4> layouts_;
 };
 
 /// The part of an operand in the layout that it is wanted in: a new reference.
@@ -183,24 +184,29 @@ PyObject* call_elementwise(const char* name, ops::Linear linear, PyObject* const
   const Operands known(name, operands, count);
   const GlobalTensor& first = known.first();
   const Layout* result_layout = first.layout;
-  std::vector<const Layout*> wanted = known.layouts();
+  const Inferred* inferred = nullptr;
   if (!known.are_alike()) {
-    const Inferred& inferred = distributed::infer_elementwise(
-        linear_for(linear, operands, count), known.layouts(), name);
-    result_layout = inferred.result;
-    wanted = inferred.operands;
+    inferred = &distributed::infer_elementwise(linear_for(linear, operands, count),
+                                               known.layouts(), name);
+    result_layout = inferred->result;
   }
-  std::vector<Reference> kept;
-  std::vector<PyObject*> parts;
+  SmallVector<PyObject*, 4> parts;
+  std::vector<Reference> made_parts;
   for (int k = 0; k < count; ++k) {
-    kept.emplace_back(part_of_operand(operands[k], wanted[k], first, name));
-    parts.push_back(kept.back().get());
+    const Layout* const wanted = inferred ? inferred->operands[k] : known.layout(k);
+    if (is_global(operands[k]) && global_of(operands[k]).layout == wanted) {
+      parts.push_back(kept_part(operands[k]));
+      continue;
+    }
+    made_parts.emplace_back(part_of_operand(operands[k], wanted, first, name));
+    parts.push_back(made_parts.back().get());
   }
-  const Reference made(checked(call(parts.data(), count, context)));
+  Reference made(checked(call(parts.begin(), count, context)));
   const Tensor& part = require_tensor(made.get(), name);
-  distributed::Part result{part.dtype, {}};
-  if (first.is_here()) result.tensor = part;
-  return wrap_global({result_layout, std::move(result), first.member});
+  GlobalTensor result{result_layout, {part.dtype, {}}, first.member};
+  if (!first.is_here()) return wrap_global(std::move(result));
+  result.part.tensor = part;
+  return wrap_global(std::move(result), made.release());
 }
 
 void serve_rows() { set_other_type(global_type, call_row); }
