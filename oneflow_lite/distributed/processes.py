@@ -25,6 +25,11 @@ _SIZES = {
     "SLURM_STEP_NUM_TASKS": "srun",
 }
 
+# What a rank leaves in its environment, which the processes that it starts inherit: they have the
+# launcher's variables, too, and are no ranks.
+_OWNER = "_ONEFLOW_LITE_RANK"
+_JOBS = ("PMIX_NAMESPACE", "PMI_FD", "PMI_PORT", "SLURM_STEP_ID")  # each differs from job to job
+
 _lock = threading.RLock()
 _is_known = False
 
@@ -36,6 +41,8 @@ def start() -> None:
         if _is_known:
             return
         meant = _meant_size()
+        if meant is not None:
+            _require_started()
         _C.set_process_member(None if meant is None else _enter(*meant))
         _is_known = True
 
@@ -51,6 +58,23 @@ def _meant_size() -> tuple[str, int] | None:
             f"python -m oneflow_lite.distributed -n {size} {' '.join(sys.argv)}"
         )
     return None
+
+
+def _owner(process: int) -> str:
+    return ":".join([str(process), *(os.environ.get(name, "") for name in _JOBS)])
+
+
+def _require_started() -> None:
+    """The launcher has started this process, and no rank has."""
+    owner = os.environ.get(_OWNER)
+    if owner is None or owner == _owner(os.getpid()):
+        return
+    process = owner.split(":")[0]
+    if owner == _owner(int(process)):
+        raise RuntimeError(
+            f"[distributed] this process was started by a rank (process {process}), and is none; "
+            "without the launcher's variables in its environment it is a world of one"
+        )
 
 
 def _enter(variable: str, size: int) -> _C.Member:
@@ -91,6 +115,7 @@ def _enter(variable: str, size: int) -> _C.Member:
     node.Free()
     _Farewell(member, MPI.COMM_WORLD.Abort).register()
     os.register_at_fork(after_in_child=_C.forget_process_member)
+    os.environ[_OWNER] = _owner(os.getpid())
     return member
 
 

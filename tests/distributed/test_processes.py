@@ -266,3 +266,48 @@ def test_wrong_words(words: tuple[str, ...], message: str) -> None:
     )
     assert done.returncode == 2
     assert message in done.stderr
+
+
+@pytest.mark.skipif(
+    not (BESIDE.parent / "ompi_info").exists(), reason="Open MPI outlives the death of a rank"
+)
+def test_survivors_of_a_killed_rank(start: Start, tmp_path: Path) -> None:
+    done = start(
+        3,
+        *("--", "--with-ft", "ulfm"),
+        code="""
+if rank == 1:
+    os.kill(os.getpid(), signal.SIGKILL)
+x = flow.ones(5)
+try:
+    while True:
+        total(x)
+except flow.distributed.RankError as error:
+    say(rank, error)
+(x * rank).numpy().tofile(f"{rank}.bin")
+say(rank, "goes on")
+""",
+    )
+    for rank in (0, 2):
+        assert f"{rank} rank 1 has died" in done.stdout, done.stdout
+        assert f"{rank} goes on" in done.stdout, done.stdout
+        assert (tmp_path / f"{rank}.bin").stat().st_size == 40
+
+
+def test_a_process_that_a_rank_starts_is_none(start: Start) -> None:
+    done = start(
+        2,
+        code="""
+import subprocess
+ask = "import oneflow_lite as flow; print(flow.distributed.world_size())"
+if rank == 0:
+    done = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True)
+    assert "was started by a rank (process" in done.stderr, done
+    alone = {k: v for k, v in os.environ.items() if not k.startswith(("OMPI_", "PMI"))}
+    done = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, env=alone)
+    assert done.stdout == "1\\n", done
+total(flow.ones(2))
+say("all is well")
+""",
+    )
+    assert done.stdout.count("all is well") == 2, done.stdout

@@ -2,6 +2,9 @@
 
 #include <dlfcn.h>
 
+#include <numeric>
+#include <vector>
+
 #include "base/error.h"
 
 namespace ofl::ep::mpi {
@@ -20,6 +23,30 @@ void find_functions(const std::string& shared_object, Library* library) {
   find(&library->cancel, "MPI_Cancel");
   find(&library->test_cancelled, "MPI_Test_cancelled");
   find(&library->error_string, "MPI_Error_string");
+  if (!dlsym(loaded, "MPIX_Comm_get_failed")) return;
+  find(&library->failed, "MPIX_Comm_get_failed");
+  find(&library->group, "MPI_Comm_group");
+  find(&library->group_size, "MPI_Group_size");
+  find(&library->translate, "MPI_Group_translate_ranks");
+  find(&library->free_group, "MPI_Group_free");
+}
+
+std::string dead_ranks(const Library& library) {
+  Handle dead = 0, all = 0;
+  if (!library.failed || library.failed(library.communicator, &dead) != 0) return "";
+  std::string text;
+  int count = 0;
+  if (library.group_size(dead, &count) == 0 && count > 0 &&
+      library.group(library.communicator, &all) == 0) {
+    std::vector<int> places(static_cast<size_t>(count)), ranks(places.size());
+    std::iota(places.begin(), places.end(), 0);
+    if (library.translate(dead, count, places.data(), all, ranks.data()) == 0) {
+      for (const int rank : ranks) text += concat(text.empty() ? "rank " : ", ", rank);
+    }
+    library.free_group(&all);
+  }
+  library.free_group(&dead);
+  return text;
 }
 
 void require_success(const Library& library, int code, const char* function) {

@@ -20,6 +20,12 @@ struct Library {
   int (*cancel)(Handle* request);
   int (*test_cancelled)(const void* status, int* is_cancelled);
   int (*error_string)(int code, char* text, int* length);
+  // Of libraries that outlive the death of a rank (ULFM); all of them, or none.
+  int (*failed)(Handle communicator, Handle* group);
+  int (*group)(Handle communicator, Handle* group);
+  int (*group_size)(Handle group, int* size);
+  int (*translate)(Handle group, int count, const int* ranks, Handle into, int* found);
+  int (*free_group)(Handle* group);
 
   Handle communicator;  // of all ranks, and of nobody else; errors are returned
   Handle byte;          // the datatype
@@ -30,6 +36,9 @@ struct Library {
 
 /// Sets the functions to those that this shared object, which is loaded, calls. Error(runtime).
 void find_functions(const std::string& shared_object, Library* library);
+
+/// "rank 1, 3": those that the library knows to have died; empty: it knows of none.
+std::string dead_ranks(const Library& library);
 
 /// Error(runtime) with the library's words, unless it is a success.
 void require_success(const Library& library, int code, const char* function);

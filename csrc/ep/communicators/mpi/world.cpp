@@ -68,6 +68,7 @@ class Process {
   Session& session(Group& group, uint64_t number);
   void advance_session(Group& group, uint64_t number, Session& session);
   void abort_all(const std::string& reason);
+  void fail_all(const Error& error);
   void tell_all(Envelope envelope, const std::string& text);
   void tell_ends();
 
@@ -80,6 +81,7 @@ class Process {
   std::map<uint64_t, std::vector<std::pair<Envelope, std::string>>> early_;
   std::vector<bool> has_left_;
   std::optional<std::string> aborted_;  // why
+  bool has_failed_ = false;             // the library has
   bool is_gone_ = false;                // this rank has left
 };
 
@@ -130,7 +132,7 @@ uint64_t Process::post(Group& group, Collective collective) {
     own.post(std::move(collective));
     if (group.places.size() == 1) own.advance();  // it awaits nobody
   } catch (const Error& error) {
-    abort_all(error.what());
+    fail_all(error);
   }
   return number;
 }
@@ -219,7 +221,7 @@ bool Process::advance(Group& group, uint64_t number, Verdict* verdict, std::stri
       if (may_differ && !aborted_) break;
     }
   } catch (const Error& error) {
-    abort_all(error.what());
+    fail_all(error);
   }
   if (!own.is_over()) return false;
   *verdict = own.verdict();
@@ -241,7 +243,7 @@ void Process::tell_waiting(Group& group, uint64_t number) {
   try {
     session(group, number).tell_waiting();
   } catch (const Error& error) {
-    abort_all(error.what());
+    fail_all(error);
   }
 }
 
@@ -258,6 +260,13 @@ void Process::abort_all(const std::string& reason) {
   }
 }
 
+/// What the library reports, and which ranks it knows to have died.
+void Process::fail_all(const Error& error) {
+  has_failed_ = true;
+  const std::string dead = dead_ranks(library_);
+  abort_all(dead.empty() ? error.what() : concat(dead, " has died"));
+}
+
 /// Where the library fails, nobody learns anything from this rank any more: its end is theirs.
 void Process::tell_all(Envelope envelope, const std::string& text) {
   const std::string told = fitting(text);
@@ -267,7 +276,7 @@ void Process::tell_all(Envelope envelope, const std::string& text) {
       if (other != rank()) wire_.mailbox.send(other, envelope, told.data());
     }
   } catch (const Error& error) {
-    abort_all(error.what());
+    fail_all(error);
   }
 }
 
@@ -318,13 +327,14 @@ void Process::leave() {
     try {
       if (!std::exchange(has_told, true)) tell_ends();
       poll();
-      if (!wire_.mailbox.has_sent_all() && now_ns() - begin < kLongestNs) continue;
+      const bool waits = !has_failed_ && now_ns() - begin < kLongestNs;
+      if (!wire_.mailbox.has_sent_all() && waits) continue;
       is_gone_ = true;
       abort_all(concat("rank ", rank(), " has left"));
       return wire_.mailbox.close();
     } catch (const Error& error) {
       is_gone_ = true;
-      return abort_all(error.what());
+      return fail_all(error);
     }
   }
 }
