@@ -32,6 +32,7 @@ _JOBS = ("PMIX_NAMESPACE", "PMI_FD", "PMI_PORT", "SLURM_STEP_ID")  # each differ
 
 _lock = threading.RLock()
 _is_known = False
+_mpi: Any = None
 
 
 def start() -> None:
@@ -45,6 +46,11 @@ def start() -> None:
             _require_started()
         _C.set_process_member(None if meant is None else _enter(*meant))
         _is_known = True
+
+
+def mpi() -> Any:
+    """Return the module ``mpi4py.MPI`` where ranks are processes; None where they are threads."""
+    return _mpi
 
 
 def _meant_size() -> tuple[str, int] | None:
@@ -78,6 +84,7 @@ def _require_started() -> None:
 
 
 def _enter(variable: str, size: int) -> _C.Member:
+    global _mpi
     try:
         from mpi4py import MPI  # noqa: PLC0415  (starts MPI)
     except (ImportError, RuntimeError) as error:  # RuntimeError: it has found no MPI library
@@ -114,6 +121,7 @@ def _enter(variable: str, size: int) -> _C.Member:
     _divide_cores(node.size)
     node.Free()
     _Farewell(member, MPI.COMM_WORLD.Abort).register()
+    _mpi = MPI
     os.register_at_fork(after_in_child=_C.forget_process_member)
     os.environ[_OWNER] = _owner(os.getpid())
     return member

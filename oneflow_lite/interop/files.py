@@ -117,13 +117,16 @@ def load(
     target = resolve(device)
     found = np.load(file, mmap_mode=mmap_mode, allow_pickle=False)  # type: ignore[arg-type]
     if isinstance(found, np.ndarray):
-        return _loaded(found, target, mapped=mmap_mode is not None)
+        return tensor_of(found, target, mapped=mmap_mode is not None)
     with found:
-        return {name: _loaded(found[name], target, mapped=False) for name in found.files}
+        return {name: tensor_of(found[name], target, mapped=False) for name in found.files}
 
 
-def _loaded(found: npt.NDArray[Any], target: Device, mapped: bool) -> Tensor:
-    """What a file holds; of bfloat16 it says only that elements have two bytes."""
+def tensor_of(found: npt.NDArray[Any], target: Device, mapped: bool) -> Tensor:
+    """What a file holds; of bfloat16 it says only that elements have two bytes.
+
+    Of a mapped file, or an array that nobody else has, the tensor is the memory itself.
+    """
     is_bfloat16 = found.dtype.char == "V" and found.dtype == _BFLOAT16_IN_FILES
     if is_bfloat16:
         canonical("bfloat16", "load")  # needs a package

@@ -92,6 +92,7 @@ def test_what_threads_do(ranks: int, start: Start) -> None:
         *("-m", "pytest", "-q", "-p", "no:xdist", "-p", "no:cacheprovider", "--color=no"),
         *(f"tests/distributed/test_{name}.py" for name in NAMES),
         *("--deselect", "tests/distributed/test_boxing.py::test_a_world_of_one_needs_no_start"),
+        *(f"tests/distributed/test_files.py::test_{name}" for name in ("one_tensor", "a_set")),
     )
     assert done.returncode == 0, done.stdout
     assert len(re.findall(r"^\d+ passed, \d+ skipped", done.stdout, re.MULTILINE)) == ranks
@@ -213,6 +214,74 @@ say(flow.flags.num_threads, flow.distributed.local_rank() == rank)
     assert done.returncode == 0, done.stdout
     cores = max(1, len(os.sched_getaffinity(0)) // 2)
     assert done.stdout.count(f"{cores} True") == 2
+
+
+def test_a_file_in_small_pieces(start: Start) -> None:
+    """Many calls of MPI, each with a few bytes, of any box."""
+    done = start(
+        3,
+        code="""
+import numpy as np
+from oneflow_lite.distributed import processes
+from oneflow_lite.distributed.agreement import together
+from oneflow_lite.distributed.files import boxes, mpi
+
+rng = np.random.default_rng(0)
+for number in range(20):
+    shape = tuple(int(n) for n in rng.integers(1, 9, size=rng.integers(1, 5)))
+    whole = rng.integers(0, 99, size=shape)
+    at, most, name = int(rng.integers(0, 50)), int(rng.integers(8, 99)), f"{number}.bin"
+    where = flow.distributed.layout(shape, everywhere, sbp.split(int(rng.integers(len(shape)))))
+    box = boxes.box_to_write(where, rank)
+    together("test", lambda: rank == 0 and open(name, "wb").close())
+    if box is not None:
+        mpi.write(processes.mpi(), name, at, shape, box, whole[box], most)
+    together("test", lambda: None)
+    assert (np.fromfile(name, np.int64, offset=at).reshape(shape) == whole).all(), (shape, at)
+say("whole")
+""",
+    )
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.count("whole") == 3
+
+
+@pytest.mark.parametrize("limit", ["FSIZE", "NOFILE"])
+def test_a_rank_that_cannot_write(limit: str, start: Start, tmp_path: Path) -> None:
+    """A disk that is full, or no descriptor left: an error on all ranks, and the old file."""
+    done = start(
+        3,
+        code=f"""
+import resource
+import numpy as np
+
+x = flow.arange(3e5, placement=everywhere, sbp=sbp.split(0))
+flow.distributed.save("x.npy", x)
+least = len(os.listdir("/proc/self/fd")) if "{limit}" == "NOFILE" else 1_000_000
+if rank == 1:
+    hard = resource.getrlimit(resource.RLIMIT_{limit})[1]
+    resource.setrlimit(resource.RLIMIT_{limit}, (least, hard))
+    held = []
+    while "{limit}" == "NOFILE":
+        try:
+            held.append(os.open("/dev/null", os.O_RDONLY))
+        except OSError:
+            break
+try:
+    flow.distributed.save("x.npy", x + 1)
+except Exception as error:
+    say(type(error).__name__, error)
+if rank == 1:
+    resource.setrlimit(resource.RLIMIT_{limit}, (hard, hard))
+same = flow.distributed.load("x.npy", placement=everywhere, sbp=sbp.split(0))
+say((same == x).all().item())
+flow.distributed.save("x.npy", x + 1)
+""",
+    )
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.count("OSError [save] MPI") == 1
+    assert len(re.findall(r"RankError \[save\] rank 1: OSError: \[save\] MPI", done.stdout)) == 2
+    assert done.stdout.count("True") == 3
+    assert sorted(os.listdir(tmp_path)) == ["program.py", "x.npy"]
 
 
 @pytest.mark.parametrize(

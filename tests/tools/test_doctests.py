@@ -25,6 +25,8 @@ def documented() -> dict[str, Any]:
         flow.engine,
         flow.profiler,
         flow.interchange,
+        flow.distributed,
+        flow.distributed.sbp,
     )
     for space in (flow, *spaces, flow.graph.analyses, flow.graph.passes):
         names = getattr(space, "__all__", dir(space))

@@ -136,7 +136,9 @@ py::list boxing_of(const Layout& from, const Layout& to) {
 constexpr auto kSame = py::return_value_policy::reference;
 
 void bind_placement(py::module_& module) {
-  Interned<Placement>(module, "Placement", initialised<Placement>())
+  Interned<Placement>(module, "Placement",
+                      "A grid of ranks, and the type of the devices that they compute on.",
+                      initialised<Placement>())
       .def(py::init([](const std::string& type, const std::vector<int64_t>& grid,
                        const std::vector<int32_t>& ranks) {
         // The value of a constructor is its object: there is one of each value, which stays.
@@ -168,7 +170,8 @@ void bind_placement(py::module_& module) {
 }
 
 void bind_sbp(py::module_& module) {
-  py::class_<Sbp>(module, "Sbp", initialised<Sbp>())
+  py::class_<Sbp>(module, "Sbp", "How the ranks along one axis of a grid hold a tensor.",
+                  initialised<Sbp>())
       .def(py::init(&sbp_of))
       .def_static("split", &Sbp::split)
       .def_static("broadcast", &Sbp::broadcast)
@@ -190,7 +193,8 @@ void bind_sbp(py::module_& module) {
 }
 
 void bind_layout(py::module_& module) {
-  Interned<Layout>(module, "Layout", initialised<Layout>())
+  Interned<Layout>(module, "Layout", "Which part of a tensor each rank holds.",
+                   initialised<Layout>())
       .def(py::init([](const std::vector<int64_t>& shape, const Placement& placement,
                        const std::vector<Sbp>& sbps) {
         return const_cast<Layout*>(&layout_of(shape, placement, sbps));
@@ -214,7 +218,8 @@ void bind_layout(py::module_& module) {
 }
 
 void bind_boxing(py::module_& module) {
-  py::class_<BoxingStep>(module, "BoxingStep", initialised<BoxingStep>())
+  py::class_<BoxingStep>(module, "BoxingStep", "One step from a layout to another one.",
+                         initialised<BoxingStep>())
       .def_property_readonly("kind", [](const BoxingStep& s) {
         return distributed::kStepKindNames[static_cast<int>(s.kind)];
       })

@@ -1,0 +1,79 @@
+"""What ranks tell each other beside tensors: small objects, and that one of them has failed."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from oneflow_lite import _C
+from oneflow_lite._C import RankError
+from oneflow_lite.distributed.errors import in_one_line
+from oneflow_lite.distributed.global_tensor import to_global
+from oneflow_lite.distributed.placement import everywhere
+from oneflow_lite.distributed.sbp import split
+from oneflow_lite.ops.creation.data import tensor
+
+
+def told(own: Any) -> list[Any]:
+    """Return what each rank says, by rank; all ranks of the world call it, and wait.
+
+    It is something that JSON has: text, numbers, lists, and dicts with text as keys.
+    """
+    if _C.current_member().size == 1:
+        return [own]
+    line = np.frombuffer(json.dumps(own).encode() + b"\n", np.uint8)
+    lines = to_global(tensor(line, device="cpu"), everywhere("cpu"), split(0)).full()
+    return [json.loads(each) for each in lines.numpy().tobytes().splitlines()]
+
+
+def together(name: str, step: Callable[[], Any]) -> list[Any]:
+    """Run a step on each rank, and return the results by rank; all ranks of the world call it.
+
+    A step that fails on some ranks fails on all of them, and none of them waits for another one
+    inside a step.
+
+    Parameters
+    ----------
+    name : str
+        Of the public function; errors begin with it.
+    step : callable
+        What it returns, JSON has.
+
+    Raises
+    ------
+    Exception
+        What the step of this rank raised.
+    RankError
+        Where that of another rank raised; it has the rank and its error.
+    """
+    result, error = None, None
+    try:
+        result = step()
+    except Exception as raised:
+        error = raised
+    outcomes = told([result, None if error is None else in_one_line(error)])
+    if error is not None:
+        raise error
+    for rank, (_, line) in enumerate(outcomes):
+        if line is not None:
+            raise RankError(f"[{name}] rank {rank}: {line}")
+    return [each for each, _ in outcomes]
+
+
+def require_same(name: str, facts: list[dict[str, Any]]) -> None:
+    """Refuse facts that are not the same on all ranks.
+
+    Raises
+    ------
+    ValueError
+        On all ranks; it has the first fact that differs, and two ranks that differ in it.
+    """
+    for rank, others in enumerate(facts):
+        for key in {**facts[0], **others}:
+            own = facts[0].get(key)
+            if others.get(key) != own:
+                raise ValueError(
+                    f"[{name}] ranks differ in {key}: rank 0 has {own}, rank {rank} has "
+                    f"{others.get(key)}; all ranks call it with the same arguments"
+                )
