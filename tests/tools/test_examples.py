@@ -8,6 +8,7 @@ from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -364,6 +365,54 @@ def test_digits_on_many_processes() -> None:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert number(r"2 ranks; losses of one process: at most (\S+) apart", done.stdout) < 1e-4
+
+
+# --- distributed_pixels.py
+
+
+@pytest.mark.parametrize(("ranks", "device"), [(1, "cpu"), (3, "cpu"), (2, "mock")])
+def test_pixels_on_many_ranks_are_scikit_learns(ranks: int, device: str) -> None:
+    arguments = ("--quick", "--ranks", str(ranks), "--device", device)
+    text = succeed("distributed_pixels.py", *arguments)
+    assert f"34,160 pixels, 8,480 patches on {ranks} ranks" in text
+    assert number(r"inertia .*: (\S+) apart", text) < 1e-4
+    assert number(r"explained variances: at most (\S+) apart", text) < 1e-5
+
+
+def test_pixels_go_on_from_a_file_on_other_ranks(tmp_path: Path) -> None:
+    def colours(name: str, *words: str) -> Any:
+        succeed("distributed_pixels.py", "--quick", "--colours", str(tmp_path / name), *words)
+        return np.load(tmp_path / name)
+
+    expected = colours("whole.npy", "--ranks", "2", "--checkpoint", str(tmp_path))
+    file = tmp_path / "colours_010.npy"
+    assert np.abs(np.load(file) - expected).max() > 1e-3
+    found = colours("continued.npy", "--ranks", "3", "--continue-from", str(file))
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    done = run("distributed_pixels.py", "--quick", "--continue-from", str(tmp_path / "whole.npy"))
+    assert done.returncode == 1
+    assert "expected a file that --checkpoint has made" in done.stderr
+
+
+def test_pixels_on_many_processes(tmp_path: Path) -> None:
+    if (missing := missing_for_processes()) is not None:
+        pytest.skip(missing)
+    for words in (("--checkpoint", "."), ("--continue-from", "colours_010.npy")):
+        done = subprocess.run(
+            [
+                *(sys.executable, "-m", "oneflow_lite.distributed", "-n", "2"),
+                *(str(EXAMPLES / "distributed_pixels.py"), "--quick", *words),
+            ],
+            cwd=tmp_path,
+            env=os.environ | {"PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert number(r"inertia .*: (\S+) apart", done.stdout) < 1e-4
+    assert os.listdir(tmp_path) == ["colours_010.npy"]
 
 
 # --- engine_tour.py
