@@ -1,5 +1,6 @@
 """What ranks tell each other beside tensors: small objects, and that one of them has failed."""
 
+import hashlib
 import json
 from collections.abc import Callable
 from typing import Any
@@ -61,19 +62,22 @@ def together(name: str, step: Callable[[], Any]) -> list[Any]:
     return [each for each, _ in outcomes]
 
 
-def require_same(name: str, facts: list[dict[str, Any]]) -> None:
-    """Refuse facts that are not the same on all ranks.
+def require_same(name: str, facts: dict[str, str]) -> None:
+    """Refuse facts that are not the same on all ranks; all ranks of the world call it.
 
     Raises
     ------
     ValueError
         On all ranks; it has the first fact that differs, and two ranks that differ in it.
     """
-    for rank, others in enumerate(facts):
-        for key in {**facts[0], **others}:
-            own = facts[0].get(key)
-            if others.get(key) != own:
+    digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+    if len(set(told(digest))) == 1:
+        return
+    first, *others = told(facts)
+    for rank, other in enumerate(others, 1):
+        for key in {**first, **other}:
+            if first.get(key) != other.get(key):
                 raise ValueError(
-                    f"[{name}] ranks differ in {key}: rank 0 has {own}, rank {rank} has "
-                    f"{others.get(key)}; all ranks call it with the same arguments"
+                    f"[{name}] ranks differ in {key}: rank 0 has {first.get(key)}, rank {rank} has "
+                    f"{other.get(key)}; all ranks call it with the same arguments"
                 )

@@ -8,7 +8,7 @@ from typing import Any
 
 from oneflow_lite import _C
 from oneflow_lite._C import GlobalTensor
-from oneflow_lite.distributed.agreement import require_same, together
+from oneflow_lite.distributed.agreement import require_same, together, told
 from oneflow_lite.distributed.files import npy, sets
 from oneflow_lite.distributed.files.replacement import Replacement, require_parent
 from oneflow_lite.distributed.layout import Layout
@@ -70,9 +70,10 @@ def save(path: File, x: GlobalTensor | Mapping[str, GlobalTensor]) -> None:
     ...     print(np.load(f"{folder}/x.npy"))
     [0 1 2 3]
     """
-    told = together("save", lambda: [_facts_of(path, x), secrets.token_hex(4)])
-    require_same("save", [facts for facts, _ in told])
-    _write(x, Replacement(Path(told[0][0]["path"]), told[0][1]))
+    facts: dict[str, str] = {}
+    together("save", lambda: facts.update(_facts_of(path, x)))
+    require_same("save", facts)
+    _write(x, Replacement(Path(facts["path"]), told(secrets.token_hex(4))[0]))
 
 
 def _write(x: GlobalTensor | Mapping[str, GlobalTensor], place: Replacement) -> None:
@@ -120,7 +121,8 @@ def _facts_of(path: File, x: Any) -> dict[str, str]:
             f"[save] expected a GlobalTensor or a dict of them, got {type(x).__name__}; "
             "to_global() makes one"
         )
-    facts = {"path": str(target), "kind": "one tensor" if isinstance(x, GlobalTensor) else "a set"}
+    kind = "one tensor" if isinstance(x, GlobalTensor) else "a set"
+    facts = {"function": "save", "path": str(target), "kind": kind}
     for name, each in _tensors(x).items():
         if not isinstance(each, GlobalTensor):
             raise TypeError(
@@ -196,8 +198,8 @@ def load(
     """
     found: list[GlobalTensor | dict[str, GlobalTensor]] = []
     source = _Source()
-    told = together("load", lambda: source.open(path, placement, sbp))
-    require_same("load", told)
+    together("load", lambda: source.open(path, placement, sbp))
+    require_same("load", source.facts)
     together("load", lambda: found.append(source.read()))
     return found[0]
 
@@ -205,8 +207,8 @@ def load(
 class _Source:
     """What is read, once it is open."""
 
-    def open(self, path: Any, placement: Any, sbp: Any) -> dict[str, str]:
-        """Look at it, and return what all ranks have in common; wrong arguments raise."""
+    def open(self, path: Any, placement: Any, sbp: Any) -> None:
+        """Look at it, and note what all ranks have in common; wrong arguments raise."""
         self._path = _absolute("load", path)
         if not isinstance(placement, Placement):
             raise TypeError(
@@ -228,10 +230,9 @@ class _Source:
             name: Layout(stored[name][1], placement, _sbps(each, placement))
             for name, each in wanted.items()
         }
-        facts = {"path": str(self._path)}
+        self.facts = {"function": "load", "path": str(self._path)}
         for name, layout in self._layouts.items():
-            facts[f"tensor {name}".strip()] = f"{self._dtypes[name]} {layout}"
-        return facts
+            self.facts[f"tensor {name}".strip()] = f"{self._dtypes[name]} {layout}"
 
     def read(self) -> GlobalTensor | dict[str, GlobalTensor]:
         """Read this rank's parts."""

@@ -78,12 +78,11 @@ def save(tensors: dict[str, GlobalTensor], place: Replacement) -> None:
         if rank == 0:
             place.temporary.mkdir()
             _write_group(place.temporary, list(tensors))
-            _wait([_opened(place.temporary / name, "save", x) for name, x in tensors.items()])
+            _stores("save", place.temporary, tensors)
 
     def write() -> None:
-        opened = _wait([_opened(place.temporary / name, "save") for name in values])
-        stores = dict(zip(values, opened, strict=True))
-        _wait([stores[name][box].write(value) for name, (box, value) in values.items()])
+        stores = _stores("save", place.temporary, dict.fromkeys(values))
+        _wait("save", [stores[name][box].write(value) for name, (box, value) in values.items()])
 
     def end() -> None:
         if rank == 0:
@@ -96,9 +95,15 @@ def save(tensors: dict[str, GlobalTensor], place: Replacement) -> None:
         together("save", step)
 
 
-def _wait(futures: list[Any]) -> list[Any]:
+def _wait(function: str, futures: list[Any]) -> list[Any]:
     """What futures of TensorStore give; all of them run at the same time."""
-    return [each.result() for each in futures]
+    for each in futures:
+        each.exception()  # waits: after an error, too, nothing goes on writing
+    try:
+        return [each.result() for each in futures]
+    except ValueError as error:  # TensorStore has this one for all that fails
+        kind = OSError if function == "save" else ValueError
+        raise kind(f"[{function}] TensorStore: {error}") from error
 
 
 def _write_group(folder: Path, names: list[str]) -> None:
@@ -112,7 +117,15 @@ def _write_group(folder: Path, names: list[str]) -> None:
     sync_file(path)
 
 
-def _opened(folder: Path, function: str, new: GlobalTensor | None = None) -> Any:
+def _stores(
+    function: str, folder: Path, tensors: Mapping[str, GlobalTensor | None]
+) -> dict[str, Any]:
+    """The arrays in a folder by name; new ones where tensors are given."""
+    opened = [_opened(function, folder / name, new) for name, new in tensors.items()]
+    return dict(zip(tensors, _wait(function, opened), strict=True))
+
+
+def _opened(function: str, folder: Path, new: GlobalTensor | None) -> Any:
     """A future of the array in a folder; of a new one, for a tensor, if one is given."""
     spec: dict[str, Any] = {
         "driver": "zarr3",
@@ -176,7 +189,7 @@ def layouts_of(folder: Path) -> dict[str, tuple[str, list[int]]]:
         raise ValueError(
             f"[load] {folder} is no set of tensors that flow.distributed.save has written"
         ) from error
-    stores = dict(zip(names, _wait([_opened(folder / n, "load") for n in names]), strict=True))
+    stores = _stores("load", folder, dict.fromkeys(names))
     found = {name: (str(x.dtype.name), list(x.shape)) for name, x in stores.items()}
     for dtype, _ in found.values():
         canonical(dtype, "load")
@@ -190,8 +203,9 @@ def load(
     rank = _C.current_member().rank
     boxes = {name: layout.box(rank) for name, layout in layouts.items()}
     full = {n: box for n, box in boxes.items() if box is not None and 0 not in extents(box)}
-    stores = dict(zip(full, _wait([_opened(folder / n, "load") for n in full]), strict=True))
-    found = dict(zip(full, _wait([stores[n][box].read() for n, box in full.items()]), strict=True))
+    stores = _stores("load", folder, dict.fromkeys(full))
+    values = _wait("load", [stores[name][box].read() for name, box in full.items()])
+    found = dict(zip(full, values, strict=True))
     cpu = resolve("cpu")
     made = {}
     for name, layout in layouts.items():
