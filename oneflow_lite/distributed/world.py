@@ -120,7 +120,7 @@ def stats() -> Stats:
     ...     both = rows + columns
     ...     return [each[1:] for each in flow.distributed.stats().implicit]
     >>> flow.distributed.run(program, 2)[0]
-    [('add', (4, 4) split(1) on cpu [0, 1], (4, 4) split(0) on cpu [0, 1], 1, 16)]
+    [('add', (4, 4) split(1) on cpu [0, 1], (4, 4) split(0) on cpu [0, 1], 1, 32)]
     """
     found = _C.current_member().stats()
     implicit = [ImplicitBoxing(*each) for each in found.pop("implicit")]

@@ -161,8 +161,8 @@ PyObject* compare(PyObject* a, PyObject* b) {
   return PyObject_RichCompare(a, b, operation);
 }
 
-/// What holds of partial sums for the numbers among the operands: parts of a sum that are divided by
-/// zero, or multiplied by an infinity, are infinite with either sign.
+/// What holds of partial sums for the numbers among the operands. Parts that are divided by zero, or
+/// multiplied by an infinity, are infinite with either sign.
 ops::Linear linear_for(ops::Linear linear, PyObject* const* operands, int count) {
   for (int k = 0; k < count && linear != ops::Linear::none; ++k) {
     if (is_global(operands[k]) || PyArray_Check(operands[k])) continue;
