@@ -161,7 +161,7 @@ PyObject* compare(PyObject* a, PyObject* b) {
   return PyObject_RichCompare(a, b, operation);
 }
 
-/// What holds of partial sums for the numbers among the operands. Parts that are divided by zero, or
+/// What holds of partial sums for the numbers among the operands. Parts that are divided by 0, or
 /// multiplied by an infinity, are infinite with either sign.
 ops::Linear linear_for(ops::Linear linear, PyObject* const* operands, int count) {
   for (int k = 0; k < count && linear != ops::Linear::none; ++k) {
