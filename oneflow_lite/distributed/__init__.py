@@ -14,6 +14,7 @@ their results, and what has to move from rank to rank moves while the program go
 
 from oneflow_lite._C import DesyncError as DesyncError, RankError as RankError
 from oneflow_lite.distributed import lanes as lanes, reductions as reductions, sbp as sbp
+from oneflow_lite.distributed.agreement import barrier as barrier
 from oneflow_lite.distributed.files import load as load, save as save
 from oneflow_lite.distributed.global_tensor import GlobalTensor as GlobalTensor
 from oneflow_lite.distributed.layout import (
@@ -26,6 +27,7 @@ from oneflow_lite.distributed.layout import (
 )
 from oneflow_lite.distributed.placement import Placement as Placement, placement as placement
 from oneflow_lite.distributed.world import (
+    init as init,
     local_rank as local_rank,
     rank as rank,
     run as run,

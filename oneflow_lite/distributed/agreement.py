@@ -28,6 +28,23 @@ def told(own: Any) -> list[Any]:
     return [json.loads(each) for each in lines.numpy().tobytes().splitlines()]
 
 
+def barrier() -> None:
+    """Wait until every rank of the world has called it.
+
+    Instructions that are in flight are not waited for; ``flow.synchronize()`` does that.
+
+    Raises
+    ------
+    RankError, DesyncError
+        Where another rank has failed, or does something else.
+
+    Examples
+    --------
+    >>> flow.distributed.barrier()
+    """
+    told(None)
+
+
 def together(name: str, step: Callable[[], Any]) -> list[Any]:
     """Run a step on each rank, and return the results by rank; all ranks of the world call it.
 

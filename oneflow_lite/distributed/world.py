@@ -9,6 +9,24 @@ from oneflow_lite import _C, failures
 from oneflow_lite.distributed.errors import in_one_line
 
 
+def init() -> None:
+    """Enter the world of the ranks that were started together; the first use does it, too.
+
+    With it a program says where it waits for the others to start.
+
+    Raises
+    ------
+    RuntimeError
+        Where the launcher has started another number of processes than MPI knows, and where MPI
+        is missing.
+
+    Examples
+    --------
+    >>> flow.distributed.init()
+    """
+    _C.current_member()
+
+
 def rank() -> int:
     """Return which rank the calling thread is; 0 where it has been started alone.
 

@@ -2,6 +2,7 @@
 
 import re
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -252,3 +253,17 @@ def test_bad_input() -> None:
     with pytest.raises(TypeError, match="to_global"):
         x + flow.ones(2)  # type: ignore[operator]
     np.testing.assert_array_equal((x + np.ones(2)).numpy(), [2, 2])
+
+
+def test_a_barrier_waits_for_all_ranks() -> None:
+    came: list[int] = []
+
+    def program() -> int:
+        flow.distributed.init()
+        if flow.distributed.rank() == 2:
+            time.sleep(0.2)  # the others would be through without it
+        came.append(flow.distributed.rank())
+        flow.distributed.barrier()
+        return len(came)
+
+    assert flow.distributed.run(program, 3) == [3, 3, 3]
