@@ -197,7 +197,10 @@ void require_finite_kernel(const ArrayArgs& args);
 /// out (contiguous) = counted random numbers. attr: what they are (Distribution in
 /// ops/random/philox.h), the key, the low and the high word of the counter, and two parameters: low
 /// and width, mean and deviation, 0 and scale (all by the bits of doubles), how many of 2^32 are
-/// true, or the least integer and how many there are (0: 2^64). The same bits on every device.
+/// true, or the least integer and how many there are (0: 2^64). The same bits on every device. More
+/// in attr: the output is a window of the draw, whose numbers are counted row-major over the whole.
+/// Then come the number of its first element, and how many numbers lie between neighbours of each
+/// dimension.
 void philox_kernel(const ArrayArgs& args);
 
 }  // namespace ofl::ops

@@ -13,6 +13,7 @@ from oneflow_lite._C import GlobalTensor, Tensor
 from oneflow_lite.distributed.layout import Layout
 from oneflow_lite.distributed.placement import Placement
 from oneflow_lite.distributed.sbp import Sbp, broadcast
+from oneflow_lite.ops.creation.spreading import sbps_of
 
 # Their first argument is the shape, and the others are those of any part.
 _OF_A_SHAPE = ("zeros", "ones", "full", "empty")
@@ -40,16 +41,7 @@ def created(
             f"[{name}] the tensor is one of many ranks; x.to_global(placement, sbp) gives it "
             "another layout"
         )
-    if not isinstance(placement, Placement):
-        raise TypeError(f"[{name}] placement: expected one, got {type(placement).__name__}")
-    if names.pop("device", None) is not None:
-        raise TypeError(f"[{name}] device: the placement decides it")
-    if isinstance(sbp, Sbp):
-        sbp = [sbp] * len(placement.grid)
-    given = list(sbp) if isinstance(sbp, Sequence) else [sbp]
-    for each in given:
-        if not isinstance(each, Sbp):
-            raise TypeError(f"[{name}] sbp: expected an Sbp, got {type(each).__name__}")
+    given = sbps_of(name, names.pop("device", None), placement, sbp)
     whole = [broadcast if each.op is not None else each for each in given]
     rank = _C.current_member().rank
     if name in _OF_A_SHAPE:

@@ -6,77 +6,26 @@ number of threads make them at a time, and a place in the stream is a number.
 
 import math
 import operator
-import struct
-from collections.abc import Sequence
-from enum import IntEnum
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from oneflow_lite import _C
-from oneflow_lite._C import Tensor
+from oneflow_lite._C import GlobalTensor, Placement, Tensor
 from oneflow_lite.device import DeviceLike
-from oneflow_lite.dtypes import (
-    bool as bool_dtype,
-    canonical,
-    float16,
-    float32,
-    float64,
-    int64,
-    isdtype,
-    uint32,
-    uint64,
-)
-from oneflow_lite.ops.creation.data import asarray, empty
+from oneflow_lite.dtypes import uint64
+from oneflow_lite.ops.creation.data import asarray
 from oneflow_lite.ops.indexing import take
 from oneflow_lite.ops.manipulation.shapes import reshape
 from oneflow_lite.ops.operands import host_array
 from oneflow_lite.ops.searching import searchsorted
 from oneflow_lite.ops.sorting import argsort
-from oneflow_lite.random.counter_stream import CounterStream
-
-Size = int | Sequence[int] | None
-
-_WORDS = 4  # of 32 bits, for each counter
+from oneflow_lite.random.numbers import Draw, PhiloxNumbers, Size, shape_of
+from oneflow_lite.random.windows import Home, Sbps, made_whole, source_of
 
 
-class _Draw(IntEnum):
-    """``Distribution`` of csrc/ops/random/philox.h."""
-
-    WORDS = 0
-    UNIFORM = 1
-    NORMAL = 2
-    EXPONENTIAL = 3
-    BERNOULLI = 4
-    SMALL = 5
-    LARGE = 6
-
-
-def _signed(word: int) -> int:
-    """The int64 of these 64 bits."""
-    word &= (1 << 64) - 1
-    return word - (1 << 64) if word >> 63 else word
-
-
-def _bits(x: float) -> int:
-    return int(struct.unpack("<q", struct.pack("<d", x))[0])
-
-
-def _shape(size: Size) -> tuple[int, ...]:
-    if size is None:
-        return ()
-    return _C.integers(size, "random")
-
-
-def _finite(op: str, name: str, x: Any) -> float:
-    number = float(x)
-    if not math.isfinite(number):
-        raise ValueError(f"[{op}] expected {name} to be finite, got {number}")
-    return number
-
-
-class Philox(CounterStream):
+class Philox(PhiloxNumbers):
     """A stream of random numbers that are made on the device that they are for.
 
     The same key and counter give the same bits on every device, whatever the number of threads. The
@@ -101,230 +50,88 @@ class Philox(CounterStream):
     A number of float16, float32 or bool takes one word, one of float64 or an integer two, integers
     of a range above 2**32 take four; a draw begins with a fresh counter.
 
+    Each method that draws has these parameters:
+
+    size : int, sequence of int or None
+        The shape of the result; None: 0-d.
+    dtype
+        Of the result, where a method has several.
+    device : Device or str, optional
+        Where the numbers are made; None: the default device.
+    placement : Placement, optional
+        The ranks that hold the result, which is a ``GlobalTensor``; see ``flow.distributed``. All
+        ranks of the world make the same call of a stream at the same place.
+    sbp : Sbp or sequence of Sbp, optional
+        How they hold it: split or broadcast, which is the default. A rank makes the numbers of its
+        part only, and they are those of the same draw of one process. The stream goes on by the
+        whole draw on each rank, also on one outside of the placement.
+
+    They raise TypeError for a dtype that a method does not have, a device beside a placement and an
+    sbp without one, and ValueError for partial values, a negative size and parameters out of range.
+
     Examples
     --------
     >>> rng = flow.random.Philox(7)
     >>> x = rng.normal(size=(2, 3), dtype="float32", device="mock:0")
     >>> flow.array_equal(x.cpu(), flow.random.Philox(7).normal(size=(2, 3), dtype="float32"))
     True
+
+    >>> from oneflow_lite.distributed import placement, sbp
+    >>> def program():
+    ...     rows = {"placement": placement.all("cpu"), "sbp": sbp.split(0)}
+    ...     return flow.random.Philox(7).integers(100, size=5, **rows).to_local().tolist()
+    >>> flow.distributed.run(program, 2)
+    [[12, 18, 60], [83, 77]]
+    >>> flow.random.Philox(7).integers(100, size=5).tolist()
+    [12, 18, 60, 83, 77]
     """
 
-    # --- numbers
-
-    def _draw(
+    def permutation(
         self,
-        op: str,
-        draw: _Draw,
-        size: Size,
-        dtype: Any,
-        device: DeviceLike,
-        parameters: tuple[int, int] = (0, 0),
-    ) -> Tensor:
-        wanted = np.dtype(dtype)
-        out = empty(_shape(size), dtype=wanted, device=device)
-        wide = wanted.itemsize == 8 or draw is _Draw.SMALL
-        words = 4 if draw is _Draw.LARGE else 2 if wide else 1
-        key, counter = self._take(-(-out.size * words // _WORDS))
-        attr = (draw, *map(_signed, (key, counter, counter >> 64, *parameters)))
-        if self._notes() is None:
-            (drawn,) = _C.call_kernel(op, "philox", (), (out,), attr)
-        else:  # each run puts its own key and counter there
-            (drawn,) = _C.call_kernel(op, "philox", (), (out,), attr, object=self)
-        return drawn
-
-    def _floats(
-        self,
-        op: str,
-        draw: _Draw,
-        size: Size,
-        dtype: Any,
-        device: DeviceLike,
-        moved: tuple[float, float],
-    ) -> Tensor:
-        wanted = canonical(float64 if dtype is None else dtype, op)
-        if wanted not in (float16, float32, float64):
-            raise TypeError(f"[{op}] expected a dtype of real floats, got {wanted}")
-        first, second = map(_bits, moved)
-        return self._draw(op, draw, size, wanted, device, (first, second))
-
-    def words(self, size: Size = None, *, dtype: Any = uint32, device: DeviceLike = None) -> Tensor:
-        """Return what all numbers are made of: random bits, uint32 or uint64.
-
-        Examples
-        --------
-        >>> [hex(word) for word in flow.random.Philox(key=0).words(4).tolist()]
-        ['0x6627e8d5', '0xe169c58d', '0xbc57ac4c', '0x9b00dbd8']
-        """
-        wanted = canonical(dtype, "words")
-        if wanted not in (uint32, uint64):
-            raise TypeError(f"[words] expected uint32 or uint64, got {wanted}")
-        return self._draw("words", _Draw.WORDS, size, wanted, device)
-
-    def random(self, size: Size = None, *, dtype: Any = None, device: DeviceLike = None) -> Tensor:
-        """Return numbers from [0, 1): multiples of 2**-53, float32 of 2**-24, float16 of 2**-11.
-
-        Examples
-        --------
-        >>> flow.random.Philox(7).random(3, dtype="float32").dtype
-        dtype('float32')
-        """
-        return self._floats("random", _Draw.UNIFORM, size, dtype, device, (0.0, 1.0))
-
-    def uniform(
-        self,
-        low: float = 0.0,
-        high: float = 1.0,
-        size: Size = None,
+        x: Any,
+        axis: int = 0,
         *,
-        dtype: Any = None,
         device: DeviceLike = None,
+        placement: Placement | None = None,
+        sbp: Sbps = None,
     ) -> Tensor:
-        """Return numbers from [low, high); where the sum is rounded, high may occur.
-
-        Examples
-        --------
-        >>> x = flow.random.Philox(7).uniform(2, 3, 1000)
-        >>> bool((x >= 2).all() & (x < 3).all())
-        True
-        """
-        least, width = _finite("uniform", "low", low), _finite("uniform", "width", high - low)
-        return self._floats("uniform", _Draw.UNIFORM, size, dtype, device, (least, width))
-
-    def normal(
-        self,
-        loc: float = 0.0,
-        scale: float = 1.0,
-        size: Size = None,
-        *,
-        dtype: Any = None,
-        device: DeviceLike = None,
-    ) -> Tensor:
-        """Return normally distributed numbers, by the inverse of their distribution function.
-
-        The farthest are 8.4 deviations from the mean, of float32 and float16 6.4.
-
-        Examples
-        --------
-        >>> flow.random.Philox(7).normal(10, 0, 2).tolist()
-        [10.0, 10.0]
-        """
-        mean, deviation = _finite("normal", "loc", loc), _finite("normal", "scale", scale)
-        if deviation < 0:
-            raise ValueError(f"[normal] expected scale to be at least 0, got {deviation}")
-        return self._floats("normal", _Draw.NORMAL, size, dtype, device, (mean, deviation))
-
-    def standard_normal(
-        self, size: Size = None, *, dtype: Any = None, device: DeviceLike = None
-    ) -> Tensor:
-        """Return normally distributed numbers of mean 0 and deviation 1.
-
-        Examples
-        --------
-        >>> flow.random.Philox(7).standard_normal((2, 0)).shape
-        (2, 0)
-        """
-        return self._floats("standard_normal", _Draw.NORMAL, size, dtype, device, (0.0, 1.0))
-
-    def exponential(
-        self,
-        scale: float = 1.0,
-        size: Size = None,
-        *,
-        dtype: Any = None,
-        device: DeviceLike = None,
-    ) -> Tensor:
-        """Return exponentially distributed numbers of mean ``scale``.
-
-        Examples
-        --------
-        >>> bool((flow.random.Philox(7).exponential(2.0, 100) >= 0).all())
-        True
-        """
-        mean = _finite("exponential", "scale", scale)
-        if mean < 0:
-            raise ValueError(f"[exponential] expected scale to be at least 0, got {mean}")
-        return self._floats("exponential", _Draw.EXPONENTIAL, size, dtype, device, (0.0, mean))
-
-    def bernoulli(self, p: float = 0.5, size: Size = None, *, device: DeviceLike = None) -> Tensor:
-        """Return truths, each true with probability p (a multiple of 2**-32).
-
-        Examples
-        --------
-        >>> flow.random.Philox(7).bernoulli(1.0, 3).tolist()
-        [True, True, True]
-        """
-        probability = _finite("bernoulli", "p", p)
-        if not 0 <= probability <= 1:
-            raise ValueError(f"[bernoulli] expected p in [0, 1], got {probability}")
-        often = (round(probability * 2**32), 0)
-        return self._draw("bernoulli", _Draw.BERNOULLI, size, bool_dtype, device, often)
-
-    def integers(
-        self,
-        low: int,
-        high: int | None = None,
-        size: Size = None,
-        *,
-        dtype: Any = int64,
-        endpoint: bool = False,
-        device: DeviceLike = None,
-    ) -> Tensor:
-        """Return integers from [low, high), or [0, low); with ``endpoint``, high can occur.
-
-        No number is more probable than another one by more than a part of 2**-32.
-
-        Examples
-        --------
-        >>> sorted(set(flow.random.Philox(7).integers(1, 6, 200, endpoint=True).tolist()))
-        [1, 2, 3, 4, 5, 6]
-        """
-        wanted = canonical(dtype, "integers")
-        if not isdtype(wanted, "integral"):
-            raise TypeError(f"[integers] expected a dtype of integers, got {wanted}")
-        least, end = (0, operator.index(low)) if high is None else map(operator.index, (low, high))
-        end += bool(endpoint)
-        limits = np.iinfo(wanted)
-        if not limits.min <= least < end <= int(limits.max) + 1:
-            raise ValueError(
-                f"[integers] expected low < high within {wanted}, got {least} and {end} (exclusive)"
-            )
-        count = end - least
-        draw = _Draw.SMALL if count <= 2**32 else _Draw.LARGE
-        return self._draw("integers", draw, size, wanted, device, (least, count))
-
-    # --- orders and choices
-
-    def permutation(self, x: Any, axis: int = 0, *, device: DeviceLike = None) -> Tensor:
         """Return the integers below x in random order, or x with its slices in random order.
+
+        A place in the order depends on all others: with a placement, each of its ranks draws and
+        sorts the whole order, and keeps its part.
 
         Parameters
         ----------
-        x : int, Tensor or array
-            A tensor is not looked at; the result is on its device.
+        x : int, Tensor, GlobalTensor or array
+            A tensor is not looked at; the result is where it is.
         axis : int
             The axis whose slices change their places.
         device : Device or str, optional
             Where the result goes; of a tensor, that where it is.
+        placement, sbp : optional
+            As of other draws; for an int only.
 
         Examples
         --------
         >>> sorted(flow.random.Philox(7).permutation(4).tolist())
         [0, 1, 2, 3]
         """
+        op, home = "permutation", (device, placement, sbp)
         if isinstance(x, (int, np.integer)):
-            return self._order("permutation", operator.index(x), device)
-        given = asarray(x, device=device)
+            count = operator.index(x)
+            return made_whole(op, (count,), home, lambda where: self._order(op, count, where))
+        given, home = source_of(op, x, home)
         if not -given.ndim <= axis < given.ndim:
             raise np.exceptions.AxisError(
                 f"[permutation] axis {axis} is out of bounds for {given.ndim} dimensions"
             )
-        return take(given, self._order("permutation", given.shape[axis], given.device), axis)
+        return take(given, self._order(op, given.shape[axis], home), axis)
 
-    def _order(self, op: str, count: int, device: DeviceLike) -> Tensor:
+    def _order(self, op: str, count: int, home: Home) -> Tensor:
         """The places below count: sorted by random keys, equal ones as they were."""
         if count < 0:
             raise ValueError(f"[{op}] expected a count of at least 0, got {count}")
-        return argsort(self._draw(op, _Draw.WORDS, count, uint64, device), stable=True)
+        return argsort(self._draw(op, Draw.WORDS, count, uint64, home), stable=True)
 
     def choice(
         self,
@@ -335,14 +142,19 @@ class Philox(CounterStream):
         axis: int = 0,
         *,
         device: DeviceLike = None,
+        placement: Placement | None = None,
+        sbp: Sbps = None,
     ) -> Tensor:
         """Return random elements of a.
 
+        Without replacement a choice depends on all others: with a placement, each of its ranks
+        draws all choices, and keeps its part. It draws all of them of a GlobalTensor, too.
+
         Parameters
         ----------
-        a : int, Tensor or array
+        a : int, Tensor, GlobalTensor or array
             What to choose from; an int stands for the integers below it. A tensor is not looked at;
-            the result is on its device.
+            the result is where it is.
         size : int or sequence of int, optional
             How many.
         replace : bool
@@ -353,28 +165,29 @@ class Philox(CounterStream):
             The axis of a to choose along.
         device : Device or str, optional
             Where the result goes; of a tensor, that where it is.
+        placement, sbp : optional
+            As of other draws; for an int only.
 
         Examples
         --------
         >>> sorted(flow.random.Philox(7).choice([10, 20, 30], 3, replace=False).tolist())
         [10, 20, 30]
         """
-        whole = not isinstance(a, (int, np.integer))
-        source = asarray(a, device=device) if whole else None
-        if source is not None and not -source.ndim <= axis < source.ndim:
-            raise np.exceptions.AxisError(
-                f"[choice] axis {axis} is out of bounds for {source.ndim} dimensions"
-            )
+        home: Home = (device, placement, sbp)
+        source = None
+        if not isinstance(a, (int, np.integer)):
+            source, home = source_of("choice", a, home)
+            if not -source.ndim <= axis < source.ndim:
+                raise np.exceptions.AxisError(
+                    f"[choice] axis {axis} is out of bounds for {source.ndim} dimensions"
+                )
         count = operator.index(a) if source is None else source.shape[axis]
-        home = device if source is None else source.device
-        shape = _shape(size)
+        shape = shape_of(size)
         if count < 1 and 0 not in shape:
             raise ValueError(f"[choice] expected something to choose from, got {count} places")
         weights = None if p is None else self._weights(p, count)
-        if replace:
-            places = self._with_replacement(count, shape, weights, home)
-        else:
-            places = self._without_replacement(count, shape, weights, home)
+        draw = self._with_replacement if replace else self._without_replacement
+        places = draw(count, shape, weights, home)
         return places if source is None else take(source, places, axis)
 
     @staticmethod
@@ -391,21 +204,27 @@ class Philox(CounterStream):
         count: int,
         shape: tuple[int, ...],
         weights: npt.NDArray[np.float64] | None,
-        device: DeviceLike,
+        home: Home,
     ) -> Tensor:
         if weights is None:
-            return self.integers(max(count, 1), size=shape, device=device)
+            device, placement, sbp = home
+            return self.integers(
+                max(count, 1), size=shape, device=device, placement=placement, sbp=sbp
+            )
         ends = np.cumsum(weights)
         ends /= ends[-1]
-        drawn = self._floats("choice", _Draw.UNIFORM, shape, None, device, (0.0, 1.0))
-        return searchsorted(asarray(ends, device=drawn.device), drawn, side="right")
+        drawn: Any = self._floats("choice", Draw.UNIFORM, shape, None, home, (0.0, 1.0))
+        is_part = isinstance(drawn, GlobalTensor)
+        own = drawn.to_local() if is_part else drawn
+        places = searchsorted(asarray(ends, device=own.device), own, side="right")
+        return cast("Tensor", _C.of_new_part(places, drawn.layout)) if is_part else places
 
     def _without_replacement(
         self,
         count: int,
         shape: tuple[int, ...],
         weights: npt.NDArray[np.float64] | None,
-        device: DeviceLike,
+        home: Home,
     ) -> Tensor:
         """With weights: who first comes, where one comes after an exponential time.
 
@@ -417,15 +236,18 @@ class Philox(CounterStream):
             raise ValueError(
                 f"[choice] expected at most {possible} without replacement, got {wanted}"
             )
-        if weights is None:
-            order = self._order("choice", count, device)
-        else:
-            times = self._floats("choice", _Draw.EXPONENTIAL, count, None, device, (0.0, 1.0))
+
+        def order(where: Home) -> Tensor:
+            if weights is None:
+                return self._order("choice", count, where)
+            times = self._floats("choice", Draw.EXPONENTIAL, count, None, where, (0.0, 1.0))
             rates = np.where(weights > 0, weights, 1.0)
-            times = times / asarray(rates, device=times.device)
-            never = asarray(np.where(weights > 0, 0.0, np.inf), device=times.device)
-            order = argsort(times + never, stable=True)
-        return reshape(order[:wanted], shape)
+            never = np.where(weights > 0, 0.0, np.inf)
+            return argsort(times / rates + never, stable=True)
+
+        return made_whole(
+            "choice", shape, home, lambda where: reshape(order(where)[:wanted], shape)
+        )
 
 
 __all__ = ["Philox"]

@@ -13,6 +13,7 @@
 #pragma GCC optimize("no-trapping-math")
 #endif
 #include "ops/random/philox_numbers.h"
+#include "ops/random/window.h"
 
 namespace ofl::ops {
 
@@ -21,10 +22,6 @@ namespace {
 using philox::Parameters;
 using philox::Word;
 using philox::Word64;
-
-constexpr int kWords = 4;       // of a counter
-constexpr int kCounters = 256;  // at a time
-enum Attr { kDistribution, kKey, kLow, kHigh, kFirst, kSecond };
 
 template <typename Out, typename Value>
 Out rounded(Value value) {
@@ -45,38 +42,48 @@ inline void make_words(const ArrayArgs& args, Word64 first, int count, Word* wor
   for (int i = 0; i < count; ++i) {
     const Word64 one = low + static_cast<Word64>(i);
     const philox::Block block = philox::block_of(key, one, high + (carries && one < low));
-    for (int j = 0; j < kWords; ++j) words[kWords * i + j] = block.word[j];
+    for (int j = 0; j < kCounterWords; ++j) words[kCounterWords * i + j] = block.word[j];
   }
 }
 
 template <typename Draw, typename Out>
-inline void fill_plainly(const ArrayArgs& args, int64_t begin, int64_t end) {
-  constexpr int kPerCounter = kWords / Draw::words;
+inline void fill_plainly(const ArrayArgs& args, const DrawRange& range, const DrawWindow* window) {
+  constexpr int kPerCounter = kCounterWords / Draw::words;
   constexpr int64_t kAtATime = kCounters * kPerCounter;
   const Parameters parameters{static_cast<Word64>(args.attr[kFirst]),
                               static_cast<Word64>(args.attr[kSecond])};
   auto* out = reinterpret_cast<Out*>(args.output(0).data);
-  Word words[kCounters * kWords];
-  for (int64_t i = begin; i < end; i += kAtATime) {
-    const auto count = static_cast<int>(std::min(end - i, kAtATime));
-    make_words(args, static_cast<Word64>(i / kPerCounter), (count + kPerCounter - 1) / kPerCounter,
-               words);
+  Word words[(kCounters + 1) * kCounterWords];
+  for (int64_t i = range.begin; i < range.end; i += kAtATime) {
+    const auto count = static_cast<int>(std::min(range.end - i, kAtATime));
+    const Word* own = words;
+    if (window) {
+      make_window_words(args, *window, Draw::words, i, count, words);
+    } else {
+      const auto number = static_cast<Word64>(range.number + (i - range.begin));
+      const int before = static_cast<int>(number % kPerCounter);
+      make_words(args, number / kPerCounter, (before + count + kPerCounter - 1) / kPerCounter,
+                 words);
+      own += before * Draw::words;
+    }
     for (int j = 0; j < count; ++j) {
-      out[i + j] = rounded<Out>(Draw::draw(words + j * Draw::words, parameters));
+      out[i + j] = rounded<Out>(Draw::draw(own + j * Draw::words, parameters));
     }
   }
 }
 
-using FillFn = void (*)(const ArrayArgs&, int64_t, int64_t);
+using FillFn = void (*)(const ArrayArgs&, const DrawRange&, const DrawWindow*);
 
 // The same code for the vectors of each CPU: all that it calls is inlined into it.
 template <typename Draw, typename Out>
-OFL_AVX512 OFL_FLAT void fill_512(const ArrayArgs& args, int64_t begin, int64_t end) {
-  fill_plainly<Draw, Out>(args, begin, end);
+OFL_AVX512 OFL_FLAT void fill_512(const ArrayArgs& args, const DrawRange& range,
+                                  const DrawWindow* window) {
+  fill_plainly<Draw, Out>(args, range, window);
 }
 template <typename Draw, typename Out>
-OFL_AVX2 OFL_FLAT void fill_256(const ArrayArgs& args, int64_t begin, int64_t end) {
-  fill_plainly<Draw, Out>(args, begin, end);
+OFL_AVX2 OFL_FLAT void fill_256(const ArrayArgs& args, const DrawRange& range,
+                                  const DrawWindow* window) {
+  fill_plainly<Draw, Out>(args, range, window);
 }
 
 template <typename Draw, typename Out>
@@ -86,9 +93,9 @@ FillFn choose() {
 }
 
 template <typename Draw, typename Out>
-void fill(const ArrayArgs& args, int64_t begin, int64_t end) {
+void fill(const ArrayArgs& args, const DrawRange& range, const DrawWindow* window) {
   static const FillFn fill_here = choose<Draw, Out>();
-  fill_here(args, begin, end);
+  fill_here(args, range, window);
 }
 
 template <typename Draw, typename Out>
@@ -122,6 +129,21 @@ constexpr DrawRow kRows[] = {
     OFL_DRAW(large, u64, LargeRange, uint64_t),
 };
 
+/// Numbers of a row for which it is worth a call of its own.
+constexpr int64_t kLongRow = 256;
+
+/// Elements [begin, end) of a window.
+void fill_window(const ArrayArgs& args, const DrawRow& row, const DrawWindow& window, int64_t begin,
+                 int64_t end) {
+  if (window.length < kLongRow) return row.fill(args, {0, begin, end}, &window);
+  while (begin < end) {
+    const int64_t column = begin % window.length;
+    const int64_t stop = std::min(end, begin + window.length - column);
+    row.fill(args, {window.start_of(begin / window.length) + column, begin, stop}, nullptr);
+    begin = stop;
+  }
+}
+
 }  // namespace
 
 const DrawRow& draw_row(const ArrayArgs& args) {
@@ -137,10 +159,16 @@ const DrawRow& draw_row(const ArrayArgs& args) {
 void philox_kernel(const ArrayArgs& args) {
   constexpr int64_t kPiece = 1 << 14;
   const DrawRow& row = draw_row(args);
-  int64_t count = 1;
-  for (int64_t dim : args.output(0).shape) count *= dim;
+  const int64_t count = element_count(args.output(0).shape);
+  if (count == 0) return;
+  const DrawWindow window = has_window(args) ? window_of(args) : DrawWindow{};
   const auto piece = [&](int64_t i) {
-    row.fill(args, i * kPiece, std::min(count, (i + 1) * kPiece));
+    const int64_t begin = i * kPiece, end = std::min(count, begin + kPiece);
+    if (has_window(args)) {
+      fill_window(args, row, window, begin, end);
+    } else {
+      row.fill(args, {begin, begin, end}, nullptr);
+    }
   };
   const int64_t pieces = (count + kPiece - 1) / kPiece;
   if (is_divisible(args.helpers, static_cast<double>(count) * 4)) {

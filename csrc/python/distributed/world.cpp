@@ -11,6 +11,7 @@
 #include "python/distributed/implied.h"
 #include "python/initialised.h"
 #include "python/issue_site.h"
+#include "python/machine/device_object.h"
 #include "python/ops/registry.h"
 #include "python/runtime.h"
 #include "python/tensor/object.h"
@@ -126,6 +127,14 @@ py::object of_part(const py::object& part, const Layout& layout, const py::objec
       wrap_global({&layout, std::move(own), known.member}));
 }
 
+/// Where this rank has its parts of tensors of a placement; None outside of it.
+py::object home_in(const Placement& placement) {
+  const std::shared_ptr<Member> member = Member::current();
+  member->require_in_world(placement);
+  if (placement.parallel_id(member->rank()) < 0) return py::none();
+  return py::reinterpret_steal<py::object>(device_object(home_of(*member, placement)));
+}
+
 /// A tensor of many ranks of a part that this rank has made, of any device; outside of the
 /// placement, of its dtype.
 py::object of_new_part(const py::object& part, const Layout& layout) {
@@ -228,6 +237,7 @@ void bind_world(py::module_& module) {
   module.def("assemble", &assemble);
   module.def("box", &box);
   module.def("bring", &bring);
+  module.def("home_in", &home_in);
   module.def("of_part", &of_part);
   module.def("of_new_part", &of_new_part);
   module.def("balance", &balance);
