@@ -38,5 +38,6 @@ void bind_mock_functions(pybind11::module_& module);     // machine/mock.cpp
 void bind_device_arrays(pybind11::module_& module);      // interop/device_arrays.cpp
 void bind_layouts(pybind11::module_& module);            // distributed/layouts.cpp
 void bind_world(pybind11::module_& module);              // distributed/world.cpp
+void bind_sums(pybind11::module_& module);               // distributed/sums.cpp
 
 }  // namespace ofl::python

@@ -61,6 +61,7 @@ PYBIND11_MODULE(_C, m) {
   bind_layouts(m);
   init_global_type(m.ptr());
   bind_world(m);
+  bind_sums(m);
   init_pinned_memory(m.ptr());
   bind_profiler(m);
   init_vectors(m.ptr());

@@ -26,6 +26,7 @@ from oneflow_lite.distributed.layout import (
     sent as sent,
 )
 from oneflow_lite.distributed.placement import Placement as Placement, placement as placement
+from oneflow_lite.distributed.sums import to_global as to_global, tree_sum as tree_sum
 from oneflow_lite.distributed.world import (
     init as init,
     local_rank as local_rank,

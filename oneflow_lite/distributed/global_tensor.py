@@ -26,7 +26,8 @@ def _method(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-def _list_of(sbp: Sbp | Sequence[Sbp]) -> list[Sbp]:
+def list_of_sbps(sbp: Sbp | Sequence[Sbp]) -> list[Sbp]:
+    """One for each axis of a grid; TypeError for anything else."""
     sbps = [sbp] if isinstance(sbp, Sbp) else list(sbp)
     for each in sbps:
         if not isinstance(each, Sbp):
@@ -34,10 +35,11 @@ def _list_of(sbp: Sbp | Sequence[Sbp]) -> list[Sbp]:
     return sbps
 
 
-def _require_placement(placement: object) -> None:
+def require_placement(placement: object, name: str = "to_global") -> None:
+    """TypeError for anything else."""
     if not isinstance(placement, Placement):
-        name = type(placement).__name__
-        raise TypeError(f"[to_global] placement: expected a Placement, got {name}")
+        found = type(placement).__name__
+        raise TypeError(f"[{name}] placement: expected a Placement, got {found}")
 
 
 # --- from a local tensor
@@ -76,8 +78,8 @@ def to_global(self: Tensor, placement: Placement, sbp: Sbp | Sequence[Sbp]) -> G
     >>> flow.arange(4).to_global(ranks, flow.distributed.sbp.split(0)).layout
     (4,) split(0) on cpu [0]
     """
-    _require_placement(placement)
-    return _C.assemble(self, placement, _list_of(sbp))
+    require_placement(placement)
+    return _C.assemble(self, placement, list_of_sbps(sbp))
 
 
 # --- other layouts
@@ -126,8 +128,8 @@ def _in_layout(
     (broadcast,)
     """
     own: Layout = _C.layout_of(self)
-    _require_placement(placement or own.placement)
-    sbps = list(own.sbp) if sbp is None else _list_of(sbp)
+    require_placement(placement or own.placement)
+    sbps = list(own.sbp) if sbp is None else list_of_sbps(sbp)
     return _C.box(self, Layout(list(own.shape), placement or own.placement, sbps))
 
 

@@ -1,12 +1,13 @@
 #include "distributed/boxing/assemble.h"
 
-#include <algorithm>
-#include <numeric>
+#include <string>
 #include <utility>
 
 #include "base/error.h"
 #include "base/fingerprint.h"
+#include "distributed/boxing/buckets.h"
 #include "distributed/boxing/mail.h"
+#include "distributed/boxing/told.h"
 
 namespace ofl::distributed {
 
@@ -14,88 +15,40 @@ namespace {
 
 constexpr const char* kName = "to_global";
 
-/// What a rank tells the others of its tensor.
-struct Told {
-  DType dtype;
-  Dims shape;
-
-  std::string str() const { return concat(name_of(dtype), " ", shape_str(shape)); }
-};
-
-constexpr int kWords = 2 + kMaxDims;
-
-void write(const Tensor& x, int64_t* words) {
-  std::fill_n(words, kWords, 0);
-  words[0] = static_cast<int64_t>(x.dtype);
-  words[1] = x.ndim();
-  std::copy(x.shape.begin(), x.shape.end(), words + 2);
+/// What else has to be the same on all ranks.
+uint64_t hash_of(const Sbps& sbps) {
+  Fingerprint hash;
+  for (const Sbp& sbp : sbps) {
+    for (const int64_t word : {static_cast<int64_t>(sbp.share), static_cast<int64_t>(sbp.op),
+                               static_cast<int64_t>(sbp.dim)}) {
+      hash.add(static_cast<uint64_t>(word));
+    }
+  }
+  return hash.value();
 }
 
-Told read(const int64_t* words) {
-  Told told{static_cast<DType>(words[0]), {}};
-  for (int64_t d = 0; d < words[1]; ++d) told.shape.push_back(words[2 + d]);
-  return told;
-}
-
+/// One tensor of what the ranks have told each other.
 class Assembly {
  public:
-  Assembly(const Issuer& issuer, Member& member, const Placement& placement, const Sbps& sbps,
-           Device home)
-      : issuer_(issuer),
-        member_(member),
-        placement_(placement),
-        sbps_(sbps),
-        home_(home),
-        id_(placement.parallel_id(member.rank())) {}
-
-  Whole run(const Tensor& local) {
-    tell(local);
+  /// Error(value) on all ranks for parts that do not fit together. `which`: "tensor 3: ", or "".
+  Assembly(const Placement& placement, const Sbps& sbps, std::vector<Told> told, std::string which)
+      : placement_(placement), sbps_(sbps), told_(std::move(told)), which_(std::move(which)) {
     require_fitting();
     layout_ = &Layout::of(whole_shape(), placement_, sbps_);
-    const bool is_balanced = fits();
-    if (!is_balanced) require_cuts();
-    Part part{told_[0].dtype, {}};
-    if (id_ < 0) return {layout_, part};
-    part.tensor = to_device(issuer_, local, home_, true);
-    if (!is_balanced) part.tensor = balanced(part.tensor);
-    for (int axis = 0; axis < sbps_.size(); ++axis) {
-      if (sbps_[axis].share == Share::broadcast) part.tensor = of_first(axis, part.tensor);
-    }
-    return {layout_, part};
+    is_balanced_ = fits();
+    if (!is_balanced_) require_cuts();
+  }
+
+  const Layout& layout() const { return *layout_; }
+  DType dtype() const { return told_[0].dtype; }
+
+  /// A rank's part, on its device; its memory is new.
+  Tensor part(const Issuer& issuer, Member& member, Device home, const Tensor& local) const {
+    const Tensor own = to_device(issuer, local, home, true);
+    return is_balanced_ ? own : balanced(issuer, member, home, own);
   }
 
  private:
-  /// All ranks of the world get to know what those of the placement have.
-  void tell(const Tensor& local) {
-    std::vector<int32_t> all(static_cast<size_t>(member_.size()));
-    std::iota(all.begin(), all.end(), 0);
-    Mail mail(issuer_, member_, all, DType::i64, Device{});
-    int64_t words[kWords];
-    write(local, words);
-    const Tensor own = from_host(issuer_, words, DType::i64, Dims{kWords}, Device{});
-    std::vector<Tensor> all_words;
-    for (const int32_t rank : all) {
-      if (rank != member_.rank() && id_ >= 0) mail.send(rank, own);
-    }
-    for (int64_t id = 0; id < placement_.size(); ++id) {
-      const int32_t rank = placement_.rank_at(id);
-      all_words.push_back(id == id_ ? own : mail.receive(rank, Dims{kWords}));
-    }
-    Fingerprint more;
-    more.add(placement_.hash());
-    for (const Sbp& sbp : sbps_) {
-      for (const int64_t word : {static_cast<int64_t>(sbp.share), static_cast<int64_t>(sbp.op),
-                                 static_cast<int64_t>(sbp.dim)}) {
-        more.add(static_cast<uint64_t>(word));
-      }
-    }
-    mail.deliver({kName, DType::i64, nullptr, nullptr, more.value()});
-    for (const Tensor& each : all_words) {
-      issuer_.machine.wait_for_value(each.storage->dependence(), kName);
-      told_.push_back(read(reinterpret_cast<const int64_t*>(each.address())));
-    }
-  }
-
   std::string rank_and(int64_t id) const {
     return concat("rank ", placement_.rank_at(id), " has ", told_[static_cast<size_t>(id)].str());
   }
@@ -106,14 +59,14 @@ class Assembly {
     for (int64_t id = 1; id < placement_.size(); ++id) {
       const Told &first = told_[0], &other = told_[static_cast<size_t>(id)];
       if (other.dtype == first.dtype && other.shape.size() == first.shape.size()) continue;
-      fail(ErrorKind::value, "[", kName, "] ", rank_and(0), ", ", rank_and(id),
+      fail(ErrorKind::value, "[", kName, "] ", which_, rank_and(0), ", ", rank_and(id),
            "; parts of one tensor have one dtype and one number of dimensions");
     }
     const int ndim = shape_at(0).size();
     for (Sbp& sbp : sbps_) {
       if (sbp.share != Share::split) continue;
       if (sbp.dim < -ndim || sbp.dim >= ndim) {
-        fail(ErrorKind::axis, "[", kName, "] ", sbp.str(), " of parts of ", ndim,
+        fail(ErrorKind::axis, "[", kName, "] ", which_, sbp.str(), " of parts of ", ndim,
              ndim == 1 ? " dimension" : " dimensions");
       }
       if (sbp.dim < 0) sbp.dim += ndim;
@@ -160,7 +113,7 @@ class Assembly {
     }
   }
   [[noreturn]] void refuse_cuts(int64_t id) const {
-    fail(ErrorKind::value, "[", kName, "] ", rank_and(0), ", ", rank_and(id),
+    fail(ErrorKind::value, "[", kName, "] ", which_, rank_and(0), ", ", rank_and(id),
          "; they are no parts of one tensor in ", layout_->str(),
          ". Parts of other sizes than numpy.array_split's are taken along one axis of the grid, "
          "and all other extents are the same on all ranks");
@@ -175,42 +128,66 @@ class Assembly {
   }
 
   /// Elements move along the axis that splits.
-  Tensor balanced(const Tensor& local) const {
-    const AxisRanks along(placement_, cut_axis_, member_.rank());
+  Tensor balanced(const Issuer& issuer, Member& member, Device home, const Tensor& own) const {
+    const AxisRanks along(placement_, cut_axis_, member.rank());
     std::vector<Range> before;
     int64_t start = 0;
     for (const int32_t rank : along.ranks) {
       before.push_back({start, shape_at(placement_.parallel_id(rank))[cut_dim()]});
       start += before.back().extent;
     }
-    return moved(issuer_, member_, *layout_, cut_axis_, before,
-                 balanced_ranges(*layout_, cut_axis_), home_, local);
+    return moved(issuer, member, *layout_, cut_axis_, before, balanced_ranges(*layout_, cut_axis_),
+                 home, own);
   }
 
-  /// The value of the first rank along an axis.
-  Tensor of_first(int axis, const Tensor& local) const {
-    const AxisRanks along(placement_, axis, member_.rank());
-    Mail mail(issuer_, member_, along.ranks, local.dtype, home_);
-    Tensor value = local;
-    if (along.place == 0) {
-      for (size_t k = 1; k < along.ranks.size(); ++k) mail.send(along.ranks[k], local);
-    } else {
-      value = mail.receive(along.ranks[0], local.shape);
-    }
-    mail.deliver({"broadcast", local.dtype, nullptr, layout_});
-    return mail.arrived(value);
-  }
-
-  const Issuer& issuer_;
-  Member& member_;
   const Placement& placement_;
   Sbps sbps_;
-  const Device home_;
-  const int64_t id_;  // of this rank; negative: it is outside
-  std::vector<Told> told_;
+  const std::vector<Told> told_;  // by parallel id
+  const std::string which_;
   const Layout* layout_ = nullptr;
+  bool is_balanced_ = false;
   int cut_axis_ = -1;
 };
+
+/// The value of the first rank along an axis, of a tensor in this layout.
+Tensor of_first(const Issuer& issuer, Member& member, const Layout& layout, int axis, Device home,
+                const Tensor& local) {
+  const AxisRanks along(layout.placement(), axis, member.rank());
+  Mail mail(issuer, member, along.ranks, local.dtype, home);
+  Tensor value = local;
+  if (along.place == 0) {
+    for (size_t k = 1; k < along.ranks.size(); ++k) mail.send(along.ranks[k], local);
+  } else {
+    value = mail.receive(along.ranks[0], local.shape);
+  }
+  mail.deliver({"broadcast", local.dtype, nullptr, &layout});
+  return mail.arrived(value);
+}
+
+/// The same of many, in buckets.
+void take_first(const Issuer& issuer, Member& member, int axis, Device home,
+                std::vector<Whole>* wholes) {
+  std::vector<BucketItem> items;
+  for (const Whole& whole : *wholes) {
+    const int kind = static_cast<int>(whole.part.dtype);
+    items.push_back({kind, bytes_of(*whole.layout, whole.part.dtype)});
+  }
+  for (const std::vector<size_t>& bucket : buckets_of(items)) {
+    Whole& first = (*wholes)[bucket[0]];
+    if (bucket.size() == 1) {
+      first.part.tensor = of_first(issuer, member, *first.layout, axis, home, first.part.tensor);
+      continue;
+    }
+    std::vector<Tensor> parts;
+    for (const size_t i : bucket) parts.push_back((*wholes)[i].part.tensor);
+    const Tensor pack = packed(issuer, parts);
+    const Placement& ranks = first.layout->placement().along({axis}, member.rank());
+    const Layout& layout = Layout::of(pack.shape, ranks, {Sbp::broadcast()});
+    const std::vector<Tensor> views =
+        unpacked(of_first(issuer, member, layout, 0, home, pack), parts);
+    for (size_t k = 0; k < bucket.size(); ++k) (*wholes)[bucket[k]].part.tensor = views[k];
+  }
+}
 
 }  // namespace
 
@@ -261,14 +238,38 @@ Tensor moved(const Issuer& issuer, Member& member, const Layout& layout, int axi
   return result;
 }
 
-Whole assemble(const Issuer& issuer, Member& member, const Placement& placement, const Sbps& sbps,
-               Device home, const Tensor& local) {
+std::vector<Whole> assemble_all(const Issuer& issuer, Member& member, const Placement& placement,
+                                const Sbps& sbps, Device home, const std::vector<Tensor>& locals) {
   member.require_in_world(placement);
   if (sbps.size() != placement.grid().size()) {
     fail(ErrorKind::value, "[", kName, "] expected ", placement.grid().size(),
          " sbps, one for each axis of the grid, got ", sbps.size());
   }
-  return Assembly(issuer, member, placement, sbps, home).run(local);
+  std::vector<Told> own;
+  for (const Tensor& local : locals) own.push_back({local.dtype, local.shape});
+  std::vector<std::vector<Told>> told =
+      tell(issuer, member, kName, placement, hash_of(sbps), own);
+  std::vector<Assembly> each;
+  for (size_t i = 0; i < locals.size(); ++i) {
+    std::string which = locals.size() > 1 ? concat("tensor ", i, ": ") : "";
+    each.emplace_back(placement, sbps, std::move(told[i]), std::move(which));
+  }
+  const bool is_here = placement.parallel_id(member.rank()) >= 0;
+  std::vector<Whole> wholes;
+  for (size_t i = 0; i < locals.size(); ++i) {
+    Part part{each[i].dtype(), {}};
+    if (is_here) part.tensor = each[i].part(issuer, member, home, locals[i]);
+    wholes.push_back({&each[i].layout(), std::move(part)});
+  }
+  for (int axis = 0; is_here && axis < sbps.size(); ++axis) {
+    if (sbps[axis].share == Share::broadcast) take_first(issuer, member, axis, home, &wholes);
+  }
+  return wholes;
+}
+
+Whole assemble(const Issuer& issuer, Member& member, const Placement& placement, const Sbps& sbps,
+               Device home, const Tensor& local) {
+  return std::move(assemble_all(issuer, member, placement, sbps, home, {local}).front());
 }
 
 }  // namespace ofl::distributed

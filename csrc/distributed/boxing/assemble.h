@@ -19,6 +19,11 @@ struct Whole {
 Whole assemble(const Issuer& issuer, Member& member, const Placement& placement, const Sbps& sbps,
                Device home, const Tensor& local);
 
+/// The same of many at once, as many on every rank: they tell each other all shapes in one
+/// collective, and values of first ranks go to the others in buckets.
+std::vector<Whole> assemble_all(const Issuer& issuer, Member& member, const Placement& placement,
+                                const Sbps& sbps, Device home, const std::vector<Tensor>& locals);
+
 /// The ranges of a dimension that the ranks along an axis of the grid have, which splits it.
 std::vector<Range> balanced_ranges(const Layout& layout, int axis);
 

@@ -107,6 +107,20 @@ Dims Placement::coordinates(int64_t parallel_id) const {
   return coordinates;
 }
 
+const Placement& Placement::along(const SmallVector<int, 4>& axes, int32_t rank) const {
+  const Dims own = coordinates(parallel_id(rank));
+  Dims grid;
+  for (const int axis : axes) grid.push_back(grid_[axis]);
+  if (axes.empty()) grid.push_back(1);
+  std::vector<int32_t> ranks;
+  for (int64_t id = 0; id < size(); ++id) {
+    Dims at = coordinates(id);
+    for (const int axis : axes) at[axis] = own[axis];
+    if (at == own) ranks.push_back(rank_at(id));
+  }
+  return of(type_, grid, std::move(ranks));
+}
+
 std::string Placement::str() const {
   std::string text = concat(device_type_names[static_cast<int>(type_)], " ");
   if (ids_.empty() && grid_.size() == 1 && size() > 8) {

@@ -25,6 +25,9 @@ class Placement {
   /// The place of a rank in the grid, counted row-major; -1: it is not there.
   int64_t parallel_id(int32_t rank) const;
   Dims coordinates(int64_t parallel_id) const;
+  /// The grid of the ranks that differ from one of them along these axes only, which ascend. Along
+  /// no axis: that rank.
+  const Placement& along(const SmallVector<int, 4>& axes, int32_t rank) const;
 
   /// Of its value: the same in each process.
   uint64_t hash() const { return hash_; }

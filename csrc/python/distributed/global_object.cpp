@@ -6,6 +6,7 @@
 #include <new>
 #include <utility>
 
+#include "distributed/boxing/buckets.h"
 #include "ep/registry.h"
 #include "python/arguments.h"
 #include "python/convert.h"
@@ -98,6 +99,16 @@ PyMemberDef members[] = {
     {"__weaklistoffset__", T_PYSSIZET, offsetof(GlobalObject, weakrefs), READONLY, nullptr},
     {nullptr, 0, 0, 0, nullptr}};
 
+/// This rank may issue what gives its tensor another layout.
+void require_own(const GlobalTensor& x, const Layout& to, const char* op) {
+  refuse_while_recording(op);
+  if (Member::current() != x.member) {
+    fail(ErrorKind::runtime, "[", op, "] the tensor belongs to rank ", x.member->rank(),
+         " of another thread; each rank issues what communicates from one thread");
+  }
+  x.member->require_in_world(to.placement());
+}
+
 }  // namespace
 
 Device home_of(const Member& member, const Placement& placement) {
@@ -134,14 +145,25 @@ PyObject* kept_part(PyObject* object) {
 
 GlobalTensor boxed(const GlobalTensor& x, const Layout& to, const char* op) {
   if (x.layout == &to) return x;
-  refuse_while_recording(op);
-  if (Member::current() != x.member) {
-    fail(ErrorKind::runtime, "[", op, "] the tensor belongs to rank ", x.member->rank(),
-         " of another thread; each rank issues what communicates from one thread");
-  }
-  x.member->require_in_world(to.placement());
+  require_own(x, to, op);
   const Device home = home_of(*x.member, to.placement());
   return {&to, distributed::box(issuer(), *x.member, *x.layout, to, home, x.part), x.member};
+}
+
+std::vector<GlobalTensor> boxed_all(const std::vector<const GlobalTensor*>& tensors,
+                                    const std::vector<const Layout*>& to, const char* op) {
+  std::vector<distributed::Change> changes;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const GlobalTensor& x = *tensors[i];
+    require_own(x, *to[i], op);
+    changes.push_back({x.layout, to[i], home_of(*x.member, to[i]->placement()), x.part});
+  }
+  std::vector<GlobalTensor> results;
+  if (tensors.empty()) return results;
+  const std::shared_ptr<Member>& member = tensors[0]->member;
+  std::vector<distributed::Part> parts = distributed::box_all(issuer(), *member, changes);
+  for (size_t i = 0; i < parts.size(); ++i) results.push_back({to[i], std::move(parts[i]), member});
+  return results;
 }
 
 GlobalTensor assembled(const Tensor& local, const Placement& placement,

@@ -46,6 +46,11 @@ Device home_of(const distributed::Member& member, const distributed::Placement& 
 /// The tensor in another layout, as the program says; itself where that is its own.
 GlobalTensor boxed(const GlobalTensor& x, const distributed::Layout& to, const char* op);
 
+/// The same of many; partial values that are made whole share collectives.
+std::vector<GlobalTensor> boxed_all(const std::vector<const GlobalTensor*>& tensors,
+                                    const std::vector<const distributed::Layout*>& to,
+                                    const char* op);
+
 /// What this rank and all others give becomes one tensor; see distributed::assemble().
 GlobalTensor assembled(const Tensor& local, const distributed::Placement& placement,
                        const distributed::Sbps& sbps);

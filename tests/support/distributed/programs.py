@@ -21,6 +21,7 @@ GRIDS = {
     8: [(8,), (2, 4), (2, 2, 2)],
 }
 SHAPES = [(5,), (7, 3), (2, 9), (6, 4, 5), (1, 3), (0, 4), (), (40,), (3, 33)]
+DTYPES = ["bool", "int8", "uint64", "float16", "bfloat16", "float32", "float64", "complex64"]
 OPS = ("sum", "prod", "max", "min")
 
 
@@ -77,3 +78,8 @@ def on_ranks(program: Callable[..., Any], world: int, *args: Any) -> list[Any]:
     from mpi4py import MPI  # noqa: PLC0415  (starts MPI)
 
     return list(MPI.COMM_WORLD.allgather(program(*args)))
+
+
+def ranks_here(world: int) -> int:
+    """How many ranks of a world are threads of this process."""
+    return world if flow.distributed.world_size() == 1 else 1
