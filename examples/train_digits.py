@@ -101,6 +101,12 @@ class Network:
 
     def step(self, x: Any, target: Any) -> Any:
         """Make one step down the gradient; return the cross-entropy before it, as a 0-d array."""
+        loss, gradients = self.gradients(x, target)
+        self.update(gradients)
+        return loss
+
+    def gradients(self, x: Any, target: Any) -> tuple[Any, dict[str, Any]]:
+        """Return the mean cross-entropy of images, as a 0-d array, and its gradients."""
         xp = self.xp
         hidden, scores = self.forward(x)
         exponents = xp.exp(scores - scores.max(axis=1, keepdims=True))
@@ -109,17 +115,19 @@ class Network:
 
         d_scores = (softmax - target) / len(x)
         d_hidden = (d_scores @ self.weights["w2"].T) * (hidden > 0)
-        gradients = {
+        return loss, {
             "w1": x.T @ d_hidden,
             "b1": d_hidden.sum(axis=0),
             "w2": hidden.T @ d_scores,
             "b2": d_scores.sum(axis=0),
         }
+
+    def update(self, gradients: dict[str, Any]) -> None:
+        """Make one step down these gradients."""
         for name, gradient in gradients.items():
             self.velocity[name] *= MOMENTUM
             self.velocity[name] -= LEARNING_RATE * gradient
             self.weights[name] += self.velocity[name]
-        return loss
 
     def accuracy(self, x: flow.Tensor, target: flow.Tensor) -> float:
         """Return the part of the images whose largest score is that of the right class."""

@@ -77,7 +77,8 @@ def contenders(name: str, question: str, reports: dict[str, Any]) -> list[str]:
 
 @pytest.mark.parametrize("name", BENCHMARKS)
 def test_benchmark_works(name: str, reports: dict[str, Any]) -> None:
-    missing = missing_for_processes() if name == "bench_distributed" else None
+    over_mpi = name in ("bench_distributed", "bench_scaling")
+    missing = missing_for_processes() if over_mpi else None
     if missing is not None:
         pytest.skip(missing)
     report = report_of(name, reports)

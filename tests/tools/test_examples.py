@@ -329,6 +329,19 @@ def test_digits_on_many_ranks(device: str) -> None:
     assert number(r"collectives beside other work: (\d+)%", text) >= 0
 
 
+FINGERPRINT = r"fingerprint of the weights: ([0-9a-f]{64})\n"
+
+
+def test_exact_digits_have_the_same_bits_on_any_number_of_ranks() -> None:
+    found = set()
+    for ranks in (1, 2, 4):
+        arguments = ("--exact", "--ranks", str(ranks), "--epochs", "1")
+        text = succeed("distributed_digits.py", *arguments)
+        assert f"{ranks} ranks; losses of one process: at most 0.0e+00 apart" in text
+        found |= set(re.findall(FINGERPRINT, text))
+    assert len(found) == 1
+
+
 # --- distributed_photos.py
 
 
@@ -349,13 +362,14 @@ def test_heat_on_many_ranks_is_numpys(device: str, tmp_path: Path) -> None:
     assert 0 < moved[0] == moved[1] < 30  # those at the borders of parts
 
 
-def test_digits_on_many_processes() -> None:
+@pytest.mark.parametrize("exact", [(), ("--exact",)])
+def test_digits_on_many_processes(exact: tuple[str, ...]) -> None:
     if (missing := missing_for_processes()) is not None:
         pytest.skip(missing)
     done = subprocess.run(
         [
             *(sys.executable, "-m", "oneflow_lite.distributed", "-n", "2"),
-            *(str(EXAMPLES / "distributed_digits.py"), "--epochs", "2"),
+            *(str(EXAMPLES / "distributed_digits.py"), "--epochs", "1", *exact),
         ],
         cwd=ROOT,
         capture_output=True,
@@ -364,7 +378,9 @@ def test_digits_on_many_processes() -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert number(r"2 ranks; losses of one process: at most (\S+) apart", done.stdout) < 1e-4
+    apart = number(r"2 ranks; losses of one process: at most (\S+) apart", done.stdout)
+    assert apart <= (0 if exact else 1e-4)
+    assert len(re.findall(FINGERPRINT, done.stdout)) == len(exact)
 
 
 # --- distributed_pixels.py
