@@ -16,6 +16,13 @@ from oneflow_lite.distributed.placement import Placement, everywhere
 from oneflow_lite.distributed.sbp import Sbp, broadcast, partial_sum
 
 
+def _listed(name: str, given: Any) -> list[Any]:
+    """A list of them; one tensor is none, though it could be looped over."""
+    if isinstance(given, (GlobalTensor, Tensor)):
+        raise TypeError(f"[{name}] expected a list of tensors, got a {type(given).__name__}")
+    return list(given)
+
+
 def _are_global(name: str, given: list[Any]) -> bool:
     """Whether they are tensors of many ranks, or all of this rank alone; nothing else fits."""
     kinds = {isinstance(each, GlobalTensor) for each in given}
@@ -80,7 +87,8 @@ def to_global(
     """
     if placement is not None:
         require_placement(placement)
-    return _in_layouts(list(tensors), placement, None if sbp is None else list_of_sbps(sbp))
+    sbps = None if sbp is None else list_of_sbps(sbp)
+    return _in_layouts(_listed("to_global", tensors), placement, sbps)
 
 
 def _in_layouts(
@@ -151,7 +159,7 @@ def tree_sum(
     if isinstance(blocks, GlobalTensor):
         _refuse_placement(placement)
         return _sum_of_rows(blocks)
-    given: list[Any] = list(blocks)
+    given = _listed("tree_sum", blocks)
     if _are_global("tree_sum", given):
         _refuse_placement(placement)
         return _sum_of_parts(given)

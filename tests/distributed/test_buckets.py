@@ -278,6 +278,7 @@ def test_wrong_lists() -> None:
             ([x, local], r"\[to_global\] got tensors of this rank alone and of many ranks"),
             ([x, 3], r"\[to_global\] expected tensors in the list, got int"),
             ([local], r"need placement= and sbp="),
+            (x, r"\[to_global\] expected a list of tensors, got a GlobalTensor"),
         ):
             with pytest.raises(TypeError, match=message):
                 to_global(wrong)

@@ -23,6 +23,8 @@ def tree(blocks: Sequence[Any]) -> Any:
 def blocks_of(count: int, shape: tuple[int, ...], dtype: str, seed: int = 3) -> list[Any]:
     rng = np.random.default_rng(seed)
     values = [np.asarray(rng.standard_normal(shape) * 9, "float32") for _ in range(count)]
+    for each in values:
+        each.flat[:1] = -0.0  # keeps its sign
     return [flow.tensor(each).astype(dtype) for each in values]
 
 
@@ -206,6 +208,7 @@ def test_wrong_input_of_sums() -> None:
         for wrong, message in (
             ([x, flow.ones(2)], r"\[tree_sum\] got tensors of this rank alone and of many ranks"),
             ([1.0], r"\[tree_sum\] expected tensors in the list, got float"),
+            (flow.ones((2, 2)), r"\[tree_sum\] expected a list of tensors, got a Tensor"),
         ):
             with pytest.raises(TypeError, match=message):
                 tree_sum(wrong)

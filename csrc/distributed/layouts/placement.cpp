@@ -108,15 +108,18 @@ Dims Placement::coordinates(int64_t parallel_id) const {
 }
 
 const Placement& Placement::along(const SmallVector<int, 4>& axes, int32_t rank) const {
-  const Dims own = coordinates(parallel_id(rank));
-  Dims grid;
+  Dims at = coordinates(parallel_id(rank)), grid;
   for (const int axis : axes) grid.push_back(grid_[axis]);
   if (axes.empty()) grid.push_back(1);
   std::vector<int32_t> ranks;
-  for (int64_t id = 0; id < size(); ++id) {
-    Dims at = coordinates(id);
-    for (const int axis : axes) at[axis] = own[axis];
-    if (at == own) ranks.push_back(rank_at(id));
+  for (int64_t place = 0; place < element_count(grid); ++place) {
+    int64_t left = place, id = 0;
+    for (int k = axes.size() - 1; k >= 0; --k) {
+      at[axes[k]] = left % grid[k];
+      left /= grid[k];
+    }
+    for (int axis = 0; axis < grid_.size(); ++axis) id = id * grid_[axis] + at[axis];
+    ranks.push_back(rank_at(id));
   }
   return of(type_, grid, std::move(ranks));
 }
