@@ -81,7 +81,7 @@ def start(tmp_path: Path) -> Start:
     return run
 
 
-NAMES = ("boxing", "operations", "functions", "random", "random_programs")
+NAMES = ("boxing", "operations", "functions", "random", "random_programs", "buckets", "sums")
 
 
 @pytest.mark.parametrize("ranks", [2, 3, 4])
