@@ -513,7 +513,8 @@ def failure(x: Tensor, method: str) -> BaseException | None:
 # --- profiling
 def profile_start() -> None: ...
 def profile_stop(wait: bool) -> dict[str, Any]:
-    """{'lanes': [(id, name, kind)], 'records': [tuple, ...]}; see profiler/trace.py."""
+    """{'lanes': [(id, name, kind)], 'records': [tuple, ...], 'collectives': {seq: (rank, key of
+    the group, number in it)}}; see profiler/trace.py."""
 
 def check_nan_inf(on: bool) -> None:
     """Operations that make a NaN or an infinity fail."""

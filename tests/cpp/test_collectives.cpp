@@ -77,8 +77,10 @@ const Joining kJoining = {
       return {&body->rank->line, body->number};
     },
     post,
-    [](const void* raw) {
-      return concat("gather ", static_cast<const GatherBody*>(raw)->meaning);
+    [](const void* raw) -> std::function<std::string()> {
+      return [meaning = static_cast<const GatherBody*>(raw)->meaning] {
+        return concat("gather ", meaning);
+      };
     },
 };
 

@@ -283,6 +283,40 @@ void test_late_ranks() {
   });
 }
 
+/// Of those that wait, one asks; each rank says what it is in, or has been in last. Also one that
+/// is idle and whose program does nothing, one outside of the group, and one that has ended.
+void test_where_ranks_are() {
+  const Worlds worlds = make_worlds(5);
+  const Ranks all = make_ranks(worlds);
+  Ranks some;
+  for (const size_t rank : {1, 2, 3}) some.push_back(worlds[rank]->group({1, 2, 3}));
+  each_rank(all, [](Communicator& own) {
+    AllToAll part(own, 1);
+    const std::unique_ptr<Work> work = own.post(part.collective());
+    finish(*work);
+  });
+  worlds[4]->leave();
+  std::atomic<int> reports{0}, waiting{2};
+  each_rank(some, [&](Communicator& own) {
+    if (own.rank() == 2) return;
+    AllToAll part(own, 2);
+    const std::unique_ptr<Work> work = own.post(part.collective());
+    CHECK(!work->test() && work->turn() == own.rank() / 3.0);
+    const std::vector<std::string> wanted = {"idle since all_to_all 1", "in all_to_all 2",
+                                             "in all_to_all 2", "idle since all_to_all 1",
+                                             "has ended"};
+    bool asks = work->ask();
+    while (asks && work->answers() != wanted) {
+      work->test();
+      asks = work->ask();
+    }
+    CHECK(work->ask() == asks && work->awaits_others());
+    reports += asks;
+    for (--waiting; waiting > 0;) work->test();
+  });
+  CHECK(reports == 1);
+}
+
 /// An error of the library aborts the collectives in flight, with the library's words.
 void test_a_library_that_fails() {
   mpi::FakeMpi& library = mpi::make_fake_mpi(2);
@@ -307,6 +341,7 @@ void test_all() {
   test_a_rank_that_leaves();
   test_a_rank_that_ends();
   test_late_ranks();
+  test_where_ranks_are();
   test_bad_input();
 }
 

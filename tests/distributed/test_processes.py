@@ -5,17 +5,14 @@ Each start takes seconds, so one start of a number of ranks runs all tests of th
 
 import os
 import re
-import signal
 import subprocess
 import sys
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 from oneflow_lite.distributed.__main__ import command_of, in_parts
 from tests.conftest import ROOT
-from tests.support.distributed.mpi import BESIDE, missing_for_processes
+from tests.support.distributed.mpi import BESIDE, Start, missing_for_processes
 
 pytestmark = pytest.mark.process
 
@@ -24,61 +21,6 @@ pytestmark = pytest.mark.process
 def mpi() -> None:
     if (missing := missing_for_processes()) is not None:
         pytest.skip(missing)
-
-
-START = """
-import os, signal, sys, threading, time
-import oneflow_lite as flow
-from oneflow_lite.distributed import placement, sbp
-
-rank, everywhere = flow.distributed.rank(), placement.all("cpu")
-
-def total(x):
-    return x.to_global(everywhere, sbp.partial_sum).full().tolist()
-
-def say(*words):
-    os.write(1, (" ".join(map(str, words)) + "\\n").encode())
-
-assert total(flow.ones(2)) == 2 * [flow.distributed.world_size()]
-"""
-
-Start = Callable[..., subprocess.CompletedProcess[str]]
-
-
-@pytest.fixture
-def start(tmp_path: Path) -> Start:
-    """Run a program on ranks; all processes end with the test. Keywords are flags."""
-
-    def run(
-        ranks: int, *words: str, code: str = "", **flags: str
-    ) -> "subprocess.CompletedProcess[str]":
-        kept = {
-            k: v for k, v in os.environ.items() if not k.startswith(("ONEFLOW_LITE_", "PYTEST"))
-        }
-        kept["PYTHONPATH"] = str(ROOT)
-        kept |= {f"ONEFLOW_LITE_{name.upper()}": value for name, value in flags.items()}
-        if code:
-            (tmp_path / "program.py").write_text(START + code, encoding="utf-8")
-            words = ("program.py", *words)
-        command = [sys.executable, "-m", "oneflow_lite.distributed", "-n", str(ranks), *words]
-        started = subprocess.Popen(
-            command,
-            cwd=tmp_path if code else ROOT,
-            env=kept,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-        try:
-            output, _ = started.communicate(timeout=300)
-        finally:
-            if started.poll() is None:
-                os.killpg(started.pid, signal.SIGKILL)
-                started.wait()
-        text = output.decode(errors="replace").replace("\0", "")
-        return subprocess.CompletedProcess(command, started.returncode, text)
-
-    return run
 
 
 NAMES = ("boxing", "operations", "functions", "random", "random_programs", "buckets", "sums")

@@ -1,5 +1,7 @@
 #include "distributed/world/collective.h"
 
+#include <atomic>
+#include <mutex>
 #include <utility>
 
 #include "base/fingerprint.h"
@@ -75,9 +77,11 @@ std::unique_ptr<ep::Work> post(void* body, bool has_failed, std::function<std::s
   return own->group->communicator->post(std::move(collective));
 }
 
-std::string text_of(const void* body) {
+std::function<std::string()> text_of(const void* body) {
   const auto* own = static_cast<const CollectiveBody*>(body);
-  return concat("collective ", own->number, ", ", own->meaning.str());
+  return [number = own->number, meaning = own->meaning] {
+    return concat("collective ", number, ", ", meaning.str());
+  };
 }
 
 constexpr vm::Joining kJoining = {place_of, post, text_of};
@@ -98,6 +102,27 @@ constexpr vm::InstructionType kCollectiveType = [] {
   return type;
 }();
 
+/// What has been issued while a recording goes on.
+class Issues {
+ public:
+  void record(bool on) { is_on_.store(on, std::memory_order_relaxed); }
+  void note(const IssuedCollective& issued) {
+    if (!is_on_.load(std::memory_order_relaxed)) return;
+    std::lock_guard<std::mutex> lock(mutex_);
+    all_.push_back(issued);
+  }
+  std::vector<IssuedCollective> take() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return std::exchange(all_, {});
+  }
+
+ private:
+  std::atomic<bool> is_on_{false};
+  std::mutex mutex_;  // guards the rest
+  std::vector<IssuedCollective> all_;
+};
+Issues issues;
+
 void add_parts(const std::vector<Message>& messages, vm::Access access, CollectiveBody* body,
                std::vector<HeldMessage>* parts, std::vector<vm::Operand>* operands) {
   for (const Message& message : messages) {
@@ -111,6 +136,10 @@ void add_parts(const std::vector<Message>& messages, vm::Access access, Collecti
 }
 
 }  // namespace
+
+void record_collectives(bool on) { issues.record(on); }
+
+std::vector<IssuedCollective> take_collectives() { return issues.take(); }
 
 std::string Meaning::str() const {
   std::string text = concat(name, " of ", name_of(dtype));
@@ -146,6 +175,7 @@ void issue_collective(const Issuer& issuer, Member& member, const std::shared_pt
   // After the issue, which may wait for room: others may be waiting for this very instruction. Its
   // end may be counted first; only this thread looks at the number.
   joined->fetch_add(1, std::memory_order_relaxed);
+  issues.note({seq, member.rank(), group->key, group->issued});
   ++group->issued;
   group->last = seq;
   if (issuer.machine.options().naive.load(std::memory_order_relaxed)) {

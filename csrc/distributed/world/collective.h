@@ -33,4 +33,15 @@ void issue_collective(const Issuer& issuer, Member& member, const std::shared_pt
                       const Meaning& meaning, const std::vector<Message>& sends,
                       const std::vector<Message>& receives);
 
+/// For traces: which of a rank's collectives an instruction is.
+struct IssuedCollective {
+  vm::Seq seq;
+  int32_t rank;
+  uint64_t group;   // a key, which is the same on all ranks of the group
+  uint64_t number;  // in the group
+};
+/// Any thread: what is issued from now on is kept until it is taken, or is not.
+void record_collectives(bool on);
+std::vector<IssuedCollective> take_collectives();
+
 }  // namespace ofl::distributed

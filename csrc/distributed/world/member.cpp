@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/fingerprint.h"
 #include "ep/communicators/threads.h"
 #include "vm/board/running_scope.h"
 
@@ -75,6 +76,9 @@ const std::shared_ptr<Group>& Member::group(const std::vector<int32_t>& ranks) {
   if (!group) {
     group = std::make_shared<Group>();
     group->communicator = world_->group(ranks);
+    Fingerprint key;
+    key.add_all(ranks);
+    group->key = key.value();
   }
   return group;
 }
@@ -97,6 +101,21 @@ std::shared_ptr<Member> Member::current() {
   }
   if (!own.is_known && own.start) own.start();
   return own.member ? own.member : alone();
+}
+
+// A function of the machine may name a device, as it does not communicate by that; but it cannot
+// enter a world.
+Device Member::default_device(DeviceType type, int (*count)()) {
+  if (entered.member) return entered.member->device(type, count());
+  const Process& own = process();
+  if (!own.is_known && !own.is_forked) {
+    if (vm::RunningScope::any()) {
+      fail(ErrorKind::runtime, "[device] a function of the machine cannot enter the world of its "
+           "rank; call flow.distributed.rank() before, or name a device with its index");
+    }
+    if (own.start) own.start();
+  }
+  return own.member ? own.member->device(type, count()) : Device{type, 0};
 }
 
 void Member::set_start(void (*start)()) { process().start = start; }

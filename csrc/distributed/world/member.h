@@ -20,6 +20,7 @@ namespace ofl::distributed {
 /// Some ranks, among them this one, and the line of their collectives.
 struct Group {
   std::unique_ptr<ep::Communicator> communicator;
+  uint64_t key = 0;     // of its ranks; the same on each of them
   uint64_t issued = 0;  // by the member's thread
   vm::Seq last = 0;     // the last of them
   vm::Line line;        // of those that are posted; with the baton of the ccl stream
@@ -53,6 +54,9 @@ class Member {
   /// Error(runtime) while the thread is in a function of the machine: such a function has no place
   /// in the order of collectives. With the GIL, as what follows.
   static std::shared_ptr<Member> current();
+  /// The device of this type that the calling thread's rank computes on; in no world, the first.
+  /// Enters the world, as current() does; a forked child is in none. `count`: of the devices.
+  static Device default_device(DeviceType type, int (*count)());
   /// Asked for the process's world before it is known: `start` says set_process(), or throws.
   static void set_start(void (*start)());
   /// The process's world; null: it has entered none.

@@ -29,11 +29,17 @@ struct Transfer {
 struct Collective {
   uint64_t meaning = 0;     // a hash of what it is; the same on all ranks
   bool has_failed = false;  // an operand has
-  /// What it is, with its line, or why it has failed: for the errors of others. Any thread, until
-  /// the work is over.
+  /// What it is, with its line, or why it has failed: for the errors of others. Any thread, as
+  /// long as the world lives.
   std::function<std::string()> text;
   std::vector<Transfer> sends, receives;
 };
+
+/// What a rank says when it is asked where it is, by the texts of its collectives.
+inline std::string in_text(const std::string& present) { return "in " + present; }
+inline std::string idle_text(const std::string& last) {
+  return last.empty() ? "has come to no collective" : "idle since " + last;
+}
 
 enum class Verdict : uint8_t { moved, failed, differs, aborted };
 
@@ -50,6 +56,13 @@ class Work {
   /// The ranks of the world that have not come. One that has come may be among them unless, some
   /// time ago, all called tell_waiting().
   virtual std::vector<int32_t> late() const = 0;
+  /// While it awaits others: asks all ranks of the world where they are, the first time. False:
+  /// another rank of the group does.
+  virtual bool ask() = 0;
+  /// Once it has asked: what each rank of the world has said; empty: nothing yet.
+  virtual std::vector<std::string> answers() const = 0;
+  /// Its place in the group, over the size of the group: for ranks that take turns.
+  virtual double turn() const = 0;
   /// Aborts all collectives of the world, on all ranks: those in flight and those to come.
   virtual void abort(const std::string& reason) = 0;
   /// Once it is over.

@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/error.h"
 
 namespace ofl::ep {
@@ -54,6 +55,17 @@ class Meeting {
       if (!posted_[rank].text) found.push_back((*ranks_)[rank]);
     }
     return found;
+  }
+
+  /// With the group's mutex: the rank asks, unless another one does.
+  bool ask(int rank) {
+    if (asks_ < 0) asks_ = rank;
+    return asks_ == rank;
+  }
+  /// With the group's mutex; empty: it has not come.
+  std::string text_of(int rank) const {
+    const Collective& posted = posted_[static_cast<size_t>(rank)];
+    return posted.text ? posted.text() : "";
   }
 
   bool is_decided() const { return is_decided_.load(std::memory_order_acquire); }
@@ -146,6 +158,7 @@ class Meeting {
   const std::shared_ptr<const Ranks> ranks_;
   std::vector<Collective> posted_;
   int arrived_ = 0;  // with the group's mutex
+  int asks_ = -1;    // with the group's mutex: the rank that does
   std::atomic<bool> is_decided_{false};
   Verdict verdict_ = Verdict::moved;  // once decided
   std::string reason_;                // once decided
@@ -154,13 +167,26 @@ class Meeting {
   bool is_closed_ = false;
 };
 
+/// Where a rank is, as far as one group knows.
+struct Whereabouts {
+  std::string in;       // what it waits in, or nothing
+  std::string last;     // what it has posted last, or nothing
+  int64_t last_at = 0;  // when
+};
+
+/// How a group reaches its world. Called with no lock of the group.
+struct Links {
+  std::function<void(const std::string&)> differs;  // its ranks do not do the same
+  std::function<std::vector<std::string>()> where;  // all ranks of the world are
+};
+
 class Group {
  public:
-  /// `differs` is called, with no lock of the group, once its ranks do not do the same.
-  Group(Ranks ranks, std::function<void(const std::string&)> differs)
+  Group(Ranks ranks, Links world)
       : ranks_(std::make_shared<const Ranks>(std::move(ranks))),
-        differs_(std::move(differs)),
+        world_(std::move(world)),
         counts_(ranks_->size()),
+        last_(ranks_->size()),
         has_left_(ranks_->size()) {}
 
   int size() const { return static_cast<int>(counts_.size()); }
@@ -178,13 +204,14 @@ class Group {
       }
       mine = meeting;
       const bool was_decided = mine->is_decided();
+      last_[static_cast<size_t>(rank)] = {collective.text, now_ns()};
       const bool is_last = mine->post(rank, std::move(collective));
       const int missing = missing_in(number);
       if (missing >= 0 && !mine->is_decided()) mine->miss(missing);
       if (is_last) open_.erase(number);
       differs = !was_decided && mine->is_decided() && mine->verdict() == Verdict::differs;
     }
-    if (differs) differs_(mine->reason());
+    if (differs) world_.differs(mine->reason());
     return mine;
   }
 
@@ -199,7 +226,7 @@ class Group {
         reason = entry.second->reason();
       }
     }
-    if (!reason.empty()) differs_(reason);
+    if (!reason.empty()) world_.differs(reason);
   }
 
   void abort(const std::string& reason) {
@@ -214,14 +241,33 @@ class Group {
     return meeting.late();
   }
   void abort_world(const std::string& reason) {
-    differs_(reason);
+    world_.differs(reason);
     abort(reason);  // the world may be gone
+  }
+  bool ask(Meeting& meeting, int rank) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return meeting.ask(rank);
+  }
+  std::vector<std::string> answers() const { return world_.where(); }
+  Whereabouts where(int rank) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const Last& last = last_[static_cast<size_t>(rank)];
+    Whereabouts found{"", last.text ? last.text() : "", last.at};
+    for (const auto& entry : open_) {
+      if (found.in.empty()) found.in = entry.second->text_of(rank);
+    }
+    return found;
   }
   bool is_aborted() const { return is_aborted_.load(std::memory_order_acquire); }
   /// Once it is aborted.
   const std::string& reason() const { return reason_; }
 
  private:
+  struct Last {
+    std::function<std::string()> text;
+    int64_t at = 0;
+  };
+
   /// With the mutex: a rank that has left without its part in a collective; -1: there is none.
   int missing_in(uint64_t number) const {
     for (size_t rank = 0; rank < counts_.size(); ++rank) {
@@ -231,10 +277,11 @@ class Group {
   }
 
   const std::shared_ptr<const Ranks> ranks_;
-  const std::function<void(const std::string&)> differs_;
+  const Links world_;
   std::atomic<bool> is_aborted_{false};  // set once, after the reason
   std::mutex mutex_;                     // guards the rest
   std::vector<uint64_t> counts_;  // of the collectives that each rank has posted
+  std::vector<Last> last_;        // of them
   std::vector<bool> has_left_;
   std::map<uint64_t, std::shared_ptr<Meeting>> open_;  // that not all ranks have posted, by number
   std::string reason_;
@@ -263,6 +310,9 @@ class ThreadWork final : public Work {
   bool awaits_others() const override { return !meeting_->is_decided(); }
   void tell_waiting() override {}  // they see it
   std::vector<int32_t> late() const override { return group_->late(*meeting_); }
+  bool ask() override { return group_->ask(*meeting_, rank_); }
+  std::vector<std::string> answers() const override { return group_->answers(); }
+  double turn() const override { return static_cast<double>(rank_) / group_->size(); }
   void abort(const std::string& reason) override { group_->abort_world(reason); }
   Verdict verdict() const override { return verdict_; }
   std::string reason() const override { return reason_; }
@@ -317,9 +367,15 @@ class Shared : public std::enable_shared_from_this<Shared> {
     std::shared_ptr<Group>& group = groups_[ranks];
     if (group) return group;
     const std::weak_ptr<Shared> world = weak_from_this();
-    group = std::make_shared<Group>(ranks, [world](const std::string& reason) {
+    Links links;
+    links.differs = [world](const std::string& reason) {
       if (const std::shared_ptr<Shared> shared = world.lock()) shared->abort(reason);
-    });
+    };
+    links.where = [world] {
+      const std::shared_ptr<Shared> shared = world.lock();
+      return shared ? shared->where() : std::vector<std::string>();
+    };
+    group = std::make_shared<Group>(ranks, std::move(links));
     if (is_aborted_) group->abort(reason_);
     for (const int32_t rank : left_) leave(*group, ranks, rank);
     return group;
@@ -348,10 +404,40 @@ class Shared : public std::enable_shared_from_this<Shared> {
     for (const std::shared_ptr<Group>& group : all) group->abort(reason);
   }
 
+  std::vector<std::string> where() {
+    std::map<Ranks, std::shared_ptr<Group>> all;
+    std::vector<int32_t> left;
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      all = groups_;
+      left = left_;
+    }
+    std::vector<std::string> answers;
+    for (int32_t rank = 0; rank < size_; ++rank) {
+      const bool has_left = std::find(left.begin(), left.end(), rank) != left.end();
+      answers.push_back(has_left ? "has ended" : where(all, rank));
+    }
+    return answers;
+  }
+
  private:
-  static void leave(Group& group, const Ranks& ranks, int32_t rank) {
+  static int place_in(const Ranks& ranks, int32_t rank) {
     const auto found = std::find(ranks.begin(), ranks.end(), rank);
-    if (found != ranks.end()) group.leave(static_cast<int>(found - ranks.begin()));
+    return found == ranks.end() ? -1 : static_cast<int>(found - ranks.begin());
+  }
+  static void leave(Group& group, const Ranks& ranks, int32_t rank) {
+    if (const int place = place_in(ranks, rank); place >= 0) group.leave(place);
+  }
+  static std::string where(const std::map<Ranks, std::shared_ptr<Group>>& groups, int32_t rank) {
+    Whereabouts latest;
+    for (const auto& [ranks, group] : groups) {
+      const int place = place_in(ranks, rank);
+      if (place < 0) continue;
+      Whereabouts found = group->where(place);
+      if (!found.in.empty()) return in_text(found.in);
+      if (found.last_at > latest.last_at) latest = std::move(found);
+    }
+    return idle_text(latest.last);
   }
 
   const int size_;

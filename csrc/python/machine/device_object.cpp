@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "distributed/world/member.h"
 #include "ep/registry.h"
 #include "python/bind.h"
 #include "python/initialised.h"
@@ -58,6 +59,9 @@ Device parse_device(const std::string& text) {
   const ep::Backend* row = index ? ep::find_backend(type) : nullptr;
   if (!row || (row->type == DeviceType::cpu && *index != 0)) {
     fail(ErrorKind::value, "[device] no device \"", text, "\"; expected ", valid_forms());
+  }
+  if (colon == std::string::npos && row->type != DeviceType::cpu) {
+    return distributed::Member::default_device(row->type, row->count);
   }
   return {row->type, static_cast<int16_t>(*index)};
 }

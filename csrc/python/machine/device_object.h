@@ -8,7 +8,7 @@
 
 namespace ofl::python {
 
-/// "cpu", "mock:1", "cuda" (index 0); Error(value) lists the valid forms.
+/// "cpu", "mock:1", "cuda" (that of the calling rank); Error(value) lists the valid forms.
 Device parse_device(const std::string& text);
 /// Of a Device, subclasses included.
 std::optional<Device> device_or_none(PyObject* object);

@@ -3,6 +3,7 @@
 
 #include <pybind11/pybind11.h>
 
+#include "distributed/world/collective.h"
 #include "profiler/benchmark.h"
 #include "python/bind.h"
 #include "python/errors.h"
@@ -60,6 +61,7 @@ void record(bool on, bool wait) {
   static bool is_on = false;
   if (wait) runtime().machine.drain(std::nullopt);
   set_observed(recorder(), &is_on, on);
+  distributed::record_collectives(on);
 }
 
 /// What is in flight is no part of it.
@@ -94,9 +96,13 @@ py::dict profile_stop(bool wait) {
         py::make_tuple(i, trace.lanes[i].name, trace.lanes[i].stream ? "stream" : "thread"));
   }
   for (const TraceRecord& record : trace.records) records.append(to_tuple(record));
-  py::dict result;
+  py::dict result, collectives;
+  for (const auto& [seq, rank, group, number] : distributed::take_collectives()) {
+    collectives[py::int_(seq)] = py::make_tuple(rank, group, number);
+  }
   result["lanes"] = lanes;
   result["records"] = records;
+  result["collectives"] = collectives;
   return result;
 }
 
@@ -106,6 +112,7 @@ void bind_profiler(py::module_& m) {
   m.def("profile_start", [] {
     record(false, true);
     recorder().take();
+    distributed::take_collectives();
     record(true, true);
   });
   m.def("profile_stop", &profile_stop);

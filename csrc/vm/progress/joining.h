@@ -27,11 +27,11 @@ struct Place {
 struct Joining {
   Place (*place)(const void* body);
   /// Posts it. With `has_failed` the others learn of that, and nothing moves. `text` says what it
-  /// is, or why it has failed; it may be called until the work is over. May throw: then nothing is
-  /// posted, and nobody else must be left waiting for it.
+  /// is, or why it has failed; it may be called as long as the machine lives. May throw: then
+  /// nothing is posted, and nobody else must be left waiting for it.
   std::unique_ptr<ep::Work> (*post)(void* body, bool has_failed, std::function<std::string()> text);
-  /// What it is.
-  std::string (*text)(const void* body);
+  /// Says what it is; it may be called when the body is gone.
+  std::function<std::string()> (*text)(const void* body);
 };
 
 }  // namespace ofl::vm

@@ -1,12 +1,51 @@
 #include "vm/progress/progress_policy.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <thread>
 #include <utility>
 
 #include "base/clock.h"
 
 namespace ofl::vm {
+
+namespace {
+
+/// A rank that is idle looks for questions once a second.
+constexpr int64_t kAnswerNs = 3'000'000'000;
+
+/// "0 to 2, 5".
+std::string named(const std::vector<size_t>& ranks) {
+  std::string text;
+  for (size_t i = 0; i < ranks.size();) {
+    size_t last = i;
+    while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1) ++last;
+    text += concat(i ? ", " : "", ranks[i]);
+    if (last > i) text += concat(last > i + 1 ? " to " : ", ", ranks[last]);
+    i = last + 1;
+  }
+  return text;
+}
+
+/// A line for each answer, with the ranks that have given it.
+std::string listed(const std::vector<std::string>& answers) {
+  std::vector<std::string> different;
+  std::map<std::string, std::vector<size_t>> ranks;
+  for (size_t rank = 0; rank < answers.size(); ++rank) {
+    std::vector<size_t>& same = ranks[answers[rank]];
+    if (same.empty()) different.push_back(answers[rank]);
+    same.push_back(rank);
+  }
+  std::string text;
+  for (const std::string& answer : different) {
+    const std::vector<size_t>& same = ranks[answer];
+    text += concat("  rank", same.size() > 1 ? "s " : " ", named(same), ": ",
+                   answer.empty() ? "has not answered" : answer, "\n");
+  }
+  return text;
+}
+
+}  // namespace
 
 bool ProgressPolicy::run_next(const Turn& turn) {
   Slot* const slot = stream_.take_next(turn.max_cost);
@@ -35,9 +74,9 @@ void ProgressPolicy::run(Slot* slot) {
 void ProgressPolicy::post(Slot* slot) {
   InFlight posted{slot, nullptr, slot->failure ? slot->failure : slot->given_failure(), now_ns()};
   const FailurePtr own = posted.own;
-  const auto text = [this, slot, own] { return text_of(slot, own); };
   const FailurePtr unposted = attempt(slot, [&] {
-    posted.work = slot->header.type->joining->post(slot->body, own != nullptr, text);
+    posted.work = slot->header.type->joining->post(slot->body, own != nullptr,
+                                                    text_of(slot, own));
   });
   if (unposted) posted.own = own ? own : unposted;
   slot->state.store(SlotState::pending, std::memory_order_release);
@@ -66,6 +105,7 @@ bool ProgressPolicy::poll(bool) {
 
 /// At half of the time, each rank that waits tells the others so. Those that have not are late.
 void ProgressPolicy::watch(InFlight& waiting) const {
+  watch_for_hang(waiting);
   const double most = stream_.board().options.ccl_timeout.load(std::memory_order_relaxed);
   if (most <= 0) return;
   const double waited = static_cast<double>(now_ns() - waiting.since) * 1e-9;
@@ -74,7 +114,29 @@ void ProgressPolicy::watch(InFlight& waiting) const {
   std::string ranks;
   for (const int32_t rank : waiting.work->late()) ranks += concat(ranks.empty() ? "" : ", ", rank);
   waiting.work->abort(concat("waited ", most, " s (ONEFLOW_LITE_CCL_TIMEOUT) for rank ", ranks,
-                             " in ", text_of(waiting.slot, waiting.own)));
+                             " in ",
+                             text_of(waiting.slot, waiting.own)()));
+}
+
+/// One of the ranks that wait asks all where they are, and reports it, once. They take turns for a
+/// quarter of the time, so that mostly one of them asks.
+void ProgressPolicy::watch_for_hang(InFlight& waiting) const {
+  const double most = stream_.board().options.hang_timeout.load(std::memory_order_relaxed);
+  if (most <= 0 || waiting.is_reported) return;
+  const int64_t now = now_ns();
+  const double waited = static_cast<double>(now - waiting.since) * 1e-9;
+  if (waited < most * (1 + waiting.work->turn() / 4)) return;
+  waiting.is_reported = !waiting.work->ask();
+  if (waiting.is_reported) return;
+  if (waiting.asked_at == 0) waiting.asked_at = now;
+  const std::vector<std::string> answers = waiting.work->answers();
+  const bool all = std::find(answers.begin(), answers.end(), "") == answers.end();
+  if (!all && now - waiting.asked_at < kAnswerNs) return;
+  waiting.is_reported = true;
+  std::fprintf(stderr,
+               "oneflow_lite: a collective has waited for %g s (ONEFLOW_LITE_HANG_TIMEOUT) for "
+               "ranks that have not come to it\n%s",
+               most, listed(answers).c_str());
 }
 
 bool ProgressPolicy::moves() const {
@@ -123,14 +185,17 @@ FailurePtr ProgressPolicy::outcome(const InFlight& ended) const {
   return make_failure(ended.slot, Error(ErrorKind::rank, ended.work->reason()));
 }
 
-std::string ProgressPolicy::text_of(const Slot* slot, const FailurePtr& failure) const {
+std::function<std::string()> ProgressPolicy::text_of(const Slot* slot,
+                                                     const FailurePtr& failure) const {
   const Board& board = stream_.board();
-  const Instruction& header = slot->header;
   if (!failure) {
-    return concat(header.type->joining->text(slot->body), " at ", board.site_text(header.site));
+    const Instruction& header = slot->header;
+    return [&board, site = header.site, what = header.type->joining->text(slot->body)] {
+      return concat(what(), " at ", board.site_text(site));
+    };
   }
-  return concat(failure->op, ": ", failure->message, "; issued at ",
-                board.site_text(failure->site));
+  return [text = concat(failure->op, ": ", failure->message, "; issued at ",
+                        board.site_text(failure->site))] { return text; };
 }
 
 }  // namespace ofl::vm

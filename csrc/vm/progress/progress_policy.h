@@ -11,7 +11,9 @@
 // a circle.
 #pragma once
 
+#include <functional>
 #include <map>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -41,14 +43,17 @@ class ProgressPolicy final : public StreamPolicy {
     std::unique_ptr<ep::Work> work;
     FailurePtr own;  // of an operand
     int64_t since;
-    bool has_told = false;  // that it waits
+    bool has_told = false;     // that it waits
+    int64_t asked_at = 0;      // where all ranks are; 0: it has not
+    bool is_reported = false;  // by this rank, or by another one
   };
 
   void post(Slot* slot);
   void watch(InFlight& waiting) const;
+  void watch_for_hang(InFlight& waiting) const;
   void end(const InFlight& ended, FailurePtr failure);
   FailurePtr outcome(const InFlight& ended) const;
-  std::string text_of(const Slot* slot, const FailurePtr& failure) const;
+  std::function<std::string()> text_of(const Slot* slot, const FailurePtr& failure) const;
 
   Stream& stream_;
   // With the baton.

@@ -64,12 +64,16 @@ void Session::take(const Envelope& envelope, const char* follows) {
       texts_[envelope.sender] = std::string(follows, envelope.bytes);
       return;
     case Kind::waiting: waiting_.insert(envelope.sender); return;
+    case Kind::here:
+      answers_[envelope.sender] = std::string(follows, envelope.bytes);
+      return;
     case Kind::ready: return send_announced(envelope.sender, envelope.value);
     case Kind::gone: sending_.erase({envelope.sender, envelope.value}); return;
     case Kind::piece:
       pieces_[envelope.sender].push_back(
           {envelope.values[0], envelope.value, std::string(follows, envelope.bytes)});
       return;
+    case Kind::where:
     case Kind::group_end:
     case Kind::world_end:
     case Kind::abort: break;
@@ -115,6 +119,21 @@ void Session::tell_text() {
   for (int place = 0; place < places_.size(); ++place) {
     if (place != places_.own) tell(place, envelope(Kind::text), text);
   }
+}
+
+bool Session::ask() {
+  if (is_asked_) return false;
+  if (std::exchange(has_asked_, true)) return true;
+  Envelope question = envelope(Kind::where);
+  question.sender = wire_.library.rank;
+  for (int rank = 0; rank < wire_.library.size; ++rank) {
+    if (rank != wire_.library.rank) wire_.mailbox.send(rank, question, nullptr);
+  }
+  return true;
+}
+
+void Session::note_asked(int32_t rank) {
+  if (!has_asked_ || rank < wire_.library.rank) is_asked_ = true;
 }
 
 void Session::tell_waiting() {

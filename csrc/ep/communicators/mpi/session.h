@@ -23,6 +23,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -42,6 +43,8 @@ enum class Kind : uint32_t {
   gone,       // it is not any more
   text,       // of a rank, for the errors of others
   waiting,    // a rank has been waiting for some time
+  where,      // a rank of the world asks where the receiver is, as it waits in a collective
+  here,       // the answer
   group_end,  // a rank posts no collective of this number, or later, in the group
   world_end,  // a rank posts nothing any more
   abort,      // all that is in flight ends; by a collective that differs, or by none
@@ -79,6 +82,14 @@ class Session {
   /// It ends so, unless all bytes have moved.
   void abort(Verdict verdict, const std::string& reason);
 
+  /// This rank asks all ranks where they are, unless another one does. Where two have asked at
+  /// once, the lower one does. The higher one knows before it has all answers: the lower one's
+  /// question was sent before its answer, and messages of two ranks come in order.
+  bool ask();
+  void note_asked(int32_t rank);
+  /// Of the ranks of the world.
+  const std::map<int32_t, std::string>& answers() const { return answers_; }
+
   void tell_waiting();
   /// Ranks that have not told that they wait.
   std::vector<int32_t> late() const;
@@ -89,6 +100,8 @@ class Session {
   Verdict verdict() const { return verdict_; }
   const std::string& reason() const { return reason_; }
   std::string own_text() const { return collective_.text ? collective_.text() : ""; }
+  /// Of a session that is over.
+  std::function<std::string()> take_text() { return std::move(collective_.text); }
 
  private:
   /// The state of the check, over the ranks that this one has heard of.
@@ -132,11 +145,13 @@ class Session {
   const uint64_t number_;
   Collective collective_;
   bool is_posted_ = false, is_decided_ = false, is_over_ = false, is_aborted_ = false;
+  bool has_asked_ = false, is_asked_ = false;  // this rank; one that goes before it
   int round_ = 0;
   Known known_{};
   std::map<int, Known> heard_;        // by round
   std::map<int, std::string> texts_;  // by place
   std::set<int> waiting_;             // places
+  std::map<int32_t, std::string> answers_;
   Verdict verdict_ = Verdict::moved;  // once decided
   std::string reason_;
   std::map<int, std::deque<Piece>> pieces_;  // that have come, by place
