@@ -1,4 +1,8 @@
-"""Start a program as several ranks: ``python -m oneflow_lite.distributed -n 4 program.py``."""
+"""Start a program as several ranks: ``python -m oneflow_lite.distributed -n 4 program.py``.
+
+``python -m oneflow_lite.distributed merge trace.rank*.json -o trace.json`` makes one trace of
+those that ranks have written.
+"""
 
 import argparse
 import os
@@ -7,6 +11,9 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import NoReturn
+
+from oneflow_lite.profiler import merge
+from oneflow_lite.profiler.trace import drop_file
 
 
 def find_mpiexec() -> str:
@@ -49,11 +56,34 @@ def in_parts(words: list[str]) -> tuple[list[str], list[str], list[str]]:
     return words[:own], rest[:end], rest[end + 1 :]
 
 
+def merge_traces(words: list[str]) -> None:
+    """Write one trace of those of the ranks."""
+    parser = argparse.ArgumentParser(
+        prog="python -m oneflow_lite.distributed merge",
+        description="Make one trace of those that the ranks of a run have written for "
+        "ONEFLOW_LITE_PROFILE.",
+    )
+    parser.add_argument("traces", nargs="+", help="the files of all ranks of a run")
+    parser.add_argument("-o", "--output", required=True, help="the file to write")
+    given = parser.parse_args(words)
+    try:
+        merge(given.traces, given.output)
+    except ValueError as error:
+        raise SystemExit(str(error)) from None
+    except OSError as error:
+        raise SystemExit(f"[merge] {error.filename}: {error.strerror}") from None
+
+
 def main() -> NoReturn:
-    """Become the launcher."""
+    """Become the launcher, or merge traces."""
+    drop_file()  # traces are of the program
+    if sys.argv[1:2] == ["merge"]:
+        merge_traces(sys.argv[2:])
+        sys.exit()
     parser = argparse.ArgumentParser(
         prog="python -m oneflow_lite.distributed",
-        usage="%(prog)s -n RANKS (program.py | -m module) ... [-- options of mpiexec]",
+        usage="%(prog)s -n RANKS (program.py | -m module) ... [-- options of mpiexec]\n"
+        "       %(prog)s merge TRACE ... -o TRACE",
         description="Run a program on several ranks, each a process, by the mpiexec of an MPI.",
     )
     parser.add_argument("-n", "--ranks", type=int, required=True, help="how many")

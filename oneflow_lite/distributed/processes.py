@@ -6,6 +6,7 @@ machine's own worker (csrc/ep/communicators/mpi).
 
 import atexit
 import os
+import platform
 import sys
 import threading
 import time
@@ -14,21 +15,17 @@ from types import TracebackType
 from typing import Any, NoReturn, cast
 
 from oneflow_lite import _C
+from oneflow_lite.distributed.clocks import machine, rank_of
 from oneflow_lite.distributed.errors import in_one_line
 from oneflow_lite.flags import flags
-
-# A launcher of several processes sets one of these variables in their environment. Slurm sets its
-# own in the processes of a step alone.
-_SIZES = {
-    "OMPI_COMM_WORLD_SIZE": "Open MPI's mpiexec",
-    "PMI_SIZE": "mpiexec of MPICH or Intel MPI",
-    "SLURM_STEP_NUM_TASKS": "srun",
-}
-
-# What a rank leaves in its environment, which the processes that it starts inherit: they have the
-# launcher's variables, too, and are no ranks.
-_OWNER = "_ONEFLOW_LITE_RANK"
-_JOBS = ("PMIX_NAMESPACE", "PMI_FD", "PMI_PORT", "SLURM_STEP_ID")  # each differs from job to job
+from oneflow_lite.launchers import (
+    TORCHRUN,
+    Launcher,
+    meant_size,
+    own_environment,
+    require_started,
+)
+from oneflow_lite.profiler.ranks import enter_world
 
 _lock = threading.RLock()
 _is_known = False
@@ -41,9 +38,9 @@ def start() -> None:
     with _lock:
         if _is_known:
             return
-        meant = _meant_size()
+        meant = meant_size()
         if meant is not None:
-            _require_started()
+            require_started()
         _C.set_process_member(None if meant is None else _enter(*meant))
         _is_known = True
 
@@ -53,48 +50,23 @@ def mpi() -> Any:
     return _mpi
 
 
-def _meant_size() -> tuple[str, int] | None:
-    """The variable that says of how many processes this is one, and the number, if it is not 1."""
-    for name in _SIZES:
-        if int(os.environ.get(name, "1")) > 1:
-            return name, int(os.environ[name])
-    if "TORCHELASTIC_RUN_ID" in os.environ and (size := int(os.environ.get("WORLD_SIZE", "1"))) > 1:
+def _enter(launcher: Launcher, size: int) -> _C.Member:
+    global _mpi
+    if launcher is TORCHRUN:
         raise RuntimeError(
             "[distributed] torchrun starts no MPI; start the program by: "
             f"python -m oneflow_lite.distributed -n {size} {' '.join(sys.argv)}"
         )
-    return None
-
-
-def _owner(process: int) -> str:
-    return ":".join([str(process), *(os.environ.get(name, "") for name in _JOBS)])
-
-
-def _require_started() -> None:
-    """The launcher has started this process, and no rank has."""
-    owner = os.environ.get(_OWNER)
-    if owner is None or owner == _owner(os.getpid()):
-        return
-    process = owner.split(":")[0]
-    if owner == _owner(int(process)):
-        raise RuntimeError(
-            f"[distributed] this process was started by a rank (process {process}), and is none; "
-            "without the launcher's variables in its environment it is a world of one"
-        )
-
-
-def _enter(variable: str, size: int) -> _C.Member:
-    global _mpi
     try:
         from mpi4py import MPI  # noqa: PLC0415  (starts MPI)
     except (ImportError, RuntimeError) as error:  # RuntimeError: it has found no MPI library
         raise RuntimeError(
-            f"[distributed] this process is one of {size} ({variable}), which needs mpi4py and an "
-            "MPI library: pip install 'oneflow_lite[mpi]'"
+            f"[distributed] this process is one of {size} ({launcher.size}), which needs mpi4py "
+            "and an MPI library: pip install 'oneflow_lite[mpi]'"
         ) from error
     if MPI.COMM_WORLD.size != size:
         raise RuntimeError(
-            f"[distributed] {_SIZES[variable]} has started {size} processes, of which the MPI that "
+            f"[distributed] {launcher.name} has started {size} processes, of which the MPI that "
             f"mpi4py uses knows {MPI.COMM_WORLD.size}; start them by the mpiexec of "
             f"{MPI.Get_library_version().splitlines()[0]}"
         )
@@ -107,6 +79,7 @@ def _enter(variable: str, size: int) -> _C.Member:
     world.Set_name("oneflow_lite")
     world.Set_errhandler(MPI.ERRORS_RETURN)
     _require_same(world)
+    enter_world(rank_of(world, machine(), platform.node()))
     node = world.Split_type(MPI.COMM_TYPE_SHARED)
     member = _C.make_mpi_member(
         shared_object=MPI.__file__,
@@ -123,7 +96,7 @@ def _enter(variable: str, size: int) -> _C.Member:
     _Farewell(member, MPI.COMM_WORLD.Abort).register()
     _mpi = MPI
     os.register_at_fork(after_in_child=_C.forget_process_member)
-    os.environ[_OWNER] = _owner(os.getpid())
+    own_environment()
     return member
 
 

@@ -11,6 +11,10 @@ Runs of a program are slices of its segments, and within each the steps that ran
     cpu compute      ──[segment                            ]──
                        [matmul][fused add tanh][sum]
 
+Each rank that is a thread has a lane for what it issues, and one for its collectives. Arrows along
+a collective go from the rank that came last to the others. Ranks that are processes have a trace
+each, of which merging.py makes one.
+
 Times are nanoseconds of one monotonic clock; in the trace, microseconds since the first record.
 """
 
@@ -23,8 +27,18 @@ from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
 from oneflow_lite import _C
+from oneflow_lite.profiler import ranks
+from oneflow_lite.profiler.collectives import arrows
 
 Interval = tuple[int, int]  # [begin, end) in ns
+
+
+class Collective(NamedTuple):
+    """Which of a rank's collectives a record is of."""
+
+    rank: int
+    group: int  # a key, which is the same on all ranks of the group
+    number: int  # in the group
 
 
 class Record(NamedTuple):
@@ -45,6 +59,7 @@ class Record(NamedTuple):
     saved_bytes: int  # of the first of a group: results that never were in memory
     segment: int  # of a step: the number in its program; -1: the program ran as a whole
     measured: bool  # by the clock; False: a share of its run's time, as the last measured run had
+    collective: Collective | None
 
 
 class Profile:
@@ -75,7 +90,11 @@ class Profile:
         for lane, name, kind in recording["lanes"]:
             names[lane] = name
             self.lanes[name] = kind
-        self.records += [Record(row[0], names[row[1]], *row[2:]) for row in recording["records"]]
+        known = {seq: Collective(*its) for seq, its in recording["collectives"].items()}
+        self.records += [
+            Record._make((row[0], names[row[1]], *row[2:], known.get(row[4])))
+            for row in recording["records"]
+        ]
         self.records.sort(key=lambda record: (record.begin, -record.end))
 
     @property
@@ -88,7 +107,10 @@ class Profile:
         Path(path).write_text(self._json(), encoding="utf-8")
 
     def _json(self) -> str:
-        return json.dumps({"displayTimeUnit": "ns", "traceEvents": self.events})
+        trace = _Trace(self)
+        said = ranks.notes(trace.start_ns)
+        whole = {"displayTimeUnit": "ns", "traceEvents": trace.events, "otherData": said}
+        return json.dumps(whole)
 
     def _overwrite(self, file: TextIO) -> None:
         """Make the trace the content of an open file; what is no regular file gets it appended."""
@@ -184,9 +206,13 @@ class _Trace:
 
     def __init__(self, profile: Profile) -> None:
         self._profile = profile
-        self._start = profile.records[0].begin if profile.records else 0
+        self.start_ns = profile.records[0].begin if profile.records else 0
+        self._of_threads = _ranks_that_are_threads(profile)
+        lanes = {name: kind for name, kind in profile.lanes.items() if kind == "stream"}
+        for record in profile.records:
+            lanes.setdefault(self._lane(record), profile.lanes[record.lane])
         # Streams come first, then the threads.
-        by_kind = sorted(profile.lanes, key=lambda name: (profile.lanes[name] != "stream", name))
+        by_kind = sorted(lanes, key=lambda name: (lanes[name] != "stream", name))
         self._tids = {name: tid for tid, name in enumerate(by_kind, 1)}
         self._runs = {r.seq: r for r in profile.records if r.kind == "run" and r.seq}
         self._groups: dict[int, list[Record]] = {}
@@ -198,9 +224,18 @@ class _Trace:
         self.events = self._names()
         for record in profile.records:
             self._add(record)
+        self.events += arrows(self.events, self._arrows + 1)
+
+    def _lane(self, record: Record) -> str:
+        """Ranks that are threads have lanes of their own, also of their collectives."""
+        if record.collective and record.kind == "run" and self._of_threads:
+            return f"{record.lane} of rank {record.collective.rank}"
+        return self._of_threads.get(record.lane, record.lane)
 
     def _names(self) -> list[dict[str, Any]]:
-        events = [self._event("M", "process_name", 0, args={"name": "oneflow_lite"})]
+        own = ranks.known()
+        name = "oneflow_lite" if own is None else f"rank {own.rank}"
+        events = [self._event("M", "process_name", 0, args={"name": name})]
         for name, tid in self._tids.items():
             events.append(self._event("M", "thread_name", tid, args={"name": name}))
             events.append(self._event("M", "thread_sort_index", tid, args={"sort_index": tid}))
@@ -222,7 +257,7 @@ class _Trace:
                 return  # a part of the slice of the first
             name, arguments = _group(members)
         span = {"ts": self._us(record.begin), "dur": (record.end - record.begin) / 1000}
-        lane = self._tids[record.lane]
+        lane = self._tids[self._lane(record)]
         self.events.append(self._event("X", name, lane, cat=record.kind, args=arguments, **span))
         if record.kind == "issue" and run is not None:
             self._arrow("issue", record, record.begin, run)
@@ -232,16 +267,30 @@ class _Trace:
         self._arrows += 1
         common = {"cat": kind, "id": self._arrows}
         begin, end = self._us(at), self._us(target.begin)
-        from_lane, to_lane = self._tids[source.lane], self._tids[target.lane]
+        from_lane, to_lane = self._tids[self._lane(source)], self._tids[self._lane(target)]
         self.events.append(self._event("s", kind, from_lane, ts=begin, **common))
         self.events.append(self._event("f", kind, to_lane, ts=end, bp="e", **common))
 
     def _us(self, ns: int) -> float:
-        return (ns - self._start) / 1000
+        return (ns - self.start_ns) / 1000
 
     @staticmethod
     def _event(phase: str, name: str, tid: int, **more: Any) -> dict[str, Any]:
         return {"ph": phase, "name": name, "pid": os.getpid(), "tid": tid, **more}
+
+
+def _ranks_that_are_threads(profile: Profile) -> dict[str, str]:
+    """The lane of each thread that has issued collectives of one rank, and the rank's name.
+
+    Empty where all collectives are of one rank, as in a process that is one.
+    """
+    found: dict[str, set[int]] = {}
+    for record in profile.records:
+        if record.kind == "issue" and record.collective:
+            found.setdefault(record.lane, set()).add(record.collective.rank)
+    if len(set().union(*found.values())) < 2:
+        return {}
+    return {lane: f"rank {min(its)}" for lane, its in found.items() if len(its) == 1}
 
 
 def _arguments(record: Record) -> dict[str, Any]:
@@ -256,6 +305,9 @@ def _arguments(record: Record) -> dict[str, Any]:
         given["segment"] = record.segment
     if not record.measured:
         given["measured"] = False
+    if record.collective:
+        rank, group, number = record.collective
+        given |= {"rank": rank, "group": f"{group:016x}", "collective": number}
     if record.site is not None:
         given["site"] = f"{record.site[0]}:{record.site[1]}"
     return given
@@ -299,14 +351,23 @@ def _intersection(first: Sequence[Interval], second: Sequence[Interval]) -> list
 
 # --- the whole program, for ONEFLOW_LITE_PROFILE
 
-_file: list[tuple[Profile, TextIO, int]] = []  # at most one: profile, file, process
+
+class _File(NamedTuple):
+    profile: Profile
+    file: TextIO
+    process: int
+    made: str | None  # its path, if it was not there before
+
+
+_file: list[_File] = []  # at most one
 
 
 def start_file(path: str) -> None:
     """Record from now until ``write_file``.
 
     The file is opened here, so that a path that cannot be written is known before the program runs.
-    What it holds stays there until then.
+    What it holds stays there until then. One of several processes has its rank in the name of its
+    file: of ``trace.json``, rank 0 writes ``trace.rank0.json``; ``merge`` makes one trace of them.
 
     Raises
     ------
@@ -327,13 +388,15 @@ def start_file(path: str) -> None:
     >>> folder.cleanup()
     """
     try:
+        path = ranks.path_of_rank(path)
+        was_there = os.path.exists(path)
         file = open(path, "a", encoding="utf-8")  # noqa: SIM115 - until write_file
     except OSError as error:
         text = f"[profiler] expected a path that can be written, got {path!r}: {error.strerror}"
         raise OSError(error.errno, text) from error
     profile = Profile()
     _recorder.begin(profile)
-    _file.append((profile, file, os.getpid()))
+    _file.append(_File(profile, file, os.getpid(), None if was_there else path))
 
 
 def write_file() -> None:
@@ -344,8 +407,18 @@ def write_file() -> None:
     >>> flow.profiler.write_file()  # nothing, unless ``start_file`` was called
     """
     while _file:
-        profile, file, process = _file.pop()
-        with file:
-            if process == os.getpid():
-                _recorder.end(profile, wait=False)
-                profile._overwrite(file)
+        own = _file.pop()
+        with own.file:
+            if own.process == os.getpid():
+                _recorder.end(own.profile, wait=False)
+                own.profile._overwrite(own.file)
+
+
+def drop_file() -> None:
+    """Take ``start_file`` back: this process has nothing to trace. The file is as it was."""
+    while _file:
+        own = _file.pop()
+        own.file.close()
+        _recorder.end(own.profile, wait=False)
+        if own.made is not None:
+            os.remove(own.made)

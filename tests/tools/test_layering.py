@@ -79,7 +79,7 @@ KNOWN_FOLDERS_WITH_RINGS = {"ops", "python"}
 # Layers of the package, lowest first; a module imports its own layer and those below.
 LAYERS = (
     {"_C", "main_interpreter", "flag_values"},
-    {"flags", "dtypes", "device", "inspection", "failures"},
+    {"flags", "dtypes", "device", "inspection", "failures", "launchers"},
     {"ops", "linalg", "fft", "random", "interop", "interchange", "display", "tensor"},
     {"cuda"},
     {"engine"},
