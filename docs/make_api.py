@@ -39,6 +39,7 @@ TITLES = {
     "dtypes": "Data types",
     "linalg.fitting": "NumPy: polynomials",
     "vm": "`flow.vm`",
+    "distributed.placement": _CENTRE,
     **dict.fromkeys(
         ("engine", "engine.completion", "engine.functions", "engine.variables"), "`flow.engine`"
     ),
@@ -49,7 +50,7 @@ TITLES = {
         ("interop.dlpack", "interop.files", "interop.pickling"), "Files and other libraries"
     ),
 }
-_OWN_CHAPTER = ("linalg", "fft", "random", "vm", "engine", "cuda", "profiler")
+_OWN_CHAPTER = ("linalg", "fft", "random", "vm", "engine", "cuda", "profiler", "sbp")
 ORIGINS = ("standard", "NumPy", "own")
 SPACES = (*_OWN_CHAPTER, "interchange")
 
@@ -252,6 +253,8 @@ _PLAIN = {
     "nan": "Not a number",
     "newaxis": "None: in an index, a new dimension",
     "pi": "The ratio of a circle's circumference to its diameter",
+    "sbp.broadcast": "Each rank has all of the tensor",
+    "sbp.partial_sum": "The sum of what the ranks have is the tensor",
 }
 
 

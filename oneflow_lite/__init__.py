@@ -38,6 +38,8 @@ from oneflow_lite.device import (
     empty_cache as empty_cache,
     memory_stats as memory_stats,
 )
+from oneflow_lite.distributed import sbp as sbp
+from oneflow_lite.distributed.placement import placement as placement
 from oneflow_lite.distributed.served import serve as _serve
 from oneflow_lite.dtypes import *
 from oneflow_lite.flags import flags as flags

@@ -20,12 +20,17 @@ class device(Device):  # noqa: N801 - a value type, spelled as in `with flow.dev
     Parameters
     ----------
     spec : str or Device
-        ``"cpu"``, ``"mock"`` (the same as ``"mock:0"``), ``"mock:1"``, ``"cuda:0"``.
+        ``"cpu"``, ``"mock:1"``, ``"cuda:0"``. Without an index: the first, such as ``"mock:0"``
+        for ``"mock"``. Among several ranks: the one with the rank's number on its machine, counted
+        round. To name it so enters the world.
 
     Raises
     ------
     ValueError
         For anything else.
+    RuntimeError
+        Without an index, in a function of the machine, for a process that was started as a rank
+        and has not entered its world.
 
     Examples
     --------

@@ -8,6 +8,8 @@ from oneflow_lite import _C
 
 Placement = _C.Placement
 
+_MOST_AXES = 32  # as many as a tensor has dimensions at most
+
 
 class _Placements(Protocol):
     """The function ``placement``, and what is written behind a point."""
@@ -68,7 +70,8 @@ def placement(type: str, ranks: Sequence[Any] | int) -> Placement:
     TypeError
         For ranks that are no integers.
     ValueError
-        For no rank, one that comes twice or is negative, and for lists of other lengths.
+        For no rank, one that comes twice or is negative, for lists of other lengths, and for more
+        than 32 axes.
 
     Examples
     --------
@@ -82,8 +85,10 @@ def placement(type: str, ranks: Sequence[Any] | int) -> Placement:
     return Placement(type, list(grid), flat)
 
 
-def _flatten(ranks: Sequence[Any], flat: list[int]) -> tuple[int, ...]:
+def _flatten(ranks: Sequence[Any], flat: list[int], depth: int = 1) -> tuple[int, ...]:
     """Append the ranks, and return the extents of their grid."""
+    if depth > _MOST_AXES:
+        raise ValueError(f"[placement] ranks: expected a grid of at most {_MOST_AXES} axes")
     if isinstance(ranks, str) or not hasattr(ranks, "__iter__"):
         raise TypeError(f"[placement] ranks: expected integers or lists of them, got {ranks!r}")
     rows = list(ranks)
@@ -98,7 +103,7 @@ def _flatten(ranks: Sequence[Any], flat: list[int]) -> tuple[int, ...]:
         return (len(rows),)
     extents = set()
     for row in rows:
-        extents.add(_flatten(row, flat))
+        extents.add(_flatten(row, flat, depth + 1))
     if len(extents) > 1:
         found = " and ".join(map(str, sorted(extents)))
         raise ValueError(f"[placement] ranks: expected lists of one shape, got {found}")

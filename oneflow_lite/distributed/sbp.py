@@ -7,6 +7,8 @@ from operator import index
 
 from oneflow_lite import _C
 
+__all__ = ["broadcast", "partial", "partial_sum", "split"]
+
 Sbp = _C.Sbp
 
 broadcast: Sbp = Sbp.broadcast()

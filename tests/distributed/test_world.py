@@ -54,6 +54,51 @@ def test_a_rank_waits_for_what_it_has_issued_itself(device: str) -> None:
     flow.distributed.run(program, 3)
 
 
+def test_a_device_without_its_index_is_that_of_the_rank() -> None:
+    count = sum(device.type == "mock" for device in flow.devices())
+
+    def program() -> None:
+        own = flow.device("mock")
+        assert own.index == flow.distributed.rank() % count
+        assert own == "mock"
+        assert flow.ones(2, device="mock").device == own
+        assert flow.device("mock:0").index == 0
+        assert flow.device("cpu").index == 0
+        x = flow.ones(4).to_global(placement.all("mock"), sbp.split(0))
+        assert x.to_local().device == own
+        with pytest.raises(ValueError, match=r"no device \"mock:\""):
+            flow.device("mock:")
+
+    flow.distributed.run(program, 3)
+    assert flow.device("mock") == "mock:0"
+
+
+@pytest.mark.process
+def test_a_function_of_the_machine_enters_no_world(
+    run_program: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "2")
+    code = """
+import oneflow_lite as flow
+def look(_):
+    assert flow.device("mock:0") == flow.device("mock:0")
+    flow.device("mock")
+x = flow.zeros(1)
+flow.vm.host_func(look, writes=[x])
+x.numpy()
+"""
+    done = run_program(code)
+    assert done.returncode != 0
+    assert "[device] a function of the machine cannot enter the world of its rank" in done.stderr
+
+
+def test_names_at_the_top() -> None:
+    assert flow.placement is flow.distributed.placement
+    assert flow.sbp is flow.distributed.sbp
+    x = flow.ones(3).to_global(flow.placement("cpu", ranks=[0]), flow.sbp.split(0))
+    assert x.to_global(flow.placement.all("cpu"), flow.sbp.broadcast).tolist() == [1.0] * 3
+
+
 def test_results_by_rank() -> None:
     assert flow.distributed.run(lambda: flow.distributed.rank() ** 2, 4) == [0, 1, 4, 9]
     assert flow.distributed.run(lambda a, b: a + b, 1, 2, 3) == [5]
