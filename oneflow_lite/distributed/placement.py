@@ -4,6 +4,8 @@ from collections.abc import Callable, Sequence
 from operator import index
 from typing import Any, Protocol, cast
 
+import numpy as np
+
 from oneflow_lite import _C
 
 Placement = _C.Placement
@@ -91,6 +93,11 @@ def _flatten(ranks: Sequence[Any], flat: list[int], depth: int = 1) -> tuple[int
         raise ValueError(f"[placement] ranks: expected a grid of at most {_MOST_AXES} axes")
     if isinstance(ranks, str) or not hasattr(ranks, "__iter__"):
         raise TypeError(f"[placement] ranks: expected integers or lists of them, got {ranks!r}")
+    if isinstance(ranks, np.ndarray | _C.Tensor) and ranks.ndim == 0:  # it looks at no value
+        raise TypeError(
+            "[placement] ranks: expected integers or lists of them, got an array without "
+            f"dimensions ({type(ranks).__name__}); tolist() gives lists"
+        )
     rows = list(ranks)
     if not rows:
         raise ValueError("[placement] expected ranks, got an empty list")

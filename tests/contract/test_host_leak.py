@@ -212,7 +212,7 @@ LOOKS = {
 # What has no tensor for an operand or, of methods, is no work on one. cuda needs another machine.
 APART = """
     Philox broadcast_shapes can_cast default_rng devices empty_cache finfo flags grad iinfo isdtype
-    jit load memory_stats promote result_type seed synchronize value_and_grad vjp
+    jit load memory_stats placement promote result_type seed synchronize value_and_grad vjp
     """
 APART_METHODS = """
     __cuda_array_interface__ __slotnames__

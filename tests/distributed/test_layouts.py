@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import oneflow_lite as flow
 from oneflow_lite.distributed import Layout, boxing, layout, placement, received, sbp, sent
 from tests.support.distributed.virtual_ranks import box, distributed, done, lines, ranks_of, whole
 
@@ -73,6 +74,12 @@ def test_a_rank_outside_holds_nothing() -> None:
     assert received(rows, rows, 0) == sent(rows, rows, 0) == []
 
 
+def endless() -> list[Any]:
+    ranks: list[Any] = []
+    ranks.append(ranks)
+    return ranks
+
+
 BAD: dict[str, tuple[type[Exception], str, Any]] = {
     "twice": (ValueError, r"\[placement\] rank 1 comes twice", lambda: placement("cpu", [1, 1])),
     "negative": (ValueError, "rank -1 is negative", lambda: placement("cpu", [-1])),
@@ -97,6 +104,16 @@ BAD: dict[str, tuple[type[Exception], str, Any]] = {
         IndexError,
         r"\[layout\] split\(1\) of a tensor of shape \(2,\), which has 1 dim",
         lambda: layout((2,), placement("cpu", [0]), sbp.split(1)),
+    ),
+    "a grid without end": (
+        ValueError,
+        r"\[placement\] ranks: expected a grid of at most 32 axes",
+        lambda: placement("cpu", endless()),
+    ),
+    "a tensor as a rank": (
+        TypeError,
+        r"\[placement\] ranks: expected integers or lists of them, got an array without",
+        lambda: placement("cpu", flow.tensor([1, 2])),
     ),
     "0-d": (
         IndexError,

@@ -68,6 +68,7 @@ CALLS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         lambda x: x.to_global(flow.distributed.placement("cpu", 0), flow.distributed.sbp.broadcast),
         (x(),),
     ),
+    "placement": (lambda x: x + flow.placement("cpu", ranks=[0]).size, (x(),)),
     **{name: (getattr(flow, name), (n(),)) for name in INTEGERS[-4:]},
     **{name: (getattr(flow, name), (n(), n())) for name in INTEGERS[:-4]},
     "bincount": (flow.bincount, (n(),)),
