@@ -35,26 +35,19 @@ def own_environment() -> None:
     os.environ[_OWNER] = _mark(os.getpid())
 
 
-def starting_rank() -> int | None:
-    """Return the process of the rank that has started this one; None: the launcher has."""
+def _is_of_a_rank() -> bool:
+    """A rank has started this process, and the launcher has not."""
     owner = os.environ.get(_OWNER)
     if owner is None:
-        return None
+        return False
     process = int(owner.split(":")[0])
-    return process if process != os.getpid() and owner == _mark(process) else None
-
-
-def require_started() -> None:
-    """Refuse a process that a rank has started."""
-    if (process := starting_rank()) is not None:
-        raise RuntimeError(
-            f"[distributed] this process was started by a rank (process {process}), and is none; "
-            "without the launcher's variables in its environment it is a world of one"
-        )
+    return process != os.getpid() and owner == _mark(process)
 
 
 def meant_size() -> tuple[Launcher, int] | None:
     """Return who has started this process among several, and how many; None: it is the only one."""
+    if _is_of_a_rank():
+        return None
     torchrun = (TORCHRUN,) if "TORCHELASTIC_RUN_ID" in os.environ else ()
     for launcher in (*LAUNCHERS, *torchrun):
         if (size := int(os.environ.get(launcher.size, "1"))) > 1:
@@ -65,7 +58,7 @@ def meant_size() -> tuple[Launcher, int] | None:
 def meant_rank() -> int | None:
     """Return which of several processes this is, by its launcher; None: it is the only one."""
     meant = meant_size()
-    if meant is None or starting_rank() is not None:
+    if meant is None:
         return None
     launcher, size = meant
     if launcher.rank not in os.environ:

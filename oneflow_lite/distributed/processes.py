@@ -18,13 +18,7 @@ from oneflow_lite import _C
 from oneflow_lite.distributed.clocks import machine, rank_of
 from oneflow_lite.distributed.errors import in_one_line
 from oneflow_lite.flags import flags
-from oneflow_lite.launchers import (
-    TORCHRUN,
-    Launcher,
-    meant_size,
-    own_environment,
-    require_started,
-)
+from oneflow_lite.launchers import TORCHRUN, Launcher, meant_size, own_environment
 from oneflow_lite.profiler.ranks import enter_world
 
 _lock = threading.RLock()
@@ -39,8 +33,6 @@ def start() -> None:
         if _is_known:
             return
         meant = meant_size()
-        if meant is not None:
-            require_started()
         _C.set_process_member(None if meant is None else _enter(*meant))
         _is_known = True
 

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
 #include "ep/communicators/mpi/session.h"
 
 namespace ofl::ep::mpi {
