@@ -167,7 +167,8 @@ void ProgressPolicy::end(const InFlight& ended, FailurePtr failure) {
   Slot* const slot = ended.slot;
   slot->state.store(SlotState::running, std::memory_order_release);
   if (Observer* observer = stream_.board().observer()) {
-    observer->ran(slot->header, slot->name(), slot->describe(), false, ended.since, now_ns());
+    // On its stream: it has run while others did their part, whichever thread has looked last.
+    observer->ran(slot->header, slot->name(), slot->describe(), true, ended.since, now_ns());
   }
   stream_.retire(slot, failure);
 }
