@@ -1,6 +1,6 @@
 // Waiting: how threads of the host wait for the machine. All of it goes through host_wait().
 //
-//   help: run short ready work ──► spin: work for the helpers ──► sleep, and look for an interrupt
+//   help: run short ready work ──► spin: helpers' work, collectives ──► sleep, look for interrupts
 #pragma once
 
 #include <cstdint>
