@@ -30,8 +30,9 @@ Choices& all_choices() {
 Isa widest_isa() {
   const bool has_avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-  if (has_avx512) return Isa::avx512;
-  return __builtin_cpu_supports("avx2") ? Isa::avx2 : Isa::baseline;
+  const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  if (has_avx512 && has_avx2) return Isa::avx512;
+  return has_avx2 ? Isa::avx2 : Isa::baseline;
 }
 
 namespace {

@@ -22,6 +22,10 @@ using ElementFn = void (*)(char* const* in, char* out);
 inline constexpr int kMaxInputs = 3;
 inline constexpr int kMaxOperands = kMaxInputs + 1;
 
+/// What float32 is computed by where our loop has NumPy's bits; see elementwise/float_functions/.
+enum class FloatFunction : uint8_t { exp, log, tanh, sin, cos, none };
+inline constexpr int kFloatFunctions = static_cast<int>(FloatFunction::none);
+
 /// What an op does for one combination of operand types: the loop, and the dtypes it wants. Those
 /// of the operation are others where the loop computes in a wider one: bfloat16 in float32.
 struct Resolution {
@@ -46,6 +50,7 @@ struct KnownLoops {
   /// its data is the Resolution of NumPy's loop. Null: the values are NumPy's.
   LoopFn (*standard)(DType) = nullptr;
   LoopFn bfloat16 = nullptr;  // takes and gives bfloat16; null: computed in float32
+  FloatFunction own = FloatFunction::none;
 };
 
 /// Operand types of a resolution: a dtype, or a Python scalar, which is weak.

@@ -35,6 +35,7 @@ flow.conv2d(x[None, None], x[None, None, :3, :3])
 flow.conv2d(x[None, None], flow.ones((4, 1, 3, 3), dtype="float32"))
 flow.zeros((3, 2**22), dtype="float32").copy()
 core = in_force()
+flow.exp(x)
 _C.has_panel_loops()
 print(json.dumps([started, _C.loops_chosen(), _C.cpu_isa(), core.core, core.own_loops]))
 """
@@ -83,6 +84,18 @@ def test_functions_for_wide_vectors_are_only_handed_out_by_the_choice() -> None:
         for name in wide:
             assert len(re.findall(rf"\b{name}\b", choices)) == 1, (path.name, name)
             assert len(re.findall(rf"\b{name}\b", text)) == 2, (path.name, name)
+
+
+def test_what_is_compiled_in_regions_is_only_handed_out_by_the_choice() -> None:
+    texts = [path.read_text() for path in CSRC.rglob("*.cpp")]
+    regions = [text for text in texts if "OFL_BEGIN_AVX" in text]
+    tables = {name for text in regions for name in re.findall(r"::(k\w+) = &", text)}
+    assert len(tables) == len(regions) > 1
+    choices = " ".join(re.findall(r"choose_by_isa<?[^;]*;", " ".join(texts)))
+    for name in tables:
+        assert len(re.findall(rf"\b{name}\b", choices)) == 1, name
+        others = [text for text in texts if text not in regions]
+        assert sum(len(re.findall(rf"\b{name}\b", text)) for text in others) == 1, name
 
 
 def test_a_set_that_the_processor_lacks(

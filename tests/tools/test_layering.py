@@ -42,6 +42,7 @@ ROOMS = {
         *("elementwise", "index", "product", "convolution", "random", "reduce", "sort", "fusion"),
         "cuda",
     ),
+    "ops/elementwise": ("float_functions",),
     "ops/cuda": (
         *("layout", "elementwise", "index", "product", "convolution", "random", "reduce", "sort"),
         "fusion",

@@ -33,7 +33,11 @@ constexpr KnownLoops kKnownLoops[] = {
     {"abs", of_one<Absolute, kInteger | kFloat>},
     {"square", of_one<Square, kInteger | kFloat>},
     {"expm1", nullptr, standard_expm1},
-    {"tanh", nullptr, standard_tanh},
+    {"tanh", nullptr, standard_tanh, nullptr, FloatFunction::tanh},
+    {"exp", nullptr, nullptr, nullptr, FloatFunction::exp},
+    {"log", nullptr, nullptr, nullptr, FloatFunction::log},
+    {"sin", nullptr, nullptr, nullptr, FloatFunction::sin},
+    {"cos", nullptr, nullptr, nullptr, FloatFunction::cos},
     {"nextafter", nullptr, nullptr, next_after_loop},
     {"spacing", nullptr, nullptr, spacing_loop},
 };

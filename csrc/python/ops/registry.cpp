@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "ops/elementwise/float_functions/choice.h"
 #include "ops/elementwise/known_loops.h"
 #include "ops/elementwise/standard_values.h"
 #include "ops/loop_cost.h"
@@ -293,6 +294,22 @@ PyObject* register_op(PyObject*, PyObject* args) {
   });
 }
 
+/// float_functions(): for each row with a float32 loop of our own, which loop runs, and why.
+PyObject* float_functions(Arguments) {
+  Reference found(checked(PyDict_New()));
+  const ops::TypeCode float32 = ops::code_of(DType::f32);
+  for (const OpObject* op : all_ops()) {
+    if (op->op->loops.own == ops::FloatFunction::none) continue;
+    resolve(*op, &float32);
+    const std::string text = ops::describe_choice(op->op->loops.own);
+    const Reference value(checked(PyUnicode_FromString(text.c_str())));
+    if (PyDict_SetItemString(found.get(), op->op->name.c_str(), value.get()) < 0) {
+      throw PythonErrorSet{};
+    }
+  }
+  return found.release();
+}
+
 /// op_named(name): the row with this name; Error(value) where there is none.
 PyObject* op_named(Arguments given) {
   const std::string name = name_argument(given[0]);
@@ -303,6 +320,7 @@ PyObject* op_named(Arguments given) {
 }
 
 PyMethodDef functions[] = {
+    positional<float_functions, 0>("float_functions"),
     positional<op_named, 1>("op_named"),
     {"register_op", register_op, METH_VARARGS, "Adds a row to the op table."},
     positional<properties_of, 1>("properties_of"),
@@ -347,6 +365,7 @@ const ops::Resolution& resolve(const OpObject& op, const ops::TypeCode* codes) {
   if (const ops::Resolution* known = op.op->find(codes)) return *known;
   ops::Resolution resolution{};
   if (!find_resolution(op, codes, &resolution)) fail_undefined(*op.op, codes);
+  ops::use_own_loop(op.op->loops.own, &resolution);
   if (op.op->standard_values) ops::use_standard_values(op.op->loops, &resolution);
   if (!op.op->is_product()) {
     resolution.cost = ops::measure_cost(resolution, op.op->nin);

@@ -1,0 +1,77 @@
+"""Float32 exp, log, tanh, sin and cos on one thread, ours against NumPy's.
+
+Once with all that the processor has, and once with both libraries limited to AVX2: each in a
+process of its own, in naive mode, into memory that is there.
+"""
+
+import argparse
+import json
+from typing import Any
+
+import numpy as np
+
+import oneflow_lite as flow
+from oneflow_lite import _C
+from report import Report, arguments
+from timing import Effort, Measurement, measure, run_process, statement
+
+NAMES = ("exp", "log", "tanh", "sin", "cos")
+SIZES = (1_000, 10_000, 1_000_000)
+NUMPY, OURS = "NumPy", "oneflow_lite"
+LIMITS = ("as it is", "within AVX2")
+ONE_THREAD = {"ONEFLOW_LITE_SYNC": "1", "ONEFLOW_LITE_NUM_THREADS": "1"}
+
+
+def within_avx2() -> dict[str, str]:
+    """Variables that limit both libraries; NumPy has names of its own for what is beyond."""
+    numpy: Any = np._core._multiarray_umath  # type: ignore[attr-defined]
+    names = [name for name in numpy.__cpu_dispatch__ if name == "X86_V4" or "AVX512" in name]
+    beyond = " ".join(name for name in names if numpy.__cpu_features__[name])
+    return {"NPY_DISABLE_CPU_FEATURES": beyond, "ONEFLOW_LITE_CPU_ISA": "avx2"}
+
+
+def child(quick: bool) -> None:
+    """Print the seconds of all samples, by function, size and library, and which loops ran."""
+    effort = Effort(3, 1e-4) if quick else Effort(21, 2e-3)
+    found: dict[str, dict[str, list[float]]] = {}
+    for name in NAMES:
+        for size in SIZES:
+            x = np.random.default_rng(0).uniform(0.01, 3, size).astype(np.float32)
+            out, t = np.empty_like(x), flow.tensor(x)
+            target = flow.empty_like(t)
+            getattr(np, name)(x, out=out)
+            assert np.array_equal(out, getattr(flow, name)(t, out=target).numpy()), name
+            theirs = {"f": getattr(np, name), "x": x, "y": out}
+            ours = {"f": getattr(flow, name), "x": t, "y": target}
+            pair = [statement(NUMPY, "f(x, out=y)", theirs), statement(OURS, "f(x, out=y)", ours)]
+            measured = measure(pair, effort)
+            found[f"{name} {size}"] = {who: measured.samples(who) for who in (NUMPY, OURS)}
+    print(json.dumps({"times": found, "loops": _C.float_functions()}))
+
+
+def main() -> None:
+    parser = arguments(__doc__)
+    parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.child:
+        child(options.quick)
+        return
+    report = Report("bench_functions")
+    setting = ["--quick"] if options.quick else []
+    has_avx2 = _C.widest_cpu_isa() != "baseline"
+    for limit in LIMITS[: 1 + has_avx2]:
+        flags = ONE_THREAD | (within_avx2() if limit == LIMITS[1] else {})
+        found = run_process([__file__, "--child", *setting], flags)
+        for name in NAMES:
+            over = {size: Measurement([NUMPY, OURS]) for size in SIZES}
+            for size, measurement in over.items():
+                for who, samples in found["times"][f"{name} {size}"].items():
+                    for sample in samples:
+                        measurement.add(who, sample)
+            report.curve(f"{name} float32, {limit}", over, NUMPY)
+            report.note(f"{name}, {limit}: {found['loops'][name]}")
+    report.finish(options.json)
+
+
+if __name__ == "__main__":
+    main()

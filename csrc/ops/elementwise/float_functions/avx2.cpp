@@ -1,0 +1,33 @@
+#include "ops/elementwise/float_functions/float_functions.h"
+
+#include "base/vector_regions.h"
+
+#ifdef OFL_X86_VECTORS
+#include <immintrin.h>
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
+OFL_BEGIN_AVX2
+#include "ops/elementwise/float_functions/lanes256.h"
+#include "ops/elementwise/float_functions/loop.h"
+#include "ops/elementwise/float_functions/tanh256.h"
+
+namespace ofl::ops::float_functions {
+
+namespace {
+
+using V = Lanes256;
+constexpr FloatLoops kLoops = {{loop<Blocks<V, Exp<V>>>, loop<Blocks<V, Log<V>>>, loop<Tanh256>,
+                                loop<Blocks<V, Sine<V, false>>>, loop<Blocks<V, Sine<V, true>>>}};
+
+}  // namespace
+
+}  // namespace ofl::ops::float_functions
+OFL_END_REGION
+
+const ofl::ops::FloatLoops* const ofl::ops::kFloatLoops256 = &ofl::ops::float_functions::kLoops;
+#else
+const ofl::ops::FloatLoops* const ofl::ops::kFloatLoops256 = nullptr;
+#endif

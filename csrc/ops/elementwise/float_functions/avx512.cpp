@@ -1,0 +1,38 @@
+#include "ops/elementwise/float_functions/float_functions.h"
+
+#include "base/vector_regions.h"
+
+#ifdef OFL_X86_VECTORS
+#ifndef __clang__  // GCC 12 warns of its own header: its "undefined" vectors are made of themselves
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#endif
+#include <immintrin.h>
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
+OFL_BEGIN_AVX512
+#include "ops/elementwise/float_functions/lanes512.h"
+#include "ops/elementwise/float_functions/loop.h"
+#include "ops/elementwise/float_functions/tanh512.h"
+
+namespace ofl::ops::float_functions {
+
+namespace {
+
+using V = Lanes512;
+constexpr FloatLoops kLoops = {{loop<Blocks<V, Exp<V>>>, loop<Blocks<V, Log<V>>>,
+                                loop<Blocks<V, Tanh512>>, loop<Blocks<V, Sine<V, false>>>,
+                                loop<Blocks<V, Sine<V, true>>>}};
+
+}  // namespace
+
+}  // namespace ofl::ops::float_functions
+OFL_END_REGION
+
+const ofl::ops::FloatLoops* const ofl::ops::kFloatLoops512 = &ofl::ops::float_functions::kLoops;
+#else
+const ofl::ops::FloatLoops* const ofl::ops::kFloatLoops512 = nullptr;
+#endif

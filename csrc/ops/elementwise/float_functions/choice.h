@@ -1,0 +1,30 @@
+// Which loop computes exp, log, tanh, sin and cos of float32: NumPy's, or one of our own.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/vectors.h"
+#include "ops/op_def.h"
+
+namespace ofl::ops {
+
+/// A loop of our own runs where it has NumPy's bits at all inputs of the check, on this processor
+/// and with the features that NumPy is limited to, and is faster.
+struct LoopChoice {
+  Isa isa = Isa::baseline;  // of our loop
+  bool exists = false;      // there is one for the instruction sets in use
+  int64_t inputs = 0;       // that were compared
+  int64_t differences = 0;  // results that differ
+  double speed = 0;         // how many times as fast as NumPy's it is, measured in the cache
+  bool is_own() const { return exists && differences == 0 && speed > 1; }
+};
+
+/// Lets the resolution, which has NumPy's loop, run the loop of our own where that is chosen. The
+/// first call for a function chooses, in less than a millisecond. Any thread.
+void use_own_loop(FloatFunction function, Resolution* resolution);
+
+/// What was chosen, in a sentence for reports; "" before the first use. Any thread.
+std::string describe_choice(FloatFunction function);
+
+}  // namespace ofl::ops

@@ -1,0 +1,20 @@
+// Float32 functions that loops of our own compute, with the bits of NumPy's loops.
+#pragma once
+
+#include "ops/op_def.h"
+
+namespace ofl::ops {
+
+/// The loops (LoopFn) that are compiled for one instruction set, by FloatFunction. They take any
+/// steps and any count, and may write over their input; a count of elements goes one by one where
+/// an output is the input of another one. They leave floating-point flags behind that are not
+/// NumPy's; nobody reads these.
+struct FloatLoops {
+  LoopFn of[kFloatFunctions];
+};
+
+/// Null where the compiler does not make them.
+extern const FloatLoops* const kFloatLoops256;
+extern const FloatLoops* const kFloatLoops512;
+
+}  // namespace ofl::ops

@@ -1,0 +1,209 @@
+"""The float32 loops of exp, log, tanh, sin and cos alone: any memory, and the check before use."""
+
+import ctypes
+import platform
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from oneflow_lite import _C
+from tests.support import ROOT
+from tests.support.compiling import COMPILER, SOURCES, compiled
+
+ROOM = Path("ops/elementwise/float_functions")
+PARTS = ("avx2.cpp", "avx512.cpp", "agreement.cpp")
+NAMES = ("exp", "log", "tanh", "sin", "cos")  # in the order of FloatFunction
+WIDEST = _C.CPU_ISAS.index(_C.widest_cpu_isa())
+
+pytestmark = [
+    pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="loops of x86"),
+    pytest.mark.skipif(WIDEST == 0, reason="the processor has no AVX2"),
+    pytest.mark.xdist_group("float_loops"),  # they share libraries that are compiled
+]
+
+
+class Loops:
+    """A library of the loops, compiled from the sources with some of their text replaced."""
+
+    def __init__(self, folder: Path, replaced: dict[str, dict[str, str]]) -> None:
+        for part, changes in replaced.items():
+            text = (ROOT / "csrc" / ROOM / part).read_text()
+            for old, new in changes.items():
+                assert text.count(old) == 1, (part, old)
+                text = text.replace(old, new)
+            (folder / ROOM).mkdir(parents=True, exist_ok=True)
+            (folder / ROOM / part).write_text(text)
+        flags = ["-O2", "-std=c++17", "-ffp-contract=off", "-fno-math-errno", "-shared", "-fPIC"]
+        sources = [SOURCES / "libraries/float_functions.cpp"]
+        sources += [ROOT / "csrc" / ROOM / part for part in PARTS]
+        target = folder / "float_functions.so"
+        includes = [f"-I{folder}", f"-I{ROOT / 'csrc'}"]
+        compiled([*COMPILER, *flags, *includes, *sources, "-o", target])
+        self.library = ctypes.CDLL(str(target))
+        self.library.loop_address.restype = ctypes.c_void_p
+        self.library.points.restype = ctypes.c_int64
+        for name in ("differences", "differences_from_odd", "differences_in_gaps"):
+            getattr(self.library, name).restype = ctypes.c_int64
+
+    def call(self, wide: int, name: str, x: np.ndarray, out: np.ndarray) -> None:
+        """Of one-dimensional arrays, which may share memory."""
+        place = [ctypes.c_void_p(x.ctypes.data), ctypes.c_ssize_t(x.strides[0])]
+        place += [ctypes.c_void_p(out.ctypes.data), ctypes.c_ssize_t(out.strides[0])]
+        self.library.call(wide, NAMES.index(name), *place, ctypes.c_ssize_t(x.size))
+
+    def differences(self, wide: int, name: str, other: "Loops") -> int:
+        function = NAMES.index(name)
+        address = ctypes.c_void_p(other.library.loop_address(wide, function))
+        return int(self.library.differences(wide, function, address))
+
+    def points(self, name: str) -> np.ndarray:
+        found = np.zeros(100_000, np.float32)
+        pointer = ctypes.c_void_p(found.ctypes.data)
+        count = self.library.points(NAMES.index(name), pointer, ctypes.c_int64(found.size))
+        assert 0 < count < found.size
+        return found[:count]
+
+
+@pytest.fixture(scope="module")
+def make(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Loops]:
+    return lambda **replaced: Loops(
+        tmp_path_factory.mktemp("loops"), {f"{part}.h": text for part, text in replaced.items()}
+    )
+
+
+@pytest.fixture(scope="module")
+def loops(make: Callable[..., Loops]) -> Loops:
+    return make()
+
+
+@pytest.fixture(params=[256, 512])
+def wide(request: pytest.FixtureRequest) -> int:
+    if request.param == 512 and _C.CPU_ISAS[WIDEST] != "avx512":
+        pytest.skip("the processor has no AVX-512")
+    return int(request.param)
+
+
+def one_by_one(loops: Loops, wide: int, name: str, x: np.ndarray, out: np.ndarray) -> None:
+    for i in range(x.size):
+        loops.call(wide, name, x[i : i + 1], out[i : i + 1])
+
+
+def test_the_sets_agree(loops: Loops) -> None:
+    if _C.CPU_ISAS[WIDEST] != "avx512":
+        pytest.skip("the processor has no AVX-512")
+    for name in NAMES:
+        x = loops.points(name)
+        out = np.zeros((2, x.size), np.float32)
+        loops.call(256, name, x, out[0])
+        loops.call(512, name, x, out[1])
+        assert np.array_equal(out[0].view(np.uint32), out[1].view(np.uint32)), name
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_values(loops: Loops, wide: int, name: str) -> None:
+    """Near the function's values, whatever NumPy's loop is here."""
+    x = np.random.default_rng(0).normal(0, 20, 10_000).astype(np.float32)
+    out = np.zeros_like(x)
+    loops.call(wide, name, x, out)
+    with np.errstate(all="ignore"):
+        exact = getattr(np, name)(x.astype(np.float64))
+    np.testing.assert_allclose(out, exact.astype(np.float32), rtol=4e-7, atol=2e-7)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("in_step", [1, 2, -1, -3, 0])
+@pytest.mark.parametrize("out_step", [1, 2, -1, -3, 0])
+def test_any_steps(loops: Loops, wide: int, name: str, in_step: int, out_step: int) -> None:
+    """Apart, in place, and over each other by any distance: as one element after the other."""
+    for count in (0, 1, 2, 15, 16, 17, 33, 300, 601):
+        for distance in (5000, 0, 1, -1, 7, -40):
+            memory = np.random.default_rng(count).normal(0, 2, 12_000).astype(np.float32)
+            x = strided(memory, 3000, in_step, count)
+            out = strided(memory, 3000 + distance, out_step, count)
+            expected = memory.copy()
+            one_by_one(
+                loops,
+                wide,
+                name,
+                strided(expected, 3000, in_step, count),
+                strided(expected, 3000 + distance, out_step, count),
+            )
+            loops.call(wide, name, x, out)
+            assert memory.tobytes() == expected.tobytes(), (count, distance)
+
+
+def strided(memory: np.ndarray, first: int, step: int, count: int) -> np.ndarray:
+    return np.lib.stride_tricks.as_strided(memory[first:], (count,), (4 * step,))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_any_address(loops: Loops, wide: int, name: str) -> None:
+    """Elements may be at any byte, as in a packed structure."""
+    x = np.random.default_rng(1).normal(0, 2, 100).astype(np.float32)
+    expected, packed = np.zeros_like(x), np.zeros(100, "u1,f4")
+    loops.call(wide, name, x, expected)
+    packed["f1"] = x
+    loops.call(wide, name, packed["f1"], packed["f1"])
+    assert packed["f1"].tobytes() == expected.tobytes()
+    assert not packed["f0"].any()
+
+
+# --- the check
+
+
+def moved(number: str) -> str:
+    """The next float32, as C++ text."""
+    value = float.fromhex(number) if "0x" in number else float(number)
+    return np.nextafter(np.float32(value), np.float32(np.inf)).item().hex()
+
+
+EXP = "7.257664613233124478488e-01"
+LOG = "1.480000633576506585156e+00"
+EVEN, ODD = "0x1.55553cp-05", "0x1.11119ap-07"
+TANH_ROW = "0x3f100000, 0x3f028438, "
+FUSED_EXP = "V::add(V::multiply(x[j], V::all(1.442695040888963407f)), V::all(kRounding))"
+FUSED_SINE = "V::fused(x[j], V::all(0x1.45f306p-1f), V::all(kRounding))"
+
+
+def test_the_check_accepts_the_same_loop(loops: Loops, wide: int) -> None:
+    for name in NAMES:
+        assert loops.differences(wide, name, loops) == 0
+
+
+def test_the_check_refuses_a_wrong_coefficient(
+    loops: Loops, wide: int, make: Callable[..., Loops]
+) -> None:
+    """Each is one unit in the last place off."""
+    text = {f"{number}f": f"{moved(number)}f" for number in (EXP, LOG, EVEN, ODD)}
+    row = {TANH_ROW + "0x3f3d7573": TANH_ROW + "0x3f3d7574"}
+    wrong = make(functions=text, tanh_table=row)
+    for name in NAMES:
+        assert wrong.differences(wide, name, loops) > 0, name
+
+
+def test_the_check_refuses_other_roundings(
+    loops: Loops, wide: int, make: Callable[..., Loops]
+) -> None:
+    """Where a product and a sum are one operation, and NumPy's are two, few inputs show it."""
+    fused = FUSED_EXP.replace("V::add(V::multiply(", "V::fused(").replace("f)), ", "f), ")
+    apart = FUSED_SINE.replace("V::fused(", "V::add(V::multiply(").replace("f), ", "f)), ")
+    wrong = make(functions={FUSED_EXP: fused, FUSED_SINE: apart})
+    for name in ("exp", "sin", "cos"):
+        assert wrong.differences(wide, name, loops) > 0, name
+    for name in ("log", "tanh"):
+        assert wrong.differences(wide, name, loops) == 0, name
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_one_other_bit_is_refused(loops: Loops, wide: int, name: str) -> None:
+    function = NAMES.index(name)
+    points = loops.points(name)
+    finite = points[np.isfinite(points)]
+    chosen: Any = np.random.default_rng(2).choice(finite[finite > 0], 20, replace=False)
+    for odd in chosen:
+        assert loops.library.differences_from_odd(wide, function, ctypes.c_float(odd)) > 0, odd
+    assert loops.library.differences_from_odd(wide, function, ctypes.c_float(1.2345678)) == 0
+    assert loops.library.differences_in_gaps(wide, function) == 1
