@@ -104,6 +104,8 @@ def test_the_wheel_has_what_the_build_copies(tmp_path: Path) -> None:
         names = set(wheel.namelist())
         assert {LIBRARY, LICENCE} <= names
         assert "The OpenBLAS Project" in wheel.read(LICENCE).decode()
+        for owner in ("numpy", "intel-svml"):
+            assert any(name.endswith(f".dist-info/licenses/licenses/{owner}.txt") for name in names)
         assert wheel.getinfo(LIBRARY).file_size > 1 << 20
         copied = {str(INCLUDE / name): content for name, content in headers.items()}
         assert {name: wheel.read(name) for name in names if name.endswith(".h")} == copied

@@ -154,11 +154,18 @@ def test_naive_mode_has_the_same_bits(name: str) -> None:
 # --- the choice
 
 
+@pytest.fixture(autouse=True)
+def openblas_chooses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its own variable would come first, and refuse a narrower set."""
+    monkeypatch.delenv("OPENBLAS_CORETYPE", raising=False)
+
+
 def beyond_avx2() -> str:
-    """NumPy's names of the features beyond AVX2 that it uses here."""
+    """NumPy's names of the features beyond AVX2, and of those that it is without already."""
     numpy: Any = np._core._multiarray_umath  # type: ignore[attr-defined]
     names = (name for name in numpy.__cpu_dispatch__ if name == "X86_V4" or "AVX512" in name)
-    return " ".join(name for name in names if numpy.__cpu_features__[name])
+    used = (name for name in names if numpy.__cpu_features__[name])
+    return " ".join([os.environ.get("NPY_DISABLE_CPU_FEATURES", ""), *used])
 
 
 def has_numpys_avx2() -> bool:
@@ -178,6 +185,32 @@ def test_every_function_has_a_choice() -> None:
     chosen = _C.float_functions()
     assert set(chosen) == set(NAMES)
     assert all(text.startswith(("our loop for ", "NumPy's loop: ")) for text in chosen.values())
+
+
+def test_threads_may_choose_at_once(run_program: Callable[..., Any]) -> None:
+    code = """
+import threading
+import numpy as np, oneflow_lite as flow
+x = np.random.default_rng(0).normal(0, 3, 5000).astype("float32")
+wrong, ready = [], threading.Barrier(8)
+
+def compare():
+    ready.wait()
+    for name in ("exp", "log", "tanh", "sin", "cos"):
+        with np.errstate(all="ignore"):
+            wanted = getattr(np, name)(x)
+        if wanted.tobytes() != getattr(flow, name)(flow.tensor(x)).numpy().tobytes():
+            wrong.append(name)
+
+threads = [threading.Thread(target=compare) for _ in range(8)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+assert not wrong, wrong
+"""
+    done = run_program(code)
+    assert done.returncode == 0, done.stderr
 
 
 def test_none_for_the_baseline(run_program: Callable[..., Any]) -> None:

@@ -19,6 +19,7 @@ NAMES = ("exp", "log", "tanh", "sin", "cos")  # in the order of FloatFunction
 WIDEST = _C.CPU_ISAS.index(_C.widest_cpu_isa())
 
 pytestmark = [
+    pytest.mark.toolchain,
     pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="loops of x86"),
     pytest.mark.skipif(WIDEST == 0, reason="the processor has no AVX2"),
     pytest.mark.xdist_group("float_loops"),  # they share libraries that are compiled
