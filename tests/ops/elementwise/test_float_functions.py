@@ -227,7 +227,8 @@ def test_ours_on_avx2(run_program: Callable[..., Any], monkeypatch: pytest.Monke
     done = run_program(INFO, cpu_isa="avx2")
     assert done.returncode == 0, done.stderr
     for name, text in choices(done.stdout).items():
-        assert text.startswith("our loop for avx2: NumPy's bits at "), name
+        agrees = text.startswith("our loop for avx2: NumPy's bits at ")
+        assert agrees or text == "NumPy's loop: ours for avx2 is not faster", (name, text)
 
 
 @pytest.mark.skipif(_C.widest_cpu_isa() == "baseline", reason="the processor has no AVX2")
