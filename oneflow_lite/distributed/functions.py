@@ -11,6 +11,7 @@ from oneflow_lite.distributed.sbp import broadcast
 
 KNOWN = 4096  # layouts for which the result of a rule is remembered
 RULES: dict[str, Callable[..., Any]] = {}
+_GENERATOR = "oneflow_lite.random.generator"  # in the order of NumPy's
 Rule = TypeVar("Rule", bound=Callable[..., Any])
 
 
@@ -35,6 +36,11 @@ def call(function: Any, args: tuple[Any, ...], names: dict[str, Any]) -> Any:
     """
     name = function.__name__
     if "placement" in names and not name.endswith("_like"):
+        if function.__module__ == _GENERATOR:
+            raise TypeError(
+                f"[{name}] each rank would draw by a generator of its own; "
+                f"flow.random.Philox(seed).{name}(..., placement=...) draws the same on all"
+            )
         given = dict(names)
         ranks, sbp = given.pop("placement"), given.pop("sbp", broadcast)
         return created(function, args, given, ranks, sbp)

@@ -247,3 +247,10 @@ def test_wrong_input(call: Draw, error: type[Exception], message: str) -> None:
         assert ours.state == alone.state
 
     on_ranks(program, 2)
+
+
+def test_generators_of_numpys_order_take_no_placement() -> None:
+    """Each rank would have numbers of its own, and nobody would notice."""
+    for draw in (flow.random.normal, flow.random.default_rng(3).normal):
+        with pytest.raises(TypeError, match=r"Philox\(seed\)\.normal\(\.\.\., placement="):
+            draw(size=4, placement=placement.all("cpu"))
