@@ -9,9 +9,6 @@
 // first one that not all have posted is held up by nothing but its operands, on every rank, and
 // whatever they wait for was issued before it: no order of lines makes ranks wait for each other in
 // a circle.
-//
-// A look never blocks. So a thread that waits looks, too, while it spins (Waiting::look_after):
-// where a rank has one core, this stream's own thread would have to be given it first.
 #pragma once
 
 #include <functional>

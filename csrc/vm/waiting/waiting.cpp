@@ -26,14 +26,10 @@ void Waiting::host_wait(const char* reason, const Done& done, int64_t spin_ns, i
   const int64_t begin = now_ns();
   void* token = hooks_->release();
   board_.begin_wait(begin);
-  Stream* joining = nullptr;
-  for (Stream* stream : devices_.streams()) {
-    stream->runner().end_nap();
-    if (stream->type() == StreamType::ccl && !stream->in_order()) joining = stream;
-  }
+  for (Stream* stream : devices_.streams()) stream->runner().end_nap();
   ep::HelperPool* helpers = board_.helpers();
   if (helpers) helpers->stand_by();
-  std::optional<Error> interrupt = spin_until(done, token, spin_ns, joining);
+  std::optional<Error> interrupt = spin_until(done, token, spin_ns);
   if (helpers) helpers->stand_down();
   if (!interrupt) interrupt = sleep_until(reason, done, token, deadline);
   board_.end_wait();
@@ -43,13 +39,11 @@ void Waiting::host_wait(const char* reason, const Done& done, int64_t spin_ns, i
 }
 
 /// Spins while there is work for helpers, and a little longer; returns an interrupt's error.
-std::optional<Error> Waiting::spin_until(const Done& done, void* token, int64_t spin_ns,
-                                         Stream* joining) {
+std::optional<Error> Waiting::spin_until(const Done& done, void* token, int64_t spin_ns) {
   constexpr int64_t kSliceNs = std::chrono::nanoseconds(kSlice).count();
   int64_t looked = now_ns();
   for (int64_t spun = looked; !done() && now_ns() - spun < spin_ns;) {
     if (board_.assist()) spun = now_ns();
-    if (joining) look_after(*joining);
     if (spun - looked >= kSliceNs) {
       if (std::optional<Error> error = hooks_->interrupt(token)) return error;
       looked = spun;
@@ -57,22 +51,6 @@ std::optional<Error> Waiting::spin_until(const Done& done, void* token, int64_t 
     std::this_thread::yield();
   }
   return std::nullopt;
-}
-
-/// Gets on with the collectives of this rank, and runs short work of the cpu that they have made
-/// ready: their own threads may have no core.
-void Waiting::look_after(Stream& joining) {
-  {
-    std::unique_lock<std::mutex> baton(joining.baton(), std::try_to_lock);
-    if (!baton) return;
-    joining.run_ready(false);
-    if (!joining.busy()) return;
-    joining.retire_finished(false);
-  }
-  Stream& compute = devices_.stream(Device{}, StreamType::compute);
-  std::unique_lock<std::mutex> baton(compute.baton(), std::try_to_lock);
-  while (baton && compute.has_ready() && compute.run_next({kMaxHelpCost, kNoneAwaited, false})) {
-  }
 }
 
 std::optional<Error> Waiting::sleep_until(const char* reason, const Done& done, void* token,

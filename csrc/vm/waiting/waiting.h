@@ -1,6 +1,6 @@
 // Waiting: how threads of the host wait for the machine. All of it goes through host_wait().
 //
-//   help: run short ready work ──► spin: helpers' work, collectives ──► sleep, look for interrupts
+//   help: run short ready work ──► spin: work for the helpers ──► sleep, and look for an interrupt
 #pragma once
 
 #include <cstdint>
@@ -82,9 +82,7 @@ class Waiting {
   /// The one place where a host thread blocks. `done` is called with the board's mutex held.
   void host_wait(const char* reason, const Done& done, int64_t spin_ns = kSpinNs,
                  int64_t deadline = kNoDeadline);
-  std::optional<Error> spin_until(const Done& done, void* token, int64_t spin_ns,
-                                  Stream* joining);
-  void look_after(Stream& joining);
+  std::optional<Error> spin_until(const Done& done, void* token, int64_t spin_ns);
   std::optional<Error> sleep_until(const char* reason, const Done& done, void* token,
                                    int64_t deadline);
   void watch_for_hang(int64_t* retired, int64_t* since);
