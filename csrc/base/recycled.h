@@ -14,8 +14,8 @@
 
 namespace ofl {
 
-/// Blocks of one size. What a thread gives back is its own until there is a batch of it; batches
-/// wait for any thread, up to a number of them.
+/// Blocks of one size. A thread keeps the blocks that it gives back until they fill a batch. Then
+/// any thread may take them. At most kMostBatches wait so, and further ones are freed.
 template <size_t Bytes, size_t Alignment>
 class RecycledBlocks {
  public:
@@ -99,7 +99,7 @@ class RecycledBlocks {
   static inline std::atomic<Block*> shared_{nullptr};
   static inline std::atomic<int> batches_{0};  // in the shared list; a hint
   static inline thread_local Cache cache_;
-  static inline thread_local bool has_ended_ = false;  // cache_; objects may end after it
+  static inline thread_local bool has_ended_ = false;  // the cache has; objects may end later
 };
 
 /// For std::allocate_shared.

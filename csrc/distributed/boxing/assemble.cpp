@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* kName = "to_global";
 
-/// What else has to be the same on all ranks.
+/// Of the sbps, which have to be the same on all ranks.
 uint64_t hash_of(const Sbps& sbps) {
   Fingerprint hash;
   for (const Sbp& sbp : sbps) {

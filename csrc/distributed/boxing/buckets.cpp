@@ -19,7 +19,7 @@ Axes reduced_axes(const Layout& from, const Layout& to) {
   return axes;
 }
 
-/// What tensors of one bucket have in common.
+/// Tensors of one bucket have all of this in common.
 struct Kind {
   const Placement* placement;
   DType dtype;

@@ -1,4 +1,4 @@
-// What ranks tell each other of their tensors before these become one.
+// Ranks tell each other the shapes and dtypes of their tensors, before these become one.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace ofl::distributed {
 
-/// What a rank tells the others of a tensor.
+/// The dtype and shape of a tensor, as a rank tells them the others.
 struct Told {
   DType dtype;
   Dims shape;

@@ -75,8 +75,8 @@ std::vector<Tensor> moved_blocks(const Issuer& issuer, Member& member, const Pla
   return blocks;
 }
 
-/// What a rank tells of its blocks: their number, then the shape of one. A negative number: they
-/// differ among each other.
+/// A rank tells the number of its blocks, then the shape of one. A negative number says that its
+/// blocks differ.
 Told about(const std::vector<Tensor>& own) {
   if (own.empty()) return {DType::f64, Dims{0}};
   Told told{own[0].dtype, Dims{static_cast<int64_t>(own.size())}};
@@ -87,14 +87,14 @@ Told about(const std::vector<Tensor>& own) {
   return told;
 }
 
-/// What a rank has told of its blocks.
+/// The shape and dtype of a block, of what a rank has told.
 Told block_of(const Told& told) {
   Told block{told.dtype, {}};
   for (int d = 1; d < told.shape.size(); ++d) block.shape.push_back(told.shape[d]);
   return block;
 }
 
-/// What all of them are; Error(value) unless there is one such thing.
+/// The shape and dtype that all blocks have; Error(value) where they differ, or there is none.
 Told common_block(const Placement& placement, const std::vector<Told>& told) {
   std::optional<Told> first;
   int32_t rank_of_first = 0;

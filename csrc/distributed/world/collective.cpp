@@ -102,7 +102,7 @@ constexpr vm::InstructionType kCollectiveType = [] {
   return type;
 }();
 
-/// What has been issued while a recording goes on.
+/// The collectives that are issued while a recording goes on.
 class Issues {
  public:
   void record(bool on) { is_on_.store(on, std::memory_order_relaxed); }
@@ -117,7 +117,7 @@ class Issues {
   }
 
  private:
-  std::atomic<bool> is_on_{false};
+  std::atomic<bool> is_on_{false};  // a hint: nothing else hangs on it
   std::mutex mutex_;  // guards the rest
   std::vector<IssuedCollective> all_;
 };

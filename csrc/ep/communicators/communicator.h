@@ -35,7 +35,7 @@ struct Collective {
   std::vector<Transfer> sends, receives;
 };
 
-/// What a rank says when it is asked where it is, by the texts of its collectives.
+/// The answers of a rank that is asked where it is, made of the texts of its collectives.
 inline std::string in_text(const std::string& present) { return "in " + present; }
 inline std::string idle_text(const std::string& last) {
   return last.empty() ? "has come to no collective" : "idle since " + last;

@@ -167,7 +167,7 @@ void ProgressPolicy::end(const InFlight& ended, FailurePtr failure) {
   Slot* const slot = ended.slot;
   slot->state.store(SlotState::running, std::memory_order_release);
   if (Observer* observer = stream_.board().observer()) {
-    // On its stream: it has run while others did their part, whichever thread has looked last.
+    // On its stream: the time is that of all ranks, and not of the thread that looks.
     observer->ran(slot->header, slot->name(), slot->describe(), true, ended.since, now_ns());
   }
   stream_.retire(slot, failure);

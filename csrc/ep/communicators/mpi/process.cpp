@@ -276,7 +276,7 @@ void Process::listen() {
   }
 }
 
-/// What the library reports, and which ranks it knows to have died.
+/// The library has failed. All that is in flight ends with its report, or with the dead ranks.
 void Process::fail_all(const Error& error) {
   has_failed_ = true;
   const std::string dead = dead_ranks(library_);
