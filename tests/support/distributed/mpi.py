@@ -61,7 +61,7 @@ def start_ranks(
     The program is START and the code, in the folder; or the words, in the checkout.
     """
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("ONEFLOW_LITE_", "PYTEST"))}
-    kept["PYTHONPATH"] = str(ROOT)
+    kept |= {"PYTHONPATH": str(ROOT), "PYTEST_DEBUG_TEMPROOT": str(folder)}
     kept |= {f"ONEFLOW_LITE_{name.upper()}": value for name, value in flags.items()}
     if code:
         (folder / "program.py").write_text(START + code, encoding="utf-8")
