@@ -258,6 +258,14 @@ _ROWS = (
         "products on cuda devices are made by cuBLAS where it is installed; 0: by our own kernels",
     ),
     Flag(
+        "cuda_nccl",
+        True,
+        parse_bool,
+        _C.use_nccl,
+        "ranks send each other tensors of cuda devices by NCCL where it is installed; 0: through "
+        "the memory of the host",
+    ),
+    Flag(
         "cuda_tf32",
         False,
         parse_bool,

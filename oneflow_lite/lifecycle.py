@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from oneflow_lite import _C, failures, profiler, vm
-from oneflow_lite.cuda import cublas, host, kernels, simulation
+from oneflow_lite.cuda import host, kernels, libraries, simulation
 from oneflow_lite.flags import LOG, flags
 from oneflow_lite.ops import blas
 from oneflow_lite.ops.creation import conversion
@@ -30,7 +30,8 @@ def start() -> None:
     _C.set_converter(conversion.converted)
     _C.set_host_operation_hook(host.tell)
     _C.set_kernel_maker(kernels.make_for)
-    _C.set_cublas_finder(cublas.find)
+    _C.set_cublas_finder(libraries.find_cublas)
+    _C.set_nccl_finder(libraries.find_nccl)
     _C.set_kernel_failure_hook(host.tell_failure)
     os.register_at_fork(before=_C.before_fork, after_in_child=_after_fork_in_child)
     atexit.register(_leave)

@@ -22,6 +22,7 @@ class CachingAllocator;
 class Device;
 class EventPool;
 class Interop;
+class PeerLibrary;
 class StagingPool;
 
 /// A point in a queue. Reusable: each Stream::record moves it to a new point.
@@ -194,6 +195,9 @@ class [[gnu::visibility("default")]] Device {
 
   /// Its memory and queues for other libraries of the process; null where they are nobody else's.
   virtual Interop* interop() { return nullptr; }
+
+  /// What connects it with devices of other ranks; null: they reach it through the host.
+  virtual PeerLibrary* peer_library() { return nullptr; }
 
   /// The address at which a host kernel of this device may touch `ptr`; Error(runtime) when `ptr`
   /// is another device's memory.

@@ -17,7 +17,7 @@ class Device;
 struct Backend {
   /// Raise it with each change of this struct or of ep/device.h. A row of another version is
   /// refused.
-  static constexpr uint32_t kVersion = 1;
+  static constexpr uint32_t kVersion = 2;
   uint32_t version = kVersion;
 
   DeviceType type{};           // the registry sets it

@@ -107,6 +107,9 @@ class Stats(NamedTuple):
         That it took part in.
     bytes_sent, bytes_received : int
         Of tensors; without what ranks tell each other to check them.
+    connections : list of str
+        How devices that are not the host's have exchanged tensors with those of other ranks, such
+        as ``"cuda [0, 1]: NCCL 2.28.0"``; ``through the host``, where they are not connected.
     implicit : list of ImplicitBoxing
         Most bytes first.
     """
@@ -114,6 +117,7 @@ class Stats(NamedTuple):
     collectives: int
     bytes_sent: int
     bytes_received: int
+    connections: list[str]
     implicit: list[ImplicitBoxing]
 
 

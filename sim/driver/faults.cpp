@@ -35,7 +35,8 @@ Faults& faults() {
 }
 
 bool Faults::add_failure(const std::string& text) {
-  return text.rfind("cu", 0) == 0 && add(text, ERROR_UNKNOWN);
+  const bool is_call = text.rfind("cu", 0) == 0 || text.rfind("nccl", 0) == 0;
+  return is_call && add(text, ERROR_UNKNOWN);
 }
 
 bool Faults::add_omission(const std::string& text) {

@@ -20,6 +20,19 @@ void World::wait_for_everyone() {
   changed_.wait(lock, [this] { return joined_count_ == size_ || is_aborted_; });
 }
 
+bool World::is_complete() {
+  std::lock_guard lock(mutex_);
+  return joined_count_ == size_ || is_aborted_;
+}
+
+bool World::finalize(int rank) {
+  std::lock_guard lock(mutex_);
+  finalized_.resize(static_cast<size_t>(size_));
+  if (!finalized_[static_cast<size_t>(rank)]) ++finalized_count_;
+  finalized_[static_cast<size_t>(rank)] = true;
+  return finalized_count_ == size_ || is_aborted_;
+}
+
 void World::meet(uint64_t index, int rank, const Contribution& contribution) {
   std::unique_lock lock(mutex_);
   Meeting& meeting = meetings_[index];

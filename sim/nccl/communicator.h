@@ -20,6 +20,7 @@ enum Result : int {
   kInvalidArgument = 4,
   kInvalidUsage = 5,
   kRemoteError = 6,
+  kInProgress = 7,
 };
 
 enum class Kind : uint8_t { all_reduce, broadcast, reduce, all_gather, reduce_scatter };
@@ -56,6 +57,9 @@ class World {
   /// False if that rank is taken.
   bool join(int rank);
   void wait_for_everyone();
+  bool is_complete();
+  /// Whether all ranks have called it; this one has.
+  bool finalize(int rank);
 
   /// The `index`-th collective of `rank`. Who comes last does the work of all.
   void meet(uint64_t index, int rank, const Contribution& contribution);
@@ -82,8 +86,8 @@ class World {
   const int size_;
   std::mutex mutex_;  // guards the fields below
   std::condition_variable changed_;
-  std::vector<bool> joined_;
-  int joined_count_ = 0;
+  std::vector<bool> joined_, finalized_;
+  int joined_count_ = 0, finalized_count_ = 0;
   std::map<uint64_t, Meeting> meetings_;
   std::map<std::pair<int, int>, std::deque<std::shared_ptr<Message>>> messages_;  // (from, to)
   bool is_aborted_ = false;

@@ -2,6 +2,7 @@
 #include <cstring>
 #include <functional>
 #include <string>
+#include <utility>
 
 #include "driver/control.h"
 #include "nccl/communicator.h"
@@ -23,8 +24,27 @@ struct Communicator {
   std::shared_ptr<World> world;
   int rank;
   int device;
+  bool is_blocking = true;
   uint64_t collectives = 0;
+  /// Where it does not block: the background has yet to do what was called last. One look later it
+  /// has done it.
+  bool is_busy = false, is_finalizing = false;
+
+  bool is_in_progress() {
+    if (is_blocking) return false;
+    if (is_finalizing) return !world->finalize(rank);
+    return std::exchange(is_busy, false) || !world->is_complete();
+  }
 };
+
+/// ncclConfig_t of 2.14, with which those of later versions begin.
+struct Config {
+  size_t size;
+  unsigned magic;
+  unsigned version;
+  int blocking;
+};
+constexpr unsigned kMagic = 0xcafebeef, kFirstConfig = 21400;
 
 /// Transfers of one communicator and stream that a group has so far.
 struct Batch {
@@ -96,7 +116,15 @@ Result collective(Communicator* comm, void* stream, Contribution c) {
 
 Result end_group() {
   Result result = kSuccess;
+  if (const int planned = simcuda_planned_failure("ncclGroupEnd")) {
+    batches.clear();
+    return Result(planned);
+  }
   for (Batch& batch : batches) {
+    if (!batch.communicator->is_blocking) {
+      batch.communicator->is_busy = true;
+      result = kInProgress;
+    }
     const Result one =
         enqueue(batch.stream,
                 [world = batch.communicator->world, rank = batch.communicator->rank,
@@ -112,6 +140,10 @@ Result transfer(Communicator* comm, void* stream, bool is_send, const void* data
   if (!comm || type_bytes(type) == 0 || peer < 0 || peer >= comm->world->size()) {
     return kInvalidArgument;
   }
+  if (comm->is_in_progress()) return kInvalidUsage;
+  if (const int planned = simcuda_planned_failure(is_send ? "ncclSend" : "ncclRecv")) {
+    return Result(planned);
+  }
   const size_t bytes = count * type_bytes(type);
   void* const address = bytes ? host(data, bytes) : nullptr;
   if (bytes && !address) return kInvalidArgument;
@@ -124,7 +156,9 @@ Result transfer(Communicator* comm, void* stream, bool is_send, const void* data
   return group_depth ? kSuccess : end_group();
 }
 
-Result create(Communicator** comm, int size, const UniqueId& id, int rank) {
+Result create(Communicator** comm, int size, const UniqueId& id, int rank,
+              bool is_blocking = true) {
+  if (const int planned = simcuda_planned_failure("ncclCommInitRank")) return Result(planned);
   if (!comm || size <= 0 || rank < 0 || rank >= size) return kInvalidArgument;
   const int device = simcuda_current_device();
   if (device < 0) return kUnhandledCudaError;
@@ -136,7 +170,8 @@ Result create(Communicator** comm, int size, const UniqueId& id, int rank) {
     if (!world) known = world = std::make_shared<World>(size);
   }
   if (world->size() != size || !world->join(rank)) return kInvalidUsage;
-  *comm = new Communicator{world, rank, device};
+  *comm = new Communicator{world, rank, device, is_blocking};
+  if (!is_blocking) return kInProgress;
   if (group_depth == 0) world->wait_for_everyone();  // as the library does: one thread a rank
   return kSuccess;
 }
@@ -161,6 +196,7 @@ NCCL_EXPORT const char* ncclGetErrorString(int result) {
     case kInvalidArgument: return "invalid argument";
     case kInvalidUsage: return "invalid usage";
     case kRemoteError: return "remote process exited or there was a network error";
+    case kInProgress: return "NCCL operation in progress";
     default: return "unknown result code";
   }
 }
@@ -178,6 +214,15 @@ NCCL_EXPORT int ncclGetUniqueId(UniqueId* id) {
 
 NCCL_EXPORT int ncclCommInitRank(Communicator** comm, int size, UniqueId id, int rank) {
   return create(comm, size, id, rank);
+}
+
+NCCL_EXPORT int ncclCommInitRankConfig(Communicator** comm, int size, UniqueId id, int rank,
+                                       const Config* config) {
+  if (!config) return create(comm, size, id, rank);
+  if (config->size < sizeof(Config) || config->magic != kMagic || config->version < kFirstConfig) {
+    return kInvalidArgument;
+  }
+  return create(comm, size, id, rank, config->blocking != 0);
 }
 
 NCCL_EXPORT int ncclCommInitAll(Communicator** comms, int size, const int* devices) {
@@ -198,7 +243,11 @@ NCCL_EXPORT int ncclCommDestroy(Communicator* comm) {
   return kSuccess;
 }
 
-NCCL_EXPORT int ncclCommFinalize(Communicator* comm) { return comm ? kSuccess : kInvalidArgument; }
+NCCL_EXPORT int ncclCommFinalize(Communicator* comm) {
+  if (!comm) return kInvalidArgument;
+  comm->is_finalizing = true;
+  return comm->is_in_progress() ? kInProgress : kSuccess;
+}
 
 NCCL_EXPORT int ncclCommAbort(Communicator* comm) {
   if (!comm) return kInvalidArgument;
@@ -209,7 +258,9 @@ NCCL_EXPORT int ncclCommAbort(Communicator* comm) {
 
 NCCL_EXPORT int ncclCommGetAsyncError(Communicator* comm, int* error) {
   if (!comm || !error) return kInvalidArgument;
-  *error = comm->world->error();
+  const int planned = simcuda_planned_failure("ncclCommGetAsyncError");
+  *error = planned ? planned : comm->world->error();
+  if (*error == kSuccess && comm->is_in_progress()) *error = kInProgress;
   return kSuccess;
 }
 

@@ -59,7 +59,7 @@ class Step {
   /// What comes from a peer, or is this rank's own.
   struct Incoming {
     Box box;
-    Tensor value;  // of the host, if it is received
+    Tensor value;  // of the mail's device, if it is received
     bool is_received;
   };
 
@@ -122,8 +122,8 @@ class Step {
     const Tensor sum = combine_tree(issuer_, operator_of(step_), std::move(values));
 
     Mail sums = mail(along.ranks);
-    const Tensor gathered = empty(issuer_, Device{}, part_.dtype, Dims{flat.size()});
-    const Tensor own_sum = to_device(issuer_, sum, Device{}, false);
+    const Tensor gathered = empty(issuer_, sums.device(), part_.dtype, Dims{flat.size()});
+    const Tensor own_sum = to_device(issuer_, sum, sums.device(), false);
     for (int64_t k = 0; k < count; ++k) {
       const Tensor range = view_of(gathered, whole, range_of(k));
       if (k == along.place) {
@@ -174,7 +174,7 @@ class Step {
     if (!is_partial || pieces.empty() || pieces.front().box.extent != whole.extent) {
       *result = new_tensor(whole.extent);
     }
-    const bool is_direct = !is_partial && home_.type == DeviceType::cpu;
+    const bool is_direct = !is_partial && home_ == mail->device();
     for (const Piece& piece : pieces) {
       const bool is_received = piece.rank != rank;
       Tensor value;

@@ -1,6 +1,9 @@
 #include "distributed/boxing/mail.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "distributed/boxing/peering.h"
 
 namespace ofl::distributed {
 
@@ -16,17 +19,26 @@ AxisRanks::AxisRanks(const Placement& placement, int axis, int32_t rank) {
   }
 }
 
+Mail::Mail(const Issuer& issuer, Member& member, std::vector<int32_t> ranks, DType dtype,
+           Device home)
+    : issuer_(issuer),
+      member_(member),
+      ranks_(std::move(ranks)),
+      dtype_(dtype),
+      home_(home),
+      devices_(connect_devices(issuer, member, ranks_, home)) {}
+
 int Mail::place_of(int32_t rank) const {
   return static_cast<int>(std::find(ranks_.begin(), ranks_.end(), rank) - ranks_.begin());
 }
 
 void Mail::send(int32_t rank, const Tensor& x) {
-  const Tensor packed = to_device(issuer_, contiguous(issuer_, x), Device{}, false);
+  const Tensor packed = to_device(issuer_, contiguous(issuer_, x), device(), false);
   sends_.push_back({place_of(rank), packed});
 }
 
 Tensor Mail::receive(int32_t rank, const Dims& shape) {
-  const Tensor buffer = empty(issuer_, Device{}, dtype_, shape);
+  const Tensor buffer = empty(issuer_, device(), dtype_, shape);
   receive_into(rank, buffer);
   return buffer;
 }
@@ -38,7 +50,7 @@ void Mail::receive_into(int32_t rank, const Tensor& target) {
 void Mail::deliver(Meaning meaning) {
   meaning.dtype = dtype_;
   if (ranks_.size() == 1) return;
-  issue_collective(issuer_, member_, member_.group(ranks_), meaning, sends_, receives_);
+  issue_collective(issuer_, member_, member_.group(ranks_), devices_, meaning, sends_, receives_);
 }
 
 }  // namespace ofl::distributed

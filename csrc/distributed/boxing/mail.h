@@ -1,5 +1,5 @@
-// Mail: what one rank sends and receives in one collective. Tensors of a device that is not the
-// host go through the host's memory.
+// Mail: what one rank sends and receives in one collective. Devices of the ranks exchange it, where
+// they are connected; else tensors of a device that is not the host go through the host's memory.
 #pragma once
 
 #include <vector>
@@ -19,13 +19,14 @@ struct AxisRanks {
 class Mail {
  public:
   /// Between these ranks, among them the member's. `home`: its device.
-  Mail(const Issuer& issuer, Member& member, std::vector<int32_t> ranks, DType dtype, Device home)
-      : issuer_(issuer), member_(member), ranks_(std::move(ranks)), dtype_(dtype), home_(home) {}
+  Mail(const Issuer& issuer, Member& member, std::vector<int32_t> ranks, DType dtype, Device home);
 
+  /// The device of what is sent and received: the member's, or the host.
+  Device device() const { return devices_ ? home_ : Device{}; }
   void send(int32_t rank, const Tensor& x);
-  /// A tensor of the host that gets it; arrived() once it is delivered.
+  /// A tensor of device() that gets it; arrived() once it is delivered.
   Tensor receive(int32_t rank, const Dims& shape);
-  /// The same into a row-major tensor of the host.
+  /// The same into a row-major tensor of device().
   void receive_into(int32_t rank, const Tensor& target);
   /// A received tensor on the member's device.
   Tensor arrived(const Tensor& x) const { return to_device(issuer_, x, home_, false); }
@@ -40,6 +41,7 @@ class Mail {
   const std::vector<int32_t> ranks_;
   const DType dtype_;
   const Device home_;
+  const DeviceGroup* const devices_;  // null: through the host
   std::vector<Message> sends_, receives_;
 };
 

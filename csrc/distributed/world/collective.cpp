@@ -22,6 +22,8 @@ struct HeldMessage {
 
 struct CollectiveBody {
   std::shared_ptr<Group> group;
+  std::shared_ptr<ep::Communicator> communicator;  // of the group, or of its devices
+  std::shared_ptr<ep::Turn> turn;                  // of its devices
   std::shared_ptr<std::atomic<int64_t>> joined;
   uint64_t number = 0;  // in the group's line
   Meaning meaning;
@@ -74,7 +76,8 @@ std::unique_ptr<ep::Work> post(void* body, bool has_failed, std::function<std::s
     collective.sends = own->transfers(own->sends);
     collective.receives = own->transfers(own->receives);
   }
-  return own->group->communicator->post(std::move(collective));
+  collective.turn = own->turn;
+  return own->communicator->post(std::move(collective));
 }
 
 std::function<std::string()> text_of(const void* body) {
@@ -149,10 +152,12 @@ std::string Meaning::str() const {
 }
 
 void issue_collective(const Issuer& issuer, Member& member, const std::shared_ptr<Group>& group,
-                      const Meaning& meaning, const std::vector<Message>& sends,
-                      const std::vector<Message>& receives) {
+                      const DeviceGroup* devices, const Meaning& meaning,
+                      const std::vector<Message>& sends, const std::vector<Message>& receives) {
   CollectiveBody body;
   body.group = group;
+  body.communicator = devices ? devices->communicator : group->communicator;
+  if (devices) body.turn = devices->order->enter();
   body.joined = member.joined();
   body.number = group->issued;
   body.meaning = meaning;

@@ -9,7 +9,7 @@
 
 namespace ofl::distributed {
 
-/// All elements of a row-major tensor of the host, to or from a place of the group.
+/// All elements of a row-major tensor, to or from a place of the group.
 struct Message {
   int peer;
   Tensor tensor;
@@ -27,11 +27,12 @@ struct Meaning {
   std::string str() const;
 };
 
-/// Issues it. What is received has its memory already. Messages of no bytes are left out, on both
+/// Issues it. `devices`: of the group, whose ranks' devices exchange the tensors; null: they are of
+/// the host. What is received has its memory already. Messages of no bytes are left out, on both
 /// sides; a rank without any takes part all the same.
 void issue_collective(const Issuer& issuer, Member& member, const std::shared_ptr<Group>& group,
-                      const Meaning& meaning, const std::vector<Message>& sends,
-                      const std::vector<Message>& receives);
+                      const DeviceGroup* devices, const Meaning& meaning,
+                      const std::vector<Message>& sends, const std::vector<Message>& receives);
 
 /// For traces: which of a rank's collectives an instruction is.
 struct IssuedCollective {

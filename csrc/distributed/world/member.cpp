@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/fingerprint.h"
 #include "ep/communicators/threads.h"
+#include "ep/device.h"
 #include "vm/board/running_scope.h"
 
 namespace ofl::distributed {
@@ -83,8 +84,43 @@ const std::shared_ptr<Group>& Member::group(const std::vector<int32_t>& ranks) {
   return group;
 }
 
-void Member::leave(vm::VirtualMachine& machine) {
+DeviceQueue& Member::queue_of(ep::Device& device) {
+  DeviceQueue& own = queues_[device.id().index];
+  if (!own.queue) {
+    own = {device.create_stream(ep::QueuePriority::high), std::make_shared<ep::ExchangeOrder>()};
+  }
+  return own;
+}
+
+std::vector<std::string> Member::connections() const {
+  std::vector<std::string> all;
+  for (const auto& [ranks, group] : groups_) {
+    for (const auto& [type, devices] : group->devices) {
+      const Placement& named = Placement::of(type, Dims{static_cast<int64_t>(ranks.size())}, ranks);
+      all.push_back(concat(named.str(), ": ", devices.how));
+    }
+  }
+  return all;
+}
+
+void Member::finish(vm::VirtualMachine& machine) {
   for (const auto& entry : groups_) machine.wait(entry.second->last, "end of a rank");
+}
+
+void Member::leave() {
+  for (const auto& entry : groups_) {
+    for (const auto& devices : entry.second->devices) {
+      ep::Peers* const peers = devices.second.peers.get();
+      if (!peers) continue;
+      if (entry.second->communicator->aborted()) {
+        peers->abort();  // nobody knows who still comes
+      } else {
+        peers->leave();
+      }
+    }
+    entry.second->devices.clear();
+  }
+  queues_.clear();
   world_->leave();
 }
 

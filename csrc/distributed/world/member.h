@@ -5,21 +5,38 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "distributed/layouts/layout.h"
 #include "distributed/world/ledger.h"
-#include "ep/communicators/communicator.h"
+#include "ep/communicators/devices.h"
 #include "vm/progress/joining.h"
 #include "vm/progress/partner.h"
 #include "vm/virtual_machine.h"
 
 namespace ofl::distributed {
 
+/// How the devices of a group's ranks exchange bytes without the host.
+struct DeviceGroup {
+  std::shared_ptr<ep::Peers> peers;
+  std::shared_ptr<ep::ExchangeOrder> order;  // of this rank's device
+  std::shared_ptr<ep::Communicator> communicator;  // null: they do not
+  std::string how;         // "NCCL 2.28.0", "through the host: rank 1 has no NCCL"
+  bool is_detour = false;  // through the host, and this rank wants it otherwise
+};
+
+/// The queue of a device in which it exchanges bytes with those of other ranks.
+struct DeviceQueue {
+  std::shared_ptr<ep::Stream> queue;
+  std::shared_ptr<ep::ExchangeOrder> order;
+};
+
 /// Some ranks, among them this one, and the line of their collectives.
 struct Group {
-  std::unique_ptr<ep::Communicator> communicator;
+  std::shared_ptr<ep::Communicator> communicator;
+  std::map<DeviceType, DeviceGroup> devices;  // of the types that the ranks have agreed on
   uint64_t key = 0;     // of its ranks; the same on each of them
   uint64_t issued = 0;  // by the member's thread
   vm::Seq last = 0;     // the last of them
@@ -42,10 +59,15 @@ class Member {
   /// Of ranks, this one among them, in their order. The thread that asks first is the member's;
   /// Error(runtime) in another one.
   const std::shared_ptr<Group>& group(const std::vector<int32_t>& ranks);
+  DeviceQueue& queue_of(ep::Device& device);
+  /// "cuda [0, 1]: NCCL 2.28.0": how devices of ranks have exchanged bytes so far.
+  std::vector<std::string> connections() const;
   /// Any thread: all that is in flight on any rank, and all that comes, fails with this reason.
   void abort(const std::string& reason) { world_->abort(reason); }
-  /// Its program has ended: waits for its collectives, and takes part in no others. By its thread.
-  void leave(vm::VirtualMachine& machine);
+  /// Its program has ended: waits for its collectives. By its thread.
+  void finish(vm::VirtualMachine& machine);
+  /// Then: it takes part in no others. Without the GIL, as other ranks of the process leave, too.
+  void leave();
   Ledger& ledger() { return ledger_; }
   /// Its instructions in flight in which others take part.
   const std::shared_ptr<std::atomic<int64_t>>& joined() const { return joined_; }
@@ -73,6 +95,7 @@ class Member {
   const int32_t local_rank_;
   std::thread::id thread_;  // that communicates, once one has; with the GIL
   const std::shared_ptr<std::atomic<int64_t>> joined_;
+  std::map<int, DeviceQueue> queues_;  // by the index of the device, whose type has peers
   std::map<std::vector<int32_t>, std::shared_ptr<Group>> groups_;
   Ledger ledger_;
 };

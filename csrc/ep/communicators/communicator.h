@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,16 @@ struct Transfer {
   size_t bytes;
 };
 
+/// The place of an exchange between devices among those of its device. Any thread.
+class Turn {
+ public:
+  virtual ~Turn() = default;
+  /// All before it have passed.
+  virtual bool has_come() = 0;
+  /// It is enqueued, or over; its end does it, too.
+  virtual void pass() = 0;
+};
+
 /// One rank's part in a collective. Peers are places in the group. Both ends list the transfers
 /// from one rank to another in the same order. Memory stays as it is until the work is over.
 struct Collective {
@@ -33,6 +44,7 @@ struct Collective {
   /// long as the world lives.
   std::function<std::string()> text;
   std::vector<Transfer> sends, receives;
+  std::shared_ptr<Turn> turn;  // where they are memory of a device
 };
 
 /// The answers of a rank that is asked where it is, made of the texts of its collectives.
@@ -82,6 +94,8 @@ class Communicator {
   virtual std::unique_ptr<Work> post(Collective collective) = 0;
   /// Any thread: what is in flight, and what is posted from now on, ends aborted on all ranks.
   virtual void abort(const std::string& reason) = 0;
+  /// Any thread: why all is aborted; nullopt: it is not.
+  virtual std::optional<std::string> aborted() = 0;
 };
 
 /// One rank's end of all ranks that run the program together. Where ranks of a group have differed,

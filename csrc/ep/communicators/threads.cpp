@@ -349,6 +349,10 @@ class ThreadRank final : public Communicator {
     return std::make_unique<ThreadWork>(group_, group_->post(rank_, std::move(collective)), rank_);
   }
   void abort(const std::string& reason) override { group_->abort(reason); }
+  std::optional<std::string> aborted() override {
+    if (!group_->is_aborted()) return std::nullopt;
+    return group_->reason();
+  }
 
  private:
   const std::shared_ptr<Group> group_;

@@ -5,6 +5,7 @@
 #include "ep/cuda/cuda_context.h"
 #include "ep/cuda/cuda_interop.h"
 #include "ep/cuda/cuda_stream.h"
+#include "ep/cuda/nccl.h"
 #include "ep/memory/caching_allocator.h"
 #include "ep/memory/staging_pool.h"
 
@@ -46,6 +47,7 @@ class CudaDevice final : public Device {
   }
   bool is_pinned(const void* ptr, size_t bytes) override;
   Interop* interop() override { return &interop_; }
+  PeerLibrary* peer_library() override { return &nccl_; }
 
   void* alloc(size_t bytes) override;
   void free(void* ptr, size_t bytes) override;
@@ -73,6 +75,7 @@ class CudaDevice final : public Device {
 
   cuda::DeviceContext context_;
   CudaInterop interop_{context_};
+  cuda::NcclLibrary nccl_{*this, context_};
   std::unique_ptr<CudaRoutes> routes_ = std::make_unique<CudaRoutes>(*this, context_);
   const std::string architecture_;
   const size_t capacity_;

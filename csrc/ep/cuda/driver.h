@@ -19,6 +19,11 @@ using GraphNode = struct GraphNodeTag*;
 using GraphExec = struct GraphExecTag*;
 using Pointer = uint64_t;
 
+/// Of a device, or of a part of one that programs use as a device.
+struct Uuid {
+  unsigned char bytes[16];
+};
+
 /// CUDA_KERNEL_NODE_PARAMS, since 12.0.
 struct KernelNode {
   Function function;
@@ -49,6 +54,7 @@ inline constexpr int kOldestDriver = 12000;  // 12.0
   X(DeviceGetName, 2000, (char* name, int length, int device))                                \
   X(DeviceGetAttribute, 2000, (int* value, int attribute, int device))                        \
   X(DeviceTotalMem, 3020, (size_t* bytes, int device))                                        \
+  X(DeviceGetUuid, 11040, (Uuid * uuid, int device))                                          \
   X(DeviceCanAccessPeer, 4000, (int* can, int device, int peer))                              \
   X(DevicePrimaryCtxRetain, 7000, (Context * context, int device))                            \
   X(DevicePrimaryCtxRelease, 11000, (int device))                                             \

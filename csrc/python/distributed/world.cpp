@@ -5,6 +5,7 @@
 
 #include "distributed/boxing/assemble.h"
 #include "distributed/boxing/operators.h"
+#include "distributed/boxing/peering.h"
 #include "ep/communicators/mpi/world.h"
 #include "ep/communicators/threads.h"
 #include "python/bind.h"
@@ -72,6 +73,10 @@ std::shared_ptr<Member> make_mpi_member(const std::string& shared_object, ep::mp
   return std::make_shared<Member>(ep::make_mpi_world(library), local_rank);
 }
 
+void warn_of_detour(const std::string& text) {
+  if (PyErr_WarnEx(PyExc_RuntimeWarning, text.c_str(), 1) < 0) throw PythonErrorSet{};
+}
+
 void start_process() {
   const Reference module(checked(PyImport_ImportModule("oneflow_lite.distributed.processes")));
   const Reference done(checked(PyObject_CallMethod(module.get(), "start", nullptr)));
@@ -114,6 +119,7 @@ py::dict stats_of(Member& member) {
                                   times.count, times.bytes));
   }
   stats["implicit"] = implied;
+  stats["connections"] = member.connections();
   return stats;
 }
 
@@ -216,6 +222,7 @@ py::object elementwise_of_parts(const py::str& name, const py::function& functio
 
 void bind_world(py::module_& module) {
   distributed::set_combine(combine);
+  distributed::set_detour_hook(warn_of_detour);
   module.add_object("RankError", rank_error_type());
   module.add_object("DesyncError", desync_error_type());
   py::class_<Member, std::shared_ptr<Member>>(module, "Member", initialised<Member>())
@@ -224,7 +231,11 @@ void bind_world(py::module_& module) {
       .def_property_readonly("local_rank", &Member::local_rank)
       .def("stats", &stats_of)
       .def("abort", &Member::abort)
-      .def("leave", [](Member& member) { member.leave(runtime().machine); });
+      .def("leave", [](Member& member) {
+        member.finish(runtime().machine);
+        const py::gil_scoped_release no_gil;
+        member.leave();
+      });
   Member::set_start(start_process);
   module.def("make_world", &make_world);
   module.def("make_mpi_member", &make_mpi_member, py::kw_only(), py::arg("shared_object"),

@@ -3,6 +3,7 @@
 
 #include "ep/cuda/cublas.h"
 #include "ep/cuda/cuda_device.h"
+#include "ep/cuda/nccl.h"
 #include "graph/running/captured.h"
 #include "ops/cuda/background.h"
 #include "ops/cuda/programs.h"
@@ -65,9 +66,9 @@ void set_kernel_maker(const py::function& make) {
 }
 
 /// Calls `find()`, on any thread. Kept for as long as the process.
-void set_cublas_finder(const py::function& find) {
+std::function<std::string()> finder(const py::function& find) {
   PyObject* const kept = find.inc_ref().ptr();
-  ep::cuda::set_cublas_finder([kept] {
+  return [kept] {
     WithGil gil;
     try {
       return py::handle(kept)().cast<std::string>();
@@ -75,8 +76,11 @@ void set_cublas_finder(const py::function& find) {
       error.restore();
       throw take_python_error("");
     }
-  });
+  };
 }
+
+void set_cublas_finder(const py::function& find) { ep::cuda::set_cublas_finder(finder(find)); }
+void set_nccl_finder(const py::function& find) { ep::cuda::set_nccl_finder(finder(find)); }
 
 /// Calls `tell(text)`, on any thread; what it throws goes to sys.unraisablehook.
 std::function<void(const char*)> teller(const py::function& tell) {
@@ -112,6 +116,8 @@ void bind_cuda_functions(py::module_& m) {
   m.def("set_host_operation_hook", &set_host_operation_hook);
   m.def("set_kernel_maker", &set_kernel_maker);
   m.def("set_cublas_finder", &set_cublas_finder);
+  m.def("set_nccl_finder", &set_nccl_finder);
+  m.def("use_nccl", &ep::cuda::use_nccl);
   m.def("use_cublas", &ep::cuda::use_cublas);
   m.def("allow_tf32", &ep::cuda::allow_tf32);
   m.def("cublas_version", &ep::cuda::cublas_version);

@@ -360,15 +360,16 @@ def shares(a: Array, b: Array) -> bool:
     return a is b or bool(np.shares_memory(a, b))
 
 
-def run(seed: int, ranks: int, mode: str) -> None:
-    """Run one program on threads, or on the processes of this world.
+def run(seed: int, ranks: int, mode: str, device: str | None = None) -> None:
+    """Run one program on threads, or on the processes of this world; by default on the host, or on
+    mock devices in that mode.
 
     Raises
     ------
     AssertionError
         With its steps, where a result is another one than NumPy's.
     """
-    device = "mock" if mode == "mock" else "cpu"
+    device = device or ("mock" if mode == "mock" else "cpu")
     with flow.flags(**MODES[mode]):
         on_ranks(lambda: Program(seed, device).run(), ranks)
 

@@ -332,6 +332,11 @@ void Process::abort(const std::string& reason) {
   abort_all(reason);
 }
 
+std::optional<std::string> Process::aborted() {
+  const Lock lock(mutex_);
+  return aborted_;
+}
+
 void Process::drop(Group& group, uint64_t number) {
   if (is_forked()) return;
   abort(concat("rank ", rank(), " left a collective in flight"));

@@ -54,6 +54,7 @@ class Process {
   bool ask(Group& group, uint64_t number);
   std::vector<std::string> answers(Group& group, uint64_t number);
   void abort(const std::string& reason);
+  std::optional<std::string> aborted();
   /// Ends what this rank has posted, whose memory nobody touches any more then.
   void drop(Group& group, uint64_t number);
   void leave();

@@ -59,6 +59,7 @@ class MpiCommunicator final : public Communicator {
                                      process_->post(*group_, std::move(collective)));
   }
   void abort(const std::string& reason) override { process_->abort(reason); }
+  std::optional<std::string> aborted() override { return process_->aborted(); }
 
  private:
   const std::shared_ptr<Process> process_;
