@@ -1,4 +1,4 @@
-// What collectives compute, once everybody has come. Sums go in the order of the ranks.
+// What a rank computes in a collective, of what all ranks have. Sums go in the order of the ranks.
 #include <algorithm>
 #include <cstring>
 #include <type_traits>
@@ -45,37 +45,32 @@ void reduce(const std::vector<Contribution>& all, size_t begin, size_t count, T*
 }
 
 template <typename T>
-void perform_reduction(const std::vector<Contribution>& all) {
-  const size_t count = all[0].count;
-  const bool scatters = all[0].kind == Kind::reduce_scatter;
-  std::vector<T> result(count * (scatters ? all.size() : 1));
-  reduce(all, 0, result.size(), result.data());
-  for (size_t rank = 0; rank < all.size(); ++rank) {
-    if (all[0].kind == Kind::reduce && static_cast<int>(rank) != all[0].root) continue;
-    const T* const part = result.data() + (scatters ? rank * count : 0);
-    std::memcpy(all[rank].receive, part, count * sizeof(T));
-  }
+void perform_reduction(const std::vector<Contribution>& all, size_t rank) {
+  const Contribution& own = all[rank];
+  if (own.kind == Kind::reduce && static_cast<int>(rank) != own.root) return;
+  const size_t begin = own.kind == Kind::reduce_scatter ? rank * own.count : 0;
+  std::vector<T> result(own.count);  // a rank's input may be its output
+  reduce(all, begin, own.count, result.data());
+  std::memcpy(own.receive, result.data(), own.count * sizeof(T));
 }
 
-void perform_copy(const std::vector<Contribution>& all) {
-  const size_t bytes = all[0].count * type_bytes(all[0].type);
-  if (all[0].kind == Kind::broadcast) {
-    const void* const source = all[static_cast<size_t>(all[0].root)].send;
-    for (const Contribution& one : all) std::memmove(one.receive, source, bytes);
+void perform_copy(const std::vector<Contribution>& all, size_t rank) {
+  const Contribution& own = all[rank];
+  const size_t bytes = own.count * type_bytes(own.type);
+  if (own.kind == Kind::broadcast) {
+    std::memmove(own.receive, all[static_cast<size_t>(own.root)].send, bytes);
     return;
   }
   std::vector<char> gathered(bytes * all.size());  // a rank's input may lie in its output
-  for (size_t rank = 0; rank < all.size(); ++rank) {
-    std::memcpy(gathered.data() + rank * bytes, all[rank].send, bytes);
+  for (size_t other = 0; other < all.size(); ++other) {
+    std::memcpy(gathered.data() + other * bytes, all[other].send, bytes);
   }
-  for (const Contribution& one : all) {
-    std::memcpy(one.receive, gathered.data(), gathered.size());
-  }
+  std::memcpy(own.receive, gathered.data(), gathered.size());
 }
 
 struct Type {
   size_t bytes;
-  void (*reduce)(const std::vector<Contribution>&);
+  void (*reduce)(const std::vector<Contribution>&, size_t rank);
 };
 
 template <typename T>
@@ -97,13 +92,25 @@ size_t type_bytes(int type) {
   return is_known ? kTypes[type].bytes : 0;
 }
 
-void perform(const std::vector<Contribution>& all) {
+Extents extents(const Contribution& c, int rank, int size) {
+  const auto ranks = static_cast<size_t>(size);
+  switch (c.kind) {
+    case Kind::all_reduce: return {1, 1};
+    case Kind::broadcast: return {rank == c.root, 1};
+    case Kind::reduce: return {1, rank == c.root};
+    case Kind::all_gather: return {1, ranks};
+    case Kind::reduce_scatter: return {ranks, 1};
+  }
+  return {0, 0};
+}
+
+void perform(const std::vector<Contribution>& all, int rank) {
   if (all[0].count == 0) return;
   const bool copies = all[0].kind == Kind::broadcast || all[0].kind == Kind::all_gather;
   if (copies) {
-    perform_copy(all);
+    perform_copy(all, static_cast<size_t>(rank));
   } else {
-    kTypes[all[0].type].reduce(all);
+    kTypes[all[0].type].reduce(all, static_cast<size_t>(rank));
   }
 }
 

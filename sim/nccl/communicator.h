@@ -1,13 +1,11 @@
-// Communicators of the simulated NCCL: ranks of one process that meet in their streams' threads.
+// Communicators of the simulated NCCL: ranks are threads or processes of one machine, which meet in
+// shared memory.
 #pragma once
 
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
-#include <map>
 #include <memory>
-#include <mutex>
+#include <string>
 #include <vector>
 
 namespace simnccl {
@@ -48,55 +46,52 @@ struct Transfer {
   int peer;
 };
 
-/// All ranks of one communicator. Waits end when everybody has come or somebody aborts.
+struct Segment;  // the shared memory
+
+/// All ranks of one communicator, as one of them sees them. Waits end when somebody aborts. One
+/// thread at a time calls meet() and exchange(), in the order of the rank's calls.
 class World {
  public:
-  explicit World(int size) : size_(size) {}
+  static constexpr int kMostRanks = 64;
+
+  /// Null: it cannot be made, or others have made it for another number of ranks.
+  static std::shared_ptr<World> enter(const std::string& name, int size);
+  ~World();
+  World(const World&) = delete;
 
   int size() const { return size_; }
   /// False if that rank is taken.
   bool join(int rank);
-  void wait_for_everyone();
-  bool is_complete();
+  bool is_complete() const;
+  void wait_for_everyone() const;
   /// Whether all ranks have called it; this one has.
   bool finalize(int rank);
 
-  /// The `index`-th collective of `rank`. Who comes last does the work of all.
-  void meet(uint64_t index, int rank, const Contribution& contribution);
-  /// All at once, as in a group: sends are posted before receives wait.
+  /// A collective: each rank gets what all have, and does its own work.
+  void meet(int rank, const Contribution& contribution);
+  /// All at once, as in a group: no order of sends and receives blocks.
   void exchange(int rank, const std::vector<Transfer>& transfers);
 
   void abort();
-  Result error();
+  Result error() const;
 
  private:
-  struct Meeting {
-    std::vector<Contribution> contributions;
-    std::vector<bool> has_come;
-    int come = 0;
-    int gone = 0;
-    bool is_done = false;
-  };
-  struct Message {
-    const void* data;
-    size_t bytes;
-    bool is_taken = false;
-  };
+  World(std::string path, Segment* segment, int size)
+      : path_(std::move(path)), segment_(segment), size_(size) {}
 
+  const std::string path_;
+  Segment* const segment_;
   const int size_;
-  std::mutex mutex_;  // guards the fields below
-  std::condition_variable changed_;
-  std::vector<bool> joined_, finalized_;
-  int joined_count_ = 0, finalized_count_ = 0;
-  std::map<uint64_t, Meeting> meetings_;
-  std::map<std::pair<int, int>, std::deque<std::shared_ptr<Message>>> messages_;  // (from, to)
-  bool is_aborted_ = false;
-  Result error_ = kSuccess;
 };
 
 /// Bytes of an element of ncclDataType_t; 0 if it is not known.
 size_t type_bytes(int type);
-/// Does the work of a collective for all ranks, whose contributions match.
-void perform(const std::vector<Contribution>& contributions);
+/// The elements that the two buffers of a rank have, in units of `count`.
+struct Extents {
+  size_t send, receive;
+};
+Extents extents(const Contribution& contribution, int rank, int size);
+/// Does the work of one rank in a collective of matching contributions.
+void perform(const std::vector<Contribution>& contributions, int rank);
 
 }  // namespace simnccl

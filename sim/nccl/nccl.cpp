@@ -1,6 +1,12 @@
 // The functions of NCCL: calls are checked, and queued on the ranks' streams when their group ends.
+#include <time.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
 #include <cstring>
 #include <functional>
+#include <mutex>
 #include <string>
 #include <utility>
 
@@ -25,7 +31,7 @@ struct Communicator {
   int rank;
   int device;
   bool is_blocking = true;
-  uint64_t collectives = 0;
+  std::shared_ptr<std::mutex> turn = std::make_shared<std::mutex>();  // of its work on streams
   /// Where it does not block: the background has yet to do what was called last. One look later it
   /// has done it.
   bool is_busy = false, is_finalizing = false;
@@ -56,13 +62,6 @@ struct Batch {
 thread_local int group_depth = 0;
 thread_local std::vector<Batch> batches;
 
-std::mutex worlds_mutex;  // guards the two below
-std::map<std::string, std::weak_ptr<World>>& worlds() {
-  static auto* const all = new std::map<std::string, std::weak_ptr<World>>;
-  return *all;
-}
-uint64_t last_id = 0;
-
 Result enqueue(void* stream, std::function<void()> function) {
   auto* const task = new std::function<void()>(std::move(function));
   SimWork work{};
@@ -79,23 +78,6 @@ void* host(const void* pointer, size_t bytes) {
   return simcuda_host_address(reinterpret_cast<unsigned long long>(pointer), bytes);
 }
 
-/// The elements that the two buffers of a rank have, in units of `count`.
-struct Extents {
-  size_t send, receive;
-};
-
-Extents extents(const Contribution& c, int rank, int size) {
-  const auto ranks = static_cast<size_t>(size);
-  switch (c.kind) {
-    case Kind::all_reduce: return {1, 1};
-    case Kind::broadcast: return {rank == c.root, 1};
-    case Kind::reduce: return {1, rank == c.root};
-    case Kind::all_gather: return {1, ranks};
-    case Kind::reduce_scatter: return {ranks, 1};
-  }
-  return {0, 0};
-}
-
 Result collective(Communicator* comm, void* stream, Contribution c) {
   if (!comm) return kInvalidArgument;
   const size_t bytes = c.count * type_bytes(c.type);
@@ -109,9 +91,10 @@ Result collective(Communicator* comm, void* stream, Contribution c) {
     c.receive = wanted.receive ? host(c.receive, bytes * wanted.receive) : nullptr;
     if ((wanted.send && !c.send) || (wanted.receive && !c.receive)) return kInvalidArgument;
   }
-  const uint64_t index = comm->collectives++;
-  return enqueue(
-      stream, [world = comm->world, index, rank = comm->rank, c] { world->meet(index, rank, c); });
+  return enqueue(stream, [world = comm->world, turn = comm->turn, rank = comm->rank, c] {
+    const std::lock_guard lock(*turn);
+    world->meet(rank, c);
+  });
 }
 
 Result end_group() {
@@ -127,8 +110,11 @@ Result end_group() {
     }
     const Result one =
         enqueue(batch.stream,
-                [world = batch.communicator->world, rank = batch.communicator->rank,
-                 transfers = std::move(batch.transfers)] { world->exchange(rank, transfers); });
+                [world = batch.communicator->world, turn = batch.communicator->turn,
+                 rank = batch.communicator->rank, transfers = std::move(batch.transfers)] {
+                  const std::lock_guard lock(*turn);
+                  world->exchange(rank, transfers);
+                });
     if (one != kSuccess) result = one;
   }
   batches.clear();
@@ -162,14 +148,8 @@ Result create(Communicator** comm, int size, const UniqueId& id, int rank,
   if (!comm || size <= 0 || rank < 0 || rank >= size) return kInvalidArgument;
   const int device = simcuda_current_device();
   if (device < 0) return kUnhandledCudaError;
-  std::shared_ptr<World> world;
-  {
-    std::lock_guard lock(worlds_mutex);
-    auto& known = worlds()[std::string(id.bytes, sizeof id.bytes)];
-    world = known.lock();
-    if (!world) known = world = std::make_shared<World>(size);
-  }
-  if (world->size() != size || !world->join(rank)) return kInvalidUsage;
+  const std::shared_ptr<World> world = World::enter(std::string(id.bytes), size);
+  if (!world || !world->join(rank)) return kInvalidUsage;
   *comm = new Communicator{world, rank, device, is_blocking};
   if (!is_blocking) return kInProgress;
   if (group_depth == 0) world->wait_for_everyone();  // as the library does: one thread a rank
@@ -204,11 +184,13 @@ NCCL_EXPORT const char* ncclGetErrorString(int result) {
 NCCL_EXPORT const char* ncclGetLastError(Communicator*) { return ""; }
 
 NCCL_EXPORT int ncclGetUniqueId(UniqueId* id) {
+  static std::atomic<int> count{0};
   if (!id) return kInvalidArgument;
-  std::lock_guard lock(worlds_mutex);
-  ++last_id;
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
   std::memset(id, 0, sizeof *id);
-  std::memcpy(id, &last_id, sizeof last_id);
+  std::snprintf(id->bytes, sizeof id->bytes, "simnccl-%d-%d-%lld.%09ld", getpid(), ++count,
+                static_cast<long long>(now.tv_sec), now.tv_nsec);
   return kSuccess;
 }
 

@@ -1,10 +1,13 @@
-"""Ranks that are threads on simulated cuda devices: what they exchange goes from device to device
-by the simulated NCCL, with the bits that it has on the host, and fails as it does there."""
+"""Ranks on simulated cuda devices: what they exchange goes from device to device by the simulated
+NCCL, with the bits that it has on the host, and fails as it does there."""
 
+import re
 import subprocess
 from collections.abc import Callable
 
 import pytest
+
+from tests.support.distributed.mpi import Start
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -309,3 +312,48 @@ said = flow.distributed.run(program, 2)
 assert all("waited 1 s (ONEFLOW_LITE_CCL_TIMEOUT) for rank 1" in text for text in said), said
 """
     succeeds(run_program, code, ccl_timeout="1")
+
+
+# --- ranks that are processes
+
+CUDA = "devices=4,memory=1GB,jitter=30us"
+
+
+@pytest.mark.process
+def test_processes(start: Start) -> None:
+    code = """
+from tests.distributed.test_boxing import boxings
+
+boxings("cuda", 3, 12)
+x = flow.full(1 << 18, rank + 0.1, device=flow.device("cuda"))
+on_host = x.cpu().to_global(everywhere, sbp.partial_sum).full()
+on_device = x.to_global(placement.all("cuda"), sbp.partial_sum).full()
+assert on_device.device == f"cuda:{rank}"
+assert (on_device.cpu() == on_host).all()
+(how,) = (each for each in flow.distributed.stats().connections if "[0, 1, 2]" in each)
+say(how)
+"""
+    done = start(3, code=code, cuda_sim=CUDA)
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.count("cuda [0, 1, 2]: NCCL 2.28.0") == 3, done.stdout
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("end", "ranks", "pattern"),
+    [
+        ("raise ValueError('on purpose')", 2, r"RankError: rank 1: ValueError: on purpose"),
+        ("sys.exit(3)", 2, r"DesyncError: rank 1 has ended; rank \d: collective \d+"),
+        ("os.kill(os.getpid(), 9)", 0, ""),
+    ],
+)
+def test_processes_that_end(start: Start, end: str, ranks: int, pattern: str) -> None:
+    code = f"""
+x = flow.ones(1 << 18, device=flow.device("cuda")).to_global(placement.all("cuda"), sbp.partial_sum)
+assert (x.full() == 3).all()
+if rank == 1: {end}
+x.full().numpy()
+"""
+    done = start(3, code=code, cuda_sim=CUDA, ccl_timeout="8")
+    assert done.returncode != 0, done.stdout
+    assert len(re.findall(pattern, done.stdout)) >= ranks, done.stdout
