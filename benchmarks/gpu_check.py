@@ -74,6 +74,7 @@ PARTS = (
     Part("matmul", 30),
     Part("accuracy", 60, SHARDS),
     Part("engine", 20),
+    Part("ranks", 15),
     Part("graph", 45),  # after accuracy, which compiles most of its kernels
 )
 EXAMPLES = Part("examples", 15)  # of which each tool of the sanitizer gets so much

@@ -20,6 +20,7 @@ import gpu_engine
 import gpu_graph
 import gpu_latency
 import gpu_machine
+import gpu_ranks
 import gpu_streaming
 import gpu_transfers
 import oneflow_lite as flow
@@ -336,6 +337,7 @@ PARTS: dict[str, Callable[[Rows, Setting], None]] = {
     "matmul": matmul,
     "accuracy": gpu_accuracy.check,
     "engine": gpu_engine.check,
+    "ranks": gpu_ranks.check,
     "graph": gpu_graph.check,
     "examples": gpu_accuracy.check_examples,
 }

@@ -169,6 +169,19 @@ assert len(said) == 1 and said[0].startswith("[distributed] what ranks send each
     succeeds(run_program, code, devices=2)
 
 
+def test_a_library_that_lets_ranks_share_a_device(run_program: Run) -> None:
+    code = """
+import os
+os.environ["NCCL_MULTI_RANK_GPU_ENABLE"] = "1"
+def program():
+    x = ones().to_global(placement.all("cuda"), sbp.partial_sum).full()
+    assert x.tolist() == 4 * [3]
+    assert connections() == ["cuda [0, 1, 2]: NCCL 2.28.0"], connections()
+on_ranks(program, 3)
+"""
+    succeeds(run_program, code, devices=2)
+
+
 @pytest.mark.parametrize("why", ["does not want", "has no"])
 def test_without_nccl(run_program: Run, why: str) -> None:
     """Nobody is told who has said so; where it is missing, the ranks are."""

@@ -1,9 +1,11 @@
 #include "ep/cuda/nccl.h"
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <optional>
@@ -308,6 +310,7 @@ int NcclLibrary::version() { return library().version; }
 
 bool NcclLibrary::is_wanted() { return settings().used.load(std::memory_order_relaxed); }
 
+// NCCL takes two ranks of one device where it is told to (2.32); then each has a key of its own.
 uint64_t NcclLibrary::device_key() {
   Uuid uuid{};
   int device = 0;
@@ -315,6 +318,12 @@ uint64_t NcclLibrary::device_key() {
   context_.check(call().DeviceGetUuid(&uuid, device), "cuDeviceGetUuid");
   Fingerprint key;
   for (const unsigned char byte : uuid.bytes) key.add(byte);
+  const char* const is_shared = std::getenv("NCCL_MULTI_RANK_GPU_ENABLE");
+  if (is_shared && std::strcmp(is_shared, "1") == 0) {
+    static std::atomic<uint64_t> count{0};
+    key.add(static_cast<uint64_t>(getpid()));
+    key.add(++count);
+  }
   return key.value();
 }
 
