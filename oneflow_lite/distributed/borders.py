@@ -81,11 +81,11 @@ def roll(x: GlobalTensor, /, shift: Any, axis: Any = None) -> GlobalTensor:
 def _rolled(x: GlobalTensor, shift: int, dim: int) -> GlobalTensor:
     source, axis = _cut_once("roll", x, dim)
     extent = x.shape[dim]
-    if axis < 0 or extent == 0 or shift % extent == 0:
+    by = shift % extent if extent else 0  # of the whole; a part that is split has another extent
+    if axis < 0 or by == 0:
         return with_part(
-            source, x.shape, source.sbp, lambda part: rearranging.roll(part, shift, axis=dim)
+            source, x.shape, source.sbp, lambda part: rearranging.roll(part, by, axis=dim)
         )
-    by = shift % extent
 
     def from_the_end(own: Range) -> Range:
         return min(own[0], by) - by + extent, min(own[1], by) - by + extent

@@ -35,6 +35,7 @@ CALLS: dict[str, Callable[[Any, Any], Any]] = {
     "roll": lambda m, x: m.roll(x, 5),
     "roll along 0": lambda m, x: m.roll(x, 2, axis=0),
     "roll back": lambda m, x: m.roll(x, -7, axis=-2),
+    "roll all round": lambda m, x: m.roll(x[:5, :3], (5, -6), axis=(0, 1)),
     "roll both": lambda m, x: m.roll(x, (3, 1), axis=(0, 1)),
     "broadcast_to": lambda m, x: m.broadcast_to(x, (2, 6, 4)),
     "broadcast a row": lambda m, x: m.broadcast_to(x[:1], (3, 4)),
