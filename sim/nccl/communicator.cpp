@@ -101,7 +101,7 @@ bool World::join(int rank) {
 }
 
 bool World::is_complete() const {
-  return segment_->joined_count.load() == size_ || segment_->is_aborted.load();
+  return segment_->joined_count.load() == size_ || is_aborted_.load();
 }
 
 void World::wait_for_everyone() const {
@@ -110,7 +110,7 @@ void World::wait_for_everyone() const {
 
 bool World::finalize(int rank) {
   if (!segment_->finalized[rank].exchange(true)) segment_->finalized_count.fetch_add(1);
-  return segment_->finalized_count.load() == size_ || segment_->is_aborted.load();
+  return segment_->finalized_count.load() == size_ || is_aborted_.load();
 }
 
 // In each direction, the transfers to and from one peer go one after the other.
@@ -128,7 +128,7 @@ void World::exchange(int rank, const std::vector<Transfer>& transfers) {
       held = !one.is_over;
       left -= one.is_over;
     }
-    if (segment_->is_aborted.load()) return;
+    if (is_aborted_.load()) return;
     if (!has_moved) nap();
   }
   for (const Moving& one : all) {
@@ -137,6 +137,10 @@ void World::exchange(int rank, const std::vector<Transfer>& transfers) {
                  static_cast<size_t>(one.announced), one.transfer.bytes);
     segment_->error.store(kInvalidUsage);
   }
+}
+
+void World::stall() const {
+  while (!is_aborted_.load()) nap();
 }
 
 void World::meet(int rank, const Contribution& contribution) {
@@ -156,7 +160,7 @@ void World::meet(int rank, const Contribution& contribution) {
     transfers.push_back({false, value.data(), value.size(), peer});
   }
   exchange(rank, transfers);
-  if (segment_->is_aborted.load()) return;
+  if (is_aborted_.load()) return;
   for (size_t peer = 0; peer < all.size(); ++peer) {
     if (static_cast<int>(peer) == rank) continue;
     if (!all[peer].matches(contribution)) {
@@ -169,7 +173,7 @@ void World::meet(int rank, const Contribution& contribution) {
   perform(all, rank);
 }
 
-void World::abort() { segment_->is_aborted.store(true); }
+void World::abort() { is_aborted_.store(true); }
 
 Result World::error() const { return static_cast<Result>(segment_->error.load()); }
 

@@ -2,6 +2,7 @@
 // shared memory.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -48,8 +49,9 @@ struct Transfer {
 
 struct Segment;  // the shared memory
 
-/// All ranks of one communicator, as one of them sees them. Waits end when somebody aborts. One
-/// thread at a time calls meet() and exchange(), in the order of the rank's calls.
+/// All ranks of one communicator, as one of them sees them. Its waits end when it aborts: the others
+/// do not hear of that. One thread at a time calls meet() and exchange(), in the order of the rank's
+/// calls.
 class World {
  public:
   static constexpr int kMostRanks = 64;
@@ -71,6 +73,8 @@ class World {
   void meet(int rank, const Contribution& contribution);
   /// All at once, as in a group: no order of sends and receives blocks.
   void exchange(int rank, const std::vector<Transfer>& transfers);
+  /// Until this rank aborts.
+  void stall() const;
 
   void abort();
   Result error() const;
@@ -82,6 +86,7 @@ class World {
   const std::string path_;
   Segment* const segment_;
   const int size_;
+  std::atomic<bool> is_aborted_{false};
 };
 
 /// Bytes of an element of ncclDataType_t; 0 if it is not known.

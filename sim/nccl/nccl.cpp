@@ -103,6 +103,7 @@ Result end_group() {
     batches.clear();
     return Result(planned);
   }
+  const bool stalls = simcuda_planned_failure("ncclStall") != 0;
   for (Batch& batch : batches) {
     if (!batch.communicator->is_blocking) {
       batch.communicator->is_busy = true;
@@ -111,8 +112,10 @@ Result end_group() {
     const Result one =
         enqueue(batch.stream,
                 [world = batch.communicator->world, turn = batch.communicator->turn,
-                 rank = batch.communicator->rank, transfers = std::move(batch.transfers)] {
+                 rank = batch.communicator->rank, transfers = std::move(batch.transfers),
+                 stalls] {
                   const std::lock_guard lock(*turn);
+                  if (stalls) return world->stall();
                   world->exchange(rank, transfers);
                 });
     if (one != kSuccess) result = one;

@@ -24,7 +24,6 @@ struct Segment {
   std::atomic<int> size;  // of the communicator, once a rank has come
   std::atomic<int> joined_count, finalized_count;
   std::atomic<bool> joined[World::kMostRanks], finalized[World::kMostRanks];
-  std::atomic<bool> is_aborted;
   std::atomic<int> error;
   // Behind it, size * size channels, by sender and receiver.
 

@@ -327,6 +327,26 @@ assert all("waited 1 s (ONEFLOW_LITE_CCL_TIMEOUT) for rank 1" in text for text i
     succeeds(run_program, code, ccl_timeout="1")
 
 
+def test_an_exchange_that_stalls(run_program: Run) -> None:
+    """All have come, and the device of one of them does not get on with it."""
+    code = """
+together = threading.Barrier(2)
+def program():
+    x = ones().to_global(placement.all("cuda"), sbp.partial_sum)
+    assert x.full().tolist() == 4 * [2]
+    together.wait()
+    if flow.distributed.rank() == 1:
+        sim.configure("fail=ncclStall:1:1")  # of whoever comes first
+    together.wait()
+    began = time.monotonic()
+    text = outcome(lambda: x.to_global(sbp=sbp.broadcast).to_local().numpy(), RankError)
+    assert "waited 2 s (ONEFLOW_LITE_CCL_TIMEOUT) for its bytes in collective" in text, text
+    assert time.monotonic() - began < 30
+flow.distributed.run(program, 2)
+"""
+    succeeds(run_program, code, ccl_timeout="2")
+
+
 # --- ranks that are processes
 
 CUDA = "devices=4,memory=1GB,jitter=30us"

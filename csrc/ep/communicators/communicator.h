@@ -63,6 +63,8 @@ class Work {
   virtual bool test() = 0;
   /// Other ranks are still to come; from then on only bytes move.
   virtual bool awaits_others() const = 0;
+  /// Bytes move, and others may hold that up for good; abort() ends it.
+  virtual bool can_stall() const { return false; }
   /// While it awaits others: lets them know that this rank is waiting. They need not do anything.
   virtual void tell_waiting() = 0;
   /// The ranks of the world that have not come. One that has come may be among them unless, some

@@ -66,6 +66,7 @@ class DeviceWork final : public Work {
   bool awaits_others() const override {
     return !is_over_ && (is_checked_ ? !exchange_ : check_->awaits_others());
   }
+  bool can_stall() const override { return !is_over_ && exchange_ != nullptr; }
   void tell_waiting() override {
     if (!is_checked_) check_->tell_waiting();
   }

@@ -94,6 +94,7 @@ bool ProgressPolicy::poll(bool) {
       watch(each);
     } else {
       each.slot->state.store(SlotState::launched, std::memory_order_release);
+      if (each.work->can_stall()) watch_time(each);
     }
   }
   const auto is_gone = [](const InFlight& each) { return !each.slot; };
@@ -103,9 +104,13 @@ bool ProgressPolicy::poll(bool) {
   return !ended.empty();
 }
 
-/// At half of the time, each rank that waits tells the others so. Those that have not are late.
 void ProgressPolicy::watch(InFlight& waiting) const {
   watch_for_hang(waiting);
+  watch_time(waiting);
+}
+
+/// At half of the time, each rank that waits tells the others so. Those that have not are late.
+void ProgressPolicy::watch_time(InFlight& waiting) const {
   const double most = stream_.board().options.ccl_timeout.load(std::memory_order_relaxed);
   if (most <= 0) return;
   const double waited = static_cast<double>(now_ns() - waiting.since) * 1e-9;
@@ -113,8 +118,8 @@ void ProgressPolicy::watch(InFlight& waiting) const {
   if (waited <= most) return;
   std::string ranks;
   for (const int32_t rank : waiting.work->late()) ranks += concat(ranks.empty() ? "" : ", ", rank);
-  waiting.work->abort(concat("waited ", most, " s (ONEFLOW_LITE_CCL_TIMEOUT) for rank ", ranks,
-                             " in ",
+  const std::string whom = ranks.empty() ? "its bytes" : "rank " + ranks;
+  waiting.work->abort(concat("waited ", most, " s (ONEFLOW_LITE_CCL_TIMEOUT) for ", whom, " in ",
                              text_of(waiting.slot, waiting.own)()));
 }
 

@@ -51,6 +51,7 @@ class ProgressPolicy final : public StreamPolicy {
   void post(Slot* slot);
   void watch(InFlight& waiting) const;
   void watch_for_hang(InFlight& waiting) const;
+  void watch_time(InFlight& waiting) const;
   void end(const InFlight& ended, FailurePtr failure);
   FailurePtr outcome(const InFlight& ended) const;
   std::function<std::string()> text_of(const Slot* slot, const FailurePtr& failure) const;
