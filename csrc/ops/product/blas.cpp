@@ -32,18 +32,16 @@ void find_all(Finder& find, BlasRoutines<T>* routines, const char* const (&names
 
 /// Names of one element type, in the order of the members.
 template <typename T>
-void find_all(Finder& find, LapackRoutines<T>* routines, const char* const (&names)[14]) {
+void find_all(Finder& find, LapackRoutines<T>* routines, const char* const (&names)[12]) {
   const char* const* name = names;
   find(&routines->getrf, *name++);
   find(&routines->getrs, *name++);
   find(&routines->laswp, *name++);
   find(&routines->potrf, *name++);
   find(&routines->trsm, *name++);
-  find(&routines->geqrf, *name++);
+  find(&routines->geqr2, *name++);
   find(&routines->larft, *name++);
   find(&routines->larfb, *name++);
-  find(&routines->orgqr, *name++);
-  find(&routines->ormqr, *name++);
   find(&routines->syevd, *name++);
   find(&routines->geev, *name++);
   find(&routines->gesdd, *name++);
@@ -64,11 +62,11 @@ const char* find_routines(Blas* blas, void* (*find)(void* context, const char* n
   find_all(finder, &std::get<3>(blas->routines),
            {"cblas_zgemm", "cblas_zgemv", "cblas_zsyrk", "cblas_zdotu_sub"});
   find_all(finder, &std::get<0>(blas->lapack),
-           {"dgetrf_", "dgetrs_", "dlaswp_", "dpotrf_", "dtrsm_", "dgeqrf_", "dlarft_", "dlarfb_",
-            "dorgqr_", "dormqr_", "dsyevd_", "dgeev_", "dgesdd_", "dgelsd_"});
+           {"dgetrf_", "dgetrs_", "dlaswp_", "dpotrf_", "dtrsm_", "dgeqr2_", "dlarft_", "dlarfb_",
+            "dsyevd_", "dgeev_", "dgesdd_", "dgelsd_"});
   find_all(finder, &std::get<1>(blas->lapack),
-           {"zgetrf_", "zgetrs_", "zlaswp_", "zpotrf_", "ztrsm_", "zgeqrf_", "zlarft_", "zlarfb_",
-            "zungqr_", "zunmqr_", "zheevd_", "zgeev_", "zgesdd_", "zgelsd_"});
+           {"zgetrf_", "zgetrs_", "zlaswp_", "zpotrf_", "ztrsm_", "zgeqr2_", "zlarft_", "zlarfb_",
+            "zheevd_", "zgeev_", "zgesdd_", "zgelsd_"});
   return finder.missing;
 }
 

@@ -49,7 +49,7 @@ struct BlasRoutines {
 
 /// LAPACK's routines for elements of type T, double or complex, by Fortran's rules: matrices lie
 /// column after column, texts have their lengths at the end. Those for complex numbers have other
-/// names in part (`heevd`, `ungqr`, `unmqr`), and some take memory for real numbers besides.
+/// names in part (`heevd`), and some take memory for real numbers besides.
 template <typename T>
 struct LapackRoutines {
   static constexpr bool kComplex = !std::is_floating_point_v<T>;
@@ -65,15 +65,12 @@ struct LapackRoutines {
   void (*potrf)(Text uplo, In n, T* a, In lda, int* info, size_t length);
   void (*trsm)(Text side, Text uplo, Text trans, Text diag, In m, In n, const T* alpha, const T* a,
                In lda, T* b, In ldb, size_t, size_t, size_t, size_t);
-  void (*geqrf)(In m, In n, T* a, In lda, T* tau, T* work, In lwork, int* info);
+  void (*geqr2)(In m, In n, T* a, In lda, T* tau, T* work, int* info);
   void (*larft)(Text direct, Text storev, In n, In k, const T* v, In ldv, const T* tau, T* t,
                 In ldt, size_t, size_t);
   void (*larfb)(Text side, Text trans, Text direct, Text storev, In m, In n, In k, const T* v,
                 In ldv, const T* t, In ldt, T* c, In ldc, T* work, In ldwork, size_t, size_t,
                 size_t, size_t);
-  void (*orgqr)(In m, In n, In k, T* a, In lda, const T* tau, T* work, In lwork, int* info);
-  void (*ormqr)(Text side, Text trans, In m, In n, In k, const T* a, In lda, const T* tau, T* c,
-                In ldc, T* work, In lwork, int* info, size_t, size_t);
   Either<void (*)(Text jobz, Text uplo, In n, T* a, In lda, double* w, T* work, In lwork,
                   int* iwork, In liwork, int* info, size_t, size_t),
          void (*)(Text jobz, Text uplo, In n, T* a, In lda, double* w, T* work, In lwork,

@@ -87,24 +87,14 @@ class Columns {
   T& at(int64_t row, int64_t column) const { return items_[column * rows_ + row]; }
   int lead() const { return static_cast<int>(std::max<int64_t>(rows_, 1)); }
 
-  void take(const View& from) { take(from, rows_, columns_); }
-  /// The first rows and columns. Some columns at a time, as the lines of the cache go across them.
-  void take(const View& from, int64_t rows, int64_t columns) {
-    for (int64_t first = 0; first < columns; first += kAtOnce) {
-      const int64_t end = std::min(columns, first + kAtOnce);
-      for (int64_t i = 0; i < rows; ++i) {
-        for (int64_t j = first; j < end; ++j) at(i, j) = from.at<T>(i, j);
-      }
-    }
+  void take(const View& from) const { take(from, rows_, columns_); }
+  /// The first rows and columns.
+  void take(const View& from, int64_t rows, int64_t columns) const {
+    copy<true>(from, rows, columns);
   }
   void give(const View& to) const { give(to, rows_, columns_); }
   void give(const View& to, int64_t rows, int64_t columns) const {
-    for (int64_t first = 0; first < columns; first += kAtOnce) {
-      const int64_t end = std::min(columns, first + kAtOnce);
-      for (int64_t i = 0; i < rows; ++i) {
-        for (int64_t j = first; j < end; ++j) to.at<T>(i, j) = at(i, j);
-      }
-    }
+    copy<false>(to, rows, columns);
   }
   void fill(T value) { std::fill_n(data(), rows_ * columns_, value); }
   void fill_identity() {
@@ -113,7 +103,46 @@ class Columns {
   }
 
  private:
-  static constexpr int64_t kAtOnce = 8;
+  static constexpr int64_t kAtOnce = 4;
+
+  template <bool Taking>
+  static void move(T* ours, T* theirs) {
+    Taking ? *ours = *theirs : *theirs = *ours;
+  }
+
+  /// Some columns at a time, as the lines of the cache go across them: through registers where
+  /// those of the other matrix are side by side.
+  template <bool Taking>
+  void copy(const View& other, int64_t rows, int64_t columns) const {
+    const bool beside = other.column_step == sizeof(T);
+    for (int64_t first = 0; first < columns; first += kAtOnce) {
+      const int64_t end = std::min(columns, first + kAtOnce);
+      int64_t i = 0;
+      for (; beside && end - first == kAtOnce && i + kAtOnce <= rows; i += kAtOnce) {
+        copy_square<Taking>(&at(i, first), &other.at<T>(i, first), other.row_step);
+      }
+      for (; i < rows; ++i) {
+        for (int64_t j = first; j < end; ++j) move<Taking>(&at(i, j), &other.at<T>(i, j));
+      }
+    }
+  }
+
+  template <bool Taking>
+  void copy_square(T* ours, T* theirs, intptr_t row_step) const {
+    T square[kAtOnce][kAtOnce];  // of a row, of a column
+    const View rows{reinterpret_cast<char*>(theirs), row_step, sizeof(T)};
+    for (int i = 0; i < kAtOnce; ++i) {
+      for (int j = 0; j < kAtOnce; ++j) {
+        Taking ? square[i][j] = rows.at<T>(i, j) : square[j][i] = ours[i * rows_ + j];
+      }
+    }
+    for (int i = 0; i < kAtOnce; ++i) {
+      for (int j = 0; j < kAtOnce; ++j) {
+        Taking ? ours[i * rows_ + j] = square[j][i] : rows.at<T>(i, j) = square[i][j];
+      }
+    }
+  }
+
   const int64_t rows_, columns_;
   Elements<T> items_;
 };

@@ -5,19 +5,44 @@ namespace ofl::ops {
 
 namespace {
 
-constexpr int kBlockColumns = 32;
+/// Reflectors that are applied as one product: of small matrices, of larger ones, of those whose
+/// columns are shared out. The library has 32 for all, and none up to 128 columns.
+constexpr int kFewReflectors = 8, kSomeReflectors = 16, kBlockColumns = 32;
+constexpr int kFewColumns = 128;
+/// So few columns are factored one by one.
+constexpr int kLeastBlocked = 48;
 
-/// R and the reflectors replace the matrix.
-template <typename T>
-void factor(const LapackCall& call, int m, int n, int lead, T* matrix, T* factors) {
-  int info = 0;
-  const auto run = [&](const Workspace<T>& w) {
-    call.routines<T>().geqrf(&m, &n, matrix, &lead, factors, w.work, &w.work_size, &info);
-  };
-  run(Workspace<T>(run));
+int reflectors_at_once(int count) {
+  return count <= kFewColumns ? kFewReflectors : kSomeReflectors;
 }
 
-/// The reflectors of a block are applied as one product, by a triangle that is made of them once.
+/// The triangle by which reflectors are applied as one product.
+template <typename T>
+void make_triangle(const LapackRoutines<T>& lapack, int rows, int count, const T* reflectors,
+                   int lead, const T* factors, T* triangle, int width) {
+  lapack.larft("F", "C", &rows, &count, reflectors, &lead, factors, triangle, &width, 1, 1);
+}
+
+/// R and the reflectors replace the first `count` columns of m rows; the other columns are brought
+/// up to date. `width` reflectors are applied at once.
+template <typename T>
+void factor_columns(const LapackRoutines<T>& lapack, int m, int count, int n, int width, T* matrix,
+                    int lead, T* factors) {
+  const char* const adjoint = LapackRoutines<T>::kComplex ? "C" : "T";
+  const Elements<T> triangle(width * width), work(int64_t{n} * width);
+  for (int first = 0; first < count; first += width) {
+    const int some = std::min(width, count - first), rows = m - first, rest = n - first - some;
+    T* const reflectors = matrix + first + int64_t{first} * lead;
+    int info = 0;
+    lapack.geqr2(&rows, &some, reflectors, &lead, factors + first, work.data(), &info);
+    if (rest == 0) continue;
+    make_triangle(lapack, rows, some, reflectors, lead, factors + first, triangle.data(), width);
+    lapack.larfb("L", adjoint, "F", "C", &rows, &rest, &some, reflectors, &lead, triangle.data(),
+                 &width, reflectors + int64_t{some} * lead, &lead, work.data(), &rest, 1, 1, 1, 1);
+  }
+}
+
+/// The columns beside a block are shared out.
 template <typename T>
 void factor_large(const LapackCall& call, int m, int n, Columns<T>* matrix, T* factors) {
   const LapackRoutines<T>& lapack = call.routines<T>();
@@ -27,9 +52,9 @@ void factor_large(const LapackCall& call, int m, int n, Columns<T>* matrix, T* f
   const auto factor_block = [&](int first, int count) {
     T* const reflectors = &matrix->at(first, first);
     const int rows = m - first;
-    factor(call, rows, count, lead, reflectors, factors + first);
-    lapack.larft("F", "C", &rows, &count, reflectors, &lead, factors + first,
-                 &triangles[int64_t{first} * width], &width, 1, 1);
+    factor_columns(lapack, rows, count, count, kFewReflectors, reflectors, lead, factors + first);
+    make_triangle(lapack, rows, count, reflectors, lead, factors + first,
+                  &triangles[int64_t{first} * width], width);
     return true;
   };
   const auto update = [&](int first, int count, int from, int columns) {
@@ -49,6 +74,7 @@ void qr_loop(char** args, const intptr_t* dims, const intptr_t* steps, void* dat
   const LoopOperands operands(args, steps, {2, 1});
   const int m = static_cast<int>(dims[1]), n = static_cast<int>(dims[2]);
   const int count = std::min(m, n);
+  const int width = count < kLeastBlocked ? std::max(count, 1) : reflectors_at_once(count);
   Columns<T> matrix(m, n);
   Elements<T> factors(count);
   const Outcome outcome;
@@ -57,34 +83,48 @@ void qr_loop(char** args, const intptr_t* dims, const intptr_t* steps, void* dat
     if (count > kMostWhole) {
       factor_large(call, m, n, &matrix, factors.data());
     } else {
-      factor(call, m, n, matrix.lead(), matrix.data(), factors.data());
+      factor_columns(call.routines<T>(), m, count, n, width, matrix.data(), matrix.lead(),
+                     factors.data());
     }
     matrix.give(operands.at(0, i));
     give_vector(factors.data(), operands.at(1, i), count);
   }
 }
 
-/// Columns of the orthogonal factor, in parts: a reflector leaves the columns before it alone, so
-/// that the first parts want a few of them only.
+/// Reflectors and the triangles of their blocks, all that the orthogonal factor is made of.
 template <typename T>
-void orthogonal_large(const LapackCall& call, int m, int count, int columns,
-                      const Columns<T>& reflectors, const T* factors, Columns<T>* q) {
-  q->fill_identity();
-  const int parts = (columns + kPartColumns - 1) / kPartColumns;
-  share_parts<T>(call, parts, double(m) * count * columns, [&](int64_t i) {
-    const int first = static_cast<int>(i) * kPartColumns;
-    const int end = std::min(columns, first + kPartColumns);
-    const int wanted = end - first, reflecting = std::min(count, end), lead = q->lead();
-    int info = 0;
-    const auto run = [&](const Workspace<T>& w) {
-      call.routines<T>().ormqr("L", "N", &m, &wanted, &reflecting, reflectors.data(), &lead,
-                               factors, &q->at(0, first), &lead, w.work, &w.work_size, &info, 1, 1);
-    };
-    run(Workspace<T>(run));
-  });
-}
+struct Reflectors {
+  const LapackRoutines<T>& lapack;
+  const Columns<T>& columns;
+  const T* factors;
+  int rows, count, width;
+  Elements<T> triangles;
 
-/// The orthogonal factor of the reflectors, as many columns of it as the result has.
+  void make_triangles() const {
+    for (int first = 0; first < count; first += width) {
+      make_triangle(lapack, rows - first, std::min(width, count - first),
+                    &columns.at(first, first), columns.lead(), factors + first,
+                    &triangles[int64_t{first} * width], width);
+    }
+  }
+
+  /// Columns [from, end) of the factor replace those of the identity, the last reflectors first.
+  /// A reflector leaves the columns before it alone.
+  void apply(int from, int end, Columns<T>* q) const {
+    const Elements<T> work(int64_t{end - from} * width);
+    const int lead = columns.lead();
+    for (int first = (std::min(count, end) - 1) / width * width; first >= 0; first -= width) {
+      const int some = std::min(width, count - first), height = rows - first;
+      const int left = std::max(from, first), wanted = end - left;
+      lapack.larfb("L", "N", "F", "C", &height, &wanted, &some, &columns.at(first, first), &lead,
+                   &triangles[int64_t{first} * width], &width, &q->at(first, left), &lead,
+                   work.data(), &wanted, 1, 1, 1, 1);
+    }
+  }
+};
+
+/// The orthogonal factor of the reflectors, as many columns of it as the result has; parts of many
+/// are shared out.
 template <typename T, bool Complete>
 void orthogonal_loop(char** args, const intptr_t* dims, const intptr_t* steps, void* data) {
   const LapackCall& call = *static_cast<const LapackCall*>(data);
@@ -92,24 +132,24 @@ void orthogonal_loop(char** args, const intptr_t* dims, const intptr_t* steps, v
   const int m = static_cast<int>(dims[1]), n = static_cast<int>(dims[2]);
   const int count = std::min(m, n), columns = Complete ? m : count;
   const bool large = count > kMostWhole;
-  Columns<T> q(m, columns), reflectors(m, large ? count : 0);
+  const int step = large ? kPartColumns : std::max(columns, 1);
+  const int parts = (columns + step - 1) / step;
+  Columns<T> q(m, columns), given(m, count);
   Elements<T> factors(count);
-  const int lead = q.lead();
-  int info = 0;
-  const auto run = [&](const Workspace<T>& w) {
-    call.routines<T>().orgqr(&m, &columns, &count, q.data(), &lead, factors.data(), w.work,
-                             &w.work_size, &info);
-  };
-  const Workspace<T> workspace(run);
+  const int width = large ? kBlockColumns : reflectors_at_once(count);
+  const Reflectors<T> reflectors{call.routines<T>(), given, factors.data(), m, count, width,
+                                 Elements<T>(int64_t{count} * width)};
   const Outcome outcome;
   for (intptr_t i = 0; i < dims[0]; ++i) {
     take_vector(operands.at(1, i), factors.data(), count);
-    if (large) {
-      reflectors.take(operands.at(0, i));
-      orthogonal_large(call, m, count, columns, reflectors, factors.data(), &q);
-    } else {
-      q.take(operands.at(0, i), m, count);
-      run(workspace);
+    given.take(operands.at(0, i));
+    q.fill_identity();
+    if (count > 0) {
+      reflectors.make_triangles();
+      share_parts<T>(call, parts, double(m) * count * columns, [&](int64_t part) {
+        const int from = static_cast<int>(part) * step;
+        reflectors.apply(from, std::min(columns, from + step), &q);
+      });
     }
     q.give(operands.at(2, i));
   }

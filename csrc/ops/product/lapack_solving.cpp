@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "ops/product/lapack_blocks.h"
+#include "ops/product/lapack_triangles.h"
 
 namespace ofl::ops {
 
@@ -11,8 +12,10 @@ namespace {
 constexpr int kBlockColumns = 64;
 /// Right sides in a part, a multiple of those that the library's loops take at once.
 constexpr int kMostSides = 48, kSidesAtOnce = 8;
+/// The library is faster for fewer sides than these.
+constexpr int kFewSides = 4;
 /// What a multiplication takes, in those of large products: triangles of 100 rows are slow.
-constexpr double kSolvingCost = 6;
+constexpr double kSolvingCost = 2;
 
 /// Without the recovery of infinities that C++ has for complex numbers, as NumPy multiplies.
 inline double times(double a, double b) { return a * b; }
@@ -21,17 +24,6 @@ inline Complex times(Complex a, Complex b) {
 }
 inline double sign_of(double x, double) { return x < 0 ? -1.0 : 1.0; }
 inline Complex sign_of(Complex x, double size) { return {x.real() / size, x.imag() / size}; }
-
-/// c -= a @ b, or a @ conj(b).T, of matrices column after column with `lead` elements in each.
-template <typename T>
-void subtract_product(const LapackCall& call, int m, int n, int k, const T* a, const T* b,
-                      bool adjoint, T* c, int lead) {
-  using Routines = BlasRoutines<T>;
-  if (m <= 0 || n <= 0) return;
-  call.blas->of<T>().gemm(kColumnMajor, kNoTrans, adjoint ? kConjTrans : kNoTrans, m, n, k,
-                          Routines::factor(T(-1)), a, lead, b, lead, Routines::factor(T(1)), c,
-                          lead);
-}
 
 /// The factors L and U replace `matrix`. False where it is singular.
 template <typename T>
@@ -113,26 +105,49 @@ void determinant_loop(char** args, const intptr_t* dims, const intptr_t* steps, 
   }
 }
 
-/// Replaces the right sides by the solutions; false where the matrix is singular. The sides are cut
-/// by their number alone, and the parts shared.
+enum class Sides { matrix, column, identity };  // on the right of an equation
+
+/// Turns the inverse of the product L @ U into that of the matrix with its rows as they were.
 template <typename T>
-bool solve(const LapackCall& call, int n, int count, Columns<T>* matrix, std::vector<int>* pivots,
-           Columns<T>* sides) {
+void exchange_columns(int n, const std::vector<int>& pivots, Columns<T>* inverse) {
+  for (int j = n - 1; j >= 0; --j) {
+    T *const column = &inverse->at(0, j), *const other = &inverse->at(0, pivots[j] - 1);
+    if (column != other) std::swap_ranges(column, column + n, other);
+  }
+}
+
+/// Replaces the right sides by the solutions; false where the matrix is singular. The sides are cut
+/// by their number alone, and the parts shared. Those of the identity have zeros before their part
+/// while its rows are not exchanged.
+template <typename T>
+bool solve(const LapackCall& call, int n, int count, Sides right, Columns<T>* matrix,
+           std::vector<int>* pivots, Columns<T>* sides) {
   if (n == 0 || count == 0) return true;
   if (!factor(call, n, matrix, pivots)) return false;
+  const bool blocked = call.blas->own_loops && count >= kFewSides;
+  const bool triangular = blocked && right == Sides::identity;
+  const Triangles<T> triangles{call, *matrix, n};
   const int parts = (count + kMostSides - 1) / kMostSides;
   const int step = (count + parts * kSidesAtOnce - 1) / (parts * kSidesAtOnce) * kSidesAtOnce;
   share_parts<T>(call, parts, kSolvingCost * n * n * count, [&](int64_t i) {
     const int first = static_cast<int>(i) * step, columns = std::min(step, count - first);
     if (columns <= 0) return;
+    T* const part = &sides->at(0, first);
+    const int low = 1, ahead = 1;
     int unused = 0;
-    call.routines<T>().getrs("N", &n, &columns, matrix->data(), &n, pivots->data(),
-                             &sides->at(0, first), &n, &unused, 1);
+    if (!blocked) {
+      call.routines<T>().getrs("N", &n, &columns, matrix->data(), &n, pivots->data(), part, &n,
+                               &unused, 1);
+      return;
+    }
+    if (!triangular) {
+      call.routines<T>().laswp(&columns, part, &n, &low, &n, pivots->data(), &ahead);
+    }
+    triangles.solve(columns, triangular ? first : 0, part);
   });
+  if (triangular) exchange_columns(n, *pivots, sides);
   return true;
 }
-
-enum class Sides { matrix, column, identity };  // on the right of an equation
 
 template <typename T, Sides Right>
 void solve_loop(char** args, const intptr_t* dims, const intptr_t* steps, void* data) {
@@ -153,7 +168,7 @@ void solve_loop(char** args, const intptr_t* dims, const intptr_t* steps, void* 
     } else {
       sides.take(operands.at(1, i));
     }
-    if (!solve(call, n, count, &matrix, &pivots, &sides)) {
+    if (!solve(call, n, count, Right, &matrix, &pivots, &sides)) {
       outcome.failed = true;
       sides.fill(not_a_number<T>());
     }

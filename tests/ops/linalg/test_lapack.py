@@ -149,6 +149,36 @@ def test_least_squares(dtype: str, device: flow.Device) -> None:
     assert (found.rank.item(), found.residuals.shape) == (1, (0,))
 
 
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_blocks_of_all_sizes(dtype: str, device: flow.Device) -> None:
+    for rows in (25, 47, 48, 64, 97, 129, 200):
+        x = numbers((rows, rows + 3), dtype)
+        t = flow.tensor(x, device=device)
+        for name in ("qr", "complete qr", "complete Q", "R"):
+            close(RECTANGULAR[name](np, x.T), RECTANGULAR[name](flow, t.T))
+        close(RECTANGULAR["qr"](np, x), RECTANGULAR["qr"](flow, t))
+        square = x[:, :rows] + 2 * rows**0.5 * np.eye(rows)
+        m = flow.tensor(square, device=device)
+        close(np.linalg.inv(square), flow.linalg.inv(m))
+        for sides in (1, 3, 4, 7, 49):
+            right = numbers((rows, sides), dtype)
+            expected = np.linalg.solve(square, right)
+            close(expected, flow.linalg.solve(m, flow.tensor(right, device=device)))
+
+
+@pytest.mark.parametrize("function", ["inv", "solve"])
+def test_where_a_nan_or_an_infinity_leads(function: str, device: flow.Device) -> None:
+    for place in ((0, 0), (0, 29), (29, 0), (29, 29), (7, 20), (20, 7)):
+        for value in (np.nan, np.inf):
+            x = positive((30, 30), "float64")
+            x[place] = value
+            call = ALL[function]
+            t = flow.tensor(x, device=device)
+            assert outcome(lambda f=call, t=t: f(flow, t).numpy()) == outcome(
+                lambda f=call, x=x: f(np, x)
+            ), (place, value)
+
+
 def outcome(call: Callable[[], Any]) -> Any:
     """Where the result is NaN, or the error."""
     try:
