@@ -73,10 +73,22 @@ def multi_dot(arrays: Sequence[Any], /) -> Tensor:
     for x in given:
         if x.ndim != 2:
             raise LinAlgError(f"[multi_dot] expected two dimensions, got shape {x.shape}")
-    sizes = [x.shape[0] for x in given] + [given[-1].shape[1]]
-    result = _chain(given, _best_splits(sizes), 0, len(given) - 1)
-    kept = result.shape[int(first) : 2 - int(last)]
-    return _C.reshape(result, kept, None)
+    if len(given) == 3:
+        result = _product_of_three(*given)
+    else:
+        sizes = [x.shape[0] for x in given] + [given[-1].shape[1]]
+        result = _chain(given, _best_splits(sizes), 0, len(given) - 1)
+    if not (first or last):
+        return result
+    return _C.reshape(result, result.shape[int(first) : 2 - int(last)], None)
+
+
+def _product_of_three(a: Tensor, b: Tensor, c: Tensor) -> Tensor:
+    """``_chain`` of three matrices: the first two are multiplied first, or the last two."""
+    (rows, inner), (other, columns) = a.shape, c.shape
+    if rows * other * (inner + columns) < inner * columns * (other + rows):
+        return _C.matmul(_C.matmul(a, b), c)
+    return _C.matmul(a, _C.matmul(b, c))
 
 
 def _best_splits(sizes: Sequence[int]) -> dict[tuple[int, int], int]:

@@ -87,7 +87,8 @@ lcm = op("lcm", np.lcm, "lcm(x, y)", "Least common multiple.")
 heaviside = op("heaviside", np.heaviside, "heaviside(x, y)",
                "0 where x1 is negative, x2 where it is 0, 1 where it is positive.",
                vjp=(None, "where(x == 0, g, 0)"))
-conj = op("conj", np.conjugate, "conj(x)", "Complex conjugate.", None, ([1 + 2j, 3 - 1j],), vjp="g")
+conj = op("conj", np.conjugate, "conj(x)", "Complex conjugate.", "conj", ([1 + 2j, 3 - 1j],),
+          vjp="g")
 
 # --- exponents and logarithms
 exp = op("exp", np.exp, "exp(x)", "e to the power of x.", vjp="g * out")

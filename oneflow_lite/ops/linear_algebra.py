@@ -68,6 +68,7 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
     return _C.matmul(_row(_conjugate(a)), _column(b))[..., 0, 0]
 
 
+@_C.native(_C.paths.matvec)
 def matvec(x1: Any, x2: Any, /) -> Tensor:
     """Return the products of matrices with vectors; leading dimensions are broadcast.
 
@@ -81,6 +82,7 @@ def matvec(x1: Any, x2: Any, /) -> Tensor:
     return _C.matmul(a, _column(b))[..., 0]
 
 
+@_C.native(_C.paths.vecmat)
 def vecmat(x1: Any, x2: Any, /) -> Tensor:
     """Return the products of vectors, conjugated, with matrices; leading dimensions are broadcast.
 
@@ -94,6 +96,7 @@ def vecmat(x1: Any, x2: Any, /) -> Tensor:
     return _C.matmul(_row(_conjugate(a)), b)[..., 0, :]
 
 
+@_C.native(_C.paths.tensordot)
 def tensordot(x1: Any, x2: Any, /, *, axes: int | tuple[Axes, Axes] = 2) -> Tensor:
     """Return the sums of products over pairs of axes.
 

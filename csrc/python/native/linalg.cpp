@@ -1,23 +1,43 @@
 // Native paths of linalg/norms.py, of the products of vectors in ops/linear_algebra.py, and of
 // those of sequences with windows in ops/numpy/convolution.py.
+#include <algorithm>
+
 #include "python/native/function.h"
 #include "python/ops/registry.h"
 #include "python/tensor/functions.h"
+#include "python/tensor/unknown_extents.h"
 
 namespace ofl::python {
 
 namespace {
 
-/// norm(x, ord, axis, keepdims): the root of the sum of squares, by the loops of the dot product.
+bool is_complex(const Tensor& x) { return info(x.dtype).kind == DTypeKind::complex; }
+
+PyObject* product(PyObject* a, PyObject* b) {
+  PyObject* const pair[2] = {a, b};
+  return call_op(op_of(Slot::matmul), pair, 2, false);
+}
+
+/// The sum of squares of a vector of real numbers, by the loops of the dot product.
+Reference sum_of_squares(Tensor vector) {
+  const Reference x(wrap(std::move(vector)));
+  return Reference(product(x.get(), x.get()));
+}
+
+/// norm(x, ord, axis, keepdims): the root of the sum of squares, of complex numbers that of the
+/// real parts and that of the imaginary ones.
 PyObject* norm_path(const Call& call) {
   const Tensor* x = tensor_or_null(call[0]);
   const bool plain = call[1] == Py_None && call[2] == Py_None && call[3] == Py_False;
-  if (!x || !plain || info(x->dtype).kind != DTypeKind::floating || !x->contiguous()) {
-    return nullptr;
+  if (!x || !plain || !x->contiguous()) return nullptr;
+  if (info(x->dtype).kind != DTypeKind::floating && !is_complex(*x)) return nullptr;
+  const Tensor flat = *reshape_view(*x, {x->size()});
+  Reference sum = sum_of_squares(is_complex(flat) ? component_view(flat, 0) : flat);
+  if (is_complex(flat)) {
+    const Reference imaginary = sum_of_squares(component_view(flat, 1));
+    PyObject* const parts[2] = {sum.get(), imaginary.get()};
+    sum = Reference(call_op(op_of(Slot::add), parts, 2, false));
   }
-  const Reference flat(wrap(*reshape_view(*x, {x->size()})));
-  PyObject* const pair[2] = {flat.get(), flat.get()};
-  const Reference sum(call_op(op_of(Slot::matmul), pair, 2, false));
   PyObject* const squares = sum.get();
   return call_op(op_of(Slot::sqrt), &squares, 1, false);
 }
@@ -43,8 +63,6 @@ PyObject* vector_norm_path(const Call& call) {
   return call_op(op_of(Slot::sqrt), &root, 1, false);
 }
 
-bool is_complex(const Tensor& x) { return info(x.dtype).kind == DTypeKind::complex; }
-
 /// Two tensors of one device, with dimensions.
 bool is_pair(const Tensor* a, const Tensor* b) {
   return a && b && a->ndim() > 0 && b->ndim() > 0 && a->device() == b->device();
@@ -55,23 +73,59 @@ bool are_vectors(const Tensor* a, const Tensor* b) {
   return is_pair(a, b) && a->ndim() == 1 && b->ndim() == 1 && a->shape == b->shape;
 }
 
-PyObject* product(const Call& call) { return call_op(op_of(Slot::matmul), call.values, 2, false); }
-
-/// dot(a, b)
+/// dot(a, b): the product, where that sums over the same axes.
 PyObject* dot_path(const Call& call) {
   const Tensor *a = tensor_or_null(call[0]), *b = tensor_or_null(call[1]);
-  return is_pair(a, b) && a->ndim() <= 2 && b->ndim() <= 2 ? product(call) : nullptr;
+  const bool same = is_pair(a, b) && (b->ndim() <= 2 || a->ndim() == 1);
+  return same ? product(call[0], call[1]) : nullptr;
 }
 
-/// inner(a, b)
+/// inner(a, b) of vectors and matrices
 PyObject* inner_path(const Call& call) {
-  return are_vectors(tensor_or_null(call[0]), tensor_or_null(call[1])) ? product(call) : nullptr;
+  const Tensor *a = tensor_or_null(call[0]), *b = tensor_or_null(call[1]);
+  if (!is_pair(a, b) || a->ndim() > 2 || b->ndim() > 2) return nullptr;
+  if (a->shape.back() != b->shape.back()) return nullptr;
+  if (b->ndim() == 1) return product(call[0], call[1]);
+  const Reference turned(wrap(reversed_view(*b)));
+  return product(call[0], turned.get());
 }
 
-/// vdot(a, b) and vecdot(x1, x2, axis = -1), which conjugate
-PyObject* conjugated_path(const Call& call) {
+/// Itself where it is real.
+Reference conjugated(PyObject* x) {
+  if (!is_complex(tensor_of(x))) return Reference(Py_NewRef(x));
+  return Reference(call_op(op_of(Slot::conj), &x, 1, false));
+}
+
+/// Of two vectors.
+PyObject* conjugated_product(PyObject* a, PyObject* b) {
+  const Reference left = conjugated(a);
+  return product(left.get(), b);
+}
+
+/// Its elements lie in a row, of a known number.
+bool lies_flat(const Tensor& x) { return x.contiguous() && !may_have_stand_ins(x); }
+
+Reference flattened(const Tensor& x) { return Reference(wrap(*reshape_view(x, {x.size()}))); }
+
+/// vdot(a, b), of elements that lie in a row
+PyObject* vdot_path(const Call& call) {
   const Tensor *a = tensor_or_null(call[0]), *b = tensor_or_null(call[1]);
-  return are_vectors(a, b) && !is_complex(*a) ? product(call) : nullptr;
+  if (are_vectors(a, b)) return conjugated_product(call[0], call[1]);
+  if (!is_pair(a, b) || a->size() != b->size() || !lies_flat(*a) || !lies_flat(*b)) return nullptr;
+  const Reference left = flattened(*a), right = flattened(*b);
+  return conjugated_product(left.get(), right.get());
+}
+
+/// tensordot(x1, x2, axes) of vectors and matrices: over one axis, or over all of two matrices
+PyObject* tensordot_path(const Call& call) {
+  const Tensor *a = tensor_or_null(call[0]), *b = tensor_or_null(call[1]);
+  if (!is_pair(a, b) || a->ndim() > 2 || b->ndim() > 2) return nullptr;
+  const std::optional<int64_t> axes = known_integer(call[2]);
+  if (axes == 1 && a->shape.back() == b->shape[0]) return product(call[0], call[1]);
+  if (axes != 2 || a->shape != b->shape || a->ndim() != 2) return nullptr;
+  if (!lies_flat(*a) || !lies_flat(*b)) return nullptr;
+  const Reference left = flattened(*a), right = flattened(*b);
+  return product(left.get(), right.get());
 }
 
 /// x with `axis` moved to the end, before or behind one of size 1.
@@ -94,20 +148,61 @@ Tensor as_matrix(const Tensor& x, int axis, bool is_row) {
 /// columns.
 PyObject* vecdot_path(const Call& call) {
   const Tensor *a = tensor_or_null(call[0]), *b = tensor_or_null(call[1]);
-  if (are_vectors(a, b)) return known_axis(call[2], 1) ? conjugated_path(call) : nullptr;
-  if (!is_pair(a, b) || is_complex(*a) || a->ndim() + 2 > kMaxDims || b->ndim() + 2 > kMaxDims) {
-    return nullptr;
+  if (are_vectors(a, b)) {
+    return known_axis(call[2], 1) ? conjugated_product(call[0], call[1]) : nullptr;
   }
+  if (!is_pair(a, b) || a->ndim() + 2 > kMaxDims || b->ndim() + 2 > kMaxDims) return nullptr;
   const std::optional<int> of_a = known_axis(call[2], a->ndim()),
                            of_b = known_axis(call[2], b->ndim());
   if (!of_a || !of_b || a->shape[*of_a] != b->shape[*of_b]) return nullptr;
   if (a->shape != b->shape && a->ndim() > 1 && b->ndim() > 1) return nullptr;
-  const Reference row(wrap(as_matrix(*a, *of_a, true))), column(wrap(as_matrix(*b, *of_b, false)));
-  PyObject* const pair[2] = {row.get(), column.get()};
-  const Reference products(call_op(op_of(Slot::matmul), pair, 2, false));
+  const Reference left = conjugated(call[0]);
+  const Reference row(wrap(as_matrix(tensor_of(left.get()), *of_a, true))),
+      column(wrap(as_matrix(*b, *of_b, false)));
+  const Reference products(product(row.get(), column.get()));
   Tensor result = tensor_of(products.get());
   result.shape.resize(result.ndim() - 2);
   result.strides.resize(result.shape.size());
+  return wrap(std::move(result));
+}
+
+/// The same leading dimensions.
+bool is_same_batch(const Tensor& a, int cores_a, const Tensor& b, int cores_b) {
+  const int batch = a.ndim() - cores_a;
+  return batch == b.ndim() - cores_b &&
+         std::equal(a.shape.begin(), a.shape.begin() + batch, b.shape.begin());
+}
+
+/// matvec(x1, x2): with one vector, or one for each matrix
+PyObject* matvec_path(const Call& call) {
+  const Tensor *a = tensor_or_null(call[0]), *b = tensor_or_null(call[1]);
+  if (!is_pair(a, b) || a->ndim() < 2 || a->shape.back() != b->shape.back()) return nullptr;
+  if (b->ndim() == 1) return product(call[0], call[1]);
+  if (!is_same_batch(*a, 2, *b, 1) || b->ndim() + 1 > kMaxDims) return nullptr;
+  const Reference column(wrap(as_matrix(*b, b->ndim() - 1, false)));
+  const Reference products(product(call[0], column.get()));
+  Tensor result = tensor_of(products.get());
+  result.shape.resize(result.ndim() - 1);
+  result.strides.resize(result.shape.size());
+  return wrap(std::move(result));
+}
+
+/// vecmat(x1, x2), which conjugates: with one vector, or one for each matrix
+PyObject* vecmat_path(const Call& call) {
+  const Tensor *a = tensor_or_null(call[0]), *b = tensor_or_null(call[1]);
+  if (!is_pair(a, b) || b->ndim() < 2) return nullptr;
+  if (a->shape.back() != b->shape[b->ndim() - 2]) return nullptr;
+  if (a->ndim() > 1 && (!is_same_batch(*a, 1, *b, 2) || a->ndim() + 1 > kMaxDims)) return nullptr;
+  const Reference left = conjugated(call[0]);
+  if (a->ndim() == 1) return product(left.get(), call[1]);
+  const Reference row(wrap(as_matrix(tensor_of(left.get()), a->ndim() - 1, true)));
+  const Reference products(product(row.get(), call[1]));
+  Tensor result = tensor_of(products.get());
+  const int last = result.ndim() - 1;
+  result.shape[last - 1] = result.shape[last];
+  result.strides[last - 1] = result.strides[last];
+  result.shape.resize(last);
+  result.strides.resize(last);
   return wrap(std::move(result));
 }
 
@@ -151,8 +246,11 @@ PyObject* correlate_path(const Call& call) {
 }  // namespace
 
 const NativeRow kLinalgPaths[] = {
-    {"norm", norm_path},         {"vector_norm", vector_norm_path}, {"dot", dot_path},
-    {"inner", inner_path},       {"vdot", conjugated_path},         {"vecdot", vecdot_path},
-    {"convolve", convolve_path}, {"correlate", correlate_path},     {nullptr, nullptr}};
+    {"norm", norm_path},           {"vector_norm", vector_norm_path},
+    {"dot", dot_path},             {"inner", inner_path},
+    {"vdot", vdot_path},           {"vecdot", vecdot_path},
+    {"matvec", matvec_path},       {"vecmat", vecmat_path},
+    {"tensordot", tensordot_path}, {"convolve", convolve_path},
+    {"correlate", correlate_path}, {nullptr, nullptr}};
 
 }  // namespace ofl::python

@@ -36,6 +36,7 @@ enum class Slot : uint8_t {
   square,
   sqrt,
   reciprocal,
+  conj,
   sum,
   prod,
   max,

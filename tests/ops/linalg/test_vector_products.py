@@ -1,0 +1,98 @@
+"""Products of vectors and small arrays: the native paths, and the functions behind them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import oneflow_lite as flow
+
+Shape = tuple[int, ...]
+
+# Each function, the shapes of its operands, and what else it is called with.
+CALLS: list[tuple[str, Shape, Shape, dict[str, Any]]] = [
+    *[("dot", a, b, {}) for a, b in (((4,), (4,)), ((2, 3, 4), (4, 5)), ((2, 3, 4), (4,)))],
+    *[("dot", a, b, {}) for a, b in (((4,), (2, 4, 3)), ((2, 3, 4), (5, 4, 2)), ((3, 0), (0, 2)))],
+    *[("inner", a, b, {}) for a, b in (((3, 4), (5, 4)), ((4,), (5, 4)), ((3, 4), (4,)))],
+    *[("inner", a, b, {}) for a, b in (((2, 3, 4), (5, 4)), ((3, 0), (2, 0)), ((), (3,)))],
+    *[("vdot", a, b, {}) for a, b in (((4,), (4,)), ((3, 4), (3, 4)), ((3, 4), (2, 6)))],
+    *[("vdot", a, b, {}) for a, b in (((0, 3), (3, 0)), ((), ()), ((2, 2, 3), (12,)))],
+    *[("vecdot", a, b, {}) for a, b in (((4,), (4,)), ((3, 4), (4,)), ((2, 3, 4), (3, 4)))],
+    *[("vecdot", (4, 3), (4, 3), {"axis": axis}) for axis in (0, 1, -2)],
+    *[("matvec", a, b, {}) for a, b in (((3, 4), (4,)), ((2, 3, 4), (4,)), ((2, 3, 4), (2, 4)))],
+    *[("matvec", a, b, {}) for a, b in (((3, 4), (2, 4)), ((2, 0, 4), (2, 4)), ((3, 0), (0,)))],
+    *[("vecmat", a, b, {}) for a, b in (((4,), (4, 3)), ((4,), (2, 4, 3)), ((2, 4), (2, 4, 3)))],
+    *[("vecmat", a, b, {}) for a, b in (((2, 4), (4, 3)), ((2, 4), (2, 4, 0)), ((0,), (0, 3)))],
+    *[("tensordot", (3, 4), (4, 2), {"axes": axes}) for axes in (0, 1, (1, 0), ([1], [0]))],
+    *[("tensordot", (3, 4), (3, 4), {"axes": axes}) for axes in (2, (0, 0), ((1, 0), (1, 0)))],
+    *[("tensordot", (4,), (4,), {"axes": 1}), ("tensordot", (0, 3), (0, 3), {"axes": 2})],
+]
+
+
+def turned(x: flow.Tensor) -> flow.Tensor:
+    """The same elements, column after column."""
+    axes = range(x.ndim)[::-1]
+    return flow.permute_dims(flow.permute_dims(x, axes).copy(), axes)
+
+
+LAYOUTS: dict[str, Callable[[flow.Tensor], flow.Tensor]] = {
+    "as it is": lambda x: x,
+    "turned": turned,
+    "every other": lambda x: flow.repeat(x, 2, axis=-1)[..., ::2] if x.ndim else x,
+}
+
+
+def numbers(shape: Shape, dtype: str, seed: int) -> np.ndarray:
+    x = np.random.default_rng(seed).integers(-4, 5, shape)
+    return (x + 1j * x[..., ::-1] if dtype[0] == "c" and shape else x).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "int64", "float16"])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_products_are_numpys(layout: str, dtype: str, device: flow.Device) -> None:
+    for name, a, b, how in CALLS:
+        x, y = (numbers(shape, dtype, seed) for seed, shape in enumerate((a, b)))
+        theirs = {"axes": tuple(how["axes"])} if isinstance(how.get("axes"), tuple) else how
+        expected = np.asarray(getattr(np, name)(x, y, **theirs))
+        t, u = (LAYOUTS[layout](flow.tensor(one, device=device)) for one in (x, y))
+        seen = getattr(flow, name)(t, u, **how)
+        assert (seen.shape, seen.dtype) == (expected.shape, expected.dtype), (name, a, b)
+        assert np.array_equal(expected, seen.numpy()), (name, a, b, how)
+
+
+@pytest.mark.parametrize(
+    ("name", "a", "b", "how"),
+    [
+        ("inner", (3, 4), (5, 3), {}),
+        ("inner", (4,), (3,), {}),
+        ("vdot", (3, 4), (3, 3), {}),
+        ("matvec", (2, 3, 4), (3, 4), {}),
+        ("matvec", (4,), (4,), {}),
+        ("vecmat", (3,), (4, 3), {}),
+        ("vecmat", (2, 4), (3, 4, 3), {}),
+        ("tensordot", (3, 4), (3, 4), {"axes": 1}),
+        ("tensordot", (3, 4), (4, 3), {"axes": 2}),
+        ("dot", (2, 3, 4), (3, 4), {}),
+    ],
+)
+def test_shapes_that_do_not_fit(name: str, a: Shape, b: Shape, how: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"\[\w+\] .*expected|do not broadcast"):
+        getattr(flow, name)(flow.ones(a), flow.ones(b), **how)
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_norms_of_complex_numbers(dtype: str, device: flow.Device) -> None:
+    for shape in ((7,), (3, 5), (2, 3, 4), (0,), ()):
+        x = numbers(shape, dtype, 0)
+        for layout in LAYOUTS.values():
+            t = layout(flow.tensor(x, device=device))
+            expected = np.asarray(np.linalg.norm(x))
+            assert np.array_equal(expected, flow.linalg.norm(t).numpy()), shape
+
+
+def test_the_product_that_takes_fewer_multiplications(device: flow.Device) -> None:
+    for shapes in (((2, 9), (9, 3), (3, 8)), ((9, 2), (2, 9), (9, 1)), ((3,), (3, 4), (4, 2))):
+        arrays = [numbers(shape, "float64", seed) for seed, shape in enumerate(shapes)]
+        seen = flow.linalg.multi_dot([flow.tensor(x, device=device) for x in arrays])
+        assert np.array_equal(np.linalg.multi_dot(arrays), seen.numpy())
