@@ -4,23 +4,27 @@ Each contender has a process of its own, as the threads of two libraries would t
 cores; they take turns. NumPy has its default threads, and one thread as a second contender.
 Steadiness is the 99th percentile of the calls in times of their median: alone, with small
 operations of the same thread between the calls, and beside another Python thread that issues them.
+A stress calls all functions in turn, with small operations between them. Where other processes
+take the cores, the processor time of our process still tells: it grows where threads of a library
+spin beside a call, and not where a call waits for a core.
 Beside another thread, a call that gives up the interpreter's lock waits up to a switch interval
 (5 ms) to get it back. Calls of NumPy, and a Python loop that takes as long, show the floor: of the
 lock, and of other processes that take the cores.
 """
 
+import gc
 import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cache
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from statistics import median, quantiles
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -29,16 +33,20 @@ from report import Report, arguments, seconds_str
 from timing import Summary, times_for
 
 Shape = tuple[int, ...]
+Taken = TypeVar("Taken")
 OURS, NUMPY, ONE_THREAD = "oneflow_lite", "NumPy", "NumPy, 1 thread"
 LOOP = "Python loop"
-RATIO, STEADY = 1.2, 3.0  # targets, of the shapes in CLAIMED
+RATIO, STEADY = 1.1, 3.0  # targets, of the shapes in CLAIMED
 CLAIMED: list[Shape] = [(100, 100), (200, 200)]
+SHAPES: list[Shape] = [(10, 10), (50, 50), *CLAIMED, (500, 500)]
 BATCH, LARGE = (64, 64, 64), (1000, 1000)
 LARGE_FUNCTIONS = ("det", "solve", "inv", "cholesky", "eigh", "qr")
 PAUSE_SECONDS = 0.12  # the threads of NumPy's library spin for 104 ms after a call
 TURNS, TURN_SECONDS, STEADY_SECONDS = 5, 0.05, 0.25
 ROW_SECONDS = 2.0  # no further turn begins after that: on a busy machine a call may take a second
 SMALL_OPERATIONS = 200  # between two calls
+STRESS = "all functions in turn"
+STRESS_SECONDS = 4.0
 
 # Of a module, a general matrix and a symmetric positive one.
 FUNCTIONS: dict[str, Callable[[Any, Any, Any], Any]] = {
@@ -79,6 +87,21 @@ class Turn:
     loop_seconds: float = 0.0
 
 
+@dataclass
+class Times:
+    """Seconds of each call: on the clock, and of processors in all threads of the process."""
+
+    clock: list[float] = field(default_factory=list)
+    processors: list[float] = field(default_factory=list)
+
+    def add(self, call: Callable[[], object]) -> None:
+        """Time one call."""
+        used, start = time.process_time(), time.perf_counter()
+        call()
+        self.clock.append(time.perf_counter() - start)
+        self.processors.append(time.process_time() - used)
+
+
 @cache
 def matrices(shape: Shape) -> tuple[np.ndarray, np.ndarray]:
     """Return general and symmetric positive matrices with determinants of about 1."""
@@ -100,20 +123,31 @@ class Calls:
         self._look: Callable[[Any], Any] = flow.Tensor.numpy if library == OURS else np.asarray
         self._small = self._array(np.ones(16))
 
-    def time(self, turn: Turn) -> list[float]:
+    def time(self, turn: Turn) -> Times:
         """Return the seconds of each call, after one that does not count."""
         call = self._call(turn)
         call()
         between = self._issue if turn.beside is Beside.CALLS else None
-        taken: list[float] = []
+        taken = Times()
         with self._other_thread() if turn.beside is Beside.THREAD else nullcontext():
             end = time.perf_counter() + turn.seconds
-            while not taken or time.perf_counter() < end:
+            while not taken.clock or time.perf_counter() < end:
                 if between:
                     between()
-                start = time.perf_counter()
-                call()
-                taken.append(time.perf_counter() - start)
+                taken.add(call)
+        return taken
+
+    def stress(self, turn: Turn) -> dict[str, Times]:
+        """Return the seconds of the calls of each function; all are called in turn."""
+        calls = {name: self._call(replace(turn, function=name)) for name in FUNCTIONS}
+        for call in calls.values():
+            call()
+        taken = {name: Times() for name in calls}
+        end = time.perf_counter() + turn.seconds
+        while time.perf_counter() < end or not taken["det"].clock:
+            for name, call in calls.items():
+                self._issue()
+                taken[name].add(call)
         return taken
 
     def _call(self, turn: Turn) -> Callable[[], object]:
@@ -154,10 +188,12 @@ def _loop(times: int) -> float:
 
 
 def serve(pipe: Connection, library: str) -> None:
-    """Time the turns that come through the pipe, up to None."""
+    """Time the turns that come through the pipe, up to None; garbage is collected between them."""
     calls = Calls(library)
+    gc.disable()
     while (turn := pipe.recv()) is not None:
-        pipe.send(calls.time(turn))
+        gc.collect()
+        pipe.send(calls.stress(turn) if turn.function == STRESS else calls.time(turn))
 
 
 class Process:
@@ -170,9 +206,16 @@ class Process:
         self._process.start()
         theirs.close()  # so that its end is noticed here
 
-    def time(self, turn: Turn) -> list[float]:
+    def time(self, turn: Turn) -> Times:
+        return self._take(turn, Times)
+
+    def stress(self, turn: Turn) -> dict[str, Times]:
+        return self._take(turn, dict)
+
+    def _take(self, turn: Turn, kind: type[Taken]) -> Taken:
         self._pipe.send(turn)
-        taken: list[float] = self._pipe.recv()
+        taken: Taken = self._pipe.recv()
+        assert isinstance(taken, kind), taken
         time.sleep(self._pause)
         return taken
 
@@ -224,7 +267,7 @@ class Rows:
             if turns and time.monotonic() > end:
                 break
             for who, process in self._processes.items():
-                medians[who].append(median(process.time(turn)))
+                medians[who].append(median(process.time(turn).clock))
         ours, question = medians[OURS], _question(name, shape)
         line = f"{question:22}{seconds_str(median(ours)):>9}"
         for who in (NUMPY, ONE_THREAD):
@@ -237,7 +280,7 @@ class Rows:
     def steadiness(self, name: str, shape: Shape) -> None:
         """Measure the 99th percentiles beside small operations."""
         alone = Turn(name, shape, STEADY_SECONDS * self._part)
-        loop = replace(alone, loop_seconds=median(self._processes[OURS].time(alone)))
+        loop = replace(alone, loop_seconds=median(self._processes[OURS].time(alone).clock))
         of = {OURS: (OURS, alone), NUMPY: (NUMPY, alone), LOOP: (OURS, loop)}
         for beside in Beside:
             taken = {
@@ -246,19 +289,34 @@ class Rows:
             }
             self._claim_steadiness(_question(name, shape), beside, taken)
 
-    def _claim_steadiness(
-        self, question: str, beside: Beside, taken: Mapping[str, list[float]]
-    ) -> None:
+    def _claim_steadiness(self, question: str, beside: Beside, taken: Mapping[str, Times]) -> None:
         line = f"{'':22}{beside.value:>12}: p99 in times of the median"
         for who, times in taken.items():
             goal = STEADY if beside is Beside.CALLS and who == OURS else None
-            figure = Summary.of([steadiness(times)])
+            figure = Summary.of([steadiness(times.clock)])
             self._report.claim(f"{question}: {beside.value}", figure, f"x median, {who}", goal=goal)
             line += f"   {figure.median:.1f} ({who})"
         if beside is Beside.THREAD:
-            against = Summary.of([percentile(taken[OURS]) / percentile(taken[NUMPY])])
+            against = Summary.of([percentile(taken[OURS].clock) / percentile(taken[NUMPY].clock)])
             self._report.claim(f"{question}: {beside.value}", against, f"x p99, {NUMPY}")
         print(line, flush=True)
+
+    def stress(self, shape: Shape) -> None:
+        """Measure all functions in turn; the one that is least steady is claimed."""
+        turn = Turn(STRESS, shape, STRESS_SECONDS * self._part, Beside.CALLS)
+        for who in (OURS, ONE_THREAD):
+            self._claim_stress(_question("all", shape), who, self._processes[who].stress(turn))
+
+    def _claim_stress(self, question: str, who: str, taken: Mapping[str, Times]) -> None:
+        clock = {name: steadiness(times.clock) for name, times in taken.items()}
+        used = {name: steadiness(times.processors) for name, times in taken.items()}
+        print(f"{question}, in turn, {who}: p99 in times of the median")
+        for name in taken:
+            print(f"{'':4}{name:10}{clock[name]:6.1f}, of processor time {used[name]:.1f}")
+        for figures, unit in ((clock, "x median"), (used, "x median of processor time")):
+            worst = Summary.of([max(figures.values())])
+            goal = STEADY if who == OURS else None
+            self._report.claim(f"{question}: in turn", worst, f"{unit}, {who}", goal=goal)
 
 
 def _question(name: str, shape: Shape) -> str:
@@ -271,13 +329,16 @@ def main() -> None:
     with contenders() as processes:
         rows = Rows(report, processes, options.quick)
         for name in FUNCTIONS:
-            for shape in CLAIMED[:1] if options.quick else CLAIMED:
+            for shape in CLAIMED[:1] if options.quick else SHAPES:
                 rows.ratios(name, shape)
-                rows.steadiness(name, shape)
+                if shape in CLAIMED:
+                    rows.steadiness(name, shape)
             if not options.quick:
                 rows.ratios(name, BATCH)
         for name in () if options.quick else LARGE_FUNCTIONS:
             rows.ratios(name, LARGE)
+        for shape in CLAIMED[:1] if options.quick else CLAIMED:
+            rows.stress(shape)
     report.finish(options.json)
 
 

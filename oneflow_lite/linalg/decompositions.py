@@ -20,7 +20,7 @@ from oneflow_lite.ops.table import exported
 _POSITIVE: dict[str, Any] = {"cost": 0.02, "failure": "not positive definite"}
 _EIGENVALUES: dict[str, Any] = {"failure": "eigenvalues"}
 _SINGULAR: dict[str, Any] = {"square": False, "failure": "singular values"}
-_ORTHOGONAL: dict[str, Any] = {"square": False, "cost": 0.3, "failure": "qr"}
+_ORTHOGONAL: dict[str, Any] = {"square": False, "cost": 0.15, "failure": "qr"}
 
 _CHOLESKY_LOWER = Routine("cholesky", loops.cholesky_lo, "d->d", "D->D", "=", **_POSITIVE)
 _CHOLESKY_UPPER = Routine("cholesky", loops.cholesky_up, "d->d", "D->D", "=", **_POSITIVE)
