@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kBlockColumns = 64;
 /// Right sides in a part, a multiple of those that the library's loops take at once.
-constexpr int kMostSides = 48, kSidesAtOnce = 8;
+constexpr int kMostSides = 48, kSidesAtOnce = 8, kEvenSides = 4;
 /// The library is faster for fewer sides than these.
 constexpr int kFewSides = 4;
 /// What a multiplication takes, in those of large products: triangles of 100 rows are slow.
@@ -118,32 +118,33 @@ void exchange_columns(int n, const std::vector<int>& pivots, Columns<T>* inverse
 
 /// Replaces the right sides by the solutions; false where the matrix is singular. The sides are cut
 /// by their number alone, and the parts shared. Those of the identity have zeros before their part
-/// while its rows are not exchanged.
+/// while its rows are not exchanged; the library's bits are kept where its loops leave no columns
+/// over.
 template <typename T>
 bool solve(const LapackCall& call, int n, int count, Sides right, Columns<T>* matrix,
            std::vector<int>* pivots, Columns<T>* sides) {
   if (n == 0 || count == 0) return true;
   if (!factor(call, n, matrix, pivots)) return false;
   const bool blocked = call.blas->own_loops && count >= kFewSides;
-  const bool triangular = blocked && right == Sides::identity;
-  const Triangles<T> triangles{call, *matrix, n};
+  const bool even = std::is_floating_point_v<T> && n % kEvenSides == 0;
+  const bool triangular = right == Sides::identity && (blocked || even);
+  const Triangles<T> triangles{call, *matrix, n, blocked ? kTriangleRows : n};
   const int parts = (count + kMostSides - 1) / kMostSides;
   const int step = (count + parts * kSidesAtOnce - 1) / (parts * kSidesAtOnce) * kSidesAtOnce;
   share_parts<T>(call, parts, kSolvingCost * n * n * count, [&](int64_t i) {
     const int first = static_cast<int>(i) * step, columns = std::min(step, count - first);
     if (columns <= 0) return;
     T* const part = &sides->at(0, first);
+    if (triangular) return triangles.solve(columns, first, part);
     const int low = 1, ahead = 1;
     int unused = 0;
-    if (!blocked) {
+    if (blocked) {
+      call.routines<T>().laswp(&columns, part, &n, &low, &n, pivots->data(), &ahead);
+      triangles.solve(columns, 0, part);
+    } else {
       call.routines<T>().getrs("N", &n, &columns, matrix->data(), &n, pivots->data(), part, &n,
                                &unused, 1);
-      return;
     }
-    if (!triangular) {
-      call.routines<T>().laswp(&columns, part, &n, &low, &n, pivots->data(), &ahead);
-    }
-    triangles.solve(columns, triangular ? first : 0, part);
   });
   if (triangular) exchange_columns(n, *pivots, sides);
   return true;

@@ -1,13 +1,14 @@
-// Equations by the factors L and U, solved in blocks: a small triangle by the library, and all that
-// is beside it as one product. The library's loops for triangles take up to twice as long as these
-// with AVX-512.
+// Equations by the factors L and U. They may be solved in blocks: a small triangle by the library,
+// and all that is beside it as one product. With AVX-512, the library's loops for triangles take up
+// to twice as long as that.
 #pragma once
 
 #include "ops/product/lapack_matrices.h"
 
 namespace ofl::ops {
 
-/// Rows of a triangle that the library solves at once.
+/// Rows of a triangle that the library solves at once; a multiple of those in its loops, so that
+/// zeros before a multiple of it can be left out without a change of bits.
 inline constexpr int kTriangleRows = 24;
 
 /// c -= a @ b, or a @ conj(b).T, of matrices column after column with `lead` elements in each.
@@ -27,17 +28,17 @@ struct Triangles {
   const LapackCall& call;
   const Columns<T>& factors;
   int n;
+  int at_once;  // rows: kTriangleRows, or n
 
-  /// The solutions replace `columns` right sides of n rows. Of those that `first` is not 0 for,
-  /// the rows before it are 0.
+  /// The solutions replace `columns` right sides of n rows, of which those before `first` are 0.
   void solve(int columns, int first, T* sides) const {
-    for (int i = first / kTriangleRows * kTriangleRows; i < n; i += kTriangleRows) {
-      const int rows = std::min(kTriangleRows, n - i), next = i + rows;
+    for (int i = first / kTriangleRows * kTriangleRows; i < n; i += at_once) {
+      const int rows = std::min(at_once, n - i), next = i + rows;
       solve_block("L", "U", i, rows, columns, sides);
       subtract(next, n - next, i, rows, columns, sides);
     }
-    for (int end = n; end > 0; end = (end - 1) / kTriangleRows * kTriangleRows) {
-      const int i = (end - 1) / kTriangleRows * kTriangleRows;
+    for (int end = n; end > 0; end = (end - 1) / at_once * at_once) {
+      const int i = (end - 1) / at_once * at_once;
       solve_block("U", "N", i, end - i, columns, sides);
       subtract(0, i, i, end - i, columns, sides);
     }
