@@ -6,12 +6,11 @@ process of its own, in naive mode, into memory that is there.
 
 import argparse
 import json
-import os
-from typing import Any
 
 import numpy as np
 
 import oneflow_lite as flow
+from instruction_sets import within_avx2
 from oneflow_lite import _C
 from report import Report, arguments
 from timing import Effort, Measurement, measure, run_process, statement
@@ -22,15 +21,6 @@ NUMPY, OURS = "NumPy", "oneflow_lite"
 LIMITS = ("as it is", "within AVX2")
 GOALS = dict(zip(LIMITS, (0.8, 0.4), strict=True))  # of the largest size
 ONE_THREAD = {"ONEFLOW_LITE_SYNC": "1", "ONEFLOW_LITE_NUM_THREADS": "1"}
-
-
-def within_avx2() -> dict[str, str]:
-    """Variables that limit both libraries; NumPy has names of its own for what is beyond."""
-    numpy: Any = np._core._multiarray_umath  # type: ignore[attr-defined]
-    names = [name for name in numpy.__cpu_dispatch__ if name == "X86_V4" or "AVX512" in name]
-    beyond = [name for name in names if numpy.__cpu_features__[name]]
-    disabled = " ".join([os.environ.get("NPY_DISABLE_CPU_FEATURES", ""), *beyond])
-    return {"NPY_DISABLE_CPU_FEATURES": disabled, "ONEFLOW_LITE_CPU_ISA": "avx2"}
 
 
 def child(quick: bool) -> None:

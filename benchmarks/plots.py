@@ -1,5 +1,6 @@
 """Draws what the benchmarks reported, where matplotlib is installed."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,9 @@ from libraries import OURS
 from report import Curve, curve_of, size_str
 
 try:
+    from matplotlib.colors import to_rgb
     from matplotlib.figure import Figure
+    from matplotlib.patches import Rectangle
 except ImportError:
     Figure = None
 
@@ -131,6 +134,27 @@ def matmul(curves: Curves, machine: str, path: Path) -> None:
     _finish(figure, machine, "Products of square matrices (higher is faster)", path)
 
 
+def sweep(curves: Curves, machine: str, path: Path) -> None:
+    """A map: a line for each chapter, a column for each size, and our time in times of NumPy's."""
+    own = [curve for curve in curves if curve.contender == OURS.name]
+    sizes = sorted({size for curve in own for size in curve.sizes})
+    figure = Figure(figsize=(8, 0.4 * len(own) + 2), layout="constrained")
+    axes = figure.subplots()
+    for line, curve in enumerate(own):
+        for size, ratio in zip(curve.sizes, curve.ratios, strict=True):
+            column = sizes.index(size)
+            share = max(-1.0, min(1.0, math.log(ratio, 4)))
+            colour = (*to_rgb(STYLES[OURS.name if share > 0 else JIT][0]), abs(share))
+            axes.add_patch(Rectangle((column - 0.5, line - 0.5), 1, 1, color=colour))
+            axes.text(column, line, f"{ratio:.2f}", ha="center", va="center")
+    axes.set(xlim=(-0.5, len(sizes) - 0.5), ylim=(len(own) - 0.5, -0.5), xlabel="elements")
+    axes.set_xticks(range(len(sizes)), [f"${size_str(size)}$" for size in sizes])
+    axes.set_yticks(range(len(own)), [curve.question.removeprefix("sweep: ") for curve in own])
+    axes.set_title(f"{TIMES_NUMPY}, geometric means (lower is faster)")
+    figure.supxlabel(machine.replace("; ", "\n"), fontsize=8, color="#555555")
+    figure.savefig(path, dpi=DPI)
+
+
 # Benchmark -> what draws its curves.
 PICTURES: dict[str, Callable[[Curves, str, Path], None]] = {
     "bench_chain": chain,
@@ -149,6 +173,7 @@ PICTURES: dict[str, Callable[[Curves, str, Path], None]] = {
         "Reductions (lower is faster)",
     ),
     "bench_matmul": matmul,
+    "bench_sweep": sweep,
 }
 
 

@@ -79,6 +79,7 @@ class Report:
         self._curves: list[Curve] = []
         self._headlines: list[Headline] = []
         self._notes: list[str] = []
+        self._more: dict[str, Any] = {}
 
     def times(self, question: str, measurement: Measurement, reference: str) -> None:
         for name in measurement.names:
@@ -102,6 +103,14 @@ class Report:
                     [rounded(ratio.spread) for ratio in ratios],
                 )
             )
+
+    def add(self, curve: Curve) -> None:
+        """Add a curve that is made already."""
+        self._curves.append(curve)
+
+    def keep(self, name: str, value: Any) -> None:
+        """Keep more in the JSON, which is not printed."""
+        self._more[name] = value
 
     def headline(self, question: str, measurement: Measurement, ours: str) -> None:
         others = [name for name in measurement.names if name != ours]
@@ -135,9 +144,10 @@ class Report:
         for note in self._notes:
             print(f"note: {note}")
         if json_file is not None:
-            json_file.write_text(json.dumps(self._as_json(), indent=1) + "\n", encoding="utf-8")
+            json_file.write_text(json.dumps(self.as_json(), indent=1) + "\n", encoding="utf-8")
 
-    def _as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
+        """Return what the JSON file has."""
         return {
             "benchmark": self._name,
             "machine": self._machine,
@@ -146,6 +156,7 @@ class Report:
             "curves": [asdict(curve) for curve in self._curves],
             "headlines": [asdict(headline) for headline in self._headlines],
             "notes": self._notes,
+            **self._more,
         }
 
 

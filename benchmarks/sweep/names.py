@@ -1,0 +1,121 @@
+"""The public functions, the chapter of each, and those that the sweep leaves out, with reasons."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from functools import cache
+from types import ModuleType
+from typing import Any
+
+import oneflow_lite as flow
+
+SPACES = ("", "linalg.", "fft.", "random.")
+ELEMENTWISE = "elementwise"
+# Module -> chapter, where the module's own name would make too small a chapter.
+_CHAPTERS = {
+    "adding_and_removing": "manipulation",
+    "calculus": "numerics",
+    "comparison": ELEMENTWISE,
+    "convolution": "numerics",
+    "covariance": "statistics",
+    "data": "creation",
+    "data_types": "creation",
+    "dtypes": "creation",
+    "einsum": "products",
+    "elementwise": ELEMENTWISE,
+    "dlpack": "creation",
+    "fitting": "numerics",
+    "generator": "random",
+    "histograms": "statistics",
+    "index_arrays": "indexing",
+    "interpolation": "numerics",
+    "joining": "manipulation",
+    "linear_algebra": "products",
+    "matrices": "creation",
+    "nan_statistics": "statistics",
+    "padding": "manipulation",
+    "polynomials": "numerics",
+    "quantiles": "statistics",
+    "ranges": "creation",
+    "rearranging": "manipulation",
+    "reduction": "reductions",
+    "scan": "reductions",
+    "selection": "indexing",
+    "sets": "sorting",
+    "shapes": "manipulation",
+    "splitting": "manipulation",
+    "tiling": "manipulation",
+    "utility": "numerics",
+}
+_NO_ELEMENTS = "It computes nothing with elements, and NumPy has no such function."
+_NO_COUNTERPART = "NumPy has no such function"
+_DISK = "It measures the disk."
+_FUNCTIONS = "It takes a function"
+# Function -> why the sweep leaves it out.
+EXCLUDED = {
+    **dict.fromkeys(("devices", "empty_cache", "flags", "memory_stats"), _NO_ELEMENTS),
+    **dict.fromkeys(("placement", "promote", "synchronize"), _NO_ELEMENTS),
+    **dict.fromkeys(("load", "save", "savez", "savez_compressed"), _DISK),
+    "stop_gradient": f"{_NO_COUNTERPART}; it copies nothing.",
+    **dict.fromkeys(
+        ("conv2d", "conv2d_input_gradient", "conv2d_weight_gradient", "layout_transform"),
+        f"{_NO_COUNTERPART}; bench_conv.py has it.",
+    ),
+    "jit": f"{_FUNCTIONS}; bench_graph.py has it.",
+    **dict.fromkeys(("grad", "value_and_grad", "vjp"), f"{_FUNCTIONS}; bench_gradients.py has it."),
+    "random.default_rng": "A generator is made once, not for each array.",
+    "random.seed": "A generator is seeded once, not for each array.",
+}
+
+
+class SweepError(Exception):
+    """The sweep does not know how to call a function."""
+
+
+def _members(prefix: str) -> Mapping[str, Any]:
+    space = getattr(flow, prefix[:-1]) if prefix else flow
+    names = getattr(space, "__all__", None) or [n for n in dir(space) if not n.startswith("_")]
+    return {name: getattr(space, name) for name in names}
+
+
+def public() -> dict[str, Callable[..., Any]]:
+    """Return every public function by its name, ``linalg.det`` for one, once for each object."""
+    others = aliases()
+    return {name: function for name, function in _callables() if name not in others}
+
+
+def aliases() -> dict[str, str]:
+    """Return the names that stand for a function of another name, and that name."""
+    first: dict[int, str] = {}
+    for name, function in sorted(_callables(), key=lambda pair: not _is_own_name(*pair)):
+        first.setdefault(_identity(function), name)
+    every = [(name, first[_identity(function)]) for name, function in _callables()]
+    return {name: other for name, other in every if name != other}
+
+
+@cache
+def _callables() -> list[tuple[str, Callable[..., Any]]]:
+    return [
+        (prefix + name, value)
+        for prefix in SPACES
+        for name, value in _members(prefix).items()
+        if callable(value) and not isinstance(value, (type, ModuleType))
+    ]
+
+
+def _is_own_name(name: str, function: Callable[..., Any]) -> bool:
+    return getattr(function, "__name__", name) == name
+
+
+def _identity(function: Callable[..., Any]) -> int:
+    """Of a method, which is made anew at each look, the function's."""
+    return id(inspect.unwrap(getattr(function, "__func__", function)))
+
+
+def chapter(name: str, function: Callable[..., Any]) -> str:
+    """Return the chapter of a function: of a new module its name."""
+    if isinstance(function, flow.Op):
+        return ELEMENTWISE
+    if name.startswith(("linalg.", "fft.")):
+        return name.partition(".")[0]
+    module = str(getattr(function, "__module__", "")).rpartition(".")[2]
+    return _CHAPTERS.get(module, module)
