@@ -67,7 +67,9 @@ def chosen(only: Sequence[str], quick: bool) -> list[Case]:
     return [case for case in cases if case.is_main] if quick else cases
 
 
-def swept(sweep: Sweep, cases: Sequence[Case], sizes: Sequence[int]) -> tuple[list[Result], list]:
+def swept(
+    sweep: Sweep, cases: Sequence[Case], sizes: Sequence[int]
+) -> tuple[list[Result], list[str]]:
     """Measure the cases; return the results, and what ours refuses.
 
     Raises
@@ -126,14 +128,14 @@ def main() -> None:
         report.add(curve)
     claim(report, results, given.sizes)
     report.keep("cases", [result.as_line() for result in results])
+    report.keep("refused", refused)
+    report.keep("slow", sweep.slow)
     report.note(f"{time.monotonic() - begin:.0f} s; instruction set: {given.isa}")
-    for title, listed in (
-        ("not installed, skipped", missing),
-        ("ours refuses", refused),
-        ("left out, as a call takes long", sweep.slow),
-    ):
-        if listed:
-            report.note(f"{title}: {'; '.join(listed)}")
+    report.note(
+        f"left out: {len(refused)} cases that ours refuses, {len(sweep.slow)} too slow ones"
+    )
+    if missing:
+        report.note(f"not installed, skipped: {', '.join(missing)}")
     report.finish(given.json)
     written(report, given.page)
 

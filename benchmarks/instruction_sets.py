@@ -12,12 +12,16 @@ from oneflow_lite import _C
 NATIVE, AVX2 = "native", "avx2"
 
 
-def within_avx2() -> dict[str, str]:
-    """Variables that limit every library; NumPy has names of its own for what is beyond."""
+def _beyond() -> list[str]:
+    """What NumPy uses beyond AVX2, by its own names."""
     numpy: Any = np._core._multiarray_umath  # type: ignore[attr-defined]
     names = [name for name in numpy.__cpu_dispatch__ if name == "X86_V4" or "AVX512" in name]
-    beyond = [name for name in names if numpy.__cpu_features__[name]]
-    disabled = [*os.environ.get("NPY_DISABLE_CPU_FEATURES", "").split(), *beyond]
+    return [name for name in names if numpy.__cpu_features__[name]]
+
+
+def within_avx2() -> dict[str, str]:
+    """Return the variables that limit every library."""
+    disabled = [*os.environ.get("NPY_DISABLE_CPU_FEATURES", "").split(), *_beyond()]
     xla = os.environ.get("XLA_FLAGS", "").split()
     limit = "--xla_cpu_max_isa=AVX2"
     return {

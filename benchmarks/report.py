@@ -225,7 +225,7 @@ def machine(versions: Mapping[str, str]) -> str:
 
 TIMES_HEAD = ("question", "contender", "median", "min", "spread", "ratio", "spread")
 CLAIMS_HEAD = ("question", "measured", "spread", "unit", "target now", "met", "goal", "met")
-_TEXT_COLUMNS = {"contender", "unit", "met"}  # besides the first
+_TEXT_COLUMNS = {"contender", "dtype", "layout", "met", "unit"}  # besides the first
 
 
 def seconds_str(seconds: float) -> str:

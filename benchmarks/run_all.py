@@ -27,6 +27,7 @@ from report import (
     table,
     times_cells,
 )
+from sweep import page
 
 FOLDER = Path(__file__).resolve().parent
 RESULTS, DOCS = FOLDER / "results", FOLDER.parent / "docs"
@@ -108,6 +109,10 @@ def write(failed: Sequence[str] = ()) -> None:
     rewrite(FOLDER / "README.md", block(reports, failed))
     rewrite(FOLDER.parent / "README.md", headline(reports), HEADLINE, HEADLINE_END)
     drawn = plots.draw({report["benchmark"]: report for report in reports}, DOCS)
+    for report in reports:
+        if report["benchmark"] == "bench_sweep":
+            text = page.page(report, "bench_sweep.png")
+            (DOCS / "bench_sweep.md").write_text(text, encoding="utf-8")
     print("\n".join(f"drawn: {file}" for file in drawn) or "matplotlib is not installed: no plots")
 
 

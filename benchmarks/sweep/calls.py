@@ -156,10 +156,11 @@ LISTED = _listed(
         (
             """
             quantile(x, 0.3) percentile(x, 30) nanquantile(x, 0.3) nanpercentile(x, 30)
-            argsort(x) partition(x, n // 2) argpartition(x, n // 2) lexsort((x, y))
+            argsort(x) partition(x, n // 2) argpartition(x, n // 2) lexsort((x, y)) isin(v, r)
             searchsorted(s, v) digitize(v, e) histogram(x) histogram(x, e)
-            histogram(x, 10, (0.0, 2.0)) isin(v, r) convolve(v, e) correlate(v, e) vander(v, 4) interp(v, s, v) polyval(p, v)
-            polyfit(s, v, 2) around(x, 1) round(x, 1) cov(m) corrcoef(m)
+            histogram(x, 10, (0.0, 2.0)) convolve(v, e) correlate(v, e) vander(v, 4)
+            interp(v, s, v) polyval(p, v) polyfit(s, v, 2) around(x, 1) round(x, 1)
+            cov(m) corrcoef(m)
             """,
             _FEW,
         ),

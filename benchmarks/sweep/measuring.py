@@ -183,7 +183,7 @@ class Sweep:
         found: list[Result] = []
         others = list(self._others) if case.is_main else []
         for size in (size for size in case.sizes if size in sizes):
-            both = self._both(case, size)
+            both = self.both(case, size)
             others = [x for x in others if self._takes_part(case, size, x, both[0])]
             made = [*both, *(prepared(case, size, library) for library in others)]
             measured = self._measure(case, size, made)
@@ -195,7 +195,7 @@ class Sweep:
 
     def again(self, case: Case, size: int) -> Result:
         """Measure ours and NumPy once more, with more samples."""
-        measured = self._measure(case, size, self._both(case, size), times=4)
+        measured = self._measure(case, size, self.both(case, size), times=4)
         assert measured is not None
         return Result.of(case, size, measured)
 
@@ -207,10 +207,11 @@ class Sweep:
         most = math.inf if times > 1 else self._seconds * (60 if case.is_main else 12)
         return timed(contenders, times * self._seconds, pause, most)
 
-    def _both(self, case: Case, size: int) -> list[Prepared]:
+    def both(self, case: Case, size: int) -> list[Prepared]:
         """NumPy and ours, whose result has been compared."""
         is_checked = size <= CHECKED or case.sizes[0] == size
-        made, results = [], []
+        made: list[Prepared] = []
+        results: list[Any] = []
         for library in (self._numpy, OURS):
             try:
                 made.append(prepared(case, size, library))

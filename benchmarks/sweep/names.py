@@ -2,7 +2,6 @@
 
 import inspect
 from collections.abc import Callable, Mapping
-from functools import cache
 from types import ModuleType
 from typing import Any
 
@@ -92,7 +91,6 @@ def aliases() -> dict[str, str]:
     return {name: other for name, other in every if name != other}
 
 
-@cache
 def _callables() -> list[tuple[str, Callable[..., Any]]]:
     return [
         (prefix + name, value)

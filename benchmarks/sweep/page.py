@@ -89,12 +89,14 @@ def _numbered(rows: Iterable[str]) -> str:
     return "\n".join(f"{number}. {row}" for number, row in enumerate(rows, 1))
 
 
-def _left_out() -> str:
+def _left_out(report: Mapping[str, Any]) -> str:
+    """Functions by reason, and single cases."""
     by_reason: dict[str, list[str]] = {}
     for name, reason in EXCLUDED.items():
-        by_reason.setdefault(reason, []).append(name)
-    lines = [f"- {', '.join(f'`{n}`' for n in ns)}: {reason}" for reason, ns in by_reason.items()]
-    return "\n".join(lines)
+        by_reason.setdefault(reason, []).append(f"`{name}`")
+    by_reason["A call takes too long for this budget."] = report["slow"]
+    by_reason["Ours does not take this."] = report["refused"]
+    return "\n".join(f"- {reason} {'; '.join(ns)}" for reason, ns in by_reason.items() if ns)
 
 
 def page(report: Mapping[str, Any], picture: str = "") -> str:
@@ -116,6 +118,6 @@ def page(report: Mapping[str, Any], picture: str = "") -> str:
     parts += [f"## Above {SLOWER}", slower_table(results)]
     if REASONS:
         parts += ["## Reasons", _numbered(reason for _, reason in REASONS)]
-    parts += ["## Left out", _left_out()]
+    parts += ["## Left out", _left_out(report)]
     parts += ["## Notes", "\n".join(f"- {note}" for note in report["notes"])]
     return "\n\n".join(parts) + "\n"
