@@ -22,6 +22,10 @@ NUMPY = "NumPy"
 SHORT_PAUSE = 1e-3  # our threads spin for less
 PRODUCTS_PAUSE = 120e-3  # OpenBLAS's threads spin for 104 ms
 LARGE = 100_000  # from here on several threads work
+_PRODUCTS = {
+    *("dot", "inner", "vdot", "vecdot", "matvec", "vecmat", "einsum", "convolve", "correlate"),
+    *("cov", "corrcoef", "polyfit"),
+}
 CHECKED = 1_000  # the largest size at which values are compared
 ASSIGNS = re.compile(r" \+?= ")  # statements that are no expressions
 SAMPLES, SLOW_SAMPLES = 7, 3
@@ -119,10 +123,17 @@ def differs(case: Case, library: Library, found: Any, expected: Any) -> str:
 # --- times
 
 
+def _runs_openblas(case: Case, size: int) -> bool:
+    """Whether its threads may work, which then spin."""
+    if size < LARGE or case.dtype not in ("float32", "float64", "complex64", "complex128"):
+        return False
+    return case.function.rpartition(".")[2] in _PRODUCTS or bool(case.letters & {"q", "h"})
+
+
 def _pause(case: Case, size: int, contenders: Sequence[Contender], others: float) -> float:
     if size < EACH_EXECUTED:
         return 0.0
-    if case.chapter in ("linalg", "products") and size >= LARGE:
+    if _runs_openblas(case, size):
         return PRODUCTS_PAUSE
     return others if len(contenders) > 2 else SHORT_PAUSE
 
@@ -132,13 +143,13 @@ def timed(
 ) -> Measurement | None:
     """Take samples of each for about so many seconds; None where that takes more than ``most``."""
     once = [min(c.run(1), c.run(1)) for c in contenders]
-    if max(once) < seconds / (2 * SAMPLES):
+    if max(once) < seconds / (2 * SAMPLES) and pause < PRODUCTS_PAUSE:
         sample = seconds / (2 * SAMPLES * len(contenders))
         return measure(contenders, Effort(SAMPLES, sample, seconds), warm_up=1, pause=pause)
     if (SLOW_SAMPLES + 1) * sum(once) > most:
         return None
     slow = [Contender(c.name, c.run, 1) for c in contenders]
-    count = min(SAMPLES, max(SLOW_SAMPLES, int(seconds / sum(once))))
+    count = min(SAMPLES, max(SLOW_SAMPLES, int(seconds / (sum(once) + pause))))
     return measure(slow, Effort(count, 0.0), warm_up=0, pause=pause)
 
 
