@@ -6,6 +6,7 @@ The page has geometric means by chapter and size, and all cases above 1.1.
 """
 
 import argparse
+import gc
 import json
 import sys
 import time
@@ -119,6 +120,7 @@ def main() -> None:
     np.seterr(all="ignore")
     libraries, missing = installed(only_numpy=given.quick)
     libraries = [library for library in libraries if library.module.__name__ not in COMPILERS]
+    gc.freeze()  # or each measurement's collection would look at all modules
     begin = time.monotonic()
     sweep = Sweep(libraries, given.seconds, 0.0 if given.quick else PAUSE_SECONDS)
     cases = chosen(given.only, given.quick)

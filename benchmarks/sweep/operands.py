@@ -15,7 +15,7 @@ An array is made in NumPy, given to a library, and looked at there through a vie
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,8 @@ import numpy as np
 CONTIGUOUS, STRIDED, TRANSPOSED, BROADCAST = "contiguous", "strided", "transposed", "broadcast"
 AXES = {"axis 0": 0, "axis -1": -1}
 LAYOUTS = (CONTIGUOUS, STRIDED, TRANSPOSED, BROADCAST, *AXES)
+LARGEST = 3_000_000
+MOST_SEEDS, APART = 20, 1_000
 Base = tuple[Any, str]  # an array or an integer, and the view of it
 
 
@@ -47,16 +49,22 @@ class Setting:
         return self.size // self.rows
 
 
+@cache
+def _uniform() -> np.ndarray:
+    """Numbers from 0 to 1, of which all other values are made."""
+    return np.random.default_rng(0).random(2 * LARGEST + MOST_SEEDS * APART)
+
+
 @lru_cache(maxsize=16)
 def _values(dtype: str, count: int, seed: int, low: float, high: float, largest: int) -> np.ndarray:
-    random = np.random.default_rng(seed)
+    random = _uniform()[seed * APART : seed * APART + count]
     kind = np.dtype(dtype).kind
     if kind == "b":
-        return random.integers(0, 2, count).astype(bool)
+        return random < 0.5
     if kind in "iu":
         most = min(largest, int(np.iinfo(dtype).max))
-        return random.integers(1, most, count, endpoint=True).astype(dtype)
-    found = random.uniform(low, high, count)
+        return (1 + random * most).astype(dtype)
+    found = random * (high - low) + low
     return (found + 1j * found[::-1] if kind == "c" else found).astype(dtype)
 
 
@@ -67,7 +75,8 @@ def values(at: Setting, seed: int, *shape: int) -> np.ndarray:
 
 
 def _integers(seed: int, high: int, *shape: int) -> np.ndarray:
-    return np.random.default_rng(seed).integers(0, high, shape)
+    random = _uniform()[seed * APART : seed * APART + math.prod(shape)]
+    return (random * high).astype(np.int64).reshape(shape)
 
 
 def _main(at: Setting, seed: int, flat: bool, second: bool) -> Base:
