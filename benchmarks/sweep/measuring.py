@@ -194,6 +194,9 @@ class Sweep:
         found: list[Result] = []
         others = list(self._others) if case.is_main else []
         for size in (size for size in case.sizes if size in sizes):
+            if found and self._takes_long(case, size, found[-1]):
+                self.slow.append(f"{case.name}, {case.dtype}, {case.layout}, {size}")
+                break
             both = self.both(case, size)
             others = [x for x in others if self._takes_part(case, size, x, both[0])]
             made = [*both, *(prepared(case, size, library) for library in others)]
@@ -203,6 +206,15 @@ class Sweep:
                 break
             found.append(Result.of(case, size, measured))
         return found
+
+    def _most(self, case: Case) -> float:
+        """Seconds that a case at one size may take."""
+        return self._seconds * (60 if case.is_main else 12)
+
+    def _takes_long(self, case: Case, size: int, smaller: Result) -> bool:
+        """Whether it will take too long, by what a smaller size took."""
+        once = smaller.seconds * (1 + smaller.ratio) * size / smaller.size
+        return smaller.size >= LARGE and (SLOW_SAMPLES + 1) * once > self._most(case)
 
     def again(self, case: Case, size: int) -> Result:
         """Measure ours and NumPy once more, with more samples."""
@@ -215,7 +227,7 @@ class Sweep:
     ) -> Measurement | None:
         contenders = [one.contender() for one in made]
         pause = _pause(case, size, contenders, self._pause) if self._pause else 0.0
-        most = math.inf if times > 1 else self._seconds * (60 if case.is_main else 12)
+        most = math.inf if times > 1 else self._most(case)
         return timed(contenders, times * self._seconds, pause, most)
 
     def both(self, case: Case, size: int) -> list[Prepared]:
