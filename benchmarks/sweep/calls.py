@@ -50,6 +50,8 @@ class Case:
         The first of its call: other libraries than NumPy take part.
     call : str
         The text of the main one, which has no axis.
+    is_view : bool
+        No element is moved, in no layout: there is nothing to wait for.
     """
 
     function: str
@@ -61,6 +63,7 @@ class Case:
     is_main: bool
     call: str
     values: tuple[tuple[str, float], ...] = ()
+    is_view: bool = False
 
     @property
     def name(self) -> str:
@@ -85,6 +88,7 @@ class Call:
     most: int = SIZES[-1]
     sizes: tuple[int, ...] = SIZES
     values: tuple[tuple[str, float], ...] = ()
+    is_view: bool = False
 
 
 def letters_of(text: str) -> frozenset[str]:
@@ -107,8 +111,7 @@ def _listed(groups: Iterable[tuple[str, dict[str, Any]]]) -> dict[str, list[Call
     return found
 
 
-_ONE: dict[str, Any] = {"dtypes": ("float32",)}
-_VIEWS: dict[str, Any] = {**_ONE, "sizes": VIEW_SIZES}
+_VIEWS: dict[str, Any] = {"dtypes": ("float32",), "sizes": VIEW_SIZES, "is_view": True}
 _INTEGERS: dict[str, Any] = {"dtypes": ("int64",)}
 _MADE: dict[str, Any] = {"dtypes": ("float64",)}
 _FEW: dict[str, Any] = {"dtypes": (*FLOATS, "int64")}
@@ -144,15 +147,16 @@ LISTED = _listed(
         (
             """
             array_split(m, [1]) split(x, [1]) vsplit(m, [1]) hsplit(m, [1]) dsplit(c, [1])
-            broadcast_to(r, (rows, cols)) broadcast_arrays(m, r) diag(m) diagonal(m)
+            broadcast_to(r, (rows, cols)) broadcast_arrays(m, r) diagonal(m)
             expand_dims(x, 0) fliplr(m) flipud(m) flip(x) matrix_transpose(m) moveaxis(m, 0, 1)
-            permute_dims(m, (1, 0)) rollaxis(m, 1) rot90(m) reshape(m, -1) squeeze(x)
+            permute_dims(m, (1, 0)) rollaxis(m, 1) rot90(m) squeeze(x)
             swapaxes(m, 0, 1) transpose(m) unstack(m) atleast_1d(x) atleast_2d(x) atleast_3d(x)
-            ndim(x) shape(x) size(x) from_dlpack(x) asarray(x) asanyarray(x) real(x) imag(x)
+            ndim(x) shape(x) size(x) from_dlpack(x) asarray(x) asanyarray(x) real(x)
             linalg.diagonal(m)
             """,
             _VIEWS,
         ),
+        ("diag(m) imag(x) reshape(m, -1)", {"dtypes": ("float32",), "sizes": VIEW_SIZES}),
         (
             """
             quantile(x, 0.3) percentile(x, 30) nanquantile(x, 0.3) nanpercentile(x, 30)
@@ -237,10 +241,11 @@ LISTED = _listed(
 )
 # Operators, indexing and methods, which are no functions.
 STATEMENTS = (
-    *("x + y", "x * 2", "-x", "x < y", "x ** 2", "q @ q", "x[1:]", "x[::-1]", "m[0]", "m[:, 0]"),
-    *("m.T", "x[None]", "v[i]", "v[b]", "m[:, ::-1] + m", "v[i] = s", "v[b] = 0", "v[1:] = 0"),
-    *("x += y", "x.sum()", "x.reshape(-1)", "x.tolist()", "float(x.sum())"),
+    *("x + y", "x * 2", "-x", "x < y", "x ** 2", "q @ q", "m[:, ::-1] + m", "x += y"),
+    *("v[i]", "v[b]", "v[i] = s", "v[b] = 0", "v[1:] = 0"),
+    *("x.sum()", "x.reshape(-1)", "x.tolist()", "float(x.sum())"),
 )
+VIEW_STATEMENTS = ("x[1:]", "x[::-1]", "m[0]", "m[:, 0]", "m.T", "x[None]")
 # Parameter -> the operand of it.
 _OPERANDS = {
     **dict.fromkeys(("x", "x1", "a", "z", "f", "obj", "data", "condition"), "x"),
@@ -309,7 +314,16 @@ def _cases(name: str, chapter: str, call: Call, has_axis: bool) -> Iterator[Case
     letters = letters_of(f"{name}({call.text})" if name else call.text)
     sizes = tuple(size for size in call.sizes if size <= call.most)
     first = Case(
-        name, call.text, chapter, call.dtypes[0], CONTIGUOUS, sizes, True, call.text, call.values
+        name,
+        call.text,
+        chapter,
+        call.dtypes[0],
+        CONTIGUOUS,
+        sizes,
+        True,
+        call.text,
+        call.values,
+        call.is_view,
     )
     yield first
     others = replace(first, is_main=False, sizes=sizes[1:] or sizes)
@@ -347,4 +361,6 @@ def all_cases() -> list[Case]:
             found += _cases(name, chapter, call, has_axis)
     for text in STATEMENTS:
         found += _cases("", OPERATORS, Call(text, ("float32", "int64")), False)
+    for text in VIEW_STATEMENTS:
+        found += _cases("", OPERATORS, Call(text, **_VIEWS), False)
     return found

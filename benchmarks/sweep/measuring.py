@@ -80,7 +80,7 @@ def prepared(case: Case, size: int, library: Library) -> Prepared:
     call = f"f({case.text})" if case.function else case.text
     code = call if ASSIGNS.search(call) and not case.function else f"result = {call}"
     finish, each = (re.sub(r"\br\b", "result", text) for text in (library.finish, library.each))
-    each = finish if size >= EACH_EXECUTED else each or "pass"
+    each = finish if size >= EACH_EXECUTED and not case.is_view else each or "pass"
     return Prepared(library, scope, f"{code}; {each}", finish)
 
 
