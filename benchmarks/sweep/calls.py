@@ -140,7 +140,8 @@ LISTED = _listed(
         (
             """
             all(x) any(x) sum(x) prod(x) max(x) min(x) mean(x) std(x) var(x) argmax(x) argmin(x)
-            sort(x) argsort(x, stable=True) cumsum(x) ascontiguousarray(x) copy(x)
+            sort(x) argsort(x, stable=True) cumsum(x) copy(x) ascontiguousarray(c.T)
+            ravel(c.T) reshape(c.T, -1)
             """,
             {"dtypes": REDUCING},
         ),
@@ -152,11 +153,11 @@ LISTED = _listed(
             permute_dims(m, (1, 0)) rollaxis(m, 1) rot90(m) squeeze(x)
             swapaxes(m, 0, 1) transpose(m) unstack(m) atleast_1d(x) atleast_2d(x) atleast_3d(x)
             ndim(x) shape(x) size(x) from_dlpack(x) asarray(x) asanyarray(x) real(x)
-            linalg.diagonal(m)
+            linalg.diagonal(m) ascontiguousarray(v) ravel(v) reshape(v, (1, n))
             """,
             _VIEWS,
         ),
-        ("diag(m) imag(x) reshape(m, -1)", {"dtypes": ("float32",), "sizes": VIEW_SIZES}),
+        ("diag(m) imag(x)", {"dtypes": ("float32",), "sizes": VIEW_SIZES}),
         (
             """
             quantile(x, 0.3) percentile(x, 30) nanquantile(x, 0.3) nanpercentile(x, 30)
@@ -243,9 +244,9 @@ LISTED = _listed(
 STATEMENTS = (
     *("x + y", "x * 2", "-x", "x < y", "x ** 2", "q @ q", "m[:, ::-1] + m", "x += y"),
     *("v[i]", "v[b]", "v[i] = s", "v[b] = 0", "v[1:] = 0"),
-    *("x.sum()", "x.reshape(-1)", "x.tolist()", "float(x.sum())"),
+    *("x.sum()", "x.tolist()", "float(x.sum())"),
 )
-VIEW_STATEMENTS = ("x[1:]", "x[::-1]", "m[0]", "m[:, 0]", "m.T", "x[None]")
+VIEW_STATEMENTS = ("x[1:]", "x[::-1]", "m[0]", "m[:, 0]", "m.T", "x[None]", "v.reshape(1, n)")
 # Parameter -> the operand of it.
 _OPERANDS = {
     **dict.fromkeys(("x", "x1", "a", "z", "f", "obj", "data", "condition"), "x"),
