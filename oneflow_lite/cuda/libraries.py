@@ -2,6 +2,9 @@
 
 import ctypes
 import importlib
+import os
+
+from oneflow_lite import _C
 
 
 def find_cublas() -> str:
@@ -22,13 +25,15 @@ def find_nccl() -> str:
     """Return the path of NCCL, or ``""`` where it is not installed.
 
     It may be a wheel (``pip install "oneflow_lite[nccl]"``), one of the system, or loaded already.
-    It is wanted when ranks first send each other what lies on devices.
+    It is wanted when ranks first send each other what lies on devices. Where the environment lets
+    its ranks share a device, ours may, too.
 
     Examples
     --------
     >>> isinstance(find_nccl(), str)
     True
     """
+    _C.let_nccl_share_devices(os.environ.get("NCCL_MULTI_RANK_GPU_ENABLE") == "1")
     return _find("nccl", ("libnccl.so.2",))
 
 

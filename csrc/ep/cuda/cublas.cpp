@@ -1,12 +1,9 @@
 #include "ep/cuda/cublas.h"
 
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <atomic>
 #include <climits>
 #include <complex>
-#include <mutex>
 #include <new>
 
 #include "ep/memory/caching_allocator.h"
@@ -52,75 +49,35 @@ struct Routines {
   OFL_CUBLAS_FUNCTIONS(OFL_CUBLAS_FIELD)
 #undef OFL_CUBLAS_FIELD
   const char* (*GetStatusName)(Status) = nullptr;
+  int version = 0;
 };
 
-struct Library {
+Routines find_routines(void* loaded, const std::string& path) {
   Routines routines;
-  int version = 0;  // 0: there is none
-};
-
-/// What does not change once it is known, and what users may change.
-struct Settings {
-  std::atomic<bool> used{true}, tf32{false};
-  std::atomic<const Library*> library{nullptr};  // once it has been looked for; never destroyed
-  std::mutex mutex;                              // guards finder
-  CublasFinder finder;
-};
-
-Settings& settings() {
-  static Settings* the_settings = new Settings;  // workers may outlive statics
-  return *the_settings;
-}
-
-Routines find_routines(void* library, const std::string& path) {
-  Routines routines;
-#define OFL_CUBLAS_FIND(name, symbol, parameters) \
-  routines.name = reinterpret_cast<decltype(routines.name)>(dlsym(library, symbol));
+#define OFL_CUBLAS_FIND(name, symbol, parameters) find_function(loaded, symbol, &routines.name);
   OFL_CUBLAS_FUNCTIONS(OFL_CUBLAS_FIND)
 #undef OFL_CUBLAS_FIND
-  routines.GetStatusName =
-      reinterpret_cast<decltype(routines.GetStatusName)>(dlsym(library, "cublasGetStatusName"));
+  find_function(loaded, "cublasGetStatusName", &routines.GetStatusName);
   if (!routines.Create || !routines.Destroy || !routines.GetVersion || !routines.SetStream ||
       !routines.SetWorkspace || !routines.SetMathMode || !routines.GemmEx ||
       !routines.GemmStridedBatchedEx || !routines.GetStatusName) {
     fail(ErrorKind::runtime, "[cublas] ", path,
          " is too old; install a newer one, or set ONEFLOW_LITE_CUDA_BLAS=0");
   }
+  routines.GetVersion(nullptr, &routines.version);
+  routines.version = std::max(routines.version, 1);
   return routines;
 }
 
-/// Error(runtime) where the file that was found is of no use.
-const Library* open() {
-  CublasFinder finder;
-  {
-    std::lock_guard<std::mutex> lock(settings().mutex);
-    finder = settings().finder;
-  }
-  const std::string path = finder ? finder() : "";
-  auto* found = new Library;  // never destroyed
-  if (path.empty()) return found;
-  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!library) {
-    fail(ErrorKind::runtime, "[cublas] cannot be loaded (", dlerror(),
-         "); mend the installation, or set ONEFLOW_LITE_CUDA_BLAS=0");
-  }
-  found->routines = find_routines(library, path);
-  found->routines.GetVersion(nullptr, &found->version);
-  found->version = std::max(found->version, 1);
-  return found;
+FoundLibrary<Routines>& library() {
+  static auto* const the_library =
+      new FoundLibrary<Routines>("cublas", "ONEFLOW_LITE_CUDA_BLAS", find_routines);
+  return *the_library;
 }
+std::atomic<bool> is_tf32_allowed{false};
 
-/// No lock is held while it is looked for: the finder may wait for a lock of its own, whose owner
-/// may wait here. Two threads may both look; who stores first stays, and both see the same file.
-const Library& library() {
-  const Library* known = settings().library.load(std::memory_order_acquire);
-  if (known) return *known;
-  const Library* found = open();
-  if (settings().library.compare_exchange_strong(known, found, std::memory_order_acq_rel)) {
-    return *found;
-  }
-  return *known;
-}
+/// Once it has been found to be there.
+const Routines& cublas() { return *library().routines(); }
 
 /// How the library calls a type, what it computes in, and 0 and 1 as it takes them.
 struct TypeRow {
@@ -173,17 +130,15 @@ Status run(Handle handle, const GemmCall& call, const TypeRow& row, int compute,
 
 }  // namespace
 
-void set_cublas_finder(CublasFinder finder) {
-  std::lock_guard<std::mutex> lock(settings().mutex);
-  settings().finder = std::move(finder);
-}
+void set_cublas_finder(LibraryFinder finder) { library().set_finder(std::move(finder)); }
 
-void use_cublas(bool on) { settings().used.store(on, std::memory_order_relaxed); }
+void use_cublas(bool on) { library().use(on); }
 
-void allow_tf32(bool on) { settings().tf32.store(on, std::memory_order_relaxed); }
+void allow_tf32(bool on) { is_tf32_allowed.store(on, std::memory_order_relaxed); }
 
 int cublas_version() {
-  return settings().used.load(std::memory_order_relaxed) ? library().version : 0;
+  const Routines* const found = library().is_used() ? library().routines() : nullptr;
+  return found ? found->version : 0;
 }
 
 std::unique_ptr<Cublas> Cublas::make(Device& device, DeviceContext& context, StreamHandle stream) {
@@ -196,7 +151,7 @@ std::unique_ptr<Cublas> Cublas::make(Device& device, DeviceContext& context, Str
 void Cublas::check(int status, const char* function) {
   if (status == 0) return;
   fail(status == kAllocFailed ? ErrorKind::out_of_memory : ErrorKind::runtime, "[",
-       context_.id().str(), "] ", function, ": ", library().routines.GetStatusName(status),
+       context_.id().str(), "] ", function, ": ", cublas().GetStatusName(status),
        "; ONEFLOW_LITE_CUDA_BLAS=0 does without cuBLAS");
 }
 
@@ -214,7 +169,7 @@ int Cublas::with_memory(const Call& call) {
 void Cublas::start(StreamHandle stream) {
   constexpr size_t kWorkspace = size_t{32} << 20, kPartOfDevice = 128;
   constexpr int kNoReducedSums = 16;  // CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION
-  const Routines& routines = library().routines;
+  const Routines& routines = cublas();
   check(with_memory([&] { return routines.Create(&handle_); }), "cublasCreate");
   check(routines.SetStream(handle_, stream), "cublasSetStream");
   check(routines.SetMathMode(handle_, kNoReducedSums), "cublasSetMathMode");
@@ -230,15 +185,15 @@ Cublas::~Cublas() {
   const bool is_there = !context_.is_dead() && call().CtxGetCurrent(&current) == kSuccess;
   if (handle_ && is_there) {
     const Current context(context_, std::nothrow);
-    library().routines.Destroy(handle_);
+    cublas().Destroy(handle_);
   }
   if (workspace_) device_.allocator().free(workspace_, workspace_bytes_, nullptr);
 }
 
 bool Cublas::gemm(const GemmCall& call) {
-  const Routines& routines = library().routines;
+  const Routines& routines = cublas();
   const TypeRow& row = row_of(call.type);
-  const bool tf32 = settings().tf32.load(std::memory_order_relaxed);
+  const bool tf32 = is_tf32_allowed.load(std::memory_order_relaxed);
   const int compute = tf32 ? row.compute_tf32 : row.compute;
   const bool wide = !fits_int(call);
   if (wide && !(routines.GemmEx64 && routines.GemmStridedBatchedEx64)) return false;

@@ -3,11 +3,11 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <memory>
 #include <string>
 
 #include "ep/cuda/cuda_context.h"
+#include "ep/cuda/found_library.h"
 #include "ep/gemm.h"
 
 namespace ofl::ep {
@@ -18,10 +18,7 @@ namespace cuda {
 
 struct CublasState;  // what a cublasHandle_t points to
 
-/// The path of the library, or "" where none is installed. Called on any thread, which may block;
-/// perhaps more than once, but its first answer stays.
-using CublasFinder = std::function<std::string()>;
-void set_cublas_finder(CublasFinder finder);
+void set_cublas_finder(LibraryFinder finder);
 
 /// Off: products are made by kernels of our own. Any thread.
 void use_cublas(bool on);

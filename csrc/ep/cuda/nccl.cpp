@@ -1,13 +1,10 @@
 #include "ep/cuda/nccl.h"
 
-#include <dlfcn.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -15,6 +12,7 @@
 #include "base/clock.h"
 #include "base/fingerprint.h"
 #include "ep/cuda/cuda_stream.h"
+#include "ep/cuda/found_library.h"
 #include "ep/event_pool.h"
 
 namespace ofl::ep::cuda {
@@ -61,80 +59,39 @@ struct Routines {
 #undef OFL_NCCL_FIELD
   const char* (*GetErrorString)(Status) = nullptr;
   const char* (*GetLastError)(Handle) = nullptr;
+  int version = 0;
 };
 
-struct Library {
+Routines find_routines(void* loaded, const std::string& path) {
   Routines routines;
-  int version = 0;  // 0: there is none
-};
-
-/// What does not change once it is known, and what users may change.
-struct Settings {
-  std::atomic<bool> used{true};
-  std::atomic<const Library*> library{nullptr};  // once it has been looked for; never destroyed
-  std::mutex mutex;                              // guards finder
-  NcclFinder finder;
-};
-
-Settings& settings() {
-  static Settings* the_settings = new Settings;  // workers may outlive statics
-  return *the_settings;
-}
-
-Routines find_routines(void* library, const std::string& path) {
-  Routines routines;
-  bool are_there = true;
-  const auto find = [&](auto* function, const char* symbol) {
-    // As POSIX has it: a pointer to an object that is the address of a function.
-    *reinterpret_cast<void**>(function) = dlsym(library, symbol);
-    are_there = are_there && *function;
-  };
-#define OFL_NCCL_FIND(name, parameters) find(&routines.name, "nccl" #name);
+  bool are_there = find_function(loaded, "ncclGetErrorString", &routines.GetErrorString) &&
+                   find_function(loaded, "ncclGetLastError", &routines.GetLastError);
+#define OFL_NCCL_FIND(name, parameters) \
+  are_there = are_there && find_function(loaded, "nccl" #name, &routines.name);
   OFL_NCCL_FUNCTIONS(OFL_NCCL_FIND)
 #undef OFL_NCCL_FIND
-  find(&routines.GetErrorString, "ncclGetErrorString");
-  find(&routines.GetLastError, "ncclGetLastError");
   if (!are_there) {
     fail(ErrorKind::runtime, "[nccl] ", path, " is older than 2.14; install a newer one, or set "
          "ONEFLOW_LITE_CUDA_NCCL=0");
   }
+  routines.GetVersion(&routines.version);
   return routines;
 }
 
-const Library* open() {
-  NcclFinder finder;
-  {
-    std::lock_guard<std::mutex> lock(settings().mutex);
-    finder = settings().finder;
-  }
-  const std::string path = finder ? finder() : "";
-  if (path.empty()) return new Library;  // never destroyed, as the other one
-  void* const loaded = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!loaded) {
-    fail(ErrorKind::runtime, "[nccl] cannot be loaded (", dlerror(),
-         "); mend the installation, or set ONEFLOW_LITE_CUDA_NCCL=0");
-  }
-  auto* const found = new Library;
-  found->routines = find_routines(loaded, path);
-  found->routines.GetVersion(&found->version);
-  return found;
+FoundLibrary<Routines>& library() {
+  static auto* const the_library =
+      new FoundLibrary<Routines>("nccl", "ONEFLOW_LITE_CUDA_NCCL", find_routines);
+  return *the_library;
 }
+std::atomic<bool> devices_are_shared{false};
 
-/// No lock is held while it is looked for, as for cuBLAS.
-const Library& library() {
-  const Library* known = settings().library.load(std::memory_order_acquire);
-  if (known) return *known;
-  const Library* found = open();
-  if (settings().library.compare_exchange_strong(known, found, std::memory_order_acq_rel)) {
-    return *found;
-  }
-  return *known;
-}
+/// Once it has been found to be there.
+const Routines& nccl() { return *library().routines(); }
 
 /// Error(runtime) with the library's words, unless it is a success or goes on.
 void check(Status status, const char* function, Handle comm) {
   if (status == 0 || status == kInProgress) return;
-  const Routines& routines = library().routines;
+  const Routines& routines = nccl();
   const char* const more = routines.GetLastError(comm);
   fail(ErrorKind::runtime, "[nccl] ", function, ": ", routines.GetErrorString(status),
        more && *more ? concat(" (", more, ")") : "");
@@ -222,13 +179,13 @@ void NcclPeers::require_well() {
 void NcclPeers::start() {
   const Current current(context_);
   Config config;
-  check(library().routines.CommInitRankConfig(&comm_, size_, id_, place_, &config),
+  check(nccl().CommInitRankConfig(&comm_, size_, id_, place_, &config),
         "ncclCommInitRankConfig", nullptr);
 }
 
 bool NcclPeers::is_in_progress() {
   Status status = 0;
-  check(library().routines.CommGetAsyncError(comm_, &status), "ncclCommGetAsyncError", comm_);
+  check(nccl().CommGetAsyncError(comm_, &status), "ncclCommGetAsyncError", comm_);
   check(status, "communicator", comm_);
   return status == kInProgress;
 }
@@ -250,7 +207,7 @@ EventLease NcclPeers::advance(const NcclExchange& exchange) {
 }
 
 void NcclPeers::enqueue(const NcclExchange& exchange) {
-  const Routines& routines = library().routines;
+  const Routines& routines = nccl();
   check(routines.GroupStart(), "ncclGroupStart", comm_);
   Status status = 0;
   const char* function = "ncclSend";
@@ -277,7 +234,7 @@ void NcclPeers::end() {
   if (!comm_) return;
   const Current current(context_, std::nothrow);
   if (current.failure()) return;
-  library().routines.CommAbort(std::exchange(comm_, nullptr));
+  nccl().CommAbort(std::exchange(comm_, nullptr));
   queue_->sync();
 }
 
@@ -286,7 +243,7 @@ void NcclPeers::leave() {
   constexpr int64_t kLongestNs = 5'000'000'000;
   if (is_over_ || !comm_ || context_.is_dead()) return end();
   const Current current(context_);
-  const Routines& routines = library().routines;
+  const Routines& routines = nccl();
   Status status = routines.CommFinalize(comm_);
   for (const int64_t begin = now_ns(); status == kInProgress && now_ns() - begin < kLongestNs;) {
     std::this_thread::sleep_for(std::chrono::microseconds(50));
@@ -299,16 +256,18 @@ void NcclPeers::leave() {
 
 }  // namespace
 
-void set_nccl_finder(NcclFinder finder) {
-  std::lock_guard<std::mutex> lock(settings().mutex);
-  settings().finder = std::move(finder);
+void set_nccl_finder(LibraryFinder finder) { library().set_finder(std::move(finder)); }
+
+void use_nccl(bool on) { library().use(on); }
+
+void let_nccl_share_devices(bool on) { devices_are_shared.store(on, std::memory_order_relaxed); }
+
+int NcclLibrary::version() {
+  const Routines* const found = library().routines();
+  return found ? found->version : 0;
 }
 
-void use_nccl(bool on) { settings().used.store(on, std::memory_order_relaxed); }
-
-int NcclLibrary::version() { return library().version; }
-
-bool NcclLibrary::is_wanted() { return settings().used.load(std::memory_order_relaxed); }
+bool NcclLibrary::is_wanted() { return library().is_used(); }
 
 // NCCL takes two ranks of one device where it is told to (2.32); then each has a key of its own.
 uint64_t NcclLibrary::device_key() {
@@ -318,8 +277,7 @@ uint64_t NcclLibrary::device_key() {
   context_.check(call().DeviceGetUuid(&uuid, device), "cuDeviceGetUuid");
   Fingerprint key;
   for (const unsigned char byte : uuid.bytes) key.add(byte);
-  const char* const is_shared = std::getenv("NCCL_MULTI_RANK_GPU_ENABLE");
-  if (is_shared && std::strcmp(is_shared, "1") == 0) {
+  if (devices_are_shared.load(std::memory_order_relaxed)) {
     static std::atomic<uint64_t> count{0};
     key.add(static_cast<uint64_t>(getpid()));
     key.add(++count);
@@ -329,7 +287,7 @@ uint64_t NcclLibrary::device_key() {
 
 std::string NcclLibrary::new_id() {
   UniqueId id{};
-  check(library().routines.GetUniqueId(&id), "ncclGetUniqueId", nullptr);
+  check(nccl().GetUniqueId(&id), "ncclGetUniqueId", nullptr);
   return std::string(id.bytes, sizeof(id.bytes));
 }
 

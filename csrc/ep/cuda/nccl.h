@@ -4,12 +4,12 @@
 // ranks and devices have in common.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 
 #include "ep/communicators/peers.h"
 #include "ep/cuda/cuda_context.h"
+#include "ep/cuda/found_library.h"
 
 namespace ofl::ep {
 
@@ -17,13 +17,12 @@ class Device;
 
 namespace cuda {
 
-/// The path of the library, or "" where none is installed. Called on any thread, which may block;
-/// perhaps more than once, but its first answer stays.
-using NcclFinder = std::function<std::string()>;
-void set_nccl_finder(NcclFinder finder);
+void set_nccl_finder(LibraryFinder finder);
 
 /// Off: tensors of cuda devices go from rank to rank through the memory of the host. Any thread.
 void use_nccl(bool on);
+/// The library has been told to let ranks share a device. Any thread.
+void let_nccl_share_devices(bool on);
 
 class NcclLibrary final : public PeerLibrary {
  public:

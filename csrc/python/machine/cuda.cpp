@@ -117,6 +117,7 @@ void bind_cuda_functions(py::module_& m) {
   m.def("set_kernel_maker", &set_kernel_maker);
   m.def("set_cublas_finder", &set_cublas_finder);
   m.def("set_nccl_finder", &set_nccl_finder);
+  m.def("let_nccl_share_devices", &ep::cuda::let_nccl_share_devices);
   m.def("use_nccl", &ep::cuda::use_nccl);
   m.def("use_cublas", &ep::cuda::use_cublas);
   m.def("allow_tf32", &ep::cuda::allow_tf32);
