@@ -68,8 +68,7 @@ def diag(x: Any, /, k: int = 0) -> Tensor:
         return matrix
     if given.ndim != 2:
         raise ValueError(f"[diag] expected 1 or 2 dimensions, got shape {given.shape}")
-    rows = given if given.is_contiguous() else _C.copy(given)
-    return _C.copy(_diagonal(rows, offset))
+    return _C.copy(_C.diagonal(given, offset, 0, 1))
 
 
 def tri(

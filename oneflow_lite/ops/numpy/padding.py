@@ -82,21 +82,24 @@ def _pad_axis(x: Tensor, axis: int, width: tuple[int, int], mode: Any) -> Tensor
     """Joins slices of x: NumPy's padding of the positions says which, in runs of equal steps."""
     if not isinstance(x.shape[axis], int):
         return _pad_unknown(x, axis, width, mode)
+    # The same runs come of an axis that is as long as they look into it, from both ends.
+    extent = min(x.shape[axis], 2 * (max(width) + 2))
     try:
-        positions = np.pad(np.arange(x.shape[axis]), width, mode)
+        positions = np.pad(np.arange(extent), width, mode)
     except ValueError as error:
         raise ValueError(f"[pad] {error} (shape {x.shape}, axis {axis})") from None
-    steps = np.diff(positions).tolist()
-    changes = [i for i in range(1, len(steps)) if steps[i] != steps[i - 1]]
+    steps = np.diff(positions)
+    changes = (np.flatnonzero(np.diff(steps)) + 1).tolist()
     pieces, start = [], 0
     while start < len(positions):
-        step = steps[start] if start < len(steps) else 0
+        step = int(steps[start]) if start < len(steps) else 0
         change = bisect.bisect_right(changes, start)
         end = changes[change] + 1 if change < len(changes) else len(positions)
         if abs(step) > 1:
             end, step = start + 1, 0
         ends = sorted((int(positions[start]), int(positions[end - 1])))
-        piece = x[(*(slice(None),) * axis, slice(ends[0], ends[1] + 1))]
+        first, last = (p if 2 * p < extent else p + x.shape[axis] - extent for p in ends)
+        piece = x[(*(slice(None),) * axis, slice(first, last + 1))]
         if step == 0:
             piece = _C.broadcast_to(piece, (*x.shape[:axis], end - start, *x.shape[axis + 1 :]))
         pieces.append(flip(piece, axis) if step < 0 else piece)

@@ -206,7 +206,9 @@ def putmask(x: Tensor, /, mask: Any, values: Any) -> None:
     """
     chosen, given = _written("putmask", x, mask, values)
     if given.size and x.size:
-        _chosen_from(x, chosen, take(given, arange(x.size, device=x.device), mode="wrap"))
+        if given.size != x.size:
+            given = take(given, arange(x.size, device=x.device), mode="wrap")
+        _chosen_from(x, chosen, given)
 
 
 def _written(op: str, x: Any, mask: Any, values: Any) -> tuple[Tensor, Tensor]:
