@@ -1,7 +1,10 @@
 // Stable order by one sort of 64-bit integers: each holds as much of an element's key as fits above
 // the element's position. Positions make the order stable; elements whose truncated keys are equal
-// are compared afterwards. NumPy's vectorized sort of uint64 does nearly all of the work.
+// are compared afterwards. NumPy's vectorized sort of uint64 does nearly all of the work. Where
+// there are few different keys, such as of bytes, elements are counted instead.
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "ops/lanes.h"
 #include "ops/sort/order.h"
@@ -25,6 +28,21 @@ struct Lane {
     return descending ? ~key : key;
   }
 };
+
+/// Keys of so small a range are counted: the counts stay in the cache, and are fewer than elements.
+constexpr uint64_t kMostCounted = uint64_t{1} << 14;
+constexpr int64_t kFewestCounted = 32;
+
+/// The positions of elements whose keys are from `least` on, `range` different ones.
+template <typename T>
+void order_by_counts(const Lane<T>& lane, uint64_t least, uint64_t range, int64_t n,
+                     uint64_t* order) {
+  std::vector<int64_t> next(range);  // the place of the next element with a key
+  for (int64_t i = 0; i < n; ++i) ++next[lane.key(i) - least];
+  int64_t place = 0;
+  for (int64_t& each : next) place += std::exchange(each, place);
+  for (int64_t i = 0; i < n; ++i) order[next[lane.key(i) - least]++] = static_cast<uint64_t>(i);
+}
 
 /// Puts the elements with equal truncated keys, which follow each other, into their order.
 template <typename T>
@@ -67,8 +85,13 @@ void stable_order(const char* elements, int64_t step, int64_t n, bool descending
     least = std::min(least, key);
     most = std::max(most, key);
   }
+  const uint64_t range = most - least;  // one less than different keys
+  if (!kIsComplex<T> && n >= kFewestCounted && range < kMostCounted &&
+      range < static_cast<uint64_t>(n)) {
+    return order_by_counts(lane, least, range + 1, n, order);
+  }
   const int position_bits = bit_width(n - 1);
-  const int lost = std::max(0, bit_width(most - least) + position_bits - 64);
+  const int lost = std::max(0, bit_width(range) + position_bits - 64);
   for (int64_t i = 0; i < n; ++i) {
     order[i] = ((order[i] - least) >> lost) << position_bits | static_cast<uint64_t>(i);
   }

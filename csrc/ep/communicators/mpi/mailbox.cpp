@@ -15,24 +15,31 @@ struct Status {
 }  // namespace
 
 std::string fitting(std::string text) {
-  size_t most = Mailbox::kMostBytes;
+  size_t most = Mailbox::kMostAtOnce;
   if (text.size() <= most) return text;
   while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0) == 0x80) --most;
   text.resize(most);
   return text;
 }
 
+void Mailbox::Letter::make_room(size_t wanted) {
+  if (room >= wanted) return;
+  bytes.reset(new char[wanted]);  // of any values
+  room = wanted;
+}
+
 Mailbox::Mailbox(const Library& library) : library_(library) {
   for (int i = 0; i < kReceives; ++i) {
     expected_.push_back(std::make_unique<Letter>());
+    expected_.back()->make_room(sizeof(Envelope) + kMostBytes);
     receive(expected_.back().get());
   }
 }
 
 void Mailbox::receive(Letter* letter) {
   require_success(library_,
-                  library_.irecv(letter->bytes.data(), static_cast<int>(letter->bytes.size()),
-                                 library_.byte, library_.any_source, kTag, library_.communicator,
+                  library_.irecv(letter->bytes.get(), static_cast<int>(letter->room), library_.byte,
+                                 library_.any_source, kTag, library_.communicator,
                                  &letter->request),
                   "MPI_Irecv");
 }
@@ -49,12 +56,13 @@ void Mailbox::send(int rank, const Envelope& envelope, const void* follows) {
   if (unused_.empty()) unused_.push_back(std::make_unique<Letter>());
   std::unique_ptr<Letter> letter = std::move(unused_.back());
   unused_.pop_back();
-  std::memcpy(letter->bytes.data(), &envelope, sizeof envelope);
-  if (envelope.bytes) std::memcpy(letter->bytes.data() + sizeof envelope, follows, envelope.bytes);
+  const size_t bytes = sizeof envelope + envelope.bytes;
+  letter->make_room(bytes);
+  std::memcpy(letter->bytes.get(), &envelope, sizeof envelope);
+  if (envelope.bytes) std::memcpy(letter->bytes.get() + sizeof envelope, follows, envelope.bytes);
   require_success(library_,
-                  library_.isend(letter->bytes.data(),
-                                 static_cast<int>(sizeof envelope + envelope.bytes), library_.byte,
-                                 rank, kTag, library_.communicator, &letter->request),
+                  library_.isend(letter->bytes.get(), static_cast<int>(bytes), library_.byte, rank,
+                                 kTag, library_.communicator, &letter->request),
                   "MPI_Isend");
   sent_.push_back(std::move(letter));
 }
@@ -66,8 +74,8 @@ void Mailbox::poll(const std::function<void(const Envelope&, const char*)>& deli
     std::unique_ptr<Letter> letter = std::move(expected_.front());
     expected_.pop_front();
     Envelope envelope;
-    std::memcpy(&envelope, letter->bytes.data(), sizeof envelope);
-    deliver(envelope, letter->bytes.data() + sizeof envelope);
+    std::memcpy(&envelope, letter->bytes.get(), sizeof envelope);
+    deliver(envelope, letter->bytes.get() + sizeof envelope);
     receive(letter.get());
     expected_.push_back(std::move(letter));
   }

@@ -2,7 +2,6 @@
 // Those from one rank come in the order in which it sent them.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -28,9 +27,12 @@ struct Envelope {
 /// One thread at a time.
 class Mailbox {
  public:
-  /// The most bytes of a message. With its envelope it is below the size up to which MPI libraries
-  /// send at once, whether or not the other side is there (4 KiB within a host).
-  static constexpr size_t kMostBytes = 3072;
+  /// The most bytes of a message. Longer ones than kMostAtOnce may wait for the receiver to look,
+  /// so they are for ranks that look: those that take part in the same collective.
+  static constexpr size_t kMostBytes = size_t{64} << 10;
+  /// With its envelope it is below the size up to which MPI libraries send at once, whether or not
+  /// the other side is there (4 KiB within a host).
+  static constexpr size_t kMostAtOnce = 3072;
 
   explicit Mailbox(const Library& library);
   Mailbox(const Mailbox&) = delete;
@@ -45,9 +47,12 @@ class Mailbox {
   void close();
 
  private:
-  struct alignas(Envelope) Letter {
-    std::array<char, sizeof(Envelope) + kMostBytes> bytes;
+  struct Letter {
+    std::unique_ptr<char[]> bytes;
+    size_t room = 0;
     Handle request = 0;
+
+    void make_room(size_t wanted);
   };
   static constexpr int kTag = 0;
   static constexpr int kReceives = 16;  // posted at a time
@@ -64,7 +69,7 @@ class Mailbox {
   bool is_closed_ = false;
 };
 
-/// As much of a text as a message holds, without a part of a character.
+/// As much of a text as is sent at once, without a part of a character.
 std::string fitting(std::string text);
 
 }  // namespace ofl::ep::mpi

@@ -352,9 +352,10 @@ void Process::leave() {
   if (listener_->thread.joinable()) listener_->thread.join();
 }
 
-// A short message has left its memory soon, whether or not its receiver looks.
+// A short message has left its memory soon, whether or not its receiver looks. A longer one is of a
+// collective, and still here only if that was aborted; its receiver may have gone.
 void Process::say_farewell() {
-  constexpr int64_t kLongestNs = 10'000'000'000;
+  constexpr int64_t kLongestNs = 10'000'000'000, kLongestAbortedNs = 1'000'000'000;
   const int64_t begin = now_ns();
   for (bool has_told = false;; std::this_thread::yield()) {
     const Lock lock(mutex_);
@@ -362,7 +363,8 @@ void Process::say_farewell() {
     try {
       if (!std::exchange(has_told, true)) tell_ends();
       poll();
-      const bool waits = !has_failed_ && now_ns() - begin < kLongestNs;
+      const int64_t longest = aborted_ ? kLongestAbortedNs : kLongestNs;
+      const bool waits = !has_failed_ && now_ns() - begin < longest;
       if (!wire_.mailbox.has_sent_all() && waits) continue;
       is_gone_ = true;
       abort_all(concat("rank ", rank(), " has left"));

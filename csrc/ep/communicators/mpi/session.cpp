@@ -32,7 +32,7 @@ Envelope Session::envelope(Kind kind) const {
   return made;
 }
 
-void Session::tell(int place, Envelope envelope, const std::string& text) {
+void Session::tell(int place, Envelope envelope, std::string_view text) {
   envelope.bytes = static_cast<uint32_t>(text.size());
   wire_.mailbox.send(places_.ranks[static_cast<size_t>(place)], envelope, text.data());
 }
@@ -202,7 +202,7 @@ void Session::send_piece(const Transfer& transfer) {
   Envelope message = envelope(Kind::piece);
   message.values[0] = transfer.bytes;
   if (transfer.bytes <= Mailbox::kMostBytes) {
-    return tell(transfer.peer, message, std::string(transfer.data, transfer.bytes));
+    return tell(transfer.peer, message, std::string_view(transfer.data, transfer.bytes));
   }
   message.value = wire_.draw_tag();
   announced_[{transfer.peer, message.value}] = transfer;

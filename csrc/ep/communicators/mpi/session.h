@@ -27,6 +27,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -123,7 +124,7 @@ class Session {
   };
 
   Envelope envelope(Kind kind) const;
-  void tell(int place, Envelope envelope, const std::string& text);
+  void tell(int place, Envelope envelope, std::string_view text);
   void tell_known();
   void decide();
   void tell_text();
