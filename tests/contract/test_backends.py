@@ -101,7 +101,7 @@ for layout in (("toy:0", "cpu", "toy:1"), ("mock:0", "toy:1", "toy:0")):
 
 REFUSED = """
 for version, name, has_make, message in (
-    (9, b"toy", True, "a row of version 1, got 9"),
+    (9, b"toy", True, "a row of version 2, got 9"),
     (1, b"toy:1", True, 'a name of small letters, got "toy:1"'),
     (1, b"", True, "a name of small letters"),
     (1, None, True, "a name of small letters"),
