@@ -100,13 +100,14 @@ for layout in (("toy:0", "cpu", "toy:1"), ("mock:0", "toy:1", "toy:0")):
 """
 
 REFUSED = """
+OWN = 2  # ep::Backend::kVersion
 for version, name, has_make, message in (
-    (9, b"toy", True, "a row of version 2, got 9"),
-    (1, b"toy:1", True, 'a name of small letters, got "toy:1"'),
-    (1, b"", True, "a name of small letters"),
-    (1, None, True, "a name of small letters"),
-    (1, b"mock", True, 'a backend named "mock"'),
-    (1, b"toy", False, "lacks a function"),
+    (9, b"toy", True, f"a row of version {OWN}, got 9"),
+    (OWN, b"toy:1", True, 'a name of small letters, got "toy:1"'),
+    (OWN, b"", True, "a name of small letters"),
+    (OWN, None, True, "a name of small letters"),
+    (OWN, b"mock", True, 'a backend named "mock"'),
+    (OWN, b"toy", False, "lacks a function"),
 ):
     with raises(ValueError, message):
         register(toys.toy_backend_with(version, name, has_make))
@@ -118,7 +119,7 @@ assert list(_C.device_types()) == ["cpu", "mock", "cuda"]
 
 names = [b"a", b"b", b"c", b"d", b"e"]
 for name in names:
-    register(toys.toy_backend_with(1, name, True))
+    register(toys.toy_backend_with(OWN, name, True))
 assert flow.ones(2, device="e:1").tolist() == [1.0, 1.0]
 with raises(ValueError, 'no place for "toy" beside 8 other types'):
     register(toys.toy_backend())
