@@ -229,7 +229,11 @@ def program(options: argparse.Namespace) -> None:
     if rank == 0:
         from mpi4py import MPI  # noqa: PLC0415
 
-        print(json.dumps(found | {"library": MPI.Get_library_version().splitlines()[0]}))
+        print(
+            json.dumps(
+                found | {"library": MPI.Get_library_version().split("\0")[0].splitlines()[0]}
+            )
+        )
 
 
 def run_ranks(ranks: int, *words: str) -> subprocess.CompletedProcess[str]:
