@@ -118,7 +118,7 @@ _INTEGERS: dict[str, Any] = {"dtypes": ("int64",)}
 _MADE: dict[str, Any] = {"dtypes": ("float64",)}
 _FEW: dict[str, Any] = {"dtypes": (*FLOATS, "int64")}
 _CUBIC: dict[str, Any] = {"most": 100_000}  # a matrix of 316 x 316
-# What the parameters' names do not tell.
+# Calls that the names of the parameters do not tell.
 LISTED = _listed(
     (
         (

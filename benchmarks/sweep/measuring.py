@@ -30,7 +30,7 @@ CHECKED = 1_000  # the largest size at which values are compared
 ASSIGNS = re.compile(r" \+?= ")  # statements that are no expressions
 SAMPLES, SLOW_SAMPLES = 7, 3
 _RANDOM = np.random.default_rng(0)
-# What NumPy has under another name, or as a method only.
+# Functions that NumPy has under another name, or as methods only.
 _NUMPY = {"flatten": np.ndarray.flatten, "tensor": np.array, "random": _RANDOM}
 # Functions with other values than NumPy's, but right ones: random, or in another order.
 _OTHER_VALUES = ("random.", "empty", "partition", "argpartition", "unique_values", "argsort")

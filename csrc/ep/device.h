@@ -196,7 +196,7 @@ class [[gnu::visibility("default")]] Device {
   /// Its memory and queues for other libraries of the process; null where they are nobody else's.
   virtual Interop* interop() { return nullptr; }
 
-  /// What connects it with devices of other ranks; null: they reach it through the host.
+  /// The library that connects it with devices of other ranks; null: there is none for its type.
   virtual PeerLibrary* peer_library() { return nullptr; }
 
   /// The address at which a host kernel of this device may touch `ptr`; Error(runtime) when `ptr`

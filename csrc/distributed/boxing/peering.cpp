@@ -17,10 +17,10 @@ void (*tell_detour)(const std::string&) = nullptr;
 /// Instead of a version: a rank does not want to connect its device, or cannot.
 constexpr int64_t kUnwanted = -1, kNothing = 0;
 
-/// What a rank tells the others of its device.
+/// A rank tells the others this of its device.
 struct Offer {
-  int64_t version = kNothing;  // of what connects devices
-  uint64_t key = 0;     // of the device
+  int64_t version = kNothing;               // of the library
+  uint64_t key = 0;                         // of the device
   char id[ep::PeerLibrary::kIdBytes] = {};  // of the first rank alone
 };
 constexpr int64_t kWords = sizeof(Offer) / sizeof(int64_t);
@@ -42,7 +42,7 @@ Offer offer_of(ep::PeerLibrary& library, bool is_first) {
   return offer;
 }
 
-/// What all of them have said, by place.
+/// Offers of all ranks, by place.
 std::vector<Offer> exchanged(const Issuer& issuer, Member& member,
                              const std::vector<int32_t>& ranks, const Offer& own) {
   const Dims shape{kWords};

@@ -28,7 +28,7 @@ struct Meaning {
 };
 
 /// Issues it. `devices`: of the group, whose ranks' devices exchange the tensors; null: they are of
-/// the host. What is received has its memory already. Messages of no bytes are left out, on both
+/// the host. Receives have their memory already. Messages of no bytes are left out, on both
 /// sides; a rank without any takes part all the same.
 void issue_collective(const Issuer& issuer, Member& member, const std::shared_ptr<Group>& group,
                       const DeviceGroup* devices, const Meaning& meaning,

@@ -38,7 +38,7 @@ class Peers {
   virtual void leave() = 0;
 };
 
-/// What connects devices of one type, as one device of this rank has it.
+/// A library that connects devices of one type, as one device of this rank sees it.
 class PeerLibrary {
  public:
   virtual ~PeerLibrary() = default;
@@ -48,7 +48,7 @@ class PeerLibrary {
   virtual int version() = 0;
   /// False: it is not to be used, whether or not it is there.
   virtual bool is_wanted() = 0;
-  /// What only this device has, of all devices of all machines.
+  /// A number of this device; no other device of any machine has the same.
   virtual uint64_t device_key() = 0;
   /// One rank of a group makes it, and all of them connect with it.
   static constexpr size_t kIdBytes = 128;
