@@ -1,5 +1,6 @@
 // Pools: functions at once, priorities, functions that complete later, and the threads that sleep,
 // step back, watch and leave.
+#include <sched.h>
 #include <unistd.h>
 
 #include <array>
@@ -210,6 +211,32 @@ void test_what_never_completes_ends_with_the_machine() {
   CHECK(!kept[0]->complete(std::nullopt));  // it comes after the end
 }
 
+// The machine may be gone at once when its last function is retired, by a thread it does not know.
+// On one processor, that thread is stopped in the midst of it: it has woken one that comes first.
+void test_the_machine_ends_while_a_function_completes() {
+  cpu_set_t before, one;
+  CHECK(sched_getaffinity(0, sizeof before, &before) == 0);
+  CPU_ZERO(&one);
+  CPU_SET(sched_getcpu(), &one);
+  CHECK(sched_setaffinity(0, sizeof one, &one) == 0);
+  for (int round = 0; round < 100; ++round) {
+    std::thread completer;
+    {
+      World world;
+      issue_later(world, {}, [&](const std::shared_ptr<Pending>& pending) {
+        completer = std::thread([pending] {
+          const sched_param lowest{};
+          CHECK(pthread_setschedparam(pthread_self(), SCHED_IDLE, &lowest) == 0);
+          CHECK(pending->complete(std::nullopt));
+        });
+      });
+      world.machine.drain(std::nullopt);
+    }
+    completer.join();
+  }
+  CHECK(sched_setaffinity(0, sizeof before, &before) == 0);
+}
+
 // Both wait for what comes after the other one. The one that waits last is told.
 void test_a_ring_of_waits() {
   World world;
@@ -378,6 +405,7 @@ int main() {
   test_completions_in_any_order();
   test_an_error_of_a_completion();
   test_what_never_completes_ends_with_the_machine();
+  test_the_machine_ends_while_a_function_completes();
   test_a_ring_of_waits();
   test_pools_whose_functions_all_wait();
   for (unsigned seed = 0; seed < 8; ++seed) test_random_functions(seed);

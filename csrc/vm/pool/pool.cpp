@@ -77,6 +77,7 @@ void Pool::start_locked() {
 
 void Pool::stop() {
   for (;;) {
+    while (visits_.load(std::memory_order_acquire) > 0) std::this_thread::yield();
     std::vector<std::thread> all;
     {
       std::lock_guard<std::mutex> lock(threads_->mutex);
@@ -99,6 +100,7 @@ void Pool::after_fork_in_child() {
   running_.store(0, std::memory_order_relaxed);
   watched_.store(false, std::memory_order_relaxed);
   lingers_.store(false, std::memory_order_relaxed);
+  visits_.store(0, std::memory_order_relaxed);
   is_searching_ = stepped_back_ = false;
 }
 

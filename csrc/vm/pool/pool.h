@@ -39,6 +39,19 @@ class Pool final : public Runner {
   bool is_full() const { return running_.load() >= limit_.load(); }
   /// A function of this pool begins, or ends, to wait: meanwhile another one may run.
   void block(bool begins);
+  /// While it lives, a thread that is not of this pool retires a function of it. That can be what
+  /// the end of the machine waits for, so stop() waits for this thread, too.
+  class Visit {
+   public:
+    explicit Visit(Pool& pool) : pool_(pool) {
+      pool_.visits_.fetch_add(1, std::memory_order_relaxed);  // before the function is retired
+    }
+    ~Visit() { pool_.visits_.fetch_sub(1, std::memory_order_release); }
+    Visit(const Visit&) = delete;
+
+   private:
+    Pool& pool_;
+  };
 
   // --- by the threads of the pool
   /// This thread is about to take functions; false: as many as there may be are in some.
@@ -91,6 +104,7 @@ class Pool final : public Runner {
   std::atomic<int> running_{0};                // seq_cst, the same
   std::atomic<bool> watched_{false};           // seq_cst, the same
   std::atomic<bool> lingers_{false};           // a thread looks for work for a while; a hint
+  std::atomic<int> visits_{0};                 // no lock: the last step of a visit is its end
   std::atomic<int64_t> taken_{0};              // about how many functions have been taken
   std::atomic<int64_t> recent_ns_{1'000'000};  // about how long functions take
 };

@@ -108,6 +108,7 @@ void PoolPolicy::end_call(Slot* slot, FailurePtr failure) {
 
 /// By the thread that completes a function which has returned.
 void PoolPolicy::complete(Slot* slot, const std::optional<Error>& error) {
+  const Pool::Visit visit(pool());
   {
     Baton baton(stream_.baton());
     slot->state.store(SlotState::running, std::memory_order_release);
