@@ -1,6 +1,8 @@
 #include "ops/cuda/programs.h"
 
+#include <algorithm>
 #include <atomic>
+#include <cctype>
 #include <utility>
 
 #include "ops/cuda/background.h"
@@ -37,7 +39,7 @@ std::string make_image(const KernelRequest& request, const std::string& architec
 /// Has it made and loaded; null: there is none for it.
 void* load(ep::Device& device, const KernelRequest& request) {
   const std::string image = make_image(request, device.architecture());
-  return image.empty() ? nullptr : device.load_kernel(image, "kernel");
+  return image.empty() ? nullptr : device.load_kernel(image, request.entry().c_str());
 }
 
 void note_failed_kernel(const Error& error) {
@@ -50,6 +52,28 @@ void note_failed_kernel(const Error& error) {
 }
 
 }  // namespace
+
+std::string KernelRequest::entry() const {
+  constexpr size_t kLongest = 100;
+  std::string name = "ofl_" + kind;
+  const auto add = [&name](const std::string& words) {
+    if (words.empty()) return;
+    if (name.back() != '_') name += '_';
+    for (const char c : words) {
+      if (std::isalnum(static_cast<unsigned char>(c))) {
+        name += c;
+      } else if (name.back() != '_') {
+        name += '_';
+      }
+    }
+  };
+  add(op);
+  for (auto dtype = dtypes.begin(); dtype != dtypes.end(); ++dtype) {
+    if (std::find(dtypes.begin(), dtype, *dtype) == dtype) add(info(*dtype).name);
+  }
+  name.resize(std::min(name.size(), kLongest));
+  return name;
+}
 
 void set_kernel_maker(KernelMaker maker) {
   std::lock_guard<std::mutex> lock(settings().mutex);

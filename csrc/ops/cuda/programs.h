@@ -19,8 +19,8 @@
 
 namespace ofl::ops::cuda {
 
-/// What an image is wanted for; its one entry, "kernel", takes one structure by value. The fields
-/// are those of Request in oneflow_lite/cuda/kernels/request.py, which says what they mean.
+/// What an image is wanted for; its one entry takes one structure by value. The fields are those of
+/// Request in oneflow_lite/cuda/kernels/request.py, which says what they mean.
 struct KernelRequest {
   std::string kind, op;
   std::vector<DType> dtypes, loop;
@@ -29,9 +29,14 @@ struct KernelRequest {
   bool wide = false;
   std::vector<int64_t> options;
   size_t args_bytes = 0;  // of the argument that the kernel takes
+
+  /// The name of the entry, as profilers and debuggers show it: of the family, the operations and
+  /// the dtypes, "ofl_elementwise_add_float32".
+  std::string entry() const;
 };
 
-/// The image for an architecture; "" where there is no kernel for it. Any thread, which may block.
+/// The image for an architecture, whose entry has the request's name; "" where there is no kernel
+/// for it. Any thread, which may block.
 using KernelMaker = std::function<std::string(const KernelRequest&, const std::string& arch)>;
 void set_kernel_maker(KernelMaker maker);
 /// Told why a kernel could not be made that another way of running stands in for. Any thread.

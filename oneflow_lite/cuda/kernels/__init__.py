@@ -19,9 +19,9 @@ __all__ = ["OPTIONS", "Request", "image_of", "make"]
 # No contraction to multiply-add: plain arithmetic has NumPy's bits.
 OPTIONS = ("--std=c++17", "--fmad=false", "--device-as-default-execution-space")
 
-_NAME = "kernel"  # of the one entry
 _SLOW_SECONDS = 0.1  # of a compilation that is worth a line in the log
-_Images = dict[tuple[Request, str], "Future[bytes | None]"]
+_Wanted = tuple[Request, str, str]  # with the architecture and the name
+_Images = dict[_Wanted, "Future[bytes | None]"]
 
 
 class _Made:
@@ -31,18 +31,18 @@ class _Made:
         self._lock = threading.Lock()  # guards _images
         self._images: _Images = {}
 
-    def get(self, request: Request, arch: str) -> bytes | None:
+    def get(self, wanted: _Wanted) -> bytes | None:
         with self._lock:
-            image = self._images.get((request, arch))
+            image = self._images.get(wanted)
             is_first = image is None
             if image is None:
-                image = self._images[request, arch] = Future()
+                image = self._images[wanted] = Future()
         if is_first:
             try:
-                image.set_result(_image(request, arch))
+                image.set_result(_image(*wanted))
             except BaseException as error:
                 with self._lock:
-                    del self._images[request, arch]  # the next one tries again
+                    del self._images[wanted]  # the next one tries again
                 image.set_exception(error)
         return image.result()
 
@@ -61,8 +61,8 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget)
 
 
-def make(request: Request, arch: str) -> bytes | None:
-    """Return the image of a kernel for ``cuModuleLoadData``; its one entry is ``kernel``.
+def make(request: Request, arch: str, name: str = "kernel") -> bytes | None:
+    """Return the image of a kernel for ``cuModuleLoadData``.
 
     It takes one structure by value: ``Args`` in the family's ``.cuh`` file. May be called from any
     thread; several that ask for the same kernel compile it once.
@@ -73,6 +73,8 @@ def make(request: Request, arch: str) -> bytes | None:
         What the kernel does.
     arch : str
         Of the device, such as ``"sm_90"``.
+    name : str
+        Of its one entry.
 
     Returns
     -------
@@ -92,17 +94,19 @@ def make(request: Request, arch: str) -> bytes | None:
     >>> make(unknown, "sm_90") is None
     True
     """
-    return _made.get(request, arch)
+    return _made.get((request, arch, name))
 
 
 def make_for(*call: Any) -> bytes | None:
-    """``make`` as the native core calls it: with the fields of a request, then the architecture."""
-    *fields, arch = call
-    return make(Request(*fields), arch)
+    """``make`` as the native core calls it: with the fields of a request, the architecture and the
+    name of the entry.
+    """
+    *fields, arch, name = call
+    return make(Request(*fields), arch, name)
 
 
-def _image(request: Request, arch: str) -> bytes | None:
-    text = source({_NAME: request})
+def _image(request: Request, arch: str, name: str) -> bytes | None:
+    text = source({name: request})
     if text is None:
         return None
     begin = time.perf_counter()

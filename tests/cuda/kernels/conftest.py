@@ -23,9 +23,10 @@ def _every_size_is_compared() -> None:
     """A request of the core states the size of its kernel's argument."""
 
     def make(*call: Any) -> bytes | None:
-        request = kernels.Request(*call[:-1])
+        *fields, arch, name = call
+        request = kernels.Request(*fields)
         assert request.args_bytes > 0, request
-        return kernels.make(request, call[-1])
+        return kernels.make(request, arch, name)
 
     _C.set_kernel_maker(make)
 
