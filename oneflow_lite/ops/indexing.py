@@ -56,6 +56,7 @@ def take(x: Any, /, indices: Any, axis: int | None = None, *, mode: str = "raise
     return _C.take(source, indices, along, mode_number(mode, "take"))
 
 
+@_C.native(_C.paths.take_along_axis)
 def take_along_axis(x: Any, /, indices: Any, axis: int | None = -1) -> Tensor:
     """Return elements by indices along an axis, with indices of their own for each lane.
 
@@ -94,6 +95,7 @@ def take_along_axis(x: Any, /, indices: Any, axis: int | None = -1) -> Tensor:
     return result
 
 
+@_C.native(_C.paths.put_along_axis)
 def put_along_axis(x: Tensor, /, indices: Any, values: Any, axis: int | None = -1) -> None:
     """Write values, in place, where ``take_along_axis`` would read them.
 
@@ -131,6 +133,7 @@ def put_along_axis(x: Tensor, /, indices: Any, values: Any, axis: int | None = -
     _C.setitem(target, tuple(key), values, "put_along_axis")
 
 
+@_C.native(_C.paths.put)
 def put(x: Tensor, indices: Any, values: Any, /, *, mode: str = "raise") -> None:
     """Write values, in place, at positions in the flattened tensor.
 
@@ -171,6 +174,7 @@ def put(x: Tensor, indices: Any, values: Any, /, *, mode: str = "raise") -> None
         _C.assign(target, _C.reshape(flat, target.shape, None))
 
 
+@_C.native(_C.paths.compress)
 def compress(condition: Any, x: Any, axis: int | None = None) -> Tensor:
     """Return the slices along an axis for which a condition is true.
 
@@ -207,6 +211,7 @@ def compress(condition: Any, x: Any, axis: int | None = None) -> Tensor:
     return _C.getitem(given[(*before, slice(mask.size))], (*before, mask), "compress")
 
 
+@_C.native(_C.paths.extract)
 def extract(condition: Any, x: Any) -> Tensor:
     """Return, in one dimension, the elements of x where a condition of its shape is true.
 

@@ -106,6 +106,13 @@ template void stable_order<std::complex<float>>(const char*, int64_t, int64_t, b
 template void stable_order<std::complex<double>>(const char*, int64_t, int64_t, bool, const Loop&,
                                                  uint64_t*);
 
+void stable_order(DType dtype, const char* elements, int64_t step, int64_t n, const Loop& sort,
+                  uint64_t* order) {
+  visit_dtype(dtype, [&](auto type) {
+    stable_order<decltype(type)>(elements, step, n, false, sort, order);
+  });
+}
+
 void argsort_kernel(const ArrayArgs& args) {
   const ArrayView &in = args.input(0), &out = args.output(0);
   const auto axis = static_cast<int>(args.attr[0]);

@@ -110,5 +110,8 @@ void sort_unsigned(const Loop& sort, uint64_t* first, int64_t n);
 template <typename T>
 void stable_order(const char* elements, int64_t step, int64_t n, bool descending, const Loop& sort,
                   uint64_t* order);
+/// The same for elements of a dtype that is known when it runs.
+void stable_order(DType dtype, const char* elements, int64_t step, int64_t n, const Loop& sort,
+                  uint64_t* order);
 
 }  // namespace ofl::ops

@@ -42,6 +42,7 @@ extern const NativeRow kLinalgPaths[];     // linalg.cpp
 extern const NativeRow kUfuncPaths[];      // ufuncs.cpp
 extern const NativeRow kRandomPaths[];     // random.cpp
 extern const NativeRow kSearchingPaths[];  // searching.cpp
+extern const NativeRow kIndexingPaths[];   // indexing.cpp
 
 /// Makes the types, and adds them, the namespace `paths` and the decorator to the module.
 void init_native_function(PyObject* module);

@@ -62,15 +62,7 @@ void run_sort(char** args, const intptr_t* dims, const intptr_t*, void* data) {
   if (sort(args[0], dims[0], nullptr) < 0) fail(ErrorKind::out_of_memory, "[sort] no memory");
 }
 
-/// NumPy's sort of a dtype of numbers, as a loop: these take no array and need no GIL. Empty where
-/// this NumPy does not have it in its table of C functions.
 constexpr const char* kSort = "sort";
-
-ops::Loop find_sort(DType dtype) {
-  PyArray_SortFunc* sort = PyDataType_GetArrFuncs(descr_of(dtype))->sort[NPY_QUICKSORT];
-  if (!sort) return {};
-  return {run_sort, reinterpret_cast<void*>(sort), kSort, name_of(dtype)};
-}
 
 /// NumPy's dot function of a dtype, as the data of a loop; none where it has none.
 constexpr const char* kDot = "dot";
@@ -96,6 +88,12 @@ std::string text_of(PyObject* object) {
 }
 
 }  // namespace
+
+ops::Loop find_sort(DType dtype) {
+  PyArray_SortFunc* sort = PyDataType_GetArrFuncs(descr_of(dtype))->sort[NPY_QUICKSORT];
+  if (!sort) return {};
+  return {run_sort, reinterpret_cast<void*>(sort), kSort, name_of(dtype)};
+}
 
 ops::Loop parse_loop(PyObject* object) {
   if (object == Py_None) return {};

@@ -9,4 +9,8 @@ namespace ofl::python {
 /// None, (ufunc, signature), or ("sort" or "dot", dtype); Error(type) for what there is no loop of.
 ops::Loop parse_loop(PyObject* object);
 
+/// NumPy's sort of a dtype of numbers, as a loop: these take no array and need no GIL. Empty where
+/// this NumPy does not have it in its table of C functions.
+ops::Loop find_sort(DType dtype);
+
 }  // namespace ofl::python

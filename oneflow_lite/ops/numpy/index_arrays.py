@@ -93,6 +93,7 @@ def ix_(*args: Any) -> Indices:
     return tuple(found)
 
 
+@_C.native(_C.paths.unravel_index)
 def unravel_index(places: Any, /, shape: int | Sequence[int], order: str = "C") -> Indices:
     """Return the indices, one for each dimension, of places in a flattened shape.
 
@@ -131,6 +132,7 @@ def unravel_index(places: Any, /, shape: int | Sequence[int], order: str = "C") 
     return tuple(result if order == "F" else result[::-1])
 
 
+@_C.native(_C.paths.ravel_multi_index)
 def ravel_multi_index(
     multi_index: Sequence[Any],
     dims: int | Sequence[int],
@@ -278,6 +280,7 @@ def diag_indices_from(x: Tensor, /) -> Indices:
     return diag_indices(x.shape[0], x.ndim, device=x.device)
 
 
+@_C.native(_C.paths.fill_diagonal)
 def fill_diagonal(x: Tensor, /, val: Any, wrap: bool = False) -> None:
     """Write to the diagonal of a tensor, in place.
 

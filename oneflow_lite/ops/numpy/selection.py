@@ -63,6 +63,7 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
     return result
 
 
+@_C.native(_C.paths.choose)
 def choose(a: Any, choices: Any, *, mode: str = "raise") -> Tensor:
     """Return, at each place, the choice that has the number given there.
 
@@ -165,6 +166,7 @@ def piecewise(
     return result
 
 
+@_C.native(_C.paths.place)
 def place(x: Tensor, /, mask: Any, vals: Any) -> None:
     """Write values, in place, one after the other where a mask of x's size is true.
 
@@ -192,6 +194,7 @@ def place(x: Tensor, /, mask: Any, vals: Any) -> None:
         raise ValueError("[place] expected at least one value, got none")
 
 
+@_C.native(_C.paths.putmask)
 def putmask(x: Tensor, /, mask: Any, values: Any) -> None:
     """Write, in place, the value of the same place where a mask of x's size is true.
 

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.ops.creation.data import asarray
 from oneflow_lite.ops.indexing import take_along_axis
@@ -69,6 +70,7 @@ def _partitioned(op: str, x: Any, kth: Any, axis: int | None, kind: str) -> Tens
     return given
 
 
+@_C.native(_C.paths.lexsort)
 def lexsort(keys: Any, axis: int = -1) -> Tensor:
     """Return the int64 positions that sort by several keys; the last key counts most.
 
