@@ -8,7 +8,7 @@ import builtins
 import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -135,6 +135,7 @@ def computed_in(dtype: DType) -> DType:
 canonical = _C.canonical  # the supported dtype that a dtype, a type or a name means
 
 
+@_C.native(_C.paths.result_type)
 def result_type(*operands: Any) -> DType:
     """Return the dtype that NumPy's promotion gives.
 
@@ -264,15 +265,18 @@ def isdtype(dtype: Any, kind: Any) -> builtins.bool:
     True
     """
     asked = canonical(dtype, "isdtype")
-    return any(_is_kind(asked, one) for one in (kind if isinstance(kind, tuple) else (kind,)))
+    if not isinstance(kind, tuple):
+        return _is_kind(asked, kind)
+    return any(_is_kind(asked, one) for one in kind)
 
 
 def _is_kind(asked: DType, kind: Any) -> builtins.bool:
     if not isinstance(kind, str):
         return asked == canonical(kind, "isdtype")
-    if kind not in _KINDS:
+    letters = _KINDS.get(kind)
+    if letters is None:
         raise ValueError(f"[isdtype] unknown kind {kind!r}; expected one of {', '.join(_KINDS)}")
-    return kind_of(asked) in _KINDS[kind]
+    return _LETTERS[asked] in letters
 
 
 @dataclass(frozen=True)
@@ -315,7 +319,11 @@ def finfo(type: Any, /) -> FloatLimits:
     >>> flow.finfo(flow.float32).eps
     1.1920928955078125e-07
     """
-    dtype = _dtype_of(type, "finfo")
+    return _float_limits(_dtype_of(type, "finfo"))
+
+
+@cache
+def _float_limits(dtype: DType) -> FloatLimits:
     if kind_of(dtype) not in "fc":
         raise ValueError(f"[finfo] expected a floating dtype, got {dtype}; iinfo is for integers")
     limits: Any = _ml_dtypes.finfo(dtype) if dtype in _BFLOATS else np.finfo(dtype)
@@ -337,7 +345,11 @@ def iinfo(type: Any, /) -> IntegerLimits:
     >>> flow.iinfo(flow.int8).max
     127
     """
-    dtype = _dtype_of(type, "iinfo")
+    return _integer_limits(_dtype_of(type, "iinfo"))
+
+
+@cache
+def _integer_limits(dtype: DType) -> IntegerLimits:
     if dtype.kind not in "iu":
         raise ValueError(f"[iinfo] expected an integer dtype, got {dtype}; finfo is for floats")
     limits = np.iinfo(dtype)
@@ -346,6 +358,8 @@ def iinfo(type: Any, /) -> IntegerLimits:
 
 def _dtype_of(given: Any, op: str) -> DType:
     """The dtype of a tensor, array or number, or the one that is named."""
+    if type(given) is str:
+        return canonical(given, op)
     if isinstance(given, (builtins.bool, int, float, complex)):
         return canonical(type(given), op)
     has_dtype = isinstance(given, (Tensor, np.generic, np.ndarray))

@@ -19,9 +19,10 @@ from numpy.fft import _pocketfft_umath as loops  # type: ignore[attr-defined]
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.device import DeviceLike
-from oneflow_lite.dtypes import DType, canonical, computed_in, kind_of
+from oneflow_lite.dtypes import DType, canonical, computed_in, float64, kind_of
 from oneflow_lite.ops import elementwise
-from oneflow_lite.ops.creation.data import empty, full, tensor
+from oneflow_lite.ops.creation.data import empty, full
+from oneflow_lite.ops.creation.ranges import arange
 from oneflow_lite.ops.gufunc import (
     PREPARED_CALLS,
     GufuncCall,
@@ -29,6 +30,7 @@ from oneflow_lite.ops.gufunc import (
     as_dtype,
     prepare_gufunc,
 )
+from oneflow_lite.ops.manipulation.joining import concat
 from oneflow_lite.ops.manipulation.rearranging import roll
 from oneflow_lite.ops.operands import on_one_device
 from oneflow_lite.ops.table import exported
@@ -259,7 +261,13 @@ def fftfreq(n: int, /, d: float = 1.0, *, dtype: Any = None, device: DeviceLike 
     >>> flow.fft.fftfreq(4).numpy()
     array([ 0.  ,  0.25, -0.5 , -0.25])
     """
-    return _frequencies("fftfreq", np.fft.fftfreq, n, d, dtype, device)
+    count = operator.index(n)
+    if count < 0:
+        raise ValueError(f"[fftfreq] expected a number of points, got {count}")
+    half = count // 2
+    rising = arange(count - half, device=device)
+    numbers = concat([rising, arange(-half, 0, device=device)]) if half else rising
+    return _frequencies("fftfreq", numbers, count, d, dtype)
 
 
 def rfftfreq(n: int, /, d: float = 1.0, *, dtype: Any = None, device: DeviceLike = None) -> Tensor:
@@ -270,7 +278,8 @@ def rfftfreq(n: int, /, d: float = 1.0, *, dtype: Any = None, device: DeviceLike
     >>> flow.fft.rfftfreq(4).numpy()
     array([0.  , 0.25, 0.5 ])
     """
-    return _frequencies("rfftfreq", np.fft.rfftfreq, n, d, dtype, device)
+    count = operator.index(n)
+    return _frequencies("rfftfreq", arange(count // 2 + 1, device=device), count, d, dtype)
 
 
 def fftshift(x: Any, /, axes: int | Axes = None) -> Tensor:
@@ -442,13 +451,12 @@ def _repeated(
     return result
 
 
-def _frequencies(
-    op: str, function: Callable[..., Any], n: int, d: float, dtype: Any, device: DeviceLike
-) -> Tensor:
-    wanted = np.dtype(float) if dtype is None else canonical(dtype, op)
+def _frequencies(op: str, numbers: Tensor, n: int, d: float, dtype: Any) -> Tensor:
+    """Return the numbers of the frequencies in units of 1 / (n * d)."""
+    wanted = float64 if dtype is None else canonical(dtype, op)
     if kind_of(wanted) != "f":
         raise TypeError(f"[{op}] expected a real floating dtype, got {wanted}")
-    return tensor(function(operator.index(n), d), dtype=wanted, device=device)
+    return _C.astype(numbers * (1.0 / (n * d)), wanted, False)
 
 
 def _shifted(op: str, x: Tensor, axes: int | Axes, shift: Callable[[int], int]) -> Tensor:

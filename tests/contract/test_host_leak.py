@@ -51,7 +51,8 @@ STAYS = {
         nanstd(x) nanvar(x) nanmedian(x) nanquantile(x,0.5) nanpercentile(x,50) nancumsum(x)
         nancumprod(x) cov(x) corrcoef(x) gradient(x) trapezoid(v) convolve(v,v) correlate(v,v)
         interp(v,v,v) partition(x,1) argpartition(x,1) lexsort((v,v)) choose(i,[v,v,v])
-        piecewise(x,[b],[1]) place(x,b,v) unravel_index(i,(3,3)) ravel_multi_index((i,i),(3,3))
+        piecewise(x,[b],[1]) place(x,b,v) fill_diagonal(x,1.0)
+        unravel_index(i,(3,3)) ravel_multi_index((i,i),(3,3))
         vander(v) polyval(v,v) conv2d(x[None,None],x[None,None])
         conv2d_input_gradient((1,1,3,3),x[None,None],s.reshape(1,1,1,1))
         conv2d_weight_gradient(x[None,None],(1,1,1,1),x[None,None])
@@ -135,7 +136,6 @@ UPLOADS = {
     "flow.tril_indices_from(x)": 96,
     "flow.triu_indices_from(x)": 96,
     "flow.diag_indices_from(x)": 24,
-    "flow.fill_diagonal(x, 1.0)": 32,
 }
 # Random numbers are drawn on the host: three float64 or int64.
 DRAWS = """

@@ -95,7 +95,7 @@ def test_a_transform_and_back(device: flow.Device) -> None:
 
 @pytest.mark.parametrize("d", [1.0, 0.1, 3])
 def test_frequencies(d: float, device: flow.Device) -> None:
-    for n in (1, 2, 5, 8):
+    for n in (1, 2, 5, 8, 3000):
         for name in ("fftfreq", "rfftfreq"):
             expected = getattr(np.fft, name)(n, d)
             same(expected, getattr(flow.fft, name)(n, d=d, device=device))
@@ -140,3 +140,8 @@ def test_errors() -> None:
         flow.fft.fftshift(x, axes=1)
     with pytest.raises(TypeError, match=r"\[fftfreq\]"):
         flow.fft.fftfreq(3, dtype=flow.int64)
+    with pytest.raises(ValueError, match=r"\[fftfreq\] expected a number of points"):
+        flow.fft.fftfreq(-3)
+    for function in (flow.fft.fftfreq, flow.fft.rfftfreq):
+        with pytest.raises(ZeroDivisionError):
+            function(0)

@@ -73,7 +73,31 @@ def of_tensors(x: flow.Tensor, y: flow.Tensor) -> dict[str, list[tuple[Any, ...]
     lines += [(n, line, line) for n in (1, 2.5, True, 1j, None, "a", np.float64(1), np.ones(2))]
     lines += [(1.5, [1, 2], (3, 5)), (2, line, line[:2]), (x, line, line.mock(1)), (1.5, 2.5, 3.5)]
     ends = ((), (1, 2.5), (None, 1j), (1, None), (first, None), (None, None, 2.0))
+    order = flow.argsort(row)
+    indices = (order, order[::-2], order.astype("int32"), [0, -1], [0, 9], 1.5, 1)
+    masks = (x > 1, row > 1, (row > 1)[:2], [True, False], first)
+    one = order * 0
+    numbers = [(one, c) for c in ([row, row[::-1]], (row, line, x), [x], [], [row, 1], [y, y])]
+    keys: list[Any] = [(row, line), [x, x.T], [x, x, -y], (row,), [], x, [row, [1]], (x, y), (x, x)]
+    powers: list[Any] = [(), (0,), (3,), (3, True), (-1,), (2.0,), (2, 1), (None, False)]
     return {
+        "take_along_axis": [
+            *((given, i, axis) for i in indices for given in (row, x) for axis in AXES),
+            *((x, flow.argsort(x, axis=axis), axis) for axis in (0, -1) if x.ndim > 1),
+        ],
+        "compress": [*((mask, x) for mask in masks), *((masks[2], x, axis) for axis in AXES)],
+        "extract": [(mask, given) for mask in masks for given in (x, row)],
+        "choose": numbers,
+        "ravel_multi_index": [
+            ((i, i), shape, *order)
+            for i in (*indices[:3], [0, 5], 1.5)
+            for shape in ((9, 10), (9,), 3, [10, 10])
+            for order in ((), ("raise", "F"), ("wrap",), ("raise", "A"))
+        ],
+        "lexsort": [(key, *rest) for key in keys for rest in ((), (0,), (1,), (-2,), (None,))],
+        "digitize": [(*pair, *right) for pair in searched for right in ((), (True,), (1,))],
+        **dict.fromkeys(("cumsum", "cumprod"), axes + [(x, None, d) for d in DTYPE_NAMES]),
+        "vander": [(given, *rest) for given in (row, x, [1, 2]) for rest in powers],
         "searchsorted": [(*pair, *side) for pair in searched for side in sides],
         "interp": [(*given, *end) for given in lines for end in ends],
         **dict.fromkeys(("convolve", "correlate"), windows),

@@ -314,7 +314,8 @@ PyObject* make_paths() {
   PyObject* paths = checked(PyModule_New("oneflow_lite._C.paths"));
   for (const NativeRow* table :
        {kCreationPaths, kShapePaths, kReductionPaths, kElementPaths, kCountingPaths, kListPaths,
-        kLinalgPaths, kUfuncPaths, kRandomPaths, kSearchingPaths, kIndexingPaths, kPlainPaths}) {
+        kLinalgPaths, kUfuncPaths, kRandomPaths, kSearchingPaths, kIndexingPaths, kScanPaths,
+        kDTypePaths, kPlainPaths}) {
     for (const NativeRow* row = table; row->name; ++row) {
       const Reference path(checked(path_type->tp_alloc(path_type, 0)));
       reinterpret_cast<PathObject*>(path.get())->row = row;

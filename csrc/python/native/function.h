@@ -43,6 +43,8 @@ extern const NativeRow kUfuncPaths[];      // ufuncs.cpp
 extern const NativeRow kRandomPaths[];     // random.cpp
 extern const NativeRow kSearchingPaths[];  // searching.cpp
 extern const NativeRow kIndexingPaths[];   // indexing.cpp
+extern const NativeRow kScanPaths[];       // scans.cpp
+extern const NativeRow kDTypePaths[];      // dtypes.cpp
 
 /// Makes the types, and adds them, the namespace `paths` and the decorator to the module.
 void init_native_function(PyObject* module);

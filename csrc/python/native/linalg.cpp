@@ -213,6 +213,13 @@ bool are_sequences(const Tensor* a, const Tensor* b) {
          a->storage->state().device.runs_host_kernels();
 }
 
+/// A vector with elements from the last to the first.
+Tensor turned(Tensor vector) {
+  vector.offset += (vector.size() - 1) * vector.strides[0];
+  vector.strides[0] = -vector.strides[0];
+  return vector;
+}
+
 /// The sums in a mode that is known.
 PyObject* correlate_by_mode(const Tensor& x, const Tensor& window, PyObject* mode) {
   const int64_t n = x.size(), m = window.size();
@@ -230,17 +237,16 @@ PyObject* convolve_path(const Call& call) {
   const Tensor *a = tensor_or_null(call[0]), *b = tensor_or_null(call[1]);
   if (!are_sequences(a, b)) return nullptr;
   if (b->size() > a->size()) std::swap(a, b);
-  Tensor window = *b;
-  window.offset += (b->size() - 1) * b->strides[0];
-  window.strides[0] = -b->strides[0];
-  return correlate_by_mode(*a, window, call[2]);
+  return correlate_by_mode(*a, turned(*b), call[2]);
 }
 
 /// correlate(a, v, mode)
 PyObject* correlate_path(const Call& call) {
   const Tensor *a = tensor_or_null(call[0]), *b = tensor_or_null(call[1]);
-  if (!are_sequences(a, b) || is_complex(*b) || b->size() > a->size()) return nullptr;
-  return correlate_by_mode(*a, *b, call[2]);
+  if (!are_sequences(a, b) || is_complex(*b)) return nullptr;
+  if (b->size() <= a->size()) return correlate_by_mode(*a, *b, call[2]);
+  const Reference sums(correlate_by_mode(*b, *a, call[2]));
+  return sums.get() ? wrap(turned(tensor_of(sums.get()))) : nullptr;
 }
 
 }  // namespace

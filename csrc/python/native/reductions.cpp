@@ -1,4 +1,6 @@
 // Native paths of ops/statistics/reduction.py, and of argmax and argmin.
+#include "python/native/reductions.h"
+
 #include "python/convert.h"
 #include "python/native/function.h"
 #include "python/tensor/functions.h"
@@ -10,18 +12,6 @@ namespace {
 /// None, an integer, or a tuple of them: anything else is left to the function.
 bool is_axes(const Tensor& x, PyObject* axis) {
   return axis == Py_None || PyTuple_CheckExact(axis) || (PyLong_CheckExact(axis) && x.ndim() > 0);
-}
-
-/// Those of x, but for integers and bool the widest of their kind.
-DType sum_dtype(DType dtype) {
-  switch (info(dtype).kind) {
-    case DTypeKind::boolean:
-    case DTypeKind::signed_int: return DType::i64;
-    case DTypeKind::unsigned_int: return DType::u64;
-    case DTypeKind::floating:
-    case DTypeKind::complex: break;
-  }
-  return dtype;
 }
 
 const Scalar& one_of(DType dtype) {
@@ -86,6 +76,17 @@ PyObject* arg_path(const Call& call) {
 }
 
 }  // namespace
+
+DType sum_dtype(DType dtype) {
+  switch (info(dtype).kind) {
+    case DTypeKind::boolean:
+    case DTypeKind::signed_int: return DType::i64;
+    case DTypeKind::unsigned_int: return DType::u64;
+    case DTypeKind::floating:
+    case DTypeKind::complex: break;
+  }
+  return dtype;
+}
 
 const NativeRow kReductionPaths[] = {
     {"sum", sum_path},           {"prod", prod_path},        {"max", max_path},

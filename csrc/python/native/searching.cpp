@@ -63,6 +63,44 @@ PyObject* searchsorted_path(const Call& call) {
       DType::i64);
 }
 
+/// Whether real numbers ascend, as NumPy's digitize() asks: the first two that differ rise, and
+/// none falls. False for NaN among them.
+template <typename T>
+bool ascend(const T* values, int64_t n) {
+  bool rises = true;
+  for (int64_t i = 1; i < n; ++i) {
+    rises &= static_cast<double>(values[i - 1]) <= static_cast<double>(values[i]);
+  }
+  return rises;
+}
+
+/// It is known at once that the bins of a common dtype ascend.
+bool ascend_here(const Tensor& bins) {
+  constexpr int64_t kManyBytes = 65536;  // some microseconds
+  vm::VirtualMachine& machine = runtime().machine;
+  if (!readable_here(machine, bins, kManyBytes)) return false;
+  machine.note_look();
+  const int64_t n = bins.size();
+  const char* const data = bins.address();
+  switch (bins.dtype) {
+    case DType::f64: return ascend(reinterpret_cast<const double*>(data), n);
+    case DType::f32: return ascend(reinterpret_cast<const float*>(data), n);
+    case DType::i64: return ascend(reinterpret_cast<const int64_t*>(data), n);
+    case DType::i32: return ascend(reinterpret_cast<const int32_t*>(data), n);
+    default: return false;
+  }
+}
+
+/// digitize(x, bins, right), of one dtype and ascending
+PyObject* digitize_path(const Call& call) {
+  const Tensor *x = tensor_or_null(call[0]), *bins = tensor_or_null(call[1]);
+  if (!x || !bins || x->dtype != bins->dtype || x->device() != bins->device()) return nullptr;
+  if (bins->ndim() != 1 || !is_flag(call[2]) || !ascend_here(*bins)) return nullptr;
+  const int64_t right = call[2] == Py_False;
+  return call_for_each(
+      {"searchsorted", ops::KernelId::search_sorted, {bins, x}, {}, {right}, {}}, DType::i64);
+}
+
 /// A tensor, number or list as a tensor of real numbers; null for everything else.
 Reference real_operand(PyObject* object, Device device) {
   if (is_tensor(object)) {
@@ -123,6 +161,9 @@ PyObject* interp_path(const Call& call) {
 }  // namespace
 
 const NativeRow kSearchingPaths[] = {
-    {"searchsorted", searchsorted_path}, {"interp", interp_path}, {nullptr, nullptr}};
+    {"searchsorted", searchsorted_path},
+    {"digitize", digitize_path},
+    {"interp", interp_path},
+    {nullptr, nullptr}};
 
 }  // namespace ofl::python

@@ -41,19 +41,6 @@ ops::Loop search_loop(const PyUFuncObject& ufunc, const std::string& signature) 
   fail(ErrorKind::type, "[", ufunc.name, "] has no loop ", signature);
 }
 
-/// The typed loop of a ufunc with this signature; each is searched for once.
-ops::Loop find_loop(PyObject* ufunc, const std::string& signature) {
-  if (!PyObject_TypeCheck(ufunc, &PyUFunc_Type)) {
-    fail(ErrorKind::type, "[call_kernel] expected a ufunc, got ", Py_TYPE(ufunc)->tp_name);
-  }
-  static auto* const known = new std::map<std::pair<PyObject*, std::string>, ops::Loop>;
-  const auto found = known->find({ufunc, signature});
-  if (found != known->end()) return found->second;
-  const ops::Loop loop = search_loop(*reinterpret_cast<PyUFuncObject*>(ufunc), signature);
-  Py_INCREF(ufunc);  // its address stays the key of this one
-  return known->emplace(std::make_pair(ufunc, signature), loop).first->second;
-}
-
 /// Runs the sort function of a NumPy dtype, which `data` is, on contiguous elements. NumPy never
 /// calls it with fewer than two, and not all of its sorts survive that.
 void run_sort(char** args, const intptr_t* dims, const intptr_t*, void* data) {
@@ -88,6 +75,18 @@ std::string text_of(PyObject* object) {
 }
 
 }  // namespace
+
+ops::Loop find_loop(PyObject* ufunc, const std::string& signature) {
+  if (!PyObject_TypeCheck(ufunc, &PyUFunc_Type)) {
+    fail(ErrorKind::type, "[call_kernel] expected a ufunc, got ", Py_TYPE(ufunc)->tp_name);
+  }
+  static auto* const known = new std::map<std::pair<PyObject*, std::string>, ops::Loop>;
+  const auto found = known->find({ufunc, signature});
+  if (found != known->end()) return found->second;
+  const ops::Loop loop = search_loop(*reinterpret_cast<PyUFuncObject*>(ufunc), signature);
+  Py_INCREF(ufunc);  // its address stays the key of this one
+  return known->emplace(std::make_pair(ufunc, signature), loop).first->second;
+}
 
 ops::Loop find_sort(DType dtype) {
   PyArray_SortFunc* sort = PyDataType_GetArrFuncs(descr_of(dtype))->sort[NPY_QUICKSORT];

@@ -9,12 +9,9 @@ from oneflow_lite.dtypes import finfo, isdtype
 from oneflow_lite.ops.creation.data import asarray, zeros
 from oneflow_lite.ops.elementwise import (
     atan2,
+    equal,
     isfinite,
-    isinf,
     isnan,
-    logical_and,
-    logical_not,
-    signbit,
     sin,
     trunc,
 )
@@ -30,7 +27,7 @@ def angle(z: Any, deg: bool = False) -> Tensor:
     array([ 90., 180.])
     """
     given = asarray(z)
-    is_complex = isdtype(given.dtype, "complex floating")
+    is_complex = given.dtype.kind == "c"
     turned = atan2(given.imag, given.real) if is_complex else atan2(0, given)
     return turned * (180 / math.pi) if deg else turned
 
@@ -54,8 +51,7 @@ def isposinf(x: Any, *, out: Tensor | None = None) -> Tensor:
     >>> flow.isposinf(flow.tensor([flow.inf, -flow.inf])).numpy()
     array([ True, False])
     """
-    given = _real("isposinf", x)
-    return logical_and(isinf(given), logical_not(signbit(given)), out=out)
+    return equal(_real("isposinf", x), math.inf, out=out)
 
 
 def isneginf(x: Any, *, out: Tensor | None = None) -> Tensor:
@@ -66,8 +62,7 @@ def isneginf(x: Any, *, out: Tensor | None = None) -> Tensor:
     >>> flow.isneginf(flow.tensor([flow.inf, -flow.inf])).numpy()
     array([False,  True])
     """
-    given = _real("isneginf", x)
-    return logical_and(isinf(given), signbit(given), out=out)
+    return equal(_real("isneginf", x), -math.inf, out=out)
 
 
 def isreal(x: Any) -> Tensor:
@@ -112,7 +107,7 @@ def sinc(x: Any) -> Tensor:
 
 def _real(op: str, x: Any) -> Tensor:
     given = asarray(x)
-    if isdtype(given.dtype, "complex floating"):
+    if given.dtype.kind == "c":
         raise TypeError(f"[{op}] expected real numbers, got {given.dtype}")
     return given
 

@@ -68,6 +68,7 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Tensor:
     return _C.call_kernel("bincount", "bincount", inputs, outputs, elements=numbers.size)[0]
 
 
+@_C.native(_C.paths.digitize)
 def digitize(x: Any, bins: Any, right: bool = False) -> Tensor:
     """Return the int64 number of the bin that each element of x is in; waits for the bins.
 

@@ -12,6 +12,7 @@ from oneflow_lite.ops.statistics.scan import cumprod
 from oneflow_lite.ops.table import exported
 
 
+@_C.native(_C.paths.vander)
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:  # noqa: N803
     """Return a matrix with the powers of the elements of x in its rows, the highest first.
 

@@ -17,6 +17,7 @@ from oneflow_lite.ops.table import ROWS, Row, exported
 _ADD, _MULTIPLY = ROWS[add.__name__], ROWS[multiply.__name__]
 
 
+@_C.native(_C.paths.cumulative_sum)
 def cumulative_sum(
     x: Any,
     /,
@@ -47,6 +48,7 @@ def cumulative_sum(
     return _cumulative("cumulative_sum", _ADD, x, axis, dtype, include_initial)
 
 
+@_C.native(_C.paths.cumulative_prod)
 def cumulative_prod(
     x: Any,
     /,
@@ -65,6 +67,7 @@ def cumulative_prod(
     return _cumulative("cumulative_prod", _MULTIPLY, x, axis, dtype, include_initial)
 
 
+@_C.native(_C.paths.cumsum)
 def cumsum(x: Any, /, axis: int | None = None, dtype: Any = None) -> Tensor:
     """Return the running sums as ``numpy.cumsum`` does: without an axis, of the flattened tensor.
 
@@ -76,6 +79,7 @@ def cumsum(x: Any, /, axis: int | None = None, dtype: Any = None) -> Tensor:
     return _flattened("cumsum", _ADD, x, axis, dtype)
 
 
+@_C.native(_C.paths.cumprod)
 def cumprod(x: Any, /, axis: int | None = None, dtype: Any = None) -> Tensor:
     """Return the running products as ``numpy.cumprod`` does: flattened without an axis.
 

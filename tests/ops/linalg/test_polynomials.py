@@ -19,8 +19,10 @@ def same(expected: Any, seen: flow.Tensor, device: Any = None) -> None:
 def test_values(dtype: str, device: flow.Device) -> None:
     x = np.asarray([0, 1, 1, 3, 2]).astype(dtype)
     t = flow.tensor(x, device=device)
-    for arguments in ((), (3,), (1,), (0,), (4, True)):
+    for arguments in ((), (3,), (1,), (0,), (4, True), (5000,)):
         same(np.vander(x, *arguments), flow.vander(t, *arguments), device)
+        same(np.vander(x[::-2], *arguments), flow.vander(t[::-2], *arguments), device)
+    same(np.vander(x[:0], 3), flow.vander(t[:0], 3), device)
     for p in ([3, 0, 1], [1.5], []):
         same(np.polyval(p, x), flow.polyval(p, t), device)
     same(np.polyval(x, x[::-1]), flow.polyval(t, t[::-1]))

@@ -61,6 +61,23 @@ def test_digitize(right: bool, device: flow.Device) -> None:
         flow.digitize(t, [[1, 2]])
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "int32", "int64", "float32", "float64"])
+def test_digitize_by_bins_of_the_same_dtype(dtype: str, device: flow.Device, naive: bool) -> None:
+    rng = np.random.default_rng(3)
+    for shape in ((), (1,), (50,), (4, 5), (0,)):
+        x = np.asarray(rng.integers(0, 20, shape)).astype(dtype)
+        edges = np.unique(rng.integers(0, 20, 9)).astype(dtype)
+        for bins in (edges, np.repeat(edges, 2), edges[::-1], edges[::2], edges[:1]):
+            for right in (False, True):
+                given = (flow.tensor(one, device=device) for one in (x.T, bins))
+                same(np.digitize(x.T, bins, right), flow.digitize(*given, right))
+    if dtype[0] == "f":
+        bins = flow.tensor(np.array([1, np.nan, 3], dtype), device=device)
+        with pytest.raises(ValueError, match="only ascend"):
+            flow.digitize(bins, flow.tensor(np.array([1, 2, 0], dtype), device=device))
+        same(np.digitize(bins.numpy(), [1, 2]), flow.digitize(bins, [1, 2]))
+
+
 @pytest.mark.parametrize(
     "dtype", ["bool", "int8", "uint16", "int64", "float16", "float32", "float64"]
 )
