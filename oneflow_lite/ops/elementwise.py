@@ -268,7 +268,7 @@ def round(x: Any, /, decimals: int = 0, *, out: Any = None) -> Tensor:
         return nearest
     given, digits = asarray(x), operator.index(decimals)
     if isdtype(given.dtype, "integral") and digits >= 0:
-        rounded = given
+        rounded = _C.copy(given) if out is None else given
     elif digits == 0:
         return rint(given, out=out)
     elif given.dtype == bool_dtype:
@@ -281,7 +281,7 @@ def round(x: Any, /, decimals: int = 0, *, out: Any = None) -> Tensor:
         scale = 10.0 ** builtins.abs(digits)
         up, down = (multiply, divide) if digits > 0 else (divide, multiply)
         rounded = _C.astype(down(rint(up(given, scale)), scale), given.dtype, False)
-    return positive(rounded, out=out) if out is not None else _C.copy(rounded)
+    return rounded if out is None else positive(rounded, out=out)
 
 
 def real(x: Any, /) -> Tensor:

@@ -203,10 +203,68 @@ FillFn fill_function(size_t size) {
   }
 }
 
+/// Each of n words `times` times, side by side.
+template <typename Word>
+void repeat_words(const char* in, int64_t stride, int64_t n, int64_t times, char* out) {
+  constexpr auto kSize = static_cast<int64_t>(sizeof(Word));
+  const auto load = [in](int64_t place) {
+    Word word;
+    std::memcpy(&word, in + place, sizeof(word));
+    return word;
+  };
+  const auto repeat = [&](int64_t step, int64_t count) {
+    for (int64_t i = 0; i < n; ++i) {
+      const Word word = load(i * step);
+      char* const to = out + i * count * kSize;
+      for (int64_t k = 0; k < count; ++k) std::memcpy(to + k * kSize, &word, sizeof(word));
+    }
+  };
+  const bool is_dense = stride == kSize;  // a known number is unrolled, and vectorized
+  if (is_dense && times == 2) return repeat(kSize, 2);
+  if (is_dense && times == 3) return repeat(kSize, 3);
+  if (is_dense && times == 4) return repeat(kSize, 4);
+  repeat(stride, times);
+}
+
+using RepeatFn = void (*)(const char* in, int64_t stride, int64_t n, int64_t times, char* out);
+
+RepeatFn repeat_function(size_t size) {
+  switch (size) {
+    case 1: return &repeat_words<uint8_t>;
+    case 2: return &repeat_words<uint16_t>;
+    case 4: return &repeat_words<uint32_t>;
+    case 8: return &repeat_words<uint64_t>;
+    default: return &repeat_words<Word16>;
+  }
+}
+
+/// Whether each element of the second row from inside is repeated along the innermost, short one,
+/// and what comes of it is dense.
+bool repeats(const LoopArgs& args) {
+  constexpr int64_t kShort = 64;
+  const Iteration& iteration = args.iteration;
+  if (iteration.ndim < 2 || args.dtype[kIn] != args.dtype[kOut]) return false;
+  const Iteration::Row &inner = inner_row(iteration), &line = iteration.rows[iteration.ndim - 2];
+  const auto item = static_cast<int64_t>(size_of(args.dtype[kOut]));
+  return inner.strides[kIn] == 0 && inner.dim <= kShort && inner.strides[kOut] == item &&
+         line.strides[kOut] == inner.dim * item;
+}
+
+void copy_repeated(const LoopArgs& args) {
+  const Iteration& iteration = args.iteration;
+  const int64_t times = inner_row(iteration).dim;
+  const Iteration::Row& line = iteration.rows[iteration.ndim - 2];
+  const RepeatFn repeat = repeat_function(size_of(args.dtype[kOut]));
+  for_each_row(iteration, iteration.ndim - 2, args.data, [&](char* const* pointers) {
+    repeat(pointers[kIn], line.strides[kIn], line.dim, times, pointers[kOut]);
+  });
+}
+
 void copy_piece(const LoopArgs& args, const Piecewise&) {
   const Iteration& iteration = args.iteration;
   const CastFn cast = cast_function(args.dtype[kIn], args.dtype[kOut]);
   const Iteration::Row& inner = inner_row(iteration);
+  if (repeats(args)) return copy_repeated(args);
   if (iteration.ndim >= 2) {
     const int across = tile_row(iteration, static_cast<int64_t>(size_of(args.dtype[kIn])));
     if (across >= 0) return copy_tiled(args, across);

@@ -1,7 +1,5 @@
 // Functions of ops/creation and ops/operands.py.
 #include <algorithm>
-#include <cmath>
-#include <cstdlib>
 
 #include "python/convert.h"
 #include "python/machine/device_object.h"
@@ -11,7 +9,6 @@
 #include "python/slots.h"
 #include "python/tensor/functions.h"
 #include "python/tensor/type.h"
-#include "python/tensor/unknown_extents.h"
 
 namespace ofl::python {
 
@@ -170,107 +167,6 @@ PyObject* on_one_device(const Call& call) {
   return tensors.release();
 }
 
-// --- ranges
-
-constexpr int64_t kSmallRange = 1024;  // longer ones are left to NumPy
-
-/// The integers from `first` on, before `last`; null when they are too many or far.
-PyObject* integer_range(int64_t first, int64_t last, int64_t step, Device device) {
-  constexpr int64_t kFar = int64_t{1} << 60;
-  if (step == 0 || std::abs(first) > kFar || std::abs(last) > kFar || std::abs(step) > kFar) {
-    return nullptr;
-  }
-  const int64_t span = step > 0 ? last - first : first - last;
-  const int64_t stride = std::abs(step);
-  const int64_t count = span > 0 ? (span - 1) / stride + 1 : 0;
-  if (count > kSmallRange) return nullptr;
-  int64_t values[kSmallRange];
-  for (int64_t i = 0; i < count; ++i) values[i] = first + i * step;
-  return wrap(from_host(issuer(), values, DType::i64, {count}, device));
-}
-
-/// A float, or an integer that is one exactly.
-std::optional<double> exact_double(PyObject* value) {
-  constexpr int64_t kExact = int64_t{1} << 53;
-  if (PyFloat_CheckExact(value)) return PyFloat_AS_DOUBLE(value);
-  const std::optional<int64_t> number = known_integer(value);
-  if (!number || *number < -kExact || *number > kExact) return std::nullopt;
-  return static_cast<double>(*number);
-}
-
-/// NumPy's float64 range; null when it is too long or has no length.
-PyObject* float_range(double first, double last, double step, Device device) {
-  constexpr double kLong = 1 << 30;
-  if (!(std::abs((last - first) / step) < kLong)) return nullptr;
-  const Reference array(checked(PyArray_Arange(first, last, step, NPY_DOUBLE)));
-  return wrap(from_array(reinterpret_cast<PyArrayObject*>(array.get()), device));
-}
-
-/// Of Python's integers and floats, as int64 and float64; null for all else.
-PyObject* plain_range(PyObject* start, PyObject* stop, PyObject* step, std::optional<DType> dtype,
-                      Device device) {
-  const auto first = known_integer(start), last = known_integer(stop), stride = known_integer(step);
-  if (first && last && stride) {
-    const bool integers = dtype.value_or(DType::i64) == DType::i64;
-    return integers ? integer_range(*first, *last, *stride, device) : nullptr;
-  }
-  if (dtype.value_or(DType::f64) != DType::f64) return nullptr;
-  const auto begin = exact_double(start), end = exact_double(stop), by = exact_double(step);
-  return begin && end && by ? float_range(*begin, *end, *by, device) : nullptr;
-}
-
-/// What NumPy can count with. It would hand a tensor back to the function that asked it, and does
-/// not know bfloat16.
-PyObject* number_for_range(PyObject* given) {
-  if (!is_tensor(given)) return held_data(given, "arange");
-  const Tensor& x = tensor_of(given);
-  const bool is_wide = x.dtype != DType::bf16;
-  const Tensor wide = is_wide ? x : cast_copy(issuer(), x, DType::f32, "arange");
-  return array_over(look_from_python(wide, "arange"), true);
-}
-
-PyObject* numpys_range(PyObject* start, PyObject* stop, PyObject* step, std::optional<DType> dtype,
-                       Device device) {
-  const Reference first(number_for_range(start)), last(number_for_range(stop));
-  const Reference stride(number_for_range(step));
-  PyArray_Descr* counted = nullptr;
-  if (dtype) counted = descr_of(*dtype == DType::bf16 ? DType::f32 : *dtype);
-  Reference values(checked(PyArray_ArangeObj(first.get(), last.get(), stride.get(), counted)));
-  if (dtype) {
-    PyArray_Descr* wanted = descr_of(*dtype);
-    Py_INCREF(wanted);
-    values = Reference(
-        checked(PyArray_FromAny(values.get(), wanted, 0, 0, NPY_ARRAY_FORCECAST, nullptr)));
-  }
-  return wrap(from_array(reinterpret_cast<PyArrayObject*>(values.get()), device));
-}
-
-PyObject* arange(const Given& start, const Given& stop, const Given& step, const Given& dtype,
-                 const Given& device) {
-  static PyObject* const zero = checked(PyLong_FromLong(0));
-  if (start == Py_None && stop == Py_None) {
-    fail(ErrorKind::type, "[arange] expected start or stop, got neither");
-  }
-  std::optional<DType> wanted;
-  if (dtype != Py_None) wanted = parse_dtype(dtype, "arange");
-  Device home = device_or(device, default_device());
-  for (PyObject* end : {step.object, stop.object, start.object}) {  // the first that is a tensor
-    if (device == Py_None && is_tensor(end)) home = tensor_of(end).device();
-  }
-  PyObject* const first = start == Py_None ? zero : start;
-  const bool has_one = stop == Py_None;
-  PyObject* const from = has_one ? zero : first;
-  PyObject* const to = has_one ? start.object : stop.object;
-  if (PyObject* const plain = plain_range(from, to, step, wanted, home)) return plain;
-  for (PyObject* number : {to, from, step.object}) {
-    if (!stand_in_of(number)) continue;
-    const Reference place(checked(device_object(home)));
-    return checked(PyObject_CallMethod(number, "arange", "OOOOO", from, to, step.object,
-                                       dtype.object, place.get()));
-  }
-  return numpys_range(first, stop, step, wanted, home);
-}
-
 }  // namespace
 
 const NativeRow kCreationPaths[] = {whole<tensor_function>("tensor"),
@@ -287,7 +183,6 @@ const NativeRow kCreationPaths[] = {whole<tensor_function>("tensor"),
                                     whole<filled_like<kOnes>>("ones_like"),
                                     whole<full_like>("full_like"),
                                     whole<on_one_device>("on_one_device"),
-                                    whole<arange>("arange"),
                                     {nullptr, nullptr}};
 
 }  // namespace ofl::python

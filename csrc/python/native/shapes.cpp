@@ -6,6 +6,7 @@
 #include "python/native/signature.h"
 #include "python/runtime.h"
 #include "python/tensor/functions.h"
+#include "python/tensor/unknown_extents.h"
 
 namespace ofl::python {
 
@@ -186,7 +187,7 @@ PyObject* normalize_axes(const Given& axes, const Given& ndim, const Given& op) 
   return dims_tuple(numbers);
 }
 
-// --- joining
+// --- repeating
 
 /// A view with one more axis of size 1.
 Tensor with_axis(const Tensor& x, int axis) {
@@ -197,6 +198,42 @@ Tensor with_axis(const Tensor& x, int axis) {
   }
   return *reshape_view(x, shape);
 }
+
+/// repeat(x, repeats, axis), of one number of times
+PyObject* repeat_path(const Call& call) {
+  const Tensor* x = tensor_or_null(call[0]);
+  const std::optional<int64_t> times = known_integer(call[1]);
+  if (!x || !times || *times < 0 || may_have_stand_ins(*x)) return nullptr;
+  const bool is_flat = call[2] == Py_None && x->ndim() != 1;
+  Reference flat(nullptr);
+  if (is_flat) {
+    flat = Reference(reshape_tensor(*x, {x->size()}, Reuse::where_possible));
+    x = &tensor_of(flat.get());
+  }
+  const std::optional<int> axis = call[2] == Py_None ? 0 : known_axis(call[2], x->ndim());
+  if (!axis || x->ndim() == kMaxDims) return nullptr;
+  Tensor rows = with_axis(*x, *axis + 1);
+  rows.shape[*axis + 1] = *times;
+  rows.strides[*axis + 1] = 0;
+  Dims shape = x->shape;
+  shape[*axis] *= *times;
+  return reshape_tensor(rows, shape, Reuse::never);
+}
+
+// --- of least dimensions
+
+/// atleast_1d(*arrays), atleast_2d, atleast_3d: of one tensor
+template <int least>
+PyObject* atleast_path(const Call& call) {
+  const Tensor* x = call.rest_count == 1 ? tensor_or_null(call.rest[0]) : nullptr;
+  if (!x) return nullptr;
+  if (x->ndim() >= least) return Py_NewRef(call.rest[0]);
+  Tensor view = *x;
+  while (view.ndim() < std::min(least, 2)) view = with_axis(view, 0);
+  return wrap(view.ndim() < least ? with_axis(view, 2) : std::move(view));
+}
+
+// --- joining
 
 /// The tensors of one dtype in a list or tuple, where out, dtype and casting are their defaults;
 /// none of anything else.
@@ -268,6 +305,10 @@ const NativeRow kShapePaths[] = {whole<reshape>("reshape"),
                                  whole<normalize_axes>("normalize_axes"),
                                  {"concat", concat_path},
                                  {"stack", stack_path},
+                                 {"repeat", repeat_path},
+                                 {"atleast_1d", atleast_path<1>},
+                                 {"atleast_2d", atleast_path<2>},
+                                 {"atleast_3d", atleast_path<3>},
                                  {nullptr, nullptr}};
 
 }  // namespace ofl::python

@@ -32,6 +32,7 @@ def arange(
     """
 
 
+@_C.native(_C.paths.linspace)
 def linspace(
     start: complex,
     stop: complex,

@@ -15,6 +15,7 @@ from oneflow_lite.ops.operands import host_array, is_number_along
 from oneflow_lite.ops.table import exported
 
 
+@_C.native(_C.paths.repeat)
 def repeat(x: Any, /, repeats: Any, axis: int | None = None) -> Tensor:
     """Return each element of x, or each slice along an axis, several times.
 

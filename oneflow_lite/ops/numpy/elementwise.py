@@ -5,12 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
-from oneflow_lite.dtypes import finfo, isdtype
+from oneflow_lite.dtypes import finfo, isdtype, kind_of
 from oneflow_lite.ops.creation.data import asarray, zeros
 from oneflow_lite.ops.elementwise import (
     atan2,
     equal,
-    isfinite,
     isnan,
     sin,
     trunc,
@@ -137,16 +136,15 @@ def nan_to_num(
     """
     given = asarray(x)
     given = _C.copy(given) if copy or given is not x else given
-    if not isdtype(given.dtype, ("real floating", "complex floating")):
+    kind = kind_of(given.dtype)
+    if kind not in "fc":
         return given
     limits = finfo(given.dtype)
     largest = limits.max if posinf is None else posinf
     smallest = limits.min if neginf is None else neginf
-    is_complex = isdtype(given.dtype, "complex floating")
-    for part in (given.real, given.imag) if is_complex else (given,):
-        infinite = ~(isfinite(part) | isnan(part))
-        cleaned = _C.where(infinite & (part > 0), largest, part)
-        cleaned = _C.where(infinite & (part < 0), smallest, cleaned)
+    for part in (given.real, given.imag) if kind == "c" else (given,):
+        cleaned = _C.where(part == math.inf, largest, part)
+        cleaned = _C.where(part == -math.inf, smallest, cleaned)
         _C.assign(part, _C.where(isnan(part), nan, cleaned))
     return given
 

@@ -18,6 +18,7 @@ from oneflow_lite.ops.numpy.splitting import _of_dimensions
 from oneflow_lite.ops.table import exported
 
 
+@_C.native(_C.paths.atleast_1d)
 def atleast_1d(*arrays: Any) -> Any:
     """Return views of at least one dimension: a tensor for one array, else a tuple.
 
@@ -29,6 +30,7 @@ def atleast_1d(*arrays: Any) -> Any:
     return _each(_at_least_1d, arrays)
 
 
+@_C.native(_C.paths.atleast_2d)
 def atleast_2d(*arrays: Any) -> Any:
     """Return views of at least two dimensions, new ones in front. As ``atleast_1d``.
 
@@ -40,6 +42,7 @@ def atleast_2d(*arrays: Any) -> Any:
     return _each(_at_least_2d, arrays)
 
 
+@_C.native(_C.paths.atleast_3d)
 def atleast_3d(*arrays: Any) -> Any:
     """Return views of at least three dimensions; one becomes the second. As ``atleast_1d``.
 

@@ -141,3 +141,32 @@ def test_limits_may_be_tensors(device: flow.Device) -> None:
         strict=True,
     ):
         same(array, seen, device)
+
+
+@pytest.mark.parametrize("num", [0, 1, 2, 3, 7, 50, 1024, 1025, 70_000])
+def test_spaced_numbers_have_numpys_bits(num: int, device: flow.Device, naive: bool) -> None:
+    rng = np.random.default_rng(num)
+    ends = [(0.0, 1.0), (0, 1), (1, 0), (2, 2), (-3, 2**53), (5e-324, 1e-323), (0.1, 1e300)]
+    ends += [tuple(pair) for pair in rng.normal(0, 1e3, (5, 2)).tolist()]
+    with np.errstate(all="ignore"):
+        for start, stop in ends:
+            for endpoint in (True, False):
+                expected = np.linspace(start, stop, num, endpoint)
+                same(expected, flow.linspace(start, stop, num, endpoint, device=device), device)
+            wide = np.linspace(start, stop, num, dtype="float32")
+            same(wide, flow.linspace(start, stop, num, dtype="float32", device=device))
+        same(np.linspace(-1e308, 1e308, num), flow.linspace(-1e308, 1e308, num, device=device))
+    for step in (0.1, 3.7, -0.25, 1e-3):
+        expected = np.arange(0.5, 0.5 + step * num, step)
+        same(expected, flow.arange(0.5, 0.5 + step * num, step, device=device), device)
+    for step in (1, 3, -2):
+        same(np.arange(5, 5 + step * num, step), flow.arange(5, 5 + step * num, step))
+
+
+def test_ranges_that_are_recorded(device: flow.Device) -> None:
+    def made(x: flow.Tensor) -> flow.Tensor:
+        return flow.linspace(0, 1, 2000, device=device) * x + flow.arange(2000, device=device)
+
+    expected = np.linspace(0, 1, 2000) * 2.5 + np.arange(2000)
+    for run in (made, flow.jit(made)):
+        same(expected, run(flow.tensor(2.5, device=device)), device)

@@ -201,6 +201,22 @@ def test_repeat(x: np.ndarray, counts: Any, device: flow.Device) -> None:
         same(np.repeat(7.0, counts), flow.repeat(flow.tensor(7.0, device=device), counts))
 
 
+@pytest.mark.parametrize("dtype", ["bool", "int16", "float32", "float64", "complex128"])
+def test_repeats_side_by_side(dtype: str, device: flow.Device, naive: bool) -> None:
+    for shape in ((), (1,), (0,), (33,), (5, 7), (2, 3, 4), (3000,), (90, 70)):
+        x = values(shape, dtype, 3)
+        t = flow.tensor(x, device=device)
+        for array, seen in ((x, t), (x.T, t.T), (x[..., ::-2], t[..., ::-2]) if shape else (x, t)):
+            for count in (0, 1, 2, 3, 4, 5, 70):
+                same(np.repeat(array, count), flow.repeat(seen, count))
+                for axis in range(-x.ndim, x.ndim):
+                    same(np.repeat(array, count, axis), flow.repeat(seen, count, axis))
+    with pytest.raises(ValueError, match=r"\[repeat\] counts may not be negative"):
+        flow.repeat(t, -1)
+    with pytest.raises(np.exceptions.AxisError, match=r"\[repeat\] axis 2"):
+        flow.repeat(t, 2, 2)
+
+
 def test_repeat_of_many(device: flow.Device) -> None:
     rng = np.random.default_rng(1)
     array, counts = rng.normal(size=(500, 2)), rng.integers(0, 4, 500)
