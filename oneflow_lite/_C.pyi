@@ -242,13 +242,14 @@ def call_kernel(
     inputs: Sequence[Tensor],
     outputs: Sequence[Tensor | tuple[Sequence[int], np.dtype[Any]]],
     attr: Sequence[int] = (),
-    loop: tuple[np.ufunc, str] | None = None,
+    loop: tuple[np.ufunc | str, np.dtype[Any] | str] | None = None,
     elements: float = -1,
     object: Any = None,
 ) -> list[Tensor]:
     """Issues an array kernel (csrc/ops/array_args.h) for the operation ``name``.
     outputs: tensors to write to, or (shape, dtype) of new ones. loop: a ufunc and the signature of
-    its typed loop, such as (np.add, 'dd->d'). elements: what the cost is of; default: the largest
+    its typed loop, such as (np.add, 'dd->d'); or NumPy's sort of a dtype, as ("sort", dtype), or its
+    dot function, as ("dot", dtype). elements: what the cost is of; default: the largest
     operand. object: a generator, for who records the call. Returns the outputs."""
 
 def sort(x: Tensor, axis: int, descending: bool, stable: bool) -> Tensor:

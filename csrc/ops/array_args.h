@@ -66,6 +66,17 @@ void sort_kernel(const ArrayArgs& args);
 /// elements keep their order. The loop is NumPy's sort of uint64, or empty.
 void argsort_kernel(const ArrayArgs& args);
 
+/// out = in, in an order along axis attr[0] that has in each of the places what the sorted order
+/// has there: no element before it comes after it, and none behind it comes before it. The places
+/// are the attr from attr[3] on (attr[1] and attr[2] are 0), or those of each lane in a second
+/// input (int64). The loop is NumPy's sort of the dtype, for floats of the integers of their
+/// size (of two bytes: uint16), or empty. Error(index) for a place that does not exist.
+void partition_kernel(const ArrayArgs& args);
+
+/// out (int64) = positions that partition in; attr and inputs as above. The loop is NumPy's sort
+/// of uint64, or empty.
+void argpartition_kernel(const ArrayArgs& args);
+
 /// out (int64) = how many elements of the sorted in[0] come before each element of in[1], equal
 /// ones included if attr[0]; all one-dimensional. A third input: the positions that sort in[0].
 void search_sorted_kernel(const ArrayArgs& args);

@@ -101,10 +101,24 @@ void stable_order(const char* elements, int64_t step, int64_t n, bool descending
   for (int64_t i = 0; i < n; ++i) order[i] &= positions;
 }
 
-template void stable_order<std::complex<float>>(const char*, int64_t, int64_t, bool, const Loop&,
-                                                uint64_t*);
-template void stable_order<std::complex<double>>(const char*, int64_t, int64_t, bool, const Loop&,
-                                                 uint64_t*);
+#define OFL_ORDER(T) \
+  template void stable_order<T>(const char*, int64_t, int64_t, bool, const Loop&, uint64_t*)
+OFL_ORDER(bool);
+OFL_ORDER(int8_t);
+OFL_ORDER(int16_t);
+OFL_ORDER(int32_t);
+OFL_ORDER(int64_t);
+OFL_ORDER(uint8_t);
+OFL_ORDER(uint16_t);
+OFL_ORDER(uint32_t);
+OFL_ORDER(uint64_t);
+OFL_ORDER(Half);
+OFL_ORDER(BFloat16);
+OFL_ORDER(float);
+OFL_ORDER(double);
+OFL_ORDER(std::complex<float>);
+OFL_ORDER(std::complex<double>);
+#undef OFL_ORDER
 
 void stable_order(DType dtype, const char* elements, int64_t step, int64_t n, const Loop& sort,
                   uint64_t* order) {

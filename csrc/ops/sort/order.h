@@ -77,6 +77,11 @@ inline uint64_t order_key(T value) {
 template <typename T>
 inline bool before(T a, T b) {
   if constexpr (kIsComplex<T>) {
+    const bool unordered = (a.real() != a.real()) | (a.imag() != a.imag()) |
+                           (b.real() != b.real()) | (b.imag() != b.imag());
+    if (__builtin_expect(!unordered, 1)) {
+      return (a.real() < b.real()) | ((a.real() == b.real()) & (a.imag() < b.imag()));
+    }
     const int a_class = 2 * is_nan(a.real()) + is_nan(a.imag());
     const int b_class = 2 * is_nan(b.real()) + is_nan(b.imag());
     if (a_class != b_class) return a_class < b_class;
@@ -104,6 +109,10 @@ inline bool same_value(T a, T b) {
 /// Sorts n contiguous elements in place, in no stable way: NumPy's sort of this type, or where
 /// this NumPy does not hand it out (an empty loop) the standard library's.
 void sort_unsigned(const Loop& sort, uint64_t* first, int64_t n);
+
+/// Writes n elements of one byte in their order, by counting them.
+template <typename T>
+void sort_bytes(const char* elements, int64_t step, int64_t n, bool descending, T* out);
 
 /// Writes the positions of n elements in their stable order: those that are equal keep theirs, in
 /// descending order too. `sort` is for uint64.

@@ -48,20 +48,6 @@ void restore_equals(const Source& from, T* sorted) {
 }
 
 template <typename T>
-void sort_bytes(const Source& from, T* out) {
-  std::array<int64_t, 256> counts{};
-  for (int64_t i = 0; i < from.n; ++i) {
-    ++counts[order_key(load_element<T>(from.elements + i * from.step))];
-  }
-  constexpr unsigned sign = std::is_signed_v<T> ? 0x80 : 0;
-  for (unsigned k = 0; k < counts.size(); ++k) {
-    const unsigned key = from.descending ? 255 - k : k;
-    std::memset(out, static_cast<int>(key ^ sign), counts[key]);
-    out += counts[key];
-  }
-}
-
-template <typename T>
 void sort_complex(const Source& from, const Loop& sort_uint64, T* out) {
   std::vector<uint64_t> order(from.n);
   stable_order<T>(from.elements, from.step, from.n, from.descending, sort_uint64, order.data());
@@ -112,6 +98,22 @@ void sort_numbers(const Source& from, const Loop& sort, T* out) {
 
 }  // namespace
 
+template <typename T>
+void sort_bytes(const char* elements, int64_t step, int64_t n, bool descending, T* out) {
+  std::array<int64_t, 256> counts{};
+  for (int64_t i = 0; i < n; ++i) ++counts[order_key(load_element<T>(elements + i * step))];
+  constexpr unsigned sign = std::is_signed_v<T> ? 0x80 : 0;
+  for (unsigned k = 0; k < counts.size(); ++k) {
+    const unsigned key = descending ? 255 - k : k;
+    std::memset(out, static_cast<int>(key ^ sign), counts[key]);
+    out += counts[key];
+  }
+}
+
+template void sort_bytes<bool>(const char*, int64_t, int64_t, bool, bool*);
+template void sort_bytes<int8_t>(const char*, int64_t, int64_t, bool, int8_t*);
+template void sort_bytes<uint8_t>(const char*, int64_t, int64_t, bool, uint8_t*);
+
 void sort_kernel(const ArrayArgs& args) {
   const ArrayView &in = args.input(0), &out = args.output(0);
   const auto axis = static_cast<int>(args.attr[0]);
@@ -125,7 +127,7 @@ void sort_kernel(const ArrayArgs& args) {
       from.elements = first[0];
       T* const lane = in_place ? reinterpret_cast<T*>(first[1]) : buffer.get();
       if constexpr (sizeof(T) == 1) {
-        sort_bytes(from, lane);
+        sort_bytes(from.elements, from.step, from.n, from.descending, lane);
       } else if constexpr (std::is_same_v<T, BFloat16>) {
         sort_by_keys(from, args.loop, lane);
       } else if constexpr (kIsComplex<T>) {

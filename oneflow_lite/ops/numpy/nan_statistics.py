@@ -1,6 +1,6 @@
 """Statistics of what is not NaN; NumPy's bits where it adds in the same order."""
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,16 +11,17 @@ from oneflow_lite.dtypes import canonical, computed_in, isdtype, result_type
 from oneflow_lite.ops.creation.data import asarray, empty
 from oneflow_lite.ops.elementwise import conj, floor, isnan, maximum, minimum, real, sqrt
 from oneflow_lite.ops.indexing import take_along_axis
-from oneflow_lite.ops.manipulation.joining import stack
+from oneflow_lite.ops.manipulation.joining import concat, stack
 from oneflow_lite.ops.numpy.quantiles import (
     Parts,
     checked_parts,
+    lanes_of,
     median,
     parts_of,
     percents_of,
     quantile_of,
-    sorted_lanes,
 )
+from oneflow_lite.ops.numpy.sorting import partitioned
 from oneflow_lite.ops.operands import refused_at_run
 from oneflow_lite.ops.searching import argmax, argmin
 from oneflow_lite.ops.statistics.reduction import (
@@ -162,9 +163,9 @@ def nanmedian(x: Any, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
         return median(given, axis, keepdims)
     if given.size == 0:
         return nanmean(given, axis, keepdims=keepdims)
-    lanes, shape = sorted_lanes(given, axis, "nanmedian")
+    lanes, shape = lanes_of(given, axis, "nanmedian")
     count = sum(~isnan(lanes), -1, keepdims=True)
-    low, high = (_at(lanes, maximum(place, 0)) for place in ((count - 1) // 2, count // 2))
+    low, high = _at("nanmedian", lanes, [maximum((count - 1) // 2, 0), count // 2])
     odd = _C.reshape(count, low.shape, None) % 2 == 1
     middle = _C.where(odd, low, mean(stack([low, high]), axis=0))
     # Of an empty rest both are the first element, a NaN.
@@ -205,9 +206,9 @@ def _nan_quantile(
     if not isdtype(given.dtype, "real floating") or given.size == 0:
         return quantile_of(op, given, parts, q, axis, method, keepdims)
     parts = checked_parts(op, given, parts, q, method)
-    lanes, shape = sorted_lanes(given, axis, op)
+    lanes, shape = lanes_of(given, axis, op)
     weak = type(q) in (int, float)
-    results = list(_interpolated(lanes, parts, weak))
+    results = _quantiles(op, lanes, parts, weak)
     rest = tuple(shape) if keepdims else lanes.shape[:-1]
     if not results:
         dtype = result_type(lanes.dtype, parts.dtype)
@@ -215,29 +216,36 @@ def _nan_quantile(
     return _C.reshape(stack(results), (*parts.shape, *rest), None)
 
 
-def _interpolated(lanes: Tensor, parts: Parts, weak: bool) -> Iterator[Tensor]:
-    """The quantile of each part; lanes hold numbers first, of which each has a count of its own."""
+def _quantiles(op: str, lanes: Tensor, parts: Parts, weak: bool) -> list[Tensor]:
+    """The quantile of each part; each lane has a count of numbers of its own."""
     last = maximum(sum(~isnan(lanes), -1, keepdims=True) - 1, 0)
-    for part in parts.reshape(-1):
-        if parts.dtype.kind in "iu":
-            yield _at(lanes, last * (part if isinstance(part, Tensor) else int(part)))
-            continue
-        place = _C.astype(last, parts.dtype, False) * part
-        low = _C.astype(floor(place), last.dtype, False)
-        below, above = _at(lanes, low), _at(lanes, minimum(low + 1, last))
-        share = _C.reshape(place - _C.astype(low, place.dtype, False), below.shape, None)
+    flat = list(parts.reshape(-1))
+    if not flat:
+        return []
+    if parts.dtype.kind in "iu":
+        whole = [last * (part if isinstance(part, Tensor) else int(part)) for part in flat]
+        return _at(op, lanes, whole)
+    places = [_C.astype(last, parts.dtype, False) * part for part in flat]
+    low = [_C.astype(floor(place), last.dtype, False) for place in places]
+    found = _at(op, lanes, [*low, *(minimum(one + 1, last) for one in low)])
+    results = []
+    for k, place in enumerate(places):
+        below, above = found[k], found[k + len(places)]
+        share = _C.reshape(place - _C.astype(low[k], place.dtype, False), below.shape, None)
         dtype = lanes.dtype if weak else share.dtype
         difference = above - below
-        yield _C.where(
-            share >= 0.5,
-            above - difference * _C.astype(1 - share, dtype, False),
-            below + difference * _C.astype(share, dtype, False),
-        )
+        from_above = above - difference * _C.astype(1 - share, dtype, False)
+        from_below = below + difference * _C.astype(share, dtype, False)
+        results.append(_C.where(share >= 0.5, from_above, from_below))
+    return results
 
 
-def _at(lanes: Tensor, places: Tensor) -> Tensor:
-    """An element of each lane, without the last dimension."""
-    return take_along_axis(lanes, places, axis=-1)[..., 0]
+def _at(op: str, lanes: Tensor, places: Sequence[Tensor]) -> list[Tensor]:
+    """The elements that a sort would put in these places of each lane, without the dimension."""
+    joined = concat(places, axis=-1)
+    arranged = partitioned(op, lanes, lanes.ndim - 1, joined)
+    found = take_along_axis(arranged, joined, axis=-1)
+    return [found[..., k] for k in range(len(places))]
 
 
 def _over(total: Tensor, count: Tensor) -> Tensor:

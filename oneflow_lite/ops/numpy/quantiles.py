@@ -1,6 +1,7 @@
-"""Medians and quantiles, of sorted lanes; NumPy's bits."""
+"""Medians and quantiles, of partitioned lanes; NumPy's bits."""
 
 from collections.abc import Iterator, Sequence
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,11 +15,13 @@ from oneflow_lite.ops.elementwise import divide, floor
 from oneflow_lite.ops.indexing import take
 from oneflow_lite.ops.manipulation.joining import stack
 from oneflow_lite.ops.manipulation.shapes import moveaxis
+from oneflow_lite.ops.numpy.sorting import partitioned
 from oneflow_lite.ops.operands import host_array, refused_at_run
 from oneflow_lite.ops.sorting import sort
 from oneflow_lite.ops.statistics.reduction import all, mean
 
 Axis = int | Sequence[int] | None
+_INEXACT = ("real floating", "complex floating")
 Parts = npt.NDArray[Any] | Tensor  # a tensor: in a program that is recorded
 
 
@@ -39,11 +42,12 @@ def median(x: Any, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
     >>> flow.median(flow.tensor([[3, 1, 2], [6, 5, 9]]), axis=1).numpy()
     array([2., 6.])
     """
-    lanes, shape = sorted_lanes(asarray(x), axis, "median")
+    lanes, shape = lanes_of(asarray(x), axis, "median")
     n = lanes.shape[-1]
-    middle = (
-        lanes[..., n // 2 : n // 2 + 1] if n % 2 else lanes[..., max(n // 2 - 1, 0) : n // 2 + 1]
-    )
+    last, first = n // 2 + 1, n // 2 if n % 2 else max(n // 2 - 1, 0)
+    if n > 0:
+        lanes = _in_places("median", lanes, list(range(first, last)))
+    middle = lanes[..., first:last]
     result = _nan_if_any(mean(middle, axis=-1), lanes)
     return _C.reshape(result, shape, None) if keepdims else result
 
@@ -108,11 +112,11 @@ def quantile_of(
     """Return quantiles for the operation ``op``; ``q`` is what was given as parts."""
     given = asarray(x)
     parts = checked_parts(op, given, parts, q, method)
-    lanes, shape = sorted_lanes(given, axis, op)
+    lanes, shape = lanes_of(given, axis, op)
     if lanes.shape[-1] == 0:
         raise IndexError(f"[{op}] expected at least one element, got shape {given.shape}")
     weak = type(q) in (int, float)
-    results = [_nan_if_any(one, lanes) for one in _interpolated(lanes, parts, weak)]
+    results = list(_quantiles(op, lanes, parts, weak))
     rest = tuple(shape) if keepdims else lanes.shape[:-1]
     if not results:
         dtype = result_type(lanes.dtype, parts.dtype)
@@ -142,23 +146,36 @@ def checked_parts(op: str, x: Tensor, parts: Parts, q: Any, method: str) -> Part
     return parts
 
 
-def _interpolated(lanes: Tensor, parts: Parts, weak: bool) -> Iterator[Tensor]:
+def _quantiles(op: str, lanes: Tensor, parts: Parts, weak: bool) -> Iterator[Tensor]:
     """The quantile of each part, as NumPy rounds it: from the nearer of its two neighbours."""
     last = lanes.shape[-1] - 1
     places = last * parts
-    for place in places.reshape(-1):
-        if isinstance(place, Tensor):
-            yield _interpolated_at(lanes, place)
-            continue
-        if places.dtype.kind in "iu":
-            yield lanes[..., int(place)]
-            continue
-        low, high = (-1, -1) if place >= last else (int(place), int(place) + 1)
+    if isinstance(places, Tensor):
+        lanes = sort(lanes)
+        for place in places.reshape(-1):
+            yield _nan_if_any(_interpolated_at(lanes, place), lanes)
+        return
+    is_whole = places.dtype.kind in "iu"
+    neighbours = [_neighbours(place, last, is_whole) for place in places.reshape(-1)]
+    lanes = _in_places(op, lanes, [place for pair in neighbours for place in pair])
+    for place, (low, high) in zip(places.reshape(-1), neighbours, strict=True):
         below, above = lanes[..., low], lanes[..., high]
-        weight = place - np.asarray(np.floor(place) if low >= 0 else -1, places.dtype)[()]
+        if is_whole:
+            yield _nan_if_any(below, lanes)
+            continue
+        weight = place - np.asarray(np.floor(place) if low < high else -1, places.dtype)[()]
         share: Any = float(weight) if weak else weight
         difference = above - below
-        yield above - difference * (1 - share) if share >= 0.5 else below + difference * share
+        near_above = share >= 0.5
+        one = above - difference * (1 - share) if near_above else below + difference * share
+        yield _nan_if_any(one, lanes)
+
+
+def _neighbours(place: Any, last: int, is_whole: bool) -> tuple[int, int]:
+    """The two elements that a place is between."""
+    if is_whole:
+        return int(place), int(place)
+    return (last, last) if place >= last else (int(place), int(place) + 1)
 
 
 def _interpolated_at(lanes: Tensor, place: Tensor) -> Tensor:
@@ -177,18 +194,26 @@ def _interpolated_at(lanes: Tensor, place: Tensor) -> Tensor:
     return _C.where(share >= 0.5, above - difference * (1 - share), below + difference * share)
 
 
+def _in_places(op: str, lanes: Tensor, places: list[int]) -> Tensor:
+    """Lanes with what a sort would put in the places, and with NaN at the end."""
+    last = [lanes.shape[-1] - 1] if isdtype(lanes.dtype, _INEXACT) else []
+    return partitioned(op, lanes, lanes.ndim - 1, [*places, *last])
+
+
 def _nan_if_any(result: Tensor, lanes: Tensor) -> Tensor:
-    """The result, and the NaN of its lane where there is one: it is sorted to the end."""
-    if lanes.shape[-1] == 0 or not isdtype(lanes.dtype, ("real floating", "complex floating")):
+    """The result, and the NaN of its lane where there is one: it is at the end."""
+    if lanes.shape[-1] == 0 or not isdtype(lanes.dtype, _INEXACT):
         return result
     last = _C.astype(lanes[..., -1], result.dtype, False)
     return _C.where(last != last, last, result)
 
 
-def sorted_lanes(x: Tensor, axis: Axis, op: str) -> tuple[Tensor, list[int]]:
-    """Return what the axes hold, sorted in a new last dimension; x's shape with axes of size 1."""
+def lanes_of(x: Tensor, axis: Axis, op: str) -> tuple[Tensor, list[int]]:
+    """Return what the axes hold, in a new last dimension; x's shape with axes of size 1."""
     if axis is None:
-        axes = tuple(range(x.ndim))
+        return _C.reshape(x, (x.size,), None), [1] * x.ndim
+    if type(axis) is int and -x.ndim <= axis < x.ndim:
+        axes: tuple[int, ...] = (axis % x.ndim,)
     else:
         try:
             axes = np.lib.array_utils.normalize_axis_tuple(axis, x.ndim)
@@ -197,8 +222,8 @@ def sorted_lanes(x: Tensor, axis: Axis, op: str) -> tuple[Tensor, list[int]]:
     shape = [1 if d in axes else n for d, n in enumerate(x.shape)]
     kept = [n for d, n in enumerate(x.shape) if d not in axes]
     last = moveaxis(x, axes, tuple(range(len(kept), x.ndim)))
-    count = int(np.prod([x.shape[d] for d in axes], dtype=np.int64))
-    return sort(_C.reshape(last, (*kept, count), None)), shape
+    count = prod(x.shape[d] for d in axes)
+    return _C.reshape(last, (*kept, count), None), shape
 
 
 if not TYPE_CHECKING:

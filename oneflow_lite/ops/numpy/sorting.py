@@ -1,16 +1,19 @@
 """Partial orders, and orders by several keys."""
 
+import operator
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
+from oneflow_lite.dtypes import int64, isdtype
 from oneflow_lite.ops.creation.data import asarray
 from oneflow_lite.ops.indexing import take_along_axis
 from oneflow_lite.ops.manipulation.shapes import ravel
 from oneflow_lite.ops.operands import host_array, is_number_along, on_one_device
-from oneflow_lite.ops.sorting import argsort, sort
+from oneflow_lite.ops.sorting import argsort
 from oneflow_lite.ops.table import exported
 
 _KINDS = ("introselect",)
@@ -24,7 +27,7 @@ def partition(x: Any, /, kth: Any, axis: int | None = -1, kind: str = "introsele
     x : Tensor or array
         Operand.
     kth : int or sequence of int
-        Places. All elements are sorted, which is one such order.
+        Places. How the elements between them are ordered is not promised.
     axis : int, optional
         None: x is flattened.
     kind : {"introselect"}
@@ -35,8 +38,7 @@ def partition(x: Any, /, kth: Any, axis: int | None = -1, kind: str = "introsele
     >>> flow.partition(flow.tensor([3, 1, 2]), 1).numpy()
     array([1, 2, 3])
     """
-    given = _partitioned("partition", x, kth, axis, kind)
-    return sort(given, axis=axis)
+    return partitioned("partition", *_lanes("partition", asarray(x), kth, axis, kind))
 
 
 def argpartition(x: Any, /, kth: Any, axis: int | None = -1, kind: str = "introselect") -> Tensor:
@@ -49,25 +51,58 @@ def argpartition(x: Any, /, kth: Any, axis: int | None = -1, kind: str = "intros
     """
     elements = asarray(x)
     elements = ravel(elements) if is_number_along(elements, axis) else elements
-    given = _partitioned("argpartition", elements, kth, axis, kind)
-    return argsort(given, axis=axis)
+    given, along, places = _lanes("argpartition", elements, kth, axis, kind)
+    attr = (along, 0, 0, *places)
+    loop = ("sort", np.dtype(np.uint64))
+    outputs = [(given.shape, int64)]
+    return _C.call_kernel("argpartition", "argpartition", [given], outputs, attr, loop)[0]
 
 
-def _partitioned(op: str, x: Any, kth: Any, axis: int | None, kind: str) -> Tensor:
+def partitioned(op: str, x: Tensor, axis: int, places: Sequence[int] | Tensor) -> Tensor:
+    """Return x with what a sort would put in the places, for the operation ``op``.
+
+    The axis and the places are counted from 0. A tensor of places has those of each lane.
+    """
+    of_all: Sequence[int]
+    inputs, of_all = ([x, places], ()) if isinstance(places, Tensor) else ([x], places)
+    attr = (axis, 0, 0, *of_all)
+    outputs = [(x.shape, x.dtype)]
+    return _C.call_kernel(op, "partition", inputs, outputs, attr, _sort_of(x.dtype))[0]
+
+
+def _sort_of(dtype: np.dtype[Any]) -> tuple[str, np.dtype[Any]] | None:
+    """What the kernel sorts few elements with."""
+    if isdtype(dtype, "complex floating"):
+        return None
+    floats = {2: "uint16", 4: "int32", 8: "int64"}
+    return "sort", np.dtype(floats[dtype.itemsize]) if isdtype(dtype, "real floating") else dtype
+
+
+def _lanes(
+    op: str, given: Tensor, kth: Any, axis: int | None, kind: str
+) -> tuple[Tensor, int, list[int]]:
+    """What to partition, and the axis and the places, counted from 0."""
     if not isinstance(kind, str) or kind not in _KINDS:
         raise ValueError(f"[{op}] expected kind 'introselect', got {kind!r}")
-    given = asarray(x)
     if axis is not None and not -given.ndim <= axis < given.ndim:
         raise np.exceptions.AxisError(
             f"[{op}] axis {axis} is out of bounds for {given.ndim} dimensions"
         )
     size = given.size if axis is None else given.shape[axis]
+    is_one = type(kth) is int and -size <= kth < size
+    counted = [kth % size] if is_one else _places(op, kth, size)
+    if axis is None:
+        return ravel(given), 0, counted
+    return given, operator.index(axis) % given.ndim, counted
+
+
+def _places(op: str, kth: Any, size: int) -> list[int]:
     places = host_array(kth, op)
     if places.dtype.kind not in "iu":
         raise TypeError(f"[{op}] expected kth to be integers, got {places.dtype}")
     if ((places < -size) | (places >= size)).any():
         raise ValueError(f"[{op}] expected kth within {size} elements, got {kth}")
-    return given
+    return [place % size for place in places.reshape(-1).tolist()]
 
 
 @_C.native(_C.paths.lexsort)
@@ -99,4 +134,4 @@ def lexsort(keys: Any, axis: int = -1) -> Tensor:
 
 
 if not TYPE_CHECKING:
-    __all__ = exported(globals())
+    __all__ = [name for name in exported(globals()) if name != "partitioned"]

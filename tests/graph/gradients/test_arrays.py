@@ -141,6 +141,18 @@ def test_order_statistics(function):
     assert_gradients(function, array(3, 5))
 
 
+@pytest.mark.parametrize("size", [7, 2000])
+def test_partitioned_elements(size):
+    x, w = np.random.default_rng(3).permutation(size) * 1.0, np.arange(size) * 0.5
+    found = flow.grad(lambda x: (flow.partition(x, size // 3) * w).sum())(flow.tensor(x))
+    places = np.argsort(flow.partition(flow.tensor(x), size // 3).numpy())
+    assert found.tolist() == w[places][x.astype(int)].tolist()
+    found = flow.grad(flow.nanmedian)(flow.tensor(np.where(x == 1, np.nan, x)))
+    middle = np.nanmedian(np.where(x == 1, np.nan, x))
+    near = np.abs(x - middle) <= 0.5 if size > 7 else np.abs(x - middle) <= 1
+    assert found.tolist() == (near / near.sum()).tolist()
+
+
 @pytest.mark.parametrize("axis", [0, 1, 2])
 @pytest.mark.parametrize("name", ["cumsum", "cumprod"])
 def test_running_sums_and_products(axis, name):

@@ -25,6 +25,16 @@ def sort(step: Step, g: Tensor) -> Sequence[Tensor | None]:
     return (take_along_axis(g, argsort(order, axis=axis), axis=axis),)
 
 
+@kernel_rule("partition")
+def partition(step: Step, g: Tensor) -> Sequence[Tensor | None]:
+    """Put each element back to where it was: both have one sorted order."""
+    axis = step.call.attr[0]
+    before, after = argsort(step.operand(0), axis=axis), argsort(step.out, axis=axis)
+    sorted_g = take_along_axis(g, after, axis=axis)
+    back = take_along_axis(sorted_g, argsort(before, axis=axis), axis=axis)
+    return (back, *[None] * (len(step.operands) - 1))
+
+
 @kernel_rule("accumulate")
 def accumulate(step: Step, g: Tensor) -> Sequence[Tensor | None]:
     """Find the rule of the row that accumulates."""
