@@ -244,7 +244,7 @@ def clip(x: Any, /, min: Any = None, max: Any = None, *, out: Any = None) -> Ten
     return _clip(x, min, max, out=out)
 
 
-def round(x: Any, /, decimals: int = 0, *, out: Any = None) -> Tensor:
+def round(x: Any, /, decimals: int = 0, out: Any = None) -> Tensor:
     """Return the nearest numbers with so many decimals, ties to even, in the dtype of x.
 
     Parameters

@@ -134,7 +134,7 @@ def put_along_axis(x: Tensor, /, indices: Any, values: Any, axis: int | None = -
 
 
 @_C.native(_C.paths.put)
-def put(x: Tensor, indices: Any, values: Any, /, *, mode: str = "raise") -> None:
+def put(x: Tensor, indices: Any, values: Any, /, mode: str = "raise") -> None:
     """Write values, in place, at positions in the flattened tensor.
 
     Parameters

@@ -97,7 +97,7 @@ def vecmat(x1: Any, x2: Any, /) -> Tensor:
 
 
 @_C.native(_C.paths.tensordot)
-def tensordot(x1: Any, x2: Any, /, *, axes: int | tuple[Axes, Axes] = 2) -> Tensor:
+def tensordot(x1: Any, x2: Any, /, axes: int | tuple[Axes, Axes] = 2) -> Tensor:
     """Return the sums of products over pairs of axes.
 
     Parameters

@@ -192,7 +192,7 @@ def argwhere(x: Any, /) -> Tensor:
 
 @_C.native(_C.paths.count_nonzero)
 def count_nonzero(
-    x: Any, /, *, axis: int | Sequence[int] | None = None, keepdims: bool = False
+    x: Any, /, axis: int | Sequence[int] | None = None, *, keepdims: bool = False
 ) -> Tensor:
     """Return, as int64, how many elements are not zero (NaN is not).
 

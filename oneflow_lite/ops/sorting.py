@@ -21,11 +21,11 @@ _KINDS = (None, "quicksort", "heapsort", "mergesort", "stable")
 def sort(
     x: Any,
     /,
-    *,
     axis: int | None = -1,
+    kind: str | None = None,
+    *,
     descending: bool = False,
     stable: bool | None = True,
-    kind: str | None = None,
 ) -> Tensor:
     """Return a sorted copy of x.
 
@@ -56,11 +56,11 @@ def sort(
 def argsort(
     x: Any,
     /,
-    *,
     axis: int | None = -1,
+    kind: str | None = None,
+    *,
     descending: bool = False,
     stable: bool | None = True,
-    kind: str | None = None,
 ) -> Tensor:
     """Return the int64 positions that sort x; equal elements keep their order, descending too.
 

@@ -60,6 +60,49 @@ def test_parameters_of_the_same_name_are_keywords() -> None:
     assert {name: names for name, names in hidden.items() if names} == {}
 
 
+# Where NumPy has ``out``, reductions have ``keepdims``: an output there is a TypeError.
+REDUCTIONS = ["amax", "amin", "max", "min", "prod", "sum"]
+MOVED = {name: {"out", "keepdims", "initial", "where"} for name in REDUCTIONS}
+MOVED |= {"all": {"out", "keepdims"}, "any": {"out", "keepdims"}, "load": {"mmap_mode"}}
+POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+def moved_parameters(ours: Callable[..., Any], theirs: Callable[..., Any]) -> set[str]:
+    """Those that NumPy takes by position and we by keyword alone, or at another position. Behind
+    one that we do not have none can be at its place.
+    """
+    own = list(inspect.signature(ours).parameters.values())
+    places = {p.name: i for i, p in enumerate(own) if p.kind in POSITIONAL}
+    moved = set()
+    for i, parameter in enumerate(inspect.signature(theirs).parameters.values()):
+        if parameter.kind not in POSITIONAL or own[0].kind is inspect.Parameter.VAR_POSITIONAL:
+            break
+        if any(p.name == parameter.name for p in own):
+            if places.get(parameter.name) != i:
+                moved.add(parameter.name)
+        elif i >= len(own) or own[i].kind is not inspect.Parameter.POSITIONAL_ONLY:
+            break
+    return moved
+
+
+def test_parameters_are_at_numpys_positions() -> None:
+    moved = {}
+    for name in sorted(set(dir(flow)) & set(dir(np))):
+        ours, theirs = getattr(flow, name), getattr(np, name)
+        if not name.startswith("_") and inspect.isfunction(inspect.unwrap(theirs)):
+            moved[name] = moved_parameters(ours, theirs)
+    assert len(moved) > 100
+    assert {name: names for name, names in moved.items() if names} == MOVED
+
+
+@pytest.mark.parametrize("name", [*REDUCTIONS, "all", "any", "mean", "nansum", "ptp"])
+def test_an_output_by_position_is_refused(name: str) -> None:
+    function = getattr(flow, name)
+    place = list(inspect.signature(getattr(np, name)).parameters).index("out")
+    with pytest.raises(TypeError, match="keepdims: expected bool, got an array"):
+        function(flow.ones((2, 3)), 0, *[None] * (place - 2), flow.zeros(()))
+
+
 def test_keywords(device: flow.Device) -> None:
     y, x = [1.0, 3.0, 2.0], [0.0, 1.0, 4.0]
     calls: dict[str, Callable[[Any, Any], Any]] = {
@@ -75,6 +118,10 @@ def test_keywords(device: flow.Device) -> None:
         "take": lambda xp, to: xp.take(to(x), indices=[2]),
         "convolve": lambda xp, to: xp.convolve(a=to(x), v=to(y)),
         "append": lambda xp, to: xp.append(to(x), values=to(y)),
+        "sort": lambda xp, to: xp.sort(to([y, x]), 0, "stable"),
+        "argsort": lambda xp, to: xp.argsort(to([y, x]), 0, "stable"),
+        "tensordot": lambda xp, to: xp.tensordot(to([y, x]), to(x), 1),
+        "count_nonzero": lambda xp, to: xp.count_nonzero(to([y, x]), 0),
     }
     for name, call in calls.items():
         same(call, device, name)

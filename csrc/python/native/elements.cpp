@@ -12,20 +12,20 @@ PyObject* astype(const Operand& x, const Given& dtype, const Given& copy, const 
   return move_tensor(cast.get(), device_or(device, tensor_of(cast.get()).device()), false);
 }
 
-/// sort(x, axis, descending, stable, kind)
+/// sort(x, axis, kind, descending, stable)
 PyObject* sort_path(const Call& call) {
   const Tensor* x = tensor_or_null(call[0]);
   const std::optional<int> axis = x ? known_axis(call[1], x->ndim()) : std::nullopt;
-  if (!axis || !is_flag(call[2]) || call[4] != Py_None) return nullptr;
-  return sort_tensor(*x, *axis, call[2] == Py_True, call[3] != Py_False);
+  if (!axis || !is_flag(call[3]) || call[2] != Py_None) return nullptr;
+  return sort_tensor(*x, *axis, call[3] == Py_True, call[4] != Py_False);
 }
 
-/// argsort(x, axis, descending, stable, kind)
+/// argsort(x, axis, kind, descending, stable)
 PyObject* argsort_path(const Call& call) {
   const Tensor* x = tensor_or_null(call[0]);
   const std::optional<int> axis = x ? known_axis(call[1], x->ndim()) : std::nullopt;
-  if (!axis || !is_flag(call[2]) || call[4] != Py_None) return nullptr;
-  return argsort_tensor(*x, *axis, call[2] == Py_True);
+  if (!axis || !is_flag(call[3]) || call[2] != Py_None) return nullptr;
+  return argsort_tensor(*x, *axis, call[3] == Py_True);
 }
 
 /// take(x, indices, axis, mode)

@@ -67,8 +67,8 @@ def logspace(
     num: int = 50,
     endpoint: bool = True,
     base: complex = 10.0,
-    *,
     dtype: Any = None,
+    *,
     device: DeviceLike = None,
 ) -> Tensor:
     """Return ``base`` to the power of evenly spaced exponents from start to stop.
@@ -90,8 +90,8 @@ def geomspace(
     stop: complex,
     num: int = 50,
     endpoint: bool = True,
-    *,
     dtype: Any = None,
+    *,
     device: DeviceLike = None,
 ) -> Tensor:
     """Return ``num`` values from start to stop, each a constant multiple of the one before.

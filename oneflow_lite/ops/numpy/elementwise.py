@@ -31,7 +31,7 @@ def angle(z: Any, deg: bool = False) -> Tensor:
     return turned * (180 / math.pi) if deg else turned
 
 
-def fix(x: Any, *, out: Tensor | None = None) -> Tensor:
+def fix(x: Any, out: Tensor | None = None) -> Tensor:
     """Return the nearest integers towards 0; NumPy's other name for ``trunc``.
 
     Examples
@@ -42,7 +42,7 @@ def fix(x: Any, *, out: Tensor | None = None) -> Tensor:
     return trunc(asarray(x), out=out)
 
 
-def isposinf(x: Any, *, out: Tensor | None = None) -> Tensor:
+def isposinf(x: Any, out: Tensor | None = None) -> Tensor:
     """Tell where numbers are positive infinity. TypeError for complex ones.
 
     Examples
@@ -53,7 +53,7 @@ def isposinf(x: Any, *, out: Tensor | None = None) -> Tensor:
     return equal(_real("isposinf", x), math.inf, out=out)
 
 
-def isneginf(x: Any, *, out: Tensor | None = None) -> Tensor:
+def isneginf(x: Any, out: Tensor | None = None) -> Tensor:
     """Tell where numbers are negative infinity. TypeError for complex ones.
 
     Examples

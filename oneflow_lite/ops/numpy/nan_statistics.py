@@ -40,7 +40,7 @@ from oneflow_lite.ops.table import exported
 _INEXACT = ("real floating", "complex floating")
 
 
-def nanargmax(x: Any, /, axis: int | None = None, keepdims: bool = False) -> Tensor:
+def nanargmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
     """Return the index of the first largest element that is not NaN. Parameters as for ``argmax``.
 
     Raises
@@ -56,7 +56,7 @@ def nanargmax(x: Any, /, axis: int | None = None, keepdims: bool = False) -> Ten
     return argmax(_filled("nanargmax", asarray(x), axis, -np.inf), axis, keepdims)
 
 
-def nanargmin(x: Any, /, axis: int | None = None, keepdims: bool = False) -> Tensor:
+def nanargmin(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
     """Return the index of the first smallest element that is not NaN; see ``nanargmax``.
 
     Examples
@@ -150,7 +150,7 @@ def nanstd(
     return sqrt(nanvar(x, axis, dtype, correction=correction, ddof=ddof, keepdims=keepdims))
 
 
-def nanmedian(x: Any, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
+def nanmedian(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Tensor:
     """Return the middle element of what is not NaN, or the mean of the two; NaN where all are.
 
     Examples
@@ -160,7 +160,7 @@ def nanmedian(x: Any, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """
     given = asarray(x)
     if not isdtype(given.dtype, _INEXACT):
-        return median(given, axis, keepdims)
+        return median(given, axis, keepdims=keepdims)
     if given.size == 0:
         return nanmean(given, axis, keepdims=keepdims)
     lanes, shape = lanes_of(given, axis, "nanmedian")

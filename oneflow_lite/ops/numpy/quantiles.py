@@ -25,7 +25,7 @@ _INEXACT = ("real floating", "complex floating")
 Parts = npt.NDArray[Any] | Tensor  # a tensor: in a program that is recorded
 
 
-def median(x: Any, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
+def median(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Tensor:
     """Return the middle element, or the mean of the two; NaN where one is, and of no elements.
 
     Parameters

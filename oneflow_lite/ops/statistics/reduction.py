@@ -479,6 +479,9 @@ def _reduce(
     out: Any = None,
 ) -> Tensor:
     """Reduce; ``neutral`` takes the place of elements that ``where`` leaves out."""
+    if isinstance(keepdims, (Tensor, np.ndarray)):  # NumPy has its output at this place
+        name = op.__name__
+        raise TypeError(f"[{name}] keepdims: expected bool, got an array; an output is named out=")
     axes = axis if axis is None or isinstance(axis, Sequence) else (axis,)
     if op not in (_MEAN, _VAR) and is_number_along(x, axis):
         axes = None
