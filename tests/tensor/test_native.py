@@ -97,6 +97,12 @@ def of_tensors(x: flow.Tensor, y: flow.Tensor) -> dict[str, list[tuple[Any, ...]
         "lexsort": [(key, *rest) for key in keys for rest in ((), (0,), (1,), (-2,), (None,))],
         "digitize": [(*pair, *right) for pair in searched for right in ((), (True,), (1,))],
         **dict.fromkeys(("cumsum", "cumprod"), axes + [(x, None, d) for d in DTYPE_NAMES]),
+        "repeat": [(x, n, axis) for n in (0, 2, 3, True, -1, [2], 1.5) for axis in AXES],
+        "pad": [
+            (x, width, mode)
+            for width in (0, 1, -1, True, 1.5, (1, 2), (1,), [[1, 0], (0, 2)], ((1, 2),), [1, [2]])
+            for mode in ("constant", "edge", "wrap", "most", None)
+        ],
         "vander": [(given, *rest) for given in (row, x, [1, 2]) for rest in powers],
         "searchsorted": [(*pair, *side) for pair in searched for side in sides],
         "interp": [(*given, *end) for given in lines for end in ends],

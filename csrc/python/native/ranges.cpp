@@ -17,8 +17,8 @@ namespace {
 
 constexpr int64_t kSmallRange = 1024;  // longer ones are left to NumPy
 
-/// A new tensor of the host, with its memory, for this thread to write to; false where there is none
-/// at once, or calls are recorded.
+/// A new tensor of the host, with its memory, for this thread to write to; false where there is
+/// none at once, or calls are recorded.
 bool make_here(Device device, DType dtype, int64_t count, Tensor* out) {
   vm::VirtualMachine& machine = runtime().machine;
   if (full_here(machine, device, dtype, {count}, nullptr, out)) return true;

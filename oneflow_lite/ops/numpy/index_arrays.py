@@ -15,7 +15,6 @@ from oneflow_lite.ops.creation.data import asarray, empty, full, tensor
 from oneflow_lite.ops.creation.ranges import arange
 from oneflow_lite.ops.elementwise import clip
 from oneflow_lite.ops.indexing import mode_number, put
-from oneflow_lite.ops.manipulation.joining import stack
 from oneflow_lite.ops.operands import host_array, on_one_device
 from oneflow_lite.ops.table import exported
 
@@ -52,15 +51,22 @@ def indices(
             [0, 1]]])
     """
     wanted, shape = canonical(dtype, "indices"), _C.integers(dimensions, "indices")
-    if not sparse:  # what no memory could hold is refused before the host makes a row of it
-        empty((len(shape), *shape), dtype=wanted, device=device)
-    grids = np.indices(shape, dtype=wanted, sparse=True)
-    rows = tuple(tensor(one, device=device) for one in grids)
-    if sparse:
-        return rows
-    if not rows:
-        return tensor(np.indices(shape, dtype=wanted), device=device)
-    return stack([_C.broadcast_to(row, shape) for row in rows])
+    # What no memory could hold is refused before a row of it is made.
+    grids = None if sparse else empty((len(shape), *shape), dtype=wanted, device=device)
+    rows = [
+        _C.reshape(arange(size, dtype=wanted, device=device), _only(d, size, len(shape)), None)
+        for d, size in enumerate(shape)
+    ]
+    if grids is None:
+        return tuple(rows)
+    for d, row in enumerate(rows):
+        _C.assign(grids[d, ...], row)
+    return grids
+
+
+def _only(axis: int, size: int, ndim: int) -> tuple[int, ...]:
+    """The shape that has a size along one axis."""
+    return (1,) * axis + (size,) + (1,) * (ndim - axis - 1)
 
 
 def ix_(*args: Any) -> Indices:

@@ -18,6 +18,7 @@ from oneflow_lite.ops.table import exported
 Padding = int | Sequence[int] | Sequence[Sequence[int]]
 
 
+@_C.native(_C.paths.pad)
 def pad(
     x: Any,
     /,
