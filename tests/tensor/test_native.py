@@ -8,7 +8,7 @@ import copy
 import inspect
 import pickle
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,27 +52,14 @@ def creation() -> dict[str, tuple[Callable[..., Any], list[tuple[Any, ...]]]]:
     }
 
 
-def of_tensors(x: flow.Tensor, y: flow.Tensor) -> dict[str, list[tuple[Any, ...]]]:
-    """Positional arguments by the name of the function."""
-    first = x[0] if x.ndim and x.shape[0] else x
-    axes = [(x, axis) for axis in AXES] + [(x, axis, True) for axis in AXES] + [(x,), (), (x, 0, 2)]
-    few: list[Any] = [(x,), (3,), ()]
-    parts: list[Any] = [(x, x), [x], [x, y], (x, x.numpy()), [], x, [x, 1], (first, x)]
-    joined = [(part, *rest) for part in parts for rest in ((), (0,), (-1,), (1,), (9,), (None,))]
-    modes = ((), ("full",), ("same",), ("valid",), ("most",), (None,), (0,), (np.str_("same"),))
+def of_places(
+    x: flow.Tensor, y: flow.Tensor, searched: Sequence[Any]
+) -> dict[str, list[tuple[Any, ...]]]:
+    """The same of functions by masks, indices, and numbers of places."""
     row = flow.ravel(x)
-    rows = ((x, first), (row, x), (row, row[::-1]), (row, row[:2]), (row[::2], row), (row, y))
-    others = ((x, 2), ([1, 2], y), (y, flow.zeros(0)), (y, y.numpy()), (y, y.mock(1)), (x,))
-    windows = [(*pair, *mode) for pair in (*rows, *others) for mode in modes]
+    first = x[0] if x.ndim and x.shape[0] else x
     line = flow.sort(row) if row.dtype.kind != "c" else row
-    searched = ((line, x), (line, first), (x, x), (line[::2], x.T), (line, y), (line, x.mock(1)))
-    searched += tuple((line, n) for n in (1, 2.5, True, 2**70, np.float64(1), np.int64(2), [1, 2]))
-    sides = ((), ("right",), ("both",), (None,), ("left", flow.argsort(row)), ("left", None))
-    lines = [(x, line, line), (x.T, line, line[::-1]), (x, line[::2], line[::2]), (x, x, x)]
-    lines += [(x, [0, 1, 3], [2, 0.5, 1]), ([1.5], line, line), (x, [True, 2], [0, 1]), (x, [], [])]
-    lines += [(n, line, line) for n in (1, 2.5, True, 1j, None, "a", np.float64(1), np.ones(2))]
-    lines += [(1.5, [1, 2], (3, 5)), (2, line, line[:2]), (x, line, line.mock(1)), (1.5, 2.5, 3.5)]
-    ends = ((), (1, 2.5), (None, 1j), (1, None), (first, None), (None, None, 2.0))
+    axes = [(x, axis) for axis in AXES] + [(x, axis, True) for axis in AXES] + [(x,), (), (x, 0, 2)]
     order = flow.argsort(row)
     indices = (order, order[::-2], order.astype("int32"), [0, -1], [0, 9], 1.5, 1)
     masks = (x > 1, row > 1, (row > 1)[:2], [True, False], first)
@@ -80,7 +67,9 @@ def of_tensors(x: flow.Tensor, y: flow.Tensor) -> dict[str, list[tuple[Any, ...]
     numbers = [(one, c) for c in ([row, row[::-1]], (row, line, x), [x], [], [row, 1], [y, y])]
     keys: list[Any] = [(row, line), [x, x.T], [x, x, -y], (row,), [], x, [row, [1]], (x, y), (x, x)]
     powers: list[Any] = [(), (0,), (3,), (3, True), (-1,), (2.0,), (2, 1), (None, False)]
+    moves = (1, -1, 0, 7, (1, 2), [1], (0, -2), True, 1.5, np.int64(2))
     return {
+        "roll": [(x, n, axis) for n in moves for axis in (*AXES, (0, 0), (1, 0), (0, 5))],
         "take_along_axis": [
             *((given, i, axis) for i in indices for given in (row, x) for axis in AXES),
             *((x, flow.argsort(x, axis=axis), axis) for axis in (0, -1) if x.ndim > 1),
@@ -104,6 +93,32 @@ def of_tensors(x: flow.Tensor, y: flow.Tensor) -> dict[str, list[tuple[Any, ...]
             for mode in ("constant", "edge", "wrap", "most", None)
         ],
         "vander": [(given, *rest) for given in (row, x, [1, 2]) for rest in powers],
+    }
+
+
+def of_tensors(x: flow.Tensor, y: flow.Tensor) -> dict[str, list[tuple[Any, ...]]]:
+    """Positional arguments by the name of the function."""
+    first = x[0] if x.ndim and x.shape[0] else x
+    axes = [(x, axis) for axis in AXES] + [(x, axis, True) for axis in AXES] + [(x,), (), (x, 0, 2)]
+    few: list[Any] = [(x,), (3,), ()]
+    parts: list[Any] = [(x, x), [x], [x, y], (x, x.numpy()), [], x, [x, 1], (first, x)]
+    joined = [(part, *rest) for part in parts for rest in ((), (0,), (-1,), (1,), (9,), (None,))]
+    modes = ((), ("full",), ("same",), ("valid",), ("most",), (None,), (0,), (np.str_("same"),))
+    row = flow.ravel(x)
+    rows = ((x, first), (row, x), (row, row[::-1]), (row, row[:2]), (row[::2], row), (row, y))
+    others = ((x, 2), ([1, 2], y), (y, flow.zeros(0)), (y, y.numpy()), (y, y.mock(1)), (x,))
+    windows = [(*pair, *mode) for pair in (*rows, *others) for mode in modes]
+    line = flow.sort(row) if row.dtype.kind != "c" else row
+    searched = ((line, x), (line, first), (x, x), (line[::2], x.T), (line, y), (line, x.mock(1)))
+    searched += tuple((line, n) for n in (1, 2.5, True, 2**70, np.float64(1), np.int64(2), [1, 2]))
+    sides = ((), ("right",), ("both",), (None,), ("left", flow.argsort(row)), ("left", None))
+    lines = [(x, line, line), (x.T, line, line[::-1]), (x, line[::2], line[::2]), (x, x, x)]
+    lines += [(x, [0, 1, 3], [2, 0.5, 1]), ([1.5], line, line), (x, [True, 2], [0, 1]), (x, [], [])]
+    lines += [(n, line, line) for n in (1, 2.5, True, 1j, None, "a", np.float64(1), np.ones(2))]
+    lines += [(1.5, [1, 2], (3, 5)), (2, line, line[:2]), (x, line, line.mock(1)), (1.5, 2.5, 3.5)]
+    ends = ((), (1, 2.5), (None, 1j), (1, None), (first, None), (None, None, 2.0))
+    return {
+        **of_places(x, y, searched),
         "searchsorted": [(*pair, *side) for pair in searched for side in sides],
         "interp": [(*given, *end) for given in lines for end in ends],
         **dict.fromkeys(("convolve", "correlate"), windows),

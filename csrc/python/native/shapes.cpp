@@ -221,6 +221,65 @@ PyObject* repeat_path(const Call& call) {
   return reshape_tensor(rows, shape, Reuse::never);
 }
 
+// --- moving
+
+/// `count` places of an axis, from `begin` on.
+Tensor part_of(Tensor x, int axis, int64_t begin, int64_t count) {
+  x.offset += begin * x.strides[axis];
+  x.shape[axis] = count;
+  return x;
+}
+
+/// Copies x from an axis on, in whose two parts the elements change places; `shifts` are from 0 on.
+void copy_rolled(const Issuer& from, const Tensor& x, const Tensor& out, const Dims& shifts,
+                 int axis) {
+  while (axis < x.ndim() && shifts[axis] == 0) ++axis;
+  if (axis == x.ndim()) return assign(from, out, x, "assign");
+  const int64_t size = x.shape[axis], first = shifts[axis];
+  copy_rolled(from, part_of(x, axis, 0, size - first), part_of(out, axis, first, size - first),
+              shifts, axis + 1);
+  copy_rolled(from, part_of(x, axis, size - first, first), part_of(out, axis, 0, first), shifts,
+              axis + 1);
+}
+
+/// The shift of each axis, from 0 on; false for arguments of other kinds, or that do not fit.
+bool read_shifts(const Tensor& x, PyObject* shift, PyObject* axis, Dims* shifts) {
+  Dims places, axes;
+  if (!read_integers(&shift, 1, &places) || !read_integers(&axis, 1, &axes)) return false;
+  if (places.size() != axes.size() && places.size() != 1) return false;
+  for (int i = 0; i < axes.size(); ++i) {
+    const int64_t along = axes[i] < 0 ? axes[i] + x.ndim() : axes[i];
+    if (along < 0 || along >= x.ndim()) return false;
+    const int64_t size = std::max<int64_t>(x.shape[along], 1);
+    const int64_t moved = places[places.size() == 1 ? 0 : i] % size;
+    (*shifts)[along] = ((*shifts)[along] + moved + size) % size;
+  }
+  return true;
+}
+
+/// roll(x, shift, axis)
+PyObject* roll_path(const Call& call) {
+  const Tensor* given = tensor_or_null(call[0]);
+  const Issuer from = issuer();
+  if (!given || from.sink) return nullptr;
+  const bool is_flat = call[2] == Py_None;
+  const Reference flat(is_flat ? reshape_tensor(*given, {given->size()}, Reuse::where_possible)
+                               : Py_NewRef(call[0]));
+  const Tensor& x = tensor_of(flat.get());
+  Dims shifts(x.ndim(), 0);
+  if (is_flat) {
+    const std::optional<int64_t> places = known_integer(call[1]);
+    const int64_t size = std::max<int64_t>(x.size(), 1);
+    if (!places) return nullptr;
+    shifts[0] = (*places % size + size) % size;
+  } else if (!read_shifts(x, call[1], call[2], &shifts)) {
+    return nullptr;
+  }
+  const Tensor out = make_tensor(x.storage->state(), x.dtype, given->shape, from.site);
+  copy_rolled(from, x, is_flat ? *reshape_view(out, x.shape) : out, shifts, 0);
+  return wrap(Tensor(out));
+}
+
 // --- padding
 
 /// How many elements are added before and after each axis.
@@ -253,13 +312,6 @@ bool read_widths(PyObject* given, int ndim, Widths* widths) {
     widths->after.push_back(*after);
   }
   return true;
-}
-
-/// `count` places of an axis, from `begin` on.
-Tensor part_of(Tensor x, int axis, int64_t begin, int64_t count) {
-  x.offset += begin * x.strides[axis];
-  x.shape[axis] = count;
-  return x;
 }
 
 /// pad(x, pad_width, mode, constant_values), with a number or the elements at the edges
@@ -387,6 +439,7 @@ const NativeRow kShapePaths[] = {whole<reshape>("reshape"),
                                  {"stack", stack_path},
                                  {"repeat", repeat_path},
                                  {"pad", pad_path},
+                                 {"roll", roll_path},
                                  {"atleast_1d", atleast_path<1>},
                                  {"atleast_2d", atleast_path<2>},
                                  {"atleast_3d", atleast_path<3>},

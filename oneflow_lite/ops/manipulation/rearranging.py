@@ -22,6 +22,7 @@ def flip(x: Any, /, axis: Axes | None = None) -> Tensor:
     """
 
 
+@_C.native(_C.paths.roll)
 def roll(x: Any, /, shift: Axes, axis: Axes | None = None) -> Tensor:
     """Return a copy with the elements moved along axes; what leaves at an end enters at the other.
 
