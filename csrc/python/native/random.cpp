@@ -91,6 +91,7 @@ using Draw1 = double (*)(bitgen_t*, double);
 using Draw2 = double (*)(bitgen_t*, double, double);
 using Draw3 = double (*)(bitgen_t*, double, double, double);
 using Count1 = int64_t (*)(bitgen_t*, double);
+using Count2 = int64_t (*)(bitgen_t*, double, double);
 using FillIntegers = void (*)(bitgen_t*, uint64_t, uint64_t, npy_intp, bool, uint64_t*);
 
 /// The function that NumPy's extension module exports, or null. Other packages call these
@@ -113,6 +114,14 @@ bool two_positive(const double* p) { return p[0] > 0 && p[1] > 0; }
 bool second_positive(const double* p) { return p[1] > 0; }
 bool ordered(const double* p) { return p[0] <= p[1] && p[1] <= p[2] && p[0] < p[2]; }
 bool is_mean(const double* p) { return p[0] > 0 && p[0] < 1e9; }
+bool is_chance(const double* p) { return p[0] > 0 && p[0] <= 1; }
+bool below_one(const double* p) { return p[0] >= 0 && p[0] < 1; }
+bool above_one(const double* p) { return p[0] > 1; }
+bool count_and_chance(const double* p) {
+  return p[0] > 0 && is_chance(p + 1) && (1 - p[1]) / p[1] * (p[0] + 10 * std::sqrt(p[0])) < 1e9;
+}
+bool one_and_shift(const double* p) { return p[0] > 0 && p[1] >= 0; }
+bool two_and_shift(const double* p) { return two_positive(p) && p[2] >= 0; }
 
 struct Distribution {
   const char* method;
@@ -135,6 +144,12 @@ constexpr Distribution kDistributions[] = {
     {"standard_exponential", "random_standard_exponential", 0, always, DType::f64,
      "random_standard_exponential_fill", "random_standard_exponential_fill_f"},
     {"poisson", "random_poisson", 1, is_mean, DType::i64},
+    {"geometric", "random_geometric", 1, is_chance, DType::i64},
+    {"logseries", "random_logseries", 1, below_one, DType::i64},
+    {"zipf", "random_zipf", 1, above_one, DType::i64},
+    {"negative_binomial", "random_negative_binomial", 2, count_and_chance, DType::i64},
+    {"noncentral_chisquare", "random_noncentral_chisquare", 2, one_and_shift},
+    {"noncentral_f", "random_noncentral_f", 3, two_and_shift},
     {"gamma", "random_gamma", 2, two_positive},
     {"standard_gamma", "random_standard_gamma", 1, one_positive},
     {"beta", "random_beta", 2, two_positive},
@@ -193,6 +208,11 @@ double draw_one(const Found& found, bitgen_t* bits, const double* p) {
   }
 }
 
+int64_t count_one(const Found& found, bitgen_t* bits, const double* p) {
+  if (found.row->parameters == 1) return reinterpret_cast<Count1>(found.draw)(bits, p[0]);
+  return reinterpret_cast<Count2>(found.draw)(bits, p[0], p[1]);
+}
+
 union Numbers {
   double reals[kMostDrawn];
   float singles[kMostDrawn];
@@ -205,7 +225,7 @@ void draw_many(const Found& found, bitgen_t* bits, const double* p, DType dtype,
   if (found.fill) return found.fill(bits, count, out->reals);
   for (int64_t i = 0; i < count; ++i) {
     if (dtype == DType::i64) {
-      out->integers[i] = reinterpret_cast<Count1>(found.draw)(bits, p[0]);
+      out->integers[i] = count_one(found, bits, p);
     } else {
       out->reals[i] = draw_one(found, bits, p);
     }

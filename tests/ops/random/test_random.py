@@ -152,6 +152,31 @@ def test_distributions(name: str, device: flow.Device) -> None:
     assert getattr(flow.random, name)(*parameters, dtype="complex64").dtype == "complex64"
 
 
+@pytest.mark.parametrize(
+    ("name", "limits"),
+    [
+        ("geometric", [(0.0,), (1.0,), (1.5,), (1e-12,), (float("nan"),), (1,), ("a",)]),
+        ("logseries", [(0.0,), (1.0,), (-0.1,), (0.999999,), (0,)]),
+        ("zipf", [(1.0,), (1.0000001,), (2000.0,), (float("inf"),), (3,)]),
+        ("negative_binomial", [(0, 0.5), (0.5, 1), (3, 0.0), (1e9, 1e-9), (1e12, 0.5), (2, 1.5)]),
+        ("noncentral_chisquare", [(0.0, 1), (1, 0.0), (1, -1), (0.5, 3), (2, float("inf"))]),
+        ("noncentral_f", [(0.0, 1, 1), (1, 2, 0), (1, 0, 1), (1, 2, -1), (3, 2, 1)]),
+    ],
+)
+def test_parameters_at_their_limits(name: str, limits: list[Any]) -> None:
+    ours, numpys = flow.random.default_rng(5), np.random.default_rng(5)
+    for parameters in limits:
+        for size in (None, 4):
+            try:
+                expected = getattr(numpys, name)(*parameters, size)
+            except (TypeError, ValueError) as error:
+                with pytest.raises(type(error)):
+                    getattr(ours, name)(*parameters, size)
+                continue
+            same(expected, getattr(ours, name)(*parameters, size))
+    assert ours.bit_generator.state == numpys.bit_generator.state
+
+
 @pytest.mark.parametrize("name", ["random", "standard_normal", "standard_exponential"])
 def test_float32_is_drawn_as_such(name: str, device: flow.Device) -> None:
     ours, numpys = flow.random.default_rng(3), np.random.default_rng(3)
