@@ -173,6 +173,7 @@ class Generator(Recorded):
         if x.size:
             _C.assign(x, take(x, self._order(x, axis), axis))
 
+    @_C.native(_C.paths.permuted)
     def permuted(self, x: Any, *, axis: int | None = None, device: DeviceLike = None) -> Tensor:
         """Return x with the elements of each lane along an axis in a random order of their own.
 

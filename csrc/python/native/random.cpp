@@ -420,6 +420,22 @@ PyObject* permutation_path(const Call& call) {
   return wrap(from_array(as_array(order), x ? x->device() : default_device()));
 }
 
+/// permuted(self, x, axis, device)
+PyObject* permuted_path(const Call& call) {
+  static PyObject* const name = method_name("permuted");
+  static PyObject* const names = checked(Py_BuildValue("(s)", "axis"));
+  if (is_recording() || call[3] != Py_None) return nullptr;
+  const Tensor* const x = tensor_or_null(call[1]);
+  static PyObject* const first = checked(PyLong_FromLong(0));  // which all have but 0-d ones
+  const Reference copy(copy_of_few(x, call[2] == Py_None ? first : call[2]));
+  if (!copy.get()) return nullptr;
+  const Source source(call[0]);
+  const Reference method(checked(PyObject_GetAttr(source.numpys(), name)));
+  PyObject* const given[2] = {copy.get(), call[2]};
+  const Reference order(checked(PyObject_Vectorcall(method.get(), given, 1, names)));
+  return wrap(from_array(as_array(order), x->device()));
+}
+
 /// shuffle(self, x, axis)
 PyObject* shuffle_path(const Call& call) {
   static PyObject* const name = method_name("shuffle");
@@ -469,6 +485,7 @@ void init_random(PyObject* module) {
 
 const NativeRow kRandomPaths[] = {{"draw", draw_path},       {"integers", integers_path},
                                   {"choice", choice_path},   {"permutation", permutation_path},
-                                  {"shuffle", shuffle_path}, {nullptr, nullptr}};
+                                  {"shuffle", shuffle_path}, {"permuted", permuted_path},
+                                  {nullptr, nullptr}};
 
 }  // namespace ofl::python
