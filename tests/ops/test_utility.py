@@ -86,6 +86,12 @@ def test_nan_to_num(dtype: str, device: flow.Device) -> None:
     t = flow.tensor(x, device=device)
     same(np.nan_to_num(x), flow.nan_to_num(t))
     same(np.nan_to_num(x, nan=7, posinf=8, neginf=9), flow.nan_to_num(t, nan=7, posinf=8, neginf=9))
+    same(np.nan_to_num(x, posinf=2.5), flow.nan_to_num(t, posinf=2.5))
+    same(np.nan_to_num(x, neginf=np.nan), flow.nan_to_num(t, neginf=np.nan))
+    other = np.float64(3)  # of a dtype of its own, which is cast
+    same(np.nan_to_num(x, nan=other, posinf=other), flow.nan_to_num(t, nan=other, posinf=other))
+    assert not flow.nan_to_num(t).shares_storage(t)
+    assert flow.nan_to_num(t.copy()[::-1], copy=False).shape == t.shape
     same(np.nan_to_num(x.T), flow.nan_to_num(t.T))
     same(x, t)
     assert flow.nan_to_num(t, copy=False) is t

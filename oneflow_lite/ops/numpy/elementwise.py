@@ -1,6 +1,7 @@
 """Elementwise functions that are made of the rows of the op table."""
 
 import math
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from oneflow_lite import _C
@@ -9,6 +10,7 @@ from oneflow_lite.dtypes import finfo, isdtype, kind_of
 from oneflow_lite.ops.creation.data import asarray, zeros
 from oneflow_lite.ops.elementwise import (
     atan2,
+    clip,
     equal,
     isnan,
     sin,
@@ -135,18 +137,26 @@ def nan_to_num(
     array([0., 1.])
     """
     given = asarray(x)
-    given = _C.copy(given) if copy or given is not x else given
     kind = kind_of(given.dtype)
-    if kind not in "fc":
-        return given
-    limits = finfo(given.dtype)
-    largest = limits.max if posinf is None else posinf
-    smallest = limits.min if neginf is None else neginf
-    for part in (given.real, given.imag) if kind == "c" else (given,):
-        cleaned = _C.where(part == math.inf, largest, part)
-        cleaned = _C.where(part == -math.inf, smallest, cleaned)
-        _C.assign(part, _C.where(isnan(part), nan, cleaned))
+    numbers = (nan, posinf, neginf)
+    if kind == "f" and copy and all(type(n) in (int, float, NoneType) for n in numbers):
+        return _finite(given, *numbers)
+    given = _C.copy(given) if copy or given is not x else given
+    if kind in "fc":
+        for part in (given.real, given.imag) if kind == "c" else (given,):
+            _C.assign(part, _finite(part, *numbers))
     return given
+
+
+def _finite(x: Tensor, nan: Any, posinf: Any, neginf: Any) -> Tensor:
+    """Real numbers with others in place of NaN and infinities; None: the nearest finite ones."""
+    limits = finfo(x.dtype)
+    cleaned = clip(x, limits.min, limits.max)
+    if posinf is not None:
+        cleaned = _C.where(x == math.inf, posinf, cleaned)
+    if neginf is not None:
+        cleaned = _C.where(x == -math.inf, neginf, cleaned)
+    return _C.where(isnan(x), nan, cleaned)
 
 
 if not TYPE_CHECKING:
