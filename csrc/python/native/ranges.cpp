@@ -159,13 +159,15 @@ PyObject* linspace_path(const Call& call) {
   if (call[4] != Py_None && known_dtype(call[4]) != DType::f64) return nullptr;
   const bool has_end = call[3] == Py_True;
   const int64_t parts = *count - (has_end ? 1 : 0);
-  const double span = *last - *first, step = span / static_cast<double>(parts);
-  if (*count < 2 || *count > kLong || !std::isfinite(span) || step == 0) return nullptr;
+  const double span = *last - *first;
+  const double step = parts == 0 ? span : span / static_cast<double>(parts);
+  if (*count < 1 || *count > kLong || !std::isfinite(span)) return nullptr;
+  if (parts > 0 && step == 0) return nullptr;  // NumPy divides first
   Tensor made;
   if (!make_here(device_or(call[5], default_device()), DType::f64, *count, &made)) return nullptr;
   auto* const values = reinterpret_cast<double*>(made.address());
   for (int64_t i = 0; i < *count; ++i) values[i] = static_cast<double>(i) * step + *first;
-  if (has_end) values[*count - 1] = *last;
+  if (has_end && *count > 1) values[*count - 1] = *last;
   return wrap(std::move(made));
 }
 

@@ -76,15 +76,22 @@ void put_masked(char* const* data, const int64_t* steps, int64_t n) {
   const auto* const values = reinterpret_cast<const T*>(data[2]);
   constexpr auto kWidth = static_cast<int64_t>(sizeof(T));
   if (steps[0] == kWidth && steps[1] == 1 && steps[2] == kWidth) {
-    for (int64_t i = 0; i < n; ++i) x[i] = mask[i] ? values[i] : x[i];
+    for (int64_t i = 0; i < n; ++i) {
+      const T value = values[i], own = x[i];  // both are read: no branch
+      x[i] = mask[i] ? value : own;
+    }
   } else if (steps[0] == kWidth && steps[1] == 1 && steps[2] == 0) {
     const T value = *values;
-    for (int64_t i = 0; i < n; ++i) x[i] = mask[i] ? value : x[i];
+    for (int64_t i = 0; i < n; ++i) {
+      const T own = x[i];
+      x[i] = mask[i] ? value : own;
+    }
   } else {
     for (int64_t i = 0; i < n; ++i) {
       T* const place = reinterpret_cast<T*>(data[0] + i * steps[0]);
       const T value = *reinterpret_cast<const T*>(data[2] + i * steps[2]);
-      *place = mask[i * steps[1]] ? value : *place;
+      const T own = *place;
+      *place = mask[i * steps[1]] ? value : own;
     }
   }
 }
@@ -128,7 +135,8 @@ bool place_here(const Issuer& issuer, const Tensor& x, const Tensor& mask, const
       for (int64_t i = 0; i < inner.dim; ++i) {
         T* const place = reinterpret_cast<T*>(pointers[0] + i * inner.strides[0]);
         const bool is_chosen = pointers[1][i * inner.strides[1]] != 0;
-        *place = is_chosen ? from[next] : *place;
+        const T value = from[next], own = *place;
+        *place = is_chosen ? value : own;
         next += is_chosen;
         if (next == count) next = 0;
       }
