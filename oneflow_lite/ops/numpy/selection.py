@@ -83,12 +83,14 @@ def choose(a: Any, choices: Any, *, mode: str = "raise") -> Tensor:
     array([10,  2, 30])
     """
     how = mode_number(mode, "choose")
-    numbers, *options = on_one_device(a, *choices)
+    parts = list(choices)
+    numbers, *options = on_one_device(a, *parts)
     if not isdtype(numbers.dtype, ("integral", "bool")):
         raise TypeError(f"[choose] expected integers, got {numbers.dtype}")
     if not options:
         raise ValueError("[choose] expected at least one choice, got none")
-    dtype, count = result_type(*options), len(options)
+    weak = [part if type(part) in _NUMBERS else x for part, x in zip(parts, options, strict=True)]
+    dtype, count = result_type(*weak), len(options)
     index, *options = broadcast_arrays(
         _C.astype(numbers, int64, False), *(_C.astype(x, dtype, False) for x in options)
     )

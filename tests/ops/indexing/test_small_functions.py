@@ -138,6 +138,8 @@ def test_numbers_choose(dtype: str, device: flow.Device, naive: bool) -> None:
         given = [flow.tensor(one, device=device) for one in choices]
         t = flow.tensor(numbers, device=device)
         same(np.choose(numbers, choices), flow.choose(t, given))
+        weak = (*choices[:2], True if dtype == "bool" else 3)
+        same(np.choose(numbers, weak), flow.choose(t, (*given[:2], weak[2])))
         wide = (*choices[:2], np.float64(3))  # of another dtype
         same(np.choose(numbers, wide), flow.choose(t, (*given[:2], wide[2])))
         if len(shape) > 1:
