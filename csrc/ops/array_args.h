@@ -103,6 +103,11 @@ void run_numbers_kernel(const ArrayArgs& args);
 /// weights in[1] (float64).
 void bincount_kernel(const ArrayArgs& args);
 
+/// out (int64) = how many elements of in[0] are between each two of the ascending edges in[1], and
+/// then how many are outside of them; all one-dimensional. in[0] is not complex; the edges are
+/// float64, or of its dtype. The last edge belongs to the bin before it.
+void histogram_kernel(const ArrayArgs& args);
+
 /// A generalized ufunc: `loop` on the operands from attr[0] on, whose dtypes are the loop's.
 /// attr[1]: what it means when the loop sets the invalid flag (0: nothing, 1: singular, 2: not
 /// positive definite, 3: eigenvalues, 4: singular values, 5: qr, 6: least squares). attr[2]: input

@@ -42,6 +42,7 @@ enum class KernelId : uint8_t {
   conv2d_input_gradient,
   conv2d_weight_gradient,
   correlate,
+  histogram,
   interpolate,
   layout_transform,
   members,

@@ -47,6 +47,8 @@ constexpr Kernel kKernels[] = {
      Placing::apart, Makes::computed},
     {Id::correlate, "correlate", 0.25, Pattern::opaque, {correlate_kernel}, Placing::apart,
      Makes::computed},
+    {Id::histogram, "histogram", 4, Pattern::opaque, {histogram_kernel}, Placing::apart,
+     Makes::computed},
     {Id::interpolate, "interpolate", 40, Pattern::opaque,
      {interpolate_kernel, nullptr, Division::queries}, Placing::apart, Makes::computed},
     {Id::layout_transform, "layout_transform", 1, Pattern::injective,

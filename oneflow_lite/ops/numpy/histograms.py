@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
-from oneflow_lite.dtypes import bool as bool_dtype, float64, int64, isdtype, uint8
+from oneflow_lite.dtypes import bool as bool_dtype, float64, int64, isdtype, result_type, uint8
 from oneflow_lite.ops.creation.data import asarray
 from oneflow_lite.ops.indexing import take
 from oneflow_lite.ops.manipulation.joining import concat, stack
@@ -163,14 +163,27 @@ def histogram(
         raise TypeError(f"[histogram] expected real numbers, got {given.dtype}")
     numbers = ravel(_C.astype(given, uint8, False) if given.dtype == bool_dtype else given)
     edges = _edges(numbers, bins, range)
-    ordered = sort(numbers)
-    inner = searchsorted(ordered, edges[:-1])
-    bounds = concat([inner, searchsorted(ordered, edges[-1:], side="right")])
-    counts = bounds[1:] - bounds[:-1]
+    counts = _counts(numbers, edges)
     if not density:
         return counts, edges
     widths = _C.astype(edges[1:] - edges[:-1], float64, False)
     return counts / widths / sum(counts), edges
+
+
+def _counts(numbers: Tensor, edges: Tensor) -> Tensor:
+    """How many numbers each bin has."""
+    common = result_type(numbers.dtype, edges.dtype)
+    has_kernel = _C.device_types()[numbers.device.type].runs_host_kernels
+    if has_kernel and not isdtype(common, "complex floating"):
+        given = numbers if common == float64 else _C.astype(numbers, common, False)
+        inputs = [given, _C.astype(edges, common, False)]
+        outputs = [(edges.shape, int64)]  # the last one is of numbers outside of all bins
+        made = _C.call_kernel("histogram", "histogram", inputs, outputs, elements=numbers.size)
+        return made[0][:-1]
+    ordered = sort(numbers)
+    inner = searchsorted(ordered, edges[:-1])
+    bounds = concat([inner, searchsorted(ordered, edges[-1:], side="right")])
+    return bounds[1:] - bounds[:-1]
 
 
 def _largest(numbers: Tensor) -> int:

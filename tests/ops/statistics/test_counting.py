@@ -118,3 +118,43 @@ def test_wrong_histograms(device: flow.Device) -> None:
     ):
         with pytest.raises(error, match=r"\[histogram\] .*" + text):
             call()
+
+
+EDGES = {
+    "even": [-8.0, -4.0, 0.0, 4.0, 8.0],
+    "uneven": [-9.0, -8.5, 0.0, 0.0, 1.0, 90.0],
+    "wide": [-np.inf, -1.0, 2.0, np.inf],
+    "with NaN": [-1.0, 2.0, np.nan],
+    "NaN first": [np.nan, 1.0, 2.0],
+    "one bin": [-2.0, 2.0],
+}
+
+
+@pytest.mark.parametrize("edges", EDGES)
+@pytest.mark.parametrize(
+    "dtype", ["bool", "int8", "uint8", "int64", "uint64", "float16", "float32", "float64"]
+)
+def test_histogram_of_many(dtype: str, edges: str, device: flow.Device, naive: bool) -> None:
+    x = np.random.default_rng(2).normal(0, 5, (3, 70_001))
+    x = np.abs(x).astype(dtype) if dtype[0] == "u" else x.astype(dtype)
+    if dtype[0] == "f":
+        x[0, ::97], x[1, ::89] = np.nan, np.inf
+        x[2, ::83] = 0.0 if dtype == "float16" else -0.0  # NumPy's sort of float16 missorts -0
+    t = flow.tensor(x, device=device)
+    for array, seen in ((x, t), (x.T[::3], t.T[::3])):
+        given = array.astype("uint8") if dtype == "bool" else array
+        same(np.histogram(given, EDGES[edges])[0], flow.histogram(seen, EDGES[edges])[0])
+        same(np.histogram(given, 7, (-6, 3.3))[0], flow.histogram(seen, 7, (-6, 3.3))[0])
+        many = 300 if dtype == "float16" else 5000
+        same(np.histogram(given, many, (-6, 3.3))[0], flow.histogram(seen, many, (-6, 3.3))[0])
+
+
+def test_histogram_of_wide_integers(device: flow.Device) -> None:
+    """The numbers of their edges are no floats."""
+    for dtype, first in (("int64", -(2**62)), ("uint64", 2**63)):
+        edges = np.arange(9).astype(dtype) * 3 + np.array(first, dtype)
+        x = np.random.default_rng(0).integers(0, 30, 2000).astype(dtype) + edges[0] - 1
+        t = flow.tensor(x, device=device)
+        same(np.histogram(x, edges)[0], flow.histogram(t, flow.tensor(edges, device=device))[0])
+        bounds = edges.astype("float64")
+        same(np.histogram(x, bounds)[0], flow.histogram(t, flow.tensor(bounds, device=device))[0])
