@@ -3,6 +3,7 @@
 // integer conversions out of range are what NumPy's x86-64 wheels compute, spelled out.
 #include <algorithm>
 #include <complex>
+#include <cstring>
 #include <type_traits>
 
 #include "base/half.h"
@@ -208,6 +209,18 @@ void copy_bytes(char* dst, const char* src, size_t bytes) {
   std::memcpy(dst + stepped, src + stepped, bytes - stepped);
 }
 
+/// One element, many times. (The compiler makes wide stores of them.)
+template <size_t Size>
+void fill_dense(const char* src, char* dst, int64_t n) {
+  unsigned char element[Size];
+  std::memcpy(element, src, Size);
+  if constexpr (Size == 1) {
+    std::memset(dst, element[0], static_cast<size_t>(n));
+  } else {
+    for (int64_t i = 0; i < n; ++i) std::memcpy(dst + i * Size, element, Size);
+  }
+}
+
 template <size_t Size>
 void copy_strided(const char* src, int64_t src_stride, char* dst, int64_t dst_stride, int64_t n) {
   constexpr int64_t size = Size;
@@ -215,6 +228,7 @@ void copy_strided(const char* src, int64_t src_stride, char* dst, int64_t dst_st
     if (src != dst) copy_bytes(dst, src, static_cast<size_t>(n) * Size);
     return;
   }
+  if (src_stride == 0 && dst_stride == size) return fill_dense<Size>(src, dst, n);
   const int64_t last = (n - 1) * src_stride;
   const bool apart = dst + n * size <= src + std::min<int64_t>(last, 0) ||
                      src + std::max<int64_t>(last, 0) + size <= dst;
@@ -245,6 +259,71 @@ CastFn widest() {
   return chosen;
 }
 
+/// Numbers are true by their bits, those of floats without their signs: a part is not zero.
+template <typename Word, int parts, Word mask>
+inline bool is_true(const char* from) {
+  Word bits = 0;
+  for (int part = 0; part < parts; ++part) {
+    Word word;
+    std::memcpy(&word, from + part * sizeof(Word), sizeof(Word));
+    bits |= word;
+  }
+  return (bits & mask) != 0;
+}
+
+template <typename Word, int parts, Word mask>
+void find_truths(const char* src, int64_t src_stride, char* dst, int64_t dst_stride, int64_t n) {
+  constexpr int64_t size = parts * sizeof(Word);
+  const bool apart = dst + n <= src || src + n * size <= dst;
+  if (src_stride == size && dst_stride == 1 && apart) {
+    char* __restrict to = dst;
+    for (int64_t i = 0; i < n; ++i) to[i] = is_true<Word, parts, mask>(src + i * size);
+    return;
+  }
+  for (int64_t i = 0; i < n; ++i) {
+    dst[i * dst_stride] = is_true<Word, parts, mask>(src + i * src_stride);
+  }
+}
+
+template <typename Word, int parts, Word mask>
+OFL_AVX2 OFL_FLAT void find_truths_256(const char* src, int64_t src_stride, char* dst,
+                                       int64_t dst_stride, int64_t n) {
+  find_truths<Word, parts, mask>(src, src_stride, dst, dst_stride, n);
+}
+template <typename Word, int parts, Word mask>
+OFL_AVX512 OFL_FLAT void find_truths_512(const char* src, int64_t src_stride, char* dst,
+                                         int64_t dst_stride, int64_t n) {
+  find_truths<Word, parts, mask>(src, src_stride, dst, dst_stride, n);
+}
+
+template <typename Word, int parts = 1, Word mask = static_cast<Word>(~Word{0})>
+CastFn widest_truths() {
+  static const auto chosen =
+      choose_by_isa<CastFn>("truths", find_truths<Word, parts, mask>,
+                            find_truths_256<Word, parts, mask>, find_truths_512<Word, parts, mask>);
+  return chosen;
+}
+
+template <typename From>
+CastFn truths_of() {
+  constexpr uint64_t magnitude = ~uint64_t{0} >> 1;
+  if constexpr (std::is_same_v<From, std::complex<double>>) {
+    return widest_truths<uint64_t, 2, magnitude>();
+  } else if constexpr (std::is_same_v<From, std::complex<float>>) {
+    return widest_truths<uint64_t, 1, 0x7fffffff7fffffff>();
+  } else if constexpr (std::is_same_v<From, double>) {
+    return widest_truths<uint64_t, 1, magnitude>();
+  } else if constexpr (std::is_same_v<From, float>) {
+    return widest_truths<uint32_t, 1, 0x7fffffff>();
+  } else if constexpr (std::is_same_v<From, Half> || std::is_same_v<From, BFloat16>) {
+    return widest_truths<uint16_t, 1, 0x7fff>();
+  } else if constexpr (sizeof(From) == 1) {
+    return widest_truths<uint8_t>();
+  } else {
+    return widest_truths<std::make_unsigned_t<From>>();
+  }
+}
+
 template <typename From, typename To>
 constexpr bool kIsWidening = std::is_same_v<From, BFloat16> && std::is_same_v<To, float>;
 
@@ -259,6 +338,8 @@ CastFn cast_function(DType from, DType to) {
         return &copy_strided<sizeof(To)>;
       } else if constexpr (kIsWidening<From, To> || kIsWidening<To, From>) {
         return widest<From, To>();
+      } else if constexpr (std::is_same_v<To, bool>) {
+        return truths_of<From>();
       } else {
         return &cast_strided<From, To>;
       }

@@ -247,7 +247,8 @@ bool goes_by_rows(const LoopArgs& args) {
   const bool exact = args.op->exact && info(args.resolution->out).kind != DTypeKind::complex;
   for (int k = 0; k < args.iteration.operands; ++k) {
     const bool lies_as_in_buffer = inner.strides[k] == static_cast<int64_t>(size_of(args.dtype[k]));
-    if (!lies_as_in_buffer && !(exact && inner.strides[k] == 0)) return false;
+    const bool is_fast = args.dtype[k] != DType::b1;  // NumPy's loops of bool want neighbours
+    if (!lies_as_in_buffer && !(exact && is_fast && inner.strides[k] == 0)) return false;
   }
   return true;
 }

@@ -2,63 +2,87 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/vectors.h"
 #include "ops/index/places.h"
+#include "ops/lanes.h"
+#include "ops/loop_args.h"
 
 namespace ofl::ops {
 
 namespace {
 
-/// True elements among n bytes that are 0 or not, eight at a time.
-int64_t count_bytes(const char* truth, int64_t n) {
-  constexpr uint64_t kLow = 0x7f7f7f7f7f7f7f7f, kOnes = 0x0101010101010101;
-  constexpr int64_t kWordsPerSum = 255;  // what a byte can add up
-  int64_t count = 0, i = 0;
-  while (i + 8 <= n) {
-    const int64_t end = std::min(n - 7, i + 8 * kWordsPerSum);
-    uint64_t sums = 0;
-    for (; i < end; i += 8) {
-      uint64_t word;
-      std::memcpy(&word, truth + i, sizeof word);
-      sums += ((((word & kLow) + kLow) | word) >> 7) & kOnes;
-    }
-    for (; sums; sums >>= 8) count += static_cast<int64_t>(sums & 0xff);
+/// The bits of an element that are not its signs, of parts joined.
+template <typename Word, int parts, Word mask>
+inline Word word_at(const char* from, int64_t i) {
+  Word bits = 0;
+  for (int part = 0; part < parts; ++part) {
+    Word word;
+    std::memcpy(&word, from + (i * parts + part) * static_cast<int64_t>(sizeof word), sizeof word);
+    bits |= word;
   }
-  for (; i < n; ++i) count += truth[i] != 0;
+  return bits & mask;
+}
+
+/// Counts of so many neighbours at a time, each in as many bits as a word.
+constexpr int64_t kCountedBytes = 256;
+
+/// Words that are not zero under the mask. A number that is not zero (NaN is not) has such a word,
+/// or its other part has one; of floating-point numbers the mask leaves out the sign.
+template <typename Word, int parts, Word mask>
+int64_t count_words(const char* from, int64_t n) {
+  constexpr int64_t kLanes = kCountedBytes / sizeof(Word);
+  constexpr int64_t kMost = sizeof(Word) == 1 ? 255 : 4096;  // what a word can add up
+  int64_t count = 0, i = 0;
+  while (n - i >= kLanes) {
+    const int64_t rounds = std::min((n - i) / kLanes, kMost);
+    Word sums[kLanes] = {};
+    for (int64_t round = 0; round < rounds; ++round, i += kLanes) {
+      for (int64_t lane = 0; lane < kLanes; ++lane) {
+        sums[lane] += word_at<Word, parts, mask>(from, i + lane) != 0 ? 1 : 0;
+      }
+    }
+    for (const Word sum : sums) count += static_cast<int64_t>(sum);
+  }
+  for (; i < n; ++i) count += word_at<Word, parts, mask>(from, i) != 0;
   return count;
 }
 
-/// truth[i] = element i is not zero (NaN is not), by its bits: those of floating-point numbers
-/// without the sign.
-template <typename Word, int parts, bool has_sign>
-void test_elements(const char* from, int64_t stride, char* truth, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) {
-    Word bits = 0;
-    for (int part = 0; part < parts; ++part) {
-      Word word;
-      std::memcpy(&word, from + i * stride + part * sizeof(Word), sizeof word);
-      bits |= has_sign ? static_cast<Word>(word << 1) : word;
-    }
-    truth[i] = bits != 0;
-  }
+using CountFn = int64_t (*)(const char* from, int64_t n);
+
+// The same code for the vectors of each processor.
+template <typename Word, int parts, Word mask>
+OFL_AVX2 OFL_FLAT int64_t count_256(const char* from, int64_t n) {
+  return count_words<Word, parts, mask>(from, n);
+}
+template <typename Word, int parts, Word mask>
+OFL_AVX512 OFL_FLAT int64_t count_512(const char* from, int64_t n) {
+  return count_words<Word, parts, mask>(from, n);
 }
 
-using TestFn = void (*)(const char* from, int64_t stride, char* truth, int64_t n);
+template <typename Word, int parts = 1, Word mask = static_cast<Word>(~Word{0})>
+CountFn choose_count() {
+  static const auto chosen =
+      choose_by_isa<CountFn>("count_nonzero", count_words<Word, parts, mask>,
+                             count_256<Word, parts, mask>, count_512<Word, parts, mask>);
+  return chosen;
+}
 
-TestFn test_function(DType dtype) {
+CountFn count_function(DType dtype) {
+  constexpr uint64_t kMagnitude = ~uint64_t{0} >> 1;
   switch (dtype) {
     case DType::f16:
-    case DType::bf16: return test_elements<uint16_t, 1, true>;
-    case DType::f32: return test_elements<uint32_t, 1, true>;
-    case DType::f64: return test_elements<uint64_t, 1, true>;
-    case DType::c64: return test_elements<uint32_t, 2, true>;
-    case DType::c128: return test_elements<uint64_t, 2, true>;
+    case DType::bf16: return choose_count<uint16_t, 1, 0x7fff>();
+    case DType::f32: return choose_count<uint32_t, 1, 0x7fffffff>();
+    case DType::f64: return choose_count<uint64_t, 1, kMagnitude>();
+    case DType::c64: return choose_count<uint64_t, 1, 0x7fffffff7fffffff>();
+    case DType::c128: return choose_count<uint64_t, 2, kMagnitude>();
     default: break;
   }
   switch (size_of(dtype)) {
-    case 1: return test_elements<uint8_t, 1, false>;
-    case 2: return test_elements<uint16_t, 1, false>;
-    case 4: return test_elements<uint32_t, 1, false>;
-    default: return test_elements<uint64_t, 1, false>;
+    case 1: return choose_count<uint8_t>();
+    case 2: return choose_count<uint16_t>();
+    case 4: return choose_count<uint32_t>();
+    default: return choose_count<uint64_t>();
   }
 }
 
@@ -70,7 +94,7 @@ void for_each_piece(const ArrayView& x, int64_t longest, Body&& body) {
   const int last = x.shape.size() - 1;
   const bool as_it_is = x.dtype == DType::b1 && x.strides[last] == 1;
   const int64_t length = as_it_is ? longest : kPlaces;
-  const TestFn test = test_function(x.dtype);
+  const CastFn test = cast_function(x.dtype, DType::b1);
   char truth[kPlaces];
   Dims index(x.shape.size(), 0);
   const char* row = x.data;
@@ -78,7 +102,7 @@ void for_each_piece(const ArrayView& x, int64_t longest, Body&& body) {
     for (int64_t start = 0; start < x.shape[last]; start += length) {
       const int64_t n = std::min(length, x.shape[last] - start);
       const char* from = row + start * x.strides[last];
-      if (!as_it_is) test(from, x.strides[last], truth, n);
+      if (!as_it_is) test(from, x.strides[last], truth, 1, n);
       body(as_it_is ? from : truth, n, start, index);
     }
     int d = last - 1;
@@ -96,6 +120,16 @@ void copy_numbers(const int64_t* from, int64_t step, char* to, int64_t stride, i
   for (int64_t i = 0; i < n; ++i) std::memcpy(to + i * stride, from + i * step, sizeof(int64_t));
 }
 
+/// Of rows that are one piece of memory each.
+int64_t count_rows(const ArrayView& x) {
+  const CountFn count_row = count_function(x.dtype);
+  int64_t count = 0;
+  for_each_lane({&x}, x.shape.size() - 1, [&](char* const* row) {
+    count += count_row(row[0], x.shape.back());
+  });
+  return count;
+}
+
 }  // namespace
 
 int64_t count_nonzero(const ArrayView& x) {
@@ -103,17 +137,20 @@ int64_t count_nonzero(const ArrayView& x) {
   std::vector<Dims> strides{x.strides};
   merge_dims(&merged.shape, &strides);
   merged.strides = strides[0];
+  if (merged.strides.back() == static_cast<int64_t>(size_of(x.dtype))) {
+    return count_rows(merged);
+  }
+  const CountFn count_truth = count_function(DType::b1);
   int64_t count = 0;
-  for_each_piece(
-      merged, merged.shape.back(),
-      [&](const char* truth, int64_t n, int64_t, const Dims&) { count += count_bytes(truth, n); });
+  for_each_piece(merged, merged.shape.back(), [&](const char* truth, int64_t n, int64_t,
+                                                  const Dims&) { count += count_truth(truth, n); });
   return count;
 }
 
 int64_t find_nonzero(const char* elements, DType dtype, int64_t n, int64_t* positions) {
   if (dtype == DType::b1) return find_true(elements, 1, n, 0, 1, positions);
   char truth[kPlaces];
-  test_function(dtype)(elements, static_cast<int64_t>(size_of(dtype)), truth, n);
+  cast_function(dtype, DType::b1)(elements, static_cast<int64_t>(size_of(dtype)), truth, 1, n);
   return find_true(truth, 1, n, 0, 1, positions);
 }
 

@@ -1,5 +1,6 @@
 // Products of integers and of bool. Sums modulo 2^n are the same in any order, so blocks of the
 // operands are packed for the cache and the vectors of the CPU at hand.
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -144,13 +145,20 @@ void multiply(const Product& p) {
   }
 }
 
+/// Products of bool are looked at after so many: the rest does not change what is true.
+constexpr int64_t kLooked = 1024;
+
 template <typename T, typename Word>
 Word dot(const char* a, int64_t a_step, const char* b, int64_t b_step, int64_t n) {
   const auto sum = [&](int64_t a_by, int64_t b_by) {
+    constexpr bool may_end = std::is_same_v<T, bool>;
     Word total{};
-    for (int64_t i = 0; i < n; ++i) {
-      const Word x = Modular<T>::word(load<T>(a + i * a_by));
-      Modular<T>::accumulate(total, x, Modular<T>::word(load<T>(b + i * b_by)));
+    for (int64_t start = 0; start < n && !(may_end && total); start += kLooked) {
+      const int64_t end = std::min(n, start + kLooked);
+      for (int64_t i = start; i < end; ++i) {
+        const Word x = Modular<T>::word(load<T>(a + i * a_by));
+        Modular<T>::accumulate(total, x, Modular<T>::word(load<T>(b + i * b_by)));
+      }
     }
     return total;
   };
@@ -194,7 +202,8 @@ void multiply_row(const Product& p) {
 
 template <typename T>
 void multiply_as_fits(const Product& p) {
-  if (p.m() == 1 && p.b.column_step == int64_t(sizeof(T))) return multiply_row<T>(p);
+  const bool is_row = p.m() == 1 && p.n() > 1 && p.b.column_step == int64_t(sizeof(T));
+  if (is_row) return multiply_row<T>(p);
   // Blocks of vectors would not be used twice.
   if (p.m() == 1 || p.m() * p.n() * p.k() <= 512) return multiply_dots<T>(p);
   multiply<T>(p);

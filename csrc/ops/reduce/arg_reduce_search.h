@@ -141,9 +141,21 @@ class Best {
 
   /// Looks at n elements, the first of which has index `first`.
   void scan(const char* from, int64_t stride, int64_t n, int64_t first) {
+    if (stride == kItem) return scan_together(from, n, first);
+    if (n < kShortGroup) return scan_apart(from, stride, n, first);
+    scan_strided(from, stride, n, first);
+  }
+
+ private:
+  using Key = typename Order::Key;
+  using Place = typename Order::Place;
+  static constexpr int64_t kItem = sizeof(T);
+  static constexpr int64_t kGathered = 256;
+
+  /// Of neighbours.
+  void scan_together(const char* from, int64_t n, int64_t first) {
     constexpr bool kIsWide = std::is_same_v<Key, WideKey>;
     constexpr int64_t kBlock = kIsWide ? kShortGroup : kProbe;
-    if (stride != kItem) return scan_apart(from, stride, n, first);
     for (int64_t i = 0; i < n && !is_final(); i += kBlock) {
       const char* block = from + i * kItem;
       const int64_t count = std::min(kBlock, n - i);
@@ -156,10 +168,20 @@ class Best {
     }
   }
 
- private:
-  using Key = typename Order::Key;
-  using Place = typename Order::Place;
-  static constexpr int64_t kItem = sizeof(T);
+  /// Elements are brought together; the best one is left where it is.
+  void scan_strided(const char* from, int64_t stride, int64_t n, int64_t first) {
+    T block[kGathered];
+    for (int64_t i = 0; i < n && !is_final(); i += kGathered) {
+      const int64_t count = std::min(kGathered, n - i);
+      for (int64_t k = 0; k < count; ++k) {
+        std::memcpy(static_cast<void*>(block + k), from + (i + k) * stride, sizeof(T));
+      }
+      const int64_t before = index_;
+      const bool had_best = best_ != nullptr;
+      scan_together(reinterpret_cast<const char*>(block), count, first + i);
+      if (!had_best || index_ != before) best_ = from + (index_ - first) * stride;
+    }
+  }
 
   void scan_apart(const char* from, int64_t stride, int64_t n, int64_t first) {
     for (int64_t i = 0; i < n && !is_final(); ++i, from += stride) {
@@ -194,6 +216,14 @@ class Best {
         const T value = load_as<T>(from + i * kItem);
         any |= (Minimum ? value >= best : value <= best) ? Place{0} : Place{1};
       }
+    } else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {  // as they are
+      const T best = load_as<T>(best_);
+      T found = best;
+      for (int64_t i = 0; i < n; ++i) {
+        const T value = load_as<T>(from + i * kItem);
+        found = (Minimum ? value < found : value > found) ? value : found;
+      }
+      return found != best;
     } else if constexpr (std::is_same_v<T, std::complex<double>>) {
       const auto best_real = load_as<double>(best_);
       const auto best_imag = load_as<double>(best_ + sizeof(double));

@@ -37,13 +37,17 @@ ReduceRunner::ReduceRunner(const LoopArgs& args, const ReducePlan& plan, char* o
   }
   const bool beside = plan.out_step == item_size_ && plan.in_step == item_size_;
   if (sums && beside && plan.by_core) sum_columns_ = sum_columns_function(resolution_.out);
+  const bool is_truth = args.op->selects && resolution_.out == DType::b1;
+  if (is_truth && !skip_first && plan.out_count == 1) ends_ = out;
 }
 
 void ReduceRunner::run() {
+  const char initial = ends_ ? *ends_ : 0;
   do {
     const int64_t left = plan_.rows.rows[plan_.outer].dim - position_.index[plan_.outer];
     const int64_t cores = std::min(plan_.chunk_cores, left);
     visit_chunk(cores);
+    if (ends_ && *ends_ != initial) return;
     advance(cores);
   } while (!done_);
 }

@@ -1,0 +1,120 @@
+"""What is true: casts to bool, counts, any and all, products of bool; and argmax of any layout."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import oneflow_lite as flow
+from oneflow_lite import _C
+from tests.support.oracle import DTYPES, laid_out, same, values
+
+SIZES = (0, 1, 7, 63, 64, 65, 1000, 70_001)
+LAYOUTS: dict[str, Callable] = {
+    "together": lambda x: x,
+    "strided": lambda x: x[..., ::3],
+    "reversed": lambda x: x[..., ::-1],
+    "transposed": lambda x: x.T,
+}
+
+
+def sparse(size: int, dtype: str) -> np.ndarray:
+    """Zeros of both signs, NaN, and numbers with few bits, in two rows."""
+    x = values((2, size), dtype, size)
+    x[:, ::2] = 0
+    if x.dtype.kind in "fc":
+        x[:, ::6] = np.copysign(x.real, -1)[:, ::6].astype(dtype) * 0
+        x[:, 5::13] = np.finfo(x.real.dtype).smallest_subnormal
+    if x.dtype.kind == "c":
+        x[:, 3::7] = x[:, 3::7].imag * 1j
+    return x
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.filterwarnings("ignore:invalid value")
+def test_truths(dtype: str, layout: str, device: flow.Device) -> None:
+    for size in SIZES:
+        x = sparse(size, dtype)
+        t = flow.tensor(x, device=device)
+        array, seen = LAYOUTS[layout](x), LAYOUTS[layout](t)
+        same(array.astype(bool), flow.astype(seen, "bool"))
+        same(np.count_nonzero(array), flow.count_nonzero(seen))
+        same(np.count_nonzero(array, axis=0), flow.count_nonzero(seen, axis=0))
+        for axis in (None, 0, 1):
+            same(np.any(array, axis), flow.any(seen, axis))
+            same(np.all(array, axis), flow.all(seen, axis))
+        for one, other in zip(np.nonzero(array), flow.nonzero(seen), strict=True):
+            same(one, other)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "float32", "float64", "complex64"])
+def test_one_that_decides(dtype: str, device: flow.Device, naive: bool) -> None:
+    """It may be the first, the last, or the first of a block."""
+    size = 100_003
+    for place in (0, 8191, 8192, 50_000, size - 1):
+        for layout in ("together", "strided"):
+            x = laid_out(np.zeros(size, dtype), layout)
+            x[place] = np.nan if x.dtype.kind in "fc" else 1
+            t = flow.tensor(x, device=device)
+            assert flow.any(t).item() is True
+            assert flow.all(t).item() is False
+            assert flow.any(t[place + 1 :]).item() is False
+            assert flow.all(flow.equal(t, 0)).item() is False
+            if dtype == "bool":
+                assert flow.max(t).item() is True
+                assert flow.min(t).item() is False
+                assert flow.dot(t, t).item() is flow.vecdot(t, t).item() is True
+                assert flow.vdot(t, ~t).item() is flow.inner(~t, t).item() is False
+    assert flow.all(flow.ones(size, dtype=dtype, device=device)).item() is True
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_argmax_of_any_layout(dtype: str, device: flow.Device) -> None:
+    for shape in ((5, 300), (257, 16), (1, 1000)):
+        for kind in ("few", "any"):
+            x = values(shape, dtype, 5)
+            if kind == "few":  # equal ones: the first counts
+                x = np.random.default_rng(1).integers(0, 2, shape).astype(dtype)
+            t = flow.tensor(x, device=device)
+            for layout in LAYOUTS.values():
+                array, seen = layout(x), layout(t)
+                for axis in (None, 0, 1):
+                    same(np.argmax(array, axis), flow.argmax(seen, axis))
+                    same(np.argmin(array, axis), flow.argmin(seen, axis))
+
+
+def test_real_and_complex(device: flow.Device) -> None:
+    for dtype in ("bool", "int8", "float32", "complex64"):
+        x = np.array([[0, 1], [2, 3]]).astype(dtype)
+        if dtype == "complex64":
+            x[0] += np.array([1j, np.nan * 1j])
+        t = flow.tensor(x, device=device)
+        same(np.isreal(x), flow.isreal(t))
+        same(np.iscomplex(x), flow.iscomplex(t))
+        assert flow.isreal(t).device == device
+
+
+OF_EACH_SET = """
+import numpy as np, oneflow_lite as flow
+rng = np.random.default_rng(0)
+for dtype in "bool int8 int16 int32 int64 float16 float32 float64 complex64 complex128".split():
+    for size in (5, 100, 3000):
+        x = (rng.standard_normal(size) * (rng.random(size) < 0.5)).astype(dtype)
+        x[:2] = 0
+        assert flow.count_nonzero(x).item() == np.count_nonzero(x), dtype
+        assert (flow.astype(x, "bool").numpy() == x.astype(bool)).all(), dtype
+        assert flow.argmax(flow.tensor(x)[::3]).item() == np.argmax(x[::3]), dtype
+        if x.dtype.kind != "c":
+            x = x + x.dtype.type(0)  # without -0, which NumPy's sort of float16 missorts
+            given = x.astype("uint8") if dtype == "bool" else x
+            for bins in (9, [-1, 0, 0.5, 7]):
+                seen = flow.histogram(x, bins, (-2, 2))[0].numpy()
+                assert (seen == np.histogram(given, bins, (-2, 2))[0]).all(), dtype
+"""
+
+
+@pytest.mark.parametrize("limit", _C.CPU_ISAS[: _C.CPU_ISAS.index(_C.widest_cpu_isa()) + 1])
+def test_every_instruction_set(limit: str, run_program: Callable) -> None:
+    done = run_program(OF_EACH_SET, cpu_isa=limit)
+    assert done.returncode == 0, done.stderr
