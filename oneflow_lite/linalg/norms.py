@@ -115,7 +115,7 @@ def norm(x: Any, /, ord: Order = None, axis: Axis = None, keepdims: bool = False
     axes = _axes(axis, given.ndim, "norm")
     is_root = ord is None or (ord in ("f", "fro") and given.ndim == 2)
     if everything and (is_root or (ord == 2 and given.ndim == 1)):
-        result = _root_of_squares(_C.reshape(floating, (-1,), None))
+        result = _root_of_squares(_in_memory_order(floating))
     elif len(axes) == 1:
         result = _vector_norm(floating, axes[0], ord, "norm")
     elif len(axes) == 2:
@@ -231,6 +231,13 @@ def _of_singular_values(ord: Order) -> Callable[[Tensor], Tensor]:
         return lambda s: _max_or_zero(s, s.ndim - 1)
     function = reduction.sum if ord == "nuc" else reduction.min
     return lambda s: function(s, axis=-1)
+
+
+def _in_memory_order(x: Tensor) -> Tensor:
+    """The elements in one dimension, those that are neighbours in memory beside each other."""
+    if x.ndim > 1 and not x.is_contiguous():
+        x = _C.permute(x, sorted(range(x.ndim), key=lambda d: -abs(x.strides[d])))
+    return _C.reshape(x, (-1,), None)
 
 
 def _root_of_squares(x: Tensor) -> Tensor:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.device import DeviceLike
-from oneflow_lite.ops.creation.data import asarray, ones, zeros
+from oneflow_lite.ops.creation.data import asarray, empty, zeros
 from oneflow_lite.ops.creation.ranges import arange
 from oneflow_lite.ops.table import exported
 
@@ -87,7 +87,8 @@ def tri(
     array([[1., 0., 0.],
            [1., 1., 0.]])
     """
-    return tril(ones((n_rows, n_rows if n_cols is None else n_cols), dtype, device=device), k=k)
+    like = empty((n_rows, n_rows if n_cols is None else n_cols), dtype, device=device)
+    return _C.astype(_below(like, operator.index(k), "tri"), like.dtype, False)
 
 
 def tril(x: Any, /, k: int = 0) -> Tensor:

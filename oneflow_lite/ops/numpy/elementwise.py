@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.dtypes import finfo, isdtype, kind_of
-from oneflow_lite.ops.creation.data import asarray, zeros
+from oneflow_lite.ops.creation.data import asarray, ones, zeros
 from oneflow_lite.ops.elementwise import (
     atan2,
     clip,
@@ -74,7 +74,10 @@ def isreal(x: Any) -> Tensor:
     >>> flow.isreal(flow.tensor([1 + 0j, 1j])).numpy()
     array([ True, False])
     """
-    return asarray(x).imag == 0
+    given = asarray(x)
+    if given.dtype.kind == "c":
+        return given.imag == 0
+    return ones(given.shape, "bool", device=given.device)
 
 
 def iscomplex(x: Any) -> Tensor:
@@ -86,7 +89,7 @@ def iscomplex(x: Any) -> Tensor:
     array([False,  True])
     """
     given = asarray(x)
-    if isdtype(given.dtype, "complex floating"):
+    if given.dtype.kind == "c":
         return given.imag != 0
     return zeros(given.shape, "bool", device=given.device)
 

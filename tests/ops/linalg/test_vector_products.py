@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import oneflow_lite as flow
+from tests.support.rounding import agrees_in_sums
 
 Shape = tuple[int, ...]
 
@@ -96,3 +97,13 @@ def test_the_product_that_takes_fewer_multiplications(device: flow.Device) -> No
         arrays = [numbers(shape, "float64", seed) for seed, shape in enumerate(shapes)]
         seen = flow.linalg.multi_dot([flow.tensor(x, device=device) for x in arrays])
         assert np.array_equal(np.linalg.multi_dot(arrays), seen.numpy())
+
+
+def test_norms_in_the_order_of_memory(device: flow.Device) -> None:
+    x = np.random.default_rng(0).normal(0, 1, (30, 7, 50)).astype("float32")
+    t = flow.tensor(x, device=device)
+    for axes in ((2, 1, 0), (1, 0, 2), (2, 0, 1)):
+        expected = np.asarray(np.linalg.norm(x.transpose(axes)))
+        agrees_in_sums(expected, expected, flow.linalg.norm(flow.permute_dims(t, axes)))
+    expected = np.asarray(np.linalg.norm(x[::2, ::-1].T))
+    agrees_in_sums(expected, expected, flow.linalg.norm(t[::2, ::-1].T))
