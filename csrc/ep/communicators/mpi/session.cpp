@@ -42,7 +42,9 @@ void Session::post(Collective collective) {
   is_posted_ = true;
   const int failed = collective_.has_failed ? places_.own : kNobody;
   known_ = {collective_.meaning, collective_.meaning, failed};
-  if (places_.size() > 1 && !is_over_) tell_known();
+  if (places_.size() == 1 || is_over_) return;
+  receive_large();
+  tell_known();
 }
 
 void Session::tell_known() {
@@ -67,11 +69,12 @@ void Session::take(const Envelope& envelope, const char* follows) {
     case Kind::here:
       answers_[envelope.sender] = std::string(follows, envelope.bytes);
       return;
-    case Kind::ready: return send_announced(envelope.sender, envelope.value);
-    case Kind::gone: sending_.erase({envelope.sender, envelope.value}); return;
+    case Kind::ready:
+      ready_[envelope.sender].push_back({envelope.values[0], envelope.value});
+      return;
+    case Kind::gone: return forget(envelope.sender, envelope.value);
     case Kind::piece:
-      pieces_[envelope.sender].push_back(
-          {envelope.values[0], envelope.value, std::string(follows, envelope.bytes)});
+      pieces_[envelope.sender].emplace_back(follows, envelope.bytes);
       return;
     case Kind::where:
     case Kind::group_end:
@@ -97,7 +100,8 @@ void Session::advance() {
     if (1 << ++round_ < places_.size()) tell_known();
   }
   if (verdict_ == Verdict::moved) return move();
-  collect_texts();
+  cancel_receives();
+  if (has_all_received()) collect_texts();
 }
 
 void Session::decide() {
@@ -172,13 +176,15 @@ void Session::begin_to_move() {
   for (const Transfer& transfer : collective_.sends) {
     if (transfer.peer == places_.own) {
       to_itself.push_back(transfer);
+    } else if (is_large(transfer)) {
+      unsent_[transfer.peer].push_back(transfer);
     } else {
-      send_piece(transfer);
+      send_small(transfer);
     }
   }
   for (const Transfer& wanted : collective_.receives) {
     if (wanted.peer != places_.own) {
-      wanted_.push_back(wanted);
+      if (!is_large(wanted)) wanted_.push_back(wanted);
       continue;
     }
     const size_t given = to_itself.empty() ? 0 : to_itself.front().bytes;
@@ -198,52 +204,91 @@ void Session::request(size_t bytes, const char* function, Requests* requests, co
   }
 }
 
-void Session::send_piece(const Transfer& transfer) {
-  Envelope message = envelope(Kind::piece);
-  message.values[0] = transfer.bytes;
-  if (transfer.bytes <= Mailbox::kMostBytes) {
-    return tell(transfer.peer, message, std::string_view(transfer.data, transfer.bytes));
+bool Session::is_large(const Transfer& transfer) { return transfer.bytes > Mailbox::kMostBytes; }
+
+void Session::receive_large() {
+  const Library& mpi = wire_.library;
+  for (const Transfer& wanted : collective_.receives) {
+    if (wanted.peer == places_.own || !is_large(wanted)) continue;
+    const int tag = wire_.draw_tag();
+    const int rank = places_.ranks[static_cast<size_t>(wanted.peer)];
+    Requests& requests = receiving_[{wanted.peer, tag}];
+    request(wanted.bytes, "MPI_Irecv", &requests, [&](size_t at, int count, Handle* made) {
+      return mpi.irecv(wanted.data + at, count, mpi.byte, rank, tag, mpi.communicator, made);
+    });
+    Envelope message = envelope(Kind::ready);
+    message.values[0] = wanted.bytes;
+    message.value = tag;
+    tell(wanted.peer, message, "");
   }
-  message.value = wire_.draw_tag();
-  announced_[{transfer.peer, message.value}] = transfer;
-  tell(transfer.peer, message, "");
 }
 
-void Session::send_announced(int place, int tag) {
-  const auto found = announced_.find({place, tag});
-  if (found == announced_.end()) return;  // aborted
-  const Transfer transfer = found->second;
-  announced_.erase(found);
+void Session::send_small(const Transfer& transfer) {
+  tell(transfer.peer, envelope(Kind::piece), std::string_view(transfer.data, transfer.bytes));
+}
+
+void Session::send_large(const Transfer& transfer, const Ready& ready) {
+  require_size(transfer, ready.bytes);
   const Library& mpi = wire_.library;
-  const int rank = places_.ranks[static_cast<size_t>(place)];
-  Requests& requests = sending_[{place, tag}];
+  const int rank = places_.ranks[static_cast<size_t>(transfer.peer)];
+  Requests& requests = sending_[{transfer.peer, ready.tag}];
   request(transfer.bytes, "MPI_Isend", &requests, [&](size_t at, int count, Handle* made) {
-    return mpi.isend(transfer.data + at, count, mpi.byte, rank, tag, mpi.communicator, made);
+    return mpi.isend(transfer.data + at, count, mpi.byte, rank, ready.tag, mpi.communicator, made);
   });
 }
 
-// The pieces of a peer come in the order in which they are wanted. A session that is aborted takes
-// no new ones, and waits for those that the library may still write or read.
-void Session::move() {
+/// A peer receives with this tag no more.
+void Session::forget(int place, int tag) {
+  sending_.erase({place, tag});
+  std::deque<Ready>& ready = ready_[place];
+  const auto has_tag = [tag](const Ready& one) { return one.tag == tag; };
+  ready.erase(std::remove_if(ready.begin(), ready.end(), has_tag), ready.end());
+}
+
+/// Both sides list the large pieces from one rank to another in the same order.
+void Session::send_where_ready() {
+  for (auto one = unsent_.begin(); one != unsent_.end();) {
+    std::deque<Transfer>& unsent = one->second;
+    std::deque<Ready>& ready = ready_[one->first];
+    for (; !unsent.empty() && !ready.empty(); unsent.pop_front(), ready.pop_front()) {
+      send_large(unsent.front(), ready.front());
+    }
+    one = unsent.empty() ? unsent_.erase(one) : std::next(one);
+  }
+}
+
+/// The pieces of a peer come in the order in which they are wanted.
+void Session::receive_small() {
   std::deque<Transfer> later;
   for (const Transfer& wanted : wanted_) {
-    std::deque<Piece>& come = pieces_[wanted.peer];
-    if (come.empty() || is_aborted_) {
+    std::deque<std::string>& come = pieces_[wanted.peer];
+    if (come.empty()) {
       later.push_back(wanted);
       continue;
     }
-    const Piece piece = std::move(come.front());
+    require_size(wanted, come.front().size());
+    if (wanted.bytes) std::memcpy(wanted.data, come.front().data(), wanted.bytes);
     come.pop_front();
-    receive_piece(wanted, piece);
   }
   wanted_.swap(later);
+}
+
+// A session that is aborted begins nothing new, and waits for the pieces that the library may still
+// write or read.
+void Session::move() {
+  if (!is_aborted_) {
+    receive_small();
+    send_where_ready();
+  }
+  const bool awaits_messages = !wanted_.empty() || !unsent_.empty();
+  const int most = awaits_messages ? 1 : kLooks;
   bool is_done = false;
-  for (int look = 0; look < kLooks && !is_done; ++look) {
+  for (int look = 0; look < most && !is_done; ++look) {
     const bool has_received = has_all_received();
     is_done = has_all_sent() && has_received;
     if (sending_.empty() && receiving_.empty()) break;
   }
-  if (is_done && (is_aborted_ || (wanted_.empty() && announced_.empty()))) end();
+  if (is_done && (is_aborted_ || !awaits_messages)) end();
 }
 
 bool Session::has_all_sent() {
@@ -262,27 +307,19 @@ bool Session::has_all_received() {
     }
     Envelope message = envelope(Kind::gone);
     message.value = tag;
-    if (one->second.is_cancelled) tell(place, message, "");
+    if (one->second.is_cancelled && is_aborted_) tell(place, message, "");
     one = receiving_.erase(one);
   }
   return receiving_.empty();
 }
 
-void Session::receive_piece(const Transfer& wanted, const Piece& piece) {
-  require_size(wanted, piece.bytes);
-  if (!piece.tag) {
-    if (wanted.bytes) std::memcpy(wanted.data, piece.data.data(), wanted.bytes);
-    return;
+void Session::cancel_receives() {
+  if (std::exchange(has_cancelled_, true)) return;
+  for (auto& one : receiving_) {
+    for (Handle& request : one.second.handles) {
+      require_success(wire_.library, wire_.library.cancel(&request), "MPI_Cancel");
+    }
   }
-  const Library& mpi = wire_.library;
-  const int rank = places_.ranks[static_cast<size_t>(wanted.peer)];
-  Requests& requests = receiving_[{wanted.peer, piece.tag}];
-  request(wanted.bytes, "MPI_Irecv", &requests, [&](size_t at, int count, Handle* made) {
-    return mpi.irecv(wanted.data + at, count, mpi.byte, rank, piece.tag, mpi.communicator, made);
-  });
-  Envelope message = envelope(Kind::ready);
-  message.value = piece.tag;
-  tell(wanted.peer, message, "");
 }
 
 bool Session::are_done(Requests* requests) {
@@ -308,12 +345,8 @@ void Session::abort(Verdict verdict, const std::string& reason) {
   if (!is_decided_ || verdict_ != Verdict::differs) verdict_ = verdict;
   is_aborted_ = is_decided_ = true;
   reason_ = reason;
-  announced_.clear();
-  for (auto& one : receiving_) {
-    for (Handle& request : one.second.handles) {
-      require_success(wire_.library, wire_.library.cancel(&request), "MPI_Cancel");
-    }
-  }
+  unsent_.clear();
+  cancel_receives();
   move();
 }
 

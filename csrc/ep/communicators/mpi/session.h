@@ -8,15 +8,19 @@
 // rank tells the one 2^k places further what it has heard. Least, largest and first stay what they
 // are if something is heard twice.
 //
-// Small pieces travel in messages. Of a large one:
+// Small pieces travel in messages, once the ranks mean the same. Of a large one:
 //
-//   sender:    announces it, with a tag ──►                        sends it ──► done
-//   receiver:                       receives it with the tag, ready ──►          done
+//   receiver:  posts: receives it with a tag, ready ──►   the check ──►                  ──► done
+//   sender:                                               the check ──► moved: sends it ──► done
 //
-// So nobody reads memory of a rank whose session is over, also where some have been aborted and
-// others have not heard of it yet. A sender that is aborted before it hears `ready` sends nothing.
-// A receiver that is aborted cancels. Either the piece comes all the same, or the receiver says
-// that it is `gone`. A sender that is aborted later waits for one of the two.
+// The receiver says `ready` before its part of the check. So where the check is through, `ready` is
+// there or on its way, whatever other ranks do: a sender waits for nobody who waits for it. No
+// piece comes where the check finds something else; then receivers cancel.
+//
+// Nobody reads memory of a rank whose session is over, also where some have been aborted and others
+// have not heard of it yet. A sender that is aborted before it sends does not. A receiver that is
+// aborted cancels. Either the piece comes all the same, or the receiver says that it is `gone`. A
+// sender that is aborted after it has sent waits for one of the two.
 //
 // [1] D. Hensgen, R. Finkel, U. Manber: Two algorithms for barrier synchronization. International
 //     Journal of Parallel Programming 17 (1988), 1-17.
@@ -39,8 +43,8 @@ namespace ofl::ep::mpi {
 /// The kinds of messages, with `values` and `value` of their envelopes.
 enum class Kind : uint32_t {
   check,      // least and largest meaning, first place that has failed; of a round
-  piece,      // small, as it is; or its size and tag
-  ready,      // the piece with a tag is awaited
+  piece,      // a small one
+  ready,      // a large one of this size is received with this tag
   gone,       // it is not any more
   text,       // of a rank, for the errors of others
   waiting,    // a rank has been waiting for some time
@@ -116,11 +120,10 @@ class Session {
     std::vector<Handle> handles;
     bool is_cancelled = false;  // one of them
   };
-  /// A piece that has come: `data`, or the announcement of `bytes` with this tag.
-  struct Piece {
+  /// A peer has said that it is ready for a large piece.
+  struct Ready {
     uint64_t bytes;
     int tag;
-    std::string data;
   };
 
   Envelope envelope(Kind kind) const;
@@ -129,13 +132,18 @@ class Session {
   void decide();
   void tell_text();
   void collect_texts();
+  static bool is_large(const Transfer& transfer);
+  void receive_large();
   void begin_to_move();
-  void send_announced(int place, int tag);
+  void send_large(const Transfer& transfer, const Ready& ready);
+  void cancel_receives();
   template <typename Call>
   void request(size_t bytes, const char* function, Requests* requests, const Call& call);
-  void send_piece(const Transfer& transfer);
+  void send_small(const Transfer& transfer);
   void move();
-  void receive_piece(const Transfer& wanted, const Piece& piece);
+  void send_where_ready();
+  void forget(int place, int tag);
+  void receive_small();
   bool are_done(Requests* requests);
   bool has_all_sent();
   bool has_all_received();
@@ -146,6 +154,7 @@ class Session {
   const uint64_t number_;
   Collective collective_;
   bool is_posted_ = false, is_decided_ = false, is_over_ = false, is_aborted_ = false;
+  bool has_cancelled_ = false;  // its receives
   bool has_asked_ = false, is_asked_ = false;  // this rank; one that goes before it
   int round_ = 0;
   Known known_{};
@@ -155,10 +164,13 @@ class Session {
   std::map<int32_t, std::string> answers_;
   Verdict verdict_ = Verdict::moved;  // once decided
   std::string reason_;
-  std::map<int, std::deque<Piece>> pieces_;  // that have come, by place
-  std::deque<Transfer> wanted_;              // of the collective, without those that have a piece
-  // Of large pieces, by the place of the peer and the tag.
-  std::map<std::pair<int, int>, Transfer> announced_;
+  // Small pieces: those that have come, by place, and those that have not.
+  std::map<int, std::deque<std::string>> pieces_;
+  std::deque<Transfer> wanted_;
+  // Large ones: by place those whose peers are ready, and those that are to be sent; then by the
+  // place of the peer and the tag.
+  std::map<int, std::deque<Ready>> ready_;
+  std::map<int, std::deque<Transfer>> unsent_;
   std::map<std::pair<int, int>, Requests> sending_, receiving_;
 };
 
