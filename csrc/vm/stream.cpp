@@ -32,7 +32,7 @@ Stream::~Stream() {
 
 // An in-order stream closes the list and queues the slot in one critical section. An issuer that
 // finds the list closed needs the mutex to queue its own instruction, which so comes after this.
-Edge* Stream::enqueue(Slot* slot) {
+Edge* Stream::enqueue(Slot* slot, bool wakes) {
   slot->state.store(SlotState::ready, std::memory_order_relaxed);
   Edge* successors = nullptr;
   if (in_order_) {
@@ -42,7 +42,7 @@ Edge* Stream::enqueue(Slot* slot) {
   } else {
     ready_.push(slot, slot);
   }
-  runner_->wake();
+  if (wakes) runner_->wake();
   return successors;
 }
 

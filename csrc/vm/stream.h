@@ -48,8 +48,8 @@ class Stream final : public Runner::Work {
   bool is_pool() const { return info(type_).threads != Threads::worker; }
 
   /// Any thread: puts an instruction whose predecessors are where they must be into the list of
-  /// ready ones, in order, and marks it dispatched. Wakes the worker.
-  void dispatch(Slot* slot) { release(enqueue(slot), 0); }
+  /// ready ones, in order, and marks it dispatched. Wakes the worker, unless the caller sees to it.
+  void dispatch(Slot* slot, bool wakes = true) { release(enqueue(slot, wakes), 0); }
   bool has_ready() const override { return ready_.any(); }
   std::mutex& baton() override { return baton_; }
 
@@ -98,7 +98,7 @@ class Stream final : public Runner::Work {
   void after_fork_in_child() { runner_->after_fork_in_child(); }
 
  private:
-  Edge* enqueue(Slot* slot);
+  Edge* enqueue(Slot* slot, bool wakes = true);
   struct Batch;
   void run_soon(Slot* slot);
   static void release(Edge* edges, uint64_t position, Stream* retiring = nullptr);

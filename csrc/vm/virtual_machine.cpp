@@ -22,7 +22,7 @@ const InstructionType kBarrierType = {
 void dispatch_if_last(Slot* slot) {
   if (slot->pending.load(std::memory_order_acquire) == 1 ||
       slot->pending.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-    slot->header.stream->dispatch(slot);
+    slot->header.stream->dispatch(slot, !slot->header.is_attended);
   }
 }
 

@@ -73,6 +73,7 @@ class VirtualMachine {
     return small_work_.stays_here(cost, company, call);
   }
   void note_look() { small_work_.note_look(); }
+  LookGuess& looks() { return small_work_.looks(); }
 
   // --- see Waiting
   void wait(Seq seq, const char* reason) { waiting_.wait(seq, reason); }
@@ -88,6 +89,7 @@ class VirtualMachine {
   void wait_for_access(const Dependence& object, const char* reason) {
     waiting_.wait_for_access(object, reason);
   }
+  void attend(Stream& stream, Seq seq) { waiting_.attend(stream, seq); }
   bool is_ready(const Dependence& object) { return waiting_.is_ready(object); }
   Seq oldest_in_flight() { return waiting_.oldest_in_flight(); }
   void drain(std::optional<Device> device) { waiting_.drain(device); }

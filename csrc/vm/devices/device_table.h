@@ -33,6 +33,10 @@ struct DeviceState {
   std::atomic<int64_t> seen_retired{0};
   std::atomic<int64_t> seen_retired_bytes{0};
 
+  /// A stream that has been made; null: it has not.
+  Stream* find(StreamType type) const {
+    return streams[static_cast<size_t>(type)].load(std::memory_order_acquire);
+  }
   /// With the issue mutex.
   void note_issued(uint64_t bytes, Seq seq);
   int64_t in_flight() const;

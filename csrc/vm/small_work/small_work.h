@@ -7,6 +7,7 @@
 #include "base/cost.h"
 #include "vm/board/board.h"
 #include "vm/small_work/host_pace.h"
+#include "vm/small_work/look_guess.h"
 
 namespace ofl::vm {
 
@@ -37,11 +38,14 @@ class SmallWork {
   bool stays_here(double cost, Company company, PacedCall& call);
   /// A thread looks at a result. It is likely to look again after as much work as now.
   void note_look() {
+    looks_.note_look();
     const int issued = issued_since_look_.load(std::memory_order_relaxed);
     if (issued == 0) return;
     looks_at_each_.store(issued == 1, std::memory_order_relaxed);
     issued_since_look_.store(0, std::memory_order_relaxed);
   }
+
+  LookGuess& looks() { return looks_; }
 
  private:
   /// Of Options::inline_cost: 15 us as estimated, which is up to four times the time in the cache.
@@ -53,6 +57,7 @@ class SmallWork {
   // Guesses: threads that issue at the same time spoil each other's.
   std::atomic<int> issued_since_look_{0};  // work that is not small, done or handed over; at most 2
   std::atomic<bool> looks_at_each_{true};
+  LookGuess looks_;
 };
 
 }  // namespace ofl::vm

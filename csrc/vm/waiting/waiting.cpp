@@ -153,6 +153,7 @@ void Waiting::wait(Seq seq, const char* reason) {
   if (RunningScope::any()) {
     return wait_inside(seq, reason, [this, seq] { return mark_waited(seq); });
   }
+  if (help_with_collectives(seq)) return;
   wait_for_worker(seq, reason, std::max(kSpinNs, spin_ns(seq)));
 }
 

@@ -66,6 +66,8 @@ class Waiting {
   void wait_for_room(DeviceState& state);
   /// Until a slot of the window is free, at least for a moment.
   void wait_for_slot();
+  /// The thread that has issued this collective, which is `attended`, sees to it for a moment.
+  void attend(Stream& stream, Seq seq);
 
   /// Retires what has finished on streams that stand still in code of the user; true: they have
   /// more that is launched.
@@ -101,6 +103,10 @@ class Waiting {
   bool wait_a_while(Seq seq);
   Seq middle_in_flight(const DeviceState* state, int64_t span);
   bool could_have_stayed(DeviceState& state);
+
+  // In attending.cpp.
+  void see_to(Stream& stream, Seq seq, int64_t moving_ns);
+  bool help_with_collectives(Seq seq);
 
   // In wait_inside.cpp.
   std::vector<Seq> collect_awaited(Seq seq);

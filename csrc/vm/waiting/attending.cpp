@@ -1,0 +1,64 @@
+// Collectives of ranks that are processes, which the thread that issues them, or waits for them,
+// sees to itself: it does the worker's part, with the worker's baton.
+//
+//   the thread:  [issue: post, look, look, done][read]           seen to by itself
+//   the thread:  [issue]                 [wait][ woken ][read]   handed over
+//   the worker:         [ woken ][post, look, look, done]
+//
+// It never waits for another rank: when its time is over the worker takes over, which it wakes. So
+// ranks wait for each other as they do without it.
+#include <thread>
+
+#include "vm/progress/partner.h"
+#include "vm/waiting/waiting.h"
+
+namespace ofl::vm {
+
+namespace {
+
+/// While others may be late; about as long as a hand-over takes, on cores that are shared.
+constexpr int64_t kLateNs = 200'000;
+/// While bytes move. The thread cannot answer Ctrl-C.
+constexpr int64_t kMovingNs = 10'000'000;
+
+}  // namespace
+
+/// Until `seq` has retired, nothing of the stream is in flight, or the time is over.
+void Waiting::see_to(Stream& stream, Seq seq, int64_t moving_ns) {
+  const int64_t begin = now_ns();
+  bool is_left = true;
+  {
+    std::unique_lock<std::mutex> baton(stream.baton(), std::try_to_lock);
+    while (baton) {
+      stream.run_ready(false);
+      stream.retire_finished(false);
+      is_left = stream.has_ready() || stream.busy();
+      if (!is_left || !window_.in_flight(seq)) break;
+      if (now_ns() - begin > (stream.moves() ? moving_ns : kLateNs)) break;
+      std::this_thread::yield();
+    }
+  }
+  if (is_left) stream.runner().wake();
+}
+
+void Waiting::attend(Stream& stream, Seq seq) {
+  PacedCall call;
+  call.note();
+  const int64_t begin = now_ns();
+  void* token = hooks_->release();
+  see_to(stream, seq, kLateNs);
+  hooks_->acquire(token);
+  small_work_.looks().note_attended(now_ns() - begin);
+}
+
+/// What the thread waits for may come after collectives in flight.
+bool Waiting::help_with_collectives(Seq seq) {
+  Stream* const stream = devices_.state(Device{}).find(StreamType::ccl);
+  if (!stream || Partner::joined()) return false;
+  void* token = hooks_->release();
+  see_to(*stream, seq, kMovingNs);
+  hooks_->acquire(token);
+  return help(seq);
+}
+
+}  // namespace ofl::vm
