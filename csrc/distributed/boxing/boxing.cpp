@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "distributed/boxing/mail.h"
 #include "distributed/boxing/operators.h"
+#include "distributed/boxing/runs.h"
 #include "distributed/layouts/exchange.h"
 
 namespace ofl::distributed {
@@ -66,9 +67,10 @@ class Step {
   int64_t bytes() const {
     return part_.tensor.size() * static_cast<int64_t>(size_of(part_.dtype));
   }
-  Box box_of(const Layout& layout) const {
-    return layout.box(layout.placement().parallel_id(member_.rank()));
+  static Box box_at(const Layout& layout, int32_t rank) {
+    return layout.box(layout.placement().parallel_id(rank));
   }
+  Box box_of(const Layout& layout) const { return box_at(layout, member_.rank()); }
   Tensor new_tensor(const Dims& shape) const { return empty(issuer_, home_, part_.dtype, shape); }
   Mail mail(const std::vector<int32_t>& ranks) const {
     return Mail(issuer_, member_, ranks, part_.dtype, home_);
@@ -151,7 +153,8 @@ class Step {
       const Box whole = box_of(*step_.from);
       for (const Piece& piece : sent(*step_.from, *step_.to, rank)) {
         if (piece.rank == rank) continue;
-        mail.send(piece.rank, view_of(part_.tensor, whole, piece.box));
+        mail.send(piece.rank, view_of(part_.tensor, whole, piece.box),
+                  message_size(piece.box, whole, box_at(*step_.to, piece.rank), part_.dtype));
       }
     }
     Tensor result;
@@ -163,7 +166,7 @@ class Step {
   }
 
   /// What arrives, by boxes. Pieces that are whole go straight into the result, where they lie
-  /// there in one piece.
+  /// there in long runs.
   std::vector<std::vector<Incoming>> prepare(Mail* mail, Tensor* result) const {
     const int32_t rank = member_.rank();
     const Box whole = box_of(*step_.to);
@@ -181,11 +184,13 @@ class Step {
       if (!is_received) {
         value = view_of(part_.tensor, box_of(*step_.from), piece.box);
       } else {
+        const int64_t by =
+            message_size(piece.box, box_at(*step_.from, piece.rank), whole, part_.dtype);
         if (is_direct) value = view_of(*result, whole, piece.box);
-        if (value.storage && value.contiguous()) {
-          mail->receive_into(piece.rank, value);
+        if (value.storage && lies_in_runs(value, by)) {
+          mail->receive_into(piece.rank, value, by);
         } else {
-          value = mail->receive(piece.rank, piece.box.extent);
+          value = mail->receive(piece.rank, piece.box.extent, by);
         }
       }
       const auto same = std::find_if(incoming.begin(), incoming.end(), [&](const auto& others) {

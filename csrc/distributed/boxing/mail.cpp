@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "distributed/boxing/peering.h"
+#include "distributed/boxing/runs.h"
 
 namespace ofl::distributed {
 
@@ -32,19 +33,21 @@ int Mail::place_of(int32_t rank) const {
   return static_cast<int>(std::find(ranks_.begin(), ranks_.end(), rank) - ranks_.begin());
 }
 
-void Mail::send(int32_t rank, const Tensor& x) {
-  const Tensor packed = to_device(issuer_, contiguous(issuer_, x), device(), false);
-  sends_.push_back({place_of(rank), packed});
+void Mail::send(int32_t rank, const Tensor& x, int64_t by) {
+  const bool is_packed = x.device() == device() && lies_in_runs(x, by);
+  const Tensor packed =
+      is_packed ? x : to_device(issuer_, contiguous(issuer_, x), device(), false);
+  for (const Tensor& run : runs_of(packed, by)) sends_.push_back({place_of(rank), run});
 }
 
-Tensor Mail::receive(int32_t rank, const Dims& shape) {
+Tensor Mail::receive(int32_t rank, const Dims& shape, int64_t by) {
   const Tensor buffer = empty(issuer_, device(), dtype_, shape);
-  receive_into(rank, buffer);
+  receive_into(rank, buffer, by);
   return buffer;
 }
 
-void Mail::receive_into(int32_t rank, const Tensor& target) {
-  receives_.push_back({place_of(rank), target});
+void Mail::receive_into(int32_t rank, const Tensor& target, int64_t by) {
+  for (const Tensor& run : runs_of(target, by)) receives_.push_back({place_of(rank), run});
 }
 
 void Mail::deliver(Meaning meaning) {

@@ -23,11 +23,19 @@ class Mail {
 
   /// The device of what is sent and received: the member's, or the host.
   Device device() const { return devices_ ? home_ : Device{}; }
-  void send(int32_t rank, const Tensor& x);
+  void send(int32_t rank, const Tensor& x) { send(rank, x, x.size()); }
+  /// By so many elements a message, which the receiver expects.
+  void send(int32_t rank, const Tensor& x, int64_t by);
   /// A tensor of device() that gets it; arrived() once it is delivered.
-  Tensor receive(int32_t rank, const Dims& shape);
-  /// The same into a row-major tensor of device().
-  void receive_into(int32_t rank, const Tensor& target);
+  Tensor receive(int32_t rank, const Dims& shape) {
+    return receive(rank, shape, element_count(shape));
+  }
+  Tensor receive(int32_t rank, const Dims& shape, int64_t by);
+  /// The same into a tensor of device() that lies in runs of so many elements.
+  void receive_into(int32_t rank, const Tensor& target) {
+    receive_into(rank, target, target.size());
+  }
+  void receive_into(int32_t rank, const Tensor& target, int64_t by);
   /// A received tensor on the member's device.
   Tensor arrived(const Tensor& x) const { return to_device(issuer_, x, home_, false); }
   /// Issues the collective. With one rank there is none.

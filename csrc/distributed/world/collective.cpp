@@ -4,6 +4,7 @@
 #include <mutex>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/fingerprint.h"
 #include "tensor/body.h"
 #include "vm/progress/joining.h"
@@ -132,9 +133,13 @@ void add_parts(const std::vector<Message>& messages, vm::Access access, Collecti
     const Tensor& x = message.tensor;
     const size_t bytes = static_cast<size_t>(x.size()) * size_of(x.dtype);
     if (bytes == 0) continue;
-    parts->push_back({message.peer, body->held.size(), x.offset, bytes});
-    body->held.add(x.storage.get());
-    operands->push_back({&x.storage->dependence(), access});
+    const bool is_next_of_it =  // another run of one tensor
+        !parts->empty() && body->held[body->held.size() - 1] == x.storage.get();
+    if (!is_next_of_it) {
+      body->held.add(x.storage.get());
+      operands->push_back({&x.storage->dependence(), access});
+    }
+    parts->push_back({message.peer, body->held.size() - 1, x.offset, bytes});
   }
 }
 
@@ -170,6 +175,8 @@ void issue_collective(const Issuer& issuer, Member& member, const std::shared_pt
   header.stream = &issuer.machine.stream(Device{}, vm::StreamType::ccl);
   header.site = issuer.site;
   header.bytes = body.bytes();
+  header.is_attended =
+      !devices && !vm::Partner::joined() && issuer.machine.looks().note_collective(now_ns());
   Ledger& ledger = member.ledger();
   ++ledger.collectives;
   ledger.bytes_sent += static_cast<int64_t>(CollectiveBody::bytes_of(body.sends));
@@ -183,6 +190,7 @@ void issue_collective(const Issuer& issuer, Member& member, const std::shared_pt
   issues.note({seq, member.rank(), group->key, group->issued});
   ++group->issued;
   group->last = seq;
+  if (header.is_attended) issuer.machine.attend(*header.stream, seq);
   if (issuer.machine.options().naive.load(std::memory_order_relaxed)) {
     issuer.machine.wait(seq, "naive mode");
   }
