@@ -16,10 +16,13 @@ namespace ofl::vm {
 
 namespace {
 
-/// While others may be late; about as long as a hand-over takes, on cores that are shared.
-constexpr int64_t kLateNs = 200'000;
-/// While bytes move. The thread cannot answer Ctrl-C.
-constexpr int64_t kMovingNs = 10'000'000;
+/// While others may be late: so many looks, which take the thread about 200 us. Between two of them
+/// it leaves the core to others, which may be the ranks that are late.
+constexpr int kLooks = 400;
+/// Meanwhile the thread does not answer Ctrl-C.
+constexpr int64_t kLongestNs = 10'000'000;
+/// While bytes move, and the thread has something else to do.
+constexpr int64_t kMovingNs = 500'000;
 
 }  // namespace
 
@@ -29,12 +32,13 @@ void Waiting::see_to(Stream& stream, Seq seq, int64_t moving_ns) {
   bool is_left = true;
   {
     std::unique_lock<std::mutex> baton(stream.baton(), std::try_to_lock);
-    while (baton) {
+    for (int look = 0; baton; ++look) {
       stream.run_ready(false);
       stream.retire_finished(false);
       is_left = stream.has_ready() || stream.busy();
       if (!is_left || !window_.in_flight(seq)) break;
-      if (now_ns() - begin > (stream.moves() ? moving_ns : kLateNs)) break;
+      const bool moves = stream.moves();
+      if (now_ns() - begin > (moves ? moving_ns : kLongestNs) || (!moves && look > kLooks)) break;
       std::this_thread::yield();
     }
   }
@@ -46,7 +50,7 @@ void Waiting::attend(Stream& stream, Seq seq) {
   call.note();
   const int64_t begin = now_ns();
   void* token = hooks_->release();
-  see_to(stream, seq, kLateNs);
+  see_to(stream, seq, kMovingNs);
   hooks_->acquire(token);
   small_work_.looks().note_attended(now_ns() - begin);
 }
@@ -55,8 +59,12 @@ void Waiting::attend(Stream& stream, Seq seq) {
 bool Waiting::help_with_collectives(Seq seq) {
   Stream* const stream = devices_.state(Device{}).find(StreamType::ccl);
   if (!stream || Partner::joined()) return false;
+  {
+    std::unique_lock<std::mutex> baton(stream->baton(), std::try_to_lock);
+    if (!baton || (!stream->has_ready() && !stream->busy())) return false;
+  }
   void* token = hooks_->release();
-  see_to(*stream, seq, kMovingNs);
+  see_to(*stream, seq, kLongestNs);
   hooks_->acquire(token);
   return help(seq);
 }
