@@ -95,7 +95,7 @@ def boxing(source: Layout, target: Layout) -> list[Step]:
     gather                  split, broadcast    T (p - 1) / p
     move                    split(i), split(j)  T (p - 1) / p²
     reduce_scatter          partial, split      T (p - 1) / p
-    reduce                  partial, broadcast  2 T (p - 1) / p; T (p - 1) up to 16 KiB
+    reduce                  partial, broadcast  2 T (p - 1) / p; or T (p - 1) if small
     place                   any, partial        none
     exchange                any                 what it lacks
     ======================  ==================  ===============================================

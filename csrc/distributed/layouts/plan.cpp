@@ -13,8 +13,9 @@ namespace ofl::distributed {
 namespace {
 
 /// Up to here partial values are sent to all ranks; larger ones are scattered, and the sums
-/// gathered.
-constexpr int64_t kSmallReduction = 16 << 10;
+/// gathered. Few ranks send larger ones, too, as long as each gets no more than this: it takes them
+/// no longer than a second collective.
+constexpr int64_t kSmallReduction = 16 << 10, kFewBytes = 192 << 10;
 
 using Steps = std::vector<BoxingStep>;
 
@@ -177,7 +178,7 @@ const Steps& plan_boxing(const Layout& from, const Layout& to) {
 }
 
 bool is_added_in_parts(int64_t ranks, int64_t bytes) {
-  return ranks > 2 && bytes > kSmallReduction;
+  return ranks > 2 && bytes > kSmallReduction && bytes * (ranks - 1) > kFewBytes;
 }
 
 int64_t bytes_received(const BoxingStep& step, int32_t rank, int64_t itemsize) {

@@ -36,7 +36,7 @@ struct BoxingStep {
 const std::vector<BoxingStep>& plan_boxing(const Layout& from, const Layout& to);
 
 /// Partial values of so many bytes are added in parts, one on each of the ranks along the axis, and
-/// the sums gathered; else each rank gets all values and adds them.
+/// the sums gathered; else each rank gets all values and adds them. Both give the same bits.
 bool is_added_in_parts(int64_t ranks, int64_t bytes);
 
 /// Bytes that a rank gets from others.
