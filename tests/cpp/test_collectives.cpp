@@ -105,11 +105,13 @@ Seq gather(World& world, Rank& rank, Value& own, std::vector<Value>& all, uint64
   header.type = &kGatherType;
   header.name = "gather";
   header.stream = &world.machine.stream(kCpu, StreamType::ccl);
+  header.is_attended = (rank.issued + static_cast<uint64_t>(rank.communicator->rank())) % 3 != 0;
   const Seq seq =
       world.machine.issue(header, operands.data(), static_cast<int>(operands.size()),
                           GatherBody{&rank, rank.issued, meaning, &own, &all});
   rank.joined.fetch_add(1);
   ++rank.issued;
+  if (header.is_attended) world.machine.attend(*header.stream, seq);
   return seq;
 }
 
@@ -239,7 +241,42 @@ void test_a_rank_that_is_late() {
   });
 }
 
+/// What the thread that issues a collective sees to itself is over when the call returns, as no
+/// worker has begun to look.
+void test_what_is_attended_alone() {
+  World world;
+  const Ranks alone = make_ranks(1);
+  alone[0]->issued = alone[0]->line.next = 1;  // of three, the first is not attended
+  for (int i = 0; i < 2; ++i) {
+    Value own;
+    own.number = 7 + i;
+    std::vector<Value> all(1);
+    const Seq seq = gather(world, *alone[0], own, all);
+    CHECK(!world.machine.window().in_flight(seq) && all[0].number == 7 + i);
+  }
+}
+
+/// Where others are late, the thread goes on.
+void test_what_is_attended_and_late() {
+  World world;
+  const Ranks ranks = make_ranks(2);
+  Value own, other;
+  std::vector<Value> all(2), others(2);
+  gather(world, *ranks[0], own, all);  // is not attended
+  gather(world, *ranks[1], other, others);
+  world.machine.wait_for_value(all[0].object, "test");
+  world.machine.wait_for_value(others[0].object, "test");
+  std::vector<Value> late(2), last(2);
+  const Seq first = gather(world, *ranks[0], own, late);  // attended, and rank 1 is late
+  CHECK(world.machine.window().in_flight(first));
+  gather(world, *ranks[1], other, last);
+  world.machine.wait_for_value(late[1].object, "test");
+  world.machine.wait_for_value(last[1].object, "test");
+}
+
 void test_all() {
+  test_what_is_attended_alone();
+  test_what_is_attended_and_late();
   for (int count : {1, 2, 3, 5}) test_random_programs(count, 4096, 300);
   test_random_programs(3, 64, 600);  // much more than there is room for
   test_a_failed_operand();

@@ -99,6 +99,25 @@ void test_most_work_stays_where_threads_come_late() {
   CHECK(!machine.stays(50));
 }
 
+/// What comes soon after the first collective since the last look makes the next one likely to be
+/// looked at; the time in which the thread has seen to collectives does not count.
+void test_the_guess_of_a_look() {
+  LookGuess looks;
+  const int64_t long_ago = now_ns() - 1'000'000'000;
+  CHECK(!looks.note_collective(now_ns()));
+  looks.note_look();
+  CHECK(looks.note_collective(long_ago));
+  looks.note_attended(now_ns() - long_ago);
+  looks.note_look();
+  CHECK(looks.note_collective(long_ago));
+  CHECK(!looks.note_collective(now_ns()));  // one more, long after the first, and no look
+  looks.note_look();
+  CHECK(!looks.note_collective(now_ns()));
+  looks.note_look();
+  looks.note_look();  // nothing was issued
+  CHECK(looks.note_collective(now_ns()));
+}
+
 }  // namespace
 }  // namespace ofl::vm
 
@@ -109,5 +128,6 @@ int main() {
   test_the_pace_of_a_thread();
   test_what_may_be_shared_stays_where_each_is_looked_at();
   test_most_work_stays_where_threads_come_late();
+  test_the_guess_of_a_look();
   return ofl::report();
 }

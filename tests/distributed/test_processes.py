@@ -24,7 +24,10 @@ def mpi() -> None:
         pytest.skip(missing)
 
 
-NAMES = ("boxing", "operations", "functions", "random", "random_programs", "buckets", "sums")
+NAMES = (
+    *("boxing", "operations", "functions", "random", "random_programs", "buckets", "runs"),
+    "sums",
+)
 
 
 @pytest.mark.parametrize("ranks", [2, 3, 4])
@@ -148,7 +151,7 @@ def test_large_pieces_and_the_cores_of_a_rank(start: Start) -> None:
     done = start(
         2,
         code="""
-for n in (1, 383, 384, 385, 2047, 2048, 2049, 3_000_000):  # a message has 16 KiB at most
+for n in (1, 383, 384, 385, 8191, 8192, 8193, 3_000_000):  # a message has 3 KiB at most
     x = flow.arange(float(n)) * (rank + 1)
     assert total(x)[-1] == 3.0 * (n - 1), n
 say(flow.flags.num_threads, flow.distributed.local_rank() == rank)

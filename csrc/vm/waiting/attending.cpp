@@ -7,8 +7,10 @@
 //
 // It never waits for another rank: when its time is over the worker takes over, which it wakes. So
 // ranks wait for each other as they do without it.
+#include <mutex>
 #include <thread>
 
+#include "base/pause.h"
 #include "vm/progress/partner.h"
 #include "vm/waiting/waiting.h"
 
@@ -23,6 +25,17 @@ constexpr int kLooks = 400;
 constexpr int64_t kLongestNs = 10'000'000;
 /// While bytes move, and the thread has something else to do.
 constexpr int64_t kMovingNs = 500'000;
+/// A worker that is awake looks for work all the time, and has its baton for a moment.
+constexpr int kTries = 50;
+
+std::unique_lock<std::mutex> try_to_lock(std::mutex& mutex) {
+  std::unique_lock<std::mutex> lock(mutex, std::try_to_lock);
+  for (int i = 0; i < kTries && !lock; ++i) {
+    pause_briefly();
+    static_cast<void>(lock.try_lock());
+  }
+  return lock;
+}
 
 }  // namespace
 
@@ -31,7 +44,7 @@ void Waiting::see_to(Stream& stream, Seq seq, int64_t moving_ns) {
   const int64_t begin = now_ns();
   bool is_left = true;
   {
-    std::unique_lock<std::mutex> baton(stream.baton(), std::try_to_lock);
+    const std::unique_lock<std::mutex> baton = try_to_lock(stream.baton());
     for (int look = 0; baton; ++look) {
       stream.run_ready(false);
       stream.retire_finished(false);
@@ -60,7 +73,7 @@ bool Waiting::help_with_collectives(Seq seq) {
   Stream* const stream = devices_.state(Device{}).find(StreamType::ccl);
   if (!stream || Partner::joined()) return false;
   {
-    std::unique_lock<std::mutex> baton(stream->baton(), std::try_to_lock);
+    const std::unique_lock<std::mutex> baton = try_to_lock(stream->baton());
     if (!baton || (!stream->has_ready() && !stream->busy())) return false;
   }
   void* token = hooks_->release();

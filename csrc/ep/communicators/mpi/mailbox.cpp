@@ -15,7 +15,7 @@ struct Status {
 }  // namespace
 
 std::string fitting(std::string text) {
-  size_t most = Mailbox::kMostAtOnce;
+  size_t most = Mailbox::kMostBytes;
   if (text.size() <= most) return text;
   while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0) == 0x80) --most;
   text.resize(most);

@@ -27,12 +27,9 @@ struct Envelope {
 /// One thread at a time.
 class Mailbox {
  public:
-  /// The most bytes of a message, which is copied twice. Longer ones than kMostAtOnce may wait for the receiver to look,
-  /// so they are for ranks that look: those that take part in the same collective.
-  static constexpr size_t kMostBytes = size_t{16} << 10;
-  /// With its envelope it is below the size up to which MPI libraries send at once, whether or not
-  /// the other side is there (4 KiB within a host).
-  static constexpr size_t kMostAtOnce = 3072;
+  /// The most bytes of a message. With its envelope it is below the size up to which MPI libraries
+  /// send at once, whether or not the other side is there (4 KiB within a host).
+  static constexpr size_t kMostBytes = 3072;
 
   explicit Mailbox(const Library& library);
   Mailbox(const Mailbox&) = delete;
