@@ -51,7 +51,7 @@ void finish(Work& work) {
 /// Bytes for each pair of ranks: the same wherever they are computed. Some are none.
 std::vector<char> bytes_for(int from, int to, uint32_t seed) {
   std::mt19937 random(seed * 10007 + static_cast<uint32_t>(from * 101 + to));
-  const uint32_t most = random() % 8 ? 300 : 60'000;  // large ones go in another way
+  const uint32_t most = random() % 8 ? 300 : 20'000;  // large ones go in another way
   std::vector<char> bytes(random() % 3 ? random() % most : 0);
   for (char& byte : bytes) byte = static_cast<char>(random());
   return bytes;

@@ -99,15 +99,19 @@ def test_faults(fault: str, start: Start) -> None:
         assert len(re.findall(pattern, done.stdout)) >= ranks, done.stdout
 
 
-def test_a_failed_operand_poisons_its_result_alone(start: Start) -> None:
+@pytest.mark.parametrize("size", [3, 100_000])
+def test_a_failed_operand_poisons_its_result_alone(size: int, start: Start) -> None:
+    """Also where receives of large pieces have been posted, which then are cancelled."""
     done = start(
         3,
-        code="""
-mine = flow.ones(3)
+        code=f"""
+size = {size}"""
+        """
+mine = flow.ones(size)
 if rank == 1:
     def fail(_): raise ValueError("on purpose")
     flow.vm.host_func(fail, writes=[mine])
-x = flow.ones(3).to_global(everywhere, sbp.partial_sum)
+x = flow.ones(size).to_global(everywhere, sbp.partial_sum)
 part = x.to_local()
 part += mine
 try:
@@ -115,6 +119,7 @@ try:
 except Exception as error:
     say(type(error).__name__, error)
 say(total(flow.ones(1)))
+assert total(flow.ones(size)) == [3.0] * size
 """,
     )
     assert done.returncode == 0, done.stdout

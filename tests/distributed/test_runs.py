@@ -57,7 +57,7 @@ def test_long_runs_are_not_packed(world: int) -> None:
     """A copy is what a rank packs."""
 
     def program(columns: int) -> None:
-        x = flow.ones((4, columns), placement=placement.all("cpu"), sbp=sbp.split(0))
+        x = flow.ones((2 * world, columns), placement=placement.all("cpu"), sbp=sbp.split(0))
         flow.synchronize()
         x.to_global(sbp=sbp.split(1)).to_local().numpy()
 
