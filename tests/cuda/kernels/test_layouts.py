@@ -29,12 +29,13 @@ def forms(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
     seen: list[Request] = []
 
     class Recording(kernels._Made):
-        def get(self, request: Request, arch: str) -> bytes:
+        def get(self, wanted: tuple[Request, str, str]) -> bytes:
+            request = wanted[0]
             options = Options(*request.options)
             if request not in seen:
                 seen.append(request)
                 asked.append((FLAT if request.flat else options.form, options.lanes))
-            return super().get(request, arch)
+            return super().get(wanted)
 
     monkeypatch.setattr(kernels, "_made", Recording())
     return asked
