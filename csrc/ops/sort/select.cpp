@@ -16,7 +16,7 @@ namespace {
 
 /// So few elements are sorted: NumPy's sorts of numbers are fast.
 template <typename T>
-constexpr int64_t kFew = kIsComplex<T> ? 24 : 256;
+constexpr int64_t kFew = kIsComplex<T> ? 24 : 96;
 constexpr int64_t kMostSamples = 1024;
 /// After so many splits, chance does not help: the rest is sorted.
 constexpr int kMostSplits = 64;
