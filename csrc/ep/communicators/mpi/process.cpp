@@ -64,6 +64,10 @@ Session& Process::session(Group& group, uint64_t number) {
   return group.sessions.try_emplace(number, wire_, group.places, number).first->second;
 }
 
+bool Process::is_past(const Group& group, uint64_t number) {
+  return number < group.posted && !group.sessions.count(number);
+}
+
 uint64_t Process::post(Group& group, Collective collective) {
   require_own();
   for (const auto* transfers : {&collective.sends, &collective.receives}) {
@@ -99,7 +103,8 @@ void Process::deliver(const Envelope& envelope, const char* follows) {
   const auto found = groups_.find(envelope.group);
   if (kind == Kind::abort) {
     const std::string text(follows, envelope.bytes);
-    if (found != groups_.end() && found->second->sessions.count(envelope.number)) {
+    // Also if this rank has yet to come to it.
+    if (found != groups_.end() && !is_past(*found->second, envelope.number)) {
       session(*found->second, envelope.number).abort(Verdict::differs, text);
     }
     return abort_all(text);
@@ -125,8 +130,7 @@ void Process::deliver_to(Group& group, const Envelope& envelope, const char* fol
     group.ends[envelope.sender] = envelope.number;
     return;
   }
-  const bool is_past = envelope.number < group.posted && !group.sessions.count(envelope.number);
-  if (!is_past) session(group, envelope.number).take(envelope, follows);
+  if (!is_past(group, envelope.number)) session(group, envelope.number).take(envelope, follows);
 }
 
 /// A collective differs on its ranks where one of them has left before it.

@@ -69,6 +69,7 @@ class Process {
   void deliver_to(Group& group, const Envelope& envelope, const char* follows);
   void miss_ended(Group& group);
   Session& session(Group& group, uint64_t number);
+  static bool is_past(const Group& group, uint64_t number);
   void advance_session(Group& group, uint64_t number, Session& session);
   void abort_all(const std::string& reason);
   void fail_all(const Error& error);
