@@ -93,8 +93,7 @@ struct Instruction {
   uint64_t bytes = 0;  // memory that it pins while in flight
   double cost = 0;     // estimated work in float32 additions; decides who runs it
   int32_t priority = 0;  // in a pool: the highest of those that are ready runs first
-  /// A collective that its issuer sees to next (Waiting::attend), so that no worker is woken for it.
-  bool is_attended = false;
+  bool is_attended = false;  // a collective that its issuer sees to: no worker is woken for it
   /// The names of its variables, for reports, or null. Read during the issue only.
   const std::shared_ptr<const std::string>* variables = nullptr;
 };

@@ -86,11 +86,8 @@ void Stream::run_soon(Slot* slot) {
   const bool comes_later = next && (next->header.priority != priority
                                         ? next->header.priority > priority
                                         : next->name() < slot->name());
-  if (comes_later) {
-    enqueue(slot);  // a host stream: nothing waits for the dispatch alone
-    return;
-  }
-  put_back(slot);
+  if (!comes_later) return put_back(slot);
+  enqueue(slot);  // a host stream: nothing waits for the dispatch alone
 }
 
 // A slot always looks ready or running, so it is marked before it is unlinked.
