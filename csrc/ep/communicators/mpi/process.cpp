@@ -356,8 +356,8 @@ void Process::leave() {
   if (listener_->thread.joinable()) listener_->thread.join();
 }
 
-// A message has left its memory soon, whether or not its receiver looks. After an abort its receiver
-// may have gone.
+// A message has left its memory soon, whether or not its receiver looks. After an abort the
+// receiver may have gone.
 void Process::say_farewell() {
   constexpr int64_t kLongestNs = 10'000'000'000, kLongestAbortedNs = 1'000'000'000;
   const int64_t begin = now_ns();
