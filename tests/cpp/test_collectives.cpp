@@ -241,8 +241,8 @@ void test_a_rank_that_is_late() {
   });
 }
 
-/// What the thread that issues a collective sees to itself is over when the call returns, as no
-/// worker has begun to look.
+/// The issuing thread sees to a collective of one rank itself: it is over when the call returns,
+/// and no worker has looked at it.
 void test_what_is_attended_alone() {
   World world;
   const Ranks alone = make_ranks(1);

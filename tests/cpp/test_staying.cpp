@@ -99,8 +99,8 @@ void test_most_work_stays_where_threads_come_late() {
   CHECK(!machine.stays(50));
 }
 
-/// What comes soon after the first collective since the last look makes the next one likely to be
-/// looked at; the time in which the thread has seen to collectives does not count.
+/// A look that comes soon after the first collective since the last look makes the next one
+/// likely. The time in which the thread has seen to collectives does not count.
 void test_the_guess_of_a_look() {
   LookGuess looks;
   const int64_t long_ago = now_ns() - 1'000'000'000;

@@ -73,7 +73,7 @@ void for_each_partition(const ArrayArgs& args, const Body& body) {
   }
 }
 
-/// What elements are selected as: floats of two bytes as numbers in their order.
+/// The type that elements are compared in. Floats of two bytes become integers in their order.
 template <typename T>
 using Selected = std::conditional_t<kIsNarrow<T>, uint16_t, T>;
 

@@ -186,7 +186,7 @@ OFL_AVX512 OFL_FLAT int64_t find_last_512(const T* data, int64_t n) {
 
 #endif
 
-/// What passes over many elements.
+/// The loops over many elements, for the instruction set of this processor.
 template <typename T>
 struct Passes {
   SplitFn<T> split = split_elements<T>;

@@ -98,8 +98,8 @@ PyObject* plain_range(PyObject* start, PyObject* stop, PyObject* step, std::opti
   return begin && end && by ? float_range(*begin, *end, *by, device) : nullptr;
 }
 
-/// What NumPy can count with. It would hand a tensor back to the function that asked it, and does
-/// not know bfloat16.
+/// The same number as an object that NumPy counts with. NumPy would hand a tensor back to the
+/// function that asked it, and does not know bfloat16.
 PyObject* number_for_range(PyObject* given) {
   if (!is_tensor(given)) return held_data(given, "arange");
   const Tensor& x = tensor_of(given);

@@ -1,4 +1,4 @@
-// What sums of a dtype are made in, and are.
+// The dtype in which elements of a dtype are added, which the sum has, too.
 #pragma once
 
 #include "base/dtype.h"

@@ -51,7 +51,7 @@ def indices(
             [0, 1]]])
     """
     wanted, shape = canonical(dtype, "indices"), _C.integers(dimensions, "indices")
-    # What no memory could hold is refused before a row of it is made.
+    # Indices that no memory could hold are refused before the first row is made.
     grids = None if sparse else empty((len(shape), *shape), dtype=wanted, device=device)
     rows = [
         _C.reshape(arange(size, dtype=wanted, device=device), _only(d, size, len(shape)), None)

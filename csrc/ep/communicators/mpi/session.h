@@ -14,8 +14,8 @@
 //   sender:                                               the check ──► moved: sends it ──► done
 //
 // The receiver says `ready` before its part of the check. So where the check is through, `ready` is
-// there or on its way, whatever other ranks do: a sender waits for nobody who waits for it. No
-// piece comes where the check finds something else; then receivers cancel.
+// there or on its way, whatever other ranks do, and a sender waits for no rank that waits for it.
+// Where the check finds something else no piece comes, and receivers cancel.
 //
 // Nobody reads memory of a rank whose session is over, also where some have been aborted and others
 // have not heard of it yet. A sender that is aborted before it sends does not. A receiver that is
