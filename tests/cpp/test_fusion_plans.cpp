@@ -53,7 +53,8 @@ constexpr Kernel kOther(KernelId::sort, "other", 1, Pattern::opaque, ArrayForm{}
 const Kernel kKernels[] = {kLoops, kPositive, kLoops, kLoops, kReduce, kOther, kOther, kOther,
                            kOther, kOther, kOther, kOther, kOther, kOther, kOther, kOther, kOther,
                            kOther, kOther, kOther, kOther, kOther, kOther, kOther, kOther, kOther,
-                           kOther, kOther, kOther, kOther, kOther, kOther, kOther, kOther, kOther};
+                           kOther, kOther, kOther, kOther, kOther, kOther, kOther, kOther, kOther,
+                           kOther, kOther, kOther};
 
 namespace {
 

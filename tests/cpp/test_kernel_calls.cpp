@@ -48,7 +48,7 @@ const Kernel kKernels[] = {kLoops, kLoops, kLoops, kLoops, kLoops, kLoops, kLoop
                            kArrays, kArrays, kArrays, kArrays, kArrays, kArrays, kArrays, kArrays,
                            kArrays, kArrays, kArrays, kArrays, kArrays, kArrays, kArrays, kArrays,
                            kArrays, kArrays, kArrays, kArrays, kArrays, kArrays, kArrays, kArrays,
-                           kArrays, kArrays, kArrays};
+                           kArrays, kArrays, kArrays, kArrays, kArrays, kArrays};
 
 namespace {
 
