@@ -223,7 +223,7 @@ def test_the_collectives_of_common_cases(source: str, target: str) -> None:
 
 def test_bytes_are_those_of_the_table() -> None:
     ranks, size, p = placement("cpu", [0, 1, 2, 3]), 64 * 64 * 4, 4
-    small, large = (64, 64), (128, 128)
+    small, middle, large = (64, 64), (128, 128), (256, 256)
 
     def bytes_of(shape: tuple[int, int], source: Any, target: Any) -> int:
         (step,) = boxing(*(layout(shape, ranks, s) for s in (source, target)))
@@ -233,7 +233,8 @@ def test_bytes_are_those_of_the_table() -> None:
     assert bytes_of(small, sbp.split(0), sbp.split(1)) == size * (p - 1) // p**2
     assert bytes_of(small, sbp.partial_sum, sbp.split(0)) == size * (p - 1) // p
     assert bytes_of(small, sbp.partial_sum, sbp.broadcast) == size * (p - 1)
-    assert bytes_of(large, sbp.partial_sum, sbp.broadcast) == 2 * 4 * size * (p - 1) // p
+    assert bytes_of(middle, sbp.partial_sum, sbp.broadcast) == 4 * size * (p - 1)
+    assert bytes_of(large, sbp.partial_sum, sbp.broadcast) == 2 * 16 * size * (p - 1) // p
 
 
 def test_axis_by_axis_or_at_once() -> None:
