@@ -19,8 +19,8 @@
 
 namespace ofl::ops::cuda {
 
-/// What an image is wanted for; its one entry takes one structure by value. The fields are those of
-/// Request in oneflow_lite/cuda/kernels/request.py, which says what they mean.
+/// A kernel that an image is wanted for. Its entry takes one structure by value. Request in
+/// oneflow_lite/cuda/kernels/request.py has the same fields, and says what they mean.
 struct KernelRequest {
   std::string kind, op;
   std::vector<DType> dtypes, loop;

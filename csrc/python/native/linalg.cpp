@@ -102,12 +102,12 @@ PyObject* conjugated_product(PyObject* a, PyObject* b) {
   return product(left.get(), b);
 }
 
-/// The number of its elements is known, and they lie in a row.
+/// Row-major, of a known number of elements.
 bool lies_flat(const Tensor& x) { return x.contiguous() && !may_have_stand_ins(x); }
 
 Reference flattened(const Tensor& x) { return Reference(wrap(*reshape_view(x, {x.size()}))); }
 
-/// vdot(a, b) of tensors whose elements lie in a row
+/// vdot(a, b), of row-major tensors
 PyObject* vdot_path(const Call& call) {
   const Tensor *a = tensor_or_null(call[0]), *b = tensor_or_null(call[1]);
   if (are_vectors(a, b)) return conjugated_product(call[0], call[1]);

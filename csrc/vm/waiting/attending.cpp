@@ -68,7 +68,7 @@ void Waiting::attend(Stream& stream, Seq seq) {
   small_work_.looks().note_attended(now_ns() - begin);
 }
 
-/// What the thread waits for may come after collectives in flight.
+/// The instruction that the thread waits for may depend on collectives in flight.
 bool Waiting::help_with_collectives(Seq seq) {
   Stream* const stream = devices_.state(Device{}).find(StreamType::ccl);
   if (!stream || Partner::joined()) return false;
