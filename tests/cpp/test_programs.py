@@ -44,12 +44,12 @@ class Flavor:
 
 
 FLAVORS = {
-    "plain": Flavor(("-O2",), (1, 2, 3, 4), 60),
-    "thread": Flavor(("-O1", "-g1", "-fsanitize=thread"), (5, 6), 25),
+    "plain": Flavor(("-O2",), (1, 2), 60),
+    "thread": Flavor(("-O1", "-g1", "-fsanitize=thread"), (5, 6), 12),
     "address": Flavor(
         ("-O1", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"),
         (7, 8),
-        25,
+        12,
     ),
 }
 SANITIZED = (

@@ -21,6 +21,7 @@ from tests.support.kernel_cases import everything
 LARGEST_UNIT = 400  # kernels
 COMPLETE = "sm_90"
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100", "sm_120")
+EXHAUSTIVE = os.environ.get("OFL_TEST_EXHAUSTIVE") == "1"
 COMPILER = os.environ.get("CXX", "g++").split()[0]
 
 pytestmark = [
@@ -30,15 +31,20 @@ pytestmark = [
 
 
 def wanted(arch: str) -> list[Request]:
-    """All kernels for one architecture, for the others each template with one of its dtypes."""
+    """All kernels for one architecture; each template with one of its dtypes for one of the others,
+    and for all of them in an exhaustive run.
+    """
     if arch == COMPLETE:
         return everything()
     templates: dict[tuple[object, ...], list[Request]] = {}
     for request in everything():
         key = (request.kind, request.op, request.flat, request.wide, request.options)
         templates.setdefault(key, []).append(request)
-    offset = ARCHITECTURES.index(arch)
-    return [group[offset % len(group)] for group in templates.values()]
+    others = [other for other in ARCHITECTURES if other != COMPLETE]
+    offset = others.index(arch)
+    groups = list(templates.values())
+    groups = groups if EXHAUSTIVE else groups[offset :: len(others)]
+    return [group[offset % len(group)] for group in groups]
 
 
 def units(arch: str) -> list[list[Request]]:

@@ -8,7 +8,7 @@ import copy
 import inspect
 import pickle
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -165,16 +165,29 @@ def test_creation(name: str, device: flow.Device) -> None:
             assert (told[0], *told[2:]) == (wanted.shape, dtype, str(device))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.filterwarnings("ignore")
-def test_operations(dtype: str, device: flow.Device) -> None:
-    host = values((2, 3), dtype, 5)
-    for seen in (host, host.T, host[:, ::-1], host[:0], host[0], host[0, 0]):
+def check_operations(views: Iterable[np.ndarray], device: str | flow.Device) -> None:
+    for seen in views:
         x = flow.asarray(seen, device=device)
         for name, calls in of_tensors(x, flow.ones(3, device=device)).items():
             for arguments in calls:
                 check(name, *arguments)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.filterwarnings("ignore")
+def test_operations(dtype: str) -> None:
+    host = values((2, 3), dtype, 5)
+    check_operations((host, host.T, host[:, ::-1], host[:0], host[0], host[0, 0]), "cpu")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", ["float32", "int64"])
+@pytest.mark.filterwarnings("ignore")
+def test_operations_of_a_device(dtype: str, device: flow.Device) -> None:
+    """The paths are the same as on the CPU, and each call waits for the device."""
+    host = values((2, 3), dtype, 5)
+    check_operations((host.T, host[0]), device)
 
 
 def whole() -> dict[str, tuple[Callable[..., Any], list[tuple[Any, ...]]]]:

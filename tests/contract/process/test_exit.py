@@ -205,7 +205,7 @@ for _ in range(3): assert running.acquire(timeout=60)
 @pytest.mark.parametrize("name", DAEMONS)
 def test_daemon_threads_are_left_where_they_are(run_program: Callable[..., Any], name: str) -> None:
     code = START + DAEMON.replace("{work}", DAEMONS[name])
-    for _ in range(max(REPEAT, 5)):
+    for _ in range(max(REPEAT, 3)):
         done = run_program(code, timeout=60)
         assert (done.returncode, done.stderr) == (0, "")
 
