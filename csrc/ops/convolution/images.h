@@ -38,7 +38,7 @@ class Images {
   bool are_copied() const { return copies_; }
   /// Images that are prepared together, where they are copied.
   int64_t at_a_time() const { return at_a_time_; }
-  /// Prepares the images [first, first + count).
+  /// Prepares the images [first, first + count), if they are not.
   void prepare(int64_t first, int64_t count, ep::HelperPool* helpers);
   /// The first one that is prepared; offset 0 is the first element of its border.
   const T* data() const { return data_; }
@@ -47,11 +47,16 @@ class Images {
 
  private:
   static constexpr int64_t kBytesAtATime = int64_t{8} << 20, kLeastAtATime = 4;
+  static constexpr int64_t kSmallPlane = 2048;  // bytes that are zeroed as a whole
   static MemoryPool& pool() {
     static MemoryPool* the_pool = new MemoryPool;
     return *the_pool;
   }
+  static void zero(T* to, int64_t count) {
+    std::memset(to, 0, static_cast<size_t>(count) * sizeof(T));
+  }
   void copy_plane(const char* from, T* to) const;
+  void copy_row(const char* from, T* to) const;
   int64_t rows() const { return border_.top + given_.shape[2] + border_.bottom; }
   int64_t columns() const { return border_.left + given_.shape[3] + border_.right; }
   int64_t byte_step(int d) const { return d < given_.strides.size() ? given_.strides[d] : 0; }
@@ -61,6 +66,7 @@ class Images {
   ImageSteps steps_;
   bool copies_ = false;
   int64_t at_a_time_ = 0, elements_ = 0;  // elements: that there is memory for
+  int64_t first_ = 0, count_ = 0;         // that are prepared
   std::unique_ptr<LeasedMemory> memory_;
   const T* data_ = nullptr;
   const T* end_ = nullptr;
@@ -92,6 +98,9 @@ Images<T>::Images(const ArrayView& given, const Border& border) : given_(given),
 
 template <typename T>
 void Images<T>::prepare(int64_t first, int64_t count, ep::HelperPool* helpers) {
+  if (first == first_ && count == count_) return;
+  first_ = first;
+  count_ = count;
   const char* from = given_.data + first * given_.strides[0];
   if (!copies_) {
     data_ = reinterpret_cast<const T*>(from);
@@ -114,27 +123,50 @@ void Images<T>::prepare(int64_t first, int64_t count, ep::HelperPool* helpers) {
   });
 }
 
+/// Few elements, without a call.
 template <typename T>
-void Images<T>::copy_plane(const char* from, T* to) const {
+inline void copy_short(const char* from, int64_t count, T* to) {
+  constexpr int64_t kChunk = 32 / sizeof(T), kMostChunks = 4;
+  if (count > kMostChunks * kChunk) {
+    std::memcpy(to, from, static_cast<size_t>(count) * sizeof(T));
+    return;
+  }
+  int64_t j = 0;
+  for (; j + kChunk <= count; j += kChunk) {
+    std::memcpy(to + j, from + j * static_cast<int64_t>(sizeof(T)), 32);
+  }
+  for (; j < count; ++j) std::memcpy(to + j, from + j * static_cast<int64_t>(sizeof(T)), sizeof(T));
+}
+
+template <typename T>
+void Images<T>::copy_row(const char* from, T* to) const {
   const int64_t width = given_.shape[3], lanes = steps_.lanes;
   const int64_t column_bytes = given_.strides[3], lane_bytes = byte_step(4);
-  const bool is_row = column_bytes == static_cast<int64_t>(sizeof(T)) * lanes &&
-                      (lanes == 1 || lane_bytes == static_cast<int64_t>(sizeof(T)));
-  to = std::fill_n(to, border_.top * steps_.row, T(0));
-  for (int64_t y = 0; y < given_.shape[2]; ++y, from += given_.strides[2]) {
-    to = std::fill_n(to, border_.left * lanes, T(0));
-    if (is_row) {
-      std::memcpy(to, from, static_cast<size_t>(width * lanes) * sizeof(T));
-      to += width * lanes;
-    }
-    for (int64_t x = 0; !is_row && x < width; ++x) {
-      for (int64_t lane = 0; lane < lanes; ++lane, ++to) {
-        std::memcpy(to, from + x * column_bytes + lane * lane_bytes, sizeof(T));
-      }
-    }
-    to = std::fill_n(to, border_.right * lanes, T(0));
+  constexpr auto kItem = static_cast<int64_t>(sizeof(T));
+  if (column_bytes == kItem * lanes && (lanes == 1 || lane_bytes == kItem)) {
+    return copy_short(from, width * lanes, to);
   }
-  std::fill_n(to, border_.bottom * steps_.row, T(0));
+  for (int64_t x = 0; x < width; ++x) {
+    for (int64_t lane = 0; lane < lanes; ++lane, ++to) {
+      std::memcpy(to, from + x * column_bytes + lane * lane_bytes, sizeof(T));
+    }
+  }
+}
+
+template <typename T>
+void Images<T>::copy_plane(const char* from, T* to) const {
+  const int64_t left = border_.left * steps_.lanes, right = border_.right * steps_.lanes;
+  const bool is_small = steps_.plane * static_cast<int64_t>(sizeof(T)) <= kSmallPlane;
+  if (is_small && !border_.is_empty()) zero(to, steps_.plane);
+  if (!is_small) zero(to, border_.top * steps_.row);
+  to += border_.top * steps_.row;
+  for (int64_t y = 0; y < given_.shape[2]; ++y, from += given_.strides[2], to += steps_.row) {
+    copy_row(from, to + left);
+    if (is_small) continue;
+    std::fill_n(to, left, T(0));
+    std::fill_n(to + steps_.row - right, right, T(0));
+  }
+  if (!is_small) zero(to, border_.bottom * steps_.row);
 }
 
 }  // namespace ofl::ops

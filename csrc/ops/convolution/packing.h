@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ops/convolution/tile.h"
+#include "ops/elementwise/block_transpose.h"
 
 namespace ofl::ops {
 
@@ -57,6 +58,15 @@ struct Source {
   const T* end;
 };
 
+/// The rows of a tile that is not packed, which are at these places.
+template <typename T>
+void place_rows(const T* from, const int64_t* places, const std::vector<Run>& runs, Tile<T>* tile) {
+  const bool is_run = runs.size() == 1;
+  tile->a = is_run ? from + runs[0].offset : from;
+  tile->a_rows = is_run ? nullptr : places;
+  tile->a_step = is_run ? runs[0].step : 0;
+}
+
 /// Elements behind a packed panel that may be written.
 inline constexpr int64_t kSlack = 16;
 
@@ -72,16 +82,22 @@ inline void copy_run(const Run& run, const T* from, const T* end, T* to) {
   for (int64_t j = 0; j < run.count; ++j) to[j] = from[j * run.step];
 }
 
+/// Columns of a panel up to the end of the last vector that tiles of so many columns read.
+inline int64_t read_by_tiles(int64_t columns, int64_t lanes) {
+  return (columns + lanes - 1) / lanes * lanes;
+}
+
 /// A panel: to[l][j] = from[terms[l] + columns[j]], whose columns are given by runs; beyond them
-/// are zeros.
+/// are zeros, up to the end of the vector.
 template <typename T>
 void pack_by_rows(const Source<T>& from, const int64_t* terms, int64_t depth,
-                  const std::vector<Run>& columns, int64_t width, T* to) {
+                  const std::vector<Run>& columns, int64_t width, int64_t lanes, T* to) {
   const int64_t used = columns.back().start + columns.back().count;
+  const int64_t end = read_by_tiles(used, lanes);
   for (int64_t l = 0; l < depth; ++l, to += width) {
     const T* const row = from.data + terms[l];
     for (const Run& run : columns) copy_run(run, row + run.offset, from.end, to + run.start);
-    std::fill(to + used, to + width, T(0));
+    std::fill(to + used, to + end, T(0));
   }
 }
 
@@ -99,6 +115,46 @@ void pack_by_columns(const T* from, const std::vector<Run>& terms, const int64_t
       const T* value = from + columns[j] + run.offset;
       T* const first = to + run.start * width + j;
       for (int64_t l = 0; l < run.count; ++l, value += run.step) first[l * width] = *value;
+    }
+  }
+}
+
+/// A panel of channels: to[p][c] = from[channels[c] + positions[p]], whose positions are given by
+/// runs; beyond the channels are zeros, up to the end of the vector.
+template <typename T>
+void pack_channels(const T* from, const std::vector<Run>& positions, const int64_t* channels,
+                   int64_t count, int64_t width, int64_t lanes, T* to) {
+  constexpr auto kItem = static_cast<int64_t>(sizeof(T));
+  constexpr int64_t kAtATime = 64;  // positions: what is written stays in the L1 cache
+  static const BlockTranspose block = block_transpose(sizeof(T));
+  const int64_t step = count > 1 ? channels[1] - channels[0] : 0;
+  bool is_dense = block.side > 0;  // else channel by channel
+  for (int64_t c = 1; c < count; ++c) is_dense = is_dense && channels[c] - channels[c - 1] == step;
+  const auto pack_some = [&](const Run& run, int64_t begin, int64_t end) {
+    const int64_t blocks = is_dense && run.step == 1 ? (end - begin) / block.side : 0;
+    const int64_t across = blocks > 0 ? count / block.side * block.side : 0;
+    for (int64_t c = 0; c < count; ++c) {
+      const T* const channel = from + channels[c] + run.offset;
+      if (c < across && c % block.side == 0) {
+        for (int64_t i = 0; i < blocks; ++i) {
+          const int64_t p = begin + i * block.side;
+          block.run(reinterpret_cast<const char*>(channel + p), step * kItem,
+                    reinterpret_cast<char*>(to + (run.start + p) * width + c), width * kItem);
+        }
+      }
+      const int64_t first = c < across ? begin + blocks * block.side : begin;
+      for (int64_t p = first; p < end; ++p) {
+        to[(run.start + p) * width + c] = channel[p * run.step];
+      }
+    }
+    for (int64_t p = begin; p < end; ++p) {
+      T* const line = to + (run.start + p) * width;
+      std::fill(line + count, line + read_by_tiles(count, lanes), T(0));
+    }
+  };
+  for (const Run& run : positions) {
+    for (int64_t begin = 0; begin < run.count; begin += kAtATime) {
+      pack_some(run, begin, std::min(begin + kAtATime, run.count));
     }
   }
 }

@@ -27,7 +27,10 @@ inline void put_vector(const Tile<T>& tile, int r, int v, const T* sums) {
   }
 }
 
-template <typename T, typename V, int Rows, int Vectors, bool Packed>
+/// Where the elements of the left factor are.
+enum class Left { packed, at_steps, anywhere };
+
+template <typename T, typename V, int Rows, int Vectors, Left Kind>
 inline void multiply_tile(const Tile<T>& tile) {
   typename V::Type sums[Rows][Vectors];
 #pragma GCC unroll 16
@@ -37,15 +40,20 @@ inline void multiply_tile(const Tile<T>& tile) {
   }
   const T* panel = tile.panel;
   const T* a = tile.a;
-  const int64_t step = tile.step;
+  const int64_t step = tile.a_step;
+  const T* rows[Rows];
+#pragma GCC unroll 16
+  for (int r = 0; r < Rows; ++r) rows[r] = Kind == Left::anywhere ? a + tile.a_rows[r] : nullptr;
   for (int64_t l = 0; l < tile.depth; ++l, panel += kVectors * V::kLanes) {
     typename V::Type right[Vectors];
 #pragma GCC unroll 2
     for (int v = 0; v < Vectors; ++v) right[v] = V::load(panel + v * V::kLanes);
-    const T* const left = Packed ? a + l * Rows : a + tile.terms[l];
+    const int64_t term = Kind == Left::packed ? l * Rows : tile.terms[l];
 #pragma GCC unroll 16
     for (int r = 0; r < Rows; ++r) {
-      const auto value = V::spread(Packed ? left + r : left + r * step);
+      const T* const row = Kind == Left::packed ? a + r : Kind == Left::at_steps ? a + r * step
+                                                                                 : rows[r];
+      const auto value = V::spread(row + term);
 #pragma GCC unroll 2
       for (int v = 0; v < Vectors; ++v) V::multiply_add(value, right[v], sums[r][v]);
     }
@@ -64,21 +72,23 @@ inline void multiply_tile(const Tile<T>& tile) {
 }
 
 /// The one for the tile's number of rows.
-template <typename T, typename V, int Vectors, bool Packed, int Rows = V::kRows>
+template <typename T, typename V, int Vectors, Left Kind, int Rows = V::kRows>
 inline void multiply_rows(const Tile<T>& tile) {
-  if (tile.rows == Rows) return multiply_tile<T, V, Rows, Vectors, Packed>(tile);
-  if constexpr (Rows > 1) multiply_rows<T, V, Vectors, Packed, Rows - 1>(tile);
+  if (tile.rows == Rows) return multiply_tile<T, V, Rows, Vectors, Kind>(tile);
+  if constexpr (Rows > 1) multiply_rows<T, V, Vectors, Kind, Rows - 1>(tile);
+}
+
+template <typename T, typename V, int Vectors>
+inline void multiply_vectors(const Tile<T>& tile) {
+  if (!tile.terms) return multiply_rows<T, V, Vectors, Left::packed>(tile);
+  if (tile.a_rows) return multiply_rows<T, V, Vectors, Left::anywhere>(tile);
+  multiply_rows<T, V, Vectors, Left::at_steps>(tile);
 }
 
 template <typename T, typename V>
 inline void multiply_by(const Tile<T>& tile) {
-  const bool is_narrow = tile.columns <= V::kLanes;
-  if (tile.terms) {
-    if (is_narrow) return multiply_rows<T, V, 1, false>(tile);
-    return multiply_rows<T, V, kVectors, false>(tile);
-  }
-  if (is_narrow) return multiply_rows<T, V, 1, true>(tile);
-  multiply_rows<T, V, kVectors, true>(tile);
+  tile.columns <= V::kLanes ? multiply_vectors<T, V, 1>(tile)
+                            : multiply_vectors<T, V, kVectors>(tile);
 }
 
 template <typename V>

@@ -14,9 +14,16 @@ struct WeightSums {
   Offsets gradient_positions;  // [positions]
   Offsets image_columns;       // [groups][columns]
   Offsets image_positions;     // [positions]
+
+  /// About what they take for so many images, for share().
+  double cycles(int64_t images) const {
+    return 0.05 * static_cast<double>(groups * channels) * static_cast<double>(columns) *
+           static_cast<double>(positions * images);
+  }
 };
 
-/// `out` is row-major. The bits depend on neither the helpers nor the way the images lie.
+/// `out` is row-major. The sum is one of parts: each of some images, or of some positions of one.
+/// The bits depend on neither the helpers nor the way the images lie, nor on that of the sums.
 template <typename T>
 void run_weight_sums(const WeightSums& sums, Images<T>& gradient, Images<T>& images, int64_t count,
                      T* out, ep::HelperPool* helpers);

@@ -1,7 +1,7 @@
-// NCHW:    weights ─► slivers, once ─────┐      (or as they lie, for few positions)
-//          images ──► panels, by pieces ─┴─► tiles
-// blocked: weights ─► panels, once ─┐
-//          images as they lie ──────┴─► tiles
+// by positions: weights ─► slivers, once ─────┐      (or as they lie, for few positions)
+//               images ──► panels, by pieces ─┴─► tiles of channels x positions
+// by channels:  weights ─► panels, once ─┐
+//               images as they lie ──────┴─► tiles of positions x channels
 #include "ops/convolution/window_sums.h"
 
 namespace ofl::ops {
@@ -10,7 +10,7 @@ namespace {
 
 /// Panels of positions that are packed together: with a sliver they stay in the L2 cache.
 constexpr int64_t kPanelsAtATime = 4;
-/// Positions of a piece of work where channels are blocked.
+/// Positions of a piece of work where tiles are by channels.
 constexpr int64_t kPositionsAtATime = 196;
 /// Weights are packed when so many panels meet them; tiles of fewer read them as they lie.
 constexpr int64_t kPanelsToPackFor = 16;
@@ -29,9 +29,44 @@ MemoryPool& panel_memory() {
 
 int64_t divided(int64_t x, int64_t y) { return (x + y - 1) / y; }
 
-/// Some positions that one tile takes, in one step.
+/// The largest of as few parts as there can be, none of more than `most`, and of about one size.
+int64_t equal_parts(int64_t count, int64_t most) { return divided(count, divided(count, most)); }
+
+/// By positions all cycles are of tiles and of the packing of images, by channels of tiles, of the
+/// packing of weights, and of results that do not follow each other.
+template <typename T>
+bool is_faster_by_channels(const WindowSums& sums, const std::vector<std::vector<Run>>& panels,
+                           int64_t images, const TileLoops<T>& loops) {
+  constexpr double kRun = 2, kPackedWeight = 2, kClearly = 0.85;
+  double packing = 0;  // for one term
+  for (const std::vector<Run>& runs : panels) {
+    packing += static_cast<double>(loops.width) / loops.lanes;
+    for (const Run& run : runs) packing += run.step == 1 ? kRun : static_cast<double>(run.count);
+  }
+  const auto terms = static_cast<double>(sums.terms), channels = static_cast<double>(sums.channels);
+  const double by_positions =
+      terms * (cycles_of_tiles(sums.channels, sums.positions, loops) + packing);
+  const double by_channels =
+      terms * cycles_of_tiles(sums.positions, sums.channels, loops) +
+      channels * static_cast<double>(sums.positions * Parts(sums.terms).count) +
+      channels * terms * kPackedWeight / static_cast<double>(images);
+  return by_channels < kClearly * by_positions;
+}
+
+/// The runs of positions of each panel.
+std::vector<std::vector<Run>> runs_of_panels(const WindowSums& sums, int64_t width) {
+  std::vector<std::vector<Run>> panels;
+  for (int64_t first = 0; first < sums.positions; first += width) {
+    panels.push_back(runs_of(sums.image_positions.data() + first,
+                             std::min(width, sums.positions - first)));
+  }
+  return panels;
+}
+
+/// Some positions that one tile takes.
 struct Strip {
-  int64_t first, count, step;
+  int64_t first, count;
+  std::vector<Run> runs;
 };
 
 template <typename T>
@@ -42,22 +77,23 @@ class SumRunner {
       : sums_(sums),
         weights_(weights),
         helpers_(helpers),
-        is_blocked_(is_blocked),
         loops_(tile_loops<T>()),
+        panels_(is_blocked ? std::vector<std::vector<Run>>()
+                           : runs_of_panels(sums, loops_.width)),
+        by_channels_(is_blocked || is_faster_by_channels(sums, panels_, images, loops_)),
         parts_(sums.terms),
-        slice_(is_blocked ? loops_.width : loops_.rows),
+        slice_(by_channels_ ? loops_.width : equal_parts(sums.channels, loops_.rows)),
         slices_(divided(sums.channels, slice_)),
-        group_elements_(is_blocked ? slices_ * slice_ * sums.terms
-                                   : sums.channels * sums.terms),
-        are_weights_in_place_(!is_blocked &&
-                              images * divided(sums.positions, loops_.width) < kPanelsToPackFor &&
-                              runs_of(sums.weight_channels.data(), sums.channels).size() == 1),
+        group_elements_(by_channels_ ? slices_ * slice_ * sums.terms
+                                     : sums.channels * sums.terms),
+        are_weights_in_place_(!by_channels_ &&
+                              images * divided(sums.positions, loops_.width) < kPanelsToPackFor),
         packed_(weight_memory(),
                 are_weights_in_place_
                     ? 0
                     : static_cast<size_t>(sums.groups * group_elements_ + kSlack) * sizeof(T)) {
     if (!are_weights_in_place_) pack_weights();
-    if (is_blocked) {
+    if (by_channels_) {
       cut_strips();
       channel_vectors_.reserve(static_cast<size_t>(sums.groups));
       for (int64_t g = 0; g < sums.groups; ++g) {
@@ -75,7 +111,7 @@ class SumRunner {
   T* weights() const { return reinterpret_cast<T*>(packed_.data()); }
   /// Of a group: parts, in them slices (slivers, or panels), each [term][its channels].
   T* slice(int64_t group, int64_t part, int64_t number) const {
-    const int64_t width = is_blocked_ ? slices_ * slice_ : sums_.channels;
+    const int64_t width = by_channels_ ? slices_ * slice_ : sums_.channels;
     return weights() + group * group_elements_ + parts_.first(part) * width +
            number * slice_ * parts_.length(part);
   }
@@ -97,8 +133,9 @@ class SumRunner {
   const WindowSums& sums_;
   const T* const weights_;
   ep::HelperPool* const helpers_;
-  const bool is_blocked_;
   const TileLoops<T>& loops_;
+  const std::vector<std::vector<Run>> panels_;
+  const bool by_channels_;
   const Parts parts_;
   const int64_t slice_, slices_;  // channels of a slice of the weights; how many there are
   const int64_t group_elements_;
@@ -127,28 +164,24 @@ void SumRunner<T>::pack_slice(int64_t group, int64_t part, int64_t number) const
   const int64_t count = std::min(slice_, sums_.channels - number * slice_);
   const int64_t depth = parts_.length(part);
   T* to = slice(group, part, number);
-  if (!is_blocked_) {
+  if (!by_channels_) {
     return pack_sliver(from, channels, static_cast<int>(count), terms, depth, to);
   }
+  const int64_t end = read_by_tiles(count, loops_.lanes);
   for (int64_t l = 0; l < depth; ++l, to += slice_) {
     for (int64_t c = 0; c < count; ++c) to[c] = from[channels[c] + terms[l]];
-    std::fill(to + count, to + slice_, T(0));
+    std::fill(to + count, to + end, T(0));
   }
 }
 
-/// Tiles of positions: of one row, of about one length.
+/// Tiles of positions, of about one length.
 template <typename T>
 void SumRunner<T>::cut_strips() {
-  const Offsets& positions = sums_.image_positions;
-  const int64_t row = runs_of(positions.data(), sums_.positions).size() == 1 ? sums_.positions
-                                                                              : sums_.row;
-  for (int64_t first = 0; first < sums_.positions; first += row) {
-    const int64_t strips = divided(row, loops_.rows);
-    for (int64_t i = 0; i < strips; ++i) {
-      const int64_t begin = first + i * row / strips, end = first + (i + 1) * row / strips;
-      const int64_t step = end - begin > 1 ? positions[begin + 1] - positions[begin] : 0;
-      strips_.push_back({begin, end - begin, step});
-    }
+  const int64_t strips = divided(sums_.positions, loops_.rows);
+  for (int64_t i = 0; i < strips; ++i) {
+    const int64_t begin = i * sums_.positions / strips, end = (i + 1) * sums_.positions / strips;
+    strips_.push_back({begin, end - begin,
+                       runs_of(sums_.image_positions.data() + begin, end - begin)});
   }
 }
 
@@ -166,9 +199,9 @@ Pieces pieces_of(int64_t images, int64_t groups, int64_t positions, int64_t slic
 
 template <typename T>
 void SumRunner<T>::run(const Images<T>& images, int64_t count, T* out, int64_t out_step) const {
-  const int64_t units = is_blocked_ ? static_cast<int64_t>(strips_.size())
+  const int64_t units = by_channels_ ? static_cast<int64_t>(strips_.size())
                                     : divided(sums_.positions, loops_.width);
-  const int64_t at_a_time = is_blocked_ ? divided(kPositionsAtATime, loops_.rows) : kPanelsAtATime;
+  const int64_t at_a_time = by_channels_ ? divided(kPositionsAtATime, loops_.rows) : kPanelsAtATime;
   const Pieces pieces =
       pieces_of(count, sums_.groups, divided(units, at_a_time), slices_, helpers_);
   const int64_t per_group = pieces.positions * pieces.channels;
@@ -184,7 +217,7 @@ void SumRunner<T>::run(const Images<T>& images, int64_t count, T* out, int64_t o
     const int64_t end_slice = (channel + 1) * slices_ / pieces.channels;
     const T* const data = images.data() + image * images.steps().image;
     T* const to = out + image * out_step;
-    if (is_blocked_) return multiply_strips(data, group, first, end, first_slice, end_slice, to);
+    if (by_channels_) return multiply_strips(data, group, first, end, first_slice, end_slice, to);
     multiply_positions({data, images.end()}, group, first, end - first, first_slice, end_slice,
                        to);
   });
@@ -195,12 +228,6 @@ void SumRunner<T>::multiply_positions(const Source<T>& image, int64_t group, int
                                       int64_t panels, int64_t first_slice, int64_t end_slice,
                                       T* out) const {
   const int64_t width = loops_.width;
-  std::vector<std::vector<Run>> runs;
-  for (int64_t p = 0; p < panels; ++p) {
-    const int64_t first = (first_panel + p) * width;
-    runs.push_back(runs_of(sums_.image_positions.data() + first,
-                           std::min(width, sums_.positions - first)));
-  }
   const LeasedMemory memory(panel_memory(),
                             static_cast<size_t>(kPanelsAtATime * width * parts_.depth + kSlack) *
                                 sizeof(T));
@@ -210,7 +237,8 @@ void SumRunner<T>::multiply_positions(const Source<T>& image, int64_t group, int
     const int64_t* const terms =
         sums_.image_terms.data() + group * sums_.terms + parts_.first(part);
     for (int64_t p = 0; p < panels; ++p) {
-      pack_by_rows(image, terms, depth, runs[p], width, packed + p * width * depth);
+      pack_by_rows(image, terms, depth, panels_[first_panel + p], width, loops_.lanes,
+                   packed + p * width * depth);
     }
     multiply_panels(group, part, first_panel, panels, first_slice, end_slice, packed, out);
   }
@@ -223,10 +251,10 @@ void SumRunner<T>::set_weights(int64_t group, int64_t part, int64_t number, Tile
     tile->a = slice(group, part, number);
     return;
   }
-  const Offsets& channels = sums_.weight_channels;
-  tile->a = weights_ + sums_.weight_groups[group] + channels[number * slice_];
+  const int64_t* const channels = sums_.weight_channels.data() + number * slice_;
+  const int64_t count = std::min(slice_, sums_.channels - number * slice_);
   tile->terms = sums_.weight_terms.data() + parts_.first(part);
-  tile->step = sums_.channels > 1 ? channels[1] - channels[0] : 0;
+  place_rows(weights_ + sums_.weight_groups[group], channels, runs_of(channels, count), tile);
 }
 
 /// A sliver stays in the L1 cache while all panels pass.
@@ -272,8 +300,7 @@ void SumRunner<T>::multiply_strips(const T* image, int64_t group, int64_t first,
       tile.are_contiguous = channel_vectors_[group].data() + channel / loops_.lanes;
       for (int64_t i = first; i < end; ++i) {
         const Strip& strip = strips_[i];
-        tile.a = image + sums_.image_positions[strip.first];
-        tile.step = strip.step;
+        place_rows(image, sums_.image_positions.data() + strip.first, strip.runs, &tile);
         tile.rows = static_cast<int>(strip.count);
         tile.out_rows = sums_.out_positions.data() + strip.first;
         loops_.multiply(tile);

@@ -117,6 +117,53 @@ def test_threads_change_no_bit(kernel: str, dtype: str, case: Case) -> None:
     assert len(seen) == 1
 
 
+# Tiles are of channels or of positions, whichever is faster: images, kernels, stride, padding.
+WAYS = (
+    ((5, 16, 8, 8), (48, 16, 3, 3), 2, 1),
+    ((40, 3, 9, 7), (48, 3, 3, 3), 1, 1),
+    ((3, 8, 30, 30), (40, 8, 3, 2), 1, 0),
+    ((1, 24, 5, 5), (70, 24, 3, 3), 1, 1),
+)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("of_x", "of_w", "stride", "padding"), WAYS)
+def test_the_way_of_a_sum_changes_no_bit(
+    of_x: tuple[int, ...], of_w: tuple[int, ...], stride: int, padding: int, dtype: str
+) -> None:
+    """Few channels, and few images, are summed in another way than many."""
+    how = {"stride": stride, "padding": padding}
+    x, w = (flow.tensor(fractions(shape, dtype, k)) for k, shape in enumerate((of_x, of_w)))
+    whole = flow.conv2d(x, w, **how)
+    y = flow.tensor(fractions(whole.shape, dtype, 2))
+    by_w, by_x = (
+        flow.conv2d_weight_gradient(x, w.shape, y, **how).numpy(),
+        flow.conv2d_input_gradient(x.shape, w, y, **how).numpy(),
+    )
+    for some in (1, 3, 15, 17, 33):
+        part = flow.conv2d(x, w[:some], **how)
+        assert part.numpy().tobytes() == whole[:, :some].numpy().tobytes()
+        part = flow.conv2d_weight_gradient(x, (some, *of_w[1:]), y[:, :some], **how)
+        assert part.numpy().tobytes() == by_w[:some].tobytes()
+    for some in (1, 2):
+        part = flow.conv2d_input_gradient((of_x[0], some, *of_x[2:]), w[:, :some], y, **how)
+        assert part.numpy().tobytes() == by_x[:, :some].tobytes()
+        part = flow.conv2d(x[:some], w, **how)
+        assert part.numpy().tobytes() == whole[:some].numpy().tobytes()
+
+
+@pytest.mark.parametrize("channels", [3, 40])
+def test_images_that_are_copied_some_at_a_time_change_no_bit(channels: int) -> None:
+    """Those with a border are copied, and those without are read as they lie."""
+    x = fractions((900, 20, 10, 10), "float32", 0)
+    y = flow.tensor(fractions((900, channels, 10, 10), "float32", 1))
+    shape = (channels, 20, 3, 3)
+    copied = flow.conv2d_weight_gradient(flow.tensor(x), shape, y, padding=1)
+    padded = flow.tensor(np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1))))
+    in_place = flow.conv2d_weight_gradient(padded, shape, y)
+    assert copied.numpy().tobytes() == in_place.numpy().tobytes()
+
+
 @pytest.mark.parametrize("kernel", ["conv2d", "conv2d_input_gradient"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_many_images_change_no_bit(kernel: str, dtype: str) -> None:

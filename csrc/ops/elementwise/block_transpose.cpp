@@ -1,0 +1,69 @@
+#include "ops/elementwise/block_transpose.h"
+
+#include "base/vectors.h"
+
+#ifdef OFL_X86_VECTORS
+#include <immintrin.h>
+#endif
+
+namespace ofl::ops {
+
+#ifdef OFL_X86_VECTORS
+
+namespace {
+
+/// 8 x 8 words of 4 bytes: interleaves lines, then pairs of them, then halves.
+OFL_AVX2 void transpose_words4(const char* in, int64_t in_step, char* out, int64_t out_step) {
+  __m256 line[8], pair[8], four[8];
+  for (int k = 0; k < 8; ++k) {
+    line[k] = _mm256_loadu_ps(reinterpret_cast<const float*>(in + k * in_step));
+  }
+  for (int k = 0; k < 8; k += 2) {
+    pair[k] = _mm256_unpacklo_ps(line[k], line[k + 1]);
+    pair[k + 1] = _mm256_unpackhi_ps(line[k], line[k + 1]);
+  }
+  for (int k = 0; k < 8; k += 4) {
+    for (int high = 0; high < 2; ++high) {
+      four[k + 2 * high] = _mm256_shuffle_ps(pair[k + high], pair[k + high + 2], 0x44);
+      four[k + 2 * high + 1] = _mm256_shuffle_ps(pair[k + high], pair[k + high + 2], 0xee);
+    }
+  }
+  for (int k = 0; k < 4; ++k) {
+    _mm256_storeu_ps(reinterpret_cast<float*>(out + k * out_step),
+                     _mm256_permute2f128_ps(four[k], four[k + 4], 0x20));
+    _mm256_storeu_ps(reinterpret_cast<float*>(out + (k + 4) * out_step),
+                     _mm256_permute2f128_ps(four[k], four[k + 4], 0x31));
+  }
+}
+
+/// 4 x 4 words of 8 bytes.
+OFL_AVX2 void transpose_words8(const char* in, int64_t in_step, char* out, int64_t out_step) {
+  __m256d line[4], pair[4];
+  for (int k = 0; k < 4; ++k) {
+    line[k] = _mm256_loadu_pd(reinterpret_cast<const double*>(in + k * in_step));
+  }
+  for (int k = 0; k < 4; k += 2) {
+    pair[k] = _mm256_unpacklo_pd(line[k], line[k + 1]);
+    pair[k + 1] = _mm256_unpackhi_pd(line[k], line[k + 1]);
+  }
+  for (int k = 0; k < 2; ++k) {
+    _mm256_storeu_pd(reinterpret_cast<double*>(out + k * out_step),
+                     _mm256_permute2f128_pd(pair[k], pair[k + 2], 0x20));
+    _mm256_storeu_pd(reinterpret_cast<double*>(out + (k + 2) * out_step),
+                     _mm256_permute2f128_pd(pair[k], pair[k + 2], 0x31));
+  }
+}
+
+}  // namespace
+
+BlockTranspose block_transpose(size_t item_size) {
+  static const bool is_able = choose_by_isa("transpose", false, true);
+  if (is_able && item_size == 4) return {8, transpose_words4};
+  if (is_able && item_size == 8) return {4, transpose_words8};
+  return {};
+}
+#else
+BlockTranspose block_transpose(size_t) { return {}; }
+#endif
+
+}  // namespace ofl::ops
