@@ -11,6 +11,9 @@ namespace ofl::graph {
 namespace {
 
 constexpr int kLookAhead = 64;  // steps that a group passes, as those that the machine looks at
+/// A group has what its members need done before it where that is so small a part of it: mostly a
+/// value for each row.
+constexpr double kSmallPart = 1.0 / 16;
 
 /// Which bases a set of steps reads and writes. Sets are emptied by a new number.
 class Touched {
@@ -24,8 +27,8 @@ class Touched {
       if (base >= 0) (step.writes[k] ? written_ : read_)[base] = number_;
     }
   }
-  /// The step must come after one of these.
-  bool is_before(const Step& step) const {
+  /// The step keeps its order with one of these: one of both writes what the other uses.
+  bool is_bound_to(const Step& step) const {
     for (size_t k = 0; k < step.operands.size(); ++k) {
       const int64_t base = step.operands[k].base;
       if (base < 0) continue;
@@ -47,7 +50,8 @@ class Forming {
         is_taken_(lowered.steps.size()),
         uses_(lowered.bases.size()),
         members_(lowered.bases.size()),
-        passed_(lowered.bases.size()) {
+        passed_(lowered.bases.size()),
+        needed_(lowered.bases.size()) {
     for (const Step& step : lowered.steps) {
       for (const Placed& operand : step.operands) {
         if (operand.base >= 0) ++uses_[operand.base];
@@ -56,26 +60,36 @@ class Forming {
   }
 
   std::vector<Unit> units() {
-    std::vector<Unit> units;
     for (size_t i = 0; i < lowered_.steps.size(); ++i) {
       if (is_taken_[i]) continue;
       const auto first = static_cast<int64_t>(i);
       Unit unit = grown(first);
       if (!unit.is_group()) {
-        unit = {};
-        unit.steps = {first};
+        unit = single(first);
+        before_.clear();
       }
-      for (const int64_t member : unit.steps) {
-        is_taken_[member] = true;
-        unit.cost += lowered_.steps[member].cost;
-      }
-      unit.lane = lowered_.steps[i].lane;
-      units.push_back(std::move(unit));
+      for (const int64_t step : before_) push(single(step));
+      push(std::move(unit));
     }
-    return units;
+    return std::move(units_);
   }
 
  private:
+  static Unit single(int64_t step) {
+    Unit unit;
+    unit.steps = {step};
+    return unit;
+  }
+
+  void push(Unit&& unit) {
+    for (const int64_t member : unit.steps) {
+      is_taken_[member] = true;
+      unit.cost += lowered_.steps[member].cost;
+    }
+    unit.lane = lowered_.steps[unit.steps[0]].lane;
+    units_.push_back(std::move(unit));
+  }
+
   const vm::DeviceState* state_of(const Step& step) const {
     return lowered_.bases[step.operands.back().base].state;
   }
@@ -105,31 +119,69 @@ class Forming {
     return pays && ops::uses_own_kernels(device) ? grown<ops::cuda::FusionGroup>(first) : Unit{};
   }
 
-  /// A group is never longer than what the machine would find: it passes what does not need its
-  /// members, and ends at what needs one and cannot join.
+  /// Of the steps that were passed, those that must come before this one; as none needs a member,
+  /// they may come before the group. False where they are more than small work of loops.
+  bool may_come_before(const Step& step, double cost, std::vector<int64_t>* found) {
+    needed_.clear(++touched_);
+    needed_.add(step);
+    for (auto i = passed_steps_.rbegin(); i != passed_steps_.rend(); ++i) {
+      const Step& passed = lowered_.steps[*i];
+      if (!needed_.is_bound_to(passed)) continue;
+      cost -= passed.cost / kSmallPart;
+      if (passed.kind != Step::Kind::loops || cost < 0) return false;
+      needed_.add(passed);
+      found->push_back(*i);
+    }
+    std::reverse(found->begin(), found->end());
+    return true;
+  }
+
+  /// These steps come before the group.
+  void put_before(const std::vector<int64_t>& steps) {
+    const auto is_one = [&](int64_t i) {
+      return std::find(steps.begin(), steps.end(), i) != steps.end();
+    };
+    passed_steps_.erase(std::remove_if(passed_steps_.begin(), passed_steps_.end(), is_one),
+                        passed_steps_.end());
+    passed_.clear(++touched_);
+    for (const int64_t i : passed_steps_) passed_.add(lowered_.steps[i]);
+    before_.insert(before_.end(), steps.begin(), steps.end());
+  }
+
+  /// A group passes what does not need its members, and ends at what needs one and cannot join. It
+  /// is at most longer than what the machine would find by members that need small work, which then
+  /// comes before the group.
   template <typename Group>
   Unit grown(int64_t first) {
     Group group;
     Unit unit;
     const vm::DeviceState* const state = state_of(lowered_.steps[first]);
     const int lane = lowered_.steps[first].lane;
-    members_.clear(first);
-    passed_.clear(first);
+    members_.clear(++touched_);
+    passed_.clear(++touched_);
+    passed_steps_.clear();
+    before_.clear();
+    double cost = 0;
     const auto count = static_cast<int64_t>(lowered_.steps.size());
     int passed = 0;
     for (int64_t i = first; i < count && !group.full() && passed < kLookAhead; ++i) {
       if (is_taken_[i]) continue;
       const Step& step = lowered_.steps[i];
-      const bool is_free = !passed_.is_before(step);
       const bool is_of_lane = step.lane == lane && state_of(step) == state;
-      const bool may_join = is_free && step.kind == Step::Kind::loops && is_grouped(step, first);
-      if (may_join && is_of_lane && joins(step, &group, &unit)) {
+      const bool may_join = is_of_lane && step.kind == Step::Kind::loops && is_grouped(step, first);
+      std::vector<int64_t> needed;
+      const bool is_free =
+          may_join && (!passed_.is_bound_to(step) || may_come_before(step, cost, &needed));
+      if (is_free && joins(step, &group, &unit)) {
+        if (!needed.empty()) put_before(needed);
         members_.add(step);
         unit.steps.push_back(i);
+        cost += step.cost;
         continue;
       }
-      if (i == first || members_.is_before(step)) break;
+      if (i == first || members_.is_bound_to(step)) break;
       passed_.add(step);
+      passed_steps_.push_back(i);
       ++passed;
     }
     if (unit.is_group()) finish(std::move(group), &unit);
@@ -219,7 +271,11 @@ class Forming {
   const vm::Options& options_;
   std::vector<bool> is_taken_;
   std::vector<int> uses_;  // of each base: operands in it
-  Touched members_, passed_;
+  std::vector<Unit> units_;
+  // Of the group that grows:
+  std::vector<int64_t> passed_steps_, before_;
+  Touched members_, passed_, needed_;
+  int64_t touched_ = 0;  // times that one was emptied
 };
 
 }  // namespace
