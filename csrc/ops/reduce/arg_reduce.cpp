@@ -46,19 +46,29 @@ Rows split_rows(const Iteration& iteration) {
   return rows;
 }
 
-/// One output: true when no element could have been better.
-template <typename T, bool Minimum>
+/// One output: true when it is known that no element could have been better.
+template <typename T, bool Minimum, int bytes>
 bool search_one(const Iteration& reduced, char* const* pointers) {
-  Best<T, Minimum> best(0);
   const Iteration::Row& inner = inner_row(reduced);
   const int64_t stride = inner.dim == 1 ? int64_t(sizeof(T)) : inner.strides[kIn];
+  const auto store = [&](int64_t index) { std::memcpy(pointers[kOut], &index, sizeof(index)); };
+  if constexpr (kIsWide<T>) {
+    const bool is_one_block = inner.dim >= bytes / int64_t(sizeof(T)) && inner.dim <= kProbe;
+    if (reduced.ndim == 1 && stride == sizeof(T) && is_one_block) {
+      const int64_t place = place_of_best<T, Minimum, bytes>(pointers[kIn], inner.dim);
+      if (place >= 0) {
+        store(place);
+        return false;
+      }
+    }
+  }
+  Best<T, Minimum, bytes> best(0);
   int64_t position = 0;
   for_each_row(reduced, outer_rows(reduced), pointers, [&](char* const* from) {
     best.scan(from[0], stride, inner.dim, position);
     position += inner.dim;
   });
-  const int64_t index = best.index();
-  std::memcpy(pointers[kOut], &index, sizeof(index));
+  store(best.index());
   return best.is_final();
 }
 
@@ -79,7 +89,7 @@ void search_columns(const Iteration& reduced, const Iteration::Row& kept, char* 
   }
 }
 
-template <typename T, bool Minimum>
+template <typename T, bool Minimum, int bytes>
 bool search_as_fits(const Rows& rows, char* const* data) {
   const Iteration::Row& kept = inner_row(rows.kept);
   const int64_t stride = std::abs(inner_row(rows.reduced).strides[kIn]);
@@ -93,7 +103,7 @@ bool search_as_fits(const Rows& rows, char* const* data) {
       if (beside) {
         search_columns<T, Minimum>(rows.reduced, kept, at, std::min(step, kept.dim - start));
       } else {
-        final = search_one<T, Minimum>(rows.reduced, at);
+        final = search_one<T, Minimum, bytes>(rows.reduced, at);
       }
     }
   });
@@ -103,20 +113,21 @@ bool search_as_fits(const Rows& rows, char* const* data) {
 /// Searches all outputs. Of one output: true when no element could have been better.
 using SearchFn = bool (*)(const Rows&, char* const* data);
 
-// The same code for the vectors of each CPU: all that they call is inlined into them.
+// The same code for the vectors of each CPU: all that they call is inlined into them. It names
+// vectors of AVX2 for AVX-512, too: compilers keep wider ones, which the baseline lacks, in memory.
 template <typename T, bool Minimum>
 OFL_AVX512 OFL_FLAT bool search_512(const Rows& rows, char* const* data) {
-  return search_as_fits<T, Minimum>(rows, data);
+  return search_as_fits<T, Minimum, 32>(rows, data);
 }
 template <typename T, bool Minimum>
 OFL_AVX2 OFL_FLAT bool search_256(const Rows& rows, char* const* data) {
-  return search_as_fits<T, Minimum>(rows, data);
+  return search_as_fits<T, Minimum, 32>(rows, data);
 }
 
 template <typename T, bool Minimum>
 SearchFn choose_search() {
-  return choose_by_isa<SearchFn>("arg_reduce", search_as_fits<T, Minimum>, search_256<T, Minimum>,
-                                 search_512<T, Minimum>);
+  return choose_by_isa<SearchFn>("arg_reduce", search_as_fits<T, Minimum, 16>,
+                                 search_256<T, Minimum>, search_512<T, Minimum>);
 }
 
 SearchFn search_function(DType dtype, bool minimum) {
@@ -161,7 +172,7 @@ void search_parts(const LoopArgs& args, const Rows& rows, double work, SearchFn 
   std::vector<int64_t> indices(pieces);
   std::vector<char> candidates(pieces * size);
   std::atomic<int64_t> last{pieces};  // later pieces cannot win
-  args.helpers->parallel_for(pieces, [&](int64_t i) {
+  const auto search_piece = [&](int64_t i) {
     if (i > last.load(std::memory_order_relaxed)) return;
     Rows piece = rows;
     piece.reduced.rows[0].dim = std::min(steps, outermost.dim - i * steps);
@@ -173,7 +184,11 @@ void search_parts(const LoopArgs& args, const Rows& rows, double work, SearchFn 
       }
     }
     std::memcpy(&candidates[i * size], element_at(piece.reduced, from, indices[i]), size);
-  });
+  };
+  search_piece(0);
+  if (last.load() > 0) {  // else no helper is needed
+    args.helpers->parallel_for(pieces - 1, [&](int64_t i) { search_piece(i + 1); });
+  }
   Rows best;
   best.kept.operands = 2;
   best.reduced.operands = best.reduced.ndim = 1;

@@ -71,14 +71,6 @@ struct FloatOrder {
     std::memcpy(&bits, from, sizeof(bits));
     return float_key<Bits, Minimum, kInfinity>(bits);
   }
-  /// What has this key, which is not the greatest.
-  template <typename T>
-  static T value(Key key) {
-    const auto magnitude = static_cast<Bits>(key < 0 ? -key : key);
-    T value;
-    std::memcpy(&value, &magnitude, sizeof(T));
-    return (key < 0) == Minimum ? value : -value;
-  }
 };
 
 template <bool Minimum>

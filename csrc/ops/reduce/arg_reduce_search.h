@@ -40,50 +40,109 @@ typename Order::Key greatest_of(const char* from, int64_t n) {
   return most;
 }
 
-/// The same of whole groups of floats, which are compared as they are. Vectors are those of AVX2:
-/// compilers keep wider ones that the CPU lacks in memory.
-template <typename Order, typename T, bool Minimum>
-typename Order::Key greatest_float(const char* from, int64_t n) {
-  constexpr int kBytes = 32, kCount = 4;
-  typedef T V __attribute__((vector_size(kBytes)));
-  typedef typename Order::Key Flags __attribute__((vector_size(kBytes)));
-  V best[kCount], value;
-  Flags nan[kCount] = {};
-  for (int v = 0; v < kCount; ++v) {
-    std::memcpy(&value, from + v * kBytes, kBytes);
-    best[v] = value;
+/// Wide elements are compared as they are, in vectors, with their places beside them.
+template <typename T>
+constexpr bool kIsWide = std::is_arithmetic_v<T> && sizeof(T) >= sizeof(int32_t);
+
+/// The best elements of the lanes of a vector of so many bytes, and their places.
+template <typename T, bool Minimum, int bytes>
+struct BestLanes {
+  using Place = std::conditional_t<sizeof(T) == sizeof(int32_t), int32_t, int64_t>;
+  typedef T V __attribute__((vector_size(bytes)));
+  typedef T Unaligned __attribute__((vector_size(bytes), aligned(1), may_alias));
+  typedef Place Places __attribute__((vector_size(bytes)));
+  static constexpr int kLanes = bytes / sizeof(T);
+
+  V best;
+  Places at;
+
+  /// Of later elements, of which equal ones are no better.
+  void take(const V& later, const Places& places) {
+    const Places wins = Minimum ? later < best : later > best;
+    best = wins ? later : best;
+    at = wins ? places : at;
   }
-  for (const char* end = from + n * sizeof(T); from < end; from += kCount * kBytes) {
-    for (int v = 0; v < kCount; ++v) {
-      std::memcpy(&value, from + v * kBytes, kBytes);
-      best[v] = (Minimum ? value < best[v] : value > best[v]) ? value : best[v];
-      nan[v] |= value != value;
+  void merge(const BestLanes& other) {
+    const Places better = Minimum ? other.best < best : other.best > best;
+    const Places wins = better | ((other.best == best) & (other.at < at));
+    best = wins ? other.best : best;
+    at = wins ? other.at : at;
+  }
+  void merge_lanes(const Places& lanes) {
+    for (Place width = kLanes / 2; width > 0; width /= 2) {
+      BestLanes other = *this;
+      shuffle(&other.best, lanes ^ width);
+      shuffle(&other.at, lanes ^ width);
+      merge(other);
     }
   }
-  constexpr int kLanes = kBytes / sizeof(T);
-  const Flags flags = (nan[0] | nan[1]) | (nan[2] | nan[3]);
-  typename Order::Key any = 0;
-  for (int lane = 0; lane < kLanes; ++lane) any |= flags[lane];
-  T lanes[kCount * kLanes];
-  for (int v = 0; v < kCount; ++v) std::memcpy(lanes + v * kLanes, &best[v], kBytes);
-  return any ? Order::kTop
-             : greatest_of<Order>(reinterpret_cast<const char*>(lanes), kCount * kLanes);
+  template <typename Lanes>
+  static void shuffle(Lanes* lanes, const Places& from) {
+#ifdef __clang__
+    *lanes = __builtin_shufflevector(*lanes, from);
+#else
+    *lanes = __builtin_shuffle(*lanes, from);
+#endif
+  }
+};
+
+/// The place of the best of n neighbours, from `count` vectors at a time; -1 where one is NaN.
+/// n >= count * kLanes.
+template <typename T, bool Minimum, int bytes, int count>
+int64_t place_of_best(const char* from, int64_t n) {
+  using Lanes = BestLanes<T, Minimum, bytes>;
+  using Place = typename Lanes::Place;
+  using Places = typename Lanes::Places;
+  constexpr Place kStep = count * Lanes::kLanes;
+  const auto* vectors = reinterpret_cast<const typename Lanes::Unaligned*>(from);
+  Lanes best[count];
+  Places nan = {};
+#pragma GCC unroll 8
+  for (int v = 0; v < count; ++v) {
+    best[v] = {vectors[v], Places{}};
+    if constexpr (std::is_floating_point_v<T>) nan |= best[v].best != best[v].best;
+  }
+  const auto last = static_cast<Place>(n - kStep);  // may overlap the one before it
+  for (Place start = std::min(kStep, last);; start = std::min<Place>(start + kStep, last)) {
+    vectors = reinterpret_cast<const typename Lanes::Unaligned*>(from + start * int64_t{sizeof(T)});
+    const Places places = Places{} + start;
+#pragma GCC unroll 8
+    for (int v = 0; v < count; ++v) {
+      const typename Lanes::V later = vectors[v];
+      best[v].take(later, places);
+      if constexpr (std::is_floating_point_v<T>) nan |= later != later;
+    }
+    if (start == last) break;
+  }
+  Places lanes = {};
+  for (int lane = 0; lane < Lanes::kLanes; ++lane) lanes[lane] = lane;
+#pragma GCC unroll 8
+  for (int v = 0; v < count; ++v) best[v].at += lanes + static_cast<Place>(v * Lanes::kLanes);
+#pragma GCC unroll 8
+  for (int half = count / 2; half > 0; half /= 2) {
+#pragma GCC unroll 8
+    for (int v = 0; v < half; ++v) best[v].merge(best[v + half]);
+  }
+  best[0].merge_lanes(lanes);
+  Place any = 0;
+  for (int lane = 0; lane < Lanes::kLanes; ++lane) any |= nan[lane];
+  return any ? -1 : best[0].at[0];
 }
 
-/// Of kGroup elements at least.
-template <typename T, bool Minimum>
+/// The same, of one vector at least.
+template <typename T, bool Minimum, int bytes>
+int64_t place_of_best(const char* from, int64_t n) {
+  return n >= 4 * bytes / int64_t{sizeof(T)} ? place_of_best<T, Minimum, bytes, 4>(from, n)
+                                             : place_of_best<T, Minimum, bytes, 1>(from, n);
+}
+
+/// Of `group` elements at least.
+template <typename Order, int64_t group>
 auto greatest(const char* from, int64_t n) {
-  using Order = ArgOrder<T, Minimum>;
-  const int64_t whole = n - n % kGroup;
-  typename Order::Key most;
-  if constexpr (std::is_floating_point_v<T>) {
-    most = whole > 4 * kGroup ? greatest_float<Order, T, Minimum>(from, whole)
-                              : greatest_of<Order>(from, whole);
-  } else {
-    most = greatest_of<Order>(from, whole);
-  }
+  const int64_t whole = n - n % group;
+  const auto most = greatest_of<Order>(from, whole);
   if (whole == n) return most;
-  const auto last = greatest_of<Order>(from + (n - kGroup) * Order::kItem, kGroup);
+  const auto last = greatest_of<Order>(from + (n - group) * Order::kItem, group);
   return last > most ? last : most;
 }
 
@@ -101,34 +160,41 @@ int64_t place_in(const char* from, typename Order::Key key) {
 }
 
 /// Whether one of `group` neighbours has this key.
-template <typename T, bool Minimum, int64_t group>
-bool has_key(const char* from, typename ArgOrder<T, Minimum>::Key key) {
-  using Order = ArgOrder<T, Minimum>;
+template <typename Order, int64_t group>
+bool has_key(const char* from, typename Order::Key key) {
   typename Order::Place any = 0;
-  if constexpr (std::is_floating_point_v<T>) {
-    if (key == Order::kTop) return true;  // perhaps
-    const T value = Order::template value<T>(key);
-    for (int64_t i = 0; i < group; ++i) any |= load_as<T>(from + i * Order::kItem) == value ? 1 : 0;
-  } else {
-    for (int64_t i = 0; i < group; ++i) any |= Order::load(from + i * Order::kItem) == key ? 1 : 0;
-  }
+  for (int64_t i = 0; i < group; ++i) any |= Order::load(from + i * Order::kItem) == key ? 1 : 0;
   return any != 0;
 }
 
 /// The first of n neighbours that has this key; one has. n >= group.
-template <typename T, bool Minimum, int64_t group>
-int64_t find_first(const char* from, int64_t n, typename ArgOrder<T, Minimum>::Key key) {
-  using Order = ArgOrder<T, Minimum>;
+template <typename Order, int64_t group>
+int64_t find_first(const char* from, int64_t n, typename Order::Key key) {
   for (int64_t start = 0;; start += group) {
     start = std::min(start, n - group);
-    if (n > 2 * group && !has_key<T, Minimum, group>(from + start * Order::kItem, key)) continue;
-    const int64_t place = place_in<Order, group>(from + start * Order::kItem, key);
+    const char* neighbours = from + start * Order::kItem;
+    if (n > 2 * group && !has_key<Order, group>(neighbours, key)) continue;
+    const int64_t place = place_in<Order, group>(neighbours, key);
     if (place < group) return start + place;
   }
 }
 
-/// The best element so far of one output.
-template <typename T, bool Minimum>
+/// The first of n neighbours that is true, or that is false; n when none is.
+template <bool truth>
+int64_t find_bool(const char* from, int64_t n) {
+  constexpr uint64_t kOnes = 0x0101010101010101, kHighs = kOnes << 7;
+  int64_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    const auto word = load_as<uint64_t>(from + i);
+    const uint64_t found = truth ? word : (word - kOnes) & ~word & kHighs;
+    if (found) return i + __builtin_ctzll(found) / 8;
+  }
+  while (i < n && (from[i] != 0) != truth) ++i;
+  return i;
+}
+
+/// The best element so far of one output, by vectors of so many bytes.
+template <typename T, bool Minimum, int bytes>
 class Best {
  public:
   using Order = ArgOrder<T, Minimum>;
@@ -154,15 +220,23 @@ class Best {
 
   /// Of neighbours.
   void scan_together(const char* from, int64_t n, int64_t first) {
-    constexpr bool kIsWide = std::is_same_v<Key, WideKey>;
-    constexpr int64_t kBlock = kIsWide ? kShortGroup : kProbe;
-    for (int64_t i = 0; i < n && !is_final(); i += kBlock) {
+    constexpr bool kHasWideKey = std::is_same_v<Key, WideKey>;
+    constexpr int64_t kBlock = kHasWideKey ? kShortGroup : kProbe;
+    int64_t i = 0;
+    if constexpr (std::is_same_v<T, bool>) {  // the first ones usually decide
+      if (is_final()) return;
+      i = std::min(kGroup, n);
+      const int64_t place = find_bool<!Minimum>(from, i);
+      if (place < i) return take(Order::kTop, from + place, first + place);
+      if (!best_) take(Order::kLeast, from, first);
+    }
+    for (; i < n && !is_final(); i += kBlock) {
       const char* block = from + i * kItem;
       const int64_t count = std::min(kBlock, n - i);
       if (best_ && !any_wins(block, count)) continue;
-      if (kIsWide || count < kShortGroup) {
+      if (kHasWideKey || count < kShortGroup) {
         scan_apart(block, kItem, count, first + i);
-      } else if constexpr (!kIsWide) {
+      } else if constexpr (!kHasWideKey) {
         scan_block(block, count, first + i);
       }
     }
@@ -191,30 +265,36 @@ class Best {
   }
 
   void scan_block(const char* block, int64_t n, int64_t first) {
-    Key most;
-    if (n >= kGroup) {
-      most = greatest<T, Minimum>(block, n);
-    } else {
-      most = greatest_of<Order>(block, kShortGroup);
-      for (int64_t i = kShortGroup; i < n; i += kShortGroup) {
-        const int64_t start = std::min(i, n - kShortGroup);
-        const Key key = greatest_of<Order>(block + start * kItem, kShortGroup);
-        most = key > most ? key : most;
-      }
+    if constexpr (kIsWide<T>) {
+      const int64_t place = place_of_best<T, Minimum, bytes>(block, n);
+      if (place >= 0) return scan_apart(block + place * kItem, kItem, 1, first + place);
     }
+    return n >= kGroup ? scan_groups<kGroup>(block, n, first)
+                       : scan_groups<kShortGroup>(block, n, first);
+  }
+
+  template <int64_t group>
+  void scan_groups(const char* block, int64_t n, int64_t first) {
+    const Key most = greatest<Order, group>(block, n);
     if (best_ && !(most > key_)) return;
-    const int64_t place = n >= kGroup ? find_first<T, Minimum, kGroup>(block, n, most)
-                                      : find_first<T, Minimum, kShortGroup>(block, n, most);
+    const int64_t place = find_first<Order, group>(block, n, most);
     take(most, block + place * kItem, first + place);
   }
 
   bool any_wins(const char* from, int64_t n) const {
+    constexpr Place kAll = static_cast<Place>(~Place{0});
     Place any = 0;
     if constexpr (std::is_floating_point_v<T>) {  // one comparison, that a NaN fails
       const T best = load_as<T>(best_);
       for (int64_t i = 0; i < n; ++i) {
         const T value = load_as<T>(from + i * kItem);
-        any |= (Minimum ? value >= best : value <= best) ? Place{0} : Place{1};
+        any |= (Minimum ? value >= best : value <= best) ? Place{0} : kAll;
+      }
+    } else if constexpr (kIsWide<T>) {
+      const T best = load_as<T>(best_);
+      for (int64_t i = 0; i < n; ++i) {
+        const T value = load_as<T>(from + i * kItem);
+        any |= (Minimum ? value < best : value > best) ? kAll : Place{0};
       }
     } else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {  // as they are
       const T best = load_as<T>(best_);

@@ -84,6 +84,50 @@ def test_argmax_of_any_layout(dtype: str, device: flow.Device) -> None:
                     same(np.argmin(array, axis), flow.argmin(seen, axis))
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_argmax_of_rows_of_any_length(dtype: str, device: flow.Device) -> None:
+    """Around the lengths of vectors and blocks: the first of equal ones, of both zeros and NaN."""
+    rng = np.random.default_rng(5)
+    kind = np.dtype(dtype).kind
+    for n in (*range(1, 70), 127, 128, 129, 255, 300, 1023, 1024, 1025, 1100):
+        x = rng.integers(0, 4, (12, n)).astype(dtype)
+        x[0] = 1
+        x[1], x[1, -1] = 0, 1
+        x[2], x[2, -1] = 1, 0
+        if kind in "fc":
+            x[3:6] *= -1
+            x[6:] = np.where(rng.random((6, n)) < 0.02, np.nan, x[6:])
+            x[7] = np.where(rng.random(n) < 0.5, 0.0, -0.0)
+            x[8] = np.where(rng.random(n) < 0.1, np.inf, -np.inf)
+            x[9] = np.nan
+        elif kind == "i":
+            x[3:6] *= -1
+            x[6] = np.where(rng.random(n) < 0.1, np.iinfo(dtype).min, np.iinfo(dtype).max)
+        t = flow.tensor(x, device=device)
+        for name in ("argmax", "argmin"):
+            of, ours = getattr(np, name), getattr(flow, name)
+            same(of(x, axis=-1), ours(t, axis=-1))
+            same(of(x[:, ::-1], axis=-1), ours(t[:, ::-1], axis=-1))
+            same(of(x[:, ::2], axis=-1), ours(t[:, ::2], axis=-1))
+
+
+def test_argmax_of_bools_that_are_any_byte() -> None:
+    rng = np.random.default_rng(6)
+    x = (rng.integers(1, 256, (40, 100)) * (rng.random((40, 100)) < 0.05)).astype(np.uint8)
+    t = flow.tensor(x.view(bool))
+    same((x != 0).argmax(axis=1), flow.argmax(t, axis=1))
+    same((x == 0).argmax(axis=1), flow.argmin(t, axis=1))
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "float32"])
+def test_argmax_that_the_first_elements_decide(dtype: str, device: flow.Device) -> None:
+    """Or the last ones, of an array that is searched in pieces."""
+    for place in (0, 5, 1_000, 299_999):
+        x = np.zeros(300_000, dtype)
+        x[place] = np.nan if dtype == "float32" else np.iinfo("uint8").max
+        same(np.argmax(x), flow.argmax(flow.tensor(x, device=device)))
+
+
 def test_real_and_complex(device: flow.Device) -> None:
     for dtype in ("bool", "int8", "float32", "complex64"):
         x = np.array([[0, 1], [2, 3]]).astype(dtype)
@@ -99,12 +143,15 @@ OF_EACH_SET = """
 import numpy as np, oneflow_lite as flow
 rng = np.random.default_rng(0)
 for dtype in "bool int8 int16 int32 int64 float16 float32 float64 complex64 complex128".split():
-    for size in (5, 100, 3000):
+    for size in (20, 100, 3000):
         x = (rng.standard_normal(size) * (rng.random(size) < 0.5)).astype(dtype)
         x[:2] = 0
         assert flow.count_nonzero(x).item() == np.count_nonzero(x), dtype
         assert (flow.astype(x, "bool").numpy() == x.astype(bool)).all(), dtype
         assert flow.argmax(flow.tensor(x)[::3]).item() == np.argmax(x[::3]), dtype
+        rows = x[: size // 20 * 20].reshape(-1, size // 20 or 1)
+        seen = flow.argmin(flow.tensor(rows), axis=-1).numpy()
+        assert (seen == np.argmin(rows, axis=-1)).all(), dtype
         if x.dtype.kind != "c":
             x = x + x.dtype.type(0)  # without -0, which NumPy's sort of float16 missorts
             given = x.astype("uint8") if dtype == "bool" else x
