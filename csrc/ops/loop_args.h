@@ -93,12 +93,14 @@ void arg_reduce_kernel(const LoopArgs& args);
 /// Batched product (dtypes as resolved; the caller casts before): by BLAS, or by NumPy's matmul
 /// loop where there is none; integers by loops of our own. Rows are the batch dimensions. attr: m,
 /// k, n (out is m x n), and 1 if the product is added to what is in out, where that is possible
-/// (can_add_product() in product/gemm.h); core strides are in the last three rows of the iteration:
+/// (can_add_product() in product/gemm.h), 2 if a is conjugated, where that is possible
+/// (can_conjugate()); core strides are in the last three rows of the iteration:
 /// rows[ndim-3] = {m; a, -, out}, rows[ndim-2] = {k; a, b, -}, rows[ndim-1] = {n; -, b, out}.
 void matmul_kernel(const LoopArgs& args);
 inline bool adds_to_result(const LoopArgs& args) {
-  return args.kernel == KernelId::matmul && args.attr[3] != 0;
+  return args.kernel == KernelId::matmul && args.attr[3] == 1;
 }
+inline bool conjugates_left(const LoopArgs& args) { return args.attr[3] == 2; }
 
 /// Merges rows that step together and puts the smallest output strides innermost. For elementwise
 /// kernels, copies and fills (their result does not depend on the order).

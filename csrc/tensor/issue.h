@@ -62,6 +62,11 @@ Tensor arg_reduce(const Issuer& issuer, const char* name, const Tensor& x, int a
 
 Tensor matmul(const Issuer& issuer, const ops::OpDef& op, const ops::Resolution& resolution,
               const Tensor& a, const Tensor& b);
+/// out = the product of two vectors, of which the first is conjugated; false, and nothing done,
+/// where that wants a step of its own before. The matmul op.
+bool conjugated_product(const Issuer& issuer, const ops::OpDef& op,
+                        const ops::Resolution& resolution, const Tensor& a, const Tensor& b,
+                        Tensor* out);
 
 Tensor empty(const Issuer& issuer, Device device, DType dtype, const Dims& shape);
 /// Fills in `out` with a new tensor, of `value` or (null) of anything: when it is so small that its

@@ -1,4 +1,5 @@
 // Products of matrices.
+#include "ops/product/gemm.h"
 #include "ops/product/gemm_plan.h"
 #include "tensor/op_call.h"
 #include "tensor/submit.h"
@@ -73,6 +74,19 @@ double cost_of(int64_t m, int64_t k, int64_t n, DType dtype) {
   return elements == 0 ? 1 : ops::product_work(m, k, n, dtype) / elements;
 }
 
+/// The kernel's call for operands of one dtype.
+void plan_call(LoopPlan& plan, const ops::OpDef& op, const ops::Resolution& resolution,
+               const Factor& a, const Factor& b, const Tensor& result, const Dims& batch) {
+  plan.cost = cost_of(a.matrices.rows, a.matrices.columns, b.matrices.columns, result.dtype);
+  plan.args.op = &op;
+  plan.args.resolution = &resolution;
+  plan.set_operand(0, &a.x);
+  plan.set_operand(1, &b.x);
+  plan.set_operand(2, &result);
+  plan.new_bytes = result.storage->bytes();
+  plan_matmul(plan, a, b, result, batch);
+}
+
 }  // namespace
 
 Tensor matmul(const Issuer& issuer, const ops::OpDef& op, const ops::Resolution& resolution,
@@ -115,16 +129,26 @@ Tensor matmul(const Issuer& issuer, const ops::OpDef& op, const ops::Resolution&
     return take_one(issuer, std::move(call), inputs, 2, result);
   }
   LoopPlan plan(name, ops::KernelId::matmul, 3);
-  plan.cost = cost_of(m, k, n, result.dtype);
-  plan.args.op = &op;
-  plan.args.resolution = &resolution;
-  plan.set_operand(0, &factor_a);
-  plan.set_operand(1, &factor_b);
-  plan.set_operand(2, &result);
-  plan.new_bytes = result.storage->bytes();
-  plan_matmul(plan, left, right, result, batch);
+  plan_call(plan, op, resolution, left, right, result, batch);
   submit(issuer, plan);
   return result;
+}
+
+bool conjugated_product(const Issuer& issuer, const ops::OpDef& op,
+                        const ops::Resolution& resolution, const Tensor& a, const Tensor& b,
+                        Tensor* out) {
+  const bool are_alike = a.ndim() == 1 && a.shape == b.shape && a.dtype == b.dtype &&
+                         a.dtype == resolution.result && a.device() == b.device();
+  if (!are_alike || issuer.sink || !a.storage->state().device.runs_host_kernels()) return false;
+  Tensor result = make_tensor(a.storage->state(), a.dtype, Dims{}, issuer.site);
+  LoopPlan plan(op.name.c_str(), ops::KernelId::matmul, 3);
+  plan_call(plan, op, resolution, {a, matrices_of(a, true)}, {b, matrices_of(b, false)}, result,
+            {});
+  if (!ops::can_conjugate(plan.args)) return false;
+  plan.args.attr[3] = 2;
+  submit(issuer, plan);
+  *out = std::move(result);
+  return true;
 }
 
 }  // namespace ofl

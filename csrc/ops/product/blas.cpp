@@ -23,11 +23,12 @@ struct Finder {
 
 /// Names of one element type, in the order of the members.
 template <typename T>
-void find_all(Finder& find, BlasRoutines<T>* routines, const char* const (&names)[4]) {
+void find_all(Finder& find, BlasRoutines<T>* routines, const char* const (&names)[5]) {
   find(&routines->gemm, names[0]);
   find(&routines->gemv, names[1]);
   find(&routines->syrk, names[2]);
   find(&routines->dot, names[3]);
+  find(&routines->conjugated_dot, names[4]);
 }
 
 /// Names of one element type, in the order of the members.
@@ -54,13 +55,13 @@ const char* find_routines(Blas* blas, void* (*find)(void* context, const char* n
                           void* context) {
   Finder finder{find, context};
   find_all(finder, &std::get<0>(blas->routines),
-           {"cblas_sgemm", "cblas_sgemv", "cblas_ssyrk", "cblas_sdot"});
+           {"cblas_sgemm", "cblas_sgemv", "cblas_ssyrk", "cblas_sdot", "cblas_sdot"});
   find_all(finder, &std::get<1>(blas->routines),
-           {"cblas_dgemm", "cblas_dgemv", "cblas_dsyrk", "cblas_ddot"});
+           {"cblas_dgemm", "cblas_dgemv", "cblas_dsyrk", "cblas_ddot", "cblas_ddot"});
   find_all(finder, &std::get<2>(blas->routines),
-           {"cblas_cgemm", "cblas_cgemv", "cblas_csyrk", "cblas_cdotu_sub"});
+           {"cblas_cgemm", "cblas_cgemv", "cblas_csyrk", "cblas_cdotu_sub", "cblas_cdotc_sub"});
   find_all(finder, &std::get<3>(blas->routines),
-           {"cblas_zgemm", "cblas_zgemv", "cblas_zsyrk", "cblas_zdotu_sub"});
+           {"cblas_zgemm", "cblas_zgemv", "cblas_zsyrk", "cblas_zdotu_sub", "cblas_zdotc_sub"});
   find_all(finder, &std::get<0>(blas->lapack),
            {"dgetrf_", "dgetrs_", "dlaswp_", "dpotrf_", "dtrsm_", "dgeqr2_", "dlarft_", "dlarfb_",
             "dsyevd_", "dgeev_", "dgesdd_", "dgelsd_"});

@@ -36,7 +36,8 @@ struct BlasRoutines {
                int incx, Factor beta, Target y, int incy);
   void (*syrk)(int order, int uplo, int trans, int n, int k, Factor alpha, Elements a, int lda,
                Factor beta, Target c, int ldc);
-  Dot dot;  // nothing is conjugated
+  Dot dot;             // nothing is conjugated
+  Dot conjugated_dot;  // the first vector is
 
   static Factor factor(const T& value) {
     if constexpr (kComplex) {

@@ -126,7 +126,8 @@ bool Multiplier<T>::vector_product(const Product& p) const {
     const Vector<T> row(p.a.transposed());
     T sum;
     if constexpr (Routines::kComplex) {
-      routines_.dot(int(p.k()), row.data, int(row.step), x.data, int(x.step), &sum);
+      const auto dot = p.conjugates ? routines_.conjugated_dot : routines_.dot;
+      dot(int(p.k()), row.data, int(row.step), x.data, int(x.step), &sum);
     } else {
       sum = routines_.dot(int(p.k()), row.data, int(row.step), x.data, int(x.step));
     }
@@ -233,7 +234,9 @@ void Multiplier<T>::sum_parts(const Product& whole, ep::HelperPool* helpers) con
     char* sum = reinterpret_cast<char*>(sums.data() + i * size);
     run_in_thread({whole.a.block(0, whole.m(), first, count),
                    whole.b.block(first, count, 0, whole.n()),
-                   {sum, dtype_, whole.m(), whole.n(), whole.n() * item, item}});
+                   {sum, dtype_, whole.m(), whole.n(), whole.n() * item, item},
+                   false,
+                   whole.conjugates});
   });
   for (int64_t i = 1; i < parts; ++i) {
     for (int64_t j = 0; j < size; ++j) sums[j] += sums[i * size + j];
@@ -322,7 +325,7 @@ void Multiplier<T>::run_one(const Product& whole, ep::HelperPool* helpers) const
   const double total = work(whole);
   const bool long_sum =
       whole.k() >= 2 * kInnerPart && whole.k() >= 64 * std::max(whole.m(), whole.n());
-  if (total < kSplitWork) return run_in_thread(whole);
+  if (total < kSplitWork || (whole.conjugates && !long_sum)) return run_in_thread(whole);
   if (long_sum) return sum_parts(whole, helpers);
   if (whole.m() == 1 || whole.n() == 1) return multiply_vector(whole, helpers);
   if (is_symmetric(whole)) {
@@ -366,6 +369,18 @@ void run(const Blas& blas, DType dtype, const LoopArgs& args, BatchedProduct& pl
 
 bool can_add_product(const LoopArgs& args) {
   return blas() && is_added(args.dtype[args.size() - 1]) && fits_in_int(plan_products(args).first);
+}
+
+bool can_conjugate(const LoopArgs& args) {
+  const Product p = plan_products(args).first;
+  const auto fits = [](const Matrix& column) {
+    return column.dtype == DType::c64 ? Vector<std::complex<float>>::fits(column)
+                                      : Vector<std::complex<double>>::fits(column);
+  };
+  const DType dtype = args.dtype[args.size() - 1];
+  return blas() && info(dtype).kind == DTypeKind::complex && args.iteration.ndim == 3 &&
+         p.m() == 1 && p.n() == 1 && p.k() > 0 && fits_in_int(p) && fits(p.a.transposed()) &&
+         fits(p.b);
 }
 
 bool blas_product(const Blas& blas, const LoopArgs& args) {

@@ -15,6 +15,10 @@ bool blas_product(const Blas& blas, const LoopArgs& args);
 /// Whether the kernel can add this product to what is in its result: attr[3] may be 1.
 bool can_add_product(const LoopArgs& args);
 
+/// Whether the kernel can conjugate the first operand of this product: attr[3] may be 2. Of two
+/// vectors of complex numbers.
+bool can_conjugate(const LoopArgs& args);
+
 /// Integers modulo 2^n, and bool (any of all).
 void integer_product(const LoopArgs& args);
 

@@ -91,6 +91,7 @@ BatchedProduct plan_products(const LoopArgs& args) {
     for (BatchRow& row : plan.batch) std::swap(row.a, row.b);
   }
   plan.first.adds = adds_to_result(args);
+  plan.first.conjugates = conjugates_left(args);
   return plan;
 }
 

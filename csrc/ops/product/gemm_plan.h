@@ -28,6 +28,7 @@ struct Matrix {
 struct Product {
   Matrix a, b, out;
   bool adds = false;
+  bool conjugates = false;  // a; of two vectors
 
   int64_t m() const { return a.rows; }
   int64_t k() const { return a.columns; }
@@ -39,7 +40,7 @@ struct Product {
   /// The part that makes these rows and columns of out.
   Product block(int64_t row, int64_t row_count, int64_t column, int64_t column_count) const {
     return {a.block(row, row_count, 0, k()), b.block(0, k(), column, column_count),
-            out.block(row, row_count, column, column_count), adds};
+            out.block(row, row_count, column, column_count), adds, conjugates};
   }
 };
 

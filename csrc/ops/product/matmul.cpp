@@ -81,6 +81,7 @@ void matmul_kernel(const LoopArgs& args) {
   const Blas* library = blas();
   if (library && blas_product(*library, args)) return;
   if (adds) fail(ErrorKind::runtime, "[", args.name, "] only BLAS adds a product to a matrix");
+  if (conjugates_left(args)) fail(ErrorKind::runtime, "[", args.name, "] only BLAS conjugates");
   plain_product(args);
 }
 

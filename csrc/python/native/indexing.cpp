@@ -24,11 +24,6 @@ bool is_text(PyObject* object, const char* text) {
   return PyUnicode_CheckExact(object) && PyUnicode_CompareWithASCIIString(object, text) == 0;
 }
 
-/// Row-major, of a known number of elements.
-bool lies_flat(const Tensor& x) { return x.contiguous() && !may_have_stand_ins(x); }
-
-Tensor flattened(const Tensor& x) { return *reshape_view(x, {x.size()}); }
-
 /// New small tensor of a number; without storage where it is none of the dtype, or somebody
 /// observes.
 Tensor tensor_of_number(PyObject* given, DType dtype, Device device) {

@@ -3,9 +3,12 @@
 #include <algorithm>
 
 #include "python/native/function.h"
+#include "python/ops/blas.h"
 #include "python/ops/registry.h"
+#include "python/runtime.h"
 #include "python/tensor/functions.h"
 #include "python/tensor/unknown_extents.h"
+#include "tensor/issue.h"
 
 namespace ofl::python {
 
@@ -31,7 +34,7 @@ PyObject* norm_path(const Call& call) {
   const bool plain = call[1] == Py_None && call[2] == Py_None && call[3] == Py_False;
   if (!x || !plain || !x->contiguous()) return nullptr;
   if (info(x->dtype).kind != DTypeKind::floating && !is_complex(*x)) return nullptr;
-  const Tensor flat = *reshape_view(*x, {x->size()});
+  const Tensor flat = flattened(*x);
   Reference sum = sum_of_squares(is_complex(flat) ? component_view(flat, 0) : flat);
   if (is_complex(flat)) {
     const Reference imaginary = sum_of_squares(component_view(flat, 1));
@@ -53,7 +56,7 @@ PyObject* vector_norm_path(const Call& call) {
              : call[1] != Py_None && !known_axis(call[1], x->ndim())) {
     return nullptr;
   }
-  const Reference flat(of_all ? wrap(*reshape_view(*x, {x->size()})) : Py_NewRef(call[0]));
+  const Reference flat(of_all ? wrap(flattened(*x)) : Py_NewRef(call[0]));
   PyObject* const pair[2] = {flat.get(), flat.get()};
   const Reference squares(call_op(op_of(Slot::mul), pair, 2, false));
   const Scalar zero;
@@ -97,23 +100,27 @@ Reference conjugated(PyObject* x) {
 }
 
 /// Of two vectors.
-PyObject* conjugated_product(PyObject* a, PyObject* b) {
+PyObject* product_with_conjugate(PyObject* a, PyObject* b) {
+  if (!is_complex(tensor_of(a))) return product(a, b);
+  const OpObject& op = op_of(Slot::matmul);
+  const Tensor &x = tensor_of(a), &y = tensor_of(b);
+  const ops::TypeCode codes[] = {ops::code_of(x.dtype), ops::code_of(y.dtype)};
+  Tensor made;
+  look_for_blas();
+  if (conjugated_product(issuer(), *op.op, resolve(op, codes), x, y, &made)) {
+    return wrap(std::move(made));
+  }
   const Reference left = conjugated(a);
   return product(left.get(), b);
 }
 
-/// Row-major, of a known number of elements.
-bool lies_flat(const Tensor& x) { return x.contiguous() && !may_have_stand_ins(x); }
-
-Reference flattened(const Tensor& x) { return Reference(wrap(*reshape_view(x, {x.size()}))); }
-
 /// vdot(a, b), of row-major tensors
 PyObject* vdot_path(const Call& call) {
   const Tensor *a = tensor_or_null(call[0]), *b = tensor_or_null(call[1]);
-  if (are_vectors(a, b)) return conjugated_product(call[0], call[1]);
+  if (are_vectors(a, b)) return product_with_conjugate(call[0], call[1]);
   if (!is_pair(a, b) || a->size() != b->size() || !lies_flat(*a) || !lies_flat(*b)) return nullptr;
-  const Reference left = flattened(*a), right = flattened(*b);
-  return conjugated_product(left.get(), right.get());
+  const Reference left(wrap(flattened(*a))), right(wrap(flattened(*b)));
+  return product_with_conjugate(left.get(), right.get());
 }
 
 /// tensordot(x1, x2, axes) of vectors and matrices: over one axis, or over all of two matrices
@@ -124,7 +131,7 @@ PyObject* tensordot_path(const Call& call) {
   if (axes == 1 && a->shape.back() == b->shape[0]) return product(call[0], call[1]);
   if (axes != 2 || a->shape != b->shape || a->ndim() != 2) return nullptr;
   if (!lies_flat(*a) || !lies_flat(*b)) return nullptr;
-  const Reference left = flattened(*a), right = flattened(*b);
+  const Reference left(wrap(flattened(*a))), right(wrap(flattened(*b)));
   return product(left.get(), right.get());
 }
 
@@ -149,7 +156,7 @@ Tensor as_matrix(const Tensor& x, int axis, bool is_row) {
 PyObject* vecdot_path(const Call& call) {
   const Tensor *a = tensor_or_null(call[0]), *b = tensor_or_null(call[1]);
   if (are_vectors(a, b)) {
-    return known_axis(call[2], 1) ? conjugated_product(call[0], call[1]) : nullptr;
+    return known_axis(call[2], 1) ? product_with_conjugate(call[0], call[1]) : nullptr;
   }
   if (!is_pair(a, b) || a->ndim() + 2 > kMaxDims || b->ndim() + 2 > kMaxDims) return nullptr;
   const std::optional<int> of_a = known_axis(call[2], a->ndim()),

@@ -27,6 +27,11 @@ inline bool may_have_stand_ins(const Tensor& x) {
   return false;
 }
 
+/// Row-major, of a known number of elements.
+inline bool lies_flat(const Tensor& x) { return x.contiguous() && !may_have_stand_ins(x); }
+/// The elements of such a tensor along one dimension.
+inline Tensor flattened(const Tensor& x) { return *reshape_view(x, {x.size()}); }
+
 /// Tells what is asked of a tensor that may have stand-ins.
 void note_key(PyObject* tensor, PyObject* numbers, PyObject* key);
 

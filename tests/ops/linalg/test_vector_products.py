@@ -62,6 +62,30 @@ def test_products_are_numpys(layout: str, dtype: str, device: flow.Device) -> No
         assert np.array_equal(expected, seen.numpy()), (name, a, b, how)
 
 
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_a_conjugated_vector_is_never_made(dtype: str, device: flow.Device) -> None:
+    """The bits are those of the product with one that is."""
+    rng = np.random.default_rng(3)
+    for n in (0, 1, 5, 64, 1001, 70_000, 200_001):
+        x, y = rng.normal(0, 1, (2, n, 2)).view("complex128")[..., 0].astype(dtype)
+        t, u = flow.tensor(x, device=device), flow.tensor(y, device=device)
+        for a, b in ((t, u), (u, u), (t[n // 2 :], u[: n - n // 2])):
+            expected = flow.matmul(flow.conj(a), b).numpy().tobytes()
+            assert expected == flow.vdot(a, b).numpy().tobytes(), n
+            assert expected == flow.vecdot(a, b).numpy().tobytes(), n
+        views = [(t[::-1], u), (t[::2], u[::-2])]  # routines add these in other orders
+        for a, b in views if n < 2 else [*views, (flow.broadcast_to(t[0], (n,)), u)]:
+            expected = np.vdot(a.numpy(), b.numpy())
+            sizes = np.dot(np.abs(a.numpy()), np.abs(b.numpy()))
+            for seen in (flow.vdot(a, b), flow.vecdot(a, b)):
+                assert abs(seen.item() - expected) <= 1e-5 * sizes, n
+    for special in (np.inf, np.nan, -0.0, complex(np.inf, np.nan)):
+        x = np.array([1, special, 2j], dtype)
+        expected = np.asarray(np.vdot(x, x[::-1]))
+        seen = flow.vdot(flow.tensor(x, device=device), flow.tensor(x[::-1].copy(), device=device))
+        assert np.array_equal(expected.view(dtype), seen.numpy(), equal_nan=True)
+
+
 @pytest.mark.parametrize(
     ("name", "a", "b", "how"),
     [
