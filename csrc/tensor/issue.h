@@ -35,11 +35,15 @@ struct Input {
 };
 
 /// Its elements may be read at once, by a thread that keeps others from issuing (with the GIL):
-/// they are at most `most` bytes, row-major, on the host and settled, and what happens without an
-/// instruction is nobody's business.
-inline bool readable_here(const vm::VirtualMachine& machine, const Tensor& x, int64_t most) {
+/// they are at most `most` bytes, on the host and settled, and what happens without an instruction
+/// is nobody's business.
+inline bool at_hand(const vm::VirtualMachine& machine, const Tensor& x, int64_t most) {
   return x.storage->on_host() && x.size() * static_cast<int64_t>(size_of(x.dtype)) <= most &&
-         x.contiguous() && x.storage->is_settled() && machine.may_act_at_once();
+         x.storage->is_settled() && machine.may_act_at_once();
+}
+/// The same, and row-major.
+inline bool readable_here(const vm::VirtualMachine& machine, const Tensor& x, int64_t most) {
+  return x.contiguous() && at_hand(machine, x, most);
 }
 
 Tensor elementwise(const Issuer& issuer, const ops::OpDef& op, const ops::Resolution& resolution,

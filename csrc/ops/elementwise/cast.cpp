@@ -9,6 +9,7 @@
 #include "base/half.h"
 #include "base/vectors.h"
 #include "ops/loop_args.h"
+#include "ops/truth_words.h"
 
 namespace ofl::ops {
 
@@ -49,12 +50,19 @@ uint32_t to_uint32(From x) {
 }
 
 /// float -> uint32 as NumPy's vector code does it. Differs from to_uint32 only outside [0, 2^32).
+/// Masks in the place of branches: loops of it vectorize.
 template <typename From>
 uint32_t to_uint32_vector(From x) {
+  using Bits = std::conditional_t<sizeof(From) == sizeof(int32_t), int32_t, int64_t>;
   constexpr From half_range = 2147483648.0f;
-  const From big = x >= half_range ? From{1} : From{0};
-  const int32_t low = static_cast<int32_t>(x - big * half_range);
-  return static_cast<uint32_t>(low) ^ (static_cast<uint32_t>(static_cast<int32_t>(big)) << 31);
+  const Bits is_big = -static_cast<Bits>(x >= half_range);  // all bits or none
+  Bits bits;
+  std::memcpy(&bits, &half_range, sizeof(bits));
+  bits &= is_big;
+  From offset;
+  std::memcpy(&offset, &bits, sizeof(offset));
+  const int32_t low = static_cast<int32_t>(x - offset);
+  return static_cast<uint32_t>(low) ^ (static_cast<uint32_t>(is_big) << 31);
 }
 
 template <typename From>
@@ -250,96 +258,74 @@ OFL_AVX2 OFL_FLAT void cast_256(const char* src, int64_t src_stride, char* dst, 
   cast_strided<From, To>(src, src_stride, dst, dst_stride, n);
 }
 
-/// The casts around each operation on bfloat16: only integers are computed with, whose bits do not
-/// depend on the vectors.
+template <typename From, typename To>
+OFL_AVX512 OFL_FLAT void cast_512(const char* src, int64_t src_stride, char* dst,
+                                  int64_t dst_stride, int64_t n) {
+  cast_strided<From, To>(src, src_stride, dst, dst_stride, n);
+}
+
 template <typename From, typename To>
 CastFn widest() {
-  static const auto chosen =
-      choose_by_isa<CastFn>("cast", cast_strided<From, To>, cast_256<From, To>);
+  static const auto chosen = choose_by_isa<CastFn>("cast", cast_strided<From, To>,
+                                                   cast_256<From, To>, cast_512<From, To>);
   return chosen;
 }
 
-/// Numbers are true by their bits, those of floats without their signs: a part is not zero.
-template <typename Word, int parts, Word mask>
-inline bool is_true(const char* from) {
-  Word bits = 0;
-  for (int part = 0; part < parts; ++part) {
-    Word word;
-    std::memcpy(&word, from + part * sizeof(Word), sizeof(Word));
-    bits |= word;
-  }
-  return (bits & mask) != 0;
-}
-
-template <typename Word, int parts, Word mask>
+template <typename Words>
 void find_truths(const char* src, int64_t src_stride, char* dst, int64_t dst_stride, int64_t n) {
-  constexpr int64_t size = parts * sizeof(Word);
-  const bool apart = dst + n <= src || src + n * size <= dst;
-  if (src_stride == size && dst_stride == 1 && apart) {
+  const bool apart = dst + n <= src || src + n * Words::kSize <= dst;
+  if (src_stride == Words::kSize && dst_stride == 1 && apart) {
     char* __restrict to = dst;
-    for (int64_t i = 0; i < n; ++i) to[i] = is_true<Word, parts, mask>(src + i * size);
+    for (int64_t i = 0; i < n; ++i) to[i] = Words::at(src + i * Words::kSize) != 0;
     return;
   }
-  for (int64_t i = 0; i < n; ++i) {
-    dst[i * dst_stride] = is_true<Word, parts, mask>(src + i * src_stride);
-  }
+  for (int64_t i = 0; i < n; ++i) dst[i * dst_stride] = Words::at(src + i * src_stride) != 0;
 }
 
-template <typename Word, int parts, Word mask>
+template <typename Words>
 OFL_AVX2 OFL_FLAT void find_truths_256(const char* src, int64_t src_stride, char* dst,
                                        int64_t dst_stride, int64_t n) {
-  find_truths<Word, parts, mask>(src, src_stride, dst, dst_stride, n);
+  find_truths<Words>(src, src_stride, dst, dst_stride, n);
 }
-template <typename Word, int parts, Word mask>
+template <typename Words>
 OFL_AVX512 OFL_FLAT void find_truths_512(const char* src, int64_t src_stride, char* dst,
                                          int64_t dst_stride, int64_t n) {
-  find_truths<Word, parts, mask>(src, src_stride, dst, dst_stride, n);
+  find_truths<Words>(src, src_stride, dst, dst_stride, n);
 }
 
-template <typename Word, int parts = 1, Word mask = static_cast<Word>(~Word{0})>
-CastFn widest_truths() {
-  static const auto chosen =
-      choose_by_isa<CastFn>("truths", find_truths<Word, parts, mask>,
-                            find_truths_256<Word, parts, mask>, find_truths_512<Word, parts, mask>);
-  return chosen;
+CastFn truths_of(DType dtype) {
+  return visit_truth_words(dtype, [](auto words) {
+    using Words = decltype(words);
+    static const auto chosen = choose_by_isa<CastFn>(
+        "truths", find_truths<Words>, find_truths_256<Words>, find_truths_512<Words>);
+    return chosen;
+  });
 }
 
-template <typename From>
-CastFn truths_of() {
-  constexpr uint64_t magnitude = ~uint64_t{0} >> 1;
-  if constexpr (std::is_same_v<From, std::complex<double>>) {
-    return widest_truths<uint64_t, 2, magnitude>();
-  } else if constexpr (std::is_same_v<From, std::complex<float>>) {
-    return widest_truths<uint64_t, 1, 0x7fffffff7fffffff>();
-  } else if constexpr (std::is_same_v<From, double>) {
-    return widest_truths<uint64_t, 1, magnitude>();
-  } else if constexpr (std::is_same_v<From, float>) {
-    return widest_truths<uint32_t, 1, 0x7fffffff>();
-  } else if constexpr (std::is_same_v<From, Half> || std::is_same_v<From, BFloat16>) {
-    return widest_truths<uint16_t, 1, 0x7fff>();
-  } else if constexpr (sizeof(From) == 1) {
-    return widest_truths<uint8_t>();
-  } else {
-    return widest_truths<std::make_unsigned_t<From>>();
-  }
-}
+template <typename T>
+constexpr bool kIsInteger = std::is_integral_v<T> && !std::is_same_v<T, bool>;
 
+/// Casts by one instruction for each element, which does what the scalar one does out of range,
+/// too; and those around each operation on bfloat16, which compute with integers.
 template <typename From, typename To>
-constexpr bool kIsWidening = std::is_same_v<From, BFloat16> && std::is_same_v<To, float>;
+constexpr bool kHasVectors =
+    (std::is_same_v<From, BFloat16> && std::is_same_v<To, float>) ||
+    (std::is_floating_point_v<From> && (std::is_floating_point_v<To> || kIsInteger<To>)) ||
+    (kIsInteger<From> && std::is_floating_point_v<To>);
 
 }  // namespace
 
 CastFn cast_function(DType from, DType to) {
-  return visit_dtype(from, [to](auto source) {
-    return visit_dtype(to, [](auto target) -> CastFn {
+  return visit_dtype(from, [from, to](auto source) {
+    return visit_dtype(to, [from](auto target) -> CastFn {
       using From = decltype(source);
       using To = decltype(target);
       if constexpr (std::is_same_v<From, To>) {
         return &copy_strided<sizeof(To)>;
-      } else if constexpr (kIsWidening<From, To> || kIsWidening<To, From>) {
+      } else if constexpr (kHasVectors<From, To> || kHasVectors<To, From>) {
         return widest<From, To>();
       } else if constexpr (std::is_same_v<To, bool>) {
-        return truths_of<From>();
+        return truths_of(from);
       } else {
         return &cast_strided<From, To>;
       }

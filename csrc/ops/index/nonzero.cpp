@@ -6,30 +6,19 @@
 #include "ops/index/places.h"
 #include "ops/lanes.h"
 #include "ops/loop_args.h"
+#include "ops/truth_words.h"
 
 namespace ofl::ops {
 
 namespace {
 
-/// The bits of an element that are not its signs, of parts joined.
-template <typename Word, int parts, Word mask>
-inline Word word_at(const char* from, int64_t i) {
-  Word bits = 0;
-  for (int part = 0; part < parts; ++part) {
-    Word word;
-    std::memcpy(&word, from + (i * parts + part) * static_cast<int64_t>(sizeof word), sizeof word);
-    bits |= word;
-  }
-  return bits & mask;
-}
-
 /// Counts of so many neighbours at a time, each in as many bits as a word.
 constexpr int64_t kCountedBytes = 256;
 
-/// Words that are not zero under the mask. A number that is not zero (NaN is not) has such a word,
-/// or its other part has one; of floating-point numbers the mask leaves out the sign.
-template <typename Word, int parts, Word mask>
+/// Of n neighbours.
+template <typename Words>
 int64_t count_words(const char* from, int64_t n) {
+  using Word = typename Words::Word;
   constexpr int64_t kLanes = kCountedBytes / sizeof(Word);
   constexpr int64_t kMost = sizeof(Word) == 1 ? 255 : 4096;  // what a word can add up
   int64_t count = 0, i = 0;
@@ -38,52 +27,34 @@ int64_t count_words(const char* from, int64_t n) {
     Word sums[kLanes] = {};
     for (int64_t round = 0; round < rounds; ++round, i += kLanes) {
       for (int64_t lane = 0; lane < kLanes; ++lane) {
-        sums[lane] += word_at<Word, parts, mask>(from, i + lane) != 0 ? 1 : 0;
+        sums[lane] += Words::at(from + (i + lane) * Words::kSize) != 0 ? 1 : 0;
       }
     }
     for (const Word sum : sums) count += static_cast<int64_t>(sum);
   }
-  for (; i < n; ++i) count += word_at<Word, parts, mask>(from, i) != 0;
+  for (; i < n; ++i) count += Words::at(from + i * Words::kSize) != 0;
   return count;
 }
 
 using CountFn = int64_t (*)(const char* from, int64_t n);
 
 // The same code for the vectors of each processor.
-template <typename Word, int parts, Word mask>
+template <typename Words>
 OFL_AVX2 OFL_FLAT int64_t count_256(const char* from, int64_t n) {
-  return count_words<Word, parts, mask>(from, n);
+  return count_words<Words>(from, n);
 }
-template <typename Word, int parts, Word mask>
+template <typename Words>
 OFL_AVX512 OFL_FLAT int64_t count_512(const char* from, int64_t n) {
-  return count_words<Word, parts, mask>(from, n);
-}
-
-template <typename Word, int parts = 1, Word mask = static_cast<Word>(~Word{0})>
-CountFn choose_count() {
-  static const auto chosen =
-      choose_by_isa<CountFn>("count_nonzero", count_words<Word, parts, mask>,
-                             count_256<Word, parts, mask>, count_512<Word, parts, mask>);
-  return chosen;
+  return count_words<Words>(from, n);
 }
 
 CountFn count_function(DType dtype) {
-  constexpr uint64_t kMagnitude = ~uint64_t{0} >> 1;
-  switch (dtype) {
-    case DType::f16:
-    case DType::bf16: return choose_count<uint16_t, 1, 0x7fff>();
-    case DType::f32: return choose_count<uint32_t, 1, 0x7fffffff>();
-    case DType::f64: return choose_count<uint64_t, 1, kMagnitude>();
-    case DType::c64: return choose_count<uint64_t, 1, 0x7fffffff7fffffff>();
-    case DType::c128: return choose_count<uint64_t, 2, kMagnitude>();
-    default: break;
-  }
-  switch (size_of(dtype)) {
-    case 1: return choose_count<uint8_t>();
-    case 2: return choose_count<uint16_t>();
-    case 4: return choose_count<uint32_t>();
-    default: return choose_count<uint64_t>();
-  }
+  return visit_truth_words(dtype, [](auto words) {
+    using Words = decltype(words);
+    static const auto chosen = choose_by_isa<CountFn>("count_nonzero", count_words<Words>,
+                                                      count_256<Words>, count_512<Words>);
+    return chosen;
+  });
 }
 
 /// Calls body(bytes that are 0 or not, n, index of the first along the last dimension, index of the
@@ -130,13 +101,34 @@ int64_t count_rows(const ArrayView& x) {
   return count;
 }
 
+/// The same elements, in the order of memory as far as that goes.
+ArrayView in_memory_order(const ArrayView& x) {
+  ArrayView sorted = x;
+  const auto is_wider = [&sorted](int a, int b) {  // so are steps of 0, which repeat what is there
+    const int64_t step = std::abs(sorted.strides[a]), other = std::abs(sorted.strides[b]);
+    return other != 0 && (step == 0 || step > other);
+  };
+  for (int d = 1; d < x.shape.size(); ++d) {  // the widest steps first
+    for (int k = d; k > 0 && is_wider(k, k - 1); --k) {
+      std::swap(sorted.strides[k], sorted.strides[k - 1]);
+      std::swap(sorted.shape[k], sorted.shape[k - 1]);
+    }
+  }
+  for (int d = 0; d < x.shape.size(); ++d) {
+    if (sorted.strides[d] >= 0 || sorted.shape[d] == 0) continue;
+    sorted.data += (sorted.shape[d] - 1) * sorted.strides[d];
+    sorted.strides[d] = -sorted.strides[d];
+  }
+  std::vector<Dims> strides{sorted.strides};
+  merge_dims(&sorted.shape, &strides);
+  sorted.strides = strides[0];
+  return sorted;
+}
+
 }  // namespace
 
 int64_t count_nonzero(const ArrayView& x) {
-  ArrayView merged = x;
-  std::vector<Dims> strides{x.strides};
-  merge_dims(&merged.shape, &strides);
-  merged.strides = strides[0];
+  const ArrayView merged = in_memory_order(x);
   if (merged.strides.back() == static_cast<int64_t>(size_of(x.dtype))) {
     return count_rows(merged);
   }

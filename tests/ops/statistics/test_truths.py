@@ -128,6 +128,20 @@ def test_argmax_that_the_first_elements_decide(dtype: str, device: flow.Device) 
         same(np.argmax(x), flow.argmax(flow.tensor(x, device=device)))
 
 
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "float32", "complex128"])
+def test_counts_in_the_order_of_memory(dtype: str, device: flow.Device) -> None:
+    for shape in ((3, 4, 5), (40, 30, 20)):
+        x = np.random.default_rng(7).integers(0, 2, shape).astype(dtype)
+        t = flow.tensor(x, device=device)
+        for axes in ((2, 1, 0), (1, 2, 0), (0, 2, 1)):
+            a, b = x.transpose(axes), flow.permute_dims(t, axes)
+            for key in (..., np.s_[::-1], np.s_[:, ::-2], np.s_[..., 1:], np.s_[:0], np.s_[1]):
+                assert np.count_nonzero(a[key]) == flow.count_nonzero(b[key]).item()
+        for part in (np.s_[:1], np.s_[:, :1], np.s_[..., :1]):
+            a, b = np.broadcast_to(x[part], shape), flow.broadcast_to(t[part], shape)
+            assert np.count_nonzero(a) == flow.count_nonzero(b).item()
+
+
 def test_real_and_complex(device: flow.Device) -> None:
     for dtype in ("bool", "int8", "float32", "complex64"):
         x = np.array([[0, 1], [2, 3]]).astype(dtype)

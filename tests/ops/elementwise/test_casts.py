@@ -1,0 +1,41 @@
+"""Casts between floats and integers: NumPy's bits out of range, too, by each instruction set."""
+
+from collections.abc import Callable
+
+import pytest
+
+from oneflow_lite import _C
+
+OF_EACH_SET = """
+import warnings
+import numpy as np, oneflow_lite as flow
+warnings.simplefilter("ignore")
+np.seterr(all="ignore")
+rng = np.random.default_rng(0)
+INTEGERS = "int8 int16 int32 int64 uint8 uint16 uint32 uint64".split()
+FLOATS = ["float32", "float64"]
+SPECIAL = np.array(
+    [np.nan, -np.nan, np.inf, -np.inf, -0.0, -0.5, 1e300, 2.0**31, 2.0**31 - 1, -(2.0**31), -129]
+    + [-(2.0**31) - 1, 2.0**32, 2.0**32 - 1, 2.0**63, -(2.0**63), 2.0**64, 127, 128, 255, 65536]
+)
+for source in FLOATS + INTEGERS:
+    for target in INTEGERS + FLOATS if source in FLOATS else FLOATS:
+        for n in (*range(20), 31, 33, 63, 65, 1000, 70_001):
+            if source in FLOATS:
+                x = (rng.normal(size=n) * 10.0 ** rng.integers(-3, 22, n)).astype(source)
+                special = SPECIAL[rng.integers(0, len(SPECIAL), n)].astype(source)
+                x = np.where(rng.random(n) < 0.3, special, x)
+            else:
+                ends = np.iinfo(source)
+                x = rng.integers(ends.min, ends.max, n, source, endpoint=True)
+            t = flow.tensor(x)
+            for a, b in ((x, t), (x[::2], t[::2]), (x[::-1], t[::-1])):
+                seen = flow.astype(b, target).numpy()
+                assert a.astype(target).tobytes() == seen.tobytes(), (source, target, n)
+"""
+
+
+@pytest.mark.parametrize("limit", _C.CPU_ISAS[: _C.CPU_ISAS.index(_C.widest_cpu_isa()) + 1])
+def test_every_instruction_set(limit: str, run_program: Callable) -> None:
+    done = run_program(OF_EACH_SET, cpu_isa=limit)
+    assert done.returncode == 0, done.stderr
