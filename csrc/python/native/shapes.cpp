@@ -326,6 +326,10 @@ PyObject* pad_path(const Call& call) {
   if (!is_known || !is_number || from.sink || !read_widths(call[1], x->ndim(), &widths)) {
     return nullptr;
   }
+  // NumPy has rules of its own for numbers that an unsigned dtype does not hold.
+  const std::optional<int64_t> number = known_integer(call[3]);
+  const bool fits_all = number && *number >= 0 && *number <= 255;
+  if (!by_edge && info(x->dtype).kind == DTypeKind::unsigned_int && !fits_all) return nullptr;
   Dims shape;
   for (int d = 0; d < x->ndim(); ++d) {
     const int64_t added = widths.before[d] + widths.after[d];

@@ -53,7 +53,7 @@ def pad(
     if (widths < 0).any():
         raise ValueError(f"[pad] pad_width may not be negative, got {pad_width}")
     if mode == "constant":
-        return _pad_constant(given, widths.tolist(), _pairs(constant_values, given.ndim))
+        return _pad_constant(given, widths.tolist(), _constants(constant_values, given))
     if mode not in ("edge", "wrap", "reflect", "symmetric"):
         raise ValueError(f"[pad] unknown mode {mode!r}")
     for axis, (before, after) in enumerate(widths.tolist()):
@@ -62,13 +62,12 @@ def pad(
     return given if given is not x else _C.copy(given)
 
 
-def _pad_constant(x: Tensor, widths: list[list[int]], values: npt.NDArray[Any]) -> Tensor:
+def _pad_constant(x: Tensor, widths: list[list[int]], numbers: list[list[Any]]) -> Tensor:
     """Axis by axis, so that in the corners later axes win."""
     shape = [before + size + after for size, (before, after) in zip(x.shape, widths, strict=True)]
     padded = empty(shape, x.dtype, device=x.device)
     inside = [slice(before, -after if after else None) for before, after in widths]
     _C.assign(padded[(*inside, ...)], x)
-    numbers = values.tolist()
     for axis, (before, after) in enumerate(widths):
         parts = ((before, slice(0, before)), (after, slice(-after, None)))
         for value, (width, part) in zip(numbers[axis], parts, strict=True):
@@ -77,6 +76,24 @@ def _pad_constant(x: Tensor, widths: list[list[int]], values: npt.NDArray[Any]) 
             key = (*(slice(None),) * axis, part, *inside[axis + 1 :])
             _C.assign(padded[key], value)
     return padded
+
+
+def _constants(value: Any, x: Tensor) -> list[list[Any]]:
+    """Numbers that the dtype of x holds, as NumPy assigns them: one or two are scalars of its own.
+
+    So 300 among uint8 is 44, but an error where each axis has its pair.
+    """
+    given = host_array(value, "pad")
+    pairs = _pairs(given, x.ndim)
+    is_short = given.ndim < 3 and (given.size == 1 or (given.size == 2 and given.shape != (2, 1)))
+    element = np.empty((), x.dtype)
+    numbers = []
+    for pair in pairs if is_short else pairs.tolist():
+        numbers.append([])
+        for number in pair:
+            element[()] = number
+            numbers[-1].append(element.item())
+    return numbers
 
 
 def _pad_axis(x: Tensor, axis: int, width: tuple[int, int], mode: Any) -> Tensor:

@@ -147,6 +147,27 @@ def test_pad(mode: Any, width: Any, device: flow.Device) -> None:
             assert not flow.pad(t, width, mode).shares_storage(t)
 
 
+PAD_CONSTANTS = (300, -1, 1.7, np.nan, -0.0, 2**40, 2**70, 1 + 2j, True, np.int64(-3), [[300]])
+PAD_PAIRS = ((1, 300), (-1, 2.5), ((1, 2), (300, 4)), ((1, 2), (3, 4)), [[1], [300]], [[[300]]])
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "uint16", "int32", "uint64", "bool", "float32"])
+@pytest.mark.parametrize("constant", [*PAD_CONSTANTS, *PAD_PAIRS], ids=str)
+def test_pad_with_what_the_dtype_does_not_hold(
+    constant: Any, dtype: str, device: flow.Device
+) -> None:
+    x = values((2, 3), dtype, 1)
+    t = flow.tensor(x, device=device)
+    try:
+        expected = np.pad(x, 1, constant_values=constant)
+    except (OverflowError, ValueError, TypeError) as error:
+        with pytest.raises(type(error)):
+            flow.pad(t, 1, constant_values=constant)
+    else:
+        same(expected, flow.pad(t, 1, constant_values=constant))
+
+
 @pytest.mark.parametrize("mode", ["constant", "edge", "wrap", "reflect", "symmetric"])
 def test_pad_of_other_dimensions(mode: Any, device: flow.Device) -> None:
     x = values((2, 3, 2, 2), "int32", 1)
