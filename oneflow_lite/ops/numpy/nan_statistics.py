@@ -1,6 +1,6 @@
 """Statistics of what is not NaN; NumPy's bits where it adds in the same order."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -53,7 +53,11 @@ def nanargmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> 
     >>> flow.nanargmax(flow.tensor([1.0, flow.nan, 3.0])).item()
     2
     """
-    return argmax(_filled("nanargmax", asarray(x), axis, -np.inf), axis, keepdims)
+    given = asarray(x)
+    found = _found_at_once("nanargmax", argmax, given, axis, keepdims)
+    if found is not None:
+        return found
+    return argmax(_filled("nanargmax", given, axis, -np.inf), axis, keepdims)
 
 
 def nanargmin(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
@@ -64,7 +68,11 @@ def nanargmin(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> 
     >>> flow.nanargmin(flow.tensor([flow.nan, 2.0, 1.0])).item()
     2
     """
-    return argmin(_filled("nanargmin", asarray(x), axis, np.inf), axis, keepdims)
+    given = asarray(x)
+    found = _found_at_once("nanargmin", argmin, given, axis, keepdims)
+    if found is not None:
+        return found
+    return argmin(_filled("nanargmin", given, axis, np.inf), axis, keepdims)
 
 
 def nancumsum(x: Any, /, axis: int | None = None, dtype: Any = None) -> Tensor:
@@ -252,9 +260,20 @@ def _over(total: Tensor, count: Tensor) -> Tensor:
     return _C.astype(total / count, total.dtype, False)
 
 
+def _found_at_once(
+    op: str, search: Callable[..., Tensor], x: Tensor, axis: int | None, keepdims: bool
+) -> Tensor | None:
+    """The index where there is no NaN: the search finds the first one, and that is looked at."""
+    if x.dtype.kind in "biu":
+        return search(x, axis, keepdims)
+    if axis is not None or x.size == 0 or _C.is_recording():
+        return None
+    place = search(x, None, keepdims)
+    best = _C.reshape(x, (-1,), None)[place]
+    return None if _C.look(op, isnan(best)) else place
+
+
 def _filled(op: str, x: Tensor, axis: int | None, instead: float) -> Tensor:
-    if not isdtype(x.dtype, _INEXACT):
-        return x
     is_nan = isnan(x)
     filler: Any = instead
     if x.size:

@@ -87,7 +87,7 @@ def _constants(value: Any, x: Tensor) -> list[list[Any]]:
     pairs = _pairs(given, x.ndim)
     is_short = given.ndim < 3 and (given.size == 1 or (given.size == 2 and given.shape != (2, 1)))
     element = np.empty((), x.dtype)
-    numbers = []
+    numbers: list[list[Any]] = []
     for pair in pairs if is_short else pairs.tolist():
         numbers.append([])
         for number in pair:
