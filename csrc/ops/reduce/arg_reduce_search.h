@@ -247,8 +247,10 @@ class Best {
     T block[kGathered];
     for (int64_t i = 0; i < n && !is_final(); i += kGathered) {
       const int64_t count = std::min(kGathered, n - i);
-      for (int64_t k = 0; k < count; ++k) {
-        std::memcpy(static_cast<void*>(block + k), from + (i + k) * stride, sizeof(T));
+      const char* element = from + i * stride;
+#pragma GCC unroll 8
+      for (int64_t k = 0; k < count; ++k, element += stride) {
+        std::memcpy(static_cast<void*>(block + k), element, sizeof(T));
       }
       const int64_t before = index_;
       const bool had_best = best_ != nullptr;
