@@ -24,7 +24,8 @@ FUSION = (
     *("iteration", "pieces", "buffering", "leased_memory"),
     *(f"fusion/{part}" for part in ("fusion", "plan", "run", "space")),
     *(f"reduce/{part}" for part in ("columns", "divided_sum", "plan", "reduce", "rows", "runner")),
-    *("reduce/tiles", "elementwise/cast", "elementwise/copy", "elementwise/elementwise"),
+    *("reduce/tiles", "elementwise/block_transpose", "elementwise/cast", "elementwise/copy"),
+    "elementwise/elementwise",
 )
 FUSION_ON_CUDA = (
     *("cuda/axes", "cuda/elementwise/elementwise", "cuda/reduce/reduce"),
