@@ -94,6 +94,19 @@ def test_what_is_saved() -> None:
         assert group["saved_bytes"] == 2 * 4 * SHAPE[0] * SHAPE[1]
 
 
+def test_what_comes_before_may_be_a_result() -> None:
+    def function(x: flow.Tensor, row: flow.Tensor) -> tuple[flow.Tensor, ...]:
+        wide = x * x
+        one = row / 3
+        return wide + x * (one - 1), one, flow.sum(flow.exp(one))
+
+    with flow.flags(fusion="always"):
+        wanted = [each.numpy().tobytes() for each in function(*given("cpu"))]
+        jitted = flow.jit(function)
+        for _ in range(3):
+            assert [each.numpy().tobytes() for each in jitted(*given("cpu"))] == wanted
+
+
 def test_a_failure_before_the_group_is_that_of_its_results() -> None:
     def function(x: flow.Tensor, row: flow.Tensor, w: flow.Tensor) -> flow.Tensor:
         wide = x * x
