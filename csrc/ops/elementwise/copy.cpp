@@ -2,10 +2,15 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/vectors.h"
 #include "ops/elementwise/block_transpose.h"
 #include "ops/loop_args.h"
 #include "ops/loops.h"
 #include "ops/pieces.h"
+
+#ifdef OFL_X86_VECTORS
+#include <immintrin.h>
+#endif
 
 namespace ofl::ops {
 
