@@ -1,4 +1,4 @@
-// What makes an element true: bits of its words that are not zero.
+// Which bits of the words of an element make it true, if one of them is set.
 #pragma once
 
 #include <cstdint>

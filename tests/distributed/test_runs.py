@@ -14,7 +14,7 @@ SHAPES = [(4, 9000), (5, 4096, 3), (3, 2, 8001), (7, 60), (200, 5000), (2, 3, 5)
 
 
 def moved(shape: tuple[int, ...], is_view: bool) -> None:
-    """Pieces move from each split to each other. The elements of a view lie in another order."""
+    """Each split is made from each other one, also of views, whose elements are not row-major."""
     values = np.random.default_rng(0).standard_normal(shape)
     for source in range(len(shape)):
         for target in (*range(len(shape)), None):

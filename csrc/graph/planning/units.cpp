@@ -11,8 +11,8 @@ namespace ofl::graph {
 namespace {
 
 constexpr int kLookAhead = 64;  // steps that a group passes, as those that the machine looks at
-/// A group has what its members need done before it where that is so small a part of it: mostly a
-/// value for each row.
+/// Work that members need may come before their group if its cost is at most this part of theirs.
+/// Mostly it makes a value for each row.
 constexpr double kSmallPart = 1.0 / 16;
 
 /// Which bases a set of steps reads and writes. Sets are emptied by a new number.
@@ -120,15 +120,15 @@ class Forming {
   }
 
   /// Of the steps that were passed, those that must come before this one; as none needs a member,
-  /// they may come before the group. False where they are more than small work of loops.
-  bool may_come_before(const Step& step, double cost, std::vector<int64_t>* found) {
+  /// they may come before the group. False where one is no loop, or they cost more than `most`.
+  bool may_come_before(const Step& step, double most, std::vector<int64_t>* found) {
     needed_.clear(++touched_);
     needed_.add(step);
     for (auto i = passed_steps_.rbegin(); i != passed_steps_.rend(); ++i) {
       const Step& passed = lowered_.steps[*i];
       if (!needed_.is_bound_to(passed)) continue;
-      cost -= passed.cost / kSmallPart;
-      if (passed.kind != Step::Kind::loops || cost < 0) return false;
+      most -= passed.cost;
+      if (passed.kind != Step::Kind::loops || most < 0) return false;
       needed_.add(passed);
       found->push_back(*i);
     }
@@ -148,9 +148,9 @@ class Forming {
     before_.insert(before_.end(), steps.begin(), steps.end());
   }
 
-  /// A group passes what does not need its members, and ends at what needs one and cannot join. It
-  /// is at most longer than what the machine would find by members that need small work, which then
-  /// comes before the group.
+  /// A group passes what does not need its members, and ends at what needs one and cannot join. A
+  /// step that needs small work that was passed joins, too, where the machine would end the group:
+  /// that work then comes before the group.
   template <typename Group>
   Unit grown(int64_t first) {
     Group group;
@@ -161,7 +161,7 @@ class Forming {
     passed_.clear(++touched_);
     passed_steps_.clear();
     before_.clear();
-    double cost = 0;
+    double most = 0;  // what work before the group may yet cost
     const auto count = static_cast<int64_t>(lowered_.steps.size());
     int passed = 0;
     for (int64_t i = first; i < count && !group.full() && passed < kLookAhead; ++i) {
@@ -171,12 +171,13 @@ class Forming {
       const bool may_join = is_of_lane && step.kind == Step::Kind::loops && is_grouped(step, first);
       std::vector<int64_t> needed;
       const bool is_free =
-          may_join && (!passed_.is_bound_to(step) || may_come_before(step, cost, &needed));
+          may_join && (!passed_.is_bound_to(step) || may_come_before(step, most, &needed));
       if (is_free && joins(step, &group, &unit)) {
         if (!needed.empty()) put_before(needed);
+        for (const int64_t k : needed) most -= lowered_.steps[k].cost;
         members_.add(step);
         unit.steps.push_back(i);
-        cost += step.cost;
+        most += step.cost * kSmallPart;
         continue;
       }
       if (i == first || members_.is_bound_to(step)) break;

@@ -62,7 +62,7 @@ class ByColumns {
   void run(const Images<T>& gradient, const Images<T>& images, int64_t count, bool is_first,
            ep::HelperPool* helpers) const {
     const int64_t blocks = row_blocks_ * column_blocks_;
-    share(helpers, sums_.groups * blocks, sums_.cycles(count), [&](int64_t i) {
+    share(helpers, sums_.groups * blocks, sums_.work(count), [&](int64_t i) {
       const int64_t group = i / blocks, block = i % blocks;
       for (int64_t image = 0; image < count; image += parts_.together) {
         add_block(gradient, images, image, std::min(parts_.together, count - image), group, block,
@@ -184,7 +184,7 @@ class ByChannels {
     });
     const int64_t wanted = helpers ? helpers->threads() * kPiecesPerThread : 1;
     const int64_t pieces = std::clamp<int64_t>(divided(wanted, slices), 1, strips_);
-    share(helpers, slices * pieces, sums_.cycles(count), [&](int64_t i) {
+    share(helpers, slices * pieces, sums_.work(count), [&](int64_t i) {
       const int64_t slice = i / pieces, piece = i % pieces;
       multiply(images, count, slice, piece * strips_ / pieces, (piece + 1) * strips_ / pieces,
                panels + slice * count * sums_.positions * loops_.width, is_first);

@@ -15,8 +15,8 @@ struct WeightSums {
   Offsets image_columns;       // [groups][columns]
   Offsets image_positions;     // [positions]
 
-  /// About what they take for so many images, for share().
-  double cycles(int64_t images) const {
+  /// For so many images, in float32 additions.
+  double work(int64_t images) const {
     return 0.05 * static_cast<double>(groups * channels) * static_cast<double>(columns) *
            static_cast<double>(positions * images);
   }
