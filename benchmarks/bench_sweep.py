@@ -6,7 +6,6 @@ The page has geometric means by chapter and size, and all cases above 1.1.
 """
 
 import argparse
-import gc
 import json
 import sys
 import time
@@ -30,7 +29,7 @@ from timing import Summary
 
 NAME = "bench_sweep"
 QUICK_SIZES = (1, 1_000)
-SECONDS, QUICK_SECONDS = 15e-3, 1e-3
+SECONDS, QUICK_SECONDS = 10e-3, 1e-3
 
 
 def options() -> argparse.Namespace:
@@ -100,17 +99,18 @@ def swept(
     return results, [str(error) for error in refused if error.by_ours]
 
 
-def claim(report: Report, results: Sequence[Result], sizes: Sequence[int]) -> None:
+def claim(report: Report, results: Sequence[Result], sizes: Sequence[int], isa: str) -> None:
     """Report the geometric mean at each size, and how many cases are above 1.1."""
+    sweep = "sweep" if isa == instruction_sets.NATIVE else f"sweep within {isa}"
     for size in sizes:
         own = [result for result in results if result.size == size]
         if own:
             mean = page.geometric(result.ratio for result in own)
-            question = f"sweep, {size_str(size)}: geometric mean of {len(own)} cases"
+            question = f"{sweep}, {size_str(size)}: geometric mean of {len(own)} cases"
             report.claim(question, Summary(mean, mean, 0.0, len(own)), f"x {NUMPY}", goal=1.0)
     share = len(page.slower(results)) / len(results)
     measured = Summary(share, share, 0.0, len(results))
-    report.claim(f"sweep, cases above {page.SLOWER}", measured, "of all", goal=0.0)
+    report.claim(f"{sweep}, cases above {page.SLOWER}", measured, "of all", goal=0.0)
 
 
 def main() -> None:
@@ -120,15 +120,16 @@ def main() -> None:
     np.seterr(all="ignore")
     libraries, missing = installed(only_numpy=given.quick)
     libraries = [library for library in libraries if library.module.__name__ not in COMPILERS]
-    gc.freeze()  # or each measurement's collection would look at all modules
     begin = time.monotonic()
     sweep = Sweep(libraries, given.seconds, 0.0 if given.quick else PAUSE_SECONDS)
     cases = chosen(given.only, given.quick)
     results, refused = swept(sweep, cases, given.sizes)
-    report = Report(NAME, {library.name: library.version for library in libraries})
-    for curve in page.curves(results):
+    is_native = given.isa == instruction_sets.NATIVE
+    name = NAME if is_native else f"{NAME}_{given.isa}"
+    report = Report(name, {library.name: library.version for library in libraries})
+    for curve in page.curves(results) if is_native else ():  # the tables have those of one set
         report.add(curve)
-    claim(report, results, given.sizes)
+    claim(report, results, given.sizes, given.isa)
     report.keep("cases", [result.as_line() for result in results])
     report.keep("refused", refused)
     report.keep("slow", sweep.slow)
@@ -148,7 +149,7 @@ def written(report: Report, file: Path | None) -> None:
     results = [Result.of_line(line) for line in as_json["cases"]]
     print(f"\nabove {page.SLOWER}:\n{page.slower_table(results)}")
     if file is not None:
-        drawn = plots.draw({NAME: json.loads(json.dumps(as_json))}, file.parent)
+        drawn = plots.draw({as_json["benchmark"]: json.loads(json.dumps(as_json))}, file.parent)
         file.write_text(page.page(as_json, drawn[0].name if drawn else ""), encoding="utf-8")
 
 

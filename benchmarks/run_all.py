@@ -110,9 +110,10 @@ def write(failed: Sequence[str] = ()) -> None:
     rewrite(FOLDER.parent / "README.md", headline(reports), HEADLINE, HEADLINE_END)
     drawn = plots.draw({report["benchmark"]: report for report in reports}, DOCS)
     for report in reports:
-        if report["benchmark"] == "bench_sweep":
-            text = page.page(report, "bench_sweep.png")
-            (DOCS / "bench_sweep.md").write_text(text, encoding="utf-8")
+        name = report["benchmark"]
+        if name.startswith("bench_sweep"):  # one for each instruction set
+            picture = f"{name}.png" if report["curves"] else ""
+            (DOCS / f"{name}.md").write_text(page.page(report, picture), encoding="utf-8")
     print("\n".join(f"drawn: {file}" for file in drawn) or "matplotlib is not installed: no plots")
 
 

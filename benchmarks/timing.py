@@ -69,11 +69,14 @@ class Contender:
         ``run(n)`` does the work n times and returns the seconds that all of it took.
     number : int
         Times in a sample; 0: as many as fill it.
+    spins : float
+        Seconds for which its library's threads spin after its work.
     """
 
     name: str
     run: Callable[[int], float]
     number: int = 0
+    spins: float = 0.0
 
 
 class Measurement:
@@ -163,13 +166,14 @@ def measure(
     Parameters
     ----------
     pause : float
-        Seconds between the samples; work that takes less than SHORT_SECONDS is then done once
-        before the clock starts, so that its library's threads are awake: what is measured is work
-        that goes on.
+        Seconds between the samples, at least those for which the contender before spins. Where
+        there are pauses, work that takes less than SHORT_SECONDS is done once before the clock
+        starts, so that its library's threads are awake: what is measured is work that goes on.
     """
     numbers = [c.number or times_for(c.run, effort.sample_seconds) for c in contenders]
     last = dict.fromkeys((contender.name for contender in contenders), 0.0)
     measurement = Measurement([contender.name for contender in contenders])
+    pauses = [max(pause, contender.spins) for contender in (contenders[-1], *contenders[:-1])]
     collecting = gc.isenabled()
     gc.collect()
     gc.disable()
@@ -178,11 +182,11 @@ def measure(
         for sample in range(-warm_up, effort.samples):
             if sample >= LEAST_SAMPLES and time.monotonic() > end:
                 break
-            for contender, number in zip(contenders, numbers, strict=True):
-                if pause:
-                    time.sleep(pause)
-                    if last[contender.name] < SHORT_SECONDS:
-                        contender.run(1)
+            for contender, number, wait in zip(contenders, numbers, pauses, strict=True):
+                if wait:
+                    time.sleep(wait)
+                if any(pauses) and last[contender.name] < SHORT_SECONDS:
+                    contender.run(1)
                 seconds = last[contender.name] = contender.run(number) / number
                 if sample >= 0:
                     measurement.add(contender.name, seconds)

@@ -1,9 +1,10 @@
 """One case on every library that has it: compared with NumPy's result, then timed in turns."""
 
+import gc
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,8 +20,8 @@ from sweep.results import Result
 from timing import Contender, Effort, Measurement, measure, statement
 
 NUMPY = "NumPy"
-SHORT_PAUSE = 1e-3  # our threads spin for less
-PRODUCTS_PAUSE = 120e-3  # OpenBLAS's threads spin for 104 ms
+# Seconds for which threads may spin after work: ours, NumPy's OpenBLAS (104 ms), and the others'.
+OUR_SPIN, OPENBLAS_SPIN = 1e-3, 120e-3
 LARGE = 100_000  # from here on several threads work
 _PRODUCTS = {
     *("dot", "inner", "vdot", "vecdot", "matvec", "vecmat", "einsum", "convolve", "correlate"),
@@ -29,6 +30,7 @@ _PRODUCTS = {
 CHECKED = 1_000  # the largest size at which values are compared
 ASSIGNS = re.compile(r" \+?= ")  # statements that are no expressions
 SAMPLES, SLOW_SAMPLES = 7, 3
+MOST_SECONDS, MOST_MAIN_SECONDS = 0.18, 0.9  # that a case at one size may take
 _RANDOM = np.random.default_rng(0)
 # Functions that NumPy has under another name, or as methods only.
 _NUMPY = {"flatten": np.ndarray.flatten, "tensor": np.array, "random": _RANDOM}
@@ -61,8 +63,9 @@ class Prepared:
         exec(f"{self.code}; {self.finish}", scope)
         return scope["result"]
 
-    def contender(self) -> Contender:
-        return statement(self.library.name, self.code, self.scope, finish=self.finish)
+    def contender(self, spins: float) -> Contender:
+        made = statement(self.library.name, self.code, self.scope, finish=self.finish)
+        return replace(made, spins=spins)
 
 
 def prepared(case: Case, size: int, library: Library) -> Prepared:
@@ -130,27 +133,45 @@ def _runs_openblas(case: Case, size: int) -> bool:
     return case.function.rpartition(".")[2] in _PRODUCTS or bool(case.letters & {"q", "h"})
 
 
-def _pause(case: Case, size: int, contenders: Sequence[Contender], others: float) -> float:
+def _spins(case: Case, size: int, library: Library, others: float) -> float:
+    """Seconds for which a library's threads may spin after the case."""
     if size < EACH_EXECUTED:
         return 0.0
-    if _runs_openblas(case, size):
-        return PRODUCTS_PAUSE
-    return others if len(contenders) > 2 else SHORT_PAUSE
+    if library is OURS:
+        return OUR_SPIN
+    if library.name == NUMPY:
+        return OPENBLAS_SPIN if _runs_openblas(case, size) else 0.0
+    return others
+
+
+def _number(contender: Contender, once: float, seconds: float) -> int:
+    """Return how often the work fits into some seconds, from a first guess of its time."""
+    guess = max(1, round(seconds / 4 / once))
+    taken = min(contender.run(guess), contender.run(guess)) / guess
+    return max(1, round(seconds / taken))
 
 
 def timed(
-    contenders: Sequence[Contender], seconds: float, pause: float, most: float = math.inf
+    contenders: Sequence[Contender], seconds: float, most: float = math.inf
 ) -> Measurement | None:
     """Take samples of each for about so many seconds; None where that takes more than ``most``."""
     once = [min(c.run(1), c.run(1)) for c in contenders]
-    if max(once) < seconds / (2 * SAMPLES) and pause < PRODUCTS_PAUSE:
+    waits = sum(contender.spins for contender in contenders)
+    if max(once) < seconds / (2 * SAMPLES) and waits < OPENBLAS_SPIN:
         sample = seconds / (2 * SAMPLES * len(contenders))
-        return measure(contenders, Effort(SAMPLES, sample, seconds), warm_up=1, pause=pause)
+        numbers = [_number(c, o, sample) for c, o in zip(contenders, once, strict=True)]
+        numbered = [replace(c, number=n) for c, n in zip(contenders, numbers, strict=True)]
+        return measure(numbered, Effort(SAMPLES, sample, seconds), warm_up=1)
     if (SLOW_SAMPLES + 1) * sum(once) > most:
         return None
-    slow = [Contender(c.name, c.run, 1) for c in contenders]
-    count = min(SAMPLES, max(SLOW_SAMPLES, int(seconds / (sum(once) + pause))))
-    return measure(slow, Effort(count, 0.0), warm_up=0, pause=pause)
+    slow = [replace(contender, number=1) for contender in contenders]
+    count = min(SAMPLES, max(SLOW_SAMPLES, int(seconds / (sum(once) + waits))))
+    return measure(slow, Effort(count, 0.0), warm_up=0)
+
+
+def _most(case: Case) -> float:
+    """Seconds that a case at one size may take."""
+    return MOST_MAIN_SECONDS if case.is_main else MOST_SECONDS
 
 
 class Refused(Exception):
@@ -171,14 +192,14 @@ class Sweep:
         Ours, NumPy, and others that take part in the main cases.
     seconds : float
         Time of all samples of a case at one size.
-    pause : float
-        Before each sample where other libraries take part, whose threads spin.
+    spins : float
+        Seconds for which threads of other libraries than NumPy spin; 0: nothing is waited for.
     """
 
-    def __init__(self, libraries: Sequence[Library], seconds: float, pause: float) -> None:
+    def __init__(self, libraries: Sequence[Library], seconds: float, spins: float) -> None:
         self._numpy = next(library for library in libraries if library.name == NUMPY)
         self._others = [x for x in libraries if x is not OURS and x is not self._numpy]
-        self._seconds, self._pause = seconds, pause
+        self._seconds, self._spins = seconds, spins
         self.slow: list[str] = []  # what took too long
 
     def run(self, case: Case, sizes: Sequence[int]) -> list[Result]:
@@ -191,6 +212,8 @@ class Sweep:
         SweepError
             When ours gives something else than NumPy.
         """
+        gc.collect()
+        gc.freeze()  # or each measurement's collection would look at all that JAX keeps
         found: list[Result] = []
         others = list(self._others) if case.is_main else []
         for size in (size for size in case.sizes if size in sizes):
@@ -207,14 +230,10 @@ class Sweep:
             found.append(Result.of(case, size, measured))
         return found
 
-    def _most(self, case: Case) -> float:
-        """Seconds that a case at one size may take."""
-        return self._seconds * (60 if case.is_main else 12)
-
     def _takes_long(self, case: Case, size: int, smaller: Result) -> bool:
         """Whether it will take too long, by what a smaller size took."""
         once = smaller.seconds * (1 + smaller.ratio) * size / smaller.size
-        return smaller.size >= LARGE and (SLOW_SAMPLES + 1) * once > self._most(case)
+        return smaller.size >= LARGE and (SLOW_SAMPLES + 1) * once > _most(case)
 
     def again(self, case: Case, size: int) -> Result:
         """Measure ours and NumPy once more, with more samples."""
@@ -225,10 +244,12 @@ class Sweep:
     def _measure(
         self, case: Case, size: int, made: Sequence[Prepared], times: int = 1
     ) -> Measurement | None:
-        contenders = [one.contender() for one in made]
-        pause = _pause(case, size, contenders, self._pause) if self._pause else 0.0
-        most = math.inf if times > 1 else self._most(case)
-        return timed(contenders, times * self._seconds, pause, most)
+        contenders = [one.contender(self._spun(case, size, one.library)) for one in made]
+        most = math.inf if times > 1 else _most(case)
+        return timed(contenders, times * self._seconds, most)
+
+    def _spun(self, case: Case, size: int, library: Library) -> float:
+        return _spins(case, size, library, self._spins) if self._spins else 0.0
 
     def both(self, case: Case, size: int) -> list[Prepared]:
         """NumPy and ours, whose result has been compared."""

@@ -29,7 +29,7 @@ def sweep() -> Iterator[dict[str, ModuleType]]:
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(FOLDER)
         found = {part: importlib.import_module(f"sweep.{part}") for part in PARTS}
-        outside = ("bench_sweep", "instruction_sets", "libraries")
+        outside = ("bench_sweep", "instruction_sets", "libraries", "timing")
         yield found | {name: importlib.import_module(name) for name in outside}
 
 
@@ -166,9 +166,26 @@ def test_what_ours_refuses_is_told(sweep: dict[str, ModuleType], measuring: Any)
 def test_slow_calls_have_few_samples_or_none(sweep: dict[str, ModuleType]) -> None:
     timed, contender = sweep["measuring"].timed, sweep["measuring"].Contender
     slow = [contender("A", lambda times: 2.0 * times), contender("B", lambda times: 1.0 * times)]
-    measured = timed(slow, seconds=0.1, pause=0.0)
+    measured = timed(slow, seconds=0.1)
     assert measured.samples("A") == [2.0] * sweep["measuring"].SLOW_SAMPLES
-    assert timed(slow, seconds=0.1, pause=0.0, most=5.0) is None
+    assert timed(slow, seconds=0.1, most=5.0) is None
+
+
+def test_after_spinning_threads_there_is_a_pause(
+    sweep: dict[str, ModuleType], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    timing, made, log = sweep["timing"], sweep["measuring"].Contender, []
+    monkeypatch.setattr(timing.time, "sleep", lambda seconds: log.append(f"wait {seconds}"))
+
+    def contender(name: str, spins: float) -> object:
+        return made(name, lambda times: log.append(name) or 1.0, number=1, spins=spins)
+
+    pair = [contender("ours", 0.0), contender("NumPy", 0.5)]
+    timing.measure(pair, timing.Effort(1, 0.0), warm_up=0)
+    assert log == ["wait 0.5", "ours", "ours", "NumPy", "NumPy"]  # once to wake its threads
+    log.clear()
+    timing.measure([contender("ours", 0.0)], timing.Effort(1, 0.0), warm_up=0)
+    assert log == ["ours"]
 
 
 def test_each_call_of_a_large_one_is_waited_for(sweep: dict[str, ModuleType]) -> None:
@@ -245,7 +262,10 @@ def test_the_sweep_runs_within_avx2(tmp_path: Path) -> None:
     report = json.loads(file.read_text())
     assert ", avx2, " in report["machine"]
     assert len(report["cases"]) == 2
-    assert {curve["question"] for curve in report["curves"]} == {"sweep: elementwise"}
+    assert report["benchmark"] == "bench_sweep_avx2"
+    assert {claim["question"].partition(",")[0] for claim in report["claims"]} == {
+        "sweep within avx2"
+    }
 
 
 def test_a_restart_limits_all_libraries(
