@@ -127,23 +127,44 @@ class _Farewell:
         def uncaught(
             kind: type[BaseException], error: BaseException, where: TracebackType | None
         ) -> None:
-            self._fail(error)
-            hook(kind, error, where)
+            is_pythons = hook is sys.__excepthook__
+            self._fail(error, traceback.format_exception(kind, error, where) if is_pythons else [])
+            if not is_pythons:
+                hook(kind, error, where)
 
         def uncaught_in_thread(args: threading.ExceptHookArgs) -> None:
-            if args.exc_value is not None and args.exc_type is not SystemExit:
-                self._fail(args.exc_value)
-            thread_hook(args)
+            is_pythons = thread_hook is threading.__excepthook__
+            if args.exc_value is None or args.exc_type is SystemExit:
+                thread_hook(args)
+                return
+            name = args.thread.name if args.thread else threading.get_ident()
+            lines = traceback.format_exception(*args[:3])
+            said = [f"Exception in thread {name}:\n", *lines] if is_pythons else []
+            self._fail(args.exc_value, said)
+            if not is_pythons:
+                thread_hook(args)
 
         sys.excepthook, threading.excepthook = uncaught, uncaught_in_thread
         atexit.register(self._leave)
 
-    def _fail(self, error: BaseException) -> None:
-        if os.getpid() != self._process:
-            return  # of a forked child
-        self._has_failed = True
-        print(f"oneflow_lite: rank {self._member.rank} has failed:", file=sys.stderr)
-        self._member.abort(f"rank {self._member.rank}: {in_one_line(error)}")
+    def _fail(self, error: BaseException, said: list[str]) -> None:
+        """Say so here, in one piece, as other ranks write into the same terminal; tell the others.
+
+        Parameters
+        ----------
+        said : list of str
+            The lines that Python would print; empty: a hook of the program prints.
+        """
+        is_fork = os.getpid() != self._process
+        head = [] if is_fork else [f"oneflow_lite: rank {self._member.rank} has failed:\n"]
+        try:
+            if sys.stderr is not None:
+                sys.stderr.write("".join([*head, *said]))
+                sys.stderr.flush()
+        finally:
+            if not is_fork:
+                self._has_failed = True
+                self._member.abort(f"rank {self._member.rank}: {in_one_line(error)}")
 
     def _leave(self) -> None:
         if os.getpid() != self._process:

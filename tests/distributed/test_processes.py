@@ -41,7 +41,7 @@ def test_what_threads_do(ranks: int, start: Start) -> None:
         *(f"tests/distributed/test_files.py::test_{name}" for name in ("one_tensor", "a_set")),
     )
     assert done.returncode == 0, done.stdout
-    assert len(re.findall(r"^\d+ passed, \d+ skipped", done.stdout, re.MULTILINE)) == ranks
+    assert len(re.findall(r"\d+ passed, \d+ skipped", done.stdout)) == ranks
 
 
 # The program, after it has communicated once; how many ranks say what.
@@ -97,6 +97,29 @@ def test_faults(fault: str, start: Start) -> None:
     assert done.returncode != 0, done.stdout
     if ranks:
         assert len(re.findall(pattern, done.stdout)) >= ranks, done.stdout
+
+
+def test_a_rank_says_in_one_piece_why_it_ends(start: Start) -> None:
+    """Others write into the same terminal, also between two pieces."""
+    done = start(
+        2,
+        code="""
+import sys
+class Pieces(list):
+    write = list.append
+    def flush(self): pass
+sys.stderr = pieces = Pieces()
+thread = threading.Thread(target=lambda: 1 / 0, name="helper")
+thread.start()
+thread.join()
+sys.excepthook(ValueError, ValueError("on purpose"), None)
+sys.stderr = sys.__stderr__
+say(len(pieces), [piece.splitlines()[1] for piece in pieces])
+""",
+    )
+    assert done.returncode != 0
+    said = "2 ['Exception in thread helper:', 'ValueError: on purpose']"
+    assert done.stdout.count(said) == 2, done.stdout
 
 
 @pytest.mark.parametrize("size", [3, 100_000])
