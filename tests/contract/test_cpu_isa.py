@@ -76,11 +76,15 @@ def test_only_one_place_asks_the_processor() -> None:
 
 
 def test_functions_for_wide_vectors_are_only_handed_out_by_the_choice() -> None:
-    """Each template compiled for a set is named once more: where it is offered to the choice."""
+    """Each template compiled for a set, or the structure of several, is named once more: where it
+    is offered to the choice.
+    """
     offered = r"choose_by_isa<?[^;]*;"
     for path in CSRC.rglob("*.cpp"):
         text = path.read_text()
-        wide = re.findall(r"OFL_AVX\w+ OFL_FLAT \w+ (\w+)\(", text)
+        wide = re.findall(r"OFL_AVX\w+ OFL_FLAT (?!static)\w+ (\w+)\(", text)
+        wide += re.findall(r"struct (\w+) {(?:\n(?!};).*)*?OFL_AVX\w+ OFL_FLAT static ", text)
+        assert len(wide) >= len(re.findall("OFL_AVX\\w+ OFL_FLAT", text)), path.name
         choices = " ".join(re.findall(offered, text))
         for name in wide:
             assert len(re.findall(rf"\b{name}\b", choices)) == 1, (path.name, name)

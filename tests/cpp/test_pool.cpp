@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <iterator>
 #include <memory>
 #include <random>
 #include <set>
@@ -381,7 +382,7 @@ void test_memory_of_objects_that_other_threads_let_go() {
           if (random() % 64) continue;
           std::lock_guard<std::mutex> lock(mutex);
           if (number % 2) own.swap(shared);
-          shared.insert(shared.end(), own.begin(), own.end());
+          std::move(own.begin(), own.end(), std::back_inserter(shared));
           own.clear();
         }
       });

@@ -71,61 +71,72 @@ inline void multiply_tile(const Tile<T>& tile) {
   }
 }
 
-/// The one for the tile's number of rows.
-template <typename T, typename V, int Vectors, Left Kind, int Rows = V::kRows>
-inline void multiply_rows(const Tile<T>& tile) {
-  if (tile.rows == Rows) return multiply_tile<T, V, Rows, Vectors, Kind>(tile);
-  if constexpr (Rows > 1) multiply_rows<T, V, Vectors, Kind, Rows - 1>(tile);
+/// The one for the tile's number of rows. Each is a function of its own: in one that holds them all,
+/// compilers take several times as long.
+template <typename T, typename By, int Vectors, Left Kind, int Rows = By::Lanes::kRows>
+void multiply_rows(const Tile<T>& tile) {
+  if (tile.rows == Rows) return By::template multiply<Rows, Vectors, Kind>(tile);
+  if constexpr (Rows > 1) multiply_rows<T, By, Vectors, Kind, Rows - 1>(tile);
 }
 
-template <typename T, typename V, int Vectors>
-inline void multiply_vectors(const Tile<T>& tile) {
-  if (!tile.terms) return multiply_rows<T, V, Vectors, Left::packed>(tile);
-  if (tile.a_rows) return multiply_rows<T, V, Vectors, Left::anywhere>(tile);
-  multiply_rows<T, V, Vectors, Left::at_steps>(tile);
+template <typename T, typename By, int Vectors>
+void multiply_vectors(const Tile<T>& tile) {
+  if (!tile.terms) return multiply_rows<T, By, Vectors, Left::packed>(tile);
+  if (tile.a_rows) return multiply_rows<T, By, Vectors, Left::anywhere>(tile);
+  multiply_rows<T, By, Vectors, Left::at_steps>(tile);
 }
 
-template <typename T, typename V>
-inline void multiply_by(const Tile<T>& tile) {
-  tile.columns <= V::kLanes ? multiply_vectors<T, V, 1>(tile)
-                            : multiply_vectors<T, V, kVectors>(tile);
+template <typename T, typename By>
+void multiply_by(const Tile<T>& tile) {
+  tile.columns <= By::Lanes::kLanes ? multiply_vectors<T, By, 1>(tile)
+                                    : multiply_vectors<T, By, kVectors>(tile);
 }
 
 template <typename V>
 constexpr int kWidth = kVectors * V::kLanes;
 
+template <typename T, typename By>
+constexpr TileLoops<T> kLoops = {multiply_by<T, By>, By::Lanes::kRows, kWidth<typename By::Lanes>,
+                                 By::Lanes::kLanes};
+
 template <typename T>
-void multiply_128(const Tile<T>& tile) {
-  multiply_by<T, PlainLanes<T>>(tile);
-}
+struct By128 {
+  using Lanes = PlainLanes<T>;
+  template <int Rows, int Vectors, Left Kind>
+  static void multiply(const Tile<T>& tile) {
+    multiply_tile<T, Lanes, Rows, Vectors, Kind>(tile);
+  }
+};
 
 #ifdef OFL_X86_VECTORS
 // The same code for the vectors of each processor: all that it calls is inlined into it.
 template <typename T>
-OFL_AVX2_FMA OFL_FLAT void multiply_256(const Tile<T>& tile) {
-  multiply_by<T, Lanes256<T>>(tile);
-}
+struct By256 {
+  using Lanes = Lanes256<T>;
+  template <int Rows, int Vectors, Left Kind>
+  OFL_AVX2_FMA OFL_FLAT static void multiply(const Tile<T>& tile) {
+    multiply_tile<T, Lanes, Rows, Vectors, Kind>(tile);
+  }
+};
 template <typename T>
-OFL_AVX512 OFL_FLAT void multiply_512(const Tile<T>& tile) {
-  multiply_by<T, Lanes512<T>>(tile);
-}
+struct By512 {
+  using Lanes = Lanes512<T>;
+  template <int Rows, int Vectors, Left Kind>
+  OFL_AVX512 OFL_FLAT static void multiply(const Tile<T>& tile) {
+    multiply_tile<T, Lanes, Rows, Vectors, Kind>(tile);
+  }
+};
 
 template <typename T>
 TileLoops<T> choose() {
   using Loops = TileLoops<T>;
-  using Plain = PlainLanes<T>;
-  using Half = Lanes256<T>;
-  using Full = Lanes512<T>;
-  return choose_by_isa<Loops>(
-      "convolution", {multiply_128<T>, Plain::kRows, kWidth<Plain>, Plain::kLanes},
-      {multiply_256<T>, Half::kRows, kWidth<Half>, Half::kLanes},
-      {multiply_512<T>, Full::kRows, kWidth<Full>, Full::kLanes});
+  return choose_by_isa<Loops>("convolution", kLoops<T, By128<T>>, kLoops<T, By256<T>>,
+                              kLoops<T, By512<T>>);
 }
 #else
 template <typename T>
 TileLoops<T> choose() {
-  using Plain = PlainLanes<T>;
-  return {multiply_128<T>, Plain::kRows, kWidth<Plain>, Plain::kLanes};
+  return kLoops<T, By128<T>>;
 }
 #endif
 

@@ -205,11 +205,27 @@ class Best {
   int64_t index() const { return index_; }
   bool is_final() const { return key_ == Order::kTop; }
 
-  /// Looks at n elements, the first of which has index `first`.
+  /// Looks at n elements, the first of which has index `first`. Those that lie apart are brought
+  /// together before; the best one is left where it is. All are looked at in one place, as what
+  /// stands in two is compiled twice.
   void scan(const char* from, int64_t stride, int64_t n, int64_t first) {
-    if (stride == kItem) return scan_together(from, n, first);
-    if (n < kShortGroup) return scan_apart(from, stride, n, first);
-    scan_strided(from, stride, n, first);
+    const bool is_gathered = stride != kItem;
+    if (is_gathered && n < kShortGroup) return scan_apart(from, stride, n, first);
+    const int64_t step = is_gathered ? kGathered : n;
+    T block[kGathered];
+    for (int64_t i = 0; i < n && !is_final(); i += step) {
+      const int64_t count = std::min(step, n - i);
+      const char* elements = from + i * stride;
+      if (is_gathered) {
+        gather(elements, stride, count, block);
+        elements = reinterpret_cast<const char*>(block);
+      }
+      const int64_t before = index_;
+      const bool had_best = best_ != nullptr;
+      scan_together(elements, count, first + i);
+      const bool is_of_block = is_gathered && (!had_best || index_ != before);
+      if (is_of_block) best_ = from + (index_ - first) * stride;
+    }
   }
 
  private:
@@ -242,20 +258,10 @@ class Best {
     }
   }
 
-  /// Elements are brought together; the best one is left where it is.
-  void scan_strided(const char* from, int64_t stride, int64_t n, int64_t first) {
-    T block[kGathered];
-    for (int64_t i = 0; i < n && !is_final(); i += kGathered) {
-      const int64_t count = std::min(kGathered, n - i);
-      const char* element = from + i * stride;
+  static void gather(const char* from, int64_t stride, int64_t n, T* to) {
 #pragma GCC unroll 8
-      for (int64_t k = 0; k < count; ++k, element += stride) {
-        std::memcpy(static_cast<void*>(block + k), element, sizeof(T));
-      }
-      const int64_t before = index_;
-      const bool had_best = best_ != nullptr;
-      scan_together(reinterpret_cast<const char*>(block), count, first + i);
-      if (!had_best || index_ != before) best_ = from + (index_ - first) * stride;
+    for (int64_t k = 0; k < n; ++k, from += stride) {
+      std::memcpy(static_cast<void*>(to + k), from, sizeof(T));
     }
   }
 
@@ -269,10 +275,13 @@ class Best {
   void scan_block(const char* block, int64_t n, int64_t first) {
     if constexpr (kIsWide<T>) {
       const int64_t place = place_of_best<T, Minimum, bytes>(block, n);
-      if (place >= 0) return scan_apart(block + place * kItem, kItem, 1, first + place);
+      const bool is_found = std::is_integral_v<T> || place >= 0;  // no NaN
+      if (is_found) return scan_apart(block + place * kItem, kItem, 1, first + place);
     }
-    return n >= kGroup ? scan_groups<kGroup>(block, n, first)
-                       : scan_groups<kShortGroup>(block, n, first);
+    if constexpr (!(kIsWide<T> && std::is_integral_v<T>)) {
+      n >= kGroup ? scan_groups<kGroup>(block, n, first)
+                  : scan_groups<kShortGroup>(block, n, first);
+    }
   }
 
   template <int64_t group>
