@@ -20,6 +20,10 @@ Dims reduced_shape(const Dims& shape, AxisSet reduced, bool keepdims) {
   return result;
 }
 
+/// Of an element of bool, in float32 additions, where one result is chosen of all: as a rule an
+/// early one says it.
+constexpr double kChosenTruth = 0.02;
+
 /// Loops over all axes of `x`; the output, row-major, steps along the kept ones only.
 void plan_reduction(LoopPlan& plan, const Tensor& x, DType result, AxisSet reduced) {
   int64_t steps[kMaxDims];
@@ -64,7 +68,8 @@ Tensor reduce(const Issuer& issuer, const ops::OpDef& op, const ops::Resolution&
     return take_one(issuer, std::move(call), inputs, initial ? 2 : 1, result);
   }
   LoopPlan plan(name, ops::KernelId::reduce, 2);
-  plan.cost = resolution.cost;
+  const bool chooses = op.selects && x.dtype == DType::b1 && result.size() == 1;
+  plan.cost = chooses ? kChosenTruth : resolution.cost;
   plan.args.op = &op;
   plan.args.resolution = &resolution;
   plan.args.attr[0] = initial != nullptr;
@@ -94,6 +99,7 @@ Tensor arg_reduce(const Issuer& issuer, const char* name, const Tensor& x, int a
   }
   LoopPlan plan(name, ops::KernelId::arg_reduce, 2);
   plan.args.attr[0] = minimum;
+  if (x.dtype == DType::b1 && result.size() == 1) plan.cost = kChosenTruth;
   return submit_reduction(issuer, plan, x, std::move(result), reduced);
 }
 

@@ -63,6 +63,7 @@ def vector_norm(
     return _kept(result, given, axes) if keepdims else result
 
 
+@_C.native(_C.paths.matrix_norm)
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Order = "fro") -> Tensor:
     """Return norms of matrices, the last two dimensions.
 

@@ -152,6 +152,10 @@ class BlockRunner {
       end = gather_rows(k, d + 1, inner, from, to);
     }
     const int64_t whole = (end - to) * count;
+    if (end - to == 1) {
+      std::memset(to, *to, whole);
+      return to + whole;
+    }
     for (int64_t done = end - to; done < whole;) {
       const int64_t more = std::min(done, whole - done);
       std::memcpy(to + done, to, more);

@@ -24,6 +24,8 @@ constexpr int64_t kInnerPart = 1 << 15, kMostInnerParts = 64;
 constexpr int64_t kSymmetricLeast = 4 * kAlignedRows, kSymmetricMost = 8 * kAlignedRows;
 /// Elements of a matrix that is multiplied with a vector, in one part.
 constexpr int64_t kVectorPart = 1 << 17;
+/// Bytes of neighbours that one part reads at least.
+constexpr int64_t kLongRun = 4096;
 
 /// How a routine sees a matrix.
 struct Lie {
@@ -312,7 +314,10 @@ void Multiplier<T>::on_diagonal(const Product& part) const {
 template <typename T>
 void Multiplier<T>::multiply_vector(const Product& p, ep::HelperPool* helpers) const {
   if (p.m() == 1) return multiply_vector(p.transposed(), helpers);
-  const int64_t step = std::max<int64_t>(1, kVectorPart / p.k() / kAlignedRows) * kAlignedRows;
+  // Rows that lie across the memory are read together, in runs that are long enough.
+  const bool is_across = std::abs(p.a.row_step) < std::abs(p.a.column_step);
+  const int64_t least = is_across ? kLongRun / static_cast<int64_t>(sizeof(T)) / kAlignedRows : 1;
+  const int64_t step = std::max(least, kVectorPart / p.k() / kAlignedRows) * kAlignedRows;
   share(helpers, (p.m() + step - 1) / step, work(p), [&](int64_t i) {
     run_in_thread(p.block(i * step, std::min(step, p.m() - i * step), 0, 1));
   });

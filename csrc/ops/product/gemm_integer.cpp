@@ -145,20 +145,27 @@ void multiply(const Product& p) {
   }
 }
 
-/// Products of bool are looked at after so many: the rest does not change what is true.
-constexpr int64_t kLooked = 1024;
+/// Products of bool are looked at after so many: the rest does not change what is true. Often some
+/// of the first ones say it.
+constexpr int64_t kLookedFirst = 32, kLooked = 1024;
 
 template <typename T, typename Word>
 Word dot(const char* a, int64_t a_step, const char* b, int64_t b_step, int64_t n) {
   const auto sum = [&](int64_t a_by, int64_t b_by) {
     constexpr bool may_end = std::is_same_v<T, bool>;
     Word total{};
-    for (int64_t start = 0; start < n && !(may_end && total); start += kLooked) {
-      const int64_t end = std::min(n, start + kLooked);
-      for (int64_t i = start; i < end; ++i) {
+    const auto add = [&](int64_t start, int64_t count) {
+      for (int64_t i = start; i < start + count; ++i) {
         const Word x = Modular<T>::word(load<T>(a + i * a_by));
         Modular<T>::accumulate(total, x, Modular<T>::word(load<T>(b + i * b_by)));
       }
+    };
+    int64_t start = 0;
+    if constexpr (may_end) {
+      if (n >= kLookedFirst) add(0, start = kLookedFirst);
+    }
+    for (; start < n && !(may_end && total); start += kLooked) {
+      add(start, std::min(kLooked, n - start));
     }
     return total;
   };
@@ -181,13 +188,29 @@ void multiply_dots(const Product& p) {
   }
 }
 
+/// Rows of bool that are added before it is looked at whether all sums are true.
+constexpr int64_t kRowsAdded = 8;
+
+/// All bits of all words.
+template <typename Word>
+bool are_all_set(const std::vector<Word>& words) {
+  Word all = static_cast<Word>(-1);
+  for (const Word word : words) all &= word;
+  return all == static_cast<Word>(-1);
+}
+
 /// A row times a matrix of contiguous rows: the sum of its rows, each times an element.
 template <typename T>
 void multiply_row(const Product& p) {
   using Word = typename Modular<T>::Word;
   std::vector<Word> sums(p.n());
+  int64_t added = 0;
   for (int64_t k = 0; k < p.k(); ++k) {
     const Word factor = Modular<T>::word(load<T>(p.a.data + k * p.a.column_step));
+    if constexpr (std::is_same_v<T, bool>) {
+      if (!factor) continue;
+      if (added++ % kRowsAdded == kRowsAdded - 1 && are_all_set(sums)) break;
+    }
     const char* row = p.b.data + k * p.b.row_step;
     for (int64_t j = 0; j < p.n(); ++j) {
       const Word element = Modular<T>::word(load<T>(row + j * int64_t(sizeof(T))));

@@ -1,6 +1,7 @@
 // Native paths of linalg/norms.py, of the products of vectors in ops/linear_algebra.py, and of
 // those of sequences with windows in ops/numpy/convolution.py.
 #include <algorithm>
+#include <cstdlib>
 
 #include "python/native/function.h"
 #include "python/ops/blas.h"
@@ -27,14 +28,35 @@ Reference sum_of_squares(Tensor vector) {
   return Reference(product(x.get(), x.get()));
 }
 
-/// norm(x, ord, axis, keepdims): the root of the sum of squares, of complex numbers that of the
-/// real parts and that of the imaginary ones.
-PyObject* norm_path(const Call& call) {
-  const Tensor* x = tensor_or_null(call[0]);
-  const bool plain = call[1] == Py_None && call[2] == Py_None && call[3] == Py_False;
-  if (!x || !plain || !x->contiguous()) return nullptr;
-  if (info(x->dtype).kind != DTypeKind::floating && !is_complex(*x)) return nullptr;
-  const Tensor flat = flattened(*x);
+/// A text, or no order: both name the root of the sum of squares of a matrix.
+bool names_squares(PyObject* order) {
+  if (order == Py_None) return true;
+  return PyUnicode_CheckExact(order) && (PyUnicode_CompareWithASCIIString(order, "fro") == 0 ||
+                                         PyUnicode_CompareWithASCIIString(order, "f") == 0);
+}
+
+/// The dimension with the longest steps first.
+Tensor ordered(const Tensor& x) {
+  SmallVector<int, 4> order;
+  for (int d = 0; d < x.ndim(); ++d) order.push_back(d);
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+    return std::abs(x.strides[a]) > std::abs(x.strides[b]);
+  });
+  return permute_view(x, order);
+}
+
+/// The elements in one row, in NumPy's order K. A copy where they are no neighbours, as NumPy makes
+/// one: the dot product may round otherwise.
+Tensor in_memory_order(const Tensor& x) {
+  if (x.contiguous()) return flattened(x);
+  const Tensor there = ordered(x);
+  if (there.contiguous()) return flattened(there);
+  return flattened(ordered(cast_like(issuer(), x, x.dtype, "norm")));
+}
+
+/// The root of the sum of squares of a vector, of complex numbers that of the real parts and that
+/// of the imaginary ones.
+PyObject* root_of_squares(const Tensor& flat) {
   Reference sum = sum_of_squares(is_complex(flat) ? component_view(flat, 0) : flat);
   if (is_complex(flat)) {
     const Reference imaginary = sum_of_squares(component_view(flat, 1));
@@ -45,25 +67,75 @@ PyObject* norm_path(const Call& call) {
   return call_op(op_of(Slot::sqrt), &squares, 1, false);
 }
 
+/// The squares of real numbers.
+Reference squares_of(PyObject* x) {
+  PyObject* const pair[2] = {x, x};
+  return Reference(call_op(op_of(Slot::mul), pair, 2, false));
+}
+
+/// The root of what is summed along these axes.
+PyObject* root_of_sum(PyObject* squares, PyObject* axes, bool keepdims) {
+  const Scalar zero;
+  const Tensor& x = tensor_of(squares);
+  const Reference total(reduce_tensor(op_of(Slot::sum), x, axes, x.dtype, &zero, keepdims));
+  PyObject* const root = total.get();
+  return call_op(op_of(Slot::sqrt), &root, 1, false);
+}
+
+/// An axis, or a tuple of two, along which `order` names the root of the sum of squares.
+bool are_norm_axes(PyObject* axes, PyObject* order, int ndim) {
+  if (known_axis(axes, ndim)) return order == Py_None || known_integer(order) == 2;
+  const bool are_two = PyTuple_CheckExact(axes) && PyTuple_GET_SIZE(axes) == 2;
+  if (!are_two || !names_squares(order)) return false;
+  const std::optional<int> one = known_axis(PyTuple_GET_ITEM(axes, 0), ndim),
+                           other = known_axis(PyTuple_GET_ITEM(axes, 1), ndim);
+  return one && other && one != other;
+}
+
+/// norm(x, ord, axis, keepdims): the Euclidean one, of all elements or along axes.
+PyObject* norm_path(const Call& call) {
+  const Tensor* x = tensor_or_null(call[0]);
+  if (!x || !is_flag(call[3])) return nullptr;
+  const bool is_real = info(x->dtype).kind == DTypeKind::floating;
+  if (is_real && call[2] != Py_None && are_norm_axes(call[2], call[1], x->ndim())) {
+    return root_of_sum(squares_of(call[0]).get(), call[2], call[3] == Py_True);
+  }
+  const bool is_euclidean = call[1] == Py_None || (x->ndim() == 2 && names_squares(call[1])) ||
+                            (x->ndim() == 1 && known_integer(call[1]) == 2);
+  if (call[2] != Py_None || !is_euclidean || !(is_real || is_complex(*x))) return nullptr;
+  if (!x->contiguous() && may_have_stand_ins(*x)) return nullptr;
+  Reference root(root_of_squares(in_memory_order(*x)));
+  if (call[3] == Py_False) return root.release();
+  Dims ones;
+  for (int d = 0; d < x->ndim(); ++d) ones.push_back(1);
+  return reshape_tensor(tensor_of(root.get()), ones, Reuse::where_possible);
+}
+
+/// matrix_norm(x, keepdims, ord): the Frobenius norm of real numbers.
+PyObject* matrix_norm_path(const Call& call) {
+  const Tensor* x = tensor_or_null(call[0]);
+  if (!x || x->ndim() < 2 || !is_flag(call[1]) || !names_squares(call[2])) return nullptr;
+  if (info(x->dtype).kind != DTypeKind::floating) return nullptr;
+  const Reference axes(Py_BuildValue("(ii)", -2, -1));
+  return root_of_sum(squares_of(call[0]).get(), axes.get(), call[1] == Py_True);
+}
+
 /// vector_norm(x, axis, keepdims, ord): the Euclidean norm of real numbers, along one axis or of
-/// all elements that lie in a row, by NumPy's loops.
+/// all elements, by NumPy's loops.
 PyObject* vector_norm_path(const Call& call) {
   const Tensor* x = tensor_or_null(call[0]);
   if (!x || x->ndim() == 0 || !is_flag(call[2]) || known_integer(call[3]) != 2) return nullptr;
   if (info(x->dtype).kind != DTypeKind::floating) return nullptr;
   const bool of_all = call[1] == Py_None && x->ndim() > 1;
-  if (of_all ? call[2] == Py_True || !x->contiguous()
-             : call[1] != Py_None && !known_axis(call[1], x->ndim())) {
-    return nullptr;
+  if (!of_all) {
+    const bool is_known = call[1] == Py_None || known_axis(call[1], x->ndim());
+    if (!is_known) return nullptr;
+    return root_of_sum(squares_of(call[0]).get(), call[1], call[2] == Py_True);
   }
-  const Reference flat(of_all ? wrap(flattened(*x)) : Py_NewRef(call[0]));
-  PyObject* const pair[2] = {flat.get(), flat.get()};
-  const Reference squares(call_op(op_of(Slot::mul), pair, 2, false));
-  const Scalar zero;
-  const Reference total(reduce_tensor(op_of(Slot::sum), tensor_of(squares.get()), call[1], x->dtype,
-                                      &zero, call[2] == Py_True));
-  PyObject* const root = total.get();
-  return call_op(op_of(Slot::sqrt), &root, 1, false);
+  if (call[2] == Py_True || may_have_stand_ins(*x)) return nullptr;
+  const Reference squares = squares_of(call[0]);
+  const Reference flat(wrap(flattened(contiguous(issuer(), tensor_of(squares.get())))));
+  return root_of_sum(flat.get(), Py_None, false);
 }
 
 /// Two tensors of one device, with dimensions.
@@ -260,6 +332,7 @@ PyObject* correlate_path(const Call& call) {
 
 const NativeRow kLinalgPaths[] = {
     {"norm", norm_path},           {"vector_norm", vector_norm_path},
+    {"matrix_norm", matrix_norm_path},
     {"dot", dot_path},             {"inner", inner_path},
     {"vdot", vdot_path},           {"vecdot", vecdot_path},
     {"matvec", matvec_path},       {"vecmat", vecmat_path},

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import oneflow_lite as flow
+from tests.support.oracle import same
 from tests.support.rounding import agrees_in_sums
 
 Shape = tuple[int, ...]
@@ -131,3 +132,25 @@ def test_norms_in_the_order_of_memory(device: flow.Device) -> None:
         agrees_in_sums(expected, expected, flow.linalg.norm(flow.permute_dims(t, axes)))
     expected = np.asarray(np.linalg.norm(x[::2, ::-1].T))
     agrees_in_sums(expected, expected, flow.linalg.norm(t[::2, ::-1].T))
+
+
+def test_products_of_bool_that_end_early(device: flow.Device, naive: bool) -> None:
+    """What is true may be the first element, the last one, or none; a truth may be any byte."""
+    for rows, columns in ((1, 5000), (40, 33), (300, 2100), (9, 1)):
+        for place in (None, (0, 0), (rows - 1, columns - 1), (rows // 2, columns // 3)):
+            m = np.zeros((rows, columns), np.uint8)
+            if place:
+                m[place] = 2
+            m[rows // 3] = columns % 2
+            w, r = np.ones((2, max(rows, columns)), np.uint8)
+            w, r = w[:rows], r[:columns]
+            w[rows // 3] = 0
+            a, b, c = m.view(bool), w.view(bool), r.view(bool)
+            ta, tb, tc = (flow.tensor(x, device=device) for x in (a, b, c))
+            for x, tx in ((a, ta), (np.asfortranarray(a), flow.transpose(flow.transpose(ta)))):
+                same(np.vecmat(b, x != 0), flow.vecmat(tb, tx))
+                same(np.matvec(x != 0, c), flow.matvec(tx, tc))
+            same(np.vecmat(c, (a != 0).T), flow.vecmat(tc, ta.T))
+            same(np.matvec((a != 0).T, b), flow.matvec(ta.T, tb))
+            same(np.vdot(a, a), flow.vdot(ta, ta))
+            same(np.outer(b, c), flow.outer(tb, tc))
