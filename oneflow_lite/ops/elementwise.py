@@ -67,11 +67,11 @@ sign = op("sign", np.sign, "sign(x)", "-1, 0 or 1; x / abs(x) of a complex numbe
           None, _MIXED, vjp=(None,))
 fmax = op("fmax", np.fmax, Cuda("fmax(x, y)", empty="passed_over(least<Value>())"),
           "The larger; NaN only where both are NaN.",
-          associative=True, extremum=Extremum(smallest=False, nan_wins=False),
+          associative=True, selects=True, extremum=Extremum(smallest=False, nan_wins=False),
           vjp=("where((x > y) | (y != y), g, 0)", "where((x > y) | (y != y), 0, g)"))
 fmin = op("fmin", np.fmin, Cuda("fmin(x, y)", empty="passed_over(greatest<Value>())"),
           "The smaller; NaN only where both are NaN.",
-          associative=True, extremum=Extremum(smallest=True, nan_wins=False),
+          associative=True, selects=True, extremum=Extremum(smallest=True, nan_wins=False),
           vjp=("where((x < y) | (y != y), g, 0)", "where((x < y) | (y != y), 0, g)"))
 fmod = op("fmod", np.fmod, "fmod(x, y)",
           "Remainder of the truncated quotient; it has the dividend's sign.", None, _MIXED,

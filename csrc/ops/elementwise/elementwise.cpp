@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <type_traits>
 
@@ -182,6 +183,9 @@ class BlockRunner {
   BlockOperand operands_[kMaxOperands];
 };
 
+/// Elements with gaps that loops of comparisons take as they lie.
+constexpr int64_t kFewCompared = 64;
+
 /// A bool output with gaps. NumPy 2.4's isnan, isfinite and signbit write wrong values to those, so
 /// loops only see contiguous ones.
 bool is_spread_bool(const LoopArgs& args) {
@@ -222,11 +226,25 @@ void run_in_place(const LoopArgs& args) {
                [&](char* const* pointers) { call_loop(args, pointers, steps); });
 }
 
+/// An input of a comparison of floats with gaps: NumPy's loops take them one by one, which costs
+/// more than to put them beside each other first.
+inline bool is_compared_with_gaps(const LoopArgs& args, int k) {
+  const int out = args.iteration.operands - 1;
+  if (out != 2 || args.resolution->out != DType::b1 || args.iteration.ndim == 0) return false;
+  const Iteration::Row& row = inner_row(args.iteration);
+  const int64_t step = std::abs(row.strides[k]);
+  return info(args.dtype[k]).kind == DTypeKind::floating && row.dim > kFewCompared && step != 0 &&
+         step != static_cast<int64_t>(size_of(args.dtype[k]));
+}
+
 /// Marks the operands that go through a block; returns whether there are any.
 inline bool mark_buffered(const LoopArgs& args, bool* buffered) {
   const int out = args.iteration.operands - 1;
   bool any = false;
-  for (int k = 0; k < out; ++k) any |= buffered[k] = args.dtype[k] != args.resolution->in[k];
+  for (int k = 0; k < out; ++k) {
+    buffered[k] = args.dtype[k] != args.resolution->in[k] || is_compared_with_gaps(args, k);
+    any |= buffered[k];
+  }
   buffered[out] = args.dtype[out] != args.resolution->out || is_spread_bool(args);
   return any | buffered[out];
 }

@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 
+#include "base/vectors.h"
 #include "ops/loop_args.h"
 #include "ops/loops.h"
 #include "ops/pieces.h"
@@ -38,12 +40,19 @@ void select_contiguous(char* const* pointers, int64_t n) {
   }
 }
 
+/// Both choices are read, so that no branch is left.
 template <typename Word>
 void select_strided(char* const* pointers, const int64_t* strides, int64_t n) {
+  const char *condition = pointers[kCondition], *if_true = pointers[kTrue];
+  const char* if_false = pointers[kFalse];
+  char* out = pointers[kOut];
+  const int64_t step = strides[kCondition], true_step = strides[kTrue];
+  const int64_t false_step = strides[kFalse], out_step = strides[kOut];
   for (int64_t i = 0; i < n; ++i) {
-    const int chosen = pointers[kCondition][i * strides[kCondition]] != 0 ? kTrue : kFalse;
-    std::memcpy(pointers[kOut] + i * strides[kOut], pointers[chosen] + i * strides[chosen],
-                sizeof(Word));
+    const Word a = load_word<Word>(if_true + i * true_step);
+    const Word b = load_word<Word>(if_false + i * false_step);
+    const Word chosen = condition[i * step] != 0 ? a : b;
+    std::memcpy(out + i * out_step, &chosen, sizeof(chosen));
   }
 }
 
@@ -63,21 +72,81 @@ void select(char* const* pointers, const int64_t* strides, int64_t n) {
 
 using SelectFn = void (*)(char* const* pointers, const int64_t* strides, int64_t n);
 
+// The same code for the vectors of each CPU: all that they call is inlined into them.
+template <typename Word>
+OFL_AVX512 OFL_FLAT void select_512(char* const* pointers, const int64_t* strides, int64_t n) {
+  select<Word>(pointers, strides, n);
+}
+template <typename Word>
+OFL_AVX2 OFL_FLAT void select_256(char* const* pointers, const int64_t* strides, int64_t n) {
+  select<Word>(pointers, strides, n);
+}
+
+template <typename Word>
+SelectFn function_here() {
+  static const auto function =
+      choose_by_isa<SelectFn>("where", select<Word>, select_256<Word>, select_512<Word>);
+  return function;
+}
+
 SelectFn select_function(size_t size) {
   switch (size) {
-    case 1: return &select<uint8_t>;
-    case 2: return &select<uint16_t>;
-    case 4: return &select<uint32_t>;
-    case 8: return &select<uint64_t>;
-    default: return &select<Word16>;
+    case 1: return function_here<uint8_t>();
+    case 2: return function_here<uint16_t>();
+    case 4: return function_here<uint32_t>();
+    case 8: return function_here<uint64_t>();
+    default: return function_here<Word16>();
   }
 }
 
+/// Choices with gaps are put beside each other first, block by block: what chooses among neighbours
+/// has vectors.
+class GatheringSelect {
+ public:
+  GatheringSelect(const LoopArgs& args, SelectFn select) : args_(args), select_(select) {
+    const Iteration::Row& inner = inner_row(args.iteration);
+    const auto size = static_cast<int64_t>(size_of(args.dtype[kOut]));
+    for (int k = kCondition; k <= kOut; ++k) strides_[k] = inner.strides[k];
+    if (inner.dim < kFewChosen || strides_[kCondition] != 1 || strides_[kOut] != size) return;
+    for (const int k : {kTrue, kFalse}) {
+      gathered_[k] = strides_[k] != 0 && strides_[k] != size;
+      if (gathered_[k]) strides_[k] = size;
+      any_ |= gathered_[k];
+    }
+  }
+
+  void run(char* const* pointers) const {
+    const Iteration::Row& inner = inner_row(args_.iteration);
+    if (!any_) return select_(pointers, inner.strides, inner.dim);
+    const CastFn copy = cast_function(args_.dtype[kOut], args_.dtype[kOut]);
+    for (int64_t start = 0; start < inner.dim; start += kBlock) {
+      const int64_t n = std::min(kBlock, inner.dim - start);
+      char* at[kOut + 1];
+      for (int k = kCondition; k <= kOut; ++k) {
+        at[k] = pointers[k] + start * inner.strides[k];
+        if (!gathered_[k]) continue;
+        char* const block = thread_scratch().bytes + k * kBlockBytes;
+        copy(at[k], inner.strides[k], block, strides_[k], n);
+        at[k] = block;
+      }
+      select_(at, strides_, n);
+    }
+  }
+
+ private:
+  static constexpr int64_t kFewChosen = 64;
+
+  const LoopArgs& args_;
+  const SelectFn select_;
+  int64_t strides_[kOut + 1];  // of what is chosen from
+  bool gathered_[kOut + 1] = {};
+  bool any_ = false;
+};
+
 void where_piece(const LoopArgs& args, const Piecewise&) {
-  const SelectFn select_row = select_function(size_of(args.dtype[kOut]));
-  const Iteration::Row& inner = inner_row(args.iteration);
+  const GatheringSelect select(args, select_function(size_of(args.dtype[kOut])));
   for_each_row(args.iteration, outer_rows(args.iteration), args.data,
-               [&](char* const* pointers) { select_row(pointers, inner.strides, inner.dim); });
+               [&](char* const* pointers) { select.run(pointers); });
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 
@@ -18,6 +19,9 @@ constexpr int kOut = kReduceOut;
 /// Outputs beside each other in a piece: as many as there may be, so that memory is read in long
 /// runs, but they stay in the cache while the rows go by.
 constexpr int64_t kLeast = 256;
+/// Bytes beside each other that a loop reads at a time, at least: shorter runs, each in another
+/// page, took two to three times as long in all. Sums of neighbours read several rows at once.
+constexpr int64_t kLeastRun = 8192;
 constexpr int64_t kMostBytes = 65536;
 
 /// Copies a result that lies in the order of the plan to the caller's output.
@@ -70,10 +74,14 @@ void run_kept_pieces(const LoopArgs& args, const ReducePlan& plan, char* out, do
 /// output takes its elements one after the other, whatever lies beside it.
 bool reduce_beside(const LoopArgs& args, const ReducePlan& plan) {
   const int64_t stride = inner_row(plan.rows).strides[kIn];
+  const bool reads_rows =
+      args.op->adds && stride == static_cast<int64_t>(size_of(args.resolution->in[0]));
+  const int64_t run = kLeastRun / std::max<int64_t>(1, std::abs(stride));
+  const int64_t least = reads_rows ? kLeast : std::max(kLeast, run);
   for (int d = 0; d < args.iteration.ndim; ++d) {
     const Iteration::Row& row = args.iteration.rows[d];
-    if (row.strides[kOut] == 0 || row.strides[kIn] != stride || row.dim < 2 * kLeast) continue;
-    const int64_t pieces = std::min<int64_t>(row.dim / kLeast, 2 * args.helpers->threads());
+    if (row.strides[kOut] == 0 || row.strides[kIn] != stride || row.dim < 2 * least) continue;
+    const int64_t pieces = std::min<int64_t>(row.dim / least, 2 * args.helpers->threads());
     int64_t steps = std::min((row.dim + pieces - 1) / pieces,
                              kMostBytes / static_cast<int64_t>(size_of(args.dtype[kOut])));
     steps = (steps + kVectors - 1) / kVectors * kVectors;

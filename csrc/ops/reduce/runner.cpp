@@ -62,8 +62,9 @@ void ReduceRunner::visit_chunk(int64_t cores) {
   if (sum_columns_ && calls > 1 && plan_.out_core_step == 0) {
     return sum_columns_({in, plan_.in_core_step, calls, n, out}, resolution_);
   }
-  const bool apart = !plan_.buffered && plan_.in_step == item_size_ &&
-                     plan_.in_core_step > n * item_size_ && n * item_size_ >= 2 * kAheadBytes;
+  const int64_t bytes = n * plan_.in_step;
+  const bool apart = !plan_.buffered && plan_.in_step > 0 && plan_.in_step < kLine &&
+                     plan_.in_core_step > bytes && bytes >= 2 * kAheadBytes;
   if (sum_rows_ && !apart) {
     return sum_rows_({in, out, calls, n, plan_.in_core_step, plan_.out_core_step}, resolution_);
   }

@@ -366,11 +366,12 @@ PyObject* reshape_tensor(const Tensor& x, const Dims& shape, Reuse reuse) {
   return wrap(*reshape_view(cast_copy(issuer(), x, x.dtype, "reshape"), dims));
 }
 
-/// Operands of where: the dtype is that of their sum, which promotes alike.
+/// Operands of where: the dtype is that of their sum, which promotes alike. What is cast lies as
+/// before, so that the result lies as NumPy's.
 PyObject* where_of(PyObject* condition, PyObject* x, PyObject* y) {
   const Tensor& mask = require_tensor(condition, "where");
   const Tensor bits =
-      mask.dtype == DType::b1 ? mask : cast_copy(issuer(), mask, DType::b1, "where");
+      mask.dtype == DType::b1 ? mask : cast_like(issuer(), mask, DType::b1, "where");
   PyObject* const values[2] = {x, y};
   ops::TypeCode codes[2];
   Tensor held[2];
@@ -396,7 +397,7 @@ PyObject* where_of(PyObject* condition, PyObject* x, PyObject* y) {
     if (scalar[k]) {
       inputs[k + 1] = number_input(values[k], dtype);
     } else {
-      if (held[k].dtype != dtype) held[k] = cast_copy(issuer(), held[k], dtype, "where");
+      if (held[k].dtype != dtype) held[k] = cast_like(issuer(), held[k], dtype, "where");
       inputs[k + 1].tensor = &held[k];
     }
   }
