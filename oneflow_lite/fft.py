@@ -341,37 +341,46 @@ def _transform(
     op: str, ufunc: np.ufunc, x: Tensor, points: int, size: int, axis: int, norm: str | None
 ) -> Tensor:
     """``size`` results of a transform of ``points``, by the loop that NumPy takes."""
-    last = axis % x.ndim
-    if last == x.ndim - 1:
-        call, factor, dtype = _prepared(op, ufunc, x.shape, x.dtype, points, size, norm)
-        (result,) = call.issue(_operands(call, x, factor))
-        return as_dtype(result, dtype)
-    order = [d for d in range(x.ndim) if d != last] + [last]
-    moved = _C.permute(x, order)
-    call, factor, dtype = _prepared(op, ufunc, moved.shape, x.dtype, points, size, norm)
-    ((_, made),) = call.results
-    result = empty((*x.shape[:last], size, *x.shape[last + 1 :]), made, device=x.device)
-    call._replace(results=[_C.permute(result, order)]).issue(_operands(call, moved, factor))
-    return as_dtype(result, dtype)
-
-
-def _operands(call: GufuncCall, x: Tensor, factor: Any) -> tuple[Tensor, Tensor]:
+    ready = _prepared(op, ufunc, x.shape, x.dtype, points, size, axis, norm)
+    call, order = ready.call, ready.order
     wanted, real = call.dtypes_in
-    return as_dtype(x, wanted), full((), factor, real, device=x.device)
+    factor = full((), ready.factor, real, device=x.device)
+    given = as_dtype(x if order is None else _C.permute(x, order), wanted)
+    if order is None:
+        (result,) = call.issue((given, factor))
+    else:
+        result = empty(ready.shape, ready.made, device=x.device)
+        call.issue_into((given, factor), (_C.permute(result, order),))
+    return result if ready.made == ready.dtype else _C.astype(result, ready.dtype, True)
 
 
 class _Prepared(NamedTuple):
-    """A transform along the last axis: the call, its factor, and the dtype of its results."""
+    """A transform along the last axis, to which ``order`` brings another one (None: it is that).
+
+    ``shape`` is that of the results, ``made`` their dtype, and ``dtype`` the one that is wanted.
+    """
 
     call: GufuncCall
     factor: Any
     dtype: DType
+    made: DType
+    order: list[int] | None
+    shape: Shape
 
 
 @lru_cache(PREPARED_CALLS)
 def _prepared(
-    op: str, ufunc: np.ufunc, shape: Shape, given: DType, points: int, size: int, norm: str | None
+    op: str,
+    ufunc: np.ufunc,
+    given_shape: Shape,
+    given: DType,
+    points: int,
+    size: int,
+    axis: int,
+    norm: str | None,
 ) -> _Prepared:
+    last = axis % len(given_shape)
+    order = [d for d in range(len(given_shape)) if d != last] + [last]
     factor = _factor(op, norm, points, _real(given))
     weak = int if type(factor) is int else factor.dtype
     dtype = _real(given) if ufunc is loops.irfft else np.result_type(given, 1j)
@@ -380,12 +389,15 @@ def _prepared(
         op,
         ufunc,
         f"{types[0]}{types[1]}->{types[2]}",
-        [shape, ()],
+        [tuple(given_shape[d] for d in order), ()],
         sizes={str(ufunc.signature)[-2]: size},
         work=5.0 * points * (1 + math.log2(points)),
         divide=True,
     )
-    return _Prepared(call, factor, dtype)
+    ((_, made),) = call.results
+    moved = None if last == len(given_shape) - 1 else order
+    shape = (*given_shape[:last], size, *given_shape[last + 1 :])
+    return _Prepared(call, factor, dtype, made, moved, shape)
 
 
 def _factor(op: str, norm: str | None, points: int, real: np.dtype[Any]) -> Any:
@@ -425,6 +437,8 @@ def _real(dtype: DType) -> DType:
 
 def _plan(op: str, x: Tensor, s: Sizes, axes: Axes) -> tuple[list[int], list[int]]:
     """Return how many points along which axes."""
+    if s is None and axes is None:
+        return list(x.shape), list(range(-x.ndim, 0))
     if axes is None:
         count = x.ndim if s is None else len(s)
         along = list(range(-count, 0))

@@ -17,7 +17,7 @@ from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.dtypes import DType, complex64, complex128, float32, float64, kind_of
 from oneflow_lite.ops.blas import in_force
-from oneflow_lite.ops.gufunc import PREPARED_CALLS, GufuncCall, Shape, as_dtype, prepare_gufunc
+from oneflow_lite.ops.gufunc import PREPARED_CALLS, GufuncCall, Shape, prepare_gufunc
 
 _REAL: dict[DType, DType] = {
     float32: float32,
@@ -32,6 +32,8 @@ _COMPLEX: dict[DType, DType] = {
     complex128: complex128,
 }
 
+
+_NO_COPIES = (False,) * 8  # of operands and results that have the dtype
 
 # Rows of square matrices that one thread factors: in the library of products, and in NumPy's own.
 _MOST_WHOLE, _MOST_SERIAL = 256, 62
@@ -140,9 +142,11 @@ class Routine:
     def __call__(self, *operands: Tensor) -> list[Tensor]:
         """Return its results of operands that are on one device."""
         call, casts_in, casts_out = _prepared(self, *[(x.shape, x.dtype) for x in operands])
-        given = map(as_dtype, operands, call.dtypes_in) if casts_in else operands
-        made = call.issue([*given])
-        return [*map(cast, made, casts_out)] if casts_out else made
+        if casts_in:
+            made = call.issue([*map(_C.astype, operands, call.dtypes_in, _NO_COPIES)])
+        else:
+            made = call.issue(operands)
+        return [*map(_C.astype, made, casts_out, _NO_COPIES)] if casts_out else made
 
 
 class _Prepared(NamedTuple):

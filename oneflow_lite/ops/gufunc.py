@@ -59,6 +59,10 @@ class GufuncCall(NamedTuple):
         made = _C.call_kernel(name, "gufunc", given, results, attr, loop, work)
         return made[len(given) :] if in_place else made
 
+    def issue_into(self, given: Sequence[Tensor], results: Sequence[Tensor]) -> None:
+        """Write to tensors that are there. The loop leaves its inputs as they are."""
+        _C.call_kernel(self.name, "gufunc", given, results, self.attr, self.loop, self.work)
+
 
 def prepare_gufunc(
     name: str,
