@@ -252,16 +252,34 @@ void copy_strided(const char* src, int64_t src_stride, char* dst, int64_t dst_st
   }
 }
 
+/// Elements with gaps are put beside each other first, some at a time, to be cast by vectors. (To
+/// uint32 they are cast one by one, with other bits out of range.)
+template <typename From, typename To>
+void cast_gathering(const char* src, int64_t src_stride, char* dst, int64_t dst_stride,
+                    int64_t n) {
+  constexpr int64_t kFew = 32, kTogether = 256;
+  const bool has_gaps = src_stride != sizeof(From) && src_stride != 0;
+  if (kHasVectorUint32<From, To> || !has_gaps || dst_stride != sizeof(To) || n < kFew) {
+    return cast_strided<From, To>(src, src_stride, dst, dst_stride, n);
+  }
+  char together[kTogether * sizeof(From)];
+  for (int64_t i = 0; i < n; i += kTogether) {
+    const int64_t count = std::min(kTogether, n - i);
+    gather_dense<sizeof(From)>(src + i * src_stride, src_stride, together, count);
+    cast_contiguous<From, To>(together, dst + i * sizeof(To), count);
+  }
+}
+
 template <typename From, typename To>
 OFL_AVX2 OFL_FLAT void cast_256(const char* src, int64_t src_stride, char* dst, int64_t dst_stride,
                                 int64_t n) {
-  cast_strided<From, To>(src, src_stride, dst, dst_stride, n);
+  cast_gathering<From, To>(src, src_stride, dst, dst_stride, n);
 }
 
 template <typename From, typename To>
 OFL_AVX512 OFL_FLAT void cast_512(const char* src, int64_t src_stride, char* dst,
                                   int64_t dst_stride, int64_t n) {
-  cast_strided<From, To>(src, src_stride, dst, dst_stride, n);
+  cast_gathering<From, To>(src, src_stride, dst, dst_stride, n);
 }
 
 template <typename From, typename To>

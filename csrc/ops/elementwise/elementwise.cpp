@@ -27,6 +27,13 @@ bool any_negative(const LoopArgs& args, int operand) {
       const Iteration::Row& inner = inner_row(own);
       for_each_row(own, outer_rows(own), args.data, [&](char* const* pointers) {
         const char* from = pointers[operand];
+        if (inner.strides[operand] == sizeof(T)) {  // by vectors
+          const T* values = reinterpret_cast<const T*>(from);
+          T bits = 0;
+          for (int64_t i = 0; i < inner.dim; ++i) bits |= values[i];
+          negative |= bits < 0;
+          return;
+        }
         for (int64_t i = 0; i < inner.dim; ++i, from += inner.strides[operand]) {
           negative |= *reinterpret_cast<const T*>(from) < 0;
         }

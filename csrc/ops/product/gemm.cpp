@@ -87,6 +87,7 @@ class Multiplier {
 
   void run_one(const Product& whole, ep::HelperPool* helpers) const;
   void run_in_thread(const Product& p) const;
+  bool run_dots(const BatchedProduct& plan, int64_t begin, int64_t end) const;
   void run_some(const BatchedProduct& plan, int64_t begin, int64_t end) const;
   void run_parts(const Product& whole, ep::HelperPool* helpers) const;
   void run_part(const Product& part) const;
@@ -154,12 +155,41 @@ void Multiplier<T>::run_in_thread(const Product& p) const {
   return fits ? gemm(p) : run_parts(p, nullptr);
 }
 
+/// Products of two vectors each, of real numbers; false where they are not small, or lie as no
+/// routine wants.
+template <typename T>
+bool Multiplier<T>::run_dots(const BatchedProduct& plan, int64_t begin, int64_t end) const {
+  if constexpr (!Routines::kComplex) {
+    const Product& first = plan.first;
+    const bool fit = Vector<T>::fits(first.a.transposed()) && Vector<T>::fits(first.b) &&
+                     Vector<T>::fits(first.out);
+    if (!fit || first.adds || work(first) >= kSplitWork) return false;
+    const BatchRow& row = plan.batch.back();
+    const int k = int(first.k());
+    for (int64_t i = begin; i < end;) {
+      const Product p = plan[i];
+      Vector<T> a(p.a.transposed()), b(p.b);
+      char* out = p.out.data;
+      const int64_t stop = std::min(end, i + row.dim - i % row.dim);
+      for (; i < stop; ++i, out += row.out) {
+        const T sum = routines_.dot(k, a.data, int(a.step), b.data, int(b.step));
+        std::memcpy(out, &sum, sizeof(T));
+        a.data = reinterpret_cast<T*>(reinterpret_cast<char*>(a.data) + row.a);
+        b.data = reinterpret_cast<T*>(reinterpret_cast<char*>(b.data) + row.b);
+      }
+    }
+    return true;
+  }
+  return false;
+}
+
 /// Some products of a batch. They lie alike, which is seen to once where they are small.
 template <typename T>
 void Multiplier<T>::run_some(const BatchedProduct& plan, int64_t begin, int64_t end) const {
   const Product& first = plan.first;
   const auto a = lie_of<T>(first.a), b = lie_of<T>(first.b), out = lie_of<T>(first.out);
   const bool wanted = size_of(first.a.dtype) == sizeof(T) && a && b && out;
+  if (first.m() == 1 && first.n() == 1 && run_dots(plan, begin, end)) return;
   const bool special = first.m() == 1 || first.n() == 1 || is_symmetric(first);
   if (!wanted || special || out->trans == kTrans || work(first) >= kSplitWork) {
     for (int64_t i = begin; i < end; ++i) run_one(plan[i], nullptr);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "ops/product/blas.h"
 #include "python/native/function.h"
 #include "python/ops/blas.h"
 #include "python/ops/registry.h"
@@ -54,11 +55,30 @@ Tensor in_memory_order(const Tensor& x) {
   return flattened(ordered(cast_like(issuer(), x, x.dtype, "norm")));
 }
 
-/// The root of the sum of squares of a vector, of complex numbers that of the real parts and that
-/// of the imaginary ones.
+/// From here on NumPy's dot product adds by several threads, in an order of their own. It is ours
+/// only where no library of ours is in force.
+constexpr int64_t kManyComponents = 65536;
+
+bool orders_sums_freely(int64_t components) {
+  look_for_blas();
+  return components >= kManyComponents && ops::blas();
+}
+
+/// The real and imaginary parts of a dense vector in their order in memory.
+Tensor components(const Tensor& flat) {
+  Tensor parts = component_view(flat, 0);
+  parts.shape[0] *= 2;
+  parts.strides[0] /= 2;
+  return parts;
+}
+
+/// The root of the sum of squares of a dense vector, of complex numbers that of the real parts and
+/// that of the imaginary ones.
 PyObject* root_of_squares(const Tensor& flat) {
-  Reference sum = sum_of_squares(is_complex(flat) ? component_view(flat, 0) : flat);
-  if (is_complex(flat)) {
+  const bool has_parts = is_complex(flat);
+  if (has_parts && orders_sums_freely(flat.size())) return root_of_squares(components(flat));
+  Reference sum = sum_of_squares(has_parts ? component_view(flat, 0) : flat);
+  if (has_parts) {
     const Reference imaginary = sum_of_squares(component_view(flat, 1));
     PyObject* const parts[2] = {sum.get(), imaginary.get()};
     sum = Reference(call_op(op_of(Slot::add), parts, 2, false));

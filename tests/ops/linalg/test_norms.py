@@ -49,6 +49,20 @@ def test_norms_of_layouts(dtype: str, layout: str, device: flow.Device) -> None:
                 check(np.linalg.matrix_norm(x, **given), flow.linalg.matrix_norm(t, **given))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+def test_norms_of_many(dtype: str, device: flow.Device) -> None:
+    """The same bits with any number of threads."""
+    whole = np.random.default_rng(5).normal(size=(3, 70_003))
+    x = (whole + 1j * whole[::-1] if dtype[0] == "c" else whole).astype(dtype)
+    for view in (lambda a: a, lambda a: a[0], lambda a: a.T, lambda a: a[:, ::2]):
+        seen = []
+        for threads in (1, 2, 3, 7):
+            with flow.flags(num_threads=threads):
+                seen.append(flow.linalg.norm(view(flow.tensor(x, device=device))).numpy())
+        near(np.linalg.norm(view(x)), flow.tensor(seen[0]))
+        assert len({one.tobytes() for one in seen}) == 1
+
+
 def near(expected: Any, seen: flow.Tensor) -> None:
     """Products of complex numbers are rounded as the loop at hand does it."""
     wanted = np.asarray(expected)

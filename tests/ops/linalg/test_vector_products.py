@@ -154,3 +154,18 @@ def test_products_of_bool_that_end_early(device: flow.Device, naive: bool) -> No
             same(np.matvec((a != 0).T, b), flow.matvec(ta.T, tb))
             same(np.vdot(a, a), flow.vdot(ta, ta))
             same(np.outer(b, c), flow.outer(tb, tc))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64"])
+def test_many_dots_of_views(dtype: str, device: flow.Device) -> None:
+    """Sums of small integers are exact, in whichever order they are made."""
+    random = np.random.default_rng(2)
+    for shape in ((5, 7), (40, 33, 17), (3, 300, 9)):
+        a, b = (random.integers(-9, 9, shape).astype(dtype) for _ in range(2))
+        s, t = flow.tensor(a, device=device), flow.tensor(b, device=device)
+        for axis in range(len(shape)):
+            same(np.vecdot(a, b, axis=axis), flow.vecdot(s, t, axis=axis))
+            turned, mirrored = b[::-1, ..., ::-1], t[::-1, ..., ::-1]
+            same(np.vecdot(a, turned, axis=axis), flow.vecdot(s, mirrored, axis=axis))
+        same(np.vecdot(a[:, ::2], b[:, ::2]), flow.vecdot(s[:, ::2], t[:, ::2]))
+        same(np.vecdot(a.T, b.T), flow.vecdot(s.T, t.T))
