@@ -270,10 +270,18 @@ void cast_gathering(const char* src, int64_t src_stride, char* dst, int64_t dst_
   }
 }
 
+template <typename T>
+constexpr bool kIsLong = std::is_integral_v<T> && sizeof(T) == sizeof(int64_t);
+
+/// AVX2 casts integers of 64 bits one by one.
 template <typename From, typename To>
 OFL_AVX2 OFL_FLAT void cast_256(const char* src, int64_t src_stride, char* dst, int64_t dst_stride,
                                 int64_t n) {
-  cast_gathering<From, To>(src, src_stride, dst, dst_stride, n);
+  if constexpr (kIsLong<From> || kIsLong<To>) {
+    cast_strided<From, To>(src, src_stride, dst, dst_stride, n);
+  } else {
+    cast_gathering<From, To>(src, src_stride, dst, dst_stride, n);
+  }
 }
 
 template <typename From, typename To>
