@@ -132,12 +132,20 @@ void correlate_kernel(const ArrayArgs& args) {
   const int64_t before = args.attr[0];
   std::vector<char> copies[2];
   const char *values = packed(x, &copies[0]), *factors = packed(window, &copies[1]);
-  const auto dot = [&, multiply = reinterpret_cast<DotFn>(args.loop.data)](int64_t i, int64_t end) {
+  const auto multiply = reinterpret_cast<DotFn>(args.loop.data);
+  const auto dot = [&](int64_t i, int64_t end) {
     for (; i < end; ++i) {
       const int64_t low = std::max<int64_t>(0, before - i), high = std::min(width, n + before - i);
       multiply(const_cast<char*>(values + (i - before + low) * size), size,
                const_cast<char*>(factors + low * size), size, out.data + i * size, high - low,
                nullptr);
+    }
+  };
+  const auto dot_whole = [=, to = out.data](int64_t i, int64_t end) {
+    char* const all_factors = const_cast<char*>(factors);
+    char *from = const_cast<char*>(values + (i - before) * size), *sum = to + i * size;
+    for (; i < end; ++i, from += size, sum += size) {
+      multiply(from, size, all_factors, size, sum, width, nullptr);
     }
   };
   // Of the outputs in between, the whole window is over elements.
@@ -149,9 +157,9 @@ void correlate_kernel(const ArrayArgs& args) {
       sum(values + (start - before) * size, factors, width, out.data + start * size, end - start);
     });
   } else if (width < kThreaded) {
-    in_pieces(args.helpers, first, last, width, dot);
+    in_pieces(args.helpers, first, last, width, dot_whole);
   } else {
-    dot(first, last);
+    dot_whole(first, last);
   }
   dot(last, count);
 }
