@@ -9,34 +9,59 @@ namespace ofl::ops {
 
 namespace {
 
-/// A running sum of n elements, kept in a register; NumPy's loop reads each one back from memory,
-/// which takes longer than the addition. The bits are the same.
-template <typename T>
-void add_up(const char* in, int64_t in_step, char* out, int64_t out_step, int64_t n) {
-  T sum;
-  std::memcpy(&sum, in, sizeof sum);
-  std::memcpy(out, &sum, sizeof sum);
+struct Plus {
+  template <typename T>
+  static T of(T a, T b) {
+    return static_cast<T>(a + b);
+  }
+};
+struct Times {
+  template <typename T>
+  static T of(T a, T b) {
+    return static_cast<T>(a * b);
+  }
+};
+
+/// A running sum or product of n elements, kept in a register; NumPy's loop reads each one back
+/// from memory, which takes longer than the operation. The bits are the same, but for a NaN, of
+/// which the last result tells.
+template <typename Operation, typename T>
+bool run_up(const char* in, int64_t in_step, char* out, int64_t out_step, int64_t n) {
+  T total;
+  std::memcpy(&total, in, sizeof total);
+  std::memcpy(out, &total, sizeof total);
   for (int64_t i = 1; i < n; ++i) {
     T next;
     std::memcpy(&next, in + i * in_step, sizeof next);
-    sum = static_cast<T>(sum + next);
-    std::memcpy(out + i * out_step, &sum, sizeof sum);
+    total = Operation::of(total, next);
+    std::memcpy(out + i * out_step, &total, sizeof total);
+  }
+  return total == total;
+}
+
+/// False where NumPy's loop is to do it once more.
+using RunningFn = bool (*)(const char* in, int64_t in_step, char* out, int64_t out_step, int64_t n);
+
+/// Integers wrap around, so those without a sign serve for all.
+template <typename Operation>
+RunningFn running_function(DType dtype) {
+  switch (dtype) {
+    case DType::f32: return run_up<Operation, float>;
+    case DType::f64: return run_up<Operation, double>;
+    case DType::i32:
+    case DType::u32: return run_up<Operation, uint32_t>;
+    case DType::i64:
+    case DType::u64: return run_up<Operation, uint64_t>;
+    default: return nullptr;
   }
 }
 
-using RunningFn = void (*)(const char* in, int64_t in_step, char* out, int64_t out_step, int64_t n);
-
-/// Null for what NumPy's loop does. Integers wrap around, so those without a sign serve for all.
-RunningFn running_sum(DType dtype) {
-  switch (dtype) {
-    case DType::f32: return add_up<float>;
-    case DType::f64: return add_up<double>;
-    case DType::i32:
-    case DType::u32: return add_up<uint32_t>;
-    case DType::i64:
-    case DType::u64: return add_up<uint64_t>;
-    default: return nullptr;
-  }
+/// Null for what NumPy's loop does.
+RunningFn running_function(const ArrayArgs& args) {
+  const DType dtype = args.input(0).dtype;
+  if (args.attr[3]) return running_function<Plus>(dtype);
+  const bool multiplies = std::strcmp(args.loop.name, "multiply") == 0;
+  return multiplies ? running_function<Times>(dtype) : nullptr;
 }
 
 /// Along the axis, lane by lane. One element goes over as it is; the loop then reads what it wrote
@@ -46,9 +71,9 @@ void accumulate_lanes(const ArrayArgs& args, int axis) {
   const int64_t n = in.shape[axis];
   const size_t itemsize = size_of(in.dtype);
   const int64_t in_step = in.strides[axis], out_step = out.strides[axis];
-  const RunningFn running = args.attr[3] ? running_sum(in.dtype) : nullptr;
+  const RunningFn running = running_function(args);
   for_each_lane({&in, &out}, axis, [&](char* const* first) {
-    if (running) return running(first[0], in_step, first[1], out_step, n);
+    if (running && running(first[0], in_step, first[1], out_step, n)) return;
     std::memcpy(first[1], first[0], itemsize);
     if (n == 1) return;
     char* pointers[3] = {first[1], first[0] + in_step, first[1] + out_step};

@@ -153,3 +153,20 @@ def test_in_both_modes(device: flow.Device, naive: bool) -> None:
     sums = flow.cumsum(t)
     t += flow.cumsum(t)
     same(x + sums.numpy(), t)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_special_values_on_the_way(dtype: str) -> None:
+    """The sign of a NaN is NumPy's, too: compared by bytes."""
+    random = np.random.default_rng(1)
+    special = [np.nan, -np.nan, np.inf, -np.inf, 0.0, -0.0]
+    with np.errstate(all="ignore"):
+        for size in (2, 9, 1000):
+            for _ in range(30):
+                x = random.normal(0, 3, size).astype(dtype)
+                x[random.integers(size, size=3)] = random.choice(special, 3)
+                t = flow.tensor(x)
+                for name in ("cumsum", "cumprod", "nancumsum", "nancumprod"):
+                    expected, seen = getattr(np, name)(x), getattr(flow, name)(t)
+                    assert expected.tobytes() == seen.numpy().tobytes(), (name, x)
