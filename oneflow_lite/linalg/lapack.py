@@ -141,7 +141,11 @@ class Routine:
 
     def __call__(self, *operands: Tensor) -> list[Tensor]:
         """Return its results of operands that are on one device."""
-        call, casts_in, casts_out = _prepared(self, *[(x.shape, x.dtype) for x in operands])
+        if len(operands) == 1:
+            (x,) = operands
+            call, casts_in, casts_out = _prepared(self, (x.shape, x.dtype))
+        else:
+            call, casts_in, casts_out = _prepared(self, *[(x.shape, x.dtype) for x in operands])
         if casts_in:
             made = call.issue([*map(_C.astype, operands, call.dtypes_in, _NO_COPIES)])
         else:
