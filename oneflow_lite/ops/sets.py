@@ -71,6 +71,22 @@ class _Runs:
         return _C.reshape(numbers, self._shape, None)
 
 
+@_C.native(_C.paths.distinct)
+def _distinct(
+    op: str, x: Any, index: bool, inverse: bool, counts: bool, equal_nan: bool
+) -> tuple[Tensor, ...]:
+    """The distinct elements, and what else is asked of them."""
+    runs = _Runs(asarray(x), op, bool(index or inverse), equal_nan)
+    parts = [runs.values()]
+    if index:
+        parts.append(runs.first_positions())
+    if inverse:
+        parts.append(runs.inverse())
+    if counts:
+        parts.append(runs.counts())
+    return tuple(parts)
+
+
 def unique_all(x: Any) -> UniqueAllResult:
     """Return the distinct elements, where each occurs first, which of them each element is, and how
     often each occurs.
@@ -91,8 +107,7 @@ def unique_all(x: Any) -> UniqueAllResult:
     >>> flow.unique_all(flow.tensor([2, 1, 2])).inverse_indices.numpy()
     array([1, 0, 1])
     """
-    runs = _Runs(asarray(x), "unique_all", positions=True, equal_nan=False)
-    return UniqueAllResult(runs.values(), runs.first_positions(), runs.inverse(), runs.counts())
+    return UniqueAllResult(*_distinct("unique_all", x, True, True, True, False))
 
 
 def unique_counts(x: Any) -> UniqueCountsResult:
@@ -103,8 +118,7 @@ def unique_counts(x: Any) -> UniqueCountsResult:
     >>> flow.unique_counts(flow.tensor([2, 1, 2])).counts.numpy()
     array([1, 2])
     """
-    runs = _Runs(asarray(x), "unique_counts", positions=False, equal_nan=False)
-    return UniqueCountsResult(runs.values(), runs.counts())
+    return UniqueCountsResult(*_distinct("unique_counts", x, False, False, True, False))
 
 
 def unique_inverse(x: Any) -> UniqueInverseResult:
@@ -117,8 +131,7 @@ def unique_inverse(x: Any) -> UniqueInverseResult:
     array([[1, 0],
            [0, 0]])
     """
-    runs = _Runs(asarray(x), "unique_inverse", positions=True, equal_nan=False)
-    return UniqueInverseResult(runs.values(), runs.inverse())
+    return UniqueInverseResult(*_distinct("unique_inverse", x, False, True, False, False))
 
 
 def unique_values(x: Any) -> Tensor:
@@ -129,7 +142,7 @@ def unique_values(x: Any) -> Tensor:
     >>> flow.unique_values(flow.tensor([2, 1, 2])).numpy()
     array([1, 2])
     """
-    return _Runs(asarray(x), "unique_values", positions=False, equal_nan=False).values()
+    return _distinct("unique_values", x, False, False, False, False)[0]
 
 
 def unique(
@@ -166,15 +179,8 @@ def unique(
     """
     if axis is not None:
         raise ValueError(f"[unique] expected axis=None, got {axis}: only elements are compared")
-    runs = _Runs(asarray(x), "unique", return_index or return_inverse, equal_nan)
-    parts = [runs.values()]
-    if return_index:
-        parts.append(runs.first_positions())
-    if return_inverse:
-        parts.append(runs.inverse())
-    if return_counts:
-        parts.append(runs.counts())
-    return tuple(parts) if len(parts) > 1 else parts[0]
+    parts = _distinct("unique", x, return_index, return_inverse, return_counts, equal_nan)
+    return parts if len(parts) > 1 else parts[0]
 
 
 def isin(
@@ -219,6 +225,7 @@ def isin(
     return _C.reshape(found, elements.shape, None)
 
 
+@_C.native(_C.paths.intersect1d)
 def intersect1d(x1: Any, x2: Any, /, assume_unique: bool = False) -> Tensor:
     """Return the distinct elements that are in both, ascending.
 
@@ -232,6 +239,7 @@ def intersect1d(x1: Any, x2: Any, /, assume_unique: bool = False) -> Tensor:
     return _members("intersect1d", elements, second, invert=False)
 
 
+@_C.native(_C.paths.union1d)
 def union1d(x1: Any, x2: Any, /) -> Tensor:
     """Return the distinct elements of both, ascending.
 
@@ -244,6 +252,7 @@ def union1d(x1: Any, x2: Any, /) -> Tensor:
     return result
 
 
+@_C.native(_C.paths.setdiff1d)
 def setdiff1d(x1: Any, x2: Any, /, assume_unique: bool = False) -> Tensor:
     """Return the distinct elements of x1 that are not in x2, ascending.
 
@@ -274,6 +283,7 @@ def _pick(op: str, x: Tensor, positions: Tensor) -> Tensor:
     return _C.call_kernel(op, "pick", [x, positions], [(positions.shape, x.dtype)])[0]
 
 
+@_C.native(_C.paths.setxor1d)
 def setxor1d(x1: Any, x2: Any, /, assume_unique: bool = False) -> Tensor:
     """Return the elements that are in one of both only, ascending.
 

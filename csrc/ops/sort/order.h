@@ -106,6 +106,12 @@ inline bool same_value(T a, T b) {
   }
 }
 
+/// Whether these neighbours of a sorted array are different elements of a set.
+template <typename T, bool EqualNan>
+inline bool are_distinct(T a, T b) {
+  return !same_value(a, b) && !(EqualNan && is_nan(a) && is_nan(b));
+}
+
 /// Sorts n contiguous elements in place, in no stable way: NumPy's sort of this type, or where
 /// this NumPy does not hand it out (an empty loop) the standard library's.
 void sort_unsigned(const Loop& sort, uint64_t* first, int64_t n);
@@ -113,6 +119,10 @@ void sort_unsigned(const Loop& sort, uint64_t* first, int64_t n);
 /// Writes n elements of one byte in their order, by counting them.
 template <typename T>
 void sort_bytes(const char* elements, int64_t step, int64_t n, bool descending, T* out);
+
+/// Writes n contiguous elements in their stable order. `sort` is that of sort_kernel.
+template <typename T>
+void stable_sort(const char* elements, int64_t n, const Loop& sort, T* out);
 
 /// Writes the positions of n elements in their stable order: those that are equal keep theirs, in
 /// descending order too. `sort` is for uint64.

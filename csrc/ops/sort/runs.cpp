@@ -12,11 +12,6 @@ int64_t position(const ArrayView& view, int64_t i) {
   return load_element<int64_t>(view.data + i * view.strides[0]);
 }
 
-template <typename T, bool EqualNan>
-bool differ(T a, T b) {
-  return !same_value(a, b) && !(EqualNan && is_nan(a) && is_nan(b));
-}
-
 /// Writes where the runs start, and how many there are. Each element is written, and kept only if
 /// it starts a run: there is nothing to mispredict.
 template <typename T, bool EqualNan>
@@ -29,7 +24,7 @@ int64_t find_runs(const ArrayView& sorted, int64_t* starts) {
   for (int64_t i = 1; i < n; ++i) {
     const T value = load_element<T>(sorted.data + i * step);
     starts[count] = i;
-    count += differ<T, EqualNan>(value, last);
+    count += are_distinct<T, EqualNan>(value, last);
     last = value;
   }
   return count;

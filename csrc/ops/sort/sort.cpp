@@ -105,6 +105,7 @@ void sort_bytes(const char* elements, int64_t step, int64_t n, bool descending, 
   constexpr unsigned sign = std::is_signed_v<T> ? 0x80 : 0;
   for (unsigned k = 0; k < counts.size(); ++k) {
     const unsigned key = descending ? 255 - k : k;
+    if (counts[key] == 0) continue;
     std::memset(out, static_cast<int>(key ^ sign), counts[key]);
     out += counts[key];
   }
@@ -113,6 +114,46 @@ void sort_bytes(const char* elements, int64_t step, int64_t n, bool descending, 
 template void sort_bytes<bool>(const char*, int64_t, int64_t, bool, bool*);
 template void sort_bytes<int8_t>(const char*, int64_t, int64_t, bool, int8_t*);
 template void sort_bytes<uint8_t>(const char*, int64_t, int64_t, bool, uint8_t*);
+
+namespace {
+
+template <typename T>
+void sort_lane(const Source& from, const Loop& loop, T* out) {
+  if constexpr (sizeof(T) == 1) {
+    sort_bytes(from.elements, from.step, from.n, from.descending, out);
+  } else if constexpr (std::is_same_v<T, BFloat16>) {
+    sort_by_keys(from, loop, out);
+  } else if constexpr (kIsComplex<T>) {
+    sort_complex(from, loop, out);
+  } else {
+    sort_numbers(from, loop, out);
+  }
+}
+
+}  // namespace
+
+template <typename T>
+void stable_sort(const char* elements, int64_t n, const Loop& sort, T* out) {
+  sort_lane<T>({elements, sizeof(T), n, false, true}, sort, out);
+}
+
+#define OFL_SORT(T) template void stable_sort<T>(const char*, int64_t, const Loop&, T*)
+OFL_SORT(bool);
+OFL_SORT(int8_t);
+OFL_SORT(int16_t);
+OFL_SORT(int32_t);
+OFL_SORT(int64_t);
+OFL_SORT(uint8_t);
+OFL_SORT(uint16_t);
+OFL_SORT(uint32_t);
+OFL_SORT(uint64_t);
+OFL_SORT(Half);
+OFL_SORT(BFloat16);
+OFL_SORT(float);
+OFL_SORT(double);
+OFL_SORT(std::complex<float>);
+OFL_SORT(std::complex<double>);
+#undef OFL_SORT
 
 void sort_kernel(const ArrayArgs& args) {
   const ArrayView &in = args.input(0), &out = args.output(0);
@@ -126,15 +167,7 @@ void sort_kernel(const ArrayArgs& args) {
     for_each_lane({&in, &out}, axis, [&](char* const* first) {
       from.elements = first[0];
       T* const lane = in_place ? reinterpret_cast<T*>(first[1]) : buffer.get();
-      if constexpr (sizeof(T) == 1) {
-        sort_bytes(from.elements, from.step, from.n, from.descending, lane);
-      } else if constexpr (std::is_same_v<T, BFloat16>) {
-        sort_by_keys(from, args.loop, lane);
-      } else if constexpr (kIsComplex<T>) {
-        sort_complex(from, args.loop, lane);
-      } else {
-        sort_numbers(from, args.loop, lane);
-      }
+      sort_lane(from, args.loop, lane);
       if (in_place) return;
       for (int64_t i = 0; i < from.n; ++i) {
         std::memcpy(first[1] + i * out_step, static_cast<const void*>(lane + i), sizeof(T));

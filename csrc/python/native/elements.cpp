@@ -1,4 +1,4 @@
-// Native paths of functions on elements: casts, take, sorts.
+// Native paths of functions on elements: casts, take, sorts, partitions.
 #include "python/convert.h"
 #include "python/native/signature.h"
 #include "python/tensor/functions.h"
@@ -38,12 +38,27 @@ PyObject* take_path(const Call& call) {
   return axis ? take_along(*x, call[1], *axis, ops::OutOfRange::raise) : nullptr;
 }
 
+/// partition(x, kth, axis, kind) and argpartition(), of one place
+template <auto partition>
+PyObject* partition_path(const Call& call) {
+  const Tensor* x = tensor_or_null(call[0]);
+  const std::optional<int> axis = x ? known_axis(call[2], x->ndim()) : std::nullopt;
+  const std::optional<int64_t> place = known_integer(call[1]);
+  if (!axis || !place || !PyUnicode_CheckExact(call[3])) return nullptr;
+  const int64_t size = x->shape[*axis];
+  const bool is_within = *place >= -size && *place < size;
+  if (!is_within || PyUnicode_CompareWithASCIIString(call[3], "introselect") != 0) return nullptr;
+  return partition(*x, *axis, *place < 0 ? *place + size : *place);
+}
+
 }  // namespace
 
 const NativeRow kElementPaths[] = {whole<astype>("astype"),
                                    {"take", take_path},
                                    {"sort", sort_path},
                                    {"argsort", argsort_path},
+                                   {"partition", partition_path<partition_tensor>},
+                                   {"argpartition", partition_path<argpartition_tensor>},
                                    {nullptr, nullptr}};
 
 }  // namespace ofl::python

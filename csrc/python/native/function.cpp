@@ -315,7 +315,7 @@ PyObject* make_paths() {
   for (const NativeRow* table :
        {kCreationPaths, kShapePaths, kReductionPaths, kElementPaths, kCountingPaths, kListPaths,
         kLinalgPaths, kUfuncPaths, kRandomPaths, kSearchingPaths, kIndexingPaths, kScanPaths,
-        kDTypePaths, kRangePaths, kPlainPaths}) {
+        kDTypePaths, kRangePaths, kSetPaths, kPlainPaths}) {
     for (const NativeRow* row = table; row->name; ++row) {
       const Reference path(checked(path_type->tp_alloc(path_type, 0)));
       reinterpret_cast<PathObject*>(path.get())->row = row;

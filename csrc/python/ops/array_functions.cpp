@@ -172,15 +172,20 @@ PyObject* call_kernel(Arguments call) {
   return tensor_list(std::move(results));
 }
 
-/// One input, one output of its shape, sorted along an axis by a kernel with NumPy's sort of a
-/// dtype.
-PyObject* sorted_by(ops::KernelId kernel, const Tensor& x, DType result, DType compared,
+/// One input, one output of its shape, sorted along an axis by a kernel with a sort of NumPy's.
+PyObject* sorted_by(ops::KernelId kernel, const Tensor& x, DType result, const ops::Loop& sort,
                     const SmallVector<int64_t, 8>& attr) {
   const Issuer from = issuer();
   Tensor out = make_tensor(x.storage->state(), result, x.shape, from.site);
   const char* const name = ops::info(kernel).name;
-  submit(from, {name, kernel, {&x}, {&out}, attr, find_sort(compared)});
+  submit(from, {name, kernel, {&x}, {&out}, attr, sort});
   return wrap(std::move(out));
+}
+
+/// What partition's few floats are sorted as.
+DType integer_like(DType dtype) {
+  const size_t size = size_of(dtype);
+  return size == 2 ? DType::u16 : size == 4 ? DType::i32 : DType::i64;
 }
 
 /// sort(x, axis, descending, stable)
@@ -257,15 +262,34 @@ PyObject* correlate_tensors(const Tensor& x, const Tensor& window, int64_t befor
   return wrap(std::move(out));
 }
 
+DType compared_dtype(DType dtype) {
+  if (info(dtype).kind == DTypeKind::complex) return DType::u64;
+  return dtype == DType::bf16 ? DType::u16 : dtype;
+}
+
 PyObject* sort_tensor(const Tensor& x, int64_t axis, bool descending, bool stable) {
-  const bool complex = info(x.dtype).kind == DTypeKind::complex;
-  const DType compared = complex ? DType::u64 : x.dtype == DType::bf16 ? DType::u16 : x.dtype;
-  return sorted_by(ops::KernelId::sort, x, x.dtype, compared,
+  return sorted_by(ops::KernelId::sort, x, x.dtype, find_sort(compared_dtype(x.dtype)),
                    {axis, int64_t{descending}, int64_t{stable}});
 }
 
 PyObject* argsort_tensor(const Tensor& x, int64_t axis, bool descending) {
-  return sorted_by(ops::KernelId::argsort, x, DType::i64, DType::u64, {axis, int64_t{descending}});
+  return sorted_by(ops::KernelId::argsort, x, DType::i64, find_sort(DType::u64),
+                   {axis, int64_t{descending}});
+}
+
+PyObject* partition_tensor(const Tensor& x, int64_t axis, int64_t place) {
+  ops::Loop sort;
+  switch (info(x.dtype).kind) {
+    case DTypeKind::complex: break;
+    case DTypeKind::floating: sort = find_sort(integer_like(x.dtype)); break;
+    default: sort = find_sort(x.dtype);
+  }
+  return sorted_by(ops::KernelId::partition, x, x.dtype, sort, {axis, 0, 0, place});
+}
+
+PyObject* argpartition_tensor(const Tensor& x, int64_t axis, int64_t place) {
+  return sorted_by(ops::KernelId::argpartition, x, DType::i64, find_sort(DType::u64),
+                   {axis, 0, 0, place});
 }
 
 void init_array_functions(PyObject* module) {

@@ -17,5 +17,7 @@ ops::Loop find_loop(PyObject* ufunc, const std::string& signature);
 /// NumPy's sort of a dtype of numbers, as a loop: these take no array and need no GIL. Empty where
 /// this NumPy does not have it in its table of C functions.
 ops::Loop find_sort(DType dtype);
+/// The dtype whose sort the kernel of sorts takes for elements of this one.
+DType compared_dtype(DType dtype);
 
 }  // namespace ofl::python

@@ -55,6 +55,9 @@ PyObject* take_along(const Tensor& x, PyObject* indices, int axis, ops::OutOfRan
 PyObject* sort_tensor(const Tensor& x, int64_t axis, bool descending, bool stable);
 /// The int64 positions that sort x.
 PyObject* argsort_tensor(const Tensor& x, int64_t axis, bool descending);
+/// x with an element of each lane in its place, counted from 0, or the positions that do that.
+PyObject* partition_tensor(const Tensor& x, int64_t axis, int64_t place);
+PyObject* argpartition_tensor(const Tensor& x, int64_t axis, int64_t place);
 
 /// `count` sums of products of x with a window, whose first place is `before` elements before x.
 /// Both are of one dimension, dtype and device, which is not cuda. Null, without an error, where

@@ -19,6 +19,7 @@ from oneflow_lite.ops.table import exported
 _KINDS = ("introselect",)
 
 
+@_C.native(_C.paths.partition)
 def partition(x: Any, /, kth: Any, axis: int | None = -1, kind: str = "introselect") -> Tensor:
     """Return x with its kth element in its place, none larger before it, none smaller behind.
 
@@ -41,6 +42,7 @@ def partition(x: Any, /, kth: Any, axis: int | None = -1, kind: str = "introsele
     return partitioned("partition", *_lanes("partition", asarray(x), kth, axis, kind))
 
 
+@_C.native(_C.paths.argpartition)
 def argpartition(x: Any, /, kth: Any, axis: int | None = -1, kind: str = "introselect") -> Tensor:
     """Return the int64 positions that partition x. Parameters as for ``partition``.
 

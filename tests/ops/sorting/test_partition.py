@@ -175,3 +175,19 @@ def test_statistics_of_long_lanes(device: flow.Device) -> None:
             same(np.nanmedian(x, axis), flow.nanmedian(t, axis).numpy())
             same(np.quantile(x, q, axis), flow.quantile(t, q, axis).numpy())
             same(np.nanquantile(x, q, axis), flow.nanquantile(t, q, axis).numpy())
+
+
+def test_places_are_refused_as_by_numpy() -> None:
+    x = flow.tensor([3.0, 1.0, 2.0])
+    for function in (flow.partition, flow.argpartition):
+        for kth in (3, -4):
+            with pytest.raises(ValueError, match="kth"):
+                function(x, kth)
+        with pytest.raises(np.exceptions.AxisError):
+            function(x, 1, axis=1)
+        with pytest.raises(ValueError, match="introselect"):
+            function(x, 1, kind="heap")
+        assert function(x, -1)[2].item() == (3.0 if function is flow.partition else 0)
+        with pytest.raises(TypeError, match="integers"):
+            function(x, True)
+        assert function(x, kth=1, axis=None).shape == (3,)
