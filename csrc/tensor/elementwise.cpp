@@ -221,12 +221,34 @@ Tensor where(const Issuer& issuer, const Input* inputs, DType dtype, Device devi
   return result;
 }
 
+namespace {
+
+/// Gives a new tensor the elements of x at once, where they are few, at hand, and lie as its own
+/// will; else false.
+bool copied_here(const Issuer& issuer, const Tensor& x, const Tensor& result) {
+  constexpr int64_t kFewBytes = 16384;  // half a microsecond
+  const bool lie_alike =
+      x.dtype == result.dtype &&
+      (x.strides == result.strides || (x.contiguous() && result.contiguous()));
+  if (!lie_alike || !at_hand(issuer.machine, x, kFewBytes)) return false;
+  try {
+    result.storage->materialize_on_host();
+  } catch (const ep::CapacityError&) {
+    return false;
+  }
+  std::memcpy(result.address(), x.address(), result.storage->bytes());
+  return true;
+}
+
+}  // namespace
+
 Tensor cast_copy(const Issuer& issuer, const Tensor& x, DType dtype, const char* name) {
   Tensor result = make_tensor(x.storage->state(), dtype, x.shape, issuer.site);
   if (issuer.sink) {
     const Input input(&x);
     return take_one(issuer, copy_call(name, dtype, false), &input, 1, result);
   }
+  if (copied_here(issuer, x, result)) return result;
   submit_copy(issuer, name, x, result, result.storage->bytes());
   return result;
 }
@@ -238,6 +260,7 @@ Tensor cast_like(const Issuer& issuer, const Tensor& x, DType dtype, const char*
   if (issuer.sink) {
     return take_one(issuer, copy_call(name, dtype, true), &input, 1, result);
   }
+  if (copied_here(issuer, x, result)) return result;
   submit_copy(issuer, name, x, result, result.storage->bytes());
   return result;
 }
@@ -322,6 +345,21 @@ bool full_here(vm::VirtualMachine& machine, Device device, DType dtype, const Di
   out->offset = 0;
   out->shape = shape;
   set_contiguous_strides(shape, itemsize, &out->strides);
+  return true;
+}
+
+bool full_now(const Issuer& issuer, Device device, DType dtype, const Dims& shape,
+              const Scalar* value, Tensor* out) {
+  constexpr int64_t kManyBytes = 1 << 20;  // some tens of microseconds
+  vm::VirtualMachine& machine = issuer.machine;
+  if (full_here(machine, device, dtype, shape, value, out)) return true;
+  vm::DeviceState& state = machine.state(device);
+  if (!state.device.is_host() || !machine.may_act_at_once()) return false;
+  const auto itemsize = static_cast<int64_t>(size_of(dtype));
+  const int64_t count = count_elements(shape, itemsize, "tensor");
+  if (value && count * itemsize > kManyBytes) return false;
+  if (!make_tensor_now(state, dtype, shape, issuer.site, out)) return false;
+  if (value) repeat(*value, size_of(dtype), static_cast<size_t>(count), out->address());
   return true;
 }
 

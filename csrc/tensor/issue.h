@@ -77,6 +77,10 @@ Tensor empty(const Issuer& issuer, Device device, DType dtype, const Dims& shape
 /// storage holds the memory, and nobody observes. No instruction: nobody else has the tensor yet.
 bool full_here(vm::VirtualMachine& machine, Device device, DType dtype, const Dims& shape,
                const Scalar* value, Tensor* out);
+/// The same of more memory, whatever its size where `value` is null. False, too, where there is no
+/// memory at once.
+bool full_now(const Issuer& issuer, Device device, DType dtype, const Dims& shape,
+              const Scalar* value, Tensor* out);
 /// `value` is a scalar of the dtype of the result.
 Tensor full(const Issuer& issuer, Device device, DType dtype, const Dims& shape,
             const Input& value);

@@ -295,6 +295,7 @@ def real(x: Any, /) -> Tensor:
     return asarray(x).real
 
 
+@_C.native(_C.paths.imag)
 def imag(x: Any, /) -> Tensor:
     """Return the imaginary part: a view of a complex tensor, zeros otherwise.
 

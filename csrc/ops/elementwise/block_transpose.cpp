@@ -54,10 +54,47 @@ OFL_AVX2 void transpose_words8(const char* in, int64_t in_step, char* out, int64
   }
 }
 
+/// A square of words that a vector of 16 bytes holds a line of. Each round interleaves lines that
+/// are half the square apart; as many rounds as there are bits in the number of a line.
+template <int kSide, typename Low, typename High>
+OFL_AVX2 inline void transpose_lines(const char* in, int64_t in_step, char* out, int64_t out_step,
+                                     const Low& low, const High& high) {
+  __m128i lines[kSide], next[kSide];
+  for (int k = 0; k < kSide; ++k) {
+    lines[k] = _mm_loadu_si128(reinterpret_cast<const __m128i*>(in + k * in_step));
+  }
+  for (int round = 1; round < kSide; round *= 2) {
+    for (int k = 0; k < kSide / 2; ++k) {
+      next[2 * k] = low(lines[k], lines[k + kSide / 2]);
+      next[2 * k + 1] = high(lines[k], lines[k + kSide / 2]);
+    }
+    for (int k = 0; k < kSide; ++k) lines[k] = next[k];
+  }
+  for (int k = 0; k < kSide; ++k) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(out + k * out_step), lines[k]);
+  }
+}
+
+OFL_AVX2 void transpose_words1(const char* in, int64_t in_step, char* out, int64_t out_step) {
+  transpose_lines<16>(
+      in, in_step, out, out_step,
+      [](__m128i a, __m128i b) OFL_AVX2 { return _mm_unpacklo_epi8(a, b); },
+      [](__m128i a, __m128i b) OFL_AVX2 { return _mm_unpackhi_epi8(a, b); });
+}
+
+OFL_AVX2 void transpose_words2(const char* in, int64_t in_step, char* out, int64_t out_step) {
+  transpose_lines<8>(
+      in, in_step, out, out_step,
+      [](__m128i a, __m128i b) OFL_AVX2 { return _mm_unpacklo_epi16(a, b); },
+      [](__m128i a, __m128i b) OFL_AVX2 { return _mm_unpackhi_epi16(a, b); });
+}
+
 }  // namespace
 
 BlockTranspose block_transpose(size_t item_size) {
   static const bool is_able = choose_by_isa("transpose", false, true);
+  if (is_able && item_size == 1) return {16, transpose_words1};
+  if (is_able && item_size == 2) return {8, transpose_words2};
   if (is_able && item_size == 4) return {8, transpose_words4};
   if (is_able && item_size == 8) return {4, transpose_words8};
   return {};

@@ -121,6 +121,12 @@ void fill_words(const unsigned char* value, char* out, int64_t stride, int64_t n
   Word word;
   std::memcpy(&word, value, sizeof(word));
   if (stride == static_cast<int64_t>(sizeof(Word))) {
+    const bool is_one_byte = std::all_of(
+        value, value + sizeof(Word), [value](unsigned char byte) { return byte == *value; });
+    if (is_one_byte) {
+      std::memset(out, *value, static_cast<size_t>(n) * sizeof(Word));
+      return;
+    }
     for (int64_t i = 0; i < n; ++i) std::memcpy(out + i * sizeof(Word), &word, sizeof(Word));
     return;
   }
@@ -208,6 +214,14 @@ void copy_piece(const LoopArgs& args, const Piecewise&) {
   if (iteration.ndim >= 2) {
     const int across = tile_row(iteration, static_cast<int64_t>(size_of(args.dtype[kIn])));
     if (across >= 0) return copy_tiled(args, across);
+  }
+  if (inner.strides[kIn] == 0 && args.dtype[kIn] == args.dtype[kOut]) {
+    const FillFn fill = fill_function(size_of(args.dtype[kOut]));
+    for_each_row(iteration, outer_rows(iteration), args.data, [&](char* const* pointers) {
+      const auto* const value = reinterpret_cast<const unsigned char*>(pointers[kIn]);
+      fill(value, pointers[kOut], inner.strides[kOut], inner.dim);
+    });
+    return;
   }
   for_each_row(iteration, outer_rows(iteration), args.data, [&](char* const* pointers) {
     cast(pointers[kIn], inner.strides[kIn], pointers[kOut], inner.strides[kOut], inner.dim);

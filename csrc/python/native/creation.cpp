@@ -9,6 +9,8 @@
 #include "python/slots.h"
 #include "python/tensor/functions.h"
 #include "python/tensor/type.h"
+#include "python/tensor/unknown_extents.h"
+#include "tensor/index/triangles.h"
 
 namespace ofl::python {
 
@@ -24,6 +26,9 @@ bool is_pinned(PyObject* device, PyObject* pin_memory) {
   fail(ErrorKind::value, "[pin_memory] expected a tensor of the cpu, got device ", asked.str());
 }
 
+/// Each run of a program gives the value.
+bool is_slotted(const Input* value) { return value && value->slot >= 0; }
+
 /// Of `value`; null: of anything. Pinned memory is the cpu's, whatever the home.
 PyObject* make_filled(const Input* value, Device home, bool pinned, DType dtype,
                       const Dims& shape) {
@@ -32,8 +37,8 @@ PyObject* make_filled(const Input* value, Device home, bool pinned, DType dtype,
   if (pinned) {
     tensor = new_pinned(dtype, shape);
     if (value) fill(issuer(), tensor, *value, "full");
-  } else if (!full_here(runtime().machine, home, dtype, shape, value ? &value->scalar : nullptr,
-                        &tensor)) {
+  } else if (is_slotted(value) || !full_now(issuer(), home, dtype, shape,
+                                            value ? &value->scalar : nullptr, &tensor)) {
     tensor =
         value ? full(issuer(), home, dtype, shape, *value) : empty(issuer(), home, dtype, shape);
   }
@@ -150,7 +155,84 @@ PyObject* ascontiguousarray(const Given& obj, const Given& dtype, const Given& d
   Reference made(as_tensor(obj, dtype, device));
   const Tensor& x = tensor_of(made.get());
   if (x.ndim() == 0) return reshape_tensor(x, {1}, Reuse::where_possible);
-  return x.contiguous() ? made.release() : copy_tensor(x);
+  return x.contiguous() ? made.release() : wrap(contiguous(issuer(), x));
+}
+
+/// What the functions make of one tensor alone.
+PyObject* itself(PyObject* tensor) { return Py_NewRef(tensor); }
+PyObject* itself_if_contiguous(PyObject* tensor) {
+  const Tensor& x = tensor_of(tensor);
+  return x.ndim() > 0 && x.contiguous() ? Py_NewRef(tensor) : nullptr;
+}
+
+// --- matrices
+
+/// eye(n_rows, n_cols, k, dtype, device) and tri(n_rows, n_cols, k, dtype, device)
+template <Places places>
+PyObject* matrix_path(const Call& call) {
+  const std::optional<int64_t> rows = known_integer(call[0]), k = known_integer(call[2]);
+  const std::optional<int64_t> columns = call[1] == Py_None ? rows : known_integer(call[1]);
+  if (!rows || !columns || !k || *rows < 0 || *columns < 0) return nullptr;
+  const std::optional<DType> dtype =
+      call[3] == Py_None ? std::optional<DType>(DType::f64) : known_dtype(call[3]);
+  if (!dtype) return nullptr;
+  const Device device = device_or(call[4], default_device());
+  const Scalar one = to_scalar(Py_True, *dtype);
+  Tensor out;
+  return matrix_here(issuer(), device, *dtype, {*rows, *columns}, places, *k, one, &out)
+             ? wrap(std::move(out))
+             : nullptr;
+}
+
+/// tril(x, k) and triu(x, k)
+template <Places places>
+PyObject* triangle_path(const Call& call) {
+  const Tensor* x = tensor_or_null(call[0]);
+  const std::optional<int64_t> k = known_integer(call[1]);
+  Tensor out;
+  return x && k && triangle_here(issuer(), *x, places, *k, &out) ? wrap(std::move(out)) : nullptr;
+}
+
+/// diag(x, k)
+PyObject* diag_path(const Call& call) {
+  const Tensor* x = tensor_or_null(call[0]);
+  const std::optional<int64_t> k = known_integer(call[1]);
+  if (!x || !k) return nullptr;
+  if (x->ndim() == 2) {
+    return wrap(cast_copy(issuer(), diagonal_view(*x, *k, 0, 1), x->dtype, "copy"));
+  }
+  Tensor out;
+  return diagonal_here(issuer(), *x, *k, &out) ? wrap(std::move(out)) : nullptr;
+}
+
+// --- parts of real numbers
+
+/// isreal(x) and iscomplex(x): of real numbers
+template <const Filling& filling>
+PyObject* are_all_path(const Call& call) {
+  const Tensor* x = tensor_or_null(call[0]);
+  if (!x || info(x->dtype).kind == DTypeKind::complex || may_have_stand_ins(*x)) return nullptr;
+  return make(filling, x->device(), false, DType::b1, x->shape);
+}
+
+/// imag(x): of real numbers
+PyObject* imag_path(const Call& call) {
+  const Tensor* x = tensor_or_null(call[0]);
+  if (!x || info(x->dtype).kind == DTypeKind::complex || may_have_stand_ins(*x)) return nullptr;
+  return make(kZeros, x->device(), false, x->dtype, x->shape);
+}
+
+/// nan_to_num(x, copy, nan, posinf, neginf): of numbers that are always finite
+PyObject* nan_to_num_path(const Call& call) {
+  const Tensor* x = tensor_or_null(call[0]);
+  if (!x || call[1] != Py_True) return nullptr;
+  const DTypeKind kind = info(x->dtype).kind;
+  if (kind == DTypeKind::floating || kind == DTypeKind::complex) return nullptr;
+  return copy_tensor(*x);
+}
+
+PyObject* copy_function(const Operand& x) {
+  return wrap(cast_like(issuer(), *x, x->dtype, "copy"));
 }
 
 /// on_one_device(*operands)
@@ -170,10 +252,11 @@ PyObject* on_one_device(const Call& call) {
 }  // namespace
 
 const NativeRow kCreationPaths[] = {whole<tensor_function>("tensor"),
-                                    whole<asarray>("asarray"),
+                                    whole<asarray>("asarray", itself),
                                     whole<array_function>("array"),
-                                    whole<asanyarray>("asanyarray"),
-                                    whole<ascontiguousarray>("ascontiguousarray"),
+                                    whole<asanyarray>("asanyarray", itself),
+                                    whole<ascontiguousarray>("ascontiguousarray",
+                                                             itself_if_contiguous),
                                     whole<filled<kEmpty>>("empty"),
                                     whole<filled<kZeros>>("zeros"),
                                     whole<filled<kOnes>>("ones"),
@@ -183,6 +266,16 @@ const NativeRow kCreationPaths[] = {whole<tensor_function>("tensor"),
                                     whole<filled_like<kOnes>>("ones_like"),
                                     whole<full_like>("full_like"),
                                     whole<on_one_device>("on_one_device"),
+                                    whole<copy_function>("copy"),
+                                    {"eye", matrix_path<Places::diagonal>},
+                                    {"tri", matrix_path<Places::below>},
+                                    {"tril", triangle_path<Places::below>},
+                                    {"triu", triangle_path<Places::above>},
+                                    {"diag", diag_path},
+                                    {"isreal", are_all_path<kOnes>},
+                                    {"iscomplex", are_all_path<kZeros>},
+                                    {"imag", imag_path},
+                                    {"nan_to_num", nan_to_num_path},
                                     {nullptr, nullptr}};
 
 }  // namespace ofl::python

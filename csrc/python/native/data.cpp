@@ -84,7 +84,10 @@ PyObject* fitted(PyObject* x, PyObject* dtype, PyObject* device, bool copy) {
   const Tensor& tensor = tensor_of(x);
   const DType wanted = dtype_or(dtype, tensor.dtype, "tensor");
   const Device home = device_or(device, tensor.device());
-  if (wanted == tensor.dtype) return move_tensor(x, home, copy);
+  if (wanted == tensor.dtype) {
+    return copy && home == tensor.device() ? wrap(cast_like(issuer(), tensor, wanted, "copy"))
+                                           : move_tensor(x, home, copy);
+  }
   const Reference cast(cast_tensor(x, wanted, true));
   return move_tensor(cast.get(), home, false);
 }

@@ -131,6 +131,15 @@ PyObject* native_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf
   return PyObject_Vectorcall(f.function, args, nargsf, names);
 }
 
+/// Of a row with of_one().
+PyObject* short_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* names) {
+  const auto& f = *reinterpret_cast<NativeObject*>(self);
+  if (PyVectorcall_NARGS(nargsf) == 1 && !names && is_tensor(args[0])) {
+    if (PyObject* const result = f.row->of_one(args[0])) return result;
+  }
+  return native_vectorcall(self, args, nargsf, names);
+}
+
 PyObject* native_get(PyObject* self, PyObject* object, PyObject*) {
   if (object && object != Py_None) return PyMethod_New(self, object);
   Py_INCREF(self);
@@ -236,6 +245,7 @@ PyObject* make_native(PyObject* path, PyObject* function) {
     PyObject* object = checked(native_type->tp_alloc(native_type, 0));  // zeroed
     auto* native = reinterpret_cast<NativeObject*>(object);
     native->vectorcall = of->row->path ? native_vectorcall : plain_vectorcall;
+    if (of->row->of_one) native->vectorcall = short_vectorcall;
     Py_INCREF(function);
     native->function = function;
     native->row = of->row;

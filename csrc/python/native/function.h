@@ -29,6 +29,8 @@ struct NativeRow {
   const char* name;  // of the path in `_C.paths`
   NativePath path;
   bool is_whole = false;  // the path knows all arguments
+  /// Of a call with one tensor alone, before the path; may be null.
+  PyObject* (*of_one)(PyObject* tensor) = nullptr;
 };
 
 /// The tables of paths; each ends with a null name.

@@ -14,6 +14,7 @@
 #include "tensor/index/grid.h"
 #include "tensor/index/index.h"
 #include "tensor/index/lexsort.h"
+#include "tensor/index/triangles.h"
 #include "tensor/submit.h"
 
 namespace ofl::python {
@@ -216,6 +217,32 @@ PyObject* unravel_path(const Call& call) {
   return tuple.release();
 }
 
+/// indices(dimensions, dtype, sparse, device): of int64, dense
+PyObject* indices_path(const Call& call) {
+  Dims shape;
+  const bool is_dense = call[2] == Py_False && known_dtype(call[1]) == DType::i64;
+  if (!is_dense || !read_shape(call[0], &shape)) return nullptr;
+  Tensor out;
+  return indices_here(issuer(), device_or(call[3], default_device()), shape, &out)
+             ? wrap(std::move(out))
+             : nullptr;
+}
+
+/// tril_indices(n, k, m, device) and triu_indices()
+template <Places places>
+PyObject* triangle_indices_path(const Call& call) {
+  const std::optional<int64_t> n = known_integer(call[0]), k = known_integer(call[1]);
+  const std::optional<int64_t> m = call[2] == Py_None ? n : known_integer(call[2]);
+  if (!n || !k || !m || *n < 0 || *m < 0) return nullptr;
+  Tensor rows, columns;
+  const Device device = device_or(call[3], default_device());
+  if (!triangle_indices_here(issuer(), device, {*n, *m}, places, *k, &rows, &columns)) {
+    return nullptr;
+  }
+  const Reference first(wrap(std::move(rows))), second(wrap(std::move(columns)));
+  return checked(PyTuple_Pack(2, first.get(), second.get()));
+}
+
 /// ravel_multi_index(multi_index, dims, mode, order)
 PyObject* ravel_path(const Call& call) {
   const std::optional<bool> by_columns = is_by_columns(call[3]);
@@ -260,6 +287,9 @@ const NativeRow kIndexingPaths[] = {{"place", masked_path<place_here>},
                                     {"choose", choose_path},
                                     {"unravel_index", unravel_path},
                                     {"ravel_multi_index", ravel_path},
+                                    {"indices", indices_path},
+                                    {"tril_indices", triangle_indices_path<Places::below>},
+                                    {"triu_indices", triangle_indices_path<Places::above>},
                                     {"lexsort", lexsort_path},
                                     {nullptr, nullptr}};
 

@@ -421,6 +421,45 @@ PyObject* stack_path(const Call& call) {
   return wrap(concatenate(issuer(), parts, axis));
 }
 
+/// unstack(x, axis)
+PyObject* unstack_path(const Call& call) {
+  const Tensor* x = tensor_or_null(call[0]);
+  const std::optional<int> axis = x ? known_axis(call[1], x->ndim()) : std::nullopt;
+  if (!axis || may_have_stand_ins(*x)) return nullptr;
+  Tensor part{x->storage, x->dtype, {}, {}, x->offset};
+  for (int d = 0; d < x->ndim(); ++d) {
+    if (d == *axis) continue;
+    part.shape.push_back(x->shape[d]);
+    part.strides.push_back(x->strides[d]);
+  }
+  Reference parts(checked(PyTuple_New(x->shape[*axis])));
+  for (int64_t i = 0; i < x->shape[*axis]; ++i) {
+    PyTuple_SET_ITEM(parts.get(), i, wrap(Tensor(part)));
+    part.offset += x->strides[*axis];
+  }
+  return parts.release();
+}
+
+/// broadcast_shapes(*shapes)
+PyObject* broadcast_shapes_path(const Call& call) {
+  Dims common;
+  for (Py_ssize_t i = 0; i < call.rest_count; ++i) {
+    Dims shape;
+    if (!read_shape(call.rest[i], &shape)) return nullptr;
+    const Dims &longer = shape.size() > common.size() ? shape : common;
+    const Dims &shorter = shape.size() > common.size() ? common : shape;
+    Dims both = longer;
+    for (int d = 1; d <= shorter.size(); ++d) {
+      int64_t& size = both[longer.size() - d];
+      const int64_t other = shorter[shorter.size() - d];
+      if (size != other && size != 1 && other != 1) return nullptr;
+      if (size == 1) size = other;
+    }
+    common = both;
+  }
+  return dims_tuple(common);
+}
+
 }  // namespace
 
 const NativeRow kShapePaths[] = {whole<reshape>("reshape"),
@@ -443,6 +482,8 @@ const NativeRow kShapePaths[] = {whole<reshape>("reshape"),
                                  {"stack", stack_path},
                                  {"repeat", repeat_path},
                                  {"pad", pad_path},
+                                 {"unstack", unstack_path},
+                                 {"broadcast_shapes", broadcast_shapes_path},
                                  {"roll", roll_path},
                                  {"atleast_1d", atleast_path<1>},
                                  {"atleast_2d", atleast_path<2>},

@@ -101,8 +101,10 @@ constexpr NativeRow whole_row(const char* name, NativePath) {
 
 /// The path of a function whose parameters are of the kinds that `run` takes.
 template <auto run>
-constexpr NativeRow whole(const char* name) {
-  return whole_row<run>(name, run);
+constexpr NativeRow whole(const char* name, PyObject* (*of_one)(PyObject*) = nullptr) {
+  NativeRow row = whole_row<run>(name, run);
+  row.of_one = of_one;
+  return row;
 }
 
 }  // namespace ofl::python

@@ -39,7 +39,40 @@ bool are_within(const int64_t* values, int64_t n, int64_t size) {
 /// The dimension whose index changes as the k-th one.
 int dimension(int k, int ndim, bool by_columns) { return by_columns ? k : ndim - 1 - k; }
 
+/// Each of the first n integers `inner` times, and all of that `outer` times.
+void write_steps(int64_t outer, int64_t n, int64_t inner, int64_t* out) {
+  int64_t* to = out;
+  for (int64_t i = 0; i < n; ++i, to += inner) std::fill_n(to, inner, i);
+  const int64_t size = n * inner;
+  for (int64_t k = 1; k < outer; ++k) std::copy_n(out, size, out + k * size);
+}
+
 }  // namespace
+
+bool indices_here(const Issuer& issuer, Device device, const Dims& shape, Tensor* out) {
+  constexpr int64_t kMostBytes = int64_t{64} << 20;  // some milliseconds
+  constexpr int64_t kItem = sizeof(int64_t);
+  const int ndim = shape.size();
+  vm::DeviceState& state = issuer.machine.state(device);
+  if (!state.device.is_host() || !issuer.machine.may_act_at_once() || ndim >= kMaxDims) {
+    return false;
+  }
+  Dims grids{ndim};
+  for (const int64_t size : shape) grids.push_back(size);
+  const int64_t count = count_elements(grids, kItem, "tensor");
+  if (count * kItem > kMostBytes) return false;
+  if (!make_tensor_now(state, DType::i64, grids, issuer.site, out)) return false;
+  if (count == 0) return true;
+  auto* to = reinterpret_cast<int64_t*>(out->address());
+  int64_t outer = 1, inner = count / ndim;
+  for (const int64_t size : shape) {
+    inner /= size;
+    write_steps(outer, size, inner, to);
+    outer *= size;
+    to += count / ndim;
+  }
+  return true;
+}
 
 bool unravel_here(const Issuer& issuer, const Tensor& places, const Dims& shape, bool by_columns,
                   Tensor* out) {

@@ -17,4 +17,7 @@ bool unravel_here(const Issuer& issuer, const Tensor& places, const Dims& shape,
 bool ravel_here(const Issuer& issuer, const std::vector<Tensor>& indices, const Dims& shape,
                 bool by_columns, Tensor* out);
 
+/// The int64 index of each place of a shape, a grid for each dimension.
+bool indices_here(const Issuer& issuer, Device device, const Dims& shape, Tensor* out);
+
 }  // namespace ofl

@@ -11,6 +11,7 @@ from oneflow_lite.ops.creation.ranges import arange
 from oneflow_lite.ops.table import exported
 
 
+@_C.native(_C.paths.eye)
 def eye(
     n_rows: int,
     n_cols: int | None = None,
@@ -46,6 +47,7 @@ def identity(n: int, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
     return eye(n, dtype=dtype, device=device)
 
 
+@_C.native(_C.paths.diag)
 def diag(x: Any, /, k: int = 0) -> Tensor:
     """Return a matrix with x on its k-th diagonal, or a copy of the k-th diagonal of a matrix.
 
@@ -71,6 +73,7 @@ def diag(x: Any, /, k: int = 0) -> Tensor:
     return _C.copy(_C.diagonal(given, offset, 0, 1))
 
 
+@_C.native(_C.paths.tri)
 def tri(
     n_rows: int,
     n_cols: int | None = None,
@@ -91,6 +94,7 @@ def tri(
     return _C.astype(_below(like, operator.index(k), "tri"), like.dtype, False)
 
 
+@_C.native(_C.paths.tril)
 def tril(x: Any, /, k: int = 0) -> Tensor:
     """Return x with zeros above the k-th diagonal of its last two dimensions.
 
@@ -105,6 +109,7 @@ def tril(x: Any, /, k: int = 0) -> Tensor:
     return _C.where(below, given, False)
 
 
+@_C.native(_C.paths.triu)
 def triu(x: Any, /, k: int = 0) -> Tensor:
     """Return x with zeros below the k-th diagonal of its last two dimensions.
 

@@ -99,6 +99,7 @@ def _joined(
     return joined if out is None else store(op, out, joined, casting)
 
 
+@_C.native(_C.paths.unstack)
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     """Return the slices of x along an axis, as views without it.
 

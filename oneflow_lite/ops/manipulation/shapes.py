@@ -112,6 +112,7 @@ def broadcast_arrays(*arrays: Any) -> list[Tensor] | tuple[Tensor, ...]:
     return returned(_C.broadcast_to(x, shape) for x in given)
 
 
+@_C.native(_C.paths.broadcast_shapes)
 def broadcast_shapes(*shapes: int | Sequence[int]) -> tuple[int, ...]:
     """Return the shape to which shapes broadcast.
 

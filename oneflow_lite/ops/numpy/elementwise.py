@@ -66,6 +66,7 @@ def isneginf(x: Any, out: Tensor | None = None) -> Tensor:
     return equal(_real("isneginf", x), -math.inf, out=out)
 
 
+@_C.native(_C.paths.isreal)
 def isreal(x: Any) -> Tensor:
     """Tell where the imaginary part is 0.
 
@@ -80,6 +81,7 @@ def isreal(x: Any) -> Tensor:
     return ones(given.shape, "bool", device=given.device)
 
 
+@_C.native(_C.paths.iscomplex)
 def iscomplex(x: Any) -> Tensor:
     """Tell where the imaginary part is not 0.
 
@@ -116,6 +118,7 @@ def _real(op: str, x: Any) -> Tensor:
     return given
 
 
+@_C.native(_C.paths.nan_to_num)
 def nan_to_num(
     x: Any,
     copy: bool = True,

@@ -21,6 +21,7 @@ from oneflow_lite.ops.table import exported
 Indices = tuple[Tensor, ...]
 
 
+@_C.native(_C.paths.indices)
 def indices(
     dimensions: Sequence[int],
     dtype: Any = np.int64,
@@ -202,6 +203,7 @@ def _within(index: Tensor, size: int, op: str) -> Tensor:
     return index + _C.reshape(none, index.shape, None)
 
 
+@_C.native(_C.paths.tril_indices)
 def tril_indices(n: int, k: int = 0, m: int | None = None, *, device: DeviceLike = None) -> Indices:
     """Return the indices of the places at and below the k-th diagonal of an (n, m) matrix.
 
@@ -214,6 +216,7 @@ def tril_indices(n: int, k: int = 0, m: int | None = None, *, device: DeviceLike
     return tuple(tensor(one, device=device) for one in np.tril_indices(*_sizes(n, k, m)))
 
 
+@_C.native(_C.paths.triu_indices)
 def triu_indices(n: int, k: int = 0, m: int | None = None, *, device: DeviceLike = None) -> Indices:
     """Return the indices of the places at and above the k-th diagonal of an (n, m) matrix.
 

@@ -202,8 +202,9 @@ def size(x: Any, /, axis: int | None = None) -> int:
     return given.size if axis is None else given.shape[_along("size", given, axis)[1]]
 
 
+@_C.native(_C.paths.copy)
 def copy(x: Any, /) -> Tensor:
-    """Return a row-major copy.
+    """Return a copy, laid out like x.
 
     Examples
     --------
@@ -211,7 +212,6 @@ def copy(x: Any, /) -> Tensor:
     >>> flow.copy(x).shares_storage(x)
     False
     """
-    return _C.copy(asarray(x))
 
 
 if not TYPE_CHECKING:
