@@ -6,6 +6,10 @@
 #include "base/vectors.h"
 #include "ops/loop_args.h"
 
+#ifdef OFL_X86_VECTORS
+#include <immintrin.h>
+#endif
+
 namespace ofl::ops {
 
 namespace {
@@ -211,10 +215,62 @@ void for_each_true(const ArrayView& mask, const ArrayView& x, int64_t step,
   flush();
 }
 
+#ifdef OFL_X86_VECTORS
+
+namespace {
+
+/// Of each byte, the places of its bits that are set, a byte for each.
+struct BitPlaces {
+  BitPlaces() {
+    for (unsigned bits = 0; bits < 256; ++bits) {
+      int found = 0;
+      for (unsigned place = 0; place < 8; ++place) {
+        if (bits >> place & 1) of[bits][found++] = static_cast<uint8_t>(place);
+      }
+    }
+  }
+  alignas(64) uint8_t of[256][8] = {};
+};
+
+/// Neighbours, eight at a time; `out` gets eight places each time, the last of which are
+/// overwritten. Returns how many are found of the first n - n % 8.
+OFL_AVX2 int64_t find_true_neighbours(const char* mask, int64_t n, int64_t base, int64_t step,
+                                      int64_t* out) {
+  static const BitPlaces places;
+  const __m256i steps = _mm256_set1_epi64x(step);
+  int64_t found = 0;
+  for (int64_t i = 0; i + 8 <= n; i += 8) {
+    const __m128i eight = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(mask + i));
+    const __m128i is_false = _mm_cmpeq_epi8(eight, _mm_setzero_si128());
+    const unsigned bits = ~static_cast<unsigned>(_mm_movemask_epi8(is_false)) & 0xff;
+    if (bits == 0) continue;
+    const __m128i at = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(places.of[bits]));
+    const __m256i from = _mm256_set1_epi64x(base + i * step);
+    const __m256i low = _mm256_mul_epi32(_mm256_cvtepu8_epi64(at), steps);
+    const __m256i high = _mm256_mul_epi32(_mm256_cvtepu8_epi64(_mm_srli_si128(at, 4)), steps);
+    auto* const to = reinterpret_cast<__m256i*>(out + found);
+    _mm256_storeu_si256(to, _mm256_add_epi64(from, low));
+    _mm256_storeu_si256(to + 1, _mm256_add_epi64(from, high));
+    found += __builtin_popcount(bits);
+  }
+  return found;
+}
+
+}  // namespace
+
+#endif
+
 // Without branches on the elements; eight false ones in a row are passed over.
 int64_t find_true(const char* mask, int64_t stride, int64_t n, int64_t base, int64_t step,
                   int64_t* out) {
   int64_t found = 0, i = 0;
+#ifdef OFL_X86_VECTORS
+  static const bool is_able = choose_by_isa("find_true", false, true);
+  if (is_able && stride == 1 && step == static_cast<int32_t>(step)) {
+    found = find_true_neighbours(mask, n, base, step, out);
+    i = n - n % 8;
+  }
+#endif
   if (stride == 1) {
     for (; i + 8 <= n; i += 8) {
       uint64_t eight;

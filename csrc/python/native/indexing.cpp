@@ -155,7 +155,10 @@ PyObject* take_along_axis_path(const Call& call) {
   if (!axis || !are_lanes(*x, *index, *axis)) return nullptr;
   const Issuer from = issuer();
   Tensor out;
-  if (x->ndim() == 1 && gather_here(from, *x, *index, &out)) return wrap(std::move(out));
+  if (x->ndim() == 1) {
+    if (gather_here(from, *x, *index, &out)) return wrap(std::move(out));
+    return take_along(*x, call[1], 0, ops::OutOfRange::raise);
+  }
   out = make_tensor(x->storage->state(), x->dtype, index->shape, from.site);
   ArrayPlan plan;
   plan.name = "take_along_axis";

@@ -395,7 +395,7 @@ PyObject* choice_path(const Call& call) {
 
 // --- orders
 
-constexpr int64_t kFewBytes = 4096;
+constexpr int64_t kFewBytes = 1 << 20;  // a copy takes some percent of the shuffle
 
 PyArrayObject* as_array(const Reference& object) {
   return reinterpret_cast<PyArrayObject*>(object.get());

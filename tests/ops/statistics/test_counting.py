@@ -158,3 +158,21 @@ def test_histogram_of_wide_integers(device: flow.Device) -> None:
         same(np.histogram(x, edges)[0], flow.histogram(t, flow.tensor(edges, device=device))[0])
         bounds = edges.astype("float64")
         same(np.histogram(x, bounds)[0], flow.histogram(t, flow.tensor(bounds, device=device))[0])
+
+
+def test_places_of_masks(device: flow.Device) -> None:
+    """Masks of all lengths around eight, with none, some and all true, and by steps."""
+    rng = np.random.default_rng(3)
+    for n in (*range(26), 1000, 5003):
+        for share in (0.0, 0.02, 0.5, 1.0):
+            mask = rng.random(n) < share
+            t = flow.tensor(mask, device=device)
+            for one, other in ((mask, t), (mask[::-1], t[::-1]), (mask[::3], t[::3])):
+                same(np.nonzero(one)[0], flow.nonzero(other)[0])
+                same(np.flatnonzero(one), flow.flatnonzero(other))
+                for dtype in ("uint8", "complex128"):
+                    x = np.arange(len(one)).astype(dtype)
+                    same(x[one], flow.tensor(x, device=device)[other])
+    wide = rng.random((300, 70)) < 0.3
+    for one, other in zip(np.nonzero(wide), flow.nonzero(flow.tensor(wide)), strict=True):
+        same(one, other)
