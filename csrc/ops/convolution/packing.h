@@ -138,8 +138,11 @@ void pack_channels(const T* from, const std::vector<Run>& positions, const int64
       if (c < across && c % block.side == 0) {
         for (int64_t i = 0; i < blocks; ++i) {
           const int64_t p = begin + i * block.side;
-          block.run(reinterpret_cast<const char*>(channel + p), step * kItem,
-                    reinterpret_cast<char*>(to + (run.start + p) * width + c), width * kItem);
+          char* places[kMostSide];
+          for (int64_t k = 0; k < block.side; ++k) {
+            places[k] = reinterpret_cast<char*>(to + (run.start + p + k) * width + c);
+          }
+          block.run(reinterpret_cast<const char*>(channel + p), step * kItem, places, 0);
         }
       }
       const int64_t first = c < across ? begin + blocks * block.side : begin;

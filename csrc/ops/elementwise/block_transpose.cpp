@@ -13,7 +13,7 @@ namespace ofl::ops {
 namespace {
 
 /// 8 x 8 words of 4 bytes: interleaves lines, then pairs of them, then halves.
-OFL_AVX2 void transpose_words4(const char* in, int64_t in_step, char* out, int64_t out_step) {
+OFL_AVX2 void transpose_words4(const char* in, int64_t in_step, char* const* places, int64_t offset) {
   __m256 line[8], pair[8], four[8];
   for (int k = 0; k < 8; ++k) {
     line[k] = _mm256_loadu_ps(reinterpret_cast<const float*>(in + k * in_step));
@@ -29,15 +29,15 @@ OFL_AVX2 void transpose_words4(const char* in, int64_t in_step, char* out, int64
     }
   }
   for (int k = 0; k < 4; ++k) {
-    _mm256_storeu_ps(reinterpret_cast<float*>(out + k * out_step),
+    _mm256_storeu_ps(reinterpret_cast<float*>(places[k] + offset),
                      _mm256_permute2f128_ps(four[k], four[k + 4], 0x20));
-    _mm256_storeu_ps(reinterpret_cast<float*>(out + (k + 4) * out_step),
+    _mm256_storeu_ps(reinterpret_cast<float*>(places[k + 4] + offset),
                      _mm256_permute2f128_ps(four[k], four[k + 4], 0x31));
   }
 }
 
 /// 4 x 4 words of 8 bytes.
-OFL_AVX2 void transpose_words8(const char* in, int64_t in_step, char* out, int64_t out_step) {
+OFL_AVX2 void transpose_words8(const char* in, int64_t in_step, char* const* places, int64_t offset) {
   __m256d line[4], pair[4];
   for (int k = 0; k < 4; ++k) {
     line[k] = _mm256_loadu_pd(reinterpret_cast<const double*>(in + k * in_step));
@@ -47,9 +47,9 @@ OFL_AVX2 void transpose_words8(const char* in, int64_t in_step, char* out, int64
     pair[k + 1] = _mm256_unpackhi_pd(line[k], line[k + 1]);
   }
   for (int k = 0; k < 2; ++k) {
-    _mm256_storeu_pd(reinterpret_cast<double*>(out + k * out_step),
+    _mm256_storeu_pd(reinterpret_cast<double*>(places[k] + offset),
                      _mm256_permute2f128_pd(pair[k], pair[k + 2], 0x20));
-    _mm256_storeu_pd(reinterpret_cast<double*>(out + (k + 2) * out_step),
+    _mm256_storeu_pd(reinterpret_cast<double*>(places[k + 2] + offset),
                      _mm256_permute2f128_pd(pair[k], pair[k + 2], 0x31));
   }
 }
@@ -57,7 +57,7 @@ OFL_AVX2 void transpose_words8(const char* in, int64_t in_step, char* out, int64
 /// A square of words that a vector of 16 bytes holds a line of. Each round interleaves lines that
 /// are half the square apart; as many rounds as there are bits in the number of a line.
 template <int kSide, typename Low, typename High>
-OFL_AVX2 inline void transpose_lines(const char* in, int64_t in_step, char* out, int64_t out_step,
+OFL_AVX2 inline void transpose_lines(const char* in, int64_t in_step, char* const* places, int64_t offset,
                                      const Low& low, const High& high) {
   __m128i lines[kSide], next[kSide];
   for (int k = 0; k < kSide; ++k) {
@@ -71,20 +71,20 @@ OFL_AVX2 inline void transpose_lines(const char* in, int64_t in_step, char* out,
     for (int k = 0; k < kSide; ++k) lines[k] = next[k];
   }
   for (int k = 0; k < kSide; ++k) {
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(out + k * out_step), lines[k]);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(places[k] + offset), lines[k]);
   }
 }
 
-OFL_AVX2 void transpose_words1(const char* in, int64_t in_step, char* out, int64_t out_step) {
+OFL_AVX2 void transpose_words1(const char* in, int64_t in_step, char* const* places, int64_t offset) {
   transpose_lines<16>(
-      in, in_step, out, out_step,
+      in, in_step, places, offset,
       [](__m128i a, __m128i b) OFL_AVX2 { return _mm_unpacklo_epi8(a, b); },
       [](__m128i a, __m128i b) OFL_AVX2 { return _mm_unpackhi_epi8(a, b); });
 }
 
-OFL_AVX2 void transpose_words2(const char* in, int64_t in_step, char* out, int64_t out_step) {
+OFL_AVX2 void transpose_words2(const char* in, int64_t in_step, char* const* places, int64_t offset) {
   transpose_lines<8>(
-      in, in_step, out, out_step,
+      in, in_step, places, offset,
       [](__m128i a, __m128i b) OFL_AVX2 { return _mm_unpacklo_epi16(a, b); },
       [](__m128i a, __m128i b) OFL_AVX2 { return _mm_unpackhi_epi16(a, b); });
 }

@@ -6,9 +6,12 @@
 
 namespace ofl::ops {
 
-/// Transposes a square block of `side` lines, dense along each; steps in bytes.
+inline constexpr int kMostSide = 16;
+
+/// Transposes a square block of `side` lines, dense along each, to `offset` from as many places;
+/// in bytes.
 struct BlockTranspose {
-  using Fn = void (*)(const char* in, int64_t in_step, char* out, int64_t out_step);
+  using Fn = void (*)(const char* in, int64_t in_step, char* const* places, int64_t offset);
   int64_t side = 0;  // 0: there is none
   Fn run = nullptr;
 };

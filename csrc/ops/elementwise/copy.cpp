@@ -57,61 +57,92 @@ int tile_row(const Iteration& iteration, int64_t item_size) {
   return best;
 }
 
-/// Copies planes of two rows tile by tile.
+/// Copies planes of two rows tile by tile. Each step across may be one of pairs (or more) of lines,
+/// the steps of `within`, which then has no gaps; else it is null.
 class PlaneCopy {
  public:
-  PlaneCopy(const LoopArgs& args, const Iteration::Row& across, const Iteration::Row& along)
-      : cast_(cast_function(args.dtype[kIn], args.dtype[kOut])), across_(across), along_(along) {
+  PlaneCopy(const LoopArgs& args, const Iteration::Row& across, const Iteration::Row* within,
+            const Iteration::Row& along)
+      : cast_(cast_function(args.dtype[kIn], args.dtype[kOut])),
+        across_(across),
+        within_(within),
+        along_(along),
+        lines_(across.dim * (within ? within->dim : 1)),
+        step_(within ? within->strides[kIn] : across.strides[kIn]) {
     const auto item = static_cast<int64_t>(size_of(args.dtype[kIn]));
-    if (args.dtype[kIn] == args.dtype[kOut] && across.strides[kIn] == item &&
-        along.strides[kOut] == item) {
+    if (args.dtype[kIn] == args.dtype[kOut] && step_ == item && along.strides[kOut] == item) {
       block_ = block_transpose(size_of(args.dtype[kIn]));
     }
   }
 
   void run(const char* in, char* out) const {
-    for (int64_t j = 0; j < across_.dim; j += kTileAcross) {
+    char* places[kTileAcross];
+    for (int64_t j = 0; j < lines_; j += kTileAcross) {
+      const int64_t lines = std::min(kTileAcross, lines_ - j);
+      for (int64_t k = 0; k < lines; ++k) places[k] = out + offset(j + k);
       for (int64_t i = 0; i < along_.dim; i += kTileAlong) {
-        run_tile(in + i * along_.strides[kIn] + j * across_.strides[kIn],
-                 out + i * along_.strides[kOut] + j * across_.strides[kOut],
-                 std::min(kTileAcross, across_.dim - j), std::min(kTileAlong, along_.dim - i));
+        const int64_t n = std::min(kTileAlong, along_.dim - i);
+        run_tile(in + i * along_.strides[kIn] + j * step_, places, lines, n);
+        for (int64_t k = 0; k < lines; ++k) places[k] += n * along_.strides[kOut];
       }
     }
   }
 
  private:
-  void run_tile(const char* in, char* out, int64_t lines, int64_t n) const {
+  /// Where a line of the output begins.
+  int64_t offset(int64_t line) const {
+    if (!within_) return line * across_.strides[kOut];
+    return line / within_->dim * across_.strides[kOut] +
+           line % within_->dim * within_->strides[kOut];
+  }
+
+  /// Writes n elements at each of the places.
+  void run_tile(const char* in, char* const* places, int64_t lines, int64_t n) const {
     const bool is_whole = block_.side > 0 && n == kTileAlong;
     for (int64_t line = 0; line < lines;) {
-      const char* from = in + line * across_.strides[kIn];
-      char* to = out + line * across_.strides[kOut];
+      const char* from = in + line * step_;
       if (is_whole && line + block_.side <= lines) {
         for (int64_t i = 0; i < n; i += block_.side) {
-          block_.run(from + i * along_.strides[kIn], along_.strides[kIn],
-                     to + i * along_.strides[kOut], across_.strides[kOut]);
+          block_.run(from + i * along_.strides[kIn], along_.strides[kIn], places + line,
+                     i * along_.strides[kOut]);
         }
         line += block_.side;
       } else {
-        cast_(from, along_.strides[kIn], to, along_.strides[kOut], n);
+        cast_(from, along_.strides[kIn], places[line], along_.strides[kOut], n);
         ++line;
       }
     }
   }
 
   const CastFn cast_;
-  const Iteration::Row &across_, &along_;
+  const Iteration::Row& across_;
+  const Iteration::Row* const within_;
+  const Iteration::Row& along_;
+  const int64_t lines_, step_;
   BlockTranspose block_;
 };
+
+/// The row whose steps lie between those across, without gaps; -1: there is none.
+int row_within(const Iteration& iteration, int across, int64_t item_size) {
+  for (int d = 0; d + 1 < iteration.ndim; ++d) {
+    const Iteration::Row& row = iteration.rows[d];
+    const bool fills = iteration.rows[across].strides[kIn] == row.dim * item_size;
+    if (d != across && row.strides[kIn] == item_size && fills) return d;
+  }
+  return -1;
+}
 
 void copy_tiled(const LoopArgs& args, int across) {
   const Iteration& iteration = args.iteration;
   const int along = iteration.ndim - 1;
+  const int within = row_within(iteration, across, static_cast<int64_t>(size_of(args.dtype[kIn])));
   Iteration rest;
   rest.operands = iteration.operands;
   for (int d = 0; d < along; ++d) {
-    if (d != across) rest.rows[rest.ndim++] = iteration.rows[d];
+    if (d != across && d != within) rest.rows[rest.ndim++] = iteration.rows[d];
   }
-  const PlaneCopy plane(args, iteration.rows[across], iteration.rows[along]);
+  const PlaneCopy plane(args, iteration.rows[across],
+                        within < 0 ? nullptr : &iteration.rows[within], iteration.rows[along]);
   for_each_row(rest, rest.ndim, args.data,
                [&](char* const* pointers) { plane.run(pointers[kIn], pointers[kOut]); });
 }

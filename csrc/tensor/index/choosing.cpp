@@ -11,7 +11,8 @@ namespace ofl {
 
 namespace {
 
-constexpr int64_t kManyBytes = 65536;  // of an operand: some microseconds
+constexpr int64_t kManyBytes = 65536;      // of an operand: some microseconds
+constexpr int64_t kManyInOrder = 1 << 20;  // where each element waits for the one before
 
 /// Unsigned numbers, or pairs of them, in the place of elements of any dtype.
 template <typename Visit>
@@ -26,17 +27,17 @@ void with_size(DType dtype, const Visit& visit) {
 }
 
 /// Its elements may be read here, wherever they are.
-bool is_small(const Issuer& issuer, const Tensor& x) {
+bool is_small(const Issuer& issuer, const Tensor& x, int64_t most) {
   const int64_t bytes = x.size() * static_cast<int64_t>(size_of(x.dtype));
-  return bytes > 0 && bytes <= kManyBytes && settled_data(issuer.machine, *x.storage);
+  return bytes > 0 && bytes <= most && settled_data(issuer.machine, *x.storage);
 }
 
 /// x may be written here, and what is written to it changes neither of the others.
 bool may_write_here(const Issuer& issuer, const Tensor& x, const Tensor& mask,
-                    const Tensor& values) {
+                    const Tensor& values, int64_t most) {
   const auto width = static_cast<int64_t>(size_of(x.dtype));
-  return x.storage->writable() && is_small(issuer, x) && is_small(issuer, mask) &&
-         is_small(issuer, values) && mask.dtype == DType::b1 && mask.size() == x.size() &&
+  return x.storage->writable() && is_small(issuer, x, most) &&
+         is_small(issuer, mask, most) && is_small(issuer, values, most) && mask.dtype == DType::b1 && mask.size() == x.size() &&
          values.dtype == x.dtype && mask.storage.get() != x.storage.get() &&
          values.storage.get() != x.storage.get() &&
          (x.contiguous() || !may_self_overlap(x.shape, x.strides, width));
@@ -105,7 +106,7 @@ void choose_each(const int64_t* numbers, const T* const* choices, int64_t n, T* 
 
 bool put_masked_here(const Issuer& issuer, const Tensor& x, const Tensor& mask,
                      const Tensor& values) {
-  if (!may_write_here(issuer, x, mask, values)) return false;
+  if (!may_write_here(issuer, x, mask, values, kManyBytes)) return false;
   const std::optional<Tensor> chosen = shaped_like(x, mask), given = shaped_like(x, values);
   if (!chosen || !given) return false;
   const ops::Iteration rows = rows_of({&x, &*chosen, &*given});
@@ -120,7 +121,7 @@ bool put_masked_here(const Issuer& issuer, const Tensor& x, const Tensor& mask,
 }
 
 bool place_here(const Issuer& issuer, const Tensor& x, const Tensor& mask, const Tensor& values) {
-  if (!may_write_here(issuer, x, mask, values) || !values.contiguous()) return false;
+  if (!may_write_here(issuer, x, mask, values, kManyInOrder) || !values.contiguous()) return false;
   const std::optional<Tensor> chosen = shaped_like(x, mask);
   if (!chosen) return false;
   const int64_t count = values.size();

@@ -7,7 +7,7 @@ namespace ofl {
 
 namespace {
 
-constexpr int64_t kManyBytes = 65536;  // of an operand: some microseconds
+constexpr int64_t kManyBytes = 1 << 20;  // of an operand: some hundred microseconds
 
 bool is_known(const Issuer& issuer, const Tensor& x) {
   return x.dtype == DType::i64 && x.size() > 0 && readable_here(issuer.machine, x, kManyBytes);

@@ -78,6 +78,8 @@ def logspace(
     >>> flow.logspace(0, 2, 3).numpy()
     array([  1.,  10., 100.])
     """
+    if dtype is None and {type(start), type(stop), type(base)} <= {int, float}:
+        return tensor(np.logspace(start, stop, num, endpoint, base), device=device)
     wanted = _spaced("logspace", dtype, start, stop, base)
     first, last, of = (_number("logspace", x) for x in (start, stop, base))
     return tensor(

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import oneflow_lite as flow
+from tests.support.oracle import same, values
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.float32, np.float64, np.complex128])
@@ -19,3 +20,16 @@ def test_rows_at_small_distances(dtype: type, nbytes: int) -> None:
         expected = np.full(count + 70, 2, dtype)
         expected[behind : behind + count] = bits
         assert target.numpy().tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "float16", "float32", "int64", "complex128"])
+def test_transposed_copies_of_all_widths(dtype: str, device: flow.Device) -> None:
+    """Wide enough for blocks, with edges; a short last axis lies within the lines across."""
+    shapes = ((300, 331), (257, 16), (316, 158, 2), (270, 21, 2), (300, 7, 3), (2, 290, 33, 2))
+    for shape in shapes:
+        x = values(shape, dtype, 7)
+        t = flow.tensor(x, device=device)
+        same(np.ascontiguousarray(x.T), flow.ascontiguousarray(t.T))
+        same(x.T.reshape(-1), flow.reshape(t.T, -1))
+        same(x[::-1].T.copy(), t[::-1].T.copy())
+        same(x[..., ::-1].T.copy(), t[..., ::-1].T.copy())
