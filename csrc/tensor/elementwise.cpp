@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "tensor/fusion/begin.h"
+#include "tensor/index/elements.h"
 #include "tensor/layout.h"
 #include "tensor/op_call.h"
 #include "tensor/submit.h"
@@ -223,20 +224,37 @@ Tensor where(const Issuer& issuer, const Input* inputs, DType dtype, Device devi
 
 namespace {
 
-/// Gives a new tensor the elements of x at once, where they are few, at hand, and lie as its own
-/// will; else false.
+/// Copies each element from the strides of one tensor to those of the other, over the axes from
+/// `axis` on.
+void copy_each(const Tensor& x, const Tensor& result, int axis, const char* from, char* to) {
+  const int64_t n = x.shape[axis], step = x.strides[axis], stride = result.strides[axis];
+  const bool is_last = axis + 1 == x.ndim();
+  for (int64_t i = 0; i < n; ++i, from += step, to += stride) {
+    if (is_last) {
+      copy_element(from, size_of(x.dtype), to);
+    } else {
+      copy_each(x, result, axis + 1, from, to);
+    }
+  }
+}
+
+/// Gives a new tensor the elements of x at once, where they are few and at hand, and fewer still
+/// where they lie otherwise than its own will; else false.
 bool copied_here(const Issuer& issuer, const Tensor& x, const Tensor& result) {
-  constexpr int64_t kFewBytes = 16384;  // half a microsecond
-  const bool lie_alike =
-      x.dtype == result.dtype &&
-      (x.strides == result.strides || (x.contiguous() && result.contiguous()));
-  if (!lie_alike || !at_hand(issuer.machine, x, kFewBytes)) return false;
+  constexpr int64_t kFewBytes = 16384, kFewElements = 64;  // half a microsecond
+  if (x.dtype != result.dtype || !at_hand(issuer.machine, x, kFewBytes)) return false;
+  const bool lie_alike = x.strides == result.strides || (x.contiguous() && result.contiguous());
+  if (!lie_alike && x.size() > kFewElements) return false;
   try {
     result.storage->materialize_on_host();
   } catch (const ep::CapacityError&) {
     return false;
   }
-  std::memcpy(result.address(), x.address(), result.storage->bytes());
+  if (lie_alike) {
+    std::memcpy(result.address(), x.address(), result.storage->bytes());
+  } else {
+    copy_each(x, result, 0, x.address(), result.address());
+  }
   return true;
 }
 

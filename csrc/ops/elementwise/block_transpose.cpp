@@ -13,7 +13,8 @@ namespace ofl::ops {
 namespace {
 
 /// 8 x 8 words of 4 bytes: interleaves lines, then pairs of them, then halves.
-OFL_AVX2 void transpose_words4(const char* in, int64_t in_step, char* const* places, int64_t offset) {
+OFL_AVX2 void transpose_words4(const char* in, int64_t in_step, char* const* places,
+                               int64_t offset) {
   __m256 line[8], pair[8], four[8];
   for (int k = 0; k < 8; ++k) {
     line[k] = _mm256_loadu_ps(reinterpret_cast<const float*>(in + k * in_step));
@@ -37,7 +38,8 @@ OFL_AVX2 void transpose_words4(const char* in, int64_t in_step, char* const* pla
 }
 
 /// 4 x 4 words of 8 bytes.
-OFL_AVX2 void transpose_words8(const char* in, int64_t in_step, char* const* places, int64_t offset) {
+OFL_AVX2 void transpose_words8(const char* in, int64_t in_step, char* const* places,
+                               int64_t offset) {
   __m256d line[4], pair[4];
   for (int k = 0; k < 4; ++k) {
     line[k] = _mm256_loadu_pd(reinterpret_cast<const double*>(in + k * in_step));
@@ -57,8 +59,8 @@ OFL_AVX2 void transpose_words8(const char* in, int64_t in_step, char* const* pla
 /// A square of words that a vector of 16 bytes holds a line of. Each round interleaves lines that
 /// are half the square apart; as many rounds as there are bits in the number of a line.
 template <int kSide, typename Low, typename High>
-OFL_AVX2 inline void transpose_lines(const char* in, int64_t in_step, char* const* places, int64_t offset,
-                                     const Low& low, const High& high) {
+OFL_AVX2 inline void transpose_lines(const char* in, int64_t in_step, char* const* places,
+                                     int64_t offset, const Low& low, const High& high) {
   __m128i lines[kSide], next[kSide];
   for (int k = 0; k < kSide; ++k) {
     lines[k] = _mm_loadu_si128(reinterpret_cast<const __m128i*>(in + k * in_step));
@@ -75,14 +77,16 @@ OFL_AVX2 inline void transpose_lines(const char* in, int64_t in_step, char* cons
   }
 }
 
-OFL_AVX2 void transpose_words1(const char* in, int64_t in_step, char* const* places, int64_t offset) {
+OFL_AVX2 void transpose_words1(const char* in, int64_t in_step, char* const* places,
+                               int64_t offset) {
   transpose_lines<16>(
       in, in_step, places, offset,
       [](__m128i a, __m128i b) OFL_AVX2 { return _mm_unpacklo_epi8(a, b); },
       [](__m128i a, __m128i b) OFL_AVX2 { return _mm_unpackhi_epi8(a, b); });
 }
 
-OFL_AVX2 void transpose_words2(const char* in, int64_t in_step, char* const* places, int64_t offset) {
+OFL_AVX2 void transpose_words2(const char* in, int64_t in_step, char* const* places,
+                               int64_t offset) {
   transpose_lines<8>(
       in, in_step, places, offset,
       [](__m128i a, __m128i b) OFL_AVX2 { return _mm_unpacklo_epi16(a, b); },

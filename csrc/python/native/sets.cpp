@@ -11,7 +11,7 @@ namespace {
 
 /// Its elements one after the other, where they are few and here; else x itself.
 Tensor packed(const Tensor& x) {
-  constexpr int64_t kManyBytes = 65536;
+  constexpr int64_t kManyBytes = 1 << 20;
   return at_hand(runtime().machine, x, kManyBytes) ? contiguous(issuer(), x) : x;
 }
 
@@ -25,10 +25,12 @@ PyObject* distinct_path(const Call& call) {
   const bool equal_nan = call[5] == Py_True;
   const int parts = (call[2] == Py_True) + (call[3] == Py_True) + (call[4] == Py_True);
   Distinct told;
-  const bool is_done = parts > 0
-                           ? distinct_here(issuer(), x, equal_nan, find_sort(DType::u64), &told)
-                           : distinct_here(issuer(), x, equal_nan,
-                                           find_sort(compared_dtype(x.dtype)), &told.values);
+  const bool has_positions = call[2] == Py_True || call[3] == Py_True;
+  Tensor* const counts = call[4] == Py_True ? &told.counts : nullptr;
+  const ops::Loop sort = find_sort(has_positions ? DType::u64 : compared_dtype(x.dtype));
+  const bool is_done =
+      has_positions ? distinct_here(issuer(), x, equal_nan, sort, &told)
+                    : distinct_here(issuer(), x, equal_nan, sort, &told.values, counts);
   if (!is_done) return nullptr;
   Reference tuple(checked(PyTuple_New(1 + parts)));
   PyTuple_SET_ITEM(tuple.get(), 0, wrap(std::move(told.values)));

@@ -36,8 +36,8 @@ bool is_small(const Issuer& issuer, const Tensor& x, int64_t most) {
 bool may_write_here(const Issuer& issuer, const Tensor& x, const Tensor& mask,
                     const Tensor& values, int64_t most) {
   const auto width = static_cast<int64_t>(size_of(x.dtype));
-  return x.storage->writable() && is_small(issuer, x, most) &&
-         is_small(issuer, mask, most) && is_small(issuer, values, most) && mask.dtype == DType::b1 && mask.size() == x.size() &&
+  return x.storage->writable() && is_small(issuer, x, most) && is_small(issuer, mask, most) &&
+         is_small(issuer, values, most) && mask.dtype == DType::b1 && mask.size() == x.size() &&
          values.dtype == x.dtype && mask.storage.get() != x.storage.get() &&
          values.storage.get() != x.storage.get() &&
          (x.contiguous() || !may_self_overlap(x.shape, x.strides, width));
@@ -121,7 +121,9 @@ bool put_masked_here(const Issuer& issuer, const Tensor& x, const Tensor& mask,
 }
 
 bool place_here(const Issuer& issuer, const Tensor& x, const Tensor& mask, const Tensor& values) {
-  if (!may_write_here(issuer, x, mask, values, kManyInOrder) || !values.contiguous()) return false;
+  if (!values.contiguous() || !may_write_here(issuer, x, mask, values, kManyInOrder)) {
+    return false;
+  }
   const std::optional<Tensor> chosen = shaped_like(x, mask);
   if (!chosen) return false;
   const int64_t count = values.size();

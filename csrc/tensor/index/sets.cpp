@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <utility>
 
 #include "ops/leased_memory.h"
 #include "ops/sort/order.h"
@@ -11,9 +12,8 @@ namespace ofl {
 
 namespace {
 
-constexpr int64_t kManyBytes = 65536;        // of an operand: some tens of microseconds
-constexpr int64_t kManyOfOneByte = 1 << 20;  // which are not sorted
-constexpr int kBytes = 256;                  // so many different elements have one byte
+constexpr int64_t kManyBytes = 1 << 20;  // of an operand: about a millisecond
+constexpr int kBytes = 256;              // so many different elements have one byte
 
 ops::MemoryPool& elements_pool() {
   static auto* const pool = new ops::MemoryPool;
@@ -21,8 +21,7 @@ ops::MemoryPool& elements_pool() {
 }
 
 bool is_small(const Issuer& issuer, const Tensor& x) {
-  const bool is_byte = size_of(x.dtype) == 1;
-  return readable_here(issuer.machine, x, is_byte ? kManyOfOneByte : kManyBytes);
+  return readable_here(issuer.machine, x, kManyBytes);
 }
 
 bool make_here(const Issuer& issuer, const Tensor& like, DType dtype, const Dims& shape,
@@ -119,31 +118,43 @@ bool tell_of_bytes(const Issuer& issuer, const Tensor& x, Distinct* out) {
 
 // --- of more bytes: sorted
 
-/// Keeps one element of each run of equal ones; how many.
+/// Keeps one element of each run of equal ones; how many. `starts` (may be null) gets where each
+/// run starts, and then n.
 template <typename T, bool EqualNan>
-int64_t keep_distinct(T* sorted, int64_t n) {
-  if (n == 0) return 0;
+int64_t keep_distinct(T* sorted, int64_t n, int64_t* starts) {
   int64_t count = 1;
   T last = sorted[0];
+  if (starts) starts[0] = 0;
   for (int64_t i = 1; i < n; ++i) {
     const T value = sorted[i];
     sorted[count] = value;
+    if (starts) starts[count] = i;
     count += ops::are_distinct<T, EqualNan>(value, last);
     last = value;
   }
+  if (starts) starts[count] = n;
   return count;
 }
 
 /// Writes the distinct elements to `out`, which has room for n.
 template <typename T>
 int64_t write_distinct(const char* elements, int64_t n, bool equal_nan, const ops::Loop& sort,
-                       T* out) {
+                       T* out, int64_t* starts = nullptr) {
   if constexpr (sizeof(T) == 1) {
-    return distinct_bytes<T>(elements, n, out);
+    const int64_t count = distinct_bytes<T>(elements, n, out);
+    if (!starts) return count;
+    const std::array<int64_t, kBytes> counts = counts_of_keys<T>(elements, n);
+    int64_t start = 0, next = 0;
+    for (const int64_t each : counts) {
+      if (each > 0) starts[next++] = std::exchange(start, start + each);
+    }
+    starts[count] = n;
+    return count;
   } else {
     if (n == 0) return 0;
     ops::stable_sort<T>(elements, n, sort, out);
-    return equal_nan ? keep_distinct<T, true>(out, n) : keep_distinct<T, false>(out, n);
+    return equal_nan ? keep_distinct<T, true>(out, n, starts)
+                     : keep_distinct<T, false>(out, n, starts);
   }
 }
 
@@ -220,16 +231,24 @@ int64_t combine(SetOperation operation, const T* a, int64_t a_count, const T* b,
 }  // namespace
 
 bool distinct_here(const Issuer& issuer, const Tensor& x, bool equal_nan, const ops::Loop& sort,
-                   Tensor* values) {
-  if (!is_small(issuer, x)) return false;
+                   Tensor* values, Tensor* counts) {
   const int64_t n = x.size();
+  if (!is_small(issuer, x) || (counts && n == 0)) return false;
   const bool is_made = visit_dtype(x.dtype, [&](auto type) {
     using T = decltype(type);
     const size_t room = sizeof(T) == 1 ? kBytes : (n + 1) * sizeof(T);
     const ops::LeasedMemory memory(elements_pool(), room);
+    const ops::LeasedMemory bounds(elements_pool(), counts ? (n + 1) * sizeof(int64_t) : 1);
     T* const elements = reinterpret_cast<T*>(memory.data());
-    const int64_t count = write_distinct<T>(x.address(), n, equal_nan, sort, elements);
-    return make_of(issuer, x, elements, count, values);
+    int64_t* const starts = counts ? reinterpret_cast<int64_t*>(bounds.data()) : nullptr;
+    const int64_t count = write_distinct<T>(x.address(), n, equal_nan, sort, elements, starts);
+    if (!make_of(issuer, x, elements, count, values)) return false;
+    if (!counts) return true;
+    if (!make_here(issuer, x, DType::i64, {count}, counts)) return false;
+    for (int64_t run = 0; run < count; ++run) {
+      integers_of(*counts)[run] = starts[run + 1] - starts[run];
+    }
+    return true;
   });
   if (is_made) issuer.machine.note_look();
   return is_made;

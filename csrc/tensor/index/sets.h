@@ -1,5 +1,5 @@
-// Sets of few elements, in the thread that asks for them. Each function is false, without any
-// effect, where an operand is not readable_here(). `sort` is that of ops::sort_kernel.
+// Sets of elements that are not many, in the thread that asks for them. Each function is false,
+// without any effect, where an operand is not readable_here(). `sort` is that of ops::sort_kernel.
 #pragma once
 
 #include "ops/array_args.h"
@@ -15,9 +15,10 @@ struct Distinct {
   Tensor counts;   // how often each occurs
 };
 
-/// The distinct elements of x, ascending. `equal_nan`: all NaN are one.
+/// The distinct elements of x, ascending, and (where it is not null) how often each occurs.
+/// `equal_nan`: all NaN are one.
 bool distinct_here(const Issuer& issuer, const Tensor& x, bool equal_nan, const ops::Loop& sort,
-                   Tensor* values);
+                   Tensor* values, Tensor* counts);
 /// The same with all that is told of them; `sort`: of uint64.
 bool distinct_here(const Issuer& issuer, const Tensor& x, bool equal_nan, const ops::Loop& sort,
                    Distinct* out);
