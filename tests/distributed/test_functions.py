@@ -309,3 +309,11 @@ def test_partial_values_are_no_elements_to_write_to() -> None:
             x[0] = 1
 
     on_ranks(program, 2)
+
+
+def test_slices_of_a_tensor_that_is_split() -> None:
+    """Of one rank, in this process: the slices are keys, which such tensors take."""
+    ranks = flow.distributed.placement("cpu", ranks=[0])
+    x = flow.ones((3, 2), placement=ranks, sbp=flow.distributed.sbp.split(0))
+    slices = flow.unstack(x)
+    assert [one.numpy().tolist() for one in slices] == [[1.0, 1.0]] * 3

@@ -99,7 +99,6 @@ def _joined(
     return joined if out is None else store(op, out, joined, casting)
 
 
-@_C.native(_C.paths.unstack)
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     """Return the slices of x along an axis, as views without it.
 
@@ -112,8 +111,18 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     if given.ndim == 0:
         raise ValueError("[unstack] expected at least one dimension, got a 0-d tensor")
     (along,) = normalize_axes(axis, given.ndim, "unstack")
-    before = (slice(None),) * along
-    return tuple(given[(*before, i)] for i in range(given.shape[along]))
+    return _slices(given, along) if type(given) is Tensor else _slices_by_keys(given, along)
+
+
+def _slices_by_keys(x: Tensor, axis: int) -> tuple[Tensor, ...]:
+    before = (slice(None),) * axis
+    return tuple(x[(*before, i)] for i in range(x.shape[axis]))
+
+
+@_C.native(_C.paths.unstack)
+def _slices(x: Tensor, axis: int) -> tuple[Tensor, ...]:
+    """The slices along an axis, counted from 0."""
+    return _slices_by_keys(x, axis)
 
 
 concatenate = concat  # NumPy's older name
