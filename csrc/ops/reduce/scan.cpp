@@ -22,25 +22,26 @@ struct Times {
   }
 };
 
-/// A running sum or product of n elements, kept in a register; NumPy's loop reads each one back
-/// from memory, which takes longer than the operation. The bits are the same, but for a NaN, of
-/// which the last result tells.
+/// A running sum or product of n elements, the first of which is in its place. It is kept in a
+/// register; NumPy's loop reads each one back from memory, which takes longer than the operation.
+/// The bits are the same, but for a NaN: it ends before the first one that an operation makes.
+/// Returns how many results there are.
 template <typename Operation, typename T>
-bool run_up(const char* in, int64_t in_step, char* out, int64_t out_step, int64_t n) {
+int64_t run_up(const char* in, int64_t in_step, char* out, int64_t out_step, int64_t n) {
   T total;
   std::memcpy(&total, in, sizeof total);
-  std::memcpy(out, &total, sizeof total);
   for (int64_t i = 1; i < n; ++i) {
     T next;
     std::memcpy(&next, in + i * in_step, sizeof next);
     total = Operation::of(total, next);
+    if (total != total) return i;
     std::memcpy(out + i * out_step, &total, sizeof total);
   }
-  return total == total;
+  return n;
 }
 
-/// False where NumPy's loop is to do it once more.
-using RunningFn = bool (*)(const char* in, int64_t in_step, char* out, int64_t out_step, int64_t n);
+using RunningFn = int64_t (*)(const char* in, int64_t in_step, char* out, int64_t out_step,
+                              int64_t n);
 
 /// Integers wrap around, so those without a sign serve for all.
 template <typename Operation>
@@ -73,11 +74,12 @@ void accumulate_lanes(const ArrayArgs& args, int axis) {
   const int64_t in_step = in.strides[axis], out_step = out.strides[axis];
   const RunningFn running = running_function(args);
   for_each_lane({&in, &out}, axis, [&](char* const* first) {
-    if (running && running(first[0], in_step, first[1], out_step, n)) return;
     std::memcpy(first[1], first[0], itemsize);
-    if (n == 1) return;
-    char* pointers[3] = {first[1], first[0] + in_step, first[1] + out_step};
-    const intptr_t count = n - 1;
+    const int64_t done = running ? running(first[0], in_step, first[1], out_step, n) : 1;
+    if (done == n) return;
+    char* const last = first[1] + (done - 1) * out_step;
+    char* pointers[3] = {last, first[0] + done * in_step, last + out_step};
+    const intptr_t count = n - done;
     const intptr_t steps[3] = {out_step, in_step, out_step};
     args.loop.function(pointers, &count, steps, args.loop.data);
   });
