@@ -71,8 +71,8 @@ inline void multiply_tile(const Tile<T>& tile) {
   }
 }
 
-/// The one for the tile's number of rows. Each is a function of its own: in one that holds them all,
-/// compilers take several times as long.
+/// The one for the tile's number of rows. Each is a function of its own: one that holds them all
+/// takes several times as long to compile.
 template <typename T, typename By, int Vectors, Left Kind, int Rows = By::Lanes::kRows>
 void multiply_rows(const Tile<T>& tile) {
   if (tile.rows == Rows) return By::template multiply<Rows, Vectors, Kind>(tile);

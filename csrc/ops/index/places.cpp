@@ -89,8 +89,7 @@ template <bool adds>
 bool find_plainly(const char* values, int64_t n, int64_t size, int64_t stride,
                   const int64_t* before, int64_t* offsets) {
   const auto count = static_cast<uint64_t>(size), step = static_cast<uint64_t>(stride);
-  uint64_t signs =
-      0;  // the highest bit: one was negative, of an index or of what is left behind it
+  uint64_t signs = 0;  // the highest bit: one was negative, of an index or of what is left behind
   for (int64_t i = 0; i < n; ++i) {
     int64_t value;
     std::memcpy(&value, values + i * int64_t{sizeof value}, sizeof value);
