@@ -35,7 +35,8 @@ PyObject* take_path(const Call& call) {
   if (PyUnicode_CompareWithASCIIString(call[3], "raise") != 0) return nullptr;
   const bool flat = call[2] == Py_None && x->ndim() == 1;
   const std::optional<int> axis = flat ? 0 : known_axis(call[2], x->ndim());
-  return axis ? take_along(*x, call[1], *axis, ops::OutOfRange::raise) : nullptr;
+  if (!axis) return nullptr;
+  return take_along(*x, call[1], *axis, ops::OutOfRange::raise, "take");
 }
 
 /// partition(x, kth, axis, kind) and argpartition(), of one place

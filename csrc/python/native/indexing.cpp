@@ -157,7 +157,7 @@ PyObject* take_along_axis_path(const Call& call) {
   Tensor out;
   if (x->ndim() == 1) {
     if (gather_here(from, *x, *index, &out)) return wrap(std::move(out));
-    return take_along(*x, call[1], 0, ops::OutOfRange::raise);
+    return take_along(*x, call[1], 0, ops::OutOfRange::raise, "take_along_axis");
   }
   out = make_tensor(x->storage->state(), x->dtype, index->shape, from.site);
   ArrayPlan plan;

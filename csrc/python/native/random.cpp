@@ -369,7 +369,7 @@ PyObject* integers_path(const Call& call) {
 PyObject* chosen(const Tensor& x, const Numbers& places, const Dims& shape) {
   if (shape.size() == 0) return copied_element(x, x.offset + places.integers[0] * x.strides[0]);
   const Reference indices(tensor_of_numbers(&places, DType::i64, shape, x.device()));
-  return take_along(x, indices.get(), 0, ops::OutOfRange::raise);
+  return take_along(x, indices.get(), 0, ops::OutOfRange::raise, "take");
 }
 
 /// choice(self, a, size, replace, p, axis, shuffle, device)

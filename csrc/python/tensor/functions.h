@@ -47,8 +47,9 @@ PyObject* reduce_tensor(const OpObject& row, const Tensor& x, PyObject* axes, DT
 /// The first extremum, over all elements where `axis` is -1.
 PyObject* arg_reduce_tensor(const Tensor& x, int axis, bool keepdims, bool minimum);
 
-/// The elements at integer indices (tensor, array, sequence) along an axis.
-PyObject* take_along(const Tensor& x, PyObject* indices, int axis, ops::OutOfRange mode);
+/// The elements at integer indices (tensor, array, sequence) along an axis. `name`: for errors.
+PyObject* take_along(const Tensor& x, PyObject* indices, int axis, ops::OutOfRange mode,
+                     const char* name);
 
 /// A new tensor, sorted along an axis; `stable`: equal elements that differ in bits keep their
 /// order.

@@ -241,7 +241,7 @@ PyObject* take(Arguments given) {
   const Tensor& tensor = require_tensor(given[0], "take");
   const int along = normalize_axis(integer_argument(given[2]), tensor.ndim(), "take");
   const auto mode = static_cast<ops::OutOfRange>(integer_argument(given[3]));
-  return take_along(tensor, given[1], along, mode);
+  return take_along(tensor, given[1], along, mode, "take");
 }
 
 PyObject* nonzero_of(Arguments given) {
@@ -262,9 +262,10 @@ PyMethodDef functions[] = {positional<getitem, 3>("getitem"),
 
 }  // namespace
 
-PyObject* take_along(const Tensor& x, PyObject* indices, int axis, ops::OutOfRange mode) {
-  const Tensor array = index_array(indices, x, axis, mode, "take");
-  return wrap(gather(issuer(), "take", select_along(x, axis, array, mode)));
+PyObject* take_along(const Tensor& x, PyObject* indices, int axis, ops::OutOfRange mode,
+                     const char* name) {
+  const Tensor array = index_array(indices, x, axis, mode, name);
+  return wrap(gather(issuer(), name, select_along(x, axis, array, mode)));
 }
 
 void init_indexing(PyObject* module) {
