@@ -372,7 +372,7 @@ bool full_now(const Issuer& issuer, Device device, DType dtype, const Dims& shap
   vm::VirtualMachine& machine = issuer.machine;
   if (full_here(machine, device, dtype, shape, value, out)) return true;
   vm::DeviceState& state = machine.state(device);
-  if (!state.device.is_host() || !machine.may_act_at_once()) return false;
+  if (!may_make_now(machine, state)) return false;
   const auto itemsize = static_cast<int64_t>(size_of(dtype));
   const int64_t count = count_elements(shape, itemsize, "tensor");
   if (value && count * itemsize > kManyBytes) return false;

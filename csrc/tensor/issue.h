@@ -78,7 +78,7 @@ Tensor empty(const Issuer& issuer, Device device, DType dtype, const Dims& shape
 bool full_here(vm::VirtualMachine& machine, Device device, DType dtype, const Dims& shape,
                const Scalar* value, Tensor* out);
 /// The same of more memory, whatever its size where `value` is null. False, too, where there is no
-/// memory at once.
+/// memory at once, or the device is at work.
 bool full_now(const Issuer& issuer, Device device, DType dtype, const Dims& shape,
               const Scalar* value, Tensor* out);
 /// `value` is a scalar of the dtype of the result.

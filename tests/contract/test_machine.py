@@ -234,13 +234,13 @@ def test_parts_of_an_operation_are_one_until_the_next_look() -> None:
 def test_stats_count() -> None:
     flow.synchronize()
     before = flow.vm.stats()
-    x = flow.ones(LARGE)
+    x = flow.ones(LARGE)  # no instruction, as nothing is in flight
     for _ in range(10):
         x = x + 1
     y = flow.ones(2) + 1
     flow.synchronize()
     after = flow.vm.stats()
-    assert after["issued"] - before["issued"] >= 12
+    assert after["issued"] - before["issued"] >= 11
     assert after["inlined"] > before["inlined"]
     assert after["issued"] == after["retired"]
     assert after["in_flight"] == 0

@@ -312,8 +312,12 @@ def test_partial_values_are_no_elements_to_write_to() -> None:
 
 
 def test_slices_of_a_tensor_that_is_split() -> None:
-    """Of one rank, in this process: the slices are keys, which such tensors take."""
-    ranks = flow.distributed.placement("cpu", ranks=[0])
-    x = flow.ones((3, 2), placement=ranks, sbp=flow.distributed.sbp.split(0))
-    slices = flow.unstack(x)
-    assert [one.numpy().tolist() for one in slices] == [[1.0, 1.0]] * 3
+    """The slices are keys, which such tensors take."""
+
+    def program() -> None:
+        a = np.arange(6.0).reshape(3, 2)
+        x = flow.tensor(a, placement=placement.all("cpu"), sbp=sbp.split(0))
+        slices = flow.unstack(x)
+        assert [one.full().tolist() for one in slices] == [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]
+
+    on_ranks(program, 2)

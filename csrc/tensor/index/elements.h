@@ -25,6 +25,13 @@ inline char* settled_data(const vm::VirtualMachine& machine, const TensorStorage
   return is_settled ? storage.data() : nullptr;
 }
 
+/// Whether a new tensor of some size may get its memory and its elements at once: nobody observes,
+/// and the device has nothing to do. Otherwise it takes its turn, as what comes before it gives back
+/// memory.
+inline bool may_make_now(const vm::VirtualMachine& machine, const vm::DeviceState& state) {
+  return state.device.is_host() && machine.may_act_at_once() && state.in_flight() == 0;
+}
+
 /// The only element of `x`, when it is on the host, ready and sound; else false, and look() tells.
 bool read_element(vm::VirtualMachine& machine, const Tensor& x, Scalar* element);
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "tensor/index/elements.h"
+
 namespace ofl {
 
 namespace {
@@ -50,13 +52,11 @@ void write_steps(int64_t outer, int64_t n, int64_t inner, int64_t* out) {
 }  // namespace
 
 bool indices_here(const Issuer& issuer, Device device, const Dims& shape, Tensor* out) {
-  constexpr int64_t kMostBytes = int64_t{64} << 20;  // some milliseconds
+  constexpr int64_t kMostBytes = int64_t{16} << 20;  // some milliseconds
   constexpr int64_t kItem = sizeof(int64_t);
   const int ndim = shape.size();
   vm::DeviceState& state = issuer.machine.state(device);
-  if (!state.device.is_host() || !issuer.machine.may_act_at_once() || ndim >= kMaxDims) {
-    return false;
-  }
+  if (!may_make_now(issuer.machine, state) || ndim >= kMaxDims) return false;
   Dims grids{ndim};
   for (const int64_t size : shape) grids.push_back(size);
   const int64_t count = count_elements(grids, kItem, "tensor");

@@ -33,7 +33,7 @@ int64_t within(int64_t k, int64_t rows, int64_t columns) {
 
 bool make_here(const Issuer& issuer, Device device, DType dtype, const Dims& shape, Tensor* out) {
   vm::DeviceState& state = issuer.machine.state(device);
-  if (!state.device.is_host() || !issuer.machine.may_act_at_once()) return false;
+  if (!may_make_now(issuer.machine, state)) return false;
   const auto itemsize = static_cast<int64_t>(size_of(dtype));
   if (count_elements(shape, itemsize, "tensor") * itemsize > kLargest) return false;
   return make_tensor_now(state, dtype, shape, issuer.site, out);

@@ -1,6 +1,6 @@
 // Matrices of diagonals and triangles, in the thread that asks for them. Each function is false,
-// without any effect, where it would take long, an operand is not at_hand(), or there is no memory
-// at once.
+// without any effect, where it would take long, an operand is not at_hand(), the device is at work,
+// or there is no memory at once.
 #pragma once
 
 #include "tensor/issue.h"
