@@ -221,6 +221,8 @@ def test_operations_between_two_looks_are_handed_over() -> None:
 def test_parts_of_an_operation_are_one_until_the_next_look() -> None:
     x = flow.ones(200_000, dtype="float32")  # a copy is more than a third of what stays
     with flow.flags(inline="80us"):
+        flow.synchronize()
+        y = x + x  # is looked at, whatever was before
         for _ in range(3):
             flow.synchronize()
             before = flow.vm.stats()["inlined"]

@@ -26,7 +26,7 @@ inline char* settled_data(const vm::VirtualMachine& machine, const TensorStorage
 }
 
 /// Whether a new tensor of some size may get its memory and its elements at once: nobody observes,
-/// and the device has nothing to do. Otherwise it takes its turn, as what comes before it gives back
+/// and the device has nothing to do. Otherwise it takes its turn: what comes before gives back
 /// memory.
 inline bool may_make_now(const vm::VirtualMachine& machine, const vm::DeviceState& state) {
   return state.device.is_host() && machine.may_act_at_once() && state.in_flight() == 0;
