@@ -234,10 +234,11 @@ void run_in_place(const LoopArgs& args) {
 }
 
 /// An input of a comparison of floats with gaps: NumPy's loops take them one by one, which costs
-/// more than to put them beside each other first.
+/// more than to put them beside each other first. (Of truths they choose one, and are fast.)
 inline bool is_compared_with_gaps(const LoopArgs& args, int k) {
   const int out = args.iteration.operands - 1;
   if (out != 2 || args.resolution->out != DType::b1 || args.iteration.ndim == 0) return false;
+  if (args.op->selects) return false;
   const Iteration::Row& row = inner_row(args.iteration);
   const int64_t step = std::abs(row.strides[k]);
   return info(args.dtype[k]).kind == DTypeKind::floating && row.dim > kFewCompared && step != 0 &&
