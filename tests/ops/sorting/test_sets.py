@@ -165,7 +165,7 @@ def sets_of(t: flow.Tensor, u: flow.Tensor) -> list[flow.Tensor]:
 
 @pytest.mark.parametrize("dtype", [*DTYPES, "bfloat16"])
 def test_small_sets_have_the_bits_of_instructions(dtype: str) -> None:
-    """Signed zeros and NaN among them. Who observes has them made by instructions."""
+    """Signed zeros and NaN among them. While somebody observes, instructions make them."""
     wide = "float32" if dtype == "bfloat16" else dtype
     for seed, (n, m) in enumerate(
         [(1, 1), (2, 1), (16, 3), (300, 400), (0, 5), (5, 0), (900, 900)]
