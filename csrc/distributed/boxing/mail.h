@@ -31,7 +31,7 @@ class Mail {
     return receive(rank, shape, element_count(shape));
   }
   Tensor receive(int32_t rank, const Dims& shape, int64_t by);
-  /// Receives into `target`, a tensor on device(). Its elements lie in runs of `by`.
+  /// Receives into `target`, a tensor on device(), which lies_in_runs() of `by` elements.
   void receive_into(int32_t rank, const Tensor& target) {
     receive_into(rank, target, target.size());
   }

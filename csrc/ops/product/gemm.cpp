@@ -155,8 +155,8 @@ void Multiplier<T>::run_in_thread(const Product& p) const {
   return fits ? gemm(p) : run_parts(p, nullptr);
 }
 
-/// Products of two vectors each, of real numbers; false where they are not small, or lie as no
-/// routine wants.
+/// Products of two vectors each, of real numbers. False where they are not small, or the routine
+/// does not take such steps.
 template <typename T>
 bool Multiplier<T>::run_dots(const BatchedProduct& plan, int64_t begin, int64_t end) const {
   if constexpr (!Routines::kComplex) {

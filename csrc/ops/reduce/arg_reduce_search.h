@@ -205,9 +205,8 @@ class Best {
   int64_t index() const { return index_; }
   bool is_final() const { return key_ == Order::kTop; }
 
-  /// Looks at n elements, the first of which has index `first`. Those that lie apart are brought
-  /// together before; the best one is left where it is. All are looked at in one place, as what
-  /// stands in two is compiled twice.
+  /// Looks at n elements, the first of which has index `first`. Copies of those that lie apart are
+  /// put side by side before. One call looks at both kinds: each call is inlined.
   void scan(const char* from, int64_t stride, int64_t n, int64_t first) {
     const bool is_gathered = stride != kItem;
     if (is_gathered && n < kShortGroup) return scan_apart(from, stride, n, first);

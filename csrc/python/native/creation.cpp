@@ -158,7 +158,7 @@ PyObject* ascontiguousarray(const Given& obj, const Given& dtype, const Given& d
   return x.contiguous() ? made.release() : wrap(contiguous(issuer(), x));
 }
 
-/// What the functions make of one tensor alone.
+/// asarray(x) and the like, where x is a tensor and there are no other arguments.
 PyObject* itself(PyObject* tensor) { return Py_NewRef(tensor); }
 PyObject* itself_if_contiguous(PyObject* tensor) {
   const Tensor& x = tensor_of(tensor);

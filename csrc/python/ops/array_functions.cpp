@@ -182,7 +182,7 @@ PyObject* sorted_by(ops::KernelId kernel, const Tensor& x, DType result, const o
   return wrap(std::move(out));
 }
 
-/// What partition's few floats are sorted as.
+/// The dtype of the keys by which partition sorts floats that are few.
 DType integer_like(DType dtype) {
   const size_t size = size_of(dtype);
   return size == 2 ? DType::u16 : size == 4 ? DType::i32 : DType::i64;

@@ -366,8 +366,8 @@ PyObject* reshape_tensor(const Tensor& x, const Dims& shape, Reuse reuse) {
   return wrap(*reshape_view(cast_copy(issuer(), x, x.dtype, "reshape"), dims));
 }
 
-/// Operands of where: the dtype is that of their sum, which promotes alike. What is cast lies as
-/// before, so that the result lies as NumPy's.
+/// Operands of where: the dtype is that of their sum, which promotes alike. A cast keeps the order
+/// of the strides, so that the result has the strides of NumPy's.
 PyObject* where_of(PyObject* condition, PyObject* x, PyObject* y) {
   const Tensor& mask = require_tensor(condition, "where");
   const Tensor bits =

@@ -7,7 +7,7 @@
 
 namespace ofl {
 
-/// What is told of distinct elements beside their values; all of it is int64.
+/// Distinct elements, and int64 numbers about them.
 struct Distinct {
   Tensor values;
   Tensor first;    // where each occurs first
