@@ -44,6 +44,8 @@ if sanitizer:
     link_args += [f"-fsanitize={sanitizer}"]
 else:
     compile_args += ["-O3", "-g0"]
+# What pybind11 makes of a class is much code, of which no call is in a hurry.
+bindings_args = [] if sanitizer else ["-O1"]
 
 
 def openblas_files() -> list[Path]:
@@ -106,6 +108,11 @@ def listed_inputs(rule: Path) -> list[Path]:
     return [Path(name) for name in rule.read_text().replace("\\\n", "").partition(":")[2].split()]
 
 
+def binds_classes(source: str) -> bool:
+    """Whether a source makes classes with pybind11."""
+    return "pybind11" in Path(source).read_text()
+
+
 class Build(build_ext):
     """Compiles what is out of date, several sources at a time.
 
@@ -157,35 +164,39 @@ class Build(build_ext):
         ]
         return "\n".join([" ".join(options), compiler.stdout, sys.version, *versions])
 
-    def precompiled_header(self, ext: Extension, always: list[Path]) -> Path | None:
-        """What precompiled.h includes, compiled once for all sources. A compiler cache does without
-        it, as it would find no object again; and Apple's compiler makes one for one architecture.
+    def precompiled(self, name: str, options: list[str], always: list[Path]) -> list[Path]:
+        """What a header includes, compiled once for all sources with these options. A compiler
+        cache does without it, as it would find no object again; and Apple's compiler makes one for
+        one architecture.
         """
-        command, source = self.compiler.compiler_so_cxx, Path("csrc/base/precompiled.h")
+        command, source = self.compiler.compiler_so_cxx, Path("csrc", name)
         cached = Path(command[0]).name in ("ccache", "sccache")
         if cached or command.count("-arch") > 1 or not source.exists():
-            return None
-        header = write_if_changed(Path(self.build_temp, source.name), source.read_text())
+            return []
+        header = write_if_changed(Path(self.build_temp, name), source.read_text())
         target = header.with_name(f"{header.name}.gch")
         if self.force or not is_current(target, [*always, header]):
-            options = [*ext.extra_compile_args, "-x", "c++-header"]
-            self.compiler.spawn([*command, *options, str(header), "-o", str(target)])
-        return target
+            made = ["-x", "c++-header", str(header), "-o", str(target)]
+            self.compiler.spawn([*command, *options, *made])
+        return [target]
 
-    def compiled(self, options: list[str], always: list[Path], source: str) -> Path:
+    def compiled(
+        self, options: list[str], precompiled: list[Path], always: list[Path], source: str
+    ) -> Path:
         """The object of a source. It gets the time at which its compiler started: a file that was
         saved since then is newer.
         """
         (name,) = self.compiler.object_filenames([source], output_dir=self.build_temp)
         target = Path(name)
-        inputs = [*always, Path(source), *listed_inputs(target.with_suffix(".d"))]
+        inputs = [*always, *precompiled, Path(source), *listed_inputs(target.with_suffix(".d"))]
         if self.force or not is_current(target, inputs):
             target.parent.mkdir(parents=True, exist_ok=True)
             started = time.time_ns()
+            included = [part for path in precompiled for part in ("-include", path.with_suffix(""))]
             self.compiler.compile(
                 [source],
                 output_dir=self.build_temp,
-                extra_postargs=options,
+                extra_postargs=[*options, *map(str, included), "-MMD"],
             )
             os.utime(target, ns=(started, started))
         return target
@@ -194,12 +205,18 @@ class Build(build_ext):
         folder, final = Path(self.build_temp), Path(self.get_ext_fullpath(ext.name))
         always = [Path("setup.py"), write_if_changed(folder / "recipe.txt", self.recipe(ext))]
         folders = [f"-I{folder}" for folder in ext.include_dirs]
-        options = [*ext.extra_compile_args, *folders, *library_headers(), "-MMD"]
-        if precompiled := self.precompiled_header(ext, always):
-            always.append(precompiled)
-            options += ["-include", str(precompiled.with_suffix(""))]
+        options = [*ext.extra_compile_args, *folders, *library_headers()]
+        plain = self.precompiled("base/precompiled.h", options, always)
+        compile_plain = partial(self.compiled, options, plain, always)
+        options = [*options, *bindings_args]
+        bindings = self.precompiled("python/precompiled.h", options, [*always, *plain])
+        compile_bindings = partial(self.compiled, options, bindings, [*always, *plain])
+
+        def compiled(source: str) -> Path:
+            return compile_bindings(source) if binds_classes(source) else compile_plain(source)
+
         with ThreadPoolExecutor(int(os.environ.get("OFL_JOBS", os.cpu_count() or 1))) as pool:
-            objects = list(pool.map(partial(self.compiled, options, always), ext.sources))
+            objects = list(pool.map(compiled, ext.sources))
         listed = write_if_changed(folder / "objects.txt", "\n".join(map(str, objects)))
         library = folder / final.name
         if self.force or not is_current(library, [*always, listed, *objects]):

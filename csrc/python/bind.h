@@ -26,13 +26,14 @@ void init_vectors(PyObject* module);           // vectors.cpp
 void init_graph_analyses(PyObject* module);    // graph/analyses.cpp
 void init_donation(PyObject* module);          // graph/donation.cpp
 void init_known_calls(PyObject* module);       // graph/known_calls.cpp
+void init_executable(PyObject* module);        // graph/executable.cpp
 
 void bind_backends(pybind11::module_& module);           // machine/backends.cpp
 void bind_device(pybind11::module_& module);             // machine/device_object.cpp
 void bind_machine_functions(pybind11::module_& module);  // machine/functions.cpp
 void bind_profiler(pybind11::module_& module);           // machine/profiler.cpp
 void bind_recorder(pybind11::module_& module);           // graph/recorder.cpp
-void bind_executable(pybind11::module_& module);         // graph/executable.cpp
+void bind_compile(pybind11::module_& module);            // graph/compile.cpp
 void bind_cuda_functions(pybind11::module_& module);     // machine/cuda.cpp
 void bind_mock_functions(pybind11::module_& module);     // machine/mock.cpp
 void bind_device_arrays(pybind11::module_& module);      // interop/device_arrays.cpp

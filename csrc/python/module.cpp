@@ -68,8 +68,9 @@ PYBIND11_MODULE(_C, m) {
   init_graph_analyses(m.ptr());
   init_donation(m.ptr());
   init_known_calls(m.ptr());
+  init_executable(m.ptr());
   bind_recorder(m);
-  bind_executable(m);
+  bind_compile(m);
   init_blas(m.ptr());
   bind_cuda_functions(m);
   bind_mock_functions(m);

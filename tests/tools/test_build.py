@@ -158,6 +158,20 @@ def test_a_precompiled_header_is_compiled_once(tree: Tree) -> None:
     assert tree.build() == SOURCES
 
 
+def test_sources_of_classes_have_a_precompiled_header_of_their_own(tree: Tree) -> None:
+    tree.write("csrc/bound.cpp", "int bound_function() { return 3; }  // of pybind11\n")
+    tree.write("csrc/base/precompiled.h", "#include <vector>\n")
+    tree.write("csrc/python/precompiled.h", '#include "base/precompiled.h"\n#include <string>\n')
+    made = tree.root / "build"
+    assert tree.build() == {*SOURCES, "csrc/bound.cpp"}
+    assert len(list(made.rglob("*.gch"))) == 2
+    assert tree.build() == set()
+    tree.write("csrc/python/precompiled.h", '#include "base/precompiled.h"\n')
+    assert tree.build() == {"csrc/bound.cpp"}
+    tree.write("csrc/base/precompiled.h", "#include <string>\n")
+    assert tree.build() == {*SOURCES, "csrc/bound.cpp"}
+
+
 def test_a_deleted_source_leaves_nothing_in_the_library(tree: Tree) -> None:
     assert b"second_function" in tree.library().read_bytes()
     (tree.root / "csrc/second.cpp").unlink()

@@ -10,6 +10,9 @@
 
 #ifdef OFL_X86_VECTORS
 #include <immintrin.h>
+// Functions of no instruction set handle vectors, too. All of them are inlined, so that it does not
+// matter how such a function would return a vector.
+#pragma GCC diagnostic ignored "-Wpsabi"
 /// Each processor with AVX2 that there is has these, too.
 #define OFL_AVX2_FMA __attribute__((target("avx2,fma")))
 #endif

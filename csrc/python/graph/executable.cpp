@@ -1,74 +1,21 @@
-// Executable for Python: a program that is lowered, and runs.
-#include "graph/running/executable.h"
+// The class Executable: a program that is ready to run, called without code of pybind11's.
+#include "python/graph/executable.h"
 
-#include <pybind11/stl.h>
 #include <structmember.h>
 
-#include <algorithm>
-
-#include "graph/planning/units.h"
 #include "python/arguments.h"
 #include "python/bind.h"
 #include "python/convert.h"
-#include "python/graph/numbers.h"
-#include "python/graph/op_call.h"
 #include "python/graph/report.h"
-#include "python/issue_site.h"
 #include "python/runtime.h"
 #include "python/slots.h"
 #include "python/tensor/object.h"
-
-namespace py = pybind11;
 
 namespace ofl::python {
 
 namespace {
 
 constexpr const char* kOp = "Executable";
-
-graph::Value type_of(const py::handle& row) {
-  const auto parts = row.cast<py::tuple>();
-  return {graph::Origin::parameter,         parse_dtype(parts[0].ptr(), kOp),
-          parse_dims(parts[1].ptr(), kOp),  parse_dims(parts[2].ptr(), kOp),
-          named_device(parts[3].ptr()),     {}};
-}
-
-/// (call, operands, targets, results, site, words, lane, place): operands are numbers of values,
-/// for scalars (number,) or (None, slot); words are pairs of places, in the call's attr and in the
-/// numbers of a run; the lane is None where it is the caller's.
-graph::Operation operation_of(const py::handle& row, Numbers* numbers) {
-  const auto parts = row.cast<py::tuple>();
-  graph::Operation operation{parts[0].cast<const OpCall&>(), {}, {}, {}, 0, {}};
-  if (!parts[6].is_none()) operation.lane = parts[6].cast<int>();
-  operation.place = parts[7].cast<int64_t>();
-  if (!parts[4].is_none()) {
-    const auto [file, line] = parts[4].cast<std::pair<std::string, int>>();
-    operation.site = site_named(file, line);
-  }
-  for (const py::handle& operand : parts[1]) {
-    graph::Operand to{graph::kScalar, {}};
-    if (!PyTuple_CheckExact(operand.ptr())) {
-      to.value = operand.cast<int64_t>();
-    } else {
-      const auto scalar = operand.cast<py::tuple>();
-      const DType dtype =
-          scalar_dtype(operation.call, static_cast<int>(operation.operands.size()));
-      if (scalar.size() == 1) {
-        to.scalar = to_scalar(scalar[0].ptr(), dtype);
-      } else {
-        if (!numbers) fail(ErrorKind::value, "[", kOp, "] the program has no slots");
-        to.slot = numbers->scalar(scalar[1].cast<int64_t>(), dtype, operation.site);
-      }
-    }
-    operation.operands.push_back(to);
-  }
-  operation.targets = parts[2].cast<std::vector<int64_t>>();
-  operation.results = parts[3].cast<std::vector<int64_t>>();
-  for (const auto& [attr, word] : parts[5].cast<std::vector<std::pair<int, int64_t>>>()) {
-    operation.words.push_back({attr, word});
-  }
-  return operation;
-}
 
 struct ExecutableObject {
   PyObject_HEAD vectorcallfunc vectorcall;
@@ -163,19 +110,26 @@ PyObject* call(PyObject* self, PyObject* const* given, size_t nargsf, PyObject* 
   });
 }
 
+Reference attribute_of(const char* module, const char* name) {
+  const Reference imported(checked(PyImport_ImportModule(module)));
+  return Reference(checked(PyObject_GetAttrString(imported.get(), name)));
+}
+
 PyObject* report(PyObject* self, PyObject*) {
   return guarded<PyObject*>(nullptr, [&] {
-    const py::object type = py::module_::import("oneflow_lite.graph.report").attr("Report");
+    const Reference type = attribute_of("oneflow_lite.graph.report", "Report");
+    const Reference found(report_of(executable_of(self)));
     PyObject* const own = reinterpret_cast<ExecutableObject*>(self)->dict;
-    const auto noted = own ? py::reinterpret_borrow<py::object>(own) : py::dict();
-    return type.attr("of")(report_of(executable_of(self)), noted).release().ptr();
+    const Reference nothing(own ? nullptr : checked(PyDict_New()));
+    return checked(PyObject_CallMethod(type.get(), "of", "OO", found.get(),
+                                       own ? own : nothing.get()));
   });
 }
 
 PyObject* draw_to(PyObject* self, PyObject* path) {
   return guarded<PyObject*>(nullptr, [&] {
-    const py::object draw = py::module_::import("oneflow_lite.graph.drawing").attr("draw_run");
-    return checked(PyObject_CallFunctionObjArgs(draw.ptr(), self, path, nullptr));
+    const Reference draw = attribute_of("oneflow_lite.graph.drawing", "draw_run");
+    return checked(PyObject_CallFunctionObjArgs(draw.get(), self, path, nullptr));
   });
 }
 
@@ -259,105 +213,46 @@ PyType_Spec spec = {
 
 PyTypeObject* executable_type = nullptr;
 
-int number_of(const char* what, const std::string& name, const char* const* names, int count) {
-  const auto* const found = std::find(names, names + count, name);
-  if (found != names + count) return static_cast<int>(found - names);
-  std::string known;
-  for (int i = 0; i < count; ++i) known += concat(i ? ", " : "", "'", names[i], "'");
-  fail(ErrorKind::value, "[compile] ", what, ": expected one of ", known, ", got '", name, "'");
+/// set_slot_type(type): the class of the numbers that a recorded function gets.
+PyObject* call_set_slot_type(Arguments given) {
+  set_slot_type(reinterpret_cast<PyTypeObject*>(given[0]));
+  Py_RETURN_NONE;
 }
 
-/// The parts of a program that Python has as rows.
-graph::ProgramParts parts_of(const py::list& inputs, int64_t constants, int64_t value_count,
-                             const py::list& operations, const std::vector<int64_t>& results,
-                             const std::vector<std::pair<int64_t, int64_t>>& assigns,
-                             Numbers* numbers) {
-  graph::ProgramParts program;
-  for (const py::handle& row : inputs) program.inputs.push_back(type_of(row));
-  program.constants = constants;
-  program.value_count = value_count;
-  for (const py::handle& row : operations) {
-    program.operations.push_back(operation_of(row, numbers));
-  }
-  program.results = results;
-  for (const auto& [value, last] : assigns) program.assigns.push_back({value, last});
-  return program;
+/// has_failed(tensor)
+PyObject* call_has_failed(Arguments given) {
+  const Tensor& x = require_tensor(given[0], kOp);
+  return PyBool_FromLong(x.storage->dependence().failure() != nullptr);
 }
 
-/// program_units(inputs, constants, value_count, operations, results, assigns, slots): of each
-/// operation the number of the unit that it would run in as one with others, or -1.
-std::vector<int64_t> program_units(const py::list& inputs, int64_t constants, int64_t value_count,
-                                   const py::list& operations, const std::vector<int64_t>& results,
-                                   const std::vector<std::pair<int64_t, int64_t>>& assigns,
-                                   const py::list& slots) {
-  auto numbers = slots.empty() ? nullptr : std::make_unique<Numbers>(slots);
-  const graph::ProgramParts program = parts_of(inputs, constants, value_count, operations, results,
-                                               assigns, numbers.get());
-  vm::VirtualMachine& machine = runtime().machine;
-  return graph::unit_of_operations(graph::lower(machine, program), machine.options(),
-                                   static_cast<int64_t>(program.operations.size()));
-}
+PyMethodDef functions[] = {positional<call_set_slot_type, 1>("set_slot_type"),
+                           positional<call_has_failed, 1>("has_failed"),
+                           {nullptr, nullptr, 0, nullptr}};
 
-/// compile_program(name, names, inputs, bound, constants, value_count, operations, results,
-///                 assigns, slots, hidden, draw, mode, release, lanes, adds, graphs, groups):
-///                 `draw` (or None) gives each run words and the last `hidden` parameters. `groups`
-///                 has a number for each operation: those of one number may run as one; or nothing.
-py::object compile_program(const std::string& name, const std::vector<std::string>& names,
-                           const py::list& inputs, const py::list& bound, int64_t constants,
-                           int64_t value_count, const py::list& operations,
-                           const std::vector<int64_t>& results,
-                           const std::vector<std::pair<int64_t, int64_t>>& assigns,
-                           const py::list& slots, int hidden, const py::object& draw,
-                           const std::string& mode, const std::string& release, int lanes,
-                           bool adds, std::optional<bool> graphs,
-                           const std::vector<int64_t>& groups) {
-  auto numbers = slots.empty() ? nullptr : std::make_unique<Numbers>(slots);
-  graph::ProgramParts program = parts_of(inputs, constants, value_count, operations, results,
-                                         assigns, numbers.get());
-  if (!groups.empty() && groups.size() != program.operations.size()) {
-    fail(ErrorKind::value, "[", kOp, "] expected a group for each of ", program.operations.size(),
-         " operations, got ", groups.size());
-  }
-  program.names = names;
-  program.groups = groups;
-  graph::RunOptions options;
-  options.mode = static_cast<graph::RunMode>(
-      number_of("mode", mode, graph::kRunModeNames, graph::kRunModes));
-  options.release = static_cast<graph::Release>(
-      number_of("release", release, graph::kReleaseNames, graph::kReleases));
-  options.lanes = lanes;
-  options.adds = adds;
-  options.device_graphs = graphs;
-  std::vector<Tensor> tensors;
-  for (const py::handle& x : bound) tensors.push_back(require_tensor(x.ptr(), kOp));
-  auto made =
-      std::make_unique<graph::Executable>(runtime().machine, name, program, std::move(tensors),
-                                          options);
-  auto* const object = PyObject_New(ExecutableObject, executable_type);
-  if (!object) throw py::error_already_set();
-  object->vectorcall = call;
-  object->dict = nullptr;
-  object->executable = made.release();
-  object->numbers = numbers.release();
-  object->hidden = hidden;
-  object->draw = draw.is_none() ? nullptr : py::object(draw).release().ptr();
-  return py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(object));
+void add(PyObject* module, const char* name, PyObject* type) {
+  if (PyModule_AddObjectRef(module, name, type) < 0) throw PythonErrorSet{};
 }
 
 }  // namespace
 
-void bind_executable(py::module_& m) {
+PyObject* new_executable(std::unique_ptr<graph::Executable> executable,
+                         std::unique_ptr<Numbers> numbers, PyObject* draw, int hidden) {
+  auto* const object = PyObject_New(ExecutableObject, executable_type);
+  if (!object) throw PythonErrorSet{};
+  object->vectorcall = call;
+  object->dict = nullptr;
+  object->executable = executable.release();
+  object->numbers = numbers.release();
+  object->hidden = hidden;
+  object->draw = draw == Py_None ? nullptr : Py_NewRef(draw);
+  return reinterpret_cast<PyObject*>(object);
+}
+
+void init_executable(PyObject* module) {
   executable_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
-  m.add_object("Executable", reinterpret_cast<PyObject*>(executable_type));
-  m.add_object("NumberKindError", Py_NewRef(number_kind_error_type()));
-  m.def("set_slot_type", [](const py::type& type) {
-    set_slot_type(reinterpret_cast<PyTypeObject*>(type.ptr()));
-  });
-  m.def("compile_program", &compile_program);
-  m.def("program_units", &program_units);
-  m.def("has_failed", [](const py::handle& x) {
-    return require_tensor(x.ptr(), kOp).storage->dependence().failure() != nullptr;
-  });
+  add(module, "Executable", reinterpret_cast<PyObject*>(executable_type));
+  add(module, "NumberKindError", number_kind_error_type());
+  if (PyModule_AddFunctions(module, functions) < 0) throw PythonErrorSet{};
 }
 
 }  // namespace ofl::python

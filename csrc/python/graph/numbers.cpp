@@ -1,13 +1,9 @@
 #include "python/graph/numbers.h"
 
-#include <pybind11/stl.h>
-
 #include <cstring>
 
 #include "python/convert.h"
 #include "python/issue_site.h"
-
-namespace py = pybind11;
 
 namespace ofl::python {
 
@@ -79,35 +75,23 @@ PyObject* number_kind_error_type() {
   return type;
 }
 
-Numbers::Numbers(const py::list& rows) {
-  for (const py::handle& row : rows) {
-    const auto parts = row.cast<py::tuple>();
-    Slot slot{parts[0].cast<bool>(), nullptr, nullptr, {}, 0, parts[4].cast<std::string>()};
-    for (const py::handle& operand : parts[2]) {
-      if (PyTuple_CheckExact(operand.ptr())) {
-        slot.operands.push_back({operand.cast<py::tuple>()[0].cast<int64_t>(), {}});
-        check_slot(slot.operands.back().slot);
-      } else {
-        slot.operands.push_back({-1, py::reinterpret_borrow<py::object>(operand)});
-      }
-    }
-    if (!parts[3].is_none()) {
-      const auto [file, line] = parts[3].cast<std::pair<std::string, int>>();
-      slot.site = site_named(file, line);
-    }
-    if (parts[1].is_none()) {
-      ++given_;
-    } else {
-      const auto name = parts[1].cast<std::string>();
-      slot.unary = slot.operands.size() == 1 ? function_named(kUnary, name) : nullptr;
-      slot.binary = slot.operands.size() == 2 ? function_named(kBinary, name) : nullptr;
-      if (!slot.unary && !slot.binary) {
-        fail(ErrorKind::value, "[numbers] there is no arithmetic ", name, " of ",
-             slot.operands.size(), " numbers");
-      }
-    }
-    slots_.push_back(std::move(slot));
+void Numbers::add_slot(bool is_complex, const std::string& operation,
+                       std::vector<Term> operands, vm::SiteId site, std::string name) {
+  for (const Term& term : operands) {
+    if (!term.number.get()) check_slot(term.slot);
   }
+  Slot slot{is_complex, nullptr, nullptr, std::move(operands), site, std::move(name)};
+  if (operation.empty()) {
+    ++given_;
+  } else {
+    slot.unary = slot.operands.size() == 1 ? function_named(kUnary, operation) : nullptr;
+    slot.binary = slot.operands.size() == 2 ? function_named(kBinary, operation) : nullptr;
+    if (!slot.unary && !slot.binary) {
+      fail(ErrorKind::value, "[numbers] there is no arithmetic ", operation, " of ",
+           slot.operands.size(), " numbers");
+    }
+  }
+  slots_.push_back(std::move(slot));
 }
 
 void Numbers::check_slot(int64_t slot) const {
@@ -128,7 +112,7 @@ PyObject* Numbers::call(const Slot& slot, PyObject* const* values) {
   PyObject* operands[2] = {};
   for (size_t k = 0; k < slot.operands.size(); ++k) {
     const Term& term = slot.operands[k];
-    operands[k] = term.slot < 0 ? term.number.ptr() : values[term.slot];
+    operands[k] = term.number.get() ? term.number.get() : values[term.slot];
   }
   PyObject* const made =
       slot.unary ? slot.unary(operands[0]) : slot.binary(operands[0], operands[1]);

@@ -4,8 +4,6 @@
 //   given ──► slots, computed in order ──► scalars, each in the dtype of its operand
 #pragma once
 
-#include <pybind11/pybind11.h>
-
 #include <string>
 #include <vector>
 
@@ -21,9 +19,15 @@ PyObject* number_kind_error_type();
 
 class Numbers {
  public:
-  /// Rows are (is_complex, operation, operands, site, name). Operation None: the caller gives it,
-  /// and all such rows come first. Operands are (number of a slot,) or numbers of Python.
-  explicit Numbers(const pybind11::list& rows);
+  struct Term {
+    int64_t slot;  // where there is no number:
+    Reference number;
+  };
+
+  /// The next slot, of operands that come before it. An empty operation: the caller gives it, as
+  /// all of the first ones; `name` is then what errors call it.
+  void add_slot(bool is_complex, const std::string& operation, std::vector<Term> operands,
+                vm::SiteId site, std::string name);
 
   /// How many the caller gives.
   int given() const { return given_; }
@@ -37,10 +41,6 @@ class Numbers {
  private:
   using Unary = PyObject* (*)(PyObject*);
   using Binary = PyObject* (*)(PyObject*, PyObject*);
-  struct Term {
-    int64_t slot;  // or -1:
-    pybind11::object number;
-  };
   struct Slot {
     bool is_complex;
     Unary unary;  // at most one of both

@@ -1,5 +1,7 @@
 #include "python/graph/report.h"
 
+#include <pybind11/pybind11.h>
+
 #include <algorithm>
 
 #include "base/cost.h"
@@ -250,7 +252,7 @@ py::dict graphs_of(const graph::CaptureReport& found) {
 
 }  // namespace
 
-py::dict report_of(const Executable& run) {
+PyObject* report_of(const Executable& run) {
   py::dict report, runs;
   int64_t issued = 0;
   for (int mode = 0; mode < graph::kRunModes; ++mode) {
@@ -274,7 +276,7 @@ py::dict report_of(const Executable& run) {
   report["additions"] = additions_of(run.lowered());
   report["graphs"] = graphs_of(run.capture_report());
   add_segments(schedule, &report);
-  return report;
+  return report.release().ptr();
 }
 
 }  // namespace ofl::python

@@ -1,12 +1,12 @@
 // What a program has become, and how it has run, as a dictionary.
 #pragma once
 
-#include <pybind11/pybind11.h>
-
 #include "graph/running/executable.h"
+#include "python/numpy_api.h"
 
 namespace ofl::python {
 
-pybind11::dict report_of(const graph::Executable& run);
+/// A new reference.
+PyObject* report_of(const graph::Executable& run);
 
 }  // namespace ofl::python
