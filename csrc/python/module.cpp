@@ -7,8 +7,9 @@
 #include "python/distributed/global_object.h"
 #include "python/errors.h"
 #include "python/native/function.h"
-#include "python/native/random.h"
 #include "python/ops/registry.h"
+#include "python/random/many.h"
+#include "python/random/source.h"
 #include "python/tensor/type.h"
 
 namespace py = pybind11;
@@ -44,6 +45,7 @@ PYBIND11_MODULE(_C, m) {
   init_op_type(m.ptr());
   init_native_function(m.ptr());
   init_random(m.ptr());
+  init_many_numbers(m.ptr());
   m.add_object("OutOfMemoryError", out_of_memory_type());
   m.add_object("TraceError", recording_error_type());
   init_tensor_functions(m.ptr());

@@ -17,6 +17,8 @@ from oneflow_lite._C import Tensor
 from oneflow_lite.device import DeviceLike, resolve
 from oneflow_lite.dtypes import canonical
 
+DISTRIBUTIONS: set[str] = set()  # names of methods with parameters, size, dtype and device
+
 _MOST_LETTERS = 120  # of a parameter in the text of a program
 
 
@@ -78,15 +80,32 @@ def record(
     dtype: Any,
     device: DeviceLike,
 ) -> Tensor:
-    """Return the tensor that each run draws by ``generator._made`` with these parameters."""
+    """Return the tensor that each run draws by the generator's method with these parameters."""
     home = resolve(device)
     drawn = np.asarray(_copied(generator, notes)._numbers(name, args, named))
     held = copy.deepcopy(_C.held(args, name))
     wanted = drawn.dtype if dtype is None else canonical(dtype, name)
-    call = lambda: generator._made(name, held, named, dtype, home)  # noqa: E731
+    call = lambda: _drawn(generator, name, held, named, dtype, home)  # noqa: E731
     draw = Draw(generator, _text_of(name, held, named), call)
     made: Tensor = _C.record_source(name, draw, wanted, drawn.shape, home)
     return made
+
+
+def _drawn(
+    generator: Any,
+    name: str,
+    args: tuple[Any, ...],
+    named: dict[str, Any],
+    dtype: Any,
+    device: DeviceLike,
+) -> Any:
+    """What a run draws: by the method itself where it can, which draws many numbers faster."""
+    if name in DISTRIBUTIONS:
+        return getattr(generator, name)(*args, **{"dtype": dtype, **named}, device=device)
+    if name == "integers" and dtype is None:
+        *bounds, kind, endpoint = args
+        return generator.integers(*bounds, dtype=kind, endpoint=endpoint, device=device)
+    return generator._made(name, args, named, dtype, device)
 
 
 def record_seed(generator: Any, notes: dict[int, Any], seed: Any) -> None:

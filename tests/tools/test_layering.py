@@ -49,7 +49,7 @@ ROOMS = {
     ),
     "graph/running": ("steps",),
     "distributed": ("layouts", "world rules", "boxing"),
-    "python": ("machine ops tensor engine", "native", "interop", "graph distributed"),
+    "python": ("machine ops tensor engine", "native", "random", "interop", "graph distributed"),
     "tensor": ("fusion", "index"),
     "vm": (
         *(

@@ -42,7 +42,7 @@ extern const NativeRow kCountingPaths[];   // counting.cpp
 extern const NativeRow kListPaths[];       // lists.cpp
 extern const NativeRow kLinalgPaths[];     // linalg.cpp
 extern const NativeRow kUfuncPaths[];      // ufuncs.cpp
-extern const NativeRow kRandomPaths[];     // random.cpp
+extern const NativeRow kRandomPaths[];     // random/paths.cpp
 extern const NativeRow kSearchingPaths[];  // searching.cpp
 extern const NativeRow kIndexingPaths[];   // indexing.cpp
 extern const NativeRow kScanPaths[];       // scans.cpp

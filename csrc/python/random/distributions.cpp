@@ -1,0 +1,155 @@
+#include "python/random/distributions.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "python/sequences.h"
+
+namespace ofl::python {
+
+namespace {
+
+using Draw0 = double (*)(bitgen_t*);
+using Draw1 = double (*)(bitgen_t*, double);
+using Draw2 = double (*)(bitgen_t*, double, double);
+using Draw3 = double (*)(bitgen_t*, double, double, double);
+using Count1 = int64_t (*)(bitgen_t*, double);
+using Count2 = int64_t (*)(bitgen_t*, double, double);
+
+/// Parameters with which NumPy's method does nothing but call the function.
+bool always(const double*) { return true; }
+bool one_positive(const double* p) { return p[0] > 0; }
+bool two_positive(const double* p) { return p[0] > 0 && p[1] > 0; }
+bool second_positive(const double* p) { return p[1] > 0; }
+bool ordered(const double* p) { return p[0] <= p[1] && p[1] <= p[2] && p[0] < p[2]; }
+bool is_mean(const double* p) { return p[0] > 0 && p[0] < 1e9; }
+bool is_chance(const double* p) { return p[0] > 0 && p[0] <= 1; }
+bool below_one(const double* p) { return p[0] >= 0 && p[0] < 1; }
+bool above_one(const double* p) { return p[0] > 1; }
+bool count_and_chance(const double* p) {
+  return p[0] > 0 && is_chance(p + 1) && (1 - p[1]) / p[1] * (p[0] + 10 * std::sqrt(p[0])) < 1e9;
+}
+bool one_and_shift(const double* p) { return p[0] > 0 && p[1] >= 0; }
+bool two_and_shift(const double* p) { return two_positive(p) && p[2] >= 0; }
+
+constexpr Distribution kDistributions[] = {
+    {"random", "random_standard_uniform", 0, always, DType::f64, "random_standard_uniform_fill",
+     "random_standard_uniform_fill_f", ops::Numbers::uniform},
+    {"uniform", "random_uniform", 2, second_positive, DType::f64, nullptr, nullptr,
+     ops::Numbers::uniform},
+    {"normal", "random_normal", 2, second_positive, DType::f64, nullptr, nullptr,
+     ops::Numbers::normal},
+    {"standard_normal", "random_standard_normal", 0, always, DType::f64,
+     "random_standard_normal_fill", "random_standard_normal_fill_f", ops::Numbers::normal},
+    {"exponential", "random_exponential", 1, one_positive, DType::f64, nullptr, nullptr,
+     ops::Numbers::exponential},
+    {"standard_exponential", "random_standard_exponential", 0, always, DType::f64,
+     "random_standard_exponential_fill", "random_standard_exponential_fill_f",
+     ops::Numbers::exponential},
+    {"poisson", "random_poisson", 1, is_mean, DType::i64},
+    {"geometric", "random_geometric", 1, is_chance, DType::i64},
+    {"logseries", "random_logseries", 1, below_one, DType::i64},
+    {"zipf", "random_zipf", 1, above_one, DType::i64},
+    {"negative_binomial", "random_negative_binomial", 2, count_and_chance, DType::i64},
+    {"noncentral_chisquare", "random_noncentral_chisquare", 2, one_and_shift},
+    {"noncentral_f", "random_noncentral_f", 3, two_and_shift},
+    {"gamma", "random_gamma", 2, two_positive},
+    {"standard_gamma", "random_standard_gamma", 1, one_positive},
+    {"beta", "random_beta", 2, two_positive},
+    {"lognormal", "random_lognormal", 2, second_positive},
+    {"laplace", "random_laplace", 2, second_positive},
+    {"logistic", "random_logistic", 2, second_positive},
+    {"gumbel", "random_gumbel", 2, second_positive},
+    {"chisquare", "random_chisquare", 1, one_positive},
+    {"f", "random_f", 2, two_positive},
+    {"standard_t", "random_standard_t", 1, one_positive},
+    {"standard_cauchy", "random_standard_cauchy", 0, always},
+    {"pareto", "random_pareto", 1, one_positive},
+    {"power", "random_power", 1, one_positive},
+    {"rayleigh", "random_rayleigh", 1, one_positive},
+    {"weibull", "random_weibull", 1, one_positive},
+    {"wald", "random_wald", 2, two_positive},
+    {"vonmises", "random_vonmises", 2, second_positive},
+    {"triangular", "random_triangular", 3, ordered},
+};
+constexpr int kCount = sizeof(kDistributions) / sizeof(kDistributions[0]);
+
+double draw_one(const Found& found, bitgen_t* bits, const double* p) {
+  switch (found.row->parameters) {
+    case 0: return reinterpret_cast<Draw0>(found.draw)(bits);
+    case 1: return reinterpret_cast<Draw1>(found.draw)(bits, p[0]);
+    case 2: return reinterpret_cast<Draw2>(found.draw)(bits, p[0], p[1]);
+    default: return reinterpret_cast<Draw3>(found.draw)(bits, p[0], p[1], p[2]);
+  }
+}
+
+int64_t count_one(const Found& found, bitgen_t* bits, const double* p) {
+  if (found.row->parameters == 1) return reinterpret_cast<Count1>(found.draw)(bits, p[0]);
+  return reinterpret_cast<Count2>(found.draw)(bits, p[0], p[1]);
+}
+
+/// A finite number of Python's or NumPy's.
+bool read_parameter(PyObject* object, double* out) {
+  Scalar number;
+  if (!store_number(object, DType::f64, &number)) return false;
+  std::memcpy(out, number.bytes, sizeof *out);
+  return std::isfinite(*out);
+}
+
+}  // namespace
+
+void* numpy_function(const char* name) {
+  static void* const library = [] {
+    const Reference module(checked(PyImport_ImportModule("numpy.random._generator")));
+    const Reference file(checked(PyObject_GetAttrString(module.get(), "__file__")));
+    const char* const path = PyUnicode_AsUTF8(file.get());
+    if (!path) throw PythonErrorSet{};
+    return dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  }();
+  return library ? dlsym(library, name) : nullptr;
+}
+
+const Found* find_distribution(PyObject* method) {
+  static Found table[kCount];
+  static const bool filled = [] {
+    const auto find = [](const char* name) { return name ? numpy_function(name) : nullptr; };
+    for (int i = 0; i < kCount; ++i) {
+      const Distribution& row = kDistributions[i];
+      table[i] = {&row, method_name(row.method), find(row.symbol),
+                  reinterpret_cast<Fill>(find(row.fill)),
+                  reinterpret_cast<FillSingle>(find(row.fill_single))};
+    }
+    return true;
+  }();
+  static_cast<void>(filled);
+  const Found* const found =
+      std::find_if(table, table + kCount, [&](const Found& x) { return x.method == method; });
+  return found == table + kCount || !found->draw ? nullptr : found;
+}
+
+bool read_parameters(const Found& found, Arguments args, double* out) {
+  for (int i = 0; i < found.row->parameters; ++i) {
+    if (!read_parameter(args[i], &out[i])) return false;
+  }
+  static const Found* const uniform = find_distribution(method_name("uniform"));
+  if (&found == uniform) out[1] -= out[0];  // the width of the interval
+  return (&found != uniform || std::isfinite(out[1])) && found.row->fits(out);
+}
+
+void draw_some(const Found& found, bitgen_t* bits, const double* p, DType dtype, int64_t count,
+               Drawn* out) {
+  if (dtype == DType::f32) return found.fill_single(bits, count, out->singles);
+  if (found.fill) return found.fill(bits, count, out->reals);
+  for (int64_t i = 0; i < count; ++i) {
+    if (dtype == DType::i64) {
+      out->integers[i] = count_one(found, bits, p);
+    } else {
+      out->reals[i] = draw_one(found, bits, p);
+    }
+  }
+}
+
+}  // namespace ofl::python

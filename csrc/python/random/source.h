@@ -1,0 +1,50 @@
+// The bits of NumPy's generators: what a flow.random.Generator draws from.
+#pragma once
+
+#include <numpy/random/bitgen.h>
+
+#include "python/errors.h"
+
+namespace ofl::python {
+
+/// Adds bits_of(): what the native paths of a generator draw from, for one of NumPy's bit
+/// generators.
+void init_random(PyObject* module);
+
+/// An interned string.
+PyObject* method_name(const char* name);
+
+/// Holds one of Python's locks.
+class Holding {
+ public:
+  explicit Holding(PyObject* lock);
+  /// The error of what was done meanwhile stays.
+  ~Holding();
+  Holding(const Holding&) = delete;
+
+ private:
+  PyObject* lock_;
+};
+
+struct Bits {
+  bitgen_t* generator;
+  PyObject* owner;  // whose memory that is
+  PyObject* lock;
+  bool is_pcg64;
+};
+
+/// The bits of a flow.random.Generator, and what holds them.
+class Source {
+ public:
+  explicit Source(PyObject* generator);
+
+  const Bits& bits() const { return *bits_; }
+  /// NumPy's generator.
+  PyObject* numpys() const { return PyTuple_GET_ITEM(held_.get(), 0); }
+
+ private:
+  Reference held_;
+  const Bits* bits_;
+};
+
+}  // namespace ofl::python
