@@ -76,8 +76,7 @@ void* TensorStorage::memory_behind() {
 }
 
 char* TensorStorage::take_memory(ep::Stream* queue) {
-  const ep::Fit fit = is_arena_ ? ep::Fit::arena : ep::Fit::close;
-  return static_cast<char*>(state_.device.allocator().alloc(bytes_, queue, site_, fit));
+  return static_cast<char*>(state_.device.allocator().alloc(bytes_, queue, site_, fit_));
 }
 
 void TensorStorage::materialize(vm::LaunchContext& context) {
