@@ -10,7 +10,6 @@ from oneflow_lite._C import Tensor
 from oneflow_lite.dtypes import canonical, computed_in, isdtype, result_type
 from oneflow_lite.ops.creation.data import asarray, empty
 from oneflow_lite.ops.elementwise import conj, floor, isnan, maximum, minimum, real, sqrt
-from oneflow_lite.ops.indexing import take_along_axis
 from oneflow_lite.ops.manipulation.joining import concat, stack
 from oneflow_lite.ops.numpy.quantiles import (
     Parts,
@@ -21,8 +20,8 @@ from oneflow_lite.ops.numpy.quantiles import (
     percents_of,
     quantile_of,
 )
-from oneflow_lite.ops.numpy.sorting import partitioned
 from oneflow_lite.ops.operands import refused_at_run
+from oneflow_lite.ops.places import INEXACT, has_none, places_of_lanes
 from oneflow_lite.ops.searching import argmax, argmin
 from oneflow_lite.ops.statistics.reduction import (
     Axis,
@@ -36,8 +35,6 @@ from oneflow_lite.ops.statistics.reduction import (
 )
 from oneflow_lite.ops.statistics.scan import cumprod, cumsum
 from oneflow_lite.ops.table import exported
-
-_INEXACT = ("real floating", "complex floating")
 
 
 def nanargmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
@@ -115,11 +112,11 @@ def nanvar(
     1.0
     """
     given = asarray(x)
-    if not isdtype(given.dtype, _INEXACT):
+    if not isdtype(given.dtype, INEXACT):
         return var(given, axis, dtype, correction=correction, ddof=ddof, keepdims=keepdims)
     if correction is not None and ddof is not None:
         raise ValueError("[nanvar] correction and ddof are the same; give one of them")
-    if dtype is not None and not isdtype(canonical(dtype, "nanvar"), _INEXACT):
+    if dtype is not None and not isdtype(canonical(dtype, "nanvar"), INEXACT):
         raise TypeError(f"[nanvar] expected a floating dtype, got {canonical(dtype, 'nanvar')}")
     less = (correction if ddof is None else ddof) or 0
     wanted = given.dtype if dtype is None else canonical(dtype, "nanvar")
@@ -167,9 +164,9 @@ def nanmedian(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Tensor
     2.0
     """
     given = asarray(x)
-    if not isdtype(given.dtype, _INEXACT):
+    if not isdtype(given.dtype, INEXACT):
         return median(given, axis, keepdims=keepdims)
-    if given.size == 0:
+    if has_none(given.shape):
         return nanmean(given, axis, keepdims=keepdims)
     lanes, shape = lanes_of(given, axis, "nanmedian")
     count = sum(~isnan(lanes), -1, keepdims=True)
@@ -211,7 +208,7 @@ def _nan_quantile(
     op: str, x: Any, parts: Parts, q: Any, axis: Axis, method: str, keepdims: bool
 ) -> Tensor:
     given = asarray(x)
-    if not isdtype(given.dtype, "real floating") or given.size == 0:
+    if not isdtype(given.dtype, "real floating") or has_none(given.shape):
         return quantile_of(op, given, parts, q, axis, method, keepdims)
     parts = checked_parts(op, given, parts, q, method)
     lanes, shape = lanes_of(given, axis, op)
@@ -250,10 +247,7 @@ def _quantiles(op: str, lanes: Tensor, parts: Parts, weak: bool) -> list[Tensor]
 
 def _at(op: str, lanes: Tensor, places: Sequence[Tensor]) -> list[Tensor]:
     """The elements that a sort would put in these places of each lane, without the dimension."""
-    joined = concat(places, axis=-1)
-    arranged = partitioned(op, lanes, lanes.ndim - 1, joined)
-    found = take_along_axis(arranged, joined, axis=-1)
-    return [found[..., k] for k in range(len(places))]
+    return places_of_lanes(op, lanes, concat(places, axis=-1))[1]
 
 
 def _over(total: Tensor, count: Tensor) -> Tensor:

@@ -11,17 +11,21 @@ from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.dtypes import isdtype, kind_of, result_type
 from oneflow_lite.ops.creation.data import asarray, empty
-from oneflow_lite.ops.elementwise import divide, floor
-from oneflow_lite.ops.indexing import take
+from oneflow_lite.ops.elementwise import divide, floor, minimum
 from oneflow_lite.ops.manipulation.joining import stack
 from oneflow_lite.ops.manipulation.shapes import moveaxis
-from oneflow_lite.ops.numpy.sorting import partitioned
 from oneflow_lite.ops.operands import host_array, refused_at_run
-from oneflow_lite.ops.sorting import sort
+from oneflow_lite.ops.places import (
+    INEXACT,
+    has_none,
+    is_unknown,
+    partitioned,
+    places_of_all,
+    size_of,
+)
 from oneflow_lite.ops.statistics.reduction import all, mean
 
 Axis = int | Sequence[int] | None
-_INEXACT = ("real floating", "complex floating")
 Parts = npt.NDArray[Any] | Tensor  # a tensor: in a program that is recorded
 
 
@@ -44,12 +48,25 @@ def median(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Tensor:
     """
     lanes, shape = lanes_of(asarray(x), axis, "median")
     n = lanes.shape[-1]
-    last, first = n // 2 + 1, n // 2 if n % 2 else max(n // 2 - 1, 0)
-    if n > 0:
-        lanes = _in_places("median", lanes, list(range(first, last)))
-    middle = lanes[..., first:last]
-    result = _nan_if_any(mean(middle, axis=-1), lanes)
+    if is_unknown(n):
+        result = _median_at_run(lanes)
+    else:
+        last, first = n // 2 + 1, n // 2 if n % 2 else max(n // 2 - 1, 0)
+        if n > 0:
+            lanes = _in_places("median", lanes, list(range(first, last)))
+        middle = lanes[..., first:last]
+        result = _nan_if_any(mean(middle, axis=-1), lanes)
     return _C.reshape(result, shape, None) if keepdims else result
+
+
+def _median_at_run(lanes: Tensor) -> Tensor:
+    """The same of lanes whose size only a run knows; it has at least one element."""
+    n = size_of(lanes)
+    is_odd, high = n % 2 == 1, n // 2
+    lanes, found = places_of_all("median", lanes, [_C.where(is_odd, high, high - 1), high])
+    low = _C.where(is_odd, 0, found[0])  # a sum that nobody needs is not infinite
+    middle = _C.where(is_odd, mean(stack(found[1:]), axis=0), mean(stack([low, found[1]]), axis=0))
+    return _nan_if_any(middle, lanes)
 
 
 def quantile(
@@ -113,7 +130,7 @@ def quantile_of(
     given = asarray(x)
     parts = checked_parts(op, given, parts, q, method)
     lanes, shape = lanes_of(given, axis, op)
-    if lanes.shape[-1] == 0:
+    if has_none(lanes.shape[-1:]):
         raise IndexError(f"[{op}] expected at least one element, got shape {given.shape}")
     weak = type(q) in (int, float)
     results = list(_quantiles(op, lanes, parts, weak))
@@ -148,13 +165,11 @@ def checked_parts(op: str, x: Tensor, parts: Parts, q: Any, method: str) -> Part
 
 def _quantiles(op: str, lanes: Tensor, parts: Parts, weak: bool) -> Iterator[Tensor]:
     """The quantile of each part, as NumPy rounds it: from the nearer of its two neighbours."""
+    if isinstance(parts, Tensor) or is_unknown(lanes.shape[-1]):
+        yield from _quantiles_at_run(op, lanes, asarray(parts, device=lanes.device), weak)
+        return
     last = lanes.shape[-1] - 1
     places = last * parts
-    if isinstance(places, Tensor):
-        lanes = sort(lanes)
-        for place in places.reshape(-1):
-            yield _nan_if_any(_interpolated_at(lanes, place), lanes)
-        return
     is_whole = places.dtype.kind in "iu"
     neighbours = [_neighbours(place, last, is_whole) for place in places.reshape(-1)]
     lanes = _in_places(op, lanes, [place for pair in neighbours for place in pair])
@@ -178,31 +193,43 @@ def _neighbours(place: Any, last: int, is_whole: bool) -> tuple[int, int]:
     return (last, last) if place >= last else (int(place), int(place) + 1)
 
 
-def _interpolated_at(lanes: Tensor, place: Tensor) -> Tensor:
-    """The same at a place that is not known yet."""
-    if place.dtype.kind in "iu":
-        return take(lanes, place, axis=-1)
-    last = lanes.shape[-1] - 1
-    is_end = place >= last
-    low = floor(place)
-    below, above = (
-        take(lanes, _C.where(is_end, last, _C.astype(at, np.dtype(np.int64), False)), axis=-1)
-        for at in (low, low + 1)
-    )
-    share = place - _C.where(is_end, -1, low)
-    difference = above - below
-    return _C.where(share >= 0.5, above - difference * (1 - share), below + difference * share)
+def _quantiles_at_run(op: str, lanes: Tensor, parts: Tensor, weak: bool) -> Iterator[Tensor]:
+    """The same where only a run knows the parts, or the size of lanes."""
+    last, numbers = size_of(lanes) - 1, lanes.shape[-1] - 1
+    given = _C.astype(parts, last.dtype, False) if parts.dtype.kind == "b" else parts
+    places = list(_C.reshape(numbers * given, (-1,), None))
+    if not places:
+        return
+    if given.dtype.kind in "iu":
+        lanes, found = places_of_all(op, lanes, [_C.astype(x, last.dtype, False) for x in places])
+        yield from (_nan_if_any(below, lanes) for below in found)
+        return
+    are_ends = [place >= numbers for place in places]
+    low = [
+        _C.where(is_end, last, _C.astype(place, last.dtype, False))
+        for is_end, place in zip(are_ends, places, strict=True)
+    ]
+    lanes, found = places_of_all(op, lanes, [*low, *(minimum(x + 1, last) for x in low)])
+    for k, (is_end, place) in enumerate(zip(are_ends, places, strict=True)):
+        below, above = found[k], found[k + len(places)]
+        share = place - _C.where(is_end, -1, floor(place))
+        difference = above - below
+        # A part that is a number of Python's has the dtype of what it is multiplied with.
+        kind = (difference * 0.5).dtype if weak else share.dtype
+        from_above = above - difference * _C.astype(1 - share, kind, False)
+        from_below = below + difference * _C.astype(share, kind, False)
+        yield _nan_if_any(_C.where(share >= 0.5, from_above, from_below), lanes)
 
 
 def _in_places(op: str, lanes: Tensor, places: list[int]) -> Tensor:
     """Lanes with what a sort would put in the places, and with NaN at the end."""
-    last = [lanes.shape[-1] - 1] if isdtype(lanes.dtype, _INEXACT) else []
+    last = [lanes.shape[-1] - 1] if isdtype(lanes.dtype, INEXACT) else []
     return partitioned(op, lanes, lanes.ndim - 1, [*places, *last])
 
 
 def _nan_if_any(result: Tensor, lanes: Tensor) -> Tensor:
     """The result, and the NaN of its lane where there is one: it is at the end."""
-    if lanes.shape[-1] == 0 or not isdtype(lanes.dtype, _INEXACT):
+    if has_none(lanes.shape[-1:]) or not isdtype(lanes.dtype, INEXACT):
         return result
     last = _C.astype(lanes[..., -1], result.dtype, False)
     return _C.where(last != last, last, result)

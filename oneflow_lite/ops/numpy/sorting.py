@@ -1,18 +1,18 @@
 """Partial orders, and orders by several keys."""
 
 import operator
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
-from oneflow_lite.dtypes import int64, isdtype
+from oneflow_lite.dtypes import int64
 from oneflow_lite.ops.creation.data import asarray
 from oneflow_lite.ops.indexing import take_along_axis
 from oneflow_lite.ops.manipulation.shapes import ravel
 from oneflow_lite.ops.operands import host_array, is_number_along, on_one_device
+from oneflow_lite.ops.places import partitioned
 from oneflow_lite.ops.sorting import argsort
 from oneflow_lite.ops.table import exported
 
@@ -58,26 +58,6 @@ def argpartition(x: Any, /, kth: Any, axis: int | None = -1, kind: str = "intros
     loop = ("sort", np.dtype(np.uint64))
     outputs = [(given.shape, int64)]
     return _C.call_kernel("argpartition", "argpartition", [given], outputs, attr, loop)[0]
-
-
-def partitioned(op: str, x: Tensor, axis: int, places: Sequence[int] | Tensor) -> Tensor:
-    """Return x with what a sort would put in the places, for the operation ``op``.
-
-    The axis and the places are counted from 0. A tensor of places has those of each lane.
-    """
-    of_all: Sequence[int]
-    inputs, of_all = ([x, places], ()) if isinstance(places, Tensor) else ([x], places)
-    attr = (axis, 0, 0, *of_all)
-    outputs = [(x.shape, x.dtype)]
-    return _C.call_kernel(op, "partition", inputs, outputs, attr, _sort_of(x.dtype))[0]
-
-
-def _sort_of(dtype: np.dtype[Any]) -> tuple[str, np.dtype[Any]] | None:
-    """What the kernel sorts few elements with."""
-    if isdtype(dtype, "complex floating"):
-        return None
-    floats = {2: "uint16", 4: "int32", 8: "int64"}
-    return "sort", np.dtype(floats[dtype.itemsize]) if isdtype(dtype, "real floating") else dtype
 
 
 def _lanes(
@@ -136,4 +116,4 @@ def lexsort(keys: Any, axis: int = -1) -> Tensor:
 
 
 if not TYPE_CHECKING:
-    __all__ = [name for name in exported(globals()) if name != "partitioned"]
+    __all__ = exported(globals())

@@ -46,10 +46,28 @@ MADE: dict[str, tuple[Callable[[Any], Any], int]] = {
     "triu": (lambda x: flow.triu(x, k=1), 0),
     "triu, square": (lambda x: flow.triu(x @ x.T, k=-1), 0),
     "tri": (lambda x: flow.tri(x.shape[0], 4, k=1), 0),
+    "median": (lambda x: flow.median(x, axis=0), 1),
+    "median, flat": (flow.median, 1),
+    "median, of pairs": (lambda x: flow.median(flow.reshape(x, (-1, 2, 3)), axis=(0, 1)), 1),
+    "median, known": (lambda x: flow.median(x, axis=1, keepdims=True), 0),
+    "quantile": (lambda x: flow.quantile(x, 0.3, axis=0, keepdims=True), 1),
+    "quantile, flat": (lambda x: flow.quantile(x, [0.9, 0, 1], keepdims=True), 1),
+    "quantile, of ends": (lambda x: flow.quantile(x, [[1], [0]], axis=0), 1),
+    "quantile, tensor": (lambda x: flow.quantile(x, flow.tensor([0.5, 1.0]), axis=0), 1),
+    "percentile": (lambda x: flow.percentile(x, np.float32(70), axis=0), 1),
+}
+
+# Statistics of x of shape (N0, 6), which count along the unknown extent.
+MIDDLES: dict[str, Callable[[Any], Any]] = {
+    "median": lambda x: flow.median(x, axis=0),
+    "nanmedian": lambda x: flow.nanmedian(x, axis=0, keepdims=True),
+    "nanmedian, flat": flow.nanmedian,
+    "quantile": lambda x: flow.quantile(x, [0.3, 0.75, 1], axis=0),
+    "percentile": lambda x: flow.percentile(x, np.float32([12, 50]), axis=0),
+    "nanquantile": lambda x: flow.nanquantile(x, [0.3, 1], axis=0),
+    "nanpercentile": lambda x: flow.nanpercentile(x, 41.5),
 }
 REFUSED: dict[str, Callable[[Any], Any]] = {
-    "median": lambda x: flow.median(x, axis=0),
-    "quantile": lambda x: flow.quantile(x, 0.3, axis=0),
     "histogram": lambda x: flow.histogram(x, bins=5),
     "linspace": lambda x: flow.linspace(0, 9, x.shape[0], dtype="int64"),
     "delete": lambda x: flow.delete(x, [0, 2], axis=0),
@@ -92,6 +110,35 @@ def test_it_is_refused_with_its_line(name: str) -> None:
     line = REFUSED[name].__code__.co_firstlineno
     with pytest.raises(TraceError, match=rf"\[{name}\].*unknown extent.*functions\.py:{line}\)"):
         built(REFUSED[name])
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "int32", "uint8"])
+@pytest.mark.parametrize("name", MIDDLES)
+def test_middles_of_zeros_infinities_and_nan_have_the_bits_of_eager(name: str, dtype: str) -> None:
+    f, main = MIDDLES[name], Program("main")
+    with flow.graph.building(main):
+        y = f(flow.graph.data("x", (None, 6), dtype))
+    exe, rng = Executor(), np.random.default_rng(2)
+    for n in (1, 2, 3, 4, 7, 40, 301):
+        x = rng.choice([0.0, -0.0, 1.5, -2.0, 7.0, np.inf, np.nan], (n, 6), p=[0.2] * 3 + [0.1] * 4)
+        x[:, :3] = np.where(np.isfinite(x[:, :3]), x[:, :3], 3.0)  # and lanes without
+        if dtype in ("int32", "uint8"):
+            x = rng.integers(0, 200, (n, 6))
+        x = x.astype(dtype)
+        wanted, found = f(flow.tensor(x)).numpy(), exe.run(main, {"x": x}, y).numpy()
+        assert (found.shape, found.dtype) == (wanted.shape, wanted.dtype)
+        assert found.tobytes() == wanted.tobytes()
+    if "nan" in name or dtype in ("int32", "uint8"):
+        with pytest.raises(IndexError, match=r"expected places within 0 elements"):
+            exe.run(main, {"x": np.zeros((0, 6), dtype)}, y).numpy()
+
+
+def test_a_median_makes_no_infinity_on_the_way() -> None:
+    """One element has no neighbour that it is added to."""
+    main, y = built(lambda x: flow.median(x, axis=0))
+    x = np.full((3, 6), np.finfo(np.float64).max)
+    with flow.flags(check_nan_inf=True):
+        assert Executor().run(main, {"x": x}, y).tolist() == x[0].tolist()
 
 
 def test_an_index_that_is_outside_of_the_fed_extent() -> None:
