@@ -13,8 +13,8 @@ namespace ofl::ops {
 
 namespace {
 
-/// A block of the result that stays in registers: kRows x kVectors vectors.
-constexpr int kVectorBytes = 64;
+/// A block of the result that stays in registers: kRows x kVectors vectors, of `kBytes` each. The
+/// compiler keeps vectors that are wider than the CPU's in memory.
 constexpr int64_t kRows = 4, kVectors = 2;
 /// Of the inner dimension, packed at a time, and of rows: both blocks stay in the L2 cache.
 constexpr int64_t kDepth = 256, kBlockRows = 64;
@@ -61,18 +61,20 @@ T load(const char* from) {
   }
 }
 
-template <typename Word>
-constexpr int64_t kColumns = kVectors * kVectorBytes / int64_t(sizeof(Word));
+template <typename Word, int kBytes>
+constexpr int64_t kColumns = kVectors * kBytes / int64_t(sizeof(Word));
 
 /// sums (kRows x kColumns) = a (depth x kRows) . b (depth x kColumns), both packed.
-template <typename T, typename Word>
+template <typename T, int kBytes, typename Word>
 inline __attribute__((always_inline)) void multiply_block(const Word* a, const Word* b,
                                                           int64_t depth, Word* sums) {
-  typedef Word V __attribute__((vector_size(kVectorBytes)));
+  typedef Word V __attribute__((vector_size(kBytes)));
   V acc[kRows][kVectors] = {};
   for (int64_t k = 0; k < depth; ++k) {
     V row[kVectors];
-    std::memcpy(row, b + k * kColumns<Word>, sizeof(row));
+    for (int v = 0; v < kVectors; ++v) {  // one by one: a larger copy goes through the stack
+      std::memcpy(&row[v], b + (k * kVectors + v) * int64_t(kBytes / sizeof(Word)), kBytes);
+    }
     for (int r = 0; r < kRows; ++r) {
       for (int v = 0; v < kVectors; ++v)
         Modular<T>::accumulate(acc[r][v], a[k * kRows + r], row[v]);
@@ -98,12 +100,12 @@ void pack(const Matrix& x, int64_t width, Word* out) {
   }
 }
 
-template <typename T, typename Word>
+template <typename T, int kBytes, typename Word>
 void store(const Word* sums, const Matrix& out, bool first) {
   for (int64_t i = 0; i < out.rows; ++i) {
     for (int64_t j = 0; j < out.columns; ++j) {
       char* place = out.data + i * out.row_step + j * out.column_step;
-      T value = Modular<T>::element(sums[i * kColumns<Word> + j]);
+      T value = Modular<T>::element(sums[i * kColumns<Word, kBytes> + j]);
       if (!first) value = Modular<T>::add(load<T>(place), value);
       std::memcpy(place, static_cast<const void*>(&value), sizeof(T));
     }
@@ -111,34 +113,37 @@ void store(const Word* sums, const Matrix& out, bool first) {
 }
 
 /// The words of one thread.
-template <typename Word>
+template <typename Word, int kBytes>
 struct Blocks {
+  static constexpr int64_t kWidth = kColumns<Word, kBytes>;
   explicit Blocks(const Product& p)
-      : a(kDepth * kBlockRows), b(kDepth * ((p.n() - 1) / kColumns<Word> + 1)) {}
-  struct alignas(kVectorBytes) Line {
-    Word words[kColumns<Word>];
+      : a(kDepth * kBlockRows), b(kDepth * ((p.n() - 1) / kWidth + 1)) {}
+  struct alignas(kBytes) Line {
+    Word words[kWidth];
   };
   std::vector<Word> a;
   std::vector<Line> b;
 };
 
-template <typename T>
+template <typename T, int kBytes>
 void multiply(const Product& p) {
   using Word = typename Modular<T>::Word;
-  Blocks<Word> packed(p);
+  constexpr int64_t kWidth = kColumns<Word, kBytes>;
+  Blocks<Word, kBytes> packed(p);
   Word* const b = packed.b.data()->words;
-  typename Blocks<Word>::Line sums[kRows];
+  typename Blocks<Word, kBytes>::Line sums[kRows];
   for (int64_t k = 0; k < p.k(); k += kDepth) {
     const int64_t depth = std::min(kDepth, p.k() - k);
-    pack<T>(p.b.block(k, depth, 0, p.n()).transposed(), kColumns<Word>, b);
+    pack<T>(p.b.block(k, depth, 0, p.n()).transposed(), kWidth, b);
     for (int64_t i = 0; i < p.m(); i += kBlockRows) {
       const int64_t rows = std::min(kBlockRows, p.m() - i);
       pack<T>(p.a.block(i, rows, k, depth), kRows, packed.a.data());
-      for (int64_t j = 0; j < p.n(); j += kColumns<Word>) {
-        const int64_t columns = std::min(kColumns<Word>, p.n() - j);
+      for (int64_t j = 0; j < p.n(); j += kWidth) {
+        const int64_t columns = std::min(kWidth, p.n() - j);
         for (int64_t r = 0; r < rows; r += kRows) {
-          multiply_block<T>(packed.a.data() + r * depth, b + j * depth, depth, sums->words);
-          store<T>(sums->words, p.out.block(i + r, std::min(kRows, rows - r), j, columns), k == 0);
+          const Matrix out = p.out.block(i + r, std::min(kRows, rows - r), j, columns);
+          multiply_block<T, kBytes>(packed.a.data() + r * depth, b + j * depth, depth, sums->words);
+          store<T, kBytes>(sums->words, out, k == 0);
         }
       }
     }
@@ -223,13 +228,13 @@ void multiply_row(const Product& p) {
   }
 }
 
-template <typename T>
+template <typename T, int kBytes>
 void multiply_as_fits(const Product& p) {
   const bool is_row = p.m() == 1 && p.n() > 1 && p.b.column_step == int64_t(sizeof(T));
   if (is_row) return multiply_row<T>(p);
   // Blocks of vectors would not be used twice.
   if (p.m() == 1 || p.m() * p.n() * p.k() <= 512) return multiply_dots<T>(p);
-  multiply<T>(p);
+  multiply<T, kBytes>(p);
 }
 
 using ProductFn = void (*)(const Product&);
@@ -237,16 +242,16 @@ using ProductFn = void (*)(const Product&);
 // The same code for the vectors of each CPU: all that they call is inlined into them.
 template <typename T>
 OFL_AVX512 OFL_FLAT void multiply_512(const Product& p) {
-  multiply_as_fits<T>(p);
+  multiply_as_fits<T, 64>(p);
 }
 template <typename T>
 OFL_AVX2 OFL_FLAT void multiply_256(const Product& p) {
-  multiply_as_fits<T>(p);
+  multiply_as_fits<T, 32>(p);
 }
 
 template <typename T>
 ProductFn choose() {
-  return choose_by_isa<ProductFn>("gemm_integer", multiply_as_fits<T>, multiply_256<T>,
+  return choose_by_isa<ProductFn>("gemm_integer", multiply_as_fits<T, 16>, multiply_256<T>,
                                   multiply_512<T>);
 }
 
