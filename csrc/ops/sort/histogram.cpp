@@ -45,6 +45,10 @@ class Bins {
       for (int k = 0; k < n; ++k) count_between(x[k], counts, tables);
       return;
     }
+    if (!any_within(x, n)) {
+      counts[count_ * tables] += n;
+      return;
+    }
     int32_t found[kTogether];
     if (is_even_) {
       guess(x, n, found);
@@ -55,6 +59,13 @@ class Bins {
   }
 
  private:
+  bool any_within(const T* x, int n) const {
+    const T first = edges_[0], end = edges_[count_];
+    int within = 0;
+    for (int k = 0; k < n; ++k) within |= !before(x[k], first) & !before(end, x[k]);
+    return within != 0;
+  }
+
   /// By the place between the first and the last edge, which is off by less than a bin, and the
   /// edges there.
   void guess(const T* x, int n, int32_t* found) const {
@@ -65,11 +76,15 @@ class Bins {
       place = place < last ? place : last;
       found[k] = static_cast<int32_t>(place);
     }
+    // Numbers instead of branches, so that vectors of elements are settled. No edge is NaN here.
     const T* const edges = edges_.data();
+    const T first = edges[0], end = edges[count_];
+    const auto outside = static_cast<int32_t>(count_);
     for (int k = 0; k < n; ++k) {
-      const int32_t bin = found[k];
-      const int32_t moved = bin - before(x[k], edges[bin]) + !before(x[k], edges[bin + 1]);
-      found[k] = settled(x[k], moved);
+      const int32_t is_below = x[k] < edges[found[k]], is_within = x[k] < edges[found[k] + 1];
+      const int32_t bin = std::min(found[k] + 1 - is_below - is_within, outside - 1);
+      const int32_t is_inside = (x[k] >= first) & (x[k] <= end);
+      found[k] = outside + (bin - outside) * is_inside;
     }
   }
 

@@ -336,8 +336,13 @@ PyObject* pad_path(const Call& call) {
     if (by_edge && added > 0 && x->shape[d] == 0) return nullptr;
     shape.push_back(x->shape[d] + added);
   }
-  Reference made(wrap(empty(from, x->device(), x->dtype, shape)));
-  Tensor region = tensor_of(made.get());
+  // As NumPy's, the result is column-major where x is that only: then no copy turns anything.
+  const bool is_turned = !x->contiguous() && reversed_view(*x).contiguous();
+  if (is_turned) std::reverse(shape.begin(), shape.end());
+  const Tensor made = empty(from, x->device(), x->dtype, shape);
+  if (is_turned) std::reverse(shape.begin(), shape.end());
+  const Tensor result = is_turned ? reversed_view(made) : made;
+  Tensor region = result;
   for (int d = 0; d < x->ndim(); ++d) region = part_of(region, d, widths.before[d], x->shape[d]);
   assign(from, region, *x, "assign");
   for (int d = 0; d < x->ndim(); ++d) {  // in the corners later axes win
@@ -353,7 +358,7 @@ PyObject* pad_path(const Call& call) {
     }
     region = whole;
   }
-  return made.release();
+  return wrap(Tensor(result));
 }
 
 // --- of least dimensions
