@@ -27,9 +27,15 @@ void copy_word(char* placed, char* lined) {
 template <typename Word, CopyDirection direction>
 void copy_places(char* placed, const int64_t* offsets, int64_t n, char* lined, int64_t step,
                  int64_t) {
-  for (int64_t i = 0; i < n; ++i) {
-    copy_word<Word, direction>(placed + offsets[i], lined + i * step);
+  const auto copy = [&](int64_t i, int64_t to) {
+    copy_word<Word, direction>(placed + offsets[i], lined + to);
+  };
+  constexpr int64_t kSize = sizeof(Word), kTogether = 8;
+  int64_t i = 0;
+  for (; step == kSize && i + kTogether <= n; i += kTogether) {
+    for (int64_t k = 0; k < kTogether; ++k) copy(i + k, (i + k) * kSize);
   }
+  for (; i < n; ++i) copy(i, i * step);
 }
 
 template <CopyDirection direction>

@@ -84,21 +84,36 @@ void merge_dims(Dims* shape, std::vector<Dims>* strides) {
 
 namespace {
 
-/// Sums and products are taken unsigned: those of values out of range may overflow.
-template <bool adds>
-bool find_plainly(const char* values, int64_t n, int64_t size, int64_t stride,
-                  const int64_t* before, int64_t* offsets) {
-  const auto count = static_cast<uint64_t>(size), step = static_cast<uint64_t>(stride);
+/// Sums and products are taken unsigned: those of values out of range may overflow. `times` takes
+/// an index times the stride.
+template <bool adds, typename Times>
+bool find_by(const char* values, int64_t n, int64_t size, const int64_t* before, int64_t* offsets,
+             const Times& times) {
+  const auto count = static_cast<uint64_t>(size);
   uint64_t signs = 0;  // the highest bit: one was negative, of an index or of what is left behind
   for (int64_t i = 0; i < n; ++i) {
     int64_t value;
     std::memcpy(&value, values + i * int64_t{sizeof value}, sizeof value);
     const uint64_t index = static_cast<uint64_t>(value) + (value < 0 ? count : 0);
     signs |= index | (count - 1 - index);
-    const uint64_t offset = index * step;
+    const uint64_t offset = times(index);
     offsets[i] = static_cast<int64_t>(adds ? static_cast<uint64_t>(before[i]) + offset : offset);
   }
   return signs >> 63 == 0;
+}
+
+/// AVX2 has no product of 64 bits, and most strides are powers of two.
+template <bool adds>
+bool find_plainly(const char* values, int64_t n, int64_t size, int64_t stride,
+                  const int64_t* before, int64_t* offsets) {
+  const auto step = static_cast<uint64_t>(stride);
+  if (step != 0 && (step & (step - 1)) == 0) {
+    const int bits = __builtin_ctzll(step);
+    return find_by<adds>(values, n, size, before, offsets,
+                         [bits](uint64_t index) { return index << bits; });
+  }
+  return find_by<adds>(values, n, size, before, offsets,
+                       [step](uint64_t index) { return index * step; });
 }
 
 using FindFn = bool (*)(const char*, int64_t, int64_t, int64_t, const int64_t*, int64_t*);
