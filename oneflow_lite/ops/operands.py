@@ -54,6 +54,8 @@ def refused_at_run(op: str, x: Tensor, bad: Tensor, message: str) -> Tensor:
 
 def dimensions(x: Any, op: str) -> int:
     """Return how many dimensions a tensor, an array or nested sequences have."""
+    if isinstance(x, (int, float)):
+        return 0
     return x.ndim if isinstance(x, Tensor) else np.ndim(_C.held(x, op))
 
 

@@ -168,13 +168,14 @@ def meshgrid(
     axes = list(range(len(arrays)))
     if indexing == "xy" and len(arrays) > 1:
         axes[:2] = 1, 0
+    given = on_one_device(*arrays)
     rows = []
-    for axis, one in zip(axes, on_one_device(*arrays), strict=True):
+    for axis, one in zip(axes, given, strict=True):
         shape = [1] * len(arrays)
         shape[axis] = -1
         rows.append(_C.reshape(one, shape, None))
     if not sparse:
-        grid = np.broadcast_shapes(*(row.shape for row in rows))
+        grid = [given[axis].size for axis in axes]
         rows = [_C.broadcast_to(row, grid) for row in rows]
     return returned([_C.copy(row) for row in rows] if copy else rows)
 

@@ -107,10 +107,11 @@ def _derivative(x: Tensor, axis: int, step: Any, edge_order: int) -> Tensor:
 
     out = empty(x.shape, x.dtype, device=x.device)
     inner, even = (*before, slice(1, -1)), dimensions(step, "gradient") == 0
-    low, middle, high = part(slice(None, -2)), part(slice(1, -1)), part(slice(2, None))
+    low, high = part(slice(None, -2)), part(slice(2, None))
     if even:
         _C.assign(out[inner], (high - low) / (2.0 * step))
     else:
+        middle = part(slice(1, -1))
         d1, d2 = step[:-1], step[1:]
         factors = (-d2 / (d1 * (d1 + d2)), (d2 - d1) / (d1 * d2), d1 / (d2 * (d1 + d2)))
         a, b, c = (one.reshape((-1,) + (1,) * (x.ndim - axis - 1)) for one in factors)

@@ -93,10 +93,8 @@ def ix_(*args: Any) -> Indices:
             (index,) = _C.nonzero(one, "ix_")
         elif not one.size:
             index = _C.astype(one, int64, False)
-        shape = (1,) * i + (-1,) + (1,) * (len(args) - i - 1)
-        found.append(
-            _C.reshape(index, shape if index.size else (*shape[:i], 0, *shape[i + 1 :]), None)
-        )
+        shape = (1,) * i + (index.size,) + (1,) * (len(args) - i - 1)
+        found.append(_C.reshape(index, shape, None))
     return tuple(found)
 
 
