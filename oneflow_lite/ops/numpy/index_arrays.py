@@ -16,6 +16,7 @@ from oneflow_lite.ops.creation.ranges import arange
 from oneflow_lite.ops.elementwise import clip
 from oneflow_lite.ops.indexing import mode_number, put
 from oneflow_lite.ops.operands import host_array, on_one_device
+from oneflow_lite.ops.statistics import reduction
 from oneflow_lite.ops.table import exported
 
 Indices = tuple[Tensor, ...]
@@ -129,11 +130,14 @@ def unravel_index(places: Any, /, shape: int | Sequence[int], order: str = "C") 
         return tuple(asarray(one) for one in found)
     if not isdtype(places.dtype, ("bool", "integral")):
         raise TypeError(f"[unravel_index] expected integers, got {places.dtype}")
-    rest = _within(_C.astype(places, int64, False), math.prod(sizes), "unravel_index")
-    result = []
-    for size in sizes if order == "F" else sizes[::-1]:
-        result.append(rest % max(size, 1))
-        rest = rest // max(size, 1)
+    rest = _C.astype(places, int64, False)
+    rest = rest + _zero_if_within(rest, math.prod(sizes), "unravel_index")
+    result: list[Tensor] = []
+    for size in sizes[:-1] if order == "F" else sizes[:0:-1]:
+        quotient = rest // max(size, 1)
+        result.append(rest - quotient * size)
+        rest = quotient
+    result += [rest] * bool(sizes)
     return tuple(result if order == "F" else result[::-1])
 
 
@@ -169,8 +173,9 @@ def ravel_multi_index(
     if len(given) != len(sizes):
         raise ValueError(f"[ravel_multi_index] expected {len(sizes)} indices, got {len(given)}")
     modes: list[Any] = list(mode) if isinstance(mode, (tuple, list)) else [mode] * len(sizes)
-    total: Any = None
-    for i in range(len(sizes)) if order == "C" else reversed(range(len(sizes))):
+    numbers = range(len(sizes)) if order == "C" else reversed(range(len(sizes)))
+    indices, checked = [], 0
+    for i in numbers:
         index, size = given[i], sizes[i]
         if not isdtype(index.dtype, "integral"):
             raise TypeError(f"[ravel_multi_index] expected integers, got {index.dtype}")
@@ -181,24 +186,28 @@ def ravel_multi_index(
         elif how == mode_number("clip", "take"):
             index = clip(index, 0, size - 1)
         else:
-            index = _within(index, size, "ravel_multi_index")
-        total = index if total is None else total * size + index
-    return total  # type: ignore[no-any-return]
+            checked = checked + _zero_if_within(index, size, "ravel_multi_index")
+        indices.append((index, size))
+    total = indices[0][0]
+    if len(indices) == 1:
+        return total + checked
+    for index, size in indices[1:]:  # the check is added to a number, not to each element
+        total, checked = total * (size + checked) + index, 0
+    return total
 
 
-def _within(index: Tensor, size: int, op: str) -> Tensor:
-    """The index itself; a ValueError, once it runs, where one is negative or not below the size."""
+def _zero_if_within(index: Tensor, size: int, op: str) -> Any:
+    """0; a ValueError, once it runs, where an index is negative or not below the size."""
     if not index.size:
-        return index
+        return 0
     if not size:
         raise ValueError(f"[{op}] expected no index, as the size is 0, got {index.size}")
-    flat = _C.reshape(_C.where(index < 0, size, index), (-1,), None)
+    worst = _C.reshape(_C.where(reduction.min(index) < 0, size, reduction.max(index)), (1,), None)
     zeros = _C.broadcast_to(full((), 0, int64, device=index.device), (size,))
-    outputs = [(flat.shape, int64)]
-    (none,) = _C.call_kernel(
-        *(op, "take_along_axis", [zeros, flat], outputs, (0, True)), elements=flat.size
+    (zero,) = _C.call_kernel(
+        *(op, "take_along_axis", [zeros, worst], [((1,), int64)], (0, True)), elements=1
     )
-    return index + _C.reshape(none, index.shape, None)
+    return _C.reshape(zero, (), None)
 
 
 @_C.native(_C.paths.tril_indices)
