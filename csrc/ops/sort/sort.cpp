@@ -82,7 +82,11 @@ void sort_by_keys(const Source& from, const Loop& sort_uint16, BFloat16* out) {
 
 template <typename T>
 void sort_numbers(const Source& from, const Loop& sort, T* out) {
-  for (int64_t i = 0; i < from.n; ++i) out[i] = load_element<T>(from.elements + i * from.step);
+  if (from.step == sizeof(T)) {
+    std::memcpy(static_cast<void*>(out), from.elements, static_cast<size_t>(from.n) * sizeof(T));
+  } else {
+    for (int64_t i = 0; i < from.n; ++i) out[i] = load_element<T>(from.elements + i * from.step);
+  }
   if (sort.function) {
     char* data = reinterpret_cast<char*>(out);
     const intptr_t count = from.n;

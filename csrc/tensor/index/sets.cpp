@@ -122,15 +122,20 @@ bool tell_of_bytes(const Issuer& issuer, const Tensor& x, Distinct* out) {
 /// run starts, and then n.
 template <typename T, bool EqualNan>
 int64_t keep_distinct(T* sorted, int64_t n, int64_t* starts) {
+  constexpr int64_t kTogether = 16;
   int64_t count = 1;
   T last = sorted[0];
   if (starts) starts[0] = 0;
-  for (int64_t i = 1; i < n; ++i) {
-    const T value = sorted[i];
-    sorted[count] = value;
-    if (starts) starts[count] = i;
-    count += ops::are_distinct<T, EqualNan>(value, last);
-    last = value;
+  for (int64_t begin = 1, end; begin < n; begin = end) {
+    end = std::min(begin + kTogether, n);
+    if (ops::same_value(sorted[end - 1], last)) continue;  // so are those between, in their order
+    for (int64_t i = begin; i < end; ++i) {
+      const T value = sorted[i];
+      sorted[count] = value;
+      if (starts) starts[count] = i;
+      count += ops::are_distinct<T, EqualNan>(value, last);
+      last = value;
+    }
   }
   if (starts) starts[count] = n;
   return count;
