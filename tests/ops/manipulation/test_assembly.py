@@ -147,6 +147,17 @@ def test_pad(mode: Any, width: Any, device: flow.Device) -> None:
             assert not flow.pad(t, width, mode).shares_storage(t)
 
 
+@pytest.mark.parametrize("mode", ["constant", "edge"])
+def test_pad_keeps_the_order_of_columns(mode: Any, device: flow.Device) -> None:
+    x = values((4, 5, 3), "float32", 2)
+    t = flow.tensor(x, device=device)
+    for array, view in ((x, t), (x.T, t.T), (x[:, 0].T, t[:, 0].T), (x[:, ::2], t[:, ::2])):
+        expected = np.pad(array, 2, mode)
+        seen = flow.pad(view, 2, mode)
+        same(expected, seen)
+        assert seen.strides == expected.strides
+
+
 PAD_CONSTANTS = (300, -1, 1.7, np.nan, -0.0, 2**40, 2**70, 1 + 2j, True, np.int64(-3), [[300]])
 PAD_PAIRS = ((1, 300), (-1, 2.5), ((1, 2), (300, 4)), ((1, 2), (3, 4)), [[1], [300]], [[[300]]])
 

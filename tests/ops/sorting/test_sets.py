@@ -66,6 +66,22 @@ def test_nans_are_distinct_and_zeros_equal(device: flow.Device) -> None:
     same(np.array([-0.0, 1.0, np.nan]), flow.unique(t))
 
 
+@pytest.mark.parametrize("dtype", ["int32", "float32", "float64", "complex64"])
+def test_runs_of_every_length(dtype: str, device: flow.Device) -> None:
+    lengths = [*range(1, 40), 1, 1, 1, 64, 2, 15, 16, 17]
+    x = np.repeat(np.arange(len(lengths)), lengths).astype(dtype)
+    for start in range(0, 40, 3):
+        t = flow.tensor(x[start:][::-1], device=device)
+        values_only, counts = flow.unique(t, return_counts=True)
+        for one, other in zip(np.unique_counts(x[start:]), (values_only, counts), strict=True):
+            same(one, other)
+    if dtype[0] == "f":
+        x[5:60] = np.nan
+        for equal_nan in (True, False):
+            seen = flow.unique(flow.tensor(x, device=device), equal_nan=equal_nan)
+            same(np.unique(x, equal_nan=equal_nan), seen)
+
+
 def test_unique_of_views(device: flow.Device) -> None:
     x = values((50, 40), "int8", 1)
     t = flow.tensor(x, device=device)

@@ -149,6 +149,18 @@ def test_histogram_of_many(dtype: str, edges: str, device: flow.Device, naive: b
         same(np.histogram(given, many, (-6, 3.3))[0], flow.histogram(seen, many, (-6, 3.3))[0])
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_histogram_at_the_edges(dtype: str, device: flow.Device) -> None:
+    """The edges and their neighbours, and long stretches of which some or all are outside."""
+    for bins, limits in ((10, (0, 1)), (7, (-6.0, 3.3)), (1000, (0.1, 0.3))):
+        edges = np.histogram_bin_edges(np.zeros(1, dtype), bins, limits).astype(dtype)
+        near = np.concatenate([edges, np.nextafter(edges, np.inf), np.nextafter(edges, -np.inf)])
+        beyond = np.full(700, limits[1] + 1, dtype)
+        x = np.concatenate([near, beyond, -beyond - 9, near[:1], beyond, near.astype("int8"), near])
+        t = flow.tensor(x.astype(dtype), device=device)
+        same(np.histogram(x.astype(dtype), bins, limits)[0], flow.histogram(t, bins, limits)[0])
+
+
 def test_histogram_of_wide_integers(device: flow.Device) -> None:
     """The numbers of their edges are no floats."""
     for dtype, first in (("int64", -(2**62)), ("uint64", 2**63)):
