@@ -6,6 +6,7 @@
 #include "ops/leased_memory.h"
 #include "ops/sort/order.h"
 #include "ops/sort/select.h"
+#include "ops/sort/split_vectors.h"
 
 namespace ofl::ops {
 
@@ -144,6 +145,80 @@ void partition_lane(const char* elements, int64_t step, int64_t n,
   }
 }
 
+/// Fills order[0, n) with all positions: those of elements up to the value from the left, the others
+/// from the right. Returns how many are up to it.
+template <typename T>
+using NumberFn = int64_t (*)(const T* elements, int64_t n, T value, int64_t* order);
+
+/// The same from position i on, between two places.
+template <typename T>
+int64_t* number_rest(const T* elements, int64_t i, int64_t n, T value, int64_t* left,
+                     int64_t* right) {
+  for (; i < n; ++i) {
+    *left = right[-1] = i;
+    const bool is_up_to = !before(value, elements[i]);
+    left += is_up_to;
+    right -= !is_up_to;
+  }
+  return left;
+}
+
+template <typename T>
+int64_t number_elements(const T* elements, int64_t n, T value, int64_t* order) {
+  return number_rest(elements, 0, n, value, order, order + n) - order;
+}
+
+#ifdef OFL_X86_VECTORS
+
+/// The value is not NaN.
+template <typename Vector, typename Numbers, typename T>
+inline int64_t number_vectors(const T* elements, int64_t n, T value, int64_t* order) {
+  constexpr int kLanes = Numbers::kLanes;
+  int64_t first[kLanes];
+  for (int k = 0; k < kLanes; ++k) first[k] = k;
+  typename Numbers::Type numbers;
+  Numbers::read(first, &numbers);
+  int64_t *left = order, *right = order + n, i = 0;
+  for (; n - i >= Vector::kLanes + Numbers::kRoom; i += Vector::kLanes) {
+    typename Vector::Type v;
+    Vector::read(elements + i, &v);
+    unsigned mask = Vector::up_to(v, value);
+    for (int k = 0; k < Vector::kLanes; k += kLanes) {
+      const unsigned own = mask & ((1u << kLanes) - 1);
+      Numbers::put(numbers, own, left, right);
+      left += __builtin_popcount(own);
+      right -= kLanes - __builtin_popcount(own);
+      mask >>= kLanes;
+      numbers += kLanes;
+    }
+  }
+  return number_rest(elements, i, n, value, left, right) - order;
+}
+
+template <typename T>
+OFL_AVX2 OFL_FLAT int64_t number_256(const T* elements, int64_t n, T value, int64_t* order) {
+  return number_vectors<Vector256<T>, Vector256<int64_t>>(elements, n, value, order);
+}
+template <typename T>
+OFL_AVX512 OFL_FLAT int64_t number_512(const T* elements, int64_t n, T value, int64_t* order) {
+  return number_vectors<Vector512<T>, Vector512<int64_t>>(elements, n, value, order);
+}
+
+#endif
+
+template <typename T>
+int64_t number(const T* elements, int64_t n, T value, int64_t* order) {
+#ifdef OFL_X86_VECTORS
+  if constexpr (!kIsComplex<T>) {
+    using Number = NumberFn<T>;
+    static const auto chosen =
+        choose_by_isa<Number>("argpartition", number_elements<T>, number_256<T>, number_512<T>);
+    if (!is_nan(value)) return chosen(elements, n, value, order);
+  }
+#endif
+  return number_elements(elements, n, value, order);
+}
+
 /// The positions of a lane's elements, arranged around values that are known.
 template <typename T>
 class Positions {
@@ -157,37 +232,29 @@ class Positions {
     if (places == end) return;
     const int64_t* const place = places + (end - places) / 2;
     const T value = selected_[*place];
-    int64_t less = low, others = 0;
-    const auto divide = [&](int64_t position) {
-      order_[less] = spare_[others] = position;
-      const bool is_less = before(elements_[position], value);
-      less += is_less;
-      others += !is_less;
-    };
-    if (filled) {
-      for (int64_t i = low; i < high; ++i) divide(order_[i]);
-    } else {
-      for (int64_t i = low; i < high; ++i) divide(i);
-    }
-    const int64_t equal = put_equal(value, less, others);
+    const int64_t up_to =
+        filled ? split(low, high, [value](T x) { return !before(value, x); })
+               : number(elements_, high, value, order_);
+    const int64_t less = split(low, up_to, [value](T x) { return before(x, value); });
     arrange(low, less, places, std::lower_bound(places, place, less), true);
-    arrange(equal, high, std::lower_bound(place, end, equal), end, true);
+    arrange(up_to, high, std::lower_bound(place, end, up_to), end, true);
   }
 
  private:
-  /// Of the spare positions those of elements equal to the value, and then the others, go to
-  /// `start`. Returns where the others are.
-  int64_t put_equal(T value, int64_t start, int64_t count) {
-    int64_t equal = start, greater = 0;
-    for (int64_t i = 0; i < count; ++i) {
-      const int64_t position = spare_[i];
-      const bool is_greater = before(value, elements_[position]);
-      order_[equal] = spare_[greater] = position;
-      greater += is_greater;
-      equal += !is_greater;
+  /// Those of elements that belong to the left come first; where the others begin. Both keep their
+  /// order.
+  template <typename Belongs>
+  int64_t split(int64_t low, int64_t high, const Belongs& belongs) {
+    int64_t left = low, others = 0;
+    for (int64_t i = low; i < high; ++i) {
+      const int64_t position = order_[i];
+      order_[left] = spare_[others] = position;
+      const bool is_left = belongs(elements_[position]);
+      left += is_left;
+      others += !is_left;
     }
-    std::copy_n(spare_, greater, order_ + equal);
-    return equal;
+    std::copy_n(spare_, others, order_ + left);
+    return left;
   }
 
   const T* const elements_;
