@@ -30,14 +30,14 @@ constexpr int64_t kTileAlong = 16;
 constexpr int64_t kTileAcross = 64;
 
 /// Whether the lines that a row of the input touches stay in the L1 cache for the next row: it is
-/// taken as 64 sets of 8 lines, half of them for the input. Strides near a multiple of 4096 bytes
-/// fall into one set.
-bool row_stays(int64_t dim, int64_t stride) {
-  constexpr int64_t kLine = 64, kTurn = 4096, kLinesOfSet = 4;
+/// taken as 64 sets of 8 lines, of which the input may have so many. Strides near a multiple of 4096
+/// bytes fall into one set.
+bool row_stays(int64_t dim, int64_t stride, int64_t lines_of_set) {
+  constexpr int64_t kLine = 64, kTurn = 4096;
   const int64_t rest = std::abs(stride) % kTurn;
   const int64_t step = std::min(rest, kTurn - rest);
-  if (step < kLine) return dim <= kLinesOfSet;
-  return dim <= kLinesOfSet * kTurn / std::max(step & -step, kLine);
+  if (step < kLine) return dim <= lines_of_set;
+  return dim <= lines_of_set * kTurn / std::max(step & -step, kLine);
 }
 
 /// The row whose input stride is smallest, when reading along the innermost row jumps from cache
@@ -46,7 +46,10 @@ int tile_row(const Iteration& iteration, int64_t item_size) {
   const int inner = iteration.ndim - 1;
   const int64_t inner_stride = std::abs(iteration.rows[inner].strides[kIn]);
   const int64_t inner_dim = iteration.rows[inner].dim;
-  if (inner_dim < kTileAlong || inner_stride < 64 || row_stays(inner_dim, inner_stride)) return -1;
+  if (inner_dim < kTileAlong || inner_stride < 64) return -1;
+  // Half of the cache. Where the output has gaps, no block is turned by vectors: tiles gain less.
+  const int64_t lines_of_set = iteration.rows[inner].strides[kOut] == item_size ? 4 : 7;
+  if (row_stays(inner_dim, inner_stride, lines_of_set)) return -1;
   int best = -1;
   for (int d = 0; d < inner; ++d) {
     const Iteration::Row& row = iteration.rows[d];
