@@ -30,8 +30,8 @@ constexpr int64_t kTileAlong = 16;
 constexpr int64_t kTileAcross = 64;
 
 /// Whether the lines that a row of the input touches stay in the L1 cache for the next row: it is
-/// taken as 64 sets of 8 lines, of which the input may have so many. Strides near a multiple of 4096
-/// bytes fall into one set.
+/// taken as 64 sets of 8 lines, of which the input may have so many. Strides near a multiple of
+/// 4096 bytes fall into one set.
 bool row_stays(int64_t dim, int64_t stride, int64_t lines_of_set) {
   constexpr int64_t kLine = 64, kTurn = 4096;
   const int64_t rest = std::abs(stride) % kTurn;

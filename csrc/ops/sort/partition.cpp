@@ -145,8 +145,8 @@ void partition_lane(const char* elements, int64_t step, int64_t n,
   }
 }
 
-/// Fills order[0, n) with all positions: those of elements up to the value from the left, the others
-/// from the right. Returns how many are up to it.
+/// Fills order[0, n) with all positions: those of elements up to the value from the left, the
+/// others from the right. Returns how many are up to it.
 template <typename T>
 using NumberFn = int64_t (*)(const T* elements, int64_t n, T value, int64_t* order);
 
