@@ -79,9 +79,9 @@ enum class QueuePriority : uint8_t { normal, high };
 
 struct GemmCall;  // ep/gemm.h
 
-/// Kernels of one queue that were captured, to be launched as a whole as often as wanted. They are
-/// numbered in the order of their launches, from 0. Used by one thread at a time; destroyed when
-/// the queues have run its launches.
+/// Kernels and products of one queue that were captured, to be launched as a whole as often as
+/// wanted. Kernels are numbered in the order of their launches, from 0; products have no numbers.
+/// Used by one thread at a time; destroyed when the queues have run its launches.
 class Graph {
  public:
   virtual ~Graph() = default;
@@ -120,10 +120,14 @@ class [[gnu::visibility("default")]] Stream {
   /// Blocks the host until the queue is empty.
   virtual void sync() = 0;
 
-  /// Where Device::has_graphs(): until end_capture(), kernels that are launched become part of a
-  /// graph and do not run. Nothing else may be enqueued meanwhile.
-  virtual void begin_capture();
-  virtual std::unique_ptr<Graph> end_capture();
+  /// Where Device::has_graphs(): until end_capture(), kernels that are launched, and products,
+  /// become part of a graph and do not run. Nothing else may be enqueued meanwhile. Products need a
+  /// `launcher`: a queue of the device that enqueues nothing meanwhile. They work in the memory
+  /// that its own products work in, so that this queue alone may launch the graph.
+  virtual void begin_capture(Stream* launcher);
+  /// The graph. `before`, if it is not null, is an earlier graph of the same kernels and of as many
+  /// products: where the device can, it is brought up to date, and returned.
+  virtual std::unique_ptr<Graph> end_capture(std::unique_ptr<Graph> before);
   /// Enqueues all that was captured, by this queue or another one of the device, as one launch.
   virtual void launch(Graph& graph);
   /// What is launched here is kept for later, and may run many times: arguments that are good for
@@ -215,6 +219,8 @@ class [[gnu::visibility("default")]] Device {
 
   /// Whether a library of products is there, for Stream::gemm; may load it.
   virtual bool has_gemm() { return false; }
+  /// What GemmCall::rounds is to be.
+  virtual bool rounds_gemm() { return false; }
 
   /// Makes this the calling thread's device, where the backend has such a notion.
   virtual void set_active() {}

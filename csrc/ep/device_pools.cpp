@@ -32,9 +32,9 @@ namespace {
 
 }  // namespace
 
-void Stream::begin_capture() { refuse_graphs(*this); }
+void Stream::begin_capture(Stream*) { refuse_graphs(*this); }
 
-std::unique_ptr<Graph> Stream::end_capture() { refuse_graphs(*this); }
+std::unique_ptr<Graph> Stream::end_capture(std::unique_ptr<Graph>) { refuse_graphs(*this); }
 
 void Stream::launch(Graph&) { refuse_graphs(*this); }
 

@@ -24,6 +24,7 @@ struct GemmCall {
   void* out;
   int64_t out_lead, out_stride;
   int64_t count;
+  bool rounds;  // factors of float32 may be rounded to 10 bits
 };
 
 }  // namespace ofl::ep

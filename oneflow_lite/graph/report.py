@@ -143,9 +143,12 @@ class Report(Readable):
         graphs = self["graphs"]
         if not graphs["graphs"] and not graphs["refused"]:
             return []
+        products = f" and {graphs['products']} products of a library" * (graphs["products"] > 0)
         text = (
-            f"device graphs: {graphs['graphs']} with {graphs['kernels']} kernels; "
+            f"device graphs: {graphs['graphs']} with {graphs['kernels']} kernels{products}; "
             f"{graphs['launches']} launches, {graphs['changes']} kernels changed for one"
+            + f", {graphs['updates']} captures for operands elsewhere"
+            * (graphs["updates"] > 0)
         )
         rows = [
             f"  {each['step']}"

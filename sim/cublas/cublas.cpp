@@ -96,9 +96,11 @@ const char* run(void* data) {
   return is_intact ? nullptr : "cuBLAS: somebody wrote to the workspace during a product";
 }
 
+/// A stream that captures takes it only with a workspace of the caller's: the library would add
+/// nodes that allocate its own, and graphs of memory are not simulated.
 Status enqueue(Library& library, std::unique_ptr<Task> task) {
   const auto release = [](void* data) { delete static_cast<Task*>(data); };
-  const SimWork work{run, release, task.release(), 1};
+  const SimWork work{run, release, task.release(), library.workspace.bytes > 0};
   return simcuda_enqueue(library.stream, &work) == 0 ? SUCCESS : EXECUTION_FAILED;
 }
 
@@ -212,6 +214,7 @@ CUBLAS_EXPORT int cublasGetVersion_v2(Library* handle, int* version) {
 }
 
 CUBLAS_EXPORT int cublasSetStream_v2(Library* handle, void* stream) {
+  if (const int planned = simcuda_planned_failure("cublasSetStream")) return planned;
   if (!is_known(handle)) return NOT_INITIALIZED;
   handle->stream = stream;
   handle->workspace = {};  // a stream that is set takes the workspace away

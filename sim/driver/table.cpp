@@ -153,7 +153,7 @@ std::vector<std::pair<std::string, int64_t>> call_counts() {
   for (const Row& row : rows()) {
     const bool is_new = row.door && row.door->calls > 0 && std::strcmp(previous, row.name) != 0;
     if (is_new) counts.emplace_back(row.name, row.door->calls);
-    previous = row.name;
+    if (row.door) previous = row.name;
   }
   return counts;
 }

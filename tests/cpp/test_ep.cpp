@@ -249,13 +249,13 @@ void test_captured_graph() {
   auto capturing = stream_of(*mock), stream = stream_of(*mock);
   std::atomic<int> first{0}, second{0};
   const Store stores[] = {{&first, 1}, {&second, 2}, {&second, 3}};
-  capturing->begin_capture();
+  capturing->begin_capture(nullptr);
   for (const Store& store : stores) capturing->launch(kernel_of(store));
-  CHECK_ERROR(runtime, "in a capture", capturing->begin_capture());
+  CHECK_ERROR(runtime, "in a capture", capturing->begin_capture(nullptr));
   const EventLease event = mock->events().lease();
   CHECK_ERROR(runtime, "in a capture", capturing->record(*event));
-  const std::unique_ptr<Graph> graph = capturing->end_capture();
-  CHECK_ERROR(runtime, "captures nothing", capturing->end_capture());
+  const std::unique_ptr<Graph> graph = capturing->end_capture(nullptr);
+  CHECK_ERROR(runtime, "captures nothing", capturing->end_capture(nullptr));
   CHECK(first == 0 && second == 0);  // nothing has run
   const auto run = [&] {
     first = second = 0;
@@ -295,9 +295,9 @@ void test_one_latency_for_a_graph() {
     for (int i = 0; i < kKernels; ++i) stream->launch(kernel_of(nothing));
   };
   CHECK(lasted(launch_all) >= kKernels * kLatency);
-  stream->begin_capture();
+  stream->begin_capture(nullptr);
   launch_all();
-  const std::unique_ptr<Graph> graph = stream->end_capture();
+  const std::unique_ptr<Graph> graph = stream->end_capture(nullptr);
   double fastest = 1;
   for (int i = 0; i < 5; ++i) {
     fastest = std::min(fastest, lasted([&] { stream->launch(*graph); }));

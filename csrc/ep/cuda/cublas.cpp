@@ -74,7 +74,7 @@ FoundLibrary<Routines>& library() {
       new FoundLibrary<Routines>("cublas", "ONEFLOW_LITE_CUDA_BLAS", find_routines);
   return *the_library;
 }
-std::atomic<bool> is_tf32_allowed{false};
+std::atomic<bool> tf32_is_allowed{false};
 
 /// Once it has been found to be there.
 const Routines& cublas() { return *library().routines(); }
@@ -134,7 +134,9 @@ void set_cublas_finder(LibraryFinder finder) { library().set_finder(std::move(fi
 
 void use_cublas(bool on) { library().use(on); }
 
-void allow_tf32(bool on) { is_tf32_allowed.store(on, std::memory_order_relaxed); }
+void allow_tf32(bool on) { tf32_is_allowed.store(on, std::memory_order_relaxed); }
+
+bool is_tf32_allowed() { return tf32_is_allowed.load(std::memory_order_relaxed); }
 
 int cublas_version() {
   const Routines* const found = library().is_used() ? library().routines() : nullptr;
@@ -143,8 +145,8 @@ int cublas_version() {
 
 std::unique_ptr<Cublas> Cublas::make(Device& device, DeviceContext& context, StreamHandle stream) {
   if (!cublas_version()) return nullptr;
-  std::unique_ptr<Cublas> made(new Cublas(device, context));
-  made->start(stream);
+  std::unique_ptr<Cublas> made(new Cublas(device, context, stream));
+  made->start();
   return made;
 }
 
@@ -164,26 +166,36 @@ int Cublas::with_memory(const Call& call) {
   return is_short && release_caches(device_) ? call() : status;
 }
 
-// A stream that is set takes the workspace away, so that comes after it. 32 MiB is what NVIDIA
-// recommends for sm_90 and sm_100; small devices get less.
-void Cublas::start(StreamHandle stream) {
+// 32 MiB of workspace is what NVIDIA recommends for sm_90 and sm_100; small devices get less.
+void Cublas::start() {
   constexpr size_t kWorkspace = size_t{32} << 20, kPartOfDevice = 128;
   constexpr int kNoReducedSums = 16;  // CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION
   const Routines& routines = cublas();
   check(with_memory([&] { return routines.Create(&handle_); }), "cublasCreate");
-  check(routines.SetStream(handle_, stream), "cublasSetStream");
   check(routines.SetMathMode(handle_, kNoReducedSums), "cublasSetMathMode");
   const size_t bytes = std::min(kWorkspace, device_.memory_info().capacity / kPartOfDevice);
   workspace_ = device_.allocator().alloc(bytes, nullptr);
   workspace_bytes_ = bytes;
-  check(routines.SetWorkspace(handle_, workspace_, workspace_bytes_), "cublasSetWorkspace");
+  go_to(home_);
 }
 
-// The stream is empty. At the end of the process the driver may be gone, and the library with it.
-Cublas::~Cublas() {
+// A stream that is set takes the workspace away, so that comes after it.
+void Cublas::go_to(StreamHandle stream) {
+  is_there_ = false;
+  check(cublas().SetStream(handle_, stream), "cublasSetStream");
+  check(cublas().SetWorkspace(handle_, workspace_, workspace_bytes_), "cublasSetWorkspace");
+  is_there_ = true;
+}
+
+/// At the end of the process the driver may be gone, and the library with it.
+bool Cublas::is_usable() const {
   Context current = nullptr;
-  const bool is_there = !context_.is_dead() && call().CtxGetCurrent(&current) == kSuccess;
-  if (handle_ && is_there) {
+  return handle_ && !context_.is_dead() && call().CtxGetCurrent(&current) == kSuccess;
+}
+
+// The stream is empty.
+Cublas::~Cublas() {
+  if (is_usable()) {
     const Current context(context_, std::nothrow);
     cublas().Destroy(handle_);
   }
@@ -193,10 +205,10 @@ Cublas::~Cublas() {
 bool Cublas::gemm(const GemmCall& call) {
   const Routines& routines = cublas();
   const TypeRow& row = row_of(call.type);
-  const bool tf32 = is_tf32_allowed.load(std::memory_order_relaxed);
-  const int compute = tf32 ? row.compute_tf32 : row.compute;
+  const int compute = call.rounds ? row.compute_tf32 : row.compute;
   const bool wide = !fits_int(call);
   if (wide && !(routines.GemmEx64 && routines.GemmStridedBatchedEx64)) return false;
+  if (!is_there_) go_to(home_);
   const Status status = with_memory([&] {
     return wide ? run<int64_t>(handle_, call, row, compute, routines.GemmEx64,
                                routines.GemmStridedBatchedEx64)
@@ -206,6 +218,20 @@ bool Cublas::gemm(const GemmCall& call) {
   if (status == kNotSupported) return false;
   check(status, call.count == 1 ? "cublasGemmEx" : "cublasGemmStridedBatchedEx");
   return true;
+}
+
+CublasLoan::CublasLoan(Cublas& cublas, StreamHandle stream) : cublas_(cublas) {
+  cublas_.go_to(stream);
+}
+
+CublasLoan::~CublasLoan() {
+  cublas_.is_there_ = false;
+  if (!cublas_.is_usable()) return;
+  const Current context(cublas_.context_, std::nothrow);
+  try {
+    cublas_.go_to(cublas_.home_);
+  } catch (const Error&) {  // is_there_ tells the next product
+  }
 }
 
 }  // namespace ofl::ep::cuda

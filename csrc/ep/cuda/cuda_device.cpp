@@ -59,6 +59,7 @@ class CudaDevice final : public Device {
   std::string architecture() const override { return architecture_; }
   int multiprocessors() const override { return context_.multiprocessors(); }
   bool has_gemm() override { return cuda::cublas_version() > 0; }
+  bool rounds_gemm() override { return cuda::is_tf32_allowed(); }
   void* load_kernel(const std::string& image, const char* name) override;
   void set_active() override;
   void after_fork_in_child() override {

@@ -54,6 +54,17 @@ void CudaGraph::launch(Device& device, cuda::StreamHandle stream) {
                  "cuGraphLaunch");
 }
 
+/// Launches in flight are what they were. Nodes of the library can be changed in this way only.
+bool CudaGraph::update(Device& device, const CudaGraph& other) {
+  if (nodes_.size() != other.nodes_.size()) return false;
+  cuda::GraphUpdate found{};
+  const cuda::Result result = cuda::with_memory(
+      device, [&] { return call().GraphExecUpdate(exec_, other.graph_, &found); });
+  if (result == cuda::kUpdateFailure) return false;
+  context_.check(result, "cuGraphExecUpdate");
+  return true;
+}
+
 CudaCapture::CudaCapture(cuda::DeviceContext& context, cuda::StreamHandle stream)
     : context_(context), stream_(stream), graph_(std::make_unique<CudaGraph>(context)) {
   constexpr int kRelaxed = 2;  // other threads may call what they like meanwhile
@@ -67,7 +78,8 @@ CudaCapture::~CudaCapture() {
   });
 }
 
-/// What comes next in the stream waits for the kernel alone.
+/// What comes next in the stream waits for the kernel alone. The nodes of a product are not asked
+/// for: how many the library makes is its own affair.
 void CudaCapture::launched() {
   int status = 0;
   const cuda::GraphNode* nodes = nullptr;
@@ -81,9 +93,11 @@ void CudaCapture::launched() {
   graph_->nodes_.push_back(nodes[0]);
 }
 
-std::unique_ptr<Graph> CudaCapture::end(Device& device) {
+std::unique_ptr<Graph> CudaCapture::end(Device& device, std::unique_ptr<Graph> before) {
   std::unique_ptr<CudaGraph> graph = std::move(graph_);
   context_.check(call().StreamEndCapture(stream_, &graph->graph_), "cuStreamEndCapture");
+  if (before && static_cast<CudaGraph&>(*before).update(device, *graph)) return before;
+  before.reset();
   context_.check(cuda::with_memory(device,
                                    [&] {
                                      return call().GraphInstantiateWithFlags(&graph->exec_,

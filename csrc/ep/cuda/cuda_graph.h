@@ -1,5 +1,5 @@
-// Kernels that a private stream has captured. No stream of the machine is ever captured: other
-// threads record events there at any time.
+// Kernels and products that a private stream has captured. No stream of the machine is ever
+// captured: other threads record events there at any time.
 #pragma once
 
 #include <memory>
@@ -20,12 +20,14 @@ class CudaGraph final : public Graph {
 
   void set(int number, const DeviceKernel& kernel) override;
   void launch(Device& device, cuda::StreamHandle stream);
+  /// Later launches do what was captured into `other`; false: that has other nodes or edges.
+  bool update(Device& device, const CudaGraph& other);
 
  private:
   friend class CudaCapture;
 
   cuda::DeviceContext& context_;
-  cuda::GraphHandle graph_ = nullptr;
+  cuda::GraphHandle graph_ = nullptr;  // the driver knows the nodes of exec_ by those of this one
   cuda::GraphExec exec_ = nullptr;
   std::vector<cuda::GraphNode> nodes_;  // of the kernels, in the order of their launches
 };
@@ -39,7 +41,8 @@ class CudaCapture {
 
   /// A kernel has been launched into the stream.
   void launched();
-  std::unique_ptr<Graph> end(Device& device);
+  /// `before` is an earlier capture or null: where it can do what was captured now, it is returned.
+  std::unique_ptr<Graph> end(Device& device, std::unique_ptr<Graph> before);
 
  private:
   cuda::DeviceContext& context_;

@@ -111,6 +111,7 @@ CudaStream::CudaStream(Device& device, cuda::DeviceContext& context, CudaRoutes&
 
 CudaStream::~CudaStream() {
   capture_.reset();
+  loan_.reset();
   cublas_.reset();
   if (context_.is_dead()) return;
   cuda::run_quietly(context_, "cuStreamDestroy",
@@ -165,16 +166,25 @@ void CudaStream::launch(const UserKernel& kernel) {
   context_.check(cuda::with_memory(device_, run), "cuLaunchKernel");
 }
 
-void CudaStream::begin_capture() {
+// What the library allocates for the launcher is there before the capture begins.
+void CudaStream::begin_capture(Stream* launcher) {
   Current current(context_);
+  std::unique_ptr<cuda::CublasLoan> loan;
+  if (launcher) {
+    cuda::Cublas* const cublas = static_cast<CudaStream*>(launcher)->cublas();
+    if (!cublas) throw CaptureError("the library that makes its products is not in use any more");
+    loan = std::make_unique<cuda::CublasLoan>(*cublas, handle_);
+  }
   capture_ = std::make_unique<CudaCapture>(context_, handle_);
+  loan_ = std::move(loan);
 }
 
-std::unique_ptr<Graph> CudaStream::end_capture() {
+std::unique_ptr<Graph> CudaStream::end_capture(std::unique_ptr<Graph> before) {
   if (!capture_) fail(ErrorKind::runtime, "[", device_.id().str(), "] the queue captures nothing");
   Current current(context_);
+  const std::unique_ptr<cuda::CublasLoan> loan = std::move(loan_);  // ends after the capture
   const std::unique_ptr<CudaCapture> capture = std::move(capture_);
-  return capture->end(device_);
+  return capture->end(device_, std::move(before));
 }
 
 void CudaStream::launch(Graph& graph) {
@@ -182,10 +192,17 @@ void CudaStream::launch(Graph& graph) {
   static_cast<CudaGraph&>(graph).launch(device_, handle_);
 }
 
+cuda::Cublas* CudaStream::cublas() {
+  if (!cublas_) cublas_ = cuda::Cublas::make(device_, context_, handle_);
+  return cublas_.get();
+}
+
 bool CudaStream::gemm(const GemmCall& product) {
   Current current(context_);
-  if (!cublas_) cublas_ = cuda::Cublas::make(device_, context_, handle_);
-  return cublas_ && cublas_->gemm(product);
+  if (loan_) return loan_->gemm(product);
+  if (capture_) throw CaptureError("its products have no queue that launches them");
+  cuda::Cublas* const own = cublas();
+  return own && own->gemm(product);
 }
 
 void CudaStream::copy(void* dst, const void* src, size_t bytes, CopyKind kind) {

@@ -49,8 +49,8 @@ class CudaStream final : public Stream {
   void launch(const HostKernel& kernel) override;
   void launch(const DeviceKernel& kernel) override;
   void launch(const UserKernel& kernel) override;
-  void begin_capture() override;
-  std::unique_ptr<Graph> end_capture() override;
+  void begin_capture(Stream* launcher) override;
+  std::unique_ptr<Graph> end_capture(std::unique_ptr<Graph> before) override;
   void launch(Graph& graph) override;
   bool gemm(const GemmCall& call) override;
   void copy(void* dst, const void* src, size_t bytes, CopyKind kind) override;
@@ -62,6 +62,7 @@ class CudaStream final : public Stream {
   cuda::StreamHandle handle() const { return handle_; }
 
  private:
+  cuda::Cublas* cublas();  // null: the library is not there, or not in use
   void copy_to_device(cuda::Pointer dst, const void* src, size_t bytes);
   void copy_to_host(void* dst, cuda::Pointer src, size_t bytes);
   void copy_from_peer(cuda::Pointer dst, cuda::Pointer src, size_t bytes);
@@ -72,6 +73,7 @@ class CudaStream final : public Stream {
   cuda::StreamHandle handle_ = nullptr;
   std::unique_ptr<cuda::Cublas> cublas_;  // made for the first product
   std::unique_ptr<CudaCapture> capture_;  // while it captures
+  std::unique_ptr<cuda::CublasLoan> loan_;  // of the launcher, while products are captured
 };
 
 }  // namespace ofl::ep

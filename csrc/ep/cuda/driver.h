@@ -35,6 +35,12 @@ struct KernelNode {
   Context context;
 };
 
+/// CUgraphExecUpdateResultInfo.
+struct GraphUpdate {
+  int result;
+  GraphNode node, from;
+};
+
 inline constexpr Result kSuccess = 0;
 inline constexpr Result kInvalidValue = 1;
 inline constexpr Result kOutOfMemory = 2;
@@ -43,6 +49,8 @@ inline constexpr Result kNotReady = 600;
 /// What a call says while somebody captures a stream into a graph (900 to 908): the call did
 /// nothing, and nothing is lost.
 inline constexpr bool is_of_capture(Result result) { return result >= 900 && result <= 908; }
+/// Of cuGraphExecUpdate: the graph is of another shape.
+inline constexpr Result kUpdateFailure = 910;
 inline constexpr int kOldestDriver = 12000;  // 12.0
 
 // X(name, version of the interface asked for, parameters)
@@ -104,6 +112,7 @@ inline constexpr int kOldestDriver = 12000;  // 12.0
   X(GraphInstantiateWithFlags, 11040, (GraphExec * exec, GraphHandle graph, uint64_t flags))  \
   X(GraphExecKernelNodeSetParams, 12000,                                                      \
     (GraphExec exec, GraphNode node, const KernelNode* parameters))                           \
+  X(GraphExecUpdate, 12000, (GraphExec exec, GraphHandle graph, GraphUpdate * found))         \
   X(GraphLaunch, 10000, (GraphExec exec, StreamHandle stream))                                \
   X(GraphExecDestroy, 10000, (GraphExec exec))                                                \
   X(GraphDestroy, 10000, (GraphHandle graph))                                                 \

@@ -121,12 +121,12 @@ MockBatch& MockGraph::priced() {
   return batch_;
 }
 
-void MockStream::begin_capture() {
+void MockStream::begin_capture(Stream*) {
   refuse_in_capture("a second capture");
   captured_ = std::make_unique<MockGraph>();
 }
 
-std::unique_ptr<Graph> MockStream::end_capture() {
+std::unique_ptr<Graph> MockStream::end_capture(std::unique_ptr<Graph>) {
   if (!captured_) fail(ErrorKind::runtime, "[", device_.id().str(), "] the queue captures nothing");
   return std::move(captured_);
 }

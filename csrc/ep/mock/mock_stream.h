@@ -53,8 +53,8 @@ class MockStream final : public Stream {
   ~MockStream() override;
 
   void launch(const HostKernel& kernel) override;
-  void begin_capture() override;
-  std::unique_ptr<Graph> end_capture() override;
+  void begin_capture(Stream* launcher) override;
+  std::unique_ptr<Graph> end_capture(std::unique_ptr<Graph> before) override;
   void launch(Graph& graph) override;
   void copy(void* dst, const void* src, size_t bytes, CopyKind kind) override;
   void record(Event& event) override;

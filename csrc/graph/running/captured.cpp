@@ -1,6 +1,7 @@
 #include "graph/running/captured.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "ops/launch.h"
 
@@ -10,16 +11,25 @@ namespace {
 
 std::atomic<bool> graphs_are_used{true};
 
-constexpr int kLeastKernels = 2;  // one is launched as quickly by itself
-constexpr int kMostCaptures = 8;  // of one part: a capture takes longer than many launches
+constexpr int kLeastLaunches = 2;  // one is launched as quickly by itself
+constexpr int kMostCaptures = 8;   // of one part: a capture takes longer than many launches
+constexpr size_t kMostVersions = 4;
+
+// A run for which a product's operands are in no version adds to the unrest of its piece, another
+// one takes 1 away. So the piece leaves after more than 8 captures, and only where they come in more
+// than a quarter of the runs.
+constexpr int kUnrestOfMove = 3;
+constexpr int kMostUnrest = 8 * kUnrestOfMove;
+
+bool is_product(const Call& call) {
+  return call.step->loops && call.step->loops->args.kernel == ops::KernelId::matmul;
+}
 
 /// What it launches is the same for the same addresses. A product is one of the library or not, as
 /// flags say.
 bool is_function_of_addresses(const Piece& piece) {
   return std::none_of(piece.calls.begin(), piece.calls.end(), [](const Call& call) {
-    const Step& step = *call.step;
-    const bool is_product = step.loops && step.loops->args.kernel == ops::KernelId::matmul;
-    return is_product || !step.given.empty() || !step.words.empty();
+    return is_product(call) || !call.step->given.empty() || !call.step->words.empty();
   });
 }
 
@@ -36,20 +46,20 @@ bool CapturedSegment::run(const Run& run) {
   const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
   if (!lock) return false;
   if (!device_.runs_host_kernels() && !ops::uses_own_kernels(device_)) return false;
+  ++runs_;
   if (pieces_.empty()) {
     if (!list_all(run)) return false;
     form_parts();
-    is_new_ = true;
   }
   for (Part& part : parts_) {
     if (launch(&part, run)) continue;
     for (size_t i = part.first; i < part.last; ++i) run.run_alone(i);
   }
-  is_new_ = false;
+  if (std::exchange(has_left_, false)) form_parts();
   return true;
 }
 
-/// The kernels of all pieces; false: some are not there yet.
+/// The launches of all pieces; false: some are not there yet.
 bool CapturedSegment::list_all(const Run& run) {
   for (size_t i = 0; i < segment_.pieces.size(); ++i) {
     pieces_.push_back(std::make_unique<Captured>(device_));
@@ -57,102 +67,190 @@ bool CapturedSegment::list_all(const Run& run) {
   for (size_t i = 0; i < pieces_.size(); ++i) {
     Captured& piece = *pieces_[i];
     bool is_there = true;
-    const std::optional<Error> error =
-        vm::catch_error([&] { is_there = list(i, run, &piece.kernels); });
+    const std::optional<Error> error = vm::catch_error([&] { is_there = list(i, run); });
     if (!is_there) {
       pieces_.clear();
       return false;
     }
     if (error) piece.reason = error->what();
-    piece.addresses = addresses_of(i, run);
     piece.follows_addresses =
         !device_.runs_host_kernels() && is_function_of_addresses(segment_.pieces[i]);
   }
   return true;
 }
 
-bool CapturedSegment::list(size_t number, const Run& run, std::vector<KeptKernel>* kernels) {
-  KernelList queue(device_, pieces_[number]->scratch);
+bool CapturedSegment::list(size_t number, const Run& run) {
+  Captured& piece = *pieces_[number];
+  KernelList queue(device_, piece.scratch, piece.takes_products);
   if (!run.launch(number, queue)) return false;
-  *kernels = queue.take();
+  piece.launches = queue.take();
+  piece.addresses = addresses_of(number, run);
+  piece.listed = runs_;
   return true;
 }
 
+/// Where they may be others than in the run before.
+bool CapturedSegment::list_again(const Part& part, const Run& run) {
+  for (size_t i = part.first; i < part.last; ++i) {
+    const Captured& piece = *pieces_[i];
+    if (piece.listed == runs_) continue;
+    if (piece.follows_addresses && addresses_of(i, run) == piece.addresses) continue;
+    if (!list(i, run)) return false;
+  }
+  return true;
+}
+
+/// A part that was there before keeps its graph.
 void CapturedSegment::form_parts() {
+  std::vector<Part> before = std::exchange(parts_, {});
   for (size_t i = 0; i < pieces_.size(); ++i) {
     const bool is_alone = !pieces_[i]->reason.empty();
     const bool begins = parts_.empty() || is_alone || !pieces_[parts_.back().first]->reason.empty();
-    if (begins) parts_.push_back({i, i, nullptr});
+    if (begins) {
+      parts_.emplace_back();
+      parts_.back().first = i;
+      parts_.back().wants_graph = !is_alone;
+    }
     parts_.back().last = i + 1;
   }
-  for (Part& part : parts_) part.wants_capture = pieces_[part.first]->reason.empty();
-}
-
-/// Through a queue of its own: others record events in those of the machine at any time.
-void CapturedSegment::capture(Part* part) {
-  part->graph.reset();
-  int count = 0;
-  for (size_t i = part->first; i < part->last; ++i) {
-    pieces_[i]->first_kernel = count;
-    count += static_cast<int>(pieces_[i]->kernels.size());
+  for (Part& part : parts_) {
+    const auto same = std::find_if(before.begin(), before.end(), [&](const Part& old) {
+      return old.first == part.first && old.last == part.last;
+    });
+    if (part.wants_graph && same != before.end()) part = std::move(*same);
   }
-  if (count < kLeastKernels || part->captures++ >= kMostCaptures) {
-    part->wants_capture = false;
-    return;
-  }
-  const std::unique_ptr<ep::Stream> queue = device_.create_stream(ep::QueuePriority::normal);
-  queue->begin_capture();
-  for (size_t i = part->first; i < part->last; ++i) {
-    for (const KeptKernel& kernel : pieces_[i]->kernels) kernel.launch(*queue);
-  }
-  part->graph = queue->end_capture();
-  part->wants_capture = false;
 }
 
 /// False: nothing of it is in the queue. What goes wrong goes wrong again, at its line, where the
 /// pieces run by themselves.
 bool CapturedSegment::launch(Part* part, const Run& run) {
-  if (!part->graph && !part->wants_capture) return false;
+  const bool is_of_another = !part->versions.empty() && part->launcher &&
+                             part->launcher != &run.queue;
+  if (!part->wants_graph || is_of_another) return false;
   bool is_launched = false;
   const std::optional<Error> error = vm::catch_error([&] {
-    if (!is_new_ && !bring_up_to_date(part, run)) return;
-    if (part->wants_capture) capture(part);
-    if (!part->graph) return;
-    run.queue.launch(*part->graph);
+    if (!list_again(*part, run) || !bring_up_to_date(part, run.queue)) return;
+    run.queue.launch(*part->versions.front().graph);
     is_launched = true;
   });
   launches_ += is_launched;
   return is_launched;
 }
 
-bool CapturedSegment::bring_up_to_date(Part* part, const Run& run) {
-  for (size_t i = part->first; i < part->last; ++i) {
-    Captured& piece = *pieces_[i];
-    std::vector<char*> addresses = addresses_of(i, run);
-    if (piece.follows_addresses && addresses == piece.addresses) continue;
-    std::vector<KeptKernel> kernels;
-    if (!list(i, run, &kernels)) return false;
-    change(part, &piece, kernels);
-    piece.kernels = std::move(kernels);
-    piece.addresses = std::move(addresses);
-  }
+/// The first version is that of this run's lists; false: there is none.
+bool CapturedSegment::bring_up_to_date(Part* part, ep::Stream& launcher) {
+  std::vector<Version>& versions = part->versions;
+  if (!versions.empty() && fit_of(*part, versions.front()) == Fit::other_launches) versions.clear();
+  const auto same = std::find_if(versions.begin(), versions.end(), [&](const Version& version) {
+    return fit_of(*part, version) == Fit::same_products;
+  });
+  note_moves(*part, same == versions.end() && !versions.empty() ? &versions.front() : nullptr);
+  if (same == versions.end()) return capture(part, launcher);
+  Version version = std::move(*same);  // what fails in the middle does not come back
+  versions.erase(same);
+  set_kernels(*part, &version);
+  versions.insert(versions.begin(), std::move(version));
   return true;
 }
 
-/// Kernels of other functions need another graph; so does what fails in the middle.
-void CapturedSegment::change(Part* part, Captured* piece, const std::vector<KeptKernel>& kernels) {
-  const auto& before = piece->kernels;
-  const auto is_like = [](const KeptKernel& a, const KeptKernel& b) { return a.is_like(b); };
-  const bool fits = !part->wants_capture && std::equal(kernels.begin(), kernels.end(),
-                                                       before.begin(), before.end(), is_like);
-  part->wants_capture = true;
-  if (!fits) return;
-  for (size_t k = 0; k < kernels.size(); ++k) {
-    if (kernels[k].has_args_of(before[k])) continue;
-    kernels[k].set(*part->graph, piece->first_kernel + static_cast<int>(k));
-    ++changes_;
+/// A list that has not been made again since is the version's.
+CapturedSegment::Fit CapturedSegment::fit_of(const Part& part, const Version& version) const {
+  const auto is_like = [](const KeptLaunch& a, const KeptLaunch& b) { return a.is_like(b); };
+  Fit fit = Fit::same_products;
+  for (size_t i = part.first; i < part.last; ++i) {
+    if (pieces_[i]->listed <= version.synced) continue;
+    const auto &now = pieces_[i]->launches, &then = version.lists[i - part.first];
+    if (!std::equal(now.begin(), now.end(), then.begin(), then.end(), is_like)) {
+      return Fit::other_launches;
+    }
+    if (has_moved(part, i, version)) fit = Fit::other_operands;
   }
-  part->wants_capture = false;
+  return fit;
+}
+
+/// Products of the piece have other operands than in the version, which has like launches.
+bool CapturedSegment::has_moved(const Part& part, size_t number, const Version& version) const {
+  const auto &now = pieces_[number]->launches, &then = version.lists[number - part.first];
+  for (size_t k = 0; k < now.size(); ++k) {
+    if (now[k].is_product() && !now[k].has_args_of(then[k])) return true;
+  }
+  return false;
+}
+
+void CapturedSegment::set_kernels(const Part& part, Version* version) {
+  for (size_t i = part.first; i < part.last; ++i) {
+    const Captured& piece = *pieces_[i];
+    if (piece.listed <= version->synced) continue;
+    std::vector<KeptLaunch>& list = version->lists[i - part.first];
+    int number = piece.first_kernel;
+    for (size_t k = 0; k < list.size(); ++k) {
+      if (list[k].is_product()) continue;
+      if (!piece.launches[k].has_args_of(list[k])) {
+        piece.launches[k].set(*version->graph, number);
+        list[k] = piece.launches[k];
+        ++changes_;
+      }
+      ++number;
+    }
+  }
+  version->synced = runs_;
+}
+
+/// `last`: the version before one that has to be made for other operands, or null.
+void CapturedSegment::note_moves(const Part& part, const Version* last) {
+  for (size_t i = part.first; i < part.last; ++i) {
+    Captured& piece = *pieces_[i];
+    const bool moved = last && has_moved(part, i, *last);
+    piece.unrest = moved ? piece.unrest + kUnrestOfMove : std::max(piece.unrest - 1, 0);
+    if (piece.unrest <= kMostUnrest) continue;
+    piece.reason = "a library makes the product, whose operands are elsewhere in most runs";
+    has_left_ = true;
+  }
+}
+
+/// A new first version, through a queue of its own: others record events in those of the machine at
+/// any time. Beside other versions it does not count as a capture if all goes well, as unrest bounds
+/// how many there are; the oldest one is updated where there are enough. False: there is none.
+bool CapturedSegment::capture(Part* part, ep::Stream& launcher) {
+  Version version{nullptr, {}, runs_};
+  int kernels = 0, products = 0;
+  for (size_t i = part->first; i < part->last; ++i) {
+    version.lists.push_back(pieces_[i]->launches);
+    pieces_[i]->first_kernel = kernels;
+    for (const KeptLaunch& one : version.lists.back()) ++(one.is_product() ? products : kernels);
+  }
+  const bool is_update = !part->versions.empty();
+  if (kernels + products < kLeastLaunches || part->captures >= kMostCaptures) {
+    part->wants_graph = is_update;
+    return false;
+  }
+  ++part->captures;
+  const std::unique_ptr<ep::Stream> queue = device_.create_stream(ep::QueuePriority::normal);
+  queue->begin_capture(products ? &launcher : nullptr);
+  if (!launch_into(*part, *queue)) return false;
+  if (part->versions.size() == kMostVersions) {
+    version.graph = std::move(part->versions.back().graph);
+    part->versions.pop_back();
+  }
+  version.graph = queue->end_capture(std::move(version.graph));
+  part->versions.insert(part->versions.begin(), std::move(version));
+  part->launcher = products ? &launcher : nullptr;
+  part->captures -= is_update;
+  updates_ += is_update;
+  return true;
+}
+
+/// False: the library has no routine for some product. From the next run on, those pieces have
+/// kernels of our own in the graph.
+bool CapturedSegment::launch_into(const Part& part, ep::Stream& queue) {
+  bool is_whole = true;
+  for (size_t i = part.first; i < part.last; ++i) {
+    Captured& piece = *pieces_[i];
+    const bool is_taken = std::all_of(piece.launches.begin(), piece.launches.end(),
+                                      [&](const KeptLaunch& one) { return one.launch(queue); });
+    if (!is_taken) piece.takes_products = is_whole = false;
+  }
+  return is_whole;
 }
 
 std::vector<char*> CapturedSegment::addresses_of(size_t number, const Run& run) const {
@@ -168,10 +266,12 @@ std::vector<char*> CapturedSegment::addresses_of(size_t number, const Run& run) 
 void CapturedSegment::add_to(CaptureReport* report) const {
   const std::lock_guard<std::mutex> lock(mutex_);
   for (const Part& part : parts_) {
-    if (!part.graph) continue;
+    if (part.versions.empty()) continue;
     ++report->graphs;
-    for (size_t i = part.first; i < part.last; ++i) {
-      report->kernels += static_cast<int64_t>(pieces_[i]->kernels.size());
+    for (const std::vector<KeptLaunch>& list : part.versions.front().lists) {
+      for (const KeptLaunch& one : list) {
+        ++(one.is_product() ? report->products : report->kernels);
+      }
     }
   }
   for (size_t i = 0; i < pieces_.size(); ++i) {
@@ -180,6 +280,7 @@ void CapturedSegment::add_to(CaptureReport* report) const {
   }
   report->launches += launches_;
   report->changes += changes_;
+  report->updates += updates_;
 }
 
 CapturedProgram::CapturedProgram(std::shared_ptr<const Schedule> schedule)

@@ -1,14 +1,18 @@
-// Device graphs of a program: the kernels of a segment that need nothing of the host, launched as
-// one.
+// Device graphs of a program: the kernels and products of a segment that need nothing of the host,
+// launched as one.
 //
 //   pieces:  a*2   m@w   x[i]   tanh   sum
 //   parts:  [graph   ]   [by itself]   [graph ]
 //
-//   run ──► each piece is launched into a list ──► other arguments than before? ──► changed in the
-//           graph ──► the graph is launched
+//   run ──► each piece is launched into a list ──► other arguments than before?
+//             of kernels:  they are set in the graph ──► the graph is launched
+//             of products: another version of the graph has them, or an old one is updated
 //
 // Feeds, results, scalars and places in streams of random numbers are arguments of kernels, so all
-// of them are changed in this one way.
+// of them are changed in this one way. What a library makes of a product is opaque: for operands
+// elsewhere the part is captured again, which takes longer than to launch it. Mostly they stay where
+// they are, or the allocator moves them between a few places. So a few versions are kept, each for
+// operands in one place. A product that needs a capture again and again leaves its graph.
 #pragma once
 
 #include <atomic>
@@ -37,8 +41,10 @@ struct CaptureReport {
 
   int64_t graphs = 0;
   int64_t kernels = 0;   // in them
+  int64_t products = 0;  // in them, made by a library
   int64_t launches = 0;  // of graphs
   int64_t changes = 0;   // of arguments of kernels
+  int64_t updates = 0;   // captures, as operands of products were elsewhere
   std::vector<Refusal> refusals;
 };
 
@@ -66,26 +72,41 @@ class CapturedSegment {
     explicit Captured(ep::Device& device) : scratch(device) {}
 
     KeptScratch scratch;
-    std::vector<KeptKernel> kernels;  // as the graph has them
-    std::vector<char*> addresses;     // of the operands, at that time
-    bool follows_addresses = false;   // kernels are the same where these are
-    int first_kernel = 0;             // its number in the graph
-    std::string reason;               // not empty: it is not captured
+    std::vector<KeptLaunch> launches;  // of the last run
+    int64_t listed = 0;                // the run in which they were
+    std::vector<char*> addresses;      // of the operands, at that time
+    bool follows_addresses = false;    // launches are the same where these are
+    bool takes_products = true;        // false: the library has no routine for its product
+    int first_kernel = 0;              // its number in the graph
+    int unrest = 0;                    // of the operands of its products
+    std::string reason;                // not empty: it is not captured
+  };
+  struct Version {
+    std::unique_ptr<ep::Graph> graph;
+    std::vector<std::vector<KeptLaunch>> lists;  // of each piece, as the graph has them
+    int64_t synced;                              // the run in which they were those of the pieces
   };
   struct Part {
-    size_t first, last;                // pieces
-    std::unique_ptr<ep::Graph> graph;  // null: they are launched by themselves
-    bool wants_capture = true;         // the graph, if there is one, is of other kernels
-    int captures = 0;
+    size_t first, last;                    // pieces
+    std::vector<Version> versions;         // launched last: first; none: pieces run by themselves
+    bool wants_graph = true;               // or it never has one
+    const ep::Stream* launcher = nullptr;  // of graphs with products: they have its workspace
+    int captures = 0;                      // but for other operands of products
   };
+  enum class Fit : uint8_t { same_products, other_operands, other_launches };
 
   bool list_all(const Run& run);
-  bool list(size_t number, const Run& run, std::vector<KeptKernel>* kernels);
+  bool list(size_t number, const Run& run);
+  bool list_again(const Part& part, const Run& run);
   void form_parts();
-  void capture(Part* part);
-  void change(Part* part, Captured* piece, const std::vector<KeptKernel>& kernels);
   bool launch(Part* part, const Run& run);
-  bool bring_up_to_date(Part* part, const Run& run);
+  bool bring_up_to_date(Part* part, ep::Stream& launcher);
+  Fit fit_of(const Part& part, const Version& version) const;
+  bool has_moved(const Part& part, size_t number, const Version& version) const;
+  void set_kernels(const Part& part, Version* version);
+  void note_moves(const Part& part, const Version* last);
+  bool capture(Part* part, ep::Stream& launcher);
+  bool launch_into(const Part& part, ep::Stream& queue);
   std::vector<char*> addresses_of(size_t number, const Run& run) const;
 
   const Segment& segment_;
@@ -93,8 +114,9 @@ class CapturedSegment {
   mutable std::mutex mutex_;  // guards the rest
   std::vector<std::unique_ptr<Captured>> pieces_;
   std::vector<Part> parts_;
-  bool is_new_ = false;  // the kernels are those of the run that is going on
-  int64_t launches_ = 0, changes_ = 0;
+  bool has_left_ = false;  // a piece, from its part
+  int64_t runs_ = 0;       // with lists
+  int64_t launches_ = 0, changes_ = 0, updates_ = 0;
 };
 
 /// Of all runs of a program. It lives until the last of them is over.

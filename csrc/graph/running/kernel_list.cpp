@@ -32,22 +32,37 @@ std::vector<unsigned char> bytes_of(const void* args, size_t bytes) {
   return {begin, begin + bytes};
 }
 
+bool is_like(const ep::GemmOperand& a, const ep::GemmOperand& b) {
+  return a.transposed == b.transposed && a.lead == b.lead && a.stride == b.stride;
+}
+
+bool is_like(const ep::GemmCall& a, const ep::GemmCall& b) {
+  return a.type == b.type && a.m == b.m && a.k == b.k && a.n == b.n && is_like(a.a, b.a) &&
+         is_like(a.b, b.b) && a.out_lead == b.out_lead && a.out_stride == b.out_stride &&
+         a.count == b.count;
+}
+
 }  // namespace
 
-KeptKernel::KeptKernel(const ep::HostKernel& kernel)
+KeptLaunch::KeptLaunch(const ep::HostKernel& kernel)
     : host_(kernel), args_(bytes_of(kernel.args, kernel.args_bytes)) {}
 
-KeptKernel::KeptKernel(const ep::DeviceKernel& kernel)
+KeptLaunch::KeptLaunch(const ep::DeviceKernel& kernel)
     : device_(kernel), args_(bytes_of(kernel.args, kernel.args_bytes)) {}
 
-void KeptKernel::launch(ep::Stream& queue) const {
-  if (host_) return queue.launch({host_->run, args_.data(), args_.size(), host_->work});
+bool KeptLaunch::launch(ep::Stream& queue) const {
+  if (product_) return queue.gemm(*product_);
+  if (host_) {
+    queue.launch({host_->run, args_.data(), args_.size(), host_->work});
+    return true;
+  }
   ep::DeviceKernel kernel = *device_;
   kernel.args = args_.data();
   queue.launch(kernel);
+  return true;
 }
 
-void KeptKernel::set(ep::Graph& graph, int number) const {
+void KeptLaunch::set(ep::Graph& graph, int number) const {
   if (host_) {
     const ep::HostKernel kernel{host_->run, args_.data(), args_.size(), host_->work};
     return graph.set(number, kernel);
@@ -57,18 +72,27 @@ void KeptKernel::set(ep::Graph& graph, int number) const {
   graph.set(number, kernel);
 }
 
-bool KeptKernel::is_like(const KeptKernel& other) const {
-  if (args_.size() != other.args_.size() || host_.has_value() != other.host_.has_value()) {
+bool KeptLaunch::is_like(const KeptLaunch& other) const {
+  if (args_.size() != other.args_.size() || host_.has_value() != other.host_.has_value() ||
+      product_.has_value() != other.product_.has_value()) {
     return false;
   }
+  if (product_) return ofl::graph::is_like(*product_, *other.product_);
   if (host_) return host_->run == other.host_->run;
   const ep::DeviceKernel &a = *device_, &b = *other.device_;
   return a.function == b.function && a.items == b.items && a.blocks == b.blocks &&
          a.threads == b.threads && a.shared_bytes == b.shared_bytes;
 }
 
-bool KernelList::gemm(const ep::GemmCall&) {
-  throw ep::CaptureError("a library makes the product");
+bool KeptLaunch::has_args_of(const KeptLaunch& other) const {
+  if (!product_) return args_ == other.args_;
+  const ep::GemmCall &x = *product_, &y = *other.product_;
+  return x.a.data == y.a.data && x.b.data == y.b.data && x.out == y.out && x.rounds == y.rounds;
+}
+
+bool KernelList::gemm(const ep::GemmCall& call) {
+  if (takes_products_) launches_.emplace_back(call);
+  return takes_products_;
 }
 
 void KernelList::copy(void*, const void*, size_t, ep::CopyKind) {

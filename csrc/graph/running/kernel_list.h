@@ -1,11 +1,13 @@
-// KernelList: a queue that keeps the kernels that are launched into it, and runs none. Two lists of
-// one piece, of two runs, tell what a captured graph has to have changed.
+// KernelList: a queue that keeps the kernels that are launched into it, and the products that the
+// device's library is to make, and runs none. Two lists of one piece, of two runs, tell what a
+// captured graph has to have changed.
 #pragma once
 
 #include <optional>
 #include <vector>
 
 #include "ep/device.h"
+#include "ep/gemm.h"
 
 namespace ofl::graph {
 
@@ -34,34 +36,43 @@ class KeptScratch {
   size_t bytes_ = 0;
 };
 
-/// A kernel with arguments of its own.
-class KeptKernel {
+/// A kernel with arguments of its own, or a product. What the library makes of a product is opaque:
+/// its arguments cannot be set in a graph.
+class KeptLaunch {
  public:
-  explicit KeptKernel(const ep::HostKernel& kernel);
-  explicit KeptKernel(const ep::DeviceKernel& kernel);
+  explicit KeptLaunch(const ep::HostKernel& kernel);
+  explicit KeptLaunch(const ep::DeviceKernel& kernel);
+  explicit KeptLaunch(const ep::GemmCall& product) : product_(product) {}
 
-  void launch(ep::Stream& queue) const;
+  /// False: a product for which the library has no routine, and nothing is launched.
+  bool launch(ep::Stream& queue) const;
+  bool is_product() const { return product_.has_value(); }
+  /// Only of a kernel.
   void set(ep::Graph& graph, int number) const;
   /// They differ in their arguments alone, so that a graph can have the one in the other's place.
-  bool is_like(const KeptKernel& other) const;
-  bool has_args_of(const KeptKernel& other) const { return args_ == other.args_; }
+  /// Of products, operands may be elsewhere, and be rounded or not.
+  bool is_like(const KeptLaunch& other) const;
+  bool has_args_of(const KeptLaunch& other) const;
 
  private:
   std::optional<ep::HostKernel> host_;  // or:
   std::optional<ep::DeviceKernel> device_;
-  std::vector<unsigned char> args_;
+  std::optional<ep::GemmCall> product_;
+  std::vector<unsigned char> args_;  // of a kernel
 };
 
 class KernelList final : public ep::Stream {
  public:
-  KernelList(ep::Device& device, KeptScratch& scratch) : device_(device), scratch_(scratch) {
+  /// `takes_products`: false where the library has no routine for them.
+  KernelList(ep::Device& device, KeptScratch& scratch, bool takes_products)
+      : device_(device), scratch_(scratch), takes_products_(takes_products) {
     scratch_.begin();
   }
 
-  std::vector<KeptKernel> take() { return std::move(kernels_); }
+  std::vector<KeptLaunch> take() { return std::move(launches_); }
 
-  void launch(const ep::HostKernel& kernel) override { kernels_.emplace_back(kernel); }
-  void launch(const ep::DeviceKernel& kernel) override { kernels_.emplace_back(kernel); }
+  void launch(const ep::HostKernel& kernel) override { launches_.emplace_back(kernel); }
+  void launch(const ep::DeviceKernel& kernel) override { launches_.emplace_back(kernel); }
   bool gemm(const ep::GemmCall& call) override;
   void copy(void* dst, const void* src, size_t bytes, ep::CopyKind kind) override;
   void record(ep::Event& event) override;
@@ -76,7 +87,8 @@ class KernelList final : public ep::Stream {
  private:
   ep::Device& device_;
   KeptScratch& scratch_;
-  std::vector<KeptKernel> kernels_;
+  const bool takes_products_;
+  std::vector<KeptLaunch> launches_;
 };
 
 }  // namespace ofl::graph

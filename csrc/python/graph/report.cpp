@@ -244,8 +244,10 @@ py::dict graphs_of(const graph::CaptureReport& found) {
   py::dict graphs;
   graphs["graphs"] = found.graphs;
   graphs["kernels"] = found.kernels;
+  graphs["products"] = found.products;
   graphs["launches"] = found.launches;
   graphs["changes"] = found.changes;
+  graphs["updates"] = found.updates;
   graphs["refused"] = refused;
   return graphs;
 }

@@ -28,6 +28,10 @@ TYPES = {  # numpy's type -> (of the elements, of the sum, its scale)
 }
 
 
+GLOBAL = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_GLOBAL
+RELAXED = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
+
+
 def size(value: int) -> Any:
     return ctypes.c_longlong(value)
 
@@ -160,9 +164,10 @@ def test_a_product_in_a_graph_looks_for_its_matrices(gpu: Gpu, handle: Any) -> N
     stream = gpu.stream()
     one = np.ones((4, 4), np.float32)
     matrix, result = gpu.put(one), gpu.put(np.zeros_like(one))
+    workspace = gpu.put(np.zeros(256, np.uint8))
     assert blas.cublasSetStream_v2(handle, pointer(int(stream))) == 0
-    mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
-    ok(driver.cuStreamBeginCapture(stream, mode))
+    assert blas.cublasSetWorkspace_v2(handle, pointer(workspace), size(256)) == 0
+    ok(driver.cuStreamBeginCapture(stream, RELAXED))
     assert sgemm(handle, matrix, result) == 0
     replay = ok(driver.cuGraphInstantiate(ok(driver.cuStreamEndCapture(stream)), 0))
     for factor in (1, 2):
@@ -173,6 +178,45 @@ def test_a_product_in_a_graph_looks_for_its_matrices(gpu: Gpu, handle: Any) -> N
     ok(driver.cuMemFree(matrix))
     ok(driver.cuGraphLaunch(replay, stream))
     assert code(driver.cuStreamSynchronize(stream)) == Code.CUDA_ERROR_ILLEGAL_ADDRESS
+
+
+def test_a_graph_takes_over_a_product_of_other_matrices(gpu: Gpu, handle: Any) -> None:
+    stream = gpu.stream()
+    ones, twos = (np.full((4, 4), number, np.float32) for number in (1, 2))
+    workspace, result = gpu.put(np.zeros(256, np.uint8)), gpu.put(np.zeros_like(ones))
+    assert blas.cublasSetStream_v2(handle, pointer(int(stream))) == 0
+    assert blas.cublasSetWorkspace_v2(handle, pointer(workspace), size(256)) == 0
+    graphs = []
+    for matrix in (ones, twos):
+        ok(driver.cuStreamBeginCapture(stream, RELAXED))
+        assert sgemm(handle, gpu.put(matrix), result) == 0
+        graphs.append(ok(driver.cuStreamEndCapture(stream)))
+    replay = ok(driver.cuGraphInstantiate(graphs[0], 0))
+    ok(driver.cuGraphExecUpdate(replay, graphs[1]))
+    ok(driver.cuGraphLaunch(replay, stream))
+    assert (gpu.get(result, ones, stream) == 16).all()
+
+
+def test_a_captured_product_needs_a_workspace_of_the_caller(gpu: Gpu, handle: Any) -> None:
+    stream = gpu.stream()
+    matrix = gpu.put(np.zeros((4, 4), np.float32))
+    assert blas.cublasSetStream_v2(handle, pointer(int(stream))) == 0
+    ok(driver.cuStreamBeginCapture(stream, RELAXED))
+    assert sgemm(handle, matrix, matrix) == 13  # execution failed
+    ended = code(driver.cuStreamEndCapture(stream))
+    assert ended == Code.CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
+    assert sgemm(handle, matrix, matrix) == 0
+
+
+def test_no_handle_is_made_where_a_capture_forbids_memory(gpu: Gpu) -> None:
+    for mode, status in ((GLOBAL, 3), (RELAXED, 0)):  # allocation failed
+        stream, created = gpu.stream(), ctypes.c_void_p()
+        ok(driver.cuStreamBeginCapture(stream, mode))
+        assert blas.cublasCreate_v2(ctypes.byref(created)) == status
+        spoiled = code(driver.cuStreamEndCapture(stream))
+        assert (spoiled == Code.CUDA_ERROR_STREAM_CAPTURE_INVALIDATED) == (status > 0)
+        if not status:
+            assert blas.cublasDestroy_v2(created) == 0
 
 
 def test_a_handle_takes_memory_of_the_device(gpu: Gpu) -> None:
