@@ -42,6 +42,7 @@ EAGER, JITTED, CAPTURED = OURS, f"{OURS}, jitted", f"{OURS}, captured"
 FUSED = f"{CAPTURED}, fused"
 REPLAYED, COMPILED, FULL = f"{TORCH}, CUDAGraph", f"{TORCH}, compiled", f"{TORCH}, no tf32"
 KERNELS = 100
+KEYS = ("graphs", "kernels", "products", "launches", "updates")  # of reports
 RUNS_BEFORE = 4  # a program is captured at its third run
 OF_EAGER, OF_REPLAY, OF_COMPILED = 0.5, 1.1, 1.2  # targets of captured programs
 NEAR, NEAR_TF32 = 1e-3, 2e-2  # JAX may round the factors of products to 10 bits
@@ -61,13 +62,16 @@ class Network:
     name: str
     function: Callable[..., Any]
     arrays: Arrays
+    products: int
     expected: Arrays
 
     @classmethod
-    def of(cls, name: str, function: Callable[..., Any], arrays: Arrays) -> "Network":
+    def of(
+        cls, name: str, function: Callable[..., Any], arrays: Arrays, products: int
+    ) -> "Network":
         """Compute what is expected by NumPy, in double precision."""
         found = function(np, *(array.astype(np.float64) for array in arrays))
-        return cls(f"{name}, a call", function, arrays, _tuple(found))
+        return cls(f"{name}, a call", function, arrays, products, _tuple(found))
 
     def results(self, library: Library, found: Any) -> list[np.ndarray]:
         """Return what was found as NumPy arrays, which are to be near."""
@@ -121,10 +125,10 @@ def ready(
 
 
 def graphs_of(run: Any) -> Counter[str]:
-    """Return how many graphs, kernels in them and launches a jitted function has."""
+    """Return how many graphs, launches in them, and launches of them a jitted function has."""
     total: Counter[str] = Counter()
     for report in run.report()["runs"]:
-        total.update({key: report["graphs"][key] for key in ("graphs", "kernels", "launches")})
+        total.update({key: report["graphs"][key] for key in KEYS})
     return total
 
 
@@ -138,6 +142,7 @@ def _captures(rows: Rows, question: str, name: str, run: Any, target: float | No
         for each in report["graphs"]["refused"]
     )
     notes = [f"{total['graphs']} graphs, {total['launches']} launches"]
+    notes += [f"{total['updates']} captures for operands elsewhere"] * (total["updates"] > 0)
     notes += [f"{count} x {reason}" for reason, count in refused.most_common()]
     if not total["graphs"] and not refused:
         notes.append("nothing was refused: kernels not compiled, or fewer than two in a piece")
@@ -149,6 +154,18 @@ def _captures(rows: Rows, question: str, name: str, run: Any, target: float | No
         target=target,
         at_least=True,
         note="; ".join(notes),
+    )
+
+
+def _captured_products(rows: Rows, question: str, name: str, run: Any, wanted: int) -> None:
+    """Add how many products of the library are in graphs: all of them, where it makes them."""
+    rows.add(
+        f"{question}: captured products",
+        name,
+        value=float(graphs_of(run)["products"]),
+        unit="products in graphs",
+        target=float(wanted) if _C.cublas_version() else None,
+        at_least=True,
     )
 
 
@@ -224,18 +241,19 @@ def _replayed(torch: Any, x: Any) -> Callable[[], Any]:
 def _networks(setting: Any) -> list[Network]:
     """Return networks; tiny ones have a sixteenth of each extent."""
     given = (
-        ("MLP step 784-512-512-10, batch 128", perceptron_step, perceptron_arrays(128)),
+        ("MLP step 784-512-512-10, batch 128", perceptron_step, perceptron_arrays(128), 8),
         (
             "transformer block of 128 tokens, width 512, batch 8",
             transformer_block,
             transformer_arrays(8),
+            6,
         ),
     )
     if not setting.tiny:
         return [Network.of(*each) for each in given]
     return [
-        Network.of(f"{name}, cut", function, [_cut(array) for array in arrays])
-        for name, function, arrays in given
+        Network.of(f"{name}, cut", function, [_cut(array) for array in arrays], products)
+        for name, function, arrays, products in given
     ]
 
 
@@ -256,6 +274,7 @@ def _network(rows: Rows, setting: Any, libraries: Sequence[Library], network: Ne
                 contenders.append(sustained(way, call, library.sync))
                 if way == CAPTURED:
                     _captures(rows, question, way, call.func)
+                    _captured_products(rows, question, way, call.func, network.products)
     m = measure(contenders, setting.effort(0.08), warm_up=1)
     rows.times(question, m, 1e3, "ms")
     for other in (EAGER, JITTED, TORCH, JIT):

@@ -16,8 +16,8 @@ constexpr int kMostCaptures = 8;   // of one part: a capture takes longer than m
 constexpr size_t kMostVersions = 4;
 
 // A run for which a product's operands are in no version adds to the unrest of its piece, another
-// one takes 1 away. So the piece leaves after more than 8 captures, and only where they come in more
-// than a quarter of the runs.
+// one takes 1 away. So the piece leaves after more than 8 captures, and only where they come in
+// more than a quarter of the runs.
 constexpr int kUnrestOfMove = 3;
 constexpr int kMostUnrest = 8 * kUnrestOfMove;
 
@@ -203,14 +203,14 @@ void CapturedSegment::note_moves(const Part& part, const Version* last) {
     const bool moved = last && has_moved(part, i, *last);
     piece.unrest = moved ? piece.unrest + kUnrestOfMove : std::max(piece.unrest - 1, 0);
     if (piece.unrest <= kMostUnrest) continue;
-    piece.reason = "a library makes the product, whose operands are elsewhere in most runs";
+    piece.reason = "a library makes the product, whose operands are elsewhere in many runs";
     has_left_ = true;
   }
 }
 
 /// A new first version, through a queue of its own: others record events in those of the machine at
-/// any time. Beside other versions it does not count as a capture if all goes well, as unrest bounds
-/// how many there are; the oldest one is updated where there are enough. False: there is none.
+/// any time. Beside other versions it does not count as a capture if all goes well: unrest bounds
+/// how many there are. Where there are enough, the oldest one is updated. False: there is none.
 bool CapturedSegment::capture(Part* part, ep::Stream& launcher) {
   Version version{nullptr, {}, runs_};
   int kernels = 0, products = 0;
@@ -220,7 +220,7 @@ bool CapturedSegment::capture(Part* part, ep::Stream& launcher) {
     for (const KeptLaunch& one : version.lists.back()) ++(one.is_product() ? products : kernels);
   }
   const bool is_update = !part->versions.empty();
-  if (kernels + products < kLeastLaunches || part->captures >= kMostCaptures) {
+  if (kernels + products < kLeastLaunches || part->captures >= kMostCaptures + is_update) {
     part->wants_graph = is_update;
     return false;
   }

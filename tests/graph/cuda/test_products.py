@@ -197,7 +197,7 @@ seen = graphs()
 assert seen["updates"] == 9, seen
 (refused,) = seen["refused"]
 assert refused["step"] == "matmul", refused
-reason = "a library makes the product, whose operands are elsewhere in most runs"
+reason = "a library makes the product, whose operands are elsewhere in many runs"
 assert refused["reason"] == reason, refused
 assert seen["graphs"] == 1 and seen["products"] == 1, seen
 found, calls = launched(kept[0], w, v)
