@@ -18,14 +18,7 @@ from oneflow_lite.dtypes import canonical, float32, float64
 from oneflow_lite.ops.creation.data import asarray, tensor
 from oneflow_lite.ops.indexing import take, take_along_axis
 from oneflow_lite.ops.operands import dimensions
-from oneflow_lite.random.recorded import (
-    DISTRIBUTIONS,
-    Recorded,
-    goes_on,
-    marked,
-    record,
-    record_seed,
-)
+from oneflow_lite.random.recorded import Recorded, goes_on, marked, record, record_seed
 
 Size = int | Sequence[int] | None
 
@@ -45,7 +38,6 @@ def _distribution(
     declared = [key if x is _REQUIRED else f"{key}={x!r}" for key, x in parameters.items()]
     text = f"""def draw(self, {", ".join([*declared, "size=None"])}, *, dtype=None, device=None):
         return self._drawn({name!r}, ({given},), dtype, device, {own_dtype})"""
-    DISTRIBUTIONS.add(name)
     scope: dict[str, Any] = {}
     exec(compile(text, __file__, "exec"), scope)  # of this file, which is no user's line
     draw = scope["draw"]

@@ -17,8 +17,7 @@ from oneflow_lite._C import Tensor
 from oneflow_lite.device import DeviceLike, resolve
 from oneflow_lite.dtypes import canonical
 
-DISTRIBUTIONS: set[str] = set()  # names of methods with parameters, size, dtype and device
-
+_BY_NUMPY = ("permutation", "permuted", "choice")  # for orders and places, whatever is put there
 _MOST_LETTERS = 120  # of a parameter in the text of a program
 
 
@@ -100,12 +99,12 @@ def _drawn(
     device: DeviceLike,
 ) -> Any:
     """What a run draws: by the method itself where it can, which draws many numbers faster."""
-    if name in DISTRIBUTIONS:
-        return getattr(generator, name)(*args, **{"dtype": dtype, **named}, device=device)
-    if name == "integers" and dtype is None:
+    if name in _BY_NUMPY:
+        return generator._made(name, args, named, dtype, device)
+    if name == "integers":
         *bounds, kind, endpoint = args
         return generator.integers(*bounds, dtype=kind, endpoint=endpoint, device=device)
-    return generator._made(name, args, named, dtype, device)
+    return getattr(generator, name)(*args, **{"dtype": dtype, **named}, device=device)
 
 
 def record_seed(generator: Any, notes: dict[int, Any], seed: Any) -> None:
