@@ -13,7 +13,7 @@ namespace ofl::vm {
 namespace {
 
 constexpr int64_t kSpinNs = 80'000, kShortestNapNs = 20'000;
-constexpr int64_t kLongNapNs = 1'000'000, kLongestNapNs = 4'000'000;
+constexpr int64_t kLongNapNs = 1'000'000, kLongestNapNs = 8'000'000;
 
 }  // namespace
 
@@ -146,8 +146,8 @@ int64_t Worker::waited_ns(int64_t idle_ns) const {
 }
 
 // While the device computes, the worker looks without a pause as long as a host thread may be about
-// to go on. After that each nap lasts a sixteenth of the time waited so far, and 1 to 4 ms at most:
-// completion is noticed at most 6 %, or about 20 us, late.
+// to go on. After that each nap lasts a sixteenth of the time waited so far, and 1 ms at most, or a
+// sixty-fourth up to 8 ms. Completion is noticed at most 6 %, or about 20 us, late.
 void Worker::idle(int64_t* idle_since) {
   const int64_t idle_ns = now_ns() - *idle_since;
   if (idle_ns < kSpinNs) {
@@ -182,7 +182,7 @@ void Worker::sleep(bool busy, int64_t* idle_since) {
   if (busy) {
     napping_.store(true, std::memory_order_seq_cst);
     const int64_t waited = waited_ns(now_ns() - *idle_since);
-    const int64_t longest = std::clamp(waited / 128, kLongNapNs, kLongestNapNs);
+    const int64_t longest = std::clamp(waited / 64, kLongNapNs, kLongestNapNs);
     const int64_t nap = std::clamp(waited / 16, kShortestNapNs, longest);
     if (!awake()) parking_->wakeup.wait_for(lock, std::chrono::nanoseconds(nap));
     napping_.store(false, std::memory_order_relaxed);

@@ -141,12 +141,13 @@ def is_clean(done: subprocess.CompletedProcess[str]) -> None:
             *(*PYTEST, "tests/graph/running/test_captured.py"),
             *("tests/graph/lanes/test_recorded_lanes.py", "tests/graph/lanes/test_shared_bytes.py"),
         ],
+        [*PYTEST, "tests/ops/random/test_many_numbers.py"],
     ],
     ids=[
         *("random programs", "fusion programs", "machine", "faults", "host functions", "threads"),
         *("products", "hostile objects", "recorded programs", "random functions"),
         *("pushed programs", "pushed functions", "ranks"),
-        "lanes and device graphs",
+        *("lanes and device graphs", "random numbers"),
     ],
 )
 def test_python(sanitized: tuple[Path, dict[str, str]], command: list[str]) -> None:

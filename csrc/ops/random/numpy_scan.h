@@ -188,10 +188,10 @@ class ScannedPiece {
 
 /// Threads that draw the numbers of one piece after the other.
 ///
-/// `passed_` is p: all pieces below p are counted in `drawn_` and `begin_`, which the thread of
-/// piece p alone reads and writes, until it stores p + 1 (release; who waits for it acquires).
-/// Pieces are taken in order, so the lowest that has not passed belongs to a thread that waits for
-/// nobody: none waits for ever.
+/// `passed_` is p: all pieces below p are counted in `drawn_` and `begin_`. The thread of piece p
+/// alone reads and writes these, until it stores p + 1 (release; the thread that waits for that
+/// acquires). Pieces are taken in order, so the lowest that has not passed belongs to a thread that
+/// waits for nobody: none waits for ever. A thread that fails says so, and nobody waits for it.
 template <typename Rule>
 class Scan {
  public:
@@ -240,33 +240,45 @@ class Scan {
     }
   }
 
+  /// A thread that fails would let others wait for its piece.
   void draw_scanned() {
-    const Rule rule = rule_;
-    ScannedPiece<Rule> piece(words_);
-    while (true) {
-      const int64_t number = next_.fetch_add(1, std::memory_order_relaxed);
-      if (is_done_.load(std::memory_order_relaxed)) return;
-      const int64_t begin = number * piece.size();
-      piece.scan(rule, bits_, number * words_, number == 0 ? first_ : 0);
-      wait_for(number);
-      const int64_t drawn = drawn_, left = count_ - drawn;
-      if (left > 0 && begin_ > begin + (number == 0 ? first_ : 0)) {
-        piece.begin_at(rule, begin_ - begin);
+    try {
+      ScannedPiece<Rule> piece(words_);
+      while (draw_next(&piece)) {
       }
-      const int64_t wanted = std::min(left, piece.count());
-      if (left > 0) begin_ = begin + piece.end_of(wanted);
-      drawn_ = drawn + wanted;
-      if (wanted == left) is_done_.store(true, std::memory_order_relaxed);
-      passed_.store(number + 1, std::memory_order_release);
-      piece.put(rule, wanted, out_ + drawn);
+    } catch (...) {
+      has_failed_.store(true, std::memory_order_relaxed);
+      throw;
     }
   }
 
-  void wait_for(int64_t number) const {
+  /// False: there is nothing left to draw.
+  bool draw_next(ScannedPiece<Rule>* piece) {
+    const Rule rule = rule_;
+    const int64_t number = next_.fetch_add(1, std::memory_order_relaxed);
+    if (is_done_.load(std::memory_order_relaxed)) return false;
+    const int64_t begin = number * piece->size(), first = number == 0 ? first_ : 0;
+    piece->scan(rule, bits_, number * words_, first);
+    if (!wait_for(number)) return false;
+    const int64_t drawn = drawn_, left = count_ - drawn;
+    if (left > 0 && begin_ > begin + first) piece->begin_at(rule, begin_ - begin);
+    const int64_t wanted = std::min(left, piece->count());
+    if (left > 0) begin_ = begin + piece->end_of(wanted);
+    drawn_ = drawn + wanted;
+    if (wanted == left) is_done_.store(true, std::memory_order_relaxed);
+    passed_.store(number + 1, std::memory_order_release);
+    piece->put(rule, wanted, out_ + drawn);
+    return wanted < left;
+  }
+
+  /// False: another thread has failed.
+  bool wait_for(int64_t number) const {
     constexpr int kSpins = 1000;  // the thread before works on as much as this one did
     for (int spins = 0; passed_.load(std::memory_order_acquire) < number; ++spins) {
+      if (has_failed_.load(std::memory_order_relaxed)) return false;
       if (spins > kSpins) std::this_thread::yield();
     }
+    return true;
   }
 
   const NumpyBits bits_;
@@ -278,6 +290,7 @@ class Scan {
   std::atomic<int64_t> next_{0};
   std::atomic<int64_t> passed_{0};
   std::atomic<bool> is_done_{false};
+  std::atomic<bool> has_failed_{false};
   int64_t drawn_ = 0;  // numbers
   int64_t begin_ = 0;  // the unit with which the next one begins
 };

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstring>
+#include <optional>
 #include <string>
 
 #include "python/runtime.h"
@@ -79,23 +80,31 @@ void set_bits(PyObject* bit_generator, const ops::NumpyBits& bits) {
   if (PyObject_SetAttr(bit_generator, name.state, all.get()) < 0) throw PythonErrorSet{};
 }
 
+/// What a question to NumPy was answered. The GIL guards it; a thread that asks may let another one
+/// ask, too, so that it must not hold a lock of C++.
+template <bool (*ask)()>
+bool answer() {
+  static std::optional<bool> known;
+  if (!known) {
+    const bool found = ask();
+    known = found;
+  }
+  return *known;
+}
+
 /// Whether the words of PCG64 are those of the installed NumPy.
 bool words_agree() {
-  static const bool agree = [] {
-    const Reference module(checked(PyImport_ImportModule("numpy.random")));
-    const Reference generator(checked(PyObject_CallMethod(module.get(), "PCG64", "i", 5)));
-    const Reference capsule(checked(PyObject_GetAttrString(generator.get(), "capsule")));
-    auto* const numpys =
-        static_cast<bitgen_t*>(PyCapsule_GetPointer(capsule.get(), "BitGenerator"));
-    if (!numpys) throw PythonErrorSet{};
-    ops::NumpyBits bits = bits_from(generator.get());
-    const uint32_t first = numpys->next_uint32(numpys->state);
-    bool same = first == static_cast<uint32_t>(bits.words.next());
-    for (int i = 0; i < 100; ++i) same &= numpys->next_uint64(numpys->state) == bits.words.next();
-    const ops::NumpyBits left = bits_from(generator.get());
-    return same && left.has_half && left.words.state == bits.words.state;
-  }();
-  return agree;
+  const Reference module(checked(PyImport_ImportModule("numpy.random")));
+  const Reference generator(checked(PyObject_CallMethod(module.get(), "PCG64", "i", 5)));
+  const Reference capsule(checked(PyObject_GetAttrString(generator.get(), "capsule")));
+  auto* const numpys = static_cast<bitgen_t*>(PyCapsule_GetPointer(capsule.get(), "BitGenerator"));
+  if (!numpys) throw PythonErrorSet{};
+  ops::NumpyBits bits = bits_from(generator.get());
+  const uint32_t first = numpys->next_uint32(numpys->state);
+  bool same = first == static_cast<uint32_t>(bits.words.next());
+  for (int i = 0; i < 100; ++i) same &= numpys->next_uint64(numpys->state) == bits.words.next();
+  const ops::NumpyBits left = bits_from(generator.get());
+  return same && left.has_half && left.words.state == bits.words.state;
 }
 
 // --- tables
@@ -116,17 +125,17 @@ const ops::NumberTables* tables_of(ops::Numbers kind, DType dtype) {
     const std::string name = kSymbols[static_cast<int>(kind)], single = is_single ? "_f" : "";
     const ops::NumpyFunctions functions{numpy_function((name + single).c_str()),
                                         numpy_function((name + "_fill" + single).c_str())};
-    if (words_agree()) entry.tables = ops::number_tables(kind, dtype, functions);
+    const bool agree = answer<words_agree>();  // meanwhile another thread may have been here
+    if (agree && !entry.tables) entry.tables = ops::number_tables(kind, dtype, functions);
     entry.is_made = true;
   }
   return entry.tables.get();
 }
 
 bool integers_agree() {
-  static const bool agree =
-      words_agree() && ops::integers_agree(numpy_function("random_bounded_uint64_fill"),
-                                           numpy_function("random_bounded_uint32_fill"));
-  return agree;
+  return answer<words_agree>() &&
+         ops::integers_agree(numpy_function("random_bounded_uint64_fill"),
+                             numpy_function("random_bounded_uint32_fill"));
 }
 
 /// own_numbers(): for each kind of numbers, whether many are drawn by threads of ours.
@@ -143,7 +152,7 @@ PyObject* own_numbers(Arguments) {
       add(concat(kNames[kind], " ", name_of(dtype)), tables_of(ops::Numbers(kind), dtype));
     }
   }
-  add("integers", integers_agree());
+  add("integers", answer<integers_agree>());
   return kinds.release();
 }
 
@@ -204,7 +213,7 @@ void draw_many(const Source& source, const Found& found, const double* p, DType 
 }
 
 bool draws_many_integers(const Source& source) {
-  return source.bits().is_pcg64 && integers_agree();
+  return source.bits().is_pcg64 && answer<integers_agree>();
 }
 
 void draw_many_integers(const Source& source, DType dtype, uint64_t low, uint64_t range,

@@ -19,11 +19,9 @@ void forget_bits(PyObject* capsule) {
 
 /// Exactly NumPy's: a class that is derived from it may make other words.
 bool is_pcg64(PyObject* bit_generator) {
-  static PyObject* const type = [] {
-    const Reference module(checked(PyImport_ImportModule("numpy.random")));
-    return checked(PyObject_GetAttrString(module.get(), "PCG64"));
-  }();
-  return reinterpret_cast<PyObject*>(Py_TYPE(bit_generator)) == type;
+  const Reference module(checked(PyImport_ImportModule("numpy.random")));
+  const Reference type(checked(PyObject_GetAttrString(module.get(), "PCG64")));
+  return reinterpret_cast<PyObject*>(Py_TYPE(bit_generator)) == type.get();
 }
 
 /// bits_of(bit_generator)
