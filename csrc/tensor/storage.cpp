@@ -76,7 +76,8 @@ void* TensorStorage::memory_behind() {
 }
 
 char* TensorStorage::take_memory(ep::Stream* queue) {
-  return static_cast<char*>(state_.device.allocator().alloc(bytes_, queue, site_, fit_));
+  const ep::Fit fit = is_arena_ ? ep::Fit::arena : ep::Fit::close;
+  return static_cast<char*>(state_.device.allocator().alloc(bytes_, queue, site_, fit));
 }
 
 void TensorStorage::materialize(vm::LaunchContext& context) {

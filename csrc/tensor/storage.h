@@ -20,10 +20,6 @@
 
 namespace ofl {
 
-namespace ep {
-enum class Fit : uint8_t;
-}  // namespace ep
-
 class TensorStorage {
  public:
   /// A new one, with the first reference.
@@ -59,8 +55,8 @@ class TensorStorage {
   bool writable() const { return writable_; }
   /// Copies of devices use its memory as it is.
   bool is_pinned() const { return is_pinned_; }
-  /// How its memory is found: it is close, unless this is called before it has memory.
-  void set_fit(ep::Fit fit) { fit_ = fit; }
+  /// It holds temporaries of one run of a program. Before it has memory.
+  void note_arena() { is_arena_ = true; }
   /// Another library gets the address of device memory. When the last handle goes, what is in the
   /// device's queues may use it still, whoever has put it there.
   void note_export() { is_exported_.store(true, std::memory_order_relaxed); }
@@ -172,7 +168,7 @@ class TensorStorage {
   const bool holds_memory_;
   bool writable_ = true;
   bool is_pinned_ = false;
-  ep::Fit fit_{};
+  bool is_arena_ = false;
   std::atomic<bool> is_exported_{false};  // by who has a handle, whose end comes before free_memory
   std::shared_ptr<void> owner_;           // of foreign memory; else null
   std::unique_ptr<vm::SharedRange> shared_range_;  // of the memory, once it has been shared

@@ -12,10 +12,17 @@ namespace ofl::ep {
 
 namespace {
 
+constexpr int kPollLimit = 16;  // pending blocks asked for done() by one request
 /// Of one size. A queue that is ahead of another by so many blocks waits for it without loss.
 constexpr size_t kMostPending = 16;
 
 }  // namespace
+
+bool CachingAllocator::PendingBlock::done() const {
+  return std::all_of(events.begin(), events.end(), [](const EventLease& e) { return e->done(); }) &&
+         std::all_of(uses.begin(), uses.end(),
+                     [](const QueueUse& use) { return use.queue->reached(use.position, true); });
+}
 
 std::string bytes_str(size_t bytes) {
   if (bytes < 1024) return std::to_string(bytes) + " B";
@@ -49,21 +56,19 @@ void* CachingAllocator::alloc(size_t bytes, Stream* stream, uint32_t tag, Fit fi
   const size_t size = round_up_block(bytes);
   if (size <= kSmallBlock) {
     std::lock_guard<std::mutex> lock(mutex_);
-    Bin& bin = bins_.of_class(bin_of(size));
+    Bin& bin = bins_[bin_of(size)];
     if (!bin.idle.empty()) {
-      void* ptr = bins_.take(bin, stream);
+      void* ptr = take(bin, stream);
       cached_ -= size;
       ++cache_hits_;
       adopt(ptr, size, tag);
       return ptr;
     }
   }
-  Request request{bytes, size, last_bin_for(size)};
   if (fit == Fit::arena && size >= kNeighbourBlock) {
-    if (void* ptr = try_arenas(request, stream, tag)) return ptr;
+    if (void* ptr = try_arenas(size, stream, tag)) return ptr;
   }
-  if (fit == Fit::exact && bytes >= kNeighbourBlock) request.size = round_up_page(bytes);
-  return alloc_slow(request, stream, tag);
+  return alloc_slow(bytes, size, stream, tag);
 }
 
 void CachingAllocator::free(void* ptr, size_t bytes, Stream* home,
@@ -79,13 +84,13 @@ void CachingAllocator::free(void* ptr, size_t bytes, std::vector<QueueUse> uses,
 
 void CachingAllocator::forget_queue(const QueueProgress& queue) {
   std::lock_guard<std::mutex> lock(mutex_);
-  const auto gone = [&queue](const QueueUse& use) { return use.queue == &queue; };
-  bins_.for_each([&gone](Bin& bin, size_t) {
+  for (Bin& bin : bins_) {
     for (PendingBlock& block : bin.pending) {
+      const auto gone = [&queue](const QueueUse& use) { return use.queue == &queue; };
       block.uses.erase(std::remove_if(block.uses.begin(), block.uses.end(), gone),
                        block.uses.end());
     }
-  });
+  }
 }
 
 void CachingAllocator::give_back(size_t bytes, PendingBlock block) {
@@ -94,8 +99,8 @@ void CachingAllocator::give_back(size_t bytes, PendingBlock block) {
   {
     std::lock_guard<std::mutex> lock(mutex_);
     const size_t size = forget(ptr, bytes);
-    Bin& bin = bins_.of(size);
-    bins_.touch(bin);
+    Bin& bin = bins_[bin_of(size)];
+    bin.last_use = ++clock_;
     if (!block.events.empty() || !block.uses.empty()) {
       bin.pending.push_back(std::move(block));
       cached_ += size;
@@ -164,44 +169,44 @@ std::vector<TagUsage> CachingAllocator::largest_holders(size_t count) const {
 
 // ---- the ladder ----
 
-void* CachingAllocator::alloc_slow(const Request& request, Stream* stream, uint32_t tag) {
-  if (void* ptr = try_cache(request, stream, tag)) return ptr;
-  if (void* ptr = take_over_pending(kMostPending, request, stream, tag)) return ptr;
-  if (void* ptr = try_device(request.size, tag)) return ptr;
-  return climb_ladder(request, stream, tag);
+void* CachingAllocator::alloc_slow(size_t bytes, size_t size, Stream* stream, uint32_t tag) {
+  if (void* ptr = try_cache(size, last_bin_for(size), stream, tag)) return ptr;
+  if (void* ptr = take_over_pending(kMostPending, size, stream, tag)) return ptr;
+  if (void* ptr = try_device(size, tag)) return ptr;
+  return climb_ladder(bytes, size, stream, tag);
 }
 
-void* CachingAllocator::climb_ladder(const Request& request, Stream* stream, uint32_t tag) {
+void* CachingAllocator::climb_ladder(size_t bytes, size_t size, Stream* stream, uint32_t tag) {
   std::lock_guard<std::mutex> ladder(ladder_mutex_);
   // Whoever was on the ladder before may have left memory.
-  if (void* ptr = try_cache(request, stream, tag)) return ptr;
-  if (void* ptr = try_device(request.size, tag)) return ptr;
-  if (void* ptr = take_over_pending(1, request, stream, tag)) return ptr;
+  if (void* ptr = try_cache(size, last_bin_for(size), stream, tag)) return ptr;
+  if (void* ptr = try_device(size, tag)) return ptr;
+  if (void* ptr = take_over_pending(1, size, stream, tag)) return ptr;
   release_idle();
-  if (void* ptr = try_device(request.size, tag)) return ptr;
+  if (void* ptr = try_device(size, tag)) return ptr;
   sync_pending();
-  if (void* ptr = try_cache(request, stream, tag)) return ptr;
+  if (void* ptr = try_cache(size, last_bin_for(size), stream, tag)) return ptr;
   release_idle();
-  if (void* ptr = try_device(request.size, tag)) return ptr;
-  fail_out_of_memory(request.bytes);
+  if (void* ptr = try_device(size, tag)) return ptr;
+  fail_out_of_memory(bytes);
 }
 
 /// Where none serves, the smaller ones that are idle go: the new one takes their place.
-void* CachingAllocator::try_arenas(const Request& request, Stream* stream, uint32_t tag) {
-  const int bin = bin_of(request.size);
+void* CachingAllocator::try_arenas(size_t size, Stream* stream, uint32_t tag) {
+  const int bin = bin_of(size);
   std::unique_lock<std::mutex> lock(mutex_);
   is_arena_bin_.set(static_cast<size_t>(bin));
   last_arena_bin_ = std::max(last_arena_bin_, bin);
-  const Request wider{request.bytes, request.size, std::max(request.last_bin, last_arena_bin_)};
+  const int last_bin = std::max(last_bin_for(size), last_arena_bin_);
   lock.unlock();
-  if (void* ptr = try_cache(wider, stream, tag)) return ptr;
+  if (void* ptr = try_cache(size, last_bin, stream, tag)) return ptr;
   std::vector<IdleBlock> outgrown;
   size_t total = 0;
   lock.lock();
   for (int smaller = bin_of(kNeighbourBlock); smaller < bin; ++smaller) {
     if (!is_arena_bin_[static_cast<size_t>(smaller)] || slabs_.serves(bin_size(smaller))) continue;
     is_arena_bin_.reset(static_cast<size_t>(smaller));
-    while (void* ptr = bins_.take(bins_.of_class(smaller), nullptr)) {
+    while (void* ptr = take(bins_[smaller], nullptr)) {
       outgrown.push_back({ptr, bin_size(smaller)});
       total += bin_size(smaller);
     }
@@ -215,18 +220,17 @@ void* CachingAllocator::try_arenas(const Request& request, Stream* stream, uint3
   return nullptr;
 }
 
-void* CachingAllocator::try_cache(const Request& request, Stream* stream, uint32_t tag) {
+void* CachingAllocator::try_cache(size_t size, int last_bin, Stream* stream, uint32_t tag) {
   std::lock_guard<std::mutex> lock(mutex_);
-  void* ptr = nullptr;
-  bins_.any_serving(request, [&](Bin& bin, size_t size) {
-    ptr = bins_.take(bin, stream);
-    if (ptr == nullptr) return false;
-    cached_ -= size;
+  for (int bin = bin_of(size); bin <= last_bin; ++bin) {
+    void* ptr = take(bins_[bin], stream);
+    if (ptr == nullptr) continue;
+    cached_ -= bin_size(bin);
     ++cache_hits_;
-    adopt(ptr, size, tag);
-    return true;
-  });
-  return ptr;
+    adopt(ptr, bin_size(bin), tag);
+    return ptr;
+  }
+  return nullptr;
 }
 
 void* CachingAllocator::try_device(size_t size, uint32_t tag) {
@@ -281,22 +285,18 @@ void* CachingAllocator::ask_device(size_t size) {
   }
 }
 
-void* CachingAllocator::take_over_pending(size_t fewest, const Request& request, Stream* stream,
+void* CachingAllocator::take_over_pending(size_t fewest, size_t size, Stream* stream,
                                           uint32_t tag) {
   if (stream == nullptr) return nullptr;
   std::unique_lock<std::mutex> lock(mutex_);
-  PendingBlock block{};
-  size_t size = 0;
-  const bool is_found = bins_.any_serving(request, [&](Bin& bin, size_t of) {
-    if (bin.pending.size() < fewest) return false;
-    block = std::move(bin.pending.front());
-    bin.pending.erase(bin.pending.begin());
-    size = of;
-    return true;
-  });
-  if (!is_found) return nullptr;
-  cached_ -= size;
-  in_transit_ += size;
+  int bin = bin_of(size);
+  while (bin <= last_bin_for(size) && bins_[bin].pending.size() < fewest) ++bin;
+  if (bin > last_bin_for(size)) return nullptr;
+  std::vector<PendingBlock>& blocks = bins_[bin].pending;
+  PendingBlock block = std::move(blocks.front());
+  blocks.erase(blocks.begin());
+  cached_ -= bin_size(bin);
+  in_transit_ += bin_size(bin);
   lock.unlock();
   try {
     for (const EventLease& event : block.events) stream->wait(*event);
@@ -305,15 +305,15 @@ void* CachingAllocator::take_over_pending(size_t fewest, const Request& request,
     }
   } catch (const Error&) {
     lock.lock();
-    in_transit_ -= size;
-    cached_ += size;
-    bins_.of(size).pending.push_back(std::move(block));
+    in_transit_ -= bin_size(bin);
+    cached_ += bin_size(bin);
+    blocks.push_back(std::move(block));
     throw;
   }
   lock.lock();
-  in_transit_ -= size;
+  in_transit_ -= bin_size(bin);
   ++cache_hits_;
-  adopt(block.ptr, size, tag);
+  adopt(block.ptr, bin_size(bin), tag);
   return block.ptr;
 }
 
@@ -323,19 +323,19 @@ void CachingAllocator::sync_pending() {
   std::vector<QueueUse> uses;
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    bins_.for_each([&](const Bin& bin, size_t) {
+    for (const Bin& bin : bins_) {
       for (const PendingBlock& block : bin.pending) {
         events.insert(events.end(), block.events.begin(), block.events.end());
         uses.insert(uses.end(), block.uses.begin(), block.uses.end());
       }
-    });
+    }
   }
   for (const QueueUse& use : uses) {
     if (EventLease event = use.queue->event_after(use.position)) events.push_back(std::move(event));
   }
   for (const EventLease& event : events) event->sync();
   std::lock_guard<std::mutex> lock(mutex_);
-  bins_.promote_done();
+  promote_done_blocks();
 }
 
 size_t CachingAllocator::release_idle() {
@@ -344,7 +344,7 @@ size_t CachingAllocator::release_idle() {
   size_t total = 0;
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    bins_.promote_done();
+    promote_done_blocks();
     total = take_idle_blocks(&idle);
     cached_ -= total;
     in_transit_ += total;
@@ -367,6 +367,28 @@ void CachingAllocator::fail_out_of_memory(size_t bytes) {
 }
 
 // ---- bookkeeping, with mutex_ held ----
+
+void* CachingAllocator::take(Bin& bin, Stream* stream) {
+  bin.last_use = ++clock_;
+  if (!bin.idle.empty()) {
+    void* ptr = bin.idle.back();
+    bin.idle.pop_back();
+    return ptr;
+  }
+  std::vector<PendingBlock>& blocks = bin.pending;
+  auto found = std::find_if(blocks.begin(), blocks.end(), [stream](const PendingBlock& block) {
+    return stream != nullptr && block.home == stream;
+  });
+  if (found == blocks.end()) {
+    const auto last = blocks.begin() + std::min<size_t>(blocks.size(), kPollLimit);
+    found =
+        std::find_if(blocks.begin(), last, [](const PendingBlock& block) { return block.done(); });
+    if (found == last) return nullptr;
+  }
+  void* ptr = found->ptr;
+  blocks.erase(found);
+  return ptr;
+}
 
 void CachingAllocator::adopt(void* ptr, size_t size, uint32_t tag) {
   if (size <= kSmallBlock) {
@@ -407,35 +429,49 @@ void* CachingAllocator::carve(size_t size, uint32_t tag) {
 
 /// Out of the bins what can go back to the device: whole slabs, and blocks that are in none.
 size_t CachingAllocator::take_idle_blocks(std::vector<IdleBlock>* idle) {
-  bins_.for_each([this](const Bin& bin, size_t size) {
-    for (void* ptr : bin.idle) slabs_.count_idle(ptr, size);
-  });
-  bins_.for_each([&](Bin& bin, size_t size) {
+  for (int bin = 0; bin < kBinCount; ++bin) {
+    for (void* ptr : bins_[bin].idle) slabs_.count_idle(ptr, bin_size(bin));
+  }
+  for (int bin = 0; bin < kBinCount; ++bin) {
     std::vector<void*> staying;
-    for (void* ptr : bin.idle) {
+    for (void* ptr : bins_[bin].idle) {
       const Slabs::Place place = slabs_.place_of(ptr);
-      if (place == Slabs::Place::outside) idle->push_back({ptr, size});
+      if (place == Slabs::Place::outside) idle->push_back({ptr, bin_size(bin)});
       if (place == Slabs::Place::in_use) staying.push_back(ptr);
     }
-    bin.idle.swap(staying);
-  });
+    bins_[bin].idle.swap(staying);
+  }
   for (void* slab : slabs_.take_idle()) idle->push_back({slab, slabs_.slab_bytes()});
   size_t total = 0;
   for (const IdleBlock& block : *idle) total += block.size;
   return total;
 }
 
+void CachingAllocator::promote_done_blocks() {
+  for (Bin& bin : bins_) {
+    std::vector<PendingBlock> waiting;
+    for (PendingBlock& block : bin.pending) {
+      if (block.done()) {
+        bin.idle.push_back(block.ptr);
+      } else {
+        waiting.push_back(std::move(block));
+      }
+    }
+    bin.pending = std::move(waiting);
+  }
+}
+
 // Makes room in a bounded cache: the bins that nobody used for longest go first.
 void CachingAllocator::evict(size_t room, std::vector<IdleBlock>* evicted) {
   while (cached_ + room > max_cached_) {
     Bin* oldest = nullptr;
-    size_t size = 0;
-    bins_.for_each([&](Bin& bin, size_t of) {
-      if (bin.idle.empty() || (oldest && bin.last_use >= oldest->last_use)) return;
-      oldest = &bin;
-      size = of;
-    });
+    for (Bin& bin : bins_) {
+      if (!bin.idle.empty() && (oldest == nullptr || bin.last_use < oldest->last_use)) {
+        oldest = &bin;
+      }
+    }
     if (oldest == nullptr) return;
+    const size_t size = bin_size(static_cast<int>(oldest - bins_));
     while (!oldest->idle.empty() && cached_ + room > max_cached_) {
       evicted->push_back({oldest->idle.back(), size});
       oldest->idle.pop_back();

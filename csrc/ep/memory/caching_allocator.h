@@ -20,8 +20,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "ep/memory/bins.h"
+#include "ep/event_pool.h"
+#include "ep/memory/size_classes.h"
 #include "ep/memory/slabs.h"
+#include "ep/queue_progress.h"
 
 namespace ofl::ep {
 
@@ -44,12 +46,10 @@ struct TagUsage {
 /// "512 B", "4.0 MiB".
 std::string bytes_str(size_t bytes);
 
-/// Which cached blocks serve a request, and how large a new one is.
+/// Which cached blocks serve a request.
 enum class Fit : uint8_t {
   close,  // of its size class, or of the next
   arena,  // up to the largest arena so far: programs that run in turn share one block
-  exact,  // as close; a new one of 1 MiB or more has whole pages, and no more. For sizes that are
-          // asked for again and again: classes are there for sizes that differ
 };
 
 /// Refused for lack of memory: what others give back later may help.
@@ -112,6 +112,19 @@ class CachingAllocator {
  private:
   static constexpr size_t kSmallBlock = 4096;  // up to here no block is looked up
 
+  struct PendingBlock {
+    void* ptr;
+    Stream* home;
+    std::vector<EventLease> events;
+    std::vector<QueueUse> uses;
+
+    bool done() const;
+  };
+  struct Bin {
+    std::vector<void*> idle;            // newest last
+    std::vector<PendingBlock> pending;  // oldest first
+    uint64_t last_use = 0;              // value of clock_
+  };
   struct LiveBlock {
     size_t size;
     uint32_t tag;
@@ -122,16 +135,16 @@ class CachingAllocator {
   };
 
   // Called without mutex_; nullptr: not on this rung.
-  void* alloc_slow(const Request& request, Stream* stream, uint32_t tag);
-  void* climb_ladder(const Request& request, Stream* stream, uint32_t tag);
-  void* try_cache(const Request& request, Stream* stream, uint32_t tag);
-  void* try_arenas(const Request& request, Stream* stream, uint32_t tag);
+  void* alloc_slow(size_t bytes, size_t size, Stream* stream, uint32_t tag);
+  void* climb_ladder(size_t bytes, size_t size, Stream* stream, uint32_t tag);
+  void* try_cache(size_t size, int last_bin, Stream* stream, uint32_t tag);
+  void* try_arenas(size_t size, Stream* stream, uint32_t tag);
   void* try_device(size_t size, uint32_t tag);
   void* try_slab(size_t size, uint32_t tag);
   /// Memory from the device that counts in none of the sums yet; null: there is none.
   void* ask_device(size_t size);
-  /// Where at least `fewest` blocks of a size that serves are pending: the oldest, after its uses.
-  void* take_over_pending(size_t fewest, const Request& request, Stream* stream, uint32_t tag);
+  /// Where at least `fewest` blocks of the size are pending: the oldest, after its uses.
+  void* take_over_pending(size_t fewest, size_t size, Stream* stream, uint32_t tag);
   void sync_pending();
   size_t release_idle();
   [[noreturn]] void fail_out_of_memory(size_t bytes);
@@ -139,10 +152,12 @@ class CachingAllocator {
   void give_back(size_t bytes, PendingBlock block);
 
   // Called with mutex_ held.
+  void* take(Bin& bin, Stream* stream);
   void adopt(void* ptr, size_t size, uint32_t tag);
   void* carve(size_t size, uint32_t tag);
   size_t take_idle_blocks(std::vector<IdleBlock>* idle);
   size_t forget(void* ptr, size_t bytes);
+  void promote_done_blocks();
   void evict(size_t room, std::vector<IdleBlock>* evicted);
 
   Device& device_;
@@ -151,7 +166,7 @@ class CachingAllocator {
   std::mutex ladder_mutex_;   // one thread at a time climbs or releases; taken before the two below
   std::mutex slab_mutex_;     // one thread at a time makes a slab; taken before mutex_
   mutable std::mutex mutex_;  // guards the fields below; taken before queues' and EventPool's
-  Bins bins_;
+  Bin bins_[kBinCount];
   Slabs slabs_;
   std::unordered_map<void*, LiveBlock> large_;  // live blocks above kSmallBlock
   size_t small_blocks_ = 0;                     // live blocks up to kSmallBlock
@@ -167,6 +182,7 @@ class CachingAllocator {
   size_t peak_held_ = 0;
   uint64_t cache_hits_ = 0;
   uint64_t device_allocs_ = 0;
+  uint64_t clock_ = 0;  // counts uses of bins
 };
 
 }  // namespace ofl::ep

@@ -23,12 +23,6 @@ inline size_t round_up_block(size_t bytes) {
   return bytes == 0 ? step : (bytes + step - 1) & ~(step - 1);
 }
 
-/// To whole pages.
-inline size_t round_up_page(size_t bytes) {
-  constexpr size_t kPageBytes = 4096;
-  return (bytes + kPageBytes - 1) & ~(kPageBytes - 1);
-}
-
 /// The number of a size class. Above 1 KiB: size = (8 + j) * 2^(k - 3), where
 /// 2^k < size <= 2^(k + 1) and j = 1..8.
 inline int bin_of(size_t size) {

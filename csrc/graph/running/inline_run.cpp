@@ -138,7 +138,6 @@ bool InlineRun::hold(const Issuer& issuer, const Lowered& lowered, const Tensor*
       continue;
     }
     storages_[b] = StorageRef::adopt(TensorStorage::make(*base.state, base.bytes, issuer.site));
-    storages_[b]->set_fit(ep::Fit::exact);
     try {
       storages_[b]->materialize_on_host();
     } catch (const ep::CapacityError&) {

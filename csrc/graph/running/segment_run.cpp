@@ -58,8 +58,7 @@ class Run {
   StorageRef made(const RunMemory& memory, const Segment& segment) const {
     const vm::SiteId site = frame_->site_of(segment.first());
     StorageRef storage = StorageRef::adopt(TensorStorage::make(*memory.state, memory.bytes, site));
-    if (memory.is_arena) storage->set_fit(ep::Fit::arena);
-    if (memory.is_result) storage->set_fit(ep::Fit::exact);  // each run asks for the same
+    if (memory.is_arena) storage->note_arena();
     return storage;
   }
 
