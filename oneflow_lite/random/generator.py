@@ -18,7 +18,7 @@ from oneflow_lite.dtypes import canonical, float32, float64
 from oneflow_lite.ops.creation.data import asarray, tensor
 from oneflow_lite.ops.indexing import take, take_along_axis
 from oneflow_lite.ops.operands import dimensions
-from oneflow_lite.random.recorded import Recorded, goes_on, marked, record, record_seed
+from oneflow_lite.random.recorded import METHODS, Recorded, goes_on, marked, record, record_seed
 
 Size = int | Sequence[int] | None
 
@@ -432,6 +432,9 @@ class Generator(Recorded):
         held = _C.held(args, name)
         with self._lock:
             return getattr(self._numpy, name)(*held, **named)
+
+
+METHODS.update(vars(Generator))
 
 
 def default_rng(seed: Any = None) -> Generator:

@@ -17,6 +17,7 @@ from oneflow_lite._C import Tensor
 from oneflow_lite.device import DeviceLike, resolve
 from oneflow_lite.dtypes import canonical
 
+METHODS: dict[str, Any] = {}  # of Generator; a class derived from it has been traced with its own
 _BY_NUMPY = ("permutation", "permuted", "choice")  # for orders and places, whatever is put there
 _MOST_LETTERS = 120  # of a parameter in the text of a program
 
@@ -103,8 +104,9 @@ def _drawn(
         return generator._made(name, args, named, dtype, device)
     if name == "integers":
         *bounds, kind, endpoint = args
-        return generator.integers(*bounds, dtype=kind, endpoint=endpoint, device=device)
-    return getattr(generator, name)(*args, **{"dtype": dtype, **named}, device=device)
+        named = {"dtype": kind, "endpoint": endpoint}
+        return METHODS[name](generator, *bounds, **named, device=device)
+    return METHODS[name](generator, *args, **{"dtype": dtype, **named}, device=device)
 
 
 def record_seed(generator: Any, notes: dict[int, Any], seed: Any) -> None:

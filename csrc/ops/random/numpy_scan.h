@@ -191,7 +191,8 @@ class ScannedPiece {
 /// `passed_` is p: all pieces below p are counted in `drawn_` and `begin_`. The thread of piece p
 /// alone reads and writes these, until it stores p + 1 (release; the thread that waits for that
 /// acquires). Pieces are taken in order, so the lowest that has not passed belongs to a thread that
-/// waits for nobody: none waits for ever. A thread that fails says so, and nobody waits for it.
+/// waits for nobody: none waits for ever. Pieces behind the last number need not pass, and a thread
+/// that fails says so: nobody waits for these.
 template <typename Rule>
 class Scan {
  public:
@@ -208,24 +209,29 @@ class Scan {
     const int64_t units = std::min(kMost, count_ + count_ / 32 + 64);
     words_ = (units + Units<Unit>::kInWord - 1) / Units<Unit>::kInWord;
     const int64_t pieces = count_ / units + 1;
-    const int64_t threads = helpers ? std::min<int64_t>(helpers->threads(), pieces) : 1;
-    if (threads == 1) return draw_pieces();
-    const auto draw = [this](int64_t) { draw_pieces(); };
-    helpers->parallel_for(threads, draw, pieces / threads);
+    if (helpers && pieces > 1) {
+      const int64_t shares = pieces / kPiecesOfShare + helpers->threads();
+      const auto draw = [this](int64_t) { draw_pieces(kPiecesOfShare); };
+      helpers->parallel_for(std::min(shares, pieces), draw, kPiecesOfShare);
+    }
+    draw_pieces(INT64_MAX);  // what is left: numbers take more than a unit now and then
   }
 
   /// How many units were taken, the one that was left before among them.
   int64_t taken() const { return Rule::kAcceptsAll ? first_ + count_ : begin_; }
 
  private:
-  void draw_pieces() { Rule::kAcceptsAll ? draw_all() : draw_scanned(); }
+  /// Of some 10 us each: a thread that helps meanwhile has other duties.
+  static constexpr int64_t kPiecesOfShare = 32;
+
+  void draw_pieces(int64_t most) { Rule::kAcceptsAll ? draw_all(most) : draw_scanned(most); }
 
   /// The place of each number is known before.
-  void draw_all() {
+  void draw_all(int64_t most) {
     const Rule rule = rule_;  // which no number is written to
     Units<Unit> units(words_);
     const int64_t end = first_ + count_;
-    while (true) {
+    for (; most > 0; --most) {
       const int64_t number = next_.fetch_add(1, std::memory_order_relaxed);
       const int64_t begin = number * units.size();
       if (begin >= end) return;
@@ -241,11 +247,11 @@ class Scan {
   }
 
   /// A thread that fails would let others wait for its piece.
-  void draw_scanned() {
+  void draw_scanned(int64_t most) {
+    if (is_done_.load(std::memory_order_relaxed)) return;
     try {
       ScannedPiece<Rule> piece(words_);
-      while (draw_next(&piece)) {
-      }
+      while (most > 0 && draw_next(&piece)) --most;
     } catch (...) {
       has_failed_.store(true, std::memory_order_relaxed);
       throw;
@@ -271,10 +277,11 @@ class Scan {
     return wanted < left;
   }
 
-  /// False: another thread has failed.
+  /// False: all numbers are drawn, or another thread has failed.
   bool wait_for(int64_t number) const {
     constexpr int kSpins = 1000;  // the thread before works on as much as this one did
     for (int spins = 0; passed_.load(std::memory_order_acquire) < number; ++spins) {
+      if (is_done_.load(std::memory_order_relaxed)) return false;
       if (has_failed_.load(std::memory_order_relaxed)) return false;
       if (spins > kSpins) std::this_thread::yield();
     }

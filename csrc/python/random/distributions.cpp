@@ -102,17 +102,21 @@ bool read_parameter(PyObject* object, double* out) {
 }  // namespace
 
 void* numpy_function(const char* name) {
-  static void* const library = [] {
+  static bool is_open = false;  // the GIL guards it: an import may let other threads come here
+  static void* library = nullptr;
+  if (!is_open) {
     const Reference module(checked(PyImport_ImportModule("numpy.random._generator")));
     const Reference file(checked(PyObject_GetAttrString(module.get(), "__file__")));
     const char* const path = PyUnicode_AsUTF8(file.get());
     if (!path) throw PythonErrorSet{};
-    return dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  }();
+    library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    is_open = true;
+  }
   return library ? dlsym(library, name) : nullptr;
 }
 
 const Found* find_distribution(PyObject* method) {
+  numpy_function(kDistributions[0].symbol);  // no import while the table is locked
   static Found table[kCount];
   static const bool filled = [] {
     const auto find = [](const char* name) { return name ? numpy_function(name) : nullptr; };

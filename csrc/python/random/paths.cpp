@@ -35,7 +35,8 @@ std::optional<Dims> known_size(PyObject* size) {
   if (size != Py_None && !read_shape(size, &shape)) return std::nullopt;
   int64_t count = 1;
   for (const int64_t dim : shape) {
-    if (dim > kMost || (count *= dim) > kMost) return std::nullopt;
+    if (dim > 0 && count > kMost / dim) return std::nullopt;
+    count *= dim;
   }
   return shape;
 }

@@ -141,6 +141,25 @@ def test_recorded_draws(call: Call) -> None:
         assert drawn().numpy().tobytes() == (wanted * wanted.dtype.type(2)).tobytes()
 
 
+def test_recorded_draws_of_a_derived_class() -> None:
+    """What its method does with the numbers is in the program."""
+
+    class Doubled(flow.random.Generator):
+        def normal(self, *args: Any, **named: Any) -> flow.Tensor:
+            return super().normal(*args, **named) * 2
+
+        def integers(self, *args: Any, **named: Any) -> flow.Tensor:
+            return super().integers(*args, **named) * 2
+
+    for size in (5, 20_000):
+        ours, numpys = Doubled(4), np.random.default_rng(4)
+        drawn = flow.jit(lambda rng=ours, n=size: (rng.normal(0, 1, n), rng.integers(9, size=n)))
+        for _ in range(3):
+            wanted = numpys.normal(0, 1, size) * 2, numpys.integers(9, size=size) * 2
+            for x, y in zip(drawn(), wanted, strict=True):
+                assert x.numpy().tobytes() == y.tobytes()
+
+
 @pytest.mark.parametrize("size", [(1 << 40, 1 << 40), 1 << 62, (1 << 32, 1 << 32)])
 def test_too_many_leave_the_state(size: Any) -> None:
     ours, numpys = both(6)
