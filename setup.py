@@ -9,6 +9,7 @@ is the number of compilers that run at once (all cores by default).
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -110,7 +111,7 @@ def listed_inputs(rule: Path) -> list[Path]:
 
 def binds_classes(source: str) -> bool:
     """Whether a source makes classes with pybind11."""
-    return "pybind11" in Path(source).read_text()
+    return re.search(r"pybind11(/|::|;)", Path(source).read_text()) is not None
 
 
 class Build(build_ext):

@@ -219,7 +219,7 @@ class [[gnu::visibility("default")]] Device {
 
   /// Whether a library of products is there, for Stream::gemm; may load it.
   virtual bool has_gemm() { return false; }
-  /// What GemmCall::rounds is to be.
+  /// The value for GemmCall::rounds.
   virtual bool rounds_gemm() { return false; }
 
   /// Makes this the calling thread's device, where the backend has such a notion.

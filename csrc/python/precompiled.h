@@ -1,4 +1,4 @@
-// What base/precompiled.h is, for the sources that make classes with pybind11.
+// The headers of base/precompiled.h and of pybind11, for the sources that make classes with it.
 #include "base/precompiled.h"
 
 #include <pybind11/pybind11.h>

@@ -159,10 +159,11 @@ def test_a_precompiled_header_is_compiled_once(tree: Tree) -> None:
 
 
 def test_sources_of_classes_have_a_precompiled_header_of_their_own(tree: Tree) -> None:
-    tree.write("csrc/bound.cpp", "int bound_function() { return 3; }  // of pybind11\n")
+    tree.write("csrc/bound.cpp", "int bound_function() { return 3; }  // pybind11::int_\n")
     tree.write("csrc/base/precompiled.h", "#include <vector>\n")
     tree.write("csrc/python/precompiled.h", '#include "base/precompiled.h"\n#include <string>\n')
     made = tree.root / "build"
+    tree.write("csrc/second.cpp", "int second_function() { return 2; }  // not of pybind11\n")
     assert tree.build() == {*SOURCES, "csrc/bound.cpp"}
     assert len(list(made.rglob("*.gch"))) == 2
     assert tree.build() == set()

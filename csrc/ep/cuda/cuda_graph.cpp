@@ -78,8 +78,8 @@ CudaCapture::~CudaCapture() {
   });
 }
 
-/// What comes next in the stream waits for the kernel alone. The nodes of a product are not asked
-/// for: how many the library makes is its own affair.
+/// What comes next in the stream waits for the kernel alone. The library decides how
+/// many nodes a product has; they are not asked for.
 void CudaCapture::launched() {
   int status = 0;
   const cuda::GraphNode* nodes = nullptr;

@@ -166,7 +166,7 @@ void CudaStream::launch(const UserKernel& kernel) {
   context_.check(cuda::with_memory(device_, run), "cuLaunchKernel");
 }
 
-// What the library allocates for the launcher is there before the capture begins.
+// The library allocates for the launcher before the capture begins.
 void CudaStream::begin_capture(Stream* launcher) {
   Current current(context_);
   std::unique_ptr<cuda::CublasLoan> loan;

@@ -36,8 +36,8 @@ class KeptScratch {
   size_t bytes_ = 0;
 };
 
-/// A kernel with arguments of its own, or a product. What the library makes of a product is opaque:
-/// its arguments cannot be set in a graph.
+/// A kernel with arguments of its own, or a product. The arguments of a product cannot be set in
+/// a graph.
 class KeptLaunch {
  public:
   explicit KeptLaunch(const ep::HostKernel& kernel);

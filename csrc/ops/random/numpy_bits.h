@@ -14,7 +14,7 @@ struct NumpyBits {
   uint32_t half;
 };
 
-/// What numpy/random/bitgen.h calls bitgen_t; python/random/many.cpp compares both.
+/// The bitgen_t of numpy/random/bitgen.h; python/random/many.cpp compares both.
 struct BitGenerator {
   void* state;
   uint64_t (*next_uint64)(void* state);

@@ -159,7 +159,7 @@ struct LayeredRule : MovedRule<T> {
 template <typename T>
 struct NormalRule : LayeredRule<T> {
   using Unit = UnitOf<T>;
-  static constexpr int kLayerBits = 8, kSign = 8, kFirst = 9;
+  static constexpr int kSign = 8, kFirst = 9;
   static constexpr int kBits = std::is_same_v<T, double> ? 52 : 23;
 
   static Unit unit_of(int layer, Unit size) { return static_cast<Unit>(size << kFirst | layer); }
@@ -284,7 +284,7 @@ void read_tables(NumberTables* tables, Layer<T, UnitOf<T>>* layers) {
   if (tables->kind == Numbers::exponential) read_layers<ExponentialRule, T>(draw, layers);
 }
 
-bool is_left(const NumpyBits& a, const NumpyBits& b) {
+bool are_equal(const NumpyBits& a, const NumpyBits& b) {
   return a.words.state == b.words.state && a.has_half == b.has_half && a.half == b.half;
 }
 
@@ -298,7 +298,8 @@ bool agree(const WithNumpy& with_numpy, const WithOurs& with_ours) {
   BitGenerator generator = generator_of(&from);
   with_numpy(&generator, kCount, wanted.data());
   with_ours(&own, kCount, got.data());
-  return std::memcmp(wanted.data(), got.data(), kCount * sizeof(T)) == 0 && is_left(own, from.bits);
+  return std::memcmp(wanted.data(), got.data(), kCount * sizeof(T)) == 0 &&
+         are_equal(own, from.bits);
 }
 
 template <typename T>

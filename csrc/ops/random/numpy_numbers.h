@@ -20,8 +20,7 @@
 
 namespace ofl::ops {
 
-/// NumPy's functions for numbers of a distribution: one, and many. Which type their numbers have,
-/// the row of kinds says.
+/// NumPy's functions for one number of a distribution, and for many, of one dtype.
 struct NumpyFunctions {
   void* draw;
   void* fill;
@@ -30,7 +29,8 @@ struct NumpyFunctions {
 enum class Numbers : uint8_t { uniform, normal, exponential };
 inline constexpr int kNumbers = 3;
 
-/// What NumPy makes of a word that is accepted at once, as its own functions show it. Any thread.
+/// By which limits NumPy accepts a word at once, and by which factors it makes a number of it: read
+/// from its own functions. Any thread.
 class NumberTables;
 
 /// float64 or float32. Null: the installed NumPy draws in another way than this code knows, which a

@@ -221,7 +221,7 @@ class Scan {
   int64_t taken() const { return Rule::kAcceptsAll ? first_ + count_ : begin_; }
 
  private:
-  /// Of some 10 us each: a thread that helps meanwhile has other duties.
+  /// A piece takes some 10 us. A thread that helps has other duties, so it draws so many at a time.
   static constexpr int64_t kPiecesOfShare = 32;
 
   void draw_pieces(int64_t most) { Rule::kAcceptsAll ? draw_all(most) : draw_scanned(most); }
@@ -294,6 +294,7 @@ class Scan {
   Number* const out_;
   int64_t first_;      // the unit with which the first number begins
   int64_t words_ = 0;  // of a piece
+  // Only passed_ publishes what others read before all threads are done: the rest is relaxed.
   std::atomic<int64_t> next_{0};
   std::atomic<int64_t> passed_{0};
   std::atomic<bool> is_done_{false};

@@ -101,8 +101,12 @@ bool read_parameter(PyObject* object, double* out) {
 
 }  // namespace
 
-void* numpy_function(const char* name) {
-  static bool is_open = false;  // the GIL guards it: an import may let other threads come here
+namespace {
+
+/// NumPy's extension module, or null. The GIL guards it: an import may let other threads come here,
+/// so no lock of C++ may be held.
+void* numpy_library() {
+  static bool is_open = false;
   static void* library = nullptr;
   if (!is_open) {
     const Reference module(checked(PyImport_ImportModule("numpy.random._generator")));
@@ -112,11 +116,18 @@ void* numpy_function(const char* name) {
     library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     is_open = true;
   }
+  return library;
+}
+
+}  // namespace
+
+void* numpy_function(const char* name) {
+  void* const library = numpy_library();
   return library ? dlsym(library, name) : nullptr;
 }
 
 const Found* find_distribution(PyObject* method) {
-  numpy_function(kDistributions[0].symbol);  // no import while the table is locked
+  numpy_library();  // no import while the table is locked
   static Found table[kCount];
   static const bool filled = [] {
     const auto find = [](const char* name) { return name ? numpy_function(name) : nullptr; };

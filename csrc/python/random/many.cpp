@@ -80,8 +80,8 @@ void set_bits(PyObject* bit_generator, const ops::NumpyBits& bits) {
   if (PyObject_SetAttr(bit_generator, name.state, all.get()) < 0) throw PythonErrorSet{};
 }
 
-/// What a question to NumPy was answered. The GIL guards it; a thread that asks may let another one
-/// ask, too, so that it must not hold a lock of C++.
+/// The answer of NumPy to a question, asked once. The GIL guards it. A thread that asks may give up
+/// the GIL, and then another one asks, too: so no lock of C++ is held.
 template <bool (*ask)()>
 bool answer() {
   static std::optional<bool> known;

@@ -66,7 +66,7 @@ PyObject* tensor_drawn(DType dtype, const Dims& shape, Device device, const Draw
   return wrap(device == Device{} ? std::move(drawn) : to_device(issuer(), drawn, device, false));
 }
 
-/// What a method of the generator is asked for.
+/// The arguments of a method that draws.
 struct Request {
   const Found* found;
   double parameters[3];
@@ -160,8 +160,8 @@ PyObject* draw_path(const Call& call) {
 
 /// Draws few integers from [low, high]; false where NumPy has no such function.
 bool draw_integers(PyObject* generator, int64_t low, int64_t high, int64_t count, Drawn* out) {
-  static const auto fill =
-      reinterpret_cast<FillIntegers>(numpy_function("random_bounded_uint64_fill"));
+  static FillIntegers fill = nullptr;  // the GIL guards it
+  if (!fill) fill = reinterpret_cast<FillIntegers>(numpy_function("random_bounded_uint64_fill"));
   if (!fill) return false;
   const uint64_t width = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
   const Source source(generator);

@@ -69,6 +69,20 @@ def test_the_installed_numpy_draws_as_is_known() -> None:
 
 
 @pytest.mark.parametrize("call", CALLS, ids=shown)
+def test_numpys_methods_are_not_called(call: Call) -> None:
+    class Refuses:
+        def __getattr__(self, name: str) -> Any:
+            raise AssertionError(name)
+
+    name, args, named = call
+    ours = flow.random.default_rng(1)
+    _, bits = ours._source
+    ours._source = Refuses(), bits
+    drawn = getattr(ours, name)(*args, size=20_000, **named)
+    assert drawn.numpy().tobytes() == of_numpy(np.random.default_rng(1), call, 20_000).tobytes()
+
+
+@pytest.mark.parametrize("call", CALLS, ids=shown)
 @pytest.mark.parametrize("threads", [1, 2, 3, 7])
 def test_bits_and_state(call: Call, threads: int) -> None:
     """A half word is left before every other draw."""
