@@ -12,7 +12,8 @@
 // of them are changed in this one way. The nodes that a library makes of a product are opaque. For
 // operands elsewhere the part is captured again, which takes longer than to launch it. Mostly they
 // stay where they are, or the allocator moves them between a few places. So a few versions are
-// kept, each for operands in one place. A product that needs a capture again and again leaves its graph.
+// kept, each for operands in one place. A product that needs a capture again and again leaves its
+// graph.
 #pragma once
 
 #include <atomic>
