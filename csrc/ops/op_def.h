@@ -78,6 +78,7 @@ class OpDef {
   Linear linear = Linear::none;
   uint8_t reads = 0;      // bit k: the values of operand k; without it only its shape and dtype
   uint8_t reuses = 0;     // bit k: the result may take the memory of operand k, where it fits
+  bool associative = false;  // any grouping gives the same, but for rounding
   bool adds = false;      // the loops add, pairwise when they reduce
   bool selects = false;   // the loops reduce to one of the elements, in whichever order they go
   bool exact = false;     // IEEE 754 says what the result is, whichever loop computes it

@@ -17,7 +17,7 @@ from tests.support.oracle import same, values
 
 pytestmark = pytest.mark.usefixtures("no_warnings")
 
-OF_PYTHON = ("associative", "extremum")  # which native code is told of otherwise
+OF_PYTHON = ("extremum",)  # which native code is told of otherwise
 BINARY = [name for name, row in ROWS.items() if row.ufunc.nin == 2]
 
 

@@ -234,11 +234,12 @@ void run_in_place(const LoopArgs& args) {
 }
 
 /// An input of a comparison of floats with gaps: NumPy's loops take them one by one, which costs
-/// more than to put them beside each other first. (Of truths they choose one, and are fast.)
+/// more than to put them beside each other first. (Those of the logical operations, which are
+/// associative, as no comparison is, are fast.)
 inline bool is_compared_with_gaps(const LoopArgs& args, int k) {
   const int out = args.iteration.operands - 1;
   if (out != 2 || args.resolution->out != DType::b1 || args.iteration.ndim == 0) return false;
-  if (args.op->selects) return false;
+  if (args.op->associative) return false;
   const Iteration::Row& row = inner_row(args.iteration);
   const int64_t step = std::abs(row.strides[k]);
   return info(args.dtype[k]).kind == DTypeKind::floating && row.dim > kFewCompared && step != 0 &&

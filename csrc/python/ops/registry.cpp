@@ -239,6 +239,7 @@ void read_properties(PyObject* properties, ops::OpDef* op) {
   op->linear = static_cast<ops::Linear>(number("linear"));
   op->reads = static_cast<uint8_t>(number("reads") & operands);
   op->reuses = static_cast<uint8_t>(number("reuses") & operands);
+  op->associative = number("associative");
   op->adds = number("adds");
   op->selects = number("selects");
   op->exact = number("exact");
@@ -250,10 +251,11 @@ void read_properties(PyObject* properties, ops::OpDef* op) {
 PyObject* properties_of(Arguments given) {
   const ops::OpDef& op = *parse_op(given[0]).op;
   return checked(Py_BuildValue(
-      "{s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i}",                            //
+      "{s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i}",                        //
       "pattern", static_cast<int>(op.pattern), "effect", static_cast<int>(op.effect),     //
       "linear", static_cast<int>(op.linear),                                              //
-      "reads", op.reads, "reuses", op.reuses, "adds", op.adds, "selects", op.selects,     //
+      "reads", op.reads, "reuses", op.reuses, "associative", op.associative,              //
+      "adds", op.adds, "selects", op.selects,                                             //
       "exact", op.exact, "by_lanes", op.by_lanes, "checks_exponent", op.checks_exponent,  //
       "element", op.loops.element != nullptr, "standard", op.loops.standard != nullptr,   //
       "bfloat16", op.loops.bfloat16 != nullptr));
