@@ -1,4 +1,4 @@
-"""Float32 exp, log, tanh, sin and cos on one thread, ours against NumPy's.
+"""Float32 exp, log, tanh, sin and cos, float64 exp and log on one thread, ours against NumPy's.
 
 Once with all that the processor has, and once with both libraries limited to AVX2: each in a
 process of its own, in naive mode, into memory that is there.
@@ -15,11 +15,12 @@ from oneflow_lite import _C
 from report import Report, arguments
 from timing import Effort, Measurement, measure, run_process, statement
 
-NAMES = ("exp", "log", "tanh", "sin", "cos")
+NAMES = [f"float32 {name}" for name in ("exp", "log", "tanh", "sin", "cos")]
+NAMES += ["float64 exp", "float64 log"]
 SIZES = (1_000, 10_000, 1_000_000)
 NUMPY, OURS = "NumPy", "oneflow_lite"
 LIMITS = ("as it is", "within AVX2")
-GOALS = dict(zip(LIMITS, (0.8, 0.4), strict=True))  # of the largest size
+GOALS = dict(zip(LIMITS, (0.8, 0.4), strict=True))  # of the largest size of float32
 ONE_THREAD = {"ONEFLOW_LITE_SYNC": "1", "ONEFLOW_LITE_NUM_THREADS": "1"}
 
 
@@ -27,9 +28,10 @@ def child(quick: bool) -> None:
     """Print the seconds of all samples, by function, size and library, and which loops ran."""
     effort = Effort(3, 1e-4) if quick else Effort(21, 2e-3)
     found: dict[str, dict[str, list[float]]] = {}
-    for name in NAMES:
+    for row in NAMES:
+        dtype, name = row.split()
         for size in SIZES:
-            x = np.random.default_rng(0).uniform(0.01, 3, size).astype(np.float32)
+            x = np.random.default_rng(0).uniform(0.01, 3, size).astype(dtype)
             out, t = np.empty_like(x), flow.tensor(x)
             target = flow.empty_like(t)
             getattr(np, name)(x, out=out)
@@ -38,7 +40,7 @@ def child(quick: bool) -> None:
             ours = {"f": getattr(flow, name), "x": t, "y": target}
             pair = [statement(NUMPY, "f(x, out=y)", theirs), statement(OURS, "f(x, out=y)", ours)]
             measured = measure(pair, effort)
-            found[f"{name} {size}"] = {who: measured.samples(who) for who in (NUMPY, OURS)}
+            found[f"{row} {size}"] = {who: measured.samples(who) for who in (NUMPY, OURS)}
     print(json.dumps({"times": found, "loops": _C.float_functions()}))
 
 
@@ -61,10 +63,12 @@ def main() -> None:
                 for who, samples in found["times"][f"{name} {size}"].items():
                     for sample in samples:
                         measurement.add(who, sample)
-            question = f"{name} float32, {limit}"
+            dtype, function = name.split()
+            question = f"{function} {dtype}, {limit}"
             report.curve(question, over, NUMPY)
             ratio = over[SIZES[-1]].ratio(OURS, NUMPY)
-            report.claim(question, ratio, "of NumPy's time", now=1.0, goal=GOALS[limit])
+            goal = GOALS[limit] if dtype == "float32" else None
+            report.claim(question, ratio, "of NumPy's time", now=1.0, goal=goal)
             report.note(f"{name}, {limit}: {found['loops'][name]}")
     report.finish(options.json)
 

@@ -672,7 +672,9 @@ def open_recording() -> Recorder | None: ...
 def type_code(dtype: Any) -> int: ...
 def op_named(name: str, /) -> Op: ...
 def float_functions() -> dict[str, str]:
-    """For each row that may have a float32 loop of our own: whose loop runs, and why."""
+    """By "float32 exp" and the like, for each function that may have a loop of our own: whose loop
+    runs, and why.
+    """
 
 # --- analyses of graphs; graph/analyses has the documentation
 GRAPH_ACCESSES: list[str]

@@ -29,7 +29,7 @@ def info() -> str:
         f"BLAS         {blas.name}{f', core type {blas.core}' if blas.core else ''}"
         f"{'; large products by AVX-512 loops of our own' if blas.own_loops else ''}",
         f"vectors      {_C.cpu_isa()} (the processor has {_C.widest_cpu_isa()})",
-        *(f"float32 {name:4} {text}" for name, text in sorted(_C.float_functions().items())),
+        *(f"{name:12} {text}" for name, text in sorted(_C.float_functions().items())),
         f"devices      {', '.join(str(device) for device in flow.devices())}",
         f"cores        {os.cpu_count()}",
         f"threads      {threading.active_count()} of Python, {len(streams)} workers "

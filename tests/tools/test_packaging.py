@@ -104,7 +104,7 @@ def test_the_wheel_has_what_the_build_copies(tmp_path: Path) -> None:
         names = set(wheel.namelist())
         assert {LIBRARY, LICENCE} <= names
         assert "The OpenBLAS Project" in wheel.read(LICENCE).decode()
-        for owner in ("numpy", "intel-svml"):
+        for owner in ("numpy", "intel-svml", "arm-optimized-routines"):
             assert any(name.endswith(f".dist-info/licenses/licenses/{owner}.txt") for name in names)
         assert wheel.getinfo(LIBRARY).file_size > 1 << 20
         copied = {str(INCLUDE / name): content for name, content in headers.items()}

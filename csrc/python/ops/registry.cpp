@@ -297,19 +297,25 @@ PyObject* register_op(PyObject*, PyObject* args) {
   });
 }
 
-/// float_functions(): for each row with a float32 loop of our own, which loop runs, and why.
-PyObject* float_functions(Arguments) {
-  Reference found(checked(PyDict_New()));
-  const ops::TypeCode float32 = ops::code_of(DType::f32);
+/// Adds to `found`, for each row with a loop of our own for the dtype, which loop runs, and why.
+void describe_choices(DType dtype, PyObject* found) {
+  const ops::TypeCode code = ops::code_of(dtype);
   for (const OpObject* op : all_ops()) {
     if (op->op->loops.own == ops::FloatFunction::none) continue;
-    resolve(*op, &float32);
-    const std::string text = ops::describe_choice(op->op->loops.own);
+    resolve(*op, &code);
+    const std::string text = ops::describe_choice(op->op->loops.own, dtype);
+    if (text.empty()) continue;
     const Reference value(checked(PyUnicode_FromString(text.c_str())));
-    if (PyDict_SetItemString(found.get(), op->op->name.c_str(), value.get()) < 0) {
-      throw PythonErrorSet{};
-    }
+    const std::string name = std::string(name_of(dtype)) + " " + op->op->name;
+    if (PyDict_SetItemString(found, name.c_str(), value.get()) < 0) throw PythonErrorSet{};
   }
+}
+
+/// float_functions(): by "float32 exp" and the like, which loop runs, and why.
+PyObject* float_functions(Arguments) {
+  Reference found(checked(PyDict_New()));
+  describe_choices(DType::f32, found.get());
+  describe_choices(DType::f64, found.get());
   return found.release();
 }
 

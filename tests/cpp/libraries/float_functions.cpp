@@ -1,6 +1,9 @@
-// The float32 loops of exp, log, tanh, sin and cos, and the check before they are used, for
-// tests/ops/elementwise/test_float_functions.py.
+// The float32 and float64 loops of our own, and the check before they are used, for
+// tests/ops/elementwise/test_float_loops.py. `wide` is the bits of a vector, `function` a
+// FloatFunction, `size` the bytes of an element: 4 or 8.
 #include "ops/elementwise/float_functions/float_functions.h"
+
+#include <cmath>
 
 #include "ops/elementwise/float_functions/agreement.h"
 
@@ -8,73 +11,112 @@ using namespace ofl::ops;
 
 namespace {
 
-LoopFn loop_of(int bits, int function) {
-  const FloatLoops* loops = bits == 512 ? kFloatLoops512 : kFloatLoops256;
-  return loops ? loops->of[function] : nullptr;
+LoopFn loop_of(int wide, int function, int size) {
+  const FloatLoops* loops = wide == 512 ? kFloatLoops512 : kFloatLoops256;
+  if (!loops) return nullptr;
+  return (size == sizeof(float) ? loops->float32 : loops->float64)[function];
+}
+
+/// The C library's function, as NumPy's loop is where it has none of its own.
+template <double (*function)(double)>
+void library_loop(char** args, const intptr_t* dims, const intptr_t* steps, void*) {
+  for (intptr_t i = 0; i < dims[0]; ++i) {
+    const auto& in = *reinterpret_cast<const double*>(args[0] + i * steps[0]);
+    *reinterpret_cast<double*>(args[1] + i * steps[1]) = function(in);
+  }
+}
+
+CalledLoop* library_of(int function) {
+  static CalledLoop exp{library_loop<std::exp>, nullptr}, log{library_loop<std::log>, nullptr};
+  return static_cast<FloatFunction>(function) == FloatFunction::exp ? &exp : &log;
 }
 
 /// A reference whose results the loops have, but where an input is `odd`: there the last bit moves.
 struct Odd {
-  LoopFn loop;
-  float odd;
+  CalledLoop called;
+  double odd;
 };
 
+template <typename T>
 void odd_loop(char** args, const intptr_t* dims, const intptr_t* steps, void* data) {
   const auto& given = *static_cast<const Odd*>(data);
-  given.loop(args, dims, steps, nullptr);
+  given.called.loop(args, dims, steps, given.called.data);
   for (intptr_t i = 0; i < dims[0]; ++i) {
-    const auto& in = *reinterpret_cast<const float*>(args[0] + i * steps[0]);
-    auto& out = *reinterpret_cast<uint32_t*>(args[1] + i * steps[1]);
-    if (in == given.odd) out ^= 1;
+    if (*reinterpret_cast<const T*>(args[0] + i * steps[0]) == static_cast<T>(given.odd)) {
+      args[1][i * steps[1]] ^= 1;
+    }
   }
 }
 
 /// The loop, but with other last bits where elements are not beside each other.
+template <typename T>
 void gap_loop(char** args, const intptr_t* dims, const intptr_t* steps, void* data) {
   const auto& given = *static_cast<const Odd*>(data);
-  given.loop(args, dims, steps, nullptr);
-  if (steps[0] == sizeof(float)) return;
-  *reinterpret_cast<uint32_t*>(args[1]) ^= 1;
+  given.called.loop(args, dims, steps, given.called.data);
+  if (steps[0] != sizeof(T)) args[1][0] ^= 1;
+}
+
+template <typename T>
+int64_t count(int function, CalledLoop reference, CalledLoop own) {
+  return count_differences(check_points<T>(static_cast<FloatFunction>(function)), reference, own);
+}
+
+int64_t count(int function, int size, CalledLoop reference, CalledLoop own) {
+  return size == sizeof(float) ? count<float>(function, reference, own)
+                               : count<double>(function, reference, own);
+}
+
+CalledLoop called(int wide, int function, int size) {
+  return {loop_of(wide, function, size), library_of(function)};
+}
+
+template <typename T>
+int64_t points_of(int function, void* to, int64_t most) {
+  const auto found = check_points<T>(static_cast<FloatFunction>(function));
+  const auto all = static_cast<int64_t>(found.size());
+  for (int64_t i = 0; i < all && i < most; ++i) static_cast<T*>(to)[i] = found[i];
+  return all;
 }
 
 }  // namespace
 
 extern "C" {
 
-bool exists(int bits, int function) { return loop_of(bits, function) != nullptr; }
-
-void* loop_address(int bits, int function) {
-  return reinterpret_cast<void*>(loop_of(bits, function));
+void* loop_address(int wide, int function, int size) {
+  return reinterpret_cast<void*>(loop_of(wide, function, size));
 }
 
-void call(int bits, int function, char* in, intptr_t in_step, char* out, intptr_t out_step,
-          intptr_t n) {
+void call(int wide, int function, int size, char* in, intptr_t in_step, char* out,
+          intptr_t out_step, intptr_t n) {
   char* args[] = {in, out};
   const intptr_t steps[] = {in_step, out_step};
-  loop_of(bits, function)(args, &n, steps, nullptr);
+  const CalledLoop own = called(wide, function, size);
+  own.loop(args, &n, steps, own.data);
 }
 
-int64_t differences(int bits, int function, void* reference) {
-  const auto points = check_points(static_cast<FloatFunction>(function));
-  const CalledLoop other{reinterpret_cast<LoopFn>(reference), nullptr};
-  return count_differences(points, other, {loop_of(bits, function), nullptr});
+int64_t differences(int wide, int function, int size, void* reference) {
+  const CalledLoop other{reinterpret_cast<LoopFn>(reference), library_of(function)};
+  return count(function, size, other, called(wide, function, size));
 }
 
-int64_t differences_from_odd(int bits, int function, float odd) {
-  const auto points = check_points(static_cast<FloatFunction>(function));
-  Odd given{loop_of(bits, function), odd};
-  return count_differences(points, {odd_loop, &given}, {given.loop, nullptr});
+int64_t differences_from_library(int wide, int function, int size) {
+  return count(function, size, *library_of(function), called(wide, function, size));
 }
 
-int64_t differences_in_gaps(int bits, int function) {
-  const auto points = check_points(static_cast<FloatFunction>(function));
-  Odd given{loop_of(bits, function), 0};
-  return count_differences(points, {gap_loop, &given}, {given.loop, nullptr});
+int64_t differences_from_odd(int wide, int function, int size, double odd) {
+  const CalledLoop own = called(wide, function, size);
+  Odd given{own, odd};
+  return count(function, size, {size == 4 ? odd_loop<float> : odd_loop<double>, &given}, own);
 }
 
-int64_t points(int function, float* to, int64_t most) {
-  const auto found = check_points(static_cast<FloatFunction>(function));
-  for (int64_t i = 0; i < static_cast<int64_t>(found.size()) && i < most; ++i) to[i] = found[i];
-  return static_cast<int64_t>(found.size());
+int64_t differences_in_gaps(int wide, int function, int size) {
+  const CalledLoop own = called(wide, function, size);
+  Odd given{own, 0};
+  return count(function, size, {size == 4 ? gap_loop<float> : gap_loop<double>, &given}, own);
+}
+
+int64_t points(int function, int size, void* to, int64_t most) {
+  return size == sizeof(float) ? points_of<float>(function, to, most)
+                               : points_of<double>(function, to, most);
 }
 }

@@ -1,6 +1,7 @@
-"""Float32 exp, log, tanh, sin and cos: NumPy's bits, whichever loop runs.
+"""Float32 exp, log, tanh, sin and cos, float64 exp and log: NumPy's bits, whichever loop runs.
 
-OFL_TEST_EXHAUSTIVE=1 compares all 2^32 inputs of each function, in some minutes.
+OFL_TEST_EXHAUSTIVE=1 compares all 2^32 inputs of each function of float32, and 10^9 of float64: in
+each piece of 2^34 neighbours one at random. It takes some minutes.
 """
 
 import os
@@ -13,52 +14,74 @@ import pytest
 import oneflow_lite as flow
 from oneflow_lite import _C
 
-NAMES = ("exp", "log", "tanh", "sin", "cos")
+OF_FLOATS = ("exp", "log", "tanh", "sin", "cos")
+OF_DOUBLES = ("exp", "log")
+NAMES = [f"{name} float32" for name in OF_FLOATS] + [f"{name} float64" for name in OF_DOUBLES]
 SIZES = range(601)
 CHUNK = 1 << 22
 
 pytestmark = pytest.mark.usefixtures("no_warnings")
 
 
-def bits(values: Any) -> np.ndarray:
-    return np.asarray(values).view(np.uint32)
+def dtype_of(name: str) -> np.dtype[Any]:
+    return np.dtype(name.split()[1])
+
+
+def function_of(name: str, xp: Any = flow) -> Callable[..., Any]:
+    found: Callable[..., Any] = getattr(xp, name.split()[0])
+    return found
 
 
 def assert_same_bits(wanted: np.ndarray, seen: np.ndarray, about: object = "") -> None:
     """Of NaNs, too."""
-    assert wanted.shape == seen.shape, about
-    assert np.array_equal(bits(wanted), bits(seen)), about
+    assert (wanted.shape, wanted.dtype) == (seen.shape, seen.dtype), about
+    assert wanted.tobytes() == seen.tobytes(), about
 
 
 def of_numpy(name: str, x: np.ndarray) -> np.ndarray:
     with np.errstate(all="ignore"):
-        return np.asarray(getattr(np, name)(x))
+        return np.asarray(function_of(name, np)(x))
 
 
-def special_values() -> np.ndarray:
+def special_values(name: str) -> np.ndarray:
     """Infinities, NaNs with payloads, denormal numbers, zeros, and the ends of the range."""
-    found = [0, 1, 0x007FFFFF, 0x00800000, 0x3F800000, 0x7F7FFFFF, 0x7F800000, 0x7F800001]
-    found += [0x7FA5A5A5, 0x7FC00000, 0x7FC12345, 0x7FFFFFFF]
-    positive = np.array(found, np.uint32)
-    return np.concatenate([positive, positive | np.uint32(0x80000000)]).view(np.float32)
+    if dtype_of(name) == np.float32:
+        found = [0, 1, 0x007FFFFF, 0x00800000, 0x3F800000, 0x7F7FFFFF, 0x7F800000, 0x7F800001]
+        positive = np.array([*found, 0x7FA5A5A5, 0x7FC00000, 0x7FC12345, 0x7FFFFFFF], np.uint32)
+    else:
+        found = [0, 1, (1 << 52) - 1, 1 << 52, 0x3FF << 52, (0x7FF << 52) - 1, 0x7FF << 52]
+        found += [(0x7FF << 52) + 1, (0x7FF << 52) + 0x5A5A5A5A5, 0xFFF << 51, (1 << 63) - 1]
+        positive = np.array(found, np.uint64)
+    sign = positive.dtype.type(1 << (8 * positive.itemsize - 1))
+    return np.concatenate([positive, positive | sign]).view(dtype_of(name))
 
 
-def sample(size: int, seed: int) -> np.ndarray:
+def sample(name: str, size: int, seed: int) -> np.ndarray:
     """Bits of any float, and numbers where each function has its usual values."""
-    random = np.random.default_rng(seed)
-    anything = random.integers(0, 1 << 32, size - size // 2, np.uint32).view(np.float32)
-    usual = random.normal(0, 10, size // 2).astype(np.float32)
-    return random.permutation(np.concatenate([anything, usual]))
+    random, dtype = np.random.default_rng(seed), dtype_of(name)
+    anything = random.bytes((size - size // 2) * dtype.itemsize)
+    usual = random.normal(0, 10, size // 2).astype(dtype)
+    return random.permutation(np.concatenate([np.frombuffer(anything, dtype), usual]))
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_sample_of_the_inputs(name: str) -> None:
-    x = np.concatenate([special_values(), sample(1 << 19, 1)])
-    assert_same_bits(of_numpy(name, x), getattr(flow, name)(flow.tensor(x)).numpy())
+    x = np.concatenate([special_values(name), sample(name, 1 << 19, 1)])
+    assert_same_bits(of_numpy(name, x), function_of(name)(flow.tensor(x)).numpy())
+
+
+@pytest.mark.parametrize("name", OF_DOUBLES)
+def test_a_sample_close_to_one_and_to_zero(name: str) -> None:
+    """The logarithm has two formulas, which meet at 15/16 and at 1.0647."""
+    random = np.random.default_rng(8)
+    for low, high in ((0.9, 1.1), (-1e-3, 1e-3), (1e-310, 1e-307), (500, 800), (-800, -500)):
+        x = random.uniform(low, high, 50_000)
+        seen = function_of(f"{name} float64")(flow.tensor(x)).numpy()
+        assert_same_bits(of_numpy(f"{name} float64", x), seen, low)
 
 
 @pytest.mark.skipif(os.environ.get("OFL_TEST_EXHAUSTIVE") != "1", reason="OFL_TEST_EXHAUSTIVE=1")
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", OF_FLOATS)
 def test_all_inputs(name: str) -> None:
     with np.errstate(all="ignore"):
         for start in range(0, 1 << 32, CHUNK):
@@ -67,16 +90,27 @@ def test_all_inputs(name: str) -> None:
             assert_same_bits(getattr(np, name)(x), seen, hex(start))
 
 
+@pytest.mark.skipif(os.environ.get("OFL_TEST_EXHAUSTIVE") != "1", reason="OFL_TEST_EXHAUSTIVE=1")
+@pytest.mark.parametrize("name", OF_DOUBLES)
+def test_a_billion_inputs(name: str) -> None:
+    random, piece = np.random.default_rng(9), np.uint64(1 << 34)
+    for start in range(0, 1 << 30, CHUNK):
+        first = np.arange(start, start + CHUNK, dtype=np.uint64) * piece
+        x = (first + random.integers(0, piece, CHUNK, np.uint64)).view(np.float64)
+        seen = function_of(f"{name} float64")(flow.tensor(x)).numpy()
+        assert_same_bits(of_numpy(f"{name} float64", x), seen, hex(start))
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_every_size_at_any_address(name: str) -> None:
-    data = np.concatenate([special_values(), sample(700, 2)])
+    data = np.concatenate([special_values(name), sample(name, 700, 2)])
     wanted = of_numpy(name, data)
     for size in SIZES:
         for first in (0, 3):
             there = slice(first, first + size)
             x = flow.tensor(data)
-            assert_same_bits(wanted[there], getattr(flow, name)(x[there]).numpy(), size)
-            getattr(flow, name)(x[there], out=x[there])  # in place
+            assert_same_bits(wanted[there], function_of(name)(x[there]).numpy(), size)
+            function_of(name)(x[there], out=x[there])  # in place
             expected = data.copy()
             expected[there] = wanted[there]
             assert_same_bits(expected, x.numpy(), size)
@@ -84,8 +118,8 @@ def test_every_size_at_any_address(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_strides(name: str) -> None:
-    function = getattr(flow, name)
-    x = sample(6000, 3)
+    function = function_of(name)
+    x = sample(name, 6000, 3)
     t = flow.tensor(x)
     for key in (
         slice(None, None, 3),
@@ -94,7 +128,7 @@ def test_strides(name: str) -> None:
         slice(5, 900, 2),
     ):
         assert_same_bits(of_numpy(name, x[key]), function(t[key]).numpy(), key)
-        out = flow.zeros(24000, dtype="float32")
+        out = flow.zeros(24000, dtype=dtype_of(name))
         places = out[: 4 * t[key].size : 4]
         function(t[key], out=places)
         assert_same_bits(of_numpy(name, x[key]), places.numpy(), key)
@@ -113,30 +147,30 @@ def test_strides(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("shift", [1, -1, 5, 64])
 def test_an_output_over_other_inputs(name: str, shift: int) -> None:
-    x = sample(3000, 4)
+    x = sample(name, 3000, 4)
     first, second = slice(64, 2900), slice(64 + shift, 2900 + shift)
     expected = x.copy()
     expected[second] = of_numpy(name, x[first])
     t = flow.tensor(x)
-    getattr(flow, name)(t[first], out=t[second])
+    function_of(name)(t[first], out=t[second])
     assert_same_bits(expected, t.numpy())
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_few_elements_and_none(name: str) -> None:
-    function = getattr(flow, name)
-    for value in special_values():
+    function = function_of(name)
+    for value in special_values(name):
         assert_same_bits(of_numpy(name, value), function(flow.tensor(value)).numpy(), value)
     for shape in [(0,), (3, 0), (0, 4)]:
-        assert function(flow.zeros(shape, dtype="float32")).shape == shape
+        assert function(flow.zeros(shape, dtype=dtype_of(name))).shape == shape
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_in_a_fused_group(name: str) -> None:
-    x = np.random.default_rng(5).normal(0, 3, 300_001).astype(np.float32)
+    x = np.random.default_rng(5).normal(0, 3, 300_001).astype(dtype_of(name))
 
     def program(xp: Any, a: Any) -> Any:
-        return xp.add(getattr(xp, name)(xp.multiply(xp.abs(a), np.float32(1.5))), a)
+        return xp.add(function_of(name, xp)(xp.multiply(xp.abs(a), dtype_of(name).type(1.5))), a)
 
     with flow.flags(fusion="always"):
         seen = program(flow, flow.tensor(x)).numpy()
@@ -145,9 +179,9 @@ def test_in_a_fused_group(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_naive_mode_has_the_same_bits(name: str) -> None:
-    x = sample(5000, 6)
+    x = sample(name, 5000, 6)
     with flow.flags(sync=True):
-        seen = getattr(flow, name)(flow.tensor(x)).numpy()
+        seen = function_of(name)(flow.tensor(x)).numpy()
     assert_same_bits(of_numpy(name, x), seen)
 
 
@@ -177,13 +211,14 @@ INFO = "import oneflow_lite.__main__ as program; print(program.info())"
 
 
 def choices(printed: str) -> dict[str, str]:
-    lines = [line.split(maxsplit=2) for line in printed.splitlines() if line.startswith("float32")]
-    return {name: text for _, name, text in lines}
+    lines = [line.split(maxsplit=2) for line in printed.splitlines()]
+    found = [line for line in lines if line and line[0] in ("float32", "float64")]
+    return {f"{name} {dtype}": text for dtype, name, text in found}
 
 
 def test_every_function_has_a_choice() -> None:
     chosen = _C.float_functions()
-    assert set(chosen) == set(NAMES)
+    assert set(chosen) == {" ".join(reversed(name.split())) for name in NAMES}
     assert all(text.startswith(("our loop for ", "NumPy's loop: ")) for text in chosen.values())
 
 
@@ -191,16 +226,17 @@ def test_threads_may_choose_at_once(run_program: Callable[..., Any]) -> None:
     code = """
 import threading
 import numpy as np, oneflow_lite as flow
-x = np.random.default_rng(0).normal(0, 3, 5000).astype("float32")
+double = np.random.default_rng(0).normal(0, 3, 5000)
 wrong, ready = [], threading.Barrier(8)
 
 def compare():
     ready.wait()
     for name in ("exp", "log", "tanh", "sin", "cos"):
-        with np.errstate(all="ignore"):
-            wanted = getattr(np, name)(x)
-        if wanted.tobytes() != getattr(flow, name)(flow.tensor(x)).numpy().tobytes():
-            wrong.append(name)
+        for x in (double, double.astype("float32")):
+            with np.errstate(all="ignore"):
+                wanted = getattr(np, name)(x)
+            if wanted.tobytes() != getattr(flow, name)(flow.tensor(x)).numpy().tobytes():
+                wrong.append((name, x.dtype))
 
 threads = [threading.Thread(target=compare) for _ in range(8)]
 for thread in threads:
@@ -226,7 +262,9 @@ def test_ours_on_avx2(run_program: Callable[..., Any], monkeypatch: pytest.Monke
     monkeypatch.setenv("NPY_DISABLE_CPU_FEATURES", beyond_avx2())
     done = run_program(INFO, cpu_isa="avx2")
     assert done.returncode == 0, done.stderr
-    for name, text in choices(done.stdout).items():
+    of_floats = {name: text for name, text in choices(done.stdout).items() if "float32" in name}
+    assert len(of_floats) == len(OF_FLOATS)
+    for name, text in of_floats.items():
         agrees = text.startswith("our loop for avx2: NumPy's bits at ")
         assert agrees or text == "NumPy's loop: ours for avx2 is not faster", (name, text)
 
@@ -236,19 +274,23 @@ def test_ours_on_avx2(run_program: Callable[..., Any], monkeypatch: pytest.Monke
 def test_numpys_where_its_bits_are_others(
     run_program: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without AVX2, NumPy computes by other formulas."""
+    """Without AVX2, NumPy computes float32 by other formulas. Its float64 is the C library's, which
+    has formulas for the processor as it is.
+    """
     monkeypatch.setenv("NPY_DISABLE_CPU_FEATURES", f"X86_V3 {beyond_avx2()}")
     compare = """
-x = np.random.default_rng(0).normal(0, 3, 5000).astype("float32")
+double = np.random.default_rng(0).normal(0, 3, 5000)
 with np.errstate(all="ignore"):
     for name in ("exp", "log", "tanh", "sin", "cos"):
-        wanted, seen = getattr(np, name)(x), getattr(flow, name)(flow.tensor(x)).numpy()
-        assert wanted.tobytes() == seen.tobytes(), name
+        for x in (double, double.astype("float32")):
+            wanted, seen = getattr(np, name)(x), getattr(flow, name)(flow.tensor(x)).numpy()
+            assert wanted.tobytes() == seen.tobytes(), (name, x.dtype)
 """
     done = run_program(f"import numpy as np, oneflow_lite as flow\n{INFO}\n{compare}")
     assert done.returncode == 0, done.stderr
     chosen = choices(done.stdout)
     assert set(chosen) == set(NAMES)
-    for name, text in chosen.items():
+    for name in OF_FLOATS:
+        text = chosen[f"{name} float32"]
         assert text.startswith("NumPy's loop: ours for "), name
         assert " has other bits at " in text, name

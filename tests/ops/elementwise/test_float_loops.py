@@ -1,4 +1,4 @@
-"""The float32 loops of exp, log, tanh, sin and cos alone: any memory, and the check before use."""
+"""The float32 and float64 loops of our own alone: any memory, and the check before use."""
 
 import ctypes
 import platform
@@ -15,7 +15,9 @@ from tests.support.compiling import COMPILER, SOURCES, compiled
 
 ROOM = Path("ops/elementwise/float_functions")
 PARTS = ("avx2.cpp", "avx512.cpp", "agreement.cpp")
-NAMES = ("exp", "log", "tanh", "sin", "cos")  # in the order of FloatFunction
+ORDER = ("exp", "log", "tanh", "sin", "cos")  # of FloatFunction
+OF_DOUBLES = ("exp", "log")
+NAMES = [f"{name} float32" for name in ORDER] + [f"{name} float64" for name in OF_DOUBLES]
 WIDEST = _C.CPU_ISAS.index(_C.widest_cpu_isa())
 
 pytestmark = [
@@ -46,26 +48,35 @@ class Loops:
         self.library = ctypes.CDLL(str(target))
         self.library.loop_address.restype = ctypes.c_void_p
         self.library.points.restype = ctypes.c_int64
-        for name in ("differences", "differences_from_odd", "differences_in_gaps"):
+        for name in ("differences", "differences_from_library", "differences_from_odd"):
             getattr(self.library, name).restype = ctypes.c_int64
+        self.library.differences_in_gaps.restype = ctypes.c_int64
 
     def call(self, wide: int, name: str, x: np.ndarray, out: np.ndarray) -> None:
         """Of one-dimensional arrays, which may share memory."""
         place = [ctypes.c_void_p(x.ctypes.data), ctypes.c_ssize_t(x.strides[0])]
         place += [ctypes.c_void_p(out.ctypes.data), ctypes.c_ssize_t(out.strides[0])]
-        self.library.call(wide, NAMES.index(name), *place, ctypes.c_ssize_t(x.size))
+        self.library.call(wide, *kind(name), *place, ctypes.c_ssize_t(x.size))
 
     def differences(self, wide: int, name: str, other: "Loops") -> int:
-        function = NAMES.index(name)
-        address = ctypes.c_void_p(other.library.loop_address(wide, function))
-        return int(self.library.differences(wide, function, address))
+        address = ctypes.c_void_p(other.library.loop_address(wide, *kind(name)))
+        return int(self.library.differences(wide, *kind(name), address))
 
     def points(self, name: str) -> np.ndarray:
-        found = np.zeros(100_000, np.float32)
+        found = np.zeros(100_000, dtype_of(name))
         pointer = ctypes.c_void_p(found.ctypes.data)
-        count = self.library.points(NAMES.index(name), pointer, ctypes.c_int64(found.size))
+        count = self.library.points(*kind(name), pointer, ctypes.c_int64(found.size))
         assert 0 < count < found.size
         return found[:count]
+
+
+def dtype_of(name: str) -> np.dtype[Any]:
+    return np.dtype(name.split()[1])
+
+
+def kind(name: str) -> tuple[int, int]:
+    """The function and the size of an element, as the library has them."""
+    return ORDER.index(name.split()[0]), dtype_of(name).itemsize
 
 
 @pytest.fixture(scope="module")
@@ -97,21 +108,31 @@ def test_the_sets_agree(loops: Loops) -> None:
         pytest.skip("the processor has no AVX-512")
     for name in NAMES:
         x = loops.points(name)
-        out = np.zeros((2, x.size), np.float32)
+        out = np.zeros((2, x.size), x.dtype)
         loops.call(256, name, x, out[0])
         loops.call(512, name, x, out[1])
-        assert np.array_equal(out[0].view(np.uint32), out[1].view(np.uint32)), name
+        assert out[0].tobytes() == out[1].tobytes(), name
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_values(loops: Loops, wide: int, name: str) -> None:
     """Near the function's values, whatever NumPy's loop is here."""
-    x = np.random.default_rng(0).normal(0, 20, 10_000).astype(np.float32)
+    x = np.random.default_rng(0).normal(0, 20, 10_000).astype(dtype_of(name))
     out = np.zeros_like(x)
     loops.call(wide, name, x, out)
     with np.errstate(all="ignore"):
-        exact = getattr(np, name)(x.astype(np.float64))
-    np.testing.assert_allclose(out, exact.astype(np.float32), rtol=4e-7, atol=2e-7)
+        exact = getattr(np, name.split()[0])(x.astype(np.longdouble))
+    unit = float(np.finfo(x.dtype).eps)
+    np.testing.assert_allclose(out, exact.astype(x.dtype), rtol=3.5 * unit, atol=1.7 * unit)
+
+
+@pytest.mark.parametrize("name", OF_DOUBLES)
+def test_bits_of_the_library(loops: Loops, wide: int, name: str) -> None:
+    """Where the C library has the formulas of Arm's Optimized Routines, as glibc from 2.28 on."""
+    library, version = platform.libc_ver()
+    if library != "glibc" or tuple(map(int, version.split("."))) < (2, 28):
+        pytest.skip("another C library")
+    assert loops.library.differences_from_library(wide, *kind(f"{name} float64")) == 0
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -121,7 +142,7 @@ def test_any_steps(loops: Loops, wide: int, name: str, in_step: int, out_step: i
     """Apart, in place, and over each other by any distance: as one element after the other."""
     for count in (0, 1, 2, 15, 16, 17, 33, 300, 601):
         for distance in (5000, 0, 1, -1, 7, -40):
-            memory = np.random.default_rng(count).normal(0, 2, 12_000).astype(np.float32)
+            memory = np.random.default_rng(count).normal(0, 2, 12_000).astype(dtype_of(name))
             x = strided(memory, 3000, in_step, count)
             out = strided(memory, 3000 + distance, out_step, count)
             expected = memory.copy()
@@ -137,14 +158,14 @@ def test_any_steps(loops: Loops, wide: int, name: str, in_step: int, out_step: i
 
 
 def strided(memory: np.ndarray, first: int, step: int, count: int) -> np.ndarray:
-    return np.lib.stride_tricks.as_strided(memory[first:], (count,), (4 * step,))
+    return np.lib.stride_tricks.as_strided(memory[first:], (count,), (memory.itemsize * step,))
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_any_address(loops: Loops, wide: int, name: str) -> None:
     """Elements may be at any byte, as in a packed structure."""
-    x = np.random.default_rng(1).normal(0, 2, 100).astype(np.float32)
-    expected, packed = np.zeros_like(x), np.zeros(100, "u1,f4")
+    x = np.random.default_rng(1).normal(0, 2, 100).astype(dtype_of(name))
+    expected, packed = np.zeros_like(x), np.zeros(100, f"u1,{x.dtype.str}")
     loops.call(wide, name, x, expected)
     packed["f1"] = x
     loops.call(wide, name, packed["f1"], packed["f1"])
@@ -177,12 +198,31 @@ def test_the_check_accepts_the_same_loop(loops: Loops, wide: int) -> None:
 def test_the_check_refuses_a_wrong_coefficient(
     loops: Loops, wide: int, make: Callable[..., Loops]
 ) -> None:
-    """Each is one unit in the last place off."""
+    """Each is one unit in the last place off; those of float64, where a unit moves one result in a
+    million, 2^12 units.
+    """
     text = {f"{number}f": f"{moved(number)}f" for number in (EXP, LOG, EVEN, ODD)}
     row = {TANH_ROW + "0x3f3d7573": TANH_ROW + "0x3f3d7574"}
-    wrong = make(functions=text, tanh_table=row)
+    doubles = {"0x1.ffffffffffdbdp-2": "0x1.ffffffffeedbdp-2"}
+    doubles["0x1.555555551305bp-2"] = "0x1.555555552405bp-2"
+    wrong = make(functions=text, double_functions=doubles, tanh_table=row)
     for name in NAMES:
         assert wrong.differences(wide, name, loops) > 0, name
+
+
+@pytest.mark.parametrize(
+    ("name", "number", "other"),
+    [
+        ("exp float64", "0x3fefec9a3e778061", "0x3fefec9a3e778062"),
+        ("log float64", "0x1.6f26008fab5ap+0", "0x1.6f26008fab5a1p+0"),
+        ("log float64", "-0x1.713e31351ep-2", "-0x1.713e31351e001p-2"),
+    ],
+)
+def test_the_check_refuses_a_wrong_row(
+    loops: Loops, wide: int, make: Callable[..., Loops], name: str, number: str, other: str
+) -> None:
+    """One unit in the last place off."""
+    assert make(double_tables={number: other}).differences(wide, name, loops) > 0
 
 
 def test_the_check_refuses_other_roundings(
@@ -193,18 +233,49 @@ def test_the_check_refuses_other_roundings(
     apart = FUSED_SINE.replace("V::fused(", "V::add(V::multiply(").replace("f), ", "f)), ")
     wrong = make(functions={FUSED_EXP: fused, FUSED_SINE: apart})
     for name in ("exp", "sin", "cos"):
-        assert wrong.differences(wide, name, loops) > 0, name
+        assert wrong.differences(wide, f"{name} float32", loops) > 0, name
     for name in ("log", "tanh"):
-        assert wrong.differences(wide, name, loops) == 0, name
+        assert wrong.differences(wide, f"{name} float32", loops) == 0, name
+
+
+@pytest.mark.parametrize(
+    ("name", "operation", "other"),
+    [
+        (
+            "exp float64",
+            "V::fused(low, square, V::add(r, tail))",
+            "V::add(V::fused(low, square, r), tail)",
+        ),
+        (
+            "exp float64",
+            "V::fused(low, square, V::add(r, tail))",
+            "V::add(V::multiply(low, square), V::add(r, tail))",
+        ),
+        (
+            "log float64",
+            "V::fused(square, V::all(-0x1.0000000000001p-1), low)",
+            "V::add(V::multiply(square, V::all(-0x1.0000000000001p-1)), low)",
+        ),
+        (
+            "log float64",  # close to 1
+            "V::fused(upper_square, half, V::subtract(r, high))",
+            "V::subtract(V::fused(upper_square, half, r), high)",
+        ),
+    ],
+)
+def test_the_check_refuses_other_roundings_of_doubles(
+    loops: Loops, wide: int, make: Callable[..., Loops], name: str, operation: str, other: str
+) -> None:
+    assert make(double_functions={operation: other}).differences(wide, name, loops) > 0
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_one_other_bit_is_refused(loops: Loops, wide: int, name: str) -> None:
-    function = NAMES.index(name)
     points = loops.points(name)
     finite = points[np.isfinite(points)]
     chosen: Any = np.random.default_rng(2).choice(finite[finite > 0], 20, replace=False)
     for odd in chosen:
-        assert loops.library.differences_from_odd(wide, function, ctypes.c_float(odd)) > 0, odd
-    assert loops.library.differences_from_odd(wide, function, ctypes.c_float(1.2345678)) == 0
-    assert loops.library.differences_in_gaps(wide, function) == 1
+        assert loops.library.differences_from_odd(wide, *kind(name), ctypes.c_double(odd)) > 0, odd
+    never = ctypes.c_double(1.2345678)
+    assert loops.library.differences_from_odd(wide, *kind(name), never) == 0
+    assert loops.library.differences_in_gaps(wide, *kind(name)) == 1

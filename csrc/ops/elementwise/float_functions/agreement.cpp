@@ -3,28 +3,68 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <initializer_list>
+
+#include "ops/elementwise/float_functions/double_tables.h"
 
 namespace ofl::ops {
 
 namespace {
 
-using Bits = std::vector<int64_t>;  // of positive floats, in their order
+using Bits = std::vector<int64_t>;  // of positive numbers, in their order
+constexpr double kLn2 = 0.693147180559945309, kHalfPi = 1.57079632679489662;
 
-constexpr int64_t kLastBits = 0x7fffffff, kSignBit = 0x80000000;
+template <typename T>
+struct Format;
+template <>
+struct Format<float> {
+  using Word = uint32_t;
+  static constexpr int64_t kNormal = 0x00800000, kInfinity = 0x7f800000, kNan = 0x7fc00000;
+  static constexpr int64_t kTiny = 0x30000000;  // nothing happens from 0 to there
+};
+template <>
+struct Format<double> {
+  using Word = uint64_t;
+  static constexpr int64_t kNormal = int64_t{1} << 52, kInfinity = 0x7ff0000000000000,
+                           kNan = 0x7ff8000000000000;
+  static constexpr int64_t kTiny = 0x3c00000000000000;
+};
+template <typename T>
+constexpr auto kSignBit = typename Format<T>::Word{1} << (8 * sizeof(T) - 1);
+template <typename T>
+constexpr int64_t kLastBits = static_cast<int64_t>(kSignBit<T> - 1);
 
+template <typename T>
 int64_t bits_of(double value) {
-  const auto rounded = static_cast<float>(value);
-  uint32_t bits;
+  const auto rounded = static_cast<T>(value);
+  typename Format<T>::Word bits;
   std::memcpy(&bits, &rounded, sizeof bits);
-  return bits;
+  return static_cast<int64_t>(bits);
+}
+
+template <typename T>
+T of_bits(typename Format<T>::Word bits) {
+  T value;
+  std::memcpy(&value, &bits, sizeof value);
+  return value;
 }
 
 /// Where the code of the function, or of NumPy's, changes.
+template <typename T>
 Bits thresholds(FloatFunction function) {
-  Bits found = {0, 0x00800000, 0x7f800000, 0x7fc00000};
+  using F = Format<T>;
+  Bits found = {0, F::kNormal, F::kInfinity, F::kNan};
   const auto add = [&](std::initializer_list<double> values) {
-    for (const double value : values) found.push_back(bits_of(value));
+    for (const double value : values) found.push_back(bits_of<T>(value));
   };
+  if constexpr (sizeof(T) == sizeof(double)) {
+    if (function == FloatFunction::exp) {
+      add({0x1p-54, 0.0027, 0.7, 10, 100, 512, 708.3964185, 709.7827128, 745.1332191});
+    } else {
+      add({0.6875, 0.9375, 1.0, 0x1.109p0, 1.375, 0x1.fffffffffffffp1023});
+    }
+    return found;
+  }
   switch (function) {
     case FloatFunction::exp:
       add({1.2e-38, 0.17, 0.35, 86, 86.99, 87.68, 88.72284, 103.97208});
@@ -42,79 +82,105 @@ Bits thresholds(FloatFunction function) {
   return found;
 }
 
-/// The first numbers halfway between two multiples of the period that the range is reduced by.
+/// The first numbers halfway between two multiples of the period that the range is reduced by; or
+/// where the rows of a table end.
+template <typename T>
 Bits ties(FloatFunction function) {
-  constexpr double kLn2 = 0.693147180559945309, kHalfPi = 1.57079632679489662;
-  constexpr int kTies = 150;
+  constexpr bool is_double = sizeof(T) == sizeof(double);
+  constexpr int kTies = 150, kRows = float_functions::kDoubleRows;
   Bits found;
-  if (function == FloatFunction::log || function == FloatFunction::tanh) return found;
-  const double period = function == FloatFunction::exp ? kLn2 : kHalfPi;
-  for (int i = 0; i < kTies; ++i) found.push_back(bits_of((i + 0.5) * period));
+  if (function == FloatFunction::tanh) return found;
+  if (function == FloatFunction::log) {
+    for (int i = 0; is_double && i <= kRows; ++i) {
+      found.push_back(bits_of<T>(0.6875) + (int64_t{i} << 45));
+    }
+    return found;
+  }
+  const double of_exp = is_double ? kLn2 / kRows : kLn2;
+  const double period = function == FloatFunction::exp ? of_exp : kHalfPi;
+  for (int i = 0; i < kTies; ++i) found.push_back(bits_of<T>((i + 0.5) * period));
   return found;
 }
 
-float of_bits(int64_t bits) {
-  const auto word = static_cast<uint32_t>(bits);
-  float value;
-  std::memcpy(&value, &word, sizeof value);
-  return value;
+/// Inputs that tell which products and sums are fused, where few do: six of 5 * 10^7 random ones.
+template <typename T>
+Bits witnesses(FloatFunction function) {
+  Bits found;
+  if (sizeof(T) != sizeof(double)) return found;
+  const bool is_exp = function == FloatFunction::exp;
+  const std::vector<double> of_exp = {
+      0x1.1a05c38f1485ep+0, 0x1.8677089651f22p+4, 0x1.5af7e0b816bc5p+0, 0x1.5e2d020d3cb8bp+0,
+      0x1.3b132d2df8623p-1, 0x1.67f70a891498cp+2, 0x1.db1f04cf9c19dp+4, 0x1.3808be176f023p+4};
+  const std::vector<double> of_log = {
+      0x1.49c7b6b815fc2p+1, 0x1.a7fd5eb348be9p+1, 0x1.07ede151637efp+1, 0x1.5bd7dda9582d5p-1,
+      0x1.0c64a1edc5f3fp+0, 0x1.0f9b23305fa10p+0, 0x1.104e11172c374p+0, 0x1.e66580b1b8022p-1,
+      0x1.e2188f539ff64p-1, 0x1.e215dffe0355ap-1, 0x1.0ef37157c3bcep+0, 0x1.f8c1c560762bdp-1};
+  for (const double value : is_exp ? of_exp : of_log) found.push_back(bits_of<T>(value));
+  return found;
 }
 
-void call(CalledLoop called, const float* in, int64_t in_gap, float* out, int64_t out_gap,
-          int64_t count) {
-  char* args[] = {reinterpret_cast<char*>(const_cast<float*>(in)), reinterpret_cast<char*>(out)};
-  constexpr auto kSize = static_cast<intptr_t>(sizeof(float));
+template <typename T>
+void call(CalledLoop called, const T* in, int64_t in_gap, T* out, int64_t out_gap, int64_t count) {
+  char* args[] = {reinterpret_cast<char*>(const_cast<T*>(in)), reinterpret_cast<char*>(out)};
+  constexpr auto kSize = static_cast<intptr_t>(sizeof(T));
   const intptr_t n = count, steps[] = {in_gap * kSize, out_gap * kSize};
   called.loop(args, &n, steps, called.data);
 }
 
-bool same_bits(float a, float b) { return std::memcmp(&a, &b, sizeof a) == 0; }
-
 }  // namespace
 
-std::vector<float> check_points(FloatFunction function) {
-  constexpr int64_t kNear = 3, kInner = 512, kTiny = 0x30000000;
-  const Bits edges = thresholds(function);
+template <typename T>
+std::vector<T> check_points(FloatFunction function) {
+  constexpr int64_t kNear = 3, kInner = 512, kLast = kLastBits<T>;
+  const Bits edges = thresholds<T>(function);
   Bits all, pieces = edges;
-  pieces.insert(pieces.end(), {kTiny, kLastBits});
+  pieces.insert(pieces.end(), {Format<T>::kTiny, kLast});
   std::sort(pieces.begin(), pieces.end());
   pieces.erase(std::unique(pieces.begin(), pieces.end()), pieces.end());
   for (size_t i = 1; i < pieces.size(); ++i) {
     const int64_t length = pieces[i] - pieces[i - 1];
-    for (int64_t k = 0; k < kInner; ++k) {
-      all.push_back(pieces[i - 1] + length * k / (kInner - 1));
+    const int64_t step = length / (kInner - 1), more = length % (kInner - 1);
+    for (int64_t k = 0; k < kInner; ++k) {  // length * k would overflow
+      all.push_back(pieces[i - 1] + step * k + more * k / (kInner - 1));
     }
   }
-  for (const Bits& centres : {edges, ties(function)}) {
+  for (const Bits& centres : {edges, ties<T>(function), witnesses<T>(function)}) {
     for (const int64_t centre : centres) {
       for (int64_t k = -kNear; k <= kNear; ++k) {
-        all.push_back(std::clamp<int64_t>(centre + k, 0, kLastBits));
+        all.push_back(std::clamp<int64_t>(centre + k, 0, kLast));
       }
     }
   }
   std::sort(all.begin(), all.end());
   all.erase(std::unique(all.begin(), all.end()), all.end());
-  std::vector<float> inputs;
-  for (const int64_t sign : {int64_t{0}, kSignBit}) {
-    for (const int64_t bits : all) inputs.push_back(of_bits(bits | sign));
+  std::vector<T> inputs;
+  for (const auto sign : {typename Format<T>::Word{0}, kSignBit<T>}) {
+    for (const int64_t bits : all) {
+      inputs.push_back(of_bits<T>(static_cast<typename Format<T>::Word>(bits) | sign));
+    }
   }
   return inputs;
 }
 
-int64_t count_differences(const std::vector<float>& inputs, CalledLoop reference, CalledLoop own) {
+template <typename T>
+int64_t count_differences(const std::vector<T>& inputs, CalledLoop reference, CalledLoop own) {
   constexpr int64_t kInGap = 8, kOutGap = 3;
   const auto count = static_cast<int64_t>(inputs.size());
-  std::vector<float> expected(inputs.size()), found(inputs.size());
+  std::vector<T> expected(inputs.size()), found(inputs.size());
+  const auto differs = [](T a, T b) { return std::memcmp(&a, &b, sizeof a) != 0; };
   call(reference, inputs.data(), 1, expected.data(), 1, count);
   call(own, inputs.data(), 1, found.data(), 1, count);
   int64_t different = 0;
-  for (int64_t i = 0; i < count; ++i) different += !same_bits(expected[i], found[i]);
+  for (int64_t i = 0; i < count; ++i) different += differs(expected[i], found[i]);
   const int64_t some = count / kInGap;
   call(reference, inputs.data(), kInGap, expected.data(), kOutGap, some);
-  for (int64_t i = 0; i < some; ++i) {
-    different += !same_bits(expected[i * kOutGap], found[i * kInGap]);
-  }
+  for (int64_t i = 0; i < some; ++i) different += differs(expected[i * kOutGap], found[i * kInGap]);
   return different;
 }
+
+template std::vector<float> check_points(FloatFunction);
+template std::vector<double> check_points(FloatFunction);
+template int64_t count_differences(const std::vector<float>&, CalledLoop, CalledLoop);
+template int64_t count_differences(const std::vector<double>&, CalledLoop, CalledLoop);
 
 }  // namespace ofl::ops

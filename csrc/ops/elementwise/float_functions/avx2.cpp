@@ -20,7 +20,8 @@ namespace {
 
 using V = Lanes256;
 constexpr FloatLoops kLoops = {{loop<Blocks<V, Exp<V>>>, loop<Blocks<V, Log<V>>>, loop<Tanh256>,
-                                loop<Blocks<V, Sine<V, false>>>, loop<Blocks<V, Sine<V, true>>>}};
+                                loop<Blocks<V, Sine<V, false>>>, loop<Blocks<V, Sine<V, true>>>},
+                               {loop<DoubleBlocks<DoubleExp>>, loop<DoubleBlocks<DoubleLog>>}};
 
 }  // namespace
 

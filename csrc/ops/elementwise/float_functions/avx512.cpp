@@ -25,7 +25,8 @@ namespace {
 using V = Lanes512;
 constexpr FloatLoops kLoops = {{loop<Blocks<V, Exp<V>>>, loop<Blocks<V, Log<V>>>,
                                 loop<Blocks<V, Tanh512>>, loop<Blocks<V, Sine<V, false>>>,
-                                loop<Blocks<V, Sine<V, true>>>}};
+                                loop<Blocks<V, Sine<V, true>>>},
+                               {loop<DoubleBlocks<DoubleExp>>, loop<DoubleBlocks<DoubleLog>>}};
 
 }  // namespace
 

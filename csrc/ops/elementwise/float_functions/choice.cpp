@@ -5,7 +5,6 @@
 #include <optional>
 
 #include "ops/elementwise/float_functions/agreement.h"
-#include "ops/elementwise/float_functions/float_functions.h"
 #include "ops/loop_cost.h"
 
 namespace ofl::ops {
@@ -14,7 +13,11 @@ namespace {
 
 struct Choices {
   std::mutex mutex;  // guards the choices
-  std::optional<LoopChoice> of[kFloatFunctions];
+  std::optional<LoopChoice> float32[kFloatFunctions], float64[kFloatFunctions];
+
+  std::optional<LoopChoice>& of(FloatFunction function, DType dtype) {
+    return (dtype == DType::f32 ? float32 : float64)[static_cast<int>(function)];
+  }
 };
 
 Choices& all_choices() {
@@ -22,50 +25,67 @@ Choices& all_choices() {
   return *choices;
 }
 
-LoopFn own_loop(FloatFunction function) {
+LoopFn own_loop(FloatFunction function, DType dtype) {
   const FloatLoops* const none = nullptr;
   static const FloatLoops* const loops =
       choose_by_isa("float_functions", none, kFloatLoops256, kFloatLoops512);
-  return loops ? loops->of[static_cast<int>(function)] : nullptr;
+  if (!loops) return nullptr;
+  return (dtype == DType::f32 ? loops->float32 : loops->float64)[static_cast<int>(function)];
 }
 
-Resolution with_loop(const Resolution& resolution, LoopFn loop) {
+bool has_own_loops(FloatFunction function, DType dtype) {
+  const bool is_of_doubles = function == FloatFunction::exp || function == FloatFunction::log;
+  return function != FloatFunction::none &&
+         (dtype == DType::f32 || (dtype == DType::f64 && is_of_doubles));
+}
+
+Resolution with_loop(const Resolution& resolution, LoopFn loop, LoopChoice* choice) {
   Resolution other = resolution;
   other.loop = loop;
-  other.data = nullptr;
+  other.data = &choice->numpys;
   return other;
+}
+
+template <typename T>
+void compare(FloatFunction function, LoopFn loop, LoopChoice* choice) {
+  const std::vector<T> inputs = check_points<T>(function);
+  choice->inputs = static_cast<int64_t>(inputs.size());
+  choice->differences = count_differences(inputs, choice->numpys, {loop, &choice->numpys});
 }
 
 LoopChoice choose(FloatFunction function, const Resolution& numpys) {
   LoopChoice choice;
+  choice.numpys = {numpys.loop, numpys.data};
   choice.isa = isa_in_use();
-  const LoopFn loop = own_loop(function);
+  const LoopFn loop = own_loop(function, numpys.out);
   choice.exists = loop != nullptr;
   if (!choice.exists) return choice;
-  const std::vector<float> inputs = check_points(function);
-  choice.inputs = static_cast<int64_t>(inputs.size());
-  choice.differences = count_differences(inputs, {numpys.loop, numpys.data}, {loop, nullptr});
+  const auto compare_all = numpys.out == DType::f32 ? compare<float> : compare<double>;
+  compare_all(function, loop, &choice);
   if (choice.differences > 0) return choice;
-  choice.speed = measure_cost(numpys, 1) / measure_cost(with_loop(numpys, loop), 1);
+  choice.speed = measure_cost(numpys, 1) / measure_cost(with_loop(numpys, loop, &choice), 1);
   return choice;
 }
 
 }  // namespace
 
 void use_own_loop(FloatFunction function, Resolution* resolution) {
-  const bool is_float32 = resolution->in[0] == DType::f32 && resolution->out == DType::f32;
-  if (function == FloatFunction::none || !is_float32) return;
+  const DType dtype = resolution->out;
+  if (resolution->in[0] != dtype || !has_own_loops(function, dtype)) return;
   Choices& all = all_choices();
   std::lock_guard<std::mutex> lock(all.mutex);
-  std::optional<LoopChoice>& choice = all.of[static_cast<int>(function)];
+  std::optional<LoopChoice>& choice = all.of(function, dtype);
   if (!choice) choice = choose(function, *resolution);
-  if (choice->is_own()) *resolution = with_loop(*resolution, own_loop(function));
+  if (choice->is_own()) {
+    *resolution = with_loop(*resolution, own_loop(function, dtype), &*choice);
+  }
 }
 
-std::string describe_choice(FloatFunction function) {
+std::string describe_choice(FloatFunction function, DType dtype) {
+  if (!has_own_loops(function, dtype)) return "";
   Choices& all = all_choices();
   std::lock_guard<std::mutex> lock(all.mutex);
-  const std::optional<LoopChoice>& choice = all.of[static_cast<int>(function)];
+  const std::optional<LoopChoice>& choice = all.of(function, dtype);
   if (!choice) return "";
   const std::string isa = name_of(choice->isa);
   if (!choice->exists) return "NumPy's loop: there is none of our own for " + isa;

@@ -1,17 +1,19 @@
-// Which loop computes exp, log, tanh, sin and cos of float32: NumPy's, or one of our own.
+// Which loop computes exp, log, tanh, sin and cos of float32, and exp and log of float64: NumPy's,
+// or one of our own.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "base/vectors.h"
-#include "ops/op_def.h"
+#include "ops/elementwise/float_functions/float_functions.h"
 
 namespace ofl::ops {
 
 /// A loop of our own runs where it has NumPy's bits at all inputs of the check, on this processor
 /// and with the features that NumPy is limited to, and is faster.
 struct LoopChoice {
+  CalledLoop numpys = {nullptr, nullptr};
   Isa isa = Isa::baseline;  // of our loop
   bool exists = false;      // there is one for the instruction sets in use
   int64_t inputs = 0;       // that were compared
@@ -21,10 +23,11 @@ struct LoopChoice {
 };
 
 /// Lets the resolution, which has NumPy's loop, run the loop of our own where that is chosen. The
-/// first call for a function chooses, in less than a millisecond. Any thread.
+/// first call for a function and a dtype chooses, in less than a millisecond. Any thread.
 void use_own_loop(FloatFunction function, Resolution* resolution);
 
-/// What was chosen, in a sentence for reports; "" before the first use. Any thread.
-std::string describe_choice(FloatFunction function);
+/// What was chosen for this dtype, in a sentence for reports; "" before the first use, and where no
+/// instruction set has a loop of our own. Any thread.
+std::string describe_choice(FloatFunction function, DType dtype);
 
 }  // namespace ofl::ops

@@ -1,6 +1,7 @@
 // From functions of vectors to loops over memory. For regions of wide vectors.
 #pragma once
 
+#include "ops/elementwise/float_functions/double_functions.h"
 #include "ops/elementwise/float_functions/functions.h"
 
 namespace ofl::ops::float_functions {
@@ -11,10 +12,11 @@ namespace {
 /// whether a block is plain.
 template <typename V, typename Function>
 struct Blocks {
+  using Element = float;
   static constexpr int kVectorsOfBlock = 2;
   static constexpr int64_t kGrain = V::kLanes * kVectorsOfBlock, kMost = INT64_MAX;
 
-  static OFL_INLINE void many(const float* in, float* out, int64_t n) {
+  static OFL_INLINE void many(const float* in, float* out, int64_t n, void*) {
     for (int64_t k = 0; k < n; k += kGrain) {
       typename V::Floats x[kVectorsOfBlock];
       for (int j = 0; j < kVectorsOfBlock; ++j) x[j] = V::load(in + k + V::kLanes * j);
@@ -29,52 +31,90 @@ struct Blocks {
   }
 };
 
+/// Of doubles, in blocks of four vectors: first where their rows are. These places go through
+/// memory, as to take them from vectors keeps the ports of shuffles busy. A vector with an input
+/// that is not plain is NumPy's.
+template <typename Function>
+struct DoubleBlocks {
+  using Element = double;
+  using V = Doubles256;
+  static constexpr int kVectorsOfBlock = 4;
+  static constexpr int64_t kGrain = V::kLanes * kVectorsOfBlock, kMost = INT64_MAX;
+
+  static OFL_INLINE void many(const double* in, double* out, int64_t n, void* numpys) {
+    alignas(32) int64_t at[kGrain];
+    for (int64_t k = 0; k < n; k += kGrain) {
+      V::Floats x[kVectorsOfBlock];
+      for (int j = 0; j < kVectorsOfBlock; ++j) {
+        x[j] = V::load(in + k + V::kLanes * j);
+        V::store(at + V::kLanes * j, Function::at(x[j]));
+      }
+      asm("" : "+m"(at));
+      for (int j = 0; j < kVectorsOfBlock; ++j) {
+        const bool is_plain = __builtin_expect(Function::is_plain(x[j]), 1);
+        V::store(out + k + V::kLanes * j,
+                 is_plain ? Function::of(x[j], at + V::kLanes * j) : by_numpy(x[j], numpys));
+      }
+    }
+  }
+
+ private:
+  static V::Floats by_numpy(V::Floats x, void* numpys) {
+    const auto& called = *static_cast<const CalledLoop*>(numpys);
+    double in[V::kLanes], out[V::kLanes];
+    V::store(in, x);
+    char* args[] = {reinterpret_cast<char*>(in), reinterpret_cast<char*>(out)};
+    const intptr_t count = V::kLanes, steps[] = {sizeof(double), sizeof(double)};
+    called.loop(args, &count, steps, called.data);
+    return V::load(out);
+  }
+};
+
 /// `out` is `in`, or they are apart. What is left of the last block goes through a copy of it.
-template <typename Many>
-void apply(const float* in, float* out, int64_t n) {
+template <typename Many, typename T = typename Many::Element>
+void apply(const T* in, T* out, int64_t n, void* data) {
   while (n >= Many::kGrain) {
     const int64_t part = (n < Many::kMost ? n : Many::kMost) / Many::kGrain * Many::kGrain;
-    Many::many(in, out, part);
+    Many::many(in, out, part, data);
     in += part;
     out += part;
     n -= part;
   }
   if (n == 0) return;
-  float rest[Many::kGrain];
-  for (float& value : rest) value = 1.0f;
-  std::memcpy(rest, in, static_cast<size_t>(n) * sizeof(float));
-  Many::many(rest, rest, Many::kGrain);
-  std::memcpy(out, rest, static_cast<size_t>(n) * sizeof(float));
+  T rest[Many::kGrain];
+  for (T& value : rest) value = 1;
+  std::memcpy(rest, in, static_cast<size_t>(n) * sizeof(T));
+  Many::many(rest, rest, Many::kGrain, data);
+  std::memcpy(out, rest, static_cast<size_t>(n) * sizeof(T));
 }
 
-constexpr intptr_t kFloatSize = sizeof(float);
-
-/// Whether an element that is written may be the input of another one.
+/// Whether an element that is written may be the input of another one. Elements have kSize bytes.
+template <intptr_t kSize>
 OFL_INLINE bool reads_what_it_writes(const char* in, intptr_t in_step, const char* out,
                                      intptr_t out_step, intptr_t n) {
-  if (in == out && in_step == out_step && (in_step >= kFloatSize || in_step <= -kFloatSize)) {
+  if (in == out && in_step == out_step && (in_step >= kSize || in_step <= -kSize)) {
     return false;
   }
   const intptr_t in_end = in_step * (n - 1), out_end = out_step * (n - 1);
   const char* in_low = in_end < 0 ? in + in_end : in;
   const char* out_low = out_end < 0 ? out + out_end : out;
-  const intptr_t in_size = (in_end < 0 ? -in_end : in_end) + kFloatSize;
-  const intptr_t out_size = (out_end < 0 ? -out_end : out_end) + kFloatSize;
+  const intptr_t in_size = (in_end < 0 ? -in_end : in_end) + kSize;
+  const intptr_t out_size = (out_end < 0 ? -out_end : out_end) + kSize;
   return in_low < out_low + out_size && out_low < in_low + in_size;
 }
 
 /// Elements at any steps, `block` at a time: they are read before any of them is written.
-template <typename Many>
+template <typename Many, typename T = typename Many::Element>
 void apply_spread(const char* in, intptr_t in_step, char* out, intptr_t out_step, intptr_t n,
-                  intptr_t block) {
+                  intptr_t block, void* data) {
   constexpr intptr_t kBuffer = 256;
-  float values[kBuffer];
+  T values[kBuffer];
   for (intptr_t done = 0; done < n;) {
     intptr_t count = n - done < kBuffer ? n - done : kBuffer;
     if (count > block) count = block;
-    for (intptr_t i = 0; i < count; ++i) std::memcpy(values + i, in + i * in_step, kFloatSize);
-    apply<Many>(values, values, count);
-    for (intptr_t i = 0; i < count; ++i) std::memcpy(out + i * out_step, values + i, kFloatSize);
+    for (intptr_t i = 0; i < count; ++i) std::memcpy(values + i, in + i * in_step, sizeof(T));
+    apply<Many>(values, values, count, data);
+    for (intptr_t i = 0; i < count; ++i) std::memcpy(out + i * out_step, values + i, sizeof(T));
     in += count * in_step;
     out += count * out_step;
     done += count;
@@ -83,17 +123,19 @@ void apply_spread(const char* in, intptr_t in_step, char* out, intptr_t out_step
 
 /// A LoopFn.
 template <typename Many>
-void loop(char** args, const intptr_t* dims, const intptr_t* steps, void*) {
+void loop(char** args, const intptr_t* dims, const intptr_t* steps, void* data) {
+  using T = typename Many::Element;
+  constexpr auto kSize = static_cast<intptr_t>(sizeof(T));
   const intptr_t n = dims[0];
   if (n <= 0) return;
-  if (n > 1 && reads_what_it_writes(args[0], steps[0], args[1], steps[1], n)) {
-    return apply_spread<Many>(args[0], steps[0], args[1], steps[1], n, 1);
+  if (n > 1 && reads_what_it_writes<kSize>(args[0], steps[0], args[1], steps[1], n)) {
+    return apply_spread<Many>(args[0], steps[0], args[1], steps[1], n, 1, data);
   }
-  if (n == 1 || (steps[0] == kFloatSize && steps[1] == kFloatSize)) {
-    return apply<Many>(reinterpret_cast<const float*>(args[0]), reinterpret_cast<float*>(args[1]),
-                       n);
+  if (n == 1 || (steps[0] == kSize && steps[1] == kSize)) {
+    return apply<Many>(reinterpret_cast<const T*>(args[0]), reinterpret_cast<T*>(args[1]), n,
+                       data);
   }
-  apply_spread<Many>(args[0], steps[0], args[1], steps[1], n, n);
+  apply_spread<Many>(args[0], steps[0], args[1], steps[1], n, n, data);
 }
 
 }  // namespace

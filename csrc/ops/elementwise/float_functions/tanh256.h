@@ -10,6 +10,7 @@ namespace ofl::ops::float_functions {
 namespace {
 
 struct Tanh256 {
+  using Element = float;
   using V = Lanes256;
   using Floats = V::Floats;
   using Ints = V::Ints;
@@ -67,7 +68,7 @@ struct Tanh256 {
   /// Of n elements, a multiple of kGrain up to kMost, in two passes: first where the rows are. In
   /// one pass these, the rows and the polynomial are one chain, too long for the processor's
   /// window.
-  static OFL_INLINE void many(const float* in, float* out, int64_t n) {
+  static OFL_INLINE void many(const float* in, float* out, int64_t n, void*) {
     alignas(32) uint16_t at[kMost];
     Ints largest = V::all_bits(0);
     for (int64_t k = 0; k < n; k += kGrain) {

@@ -1,0 +1,76 @@
+// Vectors of four doubles, under the names of lanes256.h. For regions that are compiled for AVX2.
+#pragma once
+
+namespace ofl::ops::float_functions {
+
+namespace {
+
+struct Doubles256 {
+  static constexpr int kLanes = 4;
+  using Floats = __m256d;
+  using Ints = __m256i;
+
+  static OFL_INLINE Floats load(const double* from) { return _mm256_loadu_pd(from); }
+  static OFL_INLINE void store(double* to, Floats x) { _mm256_storeu_pd(to, x); }
+  static OFL_INLINE void store(int64_t* to, Ints x) {
+    _mm256_storeu_si256(reinterpret_cast<Ints*>(to), x);
+  }
+  static OFL_INLINE Floats all(double x) { return _mm256_set1_pd(x); }
+  static OFL_INLINE Ints all_bits(int64_t x) { return _mm256_set1_epi64x(x); }
+  static OFL_INLINE Floats as_floats(Ints x) { return _mm256_castsi256_pd(x); }
+  static OFL_INLINE Ints as_ints(Floats x) { return _mm256_castpd_si256(x); }
+
+  static OFL_INLINE Floats add(Floats a, Floats b) { return _mm256_add_pd(a, b); }
+  static OFL_INLINE Floats subtract(Floats a, Floats b) { return _mm256_sub_pd(a, b); }
+  static OFL_INLINE Floats multiply(Floats a, Floats b) { return _mm256_mul_pd(a, b); }
+  /// a * b + c, rounded once.
+  static OFL_INLINE Floats fused(Floats a, Floats b, Floats c) { return _mm256_fmadd_pd(a, b, c); }
+
+  static OFL_INLINE Ints add(Ints a, Ints b) { return _mm256_add_epi64(a, b); }
+  static OFL_INLINE Ints subtract(Ints a, Ints b) { return _mm256_sub_epi64(a, b); }
+  static OFL_INLINE Ints bits_and(Ints a, Ints b) { return _mm256_and_si256(a, b); }
+  template <int count>
+  static OFL_INLINE Ints left(Ints x) {
+    return _mm256_slli_epi64(x, count);
+  }
+  /// Without the sign bit.
+  template <int count>
+  static OFL_INLINE Ints right(Ints x) {
+    return _mm256_srli_epi64(x, count);
+  }
+  /// The upper 12 bits, with their sign, as doubles.
+  static OFL_INLINE Floats exponents(Ints x) {
+    const Ints odd = _mm256_setr_epi32(1, 3, 5, 7, 1, 3, 5, 7);
+    const __m128i upper = _mm256_castsi256_si128(_mm256_permutevar8x32_epi32(x, odd));
+    return _mm256_cvtepi32_pd(_mm_srai_epi32(upper, 20));
+  }
+
+  // No comparison is true of a NaN.
+  static OFL_INLINE Floats less(Floats a, Floats b) { return _mm256_cmp_pd(a, b, _CMP_LT_OQ); }
+  static OFL_INLINE Floats at_most(Floats a, Floats b) { return _mm256_cmp_pd(a, b, _CMP_LE_OQ); }
+  static OFL_INLINE Floats both(Floats a, Floats b) { return _mm256_and_pd(a, b); }
+  static OFL_INLINE bool is_all(Floats mask) { return _mm256_movemask_pd(mask) == 15; }
+  static OFL_INLINE bool is_any(Floats mask) { return _mm256_movemask_pd(mask) != 0; }
+  static OFL_INLINE Floats select(Floats mask, Floats yes, Floats no) {
+    return _mm256_blendv_pd(no, yes, mask);
+  }
+  static OFL_INLINE Floats magnitude(Floats x) {
+    return _mm256_andnot_pd(_mm256_set1_pd(-0.0), x);
+  }
+
+  /// Two columns of a table of pairs: at[j] is where the row of lane j is, in bytes.
+  static OFL_INLINE void columns(const void* table, const int64_t* at, Floats* first,
+                                 Floats* second) {
+    const auto row = [&](int j) {
+      return _mm_load_pd(reinterpret_cast<const double*>(static_cast<const char*>(table) + at[j]));
+    };
+    const Floats even = _mm256_insertf128_pd(_mm256_castpd128_pd256(row(0)), row(2), 1);
+    const Floats odd = _mm256_insertf128_pd(_mm256_castpd128_pd256(row(1)), row(3), 1);
+    *first = _mm256_unpacklo_pd(even, odd);
+    *second = _mm256_unpackhi_pd(even, odd);
+  }
+};
+
+}  // namespace
+
+}  // namespace ofl::ops::float_functions
