@@ -21,6 +21,7 @@ from oneflow_lite import _C
 from oneflow_lite._C import NativeFunction, native
 from oneflow_lite.dtypes import SUPPORTED
 from oneflow_lite.ops.operands import on_one_device
+from tests.support import ON_X86
 from tests.support.oracle import DTYPES, values
 
 FUNCTIONS = {n: f for n in dir(flow) if isinstance(f := getattr(flow, n), NativeFunction)}
@@ -221,6 +222,8 @@ def whole() -> dict[str, tuple[Callable[..., Any], list[tuple[Any, ...]]]]:
 def test_results_are_numpys(name: str, device: flow.Device) -> None:
     numpys, calls = whole()[name]
     host = values((2, 3), "float32", 5)
+    if not ON_X86:  # casts of what an integer does not hold depend on the place in an array
+        host = np.abs(host) % 100
     base = flow.asarray(host, device=device)
     whole_of, reverse = slice(None), slice(None, None, -1)
     for key in (..., (whole_of, reverse), slice(0), 0, (slice(1), slice(1)), (0, 0, ...)):

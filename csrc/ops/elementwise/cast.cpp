@@ -1,6 +1,7 @@
 // The conversion table: a strided loop for each pair of dtypes, with the bits of NumPy's astype,
 // and of bfloat16 with those of ml_dtypes (float64 and integers round to float32 first). Float to
-// integer conversions out of range are what NumPy's x86-64 wheels compute, spelled out.
+// integer conversions out of range are what NumPy's x86-64 wheels compute, spelled out. On other
+// processors they are the compiler's, as NumPy's are: in arrays they depend on its vectors.
 #include <algorithm>
 #include <complex>
 #include <cstring>
@@ -43,6 +44,12 @@ void store(char* to, T value) {
   }
 }
 
+#if defined(__x86_64__)
+constexpr bool kIsX86 = true;
+#else
+constexpr bool kIsX86 = false;
+#endif
+
 /// float -> uint32 of one element: the low half of a 64-bit conversion.
 template <typename From>
 uint32_t to_uint32(From x) {
@@ -74,7 +81,7 @@ uint64_t to_uint64(From x) {
 
 template <typename To, typename From>
 To real_to_integer(From x) {
-  if constexpr (!std::is_floating_point_v<From>) {
+  if constexpr (!kIsX86 || !std::is_floating_point_v<From>) {
     return static_cast<To>(x);
   } else if constexpr (std::is_same_v<To, uint32_t>) {
     return to_uint32(x);
@@ -156,7 +163,8 @@ auto real_part(From x) {
 
 template <typename From, typename To>
 constexpr bool kHasVectorUint32 =
-    std::is_same_v<To, uint32_t> && (std::is_floating_point_v<From> || IsComplex<From>::value);
+    kIsX86 && std::is_same_v<To, uint32_t> &&
+    (std::is_floating_point_v<From> || IsComplex<From>::value);
 
 template <typename From, typename To>
 void cast_contiguous(const char* src, char* dst, int64_t n) {

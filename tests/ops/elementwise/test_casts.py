@@ -1,10 +1,15 @@
-"""Casts between floats and integers: NumPy's bits out of range, too, by each instruction set."""
+"""Casts between floats and integers: NumPy's bits out of range, too, by each instruction set.
+
+On processors other than x86, NumPy's own values out of range depend on the place in an array, and
+on its compiler. There they are those of a single element.
+"""
 
 from collections.abc import Callable
 
 import pytest
 
 from oneflow_lite import _C
+from tests.support import ON_X86
 
 OF_EACH_SET = """
 import warnings
@@ -25,6 +30,9 @@ for source in FLOATS + INTEGERS:
                 x = (rng.normal(size=n) * 10.0 ** rng.integers(-3, 22, n)).astype(source)
                 special = SPECIAL[rng.integers(0, len(SPECIAL), n)].astype(source)
                 x = np.where(rng.random(n) < 0.3, special, x)
+                if not ON_X86 and n > 1 and target in INTEGERS:
+                    ends = np.iinfo(target)
+                    x = np.where((x > ends.min - 1.0) & (x < ends.max + 1.0), x, 7)
             else:
                 ends = np.iinfo(source)
                 x = rng.integers(ends.min, ends.max, n, source, endpoint=True)
@@ -33,10 +41,15 @@ for source in FLOATS + INTEGERS:
             for a, b in ((x, t), (x[::2], t[::2]), (x[::-1], t[::-1])):
                 seen = flow.astype(b, target).numpy()
                 assert a.astype(target).tobytes() == seen.tobytes(), (source, target, n)
+    if source in FLOATS:
+        for target in INTEGERS:
+            for x in SPECIAL.astype(source)[:, None]:
+                seen = flow.tensor(x).astype(target).numpy()
+                assert x.astype(target).tobytes() == seen.tobytes(), (source, target, x)
 """
 
 
 @pytest.mark.parametrize("limit", _C.CPU_ISAS[: _C.CPU_ISAS.index(_C.widest_cpu_isa()) + 1])
 def test_every_instruction_set(limit: str, run_program: Callable) -> None:
-    done = run_program(OF_EACH_SET, cpu_isa=limit)
+    done = run_program(f"ON_X86 = {ON_X86}\n{OF_EACH_SET}", cpu_isa=limit)
     assert done.returncode == 0, done.stderr

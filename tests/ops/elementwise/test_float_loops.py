@@ -1,7 +1,6 @@
 """The float32 and float64 loops of our own alone: any memory, and the check before use."""
 
 import ctypes
-import platform
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ import numpy as np
 import pytest
 
 from oneflow_lite import _C
-from tests.support import ROOT
+from tests.support import ON_X86, ROOT
 from tests.support.compiling import COMPILER, SOURCES, compiled
 
 ROOM = Path("ops/elementwise/float_functions")
@@ -22,7 +21,7 @@ WIDEST = _C.CPU_ISAS.index(_C.widest_cpu_isa())
 
 pytestmark = [
     pytest.mark.toolchain,
-    pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="loops of x86"),
+    pytest.mark.skipif(not ON_X86, reason="loops of x86"),
     pytest.mark.skipif(WIDEST == 0, reason="the processor has no AVX2"),
     pytest.mark.xdist_group("float_loops"),  # they share libraries that are compiled
 ]
