@@ -9,6 +9,7 @@ import pytest
 
 import oneflow_lite as flow
 from oneflow_lite.ops.creation.conversion import converted
+from tests.support import ON_X86
 from tests.support.machine import Gate
 from tests.support.oracle import DTYPES, values
 
@@ -220,6 +221,10 @@ def test_products_of_vectors_are_those_of_the_functions(dtype: str, device: flow
             for function in (flow.vecdot, flow.inner, flow.dot, flow.vdot):
                 got, expected = function(u, v), function.__wrapped__(u, v)
                 assert (got.dtype, got.shape) == (expected.dtype, ())
+                if not ON_X86 and dtype[0] == "c" and function in (flow.vecdot, flow.vdot):
+                    # OpenBLAS sums in another order where it conjugates.
+                    np.testing.assert_allclose(got.numpy(), expected.numpy(), rtol=1e-5)
+                    continue
                 assert got.numpy().tobytes() == expected.numpy().tobytes(), (function, n)
             norm, plain = flow.linalg.vector_norm, flow.linalg.vector_norm.__wrapped__
             for axis in (None, 0, -1):
