@@ -1,6 +1,7 @@
 // Running sums, products and the like by NumPy's binary loops.
 #include <cstdlib>
 #include <cstring>
+#include <type_traits>
 
 #include "ops/array_args.h"
 #include "ops/lanes.h"
@@ -22,6 +23,26 @@ struct Times {
   }
 };
 
+/// Continues a running sum or product of integers, four elements at a time: the total takes one
+/// operation for all four. Any grouping has the same bits. Returns how many results there are.
+template <typename Operation, typename T>
+int64_t run_up_fours(const char* in, int64_t in_step, char* out, int64_t out_step, int64_t n,
+                     T* total) {
+  int64_t i = 1;
+  for (; i + 4 <= n; i += 4) {
+    T next[4];
+    for (int64_t k = 0; k < 4; ++k) std::memcpy(&next[k], in + (i + k) * in_step, sizeof(T));
+    const T two = Operation::of(next[0], next[1]), last_two = Operation::of(next[2], next[3]);
+    const T sums[4] = {next[0], two, Operation::of(two, next[2]), Operation::of(two, last_two)};
+    for (int64_t k = 0; k < 4; ++k) {
+      const T result = Operation::of(*total, sums[k]);
+      std::memcpy(out + (i + k) * out_step, &result, sizeof(T));
+    }
+    *total = Operation::of(*total, sums[3]);
+  }
+  return i;
+}
+
 /// A running sum or product of n elements, the first of which is in its place. It is kept in a
 /// register; NumPy's loop reads each one back from memory, which takes longer than the operation.
 /// The bits are the same, but for a NaN: it ends before the first one that an operation makes.
@@ -30,7 +51,11 @@ template <typename Operation, typename T>
 int64_t run_up(const char* in, int64_t in_step, char* out, int64_t out_step, int64_t n) {
   T total;
   std::memcpy(&total, in, sizeof total);
-  for (int64_t i = 1; i < n; ++i) {
+  int64_t i = 1;
+  if constexpr (std::is_integral_v<T>) {
+    i = run_up_fours<Operation>(in, in_step, out, out_step, n, &total);
+  }
+  for (; i < n; ++i) {
     T next;
     std::memcpy(&next, in + i * in_step, sizeof next);
     total = Operation::of(total, next);
