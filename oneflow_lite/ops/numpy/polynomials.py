@@ -4,11 +4,11 @@ from typing import TYPE_CHECKING, Any
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
-from oneflow_lite.dtypes import int64, result_type
+from oneflow_lite.dtypes import computed_in, int64, result_type
 from oneflow_lite.ops.creation.data import asarray, empty, zeros_like
 from oneflow_lite.ops.manipulation.rearranging import flip
 from oneflow_lite.ops.operands import on_one_device
-from oneflow_lite.ops.statistics.scan import cumprod
+from oneflow_lite.ops.statistics.scan import write_products
 from oneflow_lite.ops.table import exported
 
 
@@ -36,12 +36,16 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:  #
     if given.ndim != 1:
         raise ValueError(f"[vander] expected one dimension, got shape {given.shape}")
     count = given.size if N is None else N
-    powers = empty((given.size, count), result_type(given, int64), device=given.device)
-    _C.assign(powers[:, :1], 1)
+    dtype = result_type(given, int64)
+    wide = computed_in(dtype)
+    powers = empty((given.size, count), wide, device=given.device)
+    ascending = powers if increasing else flip(powers, 1)
+    _C.assign(ascending[:, :1], 1)
     if count > 1:
-        rows = _C.broadcast_to(given[:, None], (given.size, count - 1))
-        _C.assign(powers[:, 1:], cumprod(rows, 1, powers.dtype))
-    return powers if increasing else _C.copy(flip(powers, 1))
+        column = _C.astype(given, wide, False)[:, None]
+        rows = _C.broadcast_to(column, (given.size, count - 1))
+        write_products("vander", rows, ascending[:, 1:], 1)
+    return _C.astype(powers, dtype, False)
 
 
 def polyval(p: Any, x: Any) -> Tensor:

@@ -165,9 +165,19 @@ def _accumulated(op: str, row: Row, x: Tensor, axis: int, dtype: DType, initial:
         before = (slice(None),) * along
         _C.assign(result[(*before, slice(1))], initial)
         target = result[(*before, slice(1, None))]
-    attr, loop = _loop(row, dtype)
-    (out,) = _C.call_kernel(op, "accumulate", [given], [target], (along, *attr), loop)
+    out = _run(op, row, given, target, along)
     return out if initial is None else result
+
+
+def _run(op: str, row: Row, x: Tensor, target: Any, axis: int) -> Tensor:
+    attr, loop = _loop(row, x.dtype)
+    (out,) = _C.call_kernel(op, "accumulate", [x], [target], (axis, *attr), loop)
+    return out
+
+
+def write_products(op: str, x: Tensor, target: Tensor, axis: int) -> None:
+    """Write the running products of x into a tensor of its shape and dtype, which NumPy has."""
+    _run(op, _MULTIPLY, x, target, axis)
 
 
 @cache
@@ -206,4 +216,5 @@ for _name, _function in _OP_METHODS.items():
     setattr(Op, _name, _function)
 
 if not TYPE_CHECKING:
-    __all__ = [name for name in exported(globals()) if name not in _OP_METHODS]
+    _OTHERS = {*_OP_METHODS, write_products.__name__}  # no functions of the package
+    __all__ = [name for name in exported(globals()) if name not in _OTHERS]
