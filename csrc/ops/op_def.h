@@ -22,7 +22,8 @@ using ElementFn = void (*)(char* const* in, char* out);
 inline constexpr int kMaxInputs = 3;
 inline constexpr int kMaxOperands = kMaxInputs + 1;
 
-/// What float32 is computed by where our loop has NumPy's bits; see elementwise/float_functions/.
+/// Functions of floats that loops of our own compute where these have NumPy's bits; see
+/// elementwise/float_functions/.
 enum class FloatFunction : uint8_t { exp, log, tanh, sin, cos, none };
 inline constexpr int kFloatFunctions = static_cast<int>(FloatFunction::none);
 

@@ -1,6 +1,7 @@
 """The float32 and float64 loops of our own alone: any memory, and the check before use."""
 
 import ctypes
+import platform
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
