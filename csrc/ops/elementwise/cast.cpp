@@ -3,6 +3,7 @@
 // integer conversions out of range are what NumPy's x86-64 wheels compute, spelled out. On other
 // processors they are the compiler's, as NumPy's are: in arrays they depend on its vectors.
 #include <algorithm>
+#include <cmath>
 #include <complex>
 #include <cstring>
 #include <type_traits>
@@ -300,7 +301,32 @@ double to_double_by_halves(From x) {
   return high - (0x1p84 + 0x1p32 * static_cast<double>(sign) + 0x1p52) + low;
 }
 
-/// AVX2 casts integers of 64 bits one by one, but for those that lie together, to float64.
+/// Floats to integers of 64 bits by way of 32, some at a time, up to the first that has no room in
+/// these: others like it follow, as a rule. Returns how many are cast.
+template <typename From, typename To>
+int64_t cast_near_ones(const char* src, int64_t src_stride, char* dst, int64_t n) {
+  using Bits = std::conditional_t<sizeof(From) == sizeof(int32_t), uint32_t, uint64_t>;
+  constexpr int64_t kTogether = 64;
+  constexpr From kFar = 2147483648.0f;
+  for (int64_t i = 0; i < n; i += kTogether) {
+    const int64_t count = std::min(kTogether, n - i);
+    From together[kTogether];
+    char* const bytes = reinterpret_cast<char*>(together);
+    gather_dense<sizeof(From)>(src + i * src_stride, src_stride, bytes, count);
+    Bits any_far = 0;
+    for (int64_t k = 0; k < count; ++k) {
+      any_far |= std::abs(together[k]) < kFar ? Bits{0} : Bits{1};  // a NaN is far
+    }
+    if (any_far) return i;
+    char* const to = dst + i * static_cast<int64_t>(sizeof(To));
+    for (int64_t k = 0; k < count; ++k) {
+      store(to + k * sizeof(To), static_cast<To>(static_cast<int32_t>(together[k])));
+    }
+  }
+  return n;
+}
+
+/// AVX2 has no instruction for several integers of 64 bits: they go another way, or one by one.
 template <typename From, typename To>
 OFL_AVX2 OFL_FLAT void cast_256(const char* src, int64_t src_stride, char* dst, int64_t dst_stride,
                                 int64_t n) {
@@ -311,6 +337,12 @@ OFL_AVX2 OFL_FLAT void cast_256(const char* src, int64_t src_stride, char* dst, 
     for (int64_t i = 0; i < n; ++i) {
       store(dst + i * sizeof(To), to_double_by_halves(load<From>(src + i * sizeof(From))));
     }
+  } else if constexpr (kIsLong<To> && std::is_floating_point_v<From>) {
+    constexpr int64_t kFew = 16;
+    const bool is_long = src_stride != 0 && dst_stride == sizeof(To) && n >= kFew;
+    const int64_t done = is_long ? cast_near_ones<From, To>(src, src_stride, dst, n) : 0;
+    cast_strided<From, To>(src + done * src_stride, src_stride, dst + done * dst_stride, dst_stride,
+                           n - done);
   } else if constexpr (kIsLong<From> || kIsLong<To>) {
     cast_strided<From, To>(src, src_stride, dst, dst_stride, n);
   } else {
