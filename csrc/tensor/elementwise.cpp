@@ -1,6 +1,5 @@
 // Elementwise calls, copies, casts, fills, where: everything that iterates over one broadcast
 // shape.
-#include <algorithm>
 #include <cstring>
 
 #include "tensor/fusion/begin.h"
@@ -331,25 +330,6 @@ void fill(const Issuer& issuer, const Tensor& target, const Input& value, const 
   submit(issuer, plan);
 }
 
-namespace {
-
-/// `count` elements of `size` bytes, doubled until they are enough.
-void repeat(const Scalar& value, size_t size, size_t count, char* out) {
-  const size_t bytes = size * count;
-  if (bytes == 0) return;
-  const Scalar zero;
-  if (std::memcmp(value.bytes, zero.bytes, sizeof zero.bytes) == 0) {
-    std::memset(out, 0, bytes);
-    return;
-  }
-  std::memcpy(out, value.bytes, size);
-  for (size_t done = size; done < bytes; done *= 2) {
-    std::memcpy(out + done, out, std::min(done, bytes - done));
-  }
-}
-
-}  // namespace
-
 bool full_here(vm::VirtualMachine& machine, Device device, DType dtype, const Dims& shape,
                const Scalar* value, Tensor* out) {
   if (!machine.may_act_at_once()) return false;
@@ -358,7 +338,7 @@ bool full_here(vm::VirtualMachine& machine, Device device, DType dtype, const Di
   TensorStorage* storage = TensorStorage::make_small(machine.state(device), count * itemsize);
   if (!storage) return false;
   out->storage = StorageRef::adopt(storage);
-  if (value) repeat(*value, size_of(dtype), static_cast<size_t>(count), storage->data());
+  if (value) repeat_element(*value, size_of(dtype), static_cast<size_t>(count), storage->data());
   out->dtype = dtype;
   out->offset = 0;
   out->shape = shape;
@@ -377,7 +357,7 @@ bool full_now(const Issuer& issuer, Device device, DType dtype, const Dims& shap
   const int64_t count = count_elements(shape, itemsize, "tensor");
   if (value && count * itemsize > kManyBytes) return false;
   if (!make_tensor_now(state, dtype, shape, issuer.site, out)) return false;
-  if (value) repeat(*value, size_of(dtype), static_cast<size_t>(count), out->address());
+  if (value) repeat_element(*value, size_of(dtype), static_cast<size_t>(count), out->address());
   return true;
 }
 

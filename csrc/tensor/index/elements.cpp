@@ -1,8 +1,27 @@
 #include "tensor/index/elements.h"
 
+#include <algorithm>
+
 #include "ops/loop_args.h"
 
 namespace ofl {
+
+void repeat_element(const Scalar& value, size_t size, size_t count, char* out) {
+  constexpr size_t kInCache = 16384;  // of what is there: so much is read again and again
+  const size_t bytes = size * count;
+  if (bytes == 0) return;
+  const Scalar zero;
+  if (std::memcmp(value.bytes, zero.bytes, sizeof zero.bytes) == 0) {
+    std::memset(out, 0, bytes);
+    return;
+  }
+  std::memcpy(out, value.bytes, size);
+  for (size_t done = size; done < bytes;) {
+    const size_t more = std::min({done, kInCache, bytes - done});
+    std::memcpy(out + done, out, more);
+    done += more;
+  }
+}
 
 bool read_element(vm::VirtualMachine& machine, const Tensor& x, Scalar* element) {
   if (!x.storage->on_host() || machine.is_recorded()) return false;

@@ -19,6 +19,9 @@ inline void copy_element(const void* from, size_t size, void* to) {
   }
 }
 
+/// Writes an element of `size` bytes, a power of two, `count` times.
+void repeat_element(const Scalar& value, size_t size, size_t count, char* out);
+
 /// The memory of a storage that is settled and not observed; else null.
 inline char* settled_data(const vm::VirtualMachine& machine, const TensorStorage& storage) {
   const bool is_settled = storage.on_host() && machine.may_act_at_once() && storage.is_settled();

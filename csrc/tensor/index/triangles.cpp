@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kManyBytes = int64_t{4} << 20;  // which are read: some hundred microseconds
 /// Which are written, in less time than another thread of Python's waits for its turn (5 ms).
-constexpr int64_t kLargest = int64_t{16} << 20;
+constexpr int64_t kLargest = int64_t{24} << 20;
 
 /// The columns of a row that are kept: [first, last).
 struct Kept {
@@ -53,10 +53,6 @@ void copy_row(const char* from, int64_t step, size_t width, int64_t n, char* to)
   for (int64_t i = 0; i < n; ++i) copy_element(from + i * step, width, to + i * width);
 }
 
-void repeat_element(const Scalar& one, size_t width, int64_t n, char* to) {
-  for (int64_t i = 0; i < n; ++i) copy_element(one.bytes, width, to + i * width);
-}
-
 }  // namespace
 
 bool triangle_here(const Issuer& issuer, const Tensor& x, Places places, int64_t k, Tensor* out) {
@@ -94,7 +90,8 @@ bool matrix_here(const Issuer& issuer, Device device, DType dtype, const Dims& s
   for (int64_t i = 0; i < rows; ++i) {
     const Kept kept = kept_of(places, i, columns, diagonal);
     char* const row = out->address() + i * row_bytes;
-    repeat_element(one, width, kept.last - kept.first, row + kept.first * width);
+    const auto count = static_cast<size_t>(kept.last - kept.first);
+    repeat_element(one, width, count, row + kept.first * static_cast<int64_t>(width));
     if (places == Places::diagonal) continue;
     std::memset(row + kept.last * width, 0, static_cast<size_t>(columns - kept.last) * width);
   }
