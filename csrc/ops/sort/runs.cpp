@@ -12,20 +12,28 @@ int64_t position(const ArrayView& view, int64_t i) {
   return load_element<int64_t>(view.data + i * view.strides[0]);
 }
 
-/// Writes where the runs start, and how many there are. Each element is written, and kept only if
-/// it starts a run: there is nothing to mispredict.
+/// Neighbours, all of which are equal if the last one equals the one before the first.
+constexpr int64_t kTogether = 32;
+
+/// Writes where the runs start, and how many there are. Each element of a block that has a start is
+/// written, and kept only if it is one: there is little to mispredict.
 template <typename T, bool EqualNan>
 int64_t find_runs(const ArrayView& sorted, int64_t* starts) {
   const int64_t n = sorted.shape[0], step = sorted.strides[0];
   if (n == 0) return 0;
   int64_t count = 1;
   starts[0] = 0;
-  T last = load_element<T>(sorted.data);
-  for (int64_t i = 1; i < n; ++i) {
-    const T value = load_element<T>(sorted.data + i * step);
-    starts[count] = i;
-    count += are_distinct<T, EqualNan>(value, last);
-    last = value;
+  const auto at = [&](int64_t i) { return load_element<T>(sorted.data + i * step); };
+  for (int64_t i = 1; i < n;) {
+    const int64_t end = std::min(i + kTogether, n);
+    T last = at(i - 1);
+    if (!are_distinct<T, EqualNan>(at(end - 1), last)) i = end;
+    for (; i < end; ++i) {
+      const T value = at(i);
+      starts[count] = i;
+      count += are_distinct<T, EqualNan>(value, last);
+      last = value;
+    }
   }
   return count;
 }
