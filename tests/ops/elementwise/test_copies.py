@@ -1,4 +1,4 @@
-"""Copies of rows whose target is a few bytes behind their source modulo 4096."""
+"""Copies: of rows a few bytes behind their source, of transposed arrays, of few rows."""
 
 import numpy as np
 import pytest
@@ -33,3 +33,15 @@ def test_transposed_copies_of_all_widths(dtype: str, device: flow.Device) -> Non
         same(x.T.reshape(-1), flow.reshape(t.T, -1))
         same(x[::-1].T.copy(), t[::-1].T.copy())
         same(x[..., ::-1].T.copy(), t[..., ::-1].T.copy())
+
+
+@pytest.mark.parametrize("dtype", ["bool", "float32", "complex128"])
+def test_copies_of_few_rows(dtype: str, device: flow.Device) -> None:
+    """Their own order is NumPy's too, whether rows are dense, repeated or empty."""
+    x = values((4, 5, 40), dtype, 3)
+    t = flow.tensor(x, device=device)
+    for key in (np.s_[:, ::2], np.s_[::-1, :, 3:], np.s_[..., ::3], np.s_[:, :2, :0], np.s_[1:, 0]):
+        same(np.array(x[key]), flow.array(t[key]))
+        same(np.array(x[key].T), flow.array(t[key].T))
+    rows = np.broadcast_to(x[0, 0], (60, 40))
+    same(np.array(rows), flow.array(flow.broadcast_to(t[0, 0], (60, 40))))
