@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kManyBytes = int64_t{4} << 20;  // which are read: some hundred microseconds
 /// Which are written, in less time than another thread of Python's waits for its turn (5 ms).
-constexpr int64_t kLargest = int64_t{24} << 20;
+constexpr int64_t kLargest = int64_t{16} << 20;
 
 /// The columns of a row that are kept: [first, last).
 struct Kept {
