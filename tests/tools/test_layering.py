@@ -301,7 +301,9 @@ def cpp_functions(source: str) -> list[tuple[int, int]]:
             scope = re.search(
                 r"\b(namespace|class|struct|enum|union)\b(\s*\[\[.*?\]\])?[^()]*$", head
             )
-            function = "(" in head and not scope and not any(outer for outer, _ in stack)
+            is_value = head.rstrip().endswith("=")  # such as an aligned table
+            is_inside = any(outer for outer, _ in stack)
+            function = "(" in head and not scope and not is_value and not is_inside
             stack.append((function, head_line))
         elif char == "}" and stack:
             function, begin = stack.pop()
@@ -314,7 +316,8 @@ def cpp_functions(source: str) -> list[tuple[int, int]]:
 
 def test_cpp_functions_are_found() -> None:
     source = "namespace a {\nint f(int x,\n      int y) {\n  if (x) {\n  }\n}\n"
-    source += "struct S {\n  S() : a_(1) {\n  }\n  int a_ = 2;\n};\n}"
+    source += "struct S {\n  S() : a_(1) {\n  }\n  int a_ = 2;\n};\n"
+    source += "alignas(8) int table[] = {\n  1};\n}"
     assert cpp_functions(source) == [(2, 6), (8, 9)]
 
 
