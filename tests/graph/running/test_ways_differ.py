@@ -35,14 +35,14 @@ def there_and_back(given: list[Any]) -> list[Any]:
 
 
 def intervals(run: Executable, given: Sequence[flow.Tensor]) -> list[tuple[int, int]]:
-    """When its segments ran, of one run."""
+    """When its segments ran, of one run. Two operations are one where that pays on the machine."""
     with flow.profiler.profile() as trace:
         for y in run(*given):
             y.numpy()
     return sorted(
         (each.begin, each.end)
         for each in trace.records
-        if each.kind == "run" and each.name in ("h2d", "segment", "d2h")
+        if each.kind == "run" and each.name in ("h2d", "segment", "tanh", "multiply", "d2h")
     )
 
 
@@ -53,7 +53,7 @@ def test_segments_of_a_sequential_run_do_not_overlap() -> None:
     with flow.flags(mock="h2d=20MB/s,d2h=20MB/s", inline="0"):
         found = intervals(run, given)
     assert {mode for mode, count in run.report()["runs"].items() if count} == {"sequential"}
-    assert len(found) == 12
+    assert len(found) in (12, 16)
     assert [(a, b) for k, a in enumerate(found) for b in found[k + 1 :] if b[0] < a[1]] == []
 
 
