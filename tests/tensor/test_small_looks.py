@@ -9,6 +9,7 @@ import pytest
 
 import oneflow_lite as flow
 from oneflow_lite.ops.creation.conversion import converted
+from tests.support import ON_X86
 from tests.support.machine import Gate
 from tests.support.oracle import DTYPES, values
 
@@ -220,9 +221,11 @@ def test_products_of_vectors_are_those_of_the_functions(dtype: str, device: flow
             for function in (flow.vecdot, flow.inner, flow.dot, flow.vdot):
                 got, expected = function(u, v), function.__wrapped__(u, v)
                 assert (got.dtype, got.shape) == (expected.dtype, ())
-                if dtype[0] == "c" and function in (flow.vecdot, flow.vdot):
+                apart = not ON_X86 or (u.ndim > 0 and u.strides[0] < 0)
+                if apart and dtype[0] == "c" and function in (flow.vecdot, flow.vdot):
                     # OpenBLAS sums in another order where it conjugates.
-                    np.testing.assert_allclose(got.numpy(), expected.numpy(), rtol=1e-5)
+                    close = {"complex64": 1e-5, "complex128": 1e-13}[dtype]
+                    np.testing.assert_allclose(got.numpy(), expected.numpy(), rtol=close)
                     continue
                 assert got.numpy().tobytes() == expected.numpy().tobytes(), (function, n)
             norm, plain = flow.linalg.vector_norm, flow.linalg.vector_norm.__wrapped__
