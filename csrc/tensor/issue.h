@@ -66,8 +66,8 @@ Tensor arg_reduce(const Issuer& issuer, const char* name, const Tensor& x, int a
 
 Tensor matmul(const Issuer& issuer, const ops::OpDef& op, const ops::Resolution& resolution,
               const Tensor& a, const Tensor& b);
-/// out = the product of two vectors, of which the first is conjugated; false, and nothing done,
-/// where that wants a step of its own before. The matmul op.
+/// out = the product of two vectors, of which the first is conjugated, with the bits of the two
+/// steps; false, and nothing done, where it takes both of them. The matmul op.
 bool conjugated_product(const Issuer& issuer, const ops::OpDef& op,
                         const ops::Resolution& resolution, const Tensor& a, const Tensor& b,
                         Tensor* out);
