@@ -13,6 +13,7 @@ import pytest
 
 import oneflow_lite as flow
 from oneflow_lite import _C
+from tests.support import ON_X86
 
 OF_FLOATS = ("exp", "log", "tanh", "sin", "cos")
 OF_DOUBLES = ("exp", "log")
@@ -218,7 +219,8 @@ def choices(printed: str) -> dict[str, str]:
 
 def test_every_function_has_a_choice() -> None:
     chosen = _C.float_functions()
-    assert set(chosen) == {" ".join(reversed(name.split())) for name in NAMES}
+    own = {" ".join(reversed(name.split())) for name in NAMES}
+    assert set(chosen) == (own if ON_X86 else set())
     assert all(text.startswith(("our loop for ", "NumPy's loop: ")) for text in chosen.values())
 
 

@@ -25,18 +25,23 @@ Choices& all_choices() {
   return *choices;
 }
 
+LoopFn loop_of(const FloatLoops* loops, FloatFunction function, DType dtype) {
+  const bool is_real = dtype == DType::f32 || dtype == DType::f64;
+  if (!loops || !is_real || function == FloatFunction::none) return nullptr;
+  return (dtype == DType::f32 ? loops->float32 : loops->float64)[static_cast<int>(function)];
+}
+
+/// For the instruction sets in use.
 LoopFn own_loop(FloatFunction function, DType dtype) {
   const FloatLoops* const none = nullptr;
   static const FloatLoops* const loops =
       choose_by_isa("float_functions", none, kFloatLoops256, kFloatLoops512);
-  if (!loops) return nullptr;
-  return (dtype == DType::f32 ? loops->float32 : loops->float64)[static_cast<int>(function)];
+  return loop_of(loops, function, dtype);
 }
 
-bool has_own_loops(FloatFunction function, DType dtype) {
-  const bool is_of_doubles = function == FloatFunction::exp || function == FloatFunction::log;
-  return function != FloatFunction::none &&
-         (dtype == DType::f32 || (dtype == DType::f64 && is_of_doubles));
+/// For any instruction set.
+bool has_own_loop(FloatFunction function, DType dtype) {
+  return loop_of(kFloatLoops256, function, dtype) || loop_of(kFloatLoops512, function, dtype);
 }
 
 Resolution with_loop(const Resolution& resolution, LoopFn loop, LoopChoice* choice) {
@@ -71,7 +76,7 @@ LoopChoice choose(FloatFunction function, const Resolution& numpys) {
 
 void use_own_loop(FloatFunction function, Resolution* resolution) {
   const DType dtype = resolution->out;
-  if (resolution->in[0] != dtype || !has_own_loops(function, dtype)) return;
+  if (resolution->in[0] != dtype || !has_own_loop(function, dtype)) return;
   Choices& all = all_choices();
   std::lock_guard<std::mutex> lock(all.mutex);
   std::optional<LoopChoice>& choice = all.of(function, dtype);
@@ -82,7 +87,7 @@ void use_own_loop(FloatFunction function, Resolution* resolution) {
 }
 
 std::string describe_choice(FloatFunction function, DType dtype) {
-  if (!has_own_loops(function, dtype)) return "";
+  if (!has_own_loop(function, dtype)) return "";
   Choices& all = all_choices();
   std::lock_guard<std::mutex> lock(all.mutex);
   const std::optional<LoopChoice>& choice = all.of(function, dtype);
