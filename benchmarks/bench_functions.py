@@ -1,4 +1,4 @@
-"""Float32 exp, log, tanh, sin and cos, float64 exp and log on one thread, ours against NumPy's.
+"""Functions of floats with loops of our own on one thread, ours against NumPy's.
 
 Once with all that the processor has, and once with both libraries limited to AVX2: each in a
 process of its own, in naive mode, into memory that is there.
@@ -15,8 +15,8 @@ from oneflow_lite import _C
 from report import Report, arguments
 from timing import Effort, Measurement, measure, run_process, statement
 
-NAMES = [f"float32 {name}" for name in ("exp", "log", "tanh", "sin", "cos")]
-NAMES += ["float64 exp", "float64 log"]
+NAMES = [f"float32 {name}" for name in ("exp", "log", "tanh", "sin", "cos", "exp2", "log2", "pow")]
+NAMES += [f"float64 {name}" for name in ("exp", "log", "pow")]
 SIZES = (1_000, 10_000, 1_000_000)
 NUMPY, OURS = "NumPy", "oneflow_lite"
 LIMITS = ("as it is", "within AVX2")
@@ -34,14 +34,15 @@ def child(quick: bool) -> None:
     for row in NAMES:
         dtype, name = row.split()
         for size in SIZES:
-            x = np.random.default_rng(0).uniform(0.01, 3, size).astype(dtype)
-            out, t = np.empty_like(x), flow.tensor(x)
-            target = flow.empty_like(t)
-            getattr(np, name)(x, out=out)
-            assert np.array_equal(out, getattr(flow, name)(t, out=target).numpy()), name
+            random = np.random.default_rng(0)
+            x = [random.uniform(0.01, 3, size).astype(dtype) for _ in range(1 + (name == "pow"))]
+            out, tensors = np.empty_like(x[0]), [flow.tensor(each) for each in x]
+            target = flow.empty_like(tensors[0])
+            getattr(np, name)(*x, out=out)
+            assert np.array_equal(out, getattr(flow, name)(*tensors, out=target).numpy()), name
             theirs = {"f": getattr(np, name), "x": x, "y": out}
-            ours = {"f": getattr(flow, name), "x": t, "y": target}
-            pair = [statement(NUMPY, "f(x, out=y)", theirs), statement(OURS, "f(x, out=y)", ours)]
+            ours = {"f": getattr(flow, name), "x": tensors, "y": target}
+            pair = [statement(NUMPY, "f(*x, out=y)", theirs), statement(OURS, "f(*x, out=y)", ours)]
             measured = measure(pair, effort)
             found[f"{row} {size}"] = {who: measured.samples(who) for who in (NUMPY, OURS)}
     print(json.dumps({"times": found, "loops": _C.float_functions()}))

@@ -24,7 +24,7 @@ inline constexpr int kMaxOperands = kMaxInputs + 1;
 
 /// Functions of floats that loops of our own compute where these have NumPy's bits; see
 /// elementwise/float_functions/.
-enum class FloatFunction : uint8_t { exp, log, tanh, sin, cos, none };
+enum class FloatFunction : uint8_t { exp, log, tanh, sin, cos, exp2, log2, pow, none };
 inline constexpr int kFloatFunctions = static_cast<int>(FloatFunction::none);
 
 /// What an op does for one combination of operand types: the loop, and the dtypes it wants. Those

@@ -38,6 +38,9 @@ constexpr KnownLoops kKnownLoops[] = {
     {"log", nullptr, nullptr, nullptr, FloatFunction::log},
     {"sin", nullptr, nullptr, nullptr, FloatFunction::sin},
     {"cos", nullptr, nullptr, nullptr, FloatFunction::cos},
+    {"exp2", nullptr, nullptr, nullptr, FloatFunction::exp2},
+    {"log2", nullptr, nullptr, nullptr, FloatFunction::log2},
+    {"pow", nullptr, nullptr, nullptr, FloatFunction::pow},
     {"nextafter", nullptr, nullptr, next_after_loop},
     {"spacing", nullptr, nullptr, spacing_loop},
 };

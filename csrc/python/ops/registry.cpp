@@ -299,10 +299,10 @@ PyObject* register_op(PyObject*, PyObject* args) {
 
 /// Adds to `found`, for each row with a loop of our own for the dtype, which loop runs, and why.
 void describe_choices(DType dtype, PyObject* found) {
-  const ops::TypeCode code = ops::code_of(dtype);
+  const ops::TypeCode code = ops::code_of(dtype), codes[] = {code, code, code};
   for (const OpObject* op : all_ops()) {
     if (op->op->loops.own == ops::FloatFunction::none) continue;
-    resolve(*op, &code);
+    resolve(*op, codes);
     const std::string text = ops::describe_choice(op->op->loops.own, dtype);
     if (text.empty()) continue;
     const Reference value(checked(PyUnicode_FromString(text.c_str())));

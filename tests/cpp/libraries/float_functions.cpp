@@ -18,23 +18,55 @@ LoopFn loop_of(int wide, int function, int size) {
 }
 
 /// The C library's function, as NumPy's loop is where it has none of its own.
-template <double (*function)(double)>
+template <typename T, T (*function)(T)>
 void library_loop(char** args, const intptr_t* dims, const intptr_t* steps, void*) {
   for (intptr_t i = 0; i < dims[0]; ++i) {
-    const auto& in = *reinterpret_cast<const double*>(args[0] + i * steps[0]);
-    *reinterpret_cast<double*>(args[1] + i * steps[1]) = function(in);
+    const auto& in = *reinterpret_cast<const T*>(args[0] + i * steps[0]);
+    *reinterpret_cast<T*>(args[1] + i * steps[1]) = function(in);
   }
 }
 
-CalledLoop* library_of(int function) {
-  static CalledLoop exp{library_loop<std::exp>, nullptr}, log{library_loop<std::log>, nullptr};
-  return static_cast<FloatFunction>(function) == FloatFunction::exp ? &exp : &log;
+/// With NumPy's faster ways for one exponent.
+template <typename T>
+void pow_loop(char** args, const intptr_t* dims, const intptr_t* steps, void*) {
+  for (intptr_t i = 0; i < dims[0]; ++i) {
+    const T x = *reinterpret_cast<const T*>(args[0] + i * steps[0]);
+    const T y = *reinterpret_cast<const T*>(args[1] + i * steps[1]);
+    T power = std::pow(x, y);
+    if (steps[1] == 0 && y == T(-1)) power = 1 / x;
+    if (steps[1] == 0 && y == T(0.5)) power = std::sqrt(x);
+    if (steps[1] == 0 && y == T(1)) power = x;
+    if (steps[1] == 0 && y == T(2)) power = x * x;
+    *reinterpret_cast<T*>(args[2] + i * steps[2]) = power;
+  }
+}
+
+template <typename T>
+CalledLoop* library_of(FloatFunction function) {
+  static CalledLoop exp{library_loop<T, std::exp>, nullptr};
+  static CalledLoop log{library_loop<T, std::log>, nullptr};
+  static CalledLoop exp2{library_loop<T, std::exp2>, nullptr};
+  static CalledLoop log2{library_loop<T, std::log2>, nullptr};
+  static CalledLoop pow{pow_loop<T>, nullptr};
+  switch (function) {
+    case FloatFunction::exp2: return &exp2;
+    case FloatFunction::log2: return &log2;
+    case FloatFunction::pow: return &pow;
+    case FloatFunction::log: return &log;
+    default: return &exp;  // of tanh, sin and cos, too, which do not ask for it
+  }
+}
+
+CalledLoop* library_of(int function, int size) {
+  const auto which = static_cast<FloatFunction>(function);
+  return size == sizeof(float) ? library_of<float>(which) : library_of<double>(which);
 }
 
 /// A reference whose results the loops have, but where an input is `odd`: there the last bit moves.
 struct Odd {
   CalledLoop called;
   double odd;
+  int inputs;
 };
 
 template <typename T>
@@ -43,7 +75,7 @@ void odd_loop(char** args, const intptr_t* dims, const intptr_t* steps, void* da
   given.called.loop(args, dims, steps, given.called.data);
   for (intptr_t i = 0; i < dims[0]; ++i) {
     if (*reinterpret_cast<const T*>(args[0] + i * steps[0]) == static_cast<T>(given.odd)) {
-      args[1][i * steps[1]] ^= 1;
+      args[given.inputs][i * steps[given.inputs]] ^= 1;
     }
   }
 }
@@ -53,12 +85,12 @@ template <typename T>
 void gap_loop(char** args, const intptr_t* dims, const intptr_t* steps, void* data) {
   const auto& given = *static_cast<const Odd*>(data);
   given.called.loop(args, dims, steps, given.called.data);
-  if (steps[0] != sizeof(T)) args[1][0] ^= 1;
+  if (steps[0] != sizeof(T)) args[given.inputs][0] ^= 1;
 }
 
 template <typename T>
 int64_t count(int function, CalledLoop reference, CalledLoop own) {
-  return count_differences(check_points<T>(static_cast<FloatFunction>(function)), reference, own);
+  return count_differences(check_inputs<T>(static_cast<FloatFunction>(function)), reference, own);
 }
 
 int64_t count(int function, int size, CalledLoop reference, CalledLoop own) {
@@ -67,12 +99,12 @@ int64_t count(int function, int size, CalledLoop reference, CalledLoop own) {
 }
 
 CalledLoop called(int wide, int function, int size) {
-  return {loop_of(wide, function, size), library_of(function)};
+  return {loop_of(wide, function, size), library_of(function, size)};
 }
 
 template <typename T>
 int64_t points_of(int function, void* to, int64_t most) {
-  const auto found = check_points<T>(static_cast<FloatFunction>(function));
+  const std::vector<T> found = check_inputs<T>(static_cast<FloatFunction>(function)).first;
   const auto all = static_cast<int64_t>(found.size());
   for (int64_t i = 0; i < all && i < most; ++i) static_cast<T*>(to)[i] = found[i];
   return all;
@@ -86,6 +118,7 @@ void* loop_address(int wide, int function, int size) {
   return reinterpret_cast<void*>(loop_of(wide, function, size));
 }
 
+/// A function of one.
 void call(int wide, int function, int size, char* in, intptr_t in_step, char* out,
           intptr_t out_step, intptr_t n) {
   char* args[] = {in, out};
@@ -95,26 +128,27 @@ void call(int wide, int function, int size, char* in, intptr_t in_step, char* ou
 }
 
 int64_t differences(int wide, int function, int size, void* reference) {
-  const CalledLoop other{reinterpret_cast<LoopFn>(reference), library_of(function)};
+  const CalledLoop other{reinterpret_cast<LoopFn>(reference), library_of(function, size)};
   return count(function, size, other, called(wide, function, size));
 }
 
 int64_t differences_from_library(int wide, int function, int size) {
-  return count(function, size, *library_of(function), called(wide, function, size));
+  return count(function, size, *library_of(function, size), called(wide, function, size));
 }
 
 int64_t differences_from_odd(int wide, int function, int size, double odd) {
   const CalledLoop own = called(wide, function, size);
-  Odd given{own, odd};
+  Odd given{own, odd, inputs_of(static_cast<FloatFunction>(function))};
   return count(function, size, {size == 4 ? odd_loop<float> : odd_loop<double>, &given}, own);
 }
 
 int64_t differences_in_gaps(int wide, int function, int size) {
   const CalledLoop own = called(wide, function, size);
-  Odd given{own, 0};
+  Odd given{own, 0, inputs_of(static_cast<FloatFunction>(function))};
   return count(function, size, {size == 4 ? gap_loop<float> : gap_loop<double>, &given}, own);
 }
 
+/// Of pairs, the first ones.
 int64_t points(int function, int size, void* to, int64_t most) {
   return size == sizeof(float) ? points_of<float>(function, to, most)
                                : points_of<double>(function, to, most);

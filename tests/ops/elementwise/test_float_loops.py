@@ -14,10 +14,11 @@ from tests.support import ON_X86, ROOT
 from tests.support.compiling import COMPILER, SOURCES, compiled
 
 ROOM = Path("ops/elementwise/float_functions")
-PARTS = ("avx2.cpp", "avx512.cpp", "agreement.cpp")
-ORDER = ("exp", "log", "tanh", "sin", "cos")  # of FloatFunction
-OF_DOUBLES = ("exp", "log")
-NAMES = [f"{name} float32" for name in ORDER] + [f"{name} float64" for name in OF_DOUBLES]
+PARTS = ("avx2.cpp", "avx512.cpp", "agreement.cpp", "pair_inputs.cpp")
+ORDER = ("exp", "log", "tanh", "sin", "cos", "exp2", "log2", "pow")  # of FloatFunction
+NAMES = [f"{name} float32" for name in ORDER[:-1]] + ["exp float64", "log float64"]
+OF_LIBRARY = [*NAMES[-4:], "pow float32", "pow float64"]  # with its formulas
+ALL = [*NAMES, "pow float32", "pow float64"]
 WIDEST = _C.CPU_ISAS.index(_C.widest_cpu_isa())
 
 pytestmark = [
@@ -126,13 +127,13 @@ def test_values(loops: Loops, wide: int, name: str) -> None:
     np.testing.assert_allclose(out, exact.astype(x.dtype), rtol=3.5 * unit, atol=1.7 * unit)
 
 
-@pytest.mark.parametrize("name", OF_DOUBLES)
+@pytest.mark.parametrize("name", OF_LIBRARY)
 def test_bits_of_the_library(loops: Loops, wide: int, name: str) -> None:
     """Where the C library has the formulas of Arm's Optimized Routines, as glibc from 2.28 on."""
     library, version = platform.libc_ver()
     if library != "glibc" or tuple(map(int, version.split("."))) < (2, 28):
         pytest.skip("another C library")
-    assert loops.library.differences_from_library(wide, *kind(f"{name} float64")) == 0
+    assert loops.library.differences_from_library(wide, *kind(name)) == 0
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -191,22 +192,24 @@ FUSED_SINE = "V::fused(x[j], V::all(0x1.45f306p-1f), V::all(kRounding))"
 
 
 def test_the_check_accepts_the_same_loop(loops: Loops, wide: int) -> None:
-    for name in NAMES:
+    for name in ALL:
         assert loops.differences(wide, name, loops) == 0
 
 
 def test_the_check_refuses_a_wrong_coefficient(
     loops: Loops, wide: int, make: Callable[..., Loops]
 ) -> None:
-    """Each is one unit in the last place off; those of float64, where a unit moves one result in a
-    million, 2^12 units.
+    """Each is one unit in the last place off; those of doubles, where a unit moves one result in a
+    million, or in 2^29 if these are rounded to float32, some more.
     """
     text = {f"{number}f": f"{moved(number)}f" for number in (EXP, LOG, EVEN, ODD)}
     row = {TANH_ROW + "0x3f3d7573": TANH_ROW + "0x3f3d7574"}
     doubles = {"0x1.ffffffffffdbdp-2": "0x1.ffffffffeedbdp-2"}
     doubles["0x1.555555551305bp-2"] = "0x1.555555552405bp-2"
-    wrong = make(functions=text, double_functions=doubles, tanh_table=row)
-    for name in NAMES:
+    powers = {"0x1.62e42ff0c52d6p-1": "0x1.62e43p-1", "0x1.715475f35c8b8p0": "0x1.715475p0"}
+    powers |= {"-0x1.555555555556p-1": "-0x1.555555556556p-1", "0x1.ec70a6ca7badd": "0x1.ec70a"}
+    wrong = make(functions=text, double_functions=doubles, tanh_table=row, powers=powers)
+    for name in ALL:
         assert wrong.differences(wide, name, loops) > 0, name
 
 
@@ -216,13 +219,21 @@ def test_the_check_refuses_a_wrong_coefficient(
         ("exp float64", "0x3fefec9a3e778061", "0x3fefec9a3e778062"),
         ("log float64", "0x1.6f26008fab5ap+0", "0x1.6f26008fab5a1p+0"),
         ("log float64", "-0x1.713e31351ep-2", "-0x1.713e31351e001p-2"),
+        ("pow float64", "-0x1.4618bc21c6p-2", "-0x1.4618bc21c6001p-2"),
+        ("pow float64", "0x1.3d82f484c84ccp-46", "0x1.3dp-46"),
+        ("exp2 float32", "0x3feedea64c123422", "0x3feedea650123422"),
+        ("log2 float32", "0x1.338ca9f24f53dp-4", "0x1.338caap-4"),
+        ("pow float32", "0x1.338ca9f24f53dp-4", "0x1.338caap-4"),
     ],
 )
 def test_the_check_refuses_a_wrong_row(
     loops: Loops, wide: int, make: Callable[..., Loops], name: str, number: str, other: str
 ) -> None:
-    """One unit in the last place off."""
-    assert make(double_tables={number: other}).differences(wide, name, loops) > 0
+    """One unit in the last place off; of the tables for float32, 2^26."""
+    table = {"pow float64": "power_tables", "exp2 float32": "power_tables"}
+    tables = dict.fromkeys(("log2 float32", "pow float32"), "power_tables") | table
+    wrong = make(**{tables.get(name, "double_tables"): {number: other}})
+    assert wrong.differences(wide, name, loops) > 0
 
 
 def test_the_check_refuses_other_roundings(
@@ -261,15 +272,27 @@ def test_the_check_refuses_other_roundings(
             "V::fused(upper_square, half, V::subtract(r, high))",
             "V::subtract(V::fused(upper_square, half, r), high)",
         ),
+        (
+            "pow float64",
+            "V::fused(low, square, V::add(r, tail))",
+            "V::add(V::multiply(low, square), V::add(r, tail))",
+        ),
+        (
+            "pow float64",
+            "V::fused(V::multiply(r, square), last, low)",
+            "V::add(V::multiply(V::multiply(r, square), last), low)",
+        ),
     ],
 )
 def test_the_check_refuses_other_roundings_of_doubles(
     loops: Loops, wide: int, make: Callable[..., Loops], name: str, operation: str, other: str
 ) -> None:
-    assert make(double_functions={operation: other}).differences(wide, name, loops) > 0
+    in_powers = "last, low" in operation
+    wrong = make(**{"powers" if in_powers else "double_functions": {operation: other}})
+    assert wrong.differences(wide, name, loops) > 0
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ALL)
 def test_one_other_bit_is_refused(loops: Loops, wide: int, name: str) -> None:
     points = loops.points(name)
     finite = points[np.isfinite(points)]

@@ -77,6 +77,9 @@ Bits thresholds(FloatFunction function) {
       break;
     case FloatFunction::sin: add({0.7853982, 2.3561945, 3.926991, 100.0, 117435.992}); break;
     case FloatFunction::cos: add({0.7853982, 2.3561945, 3.926991, 100.0, 71476.0625}); break;
+    case FloatFunction::exp2: add({0x1p-54, 0.015625, 1, 126, 127, 128, 149, 150}); break;
+    case FloatFunction::log2: add({0.69921875, 1.0, 1.3984375, 2.0, 3.4028235e38}); break;
+    case FloatFunction::pow:
     case FloatFunction::none: break;
   }
   return found;
@@ -88,6 +91,7 @@ template <typename T>
 Bits ties(FloatFunction function) {
   constexpr bool is_double = sizeof(T) == sizeof(double);
   constexpr int kTies = 150, kRows = float_functions::kDoubleRows;
+  constexpr int kRowsOfLog2 = 16, kRowsOfExp2 = 32;
   Bits found;
   if (function == FloatFunction::tanh) return found;
   if (function == FloatFunction::log) {
@@ -96,8 +100,13 @@ Bits ties(FloatFunction function) {
     }
     return found;
   }
-  const double of_exp = is_double ? kLn2 / kRows : kLn2;
-  const double period = function == FloatFunction::exp ? of_exp : kHalfPi;
+  for (int i = 0; function == FloatFunction::log2 && i <= kRowsOfLog2; ++i) {
+    found.push_back(bits_of<T>(0.69921875) + (int64_t{i} << 19));
+  }
+  if (function == FloatFunction::log2) return found;
+  double period = kHalfPi;
+  if (function == FloatFunction::exp) period = is_double ? kLn2 / kRows : kLn2;
+  if (function == FloatFunction::exp2) period = 1.0 / kRowsOfExp2;
   for (int i = 0; i < kTies; ++i) found.push_back(bits_of<T>((i + 0.5) * period));
   return found;
 }
@@ -119,18 +128,49 @@ Bits witnesses(FloatFunction function) {
   return found;
 }
 
+/// A loop's results for `count` inputs, with gaps between those and between these. The second of a
+/// pair may have a step of 0.
 template <typename T>
-void call(CalledLoop called, const T* in, int64_t in_gap, T* out, int64_t out_gap, int64_t count) {
-  char* args[] = {reinterpret_cast<char*>(const_cast<T*>(in)), reinterpret_cast<char*>(out)};
+void call(CalledLoop called, const CheckInputs<T>& inputs, int64_t in_gap, int64_t second_gap,
+          T* out, int64_t out_gap, int64_t count) {
+  const auto at = [](const T* data) { return reinterpret_cast<char*>(const_cast<T*>(data)); };
   constexpr auto kSize = static_cast<intptr_t>(sizeof(T));
-  const intptr_t n = count, steps[] = {in_gap * kSize, out_gap * kSize};
+  const bool is_pair = !inputs.second.empty();
+  char* args[] = {at(inputs.first.data()), is_pair ? at(inputs.second.data()) : at(out), at(out)};
+  const intptr_t n = count;
+  const intptr_t steps[] = {in_gap * kSize, (is_pair ? second_gap : out_gap) * kSize,
+                            out_gap * kSize};
   called.loop(args, &n, steps, called.data);
+}
+
+template <typename T>
+bool differs(T a, T b) {
+  return std::memcmp(&a, &b, sizeof a) != 0;
+}
+
+/// Of one exponent for many bases: NumPy has faster ways for some.
+template <typename T>
+int64_t differences_of_one(const CheckInputs<T>& inputs, CalledLoop reference, CalledLoop own) {
+  constexpr int64_t kBases = 256;
+  const int64_t step = inputs.count() / kBases;
+  CheckInputs<T> some;
+  for (int64_t i = 0; i < kBases; ++i) some.first.push_back(inputs.first[i * step]);
+  std::vector<T> expected(kBases), found(kBases);
+  int64_t different = 0;
+  for (const double exponent : {-2.0, -1.0, -0.5, 0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0}) {
+    some.second = {static_cast<T>(exponent)};
+    call(reference, some, 1, 0, expected.data(), 1, kBases);
+    call(own, some, 1, 0, found.data(), 1, kBases);
+    for (int64_t i = 0; i < kBases; ++i) different += differs(expected[i], found[i]);
+  }
+  return different;
 }
 
 }  // namespace
 
 template <typename T>
-std::vector<T> check_points(FloatFunction function) {
+CheckInputs<T> check_inputs(FloatFunction function) {
+  if (function == FloatFunction::pow) return check_pairs<T>();
   constexpr int64_t kNear = 3, kInner = 512, kLast = kLastBits<T>;
   const Bits edges = thresholds<T>(function);
   Bits all, pieces = edges;
@@ -153,34 +193,33 @@ std::vector<T> check_points(FloatFunction function) {
   }
   std::sort(all.begin(), all.end());
   all.erase(std::unique(all.begin(), all.end()), all.end());
-  std::vector<T> inputs;
+  CheckInputs<T> inputs;
   for (const auto sign : {typename Format<T>::Word{0}, kSignBit<T>}) {
     for (const int64_t bits : all) {
-      inputs.push_back(of_bits<T>(static_cast<typename Format<T>::Word>(bits) | sign));
+      inputs.first.push_back(of_bits<T>(static_cast<typename Format<T>::Word>(bits) | sign));
     }
   }
   return inputs;
 }
 
 template <typename T>
-int64_t count_differences(const std::vector<T>& inputs, CalledLoop reference, CalledLoop own) {
+int64_t count_differences(const CheckInputs<T>& inputs, CalledLoop reference, CalledLoop own) {
   constexpr int64_t kInGap = 8, kOutGap = 3;
-  const auto count = static_cast<int64_t>(inputs.size());
-  std::vector<T> expected(inputs.size()), found(inputs.size());
-  const auto differs = [](T a, T b) { return std::memcmp(&a, &b, sizeof a) != 0; };
-  call(reference, inputs.data(), 1, expected.data(), 1, count);
-  call(own, inputs.data(), 1, found.data(), 1, count);
+  const int64_t count = inputs.count(), some = count / kInGap;
+  std::vector<T> expected(inputs.first.size()), found(inputs.first.size());
+  call(reference, inputs, 1, 1, expected.data(), 1, count);
+  call(own, inputs, 1, 1, found.data(), 1, count);
   int64_t different = 0;
   for (int64_t i = 0; i < count; ++i) different += differs(expected[i], found[i]);
-  const int64_t some = count / kInGap;
-  call(reference, inputs.data(), kInGap, expected.data(), kOutGap, some);
+  call(reference, inputs, kInGap, kInGap, expected.data(), kOutGap, some);
   for (int64_t i = 0; i < some; ++i) different += differs(expected[i * kOutGap], found[i * kInGap]);
+  if (!inputs.second.empty()) different += differences_of_one(inputs, reference, own);
   return different;
 }
 
-template std::vector<float> check_points(FloatFunction);
-template std::vector<double> check_points(FloatFunction);
-template int64_t count_differences(const std::vector<float>&, CalledLoop, CalledLoop);
-template int64_t count_differences(const std::vector<double>&, CalledLoop, CalledLoop);
+template CheckInputs<float> check_inputs(FloatFunction);
+template CheckInputs<double> check_inputs(FloatFunction);
+template int64_t count_differences(const CheckInputs<float>&, CalledLoop, CalledLoop);
+template int64_t count_differences(const CheckInputs<double>&, CalledLoop, CalledLoop);
 
 }  // namespace ofl::ops

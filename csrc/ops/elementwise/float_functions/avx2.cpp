@@ -11,7 +11,7 @@
 
 OFL_BEGIN_AVX2
 #include "ops/elementwise/float_functions/lanes256.h"
-#include "ops/elementwise/float_functions/loop.h"
+#include "ops/elementwise/float_functions/pair_loop.h"
 #include "ops/elementwise/float_functions/tanh256.h"
 
 namespace ofl::ops::float_functions {
@@ -20,8 +20,14 @@ namespace {
 
 using V = Lanes256;
 constexpr FloatLoops kLoops = {{loop<Blocks<V, Exp<V>>>, loop<Blocks<V, Log<V>>>, loop<Tanh256>,
-                                loop<Blocks<V, Sine<V, false>>>, loop<Blocks<V, Sine<V, true>>>},
-                               {loop<DoubleBlocks<DoubleExp>>, loop<DoubleBlocks<DoubleLog>>}};
+                                loop<Blocks<V, Sine<V, false>>>, loop<Blocks<V, Sine<V, true>>>,
+                                loop<DoubleBlocks<FloatExp2, float>>,
+                                loop<DoubleBlocks<FloatLog2, float>>,
+                                pair_loop<PowerBlock<FloatPow, float>>},
+                               {loop<DoubleBlocks<DoubleExp>>, loop<DoubleBlocks<DoubleLog>>,
+                                nullptr, nullptr, nullptr, nullptr, nullptr,
+                                pair_loop<PowerBlock<DoublePow, double>>}};
+static_assert(is_complete(kLoops));
 
 }  // namespace
 

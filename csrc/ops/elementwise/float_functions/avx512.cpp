@@ -15,7 +15,7 @@
 
 OFL_BEGIN_AVX512
 #include "ops/elementwise/float_functions/lanes512.h"
-#include "ops/elementwise/float_functions/loop.h"
+#include "ops/elementwise/float_functions/pair_loop.h"
 #include "ops/elementwise/float_functions/tanh512.h"
 
 namespace ofl::ops::float_functions {
@@ -25,8 +25,14 @@ namespace {
 using V = Lanes512;
 constexpr FloatLoops kLoops = {{loop<Blocks<V, Exp<V>>>, loop<Blocks<V, Log<V>>>,
                                 loop<Blocks<V, Tanh512>>, loop<Blocks<V, Sine<V, false>>>,
-                                loop<Blocks<V, Sine<V, true>>>},
-                               {loop<DoubleBlocks<DoubleExp>>, loop<DoubleBlocks<DoubleLog>>}};
+                                loop<Blocks<V, Sine<V, true>>>,
+                                loop<DoubleBlocks<FloatExp2, float>>,
+                                loop<DoubleBlocks<FloatLog2, float>>,
+                                pair_loop<PowerBlock<FloatPow, float>>},
+                               {loop<DoubleBlocks<DoubleExp>>, loop<DoubleBlocks<DoubleLog>>,
+                                nullptr, nullptr, nullptr, nullptr, nullptr,
+                                pair_loop<PowerBlock<DoublePow, double>>}};
+static_assert(is_complete(kLoops));
 
 }  // namespace
 

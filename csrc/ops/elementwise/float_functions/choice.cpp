@@ -25,23 +25,12 @@ Choices& all_choices() {
   return *choices;
 }
 
-LoopFn loop_of(const FloatLoops* loops, FloatFunction function, DType dtype) {
-  const bool is_real = dtype == DType::f32 || dtype == DType::f64;
-  if (!loops || !is_real || function == FloatFunction::none) return nullptr;
-  return (dtype == DType::f32 ? loops->float32 : loops->float64)[static_cast<int>(function)];
-}
-
-/// For the instruction sets in use.
 LoopFn own_loop(FloatFunction function, DType dtype) {
   const FloatLoops* const none = nullptr;
   static const FloatLoops* const loops =
       choose_by_isa("float_functions", none, kFloatLoops256, kFloatLoops512);
-  return loop_of(loops, function, dtype);
-}
-
-/// For any instruction set.
-bool has_own_loop(FloatFunction function, DType dtype) {
-  return loop_of(kFloatLoops256, function, dtype) || loop_of(kFloatLoops512, function, dtype);
+  if (!loops) return nullptr;
+  return (dtype == DType::f32 ? loops->float32 : loops->float64)[static_cast<int>(function)];
 }
 
 Resolution with_loop(const Resolution& resolution, LoopFn loop, LoopChoice* choice) {
@@ -53,8 +42,8 @@ Resolution with_loop(const Resolution& resolution, LoopFn loop, LoopChoice* choi
 
 template <typename T>
 void compare(FloatFunction function, LoopFn loop, LoopChoice* choice) {
-  const std::vector<T> inputs = check_points<T>(function);
-  choice->inputs = static_cast<int64_t>(inputs.size());
+  const CheckInputs<T> inputs = check_inputs<T>(function);
+  choice->inputs = inputs.count();
   choice->differences = count_differences(inputs, choice->numpys, {loop, &choice->numpys});
 }
 
@@ -68,7 +57,9 @@ LoopChoice choose(FloatFunction function, const Resolution& numpys) {
   const auto compare_all = numpys.out == DType::f32 ? compare<float> : compare<double>;
   compare_all(function, loop, &choice);
   if (choice.differences > 0) return choice;
-  choice.speed = measure_cost(numpys, 1) / measure_cost(with_loop(numpys, loop, &choice), 1);
+  const int inputs = inputs_of(function);
+  choice.speed =
+      measure_cost(numpys, inputs) / measure_cost(with_loop(numpys, loop, &choice), inputs);
   return choice;
 }
 
@@ -76,7 +67,10 @@ LoopChoice choose(FloatFunction function, const Resolution& numpys) {
 
 void use_own_loop(FloatFunction function, Resolution* resolution) {
   const DType dtype = resolution->out;
-  if (resolution->in[0] != dtype || !has_own_loop(function, dtype)) return;
+  if (!has_own_loop(function, dtype)) return;
+  for (int k = 0; k < inputs_of(function); ++k) {
+    if (resolution->in[k] != dtype) return;
+  }
   Choices& all = all_choices();
   std::lock_guard<std::mutex> lock(all.mutex);
   std::optional<LoopChoice>& choice = all.of(function, dtype);

@@ -35,13 +35,18 @@ struct DoubleExp {
     return V::left<4>(V::bits_and(V::as_ints(shifted(x)), V::all_bits(kDoubleRows - 1)));
   }
 
-  static OFL_INLINE Floats of(Floats x, const int64_t* at) {
+  static OFL_INLINE Floats of(Floats x, const int64_t* at) { return of_sum<false>(x, x, at); }
+
+  /// e^(x + rest), or without the rest.
+  template <bool has_rest>
+  static OFL_INLINE Floats of_sum(Floats x, Floats rest, const int64_t* at) {
     Floats tail, scale;
     V::columns(kExpTable, at, &tail, &scale);
     const Floats t = shifted(x);
     const Floats k = V::subtract(t, V::all(kRounding));
     const Floats high = V::fused(k, V::all(-0x1.62e42fefap-8), x);
-    const Floats r = V::fused(k, V::all(-0x1.cf79abc9e3b3ap-47), high);
+    Floats r = V::fused(k, V::all(-0x1.cf79abc9e3b3ap-47), high);
+    if constexpr (has_rest) r = V::add(r, rest);
     const Floats square = V::multiply(r, r);
     const Floats low = V::fused(V::all(0x1.555555555543cp-3), r, V::all(0x1.ffffffffffdbdp-2));
     const Floats more = V::fused(r, V::all(0x1.1111167a4d017p-7), V::all(0x1.55555cf172b91p-5));

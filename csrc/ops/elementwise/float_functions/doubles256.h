@@ -11,7 +11,9 @@ struct Doubles256 {
   using Ints = __m256i;
 
   static OFL_INLINE Floats load(const double* from) { return _mm256_loadu_pd(from); }
+  static OFL_INLINE Floats load(const float* from) { return _mm256_cvtps_pd(_mm_loadu_ps(from)); }
   static OFL_INLINE void store(double* to, Floats x) { _mm256_storeu_pd(to, x); }
+  static OFL_INLINE void store(float* to, Floats x) { _mm_storeu_ps(to, _mm256_cvtpd_ps(x)); }
   static OFL_INLINE void store(int64_t* to, Ints x) {
     _mm256_storeu_si256(reinterpret_cast<Ints*>(to), x);
   }
@@ -25,10 +27,15 @@ struct Doubles256 {
   static OFL_INLINE Floats multiply(Floats a, Floats b) { return _mm256_mul_pd(a, b); }
   /// a * b + c, rounded once.
   static OFL_INLINE Floats fused(Floats a, Floats b, Floats c) { return _mm256_fmadd_pd(a, b, c); }
+  /// a * b - c, rounded once.
+  static OFL_INLINE Floats fused_less(Floats a, Floats b, Floats c) {
+    return _mm256_fmsub_pd(a, b, c);
+  }
 
   static OFL_INLINE Ints add(Ints a, Ints b) { return _mm256_add_epi64(a, b); }
   static OFL_INLINE Ints subtract(Ints a, Ints b) { return _mm256_sub_epi64(a, b); }
   static OFL_INLINE Ints bits_and(Ints a, Ints b) { return _mm256_and_si256(a, b); }
+  static OFL_INLINE Ints bits_xor(Ints a, Ints b) { return _mm256_xor_si256(a, b); }
   template <int count>
   static OFL_INLINE Ints left(Ints x) {
     return _mm256_slli_epi64(x, count);
@@ -48,8 +55,11 @@ struct Doubles256 {
   // No comparison is true of a NaN.
   static OFL_INLINE Floats less(Floats a, Floats b) { return _mm256_cmp_pd(a, b, _CMP_LT_OQ); }
   static OFL_INLINE Floats at_most(Floats a, Floats b) { return _mm256_cmp_pd(a, b, _CMP_LE_OQ); }
+  static OFL_INLINE Floats equal(Floats a, Floats b) { return _mm256_cmp_pd(a, b, _CMP_EQ_OQ); }
   static OFL_INLINE Floats both(Floats a, Floats b) { return _mm256_and_pd(a, b); }
+  static OFL_INLINE Floats and_not(Floats a, Floats b) { return _mm256_andnot_pd(b, a); }
   static OFL_INLINE bool is_all(Floats mask) { return _mm256_movemask_pd(mask) == 15; }
+  /// A number may stand for a mask: its sign bit counts.
   static OFL_INLINE bool is_any(Floats mask) { return _mm256_movemask_pd(mask) != 0; }
   static OFL_INLINE Floats select(Floats mask, Floats yes, Floats no) {
     return _mm256_blendv_pd(no, yes, mask);
@@ -58,7 +68,34 @@ struct Doubles256 {
     return _mm256_andnot_pd(_mm256_set1_pd(-0.0), x);
   }
 
-  /// Two columns of a table of pairs: at[j] is where the row of lane j is, in bytes.
+  /// A column of a table of numbers: at[j] is where that of lane j is, in bytes.
+  static OFL_INLINE Ints column(const void* table, const int64_t* at) {
+    const auto row = [&](int j) {
+      return reinterpret_cast<const double*>(static_cast<const char*>(table) + at[j]);
+    };
+    const __m128d low = _mm_loadh_pd(_mm_load_sd(row(0)), row(1));
+    const __m128d high = _mm_loadh_pd(_mm_load_sd(row(2)), row(3));
+    return _mm256_castpd_si256(_mm256_insertf128_pd(_mm256_castpd128_pd256(low), high, 1));
+  }
+
+  /// The first three columns of a table of fours.
+  static OFL_INLINE void columns(const void* table, const int64_t* at, Floats* first,
+                                 Floats* second, Floats* third) {
+    const auto row = [&](int j) {
+      return _mm256_load_pd(
+          reinterpret_cast<const double*>(static_cast<const char*>(table) + at[j]));
+    };
+    const Floats rows[] = {row(0), row(1), row(2), row(3)};
+    const Floats low[] = {_mm256_unpacklo_pd(rows[0], rows[1]),
+                          _mm256_unpacklo_pd(rows[2], rows[3])};
+    const Floats high[] = {_mm256_unpackhi_pd(rows[0], rows[1]),
+                           _mm256_unpackhi_pd(rows[2], rows[3])};
+    *first = _mm256_permute2f128_pd(low[0], low[1], 0x20);
+    *second = _mm256_permute2f128_pd(high[0], high[1], 0x20);
+    *third = _mm256_permute2f128_pd(low[0], low[1], 0x31);
+  }
+
+  /// Two columns of a table of pairs.
   static OFL_INLINE void columns(const void* table, const int64_t* at, Floats* first,
                                  Floats* second) {
     const auto row = [&](int j) {

@@ -11,15 +11,36 @@ struct CalledLoop {
   void* data;
 };
 
-/// The loops (LoopFn) that are compiled for one instruction set, by FloatFunction. They take any
-/// steps and any count, and may write over their input; a count of elements goes one by one where
-/// an output is the input of another one. They leave floating-point flags behind that are not
-/// NumPy's; nobody reads these. Those of float64 are called with NumPy's loop, a CalledLoop: it
-/// computes the inputs that are not plain.
+/// The loops (LoopFn) that are compiled for one instruction set, by FloatFunction; null where there
+/// is none. They take any steps and any count, and may write over their input; a count of elements
+/// goes one by one where an output is the input of another one. They leave floating-point flags
+/// behind that are not NumPy's; nobody reads these. They are called with NumPy's loop, a
+/// CalledLoop: for exp2, log2 and pow, and all of float64, it computes what is not plain.
 struct FloatLoops {
   LoopFn float32[kFloatFunctions];
-  LoopFn float64[kFloatFunctions];  // null where there is none
+  LoopFn float64[kFloatFunctions];
 };
+
+inline constexpr int inputs_of(FloatFunction function) {
+  return function == FloatFunction::pow ? 2 : 1;
+}
+
+/// Whether there is a loop for some instruction set: each set has the same ones.
+inline constexpr bool has_own_loop(FloatFunction function, DType dtype) {
+  if (function == FloatFunction::none) return false;
+  const bool is_of_doubles = function == FloatFunction::exp || function == FloatFunction::log ||
+                             function == FloatFunction::pow;
+  return dtype == DType::f32 || (dtype == DType::f64 && is_of_doubles);
+}
+
+inline constexpr bool is_complete(const FloatLoops& loops) {
+  for (int i = 0; i < kFloatFunctions; ++i) {
+    const auto function = static_cast<FloatFunction>(i);
+    if ((loops.float32[i] != nullptr) != has_own_loop(function, DType::f32)) return false;
+    if ((loops.float64[i] != nullptr) != has_own_loop(function, DType::f64)) return false;
+  }
+  return true;
+}
 
 /// Null where the compiler does not make them.
 extern const FloatLoops* const kFloatLoops256;

@@ -31,17 +31,30 @@ struct Blocks {
   }
 };
 
-/// Of doubles, in blocks of four vectors: first where their rows are. These places go through
-/// memory, as to take them from vectors keeps the ports of shuffles busy. A vector with an input
-/// that is not plain is NumPy's.
-template <typename Function>
+/// NumPy's loop for one vector, of one input or of several. The bits of a NaN are those in memory.
+template <typename T, typename... Inputs>
+void by_numpy(void* numpys, T* out, const Inputs*... in) {
+  constexpr int kOperands = 1 + sizeof...(in);
+  const auto& called = *static_cast<const CalledLoop*>(numpys);
+  char* args[] = {reinterpret_cast<char*>(const_cast<Inputs*>(in))...,
+                  reinterpret_cast<char*>(out)};
+  const intptr_t count = Doubles256::kLanes;
+  intptr_t steps[kOperands];
+  for (intptr_t& step : steps) step = sizeof(T);
+  called.loop(args, &count, steps, called.data);
+}
+
+/// Of doubles, or of floats in doubles, in blocks of four vectors: first where their rows are.
+/// These places go through memory, as to take them from vectors keeps the ports of shuffles busy.
+/// A vector with an input that is not plain is NumPy's.
+template <typename Function, typename T = double>
 struct DoubleBlocks {
-  using Element = double;
+  using Element = T;
   using V = Doubles256;
   static constexpr int kVectorsOfBlock = 4;
   static constexpr int64_t kGrain = V::kLanes * kVectorsOfBlock, kMost = INT64_MAX;
 
-  static OFL_INLINE void many(const double* in, double* out, int64_t n, void* numpys) {
+  static OFL_INLINE void many(const T* in, T* out, int64_t n, void* numpys) {
     alignas(32) int64_t at[kGrain];
     for (int64_t k = 0; k < n; k += kGrain) {
       V::Floats x[kVectorsOfBlock];
@@ -51,22 +64,14 @@ struct DoubleBlocks {
       }
       asm("" : "+m"(at));
       for (int j = 0; j < kVectorsOfBlock; ++j) {
-        const bool is_plain = __builtin_expect(Function::is_plain(x[j]), 1);
-        V::store(out + k + V::kLanes * j,
-                 is_plain ? Function::of(x[j], at + V::kLanes * j) : by_numpy(x[j], numpys));
+        const int64_t first = k + V::kLanes * j;
+        if (__builtin_expect(Function::is_plain(x[j]), 1)) {
+          V::store(out + first, Function::of(x[j], at + V::kLanes * j));
+        } else {
+          by_numpy(numpys, out + first, in + first);
+        }
       }
     }
-  }
-
- private:
-  static V::Floats by_numpy(V::Floats x, void* numpys) {
-    const auto& called = *static_cast<const CalledLoop*>(numpys);
-    double in[V::kLanes], out[V::kLanes];
-    V::store(in, x);
-    char* args[] = {reinterpret_cast<char*>(in), reinterpret_cast<char*>(out)};
-    const intptr_t count = V::kLanes, steps[] = {sizeof(double), sizeof(double)};
-    called.loop(args, &count, steps, called.data);
-    return V::load(out);
   }
 };
 
