@@ -1,5 +1,5 @@
 // Binary search in sorted elements. Several needles go down together, without branches, so that
-// their cache misses overlap.
+// their cache misses overlap. Needles that ascend are searched from where the one before them is.
 #include <algorithm>
 
 #include "ops/sort/order.h"
@@ -9,6 +9,9 @@ namespace ofl::ops {
 namespace {
 
 constexpr int kTogether = 8;
+/// Elements between the places of needles that are searched together, up to which it is faster to
+/// search the next ones from there.
+constexpr int64_t kCloseNeedles = 64;
 
 /// A bool is a byte of 0 or 1.
 template <typename T>
@@ -47,11 +50,45 @@ class Haystack {
   int64_t size() const { return n_; }
   T operator[](int64_t i) const { return first_[i]; }
 
+  /// No needle comes before the one in front of it; of floats, none is a NaN.
+  static bool ascend(const T* needles, int count) {
+    for (int k = 1; k < count; ++k) {
+      if (!follows(needles[k], needles[k - 1])) return false;
+    }
+    return true;
+  }
+  /// False of a NaN, of floats.
+  static bool follows(T needle, T other) {
+    if constexpr (std::is_floating_point_v<T>) return needle >= other;
+    return !before(needle, other);
+  }
+
+  /// How many elements from `from` on hold the place of a needle that all before `from` come
+  /// before: about twice the number that come before it.
+  template <bool Right>
+  int64_t reach(int64_t from, T needle) const {
+    int64_t length = kTogether;
+    while (length < numbers_ - from && precedes<Right>(first_[from + length - 1], needle)) {
+      length *= 2;
+    }
+    return std::min(length, numbers_ - from);
+  }
+
   /// How many elements come before each of the needles, those equal to it included if Right.
   template <bool Right>
   void search(const T* needles, int count, int64_t* found) const {
-    std::fill_n(found, count, 0);
-    int64_t length = numbers_;
+    search<Right>(needles, count, 0, numbers_, found);
+    if constexpr (std::is_floating_point_v<T>) {
+      for (int k = 0; k < count; ++k) {
+        if (is_nan(needles[k])) found[k] = Right ? n_ : numbers_;
+      }
+    }
+  }
+
+  /// Of needles, none a NaN, whose places are among `length` elements.
+  template <bool Right>
+  void search(const T* needles, int count, int64_t from, int64_t length, int64_t* found) const {
+    std::fill_n(found, count, from);
     while (length > 1) {
       const int64_t half = length / 2;
       for (int k = 0; k < count; ++k) {
@@ -61,11 +98,6 @@ class Haystack {
     }
     if (length == 1) {
       for (int k = 0; k < count; ++k) found[k] += precedes<Right>(first_[found[k]], needles[k]);
-    }
-    if constexpr (std::is_floating_point_v<T>) {
-      for (int k = 0; k < count; ++k) {
-        if (is_nan(needles[k])) found[k] = Right ? n_ : numbers_;
-      }
     }
   }
 
@@ -94,12 +126,25 @@ void search_all(const Haystack<T>& haystack, const ArrayView& needles, const Tak
   T together[kTogether];
   int64_t found[kTogether];
   const int64_t n = needles.shape[0], step = needles.strides[0];
+  int64_t from = 0;
+  bool are_close = false;  // the needles before these
+  T last{};                // of them
   for (int64_t i = 0; i < n; i += kTogether) {
     const int count = static_cast<int>(std::min<int64_t>(kTogether, n - i));
     for (int k = 0; k < count; ++k) {
       together[k] = load_element<T>(needles.data + (i + k) * step);
     }
-    haystack.template search<Right>(together, count, found);
+    const bool go_on = are_close && Haystack<T>::follows(together[0], last) &&
+                       Haystack<T>::ascend(together, count);
+    if (go_on) {
+      const int64_t length = haystack.template reach<Right>(from, together[count - 1]);
+      haystack.template search<Right>(together, count, from, length, found);
+    } else {
+      haystack.template search<Right>(together, count, found);
+    }
+    from = found[count - 1];
+    last = together[count - 1];
+    are_close = from - found[0] <= kCloseNeedles;
     for (int k = 0; k < count; ++k) take(i + k, together[k], found[k]);
   }
 }

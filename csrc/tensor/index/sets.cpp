@@ -214,21 +214,39 @@ bool is_aligned(const Tensor& x) {
 
 // --- two sets
 
-/// Writes what the operation keeps of distinct elements, which ascend; how many.
+/// How many elements, which ascend, come before the NaN, which are not more than one.
+template <typename T>
+int64_t count_numbers(const T* elements, int64_t n) {
+  return n > 0 && ops::is_nan(elements[n - 1]) ? n - 1 : n;
+}
+
+/// Of numbers.
+template <typename T>
+bool is_less(T a, T b) {
+  if constexpr (std::is_floating_point_v<T>) return a < b;
+  return ops::before(a, b);
+}
+
+/// Writes what the operation keeps of distinct elements, which ascend; how many. `out` has room for
+/// one more. Numbers go without branches, as which one is next is not to be guessed.
 template <typename T>
 int64_t combine(SetOperation operation, const T* a, int64_t a_count, const T* b, int64_t b_count,
                 T* out) {
   const bool keeps_common = operation == SetOperation::intersection;
   const bool keeps_others = operation == SetOperation::exclusive;
-  int64_t count = 0, j = 0;
-  for (int64_t i = 0; i < a_count; ++i) {
-    for (; j < b_count && ops::before(b[j], a[i]); ++j) {
-      if (keeps_others) out[count++] = b[j];
-    }
-    const bool is_common = j < b_count && ops::same_value(a[i], b[j]);
-    if (is_common == keeps_common) out[count++] = a[i];
-    j += is_common;
+  const int64_t keeps[] = {!keeps_common, keeps_others, keeps_common};  // of a, of b, of both
+  const int64_t a_numbers = count_numbers(a, a_count), b_numbers = count_numbers(b, b_count);
+  int64_t count = 0, i = 0, j = 0;
+  while (i < a_numbers && j < b_numbers) {
+    const T one = a[i], other = b[j];
+    const int64_t is_other = is_less(other, one), is_common = ops::same_value(one, other);
+    out[count] = is_other ? other : one;
+    count += keeps[is_other | is_common << 1];
+    i += 1 - is_other;
+    j += is_other | is_common;
   }
+  for (; keeps_others && j < b_numbers; ++j) out[count++] = b[j];
+  for (; !keeps_common && i < a_count; ++i) out[count++] = a[i];
   for (; keeps_others && j < b_count; ++j) out[count++] = b[j];
   return count;
 }

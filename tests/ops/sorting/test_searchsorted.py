@@ -85,3 +85,27 @@ def test_large_in_both_modes(device: flow.Device, naive: bool) -> None:
     x, needles = np.sort(values((50_000,), "float64", 1)), values((30_001,), "float64", 2)
     seen = flow.searchsorted(*(flow.tensor(v, device=device) for v in (x, needles)))
     same(np.searchsorted(x, needles), seen)
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize(
+    "dtype", ["bool", "int8", "uint16", "int64", "float16", "float32", "complex64"]
+)
+def test_needles_that_ascend(dtype: str, side: str) -> None:
+    """Close to each other, apart, equal, with NaN behind, and such that fall back in between."""
+    random = np.random.default_rng(3)
+    for size in (0, 1, 7, 8, 9, 100, 3000):
+        for count in (1, 8, 17, 100, 5000):
+            spread = random.choice([1, 30, 1e4])
+            x = np.sort((random.random(size) * spread).astype(dtype))
+            needles = np.sort((random.random(count) * spread).astype(dtype))
+            with_nan = needles.copy()
+            if np.dtype(dtype).kind in "fc":
+                with_nan[-count // 3 :] = np.nan
+                x[size - size // 4 :] = np.nan
+            fallen = needles.copy()
+            fallen[count // 2 :] = needles[: count - count // 2]
+            descending = needles[::-1]
+            for wanted in (needles, with_nan, fallen, descending, np.repeat(needles, 3)):
+                seen = flow.searchsorted(flow.asarray(x), flow.asarray(wanted), side=side)
+                assert np.array_equal(seen.numpy(), np.searchsorted(x, wanted, side)), (size, count)

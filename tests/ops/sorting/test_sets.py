@@ -210,3 +210,18 @@ def test_bools_of_other_bytes_are_true() -> None:
     assert flow.unique_values(x).numpy().tobytes() == b"\x00\x01"
     assert flow.unique_all(x).counts.tolist() == [1, 3]
     assert flow.union1d(x, x).tolist() == [False, True]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64", "int16", "bool"])
+def test_sets_of_two_with_nans(dtype: str) -> None:
+    """In one of them, in both, alone; with all of one before the other."""
+    random = np.random.default_rng(4)
+    parts = [(random.random(n) * most).astype(dtype) for n in (0, 1, 40, 500) for most in (3, 100)]
+    parts += [part + np.asarray(200).astype(dtype) for part in parts[-3:]]
+    if np.dtype(dtype).kind in "fc":
+        parts += [np.append(part, [np.nan, np.nan]).astype(dtype) for part in parts]
+    for a in parts:
+        for b in parts:
+            for name in ("intersect1d", "setdiff1d", "setxor1d", "union1d"):
+                seen = getattr(flow, name)(flow.asarray(a), flow.asarray(b)).numpy()
+                same(getattr(np, name)(a, b), seen)
