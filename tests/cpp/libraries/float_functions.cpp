@@ -8,6 +8,7 @@
 #include "ops/elementwise/float_functions/agreement.h"
 
 using namespace ofl::ops;
+using ofl::DType;
 
 namespace {
 
@@ -116,6 +117,10 @@ extern "C" {
 
 void* loop_address(int wide, int function, int size) {
   return reinterpret_cast<void*>(loop_of(wide, function, size));
+}
+
+bool is_told(int function, int size) {
+  return has_own_loop(static_cast<FloatFunction>(function), size == 4 ? DType::f32 : DType::f64);
 }
 
 /// A function of one.

@@ -48,6 +48,7 @@ class Loops:
         compiled([*COMPILER, *flags, *includes, *sources, "-o", target])
         self.library = ctypes.CDLL(str(target))
         self.library.loop_address.restype = ctypes.c_void_p
+        self.library.is_told.restype = ctypes.c_bool
         self.library.points.restype = ctypes.c_int64
         for name in ("differences", "differences_from_library", "differences_from_odd"):
             getattr(self.library, name).restype = ctypes.c_int64
@@ -102,6 +103,13 @@ def wide(request: pytest.FixtureRequest) -> int:
 def one_by_one(loops: Loops, wide: int, name: str, x: np.ndarray, out: np.ndarray) -> None:
     for i in range(x.size):
         loops.call(wide, name, x[i : i + 1], out[i : i + 1])
+
+
+def test_each_set_has_the_loops_that_are_told(loops: Loops) -> None:
+    for name in (f"{function} {dtype}" for function in ORDER for dtype in ("float32", "float64")):
+        assert bool(loops.library.is_told(*kind(name))) == (name in ALL)
+        for wide in (256, 512):
+            assert bool(loops.library.loop_address(wide, *kind(name))) == (name in ALL)
 
 
 def test_the_sets_agree(loops: Loops) -> None:

@@ -33,15 +33,6 @@ inline constexpr bool has_own_loop(FloatFunction function, DType dtype) {
   return dtype == DType::f32 || (dtype == DType::f64 && is_of_doubles);
 }
 
-inline constexpr bool is_complete(const FloatLoops& loops) {
-  for (int i = 0; i < kFloatFunctions; ++i) {
-    const auto function = static_cast<FloatFunction>(i);
-    if ((loops.float32[i] != nullptr) != has_own_loop(function, DType::f32)) return false;
-    if ((loops.float64[i] != nullptr) != has_own_loop(function, DType::f64)) return false;
-  }
-  return true;
-}
-
 /// Null where the compiler does not make them.
 extern const FloatLoops* const kFloatLoops256;
 extern const FloatLoops* const kFloatLoops512;
