@@ -140,8 +140,8 @@ bool conjugated_product(const Issuer& issuer, const ops::OpDef& op,
   const bool are_alike = a.ndim() == 1 && a.shape == b.shape && a.dtype == b.dtype &&
                          a.dtype == resolution.result && a.device() == b.device();
   if (!are_alike || issuer.sink || !a.storage->state().device.runs_host_kernels()) return false;
-  // The routines sum elements that lie side by side in another order. A conjugated copy lies so:
-  // only where `a` does are the bits those of the two steps.
+  // If the elements of `a` do not lie side by side, the two steps make a copy in which they do. The
+  // routines add that up in another order, so the bits would differ.
   if (a.strides[0] != static_cast<int64_t>(size_of(a.dtype)) && a.size() > 1) return false;
   Tensor result = make_tensor(a.storage->state(), a.dtype, Dims{}, issuer.site);
   LoopPlan plan(op.name.c_str(), ops::KernelId::matmul, 3);

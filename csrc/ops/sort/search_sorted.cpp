@@ -63,8 +63,8 @@ class Haystack {
     return !before(needle, other);
   }
 
-  /// How many elements from `from` on hold the place of a needle that all before `from` come
-  /// before: about twice the number that come before it.
+  /// How many elements from `from` on are to be searched for a needle, if all before `from` come
+  /// before it. Its place is among these or right behind them.
   template <bool Right>
   int64_t reach(int64_t from, T needle) const {
     int64_t length = kTogether;

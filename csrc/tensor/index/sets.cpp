@@ -228,7 +228,7 @@ bool is_less(T a, T b) {
 }
 
 /// Writes what the operation keeps of distinct elements, which ascend; how many. `out` has room for
-/// one more. Numbers go without branches, as which one is next is not to be guessed.
+/// one more. The loop over numbers has no branch on them, as no processor can guess which is next.
 template <typename T>
 int64_t combine(SetOperation operation, const T* a, int64_t a_count, const T* b, int64_t b_count,
                 T* out) {

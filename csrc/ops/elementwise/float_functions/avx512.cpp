@@ -23,15 +23,13 @@ namespace ofl::ops::float_functions {
 namespace {
 
 using V = Lanes512;
-constexpr FloatLoops kLoops = {{loop<Blocks<V, Exp<V>>>, loop<Blocks<V, Log<V>>>,
-                                loop<Blocks<V, Tanh512>>, loop<Blocks<V, Sine<V, false>>>,
-                                loop<Blocks<V, Sine<V, true>>>,
-                                loop<DoubleBlocks<FloatExp2, float>>,
-                                loop<DoubleBlocks<FloatLog2, float>>,
-                                pair_loop<PowerBlock<FloatPow, float>>},
-                               {loop<DoubleBlocks<DoubleExp>>, loop<DoubleBlocks<DoubleLog>>,
-                                nullptr, nullptr, nullptr, nullptr, nullptr,
-                                pair_loop<PowerBlock<DoublePow, double>>}};
+constexpr FloatLoops kLoops = {
+    {loop<Blocks<V, Exp<V>>>, loop<Blocks<V, Log<V>>>, loop<Blocks<V, Tanh512>>,
+     loop<Blocks<V, Sine<V, false>>>, loop<Blocks<V, Sine<V, true>>>,
+     loop<DoubleBlocks<FloatExp2, float>>, loop<DoubleBlocks<FloatLog2, float>>,
+     pair_loop<PowerBlock<FloatPow, float>>},
+    {loop<DoubleBlocks<DoubleExp>>, loop<DoubleBlocks<DoubleLog>>, nullptr, nullptr, nullptr,
+     nullptr, nullptr, pair_loop<PowerBlock<DoublePow, double>>}};
 
 }  // namespace
 

@@ -26,8 +26,8 @@ struct LoopChoice {
 /// first call for a function and a dtype chooses, in less than a millisecond. Any thread.
 void use_own_loop(FloatFunction function, Resolution* resolution);
 
-/// What was chosen for this dtype, in a sentence for reports. Before the first use it is "", and so
-/// it is for a function that has a loop of our own for no instruction set. Any thread.
+/// A sentence for reports: what was chosen for this dtype. It is empty before the first use, and if
+/// no instruction set has a loop of our own. Any thread.
 std::string describe_choice(FloatFunction function, DType dtype);
 
 }  // namespace ofl::ops

@@ -64,9 +64,7 @@ struct Doubles256 {
   static OFL_INLINE Floats select(Floats mask, Floats yes, Floats no) {
     return _mm256_blendv_pd(no, yes, mask);
   }
-  static OFL_INLINE Floats magnitude(Floats x) {
-    return _mm256_andnot_pd(_mm256_set1_pd(-0.0), x);
-  }
+  static OFL_INLINE Floats magnitude(Floats x) { return _mm256_andnot_pd(_mm256_set1_pd(-0.0), x); }
 
   /// A column of a table of numbers: at[j] is where that of lane j is, in bytes.
   static OFL_INLINE Ints column(const void* table, const int64_t* at) {

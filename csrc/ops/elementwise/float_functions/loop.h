@@ -137,8 +137,7 @@ void loop(char** args, const intptr_t* dims, const intptr_t* steps, void* data) 
     return apply_spread<Many>(args[0], steps[0], args[1], steps[1], n, 1, data);
   }
   if (n == 1 || (steps[0] == kSize && steps[1] == kSize)) {
-    return apply<Many>(reinterpret_cast<const T*>(args[0]), reinterpret_cast<T*>(args[1]), n,
-                       data);
+    return apply<Many>(reinterpret_cast<const T*>(args[0]), reinterpret_cast<T*>(args[1]), n, data);
   }
   apply_spread<Many>(args[0], steps[0], args[1], steps[1], n, n, data);
 }

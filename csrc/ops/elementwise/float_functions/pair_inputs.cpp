@@ -29,8 +29,8 @@ std::vector<T> around(T value) {
 template <typename T>
 void add_thresholds(CheckInputs<T>* inputs) {
   using Limits = std::numeric_limits<T>;
-  const std::vector<T> ends = {T(0), Limits::denorm_min(), Limits::min(), Limits::max(),
-                               Limits::infinity(), Limits::quiet_NaN()};
+  const std::vector<T> ends = {T(0),          Limits::denorm_min(), Limits::min(),
+                               Limits::max(), Limits::infinity(),   Limits::quiet_NaN()};
   std::vector<T> bases = ends, exponents = ends;
   for (const double base : {0.5, 0.75, 1.0, 2.0, 10.0}) {
     for (const T near : around(static_cast<T>(base))) bases.push_back(near);

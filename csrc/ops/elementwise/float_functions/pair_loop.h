@@ -57,8 +57,7 @@ struct PowerBlock {
     const V::Floats negative = V::less(x, V::all(0.0));
     *plain = V::and_not(*plain, V::and_not(negative, is_integer));
     const V::Ints odd = V::left<63>(V::as_ints(sum));
-    return V::as_floats(
-        V::bits_xor(V::as_ints(power), V::bits_and(odd, V::as_ints(negative))));
+    return V::as_floats(V::bits_xor(V::as_ints(power), V::bits_and(odd, V::as_ints(negative))));
   }
 };
 
@@ -100,10 +99,10 @@ void pair_loop(char** args, const intptr_t* dims, const intptr_t* steps, void* d
   T first[kBuffer], second[kBuffer], results[kBuffer];
   for (intptr_t done = 0; done < n; done += most) {
     const intptr_t count = n - done < most ? n - done : most;
-    const T* const x = in_a_row<T, Block::kElements>(args[0] + done * steps[0], steps[0], count,
-                                                     first);
-    const T* const y = in_a_row<T, Block::kElements>(args[1] + done * steps[1], steps[1], count,
-                                                     second);
+    const T* const x =
+        in_a_row<T, Block::kElements>(args[0] + done * steps[0], steps[0], count, first);
+    const T* const y =
+        in_a_row<T, Block::kElements>(args[1] + done * steps[1], steps[1], count, second);
     char* const out = args[2] + done * steps[2];
     const bool in_place = steps[2] == kSize && count % Block::kElements == 0;
     T* const to = in_place ? reinterpret_cast<T*>(out) : results;

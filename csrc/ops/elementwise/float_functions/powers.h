@@ -52,8 +52,8 @@ struct FloatLog2 {
   static constexpr int64_t kLeast = 0x3fe6600000000000;  // the bits of 0.69921875
 
   static OFL_INLINE bool is_plain(Floats x) {
-    return V::is_all(V::both(V::at_most(V::all(kLeastFloat), x),
-                             V::at_most(x, V::all(kMostFloat))));
+    return V::is_all(
+        V::both(V::at_most(V::all(kLeastFloat), x), V::at_most(x, V::all(kMostFloat))));
   }
 
   static OFL_INLINE Ints at(Floats x) {
