@@ -6,6 +6,7 @@
 #include <initializer_list>
 
 #include "ops/elementwise/float_functions/double_tables.h"
+#include "ops/elementwise/float_functions/power_tables.h"
 
 namespace ofl::ops {
 
@@ -91,7 +92,6 @@ template <typename T>
 Bits ties(FloatFunction function) {
   constexpr bool is_double = sizeof(T) == sizeof(double);
   constexpr int kTies = 150, kRows = float_functions::kDoubleRows;
-  constexpr int kRowsOfLog2 = 16, kRowsOfExp2 = 32;
   Bits found;
   if (function == FloatFunction::tanh) return found;
   if (function == FloatFunction::log) {
@@ -100,13 +100,13 @@ Bits ties(FloatFunction function) {
     }
     return found;
   }
-  for (int i = 0; function == FloatFunction::log2 && i <= kRowsOfLog2; ++i) {
+  for (int i = 0; function == FloatFunction::log2 && i <= float_functions::kLog2Rows; ++i) {
     found.push_back(bits_of<T>(0.69921875) + (int64_t{i} << 19));
   }
   if (function == FloatFunction::log2) return found;
   double period = kHalfPi;
   if (function == FloatFunction::exp) period = is_double ? kLn2 / kRows : kLn2;
-  if (function == FloatFunction::exp2) period = 1.0 / kRowsOfExp2;
+  if (function == FloatFunction::exp2) period = 1.0 / float_functions::kExp2Rows;
   for (int i = 0; i < kTies; ++i) found.push_back(bits_of<T>((i + 0.5) * period));
   return found;
 }

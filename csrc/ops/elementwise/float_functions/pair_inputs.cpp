@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "ops/elementwise/float_functions/agreement.h"
+#include "ops/elementwise/float_functions/double_tables.h"
 #include "ops/elementwise/float_functions/power_tables.h"
 
 namespace ofl::ops {
@@ -81,7 +82,8 @@ void add_rows(CheckInputs<T>* inputs) {
 template <typename T>
 void add_ties(std::mt19937_64* random, CheckInputs<T>* inputs) {
   std::uniform_real_distribution<double> any(0.1, 9.0);
-  const double step = kLn2 / (kIsDouble<T> ? 128 : float_functions::kExp2Rows);
+  const double step =
+      kLn2 / (kIsDouble<T> ? float_functions::kDoubleRows : float_functions::kExp2Rows);
   for (int i = -kTies; i < kTies; ++i) add_power<T>(any(*random), (i + 0.5) * step, inputs);
 }
 
