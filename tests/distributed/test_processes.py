@@ -94,9 +94,29 @@ def test_faults(fault: str, start: Start) -> None:
     """Nobody is left waiting, the status is not 0, and each rank says what it knows."""
     code, (ranks, pattern) = FAULTS[fault]
     done = start(3, code=code, ccl_timeout="8")  # longer than a crowded machine holds one up
-    assert done.returncode != 0, done.stdout
+    assert done.returncode > 0, done.stdout  # what has started them ended, too, by no signal
     if ranks:
         assert len(re.findall(pattern, done.stdout)) >= ranks, done.stdout
+
+
+def test_a_rank_that_has_ended_waits_for_the_others_without_its_core(start: Start) -> None:
+    done = start(
+        2,
+        code="""
+import pathlib
+pid = total(flow.asarray([os.getpid() if rank == 1 else 0]))[0]
+if rank == 0:
+    def used():
+        fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    time.sleep(0.5)  # it ends meanwhile
+    before = used()
+    time.sleep(2)
+    say("seconds:", used() - before)
+""",
+    )
+    assert done.returncode == 0, done.stdout
+    assert float(re.findall(r"seconds: (\S+)", done.stdout)[0]) < 1, done.stdout
 
 
 def test_a_rank_says_in_one_piece_why_it_ends(start: Start) -> None:

@@ -113,7 +113,7 @@ class World {
   /// Any thread: what is in flight, and what is posted from now on, ends aborted, in all groups.
   virtual void abort(const std::string& reason) = 0;
   /// This rank posts nothing any more. What others post that it would have to take part in ends:
-  /// ranks differ.
+  /// ranks differ. Ranks that are processes wait here until all leave.
   virtual void leave() = 0;
 };
 

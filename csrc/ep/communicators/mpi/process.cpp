@@ -228,10 +228,10 @@ std::vector<std::string> Process::answers(Group& group, uint64_t number) {
     std::string& text = all[static_cast<size_t>(one)];
     if (one == rank()) {
       text = fitting(whereabouts());
-    } else if (const auto found = given.find(one); found != given.end()) {
-      text = found->second;
     } else if (has_left_[static_cast<size_t>(one)]) {
       text = "has ended";
+    } else if (const auto found = given.find(one); found != given.end()) {
+      text = found->second;
     }
   }
   return all;
@@ -356,19 +356,22 @@ void Process::leave() {
   if (listener_->thread.joinable()) listener_->thread.join();
 }
 
-// A message has left its memory soon, whether or not its receiver looks. After an abort the
-// receiver may have gone.
+// The others are awaited here, with pauses, though the end of the library would wait for them, too:
+// it takes a core for that, and what has started the ranks may crash or hang where one of them
+// aborts while another is in there (Open MPI 5.0.11). A rank that fails ends this one.
 void Process::say_farewell() {
-  constexpr int64_t kLongestNs = 10'000'000'000, kLongestAbortedNs = 1'000'000'000;
-  const int64_t begin = now_ns();
-  for (bool has_told = false;; std::this_thread::yield()) {
+  constexpr std::chrono::microseconds kPause{200};
+  constexpr int64_t kLongestNs = 1'000'000'000;  // for what nobody may receive any more
+  int64_t alone_since = 0;
+  for (bool has_told = false;; std::this_thread::sleep_for(kPause)) {
     const Lock lock(mutex_);
     if (is_gone_) return;
     try {
       if (!std::exchange(has_told, true)) tell_ends();
       poll();
-      const int64_t longest = aborted_ ? kLongestAbortedNs : kLongestNs;
-      const bool waits = !has_failed_ && now_ns() - begin < longest;
+      if (!has_failed_ && !have_all_left()) continue;
+      if (alone_since == 0) alone_since = now_ns();
+      const bool waits = !has_failed_ && now_ns() - alone_since < kLongestNs;
       if (!wire_.mailbox.has_sent_all() && waits) continue;
       is_gone_ = true;
       abort_all(concat("rank ", rank(), " has left"));
@@ -378,6 +381,13 @@ void Process::say_farewell() {
       return fail_all(error);
     }
   }
+}
+
+bool Process::have_all_left() const {
+  for (int32_t one = 0; one < size(); ++one) {
+    if (one != rank() && !has_left_[static_cast<size_t>(one)]) return false;
+  }
+  return true;
 }
 
 }  // namespace ofl::ep::mpi

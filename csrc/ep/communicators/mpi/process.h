@@ -79,6 +79,7 @@ class Process {
   void answer(const Envelope& question);
   void listen();
   void say_farewell();
+  bool have_all_left() const;
 
   const int process_;  // its id
   const Library library_;
