@@ -121,7 +121,7 @@ void Member::leave() {
     entry.second->devices.clear();
   }
   queues_.clear();
-  world_->leave();
+  world_->leave_together();
 }
 
 std::shared_ptr<Member> Member::current() {

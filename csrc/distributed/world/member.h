@@ -66,7 +66,8 @@ class Member {
   void abort(const std::string& reason) { world_->abort(reason); }
   /// Its program has ended: waits for its collectives. By its thread.
   void finish(vm::VirtualMachine& machine);
-  /// Then: it takes part in no others. Without the GIL, as other ranks of the process leave, too.
+  /// Then: it takes part in no others, and a rank that is a process waits for the ends of the
+  /// others. Without the GIL, as other ranks of the process leave, too.
   void leave();
   Ledger& ledger() { return ledger_; }
   /// Its instructions in flight in which others take part.

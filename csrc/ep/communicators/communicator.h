@@ -113,8 +113,12 @@ class World {
   /// Any thread: what is in flight, and what is posted from now on, ends aborted, in all groups.
   virtual void abort(const std::string& reason) = 0;
   /// This rank posts nothing any more. What others post that it would have to take part in ends:
-  /// ranks differ. Ranks that are processes wait here until all leave.
+  /// ranks differ.
   virtual void leave() = 0;
+  /// Leaves; a rank that is a process then waits until all others leave. The end of the library
+  /// would wait for them, too, but it takes a core for that, and what has started the ranks may
+  /// crash or hang where one of them aborts while another is in there (Open MPI 5.0.11).
+  virtual void leave_together() { leave(); }
 };
 
 }  // namespace ofl::ep

@@ -22,7 +22,7 @@ Process::Process(const Library& library)
 
 /// A forked child has the memory of the listener, and no such thread.
 Process::~Process() {
-  leave();
+  leave(false);
   if (is_forked()) static_cast<void>(listener_.release());
 }
 
@@ -349,29 +349,32 @@ void Process::drop(Group& group, uint64_t number) {
   while (!advance(group, number, &verdict, &reason)) std::this_thread::yield();
 }
 
-void Process::leave() {
+void Process::leave(bool awaits_others) {
   if (is_forked()) return;
-  say_farewell();
+  say_farewell(awaits_others);
   listener_->ends.notify_all();
   if (listener_->thread.joinable()) listener_->thread.join();
 }
 
-// The others are awaited here, with pauses, though the end of the library would wait for them, too:
-// it takes a core for that, and what has started the ranks may crash or hang where one of them
-// aborts while another is in there (Open MPI 5.0.11). A rank that fails ends this one.
-void Process::say_farewell() {
+// The others are awaited with pauses, and until they end: a rank that fails ends this one, too. A
+// message has left its memory soon, whether or not its receiver looks; after an abort, and where
+// all have left, nobody may receive it any more.
+void Process::say_farewell(bool awaits_others) {
   constexpr std::chrono::microseconds kPause{200};
-  constexpr int64_t kLongestNs = 1'000'000'000;  // for what nobody may receive any more
-  int64_t alone_since = 0;
+  constexpr int64_t kLongestNs = 10'000'000'000, kLongestAloneNs = 1'000'000'000;
+  int64_t begin = now_ns();
   for (bool has_told = false;; std::this_thread::sleep_for(kPause)) {
     const Lock lock(mutex_);
     if (is_gone_) return;
     try {
       if (!std::exchange(has_told, true)) tell_ends();
       poll();
-      if (!has_failed_ && !have_all_left()) continue;
-      if (alone_since == 0) alone_since = now_ns();
-      const bool waits = !has_failed_ && now_ns() - alone_since < kLongestNs;
+      if (awaits_others && !has_failed_ && !have_all_left()) {
+        begin = now_ns();
+        continue;
+      }
+      const int64_t longest = awaits_others || aborted_ ? kLongestAloneNs : kLongestNs;
+      const bool waits = !has_failed_ && now_ns() - begin < longest;
       if (!wire_.mailbox.has_sent_all() && waits) continue;
       is_gone_ = true;
       abort_all(concat("rank ", rank(), " has left"));

@@ -57,7 +57,7 @@ class Process {
   std::optional<std::string> aborted();
   /// Ends what this rank has posted, whose memory nobody touches any more then.
   void drop(Group& group, uint64_t number);
-  void leave();
+  void leave(bool awaits_others);
 
  private:
   using Lock = std::lock_guard<std::mutex>;
@@ -78,7 +78,7 @@ class Process {
   std::string whereabouts() const;
   void answer(const Envelope& question);
   void listen();
-  void say_farewell();
+  void say_farewell(bool awaits_others);
   bool have_all_left() const;
 
   const int process_;  // its id

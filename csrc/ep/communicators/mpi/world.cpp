@@ -76,7 +76,8 @@ class MpiWorld final : public World {
     return std::make_unique<MpiCommunicator>(process_, process_->group(ranks));
   }
   void abort(const std::string& reason) override { process_->abort(reason); }
-  void leave() override { process_->leave(); }
+  void leave() override { process_->leave(false); }
+  void leave_together() override { process_->leave(true); }
 
  private:
   const std::shared_ptr<Process> process_;
