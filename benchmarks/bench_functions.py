@@ -15,7 +15,11 @@ from oneflow_lite import _C
 from report import Report, arguments
 from timing import Effort, Measurement, measure, run_process, statement
 
-NAMES = [f"float32 {name}" for name in ("exp", "log", "tanh", "sin", "cos", "exp2", "log2", "pow")]
+OF_FLOATS = (
+    *("exp", "log", "tanh", "sin", "cos", "exp2", "log2", "pow"),
+    *("expm1", "log1p", "atan", "cbrt", "sinh", "atanh", "log10"),
+)
+NAMES = [f"float32 {name}" for name in OF_FLOATS]
 NAMES += [f"float64 {name}" for name in ("exp", "log", "pow")]
 SIZES = (1_000, 10_000, 1_000_000)
 NUMPY, OURS = "NumPy", "oneflow_lite"
@@ -35,7 +39,8 @@ def child(quick: bool) -> None:
         dtype, name = row.split()
         for size in SIZES:
             random = np.random.default_rng(0)
-            x = [random.uniform(0.01, 3, size).astype(dtype) for _ in range(1 + (name == "pow"))]
+            most = 0.99 if name == "atanh" else 3
+            x = [random.uniform(0.01, most, size).astype(dtype) for _ in range(1 + (name == "pow"))]
             out, tensors = np.empty_like(x[0]), [flow.tensor(each) for each in x]
             target = flow.empty_like(tensors[0])
             getattr(np, name)(*x, out=out)

@@ -24,7 +24,24 @@ inline constexpr int kMaxOperands = kMaxInputs + 1;
 
 /// Functions of floats that loops of our own compute where these have NumPy's bits; see
 /// elementwise/float_functions/.
-enum class FloatFunction : uint8_t { exp, log, tanh, sin, cos, exp2, log2, pow, none };
+enum class FloatFunction : uint8_t {
+  exp,
+  log,
+  tanh,
+  sin,
+  cos,
+  exp2,
+  log2,
+  pow,
+  expm1,
+  log1p,
+  atan,
+  cbrt,
+  sinh,
+  atanh,
+  log10,
+  none
+};
 inline constexpr int kFloatFunctions = static_cast<int>(FloatFunction::none);
 
 /// What an op does for one combination of operand types: the loop, and the dtypes it wants. Those

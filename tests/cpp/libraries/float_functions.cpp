@@ -49,11 +49,25 @@ CalledLoop* library_of(FloatFunction function) {
   static CalledLoop exp2{library_loop<T, std::exp2>, nullptr};
   static CalledLoop log2{library_loop<T, std::log2>, nullptr};
   static CalledLoop pow{pow_loop<T>, nullptr};
+  static CalledLoop expm1{library_loop<T, std::expm1>, nullptr};
+  static CalledLoop log1p{library_loop<T, std::log1p>, nullptr};
+  static CalledLoop atan{library_loop<T, std::atan>, nullptr};
+  static CalledLoop cbrt{library_loop<T, std::cbrt>, nullptr};
+  static CalledLoop sinh{library_loop<T, std::sinh>, nullptr};
+  static CalledLoop log10{library_loop<T, std::log10>, nullptr};
+  static CalledLoop atanh{library_loop<T, std::atanh>, nullptr};
   switch (function) {
     case FloatFunction::exp2: return &exp2;
     case FloatFunction::log2: return &log2;
     case FloatFunction::pow: return &pow;
     case FloatFunction::log: return &log;
+    case FloatFunction::expm1: return &expm1;
+    case FloatFunction::log1p: return &log1p;
+    case FloatFunction::atan: return &atan;
+    case FloatFunction::cbrt: return &cbrt;
+    case FloatFunction::sinh: return &sinh;
+    case FloatFunction::log10: return &log10;
+    case FloatFunction::atanh: return &atanh;
     default: return &exp;  // of tanh, sin and cos, too, which do not ask for it
   }
 }

@@ -15,9 +15,10 @@ from tests.support.compiling import COMPILER, SOURCES, compiled
 
 ROOM = Path("ops/elementwise/float_functions")
 PARTS = ("avx2.cpp", "avx512.cpp", "agreement.cpp", "pair_inputs.cpp")
-ORDER = ("exp", "log", "tanh", "sin", "cos", "exp2", "log2", "pow")  # of FloatFunction
-NAMES = [f"{name} float32" for name in ORDER[:-1]] + ["exp float64", "log float64"]
-OF_LIBRARY = [*NAMES[-4:], "pow float32", "pow float64"]  # with its formulas
+OF_FDLIBM = ("expm1", "log1p", "atan", "cbrt", "sinh", "atanh", "log10")
+ORDER = ("exp", "log", "tanh", "sin", "cos", "exp2", "log2", "pow", *OF_FDLIBM)  # of FloatFunction
+NAMES = [f"{name} float32" for name in ORDER if name != "pow"] + ["exp float64", "log float64"]
+OF_LIBRARY = [*NAMES[5:], "pow float32", "pow float64"]  # with its formulas
 ALL = [*NAMES, "pow float32", "pow float64"]
 WIDEST = _C.CPU_ISAS.index(_C.widest_cpu_isa())
 
@@ -137,9 +138,12 @@ def test_values(loops: Loops, wide: int, name: str) -> None:
 
 @pytest.mark.parametrize("name", OF_LIBRARY)
 def test_bits_of_the_library(loops: Loops, wide: int, name: str) -> None:
-    """Where the C library has the formulas of Arm's Optimized Routines, as glibc from 2.28 on."""
-    library, version = platform.libc_ver()
-    if library != "glibc" or tuple(map(int, version.split("."))) < (2, 28):
+    """Where the C library has the formulas of Arm's Optimized Routines, as glibc from 2.28 on, and
+    of fdlibm, as glibc up to 2.40.
+    """
+    library, number = platform.libc_ver()
+    version = tuple(map(int, number.split("."))) if library == "glibc" else (0, 0)
+    if version < (2, 28) or (name.split()[0] in OF_FDLIBM and version > (2, 40)):
         pytest.skip("another C library")
     assert loops.library.differences_from_library(wide, *kind(name)) == 0
 
@@ -216,7 +220,17 @@ def test_the_check_refuses_a_wrong_coefficient(
     doubles["0x1.555555551305bp-2"] = "0x1.555555552405bp-2"
     powers = {"0x1.62e42ff0c52d6p-1": "0x1.62e43p-1", "0x1.715475f35c8b8p0": "0x1.715475p0"}
     powers |= {"-0x1.555555555556p-1": "-0x1.555555556556p-1", "0x1.ec70a6ca7badd": "0x1.ec70a"}
-    wrong = make(functions=text, double_functions=doubles, tanh_table=row, powers=powers)
+    fdlibm = ("-3.3333335072e-02", "6.6666668653e-01", "3.3333334327e-01", "6.6610731184e-02")
+    library = {f"{number}f": f"{moved(number)}f" for number in fdlibm}
+    library["1.2599210498948731648"] = "1.259921"
+    powers["4.3429449201e-01f"] = f"{moved('4.3429449201e-01')}f"
+    wrong = make(
+        functions=text,
+        double_functions=doubles,
+        tanh_table=row,
+        powers=powers,
+        library_functions=library,
+    )
     for name in ALL:
         assert wrong.differences(wide, name, loops) > 0, name
 
@@ -232,6 +246,7 @@ def test_the_check_refuses_a_wrong_coefficient(
         ("exp2 float32", "0x3feedea64c123422", "0x3feedea650123422"),
         ("log2 float32", "0x1.338ca9f24f53dp-4", "0x1.338caap-4"),
         ("pow float32", "0x1.338ca9f24f53dp-4", "0x1.338caap-4"),
+        ("log10 float32", "0x1.aa5aa5df25984p-5", "0x1.aa5aap-5"),
     ],
 )
 def test_the_check_refuses_a_wrong_row(
@@ -253,6 +268,18 @@ def test_the_check_refuses_other_roundings(
     for name in ("exp", "sin", "cos"):
         assert wrong.differences(wide, f"{name} float32", loops) > 0, name
     for name in ("log", "tanh"):
+        assert wrong.differences(wide, f"{name} float32", loops) == 0, name
+
+
+def test_the_check_refuses_fused_polynomials(
+    loops: Loops, wide: int, make: Callable[..., Loops]
+) -> None:
+    """Of fdlibm, whose products and sums are rounded apart."""
+    apart = "V::add(V::all(c[k]), V::multiply(x, r))"
+    wrong = make(library_functions={apart: "V::fused(x, r, V::all(c[k]))"})
+    for name in ("expm1", "log1p", "atan", "sinh", "atanh"):
+        assert wrong.differences(wide, f"{name} float32", loops) > 0, name
+    for name in ("cbrt", "log10"):
         assert wrong.differences(wide, f"{name} float32", loops) == 0, name
 
 

@@ -79,7 +79,18 @@ Bits thresholds(FloatFunction function) {
     case FloatFunction::sin: add({0.7853982, 2.3561945, 3.926991, 100.0, 117435.992}); break;
     case FloatFunction::cos: add({0.7853982, 2.3561945, 3.926991, 100.0, 71476.0625}); break;
     case FloatFunction::exp2: add({0x1p-54, 0.015625, 1, 126, 127, 128, 149, 150}); break;
-    case FloatFunction::log2: add({0.69921875, 1.0, 1.3984375, 2.0, 3.4028235e38}); break;
+    case FloatFunction::log2:
+    case FloatFunction::log10: add({0.69921875, 1.0, 1.3984375, 2.0, 3.4028235e38}); break;
+    case FloatFunction::expm1:
+      add({0x1p-25, 0.34657359, 1.0397208, 15.5, 15.6, 18.714974, 88.72284, 103.97208});
+      break;
+    case FloatFunction::log1p: add({0x1p-29, 0.29289323, 0.41421356, 1.0, 0x1p53}); break;
+    case FloatFunction::atan: add({0x1p-29, 0.4375, 0.6875, 1.1875, 2.4375, 0x1p25}); break;
+    case FloatFunction::cbrt: add({1.0}); break;
+    case FloatFunction::sinh:
+      add({0x1p-28, 0.34657359, 1, 1.0397208, 15.5, 22, 88.72284, 89.415985});
+      break;
+    case FloatFunction::atanh: add({0x1p-28, 0.17157288, 0.5, 1}); break;
     case FloatFunction::pow:
     case FloatFunction::none: break;
   }
@@ -93,38 +104,61 @@ Bits ties(FloatFunction function) {
   constexpr bool is_double = sizeof(T) == sizeof(double);
   constexpr int kTies = 150, kRows = float_functions::kDoubleRows;
   Bits found;
-  if (function == FloatFunction::tanh) return found;
+  const auto none = {FloatFunction::tanh, FloatFunction::atan, FloatFunction::atanh};
+  if (std::count(none.begin(), none.end(), function)) return found;
   if (function == FloatFunction::log) {
     for (int i = 0; is_double && i <= kRows; ++i) {
       found.push_back(bits_of<T>(0.6875) + (int64_t{i} << 45));
     }
     return found;
   }
-  for (int i = 0; function == FloatFunction::log2 && i <= float_functions::kLog2Rows; ++i) {
+  const bool has_rows = function == FloatFunction::log2 || function == FloatFunction::log10;
+  for (int i = 0; has_rows && i <= float_functions::kLog2Rows; ++i) {
     found.push_back(bits_of<T>(0.69921875) + (int64_t{i} << 19));
   }
-  if (function == FloatFunction::log2) return found;
+  if (has_rows) return found;
+  for (int i = -126; function == FloatFunction::cbrt && i < 128; ++i) {
+    found.push_back(bits_of<T>(std::ldexp(1.0, i)));
+  }
+  for (int i = 1; function == FloatFunction::log1p && i < 128; ++i) {
+    for (const double root : {0x1.6a09eep-1, 1.0}) {
+      found.push_back(bits_of<T>(std::ldexp(root, i) - 1));
+    }
+  }
+  if (function == FloatFunction::cbrt || function == FloatFunction::log1p) return found;
   double period = kHalfPi;
   if (function == FloatFunction::exp) period = is_double ? kLn2 / kRows : kLn2;
+  if (function == FloatFunction::expm1 || function == FloatFunction::sinh) period = kLn2;
   if (function == FloatFunction::exp2) period = 1.0 / float_functions::kExp2Rows;
   for (int i = 0; i < kTies; ++i) found.push_back(bits_of<T>((i + 0.5) * period));
   return found;
 }
 
-/// Inputs that tell which products and sums are fused, where few do: six of 5 * 10^7 random ones.
+/// Inputs that tell which products and sums are fused, where few do (six of 5 * 10^7 random ones of
+/// float64 exp, ten of 10^7 of float32 expm1), or whether a coefficient is the next number.
 template <typename T>
 Bits witnesses(FloatFunction function) {
+  std::vector<double> values;
+  if (sizeof(T) == sizeof(double) && function == FloatFunction::exp) {
+    values = {0x1.1a05c38f1485ep+0, 0x1.8677089651f22p+4, 0x1.5af7e0b816bc5p+0,
+              0x1.5e2d020d3cb8bp+0, 0x1.3b132d2df8623p-1, 0x1.67f70a891498cp+2,
+              0x1.db1f04cf9c19dp+4, 0x1.3808be176f023p+4};
+  } else if (sizeof(T) == sizeof(double)) {
+    values = {0x1.49c7b6b815fc2p+1, 0x1.a7fd5eb348be9p+1, 0x1.07ede151637efp+1,
+              0x1.5bd7dda9582d5p-1, 0x1.0c64a1edc5f3fp+0, 0x1.0f9b23305fa10p+0,
+              0x1.104e11172c374p+0, 0x1.e66580b1b8022p-1, 0x1.e2188f539ff64p-1,
+              0x1.e215dffe0355ap-1, 0x1.0ef37157c3bcep+0, 0x1.f8c1c560762bdp-1};
+  } else if (function == FloatFunction::expm1 || function == FloatFunction::sinh) {
+    values = {0x1.ae4af4p-3, 0x1.835656p-3, 0x1.99885ep-3, 0x1.afbd76p-3};
+  } else if (function == FloatFunction::log1p) {
+    values = {0x1.27842cp-4, 0x1.47a3c8p-4, 0x1.b303c6p-4, 0x1.038a72p-5, 0x1.012b4cp-5};
+  } else if (function == FloatFunction::atan) {
+    values = {0x1.f5fb5cp-4, 0x1.3d957p-2, 0x1.94e718p-2, 0x1.bd2f1ap-2};
+  } else if (function == FloatFunction::atanh) {
+    values = {0x1.7f2d8p-5, 0x1.99240cp-5, 0x1.000888p-5, 0x1.002646p-5};
+  }
   Bits found;
-  if (sizeof(T) != sizeof(double)) return found;
-  const bool is_exp = function == FloatFunction::exp;
-  const std::vector<double> of_exp = {
-      0x1.1a05c38f1485ep+0, 0x1.8677089651f22p+4, 0x1.5af7e0b816bc5p+0, 0x1.5e2d020d3cb8bp+0,
-      0x1.3b132d2df8623p-1, 0x1.67f70a891498cp+2, 0x1.db1f04cf9c19dp+4, 0x1.3808be176f023p+4};
-  const std::vector<double> of_log = {
-      0x1.49c7b6b815fc2p+1, 0x1.a7fd5eb348be9p+1, 0x1.07ede151637efp+1, 0x1.5bd7dda9582d5p-1,
-      0x1.0c64a1edc5f3fp+0, 0x1.0f9b23305fa10p+0, 0x1.104e11172c374p+0, 0x1.e66580b1b8022p-1,
-      0x1.e2188f539ff64p-1, 0x1.e215dffe0355ap-1, 0x1.0ef37157c3bcep+0, 0x1.f8c1c560762bdp-1};
-  for (const double value : is_exp ? of_exp : of_log) found.push_back(bits_of<T>(value));
+  for (const double value : values) found.push_back(bits_of<T>(value));
   return found;
 }
 

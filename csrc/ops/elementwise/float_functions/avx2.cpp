@@ -11,6 +11,7 @@
 
 OFL_BEGIN_AVX2
 #include "ops/elementwise/float_functions/lanes256.h"
+#include "ops/elementwise/float_functions/library_functions.h"
 #include "ops/elementwise/float_functions/pair_loop.h"
 #include "ops/elementwise/float_functions/tanh256.h"
 
@@ -23,7 +24,10 @@ constexpr FloatLoops kLoops = {
     {loop<Blocks<V, Exp<V>>>, loop<Blocks<V, Log<V>>>, loop<Tanh256>,
      loop<Blocks<V, Sine<V, false>>>, loop<Blocks<V, Sine<V, true>>>,
      loop<DoubleBlocks<FloatExp2, float>>, loop<DoubleBlocks<FloatLog2, float>>,
-     pair_loop<PowerBlock<FloatPow, float>>},
+     pair_loop<PowerBlock<FloatPow, float>>, loop<FloatBlocks<FloatExpm1>>,
+     loop<FloatBlocks<FloatLog1p>>, loop<FloatBlocks<FloatAtan>>, loop<FloatBlocks<FloatCbrt>>,
+     loop<FloatBlocks<FloatSinh>>, loop<FloatBlocks<FloatAtanh>>,
+     loop<DoubleBlocks<FloatLog10, float>>},
     {loop<DoubleBlocks<DoubleExp>>, loop<DoubleBlocks<DoubleLog>>, nullptr, nullptr, nullptr,
      nullptr, nullptr, pair_loop<PowerBlock<DoublePow, double>>}};
 

@@ -1,5 +1,5 @@
-// Which loop computes exp, log, tanh, sin, cos, exp2, log2 and pow of float32, and exp, log and pow
-// of float64: NumPy's, or one of our own.
+// Which loop computes a FloatFunction of float32, or exp, log and pow of float64: NumPy's, or one
+// of our own.
 #pragma once
 
 #include <string>

@@ -64,6 +64,8 @@ struct Doubles256 {
   static OFL_INLINE Floats select(Floats mask, Floats yes, Floats no) {
     return _mm256_blendv_pd(no, yes, mask);
   }
+  /// To the nearest floats.
+  static OFL_INLINE Floats as_of_floats(Floats x) { return _mm256_cvtps_pd(_mm256_cvtpd_ps(x)); }
   static OFL_INLINE Floats magnitude(Floats x) { return _mm256_andnot_pd(_mm256_set1_pd(-0.0), x); }
 
   /// A column of a table of numbers: at[j] is where that of lane j is, in bytes.

@@ -15,7 +15,7 @@ struct CalledLoop {
 /// is none. They take any steps and any count, and may write over their input; a count of elements
 /// goes one by one where an output is the input of another one. They leave floating-point flags
 /// behind that are not NumPy's; nobody reads these. They are called with NumPy's loop, a
-/// CalledLoop: for exp2, log2 and pow, and all of float64, it computes what is not plain.
+/// CalledLoop: for those of the C library, and all of float64, it computes what is not plain.
 struct FloatLoops {
   LoopFn float32[kFloatFunctions];
   LoopFn float64[kFloatFunctions];

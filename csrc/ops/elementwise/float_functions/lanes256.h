@@ -49,6 +49,19 @@ struct Lanes256 {
   }
   static OFL_INLINE Floats to_floats(Ints x) { return _mm256_cvtepi32_ps(x); }
   static OFL_INLINE Ints to_ints(Floats x) { return _mm256_cvtps_epi32(x); }
+  static OFL_INLINE Floats truncate(Floats x) {
+    return _mm256_round_ps(x, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
+  }
+  /// The sign bits.
+  static OFL_INLINE Floats sign(Floats x) { return _mm256_and_ps(_mm256_set1_ps(-0.0f), x); }
+  /// 2^k, of an integer from -126 to 127.
+  static OFL_INLINE Floats power_of_two(Floats k) {
+    return as_floats(left<23>(add(to_ints(k), all_bits(127))));
+  }
+  /// The numbers of the table at 0 to 7.
+  static OFL_INLINE Floats lookup(const float (&table)[8], Ints at) {
+    return _mm256_permutevar8x32_ps(load(table), at);
+  }
 
   // No comparison is true of a NaN, but unordered().
   static OFL_INLINE Mask less(Floats a, Floats b) { return _mm256_cmp_ps(a, b, _CMP_LT_OQ); }
@@ -56,11 +69,16 @@ struct Lanes256 {
   static OFL_INLINE Mask equal(Floats a, Floats b) { return _mm256_cmp_ps(a, b, _CMP_EQ_OQ); }
   static OFL_INLINE Mask unordered(Floats x) { return _mm256_cmp_ps(x, x, _CMP_UNORD_Q); }
   static OFL_INLINE Mask and_not(Mask a, Mask b) { return _mm256_andnot_ps(b, a); }
+  static OFL_INLINE Mask both(Mask a, Mask b) { return _mm256_and_ps(a, b); }
+  static OFL_INLINE Mask either(Mask a, Mask b) { return _mm256_or_ps(a, b); }
+  static OFL_INLINE bool is_all(Mask mask) { return _mm256_movemask_ps(mask) == 0xff; }
   static OFL_INLINE unsigned lanes_of(Mask mask) {
     return static_cast<unsigned>(_mm256_movemask_ps(mask));
   }
   /// x, and 0 where the mask is not set.
   static OFL_INLINE Floats keep(Mask mask, Floats x) { return _mm256_and_ps(mask, x); }
+  /// x, and 0 where the mask is set.
+  static OFL_INLINE Floats drop(Mask mask, Floats x) { return _mm256_andnot_ps(mask, x); }
   static OFL_INLINE Floats select(Mask mask, Floats yes, Floats no) {
     return _mm256_blendv_ps(no, yes, mask);
   }

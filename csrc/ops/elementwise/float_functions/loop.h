@@ -31,18 +31,50 @@ struct Blocks {
   }
 };
 
-/// NumPy's loop for one vector, of one input or of several. The bits of a NaN are those in memory.
-template <typename T, typename... Inputs>
+/// NumPy's loop for a vector, of one input or of several. The bits of a NaN are those in memory.
+template <int64_t kCount = Doubles256::kLanes, typename T, typename... Inputs>
 void by_numpy(void* numpys, T* out, const Inputs*... in) {
   constexpr int kOperands = 1 + sizeof...(in);
   const auto& called = *static_cast<const CalledLoop*>(numpys);
   char* args[] = {reinterpret_cast<char*>(const_cast<Inputs*>(in))...,
                   reinterpret_cast<char*>(out)};
-  const intptr_t count = Doubles256::kLanes;
+  const intptr_t count = kCount;
   intptr_t steps[kOperands];
   for (intptr_t& step : steps) step = sizeof(T);
   called.loop(args, &count, steps, called.data);
 }
+
+/// Of floats, in blocks of two vectors. A vector with an input that is not plain is NumPy's.
+template <typename Function>
+struct FloatBlocks {
+  using Element = float;
+  using V = typename Function::V;
+  static constexpr int kVectorsOfBlock = 2;
+  static constexpr int64_t kGrain = V::kLanes * kVectorsOfBlock, kMost = INT64_MAX;
+
+  static OFL_INLINE void many(const float* in, float* out, int64_t n, void* numpys) {
+    for (int64_t k = 0; k < n; k += kGrain) {
+      const typename V::Floats x[] = {V::load(in + k), V::load(in + k + V::kLanes)};
+      const auto plain = V::both(Function::are_plain(x[0]), Function::are_plain(x[1]));
+      if (__builtin_expect(V::is_all(plain), 1)) {
+        for (int j = 0; j < kVectorsOfBlock; ++j) {
+          V::store(out + k + V::kLanes * j, Function::of(x[j]));
+        }
+      } else {
+        for (int j = 0; j < kVectorsOfBlock; ++j) {
+          some(in + k + V::kLanes * j, out + k + V::kLanes * j, numpys);
+        }
+      }
+    }
+  }
+
+ private:
+  static void some(const float* in, float* out, void* numpys) {
+    const typename V::Floats x = V::load(in);
+    if (V::is_all(Function::are_plain(x))) return V::store(out, Function::of(x));
+    by_numpy<V::kLanes>(numpys, out, in);
+  }
+};
 
 /// Of doubles, or of floats in doubles, in blocks of four vectors: first where their rows are.
 /// These places go through memory, as to take them from vectors keeps the ports of shuffles busy.

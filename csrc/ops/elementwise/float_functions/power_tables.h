@@ -35,6 +35,18 @@ alignas(64) constexpr double kLog2Table[kLog2Rows][2] = {
     {0x1.886e6037841edp-1, 0x1.88e9c2c1b9ff8p-2}, {0x1.767dcf5534862p-1, 0x1.ce0a44eb17bccp-2},
 };
 
+/// As kLog2Table, with log(c).
+alignas(64) constexpr double kFloatLogTable[kLog2Rows][2] = {
+    {0x1.661ec79f8f3bep0, -0x1.57bf7808caadep-2}, {0x1.571ed4aaf883dp0, -0x1.2bef0a7c06ddbp-2},
+    {0x1.49539f0f010bp0, -0x1.01eae7f513a67p-2},  {0x1.3c995b0b80385p0, -0x1.b31d8a68224e9p-3},
+    {0x1.30d190c8864a5p0, -0x1.6574f0ac07758p-3}, {0x1.25e227b0b8eap0, -0x1.1aa2bc79c81p-3},
+    {0x1.1bb4a4a1a343fp0, -0x1.a4e76ce8c0e5ep-4}, {0x1.12358f08ae5bap0, -0x1.1973c5a611cccp-4},
+    {0x1.0953f419900a7p0, -0x1.252f438e10c1ep-5}, {0x1p0, 0},
+    {0x1.e608cfd9a47acp-1, 0x1.aa5aa5df25984p-5}, {0x1.ca4b31f026aap-1, 0x1.c5e53aa362eb4p-4},
+    {0x1.b2036576afce6p-1, 0x1.526e57720db08p-3}, {0x1.9c2d163a1aa2dp-1, 0x1.bc2860d22477p-3},
+    {0x1.886e6037841edp-1, 0x1.1058bc8a07ee1p-2}, {0x1.767dcf5534862p-1, 0x1.4043057b6ee09p-2},
+};
+
 /// Row i: 1 / c, log(c), and what that lacks; with c near the centre of piece i of 128, from
 /// 0x1.69555p-1 to the double of it.
 alignas(64) constexpr double kPowTable[kPowRows][4] = {

@@ -1,11 +1,11 @@
-// Float32 exp2, log2 and pow, in doubles, and float64 pow, with the bits of the C libraries whose
-// formulas are those of Arm's Optimized Routines (see double_functions.h). For regions that are
-// compiled for AVX2.
+// Float32 exp2, log2, log10 and pow, in doubles, and float64 pow, with the bits of the C libraries
+// whose formulas are those of Arm's Optimized Routines (see double_functions.h). For regions that
+// are compiled for AVX2.
 //
-// Exp2 and Log2 are functions as in double_functions.h, of floats that are doubles here. A power
-// has: are_plain(base, y), a mask of the lanes that may be computed here, and kLimit, that of the
-// logarithm's magnitude; log_at(base), where its rows of the first table are; log(base, y, at), the
-// logarithm of base^y; power_at(log) and power(log, at). The base is positive.
+// Exp2, Log2 and Log10 are functions as in double_functions.h, of floats that are doubles here. A
+// power has: are_plain(base, y), a mask of the lanes that may be computed here, and kLimit, that of
+// the logarithm's magnitude; log_at(base), where its rows of the first table are; log(base, y, at),
+// the logarithm of base^y; power_at(log) and power(log, at). The base is positive.
 #pragma once
 
 #include "ops/elementwise/float_functions/double_functions.h"
@@ -77,6 +77,48 @@ struct FloatLog2 {
     Floats high = V::fused(V::all(0x1.ecabf496832ep-2), r, V::all(-0x1.715479ffae3dep-1));
     high = V::fused(square, V::all(-0x1.712b6f70a7e4dp-2), high);
     return V::fused(square, high, V::fused(r, V::all(0x1.715475f35c8b8p0), whole));
+  }
+};
+
+/// The float nearest to log(m), times the float nearest to 1 / log(10), and k log10(2) (in two
+/// parts), with x = 2^k * m: fdlibm's formula (licenses/fdlibm.txt). All roundings are to floats.
+struct FloatLog10 {
+  using V = Doubles256;
+  using Floats = V::Floats;
+  using Ints = V::Ints;
+
+  static OFL_INLINE bool is_plain(Floats x) { return FloatLog2::is_plain(x); }
+  static OFL_INLINE Ints at(Floats x) { return FloatLog2::at(x); }
+
+  static OFL_INLINE Floats log(Floats x, const int64_t* at) {
+    Floats inverse, log_c;
+    V::columns(kFloatLogTable, at, &inverse, &log_c);
+    const Ints from = V::subtract(V::as_ints(x), V::all_bits(FloatLog2::kLeast));
+    const Ints scale = V::bits_and(from, V::all_bits(INT64_MIN >> 11));
+    const Floats z = V::as_floats(V::subtract(V::as_ints(x), scale));
+    const Floats r = V::fused(z, inverse, V::all(-1.0)), square = V::multiply(r, r);
+    const Floats whole = V::fused(V::exponents(from), V::all(0x1.62e42fefa39efp-1), log_c);
+    Floats high = V::fused(V::all(0x1.5575b0be00b6ap-2), r, V::all(-0x1.ffffef20a4123p-2));
+    high = V::fused(V::all(-0x1.00ea348b88334p-2), square, high);
+    return V::as_of_floats(V::fused(high, square, V::add(whole, r)));
+  }
+
+  static OFL_INLINE Floats product(Floats x, float y) {
+    return V::as_of_floats(V::multiply(x, V::all(double{y})));
+  }
+
+  static OFL_INLINE Floats of(Floats x, const int64_t* at) {
+    constexpr int64_t kFraction = (int64_t{1} << 52) - 1, kOne = int64_t{0x3ff} << 52;
+    const Floats exponent = V::exponents(V::subtract(V::as_ints(x), V::all_bits(kOne)));
+    // m is below 1 where x is; then k is larger by 1.
+    const Floats is_below = V::less(x, V::all(1.0));
+    const Floats k = V::select(is_below, V::add(exponent, V::all(1.0)), exponent);
+    const Floats scale = V::select(is_below, V::all(0.5), V::all(1.0));
+    const Ints fraction = V::bits_and(V::as_ints(x), V::all_bits(kFraction));
+    const Floats m = V::as_floats(V::add(fraction, V::as_ints(scale)));
+    const Floats low = V::as_of_floats(
+        V::add(product(k, 7.9034151668e-07f), product(log(m, at), 4.3429449201e-01f)));
+    return V::add(low, product(k, 3.0102920532e-01f));
   }
 };
 
