@@ -52,8 +52,10 @@ struct Lanes256 {
   static OFL_INLINE Floats truncate(Floats x) {
     return _mm256_round_ps(x, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
   }
-  /// The sign bits.
-  static OFL_INLINE Floats sign(Floats x) { return _mm256_and_ps(_mm256_set1_ps(-0.0f), x); }
+  /// What is not negative, with the sign bits of the other one.
+  static OFL_INLINE Floats with_sign(Floats x, Floats other) {
+    return _mm256_or_ps(x, _mm256_and_ps(_mm256_set1_ps(-0.0f), other));
+  }
   /// 2^k, of an integer from -126 to 127.
   static OFL_INLINE Floats power_of_two(Floats k) {
     return as_floats(left<23>(add(to_ints(k), all_bits(127))));

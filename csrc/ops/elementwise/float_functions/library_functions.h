@@ -37,9 +37,9 @@ struct FloatExpm1 {
   /// The integer in place of x / ln 2, as a float. It is 0 up to ln 2 / 2, and 1 from there to
   /// 1.5 ln 2, whatever the product is rounded to.
   static OFL_INLINE Floats whole(Floats x) {
-    const Floats size = magnitude<V>(x), sign = V::sign(x);
-    const Floats half = V::as_floats(V::bits_or(V::as_ints(V::all(0.5f)), V::as_ints(sign)));
-    const Floats one = V::as_floats(V::bits_or(V::as_ints(V::all(1.0f)), V::as_ints(sign)));
+    const Floats size = magnitude<V>(x);
+    const Floats half = V::with_sign(V::all(0.5f), x);
+    const Floats one = V::with_sign(V::all(1.0f), x);
     const Floats scaled = V::add(V::multiply(V::all(1.4426950216e+00f), x), half);
     const Floats k = V::select(V::less(size, of_bits<V>(0x3f851592)), one, V::truncate(scaled));
     return V::keep(V::less(of_bits<V>(0x3eb17218), size), k);
@@ -162,7 +162,7 @@ struct FloatAtan {
     const Floats less = V::subtract(V::multiply(y, V::add(even, odd)), V::lookup(kLow, row));
     Floats r = V::subtract(V::lookup(kHigh, row), V::subtract(less, y));
     r = V::select(V::at_most(V::all(0x1p25f), size), V::all(kHigh[4] + kLow[4]), r);
-    return V::as_floats(V::bits_or(V::as_ints(r), V::as_ints(V::sign(x))));
+    return V::with_sign(r, x);
   }
 };
 
@@ -176,7 +176,7 @@ struct FloatSinh {
 
   static OFL_INLINE Floats of(Floats x) {
     const Floats one = V::all(1.0f), size = magnitude<V>(x), t = FloatExpm1::of(size);
-    const Floats half = V::as_floats(V::bits_or(V::as_ints(V::all(0.5f)), V::as_ints(V::sign(x))));
+    const Floats half = V::with_sign(V::all(0.5f), x);
     const Mask is_small = V::less(size, one);
     const Floats quotient = V::divide(V::select(is_small, V::multiply(t, t), t), V::add(t, one));
     const Floats sum = V::select(is_small, V::subtract(V::multiply(V::all(2.0f), t), quotient),
@@ -199,7 +199,7 @@ struct FloatAtanh {
     const Floats above = V::select(is_small, V::multiply(twice, size), twice);
     const Floats quotient = V::divide(above, V::subtract(one, size));
     const Floats log = FloatLog1p::of(V::select(is_small, V::add(twice, quotient), quotient));
-    const Floats half = V::as_floats(V::bits_or(V::as_ints(V::all(0.5f)), V::as_ints(V::sign(x))));
+    const Floats half = V::with_sign(V::all(0.5f), x);
     return V::select(V::less(size, V::all(0x1p-28f)), x, V::multiply(half, log));
   }
 };
@@ -257,7 +257,7 @@ struct FloatCbrt {
     const Floats root = _mm256_set_m128(better_guess(high(u), high(cube), high(m), factor_high),
                                         better_guess(low(u), low(cube), low(m), factor_low));
     const Ints scaled = V::add(V::as_ints(root), V::left<23>(third));
-    const Floats signed_root = V::as_floats(V::bits_or(scaled, V::as_ints(V::sign(x))));
+    const Floats signed_root = V::with_sign(V::as_floats(scaled), x);
     return V::select(V::equal(x, V::all(0.0f)), x, signed_root);
   }
 };
