@@ -416,6 +416,10 @@ constexpr bool kHasVectors =
     (std::is_floating_point_v<From> && (std::is_floating_point_v<To> || kIsInteger<To>)) ||
     (kIsInteger<From> && std::is_floating_point_v<To>);
 
+/// Truths as numbers.
+template <typename From, typename To>
+constexpr bool kCounts = std::is_same_v<From, bool> && std::is_arithmetic_v<To>;
+
 }  // namespace
 
 CastFn cast_function(DType from, DType to) {
@@ -425,7 +429,7 @@ CastFn cast_function(DType from, DType to) {
       using To = decltype(target);
       if constexpr (std::is_same_v<From, To>) {
         return &copy_strided<sizeof(To)>;
-      } else if constexpr (kHasVectors<From, To> || kHasVectors<To, From>) {
+      } else if constexpr (kHasVectors<From, To> || kHasVectors<To, From> || kCounts<From, To>) {
         return widest<From, To>();
       } else if constexpr (std::is_same_v<To, bool>) {
         return truths_of(from);

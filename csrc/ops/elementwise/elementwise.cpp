@@ -269,13 +269,21 @@ bool is_empty(const Iteration& iteration) {
 
 namespace {
 
+/// Every loop gives the same bits, whatever the strides: integers and truths have one right result,
+/// and so have the float operations that IEEE 754 defines.
+bool is_exact(const LoopArgs& args) {
+  const DType out = args.resolution->out;
+  if (is_integer(out) || out == DType::b1) return true;
+  return args.op->exact && info(out).kind == DTypeKind::floating;
+}
+
 /// Rows long enough that copying them together is not worth it, where the loops compute the same
 /// from memory: it lies there as it would in the buffer, or the result does not depend on that.
 bool goes_by_rows(const LoopArgs& args) {
   constexpr int64_t kLongRow = 128;
   const Iteration::Row& inner = inner_row(args.iteration);
   if (inner.dim < kLongRow || is_by_lanes(args)) return false;
-  const bool exact = args.op->exact && info(args.resolution->out).kind != DTypeKind::complex;
+  const bool exact = is_exact(args);
   for (int k = 0; k < args.iteration.operands; ++k) {
     const bool lies_as_in_buffer = inner.strides[k] == static_cast<int64_t>(size_of(args.dtype[k]));
     const bool is_fast = args.dtype[k] != DType::b1;  // NumPy's loops of bool want neighbours
