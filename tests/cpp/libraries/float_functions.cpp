@@ -46,6 +46,8 @@ template <typename T>
 CalledLoop* library_of(FloatFunction function) {
   static CalledLoop exp{library_loop<T, std::exp>, nullptr};
   static CalledLoop log{library_loop<T, std::log>, nullptr};
+  static CalledLoop sin{library_loop<T, std::sin>, nullptr};
+  static CalledLoop cos{library_loop<T, std::cos>, nullptr};
   static CalledLoop exp2{library_loop<T, std::exp2>, nullptr};
   static CalledLoop log2{library_loop<T, std::log2>, nullptr};
   static CalledLoop pow{pow_loop<T>, nullptr};
@@ -57,6 +59,8 @@ CalledLoop* library_of(FloatFunction function) {
   static CalledLoop log10{library_loop<T, std::log10>, nullptr};
   static CalledLoop atanh{library_loop<T, std::atanh>, nullptr};
   switch (function) {
+    case FloatFunction::sin: return &sin;
+    case FloatFunction::cos: return &cos;
     case FloatFunction::exp2: return &exp2;
     case FloatFunction::log2: return &log2;
     case FloatFunction::pow: return &pow;
@@ -68,7 +72,7 @@ CalledLoop* library_of(FloatFunction function) {
     case FloatFunction::sinh: return &sinh;
     case FloatFunction::log10: return &log10;
     case FloatFunction::atanh: return &atanh;
-    default: return &exp;  // of tanh, sin and cos, too, which do not ask for it
+    default: return &exp;  // of tanh, too, which does not ask for it
   }
 }
 

@@ -19,7 +19,7 @@ from oneflow_lite import _C
 OF_NUMPY = ("exp", "log", "tanh", "sin", "cos")  # with its formulas
 OF_FDLIBM = ("expm1", "log1p", "atan", "cbrt", "sinh", "atanh", "log10")
 OF_FLOATS = (*OF_NUMPY, "exp2", "log2", *OF_FDLIBM)
-OF_DOUBLES = ("exp", "log")
+OF_DOUBLES = ("exp", "log", "sin", "cos")
 NAMES = [f"{name} float32" for name in OF_FLOATS] + [f"{name} float64" for name in OF_DOUBLES]
 WITH_POWERS = [*NAMES, "pow float32", "pow float64"]
 FORMULAS_OF_NUMPY = [f"{name} float32" for name in OF_NUMPY]
@@ -78,9 +78,12 @@ def test_a_sample_of_the_inputs(name: str) -> None:
 
 @pytest.mark.parametrize("name", OF_DOUBLES)
 def test_a_sample_close_to_one_and_to_zero(name: str) -> None:
-    """The logarithm has two formulas, which meet at 15/16 and at 1.0647."""
+    """The logarithm has two formulas, which meet at 15/16 and at 1.0647. Sines have four, which
+    meet at 0.126, 0.855 and 2.426, and end at 105414350.
+    """
     random = np.random.default_rng(8)
-    for low, high in ((0.9, 1.1), (-1e-3, 1e-3), (1e-310, 1e-307), (500, 800), (-800, -500)):
+    ranges = ((0.9, 1.1), (-1e-3, 1e-3), (1e-310, 1e-307), (500, 800), (-800, -500))
+    for low, high in (*ranges, (-0.2, 0.2), (0.7, 0.9), (-3, 3), (-1e8, 1.1e8)):
         x = random.uniform(low, high, 50_000)
         seen = function_of(f"{name} float64")(flow.tensor(x)).numpy()
         assert_same_bits(of_numpy(f"{name} float64", x), seen, low)

@@ -17,7 +17,9 @@ ROOM = Path("ops/elementwise/float_functions")
 PARTS = ("avx2.cpp", "avx512.cpp", "agreement.cpp", "pair_inputs.cpp")
 OF_FDLIBM = ("expm1", "log1p", "atan", "cbrt", "sinh", "atanh", "log10")
 ORDER = ("exp", "log", "tanh", "sin", "cos", "exp2", "log2", "pow", *OF_FDLIBM)  # of FloatFunction
-NAMES = [f"{name} float32" for name in ORDER if name != "pow"] + ["exp float64", "log float64"]
+OF_DOUBLES = ("exp", "log", "sin", "cos")
+NAMES = [f"{name} float32" for name in ORDER if name != "pow"]
+NAMES += [f"{name} float64" for name in OF_DOUBLES]
 OF_LIBRARY = [*NAMES[5:], "pow float32", "pow float64"]  # with its formulas
 ALL = [*NAMES, "pow float32", "pow float64"]
 WIDEST = _C.CPU_ISAS.index(_C.widest_cpu_isa())
@@ -230,6 +232,7 @@ def test_the_check_refuses_a_wrong_coefficient(
         tanh_table=row,
         powers=powers,
         library_functions=library,
+        double_sines={"-0x1.5555555555555p-3": "-0x1.5555555555556p-3"},
     )
     for name in ALL:
         assert wrong.differences(wide, name, loops) > 0, name
@@ -247,13 +250,18 @@ def test_the_check_refuses_a_wrong_coefficient(
         ("log2 float32", "0x1.338ca9f24f53dp-4", "0x1.338caap-4"),
         ("pow float32", "0x1.338ca9f24f53dp-4", "0x1.338caap-4"),
         ("log10 float32", "0x1.aa5aa5df25984p-5", "0x1.aa5aap-5"),
+        ("sin float64", "0x1.fe7034129ef6fp-1", "0x1.fe7034129ef7p-1"),
+        ("cos float64", "0x1.3facb12d1755bp-4", "0x1.3facb12dp-4"),
+        ("cos float64", "-0x1.cbf4337c96f97p-57", "0"),
     ],
 )
 def test_the_check_refuses_a_wrong_row(
     loops: Loops, wide: int, make: Callable[..., Loops], name: str, number: str, other: str
 ) -> None:
     """One unit in the last place off, or more where that does not reach the result."""
-    table = "double_tables" if name in ("exp float64", "log float64") else "power_tables"
+    tables = {"exp float64": "double_tables", "log float64": "double_tables"}
+    tables |= {"sin float64": "sine_table", "cos float64": "sine_table"}
+    table = tables.get(name, "power_tables")
     wrong = make(**{table: {number: other}})
     assert wrong.differences(wide, name, loops) > 0
 
@@ -324,6 +332,32 @@ def test_the_check_refuses_other_roundings_of_doubles(
     in_powers = "last, low" in operation
     wrong = make(**{"powers" if in_powers else "double_functions": {operation: other}})
     assert wrong.differences(wide, name, loops) > 0
+
+
+@pytest.mark.parametrize(
+    ("operation", "other"),
+    [
+        (
+            "V::fused_less(p, x, V::multiply(V::all(0.5), rest))",
+            "V::fused(V::all(-0.5), rest, V::multiply(p, x))",
+        ),
+        ("V::fused(more, square, rest)", "V::add(V::multiply(more, square), rest)"),
+        ("V::fused_from(own, less, more)", "V::subtract(more, V::multiply(own, less))"),
+        ("V::fused(other, sine, more)", "V::add(V::multiply(other, sine), more)"),
+        (
+            "less = V::multiply(square, V::fused(square, less, V::all(0.5)));\n"
+            "    less = V::fused(r, lost, less);",
+            "less = V::fused(square, less, V::all(0.5));\n"
+            "    less = V::fused(square, less, V::multiply(r, lost));",
+        ),
+    ],
+)
+def test_the_check_refuses_other_roundings_of_sines(
+    loops: Loops, wide: int, make: Callable[..., Loops], operation: str, other: str
+) -> None:
+    wrong = make(double_sines={operation: other})
+    for name in ("sin", "cos"):
+        assert wrong.differences(wide, f"{name} float64", loops) > 0, name
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -7,6 +7,7 @@
 
 #include "ops/elementwise/float_functions/double_tables.h"
 #include "ops/elementwise/float_functions/power_tables.h"
+#include "ops/elementwise/float_functions/sine_table.h"
 
 namespace ofl::ops {
 
@@ -59,10 +60,15 @@ Bits thresholds(FloatFunction function) {
     for (const double value : values) found.push_back(bits_of<T>(value));
   };
   if constexpr (sizeof(T) == sizeof(double)) {
-    if (function == FloatFunction::exp) {
-      add({0x1p-54, 0.0027, 0.7, 10, 100, 512, 708.3964185, 709.7827128, 745.1332191});
-    } else {
-      add({0.6875, 0.9375, 1.0, 0x1.109p0, 1.375, 0x1.fffffffffffffp1023});
+    switch (function) {
+      case FloatFunction::exp:
+        add({0x1p-54, 0.0027, 0.7, 10, 100, 512, 708.3964185, 709.7827128, 745.1332191});
+        break;
+      case FloatFunction::sin:
+      case FloatFunction::cos:
+        add({0x1p-27, 0x1p-26, 0.126, 0.85546875, 0x1.368fdp1, 10, 1000, 105414350});
+        break;
+      default: add({0.6875, 0.9375, 1.0, 0x1.109p0, 1.375, 0x1.fffffffffffffp1023});
     }
     return found;
   }
@@ -126,6 +132,13 @@ Bits ties(FloatFunction function) {
     }
   }
   if (function == FloatFunction::cbrt || function == FloatFunction::log1p) return found;
+  const bool has_angles = function == FloatFunction::sin || function == FloatFunction::cos;
+  for (int i = 0; has_angles && is_double && i < float_functions::kSineRows; ++i) {
+    found.push_back(bits_of<T>((i + 0.5) / 128));
+  }
+  for (int i = 1; has_angles && is_double && i < kTies; ++i) {  // where almost nothing is left
+    found.push_back(bits_of<T>(i * kHalfPi));
+  }
   double period = kHalfPi;
   if (function == FloatFunction::exp) period = is_double ? kLn2 / kRows : kLn2;
   if (function == FloatFunction::expm1 || function == FloatFunction::sinh) period = kLn2;
@@ -139,7 +152,16 @@ Bits ties(FloatFunction function) {
 template <typename T>
 Bits witnesses(FloatFunction function) {
   std::vector<double> values;
-  if (sizeof(T) == sizeof(double) && function == FloatFunction::exp) {
+  const bool has_angles = function == FloatFunction::sin || function == FloatFunction::cos;
+  if (sizeof(T) == sizeof(double) && has_angles) {
+    values = {
+        0x1.988fe16e7caa2p+2, 0x1.856478a708acap+1, 0x1.227027949cd63p+3, 0x1.56f88b72294bep+3,
+        0x1.12beda8ce7cdep+1, 0x1.5843bd2814b8ep-3, 0x1.fdc9e8356123cp-4, 0x1.319b67f9c1646p+3,
+        0x1.9aad06cccf94dp+1, 0x1.8bcc528a642e2p+2, 0x1.96a2f9c94deddp-4, 0x1.ff1871b5b9491p-4,
+        0x1.fb4efe9e8c24ap-4, 0x1.5d938e579fbc7p+3, 0x1.72127aa6bbf3p+0,  0x1.de03f4ed32afap+2,
+        0x1.547366aab6caap+3, 0x1.e987fb20bb2a7p-3, 0x1.55a6cbd4cd1fp-1,  0x1.850f367c4b564p+0,
+        0x1.afef0cfbaf6f6p+0, 0x1.83ace8c9a249p+0,  0x1.a12509169667fp+0, 0x1.ef53a41922232p+2};
+  } else if (sizeof(T) == sizeof(double) && function == FloatFunction::exp) {
     values = {0x1.1a05c38f1485ep+0, 0x1.8677089651f22p+4, 0x1.5af7e0b816bc5p+0,
               0x1.5e2d020d3cb8bp+0, 0x1.3b132d2df8623p-1, 0x1.67f70a891498cp+2,
               0x1.db1f04cf9c19dp+4, 0x1.3808be176f023p+4};

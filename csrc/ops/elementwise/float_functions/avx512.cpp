@@ -32,8 +32,9 @@ constexpr FloatLoops kLoops = {
      loop<FloatBlocks<FloatLog1p>>, loop<FloatBlocks<FloatAtan>>, loop<FloatBlocks<FloatCbrt>>,
      loop<FloatBlocks<FloatSinh>>, loop<FloatBlocks<FloatAtanh>>,
      loop<DoubleBlocks<FloatLog10, float>>},
-    {loop<DoubleBlocks<DoubleExp>>, loop<DoubleBlocks<DoubleLog>>, nullptr, nullptr, nullptr,
-     nullptr, nullptr, pair_loop<PowerBlock<DoublePow, double>>}};
+    {loop<DoubleBlocks<DoubleExp>>, loop<DoubleBlocks<DoubleLog>>, nullptr,
+     loop<DoubleBlocks<DoubleSine<false>>>, loop<DoubleBlocks<DoubleSine<true>>>, nullptr, nullptr,
+     pair_loop<PowerBlock<DoublePow, double>>}};
 
 }  // namespace
 

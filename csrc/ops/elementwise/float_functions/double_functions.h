@@ -5,8 +5,9 @@
 // Where a product and a sum are one fused operation, and in which order, is that of the library
 // that is compiled for processors with fused operations.
 //
-// A function has: is_plain(x), whether the vector is computed here, and not by NumPy; at(x),
-// where its rows of the table are, in bytes; of(x, at), the results.
+// A function has: reduce(x), what its other parts take; is_plain(reduced), whether the vector is
+// computed here, and not by NumPy; at(reduced), where its rows of the table are, in bytes;
+// of(reduced, at), the results.
 #pragma once
 
 #include "ops/elementwise/float_functions/double_tables.h"
@@ -16,8 +17,14 @@ namespace ofl::ops::float_functions {
 
 namespace {
 
+/// The others take the argument, and reduce it themselves.
+struct Unreduced {
+  using Reduced = Doubles256::Floats;
+  static OFL_INLINE Reduced reduce(Reduced x) { return x; }
+};
+
 /// 2^(k / 128) * e^r: k is the integer at x * 128 / ln 2, and r = x - k ln 2 / 128, in two parts.
-struct DoubleExp {
+struct DoubleExp : Unreduced {
   using V = Doubles256;
   using Floats = V::Floats;
   using Ints = V::Ints;
@@ -59,7 +66,7 @@ struct DoubleExp {
 
 /// k ln 2 + log(c) + log(z / c), with x = 2^k * z, and z from 11/16 up to 11/8. Close to 1 it is
 /// another polynomial, of x - 1.
-struct DoubleLog {
+struct DoubleLog : Unreduced {
   using V = Doubles256;
   using Floats = V::Floats;
   using Ints = V::Ints;

@@ -32,6 +32,11 @@ struct Doubles256 {
     return _mm256_fmsub_pd(a, b, c);
   }
 
+  /// c - a * b, rounded once.
+  static OFL_INLINE Floats fused_from(Floats a, Floats b, Floats c) {
+    return _mm256_fnmadd_pd(a, b, c);
+  }
+
   static OFL_INLINE Ints add(Ints a, Ints b) { return _mm256_add_epi64(a, b); }
   static OFL_INLINE Ints subtract(Ints a, Ints b) { return _mm256_sub_epi64(a, b); }
   static OFL_INLINE Ints bits_and(Ints a, Ints b) { return _mm256_and_si256(a, b); }
@@ -66,6 +71,8 @@ struct Doubles256 {
   }
   /// To the nearest floats.
   static OFL_INLINE Floats as_of_floats(Floats x) { return _mm256_cvtps_pd(_mm256_cvtpd_ps(x)); }
+  /// The signs are others where those of `signs` are negative.
+  static OFL_INLINE Floats flip(Floats x, Floats signs) { return _mm256_xor_pd(x, signs); }
   static OFL_INLINE Floats magnitude(Floats x) { return _mm256_andnot_pd(_mm256_set1_pd(-0.0), x); }
 
   /// A column of a table of numbers: at[j] is where that of lane j is, in bytes.
@@ -78,9 +85,9 @@ struct Doubles256 {
     return _mm256_castpd_si256(_mm256_insertf128_pd(_mm256_castpd128_pd256(low), high, 1));
   }
 
-  /// The first three columns of a table of fours.
+  /// Four columns of a table of fours.
   static OFL_INLINE void columns(const void* table, const int64_t* at, Floats* first,
-                                 Floats* second, Floats* third) {
+                                 Floats* second, Floats* third, Floats* fourth) {
     const auto row = [&](int j) {
       return _mm256_load_pd(
           reinterpret_cast<const double*>(static_cast<const char*>(table) + at[j]));
@@ -93,6 +100,12 @@ struct Doubles256 {
     *first = _mm256_permute2f128_pd(low[0], low[1], 0x20);
     *second = _mm256_permute2f128_pd(high[0], high[1], 0x20);
     *third = _mm256_permute2f128_pd(low[0], low[1], 0x31);
+    *fourth = _mm256_permute2f128_pd(high[0], high[1], 0x31);
+  }
+  static OFL_INLINE void columns(const void* table, const int64_t* at, Floats* first,
+                                 Floats* second, Floats* third) {
+    Floats fourth;
+    columns(table, at, first, second, third, &fourth);
   }
 
   /// Two columns of a table of pairs.

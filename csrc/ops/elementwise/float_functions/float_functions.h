@@ -28,9 +28,14 @@ inline constexpr int inputs_of(FloatFunction function) {
 /// Whether there is a loop for some instruction set: each set has the same ones.
 inline constexpr bool has_own_loop(FloatFunction function, DType dtype) {
   if (function == FloatFunction::none) return false;
-  const bool is_of_doubles = function == FloatFunction::exp || function == FloatFunction::log ||
-                             function == FloatFunction::pow;
-  return dtype == DType::f32 || (dtype == DType::f64 && is_of_doubles);
+  if (dtype != DType::f64) return dtype == DType::f32;
+  constexpr FloatFunction kOfDoubles[] = {FloatFunction::exp, FloatFunction::log,
+                                          FloatFunction::sin, FloatFunction::cos,
+                                          FloatFunction::pow};
+  for (const FloatFunction one : kOfDoubles) {
+    if (function == one) return true;
+  }
+  return false;
 }
 
 /// Null where the compiler does not make them.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ops/elementwise/float_functions/double_functions.h"
+#include "ops/elementwise/float_functions/double_sines.h"
 #include "ops/elementwise/float_functions/functions.h"
 
 namespace ofl::ops::float_functions {
@@ -89,9 +90,9 @@ struct DoubleBlocks {
   static OFL_INLINE void many(const T* in, T* out, int64_t n, void* numpys) {
     alignas(32) int64_t at[kGrain];
     for (int64_t k = 0; k < n; k += kGrain) {
-      V::Floats x[kVectorsOfBlock];
+      typename Function::Reduced x[kVectorsOfBlock];
       for (int j = 0; j < kVectorsOfBlock; ++j) {
-        x[j] = V::load(in + k + V::kLanes * j);
+        x[j] = Function::reduce(V::load(in + k + V::kLanes * j));
         V::store(at + V::kLanes * j, Function::at(x[j]));
       }
       asm("" : "+m"(at));

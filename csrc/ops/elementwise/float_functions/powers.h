@@ -18,7 +18,7 @@ namespace {
 constexpr double kLeastFloat = 0x1p-126, kMostFloat = 0x1.fffffep127;  // normal ones
 
 /// 2^(k / 32) * 2^r: k is the integer at 32 x.
-struct FloatExp2 {
+struct FloatExp2 : Unreduced {
   using V = Doubles256;
   using Floats = V::Floats;
   using Ints = V::Ints;
@@ -45,7 +45,7 @@ struct FloatExp2 {
 };
 
 /// k + log2(c) + log2(z / c), with x = 2^k * z, and z from 0.69921875 up to the double of it.
-struct FloatLog2 {
+struct FloatLog2 : Unreduced {
   using V = Doubles256;
   using Floats = V::Floats;
   using Ints = V::Ints;
@@ -62,7 +62,7 @@ struct FloatLog2 {
   }
 
   /// z / c - 1, and k + log2(c).
-  static OFL_INLINE Floats reduce(Floats x, const int64_t* at, Floats* whole) {
+  static OFL_INLINE Floats split(Floats x, const int64_t* at, Floats* whole) {
     Floats inverse, log_c;
     V::columns(kLog2Table, at, &inverse, &log_c);
     const Ints from = V::subtract(V::as_ints(x), V::all_bits(kLeast));
@@ -73,7 +73,7 @@ struct FloatLog2 {
 
   static OFL_INLINE Floats of(Floats x, const int64_t* at) {
     Floats whole;
-    const Floats r = reduce(x, at, &whole), square = V::multiply(r, r);
+    const Floats r = split(x, at, &whole), square = V::multiply(r, r);
     Floats high = V::fused(V::all(0x1.ecabf496832ep-2), r, V::all(-0x1.715479ffae3dep-1));
     high = V::fused(square, V::all(-0x1.712b6f70a7e4dp-2), high);
     return V::fused(square, high, V::fused(r, V::all(0x1.715475f35c8b8p0), whole));
@@ -82,7 +82,7 @@ struct FloatLog2 {
 
 /// The float nearest to log(m), times the float nearest to 1 / log(10), and k log10(2) (in two
 /// parts), with x = 2^k * m: fdlibm's formula (licenses/fdlibm.txt). All roundings are to floats.
-struct FloatLog10 {
+struct FloatLog10 : Unreduced {
   using V = Doubles256;
   using Floats = V::Floats;
   using Ints = V::Ints;
@@ -141,7 +141,7 @@ struct FloatPow {
   static OFL_INLINE Ints log_at(Floats base) { return FloatLog2::at(base); }
   static OFL_INLINE Log log(Floats base, Floats y, const int64_t* at) {
     Floats whole;
-    const Floats r = FloatLog2::reduce(base, at, &whole), square = V::multiply(r, r);
+    const Floats r = FloatLog2::split(base, at, &whole), square = V::multiply(r, r);
     const Floats last = V::fused(V::all(0x1.27616c9496e0bp-2), r, V::all(-0x1.71969a075c67ap-2));
     const Floats more = V::fused(V::all(0x1.ec70a6ca7baddp-2), r, V::all(-0x1.7154748bef6c8p-1));
     const Floats first = V::fused(square, more, V::fused(r, V::all(0x1.71547652ab82bp0), whole));
