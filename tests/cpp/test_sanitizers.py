@@ -142,12 +142,13 @@ def is_clean(done: subprocess.CompletedProcess[str]) -> None:
             *("tests/graph/lanes/test_recorded_lanes.py", "tests/graph/lanes/test_shared_bytes.py"),
         ],
         [*PYTEST, "tests/ops/random/test_many_numbers.py"],
+        [*PYTEST, "tests/ops/elementwise/test_float_functions.py"],
     ],
     ids=[
         *("random programs", "fusion programs", "machine", "faults", "host functions", "threads"),
         *("products", "hostile objects", "recorded programs", "random functions"),
         *("pushed programs", "pushed functions", "ranks"),
-        *("lanes and device graphs", "random numbers"),
+        *("lanes and device graphs", "random numbers", "functions of floats"),
     ],
 )
 def test_python(sanitized: tuple[Path, dict[str, str]], command: list[str]) -> None:

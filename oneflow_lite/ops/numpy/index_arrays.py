@@ -172,6 +172,11 @@ def ravel_multi_index(
         raise ValueError(f"[ravel_multi_index] expected order 'C' or 'F', got {order!r}")
     if len(given) != len(sizes):
         raise ValueError(f"[ravel_multi_index] expected {len(sizes)} indices, got {len(given)}")
+    if not all(sizes) and all(index.size for index in given):
+        raise ValueError(
+            f"[ravel_multi_index] expected no indices, as shape {tuple(sizes)} is empty, "
+            f"got shapes {[index.shape for index in given]}"
+        )
     modes: list[Any] = list(mode) if isinstance(mode, (tuple, list)) else [mode] * len(sizes)
     numbers = range(len(sizes)) if order == "C" else reversed(range(len(sizes)))
     indices, checked = [], 0
@@ -185,7 +190,7 @@ def ravel_multi_index(
             index = index % size
         elif how == mode_number("clip", "take"):
             index = clip(index, 0, size - 1)
-        else:
+        elif all(sizes):
             checked = checked + _zero_if_within(index, size, "ravel_multi_index")
         indices.append((index, size))
     total = indices[0][0]

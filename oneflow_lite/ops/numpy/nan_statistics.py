@@ -227,7 +227,7 @@ def _quantiles(op: str, lanes: Tensor, parts: Parts, weak: bool) -> list[Tensor]
     flat = list(parts.reshape(-1))
     if not flat:
         return []
-    if parts.dtype.kind in "iu":
+    if parts.dtype.kind in "biu":
         whole = [last * (part if isinstance(part, Tensor) else int(part)) for part in flat]
         return _at(op, lanes, whole)
     places = [_C.astype(last, parts.dtype, False) * part for part in flat]

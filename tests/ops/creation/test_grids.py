@@ -89,6 +89,17 @@ def test_numbers_of_places(order: str, device: flow.Device) -> None:
             call()
 
 
+@pytest.mark.parametrize("mode", ["raise", "wrap", "clip"])
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0)])
+def test_no_place_is_in_an_empty_shape(mode: str, shape: tuple[int, int]) -> None:
+    one, none = flow.tensor([1]), flow.tensor([], dtype="int64")
+    with pytest.raises(ValueError, match=r"\[ravel_multi_index\] expected no indices"):
+        flow.ravel_multi_index((one, one), shape, mode)
+    for given in ((none, none), (one, none)):
+        expected = np.ravel_multi_index([each.numpy() for each in given], shape, mode)
+        same(expected, flow.ravel_multi_index(given, shape, mode))
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_fill_diagonal(dtype: str, device: flow.Device) -> None:
     for shape in ((3, 3), (3, 5), (7, 3), (2, 2, 2), (0, 3)):

@@ -71,7 +71,7 @@ def test_quantiles(dtype: str, device: flow.Device) -> None:
     for seed, shape in enumerate(SHAPES):
         x = numbers(shape, dtype, seed)
         t = flow.tensor(x, device=device)
-        for q in (0.5, 0.0, 1.0, 0.3, 1, [0.1, 0.95], []):
+        for q in (0.5, 0.0, 1.0, 0.3, 1, True, [False, True], [0.1, 0.95], []):
             for axis in axes_of(shape):
                 expected = np.asarray(np.nanquantile(x, q, axis=axis))
                 seen = flow.nanquantile(t, q, axis=axis)
