@@ -1,4 +1,4 @@
-"""Casts between floats and integers: NumPy's bits out of range, too, by each instruction set.
+"""Casts of floats, integers and truths: NumPy's bits, out of range, too, by each instruction set.
 
 On processors other than x86, NumPy's own values out of range depend on the place in an array, and
 on its compiler. There they are those of a single element.
@@ -51,6 +51,13 @@ for source in FLOATS + INTEGERS:
             for x in SPECIAL.astype(source)[:, None]:
                 seen = flow.tensor(x).astype(target).numpy()
                 assert x.astype(target).tobytes() == seen.tobytes(), (source, target, x)
+for target in INTEGERS + FLOATS + ["float16", "complex64", "complex128"]:
+    for n in (*range(20), 31, 33, 63, 65, 1000, 70_001):
+        x = rng.random(n) < 0.5
+        t = flow.tensor(x)
+        for a, b in ((x, t), (x[::2], t[::2]), (x[::-1], t[::-1])):
+            seen = flow.astype(b, target).numpy()
+            assert a.astype(target).tobytes() == seen.tobytes(), (target, n)
 """
 
 

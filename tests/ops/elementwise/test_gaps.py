@@ -1,4 +1,6 @@
-"""Elements with gaps between them, that are put beside each other first: NumPy's bits."""
+"""Elements with gaps between them, or that are repeated: NumPy's bits, whether they are put beside
+each other first or not.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -49,6 +51,39 @@ def test_comparisons(name: str, dtype: str, view: str, device: flow.Device, naiv
         same(expected(x, np.ascontiguousarray(y)), function(s, flow.copy(t)))
         same(expected(x, np.inf), function(s, np.inf))
         same(np.isneginf(x), flow.isneginf(s))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("less_equal", "not_equal", "logical_and", "logical_xor", "bitwise_or", "multiply"),
+        *("subtract", "maximum", "floor_divide", "remainder", "hypot", "bitwise_left_shift"),
+    ],
+)
+def test_long_rows_that_are_repeated(
+    name: str, dtype: str, device: flow.Device, naive: bool
+) -> None:
+    """Rows from 128 elements on are computed where they lie, if every loop gives the same bits."""
+    expected, function = getattr(np, name), getattr(flow, name)
+    for rows, columns in ((3, 127), (3, 128), (5, 1732)):
+        a, b = values((rows, 1), dtype, 1), values((1, columns), dtype, 2)
+        if "shift" in name:
+            b = np.asarray(b % 5 if b.dtype.kind in "iu" else b).astype(dtype)
+            a = np.asarray(a % 5 if a.dtype.kind in "iu" else a).astype(dtype)
+        b[:, ::3] = a[0, 0]
+        for x, y in ((a, b), (b, a), (b, b[:, :1])):
+            s, t = flow.tensor(x, device=device), flow.tensor(y, device=device)
+            try:
+                wanted = expected(x, y)
+            except TypeError:
+                with pytest.raises(TypeError, match=name):
+                    function(s, t)
+                continue
+            same(wanted, function(s, t))
+            spread = flow.zeros((*wanted.shape, 2), dtype=str(wanted.dtype), device=device)[..., 1]
+            function(s, t, out=spread)
+            same(wanted, flow.copy(spread))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
