@@ -20,7 +20,8 @@ OF_FLOATS = (
     *("expm1", "log1p", "atan", "cbrt", "sinh", "atanh", "log10"),
 )
 NAMES = [f"float32 {name}" for name in OF_FLOATS]
-NAMES += [f"float64 {name}" for name in ("exp", "log", "sin", "cos", "pow")]
+OF_DOUBLES = ("exp", "log", "sin", "cos", "pow", "exp2", "log2", "log10", "expm1", "log1p")
+NAMES += [f"float64 {name}" for name in OF_DOUBLES]
 SIZES = (1_000, 10_000, 1_000_000)
 NUMPY, OURS = "NumPy", "oneflow_lite"
 LIMITS = ("as it is", "within AVX2")

@@ -17,11 +17,13 @@ ROOM = Path("ops/elementwise/float_functions")
 PARTS = ("avx2.cpp", "avx512.cpp", "agreement.cpp", "pair_inputs.cpp")
 OF_FDLIBM = ("expm1", "log1p", "atan", "cbrt", "sinh", "atanh", "log10")
 ORDER = ("exp", "log", "tanh", "sin", "cos", "exp2", "log2", "pow", *OF_FDLIBM)  # of FloatFunction
-OF_DOUBLES = ("exp", "log", "sin", "cos")
+OF_DOUBLES = ("exp", "log", "sin", "cos", "exp2", "log2", "log10", "expm1", "log1p")
 NAMES = [f"{name} float32" for name in ORDER if name != "pow"]
 NAMES += [f"{name} float64" for name in OF_DOUBLES]
 OF_LIBRARY = [*NAMES[5:], "pow float32", "pow float64"]  # with its formulas
 ALL = [*NAMES, "pow float32", "pow float64"]
+# With fused operations from glibc 2.39 on, and in updates of earlier ones from 2.34 on.
+LATE_FUSED = ("log2 float64", "expm1 float64", "log1p float64")
 WIDEST = _C.CPU_ISAS.index(_C.widest_cpu_isa())
 
 pytestmark = [
@@ -145,7 +147,8 @@ def test_bits_of_the_library(loops: Loops, wide: int, name: str) -> None:
     """
     library, number = platform.libc_ver()
     version = tuple(map(int, number.split("."))) if library == "glibc" else (0, 0)
-    if version < (2, 28) or (name.split()[0] in OF_FDLIBM and version > (2, 40)):
+    first = (2, 34) if name in LATE_FUSED else (2, 28)
+    if version < first or (name.split()[0] in OF_FDLIBM and version > (2, 40)):
         pytest.skip("another C library")
     assert loops.library.differences_from_library(wide, *kind(name)) == 0
 
@@ -226,6 +229,11 @@ def test_the_check_refuses_a_wrong_coefficient(
     library = {f"{number}f": f"{moved(number)}f" for number in fdlibm}
     library["1.2599210498948731648"] = "1.259921"
     powers["4.3429449201e-01f"] = f"{moved('4.3429449201e-01')}f"
+    doubles["0x1.ebfbdff82c424p-3"] = "0x1.ebfbdff82c425p-3"
+    doubles["-0x1.71547652b8339p-1"] = "-0x1.71547652b833ap-1"
+    doubles["4.34294481903251816668e-01"] = "0x1.bcb7b1526e50fp-2"
+    of_doubles = {"-3.33333333333331316428e-02": "-0x1.11111111110f5p-5"}
+    of_doubles["6.666666666666735130e-01"] = "0x1.5555555555594p-1"
     wrong = make(
         functions=text,
         double_functions=doubles,
@@ -233,17 +241,20 @@ def test_the_check_refuses_a_wrong_coefficient(
         powers=powers,
         library_functions=library,
         double_sines={"-0x1.5555555555555p-3": "-0x1.5555555555556p-3"},
+        double_library_functions=of_doubles,
     )
     for name in ALL:
         assert wrong.differences(wide, name, loops) > 0, name
 
 
 @pytest.mark.parametrize(
-    ("name", "number", "other"),
+    ("names", "number", "other"),
     [
-        ("exp float64", "0x3fefec9a3e778061", "0x3fefec9a3e778062"),
-        ("log float64", "0x1.6f26008fab5ap+0", "0x1.6f26008fab5a1p+0"),
+        ("exp float64, exp2 float64", "0x3fefec9a3e778061", "0x3fefec9a3e778062"),
+        ("log float64, log10 float64", "0x1.6f26008fab5ap+0", "0x1.6f26008fab5a1p+0"),
         ("log float64", "-0x1.713e31351ep-2", "-0x1.713e31351e001p-2"),
+        ("log2 float64", "0x1.724286bb1acf8p+0", "0x1.724286bb1acf9p+0"),
+        ("log2 float64", "-0x1.1095feecdbp-1", "-0x1.1095feecdb001p-1"),
         ("pow float64", "-0x1.4618bc21c6p-2", "-0x1.4618bc21c6001p-2"),
         ("pow float64", "0x1.3d82f484c84ccp-46", "0x1.3dp-46"),
         ("exp2 float32", "0x3feedea64c123422", "0x3feedea650123422"),
@@ -256,14 +267,17 @@ def test_the_check_refuses_a_wrong_coefficient(
     ],
 )
 def test_the_check_refuses_a_wrong_row(
-    loops: Loops, wide: int, make: Callable[..., Loops], name: str, number: str, other: str
+    loops: Loops, wide: int, make: Callable[..., Loops], names: str, number: str, other: str
 ) -> None:
     """One unit in the last place off, or more where that does not reach the result."""
-    tables = {"exp float64": "double_tables", "log float64": "double_tables"}
-    tables |= {"sin float64": "sine_table", "cos float64": "sine_table"}
-    table = tables.get(name, "power_tables")
+    table = "double_tables"
+    if names.startswith("pow") or names.endswith("float32"):
+        table = "power_tables"
+    if names.startswith(("sin", "cos")):
+        table = "sine_table"
     wrong = make(**{table: {number: other}})
-    assert wrong.differences(wide, name, loops) > 0
+    for name in names.split(", "):
+        assert wrong.differences(wide, name, loops) > 0, name
 
 
 def test_the_check_refuses_other_roundings(
@@ -342,7 +356,7 @@ def test_the_check_refuses_other_roundings_of_doubles(
             "V::fused(V::all(-0.5), rest, V::multiply(p, x))",
         ),
         ("V::fused(more, square, rest)", "V::add(V::multiply(more, square), rest)"),
-        ("V::fused_from(own, less, more)", "V::subtract(more, V::multiply(own, less))"),
+        ("V::less_fused(own, less, more)", "V::subtract(more, V::multiply(own, less))"),
         ("V::fused(other, sine, more)", "V::add(V::multiply(other, sine), more)"),
         (
             "less = V::multiply(square, V::fused(square, less, V::all(0.5)));\n"
@@ -357,6 +371,60 @@ def test_the_check_refuses_other_roundings_of_sines(
 ) -> None:
     wrong = make(double_sines={operation: other})
     for name in ("sin", "cos"):
+        assert wrong.differences(wide, f"{name} float64", loops) > 0, name
+
+
+OTHER_ROUNDINGS = [
+    {
+        "V::add(grown, V::multiply(square, low))": "V::fused(square, low, grown)",
+        "V::fused(square, p, low)": "V::add(V::multiply(square, p), low)",
+        "const Floats low = V::add(V::multiply(k, V::all(3.69423907715893078616e-13)),": (
+            "const Floats low = V::fused(log, V::all(4.34294481903251816668e-01),"
+        ),
+        "V::multiply(log, V::all(4.34294481903251816668e-01)));": (
+            "V::multiply(k, V::all(3.69423907715893078616e-13)));"
+        ),
+    },
+    {
+        "V::add(scale, V::multiply(scale, grown))": "V::fused(scale, grown, scale)",
+        "V::fused(V::fused(last, fourth, p), fourth, low)": (  # close to 1
+            "V::add(V::multiply(V::fused(last, fourth, p), fourth), low)"
+        ),
+        "V::fused(square, V::all(-0x1.0000000000001p-1), low)": (
+            "V::add(V::multiply(square, V::all(-0x1.0000000000001p-1)), low)"
+        ),
+    },
+]
+OTHER_ROUNDINGS_OF_FDLIBM = [
+    {
+        "V::fused_less(r, e, V::select(is_0, square, rest))": (
+            "V::subtract(V::multiply(r, e), V::select(is_0, square, rest))"
+        ),
+        "terms(3.999999999940941908e-01, 2.857142874366239149e-01)": (
+            "V::add(V::all(3.999999999940941908e-01),"
+            " V::multiply(z, V::all(2.857142874366239149e-01)))"
+        ),
+    },
+    {
+        "terms(1.0, -3.33333333333331316428e-02)": (
+            "V::add(V::all(1.0), V::multiply(square, V::all(-3.33333333333331316428e-02)))"
+        ),
+        "V::fused(z, V::all(6.666666666666735130e-01), V::multiply(square, p))": (
+            "V::add(V::multiply(z, V::all(6.666666666666735130e-01)), V::multiply(square, p))"
+        ),
+    },
+]
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_the_check_refuses_other_roundings_of_more_doubles(
+    loops: Loops, wide: int, make: Callable[..., Loops], which: int
+) -> None:
+    wrong = make(
+        double_functions=OTHER_ROUNDINGS[which],
+        double_library_functions=OTHER_ROUNDINGS_OF_FDLIBM[which],
+    )
+    for name in ("exp2", "log2", "log10", "expm1", "log1p"):
         assert wrong.differences(wide, f"{name} float64", loops) > 0, name
 
 

@@ -51,6 +51,37 @@ T of_bits(typename Format<T>::Word bits) {
   return value;
 }
 
+/// See thresholds().
+template <typename Add>
+void add_of_doubles(FloatFunction function, const Add& add) {
+  switch (function) {
+    case FloatFunction::exp:
+      add({0x1p-54, 0.0027, 0.7, 10, 100, 512, 708.3964185, 709.7827128, 745.1332191});
+      break;
+    case FloatFunction::log10: add({0.5, 1.875, 2.0}); [[fallthrough]];
+    case FloatFunction::log:
+      add({0.6875, 0.9375, 1.0, 0x1.109p0, 1.375, 0x1.fffffffffffffp1023});
+      break;
+    case FloatFunction::exp2: add({0x1p-54, 0.015625, 1, 512, 928, 1022, 1024, 1075}); break;
+    case FloatFunction::log2:
+      add({0.5, 0.6875, 1.0 - 0x1.5b51p-5, 1.0, 1.0 + 0x1.6ab2p-5, 1.375, 1.875, 2.0});
+      add({0x1.fffffffffffffp1023});
+      break;
+    case FloatFunction::expm1:
+      add({0x1p-54, 0x1.62e43p-2, 0.4431472, 0x1.0a2b2p+0, 0x1.3687ap+5});
+      add({64, 709, 709.7827128, 745.1332191});
+      break;
+    case FloatFunction::log1p:
+      add({0x1p-54, 0x1p-29, 0x1.2bec4p-2, 0x1.a827ap-2, 1.0, 0x1p53, 0x1.fffffffffffffp1023});
+      break;
+    case FloatFunction::sin:
+    case FloatFunction::cos:
+      add({0x1p-27, 0x1p-26, 0.126, 0.85546875, 0x1.368fdp1, 10, 1000, 105414350});
+      break;
+    default: break;
+  }
+}
+
 /// Where the code of the function, or of NumPy's, changes.
 template <typename T>
 Bits thresholds(FloatFunction function) {
@@ -60,16 +91,7 @@ Bits thresholds(FloatFunction function) {
     for (const double value : values) found.push_back(bits_of<T>(value));
   };
   if constexpr (sizeof(T) == sizeof(double)) {
-    switch (function) {
-      case FloatFunction::exp:
-        add({0x1p-54, 0.0027, 0.7, 10, 100, 512, 708.3964185, 709.7827128, 745.1332191});
-        break;
-      case FloatFunction::sin:
-      case FloatFunction::cos:
-        add({0x1p-27, 0x1p-26, 0.126, 0.85546875, 0x1.368fdp1, 10, 1000, 105414350});
-        break;
-      default: add({0.6875, 0.9375, 1.0, 0x1.109p0, 1.375, 0x1.fffffffffffffp1023});
-    }
+    add_of_doubles(function, add);
     return found;
   }
   switch (function) {
@@ -109,25 +131,26 @@ template <typename T>
 Bits ties(FloatFunction function) {
   constexpr bool is_double = sizeof(T) == sizeof(double);
   constexpr int kTies = 150, kRows = float_functions::kDoubleRows;
+  constexpr int kLog2Rows = float_functions::kDoubleLog2Rows;
   Bits found;
   const auto none = {FloatFunction::tanh, FloatFunction::atan, FloatFunction::atanh};
   if (std::count(none.begin(), none.end(), function)) return found;
-  if (function == FloatFunction::log) {
-    for (int i = 0; is_double && i <= kRows; ++i) {
-      found.push_back(bits_of<T>(0.6875) + (int64_t{i} << 45));
+  const bool is_log2 = function == FloatFunction::log2;
+  if (function == FloatFunction::log || is_log2 || function == FloatFunction::log10) {
+    for (int i = 0; is_double && i <= (is_log2 ? kLog2Rows : kRows); ++i) {
+      found.push_back(bits_of<T>(0.6875) + (int64_t{i} << (is_log2 ? 46 : 45)));
+    }
+    if (is_double || function == FloatFunction::log) return found;
+    for (int i = 0; i <= float_functions::kLog2Rows; ++i) {
+      found.push_back(bits_of<T>(0.69921875) + (int64_t{i} << 19));
     }
     return found;
   }
-  const bool has_rows = function == FloatFunction::log2 || function == FloatFunction::log10;
-  for (int i = 0; has_rows && i <= float_functions::kLog2Rows; ++i) {
-    found.push_back(bits_of<T>(0.69921875) + (int64_t{i} << 19));
-  }
-  if (has_rows) return found;
   for (int i = -126; function == FloatFunction::cbrt && i < 128; ++i) {
     found.push_back(bits_of<T>(std::ldexp(1.0, i)));
   }
   for (int i = 1; function == FloatFunction::log1p && i < 128; ++i) {
-    for (const double root : {0x1.6a09eep-1, 1.0}) {
+    for (const double root : {is_double ? 0x1.6a09ep-1 : 0x1.6a09eep-1, 1.0}) {
       found.push_back(bits_of<T>(std::ldexp(root, i) - 1));
     }
   }
@@ -142,45 +165,69 @@ Bits ties(FloatFunction function) {
   double period = kHalfPi;
   if (function == FloatFunction::exp) period = is_double ? kLn2 / kRows : kLn2;
   if (function == FloatFunction::expm1 || function == FloatFunction::sinh) period = kLn2;
-  if (function == FloatFunction::exp2) period = 1.0 / float_functions::kExp2Rows;
+  if (function == FloatFunction::exp2) {
+    period = 1.0 / (is_double ? kRows : float_functions::kExp2Rows);
+  }
   for (int i = 0; i < kTies; ++i) found.push_back(bits_of<T>((i + 0.5) * period));
   return found;
+}
+
+std::vector<double> witnesses_of_doubles(FloatFunction function) {
+  switch (function) {
+    case FloatFunction::exp:
+      return {0x1.1a05c38f1485ep+0, 0x1.8677089651f22p+4, 0x1.5af7e0b816bc5p+0,
+              0x1.5e2d020d3cb8bp+0, 0x1.3b132d2df8623p-1, 0x1.67f70a891498cp+2,
+              0x1.db1f04cf9c19dp+4, 0x1.3808be176f023p+4};
+    case FloatFunction::log:
+      return {0x1.49c7b6b815fc2p+1, 0x1.a7fd5eb348be9p+1, 0x1.07ede151637efp+1,
+              0x1.5bd7dda9582d5p-1, 0x1.0c64a1edc5f3fp+0, 0x1.0f9b23305fa10p+0,
+              0x1.104e11172c374p+0, 0x1.e66580b1b8022p-1, 0x1.e2188f539ff64p-1,
+              0x1.e215dffe0355ap-1, 0x1.0ef37157c3bcep+0, 0x1.f8c1c560762bdp-1};
+    case FloatFunction::exp2:
+      return {0x1.4db4f5fed242p+2, 0x1.4ba64259661ap+2, 0x1.bc71f4e9b5d1p-2};
+    case FloatFunction::log2:
+      return {0x1.07acecefc7fa7p+0, 0x1.eb4a09019dd3ap-1, 0x1.edb1e75edfb4p-1,
+              0x1.2fef16b1b6519p+0, 0x1.d7f69824aa2cep-1, 0x1.f455aad93148ap-1,
+              0x1.0bac8f0907033p+0, 0x1.0bac73e51918dp+0, 0x1.06d8c2c63a269p+0};
+    case FloatFunction::log10:
+      return {0x1.0e0dcb53d1498p+0, 0x1.0c9b510601a98p+0, 0x1.e3400ca6755edp-1,
+              0x1.845bf3da254a7p+0, 0x1.29ff288418a56p+0, 0x1.e6d8bce0aa62ep-1,
+              0x1.0c401e3a92bffp+0, 0x1.15dc431e94106p+0};
+    case FloatFunction::expm1:
+      return {0x1.6282e6a22a75ap-2, 0x1.f116214a70f1cp-3, 0x1.38d3775d4830ap-2};
+    case FloatFunction::log1p: return {0x1.1d28ab96a5fbbp+2, 0x1.dc45e764dedf6p-3};
+    case FloatFunction::sin:
+    case FloatFunction::cos:
+      return {
+          0x1.988fe16e7caa2p+2, 0x1.856478a708acap+1, 0x1.227027949cd63p+3, 0x1.56f88b72294bep+3,
+          0x1.12beda8ce7cdep+1, 0x1.5843bd2814b8ep-3, 0x1.fdc9e8356123cp-4, 0x1.319b67f9c1646p+3,
+          0x1.9aad06cccf94dp+1, 0x1.8bcc528a642e2p+2, 0x1.96a2f9c94deddp-4, 0x1.ff1871b5b9491p-4,
+          0x1.fb4efe9e8c24ap-4, 0x1.5d938e579fbc7p+3, 0x1.72127aa6bbf3p+0,  0x1.de03f4ed32afap+2,
+          0x1.547366aab6caap+3, 0x1.e987fb20bb2a7p-3, 0x1.55a6cbd4cd1fp-1,  0x1.850f367c4b564p+0,
+          0x1.afef0cfbaf6f6p+0, 0x1.83ace8c9a249p+0,  0x1.a12509169667fp+0, 0x1.ef53a41922232p+2};
+    default: return {};
+  }
+}
+
+std::vector<double> witnesses_of_floats(FloatFunction function) {
+  switch (function) {
+    case FloatFunction::expm1:
+    case FloatFunction::sinh: return {0x1.ae4af4p-3, 0x1.835656p-3, 0x1.99885ep-3, 0x1.afbd76p-3};
+    case FloatFunction::log1p:
+      return {0x1.27842cp-4, 0x1.47a3c8p-4, 0x1.b303c6p-4, 0x1.038a72p-5, 0x1.012b4cp-5};
+    case FloatFunction::atan: return {0x1.f5fb5cp-4, 0x1.3d957p-2, 0x1.94e718p-2, 0x1.bd2f1ap-2};
+    case FloatFunction::atanh: return {0x1.7f2d8p-5, 0x1.99240cp-5, 0x1.000888p-5, 0x1.002646p-5};
+    default: return {};
+  }
 }
 
 /// Inputs that tell which products and sums are fused, where few do (six of 5 * 10^7 random ones of
 /// float64 exp, ten of 10^7 of float32 expm1), or whether a coefficient is the next number.
 template <typename T>
 Bits witnesses(FloatFunction function) {
-  std::vector<double> values;
-  const bool has_angles = function == FloatFunction::sin || function == FloatFunction::cos;
-  if (sizeof(T) == sizeof(double) && has_angles) {
-    values = {
-        0x1.988fe16e7caa2p+2, 0x1.856478a708acap+1, 0x1.227027949cd63p+3, 0x1.56f88b72294bep+3,
-        0x1.12beda8ce7cdep+1, 0x1.5843bd2814b8ep-3, 0x1.fdc9e8356123cp-4, 0x1.319b67f9c1646p+3,
-        0x1.9aad06cccf94dp+1, 0x1.8bcc528a642e2p+2, 0x1.96a2f9c94deddp-4, 0x1.ff1871b5b9491p-4,
-        0x1.fb4efe9e8c24ap-4, 0x1.5d938e579fbc7p+3, 0x1.72127aa6bbf3p+0,  0x1.de03f4ed32afap+2,
-        0x1.547366aab6caap+3, 0x1.e987fb20bb2a7p-3, 0x1.55a6cbd4cd1fp-1,  0x1.850f367c4b564p+0,
-        0x1.afef0cfbaf6f6p+0, 0x1.83ace8c9a249p+0,  0x1.a12509169667fp+0, 0x1.ef53a41922232p+2};
-  } else if (sizeof(T) == sizeof(double) && function == FloatFunction::exp) {
-    values = {0x1.1a05c38f1485ep+0, 0x1.8677089651f22p+4, 0x1.5af7e0b816bc5p+0,
-              0x1.5e2d020d3cb8bp+0, 0x1.3b132d2df8623p-1, 0x1.67f70a891498cp+2,
-              0x1.db1f04cf9c19dp+4, 0x1.3808be176f023p+4};
-  } else if (sizeof(T) == sizeof(double)) {
-    values = {0x1.49c7b6b815fc2p+1, 0x1.a7fd5eb348be9p+1, 0x1.07ede151637efp+1,
-              0x1.5bd7dda9582d5p-1, 0x1.0c64a1edc5f3fp+0, 0x1.0f9b23305fa10p+0,
-              0x1.104e11172c374p+0, 0x1.e66580b1b8022p-1, 0x1.e2188f539ff64p-1,
-              0x1.e215dffe0355ap-1, 0x1.0ef37157c3bcep+0, 0x1.f8c1c560762bdp-1};
-  } else if (function == FloatFunction::expm1 || function == FloatFunction::sinh) {
-    values = {0x1.ae4af4p-3, 0x1.835656p-3, 0x1.99885ep-3, 0x1.afbd76p-3};
-  } else if (function == FloatFunction::log1p) {
-    values = {0x1.27842cp-4, 0x1.47a3c8p-4, 0x1.b303c6p-4, 0x1.038a72p-5, 0x1.012b4cp-5};
-  } else if (function == FloatFunction::atan) {
-    values = {0x1.f5fb5cp-4, 0x1.3d957p-2, 0x1.94e718p-2, 0x1.bd2f1ap-2};
-  } else if (function == FloatFunction::atanh) {
-    values = {0x1.7f2d8p-5, 0x1.99240cp-5, 0x1.000888p-5, 0x1.002646p-5};
-  }
   Bits found;
-  for (const double value : values) found.push_back(bits_of<T>(value));
+  const auto of = sizeof(T) == sizeof(double) ? witnesses_of_doubles : witnesses_of_floats;
+  for (const double value : of(function)) found.push_back(bits_of<T>(value));
   return found;
 }
 

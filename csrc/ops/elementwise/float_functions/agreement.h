@@ -17,7 +17,7 @@ struct CheckInputs {
 
 /// Inputs at which loops of the function may differ: both sides of each threshold, of each row of a
 /// table and of each tie of a rounding, numbers in each piece between, and of doubles some that
-/// tell which operations are fused; of both signs. T: float; double with exp, log and pow.
+/// tell which operations are fused; of both signs. T: float or double, with has_own_loop().
 template <typename T>
 CheckInputs<T> check_inputs(FloatFunction function);
 

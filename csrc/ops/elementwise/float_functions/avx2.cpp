@@ -10,6 +10,7 @@
 #include <cstring>
 
 OFL_BEGIN_AVX2
+#include "ops/elementwise/float_functions/double_library_functions.h"
 #include "ops/elementwise/float_functions/lanes256.h"
 #include "ops/elementwise/float_functions/library_functions.h"
 #include "ops/elementwise/float_functions/pair_loop.h"
@@ -29,8 +30,11 @@ constexpr FloatLoops kLoops = {
      loop<FloatBlocks<FloatSinh>>, loop<FloatBlocks<FloatAtanh>>,
      loop<DoubleBlocks<FloatLog10, float>>},
     {loop<DoubleBlocks<DoubleExp>>, loop<DoubleBlocks<DoubleLog>>, nullptr,
-     loop<DoubleBlocks<DoubleSine<false>>>, loop<DoubleBlocks<DoubleSine<true>>>, nullptr, nullptr,
-     pair_loop<PowerBlock<DoublePow, double>>}};
+     loop<DoubleBlocks<DoubleSine<false>>>, loop<DoubleBlocks<DoubleSine<true>>>,
+     loop<DoubleBlocks<DoubleExp2>>, loop<DoubleBlocks<DoubleLog2>>,
+     pair_loop<PowerBlock<DoublePow, double>>, loop<FloatBlocks<DoubleExpm1, double>>,
+     loop<FloatBlocks<DoubleLog1p, double>>, nullptr, nullptr, nullptr, nullptr,
+     loop<DoubleBlocks<DoubleLog10>>}};
 
 }  // namespace
 

@@ -1,5 +1,4 @@
-// Which loop computes a FloatFunction of float32, or exp, log and pow of float64: NumPy's, or one
-// of our own.
+// Which loop computes a FloatFunction of float32 or float64: NumPy's, or one of our own.
 #pragma once
 
 #include <string>

@@ -1,9 +1,9 @@
-// Float64 exp and log with the bits of the C libraries whose formulas are those of Arm's Optimized
-// Routines (licenses/arm-optimized-routines.txt): NumPy calls them where it has no loop of its own.
-// For regions that are compiled for AVX2.
+// Float64 exp, log, exp2, log2 and log10 with the bits of the C libraries whose formulas are those
+// of Arm's Optimized Routines (licenses/arm-optimized-routines.txt), and for log10 fdlibm's: NumPy
+// calls them where it has no loop of its own. For regions that are compiled for AVX2.
 //
 // Where a product and a sum are one fused operation, and in which order, is that of the library
-// that is compiled for processors with fused operations.
+// that is compiled for processors with fused operations. Of exp2 and log10 there is no such one.
 //
 // A function has: reduce(x), what its other parts take; is_plain(reduced), whether the vector is
 // computed here, and not by NumPy; at(reduced), where its rows of the table are, in bytes;
@@ -128,6 +128,134 @@ struct DoubleLog : Unreduced {
     Floats low = V::fused(upper_square, half, V::subtract(r, high));
     low = V::fused(V::multiply(half, V::subtract(r, upper)), V::add(r, upper), low);
     return V::add(high, V::fused(p, cube, low));
+  }
+};
+
+/// 2^(k / 128) * 2^r: k is the integer at 128 x. No product and sum are fused.
+struct DoubleExp2 : Unreduced {
+  using V = Doubles256;
+  using Floats = V::Floats;
+  using Ints = V::Ints;
+  static constexpr double kRounding = 0x1.8p45;  // a sum with it has k in its low bits
+
+  static OFL_INLINE bool is_plain(Floats x) {
+    return V::is_all(V::at_most(V::magnitude(x), V::all(928.0)));
+  }
+
+  static OFL_INLINE Ints at(Floats x) {
+    const Ints k = V::as_ints(V::add(x, V::all(kRounding)));
+    return V::left<4>(V::bits_and(k, V::all_bits(kDoubleRows - 1)));
+  }
+
+  static OFL_INLINE Floats of(Floats x, const int64_t* at) {
+    Floats tail, scale;
+    V::columns(kExpTable, at, &tail, &scale);
+    const Floats t = V::add(x, V::all(kRounding));
+    const Floats r = V::subtract(x, V::subtract(t, V::all(kRounding)));
+    const Floats square = V::multiply(r, r);
+    const auto terms = [&](double c0, double c1) {
+      return V::add(V::all(c0), V::multiply(r, V::all(c1)));
+    };
+    Floats grown = V::add(tail, V::multiply(r, V::all(0x1.62e42fefa39efp-1)));
+    const Floats low = terms(0x1.ebfbdff82c424p-3, 0x1.c6b08d70cf4b5p-5);
+    grown = V::add(grown, V::multiply(square, low));
+    const Floats high = terms(0x1.3b2abd24650ccp-7, 0x1.5d7e09b4e3a84p-10);
+    grown = V::add(grown, V::multiply(V::multiply(square, square), high));
+    scale = V::as_floats(V::add(V::as_ints(scale), V::left<45>(V::as_ints(t))));
+    return V::add(scale, V::multiply(scale, grown));
+  }
+};
+
+/// k + log2(c) + log2(z / c), as DoubleLog. Close to 1 it is another polynomial, of x - 1.
+struct DoubleLog2 : Unreduced {
+  using V = Doubles256;
+  using Floats = V::Floats;
+  using Ints = V::Ints;
+  static constexpr double kInverseHigh = 0x1.71547652p+0;  // of ln 2
+  static constexpr double kInverseLow = 0x1.705fc2eefa2p-33;
+
+  static OFL_INLINE bool is_plain(Floats x) { return DoubleLog::is_plain(x); }
+
+  static OFL_INLINE Ints at(Floats x) {
+    const Ints from = V::subtract(V::as_ints(x), V::all_bits(DoubleLog::kLeast));
+    return V::bits_and(V::right<42>(from), V::all_bits((kDoubleLog2Rows - 1) << 4));
+  }
+
+  static OFL_INLINE Floats of(Floats x, const int64_t* at) {
+    const Floats one_up = V::less(x, V::all(1.0 + 0x1.6ab2p-5));
+    const Floats near_one = V::both(V::at_most(V::all(1.0 - 0x1.5b51p-5), x), one_up);
+    const Floats r = any(x, at);
+    return V::is_any(near_one) ? V::select(near_one, near(x), r) : r;
+  }
+
+ private:
+  /// r / ln 2 in two parts.
+  static OFL_INLINE Floats divided(Floats r, Floats* low) {
+    const Floats high = V::multiply(r, V::all(kInverseHigh));
+    *low = V::fused(r, V::all(kInverseLow), V::fused_less(r, V::all(kInverseHigh), high));
+    return high;
+  }
+
+  static OFL_INLINE Floats terms(Floats r, double c0, double c1) {
+    return V::fused(r, V::all(c1), V::all(c0));
+  }
+
+  static OFL_INLINE Floats any(Floats x, const int64_t* at) {
+    Floats inverse, log_c, low;
+    V::columns(kDoubleLog2Table, at, &inverse, &log_c);
+    const Ints from = V::subtract(V::as_ints(x), V::all_bits(DoubleLog::kLeast));
+    const Ints scale = V::bits_and(from, V::all_bits(INT64_MIN >> 11));
+    const Floats z = V::as_floats(V::subtract(V::as_ints(x), scale));
+    const Floats r = V::fused(z, inverse, V::all(-1.0));
+    const Floats first = divided(r, &low);
+    const Floats whole = V::add(V::exponents(from), log_c), high = V::add(whole, first);
+    low = V::add(V::add(V::subtract(whole, high), first), low);
+    const Floats square = V::multiply(r, r);
+    Floats p = terms(r, -0x1.71547652b8339p-1, 0x1.ec709dc3a04bep-2);
+    p = V::fused(terms(r, -0x1.7154764702ffbp-2, 0x1.2776c50034c48p-2), square, p);
+    const Floats last = terms(r, -0x1.ec7b328ea92bcp-3, 0x1.a6225e117f92ep-3);
+    p = V::fused(last, V::multiply(square, square), p);
+    return V::add(V::fused(square, p, low), high);
+  }
+
+  static OFL_INLINE Floats near(Floats x) {
+    Floats low;
+    const Floats r = V::subtract(x, V::all(1.0)), first = divided(r, &low);
+    const Floats square = V::multiply(r, r), fourth = V::multiply(square, square);
+    const Floats second = terms(r, -0x1.71547652b82fep-1, 0x1.ec709dc3a03f7p-2);
+    const Floats high = V::fused(second, square, first);
+    low = V::add(V::fused(second, square, V::subtract(first, high)), low);
+    Floats p = terms(r, -0x1.71547652b7c3fp-2, 0x1.2776c50f05be4p-2);
+    p = V::fused(terms(r, -0x1.ec709dd768fe5p-3, 0x1.a61761ec4e736p-3), square, p);
+    Floats last = terms(r, -0x1.7153fbc64a79bp-3, 0x1.484d154f01b4ap-3);
+    last = V::fused(terms(r, -0x1.289e4a72c383cp-3, 0x1.0b32f285aee66p-3), square, last);
+    return V::add(high, V::fused(V::fused(last, fourth, p), fourth, low));
+  }
+};
+
+/// log(m) / log(10) + k log10(2) (in two parts), with x = 2^k * m: fdlibm's formula
+/// (licenses/fdlibm.txt). No product and sum are fused but those of log.
+struct DoubleLog10 : Unreduced {
+  using V = Doubles256;
+  using Floats = V::Floats;
+  using Ints = V::Ints;
+
+  static OFL_INLINE bool is_plain(Floats x) { return DoubleLog::is_plain(x); }
+  static OFL_INLINE Ints at(Floats x) { return DoubleLog::at(x); }  // which m has, too
+
+  static OFL_INLINE Floats of(Floats x, const int64_t* at) {
+    constexpr int64_t kFraction = (int64_t{1} << 52) - 1, kOne = int64_t{0x3ff} << 52;
+    const Floats exponent = V::exponents(V::subtract(V::as_ints(x), V::all_bits(kOne)));
+    // m is below 1 where x is; then k is larger by 1.
+    const Floats is_below = V::less(x, V::all(1.0));
+    const Floats k = V::add(exponent, V::keep(is_below, V::all(1.0)));
+    const Floats scale = V::select(is_below, V::all(0.5), V::all(1.0));
+    const Ints fraction = V::bits_and(V::as_ints(x), V::all_bits(kFraction));
+    const Floats m = V::as_floats(V::add(fraction, V::as_ints(scale)));
+    const Floats log = DoubleLog::of(m, at);
+    const Floats low = V::add(V::multiply(k, V::all(3.69423907715893078616e-13)),
+                              V::multiply(log, V::all(4.34294481903251816668e-01)));
+    return V::add(low, V::multiply(k, V::all(3.01029995663611771306e-01)));
   }
 };
 

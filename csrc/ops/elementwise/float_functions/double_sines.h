@@ -121,7 +121,7 @@ struct DoubleSine {
     less = V::multiply(square, V::fused(square, less, V::all(0.5)));
     less = V::fused(r, lost, less);
     Floats more = V::fused(sine, other_rest, own_rest);
-    more = V::fused_from(own, less, more);
+    more = V::less_fused(own, less, more);
     return V::add(own, V::fused(other, sine, more));
   }
 };

@@ -25,16 +25,20 @@ struct Doubles256 {
   static OFL_INLINE Floats add(Floats a, Floats b) { return _mm256_add_pd(a, b); }
   static OFL_INLINE Floats subtract(Floats a, Floats b) { return _mm256_sub_pd(a, b); }
   static OFL_INLINE Floats multiply(Floats a, Floats b) { return _mm256_mul_pd(a, b); }
+  static OFL_INLINE Floats divide(Floats a, Floats b) { return _mm256_div_pd(a, b); }
+  static OFL_INLINE Floats largest(Floats a, Floats b) { return _mm256_max_pd(a, b); }
   /// a * b + c, rounded once.
   static OFL_INLINE Floats fused(Floats a, Floats b, Floats c) { return _mm256_fmadd_pd(a, b, c); }
   /// a * b - c, rounded once.
   static OFL_INLINE Floats fused_less(Floats a, Floats b, Floats c) {
     return _mm256_fmsub_pd(a, b, c);
   }
-
   /// c - a * b, rounded once.
-  static OFL_INLINE Floats fused_from(Floats a, Floats b, Floats c) {
+  static OFL_INLINE Floats less_fused(Floats a, Floats b, Floats c) {
     return _mm256_fnmadd_pd(a, b, c);
+  }
+  static OFL_INLINE Floats truncate(Floats x) {
+    return _mm256_round_pd(x, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
   }
 
   static OFL_INLINE Ints add(Ints a, Ints b) { return _mm256_add_epi64(a, b); }
@@ -62,7 +66,12 @@ struct Doubles256 {
   static OFL_INLINE Floats at_most(Floats a, Floats b) { return _mm256_cmp_pd(a, b, _CMP_LE_OQ); }
   static OFL_INLINE Floats equal(Floats a, Floats b) { return _mm256_cmp_pd(a, b, _CMP_EQ_OQ); }
   static OFL_INLINE Floats both(Floats a, Floats b) { return _mm256_and_pd(a, b); }
+  static OFL_INLINE Floats either(Floats a, Floats b) { return _mm256_or_pd(a, b); }
   static OFL_INLINE Floats and_not(Floats a, Floats b) { return _mm256_andnot_pd(b, a); }
+  /// x, and 0 where the mask is not set.
+  static OFL_INLINE Floats keep(Floats mask, Floats x) { return _mm256_and_pd(mask, x); }
+  /// x, and 0 where the mask is set.
+  static OFL_INLINE Floats drop(Floats mask, Floats x) { return _mm256_andnot_pd(mask, x); }
   static OFL_INLINE bool is_all(Floats mask) { return _mm256_movemask_pd(mask) == 15; }
   /// A number may stand for a mask: its sign bit counts.
   static OFL_INLINE bool is_any(Floats mask) { return _mm256_movemask_pd(mask) != 0; }
@@ -74,6 +83,10 @@ struct Doubles256 {
   /// The signs are others where those of `signs` are negative.
   static OFL_INLINE Floats flip(Floats x, Floats signs) { return _mm256_xor_pd(x, signs); }
   static OFL_INLINE Floats magnitude(Floats x) { return _mm256_andnot_pd(_mm256_set1_pd(-0.0), x); }
+  /// What is not negative, with the sign bits of the other one.
+  static OFL_INLINE Floats with_sign(Floats x, Floats other) {
+    return _mm256_or_pd(x, _mm256_and_pd(_mm256_set1_pd(-0.0), other));
+  }
 
   /// A column of a table of numbers: at[j] is where that of lane j is, in bytes.
   static OFL_INLINE Ints column(const void* table, const int64_t* at) {

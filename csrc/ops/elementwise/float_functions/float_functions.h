@@ -28,14 +28,20 @@ inline constexpr int inputs_of(FloatFunction function) {
 /// Whether there is a loop for some instruction set: each set has the same ones.
 inline constexpr bool has_own_loop(FloatFunction function, DType dtype) {
   if (function == FloatFunction::none) return false;
-  if (dtype != DType::f64) return dtype == DType::f32;
-  constexpr FloatFunction kOfDoubles[] = {FloatFunction::exp, FloatFunction::log,
-                                          FloatFunction::sin, FloatFunction::cos,
-                                          FloatFunction::pow};
-  for (const FloatFunction one : kOfDoubles) {
-    if (function == one) return true;
+  if (dtype == DType::f32) return true;
+  switch (function) {
+    case FloatFunction::exp:
+    case FloatFunction::log:
+    case FloatFunction::sin:
+    case FloatFunction::cos:
+    case FloatFunction::pow:
+    case FloatFunction::exp2:
+    case FloatFunction::log2:
+    case FloatFunction::log10:
+    case FloatFunction::expm1:
+    case FloatFunction::log1p: return dtype == DType::f64;
+    default: return false;
   }
-  return false;
 }
 
 /// Null where the compiler does not make them.

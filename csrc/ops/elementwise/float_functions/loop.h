@@ -45,15 +45,16 @@ void by_numpy(void* numpys, T* out, const Inputs*... in) {
   called.loop(args, &count, steps, called.data);
 }
 
-/// Of floats, in blocks of two vectors. A vector with an input that is not plain is NumPy's.
-template <typename Function>
+/// Of floats, or of doubles without a table, in blocks of two vectors. A vector with an input that
+/// is not plain is NumPy's.
+template <typename Function, typename T = float>
 struct FloatBlocks {
-  using Element = float;
+  using Element = T;
   using V = typename Function::V;
   static constexpr int kVectorsOfBlock = 2;
   static constexpr int64_t kGrain = V::kLanes * kVectorsOfBlock, kMost = INT64_MAX;
 
-  static OFL_INLINE void many(const float* in, float* out, int64_t n, void* numpys) {
+  static OFL_INLINE void many(const T* in, T* out, int64_t n, void* numpys) {
     for (int64_t k = 0; k < n; k += kGrain) {
       const typename V::Floats x[] = {V::load(in + k), V::load(in + k + V::kLanes)};
       const auto plain = V::both(Function::are_plain(x[0]), Function::are_plain(x[1]));
@@ -70,7 +71,7 @@ struct FloatBlocks {
   }
 
  private:
-  static void some(const float* in, float* out, void* numpys) {
+  static void some(const T* in, T* out, void* numpys) {
     const typename V::Floats x = V::load(in);
     if (V::is_all(Function::are_plain(x))) return V::store(out, Function::of(x));
     by_numpy<V::kLanes>(numpys, out, in);
