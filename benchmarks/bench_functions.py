@@ -18,10 +18,12 @@ from timing import Effort, Measurement, measure, run_process, statement
 OF_FLOATS = (
     *("exp", "log", "tanh", "sin", "cos", "exp2", "log2", "pow"),
     *("expm1", "log1p", "atan", "cbrt", "sinh", "atanh", "log10"),
+    *("cosh", "tan", "asin", "acos", "asinh", "acosh"),
 )
 NAMES = [f"float32 {name}" for name in OF_FLOATS]
 OF_DOUBLES = ("exp", "log", "sin", "cos", "pow", "exp2", "log2", "log10", "expm1", "log1p")
 NAMES += [f"float64 {name}" for name in OF_DOUBLES]
+RANGES = dict.fromkeys(("asin", "acos", "atanh"), (0.01, 0.99)) | {"acosh": (1.01, 3)}
 SIZES = (1_000, 10_000, 1_000_000)
 NUMPY, OURS = "NumPy", "oneflow_lite"
 LIMITS = ("as it is", "within AVX2")
@@ -40,8 +42,9 @@ def child(quick: bool) -> None:
         dtype, name = row.split()
         for size in SIZES:
             random = np.random.default_rng(0)
-            most = 0.99 if name == "atanh" else 3
-            x = [random.uniform(0.01, most, size).astype(dtype) for _ in range(1 + (name == "pow"))]
+            least, most = RANGES.get(name, (0.01, 3))
+            count = 1 + (name == "pow")
+            x = [random.uniform(least, most, size).astype(dtype) for _ in range(count)]
             out, tensors = np.empty_like(x[0]), [flow.tensor(each) for each in x]
             target = flow.empty_like(tensors[0])
             getattr(np, name)(*x, out=out)

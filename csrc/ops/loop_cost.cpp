@@ -14,16 +14,15 @@ constexpr intptr_t kElements = 1024;
 constexpr double kByteCost = 1.0 / 12;
 constexpr int kRuns = 3;  // the best counts: the others were disturbed
 
-/// In the domain of every function.
-void fill_sample(DType dtype, char* to) {
-  const double sample = is_integer(dtype) ? 1.0 : 0.5;
+void fill_sample(DType dtype, double sample, char* to) {
+  if (is_integer(dtype)) sample = 1.0;
   cast_function(DType::f64, dtype)(reinterpret_cast<const char*>(&sample), 0, to,
                                    static_cast<int64_t>(size_of(dtype)), kElements);
 }
 
 }  // namespace
 
-double measure_cost(const Resolution& resolution, int inputs) {
+double measure_cost(const Resolution& resolution, int inputs, double sample) {
   size_t bytes = size_of(resolution.out);
   for (int k = 0; k < inputs; ++k) bytes += size_of(resolution.in[k]);
   char* data[kMaxOperands];
@@ -32,7 +31,7 @@ double measure_cost(const Resolution& resolution, int inputs) {
     const DType dtype = k < inputs ? resolution.in[k] : resolution.out;
     data[k] = thread_scratch().bytes + k * kBlockBytes;
     steps[k] = static_cast<intptr_t>(size_of(dtype));
-    if (k < inputs) fill_sample(dtype, data[k]);
+    if (k < inputs) fill_sample(dtype, sample, data[k]);
   }
   double best = 0;
   for (int i = 0; i <= kRuns; ++i) {  // the first one warms up

@@ -7,8 +7,8 @@
 
 namespace ofl::ops {
 
-/// Runs the loop on some elements in the cache; the cost of one, in float32 additions. Takes some
-/// microseconds, once for each loop.
-double measure_cost(const Resolution& resolution, int inputs);
+/// Runs the loop on some elements in the cache, which are all `sample` (integers: 1); the cost of
+/// one, in float32 additions. Takes some microseconds, once for each loop.
+double measure_cost(const Resolution& resolution, int inputs, double sample);
 
 }  // namespace ofl::ops

@@ -40,6 +40,12 @@ enum class FloatFunction : uint8_t {
   sinh,
   atanh,
   log10,
+  cosh,
+  tan,
+  asin,
+  acos,
+  asinh,
+  acosh,
   none
 };
 inline constexpr int kFloatFunctions = static_cast<int>(FloatFunction::none);

@@ -47,6 +47,12 @@ constexpr KnownLoops kKnownLoops[] = {
     {"sinh", nullptr, nullptr, nullptr, FloatFunction::sinh},
     {"atanh", nullptr, nullptr, nullptr, FloatFunction::atanh},
     {"log10", nullptr, nullptr, nullptr, FloatFunction::log10},
+    {"cosh", nullptr, nullptr, nullptr, FloatFunction::cosh},
+    {"tan", nullptr, nullptr, nullptr, FloatFunction::tan},
+    {"asin", nullptr, nullptr, nullptr, FloatFunction::asin},
+    {"acos", nullptr, nullptr, nullptr, FloatFunction::acos},
+    {"asinh", nullptr, nullptr, nullptr, FloatFunction::asinh},
+    {"acosh", nullptr, nullptr, nullptr, FloatFunction::acosh},
     {"nextafter", nullptr, nullptr, next_after_loop},
     {"spacing", nullptr, nullptr, spacing_loop},
 };

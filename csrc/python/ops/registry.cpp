@@ -377,7 +377,7 @@ const ops::Resolution& resolve(const OpObject& op, const ops::TypeCode* codes) {
   ops::use_own_loop(op.op->loops.own, &resolution);
   if (op.op->standard_values) ops::use_standard_values(op.op->loops, &resolution);
   if (!op.op->is_product()) {
-    resolution.cost = ops::measure_cost(resolution, op.op->nin);
+    resolution.cost = ops::measure_cost(resolution, op.op->nin, ops::sample_of(op.op->loops.own));
     resolution.element = element_of(*op.op, resolution);
   }
   return *op.op->add(codes, resolution);

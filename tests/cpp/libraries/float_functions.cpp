@@ -58,6 +58,12 @@ CalledLoop* library_of(FloatFunction function) {
   static CalledLoop sinh{library_loop<T, std::sinh>, nullptr};
   static CalledLoop log10{library_loop<T, std::log10>, nullptr};
   static CalledLoop atanh{library_loop<T, std::atanh>, nullptr};
+  static CalledLoop cosh{library_loop<T, std::cosh>, nullptr};
+  static CalledLoop tan{library_loop<T, std::tan>, nullptr};
+  static CalledLoop asin{library_loop<T, std::asin>, nullptr};
+  static CalledLoop acos{library_loop<T, std::acos>, nullptr};
+  static CalledLoop asinh{library_loop<T, std::asinh>, nullptr};
+  static CalledLoop acosh{library_loop<T, std::acosh>, nullptr};
   switch (function) {
     case FloatFunction::sin: return &sin;
     case FloatFunction::cos: return &cos;
@@ -72,6 +78,12 @@ CalledLoop* library_of(FloatFunction function) {
     case FloatFunction::sinh: return &sinh;
     case FloatFunction::log10: return &log10;
     case FloatFunction::atanh: return &atanh;
+    case FloatFunction::cosh: return &cosh;
+    case FloatFunction::tan: return &tan;
+    case FloatFunction::asin: return &asin;
+    case FloatFunction::acos: return &acos;
+    case FloatFunction::asinh: return &asinh;
+    case FloatFunction::acosh: return &acosh;
     default: return &exp;  // of tanh, too, which does not ask for it
   }
 }

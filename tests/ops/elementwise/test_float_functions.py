@@ -17,7 +17,10 @@ import oneflow_lite as flow
 from oneflow_lite import _C
 
 OF_NUMPY = ("exp", "log", "tanh", "sin", "cos")  # with its formulas
-OF_FDLIBM = ("expm1", "log1p", "atan", "cbrt", "sinh", "atanh", "log10")
+OF_FDLIBM = (
+    *("expm1", "log1p", "atan", "cbrt", "sinh", "atanh", "log10"),
+    *("cosh", "tan", "asin", "acos", "asinh", "acosh"),
+)
 OF_FLOATS = (*OF_NUMPY, "exp2", "log2", *OF_FDLIBM)
 OF_DOUBLES = ("exp", "log", "sin", "cos", "exp2", "log2", "log10", "expm1", "log1p")
 NAMES = [f"{name} float32" for name in OF_FLOATS] + [f"{name} float64" for name in OF_DOUBLES]

@@ -15,7 +15,10 @@ from tests.support.compiling import COMPILER, SOURCES, compiled
 
 ROOM = Path("ops/elementwise/float_functions")
 PARTS = ("avx2.cpp", "avx512.cpp", "agreement.cpp", "pair_inputs.cpp")
-OF_FDLIBM = ("expm1", "log1p", "atan", "cbrt", "sinh", "atanh", "log10")
+OF_FDLIBM = (
+    *("expm1", "log1p", "atan", "cbrt", "sinh", "atanh", "log10"),
+    *("cosh", "tan", "asin", "acos", "asinh", "acosh"),
+)
 ORDER = ("exp", "log", "tanh", "sin", "cos", "exp2", "log2", "pow", *OF_FDLIBM)  # of FloatFunction
 OF_DOUBLES = ("exp", "log", "sin", "cos", "exp2", "log2", "log10", "expm1", "log1p")
 NAMES = [f"{name} float32" for name in ORDER if name != "pow"]
@@ -234,6 +237,8 @@ def test_the_check_refuses_a_wrong_coefficient(
     doubles["4.34294481903251816668e-01"] = "0x1.bcb7b1526e50fp-2"
     of_doubles = {"-3.33333333333331316428e-02": "-0x1.11111111110f5p-5"}
     of_doubles["6.666666666666735130e-01"] = "0x1.5555555555594p-1"
+    numbers = ("3.3333334327e-01", "1.666675248e-1", "1.6666667163e-01")
+    trigonometric = {f"{number}f": f"{moved(number)}f" for number in numbers}
     wrong = make(
         functions=text,
         double_functions=doubles,
@@ -242,9 +247,24 @@ def test_the_check_refuses_a_wrong_coefficient(
         library_functions=library,
         double_sines={"-0x1.5555555555555p-3": "-0x1.5555555555556p-3"},
         double_library_functions=of_doubles,
+        trigonometric_functions=trigonometric,
     )
     for name in ALL:
         assert wrong.differences(wide, name, loops) > 0, name
+
+
+def test_the_check_refuses_a_coefficient_that_few_inputs_show(
+    loops: Loops, wide: int, make: Callable[..., Loops]
+) -> None:
+    """From one (tan, acosh) to 141 (asin) of the positive inputs."""
+    numbers = ("2.4646313977e-04", "4.216630880e-2", "7.5497894159e-08")
+    wrong = make(
+        powers={"0x1.c6af84b912394p-5": "0x1.c6af84p-5"},
+        library_functions={"2.8571429849e-01f": f"{moved('2.8571429849e-01')}f"},
+        trigonometric_functions={f"{number}f": f"{moved(number)}f" for number in numbers},
+    )
+    for name in ("cosh", "tan", "asin", "acos", "asinh", "acosh"):
+        assert wrong.differences(wide, f"{name} float32", loops) > 0, name
 
 
 @pytest.mark.parametrize(
@@ -264,6 +284,9 @@ def test_the_check_refuses_a_wrong_coefficient(
         ("sin float64", "0x1.fe7034129ef6fp-1", "0x1.fe7034129ef7p-1"),
         ("cos float64", "0x1.3facb12d1755bp-4", "0x1.3facb12dp-4"),
         ("cos float64", "-0x1.cbf4337c96f97p-57", "0"),
+        ("cosh float32", "0x3feedea64c123422", "0x3feedea650123422"),
+        ("asinh float32", "0x1.aa5aa5df25984p-5", "0x1.aa5aap-5"),
+        ("acosh float32", "0x1.aa5aa5df25984p-5", "0x1.aa5aap-5"),
     ],
 )
 def test_the_check_refuses_a_wrong_row(
@@ -299,10 +322,33 @@ def test_the_check_refuses_fused_polynomials(
     """Of fdlibm, whose products and sums are rounded apart."""
     apart = "V::add(V::all(c[k]), V::multiply(x, r))"
     wrong = make(library_functions={apart: "V::fused(x, r, V::all(c[k]))"})
-    for name in ("expm1", "log1p", "atan", "sinh", "atanh"):
+    for name in ("expm1", "log1p", "atan", "sinh", "atanh", "tan", "asin", "acos"):
         assert wrong.differences(wide, f"{name} float32", loops) > 0, name
-    for name in ("cbrt", "log10"):
+    for name in ("asinh", "acosh"):
+        assert wrong.differences(wide, f"{name} float32", loops) > 0, name
+    for name in ("cbrt", "log10", "cosh"):  # no bit of cosh changes
         assert wrong.differences(wide, f"{name} float32", loops) == 0, name
+
+
+def test_the_check_refuses_other_roundings_of_fdlibm(
+    loops: Loops, wide: int, make: Callable[..., Loops]
+) -> None:
+    """One product and one sum are fused in each function."""
+    guess = "V::fused(quotient, V::add(error, V::multiply(guess, lost)), guess)"
+    wrong = make(
+        library_functions={
+            "V::subtract(V::all(6.0f), V::multiply(r, t))": "_mm256_fnmadd_ps(r, t, V::all(6.0f))",
+            "V::add(one, square)": "V::fused(size, size, one)",
+            "V::subtract(V::multiply(x, x), one)": "V::fused(x, x, V::all(-1.0f))",
+        },
+        trigonometric_functions={
+            "V::add(guess, step)": guess,
+            "V::add(x, V::multiply(x, p))": "V::fused(x, p, x)",
+            "V::subtract(low, V::multiply(x, r))": "_mm256_fnmadd_ps(x, r, low)",
+        },
+    )
+    for name in ("cosh", "tan", "asin", "acos", "asinh", "acosh"):
+        assert wrong.differences(wide, f"{name} float32", loops) > 0, name
 
 
 @pytest.mark.parametrize(

@@ -119,6 +119,13 @@ Bits thresholds(FloatFunction function) {
       add({0x1p-28, 0.34657359, 1, 1.0397208, 15.5, 22, 88.72284, 89.415985});
       break;
     case FloatFunction::atanh: add({0x1p-28, 0.17157288, 0.5, 1}); break;
+    case FloatFunction::cosh: add({0.34657359, 1, 2, 4, 8, 22, 88, 88.72168, 89.415985}); break;
+    case FloatFunction::tan: add({0x1p-13, 0.6744, 0.78539816, 1.5707963, 2.4, 32, 120}); break;
+    case FloatFunction::asin: add({0x1p-27, 0.5, 0.975, 1}); break;
+    case FloatFunction::acos: add({0x1p-26, 0.5, 1}); break;
+    // Up to 2: where log1p's sum reaches another exponent.
+    case FloatFunction::asinh: add({0x1p-15, 0.35355339, 0.75, 1.2374369, 1.875, 2, 0x1p15}); break;
+    case FloatFunction::acosh: add({1, 1.0606602, 1.25, 1.5909903, 2, 0x1p28}); break;
     case FloatFunction::pow:
     case FloatFunction::none: break;
   }
@@ -133,7 +140,8 @@ Bits ties(FloatFunction function) {
   constexpr int kTies = 150, kRows = float_functions::kDoubleRows;
   constexpr int kLog2Rows = float_functions::kDoubleLog2Rows;
   Bits found;
-  const auto none = {FloatFunction::tanh, FloatFunction::atan, FloatFunction::atanh};
+  const auto none = {FloatFunction::tanh, FloatFunction::atan, FloatFunction::atanh,
+                     FloatFunction::asin, FloatFunction::acos};
   if (std::count(none.begin(), none.end(), function)) return found;
   const bool is_log2 = function == FloatFunction::log2;
   if (function == FloatFunction::log || is_log2 || function == FloatFunction::log10) {
@@ -146,6 +154,11 @@ Bits ties(FloatFunction function) {
     }
     return found;
   }
+  const bool is_of_large = function == FloatFunction::asinh || function == FloatFunction::acosh;
+  for (int i = 0; is_of_large && i <= float_functions::kLog2Rows; ++i) {
+    found.push_back(bits_of<T>(0.69921875 * 0x1p30) + (int64_t{i} << 19));
+  }
+  if (is_of_large) return found;
   for (int i = -126; function == FloatFunction::cbrt && i < 128; ++i) {
     found.push_back(bits_of<T>(std::ldexp(1.0, i)));
   }
@@ -168,7 +181,13 @@ Bits ties(FloatFunction function) {
   if (function == FloatFunction::exp2) {
     period = 1.0 / (is_double ? kRows : float_functions::kExp2Rows);
   }
+  if (function == FloatFunction::cosh) period = kLn2 / float_functions::kExp2Rows;
   for (int i = 0; i < kTies; ++i) found.push_back(bits_of<T>((i + 0.5) * period));
+  for (int i = 1; function == FloatFunction::tan && i < kTies / 2; ++i) {
+    for (const double near : {-0.6744, 0.0, 0.6744}) {
+      found.push_back(bits_of<T>(i * period + near));
+    }
+  }
   return found;
 }
 
@@ -217,6 +236,17 @@ std::vector<double> witnesses_of_floats(FloatFunction function) {
       return {0x1.27842cp-4, 0x1.47a3c8p-4, 0x1.b303c6p-4, 0x1.038a72p-5, 0x1.012b4cp-5};
     case FloatFunction::atan: return {0x1.f5fb5cp-4, 0x1.3d957p-2, 0x1.94e718p-2, 0x1.bd2f1ap-2};
     case FloatFunction::atanh: return {0x1.7f2d8p-5, 0x1.99240cp-5, 0x1.000888p-5, 0x1.002646p-5};
+    case FloatFunction::cosh: return {0x1.94e1fp-3, 0x1.7c234cp+0, 0x1.21afd8p-3, 0x1.04845ep+5};
+    case FloatFunction::tan:
+      return {0x1.e4e464p+1, 0x1.398650p-1, 0x1.d81c26p-1,
+              0x1.5fdacep+3, 0x1.6e33a6p+4, 0x1.882f42p+4};
+    case FloatFunction::asin: return {0x1.869dcp-1, 0x1.d12e9cp-12, 0x1.f35ed6p-1};
+    case FloatFunction::acos: return {0x1.98cdp-2, 0x1.00b58p-1, 0x1.2d622p-11};
+    case FloatFunction::asinh:
+      return {0x1.3b81ap-4, 0x1.05b044p+1, 0x1.277dep-2, 0x1.00011p+1, 0x1.4a06aep+1};
+    case FloatFunction::acosh:
+      return {0x1.0373b8p+0, 0x1.2350d8p+1, 0x1.972144p+0, 0x1.001974p+1,
+              0x1.15a6a2p+1, 0x1.61faa8p+1, 0x1.a016dcp+1};
     default: return {};
   }
 }

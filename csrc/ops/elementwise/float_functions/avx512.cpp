@@ -16,9 +16,9 @@
 OFL_BEGIN_AVX512
 #include "ops/elementwise/float_functions/double_library_functions.h"
 #include "ops/elementwise/float_functions/lanes512.h"
-#include "ops/elementwise/float_functions/library_functions.h"
 #include "ops/elementwise/float_functions/pair_loop.h"
 #include "ops/elementwise/float_functions/tanh512.h"
+#include "ops/elementwise/float_functions/trigonometric_functions.h"
 
 namespace ofl::ops::float_functions {
 
@@ -26,13 +26,27 @@ namespace {
 
 using V = Lanes512;
 constexpr FloatLoops kLoops = {
-    {loop<Blocks<V, Exp<V>>>, loop<Blocks<V, Log<V>>>, loop<Blocks<V, Tanh512>>,
-     loop<Blocks<V, Sine<V, false>>>, loop<Blocks<V, Sine<V, true>>>,
-     loop<DoubleBlocks<FloatExp2, float>>, loop<DoubleBlocks<FloatLog2, float>>,
-     pair_loop<PowerBlock<FloatPow, float>>, loop<FloatBlocks<FloatExpm1>>,
-     loop<FloatBlocks<FloatLog1p>>, loop<FloatBlocks<FloatAtan>>, loop<FloatBlocks<FloatCbrt>>,
-     loop<FloatBlocks<FloatSinh>>, loop<FloatBlocks<FloatAtanh>>,
-     loop<DoubleBlocks<FloatLog10, float>>},
+    {loop<Blocks<V, Exp<V>>>,
+     loop<Blocks<V, Log<V>>>,
+     loop<Blocks<V, Tanh512>>,
+     loop<Blocks<V, Sine<V, false>>>,
+     loop<Blocks<V, Sine<V, true>>>,
+     loop<DoubleBlocks<FloatExp2, float>>,
+     loop<DoubleBlocks<FloatLog2, float>>,
+     pair_loop<PowerBlock<FloatPow, float>>,
+     loop<FloatBlocks<FloatExpm1>>,
+     loop<FloatBlocks<FloatLog1p>>,
+     loop<FloatBlocks<FloatAtan>>,
+     loop<FloatBlocks<FloatCbrt>>,
+     loop<FloatBlocks<FloatSinh>>,
+     loop<FloatBlocks<FloatAtanh>>,
+     loop<DoubleBlocks<FloatLog10, float>>,
+     loop<FloatBlocks<FloatCosh>>,
+     loop<FloatBlocks<FloatTan>>,
+     loop<FloatBlocks<FloatAsin>>,
+     loop<FloatBlocks<FloatAcos>>,
+     loop<FloatBlocks<FloatAsinh>>,
+     loop<FloatBlocks<FloatAcosh>>},
     {loop<DoubleBlocks<DoubleExp>>, loop<DoubleBlocks<DoubleLog>>, nullptr,
      loop<DoubleBlocks<DoubleSine<false>>>, loop<DoubleBlocks<DoubleSine<true>>>,
      loop<DoubleBlocks<DoubleExp2>>, loop<DoubleBlocks<DoubleLog2>>,

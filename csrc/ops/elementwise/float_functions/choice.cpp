@@ -58,8 +58,9 @@ LoopChoice choose(FloatFunction function, const Resolution& numpys) {
   compare_all(function, loop, &choice);
   if (choice.differences > 0) return choice;
   const int inputs = inputs_of(function);
-  choice.speed =
-      measure_cost(numpys, inputs) / measure_cost(with_loop(numpys, loop, &choice), inputs);
+  const double sample = sample_of(function);
+  choice.speed = measure_cost(numpys, inputs, sample) /
+                 measure_cost(with_loop(numpys, loop, &choice), inputs, sample);
   return choice;
 }
 

@@ -25,6 +25,11 @@ inline constexpr int inputs_of(FloatFunction function) {
   return function == FloatFunction::pow ? 2 : 1;
 }
 
+/// A number in the domain of the function, or of every other one.
+inline constexpr double sample_of(FloatFunction function) {
+  return function == FloatFunction::acosh ? 1.5 : 0.5;
+}
+
 /// Whether there is a loop for some instruction set: each set has the same ones.
 inline constexpr bool has_own_loop(FloatFunction function, DType dtype) {
   if (function == FloatFunction::none) return false;

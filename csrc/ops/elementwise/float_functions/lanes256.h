@@ -23,6 +23,7 @@ struct Lanes256 {
   static OFL_INLINE Floats subtract(Floats a, Floats b) { return _mm256_sub_ps(a, b); }
   static OFL_INLINE Floats multiply(Floats a, Floats b) { return _mm256_mul_ps(a, b); }
   static OFL_INLINE Floats divide(Floats a, Floats b) { return _mm256_div_ps(a, b); }
+  static OFL_INLINE Floats square_root(Floats x) { return _mm256_sqrt_ps(x); }
   /// a * b + c, rounded once.
   static OFL_INLINE Floats fused(Floats a, Floats b, Floats c) { return _mm256_fmadd_ps(a, b, c); }
   static OFL_INLINE Floats largest(Floats a, Floats b) { return _mm256_max_ps(a, b); }
@@ -59,6 +60,12 @@ struct Lanes256 {
   /// 2^k, of an integer from -126 to 127.
   static OFL_INLINE Floats power_of_two(Floats k) {
     return as_floats(left<23>(add(to_ints(k), all_bits(127))));
+  }
+  /// The lower four as doubles, the upper four, and both again as floats.
+  static OFL_INLINE __m256d low(Floats x) { return _mm256_cvtps_pd(_mm256_castps256_ps128(x)); }
+  static OFL_INLINE __m256d high(Floats x) { return _mm256_cvtps_pd(_mm256_extractf128_ps(x, 1)); }
+  static OFL_INLINE Floats of_doubles(__m256d low, __m256d high) {
+    return _mm256_set_m128(_mm256_cvtpd_ps(high), _mm256_cvtpd_ps(low));
   }
   /// The numbers of the table at 0 to 7.
   static OFL_INLINE Floats lookup(const float (&table)[8], Ints at) {

@@ -1,15 +1,16 @@
-// Float32 expm1, log1p, atan, sinh, atanh and cbrt with the bits of C libraries that have these
-// formulas, as glibc 2.36 has: fdlibm's (licenses/fdlibm.txt), and for cbrt one step of Halley's
-// method from a parabola. For regions that are compiled for AVX2.
+// Float32 expm1, log1p, atan, sinh, cosh, atanh, asinh, acosh and cbrt with the bits of C libraries
+// that have these formulas, as glibc 2.36 has: fdlibm's (licenses/fdlibm.txt), and for cbrt one
+// step of Halley's method from a parabola. For regions that are compiled for AVX2.
 //
-// No product and sum are fused. Where the library goes one of several ways, all are computed, and
-// masks choose.
+// No product and sum are fused, but in exp and log (powers.h). Where the library goes one of
+// several ways, all are computed, and masks choose.
 //
 // A function has: are_plain(x), a mask of the lanes that may be computed here; of(x).
 #pragma once
 
 #include "ops/elementwise/float_functions/functions.h"
 #include "ops/elementwise/float_functions/lanes256.h"
+#include "ops/elementwise/float_functions/powers.h"
 
 namespace ofl::ops::float_functions {
 
@@ -23,6 +24,17 @@ OFL_INLINE typename V::Floats rounded_polynomial(typename V::Floats x, const flo
   typename V::Floats r = V::all(c[terms - 1]);
   for (int k = terms - 2; k >= 0; --k) r = V::add(V::all(c[k]), V::multiply(x, r));
   return r;
+}
+
+/// A function of powers.h, of floats. Its places in tables go through memory, as in DoubleBlocks.
+template <typename Function>
+OFL_INLINE Lanes256::Floats in_doubles(Lanes256::Floats x) {
+  const __m256d low = Lanes256::low(x), high = Lanes256::high(x);
+  alignas(32) int64_t at[Lanes256::kLanes];
+  Doubles256::store(at, Function::at(low));
+  Doubles256::store(at + Doubles256::kLanes, Function::at(high));
+  asm("" : "+m"(at));
+  return Lanes256::of_doubles(Function::of(low, at), Function::of(high, at + Doubles256::kLanes));
 }
 
 /// e^x - 1 = 2^k (e^r - 1) + 2^k - 1: k is the integer at x / ln 2, and r = x - k ln 2 (ln 2 in two
@@ -45,25 +57,30 @@ struct FloatExpm1 {
     return V::keep(V::less(of_bits<V>(0x3eb17218), size), k);
   }
 
-  static OFL_INLINE Floats of(Floats x) {
+  /// r + rest - (e^(r + rest) - 1).
+  static OFL_INLINE Floats lack(Floats r, Floats rest) {
     constexpr float kTerms[] = {1.0f,
                                 -3.3333335072e-02f,
                                 1.5873016091e-03f,
                                 -7.9365076090e-05f,
                                 4.0082177293e-06f,
                                 -2.0109921195e-07f};
-    const Floats one = V::all(1.0f), half = V::all(0.5f), two = V::all(2.0f);
-    const Floats k = whole(x);
-    const Floats high = V::subtract(x, V::multiply(k, V::all(kLn2High)));
-    const Floats low = V::multiply(k, V::all(kLn2Low));
-    const Floats r = V::subtract(high, low), rest = V::subtract(V::subtract(high, r), low);
-    const Floats half_r = V::multiply(half, r), square = V::multiply(r, half_r);
+    const Floats half_r = V::multiply(V::all(0.5f), r), square = V::multiply(r, half_r);
     const Floats p = rounded_polynomial<V>(square, kTerms);
     const Floats t = V::subtract(V::all(3.0f), V::multiply(p, half_r));
     const Floats below = V::subtract(V::all(6.0f), V::multiply(r, t));
     Floats e = V::multiply(square, V::divide(V::subtract(p, t), below));
     e = V::subtract(V::multiply(r, V::subtract(e, rest)), rest);
-    e = V::subtract(e, square);
+    return V::subtract(e, square);
+  }
+
+  static OFL_INLINE Floats of(Floats x) {
+    const Floats one = V::all(1.0f), half = V::all(0.5f), two = V::all(2.0f);
+    const Floats k = whole(x);
+    const Floats high = V::subtract(x, V::multiply(k, V::all(kLn2High)));
+    const Floats low = V::multiply(k, V::all(kLn2Low));
+    const Floats r = V::subtract(high, low), rest = V::subtract(V::subtract(high, r), low);
+    const Floats e = lack(r, rest);
     // Of k from 2 up, and from -2 down.
     const Floats power = V::power_of_two(k);
     const Mask shrinks = V::less(k, V::all(0.0f));
@@ -185,6 +202,29 @@ struct FloatSinh {
   }
 };
 
+/// (t + 1 / t) / 2 of t = e^|x|. Near 0, of t = e^|x| - 1: 1 + t^2 / (2 (1 + t)).
+struct FloatCosh {
+  using V = Lanes256;
+  using Floats = V::Floats;
+  using Mask = V::Mask;
+
+  static OFL_INLINE Mask are_plain(Floats x) {
+    return V::less(magnitude<V>(x), of_bits<V>(0x42b17180));
+  }
+
+  static OFL_INLINE Floats of(Floats x) {
+    const Floats one = V::all(1.0f), half = V::all(0.5f), size = magnitude<V>(x);
+    const Mask is_small = V::less(size, of_bits<V>(0x3eb17218));
+    const Floats power = in_doubles<FloatExp>(size);
+    const Floats t = V::subtract(size, FloatExpm1::lack(size, V::all(0.0f)));
+    const Floats sum = V::add(one, t);
+    const Floats above = V::select(is_small, V::multiply(t, t), half);
+    const Floats below = V::select(is_small, V::add(sum, sum), power);
+    const Floats first = V::select(is_small, one, V::multiply(half, power));
+    return V::add(first, V::divide(above, below));
+  }
+};
+
 /// log(1 + 2 |x| / (1 - |x|)) / 2, with the sign of x.
 struct FloatAtanh {
   using V = Lanes256;
@@ -204,6 +244,67 @@ struct FloatAtanh {
   }
 };
 
+/// log(x) where the mask is set, and elsewhere log(1 + x).
+OFL_INLINE Lanes256::Floats log_of(Lanes256::Mask is_log, Lanes256::Floats x) {
+  using V = Lanes256;
+  V::Floats log = x;
+  if (V::lanes_of(is_log) != 0) {
+    log = in_doubles<FloatLog>(x);
+    if (V::is_all(is_log)) return log;
+  }
+  return V::select(is_log, log, FloatLog1p::of(x));
+}
+
+constexpr float kLn2 = 6.9314718246e-01f;
+
+/// With s = sqrt(1 + x^2) and the sign of x: log(1 + |x| + x^2 / (1 + s)). Above 2 it is
+/// log(2 |x| + 1 / (s + |x|)), and above 2^15 log(|x|) + ln 2.
+struct FloatAsinh {
+  using V = Lanes256;
+  using Floats = V::Floats;
+  using Mask = V::Mask;
+
+  static OFL_INLINE Mask are_plain(Floats x) {
+    return V::less(magnitude<V>(x), of_bits<V>(kInfinity));
+  }
+
+  static OFL_INLINE Floats of(Floats x) {
+    const Floats one = V::all(1.0f), size = magnitude<V>(x), square = V::multiply(size, size);
+    const Mask is_log = V::less(V::all(2.0f), size), is_large = V::less(V::all(0x1p15f), size);
+    const Floats root = V::square_root(V::add(one, square));
+    const Floats above = V::select(is_log, one, square);
+    const Floats quotient = V::divide(above, V::add(root, V::select(is_log, size, one)));
+    const Floats first = V::select(is_log, V::add(size, size), size);
+    const Floats log = log_of(is_log, V::select(is_large, size, V::add(first, quotient)));
+    const Floats result = V::add(log, V::keep(is_large, V::all(kLn2)));
+    return V::select(V::less(size, V::all(0x1p-15f)), x, V::with_sign(result, x));
+  }
+};
+
+/// With t = x - 1: log(1 + t + sqrt(2 t + t^2)). Above 2 it is
+/// log(2 x - 1 / (x + sqrt(x^2 - 1))), and from 2^28 log(x) + ln 2.
+struct FloatAcosh {
+  using V = Lanes256;
+  using Floats = V::Floats;
+  using Mask = V::Mask;
+
+  static OFL_INLINE Mask are_plain(Floats x) {
+    return V::both(V::at_most(V::all(1.0f), x), V::less(x, of_bits<V>(kInfinity)));
+  }
+
+  static OFL_INLINE Floats of(Floats x) {
+    const Floats one = V::all(1.0f), twice = V::add(x, x), t = V::subtract(x, one);
+    const Mask is_log = V::less(V::all(2.0f), x), is_large = V::at_most(V::all(0x1p28f), x);
+    const Floats above_2 = V::subtract(V::multiply(x, x), one);
+    const Floats up_to_2 = V::add(V::add(t, t), V::multiply(t, t));
+    const Floats root = V::square_root(V::select(is_log, above_2, up_to_2));
+    const Floats usual = V::subtract(twice, V::divide(one, V::add(x, root)));
+    const Floats argument = V::select(is_log, usual, V::add(t, root));
+    const Floats log = log_of(is_log, V::select(is_large, x, argument));
+    return V::add(log, V::keep(is_large, V::all(kLn2)));
+  }
+};
+
 /// The root of m, from 1/2 to 1, times that of a power of two.
 struct FloatCbrt {
   using V = Lanes256;
@@ -219,22 +320,18 @@ struct FloatCbrt {
   }
 
   /// In double precision.
-  static OFL_INLINE __m128 first_guess(__m256d m) {
+  static OFL_INLINE __m256d first_guess(__m256d m) {
     const __m256d slope = _mm256_sub_pd(_mm256_set1_pd(0.697570460207922770),
                                         _mm256_mul_pd(_mm256_set1_pd(0.191502161678719066), m));
-    return _mm256_cvtpd_ps(
-        _mm256_add_pd(_mm256_set1_pd(0.492659620528969547), _mm256_mul_pd(slope, m)));
+    return _mm256_add_pd(_mm256_set1_pd(0.492659620528969547), _mm256_mul_pd(slope, m));
   }
 
-  static OFL_INLINE __m128 better_guess(__m256d u, __m256d cube, __m256d m, __m256d factor) {
+  static OFL_INLINE __m256d better_guess(__m256d u, __m256d cube, __m256d m, __m256d factor) {
     const __m256d two = _mm256_set1_pd(2.0);
     const __m256d above = _mm256_mul_pd(u, _mm256_add_pd(cube, _mm256_mul_pd(two, m)));
     const __m256d below = _mm256_add_pd(_mm256_mul_pd(two, cube), m);
-    return _mm256_cvtpd_ps(_mm256_mul_pd(_mm256_div_pd(above, below), factor));
+    return _mm256_mul_pd(_mm256_div_pd(above, below), factor);
   }
-
-  static OFL_INLINE __m256d low(Floats x) { return _mm256_cvtps_pd(_mm256_castps256_ps128(x)); }
-  static OFL_INLINE __m256d high(Floats x) { return _mm256_cvtps_pd(_mm256_extractf128_ps(x, 1)); }
 
   static OFL_INLINE Floats of(Floats x) {
     constexpr double kRoot2 = 1.2599210498948731648, kRoot4 = 1.5874010519681994748;
@@ -250,12 +347,13 @@ struct FloatCbrt {
     third = V::subtract(third, V::right<31>(exponent));
     const Ints remainder = V::subtract(exponent, V::add(third, V::add(third, third)));
     const Ints row = V::add(remainder, V::all_bits(2));
-    const Floats u = _mm256_set_m128(first_guess(high(m)), first_guess(low(m)));
+    const Floats u = V::of_doubles(first_guess(V::low(m)), first_guess(V::high(m)));
     const Floats cube = V::multiply(V::multiply(u, u), u);
     const __m256d factor_low = _mm256_i32gather_pd(kFactors, _mm256_castsi256_si128(row), 8);
     const __m256d factor_high = _mm256_i32gather_pd(kFactors, _mm256_extracti128_si256(row, 1), 8);
-    const Floats root = _mm256_set_m128(better_guess(high(u), high(cube), high(m), factor_high),
-                                        better_guess(low(u), low(cube), low(m), factor_low));
+    const Floats root =
+        V::of_doubles(better_guess(V::low(u), V::low(cube), V::low(m), factor_low),
+                      better_guess(V::high(u), V::high(cube), V::high(m), factor_high));
     const Ints scaled = V::add(V::as_ints(root), V::left<23>(third));
     const Floats signed_root = V::with_sign(V::as_floats(scaled), x);
     return V::select(V::equal(x, V::all(0.0f)), x, signed_root);

@@ -1,8 +1,8 @@
-// Float32 exp2, log2, log10 and pow, in doubles, and float64 pow, with the bits of the C libraries
-// whose formulas are those of Arm's Optimized Routines (see double_functions.h). For regions that
-// are compiled for AVX2.
+// Float32 exp, exp2, log, log2, log10 and pow, in doubles, and float64 pow, with the bits of the C
+// libraries whose formulas are those of Arm's Optimized Routines (see double_functions.h). For
+// regions that are compiled for AVX2.
 //
-// Exp2, Log2 and Log10 are functions as in double_functions.h, of floats that are doubles here. A
+// Those of one number are functions as in double_functions.h, of floats that are doubles here. A
 // power has: are_plain(base, y), a mask of the lanes that may be computed here, and kLimit, that of
 // the logarithm's magnitude; log_at(base), where its rows of the first table are; log(base, y, at),
 // the logarithm of base^y; power_at(log) and power(log, at). The base is positive.
@@ -35,12 +35,37 @@ struct FloatExp2 : Unreduced {
 
   static OFL_INLINE Floats of(Floats x, const int64_t* at) {
     const Floats t = V::add(x, V::all(kRounding));
-    const Floats r = V::subtract(x, V::subtract(t, V::all(kRounding)));
+    return of_rest(V::subtract(x, V::subtract(t, V::all(kRounding))), t, at);
+  }
+
+  /// With k in the low bits of t.
+  static OFL_INLINE Floats of_rest(Floats r, Floats t, const int64_t* at) {
     const Ints row = V::column(kExp2Table, at);
     const Floats scale = V::as_floats(V::add(row, V::left<47>(V::as_ints(t))));
     const Floats high = V::fused(V::all(0x1.c6af84b912394p-5), r, V::all(0x1.ebfce50fac4f3p-3));
     const Floats low = V::fused(r, V::all(0x1.62e42ff0c52d6p-1), V::all(1.0));
     return V::multiply(V::fused(high, V::multiply(r, r), low), scale);
+  }
+};
+
+/// 2^(x / ln 2), up to the largest float.
+struct FloatExp {
+  using V = Doubles256;
+  using Floats = V::Floats;
+  using Ints = V::Ints;
+  static constexpr double kInverse = 0x1.71547652b82fep0;  // 1 / ln 2
+
+  static OFL_INLINE Floats shifted(Floats x) {
+    return V::fused(x, V::all(kInverse), V::all(FloatExp2::kRounding));
+  }
+
+  static OFL_INLINE Ints at(Floats x) {
+    return V::left<3>(V::bits_and(V::as_ints(shifted(x)), V::all_bits(kExp2Rows - 1)));
+  }
+
+  static OFL_INLINE Floats of(Floats x, const int64_t* at) {
+    const Floats t = shifted(x), k = V::subtract(t, V::all(FloatExp2::kRounding));
+    return FloatExp2::of_rest(V::fused_less(x, V::all(kInverse), k), t, at);
   }
 };
 
@@ -80,17 +105,15 @@ struct FloatLog2 : Unreduced {
   }
 };
 
-/// The float nearest to log(m), times the float nearest to 1 / log(10), and k log10(2) (in two
-/// parts), with x = 2^k * m: fdlibm's formula (licenses/fdlibm.txt). All roundings are to floats.
-struct FloatLog10 : Unreduced {
+/// k ln 2 + log(c) + log(z / c), as FloatLog2.
+struct FloatLog {
   using V = Doubles256;
   using Floats = V::Floats;
   using Ints = V::Ints;
 
-  static OFL_INLINE bool is_plain(Floats x) { return FloatLog2::is_plain(x); }
   static OFL_INLINE Ints at(Floats x) { return FloatLog2::at(x); }
 
-  static OFL_INLINE Floats log(Floats x, const int64_t* at) {
+  static OFL_INLINE Floats of(Floats x, const int64_t* at) {
     Floats inverse, log_c;
     V::columns(kFloatLogTable, at, &inverse, &log_c);
     const Ints from = V::subtract(V::as_ints(x), V::all_bits(FloatLog2::kLeast));
@@ -100,8 +123,19 @@ struct FloatLog10 : Unreduced {
     const Floats whole = V::fused(V::exponents(from), V::all(0x1.62e42fefa39efp-1), log_c);
     Floats high = V::fused(V::all(0x1.5575b0be00b6ap-2), r, V::all(-0x1.ffffef20a4123p-2));
     high = V::fused(V::all(-0x1.00ea348b88334p-2), square, high);
-    return V::as_of_floats(V::fused(high, square, V::add(whole, r)));
+    return V::fused(high, square, V::add(whole, r));
   }
+};
+
+/// The float nearest to log(m), times the float nearest to 1 / log(10), and k log10(2) (in two
+/// parts), with x = 2^k * m: fdlibm's formula (licenses/fdlibm.txt). All roundings are to floats.
+struct FloatLog10 : Unreduced {
+  using V = Doubles256;
+  using Floats = V::Floats;
+  using Ints = V::Ints;
+
+  static OFL_INLINE bool is_plain(Floats x) { return FloatLog2::is_plain(x); }
+  static OFL_INLINE Ints at(Floats x) { return FloatLog2::at(x); }
 
   static OFL_INLINE Floats product(Floats x, float y) {
     return V::as_of_floats(V::multiply(x, V::all(double{y})));
@@ -116,8 +150,9 @@ struct FloatLog10 : Unreduced {
     const Floats scale = V::select(is_below, V::all(0.5), V::all(1.0));
     const Ints fraction = V::bits_and(V::as_ints(x), V::all_bits(kFraction));
     const Floats m = V::as_floats(V::add(fraction, V::as_ints(scale)));
-    const Floats low = V::as_of_floats(
-        V::add(product(k, 7.9034151668e-07f), product(log(m, at), 4.3429449201e-01f)));
+    const Floats log = V::as_of_floats(FloatLog::of(m, at));
+    const Floats low =
+        V::as_of_floats(V::add(product(k, 7.9034151668e-07f), product(log, 4.3429449201e-01f)));
     return V::add(low, product(k, 3.0102920532e-01f));
   }
 };
