@@ -15,6 +15,7 @@ import pytest
 
 import oneflow_lite as flow
 from oneflow_lite import _C
+from tests.support.c_library import is_as_fused
 
 OF_NUMPY = ("exp", "log", "tanh", "sin", "cos")  # with its formulas
 OF_FDLIBM = (
@@ -25,8 +26,6 @@ OF_FLOATS = (*OF_NUMPY, "exp2", "log2", *OF_FDLIBM)
 OF_DOUBLES = ("exp", "log", "sin", "cos", "exp2", "log2", "log10", "expm1", "log1p")
 NAMES = [f"{name} float32" for name in OF_FLOATS] + [f"{name} float64" for name in OF_DOUBLES]
 WITH_POWERS = [*NAMES, "pow float32", "pow float64"]
-# With fused operations from glibc 2.39 on, and in updates of earlier ones from 2.34 on.
-LATE_FUSED = ("log2 float64", "expm1 float64", "log1p float64")
 FORMULAS_OF_NUMPY = [f"{name} float32" for name in OF_NUMPY]
 SIZES = range(601)
 CHUNK = 1 << 22
@@ -286,8 +285,8 @@ def test_ours_on_avx2(run_program: Callable[..., Any], monkeypatch: pytest.Monke
     for name in WITH_POWERS:
         # Later ones may have other formulas.
         last = (2, 40) if name.split()[0] in OF_FDLIBM else (2, 41)
-        first = (2, 34) if name in LATE_FUSED else (2, 28)
-        if name not in FORMULAS_OF_NUMPY and not first <= number <= last:
+        is_known = (2, 28) <= number <= last and is_as_fused(name)
+        if name not in FORMULAS_OF_NUMPY and not is_known:
             continue
         agrees = chosen[name].startswith("our loop for avx2: NumPy's bits at ")
         assert agrees or chosen[name] == "NumPy's loop: ours for avx2 is not faster", chosen[name]

@@ -11,9 +11,11 @@ import pytest
 
 from oneflow_lite import _C
 from tests.support import ON_X86, ROOT
+from tests.support.c_library import is_as_fused
 from tests.support.compiling import COMPILER, SOURCES, compiled
 
 ROOM = Path("ops/elementwise/float_functions")
+FORMULAS = ROOM / "formulas"
 PARTS = ("avx2.cpp", "avx512.cpp", "agreement.cpp", "pair_inputs.cpp")
 OF_FDLIBM = (
     *("expm1", "log1p", "atan", "cbrt", "sinh", "atanh", "log10"),
@@ -25,8 +27,6 @@ NAMES = [f"{name} float32" for name in ORDER if name != "pow"]
 NAMES += [f"{name} float64" for name in OF_DOUBLES]
 OF_LIBRARY = [*NAMES[5:], "pow float32", "pow float64"]  # with its formulas
 ALL = [*NAMES, "pow float32", "pow float64"]
-# With fused operations from glibc 2.39 on, and in updates of earlier ones from 2.34 on.
-LATE_FUSED = ("log2 float64", "expm1 float64", "log1p float64")
 WIDEST = _C.CPU_ISAS.index(_C.widest_cpu_isa())
 
 pytestmark = [
@@ -42,12 +42,12 @@ class Loops:
 
     def __init__(self, folder: Path, replaced: dict[str, dict[str, str]]) -> None:
         for part, changes in replaced.items():
-            text = (ROOT / "csrc" / ROOM / part).read_text()
+            text = (ROOT / "csrc" / FORMULAS / part).read_text()
             for old, new in changes.items():
                 assert text.count(old) == 1, (part, old)
                 text = text.replace(old, new)
-            (folder / ROOM).mkdir(parents=True, exist_ok=True)
-            (folder / ROOM / part).write_text(text)
+            (folder / FORMULAS).mkdir(parents=True, exist_ok=True)
+            (folder / FORMULAS / part).write_text(text)
         flags = ["-O2", "-std=c++17", "-ffp-contract=off", "-fno-math-errno", "-shared", "-fPIC"]
         sources = [SOURCES / "libraries/float_functions.cpp"]
         sources += [ROOT / "csrc" / ROOM / part for part in PARTS]
@@ -150,8 +150,11 @@ def test_bits_of_the_library(loops: Loops, wide: int, name: str) -> None:
     """
     library, number = platform.libc_ver()
     version = tuple(map(int, number.split("."))) if library == "glibc" else (0, 0)
-    first = (2, 34) if name in LATE_FUSED else (2, 28)
-    if version < first or (name.split()[0] in OF_FDLIBM and version > (2, 40)):
+    if (
+        version < (2, 28)
+        or not is_as_fused(name)
+        or (name.split()[0] in OF_FDLIBM and version > (2, 40))
+    ):
         pytest.skip("another C library")
     assert loops.library.differences_from_library(wide, *kind(name)) == 0
 

@@ -5,9 +5,9 @@
 #include <cstring>
 #include <initializer_list>
 
-#include "ops/elementwise/float_functions/double_tables.h"
-#include "ops/elementwise/float_functions/power_tables.h"
-#include "ops/elementwise/float_functions/sine_table.h"
+#include "ops/elementwise/float_functions/formulas/double_tables.h"
+#include "ops/elementwise/float_functions/formulas/power_tables.h"
+#include "ops/elementwise/float_functions/formulas/sine_table.h"
 
 namespace ofl::ops {
 

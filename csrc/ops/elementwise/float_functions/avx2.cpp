@@ -10,11 +10,11 @@
 #include <cstring>
 
 OFL_BEGIN_AVX2
-#include "ops/elementwise/float_functions/double_library_functions.h"
-#include "ops/elementwise/float_functions/lanes256.h"
+#include "ops/elementwise/float_functions/formulas/double_library_functions.h"
+#include "ops/elementwise/float_functions/formulas/lanes256.h"
+#include "ops/elementwise/float_functions/formulas/tanh256.h"
+#include "ops/elementwise/float_functions/formulas/trigonometric_functions.h"
 #include "ops/elementwise/float_functions/pair_loop.h"
-#include "ops/elementwise/float_functions/tanh256.h"
-#include "ops/elementwise/float_functions/trigonometric_functions.h"
 
 namespace ofl::ops::float_functions {
 

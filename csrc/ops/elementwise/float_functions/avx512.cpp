@@ -14,11 +14,11 @@
 #include <cstring>
 
 OFL_BEGIN_AVX512
-#include "ops/elementwise/float_functions/double_library_functions.h"
-#include "ops/elementwise/float_functions/lanes512.h"
+#include "ops/elementwise/float_functions/formulas/double_library_functions.h"
+#include "ops/elementwise/float_functions/formulas/lanes512.h"
+#include "ops/elementwise/float_functions/formulas/tanh512.h"
+#include "ops/elementwise/float_functions/formulas/trigonometric_functions.h"
 #include "ops/elementwise/float_functions/pair_loop.h"
-#include "ops/elementwise/float_functions/tanh512.h"
-#include "ops/elementwise/float_functions/trigonometric_functions.h"
 
 namespace ofl::ops::float_functions {
 

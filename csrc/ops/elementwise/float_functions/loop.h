@@ -1,9 +1,9 @@
 // From functions of vectors to loops over memory. For regions of wide vectors.
 #pragma once
 
-#include "ops/elementwise/float_functions/double_functions.h"
-#include "ops/elementwise/float_functions/double_sines.h"
-#include "ops/elementwise/float_functions/functions.h"
+#include "ops/elementwise/float_functions/formulas/double_functions.h"
+#include "ops/elementwise/float_functions/formulas/double_sines.h"
+#include "ops/elementwise/float_functions/formulas/functions.h"
 
 namespace ofl::ops::float_functions {
 

@@ -6,8 +6,8 @@
 #include <type_traits>
 
 #include "ops/elementwise/float_functions/agreement.h"
-#include "ops/elementwise/float_functions/double_tables.h"
-#include "ops/elementwise/float_functions/power_tables.h"
+#include "ops/elementwise/float_functions/formulas/double_tables.h"
+#include "ops/elementwise/float_functions/formulas/power_tables.h"
 
 namespace ofl::ops {
 

@@ -1,8 +1,8 @@
 // From powers of vectors to loops over two inputs. For regions that are compiled for AVX2.
 #pragma once
 
+#include "ops/elementwise/float_functions/formulas/powers.h"
 #include "ops/elementwise/float_functions/loop.h"
-#include "ops/elementwise/float_functions/powers.h"
 
 namespace ofl::ops::float_functions {
 

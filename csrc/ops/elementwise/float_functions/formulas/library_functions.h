@@ -8,9 +8,9 @@
 // A function has: are_plain(x), a mask of the lanes that may be computed here; of(x).
 #pragma once
 
-#include "ops/elementwise/float_functions/functions.h"
-#include "ops/elementwise/float_functions/lanes256.h"
-#include "ops/elementwise/float_functions/powers.h"
+#include "ops/elementwise/float_functions/formulas/functions.h"
+#include "ops/elementwise/float_functions/formulas/lanes256.h"
+#include "ops/elementwise/float_functions/formulas/powers.h"
 
 namespace ofl::ops::float_functions {
 

@@ -5,7 +5,7 @@
 // The functions are as in library_functions.h.
 #pragma once
 
-#include "ops/elementwise/float_functions/doubles256.h"
+#include "ops/elementwise/float_functions/formulas/doubles256.h"
 
 namespace ofl::ops::float_functions {
 

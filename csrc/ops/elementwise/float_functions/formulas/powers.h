@@ -8,8 +8,8 @@
 // the logarithm of base^y; power_at(log) and power(log, at). The base is positive.
 #pragma once
 
-#include "ops/elementwise/float_functions/double_functions.h"
-#include "ops/elementwise/float_functions/power_tables.h"
+#include "ops/elementwise/float_functions/formulas/double_functions.h"
+#include "ops/elementwise/float_functions/formulas/power_tables.h"
 
 namespace ofl::ops::float_functions {
 

@@ -10,8 +10,8 @@
 // of(reduced, at), the results.
 #pragma once
 
-#include "ops/elementwise/float_functions/double_tables.h"
-#include "ops/elementwise/float_functions/doubles256.h"
+#include "ops/elementwise/float_functions/formulas/double_tables.h"
+#include "ops/elementwise/float_functions/formulas/doubles256.h"
 
 namespace ofl::ops::float_functions {
 

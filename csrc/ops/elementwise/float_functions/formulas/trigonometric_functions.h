@@ -4,7 +4,7 @@
 // and sum are fused, and masks choose.
 #pragma once
 
-#include "ops/elementwise/float_functions/library_functions.h"
+#include "ops/elementwise/float_functions/formulas/library_functions.h"
 
 namespace ofl::ops::float_functions {
 

@@ -2,8 +2,9 @@
 // For regions that are compiled for AVX2.
 #pragma once
 
-#include "ops/elementwise/float_functions/lanes256.h"
-#include "ops/elementwise/float_functions/tanh_table.h"
+#include "ops/elementwise/float_functions/formulas/lanes256.h"
+#include "ops/elementwise/float_functions/formulas/functions.h"
+#include "ops/elementwise/float_functions/formulas/tanh_table.h"
 
 namespace ofl::ops::float_functions {
 

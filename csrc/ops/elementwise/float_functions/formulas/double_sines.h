@@ -8,8 +8,8 @@
 // A function is as in double_functions.h.
 #pragma once
 
-#include "ops/elementwise/float_functions/doubles256.h"
-#include "ops/elementwise/float_functions/sine_table.h"
+#include "ops/elementwise/float_functions/formulas/doubles256.h"
+#include "ops/elementwise/float_functions/formulas/sine_table.h"
 
 namespace ofl::ops::float_functions {
 
