@@ -57,15 +57,20 @@ struct Question {
 
 #ifdef HAS_TASKFLOW
 void add_taskflow(std::vector<Question>& questions, tf::Executor& executor) {
-  questions.push_back({"Taskflow, no variables", [&](int count) {
-    for (int i = 0; i < count; ++i) executor.silent_async([] {});
-    executor.wait_for_all();
-  }, {}});
-  questions.push_back({"Taskflow, one chain", [&](int count) {
-    tf::AsyncTask last = executor.silent_dependent_async([] {});
-    for (int i = 1; i < count; ++i) last = executor.silent_dependent_async([] {}, last);
-    executor.wait_for_all();
-  }, {}});
+  questions.push_back({"Taskflow, no variables",
+                       [&](int count) {
+                         for (int i = 0; i < count; ++i) executor.silent_async([] {});
+                         executor.wait_for_all();
+                       },
+                       {}});
+  questions.push_back({"Taskflow, one chain",
+                       [&](int count) {
+                         tf::AsyncTask last = executor.silent_dependent_async([] {});
+                         for (int i = 1; i < count; ++i)
+                           last = executor.silent_dependent_async([] {}, last);
+                         executor.wait_for_all();
+                       },
+                       {}});
 }
 #endif
 

@@ -57,10 +57,10 @@ struct Resolution {
   void* data;
   DType in[kMaxInputs];
   DType out;
-  DType operand[kMaxInputs];     // what operands promote to, and Python's numbers are rounded to
-  DType result;                  // of what is made
-  double cost = 1;               // of one element, measured: see loop_cost.h
-  ElementFn element = nullptr;   // for one element instead of the loop; may be null
+  DType operand[kMaxInputs];       // what operands promote to, and Python's numbers are rounded to
+  DType result;                    // of what is made
+  double cost = 1;                 // of one element, measured: see loop_cost.h
+  ElementFn element = nullptr;     // for one element instead of the loop; may be null
   uint8_t codes[kMaxInputs] = {};  // the operand types (TypeCode) that it is for
   bool standard_values = false;    // the loop makes the standard's, where NumPy has others
 };
@@ -100,13 +100,13 @@ class OpDef {
   Pattern pattern = Pattern::opaque;
   Effect effect = Effect::none;
   Linear linear = Linear::none;
-  uint8_t reads = 0;      // bit k: the values of operand k; without it only its shape and dtype
-  uint8_t reuses = 0;     // bit k: the result may take the memory of operand k, where it fits
+  uint8_t reads = 0;         // bit k: the values of operand k; without it only its shape and dtype
+  uint8_t reuses = 0;        // bit k: the result may take the memory of operand k, where it fits
   bool associative = false;  // any grouping gives the same, but for rounding
-  bool adds = false;      // the loops add, pairwise when they reduce
-  bool selects = false;   // the loops reduce to one of the elements, in whichever order they go
-  bool exact = false;     // IEEE 754 says what the result is, whichever loop computes it
-  bool by_lanes = false;  // which of -0 and 0 wins depends on where in a loop's vectors they are
+  bool adds = false;         // the loops add, pairwise when they reduce
+  bool selects = false;      // the loops reduce to one of the elements, in whichever order they go
+  bool exact = false;        // IEEE 754 says what the result is, whichever loop computes it
+  bool by_lanes = false;     // which of -0 and 0 wins depends on where in a loop's vectors they are
   bool checks_exponent = false;  // integer power: the loop must not see a negative exponent
   bool standard_values = false;  // see standard_values.h; set_standard_values() changes it
 

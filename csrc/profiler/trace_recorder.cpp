@@ -58,8 +58,16 @@ int64_t TraceRecorder::Run::time_of(int64_t ns) const {
 
 void TraceRecorder::describe(const Run& run, std::vector<TraceRecord>* records) {
   if (run.name) {
-    records->push_back({RecordKind::run, run.lane, run.begin_ns, run.end_ns, run.seq, 0, run.name,
-                        {}, 0, run.site});
+    records->push_back({RecordKind::run,
+                        run.lane,
+                        run.begin_ns,
+                        run.end_ns,
+                        run.seq,
+                        0,
+                        run.name,
+                        {},
+                        0,
+                        run.site});
   }
   int64_t begin = run.begin_ns;
   vm::Seq number = run.first_group;

@@ -146,8 +146,8 @@ Scalar to_scalar(PyObject* value, DType dtype) {
 
 Input number_input(PyObject* value, DType dtype) {
   if (!is_slot(value)) return to_scalar(value, dtype);
-  const Reference stand_in(checked(is_complex_slot(value) ? PyComplex_FromDoubles(1, 0)
-                                                          : PyFloat_FromDouble(1)));
+  const Reference stand_in(
+      checked(is_complex_slot(value) ? PyComplex_FromDoubles(1, 0) : PyFloat_FromDouble(1)));
   return {to_scalar(stand_in.get(), dtype), number_of_slot(value)};
 }
 

@@ -186,8 +186,7 @@ void elementwise_into(const Issuer& issuer, const ops::OpDef& op, const ops::Res
     take_one(issuer, elementwise_call(op, resolution), inputs, op.nin, out, true);
     return;
   }
-  const bool flat =
-      out.shape == shape && out.contiguous() && are_row_major(inputs, op.nin, shape);
+  const bool flat = out.shape == shape && out.contiguous() && are_row_major(inputs, op.nin, shape);
   // Like NumPy: where `out` overlaps an input, the result is made elsewhere and copied. A device's
   // own kernels take elements in no order.
   const bool in_order = !ops::uses_own_kernels(out.storage->state().device);
@@ -414,8 +413,8 @@ bool concatenate_here(const Issuer& issuer, const std::vector<Tensor>& parts, in
     }
     bytes += part.size() * static_cast<int64_t>(size_of(part.dtype));
   }
-  if (bytes == 0 || !full_here(issuer.machine, parts[0].device(), parts[0].dtype, shape, nullptr,
-                               out)) {
+  if (bytes == 0 ||
+      !full_here(issuer.machine, parts[0].device(), parts[0].dtype, shape, nullptr, out)) {
     return false;
   }
   int64_t rows = 1;
@@ -449,8 +448,7 @@ Tensor concatenate(const Issuer& issuer, const std::vector<Tensor>& parts, int a
     shape[axis] += part.shape[axis];
   }
   Tensor joined;
-  if (!issuer.sink && !issuer.plans &&
-      concatenate_here(issuer, parts, axis, shape, &joined)) {
+  if (!issuer.sink && !issuer.plans && concatenate_here(issuer, parts, axis, shape, &joined)) {
     return joined;
   }
   Tensor result = make_tensor(parts[0].storage->state(), parts[0].dtype, shape, issuer.site);

@@ -28,9 +28,8 @@ enum class CallKind : uint8_t {
   source,    // made on the host before each run; no inputs
 };
 inline constexpr const char* kCallKindNames[] = {
-    "elementwise", "where",  "copy",   "fill",     "empty", "reduce",
-    "arg_reduce",  "matmul", "concat", "transfer", "array", "view",
-    "host",        "source"};
+    "elementwise", "where",  "copy",     "fill",  "empty", "reduce", "arg_reduce",
+    "matmul",      "concat", "transfer", "array", "view",  "host",   "source"};
 inline constexpr int kCallKinds = sizeof(kCallKindNames) / sizeof(kCallKindNames[0]);
 /// What fusion may do with a kind of calls; the rows of operations and kernels say it of others.
 inline constexpr ops::Pattern kCallPatterns[] = {

@@ -115,9 +115,7 @@ void TensorStorage::materialize_waiting(vm::VirtualMachine& machine, const char*
   }
 }
 
-void TensorStorage::materialize_now(ep::Stream& queue) {
-  data_ = take_memory(&queue);
-}
+void TensorStorage::materialize_now(ep::Stream& queue) { data_ = take_memory(&queue); }
 
 void TensorStorage::forget(ep::Stream& queue) {
   queue.free_async(std::exchange(data_, nullptr), bytes_);

@@ -248,8 +248,8 @@ void require_writable(const char* op, const Tensor& target) {
     fail(ErrorKind::value, "[", op, "] cannot write into a read-only tensor of shape ",
          shape_str(target.shape), "; copy it first");
   }
-  if (!target.contiguous() && may_self_overlap(target.shape, target.strides,
-                                               static_cast<int64_t>(size_of(target.dtype)))) {
+  if (!target.contiguous() &&
+      may_self_overlap(target.shape, target.strides, static_cast<int64_t>(size_of(target.dtype)))) {
     fail(ErrorKind::value, "[", op, "] cannot write into a broadcast view of shape ",
          shape_str(target.shape), "; copy it first");
   }

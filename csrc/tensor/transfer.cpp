@@ -203,8 +203,8 @@ void allocate(const Issuer& issuer, const Tensor& x) {
   header.bytes = storage->bytes();
   const auto materialize = [storage] { storage->materialize_on_host(); };
   const auto describe = [](vm::Description*) {};
-  if (storage->on_host() && run_here(issuer, header, &operand, 1, materialize, describe,
-                                     issuer.machine.observer())) {
+  if (storage->on_host() &&
+      run_here(issuer, header, &operand, 1, materialize, describe, issuer.machine.observer())) {
     return;
   }
   AllocateBody body;

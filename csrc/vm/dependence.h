@@ -17,7 +17,9 @@ namespace ofl::vm {
 class Dependence {
  public:
   Dependence() = default;
-  ~Dependence() { if (poisoned_.load(std::memory_order_acquire)) poisoned_objects_.fetch_sub(1); }
+  ~Dependence() {
+    if (poisoned_.load(std::memory_order_acquire)) poisoned_objects_.fetch_sub(1);
+  }
   Dependence(const Dependence&) = delete;
   Dependence& operator=(const Dependence&) = delete;
 

@@ -90,9 +90,9 @@ struct Instruction {
   const char* name = "";  // outlives the machine
   Stream* stream = nullptr;
   SiteId site = 0;
-  uint64_t bytes = 0;  // memory that it pins while in flight
-  double cost = 0;     // estimated work in float32 additions; decides who runs it
-  int32_t priority = 0;  // in a pool: the highest of those that are ready runs first
+  uint64_t bytes = 0;        // memory that it pins while in flight
+  double cost = 0;           // estimated work in float32 additions; decides who runs it
+  int32_t priority = 0;      // in a pool: the highest of those that are ready runs first
   bool is_attended = false;  // a collective that its issuer sees to: no worker is woken for it
   /// The names of its variables, for reports, or null. Read during the issue only.
   const std::shared_ptr<const std::string>* variables = nullptr;
@@ -146,7 +146,7 @@ struct alignas(64) Slot {
   Edge inline_edges[3];
   std::vector<Edge> more_edges;
   // Guarded by the issue mutex:
-  Seq waits_for = 0;  // what its function waits for now
+  Seq waits_for = 0;                             // what its function waits for now
   std::shared_ptr<const std::string> variables;  // as in Instruction
 
   // Owned by the thread that holds the stream's baton.

@@ -83,9 +83,9 @@ void Stream::run_soon(Slot* slot) {
   ready_.pull();
   const Slot* next = ready_.first();
   const int32_t priority = slot->header.priority;
-  const bool comes_later = next && (next->header.priority != priority
-                                        ? next->header.priority > priority
-                                        : next->name() < slot->name());
+  const bool comes_later =
+      next && (next->header.priority != priority ? next->header.priority > priority
+                                                 : next->name() < slot->name());
   if (!comes_later) return put_back(slot);
   enqueue(slot);  // a host stream: nothing waits for the dispatch alone
 }

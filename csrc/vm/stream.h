@@ -117,8 +117,8 @@ class Stream final : public Runner::Work {
   ReadyList ready_;
   alignas(64) std::mutex baton_;  // held by the thread that runs this stream's instructions
   std::atomic<bool> starved_{false};
-  std::atomic<Seq> calling_{0};  // written with the baton
-  std::atomic<int> calls_{0};    // the same
+  std::atomic<Seq> calling_{0};      // written with the baton
+  std::atomic<int> calls_{0};        // the same
   std::atomic<int64_t> retired_{0};  // written with the baton; seq_cst against Board::Watching
   std::atomic<int64_t> retired_bytes_{0};  // the same
 

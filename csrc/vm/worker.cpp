@@ -107,7 +107,9 @@ void Worker::stand_by() {
   if (stands_by_) stands_by_->stand_by();
 }
 
-void Worker::stand_down() { if (stands_by_) std::exchange(stands_by_, nullptr)->stand_down(); }
+void Worker::stand_down() {
+  if (stands_by_) std::exchange(stands_by_, nullptr)->stand_down();
+}
 
 /// The notes on whether threads get a core in time; null for devices that compute elsewhere.
 ep::Crowding* Worker::crowding() const {

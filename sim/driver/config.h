@@ -35,7 +35,7 @@ struct Config {
   std::atomic<int64_t> poison{int64_t{64}
                               << 20};  // bytes of a block that are filled; its ends, if larger
   std::atomic<int64_t> lanes{static_cast<int64_t>(Lanes::random)};
-  std::atomic<int64_t> guess{1};  // 0: only pointers outside of structs are known as such
+  std::atomic<int64_t> guess{1};     // 0: only pointers outside of structs are known as such
   std::atomic<int64_t> queue{1024};  // operations that a stream has before a call waits for room
   // Device memory that is not asked for by name.
   std::atomic<int64_t> module{64 << 10};   // of a loaded image

@@ -61,7 +61,7 @@ inline __nv_bfloat16 __ushort_as_bfloat16(unsigned short bits) { return __nv_bfl
   inline __nv_bfloat16 operator op(__nv_bfloat16 a, __nv_bfloat16 b) { \
     return float(a) op float(b);                                       \
   }                                                                    \
-  inline __nv_bfloat16& operator op## = (__nv_bfloat16 & a, __nv_bfloat16 b) { return a = a op b; }
+  inline __nv_bfloat16& operator op##=(__nv_bfloat16 & a, __nv_bfloat16 b) { return a = a op b; }
 SIM_BFLOAT_OPERATOR(+)
 SIM_BFLOAT_OPERATOR(-)
 SIM_BFLOAT_OPERATOR(*)

@@ -35,7 +35,7 @@ typedef __half half;
 
 #define SIM_HALF_OPERATOR(op)                                                    \
   inline __half operator op(__half a, __half b) { return float(a) op float(b); } \
-  inline __half& operator op## = (__half & a, __half b) { return a = a op b; }
+  inline __half& operator op##=(__half & a, __half b) { return a = a op b; }
 SIM_HALF_OPERATOR(+)
 SIM_HALF_OPERATOR(-)
 SIM_HALF_OPERATOR(*)

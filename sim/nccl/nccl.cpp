@@ -112,8 +112,7 @@ Result end_group() {
     const Result one =
         enqueue(batch.stream,
                 [world = batch.communicator->world, turn = batch.communicator->turn,
-                 rank = batch.communicator->rank, transfers = std::move(batch.transfers),
-                 stalls] {
+                 rank = batch.communicator->rank, transfers = std::move(batch.transfers), stalls] {
                   const std::lock_guard lock(*turn);
                   if (stalls) return world->stall();
                   world->exchange(rank, transfers);

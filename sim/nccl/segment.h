@@ -32,7 +32,8 @@ struct Segment {
     return first[from * size.load(std::memory_order_relaxed) + to];
   }
   static size_t bytes(int size) {
-    return sizeof(Segment) + static_cast<size_t>(size) * static_cast<size_t>(size) * sizeof(Channel);
+    return sizeof(Segment) +
+           static_cast<size_t>(size) * static_cast<size_t>(size) * sizeof(Channel);
   }
 };
 

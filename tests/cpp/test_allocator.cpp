@@ -265,8 +265,8 @@ void test_an_arena_is_leased_in_turn() {
   {
     const ArenaLease lease(arena, 2 * kMiB);
     CHECK(lease.data() != nullptr && allocator.stats().in_use == 2 * kMiB);
-    CHECK(arena.lease(64) == nullptr);            // somebody has it
-    CHECK(allocator.release_cache() == 0);        // nor does the allocator take it
+    CHECK(arena.lease(64) == nullptr);      // somebody has it
+    CHECK(allocator.release_cache() == 0);  // nor does the allocator take it
     CHECK_ERROR(out_of_memory, "out of memory", allocator.alloc(7 * kMiB, nullptr));
   }
   CHECK(allocator.stats().in_use == 0 && allocator.stats().cached == 2 * kMiB);

@@ -106,9 +106,8 @@ Seq gather(World& world, Rank& rank, Value& own, std::vector<Value>& all, uint64
   header.name = "gather";
   header.stream = &world.machine.stream(kCpu, StreamType::ccl);
   header.is_attended = (rank.issued + static_cast<uint64_t>(rank.communicator->rank())) % 3 != 0;
-  const Seq seq =
-      world.machine.issue(header, operands.data(), static_cast<int>(operands.size()),
-                          GatherBody{&rank, rank.issued, meaning, &own, &all});
+  const Seq seq = world.machine.issue(header, operands.data(), static_cast<int>(operands.size()),
+                                      GatherBody{&rank, rank.issued, meaning, &own, &all});
   rank.joined.fetch_add(1);
   ++rank.issued;
   if (header.is_attended) world.machine.attend(*header.stream, seq);
@@ -146,9 +145,8 @@ void test_random_programs(int count, size_t slots, int steps) {
       for (size_t k = 0; k < expected.size(); ++k) {
         expected[k] = expected[k] * 3 % 1000 + added * static_cast<int64_t>(k + 1);
       }
-      world.run(is_queued ? kMock0 : kCpu, StreamType::compute, {writes(own.object)}, [&, added] {
-        own.number = own.number * 3 % 1000 + added * (own_rank + 1);
-      });
+      world.run(is_queued ? kMock0 : kCpu, StreamType::compute, {writes(own.object)},
+                [&, added] { own.number = own.number * 3 % 1000 + added * (own_rank + 1); });
       if (random() % 3) continue;
       results.push_back(std::make_unique<std::vector<Value>>(static_cast<size_t>(count)));
       wanted.push_back(expected);

@@ -35,9 +35,8 @@ void copy_positive(const LoopArgs& args) {
 }
 
 Piecewise positive_pieces(const LoopArgs& args) {
-  return cut_anywhere(args, kCost, [](const LoopArgs& piece, const Piecewise&) {
-    copy_positive(piece);
-  });
+  return cut_anywhere(args, kCost,
+                      [](const LoopArgs& piece, const Piecewise&) { copy_positive(piece); });
 }
 
 constexpr Kernel kLoops(KernelId::elementwise, "elementwise", 1, Pattern::elementwise,
@@ -51,10 +50,10 @@ constexpr Kernel kOther(KernelId::sort, "other", 1, Pattern::opaque, ArrayForm{}
 }  // namespace
 
 const Kernel kKernels[] = {kLoops, kPositive, kLoops, kLoops, kReduce, kOther, kOther, kOther,
-                           kOther, kOther, kOther, kOther, kOther, kOther, kOther, kOther, kOther,
-                           kOther, kOther, kOther, kOther, kOther, kOther, kOther, kOther, kOther,
-                           kOther, kOther, kOther, kOther, kOther, kOther, kOther, kOther, kOther,
-                           kOther, kOther, kOther};
+                           kOther, kOther,    kOther, kOther, kOther,  kOther, kOther, kOther,
+                           kOther, kOther,    kOther, kOther, kOther,  kOther, kOther, kOther,
+                           kOther, kOther,    kOther, kOther, kOther,  kOther, kOther, kOther,
+                           kOther, kOther,    kOther, kOther, kOther,  kOther};
 
 namespace {
 
@@ -151,8 +150,7 @@ constexpr Operand kNumber{-1};
 Program chain() {
   const Operand x{0, 16}, y{1}, t{4}, u{5}, first{2}, second{3, 64};
   Program program{{}, 6, 4};
-  program.calls = {elementwise(ops.multiply, true, x, y, t),
-                   elementwise(ops.add, true, t, t, u),
+  program.calls = {elementwise(ops.multiply, true, x, y, t), elementwise(ops.add, true, t, t, u),
                    elementwise(ops.subtract, true, u, kNumber, first),
                    elementwise(ops.maximum, true, t, y, second)};
   at(reinterpret_cast<char*>(program.calls[2].args.scalars[1].bytes)) = 3;
@@ -181,9 +179,8 @@ Program sum_over_an_axis() {
 /// Partial sums of tiles, which belong to a run.
 Program sum_of_all() {
   const Operand x{0, 16}, y{1}, product{3}, sum{2, 32};
-  return {{elementwise(ops.multiply, true, x, y, product), reduce(ops.add, true, product, sum)},
-          4,
-          3};
+  return {
+      {elementwise(ops.multiply, true, x, y, product), reduce(ops.add, true, product, sum)}, 4, 3};
 }
 
 /// The group of all calls, of which every one joins.

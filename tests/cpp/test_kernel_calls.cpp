@@ -44,7 +44,7 @@ constexpr Kernel kArrays(KernelId::accumulate, "multiply_backwards", 1, Pattern:
 
 }  // namespace
 
-const Kernel kKernels[] = {kLoops, kLoops, kLoops, kLoops, kLoops, kLoops, kLoops, kArrays,
+const Kernel kKernels[] = {kLoops,  kLoops,  kLoops,  kLoops,  kLoops,  kLoops,  kLoops,  kArrays,
                            kArrays, kArrays, kArrays, kArrays, kArrays, kArrays, kArrays, kArrays,
                            kArrays, kArrays, kArrays, kArrays, kArrays, kArrays, kArrays, kArrays,
                            kArrays, kArrays, kArrays, kArrays, kArrays, kArrays, kArrays, kArrays,

@@ -322,13 +322,16 @@ void test_random_functions(unsigned seed) {
         const StreamType type = random() % 8 ? StreamType::engine : StreamType::blocking;
         if (random() % 6 == 0) {
           const bool elsewhere = random() % 2;
-          issue_later(world, operands, [work, elsewhere](const std::shared_ptr<Pending>& pending) {
-            const auto finish = [work, pending] {
-              work();
-              pending->complete(std::nullopt);
-            };
-            elsewhere ? std::thread(finish).detach() : finish();
-          }, type);
+          issue_later(
+              world, operands,
+              [work, elsewhere](const std::shared_ptr<Pending>& pending) {
+                const auto finish = [work, pending] {
+                  work();
+                  pending->complete(std::nullopt);
+                };
+                elsewhere ? std::thread(finish).detach() : finish();
+              },
+              type);
         } else {
           world.run(kCpu, random() % 10 ? type : StreamType::compute, operands, work);
         }

@@ -43,6 +43,7 @@ ROOMS = {
         "cuda",
     ),
     "ops/elementwise": ("float_functions",),
+    "ops/elementwise/float_functions": ("formulas",),
     "ops/cuda": (
         *("layout", "elementwise", "index", "product", "convolution", "random", "reduce", "sort"),
         "fusion",

@@ -247,8 +247,7 @@ std::vector<Whole> assemble_all(const Issuer& issuer, Member& member, const Plac
   }
   std::vector<Told> own;
   for (const Tensor& local : locals) own.push_back({local.dtype, local.shape});
-  std::vector<std::vector<Told>> told =
-      tell(issuer, member, kName, placement, hash_of(sbps), own);
+  std::vector<std::vector<Told>> told = tell(issuer, member, kName, placement, hash_of(sbps), own);
   std::vector<Assembly> each;
   for (size_t i = 0; i < locals.size(); ++i) {
     std::string which = locals.size() > 1 ? concat("tensor ", i, ": ") : "";

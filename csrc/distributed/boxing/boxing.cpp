@@ -64,9 +64,7 @@ class Step {
     bool is_received;
   };
 
-  int64_t bytes() const {
-    return part_.tensor.size() * static_cast<int64_t>(size_of(part_.dtype));
-  }
+  int64_t bytes() const { return part_.tensor.size() * static_cast<int64_t>(size_of(part_.dtype)); }
   static Box box_at(const Layout& layout, int32_t rank) {
     return layout.box(layout.placement().parallel_id(rank));
   }
@@ -91,8 +89,7 @@ class Step {
     const bool keeps = was.share == Share::split || along.place == 0;
     const Box whole = box_of(*step_.to);
     const PartialOp op = step_.to->sbps()[step_.axis].op;
-    const Tensor result =
-        full(issuer_, home_, part_.dtype, whole.extent, neutral(op, part_.dtype));
+    const Tensor result = full(issuer_, home_, part_.dtype, whole.extent, neutral(op, part_.dtype));
     const Box own = box_of(*step_.from);
     if (keeps) assign(issuer_, view_of(result, whole, own), part_.tensor, "place");
     return result;
@@ -145,9 +142,8 @@ class Step {
   Tensor exchanged() const {
     const Placement &before = step_.from->placement(), &after = step_.to->placement();
     const int32_t rank = member_.rank();
-    const std::vector<int32_t> ranks = step_.axis >= 0
-                                           ? AxisRanks(before, step_.axis, rank).ranks
-                                           : ranks_of_both(before, after);
+    const std::vector<int32_t> ranks =
+        step_.axis >= 0 ? AxisRanks(before, step_.axis, rank).ranks : ranks_of_both(before, after);
     Mail mail = this->mail(ranks);
     if (is_in(before, rank)) {
       const Box whole = box_of(*step_.from);
@@ -241,8 +237,8 @@ Part box(const Issuer& issuer, Member& member, const Layout& from, const Layout&
          const Part& part) {
   Part at = part;
   for (const BoxingStep& step : plan_boxing(from, to)) {
-    const bool takes_part = is_in(step.from->placement(), member.rank()) ||
-                            is_in(step.to->placement(), member.rank());
+    const bool takes_part =
+        is_in(step.from->placement(), member.rank()) || is_in(step.to->placement(), member.rank());
     at.tensor = takes_part ? Step(issuer, member, step, home, at).run() : Tensor();
   }
   return at;

@@ -35,8 +35,7 @@ int Mail::place_of(int32_t rank) const {
 
 void Mail::send(int32_t rank, const Tensor& x, int64_t by) {
   const bool is_packed = x.device() == device() && lies_in_runs(x, by);
-  const Tensor packed =
-      is_packed ? x : to_device(issuer_, contiguous(issuer_, x), device(), false);
+  const Tensor packed = is_packed ? x : to_device(issuer_, contiguous(issuer_, x), device(), false);
   for (const Tensor& run : runs_of(packed, by)) sends_.push_back({place_of(rank), run});
 }
 

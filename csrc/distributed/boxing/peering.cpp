@@ -79,9 +79,8 @@ std::string obstacle(ep::PeerLibrary& library, const std::vector<int32_t>& ranks
       return concat("rank ", ranks[place], " has no ", library.name());
     }
     if (offer.version != offers[0].version) {
-      return concat("rank ", ranks[0], " has ", library.name(), " ",
-                    version_str(offers[0].version), ", rank ", ranks[place], " has ",
-                    version_str(offer.version));
+      return concat("rank ", ranks[0], " has ", library.name(), " ", version_str(offers[0].version),
+                    ", rank ", ranks[place], " has ", version_str(offer.version));
     }
     if (!keys.insert(offer.key).second) {
       return concat("rank ", ranks[place], " shares its device with another rank");
@@ -93,8 +92,7 @@ std::string obstacle(ep::PeerLibrary& library, const std::vector<int32_t>& ranks
 DeviceGroup connected(const Issuer& issuer, Member& member, const std::vector<int32_t>& ranks,
                       Device home, ep::PeerLibrary& library) {
   const auto place = std::find(ranks.begin(), ranks.end(), member.rank()) - ranks.begin();
-  const std::vector<Offer> offers =
-      exchanged(issuer, member, ranks, offer_of(library, place == 0));
+  const std::vector<Offer> offers = exchanged(issuer, member, ranks, offer_of(library, place == 0));
   DeviceGroup group;
   const std::string found = obstacle(library, ranks, offers);
   if (!found.empty()) {
@@ -105,11 +103,10 @@ DeviceGroup connected(const Issuer& issuer, Member& member, const std::vector<in
   group.how = concat(library.name(), " ", version_str(offers[0].version));
   DeviceQueue& device = member.queue_of(issuer.machine.state(home).device);
   const std::string id(offers[0].id, sizeof(offers[0].id));
-  group.peers = library.connect(id, static_cast<int>(ranks.size()), static_cast<int>(place),
-                                device.queue);
+  group.peers =
+      library.connect(id, static_cast<int>(ranks.size()), static_cast<int>(place), device.queue);
   group.order = device.order;
-  group.communicator =
-      ep::make_device_communicator(member.group(ranks)->communicator, group.peers);
+  group.communicator = ep::make_device_communicator(member.group(ranks)->communicator, group.peers);
   return group;
 }
 

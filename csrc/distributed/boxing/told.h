@@ -13,9 +13,7 @@ struct Told {
   DType dtype;
   Dims shape;
 
-  bool operator==(const Told& other) const {
-    return dtype == other.dtype && shape == other.shape;
-  }
+  bool operator==(const Told& other) const { return dtype == other.dtype && shape == other.shape; }
   /// "float32 (3, 4)".
   std::string str() const;
 };

@@ -131,9 +131,8 @@ Tensor tree_sum(const Issuer& issuer, Member& member, const Placement& row,
   if (!are_equal(after, ranges)) {
     own = moved_blocks(issuer, member, row, ranges, after, dtype, shape, home, own);
   }
-  const Tensor sum = own.empty()
-                         ? full(issuer, home, dtype, shape, neutral(PartialOp::sum, dtype))
-                         : combine_tree(issuer, PartialOp::sum, std::move(own));
+  const Tensor sum = own.empty() ? full(issuer, home, dtype, shape, neutral(PartialOp::sum, dtype))
+                                 : combine_tree(issuer, PartialOp::sum, std::move(own));
   const Layout& partial = Layout::of(shape, row, {Sbp::partial(PartialOp::sum)});
   return box(issuer, member, partial, partial.with(0, Sbp::broadcast()), home, {dtype, sum}).tensor;
 }
@@ -153,10 +152,9 @@ Whole tree_sum(const Issuer& issuer, Member& member, const Placement& placement,
   const Sbps sbps(placement.grid().size(), Sbp::broadcast());
   Whole whole{&Layout::of(block.shape, placement, sbps), {block.dtype, {}}};
   if (placement.parallel_id(member.rank()) < 0) return whole;
-  const Placement& row =
-      Placement::of(placement.type(), Dims{placement.size()}, std::move(ranks));
-  whole.part.tensor = tree_sum(issuer, member, row, ranges, block.dtype, block.shape, home,
-                               std::move(own));
+  const Placement& row = Placement::of(placement.type(), Dims{placement.size()}, std::move(ranks));
+  whole.part.tensor =
+      tree_sum(issuer, member, row, ranges, block.dtype, block.shape, home, std::move(own));
   return whole;
 }
 

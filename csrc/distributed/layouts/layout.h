@@ -33,9 +33,7 @@ struct Box {
   Dims start, extent;
 
   int64_t elements() const { return element_count(extent); }
-  bool operator==(const Box& other) const {
-    return start == other.start && extent == other.extent;
-  }
+  bool operator==(const Box& other) const { return start == other.start && extent == other.extent; }
 };
 
 /// The box that two boxes have in common; it has no elements where there is none.

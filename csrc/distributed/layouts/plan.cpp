@@ -152,8 +152,7 @@ Steps plan(const Layout& from, const Layout& to) {
     const Steps at_once = {{StepKind::exchange, -1, at, &to}};
     const bool leads_there = go_by_axes(*at, to, &by_axes);
     if (by_axes.size() != 1 && at != &to && is_exchangeable(*at, to) &&
-        (!leads_there ||
-         2 * moved(by_axes, to.placement()) > 3 * moved(at_once, to.placement()))) {
+        (!leads_there || 2 * moved(by_axes, to.placement()) > 3 * moved(at_once, to.placement()))) {
       steps.push_back(at_once.front());
       return steps;
     }

@@ -107,8 +107,8 @@ Inferred infer(ops::Linear linear, const Layouts& operands, const char* name) {
   Inferred inferred{&Layout::of(shape, *placement, result), {}};
   for (size_t k = 0; k < operands.size(); ++k) {
     const Layout* const operand = operands[k];
-    inferred.operands.push_back(
-        operand ? &Layout::of(operand->shape(), *placement, wanted[k]) : nullptr);
+    inferred.operands.push_back(operand ? &Layout::of(operand->shape(), *placement, wanted[k])
+                                        : nullptr);
   }
   return inferred;
 }

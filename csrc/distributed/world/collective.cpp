@@ -122,7 +122,7 @@ class Issues {
 
  private:
   std::atomic<bool> is_on_{false};  // a hint: nothing else hangs on it
-  std::mutex mutex_;  // guards the rest
+  std::mutex mutex_;                // guards the rest
   std::vector<IssuedCollective> all_;
 };
 Issues issues;

@@ -146,7 +146,8 @@ Device Member::default_device(DeviceType type, int (*count)()) {
   const Process& own = process();
   if (!own.is_known && !own.is_forked) {
     if (vm::RunningScope::any()) {
-      fail(ErrorKind::runtime, "[device] a function of the machine cannot enter the world of its "
+      fail(ErrorKind::runtime,
+           "[device] a function of the machine cannot enter the world of its "
            "rank; call flow.distributed.rank() before, or name a device with its index");
     }
     if (own.start) own.start();

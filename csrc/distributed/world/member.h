@@ -21,7 +21,7 @@ namespace ofl::distributed {
 /// How the devices of a group's ranks exchange bytes without the host.
 struct DeviceGroup {
   std::shared_ptr<ep::Peers> peers;
-  std::shared_ptr<ep::ExchangeOrder> order;  // of this rank's device
+  std::shared_ptr<ep::ExchangeOrder> order;        // of this rank's device
   std::shared_ptr<ep::Communicator> communicator;  // null: they do not
   std::string how;         // "NCCL 2.28.0", "through the host: rank 1 has no NCCL"
   bool is_detour = false;  // through the host, and this rank wants it otherwise
@@ -37,10 +37,10 @@ struct DeviceQueue {
 struct Group {
   std::shared_ptr<ep::Communicator> communicator;
   std::map<DeviceType, DeviceGroup> devices;  // of the types that the ranks have agreed on
-  uint64_t key = 0;     // of its ranks; the same on each of them
-  uint64_t issued = 0;  // by the member's thread
-  vm::Seq last = 0;     // the last of them
-  vm::Line line;        // of those that are posted; with the baton of the ccl stream
+  uint64_t key = 0;                           // of its ranks; the same on each of them
+  uint64_t issued = 0;                        // by the member's thread
+  vm::Seq last = 0;                           // the last of them
+  vm::Line line;  // of those that are posted; with the baton of the ccl stream
 };
 
 class Member {

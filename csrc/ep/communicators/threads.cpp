@@ -162,7 +162,7 @@ class Meeting {
   std::atomic<bool> is_decided_{false};
   Verdict verdict_ = Verdict::moved;  // once decided
   std::string reason_;                // once decided
-  std::mutex copying_mutex_;  // guards the rest
+  std::mutex copying_mutex_;          // guards the rest
   int copying_ = 0, copied_ = 0;
   bool is_closed_ = false;
 };
@@ -280,8 +280,8 @@ class Group {
   const Links world_;
   std::atomic<bool> is_aborted_{false};  // set once, after the reason
   std::mutex mutex_;                     // guards the rest
-  std::vector<uint64_t> counts_;  // of the collectives that each rank has posted
-  std::vector<Last> last_;        // of them
+  std::vector<uint64_t> counts_;         // of the collectives that each rank has posted
+  std::vector<Last> last_;               // of them
   std::vector<bool> has_left_;
   std::map<uint64_t, std::shared_ptr<Meeting>> open_;  // that not all ranks have posted, by number
   std::string reason_;

@@ -28,14 +28,12 @@ cuda::KernelNode kernel_node(const cuda::DeviceContext& context, const DeviceKer
 CudaGraph::~CudaGraph() {
   if (context_.is_dead()) return;
   if (exec_) {
-    cuda::run_quietly(context_, "cuGraphExecDestroy", [this](const auto& functions) {
-      return functions.GraphExecDestroy(exec_);
-    });
+    cuda::run_quietly(context_, "cuGraphExecDestroy",
+                      [this](const auto& functions) { return functions.GraphExecDestroy(exec_); });
   }
   if (graph_) {
-    cuda::run_quietly(context_, "cuGraphDestroy", [this](const auto& functions) {
-      return functions.GraphDestroy(graph_);
-    });
+    cuda::run_quietly(context_, "cuGraphDestroy",
+                      [this](const auto& functions) { return functions.GraphDestroy(graph_); });
   }
 }
 
@@ -84,9 +82,8 @@ void CudaCapture::launched() {
   int status = 0;
   const cuda::GraphNode* nodes = nullptr;
   size_t count = 0;
-  context_.check(
-      call().StreamGetCaptureInfo(stream_, &status, nullptr, nullptr, &nodes, &count),
-      "cuStreamGetCaptureInfo");
+  context_.check(call().StreamGetCaptureInfo(stream_, &status, nullptr, nullptr, &nodes, &count),
+                 "cuStreamGetCaptureInfo");
   if (count != 1) {
     fail(ErrorKind::runtime, "[", context_.id().str(), "] a captured kernel has ", count, " nodes");
   }
@@ -98,12 +95,11 @@ std::unique_ptr<Graph> CudaCapture::end(Device& device, std::unique_ptr<Graph> b
   context_.check(call().StreamEndCapture(stream_, &graph->graph_), "cuStreamEndCapture");
   if (before && static_cast<CudaGraph&>(*before).update(device, *graph)) return before;
   before.reset();
-  context_.check(cuda::with_memory(device,
-                                   [&] {
-                                     return call().GraphInstantiateWithFlags(&graph->exec_,
-                                                                             graph->graph_, 0);
-                                   }),
-                 "cuGraphInstantiateWithFlags");
+  context_.check(
+      cuda::with_memory(
+          device,
+          [&] { return call().GraphInstantiateWithFlags(&graph->exec_, graph->graph_, 0); }),
+      "cuGraphInstantiateWithFlags");
   return graph;
 }
 

@@ -160,8 +160,7 @@ void CudaStream::launch(const UserKernel& kernel) {
   const auto run = [&] {
     return call().LaunchKernel(function, kernel.grid[0], kernel.grid[1], kernel.grid[2],
                                kernel.block[0], kernel.block[1], kernel.block[2],
-                               static_cast<unsigned>(kernel.shared_bytes), handle_, nullptr,
-                               extra);
+                               static_cast<unsigned>(kernel.shared_bytes), handle_, nullptr, extra);
   };
   context_.check(cuda::with_memory(device_, run), "cuLaunchKernel");
 }

@@ -71,8 +71,8 @@ class CudaStream final : public Stream {
   cuda::DeviceContext& context_;
   CudaRoutes& routes_;
   cuda::StreamHandle handle_ = nullptr;
-  std::unique_ptr<cuda::Cublas> cublas_;  // made for the first product
-  std::unique_ptr<CudaCapture> capture_;  // while it captures
+  std::unique_ptr<cuda::Cublas> cublas_;    // made for the first product
+  std::unique_ptr<CudaCapture> capture_;    // while it captures
   std::unique_ptr<cuda::CublasLoan> loan_;  // of the launcher, while products are captured
 };
 

@@ -39,18 +39,17 @@ struct Config {
 };
 
 // X(name, parameters)
-#define OFL_NCCL_FUNCTIONS(X)                                                        \
-  X(GetVersion, (int* version))                                                      \
-  X(GetUniqueId, (UniqueId * id))                                                    \
-  X(CommInitRankConfig, (Handle * comm, int size, UniqueId id, int rank, Config* how)) \
-  X(CommFinalize, (Handle comm))                                                     \
-  X(CommDestroy, (Handle comm))                                                      \
-  X(CommAbort, (Handle comm))                                                        \
-  X(CommGetAsyncError, (Handle comm, Status * status))                               \
-  X(GroupStart, ())                                                                  \
-  X(GroupEnd, ())                                                                    \
-  X(Send, (const void* data, size_t count, int type, int peer, Handle comm,          \
-           StreamHandle stream))                                                     \
+#define OFL_NCCL_FUNCTIONS(X)                                                                     \
+  X(GetVersion, (int* version))                                                                   \
+  X(GetUniqueId, (UniqueId * id))                                                                 \
+  X(CommInitRankConfig, (Handle * comm, int size, UniqueId id, int rank, Config* how))            \
+  X(CommFinalize, (Handle comm))                                                                  \
+  X(CommDestroy, (Handle comm))                                                                   \
+  X(CommAbort, (Handle comm))                                                                     \
+  X(CommGetAsyncError, (Handle comm, Status * status))                                            \
+  X(GroupStart, ())                                                                               \
+  X(GroupEnd, ())                                                                                 \
+  X(Send, (const void* data, size_t count, int type, int peer, Handle comm, StreamHandle stream)) \
   X(Recv, (void* data, size_t count, int type, int peer, Handle comm, StreamHandle stream))
 
 struct Routines {
@@ -71,7 +70,8 @@ Routines find_routines(void* loaded, const std::string& path) {
   OFL_NCCL_FUNCTIONS(OFL_NCCL_FIND)
 #undef OFL_NCCL_FIND
   if (!are_there) {
-    fail(ErrorKind::runtime, "[nccl] ", path, " is older than 2.14; install a newer one, or set "
+    fail(ErrorKind::runtime, "[nccl] ", path,
+         " is older than 2.14; install a newer one, or set "
          "ONEFLOW_LITE_CUDA_NCCL=0");
   }
   routines.GetVersion(&routines.version);
@@ -179,8 +179,8 @@ void NcclPeers::require_well() {
 void NcclPeers::start() {
   const Current current(context_);
   Config config;
-  check(nccl().CommInitRankConfig(&comm_, size_, id_, place_, &config),
-        "ncclCommInitRankConfig", nullptr);
+  check(nccl().CommInitRankConfig(&comm_, size_, id_, place_, &config), "ncclCommInitRankConfig",
+        nullptr);
 }
 
 bool NcclPeers::is_in_progress() {

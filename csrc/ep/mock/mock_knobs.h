@@ -23,10 +23,10 @@ struct MockKnobs {
   std::atomic<double> h2d{0};                         // bytes/s; 0: as fast as memcpy
   std::atomic<double> d2h{0};                         // bytes/s
   std::atomic<double> d2d{0};                         // bytes/s, within a device and between peers
-  std::atomic<double> launch_latency{0};  // seconds that a launch takes a queue
-  std::atomic<double> compute{0};         // elements/s; 0: as fast as the host kernel runs
-  std::atomic<double> jitter{0};          // seconds, upper bound of a random delay before each task
-  MockFaults faults;                      // counted down: the call that brings a counter to 0 fails
+  std::atomic<double> launch_latency{0};              // seconds that a launch takes a queue
+  std::atomic<double> compute{0};  // elements/s; 0: as fast as the host kernel runs
+  std::atomic<double> jitter{0};   // seconds, upper bound of a random delay before each task
+  MockFaults faults;               // counted down: the call that brings a counter to 0 fails
 };
 
 MockKnobs& mock_knobs();

@@ -1,9 +1,9 @@
 // What becomes of assignments to variables, and of additions to accumulators.
 #pragma once
 
-#include "graph/order/lanes.h"
 #include "graph/memory/reason.h"
 #include "graph/memory/values.h"
+#include "graph/order/lanes.h"
 
 namespace ofl::graph {
 

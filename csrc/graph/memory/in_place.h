@@ -1,9 +1,9 @@
 // Which operations write their results over operands.
 #pragma once
 
-#include "graph/order/lanes.h"
 #include "graph/memory/reason.h"
 #include "graph/memory/values.h"
+#include "graph/order/lanes.h"
 
 namespace ofl::graph {
 

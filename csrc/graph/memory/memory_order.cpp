@@ -91,11 +91,11 @@ class Ordering {
   const Rows& users_;
   const Rows after_;
   const std::vector<bool> is_kept_;
-  Rows used_;         // the classes that each operation uses
-  Integers waits_;    // predecessors of each operation that are left
-  Integers change_;   // of the bytes that are alive, by each operation
+  Rows used_;        // the classes that each operation uses
+  Integers waits_;   // predecessors of each operation that are left
+  Integers change_;  // of the bytes that are alive, by each operation
   std::vector<bool> is_done_;
-  Integers left_;     // users of each class that are left
+  Integers left_;  // users of each class that are left
   std::priority_queue<Ready, std::vector<Ready>, std::greater<Ready>> ready_;
 };
 

@@ -1,8 +1,8 @@
 // The uses of each class of values, by lane.
 #pragma once
 
-#include "graph/order/lanes.h"
 #include "graph/memory/values.h"
+#include "graph/order/lanes.h"
 
 namespace ofl::graph {
 

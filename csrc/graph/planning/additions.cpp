@@ -24,8 +24,7 @@ bool is_sum(const Step& step) {
 }
 
 bool lies_alike(const Tensor& x, const Tensor& y) {
-  return x.dtype == y.dtype && x.shape == y.shape && x.strides == y.strides &&
-         x.offset == y.offset;
+  return x.dtype == y.dtype && x.shape == y.shape && x.strides == y.strides && x.offset == y.offset;
 }
 
 /// A sum that a product may make; operands of it by their places.
@@ -127,9 +126,8 @@ class Adding {
       const Placed& term = sum.operands[k];
       if (term.layout.dtype != result.layout.dtype) return "the terms have other dtypes";
       if (term.layout.shape != result.layout.shape) return reason(Reason::broadcast);
-      const bool is_whole =
-          lowered_.bases[term.base].bytes == lowered_.bases[result.base].bytes &&
-          lies_alike(term.layout, result.layout);
+      const bool is_whole = lowered_.bases[term.base].bytes == lowered_.bases[result.base].bytes &&
+                            lies_alike(term.layout, result.layout);
       if (!is_whole) return reason(Reason::at_another_place);
     }
     const ops::LoopArgs& args = product.loops->args;
@@ -192,7 +190,7 @@ class Adding {
   Values values_;
   Accesses accesses_;
   std::vector<Addition> additions_;
-  std::vector<Found> found_;                            // of each addition
+  std::vector<Found> found_;                             // of each addition
   std::vector<std::pair<int64_t, AdditionNote>> notes_;  // with the step of the sum
 };
 

@@ -275,7 +275,7 @@ class LayingOut {
       touched.emplace_back(base, writes);
     });
     for (const auto& [base, is_written] : touched) {
-      const Access how = is_written                  ? Access::write
+      const Access how = is_written                   ? Access::write
                          : is_elementwise(unit, base) ? Access::elementwise
                                                       : Access::read;
       accesses->add({local_[base], how});

@@ -5,8 +5,8 @@
 #include <unordered_map>
 
 #include "base/error.h"
-#include "ops/kernel.h"
 #include "graph/planning/replay.h"
+#include "ops/kernel.h"
 
 namespace ofl::graph {
 

@@ -8,17 +8,17 @@
 #include <string>
 #include <vector>
 
-#include "graph/recording/recording.h"
 #include "graph/recording/host_object.h"
+#include "graph/recording/recording.h"
 #include "tensor/submit.h"
 
 namespace ofl::graph {
 
 /// What is lowered. Values are numbered; the inputs come first: parameters, captures, constants.
 struct ProgramParts {
-  std::vector<Value> inputs;  // their types
+  std::vector<Value> inputs;       // their types
   std::vector<std::string> names;  // of parameters that a caller gives, for errors
-  int64_t constants = 0;      // the last inputs
+  int64_t constants = 0;           // the last inputs
   int64_t value_count = 0;
   std::vector<Operation> operations;
   std::vector<int64_t> results;
@@ -63,17 +63,17 @@ struct Step {
   Kind kind;
   vm::SiteId site;
   const char* name;
-  int lane = kCallersLane;           // the compute lane of its device
-  int64_t place = 0;                 // of its operation, in the order of issue
-  double cost = 0;                   // in float32 additions
-  std::unique_ptr<LoopPlan> loops;   // addresses in it are offsets from bases
+  int lane = kCallersLane;          // the compute lane of its device
+  int64_t place = 0;                // of its operation, in the order of issue
+  double cost = 0;                  // in float32 additions
+  std::unique_ptr<LoopPlan> loops;  // addresses in it are offsets from bases
   std::unique_ptr<ArrayPlan> arrays;
-  std::vector<Placed> operands;      // base -1: a scalar of the plan
-  std::vector<bool> writes;          // of each operand
-  std::vector<GivenScalar> given;    // where the plan's scalars are not those of each run
-  std::vector<RunWord> words;        // the same of the numbers of a plan of arrays
+  std::vector<Placed> operands;                // base -1: a scalar of the plan
+  std::vector<bool> writes;                    // of each operand
+  std::vector<GivenScalar> given;              // where the plan's scalars are not those of each run
+  std::vector<RunWord> words;                  // the same of the numbers of a plan of arrays
   std::shared_ptr<const HostObject> function;  // host
-  int64_t operation = -1;            // of the program; -1: it is none of them
+  int64_t operation = -1;                      // of the program; -1: it is none of them
 };
 
 /// A sum of which one term is a product: whether the product adds into the other one, or why not.

@@ -238,8 +238,8 @@ class Cutting {
     const Home& home = layout_.homes[base];
     int32_t memory = -1;
     if (home.memory >= 0) {
-      const auto [found, is_first] = memories_.try_emplace(
-          home.memory, static_cast<int32_t>(segment->memories.size()));
+      const auto [found, is_first] =
+          memories_.try_emplace(home.memory, static_cast<int32_t>(segment->memories.size()));
       memory = found->second;
       if (is_first) {
         const RunMemory& shared = layout_.memories[home.memory];
@@ -273,7 +273,7 @@ class Cutting {
   // Of the bases that several lanes use:
   std::vector<Access> writer_;
   std::vector<std::vector<Access>> readers_;
-  std::vector<int64_t> last_write_;  // the unit
+  std::vector<int64_t> last_write_;                                    // the unit
   std::set<std::tuple<const vm::DeviceState*, int, int64_t>> waited_;  // a lane, and for what
   // Of the segment that is made, and of all:
   std::unordered_map<int64_t, int32_t> numbers_, memories_;

@@ -49,7 +49,7 @@ struct Segment {
   std::vector<Local> bases;
   std::vector<Use> memories;
   double cost = 0;
-  size_t new_bytes = 0;       // memory that it may allocate on a device
+  size_t new_bytes = 0;  // memory that it may allocate on a device
   bool has_groups = false;
   /// Pieces that need nothing of each other, by their numbers: threads may share them.
   std::vector<std::vector<int32_t>> strands;

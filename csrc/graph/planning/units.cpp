@@ -223,9 +223,8 @@ class Forming {
 
   template <typename Group>
   void leave_out(Group* group, Unit* unit) const {
-    group->leave_out([&](const Memory& memory) {
-      return is_unseen(unit->bases[memory.base], memory);
-    });
+    group->leave_out(
+        [&](const Memory& memory) { return is_unseen(unit->bases[memory.base], memory); });
     for (const Memory& memory : group->memories()) {
       if (memory.unseen) unit->unseen.push_back(unit->bases[memory.base]);
     }

@@ -25,12 +25,13 @@ void require_apart(const Issuer& issuer, const char* name, const std::vector<Ten
     for (const Tensor& other : reads) is_apart = is_apart && overlap(x, other) == Overlap::none;
     for (size_t i = 0; i < k; ++i) {
       const Tensor& other = writes[i];
-      is_apart = is_apart && x.storage.get() != other.storage.get() &&
-                 overlap(x, other) == Overlap::none;
+      is_apart =
+          is_apart && x.storage.get() != other.storage.get() && overlap(x, other) == Overlap::none;
     }
     if (is_apart) continue;
     refuse(issuer, name,
-           concat("tensor ", k, " of writes has its memory in common with another tensor of the "
+           concat("tensor ", k,
+                  " of writes has its memory in common with another tensor of the "
                   "call; pass the whole to writes, once, and take its parts in the function"));
   }
 }
@@ -67,7 +68,8 @@ void call_host(const Issuer& issuer, const OpCall& call, const std::vector<Tenso
   }
   if (issuer.sink) return take_call(issuer, call, reads, writes);
   if (!call.object) {
-    fail(ErrorKind::value, "[", call.name, "] the function is not known, as the program was read "
+    fail(ErrorKind::value, "[", call.name,
+         "] the function is not known, as the program was read "
          "from text");
   }
   if (issuer.plans) return issuer.plans->call_host(issuer.site, call, reads, writes);

@@ -228,14 +228,13 @@ void Recorder::constant(vm::SiteId site, const Tensor& result, Tensor&& value) {
 }
 
 void Recorder::refuse(vm::SiteId site, const char* op, const Tensor* x) {
-  const std::string message =
-      x ? concat("[", op, "] needs the values of a tensor of shape ", shape_str(x->shape),
-                 ", which has none while ", name_,
-                 " is recorded: choose with flow.where, or do it outside")
-        : concat("[", op, "] cannot be recorded: do it outside of ", name_,
-                 ", and pass its result as an argument");
-  throw vm::OperationError(vm::Failure{ErrorKind::recording, message, op, site, 0,
-                                       x ? x->device() : Device{}, nullptr});
+  const std::string message = x ? concat("[", op, "] needs the values of a tensor of shape ",
+                                         shape_str(x->shape), ", which has none while ", name_,
+                                         " is recorded: choose with flow.where, or do it outside")
+                                : concat("[", op, "] cannot be recorded: do it outside of ", name_,
+                                         ", and pass its result as an argument");
+  throw vm::OperationError(
+      vm::Failure{ErrorKind::recording, message, op, site, 0, x ? x->device() : Device{}, nullptr});
 }
 
 std::vector<Written> Recorder::written() const {

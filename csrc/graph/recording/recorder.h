@@ -62,11 +62,11 @@ class Recorder final : public Sink {
 
  private:
   struct Memory {
-    Tensor base;       // the whole, as its first value lies; keeps the storage
-    int64_t first;     // the value that it had first
-    int64_t version;   // and has now
-    bool made_here;    // it has no bytes
-    vm::SiteId site;   // where it was made
+    Tensor base;      // the whole, as its first value lies; keeps the storage
+    int64_t first;    // the value that it had first
+    int64_t version;  // and has now
+    bool made_here;   // it has no bytes
+    vm::SiteId site;  // where it was made
     std::map<std::vector<int64_t>, int64_t> views;  // of this version: how they lie, their values
   };
 

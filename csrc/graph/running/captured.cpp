@@ -124,8 +124,8 @@ void CapturedSegment::form_parts() {
 /// False: nothing of it is in the queue. What goes wrong goes wrong again, at its line, where the
 /// pieces run by themselves.
 bool CapturedSegment::launch(Part* part, const Run& run) {
-  const bool is_of_another = !part->versions.empty() && part->launcher &&
-                             part->launcher != &run.queue;
+  const bool is_of_another =
+      !part->versions.empty() && part->launcher && part->launcher != &run.queue;
   if (!part->wants_graph || is_of_another) return false;
   bool is_launched = false;
   const std::optional<Error> error = vm::catch_error([&] {

@@ -69,8 +69,7 @@ std::string Executable::input_name(int64_t input) const {
   return input < parameter_count() ? concat("argument ", input) : "a captured tensor";
 }
 
-Executable::Inputs Executable::inputs(const Tensor* const* arguments, int count,
-                                      int wanted) const {
+Executable::Inputs Executable::inputs(const Tensor* const* arguments, int count, int wanted) const {
   if (count != wanted) {
     fail(ErrorKind::value, "[", name_, "] expected ", wanted, " arguments", listed(names_),
          ", got ", count);
@@ -160,14 +159,12 @@ std::shared_ptr<CapturedProgram> Executable::captured_for_run() const {
 
 /// The host can look at what its devices make.
 bool Executable::has_host_kernels() const {
-  return std::all_of(lowered_->bases.begin(), lowered_->bases.end(), [](const Base& base) {
-    return base.state->device.runs_host_kernels();
-  });
+  return std::all_of(lowered_->bases.begin(), lowered_->bases.end(),
+                     [](const Base& base) { return base.state->device.runs_host_kernels(); });
 }
 
 bool Executable::may_run_here(vm::PacedCall& paced) const {
-  const bool may_choose =
-      options_.mode == RunMode::automatic || options_.mode == RunMode::here;
+  const bool may_choose = options_.mode == RunMode::automatic || options_.mode == RunMode::here;
   if (!may_choose) return false;
   const bool is_wanted = options_.mode == RunMode::here || machine_.is_small(cost_) ||
                          (!has_groups_ && machine_.stays_here(cost_, vm::Company::alone, paced));

@@ -13,10 +13,10 @@
 #include <optional>
 #include <string>
 
-#include "graph/running/captured.h"
-#include "graph/running/inline_run.h"
 #include "graph/planning/lowered.h"
 #include "graph/planning/schedule.h"
+#include "graph/running/captured.h"
+#include "graph/running/inline_run.h"
 
 namespace ofl::graph {
 
@@ -29,8 +29,8 @@ enum class RunMode : uint8_t {
   sequential,  // serial, each segment after the one before
   naive,       // each step by itself
 };
-inline constexpr const char* kRunModeNames[] = {"auto",       "inline", "serial", "parallel",
-                                              "sequential", "naive"};
+inline constexpr const char* kRunModeNames[] = {"auto",     "inline",     "serial",
+                                                "parallel", "sequential", "naive"};
 inline constexpr int kRunModes = sizeof(kRunModeNames) / sizeof(kRunModeNames[0]);
 
 struct RunOptions {
@@ -118,7 +118,7 @@ class Executable {
   vm::VirtualMachine& machine_;
   const std::string name_;
   const RunOptions options_;
-  const std::vector<Value> inputs_;  // their types
+  const std::vector<Value> inputs_;       // their types
   const std::vector<std::string> names_;  // of the first ones
   const std::vector<Tensor> bound_;
   const std::shared_ptr<const Lowered> lowered_;
@@ -129,9 +129,9 @@ class Executable {
   mutable std::unique_ptr<InlineRun> inline_run_;
   mutable std::once_flag is_scheduled_;
   mutable std::shared_ptr<const Schedule> schedule_;
-  mutable std::atomic<int> segment_runs_{0};  // those that may come before a capture
+  mutable std::atomic<int> segment_runs_{0};           // those that may come before a capture
   mutable std::shared_ptr<CapturedProgram> captured_;  // atomic; null: none yet
-  std::atomic<int> poison_{-1};  // what new memory holds; -1: anything
+  std::atomic<int> poison_{-1};                        // what new memory holds; -1: anything
   mutable std::atomic<int64_t> runs_[kRunModes] = {};
 };
 

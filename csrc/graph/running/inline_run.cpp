@@ -245,9 +245,8 @@ InlineRun::Watched InlineRun::run_watched(const Issuer& issuer, const Lowered& l
   const auto times = std::make_shared<vm::PartTimes>();
   times->begin_ns = begin;
   times->ends.reserve(kernels_.size());
-  run_all(issuer, lowered, here, [&] {
-    times->ends.push_back({static_cast<int32_t>(times->ends.size()), -1, now_ns()});
-  });
+  run_all(issuer, lowered, here,
+          [&] { times->ends.push_back({static_cast<int32_t>(times->ends.size()), -1, now_ns()}); });
   times_ = times;
   return {begin, times->end_ns(), true};
 }
@@ -271,8 +270,8 @@ void InlineRun::run_all(const Issuer& issuer, const Lowered& lowered, vm::Inline
       if (number == 0) number = draw_run_number();
       failure = std::make_shared<const vm::Failure>(
           vm::Failure{error->kind(), error->what(), step.name, step.site, here.take_seq(),
-                      lowered.bases[step.operands.back().base].state->device.id(),
-                      error->payload(), number, step.place});
+                      lowered.bases[step.operands.back().base].state->device.id(), error->payload(),
+                      number, step.place});
       issuer.machine.note_failure(failure);
       failed.resize(lowered.bases.size());
     }

@@ -80,15 +80,15 @@ class InlineRun {
   std::vector<Kernel> kernels_;
   std::vector<std::vector<Patch>> patches_;  // of each base
   std::vector<ScalarPatch> scalar_patches_;
-  std::vector<int64_t> arena_offsets_;       // of each base; -1: it is not in the arena
-  std::vector<int64_t> outside_;             // inputs that are used, and bases of results
+  std::vector<int64_t> arena_offsets_;  // of each base; -1: it is not in the arena
+  std::vector<int64_t> outside_;        // inputs that are used, and bases of results
   int64_t arena_bytes_ = 0;
-  ep::Arena* arena_ = nullptr;        // null: it needs none
-  std::mutex mutex_;                  // guards the addresses, and:
-  char* arena_place_ = nullptr;       // where the addresses say that the arena is
-  std::optional<uint8_t> poison_;     // see fill_arena()
-  std::vector<StorageRef> storages_;  // while it runs, of outside bases
-  const vm::PartTexts texts_;         // of watched runs, and:
+  ep::Arena* arena_ = nullptr;                  // null: it needs none
+  std::mutex mutex_;                            // guards the addresses, and:
+  char* arena_place_ = nullptr;                 // where the addresses say that the arena is
+  std::optional<uint8_t> poison_;               // see fill_arena()
+  std::vector<StorageRef> storages_;            // while it runs, of outside bases
+  const vm::PartTexts texts_;                   // of watched runs, and:
   std::shared_ptr<const vm::PartTimes> times_;  // of the last run that was measured step by step
 };
 

@@ -19,9 +19,8 @@ void make_kernels_soon(const Piece& piece, ep::Device& device) {
 }  // namespace
 
 bool wants_kernels(const Lowered& lowered) {
-  return std::any_of(lowered.bases.begin(), lowered.bases.end(), [](const Base& base) {
-    return ops::uses_own_kernels(base.state->device);
-  });
+  return std::any_of(lowered.bases.begin(), lowered.bases.end(),
+                     [](const Base& base) { return ops::uses_own_kernels(base.state->device); });
 }
 
 void make_kernels_soon(const Schedule& schedule) {

@@ -80,12 +80,9 @@ SegmentBody::SegmentBody(std::shared_ptr<Frame> frame, const Segment& segment,
 }
 
 void SegmentBody::run_here(vm::VirtualMachine& machine, vm::InlineScope& here) {
-  const Surroundings thread{nullptr,
-                            &machine,
-                            &here,
-                            segment_->lane.state->device.helpers(),
-                            machine.observer(),
-                            nullptr};
+  const Surroundings thread{
+      nullptr, &machine, &here, segment_->lane.state->device.helpers(), machine.observer(),
+      nullptr};
   for (int m = 0; m < held_.size(); ++m) {
     if (!segment_->memories[m].is_written || held_[m]->data()) continue;
     held_[m]->materialize_on_host();
@@ -103,10 +100,9 @@ void SegmentBody::launch(vm::LaunchContext& context) {
 
 vm::FailurePtr SegmentBody::failure_of(const Step& step, const Error& error,
                                        const Surroundings& here) const {
-  auto failure = std::make_shared<const vm::Failure>(
-      vm::Failure{error.kind(), error.what(), step.name, frame_->site_of(step), here.seq(),
-                  segment_->lane.state->device.id(), error.payload(), frame_->run_number(),
-                  step.place});
+  auto failure = std::make_shared<const vm::Failure>(vm::Failure{
+      error.kind(), error.what(), step.name, frame_->site_of(step), here.seq(),
+      segment_->lane.state->device.id(), error.payload(), frame_->run_number(), step.place});
   here.note(failure);
   return failure;
 }
@@ -184,11 +180,10 @@ bool SegmentBody::run_captured(const Surroundings& here, Failures* failures) {
   CapturedSegment* const captured =
       frame_->captured ? frame_->captured->segment(frame_->number_of(*segment_)) : nullptr;
   if (!captured || here.observer || failures->any()) return false;
-  return captured->run({here.context->queue, addresses_,
-                        [&](size_t piece, ep::Stream& queue) {
-                          return launch_into(queue, piece, here);
-                        },
-                        [&](size_t piece) { run_piece(piece, here, failures); }});
+  return captured->run(
+      {here.context->queue, addresses_,
+       [&](size_t piece, ep::Stream& queue) { return launch_into(queue, piece, here); },
+       [&](size_t piece) { run_piece(piece, here, failures); }});
 }
 
 /// False: its kernel is not there yet.
@@ -379,8 +374,8 @@ void SegmentBody::run_call(const Call& call, const Surroundings& here, Queued* q
   const auto address = [&](int k) { return addresses_[call.bases[k]]; };
   const auto run = [&](auto&& args) {
     if (queued) {
-      queued->in_flight = launch_step(step, address, std::move(args), here.context->queue,
-                                      &queued->async_error);
+      queued->in_flight =
+          launch_step(step, address, std::move(args), here.context->queue, &queued->async_error);
       return;
     }
     set_addresses(step, address, &args);
@@ -428,10 +423,9 @@ vm::FailurePtr SegmentBody::settled(const Step& step, Queued* queued, const vm::
   if (!queued->async_error && queued->check) queued->async_error = queued->check->error;
   if (!queued->async_error) return nullptr;
   const Error& error = *queued->async_error;
-  auto failure = std::make_shared<const vm::Failure>(
-      vm::Failure{error.kind(), error.what(), step.name, frame_->site_of(step), slot.name(),
-                  segment_->lane.state->device.id(), error.payload(), frame_->run_number(),
-                  step.place});
+  auto failure = std::make_shared<const vm::Failure>(vm::Failure{
+      error.kind(), error.what(), step.name, frame_->site_of(step), slot.name(),
+      segment_->lane.state->device.id(), error.payload(), frame_->run_number(), step.place});
   slot.header.stream->board().failures.note(failure);
   return failure;
 }

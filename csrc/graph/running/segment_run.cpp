@@ -76,8 +76,8 @@ class Run {
       if (step.operands[k].base >= 0) operands[k] = bound(step.operands[k]);
     }
     const LaneScope lane(step.lane);
-    issue_step({issuer_.machine, frame_->site_of(step)}, step, operands.data(),
-               frame_->numbers(), &turn_);
+    issue_step({issuer_.machine, frame_->site_of(step)}, step, operands.data(), frame_->numbers(),
+               &turn_);
   }
 
   void issue_kernels(const Segment& segment) {
@@ -104,8 +104,7 @@ class Run {
   }
 
   bool stays_here(const Segment& segment, vm::PacedCall& paced) const {
-    const vm::Company company =
-        segment.has_groups ? vm::Company::joinable : vm::Company::alone;
+    const vm::Company company = segment.has_groups ? vm::Company::joinable : vm::Company::alone;
     return issuer_.machine.is_small(segment.cost) ||
            issuer_.machine.stays_here(segment.cost, company, paced);
   }

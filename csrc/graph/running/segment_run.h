@@ -14,10 +14,10 @@ namespace ofl::graph {
 
 struct SegmentOptions {
   RunNumbers numbers;
-  bool is_sequential = false;     // each segment runs after the one before
-  bool is_parallel = false;       // threads share the strands of a segment
+  bool is_sequential = false;                 // each segment runs after the one before
+  bool is_parallel = false;                   // threads share the strands of a segment
   std::shared_ptr<CapturedProgram> captured;  // or null
-  std::optional<uint8_t> poison;  // for tests: what new memory holds
+  std::optional<uint8_t> poison;              // for tests: what new memory holds
 };
 
 /// The results. `given`: the inputs.

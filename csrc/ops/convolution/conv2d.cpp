@@ -6,9 +6,7 @@ namespace ofl::ops {
 
 namespace {
 
-Border border_of(const Convolution& c) {
-  return {c.y.before, c.y.after, c.x.before, c.x.after};
-}
+Border border_of(const Convolution& c) { return {c.y.before, c.y.after, c.x.before, c.x.after}; }
 
 /// Helpers, where the work is to be divided.
 ep::HelperPool* helpers_of(const ArrayArgs& args) {
@@ -70,8 +68,8 @@ template <typename T>
 void gradient_of_weights(const ArrayArgs& args, const Convolution& c) {
   Images<T> images(args.input(0), border_of(c)), gradient(args.input(1), {});
   const WeightSums sums = weight_sums(c, gradient.steps(), images.steps());
-  run_weight_sums<T>(sums, gradient, images, c.images,
-                     reinterpret_cast<T*>(args.output(0).data), helpers_of(args));
+  run_weight_sums<T>(sums, gradient, images, c.images, reinterpret_cast<T*>(args.output(0).data),
+                     helpers_of(args));
 }
 
 /// Each element of the results is a sum over the weights of one output channel.

@@ -49,8 +49,8 @@ void for_each_term(int64_t channels, const std::vector<Tap>& y, const std::vecto
 
 /// The terms of sums over `terms` channels of each group, for `channels` of them.
 WindowSums sums_over(const Convolution& c, int64_t terms, int64_t channels,
-                     const std::vector<Tap>& y, const std::vector<Tap>& x,
-                     const ImageSteps& images, const ImageSteps& results) {
+                     const std::vector<Tap>& y, const std::vector<Tap>& x, const ImageSteps& images,
+                     const ImageSteps& results) {
   WindowSums sums;
   sums.groups = c.groups;
   sums.channels = channels;
@@ -114,9 +114,9 @@ GradientSums gradient_sums(const Convolution& c) {
   return found;
 }
 
-WindowSums phase_sums(const Convolution& c, const Border& border,
-                      std::pair<int64_t, int64_t> phase, const ImageSteps& gradient,
-                      const ImageSteps& weights, const ImageSteps& images) {
+WindowSums phase_sums(const Convolution& c, const Border& border, std::pair<int64_t, int64_t> phase,
+                      const ImageSteps& gradient, const ImageSteps& weights,
+                      const ImageSteps& images) {
   const std::vector<Tap> y = gradient_taps(c.y, phase.first);
   const std::vector<Tap> x = gradient_taps(c.x, phase.second);
   WindowSums sums = sums_over(c, c.out, c.in, y, x, gradient, images);
@@ -128,15 +128,14 @@ WindowSums phase_sums(const Convolution& c, const Border& border,
   const int64_t down = places_of(c.y, phase.first), across = places_of(c.x, phase.second);
   add_positions(down, across, gradient, 1, 1, gradient.at(border.top, border.left),
                 &sums.image_positions);
-  add_positions(down, across, images, c.y.stride, c.x.stride,
-                images.at(phase.first, phase.second), &sums.out_positions);
+  add_positions(down, across, images, c.y.stride, c.x.stride, images.at(phase.first, phase.second),
+                &sums.out_positions);
   sums.positions = down * across;
   sums.row = across;
   return sums;
 }
 
-WeightSums weight_sums(const Convolution& c, const ImageSteps& gradient,
-                       const ImageSteps& images) {
+WeightSums weight_sums(const Convolution& c, const ImageSteps& gradient, const ImageSteps& images) {
   WeightSums sums;
   sums.groups = c.groups;
   sums.channels = c.out;

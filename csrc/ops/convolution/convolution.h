@@ -16,13 +16,13 @@ WindowSums forward_sums(const Convolution& c, const ImageSteps& images, const Im
 /// The gradient of the images falls apart by the places that the windows begin at: for each
 /// remainder of the strides, sums over those taps that reach such places.
 struct GradientSums {
-  Border border;  // that the gradients of the results need
+  Border border;                                    // that the gradients of the results need
   std::vector<std::pair<int64_t, int64_t>> phases;  // remainders along y and x
 };
 GradientSums gradient_sums(const Convolution& c);
-WindowSums phase_sums(const Convolution& c, const Border& border,
-                      std::pair<int64_t, int64_t> phase, const ImageSteps& gradient,
-                      const ImageSteps& weights, const ImageSteps& images);
+WindowSums phase_sums(const Convolution& c, const Border& border, std::pair<int64_t, int64_t> phase,
+                      const ImageSteps& gradient, const ImageSteps& weights,
+                      const ImageSteps& images);
 
 WeightSums weight_sums(const Convolution& c, const ImageSteps& gradient, const ImageSteps& images);
 

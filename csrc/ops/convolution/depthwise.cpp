@@ -88,16 +88,15 @@ class RowRunner {
     return row;
   }
 
-  void run_channel(const T* image, T* out, int64_t group, int64_t channel,
-                   const T* weights) const {
+  void run_channel(const T* image, T* out, int64_t group, int64_t channel, const T* weights) const {
     Row<T> row = row_of(group, weights);
     row.step = row.out_step = loops_.lanes;
     row.count = sums_.row / loops_.lanes;
     row.tail = sums_.row % loops_.lanes;
     for (int64_t first = 0; first < sums_.positions; first += sums_.row) {
       row.image = image + sums_.image_positions[first];
-      row.out = out + sums_.out_channels[group * sums_.channels + channel] +
-                sums_.out_positions[first];
+      row.out =
+          out + sums_.out_channels[group * sums_.channels + channel] + sums_.out_positions[first];
       loops_.sum(row);
     }
   }

@@ -24,9 +24,9 @@ WindowAxis axis_of(const ArrayArgs& args, const ArrayView& x, const ArrayView& w
 
 bool is_sound(const WindowAxis& axis) {
   const auto is_between = [](int64_t n, int64_t least) { return n >= least && n < kMost; };
-  return is_between(axis.stride, 1) && is_between(axis.dilation, 1) &&
-         is_between(axis.before, 0) && is_between(axis.after, 0) && is_between(axis.image, 0) &&
-         is_between(axis.window, 1) && axis.reach() <= axis.padded() &&
+  return is_between(axis.stride, 1) && is_between(axis.dilation, 1) && is_between(axis.before, 0) &&
+         is_between(axis.after, 0) && is_between(axis.image, 0) && is_between(axis.window, 1) &&
+         axis.reach() <= axis.padded() &&
          axis.places == (axis.padded() - axis.reach()) / axis.stride + 1;
 }
 
@@ -41,9 +41,9 @@ Convolution convolution_of(const ArrayArgs& args, const ArrayView& x, const Arra
           args, "four dimensions", x, w, y);
   require(!is_blocked || (x.shape[4] == kChannelBlock && y.shape[4] == kChannelBlock), args,
           "blocks of 16 channels", x, w, y);
-  require((x.dtype == DType::f32 || x.dtype == DType::f64) && w.dtype == x.dtype &&
-              y.dtype == x.dtype,
-          args, "one dtype, float32 or float64", x, w, y);
+  require(
+      (x.dtype == DType::f32 || x.dtype == DType::f64) && w.dtype == x.dtype && y.dtype == x.dtype,
+      args, "one dtype, float32 or float64", x, w, y);
   const int64_t lanes = is_blocked ? kChannelBlock : 1, groups = args.attr[kGroups];
   const Convolution c{x.shape[0],
                       groups,

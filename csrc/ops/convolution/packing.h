@@ -164,8 +164,8 @@ void pack_channels(const T* from, const std::vector<Run>& positions, const int64
 
 /// A sliver: to[l][r] = from[rows[r] + terms[l]].
 template <typename T>
-void pack_sliver(const T* from, const int64_t* rows, int count, const int64_t* terms,
-                 int64_t depth, T* to) {
+void pack_sliver(const T* from, const int64_t* rows, int count, const int64_t* terms, int64_t depth,
+                 T* to) {
   for (int64_t l = 0; l < depth; ++l) {
     const T* const column = from + terms[l];
     for (int r = 0; r < count; ++r) *to++ = column[rows[r]];

@@ -77,8 +77,7 @@ template <typename T>
 RowLoops<T> choose() {
   using Loops = RowLoops<T>;
   return choose_by_isa<Loops>("convolution_rows", {sum_128<T>, PlainLanes<T>::kLanes},
-                              {sum_256<T>, Lanes256<T>::kLanes},
-                              {sum_512<T>, Lanes512<T>::kLanes});
+                              {sum_256<T>, Lanes256<T>::kLanes}, {sum_512<T>, Lanes512<T>::kLanes});
 }
 #else
 template <typename T>

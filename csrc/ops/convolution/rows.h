@@ -10,8 +10,8 @@ namespace ofl::ops {
 template <typename T>
 struct Row {
   int64_t depth;
-  const T* weights;       // one for all elements of a vector; or, at each step, a vector
-  int64_t weight_step;    // 0: one for all
+  const T* weights;     // one for all elements of a vector; or, at each step, a vector
+  int64_t weight_step;  // 0: one for all
   const int64_t* terms;
   const T* image;
   T* out;

@@ -51,8 +51,9 @@ inline void multiply_tile(const Tile<T>& tile) {
     const int64_t term = Kind == Left::packed ? l * Rows : tile.terms[l];
 #pragma GCC unroll 16
     for (int r = 0; r < Rows; ++r) {
-      const T* const row = Kind == Left::packed ? a + r : Kind == Left::at_steps ? a + r * step
-                                                                                 : rows[r];
+      const T* const row = Kind == Left::packed     ? a + r
+                           : Kind == Left::at_steps ? a + r * step
+                                                    : rows[r];
       const auto value = V::spread(row + term);
 #pragma GCC unroll 2
       for (int v = 0; v < Vectors; ++v) V::multiply_add(value, right[v], sums[r][v]);

@@ -15,10 +15,10 @@ struct Tile {
   const int64_t* terms;   // an element is at a + terms[l] + a_rows[r]; null where it is packed
   const int64_t* a_rows;  // null where a row is at r * a_step
   int64_t a_step;
-  const T* panel;         // [depth][width], aligned to vectors
+  const T* panel;  // [depth][width], aligned to vectors
   T* out;
-  const int64_t* out_rows;     // where a row begins
-  const int64_t* out_columns;  // and its columns
+  const int64_t* out_rows;        // where a row begins
+  const int64_t* out_columns;     // and its columns
   const uint8_t* are_contiguous;  // for each vector of columns: they follow each other
   int rows, columns;
   bool adds;  // to what is there

@@ -103,8 +103,7 @@ void ByColumns<T>::add_block(const Images<T>& gradient, const Images<T>& images,
   T* const slivers = panels + column_step * parts_.most_terms();
   const int64_t* const channel_offsets =
       sums_.gradient_channels.data() + group * sums_.channels + row;
-  const int64_t* const column_offsets =
-      sums_.image_columns.data() + group * sums_.columns + column;
+  const int64_t* const column_offsets = sums_.image_columns.data() + group * sums_.columns + column;
   for (int64_t part = 0; part < parts_.of_image.count; ++part) {
     const int64_t length = parts_.of_image.length(part);
     Tile<T> tile{};
@@ -258,9 +257,9 @@ bool is_faster_by_channels(const WeightSums& sums, int64_t images) {
   const TileLoops<T>& loops = tile_loops<T>();
   const SumParts parts(sums.positions);
   const int64_t blocks = divided(sums.columns, kPanelsAtATime * loops.width);
-  const double results = static_cast<double>(sums.channels * sums.columns) /
-                         static_cast<double>(parts.of_image.depth *
-                                             std::min(parts.together, images));
+  const double results =
+      static_cast<double>(sums.channels * sums.columns) /
+      static_cast<double>(parts.of_image.depth * std::min(parts.together, images));
   const double by_columns = cycles_of_tiles(sums.channels, sums.columns, loops) +
                             static_cast<double>(sums.columns + blocks * sums.channels) +
                             results * kVectorWrite / loops.lanes;

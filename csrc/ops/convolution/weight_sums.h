@@ -10,10 +10,10 @@ namespace ofl::ops {
 /// gradient[g][c][p] * image[g][j][p]. An element is where the sum of its offsets says.
 struct WeightSums {
   int64_t groups = 1, channels = 0, columns = 0, positions = 0;  // channels, columns: of a group
-  Offsets gradient_channels;   // [groups][channels]
-  Offsets gradient_positions;  // [positions]
-  Offsets image_columns;       // [groups][columns]
-  Offsets image_positions;     // [positions]
+  Offsets gradient_channels;                                     // [groups][channels]
+  Offsets gradient_positions;                                    // [positions]
+  Offsets image_columns;                                         // [groups][columns]
+  Offsets image_positions;                                       // [positions]
 
   /// For so many images, in float32 additions.
   double work(int64_t images) const {

@@ -57,8 +57,8 @@ bool is_faster_by_channels(const WindowSums& sums, const std::vector<std::vector
 std::vector<std::vector<Run>> runs_of_panels(const WindowSums& sums, int64_t width) {
   std::vector<std::vector<Run>> panels;
   for (int64_t first = 0; first < sums.positions; first += width) {
-    panels.push_back(runs_of(sums.image_positions.data() + first,
-                             std::min(width, sums.positions - first)));
+    panels.push_back(
+        runs_of(sums.image_positions.data() + first, std::min(width, sums.positions - first)));
   }
   return panels;
 }
@@ -78,14 +78,12 @@ class SumRunner {
         weights_(weights),
         helpers_(helpers),
         loops_(tile_loops<T>()),
-        panels_(is_blocked ? std::vector<std::vector<Run>>()
-                           : runs_of_panels(sums, loops_.width)),
+        panels_(is_blocked ? std::vector<std::vector<Run>>() : runs_of_panels(sums, loops_.width)),
         by_channels_(is_blocked || is_faster_by_channels(sums, panels_, images, loops_)),
         parts_(sums.terms),
         slice_(by_channels_ ? loops_.width : equal_parts(sums.channels, loops_.rows)),
         slices_(divided(sums.channels, slice_)),
-        group_elements_(by_channels_ ? slices_ * slice_ * sums.terms
-                                     : sums.channels * sums.terms),
+        group_elements_(by_channels_ ? slices_ * slice_ * sums.terms : sums.channels * sums.terms),
         are_weights_in_place_(!by_channels_ &&
                               images * divided(sums.positions, loops_.width) < kPanelsToPackFor),
         packed_(weight_memory(),
@@ -149,8 +147,8 @@ class SumRunner {
 template <typename T>
 void SumRunner<T>::pack_weights() const {
   const int64_t count = sums_.groups * slices_;
-  const double elements = static_cast<double>(sums_.groups * sums_.channels) *
-                          static_cast<double>(sums_.terms);
+  const double elements =
+      static_cast<double>(sums_.groups * sums_.channels) * static_cast<double>(sums_.terms);
   share(helpers_, count, 4 * elements, [&](int64_t i) {
     for (int64_t part = 0; part < parts_.count; ++part) pack_slice(i / slices_, part, i % slices_);
   });
@@ -180,8 +178,8 @@ void SumRunner<T>::cut_strips() {
   const int64_t strips = divided(sums_.positions, loops_.rows);
   for (int64_t i = 0; i < strips; ++i) {
     const int64_t begin = i * sums_.positions / strips, end = (i + 1) * sums_.positions / strips;
-    strips_.push_back({begin, end - begin,
-                       runs_of(sums_.image_positions.data() + begin, end - begin)});
+    strips_.push_back(
+        {begin, end - begin, runs_of(sums_.image_positions.data() + begin, end - begin)});
   }
 }
 
@@ -199,14 +197,14 @@ Pieces pieces_of(int64_t images, int64_t groups, int64_t positions, int64_t slic
 
 template <typename T>
 void SumRunner<T>::run(const Images<T>& images, int64_t count, T* out, int64_t out_step) const {
-  const int64_t units = by_channels_ ? static_cast<int64_t>(strips_.size())
-                                    : divided(sums_.positions, loops_.width);
+  const int64_t units =
+      by_channels_ ? static_cast<int64_t>(strips_.size()) : divided(sums_.positions, loops_.width);
   const int64_t at_a_time = by_channels_ ? divided(kPositionsAtATime, loops_.rows) : kPanelsAtATime;
   const Pieces pieces =
       pieces_of(count, sums_.groups, divided(units, at_a_time), slices_, helpers_);
   const int64_t per_group = pieces.positions * pieces.channels;
-  const double work = product_work(1, 1, 1, DType::f32) +
-                      0.05 * sums_.work() * static_cast<double>(count);
+  const double work =
+      product_work(1, 1, 1, DType::f32) + 0.05 * sums_.work() * static_cast<double>(count);
   share(helpers_, count * sums_.groups * per_group, work, [&](int64_t i) {
     const int64_t image = i / (sums_.groups * per_group), rest = i % (sums_.groups * per_group);
     const int64_t group = rest / per_group, piece = rest % per_group;
@@ -218,8 +216,7 @@ void SumRunner<T>::run(const Images<T>& images, int64_t count, T* out, int64_t o
     const T* const data = images.data() + image * images.steps().image;
     T* const to = out + image * out_step;
     if (by_channels_) return multiply_strips(data, group, first, end, first_slice, end_slice, to);
-    multiply_positions({data, images.end()}, group, first, end - first, first_slice, end_slice,
-                       to);
+    multiply_positions({data, images.end()}, group, first, end - first, first_slice, end_slice, to);
   });
 }
 
@@ -228,9 +225,9 @@ void SumRunner<T>::multiply_positions(const Source<T>& image, int64_t group, int
                                       int64_t panels, int64_t first_slice, int64_t end_slice,
                                       T* out) const {
   const int64_t width = loops_.width;
-  const LeasedMemory memory(panel_memory(),
-                            static_cast<size_t>(kPanelsAtATime * width * parts_.depth + kSlack) *
-                                sizeof(T));
+  const LeasedMemory memory(
+      panel_memory(),
+      static_cast<size_t>(kPanelsAtATime * width * parts_.depth + kSlack) * sizeof(T));
   T* const packed = reinterpret_cast<T*>(memory.data());
   for (int64_t part = 0; part < parts_.count; ++part) {
     const int64_t depth = parts_.length(part);
@@ -259,9 +256,9 @@ void SumRunner<T>::set_weights(int64_t group, int64_t part, int64_t number, Tile
 
 /// A sliver stays in the L1 cache while all panels pass.
 template <typename T>
-void SumRunner<T>::multiply_panels(int64_t group, int64_t part, int64_t first_panel,
-                                   int64_t panels, int64_t first_slice, int64_t end_slice,
-                                   const T* packed, T* out) const {
+void SumRunner<T>::multiply_panels(int64_t group, int64_t part, int64_t first_panel, int64_t panels,
+                                   int64_t first_slice, int64_t end_slice, const T* packed,
+                                   T* out) const {
   const int64_t width = loops_.width, depth = parts_.length(part);
   Tile<T> tile{};
   tile.depth = depth;

@@ -10,14 +10,14 @@ namespace ofl::ops {
 /// weights[g][c][l] * image[g][l][p]. An element is where the sum of its offsets says.
 struct WindowSums {
   int64_t groups = 1, channels = 0, terms = 0, positions = 0;  // channels, terms: of a group
-  int64_t row = 0;                    // positions that follow each other in one step
-  Offsets weight_groups;              // [groups]
-  Offsets weight_channels;            // [channels]
-  Offsets weight_terms;               // [terms]
-  Offsets image_terms;                // [groups][terms]
-  Offsets image_positions;            // [positions]
-  Offsets out_channels;               // [groups][channels]
-  Offsets out_positions;              // [positions]
+  int64_t row = 0;          // positions that follow each other in one step
+  Offsets weight_groups;    // [groups]
+  Offsets weight_channels;  // [channels]
+  Offsets weight_terms;     // [terms]
+  Offsets image_terms;      // [groups][terms]
+  Offsets image_positions;  // [positions]
+  Offsets out_channels;     // [groups][channels]
+  Offsets out_positions;    // [positions]
 
   /// Multiplications for one image.
   double work() const {

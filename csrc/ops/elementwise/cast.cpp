@@ -163,9 +163,8 @@ auto real_part(From x) {
 }
 
 template <typename From, typename To>
-constexpr bool kHasVectorUint32 =
-    kIsX86 && std::is_same_v<To, uint32_t> &&
-    (std::is_floating_point_v<From> || IsComplex<From>::value);
+constexpr bool kHasVectorUint32 = kIsX86 && std::is_same_v<To, uint32_t> &&
+                                  (std::is_floating_point_v<From> || IsComplex<From>::value);
 
 template <typename From, typename To>
 void cast_contiguous(const char* src, char* dst, int64_t n) {
@@ -275,8 +274,7 @@ void copy_strided(const char* src, int64_t src_stride, char* dst, int64_t dst_st
 /// Elements with gaps are put beside each other first, some at a time, to be cast by vectors. (To
 /// uint32 they are cast one by one, with other bits out of range.)
 template <typename From, typename To>
-void cast_gathering(const char* src, int64_t src_stride, char* dst, int64_t dst_stride,
-                    int64_t n) {
+void cast_gathering(const char* src, int64_t src_stride, char* dst, int64_t dst_stride, int64_t n) {
   constexpr int64_t kFew = 32, kTogether = 256;
   const bool has_gaps = src_stride != sizeof(From) && src_stride != 0;
   if (kHasVectorUint32<From, To> || !has_gaps || dst_stride != sizeof(To) || n < kFew) {
@@ -369,8 +367,8 @@ OFL_AVX512 OFL_FLAT void cast_512(const char* src, int64_t src_stride, char* dst
 
 template <typename From, typename To>
 CastFn widest() {
-  static const auto chosen = choose_by_isa<CastFn>("cast", cast_strided<From, To>,
-                                                   cast_256<From, To>, cast_512<From, To>);
+  static const auto chosen =
+      choose_by_isa<CastFn>("cast", cast_strided<From, To>, cast_256<From, To>, cast_512<From, To>);
   return chosen;
 }
 

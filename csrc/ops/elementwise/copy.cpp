@@ -155,8 +155,8 @@ void fill_words(const unsigned char* value, char* out, int64_t stride, int64_t n
   Word word;
   std::memcpy(&word, value, sizeof(word));
   if (stride == static_cast<int64_t>(sizeof(Word))) {
-    const bool is_one_byte = std::all_of(
-        value, value + sizeof(Word), [value](unsigned char byte) { return byte == *value; });
+    const bool is_one_byte = std::all_of(value, value + sizeof(Word),
+                                         [value](unsigned char byte) { return byte == *value; });
     if (is_one_byte) {
       std::memset(out, *value, static_cast<size_t>(n) * sizeof(Word));
       return;

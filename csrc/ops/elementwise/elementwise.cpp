@@ -323,9 +323,7 @@ bool is_one_call(const LoopArgs& args) {
          !mark_buffered(args, buffered);
 }
 
-void call_once(const LoopArgs& args) {
-  call_loop(args, args.data, args.iteration.rows[0].strides);
-}
+void call_once(const LoopArgs& args) { call_loop(args, args.data, args.iteration.rows[0].strides); }
 
 void elementwise_kernel(const LoopArgs& args) {
   if (is_empty(args.iteration)) return;

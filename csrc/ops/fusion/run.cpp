@@ -143,8 +143,8 @@ class FusionPlan::TileRunner {
       }
       const Memory& memory = group_.memories_[kernel.memory[k]];
       start.stays[k] = memory.unseen;
-      start.data[k] = memory.unseen ? buffers_ + memory.buffer * plan_.buffer_size_
-                                    : run_.address(kernel, k);
+      start.data[k] =
+          memory.unseen ? buffers_ + memory.buffer * plan_.buffer_size_ : run_.address(kernel, k);
     }
     return start;
   }

@@ -95,9 +95,8 @@ void copy_numbers(const int64_t* from, int64_t step, char* to, int64_t stride, i
 int64_t count_rows(const ArrayView& x) {
   const CountFn count_row = count_function(x.dtype);
   int64_t count = 0;
-  for_each_lane({&x}, x.shape.size() - 1, [&](char* const* row) {
-    count += count_row(row[0], x.shape.back());
-  });
+  for_each_lane({&x}, x.shape.size() - 1,
+                [&](char* const* row) { count += count_row(row[0], x.shape.back()); });
   return count;
 }
 
@@ -134,8 +133,9 @@ int64_t count_nonzero(const ArrayView& x) {
   }
   const CountFn count_truth = count_function(DType::b1);
   int64_t count = 0;
-  for_each_piece(merged, merged.shape.back(), [&](const char* truth, int64_t n, int64_t,
-                                                  const Dims&) { count += count_truth(truth, n); });
+  for_each_piece(
+      merged, merged.shape.back(),
+      [&](const char* truth, int64_t n, int64_t, const Dims&) { count += count_truth(truth, n); });
   return count;
 }
 

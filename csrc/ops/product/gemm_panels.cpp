@@ -272,7 +272,7 @@ class PanelProduct {
     for (int64_t r = 0; r < rows; r += kRows, ahead += panel_bytes / in_block) {
       target.data = reinterpret_cast<T*>(out.data + (row + r) * out.row_step) + number * kWidth<T>;
       const int64_t tile_rows = std::min<int64_t>(kRows, rows - r);
-      kTiles<T>[tile_rows - 1](count, slivers + r* count, from, target, ahead, ahead_step);
+      kTiles<T>[tile_rows - 1](count, slivers + r * count, from, target, ahead, ahead_step);
     }
   }
 

@@ -34,9 +34,7 @@ struct Product {
   int64_t k() const { return a.columns; }
   int64_t n() const { return b.columns; }
   /// The same product, as out.T = b.T @ a.T.
-  Product transposed() const {
-    return {b.transposed(), a.transposed(), out.transposed(), adds};
-  }
+  Product transposed() const { return {b.transposed(), a.transposed(), out.transposed(), adds}; }
   /// The part that makes these rows and columns of out.
   Product block(int64_t row, int64_t row_count, int64_t column, int64_t column_count) const {
     return {a.block(row, row_count, 0, k()), b.block(0, k(), column, column_count),

@@ -93,9 +93,7 @@ class Columns {
     copy<true>(from, rows, columns);
   }
   void give(const View& to) const { give(to, rows_, columns_); }
-  void give(const View& to, int64_t rows, int64_t columns) const {
-    copy<false>(to, rows, columns);
-  }
+  void give(const View& to, int64_t rows, int64_t columns) const { copy<false>(to, rows, columns); }
   void fill(T value) { std::fill_n(data(), rows_ * columns_, value); }
   void fill_identity() {
     fill(T(0));
@@ -107,7 +105,7 @@ class Columns {
 
   template <bool Taking>
   static void move(T* ours, T* theirs) {
-    Taking ? *ours = *theirs : *theirs = *ours;
+    Taking ? * ours = *theirs : * theirs = *ours;
   }
 
   /// Some columns at a time, as the lines of the cache go across them: through registers where

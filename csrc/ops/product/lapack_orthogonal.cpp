@@ -102,9 +102,8 @@ struct Reflectors {
 
   void make_triangles() const {
     for (int first = 0; first < count; first += width) {
-      make_triangle(lapack, rows - first, std::min(width, count - first),
-                    &columns.at(first, first), columns.lead(), factors + first,
-                    &triangles[int64_t{first} * width], width);
+      make_triangle(lapack, rows - first, std::min(width, count - first), &columns.at(first, first),
+                    columns.lead(), factors + first, &triangles[int64_t{first} * width], width);
     }
   }
 
@@ -137,7 +136,12 @@ void orthogonal_loop(char** args, const intptr_t* dims, const intptr_t* steps, v
   Columns<T> q(m, columns), given(m, count);
   Elements<T> factors(count);
   const int width = large ? kBlockColumns : reflectors_at_once(count);
-  const Reflectors<T> reflectors{call.routines<T>(), given, factors.data(), m, count, width,
+  const Reflectors<T> reflectors{call.routines<T>(),
+                                 given,
+                                 factors.data(),
+                                 m,
+                                 count,
+                                 width,
                                  Elements<T>(int64_t{count} * width)};
   const Outcome outcome;
   for (intptr_t i = 0; i < dims[0]; ++i) {

@@ -207,7 +207,8 @@ struct IntegerRule {
   Unit count, least;  // count 0: all units
 
   IntegerRule(uint64_t from, uint64_t range)
-      : low(static_cast<T>(from)), count(static_cast<Unit>(range + 1)),
+      : low(static_cast<T>(from)),
+        count(static_cast<Unit>(range + 1)),
         least(count ? static_cast<Unit>(Unit{0} - count) % count : 0) {}
 
   bool accepts(Unit unit, T* x) const {
@@ -238,8 +239,8 @@ Rule rule_of(const NumberTables& tables, const Moved& moved) {
 }
 
 template <typename T>
-void draw_as(NumpyBits* bits, const NumberTables& tables, const Moved& moved, int64_t count,
-             T* out, ep::HelperPool* helpers) {
+void draw_as(NumpyBits* bits, const NumberTables& tables, const Moved& moved, int64_t count, T* out,
+             ep::HelperPool* helpers) {
   switch (tables.kind) {
     case Numbers::uniform:
       return scan(bits, rule_of<UniformRule<T>>(tables, moved), count, out, helpers);

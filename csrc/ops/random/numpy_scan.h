@@ -113,9 +113,7 @@ class ScannedPiece {
     }
   }
 
-  int64_t count() const {
-    return static_cast<int64_t>(before_.size()) + count_ - skipped_;
-  }
+  int64_t count() const { return static_cast<int64_t>(before_.size()) + count_ - skipped_; }
 
   /// The unit behind the first n numbers.
   int64_t end_of(int64_t n) const {

@@ -82,7 +82,7 @@ OFL_AVX512 OFL_FLAT void fill_512(const ArrayArgs& args, const DrawRange& range,
 }
 template <typename Draw, typename Out>
 OFL_AVX2 OFL_FLAT void fill_256(const ArrayArgs& args, const DrawRange& range,
-                                  const DrawWindow* window) {
+                                const DrawWindow* window) {
   fill_plainly<Draw, Out>(args, range, window);
 }
 

@@ -57,8 +57,8 @@ OFL_AVX2 OFL_FLAT void make_blocks_256(const ArrayArgs& args, const Wanted& want
 
 /// Writes the words that are wanted, and then nothing is; returns the place behind them.
 Word* take_words(const ArrayArgs& args, Wanted* wanted, Word* words) {
-  static const MakeFn make_blocks = choose_by_isa<MakeFn>("philox_window", make_blocks_plainly,
-                                                          make_blocks_256, make_blocks_512);
+  static const MakeFn make_blocks =
+      choose_by_isa<MakeFn>("philox_window", make_blocks_plainly, make_blocks_256, make_blocks_512);
   Word blocks[(kCounters + 1) * kCounterWords];
   make_blocks(args, *wanted, blocks);
   for (int i = 0; i < wanted->span_count; ++i) {

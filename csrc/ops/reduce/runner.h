@@ -39,7 +39,7 @@ class ReduceRunner {
   SumRowsFn sum_rows_ = nullptr;
   SumColumnsFn sum_columns_ = nullptr;
   const char* ends_ = nullptr;  // the only output, a bool that changes once at most
-  int64_t skip_;  // outputs whose first element is still to be skipped
+  int64_t skip_;                // outputs whose first element is still to be skipped
   ReducePosition position_;
   bool done_ = false;
 };

@@ -28,8 +28,8 @@ class Bins {
         (static_cast<double>(edges_[count_]) - first_) / static_cast<double>(count_);
     scale_ = 1 / width;
     ascends_ = std::is_sorted(edges_.begin(), edges_.end(), [](T a, T b) { return before(a, b); });
-    is_even_ = std::isfinite(scale_) && std::isfinite(width) && scale_ > 0 &&
-               count_ < (int64_t{1} << 30);
+    is_even_ =
+        std::isfinite(scale_) && std::isfinite(width) && scale_ > 0 && count_ < (int64_t{1} << 30);
     for (int64_t i = 0; is_even_ && i <= count_; ++i) {
       const double place = first_ + static_cast<double>(i) * width;
       is_even_ = std::abs(static_cast<double>(edges_[i]) - place) < width / 4;
@@ -156,8 +156,8 @@ OFL_AVX2 OFL_FLAT void count_256(const Bins<T>& bins, CastFn cast, const char* d
   count_part(bins, cast, data, step, n, counts);
 }
 template <typename T>
-OFL_AVX512 OFL_FLAT void count_512(const Bins<T>& bins, CastFn cast, const char* data,
-                                   int64_t step, int64_t n, int64_t* counts) {
+OFL_AVX512 OFL_FLAT void count_512(const Bins<T>& bins, CastFn cast, const char* data, int64_t step,
+                                   int64_t n, int64_t* counts) {
   count_part(bins, cast, data, step, n, counts);
 }
 

@@ -64,13 +64,11 @@ void for_each_partition(const ArrayArgs& args, const Body& body) {
   const auto axis = static_cast<int>(args.attr[0]);
   Places places(args);
   if (args.inputs == 2) {
-    for_each_lane({&in, &out, &args.input(1)}, axis, [&](char* const* first) {
-      body(first[0], first[1], places.of_lane(first[2]));
-    });
+    for_each_lane({&in, &out, &args.input(1)}, axis,
+                  [&](char* const* first) { body(first[0], first[1], places.of_lane(first[2])); });
   } else {
-    for_each_lane({&in, &out}, axis, [&](char* const* first) {
-      body(first[0], first[1], places.of_all());
-    });
+    for_each_lane({&in, &out}, axis,
+                  [&](char* const* first) { body(first[0], first[1], places.of_all()); });
   }
 }
 
@@ -232,9 +230,8 @@ class Positions {
     if (places == end) return;
     const int64_t* const place = places + (end - places) / 2;
     const T value = selected_[*place];
-    const int64_t up_to =
-        filled ? split(low, high, [value](T x) { return !before(value, x); })
-               : number(elements_, high, value, order_);
+    const int64_t up_to = filled ? split(low, high, [value](T x) { return !before(value, x); })
+                                 : number(elements_, high, value, order_);
     const int64_t less = split(low, up_to, [value](T x) { return before(x, value); });
     arrange(low, less, places, std::lower_bound(places, place, less), true);
     arrange(up_to, high, std::lower_bound(place, end, up_to), end, true);

@@ -385,7 +385,7 @@ void select_places(const T* from, T* data, int64_t n, const int64_t* places, int
   Selection<T>(from, data, sort).select(0, n, places, places + count);
 }
 
-#define OFL_SELECT(T)                                                                         \
+#define OFL_SELECT(T) \
   template void select_places<T>(const T*, T*, int64_t, const int64_t*, int64_t, const Loop&)
 OFL_SELECT(int16_t);
 OFL_SELECT(uint16_t);

@@ -105,8 +105,8 @@ struct Vector256 {
  private:
   // The processor compares signed integers only.
   static OFL_AVX2 unsigned above(const Type& v, T bound) {
-    using Signed = std::conditional_t<
-        sizeof(T) == 2, int16_t, std::conditional_t<sizeof(T) == 4, int32_t, int64_t>>;
+    using Signed = std::conditional_t<sizeof(T) == 2, int16_t,
+                                      std::conditional_t<sizeof(T) == 4, int32_t, int64_t>>;
     constexpr auto flip = static_cast<Signed>(
         std::is_unsigned_v<T> ? uint64_t{1} << (sizeof(T) * 8 - 1) : uint64_t{0});
     const auto flipped = static_cast<Signed>(static_cast<Signed>(bound) ^ flip);
@@ -115,14 +115,12 @@ struct Vector256 {
           _mm_cmpgt_epi16(_mm_xor_si128(v, _mm_set1_epi16(flip)), _mm_set1_epi16(flipped));
       return static_cast<unsigned>(_mm_movemask_epi8(_mm_packs_epi16(over, _mm_setzero_si128())));
     } else if constexpr (sizeof(T) == 4) {
-      const __m256i over =
-          _mm256_cmpgt_epi32(_mm256_xor_si256(v, _mm256_set1_epi32(flip)),
-                             _mm256_set1_epi32(flipped));
+      const __m256i over = _mm256_cmpgt_epi32(_mm256_xor_si256(v, _mm256_set1_epi32(flip)),
+                                              _mm256_set1_epi32(flipped));
       return static_cast<unsigned>(_mm256_movemask_ps(_mm256_castsi256_ps(over)));
     } else {
-      const __m256i over =
-          _mm256_cmpgt_epi64(_mm256_xor_si256(v, _mm256_set1_epi64x(flip)),
-                             _mm256_set1_epi64x(flipped));
+      const __m256i over = _mm256_cmpgt_epi64(_mm256_xor_si256(v, _mm256_set1_epi64x(flip)),
+                                              _mm256_set1_epi64x(flipped));
       return static_cast<unsigned>(_mm256_movemask_pd(_mm256_castsi256_pd(over)));
     }
   }

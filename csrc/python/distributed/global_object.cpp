@@ -47,8 +47,7 @@ PyObject* get_dtype(PyObject* self, void*) {
   });
 }
 PyObject* get_ndim(PyObject* self, void*) {
-  return get(self,
-             [](const GlobalTensor& x) { return PyLong_FromLong(x.layout->shape().size()); });
+  return get(self, [](const GlobalTensor& x) { return PyLong_FromLong(x.layout->shape().size()); });
 }
 PyObject* get_size(PyObject* self, void*) {
   return get(self, [](const GlobalTensor& x) {
@@ -171,8 +170,7 @@ GlobalTensor assembled(const Tensor& local, const Placement& placement,
   refuse_while_recording("to_global");
   const std::shared_ptr<Member> member = Member::current();
   const Device home = home_of(*member, placement);
-  distributed::Whole whole =
-      distributed::assemble(issuer(), *member, placement, sbps, home, local);
+  distributed::Whole whole = distributed::assemble(issuer(), *member, placement, sbps, home, local);
   return {whole.layout, std::move(whole.part), member};
 }
 

@@ -86,11 +86,11 @@ PyObject* part_of_operand(PyObject* object, const Layout* wanted, const GlobalTe
                           const char* name) {
   if (is_global(object)) return part_object(brought(global_of(object), *wanted, name));
   if (!wanted || !like.is_here()) {
-    return wanted ? wrap(empty(issuer(), Device{}, dtype_of(PyArray_DESCR(
-                                                       reinterpret_cast<PyArrayObject*>(object)),
-                                                   name),
-                               Dims{0}))
-                  : Py_NewRef(object);
+    return wanted
+               ? wrap(empty(issuer(), Device{},
+                            dtype_of(PyArray_DESCR(reinterpret_cast<PyArrayObject*>(object)), name),
+                            Dims{0}))
+               : Py_NewRef(object);
   }
   auto* const array = reinterpret_cast<PyArrayObject*>(object);
   const int64_t id = like.layout->placement().parallel_id(like.member->rank());
@@ -186,8 +186,8 @@ PyObject* call_elementwise(const char* name, ops::Linear linear, PyObject* const
   const Layout* result_layout = first.layout;
   const Inferred* inferred = nullptr;
   if (!known.are_alike()) {
-    inferred = &distributed::infer_elementwise(linear_for(linear, operands, count),
-                                               known.layouts(), name);
+    inferred =
+        &distributed::infer_elementwise(linear_for(linear, operands, count), known.layouts(), name);
     result_layout = inferred->result;
   }
   SmallVector<PyObject*, 4> parts;

@@ -25,7 +25,8 @@ int64_t bytes_received(const Steps& steps, const GlobalTensor& x) {
 
 std::string text_of(const Ledger::Implied& what, int64_t bytes) {
   return concat("[", what.operation, "] moves an operand from ", what.from->str(), " to ",
-                what.to->str(), ", ", bytes, " bytes to this rank; x.to_global(sbp=...) says "
+                what.to->str(), ", ", bytes,
+                " bytes to this rank; x.to_global(sbp=...) says "
                 "so in the program");
 }
 

@@ -2,8 +2,8 @@
 #include <pybind11/stl.h>
 
 #include "base/error.h"
-#include "distributed/layouts/plan.h"
 #include "distributed/layouts/exchange.h"
+#include "distributed/layouts/plan.h"
 #include "ep/registry.h"
 #include "python/bind.h"
 #include "python/initialised.h"
@@ -144,28 +144,31 @@ void bind_placement(py::module_& module) {
         // The value of a constructor is its object: there is one of each value, which stays.
         return const_cast<Placement*>(&placement_of(type, grid, ranks));
       }))
-      .def_property_readonly("type", [](const Placement& p) {
-        return device_type_names[static_cast<int>(p.type())];
-      })
+      .def_property_readonly(
+          "type", [](const Placement& p) { return device_type_names[static_cast<int>(p.type())]; })
       .def_property_readonly("grid", [](const Placement& p) { return tuple_of(p.grid()); })
       .def_property_readonly("size", &Placement::size)
-      .def("rank_at", [](const Placement& p, int64_t id) {
-        if (id < 0 || id >= p.size()) throw py::index_error("no such place");
-        return p.rank_at(id);
-      })
-      .def("parallel_id", [](const Placement& p, int32_t rank) -> py::object {
-        const int64_t id = p.parallel_id(rank);
-        return id < 0 ? py::none() : py::object(py::int_(id));
-      })
+      .def("rank_at",
+           [](const Placement& p, int64_t id) {
+             if (id < 0 || id >= p.size()) throw py::index_error("no such place");
+             return p.rank_at(id);
+           })
+      .def("parallel_id",
+           [](const Placement& p, int32_t rank) -> py::object {
+             const int64_t id = p.parallel_id(rank);
+             return id < 0 ? py::none() : py::object(py::int_(id));
+           })
       .def("fingerprint", &Placement::hash)
-      .def("__eq__", [](const Placement& a, const py::object& b) {
-        return py::isinstance<Placement>(b) && &a == &b.cast<const Placement&>();
-      })
+      .def("__eq__",
+           [](const Placement& a, const py::object& b) {
+             return py::isinstance<Placement>(b) && &a == &b.cast<const Placement&>();
+           })
       .def("__hash__", &Placement::hash)
-      .def("__reduce__", [](const Placement& p) {
-        const char* const type = device_type_names[static_cast<int>(p.type())];
-        return maker<Placement>(type, tuple_of(p.grid()), numbers_of(p));
-      })
+      .def("__reduce__",
+           [](const Placement& p) {
+             const char* const type = device_type_names[static_cast<int>(p.type())];
+             return maker<Placement>(type, tuple_of(p.grid()), numbers_of(p));
+           })
       .def("__repr__", &Placement::str);
 }
 
@@ -176,17 +179,21 @@ void bind_sbp(py::module_& module) {
       .def_static("split", &Sbp::split)
       .def_static("broadcast", &Sbp::broadcast)
       .def_static("partial", &partial_of)
-      .def_property_readonly("dim", [](const Sbp& s) -> py::object {
-        return s.share == Share::split ? py::object(py::int_(s.dim)) : py::none();
-      })
-      .def_property_readonly("op", [](const Sbp& s) -> py::object {
-        if (!s.is_partial()) return py::none();
-        return py::str(distributed::kPartialOpNames[static_cast<int>(s.op)]);
-      })
+      .def_property_readonly("dim",
+                             [](const Sbp& s) -> py::object {
+                               return s.share == Share::split ? py::object(py::int_(s.dim))
+                                                              : py::none();
+                             })
+      .def_property_readonly("op",
+                             [](const Sbp& s) -> py::object {
+                               if (!s.is_partial()) return py::none();
+                               return py::str(distributed::kPartialOpNames[static_cast<int>(s.op)]);
+                             })
       .def_property_readonly("is_broadcast", [](const Sbp& s) { return s == Sbp::broadcast(); })
-      .def("__eq__", [](const Sbp& a, const py::object& b) {
-        return py::isinstance<Sbp>(b) && a == b.cast<Sbp>();
-      })
+      .def("__eq__",
+           [](const Sbp& a, const py::object& b) {
+             return py::isinstance<Sbp>(b) && a == b.cast<Sbp>();
+           })
       .def("__hash__", [](const Sbp& s) { return py::hash(py::str(s.str())); })
       .def("__reduce__", [](const Sbp& s) { return maker<Sbp>(s.str()); })
       .def("__repr__", &Sbp::str);
@@ -201,36 +208,46 @@ void bind_layout(py::module_& module) {
       }))
       .def_property_readonly("shape", [](const Layout& l) { return tuple_of(l.shape()); })
       .def_property_readonly("placement", &Layout::placement, kSame)
-      .def_property_readonly("sbp", [](const Layout& l) {
-        return py::tuple(py::cast(std::vector<Sbp>(l.sbps().begin(), l.sbps().end())));
-      })
+      .def_property_readonly(
+          "sbp",
+          [](const Layout& l) {
+            return py::tuple(py::cast(std::vector<Sbp>(l.sbps().begin(), l.sbps().end())));
+          })
       .def("box", &box_of)
       .def("fingerprint", &Layout::hash)
-      .def("__eq__", [](const Layout& a, const py::object& b) {
-        return py::isinstance<Layout>(b) && &a == &b.cast<const Layout&>();
-      })
+      .def("__eq__",
+           [](const Layout& a, const py::object& b) {
+             return py::isinstance<Layout>(b) && &a == &b.cast<const Layout&>();
+           })
       .def("__hash__", &Layout::hash)
-      .def("__reduce__", [](const Layout& l) {
-        const std::vector<Sbp> sbps(l.sbps().begin(), l.sbps().end());
-        return maker<Layout>(tuple_of(l.shape()), py::cast(&l.placement(), kSame), sbps);
-      })
+      .def("__reduce__",
+           [](const Layout& l) {
+             const std::vector<Sbp> sbps(l.sbps().begin(), l.sbps().end());
+             return maker<Layout>(tuple_of(l.shape()), py::cast(&l.placement(), kSame), sbps);
+           })
       .def("__repr__", &Layout::str);
 }
 
 void bind_boxing(py::module_& module) {
   py::class_<BoxingStep>(module, "BoxingStep", "One step from a layout to another one.",
                          initialised<BoxingStep>())
-      .def_property_readonly("kind", [](const BoxingStep& s) {
-        return distributed::kStepKindNames[static_cast<int>(s.kind)];
-      })
-      .def_property_readonly("axis", [](const BoxingStep& s) -> py::object {
-        return s.axis < 0 ? py::none() : py::object(py::int_(s.axis));
-      })
-      .def_property_readonly("source", [](const BoxingStep& s) { return s.from; }, kSame)
-      .def_property_readonly("target", [](const BoxingStep& s) { return s.to; }, kSame)
-      .def("bytes_received", [](const BoxingStep& s, int32_t rank, int64_t itemsize) {
-        return distributed::bytes_received(s, rank, itemsize);
-      }, py::arg("rank"), py::arg("itemsize"));
+      .def_property_readonly(
+          "kind",
+          [](const BoxingStep& s) { return distributed::kStepKindNames[static_cast<int>(s.kind)]; })
+      .def_property_readonly("axis",
+                             [](const BoxingStep& s) -> py::object {
+                               return s.axis < 0 ? py::none() : py::object(py::int_(s.axis));
+                             })
+      .def_property_readonly(
+          "source", [](const BoxingStep& s) { return s.from; }, kSame)
+      .def_property_readonly(
+          "target", [](const BoxingStep& s) { return s.to; }, kSame)
+      .def(
+          "bytes_received",
+          [](const BoxingStep& s, int32_t rank, int64_t itemsize) {
+            return distributed::bytes_received(s, rank, itemsize);
+          },
+          py::arg("rank"), py::arg("itemsize"));
   module.def("plan_boxing", &boxing_of);
   module.def("pieces_received", [](const Layout& from, const Layout& to, int32_t rank) {
     return list_of(distributed::received(from, to, rank));

@@ -129,8 +129,7 @@ py::object of_part(const py::object& part, const Layout& layout, const py::objec
   const Tensor& tensor = require_tensor(part.ptr(), "of_part");
   distributed::Part own{tensor.dtype, {}};
   if (layout.placement().parallel_id(known.member->rank()) >= 0) own.tensor = tensor;
-  return py::reinterpret_steal<py::object>(
-      wrap_global({&layout, std::move(own), known.member}));
+  return py::reinterpret_steal<py::object>(wrap_global({&layout, std::move(own), known.member}));
 }
 
 /// Where this rank has its parts of tensors of a placement; None outside of it.
@@ -151,9 +150,8 @@ py::object of_new_part(const py::object& part, const Layout& layout) {
   const int64_t id = layout.placement().parallel_id(member->rank());
   if (id >= 0) {
     if (tensor.shape != layout.box(id).extent) {
-      fail(ErrorKind::value, "[of_new_part] expected the part ",
-           shape_str(layout.box(id).extent), " of ", layout.str(), ", got ",
-           shape_str(tensor.shape));
+      fail(ErrorKind::value, "[of_new_part] expected the part ", shape_str(layout.box(id).extent),
+           " of ", layout.str(), ", got ", shape_str(tensor.shape));
     }
     own.tensor = to_device(issuer(), tensor, home_of(*member, layout.placement()), false);
   }
@@ -180,12 +178,11 @@ py::object balance(const py::object& part, const Layout& layout, int axis, const
   distributed::Part own{tensor.dtype, {}};
   const auto before = ranges_along(layout, axis, ranges);
   if (known.is_here()) {
-    own.tensor = distributed::moved(issuer(), *known.member, layout, axis, before,
-                                    distributed::balanced_ranges(layout, axis), tensor.device(),
-                                    tensor);
+    own.tensor =
+        distributed::moved(issuer(), *known.member, layout, axis, before,
+                           distributed::balanced_ranges(layout, axis), tensor.device(), tensor);
   }
-  return py::reinterpret_steal<py::object>(
-      wrap_global({&layout, std::move(own), known.member}));
+  return py::reinterpret_steal<py::object>(wrap_global({&layout, std::move(own), known.member}));
 }
 
 /// The other way: what this rank gets of a tensor, by ranges along an axis of the grid.
@@ -254,12 +251,11 @@ void bind_world(py::module_& module) {
   module.def("balance", &balance);
   module.def("unbalance", &unbalance);
   module.def("elementwise_of_parts", &elementwise_of_parts);
-  module.def("layout_of", [](const py::object& x) {
-    return require_global(x.ptr(), "layout").layout;
-  }, py::return_value_policy::reference);
-  module.def("rank_of", [](const py::object& x) {
-    return require_global(x.ptr(), "rank").member->rank();
-  });
+  module.def(
+      "layout_of", [](const py::object& x) { return require_global(x.ptr(), "layout").layout; },
+      py::return_value_policy::reference);
+  module.def("rank_of",
+             [](const py::object& x) { return require_global(x.ptr(), "rank").member->rank(); });
 }
 
 }  // namespace ofl::python

@@ -71,8 +71,8 @@ void launch_kernel(const KernelCall& kernel, ep::Stream& queue) {
     void* const address = x.size() ? x.address() : nullptr;
     std::memcpy(args.data() + offset, &address, sizeof address);
   }
-  ep::UserKernel launched = {kernel.function, {}, {}, kernel.shared_bytes, args.data(),
-                             args.size()};
+  ep::UserKernel launched = {kernel.function,     {},          {},
+                             kernel.shared_bytes, args.data(), args.size()};
   std::copy(std::begin(kernel.grid), std::end(kernel.grid), launched.grid);
   std::copy(std::begin(kernel.block), std::end(kernel.block), launched.block);
   queue.launch(launched);

@@ -59,15 +59,15 @@ struct Function {
   vm::StreamType type = vm::StreamType::engine;
   int32_t priority = 0;
   Order order = Order::plain;
-  std::shared_ptr<void> callable;    // of Python
+  std::shared_ptr<void> callable;  // of Python
   CFunction code;
   std::shared_ptr<const KernelCall> kernel;
   std::vector<std::shared_ptr<Variable>> variables;
   std::vector<Tensor> reads, writes;
-  std::vector<Tensor> held;           // for their order alone
-  std::shared_ptr<Call> after;        // the same, or null
-  std::vector<vm::Operand> operands;  // of all of these
-  uint64_t bytes = 0;                 // of the tensors that it writes
+  std::vector<Tensor> held;                           // for their order alone
+  std::shared_ptr<Call> after;                        // the same, or null
+  std::vector<vm::Operand> operands;                  // of all of these
+  uint64_t bytes = 0;                                 // of the tensors that it writes
   std::shared_ptr<const std::string> variable_names;  // for reports, or null
 };
 

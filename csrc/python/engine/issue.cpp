@@ -51,8 +51,8 @@ Reference arguments_of(const FunctionBody& body, vm::Stream& stream) {
 // The thread of a pool keeps the GIL for the next function. A function that waits may run others
 // inside, and a worker of a device has other things to do.
 std::optional<Error> FunctionBody::call_python(vm::Stream& stream) {
-  const bool keeps = stream.is_pool() && vm::Runner::is_current_thread() &&
-                     vm::RunningScope::is_single();
+  const bool keeps =
+      stream.is_pool() && vm::Runner::is_current_thread() && vm::RunningScope::is_single();
   const GilForCall gil(keeps);
   vm::Pool::note_wait(gil.waited_ns());
   const std::shared_ptr<void> called = std::move(callable);  // let go here, with the GIL

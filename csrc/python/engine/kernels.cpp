@@ -95,12 +95,10 @@ PyObject* queue_waits(Arguments given) {
   Py_RETURN_NONE;
 }
 
-PyMethodDef functions[] = {positional<load_kernel, 3>("_load_kernel"),
-                           positional<architecture, 1>("_architecture"),
-                           positional<push_kernel, 8>("_push_kernel"),
-                           positional<address, 1>("_address"),
-                           positional<queue_waits, 3>("_queue_waits"),
-                           {nullptr, nullptr, 0, nullptr}};
+PyMethodDef functions[] = {
+    positional<load_kernel, 3>("_load_kernel"), positional<architecture, 1>("_architecture"),
+    positional<push_kernel, 8>("_push_kernel"), positional<address, 1>("_address"),
+    positional<queue_waits, 3>("_queue_waits"), {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace
 

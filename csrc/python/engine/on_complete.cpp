@@ -35,8 +35,8 @@ PyObject* call_it(PyObject* self, PyObject* args, PyObject* names) {
   return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
     static const char* keywords[] = {"result", "error", nullptr};
     PyObject *result = Py_None, *error = Py_None;
-    if (!PyArg_ParseTupleAndKeywords(args, names, "|OO:on_complete",
-                                     const_cast<char**>(keywords), &result, &error)) {
+    if (!PyArg_ParseTupleAndKeywords(args, names, "|OO:on_complete", const_cast<char**>(keywords),
+                                     &result, &error)) {
       throw PythonErrorSet{};
     }
     const OnComplete own = value_of<OnComplete>(self);

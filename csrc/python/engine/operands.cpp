@@ -78,15 +78,18 @@ void refuse_strided(const Function& function, const char* op, const char* who) {
   for (const auto* list : {&function.reads, &function.writes}) {
     for (const Tensor& x : *list) {
       if (x.contiguous()) continue;
-      fail(ErrorKind::value, "[", op, "] ", who, " gets pointers to row-major memory, and this "
-           "view of shape ", shape_str(x.shape), " is not row-major; pass a copy of it");
+      fail(ErrorKind::value, "[", op, "] ", who,
+           " gets pointers to row-major memory, and this "
+           "view of shape ",
+           shape_str(x.shape), " is not row-major; pass a copy of it");
     }
   }
 }
 
 Issuer issuer_of(const char* op) {
-  refuse_while_recording(op, "functions of the engine are in no program; use vm.host_func, which a "
-                             "program records, or do it outside of the function");
+  refuse_while_recording(op,
+                         "functions of the engine are in no program; use vm.host_func, which a "
+                         "program records, or do it outside of the function");
   return issuer();
 }
 

@@ -31,8 +31,7 @@ class Operands {
 
  private:
   void add_item(PyObject* item, const char* list, Py_ssize_t i, vm::Access access);
-  void add_variable(const VariablePtr& variable, const char* list, Py_ssize_t i,
-                    vm::Access access);
+  void add_variable(const VariablePtr& variable, const char* list, Py_ssize_t i, vm::Access access);
   void refuse_twice(const Tensor& x, const char* list, Py_ssize_t i);
 
   Function* function_;

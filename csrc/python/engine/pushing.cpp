@@ -90,9 +90,8 @@ PyObject* code_address(PyObject* self, void*) {
   return PyLong_FromVoidPtr(value_of<CFunction>(self).address);
 }
 
-PyGetSetDef c_function_properties[] = {
-    {"address", code_address, nullptr, "Of its code.", nullptr},
-    {nullptr, nullptr, nullptr, nullptr, nullptr}};
+PyGetSetDef c_function_properties[] = {{"address", code_address, nullptr, "Of its code.", nullptr},
+                                       {nullptr, nullptr, nullptr, nullptr, nullptr}};
 PyType_Slot c_function_slots[] = {
     {Py_tp_new, reinterpret_cast<void*>(make_c_function)},
     {Py_tp_dealloc, reinterpret_cast<void*>(dealloc_native<CFunction>)},
@@ -132,8 +131,13 @@ How how_of(PyObject* const* given) {
   if (priority != static_cast<int32_t>(priority)) {
     fail(ErrorKind::overflow, "[", op, "] priority: expected 32 bits, got ", priority);
   }
-  How how{op, given[0], static_cast<int>(priority), truth(given[2]), is_later,
-          device_or(given[4], Device{}), stream_argument(given[5], op)};
+  How how{op,
+          given[0],
+          static_cast<int>(priority),
+          truth(given[2]),
+          is_later,
+          device_or(given[4], Device{}),
+          stream_argument(given[5], op)};
   if (how.device == Device{}) {
     if (how.stream != vm::StreamType::compute) {
       fail(ErrorKind::value, "[", op, "] stream: it is of a device, and none is given");
@@ -143,7 +147,8 @@ How how_of(PyObject* const* given) {
     fail(ErrorKind::value, "[", op, "] device: a function that completes later runs on the host");
   } else if (how.priority != 0 || how.is_blocking) {
     fail(ErrorKind::value, "[", op, "] ", how.is_blocking ? "blocking" : "priority",
-         ": a stream of ", how.device.str(), " runs its functions in the order in which they get "
+         ": a stream of ", how.device.str(),
+         " runs its functions in the order in which they get "
          "ready, and nothing behind one that waits");
   }
   return how;

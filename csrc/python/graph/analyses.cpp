@@ -6,10 +6,10 @@
 #include "graph/fusing/partition.h"
 #include "graph/memory/assigns.h"
 #include "graph/memory/blocks.h"
-#include "graph/order/colours.h"
 #include "graph/memory/in_place.h"
 #include "graph/memory/memory_order.h"
 #include "graph/memory/offsets.h"
+#include "graph/order/colours.h"
 #include "graph/order/order.h"
 #include "graph/order/spread.h"
 
@@ -303,8 +303,7 @@ PyObject* order_by_memory(Arguments given) {
   const Integers sizes = integers_of({kOp, "sizes"}, given[1]);
   const graph::Rows users = rows_of({kOp, "users"}, given[2]);
   const Integers results = integers_of({kOp, "results"}, given[3]);
-  return list_of(
-             graph::order_by_memory(operations, sizes, users, results, edges_of(kOp, given[4])))
+  return list_of(graph::order_by_memory(operations, sizes, users, results, edges_of(kOp, given[4])))
       .release();
 }
 

@@ -29,9 +29,8 @@ Pattern pattern_of(PyObject* row) {
     pattern.place = static_cast<size_t>(integer_argument(first));
     pattern.value.emplace_back(row_item(row, 2));
     if (!PyArray_DescrCheck(row_item(row, 2))) refuse_row("a dtype");
-    for_items(row_item(row, 3), [&](PyObject* extent) {
-      pattern.layout.shape.push_back(integer_argument(extent));
-    });
+    for_items(row_item(row, 3),
+              [&](PyObject* extent) { pattern.layout.shape.push_back(integer_argument(extent)); });
   } else if (is_text(kind, "number")) {
     pattern.kind = Pattern::Kind::number;
     pattern.types.emplace_back(first);
@@ -179,14 +178,10 @@ bool matches(const Pattern& pattern, PyObject* x, Found* found) {
       if (pattern.types[0].object != reinterpret_cast<PyObject*>(Py_TYPE(x))) return false;
       found->numbers.emplace_back(x);
       return true;
-    case Pattern::Kind::value:
-      return is_same(x, pattern.value[0].object);
-    case Pattern::Kind::dict:
-      return matches_dict(pattern, x, found);
-    case Pattern::Kind::sequence:
-      return matches_sequence(pattern, x, found);
-    case Pattern::Kind::fields:
-      return matches_fields(pattern, x, found);
+    case Pattern::Kind::value: return is_same(x, pattern.value[0].object);
+    case Pattern::Kind::dict: return matches_dict(pattern, x, found);
+    case Pattern::Kind::sequence: return matches_sequence(pattern, x, found);
+    case Pattern::Kind::fields: return matches_fields(pattern, x, found);
   }
   return false;
 }

@@ -23,9 +23,9 @@ constexpr const char* kOp = "Executable";
 
 graph::Value type_of(const py::handle& row) {
   const auto parts = row.cast<py::tuple>();
-  return {graph::Origin::parameter,         parse_dtype(parts[0].ptr(), kOp),
-          parse_dims(parts[1].ptr(), kOp),  parse_dims(parts[2].ptr(), kOp),
-          named_device(parts[3].ptr()),     {}};
+  return {graph::Origin::parameter,        parse_dtype(parts[0].ptr(), kOp),
+          parse_dims(parts[1].ptr(), kOp), parse_dims(parts[2].ptr(), kOp),
+          named_device(parts[3].ptr()),    {}};
 }
 
 /// Of (file, line), or of None.
@@ -72,8 +72,7 @@ graph::Operation operation_of(const py::handle& row, Numbers* numbers) {
       to.value = operand.cast<int64_t>();
     } else {
       const auto scalar = operand.cast<py::tuple>();
-      const DType dtype =
-          scalar_dtype(operation.call, static_cast<int>(operation.operands.size()));
+      const DType dtype = scalar_dtype(operation.call, static_cast<int>(operation.operands.size()));
       if (scalar.size() == 1) {
         to.scalar = to_scalar(scalar[0].ptr(), dtype);
       } else {
@@ -123,8 +122,8 @@ std::vector<int64_t> program_units(const py::list& inputs, int64_t constants, in
                                    const std::vector<std::pair<int64_t, int64_t>>& assigns,
                                    const py::list& slots) {
   auto numbers = numbers_of(slots);
-  const graph::ProgramParts program = parts_of(inputs, constants, value_count, operations, results,
-                                               assigns, numbers.get());
+  const graph::ProgramParts program =
+      parts_of(inputs, constants, value_count, operations, results, assigns, numbers.get());
   vm::VirtualMachine& machine = runtime().machine;
   return graph::unit_of_operations(graph::lower(machine, program), machine.options(),
                                    static_cast<int64_t>(program.operations.size()));
@@ -144,8 +143,8 @@ py::object compile_program(const std::string& name, const std::vector<std::strin
                            bool adds, std::optional<bool> graphs,
                            const std::vector<int64_t>& groups) {
   auto numbers = numbers_of(slots);
-  graph::ProgramParts program = parts_of(inputs, constants, value_count, operations, results,
-                                         assigns, numbers.get());
+  graph::ProgramParts program =
+      parts_of(inputs, constants, value_count, operations, results, assigns, numbers.get());
   if (!groups.empty() && groups.size() != program.operations.size()) {
     fail(ErrorKind::value, "[", kOp, "] expected a group for each of ", program.operations.size(),
          " operations, got ", groups.size());
@@ -153,8 +152,8 @@ py::object compile_program(const std::string& name, const std::vector<std::strin
   program.names = names;
   program.groups = groups;
   graph::RunOptions options;
-  options.mode = static_cast<graph::RunMode>(
-      number_of("mode", mode, graph::kRunModeNames, graph::kRunModes));
+  options.mode =
+      static_cast<graph::RunMode>(number_of("mode", mode, graph::kRunModeNames, graph::kRunModes));
   options.release = static_cast<graph::Release>(
       number_of("release", release, graph::kReleaseNames, graph::kReleases));
   options.lanes = lanes;
@@ -162,9 +161,8 @@ py::object compile_program(const std::string& name, const std::vector<std::strin
   options.device_graphs = graphs;
   std::vector<Tensor> tensors;
   for (const py::handle& x : bound) tensors.push_back(require_tensor(x.ptr(), kOp));
-  auto made =
-      std::make_unique<graph::Executable>(runtime().machine, name, program, std::move(tensors),
-                                          options);
+  auto made = std::make_unique<graph::Executable>(runtime().machine, name, program,
+                                                  std::move(tensors), options);
   return py::reinterpret_steal<py::object>(
       new_executable(std::move(made), std::move(numbers), draw.ptr(), hidden));
 }

@@ -7,9 +7,7 @@
 
 namespace ofl::python {
 
-bool is_only_handle(const Tensor& x) {
-  return x.storage->handles() == 1 && x.storage->is_alone();
-}
+bool is_only_handle(const Tensor& x) { return x.storage->handles() == 1 && x.storage->is_alone(); }
 
 void give_up(PyObject* object, const char* name) {
   Tensor& x = reinterpret_cast<TensorObject*>(object)->tensor;

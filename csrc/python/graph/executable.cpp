@@ -100,8 +100,7 @@ PyObject* call(PyObject* self, PyObject* const* given, size_t nargsf, PyObject* 
     }
     refuse_while_recording(kOp);
     const auto count = static_cast<int>(PyVectorcall_NARGS(nargsf));
-    std::vector<Tensor> results =
-        run(*reinterpret_cast<ExecutableObject*>(self), given, count);
+    std::vector<Tensor> results = run(*reinterpret_cast<ExecutableObject*>(self), given, count);
     Reference list(checked(PyList_New(static_cast<Py_ssize_t>(results.size()))));
     for (size_t i = 0; i < results.size(); ++i) {
       PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), wrap(std::move(results[i])));
@@ -121,8 +120,8 @@ PyObject* report(PyObject* self, PyObject*) {
     const Reference found(report_of(executable_of(self)));
     PyObject* const own = reinterpret_cast<ExecutableObject*>(self)->dict;
     const Reference nothing(own ? nullptr : checked(PyDict_New()));
-    return checked(PyObject_CallMethod(type.get(), "of", "OO", found.get(),
-                                       own ? own : nothing.get()));
+    return checked(
+        PyObject_CallMethod(type.get(), "of", "OO", found.get(), own ? own : nothing.get()));
   });
 }
 

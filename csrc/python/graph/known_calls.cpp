@@ -32,7 +32,7 @@ struct Known {
   std::vector<Pattern> patterns;  // of the positional arguments, and of those by name
   std::vector<Step> steps;        // from the function, its arguments, and those by name
   Held run;
-  Held arrange;  // the number of the only result, or what is called with the list of results,
+  Held arrange;        // the number of the only result, or what is called with the list of results,
   bool takes_numbers;  // and then with the numbers of the call
   std::vector<size_t> donated;  // places of tensors
   const char* name;
@@ -42,7 +42,7 @@ struct Known {
 };
 
 struct KnownCallsObject {
-  PyObject_HEAD PyObject* function;  // whose calls they are
+  PyObject_HEAD PyObject* function;            // whose calls they are
   std::vector<std::shared_ptr<Known>>* calls;  // the last used first
 };
 

@@ -75,8 +75,8 @@ PyObject* number_kind_error_type() {
   return type;
 }
 
-void Numbers::add_slot(bool is_complex, const std::string& operation,
-                       std::vector<Term> operands, vm::SiteId site, std::string name) {
+void Numbers::add_slot(bool is_complex, const std::string& operation, std::vector<Term> operands,
+                       vm::SiteId site, std::string name) {
   for (const Term& term : operands) {
     if (!term.number.get()) check_slot(term.slot);
   }

@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "graph/planning/replay.h"
 #include "python/arguments.h"
 #include "python/convert.h"
 #include "python/initialised.h"
@@ -13,7 +14,6 @@
 #include "python/ops/registry.h"
 #include "python/runtime.h"
 #include "python/tensor/object.h"
-#include "graph/planning/replay.h"
 
 namespace py = pybind11;
 
@@ -79,8 +79,8 @@ using Made = std::vector<std::tuple<py::object, py::object, py::object>>;
 /// OpCall(kind, name, *, op, codes, kernel, loop, elements, attr, targets, made, device, object)
 OpCall make(const std::string& kind, const std::string& name, const py::object& op,
             const std::vector<int>& codes, const std::string& kernel, const py::object& loop,
-            double elements, const std::vector<int64_t>& attr, uint32_t targets,
-            const Made& made, const py::object& device, const py::object& object) {
+            double elements, const std::vector<int64_t>& attr, uint32_t targets, const Made& made,
+            const py::object& device, const py::object& object) {
   constexpr const char* kOp = "OpCall";
   OpCall call(kind_of(kind), intern(name));
   if (!op.is_none()) {
@@ -176,13 +176,10 @@ void bind_op_call(py::module_& m) {
            py::arg("op") = py::none(), py::arg("codes") = std::vector<int>(),
            py::arg("kernel") = std::string(), py::arg("loop") = py::none(),
            py::arg("elements") = -1.0, py::arg("attr") = std::vector<int64_t>(),
-           py::arg("targets") = 0,
-           py::arg("made") = Made(),
-           py::arg("device") = py::none(), py::arg("object") = py::none())
-      .def_property_readonly("kind",
-                             [](const OpCall& call) {
-                               return kCallKindNames[static_cast<int>(call.kind)];
-                             })
+           py::arg("targets") = 0, py::arg("made") = Made(), py::arg("device") = py::none(),
+           py::arg("object") = py::none())
+      .def_property_readonly(
+          "kind", [](const OpCall& call) { return kCallKindNames[static_cast<int>(call.kind)]; })
       .def_property_readonly("name", [](const OpCall& call) { return call.name; })
       .def_property_readonly("row",
                              [](const OpCall& call) -> py::object {
@@ -208,11 +205,11 @@ void bind_op_call(py::module_& m) {
                              [](const OpCall& call) {
                                return py::reinterpret_steal<py::object>(device_object(call.device));
                              })
-      .def_property_readonly("object",
-                             [](const OpCall& call) {
-                               return py::reinterpret_borrow<py::object>(
-                                   python_object(call.object.get()));
-                             })
+      .def_property_readonly(
+          "object",
+          [](const OpCall& call) {
+            return py::reinterpret_borrow<py::object>(python_object(call.object.get()));
+          })
       .def("scalar_dtype",
            [](const OpCall& call, int k) { return dtype_object(scalar_dtype(call, k)); })
       .def("replay", replay_call, py::arg("operands"), py::arg("targets") = py::tuple())

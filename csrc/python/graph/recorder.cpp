@@ -3,8 +3,8 @@
 
 #include <pybind11/stl.h>
 
-#include "python/bind.h"
 #include "python/arguments.h"
+#include "python/bind.h"
 #include "python/convert.h"
 #include "python/graph/op_call.h"
 #include "python/initialised.h"
@@ -68,9 +68,9 @@ class Recording {
   py::object parameter_of(const py::object& dtype, const py::object& shape,
                           const py::object& strides, const py::object& device) {
     constexpr const char* kOp = "parameter";
-    return steal(wrap(recorder_.parameter(named_device(device.ptr()), parse_dtype(dtype.ptr(), kOp),
-                                          parse_dims(shape.ptr(), kOp),
-                                          parse_dims(strides.ptr(), kOp))));
+    return steal(
+        wrap(recorder_.parameter(named_device(device.ptr()), parse_dtype(dtype.ptr(), kOp),
+                                 parse_dims(shape.ptr(), kOp), parse_dims(strides.ptr(), kOp))));
   }
   py::list parameters_over(const py::object& memory, const py::list& given) {
     std::vector<Tensor> tensors;
@@ -236,10 +236,7 @@ bool kernel_keeps_extents(const std::string& name) {
          row.placing == ops::Placing::in_place;
 }
 
-}  // namespace
-
-void bind_recorder(py::module_& m) {
-  bind_op_call(m);
+void bind_recording(py::module_& m) {
   py::class_<Recording>(m, "Recorder", "Writes down what its thread does while it is entered.",
                         initialised<Recording>())
       .def(py::init<const std::string&>(), py::arg("name"))
@@ -250,14 +247,24 @@ void bind_recorder(py::module_& m) {
            py::arg("strides"), py::arg("device"))
       .def("parameters_over", &Recording::parameters_over, py::arg("memory"), py::arg("given"))
       .def("value_of", &Recording::value_of, py::arg("x"))
-      .def("find", &Recording::find, py::arg("x")).def("count", &Recording::count)
+      .def("find", &Recording::find, py::arg("x"))
+      .def("count", &Recording::count)
       .def("tensor_of", &Recording::tensor_of, py::arg("value"))
       .def("alias_of", &Recording::alias_of, py::arg("x"))
       .def("place_like", &Recording::place_like, py::arg("begin"), py::arg("like"))
-      .def("notes", &Recording::notes).def("values", &Recording::values)
+      .def("notes", &Recording::notes)
+      .def("values", &Recording::values)
       .def("operations", &Recording::operations, py::arg("begin") = 0)
-      .def("written", &Recording::written).def("overlaps", &Recording::overlaps)
+      .def("written", &Recording::written)
+      .def("overlaps", &Recording::overlaps)
       .def("held_elsewhere", &Recording::held_elsewhere);
+}
+
+}  // namespace
+
+void bind_recorder(py::module_& m) {
+  bind_op_call(m);
+  bind_recording(m);
   m.def(
       "type_code",
       [](const py::object& dtype) {
@@ -276,9 +283,9 @@ void bind_recorder(py::module_& m) {
   for (int kind = 0; kind < kCallKinds; ++kind) kinds[kind] = kCallKindNames[kind];
   m.attr("CALL_KINDS") = kinds;
   m.attr("ALIAS") = graph::Recorder::kAlias;
-  m.attr("WEAK_CODES") = py::make_tuple(static_cast<int>(ops::kWeakInt),
-                                        static_cast<int>(ops::kWeakFloat),
-                                        static_cast<int>(ops::kWeakComplex));
+  m.attr("WEAK_CODES") =
+      py::make_tuple(static_cast<int>(ops::kWeakInt), static_cast<int>(ops::kWeakFloat),
+                     static_cast<int>(ops::kWeakComplex));
   static PyMethodDef often[] = {positional<refuse_function, 2>("refuse_while_recording"),
                                 positional<notes_function, 0>("recording_notes"),
                                 positional<open_recording_function, 0>("open_recording"),
@@ -294,9 +301,7 @@ void bind_recorder(py::module_& m) {
         "unknown ones; of one that writes into targets, elements come from operands.");
   m.def(
       "is_recorded", [] { return runtime().machine.is_recorded(); }, "Whether any thread records.");
-  m.def(
-      "is_recording", [] { return is_recording(); },
-      "Whether the calling thread records.");
+  m.def("is_recording", [] { return is_recording(); }, "Whether the calling thread records.");
 }
 
 }  // namespace ofl::python

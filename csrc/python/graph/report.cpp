@@ -71,8 +71,8 @@ py::list bases_of(const Schedule& schedule) {
     const graph::Home& home = schedule.layout.homes[b];
     const bool is_input = schedule.lowered->is_input(static_cast<int64_t>(b));
     const graph::Base& base = schedule.lowered->bases[b];
-    rows.append(py::make_tuple(home.memory, home.offset, base.bytes, is_input, units[b],
-                               base.is_result));
+    rows.append(
+        py::make_tuple(home.memory, home.offset, base.bytes, is_input, units[b], base.is_result));
   }
   return rows;
 }

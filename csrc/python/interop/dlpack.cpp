@@ -146,8 +146,9 @@ PyObject* memory_to_dlpack(Arguments given) {
   x.storage->note_export();
   if (!truth(given[1])) {
     if (read_only) {
-      fail(ErrorKind::buffer, "[__dlpack__] what a function reads needs max_version=(1, 0) or "
-                              "newer, which can say so");
+      fail(ErrorKind::buffer,
+           "[__dlpack__] what a function reads needs max_version=(1, 0) or "
+           "newer, which can say so");
     }
     auto out = std::make_unique<Export<dlpack::Legacy>>();
     out->tensor = x;

@@ -48,8 +48,7 @@ std::string make_image(PyObject* make, const ops::cuda::KernelRequest& request,
     const py::object image = py::handle(make)(
         request.kind, request.op, dtype_names(request.dtypes), dtype_names(request.loop),
         py::tuple(py::cast(request.scalars)), request.flat, request.wide,
-        py::tuple(py::cast(request.options)), request.args_bytes, arch,
-        request.entry());
+        py::tuple(py::cast(request.options)), request.args_bytes, arch, request.entry());
     return image.is_none() ? std::string() : image.cast<std::string>();
   } catch (py::error_already_set& error) {
     error.restore();

@@ -263,8 +263,7 @@ void bind_machine_functions(py::module_& m) {
   m.def("exchange_lane", [](int lane) {
     if (lane < kCallersLane || lane >= vm::kComputeLanes) {
       fail(ErrorKind::value, "[exchange_lane] expected a lane from ", kCallersLane, " to ",
-           vm::kComputeLanes - 1,
-           ", got ", lane);
+           vm::kComputeLanes - 1, ", got ", lane);
     }
     return exchange_lane(lane);
   });

@@ -48,11 +48,12 @@ std::shared_ptr<Call> recorded_call(const Issuer& from, const char* name, PyObje
   call_host(from, recorded, reads, writes);
   auto call = std::make_shared<Call>();
   call->done.poison(
-      std::make_shared<const vm::Failure>(vm::Failure{
-          ErrorKind::recording,
-          concat("[", name, "] this host function was recorded, and runs with the program: it has "
-                 "no result; write what it finds into a tensor of writes"),
-          name, from.site, 0, Device{}, nullptr}),
+      std::make_shared<const vm::Failure>(
+          vm::Failure{ErrorKind::recording,
+                      concat("[", name,
+                             "] this host function was recorded, and runs with the program: it has "
+                             "no result; write what it finds into a tensor of writes"),
+                      name, from.site, 0, Device{}, nullptr}),
       0);
   call->phase.store(Phase::failed);
   return call;

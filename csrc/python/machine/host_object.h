@@ -1,8 +1,8 @@
 // Python objects that calls of a program use.
 #pragma once
 
-#include "python/numpy_api.h"
 #include "graph/recording/host_object.h"
+#include "python/numpy_api.h"
 
 namespace ofl::python {
 

@@ -37,8 +37,8 @@ PyObject* make_filled(const Input* value, Device home, bool pinned, DType dtype,
   if (pinned) {
     tensor = new_pinned(dtype, shape);
     if (value) fill(issuer(), tensor, *value, "full");
-  } else if (is_slotted(value) || !full_now(issuer(), home, dtype, shape,
-                                            value ? &value->scalar : nullptr, &tensor)) {
+  } else if (is_slotted(value) ||
+             !full_now(issuer(), home, dtype, shape, value ? &value->scalar : nullptr, &tensor)) {
     tensor =
         value ? full(issuer(), home, dtype, shape, *value) : empty(issuer(), home, dtype, shape);
   }
@@ -251,31 +251,31 @@ PyObject* on_one_device(const Call& call) {
 
 }  // namespace
 
-const NativeRow kCreationPaths[] = {whole<tensor_function>("tensor"),
-                                    whole<asarray>("asarray", itself),
-                                    whole<array_function>("array"),
-                                    whole<asanyarray>("asanyarray", itself),
-                                    whole<ascontiguousarray>("ascontiguousarray",
-                                                             itself_if_contiguous),
-                                    whole<filled<kEmpty>>("empty"),
-                                    whole<filled<kZeros>>("zeros"),
-                                    whole<filled<kOnes>>("ones"),
-                                    whole<full_of>("full"),
-                                    whole<filled_like<kEmpty>>("empty_like"),
-                                    whole<filled_like<kZeros>>("zeros_like"),
-                                    whole<filled_like<kOnes>>("ones_like"),
-                                    whole<full_like>("full_like"),
-                                    whole<on_one_device>("on_one_device"),
-                                    whole<copy_function>("copy"),
-                                    {"eye", matrix_path<Places::diagonal>},
-                                    {"tri", matrix_path<Places::below>},
-                                    {"tril", triangle_path<Places::below>},
-                                    {"triu", triangle_path<Places::above>},
-                                    {"diag", diag_path},
-                                    {"isreal", are_all_path<kOnes>},
-                                    {"iscomplex", are_all_path<kZeros>},
-                                    {"imag", imag_path},
-                                    {"nan_to_num", nan_to_num_path},
-                                    {nullptr, nullptr}};
+const NativeRow kCreationPaths[] = {
+    whole<tensor_function>("tensor"),
+    whole<asarray>("asarray", itself),
+    whole<array_function>("array"),
+    whole<asanyarray>("asanyarray", itself),
+    whole<ascontiguousarray>("ascontiguousarray", itself_if_contiguous),
+    whole<filled<kEmpty>>("empty"),
+    whole<filled<kZeros>>("zeros"),
+    whole<filled<kOnes>>("ones"),
+    whole<full_of>("full"),
+    whole<filled_like<kEmpty>>("empty_like"),
+    whole<filled_like<kZeros>>("zeros_like"),
+    whole<filled_like<kOnes>>("ones_like"),
+    whole<full_like>("full_like"),
+    whole<on_one_device>("on_one_device"),
+    whole<copy_function>("copy"),
+    {"eye", matrix_path<Places::diagonal>},
+    {"tri", matrix_path<Places::below>},
+    {"tril", triangle_path<Places::below>},
+    {"triu", triangle_path<Places::above>},
+    {"diag", diag_path},
+    {"isreal", are_all_path<kOnes>},
+    {"iscomplex", are_all_path<kZeros>},
+    {"imag", imag_path},
+    {"nan_to_num", nan_to_num_path},
+    {nullptr, nullptr}};
 
 }  // namespace ofl::python

@@ -81,8 +81,7 @@ bool is_for_others(PyObject* const* args, Py_ssize_t given, PyObject* names) {
   });
 }
 
-PyObject* call_on_others(PyObject* self, PyObject* const* args, Py_ssize_t given,
-                         PyObject* names) {
+PyObject* call_on_others(PyObject* self, PyObject* const* args, Py_ssize_t given, PyObject* names) {
   return guarded<PyObject*>(nullptr, [&] {
     const Reference positional(checked(PyTuple_New(given)));
     for (Py_ssize_t k = 0; k < given; ++k) {

@@ -40,9 +40,8 @@ bool names_squares(PyObject* order) {
 Tensor ordered(const Tensor& x) {
   SmallVector<int, 4> order;
   for (int d = 0; d < x.ndim(); ++d) order.push_back(d);
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
-    return std::abs(x.strides[a]) > std::abs(x.strides[b]);
-  });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int a, int b) { return std::abs(x.strides[a]) > std::abs(x.strides[b]); });
   return permute_view(x, order);
 }
 
@@ -350,13 +349,18 @@ PyObject* correlate_path(const Call& call) {
 
 }  // namespace
 
-const NativeRow kLinalgPaths[] = {
-    {"norm", norm_path},           {"vector_norm", vector_norm_path},
-    {"matrix_norm", matrix_norm_path},
-    {"dot", dot_path},             {"inner", inner_path},
-    {"vdot", vdot_path},           {"vecdot", vecdot_path},
-    {"matvec", matvec_path},       {"vecmat", vecmat_path},
-    {"tensordot", tensordot_path}, {"convolve", convolve_path},
-    {"correlate", correlate_path}, {nullptr, nullptr}};
+const NativeRow kLinalgPaths[] = {{"norm", norm_path},
+                                  {"vector_norm", vector_norm_path},
+                                  {"matrix_norm", matrix_norm_path},
+                                  {"dot", dot_path},
+                                  {"inner", inner_path},
+                                  {"vdot", vdot_path},
+                                  {"vecdot", vecdot_path},
+                                  {"matvec", matvec_path},
+                                  {"vecmat", vecmat_path},
+                                  {"tensordot", tensordot_path},
+                                  {"convolve", convolve_path},
+                                  {"correlate", correlate_path},
+                                  {nullptr, nullptr}};
 
 }  // namespace ofl::python

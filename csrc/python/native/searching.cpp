@@ -97,8 +97,8 @@ PyObject* digitize_path(const Call& call) {
   if (!x || !bins || x->dtype != bins->dtype || x->device() != bins->device()) return nullptr;
   if (bins->ndim() != 1 || !is_flag(call[2]) || !ascend_here(*bins)) return nullptr;
   const int64_t right = call[2] == Py_False;
-  return call_for_each(
-      {"searchsorted", ops::KernelId::search_sorted, {bins, x}, {}, {right}, {}}, DType::i64);
+  return call_for_each({"searchsorted", ops::KernelId::search_sorted, {bins, x}, {}, {right}, {}},
+                       DType::i64);
 }
 
 /// A tensor, number or list as a tensor of real numbers; null for everything else.
@@ -160,10 +160,9 @@ PyObject* interp_path(const Call& call) {
 
 }  // namespace
 
-const NativeRow kSearchingPaths[] = {
-    {"searchsorted", searchsorted_path},
-    {"digitize", digitize_path},
-    {"interp", interp_path},
-    {nullptr, nullptr}};
+const NativeRow kSearchingPaths[] = {{"searchsorted", searchsorted_path},
+                                     {"digitize", digitize_path},
+                                     {"interp", interp_path},
+                                     {nullptr, nullptr}};
 
 }  // namespace ofl::python

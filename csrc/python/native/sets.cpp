@@ -28,9 +28,9 @@ PyObject* distinct_path(const Call& call) {
   const bool has_positions = call[2] == Py_True || call[3] == Py_True;
   Tensor* const counts = call[4] == Py_True ? &told.counts : nullptr;
   const ops::Loop sort = find_sort(has_positions ? DType::u64 : compared_dtype(x.dtype));
-  const bool is_done =
-      has_positions ? distinct_here(issuer(), x, equal_nan, sort, &told)
-                    : distinct_here(issuer(), x, equal_nan, sort, &told.values, counts);
+  const bool is_done = has_positions
+                           ? distinct_here(issuer(), x, equal_nan, sort, &told)
+                           : distinct_here(issuer(), x, equal_nan, sort, &told.values, counts);
   if (!is_done) return nullptr;
   Reference tuple(checked(PyTuple_New(1 + parts)));
   PyTuple_SET_ITEM(tuple.get(), 0, wrap(std::move(told.values)));
@@ -55,12 +55,11 @@ PyObject* combined_path(const Call& call) {
 
 }  // namespace
 
-const NativeRow kSetPaths[] = {
-    {"distinct", distinct_path},
-    {"intersect1d", combined_path<SetOperation::intersection>},
-    {"union1d", combined_path<SetOperation::join>},
-    {"setdiff1d", combined_path<SetOperation::difference>},
-    {"setxor1d", combined_path<SetOperation::exclusive>},
-    {nullptr, nullptr}};
+const NativeRow kSetPaths[] = {{"distinct", distinct_path},
+                               {"intersect1d", combined_path<SetOperation::intersection>},
+                               {"union1d", combined_path<SetOperation::join>},
+                               {"setdiff1d", combined_path<SetOperation::difference>},
+                               {"setxor1d", combined_path<SetOperation::exclusive>},
+                               {nullptr, nullptr}};
 
 }  // namespace ofl::python

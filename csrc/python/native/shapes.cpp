@@ -299,8 +299,7 @@ bool read_widths(PyObject* given, int ndim, Widths* widths) {
   const bool is_one_pair = is_pair(given) && known_integer(PySequence_Fast_GET_ITEM(given, 0));
   if (is_sequence && !is_one_pair && PySequence_Fast_GET_SIZE(given) != ndim) return false;
   for (int d = 0; d < ndim; ++d) {
-    PyObject* const own =
-        is_number || is_one_pair ? given : PySequence_Fast_GET_ITEM(given, d);
+    PyObject* const own = is_number || is_one_pair ? given : PySequence_Fast_GET_ITEM(given, d);
     if (!is_number && !is_pair(own)) return false;
     const auto before = known_integer(is_number ? own : PySequence_Fast_GET_ITEM(own, 0));
     const auto after = known_integer(is_number ? own : PySequence_Fast_GET_ITEM(own, 1));
@@ -451,8 +450,8 @@ PyObject* broadcast_shapes_path(const Call& call) {
   for (Py_ssize_t i = 0; i < call.rest_count; ++i) {
     Dims shape;
     if (!read_shape(call.rest[i], &shape)) return nullptr;
-    const Dims &longer = shape.size() > common.size() ? shape : common;
-    const Dims &shorter = shape.size() > common.size() ? common : shape;
+    const Dims& longer = shape.size() > common.size() ? shape : common;
+    const Dims& shorter = shape.size() > common.size() ? common : shape;
     Dims both = longer;
     for (int d = 1; d <= shorter.size(); ++d) {
       int64_t& size = both[longer.size() - d];

@@ -211,7 +211,7 @@ PyObject* correlate_function(Arguments given) {
 }
 
 constexpr int kNeeded = 4;
-constexpr const char* kNames[] = {"name", "kernel", "inputs",  "outputs",
+constexpr const char* kNames[] = {"name", "kernel", "inputs",   "outputs",
                                   "attr", "loop",   "elements", "object"};
 constexpr int kParameters = sizeof(kNames) / sizeof(kNames[0]);
 

@@ -22,11 +22,10 @@ namespace ofl::python {
 namespace {
 
 constexpr const char* kSlotNames[kSlotCount] = {
-    "add",  "sub",        "mul",  "truediv", "floordiv", "mod", "pow",    "matmul",
-    "and",  "or",         "xor",  "lshift",  "rshift",   "lt",  "le",     "eq",
-    "ne",   "gt",         "ge",   "neg",     "pos",      "abs", "invert", "square",
-    "sqrt", "reciprocal", "conj", "sum",     "prod",     "max", "min",    "any",
-    "all"};
+    "add", "sub",  "mul",    "truediv", "floordiv", "mod",    "pow",  "matmul",     "and",
+    "or",  "xor",  "lshift", "rshift",  "lt",       "le",     "eq",   "ne",         "gt",
+    "ge",  "neg",  "pos",    "abs",     "invert",   "square", "sqrt", "reciprocal", "conj",
+    "sum", "prod", "max",    "min",     "any",      "all"};
 
 PyTypeObject* op_type = nullptr;
 OpObject* slot_ops[kSlotCount] = {};

@@ -23,8 +23,8 @@ struct Distribution {
   int parameters;
   bool (*fits)(const double*);
   DType dtype = DType::f64;
-  const char* fill = nullptr;         // draws some
-  const char* fill_single = nullptr;  // and many float32
+  const char* fill = nullptr;                       // draws some
+  const char* fill_single = nullptr;                // and many float32
   std::optional<ops::Numbers> many = std::nullopt;  // what very many are drawn as
 };
 

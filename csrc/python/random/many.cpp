@@ -133,9 +133,8 @@ const ops::NumberTables* tables_of(ops::Numbers kind, DType dtype) {
 }
 
 bool integers_agree() {
-  return answer<words_agree>() &&
-         ops::integers_agree(numpy_function("random_bounded_uint64_fill"),
-                             numpy_function("random_bounded_uint32_fill"));
+  return answer<words_agree>() && ops::integers_agree(numpy_function("random_bounded_uint64_fill"),
+                                                      numpy_function("random_bounded_uint32_fill"));
 }
 
 /// own_numbers(): for each kind of numbers, whether many are drawn by threads of ours.

@@ -22,9 +22,7 @@ namespace {
 
 /// From here on it pays to read the state of the bits, and to write it.
 constexpr int64_t kManyIntegers = 16384;
-int64_t many_of(ops::Numbers kind) {
-  return kind == ops::Numbers::uniform ? kManyIntegers : 4096;
-}
+int64_t many_of(ops::Numbers kind) { return kind == ops::Numbers::uniform ? kManyIntegers : 4096; }
 
 // --- results
 

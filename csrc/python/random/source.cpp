@@ -33,8 +33,8 @@ PyObject* bits_of(Arguments given) {
   if (!generator) throw PythonErrorSet{};
   const bool words_are_known = is_pcg64(bit_generator);
   Py_INCREF(bit_generator);
-  auto* bits = new Bits{static_cast<bitgen_t*>(generator), bit_generator, lock.release(),
-                        words_are_known};
+  auto* bits =
+      new Bits{static_cast<bitgen_t*>(generator), bit_generator, lock.release(), words_are_known};
   PyObject* const made = PyCapsule_New(bits, kBits, forget_bits);
   if (made) return made;
   Py_DECREF(bits->owner);

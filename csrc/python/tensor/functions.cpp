@@ -417,8 +417,8 @@ PyObject* reduce_tensor(const OpObject& row, const Tensor& x, PyObject* axes, DT
       reduced.add(normal);
     }
   }
-  return wrap(reduce(issuer(), *row.op, resolve_reduction(row, accumulate), x, reduced, initial,
-                     keepdims));
+  return wrap(
+      reduce(issuer(), *row.op, resolve_reduction(row, accumulate), x, reduced, initial, keepdims));
 }
 
 PyObject* arg_reduce_tensor(const Tensor& x, int axis, bool keepdims, bool minimum) {

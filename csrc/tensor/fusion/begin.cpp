@@ -31,7 +31,7 @@ int64_t least_bytes() {
 
 bool may_begin_on_host(const vm::Slot& slot) {
   return pays_on_host(slot.header.stream->board().options, slot.header.cost,
-                           reinterpret_cast<const LoopBody*>(slot.body)->call.args);
+                      reinterpret_cast<const LoopBody*>(slot.body)->call.args);
 }
 
 template <typename Fusion>

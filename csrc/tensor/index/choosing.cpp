@@ -33,8 +33,8 @@ bool is_small(const Issuer& issuer, const Tensor& x, int64_t most) {
 }
 
 /// x may be written here, and what is written to it changes neither of the others.
-bool may_write_here(const Issuer& issuer, const Tensor& x, const Tensor& mask,
-                    const Tensor& values, int64_t most) {
+bool may_write_here(const Issuer& issuer, const Tensor& x, const Tensor& mask, const Tensor& values,
+                    int64_t most) {
   const auto width = static_cast<int64_t>(size_of(x.dtype));
   return x.storage->writable() && is_small(issuer, x, most) && is_small(issuer, mask, most) &&
          is_small(issuer, values, most) && mask.dtype == DType::b1 && mask.size() == x.size() &&

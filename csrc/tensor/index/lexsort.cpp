@@ -94,13 +94,12 @@ bool lexsort_here(const Issuer& issuer, const ops::Loop& sort, const Tensor* con
   for (int k = 0; k < kMostSortKeys; ++k) views[k] = view_of(*keys[k < count ? k : 0]);
   Key by[kMostSortKeys];
   LaneOrder order(sort, first.shape[axis]);
-  ops::for_each_lane(
-      {&views[0], &views[1], &views[2], &result}, axis, [&](char* const* pointers) {
-        for (int k = 0; k < count; ++k) {
-          by[k] = {views[k].dtype, pointers[k], views[k].strides[axis]};
-        }
-        order.run(by, count, pointers[kMostSortKeys], result.strides[axis]);
-      });
+  ops::for_each_lane({&views[0], &views[1], &views[2], &result}, axis, [&](char* const* pointers) {
+    for (int k = 0; k < count; ++k) {
+      by[k] = {views[k].dtype, pointers[k], views[k].strides[axis]};
+    }
+    order.run(by, count, pointers[kMostSortKeys], result.strides[axis]);
+  });
   return true;
 }
 

@@ -33,9 +33,9 @@ struct Options {
   std::atomic<Fusion> fusion{Fusion::where_it_pays};
   std::atomic<int64_t> max_in_flight{1024};  // instructions a device: high-water mark; low is half
   std::atomic<int64_t> max_bytes{int64_t{1} << 30};  // pinned by them, a device: high-water mark
-  std::atomic<int> pool_threads{2};  // of a pool whose functions compute, when it is made
+  std::atomic<int> pool_threads{2};     // of a pool whose functions compute, when it is made
   std::atomic<double> hang_timeout{0};  // seconds without a retirement until a report; 0: never
-  std::atomic<double> ccl_timeout{0};  // seconds until a collective without some rank fails
+  std::atomic<double> ccl_timeout{0};   // seconds until a collective without some rank fails
 };
 
 /// Any thread, unless said otherwise.

@@ -86,9 +86,7 @@ class Pool final : public Runner {
   bool watch(std::unique_lock<std::mutex>& lock);
   bool leave_locked();
   bool has_work() const { return work_.has_ready() && !is_full(); }
-  bool is_short() const {
-    return !grows_ && recent_ns_.load(std::memory_order_relaxed) < kShortNs;
-  }
+  bool is_short() const { return !grows_ && recent_ns_.load(std::memory_order_relaxed) < kShortNs; }
 
   static constexpr int64_t kShortNs = 4'000;
   static thread_local bool is_searching_, stepped_back_;

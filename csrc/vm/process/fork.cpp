@@ -40,9 +40,8 @@ void Fork::settle() {
 /// With the issue mutex: code of the user runs, or will.
 bool Fork::calls_out() {
   const Seqs in_flight = window_.all_in_flight();
-  return std::any_of(in_flight.begin(), in_flight.end(), [&](Seq seq) {
-    return window_.slot_of(seq).header.type->calls_out;
-  });
+  return std::any_of(in_flight.begin(), in_flight.end(),
+                     [&](Seq seq) { return window_.slot_of(seq).header.type->calls_out; });
 }
 
 // At rest, a lock can still be held only by an idle worker or a waiting thread, for a moment. With

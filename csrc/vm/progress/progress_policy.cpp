@@ -75,8 +75,7 @@ void ProgressPolicy::post(Slot* slot) {
   InFlight posted{slot, nullptr, slot->failure ? slot->failure : slot->given_failure(), now_ns()};
   const FailurePtr own = posted.own;
   const FailurePtr unposted = attempt(slot, [&] {
-    posted.work = slot->header.type->joining->post(slot->body, own != nullptr,
-                                                    text_of(slot, own));
+    posted.work = slot->header.type->joining->post(slot->body, own != nullptr, text_of(slot, own));
   });
   if (unposted) posted.own = own ? own : unposted;
   slot->state.store(SlotState::pending, std::memory_order_release);
@@ -98,8 +97,7 @@ bool ProgressPolicy::poll(bool) {
     }
   }
   const auto is_gone = [](const InFlight& each) { return !each.slot; };
-  in_flight_.erase(std::remove_if(in_flight_.begin(), in_flight_.end(), is_gone),
-                   in_flight_.end());
+  in_flight_.erase(std::remove_if(in_flight_.begin(), in_flight_.end(), is_gone), in_flight_.end());
   for (const InFlight& each : ended) end(each, outcome(each));
   return !ended.empty();
 }
@@ -145,9 +143,8 @@ void ProgressPolicy::watch_for_hang(InFlight& waiting) const {
 }
 
 bool ProgressPolicy::moves() const {
-  return std::any_of(in_flight_.begin(), in_flight_.end(), [](const InFlight& each) {
-    return each.work && !each.work->awaits_others();
-  });
+  return std::any_of(in_flight_.begin(), in_flight_.end(),
+                     [](const InFlight& each) { return each.work && !each.work->awaits_others(); });
 }
 
 void ProgressPolicy::drain() {

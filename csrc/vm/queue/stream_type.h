@@ -9,8 +9,18 @@ namespace ofl::vm {
 
 /// The compute lanes come first: the number of one is its lane.
 enum class StreamType : uint8_t {
-  compute, compute1, compute2, compute3,  // the compute lanes
-  h2d, d2h, ccl, pinned_compute, host_func, engine, blocking, barrier
+  compute,
+  compute1,
+  compute2,
+  compute3,  // the compute lanes
+  h2d,
+  d2h,
+  ccl,
+  pinned_compute,
+  host_func,
+  engine,
+  blocking,
+  barrier
 };
 
 /// The threads of a stream: a Worker; or a Pool of one (functions in their order), of as many as

@@ -9,9 +9,9 @@ namespace ofl::vm {
 
 namespace {
 constexpr const char* kReason = "room in the window";
-constexpr size_t kRemembered = 8192;  // of what a partner has issued: more than are in flight
+constexpr size_t kRemembered = 8192;       // of what a partner has issued: more than are in flight
 constexpr int64_t kWhileNs = 100'000'000;  // long enough for a look for Ctrl-C
-}
+}  // namespace
 
 /// Looks at the instructions in flight (on `state`, or anywhere): the oldest in the younger half of
 /// a window of `span`, else the youngest of the rest, or 0. The number of a slow instruction may be
@@ -90,8 +90,7 @@ bool Waiting::wait_a_while(Seq seq) {
   PacedCall call;
   note_pace(call);
   note_awaited(seq);
-  host_wait(
-      kReason, [&] { return mark_waited(seq) || now_ns() >= deadline; }, kSpinNs, deadline);
+  host_wait(kReason, [&] { return mark_waited(seq) || now_ns() >= deadline; }, kSpinNs, deadline);
   return !window_.in_flight(seq);
 }
 

@@ -47,7 +47,9 @@ class Blocked {
     if (stream.is_pool() && !in_order) pool_ = &static_cast<Pool&>(stream.runner());
     if (pool_) pool_->block(true);
   }
-  ~Blocked() { if (pool_) pool_->block(false); }
+  ~Blocked() {
+    if (pool_) pool_->block(false);
+  }
   Blocked(const Blocked&) = delete;
 
  private:
@@ -103,8 +105,7 @@ void Waiting::wait_inside(Seq seq, const char* reason, const Done& done, int64_t
   while (!done()) {
     if (run_awaited(awaited)) continue;
     Blocked blocked;
-    host_wait(
-        reason, [&] { return done() || next_ready(awaited) != 0; }, kSpinNs, deadline);
+    host_wait(reason, [&] { return done() || next_ready(awaited) != 0; }, kSpinNs, deadline);
   }
 }
 

@@ -13,7 +13,7 @@ namespace ofl::vm {
 
 namespace {
 
-constexpr std::chrono::nanoseconds kSlice{50'000'000};  // between looks for an interrupt
+constexpr std::chrono::nanoseconds kSlice{50'000'000};      // between looks for an interrupt
 constexpr std::chrono::nanoseconds kStoppedSlice{100'000};  // with a worker's part to do
 constexpr double kMaxHelpCost = 2e7;  // about 10 ms, in which the thread cannot answer Ctrl-C
 
@@ -259,8 +259,7 @@ Seqs Waiting::issued_by_partner() {
 /// A partner waits for its own instructions.
 void Waiting::drain(std::optional<Device> device) {
   if (RunningScope::any()) {
-    fail(ErrorKind::runtime,
-         "[synchronize] called inside a function, which is in flight itself");
+    fail(ErrorKind::runtime, "[synchronize] called inside a function, which is in flight itself");
   }
   small_work_.note_look();
   DeviceState* state = device ? &devices_.state(*device) : nullptr;
@@ -282,9 +281,9 @@ Slot* Waiting::find_moving(bool pools_are_held) {
       continue;
     }
     Stream& stream = *slot.header.stream;
-    const bool is_stopped =
-        stream.is_pool() ? pools_are_held || static_cast<Pool&>(stream.runner()).is_full()
-                         : stream.is_stopped();
+    const bool is_stopped = stream.is_pool()
+                                ? pools_are_held || static_cast<Pool&>(stream.runner()).is_full()
+                                : stream.is_stopped();
     if (state != SlotState::ready || !is_stopped) return &slot;
   }
   return nullptr;
@@ -320,8 +319,7 @@ Seq Waiting::last_issued() {
 // A function may return meanwhile and not complete, and then what is awaited may be behind it.
 void Waiting::drain_but_pending(Seq last, const char* reason) {
   if (RunningScope::any()) {
-    fail(ErrorKind::runtime, "[", reason,
-         "] called inside a function, which is in flight itself");
+    fail(ErrorKind::runtime, "[", reason, "] called inside a function, which is in flight itself");
   }
   Board::Watching watching(board_);
   for (;;) {
@@ -333,8 +331,7 @@ void Waiting::drain_but_pending(Seq last, const char* reason) {
     }
     if (seq == 0) return;
     note_awaited(seq);
-    host_wait(reason,
-              [&] { return !window_.in_flight(seq) || board_.pending_noted() != noted; });
+    host_wait(reason, [&] { return !window_.in_flight(seq) || board_.pending_noted() != noted; });
   }
 }
 

@@ -88,8 +88,8 @@ class FakeMpi {
     End& own = end_of(communicator);
     std::lock_guard<std::mutex> lock(own.mpi->mutex_);
     if (type != kByte) return kFailed;
-    auto* made = new Request{own.mpi, from, own.rank, tag, static_cast<char*>(data), count, {},
-                             false};
+    auto* made =
+        new Request{own.mpi, from, own.rank, tag, static_cast<char*>(data), count, {}, false};
     *request = reinterpret_cast<Handle>(made);
     for (auto sent = own.sent.begin(); sent != own.sent.end(); ++sent) {
       if (!matches(**sent, *made)) continue;

@@ -15,7 +15,7 @@ import pytest
 
 import oneflow_lite as flow
 from oneflow_lite import _C
-from tests.support.c_library import is_as_fused
+from tests.support.rounding import is_as_fused
 
 OF_NUMPY = ("exp", "log", "tanh", "sin", "cos")  # with its formulas
 OF_FDLIBM = (

@@ -11,8 +11,8 @@ import pytest
 
 from oneflow_lite import _C
 from tests.support import ON_X86, ROOT
-from tests.support.c_library import is_as_fused
 from tests.support.compiling import COMPILER, SOURCES, compiled
+from tests.support.rounding import is_as_fused
 
 ROOM = Path("ops/elementwise/float_functions")
 FORMULAS = ROOM / "formulas"

@@ -37,11 +37,11 @@ Mailbox::Mailbox(const Library& library) : library_(library) {
 }
 
 void Mailbox::receive(Letter* letter) {
-  require_success(library_,
-                  library_.irecv(letter->bytes.get(), static_cast<int>(letter->room), library_.byte,
-                                 library_.any_source, kTag, library_.communicator,
-                                 &letter->request),
-                  "MPI_Irecv");
+  require_success(
+      library_,
+      library_.irecv(letter->bytes.get(), static_cast<int>(letter->room), library_.byte,
+                     library_.any_source, kTag, library_.communicator, &letter->request),
+      "MPI_Irecv");
 }
 
 bool Mailbox::is_done(Letter* letter) {

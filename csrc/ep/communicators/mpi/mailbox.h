@@ -16,11 +16,11 @@ namespace ofl::ep::mpi {
 /// The head of a message. All ranks run the same build.
 struct Envelope {
   uint32_t kind;
-  uint32_t bytes;           // that follow
-  uint64_t group, number;   // a collective of a group
-  uint64_t values[2];       // by kind
-  int32_t sender;           // its place in the group, or its rank in the world
-  int32_t value, round;     // by kind
+  uint32_t bytes;          // that follow
+  uint64_t group, number;  // a collective of a group
+  uint64_t values[2];      // by kind
+  int32_t sender;          // its place in the group, or its rank in the world
+  int32_t value, round;    // by kind
   int32_t unused;
 };
 

@@ -92,9 +92,8 @@ uint64_t Process::post(Group& group, Collective collective) {
 
 void Process::poll() {
   polled_at_ = now_ns();
-  wire_.mailbox.poll([this](const Envelope& envelope, const char* follows) {
-    deliver(envelope, follows);
-  });
+  wire_.mailbox.poll(
+      [this](const Envelope& envelope, const char* follows) { deliver(envelope, follows); });
 }
 
 void Process::deliver(const Envelope& envelope, const char* follows) {
@@ -139,9 +138,8 @@ void Process::miss_ended(Group& group) {
     if (!one.is_posted() || one.is_decided()) continue;
     for (const auto& [place, end] : group.ends) {
       if (number < end) continue;
-      const std::string reason =
-          concat("rank ", group.places.ranks[static_cast<size_t>(place)], " has ended; rank ",
-                 rank(), ": ", one.own_text());
+      const std::string reason = concat("rank ", group.places.ranks[static_cast<size_t>(place)],
+                                        " has ended; rank ", rank(), ": ", one.own_text());
       one.abort(Verdict::differs, reason);
       break;
     }

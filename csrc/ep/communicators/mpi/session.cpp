@@ -62,20 +62,14 @@ void Session::take(const Envelope& envelope, const char* follows) {
     case Kind::check:
       heard_[envelope.round] = {envelope.values[0], envelope.values[1], envelope.value};
       return;
-    case Kind::text:
-      texts_[envelope.sender] = std::string(follows, envelope.bytes);
-      return;
+    case Kind::text: texts_[envelope.sender] = std::string(follows, envelope.bytes); return;
     case Kind::waiting: waiting_.insert(envelope.sender); return;
-    case Kind::here:
-      answers_[envelope.sender] = std::string(follows, envelope.bytes);
-      return;
+    case Kind::here: answers_[envelope.sender] = std::string(follows, envelope.bytes); return;
     case Kind::ready:
       ready_[envelope.sender].push_back({envelope.values[0], envelope.value});
       return;
     case Kind::gone: return forget(envelope.sender, envelope.value);
-    case Kind::piece:
-      pieces_[envelope.sender].emplace_back(follows, envelope.bytes);
-      return;
+    case Kind::piece: pieces_[envelope.sender].emplace_back(follows, envelope.bytes); return;
     case Kind::where:
     case Kind::group_end:
     case Kind::world_end:

@@ -154,7 +154,7 @@ class Session {
   const uint64_t number_;
   Collective collective_;
   bool is_posted_ = false, is_decided_ = false, is_over_ = false, is_aborted_ = false;
-  bool has_cancelled_ = false;  // its receives
+  bool has_cancelled_ = false;                 // its receives
   bool has_asked_ = false, is_asked_ = false;  // this rank; one that goes before it
   int round_ = 0;
   Known known_{};

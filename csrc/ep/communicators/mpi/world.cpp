@@ -28,9 +28,7 @@ class MpiWork final : public Work {
   void tell_waiting() override { process_->tell_waiting(*group_, number_); }
   std::vector<int32_t> late() const override { return process_->late(*group_, number_); }
   bool ask() override { return process_->ask(*group_, number_); }
-  std::vector<std::string> answers() const override {
-    return process_->answers(*group_, number_);
-  }
+  std::vector<std::string> answers() const override { return process_->answers(*group_, number_); }
   double turn() const override {
     return static_cast<double>(group_->places.own) / group_->places.size();
   }

@@ -1,8 +1,8 @@
 // Convolutions on a device, and copies between the layouts of images.
+#include "ops/cuda/layout/convolution.h"
 #include "ops/convolution/geometry.h"
 #include "ops/convolution/layout_transform.h"
 #include "ops/cuda/launching.h"
-#include "ops/cuda/layout/convolution.h"
 #include "ops/cuda/programs.h"
 
 namespace ofl::ops::cuda {
@@ -55,9 +55,7 @@ ConvolutionArgs args_of(const Convolution& c, const ArrayView& x, const ArrayVie
   args.form = form;
   const int64_t places = c.images * c.places();
   switch (form) {
-    case layout::kForward:
-      args.m = c.out, args.k = c.in * c.window(), args.n = places;
-      break;
+    case layout::kForward: args.m = c.out, args.k = c.in * c.window(), args.n = places; break;
     case layout::kInputGradient:
       args.m = c.in, args.k = c.out * c.window(), args.n = c.images * c.y.image * c.x.image;
       break;

@@ -78,7 +78,7 @@ class FusionPlan {
   std::optional<SharedReduction> shared_;
   int64_t lanes_ = 1;
   std::string key_;
-  layout::FusedArgs args_;  // without addresses
+  layout::FusedArgs args_;                      // without addresses
   mutable std::atomic<void*> kernel_{nullptr};  // of a process: it stays once it is known
 };
 

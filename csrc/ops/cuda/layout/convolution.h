@@ -24,20 +24,20 @@ struct ConvolutionArgs {
   void* weights = nullptr;
   void* results = nullptr;
   int64 image_steps[5] = {}, weight_steps[4] = {}, result_steps[5] = {};
-  int64 lanes = 1;                 // channels of a block; 1: these are not blocked
-  int64 count = 0, groups = 1;     // images; groups
-  int64 in = 0, out = 0;           // channels of a group
+  int64 lanes = 1;              // channels of a block; 1: these are not blocked
+  int64 count = 0, groups = 1;  // images; groups
+  int64 in = 0, out = 0;        // channels of a group
   int64 image[2] = {}, window[2] = {}, places[2] = {};
   int64 stride[2] = {}, before[2] = {}, dilation[2] = {};
-  int64 m = 0, k = 0, n = 0;       // of the product of a group
+  int64 m = 0, k = 0, n = 0;  // of the product of a group
   // Tables, which a kernel of its own fills: of positions, of what else b depends on, of rows, and
   // of elements of weights.
-  Tap* positions = nullptr;        // [count * places], or of images
+  Tap* positions = nullptr;  // [count * places], or of images
   int64* position_offsets = nullptr;
-  Tap* taps = nullptr;             // [groups][terms, or columns]
-  int64* a_rows = nullptr;         // [groups][m]
-  int64* out_rows = nullptr;       // [groups][m]
-  int64* weight_offsets = nullptr; // of terms, or columns
+  Tap* taps = nullptr;              // [groups][terms, or columns]
+  int64* a_rows = nullptr;          // [groups][m]
+  int64* out_rows = nullptr;        // [groups][m]
+  int64* weight_offsets = nullptr;  // of terms, or columns
   ConvolutionForm form = kForward;
   int32 unused = 0;
 };

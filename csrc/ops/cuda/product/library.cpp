@@ -117,9 +117,17 @@ bool library_product(Launching& launching, const BatchedProduct& plan) {
   const auto item = static_cast<int64_t>(size_of(first.out.dtype));
   const bool rounds = launching.device().rounds_gemm();
   for (int64_t index = 0; index < calls; ++index) {
-    ep::GemmCall call{
-        *type,   first.m(), first.k(), first.n(), *operand_of(a.matrix), *operand_of(b.matrix),
-        nullptr, out->lead, 0,         inner_dim, rounds};
+    ep::GemmCall call{*type,
+                      first.m(),
+                      first.k(),
+                      first.n(),
+                      *operand_of(a.matrix),
+                      *operand_of(b.matrix),
+                      nullptr,
+                      out->lead,
+                      0,
+                      inner_dim,
+                      rounds};
     int64_t at_a = 0, at_b = 0, at_out = 0, rest = index;
     for (int d = plan.batch.size() - 1; d >= 0; --d) {
       if (d == inner) continue;

@@ -1,9 +1,9 @@
 // Counted random numbers on a device.
 #include "ops/random/philox.h"
-#include "ops/random/window.h"
 #include "ops/cuda/launching.h"
 #include "ops/cuda/layout/random.h"
 #include "ops/cuda/programs.h"
+#include "ops/random/window.h"
 
 namespace ofl::ops::cuda {
 

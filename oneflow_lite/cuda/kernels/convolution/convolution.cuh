@@ -80,8 +80,7 @@ inline void fill_row(const ConvolutionArgs& args, int64 group, int64 index) {
     args.a_rows[place] = of_weights;
     args.out_rows[place] = channel_offset(args.result_steps, args.lanes, channel);
   } else if (args.form == kInputGradient) {
-    args.a_rows[place] =
-        group * args.out * args.weight_steps[0] + index * args.weight_steps[1];
+    args.a_rows[place] = group * args.out * args.weight_steps[0] + index * args.weight_steps[1];
     args.out_rows[place] = channel_offset(args.image_steps, args.lanes, channel);
   } else {
     args.a_rows[place] = channel_offset(args.result_steps, args.lanes, channel);
@@ -169,7 +168,7 @@ void run_convolution(const ConvolutionArgs& args) {
   const bool is_of_weights = args.form == kWeightGradient;
   const Seen seen(args);
   const char* const a = static_cast<const char*>(is_of_weights ? args.results : args.weights);
-  char* const out = static_cast<char*>(is_of_weights              ? args.weights
+  char* const out = static_cast<char*>(is_of_weights           ? args.weights
                                        : args.form == kForward ? args.results
                                                                : args.images);
   const int64* const a_terms = is_of_weights ? args.position_offsets : args.weight_offsets;
@@ -198,8 +197,7 @@ void run_convolution(const ConvolutionArgs& args) {
       for (int i = 0; i < b_count; ++i) {
         const int element = threadIdx.x + i * threads, l = element / columns, j = element % columns;
         const bool is_there = first + l < args.k && tile.column + j < args.n;
-        slice_b[l][j] =
-            is_there ? seen.at<T>(terms[first + l], places[tile.column + j]) : T(0);
+        slice_b[l][j] = is_there ? seen.at<T>(terms[first + l], places[tile.column + j]) : T(0);
       }
       __syncthreads();
 #pragma unroll

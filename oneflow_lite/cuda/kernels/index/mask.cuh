@@ -55,8 +55,8 @@ uint32 find_true(const MaskArgs& args, Index first) {
       if constexpr (flat) {
         holds = truth(reinterpret_cast<const T*>(args.data)[i]);
       } else {
-        holds = truth(
-            *reinterpret_cast<const T*>(args.data + as_offset(find_offset(args.steps, i))));
+        holds =
+            truth(*reinterpret_cast<const T*>(args.data + as_offset(find_offset(args.steps, i))));
       }
     }
     const uint32 all = __ballot_sync(0xffffffffu, holds);

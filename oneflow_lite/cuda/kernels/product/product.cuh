@@ -83,9 +83,7 @@ struct Terms<Complex<Part>> {
     sum.re_im += other.re_im;
     sum.im_re += other.im_re;
   }
-  static Element result(Sum sum) {
-    return Element{sum.re_re - sum.im_im, sum.re_im + sum.im_re};
-  }
+  static Element result(Sum sum) { return Element{sum.re_re - sum.im_im, sum.re_im + sum.im_re}; }
 };
 
 // --- where things lie
@@ -127,8 +125,7 @@ inline Share share_of(const ProductArgs& args, int64 index) {
 /// Where a part's sum of element (i, j) is kept.
 template <typename Sum>
 Sum& partial_at(const ProductArgs& args, int64 split, int64 batch, int64 i, int64 j) {
-  return static_cast<Sum*>(
-      args.partial)[((split * args.batch + batch) * args.m + i) * args.n + j];
+  return static_cast<Sum*>(args.partial)[((split * args.batch + batch) * args.m + i) * args.n + j];
 }
 
 template <typename T>
@@ -239,9 +236,9 @@ void run_rows(const ProductArgs& args) {
     const int64 index = item / args.m, i = item - index * args.m;
     const Share share = share_of(args, index);
     const char* const a = share.a + i * args.steps[kOfA][0] + share.begin * a_step;
-    const auto sum = sum_of_warp<T>(
-        sum_of_lane<T>(a, a_step, share.b + share.begin * b_step, b_step, share.end - share.begin,
-                       args.vectors[kOfA] && args.vectors[kOfB]));
+    const auto sum = sum_of_warp<T>(sum_of_lane<T>(a, a_step, share.b + share.begin * b_step,
+                                                   b_step, share.end - share.begin,
+                                                   args.vectors[kOfA] && args.vectors[kOfB]));
     if (threadIdx.x % kWarp == 0) put<T>(args, share, i, 0, sum);
   }
 }
@@ -265,8 +262,7 @@ void run_columns(const ProductArgs& args) {
       const char* const a = share.a + i * args.steps[kOfA][0];
 #pragma unroll 4
       for (int64 p = share.begin + slice; p < share.end; p += slices) {
-        Terms<T>::add(sum,
-                      Terms<T>::factor(*reinterpret_cast<const Element*>(a + p * a_step)),
+        Terms<T>::add(sum, Terms<T>::factor(*reinterpret_cast<const Element*>(a + p * a_step)),
                       Terms<T>::factor(*reinterpret_cast<const Element*>(share.b + p * b_step)));
       }
     }

@@ -89,10 +89,10 @@ void load_matrices(uint32 (&registers)[4], const uint16* line) {
   }
 }
 
-#define OFL_MULTIPLY_PARTS(type)                                                                \
-  asm("mma.sync.aligned.m16n8k16.row.col.f32." type "." type                                    \
-      ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"                    \
-      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])                              \
+#define OFL_MULTIPLY_PARTS(type)                                             \
+  asm("mma.sync.aligned.m16n8k16.row.col.f32." type "." type                 \
+      ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" \
+      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])           \
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]))
 
 /// sums += a @ b, of 16 x 16 and 16 x 8 elements, spread over the lanes of the warp.
@@ -119,16 +119,16 @@ void multiply_slice(float (&sums)[down][across][4], const uint16* a, const uint1
 #pragma unroll
     for (int i = 0; i < down; ++i) {
       const int first = row + i * 16;
-      load_matrices<!a_along_k>(
-          x[i], a + (a_along_k ? SliceA::offset(first + second + line, k + third)
-                               : SliceA::offset(first + second, k + third + line)));
+      load_matrices<!a_along_k>(x[i],
+                                a + (a_along_k ? SliceA::offset(first + second + line, k + third)
+                                               : SliceA::offset(first + second, k + third + line)));
     }
 #pragma unroll
     for (int j = 0; j < across / 2; ++j) {
       const int first = column + j * 16;
-      load_matrices<!b_along_k>(
-          y[j], b + (b_along_k ? SliceB::offset(first + third + line, k + second)
-                               : SliceB::offset(first + third, k + second + line)));
+      load_matrices<!b_along_k>(y[j],
+                                b + (b_along_k ? SliceB::offset(first + third + line, k + second)
+                                               : SliceB::offset(first + third, k + second + line)));
     }
 #pragma unroll
     for (int i = 0; i < down; ++i) {
@@ -176,8 +176,7 @@ struct ChunkLoader {
       const bool is_line = along_k ? row < rows : k < deep;
       const int valid = !is_line || room < 0 ? 0 : room < kChunk ? room : kChunk;
       uint16* const target = slice + Slice::offset(row, k);
-      const char* const source =
-          valid ? first + row * row_bytes + (begin + k) * k_bytes : first;
+      const char* const source = valid ? first + row * row_bytes + (begin + k) * k_bytes : first;
       if (vectors) {
         start_chunk(target, source, valid * int(sizeof(uint16)));
       } else {

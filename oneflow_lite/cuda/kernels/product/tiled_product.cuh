@@ -56,10 +56,7 @@ struct SliceLoader {
 /// `size` values of a line of shared memory: pieces of 16 bytes, `extent / pieces` apart.
 template <typename Factor, int extent, int size>
 struct Line {
-  enum {
-    width = 16 / sizeof(Factor) < size ? 16 / sizeof(Factor) : size,
-    pieces = size / width
-  };
+  enum { width = 16 / sizeof(Factor) < size ? 16 / sizeof(Factor) : size, pieces = size / width };
   struct alignas(width * sizeof(Factor)) Piece {
     Factor at[width];
   };

@@ -48,8 +48,8 @@ void contains(const SearchArgs& args) {
   for (int64 i = int64(blockIdx.x) * blockDim.x + threadIdx.x; i < args.count; i += step) {
     const T needle = element_at<T>(args.needles, args.needle_step, i);
     const int64 at = count_before<false>(args, needle);
-    const bool found = at < args.length &&
-                       same_value(element_at<T>(args.sorted, args.sorted_step, at), needle);
+    const bool found =
+        at < args.length && same_value(element_at<T>(args.sorted, args.sorted_step, at), needle);
     args.out[i * args.out_step] = char(found != bool(args.option));
   }
 }

@@ -2,8 +2,8 @@
 // instruction takes sixteen of its numbers. For regions that are compiled for AVX-512.
 #pragma once
 
-#include "ops/elementwise/float_functions/formulas/lanes512.h"
 #include "ops/elementwise/float_functions/formulas/functions.h"
+#include "ops/elementwise/float_functions/formulas/lanes512.h"
 #include "ops/elementwise/float_functions/formulas/tanh_table.h"
 
 namespace ofl::ops::float_functions {
