@@ -118,8 +118,7 @@ struct DoubleSine {
     Floats sine = V::fused(V::multiply(r, square), third, V::select(odd, r, lost));
     sine = V::flip(V::add(sine, V::select(odd, zero, r)), odd);
     Floats less = V::fused(square, V::all(0x1.6c16bedd9e239p-10), V::all(-0x1.5555555555535p-5));
-    less = V::multiply(square, V::fused(square, less, V::all(0.5)));
-    less = V::fused(r, lost, less);
+    less = V::fused(r, lost, V::multiply(square, V::fused(square, less, V::all(0.5))));
     Floats more = V::fused(sine, other_rest, own_rest);
     more = V::less_fused(own, less, more);
     return V::add(own, V::fused(other, sine, more));
