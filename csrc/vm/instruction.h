@@ -91,7 +91,7 @@ struct Instruction {
   Stream* stream = nullptr;
   SiteId site = 0;
   uint64_t bytes = 0;        // memory that it pins while in flight
-  double cost = 0;           // estimated work in float32 additions; decides who runs it
+  double cost = 0;           // estimated work in float32 additions; decides which thread runs it
   int32_t priority = 0;      // in a pool: the highest of those that are ready runs first
   bool is_attended = false;  // a collective that its issuer sees to: no worker is woken for it
   /// The names of its variables, for reports, or null. Read during the issue only.

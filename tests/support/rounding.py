@@ -15,8 +15,8 @@ _WIDER = {"float16": "float64", "float32": "float64", "float64": "longdouble"}
 _WIDER |= {"complex64": "complex128", "complex128": "clongdouble"}
 _EXTREMES = ("max", "min", "nanmax", "nanmin", "ptp")
 _STEPS = 16  # roundings of a value on its way, for as many elements as tests have
-# What functions give where their products and sums are fused, as in glibc from 2.39 on and in
-# updates of earlier releases. Elsewhere each of these is the number before or after.
+# Results of functions whose products and sums are fused. glibc has these from 2.39 on, and in
+# updates of earlier releases. Other releases give the number before or after.
 OF_FUSED = {
     "log2 float64": {
         "0x1.a9620103e60b3p-1": "-0x1.11cc9747ad9f1p-2",

@@ -28,7 +28,7 @@ NAMES += [f"{name} float64" for name in OF_DOUBLES]
 OF_LIBRARY = [*NAMES[5:], "pow float32", "pow float64"]  # with its formulas
 ALL = [*NAMES, "pow float32", "pow float64"]
 WIDEST = _C.CPU_ISAS.index(_C.widest_cpu_isa())
-# What is compiled anew with other formulas. Other loops than these do not run here.
+# The sources that are compiled anew with other formulas. Loops of wider vectors do not run here.
 WITH_FORMULAS = ("avx2", "avx512")[: 1 + (_C.CPU_ISAS[WIDEST] == "avx512")]
 
 pytestmark = [

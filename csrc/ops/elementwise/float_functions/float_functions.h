@@ -25,7 +25,7 @@ inline constexpr int inputs_of(FloatFunction function) {
   return function == FloatFunction::pow ? 2 : 1;
 }
 
-/// A number in the domain of the function, or of every other one.
+/// A number in the domain of the function; for none, in the domains of all functions but acosh.
 inline constexpr double sample_of(FloatFunction function) {
   return function == FloatFunction::acosh ? 1.5 : 0.5;
 }

@@ -83,7 +83,7 @@ struct Doubles256 {
   /// The signs are others where those of `signs` are negative.
   static OFL_INLINE Floats flip(Floats x, Floats signs) { return _mm256_xor_pd(x, signs); }
   static OFL_INLINE Floats magnitude(Floats x) { return _mm256_andnot_pd(_mm256_set1_pd(-0.0), x); }
-  /// What is not negative, with the sign bits of the other one.
+  /// x with the signs of the other one. x is not negative.
   static OFL_INLINE Floats with_sign(Floats x, Floats other) {
     return _mm256_or_pd(x, _mm256_and_pd(_mm256_set1_pd(-0.0), other));
   }

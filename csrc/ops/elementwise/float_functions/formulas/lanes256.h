@@ -53,7 +53,7 @@ struct Lanes256 {
   static OFL_INLINE Floats truncate(Floats x) {
     return _mm256_round_ps(x, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
   }
-  /// What is not negative, with the sign bits of the other one.
+  /// x with the signs of the other one. x is not negative.
   static OFL_INLINE Floats with_sign(Floats x, Floats other) {
     return _mm256_or_ps(x, _mm256_and_ps(_mm256_set1_ps(-0.0f), other));
   }

@@ -48,7 +48,7 @@ struct FloatTan {
     return of_rest(y, more, V::as_floats(V::left<31>(k)));
   }
 
-  /// What tan(y + more) is above y: y is at most 0.6744.
+  /// tan(y + more) - y. y is at most 0.6744.
   static OFL_INLINE Floats excess(Floats y, Floats more) {
     constexpr float kEven[] = {1.3333334029e-01f, 2.1869488060e-02f, 3.5920790397e-03f,
                                5.8804126456e-04f, 7.8179444245e-05f, -1.8558637748e-05f};
@@ -117,7 +117,7 @@ struct FloatAsin {
     const Floats twice = V::multiply(two, V::add(s, V::multiply(s, p)));
     const Floats near_one =
         V::subtract(V::all(1.57079637050628662109375f), V::subtract(twice, V::all(kLow)));
-    // What the upper half of s lacks.
+    // The difference of s and its upper half.
     const Floats lack = V::divide(V::subtract(t, V::multiply(upper, upper)), V::add(s, upper));
     const Floats more = V::subtract(V::all(kLow), V::multiply(two, lack));
     const Floats part = V::subtract(V::multiply(V::multiply(two, s), p), more);
@@ -155,7 +155,7 @@ struct FloatAcos {
     const Floats s = V::square_root(z), upper = upper_half(s), product = V::multiply(r, s);
     const Floats below = V::add(s, V::subtract(product, low));
     const Floats negative = V::subtract(V::all(3.1415925026e+00f), V::multiply(two, below));
-    // What the upper half of s lacks; of 0, nothing.
+    // The difference of s and its upper half. It is 0 where s is.
     const Floats quotient = V::divide(V::subtract(z, V::multiply(upper, upper)), V::add(s, upper));
     const Floats lack = V::drop(V::equal(z, V::all(0.0f)), quotient);
     const Floats positive = V::multiply(two, V::add(upper, V::add(product, lack)));
