@@ -70,13 +70,16 @@ void place_rows(const T* from, const int64_t* places, const std::vector<Run>& ru
 /// Elements behind a packed panel that may be written.
 inline constexpr int64_t kSlack = 16;
 
+/// Elements that are copied together.
+template <typename T>
+inline constexpr int64_t kChunk = 64 / sizeof(T);
+
 /// to[j] = the elements of a run. Up to kSlack elements behind it get any value.
 template <typename T>
 inline void copy_run(const Run& run, const T* from, const T* end, T* to) {
-  constexpr int64_t kChunk = 64 / sizeof(T);
-  static_assert(kChunk <= kSlack);
-  if (run.step == 1 && from + (run.count + kChunk) <= end) {
-    for (int64_t j = 0; j < run.count; j += kChunk) std::memcpy(to + j, from + j, 64);
+  static_assert(kChunk<T> <= kSlack);
+  if (run.step == 1 && from + (run.count + kChunk<T>) <= end) {
+    for (int64_t j = 0; j < run.count; j += kChunk<T>) std::memcpy(to + j, from + j, 64);
     return;
   }
   for (int64_t j = 0; j < run.count; ++j) to[j] = from[j * run.step];
@@ -87,6 +90,33 @@ inline int64_t read_by_tiles(int64_t columns, int64_t lanes) {
   return (columns + lanes - 1) / lanes * lanes;
 }
 
+/// Whether copy_run() may read whole chunks of each run, at each of the terms.
+template <typename T>
+inline bool reads_chunks(const Source<T>& from, const int64_t* terms, int64_t depth,
+                         const std::vector<Run>& columns) {
+  if (depth == 0) return false;
+  const int64_t last = *std::max_element(terms, terms + depth);
+  return std::all_of(columns.begin(), columns.end(), [&](const Run& run) {
+    const int64_t end = last + run.offset + run.count + kChunk<T>;
+    return run.step == 1 && end <= from.end - from.data;
+  });
+}
+
+/// A panel of full width, from one or two runs of dense elements: the usual ones, without a choice
+/// for each of the terms.
+template <int Runs, typename T>
+inline void pack_dense(const T* from, const int64_t* terms, int64_t depth, const Run* columns,
+                       int64_t width, T* to) {
+  for (int64_t l = 0; l < depth; ++l, to += width) {
+    for (int i = 0; i < Runs; ++i) {
+      const T* const row = from + terms[l] + columns[i].offset;
+      for (int64_t j = 0; j < columns[i].count; j += kChunk<T>) {
+        std::memcpy(to + columns[i].start + j, row + j, 64);
+      }
+    }
+  }
+}
+
 /// A panel: to[l][j] = from[terms[l] + columns[j]], whose columns are given by runs; beyond them
 /// are zeros, up to the end of the vector.
 template <typename T>
@@ -94,6 +124,10 @@ void pack_by_rows(const Source<T>& from, const int64_t* terms, int64_t depth,
                   const std::vector<Run>& columns, int64_t width, int64_t lanes, T* to) {
   const int64_t used = columns.back().start + columns.back().count;
   const int64_t end = read_by_tiles(used, lanes);
+  if (used == end && columns.size() <= 2 && reads_chunks(from, terms, depth, columns)) {
+    return columns.size() == 1 ? pack_dense<1>(from.data, terms, depth, columns.data(), width, to)
+                               : pack_dense<2>(from.data, terms, depth, columns.data(), width, to);
+  }
   for (int64_t l = 0; l < depth; ++l, to += width) {
     const T* const row = from.data + terms[l];
     for (const Run& run : columns) copy_run(run, row + run.offset, from.end, to + run.start);

@@ -27,10 +27,11 @@ inline void put_vector(const Tile<T>& tile, int r, int v, const T* sums) {
   }
 }
 
-/// Where the elements of the left factor are.
-enum class Left { packed, at_steps, anywhere };
+/// Where the elements of the factors are: the left one is packed, but for at_steps and anywhere,
+/// and so is the right one, but for as_it_lies.
+enum class Factors { packed, at_steps, anywhere, as_it_lies };
 
-template <typename T, typename V, int Rows, int Vectors, Left Kind>
+template <typename T, typename V, int Rows, int Vectors, Factors Kind>
 inline void multiply_tile(const Tile<T>& tile) {
   typename V::Type sums[Rows][Vectors];
 #pragma GCC unroll 16
@@ -43,17 +44,19 @@ inline void multiply_tile(const Tile<T>& tile) {
   const int64_t step = tile.a_step;
   const T* rows[Rows];
 #pragma GCC unroll 16
-  for (int r = 0; r < Rows; ++r) rows[r] = Kind == Left::anywhere ? a + tile.a_rows[r] : nullptr;
+  for (int r = 0; r < Rows; ++r) rows[r] = Kind == Factors::anywhere ? a + tile.a_rows[r] : nullptr;
+  constexpr bool is_packed = Kind == Factors::packed || Kind == Factors::as_it_lies;
   for (int64_t l = 0; l < tile.depth; ++l, panel += kVectors * V::kLanes) {
     typename V::Type right[Vectors];
 #pragma GCC unroll 2
-    for (int v = 0; v < Vectors; ++v) right[v] = V::load(panel + v * V::kLanes);
-    const int64_t term = Kind == Left::packed ? l * Rows : tile.terms[l];
+    for (int v = 0; v < Vectors; ++v) {
+      right[v] = V::load(Kind == Factors::as_it_lies ? tile.vectors[v] + tile.panel_terms[l]
+                                                     : panel + v * V::kLanes);
+    }
+    const int64_t term = is_packed ? l * Rows : tile.terms[l];
 #pragma GCC unroll 16
     for (int r = 0; r < Rows; ++r) {
-      const T* const row = Kind == Left::packed     ? a + r
-                           : Kind == Left::at_steps ? a + r * step
-                                                    : rows[r];
+      const T* const row = is_packed ? a + r : Kind == Factors::at_steps ? a + r * step : rows[r];
       const auto value = V::spread(row + term);
 #pragma GCC unroll 2
       for (int v = 0; v < Vectors; ++v) V::multiply_add(value, right[v], sums[r][v]);
@@ -74,7 +77,7 @@ inline void multiply_tile(const Tile<T>& tile) {
 
 /// The one for the tile's number of rows. Each is a function of its own: one that holds them all
 /// takes several times as long to compile.
-template <typename T, typename By, int Vectors, Left Kind, int Rows = By::Lanes::kRows>
+template <typename T, typename By, int Vectors, Factors Kind, int Rows = By::Lanes::kRows>
 void multiply_rows(const Tile<T>& tile) {
   if (tile.rows == Rows) return By::template multiply<Rows, Vectors, Kind>(tile);
   if constexpr (Rows > 1) multiply_rows<T, By, Vectors, Kind, Rows - 1>(tile);
@@ -82,9 +85,10 @@ void multiply_rows(const Tile<T>& tile) {
 
 template <typename T, typename By, int Vectors>
 void multiply_vectors(const Tile<T>& tile) {
-  if (!tile.terms) return multiply_rows<T, By, Vectors, Left::packed>(tile);
-  if (tile.a_rows) return multiply_rows<T, By, Vectors, Left::anywhere>(tile);
-  multiply_rows<T, By, Vectors, Left::at_steps>(tile);
+  if (tile.panel_terms) return multiply_rows<T, By, Vectors, Factors::as_it_lies>(tile);
+  if (!tile.terms) return multiply_rows<T, By, Vectors, Factors::packed>(tile);
+  if (tile.a_rows) return multiply_rows<T, By, Vectors, Factors::anywhere>(tile);
+  multiply_rows<T, By, Vectors, Factors::at_steps>(tile);
 }
 
 template <typename T, typename By>
@@ -103,7 +107,7 @@ constexpr TileLoops<T> kLoops = {multiply_by<T, By>, By::Lanes::kRows, kWidth<ty
 template <typename T>
 struct By128 {
   using Lanes = PlainLanes<T>;
-  template <int Rows, int Vectors, Left Kind>
+  template <int Rows, int Vectors, Factors Kind>
   static void multiply(const Tile<T>& tile) {
     multiply_tile<T, Lanes, Rows, Vectors, Kind>(tile);
   }
@@ -114,7 +118,7 @@ struct By128 {
 template <typename T>
 struct By256 {
   using Lanes = Lanes256<T>;
-  template <int Rows, int Vectors, Left Kind>
+  template <int Rows, int Vectors, Factors Kind>
   OFL_AVX2_FMA OFL_FLAT static void multiply(const Tile<T>& tile) {
     multiply_tile<T, Lanes, Rows, Vectors, Kind>(tile);
   }
@@ -122,7 +126,7 @@ struct By256 {
 template <typename T>
 struct By512 {
   using Lanes = Lanes512<T>;
-  template <int Rows, int Vectors, Left Kind>
+  template <int Rows, int Vectors, Factors Kind>
   OFL_AVX512 OFL_FLAT static void multiply(const Tile<T>& tile) {
     multiply_tile<T, Lanes, Rows, Vectors, Kind>(tile);
   }

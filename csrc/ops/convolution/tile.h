@@ -7,7 +7,7 @@
 namespace ofl::ops {
 
 /// out[r][j] = (or +=) the sum over l of a[l][r] * panel[l][j], added in this order to 0, each
-/// product and its addition rounded once.
+/// product and its addition rounded once. Panels that are read as they lie need a packed a.
 template <typename T>
 struct Tile {
   int64_t depth;          // terms of the sum
@@ -15,7 +15,9 @@ struct Tile {
   const int64_t* terms;   // an element is at a + terms[l] + a_rows[r]; null where it is packed
   const int64_t* a_rows;  // null where a row is at r * a_step
   int64_t a_step;
-  const T* panel;  // [depth][width], aligned to vectors
+  const T* panel;              // packed: [depth][width]; else vectors are read as they lie, and
+  const int64_t* panel_terms;  // vector v is at vectors[v] + panel_terms[l]; null where packed
+  const T* vectors[2];
   T* out;
   const int64_t* out_rows;        // where a row begins
   const int64_t* out_columns;     // and its columns

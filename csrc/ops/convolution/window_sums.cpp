@@ -1,5 +1,6 @@
 // by positions: weights ─► slivers, once ─────┐      (or as they lie, for few positions)
 //               images ──► panels, by pieces ─┴─► tiles of channels x positions
+//                          (or as they lie, where positions follow each other)
 // by channels:  weights ─► panels, once ─┐
 //               images as they lie ──────┴─► tiles of positions x channels
 #include "ops/convolution/window_sums.h"
@@ -14,6 +15,8 @@ constexpr int64_t kPanelsAtATime = 4;
 constexpr int64_t kPositionsAtATime = 196;
 /// Weights are packed when so many panels meet them; tiles of fewer read them as they lie.
 constexpr int64_t kPanelsToPackFor = 16;
+/// Multiplications for which it is worth a look whether panels can be read as they lie.
+constexpr double kLargeWork = 1 << 22;
 /// Pieces for each thread, where there are few images.
 constexpr int64_t kPiecesPerThread = 4;
 
@@ -63,6 +66,33 @@ std::vector<std::vector<Run>> runs_of_panels(const WindowSums& sums, int64_t wid
   return panels;
 }
 
+/// What vectors of the terms read stays in the L1 cache, beside a sliver of the weights, while all
+/// slivers pass. A cache of 32 KiB has 64 sets of 8 lines; where channels are 4 KiB apart, all are
+/// in one set. Each page beyond some 64 takes a look into the page table's second cache.
+bool stays_in_cache(const int64_t* terms, int64_t depth, const int64_t* vectors, int count,
+                    int64_t vector_bytes, int64_t item) {
+  constexpr int kSets = 64, kMostLines = 5, kMostPages = 64;
+  constexpr int64_t kLine = 64, kPage = 4096;
+  int64_t lines[kSets][kMostLines];
+  int used[kSets] = {};
+  std::vector<int64_t> pages;
+  for (int64_t l = 0; l < depth; ++l) {
+    for (int v = 0; v < count; ++v) {
+      const int64_t begin = (terms[l] + vectors[v]) * item, end = begin + vector_bytes - 1;
+      for (int64_t line = begin / kLine; line <= end / kLine; ++line) {
+        const auto set = static_cast<size_t>(line) % kSets;
+        int64_t* const first = lines[set];
+        if (std::find(first, first + used[set], line) != first + used[set]) continue;
+        if (used[set] == kMostLines) return false;
+        first[used[set]++] = line;
+        const int64_t page = line * kLine / kPage;
+        if (std::find(pages.begin(), pages.end(), page) == pages.end()) pages.push_back(page);
+      }
+    }
+  }
+  return pages.size() <= kMostPages;
+}
+
 /// Some positions that one tile takes.
 struct Strip {
   int64_t first, count;
@@ -99,6 +129,7 @@ class SumRunner {
       }
     } else {
       position_vectors_ = contiguous_vectors(sums.out_positions, loops_.lanes);
+      find_panels_as_they_lie(images);
     }
   }
 
@@ -120,11 +151,18 @@ class SumRunner {
   void pack_weights() const;
   void pack_slice(int64_t group, int64_t part, int64_t number) const;
   void cut_strips();
+  void find_panels_as_they_lie(int64_t images);
   void multiply_positions(const Source<T>& image, int64_t group, int64_t first_panel,
                           int64_t panels, int64_t first_slice, int64_t end_slice, T* out) const;
-  void multiply_panels(int64_t group, int64_t part, int64_t first_panel, int64_t panels,
-                       int64_t first_slice, int64_t end_slice, const T* packed, T* out) const;
+  void multiply_panels(const T* image, int64_t group, int64_t part, int64_t first_panel,
+                       int64_t panels, int64_t first_slice, int64_t end_slice, const T* packed,
+                       T* out) const;
+  const int64_t* terms_of(int64_t group, int64_t part) const {
+    return sums_.image_terms.data() + group * sums_.terms + parts_.first(part);
+  }
   void set_weights(int64_t group, int64_t part, int64_t number, Tile<T>* tile) const;
+  void set_slice(int64_t group, int64_t part, int64_t number, Tile<T>* tile) const;
+  void set_columns(int64_t panel, Tile<T>* tile) const;
   void multiply_strips(const T* image, int64_t group, int64_t first, int64_t end,
                        int64_t first_slice, int64_t end_slice, T* out) const;
 
@@ -142,6 +180,7 @@ class SumRunner {
   std::vector<Strip> strips_;
   std::vector<std::vector<uint8_t>> channel_vectors_;
   std::vector<uint8_t> position_vectors_;
+  std::vector<uint8_t> lies_;  // for each panel: it is read as it lies
 };
 
 template <typename T>
@@ -180,6 +219,32 @@ void SumRunner<T>::cut_strips() {
     const int64_t begin = i * sums_.positions / strips, end = (i + 1) * sums_.positions / strips;
     strips_.push_back(
         {begin, end - begin, runs_of(sums_.image_positions.data() + begin, end - begin)});
+  }
+}
+
+/// Those whose vectors are positions that follow each other, of images that are large enough.
+template <typename T>
+void SumRunner<T>::find_panels_as_they_lie(int64_t images) {
+  lies_.assign(panels_.size(), 0);
+  if (are_weights_in_place_ || sums_.work() * static_cast<double>(images) < kLargeWork) return;
+  constexpr auto kItem = static_cast<int64_t>(sizeof(T));
+  const int64_t width = loops_.width, lanes = loops_.lanes, vectors = width / lanes;
+  const std::vector<uint8_t> follow = contiguous_vectors(sums_.image_positions, loops_.lanes);
+  bool is_first = true;
+  for (int64_t p = 0; p < sums_.positions / width; ++p) {  // whole ones only
+    bool lies = true;
+    int64_t places[2] = {};
+    for (int64_t v = 0; v < vectors; ++v) {
+      lies = lies && follow[p * vectors + v];
+      places[v] = sums_.image_positions[p * width + v * lanes];
+    }
+    if (!lies) continue;
+    if (is_first && !stays_in_cache(terms_of(0, 0), parts_.length(0), places,
+                                    static_cast<int>(vectors), lanes * kItem, kItem)) {
+      return;
+    }
+    is_first = false;
+    lies_[p] = 1;
   }
 }
 
@@ -231,13 +296,13 @@ void SumRunner<T>::multiply_positions(const Source<T>& image, int64_t group, int
   T* const packed = reinterpret_cast<T*>(memory.data());
   for (int64_t part = 0; part < parts_.count; ++part) {
     const int64_t depth = parts_.length(part);
-    const int64_t* const terms =
-        sums_.image_terms.data() + group * sums_.terms + parts_.first(part);
     for (int64_t p = 0; p < panels; ++p) {
-      pack_by_rows(image, terms, depth, panels_[first_panel + p], width, loops_.lanes,
-                   packed + p * width * depth);
+      if (lies_[first_panel + p]) continue;
+      pack_by_rows(image, terms_of(group, part), depth, panels_[first_panel + p], width,
+                   loops_.lanes, packed + p * width * depth);
     }
-    multiply_panels(group, part, first_panel, panels, first_slice, end_slice, packed, out);
+    multiply_panels(image.data, group, part, first_panel, panels, first_slice, end_slice, packed,
+                    out);
   }
 }
 
@@ -254,26 +319,49 @@ void SumRunner<T>::set_weights(int64_t group, int64_t part, int64_t number, Tile
   place_rows(weights_ + sums_.weight_groups[group], channels, runs_of(channels, count), tile);
 }
 
-/// A sliver stays in the L1 cache while all panels pass.
 template <typename T>
-void SumRunner<T>::multiply_panels(int64_t group, int64_t part, int64_t first_panel, int64_t panels,
-                                   int64_t first_slice, int64_t end_slice, const T* packed,
-                                   T* out) const {
-  const int64_t width = loops_.width, depth = parts_.length(part);
+void SumRunner<T>::set_slice(int64_t group, int64_t part, int64_t number, Tile<T>* tile) const {
+  set_weights(group, part, number, tile);
+  tile->rows = static_cast<int>(std::min(slice_, sums_.channels - number * slice_));
+  tile->out_rows = sums_.out_channels.data() + group * sums_.channels + number * slice_;
+}
+
+template <typename T>
+void SumRunner<T>::set_columns(int64_t panel, Tile<T>* tile) const {
+  const int64_t first = panel * loops_.width;
+  tile->columns = static_cast<int>(std::min<int64_t>(loops_.width, sums_.positions - first));
+  tile->out_columns = sums_.out_positions.data() + first;
+  tile->are_contiguous = position_vectors_.data() + first / loops_.lanes;
+}
+
+/// A sliver stays in the L1 cache while the packed panels pass. A panel that is read as it lies
+/// stays there while the slivers pass: the hardware fetches them ahead.
+template <typename T>
+void SumRunner<T>::multiply_panels(const T* image, int64_t group, int64_t part, int64_t first_panel,
+                                   int64_t panels, int64_t first_slice, int64_t end_slice,
+                                   const T* packed, T* out) const {
   Tile<T> tile{};
-  tile.depth = depth;
+  tile.depth = parts_.length(part);
   tile.out = out;
   tile.adds = part > 0;
   for (int64_t number = first_slice; number < end_slice; ++number) {
-    set_weights(group, part, number, &tile);
-    tile.rows = static_cast<int>(std::min(slice_, sums_.channels - number * slice_));
-    tile.out_rows = sums_.out_channels.data() + group * sums_.channels + number * slice_;
+    set_slice(group, part, number, &tile);
     for (int64_t p = 0; p < panels; ++p) {
-      const int64_t first = (first_panel + p) * width;
-      tile.panel = packed + p * width * depth;
-      tile.columns = static_cast<int>(std::min(width, sums_.positions - first));
-      tile.out_columns = sums_.out_positions.data() + first;
-      tile.are_contiguous = position_vectors_.data() + first / loops_.lanes;
+      if (lies_[first_panel + p]) continue;
+      tile.panel = packed + p * loops_.width * tile.depth;
+      set_columns(first_panel + p, &tile);
+      loops_.multiply(tile);
+    }
+  }
+  tile.panel_terms = terms_of(group, part);
+  for (int64_t p = first_panel; p < first_panel + panels; ++p) {
+    if (!lies_[p]) continue;
+    set_columns(p, &tile);
+    for (int64_t v = 0; v < loops_.width / loops_.lanes; ++v) {
+      tile.vectors[v] = image + sums_.image_positions[p * loops_.width + v * loops_.lanes];
+    }
+    for (int64_t number = first_slice; number < end_slice; ++number) {
+      set_slice(group, part, number, &tile);
       loops_.multiply(tile);
     }
   }
@@ -287,7 +375,7 @@ void SumRunner<T>::multiply_strips(const T* image, int64_t group, int64_t first,
   tile.out = out;
   for (int64_t part = 0; part < parts_.count; ++part) {
     tile.depth = parts_.length(part);
-    tile.terms = sums_.image_terms.data() + group * sums_.terms + parts_.first(part);
+    tile.terms = terms_of(group, part);
     tile.adds = part > 0;
     for (int64_t number = first_slice; number < end_slice; ++number) {
       const int64_t channel = number * slice_;

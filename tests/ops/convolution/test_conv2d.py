@@ -117,12 +117,15 @@ def test_threads_change_no_bit(kernel: str, dtype: str, case: Case) -> None:
     assert len(seen) == 1
 
 
-# Tiles are of channels or of positions, whichever is faster: images, kernels, stride, padding.
+# Tiles are of channels or of positions, whichever is faster, and positions are packed, or read as
+# they lie if there is much work and their lines fit a cache: images, kernels, stride, padding.
 WAYS = (
     ((5, 16, 8, 8), (48, 16, 3, 3), 2, 1),
     ((40, 3, 9, 7), (48, 3, 3, 3), 1, 1),
     ((3, 8, 30, 30), (40, 8, 3, 2), 1, 0),
     ((1, 24, 5, 5), (70, 24, 3, 3), 1, 1),
+    ((2, 20, 24, 40), (34, 20, 3, 3), 1, 1),
+    ((2, 64, 32, 32), (34, 64, 3, 3), 1, 0),
 )
 
 
