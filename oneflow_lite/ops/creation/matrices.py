@@ -140,7 +140,10 @@ def _below(x: Tensor, k: int, op: str) -> Tensor:
     rows, columns = x.shape[-2:] if x.ndim > 1 else (x.shape[0], x.shape[0])
     are_known = isinstance(rows, int) and isinstance(columns, int)
     last = min(max(k, -rows), columns) if are_known else k  # of row 0
-    return arange(columns, device=x.device) <= arange(last, last + rows, device=x.device)[:, None]
+    is_small = are_known and max(columns, last + rows) < 2**15
+    dtype = "int16" if is_small else "int64"
+    numbers = arange(last, last + rows, dtype=dtype, device=x.device)
+    return arange(columns, dtype=dtype, device=x.device) <= numbers[:, None]
 
 
 if not TYPE_CHECKING:
