@@ -162,8 +162,8 @@ class Comparison:
                 ratio = large.ratio(OURS.name, name)
                 self.report.claim(question, ratio, f"x {name}", now=target, goal=target)
         at, ratio = worst(curve)
-        slowest = f"{program.name}, slowest size ({size_str(at)})"
-        self.report.claim(slowest, ratio, f"x {NUMPY}", now=now, goal=goal)
+        slowest, at_size = f"{program.name}, slowest size", size_str(at)
+        self.report.claim(slowest, ratio, f"x {NUMPY}", now=now, goal=goal, at=at_size)
         if program.headline:
             self.report.headline(question, large, OURS.name)
         return large

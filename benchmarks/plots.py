@@ -177,7 +177,7 @@ PICTURES: dict[str, Callable[[Curves, str, Path], None]] = {
 }
 
 
-def draw(reports: Mapping[str, Mapping[str, Any]], folder: Path) -> list[Path]:
+def draw(reports: Mapping[str, Mapping[str, Any]], folder: Path, suffix: str = "") -> list[Path]:
     """Draw the pictures of some reports; return the files, none where matplotlib is not."""
     if Figure is None:
         return []
@@ -185,6 +185,6 @@ def draw(reports: Mapping[str, Mapping[str, Any]], folder: Path) -> list[Path]:
     for name, draw_one in PICTURES.items():
         if name in reports:
             curves = [curve_of(given) for given in reports[name]["curves"]]
-            files.append(folder / f"{name}.png")
+            files.append(folder / f"{name}{suffix}.png")
             draw_one(curves, reports[name]["machine"], files[-1])
     return files

@@ -29,6 +29,7 @@ class Claim:
     now: float | None
     goal: float | None
     at_least: bool  # the targets are lower bounds
+    at: str = ""  # the size of what was measured, where that is found out
 
     def meets(self, target: float | None) -> bool | None:
         if target is None:
@@ -126,8 +127,9 @@ class Report:
         now: float | None = None,
         goal: float | None = None,
         at_least: bool = False,
+        at: str = "",
     ) -> None:
-        self._claims.append(Claim(question, measured, unit, now, goal, at_least))
+        self._claims.append(Claim(question, measured, unit, now, goal, at_least, at))
 
     def note(self, text: str) -> None:
         self._notes.append(text)
@@ -225,7 +227,7 @@ def machine(versions: Mapping[str, str]) -> str:
 
 TIMES_HEAD = ("question", "contender", "median", "min", "spread", "ratio", "spread")
 CLAIMS_HEAD = ("question", "measured", "spread", "unit", "target now", "met", "goal", "met")
-_TEXT_COLUMNS = {"contender", "dtype", "layout", "met", "unit"}  # besides the first
+_TEXT_COLUMNS = {"contender", "dtype", "layout", "met", "unit", "vectors"}  # besides the first
 
 
 def seconds_str(seconds: float) -> str:
@@ -253,18 +255,27 @@ def times_cells(row: Row) -> list[str]:
     return [row.question, row.contender, median, minimum, noise_mark(row.seconds) + spread, *ratio]
 
 
+def target_str(claim: Claim, target: float | None) -> str:
+    """Return one of the claim's targets, "" where it has none."""
+    return "" if target is None else f"{'>=' if claim.at_least else '<='} {target:g}"
+
+
+def measured_cells(claim: Claim) -> list[str]:
+    """Return the claim's figure and its spread."""
+    measured = claim.measured
+    figure = f"{measured.median:.3g}" + (f" at {claim.at}" if claim.at else "")
+    return [figure, f"{noise_mark(measured)}{measured.spread:.2g}"]
+
+
 def claim_cells(claim: Claim) -> list[str]:
-    sign = ">=" if claim.at_least else "<="
-    spread = f"{noise_mark(claim.measured)}{claim.measured.spread:.2g}"
-    cells = [claim.question, f"{claim.measured.median:.3g}", spread, claim.unit]
+    cells = [claim.question, *measured_cells(claim), claim.unit]
     for target in (claim.now, claim.goal):
-        met = claim.meets(target)
-        cells.append("" if target is None else f"{sign} {target:g}")
-        cells.append({True: "yes", False: "NO", None: ""}[met])
+        met = {True: "yes", False: "NO", None: ""}[claim.meets(target)]
+        cells += [target_str(claim, target), met]
     return cells
 
 
-def sizes_table(curves: Sequence[Curve], markdown: bool = False) -> str:
+def sizes_table(curves: Sequence[Curve], markdown: bool = False, of: str = "contender") -> str:
     """Return times in times of the reference's: a line for each contender, a column a size."""
     sizes = sorted({size for curve in curves for size in curve.sizes})
     lines = []
@@ -272,24 +283,7 @@ def sizes_table(curves: Sequence[Curve], markdown: bool = False) -> str:
         ratios = dict(zip(curve.sizes, curve.ratios, strict=True))
         cells = [f"{ratios[size]:.3g}" if size in ratios else "" for size in sizes]
         lines.append([curve.question, curve.contender, *cells])
-    return table(("question", "contender", *map(size_str, sizes)), lines, markdown)
-
-
-def large_table(curves: Sequence[Curve], markdown: bool = False) -> str:
-    """Return the same at the largest size that all contenders have: a column for each."""
-    names = list(dict.fromkeys(curve.contender for curve in curves))
-    questions: dict[str, dict[str, Curve]] = {}
-    for curve in curves:
-        questions.setdefault(curve.question, {})[curve.contender] = curve
-    lines = []
-    for question, own in questions.items():
-        size = min(curve.sizes[-1] for curve in own.values())
-        at = {name: curve.sizes.index(size) for name, curve in own.items()}
-        reference = next(iter(own.values())).reference
-        seconds = seconds_str(own[reference].seconds[at[reference]])
-        cells = [f"{own[name].ratios[at[name]]:.3g}" if name in own else "" for name in names]
-        lines.append([question, size_str(size), seconds, *cells])
-    return table(("question", "size", "time of 1", *names), lines, markdown)
+    return table(("question", of, *map(size_str, sizes)), lines, markdown)
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], markdown: bool = False) -> str:
