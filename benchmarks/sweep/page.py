@@ -44,7 +44,7 @@ REASONS: tuple[tuple[str, str], ...] = (
         "the system after each call, and comes page by page.",
     ),
     (
-        r"^(meshgrid|(nan)?cum\w+|nanprod|sign|einsum\('ij->j')(\(|,)"
+        r"^(meshgrid|(nan)?cum\w+|nanprod|sign|x \+= y|einsum\('ij->j')(\(|,)"
         r".*, 100000$",
         "One long operation, or several of about 20 us before a look, go to a worker, so that the "
         "thread is free. Here it waits at once: the hand-over adds 20 to 40 us. With "
