@@ -66,8 +66,8 @@ def write(failed: Sequence[str] = ()) -> None:
     sets = kept(RESULTS)
     rewrite(FOLDER / "README.md", block(sets, failed))
     rewrite(FOLDER.parent / "README.md", headline(sets), HEADLINE, HEADLINE_END)
-    for number, (isa, reports) in enumerate(sets.items()):
-        suffix = f"_{isa}" if number else ""
+    for isa, reports in sets.items():
+        suffix = "" if isa == "avx512" else f"_{isa}"
         drawn = plots.draw({report["benchmark"]: report for report in reports}, DOCS, suffix)
         for report in reports:
             if report["benchmark"] == "bench_sweep":

@@ -17,6 +17,9 @@ constexpr int64_t kPositionsAtATime = 196;
 constexpr int64_t kPanelsToPackFor = 16;
 /// Multiplications for which it is worth a look whether panels can be read as they lie.
 constexpr double kLargeWork = 1 << 22;
+/// Of a vector that is read so. Half of those of 32 bytes lie in two lines of the cache, nearly all
+/// of 64 bytes would; whether these gain was not measured.
+constexpr int64_t kMostBytesAsItLies = 32;
 /// Pieces for each thread, where there are few images.
 constexpr int64_t kPiecesPerThread = 4;
 
@@ -226,9 +229,10 @@ void SumRunner<T>::cut_strips() {
 template <typename T>
 void SumRunner<T>::find_panels_as_they_lie(int64_t images) {
   lies_.assign(panels_.size(), 0);
-  if (are_weights_in_place_ || sums_.work() * static_cast<double>(images) < kLargeWork) return;
   constexpr auto kItem = static_cast<int64_t>(sizeof(T));
   const int64_t width = loops_.width, lanes = loops_.lanes, vectors = width / lanes;
+  const bool is_large = sums_.work() * static_cast<double>(images) >= kLargeWork;
+  if (are_weights_in_place_ || !is_large || lanes * kItem > kMostBytesAsItLies) return;
   const std::vector<uint8_t> follow = contiguous_vectors(sums_.image_positions, loops_.lanes);
   bool is_first = true;
   for (int64_t p = 0; p < sums_.positions / width; ++p) {  // whole ones only
