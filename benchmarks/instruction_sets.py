@@ -10,7 +10,7 @@ import numpy as np
 from oneflow_lite import _C
 
 NATIVE, AVX2 = "native", "avx2"
-# What our own loops may use -> its name in tables, in their order.
+# Instruction set of our loops -> its name in tables. Tables have them in this order.
 LABELS = {"avx512": "AVX-512", "avx2": "AVX2", "baseline": "baseline"}
 
 

@@ -23,16 +23,7 @@ pytestmark = [
 ]
 
 FOLDER = ROOT / "benchmarks"
-SHARED = (
-    "timing",
-    "report",
-    "figures",
-    "run_all",
-    "libraries",
-    "expressions",
-    "comparison",
-    "plots",
-)
+SHARED = ("timing", "report", "run_all", "libraries", "expressions", "comparison", "plots")
 BENCHMARKS = sorted(path.stem for path in FOLDER.glob("bench_*.py"))
 
 

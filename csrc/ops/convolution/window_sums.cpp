@@ -17,8 +17,8 @@ constexpr int64_t kPositionsAtATime = 196;
 constexpr int64_t kPanelsToPackFor = 16;
 /// Multiplications for which it is worth a look whether panels can be read as they lie.
 constexpr double kLargeWork = 1 << 22;
-/// Of a vector that is read so. Half of those of 32 bytes lie in two lines of the cache, nearly all
-/// of 64 bytes would; whether these gain was not measured.
+/// Larger vectors are packed. Nearly each vector of 64 bytes would lie in two lines of the cache.
+/// Such vectors were not measured.
 constexpr int64_t kMostBytesAsItLies = 32;
 /// Pieces for each thread, where there are few images.
 constexpr int64_t kPiecesPerThread = 4;
@@ -69,9 +69,9 @@ std::vector<std::vector<Run>> runs_of_panels(const WindowSums& sums, int64_t wid
   return panels;
 }
 
-/// What vectors of the terms read stays in the L1 cache, beside a sliver of the weights, while all
-/// slivers pass. A cache of 32 KiB has 64 sets of 8 lines; where channels are 4 KiB apart, all are
-/// in one set. Each page beyond some 64 takes a look into the page table's second cache.
+/// Whether the lines that a panel reads stay in the L1 cache while all slivers pass. A cache of
+/// 32 KiB has 64 sets of 8 lines, of which slivers take some. Lines that are 4 KiB apart are in one
+/// set. The first cache of page addresses has about 64 of them.
 bool stays_in_cache(const int64_t* terms, int64_t depth, const int64_t* vectors, int count,
                     int64_t vector_bytes, int64_t item) {
   constexpr int kSets = 64, kMostLines = 5, kMostPages = 64;
@@ -243,6 +243,7 @@ void SumRunner<T>::find_panels_as_they_lie(int64_t images) {
       places[v] = sums_.image_positions[p * width + v * lanes];
     }
     if (!lies) continue;
+    // The lines of the others lie alike.
     if (is_first && !stays_in_cache(terms_of(0, 0), parts_.length(0), places,
                                     static_cast<int>(vectors), lanes * kItem, kItem)) {
       return;
