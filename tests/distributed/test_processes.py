@@ -339,8 +339,11 @@ def test_survivors_of_a_killed_rank(start: Start, tmp_path: Path) -> None:
         3,
         *("--", "--with-ft", "ulfm"),
         code="""
+import ctypes
+from mpi4py import MPI
 if rank == 1:
     os.kill(os.getpid(), signal.SIGKILL)
+assert ctypes.c_bool.in_dll(ctypes.CDLL(MPI.__file__), "ompi_async_mpi_finalize")
 x = flow.ones(5)
 try:
     while True:
