@@ -50,11 +50,13 @@ double work_of(const LoopPlan& plan, const ops::LoopArgs& args) {
 }
 double work_of(const ArrayPlan&, const ops::ArrayArgs& args) { return args.work; }
 
-/// Says who helps a kernel that runs in this thread. No loop of that size is worth a wake; awaited
-/// arrays may take several times as long.
-void set_helpers(ops::LoopArgs&, const Tensor&) {}
-void set_helpers(ops::ArrayArgs& args, const Tensor& output) {
-  const bool is_long = args.work >= ops::kSplitWork;
+/// Says who helps a kernel that runs in this thread. No loop of that size is worth a wake, but a
+/// helper may be awake; awaited arrays may take several times as long.
+void set_helpers(ops::LoopArgs& args, double work, const Tensor& output) {
+  if (work >= ops::kShareWork) args.helpers = output.storage->state().device.helpers();
+}
+void set_helpers(ops::ArrayArgs& args, double work, const Tensor& output) {
+  const bool is_long = work >= ops::kSplitWork;
   args.helpers = is_long ? output.storage->state().device.helpers() : nullptr;
 }
 
@@ -70,7 +72,7 @@ size_t new_bytes(const ArrayPlan& plan) {
 vm::Company company_of(const Issuer& issuer, const LoopPlan& plan) {
   const bool is_joinable =
       ops::is_elementwise(plan.args.kernel) && fusion_pays(issuer.machine.options(), plan.args);
-  return is_joinable ? vm::Company::joinable : vm::Company::alone;
+  return is_joinable ? vm::Company::joinable : vm::Company::divisible;
 }
 vm::Company company_of(const Issuer&, const ArrayPlan& plan) {
   return ops::info(plan.kernel).arrays.is_awaited ? vm::Company::awaited : vm::Company::alone;
@@ -97,7 +99,7 @@ bool run_inline(const Issuer& issuer, const Plan& plan, Args& args, const vm::In
       if (args.is_written(i)) tensor->storage->materialize_on_host();
       args.address(i) = tensor ? tensor->address() : nullptr;
     }
-    set_helpers(args, *plan.operand(args.size() - 1));
+    set_helpers(args, header.cost, *plan.operand(args.size() - 1));
     ops::run(args);
   };
   const auto describe = [&](vm::Description* out) { describe_result(args, out); };

@@ -240,6 +240,49 @@ bool is_shared(HelperPool& pool, std::chrono::microseconds each) {
   return others > 0;
 }
 
+void test_the_caller_begins_at_the_front() {
+  TestedPool pool(3);
+  const auto caller = std::this_thread::get_id();
+  for (int round = 0; round < 200; ++round) {
+    std::vector<std::thread::id> takers(kChunks);
+    int64_t own = 0;
+    bool in_order = true;
+    pool.parallel_for(kChunks, [&](int64_t chunk) {
+      takers[static_cast<size_t>(chunk)] = std::this_thread::get_id();
+      if (std::this_thread::get_id() == caller) in_order = in_order && chunk == own++;
+    });
+    CHECK(in_order);
+    for (int64_t chunk = 0; chunk < kChunks; ++chunk) {
+      CHECK((takers[static_cast<size_t>(chunk)] == caller) == (chunk < own));
+    }
+  }
+}
+
+void test_who_is_roused_goes_back_to_sleep() {
+  TestedPool pool(2);
+  CHECK(!pool.is_helped());
+  const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  for (int round = 0; round < 20; ++round) {
+    // It may be asleep again before anybody looks.
+    while (!pool.is_helped() && std::chrono::steady_clock::now() < end) pool.rouse();
+    CHECK(every_chunk_once(pool, 8));  // too few to wake anybody
+    while (pool.is_helped() && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+  }
+  CHECK(std::chrono::steady_clock::now() < end);
+}
+
+void test_nobody_is_roused_for_one_thread_or_where_threads_come_late() {
+  TestedPool single(1);
+  HelperPool crowded(2);
+  crowded.crowding().note_late(now_ns() + 1'000'000'000'000);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
+  while (std::chrono::steady_clock::now() < end) {
+    single.rouse();
+    crowded.rouse();
+    CHECK(!single.is_helped() && !crowded.is_helped());
+  }
+}
+
 /// Until it has lasted for kLongestNs.
 void test_one_late_thread_keeps_work_alone() {
   Crowding crowding;
@@ -342,6 +385,9 @@ int main() {
   test_assistants_nest();
   test_who_stands_by_keeps_helpers_asleep();
   test_who_stands_down_leaves_its_place_to_a_helper();
+  test_the_caller_begins_at_the_front();
+  test_who_is_roused_goes_back_to_sleep();
+  test_nobody_is_roused_for_one_thread_or_where_threads_come_late();
   test_one_late_thread_keeps_work_alone();
   test_work_in_time_is_forgiven_slowly();
   test_what_is_not_watched_is_never_crowded();

@@ -1,4 +1,7 @@
 // What the machine lets run in the thread that issues it.
+#include <filesystem>
+#include <iterator>
+
 #include "base/clock.h"
 #include "ep/threads/crowding.h"
 #include "machine_support.h"
@@ -99,6 +102,65 @@ void test_most_work_stays_where_threads_come_late() {
   CHECK(!machine.stays(50));
 }
 
+void test_the_guess_of_a_stretch() {
+  constexpr int64_t kLong = 200'000, kShort = 100'000, kPays = 150'000;
+  StretchGuess stretch;
+  const auto look_after = [&](int64_t inside_ns) {
+    const bool is_long = stretch.begins_long();
+    CHECK(!stretch.begins_long() && stretch.has_begun());  // once a stretch
+    stretch.note_look(inside_ns);
+    CHECK(!stretch.has_begun());
+    return is_long;
+  };
+  // The number of long ones without a helper, until one is woken for the next.
+  const auto tries_after = [&] {
+    int alone = 0;
+    for (; !stretch.begins_long(); ++alone) stretch.note_look(kLong);
+    return alone;
+  };
+  CHECK(!look_after(kLong) && !look_after(kShort));  // the first one of a kind is slow
+  CHECK(!look_after(kLong) && !look_after(kLong));
+  for (int i = 0; i < 5; ++i) CHECK(look_after(kPays));
+  CHECK(look_after(kLong));  // it does not pay: twice as many before the next try, and so on
+  for (const int alone : {4, 8, 16, 16}) {
+    CHECK(tries_after() == alone);
+    stretch.note_look(kLong);
+  }
+  CHECK(tries_after() == 16);
+  for (int i = 0; i < 5; ++i) stretch.note_look(kPays);
+  stretch.note_look(10'000);  // short ones follow
+  CHECK(tries_after() == 4);
+}
+
+/// Of the process.
+int64_t count_threads() {
+  const std::filesystem::directory_iterator threads("/proc/self/task");
+  return std::distance(begin(threads), end(threads));
+}
+
+/// Two long stretches without a look, and a helper is woken, here made, for the third.
+void test_a_helper_is_woken_for_a_long_stretch() {
+  for (const Company company : {Company::divisible, Company::alone}) {
+    Staying machine;
+    machine.crowding().set_watched(false);
+    machine.world.machine.state(kCpu).device.helpers()->set_threads(2);
+    call_often(HostPace::of_this_thread(), 1'000);
+    const int64_t threads = count_threads();
+    const auto stretch = [&](double cost) {
+      machine.world.machine.note_look();
+      PacedCall call;
+      CHECK(machine.world.machine.stays_here(cost, company, call));
+      for (const int64_t end = now_ns() + 200'000; now_ns() < end;) {
+      }
+    };
+    for (int i = 0; i < 4; ++i) stretch(0.35);  // too short to be shared
+    for (int i = 0; i < 2; ++i) stretch(1.5);
+    CHECK(count_threads() == threads);
+    stretch(1.5);
+    CHECK(count_threads() == threads + (company == Company::divisible ? 1 : 0));
+  }
+}
+
 /// A look that comes soon after the first collective since the last look makes the next one
 /// likely. The time in which the thread has seen to collectives does not count.
 void test_the_guess_of_a_look() {
@@ -129,5 +191,7 @@ int main() {
   test_what_may_be_shared_stays_where_each_is_looked_at();
   test_most_work_stays_where_threads_come_late();
   test_the_guess_of_a_look();
+  test_the_guess_of_a_stretch();
+  test_a_helper_is_woken_for_a_long_stretch();
   return ofl::report();
 }

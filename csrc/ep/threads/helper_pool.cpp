@@ -23,6 +23,7 @@ constexpr std::chrono::microseconds kSpin{50}, kVigil{2000};
 constexpr int64_t kWorthWaking = 12;   // usual chunks: to wake a thread costs the time of some
 constexpr int64_t kAssistChunks = 50;  // by who must look after something else, too
 constexpr int64_t kUsualChunkNs = 10'000;
+constexpr int kRoused = 3;  // each costs the caller a call of the system
 /// A helper that needs so many times as long for its last chunk as the others took has lost its
 /// core.
 constexpr int64_t kLateChunks = 4;
@@ -52,23 +53,29 @@ struct HelperPool::Job {
   const ChunkFn body;
   const void* const context;
   const int64_t chunks, weight;
-  std::atomic<int64_t> next{0};
+  std::atomic<int64_t> taken{0};  // may grow beyond `chunks`
+  std::atomic<int64_t> from_end{0};
+  int64_t from_begin = 0;  // the caller's
   std::mutex error_mutex;
   std::exception_ptr error;  // the first; guarded by error_mutex until all have left
 
-  int64_t left() const { return chunks - next.load(std::memory_order_relaxed); }
+  int64_t left() const { return chunks - taken.load(std::memory_order_relaxed); }
   bool worth_waking() const { return left() * weight >= kWorthWaking; }
-  /// Returns how many chunks it has taken.
-  int64_t work(int64_t most) {
+  /// Returns how many chunks it has taken: the caller from the beginning, others from the end. So
+  /// each has about the same part of one job after the other, and what it wrote is in its cache.
+  /// Who takes one counts it in `taken` first. So no more than all are taken, and those from the
+  /// beginning and those from the end are different ones.
+  int64_t work(int64_t most, bool is_caller = false) {
     for (int64_t i = 0; i < most; ++i) {
-      const int64_t chunk = next.fetch_add(1, std::memory_order_relaxed);
-      if (chunk >= chunks) return i;
+      if (taken.fetch_add(1, std::memory_order_relaxed) >= chunks) return i;
+      const int64_t chunk =
+          is_caller ? from_begin++ : chunks - 1 - from_end.fetch_add(1, std::memory_order_relaxed);
       try {
         body(context, chunk);
       } catch (...) {
         std::lock_guard<std::mutex> lock(error_mutex);
         if (!error) error = std::current_exception();
-        next.store(chunks, std::memory_order_relaxed);
+        taken.store(chunks, std::memory_order_relaxed);
       }
     }
     return most;
@@ -109,6 +116,7 @@ struct HelperPool::Shared {
   std::atomic<int> vigils{0};       // a hint: how long to stay awake; orders nothing
   std::atomic<bool> in_use{false};  // by the one caller that has helpers
   std::atomic<int> standing_by{0};
+  std::atomic<bool> is_ready{false};  // a hint: a helper is awake, and has a core; orders nothing
   std::mutex mutex;  // guards the fields below; what is atomic is also read without it
   std::condition_variable left;
   std::atomic<Job*> job{nullptr};
@@ -153,7 +161,7 @@ void HelperPool::run(int64_t chunks, ChunkFn body, const void* context, int64_t 
     run_helped(&job, static_cast<int>(helpers));
     shared.in_use.store(false, std::memory_order_release);
   } else {
-    job.work(chunks);
+    job.work(chunks, true);
   }
   if (job.error) std::rethrow_exception(job.error);
 }
@@ -163,11 +171,11 @@ void HelperPool::run_helped(Job* job, int helpers) {
   int64_t taken = 0;
   offer(job, helpers);
   // A short chunk first: a thread that is about to wait for this work then helps without a call.
-  if (job->weight == 1 && job->worth_waking()) taken += job->work(1);
+  if (job->weight == 1 && job->worth_waking()) taken += job->work(1, true);
   if (job->worth_waking()) wake_missing(helpers);
-  taken += job->work(job->chunks);
+  taken += job->work(job->chunks, true);
   const int64_t each = taken > 0 ? (now_ns() - begin) / taken : 0;
-  withdraw(std::max(each, kUsualChunkNs * job->weight));
+  withdraw(helpers, std::max(each, kUsualChunkNs * job->weight));
 }
 
 /// Who is awake sees the job.
@@ -272,7 +280,18 @@ bool HelperPool::assist() {
 void HelperPool::stand_by() { shared_->standing_by.fetch_add(1, std::memory_order_seq_cst); }
 
 bool HelperPool::is_helped() const {
-  return shared_->standing_by.load(std::memory_order_relaxed) > 0;
+  return shared_->standing_by.load(std::memory_order_relaxed) > 0 ||
+         shared_->is_ready.load(std::memory_order_relaxed);
+}
+
+void HelperPool::rouse() {
+  const int helpers = std::min(threads() - 1, kRoused);
+  if (helpers < 1 || shared_->crowding.is_crowded()) return;
+  {
+    const std::unique_lock<std::mutex> lock = shared_->hold();
+    if (shared_->awake() > 0) shared_->is_ready.store(true, std::memory_order_relaxed);
+  }
+  wake_missing(helpers);
 }
 
 void HelperPool::stand_down() {
@@ -288,12 +307,14 @@ void HelperPool::stand_down() {
 
 Crowding& HelperPool::crowding() { return shared_->crowding; }
 
-/// Returns when no helper looks at the job any more. `usual_ns`: what a chunk took.
-void HelperPool::withdraw(int64_t usual_ns) {
+/// Returns when no helper looks at the job any more. `usual_ns`: what a chunk took. Where none has
+/// come to it, those that are awake have no core.
+void HelperPool::withdraw(int helpers, int64_t usual_ns) {
   Shared& shared = *shared_;
   {
     const std::unique_lock<std::mutex> lock = shared.hold();
     shared.job.store(nullptr, std::memory_order_relaxed);
+    if (shared.places == helpers) shared.is_ready.store(false, std::memory_order_relaxed);
   }
   const auto all_left = [&] { return shared.inside.load(std::memory_order_acquire) == 0; };
   const int64_t begin = now_ns();
@@ -311,6 +332,7 @@ void HelperPool::withdraw(int64_t usual_ns) {
 
 void HelperPool::help(const std::shared_ptr<Shared>& shared) {
   pthread_setname_np(pthread_self(), shared->name);
+  shared->is_ready.store(true, std::memory_order_relaxed);
   const auto self = std::make_shared<Shared::Sleeper>();
   uint64_t seen = 0;
   const auto offer = [&] { return shared->offers.load(std::memory_order_acquire) != seen; };
@@ -333,9 +355,15 @@ void HelperPool::help(const std::shared_ptr<Shared>& shared) {
       // Where threads that wait have taken all places, they may want this core for what comes next.
       is_wanted = job || !shared->job.load(std::memory_order_relaxed);
     }
-    if (!is_wanted) shared->asleep.push_back(self);
+    if (!is_wanted) {
+      shared->asleep.push_back(self);
+      if (shared->awake() == 0) shared->is_ready.store(false, std::memory_order_relaxed);
+    }
     lock.unlock();
-    if (!is_wanted) self->sleep(shared->crowding);
+    if (!is_wanted) {
+      self->sleep(shared->crowding);
+      shared->is_ready.store(true, std::memory_order_relaxed);
+    }
     if (!job) continue;
     job->work(job->chunks);
     shared->leave();

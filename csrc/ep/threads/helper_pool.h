@@ -45,8 +45,11 @@ class HelperPool {
   /// that: a sleeping helper less is woken for a job.
   void stand_by();
   void stand_down();
-  /// Somebody does, and would help with what runs now. A hint: he may stop at any time.
+  /// Somebody does, or a helper is awake, and would help with what runs now. A hint: either may
+  /// stop at any time.
   bool is_helped() const;
+  /// Wakes some helpers that sleep, for jobs in the next 50 us that are too short to wake any.
+  void rouse();
 
   /// Whether helpers, and other threads that are woken to compute, get a core in time. While they
   /// do not, parallel_for() does everything itself.
@@ -68,7 +71,7 @@ class HelperPool {
   void run_helped(Job* job, int helpers);
   void offer(Job* job, int helpers);
   void wake_missing(int helpers);
-  void withdraw(int64_t usual_ns);
+  void withdraw(int helpers, int64_t usual_ns);
   static void help(const std::shared_ptr<Shared>& shared);
 
   std::atomic<int> threads_;

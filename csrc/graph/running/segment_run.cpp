@@ -104,7 +104,7 @@ class Run {
   }
 
   bool stays_here(const Segment& segment, vm::PacedCall& paced) const {
-    const vm::Company company = segment.has_groups ? vm::Company::joinable : vm::Company::alone;
+    const vm::Company company = segment.has_groups ? vm::Company::joinable : vm::Company::divisible;
     return issuer_.machine.is_small(segment.cost) ||
            issuer_.machine.stays_here(segment.cost, company, paced);
   }

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "base/clock.h"
 
@@ -27,15 +28,23 @@ class HostPace {
 
   /// A call begins, or ends; the time between an end and the next beginning is own code.
   void begin(int64_t now) {
-    if (ended_ == 0) return;  // inside another call
+    if (began_ != 0) return;  // inside another call
+    began_ = now;
+    if (ended_ == 0) return;  // the first one
     const int64_t own = now - ended_ - small_;
     between_ += (std::clamp<int64_t>(own, 0, kMostNs) - between_) / kSmoothing;
-    ended_ = 0;
   }
   void end(int64_t now) {
+    if (is_divisible_) inside_ += now - began_;
+    is_divisible_ = false;
+    began_ = 0;
     ended_ = now;
     small_ = 0;
   }
+  /// The call that has begun does work that a helper could share.
+  void note_divisible() { is_divisible_ = true; }
+  /// Nanoseconds inside of such calls since this was asked.
+  int64_t take_inside() { return std::exchange(inside_, 0); }
   /// Small work that the thread does at once, as estimated: it is no own code either.
   void note_small(double ns) { small_ += static_cast<int64_t>(ns); }
 
@@ -46,8 +55,10 @@ class HostPace {
   // 4 calls, one stretch handed over a training step of 512 images, which took 1.11 x the time.
   static constexpr int64_t kSmoothing = 16;
 
-  int64_t ended_ = 0;  // 0: in a call, or before the first
-  int64_t small_ = 0, between_ = 0;
+  int64_t began_ = 0;  // 0: not in a call
+  int64_t ended_ = 0;  // 0: before the first
+  bool is_divisible_ = false;
+  int64_t small_ = 0, between_ = 0, inside_ = 0;
 };
 
 /// From note() to its destructor: a call of the calling thread.

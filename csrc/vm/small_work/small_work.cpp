@@ -11,6 +11,8 @@ namespace {
 /// Of Options::inline_cost: about 100 us as estimated. The products of a training step for 512
 /// images take 80 us; handed over, the step took 1.2 times as long.
 constexpr double kAlonePart = 2;
+/// About 20 us as estimated: a helper that is awake shares no shorter loop.
+constexpr double kSharedPart = 0.4;
 /// About 300 us as estimated. A thread that waits for a worker gives up the lock of the layer above
 /// (Python's), and beside another busy thread it gets it back after a switch interval of 5 ms. A
 /// call that stays holds the others up for less than a tenth of that. NumPy keeps the lock, too,
@@ -33,7 +35,13 @@ bool SmallWork::stays_here(double cost, Company company, PacedCall& call) {
     call.note();
     return true;
   }
-  if (cost <= kAlonePart * most && !call.note() && company != Company::joinable) return true;
+  if (cost <= kAlonePart * most && !call.note() && company != Company::joinable) {
+    if (company == Company::divisible && cost > kSharedPart * most && helpers) {
+      HostPace::of_this_thread().note_divisible();
+      if (stretch_.begins_long()) helpers->rouse();
+    }
+    return true;
+  }
   const int issued = issued_since_look_.load(std::memory_order_relaxed);
   issued_since_look_.store(std::min(issued + 1, 2), std::memory_order_relaxed);
   return cost <= most && issued == 0 && looks_at_each_.load(std::memory_order_relaxed);

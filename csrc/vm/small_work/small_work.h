@@ -8,12 +8,14 @@
 #include "vm/board/board.h"
 #include "vm/small_work/host_pace.h"
 #include "vm/small_work/look_guess.h"
+#include "vm/small_work/stretch_guess.h"
 
 namespace ofl::vm {
 
-/// Whether an operation may run as one with others. An awaited one does not, and its result is, as
-/// a rule, looked at before the thread has other work.
-enum class Company : uint8_t { joinable, alone, awaited };
+/// Whether an operation may run as one with others. A divisible one does not, but a helper that is
+/// awake shares it. Nor does an awaited one, and its result is, as a rule, looked at before the
+/// thread has other work.
+enum class Company : uint8_t { joinable, divisible, alone, awaited };
 
 /// Any thread. Costs are in float32 additions.
 class SmallWork {
@@ -33,12 +35,14 @@ class SmallWork {
   ///   - Where threads do not get a core in time, most work stays.
   ///   - An operation that does not run as one with others stays up to twice `inline_cost`, unless
   ///     the thread is busy with code of its own. Handed over, it would only make everything that
-  ///     needs its result wait in a queue. An awaited one always stays up to six times.
+  ///     needs its result wait in a queue. An awaited one always stays up to six times. In a
+  ///     long stretch of divisible ones a helper is woken, which shares them.
   ///   - Up to `inline_cost`, an operation stays if its result is likely to be looked at next.
   bool stays_here(double cost, Company company, PacedCall& call);
   /// A thread looks at a result. It is likely to look again after as much work as now.
   void note_look() {
     looks_.note_look();
+    if (stretch_.has_begun()) stretch_.note_look(HostPace::of_this_thread().take_inside());
     const int issued = issued_since_look_.load(std::memory_order_relaxed);
     if (issued == 0) return;
     looks_at_each_.store(issued == 1, std::memory_order_relaxed);
@@ -58,6 +62,7 @@ class SmallWork {
   std::atomic<int> issued_since_look_{0};  // work that is not small, done or handed over; at most 2
   std::atomic<bool> looks_at_each_{true};
   LookGuess looks_;
+  StretchGuess stretch_;
 };
 
 }  // namespace ofl::vm
