@@ -35,7 +35,7 @@ Piecewise fill_pieces(const LoopArgs& args);
 inline constexpr double kPieceWork = 65536;
 inline constexpr double kSplitWork = 4 * kPieceWork;
 
-/// With a thread that stands by, or a helper that is awake, there is none to wake.
+/// Where a thread stands by, or a helper is awake, none has to be woken.
 inline constexpr double kShareWork = kPieceWork;
 
 /// True when work of this size is to be divided.

@@ -63,8 +63,8 @@ struct HelperPool::Job {
   bool worth_waking() const { return left() * weight >= kWorthWaking; }
   /// Returns how many chunks it has taken: the caller from the beginning, others from the end. So
   /// each has about the same part of one job after the other, and what it wrote is in its cache.
-  /// Who takes one counts it in `taken` first. So no more than all are taken, and those from the
-  /// beginning and those from the end are different ones.
+  /// A thread counts in `taken` before it takes one. So no more than all are taken, and those from
+  /// the beginning and those from the end are different ones.
   int64_t work(int64_t most, bool is_caller = false) {
     for (int64_t i = 0; i < most; ++i) {
       if (taken.fetch_add(1, std::memory_order_relaxed) >= chunks) return i;
