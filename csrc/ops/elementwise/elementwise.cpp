@@ -73,6 +73,17 @@ bool is_by_lanes(const LoopArgs& args) {
 /// Elements in a block: where they decide the bits, as many as NumPy's.
 int64_t block_elements(const LoopArgs& args) { return is_by_lanes(args) ? kNumpyBuffer : kBlock; }
 
+template <size_t Size>
+void repeat_each(const char* items, int64_t count, int64_t times, char* to) {
+  struct Item {
+    char bytes[Size];
+  } item;
+  for (int64_t i = 0; i < count; ++i) {
+    std::memcpy(&item, items + i * static_cast<int64_t>(Size), Size);
+    for (int64_t j = 0; j < times; ++j, to += Size) std::memcpy(to, &item, Size);
+  }
+}
+
 /// Runs the loop block by block where operands are cast or walk their rows in jumps. A block is
 /// some steps of row `outer_` with everything inside it. Its inputs are read before its output is
 /// written, so an operand may be the output itself.
@@ -147,6 +158,9 @@ class BlockRunner {
       return to + count * operand.item_size;
     }
     const int64_t inner = innermost ? 1 : iteration_.rows[d + 1].dim;
+    if (d == iteration_.ndim - 2 && iteration_.rows[d + 1].strides[k] == 0) {
+      return gather_repeated(operand, count, inner, from, stride, to);
+    }
     if (stride != 0) {
       for (int64_t i = 0; i < count; ++i) {
         to = gather_rows(k, d + 1, inner, from + i * stride, to);
@@ -170,6 +184,23 @@ class BlockRunner {
       done += more;
     }
     return to + whole;
+  }
+
+  /// Reads `count` items, and each `times` times. They lie at the end of what they become, and each
+  /// is read before it is overwritten: item i ends there, and times * (i + 1) are written up to it.
+  static char* gather_repeated(const BlockOperand& operand, int64_t count, int64_t times,
+                               const char* from, int64_t stride, char* to) {
+    const int64_t size = operand.item_size;
+    char* const items = to + count * (times - 1) * size;
+    operand.cast(from, stride, items, size, count);
+    switch (size) {
+      case 1: repeat_each<1>(items, count, times, to); break;
+      case 2: repeat_each<2>(items, count, times, to); break;
+      case 4: repeat_each<4>(items, count, times, to); break;
+      case 8: repeat_each<8>(items, count, times, to); break;
+      default: repeat_each<16>(items, count, times, to);
+    }
+    return to + count * times * size;
   }
 
   void scatter(char* to, int64_t cores) {

@@ -95,3 +95,27 @@ def test_layouts_of_choices_by_numbers(dtype: str, device: flow.Device) -> None:
     same(expected, seen)
     assert expected.strides == seen.strides
     same(np.sinc(x.astype("float32")), flow.sinc(flow.astype(t, "float32")))
+
+
+@pytest.mark.parametrize("dtype", [*DTYPES, "int16 beside float64"])
+@pytest.mark.parametrize(
+    "shape", [(9000, 2), (4000, 3), (700, 33), (90, 127), (3, 70, 9), (2, 9, 1)]
+)
+def test_columns_beside_rows(
+    shape: tuple[int, ...], dtype: str, device: flow.Device, naive: bool
+) -> None:
+    """Each item of a column is repeated for a row, of any length; so are whole rows."""
+    other, one = (dtype.split(" beside ") * 2)[:2]
+    x = values(shape, one, 1)
+    wide = values((*shape[:-1], 5), other, 2)
+    t, w = flow.tensor(x, device=device), flow.tensor(wide, device=device)
+    for column in (np.s_[..., :1], np.s_[..., 2:3], np.s_[::-1, ..., 4:3:-1]):
+        same(x + wide[column], t + w[column])
+        same(wide[column] * x, w[column] * t)
+    if len(shape) == 3:
+        same(x + wide[:, :1, :1], t + w[:, :1, :1])
+        same(x + wide[:1, :, :1], t + w[:1, :, :1])
+        same(wide[:, :, :1] + x[:, :1], w[:, :, :1] + t[:, :1])
+    x += x[..., :1].copy()
+    t += t[..., :1]
+    same(x, t)
