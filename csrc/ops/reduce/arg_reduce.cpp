@@ -72,6 +72,12 @@ bool search_one(const Iteration& reduced, char* const* pointers) {
   return best.is_final();
 }
 
+/// Rows of fewer elements are searched side by side, too, one element of each after the other. A
+/// search of each row of 3 elements took 20 to 60 ns, and takes 2 to 4 of many.
+template <typename T>
+constexpr int64_t kShortRow = kIsWide<T> ? 64 / int64_t(sizeof(T)) : 32;
+constexpr int64_t kLeastBeside = 8;
+
 /// `columns` neighbours of the innermost kept row.
 template <typename T, bool Minimum>
 void search_columns(const Iteration& reduced, const Iteration::Row& kept, char* const* pointers,
@@ -93,7 +99,9 @@ template <typename T, bool Minimum, int bytes>
 bool search_as_fits(const Rows& rows, char* const* data) {
   const Iteration::Row& kept = inner_row(rows.kept);
   const int64_t stride = std::abs(inner_row(rows.reduced).strides[kIn]);
-  const bool beside = kept.dim > 1 && std::abs(kept.strides[kIn]) < stride;
+  const bool is_short = rows.reduced.ndim == 1 && inner_row(rows.reduced).dim < kShortRow<T>;
+  const bool beside =
+      std::abs(kept.strides[kIn]) < stride ? kept.dim > 1 : is_short && kept.dim >= kLeastBeside;
   bool final = true;
   for_each_row(rows.kept, outer_rows(rows.kept), data, [&](char* const* pointers) {
     const int64_t step = beside ? kColumns : 1;
