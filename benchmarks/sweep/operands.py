@@ -21,8 +21,9 @@ from typing import Any
 import numpy as np
 
 CONTIGUOUS, STRIDED, TRANSPOSED, BROADCAST = "contiguous", "strided", "transposed", "broadcast"
-AXES = {"axis 0": 0, "axis -1": -1}
-LAYOUTS = (CONTIGUOUS, STRIDED, TRANSPOSED, BROADCAST, *AXES)
+NARROW = "rows of 8"  # beside a column of as many rows, or along them
+AXES = {"axis 0": 0, "axis -1": -1, f"axis -1, {NARROW}": -1}
+LAYOUTS = (CONTIGUOUS, STRIDED, TRANSPOSED, BROADCAST, NARROW, *AXES)
 LARGEST = 3_000_000
 MOST_SEEDS, APART = 20, 1_000
 Base = tuple[Any, str]  # an array or an integer, and the view of it
@@ -42,7 +43,7 @@ class Setting:
 
     @property
     def rows(self) -> int:
-        return math.isqrt(self.size)
+        return max(1, self.size // 8) if self.layout.endswith(NARROW) else math.isqrt(self.size)
 
     @property
     def cols(self) -> int:
@@ -89,6 +90,8 @@ def _main(at: Setting, seed: int, flat: bool, second: bool) -> Base:
         return values(at, seed, cols, rows), "{}.T"
     if at.layout == BROADCAST and (second or not at.two):
         return values(at, seed, cols), f"xp.broadcast_to({{}}, ({rows}, {cols}))"
+    if at.layout == NARROW and second:
+        return values(at, seed, rows, 1), "{}"
     return values(at, seed, *((at.size,) if flat else (rows, cols))), "{}"
 
 
@@ -147,7 +150,7 @@ def layouts(letters: frozenset[str]) -> tuple[str, ...]:
     if not letters & {"x", "m"}:
         return (CONTIGUOUS,)
     if letters <= _BOTH:
-        return (CONTIGUOUS, STRIDED, TRANSPOSED, BROADCAST)
+        return (CONTIGUOUS, STRIDED, TRANSPOSED, BROADCAST, *([NARROW] if "y" in letters else []))
     if letters <= _MATRIX:
         return (CONTIGUOUS, STRIDED, TRANSPOSED)
     return (CONTIGUOUS, STRIDED) if letters <= _FLAT else (CONTIGUOUS,)
