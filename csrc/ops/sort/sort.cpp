@@ -102,8 +102,17 @@ void sort_numbers(const Source& from, const Loop& sort, T* out) {
 
 }  // namespace
 
+// Counting takes as long as there are numbers of a byte.
 template <typename T>
 void sort_bytes(const char* elements, int64_t step, int64_t n, bool descending, T* out) {
+  constexpr int64_t kFew = 32;
+  if (n <= kFew) {
+    const auto first = [descending](T x, T y) {
+      return descending ? order_key(y) < order_key(x) : order_key(x) < order_key(y);
+    };
+    for (int64_t i = 0; i < n; ++i) out[i] = load_element<T>(elements + i * step);
+    return std::sort(out, out + n, first);
+  }
   std::array<int64_t, 256> counts{};
   for (int64_t i = 0; i < n; ++i) ++counts[order_key(load_element<T>(elements + i * step))];
   constexpr unsigned sign = std::is_signed_v<T> ? 0x80 : 0;

@@ -7,7 +7,20 @@ import oneflow_lite as flow
 from oneflow_lite import _C
 from tests.support.oracle import DTYPES, laid_out, same, values
 
-SHAPES = ((0,), (1,), (2,), (17,), (300,), (5000,), (13, 70), (3, 40, 5), (0, 3), (3, 0))
+SHAPES = (
+    (0,),
+    (1,),
+    (2,),
+    (17,),
+    (300,),
+    (5000,),
+    (13, 70),
+    (3, 40, 5),
+    (9, 32),
+    (9, 33),
+    (0, 3),
+    (3, 0),
+)
 FLOATS = ("float16", "float32", "float64")
 
 
