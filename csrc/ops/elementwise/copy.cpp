@@ -4,6 +4,7 @@
 
 #include "base/vectors.h"
 #include "ops/elementwise/block_transpose.h"
+#include "ops/elementwise/short_lines.h"
 #include "ops/loop_args.h"
 #include "ops/loops.h"
 #include "ops/pieces.h"
@@ -240,11 +241,32 @@ void copy_repeated(const LoopArgs& args) {
   });
 }
 
+/// Whether many short lines are copied as they lie.
+bool has_short_lines(const LoopArgs& args) {
+  const Iteration& iteration = args.iteration;
+  if (iteration.ndim < 2 || args.dtype[kIn] != args.dtype[kOut]) return false;
+  const Iteration::Row& inner = inner_row(iteration);
+  const auto item = static_cast<int64_t>(size_of(args.dtype[kOut]));
+  return inner.strides[kIn] == item && inner.strides[kOut] == item &&
+         inner.dim * item <= kLongestShortLine;
+}
+
+void copy_lines(const LoopArgs& args) {
+  const Iteration& iteration = args.iteration;
+  const Iteration::Row& line = iteration.rows[iteration.ndim - 2];
+  const int64_t bytes = inner_row(iteration).dim * static_cast<int64_t>(size_of(args.dtype[kOut]));
+  for_each_row(iteration, iteration.ndim - 2, args.data, [&](char* const* pointers) {
+    copy_short_lines(pointers[kIn], line.strides[kIn], pointers[kOut], line.strides[kOut], line.dim,
+                     bytes);
+  });
+}
+
 void copy_piece(const LoopArgs& args, const Piecewise&) {
   const Iteration& iteration = args.iteration;
   const CastFn cast = cast_function(args.dtype[kIn], args.dtype[kOut]);
   const Iteration::Row& inner = inner_row(iteration);
   if (repeats(args)) return copy_repeated(args);
+  if (has_short_lines(args)) return copy_lines(args);
   if (iteration.ndim >= 2) {
     const int across = tile_row(iteration, static_cast<int64_t>(size_of(args.dtype[kIn])));
     if (across >= 0) return copy_tiled(args, across);

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "ops/buffering.h"
 #include "ops/elementwise/exponents.h"
+#include "ops/elementwise/short_lines.h"
 #include "ops/loop_args.h"
 #include "ops/loops.h"
 #include "ops/pieces.h"
@@ -158,8 +159,16 @@ class BlockRunner {
       return to + count * operand.item_size;
     }
     const int64_t inner = innermost ? 1 : iteration_.rows[d + 1].dim;
-    if (d == iteration_.ndim - 2 && iteration_.rows[d + 1].strides[k] == 0) {
-      return gather_repeated(operand, count, inner, from, stride, to);
+    if (d == iteration_.ndim - 2) {
+      const int64_t inner_stride = iteration_.rows[d + 1].strides[k],
+                    bytes = inner * operand.item_size;
+      if (inner_stride == 0) return gather_repeated(operand, count, inner, from, stride, to);
+      const bool lies_so =
+          inner_stride == operand.item_size && args_.dtype[k] == wanted_dtype(args_, k);
+      if (lies_so && bytes <= kLongestShortLine) {
+        copy_short_lines(from, stride, to, bytes, count, bytes);
+        return to + count * bytes;
+      }
     }
     if (stride != 0) {
       for (int64_t i = 0; i < count; ++i) {

@@ -45,3 +45,24 @@ def test_copies_of_few_rows(dtype: str, device: flow.Device) -> None:
         same(np.array(x[key].T), flow.array(t[key].T))
     rows = np.broadcast_to(x[0, 0], (60, 40))
     same(np.array(rows), flow.array(flow.broadcast_to(t[0, 0], (60, 40))))
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float16", "float32", "float64", "complex128"])
+def test_lines_of_a_few_bytes(dtype: str, device: flow.Device, naive: bool) -> None:
+    """From views, into views that keep what lies between, over each other, and as operands."""
+    for columns in (*range(1, 20), *range(30, 35), 63, 64, 65, 127, 128, 129):
+        x = values((2, 23, columns + 3), dtype, columns)
+        t = flow.tensor(x, device=device)
+        for rows in (np.s_[:, :], np.s_[:, ::-3], np.s_[1, ::2], np.s_[:, 4:5]):
+            view = (*rows, slice(2, columns + 2))
+            same(x[view].copy(), flow.copy(t[view]), f"{columns}")
+            same(x[view] + x[view], t[view] + t[view], f"{columns}")
+        same(np.tile(x[:, :, :columns], (1, 1, 2)), flow.tile(t[:, :, :columns], (1, 1, 2)))
+        own, seen = x.copy(), flow.copy(t)
+        own[:, ::2, 1 : columns + 1] = x[:, 1::2, :columns][:, :1]
+        seen[:, ::2, 1 : columns + 1] = t[:, 1::2, :columns][:, :1]
+        same(own, seen, f"{columns}")
+        own[:, :, 1:], seen[:, :, 1:] = own[:, :, :-1].copy(), seen[:, :, :-1]
+        same(own, seen, f"{columns}")
+        own[:, 1:], seen[:, 1:] = own[:, :-1].copy(), seen[:, :-1]
+        same(own, seen, f"{columns}")
