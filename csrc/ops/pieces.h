@@ -35,7 +35,7 @@ Piecewise fill_pieces(const LoopArgs& args);
 inline constexpr double kPieceWork = 65536;
 inline constexpr double kSplitWork = 4 * kPieceWork;
 
-/// Where a thread stands by, or a helper is awake, none has to be woken.
+/// No helper has to be woken while one is awake, or a thread stands by.
 inline constexpr double kShareWork = kPieceWork;
 
 /// True when work of this size is to be divided.

@@ -17,7 +17,7 @@ constexpr int64_t kPositionsAtATime = 196;
 constexpr int64_t kPanelsToPackFor = 16;
 /// Multiplications for which it is worth a look whether panels can be read as they lie.
 constexpr double kLargeWork = 1 << 22;
-/// Larger vectors are packed. Nearly each vector of 64 bytes would lie in two lines of the cache.
+/// Larger vectors are packed: almost every one of 64 bytes would lie in two lines of the cache.
 /// Such vectors were not measured.
 constexpr int64_t kMostBytesAsItLies = 32;
 /// Pieces for each thread, where there are few images.
