@@ -5,6 +5,10 @@
 //               images as they lie ──────┴─► tiles of positions x channels
 #include "ops/convolution/window_sums.h"
 
+#include <optional>
+
+#include "ops/convolution/weight_panels.h"
+
 namespace ofl::ops {
 
 namespace {
@@ -102,6 +106,10 @@ struct Strip {
   std::vector<Run> runs;
 };
 
+/// Where weights are read from: packed before all work, or as panels by the only piece of work that
+/// needs them, or as they lie.
+enum class Weights { packed, packed_by_piece, in_place };
+
 template <typename T>
 class SumRunner {
  public:
@@ -117,13 +125,13 @@ class SumRunner {
         slice_(by_channels_ ? loops_.width : equal_parts(sums.channels, loops_.rows)),
         slices_(divided(sums.channels, slice_)),
         group_elements_(by_channels_ ? slices_ * slice_ * sums.terms : sums.channels * sums.terms),
-        are_weights_in_place_(!by_channels_ &&
-                              images * divided(sums.positions, loops_.width) < kPanelsToPackFor),
+        weights_are_(place_of_weights(images)),
         packed_(weight_memory(),
-                are_weights_in_place_
-                    ? 0
-                    : static_cast<size_t>(sums.groups * group_elements_ + kSlack) * sizeof(T)) {
-    if (!are_weights_in_place_) pack_weights();
+                weights_are_ == Weights::packed
+                    ? static_cast<size_t>(sums.groups * group_elements_ + kSlack) * sizeof(T)
+                    : 0) {
+    if (by_channels_) weight_panels_.emplace(sums.weight_terms, sums.weight_channels);
+    if (weights_are_ == Weights::packed) pack_weights();
     if (by_channels_) {
       cut_strips();
       channel_vectors_.reserve(static_cast<size_t>(sums.groups));
@@ -141,18 +149,20 @@ class SumRunner {
 
  private:
   T* weights() const { return reinterpret_cast<T*>(packed_.data()); }
-  /// Of a group: parts, in them slices (slivers, or panels), each [term][its channels].
-  T* slice(int64_t group, int64_t part, int64_t number) const {
-    const int64_t width = by_channels_ ? slices_ * slice_ : sums_.channels;
-    return weights() + group * group_elements_ + parts_.first(part) * width +
-           number * slice_ * parts_.length(part);
+  /// Of a group: slices (slivers, or panels), each [term][its channels].
+  T* slice(int64_t group, int64_t number) const {
+    return weights() + group * group_elements_ + number * slice_ * sums_.terms;
+  }
+  int64_t channels_of(int64_t number) const {
+    return std::min(slice_, sums_.channels - number * slice_);
   }
   Offsets out_channels_of(int64_t group) const {
     const auto first = sums_.out_channels.begin() + group * sums_.channels;
     return Offsets(first, first + sums_.channels);
   }
+  Weights place_of_weights(int64_t images) const;
   void pack_weights() const;
-  void pack_slice(int64_t group, int64_t part, int64_t number) const;
+  void pack_slice(int64_t group, int64_t number, T* to) const;
   void cut_strips();
   void find_panels_as_they_lie(int64_t images);
   void multiply_positions(const Source<T>& image, int64_t group, int64_t first_panel,
@@ -168,6 +178,8 @@ class SumRunner {
   void set_columns(int64_t panel, Tile<T>* tile) const;
   void multiply_strips(const T* image, int64_t group, int64_t first, int64_t end,
                        int64_t first_slice, int64_t end_slice, T* out) const;
+  void multiply_slice(const T* image, int64_t group, int64_t part, int64_t number,
+                      const T* packed, int64_t first, int64_t end, T* out) const;
 
   const WindowSums& sums_;
   const T* const weights_;
@@ -178,8 +190,9 @@ class SumRunner {
   const Parts parts_;
   const int64_t slice_, slices_;  // channels of a slice of the weights; how many there are
   const int64_t group_elements_;
-  const bool are_weights_in_place_;
+  const Weights weights_are_;
   const LeasedMemory packed_;
+  std::optional<WeightPanels<T>> weight_panels_;  // by channels
   std::vector<Strip> strips_;
   std::vector<std::vector<uint8_t>> channel_vectors_;
   std::vector<uint8_t> position_vectors_;
@@ -187,31 +200,32 @@ class SumRunner {
 };
 
 template <typename T>
+Weights SumRunner<T>::place_of_weights(int64_t images) const {
+  if (by_channels_) {
+    const bool is_one_piece = images == 1 && sums_.positions <= kPositionsAtATime;
+    return is_one_piece ? Weights::packed_by_piece : Weights::packed;
+  }
+  const bool are_few = images * divided(sums_.positions, loops_.width) < kPanelsToPackFor;
+  return are_few ? Weights::in_place : Weights::packed;
+}
+
+template <typename T>
 void SumRunner<T>::pack_weights() const {
-  const int64_t count = sums_.groups * slices_;
   const double elements =
       static_cast<double>(sums_.groups * sums_.channels) * static_cast<double>(sums_.terms);
-  share(helpers_, count, 4 * elements, [&](int64_t i) {
-    for (int64_t part = 0; part < parts_.count; ++part) pack_slice(i / slices_, part, i % slices_);
+  share(helpers_, sums_.groups * slices_, 4 * elements, [&](int64_t i) {
+    const int64_t group = i / slices_, number = i % slices_;
+    pack_slice(group, number, slice(group, number));
   });
 }
 
 template <typename T>
-void SumRunner<T>::pack_slice(int64_t group, int64_t part, int64_t number) const {
+void SumRunner<T>::pack_slice(int64_t group, int64_t number, T* to) const {
   const T* const from = weights_ + sums_.weight_groups[group];
-  const int64_t* const terms = sums_.weight_terms.data() + parts_.first(part);
-  const int64_t* const channels = sums_.weight_channels.data() + number * slice_;
-  const int64_t count = std::min(slice_, sums_.channels - number * slice_);
-  const int64_t depth = parts_.length(part);
-  T* to = slice(group, part, number);
-  if (!by_channels_) {
-    return pack_sliver(from, channels, static_cast<int>(count), terms, depth, to);
-  }
-  const int64_t end = read_by_tiles(count, loops_.lanes);
-  for (int64_t l = 0; l < depth; ++l, to += slice_) {
-    for (int64_t c = 0; c < count; ++c) to[c] = from[channels[c] + terms[l]];
-    std::fill(to + count, to + end, T(0));
-  }
+  const int64_t first = number * slice_, count = channels_of(number);
+  if (by_channels_) return weight_panels_->pack(from, first, count, slice_, loops_.lanes, to);
+  pack_sliver(from, sums_.weight_channels.data() + first, static_cast<int>(count),
+              sums_.weight_terms.data(), sums_.terms, to);
 }
 
 /// Tiles of positions, of about one length.
@@ -232,7 +246,7 @@ void SumRunner<T>::find_panels_as_they_lie(int64_t images) {
   constexpr auto kItem = static_cast<int64_t>(sizeof(T));
   const int64_t width = loops_.width, lanes = loops_.lanes, vectors = width / lanes;
   const bool is_large = sums_.work() * static_cast<double>(images) >= kLargeWork;
-  if (are_weights_in_place_ || !is_large || lanes * kItem > kMostBytesAsItLies) return;
+  if (weights_are_ == Weights::in_place || !is_large || lanes * kItem > kMostBytesAsItLies) return;
   const std::vector<uint8_t> follow = contiguous_vectors(sums_.image_positions, loops_.lanes);
   bool is_first = true;
   for (int64_t p = 0; p < sums_.positions / width; ++p) {  // whole ones only
@@ -314,12 +328,12 @@ void SumRunner<T>::multiply_positions(const Source<T>& image, int64_t group, int
 /// The left factor of a tile: a sliver, or its rows as they lie.
 template <typename T>
 void SumRunner<T>::set_weights(int64_t group, int64_t part, int64_t number, Tile<T>* tile) const {
-  if (!are_weights_in_place_) {
-    tile->a = slice(group, part, number);
+  if (weights_are_ == Weights::packed) {
+    tile->a = slice(group, number) + parts_.first(part) * channels_of(number);
     return;
   }
   const int64_t* const channels = sums_.weight_channels.data() + number * slice_;
-  const int64_t count = std::min(slice_, sums_.channels - number * slice_);
+  const int64_t count = channels_of(number);
   tile->terms = sums_.weight_terms.data() + parts_.first(part);
   place_rows(weights_ + sums_.weight_groups[group], channels, runs_of(channels, count), tile);
 }
@@ -327,7 +341,7 @@ void SumRunner<T>::set_weights(int64_t group, int64_t part, int64_t number, Tile
 template <typename T>
 void SumRunner<T>::set_slice(int64_t group, int64_t part, int64_t number, Tile<T>* tile) const {
   set_weights(group, part, number, tile);
-  tile->rows = static_cast<int>(std::min(slice_, sums_.channels - number * slice_));
+  tile->rows = static_cast<int>(channels_of(number));
   tile->out_rows = sums_.out_channels.data() + group * sums_.channels + number * slice_;
 }
 
@@ -376,26 +390,45 @@ void SumRunner<T>::multiply_panels(const T* image, int64_t group, int64_t part, 
 template <typename T>
 void SumRunner<T>::multiply_strips(const T* image, int64_t group, int64_t first, int64_t end,
                                    int64_t first_slice, int64_t end_slice, T* out) const {
-  Tile<T> tile{};
-  tile.out = out;
-  for (int64_t part = 0; part < parts_.count; ++part) {
-    tile.depth = parts_.length(part);
-    tile.terms = terms_of(group, part);
-    tile.adds = part > 0;
-    for (int64_t number = first_slice; number < end_slice; ++number) {
-      const int64_t channel = number * slice_;
-      tile.panel = slice(group, part, number);
-      tile.columns = static_cast<int>(std::min(slice_, sums_.channels - channel));
-      tile.out_columns = sums_.out_channels.data() + group * sums_.channels + channel;
-      tile.are_contiguous = channel_vectors_[group].data() + channel / loops_.lanes;
-      for (int64_t i = first; i < end; ++i) {
-        const Strip& strip = strips_[i];
-        place_rows(image, sums_.image_positions.data() + strip.first, strip.runs, &tile);
-        tile.rows = static_cast<int>(strip.count);
-        tile.out_rows = sums_.out_positions.data() + strip.first;
-        loops_.multiply(tile);
+  if (weights_are_ == Weights::packed) {
+    for (int64_t part = 0; part < parts_.count; ++part) {
+      for (int64_t number = first_slice; number < end_slice; ++number) {
+        multiply_slice(image, group, part, number, slice(group, number), first, end, out);
       }
     }
+    return;
+  }
+  const LeasedMemory memory(panel_memory(),
+                            static_cast<size_t>(slice_ * sums_.terms + kSlack) * sizeof(T));
+  T* const packed = reinterpret_cast<T*>(memory.data());
+  for (int64_t number = first_slice; number < end_slice; ++number) {
+    pack_slice(group, number, packed);
+    for (int64_t part = 0; part < parts_.count; ++part) {
+      multiply_slice(image, group, part, number, packed, first, end, out);
+    }
+  }
+}
+
+/// A part of the sums of a slice's channels.
+template <typename T>
+void SumRunner<T>::multiply_slice(const T* image, int64_t group, int64_t part, int64_t number,
+                                  const T* packed, int64_t first, int64_t end, T* out) const {
+  const int64_t channel = number * slice_;
+  Tile<T> tile{};
+  tile.out = out;
+  tile.depth = parts_.length(part);
+  tile.terms = terms_of(group, part);
+  tile.adds = part > 0;
+  tile.panel = packed + parts_.first(part) * slice_;
+  tile.columns = static_cast<int>(channels_of(number));
+  tile.out_columns = sums_.out_channels.data() + group * sums_.channels + channel;
+  tile.are_contiguous = channel_vectors_[group].data() + channel / loops_.lanes;
+  for (int64_t i = first; i < end; ++i) {
+    const Strip& strip = strips_[i];
+    place_rows(image, sums_.image_positions.data() + strip.first, strip.runs, &tile);
+    tile.rows = static_cast<int>(strip.count);
+    tile.out_rows = sums_.out_positions.data() + strip.first;
+    loops_.multiply(tile);
   }
 }
 
