@@ -64,6 +64,9 @@ CASES = (
     Case((1, 16, 12, 8), (32, 1, 3, 5), groups=16, stride=(2, 2), padding=every(2)),
     Case((1, 48, 8, 8), (48, 3, 3, 3), groups=16, padding=every(1)),
     Case((1, 80, 14, 15), (64, 80, 3, 3), padding=every(1)),  # sums in two parts
+    Case((1, 80, 7, 7), (96, 80, 3, 3), padding=every(1)),  # weights are packed by each piece
+    Case((1, 70, 7, 6), (77, 70, 3, 3), padding=every(1)),  # and these not all by blocks
+    Case((1, 64, 6, 6), (64, 32, 3, 3), groups=2, padding=every(1)),
     Case((2, 64, 17, 40), (48, 64, 1, 1), stride=(3, 4)),  # windows that leave places out
     Case((0, 16, 5, 5), (16, 16, 3, 3)),
     Case((2, 0, 5, 5), (16, 0, 3, 3)),

@@ -20,7 +20,7 @@ class WeightPanels {
   WeightPanels(const Offsets& terms, const Offsets& channels)
       : terms_(terms), channels_(channels), block_(block_transpose(sizeof(T))) {
     step_ = channels.size() > 1 ? channels[1] - channels[0] : 0;
-    bool is_regular = block_.side > 0 && channels.size() > 1;
+    bool is_regular = block_.side > 0 && channels.size() > 1 && !terms.empty();
     for (size_t c = 1; c < channels.size(); ++c) {
       is_regular = is_regular && channels[c] - channels[c - 1] == step_;
     }
@@ -41,11 +41,11 @@ class WeightPanels {
       for (int64_t k = 0; k < block_.side; ++k) {
         places[k] = reinterpret_cast<char*>(to + blocks_[b + static_cast<size_t>(k)] * width);
       }
-      const T* const begin = from + terms_[blocks_[b]];
-      for (int64_t c = 0; c < across; ++c) __builtin_prefetch(begin + channels_[first + c] + kAhead);
+      const T* const begin = from + channels_[first] + terms_[blocks_[b]];
+      for (int64_t c = 0; c < across; ++c) __builtin_prefetch(begin + c * step_ + kAhead);
       for (int64_t c = 0; c < across; c += block_.side) {
-        block_.run(reinterpret_cast<const char*>(begin + channels_[first + c]), step_ * kItem,
-                   places, c * kItem);
+        block_.run(reinterpret_cast<const char*>(begin + c * step_), step_ * kItem, places,
+                   c * kItem);
       }
     }
     const int64_t end = read_by_tiles(count, lanes);
@@ -64,7 +64,7 @@ class WeightPanels {
   static constexpr auto kItem = static_cast<int64_t>(sizeof(T));
   /// Weights that are fetched ahead: a processor follows fewer rows than are packed together.
   static constexpr int64_t kAhead = 256 / kItem;
-  /// Terms lie in at most so many times their number of places, or no table of places is made.
+  /// No table of places is made where there are more places than so many times the terms.
   static constexpr int64_t kSpread = 16;
 
   void find_blocks() {

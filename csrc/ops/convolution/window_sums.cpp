@@ -42,25 +42,41 @@ int64_t divided(int64_t x, int64_t y) { return (x + y - 1) / y; }
 /// The largest of as few parts as there can be, none of more than `most`, and of about one size.
 int64_t equal_parts(int64_t count, int64_t most) { return divided(count, divided(count, most)); }
 
+/// Whether one piece of work takes all positions of some channels, where tiles are by channels.
+bool is_one_piece(const WindowSums& sums, int64_t images) {
+  return images == 1 && sums.positions <= kPositionsAtATime;
+}
+
+/// Whether weights are read as they lie, where tiles are by positions.
+bool are_few_panels(const WindowSums& sums, int64_t images, int64_t width) {
+  return images * divided(sums.positions, width) < kPanelsToPackFor;
+}
+
 /// By positions all cycles are of tiles and of the packing of images, by channels of tiles, of the
-/// packing of weights, and of results that do not follow each other.
+/// packing of weights, and of results that do not follow each other. Tiles are slower where the
+/// weights are read as they lie, and those of a sum's terms do not follow each other.
 template <typename T>
 bool is_faster_by_channels(const WindowSums& sums, const std::vector<std::vector<Run>>& panels,
                            int64_t images, const TileLoops<T>& loops) {
-  constexpr double kRun = 2, kPackedWeight = 2, kClearly = 0.85;
+  constexpr double kRun = 2, kScattered = 1.15;
+  const bool packs_by_piece = is_one_piece(sums, images);
+  const double packed_weight = packs_by_piece ? 1 : 2, clearly = packs_by_piece ? 1 : 0.85;
   double packing = 0;  // for one term
   for (const std::vector<Run>& runs : panels) {
     packing += static_cast<double>(loops.width) / loops.lanes;
     for (const Run& run : runs) packing += run.step == 1 ? kRun : static_cast<double>(run.count);
   }
   const auto terms = static_cast<double>(sums.terms), channels = static_cast<double>(sums.channels);
-  const double by_positions =
-      terms * (cycles_of_tiles(sums.channels, sums.positions, loops) + packing);
+  const bool are_scattered = are_few_panels(sums, images, loops.width) && sums.terms > 1 &&
+                             sums.weight_terms[1] - sums.weight_terms[0] != 1;
+  const double by_positions = terms * (cycles_of_tiles(sums.channels, sums.positions, loops) *
+                                           (are_scattered ? kScattered : 1) +
+                                       packing);
   const double by_channels =
       terms * cycles_of_tiles(sums.positions, sums.channels, loops) +
       channels * static_cast<double>(sums.positions * Parts(sums.terms).count) +
-      channels * terms * kPackedWeight / static_cast<double>(images);
-  return by_channels < kClearly * by_positions;
+      channels * terms * packed_weight / static_cast<double>(images);
+  return by_channels < clearly * by_positions;
 }
 
 /// The runs of positions of each panel.
@@ -149,9 +165,14 @@ class SumRunner {
 
  private:
   T* weights() const { return reinterpret_cast<T*>(packed_.data()); }
-  /// Of a group: slices (slivers, or panels), each [term][its channels].
-  T* slice(int64_t group, int64_t number) const {
+  /// A panel of a group: [term][its channels].
+  T* panel(int64_t group, int64_t number) const {
     return weights() + group * group_elements_ + number * slice_ * sums_.terms;
+  }
+  /// A sliver of a group, [term][its channels]: those of a part follow each other.
+  T* sliver(int64_t group, int64_t part, int64_t number) const {
+    return weights() + group * group_elements_ + parts_.first(part) * sums_.channels +
+           number * slice_ * parts_.length(part);
   }
   int64_t channels_of(int64_t number) const {
     return std::min(slice_, sums_.channels - number * slice_);
@@ -162,7 +183,8 @@ class SumRunner {
   }
   Weights place_of_weights(int64_t images) const;
   void pack_weights() const;
-  void pack_slice(int64_t group, int64_t number, T* to) const;
+  void pack_panel(int64_t group, int64_t number, T* to) const;
+  void pack_slivers(int64_t group, int64_t number) const;
   void cut_strips();
   void find_panels_as_they_lie(int64_t images);
   void multiply_positions(const Source<T>& image, int64_t group, int64_t first_panel,
@@ -178,8 +200,8 @@ class SumRunner {
   void set_columns(int64_t panel, Tile<T>* tile) const;
   void multiply_strips(const T* image, int64_t group, int64_t first, int64_t end,
                        int64_t first_slice, int64_t end_slice, T* out) const;
-  void multiply_slice(const T* image, int64_t group, int64_t part, int64_t number,
-                      const T* packed, int64_t first, int64_t end, T* out) const;
+  void multiply_panel(const T* image, int64_t group, int64_t part, int64_t number, const T* packed,
+                      int64_t first, int64_t end, T* out) const;
 
   const WindowSums& sums_;
   const T* const weights_;
@@ -201,12 +223,8 @@ class SumRunner {
 
 template <typename T>
 Weights SumRunner<T>::place_of_weights(int64_t images) const {
-  if (by_channels_) {
-    const bool is_one_piece = images == 1 && sums_.positions <= kPositionsAtATime;
-    return is_one_piece ? Weights::packed_by_piece : Weights::packed;
-  }
-  const bool are_few = images * divided(sums_.positions, loops_.width) < kPanelsToPackFor;
-  return are_few ? Weights::in_place : Weights::packed;
+  if (by_channels_) return is_one_piece(sums_, images) ? Weights::packed_by_piece : Weights::packed;
+  return are_few_panels(sums_, images, loops_.width) ? Weights::in_place : Weights::packed;
 }
 
 template <typename T>
@@ -215,17 +233,24 @@ void SumRunner<T>::pack_weights() const {
       static_cast<double>(sums_.groups * sums_.channels) * static_cast<double>(sums_.terms);
   share(helpers_, sums_.groups * slices_, 4 * elements, [&](int64_t i) {
     const int64_t group = i / slices_, number = i % slices_;
-    pack_slice(group, number, slice(group, number));
+    by_channels_ ? pack_panel(group, number, panel(group, number)) : pack_slivers(group, number);
   });
 }
 
 template <typename T>
-void SumRunner<T>::pack_slice(int64_t group, int64_t number, T* to) const {
-  const T* const from = weights_ + sums_.weight_groups[group];
-  const int64_t first = number * slice_, count = channels_of(number);
-  if (by_channels_) return weight_panels_->pack(from, first, count, slice_, loops_.lanes, to);
-  pack_sliver(from, sums_.weight_channels.data() + first, static_cast<int>(count),
-              sums_.weight_terms.data(), sums_.terms, to);
+void SumRunner<T>::pack_panel(int64_t group, int64_t number, T* to) const {
+  weight_panels_->pack(weights_ + sums_.weight_groups[group], number * slice_, channels_of(number),
+                       slice_, loops_.lanes, to);
+}
+
+template <typename T>
+void SumRunner<T>::pack_slivers(int64_t group, int64_t number) const {
+  for (int64_t part = 0; part < parts_.count; ++part) {
+    pack_sliver(
+        weights_ + sums_.weight_groups[group], sums_.weight_channels.data() + number * slice_,
+        static_cast<int>(channels_of(number)), sums_.weight_terms.data() + parts_.first(part),
+        parts_.length(part), sliver(group, part, number));
+  }
 }
 
 /// Tiles of positions, of about one length.
@@ -329,7 +354,7 @@ void SumRunner<T>::multiply_positions(const Source<T>& image, int64_t group, int
 template <typename T>
 void SumRunner<T>::set_weights(int64_t group, int64_t part, int64_t number, Tile<T>* tile) const {
   if (weights_are_ == Weights::packed) {
-    tile->a = slice(group, number) + parts_.first(part) * channels_of(number);
+    tile->a = sliver(group, part, number);
     return;
   }
   const int64_t* const channels = sums_.weight_channels.data() + number * slice_;
@@ -393,7 +418,7 @@ void SumRunner<T>::multiply_strips(const T* image, int64_t group, int64_t first,
   if (weights_are_ == Weights::packed) {
     for (int64_t part = 0; part < parts_.count; ++part) {
       for (int64_t number = first_slice; number < end_slice; ++number) {
-        multiply_slice(image, group, part, number, slice(group, number), first, end, out);
+        multiply_panel(image, group, part, number, panel(group, number), first, end, out);
       }
     }
     return;
@@ -402,16 +427,16 @@ void SumRunner<T>::multiply_strips(const T* image, int64_t group, int64_t first,
                             static_cast<size_t>(slice_ * sums_.terms + kSlack) * sizeof(T));
   T* const packed = reinterpret_cast<T*>(memory.data());
   for (int64_t number = first_slice; number < end_slice; ++number) {
-    pack_slice(group, number, packed);
+    pack_panel(group, number, packed);
     for (int64_t part = 0; part < parts_.count; ++part) {
-      multiply_slice(image, group, part, number, packed, first, end, out);
+      multiply_panel(image, group, part, number, packed, first, end, out);
     }
   }
 }
 
-/// A part of the sums of a slice's channels.
+/// A part of the sums of a panel's channels.
 template <typename T>
-void SumRunner<T>::multiply_slice(const T* image, int64_t group, int64_t part, int64_t number,
+void SumRunner<T>::multiply_panel(const T* image, int64_t group, int64_t part, int64_t number,
                                   const T* packed, int64_t first, int64_t end, T* out) const {
   const int64_t channel = number * slice_;
   Tile<T> tile{};
