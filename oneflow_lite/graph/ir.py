@@ -9,6 +9,7 @@ on tensors from before.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -43,7 +44,7 @@ class Type:
     @property
     def size(self) -> int:
         """The number of elements."""
-        return int(np.prod(self.shape, dtype=object)) if self.shape else 1
+        return prod(self.shape)
 
     @property
     def nbytes(self) -> int:
@@ -144,21 +145,28 @@ class Op:
     object: HostObject | None = None
     effects: tuple[str, ...] = ()
     lane: int | None = None
+    is_view: bool = field(init=False)
+    """The result is the operand's memory, seen otherwise."""
+    _values: tuple[Value, ...] | None = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        is_view = isinstance(self.call, OpCall) and self.call.kind == "view"
+        object.__setattr__(self, "is_view", is_view)
+        is_fixed = type(self.operands) is tuple and type(self.targets) is tuple  # lists may change
+        object.__setattr__(self, "_values", self._find_values() if is_fixed else None)
+
+    def _find_values(self) -> tuple[Value, ...]:
+        values = [operand for operand in self.operands if isinstance(operand, Value)]
+        return (*values, *self.targets)
 
     @property
     def name(self) -> str:
         """The operation, as errors name it."""
         return self.call.name
 
-    @property
-    def is_view(self) -> bool:
-        """The result is the operand's memory, seen otherwise."""
-        return self.call.kind == "view"
-
-    def values(self) -> Iterator[Value]:
+    def values(self) -> tuple[Value, ...]:
         """Return the operands that are values, then the targets."""
-        yield from (operand for operand in self.operands if isinstance(operand, Value))
-        yield from self.targets
+        return self._find_values() if self._values is None else self._values
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -102,7 +102,7 @@ class _Numbering:
             for value in op.values():
                 last[root.get(value, value)] = i
             if op.is_view:
-                operand = next(op.values())
+                operand = op.values()[0]
                 root[op.results[0]] = root.get(operand, operand)
         for value in self._kept():
             last[root.get(value, value)] = len(self.function.ops)
@@ -113,7 +113,7 @@ class _Numbering:
         yield from (source for _, source in self.function.assigns)
 
     def _view(self, op: Op) -> None:
-        operand = next(op.values())
+        operand = op.values()[0]
         number = self._add(op.results[0], operand)
         self.shared.append((number, self.numbers[operand]))
 

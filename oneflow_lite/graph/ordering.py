@@ -108,7 +108,7 @@ def _reordered(function: Function, order: list[int]) -> tuple[Op, ...]:
         while value in views and value not in seen:
             seen.add(value)
             path.append(views[value])
-            value = next(path[-1].values())
+            value = path[-1].values()[0]
         found.extend(reversed(path))
 
     for number in order:

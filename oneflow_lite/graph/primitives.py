@@ -116,7 +116,7 @@ def written_params(function: Function) -> list[Value | None]:
     root: dict[Value, Value] = {}
     for op in function.ops:
         if op.is_view:
-            operand = next(op.values())
+            operand = op.values()[0]
             root[op.results[0]] = root.get(operand, operand)
         targets = iter(op.targets)
         for k, value in enumerate(op.results):

@@ -113,7 +113,7 @@ def _verify_types(function: Function) -> None:
                     f"{place_of(op)} makes {type_text(wanted)}, the program says "
                     f"{type_text(value.type)}"
                 )
-            whole[value] = whole[next(op.values())] if op.is_view else value
+            whole[value] = whole[op.values()[0]] if op.is_view else value
 
 
 def _expected(op: Op) -> list[Type]:

@@ -239,7 +239,7 @@ def _shared(function: Function) -> list[int]:
     whole: dict[Value, Value] = {}
     for op in function.ops:
         if op.is_view:
-            operand = next(op.values())
+            operand = op.values()[0]
             whole[op.results[0]] = whole.get(operand, operand)
     seen = {*function.params, *(bound.value for bound in function.captures)}
     seen |= {last for _, last in function.assigns}

@@ -131,7 +131,7 @@ class _Instance:
             targets = iter(op.targets)
             for k, value in enumerate(op.results):
                 if op.is_view or op.call.targets >> k & 1:
-                    whole = next(op.values() if op.is_view else targets)
+                    whole = op.values()[0] if op.is_view else next(targets)
                     roots[value] = roots.get(whole, whole)
             if op.is_view:
                 viewed.add(roots[op.results[0]])
@@ -241,7 +241,7 @@ class _Instance:
             given = self.whole[next(written)].type if is_target else inferred[k]
             results.append(self._new(value, given, op))
         if op.is_view:
-            self.whole[results[0]] = self.whole[next(new.values())]
+            self.whole[results[0]] = self.whole[new.values()[0]]
         self.ops.append(replace(new, results=tuple(results)))
         if op.call.kind == "source":  # what the host makes is made where it was
             for value, here in zip(op.results, results, strict=True):
@@ -286,7 +286,7 @@ class _Instance:
         """An extent that its operands do not have may be an unknown one."""
         if not self.unknowns.names or op.call.kind not in _WITH_SHAPE:
             return False
-        if op.call.kind == "array" and any(True for _ in op.values()):
+        if op.call.kind == "array" and op.values():
             return False
         given = op.results[0].type
         is_new = [op.call.kind != "view" or step == 0 for step in given.strides]

@@ -55,7 +55,7 @@ def _roots(function: Function) -> dict[Value, Value]:
         for value in op.results:
             roots[value] = value
         if op.is_view:
-            roots[op.results[0]] = roots[next(op.values())]
+            roots[op.results[0]] = roots[op.values()[0]]
     return roots
 
 

@@ -37,12 +37,12 @@ class EliminateCommonSubexpr(FunctionPass):
         """Return the function with each call once."""
         memories = Memories(function)
         new: dict[Value, Value] = {}
-        known: dict[Any, Op] = {}
+        known = _Calls()
         kept: list[Op] = []
         for given in function.ops:
             op = with_operands(given, new)
             if only_computes(op) and not is_allocation(op):
-                first = known.setdefault(_key(op), op)
+                first = known.first(op)
                 if first is not op and _may_be_one(first, given, memories):
                     new |= zip(given.results, first.results, strict=True)
                     continue
@@ -55,6 +55,24 @@ class EliminateCommonSubexpr(FunctionPass):
             results=tuple(new.get(value, value) for value in function.results),
             assigns=tuple((target, new.get(last, last)) for target, last in function.assigns),
         )
+
+
+class _Calls:
+    """Calls by what they are. Most have a kind or operands that no other one has."""
+
+    def __init__(self) -> None:
+        self._alone: dict[Any, Op] = {}
+        self._known: dict[Any, Op] = {}
+
+    def first(self, op: Op) -> Op:
+        """Return the first call that was the same as this one, which may be itself."""
+        kind = op.call.kind
+        name = op.call.name if kind == "elementwise" else kind
+        other = self._alone.setdefault((name, op.values()), op)
+        if other is op:
+            return op
+        self._known.setdefault(_key(other), other)
+        return self._known.setdefault(_key(op), op)
 
 
 def _key(op: Op) -> Any:

@@ -53,16 +53,15 @@ class _Grouping:
             self.group[i] = ALONE
 
     def made(self) -> Program:
-        bodies = {number: self._body(row) for number, row in self.members.items()}
-        order = self._order(bodies)
+        order = None
         while order is None:
             bodies = {number: self._body(row) for number, row in self.members.items()}
-            order = self._order(bodies)
+            outside = self._used_outside(bodies)
+            order = self._order(bodies, outside)
         if not bodies:
             return self.program
         functions = self.program.functions
         ops: list[Op] = []
-        outside = self._used_outside(bodies)
         for node in order:
             if node < len(self.function.ops):
                 ops.append(self.function.ops[node])
@@ -108,10 +107,9 @@ class _Grouping:
                 used.update(op.values())
         return used
 
-    def _order(self, bodies: dict[int, list[Op]]) -> list[int] | None:
+    def _order(self, bodies: dict[int, list[Op]], outside: set[Value]) -> list[int] | None:
         """Return operations, and groups behind them by number; None: some groups are gone."""
         ops, count = self.function.ops, len(self.function.ops)
-        outside = self._used_outside(bodies)
         place = min if self.at_first else max
         keys: dict[int, int] = {}
         needs: dict[int, Iterable[Value]] = {}
@@ -158,7 +156,7 @@ def _kept_order(function: Function) -> Iterator[tuple[int, int]]:
     last: dict[str, int] = {}
     for i, op in enumerate(function.ops):
         if op.is_view:
-            operand = next(op.values())
+            operand = op.values()[0]
             root[op.results[0]] = root.get(operand, operand)
             continue
         for token in op.effects:

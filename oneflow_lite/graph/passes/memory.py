@@ -32,7 +32,7 @@ class Memories:
 
     def _add(self, op: Op) -> None:
         if op.is_view:
-            self._root[op.results[0]] = self.root(next(op.values()))
+            self._root[op.results[0]] = self.root(op.values()[0])
         written = iter(op.targets)
         for k, value in enumerate(op.results):
             if op.call.targets >> k & 1:

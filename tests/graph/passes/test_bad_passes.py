@@ -52,6 +52,7 @@ WRONG = {
         TypeError,
         r"py:\d+\): expected Value or Scalar, got",
     ),
+    "no tuple": (with_exp(operands=None), TypeError, "operands of .*: expected tuple or list, got"),
     "no operand": (with_exp(operands=()), ValueError, r"\[exp\] .* expected 1 operands, got 0"),
     "a call": (with_exp(call=None), TypeError, r"py:\d+\): expected OpCall or GroupCall, got"),
     "a function": (with_exp(call=GroupCall("lost")), ValueError, "no primitive function of this"),
