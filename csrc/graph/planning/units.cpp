@@ -14,6 +14,11 @@ constexpr int kLookAhead = 64;  // steps that a group passes, as those that the 
 /// Work that members need may come before their group if its cost is at most this part of theirs.
 /// Mostly it makes a value for each row.
 constexpr double kSmallPart = 1.0 / 16;
+/// Steps whose results stay in the L2 cache are better run as one if there are so many of them, and
+/// so much work that threads share it: they divide it once then, and not at each step. Views of
+/// short rows are slower in tiles.
+constexpr int64_t kLeastSteps = 5;
+constexpr int64_t kLeastRow = ops::kVectors;
 
 /// Which bases a set of steps reads and writes. Sets are emptied by a new number.
 class Touched {
@@ -48,6 +53,7 @@ class Forming {
       : lowered_(lowered),
         options_(options),
         is_taken_(lowered.steps.size()),
+        is_tried_(lowered.steps.size()),
         uses_(lowered.bases.size()),
         members_(lowered.bases.size()),
         passed_(lowered.bases.size()),
@@ -111,12 +117,39 @@ class Forming {
     if (step.kind != Step::Kind::loops) return {};
     const ep::Device& device = state_of(step)->device;
     if (device.is_host()) {
-      const bool pays = pays_on_host(options_, step.cost, step.loops->args);
-      return pays ? grown<ops::FusionGroup>(first) : Unit{};
+      if (pays_on_host(options_, step.cost, step.loops->args)) {
+        return grown<ops::FusionGroup>(first);
+      }
+      return may_pay_together(first) ? grown_together(first) : Unit{};
     }
     // A launch takes longer than small work, and a program is worth its kernels.
     const bool pays = options_.fusion.load(std::memory_order_relaxed) != vm::Fusion::never;
     return pays && ops::uses_own_kernels(device) ? grown<ops::cuda::FusionGroup>(first) : Unit{};
+  }
+
+  /// A step that does not begin a group for its own size may begin one of many.
+  bool may_pay_together(int64_t first) const {
+    const Step& step = lowered_.steps[first];
+    return options_.fusion.load(std::memory_order_relaxed) == vm::Fusion::where_it_pays &&
+           !is_tried_[first] && step.cost * ops::FusionGroup::kMaxKernels >= kLeastGroupedWork;
+  }
+
+  /// A group of many steps. Where they are too few, none of them is tried again: so the time is
+  /// linear.
+  Unit grown_together(int64_t first) {
+    Unit unit = grown<ops::FusionGroup>(first);
+    double work = 0;
+    bool has_long_rows = true;
+    for (const int64_t i : unit.steps) {
+      const ops::Iteration& iteration = lowered_.steps[i].loops->args.iteration;
+      work += lowered_.steps[i].cost;
+      has_long_rows = has_long_rows && iteration.ndim > 0 &&
+                      iteration.rows[iteration.ndim - 1].dim >= kLeastRow;
+      is_tried_[i] = true;
+    }
+    const auto steps = static_cast<int64_t>(unit.steps.size());
+    const bool pays = steps >= kLeastSteps && work >= kLeastGroupedWork && has_long_rows;
+    return pays ? std::move(unit) : Unit{};
   }
 
   /// Of the steps that were passed, those that must come before this one; as none needs a member,
@@ -269,7 +302,7 @@ class Forming {
 
   const Lowered& lowered_;
   const vm::Options& options_;
-  std::vector<bool> is_taken_;
+  std::vector<bool> is_taken_, is_tried_;
   std::vector<int> uses_;  // of each base: operands in it
   std::vector<Unit> units_;
   // Of the group that grows:

@@ -1,6 +1,7 @@
 // Units of a program: steps that run by themselves, and steps that run as one, as the machine would
 // group them if they were issued one after the other (vm/fusion/gathering.h): tile by tile on the
-// host, as one kernel of the device's own on a device that has some.
+// host, as one kernel of the device's own on a device that has some. On the host many steps are
+// grouped where the machine, which does not know how many there will be, would group none.
 //
 //   steps:  a*2   m@w   +b   tanh   sum   copy to a device
 //   units: [a*2         +b   tanh   sum]  [m@w]  [copy]         when + does not need m@w
@@ -13,12 +14,16 @@
 #include "graph/planning/lowered.h"
 #include "ops/cuda/fusion/prepared.h"
 #include "ops/fusion/plan.h"
+#include "ops/pieces.h"
 
 namespace ofl::graph {
 
 /// In the place of a base: the scalars that a run is given. A plan of the host is made once, so it
 /// reads them as operands in memory.
 inline constexpr int32_t kScalarsBase = -2;
+
+/// Of a group on the host whose steps are too small to begin one of their own: threads share it.
+inline constexpr double kLeastGroupedWork = ops::kSplitWork;
 
 /// A compute lane of a device.
 struct ComputeLane {

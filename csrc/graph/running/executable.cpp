@@ -52,8 +52,9 @@ Executable::Executable(vm::VirtualMachine& machine, std::string name, const Prog
       lowered_(std::make_shared<const Lowered>(lowered_for(machine, program, options))) {
   for (const Step& step : lowered_->steps) {
     cost_ += step.cost;
-    has_groups_ = has_groups_ || (step.kind == Step::Kind::loops &&
-                                  pays_on_host(machine.options(), step.cost, step.loops->args));
+    has_large_steps_ =
+        has_large_steps_ || (step.kind == Step::Kind::loops &&
+                             pays_on_host(machine.options(), step.cost, step.loops->args));
   }
   for (int64_t i = 0; i < lowered_->input_count; ++i) {
     if (lowered_->bases[i].is_written) written_inputs_.push_back(i);
@@ -166,9 +167,10 @@ bool Executable::has_host_kernels() const {
 bool Executable::may_run_here(vm::PacedCall& paced) const {
   const bool may_choose = options_.mode == RunMode::automatic || options_.mode == RunMode::here;
   if (!may_choose) return false;
-  const bool is_wanted = options_.mode == RunMode::here || machine_.is_small(cost_) ||
-                         (!has_groups_ && machine_.stays_here(cost_, vm::Company::alone, paced));
-  return is_wanted && inline_run();
+  if (options_.mode == RunMode::here || machine_.is_small(cost_)) return inline_run();
+  if (has_large_steps_) return false;
+  const vm::Company company = is_grouped() ? vm::Company::joinable : vm::Company::alone;
+  return machine_.stays_here(cost_, company, paced) && inline_run();
 }
 
 namespace {

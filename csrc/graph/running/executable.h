@@ -83,6 +83,9 @@ class Executable {
       const ScheduleOptions how{options_.release, options_.mode == RunMode::parallel,
                                 options_.lanes};
       schedule_ = std::make_shared<const Schedule>(lowered_, machine_.options(), how);
+      const std::vector<Unit>& units = schedule_->units;
+      is_grouped_ =
+          std::any_of(units.begin(), units.end(), [](const Unit& unit) { return unit.is_group(); });
     });
     return schedule_;
   }
@@ -106,6 +109,12 @@ class Executable {
   void check_type(int parameter, const Tensor& x) const;
   void check_apart(const Inputs& inputs) const;
   bool has_host_kernels() const;
+  /// Some steps run as one, which threads share.
+  bool is_grouped() const {
+    if (cost_ < kLeastGroupedWork) return false;
+    schedule();
+    return is_grouped_;
+  }
   /// Work that takes hardly longer here than to hand it over.
   bool may_run_here(vm::PacedCall& paced) const;
   void note(RunMode mode) const {
@@ -124,11 +133,12 @@ class Executable {
   const std::shared_ptr<const Lowered> lowered_;
   std::vector<int64_t> written_inputs_;
   double cost_ = 0;
-  bool has_groups_ = false;  // some step may begin one
+  bool has_large_steps_ = false;  // some step may begin a group
   mutable std::once_flag is_planned_;
   mutable std::unique_ptr<InlineRun> inline_run_;
   mutable std::once_flag is_scheduled_;
   mutable std::shared_ptr<const Schedule> schedule_;
+  mutable bool is_grouped_ = false;                    // known with the schedule
   mutable std::atomic<int> segment_runs_{0};           // those that may come before a capture
   mutable std::shared_ptr<CapturedProgram> captured_;  // atomic; null: none yet
   std::atomic<int> poison_{-1};                        // what new memory holds; -1: anything

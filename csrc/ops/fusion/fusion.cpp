@@ -10,7 +10,7 @@ namespace {
 /// Bytes of one operand in a tile: those of a few of them stay in the L1 cache, and a loop call
 /// costs little beside its work. A reduction's call costs more, and it reads its input once: tiles
 /// from the L2 cache take less time than four times as many calls.
-constexpr int64_t kTileBytes = 4096, kReducedTileBytes = 32768;
+constexpr int64_t kTileBytes = 8192, kReducedTileBytes = 32768;
 constexpr int64_t kMostTileBytes = 1 << 17;  // where rows are long
 constexpr int64_t kUint32Vector = 4;         // see cast.cpp: where a cast to uint32 may be cut
 
