@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <complex>
+#include <cstring>
 #include <initializer_list>
 
 #include "ops/loops.h"
@@ -13,6 +14,7 @@ namespace {
 
 constexpr int64_t kManyBytes = 65536;      // of an operand: some microseconds
 constexpr int64_t kManyInOrder = 1 << 20;  // where each element waits for the one before
+constexpr int64_t kRepeated = 1024;        // bytes of few values, written several times
 
 /// Unsigned numbers, or pairs of them, in the place of elements of any dtype.
 template <typename Visit>
@@ -97,6 +99,35 @@ void put_masked(char* const* data, const int64_t* steps, int64_t n) {
   }
 }
 
+/// Of another number of values than x has elements, which lie beside each other. Few are written
+/// several times to a block, so that the loops over them are long.
+void put_repeated(const Tensor& x, const Tensor& mask, const Tensor& values) {
+  const ops::Iteration rows = rows_of({&x, &mask});
+  const ops::Iteration::Row& inner = ops::inner_row(rows);
+  const auto width = static_cast<int64_t>(size_of(x.dtype));
+  const int64_t steps[] = {inner.strides[0], inner.strides[1], width};
+  const int64_t bytes = values.size() * width, times = std::max<int64_t>(1, kRepeated / bytes);
+  alignas(16) char block[kRepeated];
+  for (int64_t k = 0; times > 1 && k < times; ++k) {
+    std::memcpy(block + k * bytes, values.address(), static_cast<size_t>(bytes));
+  }
+  char* const from = times > 1 ? block : values.address();
+  const int64_t count = values.size() * times;
+  char* const data[] = {x.address(), mask.address()};
+  with_size(x.dtype, [&](auto type) {
+    int64_t next = 0;
+    ops::for_each_row(rows, ops::outer_rows(rows), data, [&](char* const* pointers) {
+      for (int64_t i = 0, n; i < inner.dim; i += n) {
+        n = std::min(count - next, inner.dim - i);
+        char* const at[] = {pointers[0] + i * steps[0], pointers[1] + i * steps[1],
+                            from + next * width};
+        put_masked<decltype(type)>(at, steps, n);
+        next = next + n == count ? 0 : next + n;
+      }
+    });
+  });
+}
+
 template <typename T>
 void choose_each(const int64_t* numbers, const T* const* choices, int64_t n, T* out) {
   for (int64_t i = 0; i < n; ++i) out[i] = choices[numbers[i]][i];
@@ -108,7 +139,11 @@ bool put_masked_here(const Issuer& issuer, const Tensor& x, const Tensor& mask,
                      const Tensor& values) {
   if (!may_write_here(issuer, x, mask, values, kManyBytes)) return false;
   const std::optional<Tensor> chosen = shaped_like(x, mask), given = shaped_like(x, values);
-  if (!chosen || !given) return false;
+  if (!chosen) return false;
+  if (!given) {
+    if (values.contiguous()) put_repeated(x, *chosen, values);
+    return values.contiguous();
+  }
   const ops::Iteration rows = rows_of({&x, &*chosen, &*given});
   const ops::Iteration::Row& inner = ops::inner_row(rows);
   char* const data[] = {x.address(), chosen->address(), given->address()};

@@ -8,8 +8,8 @@
 
 namespace ofl {
 
-/// Where the mask, of x's size, is true, x gets the value of the same place in row-major order:
-/// the values have x's dtype and size, or there is one.
+/// Where the mask, of x's size, is true, x gets the value of the same place in row-major order. The
+/// values have x's dtype; they begin again where there are fewer than elements of x.
 bool put_masked_here(const Issuer& issuer, const Tensor& x, const Tensor& mask,
                      const Tensor& values);
 

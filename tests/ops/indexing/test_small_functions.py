@@ -1,5 +1,6 @@
 """Functions by masks, indices and places of small tensors, which take no instruction."""
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -43,6 +44,27 @@ def test_masked_writes(name: str, dtype: str, device: flow.Device, naive: bool) 
                 getattr(np, name)(list(layouts(expected))[k], mask, new)
                 getattr(flow, name)(list(layouts(t))[k], *given)
                 same(expected, t)
+
+
+@pytest.mark.parametrize("name", ["place", "putmask"])
+@pytest.mark.parametrize("dtype", ["bool", "int16", "float32", "int64", "complex128"])
+def test_values_that_begin_again(name: str, dtype: str, device: flow.Device, naive: bool) -> None:
+    rng = np.random.default_rng(4)
+    for shape in ((125, 8), (8, 125), (3, 1, 40), (2000,)):
+        for count in (2, 3, 8, 63, 125, 300, math.prod(shape) - 1, 2003):
+            base, new = values(shape, dtype, 5), values((count,), dtype, 6)
+            for k in range(4):
+                expected, t = base.copy(), flow.tensor(base, device=device)
+                mask = rng.random(list(layouts(base))[k].shape) < 0.5
+                given = (flow.tensor(one, device=device) for one in (mask, new))
+                getattr(np, name)(list(layouts(expected))[k], mask, new)
+                getattr(flow, name)(list(layouts(t))[k], *given)
+                same(expected, t)
+    x, t = values((40, 8), dtype, 7), flow.tensor(values((40, 8), dtype, 7), device=device)
+    few = values((80,), dtype, 8)[::2]
+    getattr(np, name)(x, x == x, few)
+    getattr(flow, name)(t, t == t, flow.tensor(values((80,), dtype, 8), device=device)[::2])
+    same(x, t)
 
 
 @pytest.mark.parametrize("name", ["place", "putmask"])
