@@ -70,6 +70,9 @@ def test_likeness_of_other_things(device: flow.Device) -> None:
     assert not flow.array_equiv(a, flow.ones(3, device=device))
     assert flow.array_equal(a, a.numpy())
     assert not flow.array_equal(a, 1.0)
+    assert not flow.array_equal(a, a[:1])
+    assert not flow.array_equal(a, flow.ones((1, 2), device=device))
+    assert flow.array_equal(a[:0], flow.zeros(0, device=device))
     same(
         np.isclose([np.inf, -np.inf, np.nan], np.inf),
         flow.isclose(flow.tensor([flow.inf, -flow.inf, flow.nan]), flow.inf),

@@ -1,10 +1,12 @@
-// Native paths of functions whose results depend on values: nonzero, counts, bincount.
+// Native paths of functions whose results depend on values: nonzero, counts, bincount,
+// array_equal.
 #include <cstring>
 
 #include "ops/index/places.h"
 #include "python/native/function.h"
 #include "python/runtime.h"
 #include "python/tensor/functions.h"
+#include "python/tensor/unknown_extents.h"
 #include "tensor/index/counting.h"
 
 namespace ofl::python {
@@ -74,12 +76,17 @@ PyObject* bincount_path(const Call& call) {
   return wrap(std::move(counts));
 }
 
+/// array_equal(x1, x2, equal_nan): of other shapes
+PyObject* array_equal_path(const Call& call) {
+  const Tensor *x = tensor_or_null(call[0]), *other = tensor_or_null(call[1]);
+  if (!x || !other || x->device() != other->device() || x->shape == other->shape) return nullptr;
+  return may_have_stand_ins(*x) || may_have_stand_ins(*other) ? nullptr : Py_NewRef(Py_False);
+}
+
 }  // namespace
 
-const NativeRow kCountingPaths[] = {{"nonzero", nonzero_path},
-                                    {"where", where_path},
-                                    {"count_nonzero", count_path},
-                                    {"bincount", bincount_path},
-                                    {nullptr, nullptr}};
+const NativeRow kCountingPaths[] = {{"nonzero", nonzero_path},         {"where", where_path},
+                                    {"count_nonzero", count_path},     {"bincount", bincount_path},
+                                    {"array_equal", array_equal_path}, {nullptr, nullptr}};
 
 }  // namespace ofl::python

@@ -51,6 +51,7 @@ def allclose(
     return builtins.bool(all(isclose(x1, x2, rtol, atol, equal_nan)))
 
 
+@_C.native(_C.paths.array_equal)
 def array_equal(x1: Any, x2: Any, /, equal_nan: bool = False) -> builtins.bool:
     """Tell whether shapes and elements are the same. Looks at the tensors where shapes are.
 
