@@ -78,6 +78,12 @@ void stable_order(const char* elements, int64_t step, int64_t n, bool descending
     return;
   }
   const Lane<T> lane{elements, step, descending};
+  if (!kIsComplex<T> && n <= kFewCompared) {
+    uint64_t places[kFewCompared];
+    find_places([&](int64_t i) { return lane.key(i); }, n, places);
+    for (int64_t i = 0; i < n; ++i) order[places[i]] = static_cast<uint64_t>(i);
+    return;
+  }
   uint64_t least = lane.key(0), most = least;
   for (int64_t i = 0; i < n; ++i) {
     const uint64_t key = lane.key(i);

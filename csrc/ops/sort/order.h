@@ -112,6 +112,26 @@ inline bool are_distinct(T a, T b) {
   return !same_value(a, b) && !(EqualNan && is_nan(a) && is_nan(b));
 }
 
+/// Each of so few elements is compared with each: no branch of that depends on values.
+inline constexpr int64_t kFewCompared = 12;
+
+/// Writes the places of n elements, up to kFewCompared, in their stable order by `key_of(i)`.
+template <typename KeyOf>
+inline void find_places(const KeyOf& key_of, int64_t n, uint64_t* places) {
+  uint64_t keys[kFewCompared];
+  for (int64_t i = 0; i < n; ++i) {
+    const uint64_t key = key_of(i);
+    auto place = static_cast<uint64_t>(i);
+    for (int64_t j = 0; j < i; ++j) {
+      const uint64_t is_later = keys[j] > key;
+      places[j] += is_later;
+      place -= is_later;
+    }
+    keys[i] = key;
+    places[i] = place;
+  }
+}
+
 /// Sorts n contiguous elements in place, in no stable way: NumPy's sort of this type, or where
 /// this NumPy does not hand it out (an empty loop) the standard library's.
 void sort_unsigned(const Loop& sort, uint64_t* first, int64_t n);

@@ -130,8 +130,28 @@ template void sort_bytes<uint8_t>(const char*, int64_t, int64_t, bool, uint8_t*)
 
 namespace {
 
+/// To compare so few costs less than to restore the order of equals after NumPy's sort.
+constexpr int64_t kFewSorted = 8;
+
+template <typename T>
+void sort_few(const Source& from, T* out) {
+  T values[kFewSorted];
+  uint64_t places[kFewCompared];
+  for (int64_t i = 0; i < from.n; ++i) {
+    values[i] = load_element<T>(from.elements + i * from.step);
+  }
+  const auto key_of = [&](int64_t i) {
+    return from.descending ? ~order_key(values[i]) : order_key(values[i]);
+  };
+  find_places(key_of, from.n, places);
+  for (int64_t i = 0; i < from.n; ++i) out[places[i]] = values[i];
+}
+
 template <typename T>
 void sort_lane(const Source& from, const Loop& loop, T* out) {
+  if constexpr (kIsFloating<T>) {
+    if (from.stable && from.n <= kFewSorted) return sort_few(from, out);
+  }
   if constexpr (sizeof(T) == 1) {
     sort_bytes(from.elements, from.step, from.n, from.descending, out);
   } else if constexpr (std::is_same_v<T, BFloat16>) {

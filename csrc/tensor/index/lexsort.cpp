@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <numeric>
 #include <vector>
 
 #include "ops/lanes.h"
@@ -29,8 +28,10 @@ class LaneOrder {
 
   /// Writes the positions, by all keys.
   void run(const Key* keys, int count, char* out, int64_t step) {
-    std::iota(order_.begin(), order_.end(), uint64_t{0});
-    sort_part(keys, count - 1, 0, static_cast<int64_t>(order_.size()));
+    const Key& last = keys[count - 1];
+    const auto n = static_cast<int64_t>(order_.size());
+    ops::stable_order(last.dtype, last.elements, last.step, n, sort_, order_.data());
+    if (count > 1) sort_equals(keys, count - 1, 0, n);
     for (const uint64_t place : order_) {
       std::memcpy(out, &place, sizeof place);
       out += step;
