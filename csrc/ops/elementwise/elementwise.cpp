@@ -74,17 +74,6 @@ bool is_by_lanes(const LoopArgs& args) {
 /// Elements in a block: where they decide the bits, as many as NumPy's.
 int64_t block_elements(const LoopArgs& args) { return is_by_lanes(args) ? kNumpyBuffer : kBlock; }
 
-template <size_t Size>
-void repeat_each(const char* items, int64_t count, int64_t times, char* to) {
-  struct Item {
-    char bytes[Size];
-  } item;
-  for (int64_t i = 0; i < count; ++i) {
-    std::memcpy(&item, items + i * static_cast<int64_t>(Size), Size);
-    for (int64_t j = 0; j < times; ++j, to += Size) std::memcpy(to, &item, Size);
-  }
-}
-
 /// Runs the loop block by block where operands are cast or walk their rows in jumps. A block is
 /// some steps of row `outer_` with everything inside it. Its inputs are read before its output is
 /// written, so an operand may be the output itself.
@@ -202,13 +191,7 @@ class BlockRunner {
     const int64_t size = operand.item_size;
     char* const items = to + count * (times - 1) * size;
     operand.cast(from, stride, items, size, count);
-    switch (size) {
-      case 1: repeat_each<1>(items, count, times, to); break;
-      case 2: repeat_each<2>(items, count, times, to); break;
-      case 4: repeat_each<4>(items, count, times, to); break;
-      case 8: repeat_each<8>(items, count, times, to); break;
-      default: repeat_each<16>(items, count, times, to);
-    }
+    repeat_items(items, size, count, times, to);
     return to + count * times * size;
   }
 

@@ -1,5 +1,5 @@
-// Copies of lines of a few bytes, as the rows of a narrow matrix are: a call of the C library for
-// each takes several times as long.
+// Copies of lines of a few bytes, as the rows of a narrow matrix are, and of elements beside such
+// rows: a call of the C library for each takes several times as long.
 #pragma once
 
 #include <cstdint>
@@ -39,6 +39,26 @@ inline void copy_short_lines(const char* from, int64_t step, char* to, int64_t o
                     : bytes <= 64 ? copy_lines_of<32>
                                   : copy_lines_of<64>;
   copy(from, step, to, out_step, lines, bytes);
+}
+
+template <size_t Size>
+void repeat_each(const char* items, int64_t count, int64_t times, char* to) {
+  LineWord<Size> item;
+  for (int64_t i = 0; i < count; ++i) {
+    std::memcpy(&item, items + i * static_cast<int64_t>(Size), Size);
+    for (int64_t j = 0; j < times; ++j, to += Size) std::memcpy(to, &item, Size);
+  }
+}
+
+/// Writes each of `count` items of a dtype's size so many times. They may be at the end of what is
+/// written.
+inline void repeat_items(const char* items, int64_t size, int64_t count, int64_t times, char* to) {
+  const auto repeat = size == 1   ? repeat_each<1>
+                      : size == 2 ? repeat_each<2>
+                      : size == 4 ? repeat_each<4>
+                      : size == 8 ? repeat_each<8>
+                                  : repeat_each<16>;
+  repeat(items, count, times, to);
 }
 
 }  // namespace ofl::ops

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/vectors.h"
+#include "ops/elementwise/short_lines.h"
 #include "ops/loop_args.h"
 #include "ops/loops.h"
 #include "ops/pieces.h"
@@ -99,6 +100,8 @@ SelectFn select_function(size_t size) {
   }
 }
 
+constexpr int64_t kFewChosen = 64;
+
 /// Choices with gaps are put beside each other first, block by block: what chooses among neighbours
 /// has vectors.
 class GatheringSelect {
@@ -134,8 +137,6 @@ class GatheringSelect {
   }
 
  private:
-  static constexpr int64_t kFewChosen = 64;
-
   const LoopArgs& args_;
   const SelectFn select_;
   int64_t strides_[kOut + 1];  // of what is chosen from
@@ -143,8 +144,83 @@ class GatheringSelect {
   bool any_ = false;
 };
 
+/// Short rows that follow each other in the output: many are chosen at once. What does not follow
+/// itself in an input, a column or a line, is written out block by block.
+class NarrowSelect {
+ public:
+  NarrowSelect(const LoopArgs& args, SelectFn select)
+      : args_(args), select_(select), inner_(inner_row(args.iteration)) {
+    if (args.iteration.ndim < 2) return;
+    outer_ = &args.iteration.rows[args.iteration.ndim - 2];
+    fits_ = inner_.dim > 0 && inner_.dim < kFewChosen && form_of(kOut) == Form::flat;
+    for (int k = kCondition; k < kOut; ++k) {
+      forms_[k] = form_of(k);
+      fits_ &= forms_[k] != Form::other;
+    }
+  }
+
+  bool fits() const { return fits_; }
+
+  /// Of the two innermost rows.
+  void run(char* const* pointers) const {
+    const int64_t most = kBlock / inner_.dim;
+    for (int64_t start = 0; start < outer_->dim; start += most) {
+      const int64_t rows = std::min(most, outer_->dim - start);
+      char* at[kOut + 1];
+      int64_t strides[kOut + 1];
+      for (int k = kCondition; k <= kOut; ++k) {
+        at[k] = pointers[k] + start * outer_->strides[k];
+        strides[k] = forms_[k] == Form::single ? 0 : size(k);
+        if (forms_[k] == Form::column || forms_[k] == Form::lines)
+          at[k] = written_out(k, at[k], rows);
+      }
+      select_(at, strides, rows * inner_.dim);
+    }
+  }
+
+ private:
+  /// How an operand lies along the two innermost rows.
+  enum class Form { flat, single, column, lines, other };
+
+  int64_t size(int k) const { return static_cast<int64_t>(size_of(args_.dtype[k])); }
+
+  Form form_of(int k) const {
+    const int64_t step = inner_.strides[k], line = size(k) * inner_.dim;
+    if (step == 0) return outer_->strides[k] == 0 ? Form::single : Form::column;
+    if (step != size(k)) return Form::other;
+    if (outer_->strides[k] == line) return Form::flat;
+    return line <= kLongestShortLine ? Form::lines : Form::other;
+  }
+
+  char* written_out(int k, const char* from, int64_t rows) const {
+    char* const to = thread_scratch().bytes + k * kBlockBytes;
+    const int64_t bytes = inner_.dim * size(k), step = outer_->strides[k];
+    if (forms_[k] == Form::lines) {
+      copy_short_lines(from, step, to, bytes, rows, bytes);
+      return to;
+    }
+    char* const items = to + rows * (bytes - size(k));  // the end of what they become
+    cast_function(args_.dtype[k], args_.dtype[k])(from, step, items, size(k), rows);
+    repeat_items(items, size(k), rows, inner_.dim, to);
+    return to;
+  }
+
+  const LoopArgs& args_;
+  const SelectFn select_;
+  const Iteration::Row& inner_;
+  const Iteration::Row* outer_ = nullptr;
+  Form forms_[kOut + 1] = {};
+  bool fits_ = false;
+};
+
 void where_piece(const LoopArgs& args, const Piecewise&) {
-  const GatheringSelect select(args, select_function(size_of(args.dtype[kOut])));
+  const SelectFn function = select_function(size_of(args.dtype[kOut]));
+  const NarrowSelect narrow(args, function);
+  if (narrow.fits()) {
+    return for_each_row(args.iteration, outer_rows(args.iteration) - 1, args.data,
+                        [&](char* const* pointers) { narrow.run(pointers); });
+  }
+  const GatheringSelect select(args, function);
   for_each_row(args.iteration, outer_rows(args.iteration), args.data,
                [&](char* const* pointers) { select.run(pointers); });
 }

@@ -37,6 +37,26 @@ def test_choices(dtype: str, view: str, device: flow.Device, naive: bool) -> Non
             same(np.where(given, zero, y), flow.where(seen, flow.tensor(zero, device=device), t))
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_choices_of_narrow_rows(dtype: str, device: flow.Device, naive: bool) -> None:
+    views: tuple[Callable[[Any], Any], ...] = (
+        lambda x: x,
+        lambda x: x[..., :1],
+        lambda x: x[..., :1, :],
+        lambda x: x[:1, :1, :1],
+        lambda x: x[::-1, :, :1],
+        lambda x: x[..., ::-1],
+    )
+    for shape in ((1, 3000, 2), (3, 700, 7), (40, 50, 8), (2, 30, 40), (2, 90, 63), (5, 4, 64)):
+        a, b, mask = values(shape, dtype, 1), values(shape, dtype, 2), values(shape, "bool", 3)
+        s, t, n = (flow.tensor(array, device=device) for array in (a, b, mask))
+        for k, first in enumerate(views):
+            for j, second in enumerate(views):
+                x, y, m = second(a), first(b), views[(k + 2 * j) % len(views)](mask)
+                u, v, c = second(s), first(t), views[(k + 2 * j) % len(views)](n)
+                same(np.where(m, x, y), flow.where(c, u, v))
+
+
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 @pytest.mark.parametrize("name", ["equal", "not_equal", "less", "greater_equal", "logical_or"])
