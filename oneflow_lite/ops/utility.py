@@ -15,6 +15,7 @@ from oneflow_lite.ops.manipulation.joining import concat
 from oneflow_lite.ops.table import exported
 
 
+@_C.native(_C.paths.diff)
 def diff(x: Any, /, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
     """Return the differences between neighbours along an axis, n times over.
 

@@ -17,6 +17,9 @@ def test_diff(dtype: str, device: flow.Device) -> None:
         for axis in range(-len(shape), len(shape)):
             for n in (0, 1, 2, 5):
                 same(np.diff(x, n=n, axis=axis), flow.diff(t, n=n, axis=axis))
+            if shape != (0,):
+                same(np.diff(x.T[::-1], axis=axis), flow.diff(t.T[::-1], axis=axis))
+                same(np.diff(x[::2], axis=axis), flow.diff(t[::2], axis=axis))
     same(np.diff(x, 1, 0), flow.diff(t, 1, 0))
 
 

@@ -1,4 +1,5 @@
-// Native paths of running sums and products, and of powers, which are running products.
+// Native paths of running sums and products, of differences, which undo such sums, and of powers,
+// which are running products.
 #include <optional>
 
 #include "python/convert.h"
@@ -78,6 +79,23 @@ PyObject* cumulative_path(const Call& call) {
   return axis ? accumulated<slot>(name, call[0], *axis) : nullptr;
 }
 
+/// diff(x, n, axis, prepend, append): once, of x alone
+PyObject* diff_path(const Call& call) {
+  const Tensor* x = tensor_or_null(call[0]);
+  const bool is_alone = call[3] == Py_None && call[4] == Py_None;
+  if (!x || !is_alone || known_integer(call[1]) != 1 || may_have_stand_ins(*x)) return nullptr;
+  const std::optional<int> axis = known_axis(call[2], x->ndim());
+  if (!axis || x->shape[*axis] == 0) return nullptr;
+  Tensor earlier{x->storage, x->dtype, x->shape, x->strides, x->offset};
+  --earlier.shape[*axis];
+  Tensor later = earlier;
+  if (later.shape[*axis] > 0) later.offset += later.strides[*axis];
+  const Slot slot = x->dtype == DType::b1 ? Slot::ne : Slot::sub;
+  const Reference first(wrap(std::move(later))), second(wrap(std::move(earlier)));
+  PyObject* const pair[] = {first.get(), second.get()};
+  return call_op(op_of(slot), pair, 2, false);
+}
+
 /// A row of powers from 0 on for each of n values; they begin at `first`, one `step` apart.
 template <typename T>
 void write_powers(const char* values, int64_t n, int64_t count, int64_t first, int64_t step,
@@ -126,6 +144,7 @@ const NativeRow kScanPaths[] = {{"cumsum", flattened_path<Slot::add>},
                                 {"cumprod", flattened_path<Slot::mul>},
                                 {"cumulative_sum", cumulative_path<Slot::add>},
                                 {"cumulative_prod", cumulative_path<Slot::mul>},
+                                {"diff", diff_path},
                                 {"vander", vander_path},
                                 {nullptr, nullptr}};
 
