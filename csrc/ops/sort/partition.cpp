@@ -232,12 +232,21 @@ class Positions {
     const T value = selected_[*place];
     const int64_t up_to = filled ? split(low, high, [value](T x) { return !before(value, x); })
                                  : number(elements_, high, value, order_);
+    if (up_to == *place + 1 && end - places == 1) return put_last(low, up_to, value);
     const int64_t less = split(low, up_to, [value](T x) { return before(x, value); });
     arrange(low, less, places, std::lower_bound(places, place, less), true);
     arrange(up_to, high, std::lower_bound(place, end, up_to), end, true);
   }
 
  private:
+  /// Of positions of elements up to the value, one that has it comes to the end.
+  void put_last(int64_t low, int64_t up_to, T value) {
+    int64_t* const end = order_ + up_to;
+    std::swap(end[-1], *std::find_if(order_ + low, end, [&](int64_t position) {
+                return !before(elements_[position], value);
+              }));
+  }
+
   /// Those of elements that belong to the left come first; where the others begin. Both keep their
   /// order.
   template <typename Belongs>
