@@ -73,3 +73,40 @@ def test_what_groups_pass(function: Callable[..., Any], mode: str) -> None:
         with flow.flags(sync=True):
             expected = [x.numpy().tobytes() for x in (*function(*eager), *eager)]
         assert [x.numpy().tobytes() for x in (*run(*graph), *graph)] == expected
+
+
+def many(x: Any, y: Any) -> Any:
+    return flow.exp(x * 2 + y) * flow.tanh(x) - flow.sin(flow.cos(flow.exp(y)))
+
+
+def few(x: Any, y: Any) -> Any:
+    return flow.exp(x * 2 + y)
+
+
+@pytest.mark.parametrize(
+    ("function", "shape", "steps"),
+    [
+        (many, (30_000,), 9),
+        (few, (30_000,), 0),  # less is gained than the tiles cost
+        (many, (100,), 0),  # too little work to be shared
+        (many, (1000, 30), 9),
+        (lambda x, y: many(x[:, :8], y[:, :8]), (3_750, 16), 0),  # of short rows
+    ],
+)
+def test_groups_of_many_steps(
+    function: Callable[..., Any], shape: tuple[int, ...], steps: int
+) -> None:
+    """Operands of half a second-level cache begin groups of any length: these have fewer bytes."""
+    rng = np.random.default_rng(0)
+    given = [flow.tensor(rng.random(shape, np.float32)) for _ in range(2)]
+    with flow.flags(fusion="1"):
+        run = flow.graph.compile(flow.graph.trace(function, *given).program)
+        assert [len(group["steps"]) for group in run.report()["groups"]] == [steps] * (steps > 0)
+    plans.check(run)
+    with flow.flags(sync=True):
+        expected = function(*given).numpy().tobytes()
+    for _ in range(3):
+        assert run(*given)[0].numpy().tobytes() == expected
+    with flow.flags(fusion="0"):
+        alone = flow.graph.compile(flow.graph.trace(function, *given).program)
+        assert not alone.report()["groups"]
