@@ -1,6 +1,7 @@
 """Elements that change their places along an axis: of a split one, some cross a border."""
 
 from collections.abc import Callable, Sequence
+from inspect import unwrap
 from operator import index
 from typing import Any
 
@@ -20,6 +21,7 @@ from oneflow_lite.distributed.shapes import (
     reshape,
     with_part,
 )
+from oneflow_lite.ops import utility
 from oneflow_lite.ops.manipulation import joining, rearranging
 
 Range = tuple[int, int]  # the first one, and behind the last
@@ -147,3 +149,6 @@ def stack(arrays: Sequence[Any], /, axis: int = 0, **options: Any) -> GlobalTens
     """Return tensors of one shape joined along a new axis, in the sbp of the first one."""
     along = axis_of(axis, arrays[0].ndim + 1, "stack")
     return concat([expand_dims(x, along) for x in arrays], axis=along, **options)
+
+
+rule("diff")(unwrap(utility.diff))  # of slices and differences, which have rules
