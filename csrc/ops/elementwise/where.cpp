@@ -100,6 +100,7 @@ SelectFn select_function(size_t size) {
   }
 }
 
+/// Rows of fewer elements are not worth a call for each.
 constexpr int64_t kFewChosen = 64;
 
 /// Choices with gaps are put beside each other first, block by block: what chooses among neighbours
@@ -144,8 +145,8 @@ class GatheringSelect {
   bool any_ = false;
 };
 
-/// Short rows that follow each other in the output: many are chosen at once. What does not follow
-/// itself in an input, a column or a line, is written out block by block.
+/// Chooses many short rows at once, where they follow each other in the output. An input that is a
+/// column or a line beside them is written out, block by block.
 class NarrowSelect {
  public:
   NarrowSelect(const LoopArgs& args, SelectFn select)
@@ -171,8 +172,8 @@ class NarrowSelect {
       for (int k = kCondition; k <= kOut; ++k) {
         at[k] = pointers[k] + start * outer_->strides[k];
         strides[k] = forms_[k] == Form::single ? 0 : size(k);
-        if (forms_[k] == Form::column || forms_[k] == Form::lines)
-          at[k] = written_out(k, at[k], rows);
+        const bool is_beside = forms_[k] == Form::column || forms_[k] == Form::lines;
+        if (is_beside) at[k] = written_out(k, at[k], rows);
       }
       select_(at, strides, rows * inner_.dim);
     }
