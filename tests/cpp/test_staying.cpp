@@ -1,6 +1,7 @@
 // What the machine lets run in the thread that issues it.
 #include <filesystem>
 #include <iterator>
+#include <thread>
 
 #include "base/clock.h"
 #include "ep/threads/crowding.h"
@@ -141,6 +142,8 @@ int64_t count_threads() {
 /// Two long stretches without a look, and a helper is woken, here made, for the third.
 void test_a_helper_is_woken_for_a_long_stretch() {
   for (const Company company : {Company::divisible, Company::alone}) {
+    // A thread that was joined is counted until the kernel has taken it off its list.
+    while (count_threads() != 1) std::this_thread::yield();
     Staying machine;
     machine.crowding().set_watched(false);
     machine.world.machine.state(kCpu).device.helpers()->set_threads(2);
