@@ -96,6 +96,23 @@ def test_ranks_that_are_processes(start: Start) -> None:
     assert re.search("  rank 1" + IDLE.format(3), done.stdout), done.stdout
 
 
+def test_many_that_wait_are_reported_once(start: Start) -> None:
+    done = start(
+        2,
+        code=SHARED + """
+x = flow.ones(7).to_global(everywhere, sbp.partial_sum)
+if rank == 1:
+    while "rank 1: " not in open("log").read(): time.sleep(0.02)
+sums = [x.to_global(sbp=sbp.broadcast) for _ in range(300)]
+if rank == 1:
+    assert open("log").read().count("has waited for") == 1, open("log").read()
+assert all(one.to_local().tolist() == 7 * [2.0] for one in sums)
+""",
+        hang_timeout="300ms",
+    )
+    assert done.returncode == 0, done.stdout
+
+
 def test_a_rank_that_is_stopped_does_not_answer(start: Start) -> None:
     done = start(
         3,

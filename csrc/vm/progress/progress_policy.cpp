@@ -85,12 +85,14 @@ void ProgressPolicy::post(Slot* slot) {
 
 bool ProgressPolicy::poll(bool) {
   std::vector<InFlight> ended;
+  bool is_first = true;  // those behind it mostly wait for the same ranks
   for (InFlight& each : in_flight_) {
     if (!each.work || each.work->test()) {
       ended.push_back(std::move(each));
       each.slot = nullptr;
     } else if (each.work->awaits_others()) {
-      watch(each);
+      if (std::exchange(is_first, false)) watch_for_hang(each);
+      watch_time(each);
     } else {
       each.slot->state.store(SlotState::launched, std::memory_order_release);
       if (each.work->can_stall()) watch_time(each);
@@ -98,13 +100,9 @@ bool ProgressPolicy::poll(bool) {
   }
   const auto is_gone = [](const InFlight& each) { return !each.slot; };
   in_flight_.erase(std::remove_if(in_flight_.begin(), in_flight_.end(), is_gone), in_flight_.end());
+  if (!ended.empty()) ended_at_ = now_ns();
   for (const InFlight& each : ended) end(each, outcome(each));
   return !ended.empty();
-}
-
-void ProgressPolicy::watch(InFlight& waiting) const {
-  watch_for_hang(waiting);
-  watch_time(waiting);
 }
 
 /// At half of the time, each rank that waits tells the others so. Those that have not are late.
@@ -127,7 +125,7 @@ void ProgressPolicy::watch_for_hang(InFlight& waiting) const {
   const double most = stream_.board().options.hang_timeout.load(std::memory_order_relaxed);
   if (most <= 0 || waiting.is_reported) return;
   const int64_t now = now_ns();
-  const double waited = static_cast<double>(now - waiting.since) * 1e-9;
+  const double waited = static_cast<double>(now - std::max(waiting.since, ended_at_)) * 1e-9;
   if (waited < most * (1 + waiting.work->turn() / 4)) return;
   waiting.is_reported = !waiting.work->ask();
   if (waiting.is_reported) return;

@@ -49,7 +49,6 @@ class ProgressPolicy final : public StreamPolicy {
   };
 
   void post(Slot* slot);
-  void watch(InFlight& waiting) const;
   void watch_for_hang(InFlight& waiting) const;
   void watch_time(InFlight& waiting) const;
   void end(const InFlight& ended, FailurePtr failure);
@@ -60,6 +59,7 @@ class ProgressPolicy final : public StreamPolicy {
   // With the baton.
   std::map<std::pair<Line*, uint64_t>, Slot*> held_;
   std::vector<InFlight> in_flight_;  // in the order in which they were posted
+  int64_t ended_at_ = 0;             // the one that ended last
 };
 
 }  // namespace ofl::vm
