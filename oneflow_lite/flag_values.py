@@ -89,3 +89,17 @@ def parse_seconds(value: object) -> float:
 def parse_path(value: object) -> str:
     """Return the path of a file, as text."""
     return os.fspath(value) if isinstance(value, os.PathLike) else str(value)
+
+
+def parse_fusion(value: object) -> str:
+    """A truth, or always."""
+    text = str(value).strip().lower()
+    return text if text == "always" else str(int(parse_bool(value)))
+
+
+def parse_core(value: object) -> str:
+    """The name of a core type, auto or numpy."""
+    text = str(value).strip()
+    if not text.isalnum():
+        raise ValueError("expected auto, numpy or the name of a core type, such as SkylakeX")
+    return text.lower() if text.lower() in ("auto", "numpy") else text

@@ -21,6 +21,8 @@ from oneflow_lite.flag_values import (
     parse_bool,
     parse_bytes,
     parse_choice,
+    parse_core,
+    parse_fusion,
     parse_int,
     parse_path,
     parse_seconds,
@@ -36,18 +38,6 @@ _LEVELS = ("debug", "info", "warning", "error", "critical")
 
 _MAX_THREADS = 1024
 _MAX_DEVICES = 64
-
-
-def _parse_fusion(value: object) -> str:
-    text = str(value).strip().lower()
-    return text if text == "always" else str(int(parse_bool(value)))
-
-
-def _parse_core(value: object) -> str:
-    text = str(value).strip()
-    if not text.isalnum():
-        raise ValueError("expected auto, numpy or the name of a core type, such as SkylakeX")
-    return text.lower() if text.lower() in ("auto", "numpy") else text
 
 
 def _parse_isa(value: object) -> str:
@@ -180,7 +170,7 @@ _ROWS = (
     Flag(
         "fusion",
         "1",
-        _parse_fusion,
+        parse_fusion,
         lambda value: _C.configure(fusion=value),
         "run elementwise operations on the cpu as one: 1 where it pays, always, or 0",
     ),
@@ -216,7 +206,7 @@ _ROWS = (
     Flag(
         "blas_core",
         "auto",
-        _parse_core,
+        parse_core,
         None,
         "core type, such as SkylakeX, that OpenBLAS takes for all products; numpy: NumPy's loops",
     ),
@@ -300,6 +290,14 @@ _ROWS = (
         parse_seconds,
         lambda value: _C.configure(ccl_timeout=value),
         "seconds until a collective that not all ranks have come to fails (0: never)",
+    ),
+    Flag(
+        "ccl_shared_memory",
+        True,
+        parse_bool,
+        None,
+        "ranks that are processes of one host meet in memory that they share; 0: they only send "
+        "messages",
     ),
     Flag(
         "hang_timeout",

@@ -128,9 +128,22 @@ def _in_layout(
     (broadcast,)
     """
     own: Layout = _C.layout_of(self)
+    if placement is not None or not isinstance(sbp, Sbp):
+        return _C.box(self, _target(own, placement, sbp))
+    target = _targets.get((own, sbp))
+    if target is None:
+        target = _targets[own, sbp] = _target(own, placement, sbp)
+    return _C.box(self, target)
+
+
+# Layouts stay for good; to make one of lists takes as long as a small collective.
+_targets: dict[tuple[Layout, Sbp], Layout] = {}
+
+
+def _target(own: Layout, placement: Placement | None, sbp: Sbp | Sequence[Sbp] | None) -> Layout:
     require_placement(placement or own.placement)
     sbps = list(own.sbp) if sbp is None else list_of_sbps(sbp)
-    return _C.box(self, Layout(list(own.shape), placement or own.placement, sbps))
+    return Layout(list(own.shape), placement or own.placement, sbps)
 
 
 @_method

@@ -17,6 +17,7 @@ from typing import Any, NoReturn, cast
 from oneflow_lite import _C
 from oneflow_lite.distributed.clocks import machine, rank_of
 from oneflow_lite.distributed.errors import in_one_line
+from oneflow_lite.distributed.host_memory import share
 from oneflow_lite.flags import flags
 from oneflow_lite.launchers import TORCHRUN, Launcher, meant_size, own_environment
 from oneflow_lite.profiler.ranks import enter_world
@@ -74,6 +75,7 @@ def _enter(launcher: Launcher, size: int) -> _C.Member:
     _require_same(world)
     enter_world(rank_of(world, machine(), platform.node()))
     node = world.Split_type(MPI.COMM_TYPE_SHARED)
+    memory = share(node, _C.segment_bytes(node.size), flags.ccl_shared_memory)
     member = _C.make_mpi_member(
         shared_object=MPI.__file__,
         handle=world.handle,
@@ -83,7 +85,11 @@ def _enter(launcher: Launcher, size: int) -> _C.Member:
         size=size,
         largest_tag=cast("int", world.Get_attr(MPI.TAG_UB)),
         local_rank=node.rank,
+        host_ranks=node.allgather(world.rank),
+        host_memory=memory,
     )
+    if memory is not None:
+        os.close(memory)  # it is mapped
     _divide_cores(node.size)
     node.Free()
     _Farewell(member, MPI.COMM_WORLD.Abort).register()

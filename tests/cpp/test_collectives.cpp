@@ -8,7 +8,7 @@
 
 #include "ep/communicators/threads.h"
 #include "machine_support.h"
-#include "mpi/fake_mpi.h"
+#include "mpi/worlds.h"
 #include "vm/progress/joining.h"
 #include "vm/progress/partner.h"
 
@@ -33,13 +33,13 @@ struct Rank {
 
 using Ranks = std::vector<std::unique_ptr<Rank>>;
 
-bool over_mpi = false;
+ep::Over over = ep::Over::threads;
 
 Ranks make_ranks(int count) {
   std::vector<int32_t> all(static_cast<size_t>(count));
   std::iota(all.begin(), all.end(), 0);
   Ranks ranks;
-  for (auto& end : over_mpi ? ep::mpi::make_fake_mpi_world(count) : ep::make_thread_world(count)) {
+  for (auto& end : ep::make_worlds(over, count)) {
     ranks.push_back(std::make_unique<Rank>());
     ranks.back()->communicator = end->group(all);
     ranks.back()->end = std::move(end);
@@ -288,8 +288,9 @@ void test_all() {
 
 int main() {
   using namespace ofl::vm;
-  test_all();
-  over_mpi = true;
-  test_all();
+  for (const ofl::ep::Over way : ofl::ep::kAllWays) {
+    over = way;
+    test_all();
+  }
   return ofl::report();
 }

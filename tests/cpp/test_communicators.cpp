@@ -1,7 +1,7 @@
-// Properties of communicators, with threads as ranks, that copy from each other or have an MPI that
-// the tests make: each byte arrives, in any order of tests;
-// ranks that differ or have failed get nothing; an abort ends everything. Run plain, and under
-// ThreadSanitizer and AddressSanitizer.
+// Properties of communicators, with threads as ranks, that copy from each other, or have an MPI
+// that the tests make, with and without memory that they share: each byte arrives, in any order of
+// tests; ranks that differ or have failed get nothing; an abort ends everything. Run plain, and
+// under ThreadSanitizer and AddressSanitizer.
 #include "ep/communicators/communicator.h"
 
 #include <atomic>
@@ -12,8 +12,7 @@
 #include <vector>
 
 #include "check.h"
-#include "ep/communicators/threads.h"
-#include "mpi/fake_mpi.h"
+#include "mpi/worlds.h"
 
 namespace ofl::ep {
 namespace {
@@ -21,11 +20,9 @@ namespace {
 using Worlds = std::vector<std::unique_ptr<World>>;
 using Ranks = std::vector<std::unique_ptr<Communicator>>;
 
-bool over_mpi = false;
+Over over = Over::threads;
 
-Worlds make_worlds(int size) {
-  return over_mpi ? mpi::make_fake_mpi_world(size) : make_thread_world(size);
-}
+Worlds make_worlds(int size) { return make_worlds(over, size); }
 
 /// The ends of a group of all ranks of a world.
 Ranks make_ranks(const Worlds& worlds) {
@@ -130,7 +127,7 @@ void test_ranks_that_differ() {
       AllToAll part(own, round);
       Collective collective = part.collective();
       const bool is_other = round % 2 && own.rank() == static_cast<int>(round / 2 % 3);
-      if (is_other && round % 4 == 1 && !over_mpi) {  // other sizes under one meaning
+      if (is_other && round % 4 == 1 && over == Over::threads) {  // other sizes under one meaning
         collective.sends.push_back({0, part.sent[0].data(), 0});
       } else if (is_other) {
         collective.meaning = 1000;
@@ -147,7 +144,8 @@ void test_ranks_that_differ() {
       const std::string reason = work->reason();
       CHECK(reason.find("rank 0: ") != std::string::npos);
       CHECK(reason.find("; rank 2: ") != std::string::npos);
-      CHECK((reason.find("sum at line 7") != std::string::npos) == (round % 4 == 3 || over_mpi));
+      CHECK((reason.find("sum at line 7") != std::string::npos) ==
+            (round % 4 == 3 || over != Over::threads));
       // Whatever comes later belongs to nothing that the others do.
       AllToAll later(own, 99);
       const std::unique_ptr<Work> next = own.post(later.collective());
@@ -351,9 +349,10 @@ void test_all() {
 
 int main() {
   using namespace ofl::ep;
-  test_all();
-  over_mpi = true;
-  test_all();
+  for (const Over way : kAllWays) {
+    over = way;
+    test_all();
+  }
   test_a_library_that_fails();
   return ofl::report();
 }

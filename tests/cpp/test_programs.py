@@ -59,6 +59,7 @@ SANITIZED = (
     "test_staging",
     "test_allocator",
     "test_communicators",
+    "test_segment",
     "test_collectives",
     "test_machine",
     "test_bounds",

@@ -99,7 +99,8 @@ def test_ranks_that_are_processes(start: Start) -> None:
 def test_many_that_wait_are_reported_once(start: Start) -> None:
     done = start(
         2,
-        code=SHARED + """
+        code=SHARED
+        + """
 x = flow.ones(7).to_global(everywhere, sbp.partial_sum)
 if rank == 1:
     while "rank 1: " not in open("log").read(): time.sleep(0.02)

@@ -30,8 +30,8 @@ NAMES = (
 )
 
 
-@pytest.mark.parametrize("ranks", [2, 3, 4])
-def test_what_threads_do(ranks: int, start: Start) -> None:
+@pytest.mark.parametrize(("ranks", "shares_memory"), [(2, "1"), (3, "0"), (4, "1")])
+def test_what_threads_do(ranks: int, shares_memory: str, start: Start) -> None:
     """The tests of threads as ranks, in each process of a world of so many."""
     done = start(
         ranks,
@@ -39,6 +39,7 @@ def test_what_threads_do(ranks: int, start: Start) -> None:
         *(f"tests/distributed/test_{name}.py" for name in NAMES),
         *("--deselect", "tests/distributed/test_boxing.py::test_a_world_of_one_needs_no_start"),
         *(f"tests/distributed/test_files.py::test_{name}" for name in ("one_tensor", "a_set")),
+        ccl_shared_memory=shares_memory,
     )
     assert done.returncode == 0, done.stdout
     assert len(re.findall(r"\d+ passed, \d+ skipped", done.stdout)) == ranks

@@ -194,7 +194,11 @@ void bind_sbp(py::module_& module) {
            [](const Sbp& a, const py::object& b) {
              return py::isinstance<Sbp>(b) && a == b.cast<Sbp>();
            })
-      .def("__hash__", [](const Sbp& s) { return py::hash(py::str(s.str())); })
+      .def("__hash__",
+           [](const Sbp& s) {
+             return static_cast<int64_t>(s.share) + 4 * static_cast<int64_t>(s.op) +
+                    64 * int64_t{s.dim};
+           })
       .def("__reduce__", [](const Sbp& s) { return maker<Sbp>(s.str()); })
       .def("__repr__", &Sbp::str);
 }

@@ -1,7 +1,12 @@
 // Worlds of ranks, and what tensors of many ranks are made of, for oneflow_lite/distributed.
 #include <pybind11/stl.h>
+#include <sys/mman.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <optional>
+#include <utility>
 
 #include "distributed/boxing/assemble.h"
 #include "distributed/boxing/operators.h"
@@ -59,9 +64,22 @@ std::vector<std::shared_ptr<Member>> make_world(int ranks) {
   return members;
 }
 
+/// The memory of a file that the ranks of this host have open.
+std::shared_ptr<char> mapped(int file, size_t ranks) {
+  const size_t bytes = ep::segment_bytes(static_cast<int>(ranks));
+  void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  if (memory == MAP_FAILED) {
+    fail(ErrorKind::runtime,
+         "[distributed] mmap of the memory of this host's ranks: ", std::strerror(errno));
+  }
+  return {static_cast<char*>(memory), [bytes](char* own) { munmap(own, bytes); }};
+}
+
 std::shared_ptr<Member> make_mpi_member(const std::string& shared_object, ep::mpi::Handle handle,
                                         ep::mpi::Handle byte, int any_source, int rank, int size,
-                                        int largest_tag, int local_rank) {
+                                        int largest_tag, int local_rank,
+                                        std::vector<int32_t> host_ranks,
+                                        std::optional<int> host_memory) {
   ep::mpi::Library library{};
   library.communicator = handle;
   library.byte = byte;
@@ -70,7 +88,9 @@ std::shared_ptr<Member> make_mpi_member(const std::string& shared_object, ep::mp
   library.size = size;
   library.largest_tag = largest_tag;
   ep::mpi::find_functions(shared_object, &library);
-  return std::make_shared<Member>(ep::make_mpi_world(library), local_rank);
+  ep::HostMemory host;
+  if (host_memory) host = {mapped(*host_memory, host_ranks.size()), std::move(host_ranks)};
+  return std::make_shared<Member>(ep::make_mpi_world(library, std::move(host)), local_rank);
 }
 
 void warn_of_detour(const std::string& text) {
@@ -237,7 +257,9 @@ void bind_world(py::module_& module) {
   module.def("make_world", &make_world);
   module.def("make_mpi_member", &make_mpi_member, py::kw_only(), py::arg("shared_object"),
              py::arg("handle"), py::arg("byte"), py::arg("any_source"), py::arg("rank"),
-             py::arg("size"), py::arg("largest_tag"), py::arg("local_rank"));
+             py::arg("size"), py::arg("largest_tag"), py::arg("local_rank"), py::arg("host_ranks"),
+             py::arg("host_memory"));
+  module.def("segment_bytes", &ep::segment_bytes);
   module.def("set_process_member", &Member::set_process);
   module.def("forget_process_member", &Member::forget_process);
   module.def("current_member", &Member::current);

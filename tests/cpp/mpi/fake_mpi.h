@@ -2,7 +2,10 @@
 // once, large ones when both sides are there. It takes its time, and can be made to fail.
 #pragma once
 
+#include <sys/mman.h>
+
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <memory>
@@ -176,10 +179,28 @@ inline FakeMpi& make_fake_mpi(int size) {
   return all->emplace_back(size);
 }
 
-inline std::vector<std::unique_ptr<World>> make_fake_mpi_world(int size) {
+/// Zeros for a host of so many ranks.
+inline std::shared_ptr<char> make_host_memory(int ranks) {
+  const size_t bytes = segment_bytes(ranks);
+  void* const memory =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) std::abort();
+  return {static_cast<char*>(memory), [bytes](char* own) { munmap(own, bytes); }};
+}
+
+/// `hosts`: the ranks of each host whose ranks share memory; the others only send messages.
+inline std::vector<std::unique_ptr<World>> make_fake_mpi_world(
+    int size, const std::vector<std::vector<int32_t>>& hosts = {}) {
   FakeMpi& mpi = make_fake_mpi(size);
+  std::vector<HostMemory> host_of(static_cast<size_t>(size));
+  for (const std::vector<int32_t>& ranks : hosts) {
+    const HostMemory host{make_host_memory(static_cast<int>(ranks.size())), ranks};
+    for (const int32_t rank : ranks) host_of[static_cast<size_t>(rank)] = host;
+  }
   std::vector<std::unique_ptr<World>> worlds;
-  for (int rank = 0; rank < size; ++rank) worlds.push_back(make_mpi_world(mpi.library(rank)));
+  for (int rank = 0; rank < size; ++rank) {
+    worlds.push_back(make_mpi_world(mpi.library(rank), host_of[static_cast<size_t>(rank)]));
+  }
   return worlds;
 }
 

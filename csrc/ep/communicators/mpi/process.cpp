@@ -12,10 +12,18 @@
 
 namespace ofl::ep::mpi {
 
-Process::Process(const Library& library)
+namespace {
+
+/// A look at a meeting costs less than one for messages, of which only bad news concern it.
+constexpr int64_t kPollNs = 20'000;
+
+}  // namespace
+
+Process::Process(const Library& library, std::unique_ptr<Segment> segment)
     : process_(getpid()),
       library_(library),
       wire_(library_),
+      segment_(std::move(segment)),
       has_left_(static_cast<size_t>(library.size)) {
   listener_->thread = std::thread([this] { listen(); });
 }
@@ -49,7 +57,8 @@ std::shared_ptr<Group> Process::group(const std::vector<int32_t>& ranks) {
   }
   if (group) return group;
   group = std::make_shared<Group>();
-  group->places = {key.value(), ranks, static_cast<int>(mine - ranks.begin())};
+  Meeting* const meeting = segment_ ? segment_->meeting(key.value(), ranks) : nullptr;
+  group->places = {key.value(), ranks, static_cast<int>(mine - ranks.begin()), meeting};
   for (int place = 0; place < group->places.size(); ++place) {
     if (has_left_[static_cast<size_t>(ranks[static_cast<size_t>(place)])]) group->ends[place] = 0;
   }
@@ -164,7 +173,7 @@ bool Process::advance(Group& group, uint64_t number, Verdict* verdict, std::stri
   const Lock lock(mutex_);
   Session& own = session(group, number);
   try {
-    poll();
+    if (!own.is_at_meeting() || now_ns() - polled_at_ > kPollNs) poll();
     miss_ended(group);
     // In order: no bytes move while an earlier collective may differ.
     for (auto& [earlier, session] : group.sessions) {

@@ -36,7 +36,8 @@ struct Listener {
 /// has the mutex. The functions of a Collective are called with it.
 class Process {
  public:
-  explicit Process(const Library& library);
+  /// `segment`: that of this host; nullptr: it has none.
+  Process(const Library& library, std::unique_ptr<Segment> segment);
   Process(const Process&) = delete;
   /// A rank that has not left does so.
   ~Process();
@@ -85,6 +86,7 @@ class Process {
   const Library library_;
   std::mutex mutex_;  // guards the rest, and what is in groups
   Wire wire_;
+  const std::unique_ptr<Segment> segment_;
   std::map<uint64_t, std::shared_ptr<Group>> groups_;  // by key
   /// Messages of groups that this rank has not asked for yet.
   std::map<uint64_t, std::vector<std::pair<Envelope, std::string>>> early_;

@@ -43,8 +43,25 @@ void Session::post(Collective collective) {
   const int failed = collective_.has_failed ? places_.own : kNobody;
   known_ = {collective_.meaning, collective_.meaning, failed};
   if (places_.size() == 1 || is_over_) return;
+  if (Meeting* const meeting = places_.meeting) {
+    sent_bytes_ = meeting->totals(collective_.sends);
+    received_bytes_ = meeting->totals(collective_.receives);
+  }
   receive_large();
-  tell_known();
+  if (places_.meeting) {
+    meet();
+  } else {
+    tell_known();
+  }
+}
+
+/// False: there is no room yet.
+bool Session::meet() {
+  if (!has_met_) {
+    has_met_ = places_.meeting->post(number_, collective_.meaning, collective_.has_failed,
+                                     collective_.sends, sent_bytes_);
+  }
+  return has_met_;
 }
 
 void Session::tell_known() {
@@ -81,25 +98,37 @@ void Session::take(const Envelope& envelope, const char* follows) {
 void Session::advance() {
   if (!is_posted_ || is_over_) return;
   if (is_aborted_) return move();
-  while (!is_decided_) {
-    if (1 << round_ >= places_.size()) {
-      decide();
-      break;
-    }
-    const auto found = heard_.find(round_);
-    if (found == heard_.end()) return;
-    known_.least = std::min(known_.least, found->second.least);
-    known_.largest = std::max(known_.largest, found->second.largest);
-    known_.first_failed = std::min(known_.first_failed, found->second.first_failed);
-    if (1 << ++round_ < places_.size()) tell_known();
+  if (!is_decided_) {
+    if (!hear()) return;
+    decide();
   }
   if (verdict_ == Verdict::moved) return move();
   cancel_receives();
   if (has_all_received()) collect_texts();
 }
 
+/// What all ranks mean; false: some have yet to say it.
+bool Session::hear() {
+  if (Meeting* const meeting = places_.meeting) {
+    const auto found = meet() ? meeting->check(number_) : std::nullopt;
+    if (!found) return false;
+    known_ = {found->least, found->largest,
+              found->first_failed < 0 ? kNobody : found->first_failed};
+    return true;
+  }
+  while (1 << round_ < places_.size()) {
+    const auto found = heard_.find(round_);
+    if (found == heard_.end()) return false;
+    known_.least = std::min(known_.least, found->second.least);
+    known_.largest = std::max(known_.largest, found->second.largest);
+    known_.first_failed = std::min(known_.first_failed, found->second.first_failed);
+    if (1 << ++round_ < places_.size()) tell_known();
+  }
+  return true;
+}
+
+/// Where it throws, it is undecided, and is aborted.
 void Session::decide() {
-  is_decided_ = true;
   if (known_.least != known_.largest) {
     verdict_ = Verdict::differs;
     tell_text();
@@ -109,6 +138,8 @@ void Session::decide() {
   } else {
     begin_to_move();
   }
+  if (places_.meeting) places_.meeting->note_read(number_);
+  is_decided_ = true;
 }
 
 void Session::tell_text() {
@@ -170,15 +201,18 @@ void Session::begin_to_move() {
   for (const Transfer& transfer : collective_.sends) {
     if (transfer.peer == places_.own) {
       to_itself.push_back(transfer);
-    } else if (is_large(transfer)) {
-      unsent_[transfer.peer].push_back(transfer);
-    } else {
-      send_small(transfer);
+      continue;
+    }
+    switch (way(transfer, sent_bytes_)) {
+      case Way::segment: break;  // it is there
+      case Way::request: unsent_[transfer.peer].push_back(transfer); break;
+      case Way::message: send_small(transfer); break;
     }
   }
+  if (places_.meeting) places_.meeting->receive(number_, collective_.receives, received_bytes_);
   for (const Transfer& wanted : collective_.receives) {
     if (wanted.peer != places_.own) {
-      if (!is_large(wanted)) wanted_.push_back(wanted);
+      if (way(wanted, received_bytes_) == Way::message) wanted_.push_back(wanted);
       continue;
     }
     const size_t given = to_itself.empty() ? 0 : to_itself.front().bytes;
@@ -198,12 +232,16 @@ void Session::request(size_t bytes, const char* function, Requests* requests, co
   }
 }
 
-bool Session::is_large(const Transfer& transfer) { return transfer.bytes > Mailbox::kMostBytes; }
+Session::Way Session::way(const Transfer& transfer, const Meeting::Totals& totals) const {
+  const Meeting* const meeting = places_.meeting;
+  if (meeting && meeting->takes(totals[static_cast<size_t>(transfer.peer)])) return Way::segment;
+  return transfer.bytes > Mailbox::kMostBytes ? Way::request : Way::message;
+}
 
 void Session::receive_large() {
   const Library& mpi = wire_.library;
   for (const Transfer& wanted : collective_.receives) {
-    if (wanted.peer == places_.own || !is_large(wanted)) continue;
+    if (wanted.peer == places_.own || way(wanted, received_bytes_) != Way::request) continue;
     const int tag = wire_.draw_tag();
     const int rank = places_.ranks[static_cast<size_t>(wanted.peer)];
     Requests& requests = receiving_[{wanted.peer, tag}];

@@ -4,11 +4,12 @@
 //                        └──► failed: the text of that rank comes ──► over
 //                        └──► differs: the texts of all ranks come ──► over
 //
-// The check takes ceil(log2(p)) messages of each of p ranks, by dissemination [1]: in round k, a
-// rank tells the one 2^k places further what it has heard. Least, largest and first stay what they
-// are if something is heard twice.
+// Ranks of one host meet in memory that they share (segment.h): there is the check, and there are
+// the pieces where few bytes go from one to another. Else the check takes ceil(log2(p)) messages
+// of each of p ranks, by dissemination [1]: in round k, a rank tells the one 2^k places further
+// what it has heard. Least, largest and first stay what they are if something is heard twice.
 //
-// Small pieces travel in messages, once the ranks mean the same. Of a large one:
+// Other small pieces travel in messages, once the ranks mean the same. Of a large one:
 //
 //   receiver:  posts: receives it with a tag, ready ──►   the check ──►                  ──► done
 //   sender:                                               the check ──► moved: sends it ──► done
@@ -37,6 +38,7 @@
 
 #include "ep/communicators/communicator.h"
 #include "ep/communicators/mpi/mailbox.h"
+#include "ep/communicators/mpi/segment.h"
 
 namespace ofl::ep::mpi {
 
@@ -65,11 +67,12 @@ struct Wire {
   int draw_tag() { return last_tag = last_tag % library.largest_tag + 1; }
 };
 
-/// Some ranks, and which of them this one is.
+/// Some ranks, which of them this one is, and where they meet.
 struct Places {
   uint64_t key;  // the same on all ranks
   std::vector<int32_t> ranks;
   int own;
+  Meeting* meeting;  // nullptr: they only have messages
   int size() const { return static_cast<int>(ranks.size()); }
 };
 
@@ -100,6 +103,8 @@ class Session {
   std::vector<int32_t> late() const;
 
   bool is_posted() const { return is_posted_; }
+  /// What it waits for is no message.
+  bool is_at_meeting() const { return places_.meeting && is_posted_ && !is_decided_; }
   bool is_decided() const { return is_decided_; }
   bool is_over() const { return is_over_; }
   Verdict verdict() const { return verdict_; }
@@ -129,10 +134,14 @@ class Session {
   Envelope envelope(Kind kind) const;
   void tell(int place, Envelope envelope, std::string_view text);
   void tell_known();
+  bool meet();
+  bool hear();
   void decide();
   void tell_text();
   void collect_texts();
-  static bool is_large(const Transfer& transfer);
+  /// What goes to a rank, or comes from it, with this one: the segment, requests, or messages.
+  enum class Way : uint8_t { segment, request, message };
+  Way way(const Transfer& transfer, const Meeting::Totals& totals) const;
   void receive_large();
   void begin_to_move();
   void send_large(const Transfer& transfer, const Ready& ready);
@@ -158,9 +167,11 @@ class Session {
   bool has_asked_ = false, is_asked_ = false;  // this rank; one that goes before it
   int round_ = 0;
   Known known_{};
-  std::map<int, Known> heard_;        // by round
-  std::map<int, std::string> texts_;  // by place
-  std::set<int> waiting_;             // places
+  bool has_met_ = false;                         // it has posted where they meet
+  Meeting::Totals sent_bytes_, received_bytes_;  // where they meet
+  std::map<int, Known> heard_;                   // by round
+  std::map<int, std::string> texts_;             // by place
+  std::set<int> waiting_;                        // places
   std::map<int32_t, std::string> answers_;
   Verdict verdict_ = Verdict::moved;  // once decided
   std::string reason_;

@@ -66,7 +66,8 @@ class MpiCommunicator final : public Communicator {
 
 class MpiWorld final : public World {
  public:
-  explicit MpiWorld(const Library& library) : process_(std::make_shared<Process>(library)) {}
+  MpiWorld(const Library& library, std::unique_ptr<Segment> segment)
+      : process_(std::make_shared<Process>(library, std::move(segment))) {}
 
   int rank() const override { return process_->rank(); }
   int size() const override { return process_->size(); }
@@ -85,8 +86,15 @@ class MpiWorld final : public World {
 
 }  // namespace mpi
 
-std::unique_ptr<World> make_mpi_world(const mpi::Library& library) {
-  return std::make_unique<mpi::MpiWorld>(library);
+size_t segment_bytes(int ranks) { return mpi::Segment::bytes_for(ranks); }
+
+std::unique_ptr<World> make_mpi_world(const mpi::Library& library, HostMemory host) {
+  std::unique_ptr<mpi::Segment> segment;
+  if (host.memory) {
+    segment =
+        std::make_unique<mpi::Segment>(std::move(host.memory), std::move(host.ranks), library.rank);
+  }
+  return std::make_unique<mpi::MpiWorld>(library, std::move(segment));
 }
 
 }  // namespace ofl::ep
