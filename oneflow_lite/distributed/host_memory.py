@@ -3,17 +3,22 @@
 import logging
 import os
 import secrets
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 _FOLDER = Path("/dev/shm")  # Linux keeps its files in memory
 _NONE = -1
 
 _log = logging.getLogger("oneflow_lite")
 
+Memory = TypeVar("Memory")
 
-def share(node: Any, size: int, is_wanted: bool) -> int | None:
-    """Return a file of zeros that all ranks of a host have open, and that has no name any more.
+
+def share(
+    node: Any, size: int, is_wanted: bool, map_file: Callable[[int], Memory]
+) -> Memory | None:
+    """Return a file of zeros that all ranks of a host have mapped, and that has no name any more.
 
     All of them call it together.
 
@@ -25,27 +30,42 @@ def share(node: Any, size: int, is_wanted: bool) -> int | None:
         In bytes.
     is_wanted : bool
         By this rank; all must want it.
+    map_file : callable
+        Maps the file of a descriptor, or raises MemoryError.
 
     Returns
     -------
-    int or None
-        Its descriptor. None where one rank cannot have it: then nobody has.
+    Memory or None
+        What ``map_file`` returns. None where one rank cannot have it: then nobody has.
     """
     if node.size == 1:
         return None
     path, file = _create(size) if node.rank == 0 and is_wanted else (None, _NONE)
-    path = node.bcast(path)
-    if node.rank != 0 and is_wanted and path is not None:
-        file = _open(path)
-    is_with_all = all(node.allgather(file != _NONE))
-    if node.rank == 0 and path is not None:
-        path.unlink()
+    try:
+        told = node.bcast(path)
+        if node.rank != 0 and is_wanted and told is not None:
+            file = _open(told)
+        memory = _mapped(file, map_file)
+        is_with_all = all(node.allgather(memory is not None))
+    finally:
+        if path is not None:
+            path.unlink(missing_ok=True)
     if is_with_all:
-        return file
-    if file != _NONE:
-        os.close(file)
+        return memory
     _log.info("the ranks of this host share no memory: all they tell each other goes in messages")
     return None
+
+
+def _mapped(file: int, map_file: Callable[[int], Memory]) -> Memory | None:
+    if file == _NONE:
+        return None
+    try:
+        return map_file(file)
+    except MemoryError as error:
+        _log.info("the memory of the ranks of this host: %s", error)
+        return None
+    finally:
+        os.close(file)
 
 
 def _create(size: int) -> tuple[Path | None, int]:

@@ -75,7 +75,12 @@ def _enter(launcher: Launcher, size: int) -> _C.Member:
     _require_same(world)
     enter_world(rank_of(world, machine(), platform.node()))
     node = world.Split_type(MPI.COMM_TYPE_SHARED)
-    memory = share(node, _C.segment_bytes(node.size), flags.ccl_shared_memory)
+    memory = share(
+        node,
+        _C.segment_bytes(node.size),
+        flags.ccl_shared_memory,
+        lambda file: _C.map_segment(file, node.size),
+    )
     member = _C.make_mpi_member(
         shared_object=MPI.__file__,
         handle=world.handle,
@@ -88,8 +93,6 @@ def _enter(launcher: Launcher, size: int) -> _C.Member:
         host_ranks=node.allgather(world.rank),
         host_memory=memory,
     )
-    if memory is not None:
-        os.close(memory)  # it is mapped
     _divide_cores(node.size)
     node.Free()
     _Farewell(member, MPI.COMM_WORLD.Abort).register()

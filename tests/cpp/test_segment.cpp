@@ -37,7 +37,8 @@ void each_rank(const Ranks& ranks, const std::function<void(Communicator&)>& run
 /// The same wherever it is computed.
 char byte_of(int from, uint32_t number) { return static_cast<char>(31 * from + 7 * number + 1); }
 
-/// Each rank tells all others the same bytes, as one transfer or as two.
+/// Each rank tells all others the same bytes, as one transfer or as two. Two are never the same
+/// piece for several ranks, so the arena has them once for each rank.
 struct Gather {
   Gather(const Communicator& on, uint32_t given, size_t bytes, bool in_two)
       : rank(on.rank()), size(on.size()), number(given), own(bytes, byte_of(on.rank(), given)) {
@@ -122,6 +123,60 @@ void test_more_than_there_is_room_for() {
   }
 }
 
+/// Five fill the arena of each rank before the next ones are posted, and the fifth finds no room.
+void test_one_that_finds_no_room() {
+  const Worlds worlds = make_worlds(Over::segment, 8);
+  const Ranks ranks = make_ranks(worlds, first(8));
+  std::atomic<int> posted{0};
+  each_rank(ranks, [&](Communicator& own) {
+    std::vector<std::unique_ptr<Gather>> parts;
+    std::vector<std::unique_ptr<Work>> works;
+    const auto post = [&] {
+      parts.push_back(std::make_unique<Gather>(own, static_cast<uint32_t>(parts.size()),
+                                               size_t{250} << 10, true));
+      works.push_back(own.post(parts.back()->collective));
+    };
+    for (int k = 0; k < 5; ++k) post();
+    for (size_t k = 0; k < 4; ++k) finish(*works[k]);
+    for (++posted; posted < own.size();) std::this_thread::yield();
+    for (int k = 0; k < 4; ++k) post();
+    for (size_t k = 0; k < works.size(); ++k) {
+      finish(*works[k]);
+      CHECK(works[k]->verdict() == Verdict::moved && parts[k]->is_right());
+    }
+  });
+}
+
+/// Two ranks fill their arenas with collectives of two groups, each with another one first.
+void test_groups_in_a_circle() {
+  const Worlds worlds = make_worlds(Over::segment, 2);
+  const Ranks one = make_ranks(worlds, {0, 1}), other = make_ranks(worlds, {1, 0});
+  std::vector<std::thread> threads;
+  for (size_t rank = 0; rank < 2; ++rank) {
+    threads.emplace_back([&, rank] {
+      std::vector<std::unique_ptr<Gather>> parts;
+      std::vector<std::unique_ptr<Work>> works;
+      const auto post = [&](Communicator& own) {
+        for (uint32_t k = 0; k < 10; ++k) {
+          parts.push_back(std::make_unique<Gather>(own, k, size_t{1} << 20, true));
+          works.push_back(own.post(parts.back()->collective));
+        }
+      };
+      post(rank == 0 ? *one[0] : *other[0]);
+      post(rank == 0 ? *other[1] : *one[1]);
+      for (size_t left = works.size(); left > 0;) {
+        left = 0;
+        for (const auto& work : works) left += !work->test();
+        std::this_thread::yield();
+      }
+      for (size_t k = 0; k < works.size(); ++k) {
+        CHECK(works[k]->verdict() == Verdict::moved && parts[k]->is_right());
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
 void test_no_bytes() {
   const Worlds worlds = make_worlds(Over::segment, 3);
   gather_often(make_ranks(worlds, first(3)), 20, 0, false);
@@ -176,15 +231,17 @@ void test_hosts() {
 
 /// A rank reads nothing where the number of bytes is another one.
 void test_other_sizes() {
-  const Worlds worlds = make_worlds(Over::segment, 2);
-  const Ranks ranks = make_ranks(worlds, {0, 1});
-  each_rank(ranks, [](Communicator& own) {
-    Gather part(own, 1, own.rank() == 0 ? 64 : 128, false);
-    const std::unique_ptr<Work> work = own.post(part.collective);
-    finish(*work);
-    CHECK(work->verdict() == Verdict::aborted);
-    CHECK(work->reason().find("bytes, expected") != std::string::npos);
-  });
+  for (const size_t bytes : {size_t{128}, size_t{2} << 20}) {
+    const Worlds worlds = make_worlds(Over::segment, 2);
+    const Ranks ranks = make_ranks(worlds, {0, 1});
+    each_rank(ranks, [bytes](Communicator& own) {
+      Gather part(own, 1, own.rank() == 0 ? 64 : bytes, false);
+      const std::unique_ptr<Work> work = own.post(part.collective);
+      finish(*work);
+      CHECK(work->verdict() == Verdict::aborted);
+      CHECK(work->reason().find("bytes, expected") != std::string::npos);
+    });
+  }
 }
 
 void test_where_a_group_meets() {
@@ -205,6 +262,8 @@ int main() {
   using namespace ofl::ep;
   test_many_in_flight();
   test_more_than_there_is_room_for();
+  test_one_that_finds_no_room();
+  test_groups_in_a_circle();
   test_no_bytes();
   test_more_groups_than_places();
   test_groups_at_once();

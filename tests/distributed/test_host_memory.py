@@ -1,9 +1,11 @@
 """The memory that ranks of one host share: all of them have it, or none."""
 
 import errno
+import itertools
+import mmap
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -33,11 +35,19 @@ class Node:
         return self.allgather(value)[0]
 
 
-def shared(wanted: tuple[bool, ...]) -> list[int | None]:
+def map_zeros(file: int) -> mmap.mmap:
+    assert os.fstat(file).st_mode & 0o777 == 0o600
+    return mmap.mmap(file, SIZE)
+
+
+def shared(
+    wanted: tuple[bool, ...], map_file: Callable[[int], mmap.mmap] = map_zeros
+) -> list[mmap.mmap | None]:
     told, barrier = [None] * len(wanted), threading.Barrier(len(wanted), timeout=60)
     nodes = [Node(rank, told, barrier) for rank in range(len(wanted))]
     with ThreadPoolExecutor(len(wanted)) as pool:
-        return list(pool.map(host_memory.share, nodes, [SIZE] * len(wanted), wanted))
+        sizes, maps = [SIZE] * len(wanted), [map_file] * len(wanted)
+        return list(pool.map(host_memory.share, nodes, sizes, wanted, maps))
 
 
 @pytest.fixture
@@ -51,14 +61,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def test_all_have_the_same_zeros(folder: Path) -> None:
-    files = [file for file in shared((True, True, True)) if file is not None]
-    assert len(files) == 3
-    os.pwrite(files[1], b"here", 100)
-    for file in files:
-        assert os.fstat(file).st_size == SIZE
-        assert os.fstat(file).st_mode & 0o777 == 0o600
-        assert os.pread(file, SIZE, 0) == bytes(100) + b"here" + bytes(SIZE - 104)
-        os.close(file)
+    memories = [memory for memory in shared((True, True, True)) if memory is not None]
+    assert len(memories) == 3
+    memories[1][100:104] = b"here"
+    for memory in memories:
+        assert memory[:] == bytes(100) + b"here" + bytes(SIZE - 104)
 
 
 def test_a_rank_alone_needs_none(folder: Path) -> None:
@@ -88,6 +95,29 @@ def test_another_rank_has_another_folder(folder: Path, monkeypatch: pytest.Monke
     opened = host_memory._open
     monkeypatch.setattr(host_memory, "_open", lambda path: opened(folder / "elsewhere" / path.name))
     assert shared((True, True, True)) == [None, None, None]
+
+
+def test_one_cannot_map_it(folder: Path) -> None:
+    times = itertools.count()
+
+    def map_file(file: int) -> mmap.mmap:
+        if next(times) == 1:
+            raise MemoryError("no address space")
+        return map_zeros(file)
+
+    assert shared((True, True, True), map_file) == [None, None, None]
+
+
+def test_an_end_in_between_leaves_no_file(folder: Path) -> None:
+    class Broken(Node):
+        def allgather(self, value: Any) -> list[Any]:
+            raise KeyboardInterrupt
+
+        def bcast(self, value: Any) -> Any:
+            return value
+
+    with pytest.raises(KeyboardInterrupt):
+        host_memory.share(Broken(0, [None, None], threading.Barrier(2)), SIZE, True, lambda _: 0)
 
 
 @pytest.mark.process

@@ -64,22 +64,26 @@ std::vector<std::shared_ptr<Member>> make_world(int ranks) {
   return members;
 }
 
-/// The memory of a file that the ranks of this host have open.
-std::shared_ptr<char> mapped(int file, size_t ranks) {
-  const size_t bytes = ep::segment_bytes(static_cast<int>(ranks));
+constexpr const char* kSegment = "oneflow_lite memory of the ranks of a host";
+using HostBytes = std::shared_ptr<char>;
+
+/// Of a file that the ranks of this host have open. Error(out_of_memory).
+py::capsule map_segment(int file, int ranks) {
+  const size_t bytes = ep::segment_bytes(ranks);
   void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   if (memory == MAP_FAILED) {
-    fail(ErrorKind::runtime,
-         "[distributed] mmap of the memory of this host's ranks: ", std::strerror(errno));
+    fail(ErrorKind::out_of_memory, "[distributed] mmap: ", std::strerror(errno));
   }
-  return {static_cast<char*>(memory), [bytes](char* own) { munmap(own, bytes); }};
+  const auto unmap = [bytes](char* own) { munmap(own, bytes); };
+  return {new HostBytes(static_cast<char*>(memory), unmap), kSegment,
+          [](void* own) { delete static_cast<HostBytes*>(own); }};
 }
 
 std::shared_ptr<Member> make_mpi_member(const std::string& shared_object, ep::mpi::Handle handle,
                                         ep::mpi::Handle byte, int any_source, int rank, int size,
                                         int largest_tag, int local_rank,
                                         std::vector<int32_t> host_ranks,
-                                        std::optional<int> host_memory) {
+                                        const std::optional<py::capsule>& host_memory) {
   ep::mpi::Library library{};
   library.communicator = handle;
   library.byte = byte;
@@ -89,7 +93,11 @@ std::shared_ptr<Member> make_mpi_member(const std::string& shared_object, ep::mp
   library.largest_tag = largest_tag;
   ep::mpi::find_functions(shared_object, &library);
   ep::HostMemory host;
-  if (host_memory) host = {mapped(*host_memory, host_ranks.size()), std::move(host_ranks)};
+  if (host_memory) {
+    void* const own = PyCapsule_GetPointer(host_memory->ptr(), kSegment);
+    if (!own) throw py::error_already_set();
+    host = {*static_cast<HostBytes*>(own), std::move(host_ranks)};
+  }
   return std::make_shared<Member>(ep::make_mpi_world(library, std::move(host)), local_rank);
 }
 
@@ -260,6 +268,7 @@ void bind_world(py::module_& module) {
              py::arg("size"), py::arg("largest_tag"), py::arg("local_rank"), py::arg("host_ranks"),
              py::arg("host_memory"));
   module.def("segment_bytes", &ep::segment_bytes);
+  module.def("map_segment", &map_segment);
   module.def("set_process_member", &Member::set_process);
   module.def("forget_process_member", &Member::forget_process);
   module.def("current_member", &Member::current);

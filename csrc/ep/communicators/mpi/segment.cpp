@@ -19,10 +19,13 @@ constexpr size_t kMostForOne = 1 << 20;
 
 constexpr size_t round_up(size_t bytes, size_t to) { return (bytes + to - 1) / to * to; }
 
+/// Instead of a place in the arena: there was no room.
+constexpr uint64_t kNowhere = UINT64_MAX;
+
 /// At the begin of what is lent: for each place, its pieces.
 struct Entry {
-  uint64_t at;  // in the arena
-  uint64_t bytes;
+  uint64_t at;     // from there; only where takes() allows the bytes
+  uint64_t bytes;  // all of them
 };
 
 static_assert(std::atomic<uint64_t>::is_always_lock_free, "processes share them");
@@ -34,7 +37,7 @@ struct alignas(kLine) Segment::Cell {
   std::atomic<uint64_t> stamp;  // the number, and one more; 0: nothing yet
   uint64_t meaning;
   uint64_t has_failed;
-  uint64_t at;  // what is lent for it, in the arena
+  uint64_t at;  // what is lent for it, in the arena; or kNowhere
 };
 
 /// A rank in a group.
@@ -162,10 +165,11 @@ bool Meeting::post(uint64_t number, uint64_t meaning, bool has_failed,
   const Transfer* last = nullptr;
   uint64_t last_at = 0;
   for (size_t place = 0; place < count; ++place) {
+    entries[place].bytes = totals[place];
     if (totals[place] == 0 || !takes(totals[place])) continue;
     const Transfer* const own = whole[place];
     const bool is_same = own && last && own->data == last->data && own->bytes == last->bytes;
-    entries[place] = {is_same ? last_at : end, totals[place]};
+    entries[place].at = is_same ? last_at : end;
     if (is_same) continue;
     is_copied[place] = true;
     last = own;
@@ -173,19 +177,18 @@ bool Meeting::post(uint64_t number, uint64_t meaning, bool has_failed,
     end += round_up(totals[place], kLine);
   }
   const std::optional<size_t> lent = segment_.lend(end, this, number);
-  if (!lent) return false;
-  char* const base = segment_.arena(segment_.own_) + *lent;
-  std::memcpy(base, entries.data(), count * sizeof(Entry));
+  char* const base = segment_.arena(segment_.own_) + lent.value_or(0);
+  if (lent) std::memcpy(base, entries.data(), count * sizeof(Entry));
   for (const Transfer& one : sends) {
     const auto peer = static_cast<size_t>(one.peer);
-    if (!is_copied[peer] || one.bytes == 0) continue;
+    if (!lent || !is_copied[peer] || one.bytes == 0) continue;
     std::memcpy(base + entries[peer].at, one.data, one.bytes);
     entries[peer].at += one.bytes;
   }
   Segment::Cell& own = cell(number, own_);
   own.meaning = meaning;
   own.has_failed = has_failed;
-  own.at = *lent;
+  own.at = lent ? *lent : kNowhere;
   own.stamp.store(number + 1, std::memory_order_release);
   return true;
 }
@@ -211,20 +214,24 @@ std::optional<Meeting::Found> Meeting::check(uint64_t number) {
   return found;
 }
 
+bool Meeting::has_pieces(uint64_t number, int place) const {
+  return cell(number, place).at != kNowhere;
+}
+
 void Meeting::receive(uint64_t number, const std::vector<Transfer>& receives,
                       const Totals& totals) const {
   const size_t count = places_.size();
   std::vector<const char*> from(count);
-  for (size_t place = 0; place < count; ++place) {
-    if (static_cast<int>(place) == own_ || !takes(totals[place])) continue;
-    const char* const base =
-        segment_.arena(places_[place]) + cell(number, static_cast<int>(place)).at;
+  for (int there = 0; there < static_cast<int>(count); ++there) {
+    if (there == own_ || !has_pieces(number, there)) continue;
+    const auto place = static_cast<size_t>(there);
+    const char* const base = segment_.arena(places_[place]) + cell(number, there).at;
     Entry entry;
     std::memcpy(&entry, base + static_cast<size_t>(own_) * sizeof entry, sizeof entry);
     if (entry.bytes != totals[place]) {
       fail(ErrorKind::runtime, "[mpi] pieces of ", entry.bytes, " bytes, expected ", totals[place]);
     }
-    from[place] = base + entry.at;
+    if (takes(entry.bytes)) from[place] = base + entry.at;
   }
   for (const Transfer& wanted : receives) {
     const char*& next = from[static_cast<size_t>(wanted.peer)];

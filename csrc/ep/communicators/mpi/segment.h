@@ -9,7 +9,9 @@
 //                                             its count of what it has read ◄─┘
 //
 // A cell and what was lent for n are written again when all ranks have read n. A rank that is late
-// holds up those that are kCells collectives further, and nobody else.
+// holds up those that are kCells collectives of the group further, and nobody else: where the arena
+// has no room, the cell says so, and the pieces go in messages. So a collective waits for nothing
+// but earlier ones of its group.
 //
 // Why nobody reads what is being written: a rank writes its cell and its arena, then the stamp
 // (release). A reader that sees the stamp (acquire) sees both. It reads, then counts (release). The
@@ -88,13 +90,15 @@ class Meeting {
   bool takes(size_t bytes) const { return bytes <= most_; }
 
   /// Says what this rank means, and copies the pieces for the ranks of which takes() allows the
-  /// total. False: there is no room yet.
+  /// total, if the arena has room for them. False: its cell is not free yet.
   bool post(uint64_t number, uint64_t meaning, bool has_failed, const std::vector<Transfer>& sends,
             const Totals& totals);
   /// Once all ranks have posted it.
   std::optional<Found> check(uint64_t number);
-  /// Copies what others have posted for this rank, where takes() allows the total; after check(),
-  /// before note_read(). Error(runtime): there is another number of bytes.
+  /// After check(), before note_read(): the pieces of that rank are there. The same on all ranks.
+  bool has_pieces(uint64_t number, int place) const;
+  /// Copies what is there for this rank; when has_pieces() may be called. Error(runtime): a rank
+  /// has posted another number of bytes.
   void receive(uint64_t number, const std::vector<Transfer>& receives, const Totals& totals) const;
   /// This rank reads nothing of it any more. In the order of the numbers.
   void note_read(uint64_t number);

@@ -47,7 +47,10 @@ void Session::post(Collective collective) {
     sent_bytes_ = meeting->totals(collective_.sends);
     received_bytes_ = meeting->totals(collective_.receives);
   }
-  receive_large();
+  for (const Transfer& wanted : collective_.receives) {
+    if (wanted.peer == places_.own || may_meet(wanted, received_bytes_)) continue;
+    if (is_large(wanted)) receive_large(wanted);
+  }
   if (places_.meeting) {
     meet();
   } else {
@@ -55,7 +58,7 @@ void Session::post(Collective collective) {
   }
 }
 
-/// False: there is no room yet.
+/// False: not yet.
 bool Session::meet() {
   if (!has_met_) {
     has_met_ = places_.meeting->post(number_, collective_.meaning, collective_.has_failed,
@@ -203,16 +206,22 @@ void Session::begin_to_move() {
       to_itself.push_back(transfer);
       continue;
     }
-    switch (way(transfer, sent_bytes_)) {
-      case Way::segment: break;  // it is there
-      case Way::request: unsent_[transfer.peer].push_back(transfer); break;
-      case Way::message: send_small(transfer); break;
+    if (is_at_meeting(transfer, sent_bytes_, places_.own)) continue;
+    if (is_large(transfer)) {
+      unsent_[transfer.peer].push_back(transfer);
+    } else {
+      send_small(transfer);
     }
   }
   if (places_.meeting) places_.meeting->receive(number_, collective_.receives, received_bytes_);
   for (const Transfer& wanted : collective_.receives) {
     if (wanted.peer != places_.own) {
-      if (way(wanted, received_bytes_) == Way::message) wanted_.push_back(wanted);
+      if (is_at_meeting(wanted, received_bytes_, wanted.peer)) continue;
+      if (!is_large(wanted)) {
+        wanted_.push_back(wanted);
+      } else if (may_meet(wanted, received_bytes_)) {
+        receive_large(wanted);
+      }
       continue;
     }
     const size_t given = to_itself.empty() ? 0 : to_itself.front().bytes;
@@ -232,27 +241,31 @@ void Session::request(size_t bytes, const char* function, Requests* requests, co
   }
 }
 
-Session::Way Session::way(const Transfer& transfer, const Meeting::Totals& totals) const {
-  const Meeting* const meeting = places_.meeting;
-  if (meeting && meeting->takes(totals[static_cast<size_t>(transfer.peer)])) return Way::segment;
-  return transfer.bytes > Mailbox::kMostBytes ? Way::request : Way::message;
+bool Session::is_large(const Transfer& transfer) { return transfer.bytes > Mailbox::kMostBytes; }
+
+/// It is among what travels where the ranks meet, if there is room.
+bool Session::may_meet(const Transfer& transfer, const Meeting::Totals& totals) const {
+  return places_.meeting && places_.meeting->takes(totals[static_cast<size_t>(transfer.peer)]);
 }
 
-void Session::receive_large() {
+/// Once the check is through.
+bool Session::is_at_meeting(const Transfer& transfer, const Meeting::Totals& totals,
+                            int sender) const {
+  return may_meet(transfer, totals) && places_.meeting->has_pieces(number_, sender);
+}
+
+void Session::receive_large(const Transfer& wanted) {
   const Library& mpi = wire_.library;
-  for (const Transfer& wanted : collective_.receives) {
-    if (wanted.peer == places_.own || way(wanted, received_bytes_) != Way::request) continue;
-    const int tag = wire_.draw_tag();
-    const int rank = places_.ranks[static_cast<size_t>(wanted.peer)];
-    Requests& requests = receiving_[{wanted.peer, tag}];
-    request(wanted.bytes, "MPI_Irecv", &requests, [&](size_t at, int count, Handle* made) {
-      return mpi.irecv(wanted.data + at, count, mpi.byte, rank, tag, mpi.communicator, made);
-    });
-    Envelope message = envelope(Kind::ready);
-    message.values[0] = wanted.bytes;
-    message.value = tag;
-    tell(wanted.peer, message, "");
-  }
+  const int tag = wire_.draw_tag();
+  const int rank = places_.ranks[static_cast<size_t>(wanted.peer)];
+  Requests& requests = receiving_[{wanted.peer, tag}];
+  request(wanted.bytes, "MPI_Irecv", &requests, [&](size_t at, int count, Handle* made) {
+    return mpi.irecv(wanted.data + at, count, mpi.byte, rank, tag, mpi.communicator, made);
+  });
+  Envelope message = envelope(Kind::ready);
+  message.values[0] = wanted.bytes;
+  message.value = tag;
+  tell(wanted.peer, message, "");
 }
 
 void Session::send_small(const Transfer& transfer) {

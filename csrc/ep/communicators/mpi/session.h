@@ -16,7 +16,8 @@
 //
 // The receiver says `ready` before its part of the check. So where the check is through, `ready` is
 // there or on its way, whatever other ranks do, and a sender waits for no rank that waits for it.
-// Where the check finds something else no piece comes, and receivers cancel.
+// (It says so with the check where the segment turns out to have had no room for the piece.) Where
+// the check finds something else no piece comes, and receivers cancel.
 //
 // Nobody reads memory of a rank whose session is over, also where some have been aborted and others
 // have not heard of it yet. A sender that is aborted before it sends does not. A receiver that is
@@ -139,10 +140,10 @@ class Session {
   void decide();
   void tell_text();
   void collect_texts();
-  /// What goes to a rank, or comes from it, with this one: the segment, requests, or messages.
-  enum class Way : uint8_t { segment, request, message };
-  Way way(const Transfer& transfer, const Meeting::Totals& totals) const;
-  void receive_large();
+  static bool is_large(const Transfer& transfer);
+  bool may_meet(const Transfer& transfer, const Meeting::Totals& totals) const;
+  bool is_at_meeting(const Transfer& transfer, const Meeting::Totals& totals, int sender) const;
+  void receive_large(const Transfer& wanted);
   void begin_to_move();
   void send_large(const Transfer& transfer, const Ready& ready);
   void cancel_receives();
