@@ -73,10 +73,13 @@ def test_one_of_very_many(dtype: str) -> None:
         spoiled = x.copy()
         spoiled[size // 2] = np.nan
         cases += [signs, spoiled]
-    late = np.zeros(size, dtype)
-    late[-1] = 1
-    never = np.ones(size, dtype)
-    never[-1] = 0
+    if x.dtype.kind == "c":  # zeros of both signs, and different numbers that are not comparable
+        parts = np.copysign(random.integers(0, 2, 2 * size), random.normal(size=2 * size))
+        for _ in range(2):
+            cases.append(parts.astype(x.real.dtype).view(dtype))
+            parts[5001::1001] = np.nan
+    late, never = np.zeros(size, dtype), np.ones(size, dtype)
+    late[-1], never[-1] = 1, 0
     for case in [*cases, late, late[::-1], never]:
         for threads in (1, 2, 7):
             with flow.flags(num_threads=threads):
