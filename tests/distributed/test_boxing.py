@@ -179,6 +179,18 @@ def test_many_are_in_flight() -> None:
     on_ranks(program, 3)
 
 
+def test_more_routes_than_are_kept() -> None:
+    """What ranks send each other is kept for some thousand pieces; then it is found anew."""
+
+    def program() -> None:
+        ranks = placement.all("cpu")
+        for rows in (*range(1, 800), *range(1, 800, 100)):
+            x = flow.arange(rows, placement=ranks, sbp=sbp.split(0)).to_global(sbp=sbp.broadcast)
+            assert np.array_equal(x.to_local().numpy(), np.arange(rows))
+
+    on_ranks(program, 4)
+
+
 def test_a_world_of_one_needs_no_start() -> None:
     x = flow.arange(6).to_global(placement.all("cpu"), sbp.split(0))
     assert x.to_global(sbp=sbp.broadcast).numpy().tolist() == list(range(6))

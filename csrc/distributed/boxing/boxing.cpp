@@ -6,22 +6,12 @@
 #include "base/error.h"
 #include "distributed/boxing/mail.h"
 #include "distributed/boxing/operators.h"
+#include "distributed/boxing/route.h"
 #include "distributed/boxing/runs.h"
-#include "distributed/layouts/exchange.h"
 
 namespace ofl::distributed {
 
 namespace {
-
-std::vector<int32_t> ranks_of_both(const Placement& a, const Placement& b) {
-  std::vector<int32_t> ranks;
-  for (const Placement* placement : {&a, &b}) {
-    for (int64_t id = 0; id < placement->size(); ++id) ranks.push_back(placement->rank_at(id));
-  }
-  std::sort(ranks.begin(), ranks.end());
-  ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
-  return ranks;
-}
 
 bool is_in(const Placement& placement, int32_t rank) { return placement.parallel_id(rank) >= 0; }
 
@@ -140,60 +130,49 @@ class Step {
 
   /// Pieces from rank to rank, by their boxes.
   Tensor exchanged() const {
-    const Placement &before = step_.from->placement(), &after = step_.to->placement();
-    const int32_t rank = member_.rank();
-    const std::vector<int32_t> ranks =
-        step_.axis >= 0 ? AxisRanks(before, step_.axis, rank).ranks : ranks_of_both(before, after);
-    Mail mail = this->mail(ranks);
-    if (is_in(before, rank)) {
-      const Box whole = box_of(*step_.from);
-      for (const Piece& piece : sent(*step_.from, *step_.to, rank)) {
-        if (piece.rank == rank) continue;
-        mail.send(piece.rank, view_of(part_.tensor, whole, piece.box),
-                  message_size(piece.box, whole, box_at(*step_.to, piece.rank), part_.dtype));
-      }
+    const Route& route = route_of(step_, member_.rank(), part_.dtype);
+    Mail mail = this->mail(route.ranks);
+    for (const Leg& leg : route.sends) {
+      mail.send(leg.piece.rank, view_of(part_.tensor, route.before, leg.piece.box), leg.by);
     }
     Tensor result;
     std::vector<std::vector<Incoming>> incoming;
-    if (is_in(after, rank)) incoming = prepare(&mail, &result);
+    if (route.is_after) incoming = prepare(route, &mail, &result);
     mail.deliver(meaning());
-    if (is_in(after, rank)) finish(mail, incoming, &result);
+    if (route.is_after) finish(mail, incoming, &result);
     return result;
   }
 
   /// What arrives, by boxes. Pieces that are whole go straight into the result, where they lie
   /// there in long runs.
-  std::vector<std::vector<Incoming>> prepare(Mail* mail, Tensor* result) const {
-    const int32_t rank = member_.rank();
-    const Box whole = box_of(*step_.to);
+  std::vector<std::vector<Incoming>> prepare(const Route& route, Mail* mail, Tensor* result) const {
+    const std::vector<Leg>& legs = route.receives;
     std::vector<std::vector<Incoming>> incoming;
-    const std::vector<Piece> pieces = received(*step_.from, *step_.to, rank);
-    const auto is_another_value = [](const Piece& piece) { return piece.part > 0; };
-    const bool is_partial = std::any_of(pieces.begin(), pieces.end(), is_another_value);
-    if (!is_partial || pieces.empty() || pieces.front().box.extent != whole.extent) {
-      *result = new_tensor(whole.extent);
+    const auto is_another_value = [](const Leg& leg) { return leg.piece.part > 0; };
+    const bool is_partial = std::any_of(legs.begin(), legs.end(), is_another_value);
+    if (!is_partial || legs.empty() || legs.front().piece.box.extent != route.after.extent) {
+      *result = new_tensor(route.after.extent);
     }
     const bool is_direct = !is_partial && home_ == mail->device();
-    for (const Piece& piece : pieces) {
-      const bool is_received = piece.rank != rank;
+    for (const auto& [piece, by] : legs) {
+      const bool is_received = piece.rank != member_.rank();
       Tensor value;
       if (!is_received) {
-        value = view_of(part_.tensor, box_of(*step_.from), piece.box);
+        value = view_of(part_.tensor, route.before, piece.box);
       } else {
-        const int64_t by =
-            message_size(piece.box, box_at(*step_.from, piece.rank), whole, part_.dtype);
-        if (is_direct) value = view_of(*result, whole, piece.box);
+        if (is_direct) value = view_of(*result, route.after, piece.box);
         if (value.storage && lies_in_runs(value, by)) {
           mail->receive_into(piece.rank, value, by);
         } else {
           value = mail->receive(piece.rank, piece.box.extent, by);
         }
       }
-      const auto same = std::find_if(incoming.begin(), incoming.end(), [&](const auto& others) {
-        return others.front().box == piece.box;
+      const Box& box = piece.box;
+      const auto same = std::find_if(incoming.begin(), incoming.end(), [&box](const auto& others) {
+        return others.front().box == box;
       });
       auto& others = same == incoming.end() ? incoming.emplace_back() : *same;
-      others.push_back({piece.box, value, is_received});
+      others.push_back({box, value, is_received});
     }
     return incoming;
   }
