@@ -206,7 +206,7 @@ void Session::begin_to_move() {
       to_itself.push_back(transfer);
       continue;
     }
-    if (is_at_meeting(transfer, sent_bytes_, places_.own)) continue;
+    if (is_in_segment(transfer, sent_bytes_, places_.own)) continue;
     if (is_large(transfer)) {
       unsent_[transfer.peer].push_back(transfer);
     } else {
@@ -216,7 +216,7 @@ void Session::begin_to_move() {
   if (places_.meeting) places_.meeting->receive(number_, collective_.receives, received_bytes_);
   for (const Transfer& wanted : collective_.receives) {
     if (wanted.peer != places_.own) {
-      if (is_at_meeting(wanted, received_bytes_, wanted.peer)) continue;
+      if (is_in_segment(wanted, received_bytes_, wanted.peer)) continue;
       if (!is_large(wanted)) {
         wanted_.push_back(wanted);
       } else if (may_meet(wanted, received_bytes_)) {
@@ -249,7 +249,7 @@ bool Session::may_meet(const Transfer& transfer, const Meeting::Totals& totals) 
 }
 
 /// Once the check is through.
-bool Session::is_at_meeting(const Transfer& transfer, const Meeting::Totals& totals,
+bool Session::is_in_segment(const Transfer& transfer, const Meeting::Totals& totals,
                             int sender) const {
   return may_meet(transfer, totals) && places_.meeting->has_pieces(number_, sender);
 }

@@ -142,7 +142,7 @@ class Session {
   void collect_texts();
   static bool is_large(const Transfer& transfer);
   bool may_meet(const Transfer& transfer, const Meeting::Totals& totals) const;
-  bool is_at_meeting(const Transfer& transfer, const Meeting::Totals& totals, int sender) const;
+  bool is_in_segment(const Transfer& transfer, const Meeting::Totals& totals, int sender) const;
   void receive_large(const Transfer& wanted);
   void begin_to_move();
   void send_large(const Transfer& transfer, const Ready& ready);
