@@ -85,7 +85,7 @@ class Builder:
         target = self._folder / flavor / name
         if not target.exists():
             ops = [CSRC / "ops" / f"{part}.cpp" for part in OPS.get(name, ())]
-            sources = [SOURCES / f"{name}.cpp", *ops, *self._layers]
+            sources = [next(SOURCES.rglob(f"{name}.cpp")), *ops, *self._layers]
             compiler = self._compiler(flavor)
             with ThreadPoolExecutor(os.cpu_count()) as pool:
                 objects = list(pool.map(lambda s: self._object(s, flavor), sources))
@@ -148,7 +148,7 @@ def check(program: Path, *arguments: object) -> None:
 
 
 def names() -> list[str]:
-    return sorted(path.stem for path in SOURCES.glob("test_*.cpp"))
+    return sorted(path.stem for path in SOURCES.rglob("test_*.cpp"))
 
 
 def in_one_process(flavor: str) -> pytest.MarkDecorator:

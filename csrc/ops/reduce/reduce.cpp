@@ -137,8 +137,8 @@ bool is_ambiguous(const char* result, DType dtype) {
   return dtype == DType::f32 ? test(float{}) : dtype == DType::f64 && test(double{});
 }
 
-/// Of one element, in float32 additions, which take some 0.3 ns. Seen: 0.03 ns a byte; of complex
-/// numbers 3 ns each, and of float16 8.
+/// The work of one element, in float32 additions of some 0.3 ns. A byte takes some 0.03 ns,
+/// a complex number 3, and a float16 8.
 double choice_work(DType dtype) {
   if (dtype == DType::c64 || dtype == DType::c128) return 10;
   return dtype == DType::f16 ? 25 : 0.1 * static_cast<double>(size_of(dtype));

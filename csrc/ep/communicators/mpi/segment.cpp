@@ -32,7 +32,7 @@ static_assert(std::atomic<uint64_t>::is_always_lock_free, "processes share them"
 
 }  // namespace
 
-/// What a rank means by a collective.
+/// The meaning of a collective to one rank, and where its pieces are.
 struct alignas(kLine) Segment::Cell {
   std::atomic<uint64_t> stamp;  // the number, and one more; 0: nothing yet
   uint64_t meaning;
@@ -148,7 +148,7 @@ Meeting::Totals Meeting::totals(const std::vector<Transfer>& transfers) const {
   return sums;
 }
 
-// What goes to several ranks as one piece each, of the same memory, is there once.
+// The arena has a piece once, if the same memory goes to several ranks, as one piece each.
 bool Meeting::post(uint64_t number, uint64_t meaning, bool has_failed,
                    const std::vector<Transfer>& sends, const Totals& totals) {
   if (number >= kCells && !have_all_read(number - kCells)) return false;

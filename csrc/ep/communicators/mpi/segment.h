@@ -77,7 +77,7 @@ class Segment {
 /// A group in the segment. Places are those of the group. One thread at a time.
 class Meeting {
  public:
-  /// What the check of a collective finds.
+  /// The result of the check of a collective.
   struct Found {
     uint64_t least, largest;  // meaning
     int first_failed;         // place; -1: none has

@@ -110,7 +110,7 @@ void Session::advance() {
   if (has_all_received()) collect_texts();
 }
 
-/// What all ranks mean; false: some have yet to say it.
+/// Learns what all ranks mean; false: some have yet to say it.
 bool Session::hear() {
   if (Meeting* const meeting = places_.meeting) {
     const auto found = meet() ? meeting->check(number_) : std::nullopt;

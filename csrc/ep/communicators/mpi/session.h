@@ -104,7 +104,7 @@ class Session {
   std::vector<int32_t> late() const;
 
   bool is_posted() const { return is_posted_; }
-  /// What it waits for is no message.
+  /// It waits for other ranks, and for no message of theirs.
   bool is_at_meeting() const { return places_.meeting && is_posted_ && !is_decided_; }
   bool is_decided() const { return is_decided_; }
   bool is_over() const { return is_over_; }

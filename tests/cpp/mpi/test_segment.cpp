@@ -113,7 +113,7 @@ void test_many_in_flight() {
   }
 }
 
-/// What is lent fills the arena, and is lent again; larger pieces go another way.
+/// The arena is lent more than once; larger pieces go another way.
 void test_more_than_there_is_room_for() {
   for (const size_t bytes : {size_t{300} << 10, (size_t{1} << 20) + 1}) {
     for (const bool is_one_late : {false, true}) {
