@@ -215,6 +215,31 @@ void test_an_abort_ends_everything() {
   }
 }
 
+/// What all have posted ends alike, also on a rank that only looks when all is aborted. Of threads,
+/// none is over before all have looked.
+void test_a_rank_that_looks_after_an_abort() {
+  if (over == Over::threads) return;
+  const Ranks ranks = make_ranks(2);
+  std::atomic<bool> is_aborted{false};
+  each_rank(ranks, [&is_aborted](Communicator& own) {
+    AllToAll part(own, 3);
+    Collective collective = part.collective();
+    if (over != Over::segment) collective.sends = collective.receives = {};
+    const std::unique_ptr<Work> work = own.post(std::move(collective));
+    while (own.rank() == 1 && !is_aborted) std::this_thread::yield();
+    finish(*work);
+    CHECK(work->verdict() == Verdict::moved);
+    CHECK(over != Over::segment || part.is_right());
+    if (own.rank() == 0) {
+      own.abort("on purpose");
+      is_aborted = true;
+    }
+    const std::unique_ptr<Work> next = own.post({});
+    finish(*next);
+    CHECK(next->verdict() == Verdict::aborted && next->reason() == "on purpose");
+  });
+}
+
 /// A rank that leaves does not leave others waiting, and its memory is not read after that.
 void test_a_rank_that_leaves() {
   for (int round = 0; round < 50; ++round) {
@@ -337,6 +362,7 @@ void test_all() {
   test_groups();
   test_a_rank_that_has_failed();
   test_an_abort_ends_everything();
+  test_a_rank_that_looks_after_an_abort();
   test_a_rank_that_leaves();
   test_a_rank_that_ends();
   test_late_ranks();

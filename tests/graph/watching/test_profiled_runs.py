@@ -126,7 +126,14 @@ def test_members_of_a_group_and_what_it_saves(handed_over: None) -> None:
         assert len({(step.begin, step.end, step.lane, step.seq) for step in group}) == 1
 
 
-def test_a_run_in_the_calling_thread() -> None:
+@pytest.fixture
+def small_work_stays() -> Iterator[None]:
+    """However slow the processor is."""
+    with flow.flags(inline="1ms"):
+        yield
+
+
+def test_a_run_in_the_calling_thread(small_work_stays: None) -> None:
     x = given(size=4)
     run = compiled(x)
     expected = [y.tolist() for y in run(x)]
@@ -209,7 +216,7 @@ def test_the_trace_tells_shares_from_times() -> None:
     assert 0 < len(shares) < len(steps) == 20 * 128
 
 
-def test_jitted_calls_run_as_they_do_unwatched() -> None:
+def test_jitted_calls_run_as_they_do_unwatched(small_work_stays: None) -> None:
     x = given(size=4)
     jitted = flow.jit(work)
     jitted(x)

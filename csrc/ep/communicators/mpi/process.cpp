@@ -298,7 +298,22 @@ void Process::abort_all(const std::string& reason) {
   if (aborted_) return;
   aborted_ = reason;
   for (const auto& entry : groups_) {
+    if (!has_failed_) decide_known(*entry.second);
     for (auto& [number, one] : entry.second->sessions) one.abort(Verdict::aborted, reason);
+  }
+}
+
+/// What all ranks have posted ends alike on all of them, also on one that learns of an abort before
+/// it has looked at that: whoever aborts may have seen its end.
+void Process::decide_known(Group& group) {
+  try {
+    for (auto& [number, one] : group.sessions) {
+      if (!one.is_posted()) return;
+      one.advance();
+      if (!one.is_decided() || one.verdict() == Verdict::differs) return;
+    }
+  } catch (const Error&) {
+    has_failed_ = true;  // all that is in flight is aborted next
   }
 }
 

@@ -73,6 +73,7 @@ class Process {
   static bool is_past(const Group& group, uint64_t number);
   void advance_session(Group& group, uint64_t number, Session& session);
   void abort_all(const std::string& reason);
+  void decide_known(Group& group);
   void fail_all(const Error& error);
   void tell_all(Envelope envelope, const std::string& text);
   void tell_ends();
