@@ -51,7 +51,7 @@ Route find_route(const BoxingStep& step, int32_t rank, DType dtype) {
   return route;
 }
 
-/// Of one thread, so many legs at most: then it begins anew.
+/// The routes of one thread. With more than kMostLegs it begins anew.
 struct Known {
   static constexpr size_t kMostLegs = 8 << 10;
   std::map<std::tuple<const BoxingStep*, int32_t, DType>, Route> routes;
@@ -66,8 +66,9 @@ const Route& route_of(const BoxingStep& step, int32_t rank, DType dtype) {
   const auto found = known.routes.find(key);
   if (found != known.routes.end()) return found->second;
   Route route = find_route(step, rank, dtype);
-  known.legs += 1 + route.sends.size() + route.receives.size() + route.ranks.size();
-  if (known.legs > Known::kMostLegs) known = {};
+  const size_t legs = 1 + route.sends.size() + route.receives.size() + route.ranks.size();
+  if (known.legs + legs > Known::kMostLegs) known = {};
+  known.legs += legs;
   return known.routes.emplace(key, std::move(route)).first->second;
 }
 

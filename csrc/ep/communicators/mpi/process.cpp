@@ -303,8 +303,8 @@ void Process::abort_all(const std::string& reason) {
   }
 }
 
-/// What all ranks have posted ends alike on all of them, also on one that learns of an abort before
-/// it has looked at that: whoever aborts may have seen its end.
+/// Before an abort: decides the collectives that all ranks have posted. Another rank may have seen
+/// such a one end, and it ends alike on all ranks.
 void Process::decide_known(Group& group) {
   try {
     for (auto& [number, one] : group.sessions) {
