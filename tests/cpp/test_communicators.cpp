@@ -215,8 +215,8 @@ void test_an_abort_ends_everything() {
   }
 }
 
-/// A collective that all ranks have posted ends alike on all of them. One rank looks at it after the
-/// abort. Between threads this cannot happen: there it is over when all have looked.
+/// A collective that all ranks have posted ends alike on all of them. One rank looks at it after
+/// the abort. Between threads this cannot happen: there it is over when all have looked.
 void test_a_rank_that_looks_after_an_abort() {
   if (over == Over::threads) return;
   const Ranks ranks = make_ranks(2);
