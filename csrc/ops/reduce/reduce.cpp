@@ -53,8 +53,11 @@ void fill_empty(const LoopArgs& args) {
   for_each_row(kept, kept.ndim, out, [&](char* const* to) { cast(initial, 0, to[0], 0, 1); });
 }
 
+constexpr int64_t kFewLines = 4 * 64;  // bytes
+
 /// The walk in pieces of its outermost row, where that is kept: each output is made by one piece,
-/// from the chunks that it would have in the whole.
+/// from the chunks that it would have in the whole. Some loops write their output for each element;
+/// where a piece has few outputs, they do so apart from those of other threads.
 void run_kept_pieces(const LoopArgs& args, const ReducePlan& plan, char* out, double work) {
   const Iteration::Row& row = plan.rows.rows[0];
   const bool gathers = plan.outer == 0 && plan.buffered;
@@ -66,7 +69,13 @@ void run_kept_pieces(const LoopArgs& args, const ReducePlan& plan, char* out, do
     part.rows.rows[0].dim = std::min(steps, row.dim - start);
     part.out_count = plan.out_count / row.dim * part.rows.rows[0].dim;
     piece.data[kIn] += start * row.strides[kIn];
-    ReduceRunner(piece, part, out + start * row.strides[kOut], args.attr[0] == 0).run();
+    char* const to = out + start * row.strides[kOut];
+    const auto bytes = part.out_count * static_cast<int64_t>(size_of(args.resolution->out));
+    alignas(64) char few[kFewLines];
+    const bool is_apart = bytes <= kFewLines;
+    if (is_apart) std::memcpy(few, to, static_cast<size_t>(bytes));
+    ReduceRunner(piece, part, is_apart ? few : to, args.attr[0] == 0).run();
+    if (is_apart) std::memcpy(to, few, static_cast<size_t>(bytes));
   });
 }
 
@@ -153,7 +162,7 @@ bool run_divided_choice(const LoopArgs& args, const ReducePlan& plan, char* out)
   }
   const Iteration::Row& row = plan.rows.rows[0];
   const double work = static_cast<double>(row.dim) * choice_work(args.resolution->in[0]);
-  if (!is_divisible(args.helpers, work)) return false;
+  if (!is_divisible(args.helpers, work) || reads_what_it_writes(args)) return false;
   const int64_t steps = steps_in_piece(row.dim, work, kVectors);
   const int64_t pieces = (row.dim + steps - 1) / steps;
   const std::unique_ptr<Scalar[]> results(new Scalar[pieces]);
@@ -164,10 +173,13 @@ bool run_divided_choice(const LoopArgs& args, const ReducePlan& plan, char* out)
     ReducePlan part = plan;
     part.rows.rows[0].dim = std::min(steps, row.dim - i * steps);
     piece.data[kIn] += i * steps * row.strides[kIn];
-    char* to = reinterpret_cast<char*>(results[i].bytes);
+    Scalar result;  // some loops write it for each element: in no line that other threads write
+    char* to = reinterpret_cast<char*>(result.bytes);
     start_result(piece, part, to);
+    results[i] = result;
     if (ended.load(std::memory_order_relaxed)) return;
     ReduceRunner(piece, part, to, args.attr[0] == 0).run();
+    results[i] = result;
     if (may_end && *to != static_cast<char>(args.scalars[0].bytes[0])) {
       ended.store(true, std::memory_order_relaxed);  // a hint; the results say it
     }
@@ -190,6 +202,8 @@ bool run_divided_choice(const LoopArgs& args, const ReducePlan& plan, char* out)
 
 /// Divides the walk where that leaves every bit; false where it does not or would not pay.
 bool run_divided(const LoopArgs& args, const ReducePlan& plan, char* out, bool direct) {
+  const bool is_beside = direct && plan.out_step != 0;
+  if (!is_beside && run_divided_choice(args, plan, out)) return true;
   const auto work = static_cast<double>(iteration_size(args.iteration));
   if (!is_divisible(args.helpers, work) || reads_what_it_writes(args)) return false;
   const Iteration::Row& outermost = plan.rows.rows[0];
@@ -198,8 +212,7 @@ bool run_divided(const LoopArgs& args, const ReducePlan& plan, char* out, bool d
     run_kept_pieces(args, plan, out, work);
     return true;
   }
-  if (direct && plan.out_step != 0) return reduce_beside(args, plan);
-  if (run_divided_choice(args, plan, out)) return true;
+  if (is_beside) return reduce_beside(args, plan);
   if (!DividedSum::accepts(args, plan)) return false;
   start_result(args, plan, out);
   run_divided_sum(args, plan, out);
