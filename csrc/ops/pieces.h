@@ -20,6 +20,8 @@ struct Piecewise {
   // they may not do so at all.
   int64_t alignment = 1;
   bool rigid = false;
+  bool alone =
+      false;  // it walks its arrays in an order of its own, which a group's tiles would cut
   bool buffered[kMaxOperands] = {};
   Buffering buffering;
 };

@@ -68,6 +68,19 @@ def test_what_has_a_name_is_written() -> None:
     assert saved(program, A, B) == {"groups": 1, "instructions": 3, "results": 0, "bytes": 0}
 
 
+def test_a_copy_that_turns_an_array_is_alone() -> None:
+    x = RNG.normal(size=(300, 333)).astype(np.float32)
+
+    def turned(xp: Any, x: Any) -> Any:
+        return xp.concatenate([x.T, x.T])
+
+    def straight(xp: Any, x: Any) -> Any:
+        return xp.concatenate([x, x])
+
+    assert saved(turned, x)["groups"] == 0
+    assert saved(straight, x)["groups"] == 1
+
+
 def test_casts_comparisons_scalars_and_where() -> None:
     def program(xp: Any, a: Any, b: Any) -> Any:
         wide = (a.astype(xp.float64) > b) & (b < 0.5)

@@ -84,6 +84,7 @@ def test_large_elementwise_work_is_handed_over() -> None:
         assert inlined(lambda: a + 1, 5) <= 1  # the first after a look may stay
 
 
+@pytest.mark.alone  # it tells its own code from that of others by time
 def test_a_thread_with_code_of_its_own_hands_over() -> None:
     """Only then another thread gets ahead meanwhile."""
     a = flow.ones(1 << 20)

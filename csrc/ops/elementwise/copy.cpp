@@ -261,16 +261,19 @@ void copy_lines(const LoopArgs& args) {
   });
 }
 
+/// The row across which it is copied tile by tile; -1: it is not.
+int row_across(const LoopArgs& args) {
+  if (args.iteration.ndim < 2) return -1;
+  return tile_row(args.iteration, static_cast<int64_t>(size_of(args.dtype[kIn])));
+}
+
 void copy_piece(const LoopArgs& args, const Piecewise&) {
   const Iteration& iteration = args.iteration;
   const CastFn cast = cast_function(args.dtype[kIn], args.dtype[kOut]);
   const Iteration::Row& inner = inner_row(iteration);
   if (repeats(args)) return copy_repeated(args);
   if (has_short_lines(args)) return copy_lines(args);
-  if (iteration.ndim >= 2) {
-    const int across = tile_row(iteration, static_cast<int64_t>(size_of(args.dtype[kIn])));
-    if (across >= 0) return copy_tiled(args, across);
-  }
+  if (const int across = row_across(args); across >= 0) return copy_tiled(args, across);
   if (inner.strides[kIn] == 0 && args.dtype[kIn] == args.dtype[kOut]) {
     const FillFn fill = fill_function(size_of(args.dtype[kOut]));
     for_each_row(iteration, outer_rows(iteration), args.data, [&](char* const* pointers) {
@@ -326,9 +329,7 @@ bool is_streamed(const LoopArgs& args) {
   const auto item = static_cast<int64_t>(size_of(args.dtype[kOut]));
   const Iteration::Row& inner = inner_row(iteration);
   return is_able && iteration_size(iteration) * item >= kStreamedBytes &&
-         inner.strides[kOut] == item && inner.dim * item >= kStreamBlock &&
-         (iteration.ndim < 2 ||
-          tile_row(iteration, static_cast<int64_t>(size_of(args.dtype[kIn]))) < 0);
+         inner.strides[kOut] == item && inner.dim * item >= kStreamBlock && row_across(args) < 0;
 }
 
 #else
@@ -347,7 +348,11 @@ void fill_piece(const LoopArgs& args, const Piecewise&) {
 
 }  // namespace
 
-Piecewise copy_pieces(const LoopArgs& args) { return cut_anywhere(args, 1, copy_piece); }
+Piecewise copy_pieces(const LoopArgs& args) {
+  Piecewise whole = cut_anywhere(args, 1, copy_piece);
+  whole.alone = row_across(args) >= 0 && !repeats(args) && !has_short_lines(args);
+  return whole;
+}
 
 Piecewise fill_pieces(const LoopArgs& args) { return cut_anywhere(args, 0.5, fill_piece); }
 

@@ -62,7 +62,8 @@ bool FusionGroup::add(const LoopArgs& args, const int16_t* bases) {
   if (const auto pieces = args.form().pieces) {
     draft.kernel.whole = pieces(args);
     const int64_t alignment = draft.kernel.whole.alignment;
-    if (draft.kernel.whole.rigid || (alignment > 1 && draft.kernel.scale > 1)) return false;
+    if (draft.kernel.whole.rigid || draft.kernel.whole.alone) return false;
+    if (alignment > 1 && draft.kernel.scale > 1) return false;
     draft.alignment = std::max(draft.alignment, alignment);
     add_bounds(args.iteration, draft.kernel.scale, &draft.bounds);
   } else if (!make_reduction(&draft)) {
@@ -134,9 +135,14 @@ int64_t FusionGroup::steps_of_tile(const Draft& draft, int64_t unit, int64_t run
   return 0;
 }
 
-/// Tiles as near to the wanted size as the rows of the kernels allow.
+/// Tiles as near to the wanted size as the rows of the kernels allow: few times as large rather
+/// than many times smaller.
 bool FusionGroup::choose_tiling(const Draft& draft, Tiling* tiling) const {
-  const int64_t wanted = wanted_tile(draft);
+  const auto wanted = static_cast<double>(wanted_tile(draft));
+  const auto distance = [wanted](int64_t size) {
+    const double times = static_cast<double>(size) / wanted;
+    return std::max(times, 1 / times);
+  };
   for (size_t i = 0; i + 1 < draft.bounds.size(); ++i) {
     const int64_t unit = draft.bounds[i], run = draft.bounds[i + 1] / unit;
     const int64_t steps = steps_of_tile(draft, unit, run);
@@ -148,7 +154,7 @@ bool FusionGroup::choose_tiling(const Draft& draft, Tiling* tiling) const {
     };
     const bool possible =
         std::all_of(kernels_.begin(), kernels_.end(), can_cut) && can_cut(draft.kernel);
-    const bool better = tiling->size == 0 || (size <= wanted && size > tiling->size);
+    const bool better = tiling->size == 0 || distance(size) < distance(tiling->size);
     if (possible && better) {
       *tiling = {unit, size, unit * run, (run + steps - 1) / steps};
     }
