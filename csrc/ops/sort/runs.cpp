@@ -1,8 +1,12 @@
 // Runs of equal elements in sorted arrays: what the set functions are made of. All arrays are
 // one-dimensional.
 #include <algorithm>
+#include <mutex>
+#include <vector>
 
+#include "ops/pieces.h"
 #include "ops/sort/order.h"
+#include "ops/sort/value_counts.h"
 
 namespace ofl::ops {
 
@@ -73,15 +77,40 @@ void run_numbers_kernel(const ArrayArgs& args) {
   }
 }
 
+namespace {
+
+/// Of `n` values from the i-th on.
+void count_part(const ArrayView& x, int64_t i, int64_t n, int64_t bins, int64_t* counts) {
+  const char* const from = x.data + i * x.strides[0];
+  if (x.strides[0] == sizeof(int64_t)) {
+    return add_counts(reinterpret_cast<const int64_t*>(from), n, bins, counts);
+  }
+  for (int64_t k = i; k < i + n; ++k) ++counts[position(x, k)];
+}
+
+void count_all(const ArrayArgs& args, int64_t* counts) {
+  const ArrayView& x = args.input(0);
+  const int64_t n = x.shape[0], bins = args.output(0).shape[0];
+  if (bins > kFewBins || !is_divisible(args.helpers, args.work)) {
+    return count_part(x, 0, n, bins, counts);
+  }
+  std::mutex mutex;  // guards the counts
+  const int64_t steps = std::max(steps_in_piece(n, args.work, 1), 16 * bins);
+  args.helpers->parallel_for((n + steps - 1) / steps, [&](int64_t i) {
+    std::vector<int64_t> some(bins);
+    count_part(x, i * steps, std::min(steps, n - i * steps), bins, some.data());
+    const std::lock_guard<std::mutex> lock(mutex);
+    for (int64_t bin = 0; bin < bins; ++bin) counts[bin] += some[bin];
+  });
+}
+
+}  // namespace
+
 void bincount_kernel(const ArrayArgs& args) {
   const ArrayView &x = args.input(0), &out = args.output(0);
   std::memset(out.data, 0, out.shape[0] * size_of(out.dtype));
   const int64_t n = x.shape[0];
-  if (args.inputs == 1) {
-    auto* counts = reinterpret_cast<int64_t*>(out.data);
-    for (int64_t i = 0; i < n; ++i) ++counts[position(x, i)];
-    return;
-  }
+  if (args.inputs == 1) return count_all(args, reinterpret_cast<int64_t*>(out.data));
   const ArrayView& weights = args.input(1);
   auto* sums = reinterpret_cast<double*>(out.data);
   for (int64_t i = 0; i < n; ++i) {

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "ops/index/places.h"
+#include "ops/sort/value_counts.h"
 
 namespace ofl {
 
@@ -23,14 +24,14 @@ int64_t largest(const T* values, int64_t n) {
   return least < T{} ? -1 : static_cast<int64_t>(most);
 }
 
+/// Of n values of [0, bins): what each counts is added up, or how often it occurs.
 template <typename T>
-void count_values(const T* values, int64_t n, const double* weights, char* out) {
+void count_values(const T* values, int64_t n, int64_t bins, const double* weights, char* out) {
   if (weights) {
     auto* const sums = reinterpret_cast<double*>(out);
     for (int64_t i = 0; i < n; ++i) sums[values[i]] += weights[i];
   } else {
-    auto* const counts = reinterpret_cast<int64_t*>(out);
-    for (int64_t i = 0; i < n; ++i) ++counts[values[i]];
+    ops::add_counts(values, n, bins, reinterpret_cast<int64_t*>(out));
   }
 }
 
@@ -88,7 +89,7 @@ bool bincount_here(const Issuer& issuer, const Tensor& x, const Tensor* weights,
     if (!make_tensor_now(x.storage->state(), dtype, {length}, issuer.site, out)) return false;
     std::memset(out->address(), 0, static_cast<size_t>(length) * sizeof(int64_t));
     const auto* sums = weights ? reinterpret_cast<const double*>(weights->address()) : nullptr;
-    count_values(values, n, sums, out->address());
+    count_values(values, n, length, sums, out->address());
     issuer.machine.note_look();
     return true;
   });
