@@ -154,7 +154,7 @@ class BlockRunner {
       if (inner_stride == 0) return gather_repeated(operand, count, inner, from, stride, to);
       const bool lies_so =
           inner_stride == operand.item_size && args_.dtype[k] == wanted_dtype(args_, k);
-      if (lies_so && bytes <= kLongestShortLine) {
+      if (stride != 0 && lies_so && bytes <= kLongestShortLine) {
         copy_short_lines(from, stride, to, bytes, count, bytes);
         return to + count * bytes;
       }
