@@ -35,16 +35,20 @@ bool SmallWork::stays_here(double cost, Company company, PacedCall& call) {
     call.note();
     return true;
   }
-  if (cost <= kAlonePart * most && !call.note() && company != Company::joinable) {
+  const bool is_short = cost <= kAlonePart * most;
+  const bool is_busy = is_short && call.note();
+  if (is_short && !is_busy && company != Company::joinable) {
     if (company == Company::divisible && cost > kSharedPart * most && helpers) {
       HostPace::of_this_thread().note_divisible();
       if (stretch_.begins_long()) helpers->rouse();
     }
     return true;
   }
-  const int issued = issued_since_look_.load(std::memory_order_relaxed);
-  issued_since_look_.store(std::min(issued + 1, 2), std::memory_order_relaxed);
-  return cost <= most && issued == 0 && looks_at_each_.load(std::memory_order_relaxed);
+  const double before = work_since_look_.load(std::memory_order_relaxed);
+  const double work = before + cost;
+  work_since_look_.store(work, std::memory_order_relaxed);
+  const double last = last_work_.load(std::memory_order_relaxed);
+  return std::max(work, last) <= kAlonePart * most && (before == 0 || !is_busy);
 }
 
 }  // namespace ofl::vm

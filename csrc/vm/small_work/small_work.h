@@ -37,16 +37,17 @@ class SmallWork {
   ///     the thread is busy with code of its own. Handed over, it would only make everything that
   ///     needs its result wait in a queue. An awaited one always stays up to six times. In a
   ///     long stretch of divisible ones a helper is woken, which shares them.
-  ///   - Up to `inline_cost`, an operation stays if its result is likely to be looked at next.
+  ///   - Up to twice `inline_cost` in all, operations stay if a result is likely to be looked at
+  ///     before there is more work.
   bool stays_here(double cost, Company company, PacedCall& call);
   /// A thread looks at a result. It is likely to look again after as much work as now.
   void note_look() {
     looks_.note_look();
     if (stretch_.has_begun()) stretch_.note_look(HostPace::of_this_thread().take_inside());
-    const int issued = issued_since_look_.load(std::memory_order_relaxed);
-    if (issued == 0) return;
-    looks_at_each_.store(issued == 1, std::memory_order_relaxed);
-    issued_since_look_.store(0, std::memory_order_relaxed);
+    const double work = work_since_look_.load(std::memory_order_relaxed);
+    if (work == 0) return;
+    last_work_.store(work, std::memory_order_relaxed);
+    work_since_look_.store(0, std::memory_order_relaxed);
   }
 
   LookGuess& looks() { return looks_; }
@@ -59,8 +60,8 @@ class SmallWork {
 
   const Board& board_;
   // Guesses: threads that issue at the same time spoil each other's.
-  std::atomic<int> issued_since_look_{0};  // work that is not small, done or handed over; at most 2
-  std::atomic<bool> looks_at_each_{true};
+  std::atomic<double> work_since_look_{0};  // that is not small, done or handed over
+  std::atomic<double> last_work_{0};        // between the last two looks, where there was any
   LookGuess looks_;
   StretchGuess stretch_;
 };
