@@ -79,29 +79,40 @@ void run_numbers_kernel(const ArrayArgs& args) {
 
 namespace {
 
-/// Of `n` values from the i-th on.
-void count_part(const ArrayView& x, int64_t i, int64_t n, int64_t bins, int64_t* counts) {
+/// Of `n` values from the i-th on; false where one has no bin.
+bool count_part(const ArrayView& x, int64_t i, int64_t n, int64_t bins, int64_t* counts) {
   const char* const from = x.data + i * x.strides[0];
   if (x.strides[0] == sizeof(int64_t)) {
     return add_counts(reinterpret_cast<const int64_t*>(from), n, bins, counts);
   }
-  for (int64_t k = i; k < i + n; ++k) ++counts[position(x, k)];
+  int64_t block[kTogether];
+  bool is_right = true;
+  for (int64_t start = 0; start < n; start += kTogether) {
+    const int64_t some = std::min(kTogether, n - start);
+    for (int64_t k = 0; k < some; ++k) block[k] = position(x, i + start + k);
+    is_right = add_counts(block, some, bins, counts) && is_right;
+  }
+  return is_right;
 }
 
-void count_all(const ArrayArgs& args, int64_t* counts) {
+bool count_all(const ArrayArgs& args, int64_t* counts) {
   const ArrayView& x = args.input(0);
   const int64_t n = x.shape[0], bins = args.output(0).shape[0];
   if (bins > kFewBins || !is_divisible(args.helpers, args.work)) {
     return count_part(x, 0, n, bins, counts);
   }
-  std::mutex mutex;  // guards the counts
+  std::mutex mutex;  // guards the rest
+  bool is_right = true;
   const int64_t steps = std::max(steps_in_piece(n, args.work, 1), 16 * bins);
   args.helpers->parallel_for((n + steps - 1) / steps, [&](int64_t i) {
     std::vector<int64_t> some(bins);
-    count_part(x, i * steps, std::min(steps, n - i * steps), bins, some.data());
+    const bool has_bins =
+        count_part(x, i * steps, std::min(steps, n - i * steps), bins, some.data());
     const std::lock_guard<std::mutex> lock(mutex);
+    is_right = is_right && has_bins;
     for (int64_t bin = 0; bin < bins; ++bin) counts[bin] += some[bin];
   });
+  return is_right;
 }
 
 }  // namespace
@@ -109,13 +120,23 @@ void count_all(const ArrayArgs& args, int64_t* counts) {
 void bincount_kernel(const ArrayArgs& args) {
   const ArrayView &x = args.input(0), &out = args.output(0);
   std::memset(out.data, 0, out.shape[0] * size_of(out.dtype));
-  const int64_t n = x.shape[0];
-  if (args.inputs == 1) return count_all(args, reinterpret_cast<int64_t*>(out.data));
-  const ArrayView& weights = args.input(1);
-  auto* sums = reinterpret_cast<double*>(out.data);
-  for (int64_t i = 0; i < n; ++i) {
-    sums[position(x, i)] += load_element<double>(weights.data + i * weights.strides[0]);
+  const int64_t n = x.shape[0], bins = out.shape[0];
+  bool is_right = true;
+  if (args.inputs == 1) {
+    is_right = count_all(args, reinterpret_cast<int64_t*>(out.data));
+  } else {
+    const ArrayView& weights = args.input(1);
+    auto* sums = reinterpret_cast<double*>(out.data);
+    for (int64_t i = 0; i < n; ++i) {
+      const int64_t bin = position(x, i);
+      is_right = is_right && bin >= 0 && bin < bins;
+      if (!is_right) break;
+      sums[bin] += load_element<double>(weights.data + i * weights.strides[0]);
+    }
   }
+  if (is_right) return;
+  fail(ErrorKind::runtime, "[", args.name, "] expected numbers below ", bins,
+       ", got others: another thread wrote to the tensor");
 }
 
 }  // namespace ofl::ops

@@ -24,15 +24,18 @@ int64_t largest(const T* values, int64_t n) {
   return least < T{} ? -1 : static_cast<int64_t>(most);
 }
 
-/// Of n values of [0, bins): what each counts is added up, or how often it occurs.
+/// Of n values of [0, bins): what each counts is added up, or how often it occurs. False where
+/// there are others.
 template <typename T>
-void count_values(const T* values, int64_t n, int64_t bins, const double* weights, char* out) {
-  if (weights) {
-    auto* const sums = reinterpret_cast<double*>(out);
-    for (int64_t i = 0; i < n; ++i) sums[values[i]] += weights[i];
-  } else {
-    ops::add_counts(values, n, bins, reinterpret_cast<int64_t*>(out));
+bool count_values(const T* values, int64_t n, int64_t bins, const double* weights, char* out) {
+  if (!weights) return ops::add_counts(values, n, bins, reinterpret_cast<int64_t*>(out));
+  auto* const sums = reinterpret_cast<double*>(out);
+  for (int64_t i = 0; i < n; ++i) {
+    const auto bin = static_cast<uint64_t>(values[i]);
+    if (bin >= static_cast<uint64_t>(bins)) return false;
+    sums[bin] += weights[i];
   }
+  return true;
 }
 
 /// run(values) with x's elements as what they are; false for others than common integers.
@@ -89,7 +92,10 @@ bool bincount_here(const Issuer& issuer, const Tensor& x, const Tensor* weights,
     if (!make_tensor_now(x.storage->state(), dtype, {length}, issuer.site, out)) return false;
     std::memset(out->address(), 0, static_cast<size_t>(length) * sizeof(int64_t));
     const auto* sums = weights ? reinterpret_cast<const double*>(weights->address()) : nullptr;
-    count_values(values, n, length, sums, out->address());
+    if (!count_values(values, n, length, sums, out->address())) {
+      fail(ErrorKind::runtime, "[bincount] expected numbers below ", length,
+           ", got others: another thread wrote to the tensor");
+    }
     issuer.machine.note_look();
     return true;
   });
