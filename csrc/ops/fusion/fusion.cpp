@@ -119,20 +119,17 @@ int64_t FusionGroup::wanted_tile(const Draft& draft) {
 }
 
 /// Steps of `unit` elements in a tile, of the `run` steps of a run; 0: there is no such number. All
-/// tiles, and so all runs, start at multiples of what the kernels ask for.
-int64_t FusionGroup::steps_of_tile(const Draft& draft, int64_t unit, int64_t run) {
+/// tiles, and so all runs, start at multiples of so many elements.
+int64_t FusionGroup::steps_of_tile(const Draft& draft, int64_t multiple, int64_t unit,
+                                   int64_t run) {
   const int64_t steps = std::max<int64_t>(1, wanted_tile(draft) / unit);
   const int64_t most = std::max(steps, kMostTileBytes / draft.item_size / unit);
-  const int64_t must = std::lcm(draft.multiple, draft.alignment);
   const bool one_run = unit * run == draft.bounds.back();
-  for (const int64_t multiple : {std::lcm(must, kVectors), must}) {
-    if (!one_run && unit * run % multiple != 0) continue;
-    const int64_t least = multiple / std::gcd(unit, multiple);
-    const int64_t rounded = std::max(least, steps - steps % least);
-    if (rounded <= run && rounded <= most) return rounded;
-    if (run <= most) return run;
-  }
-  return 0;
+  if (!one_run && unit * run % multiple != 0) return 0;
+  const int64_t least = multiple / std::gcd(unit, multiple);
+  const int64_t rounded = std::max(least, steps - steps % least);
+  if (rounded <= run && rounded <= most) return rounded;
+  return run <= most ? run : 0;
 }
 
 /// Tiles as near to the wanted size as the rows of the kernels allow: few times as large rather
@@ -143,19 +140,18 @@ bool FusionGroup::choose_tiling(const Draft& draft, Tiling* tiling) const {
     const double times = static_cast<double>(size) / wanted;
     return std::max(times, 1 / times);
   };
+  const int64_t must = std::lcm(draft.multiple, draft.alignment);
   for (size_t i = 0; i + 1 < draft.bounds.size(); ++i) {
     const int64_t unit = draft.bounds[i], run = draft.bounds[i + 1] / unit;
-    const int64_t steps = steps_of_tile(draft, unit, run);
-    const int64_t size = steps * unit;
-    if (steps == 0 || size * draft.item_size > kMostTileBytes) continue;
-    if (draft.row && unit % draft.row != 0) continue;
     const auto can_cut = [&](const Member& kernel) {
       return kernel.reduction || row_of(kernel, unit).first < kernel.whole.end;
     };
-    const bool possible =
-        std::all_of(kernels_.begin(), kernels_.end(), can_cut) && can_cut(draft.kernel);
-    const bool better = tiling->size == 0 || distance(size) < distance(tiling->size);
-    if (possible && better) {
+    if (draft.row && unit % draft.row != 0) continue;
+    if (!std::all_of(kernels_.begin(), kernels_.end(), can_cut) || !can_cut(draft.kernel)) continue;
+    for (const int64_t multiple : {std::lcm(must, kVectors), must}) {
+      const int64_t steps = steps_of_tile(draft, multiple, unit, run), size = steps * unit;
+      if (steps == 0 || size * draft.item_size > kMostTileBytes) continue;
+      if (tiling->size > 0 && distance(size) >= distance(tiling->size)) continue;
       *tiling = {unit, size, unit * run, (run + steps - 1) / steps};
     }
   }

@@ -62,7 +62,7 @@ class FusionGroup : public FusionSpace {
   bool make_reduction(Draft* draft) const;
   bool choose_tiling(const Draft& draft, Tiling* tiling) const;
   static int64_t wanted_tile(const Draft& draft);
-  static int64_t steps_of_tile(const Draft& draft, int64_t unit, int64_t run);
+  static int64_t steps_of_tile(const Draft& draft, int64_t multiple, int64_t unit, int64_t run);
   static std::pair<int, int64_t> row_of(const Member& kernel, int64_t unit);
   void take(Draft&& draft, const int16_t* bases);
 

@@ -92,8 +92,9 @@ class FusionPlan::TileRunner {
       first = sum->sum()->start(static_cast<int>(tile));
       count = sum->sum()->count(static_cast<int>(tile));
     } else {
-      const int64_t start = tile % tiling.per_run * tiling.size;
-      first = tile / tiling.per_run * tiling.run + start;
+      const bool is_one_run = tiling.run == group_.elements_;
+      const int64_t start = (is_one_run ? tile : tile % tiling.per_run) * tiling.size;
+      first = (is_one_run ? 0 : tile / tiling.per_run * tiling.run) + start;
       count = std::min(tiling.size, tiling.run - start);
     }
     for (int i = 0; i < group_.size(); ++i) {
@@ -170,8 +171,8 @@ class FusionPlan::TileRunner {
     int64_t step = first / kernel.inner;
     for (int d = kernel.cut; d >= 0 && step > 0; --d) {
       const Iteration::Row& row = iteration.rows[d];
-      const int64_t index = step % row.dim;
-      step /= row.dim;
+      const int64_t index = d > 0 ? step % row.dim : step;  // divisions take as long as small loops
+      step = d > 0 ? step / row.dim : 0;
       for (int k = 0; k < iteration.operands; ++k) offsets[k] += index * row.strides[k];
     }
   }
