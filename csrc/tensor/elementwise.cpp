@@ -413,7 +413,7 @@ bool stays_here(vm::VirtualMachine& machine, const Tensor& result, double work,
   const vm::Company company = fusion_pays(machine.options(), result.size(), size_of(result.dtype))
                                   ? vm::Company::joinable
                                   : vm::Company::alone;
-  return machine.stays_here(work, company, paced);
+  return machine.stays_here(work, company, paced, true);
 }
 
 constexpr int64_t kFewBytes = 4096;  // of all parts: some microseconds at worst
@@ -475,13 +475,14 @@ Tensor concatenate(const Issuer& issuer, const std::vector<Tensor>& parts, int a
     return take_one(issuer, std::move(call), inputs.data(), static_cast<int>(inputs.size()),
                     result);
   }
+  Tensor slice = result;
   double work = 0;
   for (const Tensor& part : parts) {
-    work += copy_cost(part, result) * static_cast<double>(part.size());
+    slice.shape[axis] = part.shape[axis];
+    work += copy_cost(part, slice) * static_cast<double>(part.size());
   }
   vm::PacedCall paced;
   const bool stays = stays_here(issuer.machine, result, work, paced);
-  Tensor slice = result;
   size_t new_bytes = result.storage->bytes();
   for (const Tensor& part : parts) {
     slice.shape[axis] = part.shape[axis];

@@ -69,8 +69,8 @@ class VirtualMachine {
 
   // --- see SmallWork
   bool is_small(double cost) const { return small_work_.is_small(cost); }
-  bool stays_here(double cost, Company company, PacedCall& call) {
-    return small_work_.stays_here(cost, company, call);
+  bool stays_here(double cost, Company company, PacedCall& call, bool by_parts = false) {
+    return small_work_.stays_here(cost, company, call, by_parts);
   }
   void note_look() { small_work_.note_look(); }
   LookGuess& looks() { return small_work_.looks(); }

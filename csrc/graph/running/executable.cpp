@@ -170,7 +170,7 @@ bool Executable::may_run_here(vm::PacedCall& paced) const {
   if (options_.mode == RunMode::here || machine_.is_small(cost_)) return inline_run();
   if (has_large_steps_) return false;
   const vm::Company company = is_grouped() ? vm::Company::joinable : vm::Company::alone;
-  return machine_.stays_here(cost_, company, paced) && inline_run();
+  return machine_.stays_here(cost_, company, paced, true) && inline_run();
 }
 
 namespace {

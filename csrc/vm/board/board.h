@@ -26,9 +26,9 @@ enum class Fusion : uint8_t { never, where_it_pays, always };
 
 struct Options {
   std::atomic<bool> naive{false};  // run everything in the calling thread, in order
-  /// Work up to this cost, in float32 additions, runs in the calling thread if it can run at once
-  /// and its result is likely to be looked at next. The default takes about 50 us. So long takes a
-  /// hand-over to a thread that sleeps, and the wait for it.
+  /// Work of some times this cost, in float32 additions, may run in the calling thread if it can
+  /// run at once (small_work.h). The default takes about 50 us. So long takes a hand-over to a
+  /// thread that sleeps, and the wait for it.
   std::atomic<double> inline_cost{163840};
   std::atomic<Fusion> fusion{Fusion::where_it_pays};
   std::atomic<int64_t> max_in_flight{1024};  // instructions a device: high-water mark; low is half

@@ -27,7 +27,7 @@ thread_local HostPace pace;
 
 HostPace& HostPace::of_this_thread() { return pace; }
 
-bool SmallWork::stays_here(double cost, Company company, PacedCall& call) {
+bool SmallWork::stays_here(double cost, Company company, PacedCall& call, bool by_parts) {
   const double most = board_.options.inline_cost.load(std::memory_order_relaxed);
   ep::HelperPool* helpers = board_.helpers();
   if (helpers && helpers->crowding().is_crowded()) return cost <= kCrowdedPart * most;
@@ -45,10 +45,11 @@ bool SmallWork::stays_here(double cost, Company company, PacedCall& call) {
     return true;
   }
   const double before = work_since_look_.load(std::memory_order_relaxed);
-  const double work = before + cost;
-  work_since_look_.store(work, std::memory_order_relaxed);
-  const double last = last_work_.load(std::memory_order_relaxed);
-  return std::max(work, last) <= kAlonePart * most && (before == 0 || !is_busy);
+  const double work = before + cost, last = last_work_.load(std::memory_order_relaxed);
+  const bool stays = std::max(work, last) <= kAlonePart * most && (before == 0 || !is_busy);
+  // The last look is to find all work counted once.
+  if (stays || !by_parts) work_since_look_.store(work, std::memory_order_relaxed);
+  return stays;
 }
 
 }  // namespace ofl::vm

@@ -39,7 +39,8 @@ class SmallWork {
   ///     long stretch of divisible ones a helper is woken, which shares them.
   ///   - Up to twice `inline_cost` in all, operations stay if a result is likely to be looked at
   ///     before there is more work.
-  bool stays_here(double cost, Company company, PacedCall& call);
+  /// `by_parts`: where it does not stay, its parts are asked for.
+  bool stays_here(double cost, Company company, PacedCall& call, bool by_parts = false);
   /// A thread looks at a result. It is likely to look again after as much work as now.
   void note_look() {
     looks_.note_look();
