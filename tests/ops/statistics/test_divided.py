@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import oneflow_lite as flow
+from oneflow_lite import _C
 from tests.support.oracle import same
 
 THREADS = (1, 2, 7)
@@ -72,3 +73,17 @@ def test_counts_of_many(dtype: str) -> None:
                 same(np.bincount(x), flow.bincount(t))
                 same(np.bincount(x[::-1], minlength=7), flow.bincount(t[::-1], minlength=7))
                 same(np.bincount(x[2::3]), flow.bincount(t[2::3]))
+
+
+@pytest.mark.parametrize("size", [10, 100_000])
+@pytest.mark.parametrize("is_weighted", [False, True])
+@pytest.mark.parametrize("wrong", [3, 2**62, -1])
+def test_numbers_without_a_bin(size: int, is_weighted: bool, wrong: int) -> None:
+    """As another thread may leave them, once the largest one is known."""
+    x = np.zeros(size, np.int64)
+    x[size // 2] = wrong
+    inputs = [flow.tensor(x), flow.ones(size, dtype="float64")][: 1 + is_weighted]
+    outputs = [((3,), flow.float64 if is_weighted else flow.int64)]
+    counts = _C.call_kernel("bincount", "bincount", inputs, outputs, elements=size)[0]
+    with pytest.raises(RuntimeError, match="numbers below 3, got others: another thread wrote"):
+        counts.numpy()

@@ -206,3 +206,14 @@ def test_where_of_a_condition(device: flow.Device) -> None:
         same(expected, seen)
     with pytest.raises(ValueError, match=r"\[where\] expected both"):
         flow.where(t, 1)
+
+
+def test_gradients_lie_as_their_operand_does() -> None:
+    x = np.random.default_rng(6).random((3, 40, 50), np.float32)
+    for view in (lambda x: x, lambda x: x.T, lambda x: x[:, ::-1].mT):
+        for expected, found in zip(
+            np.gradient(view(x)), flow.gradient(view(flow.tensor(x))), strict=True
+        ):
+            assert found.strides == expected.strides
+            same(expected, found)
+            same(expected.sum(), found.sum())  # in the order of memory
