@@ -14,8 +14,8 @@ from oneflow_lite.dtypes import (
     float64,
     isdtype,
 )
-from oneflow_lite.ops.creation.data import asarray, empty
-from oneflow_lite.ops.manipulation.shapes import permute_dims
+from oneflow_lite.ops.creation.data import asarray
+from oneflow_lite.ops.manipulation.rearranging import _empty_as_it_lies
 from oneflow_lite.ops.numpy.covariance import _INEXACT
 from oneflow_lite.ops.operands import dimensions, host_array, on_one_device
 from oneflow_lite.ops.statistics.reduction import sum
@@ -128,16 +128,6 @@ def _derivative(x: Tensor, axis: int, step: Any, edge_order: int) -> Tensor:
         value = part(places[0]) * a + part(places[1]) * b + part(places[2]) * c
         _C.assign(out[(*before, end, ...)], value)
     return out
-
-
-def _empty_as_it_lies(x: Tensor) -> Tensor:
-    """A tensor with x's order of axes in memory: no part of it is turned when it is written."""
-    if x.ndim < 2:
-        return empty(x.shape, x.dtype, device=x.device)
-    steps = x.strides
-    order = sorted(range(x.ndim), key=lambda axis: -(steps[axis] ** 2))  # they may be negative
-    made = empty([x.shape[axis] for axis in order], x.dtype, device=x.device)
-    return permute_dims(made, [order.index(axis) for axis in range(x.ndim)])
 
 
 def _edge_factors(step: Any, end: int, even: bool) -> tuple[Any, Any, Any]:

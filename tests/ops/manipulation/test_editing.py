@@ -189,3 +189,19 @@ def test_wrong_edits(device: flow.Device) -> None:
             call()
     with pytest.raises(OverflowError):
         flow.insert(t, 1, 300)
+
+
+@pytest.mark.parametrize("shift", [0, 1, -2, (1, 2)])
+def test_what_is_rolled_lies_as_before(shift: Any) -> None:
+    x = np.random.default_rng(8).random((3, 40, 50), np.float32)
+    for view in (lambda x: x, lambda x: x.T, lambda x: x[:, ::-1].mT):
+        for axis in (0, -1, (0, 2)):
+            if isinstance(shift, tuple) and not isinstance(axis, tuple):
+                continue
+            expected, found = (
+                np.roll(view(x), shift, axis),
+                flow.roll(view(flow.tensor(x)), shift, axis),
+            )
+            assert found.strides == expected.strides
+            same(expected, found)
+            same(expected.sum(), found.sum())  # in the order of memory
