@@ -39,7 +39,7 @@ REASONS: tuple[tuple[str, str], ...] = (
         "take no core from other work, or the product stays in one thread.",
     ),
     (
-        r"^fft\.",
+        r"^fft\.(?!i?fftshift)",
         "The transform is NumPy's own code. In a worker thread its temporary memory goes back to "
         "the system after each call, and comes page by page.",
     ),
