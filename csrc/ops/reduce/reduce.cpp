@@ -53,11 +53,8 @@ void fill_empty(const LoopArgs& args) {
   for_each_row(kept, kept.ndim, out, [&](char* const* to) { cast(initial, 0, to[0], 0, 1); });
 }
 
-constexpr int64_t kFewLines = 4 * 64;  // bytes
-
 /// The walk in pieces of its outermost row, where that is kept: each output is made by one piece,
-/// from the chunks that it would have in the whole. Some loops write their output for each element;
-/// where a piece has few outputs, they do so apart from those of other threads.
+/// from the chunks that it would have in the whole.
 void run_kept_pieces(const LoopArgs& args, const ReducePlan& plan, char* out, double work) {
   const Iteration::Row& row = plan.rows.rows[0];
   const bool gathers = plan.outer == 0 && plan.buffered;
@@ -69,13 +66,7 @@ void run_kept_pieces(const LoopArgs& args, const ReducePlan& plan, char* out, do
     part.rows.rows[0].dim = std::min(steps, row.dim - start);
     part.out_count = plan.out_count / row.dim * part.rows.rows[0].dim;
     piece.data[kIn] += start * row.strides[kIn];
-    char* const to = out + start * row.strides[kOut];
-    const auto bytes = part.out_count * static_cast<int64_t>(size_of(args.resolution->out));
-    alignas(64) char few[kFewLines];
-    const bool is_apart = bytes <= kFewLines;
-    if (is_apart) std::memcpy(few, to, static_cast<size_t>(bytes));
-    ReduceRunner(piece, part, is_apart ? few : to, args.attr[0] == 0).run();
-    if (is_apart) std::memcpy(to, few, static_cast<size_t>(bytes));
+    run_beside_others(piece, part, out + start * row.strides[kOut], args.attr[0] == 0);
   });
 }
 

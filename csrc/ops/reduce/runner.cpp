@@ -1,6 +1,7 @@
 #include "ops/reduce/runner.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "ops/buffering.h"
 
@@ -135,6 +136,16 @@ void ReduceRunner::advance(int64_t steps) {
     steps = 1;
   }
   done_ = true;
+}
+
+void run_beside_others(const LoopArgs& args, const ReducePlan& plan, char* out, bool skip_first) {
+  constexpr int64_t kFew = 4 * kLine;
+  const int64_t bytes = plan.out_count * static_cast<int64_t>(size_of(args.resolution->out));
+  if (bytes > kFew) return ReduceRunner(args, plan, out, skip_first).run();
+  alignas(kLine) char few[kFew];
+  std::memcpy(few, out, static_cast<size_t>(bytes));
+  ReduceRunner(args, plan, few, skip_first).run();
+  std::memcpy(out, few, static_cast<size_t>(bytes));
 }
 
 void start_result(const LoopArgs& args, const ReducePlan& plan, char* out) {

@@ -44,6 +44,10 @@ class ReduceRunner {
   bool done_ = false;
 };
 
+/// The walk of such a runner, where other threads write beside `out`. Some loops write their result
+/// for each element: few results are made apart, in lines that no other thread writes.
+void run_beside_others(const LoopArgs& args, const ReducePlan& plan, char* out, bool skip_first);
+
 /// Writes the initial value, or the first element along the reduced rows, to every output.
 void start_result(const LoopArgs& args, const ReducePlan& plan, char* out);
 

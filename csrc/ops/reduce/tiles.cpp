@@ -53,7 +53,7 @@ void TiledReduction::take(int tile, int64_t count, char* in, char* out, Scalar* 
   part.rows.rows[0].dim = count / step_;
   part.out_count = plan_.out_count / dim * part.rows.rows[0].dim;
   start_result(piece, part, out);
-  ReduceRunner(piece, part, out, args_.attr[0] == 0).run();
+  run_beside_others(piece, part, out, args_.attr[0] == 0);
 }
 
 void TiledReduction::finish(char* out, Scalar* sums) const {
