@@ -16,9 +16,9 @@ struct Staying {
     world.machine.options().inline_cost = 1;
     world.machine.state(kCpu);
   }
-  bool stays(double cost, Company company = Company::joinable) {
+  bool stays(double cost, Company company = Company::joinable, bool by_parts = false) {
     PacedCall call;
-    return world.machine.is_small(cost) || world.machine.stays_here(cost, company, call);
+    return world.machine.is_small(cost) || world.machine.stays_here(cost, company, call, by_parts);
   }
   ep::Crowding& crowding() { return world.machine.state(kCpu).device.helpers()->crowding(); }
 
@@ -81,16 +81,37 @@ void test_the_pace_of_a_thread() {
   CHECK(!pace.is_busy());
 }
 
-void test_what_may_be_shared_stays_where_each_is_looked_at() {
+void test_what_may_be_shared_stays_where_a_look_comes_after_little() {
   Staying machine;
-  for (int i = 0; i < 10; ++i) {
-    CHECK(machine.stays(0.9));
-    machine.world.machine.note_look();
+  const auto look = [&] { machine.world.machine.note_look(); };
+  for (int i = 0; i < 10; ++i) {  // one or several operations, up to twice the limit in all
+    CHECK(machine.stays(1.9));
+    look();
+    CHECK(machine.stays(0.9) && machine.stays(0.5) && machine.stays(0.5));
+    look();
   }
+  CHECK(machine.stays(0.9) && machine.stays(0.9));
+  CHECK(!machine.stays(0.9));  // more work than that before a look
+  look();
+  CHECK(!machine.stays(0.9));  // as likely the first of as much
+  look();
+  look();  // nothing was issued
   CHECK(machine.stays(0.9));
-  CHECK(!machine.stays(0.9));  // the second one since the look
-  machine.world.machine.note_look();
-  CHECK(!machine.stays(0.9));  // as likely one of several
+  look();
+  CHECK(!machine.stays(2.1));
+  look();
+  CHECK(!machine.stays(0.5));
+}
+
+void test_work_is_counted_once() {
+  Staying machine;
+  for (int i = 0; i < 3; ++i) {  // two times in a row: the second one is more than stays
+    CHECK(machine.stays(1.8, Company::joinable, true));
+    CHECK(!machine.stays(1.8, Company::joinable, true) && !machine.stays(1.8));
+    machine.world.machine.note_look();
+    CHECK(!machine.stays(1.8, Company::joinable, true) && !machine.stays(1.8));
+    machine.world.machine.note_look();  // of 1.8, counted once
+  }
 }
 
 void test_most_work_stays_where_threads_come_late() {
@@ -191,7 +212,8 @@ int main() {
   test_small_work_always_stays();
   test_what_runs_alone_stays_where_the_thread_has_nothing_else_to_do();
   test_the_pace_of_a_thread();
-  test_what_may_be_shared_stays_where_each_is_looked_at();
+  test_what_may_be_shared_stays_where_a_look_comes_after_little();
+  test_work_is_counted_once();
   test_most_work_stays_where_threads_come_late();
   test_the_guess_of_a_look();
   test_the_guess_of_a_stretch();
