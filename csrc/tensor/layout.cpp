@@ -62,6 +62,20 @@ Tensor make_like(const Input* inputs, int count, const Dims& shape, DType dtype,
   return result;
 }
 
+Tensor make_as_it_lies(const Tensor& x, vm::SiteId site) {
+  Tensor made = make_tensor(x.storage->state(), x.dtype, x.shape, site);
+  SmallVector<int, 8> order;  // of the axes, the widest step first
+  for (int axis = 0; axis < x.ndim(); ++axis) order.push_back(axis);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int a, int b) { return std::abs(x.strides[a]) > std::abs(x.strides[b]); });
+  auto stride = static_cast<int64_t>(size_of(x.dtype));
+  for (int i = order.size() - 1; i >= 0; --i) {
+    made.strides[order[i]] = stride;
+    stride *= std::max<int64_t>(x.shape[order[i]], 1);
+  }
+  return made;
+}
+
 namespace {
 
 bool column_major(const Tensor& x) {

@@ -13,6 +13,10 @@ bool are_row_major(const Input* inputs, int count, const Dims& shape);
 Tensor make_like(const Input* inputs, int count, const Dims& shape, DType dtype,
                  vm::DeviceState& state, vm::SiteId site);
 
+/// A new tensor with x's order of axes in memory, as NumPy's empty_like makes it. So no part of x
+/// is turned when it is copied.
+Tensor make_as_it_lies(const Tensor& x, vm::SiteId site);
+
 /// True when `out` overlaps an input in a way that needs the result to be made elsewhere first.
 /// `in_order`: the kernel takes elements in the order of memory.
 bool has_harmful_overlap(const Input* inputs, int count, const ops::Resolution& resolution,

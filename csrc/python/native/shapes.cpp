@@ -8,6 +8,7 @@
 #include "python/tensor/functions.h"
 #include "python/tensor/type.h"
 #include "python/tensor/unknown_extents.h"
+#include "tensor/layout.h"
 
 namespace ofl::python {
 
@@ -257,22 +258,6 @@ bool read_shifts(const Tensor& x, PyObject* shift, PyObject* axis, Dims* shifts)
   return true;
 }
 
-/// A new tensor with x's order of axes in memory, as NumPy's empty_like makes it: so no part of x is
-/// turned when it is copied.
-Tensor make_as_it_lies(const Issuer& from, const Tensor& x) {
-  Tensor made = make_tensor(x.storage->state(), x.dtype, x.shape, from.site);
-  SmallVector<int, 8> order;  // of the axes, the widest step first
-  for (int axis = 0; axis < x.ndim(); ++axis) order.push_back(axis);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](int a, int b) { return std::abs(x.strides[a]) > std::abs(x.strides[b]); });
-  auto stride = static_cast<int64_t>(size_of(x.dtype));
-  for (int i = order.size() - 1; i >= 0; --i) {
-    made.strides[order[i]] = stride;
-    stride *= std::max<int64_t>(x.shape[order[i]], 1);
-  }
-  return made;
-}
-
 /// roll(x, shift, axis)
 PyObject* roll_path(const Call& call) {
   const Tensor* given = tensor_or_null(call[0]);
@@ -291,13 +276,9 @@ PyObject* roll_path(const Call& call) {
   } else if (!read_shifts(x, call[1], call[2], &shifts)) {
     return nullptr;
   }
-  if (!is_flat) {
-    Tensor out = make_as_it_lies(from, x);
-    copy_rolled(from, x, out, shifts, 0);
-    return wrap(std::move(out));
-  }
-  Tensor out = make_tensor(x.storage->state(), x.dtype, given->shape, from.site);
-  copy_rolled(from, x, *reshape_view(out, x.shape), shifts, 0);
+  Tensor out = is_flat ? make_tensor(x.storage->state(), x.dtype, given->shape, from.site)
+                       : make_as_it_lies(x, from.site);
+  copy_rolled(from, x, is_flat ? *reshape_view(out, x.shape) : out, shifts, 0);
   return wrap(std::move(out));
 }
 
