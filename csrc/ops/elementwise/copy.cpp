@@ -359,7 +359,7 @@ Piecewise fill_pieces(const LoopArgs& args) { return cut_anywhere(args, 0.5, fil
 // Only here: what is copied in a fused group goes to tiles, which are read next.
 void copy_kernel(const LoopArgs& args) {
   if (iteration_size(args.iteration) == 0) return;
-  Piecewise whole = copy_pieces(args);
+  Piecewise whole = cut_anywhere(args, 1, copy_piece);
   if (is_streamed(args)) whole.run = stream_piece;
   run_pieces(args, whole);
 }
