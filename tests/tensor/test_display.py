@@ -123,7 +123,7 @@ def test_a_debugger_sees_what_is_there(device: flow.Device) -> None:
     def made(error: BaseException | None) -> flow.Tensor:
         x = (flow.ones(4) if error is None else failed(error)).to(device)
         with contextlib.suppress(ValueError):
-            x.numpy()
+            flow.synchronize()
         return x
 
     for error, text in ((None, "tensor([1., 1., 1., 1.]"), (ValueError("no"), "<failed: Value")):
@@ -135,6 +135,16 @@ def test_a_debugger_sees_what_is_there(device: flow.Device) -> None:
 
         Debugger().runcall(program)
         assert text in shown[0]
+
+
+def test_what_was_looked_at_is_ready() -> None:
+    for _ in range(2000):  # the copy of a failed tensor may retire before what failed
+        x = failed(ValueError("no"))
+        with pytest.raises(ValueError, match="no"):
+            x.numpy()
+        assert x.is_ready()
+        with pytest.raises(ValueError, match="no"):
+            flow.synchronize()
 
 
 @pytest.mark.skipif(sys.gettrace() is not None, reason="somebody traces already")

@@ -237,9 +237,11 @@ void Waiting::wait_for_access(const Dependence& object, const char* reason) {
   wait_for_all(accesses, reason);
 }
 
+// What follows a write may be over before the write has left the window: it was released first.
 bool Waiting::is_ready(const Dependence& object) {
   std::lock_guard<std::mutex> lock(window_.issue_mutex());
-  return !window_.in_flight(window_.last_write(object));
+  const Seq last_write = window_.last_write(object);
+  return !window_.in_flight(last_write) || window_.slot_of(last_write).reached(Milestone::done);
 }
 
 Seqs Waiting::all_in_flight(const DeviceState* on) {
