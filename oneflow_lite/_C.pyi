@@ -240,20 +240,26 @@ def call_kernel(
     name: str,
     kernel: str,
     inputs: Sequence[Tensor],
-    outputs: Sequence[Tensor | tuple[Sequence[int], np.dtype[Any]]],
+    outputs: Sequence[
+        Tensor | tuple[Sequence[int], np.dtype[Any]] | tuple[Sequence[int], np.dtype[Any], Tensor]
+    ],
     attr: Sequence[int] = (),
     loop: tuple[np.ufunc | str, np.dtype[Any] | str] | None = None,
     elements: float = -1,
     object: Any = None,
 ) -> list[Tensor]:
     """Issues an array kernel (csrc/ops/array_args.h) for the operation ``name``.
-    outputs: tensors to write to, or (shape, dtype) of new ones. loop: a ufunc and the signature of
+    outputs: tensors to write to, or (shape, dtype) of new ones, or (shape, dtype, like) of those
+    that have another tensor's order of axes in memory. loop: a ufunc and the signature of
     its typed loop, such as (np.add, 'dd->d'); or NumPy's sort of a dtype, as ("sort", dtype), or its
     dot function, as ("dot", dtype). elements: what the cost is of; default: the largest
     operand. object: a generator, for who records the call. Returns the outputs."""
 
 def sort(x: Tensor, axis: int, descending: bool, stable: bool) -> Tensor:
     """Along an axis counted from 0. stable: equal elements of different bits keep their order."""
+
+def empty_as_it_lies(x: Tensor, shape: Sequence[int], dtype: np.dtype[Any]) -> Tensor:
+    """Returns a new tensor with as many axes as x, in x's order in memory, on x's device."""
 
 def correlate(x: Tensor, window: Tensor, before: int, count: int) -> Tensor | None:
     """Of one dtype; the window hangs over by ``before`` at first. None without NumPy's dot."""

@@ -21,7 +21,7 @@ from oneflow_lite._C import Tensor
 from oneflow_lite.device import DeviceLike
 from oneflow_lite.dtypes import DType, canonical, computed_in, float64, kind_of
 from oneflow_lite.ops import elementwise
-from oneflow_lite.ops.creation.data import empty, full
+from oneflow_lite.ops.creation.data import full
 from oneflow_lite.ops.creation.ranges import arange
 from oneflow_lite.ops.gufunc import (
     PREPARED_CALLS,
@@ -345,19 +345,17 @@ def _transform(
     call, order = ready.call, ready.order
     wanted, real = call.dtypes_in
     factor = full((), ready.factor, real, device=x.device)
-    given = as_dtype(x if order is None else _C.permute(x, order), wanted)
-    if order is None:
-        (result,) = call.issue((given, factor))
-    else:
-        result = empty(ready.shape, ready.made, device=x.device)
-        call.issue_into((given, factor), (_C.permute(result, order),))
+    turned = x if order is None else _C.permute(x, order)
+    (result,) = call.issue((as_dtype(turned, wanted), factor), like=turned)
+    if order is not None:
+        result = _C.permute(result, [order.index(d) for d in range(x.ndim)])
     return result if ready.made == ready.dtype else _C.astype(result, ready.dtype, True)
 
 
 class _Prepared(NamedTuple):
     """A transform along the last axis, to which ``order`` brings another one (None: it is that).
 
-    ``shape`` is that of the results, ``made`` their dtype, and ``dtype`` the one that is wanted.
+    ``made`` is the dtype of the results, and ``dtype`` the one that is wanted.
     """
 
     call: GufuncCall
@@ -365,7 +363,6 @@ class _Prepared(NamedTuple):
     dtype: DType
     made: DType
     order: list[int] | None
-    shape: Shape
 
 
 @lru_cache(PREPARED_CALLS)
@@ -396,8 +393,7 @@ def _prepared(
     )
     ((_, made),) = call.results
     moved = None if last == len(given_shape) - 1 else order
-    shape = (*given_shape[:last], size, *given_shape[last + 1 :])
-    return _Prepared(call, factor, dtype, made, moved, shape)
+    return _Prepared(call, factor, dtype, made, moved)
 
 
 def _factor(op: str, norm: str | None, points: int, real: np.dtype[Any]) -> Any:

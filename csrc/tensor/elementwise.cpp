@@ -297,10 +297,9 @@ Tensor cast_copy(const Issuer& issuer, const Tensor& x, DType dtype, const char*
 }
 
 Tensor cast_like(const Issuer& issuer, const Tensor& x, DType dtype, const char* name) {
-  Input input;
-  input.tensor = &x;
-  Tensor result = make_like(&input, 1, x.shape, dtype, x.storage->state(), issuer.site);
+  Tensor result = make_as_it_lies(x, dtype, x.shape, issuer.site);
   if (issuer.sink) {
+    const Input input(&x);
     return take_one(issuer, copy_call(name, dtype, true), &input, 1, result);
   }
   if (copied_here(issuer, x, result)) return result;
@@ -389,7 +388,11 @@ bool full_now(const Issuer& issuer, Device device, DType dtype, const Dims& shap
 
 Tensor full(const Issuer& issuer, Device device, DType dtype, const Dims& shape,
             const Input& value) {
-  Tensor result = make_tensor(issuer.machine.state(device), dtype, shape, issuer.site);
+  return full(issuer, make_tensor(issuer.machine.state(device), dtype, shape, issuer.site), value);
+}
+
+Tensor full(const Issuer& issuer, Tensor&& made, const Input& value) {
+  Tensor result = std::move(made);
   if (issuer.sink) {
     take_fill(issuer, "full", value, result, false);
     return result;
@@ -398,7 +401,7 @@ Tensor full(const Issuer& issuer, Device device, DType dtype, const Dims& shape,
   plan.args.scalars[0] = value.scalar;
   plan.set_operand(0, &result);
   plan.new_bytes = result.storage->bytes();
-  plan_loops(plan, shape);
+  plan_loops(plan, result.shape);
   submit(issuer, plan);
   return result;
 }
@@ -466,7 +469,7 @@ Tensor concatenate(const Issuer& issuer, const std::vector<Tensor>& parts, int a
   if (!issuer.sink && !issuer.plans && concatenate_here(issuer, parts, axis, shape, &joined)) {
     return joined;
   }
-  Tensor result = make_tensor(parts[0].storage->state(), parts[0].dtype, shape, issuer.site);
+  Tensor result = make_joined(parts, shape, issuer.site);
   if (issuer.sink) {
     OpCall call(CallKind::concat, "concat");
     call.attr = {axis};

@@ -73,6 +73,8 @@ bool conjugated_product(const Issuer& issuer, const ops::OpDef& op,
                         Tensor* out);
 
 Tensor empty(const Issuer& issuer, Device device, DType dtype, const Dims& shape);
+/// Gives memory to a new tensor, which nothing has been done with.
+Tensor empty(const Issuer& issuer, Tensor&& made);
 /// Fills in `out` with a new tensor, of `value` or (null) of anything: when it is so small that its
 /// storage holds the memory, and nobody observes. No instruction: nobody else has the tensor yet.
 bool full_here(vm::VirtualMachine& machine, Device device, DType dtype, const Dims& shape,
@@ -84,6 +86,8 @@ bool full_now(const Issuer& issuer, Device device, DType dtype, const Dims& shap
 /// `value` is a scalar of the dtype of the result.
 Tensor full(const Issuer& issuer, Device device, DType dtype, const Dims& shape,
             const Input& value);
+/// Fills a new tensor, which nothing has been done with.
+Tensor full(const Issuer& issuer, Tensor&& made, const Input& value);
 
 /// A row-major copy with another dtype (or the same).
 Tensor cast_copy(const Issuer& issuer, const Tensor& x, DType dtype, const char* name);

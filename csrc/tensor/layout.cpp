@@ -7,6 +7,43 @@ namespace ofl {
 
 namespace {
 
+using Order = SmallVector<int, 8>;  // of axes, innermost first
+
+/// Sorts axes by insertion. `in_order`: whether the second of two axes may stay before the first;
+/// nullopt: it does not matter.
+template <typename InOrder>
+Order sort_axes(const Order& given, const InOrder& in_order) {
+  Order sorted;
+  for (int axis : given) {
+    int place = sorted.size();
+    for (int i = sorted.size() - 1; i >= 0; --i) {
+      const std::optional<bool> stays = in_order(axis, sorted[i]);
+      if (!stays) continue;
+      if (*stays) break;
+      place = i;
+    }
+    sorted.push_back(axis);
+    for (int i = sorted.size() - 1; i > place; --i) std::swap(sorted[i], sorted[i - 1]);
+  }
+  return sorted;
+}
+
+Order axes_from_inside(int ndim) {
+  Order axes;
+  for (int axis = ndim - 1; axis >= 0; --axis) axes.push_back(axis);
+  return axes;
+}
+
+Dims dense_strides(const Dims& shape, const Order& order, int64_t item_size) {
+  Dims strides(shape.size(), 0);
+  int64_t stride = item_size;
+  for (int axis : order) {
+    strides[axis] = stride;
+    stride *= std::max<int64_t>(shape[axis], 1);
+  }
+  return strides;
+}
+
 /// True when axis `a` should be outside axis `b`: its strides are larger in the first input that
 /// steps along both. nullopt: no input does.
 std::optional<bool> outside(const Dims* strides, int count, int a, int b) {
@@ -42,37 +79,90 @@ Tensor make_like(const Input* inputs, int count, const Dims& shape, DType dtype,
       if (shape[d] == 1) strides[k][d] = 0;  // no steps to compare
     }
   }
-  SmallVector<int, 4> order;  // of the axes, innermost first; insertion sort, stable
-  for (int axis = shape.size() - 1; axis >= 0; --axis) {
-    int place = order.size();
-    for (int i = order.size() - 1; i >= 0; --i) {
-      const std::optional<bool> sorted = outside(strides, count, axis, order[i]);
-      if (!sorted) continue;
-      if (*sorted) break;
-      place = i;
-    }
-    order.push_back(axis);
-    for (int i = order.size() - 1; i > place; --i) std::swap(order[i], order[i - 1]);
+  const Order order = sort_axes(axes_from_inside(shape.size()),
+                                [&](int a, int b) { return outside(strides, count, a, b); });
+  result.strides = dense_strides(shape, order, static_cast<int64_t>(size_of(dtype)));
+  return result;
+}
+
+namespace {
+
+/// Of axes with these steps; those of extent 1 have none to compare.
+Order order_like(const Dims& shape, Dims steps) {
+  for (int d = 0; d < shape.size(); ++d) {
+    if (shape[d] == 1) steps[d] = 0;
   }
-  auto stride = static_cast<int64_t>(size_of(dtype));
-  for (int axis : order) {
-    result.strides[axis] = stride;
-    stride *= std::max<int64_t>(shape[axis], 1);
+  return sort_axes(axes_from_inside(shape.size()),
+                   [&](int a, int b) { return outside(&steps, 1, a, b); });
+}
+
+}  // namespace
+
+Dims strides_like(const Dims& shape, const Dims& steps, int64_t item_size) {
+  return dense_strides(shape, order_like(shape, steps), item_size);
+}
+
+Dims strides_as_it_lies(const Tensor& x, const Dims& shape, int64_t item_size) {
+  if (x.contiguous()) return contiguous_strides(shape, item_size);
+  Order order = axes_from_inside(x.ndim());
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int a, int b) { return std::abs(x.strides[a]) < std::abs(x.strides[b]); });
+  return dense_strides(shape, order, item_size);
+}
+
+Tensor make_as_it_lies(const Tensor& x, DType dtype, const Dims& shape, vm::SiteId site) {
+  Tensor made = make_tensor(x.storage->state(), dtype, shape, site);
+  if (!x.contiguous()) {
+    made.strides = strides_as_it_lies(x, shape, static_cast<int64_t>(size_of(dtype)));
+  }
+  return made;
+}
+
+Tensor make_joined(const std::vector<Tensor>& parts, const Dims& shape, vm::SiteId site) {
+  Tensor made = make_tensor(parts[0].storage->state(), parts[0].dtype, shape, site);
+  const auto lies_in_rows = [](const Tensor& part) { return part.contiguous(); };
+  if (std::all_of(parts.begin(), parts.end(), lies_in_rows)) return made;
+  // Here axes are sorted from the outermost in, and steps of 0 count.
+  const auto in_order = [&](int a, int b) -> std::optional<bool> {
+    std::optional<bool> answer;
+    for (const Tensor& part : parts) {
+      if (part.shape[a] == 1 || part.shape[b] == 1) continue;
+      if (std::abs(part.strides[a]) <= std::abs(part.strides[b])) return true;
+      answer = false;
+    }
+    return answer;
+  };
+  Order axes = axes_from_inside(shape.size());
+  std::reverse(axes.begin(), axes.end());
+  Order order = sort_axes(axes, in_order);
+  std::reverse(order.begin(), order.end());
+  made.strides = dense_strides(shape, order, static_cast<int64_t>(size_of(made.dtype)));
+  return made;
+}
+
+Dims reduced_shape(const Dims& shape, AxisSet reduced, bool keepdims) {
+  Dims result;
+  for (int d = 0; d < shape.size(); ++d) {
+    if (!reduced.has(d)) {
+      result.push_back(shape[d]);
+    } else if (keepdims) {
+      result.push_back(1);
+    }
   }
   return result;
 }
 
-Tensor make_as_it_lies(const Tensor& x, vm::SiteId site) {
-  Tensor made = make_tensor(x.storage->state(), x.dtype, x.shape, site);
-  SmallVector<int, 8> order;  // of the axes, the widest step first
-  for (int axis = 0; axis < x.ndim(); ++axis) order.push_back(axis);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](int a, int b) { return std::abs(x.strides[a]) > std::abs(x.strides[b]); });
-  auto stride = static_cast<int64_t>(size_of(x.dtype));
-  for (int i = order.size() - 1; i >= 0; --i) {
-    made.strides[order[i]] = stride;
-    stride *= std::max<int64_t>(x.shape[order[i]], 1);
+Tensor make_reduced(const Tensor& x, DType dtype, AxisSet reduced, bool keepdims, vm::SiteId site) {
+  Tensor made =
+      make_tensor(x.storage->state(), dtype, reduced_shape(x.shape, reduced, keepdims), site);
+  if (made.ndim() < 2 || x.contiguous()) return made;
+  Order order;
+  int places[kMaxDims], place = 0;
+  for (int d = 0; d < x.ndim(); ++d) places[d] = keepdims || !reduced.has(d) ? place++ : -1;
+  for (int axis : order_like(x.shape, x.strides)) {
+    if (places[axis] >= 0) order.push_back(places[axis]);
   }
+  made.strides = dense_strides(made.shape, order, static_cast<int64_t>(size_of(dtype)));
   return made;
 }
 

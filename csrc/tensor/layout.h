@@ -1,5 +1,6 @@
-// Where an elementwise result lies in memory, by NumPy's rules: some of its loops round differently
-// for other strides, or for outputs that are also inputs, so equal bits need equal layouts.
+// Where a new result lies in memory, by NumPy's rules: sums add in the order of memory, and some
+// loops round differently for other strides, or for outputs that are also inputs, so equal bits
+// need equal layouts.
 #pragma once
 
 #include "tensor/issue.h"
@@ -13,9 +14,23 @@ bool are_row_major(const Input* inputs, int count, const Dims& shape);
 Tensor make_like(const Input* inputs, int count, const Dims& shape, DType dtype,
                  vm::DeviceState& state, vm::SiteId site);
 
-/// A new tensor with x's order of axes in memory, as NumPy's empty_like makes it. So no part of x
-/// is turned when it is copied.
-Tensor make_as_it_lies(const Tensor& x, vm::SiteId site);
+/// The strides of a new tensor of this shape that lies as one input with these strides (order "K").
+Dims strides_like(const Dims& shape, const Dims& steps, int64_t item_size);
+
+/// The strides of a new tensor of this shape, which has as many axes as x, in x's order, as NumPy's
+/// empty_like has it. So no part of x is turned when it is copied.
+Dims strides_as_it_lies(const Tensor& x, const Dims& shape, int64_t item_size);
+/// A new tensor with these strides, on x's device.
+Tensor make_as_it_lies(const Tensor& x, DType dtype, const Dims& shape, vm::SiteId site);
+
+/// A new tensor for the parts one behind the other, in the order of axes that NumPy's concatenate
+/// chooses.
+Tensor make_joined(const std::vector<Tensor>& parts, const Dims& shape, vm::SiteId site);
+
+/// The shape without the reduced axes, or with an extent of 1 for each.
+Dims reduced_shape(const Dims& shape, AxisSet reduced, bool keepdims);
+/// A new tensor for results along the axes of x that are not reduced, in x's order.
+Tensor make_reduced(const Tensor& x, DType dtype, AxisSet reduced, bool keepdims, vm::SiteId site);
 
 /// True when `out` overlaps an input in a way that needs the result to be made elsewhere first.
 /// `in_order`: the kernel takes elements in the order of memory.

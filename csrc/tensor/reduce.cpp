@@ -1,6 +1,7 @@
 // Reductions: calls whose output does not have the shape of the loops.
 #include <cstring>
 
+#include "tensor/layout.h"
 #include "tensor/op_call.h"
 #include "tensor/submit.h"
 
@@ -8,31 +9,19 @@ namespace ofl {
 
 namespace {
 
-Dims reduced_shape(const Dims& shape, AxisSet reduced, bool keepdims) {
-  Dims result;
-  for (int d = 0; d < shape.size(); ++d) {
-    if (!reduced.has(d)) {
-      result.push_back(shape[d]);
-    } else if (keepdims) {
-      result.push_back(1);
-    }
-  }
-  return result;
-}
-
 /// Of an element of bool, in float32 additions, where one result is chosen of all: as a rule an
 /// early one says it.
 constexpr double kChosenTruth = 0.02;
 
-/// Loops over all axes of `x`; the output, row-major, steps along the kept ones only.
-void plan_reduction(LoopPlan& plan, const Tensor& x, DType result, AxisSet reduced) {
-  int64_t steps[kMaxDims];
-  auto step = static_cast<int64_t>(size_of(result));
-  for (int d = x.ndim() - 1; d >= 0; --d) {
-    steps[d] = reduced.has(d) ? 0 : step;
-    if (!reduced.has(d)) step *= x.shape[d];
+/// Loops over all axes of `x`; the output steps along the kept ones only.
+void plan_reduction(LoopPlan& plan, const Tensor& x, const Tensor& result, AxisSet reduced) {
+  const bool keepdims = result.ndim() == x.ndim();
+  int place = 0;
+  for (int d = 0; d < x.ndim(); ++d) {
+    const int64_t step = reduced.has(d) ? 0 : result.strides[place];
+    if (keepdims || !reduced.has(d)) ++place;
+    plan.add_row(x.shape[d], {x.strides[d], step, 0, 0});
   }
-  for (int d = 0; d < x.ndim(); ++d) plan.add_row(x.shape[d], {x.strides[d], steps[d], 0, 0});
 }
 
 Tensor submit_reduction(const Issuer& issuer, LoopPlan& plan, const Tensor& x, Tensor&& result,
@@ -41,7 +30,7 @@ Tensor submit_reduction(const Issuer& issuer, LoopPlan& plan, const Tensor& x, T
   plan.set_operand(0, &x);
   plan.set_operand(1, &result);
   plan.new_bytes = result.storage->bytes();
-  plan_reduction(plan, x, result.dtype, reduced);
+  plan_reduction(plan, x, result, reduced);
   submit(issuer, plan);
   return std::move(result);
 }
@@ -57,8 +46,7 @@ Tensor reduce(const Issuer& issuer, const ops::OpDef& op, const ops::Resolution&
     fail(ErrorKind::value, "[", name, "] cannot reduce no elements without an identity, shape ",
          shape_str(x.shape));
   }
-  Tensor result = make_tensor(x.storage->state(), resolution.result,
-                              reduced_shape(x.shape, reduced, keepdims), issuer.site);
+  Tensor result = make_reduced(x, resolution.result, reduced, keepdims, issuer.site);
   if (issuer.sink) {
     OpCall call(CallKind::reduce, name);
     call.op = &op;

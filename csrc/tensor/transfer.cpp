@@ -213,11 +213,15 @@ void allocate(const Issuer& issuer, const Tensor& x) {
 }
 
 Tensor empty(const Issuer& issuer, Device device, DType dtype, const Dims& shape) {
-  Tensor result = make_tensor(issuer.machine.state(device), dtype, shape, issuer.site);
+  return empty(issuer, make_tensor(issuer.machine.state(device), dtype, shape, issuer.site));
+}
+
+Tensor empty(const Issuer& issuer, Tensor&& made) {
+  const Tensor result = std::move(made);
   if (issuer.sink) {
     OpCall call(CallKind::empty, "empty");
-    call.made = {{dtype, shape, result.strides}};
-    call.device = device;
+    call.made = {{result.dtype, result.shape, result.strides}};
+    call.device = result.device();
     return take_one(issuer, std::move(call), nullptr, 0, result);
   }
   if (issuer.plans) {

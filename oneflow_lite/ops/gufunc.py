@@ -51,17 +51,15 @@ class GufuncCall(NamedTuple):
     work: float
     in_place: bool
 
-    def issue(self, given: Sequence[Tensor]) -> list[Tensor]:
-        """Return the results of tensors of ``dtypes_in``."""
+    def issue(self, given: Sequence[Tensor], like: Tensor | None = None) -> list[Tensor]:
+        """Return the results of tensors of ``dtypes_in``, in ``like``'s order of axes in memory."""
         name, _, results, attr, loop, work, in_place = self
+        if like is not None:
+            results = [(*result, like) for result in results]
         if in_place:
             results = [*given, *results]
         made = _C.call_kernel(name, "gufunc", given, results, attr, loop, work)
         return made[len(given) :] if in_place else made
-
-    def issue_into(self, given: Sequence[Tensor], results: Sequence[Tensor]) -> None:
-        """Write to tensors that are there. The loop leaves its inputs as they are."""
-        _C.call_kernel(self.name, "gufunc", given, results, self.attr, self.loop, self.work)
 
 
 def prepare_gufunc(

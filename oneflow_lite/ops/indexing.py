@@ -202,13 +202,12 @@ def compress(condition: Any, x: Any, axis: int | None = None) -> Tensor:
     mask = mask.astype(bool_dtype)
     if mask.ndim != 1:
         raise ValueError(f"[compress] expected a condition of one dimension, got {mask.shape}")
-    before = (slice(None),) * along
-    if mask.size > given.shape[along]:
+    if given.ndim > 1 or mask.size > given.shape[along]:
         if isinstance(mask, Tensor):
             (chosen,) = _C.nonzero(mask, "compress")
             return _C.take(given, chosen, along, _MODES["raise"])
         return _C.take(given, np.flatnonzero(mask), along, _MODES["raise"])
-    return _C.getitem(given[(*before, slice(mask.size))], (*before, mask), "compress")
+    return _C.getitem(given[: mask.size], mask, "compress")
 
 
 @_C.native(_C.paths.extract)

@@ -10,6 +10,7 @@ import numpy as np
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.ops import blas as blas
+from oneflow_lite.ops.creation.data import ascontiguousarray
 from oneflow_lite.ops.elementwise import conj
 from oneflow_lite.ops.manipulation.joining import stack
 from oneflow_lite.ops.manipulation.shapes import moveaxis
@@ -244,7 +245,9 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
     # The axis counts in the broadcast shape, whose last dimensions are the operands'.
     ndim = parts[0].ndim + 1
     position = axis if axis < 0 else axis + ndim - max(a.ndim, b.ndim)
-    return stack(parts, axis=position)
+    # As NumPy's, the vectors lie by rows.
+    by_rows = [part if part.is_contiguous() else ascontiguousarray(part) for part in parts]
+    return moveaxis(stack(by_rows, axis=-1), -1, position)
 
 
 def diagonal(x: Any, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:

@@ -30,15 +30,18 @@ def size_of(lanes: Tensor) -> Tensor:
     return lanes.shape[-1] * ones((), dtype=np.int64, device=lanes.device)
 
 
-def partitioned(op: str, x: Tensor, axis: int, places: Sequence[int] | Tensor) -> Tensor:
+def partitioned(
+    op: str, x: Tensor, axis: int, places: Sequence[int] | Tensor, *, by_rows: bool = False
+) -> Tensor:
     """Return x with what a sort would put in the places, for the operation ``op``.
 
-    The axis and the places are counted from 0. A tensor of places has those of each lane.
+    The axis and the places are counted from 0. A tensor of places has those of each lane. The
+    result lies as x does, or ``by_rows``.
     """
     of_all: Sequence[int]
     inputs, of_all = ([x, places], ()) if isinstance(places, Tensor) else ([x], places)
     attr = (axis, 0, 0, *of_all)
-    outputs = [(x.shape, x.dtype)]
+    outputs = [(x.shape, x.dtype) if by_rows else (x.shape, x.dtype, x)]
     return _C.call_kernel(op, "partition", inputs, outputs, attr, _sort_of(x.dtype))[0]
 
 
@@ -55,7 +58,7 @@ def places_of_lanes(op: str, lanes: Tensor, places: Tensor) -> tuple[Tensor, lis
 
     The places are in the last dimension.
     """
-    arranged = partitioned(op, lanes, lanes.ndim - 1, places)
+    arranged = partitioned(op, lanes, lanes.ndim - 1, places, by_rows=True)
     found = take_along_axis(arranged, places, axis=-1)
     return arranged, [found[..., k] for k in range(places.shape[-1])]
 

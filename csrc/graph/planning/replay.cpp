@@ -87,6 +87,14 @@ struct Replay {
   }
   const Tensor* target() const { return target_count ? targets[0] : nullptr; }
 
+  /// A new tensor. Each byte is in it once, in any order.
+  Tensor made(vm::DeviceState& state, int k) const {
+    const NewTensor& type = call.made[k];
+    Tensor result = make_tensor(state, type.dtype, type.shape, issuer.site);
+    result.strides = type.strides;
+    return result;
+  }
+
   const Input& number(int k) const {
     if (!inputs[k].tensor) return inputs[k];
     fail(ErrorKind::value, "[", call.name, "] operand ", k, " is a tensor, expected a number");
@@ -94,9 +102,7 @@ struct Replay {
 
   Tensor fill() const {
     const Input& value = number(0);
-    if (!target()) {
-      return full(issuer, call.device, call.made[0].dtype, call.made[0].shape, value);
-    }
+    if (!target()) return full(issuer, made(issuer.machine.state(call.device), 0), value);
     ofl::fill(issuer, *target(), value, call.name);
     return *target();
   }
@@ -178,14 +184,12 @@ struct Replay {
     vm::DeviceState& state = issuer.machine.state(count ? tensor(0).device() : call.device);
     std::vector<Tensor> results;
     const size_t outputs = target_count + call.made.size();
-    int written = 0, made = 0;
+    int written = 0, next = 0;
     while (results.size() < outputs) {
       if (call.targets >> results.size() & 1) {
         results.push_back(*targets[written++]);
       } else {
-        const NewTensor& type = call.made[made++];
-        results.push_back(make_tensor(state, type.dtype, type.shape, issuer.site));
-        results.back().strides = type.strides;  // each byte is in it once, in any order
+        results.push_back(made(state, next++));
       }
     }
     ArrayPlan plan{call.name, call.kernel, {}, {}, call.attr, call.loop, call.elements};
@@ -226,7 +230,7 @@ std::vector<Tensor> replay(const Issuer& issuer, const OpCall& call, const Input
     case CallKind::copy: return {again.copy()};
     case CallKind::fill: return {again.fill()};
     case CallKind::empty:
-      return {empty(issuer, call.device, call.made[0].dtype, call.made[0].shape)};
+      return {empty(issuer, again.made(issuer.machine.state(call.device), 0))};
     case CallKind::reduce: return {again.reduce(count)};
     case CallKind::arg_reduce: return {again.arg_reduce()};
     case CallKind::matmul:

@@ -8,8 +8,11 @@ namespace ofl::ops {
 
 namespace {
 
-/// Shorter rows are not worth a loop of their own at each place.
-constexpr int64_t kShortRow = 4;
+/// Shorter rows are not worth a loop of their own at each place: of elements that lie together
+/// where the places are, or of others that are brought together.
+constexpr int64_t kShortRow = 4, kShortColumn = 16;
+/// As many bytes of a row's places stay in the L1 cache, for the next place's turn.
+constexpr int64_t kRowBytes = 8192, kFewTogether = 64;
 
 struct Word16 {
   uint64_t halves[2];
@@ -64,9 +67,15 @@ void copy_row(char* placed, char* lined, const Row& row) {
   if (direction == CopyDirection::scatter && row.lined == 0 && row.placed == kSize) {
     return fill_bytes(placed, lined, kSize, row.dim * kSize);
   }
-  for (int64_t i = 0; i < row.dim; ++i) {
-    copy_word<Word, direction>(placed + i * row.placed, lined + i * row.lined);
+  const auto copy = [&](int64_t i, int64_t to) {
+    copy_word<Word, direction>(placed + i * row.placed, lined + to);
+  };
+  constexpr int64_t kTogether = 8;
+  int64_t i = 0;
+  for (; row.lined == kSize && i + kTogether <= row.dim; i += kTogether) {
+    for (int64_t k = 0; k < kTogether; ++k) copy(i + k, (i + k) * kSize);
   }
+  for (; i < row.dim; ++i) copy(i, i * row.lined);
 }
 
 }  // namespace
@@ -109,8 +118,12 @@ void IndexedCopy::choose(CopyDirection direction) {
 
 template <typename Word>
 void IndexedCopy::use_words(CopyDirection direction) {
-  row_by_row_ = !rows_.empty() && rows_.back().dim >= kShortRow &&
-                std::abs(rows_.back().placed) <= static_cast<int64_t>(sizeof(Word));
+  if (!rows_.empty()) {
+    const Row& row = rows_.back();
+    const bool has_row = std::abs(row.placed) <= static_cast<int64_t>(sizeof(Word));
+    const bool has_column = row.lined == static_cast<int64_t>(sizeof(Word));
+    row_by_row_ = (has_row && row.dim >= kShortRow) || (has_column && row.dim >= kShortColumn);
+  }
   if (direction == CopyDirection::gather) {
     copy_places_ = copy_places<Word, CopyDirection::gather>;
     copy_row_ = copy_row<Word, CopyDirection::gather, Row>;
@@ -145,9 +158,15 @@ void IndexedCopy::run(char* placed, const int64_t* offsets, int64_t n, char* lin
                       int64_t step) const {
   if (empty_) return;
   if (row_by_row_) {
+    const Row& whole = rows_.back();
+    const int64_t together =
+        std::max(kRowBytes / std::max(std::abs(whole.placed), bytes_), kFewTogether);
     for_each_block_row(rows_.size() - 1, [&](int64_t from, int64_t to) {
-      for (int64_t i = 0; i < n; ++i) {
-        copy_row_(placed + from + offsets[i], lined + to + i * step, rows_.back());
+      for (int64_t at = 0; at < whole.dim; at += together) {
+        const Row row{std::min(whole.dim - at, together), whole.placed, whole.lined};
+        char* const places = placed + from + at * row.placed;
+        char* const line = lined + to + at * row.lined;
+        for (int64_t i = 0; i < n; ++i) copy_row_(places + offsets[i], line + i * step, row);
       }
     });
     return;

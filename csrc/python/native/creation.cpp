@@ -11,6 +11,7 @@
 #include "python/tensor/type.h"
 #include "python/tensor/unknown_extents.h"
 #include "tensor/index/triangles.h"
+#include "tensor/layout.h"
 
 namespace ofl::python {
 
@@ -29,9 +30,14 @@ bool is_pinned(PyObject* device, PyObject* pin_memory) {
 /// Each run of a program gives the value.
 bool is_slotted(const Input* value) { return value && value->slot >= 0; }
 
-/// Of `value`; null: of anything. Pinned memory is the cpu's, whatever the home.
-PyObject* make_filled(const Input* value, Device home, bool pinned, DType dtype,
-                      const Dims& shape) {
+Dims strides_like(const Tensor& x, DType dtype) {
+  return strides_as_it_lies(x, x.shape, static_cast<int64_t>(size_of(dtype)));
+}
+
+/// Of `value`; null: of anything. Pinned memory is the cpu's, whatever the home. `like`: the tensor
+/// lies as this one does, which has its shape.
+PyObject* make_filled(const Input* value, Device home, bool pinned, DType dtype, const Dims& shape,
+                      const Tensor* like = nullptr) {
   Reference made(reinterpret_cast<PyObject*>(new_tensor_object()));
   Tensor& tensor = reinterpret_cast<TensorObject*>(made.get())->tensor;
   if (pinned) {
@@ -39,8 +45,12 @@ PyObject* make_filled(const Input* value, Device home, bool pinned, DType dtype,
     if (value) fill(issuer(), tensor, *value, "full");
   } else if (is_slotted(value) ||
              !full_now(issuer(), home, dtype, shape, value ? &value->scalar : nullptr, &tensor)) {
-    tensor =
-        value ? full(issuer(), home, dtype, shape, *value) : empty(issuer(), home, dtype, shape);
+    const Issuer from = issuer();
+    Tensor lying = make_tensor(from.machine.state(home), dtype, shape, from.site);
+    if (like) lying.strides = strides_like(*like, dtype);
+    tensor = value ? full(from, std::move(lying), *value) : empty(from, std::move(lying));
+  } else if (like) {
+    tensor.strides = strides_like(*like, dtype);  // of equal elements, or of anything
   }
   return made.release();
 }
@@ -52,10 +62,14 @@ struct Filling {
 constexpr Filling kEmpty{"empty", true, false}, kZeros{"zeros", false, false};
 constexpr Filling kOnes{"ones", false, true};
 
-PyObject* make(const Filling& filling, Device home, bool pinned, DType dtype, const Dims& shape) {
+PyObject* make(const Filling& filling, Device home, bool pinned, DType dtype, const Dims& shape,
+               const Tensor* like = nullptr) {
   const Input value = filling.is_one ? to_scalar(Py_True, dtype) : Scalar{};
-  return make_filled(filling.is_empty ? nullptr : &value, home, pinned, dtype, shape);
+  return make_filled(filling.is_empty ? nullptr : &value, home, pinned, dtype, shape, like);
 }
+
+/// `x`, where a tensor like it is not row-major.
+const Tensor* lying(const Tensor& x) { return x.contiguous() ? nullptr : &x; }
 
 template <const Filling& filling>
 PyObject* filled(const Given& shape, const Given& dtype, const Given& device,
@@ -70,7 +84,7 @@ PyObject* filled(const Given& shape, const Given& dtype, const Given& device,
 template <const Filling& filling>
 PyObject* filled_like(const Operand& x, const Given& dtype, const Given& device) {
   const DType wanted = dtype_or(dtype, x->dtype, filling.name);
-  return make(filling, device_or(device, x->device()), false, wanted, x->shape);
+  return make(filling, device_or(device, x->device()), false, wanted, x->shape, lying(*x));
 }
 
 /// Whether it is one of Python's or NumPy's numbers.
@@ -87,16 +101,16 @@ DType numpys_dtype(PyObject* number) {
 
 /// Without a dtype, of the value's own.
 PyObject* make_full(PyObject* value, Device home, bool pinned, std::optional<DType> dtype,
-                    const Dims& shape) {
+                    const Dims& shape, const Tensor* like = nullptr) {
   if (is_number(value)) {
     const DType wanted = dtype ? *dtype : numpys_dtype(value);
     const Input number = number_input(value, wanted);
-    return make_filled(&number, home, pinned, wanted, shape);
+    return make_filled(&number, home, pinned, wanted, shape, like);
   }
   const Reference device(device_object(home));
   const Reference values(as_tensor(value, Py_None, device.get()));
   const DType wanted = dtype.value_or(tensor_of(values.get()).dtype);
-  Reference made(make_filled(nullptr, home, pinned, wanted, shape));
+  Reference made(make_filled(nullptr, home, pinned, wanted, shape, like));
   assign_value(tensor_of(made.get()), values.get(), "assign");
   return made.release();
 }
@@ -113,7 +127,7 @@ PyObject* full_of(const Given& shape, const Given& fill_value, const Given& dtyp
 PyObject* full_like(const Operand& x, const Given& fill_value, const Given& dtype,
                     const Given& device) {
   const DType wanted = dtype_or(dtype, x->dtype, "full");
-  return make_full(fill_value, device_or(device, x->device()), false, wanted, x->shape);
+  return make_full(fill_value, device_or(device, x->device()), false, wanted, x->shape, lying(*x));
 }
 
 // --- from data

@@ -11,6 +11,7 @@
 #include "python/runtime.h"
 #include "python/tensor/functions.h"
 #include "python/tensor/unknown_extents.h"
+#include "tensor/layout.h"
 #include "tensor/submit.h"
 
 namespace ofl::python {
@@ -36,7 +37,8 @@ PyObject* accumulated(const char* name, PyObject* x, int axis) {
   const Reference cast(cast_tensor(x, dtype, false));
   const Tensor& given = tensor_of(cast.get());
   const Issuer from = issuer();
-  Tensor out = make_tensor(given.storage->state(), dtype, given.shape, from.site);
+  const Input input(&given);
+  Tensor out = make_like(&input, 1, given.shape, dtype, given.storage->state(), from.site);
   const ops::OpDef& op = *op_of(slot).op;
   const bool is_exact = op.adds || (op.exact && info(dtype).kind != DTypeKind::complex);
   const bool is_associative = true;  // but for rounding

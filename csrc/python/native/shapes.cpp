@@ -277,7 +277,7 @@ PyObject* roll_path(const Call& call) {
     return nullptr;
   }
   Tensor out = is_flat ? make_tensor(x.storage->state(), x.dtype, given->shape, from.site)
-                       : make_as_it_lies(x, from.site);
+                       : make_as_it_lies(x, x.dtype, x.shape, from.site);
   copy_rolled(from, x, is_flat ? *reshape_view(out, x.shape) : out, shifts, 0);
   return wrap(std::move(out));
 }

@@ -14,6 +14,7 @@
 #include "python/sequences.h"
 #include "python/tensor/functions.h"
 #include "python/tensor/unknown_extents.h"
+#include "tensor/layout.h"
 #include "tensor/submit.h"
 
 namespace ofl::python {
@@ -107,14 +108,30 @@ ops::Loop parse_loop(PyObject* object) {
 
 namespace {
 
-/// A tensor to write to, or the (shape, dtype) of a new one.
-Tensor parse_output(PyObject* object, Device device, const char* op) {
+/// A new tensor that lies as the object does, which is a tensor of as many axes.
+Tensor make_lying(PyObject* like, DType dtype, const Dims& shape, const char* op) {
+  const Tensor& x = require_tensor(like, op);
+  if (x.ndim() != shape.size()) {
+    fail(ErrorKind::value, "[", op, "] expected ", shape.size(), " dimensions, got ", x.ndim());
+  }
+  return make_as_it_lies(x, dtype, shape, issuer().site);
+}
+
+/// A tensor to write to, or the (shape, dtype) of a new one, or its (shape, dtype, like), where it
+/// lies as the last does, by NumPy's rule for the kernel.
+Tensor parse_output(PyObject* object, ops::KernelId kernel, Device device, const char* op) {
   if (is_tensor(object)) return tensor_of(object);
-  const Items pair = items_of(object);
-  require_pair(pair);
+  const Items items = items_of(object);
+  if (items.size() != 3) require_pair(items);
+  const DType dtype = parse_dtype(items[1], op);
+  const Dims shape = parse_dims(items[0], op);
   const Issuer from = issuer();
-  return make_tensor(from.machine.state(device), parse_dtype(pair[1], op), parse_dims(pair[0], op),
-                     from.site);
+  if (items.size() == 2) return make_tensor(from.machine.state(device), dtype, shape, from.site);
+  Tensor made = make_lying(items[2], dtype, shape, op);
+  if (kernel == ops::KernelId::accumulate) {
+    made.strides = strides_like(shape, tensor_of(items[2]).strides, static_cast<int64_t>(size_of(dtype)));
+  }
+  return made;
 }
 
 PyObject* tensor_list(std::vector<Tensor>&& tensors) {
@@ -155,7 +172,7 @@ PyObject* call_kernel(Arguments call) {
   results.reserve(outputs.size());
   for (PyObject* x : outputs) {
     if (is_tensor(x)) plan.targets |= 1u << results.size();
-    results.push_back(parse_output(x, device, plan.name));
+    results.push_back(parse_output(x, plan.kernel, device, plan.name));
     plan.outputs.push_back(&results.back());
   }
   if (call[4]) plan.attr = parse_attr(items_of(call[4]));
@@ -173,10 +190,13 @@ PyObject* call_kernel(Arguments call) {
 }
 
 /// One input, one output of its shape, sorted along an axis by a kernel with a sort of NumPy's.
+/// Elements lie as those of x, positions in rows, as in NumPy.
 PyObject* sorted_by(ops::KernelId kernel, const Tensor& x, DType result, const ops::Loop& sort,
                     const SmallVector<int64_t, 8>& attr) {
   const Issuer from = issuer();
-  Tensor out = make_tensor(x.storage->state(), result, x.shape, from.site);
+  const bool gives_elements = kernel == ops::KernelId::sort || kernel == ops::KernelId::partition;
+  Tensor out = gives_elements ? make_as_it_lies(x, result, x.shape, from.site)
+                              : make_tensor(x.storage->state(), result, x.shape, from.site);
   const char* const name = ops::info(kernel).name;
   submit(from, {name, kernel, {&x}, {&out}, attr, sort});
   return wrap(std::move(out));
@@ -198,6 +218,13 @@ PyObject* sort_function(Arguments given) {
 PyObject* argsort_function(Arguments given) {
   return argsort_tensor(require_tensor(given[0], "argsort"), integer_argument(given[1]),
                         truth(given[2]));
+}
+
+/// empty_as_it_lies(x, shape, dtype): a new tensor with x's order of axes in memory
+PyObject* empty_as_it_lies_function(Arguments given) {
+  const char* const op = "empty";
+  return wrap(empty(issuer(), make_lying(given[0], parse_dtype(given[2], op),
+                                         parse_new_shape(given[1], op), op)));
 }
 
 /// correlate(x, window, before, count): None where this NumPy has no dot function of the dtype.
@@ -298,6 +325,7 @@ void init_array_functions(PyObject* module) {
        METH_FASTCALL | METH_KEYWORDS, nullptr},
       positional<sort_function, 4>("sort"),
       positional<argsort_function, 3>("argsort"),
+      positional<empty_as_it_lies_function, 3>("empty_as_it_lies"),
       positional<correlate_function, 4>("correlate"),
       positional<look_function, 2>("look"),
       {nullptr, nullptr, 0, nullptr}};

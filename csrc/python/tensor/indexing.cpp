@@ -265,7 +265,7 @@ PyMethodDef functions[] = {positional<getitem, 3>("getitem"),
 PyObject* take_along(const Tensor& x, PyObject* indices, int axis, ops::OutOfRange mode,
                      const char* name) {
   const Tensor array = index_array(indices, x, axis, mode, name);
-  return wrap(gather(issuer(), name, select_along(x, axis, array, mode)));
+  return wrap(ofl::take(issuer(), name, select_along(x, axis, array, mode)));
 }
 
 void init_indexing(PyObject* module) {

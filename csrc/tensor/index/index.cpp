@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "ops/index/places.h"
+#include "tensor/layout.h"
 #include "tensor/submit.h"
 
 namespace ofl {
@@ -127,10 +128,31 @@ Selection select_along(const Tensor& x, int axis, const Tensor& indices, ops::Ou
   return selection;
 }
 
-Tensor gather(const Issuer& issuer, const char* name, const Selection& selection) {
-  require_elements(name, selection);
-  const Dims shape = selected_shape(selection);
-  Tensor result = make_tensor(selection.x.storage->state(), selection.x.dtype, shape, issuer.site);
+namespace {
+
+/// What is selected lies so that the picked dimensions are outside the others.
+void lay_out_picked(const Selection& selection, Tensor* selected) {
+  const int indexed = selection.indexed(), picked = selection.picked.size();
+  Dims shape, steps;
+  for (int d = indexed; d < selection.x.ndim(); ++d) {
+    shape.push_back(selection.x.shape[d]);
+    steps.push_back(selection.x.strides[d]);
+  }
+  auto stride = static_cast<int64_t>(size_of(selected->dtype));
+  const Dims others = strides_like(shape, steps, stride);
+  for (int64_t extent : shape) stride *= std::max<int64_t>(extent, 1);
+  for (int d = 0; d < others.size(); ++d) {
+    selected->strides[d < selection.place ? d : d + picked] = others[d];
+  }
+  for (int d = picked - 1; d >= 0; --d) {
+    selected->strides[selection.place + d] = stride;
+    stride *= std::max<int64_t>(selection.picked[d], 1);
+  }
+}
+
+Tensor selected_into(const Issuer& issuer, const char* name, const Selection& selection,
+                     Tensor&& made) {
+  Tensor result = std::move(made);
   const auto kernel = selection.mask ? ops::KernelId::mask_gather : ops::KernelId::gather;
   ArrayPlan plan{name, kernel, {&selection.x}, {}, {}, {}};
   std::vector<Tensor> views;
@@ -144,9 +166,28 @@ Tensor gather(const Issuer& issuer, const char* name, const Selection& selection
     plan.attr = {static_cast<int64_t>(selection.mode)};
     for (int64_t axis : selection.axes) plan.attr.push_back(axis);
   }
-  plan.elements = work_elements(selection, shape);
+  plan.elements = work_elements(selection, result.shape);
   submit(issuer, plan);
   return result;
+}
+
+Tensor make_selected(const Selection& selection, vm::SiteId site) {
+  return make_tensor(selection.x.storage->state(), selection.x.dtype, selected_shape(selection),
+                     site);
+}
+
+}  // namespace
+
+Tensor take(const Issuer& issuer, const char* name, const Selection& selection) {
+  require_elements(name, selection);
+  return selected_into(issuer, name, selection, make_selected(selection, issuer.site));
+}
+
+Tensor gather(const Issuer& issuer, const char* name, const Selection& selection) {
+  require_elements(name, selection);
+  Tensor made = make_selected(selection, issuer.site);
+  lay_out_picked(selection, &made);
+  return selected_into(issuer, name, selection, std::move(made));
 }
 
 void scatter(const Issuer& issuer, const char* name, const Selection& selection,

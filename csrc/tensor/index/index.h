@@ -46,7 +46,9 @@ bool scatter_here(const Issuer& issuer, const Tensor& x, const Tensor& selector,
 bool scatter_here(const Issuer& issuer, const Tensor& x, const Tensor& selector,
                   const Scalar& value);
 
-/// A new row-major tensor; `picked` is known. An index out of range is an error of the result.
+/// A new tensor; `picked` is known. An index out of range is an error of the result. By rows, as
+/// NumPy's take has it, or with the picked dimensions outside the others, as its x[...] has it.
+Tensor take(const Issuer& issuer, const char* name, const Selection& selection);
 Tensor gather(const Issuer& issuer, const char* name, const Selection& selection);
 
 /// Writes a value, broadcast and cast; where indices repeat, the last one in row-major order stays.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.dtypes import SUPPORTED, canonical, result_type
-from oneflow_lite.ops.creation.data import asarray
+from oneflow_lite.ops.creation.data import asarray, ascontiguousarray
 from oneflow_lite.ops.manipulation.shapes import normalize_axes
 from oneflow_lite.ops.masking import store
 from oneflow_lite.ops.operands import on_one_device
@@ -123,6 +123,23 @@ def _slices_by_keys(x: Tensor, axis: int) -> tuple[Tensor, ...]:
 def _slices(x: Tensor, axis: int) -> tuple[Tensor, ...]:
     """The slices along an axis, counted from 0."""
     return _slices_by_keys(x, axis)
+
+
+def _by_rows_or_columns(x: Tensor) -> Tensor:
+    """Return x, or a copy by rows where its axes are in neither order, as parts of the result."""
+    steps = [abs(step) for step in x.strides]
+    return x if steps == sorted(steps, reverse=True) or _is_by_columns(x) else ascontiguousarray(x)
+
+
+def _is_by_columns(x: Tensor) -> bool:
+    return not x.is_contiguous() and x.T.is_contiguous()
+
+
+def _joined_by(x: Tensor, parts: list[Tensor], axis: int) -> Tensor:
+    """Parts of a new x one behind the other, by columns where x is, else by rows, as NumPy's."""
+    if _is_by_columns(x):
+        return concat([part.T for part in parts], x.ndim - 1 - axis).T
+    return concat(parts, axis)
 
 
 concatenate = concat  # NumPy's older name

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
-from oneflow_lite.ops.creation.data import asarray, empty
-from oneflow_lite.ops.manipulation.shapes import Axes, normalize_axes, permute_dims
+from oneflow_lite.ops.creation.data import asarray, empty_like
+from oneflow_lite.ops.manipulation.shapes import Axes, normalize_axes
 from oneflow_lite.ops.operands import integers
 from oneflow_lite.ops.table import exported
 
@@ -50,21 +50,11 @@ def roll(x: Any, /, shift: Axes, axis: Axes | None = None) -> Tensor:
         shifts[normal] += places
     # Each axis falls into two parts, which change places.
     parts = [_parts(size, places) for size, places in zip(given.shape, shifts, strict=True)]
-    rolled = _empty_as_it_lies(given)
+    rolled = empty_like(given)  # no part of it is turned when it is copied
     for pairs in itertools.product(*parts):
         target = rolled[(*(to for to, _ in pairs), ...)]
         _C.assign(target, given[(*(of for _, of in pairs), ...)])
     return rolled
-
-
-def _empty_as_it_lies(x: Tensor) -> Tensor:
-    """A tensor with x's order of axes in memory: no part of x is turned when it is copied."""
-    if x.ndim < 2:
-        return empty(x.shape, x.dtype, device=x.device)
-    steps = x.strides
-    order = sorted(range(x.ndim), key=lambda axis: -(steps[axis] ** 2))  # they may be negative
-    made = empty([x.shape[axis] for axis in order], x.dtype, device=x.device)
-    return permute_dims(made, [order.index(axis) for axis in range(x.ndim)])
 
 
 def _parts(size: int, places: int) -> list[tuple[slice, slice]]:

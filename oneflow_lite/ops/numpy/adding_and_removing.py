@@ -10,7 +10,7 @@ from numpy.exceptions import AxisError
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.ops.creation.data import asarray, empty, full
-from oneflow_lite.ops.manipulation.joining import concat
+from oneflow_lite.ops.manipulation.joining import _by_rows_or_columns, _joined_by, concat
 from oneflow_lite.ops.manipulation.shapes import moveaxis, ravel
 from oneflow_lite.ops.masking import written
 from oneflow_lite.ops.operands import host_array, on_one_device
@@ -53,7 +53,8 @@ def delete(x: Any, /, obj: Any, axis: int | None = None) -> Tensor:
     host = _C.look("delete", obj) if isinstance(obj, Tensor) else obj
     kept = _kept(host, along, given.shape[along])
     if isinstance(kept, tuple):
-        return concat([given[(*before, part)] for part in kept], along)
+        whole = _by_rows_or_columns(given)
+        return _joined_by(given, [whole[(*before, part)] for part in kept], along)
     return _C.getitem(given, (*before, kept), "delete")
 
 
@@ -124,8 +125,9 @@ def insert(x: Any, /, obj: Any, values: Any, axis: int | None = None) -> Tensor:
         new = new[(None,) * (given.ndim - new.ndim)] if new.ndim < given.ndim else new
         new = moveaxis(new, 0, along) if along and _is_number(host) else new
         shape = (*given.shape[:along], new.shape[along], *given.shape[along + 1 :])
-        left, right = given[(*before, slice(at))], given[(*before, slice(at, None))]
-        return concat([left, _spread(new, shape), right], along)
+        whole = _by_rows_or_columns(given)
+        left, right = whole[(*before, slice(at))], whole[(*before, slice(at, None))]
+        return _joined_by(given, [left, _spread(new, shape), right], along)
     if not isinstance(places, slice):
         places = _shifted(places, size)
         if places is None:

@@ -14,8 +14,7 @@ from oneflow_lite.dtypes import (
     float64,
     isdtype,
 )
-from oneflow_lite.ops.creation.data import asarray
-from oneflow_lite.ops.manipulation.rearranging import _empty_as_it_lies
+from oneflow_lite.ops.creation.data import asarray, empty_like
 from oneflow_lite.ops.numpy.covariance import _INEXACT
 from oneflow_lite.ops.operands import dimensions, host_array, on_one_device
 from oneflow_lite.ops.statistics.reduction import sum
@@ -106,7 +105,7 @@ def _derivative(x: Tensor, axis: int, step: Any, edge_order: int) -> Tensor:
     def part(key: Any) -> Tensor:
         return x[(*before, key, ...)]
 
-    out = _empty_as_it_lies(x)
+    out = empty_like(x)
     inner, even = (*before, slice(1, -1)), dimensions(step, "gradient") == 0
     low, high = part(slice(None, -2)), part(slice(2, None))
     if even:

@@ -88,7 +88,12 @@ def block(arrays: Any) -> Tensor:
         return concat(blocks, -1)
     placed: list[tuple[Tensor, tuple[slice, ...]]] = []
     shape = _extent(arrays, (0,) * ndim, ndim - depth, iter(blocks), placed)
-    result = empty(shape, promoted_dtype(blocks), device=given[0].device)
+    dtype, device = promoted_dtype(blocks), given[0].device
+    by_columns = builtins.all(block.T.is_contiguous() for block in blocks)
+    if by_columns and not builtins.all(block.is_contiguous() for block in blocks):
+        result = empty(shape[::-1], dtype, device=device).T
+    else:
+        result = empty(shape, dtype, device=device)
     for one, where in placed:
         _C.setitem(result, where, one, "block")
     return result

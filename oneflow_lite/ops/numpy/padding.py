@@ -10,7 +10,11 @@ import numpy.typing as npt
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.ops.creation.data import asarray, empty
-from oneflow_lite.ops.manipulation.joining import concat
+from oneflow_lite.ops.manipulation.joining import (
+    _by_rows_or_columns,
+    _is_by_columns,
+    _joined_by,
+)
 from oneflow_lite.ops.manipulation.rearranging import flip
 from oneflow_lite.ops.operands import host_array
 from oneflow_lite.ops.table import exported
@@ -56,6 +60,7 @@ def pad(
         return _pad_constant(given, widths.tolist(), _constants(constant_values, given))
     if mode not in ("edge", "wrap", "reflect", "symmetric"):
         raise ValueError(f"[pad] unknown mode {mode!r}")
+    given = _by_rows_or_columns(given)
     for axis, (before, after) in enumerate(widths.tolist()):
         if before or after:
             given = _pad_axis(given, axis, (before, after), mode)
@@ -65,7 +70,10 @@ def pad(
 def _pad_constant(x: Tensor, widths: list[list[int]], numbers: list[list[Any]]) -> Tensor:
     """Axis by axis, so that in the corners later axes win."""
     shape = [before + size + after for size, (before, after) in zip(x.shape, widths, strict=True)]
-    padded = empty(shape, x.dtype, device=x.device)
+    if _is_by_columns(x):
+        padded = empty(shape[::-1], x.dtype, device=x.device).T
+    else:
+        padded = empty(shape, x.dtype, device=x.device)
     inside = [slice(before, -after if after else None) for before, after in widths]
     _C.assign(padded[(*inside, ...)], x)
     for axis, (before, after) in enumerate(widths):
@@ -122,7 +130,7 @@ def _pad_axis(x: Tensor, axis: int, width: tuple[int, int], mode: Any) -> Tensor
             piece = _C.broadcast_to(piece, (*x.shape[:axis], end - start, *x.shape[axis + 1 :]))
         pieces.append(flip(piece, axis) if step < 0 else piece)
         start = end
-    return concat(pieces, axis)
+    return _joined_by(x, pieces, axis)
 
 
 def _pad_unknown(x: Tensor, axis: int, width: tuple[int, int], mode: Any) -> Tensor:
@@ -148,7 +156,7 @@ def _pad_unknown(x: Tensor, axis: int, width: tuple[int, int], mode: Any) -> Ten
         elif mode != "wrap":
             piece = flip(piece, axis)
         pieces = [piece, *pieces] if part is left else [*pieces, piece]
-    return concat(pieces, axis)
+    return _joined_by(x, pieces, axis)
 
 
 def _pairs(value: Any, ndim: int) -> npt.NDArray[Any]:

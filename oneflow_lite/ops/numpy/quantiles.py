@@ -53,7 +53,7 @@ def median(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Tensor:
     else:
         last, first = n // 2 + 1, n // 2 if n % 2 else max(n // 2 - 1, 0)
         if n > 0:
-            lanes = _in_places("median", lanes, list(range(first, last)))
+            lanes = _in_places("median", lanes, list(range(first, last)), by_rows=False)
         middle = lanes[..., first:last]
         result = _nan_if_any(mean(middle, axis=-1), lanes)
     return _C.reshape(result, shape, None) if keepdims else result
@@ -172,7 +172,7 @@ def _quantiles(op: str, lanes: Tensor, parts: Parts, weak: bool) -> Iterator[Ten
     places = last * parts
     is_whole = places.dtype.kind in "iu"
     neighbours = [_neighbours(place, last, is_whole) for place in places.reshape(-1)]
-    lanes = _in_places(op, lanes, [place for pair in neighbours for place in pair])
+    lanes = _in_places(op, lanes, [place for pair in neighbours for place in pair], by_rows=True)
     for place, (low, high) in zip(places.reshape(-1), neighbours, strict=True):
         below, above = lanes[..., low], lanes[..., high]
         if is_whole:
@@ -221,10 +221,10 @@ def _quantiles_at_run(op: str, lanes: Tensor, parts: Tensor, weak: bool) -> Iter
         yield _nan_if_any(_C.where(share >= 0.5, from_above, from_below), lanes)
 
 
-def _in_places(op: str, lanes: Tensor, places: list[int]) -> Tensor:
-    """Lanes with what a sort would put in the places, and with NaN at the end."""
+def _in_places(op: str, lanes: Tensor, places: list[int], *, by_rows: bool) -> Tensor:
+    """Lanes with what a sort would put in the places, and with NaN at the end, as NumPy's lie."""
     last = [lanes.shape[-1] - 1] if isdtype(lanes.dtype, INEXACT) else []
-    return partitioned(op, lanes, lanes.ndim - 1, [*places, *last])
+    return partitioned(op, lanes, lanes.ndim - 1, [*places, *last], by_rows=by_rows)
 
 
 def _nan_if_any(result: Tensor, lanes: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ import numpy as np
 from oneflow_lite import _C
 from oneflow_lite._C import Op, Tensor
 from oneflow_lite.dtypes import DType, canonical, computed_in, isdtype, resolve_loop
-from oneflow_lite.ops.creation.data import asarray, empty
+from oneflow_lite.ops.creation.data import asarray
 from oneflow_lite.ops.elementwise import add, multiply
 from oneflow_lite.ops.manipulation.shapes import ravel
 from oneflow_lite.ops.table import ROWS, Row, exported
@@ -158,10 +158,10 @@ def _accumulated(op: str, row: Row, x: Tensor, axis: int, dtype: DType, initial:
     if (wide := computed_in(dtype)) is not dtype:
         return _C.astype(_accumulated(op, row, x, along, wide, initial), dtype, False)
     given = _C.astype(x, dtype, False)
-    target: Any = (x.shape, dtype)
+    target: Any = (x.shape, dtype, given)
     if initial is not None:
         shape = [n + (d == along) for d, n in enumerate(x.shape)]
-        result = empty(shape, dtype, device=x.device)
+        result = _C.empty_as_it_lies(given, shape, dtype)
         before = (slice(None),) * along
         _C.assign(result[(*before, slice(1))], initial)
         target = result[(*before, slice(1, None))]
