@@ -11,6 +11,7 @@
 #include "python/tensor/functions.h"
 #include "python/tensor/unknown_extents.h"
 #include "tensor/issue.h"
+#include "tensor/layout.h"
 
 namespace ofl::python {
 
@@ -51,7 +52,12 @@ Tensor in_memory_order(const Tensor& x) {
   if (x.contiguous()) return flattened(x);
   const Tensor there = ordered(x);
   if (there.contiguous()) return flattened(there);
-  return flattened(ordered(cast_like(issuer(), x, x.dtype, "norm")));
+  const Input input(&x);
+  const Issuer from = issuer();
+  const Tensor made =
+      empty(from, make_like(&input, 1, x.shape, x.dtype, x.storage->state(), from.site));
+  assign(from, made, x, "norm");
+  return flattened(ordered(made));
 }
 
 /// From here on NumPy's dot product adds by several threads, in an order of their own. It is ours

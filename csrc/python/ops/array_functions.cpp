@@ -129,7 +129,8 @@ Tensor parse_output(PyObject* object, ops::KernelId kernel, Device device, const
   if (items.size() == 2) return make_tensor(from.machine.state(device), dtype, shape, from.site);
   Tensor made = make_lying(items[2], dtype, shape, op);
   if (kernel == ops::KernelId::accumulate) {
-    made.strides = strides_like(shape, tensor_of(items[2]).strides, static_cast<int64_t>(size_of(dtype)));
+    const auto item_size = static_cast<int64_t>(size_of(dtype));
+    made.strides = strides_like(shape, tensor_of(items[2]).strides, item_size);
   }
   return made;
 }
