@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 import oneflow_lite as flow
-from oneflow_lite.ops.table import ROWS
 from tests.support.precision import agrees
 
 DTYPES = (
@@ -108,7 +107,7 @@ class Numpy:
             array.flags.writeable = False
 
     def make(self, shape: Any, dtype: str, seed: int, layout: str, device: int) -> np.ndarray:
-        return np.array(laid_out(values(shape, dtype, seed), layout), dtype, order="C")
+        return np.array(laid_out(values(shape, dtype, seed), layout), dtype)
 
     def full(self, shape: Any, value: Any, dtype: str, device: int) -> np.ndarray:
         return np.full(shape, value, dtype)
@@ -117,9 +116,7 @@ class Numpy:
         return self._shared[i]
 
     def call(self, name: str, *operands: Any, **keywords: Any) -> np.ndarray:
-        result = getattr(np, name)(*operands, **keywords)
-        is_laid_out = "out" in keywords or name in ROWS
-        return np.asarray(result, order=None if is_laid_out else "C")
+        return np.asarray(getattr(np, name)(*operands, **keywords))
 
     def operate(self, name: str, a: Any, b: Any) -> np.ndarray:
         return np.asarray(_FUNCTIONS[name](a, b))
@@ -134,7 +131,7 @@ class Numpy:
         return getattr(np, {"permute_dims": "transpose"}.get(name, name))(x, *arguments)
 
     def astype(self, x: np.ndarray, dtype: str) -> np.ndarray:
-        return x.astype(dtype, order="C")
+        return x.astype(dtype)
 
     def copy(self, x: np.ndarray) -> np.ndarray:
         return x.copy()

@@ -253,25 +253,82 @@ OFL_AVX2 OFL_FLAT void sum_rows_256(const ShortRows& rows, const Resolution& res
 }
 
 template <typename T>
-SumRowsFn choose() {
-  return choose_by_isa<SumRowsFn>("reduce_rows", sum_rows<T, 16>, sum_rows_256<T>);
+ReduceRowsFn choose() {
+  return choose_by_isa<ReduceRowsFn>("reduce_rows", sum_rows<T, 16>, sum_rows_256<T>);
 }
 #else
 template <typename T>
-SumRowsFn choose() {
+ReduceRowsFn choose() {
   return sum_rows<T, 16>;
 }
 #endif
 
 template <typename T>
-SumRowsFn function_here() {
-  static const SumRowsFn function = choose<T>();
+ReduceRowsFn function_here() {
+  static const ReduceRowsFn function = choose<T>();
   return function;
+}
+
+// --- truths
+
+constexpr int64_t kMostTruths = 64;  // of a row; NumPy's loop looks at longer ones faster
+
+template <typename Word>
+uint64_t word_at(const char* from) {
+  Word word;
+  std::memcpy(&word, from, sizeof word);
+  return word;
+}
+
+/// All bytes of a row of up to 8, some of them several times.
+uint64_t bytes_of(const char* row, int64_t length) {
+  constexpr uint64_t kEach = 0x0101010101010101;
+  if (length == 8) return word_at<uint64_t>(row);
+  if (length >= 4) return word_at<uint32_t>(row) | word_at<uint32_t>(row + length - 4) << 32;
+  if (length == 1) return word_at<uint8_t>(row) * kEach;
+  const uint64_t ends = word_at<uint16_t>(row) | word_at<uint16_t>(row + length - 2) << 16;
+  return ends | ends << 32;
+}
+
+/// Not zero if a byte of the word is.
+uint64_t zeros_of(uint64_t word) {
+  constexpr uint64_t kLow = 0x0101010101010101, kHigh = 0x8080808080808080;
+  return (word - kLow) & ~word & kHigh;
+}
+
+/// Any byte but 0 is true, as NumPy's loops have it.
+template <bool is_all>
+void join_truths(const ShortRows& rows, const Resolution&) {
+  const int64_t length = rows.length;
+  const char* row = rows.in;
+  char* out = rows.out;
+  for (int64_t i = 0; i < rows.count; ++i, row += rows.in_step, out += rows.out_step) {
+    uint64_t zeros = 0, bytes = 0;
+    const auto add = [&](uint64_t word) { is_all ? zeros |= zeros_of(word) : bytes |= word; };
+    add(bytes_of(row, std::min<int64_t>(length, 8)));
+    for (int64_t k = 8; k + 8 <= length; k += 8) add(word_at<uint64_t>(row + k));
+    if (length > 8) add(word_at<uint64_t>(row + length - 8));
+    *out = is_all ? *out != 0 && zeros == 0 : *out != 0 || bytes != 0;
+  }
+}
+
+/// Whether a loop of two truths asks for both.
+bool asks_for_all(const Resolution& resolution) {
+  char first = 1, second = 0;
+  char* data[] = {&first, &second, &first};
+  const intptr_t steps[] = {0, 1, 0}, count = 1;
+  resolution.loop(data, &count, steps, resolution.data);
+  return first == 0;
 }
 
 }  // namespace
 
-SumRowsFn sum_rows_function(DType dtype, int64_t length) {
+ReduceRowsFn truth_rows_function(const Resolution& resolution, int64_t length) {
+  if (length < 1 || length > kMostTruths) return nullptr;
+  return asks_for_all(resolution) ? join_truths<true> : join_truths<false>;
+}
+
+ReduceRowsFn sum_rows_function(DType dtype, int64_t length) {
   if (is_integer(dtype) && length > kMostIntegers) return nullptr;
   switch (dtype) {
     case DType::f32: return function_here<float>();

@@ -32,13 +32,15 @@ ReduceRunner::ReduceRunner(const LoopArgs& args, const ReducePlan& plan, char* o
   position_.out = out;
   if (plan.buffered) cast_ = cast_function(args.dtype[kIn], resolution_.in[0]);
   const bool sums = args.op->adds && !skip_first;
-  if (sums && plan.out_step == 0 && plan.in_step == item_size_) {
-    sum_rows_ =
-        sum_rows_function(resolution_.out, plan.core * (plan.by_core ? 1 : plan.chunk_cores));
+  const bool is_truth = args.op->selects && resolution_.out == DType::b1;
+  const bool of_truths = is_truth && resolution_.in[0] == DType::b1;
+  if (!skip_first && plan.out_step == 0 && plan.in_step == item_size_) {
+    const int64_t length = plan.core * (plan.by_core ? 1 : plan.chunk_cores);
+    if (sums) reduce_rows_ = sum_rows_function(resolution_.out, length);
+    if (of_truths && plan.out_count > 1) reduce_rows_ = truth_rows_function(resolution_, length);
   }
   const bool beside = plan.out_step == item_size_ && plan.in_step == item_size_;
   if (sums && beside && plan.by_core) sum_columns_ = sum_columns_function(resolution_.out);
-  const bool is_truth = args.op->selects && resolution_.out == DType::b1;
   if (is_truth && !skip_first && plan.out_count == 1) ends_ = out;
 }
 
@@ -66,8 +68,8 @@ void ReduceRunner::visit_chunk(int64_t cores) {
   const int64_t bytes = n * plan_.in_step;
   const bool apart = !plan_.buffered && plan_.in_step > 0 && plan_.in_step < kLine &&
                      plan_.in_core_step > bytes && bytes >= 2 * kAheadBytes;
-  if (sum_rows_ && !apart) {
-    return sum_rows_({in, out, calls, n, plan_.in_core_step, plan_.out_core_step}, resolution_);
+  if (reduce_rows_ && !apart) {
+    return reduce_rows_({in, out, calls, n, plan_.in_core_step, plan_.out_core_step}, resolution_);
   }
   for (int64_t i = 0; i < calls; ++i) {
     if (apart && i + kAheadRows < calls) read_ahead(in + kAheadRows * plan_.in_core_step);
@@ -89,7 +91,7 @@ void ReduceRunner::visit_row(char* out, const char* in, int64_t n, bool first_vi
     in += plan_.in_step;
   }
   if (n == 0) return;
-  if (sum_rows_) return sum_rows_({in, out, 1, n, 0, 0}, resolution_);
+  if (reduce_rows_) return reduce_rows_({in, out, 1, n, 0, 0}, resolution_);
   char* data[] = {out, const_cast<char*>(in), out};
   const intptr_t steps[] = {plan_.out_step, plan_.in_step, plan_.out_step};
   const intptr_t count = n;

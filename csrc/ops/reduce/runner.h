@@ -36,7 +36,7 @@ class ReduceRunner {
   const int64_t item_size_;
   CastFn cast_ = nullptr;
   // Instead of calls of the loop.
-  SumRowsFn sum_rows_ = nullptr;
+  ReduceRowsFn reduce_rows_ = nullptr;
   SumColumnsFn sum_columns_ = nullptr;
   const char* ends_ = nullptr;  // the only output, a bool that changes once at most
   int64_t skip_;                // outputs whose first element is still to be skipped

@@ -53,3 +53,33 @@ def test_many_short_rows_on_any_number_of_threads(threads: int) -> None:
     with flow.flags(num_threads=threads):
         for name in ("argmax", "argmin"):
             same(getattr(np, name)(x, axis=1), getattr(flow, name)(flow.tensor(x), axis=1))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", ["all", "any", "max", "min"])
+def test_truths_of_rows_of_each_length(name: str, dtype: str, device: flow.Device) -> None:
+    random = np.random.default_rng(7)
+    for length in (*range(1, 19), 31, 63, 64, 65, 200):
+        # As many true elements as make both answers common.
+        share = 0.5 ** (1 / length)
+        of_all = random.random((70, length)) < (share if name in ("all", "min") else 1 - share)
+        x = of_all if name in ("max", "min") else of_all.astype(dtype)
+        t = flow.tensor(x, device=device)
+        of_numpy, own = getattr(np, name), getattr(flow, name)
+        for k in range(length):  # one element decides, wherever it is
+            x[k % 70] = name in ("all", "min")
+            x[k % 70, k] = not x[k % 70, k]
+        t[...] = x
+        same(of_numpy(x, axis=1), own(t, axis=1), f"{length}")
+        same(of_numpy(x[:, ::-1], axis=-1), own(t[:, ::-1], axis=-1), f"{length} reversed")
+        for view in (np.s_[::2], np.s_[:, :-1]):
+            if x[view].size:
+                same(of_numpy(x[view], axis=1), own(t[view], axis=1), f"{length} {view}")
+
+
+def test_truths_of_odd_bytes(device: flow.Device) -> None:
+    bits = np.array([[0, 2, 128, 255, 1, 3, 7, 9, 64], [4, 8, 16, 32, 64, 128, 255, 1, 2]], np.uint8)
+    for x in (bits.view(np.bool_), bits[:, 1:].copy().view(np.bool_), bits[:, :1].view(np.bool_)):
+        t = flow.tensor(x, device=device)
+        same(np.all(x, axis=1), flow.all(t, axis=1))
+        same(np.any(x, axis=1), flow.any(t, axis=1))
