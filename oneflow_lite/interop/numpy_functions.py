@@ -253,7 +253,8 @@ def _reshaped(x: Tensor, shape: Any) -> Tensor:
 
 
 def _copy(a: Any, order: str = "K", subok: bool = False) -> Tensor:
-    return _C.copy(asarray(a))
+    given = asarray(a)
+    return _C.astype(given, given.dtype, True)
 
 
 def _copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:

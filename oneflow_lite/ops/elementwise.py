@@ -236,12 +236,17 @@ def clip(x: Any, /, min: Any = None, max: Any = None, *, out: Any = None) -> Ten
         min = None if type(min) is int and min <= limits.min else min
         max = None if type(max) is int and max >= limits.max else max
     if min is None and max is None:
-        return positive(x, out=out) if out is not None else _C.copy(asarray(x))
+        return positive(x, out=out) if out is not None else _like_it(asarray(x))
     if max is None:
         return maximum(x, min, out=out)
     if min is None:
         return minimum(x, max, out=out)
     return _clip(x, min, max, out=out)
+
+
+def _like_it(x: Tensor) -> Tensor:
+    """A copy with x's order of axes."""
+    return _C.astype(x, x.dtype, True)
 
 
 def round(x: Any, /, decimals: int = 0, out: Any = None) -> Tensor:
@@ -268,13 +273,13 @@ def round(x: Any, /, decimals: int = 0, out: Any = None) -> Tensor:
         return nearest
     given, digits = asarray(x), operator.index(decimals)
     if isdtype(given.dtype, "integral") and digits >= 0:
-        rounded = _C.copy(given) if out is None else given
+        rounded = _like_it(given) if out is None else given
     elif digits == 0:
         return rint(given, out=out)
     elif given.dtype == bool_dtype:
         raise TypeError(f"[round] bool has no decimals, got {digits}")
     elif isdtype(given.dtype, "complex floating"):
-        rounded = _C.copy(given)
+        rounded = _like_it(given)
         for part in (rounded.real, rounded.imag):
             round(part, digits, out=part)
     else:

@@ -229,8 +229,7 @@ std::vector<Tensor> replay(const Issuer& issuer, const OpCall& call, const Input
     case CallKind::where: return {where(issuer, inputs, call.made[0].dtype, call.device)};
     case CallKind::copy: return {again.copy()};
     case CallKind::fill: return {again.fill()};
-    case CallKind::empty:
-      return {empty(issuer, again.made(issuer.machine.state(call.device), 0))};
+    case CallKind::empty: return {empty(issuer, again.made(issuer.machine.state(call.device), 0))};
     case CallKind::reduce: return {again.reduce(count)};
     case CallKind::arg_reduce: return {again.arg_reduce()};
     case CallKind::matmul:

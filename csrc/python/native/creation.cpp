@@ -242,7 +242,7 @@ PyObject* nan_to_num_path(const Call& call) {
   if (!x || call[1] != Py_True) return nullptr;
   const DTypeKind kind = info(x->dtype).kind;
   if (kind == DTypeKind::floating || kind == DTypeKind::complex) return nullptr;
-  return copy_tensor(*x);
+  return wrap(cast_like(issuer(), *x, x->dtype, "copy"));
 }
 
 PyObject* copy_function(const Operand& x) {

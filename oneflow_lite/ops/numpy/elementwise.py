@@ -147,7 +147,7 @@ def nan_to_num(
     numbers = (nan, posinf, neginf)
     if kind == "f" and copy and all(type(n) in (int, float, NoneType) for n in numbers):
         return _finite(given, *numbers)
-    given = _C.copy(given) if copy or given is not x else given
+    given = _C.astype(given, given.dtype, True) if copy or given is not x else given
     if kind in "fc":
         for part in (given.real, given.imag) if kind == "c" else (given,):
             _C.assign(part, _finite(part, *numbers))

@@ -9,12 +9,8 @@ import numpy.typing as npt
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
-from oneflow_lite.ops.creation.data import asarray, empty
-from oneflow_lite.ops.manipulation.joining import (
-    _by_rows_or_columns,
-    _is_by_columns,
-    _joined_by,
-)
+from oneflow_lite.ops.creation.data import asarray, ascontiguousarray, empty
+from oneflow_lite.ops.manipulation.joining import _by_rows_or_columns, _is_by_columns, concat
 from oneflow_lite.ops.manipulation.rearranging import flip
 from oneflow_lite.ops.operands import host_array
 from oneflow_lite.ops.table import exported
@@ -60,11 +56,13 @@ def pad(
         return _pad_constant(given, widths.tolist(), _constants(constant_values, given))
     if mode not in ("edge", "wrap", "reflect", "symmetric"):
         raise ValueError(f"[pad] unknown mode {mode!r}")
+    if _is_by_columns(given):  # and so is the result; no axis is padded by what another one has
+        return pad(given.T, widths[::-1].tolist(), mode).T
     given = _by_rows_or_columns(given)
     for axis, (before, after) in enumerate(widths.tolist()):
         if before or after:
             given = _pad_axis(given, axis, (before, after), mode)
-    return given if given is not x else _C.copy(given)
+    return given if given is not x else _C.astype(given, given.dtype, True)
 
 
 def _pad_constant(x: Tensor, widths: list[list[int]], numbers: list[list[Any]]) -> Tensor:
@@ -127,10 +125,11 @@ def _pad_axis(x: Tensor, axis: int, width: tuple[int, int], mode: Any) -> Tensor
         first, last = (p if 2 * p < extent else p + x.shape[axis] - extent for p in ends)
         piece = x[(*(slice(None),) * axis, slice(first, last + 1))]
         if step == 0:
-            piece = _C.broadcast_to(piece, (*x.shape[:axis], end - start, *x.shape[axis + 1 :]))
+            shape = (*x.shape[:axis], end - start, *x.shape[axis + 1 :])
+            piece = ascontiguousarray(_C.broadcast_to(piece, shape))
         pieces.append(flip(piece, axis) if step < 0 else piece)
         start = end
-    return _joined_by(x, pieces, axis)
+    return concat(pieces, axis)
 
 
 def _pad_unknown(x: Tensor, axis: int, width: tuple[int, int], mode: Any) -> Tensor:
@@ -152,11 +151,11 @@ def _pad_unknown(x: Tensor, axis: int, width: tuple[int, int], mode: Any) -> Ten
         piece = x[(*around, part)]
         if mode == "edge":
             shape = (*x.shape[:axis], width_of, *x.shape[axis + 1 :])
-            piece = _C.broadcast_to(piece, shape)
+            piece = ascontiguousarray(_C.broadcast_to(piece, shape))
         elif mode != "wrap":
             piece = flip(piece, axis)
         pieces = [piece, *pieces] if part is left else [*pieces, piece]
-    return _joined_by(x, pieces, axis)
+    return concat(pieces, axis)
 
 
 def _pairs(value: Any, ndim: int) -> npt.NDArray[Any]:

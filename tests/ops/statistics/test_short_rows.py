@@ -78,7 +78,9 @@ def test_truths_of_rows_of_each_length(name: str, dtype: str, device: flow.Devic
 
 
 def test_truths_of_odd_bytes(device: flow.Device) -> None:
-    bits = np.array([[0, 2, 128, 255, 1, 3, 7, 9, 64], [4, 8, 16, 32, 64, 128, 255, 1, 2]], np.uint8)
+    bits = np.array(
+        [[0, 2, 128, 255, 1, 3, 7, 9, 64], [4, 8, 16, 32, 64, 128, 255, 1, 2]], np.uint8
+    )
     for x in (bits.view(np.bool_), bits[:, 1:].copy().view(np.bool_), bits[:, :1].view(np.bool_)):
         t = flow.tensor(x, device=device)
         same(np.all(x, axis=1), flow.all(t, axis=1))
