@@ -1,5 +1,5 @@
 // Sums and truths of rows: of many short ones, as a call of NumPy's loop takes longer than such a
-// row, and sums of floats in rows of any length, as the loop waits for one addition after the other.
+// row; and sums of floats in rows of any length, as the loop waits for one addition after another.
 #pragma once
 
 #include <cstdint>
